@@ -1,0 +1,94 @@
+# Bedplate: `make help` lists the commands. Everything that is built goes into bin/.
+SHELL := /bin/bash
+BIN := $(CURDIR)/bin
+export BEDPLATE_TOOLS := $(BIN)
+export CGO_ENABLED := 0
+.DEFAULT_GOAL := help
+
+# The programs Bedplate is built, tested and demonstrated with. Their versions are pinned in tools/go.mod.
+PACKAGE_etcd                       := go.etcd.io/etcd/server/v3
+PACKAGE_kube-apiserver             := k8s.io/kubernetes/cmd/kube-apiserver
+PACKAGE_kube-controller-manager    := k8s.io/kubernetes/cmd/kube-controller-manager
+PACKAGE_kubectl                    := k8s.io/kubernetes/cmd/kubectl
+PACKAGE_capi-core                  := sigs.k8s.io/cluster-api/core
+PACKAGE_capi-kubeadm-bootstrap     := sigs.k8s.io/cluster-api/bootstrap/kubeadm
+PACKAGE_capi-kubeadm-control-plane := sigs.k8s.io/cluster-api/controlplane/kubeadm
+PACKAGE_kwok                       := sigs.k8s.io/kwok/cmd/kwok
+PACKAGE_controller-gen             := sigs.k8s.io/controller-tools/cmd/controller-gen
+PACKAGE_oapi-codegen               := github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen
+PACKAGE_gotestsum                  := gotest.tools/gotestsum
+PACKAGE_golangci-lint              := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+LAB_TOOLS := etcd kube-apiserver kube-controller-manager kubectl capi-core capi-kubeadm-bootstrap capi-kubeadm-control-plane kwok
+DEV_TOOLS := controller-gen oapi-codegen gotestsum golangci-lint
+MANIFESTS := core bootstrap-kubeadm control-plane-kubeadm
+COMMANDS  := bedplate bmm-manager
+
+KUBERNETES_VERSION := $(shell awk '$$1 == "k8s.io/kubernetes" {print $$2}' tools/go.mod)
+TOOL_LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=$(KUBERNETES_VERSION) \
+	-X k8s.io/component-base/version.gitMajor=$(word 1,$(subst ., ,$(KUBERNETES_VERSION:v%=%))) \
+	-X k8s.io/component-base/version.gitMinor=$(word 2,$(subst ., ,$(KUBERNETES_VERSION)))
+
+##@ Use
+
+.PHONY: demo
+demo: lab-tools build ## Bring up a bare-metal cluster from YAML to Ready nodes, show it, take it away again (ARGS for `lab up`).
+	@hack/demo.sh $(ARGS)
+
+##@ Develop
+
+.PHONY: build
+build: $(COMMANDS:%=$(BIN)/%) ## Build Bedplate's own programs.
+
+.PHONY: test
+test: lab-tools $(BIN)/gotestsum build ## Run all tests, with real etcd, kube-apiservers and Cluster API.
+	$(BIN)/gotestsum --format pkgname-and-test-fails -- -timeout 20m $(TESTARGS) ./...
+
+.PHONY: lint
+lint: $(BIN)/golangci-lint ## Run the linters, the import rules of the house among them.
+	$(BIN)/golangci-lint run
+
+.PHONY: generate
+generate: $(BIN)/controller-gen $(BIN)/oapi-codegen ## Write the generated files anew.
+	$(BIN)/controller-gen object crd:generateEmbeddedObjectMeta=true paths=./api/bmm/... output:crd:dir=config/bmm/crd/bases
+	$(BIN)/controller-gen rbac:roleName=bedplate-bmm-manager paths="./internal/bmm/cluster;./internal/bmm/machine" output:rbac:dir=config/bmm/rbac
+	go generate ./...
+
+.PHONY: verify-generate
+verify-generate: generate ## Fail where a generated file isn't current.
+	@changed=$$(git status --porcelain -- '*_gen.go' '*zz_generated*' config); \
+	if [ -n "$$changed" ]; then echo "not current, run make generate and commit:"; echo "$$changed"; exit 1; fi
+
+.PHONY: clean
+clean: ## Remove everything that was built.
+	rm -rf $(BIN)
+
+##@ Tools
+
+.PHONY: tools
+tools: lab-tools $(DEV_TOOLS:%=$(BIN)/%) ## Build the tools that aren't there yet in the pinned versions.
+
+.PHONY: lab-tools
+lab-tools: $(LAB_TOOLS:%=$(BIN)/%) $(MANIFESTS:%=$(BIN)/manifests/%.yaml)
+
+.PHONY: help
+help:
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# A tool is built again when a version changes. The Go cache makes that quick for those that stayed.
+$(LAB_TOOLS:%=$(BIN)/%) $(DEV_TOOLS:%=$(BIN)/%): $(BIN)/%: tools/go.mod tools/go.sum
+	@printf 'building %-27s ' $*; SECONDS=0; \
+	go build -C tools -ldflags "$(TOOL_LDFLAGS)" -o $@ $(PACKAGE_$*) && touch $@ && echo "$${SECONDS}s"
+
+# What Cluster API's managers need in the API server: CRDs, webhooks, roles.
+MODULE_core                  := core
+MODULE_bootstrap-kubeadm     := bootstrap/kubeadm
+MODULE_control-plane-kubeadm := controlplane/kubeadm
+
+$(MANIFESTS:%=$(BIN)/manifests/%.yaml): $(BIN)/manifests/%.yaml: $(BIN)/kubectl tools/go.mod
+	@mkdir -p $(@D) && $(BIN)/kubectl kustomize $$(go list -C tools -m -f '{{.Dir}}' sigs.k8s.io/cluster-api)/$(MODULE_$*)/config/default > $@.new && mv $@.new $@
+
+# The Go tool knows best what is out of date.
+.PHONY: $(COMMANDS:%=$(BIN)/%)
+$(COMMANDS:%=$(BIN)/%): $(BIN)/%:
+	@go build -o $@ ./cmd/$*

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/bedplate/bedplate/examples"
+	"github.com/bedplate/bedplate/internal/localstack"
+	"github.com/bedplate/bedplate/internal/localstack/lab"
+	"github.com/bedplate/bedplate/internal/localstack/tools"
+)
+
+const refreshInterval = time.Second
+
+func labCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "lab",
+		Short: "Run a management cluster with simulated machines on this computer",
+		Long: `A lab is a real management cluster made of plain processes: etcd, kube-apiserver, Cluster API's managers and
+Bedplate's, on loopback addresses, without containers. Only the outside world is simulated: the cloud's API, and machines
+that boot the user data they get into real workload clusters.
+
+The programs it needs are built by "make tools". They are looked for in --tools, $BEDPLATE_TOOLS, then ./bin.`,
+	}
+	command.AddCommand(labUpCommand(), labDownCommand(), simulateCommand(), superviseCommand())
+	return command
+}
+
+func labUpCommand() *cobra.Command {
+	var o lab.Options
+	var toolsFlag, output string
+	command := &cobra.Command{
+		Use:   "up",
+		Short: "Start a lab, create an example's cluster and wait until its nodes are ready",
+		Long: `Starts a lab in the background, creates the cluster of an example, and shows the way to ready nodes. Then it prints
+how to look around, and leaves the lab running until "bedplate lab down".
+
+If something fails, or on Ctrl-C, everything is taken down: no process and no file stays.`,
+		Example: `  # A cluster with one control plane machine and two workers, on simulated NVIDIA bare metal
+  bedplate lab up --example bmm
+
+  # Only the management cluster, to apply YAML of your own
+  bedplate lab up
+
+  # For scripts: one JSON object per line, the last one says how to reach the clusters
+  bedplate lab up --example bmm -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := labTools(toolsFlag)
+			if err != nil {
+				return err
+			}
+			o.Tools = string(dir)
+			return labUp(cmd.Context(), cmd.OutOrStdout(), o, output)
+		},
+	}
+	addDirFlag(command, &o.Dir)
+	addToolsFlag(command, &toolsFlag)
+	flags := command.Flags()
+	flags.StringVar(&o.Example, "example", "", "create the cluster of this example: "+strings.Join(examples.Names(), ", "))
+	flags.IntVar(&o.Workers, "workers", 2, "worker machines of the example's cluster")
+	flags.DurationVar(&o.Timeout, "timeout", 10*time.Minute, "give up after this time")
+	flags.StringVarP(&output, "output", "o", "text", "format of the progress: text or json")
+	return command
+}
+
+// labTools finds the tools, all of them, before anything is started.
+func labTools(flag string) (tools.Dir, error) {
+	dir, err := tools.Find(flag)
+	if err != nil {
+		return "", err
+	}
+	return dir, dir.Require(localstack.Tools()...)
+}
+
+func labUp(ctx context.Context, out io.Writer, o lab.Options, output string) error {
+	if !slices.Contains([]string{"text", "json"}, output) {
+		return fmt.Errorf("unknown output format %q: use text or json", output)
+	}
+	if o.Example != "" && !slices.Contains(examples.Names(), o.Example) {
+		return fmt.Errorf("no example %q: there are %s", o.Example, strings.Join(examples.Names(), ", "))
+	}
+	if o.Workers < 0 {
+		return fmt.Errorf("--workers can't be negative")
+	}
+	began := time.Now()
+	show, stop := refreshed(reporter(out, output))
+	running, err := lab.Up(ctx, o, show)
+	stop()
+	if err != nil || output == "json" {
+		return err
+	}
+	return printLab(out, running, time.Since(began))
+}
+
+func reporter(out io.Writer, output string) lab.Reporter {
+	if output == "json" {
+		return lab.JSONReporter(out)
+	}
+	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		if width, _, err := term.GetSize(int(file.Fd())); err == nil {
+			return lab.TerminalReporter(out, width)
+		}
+	}
+	return lab.PlainReporter(out)
+}
+
+// refreshed lets the reporter's clocks run between events. Call stop when there are no more events.
+func refreshed(r lab.Reporter) (show func(lab.Event), stop func()) {
+	var mu sync.Mutex
+	var running sync.WaitGroup
+	done := make(chan struct{})
+	running.Go(func() {
+		ticker := time.NewTicker(refreshInterval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				mu.Lock()
+				r.Refresh()
+				mu.Unlock()
+			}
+		}
+	})
+	show = func(e lab.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		r.Show(e)
+	}
+	return show, func() { close(done); running.Wait() }
+}
+
+func printLab(out io.Writer, l *lab.Lab, took time.Duration) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "\nThe lab is up after %.0f s. Look around:\n\n", took.Seconds())
+	fmt.Fprintf(&text, "  export KUBECONFIG=%s\n", l.Kubeconfig)
+	if c := l.Cluster; c != nil {
+		fmt.Fprintf(&text, "  bedplate describe cluster %s\n", c.Name)
+		fmt.Fprintf(&text, "  kubectl get clusters,machines\n")
+		fmt.Fprintf(&text, "  kubectl --kubeconfig %s get nodes\n", c.Kubeconfig)
+	}
+	fmt.Fprintf(&text, "  curl %s/simulator/state\n", l.Simulator)
+	fmt.Fprintf(&text, "\nLogs are below %s. The end: bedplate lab down%s\n", l.Dir, dirArgument(l.Dir))
+	_, err := io.WriteString(out, text.String())
+	return err
+}
+
+// dirArgument repeats the folder where it isn't the default.
+func dirArgument(dir string) string {
+	if dir == lab.DefaultDir() {
+		return ""
+	}
+	return " --dir " + dir
+}
+
+func labDownCommand() *cobra.Command {
+	var dir string
+	command := &cobra.Command{
+		Use:   "down",
+		Short: "End a lab and remove everything it left",
+		Long: `Ends the lab in the folder, waits until all its processes have ended, and removes the folder. It tells what crashed
+meanwhile, and also cleans up after a lab that was killed. Where there is no lab, it does nothing.`,
+		Example: `  bedplate lab down
+  bedplate lab down --dir /tmp/my-lab`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			crashes := lab.Crashes(dir)
+			found, err := lab.Down(cmd.Context(), dir)
+			if err != nil {
+				return err
+			}
+			return printDown(cmd.OutOrStdout(), dir, found, crashes)
+		},
+	}
+	addDirFlag(command, &dir)
+	return command
+}
+
+func printDown(out io.Writer, dir string, found bool, crashes string) error {
+	message := "There is no lab in " + dir
+	if found {
+		message = "The lab in " + dir + " is gone"
+	}
+	if crashes != "" {
+		message += ". While it ran, this crashed:\n" + crashes
+	}
+	_, err := fmt.Fprintln(out, message)
+	return err
+}
+
+// superviseCommand is how "lab up" starts the process that owns a lab.
+func superviseCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    lab.SuperviseArg + " DIR",
+		Short:  "Own a lab: for \"lab up\" only",
+		Hidden: true,
+		Args:   cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return lab.Supervise(cmd.Context(), args[0], slog.New(slog.NewTextHandler(os.Stderr, nil)))
+		},
+	}
+}
+
+func addDirFlag(command *cobra.Command, dir *string) {
+	command.Flags().StringVar(dir, "dir", lab.DefaultDir(), "folder for all files of the lab; removed at its end")
+}
+
+func addToolsFlag(command *cobra.Command, dir *string) {
+	command.Flags().StringVar(dir, "tools", "", "folder with the programs built by \"make tools\" (default $BEDPLATE_TOOLS, then ./bin)")
+}

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bedplate/bedplate/internal/localstack"
+	"github.com/bedplate/bedplate/internal/localstack/lab"
+	"github.com/bedplate/bedplate/internal/localstack/tools"
+	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
+)
+
+// TestMain lets the test binary play bedplate, also where a lab starts itself anew as its supervisor and its simulator.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "lab" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+const patience = 60 * time.Second
+
+func bedplate(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd.Env = append(os.Environ(), tools.EnvVar+"="+string(toolstest.Find(t, localstack.Tools()...)))
+	return cmd
+}
+
+// upping is a "lab up" that runs.
+type upping struct {
+	cmd    *exec.Cmd
+	lines  *bufio.Scanner
+	stderr bytes.Buffer
+}
+
+func up(t *testing.T, dir string, args ...string) *upping {
+	t.Helper()
+	g := NewWithT(t)
+	u := &upping{cmd: bedplate(t, append([]string{"lab", "up", "-o", "json", "--dir", dir}, args...)...)}
+	u.cmd.Stderr = &u.stderr
+	output, err := u.cmd.StdoutPipe()
+	g.Expect(err).NotTo(HaveOccurred())
+	u.lines = bufio.NewScanner(output)
+	g.Expect(u.cmd.Start()).To(Succeed())
+	t.Cleanup(func() {
+		down := exec.Command(os.Args[0], "lab", "down", "--dir", dir) // the test's context has ended
+		g.Expect(down.Run()).To(Succeed())
+	})
+	return u
+}
+
+// until reads events until one fits.
+func (u *upping) until(t *testing.T, fits func(lab.Event) bool) lab.Event {
+	t.Helper()
+	for u.lines.Scan() {
+		var event lab.Event
+		NewWithT(t).Expect(json.Unmarshal(u.lines.Bytes(), &event)).To(Succeed())
+		if fits(event) {
+			return event
+		}
+	}
+	t.Fatalf("lab up ended too early: %s", &u.stderr)
+	return lab.Event{}
+}
+
+// ended waits for the end of "lab up" and returns what it said about errors.
+func (u *upping) ended(t *testing.T) (errors string, code int) {
+	t.Helper()
+	for u.lines.Scan() {
+		t.Log(u.lines.Text())
+	}
+	_ = u.cmd.Wait() // the exit code says all
+	return u.stderr.String(), u.cmd.ProcessState.ExitCode()
+}
+
+func isUp(e lab.Event) bool { return e.Lab != nil }
+
+// processes returns the command lines, by PID, of all processes that have to do with the folder.
+func processes(dir string) map[int]string {
+	found := map[int]string{}
+	paths, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, path := range paths {
+		line, err := os.ReadFile(path)
+		pid, _ := strconv.Atoi(strings.Split(path, "/")[2])
+		if err == nil && bytes.Contains(line, []byte(dir)) {
+			found[pid] = string(bytes.ReplaceAll(line, []byte{0}, []byte{' '}))
+		}
+	}
+	return found
+}
+
+// pidOf returns the process of a tool that has to do with the folder.
+func pidOf(t *testing.T, tool, dir string) int {
+	t.Helper()
+	for pid, line := range processes(dir) {
+		if strings.HasSuffix(strings.Fields(line)[0], "/"+tool) {
+			return pid
+		}
+	}
+	t.Fatalf("no %s runs", tool)
+	return 0
+}
+
+func expectNothingLeft(t *testing.T, dir string) {
+	t.Helper()
+	g := NewWithT(t)
+	g.Eventually(func() map[int]string { return processes(dir) }).WithTimeout(patience).Should(BeEmpty())
+	g.Expect(filepath.Dir(dir)).NotTo(BeADirectory(), "the folder is gone, and its parent, which was made for it")
+}
+
+func TestLab_upShowsTheWayInAndDownLeavesNothing(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "state", "lab")
+
+	first := up(t, dir)
+	running := first.until(t, isUp).Lab
+	g.Expect(running.Dir).To(Equal(dir))
+	_, code := first.ended(t)
+	g.Expect(code).To(BeZero())
+	kubectl := exec.CommandContext(t.Context(), toolstest.Find(t, "kubectl").Path("kubectl"),
+		"--kubeconfig", running.Kubeconfig, "get", "nvidiabmmclusters", "--all-namespaces")
+	g.Expect(kubectl.CombinedOutput()).To(ContainSubstring("No resources found"))
+
+	errors, code := up(t, dir).ended(t)
+	g.Expect(code).To(Equal(1))
+	g.Expect(errors).To(And(ContainSubstring("a lab is already running in "+dir), ContainSubstring("bedplate lab down")))
+	g.Expect(syscall.Kill(running.PID, 0)).To(Succeed(), "the running lab is untouched")
+
+	g.Expect(bedplate(t, "lab", "down", "--dir", dir).CombinedOutput()).To(ContainSubstring("is gone"))
+	expectNothingLeft(t, dir)
+}
+
+func TestLab_interruptTakesEverythingDown(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "state", "lab")
+
+	u := up(t, dir)
+	u.until(t, func(e lab.Event) bool { return e.Step == "Cluster API" })
+	g.Expect(processes(dir)).NotTo(BeEmpty())
+	g.Expect(u.cmd.Process.Signal(os.Interrupt)).To(Succeed())
+	errors, code := u.ended(t)
+	g.Expect(code).To(Equal(1))
+	g.Expect(errors).To(ContainSubstring("interrupted, everything was taken down"))
+	expectNothingLeft(t, dir)
+}
+
+func TestLab_killedUpTakesEverythingDown(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "state", "lab")
+
+	u := up(t, dir)
+	u.until(t, func(e lab.Event) bool { return e.Step == "Cluster API" })
+	g.Expect(u.cmd.Process.Kill()).To(Succeed())
+	u.ended(t)
+	expectNothingLeft(t, dir)
+}
+
+func TestLab_downCleansUpAfterAKilledSupervisor(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "state", "lab")
+
+	u := up(t, dir)
+	running := u.until(t, isUp).Lab
+	u.ended(t)
+	g.Expect(syscall.Kill(running.PID, syscall.SIGKILL)).To(Succeed())
+	g.Eventually(func() map[int]string { return processes(dir) }).WithTimeout(patience).Should(BeEmpty(),
+		"children don't outlive the supervisor")
+	g.Expect(bedplate(t, "lab", "down", "--dir", dir).Run()).To(Succeed())
+	expectNothingLeft(t, dir)
+}
+
+func TestLab_downTellsWhatCrashed(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "state", "lab")
+
+	u := up(t, dir)
+	u.until(t, isUp)
+	u.ended(t)
+	g.Expect(syscall.Kill(pidOf(t, "bmm-manager", dir), syscall.SIGKILL)).To(Succeed())
+	g.Eventually(func() string { return lab.Crashes(dir) }).WithTimeout(patience).Should(
+		ContainSubstring("bmm-manager ended (signal: killed)"))
+	g.Expect(bedplate(t, "lab", "down", "--dir", dir).CombinedOutput()).To(And(
+		ContainSubstring("is gone"), ContainSubstring("bmm-manager ended (signal: killed)")))
+	expectNothingLeft(t, dir)
+}
+
+func TestLab_reportsTheEndOfACrashedChildsLog(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "state", "lab")
+
+	broken := brokenTools(t, "bmm-manager", "#!/bin/sh\necho out of cheese >&2\nexit 42\n")
+	errors, code := up(t, dir, "--tools", broken).ended(t)
+	g.Expect(code).To(Equal(1))
+	g.Expect(errors).To(And(ContainSubstring("bmm-manager ended (exit status 42)"), ContainSubstring("out of cheese")))
+	expectNothingLeft(t, dir)
+}
+
+// brokenTools returns a tool folder in which one tool is replaced.
+func brokenTools(t *testing.T, name, script string) string {
+	t.Helper()
+	g := NewWithT(t)
+	whole, broken := toolstest.Find(t, localstack.Tools()...), t.TempDir()
+	entries, err := os.ReadDir(string(whole))
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, entry := range entries {
+		if entry.Name() != name {
+			g.Expect(os.Symlink(whole.Path(entry.Name()), filepath.Join(broken, entry.Name()))).To(Succeed())
+		}
+	}
+	g.Expect(os.WriteFile(filepath.Join(broken, name), []byte(script), 0o700)).To(Succeed())
+	return broken
+}
+
+func TestLab_namesMissingToolsBeforeItStartsAnything(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "state", "lab")
+
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "lab", "up", "--dir", dir, "--tools", t.TempDir())
+	output, err := cmd.CombinedOutput()
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(string(output)).To(And(ContainSubstring("kube-apiserver"), ContainSubstring(`run "make tools"`)))
+	g.Expect(filepath.Dir(dir)).NotTo(BeADirectory())
+}
+
+func TestHelp_everyCommandTeaches(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+
+	for _, path := range []string{"", "lab", "lab up", "lab down", "lab simulate", "lab simulate bmm", "version"} {
+		root := rootCommand()
+		var out bytes.Buffer
+		root.SetOut(&out)
+		root.SetErr(io.Discard)
+		root.SetArgs(append(strings.Fields(path), "--help"))
+		g.Expect(root.Execute()).To(Succeed())
+		g.Expect(out.String()).To(ContainSubstring("Usage:"), path)
+	}
+}

@@ -1,0 +1,43 @@
+// The command bedplate shows clusters made by Bedplate's managers and runs labs with simulated machines.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	err := rootCommand().ExecuteContext(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		os.Exit(1)
+	}
+}
+
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "bedplate",
+		Short: "What a Kubernetes cluster stands on: machines and networks from YAML",
+		Long: `Bedplate makes the machines and networks behind Kubernetes objects real.
+
+Its managers run in a Cluster API management cluster; this command is for the people in front of it. It shows what a
+cluster consists of and what it waits for, and runs a whole lab on this computer: a real management cluster whose
+bare-metal sites are simulated.`,
+		Example: `  # Watch a bare-metal cluster come up on this computer, then look around
+  bedplate lab up --example bmm
+
+  # Take it away again
+  bedplate lab down`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(labCommand(), describeCommand(), versionCommand())
+	return root
+}

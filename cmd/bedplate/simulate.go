@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/localstack/boot"
+	"github.com/bedplate/bedplate/internal/localstack/tools"
+)
+
+const (
+	readHeaderTimeout = 10 * time.Second
+	shutdownTimeout   = 5 * time.Second
+)
+
+func simulateCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "simulate",
+		Short: "Run the simulator of an outside system by itself",
+		Long: `A simulator plays the API of an outside system: stateful, strict, and as slow and as faulty as it is told to be.
+"lab up" runs the simulators it needs; this is for tests, and for trying a manager against a simulated site.`,
+	}
+	command.AddCommand(simulateBMMCommand())
+	return command
+}
+
+type simulateOptions struct {
+	config, listen, dir, tools string
+	speed                      float64
+}
+
+func simulateBMMCommand() *cobra.Command {
+	var o simulateOptions
+	command := &cobra.Command{
+		Use:   "bmm",
+		Short: "Simulate a site of NVIDIA bare metal and its REST API",
+		Long: `Simulates NVIDIA's REST API for bare metal: sites, IP blocks, VPCs, subnets, instances, with their delays and errors.
+
+With --dir, instances boot: their user data becomes real control planes and nodes on the loopback addresses of the site's
+IP blocks. Without it they only change their state.
+
+Below /simulator/ are switches that the real API doesn't have: GET state and calls, POST faults, tokens and clock.`,
+		Example: `  # A small default world, sixty times as fast as life, whose machines don't boot
+  bedplate lab simulate bmm --speed 60
+
+  # What is there, and who called what
+  curl http://127.0.0.1:8080/simulator/state
+  curl http://127.0.0.1:8080/simulator/calls`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return simulateBMM(cmd.Context(), o, cmd.Flags().Changed("speed"))
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&o.config, "config", "", "YAML file with the world: sites, IP blocks, machines, tokens (default: a small one)")
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address to listen on; plain HTTP, so only loopback")
+	flags.StringVar(&o.dir, "dir", "", "folder for the machines' disks and logs; empty: machines don't boot")
+	flags.Float64Var(&o.speed, "speed", 1, "simulated seconds per second (default: what the world says)")
+	addToolsFlag(command, &o.tools)
+	return command
+}
+
+func simulateBMM(ctx context.Context, o simulateOptions, changeSpeed bool) error {
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	world, err := loadWorld(o.config)
+	if err != nil {
+		return err
+	}
+	if changeSpeed {
+		world.Speed = o.speed
+	}
+	listener, err := listenLoopback(ctx, o.listen)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	var booter sim.Booter
+	if o.dir != "" {
+		dir, err := tools.Find(o.tools)
+		if err == nil {
+			err = dir.Require(boot.Tools...)
+		}
+		if err != nil {
+			return err
+		}
+		rack := boot.New(boot.Config{Dir: o.dir, Tools: dir, Log: log})
+		defer rack.Close()
+		booter = rackBooter{rack}
+	}
+	server, err := sim.New(world, booter, log)
+	if err != nil {
+		return err
+	}
+	log.Info("listening", "url", "http://"+listener.Addr().String())
+	return serve(ctx, listener, server)
+}
+
+func loadWorld(path string) (sim.Config, error) {
+	if path == "" {
+		return sim.DefaultWorld(), nil
+	}
+	return sim.Load(path)
+}
+
+// listenLoopback refuses addresses that others can reach: the simulator has no TLS.
+func listenLoopback(ctx context.Context, address string) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %q: %w", address, err)
+	}
+	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+		return nil, fmt.Errorf("listen on %q: not a loopback address", address)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	return listener, nil
+}
+
+// serve returns when ctx has ended, all calls are answered and all machines are off.
+func serve(ctx context.Context, listener net.Listener, simulator *sim.Server) error {
+	server := &http.Server{Handler: simulator, ReadHeaderTimeout: readHeaderTimeout}
+	stopped := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		simulator.Close() // first: it ends the calls that wait
+		shutdown, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+		defer cancel()
+		stopped <- server.Shutdown(shutdown)
+	})
+	err := server.Serve(listener)
+	if stop() { // the server failed by itself
+		simulator.Close()
+		return fmt.Errorf("serve: %w", err)
+	}
+	if err := <-stopped; err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("stop serving: %w", err)
+	}
+	return nil
+}
+
+// rackBooter lets the simulator's machines boot in a rack.
+type rackBooter struct{ rack *boot.Rack }
+
+func (b rackBooter) PowerOn(m sim.Machine) error { return b.rack.PowerOn(boot.Machine(m)) }
+func (b rackBooter) PowerOff(id string)          { b.rack.PowerOff(id) }

@@ -1,0 +1,15 @@
+// Package bmm holds the manifests of the NVIDIA bare-metal provider for programs: `bedplate lab` installs what a
+// production cluster gets, with the same rights.
+package bmm
+
+import "embed"
+
+// CRDs are the CustomResourceDefinitions.
+//
+//go:embed crd/bases/*.yaml
+var CRDs embed.FS
+
+// RBAC is what the manager's service account may do.
+//
+//go:embed rbac/*role*.yaml rbac/service_account.yaml
+var RBAC embed.FS

@@ -1,0 +1,65 @@
+// Package examples holds one example of use per system, as templates with ${VARIABLES} like clusterctl's.
+package examples
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"io/fs"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+//go:embed */*.yaml
+var files embed.FS
+
+var variable = regexp.MustCompile(`\$\{([A-Z][A-Z0-9_]*)\}`)
+
+// Names returns the names of all examples.
+func Names() []string {
+	entries, _ := files.ReadDir(".") // an embedded root can always be read
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return names
+}
+
+// Render returns the YAML of an example, its files in alphabetical order. It fails when a variable has no value.
+func Render(name string, variables map[string]string) ([]byte, error) {
+	paths, err := fs.Glob(files, name+"/*.yaml")
+	if err != nil || len(paths) == 0 {
+		return nil, fmt.Errorf("no example %q; there are: %s", name, strings.Join(Names(), ", "))
+	}
+	var documents [][]byte
+	for _, path := range paths {
+		data, err := files.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("read example: %w", err)
+		}
+		document, err := substitute(data, variables)
+		if err != nil {
+			return nil, fmt.Errorf("example %s: %w", path, err)
+		}
+		documents = append(documents, document)
+	}
+	return bytes.Join(documents, []byte("\n---\n")), nil
+}
+
+func substitute(template []byte, variables map[string]string) ([]byte, error) {
+	missing := map[string]bool{}
+	text := variable.ReplaceAllFunc(template, func(match []byte) []byte {
+		name := string(variable.FindSubmatch(match)[1])
+		value, ok := variables[name]
+		if !ok {
+			missing[name] = true
+		}
+		return []byte(value)
+	})
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("no value for %s", strings.Join(slices.Sorted(maps.Keys(missing)), ", "))
+	}
+	return text, nil
+}

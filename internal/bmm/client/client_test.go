@@ -1,0 +1,290 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/fault"
+)
+
+const (
+	token  = "a-very-secret-token"
+	siteID = "11111111-1111-4111-8111-111111111111"
+	id     = "22222222-2222-4222-8222-222222222222"
+	prefix = "/v2/org/acme/carbide/"
+)
+
+// serve starts a server with the given routes, below the prefix, and returns a client for it.
+func serve(t *testing.T, routes map[string]http.HandlerFunc) *client.Client {
+	t.Helper()
+	mux := http.NewServeMux()
+	for pattern, handler := range routes {
+		mux.HandleFunc(pattern, handler)
+	}
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	c, err := client.New(client.Config{Endpoint: server.URL, Org: "acme", Token: token, HTTP: server.Client(), Timeout: 5 * time.Second})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return c
+}
+
+func reply(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, _ = fmt.Fprint(w, body)
+	}
+}
+
+func TestErrorsAreClassifiedByStatusAndMessage(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		status    int
+		message   string
+		class     fault.Class
+		ambiguous bool
+	}{
+		"expired token":              {401, "token expired", fault.Credentials, false},
+		"missing role":               {403, "User does not have Tenant Admin role with org", fault.Credentials, false},
+		"quota used up":              {403, "Tenant has reached the maximum number of Instances for Instance Type", fault.Quota, false},
+		"no allocation at the site":  {403, "Tenant does not have any Allocations with Site", fault.Quota, false},
+		"another tenant's VPC":       {403, "VPC does not belong to current Tenant", fault.Invalid, false},
+		"no machine left":            {400, "No Machines are available for specified Instance Type", fault.Quota, false},
+		"IP block full":              {400, "Could not create IPAM entry for Subnet. Details: no prefix", fault.Quota, false},
+		"VPC still used":             {400, "Cannot delete VPC, one or more Subnets exist for this VPC", fault.Busy, false},
+		"subnet still used":          {400, "Subnet is being used by one or more Instances and cannot be deleted", fault.Busy, false},
+		"VPC not ready yet":          {400, "VPC specified in request data is not ready", fault.Busy, false},
+		"site not registered":        {400, "Site must be in Registered state in order to proceed", fault.Transient, false},
+		"bad field":                  {400, "Error validating VPC creation request data", fault.Invalid, false},
+		"attached security group":    {412, "in use", fault.Busy, false},
+		"too many requests":          {429, "slow down", fault.Transient, false},
+		"no allocation for the type": {500, "No Allocations for specified Instance Type were found for current Tenant", fault.Quota, false},
+		"workflow failed":            {500, "Failed to create VPC, timeout occurred", fault.Transient, true},
+		"not implemented":            {501, "no", fault.Invalid, false},
+		"gateway":                    {503, "unavailable", fault.Transient, true},
+		"redirect":                   {307, "", fault.Invalid, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			c := serve(t, map[string]http.HandlerFunc{
+				"POST " + prefix + "instance": reply(row.status, fmt.Sprintf(`{"source":"x","message":%q,"data":null}`, row.message)),
+			})
+			_, err := c.CreateInstance(t.Context(), client.InstanceCreateRequest{Name: "n", UserData: "private"})
+			g.Expect(fault.ClassOf(err)).To(Equal(row.class))
+			g.Expect(fault.IsAmbiguous(err)).To(Equal(row.ambiguous))
+			g.Expect(err).To(MatchError(And(HavePrefix("create instance: "+strconv.Itoa(row.status)), ContainSubstring(row.message))))
+		})
+	}
+}
+
+func TestConflict_namesTheOtherObject(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := serve(t, map[string]http.HandlerFunc{
+		"POST " + prefix + "vpc": reply(409, `{"message":"A Vpc with specified name already exists","data":{"id":"`+id+`"}}`),
+	})
+	_, err := c.CreateVPC(t.Context(), client.VPCCreateRequest{Name: "n"})
+	g.Expect(fault.ClassOf(err)).To(Equal(fault.Conflict))
+	g.Expect(fault.OtherID(err)).To(Equal(id))
+	g.Expect(err).To(MatchError("create VPC: 409 Conflict: A Vpc with specified name already exists"))
+}
+
+func TestNotFound_isProvenByAControlCall(t *testing.T) {
+	t.Parallel()
+	notFound := reply(404, `{"message":"Could not find it"}`)
+	site := reply(200, `{"id":"`+siteID+`","name":"s","status":"Registered"}`)
+	unavailable := reply(503, "")
+	for name, row := range map[string]struct {
+		routes map[string]http.HandlerFunc
+		class  fault.Class
+	}{
+		"the site is there":      {map[string]http.HandlerFunc{"GET " + prefix + "site/{id}": site, "/": notFound}, fault.NotFound},
+		"everything is 404":      {map[string]http.HandlerFunc{"/": notFound}, fault.Transient},
+		"the site can't be read": {map[string]http.HandlerFunc{"GET " + prefix + "site/{id}": unavailable, "/": notFound}, fault.Transient},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			c := serve(t, row.routes)
+			_, err := c.VPC(t.Context(), siteID, id)
+			g.Expect(fault.ClassOf(err)).To(Equal(row.class))
+			g.Expect(fault.ClassOf(c.DeleteInstance(t.Context(), siteID, id))).To(Equal(row.class))
+			if row.class == fault.Transient {
+				g.Expect(err).To(MatchError(ContainSubstring("apiName")))
+			}
+		})
+	}
+}
+
+func TestNotFound_isNeverTheAnswerToACreateAList_orAGetWithoutSite(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := serve(t, map[string]http.HandlerFunc{"/": reply(404, `{"message":"Could not find it"}`)})
+	_, err := c.CreateVPC(t.Context(), client.VPCCreateRequest{})
+	g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
+	_, err = c.Instances(t.Context(), client.InstanceFilter{})
+	g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
+	_, err = c.Instance(t.Context(), "", id)
+	g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
+	_, err = c.Site(t.Context(), siteID)
+	g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
+}
+
+func TestSite_isNotFoundWhenTheTenantCanBeSeen(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := serve(t, map[string]http.HandlerFunc{
+		"GET " + prefix + "tenant/current": reply(200, `{"id":"`+id+`","org":"acme"}`),
+		"/":                                reply(404, `{"message":"Could not find Site"}`),
+	})
+	_, err := c.Site(t.Context(), siteID)
+	g.Expect(fault.IsNotFound(err)).To(BeTrue())
+}
+
+func TestWrites_areAmbiguousWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	release := make(chan struct{})
+	hang := func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-r.Context().Done():
+		case <-release:
+		}
+	}
+	drop := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+	c := serve(t, map[string]http.HandlerFunc{
+		"POST " + prefix + "vpc": hang, "POST " + prefix + "subnet": drop, "POST " + prefix + "instance": reply(201, "<html>"),
+		"GET " + prefix + "site": drop,
+	})
+	t.Cleanup(func() { close(release) })
+
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := c.CreateVPC(ctx, client.VPCCreateRequest{})
+	g.Expect(fault.IsAmbiguous(err)).To(BeTrue())
+	g.Expect(err).To(MatchError(context.DeadlineExceeded))
+
+	_, err = c.CreateSubnet(t.Context(), client.SubnetCreateRequest{})
+	g.Expect(fault.IsAmbiguous(err)).To(BeTrue(), "a dropped connection")
+	_, err = c.CreateInstance(t.Context(), client.InstanceCreateRequest{})
+	g.Expect(fault.IsAmbiguous(err)).To(BeTrue(), "a success that can't be read")
+	_, err = c.SiteByName(t.Context(), "s")
+	g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
+	g.Expect(fault.IsAmbiguous(err)).To(BeFalse(), "reading changes nothing")
+}
+
+func TestWrites_areNotAmbiguousWhenNothingListens(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	server := httptest.NewServer(http.NotFoundHandler())
+	endpoint := server.URL
+	server.Close()
+	c, err := client.New(client.Config{Endpoint: endpoint, Org: "acme", Token: token})
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = c.CreateVPC(t.Context(), client.VPCCreateRequest{})
+	g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
+	g.Expect(fault.IsAmbiguous(err)).To(BeFalse())
+}
+
+// paged serves total instances, at most limit per page, and fails on the page failAt.
+func paged(total, limit, failAt int) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		number, _ := strconv.Atoi(r.URL.Query().Get("pageNumber"))
+		size, _ := strconv.Atoi(r.URL.Query().Get("pageSize"))
+		size = min(size, limit)
+		if number == failAt {
+			http.Error(w, "", http.StatusServiceUnavailable)
+			return
+		}
+		items := []client.Instance{}
+		for i := (number - 1) * size; i < min(number*size, total); i++ {
+			items = append(items, client.Instance{ID: strconv.Itoa(i), Name: r.URL.Query().Get("orderBy")})
+		}
+		w.Header().Set("X-Pagination", fmt.Sprintf(`{"pageNumber":%d,"pageSize":%d,"total":%d,"orderBy":null}`, number, size, total))
+		_ = json.NewEncoder(w).Encode(items)
+	}
+}
+
+func TestLists_followThePagesToTheEnd(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct{ total, limit int }{
+		"empty":                         {0, 100},
+		"one full page":                 {100, 100},
+		"several pages":                 {250, 100},
+		"a server with a smaller limit": {45, 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			c := serve(t, map[string]http.HandlerFunc{"GET " + prefix + "instance": paged(row.total, row.limit, 0)})
+			instances, err := c.Instances(t.Context(), client.InstanceFilter{SiteID: siteID})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(instances).To(HaveLen(row.total))
+			for i, instance := range instances {
+				g.Expect(instance.ID).To(Equal(strconv.Itoa(i)))
+				g.Expect(instance.Name).To(Equal("CREATED_ASC"), "pages are stable only in a fixed order")
+			}
+		})
+	}
+}
+
+func TestLists_areNothingIfOnePageFails(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := serve(t, map[string]http.HandlerFunc{
+		"GET " + prefix + "instance": paged(250, 100, 3),
+		"GET " + prefix + "vpc":      reply(200, "[]"),
+	})
+	instances, err := c.Instances(t.Context(), client.InstanceFilter{})
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(instances).To(BeEmpty())
+	_, err = c.VPCs(t.Context(), client.VPCFilter{})
+	g.Expect(err).To(MatchError(ContainSubstring("X-Pagination")), "without the header nothing says that the list is complete")
+}
+
+func TestDecoding_toleratesOtherCaseAndUnknownStates(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := serve(t, map[string]http.HandlerFunc{
+		"GET " + prefix + "instance/{id}": reply(200, `{"ID":"`+id+`","InstanceTypeID":"x","status":"Levitating","new":1,"machineId":null}`),
+	})
+	instance, err := c.Instance(t.Context(), siteID, id)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(instance.ID).To(Equal(id))
+	g.Expect(instance.InstanceTypeID).To(Equal("x"))
+	g.Expect(instance.Status).To(BeEquivalentTo("Levitating"))
+}
+
+func TestRequests_carryTheToken(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := serve(t, map[string]http.HandlerFunc{"GET " + prefix + "tenant/current": func(w http.ResponseWriter, r *http.Request) {
+		reply(200, fmt.Sprintf(`{"id":%q,"org":%q}`, r.Header.Get("Authorization"), r.PathValue("org")))(w, r)
+	}})
+	tenant, err := c.Tenant(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(tenant.ID).To(Equal("Bearer " + token))
+}
+
+func TestErrors_neverContainTheTokenOrUserData(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := serve(t, map[string]http.HandlerFunc{
+		"POST " + prefix + "instance": reply(400, `{"message":"bad Bearer `+token+`","data":{"userData":"private key","name":"too short"}}`),
+		"POST " + prefix + "vpc":      reply(502, "proxy dump: Authorization: Bearer "+token),
+	})
+	_, err := c.CreateInstance(t.Context(), client.InstanceCreateRequest{UserData: "private key"})
+	g.Expect(err).To(MatchError("create instance: 400 Bad Request: bad Bearer [redacted]; name: too short; userData is not accepted"))
+	_, err = c.CreateVPC(t.Context(), client.VPCCreateRequest{})
+	g.Expect(err).To(MatchError("create VPC: 502 Bad Gateway"))
+}

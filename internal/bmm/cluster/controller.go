@@ -1,0 +1,137 @@
+// Package cluster reconciles NvidiaBMMCluster: the networks of a cluster at a BMM site.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/paused"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/credentials"
+	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/patch"
+)
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=nvidiabmmclusters,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=nvidiabmmclusters/status,verbs=patch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Reconciler makes the networks that an NvidiaBMMCluster wants, and takes them away again.
+type Reconciler struct {
+	client.Client
+	Engine  *graph.Engine
+	Clients *credentials.Cache[*bmm.Client]
+	// Settle is how long the BMM API may still finish a create whose outcome isn't known.
+	Settle time.Duration
+}
+
+// SetupWithManager registers the controller: it wakes for the object itself, its Cluster, and its credentials.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.NvidiaBMMCluster{}, SecretIndex, func(o client.Object) []string {
+		return []string{o.(*infrav1.NvidiaBMMCluster).Spec.Authentication.SecretRef.Name}
+	})
+	if err != nil {
+		return fmt.Errorf("index NvidiaBMMClusters by Secret: %w", err)
+	}
+	toInfrastructure := util.ClusterToInfrastructureMapFunc(ctx, infrav1.GroupVersion.WithKind("NvidiaBMMCluster"), r.Client, &infrav1.NvidiaBMMCluster{})
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&infrav1.NvidiaBMMCluster{}, builder.WithPredicates(predicates.ResourceIsNotExternallyManaged(mgr.GetScheme(), mgr.GetLogger()))).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(toInfrastructure)).
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.usersOf)).
+		WithOptions(options).
+		Complete(r)
+}
+
+// SecretIndex finds the NvidiaBMMClusters that log in with a Secret.
+const SecretIndex = "spec.authentication.secretRef.name"
+
+func (r *Reconciler) usersOf(ctx context.Context, secret client.Object) []reconcile.Request {
+	users := &infrav1.NvidiaBMMClusterList{}
+	err := r.List(ctx, users, client.InNamespace(secret.GetNamespace()), client.MatchingFields{SecretIndex: secret.GetName()})
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "list the NvidiaBMMClusters that use a Secret", "secret", client.ObjectKeyFromObject(secret))
+	}
+	var requests []reconcile.Request
+	for i := range users.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&users.Items[i])})
+	}
+	return requests
+}
+
+// Reconcile brings one NvidiaBMMCluster a step further.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	object := &infrav1.NvidiaBMMCluster{}
+	if err := r.Get(ctx, req.NamespacedName, object); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	owner, err := util.GetOwnerCluster(ctx, r.Client, object.ObjectMeta)
+	if client.IgnoreNotFound(err) != nil {
+		return ctrl.Result{}, fmt.Errorf("get the owning Cluster: %w", err)
+	}
+	if isPaused, again, err := paused.EnsurePausedCondition(ctx, r.Client, owner, object); err != nil || isPaused || again {
+		return ctrl.Result{}, err
+	}
+	if object.DeletionTimestamp.IsZero() && owner == nil {
+		ctrl.LoggerFrom(ctx).Info("Waiting until Cluster API makes a Cluster the owner of this object")
+		return ctrl.Result{}, nil
+	}
+	if object.DeletionTimestamp.IsZero() {
+		if err := r.Engine.Hold(ctx, object, infrav1.ClusterFinalizer); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	before := object.DeepCopy()
+	result, err := r.reconcile(ctx, owner, object)
+	return result, errors.Join(err, patch.SpecAndStatus(ctx, r.Client, before, object))
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, owner *clusterv1.Cluster, object *infrav1.NvidiaBMMCluster) (ctrl.Result, error) {
+	api, err := r.Clients.Client(ctx, types.NamespacedName{
+		Namespace: object.Namespace, Name: object.Spec.Authentication.SecretRef.Name,
+	})
+	if err != nil {
+		return r.Engine.Blocked(object, infrav1.ReferencesResolvedCondition, err)
+	}
+	networks, err := r.open(api, object)
+	if err != nil {
+		return r.Engine.Blocked(object, infrav1.ReferencesResolvedCondition, err)
+	}
+	if !object.DeletionTimestamp.IsZero() {
+		return r.Engine.DeleteAndRelease(ctx, networks.graph, infrav1.ClusterFinalizer)
+	}
+	networks.want(object)
+	networks.graph.Gate(infrav1.ControlPlaneEndpointReadyCondition, func() graph.Phase { return endpoint(owner, object) })
+	result, err := networks.graph.Reconcile(ctx)
+	networks.project(&object.Status)
+	return result, err
+}
+
+// endpoint says whether the control plane can begin: KubeadmControlPlane does nothing until the endpoint is known, and
+// there is none here that could be made up.
+func endpoint(owner *clusterv1.Cluster, object *infrav1.NvidiaBMMCluster) graph.Phase {
+	if object.Spec.ControlPlaneEndpoint != nil || owner.Spec.ControlPlaneEndpoint.IsValid() {
+		return graph.Ready()
+	}
+	if owner.Spec.ControlPlaneRef.Kind != "KubeadmControlPlane" {
+		return graph.Ready() // Other control plane providers bring an endpoint of their own.
+	}
+	return graph.Failed("KubeadmControlPlane %s waits for an endpoint: set spec.controlPlaneEndpoint to an address that "+
+		"leads to the control plane, such as a virtual IP", owner.Spec.ControlPlaneRef.Name).Because("NoEndpoint")
+}

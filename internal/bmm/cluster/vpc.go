@@ -1,0 +1,69 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/tag"
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+func (n *networks) newVPCKind(settle time.Duration) *graph.Kind[bmm.VPC] {
+	return &graph.Kind[bmm.VPC]{
+		Name: "VPC",
+		ID:   func(v *bmm.VPC) string { return v.ID },
+		Tag:  func(v *bmm.VPC) graph.Tag { return tag.FromLabels(v.Labels) },
+		Get: func(ctx context.Context, id string) (*bmm.VPC, error) {
+			return n.api.VPC(ctx, n.siteID(), id)
+		},
+		Find: func(ctx context.Context, key graph.Key) ([]*bmm.VPC, error) {
+			found, err := n.api.VPCs(ctx, bmm.VPCFilter{SiteID: n.siteID(), Query: key.Owner})
+			return pointers(found), err
+		},
+		Phase:  vpcPhase,
+		Delete: func(ctx context.Context, id string) error { return n.api.DeleteVPC(ctx, n.siteID(), id) },
+		Settle: settle,
+	}
+}
+
+func vpcPhase(v *bmm.VPC) graph.Phase {
+	switch v.Status {
+	case bmm.VPCReady:
+		return graph.Ready()
+	case bmm.VPCDeleting:
+		return graph.Deleting()
+	case bmm.VPCError:
+		return graph.Failed("the BMM API reports VPC %s (%s) as Error: ask the site's operator", v.Name, v.ID)
+	}
+	return graph.Waiting("VPC %s (%s) is %s", v.Name, v.ID, v.Status)
+}
+
+func (n *networks) wantVPC(object *infrav1.NvidiaBMMCluster) *graph.Handle[bmm.VPC] {
+	spec := object.Spec.VPC
+	return graph.Add(n.graph, n.vpcKind, graph.Want[bmm.VPC]{
+		Key: vpcKey, Condition: infrav1.VPCReadyCondition, After: []graph.Ref{n.site}, Claim: graph.Create(),
+		Create: func(ctx context.Context, key graph.Key) (*bmm.VPC, error) {
+			return n.api.CreateVPC(ctx, bmm.VPCCreateRequest{
+				// IDs of deleted VPCs can't be used again, so the ID comes from the attempt and not from the name.
+				ID:                        key.Token,
+				Name:                      cmp.Or(spec.Name, object.Name),
+				Description:               spec.Description,
+				SiteID:                    n.siteID(),
+				NetworkVirtualizationType: bmm.NetworkVirtualizationType(spec.NetworkVirtualizationType),
+				Labels:                    tag.Labels(spec.Labels, key),
+			})
+		},
+	})
+}
+
+// pointers to the elements of a list, as the engine wants them.
+func pointers[T any](list []T) []*T {
+	out := make([]*T, len(list))
+	for i := range list {
+		out[i] = &list[i]
+	}
+	return out
+}

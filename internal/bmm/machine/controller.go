@@ -1,0 +1,150 @@
+// Package machine reconciles NvidiaBMMMachine: a bare-metal instance, booted with the machine's bootstrap data.
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/paused"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/credentials"
+	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/patch"
+)
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=nvidiabmmmachines,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=nvidiabmmmachines/status,verbs=patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=nvidiabmmclusters,verbs=get;list;watch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Reconciler makes the instance that an NvidiaBMMMachine wants, and takes it away again.
+type Reconciler struct {
+	client.Client
+	Engine  *graph.Engine
+	Clients *credentials.Cache[*bmm.Client]
+	// Settle is how long the BMM API may still finish a create whose outcome isn't known.
+	Settle time.Duration
+}
+
+// SetupWithManager registers the controller: it wakes for the object itself and for everything that it waits for.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	ofCluster, err := util.ClusterToTypedObjectsMapper(r.Client, &infrav1.NvidiaBMMMachineList{}, mgr.GetScheme())
+	if err != nil {
+		return fmt.Errorf("map Clusters to NvidiaBMMMachines: %w", err)
+	}
+	toInfrastructure := util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind("NvidiaBMMMachine"))
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&infrav1.NvidiaBMMMachine{}, builder.WithPredicates(predicates.ResourceIsNotExternallyManaged(mgr.GetScheme(), mgr.GetLogger()))).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(toInfrastructure)).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster)).
+		Watches(&infrav1.NvidiaBMMCluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesIn)).
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.machinesWith)).
+		WithOptions(options).
+		Complete(r)
+}
+
+// owners are the objects around an NvidiaBMMMachine. On deletion any of them may be gone already.
+type owners struct {
+	cluster *clusterv1.Cluster
+	machine *clusterv1.Machine
+	infra   *infrav1.NvidiaBMMCluster
+}
+
+// Reconcile brings one NvidiaBMMMachine a step further.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	object := &infrav1.NvidiaBMMMachine{}
+	if err := r.Get(ctx, req.NamespacedName, object); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	around, err := r.around(ctx, object)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if isPaused, again, err := paused.EnsurePausedCondition(ctx, r.Client, around.cluster, object); err != nil || isPaused || again {
+		return ctrl.Result{}, err
+	}
+	if object.DeletionTimestamp.IsZero() {
+		if around.machine == nil || around.cluster == nil {
+			ctrl.LoggerFrom(ctx).Info("Waiting until Cluster API makes a Machine the owner of this object")
+			return ctrl.Result{}, nil
+		}
+		if err := r.Engine.Hold(ctx, object, infrav1.MachineFinalizer); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	before := object.DeepCopy()
+	result, err := r.reconcile(ctx, around, object)
+	return result, errors.Join(err, patch.SpecAndStatus(ctx, r.Client, before, object))
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, around owners, object *infrav1.NvidiaBMMMachine) (ctrl.Result, error) {
+	api, err := r.client(ctx, around, object)
+	if err != nil {
+		return r.Engine.Blocked(object, infrav1.ClusterReadyCondition, err)
+	}
+	node, err := r.open(api, around, object)
+	if err != nil {
+		return r.Engine.Blocked(object, infrav1.InstanceProvisionedCondition, err)
+	}
+	if !object.DeletionTimestamp.IsZero() {
+		return r.Engine.DeleteAndRelease(ctx, node.graph, infrav1.MachineFinalizer)
+	}
+	clusterReady := node.graph.Gate(infrav1.ClusterReadyCondition, func() graph.Phase { return clusterPhase(around.infra, object) })
+	bootstrapReady := node.graph.Gate(infrav1.BootstrapDataReadyCondition, func() graph.Phase { return bootstrapPhase(around.machine) })
+	node.wantInstance(clusterReady, bootstrapReady)
+	node.graph.Gate(infrav1.NetworkConfiguredCondition, node.networkPhase)
+	result, err := node.graph.Reconcile(ctx)
+	node.project()
+	return result, err
+}
+
+// around fetches the owners, as far as they exist.
+func (r *Reconciler) around(ctx context.Context, object *infrav1.NvidiaBMMMachine) (o owners, err error) {
+	o.machine, err = util.GetOwnerMachine(ctx, r.Client, object.ObjectMeta)
+	if client.IgnoreNotFound(err) != nil {
+		return o, fmt.Errorf("get the owning Machine: %w", err)
+	}
+	o.cluster, err = util.GetClusterFromMetadata(ctx, r.Client, object.ObjectMeta)
+	if client.IgnoreNotFound(err) != nil && !errors.Is(err, util.ErrNoCluster) {
+		return o, fmt.Errorf("get the Cluster: %w", err)
+	}
+	if o.cluster == nil {
+		return o, nil
+	}
+	infra := &infrav1.NvidiaBMMCluster{}
+	name := types.NamespacedName{Namespace: object.Namespace, Name: o.cluster.Spec.InfrastructureRef.Name}
+	if err := r.Get(ctx, name, infra); client.IgnoreNotFound(err) != nil {
+		return o, fmt.Errorf("get NvidiaBMMCluster %s: %w", name, err)
+	} else if err == nil {
+		o.infra = infra
+	}
+	return o, nil
+}
+
+// client is the one of the cluster's credentials.
+func (r *Reconciler) client(ctx context.Context, around owners, object *infrav1.NvidiaBMMMachine) (*bmm.Client, error) {
+	if around.infra == nil {
+		return nil, &fault.Error{Class: fault.Invalid, Err: errors.New(
+			"the NvidiaBMMCluster of this machine doesn't exist, and it names the credentials: create it")}
+	}
+	return r.Clients.Client(ctx, types.NamespacedName{
+		Namespace: object.Namespace, Name: around.infra.Spec.Authentication.SecretRef.Name,
+	})
+}

@@ -1,0 +1,76 @@
+package machine
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	"github.com/bedplate/bedplate/internal/bmm/providerid"
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+// clusterPhase says whether the cluster has the network that the machine is put into.
+func clusterPhase(infra *infrav1.NvidiaBMMCluster, object *infrav1.NvidiaBMMMachine) graph.Phase {
+	if !ptr.Deref(infra.Status.Initialization.Provisioned, false) {
+		return graph.Waiting("NvidiaBMMCluster %s isn't ready yet", infra.Name)
+	}
+	if _, ok := subnetOf(infra, object); !ok {
+		return graph.Failed("NvidiaBMMCluster %s has no subnet %q: add it there, or replace this machine by one with another "+
+			"network.subnetName", infra.Name, object.Spec.Network.SubnetName).Because("NoSuchSubnet")
+	}
+	return graph.Ready()
+}
+
+func subnetOf(infra *infrav1.NvidiaBMMCluster, object *infrav1.NvidiaBMMMachine) (infrav1.SubnetStatus, bool) {
+	for _, s := range infra.Status.Subnets {
+		if s.Name == object.Spec.Network.SubnetName {
+			return s, true
+		}
+	}
+	return infrav1.SubnetStatus{}, false
+}
+
+// bootstrapPhase says whether the bootstrap provider has done its part.
+func bootstrapPhase(machine *clusterv1.Machine) graph.Phase {
+	if ptr.Deref(machine.Spec.Bootstrap.DataSecretName, "") == "" {
+		return graph.Waiting("the bootstrap provider hasn't written the data of Machine %s yet", machine.Name)
+	}
+	return graph.Ready()
+}
+
+// networkPhase says whether every interface has its address.
+func (n *node) networkPhase() graph.Phase {
+	instance := n.instance.Object()
+	if instance == nil {
+		return graph.Waiting("there is no instance yet")
+	}
+	for _, i := range instance.Interfaces {
+		if len(i.IPAddresses) == 0 {
+			return graph.Waiting("instance %s has no address in subnet %s yet", instance.ID, i.SubnetID)
+		}
+	}
+	return graph.Ready()
+}
+
+// project shows the instance in spec.providerID and in the status. What wasn't seen stays as it was.
+func (n *node) project() {
+	status := &n.object.Status
+	if id := n.instance.ID(); id != "" {
+		status.InstanceID = id
+		n.object.Spec.ProviderID = providerid.ProviderID{SiteID: n.siteID(), InstanceID: id}.String()
+	}
+	if instance := n.instance.Object(); instance != nil {
+		status.InstanceState = string(instance.Status)
+		status.MachineID = instance.MachineID
+		status.Addresses = []clusterv1.MachineAddress{{Type: clusterv1.MachineHostName, Address: instance.Name}}
+		for _, i := range instance.Interfaces {
+			for _, address := range i.IPAddresses {
+				status.Addresses = append(status.Addresses, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: address})
+			}
+		}
+	}
+	if meta.IsStatusConditionTrue(status.Conditions, infrav1.ReadyCondition) {
+		status.Initialization.Provisioned = ptr.To(true)
+	}
+}

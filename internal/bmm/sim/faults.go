@@ -1,0 +1,146 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bedplate/bedplate/internal/bmm/sim/gen"
+)
+
+// FaultKind is what goes wrong with a call.
+type FaultKind string
+
+const (
+	// FaultStatus answers with an error, without doing the work.
+	FaultStatus FaultKind = "status"
+	// FaultHang answers nothing until the client is gone or the faults are cleared, without doing the work.
+	FaultHang FaultKind = "hang"
+	// FaultLoseAnswer does the work and drops the connection.
+	FaultLoseAnswer FaultKind = "loseAnswer"
+	// FaultCommitLate is like FaultHang, but the work is done some time after the client has gone.
+	FaultCommitLate FaultKind = "commitLate"
+)
+
+// Fault makes the next calls of an operation go wrong.
+type Fault struct {
+	// Operation is an operation ID of the OpenAPI document, such as createVpc.
+	Operation string `json:"operation"`
+	// Times is how many calls go wrong; 0 means 1, and -1 means all until the faults are cleared.
+	Times int       `json:"times,omitempty"`
+	Kind  FaultKind `json:"kind"`
+	// Status and Message are the answer of FaultStatus.
+	Status  int    `json:"status,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Delay is the simulated time between the client's going and the work of FaultCommitLate.
+	Delay metav1.Duration `json:"delay,omitzero"`
+}
+
+func (f Fault) validate() error {
+	switch f.Kind {
+	case FaultStatus:
+		if f.Status < 400 || f.Status > 599 {
+			return fmt.Errorf("status of a fault must be 400 to 599, not %d", f.Status)
+		}
+	case FaultHang, FaultLoseAnswer, FaultCommitLate:
+	default:
+		return fmt.Errorf("unknown kind of fault %q", f.Kind)
+	}
+	return nil
+}
+
+// faults are the faults still to come.
+type faults struct {
+	mu   sync.Mutex
+	todo []*Fault
+	// cleared is closed, and replaced, when the faults are cleared.
+	cleared chan struct{}
+}
+
+func (f *faults) add(fault Fault) {
+	if fault.Times == 0 {
+		fault.Times = 1
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.todo = append(f.todo, &fault)
+}
+
+func (f *faults) clear() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.todo = nil
+	if f.cleared != nil {
+		close(f.cleared)
+		f.cleared = nil
+	}
+}
+
+// next returns the fault of a call, if it has one, and what is closed when the faults are cleared.
+func (f *faults) next(operationID string) (*Fault, <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.cleared == nil {
+		f.cleared = make(chan struct{})
+	}
+	i := slices.IndexFunc(f.todo, func(fault *Fault) bool { return strings.EqualFold(fault.Operation, operationID) })
+	if i < 0 {
+		return nil, nil
+	}
+	fault := *f.todo[i]
+	if f.todo[i].Times--; f.todo[i].Times == 0 {
+		f.todo = slices.Delete(f.todo, i, i+1)
+	}
+	return &fault, f.cleared
+}
+
+// injectFaults is around every operation.
+func (s *Server) injectFaults(work gen.StrictHandlerFunc, operationID string) gen.StrictHandlerFunc {
+	return func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error) {
+		fault, cleared := s.faults.next(operationID)
+		if fault == nil {
+			return work(ctx, w, r, request)
+		}
+		s.log.Info("fault", "operation", fault.Operation, "kind", fault.Kind)
+		switch fault.Kind {
+		case FaultStatus:
+			return nil, refuse(fault.Status, "%s", fault.Message)
+		case FaultLoseAnswer:
+			if _, err := work(ctx, w, r, request); err != nil {
+				s.log.Info("nothing done before the answer was lost", "operation", fault.Operation, "error", err)
+			}
+			panic(http.ErrAbortHandler)
+		default:
+			return nil, s.hang(ctx, cleared, fault, func() {
+				_, err := work(context.WithoutCancel(ctx), w, r, request)
+				s.log.Info("work for a client that has gone", "operation", fault.Operation, "error", err)
+			})
+		}
+	}
+}
+
+// hang holds a call until its client is gone or the faults are cleared. For FaultCommitLate it then goes on in the
+// background.
+func (s *Server) hang(ctx context.Context, cleared <-chan struct{}, fault *Fault, work func()) error {
+	select {
+	case <-ctx.Done():
+	case <-cleared:
+		return refuse(http.StatusServiceUnavailable, "The service gave up")
+	case <-s.closing.Done():
+		return refuse(http.StatusServiceUnavailable, "The service is shutting down")
+	}
+	if fault.Kind == FaultCommitLate {
+		go s.run(func() {
+			if s.wait(fault.Delay.Duration) == nil {
+				work()
+			}
+		})
+	}
+	return errors.New("client gone")
+}

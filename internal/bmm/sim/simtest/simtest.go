@@ -1,0 +1,75 @@
+// Package simtest starts BMM simulators for tests.
+package simtest
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/sim"
+)
+
+// Start serves a simulator on a loopback port until the test ends, and returns it with its endpoint.
+func Start(t testing.TB, config sim.Config, booter sim.Booter) (*sim.Server, string) {
+	t.Helper()
+	server := newServer(t, config, booter)
+	listener := httptest.NewServer(server)
+	t.Cleanup(func() {
+		server.Close() // first: it ends calls that hang
+		listener.CloseClientConnections()
+		listener.Close()
+	})
+	return server, listener.URL
+}
+
+// InMemory returns a simulator with a client that reaches it without a network, for tests with simulated time
+// (testing/synctest). The caller closes the simulator.
+func InMemory(t testing.TB, config sim.Config, booter sim.Booter) (*sim.Server, *client.Client) {
+	t.Helper()
+	server := newServer(t, config, booter)
+	c, err := client.New(client.Config{
+		Endpoint: "http://127.0.0.1", Org: config.Org, Token: config.Tokens[0], APIName: config.APIName,
+		HTTP: &http.Client{Transport: handlerTransport{server}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server, c
+}
+
+func newServer(t testing.TB, config sim.Config, booter sim.Booter) *sim.Server {
+	t.Helper()
+	server, err := sim.New(config, booter, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server
+}
+
+// handlerTransport calls a handler instead of a server.
+type handlerTransport struct{ handler http.Handler }
+
+func (h handlerTransport) RoundTrip(r *http.Request) (resp *http.Response, err error) {
+	defer func() {
+		if aborted := recover(); aborted != nil {
+			resp, err = nil, fmt.Errorf("connection dropped: %w", io.ErrUnexpectedEOF)
+		}
+	}()
+	request := r.Clone(r.Context())
+	request.RemoteAddr = "127.0.0.1:1"
+	if request.Body == nil {
+		request.Body = http.NoBody
+	}
+	recorder := httptest.NewRecorder()
+	h.handler.ServeHTTP(recorder, request)
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	resp = recorder.Result()
+	resp.Request = r
+	return resp, nil
+}

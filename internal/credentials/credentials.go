@@ -1,0 +1,83 @@
+// Package credentials turns Secrets into clients of outside services: one client per Secret, shared by all reconciles and
+// built again when the Secret changes.
+package credentials
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bedplate/bedplate/internal/fault"
+)
+
+// unusedFor is how long a client is kept that nobody asks for.
+const unusedFor = time.Hour
+
+// Cache holds the clients of type C.
+type Cache[C any] struct {
+	// Reader reads Secrets. It should read past the cache, so that no Secret stays in memory.
+	Reader client.Reader
+	// Build makes a client from a Secret. Its error must name what is wrong with the Secret, and must not repeat a value.
+	Build func(*corev1.Secret) (C, error)
+	Clock clock.PassiveClock
+
+	mu      sync.Mutex
+	clients map[types.NamespacedName]*cached[C]
+}
+
+type cached[C any] struct {
+	client  C
+	version string // UID and resource version of the Secret
+	used    time.Time
+}
+
+// Client returns the client of a Secret. A Secret that is missing or unusable is an error of the class
+// fault.Credentials that names it.
+func (c *Cache[C]) Client(ctx context.Context, name types.NamespacedName) (C, error) {
+	var none C
+	secret := &corev1.Secret{}
+	if err := c.Reader.Get(ctx, name, secret); err != nil {
+		if apierrors.IsNotFound(err) {
+			return none, refused(name, "does not exist: create it")
+		}
+		return none, fmt.Errorf("read Secret %s: %w", name, err)
+	}
+	version := string(secret.UID) + "/" + secret.ResourceVersion
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.Clock.Now()
+	if known, ok := c.clients[name]; ok && known.version == version {
+		known.used = now
+		return known.client, nil
+	}
+	built, err := c.Build(secret)
+	if err != nil {
+		return none, refused(name, "can't be used: "+err.Error())
+	}
+	c.forgetUnused(now)
+	c.clients[name] = &cached[C]{client: built, version: version, used: now}
+	return built, nil
+}
+
+func (c *Cache[C]) forgetUnused(now time.Time) {
+	if c.clients == nil {
+		c.clients = map[types.NamespacedName]*cached[C]{}
+	}
+	for name, known := range c.clients {
+		if now.Sub(known.used) > unusedFor {
+			delete(c.clients, name)
+		}
+	}
+}
+
+func refused(name types.NamespacedName, why string) error {
+	return &fault.Error{Class: fault.Credentials, Err: fmt.Errorf("secret %s %s", name, why)}
+}

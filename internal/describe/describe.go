@@ -1,0 +1,91 @@
+// Package describe shows a cluster as a tree: its Kubernetes objects, what was made for them outside, and why they wait.
+package describe
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/tree"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+// Object is a node of the tree.
+type Object struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	// Role of the object in its cluster, such as ClusterInfrastructure; may be empty.
+	Role string `json:"role,omitempty"`
+	// State is the condition that sums up the object; nil for a mere heading.
+	State *metav1.Condition `json:"state,omitempty"`
+	// Conditions are all of the object's own, sorted by type.
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// Outside is what was made or taken for the object outside Kubernetes.
+	Outside  []graph.Resource `json:"outside,omitempty"`
+	Children []*Object        `json:"children,omitempty"`
+}
+
+// Cluster reads the tree of a cluster.
+func Cluster(ctx context.Context, c client.Client, namespace, name string) (*Object, error) {
+	found, err := tree.Discovery(ctx, c, namespace, name, tree.DiscoverOptions{Echo: true})
+	if err != nil {
+		return nil, fmt.Errorf("read Cluster %s/%s: %w", namespace, name, err)
+	}
+	return read(found, found.GetRoot())
+}
+
+func read(t *tree.ObjectTree, object client.Object) (*Object, error) {
+	o := &Object{
+		Kind: object.GetObjectKind().GroupVersionKind().Kind, Name: object.GetName(), Role: tree.GetMetaName(object),
+		State: cmp.Or(tree.GetAvailableCondition(object), tree.GetReadyCondition(object)),
+	}
+	if !tree.IsVirtualObject(object) {
+		o.Conditions = slices.Clone(tree.GetConditions(object))
+		outside, err := graph.Resources(object)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", o.Kind, o.Name, err)
+		}
+		o.Outside = outside
+	}
+	slices.SortFunc(o.Conditions, func(a, b metav1.Condition) int { return cmp.Compare(a.Type, b.Type) })
+	children := t.GetObjectsByParent(object.GetUID())
+	slices.SortStableFunc(children, func(a, b client.Object) int {
+		return cmp.Or(cmp.Compare(tree.GetZOrder(b), tree.GetZOrder(a)), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	for _, child := range children {
+		below, err := read(t, child)
+		if err != nil {
+			return nil, err
+		}
+		o.Children = append(o.Children, below)
+	}
+	return o, nil
+}
+
+// waiting are the conditions that say why an object isn't as wanted; none where it is.
+func (o *Object) waiting() []metav1.Condition {
+	if o.State == nil || o.State.Status == metav1.ConditionTrue {
+		return nil
+	}
+	var reasons []metav1.Condition
+	for _, c := range o.Conditions {
+		sums := c.Type == o.State.Type || c.Type == clusterv1.ReadyCondition
+		if !sums && c.Status != metav1.ConditionTrue && c.Message != "" && !saysNoIsGood(c.Type) {
+			reasons = append(reasons, c)
+		}
+	}
+	return reasons
+}
+
+// saysNoIsGood is true of Cluster API's conditions that are False when nothing is going on.
+func saysNoIsGood(condition string) bool {
+	return slices.Contains([]string{
+		clusterv1.PausedCondition, clusterv1.DeletingCondition, clusterv1.RollingOutCondition, clusterv1.ScalingUpCondition,
+		clusterv1.ScalingDownCondition, clusterv1.RemediatingCondition, clusterv1.MachineUpdatingCondition,
+	}, condition)
+}

@@ -1,0 +1,111 @@
+package describe
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+// Print writes the tree for people: a line for each object, below it what was made for it outside and, where it waits,
+// what for.
+func Print(out io.Writer, root *Object, now time.Time) error {
+	table := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	p := &printer{out: table, now: now}
+	p.row("NAME", "READY", "REASON", "SINCE", "MESSAGE")
+	p.object(root, "", "", "")
+	if p.err != nil {
+		return fmt.Errorf("print the tree: %w", p.err)
+	}
+	return table.Flush()
+}
+
+type printer struct {
+	out io.Writer
+	now time.Time
+	err error
+}
+
+func (p *printer) row(cells ...string) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintln(p.out, strings.TrimRight(strings.Join(cells, "\t"), "\t "))
+	}
+}
+
+// object prints one line and what belongs to it. Branch leads to the object; below leads on to its children.
+func (p *printer) object(o *Object, indent, branch, below string) {
+	name := o.Kind + "/" + o.Name
+	if o.Role != "" && o.State == nil {
+		name = o.Role
+	}
+	if o.State == nil {
+		p.row(indent + branch + name)
+	} else {
+		p.condition(indent+branch+name, indent+below+stem(o), *o.State, len(o.waiting()) == 0)
+	}
+	for _, r := range o.Outside {
+		p.row(indent + below + stem(o) + "  " + resource(r))
+	}
+	for _, c := range o.waiting() {
+		p.condition(indent+below+stem(o)+"  "+c.Type, indent+below+stem(o), c, true)
+	}
+	for i, child := range o.Children {
+		if i == len(o.Children)-1 {
+			p.object(child, indent+below, "└─", "  ")
+		} else {
+			p.object(child, indent+below, "├─", "│ ")
+		}
+	}
+}
+
+// stem goes down beside what belongs to an object, to its children.
+func stem(o *Object) string {
+	if len(o.Children) > 0 {
+		return "│ "
+	}
+	return "  "
+}
+
+func (p *printer) condition(name, indent string, c metav1.Condition, withMessage bool) {
+	lines := []string{""}
+	if withMessage && c.Status != metav1.ConditionTrue {
+		lines = strings.Split(c.Message, "\n")
+	}
+	reason := c.Reason
+	if c.Status == metav1.ConditionTrue {
+		reason = ""
+	}
+	p.row(name, string(c.Status), reason, age(c.LastTransitionTime, p.now), lines[0])
+	for _, line := range lines[1:] {
+		p.row(indent, "", "", "", line)
+	}
+}
+
+func resource(r graph.Resource) string {
+	text := r.Key
+	if r.Key != r.Kind && !strings.HasPrefix(r.Key, r.Kind+"/") {
+		text = r.Kind
+	}
+	if r.ID == "" {
+		return text + " (asked for)"
+	}
+	text += " " + r.ID
+	if !r.Own {
+		text += " (yours)"
+	}
+	return text
+}
+
+// age of a condition, as kubectl writes it.
+func age(since metav1.Time, now time.Time) string {
+	if since.IsZero() {
+		return ""
+	}
+	return duration.HumanDuration(now.Sub(since.Time))
+}

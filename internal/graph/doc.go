@@ -1,0 +1,20 @@
+// Package graph is the engine under Bedplate's systems. Everything a system makes outside Kubernetes (a VPC, a subnet, an
+// instance, …) is a node of a graph that belongs to one Kubernetes object, its owner. The system says what a Kind is and
+// what the spec wants; the engine alone decides when to look, adopt, create, wait and delete.
+//
+// What it promises, whatever crashes or lies in between:
+//
+//   - Ledger. What was made is written into an annotation of the owner, because status doesn't survive `clusterctl move`.
+//     Status fields are a projection of it. A ledger that names another object (copied YAML) is refused.
+//   - Find first, then intend, then create. What carries our tag is adopted. Where nothing is found, the intention is
+//     written under optimistic lock, then the object is created, then its ID is written. So "pending" means: seen absent,
+//     then attempted by us.
+//   - Settle. After a create whose outcome is unknown, "none found" counts only once the service has had the time to
+//     finish the request.
+//   - Unknown is not absent. Only a proven "not found" means gone. Any other error stops that node and those after it;
+//     nothing is cleared, nothing falls through to create.
+//   - Branches that don't depend on each other go on while others wait or fail.
+//   - Delete in reverse, from the ledger alone: a node goes when everything after it is confirmed gone, only what ledger
+//     and tag prove ours is deleted, and gone means that the service says so. It never waits for readiness.
+//   - One voice. The engine writes the conditions and one event per transition.
+package graph

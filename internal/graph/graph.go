@@ -1,0 +1,206 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+)
+
+// Owner is a Kubernetes object that outside resources are made for.
+type Owner interface {
+	client.Object
+	GetConditions() []metav1.Condition
+	SetConditions([]metav1.Condition)
+}
+
+// Engine runs graphs. One is shared by all owners of a manager.
+type Engine struct {
+	Client client.Client
+	// Live reads past the cache.
+	Live     client.Reader
+	Recorder events.EventRecorder
+	Clock    clock.PassiveClock
+	// Poll is how often a resource that isn't ready yet is looked at.
+	Poll time.Duration
+}
+
+// Graph is everything one owner has outside, and wants there. It serves one reconcile.
+type Graph struct {
+	engine  *Engine
+	owner   Owner
+	ownerID string
+	kinds   map[string]AnyKind
+	ledger  *ledger
+	nodes   []node
+	phases  map[string]Phase
+}
+
+// AnyKind is a Kind of any type.
+type AnyKind interface {
+	kindName() string
+	remove(ctx context.Context, g *Graph, key string, e *entry) (gone bool, _ Phase)
+}
+
+// Ref is something that a Want can come after.
+type Ref interface{ ref() string }
+
+// node is a part of the graph: a resource or a gate.
+type node interface {
+	Ref
+	condition() string
+	reconcile(ctx context.Context, g *Graph) Phase
+}
+
+// New opens the graph of an owner. Every kind that its ledger may name has to be given. The error is a ledger that can't
+// be used; it wants a person.
+func (e *Engine) New(owner Owner, kinds ...AnyKind) (*Graph, error) {
+	l, err := readLedger(owner)
+	if err != nil {
+		return nil, err
+	}
+	g := &Graph{
+		engine: e, owner: owner, ownerID: owner.GetAnnotations()[OwnerAnnotation],
+		kinds: map[string]AnyKind{}, ledger: l, phases: map[string]Phase{},
+	}
+	for _, k := range kinds {
+		g.kinds[k.kindName()] = k
+	}
+	return g, nil
+}
+
+// ID of the resource under a key, as the ledger has it; empty where there is none. Kinds ask for what theirs lies in, and
+// get an answer on deletion too.
+func (g *Graph) ID(key string) string {
+	if e, ok := g.ledger.Entries[key]; ok {
+		return e.ID
+	}
+	return ""
+}
+
+// Handle is a resource of the graph.
+type Handle[T any] struct {
+	g    *Graph
+	kind *Kind[T]
+	want Want[T]
+	// object as it was last seen in this reconcile.
+	object *T
+}
+
+func (h *Handle[T]) ref() string       { return h.want.Key }
+func (h *Handle[T]) condition() string { return h.want.Condition }
+
+// Key of the resource within the graph.
+func (h *Handle[T]) Key() string { return h.want.Key }
+
+// ID of the resource as the ledger has it; empty before it exists.
+func (h *Handle[T]) ID() string { return h.g.ID(h.want.Key) }
+
+// Object is the resource as seen in this reconcile; nil where it wasn't.
+func (h *Handle[T]) Object() *T { return h.object }
+
+// Add wants a resource. What it comes after has to be added before it.
+func Add[T any](g *Graph, k *Kind[T], w Want[T]) *Handle[T] {
+	h := &Handle[T]{g: g, kind: k, want: w}
+	g.nodes = append(g.nodes, h)
+	return h
+}
+
+type gate struct {
+	name  string
+	check func() Phase
+}
+
+func (n *gate) ref() string                             { return n.name }
+func (n *gate) condition() string                       { return n.name }
+func (n *gate) reconcile(context.Context, *Graph) Phase { return n.check() }
+
+// Gate adds something that lies inside Kubernetes or in the answers of the nodes before it: a prerequisite for those
+// after it, reported as a condition of its own. The check is made when its turn comes.
+func (g *Graph) Gate(condition string, check func() Phase) Ref {
+	n := &gate{name: condition, check: check}
+	g.nodes = append(g.nodes, n)
+	return n
+}
+
+// Reconcile makes the outside as the graph wants it, as far as it goes now, and reports in the owner's conditions.
+// The error is worth a retry with backoff.
+func (g *Graph) Reconcile(ctx context.Context) (ctrl.Result, error) {
+	report := newReport()
+	wanted := map[string]bool{}
+	for _, n := range g.nodes {
+		wanted[n.ref()] = true
+		phase := report.refused()
+		if phase == nil {
+			p := n.reconcile(ctx, g)
+			phase = &p
+		}
+		g.phases[n.ref()] = *phase
+		report.add(n.condition(), n.ref(), *phase)
+	}
+	g.removeUnless(ctx, wanted, report)
+	return report.conclude(g.engine, g.owner)
+}
+
+// Delete takes away everything that the ledger knows, in reverse order, as far as it goes now. It is done when all is
+// gone; until then the owner's conditions say what is left and why.
+func (g *Graph) Delete(ctx context.Context) (done bool, _ ctrl.Result, _ error) {
+	report := newReport()
+	g.removeUnless(ctx, nil, report)
+	if len(g.ledger.Entries) == 0 {
+		return true, ctrl.Result{}, nil
+	}
+	result, err := report.conclude(g.engine, g.owner)
+	return false, result, err
+}
+
+// DeleteAndRelease deletes, and takes the finalizer off the owner when all is gone.
+func (e *Engine) DeleteAndRelease(ctx context.Context, g *Graph, finalizer string) (ctrl.Result, error) {
+	done, result, err := g.Delete(ctx)
+	if !done || err != nil {
+		return result, err
+	}
+	return ctrl.Result{}, e.Release(ctx, g.owner, finalizer)
+}
+
+// Hold puts the finalizer on the owner, before anything is made for it.
+func (e *Engine) Hold(ctx context.Context, owner Owner, finalizer string) error {
+	before := owner.DeepCopyObject().(client.Object)
+	if !controllerutil.AddFinalizer(owner, finalizer) {
+		return nil
+	}
+	return e.patchLocked(ctx, owner, before, "add the finalizer")
+}
+
+// Release takes the finalizer off the owner once all is gone. The lock makes sure that "all" was the newest ledger.
+func (e *Engine) Release(ctx context.Context, owner Owner, finalizer string) error {
+	before := owner.DeepCopyObject().(client.Object)
+	if !controllerutil.RemoveFinalizer(owner, finalizer) {
+		return nil
+	}
+	return client.IgnoreNotFound(e.patchLocked(ctx, owner, before, "remove the finalizer"))
+}
+
+func (e *Engine) patchLocked(ctx context.Context, owner, before client.Object, doing string) error {
+	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := e.Client.Patch(ctx, owner, lock); err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return nil
+}
+
+// firstUnready names the first of refs that isn't ready.
+func (g *Graph) firstUnready(refs []Ref) (string, bool) {
+	for _, r := range refs {
+		if g.phases[r.ref()].State != StateReady {
+			return r.ref(), true
+		}
+	}
+	return "", false
+}

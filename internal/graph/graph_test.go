@@ -1,0 +1,466 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+const (
+	settle    = time.Minute
+	finalizer = "bedplate.dev/test"
+)
+
+// fixture is an owner in a real API server, whose graph is: net, then left and right; and lonely on its own.
+type fixture struct {
+	*WithT
+	t       *testing.T
+	client  client.WithWatch
+	clock   *clocktesting.FakeClock
+	service *service
+	name    client.ObjectKey
+	// write, if set, may refuse a write to the API server.
+	write func() error
+	// keys wanted below net.
+	below []string
+	// vanished is what the wants say of lost things.
+	vanished graph.Vanished
+	events   *events.FakeRecorder
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	f := &fixture{
+		WithT: NewWithT(t), t: t, client: testenv.Client(t), service: newService(),
+		clock: clocktesting.NewFakeClock(time.Now()), below: []string{"left", "right"}, events: events.NewFakeRecorder(1000),
+	}
+	owner := &bmmv1.NvidiaBMMMachine{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "owner-", Namespace: testenv.Namespace(t), Finalizers: []string{finalizer}},
+		Spec: bmmv1.NvidiaBMMMachineSpec{
+			InstanceType:    bmmv1.InstanceTypeReference{MachineID: "any"},
+			OperatingSystem: bmmv1.OperatingSystemReference{ID: "05000000-0000-4000-8000-000000000001"},
+			Network:         bmmv1.NetworkSpec{SubnetName: "any"},
+		},
+	}
+	f.Expect(f.client.Create(t.Context(), owner)).To(Succeed())
+	f.name = client.ObjectKeyFromObject(owner)
+	return f
+}
+
+func (f *fixture) owner() *bmmv1.NvidiaBMMMachine {
+	owner := &bmmv1.NvidiaBMMMachine{}
+	f.Expect(f.client.Get(f.t.Context(), f.name, owner)).To(Succeed())
+	return owner
+}
+
+// engine is a new one each time: it remembers nothing.
+func (f *fixture) engine() *graph.Engine {
+	c := interceptor.NewClient(f.client, interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			if f.write != nil {
+				if err := f.write(); err != nil {
+					return err
+				}
+			}
+			return c.Patch(ctx, o, p, opts...)
+		},
+	})
+	return &graph.Engine{Client: c, Live: f.client, Recorder: f.events, Clock: f.clock, Poll: time.Second}
+}
+
+func (f *fixture) want(key string, after ...graph.Ref) graph.Want[thing] {
+	return graph.Want[thing]{
+		Key: key, Condition: key + "Ready", After: after, Claim: graph.Create(), Vanished: f.vanished,
+		Create: func(_ context.Context, key graph.Key) (*thing, error) {
+			return f.service.create(graph.Tag{Owner: key.Owner, Key: key.Name, Token: key.Token})
+		},
+	}
+}
+
+func (f *fixture) reconcileObject(owner *bmmv1.NvidiaBMMMachine) (ctrl.Result, error) {
+	kind := f.service.kind()
+	g, err := f.engine().New(owner, kind)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	net := graph.Add(g, kind, f.want("net"))
+	for _, key := range f.below {
+		graph.Add(g, kind, f.want(key, net))
+	}
+	graph.Add(g, kind, f.want("lonely"))
+	return g.Reconcile(f.t.Context())
+}
+
+// reconcile returns the owner with the conditions of this reconcile, which nobody has written to the server.
+func (f *fixture) reconcile() (*bmmv1.NvidiaBMMMachine, error) {
+	owner := f.owner()
+	_, err := f.reconcileObject(owner)
+	return owner, err
+}
+
+func (f *fixture) delete() (*bmmv1.NvidiaBMMMachine, bool) {
+	owner := f.owner()
+	g, err := f.engine().New(owner, f.service.kind())
+	f.Expect(err).NotTo(HaveOccurred())
+	done, _, _ := g.Delete(f.t.Context())
+	return owner, done
+}
+
+func (f *fixture) expectCondition(owner *bmmv1.NvidiaBMMMachine, condition string, status metav1.ConditionStatus, reason, message string) {
+	f.t.Helper()
+	found := meta.FindStatusCondition(owner.Status.Conditions, condition)
+	f.Expect(found).NotTo(BeNil(), condition)
+	f.Expect(found.Status).To(Equal(status), "%s: %s", condition, found.Message)
+	f.Expect(found.Reason).To(Equal(reason), "%s: %s", condition, found.Message)
+	f.Expect(found.Message).To(ContainSubstring(message))
+}
+
+var everything = []string{"left", "lonely", "net", "right"}
+
+func TestReconcile_makesEverythingOnceAndSaysSo(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for range 3 {
+		owner, err := f.reconcile()
+		f.Expect(err).NotTo(HaveOccurred())
+		f.expectCondition(owner, "Ready", metav1.ConditionTrue, "Ready", "")
+		f.expectCondition(owner, "leftReady", metav1.ConditionTrue, "Ready", "")
+	}
+	f.Expect(f.service.keys()).To(Equal(everything))
+	f.Expect(f.service.called("find")).To(BeNumerically("<=", 3), "the first thing of a new owner needs no lookup")
+}
+
+func TestReconcile_waitsForWhatComesBefore(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.service.failing("create net", &fault.Error{Class: fault.Quota, Op: "create net", Err: errors.New("no more nets: ask for some")})
+	owner, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Quota", "no more nets: ask for some")
+	f.expectCondition(owner, "leftReady", metav1.ConditionFalse, "Waiting", "waits for net")
+	f.Expect(f.service.keys()).To(Equal([]string{"lonely"}), "an independent branch goes on")
+}
+
+func TestReconcile_createsNothingWhenFindFails(t *testing.T) {
+	t.Parallel()
+	for _, class := range []fault.Class{fault.Transient, fault.Credentials, fault.Invalid, fault.Quota, fault.Busy} {
+		t.Run(string(class), func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.service.failing("create net", &fault.Error{Class: fault.Invalid, Err: errors.New("refused")})
+			_, _ = f.reconcile() // now the owner has an ID, and net was refused once
+			f.service.failing("find", &fault.Error{Class: class, Err: errors.New("can't say")})
+			owner, _ := f.reconcile()
+			f.expectCondition(owner, "netReady", meta.FindStatusCondition(owner.Status.Conditions, "netReady").Status, string(class), "can't say")
+			f.Expect(f.service.called("create net")).To(Equal(1))
+		})
+	}
+}
+
+func TestReconcile_unknownIsNotAbsent(t *testing.T) {
+	t.Parallel()
+	for _, class := range []fault.Class{fault.Transient, fault.Credentials, fault.Invalid, fault.Busy} {
+		t.Run(string(class), func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			_, err := f.reconcile()
+			f.Expect(err).NotTo(HaveOccurred())
+			before := f.owner().Annotations[graph.LedgerAnnotation]
+			f.service.before = func(string) error { return &fault.Error{Class: class, Err: errors.New("can't say")} }
+			owner, err := f.reconcile()
+			f.Expect(err != nil).To(Equal(class == fault.Transient), "only what may heal by itself is tried again with backoff")
+			f.Expect(meta.IsStatusConditionTrue(owner.Status.Conditions, "netReady")).To(BeFalse())
+			f.Expect(f.owner().Annotations).To(HaveKeyWithValue(graph.LedgerAnnotation, before), "nothing is cleared")
+			f.service.before = nil
+			_, err = f.reconcile()
+			f.Expect(err).NotTo(HaveOccurred())
+			f.Expect(f.service.keys()).To(Equal(everything), "nothing is doubled")
+		})
+	}
+}
+
+func TestReconcile_stopsAskingOnceTheCredentialsAreRefused(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.service.before = func(string) error {
+		return &fault.Error{Class: fault.Credentials, Err: errors.New("secret x/y: the token is refused")}
+	}
+	owner, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(f.service.calls).To(HaveLen(1))
+	f.expectCondition(owner, "netReady", metav1.ConditionUnknown, "Credentials", "secret x/y")
+	f.expectCondition(owner, "lonelyReady", metav1.ConditionUnknown, "Credentials", "waits for netReady")
+	f.expectCondition(owner, "Ready", metav1.ConditionUnknown, "Credentials", "netReady: secret x/y")
+}
+
+func TestReconcile_waitsUntilAnUnansweredCreateHasSettled(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.service.failing("create net", errors.New("connection reset"))
+	_, err := f.reconcile()
+	f.Expect(err).To(MatchError(ContainSubstring("connection reset")))
+
+	f.service.before = nil
+	owner, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Settling", "may still be finished by the service")
+	f.Expect(f.service.called("create net")).To(Equal(1))
+
+	f.clock.Step(settle)
+	_, err = f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(f.service.keys()).To(Equal(everything))
+}
+
+func TestReconcile_triesAgainAtOnceAfterADefiniteRefusal(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.service.failing("create net", &fault.Error{Class: fault.Conflict, OtherID: "id-of-another", Err: errors.New("409")})
+	owner, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Conflict", "id-of-another")
+	f.service.before = nil
+	_, err = f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(f.service.keys()).To(Equal(everything))
+}
+
+func TestReconcile_keepsOneOfSeveralThatCarryOurTag(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.service.after = func(call string) error {
+		if call == "create net" {
+			double := new(*f.service.things["id-1"])
+			double.id = "id-double"
+			f.service.things[double.id] = double
+			return errors.New("connection reset")
+		}
+		return nil
+	}
+	_, err := f.reconcile()
+	f.Expect(err).To(HaveOccurred())
+	f.service.after = nil
+	_, err = f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	f.service.finish()
+	f.Expect(f.service.keys()).To(Equal(everything))
+}
+
+func TestReconcile_makesAgainWhatSomebodyElseDeleted(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	_, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	delete(f.service.things, "id-1")
+	_, _ = f.reconcile()
+	_, err = f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(f.service.keys()).To(Equal(everything))
+}
+
+func TestReconcile_failsWhenWhatSomebodyElseDeletedCannotBeMadeAgain(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.vanished = graph.Fail
+	_, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	delete(f.service.things, "id-1")
+	owner, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Failed", "thing id-1 no longer exists")
+	f.Expect(f.service.called("create net")).To(Equal(1))
+}
+
+func TestReconcile_refusesACopiedLedger(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	_, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	twin := f.owner()
+	twin.ObjectMeta = metav1.ObjectMeta{Name: "twin", Namespace: twin.Namespace, Annotations: twin.Annotations}
+	f.Expect(f.client.Create(t.Context(), twin)).To(Succeed())
+	_, err = f.reconcileObject(twin)
+	f.Expect(err).To(MatchError(ContainSubstring("belongs to " + f.name.String())))
+}
+
+func TestReconcile_doesNothingOnTheStrengthOfAStaleOwner(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	stale := f.owner()
+	_, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	result, err := f.reconcileObject(stale)
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(result.RequeueAfter).To(BeNumerically(">", 0))
+	f.Expect(stale.Status.Conditions).To(BeEmpty(), "what is known to be old isn't reported")
+	f.Expect(f.service.keys()).To(Equal(everything))
+}
+
+func TestReconcile_goesOnWhenSomebodyElseChangesTheOwnerMeanwhile(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	owner := f.owner()
+	other := f.owner()
+	other.Labels = map[string]string{"touched": "yes"}
+	f.Expect(f.client.Update(t.Context(), other)).To(Succeed())
+	_, err := f.reconcileObject(owner)
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(f.service.keys()).To(Equal(everything))
+}
+
+func TestReconcile_takesAwayWhatLeftTheSpec(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	_, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	f.below = []string{"left"}
+	owner, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	f.expectCondition(owner, "rightReady", metav1.ConditionFalse, "Deleting", "")
+	f.service.finish()
+	_, err = f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(f.service.keys()).To(Equal([]string{"left", "lonely", "net"}))
+	f.Expect(f.owner().Annotations[graph.LedgerAnnotation]).NotTo(ContainSubstring("right"))
+}
+
+func TestReconcile_usesTheUsersOwnAndNeverDeletesIt(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	theirs, err := f.service.create(graph.Tag{})
+	f.Expect(err).NotTo(HaveOccurred())
+	kind := f.service.kind()
+	run := func() (*bmmv1.NvidiaBMMMachine, string) {
+		owner := f.owner()
+		g, err := f.engine().New(owner, kind)
+		f.Expect(err).NotTo(HaveOccurred())
+		h := graph.Add(g, kind, graph.Want[thing]{Key: "theirs", Condition: "TheirsReady", Claim: graph.Use(theirs.id)})
+		_, err = g.Reconcile(t.Context())
+		f.Expect(err).NotTo(HaveOccurred())
+		return owner, h.ID()
+	}
+	owner, id := run()
+	f.Expect(id).To(Equal(theirs.id))
+	f.expectCondition(owner, "TheirsReady", metav1.ConditionTrue, "Ready", "")
+	_, done := f.delete()
+	f.Expect(done).To(BeTrue())
+	f.Expect(f.service.things).To(HaveKey(theirs.id))
+
+	delete(f.service.things, theirs.id)
+	owner, _ = run()
+	f.expectCondition(owner, "TheirsReady", metav1.ConditionFalse, "Failed", theirs.id+" does not exist")
+}
+
+func TestDelete_goesInReverseOrderAndWaitsUntilEachIsGone(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	_, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+
+	owner, done := f.delete()
+	f.Expect(done).To(BeFalse())
+	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Deleting", "waits until left, right is gone")
+	f.Expect(f.service.called("delete id-1")).To(BeZero(), "net still has what lies in it")
+	_, done = f.delete()
+	f.Expect(done).To(BeFalse(), "asked to go is not gone")
+	f.Expect(f.service.called("delete id-2")).To(Equal(1), "a delete is asked for once")
+
+	f.service.finish()
+	_, done = f.delete()
+	f.Expect(done).To(BeFalse())
+	f.service.finish()
+	_, done = f.delete()
+	f.Expect(done).To(BeTrue())
+	f.Expect(f.service.keys()).To(BeEmpty())
+}
+
+func TestDelete_unknownIsNotGone(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	_, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	f.service.before = func(string) error { return errors.New("connection refused") }
+	owner, done := f.delete()
+	f.Expect(done).To(BeFalse())
+	f.expectCondition(owner, "leftReady", metav1.ConditionUnknown, "Transient", "connection refused")
+}
+
+func TestDelete_findsWhatAnUnansweredCreateHasMade(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.below = nil
+	f.service.after = func(call string) error {
+		if call == "create net" {
+			return errors.New("connection reset")
+		}
+		return nil
+	}
+	_, err := f.reconcile()
+	f.Expect(err).To(HaveOccurred())
+	_, done := f.delete()
+	f.Expect(done).To(BeFalse())
+	f.service.finish()
+	owner, done := f.delete()
+	f.Expect(done).To(BeFalse(), "the service may still be at it")
+	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Settling", "")
+	f.clock.Step(settle)
+	_, done = f.delete()
+	f.Expect(done).To(BeTrue())
+	f.Expect(f.service.keys()).To(BeEmpty())
+}
+
+func TestDelete_leavesWhatDoesNotCarryOurTagAnyMore(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.below = nil
+	_, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	f.service.things["id-1"].tag.Owner = "somebody else"
+	f.delete()
+	f.service.finish()
+	owner, done := f.delete()
+	f.Expect(done).To(BeFalse())
+	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Failed", "doesn't carry our tag any more")
+	f.Expect(f.service.called("delete id-1")).To(BeZero())
+}
+
+func TestRelease_keepsTheFinalizerWhenTheOwnerWasStale(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	stale := f.owner()
+	_, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	g, err := f.engine().New(stale, f.service.kind())
+	f.Expect(err).NotTo(HaveOccurred())
+	_, err = f.engine().DeleteAndRelease(t.Context(), g, finalizer)
+	f.Expect(err).To(HaveOccurred(), "the old owner had an empty ledger")
+	f.Expect(f.owner().Finalizers).To(ContainElement(finalizer))
+}
+
+func TestEvents_oneForEachTurn(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	owner := f.owner()
+	for range 3 {
+		_, err := f.reconcileObject(owner)
+		f.Expect(err).NotTo(HaveOccurred())
+	}
+	f.Expect(f.events.Events).To(HaveLen(len(everything)))
+}

@@ -1,0 +1,139 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Kind is one sort of outside resource. It works from the ledger alone, without the spec, so that deletion and lookups
+// don't need one.
+type Kind[T any] struct {
+	// Name in the ledger and in messages, such as "VPC".
+	Name string
+	// ID of a resource.
+	ID func(*T) string
+	// Tag that a resource carries; the zero Tag where it carries none of ours.
+	Tag func(*T) Tag
+	// Get looks a resource up. The error's class is fault.NotFound only where that is proven.
+	Get func(ctx context.Context, id string) (*T, error)
+	// Find looks for resources that may carry the tag of key. It may return others: the engine compares the tags.
+	// A Kind of which only the user's own resources are used has none.
+	Find func(ctx context.Context, key Key) ([]*T, error)
+	// Phase a resource is in.
+	Phase func(*T) Phase
+	// Delete asks for a resource to be deleted; the engine polls Get until it is gone.
+	Delete func(ctx context.Context, id string) error
+	// Settle is how long after a create with unknown outcome the resource may still appear: the service's own deadline
+	// for a create, and the lag of its lists.
+	Settle time.Duration
+}
+
+// Key says which resource of which owner is meant.
+type Key struct {
+	// Owner is an ID made for the owning object; it outlives `clusterctl move`, which a UID doesn't.
+	Owner string
+	// Name within the owner's graph, such as "subnet/worker".
+	Name string
+	// Token is a UUID made for the attempt to create the resource; empty before the first.
+	Token string
+}
+
+// Tag is what a resource carries to be found again: in labels where the API has them, else in its name. What an API has
+// no room for is empty.
+type Tag struct {
+	Owner, Key, Token string
+}
+
+// Claim says how a Want gets its resource.
+type Claim struct {
+	resolve func(context.Context) (id string, err error)
+}
+
+// Create makes the resource, and deletes it in the end. It is the zero Claim.
+func Create() Claim { return Claim{} }
+
+// Use takes a resource of the user's own. It is never changed and never deleted.
+func Use(id string) Claim {
+	return Claim{resolve: func(context.Context) (string, error) { return id, nil }}
+}
+
+// UseFound takes a resource of the user's own that has to be looked for. That happens once: the ledger keeps the answer.
+func UseFound(resolve func(context.Context) (id string, err error)) Claim {
+	return Claim{resolve: resolve}
+}
+
+// Vanished says what to do about a resource of ours that somebody else deleted.
+type Vanished int
+
+const (
+	// Recreate makes it again.
+	Recreate Vanished = iota
+	// Fail says so and waits for the owner to be replaced.
+	Fail
+)
+
+// Want is one resource that an owner's spec asks for.
+type Want[T any] struct {
+	// Key within the graph, such as "vpc" or "subnet/worker".
+	Key string
+	// Condition of the owner that reports on it. Several wants may share one.
+	Condition string
+	// After lists what must be ready before the resource can be looked for and created.
+	After []Ref
+	// Claim is Create, Use or UseFound.
+	Claim Claim
+	// Create makes the resource with the tag of key. Not needed with Use.
+	Create func(ctx context.Context, key Key) (*T, error)
+	// Vanished is what happens when somebody else deletes the resource.
+	Vanished Vanished
+}
+
+// State of a node.
+type State string
+
+// States of a node. Only Ready lets those after it begin.
+const (
+	StateReady    State = "Ready"
+	StateWaiting  State = "Waiting"
+	StateFailed   State = "Failed"
+	StateDeleting State = "Deleting"
+	// StateUnknown: the service couldn't be asked.
+	StateUnknown State = "Unknown"
+)
+
+// Phase is the state of a node, why it is in it, and what to do about it.
+type Phase struct {
+	State State
+	// Reason is a CamelCase word for programs; by default the State.
+	Reason string
+	// Message is for people; it names the object and the remedy.
+	Message string
+
+	// err made the phase unknown and is worth a retry with backoff.
+	err error
+	// retry says how soon to look again.
+	retry pace
+}
+
+// Ready is the phase of a resource that is as wanted.
+func Ready() Phase { return Phase{State: StateReady, Reason: "Ready"} }
+
+// Waiting is the phase of a resource that will be ready by itself.
+func Waiting(format string, args ...any) Phase {
+	return Phase{State: StateWaiting, Reason: "Waiting", Message: fmt.Sprintf(format, args...), retry: pacePoll}
+}
+
+// Failed is the phase of a resource that won't be ready by itself.
+func Failed(format string, args ...any) Phase {
+	return Phase{State: StateFailed, Reason: "Failed", Message: fmt.Sprintf(format, args...)}
+}
+
+// Deleting is the phase of a resource that is on its way out.
+func Deleting() Phase { return Phase{State: StateDeleting, Reason: "Deleting", retry: pacePoll} }
+
+// Because gives a phase a more telling reason: a CamelCase word for programs.
+func (p Phase) Because(reason string) Phase {
+	p.Reason = reason
+	return p
+}

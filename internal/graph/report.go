@@ -1,0 +1,216 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/bedplate/bedplate/internal/fault"
+)
+
+// ReadyCondition sums up the conditions that the engine writes.
+const ReadyCondition = "Ready"
+
+// pace says how soon to look at something again.
+type pace int
+
+const (
+	paceSlow  pace = iota // it is as wanted, or won't change by itself soon: ten poll intervals
+	pacePoll              // it is on its way: one poll interval
+	paceError             // the service couldn't be asked: back off
+	paceSoon              // our own view was stale, so nothing is reported: a second
+)
+
+// phaseOf says what an error means for a node.
+func phaseOf(err error) Phase {
+	if errors.Is(err, errStale) {
+		return Phase{State: StateUnknown, Reason: "Stale", retry: paceSoon}
+	}
+	class := fault.ClassOf(err)
+	phase := Phase{State: StateFailed, Reason: string(class), Message: err.Error(), retry: paceSlow}
+	switch class {
+	case fault.Busy:
+		phase.State, phase.retry = StateWaiting, pacePoll
+	case fault.Quota:
+		phase.State = StateWaiting
+	case fault.Credentials:
+		phase.State = StateUnknown
+	case fault.Conflict:
+		if other := fault.OtherID(err); other != "" {
+			phase.Message += fmt.Sprintf(" (the name is taken by %s)", other)
+		}
+	case fault.Transient:
+		phase.State, phase.retry, phase.err = StateUnknown, paceError, err
+	}
+	return phase
+}
+
+// waitsFor is the phase of what another node has to go before. That one's own pace decides when to look again.
+func waitsFor(other string) Phase {
+	p := Waiting("waits for %s", other)
+	p.retry = paceSlow
+	return p
+}
+
+func waitsUntilGone(dependents []string) Phase {
+	return Phase{State: StateDeleting, Reason: "Deleting", Message: "waits until " + strings.Join(dependents, ", ") + " is gone"}
+}
+
+func unsettled(kind string, left time.Duration) Phase {
+	p := Waiting("the last attempt to create the %s may still be finished by the service: looking for it for another %s",
+		kind, left.Round(time.Second))
+	p.Reason = "Settling"
+	return p
+}
+
+// report collects the phases of one reconcile, and turns them into conditions, events and the next look.
+type report struct {
+	order      []string // conditions in the order in which they came
+	conditions map[string][]finding
+	seen       map[string]bool
+	errs       []error
+	retry      pace
+	credential *Phase
+}
+
+type finding struct {
+	key string
+	Phase
+}
+
+func newReport() *report {
+	return &report{conditions: map[string][]finding{}, seen: map[string]bool{}}
+}
+
+func (r *report) has(key string) bool { return r.seen[key] }
+
+func (r *report) add(condition, key string, p Phase) {
+	if _, ok := r.conditions[condition]; !ok {
+		r.order = append(r.order, condition)
+	}
+	r.conditions[condition] = append(r.conditions[condition], finding{key, p})
+	r.seen[key] = true
+	if p.err != nil {
+		r.errs = append(r.errs, p.err)
+	}
+	if p.State == StateUnknown && p.Reason == string(fault.Credentials) && r.credential == nil {
+		refused := waitsFor(condition)
+		refused.State, refused.Reason = StateUnknown, p.Reason
+		r.credential = &refused
+	}
+	r.retry = max(r.retry, p.retry)
+}
+
+// Blocked reports that a prerequisite of the whole graph is missing, such as its credentials. Nothing is asked or changed
+// outside, and the other conditions stay as they are.
+func (e *Engine) Blocked(owner Owner, condition string, err error) (ctrl.Result, error) {
+	r := newReport()
+	r.add(condition, condition, phaseOf(err))
+	return r.conclude(e, owner)
+}
+
+// refused is the phase of every node after the service has refused our credentials: it isn't asked again with them.
+func (r *report) refused() *Phase { return r.credential }
+
+// conclude writes the conditions and says when to look again.
+func (r *report) conclude(e *Engine, owner Owner) (ctrl.Result, error) {
+	if r.retry == paceSoon {
+		return ctrl.Result{RequeueAfter: e.after(r.retry)}, nil
+	}
+	summary := finding{Phase: Ready()}
+	for _, condition := range r.order {
+		worst := worstOf(r.conditions[condition])
+		e.set(owner, condition, worst)
+		if rank(worst.State) > rank(summary.State) {
+			summary = worst
+			if summary.Message != "" {
+				summary.Message = condition + ": " + summary.Message
+			}
+		}
+	}
+	e.set(owner, ReadyCondition, summary)
+	if err := errors.Join(r.errs...); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: e.after(r.retry)}, nil
+}
+
+func (e *Engine) after(p pace) time.Duration {
+	interval := e.Poll
+	switch p {
+	case paceSoon:
+		interval = time.Second
+	case paceSlow:
+		interval = 10 * e.Poll
+	}
+	return interval + time.Duration(rand.Int64N(int64(interval)/5+1)) // jitter: owners shouldn't come in step
+}
+
+func rank(s State) int {
+	switch s {
+	case StateReady:
+		return 0
+	case StateWaiting:
+		return 1
+	case StateDeleting:
+		return 2
+	case StateUnknown:
+		return 3
+	default:
+		return 4
+	}
+}
+
+// worstOf is the finding that counts for a condition. Where several keys share the condition, its message says of which
+// of them it speaks.
+func worstOf(findings []finding) finding {
+	worst := findings[0]
+	var messages []string
+	for _, f := range findings {
+		if rank(f.State) > rank(worst.State) {
+			worst = f
+		}
+		if f.State == StateReady || f.Message == "" {
+			continue
+		}
+		if len(findings) > 1 {
+			f.Message = f.key + ": " + f.Message
+		}
+		messages = append(messages, f.Message)
+	}
+	worst.Message = strings.Join(messages, "; ")
+	return worst
+}
+
+// set writes one condition, and an event when it turned.
+func (e *Engine) set(owner Owner, condition string, f finding) {
+	status := metav1.ConditionFalse
+	switch f.State {
+	case StateReady:
+		status = metav1.ConditionTrue
+	case StateUnknown:
+		status = metav1.ConditionUnknown
+	}
+	conditions := owner.GetConditions()
+	before := meta.FindStatusCondition(conditions, condition)
+	turned := before == nil || before.Status != status || before.Reason != f.Reason
+	meta.SetStatusCondition(&conditions, metav1.Condition{
+		Type: condition, Status: status, Reason: f.Reason, Message: f.Message, ObservedGeneration: owner.GetGeneration(),
+	})
+	owner.SetConditions(conditions)
+	if !turned || condition == ReadyCondition {
+		return
+	}
+	kind := corev1.EventTypeNormal
+	if f.State == StateFailed || f.State == StateUnknown {
+		kind = corev1.EventTypeWarning
+	}
+	e.Recorder.Eventf(owner, nil, kind, f.Reason, condition, "%s", strings.TrimSpace(condition+" is "+string(status)+" "+f.Message))
+}

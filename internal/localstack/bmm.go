@@ -1,0 +1,191 @@
+package localstack
+
+import (
+	"context"
+	"crypto/rand"
+	_ "embed" // for the simulator's world
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/template"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	bmmconfig "github.com/bedplate/bedplate/config/bmm"
+	"github.com/bedplate/bedplate/internal/localstack/controlplane"
+	"github.com/bedplate/bedplate/internal/localstack/loopback"
+	"github.com/bedplate/bedplate/internal/localstack/process"
+)
+
+// The children of the system bmm, for Kill and Restart.
+const (
+	BMMManager   = "bmm-manager" // also the tool's name
+	BMMSimulator = "bmm-simulator"
+)
+
+const (
+	bmmNamespace      = "bedplate-bmm-system"
+	bmmServiceAccount = "bedplate-bmm-manager"
+	simulatorPort     = 8080
+)
+
+// StartBMM installs the system bmm and starts its simulator and its manager. The manager has no more rights than in
+// production: those that config/bmm gives its service account.
+func (s *Stack) StartBMM(ctx context.Context) (*BMM, error) {
+	if err := s.cfg.Tools.Require(BMMManager); err != nil {
+		return nil, err
+	}
+	bmm := newBMM(s.block)
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		return s.step("BMM simulator", func() error { return s.startBMMSimulator(groupCtx, bmm) })
+	})
+	group.Go(func() error {
+		return s.step("BMM provider", func() error { return s.startBMMManager(groupCtx) })
+	})
+	return bmm, group.Wait()
+}
+
+func (s *Stack) startBMMSimulator(ctx context.Context, bmm *BMM) error {
+	config := filepath.Join(s.cfg.Dir, "bmm.yaml")
+	if err := bmm.writeWorld(config); err != nil {
+		return err
+	}
+	return s.start(ctx, process.Command{
+		Name: BMMSimulator, Path: s.cfg.Bedplate,
+		Args: []string{
+			"lab", "simulate", "bmm",
+			"--config=" + config,
+			"--listen=" + strings.TrimPrefix(bmm.URL, "http://"),
+			"--dir=" + filepath.Join(s.cfg.Dir, "machines"),
+			"--tools=" + string(s.cfg.Tools),
+		},
+	}, answersOK(bmm.URL+"/simulator/state"))
+}
+
+func (s *Stack) startBMMManager(ctx context.Context) error {
+	objects, err := bmmObjects()
+	if err != nil {
+		return err
+	}
+	if err := s.install(ctx, objects); err != nil {
+		return err
+	}
+	kubeconfig := filepath.Join(s.cfg.Dir, BMMManager+".kubeconfig")
+	if err := s.controlPlane.WriteKubeconfig(kubeconfig,
+		"system:serviceaccount:"+bmmNamespace+":"+bmmServiceAccount,
+		"system:serviceaccounts", "system:serviceaccounts:"+bmmNamespace); err != nil {
+		return err
+	}
+	health := net.JoinHostPort(s.managementAddress(), "9450")
+	return s.start(ctx, process.Command{
+		Name: BMMManager, Path: s.cfg.Tools.Path(BMMManager),
+		Args: []string{
+			"--kubeconfig=" + kubeconfig,
+			"--health-addr=" + health,
+			"--metrics-addr=" + net.JoinHostPort(s.managementAddress(), "9451"),
+			"--leader-election-namespace=" + bmmNamespace,
+			"--poll-interval=1s", // simulated time is fast
+		},
+	}, answersOK("http://"+health+"/readyz"))
+}
+
+// bmmObjects returns the provider's CRDs, namespace and RBAC: what its manager needs in the API.
+func bmmObjects() ([]*unstructured.Unstructured, error) {
+	namespace := &unstructured.Unstructured{}
+	namespace.SetAPIVersion("v1")
+	namespace.SetKind("Namespace")
+	namespace.SetName(bmmNamespace)
+	objects := []*unstructured.Unstructured{namespace}
+	for _, files := range []fs.FS{bmmconfig.CRDs, bmmconfig.RBAC} {
+		err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || entry.Name() == "kustomization.yaml" {
+				return err
+			}
+			data, err := fs.ReadFile(files, path)
+			if err != nil {
+				return err
+			}
+			more, err := decode(data)
+			objects = append(objects, more...)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read config/bmm: %w", err)
+		}
+	}
+	return objects, nil
+}
+
+// BMM is a running simulator of one site with free machines, as its tenant sees it. All IDs are the lab's own.
+type BMM struct {
+	URL               string // of the API and, below /simulator, of the simulator's own switches
+	Org               string
+	Token             string // a secret
+	TenantID          string
+	SiteID            string
+	IPBlockID         string
+	InstanceTypeID    string
+	OperatingSystemID string // any: the simulated machines boot no image
+
+	Machines netip.Prefix   // the IP block
+	Endpoint netip.AddrPort // outside the IP block, for a cluster's control plane
+}
+
+func newBMM(block *loopback.Block) *BMM {
+	return &BMM{
+		URL:               "http://" + netip.AddrPortFrom(block.Address(254, 2), simulatorPort).String(),
+		Org:               "lab",
+		Token:             rand.Text(),
+		TenantID:          uuid.NewString(),
+		SiteID:            uuid.NewString(),
+		IPBlockID:         uuid.NewString(),
+		InstanceTypeID:    uuid.NewString(),
+		OperatingSystemID: uuid.NewString(),
+		Machines:          block.Machines(),
+		Endpoint:          netip.AddrPortFrom(block.Address(255, 1), controlplane.APIPort),
+	}
+}
+
+// Variables returns the values of the example's variables that depend on the site.
+func (b *BMM) Variables() map[string]string {
+	return map[string]string{
+		"CONTROL_PLANE_ENDPOINT_HOST": b.Endpoint.Addr().String(),
+		"CONTROL_PLANE_ENDPOINT_PORT": strconv.Itoa(int(b.Endpoint.Port())),
+		"BMM_ENDPOINT":                b.URL,
+		"BMM_ORG":                     b.Org,
+		"BMM_TOKEN":                   b.Token,
+		"BMM_SITE_ID":                 b.SiteID,
+		"BMM_TENANT_ID":               b.TenantID,
+		"BMM_INSTANCE_TYPE_ID":        b.InstanceTypeID,
+		"BMM_IP_BLOCK_ID":             b.IPBlockID,
+		"BMM_OPERATING_SYSTEM_ID":     b.OperatingSystemID,
+	}
+}
+
+//go:embed bmm-world.yaml
+var bmmWorld string
+
+// writeWorld writes the simulator's configuration. It holds the token: other users can't read it.
+func (b *BMM) writeWorld(path string) error {
+	world, err := template.New("bmm-world.yaml").Parse(bmmWorld)
+	if err != nil {
+		return fmt.Errorf("write the simulator's world: %w", err)
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("write the simulator's world: %w", err)
+	}
+	if err := errors.Join(world.Execute(file, b), file.Close()); err != nil {
+		return fmt.Errorf("write the simulator's world: %w", err)
+	}
+	return nil
+}

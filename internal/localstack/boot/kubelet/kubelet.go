@@ -1,0 +1,175 @@
+// Package kubelet stands for the kubelet of one machine. It registers the Node and its static pods as a kubelet does, with
+// the kubelet's own credentials; then one KWOK process keeps the Node's heartbeat and plays the lives of its pods. No
+// container runs.
+package kubelet
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/yaml"
+
+	"github.com/bedplate/bedplate/internal/localstack/process"
+	"github.com/bedplate/bedplate/internal/localstack/tools"
+)
+
+// Tool is the program that Start needs.
+const Tool = "kwok"
+
+// port is that of every kubelet: the API server connects to it for port-forward.
+const port = 10250
+
+//go:embed stages.yaml
+var stages []byte
+
+// Config describes one kubelet.
+type Config struct {
+	Registration Registration
+	StaticPods   []corev1.Pod // reachable by port-forward on the container ports they declare
+	Kubeconfig   string       // path; the user is system:node:<name>
+	Dir          string       // for KWOK's configuration and log
+	Tools        tools.Dir
+}
+
+// Kubelet is running until it is stopped.
+type Kubelet struct {
+	process *process.Process
+}
+
+// Start registers the node and returns when it is Ready. After an error nothing is left running.
+func Start(ctx context.Context, config Config) (*Kubelet, error) {
+	client, err := clientFrom(config.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	node, err := register(ctx, client, config.Registration)
+	if err != nil {
+		return nil, err
+	}
+	for i := range config.StaticPods {
+		if err := createMirror(ctx, client, node, &config.StaticPods[i]); err != nil {
+			return nil, err
+		}
+	}
+	command, err := kwok(config)
+	if err != nil {
+		return nil, err
+	}
+	p, err := process.Start(command)
+	if err != nil {
+		return nil, err
+	}
+	k := &Kubelet{process: p}
+	if err := p.WaitReady(ctx, func(ctx context.Context) error { return nodeReady(ctx, client, node.Name) }); err != nil {
+		k.Stop()
+		return nil, err
+	}
+	return k, nil
+}
+
+// Stop ends the heartbeat and returns when the process has ended. The Node stays; the node lifecycle controller finds it
+// NotReady after its grace period.
+func (k *Kubelet) Stop() { k.process.Kill() }
+
+// Process returns the child process, so that a caller can watch for its end.
+func (k *Kubelet) Process() *process.Process { return k.process }
+
+func clientFrom(kubeconfig string) (*kubernetes.Clientset, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read the kubelet's kubeconfig: %w", err)
+	}
+	config.Timeout = 10 * time.Second
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("client of the kubelet: %w", err)
+	}
+	return client, nil
+}
+
+func nodeReady(ctx context.Context, client kubernetes.Interface, name string) error {
+	node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
+			return nil
+		}
+	}
+	return fmt.Errorf("node %s is not Ready", name)
+}
+
+// kwok writes KWOK's configuration and returns the command to run it.
+//
+// KWOK works with the kubelet's credentials. Besides what the Node authorizer grants to a kubelet it needs to list nodes
+// and to list and watch leases: see the ClusterRole bedplate:kwok among kubeadm's objects.
+func kwok(config Config) (process.Command, error) {
+	forwards, err := portForwards(config)
+	if err != nil {
+		return process.Command{}, err
+	}
+	files := map[string][]byte{"stages.yaml": stages, "forwards.yaml": forwards}
+	args := []string{
+		"--kubeconfig=" + config.Kubeconfig,
+		"--manage-single-node=" + config.Registration.Name,
+		"--node-ip=" + config.Registration.Address.String(),
+		"--server-address=" + net.JoinHostPort(config.Registration.Address.String(), strconv.Itoa(port)),
+	}
+	for name, content := range files {
+		path := filepath.Join(config.Dir, name)
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			return process.Command{}, fmt.Errorf("write KWOK's configuration: %w", err)
+		}
+		if len(content) > 0 {
+			args = append(args, "--config="+path)
+		}
+	}
+	return process.Command{
+		Name: "kubelet (kwok)", Path: config.Tools.Path(Tool), Args: args, Log: filepath.Join(config.Dir, "kubelet.log"),
+		// A KWOK configuration in the user's home folder is none of ours.
+		Env: []string{"GOGC=50", "HOME=" + config.Dir},
+	}, nil
+}
+
+// portForwards returns KWOK's configuration for reaching the container ports of the static pods, which are programs on
+// the machine's own address.
+func portForwards(config Config) ([]byte, error) {
+	var documents []byte
+	for i := range config.StaticPods {
+		pod := &config.StaticPods[i]
+		var forwards []map[string]any
+		for _, container := range pod.Spec.Containers {
+			for _, p := range container.Ports {
+				forwards = append(forwards, map[string]any{
+					"ports":  []int32{p.ContainerPort},
+					"target": map[string]any{"address": config.Registration.Address.String(), "port": p.ContainerPort},
+				})
+			}
+		}
+		if forwards == nil {
+			continue
+		}
+		document, err := yaml.Marshal(map[string]any{
+			"apiVersion": "kwok.x-k8s.io/v1alpha1",
+			"kind":       "PortForward",
+			"metadata":   map[string]any{"name": mirrorName(pod, config.Registration.Name), "namespace": pod.Namespace},
+			"spec":       map[string]any{"forwards": forwards},
+		})
+		if err != nil {
+			return nil, fmt.Errorf("encode KWOK's configuration: %w", err)
+		}
+		documents = append(append(documents, "---\n"...), document...)
+	}
+	return documents, nil
+}

@@ -1,0 +1,85 @@
+package kubelet
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"runtime"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Registration is what a kubelet says about its machine.
+type Registration struct {
+	Name       string
+	Address    netip.Addr
+	ProviderID string // may be empty
+	Labels     map[string]string
+	Taints     []corev1.Taint
+	Version    string // of the kubelet, "v1.2.3"
+}
+
+// A server of middling size. Nothing runs on it, so the numbers only have to be large enough.
+var resources = corev1.ResourceList{
+	corev1.ResourceCPU:              resource.MustParse("64"),
+	corev1.ResourceMemory:           resource.MustParse("256Gi"),
+	corev1.ResourceEphemeralStorage: resource.MustParse("1Ti"),
+	corev1.ResourcePods:             resource.MustParse("110"),
+}
+
+// register creates the Node. A Node of that name that exists already keeps its spec, as with a restarted kubelet.
+func register(ctx context.Context, client kubernetes.Interface, r Registration) (*corev1.Node, error) {
+	nodes := client.CoreV1().Nodes()
+	wanted := r.node()
+	node, err := nodes.Create(ctx, wanted, metav1.CreateOptions{})
+	if err == nil {
+		return node, nil
+	}
+	if !apierrors.IsAlreadyExists(err) {
+		return nil, fmt.Errorf("register node %s: %w", r.Name, err)
+	}
+	node, err = nodes.Get(ctx, r.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("register node %s: %w", r.Name, err)
+	}
+	conditions := node.Status.Conditions
+	node.Status = wanted.Status
+	node.Status.Conditions = conditions
+	node, err = nodes.UpdateStatus(ctx, node, metav1.UpdateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("register node %s again: %w", r.Name, err)
+	}
+	return node, nil
+}
+
+func (r Registration) node() *corev1.Node {
+	labels := maps.Clone(r.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[corev1.LabelHostname] = r.Name
+	labels[corev1.LabelOSStable] = "linux"
+	labels[corev1.LabelArchStable] = runtime.GOARCH
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: r.Name, Labels: labels},
+		Spec:       corev1.NodeSpec{ProviderID: r.ProviderID, Taints: r.Taints},
+		Status: corev1.NodeStatus{
+			Capacity:    resources,
+			Allocatable: resources,
+			Addresses: []corev1.NodeAddress{
+				{Type: corev1.NodeInternalIP, Address: r.Address.String()},
+				{Type: corev1.NodeHostName, Address: r.Name},
+			},
+			DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: port}},
+			NodeInfo: corev1.NodeSystemInfo{
+				KubeletVersion: r.Version, OperatingSystem: "linux", Architecture: runtime.GOARCH,
+				OSImage: "Bedplate lab", ContainerRuntimeVersion: "kwok://none",
+			},
+		},
+	}
+}

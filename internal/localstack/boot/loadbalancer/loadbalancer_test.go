@@ -1,0 +1,125 @@
+package loadbalancer_test
+
+import (
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bedplate/bedplate/internal/localstack/boot/loadbalancer"
+)
+
+// backend accepts connections and greets each with its name.
+func backend(t *testing.T, name string) netip.AddrPort {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				_, _ = conn.Write([]byte(name))
+				_, _ = io.Copy(conn, conn)
+			}()
+		}
+	}()
+	return netip.MustParseAddrPort(listener.Addr().String())
+}
+
+func freeEndpoint(t *testing.T) netip.AddrPort {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	defer listener.Close()
+	return netip.MustParseAddrPort(listener.Addr().String())
+}
+
+func listen(t *testing.T) (*loadbalancer.LoadBalancer, string) {
+	t.Helper()
+	endpoint := freeEndpoint(t)
+	balancer, err := loadbalancer.Listen(endpoint, slog.New(slog.DiscardHandler))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(balancer.Close)
+	return balancer, endpoint.String()
+}
+
+func dial(t *testing.T, endpoint string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", endpoint)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { conn.Close() })
+	NewWithT(t).Expect(conn.SetDeadline(time.Now().Add(10 * time.Second))).To(Succeed())
+	return conn
+}
+
+func greeting(t *testing.T, conn net.Conn) string {
+	t.Helper()
+	buffer := make([]byte, 1)
+	if _, err := io.ReadFull(conn, buffer); err != nil {
+		return err.Error()
+	}
+	return string(buffer)
+}
+
+func TestForward_carriesBothDirections(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	balancer, endpoint := listen(t)
+	balancer.Add(backend(t, "a"))
+
+	conn := dial(t, endpoint)
+	g.Expect(greeting(t, conn)).To(Equal("a"))
+	_, err := conn.Write([]byte("x"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(greeting(t, conn)).To(Equal("x"))
+}
+
+func TestForward_usesAllBackendsThatAnswer(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	balancer, endpoint := listen(t)
+	balancer.Add(backend(t, "a"))
+	balancer.Add(freeEndpoint(t)) // nobody listens there
+	balancer.Add(backend(t, "b"))
+
+	seen := map[string]int{}
+	for range 6 {
+		seen[greeting(t, dial(t, endpoint))]++
+	}
+	g.Expect(seen).To(And(HaveLen(2), HaveKey("a"), HaveKey("b")))
+}
+
+func TestForward_closesTheConnectionWithoutABackend(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	balancer, endpoint := listen(t)
+	gone := backend(t, "a")
+	balancer.Add(gone)
+	g.Expect(balancer.Remove(gone)).To(Equal(0))
+
+	g.Expect(greeting(t, dial(t, endpoint))).To(Equal(io.EOF.Error()))
+}
+
+func TestClose_breaksConnections(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	balancer, endpoint := listen(t)
+	balancer.Add(backend(t, "a"))
+	conn := dial(t, endpoint)
+	g.Expect(greeting(t, conn)).To(Equal("a"))
+
+	balancer.Close()
+	_, err := conn.Read(make([]byte, 1))
+	g.Expect(err).To(HaveOccurred())
+	_, err = net.Dial("tcp", endpoint)
+	g.Expect(err).To(HaveOccurred())
+}

@@ -1,0 +1,125 @@
+package localstack
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/bedplate/bedplate/internal/localstack/process"
+)
+
+const (
+	stopGrace  = 5 * time.Second
+	maxCrashes = 32 // more than there are children
+)
+
+// child is a process with a name, which can be started again.
+type child struct {
+	command process.Command
+	ready   func(context.Context) error
+	process *process.Process
+}
+
+// children are the processes of a stack.
+type children struct {
+	crashes  chan error // ends that nobody here asked for; more than maxCrashes unread ones are dropped
+	watchers sync.WaitGroup
+
+	mu       sync.Mutex
+	byName   map[string]*child
+	expected map[int]bool // PIDs that were told to end
+	stopping bool
+}
+
+func newChildren() *children {
+	return &children{
+		crashes: make(chan error, maxCrashes), byName: map[string]*child{}, expected: map[int]bool{},
+	}
+}
+
+// watch reports the end of a process, unless it was told to end.
+func (c *children) watch(p *process.Process) {
+	c.watchers.Go(func() {
+		<-p.Done()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.stopping || c.expected[p.PID()] {
+			return
+		}
+		select {
+		case c.crashes <- p.ExitError():
+		default:
+		}
+	})
+}
+
+// start starts a child and waits until it is ready.
+func (c *children) start(ctx context.Context, command process.Command, ready func(context.Context) error) error {
+	added, err := c.add(command, ready)
+	if err != nil {
+		return err
+	}
+	return added.process.WaitReady(ctx, ready)
+}
+
+func (c *children) add(command process.Command, ready func(context.Context) error) (*child, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stopping {
+		return nil, fmt.Errorf("start %s: the stack is stopping", command.Name)
+	}
+	p, err := process.Start(command)
+	if err != nil {
+		return nil, err
+	}
+	added := &child{command: command, ready: ready, process: p}
+	c.byName[command.Name] = added
+	c.watch(p)
+	return added, nil
+}
+
+func (c *children) named(name string) (*child, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found, ok := c.byName[name]
+	if !ok {
+		return nil, fmt.Errorf("the stack has no child %q", name)
+	}
+	c.expected[found.process.PID()] = true
+	return found, nil
+}
+
+// kill returns when the child has ended.
+func (c *children) kill(name string) error {
+	found, err := c.named(name)
+	if err != nil {
+		return err
+	}
+	found.process.Kill()
+	return nil
+}
+
+func (c *children) restart(ctx context.Context, name string) error {
+	found, err := c.named(name)
+	if err != nil {
+		return err
+	}
+	found.process.Kill()
+	return c.start(ctx, found.command, found.ready)
+}
+
+// stop ends all children at the same time and returns when they have ended.
+func (c *children) stop() {
+	c.mu.Lock()
+	c.stopping = true
+	c.mu.Unlock()
+	var all sync.WaitGroup
+	for _, each := range c.byName {
+		all.Go(func() { each.process.Stop(stopGrace) })
+	}
+	all.Wait()
+}
+
+// wait returns when nobody watches any more: all watched processes must have been told to end.
+func (c *children) wait() { c.watchers.Wait() }

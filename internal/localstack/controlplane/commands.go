@@ -1,0 +1,161 @@
+package controlplane
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/bedplate/bedplate/internal/localstack/pki"
+	"github.com/bedplate/bedplate/internal/localstack/process"
+)
+
+// lessMemory makes Go's collector run twice as often: a lab has several control planes and little traffic.
+var lessMemory = []string{"GOGC=50"}
+
+func etcd(c Config) process.Command {
+	client := "https://" + hostPort(c.Address, EtcdPort)
+	peer := "https://" + hostPort(c.Address, PeerPort)
+	return process.Command{
+		Name: "etcd", Path: c.Tools.Path("etcd"), Log: c.log("etcd"), Env: lessMemory,
+		Args: []string{
+			"--name=" + c.Member,
+			"--data-dir=" + filepath.Join(c.Dir, "etcd"),
+			"--listen-client-urls=" + client,
+			"--advertise-client-urls=" + client,
+			"--listen-peer-urls=" + peer,
+			"--initial-advertise-peer-urls=" + peer,
+			"--initial-cluster=" + c.Member + "=" + peer,
+			"--cert-file=" + c.PKI.Cert("etcd/server"),
+			"--key-file=" + c.PKI.Key("etcd/server"),
+			"--client-cert-auth=true",
+			"--trusted-ca-file=" + c.PKI.Cert(pki.EtcdCA),
+			"--peer-cert-file=" + c.PKI.Cert("etcd/peer"),
+			"--peer-key-file=" + c.PKI.Key("etcd/peer"),
+			"--peer-client-cert-auth=true",
+			"--peer-trusted-ca-file=" + c.PKI.Cert(pki.EtcdCA),
+			"--unsafe-no-fsync=true", // data needn't survive a power cut
+			"--log-level=warn",
+		},
+	}
+}
+
+func apiserver(c Config) process.Command {
+	return process.Command{
+		Name: "kube-apiserver", Path: c.Tools.Path("kube-apiserver"), Log: c.log("kube-apiserver"), Env: lessMemory,
+		Args: []string{
+			"--bind-address=" + c.Address.String(),
+			"--advertise-address=" + c.Address.String(),
+			fmt.Sprintf("--secure-port=%d", APIPort),
+			"--etcd-servers=https://" + hostPort(c.Address, EtcdPort),
+			"--etcd-cafile=" + c.PKI.Cert(pki.EtcdCA),
+			"--etcd-certfile=" + c.PKI.Cert("apiserver-etcd-client"),
+			"--etcd-keyfile=" + c.PKI.Key("apiserver-etcd-client"),
+			"--tls-cert-file=" + c.PKI.Cert("apiserver"),
+			"--tls-private-key-file=" + c.PKI.Key("apiserver"),
+			"--client-ca-file=" + c.PKI.Cert(pki.ClusterCA),
+			"--kubelet-client-certificate=" + c.PKI.Cert("apiserver-kubelet-client"),
+			"--kubelet-client-key=" + c.PKI.Key("apiserver-kubelet-client"),
+			"--kubelet-preferred-address-types=InternalIP",
+			"--proxy-client-cert-file=" + c.PKI.Cert("front-proxy-client"),
+			"--proxy-client-key-file=" + c.PKI.Key("front-proxy-client"),
+			"--requestheader-client-ca-file=" + c.PKI.Cert(pki.FrontProxyCA),
+			"--requestheader-allowed-names=front-proxy-client",
+			"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+			"--requestheader-group-headers=X-Remote-Group",
+			"--requestheader-username-headers=X-Remote-User",
+			"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+			"--service-account-key-file=" + c.PKI.ServiceAccountPub(),
+			"--service-account-signing-key-file=" + c.PKI.ServiceAccountKey(),
+			"--service-cluster-ip-range=" + c.ServiceCIDR,
+			"--authorization-mode=Node,RBAC",
+			"--enable-admission-plugins=NodeRestriction",
+			"--enable-bootstrap-token-auth=true",
+			"--allow-privileged=true",
+			// Endpoints may not be loopback addresses, so the API server can't announce itself in one.
+			"--endpoint-reconciler-type=none",
+			"--profiling=false",
+		},
+	}
+}
+
+func (c *ControlPlane) controllerManager() (process.Command, error) {
+	kubeconfig := filepath.Join(c.cfg.Dir, "controller-manager.conf")
+	if err := c.writeLocalKubeconfig(kubeconfig, "system:kube-controller-manager"); err != nil {
+		return process.Command{}, err
+	}
+	args := []string{
+		"--kubeconfig=" + kubeconfig,
+		"--secure-port=0", // nobody asks it for health or metrics
+		"--cluster-name=" + c.cfg.Name,
+		"--cluster-signing-cert-file=" + c.cfg.PKI.Cert(pki.ClusterCA),
+		"--cluster-signing-key-file=" + c.cfg.PKI.Key(pki.ClusterCA),
+		"--root-ca-file=" + c.cfg.PKI.Cert(pki.ClusterCA),
+		"--service-account-private-key-file=" + c.cfg.PKI.ServiceAccountKey(),
+		"--use-service-account-credentials=true",
+		"--leader-elect=false",
+		"--profiling=false",
+	}
+	if len(c.cfg.Controllers) > 0 {
+		args = append(args, "--controllers="+strings.Join(c.cfg.Controllers, ","))
+	}
+	if c.cfg.PodCIDR != "" {
+		args = append(args, "--allocate-node-cidrs=true", "--cluster-cidr="+c.cfg.PodCIDR,
+			"--service-cluster-ip-range="+c.cfg.ServiceCIDR)
+	}
+	return process.Command{
+		Name: "kube-controller-manager", Path: c.cfg.Tools.Path("kube-controller-manager"),
+		Log: c.cfg.log("kube-controller-manager"), Env: lessMemory,
+		Args: append(args, c.cfg.ControllerManagerArgs...),
+	}, nil
+}
+
+// etcdHealthy asks etcd as the API server would.
+func (c *ControlPlane) etcdHealthy(ctx context.Context) error {
+	identity, err := tls.LoadX509KeyPair(c.cfg.PKI.Cert("apiserver-etcd-client"), c.cfg.PKI.Key("apiserver-etcd-client"))
+	if err != nil {
+		return fmt.Errorf("read etcd client certificate: %w", err)
+	}
+	ca, err := os.ReadFile(c.cfg.PKI.Cert(pki.EtcdCA))
+	if err != nil {
+		return fmt.Errorf("read etcd CA: %w", err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{
+		Certificates: []tls.Certificate{identity}, RootCAs: roots, MinVersion: tls.VersionTLS12,
+	}}
+	defer transport.CloseIdleConnections()
+	return get(ctx, &http.Client{Transport: transport}, "https://"+hostPort(c.cfg.Address, EtcdPort)+"/health")
+}
+
+func (c *ControlPlane) apiserverReady(ctx context.Context) error {
+	client, err := rest.HTTPClientFor(c.admin)
+	if err != nil {
+		return fmt.Errorf("client for the API server: %w", err)
+	}
+	defer client.CloseIdleConnections()
+	return get(ctx, client, c.admin.Host+"/readyz")
+}
+
+func get(ctx context.Context, client *http.Client, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", url, response.Status)
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+package lab
+
+// State of a step.
+type State string
+
+// The states of a step, in the order of their occurrence. Up itself ends with the event whose Lab is set.
+const (
+	Started State = "started"
+	Waiting State = "waiting" // the message says for what
+	Done    State = "done"
+	Failed  State = "failed" // the message says why
+)
+
+// Event is one line of progress.
+type Event struct {
+	Elapsed float64 `json:"elapsedSeconds"` // since the start of Up
+	Step    string  `json:"step,omitempty"` // "" for the lab as a whole
+	State   State   `json:"state"`
+	Message string  `json:"message,omitempty"`
+	Lab     *Lab    `json:"lab,omitempty"`
+}
+
+// Lab says how to look around in a running lab.
+type Lab struct {
+	Dir        string   `json:"dir"`
+	PID        int      `json:"pid"`        // of the supervisor
+	Kubeconfig string   `json:"kubeconfig"` // of the management cluster's administrator
+	Simulator  string   `json:"simulator"`  // URL of the simulated outside world
+	Cluster    *Cluster `json:"cluster,omitempty"`
+}
+
+// Cluster is the example's workload cluster.
+type Cluster struct {
+	Namespace  string `json:"namespace"`
+	Name       string `json:"name"`
+	Kubeconfig string `json:"kubeconfig"` // of its administrator
+}

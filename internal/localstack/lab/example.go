@@ -1,0 +1,159 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/tools/clientcmd"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bedplate/bedplate/examples"
+	"github.com/bedplate/bedplate/internal/localstack"
+)
+
+const (
+	exampleNamespace = "default"
+	exampleName      = "demo"
+	kubernetes       = "v1.36.3" // what the tools are
+	waitPoll         = 500 * time.Millisecond
+)
+
+// milestones are the Cluster's conditions that tell a user how far it is, in the order in which they come true.
+var milestones = []struct{ step, condition string }{
+	{"Infrastructure", clusterv1.ClusterInfrastructureReadyCondition},
+	{"Control plane", clusterv1.ClusterControlPlaneAvailableCondition},
+	{"Workers", clusterv1.ClusterWorkersAvailableCondition},
+	{"Cluster", clusterv1.ClusterAvailableCondition},
+}
+
+// createExample applies an example and waits until its cluster is available and all nodes are ready.
+func (r *run) createExample(ctx context.Context, stack *localstack.Stack, system map[string]string) (*Cluster, error) {
+	variables := map[string]string{
+		"CLUSTER_NAME":                exampleName,
+		"NAMESPACE":                   exampleNamespace,
+		"KUBERNETES_VERSION":          kubernetes,
+		"CONTROL_PLANE_MACHINE_COUNT": "1",
+		"WORKER_MACHINE_COUNT":        strconv.Itoa(r.options.Workers),
+	}
+	maps.Copy(variables, system)
+	yaml, err := examples.Render(r.options.Example, variables)
+	if err != nil {
+		return nil, err
+	}
+	if err := stack.Apply(ctx, yaml); err != nil {
+		return nil, fmt.Errorf("example %s: %w", r.options.Example, err)
+	}
+	c := stack.Client()
+	cluster := &Cluster{
+		Namespace: exampleNamespace, Name: exampleName,
+		Kubeconfig: filepath.Join(r.options.Dir, exampleName+".kubeconfig"),
+	}
+	for _, m := range milestones {
+		if err := r.wait(ctx, m.step, func(ctx context.Context) (string, error) {
+			return unmetCondition(ctx, c, cluster, m.condition)
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return cluster, r.wait(ctx, "Nodes", func(ctx context.Context) (string, error) {
+		return unreadyNodes(ctx, c, cluster)
+	})
+}
+
+// wait calls check until it returns neither a reason for waiting nor an error, and reports what it waits for. Errors are
+// reasons for waiting too: the cluster is only just coming up.
+func (r *run) wait(ctx context.Context, step string, check func(context.Context) (string, error)) error {
+	r.emit(Event{Step: step, State: Started})
+	ticker := time.NewTicker(waitPoll)
+	defer ticker.Stop()
+	for last := ""; ; {
+		reason, err := check(ctx)
+		if err != nil {
+			reason = err.Error()
+		}
+		if reason == "" {
+			r.emit(Event{Step: step, State: Done})
+			return nil
+		}
+		if reason != last && ctx.Err() == nil {
+			last = reason
+			r.emit(Event{Step: step, State: Waiting, Message: reason})
+		}
+		select {
+		case <-ctx.Done():
+			r.emit(Event{Step: step, State: Failed, Message: last})
+			return fmt.Errorf("%w: %s: %s", context.Cause(ctx), step, last)
+		case <-ticker.C:
+		}
+	}
+}
+
+// unmetCondition returns why the Cluster's condition isn't true, or "".
+func unmetCondition(ctx context.Context, c client.Client, at *Cluster, condition string) (string, error) {
+	cluster := &clusterv1.Cluster{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: at.Namespace, Name: at.Name}, cluster); err != nil {
+		return "", err
+	}
+	found := meta.FindStatusCondition(cluster.Status.Conditions, condition)
+	switch {
+	case found == nil:
+		return "not reported yet", nil
+	case found.Status == "True":
+		return "", nil
+	case found.Message == "":
+		return found.Reason, nil
+	}
+	return found.Message, nil
+}
+
+// unreadyNodes asks the new cluster itself, with the kubeconfig that Cluster API made, and keeps that for the user.
+func unreadyNodes(ctx context.Context, c client.Client, at *Cluster) (string, error) {
+	secret := &corev1.Secret{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: at.Namespace, Name: at.Name + "-kubeconfig"}, secret); err != nil {
+		return "", err
+	}
+	kubeconfig := secret.Data["value"]
+	if err := os.WriteFile(at.Kubeconfig, kubeconfig, 0o600); err != nil {
+		return "", fmt.Errorf("keep the cluster's kubeconfig: %w", err)
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		return "", err
+	}
+	workload, err := client.New(config, client.Options{})
+	if err != nil {
+		return "", err
+	}
+	machines, nodes := &clusterv1.MachineList{}, &corev1.NodeList{}
+	if err := c.List(ctx, machines, client.InNamespace(at.Namespace),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: at.Name}); err != nil {
+		return "", err
+	}
+	if err := workload.List(ctx, nodes); err != nil {
+		return "", err
+	}
+	if ready := countReady(nodes.Items); ready < len(machines.Items) {
+		return fmt.Sprintf("%d of %d are ready", ready, len(machines.Items)), nil
+	}
+	return "", nil
+}
+
+func countReady(nodes []corev1.Node) int {
+	ready := 0
+	for _, node := range nodes {
+		for _, condition := range node.Status.Conditions {
+			if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
+				ready++
+			}
+		}
+	}
+	return ready
+}

@@ -1,0 +1,235 @@
+package lab
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+const (
+	lockName    = "lab.lock"
+	minFree     = 1 << 30 // bytes
+	lockRetries = 10
+	lockPoll    = 100 * time.Millisecond
+)
+
+// DefaultDir returns the state folder of a lab: ${XDG_STATE_HOME:-~/.local/state}/bedplate/lab, or one in the folder for
+// temporary files for a user without home.
+func DefaultDir() string {
+	if state := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(state) {
+		return filepath.Join(state, "bedplate", "lab")
+	}
+	if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) {
+		return filepath.Join(home, ".local", "state", "bedplate", "lab")
+	}
+	return filepath.Join(os.TempDir(), fmt.Sprintf("bedplate-lab-%d", os.Getuid()))
+}
+
+// RunningError says that a lab runs in the folder already.
+type RunningError struct {
+	Dir string
+	PID int // of its supervisor; 0 while it starts
+}
+
+func (e *RunningError) Error() string {
+	return fmt.Sprintf("a lab is already running in %s (pid %d): use it, end it with \"bedplate lab down\", "+
+		"or choose another folder with --dir", e.Dir, e.PID)
+}
+
+// owner is what the lock file says about who holds it.
+type owner struct {
+	PID            int      `json:"pid"`
+	CreatedParents []string `json:"createdParents,omitempty"` // innermost first; removed again when empty
+}
+
+// folder is the state folder of a lab, held by whoever has the lock. The lock belongs to the open file: a child that
+// inherits the file holds it too, and the kernel releases it when the last of them has ended.
+type folder struct {
+	dir   string
+	lock  *os.File
+	owner owner
+}
+
+// createFolder creates and locks the folder, and empties it of what a killed lab left. It refuses a folder with anything
+// else in it, because the lab's end removes the folder.
+func createFolder(dir string) (*folder, error) {
+	parents, err := createParents(dir)
+	if err != nil {
+		return nil, fmt.Errorf("create the lab's folder: %w", err)
+	}
+	f, err := lockFolder(dir)
+	if err != nil {
+		removeAll(parents)
+		return nil, err
+	}
+	f.owner = owner{CreatedParents: append(f.owner.CreatedParents, parents...)} // also of a lab that was killed
+	err = f.clean()
+	if err == nil {
+		err = f.checkSpace()
+	}
+	if err == nil {
+		err = f.writeOwner()
+	}
+	if err != nil {
+		f.remove()
+		return nil, fmt.Errorf("prepare the lab's folder: %w", err)
+	}
+	return f, nil
+}
+
+// createParents creates dir and returns which folders above it had to be created.
+func createParents(dir string) ([]string, error) {
+	var missing []string
+	for at := filepath.Dir(dir); ; at = filepath.Dir(at) {
+		if _, err := os.Stat(at); err == nil || at == filepath.Dir(at) {
+			break
+		}
+		missing = append(missing, at)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		removeAll(missing)
+		return nil, err
+	}
+	return missing, nil
+}
+
+// lockFolder takes the lock, creating its file in an empty folder.
+func lockFolder(dir string) (*folder, error) {
+	path := filepath.Join(dir, lockName)
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+			return nil, errors.Join(err, fmt.Errorf("%s holds files that are not a lab's: choose another folder with --dir", dir))
+		}
+	}
+	for range lockRetries {
+		f, err := openLock(dir, os.O_RDWR|os.O_CREATE)
+		if err != nil {
+			return nil, fmt.Errorf("lock the lab's folder: %w", err)
+		}
+		held, err := f.tryLock()
+		switch {
+		case err != nil:
+			f.lock.Close()
+			return nil, err
+		case !held:
+			f.lock.Close()
+			return nil, &RunningError{Dir: dir, PID: f.owner.PID}
+		case f.current():
+			return f, nil
+		}
+		f.lock.Close() // its last owner removed the file while we opened it
+	}
+	return nil, fmt.Errorf("lock the lab's folder %s: another lab comes and goes there", dir)
+}
+
+// openLock opens the lock file and reads who owns it.
+func openLock(dir string, flags int) (*folder, error) {
+	file, err := os.OpenFile(filepath.Join(dir, lockName), flags, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	f := &folder{dir: dir, lock: file}
+	f.readOwner()
+	return f, nil
+}
+
+// readOwner leaves the owner empty while the file is: then its owner is just starting.
+func (f *folder) readOwner() {
+	data, err := io.ReadAll(io.NewSectionReader(f.lock, 0, 64<<10))
+	if err == nil {
+		_ = json.Unmarshal(data, &f.owner)
+	}
+}
+
+func (f *folder) writeOwner() error {
+	data, err := json.Marshal(f.owner)
+	if err != nil {
+		return err
+	}
+	if err := f.lock.Truncate(0); err != nil {
+		return fmt.Errorf("write lock file: %w", err)
+	}
+	if _, err := f.lock.WriteAt(data, 0); err != nil {
+		return fmt.Errorf("write lock file: %w", err)
+	}
+	return nil
+}
+
+// tryLock returns false while someone else holds the lock.
+func (f *folder) tryLock() (bool, error) {
+	err := syscall.Flock(int(f.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		f.readOwner()
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("lock %s: %w", f.lock.Name(), err)
+	}
+	return true, nil
+}
+
+// current tells whether the locked file is still the one in the folder.
+func (f *folder) current() bool {
+	ours, err := f.lock.Stat()
+	if err != nil {
+		return false
+	}
+	theirs, err := os.Stat(f.lock.Name())
+	return err == nil && os.SameFile(ours, theirs)
+}
+
+// clean removes everything but the lock.
+func (f *folder) clean() error {
+	entries, err := os.ReadDir(f.dir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if entry.Name() == lockName {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(f.dir, entry.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *folder) checkSpace() error {
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(f.dir, &stat); err != nil {
+		return fmt.Errorf("ask for free space in %s: %w", f.dir, err)
+	}
+	//nolint:gosec // a block size is positive
+	if free := stat.Bavail * uint64(stat.Bsize); free < minFree {
+		return fmt.Errorf("only %d MiB are free in %s, and a lab needs %d MiB", free>>20, f.dir, minFree>>20)
+	}
+	return nil
+}
+
+// remove removes the folder, the lock last, and the parents that were created for it. Then the lock is released.
+func (f *folder) remove() error {
+	defer f.lock.Close()
+	if err := f.clean(); err != nil {
+		return fmt.Errorf("remove the lab's folder: %w", err)
+	}
+	if err := errors.Join(os.Remove(f.lock.Name()), os.Remove(f.dir)); err != nil {
+		return fmt.Errorf("remove the lab's folder: %w", err)
+	}
+	removeAll(f.owner.CreatedParents)
+	return nil
+}
+
+// removeAll removes folders, innermost first, as far as they are empty.
+func removeAll(dirs []string) {
+	for _, dir := range dirs {
+		if os.Remove(dir) != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package localstack
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	fieldOwner     = client.FieldOwner("bedplate-lab")
+	installers     = 4 // parallel requests: CRDs cost the API server much work
+	establishedIn  = 30 * time.Second
+	establishCheck = 100 * time.Millisecond
+)
+
+// decode reads the objects of a YAML file.
+func decode(data []byte) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
+	for {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(&object.Object)
+		switch {
+		case errors.Is(err, io.EOF):
+			return objects, nil
+		case err != nil:
+			return nil, fmt.Errorf("document %d: %w", len(objects)+1, err)
+		case len(object.Object) > 0:
+			objects = append(objects, object)
+		}
+	}
+}
+
+func onlyKinds(objects []*unstructured.Unstructured, kinds ...string) []*unstructured.Unstructured {
+	return slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
+		return !slices.Contains(kinds, o.GetKind())
+	})
+}
+
+// Apply applies the objects of a YAML file as an administrator, in their order.
+func (s *Stack) Apply(ctx context.Context, yaml []byte) error {
+	objects, err := decode(yaml)
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if err := s.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership); err != nil {
+			return fmt.Errorf("apply %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// install creates objects, namespaces first, and waits until the CRDs among them are served.
+func (s *Stack) install(ctx context.Context, objects []*unstructured.Unstructured) error {
+	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return rank(a) - rank(b) })
+	split := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return rank(o) > 0 })
+	for _, part := range [][]*unstructured.Unstructured{objects[:max(split, 0)], objects[max(split, 0):]} {
+		group, groupCtx := errgroup.WithContext(ctx)
+		group.SetLimit(installers)
+		for _, object := range part {
+			group.Go(func() error { return s.installOne(groupCtx, object) })
+		}
+		if err := group.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func rank(object *unstructured.Unstructured) int {
+	if object.GetKind() == "Namespace" {
+		return 0
+	}
+	return 1
+}
+
+func (s *Stack) installOne(ctx context.Context, object *unstructured.Unstructured) error {
+	if err := s.client.Create(ctx, object); err != nil {
+		return fmt.Errorf("create %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	if object.GetKind() != "CustomResourceDefinition" {
+		return nil
+	}
+	if err := wait.PollUntilContextTimeout(ctx, establishCheck, establishedIn, true, func(ctx context.Context) (bool, error) {
+		return s.established(ctx, object.GetName())
+	}); err != nil {
+		return fmt.Errorf("wait for CustomResourceDefinition %s: %w", object.GetName(), err)
+	}
+	return nil
+}
+
+func (s *Stack) established(ctx context.Context, name string) (bool, error) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := s.client.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
+		return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
+	}), nil
+}
+
+// serve makes an object's webhooks point to the server instead of a Service, which nobody would route to.
+func (w webhookServer) serve(object *unstructured.Unstructured) {
+	if object.GetKind() == "CustomResourceDefinition" {
+		conversion, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "conversion", "webhook")
+		w.rewrite(conversion)
+		return
+	}
+	webhooks, _, _ := unstructured.NestedFieldNoCopy(object.Object, "webhooks")
+	list, _ := webhooks.([]any)
+	for _, webhook := range list {
+		w.rewrite(webhook)
+	}
+}
+
+// rewrite changes the clientConfig of one webhook. Anything without a clientConfig stays as it is.
+func (w webhookServer) rewrite(webhook any) {
+	fields, _ := webhook.(map[string]any)
+	config, _ := fields["clientConfig"].(map[string]any)
+	if config == nil {
+		return
+	}
+	path, _, _ := unstructured.NestedString(config, "service", "path")
+	config["url"] = w.url + path
+	config["caBundle"] = base64.StdEncoding.EncodeToString(w.ca)
+	delete(config, "service")
+}

@@ -1,0 +1,142 @@
+// Package manager is what all of Bedplate's managers share: options, logging, leader election, health and metrics.
+package manager
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/workqueue"
+	logsv1 "k8s.io/component-base/logs/api/v1"
+	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+// Options of a manager, from its command line.
+type Options struct {
+	// Name of the manager, such as "bedplate-bmm-manager": its leader election lease and its events are under this name.
+	Name string
+
+	Kubeconfig              string
+	WatchNamespace          string
+	HealthAddress           string
+	MetricsAddress          string
+	LeaderElection          bool
+	LeaderElectionNamespace string
+	Concurrency             int
+	Poll, Settle            time.Duration
+	logging                 *logsv1.LoggingConfiguration
+}
+
+// Command is a manager's command line: it reads the options and runs until it is told to stop.
+func Command(name, short string, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{Name: name, logging: logsv1.NewLoggingConfiguration()}
+	command := &cobra.Command{
+		Use:           name,
+		Short:         short,
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := logsv1.ValidateAndApply(o.logging, nil); err != nil {
+				return fmt.Errorf("logging options: %w", err)
+			}
+			ctrl.SetLogger(klog.Background())
+			return run(c.Context(), o)
+		},
+	}
+	o.addFlags(command.Flags())
+	return command
+}
+
+func (o *Options) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "Kubeconfig of the management cluster. Without it the manager's service account is used.")
+	flags.StringVar(&o.WatchNamespace, "namespace", "", "Namespace to watch. Without it all are.")
+	flags.StringVar(&o.HealthAddress, "health-addr", ":9440", "Address that /healthz and /readyz are served at.")
+	flags.StringVar(&o.MetricsAddress, "metrics-addr", ":8443", "Address that metrics are served at, over TLS, to those who may get them. 0 turns them off.")
+	flags.BoolVar(&o.LeaderElection, "leader-elect", true, "Work only while holding a lease, so that several replicas don't work at once.")
+	flags.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "", "Namespace of the lease. Without it the manager's own.")
+	flags.IntVar(&o.Concurrency, "concurrency", 10, "Objects of one kind that are reconciled at the same time.")
+	flags.DurationVar(&o.Poll, "poll-interval", 30*time.Second, "How often something is looked at that is on its way outside.")
+	flags.DurationVar(&o.Settle, "settle", 2*time.Minute, "How long the outside service may still finish a create whose client is gone. "+
+		"An attempt with unknown outcome isn't repeated before.")
+	logsv1.AddFlags(o.logging, flags)
+}
+
+// New makes the manager. Secrets are watched as metadata and read live, so that none stays in memory.
+func (o *Options) New(scheme *runtime.Scheme) (ctrl.Manager, error) {
+	config, err := o.restConfig()
+	if err != nil {
+		return nil, fmt.Errorf("configure the API server's client: %w", err)
+	}
+	options := ctrl.Options{
+		Scheme:                        scheme,
+		LeaderElection:                o.LeaderElection,
+		LeaderElectionID:              o.Name,
+		LeaderElectionNamespace:       o.LeaderElectionNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		HealthProbeBindAddress:        o.HealthAddress,
+		Metrics: metricsserver.Options{
+			BindAddress: o.MetricsAddress, SecureServing: true,
+			FilterProvider: filters.WithAuthenticationAndAuthorization,
+		},
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+	}
+	if o.WatchNamespace != "" {
+		options.Cache.DefaultNamespaces = map[string]cache.Config{o.WatchNamespace: {}}
+	}
+	mgr, err := ctrl.NewManager(config, options)
+	if err != nil {
+		return nil, fmt.Errorf("make the manager: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return nil, fmt.Errorf("add the health check: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
+		return nil, fmt.Errorf("add the readiness check: %w", err)
+	}
+	return mgr, nil
+}
+
+func (o *Options) restConfig() (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.Burst = 50, 100
+	config.Timeout = time.Minute
+	return rest.AddUserAgent(config, o.Name), nil
+}
+
+// Engine is the one that all controllers of the manager share.
+func (o *Options) Engine(mgr ctrl.Manager) *graph.Engine {
+	return &graph.Engine{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(),
+		Recorder: mgr.GetEventRecorder(o.Name), Clock: clock.RealClock{}, Poll: o.Poll,
+	}
+}
+
+// Controller options: what fails is tried again after a second, then less and less often, down to once per poll interval.
+func (o *Options) Controller() controller.Options {
+	return controller.Options{
+		MaxConcurrentReconciles: o.Concurrency,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](min(time.Second, o.Poll), o.Poll),
+	}
+}
