@@ -52,7 +52,8 @@ lint: $(BIN)/golangci-lint ## Run the linters, the import rules of the house amo
 generate: $(BIN)/controller-gen $(BIN)/oapi-codegen ## Write the generated files anew.
 	$(BIN)/controller-gen object crd:generateEmbeddedObjectMeta=true paths=./api/bmm/... output:crd:dir=config/bmm/crd/bases
 	$(BIN)/controller-gen rbac:roleName=bedplate-bmm-manager paths="./internal/bmm/cluster;./internal/bmm/machine" output:rbac:dir=config/bmm/rbac
-	go generate ./...
+	$(BIN)/oapi-codegen -config internal/bmm/client/gen/config.yaml internal/bmm/client/openapi.yaml
+	$(BIN)/oapi-codegen -config internal/bmm/sim/gen/config.yaml internal/bmm/client/openapi.yaml
 
 .PHONY: verify-generate
 verify-generate: generate ## Fail where a generated file isn't current.

@@ -6,18 +6,10 @@ import (
 	"fmt"
 	"os"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/utils/clock"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
-	bmm "github.com/bedplate/bedplate/internal/bmm/client"
-	"github.com/bedplate/bedplate/internal/bmm/cluster"
-	"github.com/bedplate/bedplate/internal/bmm/machine"
-	"github.com/bedplate/bedplate/internal/credentials"
+	"github.com/bedplate/bedplate/internal/bmm/provider"
 	"github.com/bedplate/bedplate/internal/manager"
 )
 
@@ -31,32 +23,15 @@ func main() {
 
 func run(ctx context.Context, options *manager.Options) error {
 	scheme := runtime.NewScheme()
-	builder := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme)
-	if err := builder.AddToScheme(scheme); err != nil {
+	if err := provider.AddToScheme(scheme); err != nil {
 		return fmt.Errorf("build the scheme: %w", err)
 	}
 	mgr, err := options.New(scheme)
 	if err != nil {
 		return err
 	}
-	engine := options.Engine(mgr)
-	clients := &credentials.Cache[*bmm.Client]{Reader: mgr.GetAPIReader(), Build: clientOf, Clock: clock.RealClock{}}
-
-	clusters := &cluster.Reconciler{Client: mgr.GetClient(), Engine: engine, Clients: clients, Settle: options.Settle}
-	if err := clusters.SetupWithManager(ctx, mgr, options.Controller()); err != nil {
-		return fmt.Errorf("set up the NvidiaBMMCluster controller: %w", err)
-	}
-	machines := &machine.Reconciler{Client: mgr.GetClient(), Engine: engine, Clients: clients, Settle: options.Settle}
-	if err := machines.SetupWithManager(ctx, mgr, options.Controller()); err != nil {
-		return fmt.Errorf("set up the NvidiaBMMMachine controller: %w", err)
+	if err := provider.Setup(ctx, mgr, options.Engine(mgr), options.Settle, options.Controller()); err != nil {
+		return err
 	}
 	return mgr.Start(ctx)
-}
-
-func clientOf(secret *corev1.Secret) (*bmm.Client, error) {
-	config, err := bmm.FromSecret(secret)
-	if err != nil {
-		return nil, err
-	}
-	return bmm.New(config)
 }

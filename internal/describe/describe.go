@@ -55,7 +55,7 @@ func read(t *tree.ObjectTree, object client.Object) (*Object, error) {
 	slices.SortFunc(o.Conditions, func(a, b metav1.Condition) int { return cmp.Compare(a.Type, b.Type) })
 	children := t.GetObjectsByParent(object.GetUID())
 	slices.SortStableFunc(children, func(a, b client.Object) int {
-		return cmp.Or(cmp.Compare(tree.GetZOrder(b), tree.GetZOrder(a)), cmp.Compare(a.GetName(), b.GetName()))
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.GetName(), b.GetName()))
 	})
 	for _, child := range children {
 		below, err := read(t, child)
@@ -65,6 +65,17 @@ func read(t *tree.ObjectTree, object client.Object) (*Object, error) {
 		o.Children = append(o.Children, below)
 	}
 	return o, nil
+}
+
+// rank orders the children of an object as a cluster comes up: its infrastructure, its control plane, its workers.
+func rank(object client.Object) int {
+	switch {
+	case tree.GetMetaName(object) == "ClusterInfrastructure" || tree.GetMetaName(object) == "MachineInfrastructure":
+		return 0
+	case tree.IsVirtualObject(object):
+		return 2
+	}
+	return 1
 }
 
 // waiting are the conditions that say why an object isn't as wanted; none where it is.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -16,26 +16,39 @@ import (
 // Print writes the tree for people: a line for each object, below it what was made for it outside and, where it waits,
 // what for.
 func Print(out io.Writer, root *Object, now time.Time) error {
-	table := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	p := &printer{out: table, now: now}
+	p := &printer{now: now}
 	p.row("NAME", "READY", "REASON", "SINCE", "MESSAGE")
 	p.object(root, "", "", "")
-	if p.err != nil {
-		return fmt.Errorf("print the tree: %w", p.err)
+	if _, err := io.WriteString(out, p.table()); err != nil {
+		return fmt.Errorf("print the tree: %w", err)
 	}
-	return table.Flush()
+	return nil
 }
 
 type printer struct {
-	out io.Writer
-	now time.Time
-	err error
+	rows [][]string
+	now  time.Time
 }
 
-func (p *printer) row(cells ...string) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintln(p.out, strings.TrimRight(strings.Join(cells, "\t"), "\t "))
+func (p *printer) row(cells ...string) { p.rows = append(p.rows, cells) }
+
+// table aligns the columns. A row of one cell may run on, and makes no column wider.
+func (p *printer) table() string {
+	var widths [5]int
+	for _, row := range p.rows {
+		for i := 0; len(row) > 1 && i < len(row); i++ {
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+		}
 	}
+	var text strings.Builder
+	for _, row := range p.rows {
+		line := ""
+		for i, cell := range row {
+			line += cell + strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(cell))+2)
+		}
+		text.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return text.String()
 }
 
 // object prints one line and what belongs to it. Branch leads to the object; below leads on to its children.

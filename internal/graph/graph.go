@@ -136,13 +136,12 @@ func (g *Graph) Reconcile(ctx context.Context) (ctrl.Result, error) {
 	wanted := map[string]bool{}
 	for _, n := range g.nodes {
 		wanted[n.ref()] = true
-		phase := report.refused()
-		if phase == nil {
-			p := n.reconcile(ctx, g)
-			phase = &p
+		phase, refused := report.refused(n.condition())
+		if !refused {
+			phase = n.reconcile(ctx, g)
 		}
-		g.phases[n.ref()] = *phase
-		report.add(n.condition(), n.ref(), *phase)
+		g.phases[n.ref()] = phase
+		report.add(n.condition(), n.ref(), phase)
 	}
 	g.removeUnless(ctx, wanted, report)
 	return report.conclude(g.engine, g.owner)

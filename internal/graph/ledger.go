@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bedplate/bedplate/internal/fault"
 )
 
 const (
@@ -65,16 +67,21 @@ func readLedger(owner client.Object) (*ledger, error) {
 		return l, nil
 	}
 	if err := json.Unmarshal([]byte(text), l); err != nil {
-		return nil, fmt.Errorf("annotation %s can't be read: %w", LedgerAnnotation, err)
+		return nil, unusable("annotation %s can't be read: %w", LedgerAnnotation, err)
 	}
 	if l.Object != name {
-		return nil, fmt.Errorf("annotation %s belongs to %s: this object was copied from it; remove the annotations %s and %s here",
+		return nil, unusable("annotation %s belongs to %s: this object was copied from it; remove the annotations %s and %s here",
 			LedgerAnnotation, l.Object, LedgerAnnotation, OwnerAnnotation)
 	}
 	if l.Entries == nil {
 		l.Entries = map[string]*entry{}
 	}
 	return l, nil
+}
+
+// unusable wants a person: nothing is made, and nothing deleted, on the strength of such a ledger.
+func unusable(format string, args ...any) error {
+	return &fault.Error{Class: fault.Invalid, Err: fmt.Errorf(format, args...)}
 }
 
 // write stores the ledger in the owner's annotation, on the server and in memory. It fails with errStale where the server

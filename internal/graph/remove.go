@@ -18,8 +18,9 @@ func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report
 			if len(g.ledger.dependents(key)) > 0 {
 				continue
 			}
-			if phase := report.refused(); phase != nil {
-				report.add(g.ledger.Entries[key].Condition, key, *phase)
+			condition := g.ledger.Entries[key].Condition
+			if phase, refused := report.refused(condition); refused {
+				report.add(condition, key, phase)
 				continue
 			}
 			progress = g.removeEntry(ctx, key, report) || progress

@@ -77,7 +77,8 @@ type report struct {
 	seen       map[string]bool
 	errs       []error
 	retry      pace
-	credential *Phase
+	// refusedBy is the condition of the first node whose credentials were refused.
+	refusedBy string
 }
 
 type finding struct {
@@ -100,10 +101,8 @@ func (r *report) add(condition, key string, p Phase) {
 	if p.err != nil {
 		r.errs = append(r.errs, p.err)
 	}
-	if p.State == StateUnknown && p.Reason == string(fault.Credentials) && r.credential == nil {
-		refused := waitsFor(condition)
-		refused.State, refused.Reason = StateUnknown, p.Reason
-		r.credential = &refused
+	if p.Reason == string(fault.Credentials) && r.refusedBy == "" {
+		r.refusedBy = condition
 	}
 	r.retry = max(r.retry, p.retry)
 }
@@ -116,8 +115,15 @@ func (e *Engine) Blocked(owner Owner, condition string, err error) (ctrl.Result,
 	return r.conclude(e, owner)
 }
 
-// refused is the phase of every node after the service has refused our credentials: it isn't asked again with them.
-func (r *report) refused() *Phase { return r.credential }
+// refused reports whether the service has refused our credentials, and so isn't to be asked again with them; if so, with
+// the phase of a node that would have.
+func (r *report) refused(condition string) (Phase, bool) {
+	p := Phase{State: StateUnknown, Reason: string(fault.Credentials)}
+	if condition != r.refusedBy {
+		p.Message = "waits for " + r.refusedBy
+	}
+	return p, r.refusedBy != ""
+}
 
 // conclude writes the conditions and says when to look again.
 func (r *report) conclude(e *Engine, owner Owner) (ctrl.Result, error) {
@@ -212,5 +218,9 @@ func (e *Engine) set(owner Owner, condition string, f finding) {
 	if f.State == StateFailed || f.State == StateUnknown {
 		kind = corev1.EventTypeWarning
 	}
-	e.Recorder.Eventf(owner, nil, kind, f.Reason, condition, "%s", strings.TrimSpace(condition+" is "+string(status)+" "+f.Message))
+	note := condition + " is " + string(status)
+	if f.Message != "" {
+		note += ": " + f.Message
+	}
+	e.Recorder.Eventf(owner, nil, kind, f.Reason, condition, "%s", note)
 }

@@ -2,39 +2,83 @@ package localstack_test
 
 import (
 	"context"
+	"net/http"
+	"path/filepath"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bedplate/bedplate/internal/localstack"
-	"github.com/bedplate/bedplate/internal/localstack/controlplane"
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 )
 
-func TestStart_runsClusterAPIWithItsWebhooks(t *testing.T) {
+func TestStack_isAManagementClusterForBMM(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 
-	began := time.Now()
+	dir, began := t.TempDir(), time.Now()
 	stack, err := localstack.Start(ctx, localstack.Config{
-		Dir: t.TempDir(), Tools: toolstest.Find(t, controlplane.Tools...),
+		Dir: dir, Tools: toolstest.Find(t, append(localstack.Tools(), "bedplate")...),
 		Observe: func(s localstack.Step) { t.Logf("%5.1fs %+v", time.Since(began).Seconds(), s) },
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(stack.Stop)
+	bmm, err := stack.StartBMM(ctx)
+	g.Expect(err).NotTo(HaveOccurred())
 
-	invalid := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a.dot"}}
-	invalid.Spec.Paused = new(true)
-	t.Log(stack.Client().Create(ctx, invalid))
+	t.Run("Cluster API's webhooks are asked", func(t *testing.T) {
+		g := NewWithT(t)
+		empty := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "empty"}}
+		empty.Spec.Paused = new(true)
+		err := stack.Client().Create(ctx, empty)
+		g.Expect(err).To(MatchError(ContainSubstring(`admission webhook "validation.cluster.cluster.x-k8s.io" denied`)))
+	})
+	t.Run("the simulator knows the tenant's token and no other", func(t *testing.T) {
+		g := NewWithT(t)
+		site := bmm.URL + "/v2/org/" + bmm.Org + "/carbide/site/" + bmm.SiteID
+		g.Expect(status(ctx, site, bmm.Token)).To(Equal(http.StatusOK))
+		g.Expect(status(ctx, site, "guessed")).To(Equal(http.StatusUnauthorized))
+	})
+	t.Run("the manager has only its own rights", func(t *testing.T) {
+		g := NewWithT(t)
+		manager := clientFrom(g, filepath.Join(dir, "bmm-manager.kubeconfig"))
+		g.Expect(manager.List(ctx, &corev1.SecretList{})).To(Succeed())
+		g.Expect(apierrors.IsForbidden(manager.List(ctx, &corev1.ConfigMapList{}))).To(BeTrue())
+	})
+	t.Run("a manager killed is a manager restarted", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(stack.Kill(localstack.BMMManager)).To(Succeed())
+		g.Expect(stack.Restart(ctx, localstack.BMMManager)).To(Succeed())
+		g.Expect(stack.Crashes()).NotTo(Receive())
+	})
+}
 
-	g.Consistently(stack.Crashes()).WithTimeout(time.Second).ShouldNot(Receive())
-	g.Expect(stack.Kill("capi-core")).To(Succeed())
-	g.Expect(stack.Restart(ctx, "capi-core")).To(Succeed())
-	g.Expect(stack.Kill("nobody")).To(MatchError(ContainSubstring(`no child "nobody"`)))
-	g.Consistently(stack.Crashes()).WithTimeout(time.Second).ShouldNot(Receive())
+func status(ctx context.Context, url, token string) (int, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return 0, err
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	return response.StatusCode, response.Body.Close()
+}
+
+func clientFrom(g *WithT, kubeconfig string) client.Client {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	g.Expect(err).NotTo(HaveOccurred())
+	c, err := client.New(config, client.Options{})
+	g.Expect(err).NotTo(HaveOccurred())
+	return c
 }

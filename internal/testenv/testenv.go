@@ -3,6 +3,7 @@
 package testenv
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,12 +11,15 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -33,6 +37,11 @@ var shared struct {
 
 // Main runs the tests of a package and stops the API server, if a test has started it. Call it from TestMain.
 func Main(m *testing.M) {
+	flag.Parse()
+	if !testing.Verbose() {
+		klog.SetLogger(logr.Discard())
+	}
+	ctrl.SetLogger(klog.Background())
 	code := m.Run()
 	if shared.env != nil {
 		if err := shared.env.Stop(); err != nil {

@@ -45,12 +45,16 @@ func neverSent(err error) bool {
 func (c *Client) answerError(op string, resp *http.Response, body []byte) error {
 	a := parseAnswer(resp.StatusCode, body)
 	class := a.class()
+	text := a.String()
+	if class == fault.Credentials && c.source != "" {
+		text += "; correct the token in " + c.source
+	}
 	return &fault.Error{
 		Class:     class,
 		Op:        op,
 		OtherID:   a.otherID(class),
 		Ambiguous: class == fault.Transient && a.status >= 500 && isWrite(resp.Request),
-		Err:       errors.New(c.redact(a.String())),
+		Err:       errors.New(c.redact(text)),
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 type Client struct {
 	api     *gen.Client
 	timeout time.Duration
+	source  string
 	// redact removes the token from a text. The client keeps the token in closures only, so that printing a Client
 	// can't show it.
 	redact func(string) string
@@ -56,6 +57,7 @@ func New(config Config) (*Client, error) {
 	return &Client{
 		api:     api,
 		timeout: config.Timeout,
+		source:  config.Source,
 		redact:  func(text string) string { return strings.ReplaceAll(text, token, "[redacted]") },
 	}, nil
 }

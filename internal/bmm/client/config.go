@@ -36,6 +36,8 @@ type Config struct {
 	Org string
 	// Token is the bearer token. It is never printed.
 	Token string `json:"-"`
+	// Source is where the token comes from, such as "secret default/bmm"; errors about the token name it.
+	Source string
 	// APIName is a segment of every path; default DefaultAPIName.
 	APIName string
 	// HTTP sends the requests; default http.DefaultTransport. Its redirect policy is not used.
@@ -61,6 +63,7 @@ func FromSecret(secret *corev1.Secret) (Config, error) {
 		Endpoint: value(SecretKeyEndpoint),
 		Org:      value(SecretKeyOrg),
 		Token:    value(SecretKeyToken),
+		Source:   "secret " + secret.Namespace + "/" + secret.Name,
 		APIName:  value(SecretKeyAPIName),
 	}, nil
 }

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"sync"
 	"testing"
@@ -36,6 +37,7 @@ func TestFaultLoseAnswer_doesTheWork(t *testing.T) {
 		b.Expect(b.server.AddFault(sim.Fault{Operation: "createVpc", Kind: sim.FaultLoseAnswer})).To(Succeed())
 		_, err := b.client.CreateVPC(b.t.Context(), newVPC)
 		b.Expect(fault.IsAmbiguous(err)).To(BeTrue())
+		b.Expect(err).To(MatchError(io.ErrUnexpectedEOF))
 		b.Expect(b.server.State().VPCs).To(HaveLen(1))
 	})
 }
@@ -134,6 +136,7 @@ func TestOverTheNetwork(t *testing.T) {
 	g.Expect(server.AddFault(sim.Fault{Operation: "createVpc", Kind: sim.FaultLoseAnswer})).To(Succeed())
 	_, err = c.CreateVPC(t.Context(), newVPC)
 	g.Expect(fault.IsAmbiguous(err)).To(BeTrue())
+	g.Expect(err).To(MatchError(io.EOF))
 	g.Expect(server.State().VPCs).To(HaveLen(1))
 
 	g.Expect(server.AddFault(sim.Fault{Operation: "createVpc", Kind: sim.FaultCommitLate})).To(Succeed())

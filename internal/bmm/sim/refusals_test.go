@@ -15,87 +15,132 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
-// TestRefusals says what the real service refuses, and how.
-func TestRefusals(t *testing.T) {
-	inSimulatedTime(t, func(b bench) {
-		vpc := b.vpc("net")
-		subnet := b.subnet(vpc, "nodes")
-		other := b.subnet(b.vpc("other"), "others")
-		instance := b.instance("node-1", subnet)
-		young, err := b.client.CreateVPC(b.t.Context(), client.VPCCreateRequest{Name: "young", SiteID: sim.DefaultSiteID})
-		b.Expect(err).NotTo(HaveOccurred())
+// refusal is a request and how the real service refuses it.
+type refusal struct {
+	method, path, body string
+	status             int
+	says               string
+}
 
-		type fields map[string]any
-		// with returns good as JSON, with some fields changed, or left out if nil.
-		with := func(good, changes fields) string {
-			maps.Copy(good, changes)
-			maps.DeleteFunc(good, func(_ string, value any) bool { return value == nil })
-			body, err := json.Marshal(good)
-			b.Expect(err).NotTo(HaveOccurred())
-			return string(body)
-		}
-		newInstance := func(changes fields) string {
-			return with(fields{"name": "node-2", "vpcId": vpc.ID, "instanceTypeId": sim.DefaultInstanceTypeID,
-				"ipxeScript": "#!ipxe", "interfaces": []fields{{"subnetId": subnet.ID}}}, changes)
-		}
-		newSubnet := func(changes fields) string {
-			return with(fields{"name": "more", "vpcId": vpc.ID, "ipv4BlockId": sim.DefaultIPBlockID, "prefixLength": 24}, changes)
-		}
-		newVPC := func(changes fields) string { return with(fields{"name": "xx", "siteId": sim.DefaultSiteID}, changes) }
-		for name, row := range map[string]struct {
-			method, path, body string
-			status             int
-			says               string
-		}{
-			"VPC without name":             {"POST", "/vpc", newVPC(fields{"name": nil}), 400, `is missing`},
-			"VPC with a short name":        {"POST", "/vpc", newVPC(fields{"name": "x"}), 400, `"name"`},
-			"VPC at an unknown site":       {"POST", "/vpc", newVPC(fields{"siteId": unknown}), 400, "Could not find Site"},
-			"VPC with a misspelled field":  {"POST", "/vpc", newVPC(fields{"labelz": 1}), 400, "labelz"},
+func (b bench) expectRefusals(rows map[string]refusal) {
+	for name, row := range rows {
+		status, body := b.call(row.method, base+row.path, row.body)
+		b.Expect(status).To(Equal(row.status), "%s: %s", name, body)
+		b.Expect(body).To(And(ContainSubstring(`"message":`), ContainSubstring(row.says)), name)
+	}
+}
+
+// fields are the fields of a request.
+type fields map[string]any
+
+// with returns good as JSON, with some fields changed, or left out if nil.
+func with(b bench, good, changes fields) string {
+	maps.Copy(good, changes)
+	maps.DeleteFunc(good, func(_ string, value any) bool { return value == nil })
+	body, err := json.Marshal(good)
+	b.Expect(err).NotTo(HaveOccurred())
+	return string(body)
+}
+
+func newVPCBody(b bench, changes fields) string {
+	return with(b, fields{"name": "xx", "siteId": sim.DefaultSiteID}, changes)
+}
+
+// populated is a world in which something of every kind exists.
+type populated struct {
+	vpc, young    *client.VPC    // young is not ready yet
+	subnet, other *client.Subnet // other is all that its VPC has
+	instance      *client.Instance
+}
+
+func populate(b bench) populated {
+	w := populated{vpc: b.vpc("net")}
+	w.subnet = b.subnet(w.vpc, "nodes")
+	w.other = b.subnet(b.vpc("other"), "others")
+	w.instance = b.instance("node-1", w.subnet)
+	var err error
+	w.young, err = b.client.CreateVPC(b.t.Context(), client.VPCCreateRequest{Name: "young", SiteID: sim.DefaultSiteID})
+	b.Expect(err).NotTo(HaveOccurred())
+	return w
+}
+
+func (w populated) newSubnet(b bench, changes fields) string {
+	return with(b, fields{"name": "more", "vpcId": w.vpc.ID, "ipv4BlockId": sim.DefaultIPBlockID, "prefixLength": 24}, changes)
+}
+
+func (w populated) newInstance(b bench, changes fields) string {
+	return with(b, fields{
+		"name": "node-2", "vpcId": w.vpc.ID, "instanceTypeId": sim.DefaultInstanceTypeID,
+		"ipxeScript": "#!ipxe", "interfaces": []fields{{"subnetId": w.subnet.ID}},
+	}, changes)
+}
+
+func TestVPCRequests_thatAreRefused(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		w := populate(b)
+		b.expectRefusals(map[string]refusal{
+			"VPC without name":             {"POST", "/vpc", newVPCBody(b, fields{"name": nil}), 400, `is missing`},
+			"VPC with a short name":        {"POST", "/vpc", newVPCBody(b, fields{"name": "x"}), 400, `"name"`},
+			"VPC at an unknown site":       {"POST", "/vpc", newVPCBody(b, fields{"siteId": unknown}), 400, "Could not find Site"},
+			"VPC with a misspelled field":  {"POST", "/vpc", newVPCBody(b, fields{"labelz": 1}), 400, "labelz"},
 			"VPC that isn't JSON":          {"POST", "/vpc", `name: xx`, 400, "Error validating request data"},
-			"VPC of a taken name":          {"POST", "/vpc", newVPC(fields{"name": "net"}), 409, vpc.ID},
-			"VPC of a taken ID":            {"POST", "/vpc", newVPC(fields{"id": vpc.ID}), 409, vpc.ID},
-			"FNN VPC at a site without":    {"POST", "/vpc", newVPC(fields{"networkVirtualizationType": "FNN"}), 400, "native networking"},
+			"VPC of a taken name":          {"POST", "/vpc", newVPCBody(b, fields{"name": "net"}), 409, w.vpc.ID},
+			"VPC of a taken ID":            {"POST", "/vpc", newVPCBody(b, fields{"id": w.vpc.ID}), 409, w.vpc.ID},
+			"FNN VPC at a site without":    {"POST", "/vpc", newVPCBody(b, fields{"networkVirtualizationType": "FNN"}), 400, "native networking"},
 			"VPC that doesn't exist":       {"GET", "/vpc/" + unknown, "", 404, "Could not find VPC"},
 			"VPC of an ID that is none":    {"GET", "/vpc/net", "", 400, "Invalid ID in URL"},
 			"DELETE of an unknown VPC":     {"DELETE", "/vpc/" + unknown, "", 404, "Could not find VPC"},
-			"DELETE of a VPC in use":       {"DELETE", "/vpc/" + vpc.ID, "", 400, "Cannot delete VPC"},
-			"subnet of an unknown VPC":     {"POST", "/subnet", newSubnet(fields{"vpcId": unknown}), 400, "Could not find VPC"},
-			"subnet of a VPC not ready":    {"POST", "/subnet", newSubnet(fields{"vpcId": young.ID}), 400, "in Ready state"},
-			"subnet from an unknown block": {"POST", "/subnet", newSubnet(fields{"ipv4BlockId": unknown}), 400, "IPBlock"},
-			"subnet of a taken name":       {"POST", "/subnet", newSubnet(fields{"name": "nodes"}), 409, subnet.ID},
-			"subnet larger than its block": {"POST", "/subnet", newSubnet(fields{"prefixLength": 12}), 400, "IPAM"},
-			"subnet too small":             {"POST", "/subnet", newSubnet(fields{"prefixLength": 31}), 400, "prefixLength"},
-			"DELETE of a subnet in use":    {"DELETE", "/subnet/" + subnet.ID, "", 400, "being used"},
-			"instance without machine":     {"POST", "/instance", newInstance(fields{"instanceTypeId": nil}), 400, "exactly one"},
-			"instance with both":           {"POST", "/instance", newInstance(fields{"machineId": "m"}), 400, "exactly one"},
-			"instance of an unknown type":  {"POST", "/instance", newInstance(fields{"instanceTypeId": unknown}), 400, "Instance Type"},
-			"instance without a system":    {"POST", "/instance", newInstance(fields{"ipxeScript": nil}), 400, "operatingSystemId"},
-			"instance of another tenant":   {"POST", "/instance", newInstance(fields{"tenantId": unknown}), 400, "TenantID"},
-			"instance in an unknown VPC":   {"POST", "/instance", newInstance(fields{"vpcId": unknown}), 400, "VPC"},
-			"instance in a VPC not ready":  {"POST", "/instance", newInstance(fields{"vpcId": young.ID}), 400, "in Ready state"},
-			"instance without interfaces":  {"POST", "/instance", newInstance(fields{"interfaces": []fields{}}), 400, "interfaces"},
-			"instance, empty interface":    {"POST", "/instance", newInstance(fields{"interfaces": []fields{{}}}), 400, "subnetId"},
+			"DELETE of a VPC in use":       {"DELETE", "/vpc/" + w.vpc.ID, "", 400, "Cannot delete VPC"},
+			"DELETE of a VPC with subnets": {"DELETE", "/vpc/" + w.other.VPCID, "", 400, "one or more Subnets"},
+			"page too large":               {"GET", "/vpc?pageSize=101", "", 400, "pageSize"},
+			"unknown order":                {"GET", "/vpc?orderBy=COLOUR_ASC", "", 400, "orderBy"},
+			"unknown resource":             {"GET", "/nsg", "", 404, "could not be found"},
+		})
+	})
+}
+
+func TestSubnetRequests_thatAreRefused(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		w := populate(b)
+		b.expectRefusals(map[string]refusal{
+			"subnet of an unknown VPC":     {"POST", "/subnet", w.newSubnet(b, fields{"vpcId": unknown}), 400, "Could not find VPC"},
+			"subnet of a VPC not ready":    {"POST", "/subnet", w.newSubnet(b, fields{"vpcId": w.young.ID}), 400, "in Ready state"},
+			"subnet from an unknown block": {"POST", "/subnet", w.newSubnet(b, fields{"ipv4BlockId": unknown}), 400, "IPBlock"},
+			"subnet of a taken name":       {"POST", "/subnet", w.newSubnet(b, fields{"name": "nodes"}), 409, w.subnet.ID},
+			"subnet larger than its block": {"POST", "/subnet", w.newSubnet(b, fields{"prefixLength": 12}), 400, "IPAM"},
+			"subnet too small":             {"POST", "/subnet", w.newSubnet(b, fields{"prefixLength": 31}), 400, "prefixLength"},
+			"DELETE of a subnet in use":    {"DELETE", "/subnet/" + w.subnet.ID, "", 400, "being used"},
+		})
+	})
+}
+
+func TestInstanceRequests_thatAreRefused(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		w := populate(b)
+		b.expectRefusals(map[string]refusal{
+			"instance without machine":    {"POST", "/instance", w.newInstance(b, fields{"instanceTypeId": nil}), 400, "exactly one"},
+			"instance with both":          {"POST", "/instance", w.newInstance(b, fields{"machineId": "m"}), 400, "exactly one"},
+			"instance of an unknown type": {"POST", "/instance", w.newInstance(b, fields{"instanceTypeId": unknown}), 400, "Instance Type"},
+			"instance without a system":   {"POST", "/instance", w.newInstance(b, fields{"ipxeScript": nil}), 400, "operatingSystemId"},
+			"instance of another tenant":  {"POST", "/instance", w.newInstance(b, fields{"tenantId": unknown}), 400, "TenantID"},
+			"instance in an unknown VPC":  {"POST", "/instance", w.newInstance(b, fields{"vpcId": unknown}), 400, "VPC"},
+			"instance in a VPC not ready": {"POST", "/instance", w.newInstance(b, fields{"vpcId": w.young.ID}), 400, "in Ready state"},
+			"instance without interfaces": {"POST", "/instance", w.newInstance(b, fields{"interfaces": []fields{}}), 400, "interfaces"},
+			"instance, empty interface":   {"POST", "/instance", w.newInstance(b, fields{"interfaces": []fields{{}}}), 400, "subnetId"},
 			"instance, unknown subnet": {"POST", "/instance",
-				newInstance(fields{"interfaces": []fields{{"subnetId": unknown}}}), 400, "not found"},
+				w.newInstance(b, fields{"interfaces": []fields{{"subnetId": unknown}}}), 400, "not found"},
 			"instance, subnet elsewhere": {"POST", "/instance",
-				newInstance(fields{"interfaces": []fields{{"subnetId": other.ID}}}), 400, "does not match with VPC"},
+				w.newInstance(b, fields{"interfaces": []fields{{"subnetId": w.other.ID}}}), 400, "does not match with VPC"},
 			"instance, address wanted": {"POST", "/instance",
-				newInstance(fields{"interfaces": []fields{{"subnetId": subnet.ID, "ipAddress": "127.100.0.9"}}}), 400, "ipAddress"},
+				w.newInstance(b, fields{"interfaces": []fields{{"subnetId": w.subnet.ID, "ipAddress": "127.100.0.9"}}}), 400, "ipAddress"},
 			"instance, unknown SSH keys": {"POST", "/instance",
-				newInstance(fields{"sshKeyGroupIds": []string{unknown}}), 400, "SSH Key Group"},
-			"instance of a taken name": {"POST", "/instance", newInstance(fields{"name": "node-1"}), 409, instance.ID},
+				w.newInstance(b, fields{"sshKeyGroupIds": []string{unknown}}), 400, "SSH Key Group"},
+			"instance of a taken name": {"POST", "/instance", w.newInstance(b, fields{"name": "node-1"}), 409, w.instance.ID},
 			"instance on a used machine": {"POST", "/instance",
-				newInstance(fields{"instanceTypeId": nil, "machineId": instance.MachineID}), 400, "is assigned to an Instance"},
+				w.newInstance(b, fields{"instanceTypeId": nil, "machineId": w.instance.MachineID}), 400, "is assigned to an Instance"},
 			"instance on no machine": {"POST", "/instance",
-				newInstance(fields{"instanceTypeId": nil, "machineId": "m"}), 400, "Could not find Machine"},
-			"page too large":   {"GET", "/vpc?pageSize=101", "", 400, "pageSize"},
-			"unknown order":    {"GET", "/vpc?orderBy=COLOUR_ASC", "", 400, "orderBy"},
-			"unknown resource": {"GET", "/nsg", "", 404, "could not be found"},
-		} {
-			status, body := b.call(row.method, base+row.path, row.body)
-			b.Expect(status).To(Equal(row.status), "%s: %s", name, body)
-			b.Expect(body).To(And(ContainSubstring(`"message":`), ContainSubstring(row.says)), name)
-		}
+				w.newInstance(b, fields{"instanceTypeId": nil, "machineId": "m"}), 400, "Could not find Machine"},
+		})
 	})
 }
 

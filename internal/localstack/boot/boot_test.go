@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	kubeadmtypes "sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/pkg/proxy"
 	"sigs.k8s.io/cluster-api/util/secret"
 
@@ -50,6 +51,8 @@ func TestPowerOn_bootsAControlPlaneAndAWorker(t *testing.T) {
 	expectControlPlaneNode(ctx, t, client)
 	expectWorkerNode(ctx, t, client)
 	expectEtcdMember(ctx, t, l, "node-1")
+	expectAPIServerCertificate(ctx, t, l, "node-1")
+	expectKubeadmConfig(ctx, t, client, l)
 	expectPodsLiveAndDie(ctx, t, client)
 
 	wrongPin := l.machine(3, l.joinData([]string{"sha256:" + strings.Repeat("0", 64)}))
@@ -63,6 +66,7 @@ func TestPowerOn_bootsAControlPlaneAndAWorker(t *testing.T) {
 	g.Eventually(func() corev1.ConditionStatus { return ready(ctx, client, "node-2") }).
 		WithTimeout(45*time.Second).Should(Equal(corev1.ConditionUnknown), "nobody sends its heartbeat")
 	g.Expect(ready(ctx, client, "node-1")).To(Equal(corev1.ConditionTrue))
+	expectHeartbeat(ctx, t, client, "node-1")
 
 	l.rack.Close()
 	g.Expect(os.ReadDir(l.dir)).To(BeEmpty(), "nothing is left")
@@ -121,13 +125,8 @@ func expectEtcdMember(ctx context.Context, t *testing.T, l *lab, name string) {
 	roots := x509.NewCertPool()
 	g.Expect(roots.AppendCertsFromPEM(pair.Cert)).To(BeTrue())
 
-	dialer, err := proxy.NewDialer(proxy.Proxy{Kind: "pods", Namespace: "kube-system", KubeConfig: l.admin(), Port: 2379})
-	g.Expect(err).NotTo(HaveOccurred())
-	raw, err := dialer.DialContextWithAddr(ctx, "etcd-"+name)
-	g.Expect(err).NotTo(HaveOccurred())
-	conn := tls.Client(raw, &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{identity}, ServerName: name})
-	defer conn.Close()
-	g.Expect(conn.HandshakeContext(ctx)).To(Succeed())
+	conn := forward(ctx, t, l, "etcd-"+name, 2379,
+		&tls.Config{RootCAs: roots, Certificates: []tls.Certificate{identity}, ServerName: name})
 	request, err := http.NewRequest(http.MethodPost, "https://etcd/v3/cluster/member/list", strings.NewReader("{}"))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(request.Write(conn)).To(Succeed())
@@ -137,6 +136,47 @@ func expectEtcdMember(ctx context.Context, t *testing.T, l *lab, name string) {
 	body, err := io.ReadAll(response.Body)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(body)).To(ContainSubstring(`"name":"`+name+`"`), "the member is named like the node")
+}
+
+// expectAPIServerCertificate reads the API server's certificate as KubeadmControlPlane does to know when it expires.
+func expectAPIServerCertificate(ctx context.Context, t *testing.T, l *lab, name string) {
+	t.Helper()
+	conn := forward(ctx, t, l, "kube-apiserver-"+name, 6443, &tls.Config{InsecureSkipVerify: true})
+	NewWithT(t).Expect(conn.ConnectionState().PeerCertificates[0].Subject.CommonName).To(Equal("kube-apiserver"))
+}
+
+func forward(ctx context.Context, t *testing.T, l *lab, pod string, port int, config *tls.Config) *tls.Conn {
+	t.Helper()
+	g := NewWithT(t)
+	dialer, err := proxy.NewDialer(proxy.Proxy{Kind: "pods", Namespace: "kube-system", KubeConfig: l.admin(), Port: port})
+	g.Expect(err).NotTo(HaveOccurred())
+	raw, err := dialer.DialContextWithAddr(ctx, pod)
+	g.Expect(err).NotTo(HaveOccurred())
+	conn := tls.Client(raw, config)
+	t.Cleanup(func() { conn.Close() })
+	g.Expect(conn.HandshakeContext(ctx)).To(Succeed())
+	return conn
+}
+
+// expectKubeadmConfig reads kubeadm-config as KubeadmControlPlane does before it changes it.
+func expectKubeadmConfig(ctx context.Context, t *testing.T, client kubernetes.Interface, l *lab) {
+	t.Helper()
+	g := NewWithT(t)
+	configMap, err := client.CoreV1().ConfigMaps("kube-system").Get(ctx, "kubeadm-config", metav1.GetOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	config, extra, err := kubeadmtypes.UnmarshalClusterConfiguration(configMap.Data["ClusterConfiguration"])
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(config.ControlPlaneEndpoint).To(Equal(l.endpoint.String()))
+	g.Expect(*extra.KubernetesVersion).To(Equal(version))
+}
+
+// expectHeartbeat expects that the Lease, which is 40 s long, is renewed every quarter of it.
+func expectHeartbeat(ctx context.Context, t *testing.T, client kubernetes.Interface, node string) {
+	t.Helper()
+	g := NewWithT(t)
+	lease, err := client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx, node, metav1.GetOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(lease.Spec.RenewTime.Time).To(BeTemporally("~", time.Now(), 15*time.Second))
 }
 
 func expectPodsLiveAndDie(ctx context.Context, t *testing.T, client kubernetes.Interface) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"path/filepath"
 
 	"github.com/bedplate/bedplate/internal/localstack/boot/cloudinit"
 	"github.com/bedplate/bedplate/internal/localstack/boot/kubeadm"
@@ -23,7 +22,7 @@ func (m *machine) boot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	disk, err := os.OpenRoot(filepath.Join(m.dir, "disk"))
+	disk, err := os.OpenRoot(m.path(diskFolder))
 	if err != nil {
 		return fmt.Errorf("open the disk: %w", err)
 	}
@@ -69,12 +68,8 @@ func (m *machine) kubeadm(ctx context.Context, disk *os.Root, command kubeadm.Co
 	if err != nil {
 		return fmt.Errorf("read the --config file: %w", err)
 	}
-	state, err := m.state()
-	if err != nil {
-		return err
-	}
 	host := kubeadm.Host{
-		Hostname: m.Hostname, Address: m.Address, Disk: filepath.Join(m.dir, "disk"), State: state,
+		Hostname: m.Hostname, Address: m.Address, Disk: m.path(diskFolder), State: m.path(stateFolder),
 		Tools: m.rack.config.Tools, Console: m.console,
 	}
 	node, err := m.runKubeadm(ctx, host, command.Verb, data)

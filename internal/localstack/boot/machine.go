@@ -2,7 +2,6 @@ package boot
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -10,6 +9,13 @@ import (
 	"time"
 
 	"github.com/bedplate/bedplate/internal/localstack/process"
+)
+
+// What is in a machine's folder.
+const (
+	consoleLog  = "console.log"
+	diskFolder  = "disk"  // the machine's files
+	stateFolder = "state" // logs and data of its processes, which a real machine has inside of containers
 )
 
 // machine is a Machine that is on.
@@ -32,10 +38,12 @@ func (r *Rack) start(m Machine) (*machine, error) {
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(filepath.Join(dir, "disk"), 0o700); err != nil {
-		return nil, err
+	for _, folder := range []string{diskFolder, stateFolder} {
+		if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
+			return nil, err
+		}
 	}
-	console, err := os.OpenFile(filepath.Join(dir, "console.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	console, err := os.OpenFile(filepath.Join(dir, consoleLog), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +79,7 @@ func (m *machine) run(ctx context.Context) {
 		m.console.Info("boot finished", "after", time.Since(began).Round(time.Millisecond))
 	case ctx.Err() == nil:
 		m.console.Error("boot stopped", "error", err)
-		m.rack.config.Log.Warn("machine did not boot", "machine", m.ID, "console", filepath.Join(m.dir, "console.log"))
+		m.rack.config.Log.Warn("machine did not boot", "machine", m.ID, "console", m.path(consoleLog))
 	}
 	<-ctx.Done()
 }
@@ -99,11 +107,4 @@ func (m *machine) watch(ctx context.Context, processes []*process.Process) {
 	m.atPowerOff = append(m.atPowerOff, watching.Wait)
 }
 
-// state returns the folder for what belongs to the machine's processes rather than to its disk.
-func (m *machine) state() (string, error) {
-	dir := filepath.Join(m.dir, "state")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("make the state folder: %w", err)
-	}
-	return dir, nil
-}
+func (m *machine) path(name string) string { return filepath.Join(m.dir, name) }

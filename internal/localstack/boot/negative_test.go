@@ -15,52 +15,53 @@ import (
 	"github.com/bedplate/bedplate/internal/localstack/boot"
 )
 
+var brokenUserData = []struct {
+	name   string
+	change func(t *testing.T, l *lab) []byte
+	want   []string
+}{
+	{"one changed byte in the cluster's CA", func(_ *testing.T, l *lab) []byte {
+		damage(l.certs.GetByPurpose(secret.ClusterCA).KeyPair.Cert)
+		return l.initData()
+	}, []string{"read CA ca:"}},
+	{"one changed byte in etcd's CA", func(_ *testing.T, l *lab) []byte {
+		damage(l.certs.GetByPurpose(secret.EtcdCA).KeyPair.Cert)
+		return l.initData()
+	}, []string{"read CA etcd/ca:"}},
+	{"the key of another CA", func(_ *testing.T, l *lab) []byte {
+		l.certs.GetByPurpose(secret.ClusterCA).KeyPair.Key = l.certs.GetByPurpose(secret.FrontProxyCA).KeyPair.Key
+		return l.initData()
+	}, []string{"read CA ca:", "private key does not match"}},
+	{"half of another service account key", func(t *testing.T, l *lab) []byte {
+		other := &secret.Certificate{Purpose: secret.ServiceAccount}
+		NewWithT(t).Expect(other.Generate()).To(Succeed())
+		l.certs.GetByPurpose(secret.ServiceAccount).KeyPair.Cert = other.KeyPair.Cert
+		return l.initData()
+	}, []string{"sa.pub and sa.key don't belong together"}},
+	{"no CA at all", func(_ *testing.T, l *lab) []byte {
+		l.certs.GetByPurpose(secret.ClusterCA).KeyPair = &certs.KeyPair{}
+		return l.initData()
+	}, []string{"read CA ca:"}},
+	{"no kubeadm configuration", func(t *testing.T, l *lab) []byte {
+		return replaceOnce(t, l.initData(), "path: /run/kubeadm/kubeadm.yaml", "path: /run/kubeadm/other.yaml")
+	}, []string{"kubeadm init: read the --config file"}},
+	{"damaged YAML", func(t *testing.T, l *lab) []byte {
+		return replaceOnce(t, l.initData(), "\nruncmd:", "\n  runcmd: [")
+	}, []string{"parse cloud-config"}},
+	{"lines swapped, so that cloud-init renders nothing", func(t *testing.T, l *lab) []byte {
+		return replaceOnce(t, l.initData(), "## template: jinja\n#cloud-config\n", "#cloud-config\n## template: jinja\n")
+	}, []string{"node name", "ds.meta_data.hostname"}},
+	{"no call of kubeadm", func(t *testing.T, l *lab) []byte {
+		return replaceOnce(t, l.initData(), "kubeadm init", "echo init")
+	}, []string{"neither kubeadm init nor kubeadm join"}},
+	{"an address of another machine", func(t *testing.T, l *lab) []byte {
+		return replaceOnce(t, l.initData(), "localAPIEndpoint: {}", "localAPIEndpoint: {advertiseAddress: 127.1.2.3}")
+	}, []string{"has no address 127.1.2.3"}},
+}
+
 func TestPowerOn_stopsTheBootOfBrokenUserData(t *testing.T) {
 	t.Parallel()
-	rows := []struct {
-		name   string
-		change func(t *testing.T, l *lab) []byte
-		want   []string
-	}{
-		{"one changed byte in the cluster's CA", func(_ *testing.T, l *lab) []byte {
-			damage(l.certs.GetByPurpose(secret.ClusterCA).KeyPair.Cert)
-			return l.initData()
-		}, []string{"read CA ca:"}},
-		{"one changed byte in etcd's CA", func(_ *testing.T, l *lab) []byte {
-			damage(l.certs.GetByPurpose(secret.EtcdCA).KeyPair.Cert)
-			return l.initData()
-		}, []string{"read CA etcd/ca:"}},
-		{"the key of another CA", func(_ *testing.T, l *lab) []byte {
-			l.certs.GetByPurpose(secret.ClusterCA).KeyPair.Key = l.certs.GetByPurpose(secret.FrontProxyCA).KeyPair.Key
-			return l.initData()
-		}, []string{"read CA ca:", "private key does not match"}},
-		{"half of another service account key", func(t *testing.T, l *lab) []byte {
-			other := &secret.Certificate{Purpose: secret.ServiceAccount}
-			NewWithT(t).Expect(other.Generate()).To(Succeed())
-			l.certs.GetByPurpose(secret.ServiceAccount).KeyPair.Cert = other.KeyPair.Cert
-			return l.initData()
-		}, []string{"sa.pub and sa.key don't belong together"}},
-		{"no CA at all", func(_ *testing.T, l *lab) []byte {
-			l.certs.GetByPurpose(secret.ClusterCA).KeyPair = &certs.KeyPair{}
-			return l.initData()
-		}, []string{"read CA ca:"}},
-		{"no kubeadm configuration", func(t *testing.T, l *lab) []byte {
-			return replaceOnce(t, l.initData(), "path: /run/kubeadm/kubeadm.yaml", "path: /run/kubeadm/other.yaml")
-		}, []string{"kubeadm init: read the --config file"}},
-		{"damaged YAML", func(t *testing.T, l *lab) []byte {
-			return replaceOnce(t, l.initData(), "\nruncmd:", "\n  runcmd: [")
-		}, []string{"parse cloud-config"}},
-		{"lines swapped, so that cloud-init renders nothing", func(t *testing.T, l *lab) []byte {
-			return replaceOnce(t, l.initData(), "## template: jinja\n#cloud-config\n", "#cloud-config\n## template: jinja\n")
-		}, []string{"node name", "ds.meta_data.hostname"}},
-		{"no call of kubeadm", func(t *testing.T, l *lab) []byte {
-			return replaceOnce(t, l.initData(), "kubeadm init", "echo init")
-		}, []string{"neither kubeadm init nor kubeadm join"}},
-		{"an address of another machine", func(t *testing.T, l *lab) []byte {
-			return replaceOnce(t, l.initData(), "localAPIEndpoint: {}", "localAPIEndpoint: {advertiseAddress: 127.1.2.3}")
-		}, []string{"has no address 127.1.2.3"}},
-	}
-	for _, row := range rows {
+	for _, row := range brokenUserData {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)

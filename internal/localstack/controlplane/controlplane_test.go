@@ -91,7 +91,7 @@ func TestStart_reportsTheEndOfTheLogWhenAPortIsBusy(t *testing.T) {
 	cfg := config(t)
 	busy, err := net.Listen("tcp", net.JoinHostPort(cfg.Address.String(), "2380"))
 	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { busy.Close() })
+	t.Cleanup(func() { _ = busy.Close() })
 	_, err = controlplane.Start(ctx, cfg)
 	g.Expect(err).To(MatchError(And(ContainSubstring("etcd ended"), ContainSubstring("address already in use"))))
 }

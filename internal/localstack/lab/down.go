@@ -25,7 +25,7 @@ func Down(ctx context.Context, dir string) (bool, error) {
 		return false, fmt.Errorf("open the lab's folder: %w", err)
 	}
 	if err := f.takeOver(ctx); err != nil {
-		f.lock.Close()
+		_ = f.lock.Close()
 		return true, err
 	}
 	return true, f.removeIfFree()
@@ -64,7 +64,7 @@ func (f *folder) takeOver(ctx context.Context) error {
 func (f *folder) removeIfFree() error {
 	held, err := f.tryLock()
 	if err != nil || !held || !f.current() {
-		f.lock.Close()
+		_ = f.lock.Close()
 		return err
 	}
 	return f.remove()

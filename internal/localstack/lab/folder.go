@@ -76,8 +76,7 @@ func createFolder(dir string) (*folder, error) {
 		err = f.writeOwner()
 	}
 	if err != nil {
-		f.remove()
-		return nil, fmt.Errorf("prepare the lab's folder: %w", err)
+		return nil, errors.Join(fmt.Errorf("prepare the lab's folder: %w", err), f.remove())
 	}
 	return f, nil
 }
@@ -114,15 +113,15 @@ func lockFolder(dir string) (*folder, error) {
 		held, err := f.tryLock()
 		switch {
 		case err != nil:
-			f.lock.Close()
+			_ = f.lock.Close()
 			return nil, err
 		case !held:
-			f.lock.Close()
+			_ = f.lock.Close()
 			return nil, &RunningError{Dir: dir, PID: f.owner.PID}
 		case f.current():
 			return f, nil
 		}
-		f.lock.Close() // its last owner removed the file while we opened it
+		_ = f.lock.Close() // its last owner removed the file while we opened it
 	}
 	return nil, fmt.Errorf("lock the lab's folder %s: another lab comes and goes there", dir)
 }

@@ -35,7 +35,7 @@ func (r *plainReporter) Show(e Event) {
 	if e.Message != "" {
 		line += ": " + oneLine(e.Message)
 	}
-	fmt.Fprintln(r.w, line)
+	_, _ = fmt.Fprintln(r.w, line)
 }
 
 func (r *plainReporter) Refresh() {}

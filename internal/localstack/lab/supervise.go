@@ -83,7 +83,7 @@ func (r *run) run(ctx context.Context) error {
 	}
 	r.up.Store(true)
 	r.emit(Event{State: Done, Lab: lab})
-	r.events.Close()
+	_ = r.events.Close()
 	<-ctx.Done()
 	return nil
 }

@@ -57,10 +57,10 @@ func Up(ctx context.Context, o Options, show func(Event)) (*Lab, error) {
 		return nil, errors.Join(err, f.remove())
 	}
 	// From here on the folder and its lock belong to the supervisor.
-	f.lock.Close()
+	_ = f.lock.Close()
 	defer s.close()
 
-	stop := context.AfterFunc(ctx, func() { s.control.Close() })
+	stop := context.AfterFunc(ctx, func() { _ = s.control.Close() })
 	defer stop()
 	lab, err := s.follow(show)
 	if err == nil && ctx.Err() == nil {
@@ -98,6 +98,7 @@ func startSupervisor(f *folder, o Options) (*supervisor, error) {
 	}
 	defer eventsOut.Close()
 
+	//nolint:gosec,noctx // this program itself, which goes on without us
 	cmd := exec.Command(self, "lab", SuperviseArg, o.Dir)
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr = log, log
@@ -108,7 +109,7 @@ func startSupervisor(f *folder, o Options) (*supervisor, error) {
 		err = cmd.Start()
 	}
 	if err != nil {
-		events.Close()
+		_ = events.Close()
 		return nil, fmt.Errorf("start the lab's supervisor: %w", err)
 	}
 	s := &supervisor{cmd: cmd, control: control, events: events}
@@ -143,16 +144,16 @@ func (s *supervisor) follow(show func(Event)) (*Lab, error) {
 
 // end waits until the supervisor has torn everything down, and makes sure that it did.
 func (s *supervisor) end(dir string) {
-	s.control.Close()
-	killer := time.AfterFunc(teardownGrace, func() { s.cmd.Process.Kill() })
+	_ = s.control.Close()
+	killer := time.AfterFunc(teardownGrace, func() { _ = s.cmd.Process.Kill() })
 	defer killer.Stop()
 	_ = s.cmd.Wait() // how it ended makes no difference now
 	if f, err := openLock(dir, os.O_RDWR); err == nil {
-		f.removeIfFree()
+		_ = f.removeIfFree() // the supervisor's job: this is for one that was killed
 	}
 }
 
 func (s *supervisor) close() {
-	s.control.Close()
-	s.events.Close()
+	_ = s.control.Close()
+	_ = s.events.Close()
 }

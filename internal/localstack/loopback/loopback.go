@@ -69,7 +69,7 @@ func (b *Block) checkPorts() error {
 			return fmt.Errorf("port %d is needed by the machines, but another program listens on it on all addresses: %w",
 				port, err)
 		}
-		listener.Close()
+		_ = listener.Close()
 	}
 	return nil
 }
@@ -92,7 +92,7 @@ func (b *Block) Port() (int, error) {
 		b.used++
 		listener, err := listen(netip.IPv4Unspecified(), port)
 		if err == nil {
-			listener.Close()
+			_ = listener.Close()
 			return int(port), nil
 		}
 	}
@@ -102,7 +102,7 @@ func (b *Block) Port() (int, error) {
 
 // Close releases the block.
 func (b *Block) Close() {
-	b.mark.Close()
+	_ = b.mark.Close()
 }
 
 func listen(address netip.Addr, port uint16) (net.Listener, error) {

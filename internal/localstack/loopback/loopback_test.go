@@ -40,7 +40,7 @@ func TestPort_skipsBusyOnes(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	busy, err := net.ListenTCP("tcp", &net.TCPAddr{Port: first + 1})
 	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { busy.Close() })
+	t.Cleanup(func() { _ = busy.Close() })
 
 	second, err := block.Port()
 	g.Expect(err).NotTo(HaveOccurred())

@@ -71,17 +71,19 @@ func (w writeFile) decode() (File, error) {
 }
 
 func parseMode(permissions intstr.IntOrString) (fs.FileMode, error) {
-	value := uint64(permissions.IntVal)
-	if permissions.Type == intstr.String {
-		var err error
-		if value, err = strconv.ParseUint(permissions.StrVal, 8, 32); err != nil {
-			return 0, fmt.Errorf("permissions %q: not an octal number", permissions.StrVal)
-		}
+	octal := permissions.StrVal
+	if permissions.Type == intstr.Int { // YAML has read the octal number already
+		octal = strconv.FormatInt(int64(permissions.IntVal), 8)
 	}
-	if value == 0 {
+	switch octal {
+	case "", "0": // not given
 		return defaultMode, nil
 	}
-	return fs.FileMode(value).Perm(), nil
+	mode, err := strconv.ParseUint(octal, 8, 16)
+	if err != nil {
+		return 0, fmt.Errorf("permissions %q: not an octal number", octal)
+	}
+	return fs.FileMode(mode).Perm(), nil
 }
 
 func decode(encoding, content string) ([]byte, error) {

@@ -76,30 +76,35 @@ type signedInfo struct {
 	kubeconfig, signature string
 }
 
-func clusterInfo(ctx context.Context, config *rest.Config, tokenID string) (signedInfo, error) {
+// clusterInfo asks until it gets cluster-info with a signature for the token. Both appear a moment after the cluster and
+// the token do.
+func clusterInfo(ctx context.Context, config *rest.Config, tokenID string) (info signedInfo, err error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return signedInfo{}, fmt.Errorf("client for discovery: %w", err)
+		return info, fmt.Errorf("client for discovery: %w", err)
 	}
-	var info signedInfo
 	var last error
 	err = wait.PollUntilContextCancel(ctx, discoveryInterval, true, func(ctx context.Context) (bool, error) {
-		configMap, err := client.CoreV1().ConfigMaps(metav1.NamespacePublic).
-			Get(ctx, bootstrapapi.ConfigMapClusterInfo, metav1.GetOptions{})
-		if err != nil {
-			last = err
-			return false, nil
-		}
-		info.kubeconfig = configMap.Data[bootstrapapi.KubeConfigKey]
-		info.signature = configMap.Data[bootstrapapi.JWSSignatureKeyPrefix+tokenID]
-		// The signature follows a moment after the token.
-		last = errors.New("cluster-info has no signature for this machine's bootstrap token")
-		return info.signature != "", nil
+		info, last = readClusterInfo(ctx, client, tokenID)
+		return last == nil, nil
 	})
 	if err != nil {
-		return signedInfo{}, fmt.Errorf("read cluster-info from %s: %w (%w)", config.Host, last, err)
+		return info, fmt.Errorf("read cluster-info from %s: %w (%w)", config.Host, last, err)
 	}
 	return info, nil
+}
+
+func readClusterInfo(ctx context.Context, client kubernetes.Interface, tokenID string) (signedInfo, error) {
+	configMap, err := client.CoreV1().ConfigMaps(metav1.NamespacePublic).
+		Get(ctx, bootstrapapi.ConfigMapClusterInfo, metav1.GetOptions{})
+	if err != nil {
+		return signedInfo{}, err
+	}
+	signature, ok := configMap.Data[bootstrapapi.JWSSignatureKeyPrefix+tokenID]
+	if !ok {
+		return signedInfo{}, errors.New("it has no signature for this machine's bootstrap token")
+	}
+	return signedInfo{kubeconfig: configMap.Data[bootstrapapi.KubeConfigKey], signature: signature}, nil
 }
 
 func (i signedInfo) cluster() (*clientcmdapi.Cluster, error) {

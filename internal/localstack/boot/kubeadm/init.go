@@ -73,6 +73,9 @@ func Init(ctx context.Context, host Host, config *InitConfig) (*Node, error) {
 	if err := checkServiceAccountKey(settings.PKI); err != nil {
 		return nil, err
 	}
+	if len(config.Init.BootstrapTokens) > 0 {
+		host.Console.Warn("bootstrapTokens have no effect here: whoever adds machines writes their tokens")
+	}
 	host.Console.Info("starting the control plane", "node", node.Name, "endpoint", settings.Endpoint)
 	controlPlane, err := controlplane.Start(ctx, settings)
 	if err != nil {

@@ -7,8 +7,6 @@ import (
 	"crypto/rand"
 	"crypto/x509/pkix"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -145,9 +143,6 @@ func bootstrapTLS(ctx context.Context, client kubernetes.Interface, trusted *res
 	kubeconfig.AuthInfos[user] = &clientcmdapi.AuthInfo{ClientCertificateData: certificate, ClientKeyData: keyPEM}
 	kubeconfig.Contexts[cluster] = &clientcmdapi.Context{Cluster: cluster, AuthInfo: user}
 	kubeconfig.CurrentContext = cluster
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("write the kubelet's kubeconfig: %w", err)
-	}
 	if err := clientcmd.WriteToFile(*kubeconfig, path); err != nil {
 		return fmt.Errorf("write the kubelet's kubeconfig: %w", err)
 	}

@@ -48,6 +48,9 @@ type Kubelet struct {
 
 // Start registers the node and returns when it is Ready. After an error nothing is left running.
 func Start(ctx context.Context, config Config) (*Kubelet, error) {
+	if err := config.Tools.Require(Tool); err != nil {
+		return nil, err
+	}
 	client, err := clientFrom(config.Kubeconfig)
 	if err != nil {
 		return nil, err

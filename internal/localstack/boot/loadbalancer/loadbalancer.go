@@ -31,11 +31,12 @@ type LoadBalancer struct {
 
 // Listen starts a load balancer without backends: it closes each connection at once.
 func Listen(endpoint netip.AddrPort, log *slog.Logger) (*LoadBalancer, error) {
-	listener, err := net.Listen("tcp", endpoint.String())
+	ctx, cancel := context.WithCancel(context.Background())
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", endpoint.String())
 	if err != nil {
+		cancel()
 		return nil, fmt.Errorf("load balancer: %w", err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
 	b := &LoadBalancer{listener: listener, log: log, ctx: ctx, cancel: cancel}
 	b.running.Go(b.accept)
 	return b, nil

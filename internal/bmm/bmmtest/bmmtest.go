@@ -1,0 +1,294 @@
+// Package bmmtest runs the provider for tests: against a real API server, and a simulator of its own for each test.
+package bmmtest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	"github.com/bedplate/bedplate/internal/bmm/provider"
+	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/testenv"
+)
+
+const (
+	// Poll is the provider's poll interval; what waits for long is looked at after ten of these.
+	Poll = 50 * time.Millisecond
+	// Settle is longer than any late commit of these tests.
+	Settle = 2 * time.Second
+	// OperatingSystemID is any: the simulator only wants one.
+	OperatingSystemID = "05000000-0000-4000-8000-000000000001"
+	timeout           = 30 * time.Second
+)
+
+// Fixture is a provider that watches one namespace, and the site that it works at.
+type Fixture struct {
+	*WithT
+	t         *testing.T
+	Client    client.WithWatch
+	Namespace string
+	Sim       *sim.Server
+	Endpoint  string
+	Rack      *Rack
+}
+
+// Start runs a provider and a simulator until the test ends. Change may alter the simulator's world first.
+func Start(t *testing.T, change ...func(*sim.Config)) *Fixture {
+	t.Helper()
+	f := &Fixture{WithT: NewWithT(t), t: t, Client: testenv.Client(t), Namespace: testenv.Namespace(t), Rack: &Rack{}}
+	f.SetDefaultEventuallyTimeout(timeout)
+	f.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+
+	world := sim.DefaultWorld()
+	world.Speed = 2000
+	for _, c := range change {
+		c(&world)
+	}
+	server, err := sim.New(world, f.Rack, slog.New(slog.DiscardHandler))
+	f.Expect(err).NotTo(HaveOccurred())
+	listener := httptest.NewServer(server)
+	t.Cleanup(func() { server.Close(); listener.Close() })
+	f.Sim, f.Endpoint = server, listener.URL
+	f.startProvider()
+	return f
+}
+
+func (f *Fixture) startProvider() {
+	config := testenv.Config(f.t)
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:     testenv.Scheme(f.t),
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{f.Namespace: {}}},
+		Client:     client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)}, // each test has a provider
+	})
+	f.Expect(err).NotTo(HaveOccurred())
+	engine := &graph.Engine{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("test"),
+		Clock: clock.RealClock{}, Poll: Poll,
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	f.Expect(provider.Setup(ctx, mgr, engine, Settle, controller.Options{
+		MaxConcurrentReconciles: 4,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](Poll, 4*Poll),
+	})).To(Succeed())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := mgr.Start(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			f.t.Errorf("the provider ended: %v", err)
+		}
+	})
+	f.t.Cleanup(func() { stop(); running.Wait() })
+}
+
+// Secret with valid credentials.
+func (f *Fixture) Secret(name string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.Namespace},
+		Data: map[string][]byte{
+			"endpoint": []byte(f.Endpoint), "orgName": []byte(sim.DefaultOrg), "token": []byte(sim.DefaultToken),
+		},
+	}
+}
+
+// CreateCluster makes a Secret, a Cluster, and an NvidiaBMMCluster as Cluster API would own it.
+func (f *Fixture) CreateCluster(name string, change ...func(*infrav1.NvidiaBMMCluster)) *infrav1.NvidiaBMMCluster {
+	f.t.Helper()
+	f.Create(f.Secret(name))
+	owner := &clusterv1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.Namespace},
+		Spec: clusterv1.ClusterSpec{
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "NvidiaBMMCluster", Name: name},
+			ControlPlaneRef:   clusterv1.ContractVersionedObjectReference{APIGroup: "controlplane.cluster.x-k8s.io", Kind: "KubeadmControlPlane", Name: name},
+		},
+	}
+	f.Create(owner)
+	object := &infrav1.NvidiaBMMCluster{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: f.Namespace,
+			Labels:          map[string]string{clusterv1.ClusterNameLabel: name},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, clusterv1.GroupVersion.WithKind("Cluster"))},
+		},
+		Spec: infrav1.NvidiaBMMClusterSpec{
+			SiteRef:              infrav1.SiteReference{Name: "site-1"},
+			TenantID:             sim.DefaultTenantID,
+			Authentication:       infrav1.Authentication{SecretRef: infrav1.SecretReference{Name: name}},
+			Subnets:              []infrav1.SubnetSpec{{Name: "nodes", PrefixLength: ptr.To[int32](24)}},
+			ControlPlaneEndpoint: &infrav1.APIEndpoint{Host: "127.0.0.1", Port: 6443},
+		},
+	}
+	for _, c := range change {
+		c(object)
+	}
+	f.Create(object)
+	return object
+}
+
+// CreateMachine makes a Machine with bootstrap data, unless that is nil, and an NvidiaBMMMachine as Cluster API would own
+// it.
+func (f *Fixture) CreateMachine(cluster, name string, userData []byte, change ...func(*infrav1.NvidiaBMMMachine)) *infrav1.NvidiaBMMMachine {
+	f.t.Helper()
+	owner := &clusterv1.Machine{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.Namespace, Labels: map[string]string{clusterv1.ClusterNameLabel: cluster}},
+		Spec: clusterv1.MachineSpec{
+			ClusterName:       cluster,
+			Bootstrap:         clusterv1.Bootstrap{DataSecretName: ptr.To(name + "-bootstrap")},
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "NvidiaBMMMachine", Name: name},
+		},
+	}
+	if userData == nil {
+		owner.Spec.Bootstrap = clusterv1.Bootstrap{ConfigRef: clusterv1.ContractVersionedObjectReference{
+			APIGroup: "bootstrap.cluster.x-k8s.io", Kind: "KubeadmConfig", Name: name}}
+	} else {
+		f.Create(&corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: name + "-bootstrap", Namespace: f.Namespace}, Data: map[string][]byte{"value": userData},
+		})
+	}
+	f.Create(owner)
+	object := &infrav1.NvidiaBMMMachine{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: f.Namespace, Labels: owner.Labels,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, clusterv1.GroupVersion.WithKind("Machine"))},
+		},
+		Spec: infrav1.NvidiaBMMMachineSpec{
+			InstanceType:    infrav1.InstanceTypeReference{ID: sim.DefaultInstanceTypeID},
+			OperatingSystem: infrav1.OperatingSystemReference{ID: OperatingSystemID},
+			Network:         infrav1.NetworkSpec{SubnetName: "nodes"},
+		},
+	}
+	for _, c := range change {
+		c(object)
+	}
+	f.Create(object)
+	return object
+}
+
+// Create an object.
+func (f *Fixture) Create(object client.Object) {
+	f.t.Helper()
+	f.Expect(f.Client.Create(f.t.Context(), object)).To(Succeed())
+}
+
+// Change an object, and try again where somebody else was faster.
+func Change[T client.Object](f *Fixture, object T, change func(T)) {
+	f.t.Helper()
+	f.Eventually(func() error {
+		if err := f.Client.Get(f.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		change(object)
+		return f.Client.Update(f.t.Context(), object)
+	}).Should(Succeed())
+}
+
+// Delete an object.
+func (f *Fixture) Delete(object client.Object) {
+	f.t.Helper()
+	f.Expect(f.Client.Delete(f.t.Context(), object)).To(Succeed())
+}
+
+// Read an object anew.
+func (f *Fixture) Read(object client.Object) error {
+	return f.Client.Get(f.t.Context(), client.ObjectKeyFromObject(object), object)
+}
+
+// UntilReady waits for the condition Ready.
+func (f *Fixture) UntilReady(object graph.Owner) { f.t.Helper(); f.UntilTrue(object, "Ready") }
+
+// UntilTrue waits for a condition.
+func (f *Fixture) UntilTrue(object graph.Owner, condition string) {
+	f.t.Helper()
+	f.Eventually(func(g Gomega) {
+		g.Expect(f.Read(object)).To(Succeed())
+		g.Expect(meta.IsStatusConditionTrue(object.GetConditions(), condition)).To(BeTrue(), "%s: %+v", condition, object.GetConditions())
+	}).Should(Succeed())
+}
+
+// UntilReason waits until a condition has a reason, and says something.
+func (f *Fixture) UntilReason(object graph.Owner, condition, reason, message string) {
+	f.t.Helper()
+	f.Eventually(func(g Gomega) {
+		g.Expect(f.Read(object)).To(Succeed())
+		found := meta.FindStatusCondition(object.GetConditions(), condition)
+		g.Expect(found).NotTo(BeNil())
+		g.Expect(found.Status).NotTo(Equal(metav1.ConditionTrue))
+		g.Expect(found.Reason).To(Equal(reason), found.Message)
+		g.Expect(found.Message).To(ContainSubstring(message))
+	}).Should(Succeed())
+}
+
+// UntilGone waits until an object is no more.
+func (f *Fixture) UntilGone(object client.Object) {
+	f.t.Helper()
+	f.Eventually(func() error { return client.IgnoreNotFound(f.Read(object)) }).Should(Succeed())
+	f.Eventually(func() error { return f.Read(object) }).ShouldNot(Succeed())
+}
+
+// Refuse every call of the operations with a status until the returned function is called.
+func (f *Fixture) Refuse(status int, operations ...string) (heal func()) {
+	for _, operation := range operations {
+		f.Fault(sim.Fault{Operation: operation, Kind: sim.FaultStatus, Status: status, Times: -1, Message: http.StatusText(status)})
+	}
+	return f.Sim.ClearFaults
+}
+
+// Fault lets calls go wrong.
+func (f *Fixture) Fault(fault sim.Fault) {
+	f.t.Helper()
+	f.Expect(f.Sim.AddFault(fault)).To(Succeed())
+}
+
+// Called is how often an operation was called.
+func (f *Fixture) Called(operation string) int { return f.Sim.Calls()[operation] }
+
+// Rack remembers the machines that were powered on.
+type Rack struct {
+	mu      sync.Mutex
+	started []sim.Machine
+	stopped []string
+}
+
+// PowerOn remembers a machine.
+func (r *Rack) PowerOn(m sim.Machine) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.started = append(r.started, m)
+	return nil
+}
+
+// PowerOff remembers that a machine was powered off.
+func (r *Rack) PowerOff(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopped = append(r.stopped, id)
+}
+
+// Started are the machines that were powered on.
+func (r *Rack) Started() []sim.Machine {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]sim.Machine(nil), r.started...)
+}

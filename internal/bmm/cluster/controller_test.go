@@ -1,0 +1,315 @@
+package cluster_test
+
+import (
+	"net/http"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+func TestCluster_getsItsNetworksAndGivesThemBack(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	object := f.CreateCluster("demo")
+	f.UntilReady(object)
+
+	state := f.Sim.State()
+	f.Expect(state.VPCs).To(HaveLen(1))
+	f.Expect(state.VPCs[0].Name).To(Equal("demo"))
+	f.Expect(state.Subnets).To(HaveLen(1))
+	f.Expect(object.Status.SiteID).To(Equal(sim.DefaultSiteID))
+	f.Expect(object.Status.IPBlockID).To(Equal(sim.DefaultIPBlockID), "the only one there is")
+	f.Expect(object.Status.VPCID).To(Equal(state.VPCs[0].ID))
+	f.Expect(object.Status.Subnets).To(Equal([]infrav1.SubnetStatus{{Name: "nodes", ID: state.Subnets[0].ID, CIDR: "127.100.0.0/24"}}))
+	f.Expect(object.Status.Initialization.Provisioned).To(HaveValue(BeTrue()))
+	f.Expect(object.Finalizers).To(ContainElement(infrav1.ClusterFinalizer))
+
+	f.Delete(object)
+	f.UntilGone(object)
+	f.Expect(f.Sim.State().Empty()).To(BeTrue())
+}
+
+func TestCluster_canBeDeletedBeforeItIsReady(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t, func(w *sim.Config) { w.Speed = 30 })
+	object := f.CreateCluster("demo")
+	f.UntilReason(object, infrav1.VPCReadyCondition, "Waiting", "is P")
+	f.Delete(object)
+	f.UntilGone(object)
+	f.Expect(f.Sim.State().Empty()).To(BeTrue())
+}
+
+func TestCluster_usesWhatTheSpecNamesAndSaysWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	second := func(w *sim.Config) {
+		block := w.IPBlocks[0]
+		block.ID, block.Name, block.Prefix = "1b10c000-0000-4000-8000-000000000002", "block-2", block.Prefix.Next()
+		block.Prefix, block.PrefixLength = w.IPBlocks[0].Prefix, 16
+		w.IPBlocks = append(w.IPBlocks, block)
+	}
+	for _, row := range []struct {
+		name, message string
+		change        func(*infrav1.NvidiaBMMCluster)
+	}{
+		{"an unknown site", `no site is named "nowhere"`, func(c *infrav1.NvidiaBMMCluster) { c.Spec.SiteRef.Name = "nowhere" }},
+		{"an unknown site ID", "a0000000-0000-4000-8000-000000000009 does not exist", func(c *infrav1.NvidiaBMMCluster) {
+			c.Spec.SiteRef = infrav1.SiteReference{ID: "a0000000-0000-4000-8000-000000000009"}
+		}},
+		{"no block where there are several", "choose one by its ID in spec.ipBlock.id", func(*infrav1.NvidiaBMMCluster) {}},
+		{"an unknown block", `no IPv4 block named "other"`, func(c *infrav1.NvidiaBMMCluster) {
+			c.Spec.IPBlock = &infrav1.IPBlockReference{Name: "other"}
+		}},
+		{"an unknown block ID", "a0000000-0000-4000-8000-000000000009 does not exist", func(c *infrav1.NvidiaBMMCluster) {
+			c.Spec.IPBlock = &infrav1.IPBlockReference{ID: "a0000000-0000-4000-8000-000000000009"}
+		}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			f := bmmtest.Start(t, second)
+			object := f.CreateCluster("demo", row.change)
+			f.Eventually(func() string { return message(f, object, infrav1.ReferencesResolvedCondition) }).Should(ContainSubstring(row.message))
+			f.Expect(f.Called("createSubnet")).To(BeZero())
+			f.Delete(object)
+			f.UntilGone(object)
+			f.Expect(f.Sim.State().Empty()).To(BeTrue())
+		})
+	}
+}
+
+func message(f *bmmtest.Fixture, object *infrav1.NvidiaBMMCluster, condition string) string {
+	if err := f.Read(object); err != nil {
+		return err.Error()
+	}
+	for _, c := range object.Status.Conditions {
+		if c.Type == condition && c.Status != metav1.ConditionTrue {
+			return c.Message
+		}
+	}
+	return ""
+}
+
+func TestCluster_saysThatKubeadmControlPlaneNeedsAnEndpoint(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	object := f.CreateCluster("demo", func(c *infrav1.NvidiaBMMCluster) { c.Spec.ControlPlaneEndpoint = nil })
+	f.UntilReason(object, infrav1.ControlPlaneEndpointReadyCondition, "NoEndpoint", "set spec.controlPlaneEndpoint")
+	f.UntilTrue(object, infrav1.SubnetsReadyCondition) // the networks don't wait for it
+	f.Expect(object.Status.Initialization.Provisioned).To(BeNil())
+
+	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) {
+		c.Spec.ControlPlaneEndpoint = &infrav1.APIEndpoint{Host: "127.0.0.1", Port: 6443}
+	})
+	f.UntilReady(object)
+}
+
+func TestCluster_namesTheSecretOfARefusedTokenAndHealsWithIt(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	f.Sim.SetTokens([]string{"another"})
+	object := f.CreateCluster("demo")
+	f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Credentials", "secret "+f.Namespace+"/demo")
+	f.Expect(message(f, object, infrav1.ReferencesResolvedCondition)).NotTo(ContainSubstring(sim.DefaultToken))
+	f.Expect(message(f, object, "Ready")).To(ContainSubstring("secret " + f.Namespace + "/demo"))
+
+	secret := f.Secret("demo")
+	bmmtest.Change(f, secret, func(s *corev1.Secret) { s.Data["token"] = []byte("another") })
+	f.UntilReady(object)
+	refused := f.Called("listSites")
+	f.Expect(refused).To(BeNumerically("<", 20), "a refused token isn't tried again and again")
+}
+
+func TestCluster_namesTheSecretThatIsMissingOrIncomplete(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	object := f.CreateCluster("demo")
+	f.UntilReady(object)
+	bmmtest.Change(f, f.Secret("demo"), func(s *corev1.Secret) { delete(s.Data, "token") })
+	f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Credentials", "demo has no token")
+	f.Delete(f.Secret("demo"))
+	f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Credentials", "demo does not exist: create it")
+	f.Expect(object.Status.VPCID).NotTo(BeEmpty(), "what isn't known any more isn't cleared")
+
+	f.Delete(object)
+	f.Create(f.Secret("demo")) // deletion goes on when the credentials are back
+	f.UntilGone(object)
+	f.Expect(f.Sim.State().Empty()).To(BeTrue())
+}
+
+// The BMM API answers with every error it has while the cluster is there, and nothing is cleared, doubled or leaked.
+func TestCluster_outlastsAnAPIThatIsDown(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable} {
+		t.Run(http.StatusText(status), func(t *testing.T) {
+			t.Parallel()
+			f := bmmtest.Start(t)
+			object := f.CreateCluster("demo")
+			f.UntilReady(object)
+			before := object.DeepCopy()
+
+			heal := f.Refuse(status, "getSite", "getVpc", "getSubnet", "getIpBlock", "listVpcs", "listSubnets")
+			f.Eventually(func(g Gomega) {
+				g.Expect(f.Read(object)).To(Succeed())
+				g.Expect(ready(object)).To(Equal(metav1.ConditionUnknown))
+			}).Should(Succeed())
+			f.Expect(object.Status.VPCID).To(Equal(before.Status.VPCID))
+			f.Expect(object.Status.Subnets).To(Equal(before.Status.Subnets))
+			f.Expect(object.Annotations[graph.LedgerAnnotation]).To(Equal(before.Annotations[graph.LedgerAnnotation]))
+			heal()
+			touch(f, object)
+			f.UntilReady(object)
+			f.Expect(f.Called("createVpc")).To(Equal(1))
+			f.Expect(f.Called("createSubnet")).To(Equal(1))
+		})
+	}
+}
+
+// A server answers 404 to everything under a wrong path: it looks like an empty data centre and isn't one.
+func TestCluster_doesNotTakeAWrongPathForAnEmptySite(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	object := f.CreateCluster("demo")
+	f.UntilReady(object)
+	bmmtest.Change(f, f.Secret("demo"), func(s *corev1.Secret) { s.Data["apiName"] = []byte("nico") })
+	f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Transient", "404")
+	f.Delete(object)
+	f.UntilReason(object, infrav1.SubnetsReadyCondition, "Transient", "404")
+	f.Expect(f.Sim.State().VPCs).To(HaveLen(1))
+
+	bmmtest.Change(f, f.Secret("demo"), func(s *corev1.Secret) { delete(s.Data, "apiName") })
+	f.UntilGone(object)
+	f.Expect(f.Sim.State().Empty()).To(BeTrue())
+}
+
+func TestCluster_makesOneVPCWhateverHappensToTheCreate(t *testing.T) {
+	t.Parallel()
+	for _, fault := range []sim.Fault{
+		{Operation: "createVpc", Kind: sim.FaultLoseAnswer},
+		{Operation: "createVpc", Kind: sim.FaultStatus, Status: 500, Message: "workflow failed"},
+		{Operation: "createVpc", Kind: sim.FaultStatus, Status: 503, Message: "try later"},
+		{Operation: "listVpcs", Kind: sim.FaultStatus, Status: 500, Message: "can't list"},
+		{Operation: "createSubnet", Kind: sim.FaultLoseAnswer},
+		{Operation: "createSubnet", Kind: sim.FaultStatus, Status: 500, Message: "workflow failed"},
+		{Operation: "listSubnets", Kind: sim.FaultStatus, Status: 503, Message: "can't list"},
+	} {
+		t.Run(fault.Operation+" "+string(fault.Kind)+" "+http.StatusText(fault.Status), func(t *testing.T) {
+			t.Parallel()
+			f := bmmtest.Start(t)
+			f.Fault(fault)
+			object := f.CreateCluster("demo")
+			f.UntilReady(object)
+			f.Expect(f.Sim.State().VPCs).To(HaveLen(1))
+			f.Expect(f.Sim.State().Subnets).To(HaveLen(1))
+			f.Delete(object)
+			f.UntilGone(object)
+			f.Expect(f.Sim.State().Empty()).To(BeTrue())
+		})
+	}
+}
+
+func TestCluster_reportsANameThatIsTakenAndNeverTouchesItsOwner(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	api, err := bmm.New(bmm.Config{Endpoint: f.Endpoint, Org: sim.DefaultOrg, Token: sim.DefaultToken})
+	f.Expect(err).NotTo(HaveOccurred())
+	theirs, err := api.CreateVPC(t.Context(), bmm.VPCCreateRequest{Name: "demo", SiteID: sim.DefaultSiteID})
+	f.Expect(err).NotTo(HaveOccurred())
+
+	object := f.CreateCluster("demo")
+	f.UntilReason(object, infrav1.VPCReadyCondition, "Conflict", theirs.ID)
+	f.Delete(object)
+	f.UntilGone(object)
+	f.Expect(f.Sim.State().VPCs).To(HaveLen(1))
+	f.Expect(f.Sim.State().VPCs[0].ID).To(Equal(theirs.ID))
+	f.Expect(f.Called("deleteVpc")).To(BeZero())
+}
+
+func TestCluster_makesAgainWhatSomebodyElseDeleted(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	object := f.CreateCluster("demo")
+	f.UntilReady(object)
+	lost := object.Status.Subnets[0].ID
+	api, err := bmm.New(bmm.Config{Endpoint: f.Endpoint, Org: sim.DefaultOrg, Token: sim.DefaultToken})
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(api.DeleteSubnet(t.Context(), sim.DefaultSiteID, lost)).To(Succeed())
+	f.Eventually(func(g Gomega) {
+		g.Expect(f.Read(object)).To(Succeed())
+		g.Expect(object.Status.Subnets).To(ConsistOf(And(HaveField("ID", Not(Equal(lost))), HaveField("ID", Not(BeEmpty())))))
+	}).Should(Succeed())
+	f.UntilReady(object)
+}
+
+func TestCluster_addsAndRemovesSubnets(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	object := f.CreateCluster("demo")
+	f.UntilReady(object)
+	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) {
+		c.Spec.Subnets = []infrav1.SubnetSpec{{Name: "storage", PrefixLength: ptr.To[int32](26)}}
+	})
+	f.Eventually(func(g Gomega) {
+		g.Expect(f.Read(object)).To(Succeed())
+		g.Expect(object.Status.Subnets).To(ConsistOf(HaveField("Name", "storage")))
+		g.Expect(f.Sim.State().Subnets).To(HaveLen(1))
+	}).Should(Succeed())
+	f.UntilReady(object)
+}
+
+func TestCluster_isLeftAloneWhilePaused(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	object := f.CreateCluster("demo", func(c *infrav1.NvidiaBMMCluster) {
+		c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+	})
+	f.UntilTrue(object, clusterv1.PausedCondition)
+	f.Expect(f.Sim.Calls()).To(BeEmpty())
+	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { delete(c.Annotations, clusterv1.PausedAnnotation) })
+	f.UntilReady(object)
+	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { c.Annotations[clusterv1.PausedAnnotation] = "" })
+	f.UntilTrue(object, clusterv1.PausedCondition)
+	f.Delete(object)
+	f.Expect(f.Called("deleteSubnet")).To(BeZero(), "pause comes before deletion")
+	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { delete(c.Annotations, clusterv1.PausedAnnotation) })
+	f.UntilGone(object)
+	f.Expect(f.Sim.State().Empty()).To(BeTrue())
+}
+
+func TestCluster_refusesALedgerThatWasCopied(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	object := f.CreateCluster("demo")
+	f.UntilReady(object)
+	twin := f.CreateCluster("twin", func(c *infrav1.NvidiaBMMCluster) { c.Annotations = object.Annotations })
+	f.UntilReason(twin, infrav1.ReferencesResolvedCondition, "Invalid", "was copied from it")
+	f.Expect(f.Called("createVpc")).To(Equal(1))
+	f.Delete(twin)
+	f.UntilReason(twin, infrav1.ReferencesResolvedCondition, "Invalid", "was copied from it")
+	f.Expect(f.Called("deleteVpc")).To(BeZero())
+}
+
+func ready(object *infrav1.NvidiaBMMCluster) metav1.ConditionStatus {
+	for _, c := range object.Status.Conditions {
+		if c.Type == infrav1.ReadyCondition {
+			return c.Status
+		}
+	}
+	return ""
+}
+
+// touch wakes the controller, as any change would.
+func touch(f *bmmtest.Fixture, object *infrav1.NvidiaBMMCluster) {
+	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { metav1.SetMetaDataAnnotation(&c.ObjectMeta, "touched", "yes") })
+}

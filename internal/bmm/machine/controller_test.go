@@ -1,0 +1,255 @@
+package machine_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// What a YAML round trip would change: the jinja header above the cloud-config, comments, quotes, trailing blanks.
+var userData = []byte("## template: jinja\n#cloud-config\n\nwrite_files:\n-   path: '/x'  \n    content: |\n      {{ ds.meta_data.instance_id }} é\n\n# end\n")
+
+func TestMachine_bootsWithItsUserDataByteForByteAndIsTakenAwayAgain(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	f.UntilReady(f.CreateCluster("demo"))
+	object := f.CreateMachine("demo", "worker-1", userData)
+	f.UntilReady(object)
+
+	instances := f.Sim.State().Instances
+	f.Expect(instances).To(HaveLen(1))
+	f.Expect(f.Rack.Started()).To(HaveLen(1))
+	f.Expect(f.Rack.Started()[0].UserData).To(Equal(userData))
+	f.Expect(object.Spec.ProviderID).To(Equal("nvidia-bmm://" + sim.DefaultSiteID + "/" + instances[0].ID))
+	f.Expect(object.Status.InstanceID).To(Equal(instances[0].ID))
+	f.Expect(object.Status.InstanceState).To(Equal("Ready"))
+	f.Expect(object.Status.MachineID).To(Equal(instances[0].MachineID))
+	f.Expect(object.Status.Addresses).To(ConsistOf(
+		clusterv1.MachineAddress{Type: clusterv1.MachineHostName, Address: "worker-1"},
+		clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: instances[0].Interfaces[0].IPAddresses[0]},
+	))
+	f.Expect(object.Status.Initialization.Provisioned).To(HaveValue(BeTrue()))
+
+	f.Delete(object)
+	f.UntilReason(object, infrav1.InstanceProvisionedCondition, "Deleting", "")
+	f.Expect(object.Finalizers).To(ContainElement(infrav1.MachineFinalizer), "terminating is not gone")
+	f.UntilGone(object)
+	f.Expect(f.Sim.State().Instances).To(BeEmpty())
+}
+
+func TestMachine_waitsForClusterAndBootstrapDataAndSaysSo(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	heal := f.Refuse(http.StatusServiceUnavailable, "createVpc")
+	cluster := f.CreateCluster("demo")
+	object := f.CreateMachine("demo", "worker-1", nil)
+	f.UntilReason(object, infrav1.ClusterReadyCondition, "Waiting", "NvidiaBMMCluster demo isn't ready yet")
+	f.UntilReason(object, infrav1.BootstrapDataReadyCondition, "Waiting", "Machine worker-1")
+	f.Expect(f.Called("createInstance")).To(BeZero())
+
+	heal()
+	f.UntilReady(cluster)
+	f.UntilTrue(object, infrav1.ClusterReadyCondition)
+	f.Expect(f.Called("createInstance")).To(BeZero())
+
+	secret := f.Secret("worker-1-bootstrap")
+	secret.Data = map[string][]byte{"value": userData}
+	f.Create(secret)
+	owner := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "worker-1", Namespace: f.Namespace}}
+	bmmtest.Change(f, owner, func(m *clusterv1.Machine) { m.Spec.Bootstrap.DataSecretName = ptr.To(secret.Name) })
+	f.UntilReady(object)
+}
+
+// Deletion never waits for readiness: whatever the machine is waiting for, it can be deleted.
+func TestMachine_canBeDeletedInEveryPhase(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name  string
+		world func(*sim.Config)
+		until func(*bmmtest.Fixture) *infrav1.NvidiaBMMMachine
+	}{
+		{"without a cluster that is ready", nil, func(f *bmmtest.Fixture) *infrav1.NvidiaBMMMachine {
+			f.Refuse(http.StatusServiceUnavailable, "createVpc")
+			f.CreateCluster("demo")
+			object := f.CreateMachine("demo", "worker-1", userData)
+			f.UntilReason(object, infrav1.ClusterReadyCondition, "Waiting", "")
+			return object
+		}},
+		{"without bootstrap data", nil, func(f *bmmtest.Fixture) *infrav1.NvidiaBMMMachine {
+			f.UntilReady(f.CreateCluster("demo"))
+			object := f.CreateMachine("demo", "worker-1", nil)
+			f.UntilReason(object, infrav1.BootstrapDataReadyCondition, "Waiting", "")
+			return object
+		}},
+		{"while the instance is made", func(w *sim.Config) { w.Speed = 100 }, func(f *bmmtest.Fixture) *infrav1.NvidiaBMMMachine {
+			f.UntilReady(f.CreateCluster("demo"))
+			object := f.CreateMachine("demo", "worker-1", userData)
+			f.UntilReason(object, infrav1.InstanceProvisionedCondition, "Waiting", "is P")
+			return object
+		}},
+		{"after a create that nobody answered", nil, func(f *bmmtest.Fixture) *infrav1.NvidiaBMMMachine {
+			f.UntilReady(f.CreateCluster("demo"))
+			f.Fault(sim.Fault{Operation: "createInstance", Kind: sim.FaultLoseAnswer})
+			f.Refuse(http.StatusServiceUnavailable, "listInstances")
+			object := f.CreateMachine("demo", "worker-1", userData)
+			f.UntilReason(object, infrav1.InstanceProvisionedCondition, "Transient", "")
+			f.Sim.ClearFaults()
+			return object
+		}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			f := bmmtest.Start(t, func(w *sim.Config) {
+				if row.world != nil {
+					row.world(w)
+				}
+			})
+			object := row.until(f)
+			f.Delete(object)
+			f.UntilGone(object)
+			f.Expect(f.Sim.State().Instances).To(BeEmpty())
+		})
+	}
+}
+
+func TestMachine_getsOneInstanceWhateverHappensToTheCreate(t *testing.T) {
+	t.Parallel()
+	for _, fault := range []sim.Fault{
+		{Operation: "createInstance", Kind: sim.FaultLoseAnswer},
+		{Operation: "createInstance", Kind: sim.FaultStatus, Status: 500, Message: "workflow failed"},
+		{Operation: "createInstance", Kind: sim.FaultStatus, Status: 429, Message: "slow down"},
+		{Operation: "listInstances", Kind: sim.FaultStatus, Status: 503, Message: "can't list"},
+		{Operation: "getInstance", Kind: sim.FaultStatus, Status: 503, Message: "can't look", Times: 5},
+	} {
+		t.Run(fault.Operation+" "+string(fault.Kind)+" "+http.StatusText(fault.Status), func(t *testing.T) {
+			t.Parallel()
+			f := bmmtest.Start(t)
+			f.UntilReady(f.CreateCluster("demo"))
+			f.Fault(fault)
+			object := f.CreateMachine("demo", "worker-1", userData)
+			f.UntilReady(object)
+			f.Expect(f.Sim.State().Instances).To(HaveLen(1))
+			f.Delete(object)
+			f.UntilGone(object)
+			f.Expect(f.Sim.State().Instances).To(BeEmpty())
+		})
+	}
+}
+
+func TestMachine_saysThatThereIsNoFreeMachineAndTakesOneWhenThereIs(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t, func(w *sim.Config) { w.InstanceTypes[0].Machines = 1 })
+	f.UntilReady(f.CreateCluster("demo"))
+	first := f.CreateMachine("demo", "worker-1", userData)
+	f.UntilReady(first)
+	second := f.CreateMachine("demo", "worker-2", userData)
+	f.UntilReason(second, infrav1.InstanceProvisionedCondition, "Quota", "create instance: 400")
+	f.Delete(first)
+	f.UntilReady(second)
+}
+
+func TestMachine_saysThatItsSubnetDoesNotExist(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	f.UntilReady(f.CreateCluster("demo"))
+	object := f.CreateMachine("demo", "worker-1", userData, func(m *infrav1.NvidiaBMMMachine) { m.Spec.Network.SubnetName = "storage" })
+	f.UntilReason(object, infrav1.ClusterReadyCondition, "NoSuchSubnet", `NvidiaBMMCluster demo has no subnet "storage"`)
+	f.Expect(f.Called("createInstance")).To(BeZero())
+}
+
+func TestMachine_refusesUserDataThatWouldArriveChanged(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	f.UntilReady(f.CreateCluster("demo"))
+	object := f.CreateMachine("demo", "worker-1", []byte("#cloud-config\n\xff\xfe"))
+	f.UntilReason(object, infrav1.InstanceProvisionedCondition, "Invalid", "it isn't UTF-8")
+	f.Expect(f.Called("createInstance")).To(BeZero())
+}
+
+func TestMachine_failsWhenItsInstanceIsDeletedBehindItsBack(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	f.UntilReady(f.CreateCluster("demo"))
+	object := f.CreateMachine("demo", "worker-1", userData)
+	f.UntilReady(object)
+	f.Expect(apiOf(f).DeleteInstance(t.Context(), sim.DefaultSiteID, object.Status.InstanceID)).To(Succeed())
+	f.UntilReason(object, infrav1.InstanceProvisionedCondition, "Failed", "no longer exists")
+	f.Expect(object.Status.Initialization.Provisioned).To(HaveValue(BeTrue()), "once true it stays")
+	f.Expect(f.Called("createInstance")).To(Equal(1))
+	f.Delete(object)
+	f.UntilGone(object)
+}
+
+func TestMachine_neverTouchesAnInstanceOfItsNameThatIsSomebodyElses(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	cluster := f.CreateCluster("demo")
+	f.UntilReady(cluster)
+	theirs, err := apiOf(f).CreateInstance(t.Context(), bmm.InstanceCreateRequest{
+		Name: "worker-1", TenantID: sim.DefaultTenantID, VPCID: cluster.Status.VPCID, InstanceTypeID: sim.DefaultInstanceTypeID,
+		OperatingSystemID: bmmtest.OperatingSystemID, Interfaces: []bmm.InterfaceCreateRequest{{SubnetID: cluster.Status.Subnets[0].ID}},
+	})
+	f.Expect(err).NotTo(HaveOccurred())
+	object := f.CreateMachine("demo", "worker-1", userData)
+	f.UntilReason(object, infrav1.InstanceProvisionedCondition, "Conflict", theirs.ID)
+	f.Expect(object.Spec.ProviderID).To(BeEmpty())
+	f.Delete(object)
+	f.UntilGone(object)
+	f.Expect(f.Sim.State().Instances).To(HaveLen(1))
+	f.Expect(f.Called("deleteInstance")).To(BeZero())
+}
+
+// Everything is deleted at once, as `kubectl delete` of a whole file does: each waits for what lies in it.
+func TestMachine_andClusterDeletedAtOnceLeaveNothing(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	cluster := f.CreateCluster("demo")
+	f.UntilReady(cluster)
+	object := f.CreateMachine("demo", "worker-1", userData)
+	f.UntilReady(object)
+	f.Delete(cluster)
+	f.Delete(object)
+	f.UntilGone(object)
+	f.UntilGone(cluster)
+	f.Expect(f.Sim.State().Empty()).To(BeTrue())
+}
+
+// After `clusterctl move` an object has no status, and its owners have other UIDs: spec and annotations are enough.
+func TestMachine_rebuildsItsStatusFromLedgerAndService(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	cluster := f.CreateCluster("demo")
+	f.UntilReady(cluster)
+	object := f.CreateMachine("demo", "worker-1", userData)
+	f.UntilReady(object)
+	want := object.Status.InstanceID
+	object.Status = infrav1.NvidiaBMMMachineStatus{Conditions: []metav1.Condition{{
+		Type: "Moved", Status: metav1.ConditionTrue, Reason: "Moved", LastTransitionTime: metav1.NewTime(time.Now())}}}
+	cluster.Status = infrav1.NvidiaBMMClusterStatus{Conditions: object.Status.Conditions}
+	f.Expect(f.Client.Status().Update(t.Context(), object)).To(Succeed())
+	f.Expect(client.IgnoreNotFound(f.Client.Status().Update(t.Context(), cluster))).To(Succeed())
+	f.UntilReady(object)
+	f.Expect(object.Status.InstanceID).To(Equal(want))
+	f.Expect(f.Called("createInstance")).To(Equal(1))
+	f.Expect(f.Called("createVpc")).To(Equal(1))
+}
+
+func apiOf(f *bmmtest.Fixture) *bmm.Client {
+	api, err := bmm.New(bmm.Config{Endpoint: f.Endpoint, Org: sim.DefaultOrg, Token: sim.DefaultToken})
+	f.Expect(err).NotTo(HaveOccurred())
+	return api
+}
