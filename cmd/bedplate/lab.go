@@ -100,7 +100,7 @@ func labUp(ctx context.Context, out io.Writer, o lab.Options, output string) err
 	if err != nil || output == "json" {
 		return err
 	}
-	return printLab(out, running, time.Since(began))
+	return printLab(out, running, o.Tools, time.Since(began))
 }
 
 func reporter(out io.Writer, output string) lab.Reporter {
@@ -142,10 +142,10 @@ func refreshed(r lab.Reporter) (show func(lab.Event), stop func()) {
 	return show, func() { close(done); running.Wait() }
 }
 
-func printLab(out io.Writer, l *lab.Lab, took time.Duration) error {
+func printLab(out io.Writer, l *lab.Lab, toolDir string, took time.Duration) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\nThe lab is up after %.0f s. Look around:\n\n", took.Seconds())
-	fmt.Fprintf(&text, "  export KUBECONFIG=%s\n", l.Kubeconfig)
+	fmt.Fprintf(&text, "  export PATH=%s:$PATH KUBECONFIG=%s\n", toolDir, l.Kubeconfig)
 	if c := l.Cluster; c != nil {
 		fmt.Fprintf(&text, "  bedplate describe cluster %s\n", c.Name)
 		fmt.Fprintf(&text, "  kubectl get clusters,machines\n")

@@ -93,7 +93,7 @@ func (s *Stack) startBMMManager(ctx context.Context) error {
 			"--health-addr=" + health,
 			"--metrics-addr=" + net.JoinHostPort(s.managementAddress(), "9451"),
 			"--leader-election-namespace=" + bmmNamespace,
-			"--poll-interval=1s", // simulated time is fast
+			"--poll-interval=1s", "--settle=5s", // simulated time is fast: that is five minutes
 		},
 	}, answersOK("http://"+health+"/readyz"))
 }

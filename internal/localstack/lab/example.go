@@ -11,6 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,8 +24,8 @@ import (
 const (
 	exampleNamespace = "default"
 	exampleName      = "demo"
-	kubernetes       = "v1.36.3" // what the tools are
 	waitPoll         = 500 * time.Millisecond
+	requestTimeout   = 10 * time.Second
 )
 
 // milestones are the Cluster's conditions that tell a user how far it is, in the order in which they come true.
@@ -36,10 +38,14 @@ var milestones = []struct{ step, condition string }{
 
 // createExample applies an example and waits until its cluster is available and all nodes are ready.
 func (r *run) createExample(ctx context.Context, stack *localstack.Stack, system map[string]string) (*Cluster, error) {
+	version, err := kubernetesVersion(stack.AdminConfig())
+	if err != nil {
+		return nil, err
+	}
 	variables := map[string]string{
 		"CLUSTER_NAME":                exampleName,
 		"NAMESPACE":                   exampleNamespace,
-		"KUBERNETES_VERSION":          kubernetes,
+		"KUBERNETES_VERSION":          version,
 		"CONTROL_PLANE_MACHINE_COUNT": "1",
 		"WORKER_MACHINE_COUNT":        strconv.Itoa(r.options.Workers),
 	}
@@ -66,6 +72,20 @@ func (r *run) createExample(ctx context.Context, stack *localstack.Stack, system
 	return cluster, r.wait(ctx, "Nodes", func(ctx context.Context) (string, error) {
 		return unreadyNodes(ctx, c, cluster)
 	})
+}
+
+// kubernetesVersion asks the management cluster: machines run the same programs.
+func kubernetesVersion(config *rest.Config) (string, error) {
+	config.Timeout = requestTimeout
+	c, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return "", fmt.Errorf("ask for the Kubernetes version: %w", err)
+	}
+	version, err := c.ServerVersion()
+	if err != nil {
+		return "", fmt.Errorf("ask for the Kubernetes version: %w", err)
+	}
+	return version.GitVersion, nil
 }
 
 // wait calls check until it returns neither a reason for waiting nor an error, and reports what it waits for. Errors are
@@ -128,6 +148,7 @@ func unreadyNodes(ctx context.Context, c client.Client, at *Cluster) (string, er
 	if err != nil {
 		return "", err
 	}
+	config.Timeout = requestTimeout
 	workload, err := client.New(config, client.Options{})
 	if err != nil {
 		return "", err

@@ -13,11 +13,16 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/bedplate/bedplate/internal/localstack/process"
 )
 
 const (
 	// teardownGrace is for the supervisor to stop all children.
 	teardownGrace = 45 * time.Second
+
+	logName  = "lab.log" // of the supervisor
+	logLines = 15
 
 	// SuperviseArg is the command below "lab" that calls Supervise with its only argument.
 	SuperviseArg = "supervise"
@@ -62,7 +67,7 @@ func Up(ctx context.Context, o Options, show func(Event)) (*Lab, error) {
 
 	stop := context.AfterFunc(ctx, func() { _ = s.control.Close() })
 	defer stop()
-	lab, err := s.follow(show)
+	lab, err := s.follow(o.Dir, show)
 	if err == nil && ctx.Err() == nil {
 		if err = json.NewEncoder(s.control).Encode(detached); err == nil {
 			return lab, nil
@@ -87,7 +92,7 @@ func startSupervisor(f *folder, o Options) (*supervisor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the lab's supervisor: %w", err)
 	}
-	log, err := os.OpenFile(filepath.Join(f.dir, "lab.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	log, err := os.OpenFile(filepath.Join(f.dir, logName), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("start the lab's supervisor: %w", err)
 	}
@@ -123,12 +128,13 @@ func startSupervisor(f *folder, o Options) (*supervisor, error) {
 }
 
 // follow shows events until the lab is up or has failed.
-func (s *supervisor) follow(show func(Event)) (*Lab, error) {
+func (s *supervisor) follow(dir string, show func(Event)) (*Lab, error) {
 	decoder := json.NewDecoder(s.events)
 	for {
 		var event Event
 		if err := decoder.Decode(&event); err != nil {
-			return nil, fmt.Errorf("the lab's supervisor ended unexpectedly: %w", err)
+			return nil, fmt.Errorf("the lab's supervisor ended unexpectedly (%w); the end of its log:\n%s",
+				err, process.Tail(filepath.Join(dir, logName), logLines))
 		}
 		switch {
 		case event.Lab != nil:

@@ -2,7 +2,6 @@
 package process
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -56,6 +55,8 @@ func Start(c Command) (*Process, error) {
 
 func (p *Process) wait() {
 	p.err = p.cmd.Wait()
+	// What the child has left in its group goes with it.
+	_ = syscall.Kill(-p.PID(), syscall.SIGKILL)
 	close(p.done)
 }
 
@@ -93,20 +94,21 @@ func (p *Process) Stop(grace time.Duration) {
 	select {
 	case <-p.done:
 	case <-timer.C:
+		p.Kill()
 	}
-	// Also after a clean end: what the child left in its group goes with it.
-	p.signal(syscall.SIGKILL)
-	<-p.done
 }
 
-// Kill ends the process at once, as a crash would, and returns when it has ended.
+// Kill ends the process group at once, as a crash would, and returns when the process has ended.
 func (p *Process) Kill() {
 	p.signal(syscall.SIGKILL)
 	<-p.done
 }
 
+// signal signals the group, unless the process has ended: then its ID may belong to another.
 func (p *Process) signal(s syscall.Signal) {
-	if err := syscall.Kill(-p.PID(), s); errors.Is(err, syscall.ESRCH) {
-		return
+	select {
+	case <-p.done:
+	default:
+		_ = syscall.Kill(-p.PID(), s)
 	}
 }
