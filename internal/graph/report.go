@@ -156,7 +156,7 @@ func (e *Engine) after(p pace) time.Duration {
 	case paceSlow:
 		interval = 10 * e.Poll
 	}
-	return interval + time.Duration(rand.Int64N(int64(interval)/5+1)) // jitter: owners shouldn't come in step
+	return interval + time.Duration(rand.Int64N(int64(interval)/5+1)) //nolint:gosec // jitter, so that owners don't come in step
 }
 
 func rank(s State) int {

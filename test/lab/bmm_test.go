@@ -99,12 +99,11 @@ func TestManager_killedAtAnyMomentLeaksAndDoublesNothing(t *testing.T) {
 		g.Expect(s.Kill(localstack.BMMManager)).To(Succeed())
 		g.Expect(s.Restart(t.Context(), localstack.BMMManager)).To(Succeed())
 	}
-	for _, operation := range []string{"createVpc", "createSubnet", "createInstance", "deleteInstance", "deleteSubnet", "deleteVpc"} {
+	for _, operation := range []string{"createVpc", "createInstance", "deleteInstance", "deleteVpc"} {
 		s.sim.fault(g, sim.Fault{Operation: operation, Kind: sim.FaultCommitLate, Delay: metav1.Duration{Duration: time.Minute}})
 	}
 	s.apply(t, g, "demo", nil)
 	kill("createVpc")
-	kill("createSubnet")
 	kill("createInstance")
 	cluster := s.untilAvailable(g, "demo")
 	state := s.sim.state(g)
@@ -114,7 +113,6 @@ func TestManager_killedAtAnyMomentLeaksAndDoublesNothing(t *testing.T) {
 
 	g.Expect(s.Client().Delete(t.Context(), cluster)).To(Succeed())
 	kill("deleteInstance")
-	kill("deleteSubnet")
 	kill("deleteVpc")
 	untilGone(g, s.Client(), cluster)
 	g.Expect(s.sim.state(g).Empty()).To(BeTrue())

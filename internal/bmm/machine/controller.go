@@ -44,7 +44,7 @@ type Reconciler struct {
 }
 
 // SetupWithManager registers the controller: it wakes for the object itself and for everything that it waits for.
-func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options) error {
 	ofCluster, err := util.ClusterToTypedObjectsMapper(r.Client, &infrav1.NvidiaBMMMachineList{}, mgr.GetScheme())
 	if err != nil {
 		return fmt.Errorf("map Clusters to NvidiaBMMMachines: %w", err)

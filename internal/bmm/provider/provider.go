@@ -36,7 +36,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, settle t
 		return fmt.Errorf("set up the NvidiaBMMCluster controller: %w", err)
 	}
 	machines := &machine.Reconciler{Client: mgr.GetClient(), Engine: engine, Clients: clients, Settle: settle}
-	if err := machines.SetupWithManager(ctx, mgr, options); err != nil {
+	if err := machines.SetupWithManager(mgr, options); err != nil {
 		return fmt.Errorf("set up the NvidiaBMMMachine controller: %w", err)
 	}
 	return nil

@@ -104,7 +104,7 @@ func DefaultTimes() Times {
 
 // Load reads a world from a YAML file. Unknown fields are an error.
 func Load(path string) (Config, error) {
-	data, err := os.ReadFile(path) //nolint:gosec // the file that the user names
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return Config{}, fmt.Errorf("read simulator configuration: %w", err)
 	}

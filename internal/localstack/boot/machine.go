@@ -55,7 +55,7 @@ func (r *Rack) start(m Machine) (*machine, error) {
 	go func() {
 		defer close(running.done)
 		running.run(ctx)
-		console.Close()
+		_ = console.Close()
 		if err := os.RemoveAll(dir); err != nil {
 			r.config.Log.Error("disk not erased", "machine", m.ID, "error", err)
 		}

@@ -103,7 +103,7 @@ func startSupervisor(f *folder, o Options) (*supervisor, error) {
 	}
 	defer eventsOut.Close()
 
-	//nolint:gosec,noctx // this program itself, which goes on without us
+	//nolint:noctx // this program itself, which goes on without us
 	cmd := exec.Command(self, "lab", SuperviseArg, o.Dir)
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr = log, log

@@ -40,7 +40,7 @@ func Start(c Command) (*Process, error) {
 	}
 	defer log.Close()
 
-	//nolint:gosec,noctx // what to run, and how long, is the caller's choice
+	//nolint:noctx // what to run, and how long, is the caller's choice
 	cmd := exec.Command(c.Path, c.Args...)
 	cmd.Env = append(os.Environ(), c.Env...)
 	cmd.Stdout, cmd.Stderr = log, log

@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	kubeadmv1 "sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types/upstreamv1beta4"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -125,7 +126,7 @@ func initNode(ctx context.Context, host Host, config *InitConfig, controlPlane *
 func markControlPlane(ctx context.Context, c client.Client, name string) error {
 	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:"",%q:""}}}`, controlPlaneRole, corev1.LabelNodeExcludeBalancers)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if err := c.Patch(ctx, node, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+	if err := c.Patch(ctx, node, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		return fmt.Errorf("mark node %s as control plane: %w", name, err)
 	}
 	return nil

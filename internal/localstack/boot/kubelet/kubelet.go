@@ -26,8 +26,10 @@ import (
 // Tool is the program that Start needs.
 const Tool = "kwok"
 
-// port is that of every kubelet: the API server connects to it for port-forward.
-const port = 10250
+const (
+	port         = 10250 // of every kubelet; the API server connects to it for port-forward
+	leaseSeconds = 40    // a kubelet's default; it is renewed every quarter of it
+)
 
 //go:embed stages.yaml
 var stages []byte
@@ -127,6 +129,7 @@ func kwok(config Config) (process.Command, error) {
 		"--kubeconfig=" + config.Kubeconfig,
 		"--manage-single-node=" + config.Registration.Name,
 		"--node-ip=" + config.Registration.Address.String(),
+		"--node-lease-duration-seconds=" + strconv.Itoa(leaseSeconds), // without the flag there is no heartbeat
 		"--server-address=" + net.JoinHostPort(config.Registration.Address.String(), strconv.Itoa(port)),
 	}
 	for name, content := range files {

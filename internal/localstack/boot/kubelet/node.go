@@ -43,16 +43,26 @@ func register(ctx context.Context, client kubernetes.Interface, r Registration) 
 	if !apierrors.IsAlreadyExists(err) {
 		return nil, fmt.Errorf("register node %s: %w", r.Name, err)
 	}
-	node, err = nodes.Get(ctx, r.Name, metav1.GetOptions{})
+	return registerAgain(ctx, client, wanted)
+}
+
+func registerAgain(ctx context.Context, client kubernetes.Interface, wanted *corev1.Node) (*corev1.Node, error) {
+	// KWOK would wait until the Lease of its predecessor runs out; a kubelet doesn't.
+	leases := client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
+	if err := leases.Delete(ctx, wanted.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("take over the lease of node %s: %w", wanted.Name, err)
+	}
+	nodes := client.CoreV1().Nodes()
+	node, err := nodes.Get(ctx, wanted.Name, metav1.GetOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("register node %s: %w", r.Name, err)
+		return nil, fmt.Errorf("register node %s again: %w", wanted.Name, err)
 	}
 	conditions := node.Status.Conditions
 	node.Status = wanted.Status
 	node.Status.Conditions = conditions
 	node, err = nodes.UpdateStatus(ctx, node, metav1.UpdateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("register node %s again: %w", r.Name, err)
+		return nil, fmt.Errorf("register node %s again: %w", wanted.Name, err)
 	}
 	return node, nil
 }

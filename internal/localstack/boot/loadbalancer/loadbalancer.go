@@ -60,7 +60,7 @@ func (b *LoadBalancer) Remove(backend netip.AddrPort) (left int) {
 // Close stops listening, breaks all connections and returns when they are closed.
 func (b *LoadBalancer) Close() {
 	b.cancel()
-	b.listener.Close()
+	_ = b.listener.Close()
 	b.running.Wait()
 }
 
@@ -84,7 +84,7 @@ func (b *LoadBalancer) forward(client net.Conn) {
 		return
 	}
 	defer server.Close()
-	unblock := context.AfterFunc(b.ctx, func() { client.Close(); server.Close() })
+	unblock := context.AfterFunc(b.ctx, func() { _, _ = client.Close(), server.Close() })
 	defer unblock()
 
 	done := make(chan struct{}, 2)
