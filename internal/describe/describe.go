@@ -36,21 +36,18 @@ func Cluster(ctx context.Context, c client.Client, namespace, name string) (*Obj
 	if err != nil {
 		return nil, fmt.Errorf("read Cluster %s/%s: %w", namespace, name, err)
 	}
-	return read(found, found.GetRoot())
+	return read(found, found.GetRoot()), nil
 }
 
-func read(t *tree.ObjectTree, object client.Object) (*Object, error) {
+func read(t *tree.ObjectTree, object client.Object) *Object {
 	o := &Object{
 		Kind: object.GetObjectKind().GroupVersionKind().Kind, Name: object.GetName(), Role: tree.GetMetaName(object),
 		State: cmp.Or(tree.GetAvailableCondition(object), tree.GetReadyCondition(object)),
 	}
 	if !tree.IsVirtualObject(object) {
 		o.Conditions = slices.Clone(tree.GetConditions(object))
-		outside, err := graph.Resources(object)
-		if err != nil {
-			return nil, fmt.Errorf("%s %s: %w", o.Kind, o.Name, err)
-		}
-		o.Outside = outside
+		// An unusable ledger is what the object's own condition is about.
+		o.Outside, _ = graph.Resources(object)
 	}
 	slices.SortFunc(o.Conditions, func(a, b metav1.Condition) int { return cmp.Compare(a.Type, b.Type) })
 	children := t.GetObjectsByParent(object.GetUID())
@@ -58,13 +55,9 @@ func read(t *tree.ObjectTree, object client.Object) (*Object, error) {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.GetName(), b.GetName()))
 	})
 	for _, child := range children {
-		below, err := read(t, child)
-		if err != nil {
-			return nil, err
-		}
-		o.Children = append(o.Children, below)
+		o.Children = append(o.Children, read(t, child))
 	}
-	return o, nil
+	return o
 }
 
 // rank orders the children of an object as a cluster comes up: its infrastructure, its control plane, its workers.

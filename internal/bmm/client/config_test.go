@@ -57,7 +57,7 @@ func TestFromSecret_namesTheMissingKeys(t *testing.T) {
 	secret.Data["orgName"], secret.Data["token"], secret.Data["apiName"] = []byte("acme"), []byte(token+"\n"), []byte("nico")
 	config, err := client.FromSecret(secret)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(config).To(Equal(client.Config{Endpoint: "https://bmm.example.com", Org: "acme", Token: token, APIName: "nico"}))
+	g.Expect(config).To(Equal(client.Config{Endpoint: "https://bmm.example.com", Org: "acme", Token: token, Source: "secret default/bmm", APIName: "nico"}))
 }
 
 func TestTheTokenIsNeverPrinted(t *testing.T) {

@@ -1,0 +1,29 @@
+package tag_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bedplate/bedplate/internal/bmm/tag"
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+func TestLabels_carryTheTagBesideTheUsersOwn(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	key := graph.Key{Owner: "0123456789ab", Name: "vpc", Token: "t"}
+	labels := tag.Labels(map[string]string{"team": "red", "bedplate-owner": "a cheat"}, key)
+	g.Expect(labels).To(HaveKeyWithValue("team", "red"))
+	g.Expect(tag.FromLabels(labels)).To(Equal(graph.Tag{Owner: "0123456789ab", Key: "vpc", Token: "t"}))
+	g.Expect(tag.FromLabels(nil)).To(Equal(graph.Tag{}))
+}
+
+func TestName_carriesTheTagWhereThereAreNoLabels(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	name := tag.Name(graph.Key{Owner: "0123456789ab", Name: "subnet/storage-a"})
+	g.Expect(name).To(Equal("storage-a-0123456789ab"))
+	g.Expect(tag.FromName("subnet", name)).To(Equal(graph.Tag{Owner: "0123456789ab", Key: "subnet/storage-a"}))
+	g.Expect(tag.FromName("subnet", "theirs")).To(Equal(graph.Tag{}))
+}

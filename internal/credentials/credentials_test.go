@@ -1,0 +1,60 @@
+package credentials_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bedplate/bedplate/internal/credentials"
+	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+type service struct{ token string }
+
+func TestClient_isSharedUntilTheSecretChanges(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := testenv.Client(t)
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Namespace(t), Name: "bmm"}, Data: map[string][]byte{"token": []byte("one")},
+	}
+	g.Expect(c.Create(t.Context(), secret)).To(Succeed())
+	name := client.ObjectKeyFromObject(secret)
+	cache := &credentials.Cache[*service]{
+		Reader: c, Clock: clocktesting.NewFakeClock(time.Now()),
+		Build: func(s *corev1.Secret) (*service, error) {
+			if len(s.Data["token"]) == 0 {
+				return nil, errors.New("it has no token")
+			}
+			return &service{string(s.Data["token"])}, nil
+		},
+	}
+
+	first, err := cache.Client(t.Context(), name)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(cache.Client(t.Context(), name)).To(BeIdenticalTo(first))
+
+	secret.Data["token"] = []byte("two")
+	g.Expect(c.Update(t.Context(), secret)).To(Succeed())
+	g.Expect(cache.Client(t.Context(), name)).To(HaveValue(Equal(service{"two"})))
+
+	secret.Data = nil
+	g.Expect(c.Update(t.Context(), secret)).To(Succeed())
+	_, err = cache.Client(t.Context(), name)
+	g.Expect(fault.ClassOf(err)).To(Equal(fault.Credentials))
+	g.Expect(err).To(MatchError("secret " + name.String() + " can't be used: it has no token"))
+
+	g.Expect(c.Delete(t.Context(), secret)).To(Succeed())
+	_, err = cache.Client(t.Context(), name)
+	g.Expect(fault.ClassOf(err)).To(Equal(fault.Credentials))
+	g.Expect(err).To(MatchError("secret " + name.String() + " does not exist: create it"))
+}

@@ -1,0 +1,61 @@
+package patch_test
+
+import (
+	"context"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	"github.com/bedplate/bedplate/internal/patch"
+	"github.com/bedplate/bedplate/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+const id = "a0000000-0000-4000-8000-000000000001"
+
+func TestSpecAndStatus_writesBothAndNothingWhereNothingChanged(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	writes := 0
+	c := interceptor.NewClient(testenv.Client(t), interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			writes++
+			return c.Patch(ctx, o, p, opts...)
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+			writes++
+			return c.SubResource(sub).Patch(ctx, o, p, opts...)
+		},
+	})
+	object := &bmmv1.NvidiaBMMMachine{
+		ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Namespace(t), Name: "m"},
+		Spec: bmmv1.NvidiaBMMMachineSpec{
+			InstanceType:    bmmv1.InstanceTypeReference{ID: id},
+			OperatingSystem: bmmv1.OperatingSystemReference{ID: id},
+			Network:         bmmv1.NetworkSpec{SubnetName: "nodes"},
+		},
+	}
+	g.Expect(c.Create(t.Context(), object)).To(Succeed())
+	before := object.DeepCopy()
+	g.Expect(patch.SpecAndStatus(t.Context(), c, before, object)).To(Succeed())
+	g.Expect(writes).To(BeZero())
+
+	object.Spec.ProviderID = "nvidia-bmm://" + id + "/" + id
+	object.Status.InstanceID = id
+	g.Expect(patch.SpecAndStatus(t.Context(), c, before, object)).To(Succeed())
+	g.Expect(writes).To(Equal(2))
+
+	found := &bmmv1.NvidiaBMMMachine{}
+	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(object), found)).To(Succeed())
+	g.Expect(found.Spec).To(Equal(object.Spec))
+	g.Expect(found.Status).To(Equal(object.Status))
+
+	g.Expect(c.Delete(t.Context(), object)).To(Succeed())
+	object.Status.InstanceState = "Ready"
+	g.Expect(patch.SpecAndStatus(t.Context(), c, before, object)).To(Succeed(), "an object that is gone needs no status")
+}
