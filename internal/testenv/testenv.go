@@ -81,6 +81,25 @@ func start(bin tools.Dir) {
 	}
 }
 
+// Kubeconfig writes an administrator's kubeconfig, for programs such as kubectl.
+func Kubeconfig(t testing.TB) (path string) {
+	t.Helper()
+	Config(t)
+	user, err := shared.env.AddUser(envtest.User{Name: "administrator", Groups: []string{"system:masters"}}, nil)
+	if err != nil {
+		t.Fatalf("add an administrator: %v", err)
+	}
+	content, err := user.KubeConfig()
+	if err != nil {
+		t.Fatalf("make a kubeconfig: %v", err)
+	}
+	path = filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatalf("write a kubeconfig: %v", err)
+	}
+	return path
+}
+
 // Scheme knows every kind that tests use.
 func Scheme(t testing.TB) *apiruntime.Scheme {
 	t.Helper()

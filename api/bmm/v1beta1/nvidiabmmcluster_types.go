@@ -6,12 +6,13 @@ import (
 
 // NvidiaBMMClusterSpec says which networks a cluster gets, and where.
 type NvidiaBMMClusterSpec struct {
-	// siteRef names the BMM site (a data centre) that everything of this cluster is made in. It can't be changed.
+	// siteRef names the BMM site (a data centre) that everything of this cluster
+	// is made in. It can't be changed.
 	// +required
 	SiteRef SiteReference `json:"siteRef,omitzero"`
 
-	// tenantID is the UUID of the tenant that owns the VPC, the subnets and the instances. The credentials must be the
-	// tenant's. It can't be changed.
+	// tenantID is the UUID of the tenant that owns the VPC, the subnets and the
+	// instances. The credentials must be the tenant's. It can't be changed.
 	// +required
 	// +kubebuilder:validation:Format=uuid
 	TenantID string `json:"tenantID,omitempty"`
@@ -20,18 +21,21 @@ type NvidiaBMMClusterSpec struct {
 	// +required
 	Authentication Authentication `json:"authentication,omitzero"`
 
-	// vpc is the virtual network of the cluster. It is created for the cluster and deleted with it.
+	// vpc is the virtual network of the cluster. It is created for the cluster and
+	// deleted with it.
 	// +optional
 	// +kubebuilder:default={}
 	VPC VPCSpec `json:"vpc,omitzero"`
 
-	// ipBlock is the tenant's IP block that subnets are cut from. Without it the tenant's only IPv4 block at the site is
-	// used; where there are several, one must be named.
+	// ipBlock is the tenant's IP block that subnets are cut from. Without it the
+	// tenant's only IPv4 block at the site is used; where there are several, one
+	// must be named.
 	// +optional
 	IPBlock *IPBlockReference `json:"ipBlock,omitempty"`
 
-	// subnets are the networks inside the VPC that machines are attached to, each with a name that machines refer to.
-	// Subnets can be added and removed, not changed; one in use by a machine stays until the machine is gone.
+	// subnets are the networks inside the VPC that machines are attached to, each
+	// with a name that machines refer to. Subnets can be added and removed, not
+	// changed; one in use by a machine stays until the machine is gone.
 	// +required
 	// +listType=map
 	// +listMapKey=name
@@ -39,9 +43,10 @@ type NvidiaBMMClusterSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	Subnets []SubnetSpec `json:"subnets,omitempty"`
 
-	// controlPlaneEndpoint is where the cluster's API server is reached: an address that you provide, such as a virtual
-	// IP kept by kube-vip or a load balancer in front of the control plane. KubeadmControlPlane waits until it is set.
-	// Once set it can't be changed.
+	// controlPlaneEndpoint is where the cluster's API server is reached: an
+	// address that you provide, such as a virtual IP kept by kube-vip or a load
+	// balancer in front of the control plane. KubeadmControlPlane waits until it
+	// is set. Once set it can't be changed.
 	// +optional
 	ControlPlaneEndpoint *APIEndpoint `json:"controlPlaneEndpoint,omitempty"`
 }
@@ -81,14 +86,16 @@ type IPBlockReference struct {
 // Authentication says how to log in to the BMM API.
 type Authentication struct {
 	// secretRef names a Secret in the namespace of this object with the keys
-	// endpoint (the API's URL), orgName (the organisation) and token (a bearer token), and optionally
-	// apiName (the path segment behind the organisation: carbide, the default, or nico).
-	// A changed Secret is used at once, without a restart.
+	// endpoint (the API's URL), orgName (the organisation) and token (a bearer
+	// token), and optionally apiName (the path segment behind the organisation:
+	// carbide, the default, or nico). A changed Secret is used at once, without a
+	// restart.
 	// +required
 	SecretRef SecretReference `json:"secretRef,omitzero"`
 }
 
-// SecretReference names a Secret in the namespace of the object that refers to it.
+// SecretReference names a Secret in the namespace of the object that refers to
+// it.
 type SecretReference struct {
 	// name of the Secret.
 	// +required
@@ -102,19 +109,21 @@ type SecretReference struct {
 // +kubebuilder:validation:Enum=ETHERNET_VIRTUALIZER
 type NetworkVirtualizationType string
 
-// EthernetVirtualizer is virtual Ethernet on OVS and OVN: machines are attached to subnets.
+// EthernetVirtualizer is virtual Ethernet on OVS and OVN: machines are
+// attached to subnets.
 const EthernetVirtualizer NetworkVirtualizationType = "ETHERNET_VIRTUALIZER"
 
 // VPCSpec is the virtual network of a cluster.
 type VPCSpec struct {
-	// name of the VPC, unique within the site. Without it the name of this object is used. It can't be changed.
+	// name of the VPC, unique within the site. Without it the name of this object
+	// is used. It can't be changed.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Name string `json:"name,omitempty"`
 
-	// networkVirtualizationType says how the site isolates the VPC: ETHERNET_VIRTUALIZER is virtual Ethernet, with
-	// subnets. It can't be changed.
+	// networkVirtualizationType says how the site isolates the VPC:
+	// ETHERNET_VIRTUALIZER is virtual Ethernet, with subnets. It can't be changed.
 	// +optional
 	// +kubebuilder:default=ETHERNET_VIRTUALIZER
 	NetworkVirtualizationType NetworkVirtualizationType `json:"networkVirtualizationType,omitempty"`
@@ -124,7 +133,8 @@ type VPCSpec struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Description string `json:"description,omitempty"`
 
-	// labels are put on the VPC when it is created. Names that begin with "bedplate-" are kept for Bedplate.
+	// labels are put on the VPC when it is created. Names that begin with
+	// "bedplate-" are kept for Bedplate.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=7
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('bedplate-'))",message="labels that begin with bedplate- are reserved"
@@ -153,8 +163,9 @@ type SubnetSpec struct {
 	// +kubebuilder:validation:Maximum=30
 	PrefixLength *int32 `json:"prefixLength,omitempty"`
 
-	// cidr is another way to give the size, such as 10.0.1.0/24. Only its prefix length counts: the BMM API chooses the
-	// range within the IP block itself, and status.subnets says which one it chose.
+	// cidr is another way to give the size, such as 10.0.1.0/24. Only its prefix
+	// length counts: the BMM API chooses the range within the IP block itself, and
+	// status.subnets says which one it chose.
 	// +optional
 	// +kubebuilder:validation:MaxLength=18
 	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self).ip().family() == 4 && cidr(self).prefixLength() >= 8 && cidr(self).prefixLength() <= 30",message="cidr must be an IPv4 range with a prefix length between 8 and 30"
@@ -212,7 +223,8 @@ type NvidiaBMMClusterStatus struct {
 // NvidiaBMMClusterInitializationStatus is part of Cluster API's contract.
 // +kubebuilder:validation:MinProperties=1
 type NvidiaBMMClusterInitializationStatus struct {
-	// provisioned is true once all networks were ready for the first time; it never becomes false again.
+	// provisioned is true once all networks were ready for the first time; it
+	// never becomes false again.
 	// +optional
 	Provisioned *bool `json:"provisioned,omitempty"`
 }
@@ -232,8 +244,9 @@ type SubnetStatus struct {
 	CIDR string `json:"cidr,omitempty"`
 }
 
-// NvidiaBMMCluster makes the networks of a Cluster API cluster at an NVIDIA bare-metal site: a VPC, and subnets cut from
-// an IP block of the tenant. Refer to it as infrastructureRef of a Cluster.
+// NvidiaBMMCluster makes the networks of a Cluster API cluster at an NVIDIA
+// bare-metal site: a VPC, and subnets cut from an IP block of the tenant.
+// Refer to it as infrastructureRef of a Cluster.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

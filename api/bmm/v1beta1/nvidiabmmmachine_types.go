@@ -7,8 +7,9 @@ import (
 
 // NvidiaBMMMachineSpec says which bare-metal instance a machine gets.
 type NvidiaBMMMachineSpec struct {
-	// providerID ties the machine to its instance and its node: nvidia-bmm://SITE-UUID/INSTANCE-UUID. Bedplate sets it
-	// when the instance exists; the kubelet must register with the same one.
+	// providerID ties the machine to its instance and its node:
+	// nvidia-bmm://SITE-UUID/INSTANCE-UUID. Bedplate sets it when the instance
+	// exists; the kubelet must register with the same one.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
@@ -26,7 +27,8 @@ type NvidiaBMMMachineSpec struct {
 	// +required
 	Network NetworkSpec `json:"network,omitzero"`
 
-	// sshKeyGroups are the UUIDs of the tenant's SSH key groups that may reach the serial console.
+	// sshKeyGroups are the UUIDs of the tenant's SSH key groups that may reach the
+	// serial console.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -39,14 +41,16 @@ type NvidiaBMMMachineSpec struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Description string `json:"description,omitempty"`
 
-	// labels are put on the instance when it is created. Names that begin with "bedplate-" are kept for Bedplate.
+	// labels are put on the instance when it is created. Names that begin with
+	// "bedplate-" are kept for Bedplate.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=7
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('bedplate-'))",message="labels that begin with bedplate- are reserved"
 	Labels map[string]LabelValue `json:"labels,omitempty"`
 }
 
-// InstanceTypeReference picks the hardware: any free machine of a type, or one certain machine.
+// InstanceTypeReference picks the hardware: any free machine of a type, or one
+// certain machine.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.id) != has(self.machineID)",message="exactly one of id and machineID must be set"
 // +kubebuilder:validation:XValidation:rule="!has(self.allowUnhealthyMachine) || has(self.machineID)",message="allowUnhealthyMachine goes with machineID"
@@ -62,12 +66,14 @@ type InstanceTypeReference struct {
 	// +kubebuilder:validation:MaxLength=256
 	MachineID string `json:"machineID,omitempty"`
 
-	// allowUnhealthyMachine takes the machine of machineID even when the site reports it unhealthy.
+	// allowUnhealthyMachine takes the machine of machineID even when the site
+	// reports it unhealthy.
 	// +optional
 	AllowUnhealthyMachine *bool `json:"allowUnhealthyMachine,omitempty"`
 }
 
-// OperatingSystemReference names an operating system that the BMM API offers to the tenant.
+// OperatingSystemReference names an operating system that the BMM API offers
+// to the tenant.
 type OperatingSystemReference struct {
 	// id is the UUID of the operating system.
 	// +required
@@ -106,7 +112,8 @@ type NvidiaBMMMachineStatus struct {
 	// +optional
 	MachineID string `json:"machineID,omitempty"`
 
-	// instanceState is the instance's state in the BMM API's words, such as Provisioning or Ready.
+	// instanceState is the instance's state in the BMM API's words, such as
+	// Provisioning or Ready.
 	// +optional
 	InstanceState string `json:"instanceState,omitempty"`
 
@@ -119,13 +126,15 @@ type NvidiaBMMMachineStatus struct {
 // NvidiaBMMMachineInitializationStatus is part of Cluster API's contract.
 // +kubebuilder:validation:MinProperties=1
 type NvidiaBMMMachineInitializationStatus struct {
-	// provisioned is true once the instance ran for the first time; it never becomes false again.
+	// provisioned is true once the instance ran for the first time; it never
+	// becomes false again.
 	// +optional
 	Provisioned *bool `json:"provisioned,omitempty"`
 }
 
-// NvidiaBMMMachine makes one bare-metal instance and boots it with the machine's bootstrap data. Usually made from an
-// NvidiaBMMMachineTemplate by a KubeadmControlPlane or a MachineDeployment.
+// NvidiaBMMMachine makes one bare-metal instance and boots it with the
+// machine's bootstrap data. Usually made from an NvidiaBMMMachineTemplate by a
+// KubeadmControlPlane or a MachineDeployment.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -23,8 +23,9 @@ type NvidiaBMMMachineTemplateResource struct {
 	Spec NvidiaBMMMachineSpec `json:"spec,omitzero"`
 }
 
-// NvidiaBMMMachineTemplate is what KubeadmControlPlanes, MachineDeployments and MachineSets make NvidiaBMMMachines from.
-// To change machines, write another template and refer to that one.
+// NvidiaBMMMachineTemplate is what KubeadmControlPlanes, MachineDeployments
+// and MachineSets make NvidiaBMMMachines from. To change machines, write
+// another template and refer to that one.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=nvidiabmmmachinetemplates,shortName=bmmmt,scope=Namespaced,categories=cluster-api
@@ -52,7 +53,8 @@ type NvidiaBMMMachineTemplateList struct {
 	Items           []NvidiaBMMMachineTemplate `json:"items"`
 }
 
-// NvidiaBMMClusterTemplateSpec holds the cluster infrastructure to make copies of.
+// NvidiaBMMClusterTemplateSpec holds the cluster infrastructure to make copies
+// of.
 type NvidiaBMMClusterTemplateSpec struct {
 	// template is the cluster infrastructure to make copies of.
 	// +required
@@ -70,7 +72,8 @@ type NvidiaBMMClusterTemplateResource struct {
 	Spec NvidiaBMMClusterSpec `json:"spec,omitzero"`
 }
 
-// NvidiaBMMClusterTemplate is what a ClusterClass makes NvidiaBMMClusters from.
+// NvidiaBMMClusterTemplate is what a ClusterClass makes NvidiaBMMClusters
+// from.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=nvidiabmmclustertemplates,shortName=bmmct,scope=Namespaced,categories=cluster-api
