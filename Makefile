@@ -78,8 +78,9 @@ help:
 
 # A tool is built again when a version changes. The Go cache makes that quick for those that stayed.
 $(LAB_TOOLS:%=$(BIN)/%) $(DEV_TOOLS:%=$(BIN)/%): $(BIN)/%: tools/go.mod tools/go.sum
-	@printf 'building %-27s ' $*; SECONDS=0; \
-	go build -C tools -ldflags "$(TOOL_LDFLAGS)" -o $@ $(PACKAGE_$*) && touch $@ && echo "$${SECONDS}s"
+	@mkdir -p $(BIN) && printf 'building %-27s ' $*; SECONDS=0; \
+	if go build -C tools -ldflags "$(TOOL_LDFLAGS)" -o $@ $(PACKAGE_$*) 2> $@.log; \
+	then touch $@; rm $@.log; echo "$${SECONDS}s"; else echo failed; cat $@.log; exit 1; fi
 
 # What Cluster API's managers need in the API server: CRDs, webhooks, roles.
 MODULE_core                  := core
@@ -92,4 +93,4 @@ $(MANIFESTS:%=$(BIN)/manifests/%.yaml): $(BIN)/manifests/%.yaml: $(BIN)/kubectl 
 # The Go tool knows best what is out of date.
 .PHONY: $(COMMANDS:%=$(BIN)/%)
 $(COMMANDS:%=$(BIN)/%): $(BIN)/%:
-	@go build -o $@ ./cmd/$*
+	@mkdir -p $(BIN) && if ! go build -o $@ ./cmd/$* 2> $@.log; then cat $@.log; exit 1; fi; rm $@.log

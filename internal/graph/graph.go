@@ -168,6 +168,21 @@ func (e *Engine) DeleteAndRelease(ctx context.Context, g *Graph, finalizer strin
 	return ctrl.Result{}, e.Release(ctx, g.owner, finalizer)
 }
 
+// OwnsNothing reports whether the ledger of an owner names nothing that would have to be deleted: then the owner can go
+// without its credentials, or whatever else a graph needs.
+func OwnsNothing(owner Owner) bool {
+	l, err := readLedger(owner)
+	if err != nil {
+		return false
+	}
+	for _, e := range l.Entries {
+		if !e.Foreign {
+			return false
+		}
+	}
+	return true
+}
+
 // Hold puts the finalizer on the owner, before anything is made for it.
 func (e *Engine) Hold(ctx context.Context, owner Owner, finalizer string) error {
 	before := owner.DeepCopyObject().(client.Object)

@@ -242,25 +242,32 @@ func TestReconcile_triesAgainAtOnceAfterADefiniteRefusal(t *testing.T) {
 	f.Expect(f.service.keys()).To(Equal(everything))
 }
 
-func TestReconcile_keepsOneOfSeveralThatCarryOurTag(t *testing.T) {
+func TestReconcile_keepsOneOfSeveralThatCarryOurTagWhereverItCrashes(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	f.service.after = func(call string) error {
-		if call == "create net" {
-			double := new(*f.service.things["id-1"])
-			double.id = "id-double"
-			f.service.things[double.id] = double
-			return errors.New("connection reset")
+	for n := 0; ; n++ {
+		f := newFixture(t)
+		f.service.after = func(call string) error {
+			if call == "create net" {
+				double := new(*f.service.things["id-1"])
+				double.id = "id-0"
+				f.service.things[double.id] = double
+				return errors.New("connection reset")
+			}
+			return nil
 		}
-		return nil
+		_, err := f.reconcile()
+		f.Expect(err).To(HaveOccurred())
+		crashed := f.crashAfter(n)
+		_, _ = f.reconcile()
+		f.recover()
+		f.untilReady(n)
+		f.service.finish()
+		f.Expect(f.service.keys()).To(Equal(everything), "crashed after %d steps", n)
+		if !crashed() {
+			t.Logf("crashed at %d points", n)
+			return
+		}
 	}
-	_, err := f.reconcile()
-	f.Expect(err).To(HaveOccurred())
-	f.service.after = nil
-	_, err = f.reconcile()
-	f.Expect(err).NotTo(HaveOccurred())
-	f.service.finish()
-	f.Expect(f.service.keys()).To(Equal(everything))
 }
 
 func TestReconcile_makesAgainWhatSomebodyElseDeleted(t *testing.T) {
@@ -298,6 +305,17 @@ func TestReconcile_refusesACopiedLedger(t *testing.T) {
 	f.Expect(f.client.Create(t.Context(), twin)).To(Succeed())
 	_, err = f.reconcileObject(twin)
 	f.Expect(err).To(MatchError(ContainSubstring("belongs to " + f.name.String())))
+}
+
+func TestReconcile_refusesALedgerWithoutItsOwnerID(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	_, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	owner := f.owner()
+	delete(owner.Annotations, graph.OwnerAnnotation)
+	_, err = f.reconcileObject(owner)
+	f.Expect(err).To(MatchError(ContainSubstring("put it back")))
 }
 
 func TestReconcile_doesNothingOnTheStrengthOfAStaleOwner(t *testing.T) {

@@ -76,6 +76,9 @@ func readLedger(owner client.Object) (*ledger, error) {
 	if l.Entries == nil {
 		l.Entries = map[string]*entry{}
 	}
+	if len(l.Entries) > 0 && owner.GetAnnotations()[OwnerAnnotation] == "" {
+		return nil, unusable("annotation %s is missing, and what is outside can't be found without it: put it back", OwnerAnnotation)
+	}
 	return l, nil
 }
 

@@ -1,10 +1,10 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,7 +17,7 @@ import (
 func (h *Handle[T]) reconcile(ctx context.Context, g *Graph) Phase {
 	e := g.ledger.Entries[h.want.Key]
 	if e == nil {
-		e = &entry{State: stateRefused}
+		e = h.newEntry(stateRefused)
 	}
 	if e.State == stateBound {
 		return h.observe(ctx, e)
@@ -37,8 +37,8 @@ func (h *Handle[T]) use(ctx context.Context) Phase {
 	if err != nil {
 		return phaseOf(err)
 	}
-	e := h.newEntry()
-	e.State, e.ID, e.Foreign = stateBound, id, true
+	e := h.newEntry(stateBound)
+	e.ID, e.Foreign = id, true
 	if err := h.put(ctx, e); err != nil {
 		return phaseOf(err)
 	}
@@ -79,16 +79,22 @@ func (h *Handle[T]) adoptOrCreate(ctx context.Context, e *entry) Phase {
 	return h.create(ctx, e)
 }
 
-// adopt binds the first of the resources that carry our tag. Others were made by the same attempt when a service
-// lost the race with itself; nothing was ever bound to them, so they go.
+// adopt binds the first of the resources that carry our tag. Others were made by the same attempt, when a service lost the
+// race with itself: they go first, because once one is bound nobody looks for more. Only the newest ledger may decide
+// which one stays.
 func (h *Handle[T]) adopt(ctx context.Context, e *entry, found []*T) Phase {
-	if err := h.bind(ctx, e, found[0]); err != nil {
-		return phaseOf(err)
-	}
-	for _, double := range found[1:] {
-		if err := h.kind.Delete(ctx, h.kind.ID(double)); err != nil && !fault.IsNotFound(err) {
+	if len(found) > 1 {
+		if err := h.put(ctx, e); err != nil {
 			return phaseOf(err)
 		}
+	}
+	for _, double := range found[1:] {
+		if err := h.kind.delete(ctx, double); err != nil {
+			return phaseOf(err)
+		}
+	}
+	if err := h.bind(ctx, e, found[0]); err != nil {
+		return phaseOf(err)
 	}
 	return h.seen(found[0])
 }
@@ -100,8 +106,8 @@ func (h *Handle[T]) create(ctx context.Context, e *entry) Phase {
 	if token == "" {
 		token = uuid.NewString()
 	}
-	e = h.newEntry()
-	e.State, e.Token, e.At = statePending, token, &metav1.Time{Time: h.g.engine.Clock.Now()}
+	e = h.newEntry(statePending)
+	e.Token, e.At = token, &metav1.Time{Time: h.g.engine.Clock.Now()}
 	if err := h.put(ctx, e); err != nil {
 		return phaseOf(err)
 	}
@@ -125,8 +131,8 @@ func (h *Handle[T]) seen(object *T) Phase {
 }
 
 func (h *Handle[T]) bind(ctx context.Context, e *entry, object *T) error {
-	bound := h.newEntry()
-	bound.State, bound.ID, bound.Token = stateBound, h.kind.ID(object), e.Token
+	bound := h.newEntry(stateBound)
+	bound.ID, bound.Token = h.kind.ID(object), e.Token
 	return h.put(ctx, bound)
 }
 
@@ -135,8 +141,8 @@ func (h *Handle[T]) put(ctx context.Context, e *entry) error {
 	return h.g.write(ctx)
 }
 
-func (h *Handle[T]) newEntry() *entry {
-	e := &entry{Kind: h.kind.Name, Condition: h.want.Condition}
+func (h *Handle[T]) newEntry(state entryState) *entry {
+	e := &entry{Kind: h.kind.Name, Condition: h.want.Condition, State: state}
 	for _, r := range h.want.After {
 		e.After = append(e.After, r.ref())
 	}
@@ -147,8 +153,8 @@ func (h *Handle[T]) key(e *entry) Key {
 	return Key{Owner: h.g.ownerID, Name: h.want.Key, Token: e.Token}
 }
 
-// find returns the resources that carry the tag of key: those of the same attempt first, then by ID, so that every
-// reconcile chooses the same one.
+// find returns the resources that carry the tag of key, the one to keep first: one that stays, then one of this attempt,
+// then by ID, so that every reconcile chooses the same one.
 func (k *Kind[T]) find(ctx context.Context, key Key) ([]*T, error) {
 	if key.Owner == "" {
 		return nil, nil // Nothing was ever made for an owner that has no ID yet.
@@ -161,14 +167,17 @@ func (k *Kind[T]) find(ctx context.Context, key Key) ([]*T, error) {
 		tag := k.Tag(o)
 		return tag.Owner != key.Owner || tag.Key != key.Name
 	})
-	slices.SortFunc(found, func(a, b *T) int {
-		if aOurs, bOurs := k.Tag(a).Token == key.Token, k.Tag(b).Token == key.Token; aOurs != bOurs {
-			if aOurs {
-				return -1
-			}
+	later := func(o *T) int {
+		switch {
+		case k.Phase(o).State == StateDeleting:
+			return 2
+		case k.Tag(o).Token != key.Token:
 			return 1
 		}
-		return strings.Compare(k.ID(a), k.ID(b))
+		return 0
+	}
+	slices.SortFunc(found, func(a, b *T) int {
+		return cmp.Or(cmp.Compare(later(a), later(b)), cmp.Compare(k.ID(a), k.ID(b)))
 	})
 	return found, nil
 }

@@ -103,6 +103,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, owner *clusterv1.Cluster, object *infrav1.NvidiaBMMCluster) (ctrl.Result, error) {
+	deleted := !object.DeletionTimestamp.IsZero()
+	if deleted && graph.OwnsNothing(object) {
+		return ctrl.Result{}, r.Engine.Release(ctx, object, infrav1.ClusterFinalizer)
+	}
 	api, err := r.Clients.Client(ctx, types.NamespacedName{
 		Namespace: object.Namespace, Name: object.Spec.Authentication.SecretRef.Name,
 	})
@@ -113,7 +117,7 @@ func (r *Reconciler) reconcile(ctx context.Context, owner *clusterv1.Cluster, ob
 	if err != nil {
 		return r.Engine.Blocked(object, infrav1.ReferencesResolvedCondition, err)
 	}
-	if !object.DeletionTimestamp.IsZero() {
+	if deleted {
 		return r.Engine.DeleteAndRelease(ctx, networks.graph, infrav1.ClusterFinalizer)
 	}
 	networks.want(object)

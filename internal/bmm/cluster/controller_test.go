@@ -148,6 +148,17 @@ func TestCluster_namesTheSecretThatIsMissingOrIncomplete(t *testing.T) {
 	f.Expect(f.Sim.State().Empty()).To(BeTrue())
 }
 
+func TestCluster_thatOwnsNothingCanGoWithoutItsSecret(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	f.Sim.SetTokens([]string{"another"})
+	object := f.CreateCluster("demo")
+	f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Credentials", "")
+	f.Delete(f.Secret("demo"))
+	f.Delete(object)
+	f.UntilGone(object)
+}
+
 // The BMM API answers with every error it has while the cluster is there, and nothing is cleared, doubled or leaked.
 func TestCluster_outlastsAnAPIThatIsDown(t *testing.T) {
 	t.Parallel()

@@ -95,6 +95,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, around owners, object *infrav1.NvidiaBMMMachine) (ctrl.Result, error) {
+	deleted := !object.DeletionTimestamp.IsZero()
+	if deleted && graph.OwnsNothing(object) {
+		return ctrl.Result{}, r.Engine.Release(ctx, object, infrav1.MachineFinalizer)
+	}
 	api, err := r.client(ctx, around, object)
 	if err != nil {
 		return r.Engine.Blocked(object, infrav1.ClusterReadyCondition, err)
@@ -103,7 +107,7 @@ func (r *Reconciler) reconcile(ctx context.Context, around owners, object *infra
 	if err != nil {
 		return r.Engine.Blocked(object, infrav1.InstanceProvisionedCondition, err)
 	}
-	if !object.DeletionTimestamp.IsZero() {
+	if deleted {
 		return r.Engine.DeleteAndRelease(ctx, node.graph, infrav1.MachineFinalizer)
 	}
 	clusterReady := node.graph.Gate(infrav1.ClusterReadyCondition, func() graph.Phase { return clusterPhase(around.infra, object) })
