@@ -2,13 +2,16 @@ package localstack_test
 
 import (
 	"context"
+	"crypto/tls"
 	"net/http"
 	"path/filepath"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
@@ -54,6 +57,23 @@ func TestStack_isAManagementClusterForBMM(t *testing.T) {
 		g.Expect(manager.List(ctx, &corev1.SecretList{})).To(Succeed())
 		g.Expect(apierrors.IsForbidden(manager.List(ctx, &corev1.ConfigMapList{}))).To(BeTrue())
 	})
+	t.Run("metrics are for those who may get them", func(t *testing.T) {
+		g := NewWithT(t)
+		metrics := "https://" + stack.Block().Address(254, 1).String() + ":9451/metrics"
+		answers := func(token string, code int) {
+			t.Helper()
+			g.Eventually(func() (int, error) { return status(ctx, metrics, token) }, 20*time.Second, 100*time.Millisecond).Should(Equal(code))
+		}
+		answers("", http.StatusUnauthorized)
+		answers(tokenOf(ctx, g, stack.Client(), "stranger"), http.StatusForbidden)
+		token := tokenOf(ctx, g, stack.Client(), "prometheus")
+		g.Expect(stack.Client().Create(ctx, &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "prometheus"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "bedplate-bmm-metrics-reader"},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: "prometheus"}},
+		})).To(Succeed())
+		answers(token, http.StatusOK)
+	})
 	t.Run("a manager killed is a manager restarted", func(t *testing.T) {
 		g := NewWithT(t)
 		g.Expect(stack.Kill(localstack.BMMManager)).To(Succeed())
@@ -62,13 +82,27 @@ func TestStack_isAManagementClusterForBMM(t *testing.T) {
 	})
 }
 
+// tokenOf makes a service account and returns a token of it.
+func tokenOf(ctx context.Context, g *WithT, c client.Client, name string) string {
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	g.Expect(c.Create(ctx, account)).To(Succeed())
+	request := &authenticationv1.TokenRequest{}
+	g.Expect(c.SubResource("token").Create(ctx, account, request)).To(Succeed())
+	return request.Status.Token
+}
+
+// insecure because the managers' certificates are their own.
+var insecure = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+
 func status(ctx context.Context, url, token string) (int, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return 0, err
 	}
-	request.Header.Set("Authorization", "Bearer "+token)
-	response, err := http.DefaultClient.Do(request)
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := insecure.Do(request)
 	if err != nil {
 		return 0, err
 	}
