@@ -30,7 +30,7 @@ func run(ctx context.Context, options *manager.Options) error {
 	if err != nil {
 		return err
 	}
-	if err := provider.Setup(ctx, mgr, options.Engine(mgr), options.Settle, options.Controller()); err != nil {
+	if err := provider.Setup(ctx, mgr, options.Engine(mgr), options.Controller()); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)

@@ -18,6 +18,9 @@ type Owner interface {
 	client.Object
 	GetConditions() []metav1.Condition
 	SetConditions([]metav1.Condition)
+	// OutsideIDs are the IDs of outside resources that spec and status show. They come from the ledger: IDs without a ledger
+	// mean that it was lost.
+	OutsideIDs() []string
 }
 
 // Engine runs graphs. One is shared by all owners of a manager.
@@ -27,19 +30,21 @@ type Engine struct {
 	Live     client.Reader
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
-	// Poll is how often a resource that isn't ready yet is looked at.
+	// Poll is how often a resource is looked at that isn't ready yet.
 	Poll time.Duration
+	// Settle is how long after a create with unknown outcome the resource may still appear: the service's own deadline for
+	// a create, and the lag of its lists.
+	Settle time.Duration
 }
 
 // Graph is everything one owner has outside, and wants there. It serves one reconcile.
 type Graph struct {
-	engine  *Engine
-	owner   Owner
-	ownerID string
-	kinds   map[string]AnyKind
-	ledger  *ledger
-	nodes   []node
-	phases  map[string]Phase
+	engine *Engine
+	owner  Owner
+	kinds  map[string]AnyKind
+	ledger *ledger
+	nodes  []node
+	phases map[string]Phase
 }
 
 // AnyKind is a Kind of any type.
@@ -65,10 +70,7 @@ func (e *Engine) New(owner Owner, kinds ...AnyKind) (*Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Graph{
-		engine: e, owner: owner, ownerID: owner.GetAnnotations()[OwnerAnnotation],
-		kinds: map[string]AnyKind{}, ledger: l, phases: map[string]Phase{},
-	}
+	g := &Graph{engine: e, owner: owner, kinds: map[string]AnyKind{}, ledger: l, phases: map[string]Phase{}}
 	for _, k := range kinds {
 		g.kinds[k.kindName()] = k
 	}
@@ -137,7 +139,7 @@ func (g *Graph) Reconcile(ctx context.Context) (ctrl.Result, error) {
 	for _, n := range g.nodes {
 		wanted[n.ref()] = true
 		phase, refused := report.refused(n.condition())
-		if !refused {
+		if _, asksNothing := n.(*gate); asksNothing || !refused {
 			phase = n.reconcile(ctx, g)
 		}
 		g.phases[n.ref()] = phase

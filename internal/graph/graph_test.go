@@ -25,6 +25,7 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 
 const (
 	settle    = time.Minute
+	poll      = time.Second
 	finalizer = "bedplate.dev/test"
 )
 
@@ -40,9 +41,9 @@ type fixture struct {
 	write func() error
 	// keys wanted below net.
 	below []string
-	// vanished is what the wants say of lost things.
-	vanished graph.Vanished
-	events   *events.FakeRecorder
+	// ifLost is what the wants say of lost things.
+	ifLost string
+	events *events.FakeRecorder
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -82,12 +83,12 @@ func (f *fixture) engine() *graph.Engine {
 			return c.Patch(ctx, o, p, opts...)
 		},
 	})
-	return &graph.Engine{Client: c, Live: f.client, Recorder: f.events, Clock: f.clock, Poll: time.Second}
+	return &graph.Engine{Client: c, Live: f.client, Recorder: f.events, Clock: f.clock, Poll: poll, Settle: settle}
 }
 
 func (f *fixture) want(key string, after ...graph.Ref) graph.Want[thing] {
 	return graph.Want[thing]{
-		Key: key, Condition: key + "Ready", After: after, Claim: graph.Create(), Vanished: f.vanished,
+		Key: key, Condition: key + "Ready", After: after, Claim: graph.Create(), IfLost: f.ifLost,
 		Create: func(_ context.Context, key graph.Key) (*thing, error) {
 			return f.service.create(graph.Tag{Owner: key.Owner, Key: key.Name, Token: key.Token})
 		},
@@ -166,6 +167,7 @@ func TestReconcile_createsNothingWhenFindFails(t *testing.T) {
 			f := newFixture(t)
 			f.service.failing("create net", &fault.Error{Class: fault.Invalid, Err: errors.New("refused")})
 			_, _ = f.reconcile() // now the owner has an ID, and net was refused once
+			f.clock.Step(10 * poll)
 			f.service.failing("find", &fault.Error{Class: class, Err: errors.New("can't say")})
 			owner, _ := f.reconcile()
 			f.expectCondition(owner, "netReady", meta.FindStatusCondition(owner.Status.Conditions, "netReady").Status, string(class), "can't say")
@@ -220,7 +222,7 @@ func TestReconcile_waitsUntilAnUnansweredCreateHasSettled(t *testing.T) {
 	f.service.before = nil
 	owner, err := f.reconcile()
 	f.Expect(err).NotTo(HaveOccurred())
-	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Settling", "may still be finished by the service")
+	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Settling", "the service may still finish the last attempt")
 	f.Expect(f.service.called("create net")).To(Equal(1))
 
 	f.clock.Step(settle)
@@ -229,17 +231,36 @@ func TestReconcile_waitsUntilAnUnansweredCreateHasSettled(t *testing.T) {
 	f.Expect(f.service.keys()).To(Equal(everything))
 }
 
-func TestReconcile_triesAgainAtOnceAfterADefiniteRefusal(t *testing.T) {
+// Whoever wakes the owner: what the service has refused isn't asked for again at once, and is when its time has come, or
+// when the spec has changed.
+func TestReconcile_asksSlowlyForWhatWasRefused(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	f.service.failing("create net", &fault.Error{Class: fault.Conflict, OtherID: "id-of-another", Err: errors.New("409")})
-	owner, err := f.reconcile()
-	f.Expect(err).NotTo(HaveOccurred())
-	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Conflict", "id-of-another")
-	f.service.before = nil
-	_, err = f.reconcile()
-	f.Expect(err).NotTo(HaveOccurred())
-	f.Expect(f.service.keys()).To(Equal(everything))
+	for _, class := range []fault.Class{fault.Quota, fault.Conflict, fault.Invalid} {
+		t.Run(string(class), func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.service.failing("create net", &fault.Error{Class: class, OtherID: "id-of-another", Err: errors.New("refused")})
+			for range 20 {
+				owner, err := f.reconcile()
+				f.Expect(err).NotTo(HaveOccurred())
+				f.expectCondition(owner, "netReady", metav1.ConditionFalse, string(class), "refused")
+			}
+			f.Expect(f.service.called("create net")).To(Equal(1))
+			f.Expect(f.service.called("find")).To(BeNumerically("<=", 1))
+
+			f.clock.Step(10 * poll)
+			_, _ = f.reconcile()
+			f.Expect(f.service.called("create net")).To(Equal(2))
+
+			owner := f.owner()
+			owner.Spec.ProviderID = "changed"
+			f.Expect(f.client.Update(t.Context(), owner)).To(Succeed())
+			f.service.before = nil
+			_, err := f.reconcile()
+			f.Expect(err).NotTo(HaveOccurred())
+			f.Expect(f.service.keys()).To(Equal(everything))
+		})
+	}
 }
 
 func TestReconcile_keepsOneOfSeveralThatCarryOurTagWhereverItCrashes(t *testing.T) {
@@ -285,13 +306,13 @@ func TestReconcile_makesAgainWhatSomebodyElseDeleted(t *testing.T) {
 func TestReconcile_failsWhenWhatSomebodyElseDeletedCannotBeMadeAgain(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.vanished = graph.Fail
+	f.ifLost = "get another one"
 	_, err := f.reconcile()
 	f.Expect(err).NotTo(HaveOccurred())
 	delete(f.service.things, "id-1")
 	owner, err := f.reconcile()
 	f.Expect(err).NotTo(HaveOccurred())
-	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Failed", "thing id-1 no longer exists")
+	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Failed", "somebody else deleted thing id-1: get another one")
 	f.Expect(f.service.called("create net")).To(Equal(1))
 }
 
@@ -307,15 +328,43 @@ func TestReconcile_refusesACopiedLedger(t *testing.T) {
 	f.Expect(err).To(MatchError(ContainSubstring("belongs to " + f.name.String())))
 }
 
-func TestReconcile_refusesALedgerWithoutItsOwnerID(t *testing.T) {
+// A pipeline that overwrites annotations must not turn what exists into orphans.
+func TestReconcile_refusesToGoOnWithoutALedgerThatWasLost(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	_, err := f.reconcile()
 	f.Expect(err).NotTo(HaveOccurred())
 	owner := f.owner()
-	delete(owner.Annotations, graph.OwnerAnnotation)
+	owner.Status.InstanceID = "id-1"
+	f.Expect(graph.OwnsNothing(owner)).To(BeFalse())
+	delete(owner.Annotations, graph.LedgerAnnotation)
+	f.Expect(graph.OwnsNothing(owner)).To(BeFalse())
 	_, err = f.reconcileObject(owner)
-	f.Expect(err).To(MatchError(ContainSubstring("put it back")))
+	f.Expect(err).To(MatchError(And(ContainSubstring("is lost"), ContainSubstring("id-1"))))
+	f.Expect(f.service.keys()).To(Equal(everything))
+}
+
+func TestReconcile_refusesADamagedLedger(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	name := f.name.String()
+	for _, text := range []string{`{`, `{"object":"` + name + `"}`, `{"object":"` + name + `","owner":"x","entries":{"net":null}}`, `{"object":"` + name + `","owner":"","entries":{}}`} {
+		owner := f.owner()
+		owner.Annotations = map[string]string{graph.LedgerAnnotation: text}
+		_, err := f.reconcileObject(owner)
+		f.Expect(err).To(HaveOccurred(), text)
+		f.Expect(fault.ClassOf(err)).To(Equal(fault.Invalid), text)
+	}
+}
+
+func TestReconcile_startsNothingForAnOwnerThatIsBeingDeleted(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	readBefore := f.owner()
+	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+	_, err := f.reconcileObject(readBefore)
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(f.service.keys()).To(BeEmpty())
 }
 
 func TestReconcile_doesNothingOnTheStrengthOfAStaleOwner(t *testing.T) {
@@ -329,6 +378,27 @@ func TestReconcile_doesNothingOnTheStrengthOfAStaleOwner(t *testing.T) {
 	f.Expect(result.RequeueAfter).To(BeNumerically(">", 0))
 	f.Expect(stale.Status.Conditions).To(BeEmpty(), "what is known to be old isn't reported")
 	f.Expect(f.service.keys()).To(Equal(everything))
+}
+
+// The cache still has the ID of a thing that was lost and made again.
+func TestReconcile_doesNotForgetAnIDOnTheStrengthOfAStaleOwner(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	_, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	stale := f.owner()
+	delete(f.service.things, "id-1")
+	_, _ = f.reconcile()
+	_, err = f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+
+	kind := f.service.kind()
+	g, err := f.engine().New(stale, kind)
+	f.Expect(err).NotTo(HaveOccurred())
+	net := graph.Add(g, kind, f.want("net"))
+	_, err = g.Reconcile(t.Context())
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(net.ID()).To(Equal("id-1"), "old, but not cleared: the next look at the owner has the new one")
 }
 
 func TestReconcile_goesOnWhenSomebodyElseChangesTheOwnerMeanwhile(t *testing.T) {

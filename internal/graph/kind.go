@@ -3,7 +3,6 @@ package graph
 import (
 	"context"
 	"fmt"
-	"time"
 )
 
 // Kind is one sort of outside resource. It works from the ledger alone, without the spec, so that deletion and lookups
@@ -19,14 +18,11 @@ type Kind[T any] struct {
 	Get func(ctx context.Context, id string) (*T, error)
 	// Find looks for resources that may carry the tag of key. It may return others: the engine compares the tags.
 	// A Kind of which only the user's own resources are used has none.
-	Find func(ctx context.Context, key Key) ([]*T, error)
+	Find func(ctx context.Context, key Key) ([]T, error)
 	// Phase a resource is in.
 	Phase func(*T) Phase
 	// Delete asks for a resource to be deleted; the engine polls Get until it is gone.
 	Delete func(ctx context.Context, id string) error
-	// Settle is how long after a create with unknown outcome the resource may still appear: the service's own deadline
-	// for a create, and the lag of its lists.
-	Settle time.Duration
 }
 
 // Key says which resource of which owner is meant.
@@ -63,16 +59,6 @@ func UseFound(resolve func(context.Context) (id string, err error)) Claim {
 	return Claim{resolve: resolve}
 }
 
-// Vanished says what to do about a resource of ours that somebody else deleted.
-type Vanished int
-
-const (
-	// Recreate makes it again.
-	Recreate Vanished = iota
-	// Fail says so and waits for the owner to be replaced.
-	Fail
-)
-
 // Want is one resource that an owner's spec asks for.
 type Want[T any] struct {
 	// Key within the graph, such as "vpc" or "subnet/worker".
@@ -85,8 +71,8 @@ type Want[T any] struct {
 	Claim Claim
 	// Create makes the resource with the tag of key. Not needed with Use.
 	Create func(ctx context.Context, key Key) (*T, error)
-	// Vanished is what happens when somebody else deletes the resource.
-	Vanished Vanished
+	// IfLost is what a person has to do when somebody else has deleted the resource; empty where it is made again.
+	IfLost string
 }
 
 // State of a node.

@@ -14,23 +14,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
-const (
-	// LedgerAnnotation of an owner holds what was made for it outside.
-	LedgerAnnotation = "bedplate.dev/ledger"
-	// OwnerAnnotation holds the ID that is put on everything made outside.
-	OwnerAnnotation = "bedplate.dev/owner-id"
-)
+// LedgerAnnotation of an owner holds what was made for it outside.
+const LedgerAnnotation = "bedplate.dev/ledger"
 
 type entryState string
 
 const (
 	// statePending: seen absent, then attempted by us; whether it exists now isn't known.
 	statePending entryState = "pending"
-	// stateRefused: the service has definitely not made it; the same token serves the next attempt.
+	// stateRefused: the service has definitely not made it.
 	stateRefused entryState = "refused"
 	// stateBound: id is the resource.
 	stateBound entryState = "bound"
@@ -38,13 +35,18 @@ const (
 
 // entry is what the ledger says of one key. It is enough to find and delete the resource without the spec.
 type entry struct {
-	Kind      string       `json:"kind"`
-	Condition string       `json:"condition"`
-	After     []string     `json:"after,omitempty"`
-	State     entryState   `json:"state"`
-	ID        string       `json:"id,omitempty"`
-	Token     string       `json:"token,omitempty"`
-	At        *metav1.Time `json:"at,omitempty"`
+	Kind      string     `json:"kind"`
+	Condition string     `json:"condition"`
+	After     []string   `json:"after,omitempty"`
+	State     entryState `json:"state"`
+	ID        string     `json:"id,omitempty"`
+	Token     string     `json:"token,omitempty"`
+	// At is when the resource was attempted or refused.
+	At *metav1.Time `json:"at,omitempty"`
+	// Refusal, Message and Generation say why it was refused, and to which generation of the owner.
+	Refusal    fault.Class `json:"refusal,omitempty"`
+	Message    string      `json:"message,omitempty"`
+	Generation int64       `json:"generation,omitempty"`
 	// Foreign: the user's own, never deleted.
 	Foreign bool `json:"foreign,omitempty"`
 }
@@ -52,32 +54,53 @@ type entry struct {
 // ledger is the content of LedgerAnnotation.
 type ledger struct {
 	// Object is the namespace/name the ledger was written for.
-	Object  string            `json:"object"`
+	Object string `json:"object"`
+	// Owner is the ID that everything made outside carries. It is short, because it has to fit into names where an API has
+	// no tags, and it isn't the UID, which changes with `clusterctl move`.
+	Owner   string            `json:"owner"`
 	Entries map[string]*entry `json:"entries"`
 }
 
 // errStale: the owner was read from a cache that lags behind the server. Nothing has been done on the strength of it.
 var errStale = errors.New("the object changed meanwhile")
 
-func readLedger(owner client.Object) (*ledger, error) {
-	name := client.ObjectKeyFromObject(owner).String()
-	l := &ledger{Object: name, Entries: map[string]*entry{}}
-	text, ok := owner.GetAnnotations()[LedgerAnnotation]
-	if !ok {
-		return l, nil
+// readLedger reads the ledger of an owner. One that has none gets a new one, which isn't written before it is needed.
+func readLedger(owner Owner) (*ledger, error) {
+	l, err := parseLedger(owner)
+	if err != nil || l != nil {
+		return l, err
 	}
+	if lost := owner.OutsideIDs(); len(lost) > 0 {
+		return nil, unusable("annotation %s is lost, but there is or was %s: put the annotation back; or delete that yourself, "+
+			"and then the finalizer here", LedgerAnnotation, strings.Join(lost, ", "))
+	}
+	return newLedger(owner), nil
+}
+
+func newLedger(owner client.Object) *ledger {
+	id := strings.ReplaceAll(uuid.NewString(), "-", "")[:12]
+	return &ledger{Object: client.ObjectKeyFromObject(owner).String(), Owner: id, Entries: map[string]*entry{}}
+}
+
+// parseLedger returns nil for an object without a ledger.
+func parseLedger(object client.Object) (*ledger, error) {
+	text, ok := object.GetAnnotations()[LedgerAnnotation]
+	if !ok {
+		return nil, nil
+	}
+	l := &ledger{Entries: map[string]*entry{}}
 	if err := json.Unmarshal([]byte(text), l); err != nil {
 		return nil, unusable("annotation %s can't be read: %w", LedgerAnnotation, err)
 	}
-	if l.Object != name {
-		return nil, unusable("annotation %s belongs to %s: this object was copied from it; remove the annotations %s and %s here",
-			LedgerAnnotation, l.Object, LedgerAnnotation, OwnerAnnotation)
+	if l.Object != client.ObjectKeyFromObject(object).String() {
+		return nil, unusable("annotation %s belongs to %s: this object was copied from it; remove the annotation here", LedgerAnnotation, l.Object)
 	}
-	if l.Entries == nil {
-		l.Entries = map[string]*entry{}
+	damaged := l.Owner == "" || l.Entries == nil
+	for _, e := range l.Entries {
+		damaged = damaged || e == nil
 	}
-	if len(l.Entries) > 0 && owner.GetAnnotations()[OwnerAnnotation] == "" {
-		return nil, unusable("annotation %s is missing, and what is outside can't be found without it: put it back", OwnerAnnotation)
+	if damaged {
+		return nil, unusable("annotation %s is damaged: put it back as it was", LedgerAnnotation)
 	}
 	return l, nil
 }
@@ -88,42 +111,61 @@ func unusable(format string, args ...any) error {
 }
 
 // write stores the ledger in the owner's annotation, on the server and in memory. It fails with errStale where the server
-// has another ledger than the one that was read, so what is intended is always intended on the newest one.
+// has another ledger than the one that was read, so what is intended is always intended on the newest one. After a failure
+// the ledger in memory is again the one that was read.
 func (g *Graph) write(ctx context.Context) error {
-	text, err := json.Marshal(g.ledger)
-	if err != nil {
-		return fmt.Errorf("encode the ledger: %w", err)
+	err := g.store(ctx)
+	if err == nil {
+		return nil
 	}
-	if g.ownerID == "" {
-		g.ownerID = newOwnerID()
-	}
-	before := g.owner.GetAnnotations()[LedgerAnnotation]
-	err = g.patchLedger(ctx, string(text))
-	if apierrors.IsConflict(err) {
-		// Somebody changed the owner. That is no matter as long as it wasn't the ledger.
-		newest := g.owner.DeepCopyObject().(client.Object)
-		if err := g.engine.Live.Get(ctx, client.ObjectKeyFromObject(g.owner), newest); err != nil {
-			return fmt.Errorf("read the ledger: %w", err)
-		}
-		if newest.GetAnnotations()[LedgerAnnotation] != before || newest.GetUID() != g.owner.GetUID() {
-			return errStale
-		}
-		g.owner.SetResourceVersion(newest.GetResourceVersion())
-		err = g.patchLedger(ctx, string(text))
+	if before, parseErr := parseLedger(g.owner); parseErr == nil && before != nil {
+		g.ledger = before
+	} else {
+		g.ledger = newLedger(g.owner)
 	}
 	if apierrors.IsConflict(err) {
 		return errStale
 	}
+	return fmt.Errorf("write the ledger: %w", err)
+}
+
+func (g *Graph) store(ctx context.Context) error {
+	text, err := json.Marshal(g.ledger)
 	if err != nil {
-		return fmt.Errorf("write the ledger: %w", err)
+		return err
 	}
-	return nil
+	err = g.patchLedger(ctx, string(text))
+	if !apierrors.IsConflict(err) {
+		return err
+	}
+	// Somebody changed the owner. That is no matter as long as it was neither the ledger nor a deletion.
+	newest, readErr := g.readOwner(ctx)
+	if readErr != nil {
+		return readErr
+	}
+	known, mine := newest.Annotations[LedgerAnnotation], g.owner.GetAnnotations()[LedgerAnnotation]
+	deleted := newest.DeletionTimestamp != nil && g.owner.GetDeletionTimestamp() == nil
+	if known != mine || deleted || newest.UID != g.owner.GetUID() {
+		return err
+	}
+	g.owner.SetResourceVersion(newest.ResourceVersion)
+	return g.patchLedger(ctx, string(text))
+}
+
+func (g *Graph) readOwner(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
+	kind, err := apiutil.GVKForObject(g.owner, g.engine.Client.Scheme())
+	if err != nil {
+		return nil, err
+	}
+	newest := &metav1.PartialObjectMetadata{}
+	newest.SetGroupVersionKind(kind)
+	return newest, g.engine.Live.Get(ctx, client.ObjectKeyFromObject(g.owner), newest)
 }
 
 func (g *Graph) patchLedger(ctx context.Context, text string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"resourceVersion": g.owner.GetResourceVersion(),
-		"annotations":     map[string]string{LedgerAnnotation: text, OwnerAnnotation: g.ownerID},
+		"annotations":     map[string]string{LedgerAnnotation: text},
 	}})
 	if err != nil {
 		return err
@@ -137,9 +179,6 @@ func (g *Graph) patchLedger(ctx context.Context, text string) error {
 	g.owner.SetAnnotations(answer.GetAnnotations())
 	return nil
 }
-
-// newOwnerID is short because it has to fit into names where an API has no tags.
-func newOwnerID() string { return strings.ReplaceAll(uuid.NewString(), "-", "")[:12] }
 
 func (l *ledger) keys() []string { return slices.Sorted(maps.Keys(l.Entries)) }
 

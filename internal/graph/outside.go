@@ -17,8 +17,8 @@ type Resource struct {
 // Resources lists what the ledger of an object says was made or taken for it, sorted by key. An object without a ledger
 // has none.
 func Resources(object client.Object) ([]Resource, error) {
-	l, err := readLedger(object)
-	if err != nil {
+	l, err := parseLedger(object)
+	if l == nil {
 		return nil, err
 	}
 	var resources []Resource

@@ -47,7 +47,6 @@ func (g *Graph) removeEntry(ctx context.Context, key string, report *report) (go
 	if gone {
 		delete(g.ledger.Entries, key)
 		if err := g.write(ctx); err != nil {
-			g.ledger.Entries[key] = e
 			gone, phase = false, phaseOf(err)
 		}
 	}
@@ -59,12 +58,19 @@ func (g *Graph) removeEntry(ctx context.Context, key string, report *report) (go
 
 func (k *Kind[T]) kindName() string { return k.Name }
 
-// remove deletes what is ours and says whether it is confirmed gone.
+// remove deletes what is ours and says whether it is confirmed gone. When the bound one is gone, what else may carry its
+// tag is looked for.
 func (k *Kind[T]) remove(ctx context.Context, g *Graph, key string, e *entry) (bool, Phase) {
 	if e.State == stateBound {
-		return k.removeBound(ctx, g, e)
+		object, err := k.Get(ctx, e.ID)
+		if err == nil {
+			return false, k.removeBound(ctx, g, object)
+		}
+		if !fault.IsNotFound(err) {
+			return false, phaseOf(err)
+		}
 	}
-	found, err := k.find(ctx, Key{Owner: g.ownerID, Name: key, Token: e.Token})
+	found, err := k.find(ctx, g, Key{Owner: g.ledger.Owner, Name: key, Token: e.Token})
 	if err != nil {
 		return false, phaseOf(err)
 	}
@@ -76,28 +82,19 @@ func (k *Kind[T]) remove(ctx context.Context, g *Graph, key string, e *entry) (b
 	if len(found) > 0 {
 		return false, Deleting()
 	}
-	if left := k.settling(e, g.engine.Clock.Now()); left > 0 {
-		return false, unsettled(k.Name, left)
-	}
-	return true, Phase{}
+	phase, unsettled := g.unsettled(e)
+	return !unsettled, phase
 }
 
-func (k *Kind[T]) removeBound(ctx context.Context, g *Graph, e *entry) (bool, Phase) {
-	object, err := k.Get(ctx, e.ID)
-	if fault.IsNotFound(err) {
-		return true, Phase{}
-	}
-	if err != nil {
-		return false, phaseOf(err)
-	}
-	if tag := k.Tag(object); tag.Owner != g.ownerID {
-		return false, Failed("%s %s doesn't carry our tag any more: it isn't deleted; put the tag %q back or delete it yourself",
-			k.Name, e.ID, g.ownerID)
+func (k *Kind[T]) removeBound(ctx context.Context, g *Graph, object *T) Phase {
+	if tag := k.Tag(object); tag.Owner != g.ledger.Owner {
+		return Failed("%s %s doesn't carry our tag any more: it isn't deleted; put the tag %q back or delete it yourself",
+			k.Name, k.ID(object), g.ledger.Owner)
 	}
 	if err := k.delete(ctx, object); err != nil {
-		return false, phaseOf(err)
+		return phaseOf(err)
 	}
-	return false, Deleting()
+	return Deleting()
 }
 
 // delete asks once: a resource that is being deleted is left to it.

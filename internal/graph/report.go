@@ -15,6 +15,9 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
+// maxNote is what the API server takes of an event's note, in bytes.
+const maxNote = 1024
+
 // ReadyCondition sums up the conditions that the engine writes.
 const ReadyCondition = "Ready"
 
@@ -61,13 +64,6 @@ func waitsFor(other string) Phase {
 
 func waitsUntilGone(dependents []string) Phase {
 	return Phase{State: StateDeleting, Reason: "Deleting", Message: "waits until " + strings.Join(dependents, ", ") + " is gone"}
-}
-
-func unsettled(kind string, left time.Duration) Phase {
-	p := Waiting("the last attempt to create the %s may still be finished by the service: looking for it for another %s",
-		kind, left.Round(time.Second))
-	p.Reason = "Settling"
-	return p
 }
 
 // report collects the phases of one reconcile, and turns them into conditions, events and the next look.
@@ -148,14 +144,18 @@ func (r *report) conclude(e *Engine, owner Owner) (ctrl.Result, error) {
 	return ctrl.Result{RequeueAfter: e.after(r.retry)}, nil
 }
 
-func (e *Engine) after(p pace) time.Duration {
-	interval := e.Poll
+func (e *Engine) interval(p pace) time.Duration {
 	switch p {
 	case paceSoon:
-		interval = time.Second
+		return time.Second
 	case paceSlow:
-		interval = 10 * e.Poll
+		return 10 * e.Poll
 	}
+	return e.Poll
+}
+
+func (e *Engine) after(p pace) time.Duration {
+	interval := e.interval(p)
 	return interval + time.Duration(rand.Int64N(int64(interval)/5+1)) //nolint:gosec // jitter, so that owners don't come in step
 }
 
@@ -222,5 +222,5 @@ func (e *Engine) set(owner Owner, condition string, f finding) {
 	if f.Message != "" {
 		note += ": " + f.Message
 	}
-	e.Recorder.Eventf(owner, nil, kind, f.Reason, condition, "%s", note)
+	e.Recorder.Eventf(owner, nil, kind, f.Reason, condition, "%s", note[:min(len(note), maxNote)])
 }

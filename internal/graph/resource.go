@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -31,18 +32,25 @@ func (h *Handle[T]) reconcile(ctx context.Context, g *Graph) Phase {
 	return h.adoptOrCreate(ctx, e)
 }
 
-// use binds a resource of the user's own and looks at it.
+// use binds a resource of the user's own, once it was seen.
 func (h *Handle[T]) use(ctx context.Context) Phase {
 	id, err := h.want.Claim.resolve(ctx)
 	if err != nil {
 		return phaseOf(err)
 	}
+	object, err := h.kind.Get(ctx, id)
+	if fault.IsNotFound(err) {
+		return Failed("%s %s does not exist", h.kind.Name, id)
+	}
+	if err != nil {
+		return phaseOf(err)
+	}
 	e := h.newEntry(stateBound)
-	e.ID, e.Foreign = id, true
+	e.ID, e.Foreign = h.kind.ID(object), true
 	if err := h.put(ctx, e); err != nil {
 		return phaseOf(err)
 	}
-	return h.observe(ctx, e)
+	return h.seen(object)
 }
 
 // observe looks at a bound resource. Only a proven "not found" counts as gone.
@@ -55,8 +63,8 @@ func (h *Handle[T]) observe(ctx context.Context, e *entry) Phase {
 		return phaseOf(err)
 	case e.Foreign:
 		return Failed("%s %s does not exist", h.kind.Name, e.ID)
-	case h.want.Vanished == Fail:
-		return Failed("%s %s no longer exists: somebody else deleted it", h.kind.Name, e.ID)
+	case h.want.IfLost != "":
+		return Failed("somebody else deleted %s %s: %s", h.kind.Name, e.ID, h.want.IfLost)
 	}
 	delete(h.g.ledger.Entries, h.want.Key)
 	if err := h.g.write(ctx); err != nil {
@@ -66,17 +74,20 @@ func (h *Handle[T]) observe(ctx context.Context, e *entry) Phase {
 }
 
 func (h *Handle[T]) adoptOrCreate(ctx context.Context, e *entry) Phase {
-	found, err := h.kind.find(ctx, h.key(e))
+	if phase, refused := h.g.refused(e); refused {
+		return phase
+	}
+	found, err := h.kind.find(ctx, h.g, h.key(e))
 	if err != nil {
 		return phaseOf(err)
 	}
 	if len(found) > 0 {
 		return h.adopt(ctx, e, found)
 	}
-	if left := h.kind.settling(e, h.g.engine.Clock.Now()); left > 0 {
-		return unsettled(h.kind.Name, left)
+	if phase, unsettled := h.g.unsettled(e); unsettled {
+		return phase
 	}
-	return h.create(ctx, e)
+	return h.create(ctx)
 }
 
 // adopt binds the first of the resources that carry our tag. Others were made by the same attempt, when a service lost the
@@ -100,18 +111,17 @@ func (h *Handle[T]) adopt(ctx context.Context, e *entry, found []*T) Phase {
 }
 
 // create writes the intention, creates, and writes the ID. Wherever it is interrupted, the next reconcile finds either
-// no intention and nothing outside, or an intention with a token to look for.
-func (h *Handle[T]) create(ctx context.Context, e *entry) Phase {
-	token := e.Token
-	if token == "" {
-		token = uuid.NewString()
-	}
-	e = h.newEntry(statePending)
-	e.Token, e.At = token, &metav1.Time{Time: h.g.engine.Clock.Now()}
+// no intention and nothing outside, or an intention and its tag to look for.
+func (h *Handle[T]) create(ctx context.Context) Phase {
+	e := h.newEntry(statePending)
+	e.Token, e.At = uuid.NewString(), h.g.now()
 	if err := h.put(ctx, e); err != nil {
 		return phaseOf(err)
 	}
 	object, err := h.want.Create(ctx, h.key(e))
+	if err == nil && h.kind.ID(object) == "" {
+		err = fmt.Errorf("the service made a %s and didn't say its ID", h.kind.Name)
+	}
 	if err == nil {
 		if err := h.bind(ctx, e, object); err != nil {
 			return phaseOf(err)
@@ -119,7 +129,8 @@ func (h *Handle[T]) create(ctx context.Context, e *entry) Phase {
 		return h.seen(object)
 	}
 	if !fault.IsAmbiguous(err) {
-		e.State = stateRefused
+		e = h.newEntry(stateRefused)
+		e.At, e.Refusal, e.Message, e.Generation = h.g.now(), fault.ClassOf(err), err.Error(), h.g.owner.GetGeneration()
 		err = errors.Join(err, h.put(ctx, e))
 	}
 	return phaseOf(err)
@@ -150,23 +161,25 @@ func (h *Handle[T]) newEntry(state entryState) *entry {
 }
 
 func (h *Handle[T]) key(e *entry) Key {
-	return Key{Owner: h.g.ownerID, Name: h.want.Key, Token: e.Token}
+	return Key{Owner: h.g.ledger.Owner, Name: h.want.Key, Token: e.Token}
 }
 
 // find returns the resources that carry the tag of key, the one to keep first: one that stays, then one of this attempt,
 // then by ID, so that every reconcile chooses the same one.
-func (k *Kind[T]) find(ctx context.Context, key Key) ([]*T, error) {
-	if key.Owner == "" {
-		return nil, nil // Nothing was ever made for an owner that has no ID yet.
+func (k *Kind[T]) find(ctx context.Context, g *Graph, key Key) ([]*T, error) {
+	if _, written := g.owner.GetAnnotations()[LedgerAnnotation]; !written {
+		return nil, nil // The owner's ID is new: nothing can carry it.
 	}
-	found, err := k.Find(ctx, key)
+	all, err := k.Find(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	found = slices.DeleteFunc(found, func(o *T) bool {
-		tag := k.Tag(o)
-		return tag.Owner != key.Owner || tag.Key != key.Name
-	})
+	var found []*T
+	for i := range all {
+		if tag := k.Tag(&all[i]); tag.Owner == key.Owner && tag.Key == key.Name {
+			found = append(found, &all[i])
+		}
+	}
 	later := func(o *T) int {
 		switch {
 		case k.Phase(o).State == StateDeleting:
@@ -182,10 +195,28 @@ func (k *Kind[T]) find(ctx context.Context, key Key) ([]*T, error) {
 	return found, nil
 }
 
-// settling is how long "none found" proves nothing yet, because the service may still finish a create.
-func (k *Kind[T]) settling(e *entry, now time.Time) time.Duration {
+// unsettled reports whether "none found" proves nothing yet, because the service may still finish a create.
+func (g *Graph) unsettled(e *entry) (Phase, bool) {
 	if e.State != statePending || e.At == nil {
-		return 0
+		return Phase{}, false
 	}
-	return e.At.Add(k.Settle).Sub(now)
+	settled := e.At.Add(g.engine.Settle)
+	phase := Waiting("the service may still finish the last attempt to create the %s: until %s it is looked for",
+		e.Kind, settled.UTC().Format(time.TimeOnly+" MST"))
+	return phase.Because("Settling"), g.engine.Clock.Now().Before(settled)
 }
+
+// refused reports whether the service has refused what the owner still asks for, not long ago. Whoever wakes the owner, it
+// isn't asked again so soon. Other credentials and a service that recovers are worth a try at any time.
+func (g *Graph) refused(e *entry) (Phase, bool) {
+	if e.State != stateRefused || e.At == nil || e.Generation != g.owner.GetGeneration() {
+		return Phase{}, false
+	}
+	phase := phaseOf(&fault.Error{Class: e.Refusal, Err: errors.New(e.Message)})
+	if phase.retry != paceSlow || e.Refusal == fault.Credentials {
+		return Phase{}, false
+	}
+	return phase, g.engine.Clock.Now().Before(e.At.Add(g.engine.interval(phase.retry)))
+}
+
+func (g *Graph) now() *metav1.Time { return &metav1.Time{Time: g.engine.Clock.Now()} }

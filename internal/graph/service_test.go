@@ -81,11 +81,11 @@ func (s *service) get(id string) (t *thing, err error) {
 	return t, err
 }
 
-func (s *service) find(owner string) (found []*thing, err error) {
+func (s *service) find(owner string) (found []thing, err error) {
 	err = s.do("find", func() error {
 		for _, id := range slices.Sorted(maps.Keys(s.things)) {
 			if s.things[id].tag.Owner == owner {
-				found = append(found, new(*s.things[id]))
+				found = append(found, *s.things[id])
 			}
 		}
 		return nil
@@ -141,7 +141,7 @@ func (s *service) kind() *graph.Kind[thing] {
 		ID:   func(t *thing) string { return t.id },
 		Tag:  func(t *thing) graph.Tag { return t.tag },
 		Get:  func(_ context.Context, id string) (*thing, error) { return s.get(id) },
-		Find: func(_ context.Context, key graph.Key) ([]*thing, error) { return s.find(key.Owner) },
+		Find: func(_ context.Context, key graph.Key) ([]thing, error) { return s.find(key.Owner) },
 		Phase: func(t *thing) graph.Phase {
 			switch {
 			case t.deleting:
@@ -152,6 +152,5 @@ func (s *service) kind() *graph.Kind[thing] {
 			return graph.Ready()
 		},
 		Delete: func(_ context.Context, id string) error { return s.delete(id) },
-		Settle: settle,
 	}
 }

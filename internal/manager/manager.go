@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -17,6 +19,7 @@ import (
 	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,6 +30,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/bedplate/bedplate/internal/graph"
+)
+
+const (
+	// gracefulShutdown has to be shorter than the Pod's grace period, so that the lease is released.
+	gracefulShutdown = 5 * time.Second
+	// reconcileTimeout is longer than any single call.
+	reconcileTimeout = 5 * time.Minute
 )
 
 // Options of a manager, from its command line.
@@ -92,6 +102,7 @@ func (o *Options) New(scheme *runtime.Scheme) (ctrl.Manager, error) {
 		LeaderElectionID:              o.Name,
 		LeaderElectionNamespace:       o.LeaderElectionNamespace,
 		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       ptr.To(gracefulShutdown),
 		HealthProbeBindAddress:        o.HealthAddress,
 		Metrics: metricsserver.Options{
 			BindAddress: o.MetricsAddress, SecureServing: true,
@@ -99,6 +110,7 @@ func (o *Options) New(scheme *runtime.Scheme) (ctrl.Manager, error) {
 		},
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 	}
+	options.Cache.DefaultTransform = slim
 	if o.WatchNamespace != "" {
 		options.Cache.DefaultNamespaces = map[string]cache.Config{o.WatchNamespace: {}}
 	}
@@ -115,13 +127,25 @@ func (o *Options) New(scheme *runtime.Scheme) (ctrl.Manager, error) {
 	return mgr, nil
 }
 
+// slim takes out of the cache what nobody reads there. kubectl keeps a copy of an applied Secret in an annotation.
+func slim(object any) (any, error) {
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return object, nil //nolint:nilerr // not an object, so nothing to take out
+	}
+	accessor.SetManagedFields(nil)
+	if metadata, ok := object.(*metav1.PartialObjectMetadata); ok && metadata.Kind == "Secret" {
+		accessor.SetAnnotations(nil)
+	}
+	return object, nil
+}
+
 func (o *Options) restConfig() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}
 	config.QPS, config.Burst = 50, 100
-	config.Timeout = time.Minute
 	return rest.AddUserAgent(config, o.Name), nil
 }
 
@@ -129,7 +153,7 @@ func (o *Options) restConfig() (*rest.Config, error) {
 func (o *Options) Engine(mgr ctrl.Manager) *graph.Engine {
 	return &graph.Engine{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(),
-		Recorder: mgr.GetEventRecorder(o.Name), Clock: clock.RealClock{}, Poll: o.Poll,
+		Recorder: mgr.GetEventRecorder(o.Name), Clock: clock.RealClock{}, Poll: o.Poll, Settle: o.Settle,
 	}
 }
 
@@ -137,6 +161,7 @@ func (o *Options) Engine(mgr ctrl.Manager) *graph.Engine {
 func (o *Options) Controller() controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: o.Concurrency,
+		ReconciliationTimeout:   reconcileTimeout,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](min(time.Second, o.Poll), o.Poll),
 	}
 }

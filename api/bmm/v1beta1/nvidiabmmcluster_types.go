@@ -7,14 +7,15 @@ import (
 // NvidiaBMMClusterSpec says which networks a cluster gets, and where.
 type NvidiaBMMClusterSpec struct {
 	// siteRef names the BMM site (a data centre) that everything of this cluster
-	// is made in. It can't be changed.
+	// is made in. It can't be changed once it was found.
 	// +required
 	SiteRef SiteReference `json:"siteRef,omitzero"`
 
 	// tenantID is the UUID of the tenant that owns the VPC, the subnets and the
-	// instances. The credentials must be the tenant's. It can't be changed.
+	// instances. The credentials must be the tenant's. It can't be changed once
+	// the VPC exists.
 	// +required
-	// +kubebuilder:validation:Format=uuid
+	// +kubebuilder:validation:Pattern=`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`
 	TenantID string `json:"tenantID,omitempty"`
 
 	// authentication says how to log in to the BMM API.
@@ -63,7 +64,7 @@ type SiteReference struct {
 
 	// id is the site's UUID.
 	// +optional
-	// +kubebuilder:validation:Format=uuid
+	// +kubebuilder:validation:Pattern=`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`
 	ID string `json:"id,omitempty"`
 }
 
@@ -79,7 +80,7 @@ type IPBlockReference struct {
 
 	// id is the block's UUID.
 	// +optional
-	// +kubebuilder:validation:Format=uuid
+	// +kubebuilder:validation:Pattern=`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`
 	ID string `json:"id,omitempty"`
 }
 
@@ -116,14 +117,15 @@ const EthernetVirtualizer NetworkVirtualizationType = "ETHERNET_VIRTUALIZER"
 // VPCSpec is the virtual network of a cluster.
 type VPCSpec struct {
 	// name of the VPC, unique within the site. Without it the name of this object
-	// is used. It can't be changed.
+	// is used. It can't be changed once the VPC exists.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Name string `json:"name,omitempty"`
 
 	// networkVirtualizationType says how the site isolates the VPC:
-	// ETHERNET_VIRTUALIZER is virtual Ethernet, with subnets. It can't be changed.
+	// ETHERNET_VIRTUALIZER is virtual Ethernet, with subnets. It can't be changed
+	// once the VPC exists.
 	// +optional
 	// +kubebuilder:default=ETHERNET_VIRTUALIZER
 	NetworkVirtualizationType NetworkVirtualizationType `json:"networkVirtualizationType,omitempty"`
@@ -250,6 +252,10 @@ type SubnetStatus struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.siteID) || self.spec.siteRef == oldSelf.spec.siteRef",fieldPath=".spec.siteRef",message="siteRef is immutable once the site was found"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.vpcID) || self.spec.tenantID == oldSelf.spec.tenantID",fieldPath=".spec.tenantID",message="tenantID is immutable once the VPC exists"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.vpcID) || self.spec.vpc == oldSelf.spec.vpc",fieldPath=".spec.vpc",message="vpc is immutable once it exists"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.ipBlockID) || (has(self.spec.ipBlock) == has(oldSelf.spec.ipBlock) && (!has(self.spec.ipBlock) || self.spec.ipBlock == oldSelf.spec.ipBlock))",fieldPath=".spec",message="ipBlock is immutable once it was found"
 // +kubebuilder:resource:path=nvidiabmmclusters,shortName=bmmc,scope=Namespaced,categories=cluster-api
 // +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta2=v1beta1","cluster.x-k8s.io/provider=infrastructure-nvidia-bmm"}
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']",description="Cluster that this object belongs to"
@@ -266,10 +272,6 @@ type NvidiaBMMCluster struct {
 
 	// spec says which networks the cluster gets, and where.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="self.siteRef == oldSelf.siteRef",fieldPath=".siteRef",message="siteRef is immutable"
-	// +kubebuilder:validation:XValidation:rule="self.tenantID == oldSelf.tenantID",fieldPath=".tenantID",message="tenantID is immutable"
-	// +kubebuilder:validation:XValidation:rule="self.vpc == oldSelf.vpc",fieldPath=".vpc",message="vpc is immutable"
-	// +kubebuilder:validation:XValidation:rule="has(self.ipBlock) == has(oldSelf.ipBlock) && (!has(self.ipBlock) || self.ipBlock == oldSelf.ipBlock)",message="ipBlock is immutable"
 	// +kubebuilder:validation:XValidation:rule="self.subnets.all(s, oldSelf.subnets.all(o, s.name != o.name || s == o))",fieldPath=".subnets",message="a subnet can't be changed: add another one and remove this one"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.controlPlaneEndpoint) || (has(self.controlPlaneEndpoint) && self.controlPlaneEndpoint == oldSelf.controlPlaneEndpoint)",message="controlPlaneEndpoint is immutable once it is set"
 	Spec NvidiaBMMClusterSpec `json:"spec,omitzero"`
@@ -285,6 +287,18 @@ func (c *NvidiaBMMCluster) GetConditions() []metav1.Condition { return c.Status.
 // SetConditions replaces the conditions of the object.
 func (c *NvidiaBMMCluster) SetConditions(conditions []metav1.Condition) {
 	c.Status.Conditions = conditions
+}
+
+// OutsideIDs are the IDs of what the status says was made.
+func (c *NvidiaBMMCluster) OutsideIDs() []string {
+	var ids []string
+	if c.Status.VPCID != "" {
+		ids = append(ids, "VPC "+c.Status.VPCID)
+	}
+	for _, s := range c.Status.Subnets {
+		ids = append(ids, "subnet "+s.ID)
+	}
+	return ids
 }
 
 // NvidiaBMMClusterList is a list of NvidiaBMMClusters.

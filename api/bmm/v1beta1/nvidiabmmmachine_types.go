@@ -32,7 +32,7 @@ type NvidiaBMMMachineSpec struct {
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:items:Format=uuid
+	// +kubebuilder:validation:items:Pattern=`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`
 	// +kubebuilder:validation:items:MaxLength=36
 	SSHKeyGroups []string `json:"sshKeyGroups,omitempty"`
 
@@ -57,7 +57,7 @@ type NvidiaBMMMachineSpec struct {
 type InstanceTypeReference struct {
 	// id is the UUID of an instance type: any free machine of the type is taken.
 	// +optional
-	// +kubebuilder:validation:Format=uuid
+	// +kubebuilder:validation:Pattern=`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`
 	ID string `json:"id,omitempty"`
 
 	// machineID is one certain machine, for tenants that may choose.
@@ -77,7 +77,7 @@ type InstanceTypeReference struct {
 type OperatingSystemReference struct {
 	// id is the UUID of the operating system.
 	// +required
-	// +kubebuilder:validation:Format=uuid
+	// +kubebuilder:validation:Pattern=`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`
 	ID string `json:"id,omitempty"`
 }
 
@@ -176,6 +176,17 @@ func (m *NvidiaBMMMachine) GetConditions() []metav1.Condition { return m.Status.
 // SetConditions replaces the conditions of the object.
 func (m *NvidiaBMMMachine) SetConditions(conditions []metav1.Condition) {
 	m.Status.Conditions = conditions
+}
+
+// OutsideIDs are the IDs of what spec and status say was made.
+func (m *NvidiaBMMMachine) OutsideIDs() []string {
+	switch {
+	case m.Spec.ProviderID != "":
+		return []string{m.Spec.ProviderID}
+	case m.Status.InstanceID != "":
+		return []string{"instance " + m.Status.InstanceID}
+	}
+	return nil
 }
 
 // NvidiaBMMMachineList is a list of NvidiaBMMMachines.

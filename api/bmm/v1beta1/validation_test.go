@@ -1,6 +1,7 @@
 package v1beta1_test
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -46,6 +47,7 @@ func TestCluster_isCheckedWhenItIsCreated(t *testing.T) {
 		{"a valid one", func(*NvidiaBMMCluster) {}, ""},
 		{"no site", func(c *NvidiaBMMCluster) { c.Spec.SiteRef = SiteReference{} }, "spec.siteRef: Required value"},
 		{"a site by name and by ID", func(c *NvidiaBMMCluster) { c.Spec.SiteRef.ID = id }, "exactly one of name and id must be set"},
+		{"a site ID in capitals", func(c *NvidiaBMMCluster) { c.Spec.SiteRef = SiteReference{ID: strings.ToUpper(id)} }, "spec.siteRef.id"},
 		{"a site ID that is no UUID", func(c *NvidiaBMMCluster) { c.Spec.SiteRef = SiteReference{ID: "site-1"} }, "spec.siteRef.id"},
 		{"no tenant", func(c *NvidiaBMMCluster) { c.Spec.TenantID = "" }, "spec.tenantID: Required value"},
 		{"a tenant that is no UUID", func(c *NvidiaBMMCluster) { c.Spec.TenantID = "acme" }, "spec.tenantID"},
@@ -68,16 +70,17 @@ func TestCluster_isCheckedWhenItIsCreated(t *testing.T) {
 
 func TestCluster_isCheckedWhenItIsChanged(t *testing.T) {
 	t.Parallel()
-	withEndpoint := func() *NvidiaBMMCluster {
+	made := func() *NvidiaBMMCluster {
 		c := validCluster()
 		c.Spec.ControlPlaneEndpoint = &APIEndpoint{Host: "10.0.0.1", Port: 6443}
+		c.Status = NvidiaBMMClusterStatus{SiteID: id, IPBlockID: id, VPCID: id}
 		return c
 	}
-	checkUpdate(t, withEndpoint, []refusal[*NvidiaBMMCluster]{
-		{"another site", func(c *NvidiaBMMCluster) { c.Spec.SiteRef.Name = "site-2" }, "siteRef is immutable"},
-		{"another tenant", func(c *NvidiaBMMCluster) { c.Spec.TenantID = "a0000000-0000-4000-8000-000000000002" }, "tenantID is immutable"},
-		{"another VPC name", func(c *NvidiaBMMCluster) { c.Spec.VPC.Name = "other" }, "vpc is immutable"},
-		{"an IP block", func(c *NvidiaBMMCluster) { c.Spec.IPBlock = &IPBlockReference{Name: "b"} }, "ipBlock is immutable"},
+	checkUpdate(t, made, []refusal[*NvidiaBMMCluster]{
+		{"another site", func(c *NvidiaBMMCluster) { c.Spec.SiteRef.Name = "site-2" }, "siteRef is immutable once the site was found"},
+		{"another tenant", func(c *NvidiaBMMCluster) { c.Spec.TenantID = "a0000000-0000-4000-8000-000000000002" }, "tenantID is immutable once the VPC exists"},
+		{"another VPC name", func(c *NvidiaBMMCluster) { c.Spec.VPC.Name = "other" }, "vpc is immutable once it exists"},
+		{"an IP block", func(c *NvidiaBMMCluster) { c.Spec.IPBlock = &IPBlockReference{Name: "b"} }, "ipBlock is immutable once it was found"},
 		{"another endpoint", func(c *NvidiaBMMCluster) { c.Spec.ControlPlaneEndpoint.Port = 443 }, "controlPlaneEndpoint is immutable once it is set"},
 		{"no endpoint", func(c *NvidiaBMMCluster) { c.Spec.ControlPlaneEndpoint = nil }, "controlPlaneEndpoint is immutable once it is set"},
 		{"another size of a subnet", func(c *NvidiaBMMCluster) { c.Spec.Subnets[0].PrefixLength = ptr.To[int32](25) }, "a subnet can't be changed"},
@@ -88,6 +91,9 @@ func TestCluster_isCheckedWhenItIsChanged(t *testing.T) {
 		{"another Secret", func(c *NvidiaBMMCluster) { c.Spec.Authentication.SecretRef.Name = "other" }, ""},
 	})
 	checkUpdate(t, validCluster, []refusal[*NvidiaBMMCluster]{
+		{"a corrected site", func(c *NvidiaBMMCluster) { c.Spec.SiteRef.Name = "site-2" }, ""},
+		{"a corrected IP block", func(c *NvidiaBMMCluster) { c.Spec.IPBlock = &IPBlockReference{Name: "b"} }, ""},
+		{"a corrected VPC name", func(c *NvidiaBMMCluster) { c.Spec.VPC.Name = "other" }, ""},
 		{"an endpoint that comes later", func(c *NvidiaBMMCluster) {
 			c.Spec.ControlPlaneEndpoint = &APIEndpoint{Host: "10.0.0.1", Port: 6443}
 		}, ""},
@@ -168,7 +174,13 @@ func checkUpdate[T client.Object](t *testing.T, valid func() T, refusals []refus
 			object := valid()
 			object.SetNamespace(namespace)
 			object.SetGenerateName("update-")
-			NewWithT(t).Expect(c.Create(t.Context(), object)).To(Succeed())
+			made := object.DeepCopyObject().(T)
+			g := NewWithT(t)
+			g.Expect(c.Create(t.Context(), made)).To(Succeed())
+			object.SetName(made.GetName())
+			object.SetResourceVersion(made.GetResourceVersion())
+			g.Expect(client.IgnoreNotFound(c.Status().Update(t.Context(), object))).To(Succeed())
+			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(object), object)).To(Succeed())
 			r.change(object)
 			expect(t, c.Update(t.Context(), object), r.message)
 		})

@@ -88,10 +88,10 @@ func (f *Fixture) startProvider() {
 	f.Expect(err).NotTo(HaveOccurred())
 	engine := &graph.Engine{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("test"),
-		Clock: clock.RealClock{}, Poll: Poll,
+		Clock: clock.RealClock{}, Poll: Poll, Settle: Settle,
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	f.Expect(provider.Setup(ctx, mgr, engine, Settle, controller.Options{
+	f.Expect(provider.Setup(ctx, mgr, engine, controller.Options{
 		MaxConcurrentReconciles: 4,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](Poll, 4*Poll),
 	})).To(Succeed())

@@ -26,6 +26,10 @@ func transportError(ctx context.Context, op string, err error) error {
 		write = sent.Op != "Get"
 		err = sent.Err // the URL says nothing that op doesn't
 	}
+	if network, ok := errors.AsType[*net.OpError](err); ok {
+		// Without the addresses: the port of this side is another one each time, and conditions must not change with it.
+		err = &net.OpError{Op: network.Op, Net: network.Net, Err: network.Err}
+	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		err = fmt.Errorf("no answer in time: %w", context.DeadlineExceeded)
 	}
@@ -127,7 +131,7 @@ var rules = []rule{
 	{http.StatusBadRequest, []string{"cannot delete", "cannot be deleted", "in ready state", "is not ready"}, fault.Busy},
 	{http.StatusBadRequest, []string{"registered state"}, fault.Transient},
 	{http.StatusForbidden, []string{"maximum number", "quota", "does not have any allocations"}, fault.Quota},
-	{http.StatusForbidden, []string{"does not belong to", "not owned by"}, fault.Invalid},
+	{http.StatusForbidden, []string{"token", "role", "membership", "not authorized", "unauthorized"}, fault.Credentials},
 	{http.StatusInternalServerError, []string{"no allocations for"}, fault.Quota},
 }
 
@@ -139,8 +143,10 @@ func (a answer) class() fault.Class {
 		}
 	}
 	switch a.status {
-	case http.StatusUnauthorized, http.StatusForbidden:
+	case http.StatusUnauthorized:
 		return fault.Credentials
+	case http.StatusForbidden:
+		return fault.Invalid // another tenant's object, not a bad token: the message names it
 	case http.StatusNotFound:
 		return fault.NotFound
 	case http.StatusConflict:

@@ -21,6 +21,7 @@ type Client struct {
 	api     *gen.Client
 	timeout time.Duration
 	source  string
+	refusal refusal
 	// redact removes the token from a text. The client keeps the token in closures only, so that printing a Client
 	// can't show it.
 	redact func(string) string
@@ -58,6 +59,7 @@ func New(config Config) (*Client, error) {
 		api:     api,
 		timeout: config.Timeout,
 		source:  config.Source,
+		refusal: refusal{pause: config.RefusalPause},
 		redact:  func(text string) string { return strings.ReplaceAll(text, token, "[redacted]") },
 	}, nil
 }
@@ -67,6 +69,9 @@ type send func(context.Context) (*http.Response, error)
 
 // do makes one call, within the timeout, and decodes the answer into out unless that is nil.
 func (c *Client) do(ctx context.Context, op string, call send, out any) (http.Header, error) {
+	if err := c.refusal.recent(); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	resp, err := call(ctx)
@@ -79,7 +84,9 @@ func (c *Client) do(ctx context.Context, op string, call send, out any) (http.He
 		return nil, &fault.Error{Class: fault.Transient, Op: op, Ambiguous: isWrite(resp.Request), Err: err}
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return nil, c.answerError(op, resp, body)
+		err := c.answerError(op, resp, body)
+		c.refusal.note(resp.StatusCode, err)
+		return nil, err
 	}
 	if err := decode(body, out); err != nil {
 		// A write that was answered with 2xx has happened, whatever the answer says.

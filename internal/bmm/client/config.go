@@ -44,6 +44,8 @@ type Config struct {
 	HTTP *http.Client
 	// Timeout bounds each call; default DefaultTimeout.
 	Timeout time.Duration
+	// RefusalPause is how long a token isn't used again after the API has refused it; default none.
+	RefusalPause time.Duration
 }
 
 // FromSecret reads a Config from the keys endpoint, orgName, token and, optionally, apiName. The error names the

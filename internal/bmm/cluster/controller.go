@@ -5,19 +5,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/paused"
-	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
@@ -30,7 +30,7 @@ import (
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=nvidiabmmclusters,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=nvidiabmmclusters/status,verbs=patch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch
-// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Reconciler makes the networks that an NvidiaBMMCluster wants, and takes them away again.
@@ -38,8 +38,6 @@ type Reconciler struct {
 	client.Client
 	Engine  *graph.Engine
 	Clients *credentials.Cache[*bmm.Client]
-	// Settle is how long the BMM API may still finish a create whose outcome isn't known.
-	Settle time.Duration
 }
 
 // SetupWithManager registers the controller: it wakes for the object itself, its Cluster, and its credentials.
@@ -52,25 +50,45 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	}
 	toInfrastructure := util.ClusterToInfrastructureMapFunc(ctx, infrav1.GroupVersion.WithKind("NvidiaBMMCluster"), r.Client, &infrav1.NvidiaBMMCluster{})
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&infrav1.NvidiaBMMCluster{}, builder.WithPredicates(predicates.ResourceIsNotExternallyManaged(mgr.GetScheme(), mgr.GetLogger()))).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(toInfrastructure)).
+		For(&infrav1.NvidiaBMMCluster{}, builder.WithPredicates(graph.ChangedByOthers())).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(toInfrastructure),
+			builder.WithPredicates(predicate.GenerationChangedPredicate{})). // its status is no news: much of it comes from here
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.usersOf)).
 		WithOptions(options).
 		Complete(r)
 }
 
-// SecretIndex finds the NvidiaBMMClusters that log in with a Secret.
-const SecretIndex = "spec.authentication.secretRef.name"
+const (
+	// SecretIndex finds the NvidiaBMMClusters that log in with a Secret.
+	SecretIndex = "spec.authentication.secretRef.name"
+	// SecretFinalizer keeps such a Secret.
+	SecretFinalizer = "bedplate.dev/in-use-by-nvidiabmmcluster"
+)
 
-func (r *Reconciler) usersOf(ctx context.Context, secret client.Object) []reconcile.Request {
+// SecretOf names the Secret that an NvidiaBMMCluster logs in with.
+func SecretOf(object client.Object) types.NamespacedName {
+	name := object.(*infrav1.NvidiaBMMCluster).Spec.Authentication.SecretRef.Name
+	return types.NamespacedName{Namespace: object.GetNamespace(), Name: name}
+}
+
+// UsersOf lists the NvidiaBMMClusters that log in with a Secret.
+func UsersOf(ctx context.Context, c client.Reader, secret types.NamespacedName) ([]infrav1.NvidiaBMMCluster, error) {
 	users := &infrav1.NvidiaBMMClusterList{}
-	err := r.List(ctx, users, client.InNamespace(secret.GetNamespace()), client.MatchingFields{SecretIndex: secret.GetName()})
+	if err := c.List(ctx, users, client.InNamespace(secret.Namespace), client.MatchingFields{SecretIndex: secret.Name}); err != nil {
+		return nil, fmt.Errorf("list the NvidiaBMMClusters that use Secret %s: %w", secret, err)
+	}
+	return users.Items, nil
+}
+
+// usersOf wakes the NvidiaBMMClusters that log in with a Secret.
+func (r *Reconciler) usersOf(ctx context.Context, secret client.Object) []reconcile.Request {
+	users, err := UsersOf(ctx, r.Client, client.ObjectKeyFromObject(secret))
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "list the NvidiaBMMClusters that use a Secret", "secret", client.ObjectKeyFromObject(secret))
+		ctrl.LoggerFrom(ctx).Error(err, "Nobody is woken for a changed Secret")
 	}
 	var requests []reconcile.Request
-	for i := range users.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&users.Items[i])})
+	for i := range users {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&users[i])})
 	}
 	return requests
 }
@@ -81,11 +99,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Get(ctx, req.NamespacedName, object); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	if annotations.IsExternallyManaged(object) {
+		return ctrl.Result{}, nil
+	}
 	owner, err := util.GetOwnerCluster(ctx, r.Client, object.ObjectMeta)
 	if client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, fmt.Errorf("get the owning Cluster: %w", err)
 	}
-	if isPaused, again, err := paused.EnsurePausedCondition(ctx, r.Client, owner, object); err != nil || isPaused || again {
+	if isPaused, _, err := paused.EnsurePausedCondition(ctx, r.Client, owner, object); err != nil || isPaused {
 		return ctrl.Result{}, err
 	}
 	if object.DeletionTimestamp.IsZero() && owner == nil {
@@ -107,9 +128,7 @@ func (r *Reconciler) reconcile(ctx context.Context, owner *clusterv1.Cluster, ob
 	if deleted && graph.OwnsNothing(object) {
 		return ctrl.Result{}, r.Engine.Release(ctx, object, infrav1.ClusterFinalizer)
 	}
-	api, err := r.Clients.Client(ctx, types.NamespacedName{
-		Namespace: object.Namespace, Name: object.Spec.Authentication.SecretRef.Name,
-	})
+	api, err := r.Clients.Client(ctx, SecretOf(object))
 	if err != nil {
 		return r.Engine.Blocked(object, infrav1.ReferencesResolvedCondition, err)
 	}

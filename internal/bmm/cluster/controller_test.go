@@ -89,6 +89,69 @@ func TestCluster_usesWhatTheSpecNamesAndSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
+// The remedies that the conditions name have to be taken by the API server.
+func TestCluster_healsWhenTheSpecIsCorrected(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	object := f.CreateCluster("demo", func(c *infrav1.NvidiaBMMCluster) {
+		c.Spec.SiteRef = infrav1.SiteReference{ID: "a0000000-0000-4000-8000-000000000009"}
+		c.Spec.IPBlock = &infrav1.IPBlockReference{Name: "other"}
+	})
+	f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Failed", "site a0000000-0000-4000-8000-000000000009 does not exist")
+	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { c.Spec.SiteRef.ID = sim.DefaultSiteID })
+	f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Invalid", "correct spec.ipBlock.name")
+	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { c.Spec.IPBlock = nil })
+	f.UntilReady(object)
+}
+
+func TestCluster_withALostLedgerLeavesNothingBehindSilently(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	object := f.CreateCluster("demo")
+	f.UntilReady(object)
+	ledger := object.Annotations[graph.LedgerAnnotation]
+	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { delete(c.Annotations, graph.LedgerAnnotation) })
+	f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Invalid", "is lost, but there is or was VPC "+object.Status.VPCID)
+	f.Expect(f.Called("createVpc")).To(Equal(1))
+	f.Delete(object)
+	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) {
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, graph.LedgerAnnotation, ledger)
+	})
+	f.UntilGone(object)
+	f.Expect(f.Sim.State().Empty()).To(BeTrue())
+}
+
+func TestCluster_managedBySomebodyElseIsNotTouched(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	object := f.CreateCluster("theirs", func(c *infrav1.NvidiaBMMCluster) {
+		c.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "somebody"}
+	})
+	bmmtest.Change(f, f.Secret("theirs"), func(s *corev1.Secret) { s.Labels = map[string]string{"changed": "yes"} })
+	f.UntilReady(f.CreateCluster("ours")) // by now the other one's turn has come and gone
+	f.Expect(f.Read(object)).To(Succeed())
+	f.Expect(object.Finalizers).To(BeEmpty())
+	f.Expect(object.Status.Conditions).To(BeEmpty())
+	f.Expect(f.Called("createVpc")).To(Equal(1))
+}
+
+// `kubectl delete -f` of the file that a cluster came from: the credentials have to stay until they aren't needed.
+func TestCluster_canBeDeletedTogetherWithItsSecret(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	object, secret := f.CreateCluster("demo"), f.Secret("demo")
+	f.UntilReady(object)
+	f.Eventually(func(g Gomega) {
+		g.Expect(f.Read(secret)).To(Succeed())
+		g.Expect(secret.Finalizers).NotTo(BeEmpty())
+	}).Should(Succeed())
+	f.Delete(secret)
+	f.Delete(object)
+	f.UntilGone(object)
+	f.UntilGone(secret)
+	f.Expect(f.Sim.State().Empty()).To(BeTrue())
+}
+
 func message(f *bmmtest.Fixture, object *infrav1.NvidiaBMMCluster, condition string) string {
 	if err := f.Read(object); err != nil {
 		return err.Error()
@@ -138,12 +201,12 @@ func TestCluster_namesTheSecretThatIsMissingOrIncomplete(t *testing.T) {
 	f.UntilReady(object)
 	bmmtest.Change(f, f.Secret("demo"), func(s *corev1.Secret) { delete(s.Data, "token") })
 	f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Credentials", "demo has no token")
-	f.Delete(f.Secret("demo"))
-	f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Credentials", "demo does not exist: create it")
+	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { c.Spec.Authentication.SecretRef.Name = "other" })
+	f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Credentials", "other does not exist: create it")
 	f.Expect(object.Status.VPCID).NotTo(BeEmpty(), "what isn't known any more isn't cleared")
 
 	f.Delete(object)
-	f.Create(f.Secret("demo")) // deletion goes on when the credentials are back
+	f.Create(f.Secret("other")) // deletion goes on when there are credentials again
 	f.UntilGone(object)
 	f.Expect(f.Sim.State().Empty()).To(BeTrue())
 }
@@ -154,7 +217,7 @@ func TestCluster_thatOwnsNothingCanGoWithoutItsSecret(t *testing.T) {
 	f.Sim.SetTokens([]string{"another"})
 	object := f.CreateCluster("demo")
 	f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Credentials", "")
-	f.Delete(f.Secret("demo"))
+	bmmtest.Change(f, f.Secret("demo"), func(s *corev1.Secret) { s.Data = nil })
 	f.Delete(object)
 	f.UntilGone(object)
 }
@@ -173,7 +236,7 @@ func TestCluster_outlastsAnAPIThatIsDown(t *testing.T) {
 			heal := f.Refuse(status, "getSite", "getVpc", "getSubnet", "getIpBlock", "listVpcs", "listSubnets")
 			f.Eventually(func(g Gomega) {
 				g.Expect(f.Read(object)).To(Succeed())
-				g.Expect(ready(object)).To(Equal(metav1.ConditionUnknown))
+				g.Expect(ready(object)).NotTo(Equal(metav1.ConditionTrue))
 			}).Should(Succeed())
 			f.Expect(object.Status.VPCID).To(Equal(before.Status.VPCID))
 			f.Expect(object.Status.Subnets).To(Equal(before.Status.Subnets))
@@ -307,8 +370,10 @@ func TestCluster_refusesALedgerThatWasCopied(t *testing.T) {
 	f.UntilReason(twin, infrav1.ReferencesResolvedCondition, "Invalid", "was copied from it")
 	f.Expect(f.Called("createVpc")).To(Equal(1))
 	f.Delete(twin)
-	f.UntilReason(twin, infrav1.ReferencesResolvedCondition, "Invalid", "was copied from it")
 	f.Expect(f.Called("deleteVpc")).To(BeZero())
+	bmmtest.Change(f, twin, func(c *infrav1.NvidiaBMMCluster) { delete(c.Annotations, graph.LedgerAnnotation) })
+	f.UntilGone(twin)
+	f.Expect(f.Sim.State().VPCs).To(HaveLen(1))
 }
 
 func ready(object *infrav1.NvidiaBMMCluster) metav1.ConditionStatus {

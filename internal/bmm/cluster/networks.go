@@ -37,8 +37,8 @@ func (r *Reconciler) open(api *bmm.Client, object *infrav1.NvidiaBMMCluster) (*n
 	n := &networks{api: api}
 	n.siteKind = n.newSiteKind()
 	n.ipBlockKind = n.newIPBlockKind()
-	n.vpcKind = n.newVPCKind(r.Settle)
-	n.subnetKind = n.newSubnetKind(r.Settle)
+	n.vpcKind = n.newVPCKind()
+	n.subnetKind = n.newSubnetKind()
 	g, err := r.Engine.New(object, n.siteKind, n.ipBlockKind, n.vpcKind, n.subnetKind)
 	n.graph = g
 	return n, err

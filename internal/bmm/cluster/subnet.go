@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
-	"time"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
@@ -13,7 +12,7 @@ import (
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
-func (n *networks) newSubnetKind(settle time.Duration) *graph.Kind[bmm.Subnet] {
+func (n *networks) newSubnetKind() *graph.Kind[bmm.Subnet] {
 	return &graph.Kind[bmm.Subnet]{
 		Name: "subnet",
 		ID:   func(s *bmm.Subnet) string { return s.ID },
@@ -21,13 +20,11 @@ func (n *networks) newSubnetKind(settle time.Duration) *graph.Kind[bmm.Subnet] {
 		Get: func(ctx context.Context, id string) (*bmm.Subnet, error) {
 			return n.api.Subnet(ctx, n.siteID(), id)
 		},
-		Find: func(ctx context.Context, key graph.Key) ([]*bmm.Subnet, error) {
-			found, err := n.api.Subnets(ctx, bmm.SubnetFilter{SiteID: n.siteID(), VPCID: n.graph.ID(vpcKey), Query: tag.Name(key)})
-			return pointers(found), err
+		Find: func(ctx context.Context, key graph.Key) ([]bmm.Subnet, error) {
+			return n.api.Subnets(ctx, bmm.SubnetFilter{SiteID: n.siteID(), VPCID: n.graph.ID(vpcKey), Query: tag.Name(key)})
 		},
 		Phase:  subnetPhase,
 		Delete: func(ctx context.Context, id string) error { return n.api.DeleteSubnet(ctx, n.siteID(), id) },
-		Settle: settle,
 	}
 }
 

@@ -3,15 +3,16 @@ package cluster
 import (
 	"cmp"
 	"context"
-	"time"
+	"fmt"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/tag"
+	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
-func (n *networks) newVPCKind(settle time.Duration) *graph.Kind[bmm.VPC] {
+func (n *networks) newVPCKind() *graph.Kind[bmm.VPC] {
 	return &graph.Kind[bmm.VPC]{
 		Name: "VPC",
 		ID:   func(v *bmm.VPC) string { return v.ID },
@@ -19,13 +20,11 @@ func (n *networks) newVPCKind(settle time.Duration) *graph.Kind[bmm.VPC] {
 		Get: func(ctx context.Context, id string) (*bmm.VPC, error) {
 			return n.api.VPC(ctx, n.siteID(), id)
 		},
-		Find: func(ctx context.Context, key graph.Key) ([]*bmm.VPC, error) {
-			found, err := n.api.VPCs(ctx, bmm.VPCFilter{SiteID: n.siteID(), Query: key.Owner})
-			return pointers(found), err
+		Find: func(ctx context.Context, key graph.Key) ([]bmm.VPC, error) {
+			return n.api.VPCs(ctx, bmm.VPCFilter{SiteID: n.siteID(), Query: key.Owner})
 		},
 		Phase:  vpcPhase,
 		Delete: func(ctx context.Context, id string) error { return n.api.DeleteVPC(ctx, n.siteID(), id) },
-		Settle: settle,
 	}
 }
 
@@ -46,7 +45,7 @@ func (n *networks) wantVPC(object *infrav1.NvidiaBMMCluster) *graph.Handle[bmm.V
 	return graph.Add(n.graph, n.vpcKind, graph.Want[bmm.VPC]{
 		Key: vpcKey, Condition: infrav1.VPCReadyCondition, After: []graph.Ref{n.site}, Claim: graph.Create(),
 		Create: func(ctx context.Context, key graph.Key) (*bmm.VPC, error) {
-			return n.api.CreateVPC(ctx, bmm.VPCCreateRequest{
+			created, err := n.api.CreateVPC(ctx, bmm.VPCCreateRequest{
 				// IDs of deleted VPCs can't be used again, so the ID comes from the attempt and not from the name.
 				ID:                        key.Token,
 				Name:                      cmp.Or(spec.Name, object.Name),
@@ -55,15 +54,10 @@ func (n *networks) wantVPC(object *infrav1.NvidiaBMMCluster) *graph.Handle[bmm.V
 				NetworkVirtualizationType: bmm.NetworkVirtualizationType(spec.NetworkVirtualizationType),
 				Labels:                    tag.Labels(spec.Labels, key),
 			})
+			if fault.ClassOf(err) == fault.Conflict {
+				err = fmt.Errorf("%w: choose another spec.vpc.name", err)
+			}
+			return created, err
 		},
 	})
-}
-
-// pointers to the elements of a list, as the engine wants them.
-func pointers[T any](list []T) []*T {
-	out := make([]*T, len(list))
-	for i := range list {
-		out[i] = &list[i]
-	}
-	return out
 }

@@ -5,14 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/paused"
-	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +19,7 @@ import (
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/cluster"
 	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
@@ -39,8 +38,6 @@ type Reconciler struct {
 	client.Client
 	Engine  *graph.Engine
 	Clients *credentials.Cache[*bmm.Client]
-	// Settle is how long the BMM API may still finish a create whose outcome isn't known.
-	Settle time.Duration
 }
 
 // SetupWithManager registers the controller: it wakes for the object itself and for everything that it waits for.
@@ -51,10 +48,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 	}
 	toInfrastructure := util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind("NvidiaBMMMachine"))
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&infrav1.NvidiaBMMMachine{}, builder.WithPredicates(predicates.ResourceIsNotExternallyManaged(mgr.GetScheme(), mgr.GetLogger()))).
-		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(toInfrastructure)).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster)).
-		Watches(&infrav1.NvidiaBMMCluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesIn)).
+		For(&infrav1.NvidiaBMMMachine{}, builder.WithPredicates(graph.ChangedByOthers())).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(toInfrastructure), builder.WithPredicates(specChanged)).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster), builder.WithPredicates(specChanged)).
+		Watches(&infrav1.NvidiaBMMCluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesIn), builder.WithPredicates(networksChanged)).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.machinesWith)).
 		WithOptions(options).
 		Complete(r)
@@ -77,7 +74,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if isPaused, again, err := paused.EnsurePausedCondition(ctx, r.Client, around.cluster, object); err != nil || isPaused || again {
+	if isPaused, _, err := paused.EnsurePausedCondition(ctx, r.Client, around.cluster, object); err != nil || isPaused {
 		return ctrl.Result{}, err
 	}
 	if object.DeletionTimestamp.IsZero() {
@@ -110,7 +107,7 @@ func (r *Reconciler) reconcile(ctx context.Context, around owners, object *infra
 	if deleted {
 		return r.Engine.DeleteAndRelease(ctx, node.graph, infrav1.MachineFinalizer)
 	}
-	clusterReady := node.graph.Gate(infrav1.ClusterReadyCondition, func() graph.Phase { return clusterPhase(around.infra, object) })
+	clusterReady := node.graph.Gate(infrav1.ClusterReadyCondition, node.clusterPhase)
 	bootstrapReady := node.graph.Gate(infrav1.BootstrapDataReadyCondition, func() graph.Phase { return bootstrapPhase(around.machine) })
 	node.wantInstance(clusterReady, bootstrapReady)
 	node.graph.Gate(infrav1.NetworkConfiguredCondition, node.networkPhase)
@@ -144,11 +141,19 @@ func (r *Reconciler) around(ctx context.Context, object *infrav1.NvidiaBMMMachin
 
 // client is the one of the cluster's credentials.
 func (r *Reconciler) client(ctx context.Context, around owners, object *infrav1.NvidiaBMMMachine) (*bmm.Client, error) {
-	if around.infra == nil {
-		return nil, &fault.Error{Class: fault.Invalid, Err: errors.New(
-			"the NvidiaBMMCluster of this machine doesn't exist, and it names the credentials: create it")}
+	name, labelled := object.Labels[clusterv1.ClusterNameLabel]
+	switch {
+	case around.infra != nil:
+		return r.Clients.Client(ctx, cluster.SecretOf(around.infra))
+	case !labelled:
+		return nil, missing("the label %s, which says whose credentials to use", clusterv1.ClusterNameLabel)
+	case around.cluster == nil:
+		return nil, missing("the Cluster %s, whose NvidiaBMMCluster names the credentials", name)
+	default:
+		return nil, missing("the NvidiaBMMCluster %s of Cluster %s, which names the credentials", around.cluster.Spec.InfrastructureRef.Name, name)
 	}
-	return r.Clients.Client(ctx, types.NamespacedName{
-		Namespace: object.Namespace, Name: around.infra.Spec.Authentication.SecretRef.Name,
-	})
+}
+
+func missing(format string, args ...any) error {
+	return &fault.Error{Class: fault.Invalid, Err: fmt.Errorf("there is no more "+format+": put it back", args...)}
 }

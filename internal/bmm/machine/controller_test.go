@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -158,8 +160,48 @@ func TestMachine_saysThatThereIsNoFreeMachineAndTakesOneWhenThereIs(t *testing.T
 	f.UntilReady(first)
 	second := f.CreateMachine("demo", "worker-2", userData)
 	f.UntilReason(second, infrav1.InstanceProvisionedCondition, "Quota", "create instance: 400")
+	asked := f.Called("createInstance")
+	f.Expect(asked).To(BeNumerically("<", 10), "what was refused isn't asked for again and again")
 	f.Delete(first)
 	f.UntilReady(second)
+}
+
+// A pipeline that overwrites annotations must not turn a running server into an orphan.
+func TestMachine_withALostLedgerIsNotDeletedSilently(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	f.UntilReady(f.CreateCluster("demo"))
+	object := f.CreateMachine("demo", "worker-1", userData)
+	f.UntilReady(object)
+	ledger := object.Annotations[graph.LedgerAnnotation]
+	bmmtest.Change(f, object, func(m *infrav1.NvidiaBMMMachine) { delete(m.Annotations, graph.LedgerAnnotation) })
+	f.Delete(object)
+	f.UntilReason(object, infrav1.InstanceProvisionedCondition, "Invalid", object.Spec.ProviderID)
+	f.Expect(f.Sim.State().Instances).To(HaveLen(1))
+	bmmtest.Change(f, object, func(m *infrav1.NvidiaBMMMachine) {
+		metav1.SetMetaDataAnnotation(&m.ObjectMeta, graph.LedgerAnnotation, ledger)
+	})
+	f.UntilGone(object)
+	f.Expect(f.Sim.State().Instances).To(BeEmpty())
+}
+
+// What other objects report about themselves is no reason to ask the BMM API again.
+func TestMachine_sleepsThroughTheProgressOfItsNeighbours(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	f.UntilReady(f.CreateCluster("demo"))
+	object := f.CreateMachine("demo", "worker-1", userData)
+	f.UntilReady(object)
+	owner := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: f.Namespace}}
+	f.Expect(f.Read(owner)).To(Succeed())
+	before, began := f.Called("getInstance"), time.Now()
+	for i := range 50 {
+		owner.Status.Conditions = []metav1.Condition{{
+			Type: "Progress", Status: metav1.ConditionTrue, Reason: "Progress", Message: fmt.Sprint(i), LastTransitionTime: metav1.Now()}}
+		f.Expect(f.Client.Status().Update(t.Context(), owner)).To(Succeed())
+	}
+	polls := int(time.Since(began)/(10*bmmtest.Poll)) + 2
+	f.Expect(f.Called("getInstance") - before).To(BeNumerically("<=", polls))
 }
 
 func TestMachine_saysThatItsSubnetDoesNotExist(t *testing.T) {
@@ -187,7 +229,7 @@ func TestMachine_failsWhenItsInstanceIsDeletedBehindItsBack(t *testing.T) {
 	object := f.CreateMachine("demo", "worker-1", userData)
 	f.UntilReady(object)
 	f.Expect(apiOf(f).DeleteInstance(t.Context(), sim.DefaultSiteID, object.Status.InstanceID)).To(Succeed())
-	f.UntilReason(object, infrav1.InstanceProvisionedCondition, "Failed", "no longer exists")
+	f.UntilReason(object, infrav1.InstanceProvisionedCondition, "Failed", "delete the Machine to get another one")
 	f.Expect(object.Status.Initialization.Provisioned).To(HaveValue(BeTrue()), "once true it stays")
 	f.Expect(f.Called("createInstance")).To(Equal(1))
 	f.Delete(object)

@@ -42,7 +42,6 @@ func (r *Reconciler) open(api *bmm.Client, around owners, object *infrav1.Nvidia
 		Find:   n.findInstance,
 		Phase:  instancePhase,
 		Delete: func(ctx context.Context, id string) error { return api.DeleteInstance(ctx, n.siteID(), id) },
-		Settle: r.Settle,
 	}
 	g, err := r.Engine.New(object, n.kind)
 	n.graph = g
@@ -58,16 +57,8 @@ func (n *node) siteID() string {
 }
 
 // findInstance looks by name, which is exact, and not by label: the name is the machine's own.
-func (n *node) findInstance(ctx context.Context, _ graph.Key) ([]*bmm.Instance, error) {
-	found, err := n.api.Instances(ctx, bmm.InstanceFilter{SiteID: n.siteID(), Name: n.object.Name})
-	if err != nil {
-		return nil, err
-	}
-	out := make([]*bmm.Instance, len(found))
-	for i := range found {
-		out[i] = &found[i]
-	}
-	return out, nil
+func (n *node) findInstance(ctx context.Context, _ graph.Key) ([]bmm.Instance, error) {
+	return n.api.Instances(ctx, bmm.InstanceFilter{SiteID: n.siteID(), Name: n.object.Name})
 }
 
 func instancePhase(i *bmm.Instance) graph.Phase {
@@ -87,7 +78,7 @@ func (n *node) wantInstance(after ...graph.Ref) {
 	n.instance = graph.Add(n.graph, n.kind, graph.Want[bmm.Instance]{
 		Key: "instance", Condition: infrav1.InstanceProvisionedCondition, After: after,
 		Claim: graph.Create(), Create: n.createInstance,
-		Vanished: graph.Fail, // A machine isn't repaired under its node: Cluster API replaces it.
+		IfLost: "delete the Machine to get another one", // A machine isn't repaired under its node.
 	})
 }
 

@@ -10,16 +10,28 @@ import (
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
-// clusterPhase says whether the cluster has the network that the machine is put into.
-func clusterPhase(infra *infrav1.NvidiaBMMCluster, object *infrav1.NvidiaBMMMachine) graph.Phase {
-	if !ptr.Deref(infra.Status.Initialization.Provisioned, false) {
-		return graph.Waiting("NvidiaBMMCluster %s isn't ready yet", infra.Name)
+// clusterPhase says whether the cluster has the network that the machine is put into. Once there is an instance, the
+// cluster's later troubles aren't the machine's.
+func (n *node) clusterPhase() graph.Phase {
+	if n.instance.ID() != "" {
+		return graph.Ready()
 	}
-	if _, ok := subnetOf(infra, object); !ok {
+	if !networksReady(n.infra) {
+		return graph.Waiting("NvidiaBMMCluster %s isn't ready yet", n.infra.Name)
+	}
+	if _, ok := subnetOf(n.infra, n.object); !ok {
 		return graph.Failed("NvidiaBMMCluster %s has no subnet %q: add it there, or replace this machine by one with another "+
-			"network.subnetName", infra.Name, object.Spec.Network.SubnetName).Because("NoSuchSubnet")
+			"network.subnetName", n.infra.Name, n.object.Spec.Network.SubnetName).Because("NoSuchSubnet")
 	}
 	return graph.Ready()
+}
+
+// networksReady is true when machines can be put into the cluster's networks.
+func networksReady(infra *infrav1.NvidiaBMMCluster) bool {
+	conditions := infra.Status.Conditions
+	return ptr.Deref(infra.Status.Initialization.Provisioned, false) && infra.Status.VPCID != "" &&
+		meta.IsStatusConditionTrue(conditions, infrav1.VPCReadyCondition) &&
+		meta.IsStatusConditionTrue(conditions, infrav1.SubnetsReadyCondition)
 }
 
 func subnetOf(infra *infrav1.NvidiaBMMCluster, object *infrav1.NvidiaBMMMachine) (infrav1.SubnetStatus, bool) {
@@ -50,6 +62,9 @@ func (n *node) networkPhase() graph.Phase {
 			return graph.Waiting("instance %s has no address in subnet %s yet", instance.ID, i.SubnetID)
 		}
 	}
+	if len(instance.Interfaces) == 0 {
+		return graph.Waiting("instance %s has no interface yet", instance.ID)
+	}
 	return graph.Ready()
 }
 
@@ -58,7 +73,9 @@ func (n *node) project() {
 	status := &n.object.Status
 	if id := n.instance.ID(); id != "" {
 		status.InstanceID = id
-		n.object.Spec.ProviderID = providerid.ProviderID{SiteID: n.siteID(), InstanceID: id}.String()
+		if site := n.siteID(); site != "" {
+			n.object.Spec.ProviderID = providerid.ProviderID{SiteID: site, InstanceID: id}.String()
+		}
 	}
 	if instance := n.instance.Object(); instance != nil {
 		status.InstanceState = string(instance.Status)

@@ -2,8 +2,11 @@ package machine
 
 import (
 	"context"
+	"reflect"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -12,6 +15,25 @@ import (
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/bmm/cluster"
 )
+
+// specChanged keeps the progress of owners from waking their machines: much of it comes from here.
+var specChanged = predicate.GenerationChangedPredicate{}
+
+// networksChanged wakes machines for what they take from their NvidiaBMMCluster.
+var networksChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	before, after := e.ObjectOld.(*infrav1.NvidiaBMMCluster), e.ObjectNew.(*infrav1.NvidiaBMMCluster)
+	return before.Generation != after.Generation || !reflect.DeepEqual(networksOf(before), networksOf(after))
+}}
+
+type networks struct {
+	siteID, vpcID string
+	subnets       []infrav1.SubnetStatus
+	ready         bool
+}
+
+func networksOf(infra *infrav1.NvidiaBMMCluster) networks {
+	return networks{infra.Status.SiteID, infra.Status.VPCID, infra.Status.Subnets, networksReady(infra)}
+}
 
 // machinesIn wakes the machines of an NvidiaBMMCluster.
 func (r *Reconciler) machinesIn(ctx context.Context, infra client.Object) []reconcile.Request {
@@ -33,14 +55,13 @@ func (r *Reconciler) machinesIn(ctx context.Context, infra client.Object) []reco
 
 // machinesWith wakes the machines whose cluster logs in with a Secret.
 func (r *Reconciler) machinesWith(ctx context.Context, secret client.Object) []reconcile.Request {
-	users := &infrav1.NvidiaBMMClusterList{}
-	err := r.List(ctx, users, client.InNamespace(secret.GetNamespace()), client.MatchingFields{cluster.SecretIndex: secret.GetName()})
+	users, err := cluster.UsersOf(ctx, r.Client, client.ObjectKeyFromObject(secret))
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "list the NvidiaBMMClusters that use a Secret", "secret", client.ObjectKeyFromObject(secret))
+		ctrl.LoggerFrom(ctx).Error(err, "Nobody is woken for a changed Secret")
 	}
 	var requests []reconcile.Request
-	for i := range users.Items {
-		requests = append(requests, r.machinesIn(ctx, &users.Items[i])...)
+	for i := range users {
+		requests = append(requests, r.machinesIn(ctx, &users[i])...)
 	}
 	return requests
 }

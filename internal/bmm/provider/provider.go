@@ -4,10 +4,10 @@ package provider
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -27,25 +27,33 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	return builder.AddToScheme(scheme)
 }
 
-// Setup registers the provider's controllers. Settle is how long the BMM API may still finish a create whose client is
-// gone.
-func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, settle time.Duration, options controller.Options) error {
-	clients := &credentials.Cache[*bmm.Client]{Reader: engine.Live, Build: newClient, Clock: engine.Clock}
-	clusters := &cluster.Reconciler{Client: mgr.GetClient(), Engine: engine, Clients: clients, Settle: settle}
+// Setup registers the provider's controllers.
+func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, options controller.Options) error {
+	clients := &credentials.Cache[*bmm.Client]{Reader: engine.Live, Clock: engine.Clock, Build: func(secret *corev1.Secret) (*bmm.Client, error) {
+		config, err := bmm.FromSecret(secret)
+		if err != nil {
+			return nil, err
+		}
+		config.RefusalPause = 10 * engine.Poll
+		return bmm.New(config)
+	}}
+	clusters := &cluster.Reconciler{Client: mgr.GetClient(), Engine: engine, Clients: clients}
 	if err := clusters.SetupWithManager(ctx, mgr, options); err != nil {
 		return fmt.Errorf("set up the NvidiaBMMCluster controller: %w", err)
 	}
-	machines := &machine.Reconciler{Client: mgr.GetClient(), Engine: engine, Clients: clients, Settle: settle}
+	machines := &machine.Reconciler{Client: mgr.GetClient(), Engine: engine, Clients: clients}
 	if err := machines.SetupWithManager(mgr, options); err != nil {
 		return fmt.Errorf("set up the NvidiaBMMMachine controller: %w", err)
 	}
-	return nil
-}
-
-func newClient(secret *corev1.Secret) (*bmm.Client, error) {
-	config, err := bmm.FromSecret(secret)
-	if err != nil {
-		return nil, err
+	guard := &credentials.Guard{
+		Client: mgr.GetClient(), Live: engine.Live, Finalizer: cluster.SecretFinalizer,
+		InUse: func(ctx context.Context, secret types.NamespacedName) (bool, error) {
+			users, err := cluster.UsersOf(ctx, mgr.GetClient(), secret)
+			return len(users) > 0, err
+		},
 	}
-	return bmm.New(config)
+	if err := guard.SetupWithManager(mgr, &infrav1.NvidiaBMMCluster{}, cluster.SecretOf, options); err != nil {
+		return fmt.Errorf("set up the guard of credentials: %w", err)
+	}
+	return nil
 }

@@ -1,0 +1,90 @@
+package credentials
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// Guard keeps a finalizer on the Secrets in use: when a whole file or namespace is deleted at once, what was made outside
+// can still be deleted, because the credentials for it stay until then.
+type Guard struct {
+	Client client.Client
+	// Live reads past the cache.
+	Live      client.Reader
+	Finalizer string
+	// InUse reports whether an object logs in with the Secret.
+	InUse func(ctx context.Context, secret types.NamespacedName) (bool, error)
+}
+
+// SetupWithManager registers the controller. SecretOf names the Secret of an object of the kind user.
+func (g *Guard) SetupWithManager(mgr ctrl.Manager, user client.Object, secretOf func(client.Object) types.NamespacedName, options controller.Options) error {
+	enqueue := func(q workqueue.TypedRateLimitingInterface[reconcile.Request], users ...client.Object) {
+		for _, u := range users {
+			q.Add(reconcile.Request{NamespacedName: secretOf(u)})
+		}
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("credentials-guard").
+		WatchesMetadata(&corev1.Secret{}, &handler.EnqueueRequestForObject{}).
+		Watches(user, handler.Funcs{
+			CreateFunc: func(_ context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+				enqueue(q, e.Object)
+			},
+			UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+				enqueue(q, e.ObjectOld, e.ObjectNew)
+			},
+			DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+				enqueue(q, e.Object)
+			},
+		}).
+		WithOptions(options).
+		Complete(g)
+}
+
+// Reconcile puts the finalizer on a Secret in use, and takes it off one that isn't any more.
+func (g *Guard) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	secret := metadataOfSecret()
+	if err := g.Client.Get(ctx, req.NamespacedName, secret); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	inUse, err := g.InUse(ctx, req.NamespacedName)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	guarded := controllerutil.ContainsFinalizer(secret, g.Finalizer)
+	if guarded == inUse || (inUse && secret.DeletionTimestamp != nil) {
+		return ctrl.Result{}, nil
+	}
+	return ctrl.Result{}, client.IgnoreNotFound(g.change(ctx, req.NamespacedName, inUse))
+}
+
+func (g *Guard) change(ctx context.Context, name types.NamespacedName, inUse bool) error {
+	secret := metadataOfSecret()
+	if err := g.Live.Get(ctx, name, secret); err != nil {
+		return err
+	}
+	before := secret.DeepCopy()
+	if inUse {
+		controllerutil.AddFinalizer(secret, g.Finalizer)
+	} else {
+		controllerutil.RemoveFinalizer(secret, g.Finalizer)
+	}
+	return g.Client.Patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+func metadataOfSecret() *metav1.PartialObjectMetadata {
+	secret := &metav1.PartialObjectMetadata{}
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	return secret
+}

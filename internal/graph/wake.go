@@ -1,0 +1,32 @@
+package graph
+
+import (
+	"maps"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+)
+
+// ChangedByOthers keeps an owner from being woken by what the engine itself writes: its status and its ledger. Without it
+// every written condition would be the cause of another round of calls.
+func ChangedByOthers() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, after := e.ObjectOld, e.ObjectNew
+		return before.GetGeneration() != after.GetGeneration() ||
+			!before.GetDeletionTimestamp().Equal(after.GetDeletionTimestamp()) ||
+			!maps.Equal(before.GetLabels(), after.GetLabels()) ||
+			!maps.Equal(othersAnnotations(before), othersAnnotations(after)) ||
+			!equality.Semantic.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences())
+	}}
+}
+
+// othersAnnotations are those that aren't the ledger; that the ledger has come or gone counts, what it says doesn't.
+func othersAnnotations(object client.Object) map[string]string {
+	annotations := maps.Clone(object.GetAnnotations())
+	if _, ok := annotations[LedgerAnnotation]; ok {
+		annotations[LedgerAnnotation] = ""
+	}
+	return annotations
+}
