@@ -62,7 +62,7 @@ const (
 	// SecretIndex finds the NvidiaBMMClusters that log in with a Secret.
 	SecretIndex = "spec.authentication.secretRef.name"
 	// SecretFinalizer keeps such a Secret.
-	SecretFinalizer = "bedplate.dev/in-use-by-nvidiabmmcluster"
+	SecretFinalizer = "bedplate.dev/in-use-by-nvidiabmmcluster" //nolint:gosec // a name, not a credential
 )
 
 // SecretOf names the Secret that an NvidiaBMMCluster logs in with.
