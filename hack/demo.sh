@@ -3,7 +3,7 @@
 # Arguments go to `bedplate lab up`.
 set -euo pipefail
 bin=${BEDPLATE_TOOLS:-bin}
-lab=$(mktemp -d "${TMPDIR:-/tmp}/bedplate-demo.XXXXXX")
+lab=${TMPDIR:-/tmp}/bedplate-demo.$$
 down() {
 	status=$?
 	"$bin/bedplate" lab down --dir "$lab" || status=1

@@ -48,7 +48,8 @@ func simulateBMMCommand() *cobra.Command {
 With --dir, instances boot: their user data becomes real control planes and nodes on the loopback addresses of the site's
 IP blocks. Without it they only change their state.
 
-Below /simulator/ are switches that the real API doesn't have: GET state and calls, POST faults, tokens and clock.`,
+Below /simulator/ are switches that the real API doesn't have: GET state and calls,
+POST faults and tokens, DELETE faults.`,
 		Example: `  # A small default world, sixty times as fast as life, whose machines don't boot
   bedplate lab simulate bmm --speed 60
 
@@ -57,25 +58,25 @@ Below /simulator/ are switches that the real API doesn't have: GET state and cal
   curl http://127.0.0.1:8080/simulator/calls`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return simulateBMM(cmd.Context(), o, cmd.Flags().Changed("speed"))
+			return simulateBMM(cmd.Context(), o)
 		},
 	}
 	flags := command.Flags()
 	flags.StringVar(&o.config, "config", "", "YAML file with the world: sites, IP blocks, machines, tokens (default: a small one)")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address to listen on; plain HTTP, so only loopback")
 	flags.StringVar(&o.dir, "dir", "", "folder for the machines' disks and logs; empty: machines don't boot")
-	flags.Float64Var(&o.speed, "speed", 1, "simulated seconds per second (default: what the world says)")
+	flags.Float64Var(&o.speed, "speed", 0, "simulated seconds per second; 0 is what the world says")
 	addToolsFlag(command, &o.tools)
 	return command
 }
 
-func simulateBMM(ctx context.Context, o simulateOptions, changeSpeed bool) error {
+func simulateBMM(ctx context.Context, o simulateOptions) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	world, err := loadWorld(o.config)
 	if err != nil {
 		return err
 	}
-	if changeSpeed {
+	if o.speed != 0 {
 		world.Speed = o.speed
 	}
 	listener, err := listenLoopback(ctx, o.listen)

@@ -1,29 +1,36 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
+	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
 )
 
 func versionCommand() *cobra.Command {
-	return &cobra.Command{
+	var output string
+	command := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this command",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), version())
-			return err
-		},
+		RunE:  func(cmd *cobra.Command, _ []string) error { return printVersion(cmd.OutOrStdout(), output) },
 	}
+	command.Flags().StringVarP(&output, "output", "o", "text", "format: text or json")
+	return command
 }
 
-// version is what the Go toolchain recorded: a module version, or the commit of a local build.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
+// printVersion prints what the Go toolchain recorded: a module version, or the commit of a local build.
+func printVersion(out io.Writer, output string) error {
+	version := "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version = info.Main.Version
 	}
-	return info.Main.Version + " " + info.GoVersion
+	if output == "json" {
+		return json.NewEncoder(out).Encode(map[string]string{"version": version, "go": runtime.Version()})
+	}
+	_, err := fmt.Fprintln(out, version, runtime.Version())
+	return err
 }
