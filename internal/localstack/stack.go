@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -163,22 +162,7 @@ func (s *Stack) Stop() {
 
 // answersOK is a probe: the URL answers 200.
 func answersOK(url string) func(context.Context) error {
-	httpClient := &http.Client{Timeout: 5 * time.Second}
-	return func(ctx context.Context) error {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-		if err != nil {
-			return err
-		}
-		response, err := httpClient.Do(request)
-		if err != nil {
-			return err
-		}
-		defer response.Body.Close()
-		if response.StatusCode != http.StatusOK {
-			return fmt.Errorf("%s answers %s", url, response.Status)
-		}
-		return nil
-	}
+	return func(ctx context.Context) error { return process.AnswersOK(ctx, http.DefaultClient, url) }
 }
 
 // log returns the path of a child's log.

@@ -132,7 +132,7 @@ func (c *ControlPlane) etcdHealthy(ctx context.Context) error {
 		Certificates: []tls.Certificate{identity}, RootCAs: roots, MinVersion: tls.VersionTLS12,
 	}}
 	defer transport.CloseIdleConnections()
-	return get(ctx, &http.Client{Transport: transport}, "https://"+hostPort(c.cfg.Address, EtcdPort)+"/health")
+	return process.AnswersOK(ctx, &http.Client{Transport: transport}, "https://"+hostPort(c.cfg.Address, EtcdPort)+"/health")
 }
 
 func (c *ControlPlane) apiserverReady(ctx context.Context) error {
@@ -141,21 +141,5 @@ func (c *ControlPlane) apiserverReady(ctx context.Context) error {
 		return fmt.Errorf("client for the API server: %w", err)
 	}
 	defer client.CloseIdleConnections()
-	return get(ctx, client, c.admin.Host+"/readyz")
-}
-
-func get(ctx context.Context, client *http.Client, url string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", url, response.Status)
-	}
-	return nil
+	return process.AnswersOK(ctx, client, c.admin.Host+"/readyz")
 }

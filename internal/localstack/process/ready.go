@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -82,4 +83,21 @@ func Tail(path string, lines int) string {
 
 func indent(text string) string {
 	return "  " + strings.ReplaceAll(text, "\n", "\n  ")
+}
+
+// AnswersOK is a probe for WaitReady: a GET of the URL answers 200.
+func AnswersOK(ctx context.Context, client *http.Client, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", url, response.Status)
+	}
+	return nil
 }
