@@ -1,0 +1,106 @@
+package graph_test
+
+import (
+	"errors"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestDelete_goesInReverseOrderAndWaitsUntilEachIsGone(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	_, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+
+	owner, done := f.delete()
+	f.Expect(done).To(BeFalse())
+	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Deleting", "waits until left, right is gone")
+	f.Expect(f.service.called("delete id-1")).To(BeZero(), "net still has what lies in it")
+	_, done = f.delete()
+	f.Expect(done).To(BeFalse(), "asked to go is not gone")
+	f.Expect(f.service.called("delete id-2")).To(Equal(1), "a delete is asked for once")
+
+	f.service.finish()
+	_, done = f.delete()
+	f.Expect(done).To(BeFalse())
+	f.service.finish()
+	_, done = f.delete()
+	f.Expect(done).To(BeTrue())
+	f.Expect(f.service.keys()).To(BeEmpty())
+}
+
+func TestDelete_unknownIsNotGone(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	_, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	f.service.before = func(string) error { return errors.New("connection refused") }
+	owner, done := f.delete()
+	f.Expect(done).To(BeFalse())
+	f.expectCondition(owner, "leftReady", metav1.ConditionUnknown, "Transient", "connection refused")
+}
+
+func TestDelete_findsWhatAnUnansweredCreateHasMade(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.below = nil
+	f.service.after = func(call string) error {
+		if call == "create net" {
+			return errors.New("connection reset")
+		}
+		return nil
+	}
+	_, err := f.reconcile()
+	f.Expect(err).To(HaveOccurred())
+	_, done := f.delete()
+	f.Expect(done).To(BeFalse())
+	f.service.finish()
+	owner, done := f.delete()
+	f.Expect(done).To(BeFalse(), "the service may still be at it")
+	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Settling", "")
+	f.clock.Step(settle)
+	_, done = f.delete()
+	f.Expect(done).To(BeTrue())
+	f.Expect(f.service.keys()).To(BeEmpty())
+}
+
+func TestDelete_leavesWhatDoesNotCarryOurTagAnyMore(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.below = nil
+	_, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	f.service.things["id-1"].tag.Owner = "somebody else"
+	f.delete()
+	f.service.finish()
+	owner, done := f.delete()
+	f.Expect(done).To(BeFalse())
+	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Failed", "doesn't carry our tag any more")
+	f.Expect(f.service.called("delete id-1")).To(BeZero())
+}
+
+func TestRelease_keepsTheFinalizerWhenTheOwnerWasStale(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	stale := f.owner()
+	_, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	g, err := f.engine().New(stale, f.service.kind())
+	f.Expect(err).NotTo(HaveOccurred())
+	_, err = f.engine().DeleteAndRelease(t.Context(), g, finalizer)
+	f.Expect(err).To(HaveOccurred(), "the old owner had an empty ledger")
+	f.Expect(f.owner().Finalizers).To(ContainElement(finalizer))
+}
+
+func TestEvents_oneForEachTurn(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	owner := f.owner()
+	for range 3 {
+		_, err := f.reconcileObject(owner)
+		f.Expect(err).NotTo(HaveOccurred())
+	}
+	f.Expect(f.events.Events).To(HaveLen(len(everything)))
+}

@@ -1,0 +1,134 @@
+package graph_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+const (
+	settle    = time.Minute
+	poll      = time.Second
+	finalizer = "bedplate.dev/test"
+)
+
+// fixture is an owner in a real API server, whose graph is: net, then left and right; and lonely on its own.
+type fixture struct {
+	*WithT
+	t       *testing.T
+	client  client.WithWatch
+	clock   *clocktesting.FakeClock
+	service *service
+	name    client.ObjectKey
+	// write, if set, may refuse a write to the API server.
+	write func() error
+	// keys wanted below net.
+	below []string
+	// ifLost is what the wants say of lost things.
+	ifLost string
+	events *events.FakeRecorder
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	f := &fixture{
+		WithT: NewWithT(t), t: t, client: testenv.Client(t), service: newService(),
+		clock: clocktesting.NewFakeClock(time.Now()), below: []string{"left", "right"}, events: events.NewFakeRecorder(1000),
+	}
+	owner := &bmmv1.NvidiaBMMMachine{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "owner-", Namespace: testenv.Namespace(t), Finalizers: []string{finalizer}},
+		Spec: bmmv1.NvidiaBMMMachineSpec{
+			InstanceType:    bmmv1.InstanceTypeReference{MachineID: "any"},
+			OperatingSystem: bmmv1.OperatingSystemReference{ID: "05000000-0000-4000-8000-000000000001"},
+			Network:         bmmv1.NetworkSpec{SubnetName: "any"},
+		},
+	}
+	f.Expect(f.client.Create(t.Context(), owner)).To(Succeed())
+	f.name = client.ObjectKeyFromObject(owner)
+	return f
+}
+
+func (f *fixture) owner() *bmmv1.NvidiaBMMMachine {
+	owner := &bmmv1.NvidiaBMMMachine{}
+	f.Expect(f.client.Get(f.t.Context(), f.name, owner)).To(Succeed())
+	return owner
+}
+
+// engine is a new one each time: it remembers nothing.
+func (f *fixture) engine() *graph.Engine {
+	c := interceptor.NewClient(f.client, interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			if f.write != nil {
+				if err := f.write(); err != nil {
+					return err
+				}
+			}
+			return c.Patch(ctx, o, p, opts...)
+		},
+	})
+	return &graph.Engine{Client: c, Live: f.client, Recorder: f.events, Clock: f.clock, Poll: poll, Settle: settle}
+}
+
+func (f *fixture) want(key string, after ...graph.Ref) graph.Want[thing] {
+	return graph.Want[thing]{
+		Key: key, Condition: key + "Ready", After: after, Claim: graph.Create(), IfLost: f.ifLost,
+		Create: func(_ context.Context, key graph.Key) (*thing, error) {
+			return f.service.create(graph.Tag{Owner: key.Owner, Key: key.Name, Token: key.Token})
+		},
+	}
+}
+
+func (f *fixture) reconcileObject(owner *bmmv1.NvidiaBMMMachine) (ctrl.Result, error) {
+	kind := f.service.kind()
+	g, err := f.engine().New(owner, kind)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	net := graph.Add(g, kind, f.want("net"))
+	for _, key := range f.below {
+		graph.Add(g, kind, f.want(key, net))
+	}
+	graph.Add(g, kind, f.want("lonely"))
+	return g.Reconcile(f.t.Context())
+}
+
+// reconcile returns the owner with the conditions of this reconcile, which nobody has written to the server.
+func (f *fixture) reconcile() (*bmmv1.NvidiaBMMMachine, error) {
+	owner := f.owner()
+	_, err := f.reconcileObject(owner)
+	return owner, err
+}
+
+func (f *fixture) delete() (*bmmv1.NvidiaBMMMachine, bool) {
+	owner := f.owner()
+	g, err := f.engine().New(owner, f.service.kind())
+	f.Expect(err).NotTo(HaveOccurred())
+	done, _, _ := g.Delete(f.t.Context())
+	return owner, done
+}
+
+func (f *fixture) expectCondition(owner *bmmv1.NvidiaBMMMachine, condition string, status metav1.ConditionStatus, reason, message string) {
+	f.t.Helper()
+	found := meta.FindStatusCondition(owner.Status.Conditions, condition)
+	f.Expect(found).NotTo(BeNil(), condition)
+	f.Expect(found.Status).To(Equal(status), "%s: %s", condition, found.Message)
+	f.Expect(found.Reason).To(Equal(reason), "%s: %s", condition, found.Message)
+	f.Expect(found.Message).To(ContainSubstring(message))
+}
+
+var everything = []string{"left", "lonely", "net", "right"}
