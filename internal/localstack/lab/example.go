@@ -1,16 +1,19 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -124,14 +127,37 @@ func unmetCondition(ctx context.Context, c client.Client, at *Cluster, condition
 	}
 	found := meta.FindStatusCondition(cluster.Status.Conditions, condition)
 	switch {
-	case found == nil:
-		return "not reported yet", nil
-	case found.Status == "True":
+	case found != nil && found.Status == metav1.ConditionTrue:
 		return "", nil
-	case found.Message == "":
-		return found.Reason, nil
+	case condition != clusterv1.ClusterInfrastructureReadyCondition:
+		if reason, err := unreadyMachine(ctx, c, at); err != nil || reason != "" {
+			return reason, err
+		}
 	}
-	return found.Message, nil
+	if found == nil {
+		return "not reported yet", nil
+	}
+	return cmp.Or(found.Message, found.Reason), nil
+}
+
+// unreadyMachine returns what the first machine waits for that isn't a Node yet, or "".
+func unreadyMachine(ctx context.Context, c client.Client, at *Cluster) (string, error) {
+	machines := &clusterv1.MachineList{}
+	if err := c.List(ctx, machines, client.InNamespace(at.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: at.Name}); err != nil {
+		return "", err
+	}
+	slices.SortFunc(machines.Items, func(a, b clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) })
+	for _, machine := range machines.Items {
+		for _, step := range []string{
+			clusterv1.MachineBootstrapConfigReadyCondition, clusterv1.MachineInfrastructureReadyCondition, clusterv1.MachineNodeHealthyCondition,
+		} {
+			found := meta.FindStatusCondition(machine.Status.Conditions, step)
+			if found != nil && found.Status != metav1.ConditionTrue && found.Message != "" {
+				return machine.Name + ": " + found.Message, nil
+			}
+		}
+	}
+	return "", nil
 }
 
 // unreadyNodes asks the new cluster itself, with the kubeconfig that Cluster API made, and keeps that for the user.
