@@ -1,13 +1,17 @@
 package kubelet
 
 import (
+	"errors"
 	"net/netip"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 )
 
 func machine() Registration {
@@ -69,6 +73,21 @@ func TestCreateMirror_makesWhatAdmissionAcceptsFromAKubelet(t *testing.T) {
 	g.Expect(pod.Annotations).To(HaveKey(corev1.MirrorPodAnnotationKey))
 	g.Expect(pod.OwnerReferences).To(HaveLen(1))
 	g.Expect(string(pod.OwnerReferences[0].UID)).To(Equal("u"))
+}
+
+// The API server's admission looks a Node up in a cache, which may not have heard of it yet.
+func TestCreateMirror_goesOnUntilTheAPIServerKnowsTheNode(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	client := fake.NewClientset()
+	refusals := 0
+	client.PrependReactor("create", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		refusals++
+		return refusals <= 2, nil, apierrors.NewForbidden(corev1.Resource("pods"), "etcd-node-1", errors.New("node \"node-1\" not found"))
+	})
+	static := etcdPod()
+	g.Expect(createMirror(t.Context(), client, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, &static)).To(Succeed())
+	g.Expect(refusals).To(Equal(3))
 }
 
 func TestPortForwards_leadToTheMachinesOwnPorts(t *testing.T) {

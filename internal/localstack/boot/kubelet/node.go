@@ -36,14 +36,22 @@ var resources = corev1.ResourceList{
 func register(ctx context.Context, client kubernetes.Interface, r Registration) (*corev1.Node, error) {
 	nodes := client.CoreV1().Nodes()
 	wanted := r.node()
-	node, err := nodes.Create(ctx, wanted, metav1.CreateOptions{})
-	if err == nil {
-		return node, nil
-	}
-	if !apierrors.IsAlreadyExists(err) {
+	var node *corev1.Node
+	exists := false
+	err := persist(ctx, func(ctx context.Context) (err error) {
+		node, err = nodes.Create(ctx, wanted, metav1.CreateOptions{})
+		if exists = apierrors.IsAlreadyExists(err); exists {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("register node %s: %w", r.Name, err)
 	}
-	return registerAgain(ctx, client, wanted)
+	if exists {
+		return registerAgain(ctx, client, wanted)
+	}
+	return node, nil
 }
 
 func registerAgain(ctx context.Context, client kubernetes.Interface, wanted *corev1.Node) (*corev1.Node, error) {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 )
@@ -27,11 +29,36 @@ func createMirror(ctx context.Context, client kubernetes.Interface, node *corev1
 	}}
 	pod.Spec.NodeName = node.Name
 	pod.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}}
-	_, err := client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
+	// Like a kubelet: again, until the API server's admission has heard of the Node that was registered just now.
+	err := persist(ctx, func(ctx context.Context) error {
+		_, err := client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("create mirror pod %s: %w", pod.Name, err)
 	}
 	return nil
+}
+
+const (
+	persistInterval = 100 * time.Millisecond
+	persistTimeout  = 30 * time.Second
+)
+
+// persist calls do until it returns nil. When its time is up it returns the last error.
+func persist(ctx context.Context, do func(context.Context) error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, persistInterval, persistTimeout, true, func(ctx context.Context) (bool, error) {
+		last = do(ctx)
+		return last == nil, nil
+	})
+	if err != nil && last != nil {
+		return last
+	}
+	return err
 }
 
 func mirrorName(static *corev1.Pod, node string) string { return static.Name + "-" + node }
