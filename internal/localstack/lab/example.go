@@ -106,6 +106,10 @@ func (r *run) wait(ctx context.Context, step string, check func(context.Context)
 			r.emit(Event{Step: step, State: Done})
 			return nil
 		}
+		if failure := bootFailure(r.options.Dir); failure != "" {
+			r.emit(Event{Step: step, State: Failed, Message: failure})
+			return fmt.Errorf("%s: %s", step, failure)
+		}
 		if reason != last && ctx.Err() == nil {
 			last = reason
 			r.emit(Event{Step: step, State: Waiting, Message: reason})
