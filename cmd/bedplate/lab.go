@@ -108,7 +108,7 @@ func reporter(out io.Writer, output string) lab.Reporter {
 		return lab.JSONReporter(out)
 	}
 	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-		if width, _, err := term.GetSize(int(file.Fd())); err == nil {
+		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
 			return lab.TerminalReporter(out, width)
 		}
 	}
