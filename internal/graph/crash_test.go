@@ -2,9 +2,7 @@ package graph_test
 
 import (
 	"errors"
-	"testing"
 
-	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/bedplate/bedplate/internal/graph"
@@ -29,45 +27,6 @@ func (f *fixture) crashAfter(n int) (crashed func() bool) {
 
 func (f *fixture) recover() { f.service.before, f.service.after, f.write = nil, nil, nil }
 
-func TestCrash_atAnyPointWhileCreating(t *testing.T) {
-	t.Parallel()
-	for n := 0; ; n++ {
-		f := newFixture(t)
-		crashed := f.crashAfter(n)
-		_, _ = f.reconcile()
-		if !crashed() {
-			t.Logf("crashed at %d points", n)
-			return
-		}
-		f.recover()
-		f.untilReady(n)
-		f.Expect(f.service.keys()).To(Equal(everything), "crashed after %d steps", n)
-		f.untilGone(n)
-	}
-}
-
-func TestCrash_atAnyPointWhileDeleting(t *testing.T) {
-	t.Parallel()
-	for n := 0; ; n++ {
-		f := newFixture(t)
-		f.untilReady(n)
-		theirs, err := f.service.create(graph.Tag{})
-		f.Expect(err).NotTo(HaveOccurred())
-		crashed := f.crashAfter(n)
-		for range 5 {
-			f.delete()
-			f.service.finish()
-		}
-		if !crashed() {
-			t.Logf("crashed at %d points", n)
-			return
-		}
-		f.recover()
-		f.untilGone(n)
-		f.Expect(f.service.things).To(HaveKey(theirs.id), "crashed after %d steps", n)
-	}
-}
-
 // untilReady reconciles with a new engine each time. Each round passes the settle time.
 func (f *fixture) untilReady(n int) {
 	f.t.Helper()
@@ -79,19 +38,4 @@ func (f *fixture) untilReady(n int) {
 		f.clock.Step(settle)
 	}
 	f.t.Fatalf("crashed after %d steps: not ready in ten rounds", n)
-}
-
-func (f *fixture) untilGone(n int) {
-	f.t.Helper()
-	for range 10 {
-		if _, done := f.delete(); done {
-			for _, key := range f.service.keys() {
-				f.Expect(key).To(BeEmpty(), "crashed after %d steps: left behind", n)
-			}
-			return
-		}
-		f.service.finish()
-		f.clock.Step(settle)
-	}
-	f.t.Fatalf("crashed after %d steps: not gone in ten rounds", n)
 }

@@ -87,7 +87,7 @@ func TestRelease_keepsTheFinalizerWhenTheOwnerWasStale(t *testing.T) {
 	stale := f.owner()
 	_, err := f.reconcile()
 	f.Expect(err).NotTo(HaveOccurred())
-	g, err := f.engine().New(stale, f.service.kind())
+	g, err := f.engine().New(stale, "any", f.service.kind())
 	f.Expect(err).NotTo(HaveOccurred())
 	_, err = f.engine().DeleteAndRelease(t.Context(), g, finalizer)
 	f.Expect(err).To(HaveOccurred(), "the old owner had an empty ledger")

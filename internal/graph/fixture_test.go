@@ -87,24 +87,29 @@ func (f *fixture) engine() *graph.Engine {
 func (f *fixture) want(key string, after ...graph.Ref) graph.Want[thing] {
 	return graph.Want[thing]{
 		Key: key, Condition: key + "Ready", After: after, Claim: graph.Create(), IfLost: f.ifLost,
-		Create: func(_ context.Context, key graph.Key) (*thing, error) {
-			return f.service.create(graph.Tag{Owner: key.Owner, Key: key.Name, Token: key.Token})
+		Create: func(_ context.Context, key graph.Key) (graph.Call[thing], error) {
+			tag := graph.Tag{Owner: key.Owner, Key: key.Name, Token: key.Token}
+			return func(context.Context) (*thing, error) { return f.service.create(tag) }, nil
 		},
 	}
 }
 
 func (f *fixture) reconcileObject(owner *bmmv1.NvidiaBMMMachine) (ctrl.Result, error) {
 	kind := f.service.kind()
-	g, err := f.engine().New(owner, kind)
+	g, err := f.engine().New(owner, "any", kind)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	f.wants(g, kind)
+	return g.Reconcile(f.t.Context())
+}
+
+func (f *fixture) wants(g *graph.Graph, kind *graph.Kind[thing]) {
 	net := graph.Add(g, kind, f.want("net"))
 	for _, key := range f.below {
 		graph.Add(g, kind, f.want(key, net))
 	}
 	graph.Add(g, kind, f.want("lonely"))
-	return g.Reconcile(f.t.Context())
 }
 
 // reconcile returns the owner with the conditions of this reconcile, which nobody has written to the server.
@@ -116,7 +121,7 @@ func (f *fixture) reconcile() (*bmmv1.NvidiaBMMMachine, error) {
 
 func (f *fixture) delete() (*bmmv1.NvidiaBMMMachine, bool) {
 	owner := f.owner()
-	g, err := f.engine().New(owner, f.service.kind())
+	g, err := f.engine().New(owner, "any", f.service.kind())
 	f.Expect(err).NotTo(HaveOccurred())
 	done, _, _ := g.Delete(f.t.Context())
 	return owner, done

@@ -35,16 +35,22 @@ type Engine struct {
 	// Settle is how long after a create with unknown outcome the resource may still appear: the service's own deadline for
 	// a create, and the lag of its lists.
 	Settle time.Duration
+	// Creates runs what may block for long. Without it a create holds up its reconcile.
+	Creates *Pool
 }
 
 // Graph is everything one owner has outside, and wants there. It serves one reconcile.
 type Graph struct {
 	engine *Engine
 	owner  Owner
-	kinds  map[string]AnyKind
-	ledger *ledger
-	nodes  []node
-	phases map[string]Phase
+	// credentials that all calls are made with, by name.
+	credentials string
+	kinds       map[string]AnyKind
+	ledger      *ledger
+	nodes       []node
+	phases      map[string]Phase
+	// planned are the steps of a plan so far.
+	planned map[string]Step
 }
 
 // AnyKind is a Kind of any type.
@@ -61,16 +67,19 @@ type node interface {
 	Ref
 	condition() string
 	reconcile(ctx context.Context, g *Graph) Phase
+	plan(ctx context.Context, g *Graph) (Step, bool)
 }
 
-// New opens the graph of an owner. Every kind that its ledger may name has to be given. The error is a ledger that can't
-// be used; it wants a person.
-func (e *Engine) New(owner Owner, kinds ...AnyKind) (*Graph, error) {
+// New opens the graph of an owner. Credentials is the name of what all its calls log in with. Every kind that its ledger
+// may name has to be given. The error is a ledger that can't be used; it wants a person.
+func (e *Engine) New(owner Owner, credentials string, kinds ...AnyKind) (*Graph, error) {
 	l, err := readLedger(owner)
 	if err != nil {
 		return nil, err
 	}
-	g := &Graph{engine: e, owner: owner, kinds: map[string]AnyKind{}, ledger: l, phases: map[string]Phase{}}
+	g := &Graph{
+		engine: e, owner: owner, credentials: credentials, kinds: map[string]AnyKind{}, ledger: l, phases: map[string]Phase{},
+	}
 	for _, k := range kinds {
 		g.kinds[k.kindName()] = k
 	}
@@ -82,6 +91,14 @@ func (e *Engine) New(owner Owner, kinds ...AnyKind) (*Graph, error) {
 func (g *Graph) ID(key string) string {
 	if e, ok := g.ledger.Entries[key]; ok {
 		return e.ID
+	}
+	return ""
+}
+
+// Param is a choice that was made for the resource under a key; empty where there is none.
+func (g *Graph) Param(key, name string) string {
+	if e, ok := g.ledger.Entries[key]; ok {
+		return e.Params[name]
 	}
 	return ""
 }
@@ -103,6 +120,12 @@ func (h *Handle[T]) Key() string { return h.want.Key }
 
 // ID of the resource as the ledger has it; empty before it exists.
 func (h *Handle[T]) ID() string { return h.g.ID(h.want.Key) }
+
+// Own reports whether the resource is ours: made by us, and deleted in the end.
+func (h *Handle[T]) Own() bool {
+	e, ok := h.g.ledger.Entries[h.want.Key]
+	return ok && e.State == stateBound && !e.Foreign
+}
 
 // Object is the resource as seen in this reconcile; nil where it wasn't.
 func (h *Handle[T]) Object() *T { return h.object }

@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // Kind is one sort of outside resource. It works from the ledger alone, without the spec, so that deletion and lookups
@@ -12,17 +13,21 @@ type Kind[T any] struct {
 	Name string
 	// ID of a resource.
 	ID func(*T) string
-	// Tag that a resource carries; the zero Tag where it carries none of ours.
+	// Tag that a resource carries; the zero Tag where it carries none of ours. A Kind of an API that has no room for tags, not
+	// even in names, has none: then a resource is ours if the ledger says that we tried to make it.
 	Tag func(*T) Tag
 	// Get looks a resource up. The error's class is fault.NotFound only where that is proven.
 	Get func(ctx context.Context, id string) (*T, error)
-	// Find looks for resources that may carry the tag of key. It may return others: the engine compares the tags.
+	// Find looks for resources that may be the one of key: by its tag, and by its Title where it has one. It may return others
+	// with other tags, because the engine compares those; it must not return others with other titles.
 	// A Kind of which only the user's own resources are used has none.
 	Find func(ctx context.Context, key Key) ([]T, error)
 	// Phase a resource is in.
 	Phase func(*T) Phase
 	// Delete asks for a resource to be deleted; the engine polls Get until it is gone.
 	Delete func(ctx context.Context, id string) error
+	// GoneAfter is how long a resource has to stay away before it counts as gone, where a service brings deleted ones back.
+	GoneAfter time.Duration
 }
 
 // Key says which resource of which owner is meant.
@@ -33,6 +38,10 @@ type Key struct {
 	Name string
 	// Token is a UUID made for the attempt to create the resource; empty before the first.
 	Token string
+	// Title is the resource's name outside, where the claim is UseOrCreate; otherwise the Kind makes names of its own.
+	Title string
+	// Params are what the Want chose for the attempt; empty before the first.
+	Params map[string]string
 }
 
 // Tag is what a resource carries to be found again: in labels where the API has them, else in its name. What an API has
@@ -44,6 +53,7 @@ type Tag struct {
 // Claim says how a Want gets its resource.
 type Claim struct {
 	resolve func(context.Context) (id string, err error)
+	title   string
 }
 
 // Create makes the resource, and deletes it in the end. It is the zero Claim.
@@ -59,6 +69,10 @@ func UseFound(resolve func(context.Context) (id string, err error)) Claim {
 	return Claim{resolve: resolve}
 }
 
+// UseOrCreate takes the resource that has this name outside, as the user's own; where there is none, it makes one, and
+// deletes that in the end.
+func UseOrCreate(title string) Claim { return Claim{title: title} }
+
 // Want is one resource that an owner's spec asks for.
 type Want[T any] struct {
 	// Key within the graph, such as "vpc" or "subnet/worker".
@@ -67,12 +81,42 @@ type Want[T any] struct {
 	Condition string
 	// After lists what must be ready before the resource can be looked for and created.
 	After []Ref
-	// Claim is Create, Use or UseFound.
+	// Claim is Create, Use, UseFound or UseOrCreate.
 	Claim Claim
-	// Create makes the resource with the tag of key. Not needed with Use.
-	Create func(ctx context.Context, key Key) (*T, error)
+	// Choose decides, once for each attempt, what must not be decided anew while its outcome is unknown, such as a zone among
+	// those that are up. The ledger keeps the answer. Optional.
+	Choose func(ctx context.Context) (params map[string]string, err error)
+	// Create prepares the call that makes the resource with the tag of key: it reads whatever is needed, and an error of its
+	// own means that nothing was attempted. Not needed with Use.
+	Create func(ctx context.Context, key Key) (Call[T], error)
+	// Diff says what isn't as the spec wants it. It asks nobody: Plan and the repair of drift both use it. Optional, and never
+	// used for what is the user's own.
+	Diff func(*T) []Change
+	// Apply makes the changes that Diff found. The engine looks at the resource again afterwards.
+	Apply func(ctx context.Context, object *T, changes []Change) error
 	// IfLost is what a person has to do when somebody else has deleted the resource; empty where it is made again.
 	IfLost string
+}
+
+// Call makes a resource. It may go on when the reconcile that began it is over, so it must not touch what a reconcile does.
+type Call[T any] func(ctx context.Context) (*T, error)
+
+// Change is one difference between what is and what is wanted, for people.
+type Change struct {
+	Field string `json:"field"`
+	From  string `json:"from,omitempty"`
+	To    string `json:"to,omitempty"`
+}
+
+// String is "FIELD: FROM → TO".
+func (c Change) String() string {
+	switch {
+	case c.From == "":
+		return fmt.Sprintf("%s: add %s", c.Field, c.To)
+	case c.To == "":
+		return fmt.Sprintf("%s: remove %s", c.Field, c.From)
+	}
+	return fmt.Sprintf("%s: %s → %s", c.Field, c.From, c.To)
 }
 
 // State of a node.

@@ -40,7 +40,11 @@ type entry struct {
 	After     []string   `json:"after,omitempty"`
 	State     entryState `json:"state"`
 	ID        string     `json:"id,omitempty"`
-	Token     string     `json:"token,omitempty"`
+	// Title is the name outside that the claim gave.
+	Title string `json:"title,omitempty"`
+	Token string `json:"token,omitempty"`
+	// Params are the choices made for the attempt.
+	Params map[string]string `json:"params,omitempty"`
 	// At is when the resource was attempted or refused.
 	At *metav1.Time `json:"at,omitempty"`
 	// Refusal, Message and Generation say why it was refused, and to which generation of the owner.
@@ -49,6 +53,8 @@ type entry struct {
 	Generation int64       `json:"generation,omitempty"`
 	// Foreign: the user's own, never deleted.
 	Foreign bool `json:"foreign,omitempty"`
+	// GoneAt is when it was first seen to be gone, where that has to last to count.
+	GoneAt *metav1.Time `json:"goneAt,omitempty"`
 }
 
 // ledger is the content of LedgerAnnotation.

@@ -190,7 +190,7 @@ func TestReconcile_failsWhenWhatSomebodyElseDeletedCannotBeMadeAgain(t *testing.
 	delete(f.service.things, "id-1")
 	owner, err := f.reconcile()
 	f.Expect(err).NotTo(HaveOccurred())
-	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Failed", "somebody else deleted thing id-1: get another one")
+	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Lost", "somebody else deleted thing id-1: get another one")
 	f.Expect(f.service.called("create net")).To(Equal(1))
 }
 
@@ -271,7 +271,7 @@ func TestReconcile_doesNotForgetAnIDOnTheStrengthOfAStaleOwner(t *testing.T) {
 	f.Expect(err).NotTo(HaveOccurred())
 
 	kind := f.service.kind()
-	g, err := f.engine().New(stale, kind)
+	g, err := f.engine().New(stale, "any", kind)
 	f.Expect(err).NotTo(HaveOccurred())
 	net := graph.Add(g, kind, f.want("net"))
 	_, err = g.Reconcile(t.Context())
@@ -315,7 +315,7 @@ func TestReconcile_usesTheUsersOwnAndNeverDeletesIt(t *testing.T) {
 	kind := f.service.kind()
 	run := func() (*bmmv1.NvidiaBMMMachine, string) {
 		owner := f.owner()
-		g, err := f.engine().New(owner, kind)
+		g, err := f.engine().New(owner, "any", kind)
 		f.Expect(err).NotTo(HaveOccurred())
 		h := graph.Add(g, kind, graph.Want[thing]{Key: "theirs", Condition: "TheirsReady", Claim: graph.Use(theirs.id)})
 		_, err = g.Reconcile(t.Context())

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"time"
 
 	"github.com/bedplate/bedplate/internal/fault"
 )
@@ -58,43 +59,77 @@ func (g *Graph) removeEntry(ctx context.Context, key string, report *report) (go
 
 func (k *Kind[T]) kindName() string { return k.Name }
 
-// remove deletes what is ours and says whether it is confirmed gone. When the bound one is gone, what else may carry its
-// tag is looked for.
+// remove deletes what is ours and says whether it is confirmed gone. When the bound one is gone, what else is ours is
+// looked for, bound, and deleted in its turn.
 func (k *Kind[T]) remove(ctx context.Context, g *Graph, key string, e *entry) (bool, Phase) {
+	if a, known := g.engine.Creates.answer(e); known && a.running {
+		return false, Waiting("the service is still at work on the %s: it is deleted afterwards", k.Name).Because("Creating")
+	}
 	if e.State == stateBound {
 		object, err := k.Get(ctx, e.ID)
 		if err == nil {
-			return false, k.removeBound(ctx, g, object)
+			return false, k.removeBound(ctx, g, e, object)
 		}
 		if !fault.IsNotFound(err) {
 			return false, phaseOf(err)
 		}
+		if gone, phase := k.stayedAway(ctx, g, e); !gone {
+			return false, phase
+		}
 	}
-	found, err := k.find(ctx, g, Key{Owner: g.ledger.Owner, Name: key, Token: e.Token})
+	found, err := k.find(ctx, g, key, e)
 	if err != nil {
 		return false, phaseOf(err)
 	}
-	for _, object := range found {
-		if err := k.delete(ctx, object); err != nil {
+	if len(found.ours) > 0 {
+		e.State, e.ID, e.GoneAt = stateBound, k.ID(found.ours[0]), nil
+		if err := g.write(ctx); err != nil {
 			return false, phaseOf(err)
 		}
-	}
-	if len(found) > 0 {
-		return false, Deleting()
+		return false, k.removeBound(ctx, g, e, found.ours[0])
 	}
 	phase, unsettled := g.unsettled(e)
 	return !unsettled, phase
 }
 
-func (k *Kind[T]) removeBound(ctx context.Context, g *Graph, object *T) Phase {
-	if tag := k.Tag(object); tag.Owner != g.ledger.Owner {
+func (k *Kind[T]) removeBound(ctx context.Context, g *Graph, e *entry, object *T) Phase {
+	if k.Tag != nil && k.Tag(object).Owner != g.ledger.Owner {
 		return Failed("%s %s doesn't carry our tag any more: it isn't deleted; put the tag %q back or delete it yourself",
 			k.Name, k.ID(object), g.ledger.Owner)
+	}
+	if err := g.cameBack(ctx, e); err != nil {
+		return phaseOf(err)
 	}
 	if err := k.delete(ctx, object); err != nil {
 		return phaseOf(err)
 	}
 	return Deleting()
+}
+
+// stayedAway reports whether a bound resource that isn't there has been away for long enough to count as gone.
+func (k *Kind[T]) stayedAway(ctx context.Context, g *Graph, e *entry) (bool, Phase) {
+	if k.GoneAfter == 0 {
+		return true, Phase{}
+	}
+	if e.GoneAt == nil {
+		e.GoneAt = g.now()
+		if err := g.write(ctx); err != nil {
+			return false, phaseOf(err)
+		}
+	}
+	until := e.GoneAt.Add(k.GoneAfter)
+	phase := Waiting("%s %s is gone, but the service may bring it back: until %s it is watched",
+		k.Name, e.ID, until.UTC().Format(time.TimeOnly+" MST"))
+	return !g.engine.Clock.Now().Before(until), phase.Because("StayingAway")
+}
+
+// cameBack forgets that a resource was gone.
+func (g *Graph) cameBack(ctx context.Context, e *entry) error {
+	if e.GoneAt == nil {
+		return nil
+	}
+	e.GoneAt = nil
+	return g.write(ctx)
 }
 
 // delete asks once: a resource that is being deleted is left to it.

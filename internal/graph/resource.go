@@ -1,15 +1,10 @@
 package graph
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"time"
-
-	"github.com/google/uuid"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"strings"
 
 	"github.com/bedplate/bedplate/internal/fault"
 )
@@ -40,11 +35,15 @@ func (h *Handle[T]) use(ctx context.Context) Phase {
 	}
 	object, err := h.kind.Get(ctx, id)
 	if fault.IsNotFound(err) {
-		return Failed("%s %s does not exist", h.kind.Name, id)
+		return h.missing(id)
 	}
 	if err != nil {
 		return phaseOf(err)
 	}
+	return h.useObject(ctx, object)
+}
+
+func (h *Handle[T]) useObject(ctx context.Context, object *T) Phase {
 	e := h.newEntry(stateBound)
 	e.ID, e.Foreign = h.kind.ID(object), true
 	if err := h.put(ctx, e); err != nil {
@@ -53,18 +52,32 @@ func (h *Handle[T]) use(ctx context.Context) Phase {
 	return h.seen(object)
 }
 
+func (h *Handle[T]) missing(id string) Phase { return Failed("%s %s does not exist", h.kind.Name, id) }
+
 // observe looks at a bound resource. Only a proven "not found" counts as gone.
 func (h *Handle[T]) observe(ctx context.Context, e *entry) Phase {
+	if err := h.refresh(ctx, e); err != nil {
+		return phaseOf(err)
+	}
 	object, err := h.kind.Get(ctx, e.ID)
+	if err == nil {
+		err = h.g.cameBack(ctx, e)
+	}
 	switch {
-	case err == nil:
+	case err == nil && e.Foreign:
 		return h.seen(object)
+	case err == nil:
+		return h.repair(ctx, object)
 	case !fault.IsNotFound(err):
 		return phaseOf(err)
 	case e.Foreign:
-		return Failed("%s %s does not exist", h.kind.Name, e.ID)
+		return h.missing(e.ID)
 	case h.want.IfLost != "":
-		return Failed("somebody else deleted %s %s: %s", h.kind.Name, e.ID, h.want.IfLost)
+		return h.lost(e)
+	}
+	gone, phase := h.kind.stayedAway(ctx, h.g, e)
+	if !gone {
+		return phase
 	}
 	delete(h.g.ledger.Entries, h.want.Key)
 	if err := h.g.write(ctx); err != nil {
@@ -73,78 +86,52 @@ func (h *Handle[T]) observe(ctx context.Context, e *entry) Phase {
 	return Waiting("%s %s was deleted by somebody else and is made again", h.kind.Name, e.ID)
 }
 
-func (h *Handle[T]) adoptOrCreate(ctx context.Context, e *entry) Phase {
-	if phase, refused := h.g.refused(e); refused {
-		return phase
-	}
-	found, err := h.kind.find(ctx, h.g, h.key(e))
-	if err != nil {
-		return phaseOf(err)
-	}
-	if len(found) > 0 {
-		return h.adopt(ctx, e, found)
-	}
-	if phase, unsettled := h.g.unsettled(e); unsettled {
-		return phase
-	}
-	return h.create(ctx)
+func (h *Handle[T]) lost(e *entry) Phase {
+	return Failed("somebody else deleted %s %s: %s", h.kind.Name, e.ID, h.want.IfLost).Because("Lost")
 }
 
-// adopt binds the first of the resources that carry our tag. Others were made by the same attempt, when a service lost the
-// race with itself: they go first, because once one is bound nobody looks for more. Only the newest ledger may decide
-// which one stays.
-func (h *Handle[T]) adopt(ctx context.Context, e *entry, found []*T) Phase {
-	if len(found) > 1 {
-		if err := h.put(ctx, e); err != nil {
-			return phaseOf(err)
-		}
+// refresh keeps in the ledger what deletion needs to know of the spec.
+func (h *Handle[T]) refresh(ctx context.Context, e *entry) error {
+	now := h.newEntry(stateBound)
+	if slices.Equal(now.After, e.After) && now.Condition == e.Condition {
+		return nil
 	}
-	for _, double := range found[1:] {
-		if err := h.kind.delete(ctx, double); err != nil {
-			return phaseOf(err)
-		}
-	}
-	if err := h.bind(ctx, e, found[0]); err != nil {
-		return phaseOf(err)
-	}
-	return h.seen(found[0])
+	e.After, e.Condition = now.After, now.Condition
+	return h.g.write(ctx)
 }
 
-// create writes the intention, creates, and writes the ID. Wherever it is interrupted, the next reconcile finds either
-// no intention and nothing outside, or an intention and its tag to look for.
-func (h *Handle[T]) create(ctx context.Context) Phase {
-	e := h.newEntry(statePending)
-	e.Token, e.At = uuid.NewString(), h.g.now()
-	if err := h.put(ctx, e); err != nil {
+// repair changes a resource of ours that isn't as the spec wants it. One that is on its way to something is left alone.
+func (h *Handle[T]) repair(ctx context.Context, object *T) Phase {
+	phase := h.seen(object)
+	if phase.State != StateReady || h.want.Diff == nil {
+		return phase
+	}
+	changes := h.want.Diff(object)
+	if len(changes) == 0 {
+		return phase
+	}
+	if err := h.want.Apply(ctx, object, changes); err != nil {
 		return phaseOf(err)
 	}
-	object, err := h.want.Create(ctx, h.key(e))
-	if err == nil && h.kind.ID(object) == "" {
-		err = fmt.Errorf("the service made a %s and didn't say its ID", h.kind.Name)
+	return Waiting("%s %s is being changed: %s", h.kind.Name, h.kind.ID(object), summary(changes)).Because("Changing")
+}
+
+// summary names the changes, in a line that isn't too long for a condition.
+func summary(changes []Change) string {
+	const most = 5
+	var texts []string
+	for _, c := range changes[:min(len(changes), most)] {
+		texts = append(texts, c.String())
 	}
-	if err == nil {
-		if err := h.bind(ctx, e, object); err != nil {
-			return phaseOf(err)
-		}
-		return h.seen(object)
+	if more := len(changes) - most; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
 	}
-	if !fault.IsAmbiguous(err) {
-		e = h.newEntry(stateRefused)
-		e.At, e.Refusal, e.Message, e.Generation = h.g.now(), fault.ClassOf(err), err.Error(), h.g.owner.GetGeneration()
-		err = errors.Join(err, h.put(ctx, e))
-	}
-	return phaseOf(err)
+	return strings.Join(texts, ", ")
 }
 
 func (h *Handle[T]) seen(object *T) Phase {
 	h.object = object
 	return h.kind.Phase(object)
-}
-
-func (h *Handle[T]) bind(ctx context.Context, e *entry, object *T) error {
-	bound := h.newEntry(stateBound)
-	bound.ID, bound.Token = h.kind.ID(object), e.Token
-	return h.put(ctx, bound)
 }
 
 func (h *Handle[T]) put(ctx context.Context, e *entry) error {
@@ -153,70 +140,9 @@ func (h *Handle[T]) put(ctx context.Context, e *entry) error {
 }
 
 func (h *Handle[T]) newEntry(state entryState) *entry {
-	e := &entry{Kind: h.kind.Name, Condition: h.want.Condition, State: state}
+	e := &entry{Kind: h.kind.Name, Condition: h.want.Condition, State: state, Title: h.want.Claim.title}
 	for _, r := range h.want.After {
 		e.After = append(e.After, r.ref())
 	}
 	return e
 }
-
-func (h *Handle[T]) key(e *entry) Key {
-	return Key{Owner: h.g.ledger.Owner, Name: h.want.Key, Token: e.Token}
-}
-
-// find returns the resources that carry the tag of key, the one to keep first: one that stays, then one of this attempt,
-// then by ID, so that every reconcile chooses the same one.
-func (k *Kind[T]) find(ctx context.Context, g *Graph, key Key) ([]*T, error) {
-	if _, written := g.owner.GetAnnotations()[LedgerAnnotation]; !written {
-		return nil, nil // The owner's ID is new: nothing can carry it.
-	}
-	all, err := k.Find(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	var found []*T
-	for i := range all {
-		if tag := k.Tag(&all[i]); tag.Owner == key.Owner && tag.Key == key.Name {
-			found = append(found, &all[i])
-		}
-	}
-	later := func(o *T) int {
-		switch {
-		case k.Phase(o).State == StateDeleting:
-			return 2
-		case k.Tag(o).Token != key.Token:
-			return 1
-		}
-		return 0
-	}
-	slices.SortFunc(found, func(a, b *T) int {
-		return cmp.Or(cmp.Compare(later(a), later(b)), cmp.Compare(k.ID(a), k.ID(b)))
-	})
-	return found, nil
-}
-
-// unsettled reports whether "none found" proves nothing yet, because the service may still finish a create.
-func (g *Graph) unsettled(e *entry) (Phase, bool) {
-	if e.State != statePending || e.At == nil {
-		return Phase{}, false
-	}
-	settled := e.At.Add(g.engine.Settle)
-	phase := Waiting("the service may still finish the last attempt to create the %s: until %s it is looked for",
-		e.Kind, settled.UTC().Format(time.TimeOnly+" MST"))
-	return phase.Because("Settling"), g.engine.Clock.Now().Before(settled)
-}
-
-// refused reports whether the service has refused what the owner still asks for, not long ago. Whoever wakes the owner, it
-// isn't asked again so soon. Other credentials and a service that recovers are worth a try at any time.
-func (g *Graph) refused(e *entry) (Phase, bool) {
-	if e.State != stateRefused || e.At == nil || e.Generation != g.owner.GetGeneration() {
-		return Phase{}, false
-	}
-	phase := phaseOf(&fault.Error{Class: e.Refusal, Err: errors.New(e.Message)})
-	if phase.retry != paceSlow || e.Refusal == fault.Credentials {
-		return Phase{}, false
-	}
-	return phase, g.engine.Clock.Now().Before(e.At.Add(g.engine.interval(phase.retry)))
-}
-
-func (g *Graph) now() *metav1.Time { return &metav1.Time{Time: g.engine.Clock.Now()} }

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/crashtest"
 )
 
 // thing is a resource of the toy service.
@@ -28,11 +30,21 @@ type service struct {
 	next          int
 	calls         []string
 	before, after func(call string) error
+	// fuse of the process that speaks to the service, in the crash suite.
+	fuse *crashtest.Fuse
 }
 
 func newService() *service { return &service{things: map[string]*thing{}} }
 
 func (s *service) do(call string, work func() error) error {
+	if s.fuse == nil {
+		return s.serve(call, work)
+	}
+	changes := strings.HasPrefix(call, "create") || strings.HasPrefix(call, "delete")
+	return s.fuse.Call(changes, func() error { return s.serve(call, work) })
+}
+
+func (s *service) serve(call string, work func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls = append(s.calls, call)

@@ -39,7 +39,7 @@ func (r *Reconciler) open(api *bmm.Client, object *infrav1.NvidiaBMMCluster) (*n
 	n.ipBlockKind = n.newIPBlockKind()
 	n.vpcKind = n.newVPCKind()
 	n.subnetKind = n.newSubnetKind()
-	g, err := r.Engine.New(object, n.siteKind, n.ipBlockKind, n.vpcKind, n.subnetKind)
+	g, err := r.Engine.New(object, SecretOf(object).String(), n.siteKind, n.ipBlockKind, n.vpcKind, n.subnetKind)
 	n.graph = g
 	return n, err
 }

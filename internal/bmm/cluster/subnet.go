@@ -44,13 +44,14 @@ func (n *networks) wantSubnet(spec infrav1.SubnetSpec) *graph.Handle[bmm.Subnet]
 	return graph.Add(n.graph, n.subnetKind, graph.Want[bmm.Subnet]{
 		Key: subnetKind + "/" + spec.Name, Condition: infrav1.SubnetsReadyCondition,
 		After: []graph.Ref{n.vpc, n.ipBlock}, Claim: graph.Create(),
-		Create: func(ctx context.Context, key graph.Key) (*bmm.Subnet, error) {
-			return n.api.CreateSubnet(ctx, bmm.SubnetCreateRequest{
+		Create: func(_ context.Context, key graph.Key) (graph.Call[bmm.Subnet], error) {
+			request := bmm.SubnetCreateRequest{
 				Name:         tag.Name(key),
 				VPCID:        n.vpc.ID(),
 				Ipv4BlockID:  n.ipBlock.ID(),
 				PrefixLength: prefixLength(spec),
-			})
+			}
+			return func(ctx context.Context) (*bmm.Subnet, error) { return n.api.CreateSubnet(ctx, request) }, nil
 		},
 	})
 }

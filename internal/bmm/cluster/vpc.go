@@ -44,8 +44,8 @@ func (n *networks) wantVPC(object *infrav1.NvidiaBMMCluster) *graph.Handle[bmm.V
 	spec := object.Spec.VPC
 	return graph.Add(n.graph, n.vpcKind, graph.Want[bmm.VPC]{
 		Key: vpcKey, Condition: infrav1.VPCReadyCondition, After: []graph.Ref{n.site}, Claim: graph.Create(),
-		Create: func(ctx context.Context, key graph.Key) (*bmm.VPC, error) {
-			created, err := n.api.CreateVPC(ctx, bmm.VPCCreateRequest{
+		Create: func(_ context.Context, key graph.Key) (graph.Call[bmm.VPC], error) {
+			request := bmm.VPCCreateRequest{
 				// IDs of deleted VPCs can't be used again, so the ID comes from the attempt and not from the name.
 				ID:                        key.Token,
 				Name:                      cmp.Or(spec.Name, object.Name),
@@ -53,11 +53,14 @@ func (n *networks) wantVPC(object *infrav1.NvidiaBMMCluster) *graph.Handle[bmm.V
 				SiteID:                    n.siteID(),
 				NetworkVirtualizationType: bmm.NetworkVirtualizationType(spec.NetworkVirtualizationType),
 				Labels:                    tag.Labels(spec.Labels, key),
-			})
-			if fault.ClassOf(err) == fault.Conflict {
-				err = fmt.Errorf("%w: choose another spec.vpc.name", err)
 			}
-			return created, err
+			return func(ctx context.Context) (*bmm.VPC, error) {
+				created, err := n.api.CreateVPC(ctx, request)
+				if fault.ClassOf(err) == fault.Conflict {
+					err = fmt.Errorf("%w: choose another spec.vpc.name", err)
+				}
+				return created, err
+			}, nil
 		},
 	})
 }

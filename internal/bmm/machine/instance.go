@@ -12,6 +12,7 @@ import (
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/cluster"
 	"github.com/bedplate/bedplate/internal/bmm/providerid"
 	"github.com/bedplate/bedplate/internal/bmm/tag"
 	"github.com/bedplate/bedplate/internal/fault"
@@ -43,7 +44,7 @@ func (r *Reconciler) open(api *bmm.Client, around owners, object *infrav1.Nvidia
 		Phase:  instancePhase,
 		Delete: func(ctx context.Context, id string) error { return api.DeleteInstance(ctx, n.siteID(), id) },
 	}
-	g, err := r.Engine.New(object, n.kind)
+	g, err := r.Engine.New(object, cluster.SecretOf(around.infra).String(), n.kind)
 	n.graph = g
 	return n, err
 }
@@ -82,14 +83,14 @@ func (n *node) wantInstance(after ...graph.Ref) {
 	})
 }
 
-func (n *node) createInstance(ctx context.Context, key graph.Key) (*bmm.Instance, error) {
+func (n *node) createInstance(ctx context.Context, key graph.Key) (graph.Call[bmm.Instance], error) {
 	userData, err := n.userData(ctx)
 	if err != nil {
 		return nil, err
 	}
 	subnet, _ := subnetOf(n.infra, n.object)
 	spec := n.object.Spec
-	return n.api.CreateInstance(ctx, bmm.InstanceCreateRequest{
+	request := bmm.InstanceCreateRequest{
 		Name:                  n.object.Name,
 		Description:           spec.Description,
 		TenantID:              n.infra.Spec.TenantID,
@@ -104,7 +105,8 @@ func (n *node) createInstance(ctx context.Context, key graph.Key) (*bmm.Instance
 		UserData:              userData,
 		// With phone-home on the service writes the user data anew, which breaks kubeadm's templates.
 		PhoneHomeEnabled: ptr.To(false),
-	})
+	}
+	return func(ctx context.Context) (*bmm.Instance, error) { return n.api.CreateInstance(ctx, request) }, nil
 }
 
 // userData is the bootstrap data, byte for byte.

@@ -1,0 +1,159 @@
+// Package crashtest proves of a system that no crash makes it leak or double anything outside: it kills the system at every
+// point of its way, lets a new one go on from what the API server knows, and counts what is there in the end. The service
+// may finish the work of a client that has died, before or after that.
+package crashtest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+)
+
+// rounds bounds how often a system is let go on before it has to be where it should be.
+const rounds = 60
+
+// World is one owner in a real API server and the service that its graph speaks to. Each run has its own.
+type World interface {
+	// Reconcile lets a reconciler, built from nothing, look at the owner once. All its outside calls and its client of the
+	// API server go through the fuse.
+	Reconcile(ctx context.Context, f *Fuse) error
+	// Ready reports whether the owner is as its spec wants it.
+	Ready() bool
+	// Delete asks the API server to delete the owner.
+	Delete()
+	// Gone reports whether the API server has no owner any more.
+	Gone() bool
+	// Pass lets so much time go by that the service comes to the end of whatever it is at, and any settle time is over.
+	Pass()
+	// Outside names what exists outside and isn't the user's own: each resource by its key, doubles as often as they exist.
+	Outside() []string
+	// Untouched is an error if anything of the user's own is gone or changed.
+	Untouched() error
+}
+
+// Suite runs the worlds of one graph.
+type Suite struct {
+	// New makes a world whose owner nobody has reconciled yet.
+	New func(t *testing.T) World
+	// Keys that exist outside when the owner is ready.
+	Keys []string
+}
+
+// Run kills the system at every point of creating and of deleting, once with its last call lost and once with its last call
+// done late by the service. What was killed while creating goes on creating, or is deleted at once.
+func (s Suite) Run(t *testing.T) {
+	t.Helper()
+	slices.Sort(s.Keys)
+	var points atomic.Int64
+	for _, variant := range []struct {
+		name           string
+		late, deleting bool
+		then           func(t *testing.T, w World, f *Fuse)
+	}{
+		{name: "creating", then: s.untilReadyAndGone},
+		{name: "creating, last call done late", late: true, then: s.untilReadyAndGone},
+		{name: "creating, then deleted", then: s.deletedAtOnce},
+		{name: "creating, last call done late, then deleted", late: true, then: s.deletedAtOnce},
+		{name: "deleting", deleting: true, then: s.untilGone},
+		{name: "deleting, last call done late", late: true, deleting: true, then: s.untilGone},
+	} {
+		t.Run(variant.name, func(t *testing.T) {
+			t.Parallel()
+			for n := 0; !t.Failed(); n++ {
+				blown := false
+				t.Run(fmt.Sprintf("at point %d", n), func(t *testing.T) {
+					w, f := s.New(t), fuse(n, variant.late)
+					blown = s.kill(t, w, f, variant.deleting)
+					variant.then(t, w, f)
+				})
+				if !blown {
+					t.Logf("killed at %d points", n)
+					points.Add(int64(n))
+					return
+				}
+			}
+		})
+	}
+	t.Cleanup(func() { t.Logf("%d crash points tried", points.Load()) })
+}
+
+// kill runs a system until its fuse blows, or until it is where it should be.
+func (s Suite) kill(t *testing.T, w World, f *Fuse, deleting bool) (blown bool) {
+	t.Helper()
+	there := w.Ready
+	if deleting {
+		s.untilReady(t, w, nil)
+		w.Delete()
+		there = w.Gone
+	}
+	for range rounds {
+		_ = w.Reconcile(t.Context(), f) // its errors are those of a dying process
+		if f.isBlown() {
+			return true
+		}
+		if there() {
+			return false
+		}
+		w.Pass()
+	}
+	t.Fatalf("not there in %d rounds", rounds)
+	return false
+}
+
+func (s Suite) untilReadyAndGone(t *testing.T, w World, f *Fuse) {
+	t.Helper()
+	s.untilReady(t, w, f)
+	s.deletedAtOnce(t, w, nil)
+}
+
+func (s Suite) deletedAtOnce(t *testing.T, w World, f *Fuse) {
+	t.Helper()
+	w.Delete()
+	s.untilGone(t, w, f)
+}
+
+// untilReady lets new reconcilers go on. What the killed one's last call does is done after the first of them has looked.
+func (s Suite) untilReady(t *testing.T, w World, killed *Fuse) {
+	t.Helper()
+	s.until(t, w, killed, w.Ready)
+	if outside := sorted(w.Outside()); !slices.Equal(outside, s.Keys) {
+		t.Fatalf("outside there is %q, and should be %q", outside, s.Keys)
+	}
+	untouched(t, w)
+}
+
+func (s Suite) untilGone(t *testing.T, w World, killed *Fuse) {
+	t.Helper()
+	s.until(t, w, killed, w.Gone)
+	if outside := w.Outside(); len(outside) > 0 {
+		t.Fatalf("left behind: %q", sorted(outside))
+	}
+	untouched(t, w)
+}
+
+func (s Suite) until(t *testing.T, w World, killed *Fuse, there func() bool) {
+	t.Helper()
+	var last error
+	for range rounds {
+		last = w.Reconcile(t.Context(), fuse(-1, false))
+		if killed != nil {
+			killed.deliver()
+		}
+		if there() {
+			return
+		}
+		w.Pass()
+	}
+	t.Fatalf("not there in %d rounds; last error: %v", rounds, last)
+}
+
+func untouched(t *testing.T, w World) {
+	t.Helper()
+	if err := w.Untouched(); err != nil {
+		t.Fatalf("the user's own: %v", err)
+	}
+}
+
+func sorted(keys []string) []string { return slices.Sorted(slices.Values(keys)) }

@@ -1,0 +1,134 @@
+package crashtest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+// errDead is what a dead process would get to hear, if it could hear.
+var errDead = errors.New("the process is dead")
+
+// Fuse kills a process: it lets a number of points pass and refuses everything after that. Each outside call and each write
+// to the API server has two points, one before it and one when its work is done and its answer isn't there yet.
+type Fuse struct {
+	// late: the call during which the process died reaches the service, but only when Deliver is called.
+	late bool
+
+	mu    sync.Mutex
+	left  int
+	blown bool
+	held  []func() error
+}
+
+// fuse that blows after a number of points; never, if that is negative.
+func fuse(points int, late bool) *Fuse { return &Fuse{left: points, late: late} }
+
+// step passes a point. First is true for the one at which the process dies.
+func (f *Fuse) step() (first bool, _ error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.blown {
+		return false, errDead
+	}
+	if f.left == 0 {
+		f.blown = true
+		return true, errDead
+	}
+	f.left--
+	return false, nil
+}
+
+func (f *Fuse) isBlown() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.blown
+}
+
+// Call is one outside call. Changes says that the call changes something outside, so that it matters whether a service
+// does the work of a client that has died.
+func (f *Fuse) Call(changes bool, work func() error) error {
+	if first, err := f.step(); err != nil {
+		if first && changes && f.late {
+			f.held = append(f.held, work)
+		}
+		return err
+	}
+	err := work()
+	if _, dead := f.step(); dead != nil {
+		return dead
+	}
+	return err
+}
+
+// deliver lets the service do the work of the client that has died.
+func (f *Fuse) deliver() {
+	for _, work := range f.held {
+		_ = work() // nobody is there to hear
+	}
+	f.held = nil
+}
+
+// Transport passes outside calls over HTTP through the fuse.
+func (f *Fuse) Transport(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (response *http.Response, err error) {
+		err = f.Call(r.Method != http.MethodGet, func() error {
+			sent := r.Clone(context.WithoutCancel(r.Context())) // it may be sent when its client is long dead
+			if r.GetBody != nil {
+				if sent.Body, err = r.GetBody(); err != nil {
+					return err
+				}
+			}
+			response, err = next.RoundTrip(sent) //nolint:bodyclose // the caller does
+			return err
+		})
+		if err != nil && response != nil {
+			_ = response.Body.Close()
+			response = nil
+		}
+		return response, err
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
+
+// Client passes writes to the API server through the fuse. A dead process reads nothing either.
+func (f *Fuse) Client(c client.WithWatch) client.WithWatch {
+	write := func(work func() error) error { return f.Call(false, work) }
+	read := func(work func() error) error {
+		if f.isBlown() {
+			return errDead
+		}
+		return work()
+	}
+	type opts = []client.SubResourcePatchOption
+	return interceptor.NewClient(c, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			return read(func() error { return c.Get(ctx, key, o, opts...) })
+		},
+		List: func(ctx context.Context, c client.WithWatch, l client.ObjectList, opts ...client.ListOption) error {
+			return read(func() error { return c.List(ctx, l, opts...) })
+		},
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			return write(func() error { return c.Create(ctx, o, opts...) })
+		},
+		Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
+			return write(func() error { return c.Update(ctx, o, opts...) })
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+			return write(func() error { return c.Delete(ctx, o, opts...) })
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			return write(func() error { return c.Patch(ctx, o, p, opts...) })
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, options ...client.SubResourcePatchOption) error {
+			return write(func() error { return c.SubResource(sub).Patch(ctx, o, p, opts(options)...) })
+		},
+	})
+}
