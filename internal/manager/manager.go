@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/bedplate/bedplate/internal/graph"
 )
@@ -48,9 +49,13 @@ type Options struct {
 	WatchNamespace          string
 	HealthAddress           string
 	MetricsAddress          string
+	WebhookPort             int
+	WebhookCertDir          string
 	LeaderElection          bool
 	LeaderElectionNamespace string
 	Concurrency             int
+	Creates                 int
+	OTLPEndpoint            string
 	Poll, Settle            time.Duration
 	logging                 *logsv1.LoggingConfiguration
 }
@@ -81,12 +86,18 @@ func (o *Options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.WatchNamespace, "namespace", "", "Namespace to watch. Without it all are.")
 	flags.StringVar(&o.HealthAddress, "health-addr", ":9440", "Address that /healthz and /readyz are served at.")
 	flags.StringVar(&o.MetricsAddress, "metrics-addr", ":8443", "Address that metrics are served at, over TLS, to those who may get them. 0 turns them off.")
+	flags.IntVar(&o.WebhookPort, "webhook-port", webhook.DefaultPort, "Port that webhooks are served at, over TLS. 0 turns them off: "+
+		"then their configuration must not be in the API server either, or it refuses what it can't ask about.")
+	flags.StringVar(&o.WebhookCertDir, "webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs",
+		"Folder with the certificate that webhooks are served with, tls.crt, and its key, tls.key. Both may be renewed at any time.")
 	flags.BoolVar(&o.LeaderElection, "leader-elect", true, "Work only while holding a lease, so that several replicas don't work at once.")
 	flags.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "", "Namespace of the lease. Without it the manager's own.")
 	flags.IntVar(&o.Concurrency, "concurrency", 10, "Objects of one kind that are reconciled at the same time.")
+	flags.IntVar(&o.Creates, "max-creates", 20, "Creates that are at work outside at the same time with the same credentials. None of them holds up a reconcile.")
 	flags.DurationVar(&o.Poll, "poll-interval", 30*time.Second, "How often something is looked at that is on its way outside.")
 	flags.DurationVar(&o.Settle, "settle", 2*time.Minute, "How long the outside service may still finish a create whose client is gone. "+
 		"An attempt with unknown outcome isn't repeated before.")
+	flags.StringVar(&o.OTLPEndpoint, "otlp-endpoint", "", "URL of an OpenTelemetry collector (gRPC) that a span of each outside call is sent to. Without it none is.")
 	logsv1.AddFlags(o.logging, flags)
 }
 
@@ -111,12 +122,16 @@ func (o *Options) New(scheme *runtime.Scheme) (ctrl.Manager, error) {
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 	}
 	options.Cache.DefaultTransform = slim
+	options.WebhookServer = webhook.NewServer(webhook.Options{Port: o.WebhookPort, CertDir: o.WebhookCertDir})
 	if o.WatchNamespace != "" {
 		options.Cache.DefaultNamespaces = map[string]cache.Config{o.WatchNamespace: {}}
 	}
 	mgr, err := ctrl.NewManager(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("make the manager: %w", err)
+	}
+	if err := o.trace(mgr); err != nil {
+		return nil, err
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return nil, fmt.Errorf("add the health check: %w", err)
@@ -125,6 +140,21 @@ func (o *Options) New(scheme *runtime.Scheme) (ctrl.Manager, error) {
 		return nil, fmt.Errorf("add the readiness check: %w", err)
 	}
 	return mgr, nil
+}
+
+// Webhooks registers a system's webhooks, unless they are turned off. Every replica serves them, leader or not, and is ready
+// only when it does.
+func (o *Options) Webhooks(mgr ctrl.Manager, register func(ctrl.Manager) error) error {
+	if o.WebhookPort == 0 {
+		return nil
+	}
+	if err := register(mgr); err != nil {
+		return fmt.Errorf("register the webhooks: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("webhooks", mgr.GetWebhookServer().StartedChecker()); err != nil {
+		return fmt.Errorf("add the readiness check of the webhooks: %w", err)
+	}
+	return nil
 }
 
 // slim takes out of the cache what nobody reads there. kubectl keeps a copy of an applied Secret in an annotation.
@@ -154,6 +184,7 @@ func (o *Options) Engine(mgr ctrl.Manager) *graph.Engine {
 	return &graph.Engine{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(),
 		Recorder: mgr.GetEventRecorder(o.Name), Clock: clock.RealClock{}, Poll: o.Poll, Settle: o.Settle,
+		Creates: &graph.Pool{Limit: o.Creates, Patience: time.Second},
 	}
 }
 

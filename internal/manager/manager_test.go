@@ -1,11 +1,13 @@
 package manager
 
 import (
+	"errors"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -26,4 +28,13 @@ func TestSlim_keepsNoCopyOfASecretInTheCache(t *testing.T) {
 	}
 	g.Expect(secret.Annotations).To(BeEmpty())
 	g.Expect(pod.Annotations).NotTo(BeEmpty(), "others' annotations are read")
+}
+
+func TestWebhooks_canBeTurnedOff(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	off := &Options{WebhookPort: 0}
+	g.Expect(off.Webhooks(nil, func(ctrl.Manager) error { return errors.New("registered") })).To(Succeed())
+	on := &Options{WebhookPort: 9443}
+	g.Expect(on.Webhooks(nil, func(ctrl.Manager) error { return errors.New("broken") })).To(MatchError("register the webhooks: broken"))
 }

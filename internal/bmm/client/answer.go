@@ -5,24 +5,36 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/bedplate/bedplate/internal/fault"
 )
 
-// maxBody bounds an answer in bytes. 100 instances with 64 KiB of user data each fit well.
-const maxBody = 32 << 20
+const (
+	// maxBody bounds an answer in bytes. 100 instances with 64 KiB of user data each fit well.
+	maxBody = 32 << 20
+	// maxMessage bounds what is taken over from an answer into an error text, in bytes.
+	maxMessage = 300
+)
+
+var errTooLong = fmt.Errorf("more than %d bytes", maxBody)
 
 func readBody(resp *http.Response) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+	if err == nil && len(body) > maxBody {
+		err = errTooLong
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read answer: %w", err)
-	}
-	if len(body) > maxBody {
-		return nil, fmt.Errorf("read answer: more than %d bytes", maxBody)
 	}
 	return body, nil
 }
 
-// decode doesn't repeat the body in its errors: an instance contains user data.
+// decode takes keys in any case: the service isn't consistent in its own (ResourceTypeID). It doesn't repeat the body in
+// its errors: an instance contains user data.
 func decode(body []byte, out any) error {
 	if out == nil {
 		return nil
@@ -36,4 +48,63 @@ func decode(body []byte, out any) error {
 	return nil
 }
 
-func isWrite(req *http.Request) bool { return req.Method != http.MethodGet }
+// answer is an error answer: {"source", "message", "data"}.
+type answer struct {
+	status  int
+	message string
+	fields  map[string]string
+}
+
+func parseAnswer(status int, body []byte) answer {
+	var parsed struct {
+		Message string          `json:"message"`
+		Data    json.RawMessage `json:"data"`
+	}
+	// A body that isn't the service's own (a proxy's page) is not repeated.
+	if json.Unmarshal(body, &parsed) != nil {
+		return answer{status: status}
+	}
+	a := answer{status: status, message: parsed.Message, fields: map[string]string{}}
+	var data map[string]any
+	if json.Unmarshal(parsed.Data, &data) == nil {
+		for key, value := range data {
+			if text, ok := value.(string); ok {
+				a.fields[key] = text
+			}
+		}
+	}
+	return a
+}
+
+// String repeats nothing of the user's data.
+func (a answer) String() string {
+	text := strings.TrimSpace(fmt.Sprintf("%d %s", a.status, http.StatusText(a.status)))
+	if a.message != "" {
+		text += ": " + a.message
+	}
+	for _, field := range slices.Sorted(maps.Keys(a.fields)) {
+		switch field {
+		case "id": // OtherID
+		case "userData":
+			text += "; userData is not accepted"
+		default:
+			text += fmt.Sprintf("; %s: %s", field, a.fields[field])
+		}
+	}
+	return text
+}
+
+// shorten comes after taking out secrets, of which a cut could leave a part.
+func shorten(text string) string {
+	if len(text) > maxMessage {
+		text = strings.ToValidUTF8(text[:maxMessage], "") + "…"
+	}
+	return text
+}
+
+func (a answer) otherID(class fault.Class) string {
+	if class != fault.Conflict {
+		return ""
+	}
+	return a.fields["id"]
+}

@@ -3,10 +3,8 @@ package client
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -16,123 +14,120 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
-// maxMessage bounds what is taken over from an answer into an error text, in bytes.
-const maxMessage = 300
-
-// transportError classifies a call that got no answer.
-func transportError(ctx context.Context, op string, err error) error {
-	write := true
+// transportFailure classifies a request that got no answer.
+func transportFailure(ctx context.Context, r request, err error) *failure {
 	if sent, ok := errors.AsType[*url.Error](err); ok {
-		write = sent.Op != "Get"
 		err = sent.Err // the URL says nothing that op doesn't
 	}
+	dialled := false
 	if network, ok := errors.AsType[*net.OpError](err); ok {
+		dialled = network.Op == "dial"
 		// Without the addresses: the port of this side is another one each time, and conditions must not change with it.
 		err = &net.OpError{Op: network.Op, Net: network.Net, Err: network.Err}
 	}
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		err = fmt.Errorf("no answer in time: %w", context.DeadlineExceeded)
 	}
-	return &fault.Error{Class: fault.Transient, Op: op, Ambiguous: write && !neverSent(err), Err: err}
-}
-
-// neverSent reports whether the request certainly didn't leave: there was no connection to send it on.
-func neverSent(err error) bool {
-	if opErr, ok := errors.AsType[*net.OpError](err); ok && opErr.Op == "dial" {
-		return true
+	return &failure{
+		err:    &fault.Error{Class: fault.Transient, Op: r.op, Ambiguous: r.write && !dialled && !untrusted, Err: err},
+		unsent: dialled, hopeless: untrusted,
 	}
-	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
-	return untrusted
 }
 
-// answerError classifies an answer that isn't a success.
-func (c *Client) answerError(op string, resp *http.Response, body []byte) error {
+// answerFailure classifies an answer that isn't a success.
+func (c *Client) answerFailure(r request, resp *http.Response, body []byte, redact func(string) string) *failure {
 	a := parseAnswer(resp.StatusCode, body)
 	class := a.class()
-	text := a.String()
-	if class == fault.Credentials && c.source != "" {
-		text += "; correct the token in " + c.source
+	text := shorten(redact(a.String()))
+	if a.status == http.StatusNotFound && (a.message == "" || a.wrongPath()) {
+		text += " (are endpoint, orgName and apiName right?)"
 	}
-	return &fault.Error{
-		Class:     class,
-		Op:        op,
-		OtherID:   a.otherID(class),
-		Ambiguous: class == fault.Transient && a.status >= 500 && isWrite(resp.Request),
-		Err:       errors.New(c.redact(text)),
+	if class == fault.Credentials && c.secret != "" {
+		text += fmt.Sprintf("; correct the %s in secret %s", c.login.means, c.secret)
+	}
+	return &failure{
+		err: &fault.Error{
+			Class:     class,
+			Op:        r.op,
+			OtherID:   a.otherID(class),
+			Ambiguous: class == fault.Transient && r.write && a.mayHaveWorked(),
+			Err:       errors.New(text),
+		},
+		status:     a.status,
+		retryAfter: retryAfter(resp),
+		refused:    a.status == http.StatusUnauthorized && class == fault.Credentials,
+		wrongPath:  a.wrongPath(),
 	}
 }
 
-// answer is an error answer: {"source", "message", "data"}.
-type answer struct {
-	status  int
-	message string
-	fields  map[string]string
+// wrongPath is what the service says of every path that it doesn't know, before it looks at the token.
+const wrongPath = "requested path could not be found"
+
+func (a answer) wrongPath() bool {
+	return a.status == http.StatusNotFound && strings.Contains(strings.ToLower(a.message), wrongPath)
 }
 
-func parseAnswer(status int, body []byte) answer {
-	var parsed struct {
-		Message string          `json:"message"`
-		Data    json.RawMessage `json:"data"`
-	}
-	// A body that isn't the service's own (a proxy's page) is not repeated.
-	if json.Unmarshal(body, &parsed) != nil {
-		return answer{status: status}
-	}
-	a := answer{status: status, message: parsed.Message, fields: map[string]string{}}
-	var data map[string]any
-	if json.Unmarshal(parsed.Data, &data) == nil {
-		for key, value := range data {
-			if text, ok := value.(string); ok {
-				a.fields[key] = text
-			}
-		}
-	}
-	return a
+// mayHaveWorked reports whether the work may be done, or go on, in spite of the answer.
+func (a answer) mayHaveWorked() bool {
+	return a.status >= 500 || strings.Contains(strings.ToLower(a.message), "workflow")
 }
 
-// String is short and repeats nothing of the user's data.
-func (a answer) String() string {
-	text := strings.TrimSpace(fmt.Sprintf("%d %s", a.status, http.StatusText(a.status)))
-	if a.message != "" {
-		text += ": " + a.message
-	}
-	for _, field := range slices.Sorted(maps.Keys(a.fields)) {
-		switch field {
-		case "id": // OtherID
-		case "userData":
-			text += "; userData is not accepted"
-		default:
-			text += fmt.Sprintf("; %s: %s", field, a.fields[field])
-		}
-	}
-	if len(text) > maxMessage {
-		text = strings.ToValidUTF8(text[:maxMessage], "") + "…"
-	}
-	return text
-}
-
-func (a answer) otherID(class fault.Class) string {
-	if class != fault.Conflict {
-		return ""
-	}
-	return a.fields["id"]
-}
-
-// rule says what an answer means whose message contains one of the texts, in lower case. The status alone doesn't
-// say it: a VPC that is still in use is 400, like a misspelled field.
+// rule says what an answer means whose message contains one of the texts, in lower case. The status alone doesn't say it:
+// a VPC that is still in use is 400, like a misspelled field.
 type rule struct {
 	status int
 	texts  []string
 	class  fault.Class
 }
 
+// rules are tried from top to bottom. The texts are those of the service's releases 1.0 and 1.5.
 var rules = []rule{
-	{http.StatusBadRequest, []string{"no machines are available", "is assigned to an instance", "ipam entry"}, fault.Quota},
-	{http.StatusBadRequest, []string{"cannot delete", "cannot be deleted", "in ready state", "is not ready"}, fault.Busy},
+	{http.StatusBadRequest, []string{"cannot be deleted directly"}, fault.Invalid},
+	{http.StatusBadRequest, []string{
+		"no machines are available", "is assigned to an instance", "is missing on site", "does not allow instance creation",
+		"it can be provisioned by setting", "ipam entry",
+	}, fault.Quota},
 	{http.StatusBadRequest, []string{"registered state"}, fault.Transient},
-	{http.StatusForbidden, []string{"maximum number", "quota", "does not have any allocations"}, fault.Quota},
-	{http.StatusForbidden, []string{"token", "role", "membership", "not authorized", "unauthorized"}, fault.Credentials},
+	{http.StatusBadRequest, []string{
+		"cannot delete", "cannot be deleted", "unable to delete", "exist for allocation", "deleting this allocation",
+		"in ready state", "is not ready",
+	}, fault.Busy},
+
+	// The user was let in, but his record couldn't be written.
+	{http.StatusUnauthorized, []string{"db error"}, fault.Transient},
+
+	// The site's refusal, not that of the token.
+	{http.StatusForbidden, []string{"workflow"}, fault.Invalid},
+	{http.StatusForbidden, []string{
+		"maximum number", "quota", "does not have any allocations", "does not have access to site",
+		"does not have access to this site",
+	}, fault.Quota},
+	{http.StatusForbidden, []string{"in ready state", "already being used"}, fault.Busy},
+	{http.StatusForbidden, []string{
+		"role with org", "roles assigned", "membership for org", "token", "not authorized", "unauthorized",
+	}, fault.Credentials},
+
+	// 404s that say nothing of the object that was asked for: the path is wrong, the organisation has nothing yet, or the
+	// site doesn't know what the service does.
+	{http.StatusNotFound, []string{wrongPath, "tenant for org", "provider for org", "workflow"}, fault.Transient},
+
+	{http.StatusPreconditionFailed, []string{"capability"}, fault.Invalid},
+
 	{http.StatusInternalServerError, []string{"no allocations for"}, fault.Quota},
+	// Nothing was begun: another request had the lock.
+	{http.StatusInternalServerError, []string{"multiple parallel request", "failed to lock", "unable to acquire"}, fault.Busy},
+}
+
+var classes = map[int]fault.Class{
+	http.StatusUnauthorized:       fault.Credentials,
+	http.StatusForbidden:          fault.Invalid, // another tenant's object, not a bad token: the message names it
+	http.StatusNotFound:           fault.NotFound,
+	http.StatusConflict:           fault.Conflict,
+	http.StatusPreconditionFailed: fault.Busy,
+	http.StatusRequestTimeout:     fault.Transient,
+	http.StatusTooManyRequests:    fault.Transient,
+	http.StatusNotImplemented:     fault.Invalid,
 }
 
 func (a answer) class() fault.Class {
@@ -142,21 +137,11 @@ func (a answer) class() fault.Class {
 			return r.class
 		}
 	}
-	switch a.status {
-	case http.StatusUnauthorized:
-		return fault.Credentials
-	case http.StatusForbidden:
-		return fault.Invalid // another tenant's object, not a bad token: the message names it
-	case http.StatusNotFound:
-		return fault.NotFound
-	case http.StatusConflict:
-		return fault.Conflict
-	case http.StatusPreconditionFailed:
-		return fault.Busy
-	case http.StatusRequestTimeout, http.StatusTooManyRequests:
-		return fault.Transient
-	case http.StatusNotImplemented:
-		return fault.Invalid
+	if a.status == http.StatusNotFound && message == "" {
+		return fault.Transient // not the service's own words
+	}
+	if class, ok := classes[a.status]; ok {
+		return class
 	}
 	if a.status >= 500 {
 		return fault.Transient

@@ -2,6 +2,9 @@
 //
 // Methods that ask for one object take the ID of its site as well. A server answers 404 to everything under a wrong
 // path, before it looks at the token, so a 404 counts as fault.NotFound only if the site can still be seen.
+//
+// Reads are repeated after passing faults, twice at most; writes only if the server certainly didn't begin them. All calls
+// of a Client share its login, its rate limit and what it has learned about the server.
 package client
 
 import (
@@ -9,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -18,108 +22,159 @@ import (
 
 // Client is safe for concurrent use. One is enough for all calls with the same credentials.
 type Client struct {
-	api     *gen.Client
+	sender *http.Client
+	// org is what the API's name and then all paths follow.
+	org     *url.URL
 	timeout time.Duration
-	source  string
+	// secret is the name of the Secret.
+	secret  string
+	login   login
+	dialect dialect
+	pace    *pace
 	refusal refusal
-	// redact removes the token from a text. The client keeps the token in closures only, so that printing a Client
-	// can't show it.
-	redact func(string) string
 }
 
-// New validates the configuration and returns a client. It makes no call. Its errors don't contain the token.
+// New validates the configuration and returns a client. It makes no call. Its errors don't contain a secret.
 func New(config Config) (*Client, error) {
-	if config.APIName == "" {
-		config.APIName = DefaultAPIName
-	}
-	if config.Timeout == 0 {
-		config.Timeout = DefaultTimeout
-	}
-	base, err := config.baseURL()
+	c, err := build(config.withDefaults())
 	if err != nil {
 		return nil, fmt.Errorf("configure BMM client: %w", err)
 	}
-	sender := http.Client{}
-	if config.HTTP != nil {
-		sender = *config.HTTP
-	}
-	sender.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	token := config.Token
-	api, err := gen.NewClient(base,
-		gen.WithHTTPClient(&sender),
-		gen.WithRequestEditorFn(func(_ context.Context, req *http.Request) error {
-			req.Header.Set("Authorization", "Bearer "+token)
-			req.Header.Set("Accept", "application/json")
-			return nil
-		}))
-	if err != nil {
-		return nil, fmt.Errorf("configure BMM client: %w", err)
-	}
-	return &Client{
-		api:     api,
-		timeout: config.Timeout,
-		source:  config.Source,
-		refusal: refusal{pause: config.RefusalPause},
-		redact:  func(text string) string { return strings.ReplaceAll(text, token, "[redacted]") },
-	}, nil
+	return c, nil
 }
+
+func build(config Config) (*Client, error) {
+	org, err := config.validate()
+	if err != nil {
+		return nil, err
+	}
+	sender, err := config.sender()
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{
+		sender:  sender,
+		org:     org,
+		timeout: config.Timeout,
+		secret:  config.Secret,
+		login:   config.login(sender),
+		pace:    newPace(config.QPS, config.Burst),
+		refusal: refusal{pause: config.RefusalPause},
+	}
+	c.dialect = newDialect(config.APIName, c.detect)
+	return c, nil
+}
+
+// String names the server and not the login.
+func (c *Client) String() string { return "BMM API at " + c.org.String() }
 
 // send is one generated call.
-type send func(context.Context) (*http.Response, error)
+type send func(context.Context, *gen.Client) (*http.Response, error)
+
+// plain is a generated call without arguments.
+func plain(call func(*gen.Client, context.Context, ...gen.RequestEditorFn) (*http.Response, error)) send {
+	return func(ctx context.Context, api *gen.Client) (*http.Response, error) { return call(api, ctx) }
+}
+
+// with is a generated call with one argument: an ID, a body, or the parameters of a list.
+func with[A any](call func(*gen.Client, context.Context, A, ...gen.RequestEditorFn) (*http.Response, error), a A) send {
+	return func(ctx context.Context, api *gen.Client) (*http.Response, error) { return call(api, ctx, a) }
+}
+
+// with2 is a generated call with two arguments: an ID and a body.
+func with2[A, B any](
+	call func(*gen.Client, context.Context, A, B, ...gen.RequestEditorFn) (*http.Response, error), a A, b B,
+) send {
+	return func(ctx context.Context, api *gen.Client) (*http.Response, error) { return call(api, ctx, a, b) }
+}
+
+// request is one call of the API, whatever number of HTTP requests it takes.
+type request struct {
+	// op names it in errors, metrics and spans, such as "create VPC".
+	op string
+	// write means that repeating it isn't safe.
+	write bool
+	send  send
+}
 
 // do makes one call, within the timeout, and decodes the answer into out unless that is nil.
-func (c *Client) do(ctx context.Context, op string, call send, out any) (http.Header, error) {
+func (c *Client) do(ctx context.Context, r request, out any) (http.Header, error) {
 	if err := c.refusal.recent(); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	resp, err := call(ctx)
+	apiName, err := c.dialect.name(ctx)
 	if err != nil {
-		return nil, transportError(ctx, op, err)
-	}
-	defer func() { _ = resp.Body.Close() }() // all that matters has been read
-	body, err := readBody(resp)
-	if err != nil {
-		return nil, &fault.Error{Class: fault.Transient, Op: op, Ambiguous: isWrite(resp.Request), Err: err}
-	}
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		err := c.answerError(op, resp, body)
-		c.refusal.note(resp.StatusCode, err)
+		if fault.ClassOf(err) == fault.Credentials {
+			c.refusal.note(err)
+		}
 		return nil, err
 	}
-	if err := decode(body, out); err != nil {
-		// A write that was answered with 2xx has happened, whatever the answer says.
-		return nil, &fault.Error{Class: fault.Transient, Op: op, Ambiguous: isWrite(resp.Request), Err: err}
+	header, failed := c.try(ctx, apiName, r, out)
+	if failed == nil {
+		return header, nil
 	}
-	return resp.Header, nil
+	if failed.refused {
+		c.refusal.note(failed.err)
+	}
+	if failed.wrongPath {
+		c.dialect.forget(apiName)
+	}
+	return nil, failed.err
 }
 
 // get makes a call for one object of a site. See the package comment about the site.
 func get[T any](ctx context.Context, c *Client, op, siteID string, call send) (*T, error) {
 	out := new(T)
-	if _, err := c.do(ctx, op, call, out); err != nil {
+	if _, err := c.do(ctx, request{op: op, send: call}, out); err != nil {
 		return nil, c.proveAbsence(ctx, siteID, err)
 	}
 	return out, nil
 }
 
-// create makes a call that creates one object.
-func create[T any](ctx context.Context, c *Client, op string, call send) (*T, error) {
+// current makes a call for the one object that needs no ID.
+func current[T any](ctx context.Context, c *Client, op string, call send) (*T, error) {
 	out := new(T)
-	if _, err := c.do(ctx, op, call, out); err != nil {
+	if _, err := c.do(ctx, request{op: op, send: call}, out); err != nil {
 		return nil, notProven(err)
+	}
+	return out, nil
+}
+
+// create makes a call that creates one object. With the ID of the site, NotFound of what the request refers to
+// becomes Invalid; the new object itself can't be missing.
+func create[T any](ctx context.Context, c *Client, op, siteID string, call send) (*T, error) {
+	out := new(T)
+	_, err := c.do(ctx, request{op: op, write: true, send: call}, out)
+	if err == nil {
+		return out, nil
+	}
+	err = c.proveAbsence(ctx, siteID, err)
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Class == fault.NotFound {
+		err = &fault.Error{Class: fault.Invalid, Op: f.Op, Err: f.Err}
+	}
+	return nil, err
+}
+
+// update makes a call that changes one object of a site.
+func update[T any](ctx context.Context, c *Client, op, siteID string, call send) (*T, error) {
+	out := new(T)
+	if _, err := c.do(ctx, request{op: op, write: true, send: call}, out); err != nil {
+		return nil, c.proveAbsence(ctx, siteID, err)
 	}
 	return out, nil
 }
 
 // remove makes a call that deletes one object of a site.
 func (c *Client) remove(ctx context.Context, op, siteID string, call send) error {
-	_, err := c.do(ctx, op, call, nil)
+	_, err := c.do(ctx, request{op: op, write: true, send: call}, nil)
 	return c.proveAbsence(ctx, siteID, err)
 }
 
-// proveAbsence leaves a NotFound as it is if the control call succeeds: GET of the site, through the same client.
+// proveAbsence leaves a NotFound as it is if the control call succeeds: GET of the site, through the same client. It is
+// made anew for each 404, and after it: an earlier success says nothing about a server that was switched in between.
+// 404s are rare, so this costs next to nothing.
 func (c *Client) proveAbsence(ctx context.Context, siteID string, err error) error {
 	if !fault.IsNotFound(err) {
 		return err
@@ -127,8 +182,8 @@ func (c *Client) proveAbsence(ctx context.Context, siteID string, err error) err
 	if siteID == "" {
 		return notProven(err)
 	}
-	control := func(ctx context.Context) (*http.Response, error) { return c.api.GetSite(ctx, siteID) }
-	if _, controlErr := c.do(ctx, "get site", control, &Site{}); controlErr != nil {
+	control := request{op: "get site", send: with((*gen.Client).GetSite, siteID)}
+	if _, controlErr := c.do(ctx, control, &Site{}); controlErr != nil {
 		return notProven(err)
 	}
 	return err
@@ -142,4 +197,14 @@ func notProven(err error) error {
 	}
 	return &fault.Error{Class: fault.Transient, Op: f.Op, Err: fmt.Errorf(
 		"%w (this proves no absence: are endpoint, orgName and apiName right?)", f.Err)}
+}
+
+// hide takes secrets out of a text.
+func hide(text string, secrets ...string) string {
+	for _, secret := range secrets {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret, "[redacted]")
+		}
+	}
+	return text
 }

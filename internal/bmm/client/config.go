@@ -1,106 +1,145 @@
 package client
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"regexp"
-	"strings"
+	"slices"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
 )
 
 const (
-	// DefaultAPIName is the path segment of servers before release 1.5; newer ones use "nico".
-	DefaultAPIName = "carbide"
 	// DefaultTimeout lets a create finish that blocks until the service itself gives up, after 50 seconds.
 	DefaultTimeout = 75 * time.Second
+	// DefaultQPS is how many HTTP requests per second a client makes. A server that allows less (10, when its operator
+	// has switched its own limit on) answers 429, which holds the whole client back.
+	DefaultQPS = 20
+	// DefaultBurst is how many requests may come at once after a pause.
+	DefaultBurst = 100
 )
 
-// Keys of a credentials Secret.
-const (
-	SecretKeyEndpoint = "endpoint"
-	SecretKeyOrg      = "orgName"
-	SecretKeyToken    = "token"
-	SecretKeyAPIName  = "apiName"
-)
-
-// Config says which API to speak to, and as whom.
+// Config says which API to speak to, and as whom: with a Token or with OAuth2.
 type Config struct {
 	// Endpoint is the base URL: https, or http on a loopback address.
 	Endpoint string
 	// Org is the name of the organisation, a segment of every path.
 	Org string
-	// Token is the bearer token. It is never printed.
+	// Token is a bearer token. It is never printed.
 	Token string `json:"-"`
-	// Source is where the token comes from, such as "secret default/bmm"; errors about the token name it.
-	Source string
-	// APIName is a segment of every path; default DefaultAPIName.
+	// OAuth2 fetches tokens.
+	OAuth2 *OAuth2
+	// Secret is the namespace/name of the Secret that all this comes from. Errors about the login name it, and metrics
+	// and spans carry it.
+	Secret string
+	// APIName is a segment of every path: APINameNICo, APINameCarbide or what the server's operator has chosen. Without
+	// it the client detects which of the two it is.
 	APIName string
-	// HTTP sends the requests; default http.DefaultTransport. Its redirect policy is not used.
-	HTTP *http.Client
-	// Timeout bounds each call; default DefaultTimeout.
+	// CABundle is trusted beside the system's roots, for the API and for the login; certificates in PEM.
+	CABundle []byte
+	// HTTP sends the requests, also those of the login; default one that is tuned for the API and trusts the CABundle.
+	// Its redirect policy is not used.
+	HTTP *http.Client `json:"-"`
+	// Timeout bounds each call with its repetitions; default DefaultTimeout.
 	Timeout time.Duration
-	// RefusalPause is how long a token isn't used again after the API has refused it; default none.
+	// QPS and Burst bound the rate of requests; default DefaultQPS and DefaultBurst.
+	QPS   float64
+	Burst int
+	// RefusalPause is how long credentials aren't used again after they were refused; default none.
 	RefusalPause time.Duration
 }
 
-// FromSecret reads a Config from the keys endpoint, orgName, token and, optionally, apiName. The error names the
-// Secret and each missing key.
-func FromSecret(secret *corev1.Secret) (Config, error) {
-	value := func(key string) string { return strings.TrimSpace(string(secret.Data[key])) }
-	var missing []string
-	for _, key := range []string{SecretKeyEndpoint, SecretKeyOrg, SecretKeyToken} {
-		if value(key) == "" {
-			missing = append(missing, key)
-		}
-	}
-	if len(missing) > 0 {
-		return Config{}, fmt.Errorf("secret %s/%s has no %s", secret.Namespace, secret.Name, strings.Join(missing, ", "))
-	}
-	return Config{
-		Endpoint: value(SecretKeyEndpoint),
-		Org:      value(SecretKeyOrg),
-		Token:    value(SecretKeyToken),
-		Source:   "secret " + secret.Namespace + "/" + secret.Name,
-		APIName:  value(SecretKeyAPIName),
-	}, nil
+// OAuth2 is a login with the client credentials of OAuth2 (RFC 6749, 4.4).
+type OAuth2 struct {
+	// TokenURL is where tokens are fetched: https, or http on a loopback address.
+	TokenURL string
+	ClientID string
+	// ClientSecret is never printed.
+	ClientSecret string `json:"-"`
+	Scopes       []string
 }
 
-// String prints the configuration without the token.
+// String prints the configuration without secrets.
 func (c Config) String() string {
-	return fmt.Sprintf("%s org %s as %s", c.Endpoint, c.Org, c.APIName)
+	text := fmt.Sprintf("%s org %s as %s", c.Endpoint, c.Org, cmp.Or(c.APIName, "whatever it calls itself"))
+	if c.OAuth2 != nil {
+		text += ", login " + c.OAuth2.String()
+	}
+	return text
 }
 
-// GoString prints the configuration without the token.
+// GoString prints the configuration without secrets.
 func (c Config) GoString() string { return c.String() }
+
+// String prints the login without the secret.
+func (o OAuth2) String() string { return fmt.Sprintf("%s at %s", o.ClientID, o.TokenURL) }
+
+// GoString prints the login without the secret.
+func (o OAuth2) GoString() string { return o.String() }
+
+func (c Config) withDefaults() Config {
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	c.QPS = cmp.Or(c.QPS, DefaultQPS)
+	c.Burst = cmp.Or(c.Burst, DefaultBurst)
+	return c
+}
 
 var (
 	apiNamePattern = regexp.MustCompile(`^[a-z0-9-]+$`)
 	tokenPattern   = regexp.MustCompile(`^[\x21-\x7e]+$`)
 )
 
-// baseURL validates the configuration and returns the URL that all paths are relative to.
-func (c Config) baseURL() (string, error) {
-	endpoint, err := url.Parse(c.Endpoint)
+// validate returns the URL of the organisation, which the API's name and then all paths follow.
+func (c Config) validate() (*url.URL, error) {
+	endpoint, err := serviceURL("endpoint", c.Endpoint)
 	switch {
 	case err != nil:
-		return "", errors.New("endpoint is not a URL")
-	case endpoint.Host == "" || endpoint.User != nil || endpoint.RawQuery != "" || endpoint.Fragment != "":
-		return "", errors.New("endpoint must look like https://host[:port][/path]")
-	case endpoint.Scheme != "https" && (endpoint.Scheme != "http" || !isLoopback(endpoint.Hostname())):
-		return "", errors.New("endpoint must use https; http is for loopback addresses only")
+		return nil, err
 	case c.Org == "":
-		return "", errors.New("org is empty")
-	case !tokenPattern.MatchString(c.Token):
-		return "", errors.New("token is empty or contains characters that a bearer token can't have")
-	case !apiNamePattern.MatchString(c.APIName):
-		return "", errors.New("apiName must consist of lower case letters, digits and dashes")
+		return nil, errors.New("org is empty")
+	case c.APIName != "" && !apiNamePattern.MatchString(c.APIName):
+		return nil, errors.New("apiName must consist of lower case letters, digits and dashes")
+	case c.QPS < 0 || c.Burst < 0:
+		return nil, errors.New("QPS and burst must be positive")
 	}
-	return endpoint.JoinPath("v2", "org", url.PathEscape(c.Org), c.APIName).String(), nil
+	if err := c.validateLogin(); err != nil {
+		return nil, err
+	}
+	return endpoint.JoinPath("v2", "org", url.PathEscape(c.Org)), nil
+}
+
+func (c Config) validateLogin() error {
+	if c.OAuth2 == nil {
+		if !tokenPattern.MatchString(c.Token) {
+			return errors.New("token is empty or contains characters that a bearer token can't have")
+		}
+		return nil
+	}
+	if c.Token != "" {
+		return errors.New("there are two ways to log in, token and OAuth2: remove one")
+	}
+	if c.OAuth2.ClientID == "" || c.OAuth2.ClientSecret == "" || slices.Contains(c.OAuth2.Scopes, "") {
+		return errors.New("clientID, clientSecret or a scope is empty")
+	}
+	_, err := serviceURL("tokenURL", c.OAuth2.TokenURL)
+	return err
+}
+
+// serviceURL parses the URL of a service that gets secrets.
+func serviceURL(name, value string) (*url.URL, error) {
+	parsed, err := url.Parse(value)
+	switch {
+	case err != nil:
+		return nil, errors.New(name + " is not a URL")
+	case parsed.Host == "" || parsed.User != nil || parsed.RawQuery != "" || parsed.Fragment != "":
+		return nil, errors.New(name + " must look like https://host[:port][/path]")
+	case parsed.Scheme != "https" && (parsed.Scheme != "http" || !isLoopback(parsed.Hostname())):
+		return nil, errors.New(name + " must use https; http is for loopback addresses only")
+	}
+	return parsed, nil
 }
 
 func isLoopback(host string) bool {

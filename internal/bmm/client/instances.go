@@ -2,23 +2,18 @@ package client
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/bedplate/bedplate/internal/bmm/client/gen"
 )
 
 // CreateInstance creates an instance. Quota means that no machine is free, or that the tenant may not have more.
 func (c *Client) CreateInstance(ctx context.Context, request InstanceCreateRequest) (*Instance, error) {
-	return create[Instance](ctx, c, "create instance", func(ctx context.Context) (*http.Response, error) {
-		return c.api.CreateInstance(ctx, request)
-	})
+	return create[Instance](ctx, c, "create instance", "", with((*gen.Client).CreateInstance, request))
 }
 
 // Instance returns an instance of the site.
 func (c *Client) Instance(ctx context.Context, siteID, id string) (*Instance, error) {
-	return get[Instance](ctx, c, "get instance", siteID, func(ctx context.Context) (*http.Response, error) {
-		return c.api.GetInstance(ctx, id)
-	})
+	return get[Instance](ctx, c, "get instance", siteID, with((*gen.Client).GetInstance, id))
 }
 
 // InstanceFilter selects instances. Empty fields select all.
@@ -32,18 +27,32 @@ type InstanceFilter struct {
 
 // Instances returns the instances of the tenant that the filter selects.
 func (c *Client) Instances(ctx context.Context, filter InstanceFilter) ([]Instance, error) {
-	return list[Instance](ctx, c, "list instances", func(ctx context.Context, p page) (*http.Response, error) {
-		return c.api.ListInstances(ctx, &gen.ListInstancesParams{
+	return list[Instance](ctx, c, "list instances", func(p page) send {
+		return with((*gen.Client).ListInstances, &gen.ListInstancesParams{
 			PageNumber: p.number, PageSize: p.size, OrderBy: p.order,
 			SiteID: optional(filter.SiteID), VPCID: optional(filter.VPCID),
 			Name: optional(filter.Name), Query: optional(filter.Query)})
 	})
 }
 
+// UpdateInstance changes the fields of an instance of the site that the request has. An empty networkSecurityGroupId
+// detaches the group.
+func (c *Client) UpdateInstance(ctx context.Context, siteID, id string, request InstanceUpdateRequest) (*Instance, error) {
+	return update[Instance](ctx, c, "update instance", siteID, with2((*gen.Client).UpdateInstance, id, request))
+}
+
 // DeleteInstance starts the termination of an instance of the site. It is over when Instance answers NotFound;
 // until then the instance owns its name.
 func (c *Client) DeleteInstance(ctx context.Context, siteID, id string) error {
-	return c.remove(ctx, "delete instance", siteID, func(ctx context.Context) (*http.Response, error) {
-		return c.api.DeleteInstance(ctx, id)
-	})
+	return c.deleteInstance(ctx, siteID, id, InstanceDeleteRequest{})
+}
+
+// DeleteUnhealthyInstance is DeleteInstance with a word to the site's operator on what is wrong with the machine, so that
+// it isn't given to the next one.
+func (c *Client) DeleteUnhealthyInstance(ctx context.Context, siteID, id string, issue MachineHealthIssue) error {
+	return c.deleteInstance(ctx, siteID, id, InstanceDeleteRequest{MachineHealthIssue: &issue})
+}
+
+func (c *Client) deleteInstance(ctx context.Context, siteID, id string, request InstanceDeleteRequest) error {
+	return c.remove(ctx, "delete instance", siteID, with2((*gen.Client).DeleteInstance, id, request))
 }

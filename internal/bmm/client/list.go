@@ -25,14 +25,12 @@ type page struct {
 }
 
 // list reads all pages. An error in any of them is an error: half a list is none.
-func list[T any](
-	ctx context.Context, c *Client, op string, call func(context.Context, page) (*http.Response, error),
-) ([]T, error) {
+func list[T any](ctx context.Context, c *Client, op string, call func(page) send) ([]T, error) {
 	var all []T
 	for number := 1; number <= maxPages; number++ {
 		var items []T
 		p := page{number: ptr(number), size: ptr(pageSize), order: ptr(orderBy)}
-		header, err := c.do(ctx, op, func(ctx context.Context) (*http.Response, error) { return call(ctx, p) }, &items)
+		header, err := c.do(ctx, request{op: op, send: call(p)}, &items)
 		if err != nil {
 			return nil, notProven(err)
 		}

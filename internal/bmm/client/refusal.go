@@ -1,13 +1,12 @@
 package client
 
 import (
-	"net/http"
 	"sync"
 	"time"
 )
 
-// refusal remembers that the API has refused the token, for all who share the client: asking again with the same one
-// would only be hammering.
+// refusal remembers that the API or its login has refused who we are, for all who share the client: asking again with
+// the same credentials would only be hammering.
 type refusal struct {
 	pause time.Duration
 
@@ -26,11 +25,8 @@ func (r *refusal) recent() error {
 	return r.err
 }
 
-// note remembers the answer 401, which is about the token and nothing else.
-func (r *refusal) note(status int, err error) {
-	if status != http.StatusUnauthorized {
-		return
-	}
+// note remembers a refusal, which is about the credentials and nothing else.
+func (r *refusal) note(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.at, r.err = time.Now(), err

@@ -3,25 +3,31 @@ package client
 import (
 	"context"
 	"fmt"
-	"net/http"
 
 	"github.com/bedplate/bedplate/internal/bmm/client/gen"
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
-// Tenant returns the tenant of the token. The server creates it on first use.
+// Metadata returns what the server says of itself.
+func (c *Client) Metadata(ctx context.Context) (*Metadata, error) {
+	return current[Metadata](ctx, c, "get metadata", plain((*gen.Client).GetMetadata))
+}
+
+// ServiceAccount returns what the token may be. If it is a service account, the server creates the organisation's
+// provider and tenant on first use.
+func (c *Client) ServiceAccount(ctx context.Context) (*ServiceAccount, error) {
+	return current[ServiceAccount](ctx, c, "get service account", plain((*gen.Client).GetCurrentServiceAccount))
+}
+
+// Tenant returns the tenant of the token. The server creates it on first use; before that it refuses calls for sites.
 func (c *Client) Tenant(ctx context.Context) (*Tenant, error) {
-	return create[Tenant](ctx, c, "get tenant", func(ctx context.Context) (*http.Response, error) {
-		return c.api.GetCurrentTenant(ctx)
-	})
+	return current[Tenant](ctx, c, "get tenant", plain((*gen.Client).GetCurrentTenant))
 }
 
 // Site returns a site by ID. NotFound is proven by another call: the tenant can be seen and the site can't.
 func (c *Client) Site(ctx context.Context, id string) (*Site, error) {
 	site := &Site{}
-	_, err := c.do(ctx, "get site", func(ctx context.Context) (*http.Response, error) {
-		return c.api.GetSite(ctx, id)
-	}, site)
+	_, err := c.do(ctx, request{op: "get site", send: with((*gen.Client).GetSite, id)}, site)
 	if err == nil {
 		return site, nil
 	}
@@ -35,8 +41,8 @@ func (c *Client) Site(ctx context.Context, id string) (*Site, error) {
 
 // SiteByName returns the only site with exactly this name: NotFound if there is none, Invalid if there are several.
 func (c *Client) SiteByName(ctx context.Context, name string) (*Site, error) {
-	sites, err := list[Site](ctx, c, "list sites", func(ctx context.Context, p page) (*http.Response, error) {
-		return c.api.ListSites(ctx, &gen.ListSitesParams{PageNumber: p.number, PageSize: p.size, OrderBy: p.order})
+	sites, err := list[Site](ctx, c, "list sites", func(p page) send {
+		return with((*gen.Client).ListSites, &gen.ListSitesParams{PageNumber: p.number, PageSize: p.size, OrderBy: p.order})
 	})
 	if err != nil {
 		return nil, err
@@ -56,11 +62,4 @@ func (c *Client) SiteByName(ctx context.Context, name string) (*Site, error) {
 		return nil, &fault.Error{Class: fault.Invalid, Op: "find site",
 			Err: fmt.Errorf("%d sites are named %q: use the site's ID", len(found), name)}
 	}
-}
-
-// InstanceType returns an instance type of the site.
-func (c *Client) InstanceType(ctx context.Context, siteID, id string) (*InstanceType, error) {
-	return get[InstanceType](ctx, c, "get instance type", siteID, func(ctx context.Context) (*http.Response, error) {
-		return c.api.GetInstanceType(ctx, id)
-	})
 }

@@ -5,44 +5,128 @@ package client
 import "github.com/bedplate/bedplate/internal/bmm/client/gen"
 
 type (
+	// Metadata is what the server says of itself.
+	Metadata = gen.Metadata
+	// ServiceAccount is what a token may be.
+	ServiceAccount = gen.ServiceAccount
 	// Tenant is who the token belongs to.
 	Tenant = gen.Tenant
 	// Site is a data centre.
 	Site = gen.Site
-	// IPBlock is a range of the tenant's that subnets are cut from.
+	// IPBlock is a range that subnets and VPC prefixes are cut from.
 	IPBlock = gen.IPBlock
+	// Allocation is what a provider gives a tenant.
+	Allocation = gen.Allocation
 	// VPC is a network of its own at one site.
 	VPC = gen.VPC
-	// Subnet is a range within a VPC.
+	// VPCPeering connects two VPCs.
+	VPCPeering = gen.VPCPeering
+	// Subnet is a range within an Ethernet VPC.
 	Subnet = gen.Subnet
+	// VPCPrefix is a range within an FNN VPC.
+	VPCPrefix = gen.VPCPrefix
+	// NetworkSecurityGroup says what traffic a VPC or an instance accepts.
+	NetworkSecurityGroup = gen.NetworkSecurityGroup
+	// NetworkSecurityGroupRule is a rule of a NetworkSecurityGroup.
+	NetworkSecurityGroupRule = gen.NetworkSecurityGroupRule
 	// InstanceType is a kind of machine.
 	InstanceType = gen.InstanceType
+	// Machine is a server of a site, in use or not.
+	Machine = gen.Machine
+	// MachineCapability is what a Machine, or those of an InstanceType, have of one kind.
+	MachineCapability = gen.MachineCapability
+	// MachineHealthIssue is what is wrong with a machine, in the words of its user.
+	MachineHealthIssue = gen.MachineHealthIssue
+	// MachineHealthIssueCategory says what part of a machine is bad.
+	MachineHealthIssueCategory = gen.MachineHealthIssueCategory
 	// Instance is a machine in use.
 	Instance = gen.Instance
 	// Interface is a network interface of an Instance.
 	Interface = gen.Interface
+	// OperatingSystem is what an instance may boot.
+	OperatingSystem = gen.OperatingSystem
+	// SSHKeyGroup is who may log in to serial consoles.
+	SSHKeyGroup = gen.SSHKeyGroup
+	// InfiniBandPartition is an InfiniBand network of a tenant's.
+	InfiniBandPartition = gen.InfiniBandPartition
+	// NVLinkLogicalPartition is an NVLink network of a tenant's.
+	NVLinkLogicalPartition = gen.NVLinkLogicalPartition
+	// DPUExtensionService is a program of a tenant's that runs on DPUs.
+	DPUExtensionService = gen.DPUExtensionService
 	// Labels are key-value pairs that full text queries find.
 	Labels = gen.Labels
+)
 
+// Requests.
+type (
+	// IPBlockCreateRequest is what CreateIPBlock takes.
+	IPBlockCreateRequest = gen.IPBlockCreateRequest
+	// AllocationCreateRequest is what CreateAllocation takes.
+	AllocationCreateRequest = gen.AllocationCreateRequest
+	// AllocationConstraintCreateRequest is the one constraint of an AllocationCreateRequest.
+	AllocationConstraintCreateRequest = gen.AllocationConstraintCreateRequest
 	// VPCCreateRequest is what CreateVPC takes.
 	VPCCreateRequest = gen.VPCCreateRequest
+	// VPCUpdateRequest is what UpdateVPC takes.
+	VPCUpdateRequest = gen.VPCUpdateRequest
+	// VPCPeeringCreateRequest is what CreateVPCPeering takes.
+	VPCPeeringCreateRequest = gen.VPCPeeringCreateRequest
 	// SubnetCreateRequest is what CreateSubnet takes.
 	SubnetCreateRequest = gen.SubnetCreateRequest
+	// VPCPrefixCreateRequest is what CreateVPCPrefix takes.
+	VPCPrefixCreateRequest = gen.VPCPrefixCreateRequest
+	// NetworkSecurityGroupCreateRequest is what CreateNetworkSecurityGroup takes.
+	NetworkSecurityGroupCreateRequest = gen.NetworkSecurityGroupCreateRequest
+	// NetworkSecurityGroupUpdateRequest is what UpdateNetworkSecurityGroup takes.
+	NetworkSecurityGroupUpdateRequest = gen.NetworkSecurityGroupUpdateRequest
 	// InstanceCreateRequest is what CreateInstance takes.
 	InstanceCreateRequest = gen.InstanceCreateRequest
+	// InstanceUpdateRequest is what UpdateInstance takes.
+	InstanceUpdateRequest = gen.InstanceUpdateRequest
+	// InstanceDeleteRequest is what goes with the deletion of an instance.
+	InstanceDeleteRequest = gen.InstanceDeleteRequest
 	// InterfaceCreateRequest is an interface of an InstanceCreateRequest.
 	InterfaceCreateRequest = gen.InterfaceCreateRequest
+	// InfiniBandInterfaceCreateRequest is an InfiniBand interface of an InstanceCreateRequest.
+	InfiniBandInterfaceCreateRequest = gen.InfiniBandInterfaceCreateRequest
+	// NVLinkInterfaceCreateRequest is an NVLink interface of an InstanceCreateRequest.
+	NVLinkInterfaceCreateRequest = gen.NVLinkInterfaceCreateRequest
+	// DPUExtensionServiceDeploymentRequest is a DPU extension service of an InstanceCreateRequest.
+	DPUExtensionServiceDeploymentRequest = gen.DPUExtensionServiceDeploymentRequest
+)
 
-	// NetworkVirtualizationType is the type of a VPC.
-	NetworkVirtualizationType = gen.NetworkVirtualizationType
+// What the fields of these types may be.
+type (
 	// SiteStatus is the state of a Site.
 	SiteStatus = gen.SiteStatus
+	// AllocationStatus is the state of an Allocation.
+	AllocationStatus = gen.AllocationStatus
+	// IPBlockRoutingType says who can reach an IP block.
+	IPBlockRoutingType = gen.IPBlockRoutingType
+	// NetworkVirtualizationType is the type of a VPC.
+	NetworkVirtualizationType = gen.NetworkVirtualizationType
 	// VPCStatus is the state of a VPC.
 	VPCStatus = gen.VPCStatus
+	// VPCPeeringStatus is the state of a VPCPeering.
+	VPCPeeringStatus = gen.VPCPeeringStatus
 	// SubnetStatus is the state of a Subnet.
 	SubnetStatus = gen.SubnetStatus
+	// VPCPrefixStatus is the state of a VPCPrefix.
+	VPCPrefixStatus = gen.VPCPrefixStatus
+	// NetworkSecurityGroupStatus is the state of a NetworkSecurityGroup.
+	NetworkSecurityGroupStatus = gen.NetworkSecurityGroupStatus
+	// RuleDirection is the direction of a NetworkSecurityGroupRule.
+	RuleDirection = gen.NetworkSecurityGroupRuleDirection
+	// RuleProtocol is the protocol of a NetworkSecurityGroupRule.
+	RuleProtocol = gen.NetworkSecurityGroupRuleProtocol
+	// RuleAction is what a NetworkSecurityGroupRule does.
+	RuleAction = gen.NetworkSecurityGroupRuleAction
 	// InstanceStatus is the state of an Instance.
 	InstanceStatus = gen.InstanceStatus
+	// MachineStatus is the state of a Machine.
+	MachineStatus = gen.MachineStatus
+	// MachineCapabilityType is the kind of a MachineCapability.
+	MachineCapabilityType = gen.MachineCapabilityType
 )
 
 // Types of VPCs.
@@ -64,6 +148,16 @@ const (
 	VPCError        = gen.VPCStatusError
 )
 
+// States of a VPC peering.
+const (
+	VPCPeeringPending     = gen.VPCPeeringStatusPending
+	VPCPeeringRequested   = gen.VPCPeeringStatusRequested
+	VPCPeeringConfiguring = gen.VPCPeeringStatusConfiguring
+	VPCPeeringReady       = gen.VPCPeeringStatusReady
+	VPCPeeringDeleting    = gen.VPCPeeringStatusDeleting
+	VPCPeeringError       = gen.VPCPeeringStatusError
+)
+
 // States of a subnet.
 const (
 	SubnetPending      = gen.SubnetStatusPending
@@ -71,6 +165,37 @@ const (
 	SubnetReady        = gen.SubnetStatusReady
 	SubnetDeleting     = gen.SubnetStatusDeleting
 	SubnetError        = gen.SubnetStatusError
+)
+
+// States of a VPC prefix.
+const (
+	VPCPrefixReady    = gen.VPCPrefixStatusReady
+	VPCPrefixDeleting = gen.VPCPrefixStatusDeleting
+	VPCPrefixError    = gen.VPCPrefixStatusError
+)
+
+// States of a network security group.
+const (
+	NetworkSecurityGroupPending      = gen.NetworkSecurityGroupStatusPending
+	NetworkSecurityGroupProvisioning = gen.NetworkSecurityGroupStatusProvisioning
+	NetworkSecurityGroupReady        = gen.NetworkSecurityGroupStatusReady
+	NetworkSecurityGroupDeleting     = gen.NetworkSecurityGroupStatusDeleting
+	NetworkSecurityGroupError        = gen.NetworkSecurityGroupStatusError
+)
+
+// What a rule of a network security group consists of.
+const (
+	RuleIngress = gen.NetworkSecurityGroupRuleDirectionINGRESS
+	RuleEgress  = gen.NetworkSecurityGroupRuleDirectionEGRESS
+
+	RuleTCP   = gen.NetworkSecurityGroupRuleProtocolTCP
+	RuleUDP   = gen.NetworkSecurityGroupRuleProtocolUDP
+	RuleICMP  = gen.NetworkSecurityGroupRuleProtocolICMP
+	RuleICMP6 = gen.NetworkSecurityGroupRuleProtocolICMP6
+	RuleAny   = gen.NetworkSecurityGroupRuleProtocolANY
+
+	RulePermit = gen.NetworkSecurityGroupRuleActionPERMIT
+	RuleDeny   = gen.NetworkSecurityGroupRuleActionDENY
 )
 
 // States of an instance.
@@ -90,6 +215,57 @@ const (
 
 // States of an IP block, and what its addresses are.
 const (
-	IPBlockReady = gen.IPBlockStatusReady
-	IPv4         = gen.IPBlockProtocolVersionIPv4
+	IPBlockPending      = gen.IPBlockStatusPending
+	IPBlockProvisioning = gen.IPBlockStatusProvisioning
+	IPBlockReady        = gen.IPBlockStatusReady
+	IPBlockDeleting     = gen.IPBlockStatusDeleting
+	IPBlockError        = gen.IPBlockStatusError
+
+	IPv4 = gen.IPBlockProtocolVersionIPv4
+
+	RoutingPublic         = gen.IPBlockRoutingTypePublic
+	RoutingDatacenterOnly = gen.IPBlockRoutingTypeDatacenterOnly
+)
+
+// States of an allocation, and what it is of.
+const (
+	AllocationPending    = gen.AllocationStatusPending
+	AllocationRegistered = gen.AllocationStatusRegistered
+	AllocationDeleting   = gen.AllocationStatusDeleting
+	AllocationError      = gen.AllocationStatusError
+
+	AllocationOfIPBlock      = gen.AllocationResourceTypeIPBlock
+	AllocationOfInstanceType = gen.AllocationResourceTypeInstanceType
+	AllocationReserved       = gen.AllocationConstraintTypeReserved
+)
+
+// States of a machine.
+const (
+	MachineInitializing   = gen.MachineStatusInitializing
+	MachineReady          = gen.MachineStatusReady
+	MachineReset          = gen.MachineStatusReset
+	MachineMaintenance    = gen.MachineStatusMaintenance
+	MachineInUse          = gen.MachineStatusInUse
+	MachineError          = gen.MachineStatusError
+	MachineDecommissioned = gen.MachineStatusDecommissioned
+	MachineUnknown        = gen.MachineStatusUnknown
+)
+
+// Kinds of capabilities of machines.
+const (
+	CapabilityCPU        = gen.MachineCapabilityTypeCPU
+	CapabilityMemory     = gen.MachineCapabilityTypeMemory
+	CapabilityGPU        = gen.MachineCapabilityTypeGPU
+	CapabilityStorage    = gen.MachineCapabilityTypeStorage
+	CapabilityNetwork    = gen.MachineCapabilityTypeNetwork
+	CapabilityInfiniBand = gen.MachineCapabilityTypeInfiniBand
+	CapabilityDPU        = gen.MachineCapabilityTypeDPU
+)
+
+// What may be wrong with a machine.
+const (
+	IssueHardware    = gen.MachineHealthIssueCategoryHardware
+	IssueNetwork     = gen.MachineHealthIssueCategoryNetwork
+	IssuePerformance = gen.MachineHealthIssueCategoryPerformance
+	IssueOther       = gen.MachineHealthIssueCategoryOther
 )

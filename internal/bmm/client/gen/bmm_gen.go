@@ -21,6 +21,45 @@ const (
 	BearerScopes = "bearer.Scopes"
 )
 
+// Defines values for AllocationConstraintType.
+const (
+	AllocationConstraintTypeOnDemand    AllocationConstraintType = "OnDemand"
+	AllocationConstraintTypePreemptible AllocationConstraintType = "Preemptible"
+	AllocationConstraintTypeReserved    AllocationConstraintType = "Reserved"
+)
+
+// Defines values for AllocationResourceType.
+const (
+	AllocationResourceTypeIPBlock      AllocationResourceType = "IPBlock"
+	AllocationResourceTypeInstanceType AllocationResourceType = "InstanceType"
+)
+
+// Defines values for AllocationStatus.
+const (
+	AllocationStatusDeleting   AllocationStatus = "Deleting"
+	AllocationStatusError      AllocationStatus = "Error"
+	AllocationStatusPending    AllocationStatus = "Pending"
+	AllocationStatusRegistered AllocationStatus = "Registered"
+)
+
+// Defines values for DPUExtensionServiceStatus.
+const (
+	DPUExtensionServiceStatusDeleting DPUExtensionServiceStatus = "Deleting"
+	DPUExtensionServiceStatusError    DPUExtensionServiceStatus = "Error"
+	DPUExtensionServiceStatusPending  DPUExtensionServiceStatus = "Pending"
+	DPUExtensionServiceStatusReady    DPUExtensionServiceStatus = "Ready"
+)
+
+// Defines values for InfiniBandPartitionStatus.
+const (
+	InfiniBandPartitionStatusConfiguring  InfiniBandPartitionStatus = "Configuring"
+	InfiniBandPartitionStatusDeleting     InfiniBandPartitionStatus = "Deleting"
+	InfiniBandPartitionStatusError        InfiniBandPartitionStatus = "Error"
+	InfiniBandPartitionStatusPending      InfiniBandPartitionStatus = "Pending"
+	InfiniBandPartitionStatusProvisioning InfiniBandPartitionStatus = "Provisioning"
+	InfiniBandPartitionStatusReady        InfiniBandPartitionStatus = "Ready"
+)
+
 // Defines values for InstanceStatus.
 const (
 	InstanceStatusConfiguring  InstanceStatus = "Configuring"
@@ -45,6 +84,15 @@ const (
 	InstanceTypeStatusRegistering InstanceTypeStatus = "Registering"
 )
 
+// Defines values for IPBlockStatus.
+const (
+	IPBlockStatusDeleting     IPBlockStatus = "Deleting"
+	IPBlockStatusError        IPBlockStatus = "Error"
+	IPBlockStatusPending      IPBlockStatus = "Pending"
+	IPBlockStatusProvisioning IPBlockStatus = "Provisioning"
+	IPBlockStatusReady        IPBlockStatus = "Ready"
+)
+
 // Defines values for IPBlockProtocolVersion.
 const (
 	IPBlockProtocolVersionIPv4 IPBlockProtocolVersion = "IPv4"
@@ -57,13 +105,30 @@ const (
 	IPBlockRoutingTypePublic         IPBlockRoutingType = "Public"
 )
 
-// Defines values for IPBlockStatus.
+// Defines values for MachineCapabilityDeviceType.
 const (
-	IPBlockStatusDeleting     IPBlockStatus = "Deleting"
-	IPBlockStatusError        IPBlockStatus = "Error"
-	IPBlockStatusPending      IPBlockStatus = "Pending"
-	IPBlockStatusProvisioning IPBlockStatus = "Provisioning"
-	IPBlockStatusReady        IPBlockStatus = "Ready"
+	MachineCapabilityDeviceTypeDPU     MachineCapabilityDeviceType = "DPU"
+	MachineCapabilityDeviceTypeNVLink  MachineCapabilityDeviceType = "NVLink"
+	MachineCapabilityDeviceTypeUnknown MachineCapabilityDeviceType = "Unknown"
+)
+
+// Defines values for MachineCapabilityType.
+const (
+	MachineCapabilityTypeCPU        MachineCapabilityType = "CPU"
+	MachineCapabilityTypeDPU        MachineCapabilityType = "DPU"
+	MachineCapabilityTypeGPU        MachineCapabilityType = "GPU"
+	MachineCapabilityTypeInfiniBand MachineCapabilityType = "InfiniBand"
+	MachineCapabilityTypeMemory     MachineCapabilityType = "Memory"
+	MachineCapabilityTypeNetwork    MachineCapabilityType = "Network"
+	MachineCapabilityTypeStorage    MachineCapabilityType = "Storage"
+)
+
+// Defines values for MachineHealthIssueCategory.
+const (
+	MachineHealthIssueCategoryHardware    MachineHealthIssueCategory = "Hardware"
+	MachineHealthIssueCategoryNetwork     MachineHealthIssueCategory = "Network"
+	MachineHealthIssueCategoryOther       MachineHealthIssueCategory = "Other"
+	MachineHealthIssueCategoryPerformance MachineHealthIssueCategory = "Performance"
 )
 
 // Defines values for MachineStatus.
@@ -78,10 +143,84 @@ const (
 	MachineStatusUnknown        MachineStatus = "Unknown"
 )
 
+// Defines values for NVLinkLogicalPartitionStatus.
+const (
+	NVLinkLogicalPartitionStatusConfiguring  NVLinkLogicalPartitionStatus = "Configuring"
+	NVLinkLogicalPartitionStatusDeleting     NVLinkLogicalPartitionStatus = "Deleting"
+	NVLinkLogicalPartitionStatusError        NVLinkLogicalPartitionStatus = "Error"
+	NVLinkLogicalPartitionStatusPending      NVLinkLogicalPartitionStatus = "Pending"
+	NVLinkLogicalPartitionStatusProvisioning NVLinkLogicalPartitionStatus = "Provisioning"
+	NVLinkLogicalPartitionStatusReady        NVLinkLogicalPartitionStatus = "Ready"
+)
+
+// Defines values for NetworkSecurityGroupPropagationDetailsDetailedStatus.
+const (
+	NetworkSecurityGroupPropagationDetailsDetailedStatusError   NetworkSecurityGroupPropagationDetailsDetailedStatus = "Error"
+	NetworkSecurityGroupPropagationDetailsDetailedStatusFull    NetworkSecurityGroupPropagationDetailsDetailedStatus = "Full"
+	NetworkSecurityGroupPropagationDetailsDetailedStatusNone    NetworkSecurityGroupPropagationDetailsDetailedStatus = "None"
+	NetworkSecurityGroupPropagationDetailsDetailedStatusPartial NetworkSecurityGroupPropagationDetailsDetailedStatus = "Partial"
+	NetworkSecurityGroupPropagationDetailsDetailedStatusUnknown NetworkSecurityGroupPropagationDetailsDetailedStatus = "Unknown"
+)
+
+// Defines values for NetworkSecurityGroupPropagationStatus.
+const (
+	NetworkSecurityGroupPropagationStatusError         NetworkSecurityGroupPropagationStatus = "Error"
+	NetworkSecurityGroupPropagationStatusSynchronized  NetworkSecurityGroupPropagationStatus = "Synchronized"
+	NetworkSecurityGroupPropagationStatusSynchronizing NetworkSecurityGroupPropagationStatus = "Synchronizing"
+)
+
+// Defines values for NetworkSecurityGroupRuleAction.
+const (
+	NetworkSecurityGroupRuleActionDENY   NetworkSecurityGroupRuleAction = "DENY"
+	NetworkSecurityGroupRuleActionPERMIT NetworkSecurityGroupRuleAction = "PERMIT"
+)
+
+// Defines values for NetworkSecurityGroupRuleDirection.
+const (
+	NetworkSecurityGroupRuleDirectionEGRESS  NetworkSecurityGroupRuleDirection = "EGRESS"
+	NetworkSecurityGroupRuleDirectionINGRESS NetworkSecurityGroupRuleDirection = "INGRESS"
+)
+
+// Defines values for NetworkSecurityGroupRuleProtocol.
+const (
+	NetworkSecurityGroupRuleProtocolANY   NetworkSecurityGroupRuleProtocol = "ANY"
+	NetworkSecurityGroupRuleProtocolICMP  NetworkSecurityGroupRuleProtocol = "ICMP"
+	NetworkSecurityGroupRuleProtocolICMP6 NetworkSecurityGroupRuleProtocol = "ICMP6"
+	NetworkSecurityGroupRuleProtocolTCP   NetworkSecurityGroupRuleProtocol = "TCP"
+	NetworkSecurityGroupRuleProtocolUDP   NetworkSecurityGroupRuleProtocol = "UDP"
+)
+
+// Defines values for NetworkSecurityGroupStatus.
+const (
+	NetworkSecurityGroupStatusDeleting     NetworkSecurityGroupStatus = "Deleting"
+	NetworkSecurityGroupStatusError        NetworkSecurityGroupStatus = "Error"
+	NetworkSecurityGroupStatusPending      NetworkSecurityGroupStatus = "Pending"
+	NetworkSecurityGroupStatusProvisioning NetworkSecurityGroupStatus = "Provisioning"
+	NetworkSecurityGroupStatusReady        NetworkSecurityGroupStatus = "Ready"
+)
+
 // Defines values for NetworkVirtualizationType.
 const (
 	NetworkVirtualizationTypeETHERNETVIRTUALIZER NetworkVirtualizationType = "ETHERNET_VIRTUALIZER"
 	NetworkVirtualizationTypeFNN                 NetworkVirtualizationType = "FNN"
+)
+
+// Defines values for OperatingSystemStatus.
+const (
+	OperatingSystemStatusDeactivated  OperatingSystemStatus = "Deactivated"
+	OperatingSystemStatusDeleting     OperatingSystemStatus = "Deleting"
+	OperatingSystemStatusError        OperatingSystemStatus = "Error"
+	OperatingSystemStatusPending      OperatingSystemStatus = "Pending"
+	OperatingSystemStatusProvisioning OperatingSystemStatus = "Provisioning"
+	OperatingSystemStatusReady        OperatingSystemStatus = "Ready"
+	OperatingSystemStatusSyncing      OperatingSystemStatus = "Syncing"
+)
+
+// Defines values for OperatingSystemType.
+const (
+	OperatingSystemTypeIPXE          OperatingSystemType = "iPXE"
+	OperatingSystemTypeImage         OperatingSystemType = "Image"
+	OperatingSystemTypeTemplatedIPXE OperatingSystemType = "Templated iPXE"
 )
 
 // Defines values for SiteStatus.
@@ -108,6 +247,23 @@ const (
 	SubnetStatusReady        SubnetStatus = "Ready"
 )
 
+// Defines values for VPCPeeringStatus.
+const (
+	VPCPeeringStatusConfiguring VPCPeeringStatus = "Configuring"
+	VPCPeeringStatusDeleting    VPCPeeringStatus = "Deleting"
+	VPCPeeringStatusError       VPCPeeringStatus = "Error"
+	VPCPeeringStatusPending     VPCPeeringStatus = "Pending"
+	VPCPeeringStatusReady       VPCPeeringStatus = "Ready"
+	VPCPeeringStatusRequested   VPCPeeringStatus = "Requested"
+)
+
+// Defines values for VPCPrefixStatus.
+const (
+	VPCPrefixStatusDeleting VPCPrefixStatus = "Deleting"
+	VPCPrefixStatusError    VPCPrefixStatus = "Error"
+	VPCPrefixStatusReady    VPCPrefixStatus = "Ready"
+)
+
 // Defines values for VPCStatus.
 const (
 	VPCStatusConfiguring  VPCStatus = "Configuring"
@@ -117,6 +273,128 @@ const (
 	VPCStatusProvisioning VPCStatus = "Provisioning"
 	VPCStatusReady        VPCStatus = "Ready"
 )
+
+// Allocation defines model for Allocation.
+type Allocation struct {
+	AllocationConstraints []AllocationConstraint `json:"allocationConstraints,omitempty,omitzero"`
+	Created               time.Time              `json:"created,omitempty,omitzero"`
+	Description           string                 `json:"description,omitempty,omitzero"`
+
+	// ID A UUID.
+	ID                       ID               `json:"id"`
+	InfrastructureProviderID string           `json:"infrastructureProviderId,omitempty,omitzero"`
+	Name                     string           `json:"name"`
+	SiteID                   string           `json:"siteId"`
+	Status                   AllocationStatus `json:"status"`
+	TenantID                 string           `json:"tenantId"`
+	Updated                  time.Time        `json:"updated,omitempty,omitzero"`
+}
+
+// AllocationConstraint defines model for AllocationConstraint.
+type AllocationConstraint struct {
+	// ResourceTypeID The servers spell this key so, in answers only. Decode keys case-insensitively.
+	ResourceTypeID  string                   `json:"ResourceTypeID"`
+	AllocationID    string                   `json:"allocationId,omitempty,omitzero"`
+	ConstraintType  AllocationConstraintType `json:"constraintType"`
+	ConstraintValue int                      `json:"constraintValue"`
+	Created         time.Time                `json:"created,omitempty,omitzero"`
+
+	// DerivedResourceID For an IP block, the block that the tenant has got.
+	DerivedResourceID string `json:"derivedResourceId,omitempty,omitzero"`
+
+	// ID A UUID.
+	ID           ID                     `json:"id"`
+	ResourceType AllocationResourceType `json:"resourceType"`
+	Updated      time.Time              `json:"updated,omitempty,omitzero"`
+}
+
+// AllocationConstraintCreateRequest defines model for AllocationConstraintCreateRequest.
+type AllocationConstraintCreateRequest struct {
+	ConstraintType AllocationConstraintType `json:"constraintType"`
+
+	// ConstraintValue For an IP block the prefix length of the tenant's own block, for an instance type the number of machines.
+	ConstraintValue int                    `json:"constraintValue"`
+	ResourceType    AllocationResourceType `json:"resourceType"`
+
+	// ResourceTypeID A UUID.
+	ResourceTypeID ID `json:"resourceTypeId"`
+}
+
+// AllocationConstraintType defines model for AllocationConstraintType.
+type AllocationConstraintType string
+
+// AllocationCreateRequest defines model for AllocationCreateRequest.
+type AllocationCreateRequest struct {
+	AllocationConstraints []AllocationConstraintCreateRequest `json:"allocationConstraints"`
+	Description           string                              `json:"description,omitempty,omitzero"`
+	Name                  string                              `json:"name"`
+
+	// SiteID A UUID.
+	SiteID ID `json:"siteId"`
+
+	// TenantID A UUID.
+	TenantID ID `json:"tenantId"`
+}
+
+// AllocationResourceType defines model for AllocationResourceType.
+type AllocationResourceType string
+
+// AllocationStats What tenants have been given of an instance type.
+type AllocationStats struct {
+	Assigned     int `json:"assigned,omitempty,omitzero"`
+	Total        int `json:"total,omitempty,omitzero"`
+	Unused       int `json:"unused,omitempty,omitzero"`
+	UnusedUsable int `json:"unusedUsable,omitempty,omitzero"`
+	Used         int `json:"used,omitempty,omitzero"`
+}
+
+// AllocationStatus defines model for AllocationStatus.
+type AllocationStatus string
+
+// DPUExtensionService defines model for DpuExtensionService.
+type DPUExtensionService struct {
+	ActiveVersions []string  `json:"activeVersions,omitempty,omitzero"`
+	Created        time.Time `json:"created,omitempty,omitzero"`
+	Description    string    `json:"description,omitempty,omitzero"`
+
+	// ID A UUID.
+	ID          ID                        `json:"id"`
+	Name        string                    `json:"name"`
+	ServiceType string                    `json:"serviceType"`
+	SiteID      string                    `json:"siteId"`
+	Status      DPUExtensionServiceStatus `json:"status"`
+	TenantID    string                    `json:"tenantId,omitempty,omitzero"`
+	Updated     time.Time                 `json:"updated,omitempty,omitzero"`
+
+	// Version The latest version.
+	Version string `json:"version,omitempty,omitzero"`
+}
+
+// DPUExtensionServiceStatus defines model for DPUExtensionService.Status.
+type DPUExtensionServiceStatus string
+
+// DPUExtensionServiceDeployment defines model for DpuExtensionServiceDeployment.
+type DPUExtensionServiceDeployment struct {
+	DPUExtensionService DPUExtensionServiceSummary `json:"dpuExtensionService,omitempty,omitzero"`
+	ID                  string                     `json:"id,omitempty,omitzero"`
+	Status              string                     `json:"status,omitempty,omitzero"`
+	Version             string                     `json:"version,omitempty,omitzero"`
+}
+
+// DPUExtensionServiceDeploymentRequest defines model for DpuExtensionServiceDeploymentRequest.
+type DPUExtensionServiceDeploymentRequest struct {
+	DPUExtensionServiceID ID     `json:"dpuExtensionServiceId"`
+	Version               string `json:"version"`
+}
+
+// DPUExtensionServiceSummary defines model for DpuExtensionServiceSummary.
+type DPUExtensionServiceSummary struct {
+	ID            string `json:"id,omitempty,omitzero"`
+	LatestVersion string `json:"latestVersion,omitempty,omitzero"`
+	Name          string `json:"name,omitempty,omitzero"`
+	ServiceType   string `json:"serviceType,omitempty,omitzero"`
+	Status        string `json:"status,omitempty,omitzero"`
+}
 
 // Error defines model for Error.
 type Error struct {
@@ -129,51 +407,156 @@ type Error struct {
 // ID A UUID.
 type ID = string
 
-// Instance defines model for Instance.
-type Instance struct {
-	AlwaysBootWithCustomIpxe bool      `json:"alwaysBootWithCustomIpxe,omitempty,omitzero"`
-	Created                  time.Time `json:"created,omitempty,omitzero"`
-	Description              string    `json:"description,omitempty,omitzero"`
-
-	// ID A UUID.
-	ID                ID             `json:"id"`
-	InstanceTypeID    string         `json:"instanceTypeId,omitempty,omitzero"`
-	Interfaces        []Interface    `json:"interfaces,omitempty,omitzero"`
-	IpxeScript        string         `json:"ipxeScript,omitempty,omitzero"`
-	Labels            Labels         `json:"labels,omitempty,omitzero"`
-	MachineID         string         `json:"machineId,omitempty,omitzero"`
-	Name              string         `json:"name"`
-	OperatingSystemID string         `json:"operatingSystemId,omitempty,omitzero"`
-	PhoneHomeEnabled  bool           `json:"phoneHomeEnabled,omitempty,omitzero"`
-	SiteID            string         `json:"siteId"`
-	SSHKeyGroupIDs    []string       `json:"sshKeyGroupIds,omitempty,omitzero"`
-	Status            InstanceStatus `json:"status"`
-	TenantID          string         `json:"tenantId,omitempty,omitzero"`
-	Updated           time.Time      `json:"updated,omitempty,omitzero"`
-	UserData          string         `json:"userData,omitempty,omitzero"`
-	VPCID             string         `json:"vpcId"`
+// InfiniBandInterface defines model for InfiniBandInterface.
+type InfiniBandInterface struct {
+	Device            string `json:"device,omitempty,omitzero"`
+	DeviceInstance    *int   `json:"deviceInstance,omitempty"`
+	GUID              string `json:"guid,omitempty,omitzero"`
+	ID                string `json:"id,omitempty,omitzero"`
+	InstanceID        string `json:"instanceId,omitempty,omitzero"`
+	IsPhysical        bool   `json:"isPhysical,omitempty,omitzero"`
+	PartitionID       string `json:"partitionId,omitempty,omitzero"`
+	Status            string `json:"status,omitempty,omitzero"`
+	Vendor            string `json:"vendor,omitempty,omitzero"`
+	VirtualFunctionID int    `json:"virtualFunctionId,omitempty,omitzero"`
 }
 
-// InstanceCreateRequest defines model for InstanceCreateRequest.
-type InstanceCreateRequest struct {
-	AllowUnhealthyMachine    bool   `json:"allowUnhealthyMachine,omitempty,omitzero"`
-	AlwaysBootWithCustomIpxe bool   `json:"alwaysBootWithCustomIpxe,omitempty,omitzero"`
-	Description              string `json:"description,omitempty,omitzero"`
+// InfiniBandInterfaceCreateRequest defines model for InfiniBandInterfaceCreateRequest.
+type InfiniBandInterfaceCreateRequest struct {
+	Device         string `json:"device"`
+	DeviceInstance int    `json:"deviceInstance"`
 
-	// InstanceTypeID Exactly one of instanceTypeId and machineId.
-	InstanceTypeID ID                       `json:"instanceTypeId,omitempty,omitzero"`
+	// IsPhysical Must be true; virtual functions aren't supported yet.
+	IsPhysical bool `json:"isPhysical"`
+
+	// PartitionID A UUID.
+	PartitionID       ID     `json:"partitionId"`
+	Vendor            string `json:"vendor,omitempty,omitzero"`
+	VirtualFunctionID int    `json:"virtualFunctionId,omitempty,omitzero"`
+}
+
+// InfiniBandPartition defines model for InfiniBandPartition.
+type InfiniBandPartition struct {
+	Created     time.Time `json:"created,omitempty,omitzero"`
+	Description string    `json:"description,omitempty,omitzero"`
+
+	// ID A UUID.
+	ID            ID                        `json:"id"`
+	Labels        Labels                    `json:"labels,omitempty,omitzero"`
+	Name          string                    `json:"name"`
+	PartitionKey  string                    `json:"partitionKey,omitempty,omitzero"`
+	PartitionName string                    `json:"partitionName,omitempty,omitzero"`
+	SiteID        string                    `json:"siteId"`
+	Status        InfiniBandPartitionStatus `json:"status"`
+	TenantID      string                    `json:"tenantId,omitempty,omitzero"`
+	Updated       time.Time                 `json:"updated,omitempty,omitzero"`
+}
+
+// InfiniBandPartitionStatus defines model for InfiniBandPartition.Status.
+type InfiniBandPartitionStatus string
+
+// Instance defines model for Instance.
+type Instance struct {
+	AlwaysBootWithCustomIpxe       bool                            `json:"alwaysBootWithCustomIpxe,omitempty,omitzero"`
+	Created                        time.Time                       `json:"created,omitempty,omitzero"`
+	Description                    string                          `json:"description,omitempty,omitzero"`
+	DPUExtensionServiceDeployments []DPUExtensionServiceDeployment `json:"dpuExtensionServiceDeployments,omitempty,omitzero"`
+
+	// ID A UUID.
+	ID                                     ID                                     `json:"id"`
+	InfiniBandInterfaces                   []InfiniBandInterface                  `json:"infinibandInterfaces,omitempty,omitzero"`
+	InstanceTypeID                         string                                 `json:"instanceTypeId,omitempty,omitzero"`
+	Interfaces                             []Interface                            `json:"interfaces,omitempty,omitzero"`
+	IpxeScript                             string                                 `json:"ipxeScript,omitempty,omitzero"`
+	IsUpdatePending                        bool                                   `json:"isUpdatePending,omitempty,omitzero"`
+	Labels                                 Labels                                 `json:"labels,omitempty,omitzero"`
+	MachineID                              string                                 `json:"machineId,omitempty,omitzero"`
+	Name                                   string                                 `json:"name"`
+	NetworkSecurityGroupID                 string                                 `json:"networkSecurityGroupId,omitempty,omitzero"`
+	NetworkSecurityGroupInherited          bool                                   `json:"networkSecurityGroupInherited,omitempty,omitzero"`
+	NetworkSecurityGroupPropagationDetails NetworkSecurityGroupPropagationDetails `json:"networkSecurityGroupPropagationDetails,omitempty,omitzero"`
+	NVLinkInterfaces                       []NVLinkInterface                      `json:"nvLinkInterfaces,omitempty,omitzero"`
+	OperatingSystemID                      string                                 `json:"operatingSystemId,omitempty,omitzero"`
+	PhoneHomeEnabled                       bool                                   `json:"phoneHomeEnabled,omitempty,omitzero"`
+	SecondaryVPCIDs                        []string                               `json:"secondaryVpcIds,omitempty,omitzero"`
+	SerialConsoleURL                       string                                 `json:"serialConsoleUrl,omitempty,omitzero"`
+	SiteID                                 string                                 `json:"siteId"`
+	SSHKeyGroupIDs                         []string                               `json:"sshKeyGroupIds,omitempty,omitzero"`
+	Status                                 InstanceStatus                         `json:"status"`
+	StatusHistory                          []StatusDetail                         `json:"statusHistory,omitempty,omitzero"`
+	TenantID                               string                                 `json:"tenantId,omitempty,omitzero"`
+	Updated                                time.Time                              `json:"updated,omitempty,omitzero"`
+	UserData                               string                                 `json:"userData,omitempty,omitzero"`
+	VPCID                                  string                                 `json:"vpcId"`
+}
+
+// InstanceBatchCreateRequest defines model for InstanceBatchCreateRequest.
+type InstanceBatchCreateRequest struct {
+	AlwaysBootWithCustomIpxe       bool                                   `json:"alwaysBootWithCustomIpxe,omitempty,omitzero"`
+	Count                          int                                    `json:"count"`
+	Description                    string                                 `json:"description,omitempty,omitzero"`
+	DPUExtensionServiceDeployments []DPUExtensionServiceDeploymentRequest `json:"dpuExtensionServiceDeployments,omitempty,omitzero"`
+	InfiniBandInterfaces           []InfiniBandInterfaceCreateRequest     `json:"infinibandInterfaces,omitempty,omitzero"`
+
+	// InstanceTypeID A UUID.
+	InstanceTypeID ID                       `json:"instanceTypeId"`
 	Interfaces     []InterfaceCreateRequest `json:"interfaces"`
 	IpxeScript     string                   `json:"ipxeScript,omitempty,omitzero"`
 	Labels         Labels                   `json:"labels,omitempty,omitzero"`
-	MachineID      string                   `json:"machineId,omitempty,omitzero"`
-	Name           string                   `json:"name"`
+
+	// NamePrefix The instances are named PREFIX-1, PREFIX-2 and so on.
+	NamePrefix             string                         `json:"namePrefix"`
+	NetworkSecurityGroupID string                         `json:"networkSecurityGroupId,omitempty,omitzero"`
+	NVLinkInterfaces       []NVLinkInterfaceCreateRequest `json:"nvLinkInterfaces,omitempty,omitzero"`
 
 	// OperatingSystemID operatingSystemId or ipxeScript.
 	OperatingSystemID ID `json:"operatingSystemId,omitempty,omitzero"`
 
 	// PhoneHomeEnabled True makes the server parse userData and write it anew, which breaks Jinja templates.
 	PhoneHomeEnabled *bool `json:"phoneHomeEnabled,omitempty"`
-	SSHKeyGroupIDs   []ID  `json:"sshKeyGroupIds,omitempty,omitzero"`
+
+	// SecondaryVPCIDs Exactly the other VPCs of the interfaces' prefixes; FNN only.
+	SecondaryVPCIDs []ID `json:"secondaryVpcIds,omitempty,omitzero"`
+	SSHKeyGroupIDs  []ID `json:"sshKeyGroupIds,omitempty,omitzero"`
+
+	// TenantID A UUID.
+	TenantID ID `json:"tenantId,omitempty,omitzero"`
+
+	// TopologyOptimized All in one rack, or none.
+	TopologyOptimized bool   `json:"topologyOptimized,omitempty,omitzero"`
+	UserData          string `json:"userData,omitempty,omitzero"`
+
+	// VPCID A UUID.
+	VPCID ID `json:"vpcId"`
+}
+
+// InstanceCreateRequest defines model for InstanceCreateRequest.
+type InstanceCreateRequest struct {
+	AllowUnhealthyMachine          bool                                   `json:"allowUnhealthyMachine,omitempty,omitzero"`
+	AlwaysBootWithCustomIpxe       bool                                   `json:"alwaysBootWithCustomIpxe,omitempty,omitzero"`
+	Description                    string                                 `json:"description,omitempty,omitzero"`
+	DPUExtensionServiceDeployments []DPUExtensionServiceDeploymentRequest `json:"dpuExtensionServiceDeployments,omitempty,omitzero"`
+	InfiniBandInterfaces           []InfiniBandInterfaceCreateRequest     `json:"infinibandInterfaces,omitempty,omitzero"`
+
+	// InstanceTypeID Exactly one of instanceTypeId and machineId.
+	InstanceTypeID         ID                             `json:"instanceTypeId,omitempty,omitzero"`
+	Interfaces             []InterfaceCreateRequest       `json:"interfaces"`
+	IpxeScript             string                         `json:"ipxeScript,omitempty,omitzero"`
+	Labels                 Labels                         `json:"labels,omitempty,omitzero"`
+	MachineID              string                         `json:"machineId,omitempty,omitzero"`
+	Name                   string                         `json:"name"`
+	NetworkSecurityGroupID string                         `json:"networkSecurityGroupId,omitempty,omitzero"`
+	NVLinkInterfaces       []NVLinkInterfaceCreateRequest `json:"nvLinkInterfaces,omitempty,omitzero"`
+
+	// OperatingSystemID operatingSystemId or ipxeScript.
+	OperatingSystemID ID `json:"operatingSystemId,omitempty,omitzero"`
+
+	// PhoneHomeEnabled True makes the server parse userData and write it anew, which breaks Jinja templates.
+	PhoneHomeEnabled *bool `json:"phoneHomeEnabled,omitempty"`
+
+	// SecondaryVPCIDs Exactly the other VPCs of the interfaces' prefixes; FNN only.
+	SecondaryVPCIDs []ID `json:"secondaryVpcIds,omitempty,omitzero"`
+	SSHKeyGroupIDs  []ID `json:"sshKeyGroupIds,omitempty,omitzero"`
 
 	// TenantID A UUID.
 	TenantID ID     `json:"tenantId,omitempty,omitzero"`
@@ -183,44 +566,85 @@ type InstanceCreateRequest struct {
 	VPCID ID `json:"vpcId"`
 }
 
+// InstanceDeleteRequest defines model for InstanceDeleteRequest.
+type InstanceDeleteRequest struct {
+	IsRepairTenant bool `json:"isRepairTenant,omitempty,omitzero"`
+
+	// MachineHealthIssue What is wrong with the machine of an instance, in the words of its user.
+	MachineHealthIssue *MachineHealthIssue `json:"machineHealthIssue,omitempty"`
+}
+
 // InstanceStatus defines model for InstanceStatus.
 type InstanceStatus string
 
 // InstanceType defines model for InstanceType.
 type InstanceType struct {
-	Created     time.Time `json:"created,omitempty,omitzero"`
-	Description string    `json:"description,omitempty,omitzero"`
+	// AllocationStats What tenants have been given of an instance type.
+	AllocationStats AllocationStats `json:"allocationStats,omitempty,omitzero"`
+	Created         time.Time       `json:"created,omitempty,omitzero"`
+	Description     string          `json:"description,omitempty,omitzero"`
 
 	// ID A UUID.
-	ID      ID                 `json:"id"`
-	Name    string             `json:"name"`
-	SiteID  string             `json:"siteId"`
-	Status  InstanceTypeStatus `json:"status"`
-	Updated time.Time          `json:"updated,omitempty,omitzero"`
+	ID                  ID                  `json:"id"`
+	Labels              Labels              `json:"labels,omitempty,omitzero"`
+	MachineCapabilities []MachineCapability `json:"machineCapabilities,omitempty,omitzero"`
+	Name                string              `json:"name"`
+	SiteID              string              `json:"siteId"`
+	Status              InstanceTypeStatus  `json:"status"`
+	Updated             time.Time           `json:"updated,omitempty,omitzero"`
 }
 
 // InstanceTypeStatus defines model for InstanceType.Status.
 type InstanceTypeStatus string
 
-// Interface defines model for Interface.
-type Interface struct {
-	ID          string   `json:"id,omitempty,omitzero"`
-	InstanceID  string   `json:"instanceId,omitempty,omitzero"`
-	IPAddresses []string `json:"ipAddresses,omitempty,omitzero"`
-	IsPhysical  bool     `json:"isPhysical,omitempty,omitzero"`
-	MacAddress  string   `json:"macAddress,omitempty,omitzero"`
-	Status      string   `json:"status,omitempty,omitzero"`
-	SubnetID    string   `json:"subnetId,omitempty,omitzero"`
-	VPCPrefixID string   `json:"vpcPrefixId,omitempty,omitzero"`
+// InstanceUpdateRequest defines model for InstanceUpdateRequest.
+type InstanceUpdateRequest struct {
+	Description *string `json:"description,omitempty"`
+
+	// Labels All of them; the empty object removes all.
+	Labels *Labels `json:"labels,omitempty"`
+	Name   string  `json:"name,omitempty,omitzero"`
+
+	// NetworkSecurityGroupID The empty string detaches the instance from its own group; that of the VPC stays.
+	NetworkSecurityGroupID *string `json:"networkSecurityGroupId,omitempty"`
+
+	// TriggerReboot Not together with other changes.
+	TriggerReboot bool `json:"triggerReboot,omitempty,omitzero"`
 }
 
-// InterfaceCreateRequest defines model for InterfaceCreateRequest.
+// Interface defines model for Interface.
+type Interface struct {
+	Device             string   `json:"device,omitempty,omitzero"`
+	DeviceInstance     *int     `json:"deviceInstance,omitempty"`
+	ID                 string   `json:"id,omitempty,omitzero"`
+	InstanceID         string   `json:"instanceId,omitempty,omitzero"`
+	IPAddresses        []string `json:"ipAddresses,omitempty,omitzero"`
+	IsPhysical         bool     `json:"isPhysical,omitempty,omitzero"`
+	MacAddress         string   `json:"macAddress,omitempty,omitzero"`
+	RequestedIPAddress string   `json:"requestedIpAddress,omitempty,omitzero"`
+	Status             string   `json:"status,omitempty,omitzero"`
+	SubnetID           string   `json:"subnetId,omitempty,omitzero"`
+	VirtualFunctionID  int      `json:"virtualFunctionId,omitempty,omitzero"`
+	VPCPrefixID        string   `json:"vpcPrefixId,omitempty,omitzero"`
+}
+
+// InterfaceCreateRequest Exactly one of subnetId and vpcPrefixId, the same for all interfaces of an instance.
 type InterfaceCreateRequest struct {
-	IPAddress  string `json:"ipAddress,omitempty,omitzero"`
-	IsPhysical bool   `json:"isPhysical,omitempty,omitzero"`
+	// Device Together with deviceInstance, with vpcPrefixId only, and for all interfaces or none.
+	Device         string `json:"device,omitempty,omitzero"`
+	DeviceInstance *int   `json:"deviceInstance,omitempty"`
+
+	// IPAddress With vpcPrefixId only. The last bit must be 1; the server takes the pair of addresses.
+	IPAddress string `json:"ipAddress,omitempty,omitzero"`
+
+	// IsPhysical Without device, at most one interface is physical; the first one if none says so.
+	IsPhysical bool `json:"isPhysical,omitempty,omitzero"`
 
 	// SubnetID A UUID.
 	SubnetID ID `json:"subnetId,omitempty,omitzero"`
+
+	// VirtualFunctionID Required with device, unless isPhysical.
+	VirtualFunctionID int `json:"virtualFunctionId,omitempty,omitzero"`
 
 	// VPCPrefixID A UUID.
 	VPCPrefixID ID `json:"vpcPrefixId,omitempty,omitzero"`
@@ -228,11 +652,13 @@ type InterfaceCreateRequest struct {
 
 // IPBlock defines model for IpBlock.
 type IPBlock struct {
-	Created time.Time `json:"created,omitempty,omitzero"`
+	Created     time.Time `json:"created,omitempty,omitzero"`
+	Description string    `json:"description,omitempty,omitzero"`
 
 	// ID A UUID.
-	ID   ID     `json:"id"`
-	Name string `json:"name"`
+	ID                       ID     `json:"id"`
+	InfrastructureProviderID string `json:"infrastructureProviderId,omitempty,omitzero"`
+	Name                     string `json:"name"`
 
 	// Prefix The network address, without a prefix length.
 	Prefix          string                 `json:"prefix"`
@@ -241,35 +667,122 @@ type IPBlock struct {
 	RoutingType     IPBlockRoutingType     `json:"routingType,omitempty,omitzero"`
 	SiteID          string                 `json:"siteId"`
 	Status          IPBlockStatus          `json:"status"`
-	TenantID        string                 `json:"tenantId,omitempty,omitzero"`
-	Updated         time.Time              `json:"updated,omitempty,omitzero"`
+
+	// TenantID Empty for a block of the provider; the tenant's own blocks come from allocations.
+	TenantID string    `json:"tenantId,omitempty,omitzero"`
+	Updated  time.Time `json:"updated,omitempty,omitzero"`
 }
-
-// IPBlockProtocolVersion defines model for IPBlock.ProtocolVersion.
-type IPBlockProtocolVersion string
-
-// IPBlockRoutingType defines model for IPBlock.RoutingType.
-type IPBlockRoutingType string
 
 // IPBlockStatus defines model for IPBlock.Status.
 type IPBlockStatus string
+
+// IPBlockCreateRequest defines model for IpBlockCreateRequest.
+type IPBlockCreateRequest struct {
+	Description string `json:"description,omitempty,omitzero"`
+	Name        string `json:"name"`
+
+	// Prefix The network address, without a prefix length; its host bits must be zero.
+	Prefix          string                 `json:"prefix"`
+	PrefixLength    int                    `json:"prefixLength"`
+	ProtocolVersion IPBlockProtocolVersion `json:"protocolVersion"`
+	RoutingType     IPBlockRoutingType     `json:"routingType"`
+
+	// SiteID A UUID.
+	SiteID ID `json:"siteId"`
+}
+
+// IPBlockProtocolVersion defines model for IpBlockProtocolVersion.
+type IPBlockProtocolVersion string
+
+// IPBlockRoutingType defines model for IpBlockRoutingType.
+type IPBlockRoutingType string
 
 // Labels defines model for Labels.
 type Labels map[string]string
 
 // Machine defines model for Machine.
 type Machine struct {
-	Created  time.Time `json:"created,omitempty,omitzero"`
-	Hostname string    `json:"hostname,omitempty,omitzero"`
+	Created  time.Time     `json:"created,omitempty,omitzero"`
+	Health   MachineHealth `json:"health,omitempty,omitzero"`
+	Hostname string        `json:"hostname,omitempty,omitzero"`
 
 	// ID Not a UUID.
-	ID               string        `json:"id"`
-	InstanceID       string        `json:"instanceId,omitempty,omitzero"`
-	InstanceTypeID   string        `json:"instanceTypeId,omitempty,omitzero"`
-	IsUsableByTenant bool          `json:"isUsableByTenant,omitempty,omitzero"`
-	SiteID           string        `json:"siteId"`
-	Status           MachineStatus `json:"status"`
-	Updated          time.Time     `json:"updated,omitempty,omitzero"`
+	ID                  string              `json:"id"`
+	InstanceID          string              `json:"instanceId,omitempty,omitzero"`
+	InstanceTypeID      string              `json:"instanceTypeId,omitempty,omitzero"`
+	IsUsableByTenant    bool                `json:"isUsableByTenant,omitempty,omitzero"`
+	Labels              Labels              `json:"labels,omitempty,omitzero"`
+	MachineCapabilities []MachineCapability `json:"machineCapabilities,omitempty,omitzero"`
+	MaintenanceMessage  string              `json:"maintenanceMessage,omitempty,omitzero"`
+	ProductName         string              `json:"productName,omitempty,omitzero"`
+	SerialNumber        string              `json:"serialNumber,omitempty,omitzero"`
+	SiteID              string              `json:"siteId"`
+	Status              MachineStatus       `json:"status"`
+	TenantID            string              `json:"tenantId,omitempty,omitzero"`
+	Updated             time.Time           `json:"updated,omitempty,omitzero"`
+	Vendor              string              `json:"vendor,omitempty,omitzero"`
+}
+
+// MachineCapability defines model for MachineCapability.
+type MachineCapability struct {
+	// Capacity Of one piece, such as "512GB".
+	Capacity string `json:"capacity,omitempty,omitzero"`
+
+	// Cores Of one CPU.
+	Cores int `json:"cores,omitempty,omitzero"`
+
+	// Count How many there are of this.
+	Count            int                         `json:"count,omitempty,omitzero"`
+	DeviceType       MachineCapabilityDeviceType `json:"deviceType,omitempty,omitzero"`
+	Frequency        string                      `json:"frequency,omitempty,omitzero"`
+	HardwareRevision string                      `json:"hardwareRevision,omitempty,omitzero"`
+	InactiveDevices  []int                       `json:"inactiveDevices,omitempty,omitzero"`
+	Name             string                      `json:"name"`
+
+	// Threads Of one CPU.
+	Threads int                   `json:"threads,omitempty,omitzero"`
+	Type    MachineCapabilityType `json:"type"`
+	Vendor  string                `json:"vendor,omitempty,omitzero"`
+}
+
+// MachineCapabilityDeviceType defines model for MachineCapability.DeviceType.
+type MachineCapabilityDeviceType string
+
+// MachineCapabilityType defines model for MachineCapabilityType.
+type MachineCapabilityType string
+
+// MachineHealth defines model for MachineHealth.
+type MachineHealth struct {
+	Alerts     []MachineHealthProbeAlert   `json:"alerts,omitempty,omitzero"`
+	ObservedAt string                      `json:"observedAt,omitempty,omitzero"`
+	Source     string                      `json:"source,omitempty,omitzero"`
+	Successes  []MachineHealthProbeSuccess `json:"successes,omitempty,omitzero"`
+}
+
+// MachineHealthIssue What is wrong with the machine of an instance, in the words of its user.
+type MachineHealthIssue struct {
+	Category MachineHealthIssueCategory `json:"category"`
+	Details  string                     `json:"details,omitempty,omitzero"`
+	Summary  string                     `json:"summary"`
+}
+
+// MachineHealthIssueCategory defines model for MachineHealthIssueCategory.
+type MachineHealthIssueCategory string
+
+// MachineHealthProbeAlert defines model for MachineHealthProbeAlert.
+type MachineHealthProbeAlert struct {
+	Classifications []string `json:"classifications,omitempty,omitzero"`
+	ID              string   `json:"id,omitempty,omitzero"`
+	InAlertSince    string   `json:"inAlertSince,omitempty,omitzero"`
+	Message         string   `json:"message,omitempty,omitzero"`
+	Target          string   `json:"target,omitempty,omitzero"`
+	TenantMessage   string   `json:"tenantMessage,omitempty,omitzero"`
+}
+
+// MachineHealthProbeSuccess defines model for MachineHealthProbeSuccess.
+type MachineHealthProbeSuccess struct {
+	ID     string `json:"id,omitempty,omitzero"`
+	Target string `json:"target,omitempty,omitzero"`
 }
 
 // MachineStatus defines model for MachineStatus.
@@ -281,8 +794,168 @@ type Metadata struct {
 	Version   string `json:"version"`
 }
 
+// NVLinkInterface defines model for NVLinkInterface.
+type NVLinkInterface struct {
+	DeviceInstance *int   `json:"deviceInstance,omitempty"`
+	GPUGUID        string `json:"gpuGuid,omitempty,omitzero"`
+	ID             string `json:"id,omitempty,omitzero"`
+	InstanceID     string `json:"instanceId,omitempty,omitzero"`
+	NVLinkDomainID string `json:"nvLinkDomainId,omitempty,omitzero"`
+
+	// NVLinkLogicalPartitionID The servers spell this key so, in answers only. Decode keys case-insensitively.
+	NVLinkLogicalPartitionID string `json:"nvLinklogicalPartitionId,omitempty,omitzero"`
+	Status                   string `json:"status,omitempty,omitzero"`
+}
+
+// NVLinkInterfaceCreateRequest defines model for NVLinkInterfaceCreateRequest.
+type NVLinkInterfaceCreateRequest struct {
+	// DeviceInstance The index of the GPU.
+	DeviceInstance           int `json:"deviceInstance"`
+	NVLinkLogicalPartitionID ID  `json:"nvLinkLogicalPartitionId"`
+}
+
+// NVLinkLogicalPartition defines model for NVLinkLogicalPartition.
+type NVLinkLogicalPartition struct {
+	Created     time.Time `json:"created,omitempty,omitzero"`
+	Description string    `json:"description,omitempty,omitzero"`
+
+	// ID A UUID.
+	ID       ID                           `json:"id"`
+	Name     string                       `json:"name"`
+	SiteID   string                       `json:"siteId"`
+	Status   NVLinkLogicalPartitionStatus `json:"status"`
+	TenantID string                       `json:"tenantId,omitempty,omitzero"`
+	Updated  time.Time                    `json:"updated,omitempty,omitzero"`
+}
+
+// NVLinkLogicalPartitionStatus defines model for NVLinkLogicalPartition.Status.
+type NVLinkLogicalPartitionStatus string
+
+// NetworkSecurityGroup defines model for NetworkSecurityGroup.
+type NetworkSecurityGroup struct {
+	AttachmentStats NetworkSecurityGroupAttachmentStats `json:"attachmentStats,omitempty,omitzero"`
+	Created         time.Time                           `json:"created,omitempty,omitzero"`
+	Description     string                              `json:"description,omitempty,omitzero"`
+	ID              string                              `json:"id"`
+	Labels          Labels                              `json:"labels,omitempty,omitzero"`
+	Name            string                              `json:"name"`
+	RuleCount       int                                 `json:"ruleCount,omitempty,omitzero"`
+	Rules           []NetworkSecurityGroupRule          `json:"rules,omitempty,omitzero"`
+	SiteID          string                              `json:"siteId"`
+	StatefulEgress  bool                                `json:"statefulEgress,omitempty,omitzero"`
+	Status          NetworkSecurityGroupStatus          `json:"status"`
+	TenantID        string                              `json:"tenantId,omitempty,omitzero"`
+	Updated         time.Time                           `json:"updated,omitempty,omitzero"`
+}
+
+// NetworkSecurityGroupAttachmentStats defines model for NetworkSecurityGroupAttachmentStats.
+type NetworkSecurityGroupAttachmentStats struct {
+	DirectInstanceAttachmentCount int  `json:"directInstanceAttachmentCount,omitempty,omitzero"`
+	DirectVPCAttachmentCount      int  `json:"directVpcAttachmentCount,omitempty,omitzero"`
+	InUse                         bool `json:"inUse,omitempty,omitzero"`
+	TotalDirectAttachmentCount    int  `json:"totalDirectAttachmentCount,omitempty,omitzero"`
+}
+
+// NetworkSecurityGroupCreateRequest defines model for NetworkSecurityGroupCreateRequest.
+type NetworkSecurityGroupCreateRequest struct {
+	Description string                     `json:"description,omitempty,omitzero"`
+	Labels      Labels                     `json:"labels,omitempty,omitzero"`
+	Name        string                     `json:"name"`
+	Rules       []NetworkSecurityGroupRule `json:"rules,omitempty,omitzero"`
+
+	// SiteID A UUID.
+	SiteID         ID   `json:"siteId"`
+	StatefulEgress bool `json:"statefulEgress,omitempty,omitzero"`
+}
+
+// NetworkSecurityGroupPropagationDetails defines model for NetworkSecurityGroupPropagationDetails.
+type NetworkSecurityGroupPropagationDetails struct {
+	DetailedStatus          NetworkSecurityGroupPropagationDetailsDetailedStatus `json:"detailedStatus,omitempty,omitzero"`
+	Details                 string                                               `json:"details,omitempty,omitzero"`
+	ObjectID                string                                               `json:"object_id,omitempty,omitzero"`
+	RelatedInstanceIDs      []string                                             `json:"relatedInstanceIds,omitempty,omitzero"`
+	Status                  NetworkSecurityGroupPropagationStatus                `json:"status,omitempty,omitzero"`
+	UnpropagatedInstanceIDs []string                                             `json:"unpropagatedInstanceIds,omitempty,omitzero"`
+}
+
+// NetworkSecurityGroupPropagationDetailsDetailedStatus defines model for NetworkSecurityGroupPropagationDetails.DetailedStatus.
+type NetworkSecurityGroupPropagationDetailsDetailedStatus string
+
+// NetworkSecurityGroupPropagationStatus defines model for NetworkSecurityGroupPropagationStatus.
+type NetworkSecurityGroupPropagationStatus string
+
+// NetworkSecurityGroupRule defines model for NetworkSecurityGroupRule.
+type NetworkSecurityGroupRule struct {
+	Action               NetworkSecurityGroupRuleAction    `json:"action"`
+	DestinationPortRange string                            `json:"destinationPortRange,omitempty,omitzero"`
+	DestinationPrefix    string                            `json:"destinationPrefix,omitempty,omitzero"`
+	Direction            NetworkSecurityGroupRuleDirection `json:"direction"`
+	Name                 string                            `json:"name,omitempty,omitzero"`
+	Priority             int                               `json:"priority,omitempty,omitzero"`
+	Protocol             NetworkSecurityGroupRuleProtocol  `json:"protocol"`
+
+	// SourcePortRange FIRST-LAST. Illegal with ICMP, ICMP6 and ANY, like destinationPortRange.
+	SourcePortRange string `json:"sourcePortRange,omitempty,omitzero"`
+
+	// SourcePrefix Required, like destinationPrefix.
+	SourcePrefix string `json:"sourcePrefix,omitempty,omitzero"`
+}
+
+// NetworkSecurityGroupRuleAction defines model for NetworkSecurityGroupRuleAction.
+type NetworkSecurityGroupRuleAction string
+
+// NetworkSecurityGroupRuleDirection defines model for NetworkSecurityGroupRuleDirection.
+type NetworkSecurityGroupRuleDirection string
+
+// NetworkSecurityGroupRuleProtocol defines model for NetworkSecurityGroupRuleProtocol.
+type NetworkSecurityGroupRuleProtocol string
+
+// NetworkSecurityGroupStatus defines model for NetworkSecurityGroupStatus.
+type NetworkSecurityGroupStatus string
+
+// NetworkSecurityGroupUpdateRequest defines model for NetworkSecurityGroupUpdateRequest.
+type NetworkSecurityGroupUpdateRequest struct {
+	Description *string `json:"description,omitempty"`
+
+	// Labels All of them; the empty object removes all.
+	Labels *Labels `json:"labels,omitempty"`
+	Name   string  `json:"name,omitempty,omitzero"`
+
+	// Rules All of them; the empty array removes all.
+	Rules          *[]NetworkSecurityGroupRule `json:"rules,omitempty"`
+	StatefulEgress *bool                       `json:"statefulEgress,omitempty"`
+}
+
 // NetworkVirtualizationType defines model for NetworkVirtualizationType.
 type NetworkVirtualizationType string
+
+// OperatingSystem defines model for OperatingSystem.
+type OperatingSystem struct {
+	// AllowOverride Instances may bring their own userData.
+	AllowOverride    bool      `json:"allowOverride,omitempty,omitzero"`
+	Created          time.Time `json:"created,omitempty,omitzero"`
+	DeactivationNote string    `json:"deactivationNote,omitempty,omitzero"`
+	Description      string    `json:"description,omitempty,omitzero"`
+
+	// ID A UUID.
+	ID               ID                    `json:"id"`
+	IpxeScript       string                `json:"ipxeScript,omitempty,omitzero"`
+	IsActive         bool                  `json:"isActive,omitempty,omitzero"`
+	IsCloudInit      bool                  `json:"isCloudInit,omitempty,omitzero"`
+	Name             string                `json:"name"`
+	PhoneHomeEnabled bool                  `json:"phoneHomeEnabled,omitempty,omitzero"`
+	Status           OperatingSystemStatus `json:"status"`
+	TenantID         string                `json:"tenantId,omitempty,omitzero"`
+	Type             OperatingSystemType   `json:"type,omitempty,omitzero"`
+	Updated          time.Time             `json:"updated,omitempty,omitzero"`
+	UserData         string                `json:"userData,omitempty,omitzero"`
+}
+
+// OperatingSystemStatus defines model for OperatingSystem.Status.
+type OperatingSystemStatus string
+
+// OperatingSystemType defines model for OperatingSystem.Type.
+type OperatingSystemType string
 
 // ServiceAccount defines model for ServiceAccount.
 type ServiceAccount struct {
@@ -298,20 +971,23 @@ type Site struct {
 	Description  string           `json:"description,omitempty,omitzero"`
 
 	// ID A UUID.
-	ID       ID           `json:"id"`
-	IsOnline bool         `json:"isOnline,omitempty,omitzero"`
-	Location SiteLocation `json:"location,omitempty,omitzero"`
-	Name     string       `json:"name"`
-	Org      string       `json:"org,omitempty,omitzero"`
-	Status   SiteStatus   `json:"status"`
-	Updated  time.Time    `json:"updated,omitempty,omitzero"`
+	ID                     ID           `json:"id"`
+	IsOnline               bool         `json:"isOnline,omitempty,omitzero"`
+	IsSerialConsoleEnabled bool         `json:"isSerialConsoleEnabled,omitempty,omitzero"`
+	Location               SiteLocation `json:"location,omitempty,omitzero"`
+	Name                   string       `json:"name"`
+	Org                    string       `json:"org,omitempty,omitzero"`
+	SerialConsoleHostname  string       `json:"serialConsoleHostname,omitempty,omitzero"`
+	Status                 SiteStatus   `json:"status"`
+	Updated                time.Time    `json:"updated,omitempty,omitzero"`
 }
 
 // SiteCapabilities defines model for SiteCapabilities.
 type SiteCapabilities struct {
-	NativeNetworking     bool `json:"nativeNetworking,omitempty,omitzero"`
-	NetworkSecurityGroup bool `json:"networkSecurityGroup,omitempty,omitzero"`
-	NvLinkPartition      bool `json:"nvLinkPartition,omitempty,omitzero"`
+	NativeNetworking        bool `json:"nativeNetworking,omitempty,omitzero"`
+	NetworkSecurityGroup    bool `json:"networkSecurityGroup,omitempty,omitzero"`
+	NVLinkPartition         bool `json:"nvLinkPartition,omitempty,omitzero"`
+	RackLevelAdministration bool `json:"rackLevelAdministration,omitempty,omitzero"`
 }
 
 // SiteLocation defines model for SiteLocation.
@@ -338,6 +1014,14 @@ type SSHKeyGroup struct {
 
 // SSHKeyGroupStatus defines model for SSHKeyGroup.Status.
 type SSHKeyGroupStatus string
+
+// StatusDetail defines model for StatusDetail.
+type StatusDetail struct {
+	Created time.Time `json:"created,omitempty,omitzero"`
+	Message string    `json:"message,omitempty,omitzero"`
+	Status  string    `json:"status,omitempty,omitzero"`
+	Updated time.Time `json:"updated,omitempty,omitzero"`
+}
 
 // Subnet defines model for Subnet.
 type Subnet struct {
@@ -377,10 +1061,18 @@ type SubnetStatus string
 
 // Tenant defines model for Tenant.
 type Tenant struct {
+	Capabilities TenantCapabilities `json:"capabilities,omitempty,omitzero"`
+
 	// ID A UUID.
 	ID             ID     `json:"id"`
 	Org            string `json:"org"`
 	OrgDisplayName string `json:"orgDisplayName,omitempty,omitzero"`
+}
+
+// TenantCapabilities defines model for TenantCapabilities.
+type TenantCapabilities struct {
+	// TargetedInstanceCreation The tenant may choose the machine of an instance.
+	TargetedInstanceCreation bool `json:"targetedInstanceCreation,omitempty,omitzero"`
 }
 
 // VPC defines model for Vpc.
@@ -389,16 +1081,21 @@ type VPC struct {
 	Description string    `json:"description,omitempty,omitzero"`
 
 	// ID A UUID.
-	ID                        ID                        `json:"id"`
-	Labels                    Labels                    `json:"labels,omitempty,omitzero"`
-	Name                      string                    `json:"name"`
-	NetworkVirtualizationType NetworkVirtualizationType `json:"networkVirtualizationType,omitempty,omitzero"`
-	Org                       string                    `json:"org,omitempty,omitzero"`
-	SiteID                    string                    `json:"siteId"`
-	Status                    VPCStatus                 `json:"status"`
-	TenantID                  string                    `json:"tenantId,omitempty,omitzero"`
-	Updated                   time.Time                 `json:"updated,omitempty,omitzero"`
-	VNI                       int                       `json:"vni,omitempty,omitzero"`
+	ID                                     ID                                     `json:"id"`
+	Labels                                 Labels                                 `json:"labels,omitempty,omitzero"`
+	Name                                   string                                 `json:"name"`
+	NetworkSecurityGroupID                 string                                 `json:"networkSecurityGroupId,omitempty,omitzero"`
+	NetworkSecurityGroupPropagationDetails NetworkSecurityGroupPropagationDetails `json:"networkSecurityGroupPropagationDetails,omitempty,omitzero"`
+	NetworkVirtualizationType              NetworkVirtualizationType              `json:"networkVirtualizationType,omitempty,omitzero"`
+	NVLinkLogicalPartitionID               string                                 `json:"nvLinkLogicalPartitionId,omitempty,omitzero"`
+	Org                                    string                                 `json:"org,omitempty,omitzero"`
+	RequestedVNI                           int                                    `json:"requestedVni,omitempty,omitzero"`
+	RoutingProfile                         string                                 `json:"routingProfile,omitempty,omitzero"`
+	SiteID                                 string                                 `json:"siteId"`
+	Status                                 VPCStatus                              `json:"status"`
+	TenantID                               string                                 `json:"tenantId,omitempty,omitzero"`
+	Updated                                time.Time                              `json:"updated,omitempty,omitzero"`
+	VNI                                    int                                    `json:"vni,omitempty,omitzero"`
 }
 
 // VPCCreateRequest defines model for VpcCreateRequest.
@@ -409,15 +1106,92 @@ type VPCCreateRequest struct {
 	ID                        ID                        `json:"id,omitempty,omitzero"`
 	Labels                    Labels                    `json:"labels,omitempty,omitzero"`
 	Name                      string                    `json:"name"`
+	NetworkSecurityGroupID    string                    `json:"networkSecurityGroupId,omitempty,omitzero"`
 	NetworkVirtualizationType NetworkVirtualizationType `json:"networkVirtualizationType,omitempty,omitzero"`
+	NVLinkLogicalPartitionID  ID                        `json:"nvLinkLogicalPartitionId,omitempty,omitzero"`
+
+	// RoutingProfile privileged-internal, internal or external; FNN only, and for privileged tenants.
+	RoutingProfile string `json:"routingProfile,omitempty,omitzero"`
 
 	// SiteID A UUID.
 	SiteID ID  `json:"siteId"`
 	VNI    int `json:"vni,omitempty,omitzero"`
 }
 
+// VPCPeering defines model for VpcPeering.
+type VPCPeering struct {
+	Created time.Time `json:"created,omitempty,omitzero"`
+
+	// ID A UUID.
+	ID            ID               `json:"id"`
+	IsMultiTenant bool             `json:"isMultiTenant,omitempty,omitzero"`
+	SiteID        string           `json:"siteId"`
+	Status        VPCPeeringStatus `json:"status"`
+	Updated       time.Time        `json:"updated,omitempty,omitzero"`
+	VPC1ID        string           `json:"vpc1Id"`
+	VPC2ID        string           `json:"vpc2Id"`
+}
+
+// VPCPeeringCreateRequest defines model for VpcPeeringCreateRequest.
+type VPCPeeringCreateRequest struct {
+	// SiteID A UUID.
+	SiteID ID `json:"siteId"`
+	VPC1ID ID `json:"vpc1Id"`
+	VPC2ID ID `json:"vpc2Id"`
+}
+
+// VPCPeeringStatus defines model for VpcPeeringStatus.
+type VPCPeeringStatus string
+
+// VPCPrefix defines model for VpcPrefix.
+type VPCPrefix struct {
+	Created time.Time `json:"created,omitempty,omitzero"`
+
+	// ID A UUID.
+	ID        ID     `json:"id"`
+	IPBlockID string `json:"ipBlockId,omitempty,omitzero"`
+	Name      string `json:"name"`
+
+	// Prefix The range in CIDR notation, unlike a subnet's.
+	Prefix       string          `json:"prefix,omitempty,omitzero"`
+	PrefixLength int             `json:"prefixLength"`
+	SiteID       string          `json:"siteId"`
+	Status       VPCPrefixStatus `json:"status"`
+	Updated      time.Time       `json:"updated,omitempty,omitzero"`
+	VPCID        string          `json:"vpcId"`
+}
+
+// VPCPrefixCreateRequest defines model for VpcPrefixCreateRequest.
+type VPCPrefixCreateRequest struct {
+	// IPBlockID A UUID.
+	IPBlockID    ID     `json:"ipBlockId"`
+	Name         string `json:"name"`
+	PrefixLength int    `json:"prefixLength"`
+
+	// VPCID A UUID.
+	VPCID ID `json:"vpcId"`
+}
+
+// VPCPrefixStatus defines model for VpcPrefixStatus.
+type VPCPrefixStatus string
+
 // VPCStatus defines model for VpcStatus.
 type VPCStatus string
+
+// VPCUpdateRequest defines model for VpcUpdateRequest.
+type VPCUpdateRequest struct {
+	Description *string `json:"description,omitempty"`
+
+	// Labels All of them; the empty object removes all.
+	Labels *Labels `json:"labels,omitempty"`
+	Name   string  `json:"name,omitempty,omitzero"`
+
+	// NetworkSecurityGroupID The empty string detaches the VPC from its group.
+	NetworkSecurityGroupID *string `json:"networkSecurityGroupId,omitempty"`
+
+	// NVLinkLogicalPartitionID The empty string takes the VPC out of its partition.
+	NVLinkLogicalPartitionID *string `json:"nvLinkLogicalPartitionId,omitempty"`
+}
 
 // OrderBy defines model for OrderBy.
 type OrderBy = string
@@ -437,8 +1211,48 @@ type SiteID = string
 // Status defines model for Status.
 type Status = string
 
+// TenantID defines model for TenantID.
+type TenantID = string
+
 // VPCID defines model for VpcID.
 type VPCID = string
+
+// ListAllocationsParams defines parameters for ListAllocations.
+type ListAllocationsParams struct {
+	PageNumber *PageNumber `form:"pageNumber,omitempty" json:"pageNumber,omitempty"`
+	PageSize   *PageSize   `form:"pageSize,omitempty" json:"pageSize,omitempty"`
+	OrderBy    *OrderBy    `form:"orderBy,omitempty" json:"orderBy,omitempty"`
+	SiteID     *SiteID     `form:"siteId,omitempty" json:"siteId,omitempty"`
+	TenantID   *TenantID   `form:"tenantId,omitempty" json:"tenantId,omitempty"`
+	Status     *Status     `form:"status,omitempty" json:"status,omitempty"`
+
+	// Query Full text, over names and labels.
+	Query *Query `form:"query,omitempty" json:"query,omitempty"`
+}
+
+// ListDPUExtensionServicesParams defines parameters for ListDPUExtensionServices.
+type ListDPUExtensionServicesParams struct {
+	PageNumber *PageNumber `form:"pageNumber,omitempty" json:"pageNumber,omitempty"`
+	PageSize   *PageSize   `form:"pageSize,omitempty" json:"pageSize,omitempty"`
+	OrderBy    *OrderBy    `form:"orderBy,omitempty" json:"orderBy,omitempty"`
+	SiteID     *SiteID     `form:"siteId,omitempty" json:"siteId,omitempty"`
+	Status     *Status     `form:"status,omitempty" json:"status,omitempty"`
+
+	// Query Full text, over names and labels.
+	Query *Query `form:"query,omitempty" json:"query,omitempty"`
+}
+
+// ListInfiniBandPartitionsParams defines parameters for ListInfiniBandPartitions.
+type ListInfiniBandPartitionsParams struct {
+	PageNumber *PageNumber `form:"pageNumber,omitempty" json:"pageNumber,omitempty"`
+	PageSize   *PageSize   `form:"pageSize,omitempty" json:"pageSize,omitempty"`
+	OrderBy    *OrderBy    `form:"orderBy,omitempty" json:"orderBy,omitempty"`
+	SiteID     *SiteID     `form:"siteId,omitempty" json:"siteId,omitempty"`
+	Status     *Status     `form:"status,omitempty" json:"status,omitempty"`
+
+	// Query Full text, over names and labels.
+	Query *Query `form:"query,omitempty" json:"query,omitempty"`
+}
 
 // ListInstancesParams defines parameters for ListInstances.
 type ListInstancesParams struct {
@@ -482,6 +1296,42 @@ type ListIPBlocksParams struct {
 
 // ListMachinesParams defines parameters for ListMachines.
 type ListMachinesParams struct {
+	PageNumber *PageNumber `form:"pageNumber,omitempty" json:"pageNumber,omitempty"`
+	PageSize   *PageSize   `form:"pageSize,omitempty" json:"pageSize,omitempty"`
+	OrderBy    *OrderBy    `form:"orderBy,omitempty" json:"orderBy,omitempty"`
+	SiteID     *SiteID     `form:"siteId,omitempty" json:"siteId,omitempty"`
+	Status     *Status     `form:"status,omitempty" json:"status,omitempty"`
+
+	// Query Full text, over names and labels.
+	Query *Query `form:"query,omitempty" json:"query,omitempty"`
+}
+
+// ListNetworkSecurityGroupsParams defines parameters for ListNetworkSecurityGroups.
+type ListNetworkSecurityGroupsParams struct {
+	PageNumber *PageNumber `form:"pageNumber,omitempty" json:"pageNumber,omitempty"`
+	PageSize   *PageSize   `form:"pageSize,omitempty" json:"pageSize,omitempty"`
+	OrderBy    *OrderBy    `form:"orderBy,omitempty" json:"orderBy,omitempty"`
+	SiteID     *SiteID     `form:"siteId,omitempty" json:"siteId,omitempty"`
+	Status     *Status     `form:"status,omitempty" json:"status,omitempty"`
+
+	// Query Full text, over names and labels.
+	Query *Query `form:"query,omitempty" json:"query,omitempty"`
+}
+
+// ListNVLinkLogicalPartitionsParams defines parameters for ListNVLinkLogicalPartitions.
+type ListNVLinkLogicalPartitionsParams struct {
+	PageNumber *PageNumber `form:"pageNumber,omitempty" json:"pageNumber,omitempty"`
+	PageSize   *PageSize   `form:"pageSize,omitempty" json:"pageSize,omitempty"`
+	OrderBy    *OrderBy    `form:"orderBy,omitempty" json:"orderBy,omitempty"`
+	SiteID     *SiteID     `form:"siteId,omitempty" json:"siteId,omitempty"`
+	Status     *Status     `form:"status,omitempty" json:"status,omitempty"`
+
+	// Query Full text, over names and labels.
+	Query *Query `form:"query,omitempty" json:"query,omitempty"`
+}
+
+// ListOperatingSystemsParams defines parameters for ListOperatingSystems.
+type ListOperatingSystemsParams struct {
 	PageNumber *PageNumber `form:"pageNumber,omitempty" json:"pageNumber,omitempty"`
 	PageSize   *PageSize   `form:"pageSize,omitempty" json:"pageSize,omitempty"`
 	OrderBy    *OrderBy    `form:"orderBy,omitempty" json:"orderBy,omitempty"`
@@ -540,14 +1390,65 @@ type ListVpcsParams struct {
 	Query *Query `form:"query,omitempty" json:"query,omitempty"`
 }
 
+// ListVPCPeeringsParams defines parameters for ListVPCPeerings.
+type ListVPCPeeringsParams struct {
+	PageNumber *PageNumber `form:"pageNumber,omitempty" json:"pageNumber,omitempty"`
+	PageSize   *PageSize   `form:"pageSize,omitempty" json:"pageSize,omitempty"`
+	OrderBy    *OrderBy    `form:"orderBy,omitempty" json:"orderBy,omitempty"`
+	SiteID     *SiteID     `form:"siteId,omitempty" json:"siteId,omitempty"`
+}
+
+// ListVPCPrefixesParams defines parameters for ListVPCPrefixes.
+type ListVPCPrefixesParams struct {
+	PageNumber *PageNumber `form:"pageNumber,omitempty" json:"pageNumber,omitempty"`
+	PageSize   *PageSize   `form:"pageSize,omitempty" json:"pageSize,omitempty"`
+	OrderBy    *OrderBy    `form:"orderBy,omitempty" json:"orderBy,omitempty"`
+	SiteID     *SiteID     `form:"siteId,omitempty" json:"siteId,omitempty"`
+	VPCID      *VPCID      `form:"vpcId,omitempty" json:"vpcId,omitempty"`
+	Status     *Status     `form:"status,omitempty" json:"status,omitempty"`
+
+	// Query Full text, over names and labels.
+	Query *Query `form:"query,omitempty" json:"query,omitempty"`
+}
+
+// CreateAllocationJSONRequestBody defines body for CreateAllocation for application/json ContentType.
+type CreateAllocationJSONRequestBody = AllocationCreateRequest
+
 // CreateInstanceJSONRequestBody defines body for CreateInstance for application/json ContentType.
 type CreateInstanceJSONRequestBody = InstanceCreateRequest
+
+// CreateInstanceBatchJSONRequestBody defines body for CreateInstanceBatch for application/json ContentType.
+type CreateInstanceBatchJSONRequestBody = InstanceBatchCreateRequest
+
+// DeleteInstanceJSONRequestBody defines body for DeleteInstance for application/json ContentType.
+type DeleteInstanceJSONRequestBody = InstanceDeleteRequest
+
+// UpdateInstanceJSONRequestBody defines body for UpdateInstance for application/json ContentType.
+type UpdateInstanceJSONRequestBody = InstanceUpdateRequest
+
+// CreateIPBlockJSONRequestBody defines body for CreateIPBlock for application/json ContentType.
+type CreateIPBlockJSONRequestBody = IPBlockCreateRequest
+
+// CreateNetworkSecurityGroupJSONRequestBody defines body for CreateNetworkSecurityGroup for application/json ContentType.
+type CreateNetworkSecurityGroupJSONRequestBody = NetworkSecurityGroupCreateRequest
+
+// UpdateNetworkSecurityGroupJSONRequestBody defines body for UpdateNetworkSecurityGroup for application/json ContentType.
+type UpdateNetworkSecurityGroupJSONRequestBody = NetworkSecurityGroupUpdateRequest
 
 // CreateSubnetJSONRequestBody defines body for CreateSubnet for application/json ContentType.
 type CreateSubnetJSONRequestBody = SubnetCreateRequest
 
 // CreateVPCJSONRequestBody defines body for CreateVPC for application/json ContentType.
 type CreateVPCJSONRequestBody = VPCCreateRequest
+
+// CreateVPCPeeringJSONRequestBody defines body for CreateVPCPeering for application/json ContentType.
+type CreateVPCPeeringJSONRequestBody = VPCPeeringCreateRequest
+
+// CreateVPCPrefixJSONRequestBody defines body for CreateVPCPrefix for application/json ContentType.
+type CreateVPCPrefixJSONRequestBody = VPCPrefixCreateRequest
+
+// UpdateVPCJSONRequestBody defines body for UpdateVPC for application/json ContentType.
+type UpdateVPCJSONRequestBody = VPCUpdateRequest
 
 // RequestEditorFn  is the function signature for the RequestEditor callback function
 type RequestEditorFn func(ctx context.Context, req *http.Request) error
@@ -622,6 +1523,32 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 
 // The interface specification for the client above.
 type ClientInterface interface {
+	// ListAllocations request
+	ListAllocations(ctx context.Context, params *ListAllocationsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateAllocationWithBody request with any body
+	CreateAllocationWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	CreateAllocation(ctx context.Context, body CreateAllocationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteAllocation request
+	DeleteAllocation(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetAllocation request
+	GetAllocation(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListDPUExtensionServices request
+	ListDPUExtensionServices(ctx context.Context, params *ListDPUExtensionServicesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetDPUExtensionService request
+	GetDPUExtensionService(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListInfiniBandPartitions request
+	ListInfiniBandPartitions(ctx context.Context, params *ListInfiniBandPartitionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetInfiniBandPartition request
+	GetInfiniBandPartition(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListInstances request
 	ListInstances(ctx context.Context, params *ListInstancesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -630,20 +1557,40 @@ type ClientInterface interface {
 
 	CreateInstance(ctx context.Context, body CreateInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// CreateInstanceBatchWithBody request with any body
+	CreateInstanceBatchWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	CreateInstanceBatch(ctx context.Context, body CreateInstanceBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListInstanceTypes request
 	ListInstanceTypes(ctx context.Context, params *ListInstanceTypesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetInstanceType request
 	GetInstanceType(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DeleteInstance request
-	DeleteInstance(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// DeleteInstanceWithBody request with any body
+	DeleteInstanceWithBody(ctx context.Context, id ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	DeleteInstance(ctx context.Context, id ID, body DeleteInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetInstance request
 	GetInstance(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// UpdateInstanceWithBody request with any body
+	UpdateInstanceWithBody(ctx context.Context, id ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	UpdateInstance(ctx context.Context, id ID, body UpdateInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListIPBlocks request
 	ListIPBlocks(ctx context.Context, params *ListIPBlocksParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateIPBlockWithBody request with any body
+	CreateIPBlockWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	CreateIPBlock(ctx context.Context, body CreateIPBlockJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteIPBlock request
+	DeleteIPBlock(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetIPBlock request
 	GetIPBlock(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -656,6 +1603,37 @@ type ClientInterface interface {
 
 	// GetMetadata request
 	GetMetadata(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListNetworkSecurityGroups request
+	ListNetworkSecurityGroups(ctx context.Context, params *ListNetworkSecurityGroupsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateNetworkSecurityGroupWithBody request with any body
+	CreateNetworkSecurityGroupWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	CreateNetworkSecurityGroup(ctx context.Context, body CreateNetworkSecurityGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteNetworkSecurityGroup request
+	DeleteNetworkSecurityGroup(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetNetworkSecurityGroup request
+	GetNetworkSecurityGroup(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateNetworkSecurityGroupWithBody request with any body
+	UpdateNetworkSecurityGroupWithBody(ctx context.Context, id ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	UpdateNetworkSecurityGroup(ctx context.Context, id ID, body UpdateNetworkSecurityGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListNVLinkLogicalPartitions request
+	ListNVLinkLogicalPartitions(ctx context.Context, params *ListNVLinkLogicalPartitionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetNVLinkLogicalPartition request
+	GetNVLinkLogicalPartition(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListOperatingSystems request
+	ListOperatingSystems(ctx context.Context, params *ListOperatingSystemsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetOperatingSystem request
+	GetOperatingSystem(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetCurrentServiceAccount request
 	GetCurrentServiceAccount(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -697,11 +1675,152 @@ type ClientInterface interface {
 
 	CreateVPC(ctx context.Context, body CreateVPCJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListVPCPeerings request
+	ListVPCPeerings(ctx context.Context, params *ListVPCPeeringsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateVPCPeeringWithBody request with any body
+	CreateVPCPeeringWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	CreateVPCPeering(ctx context.Context, body CreateVPCPeeringJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteVPCPeering request
+	DeleteVPCPeering(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetVPCPeering request
+	GetVPCPeering(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListVPCPrefixes request
+	ListVPCPrefixes(ctx context.Context, params *ListVPCPrefixesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateVPCPrefixWithBody request with any body
+	CreateVPCPrefixWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	CreateVPCPrefix(ctx context.Context, body CreateVPCPrefixJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteVPCPrefix request
+	DeleteVPCPrefix(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetVPCPrefix request
+	GetVPCPrefix(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// DeleteVPC request
 	DeleteVPC(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetVPC request
 	GetVPC(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateVPCWithBody request with any body
+	UpdateVPCWithBody(ctx context.Context, id ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	UpdateVPC(ctx context.Context, id ID, body UpdateVPCJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+}
+
+func (c *Client) ListAllocations(ctx context.Context, params *ListAllocationsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAllocationsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) CreateAllocationWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateAllocationRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) CreateAllocation(ctx context.Context, body CreateAllocationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateAllocationRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) DeleteAllocation(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteAllocationRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) GetAllocation(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetAllocationRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) ListDPUExtensionServices(ctx context.Context, params *ListDPUExtensionServicesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListDPUExtensionServicesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) GetDPUExtensionService(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetDPUExtensionServiceRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) ListInfiniBandPartitions(ctx context.Context, params *ListInfiniBandPartitionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListInfiniBandPartitionsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) GetInfiniBandPartition(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetInfiniBandPartitionRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
 }
 
 func (c *Client) ListInstances(ctx context.Context, params *ListInstancesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -740,6 +1859,30 @@ func (c *Client) CreateInstance(ctx context.Context, body CreateInstanceJSONRequ
 	return c.Client.Do(req)
 }
 
+func (c *Client) CreateInstanceBatchWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateInstanceBatchRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) CreateInstanceBatch(ctx context.Context, body CreateInstanceBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateInstanceBatchRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 func (c *Client) ListInstanceTypes(ctx context.Context, params *ListInstanceTypesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListInstanceTypesRequest(c.Server, params)
 	if err != nil {
@@ -764,8 +1907,20 @@ func (c *Client) GetInstanceType(ctx context.Context, id ID, reqEditors ...Reque
 	return c.Client.Do(req)
 }
 
-func (c *Client) DeleteInstance(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDeleteInstanceRequest(c.Server, id)
+func (c *Client) DeleteInstanceWithBody(ctx context.Context, id ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteInstanceRequestWithBody(c.Server, id, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) DeleteInstance(ctx context.Context, id ID, body DeleteInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteInstanceRequest(c.Server, id, body)
 	if err != nil {
 		return nil, err
 	}
@@ -788,8 +1943,68 @@ func (c *Client) GetInstance(ctx context.Context, id ID, reqEditors ...RequestEd
 	return c.Client.Do(req)
 }
 
+func (c *Client) UpdateInstanceWithBody(ctx context.Context, id ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateInstanceRequestWithBody(c.Server, id, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) UpdateInstance(ctx context.Context, id ID, body UpdateInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateInstanceRequest(c.Server, id, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 func (c *Client) ListIPBlocks(ctx context.Context, params *ListIPBlocksParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListIPBlocksRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) CreateIPBlockWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateIPBlockRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) CreateIPBlock(ctx context.Context, body CreateIPBlockJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateIPBlockRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) DeleteIPBlock(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteIPBlockRequest(c.Server, id)
 	if err != nil {
 		return nil, err
 	}
@@ -838,6 +2053,138 @@ func (c *Client) GetMachine(ctx context.Context, machineID string, reqEditors ..
 
 func (c *Client) GetMetadata(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetMetadataRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) ListNetworkSecurityGroups(ctx context.Context, params *ListNetworkSecurityGroupsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListNetworkSecurityGroupsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) CreateNetworkSecurityGroupWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateNetworkSecurityGroupRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) CreateNetworkSecurityGroup(ctx context.Context, body CreateNetworkSecurityGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateNetworkSecurityGroupRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) DeleteNetworkSecurityGroup(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteNetworkSecurityGroupRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) GetNetworkSecurityGroup(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetNetworkSecurityGroupRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) UpdateNetworkSecurityGroupWithBody(ctx context.Context, id ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateNetworkSecurityGroupRequestWithBody(c.Server, id, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) UpdateNetworkSecurityGroup(ctx context.Context, id ID, body UpdateNetworkSecurityGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateNetworkSecurityGroupRequest(c.Server, id, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) ListNVLinkLogicalPartitions(ctx context.Context, params *ListNVLinkLogicalPartitionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListNVLinkLogicalPartitionsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) GetNVLinkLogicalPartition(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetNVLinkLogicalPartitionRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) ListOperatingSystems(ctx context.Context, params *ListOperatingSystemsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListOperatingSystemsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) GetOperatingSystem(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetOperatingSystemRequest(c.Server, id)
 	if err != nil {
 		return nil, err
 	}
@@ -1016,6 +2363,126 @@ func (c *Client) CreateVPC(ctx context.Context, body CreateVPCJSONRequestBody, r
 	return c.Client.Do(req)
 }
 
+func (c *Client) ListVPCPeerings(ctx context.Context, params *ListVPCPeeringsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListVPCPeeringsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) CreateVPCPeeringWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateVPCPeeringRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) CreateVPCPeering(ctx context.Context, body CreateVPCPeeringJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateVPCPeeringRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) DeleteVPCPeering(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteVPCPeeringRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) GetVPCPeering(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetVPCPeeringRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) ListVPCPrefixes(ctx context.Context, params *ListVPCPrefixesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListVPCPrefixesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) CreateVPCPrefixWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateVPCPrefixRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) CreateVPCPrefix(ctx context.Context, body CreateVPCPrefixJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateVPCPrefixRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) DeleteVPCPrefix(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteVPCPrefixRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) GetVPCPrefix(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetVPCPrefixRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 func (c *Client) DeleteVPC(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewDeleteVPCRequest(c.Server, id)
 	if err != nil {
@@ -1038,6 +2505,609 @@ func (c *Client) GetVPC(ctx context.Context, id ID, reqEditors ...RequestEditorF
 		return nil, err
 	}
 	return c.Client.Do(req)
+}
+
+func (c *Client) UpdateVPCWithBody(ctx context.Context, id ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateVPCRequestWithBody(c.Server, id, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) UpdateVPC(ctx context.Context, id ID, body UpdateVPCJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateVPCRequest(c.Server, id, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// NewListAllocationsRequest generates requests for ListAllocations
+func NewListAllocationsRequest(server string, params *ListAllocationsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/allocation")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.PageNumber != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "pageNumber", runtime.ParamLocationQuery, *params.PageNumber); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.PageSize != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "pageSize", runtime.ParamLocationQuery, *params.PageSize); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.OrderBy != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "orderBy", runtime.ParamLocationQuery, *params.OrderBy); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.SiteID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "siteId", runtime.ParamLocationQuery, *params.SiteID); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.TenantID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "tenantId", runtime.ParamLocationQuery, *params.TenantID); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Status != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "status", runtime.ParamLocationQuery, *params.Status); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Query != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "query", runtime.ParamLocationQuery, *params.Query); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
+	}
+
+	req, err := http.NewRequest("GET", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateAllocationRequest calls the generic CreateAllocation builder with application/json body
+func NewCreateAllocationRequest(server string, body CreateAllocationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateAllocationRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateAllocationRequestWithBody generates requests for CreateAllocation with any type of body
+func NewCreateAllocationRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/allocation")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("POST", queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeleteAllocationRequest generates requests for DeleteAllocation
+func NewDeleteAllocationRequest(server string, id ID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "id", runtime.ParamLocationPath, id)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/allocation/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("DELETE", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetAllocationRequest generates requests for GetAllocation
+func NewGetAllocationRequest(server string, id ID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "id", runtime.ParamLocationPath, id)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/allocation/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("GET", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListDPUExtensionServicesRequest generates requests for ListDPUExtensionServices
+func NewListDPUExtensionServicesRequest(server string, params *ListDPUExtensionServicesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/dpu-extension-service")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.PageNumber != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "pageNumber", runtime.ParamLocationQuery, *params.PageNumber); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.PageSize != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "pageSize", runtime.ParamLocationQuery, *params.PageSize); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.OrderBy != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "orderBy", runtime.ParamLocationQuery, *params.OrderBy); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.SiteID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "siteId", runtime.ParamLocationQuery, *params.SiteID); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Status != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "status", runtime.ParamLocationQuery, *params.Status); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Query != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "query", runtime.ParamLocationQuery, *params.Query); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
+	}
+
+	req, err := http.NewRequest("GET", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetDPUExtensionServiceRequest generates requests for GetDPUExtensionService
+func NewGetDPUExtensionServiceRequest(server string, id ID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "id", runtime.ParamLocationPath, id)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/dpu-extension-service/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("GET", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListInfiniBandPartitionsRequest generates requests for ListInfiniBandPartitions
+func NewListInfiniBandPartitionsRequest(server string, params *ListInfiniBandPartitionsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/infiniband-partition")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.PageNumber != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "pageNumber", runtime.ParamLocationQuery, *params.PageNumber); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.PageSize != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "pageSize", runtime.ParamLocationQuery, *params.PageSize); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.OrderBy != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "orderBy", runtime.ParamLocationQuery, *params.OrderBy); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.SiteID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "siteId", runtime.ParamLocationQuery, *params.SiteID); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Status != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "status", runtime.ParamLocationQuery, *params.Status); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Query != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "query", runtime.ParamLocationQuery, *params.Query); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
+	}
+
+	req, err := http.NewRequest("GET", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetInfiniBandPartitionRequest generates requests for GetInfiniBandPartition
+func NewGetInfiniBandPartitionRequest(server string, id ID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "id", runtime.ParamLocationPath, id)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/infiniband-partition/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("GET", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
 }
 
 // NewListInstancesRequest generates requests for ListInstances
@@ -1241,6 +3311,46 @@ func NewCreateInstanceRequestWithBody(server string, contentType string, body io
 	return req, nil
 }
 
+// NewCreateInstanceBatchRequest calls the generic CreateInstanceBatch builder with application/json body
+func NewCreateInstanceBatchRequest(server string, body CreateInstanceBatchJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateInstanceBatchRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateInstanceBatchRequestWithBody generates requests for CreateInstanceBatch with any type of body
+func NewCreateInstanceBatchRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/instance/batch")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("POST", queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewListInstanceTypesRequest generates requests for ListInstanceTypes
 func NewListInstanceTypesRequest(server string, params *ListInstanceTypesParams) (*http.Request, error) {
 	var err error
@@ -1404,8 +3514,19 @@ func NewGetInstanceTypeRequest(server string, id ID) (*http.Request, error) {
 	return req, nil
 }
 
-// NewDeleteInstanceRequest generates requests for DeleteInstance
-func NewDeleteInstanceRequest(server string, id ID) (*http.Request, error) {
+// NewDeleteInstanceRequest calls the generic DeleteInstance builder with application/json body
+func NewDeleteInstanceRequest(server string, id ID, body DeleteInstanceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDeleteInstanceRequestWithBody(server, id, "application/json", bodyReader)
+}
+
+// NewDeleteInstanceRequestWithBody generates requests for DeleteInstance with any type of body
+func NewDeleteInstanceRequestWithBody(server string, id ID, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -1430,10 +3551,12 @@ func NewDeleteInstanceRequest(server string, id ID) (*http.Request, error) {
 		return nil, err
 	}
 
-	req, err := http.NewRequest("DELETE", queryURL.String(), nil)
+	req, err := http.NewRequest("DELETE", queryURL.String(), body)
 	if err != nil {
 		return nil, err
 	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -1468,6 +3591,53 @@ func NewGetInstanceRequest(server string, id ID) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewUpdateInstanceRequest calls the generic UpdateInstance builder with application/json body
+func NewUpdateInstanceRequest(server string, id ID, body UpdateInstanceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateInstanceRequestWithBody(server, id, "application/json", bodyReader)
+}
+
+// NewUpdateInstanceRequestWithBody generates requests for UpdateInstance with any type of body
+func NewUpdateInstanceRequestWithBody(server string, id ID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "id", runtime.ParamLocationPath, id)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/instance/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("PATCH", queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -1594,6 +3764,80 @@ func NewListIPBlocksRequest(server string, params *ListIPBlocksParams) (*http.Re
 	}
 
 	req, err := http.NewRequest("GET", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateIPBlockRequest calls the generic CreateIPBlock builder with application/json body
+func NewCreateIPBlockRequest(server string, body CreateIPBlockJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateIPBlockRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateIPBlockRequestWithBody generates requests for CreateIPBlock with any type of body
+func NewCreateIPBlockRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/ipblock")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("POST", queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeleteIPBlockRequest generates requests for DeleteIPBlock
+func NewDeleteIPBlockRequest(server string, id ID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "id", runtime.ParamLocationPath, id)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/ipblock/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("DELETE", queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -1808,6 +4052,616 @@ func NewGetMetadataRequest(server string) (*http.Request, error) {
 	}
 
 	operationPath := fmt.Sprintf("/metadata")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("GET", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListNetworkSecurityGroupsRequest generates requests for ListNetworkSecurityGroups
+func NewListNetworkSecurityGroupsRequest(server string, params *ListNetworkSecurityGroupsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/network-security-group")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.PageNumber != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "pageNumber", runtime.ParamLocationQuery, *params.PageNumber); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.PageSize != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "pageSize", runtime.ParamLocationQuery, *params.PageSize); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.OrderBy != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "orderBy", runtime.ParamLocationQuery, *params.OrderBy); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.SiteID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "siteId", runtime.ParamLocationQuery, *params.SiteID); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Status != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "status", runtime.ParamLocationQuery, *params.Status); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Query != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "query", runtime.ParamLocationQuery, *params.Query); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
+	}
+
+	req, err := http.NewRequest("GET", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateNetworkSecurityGroupRequest calls the generic CreateNetworkSecurityGroup builder with application/json body
+func NewCreateNetworkSecurityGroupRequest(server string, body CreateNetworkSecurityGroupJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateNetworkSecurityGroupRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateNetworkSecurityGroupRequestWithBody generates requests for CreateNetworkSecurityGroup with any type of body
+func NewCreateNetworkSecurityGroupRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/network-security-group")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("POST", queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeleteNetworkSecurityGroupRequest generates requests for DeleteNetworkSecurityGroup
+func NewDeleteNetworkSecurityGroupRequest(server string, id ID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "id", runtime.ParamLocationPath, id)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/network-security-group/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("DELETE", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetNetworkSecurityGroupRequest generates requests for GetNetworkSecurityGroup
+func NewGetNetworkSecurityGroupRequest(server string, id ID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "id", runtime.ParamLocationPath, id)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/network-security-group/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("GET", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewUpdateNetworkSecurityGroupRequest calls the generic UpdateNetworkSecurityGroup builder with application/json body
+func NewUpdateNetworkSecurityGroupRequest(server string, id ID, body UpdateNetworkSecurityGroupJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateNetworkSecurityGroupRequestWithBody(server, id, "application/json", bodyReader)
+}
+
+// NewUpdateNetworkSecurityGroupRequestWithBody generates requests for UpdateNetworkSecurityGroup with any type of body
+func NewUpdateNetworkSecurityGroupRequestWithBody(server string, id ID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "id", runtime.ParamLocationPath, id)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/network-security-group/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("PATCH", queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListNVLinkLogicalPartitionsRequest generates requests for ListNVLinkLogicalPartitions
+func NewListNVLinkLogicalPartitionsRequest(server string, params *ListNVLinkLogicalPartitionsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/nvlink-logical-partition")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.PageNumber != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "pageNumber", runtime.ParamLocationQuery, *params.PageNumber); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.PageSize != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "pageSize", runtime.ParamLocationQuery, *params.PageSize); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.OrderBy != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "orderBy", runtime.ParamLocationQuery, *params.OrderBy); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.SiteID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "siteId", runtime.ParamLocationQuery, *params.SiteID); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Status != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "status", runtime.ParamLocationQuery, *params.Status); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Query != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "query", runtime.ParamLocationQuery, *params.Query); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
+	}
+
+	req, err := http.NewRequest("GET", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetNVLinkLogicalPartitionRequest generates requests for GetNVLinkLogicalPartition
+func NewGetNVLinkLogicalPartitionRequest(server string, id ID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "id", runtime.ParamLocationPath, id)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/nvlink-logical-partition/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("GET", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListOperatingSystemsRequest generates requests for ListOperatingSystems
+func NewListOperatingSystemsRequest(server string, params *ListOperatingSystemsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/operating-system")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.PageNumber != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "pageNumber", runtime.ParamLocationQuery, *params.PageNumber); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.PageSize != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "pageSize", runtime.ParamLocationQuery, *params.PageSize); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.OrderBy != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "orderBy", runtime.ParamLocationQuery, *params.OrderBy); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.SiteID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "siteId", runtime.ParamLocationQuery, *params.SiteID); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Status != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "status", runtime.ParamLocationQuery, *params.Status); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Query != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "query", runtime.ParamLocationQuery, *params.Query); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
+	}
+
+	req, err := http.NewRequest("GET", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetOperatingSystemRequest generates requests for GetOperatingSystem
+func NewGetOperatingSystemRequest(server string, id ID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "id", runtime.ParamLocationPath, id)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/operating-system/%s", pathParam0)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -2611,6 +5465,464 @@ func NewCreateVPCRequestWithBody(server string, contentType string, body io.Read
 	return req, nil
 }
 
+// NewListVPCPeeringsRequest generates requests for ListVPCPeerings
+func NewListVPCPeeringsRequest(server string, params *ListVPCPeeringsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/vpc-peering")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.PageNumber != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "pageNumber", runtime.ParamLocationQuery, *params.PageNumber); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.PageSize != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "pageSize", runtime.ParamLocationQuery, *params.PageSize); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.OrderBy != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "orderBy", runtime.ParamLocationQuery, *params.OrderBy); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.SiteID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "siteId", runtime.ParamLocationQuery, *params.SiteID); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
+	}
+
+	req, err := http.NewRequest("GET", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateVPCPeeringRequest calls the generic CreateVPCPeering builder with application/json body
+func NewCreateVPCPeeringRequest(server string, body CreateVPCPeeringJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateVPCPeeringRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateVPCPeeringRequestWithBody generates requests for CreateVPCPeering with any type of body
+func NewCreateVPCPeeringRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/vpc-peering")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("POST", queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeleteVPCPeeringRequest generates requests for DeleteVPCPeering
+func NewDeleteVPCPeeringRequest(server string, id ID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "id", runtime.ParamLocationPath, id)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/vpc-peering/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("DELETE", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetVPCPeeringRequest generates requests for GetVPCPeering
+func NewGetVPCPeeringRequest(server string, id ID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "id", runtime.ParamLocationPath, id)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/vpc-peering/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("GET", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListVPCPrefixesRequest generates requests for ListVPCPrefixes
+func NewListVPCPrefixesRequest(server string, params *ListVPCPrefixesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/vpc-prefix")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.PageNumber != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "pageNumber", runtime.ParamLocationQuery, *params.PageNumber); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.PageSize != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "pageSize", runtime.ParamLocationQuery, *params.PageSize); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.OrderBy != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "orderBy", runtime.ParamLocationQuery, *params.OrderBy); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.SiteID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "siteId", runtime.ParamLocationQuery, *params.SiteID); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.VPCID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "vpcId", runtime.ParamLocationQuery, *params.VPCID); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Status != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "status", runtime.ParamLocationQuery, *params.Status); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Query != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "query", runtime.ParamLocationQuery, *params.Query); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
+	}
+
+	req, err := http.NewRequest("GET", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateVPCPrefixRequest calls the generic CreateVPCPrefix builder with application/json body
+func NewCreateVPCPrefixRequest(server string, body CreateVPCPrefixJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateVPCPrefixRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateVPCPrefixRequestWithBody generates requests for CreateVPCPrefix with any type of body
+func NewCreateVPCPrefixRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/vpc-prefix")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("POST", queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeleteVPCPrefixRequest generates requests for DeleteVPCPrefix
+func NewDeleteVPCPrefixRequest(server string, id ID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "id", runtime.ParamLocationPath, id)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/vpc-prefix/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("DELETE", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetVPCPrefixRequest generates requests for GetVPCPrefix
+func NewGetVPCPrefixRequest(server string, id ID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "id", runtime.ParamLocationPath, id)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/vpc-prefix/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("GET", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewDeleteVPCRequest generates requests for DeleteVPC
 func NewDeleteVPCRequest(server string, id ID) (*http.Request, error) {
 	var err error
@@ -2679,6 +5991,53 @@ func NewGetVPCRequest(server string, id ID) (*http.Request, error) {
 	return req, nil
 }
 
+// NewUpdateVPCRequest calls the generic UpdateVPC builder with application/json body
+func NewUpdateVPCRequest(server string, id ID, body UpdateVPCJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateVPCRequestWithBody(server, id, "application/json", bodyReader)
+}
+
+// NewUpdateVPCRequestWithBody generates requests for UpdateVPC with any type of body
+func NewUpdateVPCRequestWithBody(server string, id ID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "id", runtime.ParamLocationPath, id)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/vpc/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("PATCH", queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 func (c *Client) applyEditors(ctx context.Context, req *http.Request, additionalEditors []RequestEditorFn) error {
 	for _, r := range c.RequestEditors {
 		if err := r(ctx, req); err != nil {
@@ -2722,6 +6081,32 @@ func WithBaseURL(baseURL string) ClientOption {
 
 // ClientWithResponsesInterface is the interface specification for the client with responses above.
 type ClientWithResponsesInterface interface {
+	// ListAllocationsWithResponse request
+	ListAllocationsWithResponse(ctx context.Context, params *ListAllocationsParams, reqEditors ...RequestEditorFn) (*ListAllocationsResponse, error)
+
+	// CreateAllocationWithBodyWithResponse request with any body
+	CreateAllocationWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAllocationResponse, error)
+
+	CreateAllocationWithResponse(ctx context.Context, body CreateAllocationJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAllocationResponse, error)
+
+	// DeleteAllocationWithResponse request
+	DeleteAllocationWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*DeleteAllocationResponse, error)
+
+	// GetAllocationWithResponse request
+	GetAllocationWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*GetAllocationResponse, error)
+
+	// ListDPUExtensionServicesWithResponse request
+	ListDPUExtensionServicesWithResponse(ctx context.Context, params *ListDPUExtensionServicesParams, reqEditors ...RequestEditorFn) (*ListDPUExtensionServicesResponse, error)
+
+	// GetDPUExtensionServiceWithResponse request
+	GetDPUExtensionServiceWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*GetDPUExtensionServiceResponse, error)
+
+	// ListInfiniBandPartitionsWithResponse request
+	ListInfiniBandPartitionsWithResponse(ctx context.Context, params *ListInfiniBandPartitionsParams, reqEditors ...RequestEditorFn) (*ListInfiniBandPartitionsResponse, error)
+
+	// GetInfiniBandPartitionWithResponse request
+	GetInfiniBandPartitionWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*GetInfiniBandPartitionResponse, error)
+
 	// ListInstancesWithResponse request
 	ListInstancesWithResponse(ctx context.Context, params *ListInstancesParams, reqEditors ...RequestEditorFn) (*ListInstancesResponse, error)
 
@@ -2730,20 +6115,40 @@ type ClientWithResponsesInterface interface {
 
 	CreateInstanceWithResponse(ctx context.Context, body CreateInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateInstanceResponse, error)
 
+	// CreateInstanceBatchWithBodyWithResponse request with any body
+	CreateInstanceBatchWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateInstanceBatchResponse, error)
+
+	CreateInstanceBatchWithResponse(ctx context.Context, body CreateInstanceBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateInstanceBatchResponse, error)
+
 	// ListInstanceTypesWithResponse request
 	ListInstanceTypesWithResponse(ctx context.Context, params *ListInstanceTypesParams, reqEditors ...RequestEditorFn) (*ListInstanceTypesResponse, error)
 
 	// GetInstanceTypeWithResponse request
 	GetInstanceTypeWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*GetInstanceTypeResponse, error)
 
-	// DeleteInstanceWithResponse request
-	DeleteInstanceWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*DeleteInstanceResponse, error)
+	// DeleteInstanceWithBodyWithResponse request with any body
+	DeleteInstanceWithBodyWithResponse(ctx context.Context, id ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteInstanceResponse, error)
+
+	DeleteInstanceWithResponse(ctx context.Context, id ID, body DeleteInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteInstanceResponse, error)
 
 	// GetInstanceWithResponse request
 	GetInstanceWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*GetInstanceResponse, error)
 
+	// UpdateInstanceWithBodyWithResponse request with any body
+	UpdateInstanceWithBodyWithResponse(ctx context.Context, id ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateInstanceResponse, error)
+
+	UpdateInstanceWithResponse(ctx context.Context, id ID, body UpdateInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateInstanceResponse, error)
+
 	// ListIPBlocksWithResponse request
 	ListIPBlocksWithResponse(ctx context.Context, params *ListIPBlocksParams, reqEditors ...RequestEditorFn) (*ListIPBlocksResponse, error)
+
+	// CreateIPBlockWithBodyWithResponse request with any body
+	CreateIPBlockWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateIPBlockResponse, error)
+
+	CreateIPBlockWithResponse(ctx context.Context, body CreateIPBlockJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateIPBlockResponse, error)
+
+	// DeleteIPBlockWithResponse request
+	DeleteIPBlockWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*DeleteIPBlockResponse, error)
 
 	// GetIPBlockWithResponse request
 	GetIPBlockWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*GetIPBlockResponse, error)
@@ -2756,6 +6161,37 @@ type ClientWithResponsesInterface interface {
 
 	// GetMetadataWithResponse request
 	GetMetadataWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetMetadataResponse, error)
+
+	// ListNetworkSecurityGroupsWithResponse request
+	ListNetworkSecurityGroupsWithResponse(ctx context.Context, params *ListNetworkSecurityGroupsParams, reqEditors ...RequestEditorFn) (*ListNetworkSecurityGroupsResponse, error)
+
+	// CreateNetworkSecurityGroupWithBodyWithResponse request with any body
+	CreateNetworkSecurityGroupWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateNetworkSecurityGroupResponse, error)
+
+	CreateNetworkSecurityGroupWithResponse(ctx context.Context, body CreateNetworkSecurityGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateNetworkSecurityGroupResponse, error)
+
+	// DeleteNetworkSecurityGroupWithResponse request
+	DeleteNetworkSecurityGroupWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*DeleteNetworkSecurityGroupResponse, error)
+
+	// GetNetworkSecurityGroupWithResponse request
+	GetNetworkSecurityGroupWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*GetNetworkSecurityGroupResponse, error)
+
+	// UpdateNetworkSecurityGroupWithBodyWithResponse request with any body
+	UpdateNetworkSecurityGroupWithBodyWithResponse(ctx context.Context, id ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateNetworkSecurityGroupResponse, error)
+
+	UpdateNetworkSecurityGroupWithResponse(ctx context.Context, id ID, body UpdateNetworkSecurityGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateNetworkSecurityGroupResponse, error)
+
+	// ListNVLinkLogicalPartitionsWithResponse request
+	ListNVLinkLogicalPartitionsWithResponse(ctx context.Context, params *ListNVLinkLogicalPartitionsParams, reqEditors ...RequestEditorFn) (*ListNVLinkLogicalPartitionsResponse, error)
+
+	// GetNVLinkLogicalPartitionWithResponse request
+	GetNVLinkLogicalPartitionWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*GetNVLinkLogicalPartitionResponse, error)
+
+	// ListOperatingSystemsWithResponse request
+	ListOperatingSystemsWithResponse(ctx context.Context, params *ListOperatingSystemsParams, reqEditors ...RequestEditorFn) (*ListOperatingSystemsResponse, error)
+
+	// GetOperatingSystemWithResponse request
+	GetOperatingSystemWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*GetOperatingSystemResponse, error)
 
 	// GetCurrentServiceAccountWithResponse request
 	GetCurrentServiceAccountWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetCurrentServiceAccountResponse, error)
@@ -2797,11 +6233,227 @@ type ClientWithResponsesInterface interface {
 
 	CreateVPCWithResponse(ctx context.Context, body CreateVPCJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateVPCResponse, error)
 
+	// ListVPCPeeringsWithResponse request
+	ListVPCPeeringsWithResponse(ctx context.Context, params *ListVPCPeeringsParams, reqEditors ...RequestEditorFn) (*ListVPCPeeringsResponse, error)
+
+	// CreateVPCPeeringWithBodyWithResponse request with any body
+	CreateVPCPeeringWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateVPCPeeringResponse, error)
+
+	CreateVPCPeeringWithResponse(ctx context.Context, body CreateVPCPeeringJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateVPCPeeringResponse, error)
+
+	// DeleteVPCPeeringWithResponse request
+	DeleteVPCPeeringWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*DeleteVPCPeeringResponse, error)
+
+	// GetVPCPeeringWithResponse request
+	GetVPCPeeringWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*GetVPCPeeringResponse, error)
+
+	// ListVPCPrefixesWithResponse request
+	ListVPCPrefixesWithResponse(ctx context.Context, params *ListVPCPrefixesParams, reqEditors ...RequestEditorFn) (*ListVPCPrefixesResponse, error)
+
+	// CreateVPCPrefixWithBodyWithResponse request with any body
+	CreateVPCPrefixWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateVPCPrefixResponse, error)
+
+	CreateVPCPrefixWithResponse(ctx context.Context, body CreateVPCPrefixJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateVPCPrefixResponse, error)
+
+	// DeleteVPCPrefixWithResponse request
+	DeleteVPCPrefixWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*DeleteVPCPrefixResponse, error)
+
+	// GetVPCPrefixWithResponse request
+	GetVPCPrefixWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*GetVPCPrefixResponse, error)
+
 	// DeleteVPCWithResponse request
 	DeleteVPCWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*DeleteVPCResponse, error)
 
 	// GetVPCWithResponse request
 	GetVPCWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*GetVPCResponse, error)
+
+	// UpdateVPCWithBodyWithResponse request with any body
+	UpdateVPCWithBodyWithResponse(ctx context.Context, id ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateVPCResponse, error)
+
+	UpdateVPCWithResponse(ctx context.Context, id ID, body UpdateVPCJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateVPCResponse, error)
+}
+
+type ListAllocationsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSON200      *[]Allocation
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAllocationsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAllocationsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type CreateAllocationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSON201      *Allocation
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateAllocationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateAllocationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type DeleteAllocationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteAllocationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteAllocationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type GetAllocationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSON200      *Allocation
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r GetAllocationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetAllocationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type ListDPUExtensionServicesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSON200      *[]DPUExtensionService
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r ListDPUExtensionServicesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListDPUExtensionServicesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type GetDPUExtensionServiceResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSON200      *DPUExtensionService
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r GetDPUExtensionServiceResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetDPUExtensionServiceResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type ListInfiniBandPartitionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSON200      *[]InfiniBandPartition
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r ListInfiniBandPartitionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListInfiniBandPartitionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type GetInfiniBandPartitionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSON200      *InfiniBandPartition
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r GetInfiniBandPartitionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetInfiniBandPartitionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
 }
 
 type ListInstancesResponse struct {
@@ -2844,6 +6496,29 @@ func (r CreateInstanceResponse) Status() string {
 
 // StatusCode returns HTTPResponse.StatusCode
 func (r CreateInstanceResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type CreateInstanceBatchResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSON201      *[]Instance
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateInstanceBatchResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateInstanceBatchResponse) StatusCode() int {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.StatusCode
 	}
@@ -2941,6 +6616,29 @@ func (r GetInstanceResponse) StatusCode() int {
 	return 0
 }
 
+type UpdateInstanceResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSON200      *Instance
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateInstanceResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateInstanceResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
 type ListIPBlocksResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -2958,6 +6656,51 @@ func (r ListIPBlocksResponse) Status() string {
 
 // StatusCode returns HTTPResponse.StatusCode
 func (r ListIPBlocksResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type CreateIPBlockResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSON201      *IPBlock
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateIPBlockResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateIPBlockResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type DeleteIPBlockResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteIPBlockResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteIPBlockResponse) StatusCode() int {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.StatusCode
 	}
@@ -3050,6 +6793,212 @@ func (r GetMetadataResponse) Status() string {
 
 // StatusCode returns HTTPResponse.StatusCode
 func (r GetMetadataResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type ListNetworkSecurityGroupsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSON200      *[]NetworkSecurityGroup
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r ListNetworkSecurityGroupsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListNetworkSecurityGroupsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type CreateNetworkSecurityGroupResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSON201      *NetworkSecurityGroup
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateNetworkSecurityGroupResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateNetworkSecurityGroupResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type DeleteNetworkSecurityGroupResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteNetworkSecurityGroupResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteNetworkSecurityGroupResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type GetNetworkSecurityGroupResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSON200      *NetworkSecurityGroup
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r GetNetworkSecurityGroupResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetNetworkSecurityGroupResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type UpdateNetworkSecurityGroupResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSON200      *NetworkSecurityGroup
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateNetworkSecurityGroupResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateNetworkSecurityGroupResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type ListNVLinkLogicalPartitionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSON200      *[]NVLinkLogicalPartition
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r ListNVLinkLogicalPartitionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListNVLinkLogicalPartitionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type GetNVLinkLogicalPartitionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSON200      *NVLinkLogicalPartition
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r GetNVLinkLogicalPartitionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetNVLinkLogicalPartitionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type ListOperatingSystemsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSON200      *[]OperatingSystem
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r ListOperatingSystemsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListOperatingSystemsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type GetOperatingSystemResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSON200      *OperatingSystem
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r GetOperatingSystemResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetOperatingSystemResponse) StatusCode() int {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.StatusCode
 	}
@@ -3331,6 +7280,188 @@ func (r CreateVPCResponse) StatusCode() int {
 	return 0
 }
 
+type ListVPCPeeringsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSON200      *[]VPCPeering
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r ListVPCPeeringsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListVPCPeeringsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type CreateVPCPeeringResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSON201      *VPCPeering
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateVPCPeeringResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateVPCPeeringResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type DeleteVPCPeeringResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteVPCPeeringResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteVPCPeeringResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type GetVPCPeeringResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSON200      *VPCPeering
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r GetVPCPeeringResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetVPCPeeringResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type ListVPCPrefixesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSON200      *[]VPCPrefix
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r ListVPCPrefixesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListVPCPrefixesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type CreateVPCPrefixResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSON201      *VPCPrefix
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateVPCPrefixResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateVPCPrefixResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type DeleteVPCPrefixResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteVPCPrefixResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteVPCPrefixResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type GetVPCPrefixResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSON200      *VPCPrefix
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r GetVPCPrefixResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetVPCPrefixResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
 type DeleteVPCResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -3376,6 +7507,109 @@ func (r GetVPCResponse) StatusCode() int {
 	return 0
 }
 
+type UpdateVPCResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSON200      *VPC
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateVPCResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateVPCResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ListAllocationsWithResponse request returning *ListAllocationsResponse
+func (c *ClientWithResponses) ListAllocationsWithResponse(ctx context.Context, params *ListAllocationsParams, reqEditors ...RequestEditorFn) (*ListAllocationsResponse, error) {
+	rsp, err := c.ListAllocations(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAllocationsResponse(rsp)
+}
+
+// CreateAllocationWithBodyWithResponse request with arbitrary body returning *CreateAllocationResponse
+func (c *ClientWithResponses) CreateAllocationWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAllocationResponse, error) {
+	rsp, err := c.CreateAllocationWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateAllocationResponse(rsp)
+}
+
+func (c *ClientWithResponses) CreateAllocationWithResponse(ctx context.Context, body CreateAllocationJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAllocationResponse, error) {
+	rsp, err := c.CreateAllocation(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateAllocationResponse(rsp)
+}
+
+// DeleteAllocationWithResponse request returning *DeleteAllocationResponse
+func (c *ClientWithResponses) DeleteAllocationWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*DeleteAllocationResponse, error) {
+	rsp, err := c.DeleteAllocation(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteAllocationResponse(rsp)
+}
+
+// GetAllocationWithResponse request returning *GetAllocationResponse
+func (c *ClientWithResponses) GetAllocationWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*GetAllocationResponse, error) {
+	rsp, err := c.GetAllocation(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetAllocationResponse(rsp)
+}
+
+// ListDPUExtensionServicesWithResponse request returning *ListDPUExtensionServicesResponse
+func (c *ClientWithResponses) ListDPUExtensionServicesWithResponse(ctx context.Context, params *ListDPUExtensionServicesParams, reqEditors ...RequestEditorFn) (*ListDPUExtensionServicesResponse, error) {
+	rsp, err := c.ListDPUExtensionServices(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListDPUExtensionServicesResponse(rsp)
+}
+
+// GetDPUExtensionServiceWithResponse request returning *GetDPUExtensionServiceResponse
+func (c *ClientWithResponses) GetDPUExtensionServiceWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*GetDPUExtensionServiceResponse, error) {
+	rsp, err := c.GetDPUExtensionService(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetDPUExtensionServiceResponse(rsp)
+}
+
+// ListInfiniBandPartitionsWithResponse request returning *ListInfiniBandPartitionsResponse
+func (c *ClientWithResponses) ListInfiniBandPartitionsWithResponse(ctx context.Context, params *ListInfiniBandPartitionsParams, reqEditors ...RequestEditorFn) (*ListInfiniBandPartitionsResponse, error) {
+	rsp, err := c.ListInfiniBandPartitions(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListInfiniBandPartitionsResponse(rsp)
+}
+
+// GetInfiniBandPartitionWithResponse request returning *GetInfiniBandPartitionResponse
+func (c *ClientWithResponses) GetInfiniBandPartitionWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*GetInfiniBandPartitionResponse, error) {
+	rsp, err := c.GetInfiniBandPartition(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetInfiniBandPartitionResponse(rsp)
+}
+
 // ListInstancesWithResponse request returning *ListInstancesResponse
 func (c *ClientWithResponses) ListInstancesWithResponse(ctx context.Context, params *ListInstancesParams, reqEditors ...RequestEditorFn) (*ListInstancesResponse, error) {
 	rsp, err := c.ListInstances(ctx, params, reqEditors...)
@@ -3402,6 +7636,23 @@ func (c *ClientWithResponses) CreateInstanceWithResponse(ctx context.Context, bo
 	return ParseCreateInstanceResponse(rsp)
 }
 
+// CreateInstanceBatchWithBodyWithResponse request with arbitrary body returning *CreateInstanceBatchResponse
+func (c *ClientWithResponses) CreateInstanceBatchWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateInstanceBatchResponse, error) {
+	rsp, err := c.CreateInstanceBatchWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateInstanceBatchResponse(rsp)
+}
+
+func (c *ClientWithResponses) CreateInstanceBatchWithResponse(ctx context.Context, body CreateInstanceBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateInstanceBatchResponse, error) {
+	rsp, err := c.CreateInstanceBatch(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateInstanceBatchResponse(rsp)
+}
+
 // ListInstanceTypesWithResponse request returning *ListInstanceTypesResponse
 func (c *ClientWithResponses) ListInstanceTypesWithResponse(ctx context.Context, params *ListInstanceTypesParams, reqEditors ...RequestEditorFn) (*ListInstanceTypesResponse, error) {
 	rsp, err := c.ListInstanceTypes(ctx, params, reqEditors...)
@@ -3420,9 +7671,17 @@ func (c *ClientWithResponses) GetInstanceTypeWithResponse(ctx context.Context, i
 	return ParseGetInstanceTypeResponse(rsp)
 }
 
-// DeleteInstanceWithResponse request returning *DeleteInstanceResponse
-func (c *ClientWithResponses) DeleteInstanceWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*DeleteInstanceResponse, error) {
-	rsp, err := c.DeleteInstance(ctx, id, reqEditors...)
+// DeleteInstanceWithBodyWithResponse request with arbitrary body returning *DeleteInstanceResponse
+func (c *ClientWithResponses) DeleteInstanceWithBodyWithResponse(ctx context.Context, id ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteInstanceResponse, error) {
+	rsp, err := c.DeleteInstanceWithBody(ctx, id, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteInstanceResponse(rsp)
+}
+
+func (c *ClientWithResponses) DeleteInstanceWithResponse(ctx context.Context, id ID, body DeleteInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteInstanceResponse, error) {
+	rsp, err := c.DeleteInstance(ctx, id, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -3438,6 +7697,23 @@ func (c *ClientWithResponses) GetInstanceWithResponse(ctx context.Context, id ID
 	return ParseGetInstanceResponse(rsp)
 }
 
+// UpdateInstanceWithBodyWithResponse request with arbitrary body returning *UpdateInstanceResponse
+func (c *ClientWithResponses) UpdateInstanceWithBodyWithResponse(ctx context.Context, id ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateInstanceResponse, error) {
+	rsp, err := c.UpdateInstanceWithBody(ctx, id, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateInstanceResponse(rsp)
+}
+
+func (c *ClientWithResponses) UpdateInstanceWithResponse(ctx context.Context, id ID, body UpdateInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateInstanceResponse, error) {
+	rsp, err := c.UpdateInstance(ctx, id, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateInstanceResponse(rsp)
+}
+
 // ListIPBlocksWithResponse request returning *ListIPBlocksResponse
 func (c *ClientWithResponses) ListIPBlocksWithResponse(ctx context.Context, params *ListIPBlocksParams, reqEditors ...RequestEditorFn) (*ListIPBlocksResponse, error) {
 	rsp, err := c.ListIPBlocks(ctx, params, reqEditors...)
@@ -3445,6 +7721,32 @@ func (c *ClientWithResponses) ListIPBlocksWithResponse(ctx context.Context, para
 		return nil, err
 	}
 	return ParseListIPBlocksResponse(rsp)
+}
+
+// CreateIPBlockWithBodyWithResponse request with arbitrary body returning *CreateIPBlockResponse
+func (c *ClientWithResponses) CreateIPBlockWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateIPBlockResponse, error) {
+	rsp, err := c.CreateIPBlockWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateIPBlockResponse(rsp)
+}
+
+func (c *ClientWithResponses) CreateIPBlockWithResponse(ctx context.Context, body CreateIPBlockJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateIPBlockResponse, error) {
+	rsp, err := c.CreateIPBlock(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateIPBlockResponse(rsp)
+}
+
+// DeleteIPBlockWithResponse request returning *DeleteIPBlockResponse
+func (c *ClientWithResponses) DeleteIPBlockWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*DeleteIPBlockResponse, error) {
+	rsp, err := c.DeleteIPBlock(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteIPBlockResponse(rsp)
 }
 
 // GetIPBlockWithResponse request returning *GetIPBlockResponse
@@ -3481,6 +7783,103 @@ func (c *ClientWithResponses) GetMetadataWithResponse(ctx context.Context, reqEd
 		return nil, err
 	}
 	return ParseGetMetadataResponse(rsp)
+}
+
+// ListNetworkSecurityGroupsWithResponse request returning *ListNetworkSecurityGroupsResponse
+func (c *ClientWithResponses) ListNetworkSecurityGroupsWithResponse(ctx context.Context, params *ListNetworkSecurityGroupsParams, reqEditors ...RequestEditorFn) (*ListNetworkSecurityGroupsResponse, error) {
+	rsp, err := c.ListNetworkSecurityGroups(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListNetworkSecurityGroupsResponse(rsp)
+}
+
+// CreateNetworkSecurityGroupWithBodyWithResponse request with arbitrary body returning *CreateNetworkSecurityGroupResponse
+func (c *ClientWithResponses) CreateNetworkSecurityGroupWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateNetworkSecurityGroupResponse, error) {
+	rsp, err := c.CreateNetworkSecurityGroupWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateNetworkSecurityGroupResponse(rsp)
+}
+
+func (c *ClientWithResponses) CreateNetworkSecurityGroupWithResponse(ctx context.Context, body CreateNetworkSecurityGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateNetworkSecurityGroupResponse, error) {
+	rsp, err := c.CreateNetworkSecurityGroup(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateNetworkSecurityGroupResponse(rsp)
+}
+
+// DeleteNetworkSecurityGroupWithResponse request returning *DeleteNetworkSecurityGroupResponse
+func (c *ClientWithResponses) DeleteNetworkSecurityGroupWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*DeleteNetworkSecurityGroupResponse, error) {
+	rsp, err := c.DeleteNetworkSecurityGroup(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteNetworkSecurityGroupResponse(rsp)
+}
+
+// GetNetworkSecurityGroupWithResponse request returning *GetNetworkSecurityGroupResponse
+func (c *ClientWithResponses) GetNetworkSecurityGroupWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*GetNetworkSecurityGroupResponse, error) {
+	rsp, err := c.GetNetworkSecurityGroup(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetNetworkSecurityGroupResponse(rsp)
+}
+
+// UpdateNetworkSecurityGroupWithBodyWithResponse request with arbitrary body returning *UpdateNetworkSecurityGroupResponse
+func (c *ClientWithResponses) UpdateNetworkSecurityGroupWithBodyWithResponse(ctx context.Context, id ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateNetworkSecurityGroupResponse, error) {
+	rsp, err := c.UpdateNetworkSecurityGroupWithBody(ctx, id, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateNetworkSecurityGroupResponse(rsp)
+}
+
+func (c *ClientWithResponses) UpdateNetworkSecurityGroupWithResponse(ctx context.Context, id ID, body UpdateNetworkSecurityGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateNetworkSecurityGroupResponse, error) {
+	rsp, err := c.UpdateNetworkSecurityGroup(ctx, id, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateNetworkSecurityGroupResponse(rsp)
+}
+
+// ListNVLinkLogicalPartitionsWithResponse request returning *ListNVLinkLogicalPartitionsResponse
+func (c *ClientWithResponses) ListNVLinkLogicalPartitionsWithResponse(ctx context.Context, params *ListNVLinkLogicalPartitionsParams, reqEditors ...RequestEditorFn) (*ListNVLinkLogicalPartitionsResponse, error) {
+	rsp, err := c.ListNVLinkLogicalPartitions(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListNVLinkLogicalPartitionsResponse(rsp)
+}
+
+// GetNVLinkLogicalPartitionWithResponse request returning *GetNVLinkLogicalPartitionResponse
+func (c *ClientWithResponses) GetNVLinkLogicalPartitionWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*GetNVLinkLogicalPartitionResponse, error) {
+	rsp, err := c.GetNVLinkLogicalPartition(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetNVLinkLogicalPartitionResponse(rsp)
+}
+
+// ListOperatingSystemsWithResponse request returning *ListOperatingSystemsResponse
+func (c *ClientWithResponses) ListOperatingSystemsWithResponse(ctx context.Context, params *ListOperatingSystemsParams, reqEditors ...RequestEditorFn) (*ListOperatingSystemsResponse, error) {
+	rsp, err := c.ListOperatingSystems(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListOperatingSystemsResponse(rsp)
+}
+
+// GetOperatingSystemWithResponse request returning *GetOperatingSystemResponse
+func (c *ClientWithResponses) GetOperatingSystemWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*GetOperatingSystemResponse, error) {
+	rsp, err := c.GetOperatingSystem(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetOperatingSystemResponse(rsp)
 }
 
 // GetCurrentServiceAccountWithResponse request returning *GetCurrentServiceAccountResponse
@@ -3607,6 +8006,94 @@ func (c *ClientWithResponses) CreateVPCWithResponse(ctx context.Context, body Cr
 	return ParseCreateVPCResponse(rsp)
 }
 
+// ListVPCPeeringsWithResponse request returning *ListVPCPeeringsResponse
+func (c *ClientWithResponses) ListVPCPeeringsWithResponse(ctx context.Context, params *ListVPCPeeringsParams, reqEditors ...RequestEditorFn) (*ListVPCPeeringsResponse, error) {
+	rsp, err := c.ListVPCPeerings(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListVPCPeeringsResponse(rsp)
+}
+
+// CreateVPCPeeringWithBodyWithResponse request with arbitrary body returning *CreateVPCPeeringResponse
+func (c *ClientWithResponses) CreateVPCPeeringWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateVPCPeeringResponse, error) {
+	rsp, err := c.CreateVPCPeeringWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateVPCPeeringResponse(rsp)
+}
+
+func (c *ClientWithResponses) CreateVPCPeeringWithResponse(ctx context.Context, body CreateVPCPeeringJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateVPCPeeringResponse, error) {
+	rsp, err := c.CreateVPCPeering(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateVPCPeeringResponse(rsp)
+}
+
+// DeleteVPCPeeringWithResponse request returning *DeleteVPCPeeringResponse
+func (c *ClientWithResponses) DeleteVPCPeeringWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*DeleteVPCPeeringResponse, error) {
+	rsp, err := c.DeleteVPCPeering(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteVPCPeeringResponse(rsp)
+}
+
+// GetVPCPeeringWithResponse request returning *GetVPCPeeringResponse
+func (c *ClientWithResponses) GetVPCPeeringWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*GetVPCPeeringResponse, error) {
+	rsp, err := c.GetVPCPeering(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetVPCPeeringResponse(rsp)
+}
+
+// ListVPCPrefixesWithResponse request returning *ListVPCPrefixesResponse
+func (c *ClientWithResponses) ListVPCPrefixesWithResponse(ctx context.Context, params *ListVPCPrefixesParams, reqEditors ...RequestEditorFn) (*ListVPCPrefixesResponse, error) {
+	rsp, err := c.ListVPCPrefixes(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListVPCPrefixesResponse(rsp)
+}
+
+// CreateVPCPrefixWithBodyWithResponse request with arbitrary body returning *CreateVPCPrefixResponse
+func (c *ClientWithResponses) CreateVPCPrefixWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateVPCPrefixResponse, error) {
+	rsp, err := c.CreateVPCPrefixWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateVPCPrefixResponse(rsp)
+}
+
+func (c *ClientWithResponses) CreateVPCPrefixWithResponse(ctx context.Context, body CreateVPCPrefixJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateVPCPrefixResponse, error) {
+	rsp, err := c.CreateVPCPrefix(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateVPCPrefixResponse(rsp)
+}
+
+// DeleteVPCPrefixWithResponse request returning *DeleteVPCPrefixResponse
+func (c *ClientWithResponses) DeleteVPCPrefixWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*DeleteVPCPrefixResponse, error) {
+	rsp, err := c.DeleteVPCPrefix(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteVPCPrefixResponse(rsp)
+}
+
+// GetVPCPrefixWithResponse request returning *GetVPCPrefixResponse
+func (c *ClientWithResponses) GetVPCPrefixWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*GetVPCPrefixResponse, error) {
+	rsp, err := c.GetVPCPrefix(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetVPCPrefixResponse(rsp)
+}
+
 // DeleteVPCWithResponse request returning *DeleteVPCResponse
 func (c *ClientWithResponses) DeleteVPCWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*DeleteVPCResponse, error) {
 	rsp, err := c.DeleteVPC(ctx, id, reqEditors...)
@@ -3623,6 +8110,280 @@ func (c *ClientWithResponses) GetVPCWithResponse(ctx context.Context, id ID, req
 		return nil, err
 	}
 	return ParseGetVPCResponse(rsp)
+}
+
+// UpdateVPCWithBodyWithResponse request with arbitrary body returning *UpdateVPCResponse
+func (c *ClientWithResponses) UpdateVPCWithBodyWithResponse(ctx context.Context, id ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateVPCResponse, error) {
+	rsp, err := c.UpdateVPCWithBody(ctx, id, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateVPCResponse(rsp)
+}
+
+func (c *ClientWithResponses) UpdateVPCWithResponse(ctx context.Context, id ID, body UpdateVPCJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateVPCResponse, error) {
+	rsp, err := c.UpdateVPC(ctx, id, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateVPCResponse(rsp)
+}
+
+// ParseListAllocationsResponse parses an HTTP response from a ListAllocationsWithResponse call
+func ParseListAllocationsResponse(rsp *http.Response) (*ListAllocationsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAllocationsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []Allocation
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateAllocationResponse parses an HTTP response from a CreateAllocationWithResponse call
+func ParseCreateAllocationResponse(rsp *http.Response) (*CreateAllocationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateAllocationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Allocation
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteAllocationResponse parses an HTTP response from a DeleteAllocationWithResponse call
+func ParseDeleteAllocationResponse(rsp *http.Response) (*DeleteAllocationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteAllocationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetAllocationResponse parses an HTTP response from a GetAllocationWithResponse call
+func ParseGetAllocationResponse(rsp *http.Response) (*GetAllocationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetAllocationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Allocation
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListDPUExtensionServicesResponse parses an HTTP response from a ListDPUExtensionServicesWithResponse call
+func ParseListDPUExtensionServicesResponse(rsp *http.Response) (*ListDPUExtensionServicesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListDPUExtensionServicesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []DPUExtensionService
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetDPUExtensionServiceResponse parses an HTTP response from a GetDPUExtensionServiceWithResponse call
+func ParseGetDPUExtensionServiceResponse(rsp *http.Response) (*GetDPUExtensionServiceResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetDPUExtensionServiceResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DPUExtensionService
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListInfiniBandPartitionsResponse parses an HTTP response from a ListInfiniBandPartitionsWithResponse call
+func ParseListInfiniBandPartitionsResponse(rsp *http.Response) (*ListInfiniBandPartitionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListInfiniBandPartitionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []InfiniBandPartition
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetInfiniBandPartitionResponse parses an HTTP response from a GetInfiniBandPartitionWithResponse call
+func ParseGetInfiniBandPartitionResponse(rsp *http.Response) (*GetInfiniBandPartitionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetInfiniBandPartitionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest InfiniBandPartition
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
 }
 
 // ParseListInstancesResponse parses an HTTP response from a ListInstancesWithResponse call
@@ -3674,6 +8435,39 @@ func ParseCreateInstanceResponse(rsp *http.Response) (*CreateInstanceResponse, e
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
 		var dest Instance
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateInstanceBatchResponse parses an HTTP response from a CreateInstanceBatchWithResponse call
+func ParseCreateInstanceBatchResponse(rsp *http.Response) (*CreateInstanceBatchResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateInstanceBatchResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest []Instance
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -3816,6 +8610,39 @@ func ParseGetInstanceResponse(rsp *http.Response) (*GetInstanceResponse, error) 
 	return response, nil
 }
 
+// ParseUpdateInstanceResponse parses an HTTP response from a UpdateInstanceWithResponse call
+func ParseUpdateInstanceResponse(rsp *http.Response) (*UpdateInstanceResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateInstanceResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Instance
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListIPBlocksResponse parses an HTTP response from a ListIPBlocksWithResponse call
 func ParseListIPBlocksResponse(rsp *http.Response) (*ListIPBlocksResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -3837,6 +8664,65 @@ func ParseListIPBlocksResponse(rsp *http.Response) (*ListIPBlocksResponse, error
 		}
 		response.JSON200 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateIPBlockResponse parses an HTTP response from a CreateIPBlockWithResponse call
+func ParseCreateIPBlockResponse(rsp *http.Response) (*CreateIPBlockResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateIPBlockResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest IPBlock
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteIPBlockResponse parses an HTTP response from a DeleteIPBlockWithResponse call
+func ParseDeleteIPBlockResponse(rsp *http.Response) (*DeleteIPBlockResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteIPBlockResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Error
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -3964,6 +8850,296 @@ func ParseGetMetadataResponse(rsp *http.Response) (*GetMetadataResponse, error) 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Metadata
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListNetworkSecurityGroupsResponse parses an HTTP response from a ListNetworkSecurityGroupsWithResponse call
+func ParseListNetworkSecurityGroupsResponse(rsp *http.Response) (*ListNetworkSecurityGroupsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListNetworkSecurityGroupsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []NetworkSecurityGroup
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateNetworkSecurityGroupResponse parses an HTTP response from a CreateNetworkSecurityGroupWithResponse call
+func ParseCreateNetworkSecurityGroupResponse(rsp *http.Response) (*CreateNetworkSecurityGroupResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateNetworkSecurityGroupResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest NetworkSecurityGroup
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteNetworkSecurityGroupResponse parses an HTTP response from a DeleteNetworkSecurityGroupWithResponse call
+func ParseDeleteNetworkSecurityGroupResponse(rsp *http.Response) (*DeleteNetworkSecurityGroupResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteNetworkSecurityGroupResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetNetworkSecurityGroupResponse parses an HTTP response from a GetNetworkSecurityGroupWithResponse call
+func ParseGetNetworkSecurityGroupResponse(rsp *http.Response) (*GetNetworkSecurityGroupResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetNetworkSecurityGroupResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest NetworkSecurityGroup
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateNetworkSecurityGroupResponse parses an HTTP response from a UpdateNetworkSecurityGroupWithResponse call
+func ParseUpdateNetworkSecurityGroupResponse(rsp *http.Response) (*UpdateNetworkSecurityGroupResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateNetworkSecurityGroupResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest NetworkSecurityGroup
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListNVLinkLogicalPartitionsResponse parses an HTTP response from a ListNVLinkLogicalPartitionsWithResponse call
+func ParseListNVLinkLogicalPartitionsResponse(rsp *http.Response) (*ListNVLinkLogicalPartitionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListNVLinkLogicalPartitionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []NVLinkLogicalPartition
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetNVLinkLogicalPartitionResponse parses an HTTP response from a GetNVLinkLogicalPartitionWithResponse call
+func ParseGetNVLinkLogicalPartitionResponse(rsp *http.Response) (*GetNVLinkLogicalPartitionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetNVLinkLogicalPartitionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest NVLinkLogicalPartition
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListOperatingSystemsResponse parses an HTTP response from a ListOperatingSystemsWithResponse call
+func ParseListOperatingSystemsResponse(rsp *http.Response) (*ListOperatingSystemsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListOperatingSystemsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []OperatingSystem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetOperatingSystemResponse parses an HTTP response from a GetOperatingSystemWithResponse call
+func ParseGetOperatingSystemResponse(rsp *http.Response) (*GetOperatingSystemResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetOperatingSystemResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OperatingSystem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -4370,6 +9546,256 @@ func ParseCreateVPCResponse(rsp *http.Response) (*CreateVPCResponse, error) {
 	return response, nil
 }
 
+// ParseListVPCPeeringsResponse parses an HTTP response from a ListVPCPeeringsWithResponse call
+func ParseListVPCPeeringsResponse(rsp *http.Response) (*ListVPCPeeringsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListVPCPeeringsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []VPCPeering
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateVPCPeeringResponse parses an HTTP response from a CreateVPCPeeringWithResponse call
+func ParseCreateVPCPeeringResponse(rsp *http.Response) (*CreateVPCPeeringResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateVPCPeeringResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest VPCPeering
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteVPCPeeringResponse parses an HTTP response from a DeleteVPCPeeringWithResponse call
+func ParseDeleteVPCPeeringResponse(rsp *http.Response) (*DeleteVPCPeeringResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteVPCPeeringResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetVPCPeeringResponse parses an HTTP response from a GetVPCPeeringWithResponse call
+func ParseGetVPCPeeringResponse(rsp *http.Response) (*GetVPCPeeringResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetVPCPeeringResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest VPCPeering
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListVPCPrefixesResponse parses an HTTP response from a ListVPCPrefixesWithResponse call
+func ParseListVPCPrefixesResponse(rsp *http.Response) (*ListVPCPrefixesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListVPCPrefixesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []VPCPrefix
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateVPCPrefixResponse parses an HTTP response from a CreateVPCPrefixWithResponse call
+func ParseCreateVPCPrefixResponse(rsp *http.Response) (*CreateVPCPrefixResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateVPCPrefixResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest VPCPrefix
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteVPCPrefixResponse parses an HTTP response from a DeleteVPCPrefixWithResponse call
+func ParseDeleteVPCPrefixResponse(rsp *http.Response) (*DeleteVPCPrefixResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteVPCPrefixResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetVPCPrefixResponse parses an HTTP response from a GetVPCPrefixWithResponse call
+func ParseGetVPCPrefixResponse(rsp *http.Response) (*GetVPCPrefixResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetVPCPrefixResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest VPCPrefix
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseDeleteVPCResponse parses an HTTP response from a DeleteVPCWithResponse call
 func ParseDeleteVPCResponse(rsp *http.Response) (*DeleteVPCResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -4405,6 +9831,39 @@ func ParseGetVPCResponse(rsp *http.Response) (*GetVPCResponse, error) {
 	}
 
 	response := &GetVPCResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest VPC
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateVPCResponse parses an HTTP response from a UpdateVPCWithResponse call
+func ParseUpdateVPCResponse(rsp *http.Response) (*UpdateVPCResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateVPCResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}

@@ -1,0 +1,91 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/bedplate/bedplate/internal/bmm/client/gen"
+	"github.com/bedplate/bedplate/internal/fault"
+)
+
+// The names that the API has had: a segment of every path. Nothing else that this client sends or reads differs
+// between the releases: roles (with the prefix FORGE_ in older ones) occur in tokens only, newer states of objects are
+// additions, and a field that an older release doesn't know is ignored there.
+const (
+	// APINameNICo is the name since release 1.5.
+	APINameNICo = "nico"
+	// APINameCarbide is the name before.
+	APINameCarbide = "carbide"
+)
+
+// dialect is the API's name at a server: set, or detected and remembered.
+type dialect struct {
+	set      string
+	detected *memo[string]
+}
+
+func newDialect(set string, detect func(context.Context) (string, error)) dialect {
+	return dialect{set: set, detected: &memo[string]{find: func(ctx context.Context) (string, time.Time, error) {
+		name, err := detect(ctx)
+		return name, time.Time{}, err
+	}}}
+}
+
+func (d dialect) name(ctx context.Context) (string, error) {
+	if d.set != "" {
+		return d.set, nil
+	}
+	name, err := d.detected.get(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = &fault.Error{Class: fault.Transient, Op: opDetect, Err: err}
+	}
+	return name, err
+}
+
+// forget makes the next call ask again: the server may have been upgraded.
+func (d dialect) forget(name string) { d.detected.forget(name) }
+
+const opDetect = "detect the API's name"
+
+// detect asks for the server's version under each name. Only a definite answer counts: the version itself; or a
+// refusal of the token under one name while the other is a wrong path, which the server says before it looks at the
+// token.
+func (c *Client) detect(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	metadata := request{op: "get metadata", send: plain((*gen.Client).GetMetadata)}
+	var wrong, refusing int
+	var name string
+	var last error
+	for _, candidate := range []string{APINameNICo, APINameCarbide} {
+		answer := Metadata{}
+		_, failed := c.try(ctx, candidate, metadata, &answer)
+		switch {
+		case failed == nil && answer.Version != "":
+			return candidate, nil
+		case failed == nil:
+			last = errors.New("the answer has no version")
+		case failed.wrongPath:
+			wrong++
+		case failed.status == http.StatusUnauthorized || failed.status == http.StatusForbidden:
+			refusing++
+			name, last = candidate, failed.err
+		default:
+			last = failed.err
+		}
+	}
+	switch {
+	case wrong == 1 && refusing == 1:
+		return name, nil
+	case wrong == 2:
+		last = fmt.Errorf("it is neither %s nor %s: are endpoint and orgName right?", APINameNICo, APINameCarbide)
+	}
+	class := fault.Transient
+	if refusing == 2 {
+		class = fault.Credentials
+	}
+	return "", &fault.Error{Class: class, Op: opDetect, Err: last}
+}

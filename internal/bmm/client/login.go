@@ -1,0 +1,139 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/clientcredentials"
+
+	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/outside"
+)
+
+const (
+	// tokenTimeout bounds the fetching of a token.
+	tokenTimeout = 15 * time.Second
+	// tokenMargin is how long before its end a token isn't used any more, or a fifth of its life if that is shorter.
+	tokenMargin = 30 * time.Second
+)
+
+// login is how a client proves who it is. It keeps its secrets in closures only, so that printing it can't show them.
+type login struct {
+	// means is what a user would have to correct.
+	means string
+	// token returns the token to send.
+	token func(context.Context) (string, error)
+	// renew is told that a token was refused, and reports whether token may return another one.
+	renew func(refused string) bool
+	// redact takes the secrets out of a text.
+	redact func(string) string
+}
+
+// login of the configuration, which is valid.
+func (c Config) login(sender *http.Client) login {
+	if c.OAuth2 != nil {
+		return c.OAuth2.login(sender, c.Secret)
+	}
+	token := c.Token
+	return login{
+		means:  "token",
+		token:  func(context.Context) (string, error) { return token, nil },
+		renew:  func(string) bool { return false },
+		redact: func(text string) string { return hide(text, token) },
+	}
+}
+
+func (o OAuth2) login(sender *http.Client, secret string) login {
+	config := clientcredentials.Config{
+		ClientID: o.ClientID, ClientSecret: o.ClientSecret, TokenURL: o.TokenURL, Scopes: o.Scopes,
+	}
+	tokens := &memo[string]{find: func(ctx context.Context) (string, time.Time, error) {
+		ctx, cancel := context.WithTimeout(context.WithValue(ctx, oauth2.HTTPClient, sender), tokenTimeout)
+		defer cancel()
+		ctx, done := outside.Observe(ctx, system, opLogin, secret)
+		token, err := fetchToken(ctx, &config, secret)
+		done(err)
+		if err != nil {
+			return "", time.Time{}, err
+		}
+		return token.AccessToken, useUntil(token, time.Now()), nil
+	}}
+	return login{
+		means: "OAuth2 client",
+		token: func(ctx context.Context) (string, error) {
+			token, err := tokens.get(ctx)
+			if err != nil && ctx.Err() != nil {
+				err = &fault.Error{Class: fault.Transient, Op: opLogin, Err: err}
+			}
+			return token, err
+		},
+		renew:  func(refused string) bool { tokens.forget(refused); return true },
+		redact: func(text string) string { return hide(text, o.ClientSecret) },
+	}
+}
+
+const opLogin = "log in"
+
+func fetchToken(ctx context.Context, config *clientcredentials.Config, secret string) (*oauth2.Token, error) {
+	token, err := config.Token(ctx)
+	if err != nil {
+		return nil, tokenError(ctx, err, secret)
+	}
+	if !tokenPattern.MatchString(token.AccessToken) {
+		return nil, &fault.Error{Class: fault.Transient, Op: opLogin, Err: errors.New("the answer has no token that can be sent")}
+	}
+	return token, nil
+}
+
+// useUntil is when another token has to be fetched; the zero time if the token has no end.
+func useUntil(token *oauth2.Token, now time.Time) time.Time {
+	if token.Expiry.IsZero() {
+		return token.Expiry
+	}
+	return token.Expiry.Add(-min(tokenMargin, token.Expiry.Sub(now)/5))
+}
+
+// wrongCredentials are the errors of OAuth2 (RFC 6749, 5.2 and 4.1.2.1) that only another Secret ends.
+var wrongCredentials = []string{
+	"invalid_client", "invalid_grant", "invalid_request", "invalid_scope", "unauthorized_client", "unsupported_grant_type",
+	"access_denied",
+}
+
+var errorCodePattern = regexp.MustCompile(`^[a-z_]{1,40}$`)
+
+// tokenError classifies why there is no token. It repeats nothing of the answer but the error code.
+func tokenError(ctx context.Context, err error, secret string) error {
+	answer, answered := errors.AsType[*oauth2.RetrieveError](err)
+	if !answered {
+		if _, sent := errors.AsType[*url.Error](err); !sent {
+			err = errors.New("the answer isn't one of OAuth2 (is tokenURL right?)")
+		}
+		return transportFailure(ctx, request{op: opLogin}, err).err
+	}
+	status := answer.Response.StatusCode
+	text := strings.TrimSpace(fmt.Sprintf("%d %s", status, http.StatusText(status)))
+	if errorCodePattern.MatchString(answer.ErrorCode) {
+		text += ": " + answer.ErrorCode
+	}
+	class := fault.Transient
+	switch {
+	case slices.Contains(wrongCredentials, answer.ErrorCode),
+		answer.ErrorCode == "" && (status == http.StatusUnauthorized || status == http.StatusForbidden):
+		class = fault.Credentials
+		text += "; correct the keys tokenURL, clientID, clientSecret and scopes"
+		if secret != "" {
+			text += " in secret " + secret
+		}
+	case status < 500 && status != http.StatusTooManyRequests:
+		text += " (is tokenURL right?)"
+	}
+	return &fault.Error{Class: class, Op: opLogin, Err: errors.New(text)}
+}

@@ -1,0 +1,319 @@
+package client_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/fault"
+)
+
+// issuer is a token endpoint. It counts the tokens it gave: fetched-1, fetched-2, …
+type issuer struct {
+	*httptest.Server
+	given   atomic.Int32
+	seconds int
+	// answer replaces the token if it isn't nil.
+	answer http.HandlerFunc
+
+	mu    sync.Mutex
+	forms []url.Values
+}
+
+func startIssuer(t *testing.T, seconds int, answer http.HandlerFunc) *issuer {
+	t.Helper()
+	i := &issuer{seconds: seconds, answer: answer}
+	i.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id, secret, _ := r.BasicAuth()
+		_ = r.ParseForm()
+		i.mu.Lock()
+		i.forms = append(i.forms, r.PostForm)
+		i.mu.Unlock()
+		switch {
+		case i.answer != nil:
+			i.answer(w, r)
+		case id != "me" || secret != clientSecret:
+			reply(401, `{"error":"invalid_client","error_description":"not `+secret+`"}`)(w, r)
+		default:
+			reply(200, fmt.Sprintf(`{"access_token":"fetched-%d","token_type":"Bearer","expires_in":%d}`, i.given.Add(1), i.seconds))(w, r)
+		}
+	}))
+	t.Cleanup(i.Close)
+	return i
+}
+
+// admits answers for the tenant to those with one of the tokens.
+func admits(tokens ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		for _, token := range tokens {
+			if r.Header.Get("Authorization") == "Bearer "+token {
+				reply(200, `{"id":"`+token+`","org":"acme"}`)(w, r)
+				return
+			}
+		}
+		reply(401, `{"message":"Authorization token in request has expired: `+r.Header.Get("Authorization")+`"}`)(w, r)
+	}
+}
+
+// oauth2Client logs in at the issuer.
+func oauth2Client(t *testing.T, server *httptest.Server, i *issuer, change ...func(*client.Config)) *client.Client {
+	t.Helper()
+	config := client.Config{
+		Endpoint: server.URL, Org: "acme", OAuth2: oauth2(i.URL), APIName: "carbide", Secret: "default/bmm",
+		Timeout: 5 * time.Second, RefusalPause: time.Minute,
+	}
+	for _, c := range change {
+		c(&config)
+	}
+	c, err := client.New(config)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return c
+}
+
+const tenantPath = "GET " + prefix + "tenant/current"
+
+func TestOAuth2_oneTokenServesAllUntilItEnds(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		seconds int
+		fetched int32
+	}{
+		"a token for an hour":           {3600, 1},
+		"a token without an end":        {0, 1},
+		"a token that is over at once":  {-1, 8},
+		"a token with a short life yet": {20, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			i := startIssuer(t, row.seconds, nil)
+			server := start(t, map[string]http.HandlerFunc{tenantPath: func(w http.ResponseWriter, r *http.Request) {
+				reply(200, `{"id":"`+r.Header.Get("Authorization")+`","org":"acme"}`)(w, r)
+			}})
+			c := oauth2Client(t, server, i)
+			for range 8 {
+				_, err := c.Tenant(t.Context())
+				g.Expect(err).NotTo(HaveOccurred())
+			}
+			g.Expect(i.given.Load()).To(Equal(row.fetched))
+		})
+	}
+}
+
+func TestOAuth2_thoseWhoComeTogetherShareOneFetch(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var fetches atomic.Int32
+	release := make(chan struct{})
+	i := startIssuer(t, 3600, func(w http.ResponseWriter, r *http.Request) {
+		fetches.Add(1)
+		<-release
+		reply(200, `{"access_token":"one","token_type":"Bearer","expires_in":3600}`)(w, r)
+	})
+	c := oauth2Client(t, start(t, map[string]http.HandlerFunc{tenantPath: admits("one")}), i)
+	var together sync.WaitGroup
+	for range 10 {
+		together.Go(func() {
+			_, err := c.Tenant(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	g.Eventually(fetches.Load).Should(BeEquivalentTo(1))
+	time.AfterFunc(50*time.Millisecond, func() { close(release) })
+	together.Wait()
+	g.Expect(fetches.Load()).To(BeEquivalentTo(1))
+}
+
+func TestOAuth2_sendsTheScopes(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	i := startIssuer(t, 3600, nil)
+	c := oauth2Client(t, start(t, map[string]http.HandlerFunc{tenantPath: admits("fetched-1")}), i, func(config *client.Config) {
+		config.OAuth2.Scopes = []string{"bmm", "openid"}
+	})
+	_, err := c.Tenant(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(i.forms).To(ConsistOf(url.Values{"grant_type": {"client_credentials"}, "scope": {"bmm openid"}}))
+}
+
+func TestOAuth2_aRefusedTokenIsFetchedAnewOnce(t *testing.T) {
+	t.Parallel()
+	t.Run("and the call goes on, a write as well", func(t *testing.T) {
+		t.Parallel()
+		g := NewWithT(t)
+		i := startIssuer(t, 3600, nil)
+		var posts atomic.Int32
+		c := oauth2Client(t, start(t, map[string]http.HandlerFunc{
+			tenantPath: admits("fetched-2", "fetched-3"),
+			"POST " + prefix + "vpc": func(w http.ResponseWriter, r *http.Request) {
+				posts.Add(1)
+				admits("fetched-3")(w, r)
+			},
+		}), i)
+		g.Expect(c.Tenant(t.Context())).To(HaveField("ID", "fetched-2"))
+		g.Expect(c.CreateVPC(t.Context(), client.VPCCreateRequest{})).To(HaveField("ID", "fetched-3"))
+		g.Expect(posts.Load()).To(BeEquivalentTo(2))
+		g.Expect(c.Tenant(t.Context())).To(HaveField("ID", "fetched-3"))
+		g.Expect(i.given.Load()).To(BeEquivalentTo(3))
+	})
+	t.Run("and the refusal is remembered when that doesn't help", func(t *testing.T) {
+		t.Parallel()
+		g := NewWithT(t)
+		i := startIssuer(t, 3600, nil)
+		var calls atomic.Int32
+		c := oauth2Client(t, start(t, map[string]http.HandlerFunc{tenantPath: func(w http.ResponseWriter, r *http.Request) {
+			calls.Add(1)
+			admits()(w, r)
+		}}), i)
+		for range 3 {
+			_, err := c.Tenant(t.Context())
+			g.Expect(fault.ClassOf(err)).To(Equal(fault.Credentials))
+			g.Expect(err).To(MatchError("get tenant: 401 Unauthorized: Authorization token in request has expired: Bearer [redacted]; " +
+				"correct the OAuth2 client in secret default/bmm"))
+		}
+		g.Expect(calls.Load()).To(BeEquivalentTo(2))
+		g.Expect(i.given.Load()).To(BeEquivalentTo(2))
+	})
+}
+
+func TestAStaticToken_isNotSentAgainAfterItsRefusal(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var calls atomic.Int32
+	server := start(t, map[string]http.HandlerFunc{tenantPath: func(w http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
+		admits()(w, r)
+	}})
+	c, err := client.New(client.Config{
+		Endpoint: server.URL, Org: "acme", Token: token, APIName: "carbide", Secret: "default/bmm", RefusalPause: time.Minute,
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	for range 3 {
+		_, err = c.Tenant(t.Context())
+		g.Expect(fault.ClassOf(err)).To(Equal(fault.Credentials))
+		g.Expect(err).To(MatchError(And(HaveSuffix("; correct the token in secret default/bmm"), Not(ContainSubstring(token)))))
+	}
+	g.Expect(calls.Load()).To(BeEquivalentTo(1))
+}
+
+func TestOAuth2_whyThereIsNoToken(t *testing.T) {
+	t.Parallel()
+	// What an endpoint may repeat of the request, and must not show up anywhere.
+	echo := `,"error_description":"client_secret=` + clientSecret + `"}`
+	const noOAuth2 = "log in: the answer isn't one of OAuth2 (is tokenURL right?)"
+	correct := "; correct the keys tokenURL, clientID, clientSecret and scopes in secret default/bmm"
+	for name, row := range map[string]struct {
+		answer http.HandlerFunc
+		class  fault.Class
+		text   string
+	}{
+		"wrong secret": {reply(401, `{"error":"invalid_client"`+echo), fault.Credentials, "log in: 401 Unauthorized: invalid_client" + correct},
+		"client not allowed": {reply(400, `{"error":"unauthorized_client"`+echo), fault.Credentials,
+			"log in: 400 Bad Request: unauthorized_client" + correct},
+		"unknown scope":       {reply(400, `{"error":"invalid_scope"`+echo), fault.Credentials, "log in: 400 Bad Request: invalid_scope" + correct},
+		"an error in a 200":   {reply(200, `{"error":"invalid_grant"`+echo), fault.Credentials, "log in: 200 OK: invalid_grant" + correct},
+		"forbidden":           {reply(403, clientSecret), fault.Credentials, "log in: 403 Forbidden" + correct},
+		"endpoint overloaded": {reply(503, clientSecret), fault.Transient, "log in: 503 Service Unavailable"},
+		"endpoint busy": {reply(503, `{"error":"temporarily_unavailable"`+echo), fault.Transient,
+			"log in: 503 Service Unavailable: temporarily_unavailable"},
+		"too many logins":      {reply(429, ""), fault.Transient, "log in: 429 Too Many Requests"},
+		"no such endpoint":     {reply(404, clientSecret), fault.Transient, "log in: 404 Not Found (is tokenURL right?)"},
+		"a redirect":           {reply(302, ""), fault.Transient, "log in: 302 Found (is tokenURL right?)"},
+		"a page":               {reply(200, "<html>"+clientSecret), fault.Transient, noOAuth2},
+		"no token":             {reply(200, `{"expires_in":3600}`), fault.Transient, noOAuth2},
+		"a token with a space": {reply(200, `{"access_token":"two words"}`), fault.Transient, "log in: the answer has no token that can be sent"},
+		"a secret as the code": {reply(400, `{"error":"`+clientSecret+`"}`), fault.Transient, "log in: 400 Bad Request (is tokenURL right?)"},
+		"a dropped connection": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, fault.Transient, "log in: EOF"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			var asked atomic.Int32
+			i := startIssuer(t, 0, func(w http.ResponseWriter, r *http.Request) { asked.Add(1); row.answer(w, r) })
+			c := oauth2Client(t, start(t, nil), i)
+			_, err := c.CreateVPC(t.Context(), client.VPCCreateRequest{})
+			g.Expect(err).To(MatchError(row.text))
+			g.Expect(fault.ClassOf(err)).To(Equal(row.class))
+			g.Expect(fault.IsAmbiguous(err)).To(BeFalse(), "nothing was sent")
+
+			before := asked.Load()
+			_, err = c.Tenant(t.Context())
+			g.Expect(err).To(MatchError(row.text))
+			g.Expect(asked.Load() > before).To(Equal(row.class == fault.Transient), "a refusal is remembered, a passing fault isn't")
+		})
+	}
+}
+
+func TestOAuth2_aSilentEndpointHoldsNobodyLongerThanTheCall(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	release := make(chan struct{})
+	i := startIssuer(t, 0, func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-r.Context().Done():
+		case <-release:
+		}
+	})
+	t.Cleanup(func() { close(release) })
+	c := oauth2Client(t, start(t, nil), i, func(config *client.Config) { config.Timeout = 100 * time.Millisecond })
+	_, err := c.CreateVPC(t.Context(), client.VPCCreateRequest{})
+	g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
+	g.Expect(fault.IsAmbiguous(err)).To(BeFalse())
+	g.Expect(err).To(MatchError(HavePrefix("log in: ")))
+}
+
+func TestOAuth2_fetchingATokenEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		silent := step(func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		})
+		c := (&script{steps: []step{silent}}).client(t, func(config *client.Config) {
+			config.Token, config.OAuth2 = "", oauth2("https://login.example.com")
+		})
+		begin := time.Now()
+		_, err := c.Tenant(t.Context())
+		g.Expect(err).To(MatchError("log in: no answer in time: context deadline exceeded"))
+		g.Expect(time.Since(begin)).To(BeNumerically("<=", 20*time.Second), "long before the call's own time is over")
+	})
+}
+
+func TestOAuth2_aTokenIsReplacedBeforeItEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		fetched := 0
+		both := step(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Host != "login.example.com" {
+				return found(r)
+			}
+			fetched++
+			return answers(200, `{"access_token":"t","token_type":"Bearer","expires_in":300}`, "Content-Type", "application/json")(r)
+		})
+		c := (&script{steps: []step{both}}).client(t, func(config *client.Config) {
+			config.Token, config.OAuth2 = "", oauth2("https://login.example.com")
+		})
+		for _, row := range []struct {
+			after   time.Duration
+			fetched int
+		}{{0, 1}, {269 * time.Second, 1}, {2 * time.Second, 2}, {269 * time.Second, 2}, {time.Hour, 3}} {
+			time.Sleep(row.after)
+			_, err := c.Tenant(t.Context())
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(fetched).To(Equal(row.fetched))
+		}
+	})
+}

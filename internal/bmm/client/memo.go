@@ -1,0 +1,68 @@
+package client
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+)
+
+// memo is a value that has to be found out by a call. Those who need it at the same time share the call. It is kept until
+// it expires or is forgotten; an error isn't kept.
+type memo[T comparable] struct {
+	// find returns the value and when it expires; the zero time is never. It must end by itself.
+	find func(context.Context) (T, time.Time, error)
+
+	flight singleflight.Group
+
+	mu      sync.Mutex
+	known   bool
+	value   T
+	expires time.Time
+}
+
+func (m *memo[T]) get(ctx context.Context) (T, error) {
+	if value, ok := m.recall(); ok {
+		return value, nil
+	}
+	// The call goes on when this caller gives up: others may wait for it.
+	found := m.flight.DoChan("", func() (any, error) {
+		if value, ok := m.recall(); ok {
+			return value, nil
+		}
+		value, expires, err := m.find(context.WithoutCancel(ctx))
+		if err == nil {
+			m.remember(value, expires)
+		}
+		return value, err
+	})
+	select {
+	case result := <-found:
+		return result.Val.(T), result.Err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+}
+
+// forget drops the value, unless there already is another one.
+func (m *memo[T]) forget(value T) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.value == value {
+		m.known = false
+	}
+}
+
+func (m *memo[T]) recall() (T, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.value, m.known && (m.expires.IsZero() || time.Now().Before(m.expires))
+}
+
+func (m *memo[T]) remember(value T, expires time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.known, m.value, m.expires = true, value, expires
+}

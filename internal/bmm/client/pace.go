@@ -1,0 +1,125 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/bedplate/bedplate/internal/fault"
+)
+
+const (
+	// patience bounds how long a call waits for its turn. Who would have to wait longer is told to come again, so that no
+	// worker is held.
+	patience = 3 * time.Second
+	// firstPause follows the first answer that there were too many calls; it doubles with each further one, up to
+	// lastPause.
+	firstPause = 500 * time.Millisecond
+	lastPause  = 16 * time.Second
+	// maxPause bounds how long a server can make a client wait.
+	maxPause = 5 * time.Minute
+)
+
+// pace holds the calls of a client below a rate, and back after the server said that there were too many.
+type pace struct {
+	limiter *rate.Limiter
+
+	mu      sync.Mutex
+	resumes time.Time
+	// next is the pause after the next 429 that counts: one to a request that was sent after the last that did.
+	next  time.Duration
+	since time.Time
+}
+
+func newPace(qps float64, burst int) *pace {
+	return &pace{limiter: rate.NewLimiter(rate.Limit(qps), burst), next: firstPause}
+}
+
+// wait returns when a request may be sent.
+func (p *pace) wait(ctx context.Context, op string) error {
+	p.mu.Lock()
+	pause := time.Until(p.resumes)
+	p.mu.Unlock()
+	if pause > patience {
+		return &fault.Error{Class: fault.Transient, Op: op, Err: errors.New("the API asks to wait")}
+	}
+	if pause > 0 {
+		pause += jitter(shortBackoff) // so that those who waited don't all come at once
+	}
+	ctx, cancel := context.WithTimeout(ctx, max(pause, 0)+patience)
+	defer cancel()
+	if !sleep(ctx, pause) || p.limiter.Wait(ctx) != nil {
+		return &fault.Error{Class: fault.Transient, Op: op, Err: errors.New("too many calls are waiting for their turn")}
+	}
+	return nil
+}
+
+// heed takes notice of what an answer says about the pace, to a request that was sent at a time, and returns how long
+// all calls are held back.
+func (p *pace) heed(sent time.Time, status int, retryAfter time.Duration) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	pause := retryAfter
+	switch {
+	case status == http.StatusTooManyRequests && pause > 0:
+	case status == http.StatusTooManyRequests && sent.Before(p.since): // sent together with one that counted
+		pause = time.Until(p.resumes)
+	case status == http.StatusTooManyRequests:
+		pause = jitter(p.next)
+		p.next, p.since = min(2*p.next, lastPause), time.Now()
+	case status > 0:
+		p.next = firstPause
+	}
+	if until := time.Now().Add(pause); pause > 0 && until.After(p.resumes) {
+		p.resumes = until
+	}
+	return pause
+}
+
+// shortBackoff is where the waiting before a repetition begins; it doubles with each.
+const shortBackoff = 200 * time.Millisecond
+
+func backoff(repeats int) time.Duration { return jitter(shortBackoff << repeats) }
+
+// jitter takes off up to half, so that those who failed together don't come back together.
+func jitter(d time.Duration) time.Duration { return wait.Jitter(d/2, 1) }
+
+// sleep reports whether the time has passed before the context was done.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	if d <= 0 {
+		return true
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// retryAfter is how long an answer asks all to wait, in seconds or with a date, up to maxPause; 0 if it doesn't.
+func retryAfter(resp *http.Response) time.Duration {
+	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
+		return 0
+	}
+	value := resp.Header.Get("Retry-After")
+	date, err := http.ParseTime(value)
+	if seconds, notANumber := strconv.ParseUint(value, 10, 32); notANumber == nil {
+		date, err = time.Now().Add(time.Duration(seconds)*time.Second), nil
+	}
+	if err != nil {
+		return 0
+	}
+	return min(max(time.Until(date), 0), maxPause)
+}

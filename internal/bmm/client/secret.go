@@ -1,0 +1,81 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Keys of a credentials Secret.
+const (
+	SecretKeyEndpoint = "endpoint"
+	SecretKeyOrg      = "orgName"
+	SecretKeyAPIName  = "apiName"
+	SecretKeyCA       = "ca.crt"
+
+	// SecretKeyToken is one way to log in.
+	SecretKeyToken = "token"
+
+	// The keys of the other way to log in; the last one is optional.
+	SecretKeyTokenURL     = "tokenURL"
+	SecretKeyClientID     = "clientID"
+	SecretKeyClientSecret = "clientSecret"
+	SecretKeyScopes       = "scopes"
+)
+
+// FromSecret reads a Config: the keys endpoint and orgName; either token or tokenURL, clientID and clientSecret, with or
+// without scopes (separated by spaces); and, optionally, apiName and ca.crt. The error names the Secret and each key that
+// is missing or too many, and no value.
+func FromSecret(secret *corev1.Secret) (Config, error) {
+	config, err := fromSecret(secret)
+	if err != nil {
+		return Config{}, fmt.Errorf("secret %s/%s %w", secret.Namespace, secret.Name, err)
+	}
+	return config, nil
+}
+
+func fromSecret(secret *corev1.Secret) (Config, error) {
+	value := func(key string) string { return strings.TrimSpace(string(secret.Data[key])) }
+	missing := func(keys ...string) []string {
+		var none []string
+		for _, key := range keys {
+			if value(key) == "" {
+				none = append(none, key)
+			}
+		}
+		return none
+	}
+	lacks := missing(SecretKeyEndpoint, SecretKeyOrg)
+	oauth2Keys := []string{SecretKeyTokenURL, SecretKeyClientID, SecretKeyClientSecret}
+	oauth2Lacks := missing(oauth2Keys...)
+	oauth2 := len(oauth2Lacks) < len(oauth2Keys)
+	switch {
+	case value(SecretKeyToken) != "" && oauth2:
+		return Config{}, fmt.Errorf("has two ways to log in: remove either %s, or %s and %s",
+			SecretKeyToken, strings.Join(oauth2Keys, ", "), SecretKeyScopes)
+	case oauth2:
+		lacks = append(lacks, oauth2Lacks...)
+	case value(SecretKeyToken) == "":
+		lacks = append(lacks, fmt.Sprintf("%s (or %s)", SecretKeyToken, strings.Join(oauth2Keys, ", ")))
+	}
+	if len(lacks) > 0 {
+		return Config{}, errors.New("has no " + strings.Join(lacks, ", "))
+	}
+	config := Config{
+		Endpoint: value(SecretKeyEndpoint),
+		Org:      value(SecretKeyOrg),
+		Token:    value(SecretKeyToken),
+		Secret:   secret.Namespace + "/" + secret.Name,
+		APIName:  value(SecretKeyAPIName),
+		CABundle: secret.Data[SecretKeyCA],
+	}
+	if oauth2 {
+		config.OAuth2 = &OAuth2{
+			TokenURL: value(SecretKeyTokenURL), ClientID: value(SecretKeyClientID), ClientSecret: value(SecretKeyClientSecret),
+			Scopes: strings.Fields(value(SecretKeyScopes)),
+		}
+	}
+	return config, nil
+}

@@ -1,0 +1,125 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/propagation"
+
+	"github.com/bedplate/bedplate/internal/bmm/client/gen"
+	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/outside"
+)
+
+// system names the API in metrics and spans.
+const system = "bmm"
+
+// maxRepeats bounds how often one call is repeated.
+const maxRepeats = 2
+
+// failure is an HTTP request that didn't succeed.
+type failure struct {
+	err error
+	// status of the answer; 0 without one.
+	status int
+	// retryAfter is how long the server asks to wait; 0 if it doesn't.
+	retryAfter time.Duration
+	// unsent means that there was no connection to send the request on.
+	unsent bool
+	// hopeless means that no repetition can help.
+	hopeless bool
+	// refused means that who we are was, before any work.
+	refused bool
+	// wrongPath is the answer to everything under a wrong path.
+	wrongPath bool
+}
+
+// mayRepeat reports whether repeating the request is safe and may help.
+func (f *failure) mayRepeat(write bool) bool {
+	switch f.status {
+	case http.StatusTooManyRequests: // said before any work
+		return true
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return !write
+	case 0: // no answer
+		return !f.hopeless && (!write || f.unsent)
+	}
+	return false
+}
+
+// try makes one call under an API name, and repeats it where it may.
+func (c *Client) try(ctx context.Context, apiName string, r request, out any) (header http.Header, failed *failure) {
+	renewed := false
+	for repeats := 0; ; repeats++ {
+		token, err := c.login.token(ctx)
+		if err != nil {
+			return nil, &failure{err: err, refused: fault.ClassOf(err) == fault.Credentials}
+		}
+		if err := c.pace.wait(ctx, r.op); err != nil {
+			return nil, cmp.Or(failed, &failure{err: err})
+		}
+		sent := time.Now()
+		if header, failed = c.exchange(ctx, apiName, token, r, out); failed == nil {
+			c.pace.heed(sent, http.StatusOK, 0)
+			return header, nil
+		}
+		if failed.refused && !renewed && c.login.renew(token) {
+			renewed = true
+			continue
+		}
+		pause := c.pace.heed(sent, failed.status, failed.retryAfter)
+		if repeats >= maxRepeats || pause > patience || !failed.mayRepeat(r.write) || !sleep(ctx, backoff(repeats)) {
+			return nil, failed
+		}
+	}
+}
+
+// exchange sends one HTTP request and reads the answer.
+func (c *Client) exchange(
+	ctx context.Context, apiName, token string, r request, out any,
+) (header http.Header, failed *failure) {
+	ctx, done := outside.Observe(ctx, system, r.op, c.secret)
+	defer func() {
+		if failed != nil {
+			done(failed.err)
+			return
+		}
+		done(nil)
+	}()
+	api := gen.Client{
+		Server: c.org.JoinPath(apiName).String() + "/", Client: c.sender,
+		RequestEditors: []gen.RequestEditorFn{headers(token)},
+	}
+	resp, err := r.send(ctx, &api)
+	if err != nil {
+		return nil, transportFailure(ctx, r, err)
+	}
+	defer func() { _ = resp.Body.Close() }() // all that matters has been read
+	body, err := readBody(resp)
+	if err != nil {
+		err := &fault.Error{Class: fault.Transient, Op: r.op, Ambiguous: r.write, Err: err}
+		return nil, &failure{err: err, hopeless: errors.Is(err, errTooLong)}
+	}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return nil, c.answerFailure(r, resp, body, func(text string) string { return c.login.redact(hide(text, token)) })
+	}
+	if err := decode(body, out); err != nil {
+		// A write that was answered with 2xx has happened, whatever the answer says.
+		err := &fault.Error{Class: fault.Transient, Op: r.op, Ambiguous: r.write, Err: err}
+		return nil, &failure{err: err, status: resp.StatusCode}
+	}
+	return resp.Header, nil
+}
+
+func headers(token string) gen.RequestEditorFn {
+	return func(ctx context.Context, req *http.Request) error {
+		req.Header.Set("Authorization", "Bearer "+token)
+		req.Header.Set("Accept", "application/json")
+		otel.GetTextMapPropagator().Inject(ctx, propagation.HeaderCarrier(req.Header))
+		return nil
+	}
+}

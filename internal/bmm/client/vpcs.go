@@ -1,0 +1,70 @@
+package client
+
+import (
+	"context"
+
+	"github.com/bedplate/bedplate/internal/bmm/client/gen"
+)
+
+// CreateVPC creates a VPC. The caller may choose its ID, once: an ID that was ever used is a Conflict or Transient. A
+// server of the first releases ignores the choice, so what counts is the ID in the answer.
+func (c *Client) CreateVPC(ctx context.Context, request VPCCreateRequest) (*VPC, error) {
+	return create[VPC](ctx, c, "create VPC", request.SiteID, with((*gen.Client).CreateVPC, request))
+}
+
+// VPC returns a VPC of the site.
+func (c *Client) VPC(ctx context.Context, siteID, id string) (*VPC, error) {
+	return get[VPC](ctx, c, "get VPC", siteID, with((*gen.Client).GetVPC, id))
+}
+
+// VPCFilter selects VPCs. Empty fields select all.
+type VPCFilter struct {
+	SiteID string
+	// Query is a full text search over names and labels.
+	Query string
+}
+
+// VPCs returns the VPCs of the tenant that the filter selects.
+func (c *Client) VPCs(ctx context.Context, filter VPCFilter) ([]VPC, error) {
+	return list[VPC](ctx, c, "list VPCs", func(p page) send {
+		return with((*gen.Client).ListVpcs, &gen.ListVpcsParams{
+			PageNumber: p.number, PageSize: p.size, OrderBy: p.order,
+			SiteID: optional(filter.SiteID), Query: optional(filter.Query)})
+	})
+}
+
+// UpdateVPC changes the fields of a VPC of the site that the request has. An empty networkSecurityGroupId detaches the
+// group.
+func (c *Client) UpdateVPC(ctx context.Context, siteID, id string, request VPCUpdateRequest) (*VPC, error) {
+	return update[VPC](ctx, c, "update VPC", siteID, with2((*gen.Client).UpdateVPC, id, request))
+}
+
+// DeleteVPC starts the deletion of a VPC of the site. It is over when VPC answers NotFound. Busy means that
+// subnets, prefixes or instances are left.
+func (c *Client) DeleteVPC(ctx context.Context, siteID, id string) error {
+	return c.remove(ctx, "delete VPC", siteID, with((*gen.Client).DeleteVPC, id))
+}
+
+// CreateVPCPeering connects two VPCs of the site. Conflict, without an OtherID, means that they are already; Invalid,
+// that a VPC doesn't exist or is another tenant's; Busy, that one isn't ready.
+func (c *Client) CreateVPCPeering(ctx context.Context, request VPCPeeringCreateRequest) (*VPCPeering, error) {
+	return create[VPCPeering](ctx, c, "create VPC peering", request.SiteID, with((*gen.Client).CreateVPCPeering, request))
+}
+
+// VPCPeering returns a peering at the site.
+func (c *Client) VPCPeering(ctx context.Context, siteID, id string) (*VPCPeering, error) {
+	return get[VPCPeering](ctx, c, "get VPC peering", siteID, with((*gen.Client).GetVPCPeering, id))
+}
+
+// VPCPeerings returns all peerings of the tenant's VPCs at the site.
+func (c *Client) VPCPeerings(ctx context.Context, siteID string) ([]VPCPeering, error) {
+	return list[VPCPeering](ctx, c, "list VPC peerings", func(p page) send {
+		return with((*gen.Client).ListVPCPeerings, &gen.ListVPCPeeringsParams{
+			PageNumber: p.number, PageSize: p.size, OrderBy: p.order, SiteID: optional(siteID)})
+	})
+}
+
+// DeleteVPCPeering starts the deletion of a peering at the site. It is over when VPCPeering answers NotFound.
+func (c *Client) DeleteVPCPeering(ctx context.Context, siteID, id string) error {
+	return c.remove(ctx, "delete VPC peering", siteID, with((*gen.Client).DeleteVPCPeering, id))
+}

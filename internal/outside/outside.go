@@ -1,0 +1,67 @@
+// Package outside makes calls to services outside Kubernetes visible: each is a span, and is counted and timed in the
+// manager's metrics.
+//
+// Spans go to OpenTelemetry's global provider, so that they are dropped until the program sets one.
+package outside
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/bedplate/bedplate/internal/fault"
+)
+
+// tracer is what the spans say they come from.
+const tracer = "github.com/bedplate/bedplate/internal/outside"
+
+// classOK is the class of a call that succeeded; the others are those of package fault.
+const classOK = "ok"
+
+var (
+	calls = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "bedplate_outside_calls_total",
+		Help: "Calls to services outside Kubernetes, by what came of them and by the Secret they logged in with.",
+	}, []string{"system", "operation", "class", "credential"})
+
+	// duration has no label for the credential: that would multiply the buckets by the number of tenants.
+	duration = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "bedplate_outside_call_duration_seconds",
+		Help:    "How long calls to services outside Kubernetes took.",
+		Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
+	}, []string{"system", "operation", "class"})
+)
+
+func init() { metrics.Registry.MustRegister(calls, duration) }
+
+// Observe begins one call. The context that it returns carries the call's span; the function that it returns ends the
+// call with its outcome, and must be called once.
+//
+// System is the service's short name, such as "bmm". Operation says what is done in words that don't depend on the
+// object, such as "create VPC". Credential is the namespace/name of the Secret that the call logs in with, or empty. The
+// text of the outcome is shown in the span, so no secret may be in it.
+func Observe(ctx context.Context, system, operation, credential string) (context.Context, func(outcome error)) {
+	start := time.Now()
+	ctx, span := otel.Tracer(tracer).Start(ctx, system+" "+operation, trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(
+			attribute.String("bedplate.system", system),
+			attribute.String("bedplate.operation", operation),
+			attribute.String("bedplate.credential", credential)))
+	return ctx, func(outcome error) {
+		class := classOK
+		if outcome != nil {
+			class = string(fault.ClassOf(outcome))
+			span.SetStatus(codes.Error, outcome.Error())
+		}
+		span.SetAttributes(attribute.String("bedplate.class", class))
+		span.End()
+		calls.WithLabelValues(system, operation, class, credential).Inc()
+		duration.WithLabelValues(system, operation, class).Observe(time.Since(start).Seconds())
+	}
+}
