@@ -43,19 +43,25 @@ func simulateBMMCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "bmm",
 		Short: "Simulate a site of NVIDIA bare metal and its REST API",
-		Long: `Simulates NVIDIA's REST API for bare metal: sites, IP blocks, VPCs, subnets, instances, with their delays and errors.
+		Long: `Simulates NVIDIA's REST API for bare metal: sites, IP blocks and allocations, security groups, VPCs, subnets, VPC
+prefixes, peerings and instances, with their delays and errors. The world's apiName, carbide or nico, says in which of its
+two releases.
 
 With --dir, instances boot: their user data becomes real control planes and nodes on the loopback addresses of the site's
 IP blocks. Without it they only change their state.
 
-Below /simulator/ are switches that the real API doesn't have: GET state and calls,
-POST faults and tokens, DELETE faults.`,
+Below /simulator/ are switches that the real API doesn't have: GET state and calls; POST faults, chaos (random faults of a
+seed), status, vanish, objects, sites and tokens; DELETE faults, chaos and tokens. OAuth clients of the world get tokens
+from /realms/REALM/protocol/openid-connect/token.`,
 		Example: `  # A small default world, sixty times as fast as life, whose machines don't boot
   bedplate lab simulate bmm --speed 60
 
   # What is there, and who called what
   curl http://127.0.0.1:8080/simulator/state
-  curl http://127.0.0.1:8080/simulator/calls`,
+  curl http://127.0.0.1:8080/simulator/calls
+
+  # A fifth of all calls goes wrong, in the same way each time
+  curl http://127.0.0.1:8080/simulator/chaos -d '{"seed": 7, "rate": 0.2}'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return simulateBMM(cmd.Context(), o)

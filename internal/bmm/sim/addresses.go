@@ -59,19 +59,44 @@ func freeAddress(p netip.Prefix, used map[netip.Addr]bool) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-func (s *Server) usedPrefixes() []netip.Prefix {
+// freeHostAddress returns the first free address of a VPC prefix. Each interface has a pair of addresses there, of which
+// the odd one is the host's.
+func freeHostAddress(p netip.Prefix, used map[netip.Addr]bool) (netip.Addr, bool) {
+	for addr := p.Addr().Next(); p.Contains(addr); addr = addr.Next().Next() {
+		if !used[addr] {
+			return addr, true
+		}
+	}
+	return netip.Addr{}, false
+}
+
+// isHostAddress reports whether it is the odd one of a pair.
+func isHostAddress(addr netip.Addr) bool { return addr.Is4() && addr.As4()[3]&1 == 1 }
+
+// usedPrefixes are the ranges that subnets and VPC prefixes of a site have.
+func (s *Server) usedPrefixes(siteID string) []netip.Prefix {
 	var used []netip.Prefix
-	for _, n := range s.state.subnets {
-		used = append(used, n.prefix)
+	for _, n := range s.state.subnets.items {
+		if n.siteID == siteID {
+			used = append(used, n.prefix)
+		}
+	}
+	for _, p := range s.state.prefixes.items {
+		if p.siteID == siteID {
+			used = append(used, p.prefix)
+		}
 	}
 	return used
 }
 
-func (s *Server) usedAddresses() map[netip.Addr]bool {
+// usedAddresses are those of the instances of a site.
+func (s *Server) usedAddresses(siteID string) map[netip.Addr]bool {
 	used := map[netip.Addr]bool{}
-	for _, i := range s.state.instances {
-		for _, nic := range i.interfaces {
-			used[nic.address] = true
+	for _, i := range s.state.instances.items {
+		for _, n := range i.interfaces {
+			if i.siteID == siteID {
+				used[n.address] = true
+			}
 		}
 	}
 	return used

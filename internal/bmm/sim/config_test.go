@@ -32,6 +32,11 @@ func TestLoad_saysWhatIsWrong(t *testing.T) {
 		"block with host bits": {`{org: x, tokens: [t], tenant: {id: t}, sites: [{id: s}],
 			ipBlocks: [{name: odd, siteId: s, prefix: 127.1.2.3, prefixLength: 16}]}`, "odd"},
 		"type at an unknown site": {`{org: x, tokens: [t], tenant: {id: t}, sites: [{id: s}], instanceTypes: [{name: big, siteId: z}]}`, "big"},
+		"unknown release":         {`{org: x, tokens: [t], tenant: {id: t}, sites: [{id: s}], apiName: forge}`, "forge"},
+		"no way to log in":        {`{org: x, tenant: {id: t}, sites: [{id: s}]}`, "tokens or oauth"},
+		"client without a secret": {`{org: x, tenant: {id: t}, sites: [{id: s}], oauth: {clients: [{id: robot}]}}`, "robot"},
+		"roles of no token":       {`{org: x, tokens: [t], tokenRoles: {u: [TENANT_ADMIN]}, tenant: {id: t}, sites: [{id: s}]}`, "tokenRoles"},
+		"partition at no site":    {`{org: x, tokens: [t], tenant: {id: t}, sites: [{id: s}], infinibandPartitions: [{name: far, siteId: z}]}`, "far"},
 		"broken duration":         {`{times: {vpc: soon}}`, "soon"},
 	} {
 		t.Run(name, func(t *testing.T) {

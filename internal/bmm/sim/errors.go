@@ -22,13 +22,24 @@ func refuse(status int, format string, args ...any) *apiError {
 	return &apiError{status: status, message: fmt.Sprintf(format, args...)}
 }
 
-// nameTaken is the answer that tells who has the name.
+// bad is the answer to a request that makes no sense.
+func bad(format string, args ...any) *apiError { return refuse(http.StatusBadRequest, format, args...) }
+
+// badField is the answer to a request with a wrong field.
+func badField(field, format string, args ...any) *apiError {
+	answer := bad("Error validating request data")
+	answer.data = map[string]string{field: fmt.Sprintf(format, args...)}
+	return answer
+}
+
+// taken is the answer that tells who has the name, or the ID.
+func taken(message, otherID string) *apiError {
+	return &apiError{status: http.StatusConflict, message: message, data: map[string]string{"id": otherID}}
+}
+
+// nameTaken is how most kinds say it.
 func nameTaken(what, otherID string) *apiError {
-	return &apiError{
-		status:  http.StatusConflict,
-		message: fmt.Sprintf("%s with specified name already exists for Tenant", what),
-		data:    map[string]string{"id": otherID},
-	}
+	return taken(what+" with specified name already exists for Tenant", otherID)
 }
 
 // writeError answers with an apiError as it is, and with 500 for any other error.
@@ -48,5 +59,5 @@ func writeError(w http.ResponseWriter, _ *http.Request, err error) {
 
 // badRequest answers a request that can't be decoded.
 func badRequest(w http.ResponseWriter, r *http.Request, _ error) {
-	writeError(w, r, refuse(http.StatusBadRequest, "Failed to parse request data, potentially invalid structure"))
+	writeError(w, r, bad("Failed to parse request data, potentially invalid structure"))
 }

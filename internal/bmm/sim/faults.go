@@ -2,12 +2,12 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -20,11 +20,11 @@ type FaultKind string
 const (
 	// FaultStatus answers with an error, without doing the work.
 	FaultStatus FaultKind = "status"
-	// FaultHang answers nothing until the client is gone or the faults are cleared, without doing the work.
+	// FaultHang answers nothing until the client is gone, Hold is over or the faults are cleared, without doing the work.
 	FaultHang FaultKind = "hang"
 	// FaultLoseAnswer does the work and drops the connection.
 	FaultLoseAnswer FaultKind = "loseAnswer"
-	// FaultCommitLate is like FaultHang, but the work is done some time after the client has gone.
+	// FaultCommitLate is like FaultHang, but the work is done some time after the call has ended.
 	FaultCommitLate FaultKind = "commitLate"
 )
 
@@ -38,7 +38,10 @@ type Fault struct {
 	// Status and Message are the answer of FaultStatus.
 	Status  int    `json:"status,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Delay is the simulated time between the client's going and the work of FaultCommitLate.
+	// Hold bounds how long FaultHang and FaultCommitLate hold a call, in simulated time, before they drop its connection;
+	// 0 is as long as the client waits.
+	Hold metav1.Duration `json:"hold,omitzero"`
+	// Delay is the simulated time between the end of the call and the work of FaultCommitLate.
 	Delay metav1.Duration `json:"delay,omitzero"`
 }
 
@@ -105,31 +108,41 @@ func (s *Server) injectFaults(work gen.StrictHandlerFunc, operationID string) ge
 	return func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error) {
 		fault, cleared := s.faults.next(operationID)
 		if fault == nil {
+			fault, cleared = s.chaos.next(operationID)
+		}
+		if fault == nil {
 			return work(ctx, w, r, request)
 		}
-		s.log.Info("fault", "operation", fault.Operation, "kind", fault.Kind)
+		s.log.Info("fault", "operation", operationID, "kind", fault.Kind, "status", fault.Status)
 		switch fault.Kind {
 		case FaultStatus:
 			return nil, refuse(fault.Status, "%s", fault.Message)
 		case FaultLoseAnswer:
 			if _, err := work(ctx, w, r, request); err != nil {
-				s.log.Info("nothing done before the answer was lost", "operation", fault.Operation, "error", err)
+				s.log.Info("nothing done before the answer was lost", "operation", operationID, "error", err)
 			}
 			panic(http.ErrAbortHandler)
 		default:
 			return nil, s.hang(ctx, cleared, fault, func() {
 				_, err := work(context.WithoutCancel(ctx), w, r, request)
-				s.log.Info("work for a client that has gone", "operation", fault.Operation, "error", err)
+				s.log.Info("work for a client that has gone", "operation", operationID, "error", err)
 			})
 		}
 	}
 }
 
-// hang holds a call until its client is gone or the faults are cleared. For FaultCommitLate it then goes on in the
-// background.
+// hang holds a call until its client is gone, its time is up or the faults are cleared. For FaultCommitLate it then goes
+// on in the background.
 func (s *Server) hang(ctx context.Context, cleared <-chan struct{}, fault *Fault, work func()) error {
+	var held <-chan time.Time
+	if fault.Hold.Duration > 0 {
+		timer := time.NewTimer(s.clock.real(fault.Hold.Duration))
+		defer timer.Stop()
+		held = timer.C
+	}
 	select {
 	case <-ctx.Done():
+	case <-held:
 	case <-cleared:
 		return refuse(http.StatusServiceUnavailable, "The service gave up")
 	case <-s.closing.Done():
@@ -142,5 +155,5 @@ func (s *Server) hang(ctx context.Context, cleared <-chan struct{}, fault *Fault
 			}
 		})
 	}
-	return errors.New("client gone")
+	panic(http.ErrAbortHandler) // nobody is there to get an answer
 }

@@ -72,6 +72,32 @@ func (b bench) callAs(token, method, path, body string) (int, string) {
 	return w.Code, w.Body.String()
 }
 
+// answer sends a request that is answered with the status, and returns the answer.
+func answer[T any](b bench, status int, method, path string, body any) T {
+	b.t.Helper()
+	return answerTo[T](b, sim.DefaultToken, status, method, path, body)
+}
+
+func answerTo[T any](b bench, token string, status int, method, path string, body any) T {
+	b.t.Helper()
+	var data []byte
+	if body != nil {
+		var err error
+		data, err = json.Marshal(body)
+		b.Expect(err).NotTo(HaveOccurred())
+	}
+	code, text := b.callAs(token, method, base+path, string(data))
+	b.Expect(code).To(Equal(status), "%s %s: %s", method, path, text)
+	var decoded T
+	if text != "" {
+		b.Expect(json.Unmarshal([]byte(text), &decoded)).To(Succeed(), text)
+	}
+	return decoded
+}
+
+// nothing is the answer to what has no answer.
+type nothing = any
+
 func (b bench) vpc(name string) *client.VPC {
 	vpc, err := b.client.CreateVPC(b.t.Context(), client.VPCCreateRequest{Name: name, SiteID: sim.DefaultSiteID})
 	b.Expect(err).NotTo(HaveOccurred())

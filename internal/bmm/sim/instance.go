@@ -2,252 +2,171 @@ package sim
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"net/netip"
 	"slices"
 	"time"
-
-	"github.com/google/uuid"
 
 	api "github.com/bedplate/bedplate/internal/bmm/client/gen"
 	"github.com/bedplate/bedplate/internal/bmm/sim/gen"
 )
 
 type instance struct {
-	life
+	object
 	power
-	id, siteID string
+	attachment
 	machine    *machine
 	interfaces []nic
 	request    api.InstanceCreateRequest
-}
-
-type nic struct {
-	id, subnetID string
-	physical     bool
-	address      netip.Addr
+	// rebooting is when the last reboot ends.
+	rebooting time.Time
+	// Until fresh, the inventory of the site hasn't come, and the status is still stale.
+	stale string
+	fresh time.Time
 }
 
 // gone is stricter than for other objects: the machine must be off.
 func (i *instance) gone(now time.Time) bool { return i.life.gone(now) && !i.booted }
 
-func (i *instance) uses(subnetID string) bool {
-	return slices.ContainsFunc(i.interfaces, func(n nic) bool { return n.subnetID == subnetID })
+func (i *instance) uses(networkID string) bool {
+	return slices.ContainsFunc(i.interfaces, func(n nic) bool { return n.networkID() == networkID })
 }
 
-func (i *instance) status(now time.Time) api.InstanceStatus {
-	switch status := i.life.status(now); {
-	case status == "Deleting":
-		return api.InstanceStatusTerminating
-	case i.failed:
-		return api.InstanceStatusError
-	default:
-		return api.InstanceStatus(status)
+func (i *instance) isIn(vpcID string) bool {
+	return i.vpcID == vpcID || slices.Contains(i.request.SecondaryVPCIDs, vpcID)
+}
+
+func (i *instance) status(now time.Time) string {
+	status := i.life.status(now)
+	switch {
+	case !i.deleted.IsZero():
+		return string(api.InstanceStatusTerminating)
+	case now.Before(i.fresh):
+		return i.stale
+	case status == string(api.InstanceStatusReady) && now.Before(i.rebooting):
+		return string(api.InstanceStatusRebooting)
 	}
+	return status
+}
+
+// lag lets the status stay what it is until the next inventory.
+func (s *Server) lag(i *instance, now time.Time) {
+	i.stale, i.fresh = i.status(now), now.Add(s.state.between(0, s.config.Times.InventoryLag.Duration))
 }
 
 // ListInstances implements the API.
 func (s *Server) ListInstances(
 	_ context.Context, r gen.ListInstancesRequestObject,
 ) (gen.ListInstancesResponseObject, error) {
-	var all []api.Instance
-	s.view(func(now time.Time) {
-		for _, i := range s.state.instances {
-			all = append(all, s.instanceView(i, now))
-		}
-	})
 	p := r.Params
-	page, header := selectPage(all, func(v api.Instance) row {
-		return row{
-			id: v.ID, name: v.Name, status: string(v.Status), siteID: v.SiteID, vpcID: v.VPCID,
-			labels: v.Labels, created: v.Created,
-		}
-	}, query{
+	page, header := listOwn(s, &s.state.instances, query{
 		pageNumber: p.PageNumber, pageSize: p.PageSize, orderBy: p.OrderBy,
 		siteID: p.SiteID, vpcID: p.VPCID, status: p.Status, fullText: p.Query, name: p.Name,
-	})
+	}, s.instanceView)
 	headers := gen.ListInstances200ResponseHeaders{XPagination: header}
 	return gen.ListInstances200JSONResponse{Body: page, Headers: headers}, nil
 }
 
 // GetInstance implements the API.
 func (s *Server) GetInstance(_ context.Context, r gen.GetInstanceRequestObject) (gen.GetInstanceResponseObject, error) {
-	var view api.Instance
-	err := s.change(func(now time.Time) error {
-		i, err := s.instance(r.ID)
-		if err == nil {
-			view = s.instanceView(i, now)
-		}
-		return err
-	})
+	view, err := show(s, &s.state.instances, r.ID, s.instanceView)
 	return gen.GetInstance200JSONResponse(view), err
 }
 
-// CreateInstance implements the API. Like the real service it checks, waits for the site, and commits without
-// checking the name again. It commits also when the client is gone by then.
+// CreateInstance implements the API.
 func (s *Server) CreateInstance(
 	_ context.Context, r gen.CreateInstanceRequestObject,
 ) (gen.CreateInstanceResponseObject, error) {
-	request := *r.Body
-	userData, err := phoneHome(request)
-	if err != nil {
-		return nil, err
-	}
-	request.UserData = userData
-	if err := s.change(func(now time.Time) error { return s.checkInstance(request, now) }); err != nil {
-		return nil, err
-	}
-	if err := s.wait(s.config.Times.Create.Duration); err != nil {
-		return nil, err
-	}
-	var view api.Instance
-	err = s.change(func(now time.Time) error {
-		i, err := s.newInstance(request, now)
-		if err == nil {
-			view = s.instanceView(i, now)
-		}
-		return err
-	})
+	view, err := create(s, &s.state.instances, s.draftInstance, *r.Body, s.instanceView)
 	return gen.CreateInstance201JSONResponse(view), err
 }
 
-func (s *Server) checkInstance(request api.InstanceCreateRequest, now time.Time) error {
-	if request.TenantID != "" && request.TenantID != s.config.Tenant.ID {
-		return refuse(http.StatusBadRequest, "TenantID in request is not valid")
+// UpdateInstance implements the API.
+func (s *Server) UpdateInstance(
+	_ context.Context, r gen.UpdateInstanceRequestObject,
+) (gen.UpdateInstanceResponseObject, error) {
+	request := *r.Body
+	var view api.Instance
+	err := s.alter(func(now time.Time) (string, func(), error) {
+		i, err := s.state.instances.get(s.config.Tenant.ID, r.ID)
+		if err == nil {
+			err = s.checkUpdate(i, request)
+		}
+		if err != nil {
+			return "", nil, err
+		}
+		return i.siteID, func() {
+			s.lag(i, now)
+			i.describe(request.Name, request.Description, request.Labels)
+			if request.NetworkSecurityGroupID != nil {
+				i.attach(*request.NetworkSecurityGroupID, now)
+			}
+			if request.TriggerReboot {
+				i.rebooting = i.fresh.Add(s.config.Times.Reboot.Duration)
+			}
+			i.changed = now
+			view = s.instanceView(i, now)
+		}, nil
+	})
+	return gen.UpdateInstance200JSONResponse(view), err
+}
+
+func (s *Server) checkUpdate(i *instance, request api.InstanceUpdateRequest) error {
+	changes := request.Name != "" || request.Description != nil || request.Labels != nil ||
+		request.NetworkSecurityGroupID != nil
+	switch {
+	case !i.deleted.IsZero():
+		return refuse(http.StatusConflict, "Instance is terminating and cannot be updated")
+	case request.TriggerReboot && changes:
+		return badField("triggerReboot", "cannot be specified together with other changes")
 	}
-	if (request.InstanceTypeID == "") == (request.MachineID == "") {
-		return refuse(http.StatusBadRequest, "exactly one of `instanceTypeId` and `machineId` must be specified")
-	}
-	if request.OperatingSystemID == "" && request.IpxeScript == "" {
-		return refuse(http.StatusBadRequest, "either `operatingSystemId` or `ipxeScript` must be specified")
-	}
-	v, err := s.readyVPC(request.VPCID, now)
-	if err != nil {
+	if err := s.state.instances.checkName(i, request.Name); err != nil {
 		return err
 	}
-	for _, wanted := range request.Interfaces {
-		if err := s.checkInterface(wanted, v, now); err != nil {
-			return err
-		}
+	if request.NetworkSecurityGroupID == nil {
+		return nil
 	}
-	for _, id := range request.SSHKeyGroupIDs {
-		if _, err := s.sshKeyGroup(id); err != nil {
-			return refuse(http.StatusBadRequest, "Could not find SSH Key Group with ID: %s specified in request", id)
-		}
-	}
-	if other := find(s.state.instances, func(i *instance) bool {
-		return i.request.Name == request.Name && i.siteID == v.request.SiteID
-	}); other != nil {
-		return nameTaken("An Instance", other.id)
-	}
-	_, err = s.takeMachine(request)
-	return err
+	site, _ := s.site(i.siteID) // sites don't go
+	return s.checkGroup(*request.NetworkSecurityGroupID, i.tenantID, site)
 }
 
-func (s *Server) checkInterface(wanted api.InterfaceCreateRequest, v *vpc, now time.Time) error {
-	switch {
-	case wanted.VPCPrefixID != "":
-		return refuse(http.StatusBadRequest, "VPC Prefix: %s specified in request data is not found in DB", wanted.VPCPrefixID)
-	case wanted.SubnetID == "":
-		return refuse(http.StatusBadRequest, "either `subnetId` or `vpcPrefixId` must be specified")
-	case wanted.IPAddress != "":
-		return refuse(http.StatusBadRequest, "`ipAddress` cannot be specified for Subnet based Interfaces")
-	}
-	n, err := s.subnet(wanted.SubnetID)
-	switch {
-	case err != nil:
-		return refuse(http.StatusBadRequest, "Subnet: %s specified in request data is not found in DB", wanted.SubnetID)
-	case n.status(now) != "Ready":
-		return refuse(http.StatusBadRequest, "Subnet: %s specified in request data is not in Ready state", n.id)
-	case n.request.VPCID != v.id:
-		return refuse(http.StatusBadRequest, "Subnet: %s specified in request does not match with VPC", n.id)
-	}
-	return nil
+// Release is an accepted DELETE of an instance, as its client asked for it.
+type Release struct {
+	InstanceID string `json:"instanceId"`
+	MachineID  string `json:"machineId"`
+	api.InstanceDeleteRequest
 }
 
-// newInstance takes a machine and addresses and starts provisioning.
-func (s *Server) newInstance(request api.InstanceCreateRequest, now time.Time) (*instance, error) {
-	m, err := s.takeMachine(request)
-	if err != nil {
-		return nil, err
-	}
-	interfaces, err := s.newInterfaces(request.Interfaces)
-	if err != nil {
-		return nil, err
-	}
-	spread := s.config.Times.InstanceMax.Duration - s.config.Times.InstanceMin.Duration
-	takes := s.config.Times.InstanceMin.Duration + time.Duration(s.state.random.Float64()*float64(spread))
-	i := &instance{
-		life: newLife(now, takes), id: uuid.NewString(), siteID: m.siteID,
-		machine: m, interfaces: interfaces, request: request,
-	}
-	s.state.instances = append(s.state.instances, i)
-	s.schedulePowerOn(i, takes)
-	return i, nil
-}
-
-func (s *Server) newInterfaces(requests []api.InterfaceCreateRequest) ([]nic, error) {
-	used := s.usedAddresses()
-	physical := slices.ContainsFunc(requests, func(r api.InterfaceCreateRequest) bool { return r.IsPhysical })
-	var interfaces []nic
-	for number, wanted := range requests {
-		n, err := s.subnet(wanted.SubnetID)
-		if err != nil { // deleted while the create waited
-			return nil, refuse(http.StatusBadRequest, "Subnet: %s specified in request data is not found in DB", wanted.SubnetID)
-		}
-		address, ok := freeAddress(n.prefix, used)
-		if !ok {
-			return nil, refuse(http.StatusBadRequest,
-				"Could not create IPAM entry for Interface. Details: no address left in %s", n.prefix)
-		}
-		used[address] = true
-		interfaces = append(interfaces, nic{id: uuid.NewString(), subnetID: n.id, address: address,
-			physical: wanted.IsPhysical || (!physical && number == 0)})
-	}
-	return interfaces, nil
-}
-
-// DeleteInstance implements the API.
+// DeleteInstance implements the API. A machine that its user says is ill gets no instances any more.
 func (s *Server) DeleteInstance(
 	_ context.Context, r gen.DeleteInstanceRequestObject,
 ) (gen.DeleteInstanceResponseObject, error) {
-	err := s.change(func(now time.Time) error {
-		i, err := s.instance(r.ID)
-		if err != nil {
-			return err
+	err := s.alter(func(now time.Time) (string, func(), error) {
+		i, err := s.state.instances.get(s.config.Tenant.ID, r.ID)
+		if err == nil && r.Body.IsRepairTenant {
+			err = refuse(http.StatusForbidden, "Tenant does not have capability to repair Machines")
 		}
-		i.delete(now, s.config.Times.InstanceDelete.Duration)
-		s.schedulePowerOff(i)
-		return nil
+		if err != nil {
+			return "", nil, err
+		}
+		return i.siteID, func() {
+			s.state.releases = append(s.state.releases, Release{
+				InstanceID: i.id, MachineID: i.machine.id, InstanceDeleteRequest: *r.Body,
+			})
+			if issue := r.Body.MachineHealthIssue; issue != nil {
+				i.machine.ill(*issue, now)
+			}
+			i.delete(now, s.config.Times.InstanceDelete.Duration)
+			s.schedulePowerOff(i)
+		}, nil
 	})
 	return gen.DeleteInstance202Response{}, err
 }
 
-func (s *Server) instance(id string) (*instance, error) {
-	if i := find(s.state.instances, func(i *instance) bool { return i.id == id }); i != nil {
-		return i, nil
-	}
-	return nil, refuse(http.StatusNotFound, "Could not find Instance with specified ID")
-}
-
-func (s *Server) instanceView(i *instance, now time.Time) api.Instance {
-	view := api.Instance{
-		ID: i.id, Name: i.request.Name, Description: i.request.Description, Labels: i.request.Labels,
-		TenantID: s.config.Tenant.ID, SiteID: i.siteID, VPCID: i.request.VPCID,
-		InstanceTypeID: i.machine.typeID, MachineID: i.machine.id,
-		OperatingSystemID: i.request.OperatingSystemID, IpxeScript: i.request.IpxeScript,
-		AlwaysBootWithCustomIpxe: i.request.AlwaysBootWithCustomIpxe, PhoneHomeEnabled: wantsPhoneHome(i.request),
-		UserData: i.request.UserData, SSHKeyGroupIDs: i.request.SSHKeyGroupIDs,
-		Status: i.status(now), Created: i.created, Updated: i.updated(now),
-	}
-	for number, n := range i.interfaces {
-		nicView := api.Interface{ID: n.id, InstanceID: i.id, SubnetID: n.subnetID, IsPhysical: n.physical, Status: "Pending"}
-		if !now.Before(i.ready) {
-			nicView.Status, nicView.IPAddresses = "Ready", []string{n.address.String()}
-			nicView.MacAddress = fmt.Sprintf("02:00:00:%02x:%02x:%02x", i.machine.number>>8&0xff, i.machine.number&0xff, number)
-		}
-		view.Interfaces = append(view.Interfaces, nicView)
-	}
-	return view
+// ill takes the machine out of use.
+func (m *machine) ill(issue api.MachineHealthIssue, now time.Time) {
+	m.force(now, string(api.MachineStatusMaintenance), issue.Summary)
+	m.alerts = []api.MachineHealthProbeAlert{{
+		ID: "TenantReportedIssue", Target: string(issue.Category), Message: issue.Summary, TenantMessage: issue.Details,
+		InAlertSince: now.UTC().Format(time.RFC3339), Classifications: []string{"PreventAllocations"},
+	}}
 }

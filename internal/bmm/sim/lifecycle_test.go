@@ -31,6 +31,24 @@ func TestVPC_takesItsTimeToComeAndToGo(t *testing.T) {
 	})
 }
 
+func TestVPC_canBeChanged(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		vpc, other := b.vpc("net"), b.vpc("other")
+		path := "/vpc/" + vpc.ID
+		changed := answer[client.VPC](b, 200, "PATCH", path, fields{"description": "of the test", "labels": fields{"owner": "me"}})
+		b.Expect([]any{changed.Name, changed.Description, changed.Labels}).To(Equal([]any{"net", "of the test", client.Labels{"owner": "me"}}))
+		changed = answer[client.VPC](b, 200, "PATCH", path, fields{"name": "net-2", "labels": fields{}})
+		b.Expect([]any{changed.Name, changed.Description}).To(Equal([]any{"net-2", "of the test"}))
+		b.Expect(changed.Labels).To(BeEmpty())
+		b.expectRefusals(map[string]refusal{
+			"taken name":    {"PATCH", path, `{"name": "other"}`, 409, other.ID},
+			"unknown group": {"PATCH", path, with(b, fields{"networkSecurityGroupId": unknown}, nil), 400, "NetworkSecurityGroup"},
+			"another type":  {"PATCH", path, `{"networkVirtualizationType": "FNN"}`, 400, "networkVirtualizationType"},
+			"unknown VPC":   {"PATCH", "/vpc/" + unknown, `{"name": "xx"}`, 404, "Could not find VPC"},
+		})
+	})
+}
+
 func TestInstance_isPoweredOnWhenItBecomesReady(t *testing.T) {
 	inSimulatedTime(t, func(b bench) {
 		subnet := b.subnet(b.vpc("net"), "nodes")

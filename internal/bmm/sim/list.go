@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/utils/ptr"
+
+	api "github.com/bedplate/bedplate/internal/bmm/client/gen"
 )
 
 const (
@@ -17,16 +19,17 @@ const (
 
 // query is what the parameters of a list ask for.
 type query struct {
-	pageNumber, pageSize                  *int
-	orderBy                               *string
-	siteID, vpcID, status, fullText, name *string
+	pageNumber, pageSize                            *int
+	orderBy                                         *string
+	siteID, vpcID, tenantID, status, fullText, name *string
 }
 
 // row is what lists filter and order by.
 type row struct {
-	id, name, status, siteID, vpcID string
-	labels                          map[string]string
-	created                         time.Time
+	id, name, description, status string
+	siteID, vpcID, tenantID       string
+	labels                        api.Labels
+	created, updated              time.Time
 }
 
 // selectPage returns one page of the items that the query selects, and the pagination header.
@@ -53,11 +56,57 @@ func selectPage[T any](items []T, describe func(T) row, q query) ([]T, string) {
 	return selected[from:min(from+size, len(selected))], string(header)
 }
 
+// listOwn returns a page of the objects of a kind, as clients see them: the tenant's, and what is also visible.
+func listOwn[R resource, V any](
+	s *Server, kind *store[R], q query, view func(R, time.Time) V, also ...func(R) bool,
+) ([]V, string) {
+	var views []V
+	var header string
+	s.view(func(now time.Time) {
+		var own []R
+		for _, r := range kind.items {
+			mine := r.base().tenantID == s.config.Tenant.ID
+			if mine || slices.ContainsFunc(also, func(visible func(R) bool) bool { return visible(r) }) {
+				own = append(own, r)
+			}
+		}
+		page, h := selectPage(own, func(r R) row { return rowOf(r, now) }, q)
+		views, header = viewsOf(page, view, now), h
+	})
+	return views, header
+}
+
+// pageOf returns a page of things that clients can't change.
+func pageOf[T, V any](items []T, q query, view func(T) V, describe func(V) row) ([]V, string) {
+	views := make([]V, 0, len(items))
+	for _, item := range items {
+		views = append(views, view(item))
+	}
+	return selectPage(views, describe, q)
+}
+
+// viewsOf never returns nil: an empty list is [].
+func viewsOf[R resource, V any](items []R, view func(R, time.Time) V, now time.Time) []V {
+	views := make([]V, 0, len(items))
+	for _, r := range items {
+		views = append(views, view(r, now))
+	}
+	return views
+}
+
+func rowOf(r resource, now time.Time) row {
+	o := r.base()
+	return row{
+		id: o.id, name: o.name, description: o.description, status: r.status(now), siteID: o.siteID, vpcID: o.vpcID,
+		tenantID: o.tenantID, labels: o.labels, created: o.created, updated: o.updated(now),
+	}
+}
+
 func (q query) matches(r row) bool {
 	for _, filter := range []struct {
 		want *string
 		have string
-	}{{q.siteID, r.siteID}, {q.vpcID, r.vpcID}, {q.status, r.status}, {q.name, r.name}} {
+	}{{q.siteID, r.siteID}, {q.vpcID, r.vpcID}, {q.tenantID, r.tenantID}, {q.status, r.status}, {q.name, r.name}} {
 		if filter.want != nil && *filter.want != filter.have {
 			return false
 		}
@@ -66,16 +115,12 @@ func (q query) matches(r row) bool {
 }
 
 func (r row) contains(text string) bool {
-	text = strings.ToLower(text)
-	if strings.Contains(strings.ToLower(r.name), text) {
-		return true
-	}
+	texts := []string{r.name, r.description, r.status}
 	for key, value := range r.labels {
-		if strings.Contains(strings.ToLower(key), text) || strings.Contains(strings.ToLower(value), text) {
-			return true
-		}
+		texts = append(texts, key, value)
 	}
-	return false
+	text = strings.ToLower(text)
+	return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(strings.ToLower(t), text) })
 }
 
 func compare(a, b row, field string) int {
@@ -85,7 +130,9 @@ func compare(a, b row, field string) int {
 		order = cmp.Compare(a.name, b.name)
 	case "STATUS":
 		order = cmp.Compare(a.status, b.status)
-	default: // nothing is ever updated, so CREATED and UPDATED are the same
+	case "UPDATED":
+		order = a.updated.Compare(b.updated)
+	default:
 		order = a.created.Compare(b.created)
 	}
 	return cmp.Or(order, cmp.Compare(a.id, b.id))

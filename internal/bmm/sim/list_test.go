@@ -58,6 +58,8 @@ func TestEveryResourceOfTheWorld_canBeListedAndRead(t *testing.T) {
 		for kind, id := range map[string]string{
 			"site": sim.DefaultSiteID, "ipblock": sim.DefaultIPBlockID, "instance/type": sim.DefaultInstanceTypeID,
 			"machine": instance.MachineID, "sshkeygroup": sim.DefaultSSHKeyGroupID, "instance": instance.ID,
+			"operating-system": sim.DefaultOperatingSystemID, "infiniband-partition": fabricID,
+			"nvlink-logical-partition": gpuGroupID, "dpu-extension-service": firewallID,
 		} {
 			status, body := b.call(http.MethodGet, base+"/"+kind, "")
 			b.Expect(status).To(Equal(200), body)
@@ -70,7 +72,7 @@ func TestEveryResourceOfTheWorld_canBeListedAndRead(t *testing.T) {
 			status, _ := b.call(http.MethodGet, base+path, "")
 			b.Expect(status).To(Equal(200))
 		}
-	})
+	}, withGPUs, func(c *sim.Config) { c.Sites[0].NativeNetworking = false })
 }
 
 func TestInstances_areFilteredByExactName(t *testing.T) {

@@ -9,45 +9,12 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/sim/gen"
 )
 
-// ListInstanceTypes implements the API.
-func (s *Server) ListInstanceTypes(
-	_ context.Context, r gen.ListInstanceTypesRequestObject,
-) (gen.ListInstanceTypesResponseObject, error) {
-	var all []api.InstanceType
-	for _, instanceType := range s.config.InstanceTypes {
-		all = append(all, s.instanceTypeView(instanceType))
-	}
-	p := r.Params
-	page, header := selectPage(all, func(v api.InstanceType) row {
-		return row{id: v.ID, name: v.Name, status: string(v.Status), siteID: v.SiteID, created: v.Created}
-	}, query{
-		pageNumber: p.PageNumber, pageSize: p.PageSize, orderBy: p.OrderBy,
-		siteID: p.SiteID, status: p.Status, fullText: p.Query,
-	})
-	headers := gen.ListInstanceTypes200ResponseHeaders{XPagination: header}
-	return gen.ListInstanceTypes200JSONResponse{Body: page, Headers: headers}, nil
-}
-
-// GetInstanceType implements the API.
-func (s *Server) GetInstanceType(
-	_ context.Context, r gen.GetInstanceTypeRequestObject,
-) (gen.GetInstanceTypeResponseObject, error) {
-	instanceType, err := s.instanceType(r.ID)
-	return gen.GetInstanceType200JSONResponse(s.instanceTypeView(instanceType)), err
-}
-
-func (s *Server) instanceType(id string) (InstanceType, error) {
-	for _, instanceType := range s.config.InstanceTypes {
-		if instanceType.ID == id {
-			return instanceType, nil
-		}
-	}
-	return InstanceType{}, refuse(http.StatusNotFound, "Could not find Instance Type with specified ID")
-}
-
-func (s *Server) instanceTypeView(t InstanceType) api.InstanceType {
-	return api.InstanceType{ID: t.ID, Name: t.Name, SiteID: t.SiteID, Status: api.InstanceTypeStatusReady,
-		Created: s.state.started, Updated: s.state.started}
+// machine can have one instance at a time. Its life is that of the world: only its status can be forced.
+type machine struct {
+	life
+	id, siteID, typeID string
+	number             int
+	alerts             []api.MachineHealthProbeAlert
 }
 
 // ListMachines implements the API.
@@ -55,9 +22,9 @@ func (s *Server) ListMachines(
 	_ context.Context, r gen.ListMachinesRequestObject,
 ) (gen.ListMachinesResponseObject, error) {
 	var all []api.Machine
-	s.view(func(time.Time) {
+	s.view(func(now time.Time) {
 		for _, m := range s.state.machines {
-			all = append(all, s.machineView(m))
+			all = append(all, s.machineView(m, now))
 		}
 	})
 	p := r.Params
@@ -74,65 +41,117 @@ func (s *Server) ListMachines(
 // GetMachine implements the API.
 func (s *Server) GetMachine(_ context.Context, r gen.GetMachineRequestObject) (gen.GetMachineResponseObject, error) {
 	var view api.Machine
-	err := s.change(func(time.Time) error {
-		m := s.machine(r.MachineID)
-		if m == nil {
+	err := s.change(func(now time.Time) error {
+		m, found := s.machine(r.MachineID)
+		if !found {
 			return refuse(http.StatusNotFound, "Could not find Machine with specified ID")
 		}
-		view = s.machineView(m)
+		view = s.machineView(m, now)
 		return nil
 	})
 	return gen.GetMachine200JSONResponse(view), err
 }
 
-func (s *Server) machine(id string) *machine {
-	return find(s.state.machines, func(m *machine) bool { return m.id == id })
+func (s *Server) machine(id string) (*machine, bool) {
+	return byID(s.state.machines, func(m *machine) string { return m.id }, id)
 }
 
 // user returns the instance that the machine is in use for, or nil.
 func (s *Server) user(m *machine) *instance {
-	return find(s.state.instances, func(i *instance) bool { return i.machine == m })
+	i, _ := s.state.instances.find(func(i *instance) bool { return i.machine == m })
+	return i
 }
 
-func (s *Server) machineView(m *machine) api.Machine {
-	view := api.Machine{ID: m.id, SiteID: m.siteID, InstanceTypeID: m.typeID, IsUsableByTenant: true,
-		Status: api.MachineStatusReady, Created: s.state.started, Updated: s.state.started}
+func (s *Server) machineStatus(m *machine, now time.Time) api.MachineStatus {
+	if m.forced != "" {
+		return api.MachineStatus(m.status(now))
+	}
+	if s.user(m) != nil {
+		return api.MachineStatusInUse
+	}
+	return api.MachineStatusReady
+}
+
+// isFree reports whether a machine can have an instance.
+func (s *Server) isFree(m *machine, now time.Time) bool {
+	return s.user(m) == nil && s.machineStatus(m, now) == api.MachineStatusReady
+}
+
+func (s *Server) freeMachines(typeID string, now time.Time) []*machine {
+	var free []*machine
+	for _, m := range s.state.machines {
+		if m.typeID == typeID && s.isFree(m, now) {
+			free = append(free, m)
+		}
+	}
+	return free
+}
+
+func (s *Server) machineView(m *machine, now time.Time) api.Machine {
+	instanceType, _ := s.instanceType(m.typeID) // of the world, like the machine
+	status := s.machineStatus(m, now)
+	view := api.Machine{
+		ID: m.id, SiteID: m.siteID, InstanceTypeID: m.typeID, Status: status,
+		IsUsableByTenant:    status == api.MachineStatusReady || status == api.MachineStatusInUse,
+		MachineCapabilities: instanceType.Capabilities,
+		Health: api.MachineHealth{
+			Alerts: m.alerts, ObservedAt: now.UTC().Format(time.RFC3339), Source: "simulator",
+		},
+		Created: s.state.started, Updated: m.updated(now),
+	}
+	if status != api.MachineStatusReady && status != api.MachineStatusInUse {
+		view.MaintenanceMessage = m.reason
+	}
 	if user := s.user(m); user != nil {
-		view.Status, view.InstanceID = api.MachineStatusInUse, user.id
+		view.InstanceID, view.TenantID = user.id, user.tenantID
 	}
 	return view
 }
 
-// takeMachine returns the machine that a request asks for, or a free one of the type that it asks for.
-func (s *Server) takeMachine(request api.InstanceCreateRequest) (*machine, error) {
+// takeMachines returns the machine that a request asks for, or free ones of the type that it asks for.
+func (s *Server) takeMachines(
+	m maker, request api.InstanceCreateRequest, siteID string, number int, now time.Time,
+) ([]*machine, error) {
 	if request.MachineID != "" {
-		m := s.machine(request.MachineID)
-		switch {
-		case m == nil:
-			return nil, refuse(http.StatusBadRequest, "Could not find Machine with ID specified in request data")
-		case s.user(m) != nil:
-			return nil, refuse(http.StatusBadRequest,
-				"Machine: %s is assigned to an Instance, cannot be used for new Instance", m.id)
-		}
-		return m, nil
+		target, err := s.targetedMachine(request, siteID, now)
+		return []*machine{target}, err
 	}
 	instanceType, err := s.instanceType(request.InstanceTypeID)
-	if err != nil {
-		return nil, refuse(http.StatusBadRequest, "Could not find Instance Type with ID specified in request data")
+	switch {
+	case err != nil:
+		return nil, bad("Could not find Instance Type with ID specified in request data")
+	case instanceType.SiteID != siteID:
+		return nil, bad("Instance Type specified in request data does not belong to the same Site as VPC")
 	}
-	instances := 0
-	for _, i := range s.state.instances {
-		if i.machine.typeID == instanceType.ID {
-			instances++
-		}
-	}
-	if instanceType.MaxInstances > 0 && instances >= instanceType.MaxInstances {
+	switch limit, used := s.quota(m.tenantID, instanceType.ID); {
+	case m.world:
+	case !limit.given:
+		return nil, refuse(http.StatusInternalServerError,
+			"No Allocations for specified Instance Type were found for current Tenant")
+	case limit.bounded && used+number > limit.instances:
 		return nil, refuse(http.StatusForbidden,
 			"Tenant has reached the maximum number of Instances for Instance Type specified in request data")
 	}
-	m := find(s.state.machines, func(m *machine) bool { return m.typeID == instanceType.ID && s.user(m) == nil })
-	if m == nil {
-		return nil, refuse(http.StatusBadRequest, "No Machines are available for specified Instance Type")
+	free := s.freeMachines(instanceType.ID, now)
+	if len(free) < number {
+		return nil, bad("No Machines are available for specified Instance Type")
+	}
+	return free[:number], nil
+}
+
+// targetedMachine returns the machine that a request names.
+func (s *Server) targetedMachine(request api.InstanceCreateRequest, siteID string, now time.Time) (*machine, error) {
+	m, found := s.machine(request.MachineID)
+	switch {
+	case !found:
+		return nil, bad("Could not find Machine with ID specified in request data")
+	case m.siteID != siteID:
+		return nil, bad("Machine: %s does not belong to the same Site as VPC specified in request data", m.id)
+	case s.user(m) != nil:
+		return nil, bad("Machine: %s is assigned to an Instance, cannot be used for new Instance", m.id)
+	case s.machineStatus(m, now) != api.MachineStatusReady && !request.AllowUnhealthyMachine:
+		return nil, bad("Machine: %s is in %s status, it can be provisioned by setting `allowUnhealthyMachine` to true",
+			m.id, s.machineStatus(m, now))
 	}
 	return m, nil
 }

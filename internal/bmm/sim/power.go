@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	api "github.com/bedplate/bedplate/internal/bmm/client/gen"
 )
 
 // power is the part of an instance that is about its machine.
@@ -11,8 +13,8 @@ type power struct {
 	timer *time.Timer
 	// turn is held while the booter is called, so that the calls for one machine alternate.
 	turn sync.Mutex
-	// booted means that PowerOn was called and PowerOff has not returned since; failed that PowerOn refused.
-	booted, failed bool
+	// booted means that PowerOn was called and PowerOff has not returned since.
+	booted bool
 }
 
 // firstASN is the first of the private autonomous system numbers.
@@ -58,7 +60,7 @@ func (s *Server) powerOn(i *instance) {
 	s.log.Info("power on", "machine", i.machine.id, "instance", i.id, "address", machine.Address)
 	if err := s.booter.PowerOn(machine); err != nil {
 		s.log.Error("machine does not start", "machine", i.machine.id, "instance", i.id, "error", err)
-		s.view(func(time.Time) { i.failed = true })
+		s.view(func(now time.Time) { i.force(now, string(api.InstanceStatusError), "the machine doesn't start") })
 	}
 }
 
@@ -77,7 +79,7 @@ func (s *Server) powerOff(i *instance) {
 // stopTimers keeps machines from being powered on any more.
 func (s *Server) stopTimers() {
 	s.view(func(time.Time) {
-		for _, i := range s.state.instances {
+		for _, i := range s.state.instances.items {
 			i.timer.Stop()
 		}
 	})
@@ -86,7 +88,7 @@ func (s *Server) stopTimers() {
 // powerAllOff powers off what is still on.
 func (s *Server) powerAllOff() {
 	var all []*instance
-	s.view(func(time.Time) { all = append(all, s.state.instances...) })
+	s.view(func(time.Time) { all = append(all, s.state.instances.items...) })
 	var off sync.WaitGroup
 	for _, i := range all {
 		off.Go(func() { s.powerOff(i) })
@@ -105,9 +107,9 @@ func (s *Server) bootView(i *instance) Machine {
 		}
 	}
 	return Machine{
-		ID: i.machine.id, Hostname: i.request.Name, Address: primary.address, UserData: []byte(i.request.UserData),
+		ID: i.machine.id, Hostname: i.name, Address: primary.address, UserData: []byte(i.request.UserData),
 		Metadata: map[string]string{
-			"hostname":    i.request.Name,
+			"hostname":    i.name,
 			"sitename":    site.Name,
 			"machine-id":  i.machine.id,
 			"instance-id": i.id,

@@ -4,8 +4,9 @@ package sim
 
 import (
 	"context"
-	"crypto/subtle"
+	"crypto/rand"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -53,10 +54,12 @@ type Server struct {
 	close      context.CancelFunc
 	background sync.WaitGroup
 
-	faults faults
+	faults     faults
+	chaos      chaos
+	signingKey []byte
 
 	mu     sync.Mutex
-	tokens []string
+	tokens []token
 	calls  map[string]int
 	state  state
 }
@@ -77,11 +80,19 @@ func New(config Config, booter Booter, log *slog.Logger) (*Server, error) {
 		booter: booter,
 		log:    log,
 		api:    http.NewServeMux(),
-		tokens: config.Tokens,
 		calls:  map[string]int{},
+
+		signingKey: []byte(rand.Text()),
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
+	s.setTokens(config.Tokens)
 	s.state = newState(config, s.clock.now())
+	for _, object := range config.Objects {
+		if _, err := s.Make(object); err != nil {
+			s.Close()
+			return nil, fmt.Errorf("configure simulator: make %s: %w", object.Kind, err)
+		}
+	}
 	base := "/v2/org/{org}/" + config.APIName
 	s.operations = operationsOf(document, base)
 	strict := gen.NewStrictHandlerWithOptions(s, []gen.StrictMiddlewareFunc{s.injectFaults},
@@ -108,7 +119,7 @@ func (s *Server) Close() {
 
 // ServeHTTP answers a call of the API or of the simulator's own endpoints.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if strings.HasPrefix(r.URL.Path, "/simulator/") {
+	if _, own := s.admin.Handler(r); own != "" {
 		s.admin.ServeHTTP(w, r)
 		return
 	}
@@ -119,15 +130,25 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.count(operation.id)
-	if !s.authenticated(r) {
-		writeError(w, r, refuse(http.StatusUnauthorized, "Invalid authorization token"))
+	roles, err := s.authenticate(r)
+	if err != nil {
+		writeError(w, r, err)
 		return
 	}
 	if org := strings.Split(r.URL.Path, "/")[3]; org != s.config.Org {
 		writeError(w, r, refuse(http.StatusForbidden, "Failed to validate membership for org: %s", org))
 		return
 	}
+	if err := authorize(operation.id, roles); err != nil {
+		writeError(w, r, err)
+		return
+	}
+	r = r.WithContext(withRoles(r.Context(), roles))
 	r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
+	if r.Method == http.MethodDelete && r.ContentLength == 0 {
+		r.Body = io.NopCloser(strings.NewReader("{}")) // bodies of DELETE are optional
+		r.Header.Set("Content-Type", "application/json")
+	}
 	s.api.ServeHTTP(w, r)
 }
 
@@ -135,18 +156,6 @@ func (s *Server) count(operationID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls[operationID]++
-}
-
-func (s *Server) authenticated(r *http.Request) bool {
-	token, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, valid := range s.tokens {
-		if found && subtle.ConstantTimeCompare([]byte(token), []byte(valid)) == 1 {
-			return true
-		}
-	}
-	return false
 }
 
 // wait lets a simulated duration pass, and fails if the simulator closes meanwhile.

@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 )
 
@@ -14,17 +13,21 @@ type state struct {
 	tenantKnown bool
 	random      *rand.Rand
 	machines    []*machine
-	vpcs        []*vpc
-	subnets     []*subnet
-	instances   []*instance
+	// sites has the state of those sites that aren't online.
+	sites map[string]SiteState
+
+	ipBlocks    store[*ipBlock]
+	allocations store[*allocation]
+	groups      store[*group]
+	vpcs        store[*vpc]
+	subnets     store[*subnet]
+	prefixes    store[*prefix]
+	peerings    store[*peering]
+	instances   store[*instance]
+
 	// usedVPCIDs has the ID of every VPC that ever was: deletes are soft and the ID is the primary key.
 	usedVPCIDs map[string]bool
-}
-
-// machine is a server in a rack. It is in use as long as an instance has its ID.
-type machine struct {
-	id, siteID, typeID string
-	number             int
+	releases   []Release
 }
 
 func newState(config Config, now time.Time) state {
@@ -32,71 +35,66 @@ func newState(config Config, now time.Time) state {
 		started:     now,
 		tenantKnown: !config.FirstUse,
 		random:      rand.New(rand.NewPCG(config.Seed, config.Seed)), //nolint:gosec // must repeat; no secret comes from it
+		sites:       map[string]SiteState{},
+		ipBlocks:    store[*ipBlock]{what: "IP Block"},
+		allocations: store[*allocation]{what: "Allocation"},
+		groups:      store[*group]{what: "Network Security Group"},
+		vpcs:        store[*vpc]{what: "VPC"},
+		subnets:     store[*subnet]{what: "Subnet"},
+		prefixes:    store[*prefix]{what: "VPC Prefix"},
+		peerings:    store[*peering]{what: "VPC peering"},
+		instances:   store[*instance]{what: "Instance"},
 		usedVPCIDs:  map[string]bool{},
+		releases:    []Release{},
+	}
+	for _, block := range config.IPBlocks {
+		s.ipBlocks.add(worldBlock(block, now))
 	}
 	for _, instanceType := range config.InstanceTypes {
 		for range instanceType.Machines {
 			number := len(s.machines) + 1
 			s.machines = append(s.machines, &machine{
-				id: fmt.Sprintf("fm100ht%030d", number), siteID: instanceType.SiteID, typeID: instanceType.ID, number: number,
+				life: newLife(now, 0), id: fmt.Sprintf("fm100ht%030d", number),
+				siteID: instanceType.SiteID, typeID: instanceType.ID, number: number,
 			})
 		}
 	}
 	return s
 }
 
-// forget drops what is gone by now: what was deleted long enough ago.
+// each calls do for every object of every kind.
+func (s *state) each(do func(resource)) {
+	eachOf(s.ipBlocks, do)
+	eachOf(s.allocations, do)
+	eachOf(s.groups, do)
+	eachOf(s.vpcs, do)
+	eachOf(s.subnets, do)
+	eachOf(s.prefixes, do)
+	eachOf(s.peerings, do)
+	eachOf(s.instances, do)
+}
+
+func eachOf[R resource](kind store[R], do func(resource)) {
+	for _, r := range kind.items {
+		do(r)
+	}
+}
+
+// forget drops what is gone by now.
 func (s *state) forget(now time.Time) {
-	s.vpcs = slices.DeleteFunc(s.vpcs, func(v *vpc) bool { return v.gone(now) })
-	s.subnets = slices.DeleteFunc(s.subnets, func(n *subnet) bool { return n.gone(now) })
-	s.instances = slices.DeleteFunc(s.instances, func(i *instance) bool { return i.gone(now) })
+	s.ipBlocks.forget(now)
+	s.allocations.forget(now)
+	s.groups.forget(now)
+	s.vpcs.forget(now)
+	s.subnets.forget(now)
+	s.prefixes.forget(now)
+	s.peerings.forget(now)
+	s.instances.forget(now)
 }
 
-// life is the part of an object's state that follows from the clock.
-type life struct {
-	created time.Time
-	// ready is when provisioning ends.
-	ready time.Time
-	// deleted is when a DELETE was accepted, forgotten when GET answers 404; both zero before.
-	deleted, forgotten time.Time
-}
-
-func newLife(now time.Time, provisioning time.Duration) life {
-	return life{created: now, ready: now.Add(provisioning)}
-}
-
-func (l *life) delete(now time.Time, takes time.Duration) {
-	if l.deleted.IsZero() {
-		l.deleted, l.forgotten = now, now.Add(takes)
-	}
-}
-
-func (l *life) gone(now time.Time) bool { return !l.deleted.IsZero() && !now.Before(l.forgotten) }
-
-// status is pending for the first tenth of the provisioning time.
-func (l *life) status(now time.Time) string {
-	switch {
-	case !l.deleted.IsZero():
-		return "Deleting"
-	case !now.Before(l.ready):
-		return "Ready"
-	case now.Sub(l.created) < l.ready.Sub(l.created)/10:
-		return "Pending"
-	default:
-		return "Provisioning"
-	}
-}
-
-// updated is when the status changed last.
-func (l *life) updated(now time.Time) time.Time {
-	switch {
-	case !l.deleted.IsZero():
-		return l.deleted
-	case !now.Before(l.ready):
-		return l.ready
-	default:
-		return l.created
-	}
+// between returns a random duration.
+func (s *state) between(low, high time.Duration) time.Duration {
+	return low + time.Duration(s.random.Float64()*float64(high-low))
 }
 
 // view runs read under the lock, on a state from which everything that is gone has been dropped.
@@ -115,10 +113,18 @@ func (s *Server) change(write func(now time.Time) error) error {
 	return err
 }
 
-// find returns the element that is wanted, or nil.
-func find[T any](items []*T, wanted func(*T) bool) *T {
-	if i := slices.IndexFunc(items, wanted); i >= 0 {
-		return items[i]
-	}
-	return nil
+// me makes objects for the tenant.
+func (s *Server) me() maker { return maker{tenantID: s.config.Tenant.ID} }
+
+// show returns one of the tenant's objects, as clients see it.
+func show[R resource, V any](s *Server, kind *store[R], id string, view func(R, time.Time) V) (V, error) {
+	var v V
+	err := s.change(func(now time.Time) error {
+		r, err := kind.get(s.config.Tenant.ID, id)
+		if err == nil {
+			v = view(r, now)
+		}
+		return err
+	})
+	return v, err
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
@@ -75,12 +76,16 @@ func invalid(err error) *apiError {
 	return answer
 }
 
-// has reports whether there is an operation with this ID, in any case.
-func (o operations) has(id string) bool {
-	for _, op := range o {
-		if strings.EqualFold(op.id, id) {
-			return true
+// check refuses IDs that no operation has, in any case.
+func (o operations) check(ids ...string) error {
+	for _, id := range ids {
+		known := false
+		for _, op := range o {
+			known = known || strings.EqualFold(op.id, id)
+		}
+		if !known {
+			return fmt.Errorf("unknown operation %q", id)
 		}
 	}
-	return false
+	return nil
 }

@@ -3,19 +3,21 @@ package sim
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
-	"github.com/google/uuid"
+	"k8s.io/utils/ptr"
 
 	api "github.com/bedplate/bedplate/internal/bmm/client/gen"
 	"github.com/bedplate/bedplate/internal/bmm/sim/gen"
 )
 
 type vpc struct {
-	life
-	id      string
-	vni     int
-	request api.VPCCreateRequest
+	object
+	attachment
+	vni         int
+	partitionID string
+	request     api.VPCCreateRequest
 }
 
 // firstVNI is the first of the network identifiers that the simulator hands out.
@@ -23,82 +25,65 @@ const firstVNI = 10000
 
 // ListVpcs implements the API.
 func (s *Server) ListVpcs(_ context.Context, r gen.ListVpcsRequestObject) (gen.ListVpcsResponseObject, error) {
-	var all []api.VPC
-	s.view(func(now time.Time) {
-		for _, v := range s.state.vpcs {
-			all = append(all, s.vpcView(v, now))
-		}
-	})
 	p := r.Params
-	page, header := selectPage(all, func(v api.VPC) row {
-		return row{id: v.ID, name: v.Name, status: string(v.Status), siteID: v.SiteID, labels: v.Labels, created: v.Created}
-	}, query{
+	page, header := listOwn(s, &s.state.vpcs, query{
 		pageNumber: p.PageNumber, pageSize: p.PageSize, orderBy: p.OrderBy,
 		siteID: p.SiteID, status: p.Status, fullText: p.Query,
-	})
+	}, s.vpcView)
 	headers := gen.ListVpcs200ResponseHeaders{XPagination: header}
 	return gen.ListVpcs200JSONResponse{Body: page, Headers: headers}, nil
 }
 
 // GetVPC implements the API.
 func (s *Server) GetVPC(_ context.Context, r gen.GetVPCRequestObject) (gen.GetVPCResponseObject, error) {
-	var view api.VPC
-	err := s.change(func(now time.Time) error {
-		v, err := s.vpc(r.ID)
-		if err == nil {
-			view = s.vpcView(v, now)
-		}
-		return err
-	})
+	view, err := show(s, &s.state.vpcs, r.ID, s.vpcView)
 	return gen.GetVPC200JSONResponse(view), err
 }
 
-// CreateVPC implements the API. Like the real service it checks, waits and inserts without checking again; only the
-// ID is a primary key.
+// CreateVPC implements the API. Of all that could be doubled, only the ID is a primary key.
 func (s *Server) CreateVPC(_ context.Context, r gen.CreateVPCRequestObject) (gen.CreateVPCResponseObject, error) {
-	request := *r.Body
-	if err := s.change(func(time.Time) error { return s.checkVPC(&request) }); err != nil {
-		return nil, err
+	view, err := create(s, &s.state.vpcs, s.draftVPC, *r.Body, s.vpcView)
+	return gen.CreateVPC201JSONResponse(view), err
+}
+
+func (s *Server) draftVPC(m maker, request api.VPCCreateRequest, _ time.Time) (draft[*vpc], error) {
+	if request.ID != "" {
+		m.id = request.ID
 	}
-	if err := s.wait(s.config.Times.Create.Duration); err != nil {
-		return nil, err
+	if err := s.checkVPC(m, &request); err != nil {
+		return draft[*vpc]{}, err
 	}
-	var view api.VPC
-	err := s.change(func(now time.Time) error {
-		v := &vpc{life: newLife(now, s.config.Times.VPC.Duration), id: request.ID, vni: request.VNI, request: request}
-		if v.id == "" {
-			v.id = uuid.NewString()
+	return draft[*vpc]{siteID: request.SiteID, commit: func(now time.Time) (*vpc, error) {
+		v := &vpc{
+			object: m.object(request.SiteID, now, s.config.Times.VPC.Duration),
+			vni:    request.VNI, partitionID: request.NVLinkLogicalPartitionID, request: request,
 		}
+		v.name, v.description, v.labels = request.Name, request.Description, request.Labels
+		v.attach(request.NetworkSecurityGroupID, now)
 		if s.state.usedVPCIDs[v.id] {
-			return refuse(http.StatusInternalServerError, "Failed creating VPC record")
+			return nil, refuse(http.StatusInternalServerError, "Failed creating VPC record, DB error")
 		}
 		if v.vni == 0 {
 			v.vni = firstVNI + len(s.state.usedVPCIDs)
 		}
 		s.state.usedVPCIDs[v.id] = true
-		s.state.vpcs = append(s.state.vpcs, v)
-		view = s.vpcView(v, now)
-		return nil
-	})
-	return gen.CreateVPC201JSONResponse(view), err
+		return v, nil
+	}}, nil
 }
 
 // checkVPC checks a request and fills in the default type.
-func (s *Server) checkVPC(request *api.VPCCreateRequest) error {
-	site, err := s.site(request.SiteID)
+func (s *Server) checkVPC(m maker, request *api.VPCCreateRequest) error {
+	site, err := s.registered(request.SiteID)
 	if err != nil {
-		return refuse(http.StatusBadRequest, "Could not find Site with ID specified in request data")
+		return err
 	}
-	if !s.allocated(site.ID) {
+	if !m.world && !s.allocated(m.tenantID, site.ID) {
 		return refuse(http.StatusForbidden, "Tenant does not have any Allocations with Site specified in request data")
 	}
-	if find(s.state.vpcs, func(v *vpc) bool { return v.id == request.ID }) != nil {
-		return &apiError{status: http.StatusConflict, message: "A Vpc with specified ID already exists",
-			data: map[string]string{"id": request.ID}}
+	if other, found := s.state.vpcs.byID(request.ID); found {
+		return taken("A Vpc with specified ID already exists", other.id)
 	}
-	if other := find(s.state.vpcs, func(v *vpc) bool {
-		return v.request.Name == request.Name && v.request.SiteID == request.SiteID
-	}); other != nil {
+	if other, found := s.state.vpcs.named(m.tenantID, site.ID, request.Name); found {
 		return nameTaken("A Vpc", other.id)
 	}
 	if request.NetworkVirtualizationType == "" {
@@ -107,44 +92,99 @@ func (s *Server) checkVPC(request *api.VPCCreateRequest) error {
 			request.NetworkVirtualizationType = api.NetworkVirtualizationTypeFNN
 		}
 	}
-	if request.NetworkVirtualizationType == api.NetworkVirtualizationTypeFNN && !site.NativeNetworking {
-		return refuse(http.StatusBadRequest,
-			"Site specified in request data must have native networking enabled in order to create FNN VPCs")
+	isFNN := request.NetworkVirtualizationType == api.NetworkVirtualizationTypeFNN
+	profiles := []string{"", "privileged-internal", "internal", "external"}
+	switch {
+	case isFNN && !site.NativeNetworking:
+		return bad("Site specified in request data must have native networking enabled in order to create FNN VPCs")
+	case request.RoutingProfile != "" && !isFNN:
+		return badField("routingProfile", "can only be specified for VPCs of network virtualization type FNN")
+	case !slices.Contains(profiles, request.RoutingProfile):
+		return badField("routingProfile", "must be one of %v", profiles[1:])
 	}
-	return nil
+	if err := s.checkGroup(request.NetworkSecurityGroupID, m.tenantID, site); err != nil {
+		return err
+	}
+	return s.checkLogicalPartition(request.NVLinkLogicalPartitionID, m.tenantID, site)
+}
+
+// UpdateVPC implements the API.
+func (s *Server) UpdateVPC(_ context.Context, r gen.UpdateVPCRequestObject) (gen.UpdateVPCResponseObject, error) {
+	request := *r.Body
+	var view api.VPC
+	err := s.alter(func(now time.Time) (string, func(), error) {
+		v, err := s.state.vpcs.get(s.config.Tenant.ID, r.ID)
+		if err != nil {
+			return "", nil, err
+		}
+		site, _ := s.site(v.siteID) // sites don't go
+		for _, err := range []error{
+			s.state.vpcs.checkName(v, request.Name),
+			s.checkGroup(ptr.Deref(request.NetworkSecurityGroupID, ""), v.tenantID, site),
+			s.checkLogicalPartition(ptr.Deref(request.NVLinkLogicalPartitionID, ""), v.tenantID, site),
+		} {
+			if err != nil {
+				return "", nil, err
+			}
+		}
+		return v.siteID, func() {
+			v.describe(request.Name, request.Description, request.Labels)
+			v.attach(ptr.Deref(request.NetworkSecurityGroupID, v.groupID), now)
+			set(&v.partitionID, request.NVLinkLogicalPartitionID)
+			v.changed = now
+			view = s.vpcView(v, now)
+		}, nil
+	})
+	return gen.UpdateVPC200JSONResponse(view), err
 }
 
 // DeleteVPC implements the API.
 func (s *Server) DeleteVPC(_ context.Context, r gen.DeleteVPCRequestObject) (gen.DeleteVPCResponseObject, error) {
-	err := s.change(func(now time.Time) error {
-		v, err := s.vpc(r.ID)
-		if err != nil {
-			return err
+	err := remove(s, &s.state.vpcs, r.ID, s.config.Times.VPCDelete.Duration, func(v *vpc) error {
+		for _, users := range []struct {
+			what  string
+			exist bool
+		}{
+			{"Subnets", s.state.subnets.any(func(n *subnet) bool { return n.vpcID == v.id })},
+			{"VPC Prefixes", s.state.prefixes.any(func(p *prefix) bool { return p.vpcID == v.id })},
+			{"Instances", s.state.instances.any(func(i *instance) bool { return i.isIn(v.id) })},
+			{"VPC peerings", s.state.peerings.any(func(p *peering) bool { return p.joins(v.id) })},
+		} {
+			if users.exist {
+				return bad("Cannot delete VPC, one or more %s exist for this VPC", users.what)
+			}
 		}
-		if find(s.state.subnets, func(n *subnet) bool { return n.request.VPCID == v.id }) != nil {
-			return refuse(http.StatusBadRequest, "Cannot delete VPC, one or more Subnets exist for this VPC")
-		}
-		if find(s.state.instances, func(i *instance) bool { return i.request.VPCID == v.id }) != nil {
-			return refuse(http.StatusBadRequest, "Cannot delete VPC, one or more instances for this VPC")
-		}
-		v.delete(now, s.config.Times.VPCDelete.Duration)
 		return nil
 	})
 	return gen.DeleteVPC202Response{}, err
 }
 
-func (s *Server) vpc(id string) (*vpc, error) {
-	if v := find(s.state.vpcs, func(v *vpc) bool { return v.id == id }); v != nil {
-		return v, nil
+// readyVPC is the VPC of a request, if something can be made in it.
+func (s *Server) readyVPC(id, tenantID string, now time.Time) (*vpc, error) {
+	v, found := s.state.vpcs.byID(id)
+	switch {
+	case !found:
+		return nil, bad("Could not find VPC specified in request")
+	case v.tenantID != tenantID:
+		return nil, bad("VPC specified in request is not owned by Tenant")
+	case v.status(now) != string(api.VPCStatusReady):
+		return nil, bad("VPC specified in request data must be in Ready state")
 	}
-	return nil, refuse(http.StatusNotFound, "Could not find VPC with specified ID")
+	_, err := s.registered(v.siteID)
+	return v, err
+}
+
+func (v *vpc) isFNN() bool {
+	return v.request.NetworkVirtualizationType == api.NetworkVirtualizationTypeFNN
 }
 
 func (s *Server) vpcView(v *vpc, now time.Time) api.VPC {
 	return api.VPC{
-		ID: v.id, Name: v.request.Name, Description: v.request.Description, Labels: v.request.Labels,
-		Org: s.config.Org, TenantID: s.config.Tenant.ID, SiteID: v.request.SiteID,
-		NetworkVirtualizationType: v.request.NetworkVirtualizationType, VNI: v.vni,
+		ID: v.id, Name: v.name, Description: v.description, Labels: v.labels,
+		Org: s.config.Org, TenantID: v.tenantID, SiteID: v.siteID,
+		NetworkVirtualizationType: v.request.NetworkVirtualizationType, RoutingProfile: v.request.RoutingProfile,
+		VNI: v.vni, RequestedVNI: v.request.VNI, NVLinkLogicalPartitionID: v.partitionID,
+		NetworkSecurityGroupID: v.groupID, NetworkSecurityGroupPropagationDetails: s.propagation(v.attachment, v.id, now),
 		Status: api.VPCStatus(v.status(now)), Created: v.created, Updated: v.updated(now),
 	}
 }

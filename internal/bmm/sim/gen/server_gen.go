@@ -25,12 +25,39 @@ import (
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
+	// What providers have given to tenants.
+	// (GET /allocation)
+	ListAllocations(w http.ResponseWriter, r *http.Request, params ListAllocationsParams)
+	// Give a tenant a part of an IP block, or machines of a type. Needs the role of a provider administrator.
+	// (POST /allocation)
+	CreateAllocation(w http.ResponseWriter, r *http.Request)
+	// Take back what nothing uses any more. Needs the role of a provider administrator.
+	// (DELETE /allocation/{id})
+	DeleteAllocation(w http.ResponseWriter, r *http.Request, id ID)
+	// One allocation.
+	// (GET /allocation/{id})
+	GetAllocation(w http.ResponseWriter, r *http.Request, id ID)
+	// The DPU extension services of the tenant.
+	// (GET /dpu-extension-service)
+	ListDPUExtensionServices(w http.ResponseWriter, r *http.Request, params ListDPUExtensionServicesParams)
+	// One DPU extension service.
+	// (GET /dpu-extension-service/{id})
+	GetDPUExtensionService(w http.ResponseWriter, r *http.Request, id ID)
+	// The InfiniBand partitions of the tenant.
+	// (GET /infiniband-partition)
+	ListInfiniBandPartitions(w http.ResponseWriter, r *http.Request, params ListInfiniBandPartitionsParams)
+	// One InfiniBand partition.
+	// (GET /infiniband-partition/{id})
+	GetInfiniBandPartition(w http.ResponseWriter, r *http.Request, id ID)
 	// The instances of the tenant.
 	// (GET /instance)
 	ListInstances(w http.ResponseWriter, r *http.Request, params ListInstancesParams)
 	// Create an instance. The answer may take 50 seconds.
 	// (POST /instance)
 	CreateInstance(w http.ResponseWriter, r *http.Request)
+	// Create several instances of one type, or none. The answer may take 50 seconds.
+	// (POST /instance/batch)
+	CreateInstanceBatch(w http.ResponseWriter, r *http.Request)
 	// The instance types of a site.
 	// (GET /instance/type)
 	ListInstanceTypes(w http.ResponseWriter, r *http.Request, params ListInstanceTypesParams)
@@ -43,9 +70,18 @@ type ServerInterface interface {
 	// One instance.
 	// (GET /instance/{id})
 	GetInstance(w http.ResponseWriter, r *http.Request, id ID)
+	// Change or reboot an instance; fields that are left out stay as they are.
+	// (PATCH /instance/{id})
+	UpdateInstance(w http.ResponseWriter, r *http.Request, id ID)
 	// The IP blocks of the tenant.
 	// (GET /ipblock)
 	ListIPBlocks(w http.ResponseWriter, r *http.Request, params ListIPBlocksParams)
+	// Create an IP block of the provider. Needs the role of a provider administrator.
+	// (POST /ipblock)
+	CreateIPBlock(w http.ResponseWriter, r *http.Request)
+	// Delete an IP block of the provider that nothing is allocated from.
+	// (DELETE /ipblock/{id})
+	DeleteIPBlock(w http.ResponseWriter, r *http.Request, id ID)
 	// One IP block.
 	// (GET /ipblock/{id})
 	GetIPBlock(w http.ResponseWriter, r *http.Request, id ID)
@@ -58,6 +94,33 @@ type ServerInterface interface {
 	// The version of the server.
 	// (GET /metadata)
 	GetMetadata(w http.ResponseWriter, r *http.Request)
+	// The network security groups of the tenant.
+	// (GET /network-security-group)
+	ListNetworkSecurityGroups(w http.ResponseWriter, r *http.Request, params ListNetworkSecurityGroupsParams)
+	// Create a network security group. It does nothing until a VPC or an instance is attached to it.
+	// (POST /network-security-group)
+	CreateNetworkSecurityGroup(w http.ResponseWriter, r *http.Request)
+	// Delete a network security group. Refused with 412 while a VPC or an instance is attached to it.
+	// (DELETE /network-security-group/{id})
+	DeleteNetworkSecurityGroup(w http.ResponseWriter, r *http.Request, id ID)
+	// One network security group.
+	// (GET /network-security-group/{id})
+	GetNetworkSecurityGroup(w http.ResponseWriter, r *http.Request, id ID)
+	// Change a network security group; fields that are left out stay as they are, rules and labels are replaced as a whole.
+	// (PATCH /network-security-group/{id})
+	UpdateNetworkSecurityGroup(w http.ResponseWriter, r *http.Request, id ID)
+	// The NVLink logical partitions of the tenant.
+	// (GET /nvlink-logical-partition)
+	ListNVLinkLogicalPartitions(w http.ResponseWriter, r *http.Request, params ListNVLinkLogicalPartitionsParams)
+	// One NVLink logical partition.
+	// (GET /nvlink-logical-partition/{id})
+	GetNVLinkLogicalPartition(w http.ResponseWriter, r *http.Request, id ID)
+	// The operating systems that the tenant can use.
+	// (GET /operating-system)
+	ListOperatingSystems(w http.ResponseWriter, r *http.Request, params ListOperatingSystemsParams)
+	// One operating system.
+	// (GET /operating-system/{id})
+	GetOperatingSystem(w http.ResponseWriter, r *http.Request, id ID)
 	// The service account of the token. Creates the organisation's provider and tenant on first use.
 	// (GET /service-account/current)
 	GetCurrentServiceAccount(w http.ResponseWriter, r *http.Request)
@@ -94,12 +157,39 @@ type ServerInterface interface {
 	// Create a VPC. The answer may take 50 seconds.
 	// (POST /vpc)
 	CreateVPC(w http.ResponseWriter, r *http.Request)
+	// The peerings of the tenant's VPCs.
+	// (GET /vpc-peering)
+	ListVPCPeerings(w http.ResponseWriter, r *http.Request, params ListVPCPeeringsParams)
+	// Let two VPCs of a site reach each other. The answer may take 50 seconds.
+	// (POST /vpc-peering)
+	CreateVPCPeering(w http.ResponseWriter, r *http.Request)
+	// Delete a VPC peering. The answer may take 50 seconds.
+	// (DELETE /vpc-peering/{id})
+	DeleteVPCPeering(w http.ResponseWriter, r *http.Request, id ID)
+	// One VPC peering.
+	// (GET /vpc-peering/{id})
+	GetVPCPeering(w http.ResponseWriter, r *http.Request, id ID)
+	// The VPC prefixes of the tenant.
+	// (GET /vpc-prefix)
+	ListVPCPrefixes(w http.ResponseWriter, r *http.Request, params ListVPCPrefixesParams)
+	// Cut a prefix for an FNN VPC out of an IP block. The server chooses the range.
+	// (POST /vpc-prefix)
+	CreateVPCPrefix(w http.ResponseWriter, r *http.Request)
+	// Delete a VPC prefix.
+	// (DELETE /vpc-prefix/{id})
+	DeleteVPCPrefix(w http.ResponseWriter, r *http.Request, id ID)
+	// One VPC prefix.
+	// (GET /vpc-prefix/{id})
+	GetVPCPrefix(w http.ResponseWriter, r *http.Request, id ID)
 	// Delete a VPC. Its ID is never free again.
 	// (DELETE /vpc/{id})
 	DeleteVPC(w http.ResponseWriter, r *http.Request, id ID)
 	// One VPC.
 	// (GET /vpc/{id})
 	GetVPC(w http.ResponseWriter, r *http.Request, id ID)
+	// Change a VPC; fields that are left out stay as they are.
+	// (PATCH /vpc/{id})
+	UpdateVPC(w http.ResponseWriter, r *http.Request, id ID)
 }
 
 // ServerInterfaceWrapper converts contexts to parameters.
@@ -110,6 +200,377 @@ type ServerInterfaceWrapper struct {
 }
 
 type MiddlewareFunc func(http.Handler) http.Handler
+
+// ListAllocations operation middleware
+func (siw *ServerInterfaceWrapper) ListAllocations(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListAllocationsParams
+
+	// ------------- Optional query parameter "pageNumber" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "pageNumber", r.URL.Query(), &params.PageNumber)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "pageNumber", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "pageSize" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "pageSize", r.URL.Query(), &params.PageSize)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "pageSize", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "orderBy" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "orderBy", r.URL.Query(), &params.OrderBy)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "orderBy", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "siteId" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "siteId", r.URL.Query(), &params.SiteID)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "siteId", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "tenantId" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "tenantId", r.URL.Query(), &params.TenantID)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "tenantId", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "status" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "status", r.URL.Query(), &params.Status)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "status", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "query" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "query", r.URL.Query(), &params.Query)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "query", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListAllocations(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CreateAllocation operation middleware
+func (siw *ServerInterfaceWrapper) CreateAllocation(w http.ResponseWriter, r *http.Request) {
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CreateAllocation(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// DeleteAllocation operation middleware
+func (siw *ServerInterfaceWrapper) DeleteAllocation(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", r.PathValue("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DeleteAllocation(w, r, id)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetAllocation operation middleware
+func (siw *ServerInterfaceWrapper) GetAllocation(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", r.PathValue("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetAllocation(w, r, id)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListDPUExtensionServices operation middleware
+func (siw *ServerInterfaceWrapper) ListDPUExtensionServices(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListDPUExtensionServicesParams
+
+	// ------------- Optional query parameter "pageNumber" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "pageNumber", r.URL.Query(), &params.PageNumber)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "pageNumber", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "pageSize" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "pageSize", r.URL.Query(), &params.PageSize)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "pageSize", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "orderBy" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "orderBy", r.URL.Query(), &params.OrderBy)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "orderBy", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "siteId" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "siteId", r.URL.Query(), &params.SiteID)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "siteId", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "status" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "status", r.URL.Query(), &params.Status)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "status", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "query" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "query", r.URL.Query(), &params.Query)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "query", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListDPUExtensionServices(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetDPUExtensionService operation middleware
+func (siw *ServerInterfaceWrapper) GetDPUExtensionService(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", r.PathValue("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetDPUExtensionService(w, r, id)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListInfiniBandPartitions operation middleware
+func (siw *ServerInterfaceWrapper) ListInfiniBandPartitions(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListInfiniBandPartitionsParams
+
+	// ------------- Optional query parameter "pageNumber" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "pageNumber", r.URL.Query(), &params.PageNumber)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "pageNumber", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "pageSize" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "pageSize", r.URL.Query(), &params.PageSize)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "pageSize", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "orderBy" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "orderBy", r.URL.Query(), &params.OrderBy)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "orderBy", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "siteId" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "siteId", r.URL.Query(), &params.SiteID)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "siteId", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "status" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "status", r.URL.Query(), &params.Status)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "status", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "query" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "query", r.URL.Query(), &params.Query)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "query", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListInfiniBandPartitions(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetInfiniBandPartition operation middleware
+func (siw *ServerInterfaceWrapper) GetInfiniBandPartition(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", r.PathValue("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetInfiniBandPartition(w, r, id)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
 
 // ListInstances operation middleware
 func (siw *ServerInterfaceWrapper) ListInstances(w http.ResponseWriter, r *http.Request) {
@@ -211,6 +672,26 @@ func (siw *ServerInterfaceWrapper) CreateInstance(w http.ResponseWriter, r *http
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.CreateInstance(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CreateInstanceBatch operation middleware
+func (siw *ServerInterfaceWrapper) CreateInstanceBatch(w http.ResponseWriter, r *http.Request) {
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CreateInstanceBatch(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -386,6 +867,37 @@ func (siw *ServerInterfaceWrapper) GetInstance(w http.ResponseWriter, r *http.Re
 	handler.ServeHTTP(w, r)
 }
 
+// UpdateInstance operation middleware
+func (siw *ServerInterfaceWrapper) UpdateInstance(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", r.PathValue("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UpdateInstance(w, r, id)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ListIPBlocks operation middleware
 func (siw *ServerInterfaceWrapper) ListIPBlocks(w http.ResponseWriter, r *http.Request) {
 
@@ -450,6 +962,57 @@ func (siw *ServerInterfaceWrapper) ListIPBlocks(w http.ResponseWriter, r *http.R
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListIPBlocks(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CreateIPBlock operation middleware
+func (siw *ServerInterfaceWrapper) CreateIPBlock(w http.ResponseWriter, r *http.Request) {
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CreateIPBlock(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// DeleteIPBlock operation middleware
+func (siw *ServerInterfaceWrapper) DeleteIPBlock(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", r.PathValue("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DeleteIPBlock(w, r, id)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -605,6 +1168,400 @@ func (siw *ServerInterfaceWrapper) GetMetadata(w http.ResponseWriter, r *http.Re
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetMetadata(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListNetworkSecurityGroups operation middleware
+func (siw *ServerInterfaceWrapper) ListNetworkSecurityGroups(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListNetworkSecurityGroupsParams
+
+	// ------------- Optional query parameter "pageNumber" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "pageNumber", r.URL.Query(), &params.PageNumber)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "pageNumber", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "pageSize" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "pageSize", r.URL.Query(), &params.PageSize)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "pageSize", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "orderBy" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "orderBy", r.URL.Query(), &params.OrderBy)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "orderBy", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "siteId" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "siteId", r.URL.Query(), &params.SiteID)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "siteId", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "status" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "status", r.URL.Query(), &params.Status)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "status", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "query" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "query", r.URL.Query(), &params.Query)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "query", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListNetworkSecurityGroups(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CreateNetworkSecurityGroup operation middleware
+func (siw *ServerInterfaceWrapper) CreateNetworkSecurityGroup(w http.ResponseWriter, r *http.Request) {
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CreateNetworkSecurityGroup(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// DeleteNetworkSecurityGroup operation middleware
+func (siw *ServerInterfaceWrapper) DeleteNetworkSecurityGroup(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", r.PathValue("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DeleteNetworkSecurityGroup(w, r, id)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetNetworkSecurityGroup operation middleware
+func (siw *ServerInterfaceWrapper) GetNetworkSecurityGroup(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", r.PathValue("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetNetworkSecurityGroup(w, r, id)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UpdateNetworkSecurityGroup operation middleware
+func (siw *ServerInterfaceWrapper) UpdateNetworkSecurityGroup(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", r.PathValue("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UpdateNetworkSecurityGroup(w, r, id)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListNVLinkLogicalPartitions operation middleware
+func (siw *ServerInterfaceWrapper) ListNVLinkLogicalPartitions(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListNVLinkLogicalPartitionsParams
+
+	// ------------- Optional query parameter "pageNumber" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "pageNumber", r.URL.Query(), &params.PageNumber)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "pageNumber", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "pageSize" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "pageSize", r.URL.Query(), &params.PageSize)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "pageSize", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "orderBy" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "orderBy", r.URL.Query(), &params.OrderBy)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "orderBy", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "siteId" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "siteId", r.URL.Query(), &params.SiteID)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "siteId", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "status" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "status", r.URL.Query(), &params.Status)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "status", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "query" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "query", r.URL.Query(), &params.Query)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "query", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListNVLinkLogicalPartitions(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetNVLinkLogicalPartition operation middleware
+func (siw *ServerInterfaceWrapper) GetNVLinkLogicalPartition(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", r.PathValue("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetNVLinkLogicalPartition(w, r, id)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListOperatingSystems operation middleware
+func (siw *ServerInterfaceWrapper) ListOperatingSystems(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListOperatingSystemsParams
+
+	// ------------- Optional query parameter "pageNumber" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "pageNumber", r.URL.Query(), &params.PageNumber)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "pageNumber", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "pageSize" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "pageSize", r.URL.Query(), &params.PageSize)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "pageSize", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "orderBy" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "orderBy", r.URL.Query(), &params.OrderBy)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "orderBy", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "siteId" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "siteId", r.URL.Query(), &params.SiteID)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "siteId", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "status" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "status", r.URL.Query(), &params.Status)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "status", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "query" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "query", r.URL.Query(), &params.Query)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "query", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListOperatingSystems(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetOperatingSystem operation middleware
+func (siw *ServerInterfaceWrapper) GetOperatingSystem(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", r.PathValue("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetOperatingSystem(w, r, id)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1110,6 +2067,308 @@ func (siw *ServerInterfaceWrapper) CreateVPC(w http.ResponseWriter, r *http.Requ
 	handler.ServeHTTP(w, r)
 }
 
+// ListVPCPeerings operation middleware
+func (siw *ServerInterfaceWrapper) ListVPCPeerings(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListVPCPeeringsParams
+
+	// ------------- Optional query parameter "pageNumber" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "pageNumber", r.URL.Query(), &params.PageNumber)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "pageNumber", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "pageSize" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "pageSize", r.URL.Query(), &params.PageSize)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "pageSize", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "orderBy" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "orderBy", r.URL.Query(), &params.OrderBy)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "orderBy", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "siteId" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "siteId", r.URL.Query(), &params.SiteID)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "siteId", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListVPCPeerings(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CreateVPCPeering operation middleware
+func (siw *ServerInterfaceWrapper) CreateVPCPeering(w http.ResponseWriter, r *http.Request) {
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CreateVPCPeering(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// DeleteVPCPeering operation middleware
+func (siw *ServerInterfaceWrapper) DeleteVPCPeering(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", r.PathValue("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DeleteVPCPeering(w, r, id)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetVPCPeering operation middleware
+func (siw *ServerInterfaceWrapper) GetVPCPeering(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", r.PathValue("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetVPCPeering(w, r, id)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListVPCPrefixes operation middleware
+func (siw *ServerInterfaceWrapper) ListVPCPrefixes(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListVPCPrefixesParams
+
+	// ------------- Optional query parameter "pageNumber" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "pageNumber", r.URL.Query(), &params.PageNumber)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "pageNumber", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "pageSize" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "pageSize", r.URL.Query(), &params.PageSize)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "pageSize", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "orderBy" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "orderBy", r.URL.Query(), &params.OrderBy)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "orderBy", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "siteId" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "siteId", r.URL.Query(), &params.SiteID)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "siteId", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "vpcId" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "vpcId", r.URL.Query(), &params.VPCID)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "vpcId", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "status" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "status", r.URL.Query(), &params.Status)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "status", Err: err})
+		return
+	}
+
+	// ------------- Optional query parameter "query" -------------
+
+	err = runtime.BindQueryParameter("form", true, false, "query", r.URL.Query(), &params.Query)
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "query", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListVPCPrefixes(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CreateVPCPrefix operation middleware
+func (siw *ServerInterfaceWrapper) CreateVPCPrefix(w http.ResponseWriter, r *http.Request) {
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CreateVPCPrefix(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// DeleteVPCPrefix operation middleware
+func (siw *ServerInterfaceWrapper) DeleteVPCPrefix(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", r.PathValue("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DeleteVPCPrefix(w, r, id)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetVPCPrefix operation middleware
+func (siw *ServerInterfaceWrapper) GetVPCPrefix(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", r.PathValue("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetVPCPrefix(w, r, id)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // DeleteVPC operation middleware
 func (siw *ServerInterfaceWrapper) DeleteVPC(w http.ResponseWriter, r *http.Request) {
 
@@ -1163,6 +2422,37 @@ func (siw *ServerInterfaceWrapper) GetVPC(w http.ResponseWriter, r *http.Request
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetVPC(w, r, id)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UpdateVPC operation middleware
+func (siw *ServerInterfaceWrapper) UpdateVPC(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", r.PathValue("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UpdateVPC(w, r, id)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1292,17 +2582,38 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 		ErrorHandlerFunc:   options.ErrorHandlerFunc,
 	}
 
+	m.HandleFunc("GET "+options.BaseURL+"/allocation", wrapper.ListAllocations)
+	m.HandleFunc("POST "+options.BaseURL+"/allocation", wrapper.CreateAllocation)
+	m.HandleFunc("DELETE "+options.BaseURL+"/allocation/{id}", wrapper.DeleteAllocation)
+	m.HandleFunc("GET "+options.BaseURL+"/allocation/{id}", wrapper.GetAllocation)
+	m.HandleFunc("GET "+options.BaseURL+"/dpu-extension-service", wrapper.ListDPUExtensionServices)
+	m.HandleFunc("GET "+options.BaseURL+"/dpu-extension-service/{id}", wrapper.GetDPUExtensionService)
+	m.HandleFunc("GET "+options.BaseURL+"/infiniband-partition", wrapper.ListInfiniBandPartitions)
+	m.HandleFunc("GET "+options.BaseURL+"/infiniband-partition/{id}", wrapper.GetInfiniBandPartition)
 	m.HandleFunc("GET "+options.BaseURL+"/instance", wrapper.ListInstances)
 	m.HandleFunc("POST "+options.BaseURL+"/instance", wrapper.CreateInstance)
+	m.HandleFunc("POST "+options.BaseURL+"/instance/batch", wrapper.CreateInstanceBatch)
 	m.HandleFunc("GET "+options.BaseURL+"/instance/type", wrapper.ListInstanceTypes)
 	m.HandleFunc("GET "+options.BaseURL+"/instance/type/{id}", wrapper.GetInstanceType)
 	m.HandleFunc("DELETE "+options.BaseURL+"/instance/{id}", wrapper.DeleteInstance)
 	m.HandleFunc("GET "+options.BaseURL+"/instance/{id}", wrapper.GetInstance)
+	m.HandleFunc("PATCH "+options.BaseURL+"/instance/{id}", wrapper.UpdateInstance)
 	m.HandleFunc("GET "+options.BaseURL+"/ipblock", wrapper.ListIPBlocks)
+	m.HandleFunc("POST "+options.BaseURL+"/ipblock", wrapper.CreateIPBlock)
+	m.HandleFunc("DELETE "+options.BaseURL+"/ipblock/{id}", wrapper.DeleteIPBlock)
 	m.HandleFunc("GET "+options.BaseURL+"/ipblock/{id}", wrapper.GetIPBlock)
 	m.HandleFunc("GET "+options.BaseURL+"/machine", wrapper.ListMachines)
 	m.HandleFunc("GET "+options.BaseURL+"/machine/{machineId}", wrapper.GetMachine)
 	m.HandleFunc("GET "+options.BaseURL+"/metadata", wrapper.GetMetadata)
+	m.HandleFunc("GET "+options.BaseURL+"/network-security-group", wrapper.ListNetworkSecurityGroups)
+	m.HandleFunc("POST "+options.BaseURL+"/network-security-group", wrapper.CreateNetworkSecurityGroup)
+	m.HandleFunc("DELETE "+options.BaseURL+"/network-security-group/{id}", wrapper.DeleteNetworkSecurityGroup)
+	m.HandleFunc("GET "+options.BaseURL+"/network-security-group/{id}", wrapper.GetNetworkSecurityGroup)
+	m.HandleFunc("PATCH "+options.BaseURL+"/network-security-group/{id}", wrapper.UpdateNetworkSecurityGroup)
+	m.HandleFunc("GET "+options.BaseURL+"/nvlink-logical-partition", wrapper.ListNVLinkLogicalPartitions)
+	m.HandleFunc("GET "+options.BaseURL+"/nvlink-logical-partition/{id}", wrapper.GetNVLinkLogicalPartition)
+	m.HandleFunc("GET "+options.BaseURL+"/operating-system", wrapper.ListOperatingSystems)
+	m.HandleFunc("GET "+options.BaseURL+"/operating-system/{id}", wrapper.GetOperatingSystem)
 	m.HandleFunc("GET "+options.BaseURL+"/service-account/current", wrapper.GetCurrentServiceAccount)
 	m.HandleFunc("GET "+options.BaseURL+"/site", wrapper.ListSites)
 	m.HandleFunc("GET "+options.BaseURL+"/site/{id}", wrapper.GetSite)
@@ -1315,8 +2626,17 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc("GET "+options.BaseURL+"/tenant/current", wrapper.GetCurrentTenant)
 	m.HandleFunc("GET "+options.BaseURL+"/vpc", wrapper.ListVpcs)
 	m.HandleFunc("POST "+options.BaseURL+"/vpc", wrapper.CreateVPC)
+	m.HandleFunc("GET "+options.BaseURL+"/vpc-peering", wrapper.ListVPCPeerings)
+	m.HandleFunc("POST "+options.BaseURL+"/vpc-peering", wrapper.CreateVPCPeering)
+	m.HandleFunc("DELETE "+options.BaseURL+"/vpc-peering/{id}", wrapper.DeleteVPCPeering)
+	m.HandleFunc("GET "+options.BaseURL+"/vpc-peering/{id}", wrapper.GetVPCPeering)
+	m.HandleFunc("GET "+options.BaseURL+"/vpc-prefix", wrapper.ListVPCPrefixes)
+	m.HandleFunc("POST "+options.BaseURL+"/vpc-prefix", wrapper.CreateVPCPrefix)
+	m.HandleFunc("DELETE "+options.BaseURL+"/vpc-prefix/{id}", wrapper.DeleteVPCPrefix)
+	m.HandleFunc("GET "+options.BaseURL+"/vpc-prefix/{id}", wrapper.GetVPCPrefix)
 	m.HandleFunc("DELETE "+options.BaseURL+"/vpc/{id}", wrapper.DeleteVPC)
 	m.HandleFunc("GET "+options.BaseURL+"/vpc/{id}", wrapper.GetVPC)
+	m.HandleFunc("PATCH "+options.BaseURL+"/vpc/{id}", wrapper.UpdateVPC)
 
 	return m
 }
@@ -1324,7 +2644,264 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 type AcceptedResponse struct {
 }
 
+type DeletedResponse struct {
+}
+
 type ErrorJSONResponse Error
+
+type ListAllocationsRequestObject struct {
+	Params ListAllocationsParams
+}
+
+type ListAllocationsResponseObject interface {
+	VisitListAllocationsResponse(w http.ResponseWriter) error
+}
+
+type ListAllocations200ResponseHeaders struct {
+	XPagination string
+}
+
+type ListAllocations200JSONResponse struct {
+	Body    []Allocation
+	Headers ListAllocations200ResponseHeaders
+}
+
+func (response ListAllocations200JSONResponse) VisitListAllocationsResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Pagination", fmt.Sprint(response.Headers.XPagination))
+	w.WriteHeader(200)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type ListAllocationsdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response ListAllocationsdefaultJSONResponse) VisitListAllocationsResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type CreateAllocationRequestObject struct {
+	Body *CreateAllocationJSONRequestBody
+}
+
+type CreateAllocationResponseObject interface {
+	VisitCreateAllocationResponse(w http.ResponseWriter) error
+}
+
+type CreateAllocation201JSONResponse Allocation
+
+func (response CreateAllocation201JSONResponse) VisitCreateAllocationResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+
+	return json.NewEncoder(w).Encode(response)
+}
+
+type CreateAllocationdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response CreateAllocationdefaultJSONResponse) VisitCreateAllocationResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type DeleteAllocationRequestObject struct {
+	ID ID `json:"id"`
+}
+
+type DeleteAllocationResponseObject interface {
+	VisitDeleteAllocationResponse(w http.ResponseWriter) error
+}
+
+type DeleteAllocation202Response = AcceptedResponse
+
+func (response DeleteAllocation202Response) VisitDeleteAllocationResponse(w http.ResponseWriter) error {
+	w.WriteHeader(202)
+	return nil
+}
+
+type DeleteAllocationdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response DeleteAllocationdefaultJSONResponse) VisitDeleteAllocationResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type GetAllocationRequestObject struct {
+	ID ID `json:"id"`
+}
+
+type GetAllocationResponseObject interface {
+	VisitGetAllocationResponse(w http.ResponseWriter) error
+}
+
+type GetAllocation200JSONResponse Allocation
+
+func (response GetAllocation200JSONResponse) VisitGetAllocationResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+
+	return json.NewEncoder(w).Encode(response)
+}
+
+type GetAllocationdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetAllocationdefaultJSONResponse) VisitGetAllocationResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type ListDPUExtensionServicesRequestObject struct {
+	Params ListDPUExtensionServicesParams
+}
+
+type ListDPUExtensionServicesResponseObject interface {
+	VisitListDPUExtensionServicesResponse(w http.ResponseWriter) error
+}
+
+type ListDPUExtensionServices200ResponseHeaders struct {
+	XPagination string
+}
+
+type ListDPUExtensionServices200JSONResponse struct {
+	Body    []DPUExtensionService
+	Headers ListDPUExtensionServices200ResponseHeaders
+}
+
+func (response ListDPUExtensionServices200JSONResponse) VisitListDPUExtensionServicesResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Pagination", fmt.Sprint(response.Headers.XPagination))
+	w.WriteHeader(200)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type ListDPUExtensionServicesdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response ListDPUExtensionServicesdefaultJSONResponse) VisitListDPUExtensionServicesResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type GetDPUExtensionServiceRequestObject struct {
+	ID ID `json:"id"`
+}
+
+type GetDPUExtensionServiceResponseObject interface {
+	VisitGetDPUExtensionServiceResponse(w http.ResponseWriter) error
+}
+
+type GetDPUExtensionService200JSONResponse DPUExtensionService
+
+func (response GetDPUExtensionService200JSONResponse) VisitGetDPUExtensionServiceResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+
+	return json.NewEncoder(w).Encode(response)
+}
+
+type GetDPUExtensionServicedefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetDPUExtensionServicedefaultJSONResponse) VisitGetDPUExtensionServiceResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type ListInfiniBandPartitionsRequestObject struct {
+	Params ListInfiniBandPartitionsParams
+}
+
+type ListInfiniBandPartitionsResponseObject interface {
+	VisitListInfiniBandPartitionsResponse(w http.ResponseWriter) error
+}
+
+type ListInfiniBandPartitions200ResponseHeaders struct {
+	XPagination string
+}
+
+type ListInfiniBandPartitions200JSONResponse struct {
+	Body    []InfiniBandPartition
+	Headers ListInfiniBandPartitions200ResponseHeaders
+}
+
+func (response ListInfiniBandPartitions200JSONResponse) VisitListInfiniBandPartitionsResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Pagination", fmt.Sprint(response.Headers.XPagination))
+	w.WriteHeader(200)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type ListInfiniBandPartitionsdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response ListInfiniBandPartitionsdefaultJSONResponse) VisitListInfiniBandPartitionsResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type GetInfiniBandPartitionRequestObject struct {
+	ID ID `json:"id"`
+}
+
+type GetInfiniBandPartitionResponseObject interface {
+	VisitGetInfiniBandPartitionResponse(w http.ResponseWriter) error
+}
+
+type GetInfiniBandPartition200JSONResponse InfiniBandPartition
+
+func (response GetInfiniBandPartition200JSONResponse) VisitGetInfiniBandPartitionResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+
+	return json.NewEncoder(w).Encode(response)
+}
+
+type GetInfiniBandPartitiondefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetInfiniBandPartitiondefaultJSONResponse) VisitGetInfiniBandPartitionResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
 
 type ListInstancesRequestObject struct {
 	Params ListInstancesParams
@@ -1386,6 +2963,35 @@ type CreateInstancedefaultJSONResponse struct {
 }
 
 func (response CreateInstancedefaultJSONResponse) VisitCreateInstanceResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type CreateInstanceBatchRequestObject struct {
+	Body *CreateInstanceBatchJSONRequestBody
+}
+
+type CreateInstanceBatchResponseObject interface {
+	VisitCreateInstanceBatchResponse(w http.ResponseWriter) error
+}
+
+type CreateInstanceBatch201JSONResponse []Instance
+
+func (response CreateInstanceBatch201JSONResponse) VisitCreateInstanceBatchResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+
+	return json.NewEncoder(w).Encode(response)
+}
+
+type CreateInstanceBatchdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response CreateInstanceBatchdefaultJSONResponse) VisitCreateInstanceBatchResponse(w http.ResponseWriter) error {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(response.StatusCode)
 
@@ -1459,7 +3065,8 @@ func (response GetInstanceTypedefaultJSONResponse) VisitGetInstanceTypeResponse(
 }
 
 type DeleteInstanceRequestObject struct {
-	ID ID `json:"id"`
+	ID   ID `json:"id"`
+	Body *DeleteInstanceJSONRequestBody
 }
 
 type DeleteInstanceResponseObject interface {
@@ -1514,6 +3121,36 @@ func (response GetInstancedefaultJSONResponse) VisitGetInstanceResponse(w http.R
 	return json.NewEncoder(w).Encode(response.Body)
 }
 
+type UpdateInstanceRequestObject struct {
+	ID   ID `json:"id"`
+	Body *UpdateInstanceJSONRequestBody
+}
+
+type UpdateInstanceResponseObject interface {
+	VisitUpdateInstanceResponse(w http.ResponseWriter) error
+}
+
+type UpdateInstance200JSONResponse Instance
+
+func (response UpdateInstance200JSONResponse) VisitUpdateInstanceResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+
+	return json.NewEncoder(w).Encode(response)
+}
+
+type UpdateInstancedefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response UpdateInstancedefaultJSONResponse) VisitUpdateInstanceResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
 type ListIPBlocksRequestObject struct {
 	Params ListIPBlocksParams
 }
@@ -1545,6 +3182,62 @@ type ListIPBlocksdefaultJSONResponse struct {
 }
 
 func (response ListIPBlocksdefaultJSONResponse) VisitListIPBlocksResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type CreateIPBlockRequestObject struct {
+	Body *CreateIPBlockJSONRequestBody
+}
+
+type CreateIPBlockResponseObject interface {
+	VisitCreateIPBlockResponse(w http.ResponseWriter) error
+}
+
+type CreateIPBlock201JSONResponse IPBlock
+
+func (response CreateIPBlock201JSONResponse) VisitCreateIPBlockResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+
+	return json.NewEncoder(w).Encode(response)
+}
+
+type CreateIPBlockdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response CreateIPBlockdefaultJSONResponse) VisitCreateIPBlockResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type DeleteIPBlockRequestObject struct {
+	ID ID `json:"id"`
+}
+
+type DeleteIPBlockResponseObject interface {
+	VisitDeleteIPBlockResponse(w http.ResponseWriter) error
+}
+
+type DeleteIPBlock202Response = AcceptedResponse
+
+func (response DeleteIPBlock202Response) VisitDeleteIPBlockResponse(w http.ResponseWriter) error {
+	w.WriteHeader(202)
+	return nil
+}
+
+type DeleteIPBlockdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response DeleteIPBlockdefaultJSONResponse) VisitDeleteIPBlockResponse(w http.ResponseWriter) error {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(response.StatusCode)
 
@@ -1668,6 +3361,290 @@ type GetMetadatadefaultJSONResponse struct {
 }
 
 func (response GetMetadatadefaultJSONResponse) VisitGetMetadataResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type ListNetworkSecurityGroupsRequestObject struct {
+	Params ListNetworkSecurityGroupsParams
+}
+
+type ListNetworkSecurityGroupsResponseObject interface {
+	VisitListNetworkSecurityGroupsResponse(w http.ResponseWriter) error
+}
+
+type ListNetworkSecurityGroups200ResponseHeaders struct {
+	XPagination string
+}
+
+type ListNetworkSecurityGroups200JSONResponse struct {
+	Body    []NetworkSecurityGroup
+	Headers ListNetworkSecurityGroups200ResponseHeaders
+}
+
+func (response ListNetworkSecurityGroups200JSONResponse) VisitListNetworkSecurityGroupsResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Pagination", fmt.Sprint(response.Headers.XPagination))
+	w.WriteHeader(200)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type ListNetworkSecurityGroupsdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response ListNetworkSecurityGroupsdefaultJSONResponse) VisitListNetworkSecurityGroupsResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type CreateNetworkSecurityGroupRequestObject struct {
+	Body *CreateNetworkSecurityGroupJSONRequestBody
+}
+
+type CreateNetworkSecurityGroupResponseObject interface {
+	VisitCreateNetworkSecurityGroupResponse(w http.ResponseWriter) error
+}
+
+type CreateNetworkSecurityGroup201JSONResponse NetworkSecurityGroup
+
+func (response CreateNetworkSecurityGroup201JSONResponse) VisitCreateNetworkSecurityGroupResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+
+	return json.NewEncoder(w).Encode(response)
+}
+
+type CreateNetworkSecurityGroupdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response CreateNetworkSecurityGroupdefaultJSONResponse) VisitCreateNetworkSecurityGroupResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type DeleteNetworkSecurityGroupRequestObject struct {
+	ID ID `json:"id"`
+}
+
+type DeleteNetworkSecurityGroupResponseObject interface {
+	VisitDeleteNetworkSecurityGroupResponse(w http.ResponseWriter) error
+}
+
+type DeleteNetworkSecurityGroup202Response = AcceptedResponse
+
+func (response DeleteNetworkSecurityGroup202Response) VisitDeleteNetworkSecurityGroupResponse(w http.ResponseWriter) error {
+	w.WriteHeader(202)
+	return nil
+}
+
+type DeleteNetworkSecurityGroupdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response DeleteNetworkSecurityGroupdefaultJSONResponse) VisitDeleteNetworkSecurityGroupResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type GetNetworkSecurityGroupRequestObject struct {
+	ID ID `json:"id"`
+}
+
+type GetNetworkSecurityGroupResponseObject interface {
+	VisitGetNetworkSecurityGroupResponse(w http.ResponseWriter) error
+}
+
+type GetNetworkSecurityGroup200JSONResponse NetworkSecurityGroup
+
+func (response GetNetworkSecurityGroup200JSONResponse) VisitGetNetworkSecurityGroupResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+
+	return json.NewEncoder(w).Encode(response)
+}
+
+type GetNetworkSecurityGroupdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetNetworkSecurityGroupdefaultJSONResponse) VisitGetNetworkSecurityGroupResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type UpdateNetworkSecurityGroupRequestObject struct {
+	ID   ID `json:"id"`
+	Body *UpdateNetworkSecurityGroupJSONRequestBody
+}
+
+type UpdateNetworkSecurityGroupResponseObject interface {
+	VisitUpdateNetworkSecurityGroupResponse(w http.ResponseWriter) error
+}
+
+type UpdateNetworkSecurityGroup200JSONResponse NetworkSecurityGroup
+
+func (response UpdateNetworkSecurityGroup200JSONResponse) VisitUpdateNetworkSecurityGroupResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+
+	return json.NewEncoder(w).Encode(response)
+}
+
+type UpdateNetworkSecurityGroupdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response UpdateNetworkSecurityGroupdefaultJSONResponse) VisitUpdateNetworkSecurityGroupResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type ListNVLinkLogicalPartitionsRequestObject struct {
+	Params ListNVLinkLogicalPartitionsParams
+}
+
+type ListNVLinkLogicalPartitionsResponseObject interface {
+	VisitListNVLinkLogicalPartitionsResponse(w http.ResponseWriter) error
+}
+
+type ListNVLinkLogicalPartitions200ResponseHeaders struct {
+	XPagination string
+}
+
+type ListNVLinkLogicalPartitions200JSONResponse struct {
+	Body    []NVLinkLogicalPartition
+	Headers ListNVLinkLogicalPartitions200ResponseHeaders
+}
+
+func (response ListNVLinkLogicalPartitions200JSONResponse) VisitListNVLinkLogicalPartitionsResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Pagination", fmt.Sprint(response.Headers.XPagination))
+	w.WriteHeader(200)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type ListNVLinkLogicalPartitionsdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response ListNVLinkLogicalPartitionsdefaultJSONResponse) VisitListNVLinkLogicalPartitionsResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type GetNVLinkLogicalPartitionRequestObject struct {
+	ID ID `json:"id"`
+}
+
+type GetNVLinkLogicalPartitionResponseObject interface {
+	VisitGetNVLinkLogicalPartitionResponse(w http.ResponseWriter) error
+}
+
+type GetNVLinkLogicalPartition200JSONResponse NVLinkLogicalPartition
+
+func (response GetNVLinkLogicalPartition200JSONResponse) VisitGetNVLinkLogicalPartitionResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+
+	return json.NewEncoder(w).Encode(response)
+}
+
+type GetNVLinkLogicalPartitiondefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetNVLinkLogicalPartitiondefaultJSONResponse) VisitGetNVLinkLogicalPartitionResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type ListOperatingSystemsRequestObject struct {
+	Params ListOperatingSystemsParams
+}
+
+type ListOperatingSystemsResponseObject interface {
+	VisitListOperatingSystemsResponse(w http.ResponseWriter) error
+}
+
+type ListOperatingSystems200ResponseHeaders struct {
+	XPagination string
+}
+
+type ListOperatingSystems200JSONResponse struct {
+	Body    []OperatingSystem
+	Headers ListOperatingSystems200ResponseHeaders
+}
+
+func (response ListOperatingSystems200JSONResponse) VisitListOperatingSystemsResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Pagination", fmt.Sprint(response.Headers.XPagination))
+	w.WriteHeader(200)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type ListOperatingSystemsdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response ListOperatingSystemsdefaultJSONResponse) VisitListOperatingSystemsResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type GetOperatingSystemRequestObject struct {
+	ID ID `json:"id"`
+}
+
+type GetOperatingSystemResponseObject interface {
+	VisitGetOperatingSystemResponse(w http.ResponseWriter) error
+}
+
+type GetOperatingSystem200JSONResponse OperatingSystem
+
+func (response GetOperatingSystem200JSONResponse) VisitGetOperatingSystemResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+
+	return json.NewEncoder(w).Encode(response)
+}
+
+type GetOperatingSystemdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetOperatingSystemdefaultJSONResponse) VisitGetOperatingSystemResponse(w http.ResponseWriter) error {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(response.StatusCode)
 
@@ -2050,6 +4027,250 @@ func (response CreateVPCdefaultJSONResponse) VisitCreateVPCResponse(w http.Respo
 	return json.NewEncoder(w).Encode(response.Body)
 }
 
+type ListVPCPeeringsRequestObject struct {
+	Params ListVPCPeeringsParams
+}
+
+type ListVPCPeeringsResponseObject interface {
+	VisitListVPCPeeringsResponse(w http.ResponseWriter) error
+}
+
+type ListVPCPeerings200ResponseHeaders struct {
+	XPagination string
+}
+
+type ListVPCPeerings200JSONResponse struct {
+	Body    []VPCPeering
+	Headers ListVPCPeerings200ResponseHeaders
+}
+
+func (response ListVPCPeerings200JSONResponse) VisitListVPCPeeringsResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Pagination", fmt.Sprint(response.Headers.XPagination))
+	w.WriteHeader(200)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type ListVPCPeeringsdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response ListVPCPeeringsdefaultJSONResponse) VisitListVPCPeeringsResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type CreateVPCPeeringRequestObject struct {
+	Body *CreateVPCPeeringJSONRequestBody
+}
+
+type CreateVPCPeeringResponseObject interface {
+	VisitCreateVPCPeeringResponse(w http.ResponseWriter) error
+}
+
+type CreateVPCPeering201JSONResponse VPCPeering
+
+func (response CreateVPCPeering201JSONResponse) VisitCreateVPCPeeringResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+
+	return json.NewEncoder(w).Encode(response)
+}
+
+type CreateVPCPeeringdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response CreateVPCPeeringdefaultJSONResponse) VisitCreateVPCPeeringResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type DeleteVPCPeeringRequestObject struct {
+	ID ID `json:"id"`
+}
+
+type DeleteVPCPeeringResponseObject interface {
+	VisitDeleteVPCPeeringResponse(w http.ResponseWriter) error
+}
+
+type DeleteVPCPeering204Response = DeletedResponse
+
+func (response DeleteVPCPeering204Response) VisitDeleteVPCPeeringResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type DeleteVPCPeeringdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response DeleteVPCPeeringdefaultJSONResponse) VisitDeleteVPCPeeringResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type GetVPCPeeringRequestObject struct {
+	ID ID `json:"id"`
+}
+
+type GetVPCPeeringResponseObject interface {
+	VisitGetVPCPeeringResponse(w http.ResponseWriter) error
+}
+
+type GetVPCPeering200JSONResponse VPCPeering
+
+func (response GetVPCPeering200JSONResponse) VisitGetVPCPeeringResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+
+	return json.NewEncoder(w).Encode(response)
+}
+
+type GetVPCPeeringdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetVPCPeeringdefaultJSONResponse) VisitGetVPCPeeringResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type ListVPCPrefixesRequestObject struct {
+	Params ListVPCPrefixesParams
+}
+
+type ListVPCPrefixesResponseObject interface {
+	VisitListVPCPrefixesResponse(w http.ResponseWriter) error
+}
+
+type ListVPCPrefixes200ResponseHeaders struct {
+	XPagination string
+}
+
+type ListVPCPrefixes200JSONResponse struct {
+	Body    []VPCPrefix
+	Headers ListVPCPrefixes200ResponseHeaders
+}
+
+func (response ListVPCPrefixes200JSONResponse) VisitListVPCPrefixesResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Pagination", fmt.Sprint(response.Headers.XPagination))
+	w.WriteHeader(200)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type ListVPCPrefixesdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response ListVPCPrefixesdefaultJSONResponse) VisitListVPCPrefixesResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type CreateVPCPrefixRequestObject struct {
+	Body *CreateVPCPrefixJSONRequestBody
+}
+
+type CreateVPCPrefixResponseObject interface {
+	VisitCreateVPCPrefixResponse(w http.ResponseWriter) error
+}
+
+type CreateVPCPrefix201JSONResponse VPCPrefix
+
+func (response CreateVPCPrefix201JSONResponse) VisitCreateVPCPrefixResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+
+	return json.NewEncoder(w).Encode(response)
+}
+
+type CreateVPCPrefixdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response CreateVPCPrefixdefaultJSONResponse) VisitCreateVPCPrefixResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type DeleteVPCPrefixRequestObject struct {
+	ID ID `json:"id"`
+}
+
+type DeleteVPCPrefixResponseObject interface {
+	VisitDeleteVPCPrefixResponse(w http.ResponseWriter) error
+}
+
+type DeleteVPCPrefix202Response = AcceptedResponse
+
+func (response DeleteVPCPrefix202Response) VisitDeleteVPCPrefixResponse(w http.ResponseWriter) error {
+	w.WriteHeader(202)
+	return nil
+}
+
+type DeleteVPCPrefixdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response DeleteVPCPrefixdefaultJSONResponse) VisitDeleteVPCPrefixResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
+type GetVPCPrefixRequestObject struct {
+	ID ID `json:"id"`
+}
+
+type GetVPCPrefixResponseObject interface {
+	VisitGetVPCPrefixResponse(w http.ResponseWriter) error
+}
+
+type GetVPCPrefix200JSONResponse VPCPrefix
+
+func (response GetVPCPrefix200JSONResponse) VisitGetVPCPrefixResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+
+	return json.NewEncoder(w).Encode(response)
+}
+
+type GetVPCPrefixdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetVPCPrefixdefaultJSONResponse) VisitGetVPCPrefixResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
 type DeleteVPCRequestObject struct {
 	ID ID `json:"id"`
 }
@@ -2106,14 +4327,71 @@ func (response GetVPCdefaultJSONResponse) VisitGetVPCResponse(w http.ResponseWri
 	return json.NewEncoder(w).Encode(response.Body)
 }
 
+type UpdateVPCRequestObject struct {
+	ID   ID `json:"id"`
+	Body *UpdateVPCJSONRequestBody
+}
+
+type UpdateVPCResponseObject interface {
+	VisitUpdateVPCResponse(w http.ResponseWriter) error
+}
+
+type UpdateVPC200JSONResponse VPC
+
+func (response UpdateVPC200JSONResponse) VisitUpdateVPCResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+
+	return json.NewEncoder(w).Encode(response)
+}
+
+type UpdateVPCdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response UpdateVPCdefaultJSONResponse) VisitUpdateVPCResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
 // StrictServerInterface represents all server handlers.
 type StrictServerInterface interface {
+	// What providers have given to tenants.
+	// (GET /allocation)
+	ListAllocations(ctx context.Context, request ListAllocationsRequestObject) (ListAllocationsResponseObject, error)
+	// Give a tenant a part of an IP block, or machines of a type. Needs the role of a provider administrator.
+	// (POST /allocation)
+	CreateAllocation(ctx context.Context, request CreateAllocationRequestObject) (CreateAllocationResponseObject, error)
+	// Take back what nothing uses any more. Needs the role of a provider administrator.
+	// (DELETE /allocation/{id})
+	DeleteAllocation(ctx context.Context, request DeleteAllocationRequestObject) (DeleteAllocationResponseObject, error)
+	// One allocation.
+	// (GET /allocation/{id})
+	GetAllocation(ctx context.Context, request GetAllocationRequestObject) (GetAllocationResponseObject, error)
+	// The DPU extension services of the tenant.
+	// (GET /dpu-extension-service)
+	ListDPUExtensionServices(ctx context.Context, request ListDPUExtensionServicesRequestObject) (ListDPUExtensionServicesResponseObject, error)
+	// One DPU extension service.
+	// (GET /dpu-extension-service/{id})
+	GetDPUExtensionService(ctx context.Context, request GetDPUExtensionServiceRequestObject) (GetDPUExtensionServiceResponseObject, error)
+	// The InfiniBand partitions of the tenant.
+	// (GET /infiniband-partition)
+	ListInfiniBandPartitions(ctx context.Context, request ListInfiniBandPartitionsRequestObject) (ListInfiniBandPartitionsResponseObject, error)
+	// One InfiniBand partition.
+	// (GET /infiniband-partition/{id})
+	GetInfiniBandPartition(ctx context.Context, request GetInfiniBandPartitionRequestObject) (GetInfiniBandPartitionResponseObject, error)
 	// The instances of the tenant.
 	// (GET /instance)
 	ListInstances(ctx context.Context, request ListInstancesRequestObject) (ListInstancesResponseObject, error)
 	// Create an instance. The answer may take 50 seconds.
 	// (POST /instance)
 	CreateInstance(ctx context.Context, request CreateInstanceRequestObject) (CreateInstanceResponseObject, error)
+	// Create several instances of one type, or none. The answer may take 50 seconds.
+	// (POST /instance/batch)
+	CreateInstanceBatch(ctx context.Context, request CreateInstanceBatchRequestObject) (CreateInstanceBatchResponseObject, error)
 	// The instance types of a site.
 	// (GET /instance/type)
 	ListInstanceTypes(ctx context.Context, request ListInstanceTypesRequestObject) (ListInstanceTypesResponseObject, error)
@@ -2126,9 +4404,18 @@ type StrictServerInterface interface {
 	// One instance.
 	// (GET /instance/{id})
 	GetInstance(ctx context.Context, request GetInstanceRequestObject) (GetInstanceResponseObject, error)
+	// Change or reboot an instance; fields that are left out stay as they are.
+	// (PATCH /instance/{id})
+	UpdateInstance(ctx context.Context, request UpdateInstanceRequestObject) (UpdateInstanceResponseObject, error)
 	// The IP blocks of the tenant.
 	// (GET /ipblock)
 	ListIPBlocks(ctx context.Context, request ListIPBlocksRequestObject) (ListIPBlocksResponseObject, error)
+	// Create an IP block of the provider. Needs the role of a provider administrator.
+	// (POST /ipblock)
+	CreateIPBlock(ctx context.Context, request CreateIPBlockRequestObject) (CreateIPBlockResponseObject, error)
+	// Delete an IP block of the provider that nothing is allocated from.
+	// (DELETE /ipblock/{id})
+	DeleteIPBlock(ctx context.Context, request DeleteIPBlockRequestObject) (DeleteIPBlockResponseObject, error)
 	// One IP block.
 	// (GET /ipblock/{id})
 	GetIPBlock(ctx context.Context, request GetIPBlockRequestObject) (GetIPBlockResponseObject, error)
@@ -2141,6 +4428,33 @@ type StrictServerInterface interface {
 	// The version of the server.
 	// (GET /metadata)
 	GetMetadata(ctx context.Context, request GetMetadataRequestObject) (GetMetadataResponseObject, error)
+	// The network security groups of the tenant.
+	// (GET /network-security-group)
+	ListNetworkSecurityGroups(ctx context.Context, request ListNetworkSecurityGroupsRequestObject) (ListNetworkSecurityGroupsResponseObject, error)
+	// Create a network security group. It does nothing until a VPC or an instance is attached to it.
+	// (POST /network-security-group)
+	CreateNetworkSecurityGroup(ctx context.Context, request CreateNetworkSecurityGroupRequestObject) (CreateNetworkSecurityGroupResponseObject, error)
+	// Delete a network security group. Refused with 412 while a VPC or an instance is attached to it.
+	// (DELETE /network-security-group/{id})
+	DeleteNetworkSecurityGroup(ctx context.Context, request DeleteNetworkSecurityGroupRequestObject) (DeleteNetworkSecurityGroupResponseObject, error)
+	// One network security group.
+	// (GET /network-security-group/{id})
+	GetNetworkSecurityGroup(ctx context.Context, request GetNetworkSecurityGroupRequestObject) (GetNetworkSecurityGroupResponseObject, error)
+	// Change a network security group; fields that are left out stay as they are, rules and labels are replaced as a whole.
+	// (PATCH /network-security-group/{id})
+	UpdateNetworkSecurityGroup(ctx context.Context, request UpdateNetworkSecurityGroupRequestObject) (UpdateNetworkSecurityGroupResponseObject, error)
+	// The NVLink logical partitions of the tenant.
+	// (GET /nvlink-logical-partition)
+	ListNVLinkLogicalPartitions(ctx context.Context, request ListNVLinkLogicalPartitionsRequestObject) (ListNVLinkLogicalPartitionsResponseObject, error)
+	// One NVLink logical partition.
+	// (GET /nvlink-logical-partition/{id})
+	GetNVLinkLogicalPartition(ctx context.Context, request GetNVLinkLogicalPartitionRequestObject) (GetNVLinkLogicalPartitionResponseObject, error)
+	// The operating systems that the tenant can use.
+	// (GET /operating-system)
+	ListOperatingSystems(ctx context.Context, request ListOperatingSystemsRequestObject) (ListOperatingSystemsResponseObject, error)
+	// One operating system.
+	// (GET /operating-system/{id})
+	GetOperatingSystem(ctx context.Context, request GetOperatingSystemRequestObject) (GetOperatingSystemResponseObject, error)
 	// The service account of the token. Creates the organisation's provider and tenant on first use.
 	// (GET /service-account/current)
 	GetCurrentServiceAccount(ctx context.Context, request GetCurrentServiceAccountRequestObject) (GetCurrentServiceAccountResponseObject, error)
@@ -2177,12 +4491,39 @@ type StrictServerInterface interface {
 	// Create a VPC. The answer may take 50 seconds.
 	// (POST /vpc)
 	CreateVPC(ctx context.Context, request CreateVPCRequestObject) (CreateVPCResponseObject, error)
+	// The peerings of the tenant's VPCs.
+	// (GET /vpc-peering)
+	ListVPCPeerings(ctx context.Context, request ListVPCPeeringsRequestObject) (ListVPCPeeringsResponseObject, error)
+	// Let two VPCs of a site reach each other. The answer may take 50 seconds.
+	// (POST /vpc-peering)
+	CreateVPCPeering(ctx context.Context, request CreateVPCPeeringRequestObject) (CreateVPCPeeringResponseObject, error)
+	// Delete a VPC peering. The answer may take 50 seconds.
+	// (DELETE /vpc-peering/{id})
+	DeleteVPCPeering(ctx context.Context, request DeleteVPCPeeringRequestObject) (DeleteVPCPeeringResponseObject, error)
+	// One VPC peering.
+	// (GET /vpc-peering/{id})
+	GetVPCPeering(ctx context.Context, request GetVPCPeeringRequestObject) (GetVPCPeeringResponseObject, error)
+	// The VPC prefixes of the tenant.
+	// (GET /vpc-prefix)
+	ListVPCPrefixes(ctx context.Context, request ListVPCPrefixesRequestObject) (ListVPCPrefixesResponseObject, error)
+	// Cut a prefix for an FNN VPC out of an IP block. The server chooses the range.
+	// (POST /vpc-prefix)
+	CreateVPCPrefix(ctx context.Context, request CreateVPCPrefixRequestObject) (CreateVPCPrefixResponseObject, error)
+	// Delete a VPC prefix.
+	// (DELETE /vpc-prefix/{id})
+	DeleteVPCPrefix(ctx context.Context, request DeleteVPCPrefixRequestObject) (DeleteVPCPrefixResponseObject, error)
+	// One VPC prefix.
+	// (GET /vpc-prefix/{id})
+	GetVPCPrefix(ctx context.Context, request GetVPCPrefixRequestObject) (GetVPCPrefixResponseObject, error)
 	// Delete a VPC. Its ID is never free again.
 	// (DELETE /vpc/{id})
 	DeleteVPC(ctx context.Context, request DeleteVPCRequestObject) (DeleteVPCResponseObject, error)
 	// One VPC.
 	// (GET /vpc/{id})
 	GetVPC(ctx context.Context, request GetVPCRequestObject) (GetVPCResponseObject, error)
+	// Change a VPC; fields that are left out stay as they are.
+	// (PATCH /vpc/{id})
+	UpdateVPC(ctx context.Context, request UpdateVPCRequestObject) (UpdateVPCResponseObject, error)
 }
 
 type StrictHandlerFunc = strictnethttp.StrictHTTPHandlerFunc
@@ -2212,6 +4553,219 @@ type strictHandler struct {
 	ssi         StrictServerInterface
 	middlewares []StrictMiddlewareFunc
 	options     StrictHTTPServerOptions
+}
+
+// ListAllocations operation middleware
+func (sh *strictHandler) ListAllocations(w http.ResponseWriter, r *http.Request, params ListAllocationsParams) {
+	var request ListAllocationsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAllocations(ctx, request.(ListAllocationsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAllocations")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListAllocationsResponseObject); ok {
+		if err := validResponse.VisitListAllocationsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateAllocation operation middleware
+func (sh *strictHandler) CreateAllocation(w http.ResponseWriter, r *http.Request) {
+	var request CreateAllocationRequestObject
+
+	var body CreateAllocationJSONRequestBody
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateAllocation(ctx, request.(CreateAllocationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateAllocation")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CreateAllocationResponseObject); ok {
+		if err := validResponse.VisitCreateAllocationResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteAllocation operation middleware
+func (sh *strictHandler) DeleteAllocation(w http.ResponseWriter, r *http.Request, id ID) {
+	var request DeleteAllocationRequestObject
+
+	request.ID = id
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteAllocation(ctx, request.(DeleteAllocationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteAllocation")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(DeleteAllocationResponseObject); ok {
+		if err := validResponse.VisitDeleteAllocationResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetAllocation operation middleware
+func (sh *strictHandler) GetAllocation(w http.ResponseWriter, r *http.Request, id ID) {
+	var request GetAllocationRequestObject
+
+	request.ID = id
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetAllocation(ctx, request.(GetAllocationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetAllocation")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetAllocationResponseObject); ok {
+		if err := validResponse.VisitGetAllocationResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListDPUExtensionServices operation middleware
+func (sh *strictHandler) ListDPUExtensionServices(w http.ResponseWriter, r *http.Request, params ListDPUExtensionServicesParams) {
+	var request ListDPUExtensionServicesRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListDPUExtensionServices(ctx, request.(ListDPUExtensionServicesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListDPUExtensionServices")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListDPUExtensionServicesResponseObject); ok {
+		if err := validResponse.VisitListDPUExtensionServicesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetDPUExtensionService operation middleware
+func (sh *strictHandler) GetDPUExtensionService(w http.ResponseWriter, r *http.Request, id ID) {
+	var request GetDPUExtensionServiceRequestObject
+
+	request.ID = id
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetDPUExtensionService(ctx, request.(GetDPUExtensionServiceRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetDPUExtensionService")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetDPUExtensionServiceResponseObject); ok {
+		if err := validResponse.VisitGetDPUExtensionServiceResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListInfiniBandPartitions operation middleware
+func (sh *strictHandler) ListInfiniBandPartitions(w http.ResponseWriter, r *http.Request, params ListInfiniBandPartitionsParams) {
+	var request ListInfiniBandPartitionsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListInfiniBandPartitions(ctx, request.(ListInfiniBandPartitionsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListInfiniBandPartitions")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListInfiniBandPartitionsResponseObject); ok {
+		if err := validResponse.VisitListInfiniBandPartitionsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetInfiniBandPartition operation middleware
+func (sh *strictHandler) GetInfiniBandPartition(w http.ResponseWriter, r *http.Request, id ID) {
+	var request GetInfiniBandPartitionRequestObject
+
+	request.ID = id
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetInfiniBandPartition(ctx, request.(GetInfiniBandPartitionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetInfiniBandPartition")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetInfiniBandPartitionResponseObject); ok {
+		if err := validResponse.VisitGetInfiniBandPartitionResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
 }
 
 // ListInstances operation middleware
@@ -2264,6 +4818,37 @@ func (sh *strictHandler) CreateInstance(w http.ResponseWriter, r *http.Request) 
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(CreateInstanceResponseObject); ok {
 		if err := validResponse.VisitCreateInstanceResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateInstanceBatch operation middleware
+func (sh *strictHandler) CreateInstanceBatch(w http.ResponseWriter, r *http.Request) {
+	var request CreateInstanceBatchRequestObject
+
+	var body CreateInstanceBatchJSONRequestBody
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateInstanceBatch(ctx, request.(CreateInstanceBatchRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateInstanceBatch")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CreateInstanceBatchResponseObject); ok {
+		if err := validResponse.VisitCreateInstanceBatchResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {
@@ -2329,6 +4914,13 @@ func (sh *strictHandler) DeleteInstance(w http.ResponseWriter, r *http.Request, 
 
 	request.ID = id
 
+	var body DeleteInstanceJSONRequestBody
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
 	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
 		return sh.ssi.DeleteInstance(ctx, request.(DeleteInstanceRequestObject))
 	}
@@ -2375,6 +4967,39 @@ func (sh *strictHandler) GetInstance(w http.ResponseWriter, r *http.Request, id 
 	}
 }
 
+// UpdateInstance operation middleware
+func (sh *strictHandler) UpdateInstance(w http.ResponseWriter, r *http.Request, id ID) {
+	var request UpdateInstanceRequestObject
+
+	request.ID = id
+
+	var body UpdateInstanceJSONRequestBody
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateInstance(ctx, request.(UpdateInstanceRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateInstance")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UpdateInstanceResponseObject); ok {
+		if err := validResponse.VisitUpdateInstanceResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListIPBlocks operation middleware
 func (sh *strictHandler) ListIPBlocks(w http.ResponseWriter, r *http.Request, params ListIPBlocksParams) {
 	var request ListIPBlocksRequestObject
@@ -2394,6 +5019,63 @@ func (sh *strictHandler) ListIPBlocks(w http.ResponseWriter, r *http.Request, pa
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListIPBlocksResponseObject); ok {
 		if err := validResponse.VisitListIPBlocksResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateIPBlock operation middleware
+func (sh *strictHandler) CreateIPBlock(w http.ResponseWriter, r *http.Request) {
+	var request CreateIPBlockRequestObject
+
+	var body CreateIPBlockJSONRequestBody
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateIPBlock(ctx, request.(CreateIPBlockRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateIPBlock")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CreateIPBlockResponseObject); ok {
+		if err := validResponse.VisitCreateIPBlockResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteIPBlock operation middleware
+func (sh *strictHandler) DeleteIPBlock(w http.ResponseWriter, r *http.Request, id ID) {
+	var request DeleteIPBlockRequestObject
+
+	request.ID = id
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteIPBlock(ctx, request.(DeleteIPBlockRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteIPBlock")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(DeleteIPBlockResponseObject); ok {
+		if err := validResponse.VisitDeleteIPBlockResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {
@@ -2496,6 +5178,252 @@ func (sh *strictHandler) GetMetadata(w http.ResponseWriter, r *http.Request) {
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(GetMetadataResponseObject); ok {
 		if err := validResponse.VisitGetMetadataResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListNetworkSecurityGroups operation middleware
+func (sh *strictHandler) ListNetworkSecurityGroups(w http.ResponseWriter, r *http.Request, params ListNetworkSecurityGroupsParams) {
+	var request ListNetworkSecurityGroupsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListNetworkSecurityGroups(ctx, request.(ListNetworkSecurityGroupsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListNetworkSecurityGroups")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListNetworkSecurityGroupsResponseObject); ok {
+		if err := validResponse.VisitListNetworkSecurityGroupsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateNetworkSecurityGroup operation middleware
+func (sh *strictHandler) CreateNetworkSecurityGroup(w http.ResponseWriter, r *http.Request) {
+	var request CreateNetworkSecurityGroupRequestObject
+
+	var body CreateNetworkSecurityGroupJSONRequestBody
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateNetworkSecurityGroup(ctx, request.(CreateNetworkSecurityGroupRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateNetworkSecurityGroup")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CreateNetworkSecurityGroupResponseObject); ok {
+		if err := validResponse.VisitCreateNetworkSecurityGroupResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteNetworkSecurityGroup operation middleware
+func (sh *strictHandler) DeleteNetworkSecurityGroup(w http.ResponseWriter, r *http.Request, id ID) {
+	var request DeleteNetworkSecurityGroupRequestObject
+
+	request.ID = id
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteNetworkSecurityGroup(ctx, request.(DeleteNetworkSecurityGroupRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteNetworkSecurityGroup")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(DeleteNetworkSecurityGroupResponseObject); ok {
+		if err := validResponse.VisitDeleteNetworkSecurityGroupResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetNetworkSecurityGroup operation middleware
+func (sh *strictHandler) GetNetworkSecurityGroup(w http.ResponseWriter, r *http.Request, id ID) {
+	var request GetNetworkSecurityGroupRequestObject
+
+	request.ID = id
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetNetworkSecurityGroup(ctx, request.(GetNetworkSecurityGroupRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetNetworkSecurityGroup")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetNetworkSecurityGroupResponseObject); ok {
+		if err := validResponse.VisitGetNetworkSecurityGroupResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UpdateNetworkSecurityGroup operation middleware
+func (sh *strictHandler) UpdateNetworkSecurityGroup(w http.ResponseWriter, r *http.Request, id ID) {
+	var request UpdateNetworkSecurityGroupRequestObject
+
+	request.ID = id
+
+	var body UpdateNetworkSecurityGroupJSONRequestBody
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateNetworkSecurityGroup(ctx, request.(UpdateNetworkSecurityGroupRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateNetworkSecurityGroup")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UpdateNetworkSecurityGroupResponseObject); ok {
+		if err := validResponse.VisitUpdateNetworkSecurityGroupResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListNVLinkLogicalPartitions operation middleware
+func (sh *strictHandler) ListNVLinkLogicalPartitions(w http.ResponseWriter, r *http.Request, params ListNVLinkLogicalPartitionsParams) {
+	var request ListNVLinkLogicalPartitionsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListNVLinkLogicalPartitions(ctx, request.(ListNVLinkLogicalPartitionsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListNVLinkLogicalPartitions")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListNVLinkLogicalPartitionsResponseObject); ok {
+		if err := validResponse.VisitListNVLinkLogicalPartitionsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetNVLinkLogicalPartition operation middleware
+func (sh *strictHandler) GetNVLinkLogicalPartition(w http.ResponseWriter, r *http.Request, id ID) {
+	var request GetNVLinkLogicalPartitionRequestObject
+
+	request.ID = id
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetNVLinkLogicalPartition(ctx, request.(GetNVLinkLogicalPartitionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetNVLinkLogicalPartition")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetNVLinkLogicalPartitionResponseObject); ok {
+		if err := validResponse.VisitGetNVLinkLogicalPartitionResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListOperatingSystems operation middleware
+func (sh *strictHandler) ListOperatingSystems(w http.ResponseWriter, r *http.Request, params ListOperatingSystemsParams) {
+	var request ListOperatingSystemsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListOperatingSystems(ctx, request.(ListOperatingSystemsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListOperatingSystems")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListOperatingSystemsResponseObject); ok {
+		if err := validResponse.VisitListOperatingSystemsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetOperatingSystem operation middleware
+func (sh *strictHandler) GetOperatingSystem(w http.ResponseWriter, r *http.Request, id ID) {
+	var request GetOperatingSystemRequestObject
+
+	request.ID = id
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetOperatingSystem(ctx, request.(GetOperatingSystemRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetOperatingSystem")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetOperatingSystemResponseObject); ok {
+		if err := validResponse.VisitGetOperatingSystemResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {
@@ -2821,6 +5749,224 @@ func (sh *strictHandler) CreateVPC(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// ListVPCPeerings operation middleware
+func (sh *strictHandler) ListVPCPeerings(w http.ResponseWriter, r *http.Request, params ListVPCPeeringsParams) {
+	var request ListVPCPeeringsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListVPCPeerings(ctx, request.(ListVPCPeeringsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListVPCPeerings")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListVPCPeeringsResponseObject); ok {
+		if err := validResponse.VisitListVPCPeeringsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateVPCPeering operation middleware
+func (sh *strictHandler) CreateVPCPeering(w http.ResponseWriter, r *http.Request) {
+	var request CreateVPCPeeringRequestObject
+
+	var body CreateVPCPeeringJSONRequestBody
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateVPCPeering(ctx, request.(CreateVPCPeeringRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateVPCPeering")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CreateVPCPeeringResponseObject); ok {
+		if err := validResponse.VisitCreateVPCPeeringResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteVPCPeering operation middleware
+func (sh *strictHandler) DeleteVPCPeering(w http.ResponseWriter, r *http.Request, id ID) {
+	var request DeleteVPCPeeringRequestObject
+
+	request.ID = id
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteVPCPeering(ctx, request.(DeleteVPCPeeringRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteVPCPeering")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(DeleteVPCPeeringResponseObject); ok {
+		if err := validResponse.VisitDeleteVPCPeeringResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetVPCPeering operation middleware
+func (sh *strictHandler) GetVPCPeering(w http.ResponseWriter, r *http.Request, id ID) {
+	var request GetVPCPeeringRequestObject
+
+	request.ID = id
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetVPCPeering(ctx, request.(GetVPCPeeringRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetVPCPeering")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetVPCPeeringResponseObject); ok {
+		if err := validResponse.VisitGetVPCPeeringResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListVPCPrefixes operation middleware
+func (sh *strictHandler) ListVPCPrefixes(w http.ResponseWriter, r *http.Request, params ListVPCPrefixesParams) {
+	var request ListVPCPrefixesRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListVPCPrefixes(ctx, request.(ListVPCPrefixesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListVPCPrefixes")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListVPCPrefixesResponseObject); ok {
+		if err := validResponse.VisitListVPCPrefixesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateVPCPrefix operation middleware
+func (sh *strictHandler) CreateVPCPrefix(w http.ResponseWriter, r *http.Request) {
+	var request CreateVPCPrefixRequestObject
+
+	var body CreateVPCPrefixJSONRequestBody
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateVPCPrefix(ctx, request.(CreateVPCPrefixRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateVPCPrefix")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CreateVPCPrefixResponseObject); ok {
+		if err := validResponse.VisitCreateVPCPrefixResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteVPCPrefix operation middleware
+func (sh *strictHandler) DeleteVPCPrefix(w http.ResponseWriter, r *http.Request, id ID) {
+	var request DeleteVPCPrefixRequestObject
+
+	request.ID = id
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteVPCPrefix(ctx, request.(DeleteVPCPrefixRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteVPCPrefix")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(DeleteVPCPrefixResponseObject); ok {
+		if err := validResponse.VisitDeleteVPCPrefixResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetVPCPrefix operation middleware
+func (sh *strictHandler) GetVPCPrefix(w http.ResponseWriter, r *http.Request, id ID) {
+	var request GetVPCPrefixRequestObject
+
+	request.ID = id
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetVPCPrefix(ctx, request.(GetVPCPrefixRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetVPCPrefix")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetVPCPrefixResponseObject); ok {
+		if err := validResponse.VisitGetVPCPrefixResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // DeleteVPC operation middleware
 func (sh *strictHandler) DeleteVPC(w http.ResponseWriter, r *http.Request, id ID) {
 	var request DeleteVPCRequestObject
@@ -2873,67 +6019,168 @@ func (sh *strictHandler) GetVPC(w http.ResponseWriter, r *http.Request, id ID) {
 	}
 }
 
+// UpdateVPC operation middleware
+func (sh *strictHandler) UpdateVPC(w http.ResponseWriter, r *http.Request, id ID) {
+	var request UpdateVPCRequestObject
+
+	request.ID = id
+
+	var body UpdateVPCJSONRequestBody
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateVPC(ctx, request.(UpdateVPCRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateVPC")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UpdateVPCResponseObject); ok {
+		if err := validResponse.VisitUpdateVPCResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // Base64 encoded, gzipped, json marshaled Swagger object
 var swaggerSpec = []string{
 
-	"H4sIAAAAAAAC/+xc63LbNhZ+FQy3M01maElxkk7X+8uWlEatY2st2e1snO1A5JGImgRYAJStOnr3HVxI",
-	"kRSpSyUl9k7+2CIJAji37xwAn/ToeCyKGQUqhXPy6ASAfeD6Yx9PCMWSMKqufBAeJ7G5dE7Rz4PLC8RG",
-	"f4AnT9DjrRPjCVwk0Qj4reMicz0gf4G5kkzi0Hxk3Ad+Nrt15g3HdYQXQITVAHIWg3PiCMkJnTjz+dx1",
-	"YsxxBNLOp9dRf4kaPsYycFyH4ki9QnzHdTj8mRAOvnMieQL5jr/jMHZOnH80F5I2zVPR7HUcNdClmVPW",
-	"/58J8NliADvlwnRjLCVw1fi/Ly5OP3Q/D4anw+vB5/ZV93TY7Xy+7nfU/5e/vzgdtD93uoP2y+8ctySl",
-	"6zwcTdiRunkk7kh8xLSCcXgUM0IlcOdkjEMBao79TMF101yYoDBTH8Y4CaVz8sp1IkJJlET6s52KGmei",
-	"X9luLsq4q2ain1fO47jlOhF+sBNptfY2rX/rWSw567skDJGEB+kiNgWO1CQFwtRHIR5BKJQfVkmRXtb5",
-	"6DZTGxAJOQcujSTUU7/Ovz62jv6Jj8anR+8+Pf44P3qRv34zP3r5+Hqev/XqeL6bpw0klomonat5uh+1",
-	"3MRevVamsfdUlDJXACNiRgVoxZx6HsRSoc0SMtonDTQMwAIkIgJNGAV0HwBFP3WHCFNxD1ygN603DWfu",
-	"Ol3OmY5rj1EJVKqPOI5D4mkAbv4hDApvhmqmNz3r0uQoAvWsoVHPNle9ZePHnMXAJTFi+ljiKvCPcIzY",
-	"GI0JhD6SDHHAgtF/IUYR1uGFPEbHIfEkunWIf+soDcgAUK+j3pMLzcgASxRg81S9qdURgRB4AhVpwXUE",
-	"S7hX9WieTwIfsz4+ZVY3Q6o+jM+Vpbq+7nUUFuzZy9R4VEhMzayLGsbhPZ6JM8bkr0QG7URIFvXih7x8",
-	"I8ZCwFT143HA1uvGjEdYOifKRnAkSQRVAxdErFAm8TfJkAoejQDDWayAqrIrFTBj7Bm5iIRIrO07fUW9",
-	"bzvEnOOZ7i9+gIGefOVwBrrXjXBuWimXwl5AaN3kDeJUPFC2wpLQyWAmJEQ1r8cBo/CeRdCleBSCX209",
-	"i/KVTi2CX2D2E2dJ3POLClxqW1CUhTCLmIPB+6ybjhZbZFi+2hDGvBb51SBAMZU1s01ifzs3TATwjsWS",
-	"pYcG5tfGs67ytJzuIl9mKcJMvDLWrWxtHTtX8GcCwuCr7xMD9/1cSGrAd5eiNGT31zQAHMpg9sG4UrWR",
-	"twvoUnxG+OEc6EQGqi46fuNWRVk5EHEYXo6dk4/rw/hTOR10H7AnwxlSqYmNUbFvXSBlUdPYNcSL6tcB",
-	"+dAzPbz6QVeA6dUTgYKcLY7fmhlm1+6GQLGDbZb6Q4yjhSIadbBT7GXIE0ARvgOTYAVwVQDHmAtAaVBq",
-	"Q99zIgERiTCFexfdB8QL0IgDvhPoZ0L/wEhCFIdYgi6XS568cSG1EunWp6GtoC8PYeu73gyiNlhL5jHL",
-	"wlWKUrn4WYVUi/obqFoUfXT6QH1TsPY5mxJBGDWXbUbHZJLYavYKsK/0cq3wOb0VY5I9HjFm7w+BR3p1",
-	"X7gCNUtTC7rONb2j7J7mprpc0Az1g3JR89XKlNo0vir1rtD2FUyIkFBSbwdCsIozuqrS0JY5cpNktzLJ",
-	"pZXUkjFIXblmLFhXzcWnvs9BCNimGlEvin4wE8TDYXXGi7Bne15jjeVHyYhCXUkyjb0+hzF5qCsl6lW2",
-	"S2GQqalaiWt0kZdovXOXRNwAipZljs9C5t3tIWJ3jshYi1KRsdQ6EOQ943cIG9266J7IgCUSYWReQ6HO",
-	"xI2qmZkWaap+LO8n6RZMMo+FN8CFRZw09Hv96RvHVf9+qIxqzhIV+SnsZYiRjELiKWjAEnugPOuShrPK",
-	"Lv4mFJWAfyss2mcxvwlQWduWbLGs+JWQdp5VddXxWI9Fiz5ylfqO/h4wIWt9mVRUXhdMuWu6pbA1/G6w",
-	"3hbXQlV9Z7OhNu/2a86NloZWhYuV4R78ZZOMVhw3H6KUSIJD8lcxEK5AgHTUeyrSqd5tUSB/LSBX03TA",
-	"Y1FEhHI/XeysKnI+gMTpDljRfUYJCf0hqXGH6QJXVisjbVgl/4XBwBvCZaKk1fuAZdzpDt93ry66w99v",
-	"elfD69Pz3n+6V47rvLu4qBRoAHxKPDj1PJYYhymKBat2LwgdcywkTzyZcNBw5AOv8a0ViFPSQTpmlQ4G",
-	"RFbFLo7xiIQkvV7lvaqHdr79V91EE5c0rN04CJmXHbatE+k8bbty64pPdoh7Ncxegz5NEvUhv2SsJdOr",
-	"BcsUbGiokSo1acuHAXgJJ9KsCWtaTs8JvetjLknJulmjec1Ez3PmKvknkbNKxeuo47Nao8CGlWvONCtX",
-	"LbnVXCUaLFbiT6EgXC5+BjPqGYnUJy3Nkyp3VniyLuyf0MKYxNM3uvSvXe5N3/yEJdzjWe3z/qEq9jVr",
-	"hFWl/M7ljbHU3wa6/exel8rktY61y4p1+x3noutsHuFbbqCWjZ0xBF7nCQI/uhVesK/tuZykpfnU22Jw",
-	"oDXboqiv2s5Zb4W67M/4pENEHOLZRXXYVTmu6qxKBTex94RAbttzgFrcoatq71V91xftq+qxXTHsJvYO",
-	"dXA3paQCeIs77zcXvZ33L29i78uC2q7HM+2ACaBoNNPnKl5IgMoGOqWo1zGchnssEEyBo0SAr+kP+A4o",
-	"GjOubzd2cdgtkfUw7rxw2w22Lo0bZZD+w9u3r9/mUL3lbu9iRe+qcaq/gc7FI5UNsFrpwi41Bkpqu0UA",
-	"mBuqnvn0Lo23n38dppwmvdAw7bJeAyljQ90hdMyqq60Yc5nyaM4+fEBX3cEQnfZ76AUOBUN6RwNhgdqY",
-	"j4gPLrpo/4Z6av2O2oxKzsIQuD72u+i12UvjsGfg6/M95bCicUuHARHKb9P73wukus3NxlCcjO+jF/pw",
-	"i+KwOYqiprn5Uo+RO3i0cxYkSkIsGb+lxdcEiV4izAGNmAzQBChwhVdozFmEiNRVJbp1InwH2dNbp3FL",
-	"b+mvSgZNImJS+ynyMP1eIoFnJygkQgrTsfqjuav6xEK4qNM97w67GSPruHWczbqGvXVLc/QtV7fG6J4z",
-	"OkE4Jiqt5vldSDId8TMZEDpx0QjGjAPCiQyASkvwatxS5QJEhsoHLm56nd5pwbROblvJOW60Gi176Exx",
-	"TJwT53Wj1XhtuEuB9r8myXGOJmYxYs+UGVVx6yilpOd4wimybWsgcdGkmaOjzt2NWmtC6AZtUzLuBk0t",
-	"q3KDloZouEmXaSZd29KwTVXD5QiFB+xJy2erJpem8LUzifJTiZp43GptRSTckMZhnWnpxG+ZZHj5i+Pm",
-	"eeS/HRWZ5FXj2ObNXEvbs+UMV7+WCZ5RHl1HJFGE+cwaIo0CkWKPqY8MfYKJirAw5WsmsEk6IOQZ82d7",
-	"Y2hWk5LmxRwneQLzJeu+2vskqozYtkX8rjYw/SBMM0uYrGEAEkV4pgsj9LaFBHiM+sJwUzP4akpbqKzF",
-	"MFWY/N/j2Nbw9EXhIa0NnyVEIDVrjRMYqaqyyhGbj8Sf13rjBArOuLUv2pXGTvba3EyVZtlVoZe0pNCy",
-	"FlMF+qqwhmUdmvs5+N2HCo/XC5Mx+nd2qZRLVQS9nlTls0BECsOQT6gkoSpqbXmpU9I6t3qyLvUF3Cn1",
-	"pHiUcljqU4LhuXzLBl8nG1iW0XNLBL0+0q61XCvm/G59BrDSP7lITa1ysEBN9WcVFi3IN7WBalke3wL1",
-	"qwRqSo96boFqPWu5VrMPmo8ZxX9lqKbyLzlfHZXLRQkNyR0gHIaIyQA46nUW3x8tfi158TWDVd9OLm8m",
-	"HhICMnsfDAKszKk5cgSqWhukbQ4pdzrGYQRXLmk357IdTr3fadUgDO3qCBveVdNLOLcy1WmlbZqUCFsH",
-	"VFFppMMpyioDWWVkqZbdAW0gs11gvqzC+ARTIrQ03wsUW8aZ2Z3VmRkxisaEC4kSkfqcsJyx2pSjQPu5",
-	"5psnmUU0S++5pRDlJsIcfCwqPeRhWnKlteWelv6p1XrGJAdD+VzGFSK4g9kkJZHVR92CbPat2Ps6YZqj",
-	"+z23aB0M3qM7mCHtZ9XLs5wjro/ZnCqeXOjmzXSwCC4oNNVgRlqsj2Ld5Nth4ROPdGPIZ5eSjXNteVBn",
-	"hT3MMV0V3fILH9KlxjzgEZ2m6RrtI5bokhzTxW4OGi4IHF7AmLD1Ocd0AgXs2HBzPzPZc9va12QgyJS1",
-	"csd+r0K2voA77as2TFWj3MLE8BYLXst6PaAC7AiHW+CmS9PKdS2pXLNODY22Nu3exN63ovmrpNKb2Ht2",
-	"efSm3942iSoxD5NBl4i9Xzh9agMent6ilL4hsWUaexvmSWOVZ5sktUp6UqBeBxGBqGZDjzkAwhNM6Mrs",
-	"uT/RW4d2pT3lTaUt031KJtYypzTij5+UbKYKM9pIeOicOI9Afc0InDenx03GJ81Hxifz5qNlos4d15li",
-	"TvAotD9lZe4XfpDT8QxR2CnL5qUEYsYRJR5TyYuC8m87E23EdArFPgMpY3HSbIbMw2HAzI8+2e9ALFqp",
-	"G/P5/NP8fwEAAP//QzIYKIlWAAA=",
+	"H4sIAAAAAAAC/+x9a3PbttLwX8HwPTNtZ+RL3DTTN/nkSE6iNrF1LNvteZo+ZyByJaGmABYA7aip/vsz",
+	"uPAqkCJ1s93xl8SSQBDY+y52F189n80iRoFK4b3+6k0BB8D1nwM8IRRLwqj6FIDwOYnMR+8U/TS8OEds",
+	"9Af48jX6+tmL8ATO49kI+Gevg8znIfkLzCfJJA7Nn4wHwN/OP3uLQ6/jCX8KM6xeIOcReK89ITmhE2+x",
+	"WHS8CHM8A2nX0++pf4l6fYTl1Ot4FM/UIyTwOh6HP2PCIfBeSx5DfuJ/cRh7r73/d5Tt9Mj8Ko76PU+9",
+	"6MKsKZ3/zxj4PHuBXXJhuRGWErga/L/fnp9+Ovt7eHV6dT38u3t5dnp11vv7etBT/3/3329Ph92/e2fD",
+	"7nf/8jqlXXa8LwcTdqC+PBC3JDpgGsA4PIgYoRK493qMQwFqjYMUwFXLzFBQWGkAYxyH0nv9ouPNCCWz",
+	"eKb/tktR75noR9qtRSG3biX6d+c6To473gx/sQs5Pt7asv6tV7FErO/iMEQSvsgOYnfAkVqkQJgGKMQj",
+	"CIWiQ9cuko9VNNpmaUMiIUfApTcJ9WtQRV+/HR/8f3wwPj149/vXHxcH3+Y/v1wcfPf1+0X+qxcni80o",
+	"bSixjEXlWs2v2wHLFVBMZTVgpPn90YDmJvKrF3sX+Y9lpQslEEXEqACNyFPfh0gq6bgkye0vh+hqClag",
+	"IyLQhFFA91Og6P3ZFcJU3AMX6OXxy0Nv0fF6EIJzOvtDBzHqA5JTsI+qKeUUOOjHzzhnWoz5jEqgUv2J",
+	"oygkvtY3R38Io3SaCXEzm950aW8UgfrtUAt5O1yDIwyZn6q2iLMIuCQGVDj9rcuokBwTqxqJhJlYtZZT",
+	"x9NqxxaRmHM8V599DtgCcMz4DEvvtRdgCQeSzGAJ8eWdfV3+nQRNdJ0SdGOOheSxL2MOA87uSAC8Hzgn",
+	"NYTt+MEKLOdPqfRoBicrbRSMEmZ3TRtHQRuALfIWwW/GRNC76RRkSip3zSJ+T+cxjKBe7MToEtVcgmAx",
+	"9+FqHlk5XyRFxVwC+J1iIhGBUkhTItAtzJFgHURoymKMhvND1AOfBaB+F8jHAg4IFUAFkeQOwvmhi0Iy",
+	"wq0AoZ+u/0r/1J6S9XOFmW5wGOdJJFHb65E4J3cQJKDsO8TLO8YRpqg/QKOQ+bcdLWH0n0hOsdQfDX7R",
+	"FCshJp2gasosPIfV5vDK08KWSLewkE6Z2pZQu4yhppTd1Ui7hD9jEEYsBwExSmaQI3itZjolHtgpfdXS",
+	"gcZ7xGFMvqAQ6EROERvniOEbgdg9TWhmbB4mVEistdQ8MqqKauNZPTrD/pRQ0KZhjXG6NRLJz9IPGnot",
+	"eSopEUhpvi0SSLJPoAokvylSVGJNveOC9mCGqfpzwAFmkSSjMD9zxoC5mTcguO2r6uJqFtpP6ZvJjPeU",
+	"fShr9JKCnuEvHzUlKhfn5GWnWrnmRp788Eq/Jf3cqVO9q+VXXqO2JKgaZekGez0BXZbYJCGf/uCtYkqv",
+	"4/UtO+oR9TSjTAaxLBR+0RpAL1igKb4DNAKgaELugCqmLvO8Yu4SQQlBJhQCt0LTQQz3TzGNRdVj5rdr",
+	"gRUzuEdUPLuoBWnmpiXAHAANjJ9wCRMiJHDNl9omN98bU9kF3V4Un32RysRgdAj8jvjgsI19ZX/cAFej",
+	"ipy2NOGjsXirjVizzYQk1zNyXbDHwbwp2Ldp83a8O4MZt/kZYglCIjvmsJXNnAdVM7PZQU89iEI2n4HL",
+	"fg7c5FeHXccbhvFshvk8o44axNUBbxkw7fa3njpzwMAQBg7Di7H3+rfV1P67DRHYiERvcL00Y6+015y6",
+	"ebGKJNwrzKZrSAgJmpaooAJphnJvKvGzCY9X0YML52nYooQ3LLErRD7DkVI7YwJhgCRDHLBg9A1iFGEd",
+	"hEQ+o+OQ+BJ99kjw2bNBEtTvJearjcdo30Y5NNpKxTMTRZmBEHhSsS+tbd37ymM0mcOFOZcfe4qur/s9",
+	"rTm3G9tS76NjQslbTIM+lcDH2KWCAkhkg0NhaIK0Kt6hUBvHzzreJHbRYpG73l/bkIqbahNbo0K4EzGY",
+	"zgXxCybFiLEQMPXM4YckNd58rSSjgSHU5Z8IlzEO38XUX5q71u5wIGcT0z1DY638cSE19ceOXf5YEaxF",
+	"4v0UC4lGgCSP4Q2yoEBjCwuBMAf6jUQijiLGJQRoDvn4QTVyVhshW0BJnm3z709g5C0BqwCN32uROkgm",
+	"XOa4BzPczOnMqrEfzag6JZBC62eY1w843yjguWwL6viq0lpF07DL6JhMYitT9m4o1hl6DUy7PDOWHfJ7",
+	"PBdvGZO/EDntxkKyWT/6Am4Jt3XCCupssuaBgXrTtezarLS48ktoF6gnlIzyArf5FlyqtH7hjidEXotl",
+	"kSmHoltjfVWrUvNFX2CoEV2hOK81uSdc5qSttrLDBvzanoNQkPeM3w7BjzmR8/ecxVHVHK6hdAqcyIL3",
+	"n9uE6xGlWfFEBwB6IDFZvcnzZrOo9919JPR2DXI7vyk8uILUSqP1q5UUwUoIDudCwqwChtGUUfjAZnBG",
+	"8SisApsAn9EA8/lN5PeDNmGK4jqH6TyDbr8nrDtBcNhlVLAQrnnYWleI6c+QkMkGKxt+SKexC2t06pZI",
+	"7uzMzTz3gQjJjEPWCN/meUM5Lg7eblQjFsB71sdatp70oftKP8ep49ID+9W67i2W/nSzWHUr1chiEyXJ",
+	"8mR+zJ1EnLgs39YB6H2oy1wofTOtuWVtuBTo34pqbKLV19eVdYcTr1acTqzQqeuY2gN93uaONSag0T6V",
+	"jlgEaHB59q7/68GLTvLXic7BEgyZaGT+HOTl8cpzkDaqd0t6rQ3RNFZyrYJ7RUgvzYcYRxmmD6tUZglf",
+	"PAY0w7dgwksmSwFFmAtAiejVmLpXpgoiEmEK9x10PyX+FI044FuBfiL0D4wkzCIdrHN4zS2CLw4FXlzy",
+	"2Rfsy3BuQmRyChzdDLoiCZplPPaNPRQG8Qa9Oz83uRXKLW7Ed7017INq/b7Zq5YUfpujvY4nWcRCNplf",
+	"RJLMyF/ORLAwRIQiRgFx7N92FC1RRsEdAGmmk9c4c7RSJVGBS1I209o5UVqnuTc9YL6/plPAoZzOPxkf",
+	"wa2x2+n3Z1394Lp6A7mbiB/FK2yMinNrUZm6k4f/IKXfzEdumc7wrMaf1fizGm+oxnemddurVZPovZ5a",
+	"JeISIky4yf53a0grbD5o1dsXIl6ZD/Bp+YmKk6xCEKRJ3L4Yr0+i+DoMmXyl9pP8PWLMfn8FfKaLqAqf",
+	"dFaOCfV3vGt6S9k9dQb9CzlRNZnqaUJU85Rr8aA5OWuqni6O8IiEJCWkJlz5qfTs3BWxols++EkSsNZI",
+	"CXqYwxwTU1/3MLeNNdtCg2Rk0ky9JgSzpGKVc2PUyuyNVi4wi+Q8Sa/gMGN3IBAOw8M2y9u6ybMcSDHr",
+	"NM+iACT2p1bBp6mMY85miEiT4jxRk70xCSNWj94MukhIPBeH3gaokJxMJsCNcFte6zmTSLIJaC1+T+TU",
+	"KnR/iunEaUhUyOaHTvxYM5kjOg0CDkJAy6zIVVkgM+zbmZ3TccOvEPSjumE1uSIiHlGoCtU3Sk3QpoNx",
+	"26si8dV4bued17phyU60kZtbkikSEXgGJvNfxzkSG6eUF7ycEpyRXYk5C8RepMCO+TK3Bm2ydvTKXGtY",
+	"irSsmf/Shs7zBFPKo3Yt3tQHhlhINCISzWwqzYs3eW9Dpu6HMoc0bBO2cNfh1CTrqFWwWFrQdhCWaMaE",
+	"1NhOYYeIQJGdwqxkTHgyaKyhigSeCySYO46VJ/8GWTwufigu+9Lq4jxddFBMQxACZfu1AW97tvNqVZVJ",
+	"icMaWPjLLBeZTPvHk9+znVLEqOYYwmrahAoNXyqiwsVqISdxmhGJInfJvYgzyXwW5jJTa3dtMDAoPaXE",
+	"OIuVWdikhshOcpl7YuvpSa0TkkpyWdssWs7Z8ixriUQWxW8qSrME8tnMGjSZc+MWHTuwkqMk9FzA/DKa",
+	"6+1pg5/NciP3U0m0Dc55oy3PKTNqQaR64S/grBFXZULw5MdVUvAx8tt6wZaU5vIraU6BNYQ3WIZRVmt1",
+	"99LrqP9euaMNy1vNS414FBJfSQcssQ9KA1/QcO6c6WPmtznJvkSqPzimmOEv+SdeHDu2nDuQ2VClmROe",
+	"VhEm/RgTslIxkcDtJuE0hb61l9EgF0+YQrO387rg2qMLv8ywYnOqNveppqoh4iyIfXleU+1BcJh1ydl+",
+	"3wK7m900LahJE3fprybhnWXoLzMLjrBvfylS68VYG9IRAWXDitifIizQZ++HFyfv3372nCTsM+7QYslU",
+	"3cF17ql8s4Ak4an42Ad2j2aYzk3vEJ1Mom0JItzTGHu7LLp6g2uvY49yVkRcx9qjpr47T3yKeXCPOVyC",
+	"MZsquNSUSfb0WpzxgHxRadNApJxywMEaoJUNtNwSmSSKrilBSqPA9Oob0WEZR12No08wY7qlznv9cSgZ",
+	"V7Kg49kkVi9fs6B00eDaicaipHZEzoHL1iLMzDbgbASnagIX+tjIlMOfynZlWcoT9f3lAFK7ZQ3NHMsL",
+	"W1SjpHTC0iL+ouutiUD3nNGJ8XeVXW+VRSmyonucqJ/vGQ902EWZi7EAvhxz8bGEic1HbXfi002e1LIg",
+	"TY9ebUKLrCRxaXCbCsl06dmUS+zQIkpTs8Mc73ywYqnAJwPgWueYQqALJUBXs0qOuJf1RIiFIGPbo6lt",
+	"nLPKotEvGxJawRV1NY4S8wm4+cxo5WpTYiU/FNipaZ1q5YJqXrd8CtmnRBIckr+KTvklCFC08ykzlbQ0",
+	"vBaQO03sgc9mMyKUdtLHjHXK7hNInBSvFjc4ikkYXJEKVVRbKZ3nhrq64HLNQEXAf0vlnFH8vklF5+B6",
+	"s6JOk6LSY8qe7a98nQGBHd3Lng/ZhPg4HBSLDPfbUMq10o/ldfVal1DXpuKsU0Kapw9XHnIAX5Lw03tj",
+	"IaURh+87K2pJDTY+OrGxdk1+NSjLoYKqty8dClSzV/npRxT9pc+llqvdN1ftlsOclRL70xlQ2SgRxDXp",
+	"aWmK3SWHbKX2wH0YGofQTfxIR6euOGyTM+gA0mUcOgsWV1AsjOPwbFI6nM2fQTWKPLgWtPfeievS7Oky",
+	"hZaEOeHgy0SiZcNr8GkeuYn8RqOJNpSc8Nd9nXp6tgZTLRpuea8nAOvyUMsTg+2xUJbFfHJ8XMdRqxXJ",
+	"aharjcE3JWF34W0Zb+oHCJaN+nNG1Tu1Isah19FNqXPmeZ0+yjmyS7+ZNf93tWl7oQcmbS1DJQ/6qS27",
+	"fiXqZWmqNtWoK6CcCbeYRvbr7Sz62jWfWvmiPS0so3o4p/6UM5o4cNnnXN6nC8+V/NKyaMWXDQ7Hql52",
+	"ap426lzaCwAGjMtLTCdV6VfZwPRIcXmUFrAbrKyXTlCfDkAYt9Hs1NJ/dXxcaDN/XHe6uO76kpO3LM5X",
+	"AFupgWn/cnh18PF0eHWI+mEIExyaCFq/+2nQ0f++0ulCp+f/6aCQ3AJy4cMZgrcvrzjdTRJUHLPqJ1Y3",
+	"hsswmQNaJ6G7pvI0R2x5e/7s8lP/SlnqZ+f/acUlvTx9pbGU8/eXZ8OhYjvzR5sZBzmCSCa86g6U1O6p",
+	"fxWS7H+vvI532mLBwx0lZbje9ZzZu7fM3tQ+arRGrZrKS9ypZdWmeGeVVdXm2oQqgXBj8unIX1r+lI+E",
+	"zq4+nF2en13996Z/eXV9+rH/P2eXynI6P3fS/kWxjMpdL3F/cQeck8AhkvtpzfoMz9FIZ1zLKRCuE5SS",
+	"0ht3GuEavrI+JNT7PmeyUrFuJ9FuVUOdU31g6faOiOiGLA76lFQkE1Sr4mbdWtqLQmVRJfEcC8bmjW5r",
+	"PWVZIkEy+PVMF+6YgrgA2S/6s2LTxN10N6lzxKv9b1uUe+qnZ+pFNoA6bLTKyawBZWnpyTud6yUS3FkJ",
+	"+VyT2nY0RBZzUx70gg1xQcPKMnEihvkWQrWckb+jZNX2PyZj6xiS8UlN2oxd0oe6nKZmjp1aUM572170",
+	"qYboyySwRFDKxr0Dq3gq+4bRioCrY6QOzxci624NWYj7Z+PVPrF/+xHuIDwNlGsiJMcVUzmVaAHvywxk",
+	"nSBHhk5MJZ9XhysbHuXksLy6B3m1PB5mtbZbOJ3Y/PTB6c9nnvyWFM1+mCLfpmtz2Nb2G66uMGq/1eWN",
+	"6CqNx1S6EN291MmylfVgdy/fYwn3eF75+2BXhQsrSiXqKho2zo80mFpb+G+nn1spe7qOQ/Ry9xqqL5FO",
+	"c1G1Vna/I9H++3wk7MeKaqOtdBLI7bS0nmpc7CoykqVDr29nmjnKlmZTmVFlfTE+6RERhXhekdfsIn01",
+	"mQuIjiUubdmkKWWhb03+lddG2Ou0lE/sTxkTUJPk17TM9yby/4l9pjfsBrvT1q51AZcGr3A8uCJBZt10",
+	"oio2SUudbyipTgZLj6WSwef9XMHPgLMxCXd0peFN5O+sLKDBlvVONzy6v4n8/erCTVsndadMAEUj00PI",
+	"DwlQeYhOKer3TA+EeywQ3AFHsYBA36+Bb4Hq4kT19eEeD8/bS4c9cusO0tlcXFfEXsTJHQlhAsGBjhhT",
+	"HHZQ8hdSKPpi/s7aPmU19NnDyZ1fpSair4qp299veJea5cHsTPGHH77/odOgGr+GP1dnItxE/gBMG5n9",
+	"OcdEfIpDSeoqyLYhLe3GNnMWXqzWNjeD7guLw8g/aTT+xGHdEutivEh8jZPGd8hmm91EvLai1hQya3O2",
+	"C2ybTOaCaSU466FY5ySUe3VZQ6Ctv3CTdFzYJ99FdTGFtTogcEwngAhF3X7vElEmtUbQDSnILSBsu6Z8",
+	"I9ZsgbAVOaDf8mRiBumKN+HlAqofIAbwYm8xgBYRgDItFK6Zbce7w71kit9E/nN2xRPrm3Yz6GYt03S7",
+	"tI36otUZ1SuWlXVLUmtisUyqItPrqNYuy9kgOcM0btUQHirysAVhgLmpqTd/vUsE80+/XClxqUcqE9GM",
+	"S2edShl5i4U5WWZuoKjtJjU6bz99Qpdnwyt0Ouijb3EoGNIJsggL1MV8RALooPPur6hPxxyjLqOSszAE",
+	"rv2C836XfWccv7cQ6CN75fiJw8/0akqE8v+S723fmdxqTIcr40OibxM35Gg0mx2ZL7/T78i1u7JrFmQW",
+	"h1gy/pkWHxNk9p2uWR8xOUUToMB1EoElP5Pw99mb4VtIf/3sHX6mn+kvyW32icpGPtZ30+H5axQSIc3N",
+	"CiP1z0/Di3OTTCQ6qHf28ezqLC3+Ojk+SVdtuZYINGEU0P0UKHp/dvWZJoNfHr80/hW2Nb04Iud4Big3",
+	"AEmmPee5nBI66aARjBkHhGM5BSptcejhZ6pIgMjQUGm/1z8toDZ3Z+hr7+Tw+PDYNlamOCLea+/7w+PD",
+	"780lk1NNf0dZPyD10ZZZ2s7Jht88BZasyanQj3M8AwlcVIrAbMjRAE/A9o5YdBqNHpK/oMnYCx4Afztv",
+	"MnSoDJNek5HGPWs2NjWuVo78dwx8rjUBBxExagvST46P7RX/0t7fi6MotOg++kMYtBh9ssYN7I6K9XKA",
+	"17v42dONWgKNzq/erwcDPLGpq1VvssOPciPtzGMch7LqsXTrR0b3L/IV4qbuPellZW8aN5eMS5bFIpT5",
+	"xYSDTI37kNt7Gtt8y4J5Kyg3vN6+2O+8aLFJHsNiCdkvdrAMF0671pXaFCXvyZ1yZuxZBU5VCqaoPzDN",
+	"xfSFFvbYwrR9NJfAo3OAwKhhzkJzopFiF+EsM4PxQ/3WnCg6+kqChVFqIZjEiSKuzfcFXLeTSdaVLqHn",
+	"ZDWUTn0fom2A9kpppxH2b9G9onvKtODXahVhOkczxtsCseOW3xOQW4fU8Z4I+eLnjQF9QSHX9c7SWhDF",
+	"B5Bct3EgspvRKzWg44qPf7wqfJzqzYGJJ6XnlDncG1yjlP6Qpb/0igYjb+tINZWQVRzvAtJjY30nIncm",
+	"A5wgtzDOrtY5iPKZh5XSwHHD87M0eBBp4Lpr+6lJg2wPWYzCLQxchLpSFrhA9NhkgRONO5MFLoCnEM4a",
+	"n9Swv61p+afz/E3k70g4dJxxvC/Yl/peS12zpb7+Uw9PgpvpOUNKVGtGGPclnCwxPTWJlF00WpZC9e53",
+	"uuHdON/uywf37HpnSN2d423mKeQA6jCqiRjqrEGpHMgfjpG5DkyUxNfRCEvftGhsgC59DfOOcea46nkH",
+	"iNs6W24ZowLugOOwyGCMgg6aZJeDtkR2Ul+3UmFdzaNnt/WhDNXcpWNPVR9oMrVhPkEkuAixgT2ag8Tj",
+	"M0TzaNqZBVoAaBmKzcKfOV27Jgh3J+yL1xgurKB/uGBrckNgUaP2JWL3VOjDYWVYophKEiKSHubVBlU3",
+	"h/+OSXgP5GsMwsTUKILI5Bs9ZiotJpk0skaeDJa6+oY4ZVBwfbdcnvLfoDGBUB8sYKkPvEMYS50qISSe",
+	"I6yPHObql0Q0RaPklqNqG8PkJD2bFw9jXth7qJ5c7GuQXFLU0tO0+92RhHBdN7RvPzPB6D7czAQN5Tul",
+	"1jjHtbKiqRWT4vGpneAaG6cOeEa+Jke7RCTnkDZXqd662CpcjvdBldsKzlpoWnKaZbcRVaoe2/T9WfU8",
+	"iOpJ7ot6aqqnmLWSc2ftD0df7R/9en822f8S8VVdUpXVCYShvdC33xNpyDvCOlfeRrzTNXhl5VMdBl/s",
+	"VASk+N6ZCLB7TtCRu0+hEgfJmF3uO3nHbjauSNJmb6YpsDoh1oLB5mkfJGnEB5OkuUulXHQVMj8LyQcR",
+	"ks6W809NYib9UxISNIn+bU13Jyh2Y8ev7iC+Z6PeTQa7t/ArUKdjYAEDkSUg6hAYNrUTPB810AasbuQO",
+	"AZIMEVkrmBra/xXE8FSdgUo4X8JY18rr4oSXL07Q/ZSE0BzQ1Z7CDiF4vHe635IBUYGFldHK7cJyP/Ls",
+	"QaOYe8SrjWhWsViLoGYH6Y7CuibH1PTp8RyiEPsQqKEY3U9ZmFig9C4k9PbAXiDVMEfQXUX2bH49jPnl",
+	"vrfpqRlgZhvIEuKqbMEqsl15QlsBrUenVCqQujO1UgV+C2+WtMo+EGmv7ErxUOqr/SwXHkQulLubPzWB",
+	"kJIcMiRn1V8mCpCPdZf1ChJdKQrKAHpsMmAJgTtj/jKoLURtJcEBNo3Bj/yYc7urKph2zZBSR/EdAqn0",
+	"pt3FrywwkAVGqpXYLdBDZJxRc5jE+ARTIvRuvhG5EyWaNJ5CjKIx4ULmyFfYpuaVUlXJo6cqSh+lgNRt",
+	"5J+aVFRkskoSqjErpZ/e/WMTeQYlO5NzuYMQIaa3MF8dZ841G3+2Yx6GTXPt3p8atw6HH/QFyxXB5BIh",
+	"rubZHCgeHevm0bQzDi4ANIFg2uu9mov1kOeapkfO6QaRT04lG+JqeVRkN7ubYKqrS/2ej4MSZO7wAEjf",
+	"bmCgnzTDyqUsmUoT23jJNCK3yV7mHsSc7Gh4oJOi7Mke4Zjt1p65bHWTx3sgp23ZhgloFFkYHm7h8NrO",
+	"tzsEgH3D7hzcxDV1+rXE6bPema78lWr3JvKfjeYHUaU3kf/k9OjNoNtWiapt7kaDLjW237P61AjcQ/LE",
+	"zaDbsCTzLvIPoqyzeB3T26bLT5z398WoSbv2p8avlhhKPPuN0IzchHWTje+Mg50t1PfPyCmCd8fPH0Ei",
+	"ec9SGWqSfhEH7E+R/kcn47Zn9YamcQGb27AcX66Gg7Fqt2gd3wy6CVE3AFS1Cb11YBzviRq3ZErn4Zgj",
+	"qLTpfK3q0KOe2888fvvSXnbwBK1MeyMirGFt2k3vTmM57gl4AIVlUbvr2I29mXJskkTfnZ/n+5q3DeVk",
+	"MqaFzkrQ+WQjOhk5r1RJ29zr8X7IbZsKKQGSpZXmRPLEyeMQ9aVA/R4iAlF9s9mYAyA8wYSuopnHSC27",
+	"pZPVidQbgWUnSuNB06R3h5E0K/pm0G3Z1yF3JYVGT3IZxW+/KzQYRWIQF/PQe+19BRroNnqLo7uTI8Yn",
+	"R18ZnyyOvtr7DBZex7vDnOBRaCBovzfyw+7R8811E14ZFn5yDQXjiBKfIUYRBeVZ2JVookuWUJxzKmUk",
+	"Xh8dhczH4VQZJ9mNl9ko9cVisfh98X8BAAD//9606ZGe6wAA",
 }
 
 // GetSwagger returns the content of the embedded swagger specification file

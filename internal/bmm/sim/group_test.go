@@ -1,0 +1,143 @@
+package sim_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	api "github.com/bedplate/bedplate/internal/bmm/client/gen"
+	"github.com/bedplate/bedplate/internal/bmm/sim"
+)
+
+func rule(changes fields) fields {
+	r := fields{
+		"name": "ssh", "direction": "INGRESS", "protocol": "TCP", "action": "PERMIT", "priority": 10,
+		"sourcePrefix": "0.0.0.0/0", "destinationPrefix": "10.0.0.0/8", "destinationPortRange": "22",
+	}
+	for name, value := range changes {
+		r[name] = value
+	}
+	return r
+}
+
+func newGroup(changes fields) fields {
+	g := fields{"name": "guard", "siteId": sim.DefaultSiteID, "rules": []fields{rule(nil)}}
+	for name, value := range changes {
+		g[name] = value
+	}
+	return g
+}
+
+func (b bench) group(name string) api.NetworkSecurityGroup {
+	group := answer[api.NetworkSecurityGroup](b, 201, "POST", "/network-security-group", newGroup(fields{"name": name}))
+	b.pass(15 * time.Second)
+	return group
+}
+
+func TestGroupRequests_thatAreRefused(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		group := b.group("guard")
+		refused := func(changes fields) string { return with(b, newGroup(fields{"name": "other"}), changes) }
+		ruled := func(changes fields) string { return refused(fields{"rules": []fields{rule(changes)}}) }
+		twice := []fields{rule(nil), rule(nil)}
+		b.expectRefusals(map[string]refusal{
+			"group of a taken name":   {"POST", "/network-security-group", refused(fields{"name": "guard"}), 409, group.ID},
+			"group at no site":        {"POST", "/network-security-group", refused(fields{"siteId": unknown}), 400, "Could not find Site"},
+			"ports with ICMP":         {"POST", "/network-security-group", ruled(fields{"protocol": "ICMP"}), 400, "ports cannot be specified"},
+			"ports with ANY":          {"POST", "/network-security-group", ruled(fields{"protocol": "ANY"}), 400, "ports cannot be specified"},
+			"a protocol there isn't":  {"POST", "/network-security-group", ruled(fields{"protocol": "tcp"}), 400, "protocol"},
+			"ports upside down":       {"POST", "/network-security-group", ruled(fields{"destinationPortRange": "9-8"}), 400, "FIRST-LAST"},
+			"ports beyond the last":   {"POST", "/network-security-group", ruled(fields{"sourcePortRange": "70000"}), 400, "FIRST-LAST"},
+			"no source":               {"POST", "/network-security-group", ruled(fields{"sourcePrefix": ""}), 400, "sourcePrefix"},
+			"an address for a range":  {"POST", "/network-security-group", ruled(fields{"destinationPrefix": "10.0.0.1"}), 400, "CIDR"},
+			"a priority beyond 60000": {"POST", "/network-security-group", ruled(fields{"priority": 60001}), 400, "priority"},
+			"two rules of one name":   {"POST", "/network-security-group", refused(fields{"rules": twice}), 400, "more than one rule"},
+			"PATCH with such a rule": {
+				"PATCH", "/network-security-group/" + group.ID, with(b, fields{"rules": []fields{rule(fields{"protocol": "ANY"})}}, nil), 400, "ports",
+			},
+			"group that doesn't exist": {"GET", "/network-security-group/" + unknown, "", 404, "Could not find Network Security Group"},
+			"VPC with an unknown group": {
+				"POST", "/vpc", newVPCBody(b, fields{"networkSecurityGroupId": unknown}), 400, "Could not find NetworkSecurityGroup",
+			},
+		})
+	})
+}
+
+func TestGroup_becomesReadyAndItsRulesAreReplaced(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		group := answer[api.NetworkSecurityGroup](b, 201, "POST", "/network-security-group", newGroup(nil))
+		b.Expect(group.Status).To(Equal(api.NetworkSecurityGroupStatusPending))
+		b.Expect(group.Rules[0].DestinationPortRange).To(Equal("22-22"), "the service's own way to write it")
+		b.pass(15 * time.Second)
+		b.Expect(b.status("network-security-group", group.ID)).To(Equal("Ready"))
+
+		path := "/network-security-group/" + group.ID
+		changed := answer[api.NetworkSecurityGroup](b, 200, "PATCH", path, fields{
+			"rules": []fields{rule(fields{"name": "dns", "protocol": "UDP", "destinationPortRange": "53-54"})}, "statefulEgress": true,
+		})
+		b.Expect(changed.Rules).To(HaveLen(1))
+		b.Expect(changed.Rules[0].Name).To(Equal("dns"))
+		b.Expect(changed.StatefulEgress).To(BeTrue())
+		b.Expect(changed.Name).To(Equal("guard"))
+		b.Expect(answer[api.NetworkSecurityGroup](b, 200, "PATCH", path, fields{"rules": []fields{}}).Rules).To(BeEmpty())
+		b.Expect(answer[[]api.NetworkSecurityGroup](b, 200, "GET", "/network-security-group", nil)).To(HaveLen(1))
+	})
+}
+
+func TestGroup_thatIsAttachedCannotBeDeleted(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		group := b.group("guard")
+		path := "/network-security-group/" + group.ID
+		vpc := b.vpc("net")
+		instance := b.instance("node-1", b.subnet(vpc, "nodes"))
+		attach := func(object, id string) {
+			answer[nothing](b, 200, "PATCH", object, fields{"networkSecurityGroupId": id})
+		}
+		attached := func() int {
+			return answer[api.NetworkSecurityGroup](b, 200, "GET", path, nil).AttachmentStats.TotalDirectAttachmentCount
+		}
+		for _, object := range []string{"/vpc/" + vpc.ID, "/instance/" + instance.ID} {
+			attach(object, group.ID)
+			b.Expect(attached()).To(Equal(1))
+			b.expectRefusals(map[string]refusal{object: {"DELETE", path, "", 412, "Cannot delete NetworkSecurityGroup"}})
+			attach(object, "")
+			b.Expect(attached()).To(BeZero())
+		}
+		answer[nothing](b, 202, "DELETE", path, nil)
+		b.Expect(b.status("network-security-group", group.ID)).To(Equal("Deleting"))
+		b.pass(5 * time.Second)
+		b.Expect(b.status("network-security-group", group.ID)).To(Equal("gone"))
+	})
+}
+
+func TestGroup_reachesTheInstancesOfItsVPC(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		group := b.group("guard")
+		vpc := b.vpc("net")
+		instance := b.instance("node-1", b.subnet(vpc, "nodes"))
+		answer[nothing](b, 200, "PATCH", "/vpc/"+vpc.ID, fields{"networkSecurityGroupId": group.ID})
+		look := func() (api.Instance, api.NetworkSecurityGroupPropagationStatus) {
+			i := answer[api.Instance](b, 200, "GET", "/instance/"+instance.ID, nil)
+			return i, i.NetworkSecurityGroupPropagationDetails.Status
+		}
+		inherited, status := look()
+		b.Expect(inherited.NetworkSecurityGroupID).To(BeEmpty())
+		b.Expect(inherited.NetworkSecurityGroupInherited).To(BeTrue())
+		b.Expect(status).To(Equal(api.NetworkSecurityGroupPropagationStatusSynchronizing))
+		b.pass(15 * time.Second)
+		_, status = look()
+		b.Expect(status).To(Equal(api.NetworkSecurityGroupPropagationStatusSynchronized))
+		answer[nothing](b, 200, "PATCH", "/network-security-group/"+group.ID, fields{"rules": []fields{}})
+		_, status = look()
+		b.Expect(status).To(Equal(api.NetworkSecurityGroupPropagationStatusSynchronizing), "new rules have to spread, too")
+	})
+}
+
+func TestASiteWithoutTheCapability_hasNoGroups(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		b.expectRefusals(map[string]refusal{
+			"group": {"POST", "/network-security-group", with(b, newGroup(nil), nil), 412, "capability"},
+		})
+	}, func(c *sim.Config) { c.Sites[0].NetworkSecurityGroup = false })
+}

@@ -1,0 +1,53 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	api "github.com/bedplate/bedplate/internal/bmm/client/gen"
+)
+
+// State is everything that exists, of all tenants, deleted objects included until they are gone.
+type State struct {
+	IPBlocks              []api.IPBlock              `json:"ipBlocks"`
+	Allocations           []api.Allocation           `json:"allocations"`
+	NetworkSecurityGroups []api.NetworkSecurityGroup `json:"networkSecurityGroups"`
+	VPCs                  []api.VPC                  `json:"vpcs"`
+	Subnets               []api.Subnet               `json:"subnets"`
+	VPCPrefixes           []api.VPCPrefix            `json:"vpcPrefixes"`
+	VPCPeerings           []api.VPCPeering           `json:"vpcPeerings"`
+	Instances             []api.Instance             `json:"instances"`
+	// World has the IDs of those that no client made.
+	World []string `json:"world"`
+	// Releases are all accepted DELETEs of instances, in their order.
+	Releases []Release `json:"releases"`
+}
+
+// State returns everything that exists.
+func (s *Server) State() State {
+	state := State{World: []string{}}
+	s.view(func(now time.Time) {
+		state.IPBlocks = viewsOf(s.state.ipBlocks.items, s.ipBlockView, now)
+		state.Allocations = viewsOf(s.state.allocations.items, s.allocationView, now)
+		state.NetworkSecurityGroups = viewsOf(s.state.groups.items, s.groupView, now)
+		state.VPCs = viewsOf(s.state.vpcs.items, s.vpcView, now)
+		state.Subnets = viewsOf(s.state.subnets.items, s.subnetView, now)
+		state.VPCPrefixes = viewsOf(s.state.prefixes.items, s.prefixView, now)
+		state.VPCPeerings = viewsOf(s.state.peerings.items, s.peeringView, now)
+		state.Instances = viewsOf(s.state.instances.items, s.instanceView, now)
+		state.Releases = slices.Clone(s.state.releases)
+		s.state.each(func(r resource) {
+			if r.base().world {
+				state.World = append(state.World, r.base().id)
+			}
+		})
+	})
+	return state
+}
+
+// Empty reports whether nothing exists any more that a client made.
+func (s State) Empty() bool {
+	all := len(s.IPBlocks) + len(s.Allocations) + len(s.NetworkSecurityGroups) + len(s.VPCs) + len(s.Subnets) +
+		len(s.VPCPrefixes) + len(s.VPCPeerings) + len(s.Instances)
+	return all == len(s.World)
+}

@@ -1,0 +1,79 @@
+package sim
+
+import "time"
+
+// draft is an object that may be made: what is left to do when the site has done its part.
+type draft[R resource] struct {
+	siteID string
+	commit func(now time.Time) (R, error)
+}
+
+// drafter checks a request for a new object. Server.mu is held.
+type drafter[Q any, R resource] func(m maker, request Q, now time.Time) (draft[R], error)
+
+// create makes an object as the real service does: it checks, waits for the site, and commits without checking again
+// whether the name is free. It commits also when the client is gone by then.
+func create[Q any, R resource, V any](
+	s *Server, kind *store[R], drafts drafter[Q, R], request Q, view func(R, time.Time) V,
+) (V, error) {
+	var v V
+	var plan draft[R]
+	err := s.change(func(now time.Time) (err error) {
+		plan, err = drafts(s.me(), request, now)
+		return err
+	})
+	if err == nil {
+		err = s.workflow(plan.siteID)
+	}
+	if err != nil {
+		return v, err
+	}
+	err = s.change(func(now time.Time) error {
+		r, err := plan.commit(now)
+		if err == nil {
+			kind.add(r)
+			v = view(r, now)
+		}
+		return err
+	})
+	return v, err
+}
+
+// edit checks a change, and returns the site that must hear of it and what is to be done. Server.mu is held.
+type edit func(now time.Time) (siteID string, apply func(), err error)
+
+// alter makes a change, unless it is refused or the site can't be reached.
+func (s *Server) alter(e edit) error {
+	var siteID string
+	err := s.change(func(now time.Time) (err error) {
+		siteID, _, err = e(now)
+		return err
+	})
+	if err == nil {
+		err = s.reach(siteID)
+	}
+	if err != nil {
+		return err
+	}
+	return s.change(func(now time.Time) error {
+		_, apply, err := e(now)
+		if err == nil {
+			apply()
+		}
+		return err
+	})
+}
+
+// remove deletes one of the tenant's objects, unless something still needs it.
+func remove[R resource](s *Server, kind *store[R], id string, takes time.Duration, needed func(R) error) error {
+	return s.alter(func(now time.Time) (string, func(), error) {
+		r, err := kind.get(s.config.Tenant.ID, id)
+		if err == nil {
+			err = needed(r)
+		}
+		if err != nil {
+			return "", nil, err
+		}
+		return r.base().siteID, func() { r.base().delete(now, takes) }, nil
+	})
+}
