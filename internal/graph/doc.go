@@ -13,8 +13,12 @@
 //     finish the request.
 //   - Unknown is not absent. Only a proven "not found" means gone. Any other error stops that node and those after it;
 //     nothing is cleared, nothing falls through to create.
-//   - Branches that don't depend on each other go on while others wait or fail.
+//   - Branches that don't depend on each other go on while others wait or fail, and no reconcile is held up by a create.
+//   - Drift of what is ours is repaired; what is the user's own is never touched.
 //   - Delete in reverse, from the ledger alone: a node goes when everything after it is confirmed gone, only what ledger
 //     and tag prove ours is deleted, and gone means that the service says so. It never waits for readiness.
+//   - Plan says what would be done, and does nothing.
 //   - One voice. The engine writes the conditions and one event per transition.
+//
+// docs/engine.md has the rules in full, and a worked example.
 package graph

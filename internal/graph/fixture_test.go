@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"time"
 
@@ -41,6 +42,12 @@ type fixture struct {
 	below []string
 	// ifLost is what the wants say of lost things.
 	ifLost string
+	// size that the spec asks for.
+	size int
+	// slowly is run before each create, if set.
+	slowly func()
+	// pool of creates; nil where each runs within its reconcile.
+	pool   *graph.Pool
 	events *events.FakeRecorder
 }
 
@@ -55,7 +62,7 @@ func newFixture(t *testing.T) *fixture {
 		Spec: bmmv1.NvidiaBMMMachineSpec{
 			InstanceType:    bmmv1.InstanceTypeReference{MachineID: "any"},
 			OperatingSystem: bmmv1.OperatingSystemReference{ID: "05000000-0000-4000-8000-000000000001"},
-			Network:         bmmv1.NetworkSpec{SubnetName: "any"},
+			Network:         bmmv1.NetworkSpec{NetworkInterface: bmmv1.NetworkInterface{SubnetName: "any"}},
 		},
 	}
 	f.Expect(f.client.Create(t.Context(), owner)).To(Succeed())
@@ -81,7 +88,7 @@ func (f *fixture) engine() *graph.Engine {
 			return c.Patch(ctx, o, p, opts...)
 		},
 	})
-	return &graph.Engine{Client: c, Live: f.client, Recorder: f.events, Clock: f.clock, Poll: poll, Settle: settle}
+	return &graph.Engine{Client: c, Live: f.client, Recorder: f.events, Clock: f.clock, Poll: poll, Settle: settle, Creates: f.pool}
 }
 
 func (f *fixture) want(key string, after ...graph.Ref) graph.Want[thing] {
@@ -89,8 +96,21 @@ func (f *fixture) want(key string, after ...graph.Ref) graph.Want[thing] {
 		Key: key, Condition: key + "Ready", After: after, Claim: graph.Create(), IfLost: f.ifLost,
 		Create: func(_ context.Context, key graph.Key) (graph.Call[thing], error) {
 			tag := graph.Tag{Owner: key.Owner, Key: key.Name, Token: key.Token}
-			return func(context.Context) (*thing, error) { return f.service.create(tag) }, nil
+			slowly := f.slowly
+			return func(context.Context) (*thing, error) {
+				if slowly != nil {
+					slowly()
+				}
+				return f.service.create(tag)
+			}, nil
 		},
+		Diff: func(t *thing) []graph.Change {
+			if t.size == f.size {
+				return nil
+			}
+			return []graph.Change{{Field: "size", From: strconv.Itoa(t.size), To: strconv.Itoa(f.size)}}
+		},
+		Apply: func(_ context.Context, t *thing, _ []graph.Change) error { return f.service.resize(t.id, f.size) },
 	}
 }
 

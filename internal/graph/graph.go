@@ -121,12 +121,6 @@ func (h *Handle[T]) Key() string { return h.want.Key }
 // ID of the resource as the ledger has it; empty before it exists.
 func (h *Handle[T]) ID() string { return h.g.ID(h.want.Key) }
 
-// Own reports whether the resource is ours: made by us, and deleted in the end.
-func (h *Handle[T]) Own() bool {
-	e, ok := h.g.ledger.Entries[h.want.Key]
-	return ok && e.State == stateBound && !e.Foreign
-}
-
 // Object is the resource as seen in this reconcile; nil where it wasn't.
 func (h *Handle[T]) Object() *T { return h.object }
 

@@ -53,6 +53,9 @@ type entry struct {
 	Generation int64       `json:"generation,omitempty"`
 	// Foreign: the user's own, never deleted.
 	Foreign bool `json:"foreign,omitempty"`
+	// Applied are the changes that were made last, and when.
+	Applied   string       `json:"applied,omitempty"`
+	AppliedAt *metav1.Time `json:"appliedAt,omitempty"`
 	// GoneAt is when it was first seen to be gone, where that has to last to count.
 	GoneAt *metav1.Time `json:"goneAt,omitempty"`
 }
@@ -63,8 +66,10 @@ type ledger struct {
 	Object string `json:"object"`
 	// Owner is the ID that everything made outside carries. It is short, because it has to fit into names where an API has
 	// no tags, and it isn't the UID, which changes with `clusterctl move`.
-	Owner   string            `json:"owner"`
-	Entries map[string]*entry `json:"entries"`
+	Owner string `json:"owner"`
+	// Credentials is the name of what the resources were made with.
+	Credentials string            `json:"credentials,omitempty"`
+	Entries     map[string]*entry `json:"entries"`
 }
 
 // errStale: the owner was read from a cache that lags behind the server. Nothing has been done on the strength of it.
@@ -136,6 +141,7 @@ func (g *Graph) write(ctx context.Context) error {
 }
 
 func (g *Graph) store(ctx context.Context) error {
+	g.ledger.Credentials = g.credentials
 	text, err := json.Marshal(g.ledger)
 	if err != nil {
 		return err

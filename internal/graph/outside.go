@@ -28,3 +28,26 @@ func Resources(object client.Object) ([]Resource, error) {
 	}
 	return resources, nil
 }
+
+// Credentials names what the resources of an object were made with, so that they can be deleted when nothing else says so
+// any more. It is empty for an object without a ledger.
+func Credentials(object client.Object) string {
+	l, err := parseLedger(object)
+	if err != nil || l == nil {
+		return ""
+	}
+	return l.Credentials
+}
+
+// OwnerID is what everything that was made for an owner carries outside; empty where nothing was attempted yet. The error is
+// a ledger that can't be used: then nobody knows what is the owner's.
+func OwnerID(owner Owner) (string, error) {
+	l, err := readLedger(owner)
+	if err != nil {
+		return "", err
+	}
+	if _, written := owner.GetAnnotations()[LedgerAnnotation]; !written {
+		return "", nil
+	}
+	return l.Owner, nil
+}

@@ -153,7 +153,7 @@ func (h *Handle[T]) planUnbound(ctx context.Context, e *entry, step Step) Step {
 		if err != nil {
 			return failing(step, err.Error())
 		}
-		object, err := h.kind.Get(ctx, id)
+		object, err := h.get(ctx, id)
 		if fault.IsNotFound(err) {
 			return failing(step, h.missing(id).Message)
 		}

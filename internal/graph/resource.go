@@ -33,7 +33,7 @@ func (h *Handle[T]) use(ctx context.Context) Phase {
 	if err != nil {
 		return phaseOf(err)
 	}
-	object, err := h.kind.Get(ctx, id)
+	object, err := h.get(ctx, id)
 	if fault.IsNotFound(err) {
 		return h.missing(id)
 	}
@@ -41,6 +41,15 @@ func (h *Handle[T]) use(ctx context.Context) Phase {
 		return phaseOf(err)
 	}
 	return h.useObject(ctx, object)
+}
+
+// get looks a resource up. Not every service says in its errors what was asked for.
+func (h *Handle[T]) get(ctx context.Context, id string) (*T, error) {
+	object, err := h.kind.Get(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", h.kind.Name, id, err)
+	}
+	return object, nil
 }
 
 func (h *Handle[T]) useObject(ctx context.Context, object *T) Phase {
@@ -52,14 +61,16 @@ func (h *Handle[T]) useObject(ctx context.Context, object *T) Phase {
 	return h.seen(object)
 }
 
-func (h *Handle[T]) missing(id string) Phase { return Failed("%s %s does not exist", h.kind.Name, id) }
+func (h *Handle[T]) missing(id string) Phase {
+	return Failed("%s %s does not exist: name another one in the spec, or bring it back", h.kind.Name, id)
+}
 
 // observe looks at a bound resource. Only a proven "not found" counts as gone.
 func (h *Handle[T]) observe(ctx context.Context, e *entry) Phase {
 	if err := h.refresh(ctx, e); err != nil {
 		return phaseOf(err)
 	}
-	object, err := h.kind.Get(ctx, e.ID)
+	object, err := h.get(ctx, e.ID)
 	if err == nil {
 		err = h.g.cameBack(ctx, e)
 	}
@@ -67,7 +78,7 @@ func (h *Handle[T]) observe(ctx context.Context, e *entry) Phase {
 	case err == nil && e.Foreign:
 		return h.seen(object)
 	case err == nil:
-		return h.repair(ctx, object)
+		return h.repair(ctx, e, object)
 	case !fault.IsNotFound(err):
 		return phaseOf(err)
 	case e.Foreign:
@@ -100,8 +111,10 @@ func (h *Handle[T]) refresh(ctx context.Context, e *entry) error {
 	return h.g.write(ctx)
 }
 
-// repair changes a resource of ours that isn't as the spec wants it. One that is on its way to something is left alone.
-func (h *Handle[T]) repair(ctx context.Context, object *T) Phase {
+// repair changes a resource of ours that isn't as the spec wants it. One that is on its way to something is left alone. A
+// service that writes what it is given in a way of its own would be asked for the same changes for ever: so these are asked
+// for slowly.
+func (h *Handle[T]) repair(ctx context.Context, e *entry, object *T) Phase {
 	phase := h.seen(object)
 	if phase.State != StateReady || h.want.Diff == nil {
 		return phase
@@ -110,10 +123,20 @@ func (h *Handle[T]) repair(ctx context.Context, object *T) Phase {
 	if len(changes) == 0 {
 		return phase
 	}
+	text := summary(changes)
+	phase = Waiting("%s %s is being changed: %s", h.kind.Name, h.kind.ID(object), text).Because("Changing")
+	again := h.g.engine.interval(paceSlow)
+	if e.Applied == text && e.AppliedAt != nil && h.g.engine.Clock.Now().Before(e.AppliedAt.Add(again)) {
+		return phase
+	}
 	if err := h.want.Apply(ctx, object, changes); err != nil {
 		return phaseOf(err)
 	}
-	return Waiting("%s %s is being changed: %s", h.kind.Name, h.kind.ID(object), summary(changes)).Because("Changing")
+	e.Applied, e.AppliedAt = text, h.g.now()
+	if err := h.g.write(ctx); err != nil {
+		return phaseOf(err)
+	}
+	return phase
 }
 
 // summary names the changes, in a line that isn't too long for a condition.

@@ -18,6 +18,7 @@ import (
 type thing struct {
 	id       string
 	tag      graph.Tag
+	size     int
 	creating bool
 	deleting bool
 }
@@ -30,6 +31,8 @@ type service struct {
 	next          int
 	calls         []string
 	before, after func(call string) error
+	// stubborn keeps the size of things as it is.
+	stubborn bool
 	// fuse of the process that speaks to the service, in the crash suite.
 	fuse *crashtest.Fuse
 }
@@ -69,6 +72,15 @@ func (s *service) failing(call string, err error) {
 		}
 		return nil
 	}
+}
+
+func (s *service) mustFind(key string) *thing {
+	for _, t := range s.things {
+		if t.tag.Key == key {
+			return t
+		}
+	}
+	panic("there is no " + key)
 }
 
 func (s *service) create(tag graph.Tag) (t *thing, err error) {
@@ -112,6 +124,15 @@ func (s *service) delete(id string) error {
 			return &fault.Error{Class: fault.NotFound, Op: "delete " + id, Err: errors.New("404")}
 		}
 		t.deleting = true
+		return nil
+	})
+}
+
+func (s *service) resize(id string, size int) error {
+	return s.do("resize "+id, func() error {
+		if !s.stubborn {
+			s.things[id].size = size
+		}
 		return nil
 	})
 }

@@ -101,6 +101,9 @@ type cloud struct {
 	zones []string
 	next  int
 	parts map[string]*part
+	// lostRequests never arrive, lostAnswers are never heard.
+	lostRequests, lostAnswers int
+	onCreate                  func(part)
 }
 
 type part struct {
@@ -167,7 +170,21 @@ func (c *cloud) kind(name string, find func(context.Context, graph.Key) ([]part,
 
 func (c *cloud) create(p part) graph.Call[part] {
 	return func(context.Context) (made *part, err error) {
-		err = c.fuse.Call(true, func() error { made = new(*c.add(p)); return nil })
+		err = c.fuse.Call(true, func() error {
+			if c.onCreate != nil {
+				c.onCreate(p)
+			}
+			if c.lostRequests > 0 {
+				c.lostRequests--
+				return errors.New("connection reset")
+			}
+			made = new(*c.add(p))
+			if c.lostAnswers > 0 {
+				c.lostAnswers--
+				return errors.New("connection reset")
+			}
+			return nil
+		})
 		return made, err
 	}
 }

@@ -42,15 +42,16 @@ type Suite struct {
 }
 
 // Run kills the system at every point of creating and of deleting, once with its last call lost and once with its last call
-// done late by the service. What was killed while creating goes on creating, or is deleted at once.
+// done late by the service. What was killed while creating goes on creating, or is deleted at once. And it lets one call or
+// write fail at every point of a system that lives on.
 func (s Suite) Run(t *testing.T) {
 	t.Helper()
 	slices.Sort(s.Keys)
 	var points atomic.Int64
 	for _, variant := range []struct {
-		name           string
-		late, deleting bool
-		then           func(t *testing.T, w World, f *Fuse)
+		name                 string
+		late, once, deleting bool
+		then                 func(t *testing.T, w World, f *Fuse)
 	}{
 		{name: "creating", then: s.untilReadyAndGone},
 		{name: "creating, last call done late", late: true, then: s.untilReadyAndGone},
@@ -58,13 +59,15 @@ func (s Suite) Run(t *testing.T) {
 		{name: "creating, last call done late, then deleted", late: true, then: s.deletedAtOnce},
 		{name: "deleting", deleting: true, then: s.untilGone},
 		{name: "deleting, last call done late", late: true, deleting: true, then: s.untilGone},
+		{name: "creating, one call fails", once: true, then: s.untilReadyAndGone},
+		{name: "deleting, one call fails", once: true, deleting: true, then: s.untilGone},
 	} {
 		t.Run(variant.name, func(t *testing.T) {
 			t.Parallel()
 			for n := 0; !t.Failed(); n++ {
 				blown := false
 				t.Run(fmt.Sprintf("at point %d", n), func(t *testing.T) {
-					w, f := s.New(t), fuse(n, variant.late)
+					w, f := s.New(t), &Fuse{left: n, late: variant.late, once: variant.once}
 					blown = s.kill(t, w, f, variant.deleting)
 					variant.then(t, w, f)
 				})
@@ -88,13 +91,16 @@ func (s Suite) kill(t *testing.T, w World, f *Fuse, deleting bool) (blown bool) 
 		w.Delete()
 		there = w.Gone
 	}
+	ctx, die := context.WithCancel(t.Context())
+	defer die()
+	f.die = die
 	for range rounds {
-		_ = w.Reconcile(t.Context(), f) // its errors are those of a dying process
-		if f.isBlown() {
+		_ = w.Reconcile(ctx, f) // its errors are those of a dying process
+		if f.dead() {
 			return true
 		}
 		if there() {
-			return false
+			return f.isBlown()
 		}
 		w.Pass()
 	}
@@ -137,7 +143,7 @@ func (s Suite) until(t *testing.T, w World, killed *Fuse, there func() bool) {
 	t.Helper()
 	var last error
 	for range rounds {
-		last = w.Reconcile(t.Context(), fuse(-1, false))
+		last = w.Reconcile(t.Context(), Unbroken())
 		if killed != nil {
 			killed.deliver()
 		}

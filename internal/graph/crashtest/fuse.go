@@ -10,33 +10,42 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// errDead is what a dead process would get to hear, if it could hear.
-var errDead = errors.New("the process is dead")
+// errDead is what a dead process would get to hear, if it could hear; a living one takes it for a broken connection.
+var errDead = errors.New("connection lost")
 
 // Fuse kills a process: it lets a number of points pass and refuses everything after that. Each outside call and each write
 // to the API server has two points, one before it and one when its work is done and its answer isn't there yet.
 type Fuse struct {
-	// late: the call during which the process died reaches the service, but only when Deliver is called.
+	// late: the call during which the process died reaches the service, but only when deliver is called.
 	late bool
+	// once: the process lives on, and only that one call or write has failed.
+	once bool
 
 	mu    sync.Mutex
 	left  int
 	blown bool
 	held  []func() error
+	// die ends everything that the process is at.
+	die context.CancelFunc
 }
 
-// fuse that blows after a number of points; never, if that is negative.
-func fuse(points int, late bool) *Fuse { return &Fuse{left: points, late: late} }
+// Unbroken is a fuse that never blows.
+func Unbroken() *Fuse { return &Fuse{left: -1} }
 
-// step passes a point. First is true for the one at which the process dies.
+// step passes a point. First is true for the one at which the fuse blows.
 func (f *Fuse) step() (first bool, _ error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.blown {
+	switch {
+	case f.blown && f.once:
+		return false, nil
+	case f.blown:
 		return false, errDead
-	}
-	if f.left == 0 {
+	case f.left == 0:
 		f.blown = true
+		if f.die != nil && !f.once {
+			f.die()
+		}
 		return true, errDead
 	}
 	f.left--
@@ -48,6 +57,9 @@ func (f *Fuse) isBlown() bool {
 	defer f.mu.Unlock()
 	return f.blown
 }
+
+// dead reports whether the process does nothing any more.
+func (f *Fuse) dead() bool { return f.isBlown() && !f.once }
 
 // Call is one outside call. Changes says that the call changes something outside, so that it matters whether a service
 // does the work of a client that has died.
@@ -102,7 +114,7 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 func (f *Fuse) Client(c client.WithWatch) client.WithWatch {
 	write := func(work func() error) error { return f.Call(false, work) }
 	read := func(work func() error) error {
-		if f.isBlown() {
+		if f.dead() {
 			return errDead
 		}
 		return work()

@@ -1,0 +1,96 @@
+package graph_test
+
+import (
+	"context"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/crashtest"
+)
+
+// cloudFixture is the owner of a graph in the cloud without tags, outside of the crash suite.
+type cloudFixture struct {
+	*fixture
+	*cloud
+}
+
+func newCloudFixture(t *testing.T) *cloudFixture {
+	return &cloudFixture{newFixture(t), &cloud{fuse: crashtest.Unbroken(), zones: []string{"dal10", "dal12"}, parts: map[string]*part{}}}
+}
+
+func (f *cloudFixture) reconcile() *bmmv1.NvidiaBMMMachine {
+	owner := f.owner()
+	g, want, err := f.open(f.engine(), owner)
+	f.Expect(err).NotTo(HaveOccurred())
+	want()
+	_, err = g.Reconcile(f.t.Context())
+	f.Expect(err).NotTo(HaveOccurred())
+	return owner
+}
+
+func TestUseOrCreate_cannotTellWhichOfSeveralIsMeant(t *testing.T) {
+	t.Parallel()
+	f := newCloudFixture(t)
+	f.add(part{name: "shared", theirs: true})
+	f.add(part{name: "shared", theirs: true})
+	owner := f.reconcile()
+	f.expectCondition(owner, "WorkspaceReady", metav1.ConditionFalse, "Ambiguous", `several workspaces are named "shared" (id-1, id-2)`)
+	f.Expect(f.parts).To(HaveLen(2))
+}
+
+// The user makes one of that name after we have seen none, and before the service could answer us.
+func TestUseOrCreate_deletesNoneOfTwoThatMayBeOurs(t *testing.T) {
+	t.Parallel()
+	f := newCloudFixture(t)
+	f.lostAnswers = 1
+	owner := f.owner()
+	g, want, err := f.open(f.engine(), owner)
+	f.Expect(err).NotTo(HaveOccurred())
+	want()
+	_, err = g.Reconcile(t.Context())
+	f.Expect(err).To(HaveOccurred())
+	f.add(part{name: "shared", theirs: true})
+	owner = f.reconcile()
+	f.expectCondition(owner, "WorkspaceReady", metav1.ConditionFalse, "Ambiguous", "rename or delete the others")
+	f.Expect(f.parts).To(HaveLen(2))
+}
+
+func TestUseOrCreate_remembersWhoseItIs(t *testing.T) {
+	t.Parallel()
+	f := newCloudFixture(t)
+	f.reconcile()
+	f.reconcile()
+	owned, err := graph.Resources(f.owner())
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(owned).To(ConsistOf(
+		graph.Resource{Key: "workspace", Kind: "workspace", ID: "id-1", Own: true},
+		graph.Resource{Key: "network", Kind: "network", ID: "id-2", Own: true},
+	))
+}
+
+// A choice is kept while its outcome is unknown, and made anew for another attempt.
+func TestChoose_isKeptUntilTheAttemptHasSettled(t *testing.T) {
+	t.Parallel()
+	f := newCloudFixture(t)
+	var zones []string
+	f.onCreate = func(p part) { zones = append(zones, p.zone) }
+	f.lostRequests = 1
+	reconcile := func() {
+		g, want, err := f.open(f.engine(), f.owner())
+		f.Expect(err).NotTo(HaveOccurred())
+		want()
+		_, _ = g.Reconcile(context.WithoutCancel(t.Context()))
+	}
+	reconcile()
+	reconcile()
+	f.Expect(zones).To(Equal([]string{"dal10"}))
+	f.Expect(f.owner().Annotations[graph.LedgerAnnotation]).To(ContainSubstring(`"zone":"dal10"`))
+	f.clock.Step(settle)
+	reconcile()
+	f.Expect(zones[1]).To(Equal("dal12"))
+	f.Expect(f.owner().Annotations[graph.LedgerAnnotation]).To(ContainSubstring(`"zone":"dal12"`), "what is in that zone has to be found there")
+}

@@ -1,0 +1,117 @@
+package graph_test
+
+import (
+	"errors"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+// plan returns what would be done, by key, and proves that it wasn't.
+func (f *fixture) plan() map[string]graph.Step {
+	f.t.Helper()
+	before, calls := f.owner(), len(f.service.calls)
+	kind := f.service.kind()
+	g, err := f.engine().New(f.owner(), "any", kind)
+	f.Expect(err).NotTo(HaveOccurred())
+	f.wants(g, kind)
+	steps := map[string]graph.Step{}
+	for _, s := range g.Plan(f.t.Context()) {
+		steps[s.Key] = s
+	}
+	for _, call := range f.service.calls[calls:] {
+		f.Expect(call).To(Or(HavePrefix("get"), HavePrefix("find")))
+	}
+	f.Expect(f.owner().ResourceVersion).To(Equal(before.ResourceVersion))
+	return steps
+}
+
+func TestPlan_ofSomethingNew(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.Expect(f.plan()).To(Equal(map[string]graph.Step{
+		"net":    {Key: "net", Kind: "thing", Action: graph.ActionCreate},
+		"left":   {Key: "left", Kind: "thing", Action: graph.ActionCreate, After: []string{"net"}},
+		"right":  {Key: "right", Kind: "thing", Action: graph.ActionCreate, After: []string{"net"}},
+		"lonely": {Key: "lonely", Kind: "thing", Action: graph.ActionCreate},
+	}))
+	f.Expect(f.service.calls).To(BeEmpty(), "nothing can be there of an owner that never was reconciled")
+}
+
+func TestPlan_ofSomethingHalfMade(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.service.failing("create right", &fault.Error{Class: fault.Quota, Err: errors.New("no more things")})
+	_, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	f.service.before = nil
+	f.size = 3
+	f.service.things["id-2"].size = 3
+	f.service.mustFind("lonely").creating = true
+	f.below = []string{"right"}
+	f.Expect(f.plan()).To(Equal(map[string]graph.Step{
+		"net": {Key: "net", Kind: "thing", Action: graph.ActionChange, ID: "id-1",
+			Changes: []graph.Change{{Field: "size", From: "0", To: "3"}}},
+		"left":   {Key: "left", Kind: "thing", Action: graph.ActionDelete, ID: "id-2"},
+		"right":  {Key: "right", Kind: "thing", Action: graph.ActionCreate, Why: "no more things"},
+		"lonely": {Key: "lonely", Kind: "thing", Action: graph.ActionKeep, ID: "id-3", Why: "id-3 is being made"},
+	}))
+}
+
+func TestPlan_ofWhatWasLostOrCannotBeSeen(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	_, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	delete(f.service.things, "id-1")
+	f.service.failing("get id-2", errors.New("connection refused"))
+	steps := f.plan()
+	f.Expect(steps["net"]).To(Equal(graph.Step{Key: "net", Kind: "thing", Action: graph.ActionCreate, Why: "somebody else deleted id-1"}))
+	f.Expect(steps["left"]).To(Equal(graph.Step{Key: "left", Kind: "thing", Action: graph.ActionFail, ID: "id-2", Why: "connection refused"}))
+	f.ifLost = "get another one"
+	f.Expect(f.plan()["net"].Action).To(Equal(graph.ActionFail))
+}
+
+func TestPlan_ofAnAttemptWhoseOutcomeIsUnknown(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.service.failing("create net", errors.New("connection reset"))
+	_, err := f.reconcile()
+	f.Expect(err).To(HaveOccurred())
+	f.service.before = nil
+	f.Expect(f.plan()["net"].Action).To(Equal(graph.ActionWait))
+	f.clock.Step(settle)
+	f.Expect(f.plan()["net"].Action).To(Equal(graph.ActionCreate))
+}
+
+func TestPlan_ofTheUsersOwnByName(t *testing.T) {
+	t.Parallel()
+	f := newCloudFixture(t)
+	f.add(part{name: "shared", theirs: true})
+	g, want, err := f.open(f.engine(), f.owner())
+	f.Expect(err).NotTo(HaveOccurred())
+	want()
+	f.Expect(g.Plan(t.Context())).To(Equal([]graph.Step{
+		{Key: "workspace", Kind: "workspace", Action: graph.ActionUse, ID: "id-1"},
+		{Key: "network", Kind: "network", Action: graph.ActionCreate},
+	}))
+	f.Expect(f.owner().Annotations).To(BeEmpty())
+}
+
+func TestPlan_ofADeletion(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	_, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	g, err := f.engine().New(f.owner(), "any", f.service.kind())
+	f.Expect(err).NotTo(HaveOccurred())
+	var keys []string
+	for _, s := range g.Plan(t.Context()) {
+		f.Expect(s.Action).To(Equal(graph.ActionDelete))
+		keys = append(keys, s.Key)
+	}
+	f.Expect(keys).To(Equal([]string{"left", "lonely", "right", "net"}))
+}
