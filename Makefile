@@ -44,6 +44,10 @@ build: $(COMMANDS:%=$(BIN)/%) ## Build Bedplate's own programs.
 test: lab-tools $(BIN)/gotestsum build ## Run all tests, with real etcd, kube-apiservers and Cluster API.
 	$(BIN)/gotestsum --format pkgname-and-test-fails -- -timeout 20m $(TESTARGS) ./...
 
+.PHONY: crash
+crash: lab-tools ## Kill the engine and every system at every point of their way, and print how many those were.
+	@go test -v -count=1 -run Crash ./internal/graph/ ./internal/bmm/provider/ 2>&1 | grep -E '^(--- |ok|FAIL|panic)|crash points|left behind|outside there is'
+
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Run the linters, the import rules of the house among them.
 	$(BIN)/golangci-lint run
@@ -51,7 +55,8 @@ lint: $(BIN)/golangci-lint ## Run the linters, the import rules of the house amo
 .PHONY: generate
 generate: $(BIN)/controller-gen $(BIN)/oapi-codegen ## Write the generated files anew.
 	$(BIN)/controller-gen object crd:generateEmbeddedObjectMeta=true paths=./api/bmm/... output:crd:dir=config/bmm/crd/bases
-	$(BIN)/controller-gen rbac:roleName=bedplate-bmm-manager paths="./internal/bmm/cluster;./internal/bmm/machine" output:rbac:dir=config/bmm/rbac
+	$(BIN)/controller-gen rbac:roleName=bedplate-bmm-manager paths=./internal/bmm/... output:rbac:dir=config/bmm/rbac
+	$(BIN)/controller-gen webhook paths=./internal/bmm/webhook output:webhook:dir=config/bmm/webhook
 	$(BIN)/oapi-codegen -config internal/bmm/client/gen/config.yaml internal/bmm/client/openapi.yaml
 	$(BIN)/oapi-codegen -config internal/bmm/sim/gen/config.yaml internal/bmm/client/openapi.yaml
 
