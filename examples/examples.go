@@ -1,11 +1,10 @@
-// Package examples holds one example of use per system, as templates with ${VARIABLES} like clusterctl's.
+// Package examples holds examples of use, as templates with ${VARIABLES} like clusterctl's.
 package examples
 
 import (
 	"bytes"
 	"embed"
 	"fmt"
-	"io/fs"
 	"maps"
 	"regexp"
 	"slices"
@@ -15,22 +14,21 @@ import (
 //go:embed */*.yaml
 var files embed.FS
 
+// examples are the files of each example, in the order in which they are applied.
+var examples = map[string][]string{
+	"bmm":       {"bmm/cluster.yaml"},
+	"bmm-class": {"bmm/clusterclass.yaml", "bmm/cluster-from-class.yaml"},
+}
+
 var variable = regexp.MustCompile(`\$\{([A-Z][A-Z0-9_]*)\}`)
 
 // Names returns the names of all examples.
-func Names() []string {
-	entries, _ := files.ReadDir(".") // an embedded root can always be read
-	var names []string
-	for _, entry := range entries {
-		names = append(names, entry.Name())
-	}
-	return names
-}
+func Names() []string { return slices.Sorted(maps.Keys(examples)) }
 
-// Render returns the YAML of an example, its files in alphabetical order. It fails when a variable has no value.
+// Render returns the YAML of an example. It fails when a variable has no value.
 func Render(name string, variables map[string]string) ([]byte, error) {
-	paths, err := fs.Glob(files, name+"/*.yaml")
-	if err != nil || len(paths) == 0 {
+	paths, ok := examples[name]
+	if !ok {
 		return nil, fmt.Errorf("no example %q; there are: %s", name, strings.Join(Names(), ", "))
 	}
 	var documents [][]byte

@@ -33,5 +33,8 @@ func run(ctx context.Context, options *manager.Options) error {
 	if err := provider.Setup(ctx, mgr, options.Engine(mgr), options.Controller()); err != nil {
 		return err
 	}
+	if err := options.Webhooks(mgr, provider.SetupWebhooks); err != nil {
+		return err
+	}
 	return mgr.Start(ctx)
 }

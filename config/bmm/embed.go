@@ -13,3 +13,8 @@ var CRDs embed.FS
 //
 //go:embed rbac/*role*.yaml rbac/service_account.yaml
 var RBAC embed.FS
+
+// Webhooks are what the API server asks the manager about; who installs them says where it is served.
+//
+//go:embed webhook/manifests.yaml
+var Webhooks embed.FS

@@ -1,12 +1,25 @@
 package bmm_test
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+	"sigs.k8s.io/yaml"
 
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
+	"github.com/bedplate/bedplate/internal/manager"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -15,23 +28,119 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 // What the README tells a user to do: every object is valid, and the Pods keep to Pod Security "restricted".
 func TestManifests_areTakenWithoutAWarning(t *testing.T) {
 	t.Parallel()
+	kubectl(t, "apply", "-f", "testdata/cert-manager.yaml")
+	kubectl(t, "wait", "-f", "testdata/cert-manager.yaml", "--for=condition=Established")
 	kubectl(t, "apply", "-k", "default", "--warnings-as-errors")
+}
+
+// From the API server's question to the manager's port, and to the Secret with the certificate.
+func TestManifests_leadTheAPIServerToTheWebhooks(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var hooks admissionregistrationv1.ValidatingWebhookConfiguration
+	var service corev1.Service
+	var deployment appsv1.Deployment
+	var certificate struct {
+		metav1.ObjectMeta `json:"metadata"`
+		Spec              struct {
+			SecretName string
+			DNSNames   []string
+		}
+	}
+	byKind := map[string]any{
+		"ValidatingWebhookConfiguration": &hooks, "Service": &service, "Deployment": &deployment, "Certificate": &certificate,
+	}
+	for _, document := range strings.Split(kubectl(t, "kustomize", "default"), "\n---\n") {
+		var kind metav1.TypeMeta
+		g.Expect(yaml.Unmarshal([]byte(document), &kind)).To(Succeed())
+		if into, wanted := byKind[kind.Kind]; wanted {
+			g.Expect(yaml.Unmarshal([]byte(document), into)).To(Succeed())
+		}
+	}
+	g.Expect(hooks.Webhooks).To(HaveLen(3))
+	for _, hook := range hooks.Webhooks {
+		g.Expect(hook.ClientConfig.Service.Name).To(Equal(service.Name))
+		g.Expect(hook.ClientConfig.Service.Namespace).To(Equal(service.Namespace))
+	}
+	g.Expect(hooks.Annotations).To(HaveKeyWithValue("cert-manager.io/inject-ca-from", certificate.Namespace+"/"+certificate.Name))
+	g.Expect(certificate.Spec.DNSNames).To(ContainElement(service.Name + "." + service.Namespace + ".svc"))
+
+	pod := deployment.Spec.Template
+	g.Expect(labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(pod.Labels))).To(BeTrue())
+	g.Expect(deployment.Namespace).To(Equal(service.Namespace))
+	g.Expect(pod.Spec.Containers[0].Ports).To(ContainElement(And(
+		HaveField("Name", service.Spec.Ports[0].TargetPort.String()), HaveField("ContainerPort", int32(webhook.DefaultPort)))))
+	g.Expect(pod.Spec.Volumes[0].Secret.SecretName).To(Equal(certificate.Spec.SecretName))
+	g.Expect(certificate.Namespace).To(Equal(deployment.Namespace))
+	flags := manager.Command("manager", "", nil).Flags()
+	g.Expect(pod.Spec.Containers[0].VolumeMounts).To(ContainElement(And(
+		HaveField("Name", pod.Spec.Volumes[0].Name), HaveField("MountPath", flags.Lookup("webhook-cert-dir").DefValue))))
 }
 
 func TestExplain_tellsAUserWhatAFieldIsFor(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	spec := kubectl(t, "explain", "nvidiabmmcluster.spec")
+	kubeconfig := testenv.Kubeconfig(t)
+	explain := func(field string) (text string) { // what a new CRD says is known to the API server a little later
+		g.Eventually(func() (err error) {
+			text, err = run(t, kubeconfig, "explain", field)
+			return err
+		}, time.Minute).Should(Succeed())
+		return text
+	}
+	spec := explain("nvidiabmmcluster.spec")
 	g.Expect(spec).To(ContainSubstring("spec says which networks the cluster gets, and where."))
 	g.Expect(spec).To(MatchRegexp(`siteRef\t<Object> -required-\n +siteRef names the BMM site`))
-	g.Expect(spec).NotTo(MatchRegexp(`(?m)<no description>`))
-	g.Expect(kubectl(t, "explain", "nvidiabmmmachine.spec.instanceType")).NotTo(ContainSubstring("<no description>"))
+	g.Expect(explain("nvidiabmmcluster.spec.vpc.networkSecurityGroup.rules")).To(MatchRegexp(
+		`direction\t<string> -required-\n +enum: ingress, egress\n +direction of the traffic: ingress comes to the machine`))
+	g.Expect(explain("nvidiabmmmachine.spec.network")).To(MatchRegexp(`subnetName\t<string>\n +subnetName is the name of a subnet`))
+}
+
+func TestCRDs_describeEveryField(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	files, err := filepath.Glob("crd/bases/*.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(files).To(HaveLen(4))
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		var crd apiextensionsv1.CustomResourceDefinition
+		g.Expect(yaml.UnmarshalStrict(data, &crd)).To(Succeed())
+		schema := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
+		for _, part := range []string{"spec", "status"} {
+			if fields, ok := schema.Properties[part]; ok {
+				g.Expect(undescribed(crd.Spec.Names.Kind+"."+part, fields)).To(BeEmpty())
+			}
+		}
+	}
+}
+
+func undescribed(path string, schema apiextensionsv1.JSONSchemaProps) (paths []string) {
+	if schema.Description == "" {
+		paths = append(paths, path)
+	}
+	for name, field := range schema.Properties {
+		paths = append(paths, undescribed(path+"."+name, field)...)
+	}
+	if schema.Items != nil {
+		for name, field := range schema.Items.Schema.Properties {
+			paths = append(paths, undescribed(path+"."+name, field)...)
+		}
+	}
+	return paths
 }
 
 func kubectl(t *testing.T, args ...string) string {
 	t.Helper()
-	program := toolstest.Find(t, "kubectl").Path("kubectl")
-	out, err := exec.Command(program, append(args, "--kubeconfig", testenv.Kubeconfig(t))...).CombinedOutput()
+	out, err := run(t, testenv.Kubeconfig(t), args...)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "%s", out)
-	return string(out)
+	return out
+}
+
+func run(t *testing.T, kubeconfig string, args ...string) (string, error) {
+	t.Helper()
+	program := toolstest.Find(t, "kubectl").Path("kubectl")
+	out, err := exec.Command(program, append(args, "--kubeconfig", kubeconfig)...).CombinedOutput()
+	return string(out), err
 }

@@ -76,6 +76,13 @@ func (s *Stack) startBMMManager(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	server, err := s.newWebhookServer()
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		server.serve(object)
+	}
 	if err := s.install(ctx, objects); err != nil {
 		return err
 	}
@@ -88,24 +95,24 @@ func (s *Stack) startBMMManager(ctx context.Context) error {
 	health := net.JoinHostPort(s.managementAddress(), "9450")
 	return s.start(ctx, process.Command{
 		Name: BMMManager, Path: s.cfg.Tools.Path(BMMManager),
-		Args: []string{
-			"--kubeconfig=" + kubeconfig,
-			"--health-addr=" + health,
-			"--metrics-addr=" + net.JoinHostPort(s.managementAddress(), "9451"),
-			"--leader-election-namespace=" + bmmNamespace,
+		Args: append(server.flags(),
+			"--kubeconfig="+kubeconfig,
+			"--health-addr="+health,
+			"--metrics-addr="+net.JoinHostPort(s.managementAddress(), "9451"),
+			"--leader-election-namespace="+bmmNamespace,
 			"--poll-interval=1s", "--settle=5s", // simulated time is fast: that is five minutes
-		},
+		),
 	}, answersOK("http://"+health+"/readyz"))
 }
 
-// bmmObjects returns the provider's CRDs, namespace and RBAC: what its manager needs in the API.
+// bmmObjects returns the provider's CRDs, namespace, RBAC and webhooks: what its manager needs in the API.
 func bmmObjects() ([]*unstructured.Unstructured, error) {
 	namespace := &unstructured.Unstructured{}
 	namespace.SetAPIVersion("v1")
 	namespace.SetKind("Namespace")
 	namespace.SetName(bmmNamespace)
 	objects := []*unstructured.Unstructured{namespace}
-	for _, files := range []fs.FS{bmmconfig.CRDs, bmmconfig.RBAC} {
+	for _, files := range []fs.FS{bmmconfig.CRDs, bmmconfig.RBAC, bmmconfig.Webhooks} {
 		err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || entry.Name() == "kustomization.yaml" {
 				return err

@@ -2,15 +2,13 @@ package localstack
 
 import (
 	"context"
-	"crypto/x509"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/bedplate/bedplate/internal/localstack/pki"
 	"github.com/bedplate/bedplate/internal/localstack/process"
 )
 
@@ -35,52 +33,25 @@ func capiTools() []string {
 	return names
 }
 
-// webhookServer is how the API server reaches the webhooks of one manager.
-type webhookServer struct {
-	url string // without path
-	ca  []byte
-}
-
 // startCAPI installs Cluster API's CRDs and webhooks and runs its managers, as administrators.
 func (s *Stack) startCAPI(ctx context.Context) error {
-	certDir, ca, err := s.createWebhookCertificate()
-	if err != nil {
-		return err
-	}
-	ports := make([]int, len(capiManagers))
+	servers := make([]webhookServer, len(capiManagers))
 	install, installCtx := errgroup.WithContext(ctx)
 	for i, m := range capiManagers {
-		if ports[i], err = s.block.Port(); err != nil {
+		var err error
+		if servers[i], err = s.newWebhookServer(); err != nil {
 			return err
 		}
-		install.Go(func() error {
-			return s.installCAPI(installCtx, m, webhookServer{fmt.Sprintf("https://127.0.0.1:%d", ports[i]), ca})
-		})
+		install.Go(func() error { return s.installCAPI(installCtx, m, servers[i]) })
 	}
 	if err := install.Wait(); err != nil {
 		return err
 	}
 	start, startCtx := errgroup.WithContext(ctx)
 	for i, m := range capiManagers {
-		start.Go(func() error { return s.startCAPIManager(startCtx, m, i, ports[i], certDir) })
+		start.Go(func() error { return s.startCAPIManager(startCtx, m, i, servers[i]) })
 	}
 	return start.Wait()
-}
-
-func (s *Stack) createWebhookCertificate() (dir string, ca []byte, err error) {
-	dir = filepath.Join(s.cfg.Dir, "webhooks")
-	authority, err := pki.NewAuthority("webhooks")
-	if err != nil {
-		return "", nil, err
-	}
-	pair, err := authority.Sign(pki.Leaf{
-		CommonName: "webhooks", IPs: []net.IP{net.IPv4(127, 0, 0, 1)},
-		Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	})
-	if err != nil {
-		return "", nil, err
-	}
-	return dir, authority.CertPEM(), pki.Dir(dir).Write("tls", pair)
 }
 
 // installCAPI creates what a manager needs in the API. Its Deployment and RBAC are left out: the manager runs as a child
@@ -102,17 +73,15 @@ func (s *Stack) installCAPI(ctx context.Context, m capiManager, server webhookSe
 	return s.install(ctx, objects)
 }
 
-func (s *Stack) startCAPIManager(ctx context.Context, m capiManager, index, webhookPort int, certDir string) error {
+func (s *Stack) startCAPIManager(ctx context.Context, m capiManager, index int, server webhookServer) error {
 	health := fmt.Sprintf("%s:%d", s.managementAddress(), 9440+index)
 	return s.start(ctx, process.Command{
 		Name: m.tool, Path: s.cfg.Tools.Path(m.tool),
-		Args: append([]string{
+		Args: slices.Concat([]string{
 			"--kubeconfig=" + s.Kubeconfig(),
-			fmt.Sprintf("--webhook-port=%d", webhookPort),
-			"--webhook-cert-dir=" + certDir,
 			"--health-addr=" + health,
 			"--diagnostics-address=0", // nobody reads its metrics
-		}, m.flags...),
+		}, server.flags(), m.flags),
 	}, answersOK("http://"+health+"/readyz"))
 }
 

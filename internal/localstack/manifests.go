@@ -3,7 +3,6 @@ package localstack
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -110,31 +109,4 @@ func (s *Stack) established(ctx context.Context, name string) (bool, error) {
 	return slices.ContainsFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
 		return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
 	}), nil
-}
-
-// serve makes an object's webhooks point to the server instead of a Service, which nobody would route to.
-func (w webhookServer) serve(object *unstructured.Unstructured) {
-	if object.GetKind() == "CustomResourceDefinition" {
-		conversion, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "conversion", "webhook")
-		w.rewrite(conversion)
-		return
-	}
-	webhooks, _, _ := unstructured.NestedFieldNoCopy(object.Object, "webhooks")
-	list, _ := webhooks.([]any)
-	for _, webhook := range list {
-		w.rewrite(webhook)
-	}
-}
-
-// rewrite changes the clientConfig of one webhook. Anything without a clientConfig stays as it is.
-func (w webhookServer) rewrite(webhook any) {
-	fields, _ := webhook.(map[string]any)
-	config, _ := fields["clientConfig"].(map[string]any)
-	if config == nil {
-		return
-	}
-	path, _, _ := unstructured.NestedString(config, "service", "path")
-	config["url"] = w.url + path
-	config["caBundle"] = base64.StdEncoding.EncodeToString(w.ca)
-	delete(config, "service")
 }

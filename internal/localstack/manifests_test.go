@@ -10,7 +10,7 @@ import (
 func TestServe_pointsWebhooksToTheServerInsteadOfAService(t *testing.T) {
 	t.Parallel()
 
-	server := webhookServer{url: "https://127.0.0.1:20001", ca: []byte("ca")}
+	server := webhookServer{port: 20001, ca: []byte("ca")}
 	for name, test := range map[string]struct{ before, after string }{
 		"validating webhooks": {
 			before: `

@@ -52,6 +52,7 @@ type Stack struct {
 	block        *loopback.Block
 	controlPlane *controlplane.ControlPlane
 	client       client.Client
+	webhookCA    []byte
 	children     *children
 }
 

@@ -14,9 +14,11 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/clientcmd"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/bedplate/bedplate/internal/localstack"
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
@@ -44,6 +46,22 @@ func TestStack_isAManagementClusterForBMM(t *testing.T) {
 		empty.Spec.Paused = new(true)
 		err := stack.Client().Create(ctx, empty)
 		g.Expect(err).To(MatchError(ContainSubstring(`admission webhook "validation.cluster.cluster.x-k8s.io" denied`)))
+	})
+	t.Run("Bedplate's webhooks are asked", func(t *testing.T) {
+		g := NewWithT(t)
+		overlapping := &unstructured.Unstructured{}
+		g.Expect(yaml.Unmarshal([]byte(`
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: NvidiaBMMCluster
+metadata: {namespace: default, name: overlapping}
+spec:
+  siteRef: {name: lab}
+  tenantID: `+bmm.TenantID+`
+  authentication: {secretRef: {name: bmm}}
+  subnets: [{name: a, cidr: 10.0.0.0/16}, {name: b, cidr: 10.0.0.0/24}]
+`), &overlapping.Object)).To(Succeed())
+		err := stack.Client().Create(ctx, overlapping)
+		g.Expect(err).To(MatchError(ContainSubstring(`admission webhook "validation.nvidiabmmcluster.infrastructure.cluster.x-k8s.io" denied`)))
 	})
 	t.Run("the simulator knows the tenant's token and no other", func(t *testing.T) {
 		g := NewWithT(t)

@@ -86,10 +86,10 @@ func (o *Options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.WatchNamespace, "namespace", "", "Namespace to watch. Without it all are.")
 	flags.StringVar(&o.HealthAddress, "health-addr", ":9440", "Address that /healthz and /readyz are served at.")
 	flags.StringVar(&o.MetricsAddress, "metrics-addr", ":8443", "Address that metrics are served at, over TLS, to those who may get them. 0 turns them off.")
-	flags.IntVar(&o.WebhookPort, "webhook-port", webhook.DefaultPort, "Port that webhooks are served at, over TLS. 0 turns them off: "+
-		"then their configuration must not be in the API server either, or it refuses what it can't ask about.")
-	flags.StringVar(&o.WebhookCertDir, "webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs",
-		"Folder with the certificate that webhooks are served with, tls.crt, and its key, tls.key. Both may be renewed at any time.")
+	flags.IntVar(&o.WebhookPort, "webhook-port", webhook.DefaultPort, "Port that webhooks are served at, over TLS. 0 turns "+
+		"them off: then their configuration must not be in the API server either, or it refuses what it can't ask about.")
+	flags.StringVar(&o.WebhookCertDir, "webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs", "Folder with the "+
+		"certificate that webhooks are served with, tls.crt, and its key, tls.key. Both may be renewed at any time.")
 	flags.BoolVar(&o.LeaderElection, "leader-elect", true, "Work only while holding a lease, so that several replicas don't work at once.")
 	flags.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "", "Namespace of the lease. Without it the manager's own.")
 	flags.IntVar(&o.Concurrency, "concurrency", 10, "Objects of one kind that are reconciled at the same time.")

@@ -37,7 +37,7 @@ func TestSpecAndStatus_writesBothAndNothingWhereNothingChanged(t *testing.T) {
 		Spec: bmmv1.NvidiaBMMMachineSpec{
 			InstanceType:    bmmv1.InstanceTypeReference{ID: id},
 			OperatingSystem: bmmv1.OperatingSystemReference{ID: id},
-			Network:         bmmv1.NetworkSpec{SubnetName: "nodes"},
+			Network:         bmmv1.NetworkSpec{NetworkInterface: bmmv1.NetworkInterface{SubnetName: "nodes"}},
 		},
 	}
 	g.Expect(c.Create(t.Context(), object)).To(Succeed())

@@ -3,6 +3,8 @@
 package testenv
 
 import (
+	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -10,11 +12,13 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -22,27 +26,39 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/localstack/tools"
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 )
 
+const (
+	pollInterval = 50 * time.Millisecond
+	startTimeout = 30 * time.Second
+)
+
 var shared struct {
-	once   sync.Once
-	env    *envtest.Environment
-	config *rest.Config
-	err    error
+	once     sync.Once
+	env      *envtest.Environment
+	config   *rest.Config
+	err      error
+	webhooks []func(ctrl.Manager) error
+	stop     func() // the webhooks
 }
 
-// Main runs the tests of a package and stops the API server, if a test has started it. Call it from TestMain.
-func Main(m *testing.M) {
+// Main runs the tests of a package and stops the API server, if a test has started it. Call it from TestMain. The webhooks,
+// if there are any, are what the API server asks; their configuration is that of config/bmm.
+func Main(m *testing.M, webhooks ...func(ctrl.Manager) error) {
 	flag.Parse()
+	shared.webhooks, shared.stop = webhooks, func() {}
 	if !testing.Verbose() {
 		klog.SetLogger(logr.Discard())
 	}
 	ctrl.SetLogger(klog.Background())
 	code := m.Run()
+	shared.stop()
 	if shared.env != nil {
 		if err := shared.env.Stop(); err != nil {
 			fmt.Fprintln(os.Stderr, "stop the API server:", err)
@@ -65,20 +81,59 @@ func Config(t testing.TB) *rest.Config {
 
 func start(bin tools.Dir) {
 	_, here, _, _ := runtime.Caller(0)
+	config := filepath.Join(filepath.Dir(here), "..", "..", "config", "bmm")
 	shared.env = &envtest.Environment{
 		BinaryAssetsDirectory: string(bin),
 		CRDInstallOptions: envtest.CRDInstallOptions{
 			Paths: []string{
 				bin.Path("manifests", "core.yaml"),
-				filepath.Join(filepath.Dir(here), "..", "..", "config", "bmm", "crd", "bases"),
+				filepath.Join(config, "crd", "bases"),
 			},
 			ErrorIfPathMissing: true,
 		},
 	}
-	shared.config, shared.err = shared.env.Start()
-	if shared.err == nil {
-		shared.config.QPS, shared.config.Burst = -1, -1 // tests don't wait for themselves
+	if len(shared.webhooks) > 0 {
+		shared.env.WebhookInstallOptions.Paths = []string{filepath.Join(config, "webhook", "manifests.yaml")}
 	}
+	if shared.config, shared.err = shared.env.Start(); shared.err != nil {
+		return
+	}
+	shared.config.QPS, shared.config.Burst = -1, -1 // tests don't wait for themselves
+	if len(shared.webhooks) > 0 {
+		shared.stop, shared.err = serve(shared.config, shared.env.WebhookInstallOptions)
+	}
+}
+
+// serve starts the webhooks and returns when they answer.
+func serve(config *rest.Config, at envtest.WebhookInstallOptions) (stop func(), err error) {
+	stop = func() {}
+	scheme, err := newScheme()
+	if err != nil {
+		return stop, err
+	}
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		WebhookServer: webhook.NewServer(webhook.Options{
+			Host: at.LocalServingHost, Port: at.LocalServingPort, CertDir: at.LocalServingCertDir,
+		}),
+	})
+	if err != nil {
+		return stop, err
+	}
+	for _, register := range shared.webhooks {
+		err = errors.Join(err, register(mgr))
+	}
+	if err != nil {
+		return stop, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	stop = func() { cancel(); <-ended }
+	answers := mgr.GetWebhookServer().StartedChecker()
+	return stop, wait.PollUntilContextTimeout(ctx, pollInterval, startTimeout, true, func(context.Context) (bool, error) {
+		return answers(nil) == nil, nil
+	})
 }
 
 // Kubeconfig writes an administrator's kubeconfig, for programs such as kubectl.
@@ -103,12 +158,17 @@ func Kubeconfig(t testing.TB) (path string) {
 // Scheme knows every kind that tests use.
 func Scheme(t testing.TB) *apiruntime.Scheme {
 	t.Helper()
-	scheme := apiruntime.NewScheme()
-	builder := apiruntime.NewSchemeBuilder(clientgoscheme.AddToScheme, clusterv1.AddToScheme, bmmv1.AddToScheme)
-	if err := builder.AddToScheme(scheme); err != nil {
+	scheme, err := newScheme()
+	if err != nil {
 		t.Fatalf("build the scheme: %v", err)
 	}
 	return scheme
+}
+
+func newScheme() (*apiruntime.Scheme, error) {
+	scheme := apiruntime.NewScheme()
+	builder := apiruntime.NewSchemeBuilder(clientgoscheme.AddToScheme, clusterv1.AddToScheme, bmmv1.AddToScheme)
+	return scheme, builder.AddToScheme(scheme)
 }
 
 // Client reads and writes the API server directly, without a cache.

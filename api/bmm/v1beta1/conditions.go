@@ -14,10 +14,16 @@ const (
 	// ReferencesResolvedCondition: everything the spec names but does not own exists and can be used: the credentials
 	// Secret, the site, the IP block.
 	ReferencesResolvedCondition = "ReferencesResolved"
+	// IPBlockReadyCondition: the IP block that the spec has made is allocated to the tenant.
+	IPBlockReadyCondition = "IPBlockReady"
+	// NSGReadyCondition: the network security group has the spec's rules.
+	NSGReadyCondition = "NSGReady"
 	// VPCReadyCondition: the VPC exists and is accessible.
 	VPCReadyCondition = "VPCReady"
-	// SubnetsReadyCondition: all subnets are cut from the IP block and ready.
+	// SubnetsReadyCondition: all subnets or VPC prefixes are cut from the IP block and ready.
 	SubnetsReadyCondition = "SubnetsReady"
+	// VPCPeeringsReadyCondition: the VPC is connected with all its peers.
+	VPCPeeringsReadyCondition = "VPCPeeringsReady"
 	// ControlPlaneEndpointReadyCondition: an endpoint is set where the control plane provider needs one.
 	ControlPlaneEndpointReadyCondition = "ControlPlaneEndpointReady"
 
@@ -30,3 +36,8 @@ const (
 	// NetworkConfiguredCondition: every network interface has its address.
 	NetworkConfiguredCondition = "NetworkConfigured"
 )
+
+// HealthIssueAnnotation of an NvidiaBMMMachine says what is wrong with its
+// physical machine: Hardware, Network, Performance or Other. The site's operator
+// hears of it when the NvidiaBMMMachine is deleted.
+const HealthIssueAnnotation = "bedplate.dev/machine-health-issue"

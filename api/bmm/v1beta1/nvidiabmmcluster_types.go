@@ -2,9 +2,18 @@ package v1beta1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // NvidiaBMMClusterSpec says which networks a cluster gets, and where.
+//
+// +kubebuilder:validation:XValidation:rule="self.vpc.networkVirtualizationType != 'ETHERNET_VIRTUALIZER' || !has(self.vpcPrefixes)",fieldPath=".vpcPrefixes",message="vpcPrefixes go with vpc.networkVirtualizationType FNN only: write subnets instead"
+// +kubebuilder:validation:XValidation:rule="self.vpc.networkVirtualizationType != 'ETHERNET_VIRTUALIZER' || has(self.subnets)",fieldPath=".subnets",message="with vpc.networkVirtualizationType ETHERNET_VIRTUALIZER at least one subnet is needed"
+// +kubebuilder:validation:XValidation:rule="self.vpc.networkVirtualizationType != 'FNN' || !has(self.subnets)",fieldPath=".subnets",message="subnets go with vpc.networkVirtualizationType ETHERNET_VIRTUALIZER only: write vpcPrefixes instead"
+// +kubebuilder:validation:XValidation:rule="self.vpc.networkVirtualizationType != 'FNN' || has(self.vpcPrefixes)",fieldPath=".vpcPrefixes",message="with vpc.networkVirtualizationType FNN at least one VPC prefix is needed"
+// +kubebuilder:validation:XValidation:rule="!has(self.vpcPeerings) || !has(self.vpc.id) || self.vpcPeerings.all(p, p.peerVpcId != self.vpc.id)",fieldPath=".vpcPeerings",message="a VPC can't be a peer of itself: remove the peering with vpc.id"
+// +kubebuilder:validation:XValidation:rule="!has(self.failureDomains) || self.failureDomains.all(d, !has(d.subnetName) || (has(self.subnets) && self.subnets.exists(s, s.name == d.subnetName)))",fieldPath=".failureDomains",message="subnetName of each failure domain must be the name of one of the subnets"
+// +kubebuilder:validation:XValidation:rule="!has(self.failureDomains) || self.failureDomains.all(d, !has(d.vpcPrefixName) || (has(self.vpcPrefixes) && self.vpcPrefixes.exists(p, p.name == d.vpcPrefixName)))",fieldPath=".failureDomains",message="vpcPrefixName of each failure domain must be the name of one of the vpcPrefixes"
 type NvidiaBMMClusterSpec struct {
 	// siteRef names the BMM site (a data centre) that everything of this cluster
 	// is made in. It can't be changed once it was found.
@@ -23,26 +32,57 @@ type NvidiaBMMClusterSpec struct {
 	Authentication Authentication `json:"authentication,omitzero"`
 
 	// vpc is the virtual network of the cluster. It is created for the cluster and
-	// deleted with it.
+	// deleted with it, unless it is your own.
 	// +optional
 	// +kubebuilder:default={}
 	VPC VPCSpec `json:"vpc,omitzero"`
 
-	// ipBlock is the tenant's IP block that subnets are cut from. Without it the
-	// tenant's only IPv4 block at the site is used; where there are several, one
-	// must be named.
+	// ipBlock is the tenant's IP block that subnets and VPC prefixes are cut from.
+	// Without it the tenant's only IPv4 block at the site is used; where there are
+	// several, one must be named. It can't be changed once it was found or made.
 	// +optional
 	IPBlock *IPBlockReference `json:"ipBlock,omitempty"`
 
-	// subnets are the networks inside the VPC that machines are attached to, each
-	// with a name that machines refer to. Subnets can be added and removed, not
-	// changed; one in use by a machine stays until the machine is gone.
-	// +required
+	// subnets are the networks inside an Ethernet VPC that machines are attached
+	// to, each with a name that machines refer to. Subnets can be added and
+	// removed; their size can't be changed. One in use by a machine stays until
+	// the machine is gone.
+	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	Subnets []SubnetSpec `json:"subnets,omitempty"`
+
+	// vpcPrefixes are the ranges inside an FNN VPC that machines get their
+	// addresses from, each with a name that machines refer to. They can be added
+	// and removed; their size can't be changed. One in use by a machine stays
+	// until the machine is gone.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	VPCPrefixes []VPCPrefixSpec `json:"vpcPrefixes,omitempty"`
+
+	// vpcPeerings connect the VPC with others at the site. They can be added and
+	// removed.
+	// +optional
+	// +listType=map
+	// +listMapKey=peerVpcId
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	VPCPeerings []VPCPeeringSpec `json:"vpcPeerings,omitempty"`
+
+	// failureDomains are the parts of the site that can fail on their own. A
+	// Machine with one of these names as its failureDomain is put there, whatever
+	// network its own spec names.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	FailureDomains []FailureDomainSpec `json:"failureDomains,omitempty"`
 
 	// controlPlaneEndpoint is where the cluster's API server is reached: an
 	// address that you provide, such as a virtual IP kept by kube-vip or a load
@@ -56,7 +96,9 @@ type NvidiaBMMClusterSpec struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.id)",message="exactly one of name and id must be set"
 type SiteReference struct {
-	// name is the site's name as the BMM API lists it.
+	// name is that of a Site object (sites.forge.nvidia.io) in the namespace of
+	// this object, if there is one, or else the site's name as the BMM API lists
+	// it.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -68,29 +110,15 @@ type SiteReference struct {
 	ID string `json:"id,omitempty"`
 }
 
-// IPBlockReference names an IP block by name or by ID.
-//
-// +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.id)",message="exactly one of name and id must be set"
-type IPBlockReference struct {
-	// name is the block's name at the cluster's site.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=256
-	Name string `json:"name,omitempty"`
-
-	// id is the block's UUID.
-	// +optional
-	// +kubebuilder:validation:Pattern=`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`
-	ID string `json:"id,omitempty"`
-}
-
 // Authentication says how to log in to the BMM API.
 type Authentication struct {
 	// secretRef names a Secret in the namespace of this object with the keys
-	// endpoint (the API's URL), orgName (the organisation) and token (a bearer
-	// token), and optionally apiName (the path segment behind the organisation:
-	// carbide, the default, or nico). A changed Secret is used at once, without a
-	// restart.
+	// endpoint (the API's URL) and orgName (the organisation), and one way to log
+	// in: token (a bearer token), or tokenURL, clientID, clientSecret and
+	// optionally scopes (OAuth2 client credentials). Further keys are optional:
+	// apiName (the path segment behind the organisation, carbide or nico; it is
+	// found out otherwise) and ca.crt (certificates to trust beside the system's).
+	// A changed Secret is used at once, without a restart.
 	// +required
 	SecretRef SecretReference `json:"secretRef,omitzero"`
 }
@@ -98,80 +126,18 @@ type Authentication struct {
 // SecretReference names a Secret in the namespace of the object that refers to
 // it.
 type SecretReference struct {
+	// namespace may be left out. It must be that of the object: Secrets of other
+	// namespaces are not used.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+
 	// name of the Secret.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
-}
-
-// NetworkVirtualizationType says how a site isolates a VPC from others.
-//
-// +kubebuilder:validation:Enum=ETHERNET_VIRTUALIZER
-type NetworkVirtualizationType string
-
-// EthernetVirtualizer is virtual Ethernet on OVS and OVN: machines are
-// attached to subnets.
-const EthernetVirtualizer NetworkVirtualizationType = "ETHERNET_VIRTUALIZER"
-
-// VPCSpec is the virtual network of a cluster.
-type VPCSpec struct {
-	// name of the VPC, unique within the site. Without it the name of this object
-	// is used. It can't be changed once the VPC exists.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=256
-	Name string `json:"name,omitempty"`
-
-	// networkVirtualizationType says how the site isolates the VPC:
-	// ETHERNET_VIRTUALIZER is virtual Ethernet, with subnets. It can't be changed
-	// once the VPC exists.
-	// +optional
-	// +kubebuilder:default=ETHERNET_VIRTUALIZER
-	NetworkVirtualizationType NetworkVirtualizationType `json:"networkVirtualizationType,omitempty"`
-
-	// description is free text for the people who look at the VPC.
-	// +optional
-	// +kubebuilder:validation:MaxLength=1024
-	Description string `json:"description,omitempty"`
-
-	// labels are put on the VPC when it is created. Names that begin with
-	// "bedplate-" are kept for Bedplate.
-	// +optional
-	// +kubebuilder:validation:MaxProperties=7
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('bedplate-'))",message="labels that begin with bedplate- are reserved"
-	Labels map[string]LabelValue `json:"labels,omitempty"`
-}
-
-// LabelValue is the value of a label of a BMM resource.
-//
-// +kubebuilder:validation:MaxLength=255
-type LabelValue string
-
-// SubnetSpec is one network inside the VPC.
-//
-// +kubebuilder:validation:XValidation:rule="has(self.cidr) != has(self.prefixLength)",message="exactly one of cidr and prefixLength must be set"
-type SubnetSpec struct {
-	// name that machines refer to as network.subnetName.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
-	Name string `json:"name,omitempty"`
-
-	// prefixLength is the size of the subnet: 24 gives 256 addresses.
-	// +optional
-	// +kubebuilder:validation:Minimum=8
-	// +kubebuilder:validation:Maximum=30
-	PrefixLength *int32 `json:"prefixLength,omitempty"`
-
-	// cidr is another way to give the size, such as 10.0.1.0/24. Only its prefix
-	// length counts: the BMM API chooses the range within the IP block itself, and
-	// status.subnets says which one it chose.
-	// +optional
-	// +kubebuilder:validation:MaxLength=18
-	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self).ip().family() == 4 && cidr(self).prefixLength() >= 8 && cidr(self).prefixLength() <= 30",message="cidr must be an IPv4 range with a prefix length between 8 and 30"
-	CIDR string `json:"cidr,omitempty"`
 }
 
 // APIEndpoint is where a cluster's API server is reached.
@@ -211,15 +177,50 @@ type NvidiaBMMClusterStatus struct {
 	// +optional
 	VPCID string `json:"vpcID,omitempty"`
 
-	// ipBlockID is the UUID of the IP block that subnets are cut from.
+	// networkSecurityGroupID is the ID of the network security group.
+	// +optional
+	NetworkSecurityGroupID string `json:"networkSecurityGroupID,omitempty"`
+
+	// ipBlockID is the UUID of the tenant's IP block that subnets and VPC prefixes
+	// are cut from.
 	// +optional
 	IPBlockID string `json:"ipBlockID,omitempty"`
+
+	// parentIPBlockID is the UUID of the provider's IP block that was made for
+	// ipBlock.create; ipBlockID is the part of it that was allocated to the
+	// tenant.
+	// +optional
+	ParentIPBlockID string `json:"parentIPBlockID,omitempty"`
+
+	// allocationID is the UUID of the allocation of that block to the tenant.
+	// +optional
+	AllocationID string `json:"allocationID,omitempty"`
 
 	// subnets are the subnets that exist, by their names in the spec.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	Subnets []SubnetStatus `json:"subnets,omitempty"`
+
+	// vpcPrefixes are the VPC prefixes that exist, by their names in the spec.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	VPCPrefixes []VPCPrefixStatus `json:"vpcPrefixes,omitempty"`
+
+	// vpcPeerings are the peerings that exist.
+	// +optional
+	// +listType=map
+	// +listMapKey=peerVpcId
+	VPCPeerings []VPCPeeringStatus `json:"vpcPeerings,omitempty"`
+
+	// failureDomains are what Cluster API may choose from for its Machines.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	FailureDomains []clusterv1.FailureDomain `json:"failureDomains,omitempty"`
 }
 
 // NvidiaBMMClusterInitializationStatus is part of Cluster API's contract.
@@ -246,16 +247,47 @@ type SubnetStatus struct {
 	CIDR string `json:"cidr,omitempty"`
 }
 
+// VPCPrefixStatus is a VPC prefix that exists.
+type VPCPrefixStatus struct {
+	// name of the VPC prefix in the spec.
+	// +required
+	Name string `json:"name,omitempty"`
+
+	// id is the VPC prefix's UUID.
+	// +required
+	ID string `json:"id,omitempty"`
+
+	// cidr is the range that was cut out of the IP block.
+	// +optional
+	CIDR string `json:"cidr,omitempty"`
+}
+
+// VPCPeeringStatus is a peering that exists.
+type VPCPeeringStatus struct {
+	// peerVpcId is the UUID of the other VPC.
+	// +required
+	PeerVPCID string `json:"peerVpcId,omitempty"`
+
+	// id is the peering's UUID.
+	// +required
+	ID string `json:"id,omitempty"`
+}
+
 // NvidiaBMMCluster makes the networks of a Cluster API cluster at an NVIDIA
-// bare-metal site: a VPC, and subnets cut from an IP block of the tenant.
+// bare-metal site: a VPC, and subnets or VPC prefixes cut from an IP block of
+// the tenant.
 // Refer to it as infrastructureRef of a Cluster.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.siteID) || self.spec.siteRef == oldSelf.spec.siteRef",fieldPath=".spec.siteRef",message="siteRef is immutable once the site was found"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.vpcID) || self.spec.tenantID == oldSelf.spec.tenantID",fieldPath=".spec.tenantID",message="tenantID is immutable once the VPC exists"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.vpcID) || self.spec.vpc == oldSelf.spec.vpc",fieldPath=".spec.vpc",message="vpc is immutable once it exists"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.ipBlockID) || (has(self.spec.ipBlock) == has(oldSelf.spec.ipBlock) && (!has(self.spec.ipBlock) || self.spec.ipBlock == oldSelf.spec.ipBlock))",fieldPath=".spec",message="ipBlock is immutable once it was found"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.vpcID) || (has(self.spec.vpc.id) == has(oldSelf.spec.vpc.id) && (!has(self.spec.vpc.id) || self.spec.vpc.id == oldSelf.spec.vpc.id))",fieldPath=".spec.vpc.id",message="id is immutable once the VPC exists"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.vpcID) || (has(self.spec.vpc.name) == has(oldSelf.spec.vpc.name) && (!has(self.spec.vpc.name) || self.spec.vpc.name == oldSelf.spec.vpc.name))",fieldPath=".spec.vpc.name",message="name is immutable once the VPC exists"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.vpcID) || self.spec.vpc.networkVirtualizationType == oldSelf.spec.vpc.networkVirtualizationType",fieldPath=".spec.vpc.networkVirtualizationType",message="networkVirtualizationType is immutable once the VPC exists"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.vpcID) || (has(self.spec.vpc.vni) == has(oldSelf.spec.vpc.vni) && (!has(self.spec.vpc.vni) || self.spec.vpc.vni == oldSelf.spec.vpc.vni))",fieldPath=".spec.vpc.vni",message="vni is immutable once the VPC exists"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.vpcID) || (has(self.spec.vpc.routingProfile) == has(oldSelf.spec.vpc.routingProfile) && (!has(self.spec.vpc.routingProfile) || self.spec.vpc.routingProfile == oldSelf.spec.vpc.routingProfile))",fieldPath=".spec.vpc.routingProfile",message="routingProfile is immutable once the VPC exists"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !(has(oldSelf.status.ipBlockID) || has(oldSelf.status.parentIPBlockID)) || (has(self.spec.ipBlock) == has(oldSelf.spec.ipBlock) && (!has(self.spec.ipBlock) || self.spec.ipBlock == oldSelf.spec.ipBlock))",fieldPath=".spec.ipBlock",message="ipBlock is immutable once it was found or made"
 // +kubebuilder:resource:path=nvidiabmmclusters,shortName=bmmc,scope=Namespaced,categories=cluster-api
 // +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta2=v1beta1","cluster.x-k8s.io/provider=infrastructure-nvidia-bmm"}
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']",description="Cluster that this object belongs to"
@@ -272,7 +304,8 @@ type NvidiaBMMCluster struct {
 
 	// spec says which networks the cluster gets, and where.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="self.subnets.all(s, oldSelf.subnets.all(o, s.name != o.name || s == o))",fieldPath=".subnets",message="a subnet can't be changed: add another one and remove this one"
+	// +kubebuilder:validation:XValidation:rule="!has(self.subnets) || !has(oldSelf.subnets) || self.subnets.all(s, oldSelf.subnets.all(o, s.name != o.name || (has(s.cidr) == has(o.cidr) && (!has(s.cidr) || s.cidr == o.cidr) && has(s.prefixLength) == has(o.prefixLength) && (!has(s.prefixLength) || s.prefixLength == o.prefixLength))))",fieldPath=".subnets",message="the size of a subnet can't be changed: add another one and remove this one"
+	// +kubebuilder:validation:XValidation:rule="!has(self.vpcPrefixes) || !has(oldSelf.vpcPrefixes) || self.vpcPrefixes.all(s, oldSelf.vpcPrefixes.all(o, s.name != o.name || (has(s.cidr) == has(o.cidr) && (!has(s.cidr) || s.cidr == o.cidr) && has(s.prefixLength) == has(o.prefixLength) && (!has(s.prefixLength) || s.prefixLength == o.prefixLength))))",fieldPath=".vpcPrefixes",message="the size of a VPC prefix can't be changed: add another one and remove this one"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.controlPlaneEndpoint) || (has(self.controlPlaneEndpoint) && self.controlPlaneEndpoint == oldSelf.controlPlaneEndpoint)",message="controlPlaneEndpoint is immutable once it is set"
 	Spec NvidiaBMMClusterSpec `json:"spec,omitzero"`
 
@@ -289,14 +322,30 @@ func (c *NvidiaBMMCluster) SetConditions(conditions []metav1.Condition) {
 	c.Status.Conditions = conditions
 }
 
-// OutsideIDs are the IDs of what the status says was made.
+// OutsideIDs are the IDs of what the status says was made. What the spec names as the user's own isn't among them.
 func (c *NvidiaBMMCluster) OutsideIDs() []string {
 	var ids []string
-	if c.Status.VPCID != "" {
-		ids = append(ids, "VPC "+c.Status.VPCID)
+	add := func(kind, id, users string) {
+		if id != "" && id != users {
+			ids = append(ids, kind+" "+id)
+		}
 	}
+	usersGroup := ""
+	if group := c.Spec.VPC.NetworkSecurityGroup; group != nil {
+		usersGroup = group.ID
+	}
+	add("IP block", c.Status.ParentIPBlockID, "")
+	add("allocation", c.Status.AllocationID, "")
+	add("network security group", c.Status.NetworkSecurityGroupID, usersGroup)
+	add("VPC", c.Status.VPCID, c.Spec.VPC.ID)
 	for _, s := range c.Status.Subnets {
-		ids = append(ids, "subnet "+s.ID)
+		add("subnet", s.ID, "")
+	}
+	for _, p := range c.Status.VPCPrefixes {
+		add("VPC prefix", p.ID, "")
+	}
+	for _, p := range c.Status.VPCPeerings {
+		add("VPC peering", p.ID, "")
 	}
 	return ids
 }

@@ -23,12 +23,56 @@ type NvidiaBMMMachineSpec struct {
 	// +required
 	OperatingSystem OperatingSystemReference `json:"operatingSystem,omitzero"`
 
-	// network says which subnets the instance is attached to. It can't be changed.
-	// +required
+	// alwaysBootWithCustomIpxe runs the iPXE script at every boot and not at the
+	// first one only. It goes with ipxeScript, or with an operating system of the
+	// iPXE type. It can't be changed.
+	// +optional
+	AlwaysBootWithCustomIpxe *bool `json:"alwaysBootWithCustomIpxe,omitempty"`
+
+	// phoneHomeEnabled lets the instance tell the BMM API when it has booted. The
+	// BMM API then writes the user data anew, and puts "#cloud-config" above the
+	// "## template: jinja" of kubeadm's bootstrap data, which no longer works: set
+	// it with other bootstrap data only. It can't be changed.
+	// +optional
+	// +kubebuilder:default=false
+	PhoneHomeEnabled *bool `json:"phoneHomeEnabled,omitempty"`
+
+	// network says which networks the instance is attached to. It can't be
+	// changed.
+	// +optional
 	Network NetworkSpec `json:"network,omitzero"`
 
+	// infiniBandInterfaces attach the instance to InfiniBand partitions. They
+	// can't be changed.
+	// +optional
+	// +listType=map
+	// +listMapKey=device
+	// +listMapKey=deviceInstance
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	InfiniBandInterfaces []InfiniBandInterface `json:"infiniBandInterfaces,omitempty"`
+
+	// nvlinkInterfaces attach GPUs of the instance to NVLink logical partitions.
+	// They can't be changed.
+	// +optional
+	// +listType=map
+	// +listMapKey=deviceInstance
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=4
+	NVLinkInterfaces []NVLinkInterface `json:"nvlinkInterfaces,omitempty"`
+
+	// dpuExtensionServices are services that run on the DPUs of the instance. They
+	// can't be changed.
+	// +optional
+	// +listType=map
+	// +listMapKey=serviceID
+	// +listMapKey=version
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	DPUExtensionServices []DPUExtensionService `json:"dpuExtensionServices,omitempty"`
+
 	// sshKeyGroups are the UUIDs of the tenant's SSH key groups that may reach the
-	// serial console.
+	// serial console. They can't be changed.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -36,17 +80,16 @@ type NvidiaBMMMachineSpec struct {
 	// +kubebuilder:validation:items:MaxLength=36
 	SSHKeyGroups []string `json:"sshKeyGroups,omitempty"`
 
-	// description is free text for the people who look at the instance.
+	// description is free text for the people who look at the instance. It can't
+	// be changed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Description string `json:"description,omitempty"`
 
 	// labels are put on the instance when it is created. Names that begin with
-	// "bedplate-" are kept for Bedplate.
+	// "bedplate-" are kept for Bedplate. They can't be changed.
 	// +optional
-	// +kubebuilder:validation:MaxProperties=7
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('bedplate-'))",message="labels that begin with bedplate- are reserved"
-	Labels map[string]LabelValue `json:"labels,omitempty"`
+	Labels ResourceLabels `json:"labels,omitempty"`
 }
 
 // InstanceTypeReference picks the hardware: any free machine of a type, or one
@@ -72,22 +115,52 @@ type InstanceTypeReference struct {
 	AllowUnhealthyMachine *bool `json:"allowUnhealthyMachine,omitempty"`
 }
 
-// OperatingSystemReference names an operating system that the BMM API offers
-// to the tenant.
+// OperatingSystemReference is what an instance boots: an operating system that
+// the BMM API offers to the tenant, or a script.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.id) != has(self.ipxeScript)",message="exactly one of id and ipxeScript must be set"
 type OperatingSystemReference struct {
 	// id is the UUID of the operating system.
-	// +required
+	// +optional
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`
+	// +kubebuilder:validation:MaxLength=36
 	ID string `json:"id,omitempty"`
+
+	// ipxeScript boots the instance over the network, without an operating system
+	// of the BMM API.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=16384
+	IPXEScript string `json:"ipxeScript,omitempty"`
+
+	// type is for those who read this object, such as ubuntu: id or ipxeScript
+	// decides.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Type string `json:"type,omitempty"`
+
+	// version is for those who read this object, such as 24.04: id or ipxeScript
+	// decides.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Version string `json:"version,omitempty"`
 }
 
-// NetworkSpec says which subnet an instance is attached to.
-type NetworkSpec struct {
-	// subnetName is the name of a subnet of the NvidiaBMMCluster.
+// DPUExtensionService is a service that runs on the DPUs of an instance.
+type DPUExtensionService struct {
+	// serviceID is the UUID of the service.
+	// +required
+	// +kubebuilder:validation:Pattern=`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`
+	// +kubebuilder:validation:MaxLength=36
+	ServiceID string `json:"serviceID,omitempty"`
+
+	// version of the service.
 	// +required
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
-	SubnetName string `json:"subnetName,omitempty"`
+	// +kubebuilder:validation:MaxLength=256
+	Version string `json:"version,omitempty"`
 }
 
 // NvidiaBMMMachineStatus is what is known of a machine's instance.
@@ -111,6 +184,19 @@ type NvidiaBMMMachineStatus struct {
 	// machineID is the physical machine under the instance.
 	// +optional
 	MachineID string `json:"machineID,omitempty"`
+
+	// failureDomain that the machine was put into.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	FailureDomain string `json:"failureDomain,omitempty"`
+
+	// serialConsoleURL is where the serial console is reached, with a key of one
+	// of the sshKeyGroups.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	SerialConsoleURL string `json:"serialConsoleURL,omitempty"`
 
 	// instanceState is the instance's state in the BMM API's words, such as
 	// Provisioning or Ready.
@@ -157,12 +243,17 @@ type NvidiaBMMMachine struct {
 	// spec says which instance the machine gets.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.providerID) && self.providerID == oldSelf.providerID)",message="providerID is immutable once it is set"
-	// +kubebuilder:validation:XValidation:rule="self.instanceType == oldSelf.instanceType",fieldPath=".instanceType",message="instanceType is immutable"
-	// +kubebuilder:validation:XValidation:rule="self.operatingSystem == oldSelf.operatingSystem",fieldPath=".operatingSystem",message="operatingSystem is immutable"
-	// +kubebuilder:validation:XValidation:rule="self.network == oldSelf.network",fieldPath=".network",message="network is immutable"
-	// +kubebuilder:validation:XValidation:rule="has(self.sshKeyGroups) == has(oldSelf.sshKeyGroups) && (!has(self.sshKeyGroups) || self.sshKeyGroups == oldSelf.sshKeyGroups)",message="sshKeyGroups are immutable: the instance gets them when it is created"
-	// +kubebuilder:validation:XValidation:rule="has(self.labels) == has(oldSelf.labels) && (!has(self.labels) || self.labels == oldSelf.labels)",message="labels are immutable: the instance gets them when it is created"
-	// +kubebuilder:validation:XValidation:rule="has(self.description) == has(oldSelf.description) && (!has(self.description) || self.description == oldSelf.description)",message="description is immutable: the instance gets it when it is created"
+	// +kubebuilder:validation:XValidation:rule="self.instanceType == oldSelf.instanceType",fieldPath=".instanceType",message="instanceType is immutable: the instance gets it when it is created. Make another machine"
+	// +kubebuilder:validation:XValidation:rule="self.operatingSystem == oldSelf.operatingSystem",fieldPath=".operatingSystem",message="operatingSystem is immutable: the instance gets it when it is created. Make another machine"
+	// +kubebuilder:validation:XValidation:rule="has(self.alwaysBootWithCustomIpxe) == has(oldSelf.alwaysBootWithCustomIpxe) && (!has(self.alwaysBootWithCustomIpxe) || self.alwaysBootWithCustomIpxe == oldSelf.alwaysBootWithCustomIpxe)",fieldPath=".alwaysBootWithCustomIpxe",message="alwaysBootWithCustomIpxe is immutable: the instance gets it when it is created. Make another machine"
+	// +kubebuilder:validation:XValidation:rule="has(self.phoneHomeEnabled) == has(oldSelf.phoneHomeEnabled) && (!has(self.phoneHomeEnabled) || self.phoneHomeEnabled == oldSelf.phoneHomeEnabled)",fieldPath=".phoneHomeEnabled",message="phoneHomeEnabled is immutable: the instance gets it when it is created. Make another machine"
+	// +kubebuilder:validation:XValidation:rule="has(self.network) == has(oldSelf.network) && (!has(self.network) || self.network == oldSelf.network)",fieldPath=".network",message="network is immutable: the instance gets it when it is created. Make another machine"
+	// +kubebuilder:validation:XValidation:rule="has(self.infiniBandInterfaces) == has(oldSelf.infiniBandInterfaces) && (!has(self.infiniBandInterfaces) || self.infiniBandInterfaces == oldSelf.infiniBandInterfaces)",fieldPath=".infiniBandInterfaces",message="infiniBandInterfaces are immutable: the instance gets them when it is created. Make another machine"
+	// +kubebuilder:validation:XValidation:rule="has(self.nvlinkInterfaces) == has(oldSelf.nvlinkInterfaces) && (!has(self.nvlinkInterfaces) || self.nvlinkInterfaces == oldSelf.nvlinkInterfaces)",fieldPath=".nvlinkInterfaces",message="nvlinkInterfaces are immutable: the instance gets them when it is created. Make another machine"
+	// +kubebuilder:validation:XValidation:rule="has(self.dpuExtensionServices) == has(oldSelf.dpuExtensionServices) && (!has(self.dpuExtensionServices) || self.dpuExtensionServices == oldSelf.dpuExtensionServices)",fieldPath=".dpuExtensionServices",message="dpuExtensionServices are immutable: the instance gets them when it is created. Make another machine"
+	// +kubebuilder:validation:XValidation:rule="has(self.sshKeyGroups) == has(oldSelf.sshKeyGroups) && (!has(self.sshKeyGroups) || self.sshKeyGroups == oldSelf.sshKeyGroups)",fieldPath=".sshKeyGroups",message="sshKeyGroups are immutable: the instance gets them when it is created. Make another machine"
+	// +kubebuilder:validation:XValidation:rule="has(self.description) == has(oldSelf.description) && (!has(self.description) || self.description == oldSelf.description)",fieldPath=".description",message="description is immutable: the instance gets it when it is created. Make another machine"
+	// +kubebuilder:validation:XValidation:rule="has(self.labels) == has(oldSelf.labels) && (!has(self.labels) || self.labels == oldSelf.labels)",fieldPath=".labels",message="labels are immutable: the instance gets them when it is created. Make another machine"
 	Spec NvidiaBMMMachineSpec `json:"spec,omitzero"`
 
 	// status is what is known of the instance.
