@@ -41,7 +41,7 @@ const (
 	Settle = 2 * time.Second
 	// OperatingSystemID is any: the simulator only wants one.
 	OperatingSystemID = "05000000-0000-4000-8000-000000000001"
-	timeout           = 30 * time.Second
+	timeout           = time.Minute
 )
 
 // Fixture is a provider that watches one namespace, and the site that it works at.
@@ -58,6 +58,20 @@ type Fixture struct {
 // Start runs a provider and a simulator until the test ends. Change may alter the simulator's world first.
 func Start(t *testing.T, change ...func(*sim.Config)) *Fixture {
 	t.Helper()
+	return StartPaced(t, Poll, Settle, change...)
+}
+
+// StartPaced is Start with another poll interval and another settle time than Poll and Settle.
+func StartPaced(t *testing.T, poll, settle time.Duration, change ...func(*sim.Config)) *Fixture {
+	t.Helper()
+	f := StartSite(t, change...)
+	f.startProvider(poll, settle)
+	return f
+}
+
+// StartSite runs a simulator and no provider.
+func StartSite(t *testing.T, change ...func(*sim.Config)) *Fixture {
+	t.Helper()
 	f := &Fixture{WithT: NewWithT(t), t: t, Client: testenv.Client(t), Namespace: testenv.Namespace(t), Rack: &Rack{}}
 	f.SetDefaultEventuallyTimeout(timeout)
 	f.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
@@ -72,11 +86,10 @@ func Start(t *testing.T, change ...func(*sim.Config)) *Fixture {
 	listener := httptest.NewServer(server)
 	t.Cleanup(func() { server.Close(); listener.Close() })
 	f.Sim, f.Endpoint = server, listener.URL
-	f.startProvider()
 	return f
 }
 
-func (f *Fixture) startProvider() {
+func (f *Fixture) startProvider(poll, settle time.Duration) {
 	config := testenv.Config(f.t)
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:     testenv.Scheme(f.t),
@@ -88,12 +101,13 @@ func (f *Fixture) startProvider() {
 	f.Expect(err).NotTo(HaveOccurred())
 	engine := &graph.Engine{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("test"),
-		Clock: clock.RealClock{}, Poll: Poll, Settle: Settle,
+		Clock: clock.RealClock{}, Poll: poll, Settle: settle,
+		Creates: &graph.Pool{Limit: 8, Patience: 100 * time.Millisecond},
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	f.Expect(provider.Setup(ctx, mgr, engine, controller.Options{
 		MaxConcurrentReconciles: 4,
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](Poll, 4*Poll),
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](poll, 4*poll),
 	})).To(Succeed())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -151,6 +165,14 @@ func (f *Fixture) CreateCluster(name string, change ...func(*infrav1.NvidiaBMMCl
 // it.
 func (f *Fixture) CreateMachine(cluster, name string, userData []byte, change ...func(*infrav1.NvidiaBMMMachine)) *infrav1.NvidiaBMMMachine {
 	f.t.Helper()
+	return f.CreateMachineOf(func(*clusterv1.Machine) {}, cluster, name, userData, change...)
+}
+
+// CreateMachineOf is CreateMachine with a Machine that differs from the plainest one as own says.
+func (f *Fixture) CreateMachineOf(
+	own func(*clusterv1.Machine), cluster, name string, userData []byte, change ...func(*infrav1.NvidiaBMMMachine),
+) *infrav1.NvidiaBMMMachine {
+	f.t.Helper()
 	owner := &clusterv1.Machine{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.Namespace, Labels: map[string]string{clusterv1.ClusterNameLabel: cluster}},
 		Spec: clusterv1.MachineSpec{
@@ -167,6 +189,7 @@ func (f *Fixture) CreateMachine(cluster, name string, userData []byte, change ..
 			ObjectMeta: metav1.ObjectMeta{Name: name + "-bootstrap", Namespace: f.Namespace}, Data: map[string][]byte{"value": userData},
 		})
 	}
+	own(owner)
 	f.Create(owner)
 	object := &infrav1.NvidiaBMMMachine{
 		ObjectMeta: metav1.ObjectMeta{
@@ -176,7 +199,7 @@ func (f *Fixture) CreateMachine(cluster, name string, userData []byte, change ..
 		Spec: infrav1.NvidiaBMMMachineSpec{
 			InstanceType:    infrav1.InstanceTypeReference{ID: sim.DefaultInstanceTypeID},
 			OperatingSystem: infrav1.OperatingSystemReference{ID: OperatingSystemID},
-			Network:         infrav1.NetworkSpec{SubnetName: "nodes"},
+			Network:         infrav1.NetworkSpec{NetworkInterface: infrav1.NetworkInterface{SubnetName: "nodes"}},
 		},
 	}
 	for _, c := range change {

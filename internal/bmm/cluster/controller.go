@@ -11,7 +11,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
-	"sigs.k8s.io/cluster-api/util/paused"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,6 +24,7 @@ import (
 	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/patch"
+	"github.com/bedplate/bedplate/internal/paused"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=nvidiabmmclusters,verbs=get;list;watch;patch
@@ -54,6 +54,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(toInfrastructure),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})). // its status is no news: much of it comes from here
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.usersOf)).
+		WatchesRawSource(r.Engine.Creates.Woken(&infrav1.NvidiaBMMCluster{})).
 		WithOptions(options).
 		Complete(r)
 }
@@ -106,7 +107,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, fmt.Errorf("get the owning Cluster: %w", err)
 	}
-	if isPaused, _, err := paused.EnsurePausedCondition(ctx, r.Client, owner, object); err != nil || isPaused {
+	if isPaused, err := paused.Check(ctx, r.Client, r.Engine.Live, owner, object); err != nil || isPaused {
 		return ctrl.Result{}, err
 	}
 	if object.DeletionTimestamp.IsZero() && owner == nil {
@@ -132,17 +133,17 @@ func (r *Reconciler) reconcile(ctx context.Context, owner *clusterv1.Cluster, ob
 	if err != nil {
 		return r.Engine.Blocked(object, infrav1.ReferencesResolvedCondition, err)
 	}
-	networks, err := r.open(api, object)
+	networks, err := open(r.Engine, api, object)
 	if err != nil {
 		return r.Engine.Blocked(object, infrav1.ReferencesResolvedCondition, err)
 	}
 	if deleted {
 		return r.Engine.DeleteAndRelease(ctx, networks.graph, infrav1.ClusterFinalizer)
 	}
-	networks.want(object)
+	networks.want()
 	networks.graph.Gate(infrav1.ControlPlaneEndpointReadyCondition, func() graph.Phase { return endpoint(owner, object) })
 	result, err := networks.graph.Reconcile(ctx)
-	networks.project(&object.Status)
+	networks.project()
 	return result, err
 }
 

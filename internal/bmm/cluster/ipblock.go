@@ -3,22 +3,31 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"strings"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/tag"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
-func (n *networks) newIPBlockKind() *graph.Kind[bmm.IPBlock] {
+// ipBlockKind is that of the tenant's block, which is always used and never made, and of the provider's that it may be
+// allocated from.
+func (n *networks) ipBlockKind() *graph.Kind[bmm.IPBlock] {
 	return &graph.Kind[bmm.IPBlock]{
 		Name: "IP block",
 		ID:   func(b *bmm.IPBlock) string { return b.ID },
+		Tag:  func(b *bmm.IPBlock) graph.Tag { return tag.FromName(parentBlockKey, b.Name) },
 		Get: func(ctx context.Context, id string) (*bmm.IPBlock, error) {
 			return n.api.IPBlock(ctx, n.siteID(), id)
 		},
-		Phase: ipBlockPhase,
+		Find: func(ctx context.Context, _ graph.Key) ([]bmm.IPBlock, error) {
+			return n.api.IPBlocks(ctx, n.siteID())
+		},
+		Phase:  ipBlockPhase,
+		Delete: func(ctx context.Context, id string) error { return n.api.DeleteIPBlock(ctx, n.siteID(), id) },
 	}
 }
 
@@ -27,20 +36,27 @@ func ipBlockPhase(b *bmm.IPBlock) graph.Phase {
 	case b.ProtocolVersion != bmm.IPv4:
 		return graph.Failed("IP block %s is %s: subnets are cut from IPv4 blocks; name another one in spec.ipBlock",
 			b.Name, b.ProtocolVersion).Because("WrongIPFamily")
+	case b.Status == bmm.IPBlockDeleting:
+		return graph.Deleting()
 	case b.Status != bmm.IPBlockReady:
 		return graph.Waiting("IP block %s is %s", b.Name, b.Status)
 	}
 	return graph.Ready()
 }
 
-func (n *networks) wantIPBlock(object *infrav1.NvidiaBMMCluster) *graph.Handle[bmm.IPBlock] {
-	ref := object.Spec.IPBlock
+func (n *networks) wantIPBlock() *graph.Handle[bmm.IPBlock] {
+	ref := n.object.Spec.IPBlock
+	after := []graph.Ref{n.site}
 	claim := graph.UseFound(func(ctx context.Context) (string, error) { return n.findIPBlock(ctx, ref) })
-	if ref != nil && ref.ID != "" {
+	switch {
+	case n.allocation != nil:
+		after = append(after, n.allocation)
+		claim = graph.UseFound(func(context.Context) (string, error) { return allocatedBlock(n.allocation.Object()) })
+	case ref != nil && ref.ID != "":
 		claim = graph.Use(ref.ID)
 	}
-	return graph.Add(n.graph, n.ipBlockKind, graph.Want[bmm.IPBlock]{
-		Key: ipBlockKey, Condition: infrav1.ReferencesResolvedCondition, After: []graph.Ref{n.site}, Claim: claim,
+	return graph.Add(n.graph, n.kinds.ipBlock, graph.Want[bmm.IPBlock]{
+		Key: ipBlockKey, Condition: infrav1.ReferencesResolvedCondition, After: after, Claim: claim,
 	})
 }
 
@@ -52,7 +68,10 @@ func (n *networks) findIPBlock(ctx context.Context, ref *infrav1.IPBlockReferenc
 	}
 	var ids, names []string
 	for _, b := range blocks {
-		if b.ProtocolVersion == bmm.IPv4 && (ref == nil || b.Name == ref.Name) {
+		if b.ProtocolVersion != bmm.IPv4 || (b.TenantID != "" && b.TenantID != n.object.Spec.TenantID) {
+			continue
+		}
+		if (ref == nil && b.TenantID != "") || (ref != nil && b.Name == ref.Name) {
 			ids, names = append(ids, b.ID), append(names, b.Name)
 		}
 	}
@@ -60,14 +79,39 @@ func (n *networks) findIPBlock(ctx context.Context, ref *infrav1.IPBlockReferenc
 	case len(ids) == 1:
 		return ids[0], nil
 	case len(ids) == 0 && ref == nil:
-		return "", invalid("the tenant has no IPv4 block at site %s: ask the provider for an allocation", n.siteID())
+		return "", cannotFind("the tenant has no IPv4 block at site %s: ask the provider for an allocation", n.siteID())
 	case len(ids) == 0:
-		return "", invalid("there is no IPv4 block named %q at site %s: correct spec.ipBlock.name", ref.Name, n.siteID())
+		return "", cannotFind("there is no IPv4 block named %q at site %s: correct spec.ipBlock.name", ref.Name, n.siteID())
 	default:
-		return "", invalid("several IPv4 blocks would do (%s): choose one by its ID in spec.ipBlock.id", strings.Join(names, ", "))
+		return "", cannotFind("several IPv4 blocks would do (%s): choose one by its ID in spec.ipBlock.id", strings.Join(names, ", "))
 	}
 }
 
-func invalid(format string, args ...any) error {
+func cannotFind(format string, args ...any) error {
 	return &fault.Error{Class: fault.Invalid, Op: "find IP block", Err: fmt.Errorf(format, args...)}
+}
+
+// fits refuses a range that can't be cut from the block: the BMM API chooses the range itself, so that one which lies
+// elsewhere is a mistake of whoever wrote it.
+func fits(what, name, wanted string, length int, block *bmm.IPBlock) error {
+	within, err := netip.ParsePrefix(cidr(block.Prefix, block.PrefixLength))
+	if err != nil {
+		return nil //nolint:nilerr // what isn't understood here is the BMM API's to judge
+	}
+	if length < within.Bits() {
+		return refuse("%s %q: /%d is larger than IP block %s (%s): replace it by another one, of another name, with a longer prefix",
+			what, name, length, block.Name, within)
+	}
+	if wanted == "" {
+		return nil
+	}
+	if prefix, err := netip.ParsePrefix(wanted); err == nil && !within.Contains(prefix.Addr()) {
+		return refuse("%s %q: %s lies outside of IP block %s (%s): replace it by another one, of another name, with a range within "+
+			"it, or with prefixLength, which leaves the range to the BMM API", what, name, wanted, block.Name, within)
+	}
+	return nil
+}
+
+func refuse(format string, args ...any) error {
+	return &fault.Error{Class: fault.Invalid, Err: fmt.Errorf(format, args...)}
 }

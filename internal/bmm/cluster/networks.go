@@ -1,82 +1,104 @@
 package cluster
 
 import (
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/utils/ptr"
-
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/graph"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Keys of the graph.
+// Keys of the graph. Where there may be several of a kind they are KIND/NAME, and so they are where the name of the
+// resource has to hold its tag.
 const (
-	siteKey    = "site"
-	ipBlockKey = "ipblock"
-	vpcKey     = "vpc"
-	subnetKind = "subnet" // subnet/NAME
+	siteKey        = "site"
+	ipBlockKey     = "ipblock"
+	parentBlockKey = "parentblock" // parentblock/NAME
+	allocationKey  = "allocation"  // allocation/NAME
+	groupKey       = "group"       // group, or group/ID for the user's own
+	vpcKey         = "vpc"
+	subnetKey      = "subnet"  // subnet/NAME
+	prefixKey      = "prefix"  // prefix/NAME
+	peeringKey     = "peering" // peering/ID of the other VPC
 )
 
-// networks is the graph of one NvidiaBMMCluster: site → VPC → subnets, which are cut from the IP block.
+// networks is the graph of one NvidiaBMMCluster:
+//
+//	site ─┬─ group ──┐
+//	      ├──────────┴─ VPC ──┬─ subnets or VPC prefixes
+//	      │                   └─ peerings
+//	      └─ parent block ─ allocation ─ IP block ─┘
+//
+// where subnets and prefixes come after the IP block too, and parent block and allocation are for those who make their own.
 type networks struct {
-	api   *bmm.Client
-	graph *graph.Graph
+	api    *bmm.Client
+	live   client.Reader
+	object *infrav1.NvidiaBMMCluster
+	graph  *graph.Graph
 
-	site    *graph.Handle[bmm.Site]
-	ipBlock *graph.Handle[bmm.IPBlock]
-	vpc     *graph.Handle[bmm.VPC]
-	subnets []*graph.Handle[bmm.Subnet]
+	kinds struct {
+		site       *graph.Kind[bmm.Site]
+		ipBlock    *graph.Kind[bmm.IPBlock]
+		allocation *graph.Kind[bmm.Allocation]
+		group      *graph.Kind[bmm.NetworkSecurityGroup]
+		vpc        *graph.Kind[bmm.VPC]
+		subnet     *graph.Kind[bmm.Subnet]
+		prefix     *graph.Kind[bmm.VPCPrefix]
+		peering    *graph.Kind[bmm.VPCPeering]
+	}
 
-	siteKind    *graph.Kind[bmm.Site]
-	ipBlockKind *graph.Kind[bmm.IPBlock]
-	vpcKind     *graph.Kind[bmm.VPC]
-	subnetKind  *graph.Kind[bmm.Subnet]
+	site        *graph.Handle[bmm.Site]
+	parentBlock *graph.Handle[bmm.IPBlock]    // nil unless the spec makes one
+	allocation  *graph.Handle[bmm.Allocation] // likewise
+	ipBlock     *graph.Handle[bmm.IPBlock]
+	group       *graph.Handle[bmm.NetworkSecurityGroup] // nil unless the spec has one
+	vpc         *graph.Handle[bmm.VPC]
+	subnets     []*graph.Handle[bmm.Subnet]
+	prefixes    []*graph.Handle[bmm.VPCPrefix]
+	peerings    []*graph.Handle[bmm.VPCPeering]
 }
 
-func (r *Reconciler) open(api *bmm.Client, object *infrav1.NvidiaBMMCluster) (*networks, error) {
-	n := &networks{api: api}
-	n.siteKind = n.newSiteKind()
-	n.ipBlockKind = n.newIPBlockKind()
-	n.vpcKind = n.newVPCKind()
-	n.subnetKind = n.newSubnetKind()
-	g, err := r.Engine.New(object, SecretOf(object).String(), n.siteKind, n.ipBlockKind, n.vpcKind, n.subnetKind)
+// open opens the graph with whatever its ledger names.
+func open(engine *graph.Engine, api *bmm.Client, object *infrav1.NvidiaBMMCluster) (*networks, error) {
+	n := &networks{api: api, live: engine.Live, object: object}
+	k := &n.kinds
+	k.site, k.ipBlock, k.allocation = n.siteKind(), n.ipBlockKind(), n.allocationKind()
+	k.group, k.vpc = n.groupKind(), n.vpcKind()
+	k.subnet, k.prefix, k.peering = n.subnetKind(), n.prefixKind(), n.peeringKind()
+	g, err := engine.New(object, SecretOf(object).String(), k.site, k.ipBlock, k.allocation, k.group, k.vpc, k.subnet, k.prefix, k.peering)
 	n.graph = g
 	return n, err
 }
 
 // want adds what the spec asks for.
-func (n *networks) want(object *infrav1.NvidiaBMMCluster) {
-	n.site = n.wantSite(object)
-	n.ipBlock = n.wantIPBlock(object)
-	n.vpc = n.wantVPC(object)
-	for _, subnet := range object.Spec.Subnets {
+func (n *networks) want() {
+	spec := n.object.Spec
+	n.site = n.wantSite()
+	if spec.IPBlock != nil && spec.IPBlock.Create != nil {
+		n.parentBlock = n.wantParentBlock(spec.IPBlock.Create)
+		n.allocation = n.wantAllocation(spec.IPBlock.Create)
+	}
+	n.ipBlock = n.wantIPBlock()
+	if spec.VPC.NetworkSecurityGroup == nil {
+		n.graph.Gate(infrav1.NSGReadyCondition, notWanted)
+	} else {
+		n.group = n.wantGroup(spec.VPC.NetworkSecurityGroup)
+	}
+	n.vpc = n.wantVPC()
+	for _, subnet := range spec.Subnets {
 		n.subnets = append(n.subnets, n.wantSubnet(subnet))
 	}
+	for _, prefix := range spec.VPCPrefixes {
+		n.prefixes = append(n.prefixes, n.wantPrefix(prefix))
+	}
+	if len(spec.VPCPeerings) == 0 {
+		n.graph.Gate(infrav1.VPCPeeringsReadyCondition, notWanted)
+	}
+	for _, peering := range spec.VPCPeerings {
+		n.peerings = append(n.peerings, n.wantPeering(peering))
+	}
 }
+
+func notWanted() graph.Phase { return graph.Ready().Because("NotWanted") }
 
 // siteID is what every lookup proves its answer against.
 func (n *networks) siteID() string { return n.graph.ID(siteKey) }
-
-// project shows the ledger in the status.
-func (n *networks) project(status *infrav1.NvidiaBMMClusterStatus) {
-	status.SiteID, status.IPBlockID, status.VPCID = n.site.ID(), n.ipBlock.ID(), n.vpc.ID()
-	known := map[string]infrav1.SubnetStatus{}
-	for _, s := range status.Subnets {
-		known[s.ID] = s
-	}
-	status.Subnets = nil
-	for _, handle := range n.subnets {
-		if handle.ID() == "" {
-			continue
-		}
-		s := known[handle.ID()]
-		s.Name, s.ID = subnetName(handle.Key()), handle.ID()
-		if subnet := handle.Object(); subnet != nil {
-			s.CIDR = cidrOf(subnet)
-		}
-		status.Subnets = append(status.Subnets, s)
-	}
-	if meta.IsStatusConditionTrue(status.Conditions, infrav1.ReadyCondition) {
-		status.Initialization.Provisioned = ptr.To(true)
-	}
-}

@@ -2,13 +2,26 @@ package cluster
 
 import (
 	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
-func (n *networks) newSiteKind() *graph.Kind[bmm.Site] {
+// +kubebuilder:rbac:groups=forge.nvidia.io,resources=sites,verbs=get
+
+// siteObject is the kind of NVIDIA's site manager.
+var siteObject = schema.GroupVersionKind{Group: "forge.nvidia.io", Version: "v1", Kind: "Site"}
+
+func (n *networks) siteKind() *graph.Kind[bmm.Site] {
 	return &graph.Kind[bmm.Site]{
 		Name:  "site",
 		ID:    func(s *bmm.Site) string { return s.ID },
@@ -27,19 +40,62 @@ func sitePhase(s *bmm.Site) graph.Phase {
 	return graph.Ready()
 }
 
-func (n *networks) wantSite(object *infrav1.NvidiaBMMCluster) *graph.Handle[bmm.Site] {
-	ref := object.Spec.SiteRef
-	claim := graph.Use(ref.ID)
-	if ref.ID == "" {
-		claim = graph.UseFound(func(ctx context.Context) (string, error) {
-			site, err := n.api.SiteByName(ctx, ref.Name)
-			if err != nil {
-				return "", err
-			}
-			return site.ID, nil
-		})
-	}
-	return graph.Add(n.graph, n.siteKind, graph.Want[bmm.Site]{
-		Key: siteKey, Condition: infrav1.ReferencesResolvedCondition, Claim: claim,
+func (n *networks) wantSite() *graph.Handle[bmm.Site] {
+	return graph.Add(n.graph, n.kinds.site, graph.Want[bmm.Site]{
+		Key: siteKey, Condition: infrav1.ReferencesResolvedCondition, Claim: graph.UseFound(n.findSite),
 	})
+}
+
+// findSite returns the ID of the site that the spec names: by its ID, by the name of a Site object, or by its own name. In an
+// organisation that nobody has used yet there is none before the BMM API was asked who we are.
+func (n *networks) findSite(ctx context.Context) (string, error) {
+	ref := n.object.Spec.SiteRef
+	tenant, err := n.api.Tenant(ctx)
+	if err != nil {
+		return "", err
+	}
+	if wanted := n.object.Spec.TenantID; tenant.ID != wanted {
+		return "", refuse("the credentials in Secret %s are those of tenant %s, and spec.tenantID names %s: correct one of the two",
+			SecretOf(n.object), tenant.ID, wanted)
+	}
+	if ref.ID != "" {
+		return ref.ID, nil
+	}
+	id, err := n.siteOfObject(ctx, ref.Name)
+	if err != nil || id != "" {
+		return id, err
+	}
+	site, err := n.api.SiteByName(ctx, ref.Name)
+	if err != nil {
+		return "", wrongReference(err, fmt.Sprintf("site %q", ref.Name), "spec.siteRef")
+	}
+	return site.ID, nil
+}
+
+// wrongReference says what an error is about, and what to correct where the BMM API could be asked and knows no such thing.
+func wrongReference(err error, what, field string) error {
+	err = fmt.Errorf("%s: %w", what, err)
+	if class := fault.ClassOf(err); class == fault.NotFound || class == fault.Invalid {
+		err = fmt.Errorf("%w: correct %s", err, field)
+	}
+	return err
+}
+
+// siteOfObject is empty where there is no Site object of this name, or the cluster doesn't know the kind.
+func (n *networks) siteOfObject(ctx context.Context, name string) (string, error) {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(siteObject)
+	err := n.live.Get(ctx, client.ObjectKey{Namespace: n.object.Namespace, Name: name}, object)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read Site %s: %w", name, err)
+	}
+	id, _, _ := unstructured.NestedString(object.Object, "spec", "uuid")
+	if id == "" {
+		return "", &fault.Error{Class: fault.Invalid, Op: "resolve spec.siteRef", Err: fmt.Errorf(
+			"object Site %s has no spec.uuid: name the site by its ID in spec.siteRef.id", name)}
+	}
+	return id, nil
 }

@@ -2,9 +2,7 @@ package cluster
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
-	"strings"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
@@ -12,16 +10,16 @@ import (
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
-func (n *networks) newSubnetKind() *graph.Kind[bmm.Subnet] {
+func (n *networks) subnetKind() *graph.Kind[bmm.Subnet] {
 	return &graph.Kind[bmm.Subnet]{
 		Name: "subnet",
 		ID:   func(s *bmm.Subnet) string { return s.ID },
-		Tag:  func(s *bmm.Subnet) graph.Tag { return tag.FromName(subnetKind, s.Name) },
+		Tag:  func(s *bmm.Subnet) graph.Tag { return tag.FromName(subnetKey, s.Name) },
 		Get: func(ctx context.Context, id string) (*bmm.Subnet, error) {
 			return n.api.Subnet(ctx, n.siteID(), id)
 		},
 		Find: func(ctx context.Context, key graph.Key) ([]bmm.Subnet, error) {
-			return n.api.Subnets(ctx, bmm.SubnetFilter{SiteID: n.siteID(), VPCID: n.graph.ID(vpcKey), Query: tag.Name(key)})
+			return n.api.Subnets(ctx, bmm.SubnetFilter{SiteID: n.siteID(), VPCID: n.graph.ID(vpcKey), Query: key.Owner})
 		},
 		Phase:  subnetPhase,
 		Delete: func(ctx context.Context, id string) error { return n.api.DeleteSubnet(ctx, n.siteID(), id) },
@@ -35,44 +33,33 @@ func subnetPhase(s *bmm.Subnet) graph.Phase {
 	case bmm.SubnetDeleting:
 		return graph.Deleting()
 	case bmm.SubnetError:
-		return graph.Failed("the BMM API reports subnet %s (%s) as Error: ask the site's operator", s.Name, s.ID)
+		return reportedAsError("subnet", s.Name, s.ID)
 	}
 	return graph.Waiting("subnet %s (%s) is %s", s.Name, s.ID, s.Status)
 }
 
 func (n *networks) wantSubnet(spec infrav1.SubnetSpec) *graph.Handle[bmm.Subnet] {
-	return graph.Add(n.graph, n.subnetKind, graph.Want[bmm.Subnet]{
-		Key: subnetKind + "/" + spec.Name, Condition: infrav1.SubnetsReadyCondition,
-		After: []graph.Ref{n.vpc, n.ipBlock}, Claim: graph.Create(),
+	return graph.Add(n.graph, n.kinds.subnet, graph.Want[bmm.Subnet]{
+		Key: subnetKey + "/" + spec.Name, Condition: infrav1.SubnetsReadyCondition, After: []graph.Ref{n.vpc, n.ipBlock},
 		Create: func(_ context.Context, key graph.Key) (graph.Call[bmm.Subnet], error) {
-			request := bmm.SubnetCreateRequest{
-				Name:         tag.Name(key),
-				VPCID:        n.vpc.ID(),
-				Ipv4BlockID:  n.ipBlock.ID(),
-				PrefixLength: prefixLength(spec),
+			length := prefixLength(spec.PrefixLength, spec.CIDR)
+			if err := fits("subnet", spec.Name, spec.CIDR, length, n.ipBlock.Object()); err != nil {
+				return nil, err
 			}
+			request := bmm.SubnetCreateRequest{Name: tag.Name(key), VPCID: n.vpc.ID(), Ipv4BlockID: n.ipBlock.ID(), PrefixLength: length}
 			return func(ctx context.Context) (*bmm.Subnet, error) { return n.api.CreateSubnet(ctx, request) }, nil
 		},
 	})
 }
 
 // prefixLength is what the spec asks for; admission has seen to it that it says exactly one of the two.
-func prefixLength(spec infrav1.SubnetSpec) int {
-	if spec.PrefixLength != nil {
-		return int(*spec.PrefixLength)
+func prefixLength(length *int32, cidr string) int {
+	if length != nil {
+		return int(*length)
 	}
-	prefix, err := netip.ParsePrefix(spec.CIDR)
+	prefix, err := netip.ParsePrefix(cidr)
 	if err != nil {
 		return 0 // The API refuses it.
 	}
 	return prefix.Bits()
-}
-
-func subnetName(key string) string { return strings.TrimPrefix(key, subnetKind+"/") }
-
-func cidrOf(s *bmm.Subnet) string {
-	if s.Ipv4Prefix == "" {
-		return ""
-	}
-	return fmt.Sprintf("%s/%d", s.Ipv4Prefix, s.PrefixLength)
 }

@@ -3,16 +3,16 @@ package cluster
 import (
 	"cmp"
 	"context"
-	"fmt"
+
+	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/tag"
-	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
-func (n *networks) newVPCKind() *graph.Kind[bmm.VPC] {
+func (n *networks) vpcKind() *graph.Kind[bmm.VPC] {
 	return &graph.Kind[bmm.VPC]{
 		Name: "VPC",
 		ID:   func(v *bmm.VPC) string { return v.ID },
@@ -35,32 +35,98 @@ func vpcPhase(v *bmm.VPC) graph.Phase {
 	case bmm.VPCDeleting:
 		return graph.Deleting()
 	case bmm.VPCError:
-		return graph.Failed("the BMM API reports VPC %s (%s) as Error: ask the site's operator", v.Name, v.ID)
+		return reportedAsError("VPC", v.Name, v.ID)
 	}
 	return graph.Waiting("VPC %s (%s) is %s", v.Name, v.ID, v.Status)
 }
 
-func (n *networks) wantVPC(object *infrav1.NvidiaBMMCluster) *graph.Handle[bmm.VPC] {
-	spec := object.Spec.VPC
-	return graph.Add(n.graph, n.vpcKind, graph.Want[bmm.VPC]{
-		Key: vpcKey, Condition: infrav1.VPCReadyCondition, After: []graph.Ref{n.site}, Claim: graph.Create(),
-		Create: func(_ context.Context, key graph.Key) (graph.Call[bmm.VPC], error) {
-			request := bmm.VPCCreateRequest{
-				// IDs of deleted VPCs can't be used again, so the ID comes from the attempt and not from the name.
-				ID:                        key.Token,
-				Name:                      cmp.Or(spec.Name, object.Name),
-				Description:               spec.Description,
-				SiteID:                    n.siteID(),
-				NetworkVirtualizationType: bmm.NetworkVirtualizationType(spec.NetworkVirtualizationType),
-				Labels:                    tag.Labels(spec.Labels, key),
-			}
-			return func(ctx context.Context) (*bmm.VPC, error) {
-				created, err := n.api.CreateVPC(ctx, request)
-				if fault.ClassOf(err) == fault.Conflict {
-					err = fmt.Errorf("%w: choose another spec.vpc.name", err)
-				}
-				return created, err
-			}, nil
-		},
-	})
+func (n *networks) wantVPC() *graph.Handle[bmm.VPC] {
+	spec := n.object.Spec.VPC
+	want := graph.Want[bmm.VPC]{Key: vpcKey, Condition: infrav1.VPCReadyCondition, After: []graph.Ref{n.site}}
+	if spec.ID != "" {
+		want.Claim = graph.UseFound(n.usersVPC)
+		return graph.Add(n.graph, n.kinds.vpc, want)
+	}
+	if n.group != nil {
+		want.After = append(want.After, n.group)
+	}
+	want.Create = func(_ context.Context, key graph.Key) (graph.Call[bmm.VPC], error) {
+		if site := n.site.Object(); spec.NetworkVirtualizationType == infrav1.FabricNativeNetworking && !site.Capabilities.NativeNetworking {
+			return nil, refuse("site %s has no native networking, which FNN needs: use ETHERNET_VIRTUALIZER, or choose another site", site.Name)
+		}
+		request := bmm.VPCCreateRequest{
+			// IDs of deleted VPCs can't be used again, so the ID comes from the attempt and not from the name.
+			ID:                        key.Token,
+			Name:                      cmp.Or(spec.Name, n.object.Name),
+			Description:               spec.Description,
+			SiteID:                    n.siteID(),
+			NetworkVirtualizationType: bmm.NetworkVirtualizationType(spec.NetworkVirtualizationType),
+			RoutingProfile:            spec.RoutingProfile,
+			VNI:                       int(ptr.Deref(spec.VNI, 0)),
+			NVLinkLogicalPartitionID:  spec.NVLinkLogicalPartitionID,
+			NetworkSecurityGroupID:    n.groupID(),
+			Labels:                    tag.Labels(spec.Labels, key),
+		}
+		return func(ctx context.Context) (*bmm.VPC, error) {
+			vpc, err := n.api.CreateVPC(ctx, request)
+			return vpc, nameTaken(err, "spec.vpc.name")
+		}, nil
+	}
+	want.Diff = func(v *bmm.VPC) []graph.Change {
+		_, changes := n.vpcUpdate(v)
+		return changes
+	}
+	want.Apply = func(ctx context.Context, v *bmm.VPC, _ []graph.Change) error {
+		update, _ := n.vpcUpdate(v)
+		_, err := n.api.UpdateVPC(ctx, n.siteID(), v.ID, update)
+		return err
+	}
+	return graph.Add(n.graph, n.kinds.vpc, want)
+}
+
+// groupID is that of the group that the VPC is attached to; empty where the spec has none.
+func (n *networks) groupID() string {
+	if n.group == nil {
+		return ""
+	}
+	return n.group.ID()
+}
+
+// usersVPC finds the user's own VPC, if it can be used for this cluster.
+func (n *networks) usersVPC(ctx context.Context) (string, error) {
+	spec := n.object.Spec.VPC
+	v, err := n.api.VPC(ctx, n.siteID(), spec.ID)
+	switch {
+	case err != nil:
+		return "", wrongReference(err, "VPC "+spec.ID, "spec.vpc.id")
+	case v.SiteID != n.siteID():
+		return "", refuse("VPC %s (%s) is at site %s, and spec.siteRef names site %s: choose a VPC of that site", v.Name, v.ID, v.SiteID, n.siteID())
+	case string(v.NetworkVirtualizationType) != string(spec.NetworkVirtualizationType):
+		return "", refuse("VPC %s (%s) is of type %s: set spec.vpc.networkVirtualizationType to that", v.Name, v.ID, v.NetworkVirtualizationType)
+	}
+	return v.ID, nil
+}
+
+// vpcUpdate is what makes a VPC of ours as the spec wants it, and the same for people.
+func (n *networks) vpcUpdate(v *bmm.VPC) (bmm.VPCUpdateRequest, []graph.Change) {
+	spec := n.object.Spec.VPC
+	var update bmm.VPCUpdateRequest
+	var changes []graph.Change
+	text := func(field, from, to string) *string {
+		if from == to {
+			return nil
+		}
+		changes = append(changes, graph.Change{Field: field, From: from, To: to})
+		return &to
+	}
+	update.Description = text("description", v.Description, spec.Description)
+	update.NVLinkLogicalPartitionID = text("nvLinkLogicalPartitionId", v.NVLinkLogicalPartitionID, spec.NVLinkLogicalPartitionID)
+	if id := n.groupID(); id != "" || n.group == nil { // otherwise the group is still to come
+		update.NetworkSecurityGroupID = text("networkSecurityGroupId", v.NetworkSecurityGroupID, id)
+	}
+	if labels, differ := labelChanges(spec.Labels, v.Labels); len(differ) > 0 {
+		update.Labels = &labels
+		changes = append(changes, differ...)
+	}
+	return update, changes
 }

@@ -5,25 +5,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
-	"sigs.k8s.io/cluster-api/util/paused"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/cluster"
+	"github.com/bedplate/bedplate/internal/bmm/inventory"
 	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/patch"
+	"github.com/bedplate/bedplate/internal/paused"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=nvidiabmmmachines,verbs=get;list;watch;patch
@@ -38,10 +41,18 @@ type Reconciler struct {
 	client.Client
 	Engine  *graph.Engine
 	Clients *credentials.Cache[*bmm.Client]
+	// Instances is how all instances are, without a call for each.
+	Instances *inventory.Inventory
 }
 
 // SetupWithManager registers the controller: it wakes for the object itself and for everything that it waits for.
-func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options) error {
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.NvidiaBMMMachine{}, instanceIndex, func(o client.Object) []string {
+		return []string{o.(*infrav1.NvidiaBMMMachine).Status.InstanceID}
+	})
+	if err != nil {
+		return fmt.Errorf("index NvidiaBMMMachines by instance: %w", err)
+	}
 	ofCluster, err := util.ClusterToTypedObjectsMapper(r.Client, &infrav1.NvidiaBMMMachineList{}, mgr.GetScheme())
 	if err != nil {
 		return fmt.Errorf("map Clusters to NvidiaBMMMachines: %w", err)
@@ -53,6 +64,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster), builder.WithPredicates(specChanged)).
 		Watches(&infrav1.NvidiaBMMCluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesIn), builder.WithPredicates(networksChanged)).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.machinesWith)).
+		WatchesRawSource(source.TypedChannel(r.Instances.Changes(), r.instanceChanged())).
+		WatchesRawSource(r.Engine.Creates.Woken(&infrav1.NvidiaBMMMachine{})).
 		WithOptions(options).
 		Complete(r)
 }
@@ -74,7 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if isPaused, _, err := paused.EnsurePausedCondition(ctx, r.Client, around.cluster, object); err != nil || isPaused {
+	if isPaused, err := paused.Check(ctx, r.Client, r.Engine.Live, around.cluster, object); err != nil || isPaused {
 		return ctrl.Result{}, err
 	}
 	if object.DeletionTimestamp.IsZero() {
@@ -96,11 +109,15 @@ func (r *Reconciler) reconcile(ctx context.Context, around owners, object *infra
 	if deleted && graph.OwnsNothing(object) {
 		return ctrl.Result{}, r.Engine.Release(ctx, object, infrav1.MachineFinalizer)
 	}
-	api, err := r.client(ctx, around, object)
+	secret, err := secretOf(around, object)
 	if err != nil {
 		return r.Engine.Blocked(object, infrav1.ClusterReadyCondition, err)
 	}
-	node, err := r.open(api, around, object)
+	api, err := r.Clients.Client(ctx, secret)
+	if err != nil {
+		return r.Engine.Blocked(object, infrav1.ClusterReadyCondition, err)
+	}
+	node, err := r.open(api, secret.String(), around, object)
 	if err != nil {
 		return r.Engine.Blocked(object, infrav1.InstanceProvisionedCondition, err)
 	}
@@ -139,18 +156,23 @@ func (r *Reconciler) around(ctx context.Context, object *infrav1.NvidiaBMMMachin
 	return o, nil
 }
 
-// client is the one of the cluster's credentials.
-func (r *Reconciler) client(ctx context.Context, around owners, object *infrav1.NvidiaBMMMachine) (*bmm.Client, error) {
+// secretOf names the credentials: those of the cluster, or where it is gone those that the instance was made with.
+func secretOf(around owners, object *infrav1.NvidiaBMMMachine) (types.NamespacedName, error) {
 	name, labelled := object.Labels[clusterv1.ClusterNameLabel]
+	made := graph.Credentials(object)
 	switch {
 	case around.infra != nil:
-		return r.Clients.Client(ctx, cluster.SecretOf(around.infra))
+		return cluster.SecretOf(around.infra), nil
+	case made != "" && !object.DeletionTimestamp.IsZero():
+		namespace, name, _ := strings.Cut(made, string(types.Separator))
+		return types.NamespacedName{Namespace: namespace, Name: name}, nil
 	case !labelled:
-		return nil, missing("the label %s, which says whose credentials to use", clusterv1.ClusterNameLabel)
+		return types.NamespacedName{}, missing("the label %s, which says whose credentials to use", clusterv1.ClusterNameLabel)
 	case around.cluster == nil:
-		return nil, missing("the Cluster %s, whose NvidiaBMMCluster names the credentials", name)
+		return types.NamespacedName{}, missing("the Cluster %s, whose NvidiaBMMCluster names the credentials", name)
 	default:
-		return nil, missing("the NvidiaBMMCluster %s of Cluster %s, which names the credentials", around.cluster.Spec.InfrastructureRef.Name, name)
+		return types.NamespacedName{}, missing("the NvidiaBMMCluster %s of Cluster %s, which names the credentials",
+			around.cluster.Spec.InfrastructureRef.Name, name)
 	}
 }
 

@@ -209,7 +209,7 @@ func TestMachine_saysThatItsSubnetDoesNotExist(t *testing.T) {
 	f := bmmtest.Start(t)
 	f.UntilReady(f.CreateCluster("demo"))
 	object := f.CreateMachine("demo", "worker-1", userData, func(m *infrav1.NvidiaBMMMachine) { m.Spec.Network.SubnetName = "storage" })
-	f.UntilReason(object, infrav1.ClusterReadyCondition, "NoSuchSubnet", `NvidiaBMMCluster demo has no subnet "storage"`)
+	f.UntilReason(object, infrav1.ClusterReadyCondition, "NoSuchNetwork", `NvidiaBMMCluster demo has no subnet "storage"`)
 	f.Expect(f.Called("createInstance")).To(BeZero())
 }
 
@@ -229,7 +229,7 @@ func TestMachine_failsWhenItsInstanceIsDeletedBehindItsBack(t *testing.T) {
 	object := f.CreateMachine("demo", "worker-1", userData)
 	f.UntilReady(object)
 	f.Expect(apiOf(f).DeleteInstance(t.Context(), sim.DefaultSiteID, object.Status.InstanceID)).To(Succeed())
-	f.UntilReason(object, infrav1.InstanceProvisionedCondition, "Failed", "delete the Machine to get another one")
+	f.UntilReason(object, infrav1.InstanceProvisionedCondition, "Lost", "delete the Machine to get another one")
 	f.Expect(object.Status.Initialization.Provisioned).To(HaveValue(BeTrue()), "once true it stays")
 	f.Expect(f.Called("createInstance")).To(Equal(1))
 	f.Delete(object)

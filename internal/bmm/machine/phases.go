@@ -1,9 +1,12 @@
 package machine
 
 import (
+	"cmp"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/bmm/providerid"
@@ -19,11 +22,12 @@ func (n *node) clusterPhase() graph.Phase {
 	if !networksReady(n.infra) {
 		return graph.Waiting("NvidiaBMMCluster %s isn't ready yet", n.infra.Name)
 	}
-	if _, ok := subnetOf(n.infra, n.object); !ok {
-		return graph.Failed("NvidiaBMMCluster %s has no subnet %q: add it there, or replace this machine by one with another "+
-			"network.subnetName", n.infra.Name, n.object.Spec.Network.SubnetName).Because("NoSuchSubnet")
+	if _, known := n.failureDomain(); !known {
+		return graph.Failed("NvidiaBMMCluster %s has no failure domain %q: add it there, or replace Machine %s by one in another",
+			n.infra.Name, n.machine.Spec.FailureDomain, n.machine.Name).Because("NoSuchFailureDomain")
 	}
-	return graph.Ready()
+	_, phase := n.interfaces()
+	return phase
 }
 
 // networksReady is true when machines can be put into the cluster's networks.
@@ -31,17 +35,12 @@ func networksReady(infra *infrav1.NvidiaBMMCluster) bool {
 	conditions := infra.Status.Conditions
 	return ptr.Deref(infra.Status.Initialization.Provisioned, false) && infra.Status.VPCID != "" &&
 		meta.IsStatusConditionTrue(conditions, infrav1.VPCReadyCondition) &&
-		meta.IsStatusConditionTrue(conditions, infrav1.SubnetsReadyCondition)
+		meta.IsStatusConditionTrue(conditions, infrav1.SubnetsReadyCondition) &&
+		!meta.IsStatusConditionFalse(conditions, infrav1.NSGReadyCondition)
 }
 
-func subnetOf(infra *infrav1.NvidiaBMMCluster, object *infrav1.NvidiaBMMMachine) (infrav1.SubnetStatus, bool) {
-	for _, s := range infra.Status.Subnets {
-		if s.Name == object.Spec.Network.SubnetName {
-			return s, true
-		}
-	}
-	return infrav1.SubnetStatus{}, false
-}
+// isControlPlane tells a machine of the control plane from a worker.
+func (n *node) isControlPlane() bool { return util.IsControlPlaneMachine(n.machine) }
 
 // bootstrapPhase says whether the bootstrap provider has done its part.
 func bootstrapPhase(machine *clusterv1.Machine) graph.Phase {
@@ -59,7 +58,7 @@ func (n *node) networkPhase() graph.Phase {
 	}
 	for _, i := range instance.Interfaces {
 		if len(i.IPAddresses) == 0 {
-			return graph.Waiting("instance %s has no address in subnet %s yet", instance.ID, i.SubnetID)
+			return graph.Waiting("instance %s has no address in %s yet", instance.ID, cmp.Or(i.SubnetID, i.VPCPrefixID))
 		}
 	}
 	if len(instance.Interfaces) == 0 {
@@ -80,6 +79,7 @@ func (n *node) project() {
 	if instance := n.instance.Object(); instance != nil {
 		status.InstanceState = string(instance.Status)
 		status.MachineID = instance.MachineID
+		status.SerialConsoleURL = instance.SerialConsoleURL
 		status.Addresses = []clusterv1.MachineAddress{{Type: clusterv1.MachineHostName, Address: instance.Name}}
 		for _, i := range instance.Interfaces {
 			for _, address := range i.IPAddresses {
@@ -87,6 +87,7 @@ func (n *node) project() {
 			}
 		}
 	}
+	status.FailureDomain = n.machine.Spec.FailureDomain
 	if meta.IsStatusConditionTrue(status.Conditions, infrav1.ReadyCondition) {
 		status.Initialization.Provisioned = ptr.To(true)
 	}

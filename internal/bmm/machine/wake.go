@@ -6,6 +6,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -14,6 +15,7 @@ import (
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/bmm/cluster"
+	"github.com/bedplate/bedplate/internal/bmm/inventory"
 )
 
 // specChanged keeps the progress of owners from waking their machines: much of it comes from here.
@@ -26,13 +28,37 @@ var networksChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool
 }}
 
 type networks struct {
-	siteID, vpcID string
-	subnets       []infrav1.SubnetStatus
-	ready         bool
+	siteID, vpcID, groupID string
+	subnets                []infrav1.SubnetStatus
+	prefixes               []infrav1.VPCPrefixStatus
+	ready                  bool
 }
 
 func networksOf(infra *infrav1.NvidiaBMMCluster) networks {
-	return networks{infra.Status.SiteID, infra.Status.VPCID, infra.Status.Subnets, networksReady(infra)}
+	s := infra.Status
+	return networks{s.SiteID, s.VPCID, s.NetworkSecurityGroupID, s.Subnets, s.VPCPrefixes, networksReady(infra)}
+}
+
+// instanceIndex finds the machine that has an instance.
+const instanceIndex = "status.instanceID"
+
+// instanceChanged wakes the machine whose instance isn't as it was in the list before.
+func (r *Reconciler) instanceChanged() handler.TypedEventHandler[inventory.Change, reconcile.Request] {
+	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, c inventory.Change) []reconcile.Request {
+		machines := &infrav1.NvidiaBMMMachineList{}
+		if err := r.List(ctx, machines, client.MatchingFields{instanceIndex: c.InstanceID}); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Nobody is woken for a changed instance", "instance", c.InstanceID)
+		}
+		return requests(machines)
+	})
+}
+
+func requests(machines *infrav1.NvidiaBMMMachineList) []reconcile.Request {
+	var all []reconcile.Request
+	for i := range machines.Items {
+		all = append(all, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&machines.Items[i])})
+	}
+	return all
 }
 
 // machinesIn wakes the machines of an NvidiaBMMCluster.
@@ -46,11 +72,7 @@ func (r *Reconciler) machinesIn(ctx context.Context, infra client.Object) []reco
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "list the machines of a cluster", "cluster", name)
 	}
-	var requests []reconcile.Request
-	for i := range machines.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&machines.Items[i])})
-	}
-	return requests
+	return requests(machines)
 }
 
 // machinesWith wakes the machines whose cluster logs in with a Secret.
@@ -59,9 +81,9 @@ func (r *Reconciler) machinesWith(ctx context.Context, secret client.Object) []r
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Nobody is woken for a changed Secret")
 	}
-	var requests []reconcile.Request
+	var all []reconcile.Request
 	for i := range users {
-		requests = append(requests, r.machinesIn(ctx, &users[i])...)
+		all = append(all, r.machinesIn(ctx, &users[i])...)
 	}
-	return requests
+	return all
 }

@@ -16,7 +16,10 @@ import (
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/cluster"
+	"github.com/bedplate/bedplate/internal/bmm/inventory"
 	"github.com/bedplate/bedplate/internal/bmm/machine"
+	"github.com/bedplate/bedplate/internal/bmm/machinetemplate"
+	"github.com/bedplate/bedplate/internal/bmm/webhook"
 	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/graph"
 )
@@ -26,6 +29,9 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	builder := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme)
 	return builder.AddToScheme(scheme)
 }
+
+// SetupWebhooks registers the provider's webhooks.
+func SetupWebhooks(mgr ctrl.Manager) error { return webhook.SetupWithManager(mgr) }
 
 // Setup registers the provider's controllers.
 func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, options controller.Options) error {
@@ -41,9 +47,17 @@ func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, options 
 	if err := clusters.SetupWithManager(ctx, mgr, options); err != nil {
 		return fmt.Errorf("set up the NvidiaBMMCluster controller: %w", err)
 	}
-	machines := &machine.Reconciler{Client: mgr.GetClient(), Engine: engine, Clients: clients}
-	if err := machines.SetupWithManager(mgr, options); err != nil {
+	instances := inventory.New(engine.Poll, engine.Clock)
+	if err := mgr.Add(instances); err != nil {
+		return fmt.Errorf("add the inventory of instances: %w", err)
+	}
+	machines := &machine.Reconciler{Client: mgr.GetClient(), Engine: engine, Clients: clients, Instances: instances}
+	if err := machines.SetupWithManager(ctx, mgr, options); err != nil {
 		return fmt.Errorf("set up the NvidiaBMMMachine controller: %w", err)
+	}
+	templates := &machinetemplate.Reconciler{Client: mgr.GetClient(), Clients: clients, Poll: engine.Poll}
+	if err := templates.SetupWithManager(mgr, options); err != nil {
+		return fmt.Errorf("set up the NvidiaBMMMachineTemplate controller: %w", err)
 	}
 	guard := &credentials.Guard{
 		Client: mgr.GetClient(), Live: engine.Live, Finalizer: cluster.SecretFinalizer,

@@ -1,5 +1,5 @@
-// Package tag says how resources of the BMM API carry the engine's tags: VPCs and instances in labels; subnets, which
-// have none, in their names.
+// Package tag says how resources of the BMM API carry the engine's tags: those that have labels in labels, the others in
+// their names.
 package tag
 
 import (
@@ -9,21 +9,39 @@ import (
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
-// Labels that belong to Bedplate.
+// Labels that belong to Bedplate begin with this.
+const reserved = "bedplate-"
+
 const (
-	labelOwner = "bedplate-owner"
-	labelKey   = "bedplate-key"
-	labelToken = "bedplate-token"
+	labelOwner = reserved + "owner"
+	labelKey   = reserved + "key"
+	labelToken = reserved + "token"
 )
 
 // Labels are the user's labels and the tag of key.
-func Labels[V ~string](user map[string]V, key graph.Key) map[string]string {
+func Labels[M ~map[string]V, V ~string](user M, key graph.Key) map[string]string {
+	return With(user, map[string]string{labelOwner: key.Owner, labelKey: key.Name, labelToken: key.Token})
+}
+
+// With are the user's labels, and the tag that a resource carries already.
+func With[M ~map[string]V, V ~string](user M, carried map[string]string) map[string]string {
 	labels := map[string]string{}
 	for name, value := range user {
 		labels[name] = string(value)
 	}
-	maps.Copy(labels, map[string]string{labelOwner: key.Owner, labelKey: key.Name, labelToken: key.Token})
+	for name, value := range carried {
+		if strings.HasPrefix(name, reserved) {
+			labels[name] = value
+		}
+	}
 	return labels
+}
+
+// Without are the labels that aren't ours.
+func Without(labels map[string]string) map[string]string {
+	others := maps.Clone(labels)
+	maps.DeleteFunc(others, func(name, _ string) bool { return strings.HasPrefix(name, reserved) })
+	return others
 }
 
 // FromLabels is the tag that a resource carries in its labels.

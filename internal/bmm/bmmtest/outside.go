@@ -1,0 +1,155 @@
+package bmmtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/gomega"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+// API is the user's own access to the site: what it does, it does behind the provider's back.
+func (f *Fixture) API() *bmm.Client {
+	f.t.Helper()
+	api, err := bmm.New(bmm.Config{Endpoint: f.Endpoint, Org: sim.DefaultOrg, Token: sim.DefaultToken})
+	f.Expect(err).NotTo(HaveOccurred())
+	return api
+}
+
+// Make makes something at the site that isn't the provider's. It is ready at once.
+func (f *Fixture) Make(o sim.Object) (id string) {
+	f.t.Helper()
+	id, err := f.Sim.Make(o)
+	f.Expect(err).NotTo(HaveOccurred())
+	return id
+}
+
+// MakeVPC makes a VPC of the user's own.
+func (f *Fixture) MakeVPC(name string, kind bmm.NetworkVirtualizationType) (id string) {
+	f.t.Helper()
+	return f.Make(sim.Object{Kind: sim.KindVPC, Request: bmm.VPCCreateRequest{
+		Name: name, SiteID: sim.DefaultSiteID, NetworkVirtualizationType: kind,
+	}})
+}
+
+// MakeGroup makes a network security group of the user's own.
+func (f *Fixture) MakeGroup(name string) (id string) {
+	f.t.Helper()
+	return f.Make(sim.Object{Kind: sim.KindNetworkSecurityGroup, Request: bmm.NetworkSecurityGroupCreateRequest{
+		Name: name, SiteID: sim.DefaultSiteID,
+	}})
+}
+
+// Snapshot is everything that exists at the site and has one of the IDs, as text. Only what others attach to a group doesn't
+// show.
+func (f *Fixture) Snapshot(ids ...string) string {
+	f.t.Helper()
+	state := f.Sim.State()
+	for i := range state.NetworkSecurityGroups {
+		state.NetworkSecurityGroups[i].AttachmentStats = bmm.NetworkSecurityGroup{}.AttachmentStats
+	}
+	data, err := json.Marshal(state)
+	f.Expect(err).NotTo(HaveOccurred())
+	var kinds map[string]json.RawMessage
+	f.Expect(json.Unmarshal(data, &kinds)).To(Succeed())
+	var found []string
+	for _, kind := range []string{"ipBlocks", "allocations", "networkSecurityGroups", "vpcs", "subnets", "vpcPrefixes", "vpcPeerings", "instances"} {
+		var objects []map[string]any
+		f.Expect(json.Unmarshal(kinds[kind], &objects)).To(Succeed())
+		for _, o := range objects {
+			if slices.Contains(ids, fmt.Sprint(o["id"])) {
+				text, _ := json.Marshal(o) // it was JSON before
+				found = append(found, kind+" "+string(text))
+			}
+		}
+	}
+	return strings.Join(found, "\n")
+}
+
+// Events of an object that tell of a reason, in no order.
+func (f *Fixture) Events(object client.Object, reason string) (notes []string) {
+	f.t.Helper()
+	events := &eventsv1.EventList{}
+	f.Expect(f.Client.List(f.t.Context(), events, client.InNamespace(f.Namespace))).To(Succeed())
+	for _, e := range events.Items {
+		if e.Regarding.Name == object.GetName() && e.Reason == reason {
+			notes = append(notes, e.Note)
+		}
+	}
+	return notes
+}
+
+// Message of a condition that isn't true; empty where it is, or isn't there.
+func (f *Fixture) Message(object graph.Owner, condition string) string {
+	if err := f.Read(object); err != nil {
+		return err.Error()
+	}
+	c := meta.FindStatusCondition(object.GetConditions(), condition)
+	if c == nil || c.Status == metav1.ConditionTrue {
+		return ""
+	}
+	return c.Message
+}
+
+// UntilNotReady waits until the condition Ready isn't true any more.
+func (f *Fixture) UntilNotReady(object graph.Owner) {
+	f.t.Helper()
+	f.Eventually(func(g Gomega) {
+		g.Expect(f.Read(object)).To(Succeed())
+		g.Expect(meta.IsStatusConditionTrue(object.GetConditions(), "Ready")).To(BeFalse())
+	}).Should(Succeed())
+}
+
+// Move does what `clusterctl move` does with an object: pauses it, makes it anew with spec, labels and annotations, without
+// status and under another UID, removes the old one, and lets it go on. Before tells of the new one before it does.
+func Move[T graph.Owner](f *Fixture, object T, before ...func(T)) {
+	f.t.Helper()
+	Change(f, object, func(o T) { setAnnotation(o, clusterv1.PausedAnnotation, "") })
+	f.UntilTrue(object, clusterv1.PausedCondition)
+	finalizers := object.GetFinalizers()
+	f.Delete(object)
+	Change(f, object, func(o T) { o.SetFinalizers(nil) })
+	f.UntilGone(object)
+
+	object.SetUID("")
+	object.SetResourceVersion("")
+	object.SetDeletionTimestamp(nil)
+	object.SetFinalizers(finalizers)
+	owners := object.GetOwnerReferences()
+	for i := range owners {
+		owners[i].UID = types.UID(fmt.Sprintf("moved-%d", i))
+		owners[i].BlockOwnerDeletion = ptr.To(true)
+	}
+	object.SetOwnerReferences(owners)
+	f.Create(object)
+	f.Expect(object.GetConditions()).To(BeEmpty(), "status doesn't move")
+	for _, b := range before {
+		b(object)
+	}
+	Change(f, object, func(o T) {
+		annotations := o.GetAnnotations()
+		delete(annotations, clusterv1.PausedAnnotation)
+		o.SetAnnotations(annotations)
+	})
+}
+
+func setAnnotation(object client.Object, name, value string) {
+	annotations := object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[name] = value
+	object.SetAnnotations(annotations)
+}

@@ -1,0 +1,110 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/tag"
+	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+// wantParentBlock asks for a block of the provider's. Only credentials with the provider's rights can make one.
+func (n *networks) wantParentBlock(spec *infrav1.IPBlockCreateSpec) *graph.Handle[bmm.IPBlock] {
+	return graph.Add(n.graph, n.kinds.ipBlock, graph.Want[bmm.IPBlock]{
+		Key: parentBlockKey + "/" + n.object.Name, Condition: infrav1.IPBlockReadyCondition, After: []graph.Ref{n.site},
+		Create: func(_ context.Context, key graph.Key) (graph.Call[bmm.IPBlock], error) {
+			prefix, err := netip.ParsePrefix(spec.Prefix)
+			if err != nil {
+				return nil, refuse("spec.ipBlock.create.prefix: %w", err)
+			}
+			request := bmm.IPBlockCreateRequest{
+				Name: tag.Name(key), SiteID: n.siteID(), RoutingType: bmm.IPBlockRoutingType(spec.RoutingType),
+				Prefix: prefix.Addr().String(), PrefixLength: prefix.Bits(), ProtocolVersion: bmm.IPv4,
+			}
+			return func(ctx context.Context) (*bmm.IPBlock, error) {
+				block, err := n.api.CreateIPBlock(ctx, request)
+				return block, needsProvider(err)
+			}, nil
+		},
+	})
+}
+
+// needsProvider says what to do about credentials that may not do what only the provider may. They are good for all else.
+func needsProvider(err error) error {
+	if fault.ClassOf(err) != fault.Credentials {
+		return err
+	}
+	return &fault.Error{Class: fault.Invalid, Err: fmt.Errorf(
+		"%w: spec.ipBlock.create needs credentials with the role PROVIDER_ADMIN; as a tenant name an existing block instead", err)}
+}
+
+func (n *networks) allocationKind() *graph.Kind[bmm.Allocation] {
+	return &graph.Kind[bmm.Allocation]{
+		Name: "allocation",
+		ID:   func(a *bmm.Allocation) string { return a.ID },
+		Tag:  func(a *bmm.Allocation) graph.Tag { return tag.FromName(allocationKey, a.Name) },
+		Get: func(ctx context.Context, id string) (*bmm.Allocation, error) {
+			return n.api.Allocation(ctx, n.siteID(), id)
+		},
+		Find: func(ctx context.Context, key graph.Key) ([]bmm.Allocation, error) {
+			return n.api.Allocations(ctx, bmm.AllocationFilter{SiteID: n.siteID(), Query: key.Owner})
+		},
+		Phase:  allocationPhase,
+		Delete: func(ctx context.Context, id string) error { return n.api.DeleteAllocation(ctx, n.siteID(), id) },
+	}
+}
+
+func allocationPhase(a *bmm.Allocation) graph.Phase {
+	switch a.Status {
+	case bmm.AllocationRegistered:
+		return graph.Ready()
+	case bmm.AllocationDeleting:
+		return graph.Deleting()
+	case bmm.AllocationError:
+		return reportedAsError("allocation", a.Name, a.ID)
+	}
+	return graph.Waiting("allocation %s (%s) is %s", a.Name, a.ID, a.Status)
+}
+
+// reportedAsError is the phase of a resource that the BMM API itself has given up on.
+func reportedAsError(kind, name, id string) graph.Phase {
+	return graph.Failed("the BMM API reports %s %s (%s) as Error: ask the site's operator", kind, name, id)
+}
+
+// wantAllocation gives the whole of the parent block to the tenant.
+func (n *networks) wantAllocation(spec *infrav1.IPBlockCreateSpec) *graph.Handle[bmm.Allocation] {
+	return graph.Add(n.graph, n.kinds.allocation, graph.Want[bmm.Allocation]{
+		Key: allocationKey + "/" + n.object.Name, Condition: infrav1.IPBlockReadyCondition, After: []graph.Ref{n.parentBlock},
+		Create: func(_ context.Context, key graph.Key) (graph.Call[bmm.Allocation], error) {
+			prefix, err := netip.ParsePrefix(spec.Prefix)
+			if err != nil {
+				return nil, refuse("spec.ipBlock.create.prefix: %w", err)
+			}
+			request := bmm.AllocationCreateRequest{
+				Name: tag.Name(key), TenantID: n.object.Spec.TenantID, SiteID: n.siteID(),
+				AllocationConstraints: []bmm.AllocationConstraintCreateRequest{{
+					ResourceType: bmm.AllocationOfIPBlock, ResourceTypeID: n.parentBlock.ID(),
+					ConstraintType: bmm.AllocationReserved, ConstraintValue: prefix.Bits(),
+				}},
+			}
+			return func(ctx context.Context) (*bmm.Allocation, error) {
+				allocation, err := n.api.CreateAllocation(ctx, request)
+				return allocation, needsProvider(err)
+			}, nil
+		},
+	})
+}
+
+// allocatedBlock is the tenant's block that an allocation has made.
+func allocatedBlock(a *bmm.Allocation) (string, error) {
+	for _, constraint := range a.AllocationConstraints {
+		if constraint.ResourceType == bmm.AllocationOfIPBlock && constraint.DerivedResourceID != "" {
+			return constraint.DerivedResourceID, nil
+		}
+	}
+	return "", &fault.Error{Class: fault.Busy, Err: fmt.Errorf("allocation %s (%s) hasn't made its IP block yet", a.Name, a.ID)}
+}

@@ -1,0 +1,97 @@
+package cluster_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/sim"
+)
+
+// ownBlock lets a cluster make its IP block.
+func ownBlock(c *infrav1.NvidiaBMMCluster) {
+	c.Spec.IPBlock = &infrav1.IPBlockReference{Create: &infrav1.IPBlockCreateSpec{Prefix: "10.77.0.0/16", RoutingType: infrav1.RoutingPublic}}
+}
+
+// bare is a site where the tenant has no block.
+func bare(w *sim.Config) { w.IPBlocks = nil }
+
+func TestAllocation_isMadeWithItsBlockAndBothGo(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t, bare)
+	object := f.CreateCluster("demo", ownBlock)
+	f.UntilReady(object)
+
+	state := f.Sim.State()
+	f.Expect(state.Allocations).To(HaveLen(1))
+	allocation := state.Allocations[0]
+	f.Expect(allocation.TenantID).To(Equal(sim.DefaultTenantID))
+	f.Expect(allocation.AllocationConstraints).To(ConsistOf(And(
+		HaveField("ResourceType", bmm.AllocationOfIPBlock), HaveField("ConstraintType", bmm.AllocationReserved),
+		HaveField("ConstraintValue", 16), HaveField("ResourceTypeID", object.Status.ParentIPBlockID),
+		HaveField("DerivedResourceID", object.Status.IPBlockID),
+	)))
+	f.Expect(object.Status.AllocationID).To(Equal(allocation.ID))
+	parent := state.IPBlocks[0]
+	f.Expect(parent.ID).To(Equal(object.Status.ParentIPBlockID))
+	f.Expect(parent.TenantID).To(BeEmpty(), "it is the provider's")
+	f.Expect(parent.RoutingType).To(Equal(bmm.RoutingPublic))
+	f.Expect(parent.Prefix).To(Equal("10.77.0.0"))
+	f.Expect(parent.PrefixLength).To(Equal(16))
+	f.Expect(object.Status.Subnets).To(ConsistOf(HaveField("CIDR", "10.77.0.0/24")))
+
+	f.Delete(object)
+	f.UntilGone(object)
+	f.Expect(f.Sim.State().Empty()).To(BeTrue())
+	f.Expect(f.Called("deleteAllocation")).To(Equal(1), "when nothing is cut from the block any more")
+	f.Expect(f.Called("deleteIpBlock")).To(Equal(1), "when it isn't allocated any more")
+}
+
+// Neither block nor allocation has labels: what a lost answer made is found by its name.
+func TestAllocation_isFoundAgainByItsName(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t, bare)
+	f.Fault(sim.Fault{Operation: "createIpBlock", Kind: sim.FaultLoseAnswer})
+	f.Fault(sim.Fault{Operation: "createAllocation", Kind: sim.FaultLoseAnswer})
+	object := f.CreateCluster("demo", ownBlock)
+	f.UntilReady(object)
+	f.Expect(f.Called("createIpBlock")).To(Equal(1))
+	f.Expect(f.Called("createAllocation")).To(Equal(1))
+	f.Delete(object)
+	f.UntilGone(object)
+	f.Expect(f.Sim.State().Empty()).To(BeTrue())
+}
+
+// A tenant's token is good for everything else. Whoever puts in one of the provider's gets on without touching the object.
+func TestAllocation_needsTheProvidersRights(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t, bare, func(w *sim.Config) {
+		w.Tokens = append(w.Tokens, "tenant-token")
+		w.TokenRoles = map[string][]sim.Role{"tenant-token": {sim.TenantAdmin}}
+	})
+	secret := f.Secret("tenant")
+	secret.Data["token"] = []byte("tenant-token")
+	f.Create(secret)
+	object := f.CreateCluster("demo", ownBlock, func(c *infrav1.NvidiaBMMCluster) { c.Spec.Authentication.SecretRef.Name = "tenant" })
+	f.UntilReason(object, infrav1.IPBlockReadyCondition, "Invalid",
+		"spec.ipBlock.create needs credentials with the role PROVIDER_ADMIN; as a tenant name an existing block instead")
+	f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Waiting", "waits for allocation/demo")
+	bmmtest.Change(f, secret, func(s *corev1.Secret) { s.Data["token"] = []byte(sim.DefaultToken) })
+	f.UntilReady(object)
+}
+
+func TestAllocation_ofARangeThatIsTakenIsNamed(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	object := f.CreateCluster("demo", func(c *infrav1.NvidiaBMMCluster) {
+		c.Spec.IPBlock = &infrav1.IPBlockReference{Create: &infrav1.IPBlockCreateSpec{Prefix: "127.100.128.0/17"}}
+	})
+	f.UntilReason(object, infrav1.IPBlockReadyCondition, "Conflict", "127.100.128.0/17 overlaps 127.100.0.0/16")
+	f.Delete(object)
+	f.UntilGone(object)
+	f.Expect(f.Sim.State().Empty()).To(BeTrue())
+}

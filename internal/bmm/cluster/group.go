@@ -1,0 +1,110 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/tag"
+	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+func (n *networks) groupKind() *graph.Kind[bmm.NetworkSecurityGroup] {
+	return &graph.Kind[bmm.NetworkSecurityGroup]{
+		Name: "network security group",
+		ID:   func(g *bmm.NetworkSecurityGroup) string { return g.ID },
+		Tag:  func(g *bmm.NetworkSecurityGroup) graph.Tag { return tag.FromLabels(g.Labels) },
+		Get: func(ctx context.Context, id string) (*bmm.NetworkSecurityGroup, error) {
+			return n.api.NetworkSecurityGroup(ctx, n.siteID(), id)
+		},
+		Find: func(ctx context.Context, key graph.Key) ([]bmm.NetworkSecurityGroup, error) {
+			return n.api.NetworkSecurityGroups(ctx, bmm.NetworkSecurityGroupFilter{SiteID: n.siteID(), Query: key.Owner})
+		},
+		Phase: groupPhase,
+		Delete: func(ctx context.Context, id string) error {
+			return n.api.DeleteNetworkSecurityGroup(ctx, n.siteID(), id)
+		},
+	}
+}
+
+func groupPhase(g *bmm.NetworkSecurityGroup) graph.Phase {
+	switch g.Status {
+	case bmm.NetworkSecurityGroupReady:
+		return graph.Ready()
+	case bmm.NetworkSecurityGroupDeleting:
+		return graph.Deleting()
+	case bmm.NetworkSecurityGroupError:
+		return reportedAsError("network security group", g.Name, g.ID)
+	}
+	return graph.Waiting("network security group %s (%s) is %s", g.Name, g.ID, g.Status)
+}
+
+// wantGroup asks for the group before the VPC, which it is attached to, so that no machine is ever without it. A group of
+// the user's own has another key than one of ours: changing from one to the other attaches the new before the old one goes.
+func (n *networks) wantGroup(spec *infrav1.NetworkSecurityGroupSpec) *graph.Handle[bmm.NetworkSecurityGroup] {
+	want := graph.Want[bmm.NetworkSecurityGroup]{Key: groupKey, Condition: infrav1.NSGReadyCondition, After: []graph.Ref{n.site}}
+	if spec.ID != "" {
+		want.Key, want.Claim = groupKey+"/"+spec.ID, graph.Use(spec.ID)
+		return graph.Add(n.graph, n.kinds.group, want)
+	}
+	want.Create = func(_ context.Context, key graph.Key) (graph.Call[bmm.NetworkSecurityGroup], error) {
+		if site := n.site.Object(); !site.Capabilities.NetworkSecurityGroup {
+			return nil, refuse("site %s has no network security groups: remove spec.vpc.networkSecurityGroup, or choose another site", site.Name)
+		}
+		request := bmm.NetworkSecurityGroupCreateRequest{
+			Name: cmp.Or(spec.Name, n.object.Name), SiteID: n.siteID(), Labels: tag.Labels(spec.Labels, key),
+			StatefulEgress: ptr.Deref(spec.StatefulEgress, false), Rules: rules(spec.Rules),
+		}
+		return func(ctx context.Context) (*bmm.NetworkSecurityGroup, error) {
+			group, err := n.api.CreateNetworkSecurityGroup(ctx, request)
+			return group, nameTaken(err, "spec.vpc.networkSecurityGroup.name")
+		}, nil
+	}
+	want.Diff = func(g *bmm.NetworkSecurityGroup) []graph.Change {
+		_, changes := groupUpdate(spec, cmp.Or(spec.Name, n.object.Name), g)
+		return changes
+	}
+	want.Apply = func(ctx context.Context, g *bmm.NetworkSecurityGroup, _ []graph.Change) error {
+		update, _ := groupUpdate(spec, cmp.Or(spec.Name, n.object.Name), g)
+		_, err := n.api.UpdateNetworkSecurityGroup(ctx, n.siteID(), g.ID, update)
+		return err
+	}
+	return graph.Add(n.graph, n.kinds.group, want)
+}
+
+// nameTaken says where to write another name when the one that was asked for is another's.
+func nameTaken(err error, field string) error {
+	if fault.ClassOf(err) == fault.Conflict {
+		return fmt.Errorf("%w: choose another %s", err, field)
+	}
+	return err
+}
+
+// groupUpdate is what makes a group as the spec wants it, and the same for people.
+func groupUpdate(spec *infrav1.NetworkSecurityGroupSpec, name string, g *bmm.NetworkSecurityGroup) (bmm.NetworkSecurityGroupUpdateRequest, []graph.Change) {
+	var update bmm.NetworkSecurityGroupUpdateRequest
+	var changes []graph.Change
+	if g.Name != name {
+		update.Name = name
+		changes = append(changes, graph.Change{Field: "name", From: g.Name, To: name})
+	}
+	if stateful := ptr.Deref(spec.StatefulEgress, false); stateful != g.StatefulEgress {
+		update.StatefulEgress = ptr.To(stateful)
+		changes = append(changes, graph.Change{Field: "statefulEgress", From: fmt.Sprint(g.StatefulEgress), To: fmt.Sprint(stateful)})
+	}
+	if labels, differ := labelChanges(spec.Labels, g.Labels); len(differ) > 0 {
+		update.Labels = &labels
+		changes = append(changes, differ...)
+	}
+	wanted := rules(spec.Rules)
+	if differ := ruleChanges(wanted, g.Rules); len(differ) > 0 {
+		update.Rules = &wanted
+		changes = append(changes, differ...)
+	}
+	return update, changes
+}

@@ -1,0 +1,73 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+// peeringKind has no tag: a peering has neither labels nor a name. It is known by its two VPCs, of which the title of the
+// key is the other one.
+func (n *networks) peeringKind() *graph.Kind[bmm.VPCPeering] {
+	return &graph.Kind[bmm.VPCPeering]{
+		Name: "VPC peering",
+		ID:   func(p *bmm.VPCPeering) string { return p.ID },
+		Get: func(ctx context.Context, id string) (*bmm.VPCPeering, error) {
+			return n.api.VPCPeering(ctx, n.siteID(), id)
+		},
+		Find:   n.findPeering,
+		Phase:  peeringPhase,
+		Delete: func(ctx context.Context, id string) error { return n.api.DeleteVPCPeering(ctx, n.siteID(), id) },
+	}
+}
+
+func (n *networks) findPeering(ctx context.Context, key graph.Key) ([]bmm.VPCPeering, error) {
+	all, err := n.api.VPCPeerings(ctx, n.siteID())
+	if err != nil {
+		return nil, err
+	}
+	ours, theirs := n.graph.ID(vpcKey), key.Title
+	var found []bmm.VPCPeering
+	for _, p := range all {
+		if (p.VPC1ID == ours && p.VPC2ID == theirs) || (p.VPC1ID == theirs && p.VPC2ID == ours) {
+			found = append(found, p)
+		}
+	}
+	return found, nil
+}
+
+func peeringPhase(p *bmm.VPCPeering) graph.Phase {
+	switch p.Status {
+	case bmm.VPCPeeringReady:
+		return graph.Ready()
+	case bmm.VPCPeeringDeleting:
+		return graph.Deleting()
+	case bmm.VPCPeeringError:
+		return graph.Failed("the BMM API reports the peering %s of VPCs %s and %s as Error: ask the site's operator", p.ID, p.VPC1ID, p.VPC2ID)
+	case bmm.VPCPeeringRequested:
+		return graph.Waiting("the owner of the other VPC has to accept the peering %s of VPCs %s and %s", p.ID, p.VPC1ID, p.VPC2ID).Because("NotAccepted")
+	}
+	return graph.Waiting("the peering %s of VPCs %s and %s is %s", p.ID, p.VPC1ID, p.VPC2ID, p.Status)
+}
+
+// wantPeering takes a peering of the two VPCs that is there already as the user's own.
+func (n *networks) wantPeering(spec infrav1.VPCPeeringSpec) *graph.Handle[bmm.VPCPeering] {
+	return graph.Add(n.graph, n.kinds.peering, graph.Want[bmm.VPCPeering]{
+		Key: peeringKey + "/" + spec.PeerVPCID, Condition: infrav1.VPCPeeringsReadyCondition, After: []graph.Ref{n.vpc},
+		Claim: graph.UseOrCreate(spec.PeerVPCID),
+		Create: func(context.Context, graph.Key) (graph.Call[bmm.VPCPeering], error) {
+			request := bmm.VPCPeeringCreateRequest{SiteID: n.siteID(), VPC1ID: n.vpc.ID(), VPC2ID: spec.PeerVPCID}
+			return func(ctx context.Context) (*bmm.VPCPeering, error) {
+				peering, err := n.api.CreateVPCPeering(ctx, request)
+				if fault.ClassOf(err) == fault.Invalid {
+					err = fmt.Errorf("%w: VPC %s can't be a peer; correct spec.vpcPeerings, or ask for the right to peer with it", err, spec.PeerVPCID)
+				}
+				return peering, err
+			}, nil
+		},
+	})
+}

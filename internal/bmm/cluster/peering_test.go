@@ -1,0 +1,114 @@
+package cluster_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/sim"
+)
+
+func peered(with ...string) func(*infrav1.NvidiaBMMCluster) {
+	return func(c *infrav1.NvidiaBMMCluster) {
+		c.Spec.VPCPeerings = nil
+		for _, id := range with {
+			c.Spec.VPCPeerings = append(c.Spec.VPCPeerings, infrav1.VPCPeeringSpec{PeerVPCID: id})
+		}
+	}
+}
+
+func TestPeerings_comeAndGoWithTheSpec(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	first, second := f.MakeVPC("first", bmm.EthernetVirtualizer), f.MakeVPC("second", bmm.EthernetVirtualizer)
+	before := f.Snapshot(first, second)
+	object := f.CreateCluster("demo", peered(first, second))
+	f.UntilReady(object)
+	state := f.Sim.State()
+	f.Expect(state.VPCPeerings).To(And(HaveLen(2), HaveEach(HaveField("VPC1ID", object.Status.VPCID))))
+	var want []infrav1.VPCPeeringStatus
+	for _, p := range state.VPCPeerings {
+		want = append(want, infrav1.VPCPeeringStatus{PeerVPCID: p.VPC2ID, ID: p.ID})
+	}
+	f.Expect(object.Status.VPCPeerings).To(ConsistOf(want))
+
+	bmmtest.Change(f, object, peered(second))
+	f.Eventually(func(g Gomega) {
+		g.Expect(f.Sim.State().VPCPeerings).To(ConsistOf(HaveField("VPC2ID", second)))
+		g.Expect(f.Read(object)).To(Succeed())
+		g.Expect(object.Status.VPCPeerings).To(ConsistOf(HaveField("PeerVPCID", second)))
+	}).Should(Succeed())
+	f.UntilReady(object)
+
+	f.Delete(object)
+	f.UntilGone(object)
+	f.Expect(f.Snapshot(first, second)).To(Equal(before))
+	f.Expect(f.Sim.State().Empty()).To(BeTrue())
+	f.Expect(f.Called("deleteVpc")).To(Equal(1), "after its peerings")
+}
+
+// One that exists already, in whichever direction, is the user's own, and as good.
+func TestPeerings_thatExistAlreadyAreTheUsersOwn(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	own, peer := f.MakeVPC("own", bmm.EthernetVirtualizer), f.MakeVPC("peer", bmm.EthernetVirtualizer)
+	theirs := f.Make(sim.Object{Kind: sim.KindVPCPeering, Request: bmm.VPCPeeringCreateRequest{
+		SiteID: sim.DefaultSiteID, VPC1ID: peer, VPC2ID: own,
+	}})
+	before := f.Snapshot(own, peer, theirs)
+	object := f.CreateCluster("demo", in(own), peered(peer))
+	f.UntilReady(object)
+	f.Expect(object.Status.VPCPeerings).To(Equal([]infrav1.VPCPeeringStatus{{PeerVPCID: peer, ID: theirs}}))
+	bmmtest.Change(f, object, peered())
+	f.Eventually(func() []infrav1.VPCPeeringStatus { _ = f.Read(object); return object.Status.VPCPeerings }).Should(BeEmpty())
+	bmmtest.Change(f, object, peered(peer))
+	f.UntilReady(object)
+	f.Delete(object)
+	f.UntilGone(object)
+	f.Expect(f.Snapshot(own, peer, theirs)).To(Equal(before))
+	f.Expect(f.Called("createVpcPeering")).To(BeZero())
+	f.Expect(f.Called("deleteVpcPeering")).To(BeZero())
+}
+
+func TestPeerings_thatSomebodyElseDeletedAreMadeAgain(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	peer := f.MakeVPC("peer", bmm.EthernetVirtualizer)
+	object := f.CreateCluster("demo", peered(peer))
+	f.UntilReady(object)
+	lost := object.Status.VPCPeerings[0].ID
+	f.Expect(f.API().DeleteVPCPeering(t.Context(), sim.DefaultSiteID, lost)).To(Succeed())
+	f.Eventually(func() []bmm.VPCPeering { return f.Sim.State().VPCPeerings }).Should(ConsistOf(HaveField("ID", Not(Equal(lost)))))
+	f.UntilReady(object)
+	f.Delete(object)
+	f.UntilGone(object)
+	f.Expect(f.Sim.State().Empty()).To(BeTrue())
+}
+
+func TestPeerings_withWhatIsNoPeerAreNamed(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name, says string
+		peer       func(*bmmtest.Fixture) string
+	}{
+		{"no VPC", "Could not find VPC with ID: " + nobody, func(*bmmtest.Fixture) string { return nobody }},
+		{"a VPC of another site", "does not belong to Site", func(f *bmmtest.Fixture) string {
+			return f.Make(sim.Object{Kind: sim.KindVPC, Request: bmm.VPCCreateRequest{Name: "far", SiteID: otherSite}})
+		}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			f := bmmtest.Start(t, neighbours)
+			peer := row.peer(f)
+			object := f.CreateCluster("demo", peered(peer))
+			f.UntilReason(object, infrav1.VPCPeeringsReadyCondition, "Invalid", row.says)
+			f.UntilReason(object, infrav1.VPCPeeringsReadyCondition, "Invalid", "VPC "+peer+" can't be a peer; correct spec.vpcPeerings")
+			f.UntilTrue(object, infrav1.SubnetsReadyCondition) // nothing waits for it
+			bmmtest.Change(f, object, peered())
+			f.UntilReady(object)
+		})
+	}
+}

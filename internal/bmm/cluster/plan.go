@@ -1,0 +1,35 @@
+package cluster
+
+import (
+	"context"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+// What a resource without labels is called after, in its key and so in its tag.
+const (
+	SubnetKey      = subnetKey
+	PrefixKey      = prefixKey
+	AllocationKey  = allocationKey
+	ParentBlockKey = parentBlockKey
+)
+
+// Plan says what reconciling an NvidiaBMMCluster would do, or, where it is being deleted, what its deletion would. It
+// changes nothing. The owner is its Cluster. The error is a ledger that can't be used.
+func Plan(
+	ctx context.Context, engine *graph.Engine, api *bmm.Client, owner *clusterv1.Cluster, object *infrav1.NvidiaBMMCluster,
+) ([]graph.Step, error) {
+	networks, err := open(engine, api, object)
+	if err != nil {
+		return nil, err
+	}
+	if object.DeletionTimestamp.IsZero() {
+		networks.want()
+		networks.graph.Gate(infrav1.ControlPlaneEndpointReadyCondition, func() graph.Phase { return endpoint(owner, object) })
+	}
+	return networks.graph.Plan(ctx), nil
+}

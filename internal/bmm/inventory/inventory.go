@@ -1,0 +1,185 @@
+// Package inventory knows how the instances of a site are, from one paged list per site and interval that all who ask share:
+// a call for each machine and look would be too many.
+package inventory
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+)
+
+const (
+	// unusedFor is how many intervals long a site is listed that nobody asks about.
+	unusedFor = 30
+	// changesBuffer is how many changes may wait until they are heard of.
+	changesBuffer = 1024
+)
+
+// Inventory of all sites that somebody asks about. Start keeps it up to date.
+type Inventory struct {
+	// Interval between two lists of a site.
+	Interval time.Duration
+	Clock    clock.PassiveClock
+
+	mu      sync.Mutex
+	sites   map[site]*shelf
+	changes chan event.TypedGenericEvent[Change]
+}
+
+// Change says that an instance isn't as it was in the list before.
+type Change struct{ SiteID, InstanceID string }
+
+// site as it is seen with certain credentials.
+type site struct {
+	api *bmm.Client
+	id  string
+}
+
+// shelf is what is known of a site.
+type shelf struct {
+	// listing is held during a list, so that whoever comes meanwhile waits for that one.
+	listing sync.Mutex
+
+	mu        sync.Mutex
+	used      time.Time
+	listed    time.Time // when the newest list began
+	failed    time.Time
+	err       error
+	instances map[string]seen
+	// stale are instances that we have changed ourselves since they were seen.
+	stale map[string]time.Time
+}
+
+type seen struct {
+	at       time.Time
+	instance bmm.Instance
+}
+
+// New returns an inventory.
+func New(interval time.Duration, clock clock.PassiveClock) *Inventory {
+	return &Inventory{
+		Interval: interval, Clock: clock, sites: map[site]*shelf{}, changes: make(chan event.TypedGenericEvent[Change], changesBuffer),
+	}
+}
+
+// Changes is where Start tells what has changed between two lists.
+func (v *Inventory) Changes() <-chan event.TypedGenericEvent[Change] { return v.changes }
+
+// Instance is how an instance was at most an interval ago. One that isn't in the list is asked for by its ID: a list proves
+// no absence. The errors are those of the client.
+func (v *Inventory) Instance(ctx context.Context, api *bmm.Client, siteID, id string) (*bmm.Instance, error) {
+	s := v.shelf(site{api, siteID})
+	// Start lists often enough; only where it doesn't run, or has only just begun, somebody has to who asks.
+	if err := v.update(ctx, site{api, siteID}, s, 2*v.Interval, v.mention); err != nil {
+		return nil, err
+	}
+	if known, ok := s.fresh(id, v.Clock.Now().Add(-3*v.Interval)); ok {
+		return &known, nil
+	}
+	instance, err := api.Instance(ctx, siteID, id)
+	if err != nil {
+		return nil, err
+	}
+	v.Put(api, instance)
+	*instance = slim(*instance)
+	return instance, nil
+}
+
+// Put tells of an instance that somebody has just got from the BMM API.
+func (v *Inventory) Put(api *bmm.Client, instance *bmm.Instance) {
+	v.shelf(site{api, instance.SiteID}).put(*instance, v.Clock.Now())
+}
+
+// Touch tells that an instance is being changed, so that what was seen before doesn't count any more.
+func (v *Inventory) Touch(api *bmm.Client, siteID, id string) {
+	s := v.shelf(site{api, siteID})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.instances, id)
+	s.stale[id] = v.Clock.Now()
+}
+
+// Start lists each site that is asked about, once per interval, until ctx ends. It tells of changes.
+func (v *Inventory) Start(ctx context.Context) error {
+	for {
+		timer := time.NewTimer(v.Interval)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C:
+		}
+		for at, s := range v.inUse() {
+			tell := func(c Change) {
+				select {
+				case v.changes <- event.TypedGenericEvent[Change]{Object: c}:
+				case <-ctx.Done():
+				}
+			}
+			_ = v.update(ctx, at, s, v.Interval/2, tell) // whoever asks gets to hear of an error
+		}
+	}
+}
+
+// mention tells of a change if somebody listens.
+func (v *Inventory) mention(c Change) {
+	select {
+	case v.changes <- event.TypedGenericEvent[Change]{Object: c}:
+	default:
+	}
+}
+
+func (v *Inventory) shelf(at site) *shelf {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	s, ok := v.sites[at]
+	if !ok {
+		s = &shelf{instances: map[string]seen{}, stale: map[string]time.Time{}}
+		v.sites[at] = s
+	}
+	s.mu.Lock()
+	s.used = v.Clock.Now()
+	s.mu.Unlock()
+	return s
+}
+
+// inUse are the sites that somebody asks about; the others are forgotten.
+func (v *Inventory) inUse() map[site]*shelf {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	all := map[site]*shelf{}
+	for at, s := range v.sites {
+		s.mu.Lock()
+		unused := v.Clock.Now().Sub(s.used)
+		s.mu.Unlock()
+		if unused > unusedFor*v.Interval {
+			delete(v.sites, at)
+			continue
+		}
+		all[at] = s
+	}
+	return all
+}
+
+// update lists a site, unless the newest list is young enough, or the last attempt has failed just now.
+func (v *Inventory) update(ctx context.Context, at site, s *shelf, maxAge time.Duration, tell func(Change)) error {
+	s.listing.Lock()
+	defer s.listing.Unlock()
+	began := v.Clock.Now()
+	s.mu.Lock()
+	young, failing, err := began.Sub(s.listed) < maxAge, began.Sub(s.failed) < v.Interval/2, s.err
+	s.mu.Unlock()
+	if young || (err != nil && failing) {
+		return err
+	}
+	instances, err := at.api.Instances(ctx, bmm.InstanceFilter{SiteID: at.id})
+	for _, id := range s.take(began, instances, err) {
+		tell(Change{at.id, id})
+	}
+	return err
+}

@@ -1,0 +1,231 @@
+package inventory_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/inventory"
+	"github.com/bedplate/bedplate/internal/fault"
+)
+
+const (
+	siteID   = "10000000-0000-4000-8000-000000000001"
+	interval = time.Minute
+)
+
+// service is a site with instances, and a count of the calls.
+type service struct {
+	mu        sync.Mutex
+	instances map[string]string // status by ID
+	unlisted  map[string]bool
+	failing   bool
+	lists     int
+	gets      int
+}
+
+func id(n int) string { return fmt.Sprintf("30000000-0000-4000-8000-%012d", n) }
+
+func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	view := func(id string) map[string]any {
+		return map[string]any{"id": id, "name": id, "siteId": siteID, "status": s.instances[id], "vpcId": siteID, "userData": "secret"}
+	}
+	answer := func(status int, body any) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(body)
+	}
+	last := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
+	switch {
+	case strings.Contains(r.URL.Path, "/site/"):
+		answer(http.StatusOK, map[string]any{"id": siteID, "name": "site", "status": "Registered", "isOnline": true})
+	case s.failing:
+		answer(http.StatusInternalServerError, map[string]any{"message": "broken"})
+	case last == "instance":
+		s.lists++
+		list := []map[string]any{}
+		for id := range s.instances {
+			if !s.unlisted[id] {
+				list = append(list, view(id))
+			}
+		}
+		w.Header().Set("X-Pagination", fmt.Sprintf(`{"pageNumber":1,"pageSize":100,"total":%d}`, len(list)))
+		answer(http.StatusOK, list)
+	case s.instances[last] != "":
+		s.gets++
+		answer(http.StatusOK, view(last))
+	default:
+		s.gets++
+		answer(http.StatusNotFound, map[string]any{"message": "no such instance"})
+	}
+}
+
+func (s *service) set(n int, status string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.instances[id(n)] = status
+}
+
+func (s *service) calls() (lists, gets int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lists, s.gets
+}
+
+type fixture struct {
+	*WithT
+	*service
+	clock *clocktesting.FakeClock
+	api   *bmm.Client
+	*inventory.Inventory
+	ctx context.Context
+}
+
+func start(t *testing.T, machines int, every time.Duration) *fixture {
+	f := &fixture{
+		WithT: NewWithT(t), service: &service{instances: map[string]string{}, unlisted: map[string]bool{}},
+		clock: clocktesting.NewFakeClock(time.Now()), ctx: t.Context(),
+	}
+	for n := range machines {
+		f.instances[id(n)] = "Ready"
+	}
+	server := httptest.NewServer(f.service)
+	t.Cleanup(server.Close)
+	api, err := bmm.New(bmm.Config{Endpoint: server.URL, Org: "org", APIName: "carbide", Token: "token"})
+	f.Expect(err).NotTo(HaveOccurred())
+	f.api, f.Inventory = api, inventory.New(every, f.clock)
+	return f
+}
+
+func (f *fixture) status(n int) string {
+	instance, err := f.Instance(f.ctx, f.api, siteID, id(n))
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(instance.UserData).To(BeEmpty())
+	return string(instance.Status)
+}
+
+func TestInstance_costsOneListForAllMachines(t *testing.T) {
+	t.Parallel()
+	f := start(t, 50, interval)
+	for n := range 50 {
+		f.Expect(f.status(n)).To(Equal("Ready"))
+	}
+	lists, gets := f.calls()
+	f.Expect(lists).To(Equal(1))
+	f.Expect(gets).To(BeZero())
+}
+
+func TestInstance_isListedAnewWhenNobodyElseDoes(t *testing.T) {
+	t.Parallel()
+	f := start(t, 1, interval)
+	f.Expect(f.status(0)).To(Equal("Ready"))
+	f.set(0, "Error")
+	f.Expect(f.status(0)).To(Equal("Ready"))
+	f.clock.Step(2 * interval)
+	f.Expect(f.status(0)).To(Equal("Error"))
+}
+
+// A list may lag behind, and half of one is none.
+func TestInstance_thatIsNotInTheListIsAskedFor(t *testing.T) {
+	t.Parallel()
+	f := start(t, 2, interval)
+	f.unlisted[id(1)] = true
+	f.Expect(f.status(1)).To(Equal("Ready"))
+	f.Expect(f.status(1)).To(Equal("Ready"))
+	_, gets := f.calls()
+	f.Expect(gets).To(Equal(1), "what was got counts like what was listed")
+
+	_, err := f.Instance(f.ctx, f.api, siteID, id(7))
+	f.Expect(fault.IsNotFound(err)).To(BeTrue())
+}
+
+func TestInstance_isUnknownWhenTheListFails(t *testing.T) {
+	t.Parallel()
+	f := start(t, 1, interval)
+	f.Expect(f.status(0)).To(Equal("Ready"))
+	f.service.mu.Lock()
+	f.failing = true
+	f.service.mu.Unlock()
+	f.clock.Step(2 * interval)
+	for range 5 {
+		_, err := f.Instance(f.ctx, f.api, siteID, id(0))
+		f.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
+	}
+	f.service.mu.Lock()
+	f.failing = false
+	f.service.mu.Unlock()
+	f.clock.Step(interval)
+	f.Expect(f.status(0)).To(Equal("Ready"))
+}
+
+func TestTouch_forgetsWhatWasSeenBefore(t *testing.T) {
+	t.Parallel()
+	f := start(t, 1, interval)
+	f.Expect(f.status(0)).To(Equal("Ready"))
+	f.Touch(f.api, siteID, id(0))
+	f.set(0, "Terminating")
+	f.Expect(f.status(0)).To(Equal("Terminating"))
+	f.Expect(f.status(0)).To(Equal("Terminating"))
+	_, gets := f.calls()
+	f.Expect(gets).To(Equal(1))
+}
+
+func TestPut_sparesTheFirstLook(t *testing.T) {
+	t.Parallel()
+	f := start(t, 1, interval)
+	f.Expect(f.status(0)).To(Equal("Ready"))
+	f.Put(f.api, &bmm.Instance{ID: id(1), SiteID: siteID, Status: bmm.InstancePending, UserData: "secret"})
+	f.Expect(f.status(1)).To(Equal("Pending"))
+	_, gets := f.calls()
+	f.Expect(gets).To(BeZero())
+}
+
+func TestStart_tellsOnlyWhatHasChanged(t *testing.T) {
+	t.Parallel()
+	f := start(t, 20, 20*time.Millisecond)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- f.Start(ctx) }()
+	ticking := time.NewTicker(5 * time.Millisecond)
+	go func() {
+		for ctx.Err() == nil {
+			<-ticking.C
+			f.clock.Step(20 * time.Millisecond)
+		}
+	}()
+	f.Expect(f.status(0)).To(Equal("Ready"))
+	lists, _ := f.calls()
+	f.Eventually(func() int { now, _ := f.calls(); return now }).Should(BeNumerically(">", lists+3))
+	f.Expect(f.Changes()).NotTo(Receive(), "nothing has changed")
+
+	f.set(3, "Error")
+	var change struct{ Object inventory.Change }
+	f.Eventually(func() bool {
+		select {
+		case c := <-f.Changes():
+			change.Object = c.Object
+			return true
+		default:
+			return false
+		}
+	}).Should(BeTrue())
+	f.Expect(change.Object).To(Equal(inventory.Change{SiteID: siteID, InstanceID: id(3)}))
+	f.service.mu.Lock()
+	delete(f.instances, id(4))
+	f.service.mu.Unlock()
+	f.Eventually(f.Changes()).Should(Receive(HaveField("Object.InstanceID", id(4))), "gone, or only not listed: somebody has to look")
+	stop()
+	f.Eventually(ended).Should(Receive(BeNil()))
+}

@@ -1,0 +1,129 @@
+package machine_test
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/sim"
+)
+
+// A MachineHealthCheck deletes a Machine that is ill. The site's operator has to hear of it, or the next one gets the same.
+func TestHealth_theSiteHearsWhyAMachineIsGivenBack(t *testing.T) {
+	t.Parallel()
+	failed := func(reason, message string) []metav1.Condition {
+		return []metav1.Condition{{
+			Type: clusterv1.MachineHealthCheckSucceededCondition, Status: metav1.ConditionFalse, Reason: reason, Message: message,
+			LastTransitionTime: metav1.Now(),
+		}}
+	}
+	long := strings.Repeat("Node condition Ready is Unknown. ü ", 100)
+	for _, row := range []struct {
+		name, annotation string
+		conditions       []metav1.Condition
+		want             *bmm.MachineHealthIssue
+	}{
+		{"a MachineHealthCheck", "", failed("UnhealthyNode", "Condition Ready on Node is Unknown"), &bmm.MachineHealthIssue{
+			Category: bmm.IssueOther, Summary: "MachineHealthCheck failed: UnhealthyNode", Details: "Condition Ready on Node is Unknown",
+		}},
+		{"a MachineHealthCheck, and a person who knows more", "Hardware", failed("UnhealthyNode", "no"), &bmm.MachineHealthIssue{
+			Category: bmm.IssueHardware, Summary: "MachineHealthCheck failed: UnhealthyNode", Details: "no",
+		}},
+		{"a person", "Network", nil, &bmm.MachineHealthIssue{
+			Category: bmm.IssueNetwork, Summary: "reported with the annotation bedplate.dev/machine-health-issue",
+		}},
+		{"a person, in words that the API doesn't have", "burnt", nil, &bmm.MachineHealthIssue{
+			Category: bmm.IssueOther, Summary: "reported with the annotation bedplate.dev/machine-health-issue",
+		}},
+		{"a MachineHealthCheck with a lot to say", "", failed("UnhealthyNode", long), &bmm.MachineHealthIssue{
+			Category: bmm.IssueOther, Summary: "MachineHealthCheck failed: UnhealthyNode", Details: "cut",
+		}},
+		{"nothing", "", nil, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			f := bmmtest.Start(t)
+			f.UntilReady(f.CreateCluster("demo"))
+			object := f.CreateMachine("demo", "worker-1", userData)
+			f.UntilReady(object)
+			if row.annotation != "" {
+				bmmtest.Change(f, object, func(m *infrav1.NvidiaBMMMachine) {
+					metav1.SetMetaDataAnnotation(&m.ObjectMeta, infrav1.HealthIssueAnnotation, row.annotation)
+				})
+			}
+			if row.conditions != nil {
+				owner := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "worker-1", Namespace: f.Namespace}}
+				f.Expect(f.Read(owner)).To(Succeed())
+				owner.Status.Conditions = row.conditions
+				f.Expect(f.Client.Status().Update(t.Context(), owner)).To(Succeed())
+				bmmtest.Change(f, owner, func(m *clusterv1.Machine) { m.Spec.FailureDomain = "after" })
+				f.Eventually(func() string { _ = f.Read(object); return object.Status.FailureDomain }).Should(Equal("after"), "seen by the provider")
+			}
+			f.Delete(object)
+			f.UntilGone(object)
+			releases := f.Sim.State().Releases
+			f.Expect(releases).To(HaveLen(1))
+			got := releases[0].MachineHealthIssue
+			if row.want != nil && row.want.Details == "cut" {
+				f.Expect(long).To(HavePrefix(got.Details))
+				f.Expect(len([]rune(got.Details))).To(And(BeNumerically("<=", 1024), BeNumerically(">", 900)))
+				got.Details = row.want.Details
+			}
+			f.Expect(got).To(Equal(row.want))
+		})
+	}
+}
+
+// A machine that the site repairs, reboots or updates comes back as the same: it didn't fail, and needs no other.
+func TestHealth_repairingIsNotFailing(t *testing.T) {
+	t.Parallel()
+	for _, status := range []bmm.InstanceStatus{bmm.InstanceRepairing, bmm.InstanceRebooting, bmm.InstanceUpdating, bmm.InstanceConfiguring, bmm.InstanceUnknown} {
+		t.Run(string(status), func(t *testing.T) {
+			t.Parallel()
+			f := bmmtest.Start(t)
+			f.UntilReady(f.CreateCluster("demo"))
+			object := f.CreateMachine("demo", "worker-1", userData)
+			f.UntilReady(object)
+			before := object.DeepCopy()
+			reason := string(status)
+			if status == bmm.InstanceConfiguring || status == bmm.InstanceUnknown {
+				reason = "Waiting"
+			}
+			f.Expect(f.Sim.SetStatus(sim.Status{ID: object.Status.InstanceID, Status: string(status)})).To(Succeed())
+			f.UntilReason(object, infrav1.InstanceProvisionedCondition, reason, "instance "+object.Status.InstanceID+" is "+string(status))
+			f.UntilReason(object, "Ready", reason, "")
+			f.Expect(object.Status.InstanceState).To(Equal(string(status)))
+			f.Expect(object.Status.Initialization.Provisioned).To(HaveValue(BeTrue()), "once true it stays")
+			f.Expect(object.Spec.ProviderID).To(Equal(before.Spec.ProviderID))
+			f.Expect(f.Sim.SetStatus(sim.Status{ID: object.Status.InstanceID})).To(Succeed())
+			f.UntilReady(object)
+			f.Expect(f.Called("createInstance")).To(Equal(1))
+			f.Expect(f.Called("deleteInstance")).To(BeZero())
+			for _, e := range f.Events(object, reason) {
+				f.Expect(e).NotTo(ContainSubstring("Failed"))
+			}
+		})
+	}
+}
+
+func TestHealth_anInstanceInErrorIsReportedAndKept(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	f.UntilReady(f.CreateCluster("demo"))
+	object := f.CreateMachine("demo", "worker-1", userData)
+	f.UntilReady(object)
+	f.Expect(f.Sim.SetStatus(sim.Status{ID: object.Status.InstanceID, Status: "Error"})).To(Succeed())
+	f.UntilReason(object, infrav1.InstanceProvisionedCondition, "Failed",
+		"the BMM API reports instance "+object.Status.InstanceID+" as Error: ask the site's operator, or delete the Machine to get another one")
+	f.Expect(f.Called("createInstance")).To(Equal(1))
+	f.Expect(f.Called("deleteInstance")).To(BeZero())
+	f.Delete(object)
+	f.UntilGone(object)
+	f.Expect(f.Sim.State().Instances).To(BeEmpty())
+}

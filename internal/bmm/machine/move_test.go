@@ -1,0 +1,133 @@
+package machine_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/sim"
+)
+
+// writes are the calls so far that make, change or delete something.
+func writes(f *bmmtest.Fixture) map[string]int {
+	counts := map[string]int{}
+	for operation, n := range f.Sim.Calls() {
+		if strings.HasPrefix(operation, "create") || strings.HasPrefix(operation, "update") || strings.HasPrefix(operation, "delete") {
+			counts[operation] = n
+		}
+	}
+	return counts
+}
+
+// After `clusterctl move` objects have their spec and annotations, other UIDs, and no status: that is enough.
+func TestMove_makesNothingAndFindsEverything(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	peer := f.MakeVPC("peer", bmm.EthernetVirtualizer)
+	cluster := f.CreateCluster("demo", func(c *infrav1.NvidiaBMMCluster) {
+		c.Spec.VPC.NetworkSecurityGroup = &group
+		c.Spec.VPCPeerings = []infrav1.VPCPeeringSpec{{PeerVPCID: peer}}
+	})
+	f.UntilReady(cluster)
+	object := f.CreateMachine("demo", "worker-1", userData)
+	f.UntilReady(object)
+	was, wasCluster, before := object.DeepCopy(), cluster.DeepCopy(), writes(f)
+
+	bmmtest.Move(f, cluster)
+	bmmtest.Move(f, object)
+	f.UntilReady(cluster)
+	f.UntilReady(object)
+	f.Expect(object.UID).NotTo(Equal(was.UID))
+	f.Expect(object.Spec).To(Equal(was.Spec))
+	was.Status.Conditions, object.Status.Conditions = nil, nil
+	f.Expect(object.Status).To(Equal(was.Status))
+	wasCluster.Status.Conditions, cluster.Status.Conditions = nil, nil
+	f.Expect(cluster.Status).To(Equal(wasCluster.Status))
+	f.Expect(writes(f)).To(Equal(before))
+
+	f.Delete(object)
+	f.Delete(cluster)
+	f.UntilGone(object)
+	f.UntilGone(cluster)
+	f.Expect(f.Sim.State().Empty()).To(BeTrue())
+}
+
+// Moved while nobody knew what had come of the create: its token moves too.
+func TestMove_inTheMiddleOfACreate(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	f.UntilReady(f.CreateCluster("demo"))
+	f.Fault(sim.Fault{Operation: "createInstance", Kind: sim.FaultLoseAnswer})
+	f.Refuse(http.StatusServiceUnavailable, "listInstances")
+	object := f.CreateMachine("demo", "worker-1", userData)
+	f.UntilReason(object, infrav1.InstanceProvisionedCondition, "Transient", "")
+	bmmtest.Move(f, object, func(*infrav1.NvidiaBMMMachine) { f.Sim.ClearFaults() })
+	f.UntilReady(object)
+	f.Expect(f.Sim.State().Instances).To(ConsistOf(HaveField("ID", object.Status.InstanceID)))
+	f.Expect(f.Called("createInstance")).To(Equal(1))
+}
+
+// The Cluster and the NvidiaBMMCluster were removed by force, finalizers and all. The machine's ledger still says what to
+// delete, and with whose credentials.
+func TestDelete_worksFromTheLedgerWhenEverythingAroundIsGone(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	cluster := f.CreateCluster("demo")
+	f.UntilReady(cluster)
+	object := f.CreateMachine("demo", "worker-1", userData)
+	f.UntilReady(object)
+	pending := f.CreateMachine("demo", "worker-2", nil) // owns nothing
+
+	bmmtest.Change(f, cluster, func(c *infrav1.NvidiaBMMCluster) {
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, clusterv1.PausedAnnotation, "")
+	})
+	f.UntilTrue(cluster, clusterv1.PausedCondition)
+	f.Delete(cluster)
+	bmmtest.Change(f, cluster, func(c *infrav1.NvidiaBMMCluster) { c.Finalizers = nil })
+	f.UntilGone(cluster)
+	for _, around := range []client.Object{
+		&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: f.Namespace}},
+		&clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "worker-1", Namespace: f.Namespace}},
+		&clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "worker-2", Namespace: f.Namespace}},
+	} {
+		f.Delete(around)
+		f.UntilGone(around)
+	}
+
+	f.Delete(object)
+	f.Delete(pending)
+	f.UntilGone(object)
+	f.UntilGone(pending)
+	f.Expect(f.Sim.State().Instances).To(BeEmpty())
+	f.Expect(f.Sim.State().Releases).To(ConsistOf(HaveField("InstanceID", object.Status.InstanceID)))
+}
+
+// The Secret was removed by force. Its name is known, so that a person can be told to put it back.
+func TestDelete_waitsForCredentialsThatAreGone(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	cluster := f.CreateCluster("demo")
+	f.UntilReady(cluster)
+	object := f.CreateMachine("demo", "worker-1", userData)
+	f.UntilReady(object)
+	secret := f.Secret("demo")
+	f.Expect(f.Read(secret)).To(Succeed())
+	f.Delete(secret)
+	bmmtest.Change(f, secret, func(s *corev1.Secret) { s.Finalizers = nil })
+	f.UntilGone(secret)
+	f.Delete(object)
+	f.UntilReason(object, infrav1.ClusterReadyCondition, "Credentials", "secret "+f.Namespace+"/demo does not exist: create it")
+	f.Expect(f.Sim.State().Instances).To(HaveLen(1))
+	f.Create(f.Secret("demo"))
+	f.UntilGone(object)
+	f.Expect(f.Sim.State().Instances).To(BeEmpty())
+}

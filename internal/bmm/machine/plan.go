@@ -1,0 +1,81 @@
+package machine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/cluster"
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+// Plan says what reconciling an NvidiaBMMMachine would do, or, where it is being deleted, what its deletion would. It
+// changes nothing. Infra is the NvidiaBMMCluster of its cluster; its Machine may be nil. The error is a ledger that can't be
+// used.
+func (r *Reconciler) Plan(
+	ctx context.Context, api *bmm.Client, infra *infrav1.NvidiaBMMCluster, machine *clusterv1.Machine,
+	object *infrav1.NvidiaBMMMachine,
+) ([]graph.Step, error) {
+	n, err := r.open(api, cluster.SecretOf(infra).String(), owners{machine: machine, infra: infra}, object)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case !object.DeletionTimestamp.IsZero():
+	case machine == nil:
+		n.wantInstance(n.graph.Gate(infrav1.BootstrapDataReadyCondition, func() graph.Phase {
+			return graph.Waiting("no Machine owns NvidiaBMMMachine %s yet", object.Name)
+		}))
+	default:
+		n.wantInstance(
+			n.graph.Gate(infrav1.ClusterReadyCondition, n.clusterPhase),
+			n.graph.Gate(infrav1.BootstrapDataReadyCondition, func() graph.Phase { return bootstrapPhase(machine) }),
+		)
+	}
+	return n.graph.Plan(ctx), nil
+}
+
+// Wanted is what an instance would be made like.
+type Wanted struct {
+	// InstanceTypeID or MachineID is set.
+	InstanceTypeID, MachineID string
+	// Networks are the names of subnets or VPC prefixes, in the order of the interfaces.
+	Networks []string
+}
+
+// InstanceOf says what an instance of a template would be made like, once the networks of infra exist. The error is for the
+// user: it names what doesn't fit.
+func InstanceOf(
+	spec infrav1.NvidiaBMMMachineSpec, infra *infrav1.NvidiaBMMCluster, controlPlane bool, failureDomain string,
+) (Wanted, error) {
+	complete := infra.DeepCopy() // with names for IDs
+	complete.Status.Subnets, complete.Status.VPCPrefixes = nil, nil
+	for _, s := range infra.Spec.Subnets {
+		complete.Status.Subnets = append(complete.Status.Subnets, infrav1.SubnetStatus{Name: s.Name, ID: s.Name})
+	}
+	for _, p := range infra.Spec.VPCPrefixes {
+		complete.Status.VPCPrefixes = append(complete.Status.VPCPrefixes, infrav1.VPCPrefixStatus{Name: p.Name, ID: p.Name})
+	}
+	machine := &clusterv1.Machine{Spec: clusterv1.MachineSpec{FailureDomain: failureDomain}}
+	if controlPlane {
+		machine.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
+	}
+	n := &node{owners: owners{machine: machine, infra: complete}, object: &infrav1.NvidiaBMMMachine{Spec: spec}}
+	if _, known := n.failureDomain(); !known {
+		return Wanted{}, fmt.Errorf("NvidiaBMMCluster %s has no failure domain %q", infra.Name, failureDomain)
+	}
+	interfaces, phase := n.interfaces()
+	if phase.State != graph.StateReady {
+		return Wanted{}, errors.New(phase.Message)
+	}
+	wanted := Wanted{InstanceTypeID: n.instanceTypeID(), MachineID: spec.InstanceType.MachineID}
+	for _, i := range interfaces {
+		wanted.Networks = append(wanted.Networks, cmp.Or(i.SubnetID, i.VPCPrefixID))
+	}
+	return wanted, nil
+}

@@ -1,0 +1,108 @@
+package orphans
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bedplate/bedplate/internal/fault"
+)
+
+// Deletion is what came of the wish to delete an orphan.
+type Deletion string
+
+// Outcomes of a deletion.
+const (
+	// Asked: the BMM API has begun to delete it.
+	Asked Deletion = "asked"
+	// Waits: something else has to go first, or it is on its way out already.
+	Waits Deletion = "waits"
+	// Gone: it isn't there any more.
+	Gone Deletion = "gone"
+	// Spared: it isn't an orphan any more.
+	Spared Deletion = "spared"
+	// Failed: the BMM API refuses, or couldn't be asked.
+	Failed Deletion = "failed"
+)
+
+// Delete asks for the deletion of all orphans of the report that nothing stands in the way of, and waits for none: whoever
+// wants them gone repeats it until the report is empty. Right before each one it looks again whether it still is an orphan.
+// The error says how many deletions failed; or that the objects can't be seen any more, so that nothing more is deleted.
+func (r *Report) Delete(ctx context.Context) error {
+	failed := 0
+	for _, o := range r.Orphans {
+		if o.Deletion, o.DeletionWhy = r.wait(o); o.Deletion == Waits {
+			continue
+		}
+		claims, err := readClaims(ctx, r.objects)
+		if err != nil {
+			return err
+		}
+		o.Deletion, o.DeletionWhy = r.deleteOne(ctx, o, newJudge(claims, r.world, r.owners))
+		if o.Deletion == Failed {
+			failed++
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d couldn't be deleted", failed, len(r.Orphans))
+	}
+	return nil
+}
+
+func (r *Report) deleteOne(ctx context.Context, o *Orphan, j judge) (Deletion, string) {
+	now, err := o.get(ctx)
+	switch {
+	case err != nil:
+		return outcome(err)
+	case now.deleting():
+		return Waits, onItsWay
+	case !r.stillOrphaned(o, now, j):
+		return Spared, "it was changed or claimed meanwhile"
+	}
+	return outcome(o.remove(ctx))
+}
+
+func outcome(err error) (Deletion, string) {
+	switch {
+	case err == nil:
+		return Asked, ""
+	case fault.IsNotFound(err):
+		return Gone, ""
+	case fault.ClassOf(err) == fault.Busy:
+		return Waits, err.Error()
+	}
+	return Failed, err.Error()
+}
+
+const onItsWay = "it is on its way out"
+
+// wait says what an orphan has to wait for: its own end; resources that lie in it or use it, whoever made them; and those of
+// the same owner that come before it.
+func (r *Report) wait(o *Orphan) (Deletion, string) {
+	if o.deleting() {
+		return Waits, onItsWay
+	}
+	var before []string
+	for _, i := range r.world {
+		uses := slices.Contains(i.uses, o.id) || (o.gives != "" && slices.Contains(i.uses, o.gives))
+		mine := slices.ContainsFunc(r.Orphans, func(p *Orphan) bool { return p.id == i.id && p.Owner == o.Owner })
+		if uses || (mine && i.stage < o.stage) {
+			before = append(before, i.String())
+		}
+	}
+	if len(before) > 0 {
+		return Waits, "after " + strings.Join(before, ", ")
+	}
+	return "", ""
+}
+
+// stillOrphaned judges a resource anew, as it is now.
+func (r *Report) stillOrphaned(o *Orphan, now item, j judge) bool {
+	if o.stage == stagePeering {
+		what, _, vpc := j.ofPeering(now, r.world)
+		return what == orphaned && vpc.tag.Owner == o.Owner
+	}
+	what, _ := j.of(now)
+	return what == orphaned && now.tag == o.tag
+}

@@ -1,0 +1,327 @@
+package provider_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/bmm/tag"
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+// patient is how long trouble may take to be overcome on a busy computer.
+const patient = 4 * time.Minute
+
+// A fifth of all calls go wrong in every way there is, from the first call to the last one.
+func TestTrouble_aFifthOfAllCallsFail(t *testing.T) {
+	t.Parallel()
+	const clusters, each, late = 3, 2, 500 * time.Millisecond
+	for _, seed := range []uint64{1, 20261120} {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			t.Parallel()
+			t.Logf("chaos with seed %d", seed)
+			// Longer than any late commit, on a computer however busy: an attempt's time is written in whole seconds.
+			f := bmmtest.StartPaced(t, 2*bmmtest.Poll, 6*time.Second)
+			f.SetDefaultEventuallyTimeout(patient)
+			f.Expect(f.Sim.StartChaos(sim.Chaos{Seed: seed, Rate: 0.2, Hold: seconds(100), Delay: seconds(1000)})).To(Succeed())
+			var owners []graph.Owner
+			for c := range clusters {
+				name := fmt.Sprintf("cluster-%d", c)
+				owners = append(owners, f.CreateCluster(name, grouped))
+				for m := range each {
+					owners = append(owners, f.CreateMachine(name, fmt.Sprintf("%s-%d", name, m), bootData))
+				}
+			}
+			for _, owner := range owners {
+				f.UntilReady(owner)
+			}
+			f.Expect(keys(f.Sim.State())).To(Equal(map[string]int{
+				"group": clusters, "vpc": clusters, "subnet/nodes": clusters, "instance": clusters * each,
+			}), "one for each")
+
+			for _, owner := range owners {
+				f.Delete(owner)
+			}
+			for _, owner := range owners {
+				f.UntilGone(owner)
+			}
+			f.Expect(f.Sim.State().Empty()).To(BeTrue())
+			f.Sim.StopChaos()
+			f.Consistently(func() bool { return f.Sim.State().Empty() }).WithTimeout(2*late).Should(BeTrue(), "nothing comes late")
+		})
+	}
+}
+
+// keys counts what is at a site by the keys that it was made under.
+func keys(s sim.State) map[string]int {
+	counts := map[string]int{}
+	for _, g := range s.NetworkSecurityGroups {
+		counts[tag.FromLabels(g.Labels).Key]++
+	}
+	for _, v := range s.VPCs {
+		counts[tag.FromLabels(v.Labels).Key]++
+	}
+	for _, n := range s.Subnets {
+		counts[tag.FromName("subnet", n.Name).Key]++
+	}
+	for _, i := range s.Instances {
+		counts[tag.FromLabels(i.Labels).Key]++
+	}
+	return counts
+}
+
+// Whatever an object says of itself when it is deleted, nothing is left of it. One object is deleted at its first word, the
+// next one at its second, and so on, until one is ready before its turn comes.
+func TestTrouble_deletedInEveryPhaseNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	const phases = 14
+	f := bmmtest.Start(t, func(w *sim.Config) { w.Speed, w.InstanceTypes[0].Machines = 600, phases })
+	f.SetDefaultEventuallyTimeout(patient)
+	peer := f.MakeVPC("peer", bmm.EthernetVirtualizer)
+	full := func(c *infrav1.NvidiaBMMCluster) {
+		grouped(c)
+		c.Spec.VPCPeerings = []infrav1.VPCPeeringSpec{{PeerVPCID: peer}}
+	}
+	t.Run("clusters", func(t *testing.T) {
+		watch := watchOf(t, f, &infrav1.NvidiaBMMClusterList{})
+		turns := map[string]int{}
+		for n := range phases {
+			turns[f.CreateCluster(fmt.Sprintf("demo-%d", n), full).Name] = n
+		}
+		ready := watch.deleteInTurn(turns)
+		t.Logf("%d clusters were deleted before they were ready, %d when they were", phases-ready, ready)
+		f.Expect(ready).To(BeNumerically(">", 0), "there are more phases than clusters")
+		f.Expect(phases-ready).To(BeNumerically(">", 4), "there are phases to be deleted in")
+		f.Expect(f.Sim.State().Empty()).To(BeTrue())
+	})
+	t.Run("machines", func(t *testing.T) {
+		cluster := f.CreateCluster("demo", full)
+		watch := watchOf(t, f, &infrav1.NvidiaBMMMachineList{})
+		turns := map[string]int{}
+		for n := range phases {
+			turns[f.CreateMachine("demo", fmt.Sprintf("worker-%d", n), bootData).Name] = n
+		}
+		ready := watch.deleteInTurn(turns)
+		t.Logf("%d machines were deleted before they were ready, %d when they were", phases-ready, ready)
+		f.Expect(ready).To(BeNumerically(">", 0), "there are more phases than machines")
+		f.Expect(phases-ready).To(BeNumerically(">", 3), "there are phases to be deleted in")
+		f.Expect(f.Sim.State().Instances).To(BeEmpty())
+		f.Delete(cluster)
+		f.UntilGone(cluster)
+		f.Expect(f.Sim.State().Empty()).To(BeTrue())
+	})
+}
+
+// changes of the objects of a kind.
+type changes struct {
+	*bmmtest.Fixture
+	events <-chan any
+}
+
+func watchOf(t *testing.T, f *bmmtest.Fixture, list client.ObjectList) changes {
+	t.Helper()
+	w, err := f.Client.Watch(t.Context(), list, client.InNamespace(f.Namespace))
+	f.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(w.Stop)
+	events := make(chan any)
+	go func() {
+		defer close(events)
+		for event := range w.ResultChan() {
+			select {
+			case events <- event.Object:
+			case <-t.Context().Done():
+				return
+			}
+		}
+	}()
+	return changes{f, events}
+}
+
+// deleteInTurn deletes each object when its conditions have changed as often as turns says, or when it is ready: those are
+// counted. It returns when all are gone.
+func (c changes) deleteInTurn(turns map[string]int) (ready int) {
+	said, changed, deleted := map[string]string{}, map[string]int{}, map[string]bool{}
+	for len(deleted) < len(turns) {
+		var event any
+		c.Eventually(c.events).Should(Receive(&event))
+		object, ok := event.(graph.Owner)
+		c.Expect(ok).To(BeTrue(), "%v", event)
+		name := object.GetName()
+		turn, ours := turns[name]
+		if !ours || deleted[name] {
+			continue
+		}
+		says, isReady := "", false
+		for _, condition := range object.GetConditions() {
+			says += fmt.Sprintln(condition.Type, condition.Status, condition.Reason)
+			isReady = isReady || (condition.Type == graph.ReadyCondition && condition.Status == metav1.ConditionTrue)
+		}
+		if says != said[name] {
+			said[name] = says
+			changed[name]++
+		}
+		if changed[name] >= turn || isReady {
+			deleted[name] = true
+			c.Delete(object)
+		}
+		if changed[name] < turn && isReady {
+			ready++
+		}
+	}
+	for name := range turns {
+		c.Eventually(c.events).Should(Or(BeClosed(), Receive(Not(BeNil()))), name)
+	}
+	return ready
+}
+
+// What is the user's own and has the name that we would have chosen is named, and is as it was when we are gone.
+func TestTrouble_whatIsTheUsersOwnIsNeverTouched(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name, condition, says string
+		// theirs makes what is the user's own, and the object that wants to be called so.
+		theirs  func(*bmmtest.Fixture) (ids []string, object graph.Owner)
+		refused []string
+	}{
+		{
+			"a VPC", infrav1.VPCReadyCondition, "choose another spec.vpc.name (the name is taken by ",
+			func(f *bmmtest.Fixture) ([]string, graph.Owner) {
+				return []string{f.MakeVPC("demo", bmm.EthernetVirtualizer)}, f.CreateCluster("demo")
+			}, []string{"updateVpc", "deleteVpc"},
+		},
+		{
+			"a group", infrav1.NSGReadyCondition, "choose another spec.vpc.networkSecurityGroup.name (the name is taken by ",
+			func(f *bmmtest.Fixture) ([]string, graph.Owner) {
+				return []string{f.MakeGroup("demo")}, f.CreateCluster("demo", grouped)
+			}, []string{"updateNetworkSecurityGroup", "deleteNetworkSecurityGroup", "createVpc"},
+		},
+		{
+			"an instance", infrav1.InstanceProvisionedCondition,
+			"delete or rename the other instance, or replace Machine worker-1 by one of another name (the name is taken by ",
+			func(f *bmmtest.Fixture) ([]string, graph.Owner) {
+				cluster := f.CreateCluster("demo")
+				f.UntilReady(cluster)
+				theirs := f.Make(sim.Object{Kind: sim.KindInstance, Request: instanceOf(cluster, "worker-1")})
+				return []string{theirs}, f.CreateMachine("demo", "worker-1", bootData)
+			}, []string{"updateInstance", "deleteInstance"},
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			f := bmmtest.Start(t)
+			ids, object := row.theirs(f)
+			before := f.Snapshot(ids...)
+			f.UntilReason(object, row.condition, "Conflict", row.says+ids[0]+")")
+			f.Delete(object)
+			f.UntilGone(object)
+			f.Expect(f.Snapshot(ids...)).To(Equal(before))
+			for _, operation := range row.refused {
+				f.Expect(f.Called(operation)).To(BeZero(), operation)
+			}
+		})
+	}
+}
+
+// Our subnets carry the owner's ID in their names, so that one of the user's own doesn't even stand in the way. It stands in
+// the way of its VPC's deletion, and that is said.
+func TestTrouble_aSubnetOfTheUsersOwnIsNeverTouched(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	object := f.CreateCluster("demo")
+	f.UntilReady(object)
+	theirs := f.Make(sim.Object{Kind: sim.KindSubnet, Request: bmm.SubnetCreateRequest{
+		Name: "nodes", VPCID: object.Status.VPCID, Ipv4BlockID: sim.DefaultIPBlockID, PrefixLength: 24,
+	}})
+	before := f.Snapshot(theirs)
+	f.Delete(object)
+	f.UntilReason(object, infrav1.VPCReadyCondition, "Busy", "Cannot delete VPC, one or more Subnets exist for this VPC")
+	f.Expect(f.Snapshot(theirs)).To(Equal(before))
+	f.Expect(f.API().DeleteSubnet(t.Context(), sim.DefaultSiteID, theirs)).To(Succeed())
+	f.UntilGone(object)
+	f.Expect(f.Sim.State().Empty()).To(BeTrue())
+}
+
+// Ten minutes of trouble, of which a poll interval is half a minute. Nothing is forgotten, and nobody has to do anything.
+func TestTrouble_tenMinutesOfItClearNothing(t *testing.T) {
+	t.Parallel()
+	everything := []string{
+		"getSite", "listSites", "getIpBlock", "listIpBlocks", "getNetworkSecurityGroup", "listNetworkSecurityGroups",
+		"getVpc", "listVpcs", "getSubnet", "listSubnets", "getInstance", "listInstances",
+	}
+	down := func(f *bmmtest.Fixture) (heal func()) { return f.Refuse(http.StatusServiceUnavailable, everything...) }
+	for _, row := range []struct {
+		name, reason string
+		begin        func(*bmmtest.Fixture) (end func())
+	}{
+		{"the API is down", "Transient", down},
+		{"nothing answers", "Transient", func(f *bmmtest.Fixture) func() {
+			for _, operation := range everything {
+				f.Fault(sim.Fault{Operation: operation, Kind: sim.FaultHang, Times: -1, Hold: seconds(200)})
+			}
+			return f.Sim.ClearFaults
+		}},
+		{"the token has expired", "Credentials", func(f *bmmtest.Fixture) func() {
+			f.Sim.ExpireTokens()
+			return func() { f.Sim.SetTokens([]string{sim.DefaultToken}) }
+		}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			f := bmmtest.Start(t)
+			cluster := f.CreateCluster("demo", grouped)
+			f.UntilReady(cluster)
+			machine := f.CreateMachine("demo", "worker-1", bootData)
+			f.UntilReady(machine)
+			before := remembered(f, cluster, machine)
+			site := f.Snapshot(cluster.Status.VPCID, cluster.Status.NetworkSecurityGroupID, cluster.Status.Subnets[0].ID, machine.Status.InstanceID)
+
+			end := row.begin(f)
+			began := time.Now()
+			f.UntilReason(cluster, "Ready", row.reason, "")
+			f.UntilReason(machine, "Ready", row.reason, "")
+			f.Eventually(func() time.Duration {
+				f.Expect(remembered(f, cluster, machine)).To(Equal(before))
+				return time.Since(began)
+			}).Should(BeNumerically(">", 20*bmmtest.Poll))
+			end()
+			f.UntilReady(cluster)
+			f.UntilReady(machine)
+			f.Expect(remembered(f, cluster, machine)).To(Equal(before))
+			f.Expect(f.Snapshot(cluster.Status.VPCID, cluster.Status.NetworkSecurityGroupID, cluster.Status.Subnets[0].ID, machine.Status.InstanceID)).
+				To(Equal(site))
+		})
+	}
+}
+
+// YAML that was copied from the API server has a ledger in it: another object's.
+func TestTrouble_aCopiedLedgerIsRefused(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	f.UntilReady(f.CreateCluster("demo"))
+	machine := f.CreateMachine("demo", "worker-1", bootData)
+	f.UntilReady(machine)
+	text, err := json.Marshal(machine)
+	f.Expect(err).NotTo(HaveOccurred())
+	twin := f.CreateMachine("demo", "worker-2", bootData, func(m *infrav1.NvidiaBMMMachine) {
+		var copied infrav1.NvidiaBMMMachine
+		f.Expect(json.Unmarshal(text, &copied)).To(Succeed())
+		m.Annotations, m.Spec, m.Finalizers = copied.Annotations, copied.Spec, copied.Finalizers
+	})
+	f.UntilReason(twin, infrav1.InstanceProvisionedCondition, "Invalid",
+		"annotation bedplate.dev/ledger belongs to "+f.Namespace+"/worker-1: this object was copied from it; remove the annotation here")
+	f.Delete(twin)
+	f.UntilReason(twin, infrav1.InstanceProvisionedCondition, "Invalid", "was copied from it")
+	f.Expect(f.Called("createInstance")).To(Equal(1))
+	f.Expect(f.Called("deleteInstance")).To(BeZero())
+	f.UntilReady(machine)
+}

@@ -1,0 +1,26 @@
+// Package paused tells whether a Cluster API object may be reconciled.
+package paused
+
+import (
+	"context"
+	"fmt"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/paused"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Check reports whether an object or its Cluster, which may be nil, is paused, and says so in the object's condition. When
+// that turns, the object is read anew, past the cache: what follows writes under a lock.
+func Check(ctx context.Context, c client.Client, live client.Reader, cluster *clusterv1.Cluster, object paused.ConditionSetter) (bool, error) {
+	isPaused, turned, err := paused.EnsurePausedCondition(ctx, c, cluster, object)
+	if err != nil {
+		return false, fmt.Errorf("write the condition Paused: %w", err)
+	}
+	if turned && !isPaused {
+		if err := live.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return false, fmt.Errorf("read the object anew: %w", err)
+		}
+	}
+	return isPaused, nil
+}
