@@ -69,8 +69,8 @@ type VPCSpec struct {
 	RoutingProfile string `json:"routingProfile,omitempty"`
 
 	// nvLinkLogicalPartitionId is the UUID of the NVLink logical partition that
-	// the GPUs of the instances join unless they name another one. It can't be
-	// taken away from instances that use it: the site refuses that.
+	// the GPUs of the instances join; an instance can't name another one. It
+	// can't be taken away from instances that use it: the site refuses that.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`
 	// +kubebuilder:validation:MaxLength=36

@@ -289,7 +289,7 @@ type VPCPeeringStatus struct {
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.vpcID) || (has(self.spec.vpc.routingProfile) == has(oldSelf.spec.vpc.routingProfile) && (!has(self.spec.vpc.routingProfile) || self.spec.vpc.routingProfile == oldSelf.spec.vpc.routingProfile))",fieldPath=".spec.vpc.routingProfile",message="routingProfile is immutable once the VPC exists"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !(has(oldSelf.status.ipBlockID) || has(oldSelf.status.parentIPBlockID)) || (has(self.spec.ipBlock) == has(oldSelf.spec.ipBlock) && (!has(self.spec.ipBlock) || self.spec.ipBlock == oldSelf.spec.ipBlock))",fieldPath=".spec.ipBlock",message="ipBlock is immutable once it was found or made"
 // +kubebuilder:resource:path=nvidiabmmclusters,shortName=bmmc,scope=Namespaced,categories=cluster-api
-// +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta2=v1beta1","cluster.x-k8s.io/provider=infrastructure-nvidia-bmm"}
+// +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta2=v1beta1","cluster.x-k8s.io/provider=infrastructure-nvidia-bmm","clusterctl.cluster.x-k8s.io="}
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']",description="Cluster that this object belongs to"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="All networks are as the spec wants them"
 // +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].reason",description="Why it is not ready"

@@ -76,7 +76,7 @@ type NodeInfo struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=nvidiabmmmachinetemplates,shortName=bmmmt,scope=Namespaced,categories=cluster-api
-// +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta2=v1beta1","cluster.x-k8s.io/provider=infrastructure-nvidia-bmm"}
+// +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta2=v1beta1","cluster.x-k8s.io/provider=infrastructure-nvidia-bmm","clusterctl.cluster.x-k8s.io="}
 // +kubebuilder:printcolumn:name="InstanceType",type="string",JSONPath=".spec.template.spec.instanceType.id",description="UUID of the instance type"
 // +kubebuilder:printcolumn:name="Subnet",type="string",JSONPath=".spec.template.spec.network.subnetName",description="Subnet of the first interface"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
@@ -136,7 +136,7 @@ type NvidiaBMMClusterTemplateResource struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=nvidiabmmclustertemplates,shortName=bmmct,scope=Namespaced,categories=cluster-api
-// +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta2=v1beta1","cluster.x-k8s.io/provider=infrastructure-nvidia-bmm"}
+// +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta2=v1beta1","cluster.x-k8s.io/provider=infrastructure-nvidia-bmm","clusterctl.cluster.x-k8s.io="}
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
 type NvidiaBMMClusterTemplate struct {
 	metav1.TypeMeta `json:",inline"`

@@ -1,10 +1,11 @@
 package cluster
 
 import (
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/graph"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Keys of the graph. Where there may be several of a kind they are KIND/NAME, and so they are where the name of the

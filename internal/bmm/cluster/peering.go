@@ -63,7 +63,7 @@ func (n *networks) wantPeering(spec infrav1.VPCPeeringSpec) *graph.Handle[bmm.VP
 			request := bmm.VPCPeeringCreateRequest{SiteID: n.siteID(), VPC1ID: n.vpc.ID(), VPC2ID: spec.PeerVPCID}
 			return func(ctx context.Context) (*bmm.VPCPeering, error) {
 				peering, err := n.api.CreateVPCPeering(ctx, request)
-				if fault.ClassOf(err) == fault.Invalid {
+				if class := fault.ClassOf(err); class == fault.Invalid || class == fault.Quota {
 					err = fmt.Errorf("%w: VPC %s can't be a peer; correct spec.vpcPeerings, or ask for the right to peer with it", err, spec.PeerVPCID)
 				}
 				return peering, err

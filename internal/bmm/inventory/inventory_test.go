@@ -87,10 +87,10 @@ func (s *service) calls() (lists, gets int) {
 type fixture struct {
 	*WithT
 	*service
-	clock *clocktesting.FakeClock
-	api   *bmm.Client
-	*inventory.Inventory
-	ctx context.Context
+	clock     *clocktesting.FakeClock
+	api       *bmm.Client
+	inventory *inventory.Inventory
+	ctx       context.Context
 }
 
 func start(t *testing.T, machines int, every time.Duration) *fixture {
@@ -105,12 +105,12 @@ func start(t *testing.T, machines int, every time.Duration) *fixture {
 	t.Cleanup(server.Close)
 	api, err := bmm.New(bmm.Config{Endpoint: server.URL, Org: "org", APIName: "carbide", Token: "token"})
 	f.Expect(err).NotTo(HaveOccurred())
-	f.api, f.Inventory = api, inventory.New(every, f.clock)
+	f.api, f.inventory = api, inventory.New(every, f.clock)
 	return f
 }
 
 func (f *fixture) status(n int) string {
-	instance, err := f.Instance(f.ctx, f.api, siteID, id(n))
+	instance, err := f.inventory.Instance(f.ctx, f.api, siteID, id(n))
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(instance.UserData).To(BeEmpty())
 	return string(instance.Status)
@@ -147,7 +147,7 @@ func TestInstance_thatIsNotInTheListIsAskedFor(t *testing.T) {
 	_, gets := f.calls()
 	f.Expect(gets).To(Equal(1), "what was got counts like what was listed")
 
-	_, err := f.Instance(f.ctx, f.api, siteID, id(7))
+	_, err := f.inventory.Instance(f.ctx, f.api, siteID, id(7))
 	f.Expect(fault.IsNotFound(err)).To(BeTrue())
 }
 
@@ -155,17 +155,17 @@ func TestInstance_isUnknownWhenTheListFails(t *testing.T) {
 	t.Parallel()
 	f := start(t, 1, interval)
 	f.Expect(f.status(0)).To(Equal("Ready"))
-	f.service.mu.Lock()
+	f.mu.Lock()
 	f.failing = true
-	f.service.mu.Unlock()
+	f.mu.Unlock()
 	f.clock.Step(2 * interval)
 	for range 5 {
-		_, err := f.Instance(f.ctx, f.api, siteID, id(0))
+		_, err := f.inventory.Instance(f.ctx, f.api, siteID, id(0))
 		f.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
 	}
-	f.service.mu.Lock()
+	f.mu.Lock()
 	f.failing = false
-	f.service.mu.Unlock()
+	f.mu.Unlock()
 	f.clock.Step(interval)
 	f.Expect(f.status(0)).To(Equal("Ready"))
 }
@@ -174,7 +174,7 @@ func TestTouch_forgetsWhatWasSeenBefore(t *testing.T) {
 	t.Parallel()
 	f := start(t, 1, interval)
 	f.Expect(f.status(0)).To(Equal("Ready"))
-	f.Touch(f.api, siteID, id(0))
+	f.inventory.Touch(f.api, siteID, id(0))
 	f.set(0, "Terminating")
 	f.Expect(f.status(0)).To(Equal("Terminating"))
 	f.Expect(f.status(0)).To(Equal("Terminating"))
@@ -186,7 +186,7 @@ func TestPut_sparesTheFirstLook(t *testing.T) {
 	t.Parallel()
 	f := start(t, 1, interval)
 	f.Expect(f.status(0)).To(Equal("Ready"))
-	f.Put(f.api, &bmm.Instance{ID: id(1), SiteID: siteID, Status: bmm.InstancePending, UserData: "secret"})
+	f.inventory.Put(f.api, &bmm.Instance{ID: id(1), SiteID: siteID, Status: bmm.InstancePending, UserData: "secret"})
 	f.Expect(f.status(1)).To(Equal("Pending"))
 	_, gets := f.calls()
 	f.Expect(gets).To(BeZero())
@@ -197,7 +197,7 @@ func TestStart_tellsOnlyWhatHasChanged(t *testing.T) {
 	f := start(t, 20, 20*time.Millisecond)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- f.Start(ctx) }()
+	go func() { ended <- f.inventory.Start(ctx) }()
 	ticking := time.NewTicker(5 * time.Millisecond)
 	go func() {
 		for ctx.Err() == nil {
@@ -208,13 +208,13 @@ func TestStart_tellsOnlyWhatHasChanged(t *testing.T) {
 	f.Expect(f.status(0)).To(Equal("Ready"))
 	lists, _ := f.calls()
 	f.Eventually(func() int { now, _ := f.calls(); return now }).Should(BeNumerically(">", lists+3))
-	f.Expect(f.Changes()).NotTo(Receive(), "nothing has changed")
+	f.Expect(f.inventory.Changes()).NotTo(Receive(), "nothing has changed")
 
 	f.set(3, "Error")
 	var change struct{ Object inventory.Change }
 	f.Eventually(func() bool {
 		select {
-		case c := <-f.Changes():
+		case c := <-f.inventory.Changes():
 			change.Object = c.Object
 			return true
 		default:
@@ -222,10 +222,10 @@ func TestStart_tellsOnlyWhatHasChanged(t *testing.T) {
 		}
 	}).Should(BeTrue())
 	f.Expect(change.Object).To(Equal(inventory.Change{SiteID: siteID, InstanceID: id(3)}))
-	f.service.mu.Lock()
+	f.mu.Lock()
 	delete(f.instances, id(4))
-	f.service.mu.Unlock()
-	f.Eventually(f.Changes()).Should(Receive(HaveField("Object.InstanceID", id(4))), "gone, or only not listed: somebody has to look")
+	f.mu.Unlock()
+	f.Eventually(f.inventory.Changes()).Should(Receive(HaveField("Object.InstanceID", id(4))), "gone, or only not listed: somebody has to look")
 	stop()
 	f.Eventually(ended).Should(Receive(BeNil()))
 }

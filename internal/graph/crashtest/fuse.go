@@ -95,7 +95,7 @@ func (f *Fuse) Transport(next http.RoundTripper) http.RoundTripper {
 					return err
 				}
 			}
-			response, err = next.RoundTrip(sent) //nolint:bodyclose // the caller does
+			response, err = next.RoundTrip(sent)
 			return err
 		})
 		if err != nil && response != nil {
@@ -119,7 +119,6 @@ func (f *Fuse) Client(c client.WithWatch) client.WithWatch {
 		}
 		return work()
 	}
-	type opts = []client.SubResourcePatchOption
 	return interceptor.NewClient(c, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 			return read(func() error { return c.Get(ctx, key, o, opts...) })
@@ -139,8 +138,8 @@ func (f *Fuse) Client(c client.WithWatch) client.WithWatch {
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 			return write(func() error { return c.Patch(ctx, o, p, opts...) })
 		},
-		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, options ...client.SubResourcePatchOption) error {
-			return write(func() error { return c.SubResource(sub).Patch(ctx, o, p, opts(options)...) })
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+			return write(func() error { return c.SubResource(sub).Patch(ctx, o, p, opts...) })
 		},
 	})
 }

@@ -1,0 +1,257 @@
+package docs_test
+
+import (
+	"bufio"
+	"cmp"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	config "github.com/bedplate/bedplate/config/bmm"
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/cluster"
+	"github.com/bedplate/bedplate/internal/bmm/webhook"
+	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
+	"github.com/bedplate/bedplate/internal/manager"
+	"github.com/bedplate/bedplate/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m, webhook.SetupWithManager) }
+
+//go:embed bmm.md
+var guide string
+
+// example is a YAML block of the guide.
+type example struct {
+	line    int
+	objects []*unstructured.Unstructured
+}
+
+func examplesOf(t *testing.T) (all []example) {
+	t.Helper()
+	g := NewWithT(t)
+	lines := strings.Split(guide, "\n")
+	for i := 0; i < len(lines); i++ {
+		if lines[i] != "```yaml" {
+			continue
+		}
+		length := slices.Index(lines[i+1:], "```")
+		g.Expect(length).To(BeNumerically(">", 0), "the block of line %d has no end", i+1)
+		e := example{line: i + 1}
+		documents := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(strings.Join(lines[i+1:i+1+length], "\n"))))
+		for {
+			document, err := documents.Read()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			object := &unstructured.Unstructured{}
+			g.Expect(yaml.UnmarshalStrict(document, &object.Object)).To(Succeed(), "line %d", e.line)
+			e.objects = append(e.objects, object)
+		}
+		all = append(all, e)
+		i += length
+	}
+	g.Expect(all).NotTo(BeEmpty())
+	return all
+}
+
+func TestGuide_itsExamplesAreTakenByTheAPIServer(t *testing.T) {
+	t.Parallel()
+	bin := toolstest.Find(t, "manifests/bootstrap-kubeadm.yaml")
+	_, err := envtest.InstallCRDs(testenv.Config(t), envtest.CRDInstallOptions{
+		Paths: []string{bin.Path("manifests", "bootstrap-kubeadm.yaml")}, ErrorIfPathMissing: true,
+	})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	c := client.WithFieldValidation(testenv.Client(t), metav1.FieldValidationStrict)
+	for _, e := range examplesOf(t) {
+		t.Run(fmt.Sprintf("line %d", e.line), func(t *testing.T) {
+			t.Parallel()
+			namespace := testenv.Namespace(t)
+			for _, object := range e.objects {
+				apply(t, c, namespace, object)
+			}
+		})
+	}
+}
+
+func apply(t *testing.T, c client.Client, namespace string, object *unstructured.Unstructured) {
+	t.Helper()
+	g := NewWithT(t)
+	namespaced, err := c.IsObjectNamespaced(object)
+	g.Expect(err).NotTo(HaveOccurred())
+	if namespaced && object.GetNamespace() == "" {
+		object.SetNamespace(namespace)
+	}
+	g.Expect(c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("docs"))).To(Succeed())
+	if object.GetKind() != "Secret" {
+		return
+	}
+	secret := &corev1.Secret{}
+	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(object), secret)).To(Succeed())
+	login, err := bmm.FromSecret(secret)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = bmm.New(login)
+	g.Expect(err).NotTo(HaveOccurred())
+}
+
+// What a template says of its copies is a field of these.
+func TestGuide_showsEveryField(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	shown := map[string]bool{}
+	for _, e := range examplesOf(t) {
+		for _, object := range e.objects {
+			if object.GroupVersionKind().Group == infrav1.GroupVersion.Group {
+				show(shown, object.GetKind()+".spec", object.Object["spec"])
+			}
+		}
+	}
+	files, err := fs.Glob(config.CRDs, "crd/bases/*.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(files).NotTo(BeEmpty())
+	fields := map[string]bool{}
+	for _, file := range files {
+		data, err := config.CRDs.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		g.Expect(yaml.UnmarshalStrict(data, crd)).To(Succeed())
+		for _, version := range crd.Spec.Versions {
+			collect(fields, crd.Spec.Names.Kind+".spec", version.Schema.OpenAPIV3Schema.Properties["spec"])
+		}
+	}
+	g.Expect(len(fields)).To(BeNumerically(">", 100))
+	for _, field := range slices.Sorted(maps.Keys(fields)) {
+		if !shown[field] {
+			t.Errorf("no example in bmm.md sets %s", field)
+		}
+	}
+}
+
+// show notes every field that a value sets.
+func show(shown map[string]bool, path string, value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, field := range value {
+			path := fieldOf(path, name)
+			shown[path] = true
+			show(shown, path, field)
+		}
+	case []any:
+		for _, item := range value {
+			show(shown, path, item)
+		}
+	}
+}
+
+// collect notes every field that a schema has.
+func collect(fields map[string]bool, path string, schema apiextensionsv1.JSONSchemaProps) {
+	for name, field := range schema.Properties {
+		path := fieldOf(path, name)
+		fields[path] = true
+		collect(fields, path, field)
+	}
+	if schema.Items != nil {
+		collect(fields, path, *schema.Items.Schema)
+	}
+}
+
+var copied = regexp.MustCompile(`^(\w+)Template\.spec\.template\.spec$`)
+
+func fieldOf(path, name string) string {
+	return copied.ReplaceAllString(path+"."+name, "$1.spec")
+}
+
+func TestGuide_namesWhatUsersMeet(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	conditions := constants(g, "../api/bmm/v1beta1/conditions.go", regexp.MustCompile(`Condition$`))
+	g.Expect(conditions).To(ContainElements(infrav1.ReadyCondition, infrav1.NetworkConfiguredCondition))
+	classes := constants(g, "../internal/fault/fault.go", regexp.MustCompile(`.`))
+	reasons := reasonsIn(g, "../internal/graph", "../internal/bmm/cluster", "../internal/bmm/machine")
+	g.Expect(reasons).To(ContainElements("Settling", "NoEndpoint", "NoSuchNetwork"))
+	reasons = slices.DeleteFunc(reasons, func(reason string) bool {
+		return reason == "Stale" || // never shown
+			reason == "StayingAway" // of services that bring back what was deleted
+	})
+	var flags []string
+	manager.Command("manager", "", nil).Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, "--"+f.Name) })
+
+	for kind, words := range map[string][]string{
+		"condition":       append(conditions, clusterv1.PausedCondition),
+		"class of faults": classes,
+		"reason":          append(reasons, clusterv1.PausedReason, clusterv1.NotPausedReason),
+		"state of an instance": {
+			string(bmm.InstanceRepairing), string(bmm.InstanceRebooting), string(bmm.InstanceUpdating), // reasons too
+		},
+		"flag of the manager": flags,
+		"key of a Secret": {
+			bmm.SecretKeyEndpoint, bmm.SecretKeyOrg, bmm.SecretKeyToken, bmm.SecretKeyTokenURL, bmm.SecretKeyClientID,
+			bmm.SecretKeyClientSecret, bmm.SecretKeyScopes, bmm.SecretKeyAPIName, bmm.SecretKeyCA,
+		},
+		"finalizer": {infrav1.ClusterFinalizer, infrav1.MachineFinalizer, cluster.SecretFinalizer},
+		"annotation": {
+			graph.LedgerAnnotation, clusterv1.ManagedByAnnotation, clusterv1.PausedAnnotation,
+		},
+	} {
+		g.Expect(words).NotTo(BeEmpty(), kind)
+		for _, word := range words {
+			if !strings.Contains(guide, "`"+word+"`") {
+				t.Errorf("bmm.md doesn't name the %s `%s`", kind, word)
+			}
+		}
+	}
+	g.Expect(guide).To(ContainSubstring(infrav1.HealthIssueAnnotation + "=" + string(bmm.IssueHardware)))
+}
+
+func TestGuides_linkToWhatIsThere(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	files, err := fs.Glob(os.DirFS("."), "*.md")
+	g.Expect(err).NotTo(HaveOccurred())
+	link := regexp.MustCompile(`\]\(([^):#]*)(#[^)]*)?\)`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, match := range link.FindAllStringSubmatch(string(text), -1) {
+			target := cmp.Or(match[1], file)
+			g.Expect(target).To(BeAnExistingFile(), "a link of "+file)
+			if match[2] != "" {
+				text, err := os.ReadFile(target)
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(anchors(string(text))).To(ContainElement(match[2]), "a link of "+file)
+			}
+		}
+	}
+}
+
+// anchors are where links to headings lead, as forges make them.
+func anchors(markdown string) (all []string) {
+	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(markdown, -1) {
+		words := regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(heading[1]), "")
+		all = append(all, "#"+strings.ReplaceAll(words, " ", "-"))
+	}
+	return all
+}
