@@ -15,6 +15,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/describe"
 )
 
@@ -93,7 +94,8 @@ func connect(kubeconfig, namespace string) (client.Client, string, error) {
 		}
 	}
 	scheme := runtime.NewScheme()
-	builder := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, addonsv1.AddToScheme)
+	builder := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme,
+		addonsv1.AddToScheme, infrav1.AddToScheme)
 	if err := builder.AddToScheme(scheme); err != nil {
 		return nil, "", fmt.Errorf("build the scheme: %w", err)
 	}

@@ -16,10 +16,12 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/bedplate/bedplate/internal/bmm/provider"
 	"github.com/bedplate/bedplate/internal/localstack"
 	"github.com/bedplate/bedplate/internal/localstack/lab"
 	"github.com/bedplate/bedplate/internal/localstack/tools"
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
+	"github.com/bedplate/bedplate/internal/testenv"
 )
 
 // TestMain lets the test binary play bedplate, also where a lab starts itself anew as its supervisor and its simulator.
@@ -28,7 +30,7 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	os.Exit(m.Run())
+	testenv.Main(m, provider.SetupWebhooks)
 }
 
 const patience = 60 * time.Second

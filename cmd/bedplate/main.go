@@ -38,6 +38,6 @@ bare-metal sites are simulated.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(labCommand(), describeCommand(), versionCommand())
+	root.AddCommand(labCommand(), planCommand(), describeCommand(), orphansCommand(), versionCommand())
 	return root
 }

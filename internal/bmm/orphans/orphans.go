@@ -28,8 +28,8 @@ import (
 const callTimeout = 30 * time.Second
 
 // Warning is what every user of a report has to know.
-const Warning = "only the objects of this management cluster were looked at. What belongs to objects of another one, or to " +
-	"a cluster that is being moved or restored, looks like an orphan from here. Delete only what you know to be nobody's."
+const Warning = "only the objects of this management cluster were looked at. What belongs to objects of another one, or " +
+	"to a cluster that is being moved or restored, looks like an orphan from here. Delete only what you know to be nobody's."
 
 // Options say where to look.
 type Options struct {

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
+	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/testenv"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// run runs a command of bedplate's and returns what it prints.
+func run(t *testing.T, stdin io.Reader, args ...string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	root := rootCommand()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(&out)
+	err := root.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+// wire stands before a server and remembers what isn't a read: neither a GET nor a dry run.
+type wire struct {
+	url    string
+	refuse func(*http.Request) bool
+
+	mu     sync.Mutex
+	reads  int
+	writes []string
+}
+
+func newWire(t *testing.T, to string, transport http.RoundTripper) *wire {
+	t.Helper()
+	target, err := url.Parse(to)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	w := &wire{refuse: func(*http.Request) bool { return false }}
+	proxy := &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		w.note(r)
+		if w.refuse(r) {
+			http.Error(rw, "refused by the test", http.StatusServiceUnavailable)
+			return
+		}
+		proxy.ServeHTTP(rw, r)
+	}))
+	t.Cleanup(server.Close)
+	w.url = server.URL
+	return w
+}
+
+func (w *wire) note(r *http.Request) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r.Method == http.MethodGet || r.URL.Query().Get("dryRun") == "All" {
+		w.reads++
+		return
+	}
+	w.writes = append(w.writes, r.Method+" "+r.URL.Path)
+}
+
+// written are the writes so far.
+func (w *wire) written() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.writes
+}
+
+// ends are the two services that a command speaks to, each behind a wire, and a kubeconfig that leads to the first.
+type ends struct {
+	*bmmtest.Fixture
+	t                      *testing.T
+	management, datacenter *wire
+	kubeconfig             string
+}
+
+func start(t *testing.T, change ...func(*sim.Config)) *ends {
+	t.Helper()
+	e := &ends{Fixture: bmmtest.Start(t, change...), t: t}
+	config := testenv.Config(t)
+	transport, err := rest.TransportFor(config)
+	e.Expect(err).NotTo(HaveOccurred())
+	e.management = newWire(t, config.Host, transport)
+	e.datacenter = newWire(t, e.Endpoint, http.DefaultTransport)
+	e.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	e.Expect(clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"test": {Server: e.management.url}},
+		Contexts:       map[string]*clientcmdapi.Context{"test": {Cluster: "test", Namespace: e.Namespace}},
+		CurrentContext: "test",
+	}, e.kubeconfig)).To(Succeed())
+	return e
+}
+
+// run runs a command against both services.
+func (e *ends) run(stdin string, args ...string) (string, error) {
+	e.t.Helper()
+	return run(e.t, strings.NewReader(stdin), append(args, "--kubeconfig", e.kubeconfig)...)
+}
+
+// wroteNothing proves that only reads and dry runs went through the wires, and some of each.
+func (e *ends) wroteNothing() {
+	e.t.Helper()
+	e.Expect(e.management.written()).To(BeEmpty())
+	e.Expect(e.datacenter.written()).To(BeEmpty())
+	e.Expect(e.management.reads).To(BeNumerically(">", 0))
+	e.Expect(e.datacenter.reads).To(BeNumerically(">", 0))
+}
+
+// golden compares a text with a file in testdata, after what differs from run to run is made alike.
+func (e *ends) golden(name, text string) {
+	e.t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	text = e.steady(text)
+	if *update {
+		e.Expect(os.WriteFile(path, []byte(text), 0o600)).To(Succeed())
+	}
+	wanted, err := os.ReadFile(path)
+	e.Expect(err).NotTo(HaveOccurred())
+	e.Expect(text).To(Equal(string(wanted)), "\n%s", text)
+}
+
+var (
+	random  = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9a-f]{12}\b`)
+	instant = regexp.MustCompile(`\d\d:\d\d:\d\d UTC`)
+)
+
+// steady replaces IDs that aren't those of the simulator's world by others of the same length, in the order in which they
+// occur.
+func (e *ends) steady(text string) string {
+	names := map[string]string{}
+	text = random.ReplaceAllStringFunc(text, func(id string) string {
+		switch {
+		case strings.HasSuffix(id, "-0000-4000-8000-000000000001"):
+			return id
+		case names[id] == "" && len(id) == 12:
+			names[id] = fmt.Sprintf("owner%07d", len(names)+1)
+		case names[id] == "":
+			names[id] = fmt.Sprintf("%08d-made-here-with-%012[1]d", len(names)+1)
+		}
+		return names[id]
+	})
+	text = strings.NewReplacer(e.Namespace, "NAMESPACE", e.datacenter.url, "ENDPOINT").Replace(text)
+	return instant.ReplaceAllString(text, "TIME")
+}

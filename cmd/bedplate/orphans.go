@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bedplate/bedplate/internal/bmm/orphans"
+)
+
+type orphansOptions struct {
+	orphans.Options
+	kubeconfig, output string
+	secrets            []string
+	remove             bool
+}
+
+func orphansCommand() *cobra.Command {
+	var o orphansOptions
+	command := &cobra.Command{
+		Use:   "orphans",
+		Short: "List what was made at BMM sites and belongs to no object any more, and delete it on demand",
+		Long: `Lists what carries an owner tag of Bedplate's at BMM sites while no NvidiaBMMCluster and no NvidiaBMMMachine of the
+management cluster claims it: what is left when somebody has taken a finalizer off by hand, or has lost a management cluster.
+Doubles are listed too: what carries the tag of a living object that has another one.
+
+VPCs, network security groups and instances are known by their labels. Subnets, VPC prefixes, allocations and the provider's
+IP blocks have none: their names count only where the owner ID in them stands in a label as well. What isn't certain is left
+out, and named.
+
+Only this management cluster is looked at. What belongs to another one looks like an orphan: so --delete needs the owner IDs
+that are meant, and looks at each resource, and for its owner in all namespaces, once more before it deletes it. It waits for
+nothing: repeat the command until nothing is listed.
+
+Where the objects can't be listed completely, nothing is listed at all.`,
+		Example: `  # At all sites, with the credentials of all NvidiaBMMClusters
+  bedplate orphans
+
+  # With the credentials of one Secret, at one site
+  bedplate orphans --secret default/demo-bmm --site site-1
+
+  # Delete what two objects have left; repeat until nothing is listed
+  bedplate orphans --secret default/demo-bmm --delete --owner 0c1f7e2ab934,5d2e8f6710ac`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			c, _, err := connect(o.kubeconfig, "")
+			if err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), cmd.OutOrStdout(), c)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster (default $KUBECONFIG, then ~/.kube/config)")
+	flags.StringSliceVar(&o.secrets, "secret", nil, "NAMESPACE/NAME to log in with (default the Secrets of all NvidiaBMMClusters)")
+	flags.StringSliceVar(&o.Sites, "site", nil, "ID or name of a site (default all)")
+	flags.StringSliceVar(&o.Owners, "owner", nil, "only what carries these owner IDs; also where nothing but its name does")
+	flags.BoolVar(&o.remove, "delete", false, "delete what is listed; needs --owner")
+	flags.StringVarP(&o.output, "output", "o", "text", "format: text or json")
+	return command
+}
+
+func (o *orphansOptions) check() error {
+	for _, secret := range o.secrets {
+		namespace, name, ok := strings.Cut(secret, "/")
+		if !ok || namespace == "" || name == "" {
+			return fmt.Errorf("--secret %q: it has to be NAMESPACE/NAME", secret)
+		}
+		o.Secrets = append(o.Secrets, types.NamespacedName{Namespace: namespace, Name: name})
+	}
+	if o.remove && len(o.Owners) == 0 {
+		return errors.New("--delete needs --owner with the owner IDs that are meant: " +
+			"this management cluster can't know what belongs to another one")
+	}
+	return checkOutput(o.output)
+}
+
+func (o *orphansOptions) run(ctx context.Context, out io.Writer, c client.Client) error {
+	report, err := orphans.Find(ctx, c, o.Options)
+	if err != nil {
+		return err
+	}
+	if o.remove {
+		err = report.Delete(ctx)
+	}
+	if o.output == "json" {
+		return errors.Join(printJSON(out, report), err)
+	}
+	return errors.Join(orphans.Print(out, report), err)
+}

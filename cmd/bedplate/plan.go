@@ -1,0 +1,104 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bedplate/bedplate/internal/bmm/plan"
+)
+
+func planCommand() *cobra.Command {
+	var kubeconfig, namespace, file, output string
+	command := &cobra.Command{
+		Use:   "plan -f FILE",
+		Short: "Show what applying a file would make, change and delete at the BMM site",
+		Long: `Shows what would happen outside Kubernetes if the file were applied: for each NvidiaBMMCluster in it, what would be
+created, used, adopted, changed and deleted at its site, and why; for its machines, what becomes of those there are, and how
+many more there would be.
+
+Nothing is written. The management cluster is asked by server-side dry runs, so that defaults, validation and webhooks have
+their say: that needs the provider's CRDs, the namespace, and the rights to apply the file. The BMM API is only read, with
+the credentials of the file or else of the management cluster.
+
+A plan knows what can be seen now. It doesn't foresee what Cluster API decides by itself, such as the replacement of machines
+by a new Kubernetes version.
+
+The exit code is 0 also where there is something to do; it is 1 where something can't be done.`,
+		Example: `  # What would this file do?
+  bedplate plan -f cluster.yaml
+
+  # Before a template is applied
+  clusterctl generate yaml --from examples/bmm/cluster.yaml | bedplate plan -f -
+
+  # Fail a pipeline that would delete anything
+  bedplate plan -f cluster.yaml -o json | jq -e '.summary.delete // 0 == 0'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkOutput(output); err != nil {
+				return err
+			}
+			source, err := open(file, cmd.InOrStdin())
+			if err != nil {
+				return err
+			}
+			defer source.Close()
+			c, namespace, err := connect(kubeconfig, namespace)
+			if err != nil {
+				return err
+			}
+			planned, err := plan.File(cmd.Context(), c, namespace, source)
+			if err != nil {
+				return err
+			}
+			return printPlan(cmd.OutOrStdout(), planned, output)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVarP(&file, "filename", "f", "", "YAML file of any number of documents, or - for standard input")
+	flags.StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster (default $KUBECONFIG, then ~/.kube/config)")
+	flags.StringVarP(&namespace, "namespace", "n", "", "namespace of objects that name none (default that of the kubeconfig's context)")
+	flags.StringVarP(&output, "output", "o", "text", "format: text or json")
+	_ = command.MarkFlagRequired("filename") // fails for unknown flags only
+	return command
+}
+
+func checkOutput(output string) error {
+	if !slices.Contains([]string{"text", "json"}, output) {
+		return fmt.Errorf("unknown output format %q: use text or json", output)
+	}
+	return nil
+}
+
+// open opens a file, where - is the standard input.
+func open(file string, stdin io.Reader) (io.ReadCloser, error) {
+	if file == "-" {
+		return io.NopCloser(stdin), nil
+	}
+	return os.Open(file)
+}
+
+// printPlan fails after it has printed a plan that can't be done.
+func printPlan(out io.Writer, p *plan.Plan, output string) error {
+	var err error
+	if output == "json" {
+		err = printJSON(out, p)
+	} else {
+		err = plan.Print(out, p)
+	}
+	if err == nil && p.Failures() > 0 {
+		err = fmt.Errorf("%d of the plan can't be done", p.Failures())
+	}
+	return err
+}
+
+func printJSON(out io.Writer, value any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(value)
+}

@@ -1,0 +1,108 @@
+package plan
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// applyOne reads what the API server would make of an object into a typed one, and adds that to a list unless it is nil.
+func applyOne[T client.Object](
+	ctx context.Context, p *planner, wanted *unstructured.Unstructured, into T, list *[]*applied[T],
+) (T, error) {
+	result, isNew, err := p.dryRun(ctx, wanted)
+	if err == nil {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(result.Object, into)
+	}
+	if err != nil {
+		return into, explain(wanted, err)
+	}
+	if list != nil {
+		*list = append(*list, &applied[T]{into, isNew})
+	}
+	return into, nil
+}
+
+// dryRun lets the API server default, validate and admit an object as `kubectl apply` would send it: as a new one, or merged
+// into the one there is, whose ledger and status stay.
+func (p *planner) dryRun(
+	ctx context.Context, wanted *unstructured.Unstructured,
+) (result *unstructured.Unstructured, isNew bool, err error) {
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(wanted.GroupVersionKind())
+	err = p.Get(ctx, client.ObjectKeyFromObject(wanted), live)
+	if apierrors.IsNotFound(err) {
+		result = wanted.DeepCopy()
+		return result, true, p.Create(ctx, result)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	before := live.GetAnnotations()[corev1.LastAppliedConfigAnnotation]
+	if manager := serverSideManager(live); before == "" && manager != "" {
+		result = wanted.DeepCopy()
+		return result, false, p.Apply(ctx, client.ApplyConfigurationFromUnstructured(result), client.FieldOwner(manager))
+	}
+	patch, err := clientSidePatch(before, wanted, live)
+	if err != nil {
+		return nil, false, err
+	}
+	return live, false, p.Patch(ctx, live, client.RawPatch(types.MergePatchType, patch))
+}
+
+// serverSideManager is who has applied an object with server-side apply: what is gone from the file counts as removed only
+// in the same name. It is empty if nobody has.
+func serverSideManager(live *unstructured.Unstructured) string {
+	for _, entry := range live.GetManagedFields() {
+		if entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
+			return entry.Manager
+		}
+	}
+	return ""
+}
+
+// clientSidePatch is what `kubectl apply` sends, given what it has sent before.
+func clientSidePatch(before string, wanted, live *unstructured.Unstructured) ([]byte, error) {
+	modified, err := json.Marshal(wanted)
+	if err != nil {
+		return nil, err
+	}
+	current, err := json.Marshal(live)
+	if err != nil {
+		return nil, err
+	}
+	return jsonmergepatch.CreateThreeWayJSONMergePatch([]byte(before), modified, current)
+}
+
+// explain says what a refusal means for who wrote the file.
+func explain(object *unstructured.Unstructured, err error) error {
+	what := fmt.Sprintf("%s %s/%s", object.GetKind(), object.GetNamespace(), object.GetName())
+	switch {
+	case meta.IsNoMatchError(err):
+		return fmt.Errorf("%s: the management cluster doesn't know %s %s: install the provider first "+
+			"(kubectl apply -k config/bmm/default)", what, object.GetAPIVersion(), object.GetKind())
+	case isMissingNamespace(err):
+		return fmt.Errorf("%s: namespace %q does not exist: create it first, dry runs need it", what, object.GetNamespace())
+	}
+	return fmt.Errorf("%s can't be applied: %w", what, err)
+}
+
+func isMissingNamespace(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Kind == "namespaces"
+}

@@ -1,0 +1,186 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/labels/format"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/machine"
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+// wanted says what instances the sets of machines in the file want beside those there are.
+type wanted struct {
+	*planner
+	api      *bmm.Client
+	owner    *clusterv1.Cluster
+	infra    *infrav1.NvidiaBMMCluster
+	machines []*infrav1.NvidiaBMMMachine
+	// site is empty while it isn't known.
+	site string
+}
+
+// set is an object that Cluster API makes machines for.
+type set struct {
+	kind, name   string
+	controlPlane bool
+	// label says which machines are its own.
+	label    string
+	template string
+	domain   string
+	// replicas is nil where the file leaves them to others.
+	replicas *int64
+}
+
+// instances of all sets of the cluster in the file, in its order.
+func (w *wanted) instances(ctx context.Context) []Instances {
+	var all []Instances
+	for _, object := range w.file.objects {
+		if s, ok := w.set(object); ok {
+			all = append(all, w.of(ctx, s)...)
+		}
+	}
+	return all
+}
+
+// set reads an object of the file, if it is a set of this cluster's NvidiaBMMMachines.
+func (w *wanted) set(o *unstructured.Unstructured) (set, bool) {
+	text := func(path ...string) string {
+		value, _, _ := unstructured.NestedString(o.Object, path...)
+		return value
+	}
+	s := set{kind: o.GetKind(), name: o.GetName()}
+	template := []string{"spec", "template", "spec", "infrastructureRef"}
+	mine := text("spec", "clusterName") == w.owner.Name
+	switch {
+	case o.GetNamespace() != w.infra.Namespace:
+		return s, false
+	case s.kind == w.owner.Spec.ControlPlaneRef.Kind && s.name == w.owner.Spec.ControlPlaneRef.Name:
+		s.controlPlane, s.label, mine = true, clusterv1.MachineControlPlaneNameLabel, true
+		template = []string{"spec", "machineTemplate", "spec", "infrastructureRef"}
+		if text(append(template, "name")...) == "" {
+			template = []string{"spec", "machineTemplate", "infrastructureRef"} // before v1beta2
+		}
+	case s.kind == "MachineDeployment":
+		s.label = clusterv1.MachineDeploymentNameLabel
+	case s.kind == "MachineSet":
+		s.label = clusterv1.MachineSetNameLabel
+	default:
+		return s, false
+	}
+	s.template = text(append(template, "name")...)
+	s.domain = text("spec", "template", "spec", "failureDomain")
+	if n, found, _ := unstructured.NestedInt64(o.Object, "spec", "replicas"); found {
+		s.replicas = &n
+	}
+	return s, mine && text(append(template, "kind")...) == "NvidiaBMMMachineTemplate"
+}
+
+// of compares what a set wants with the machines that it has. Those of another template are replaced.
+func (w *wanted) of(ctx context.Context, s set) []Instances {
+	var same, others int
+	for _, m := range w.machines {
+		switch {
+		case m.Labels[s.label] != format.MustFormatValue(s.name) || !m.DeletionTimestamp.IsZero():
+		case m.Annotations[clusterv1.TemplateClonedFromNameAnnotation] == s.template:
+			same++
+		default:
+			others++
+		}
+	}
+	replicas := int(ptr.Deref(s.replicas, int64(max(1, same+others))))
+	var all []Instances
+	add := func(action graph.Action, count int, why string) {
+		if count > 0 {
+			all = append(all, Instances{Kind: s.kind, Name: s.name, Action: action, Count: count, Why: why})
+		}
+	}
+	if add(graph.ActionCreate, replicas-same, ""); len(all) > 0 {
+		w.describe(ctx, s, &all[0])
+	}
+	add(graph.ActionDelete, others, "made from another template than "+s.template+": Cluster API replaces them")
+	add(graph.ActionDelete, same-replicas, "Cluster API chooses which")
+	return all
+}
+
+// describe says what new instances of a set would be like, or why they can't be made.
+func (w *wanted) describe(ctx context.Context, s set, i *Instances) {
+	domains := w.domains(s)
+	if len(domains) > 1 {
+		i.Why = "Cluster API spreads them over the failure domains " + strings.Join(domains, ", ")
+	}
+	for n, domain := range domains {
+		like, typeName, err := w.like(ctx, s, domain)
+		if err != nil {
+			i.Action, i.Why = graph.ActionFail, err.Error()
+			return
+		}
+		if n == 0 {
+			i.InstanceType, i.InstanceTypeName, i.MachineID, i.Networks = like.InstanceTypeID, typeName, like.MachineID, like.Networks
+		}
+		if like.InstanceTypeID != i.InstanceType {
+			i.InstanceType, i.InstanceTypeName = "", ""
+		}
+		if !slices.Equal(like.Networks, i.Networks) {
+			i.Networks = nil
+		}
+	}
+}
+
+// like is what an instance of a set in a failure domain would be, with the name of its type.
+func (w *wanted) like(ctx context.Context, s set, domain string) (machine.Wanted, string, error) {
+	template, err := w.template(ctx, s.template)
+	if err != nil {
+		return machine.Wanted{}, "", err
+	}
+	like, err := machine.InstanceOf(template.Spec.Template.Spec, w.infra, s.controlPlane, domain)
+	if err != nil || like.InstanceTypeID == "" || w.site == "" {
+		return like, "", err
+	}
+	// A type that doesn't exist is to be known before anything is made.
+	found, err := w.api.InstanceType(ctx, w.site, like.InstanceTypeID)
+	if err != nil {
+		return like, "", fmt.Errorf("instance type %s: %w", like.InstanceTypeID, err)
+	}
+	return like, found.Name, nil
+}
+
+// domains are the failure domains that the machines of a set may be put into; one without a name where there are none.
+func (w *wanted) domains(s set) []string {
+	var all []string
+	for _, d := range w.infra.Spec.FailureDomains {
+		if s.controlPlane && ptr.Deref(d.ControlPlane, false) {
+			all = append(all, d.Name)
+		}
+	}
+	if len(all) == 0 {
+		all = []string{s.domain}
+	}
+	return all
+}
+
+// template is that of the file, or else the one there is.
+func (w *wanted) template(ctx context.Context, name string) (*infrav1.NvidiaBMMMachineTemplate, error) {
+	i := slices.IndexFunc(w.file.templates, func(a *applied[*infrav1.NvidiaBMMMachineTemplate]) bool {
+		return a.object.Name == name && a.object.Namespace == w.infra.Namespace
+	})
+	if i >= 0 {
+		return w.file.templates[i].object, nil
+	}
+	template := &infrav1.NvidiaBMMMachineTemplate{}
+	err := w.Get(ctx, client.ObjectKey{Namespace: w.infra.Namespace, Name: name}, template)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("there is no NvidiaBMMMachineTemplate %s: add it to the file", name)
+	}
+	return template, err
+}
