@@ -101,9 +101,9 @@ func (p *printer) condition(name, indent string, c metav1.Condition, withMessage
 }
 
 func resource(r graph.Resource) string {
-	text := r.Key
-	if r.Key != r.Kind && !strings.HasPrefix(r.Key, r.Kind+"/") {
-		text = r.Kind
+	text := r.Kind
+	if _, name, named := strings.Cut(r.Key, "/"); named {
+		text += "/" + name
 	}
 	if r.ID == "" {
 		return text + " (asked for)"

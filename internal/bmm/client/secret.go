@@ -79,3 +79,17 @@ func fromSecret(secret *corev1.Secret) (Config, error) {
 	}
 	return config, nil
 }
+
+// Connect returns a function that makes a client of what a Secret says, once change, which may be nil, has seen that.
+func Connect(change func(*Config)) func(*corev1.Secret) (*Client, error) {
+	return func(secret *corev1.Secret) (*Client, error) {
+		config, err := FromSecret(secret)
+		if err != nil {
+			return nil, err
+		}
+		if change != nil {
+			change(&config)
+		}
+		return New(config)
+	}
+}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -121,14 +120,7 @@ func secretsInUse(ctx context.Context, c client.Reader) ([]types.NamespacedName,
 func (r *Report) look(ctx context.Context, c client.Reader, secrets []types.NamespacedName, sites []string) error {
 	clients := &credentials.Cache[*bmm.Client]{
 		Reader: c, Clock: clock.RealClock{},
-		Build: func(secret *corev1.Secret) (*bmm.Client, error) {
-			config, err := bmm.FromSecret(secret)
-			if err != nil {
-				return nil, err
-			}
-			config.Timeout = callTimeout
-			return bmm.New(config)
-		},
+		Build: bmm.Connect(func(c *bmm.Config) { c.Timeout = callTimeout }),
 	}
 	seen := map[string]bool{}
 	for _, secret := range secrets {

@@ -139,14 +139,7 @@ func newPlanner(c client.Client) *planner {
 	p.engine = &graph.Engine{Client: c, Live: c, Clock: clock.RealClock{}, Poll: time.Minute, Settle: settle}
 	p.clients = &credentials.Cache[*bmm.Client]{
 		Reader: overlay{c, p.file.secrets}, Clock: clock.RealClock{},
-		Build: func(secret *corev1.Secret) (*bmm.Client, error) {
-			config, err := bmm.FromSecret(secret)
-			if err != nil {
-				return nil, err
-			}
-			config.Timeout = callTimeout
-			return bmm.New(config)
-		},
+		Build: bmm.Connect(func(c *bmm.Config) { c.Timeout = callTimeout }),
 	}
 	p.machines = &machine.Reconciler{Client: c, Engine: p.engine, Instances: inventory.New(listAge, clock.RealClock{})}
 	return p

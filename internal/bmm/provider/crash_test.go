@@ -10,7 +10,6 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -77,15 +76,10 @@ func (w *world) Reconcile(ctx context.Context, f *crashtest.Fuse) error {
 	p := parts{client: c, engine: &graph.Engine{
 		Client: c, Live: c, Recorder: events.NewFakeRecorder(1000), Clock: w.clock, Poll: crashPoll, Settle: crashSettle,
 	}}
-	p.clients = &credentials.Cache[*bmm.Client]{Reader: c, Clock: w.clock, Build: func(secret *corev1.Secret) (*bmm.Client, error) {
-		config, err := bmm.FromSecret(secret)
-		if err != nil {
-			return nil, err
-		}
-		config.APIName = string(sim.Carbide) // finding it out is tried elsewhere
+	p.clients = &credentials.Cache[*bmm.Client]{Reader: c, Clock: w.clock, Build: bmm.Connect(func(config *bmm.Config) {
+		config.APIName = bmm.APINameCarbide // finding it out is tried elsewhere
 		config.HTTP = &http.Client{Transport: f.Transport(http.DefaultTransport)}
-		return bmm.New(config)
-	}}
+	})}
 	_, err := w.reconciler(p).Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.owner)})
 	return err
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -35,14 +34,10 @@ func SetupWebhooks(mgr ctrl.Manager) error { return webhook.SetupWithManager(mgr
 
 // Setup registers the provider's controllers.
 func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, options controller.Options) error {
-	clients := &credentials.Cache[*bmm.Client]{Reader: engine.Live, Clock: engine.Clock, Build: func(secret *corev1.Secret) (*bmm.Client, error) {
-		config, err := bmm.FromSecret(secret)
-		if err != nil {
-			return nil, err
-		}
-		config.RefusalPause = 10 * engine.Poll
-		return bmm.New(config)
-	}}
+	clients := &credentials.Cache[*bmm.Client]{
+		Reader: engine.Live, Clock: engine.Clock,
+		Build: bmm.Connect(func(c *bmm.Config) { c.RefusalPause = 10 * engine.Poll }),
+	}
 	clusters := &cluster.Reconciler{Client: mgr.GetClient(), Engine: engine, Clients: clients}
 	if err := clusters.SetupWithManager(ctx, mgr, options); err != nil {
 		return fmt.Errorf("set up the NvidiaBMMCluster controller: %w", err)
