@@ -4,7 +4,10 @@ package credentials
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,7 +37,7 @@ type Cache[C any] struct {
 
 type cached[C any] struct {
 	client  C
-	version string // UID and resource version of the Secret
+	version string // of what the Secret says
 	used    time.Time
 }
 
@@ -49,7 +52,7 @@ func (c *Cache[C]) Client(ctx context.Context, name types.NamespacedName) (C, er
 		}
 		return none, fmt.Errorf("read Secret %s: %w", name, err)
 	}
-	version := string(secret.UID) + "/" + secret.ResourceVersion
+	version := versionOf(secret)
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,6 +68,15 @@ func (c *Cache[C]) Client(ctx context.Context, name types.NamespacedName) (C, er
 	c.forgetUnused(now)
 	c.clients[name] = &cached[C]{client: built, version: version, used: now}
 	return built, nil
+}
+
+// versionOf changes with what a Secret says, and not with a finalizer or a label.
+func versionOf(secret *corev1.Secret) string {
+	hash := sha256.New()
+	for _, key := range slices.Sorted(maps.Keys(secret.Data)) {
+		_, _ = fmt.Fprintf(hash, "%q=%q\n", key, secret.Data[key])
+	}
+	return string(secret.UID) + "/" + string(hash.Sum(nil))
 }
 
 func (c *Cache[C]) forgetUnused(now time.Time) {

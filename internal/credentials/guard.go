@@ -8,11 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -36,7 +38,7 @@ func (g *Guard) SetupWithManager(mgr ctrl.Manager, user client.Object, secretOf 
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("credentials-guard").
-		WatchesMetadata(&corev1.Secret{}, &handler.EnqueueRequestForObject{}).
+		WatchesMetadata(&corev1.Secret{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(g.concerned())).
 		Watches(user, handler.Funcs{
 			CreateFunc: func(_ context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 				enqueue(q, e.Object)
@@ -50,6 +52,18 @@ func (g *Guard) SetupWithManager(mgr ctrl.Manager, user client.Object, secretOf 
 		}).
 		WithOptions(options).
 		Complete(g)
+}
+
+// concerned leaves out the Secrets that are neither in use nor guarded: most of a management cluster's, and each look at one
+// is a call.
+func (g *Guard) concerned() predicate.Predicate {
+	return predicate.NewPredicateFuncs(func(secret client.Object) bool {
+		if controllerutil.ContainsFinalizer(secret, g.Finalizer) {
+			return true
+		}
+		inUse, err := g.InUse(context.Background(), client.ObjectKeyFromObject(secret)) // from the cache
+		return inUse || err != nil
+	})
 }
 
 // Reconcile puts the finalizer on a Secret in use, and takes it off one that isn't any more.

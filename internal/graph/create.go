@@ -20,9 +20,6 @@ func (h *Handle[T]) adoptOrCreate(ctx context.Context, e *entry) Phase {
 	if phase, refused := h.g.refused(e); refused {
 		return phase
 	}
-	if a, known := h.g.engine.Creates.answer(e); known {
-		return h.conclude(ctx, e, a)
-	}
 	found, err := h.kind.find(ctx, h.g, h.want.Key, e)
 	if err != nil {
 		return phaseOf(err)
@@ -33,7 +30,7 @@ func (h *Handle[T]) adoptOrCreate(ctx context.Context, e *entry) Phase {
 	case len(found.others) == 1:
 		return h.useObject(ctx, found.others[0])
 	case len(found.others) > 1:
-		return h.ambiguous(found.others)
+		return h.kind.ambiguous(found.others, e.Title)
 	}
 	if phase, unsettled := h.g.unsettled(e); unsettled {
 		return phase
@@ -41,13 +38,13 @@ func (h *Handle[T]) adoptOrCreate(ctx context.Context, e *entry) Phase {
 	return h.create(ctx)
 }
 
-func (h *Handle[T]) ambiguous(found []*T) Phase {
+func (k *Kind[T]) ambiguous(found []*T, title string) Phase {
 	var ids []string
 	for _, o := range found {
-		ids = append(ids, h.kind.ID(o))
+		ids = append(ids, k.ID(o))
 	}
 	return Failed("several %ss are named %q (%s), and nothing says which one is meant: rename or delete the others",
-		h.kind.Name, h.want.Claim.title, strings.Join(ids, ", ")).Because("Ambiguous")
+		k.Name, title, strings.Join(ids, ", ")).Because("Ambiguous")
 }
 
 // adopt binds the first of the resources that are ours. Others were made by the same attempt, when a service lost the
@@ -55,7 +52,7 @@ func (h *Handle[T]) ambiguous(found []*T) Phase {
 // which one stays.
 func (h *Handle[T]) adopt(ctx context.Context, e *entry, found []*T) Phase {
 	if len(found) > 1 && h.kind.Tag == nil {
-		return h.ambiguous(found) // Without tags nothing proves that more than one of them is ours.
+		return h.kind.ambiguous(found, e.Title) // Without tags nothing proves that more than one of them is ours.
 	}
 	if len(found) > 1 {
 		if err := h.put(ctx, e); err != nil {
@@ -76,8 +73,13 @@ func (h *Handle[T]) adopt(ctx context.Context, e *entry, found []*T) Phase {
 // create writes the intention, creates, and writes the ID. Wherever it is interrupted, the next reconcile finds either
 // no intention and nothing outside, or an intention and its tag to look for.
 func (h *Handle[T]) create(ctx context.Context) Phase {
+	turn, free := h.g.engine.Creates.turn(h.g)
+	if !free {
+		return Waiting("as many creates are at work with these credentials as may be: waits for its turn").Because("Queued")
+	}
+	defer turn.end()
 	e := h.newEntry(statePending)
-	e.Token, e.At = uuid.NewString(), h.g.now()
+	e.Token = uuid.NewString()
 	if h.want.Choose != nil {
 		params, err := h.want.Choose(ctx)
 		if err != nil {
@@ -89,11 +91,7 @@ func (h *Handle[T]) create(ctx context.Context) Phase {
 	if err != nil {
 		return phaseOf(err)
 	}
-	turn, free := h.g.engine.Creates.turn(h.g)
-	if !free {
-		return Waiting("as many creates are at work with these credentials as may be: waits for its turn").Because("Queued")
-	}
-	defer turn.end()
+	e.At = h.g.now()
 	if err := h.put(ctx, e); err != nil {
 		return phaseOf(err)
 	}
@@ -118,7 +116,7 @@ func (h *Handle[T]) conclude(ctx context.Context, e *entry, a answer) Phase {
 	}
 	if !fault.IsAmbiguous(err) {
 		refused := h.newEntry(stateRefused)
-		refused.At, refused.Refusal, refused.Message = h.g.now(), fault.ClassOf(err), err.Error()
+		refused.At, refused.Refusal, refused.Message = h.g.now(), fault.ClassOf(err), phaseOf(err).Message
 		refused.Generation = h.g.owner.GetGeneration()
 		err = errors.Join(err, h.put(ctx, refused))
 	}

@@ -155,7 +155,7 @@ func (g *Graph) Reconcile(ctx context.Context) (ctrl.Result, error) {
 	wanted := map[string]bool{}
 	for _, n := range g.nodes {
 		wanted[n.ref()] = true
-		phase, refused := report.refused(n.condition())
+		phase, refused := report.stop(n.condition())
 		if _, asksNothing := n.(*gate); asksNothing || !refused {
 			phase = n.reconcile(ctx, g)
 		}
@@ -195,7 +195,7 @@ func OwnsNothing(owner Owner) bool {
 		return false
 	}
 	for _, e := range l.Entries {
-		if !e.Foreign {
+		if !e.Foreign && e.State != stateRefused {
 			return false
 		}
 	}

@@ -53,7 +53,14 @@ type Tag struct {
 // Claim says how a Want gets its resource.
 type Claim struct {
 	resolve func(context.Context) (id string, err error)
-	title   string
+	// id is what Use names.
+	id    string
+	title string
+}
+
+// letsGo reports whether a resource of the user's own can't be what is claimed.
+func (c Claim) letsGo(id string) bool {
+	return (c.resolve == nil && c.title == "") || (c.id != "" && c.id != id)
 }
 
 // Create makes the resource, and deletes it in the end. It is the zero Claim.
@@ -61,7 +68,7 @@ func Create() Claim { return Claim{} }
 
 // Use takes a resource of the user's own. It is never changed and never deleted.
 func Use(id string) Claim {
-	return Claim{resolve: func(context.Context) (string, error) { return id, nil }}
+	return Claim{id: id, resolve: func(context.Context) (string, error) { return id, nil }}
 }
 
 // UseFound takes a resource of the user's own that has to be looked for. That happens once: the ledger keeps the answer.

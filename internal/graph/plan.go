@@ -166,12 +166,14 @@ func (h *Handle[T]) planUnbound(ctx context.Context, e *entry, step Step) Step {
 	switch {
 	case err != nil:
 		return failing(step, err.Error())
+	case len(found.ours) > 1 && h.kind.Tag == nil:
+		return failing(step, h.kind.ambiguous(found.ours, e.Title).Message)
 	case len(found.ours) > 0:
 		return h.planned(step, ActionAdopt, found.ours[0])
 	case len(found.others) == 1:
 		return h.planned(step, ActionUse, found.others[0])
 	case len(found.others) > 1:
-		return failing(step, h.ambiguous(found.others).Message)
+		return failing(step, h.kind.ambiguous(found.others, e.Title).Message)
 	}
 	if phase, unsettled := h.g.unsettled(e); unsettled {
 		step.Action, step.Why = ActionWait, phase.Message

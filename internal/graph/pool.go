@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"slices"
 	"sync"
@@ -110,7 +111,7 @@ func (p *Pool) turn(g *Graph) (*turn, bool) {
 	if p.busy == nil {
 		p.busy, p.waiting, p.jobs = map[string]int{}, map[string][]sleeper{}, map[string]*job{}
 	}
-	if p.busy[t.credentials] < p.Limit {
+	if p.busy[t.credentials] < max(p.Limit, 1) {
 		p.busy[t.credentials]++
 		return t, true
 	}
@@ -154,7 +155,7 @@ func (t *turn) run(ctx context.Context, e *entry, call func(context.Context) (an
 	j := &job{done: make(chan struct{})}
 	t.pool.add(e.Token, j)
 	go func() { // The client bounds how long a call takes.
-		object, err := call(context.WithoutCancel(ctx))
+		object, err := survive(context.WithoutCancel(ctx), call)
 		if left := t.pool.finish(j, answer{object: object, err: err}); left {
 			t.pool.wake(t.owner)
 		}
@@ -170,6 +171,16 @@ func (t *turn) run(ctx context.Context, e *entry, call func(context.Context) (an
 	t.pool.leave(j)
 	a, _ := t.pool.answer(e)
 	return a
+}
+
+// survive turns a panic into an error, as a reconcile does: one bad answer must not end the whole manager.
+func survive(ctx context.Context, call func(context.Context) (any, error)) (object any, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+		}
+	}()
+	return call(ctx)
 }
 
 func (p *Pool) add(token string, j *job) {

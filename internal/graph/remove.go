@@ -20,7 +20,7 @@ func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report
 				continue
 			}
 			condition := g.ledger.Entries[key].Condition
-			if phase, refused := report.refused(condition); refused {
+			if phase, refused := report.stop(condition); refused {
 				report.add(condition, key, phase)
 				continue
 			}
@@ -59,13 +59,16 @@ func (g *Graph) removeEntry(ctx context.Context, key string, report *report) (go
 
 func (k *Kind[T]) kindName() string { return k.Name }
 
-// remove deletes what is ours and says whether it is confirmed gone. When the bound one is gone, what else is ours is
-// looked for, bound, and deleted in its turn.
+// remove deletes what is ours and says whether it is confirmed gone. When the one whose ID is known is gone, what else is ours
+// is looked for and deleted in its turn.
 func (k *Kind[T]) remove(ctx context.Context, g *Graph, key string, e *entry) (bool, Phase) {
-	if a, known := g.engine.Creates.answer(e); known && a.running {
-		return false, Waiting("the service is still at work on the %s: it is deleted afterwards", k.Name).Because("Creating")
+	if a, known := g.engine.Creates.answer(e); known {
+		if a.running {
+			return false, Waiting("the service is still at work on the %s: it is deleted afterwards", k.Name).Because("Creating")
+		}
+		k.heed(e, a)
 	}
-	if e.State == stateBound {
+	if e.ID != "" {
 		object, err := k.Get(ctx, e.ID)
 		if err == nil {
 			return false, k.removeBound(ctx, g, e, object)
@@ -81,8 +84,11 @@ func (k *Kind[T]) remove(ctx context.Context, g *Graph, key string, e *entry) (b
 	if err != nil {
 		return false, phaseOf(err)
 	}
+	if len(found.ours) > 1 && k.Tag == nil {
+		return false, k.ambiguous(found.ours, e.Title)
+	}
 	if len(found.ours) > 0 {
-		e.State, e.ID, e.GoneAt = stateBound, k.ID(found.ours[0]), nil
+		e.ID, e.GoneAt = k.ID(found.ours[0]), nil
 		if err := g.write(ctx); err != nil {
 			return false, phaseOf(err)
 		}
@@ -90,6 +96,16 @@ func (k *Kind[T]) remove(ctx context.Context, g *Graph, key string, e *entry) (b
 	}
 	phase, unsettled := g.unsettled(e)
 	return !unsettled, phase
+}
+
+// heed takes from the answer to an attempt what deletion can use; an attempt whose outcome is unknown stays one.
+func (k *Kind[T]) heed(e *entry, a answer) {
+	switch object, _ := a.object.(*T); {
+	case a.err == nil && k.ID(object) != "":
+		e.ID, e.At = k.ID(object), nil
+	case a.err != nil && !fault.IsAmbiguous(a.err):
+		e.State, e.At = stateRefused, nil
+	}
 }
 
 func (k *Kind[T]) removeBound(ctx context.Context, g *Graph, e *entry, object *T) Phase {
@@ -138,8 +154,11 @@ func (k *Kind[T]) delete(ctx context.Context, object *T) error {
 		return nil
 	}
 	err := k.Delete(ctx, k.ID(object))
-	if fault.IsNotFound(err) {
+	switch fault.ClassOf(err) {
+	case fault.NotFound:
 		return nil
+	case fault.Conflict: // something else is being done with it
+		return &fault.Error{Class: fault.Busy, Err: err}
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -73,8 +74,10 @@ type report struct {
 	seen       map[string]bool
 	errs       []error
 	retry      pace
-	// refusedBy is the condition of the first node whose credentials were refused.
-	refusedBy string
+	// stopped is the phase of all nodes after the one whose credentials were refused, or whose service didn't answer in time;
+	// by is that one's condition.
+	stopped *Phase
+	by      string
 }
 
 type finding struct {
@@ -97,8 +100,9 @@ func (r *report) add(condition, key string, p Phase) {
 	if p.err != nil {
 		r.errs = append(r.errs, p.err)
 	}
-	if p.Reason == string(fault.Credentials) && r.refusedBy == "" {
-		r.refusedBy = condition
+	silent := errors.Is(p.err, context.DeadlineExceeded)
+	if (p.Reason == string(fault.Credentials) || silent) && r.stopped == nil {
+		r.stopped, r.by = &Phase{State: StateUnknown, Reason: p.Reason}, condition
 	}
 	r.retry = max(r.retry, p.retry)
 }
@@ -111,14 +115,17 @@ func (e *Engine) Blocked(owner Owner, condition string, err error) (ctrl.Result,
 	return r.conclude(e, owner)
 }
 
-// refused reports whether the service has refused our credentials, and so isn't to be asked again with them; if so, with
-// the phase of a node that would have.
-func (r *report) refused(condition string) (Phase, bool) {
-	p := Phase{State: StateUnknown, Reason: string(fault.Credentials)}
-	if condition != r.refusedBy {
-		p.Message = "waits for " + r.refusedBy
+// stop reports whether the service isn't to be asked again in this reconcile, because it has refused our credentials or
+// doesn't answer; if so, with the phase of a node that would have asked.
+func (r *report) stop(condition string) (Phase, bool) {
+	if r.stopped == nil {
+		return Phase{}, false
 	}
-	return p, r.refusedBy != ""
+	p := *r.stopped
+	if condition != r.by {
+		p.Message = "waits for " + r.by
+	}
+	return p, true
 }
 
 // conclude writes the conditions and says when to look again.

@@ -15,8 +15,14 @@ func (h *Handle[T]) reconcile(ctx context.Context, g *Graph) Phase {
 	if e == nil {
 		e = h.newEntry(stateRefused)
 	}
+	if phase, settled := h.settleClaim(ctx, e); !settled {
+		return phase
+	}
 	if e.State == stateBound {
 		return h.observe(ctx, e)
+	}
+	if a, known := g.engine.Creates.answer(e); known {
+		return h.conclude(ctx, e, a)
 	}
 	if before, unready := g.firstUnready(h.want.After); unready {
 		return waitsFor(before)
@@ -25,6 +31,26 @@ func (h *Handle[T]) reconcile(ctx context.Context, g *Graph) Phase {
 		return h.use(ctx)
 	}
 	return h.adoptOrCreate(ctx, e)
+}
+
+// settleClaim deals with a spec that claims a resource in another way than it did: what was tried under the old claim goes
+// before the new one counts; what was taken is let go; what was made stays, and that is said.
+func (h *Handle[T]) settleClaim(ctx context.Context, e *entry) (_ Phase, settled bool) {
+	claim := h.want.Claim
+	switch {
+	case e.State == statePending && claim.resolve != nil:
+		gone, phase := h.kind.remove(ctx, h.g, h.want.Key, e)
+		if gone {
+			phase = h.forget(ctx, "the %s of the last attempt is gone", h.kind.Name)
+		}
+		return phase, false
+	case e.State == stateBound && !e.Foreign && claim.resolve != nil:
+		return Failed("%s %s was made for this object, and the spec names one of your own: take that out of the spec again, or "+
+			"make another object", h.kind.Name, e.ID).Because("ClaimChanged"), false
+	case e.State == stateBound && e.Foreign && claim.letsGo(e.ID):
+		return h.forget(ctx, "the spec doesn't ask for %s %s any more", h.kind.Name, e.ID), false
+	}
+	return Phase{}, true
 }
 
 // use binds a resource of the user's own, once it was seen.
@@ -81,6 +107,8 @@ func (h *Handle[T]) observe(ctx context.Context, e *entry) Phase {
 		return h.repair(ctx, e, object)
 	case !fault.IsNotFound(err):
 		return phaseOf(err)
+	case e.Foreign && h.want.Claim.title != "":
+		return h.forget(ctx, "%s %s was deleted by its owner: another one of that name is looked for", h.kind.Name, e.ID)
 	case e.Foreign:
 		return h.missing(e.ID)
 	case h.want.IfLost != "":
@@ -90,11 +118,16 @@ func (h *Handle[T]) observe(ctx context.Context, e *entry) Phase {
 	if !gone {
 		return phase
 	}
+	return h.forget(ctx, "%s %s was deleted by somebody else and is made again", h.kind.Name, e.ID)
+}
+
+// forget takes a resource that is gone out of the ledger; the next look begins anew.
+func (h *Handle[T]) forget(ctx context.Context, format string, args ...any) Phase {
 	delete(h.g.ledger.Entries, h.want.Key)
 	if err := h.g.write(ctx); err != nil {
 		return phaseOf(err)
 	}
-	return Waiting("%s %s was deleted by somebody else and is made again", h.kind.Name, e.ID)
+	return Waiting(format, args...)
 }
 
 func (h *Handle[T]) lost(e *entry) Phase {
@@ -104,7 +137,7 @@ func (h *Handle[T]) lost(e *entry) Phase {
 // refresh keeps in the ledger what deletion needs to know of the spec.
 func (h *Handle[T]) refresh(ctx context.Context, e *entry) error {
 	now := h.newEntry(stateBound)
-	if slices.Equal(now.After, e.After) && now.Condition == e.Condition {
+	if slices.Equal(now.After, e.After) && now.Condition == e.Condition && h.g.ledger.Credentials == h.g.credentials {
 		return nil
 	}
 	e.After, e.Condition = now.After, now.Condition

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -37,7 +38,7 @@ func (w *toy) Reconcile(ctx context.Context, f *crashtest.Fuse) error {
 		return client.IgnoreNotFound(err)
 	}
 	before := owner.DeepCopy()
-	e := &graph.Engine{Client: c, Live: c, Recorder: w.events, Clock: w.clock, Poll: poll, Settle: settle}
+	e := &graph.Engine{Client: c, Live: c, Recorder: w.events, Clock: w.clock, Poll: poll, Settle: settle, Creates: w.pool}
 	g, want, err := w.open(e, owner, f)
 	if err != nil {
 		return err
@@ -68,7 +69,18 @@ func (w *toy) Untouched() error  { return w.untouched() }
 
 func TestCrash_tagged(t *testing.T) {
 	t.Parallel()
-	crashtest.Suite{New: newTagged, Keys: everything}.Run(t)
+	t.Run("each create within its reconcile", func(t *testing.T) {
+		t.Parallel()
+		crashtest.Suite{New: newTagged, Keys: everything}.Run(t)
+	})
+	t.Run("creates in a pool", func(t *testing.T) {
+		t.Parallel()
+		crashtest.Suite{Keys: everything, New: func(t *testing.T) crashtest.World {
+			w := newTagged(t).(*toy)
+			w.pool = &graph.Pool{Limit: 1, Patience: time.Minute}
+			return w
+		}}.Run(t)
+	})
 }
 
 func newTagged(t *testing.T) crashtest.World {

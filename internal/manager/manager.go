@@ -95,7 +95,7 @@ func (o *Options) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.Concurrency, "concurrency", 10, "Objects of one kind that are reconciled at the same time.")
 	flags.IntVar(&o.Creates, "max-creates", 20, "Creates that are at work outside at the same time with the same credentials. None of them holds up a reconcile.")
 	flags.DurationVar(&o.Poll, "poll-interval", 30*time.Second, "How often something is looked at that is on its way outside.")
-	flags.DurationVar(&o.Settle, "settle", 2*time.Minute, "How long the outside service may still finish a create whose client is gone. "+
+	flags.DurationVar(&o.Settle, "settle", 3*time.Minute, "How long the outside service may still finish a create whose client is gone. "+
 		"An attempt with unknown outcome isn't repeated before.")
 	flags.StringVar(&o.OTLPEndpoint, "otlp-endpoint", "", "URL of an OpenTelemetry collector (gRPC) that a span of each outside call is sent to. Without it none is.")
 	logsv1.AddFlags(o.logging, flags)

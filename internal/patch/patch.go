@@ -4,6 +4,7 @@ package patch
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,9 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// timeout bounds both writes together.
+const timeout = 30 * time.Second
+
 // SpecAndStatus writes the differences between before and after in spec and status. Metadata is not its business: the
 // engine writes the ledger and the finalizer itself, under a lock.
 func SpecAndStatus(ctx context.Context, c client.Client, before, after client.Object) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout) // what a reconcile that ran out of time has seen counts too
+	defer cancel()
 	old, err := runtime.DefaultUnstructuredConverter.ToUnstructured(before)
 	if err != nil {
 		return fmt.Errorf("compare %s: %w", client.ObjectKeyFromObject(after), err)

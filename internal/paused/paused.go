@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/util/paused"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -13,6 +14,9 @@ import (
 // Check reports whether an object or its Cluster, which may be nil, is paused, and says so in the object's condition. When
 // that turns, the object is read anew, past the cache: what follows writes under a lock.
 func Check(ctx context.Context, c client.Client, live client.Reader, cluster *clusterv1.Cluster, object paused.ConditionSetter) (bool, error) {
+	if _, moving := object.GetAnnotations()[clusterctlv1.DeleteForMoveAnnotation]; moving {
+		return true, nil // It lives on in another management cluster, and so does everything outside.
+	}
 	isPaused, turned, err := paused.EnsurePausedCondition(ctx, c, cluster, object)
 	if err != nil {
 		return false, fmt.Errorf("write the condition Paused: %w", err)

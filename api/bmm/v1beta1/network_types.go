@@ -55,7 +55,7 @@ type VPCSpec struct {
 	// vni asks for a certain virtual network identifier; the site must allow that.
 	// Without it the site chooses. It can't be changed once the VPC exists.
 	// +optional
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	VNI *int32 `json:"vni,omitempty"`
 

@@ -86,11 +86,13 @@ type PortRange string
 //
 // +kubebuilder:validation:XValidation:rule="self.protocol in ['tcp', 'udp'] || !(has(self.portRange) || has(self.sourcePortRange))",message="ports go with the protocols tcp and udp only: remove portRange and sourcePortRange, or choose one of these protocols"
 type SecurityRule struct {
-	// name of the rule, unique in its group.
+	// name of the rule, unique in its group. Names that begin with "bedplate-" are
+	// kept for Bedplate.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('bedplate-')",message="names of rules that begin with bedplate- are reserved"
 	Name string `json:"name,omitempty"`
 
 	// direction of the traffic: ingress comes to the machine, egress leaves it.

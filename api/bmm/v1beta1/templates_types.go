@@ -21,6 +21,7 @@ type NvidiaBMMMachineTemplateResource struct {
 
 	// spec of the machines.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="!has(self.providerID)",message="a template has no providerID: each of its machines gets its own"
 	Spec NvidiaBMMMachineSpec `json:"spec,omitzero"`
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -78,17 +79,26 @@ func (f *Fixture) Snapshot(ids ...string) string {
 	return strings.Join(found, "\n")
 }
 
-// Events of an object that tell of a reason, in no order.
+// Events of an object that tell of a reason, in no order: "TYPE NOTE".
 func (f *Fixture) Events(object client.Object, reason string) (notes []string) {
 	f.t.Helper()
 	events := &eventsv1.EventList{}
 	f.Expect(f.Client.List(f.t.Context(), events, client.InNamespace(f.Namespace))).To(Succeed())
 	for _, e := range events.Items {
 		if e.Regarding.Name == object.GetName() && e.Reason == reason {
-			notes = append(notes, e.Note)
+			notes = append(notes, e.Type+" "+e.Note)
 		}
 	}
 	return notes
+}
+
+// Watch tells what happens to the objects of a kind, until the test ends.
+func (f *Fixture) Watch(list client.ObjectList) <-chan watch.Event {
+	f.t.Helper()
+	w, err := f.Client.Watch(f.t.Context(), list, client.InNamespace(f.Namespace))
+	f.Expect(err).NotTo(HaveOccurred())
+	f.t.Cleanup(w.Stop)
+	return w.ResultChan()
 }
 
 // Message of a condition that isn't true; empty where it is, or isn't there.

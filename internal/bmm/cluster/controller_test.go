@@ -12,7 +12,6 @@ import (
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
-	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/testenv"
@@ -80,7 +79,7 @@ func TestCluster_usesWhatTheSpecNamesAndSaysWhatIsMissing(t *testing.T) {
 			t.Parallel()
 			f := bmmtest.Start(t, second)
 			object := f.CreateCluster("demo", row.change)
-			f.Eventually(func() string { return message(f, object, infrav1.ReferencesResolvedCondition) }).Should(ContainSubstring(row.message))
+			f.Eventually(func() string { return f.Message(object, infrav1.ReferencesResolvedCondition) }).Should(ContainSubstring(row.message))
 			f.Expect(f.Called("createSubnet")).To(BeZero())
 			f.Delete(object)
 			f.UntilGone(object)
@@ -152,18 +151,6 @@ func TestCluster_canBeDeletedTogetherWithItsSecret(t *testing.T) {
 	f.Expect(f.Sim.State().Empty()).To(BeTrue())
 }
 
-func message(f *bmmtest.Fixture, object *infrav1.NvidiaBMMCluster, condition string) string {
-	if err := f.Read(object); err != nil {
-		return err.Error()
-	}
-	for _, c := range object.Status.Conditions {
-		if c.Type == condition && c.Status != metav1.ConditionTrue {
-			return c.Message
-		}
-	}
-	return ""
-}
-
 func TestCluster_saysThatKubeadmControlPlaneNeedsAnEndpoint(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t)
@@ -184,8 +171,8 @@ func TestCluster_namesTheSecretOfARefusedTokenAndHealsWithIt(t *testing.T) {
 	f.Sim.SetTokens([]string{"another"})
 	object := f.CreateCluster("demo")
 	f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Credentials", "secret "+f.Namespace+"/demo")
-	f.Expect(message(f, object, infrav1.ReferencesResolvedCondition)).NotTo(ContainSubstring(sim.DefaultToken))
-	f.Expect(message(f, object, "Ready")).To(ContainSubstring("secret " + f.Namespace + "/demo"))
+	f.Expect(f.Message(object, infrav1.ReferencesResolvedCondition)).NotTo(ContainSubstring(sim.DefaultToken))
+	f.Expect(f.Message(object, "Ready")).To(ContainSubstring("secret " + f.Namespace + "/demo"))
 
 	secret := f.Secret("demo")
 	bmmtest.Change(f, secret, func(s *corev1.Secret) { s.Data["token"] = []byte("another") })
@@ -234,10 +221,7 @@ func TestCluster_outlastsAnAPIThatIsDown(t *testing.T) {
 			before := object.DeepCopy()
 
 			heal := f.Refuse(status, "getSite", "getVpc", "getSubnet", "getIpBlock", "listVpcs", "listSubnets")
-			f.Eventually(func(g Gomega) {
-				g.Expect(f.Read(object)).To(Succeed())
-				g.Expect(ready(object)).NotTo(Equal(metav1.ConditionTrue))
-			}).Should(Succeed())
+			f.UntilNotReady(object)
 			f.Expect(object.Status.VPCID).To(Equal(before.Status.VPCID))
 			f.Expect(object.Status.Subnets).To(Equal(before.Status.Subnets))
 			f.Expect(object.Annotations[graph.LedgerAnnotation]).To(Equal(before.Annotations[graph.LedgerAnnotation]))
@@ -293,32 +277,13 @@ func TestCluster_makesOneVPCWhateverHappensToTheCreate(t *testing.T) {
 	}
 }
 
-func TestCluster_reportsANameThatIsTakenAndNeverTouchesItsOwner(t *testing.T) {
-	t.Parallel()
-	f := bmmtest.Start(t)
-	api, err := bmm.New(bmm.Config{Endpoint: f.Endpoint, Org: sim.DefaultOrg, Token: sim.DefaultToken})
-	f.Expect(err).NotTo(HaveOccurred())
-	theirs, err := api.CreateVPC(t.Context(), bmm.VPCCreateRequest{Name: "demo", SiteID: sim.DefaultSiteID})
-	f.Expect(err).NotTo(HaveOccurred())
-
-	object := f.CreateCluster("demo")
-	f.UntilReason(object, infrav1.VPCReadyCondition, "Conflict", theirs.ID)
-	f.Delete(object)
-	f.UntilGone(object)
-	f.Expect(f.Sim.State().VPCs).To(HaveLen(1))
-	f.Expect(f.Sim.State().VPCs[0].ID).To(Equal(theirs.ID))
-	f.Expect(f.Called("deleteVpc")).To(BeZero())
-}
-
 func TestCluster_makesAgainWhatSomebodyElseDeleted(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t)
 	object := f.CreateCluster("demo")
 	f.UntilReady(object)
 	lost := object.Status.Subnets[0].ID
-	api, err := bmm.New(bmm.Config{Endpoint: f.Endpoint, Org: sim.DefaultOrg, Token: sim.DefaultToken})
-	f.Expect(err).NotTo(HaveOccurred())
-	f.Expect(api.DeleteSubnet(t.Context(), sim.DefaultSiteID, lost)).To(Succeed())
+	f.Expect(f.API().DeleteSubnet(t.Context(), sim.DefaultSiteID, lost)).To(Succeed())
 	f.Eventually(func(g Gomega) {
 		g.Expect(f.Read(object)).To(Succeed())
 		g.Expect(object.Status.Subnets).To(ConsistOf(And(HaveField("ID", Not(Equal(lost))), HaveField("ID", Not(BeEmpty())))))
@@ -374,15 +339,6 @@ func TestCluster_refusesALedgerThatWasCopied(t *testing.T) {
 	bmmtest.Change(f, twin, func(c *infrav1.NvidiaBMMCluster) { delete(c.Annotations, graph.LedgerAnnotation) })
 	f.UntilGone(twin)
 	f.Expect(f.Sim.State().VPCs).To(HaveLen(1))
-}
-
-func ready(object *infrav1.NvidiaBMMCluster) metav1.ConditionStatus {
-	for _, c := range object.Status.Conditions {
-		if c.Type == infrav1.ReadyCondition {
-			return c.Status
-		}
-	}
-	return ""
 }
 
 // touch wakes the controller, as any change would.

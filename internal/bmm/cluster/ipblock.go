@@ -19,7 +19,7 @@ func (n *networks) ipBlockKind() *graph.Kind[bmm.IPBlock] {
 	return &graph.Kind[bmm.IPBlock]{
 		Name: "IP block",
 		ID:   func(b *bmm.IPBlock) string { return b.ID },
-		Tag:  func(b *bmm.IPBlock) graph.Tag { return tag.FromName(parentBlockKey, b.Name) },
+		Tag:  ipBlockTag,
 		Get: func(ctx context.Context, id string) (*bmm.IPBlock, error) {
 			return n.api.IPBlock(ctx, n.siteID(), id)
 		},
@@ -29,6 +29,14 @@ func (n *networks) ipBlockKind() *graph.Kind[bmm.IPBlock] {
 		Phase:  ipBlockPhase,
 		Delete: func(ctx context.Context, id string) error { return n.api.DeleteIPBlock(ctx, n.siteID(), id) },
 	}
+}
+
+// ipBlockTag is that of a provider's block. The tenant's part of it has the name of its allocation, and goes with that.
+func ipBlockTag(b *bmm.IPBlock) graph.Tag {
+	if b.TenantID != "" {
+		return graph.Tag{}
+	}
+	return tag.FromName(parentBlockKey, b.Name)
 }
 
 func ipBlockPhase(b *bmm.IPBlock) graph.Phase {

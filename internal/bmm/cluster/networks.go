@@ -77,6 +77,8 @@ func (n *networks) want() {
 	if spec.IPBlock != nil && spec.IPBlock.Create != nil {
 		n.parentBlock = n.wantParentBlock(spec.IPBlock.Create)
 		n.allocation = n.wantAllocation(spec.IPBlock.Create)
+	} else {
+		n.graph.Gate(infrav1.IPBlockReadyCondition, notWanted)
 	}
 	n.ipBlock = n.wantIPBlock()
 	if spec.VPC.NetworkSecurityGroup == nil {

@@ -91,11 +91,14 @@ func TestPeerings_thatSomebodyElseDeletedAreMadeAgain(t *testing.T) {
 func TestPeerings_withWhatIsNoPeerAreNamed(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
-		name, says string
-		peer       func(*bmmtest.Fixture) string
+		name, reason, says string
+		peer               func(*bmmtest.Fixture) string
 	}{
-		{"no VPC", "Could not find VPC with ID: " + nobody, func(*bmmtest.Fixture) string { return nobody }},
-		{"a VPC of another site", "does not belong to Site", func(f *bmmtest.Fixture) string {
+		{"no VPC", "Invalid", "Could not find VPC with ID: " + nobody, func(*bmmtest.Fixture) string { return nobody }},
+		{"a VPC whose tenant isn't at the site", "Quota", "does not have access to Site", func(f *bmmtest.Fixture) string {
+			return f.Make(sim.Object{Kind: sim.KindVPC, TenantID: otherTenant, Request: bmm.VPCCreateRequest{Name: "theirs", SiteID: sim.DefaultSiteID}})
+		}},
+		{"a VPC of another site", "Invalid", "does not belong to Site", func(f *bmmtest.Fixture) string {
 			return f.Make(sim.Object{Kind: sim.KindVPC, Request: bmm.VPCCreateRequest{Name: "far", SiteID: otherSite}})
 		}},
 	} {
@@ -104,8 +107,8 @@ func TestPeerings_withWhatIsNoPeerAreNamed(t *testing.T) {
 			f := bmmtest.Start(t, neighbours)
 			peer := row.peer(f)
 			object := f.CreateCluster("demo", peered(peer))
-			f.UntilReason(object, infrav1.VPCPeeringsReadyCondition, "Invalid", row.says)
-			f.UntilReason(object, infrav1.VPCPeeringsReadyCondition, "Invalid", "VPC "+peer+" can't be a peer; correct spec.vpcPeerings")
+			f.UntilReason(object, infrav1.VPCPeeringsReadyCondition, row.reason, row.says)
+			f.UntilReason(object, infrav1.VPCPeeringsReadyCondition, row.reason, "VPC "+peer+" can't be a peer; correct spec.vpcPeerings")
 			f.UntilTrue(object, infrav1.SubnetsReadyCondition) // nothing waits for it
 			bmmtest.Change(f, object, peered())
 			f.UntilReady(object)

@@ -49,5 +49,11 @@ func (n *networks) wantPrefix(spec infrav1.VPCPrefixSpec) *graph.Handle[bmm.VPCP
 			request := bmm.VPCPrefixCreateRequest{Name: tag.Name(key), VPCID: n.vpc.ID(), IPBlockID: n.ipBlock.ID(), PrefixLength: length}
 			return func(ctx context.Context) (*bmm.VPCPrefix, error) { return n.api.CreateVPCPrefix(ctx, request) }, nil
 		},
+		Diff: func(p *bmm.VPCPrefix) []graph.Change {
+			return sizeChange(p.PrefixLength, prefixLength(spec.PrefixLength, spec.CIDR))
+		},
+		Apply: func(_ context.Context, _ *bmm.VPCPrefix, changes []graph.Change) error {
+			return refuse("VPC prefix %q can't be changed (%s): remove it, and add one with another name", spec.Name, changes[0])
+		},
 	})
 }

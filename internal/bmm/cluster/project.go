@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -31,9 +32,20 @@ func (n *networks) project() {
 		}
 	}
 	status.FailureDomains = failureDomains(n.object.Spec.FailureDomains)
-	if meta.IsStatusConditionTrue(status.Conditions, infrav1.ReadyCondition) {
+	if provisioned(status.Conditions) {
 		status.Initialization.Provisioned = ptr.To(true)
 	}
+}
+
+// provisioned is true when machines can be made. A peering may wait for the owner of the other VPC, and nobody else has to.
+func provisioned(conditions []metav1.Condition) bool {
+	for _, c := range conditions {
+		waits := c.Type == infrav1.VPCPeeringsReadyCondition || c.Type == infrav1.ReadyCondition || c.Type == clusterv1.PausedCondition
+		if c.Status != metav1.ConditionTrue && !waits {
+			return false
+		}
+	}
+	return meta.IsStatusConditionTrue(conditions, infrav1.VPCReadyCondition)
 }
 
 func (n *networks) projectSubnets(status *infrav1.NvidiaBMMClusterStatus) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -78,6 +79,9 @@ func ruleChanges(wanted, found []bmm.NetworkSecurityGroupRule) []graph.Change {
 // ruleText has everything that makes a rule what it is.
 func ruleText(r bmm.NetworkSecurityGroupRule) string {
 	ports := func(prefix, ports string) string {
+		if p, err := netip.ParsePrefix(prefix); err == nil {
+			prefix = p.Masked().String()
+		}
 		if ports == "" {
 			return prefix
 		}

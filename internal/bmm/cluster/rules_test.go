@@ -29,6 +29,16 @@ func TestRules_areInTheServersWords(t *testing.T) {
 	}))
 }
 
+// Otherwise it would be a change on every reconcile.
+func TestRuleChanges_dontCareHowARangeIsWritten(t *testing.T) {
+	t.Parallel()
+	rule := sshRule
+	rule.SourceCIDR = "10.1.2.3/8"
+	found := rules([]infrav1.SecurityRule{sshRule})
+	found[0].DestinationPortRange = "22"
+	NewWithT(t).Expect(ruleChanges(rules([]infrav1.SecurityRule{rule}), found)).To(BeEmpty())
+}
+
 func TestRules_denyWhatNoneAllows(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

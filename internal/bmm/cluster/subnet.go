@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"net/netip"
+	"strconv"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
@@ -49,6 +50,12 @@ func (n *networks) wantSubnet(spec infrav1.SubnetSpec) *graph.Handle[bmm.Subnet]
 			request := bmm.SubnetCreateRequest{Name: tag.Name(key), VPCID: n.vpc.ID(), Ipv4BlockID: n.ipBlock.ID(), PrefixLength: length}
 			return func(ctx context.Context) (*bmm.Subnet, error) { return n.api.CreateSubnet(ctx, request) }, nil
 		},
+		Diff: func(s *bmm.Subnet) []graph.Change {
+			return sizeChange(s.PrefixLength, prefixLength(spec.PrefixLength, spec.CIDR))
+		},
+		Apply: func(_ context.Context, _ *bmm.Subnet, changes []graph.Change) error {
+			return refuse("subnet %q can't be changed (%s): remove it, and add one with another name", spec.Name, changes[0])
+		},
 	})
 }
 
@@ -62,4 +69,12 @@ func prefixLength(length *int32, cidr string) int {
 		return 0 // The API refuses it.
 	}
 	return prefix.Bits()
+}
+
+// sizeChange is what can't be done: a range that was removed and added again before it was gone still has its old size.
+func sizeChange(found, wanted int) []graph.Change {
+	if found == wanted {
+		return nil
+	}
+	return []graph.Change{{Field: "prefixLength", From: strconv.Itoa(found), To: strconv.Itoa(wanted)}}
 }

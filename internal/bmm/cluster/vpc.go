@@ -78,8 +78,7 @@ func (n *networks) wantVPC() *graph.Handle[bmm.VPC] {
 	}
 	want.Apply = func(ctx context.Context, v *bmm.VPC, _ []graph.Change) error {
 		update, _ := n.vpcUpdate(v)
-		_, err := n.api.UpdateVPC(ctx, n.siteID(), v.ID, update)
-		return err
+		return n.updateVPC(ctx, v.ID, update)
 	}
 	return graph.Add(n.graph, n.kinds.vpc, want)
 }
@@ -105,6 +104,23 @@ func (n *networks) usersVPC(ctx context.Context) (string, error) {
 		return "", refuse("VPC %s (%s) is of type %s: set spec.vpc.networkVirtualizationType to that", v.Name, v.ID, v.NetworkVirtualizationType)
 	}
 	return v.ID, nil
+}
+
+// updateVPC sends the NVLink partition by itself, and last: the service refuses to change it while instances use it, and that
+// must not keep the security group away.
+func (n *networks) updateVPC(ctx context.Context, id string, update bmm.VPCUpdateRequest) error {
+	partition := bmm.VPCUpdateRequest{NVLinkLogicalPartitionID: update.NVLinkLogicalPartitionID}
+	update.NVLinkLogicalPartitionID = nil
+	if update != (bmm.VPCUpdateRequest{}) {
+		if _, err := n.api.UpdateVPC(ctx, n.siteID(), id, update); err != nil {
+			return err
+		}
+	}
+	if partition.NVLinkLogicalPartitionID == nil {
+		return nil
+	}
+	_, err := n.api.UpdateVPC(ctx, n.siteID(), id, partition)
+	return err
 }
 
 // vpcUpdate is what makes a VPC of ours as the spec wants it, and the same for people.

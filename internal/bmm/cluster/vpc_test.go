@@ -83,7 +83,7 @@ func TestVPC_isPutBackAsTheSpecSays(t *testing.T) {
 			_, err := f.API().UpdateVPC(t.Context(), sim.DefaultSiteID, before.ID, row.drift(labels))
 			f.Expect(err).NotTo(HaveOccurred())
 			f.Eventually(func() []string { return f.Events(object, "Changing") }).Should(ContainElement(
-				And(HavePrefix("VPCReady is False: VPC "+before.ID+" is being changed"), ContainSubstring(row.says))))
+				And(HavePrefix("Normal VPCReady is False: VPC "+before.ID+" is being changed"), ContainSubstring(row.says))))
 			f.UntilReady(object)
 			after := f.Sim.State().VPCs[0]
 			after.Updated = before.Updated

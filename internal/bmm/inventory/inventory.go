@@ -114,19 +114,25 @@ func (v *Inventory) Start(ctx context.Context) error {
 			return nil
 		case <-timer.C:
 		}
+		var listing sync.WaitGroup
 		for at, s := range v.inUse() {
-			tell := func(c Change) {
-				select {
-				case v.changes <- event.TypedGenericEvent[Change]{Object: c}:
-				case <-ctx.Done():
-				}
-			}
-			_ = v.update(ctx, at, s, v.Interval/2, tell) // whoever asks gets to hear of an error
+			listing.Go(func() { // a site that is slow or dead is no reason to hear late from the others
+				_ = v.update(ctx, at, s, v.Interval/2, func(c Change) { v.tell(ctx, c) }) // whoever asks gets to hear of an error
+			})
 		}
+		listing.Wait()
 	}
 }
 
-// mention tells of a change if somebody listens.
+// tell of a change, when somebody listens.
+func (v *Inventory) tell(ctx context.Context, c Change) {
+	select {
+	case v.changes <- event.TypedGenericEvent[Change]{Object: c}:
+	case <-ctx.Done():
+	}
+}
+
+// mention tells of a change if there is room for it.
 func (v *Inventory) mention(c Change) {
 	select {
 	case v.changes <- event.TypedGenericEvent[Change]{Object: c}:
@@ -166,20 +172,36 @@ func (v *Inventory) inUse() map[site]*shelf {
 	return all
 }
 
-// update lists a site, unless the newest list is young enough, or the last attempt has failed just now.
+// update lists a site, unless the newest list is young enough, or the last attempt has failed just now. Only who needs a new
+// list waits for one.
 func (v *Inventory) update(ctx context.Context, at site, s *shelf, maxAge time.Duration, tell func(Change)) error {
-	s.listing.Lock()
-	defer s.listing.Unlock()
-	began := v.Clock.Now()
-	s.mu.Lock()
-	young, failing, err := began.Sub(s.listed) < maxAge, began.Sub(s.failed) < v.Interval/2, s.err
-	s.mu.Unlock()
-	if young || (err != nil && failing) {
+	if young, err := v.judge(s, maxAge); young || err != nil {
 		return err
 	}
-	instances, err := at.api.Instances(ctx, bmm.InstanceFilter{SiteID: at.id})
-	for _, id := range s.take(began, instances, err) {
+	s.listing.Lock()
+	defer s.listing.Unlock()
+	if young, err := v.judge(s, maxAge); young || err != nil { // somebody else has listed meanwhile
+		return err
+	}
+	began := v.Clock.Now()
+	// The answer is for all who ask, so the one who happens to ask now can't end it by leaving.
+	instances, err := at.api.Instances(context.WithoutCancel(ctx), bmm.InstanceFilter{SiteID: at.id})
+	for _, id := range s.take(began, v.Clock.Now(), instances, err) {
 		tell(Change{at.id, id})
 	}
 	return err
+}
+
+// judge reports whether the newest list is young enough; the error is that of an attempt which has failed since, just now.
+func (v *Inventory) judge(s *shelf, maxAge time.Duration) (young bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := v.Clock.Now()
+	if now.Sub(s.listed) < maxAge {
+		return true, nil
+	}
+	if s.err != nil && now.Sub(s.failed) < v.Interval/2 {
+		return false, s.err
+	}
+	return false, nil
 }

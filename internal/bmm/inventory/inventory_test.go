@@ -30,8 +30,10 @@ type service struct {
 	instances map[string]string // status by ID
 	unlisted  map[string]bool
 	failing   bool
-	lists     int
-	gets      int
+	// slow, if set, holds up each list until it is closed.
+	slow  chan struct{}
+	lists int
+	gets  int
 }
 
 func id(n int) string { return fmt.Sprintf("30000000-0000-4000-8000-%012d", n) }
@@ -55,6 +57,11 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(http.StatusInternalServerError, map[string]any{"message": "broken"})
 	case last == "instance":
 		s.lists++
+		if slow := s.slow; slow != nil {
+			s.mu.Unlock()
+			<-slow
+			s.mu.Lock()
+		}
 		list := []map[string]any{}
 		for id := range s.instances {
 			if !s.unlisted[id] {
@@ -167,6 +174,32 @@ func TestInstance_isUnknownWhenTheListFails(t *testing.T) {
 	f.failing = false
 	f.mu.Unlock()
 	f.clock.Step(interval)
+	f.Expect(f.status(0)).To(Equal("Ready"))
+}
+
+// A site whose list takes its time, or fails once, is no reason to know less than a moment ago.
+func TestInstance_thatWasJustSeenWaitsForNoListAndFailsWithNone(t *testing.T) {
+	t.Parallel()
+	f := start(t, 1, interval)
+	f.Expect(f.status(0)).To(Equal("Ready"))
+	slow := make(chan struct{})
+	f.mu.Lock()
+	f.slow = slow
+	f.mu.Unlock()
+	f.clock.Step(2 * interval)
+	listed := make(chan string)
+	go func() { listed <- f.status(0) }()
+	f.Eventually(func() int { lists, _ := f.calls(); return lists }).Should(Equal(2), "a list is on its way")
+	f.inventory.Put(f.api, &bmm.Instance{ID: id(1), SiteID: siteID, Status: bmm.InstancePending})
+	f.clock.Step(-interval - time.Second) // for whoever asks now the last list is young enough
+	f.Expect(f.status(0)).To(Equal("Ready"))
+	close(slow)
+	f.Eventually(listed).Should(Receive(Equal("Ready")))
+
+	f.mu.Lock()
+	f.failing = true
+	f.mu.Unlock()
+	f.clock.Step(interval / 2)
 	f.Expect(f.status(0)).To(Equal("Ready"))
 }
 

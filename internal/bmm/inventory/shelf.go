@@ -7,13 +7,14 @@ import (
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 )
 
-// take puts the answer of a list that began at a time on the shelf, and returns the IDs of what is another than before.
-func (s *shelf) take(began time.Time, list []bmm.Instance, err error) (differ []string) {
+// take puts the answer of a list that began and ended at these times on the shelf, and returns the IDs of what is another
+// than before.
+func (s *shelf) take(began, ended time.Time, list []bmm.Instance, err error) (differ []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.err = err
 	if err != nil {
-		s.failed = began
+		s.failed = ended
 		return nil
 	}
 	first := s.listed.IsZero()

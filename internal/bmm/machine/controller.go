@@ -164,8 +164,8 @@ func secretOf(around owners, object *infrav1.NvidiaBMMMachine) (types.Namespaced
 	case around.infra != nil:
 		return cluster.SecretOf(around.infra), nil
 	case made != "" && !object.DeletionTimestamp.IsZero():
-		namespace, name, _ := strings.Cut(made, string(types.Separator))
-		return types.NamespacedName{Namespace: namespace, Name: name}, nil
+		_, name, _ := strings.Cut(made, string(types.Separator))
+		return types.NamespacedName{Namespace: object.Namespace, Name: name}, nil // never another namespace's, whatever the ledger says
 	case !labelled:
 		return types.NamespacedName{}, missing("the label %s, which says whose credentials to use", clusterv1.ClusterNameLabel)
 	case around.cluster == nil:
@@ -177,5 +177,5 @@ func secretOf(around owners, object *infrav1.NvidiaBMMMachine) (types.Namespaced
 }
 
 func missing(format string, args ...any) error {
-	return &fault.Error{Class: fault.Invalid, Err: fmt.Errorf("there is no more "+format+": put it back", args...)}
+	return &fault.Error{Class: fault.Invalid, Err: fmt.Errorf("there is no "+format+": put it back, or create it", args...)}
 }

@@ -14,7 +14,6 @@ import (
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
-	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/testenv"
@@ -228,31 +227,12 @@ func TestMachine_failsWhenItsInstanceIsDeletedBehindItsBack(t *testing.T) {
 	f.UntilReady(f.CreateCluster("demo"))
 	object := f.CreateMachine("demo", "worker-1", userData)
 	f.UntilReady(object)
-	f.Expect(apiOf(f).DeleteInstance(t.Context(), sim.DefaultSiteID, object.Status.InstanceID)).To(Succeed())
+	f.Expect(f.API().DeleteInstance(t.Context(), sim.DefaultSiteID, object.Status.InstanceID)).To(Succeed())
 	f.UntilReason(object, infrav1.InstanceProvisionedCondition, "Lost", "delete the Machine to get another one")
 	f.Expect(object.Status.Initialization.Provisioned).To(HaveValue(BeTrue()), "once true it stays")
 	f.Expect(f.Called("createInstance")).To(Equal(1))
 	f.Delete(object)
 	f.UntilGone(object)
-}
-
-func TestMachine_neverTouchesAnInstanceOfItsNameThatIsSomebodyElses(t *testing.T) {
-	t.Parallel()
-	f := bmmtest.Start(t)
-	cluster := f.CreateCluster("demo")
-	f.UntilReady(cluster)
-	theirs, err := apiOf(f).CreateInstance(t.Context(), bmm.InstanceCreateRequest{
-		Name: "worker-1", TenantID: sim.DefaultTenantID, VPCID: cluster.Status.VPCID, InstanceTypeID: sim.DefaultInstanceTypeID,
-		OperatingSystemID: bmmtest.OperatingSystemID, Interfaces: []bmm.InterfaceCreateRequest{{SubnetID: cluster.Status.Subnets[0].ID}},
-	})
-	f.Expect(err).NotTo(HaveOccurred())
-	object := f.CreateMachine("demo", "worker-1", userData)
-	f.UntilReason(object, infrav1.InstanceProvisionedCondition, "Conflict", theirs.ID)
-	f.Expect(object.Spec.ProviderID).To(BeEmpty())
-	f.Delete(object)
-	f.UntilGone(object)
-	f.Expect(f.Sim.State().Instances).To(HaveLen(1))
-	f.Expect(f.Called("deleteInstance")).To(BeZero())
 }
 
 // Everything is deleted at once, as `kubectl delete` of a whole file does: each waits for what lies in it.
@@ -288,10 +268,4 @@ func TestMachine_rebuildsItsStatusFromLedgerAndService(t *testing.T) {
 	f.Expect(object.Status.InstanceID).To(Equal(want))
 	f.Expect(f.Called("createInstance")).To(Equal(1))
 	f.Expect(f.Called("createVpc")).To(Equal(1))
-}
-
-func apiOf(f *bmmtest.Fixture) *bmm.Client {
-	api, err := bmm.New(bmm.Config{Endpoint: f.Endpoint, Org: sim.DefaultOrg, Token: sim.DefaultToken})
-	f.Expect(err).NotTo(HaveOccurred())
-	return api
 }

@@ -23,6 +23,7 @@ const (
 // tenant gets the same one.
 func (n *node) deleteInstance(ctx context.Context, id string) error {
 	n.reconciler.Instances.Touch(n.api, n.siteID(), id)
+	defer n.reconciler.Instances.Touch(n.api, n.siteID(), id) // a list may have begun meanwhile
 	if issue := n.healthIssue(); issue != nil {
 		return n.api.DeleteUnhealthyInstance(ctx, n.siteID(), id, *issue)
 	}

@@ -96,7 +96,7 @@ func (n *node) wantInstance(after ...graph.Ref) {
 		},
 		Apply: func(ctx context.Context, i *bmm.Instance, _ []graph.Change) error {
 			update, _ := n.update(i)
-			n.reconciler.Instances.Touch(n.api, i.SiteID, i.ID)
+			defer n.reconciler.Instances.Touch(n.api, i.SiteID, i.ID)
 			_, err := n.api.UpdateInstance(ctx, i.SiteID, i.ID, update)
 			return err
 		},
@@ -191,7 +191,7 @@ func (n *node) update(i *bmm.Instance) (bmm.InstanceUpdateRequest, []graph.Chang
 	if i.NetworkSecurityGroupInherited {
 		attached = ""
 	}
-	if wanted := n.securityGroupID(); wanted != attached && n.infra != nil {
+	if wanted := n.securityGroupID(); wanted != attached && n.groupKnown() {
 		update.NetworkSecurityGroupID = &wanted
 		changes = append(changes, graph.Change{Field: "networkSecurityGroupId", From: attached, To: wanted})
 	}

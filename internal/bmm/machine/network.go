@@ -117,6 +117,15 @@ func number(n *int32) *int {
 	return ptr.To(int(*n))
 }
 
+// groupKnown is false while the cluster is still to find or to make the group that its spec asks for: until then no instance
+// loses the one that it has.
+func (n *node) groupKnown() bool {
+	if n.object.Spec.Network.NetworkSecurityGroupID != "" {
+		return true
+	}
+	return n.infra != nil && (n.infra.Spec.VPC.NetworkSecurityGroup == nil || n.infra.Status.NetworkSecurityGroupID != "")
+}
+
 // securityGroupID is the group that is attached to the instance itself. A VPC of our own has the cluster's group, so that its
 // instances need none; one of the user's own isn't touched.
 func (n *node) securityGroupID() string {

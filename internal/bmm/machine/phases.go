@@ -30,13 +30,13 @@ func (n *node) clusterPhase() graph.Phase {
 	return phase
 }
 
-// networksReady is true when machines can be put into the cluster's networks.
+// networksReady is true when machines can be put into the cluster's networks. Each machine looks for its own network besides:
+// another one that is on its way, or on its way out, is no reason to wait.
 func networksReady(infra *infrav1.NvidiaBMMCluster) bool {
-	conditions := infra.Status.Conditions
-	return ptr.Deref(infra.Status.Initialization.Provisioned, false) && infra.Status.VPCID != "" &&
-		meta.IsStatusConditionTrue(conditions, infrav1.VPCReadyCondition) &&
-		meta.IsStatusConditionTrue(conditions, infrav1.SubnetsReadyCondition) &&
-		!meta.IsStatusConditionFalse(conditions, infrav1.NSGReadyCondition)
+	status := infra.Status
+	return ptr.Deref(status.Initialization.Provisioned, false) && status.VPCID != "" &&
+		meta.IsStatusConditionTrue(status.Conditions, infrav1.VPCReadyCondition) &&
+		(infra.Spec.VPC.NetworkSecurityGroup == nil || status.NetworkSecurityGroupID != "")
 }
 
 // isControlPlane tells a machine of the control plane from a worker.

@@ -48,8 +48,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	owner, err := util.GetOwnerCluster(ctx, r.Client, template.ObjectMeta)
-	if err != nil || owner == nil || annotations.IsPaused(owner, template) {
-		return ctrl.Result{}, client.IgnoreNotFound(err) // Cluster API makes a Cluster the owner when something uses the template.
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return ctrl.Result{}, fmt.Errorf("get the owning Cluster: %w", err)
+	case err == nil && owner == nil:
+		return ctrl.Result{}, nil // Cluster API makes a Cluster the owner when something uses the template.
+	case owner == nil || annotations.IsPaused(owner, template):
+		return ctrl.Result{RequeueAfter: r.Poll}, nil // Nobody tells when the Cluster comes, or goes on.
 	}
 	infra := &infrav1.NvidiaBMMCluster{}
 	name := types.NamespacedName{Namespace: template.Namespace, Name: owner.Spec.InfrastructureRef.Name}

@@ -164,6 +164,21 @@ func TestTrap_subnetsAndPrefixesHaveNoLabels(t *testing.T) {
 	}
 }
 
+// A machine that boots can read the ID of its instance, and not that of its site: the kubelet's provider ID has to get it
+// from whoever writes the bootstrap data.
+func TestTrap_aBootingMachineIsNotToldItsSitesUUID(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	f.UntilReady(f.CreateCluster("demo"))
+	machine := f.CreateMachine("demo", "worker-1", bootData)
+	f.UntilReady(machine)
+	booted := f.Rack.Started()[0]
+	f.Expect(booted.Metadata).To(HaveKeyWithValue("instance-id", machine.Status.InstanceID))
+	f.Expect(booted.Metadata).NotTo(ContainElement(ContainSubstring(sim.DefaultSiteID)))
+	f.Expect(booted.UserData).To(Equal(bootData), "nor does the provider put it in")
+	f.Expect(machine.Spec.ProviderID).To(Equal("nvidia-bmm://" + sim.DefaultSiteID + "/" + booted.Metadata["instance-id"]))
+}
+
 // A create blocks for 50 seconds while the site's agent is down, then fails and is rolled back. Nobody else waits meanwhile,
 // and when the agent is back there is one of each.
 func TestTrap_aSiteWhoseAgentIsDownHoldsUpNobody(t *testing.T) {

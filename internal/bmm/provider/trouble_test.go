@@ -4,12 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/watch"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
@@ -82,106 +83,81 @@ func keys(s sim.State) map[string]int {
 
 // Whatever an object says of itself when it is deleted, nothing is left of it. One object is deleted at its first word, the
 // next one at its second, and so on, until one is ready before its turn comes.
-func TestTrouble_deletedInEveryPhaseNothingIsLeft(t *testing.T) {
+func TestTrouble_aClusterDeletedInEveryPhaseLeavesNothing(t *testing.T) {
 	t.Parallel()
-	const phases = 14
+	f := inSlowMotion(t)
+	peer := f.MakeVPC("peer", bmm.EthernetVirtualizer)
+	before, changes := f.Snapshot(peer), f.Watch(&infrav1.NvidiaBMMClusterList{})
+	var owners []graph.Owner
+	for n := range phases {
+		owners = append(owners, f.CreateCluster(fmt.Sprintf("demo-%d", n), grouped, func(c *infrav1.NvidiaBMMCluster) {
+			c.Spec.VPCPeerings = []infrav1.VPCPeeringSpec{{PeerVPCID: peer}}
+		}))
+	}
+	deleteInTurn(f, changes, owners)
+	f.Expect(f.Snapshot(peer)).To(Equal(before))
+	f.Expect(f.Sim.State().Empty()).To(BeTrue())
+}
+
+func TestTrouble_aMachineDeletedInEveryPhaseLeavesNothing(t *testing.T) {
+	t.Parallel()
+	f := inSlowMotion(t)
+	changes := f.Watch(&infrav1.NvidiaBMMMachineList{})
+	var owners []graph.Owner
+	for n := range phases {
+		owners = append(owners, f.CreateMachine("demo", fmt.Sprintf("worker-%d", n), bootData))
+	}
+	f.CreateCluster("demo", grouped) // the machines have their word without it too
+	deleteInTurn(f, changes, owners)
+	f.Expect(f.Sim.State().Instances).To(BeEmpty())
+}
+
+// phases is more than any object has.
+const phases = 14
+
+// inSlowMotion is a site where every phase lasts long enough to be seen.
+func inSlowMotion(t *testing.T) *bmmtest.Fixture {
 	f := bmmtest.Start(t, func(w *sim.Config) { w.Speed, w.InstanceTypes[0].Machines = 600, phases })
 	f.SetDefaultEventuallyTimeout(patient)
-	peer := f.MakeVPC("peer", bmm.EthernetVirtualizer)
-	full := func(c *infrav1.NvidiaBMMCluster) {
-		grouped(c)
-		c.Spec.VPCPeerings = []infrav1.VPCPeeringSpec{{PeerVPCID: peer}}
-	}
-	t.Run("clusters", func(t *testing.T) {
-		watch := watchOf(t, f, &infrav1.NvidiaBMMClusterList{})
-		turns := map[string]int{}
-		for n := range phases {
-			turns[f.CreateCluster(fmt.Sprintf("demo-%d", n), full).Name] = n
-		}
-		ready := watch.deleteInTurn(turns)
-		t.Logf("%d clusters were deleted before they were ready, %d when they were", phases-ready, ready)
-		f.Expect(ready).To(BeNumerically(">", 0), "there are more phases than clusters")
-		f.Expect(phases-ready).To(BeNumerically(">", 4), "there are phases to be deleted in")
-		f.Expect(f.Sim.State().Empty()).To(BeTrue())
-	})
-	t.Run("machines", func(t *testing.T) {
-		cluster := f.CreateCluster("demo", full)
-		watch := watchOf(t, f, &infrav1.NvidiaBMMMachineList{})
-		turns := map[string]int{}
-		for n := range phases {
-			turns[f.CreateMachine("demo", fmt.Sprintf("worker-%d", n), bootData).Name] = n
-		}
-		ready := watch.deleteInTurn(turns)
-		t.Logf("%d machines were deleted before they were ready, %d when they were", phases-ready, ready)
-		f.Expect(ready).To(BeNumerically(">", 0), "there are more phases than machines")
-		f.Expect(phases-ready).To(BeNumerically(">", 3), "there are phases to be deleted in")
-		f.Expect(f.Sim.State().Instances).To(BeEmpty())
-		f.Delete(cluster)
-		f.UntilGone(cluster)
-		f.Expect(f.Sim.State().Empty()).To(BeTrue())
-	})
+	return f
 }
 
-// changes of the objects of a kind.
-type changes struct {
-	*bmmtest.Fixture
-	events <-chan any
-}
-
-func watchOf(t *testing.T, f *bmmtest.Fixture, list client.ObjectList) changes {
-	t.Helper()
-	w, err := f.Client.Watch(t.Context(), list, client.InNamespace(f.Namespace))
-	f.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(w.Stop)
-	events := make(chan any)
-	go func() {
-		defer close(events)
-		for event := range w.ResultChan() {
-			select {
-			case events <- event.Object:
-			case <-t.Context().Done():
-				return
-			}
-		}
-	}()
-	return changes{f, events}
-}
-
-// deleteInTurn deletes each object when its conditions have changed as often as turns says, or when it is ready: those are
-// counted. It returns when all are gone.
-func (c changes) deleteInTurn(turns map[string]int) (ready int) {
+// deleteInTurn deletes the nth owner when its conditions have changed n times, or when it is ready, and returns when all are
+// gone.
+func deleteInTurn(f *bmmtest.Fixture, changes <-chan watch.Event, owners []graph.Owner) {
 	said, changed, deleted := map[string]string{}, map[string]int{}, map[string]bool{}
-	for len(deleted) < len(turns) {
-		var event any
-		c.Eventually(c.events).Should(Receive(&event))
-		object, ok := event.(graph.Owner)
-		c.Expect(ok).To(BeTrue(), "%v", event)
+	var early []string
+	for len(deleted) < len(owners) {
+		var event watch.Event
+		f.Eventually(changes).Should(Receive(&event))
+		object, ok := event.Object.(graph.Owner)
+		f.Expect(ok).To(BeTrue(), "%v", event)
 		name := object.GetName()
-		turn, ours := turns[name]
-		if !ours || deleted[name] {
+		turn := slices.IndexFunc(owners, func(o graph.Owner) bool { return o.GetName() == name })
+		if turn < 0 || deleted[name] {
 			continue
 		}
-		says, isReady := "", false
-		for _, condition := range object.GetConditions() {
-			says += fmt.Sprintln(condition.Type, condition.Status, condition.Reason)
-			isReady = isReady || (condition.Type == graph.ReadyCondition && condition.Status == metav1.ConditionTrue)
+		says := ""
+		for _, c := range object.GetConditions() {
+			says += fmt.Sprintln(c.Type, c.Status, c.Reason)
 		}
 		if says != said[name] {
-			said[name] = says
-			changed[name]++
+			said[name], changed[name] = says, changed[name]+1
 		}
-		if changed[name] >= turn || isReady {
-			deleted[name] = true
-			c.Delete(object)
+		ready := meta.IsStatusConditionTrue(object.GetConditions(), graph.ReadyCondition)
+		if changed[name] < turn && !ready {
+			continue
 		}
-		if changed[name] < turn && isReady {
-			ready++
+		if !ready {
+			early = append(early, name)
 		}
+		deleted[name] = true
+		f.Delete(object)
 	}
-	for name := range turns {
-		c.Eventually(c.events).Should(Or(BeClosed(), Receive(Not(BeNil()))), name)
+	f.Expect(len(early)).To(And(BeNumerically(">=", 4), BeNumerically("<", len(owners))), "as many as there are phases: %v", early)
+	for _, o := range owners {
+		f.UntilGone(o)
 	}
-	return ready
 }
 
 // What is the user's own and has the name that we would have chosen is named, and is as it was when we are gone.

@@ -64,13 +64,16 @@ type Server struct {
 	state  state
 }
 
+// swagger is read once: tests make simulators by the hundred.
+var swagger = sync.OnceValues(gen.GetSwagger)
+
 // New returns a simulator of the world that config describes. Without a booter, machines change their state only.
 func New(config Config, booter Booter, log *slog.Logger) (*Server, error) {
 	config, err := config.complete()
 	if err != nil {
 		return nil, fmt.Errorf("configure simulator: %w", err)
 	}
-	document, err := gen.GetSwagger()
+	document, err := swagger()
 	if err != nil {
 		return nil, fmt.Errorf("load OpenAPI document: %w", err)
 	}

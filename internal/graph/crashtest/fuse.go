@@ -66,7 +66,7 @@ func (f *Fuse) dead() bool { return f.isBlown() && !f.once }
 func (f *Fuse) Call(changes bool, work func() error) error {
 	if first, err := f.step(); err != nil {
 		if first && changes && f.late {
-			f.held = append(f.held, work)
+			f.hold(work)
 		}
 		return err
 	}
@@ -77,12 +77,21 @@ func (f *Fuse) Call(changes bool, work func() error) error {
 	return err
 }
 
+func (f *Fuse) hold(work func() error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.held = append(f.held, work)
+}
+
 // deliver lets the service do the work of the client that has died.
 func (f *Fuse) deliver() {
-	for _, work := range f.held {
+	f.mu.Lock()
+	held := f.held
+	f.held = nil
+	f.mu.Unlock()
+	for _, work := range held {
 		_ = work() // nobody is there to hear
 	}
-	f.held = nil
 }
 
 // Transport passes outside calls over HTTP through the fuse.
