@@ -108,6 +108,10 @@ func halfMade(e *ends) {
 	e.UntilReady(e.CreateMachine("demo", "worker-1", []byte("#cloud-config"), ofWorkers))
 	waiting := e.CreateMachine("demo", "worker-2", []byte("#cloud-config"), ofWorkers)
 	e.UntilReason(waiting, infrav1.InstanceProvisionedCondition, "Quota", "")
+	bmmtest.Change(e.Fixture, waiting, func(m *infrav1.NvidiaBMMMachine) { // no further attempt while somebody looks
+		metav1.SetMetaDataAnnotation(&m.ObjectMeta, clusterv1.PausedAnnotation, "")
+	})
+	e.UntilTrue(waiting, clusterv1.PausedCondition)
 	bmmtest.Change(e.Fixture, object, func(c *infrav1.NvidiaBMMCluster) {
 		c.Spec.Subnets = append(c.Spec.Subnets, infrav1.SubnetSpec{Name: "new", PrefixLength: ptr.To[int32](16)})
 	})

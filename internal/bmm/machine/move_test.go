@@ -85,7 +85,12 @@ func TestDelete_worksFromTheLedgerWhenEverythingAroundIsGone(t *testing.T) {
 	f.UntilReady(cluster)
 	object := f.CreateMachine("demo", "worker-1", userData)
 	f.UntilReady(object)
-	pending := f.CreateMachine("demo", "worker-2", nil) // owns nothing
+	waiting := f.CreateMachine("demo", "worker-2", nil) // owns nothing
+	f.Fault(sim.Fault{Operation: "createInstance", Kind: sim.FaultLoseAnswer})
+	f.Refuse(http.StatusServiceUnavailable, "listInstances")
+	lost := f.CreateMachine("demo", "worker-3", userData) // owns an instance and doesn't know
+	f.UntilReason(lost, infrav1.InstanceProvisionedCondition, "Transient", "")
+	f.Eventually(func() []bmm.Instance { return f.Sim.State().Instances }).Should(HaveLen(2))
 
 	bmmtest.Change(f, cluster, func(c *infrav1.NvidiaBMMCluster) {
 		metav1.SetMetaDataAnnotation(&c.ObjectMeta, clusterv1.PausedAnnotation, "")
@@ -98,17 +103,21 @@ func TestDelete_worksFromTheLedgerWhenEverythingAroundIsGone(t *testing.T) {
 		&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: f.Namespace}},
 		&clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "worker-1", Namespace: f.Namespace}},
 		&clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "worker-2", Namespace: f.Namespace}},
+		&clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "worker-3", Namespace: f.Namespace}},
 	} {
 		f.Delete(around)
 		f.UntilGone(around)
 	}
+	f.Sim.ClearFaults()
 
-	f.Delete(object)
-	f.Delete(pending)
-	f.UntilGone(object)
-	f.UntilGone(pending)
+	for _, m := range []*infrav1.NvidiaBMMMachine{object, waiting, lost} {
+		f.Delete(m)
+	}
+	for _, m := range []*infrav1.NvidiaBMMMachine{object, waiting, lost} {
+		f.UntilGone(m)
+	}
 	f.Expect(f.Sim.State().Instances).To(BeEmpty())
-	f.Expect(f.Sim.State().Releases).To(ConsistOf(HaveField("InstanceID", object.Status.InstanceID)))
+	f.Expect(f.Sim.State().Releases).To(HaveLen(2))
 }
 
 // The Secret was removed by force. Its name is known, so that a person can be told to put it back.

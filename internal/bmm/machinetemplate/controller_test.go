@@ -98,7 +98,7 @@ func TestTemplate_waitsForWhatIsMissing(t *testing.T) {
 	heal := f.Refuse(http.StatusServiceUnavailable, "getInstanceType")
 	f.Sim.SetTokens([]string{sim.DefaultToken})
 	f.UntilReady(cluster)
-	f.Eventually(func() int { return f.Called("getInstanceType") }).Should(BeNumerically(">", 1))
+	f.Eventually(func() int { return f.Called("getInstanceType") }).Should(BeNumerically(">", 6), "again and again")
 	f.Expect(f.Read(object)).To(Succeed())
 	f.Expect(object.Status.Capacity).To(BeEmpty())
 	heal()
