@@ -42,7 +42,7 @@ build: $(COMMANDS:%=$(BIN)/%) ## Build Bedplate's own programs.
 
 .PHONY: test
 test: lab-tools $(BIN)/gotestsum build ## Run all tests, with real etcd, kube-apiservers and Cluster API.
-	$(BIN)/gotestsum --format pkgname-and-test-fails -- -timeout 20m $(TESTARGS) ./...
+	$(BIN)/gotestsum --format pkgname-and-test-fails -- -timeout 30m $(TESTARGS) ./...
 
 .PHONY: crash
 crash: lab-tools ## Kill the engine and every system at every point of their way, and print how many those were.

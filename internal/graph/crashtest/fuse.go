@@ -25,6 +25,8 @@ type Fuse struct {
 	left  int
 	blown bool
 	held  []func() error
+	// delivered: there was a call for the service to do late.
+	delivered bool
 	// die ends everything that the process is at.
 	die context.CancelFunc
 }
@@ -87,7 +89,7 @@ func (f *Fuse) hold(work func() error) {
 func (f *Fuse) deliver() {
 	f.mu.Lock()
 	held := f.held
-	f.held = nil
+	f.held, f.delivered = nil, f.delivered || len(f.held) > 0
 	f.mu.Unlock()
 	for _, work := range held {
 		_ = work() // nobody is there to hear
