@@ -26,7 +26,7 @@ var userData = []byte("## template: jinja\n#cloud-config\n\nwrite_files:\n-   pa
 
 func TestMachine_bootsWithItsUserDataByteForByteAndIsTakenAwayAgain(t *testing.T) {
 	t.Parallel()
-	f := bmmtest.Start(t)
+	f := bmmtest.Start(t, func(w *sim.Config) { w.Times.InstanceDelete.Duration = 4000 * time.Second }) // two seconds
 	f.UntilReady(f.CreateCluster("demo"))
 	object := f.CreateMachine("demo", "worker-1", userData)
 	f.UntilReady(object)

@@ -70,13 +70,14 @@ func TestInventory_aChangeWakesItsMachine(t *testing.T) {
 	t.Parallel()
 	const poll = 2 * time.Second
 	f := bmmtest.StartPaced(t, poll, bmmtest.Settle)
-	object := machines(f, 2)[0]
+	all := machines(f, 2)
+	object := all[0]
 	changed := time.Now()
 	f.Expect(f.Sim.SetStatus(sim.Status{ID: object.Status.InstanceID, Status: "Repairing"})).To(Succeed())
 	f.UntilReason(object, infrav1.InstanceProvisionedCondition, "Repairing", "")
 	f.Expect(time.Since(changed)).To(BeNumerically("<", 4*poll))
 
-	f.UntilReason(object, "Ready", "Repairing", "")
+	object = all[1]
 	changed = time.Now()
 	f.Expect(f.Sim.Vanish(object.Status.InstanceID)).To(Succeed())
 	f.UntilReason(object, infrav1.InstanceProvisionedCondition, "Lost", "somebody else deleted instance "+object.Status.InstanceID)

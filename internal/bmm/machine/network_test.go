@@ -3,6 +3,7 @@ package machine_test
 import (
 	"net/netip"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/utils/ptr"
@@ -220,7 +221,9 @@ func TestInterfaces_areThoseOfTheSpec(t *testing.T) {
 
 func TestNetwork_isConfiguredWhenEveryInterfaceHasItsAddress(t *testing.T) {
 	t.Parallel()
-	f := bmmtest.Start(t, func(w *sim.Config) { w.Times.InstanceMin.Duration = w.Times.InstanceMax.Duration }) // half a second
+	f := bmmtest.Start(t, func(w *sim.Config) { // three seconds
+		w.Times.InstanceMin.Duration, w.Times.InstanceMax.Duration = 6000*time.Second, 6000*time.Second
+	})
 	cluster := f.CreateCluster("demo")
 	f.UntilReady(cluster)
 	object := f.CreateMachine("demo", "node-1", userData)
