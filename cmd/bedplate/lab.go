@@ -49,6 +49,9 @@ If something fails, or on Ctrl-C, everything is taken down: no process and no fi
 		Example: `  # A cluster with one control plane machine and two workers, on simulated NVIDIA bare metal
   bedplate lab up --example bmm
 
+  # Three control plane machines: three etcd members, three API servers, one virtual address
+  bedplate lab up --example bmm --control-planes 3
+
   # Only the management cluster, to apply YAML of your own
   bedplate lab up
 
@@ -68,6 +71,7 @@ If something fails, or on Ctrl-C, everything is taken down: no process and no fi
 	addToolsFlag(command, &toolsFlag)
 	flags := command.Flags()
 	flags.StringVar(&o.Example, "example", "", "create the cluster of this example: "+strings.Join(examples.Names(), ", "))
+	flags.IntVar(&o.ControlPlanes, "control-planes", 1, "control plane machines of the example's cluster")
 	flags.IntVar(&o.Workers, "workers", 2, "worker machines of the example's cluster")
 	flags.DurationVar(&o.Timeout, "timeout", 10*time.Minute, "give up after this time")
 	flags.StringVarP(&output, "output", "o", "text", "format of the progress: text or json")
@@ -89,6 +93,9 @@ func labUp(ctx context.Context, out io.Writer, o lab.Options, output string) err
 	}
 	if o.Example != "" && !slices.Contains(examples.Names(), o.Example) {
 		return fmt.Errorf("no example %q: there are %s", o.Example, strings.Join(examples.Names(), ", "))
+	}
+	if o.ControlPlanes < 1 || o.ControlPlanes%2 == 0 {
+		return fmt.Errorf("--control-planes must be an odd number: etcd needs a majority of its members")
 	}
 	if o.Workers < 0 {
 		return fmt.Errorf("--workers can't be negative")

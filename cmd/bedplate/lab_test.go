@@ -259,3 +259,19 @@ func TestHelp_everyCommandTeaches(t *testing.T) {
 		g.Expect(out.String()).To(ContainSubstring("Usage:"), path)
 	}
 }
+
+func TestLab_refusesCountsBeforeItStartsAnything(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"--control-planes=2": "--control-planes must be an odd number",
+		"--control-planes=0": "--control-planes must be an odd number",
+		"--workers=-1":       "--workers can't be negative",
+	} {
+		g := NewWithT(t)
+		dir := filepath.Join(t.TempDir(), "state", "lab")
+		output, err := bedplate(t, "lab", "up", "--dir", dir, args).CombinedOutput()
+		g.Expect(err).To(HaveOccurred(), args)
+		g.Expect(string(output)).To(ContainSubstring(want))
+		g.Expect(filepath.Dir(dir)).NotTo(BeADirectory())
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -36,7 +37,7 @@ import (
 )
 
 const (
-	patience = 4 * time.Minute
+	patience = 6 * time.Minute
 	interval = 250 * time.Millisecond
 )
 
@@ -147,17 +148,19 @@ type stack struct {
 	*localstack.Stack
 	bmm *localstack.BMM
 	sim simulator
+	dir string
 }
 
 func startStack(t *testing.T, g *WithT) stack {
 	t.Helper()
 	tools := toolstest.Find(t, append(localstack.Tools(), "bedplate")...)
-	s, err := localstack.Start(t.Context(), localstack.Config{Dir: t.TempDir(), Tools: tools})
+	dir := t.TempDir()
+	s, err := localstack.Start(t.Context(), localstack.Config{Dir: dir, Tools: tools})
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(s.Stop)
 	bmm, err := s.StartBMM(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
-	return stack{s, bmm, simulator{bmm.URL}}
+	return stack{s, bmm, simulator{bmm.URL}, dir}
 }
 
 // apply the example with one worker. Change may alter its YAML.
@@ -265,12 +268,16 @@ func clientOf(t *testing.T, kubeconfig string) client.Client {
 }
 
 func idsOfMachines(g *WithT, c client.Client) (ids []string) {
-	machines := &infrav1.NvidiaBMMMachineList{}
-	g.Expect(c.List(context.Background(), machines)).To(Succeed())
-	for _, m := range machines.Items {
+	for _, m := range machinesOf(g, c) {
 		ids = append(ids, m.Spec.ProviderID)
 	}
 	return ids
+}
+
+func machinesOf(g Gomega, c client.Client) []infrav1.NvidiaBMMMachine {
+	machines := &infrav1.NvidiaBMMMachineList{}
+	g.Expect(c.List(context.Background(), machines)).To(Succeed())
+	return machines.Items
 }
 
 func providerIDs(nodes *corev1.NodeList) (ids []string) {
@@ -286,14 +293,17 @@ func untilGone(g *WithT, c client.Client, object client.Object) {
 	}).Should(BeTrue(), "%s is gone", object.GetName())
 }
 
-// processesThatMention lists the command lines of running processes that contain a text.
-func processesThatMention(g *WithT, text string) (found []string) {
+// processesThatMention returns the command lines, by process ID, of running processes that contain a text.
+func processesThatMention(g *WithT, text string) map[int]string {
+	found := map[int]string{}
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, file := range files {
 		line, err := os.ReadFile(file)
 		if err == nil && bytes.Contains(line, []byte(text)) { // a process that has just ended has no line
-			found = append(found, string(bytes.ReplaceAll(line, []byte{0}, []byte(" "))))
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			g.Expect(err).NotTo(HaveOccurred())
+			found[pid] = string(bytes.ReplaceAll(line, []byte{0}, []byte(" ")))
 		}
 	}
 	return found

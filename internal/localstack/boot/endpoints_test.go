@@ -11,7 +11,7 @@ import (
 	"github.com/bedplate/bedplate/internal/localstack/loopback"
 )
 
-func TestServe_givesAnEndpointToOneClusterUntilItsMachineIsOff(t *testing.T) {
+func TestEndpoint_belongsToOneClusterUntilItsMachineIsOff(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	block, err := loopback.Claim()
@@ -22,14 +22,19 @@ func TestServe_givesAnEndpointToOneClusterUntilItsMachineIsOff(t *testing.T) {
 	first := netip.AddrPortFrom(block.Address(0, 1), 6443)
 	second := netip.AddrPortFrom(block.Address(0, 2), 6443)
 
-	g.Expect(rack.serve(endpoint, first)).To(Succeed())
-	g.Expect(rack.serve(endpoint, second)).To(MatchError(ContainSubstring("another cluster")))
-	g.Expect(rack.serve(second, second)).To(Succeed(), "a machine's own address needs no load balancer")
-	rack.withdraw(second, second)
+	g.Expect(rack.createEndpoint(endpoint, first)).To(Succeed())
+	g.Expect(rack.createEndpoint(endpoint, second)).To(MatchError(ContainSubstring("another cluster")))
+	g.Expect(rack.createEndpoint(second, second)).To(Succeed(), "a machine's own address needs no load balancer")
+	rack.leaveEndpoint(second, second)
 
-	rack.withdraw(endpoint, first)
+	g.Expect(rack.joinEndpoint(second, first)).To(MatchError(ContainSubstring("no cluster of this data centre has the virtual address")))
+	g.Expect(rack.joinEndpoint(endpoint, second)).To(Succeed())
+	rack.leaveEndpoint(endpoint, first)
+	g.Expect(rack.joinEndpoint(endpoint, first)).To(Succeed(), "the second machine keeps the address")
+	rack.leaveEndpoint(endpoint, second)
+	rack.leaveEndpoint(endpoint, first)
 	_, err = net.Dial("tcp", endpoint.String())
 	g.Expect(err).To(HaveOccurred(), "the address is gone")
-	g.Expect(rack.serve(endpoint, second)).To(Succeed())
-	rack.withdraw(endpoint, second)
+	g.Expect(rack.createEndpoint(endpoint, second)).To(Succeed())
+	rack.leaveEndpoint(endpoint, second)
 }

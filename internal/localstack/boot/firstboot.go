@@ -86,11 +86,7 @@ func (m *machine) kubeadm(ctx context.Context, disk *os.Root, command kubeadm.Co
 
 func (m *machine) runKubeadm(ctx context.Context, host kubeadm.Host, verb kubeadm.Verb, data []byte) (*kubeadm.Node, error) {
 	if verb == kubeadm.VerbJoin {
-		config, err := kubeadm.ParseJoin(data)
-		if err != nil {
-			return nil, err
-		}
-		return kubeadm.Join(ctx, host, config)
+		return m.join(ctx, host, data)
 	}
 	config, err := kubeadm.ParseInit(data)
 	if err != nil {
@@ -101,11 +97,36 @@ func (m *machine) runKubeadm(ctx context.Context, host kubeadm.Host, verb kubead
 		return nil, err
 	}
 	if ok {
-		backend := netip.AddrPortFrom(m.Address, controlplane.APIPort)
-		if err := m.rack.serve(endpoint, backend); err != nil {
+		if err := m.serve(endpoint, m.rack.createEndpoint); err != nil {
 			return nil, err
 		}
-		m.atPowerOff = append(m.atPowerOff, func() { m.rack.withdraw(endpoint, backend) })
 	}
 	return kubeadm.Init(ctx, host, config)
+}
+
+func (m *machine) join(ctx context.Context, host kubeadm.Host, data []byte) (*kubeadm.Node, error) {
+	config, err := kubeadm.ParseJoin(data)
+	if err != nil {
+		return nil, err
+	}
+	if config.ControlPlane != nil {
+		endpoint, err := kubeadm.ParseEndpoint(config.Discovery.BootstrapToken.APIServerEndpoint)
+		if err != nil {
+			return nil, fmt.Errorf("apiServerEndpoint: %w", err)
+		}
+		if err := m.serve(endpoint, m.rack.joinEndpoint); err != nil {
+			return nil, err
+		}
+	}
+	return kubeadm.Join(ctx, host, config)
+}
+
+// serve puts this machine behind the virtual address of its cluster until it is switched off.
+func (m *machine) serve(endpoint netip.AddrPort, add func(endpoint, backend netip.AddrPort) error) error {
+	backend := netip.AddrPortFrom(m.Address, controlplane.APIPort)
+	if err := add(endpoint, backend); err != nil {
+		return err
+	}
+	m.atPowerOff = append(m.atPowerOff, func() { m.rack.leaveEndpoint(endpoint, backend) })
+	return nil
 }

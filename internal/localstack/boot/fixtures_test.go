@@ -115,17 +115,35 @@ func (l *lab) initData() []byte {
 	return data
 }
 
+// joinConfiguration returns kubeadm's configuration for one more machine.
+func (l *lab) joinConfiguration(pins []string, controlPlane *bootstrapv1.JoinControlPlane) string {
+	join, err := kubeadmtypes.MarshalJoinConfigurationForVersion(&bootstrapv1.JoinConfiguration{
+		NodeRegistration: nodeRegistration(),
+		ControlPlane:     controlPlane,
+		Discovery: bootstrapv1.Discovery{BootstrapToken: bootstrapv1.BootstrapTokenDiscovery{
+			Token: tokenID + "." + tokenSecret, APIServerEndpoint: l.endpoint.String(), CACertHashes: pins,
+		}},
+	}, semver.MustParse(version[1:]))
+	NewWithT(l.t).Expect(err).NotTo(HaveOccurred())
+	return join
+}
+
+// joinControlPlaneData returns the user data of one more control plane machine, as Cluster API makes it.
+func (l *lab) joinControlPlaneData() []byte {
+	data, err := cloudinit.NewJoinControlPlane(&cloudinit.ControlPlaneJoinInput{
+		BaseUserData:      cloudinit.BaseUserData{KubernetesVersion: semver.MustParse(version[1:])},
+		Certificates:      l.certs,
+		JoinConfiguration: l.joinConfiguration(l.pins(), &bootstrapv1.JoinControlPlane{}),
+	})
+	NewWithT(l.t).Expect(err).NotTo(HaveOccurred())
+	return data
+}
+
 // joinData returns the user data of a worker, as Cluster API makes it.
 func (l *lab) joinData(pins []string) []byte {
 	g := NewWithT(l.t)
 	v := semver.MustParse(version[1:])
-	join, err := kubeadmtypes.MarshalJoinConfigurationForVersion(&bootstrapv1.JoinConfiguration{
-		NodeRegistration: nodeRegistration(),
-		Discovery: bootstrapv1.Discovery{BootstrapToken: bootstrapv1.BootstrapTokenDiscovery{
-			Token: tokenID + "." + tokenSecret, APIServerEndpoint: l.endpoint.String(), CACertHashes: pins,
-		}},
-	}, v)
-	g.Expect(err).NotTo(HaveOccurred())
+	join := l.joinConfiguration(pins, nil)
 	data, err := cloudinit.NewNode(&cloudinit.NodeInput{
 		BaseUserData: cloudinit.BaseUserData{KubernetesVersion: v}, JoinConfiguration: join,
 	})

@@ -114,36 +114,3 @@ func (r *Rack) Close() {
 	}
 	stopped.Wait()
 }
-
-// serve puts a backend behind the virtual address of a new cluster. Two clusters can't have the same one.
-func (r *Rack) serve(endpoint, backend netip.AddrPort) error {
-	if endpoint == backend {
-		return nil
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.endpoints[endpoint] != nil {
-		return fmt.Errorf("another cluster of this data centre has the endpoint %s", endpoint)
-	}
-	balancer, err := loadbalancer.Listen(endpoint, r.config.Log)
-	if err != nil {
-		return err
-	}
-	balancer.Add(backend)
-	r.endpoints[endpoint] = balancer
-	return nil
-}
-
-// withdraw takes a backend away; without its last backend the virtual address is gone.
-func (r *Rack) withdraw(endpoint, backend netip.AddrPort) {
-	r.mu.Lock()
-	balancer := r.endpoints[endpoint]
-	last := balancer != nil && balancer.Remove(backend) == 0
-	if last {
-		delete(r.endpoints, endpoint)
-	}
-	r.mu.Unlock()
-	if last {
-		balancer.Close()
-	}
-}

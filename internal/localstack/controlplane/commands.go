@@ -2,11 +2,7 @@ package controlplane
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
-	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -18,33 +14,6 @@ import (
 
 // lessMemory makes Go's collector run twice as often: a lab has several control planes and little traffic.
 var lessMemory = []string{"GOGC=50"}
-
-func etcd(c Config) process.Command {
-	client := "https://" + hostPort(c.Address, EtcdPort)
-	peer := "https://" + hostPort(c.Address, PeerPort)
-	return process.Command{
-		Name: "etcd", Path: c.Tools.Path("etcd"), Log: c.log("etcd"), Env: lessMemory,
-		Args: []string{
-			"--name=" + c.Member,
-			"--data-dir=" + filepath.Join(c.Dir, "etcd"),
-			"--listen-client-urls=" + client,
-			"--advertise-client-urls=" + client,
-			"--listen-peer-urls=" + peer,
-			"--initial-advertise-peer-urls=" + peer,
-			"--initial-cluster=" + c.Member + "=" + peer,
-			"--cert-file=" + c.PKI.Cert("etcd/server"),
-			"--key-file=" + c.PKI.Key("etcd/server"),
-			"--client-cert-auth=true",
-			"--trusted-ca-file=" + c.PKI.Cert(pki.EtcdCA),
-			"--peer-cert-file=" + c.PKI.Cert("etcd/peer"),
-			"--peer-key-file=" + c.PKI.Key("etcd/peer"),
-			"--peer-client-cert-auth=true",
-			"--peer-trusted-ca-file=" + c.PKI.Cert(pki.EtcdCA),
-			"--unsafe-no-fsync=true", // data needn't survive a power cut
-			"--log-level=warn",
-		},
-	}
-}
 
 func apiserver(c Config) process.Command {
 	return process.Command{
@@ -114,25 +83,6 @@ func (c *ControlPlane) controllerManager() (process.Command, error) {
 		Log: c.cfg.log("kube-controller-manager"), Env: lessMemory,
 		Args: append(args, c.cfg.ControllerManagerArgs...),
 	}, nil
-}
-
-// etcdHealthy asks etcd as the API server would.
-func (c *ControlPlane) etcdHealthy(ctx context.Context) error {
-	identity, err := tls.LoadX509KeyPair(c.cfg.PKI.Cert("apiserver-etcd-client"), c.cfg.PKI.Key("apiserver-etcd-client"))
-	if err != nil {
-		return fmt.Errorf("read etcd client certificate: %w", err)
-	}
-	ca, err := os.ReadFile(c.cfg.PKI.Cert(pki.EtcdCA))
-	if err != nil {
-		return fmt.Errorf("read etcd CA: %w", err)
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(ca)
-	transport := &http.Transport{TLSClientConfig: &tls.Config{
-		Certificates: []tls.Certificate{identity}, RootCAs: roots, MinVersion: tls.VersionTLS12,
-	}}
-	defer transport.CloseIdleConnections()
-	return process.AnswersOK(ctx, &http.Client{Transport: transport}, "https://"+hostPort(c.cfg.Address, EtcdPort)+"/health")
 }
 
 func (c *ControlPlane) apiserverReady(ctx context.Context) error {

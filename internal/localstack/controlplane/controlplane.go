@@ -1,5 +1,5 @@
-// Package controlplane runs one real Kubernetes control plane on a loopback address: etcd, kube-apiserver and
-// kube-controller-manager as child processes. There is no scheduler and no node: what runs pods is the caller's business.
+// Package controlplane runs a real Kubernetes control plane on a loopback address: etcd, kube-apiserver and
+// kube-controller-manager as child processes. Several form one when each but the first joins the etcd of the others. There is no scheduler and no node: what runs pods is the caller's business.
 package controlplane
 
 import (
@@ -42,6 +42,8 @@ type Config struct {
 	ExtraSANs   []string // more names and addresses in the API server's certificate
 	ServiceCIDR string   // default 10.96.0.0/12
 	PodCIDR     string   // if set, nodes get a part of it each
+
+	EtcdMembers []string // client URLs of the etcd that this machine joins; empty: it starts one of its own
 
 	Controllers           []string // of kube-controller-manager; empty: its default ("*")
 	ControllerManagerArgs []string // more flags, "--flag=value"
@@ -86,12 +88,12 @@ func (c *ControlPlane) start(ctx context.Context) error {
 	if err := signLeaves(c.cfg); err != nil {
 		return err
 	}
-	admin, err := c.localConfig("kubernetes-admin", "system:masters")
+	admin, err := c.localConfig(adminUser, adminGroup)
 	if err != nil {
 		return err
 	}
 	c.admin = admin
-	if err := c.run(ctx, etcd(c.cfg), c.etcdHealthy); err != nil {
+	if err := c.startEtcd(ctx); err != nil {
 		return err
 	}
 	if err := c.run(ctx, apiserver(c.cfg), c.apiserverReady); err != nil {

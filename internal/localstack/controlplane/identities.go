@@ -15,6 +15,11 @@ import (
 	"github.com/bedplate/bedplate/internal/localstack/pki"
 )
 
+const (
+	adminUser  = "kubernetes-admin"
+	adminGroup = "system:masters"
+)
+
 var (
 	clientAuth = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	serverAuth = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
@@ -104,7 +109,7 @@ func (c *ControlPlane) AdminConfig() *rest.Config { return rest.CopyConfig(c.adm
 // Config returns a client configuration of the given user, authenticated by a client certificate. It talks to the
 // endpoint of the cluster.
 func (c *ControlPlane) Config(user string, groups ...string) (*rest.Config, error) {
-	return c.config(c.cfg.Endpoint, user, groups...)
+	return c.cfg.clientConfig(c.cfg.Endpoint, user, groups...)
 }
 
 // WriteKubeconfig writes a kubeconfig of the given user to a file that only its owner can read. The user's proof is a
@@ -119,7 +124,7 @@ func (c *ControlPlane) WriteKubeconfig(path, user string, groups ...string) erro
 
 // localConfig talks to this machine's API server even when the endpoint is a load balancer in front of several.
 func (c *ControlPlane) localConfig(user string, groups ...string) (*rest.Config, error) {
-	return c.config(hostPort(c.cfg.Address, APIPort), user, groups...)
+	return c.cfg.clientConfig(hostPort(c.cfg.Address, APIPort), user, groups...)
 }
 
 func (c *ControlPlane) writeLocalKubeconfig(path, user string) error {
@@ -130,8 +135,14 @@ func (c *ControlPlane) writeLocalKubeconfig(path, user string) error {
 	return c.write(path, config, user)
 }
 
-func (c *ControlPlane) config(server, user string, groups ...string) (*rest.Config, error) {
-	ca, err := c.cfg.PKI.Authority(pki.ClusterCA)
+// AdminConfig returns a client configuration of a cluster administrator at the cluster's endpoint, before this machine's
+// control plane runs.
+func (c Config) AdminConfig() (*rest.Config, error) {
+	return c.clientConfig(c.Endpoint, adminUser, adminGroup)
+}
+
+func (c Config) clientConfig(server, user string, groups ...string) (*rest.Config, error) {
+	ca, err := c.PKI.Authority(pki.ClusterCA)
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func (r *run) createExample(ctx context.Context, stack *localstack.Stack, system
 		"CLUSTER_NAME":                exampleName,
 		"NAMESPACE":                   exampleNamespace,
 		"KUBERNETES_VERSION":          version,
-		"CONTROL_PLANE_MACHINE_COUNT": "1",
+		"CONTROL_PLANE_MACHINE_COUNT": strconv.Itoa(r.options.ControlPlanes),
 		"WORKER_MACHINE_COUNT":        strconv.Itoa(r.options.Workers),
 	}
 	maps.Copy(variables, system)
@@ -73,7 +73,7 @@ func (r *run) createExample(ctx context.Context, stack *localstack.Stack, system
 		}
 	}
 	return cluster, r.wait(ctx, "Nodes", func(ctx context.Context) (string, error) {
-		return unreadyNodes(ctx, c, cluster)
+		return unreadyNodes(ctx, c, cluster, r.options.ControlPlanes+r.options.Workers)
 	})
 }
 
@@ -165,7 +165,7 @@ func unreadyMachine(ctx context.Context, c client.Client, at *Cluster) (string, 
 }
 
 // unreadyNodes asks the new cluster itself, with the kubeconfig that Cluster API made, and keeps that for the user.
-func unreadyNodes(ctx context.Context, c client.Client, at *Cluster) (string, error) {
+func unreadyNodes(ctx context.Context, c client.Client, at *Cluster, wanted int) (string, error) {
 	secret := &corev1.Secret{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: at.Namespace, Name: at.Name + "-kubeconfig"}, secret); err != nil {
 		return "", err
@@ -183,18 +183,14 @@ func unreadyNodes(ctx context.Context, c client.Client, at *Cluster) (string, er
 	if err != nil {
 		return "", err
 	}
-	machines, nodes := &clusterv1.MachineList{}, &corev1.NodeList{}
-	if err := c.List(ctx, machines, client.InNamespace(at.Namespace),
-		client.MatchingLabels{clusterv1.ClusterNameLabel: at.Name}); err != nil {
-		return "", err
-	}
+	nodes := &corev1.NodeList{}
 	if err := workload.List(ctx, nodes); err != nil {
 		return "", err
 	}
-	if ready := countReady(nodes.Items); ready < len(machines.Items) {
-		return fmt.Sprintf("%d of %d are ready", ready, len(machines.Items)), nil
+	if ready := countReady(nodes.Items); ready < wanted {
+		return fmt.Sprintf("%d of %d are ready", ready, wanted), nil
 	}
-	return "", nil
+	return unreadyMachine(ctx, c, at) // Cluster API hears of it a moment later
 }
 
 func countReady(nodes []corev1.Node) int {

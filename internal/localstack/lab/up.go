@@ -41,8 +41,10 @@ type Options struct {
 	Dir     string        `json:"-"`
 	Tools   string        `json:"tools"`   // folder
 	Example string        `json:"example"` // "": no cluster is created
-	Workers int           `json:"workers"` // of the example's cluster
 	Timeout time.Duration `json:"timeout"`
+
+	ControlPlanes int `json:"controlPlanes"` // machines of the example's cluster; an odd number, for etcd's quorum
+	Workers       int `json:"workers"`       // machines of the example's cluster
 }
 
 // Up starts a lab, shows its progress, and returns when the example's nodes are ready. When it fails or ctx ends before

@@ -49,7 +49,7 @@ func ParseInit(data []byte) (*InitConfig, error) {
 	return config, config.validate()
 }
 
-// ParseJoin reads the configuration for "kubeadm join".
+// ParseJoin reads the configuration for "kubeadm join", of a worker or (ControlPlane is set) of a control plane machine.
 func ParseJoin(data []byte) (*kubeadmv1.JoinConfiguration, error) {
 	config := &kubeadmv1.JoinConfiguration{}
 	found, err := decode(data, map[string]any{"JoinConfiguration": config})
@@ -60,7 +60,7 @@ func ParseJoin(data []byte) (*kubeadmv1.JoinConfiguration, error) {
 		return nil, errors.New("kubeadm configuration without a JoinConfiguration")
 	}
 	if config.ControlPlane != nil {
-		return nil, errors.New("joining another control plane machine is not supported yet")
+		config.NodeRegistration.Taints = controlPlaneTaints(config.NodeRegistration.Taints)
 	}
 	discovery := config.Discovery.BootstrapToken
 	switch {
@@ -118,9 +118,15 @@ func (c *InitConfig) applyDefaults() {
 	if c.Init.LocalAPIEndpoint.BindPort == 0 {
 		c.Init.LocalAPIEndpoint.BindPort = controlplane.APIPort
 	}
-	if c.Init.NodeRegistration.Taints == nil {
-		c.Init.NodeRegistration.Taints = []corev1.Taint{{Key: controlPlaneRole, Effect: corev1.TaintEffectNoSchedule}}
+	c.Init.NodeRegistration.Taints = controlPlaneTaints(c.Init.NodeRegistration.Taints)
+}
+
+// controlPlaneTaints keeps workloads away, unless the configuration says something else: an empty list is something else.
+func controlPlaneTaints(taints []corev1.Taint) []corev1.Taint {
+	if taints != nil {
+		return taints
 	}
+	return []corev1.Taint{{Key: controlPlaneRole, Effect: corev1.TaintEffectNoSchedule}}
 }
 
 func setDefault(field *string, value string) {
@@ -146,16 +152,20 @@ func (c *InitConfig) validate() error {
 // Endpoint returns the cluster's controlPlaneEndpoint. It is not set (ok is false) for a cluster that lives on one
 // machine's own address.
 func (c *InitConfig) Endpoint() (endpoint netip.AddrPort, ok bool, err error) {
-	text := c.Cluster.ControlPlaneEndpoint
-	if text == "" {
+	if c.Cluster.ControlPlaneEndpoint == "" {
 		return netip.AddrPort{}, false, nil
 	}
-	if address, err := netip.ParseAddr(text); err == nil {
-		return netip.AddrPortFrom(address, controlplane.APIPort), true, nil
-	}
-	endpoint, err = netip.ParseAddrPort(text)
+	endpoint, err = ParseEndpoint(c.Cluster.ControlPlaneEndpoint)
 	if err != nil {
 		return netip.AddrPort{}, false, fmt.Errorf("controlPlaneEndpoint: %w", err)
 	}
 	return endpoint, true, nil
+}
+
+// ParseEndpoint reads the address of an API server; the port may be missing. Names can't be resolved here.
+func ParseEndpoint(text string) (netip.AddrPort, error) {
+	if address, err := netip.ParseAddr(text); err == nil {
+		return netip.AddrPortFrom(address, controlplane.APIPort), nil
+	}
+	return netip.ParseAddrPort(text)
 }

@@ -101,7 +101,6 @@ func TestParse_refusesConfigurationThatKubeadmWouldRefuse(t *testing.T) {
 		{"an endpoint by name", clusterYAML + "controlPlaneEndpoint: api.example.com:6443", parseInit, "controlPlaneEndpoint"},
 		{"another port", clusterYAML + initYAML + "localAPIEndpoint: {bindPort: 7}", parseInit, "bindPort 7"},
 		{"no join", clusterYAML, parseJoin, "without a JoinConfiguration"},
-		{"a second control plane", joinYAML + discovery + "}}\ncontrolPlane: {}", parseJoin, "not supported yet"},
 		{"no discovery", joinYAML, parseJoin, "only discovery by bootstrap token"},
 		{"no pins", joinYAML + discovery + "}}", parseJoin, "neither caCertHashes nor"},
 		{"pins", joinYAML + discovery + ", caCertHashes: ['sha256:00']}}", parseJoin, ""},
@@ -117,6 +116,22 @@ func TestParse_refusesConfigurationThatKubeadmWouldRefuse(t *testing.T) {
 			}
 			g.Expect(err).To(MatchError(ContainSubstring(row.want)))
 		})
+	}
+}
+
+func TestParseJoin_keepsWorkloadsOffAnotherControlPlaneMachine(t *testing.T) {
+	t.Parallel()
+	join := joinYAML + "discovery: {bootstrapToken: {token: x, apiServerEndpoint: '127.9.0.1:6443', unsafeSkipCAVerification: true}}\n"
+	taint := corev1.Taint{Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule}
+	for data, want := range map[string][]corev1.Taint{
+		join: nil,
+		join + "controlPlane: {localAPIEndpoint: {}}\n":                               {taint},
+		join + "controlPlane: {localAPIEndpoint: {}}\nnodeRegistration: {taints: []}": {},
+	} {
+		g := NewWithT(t)
+		config, err := ParseJoin([]byte(data))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(config.NodeRegistration.Taints).To(Equal(want), data)
 	}
 }
 

@@ -71,9 +71,6 @@ func Init(ctx context.Context, host Host, config *InitConfig) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkServiceAccountKey(settings.PKI); err != nil {
-		return nil, err
-	}
 	if len(config.Init.BootstrapTokens) > 0 {
 		host.Console.Warn("bootstrapTokens have no effect here: whoever adds machines writes their tokens")
 	}
@@ -83,6 +80,11 @@ func Init(ctx context.Context, host Host, config *InitConfig) (*Node, error) {
 		return nil, err
 	}
 	k, err := initNode(ctx, host, config, controlPlane, node)
+	return withKubelet(controlPlane, k, err)
+}
+
+// withKubelet completes a control plane machine. Without a kubelet it stops the rest.
+func withKubelet(controlPlane *controlplane.ControlPlane, k *kubelet.Kubelet, err error) (*Node, error) {
 	if err != nil {
 		controlPlane.Stop()
 		return nil, err
@@ -109,8 +111,19 @@ func initNode(ctx context.Context, host Host, config *InitConfig, controlPlane *
 	if err := controlPlane.WriteKubeconfig(kubeconfig, "system:node:"+node.Name, "system:nodes"); err != nil {
 		return nil, err
 	}
+	return startKubelet(ctx, host, config, controlPlane, node)
+}
+
+// startKubelet makes a control plane machine a Node.
+func startKubelet(ctx context.Context, host Host, config *InitConfig, controlPlane *controlplane.ControlPlane,
+	node kubelet.Registration) (*kubelet.Kubelet, error) {
+	c, err := client.New(controlPlane.AdminConfig(), client.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("client for the cluster: %w", err)
+	}
 	k, err := kubelet.Start(ctx, kubelet.Config{
-		Registration: node, StaticPods: staticPods(config), Kubeconfig: kubeconfig, Dir: host.State, Tools: host.Tools,
+		Registration: node, StaticPods: staticPods(host, config), Kubeconfig: host.Path(kubeletConf),
+		Dir: host.State, Tools: host.Tools,
 	})
 	if err != nil {
 		return nil, err
@@ -155,13 +168,16 @@ func controlPlaneConfig(host Host, config *InitConfig, node string) (controlplan
 		settings.Endpoint = endpoint.String()
 	}
 	settings.ControllerManagerArgs = controllerManagerArgs(host, config.Cluster.ControllerManager.ExtraArgs)
-	return settings, nil
+	return settings, checkServiceAccountKey(settings.PKI)
 }
 
 // controllerManagerArgs passes on the extra arguments that mean the same here as on a machine of its own; others name
 // files, listeners or cloud providers.
 func controllerManagerArgs(host Host, extra []kubeadmv1.Arg) []string {
-	var args []string
+	args := []string{
+		// One of the control plane's machines leads. Twice the usual time: nothing restarts a leader that was slow once.
+		"--leader-elect=true", "--leader-elect-lease-duration=30s", "--leader-elect-renew-deadline=25s",
+	}
 	for _, arg := range extra {
 		switch arg.Name {
 		case "node-monitor-grace-period", "node-monitor-period":

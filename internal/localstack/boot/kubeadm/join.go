@@ -27,8 +27,8 @@ import (
 	"github.com/bedplate/bedplate/internal/localstack/process"
 )
 
-// Join makes the machine a worker of the cluster that its configuration names, and returns when its Node is Ready.
-// After an error nothing is left running.
+// Join makes the machine a worker or one more control plane machine of the cluster that its configuration names, and
+// returns when its Node is Ready. After an error nothing is left running.
 func Join(ctx context.Context, host Host, config *kubeadmv1.JoinConfiguration) (*Node, error) {
 	node, err := registration(host, config.NodeRegistration)
 	if err != nil {
@@ -54,13 +54,19 @@ func Join(ctx context.Context, host Host, config *kubeadmv1.JoinConfiguration) (
 	if err := checkNameIsFree(ctx, client, node.Name); err != nil {
 		return nil, err
 	}
-	if node.Version, err = clusterVersion(ctx, client); err != nil {
+	cluster, err := clusterConfiguration(ctx, client)
+	if err != nil {
 		return nil, err
 	}
+	// A machine image made for this cluster would bring its kubelet in this version.
+	node.Version = cluster.KubernetesVersion
 	host.Console.Info("requesting a certificate", "node", node.Name)
 	kubeconfig := host.Path(kubeletConf)
 	if err := bootstrapTLS(ctx, client, trusted, node.Name, kubeconfig); err != nil {
 		return nil, err
+	}
+	if config.ControlPlane != nil {
+		return joinControlPlane(ctx, host, joinedConfig(cluster, config), node)
 	}
 	k, err := kubelet.Start(ctx, kubelet.Config{
 		Registration: node, Kubeconfig: kubeconfig, Dir: host.State, Tools: host.Tools,
@@ -99,17 +105,17 @@ func checkNameIsFree(ctx context.Context, client kubernetes.Interface, name stri
 	return nil
 }
 
-// clusterVersion reads the version that a machine image made for this cluster would bring its kubelet in.
-func clusterVersion(ctx context.Context, client kubernetes.Interface) (string, error) {
+// clusterConfiguration reads what "kubeadm init" was told about the cluster.
+func clusterConfiguration(ctx context.Context, client kubernetes.Interface) (*kubeadmv1.ClusterConfiguration, error) {
 	configMap, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, configMapName, metav1.GetOptions{})
 	if err != nil {
-		return "", fmt.Errorf("read the cluster's configuration: %w", err)
+		return nil, fmt.Errorf("read the cluster's configuration: %w", err)
 	}
-	var config kubeadmv1.ClusterConfiguration
-	if err := yaml.Unmarshal([]byte(configMap.Data[configMapKey]), &config); err != nil {
-		return "", fmt.Errorf("parse the cluster's configuration: %w", err)
+	config := &kubeadmv1.ClusterConfiguration{}
+	if err := yaml.Unmarshal([]byte(configMap.Data[configMapKey]), config); err != nil {
+		return nil, fmt.Errorf("parse the cluster's configuration: %w", err)
 	}
-	return config.KubernetesVersion, nil
+	return config, nil
 }
 
 // bootstrapTLS has a new key certified by the cluster and writes the kubelet's kubeconfig with it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,11 +20,13 @@ func createMirror(ctx context.Context, client kubernetes.Interface, node *corev1
 	pod := static.DeepCopy()
 	pod.Name = mirrorName(static, node.Name)
 	hash := fmt.Sprintf("%x", sha256.Sum224([]byte(static.String()))) // only tells one version of the pod from another
-	pod.Annotations = map[string]string{
-		"kubernetes.io/config.source": "file",
-		"kubernetes.io/config.hash":   hash,
-		corev1.MirrorPodAnnotationKey: hash,
+	pod.Annotations = maps.Clone(static.Annotations)
+	if pod.Annotations == nil {
+		pod.Annotations = map[string]string{}
 	}
+	pod.Annotations["kubernetes.io/config.source"] = "file"
+	pod.Annotations["kubernetes.io/config.hash"] = hash
+	pod.Annotations[corev1.MirrorPodAnnotationKey] = hash
 	pod.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID, Controller: ptr.To(true),
 	}}

@@ -1,5 +1,5 @@
-// Package loadbalancer forwards TCP connections to one endpoint to whichever of its backends answers. It stands for the
-// virtual IP in front of a cluster's API servers.
+// Package loadbalancer forwards TCP connections to one endpoint to whichever of its backends is healthy. It stands for
+// the virtual IP in front of a cluster's API servers.
 package loadbalancer
 
 import (
@@ -19,41 +19,50 @@ const dialTimeout = 2 * time.Second
 // LoadBalancer listens on one endpoint until it is closed.
 type LoadBalancer struct {
 	listener net.Listener
+	check    Check
 	log      *slog.Logger
 	ctx      context.Context
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
 
 	mu       sync.Mutex
-	backends []netip.AddrPort
+	backends []*backend
 	next     int // where the next connection starts to look for a backend
 }
 
 // Listen starts a load balancer without backends: it closes each connection at once.
-func Listen(endpoint netip.AddrPort, log *slog.Logger) (*LoadBalancer, error) {
+func Listen(endpoint netip.AddrPort, check Check, log *slog.Logger) (*LoadBalancer, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", endpoint.String())
 	if err != nil {
 		cancel()
 		return nil, fmt.Errorf("load balancer: %w", err)
 	}
-	b := &LoadBalancer{listener: listener, log: log, ctx: ctx, cancel: cancel}
+	b := &LoadBalancer{listener: listener, check: check, log: log, ctx: ctx, cancel: cancel}
 	b.running.Go(b.accept)
 	return b, nil
 }
 
-// Add adds a backend. It gets connections as soon as it accepts them.
-func (b *LoadBalancer) Add(backend netip.AddrPort) {
+// Add adds a backend. It gets connections when it is healthy.
+func (b *LoadBalancer) Add(address netip.AddrPort) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.backends = append(b.backends, backend)
+	added := newBackend(b.ctx, address)
+	b.backends = append(b.backends, added)
+	b.running.Go(func() { added.watch(b.check) })
 }
 
 // Remove removes a backend and says how many are left. Connections that it has stay.
-func (b *LoadBalancer) Remove(backend netip.AddrPort) (left int) {
+func (b *LoadBalancer) Remove(address netip.AddrPort) (left int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.backends = slices.DeleteFunc(b.backends, func(a netip.AddrPort) bool { return a == backend })
+	b.backends = slices.DeleteFunc(b.backends, func(each *backend) bool {
+		if each.address != address {
+			return false
+		}
+		each.cancel()
+		return true
+	})
 	return len(b.backends)
 }
 
@@ -79,11 +88,12 @@ func (b *LoadBalancer) accept() {
 
 func (b *LoadBalancer) forward(client net.Conn) {
 	defer client.Close()
-	server := b.dial()
+	server, through := b.dial()
 	if server == nil {
 		return
 	}
 	defer server.Close()
+	defer through.carry(server)()
 	unblock := context.AfterFunc(b.ctx, func() { _, _ = client.Close(), server.Close() })
 	defer unblock()
 
@@ -98,23 +108,29 @@ func (b *LoadBalancer) forward(client net.Conn) {
 }
 
 // dial connects to the first backend that answers, starting with another one each time.
-func (b *LoadBalancer) dial() net.Conn {
-	for _, backend := range b.rotated() {
+func (b *LoadBalancer) dial() (net.Conn, *backend) {
+	for _, candidate := range b.candidates() {
 		dialer := net.Dialer{Timeout: dialTimeout}
-		server, err := dialer.DialContext(b.ctx, "tcp", backend.String())
+		server, err := dialer.DialContext(b.ctx, "tcp", candidate.address.String())
 		if err == nil {
-			return server
+			return server, candidate
 		}
 	}
-	return nil
+	return nil, nil
 }
 
-func (b *LoadBalancer) rotated() []netip.AddrPort {
+// candidates are the healthy backends, or all of them while none is: perhaps it is the check that is mistaken.
+func (b *LoadBalancer) candidates() []*backend {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.backends) == 0 {
+	candidates := slices.DeleteFunc(slices.Clone(b.backends), func(each *backend) bool { return !each.healthy() })
+	if len(candidates) == 0 {
+		candidates = b.backends
+	}
+	if len(candidates) == 0 {
 		return nil
 	}
-	b.next = (b.next + 1) % len(b.backends)
-	return slices.Concat(b.backends[b.next:], b.backends[:b.next])
+	b.next++
+	first := b.next % len(candidates)
+	return slices.Concat(candidates[first:], candidates[:first])
 }

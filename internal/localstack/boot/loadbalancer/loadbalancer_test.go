@@ -1,10 +1,14 @@
 package loadbalancer_test
 
 import (
+	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,10 +47,21 @@ func freeEndpoint(t *testing.T) netip.AddrPort {
 	return netip.MustParseAddrPort(listener.Addr().String())
 }
 
-func listen(t *testing.T) (*loadbalancer.LoadBalancer, string) {
+// listen starts a load balancer whose backends are healthy unless they are listed as sick.
+func listen(t *testing.T, sick ...netip.AddrPort) (*loadbalancer.LoadBalancer, string) {
+	t.Helper()
+	return listenWith(t, func(_ context.Context, backend netip.AddrPort) error {
+		if slices.Contains(sick, backend) {
+			return errors.New("sick")
+		}
+		return nil
+	})
+}
+
+func listenWith(t *testing.T, check loadbalancer.Check) (*loadbalancer.LoadBalancer, string) {
 	t.Helper()
 	endpoint := freeEndpoint(t)
-	balancer, err := loadbalancer.Listen(endpoint, slog.New(slog.DiscardHandler))
+	balancer, err := loadbalancer.Listen(endpoint, check, slog.New(slog.DiscardHandler))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(balancer.Close)
 	return balancer, endpoint.String()
@@ -96,6 +111,49 @@ func TestForward_usesAllBackendsThatAnswer(t *testing.T) {
 		seen[greeting(t, dial(t, endpoint))]++
 	}
 	g.Expect(seen).To(And(HaveLen(2), HaveKey("a"), HaveKey("b")))
+}
+
+func TestForward_usesOnlyHealthyBackends(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	sick := backend(t, "s")
+	balancer, endpoint := listen(t, sick)
+	balancer.Add(sick)
+	g.Expect(greeting(t, dial(t, endpoint))).To(Equal("s"), "there is no other")
+
+	balancer.Add(backend(t, "a"))
+	g.Eventually(func() string { return greeting(t, dial(t, endpoint)) }).Should(Equal("a"))
+	for range 4 {
+		g.Expect(greeting(t, dial(t, endpoint))).To(Equal("a"))
+	}
+}
+
+func TestForward_breaksTheConnectionsOfABackendThatFellIll(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	first := backend(t, "a")
+	var passed atomic.Int32
+	var ill atomic.Bool
+	balancer, endpoint := listenWith(t, func(_ context.Context, backend netip.AddrPort) error {
+		if backend == first && ill.Load() {
+			return errors.New("ill")
+		}
+		passed.Add(1)
+		return nil
+	})
+	balancer.Add(first)
+	conn := dial(t, endpoint)
+	g.Expect(greeting(t, conn)).To(Equal("a"))
+	g.Eventually(passed.Load).Should(BeNumerically(">", 0))
+
+	balancer.Add(backend(t, "b"))
+	ill.Store(true)
+	_, err := conn.Read(make([]byte, 1))
+	g.Expect(err).To(MatchError(io.EOF))
+	g.Expect(greeting(t, dial(t, endpoint))).To(Equal("b"))
+
+	ill.Store(false)
+	g.Eventually(func() string { return greeting(t, dial(t, endpoint)) }).WithTimeout(10 * time.Second).Should(Equal("a"))
 }
 
 func TestForward_closesTheConnectionWithoutABackend(t *testing.T) {

@@ -1,0 +1,68 @@
+package boot
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"net/netip"
+
+	"github.com/bedplate/bedplate/internal/localstack/boot/loadbalancer"
+	"github.com/bedplate/bedplate/internal/localstack/process"
+)
+
+// createEndpoint puts a backend behind the virtual address of a new cluster. Two clusters can't have the same one.
+func (r *Rack) createEndpoint(endpoint, backend netip.AddrPort) error {
+	if endpoint == backend {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.endpoints[endpoint] != nil {
+		return fmt.Errorf("another cluster of this data centre has the endpoint %s", endpoint)
+	}
+	balancer, err := loadbalancer.Listen(endpoint, apiServerReady(), r.config.Log)
+	if err != nil {
+		return err
+	}
+	balancer.Add(backend)
+	r.endpoints[endpoint] = balancer
+	return nil
+}
+
+// joinEndpoint puts one more backend behind the virtual address of a cluster that is there.
+func (r *Rack) joinEndpoint(endpoint, backend netip.AddrPort) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	balancer := r.endpoints[endpoint]
+	if balancer == nil {
+		return fmt.Errorf("no cluster of this data centre has the virtual address %s: "+
+			"a control plane of several machines needs one", endpoint)
+	}
+	balancer.Add(backend)
+	return nil
+}
+
+// leaveEndpoint takes a backend away; without its last backend the virtual address is gone.
+func (r *Rack) leaveEndpoint(endpoint, backend netip.AddrPort) {
+	r.mu.Lock()
+	balancer := r.endpoints[endpoint]
+	last := balancer != nil && balancer.Remove(backend) == 0
+	if last {
+		delete(r.endpoints, endpoint)
+	}
+	r.mu.Unlock()
+	if last {
+		balancer.Close()
+	}
+}
+
+// apiServerReady asks an API server, as anybody may, whether it wants traffic. That needs no trust.
+func apiServerReady() loadbalancer.Check {
+	client := &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, //nolint:gosec // see above
+	}}
+	return func(ctx context.Context, backend netip.AddrPort) error {
+		return process.AnswersOK(ctx, client, "https://"+backend.String()+"/readyz")
+	}
+}
