@@ -177,6 +177,25 @@ func TestPlan_ofAClusterInTheUsersOwnVPC(t *testing.T) {
 	e.wroteNothing()
 }
 
+// The VPC is there, and the group that it is to be attached to isn't.
+func TestPlan_attachesANewGroupToTheVPC(t *testing.T) {
+	t.Parallel()
+	e := start(t)
+	object := e.CreateCluster("demo", func(c *infrav1.NvidiaBMMCluster) {
+		c.Spec.SiteRef = infrav1.SiteReference{ID: sim.DefaultSiteID}
+	})
+	e.UntilReady(object)
+	file := e.file("\n  vpc: {networkSecurityGroup: {rules: [{name: out, direction: egress, protocol: all, action: allow}]}}" + oneSubnet)
+	out, err := e.run(file, "plan", "-f", "-", "-o", "json")
+	e.Expect(err).NotTo(HaveOccurred())
+	e.Expect(decodePlan(e, out).Clusters[0].Steps).To(ContainElements(
+		And(HaveField("Key", "group"), HaveField("Action", graph.ActionCreate)),
+		And(HaveField("Key", "vpc"), HaveField("Action", graph.ActionChange),
+			HaveField("Changes", ConsistOf(graph.Change{Field: "networkSecurityGroupId", To: "the new group"}))),
+	))
+	e.wroteNothing()
+}
+
 func TestPlan_ofADeletion(t *testing.T) {
 	t.Parallel()
 	e := start(t)

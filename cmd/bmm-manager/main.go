@@ -11,6 +11,7 @@ import (
 
 	"github.com/bedplate/bedplate/internal/bmm/provider"
 	"github.com/bedplate/bedplate/internal/manager"
+	"github.com/bedplate/bedplate/internal/waiting"
 )
 
 func main() {
@@ -30,11 +31,15 @@ func run(ctx context.Context, options *manager.Options) error {
 	if err != nil {
 		return err
 	}
-	if err := provider.Setup(ctx, mgr, options.Engine(mgr), options.Controller()); err != nil {
+	pace := provider.Pace{QPS: options.OutsideQPS, Burst: options.OutsideBurst}
+	if err := provider.Setup(ctx, mgr, options.Engine(mgr), pace, options.Controller()); err != nil {
 		return err
 	}
 	if err := options.Webhooks(mgr, provider.SetupWebhooks); err != nil {
 		return err
+	}
+	if err := mgr.Add(waiting.New(mgr.GetClient(), provider.Lists()...)); err != nil {
+		return fmt.Errorf("count what waits: %w", err)
 	}
 	return mgr.Start(ctx)
 }

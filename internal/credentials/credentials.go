@@ -27,6 +27,8 @@ const unusedFor = time.Hour
 type Cache[C any] struct {
 	// Reader reads Secrets. It should read past the cache, so that no Secret stays in memory.
 	Reader client.Reader
+	// Metadata reads the metadata of Secrets from a cache: as long as that hasn't changed, no Secret is read. Optional.
+	Metadata client.Reader
 	// Build makes a client from a Secret. Its error must name what is wrong with the Secret, and must not repeat a value.
 	Build func(*corev1.Secret) (C, error)
 	Clock clock.PassiveClock
@@ -38,6 +40,7 @@ type Cache[C any] struct {
 type cached[C any] struct {
 	client  C
 	version string // of what the Secret says
+	object  string // UID and resource version of the Secret when it was read
 	used    time.Time
 }
 
@@ -45,6 +48,9 @@ type cached[C any] struct {
 // fault.Credentials that names it.
 func (c *Cache[C]) Client(ctx context.Context, name types.NamespacedName) (C, error) {
 	var none C
+	if known, ok := c.unchanged(ctx, name); ok {
+		return known, nil
+	}
 	secret := &corev1.Secret{}
 	if err := c.Reader.Get(ctx, name, secret); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -58,7 +64,7 @@ func (c *Cache[C]) Client(ctx context.Context, name types.NamespacedName) (C, er
 	defer c.mu.Unlock()
 	now := c.Clock.Now()
 	if known, ok := c.clients[name]; ok && known.version == version {
-		known.used = now
+		known.used, known.object = now, objectOf(secret)
 		return known.client, nil
 	}
 	built, err := c.Build(secret)
@@ -66,8 +72,28 @@ func (c *Cache[C]) Client(ctx context.Context, name types.NamespacedName) (C, er
 		return none, refused(name, "can't be used: "+err.Error())
 	}
 	c.forgetUnused(now)
-	c.clients[name] = &cached[C]{client: built, version: version, used: now}
+	c.clients[name] = &cached[C]{client: built, version: version, object: objectOf(secret), used: now}
 	return built, nil
+}
+
+// unchanged is the client of a Secret that is still the one which was read. A reconcile of each machine would else read it.
+func (c *Cache[C]) unchanged(ctx context.Context, name types.NamespacedName) (none C, _ bool) {
+	secret := metadataOfSecret()
+	if c.Metadata == nil || c.Metadata.Get(ctx, name, secret) != nil {
+		return none, false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, ok := c.clients[name]
+	if !ok || known.object != objectOf(secret) {
+		return none, false
+	}
+	known.used = c.Clock.Now()
+	return known.client, true
+}
+
+func objectOf(secret client.Object) string {
+	return string(secret.GetUID()) + "/" + secret.GetResourceVersion()
 }
 
 // versionOf changes with what a Secret says, and not with a finalizer or a label.

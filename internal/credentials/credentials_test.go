@@ -1,6 +1,7 @@
 package credentials_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/fault"
@@ -57,4 +59,49 @@ func TestClient_isSharedUntilTheSecretChanges(t *testing.T) {
 	_, err = cache.Client(t.Context(), name)
 	g.Expect(fault.ClassOf(err)).To(Equal(fault.Credentials))
 	g.Expect(err).To(MatchError("secret " + name.String() + " does not exist: create it"))
+}
+
+// Each reconcile asks for the client: a Secret that was read for each would be most of the requests to the API server.
+func TestClient_readsOnlyASecretThatHasChanged(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := testenv.Client(t)
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Namespace(t), Name: "bmm"}, Data: map[string][]byte{"token": []byte("one")},
+	}
+	g.Expect(c.Create(t.Context(), secret)).To(Succeed())
+	name := client.ObjectKeyFromObject(secret)
+	reads := 0
+	cache := &credentials.Cache[*service]{
+		Reader: interceptor.NewClient(c, interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+				reads++
+				return c.Get(ctx, key, o, opts...)
+			},
+		}),
+		Metadata: c, Clock: clocktesting.NewFakeClock(time.Now()),
+		Build: func(s *corev1.Secret) (*service, error) { return &service{string(s.Data["token"])}, nil },
+	}
+	for range 3 {
+		g.Expect(cache.Client(t.Context(), name)).To(HaveValue(Equal(service{"one"})))
+	}
+	g.Expect(reads).To(Equal(1))
+
+	secret.Data["token"] = []byte("two")
+	g.Expect(c.Update(t.Context(), secret)).To(Succeed())
+	second, err := cache.Client(t.Context(), name)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(second).To(HaveValue(Equal(service{"two"})))
+	g.Expect(reads).To(Equal(2))
+
+	secret.Labels = map[string]string{"a": "b"} // says nothing new
+	g.Expect(c.Update(t.Context(), secret)).To(Succeed())
+	for range 3 {
+		g.Expect(cache.Client(t.Context(), name)).To(BeIdenticalTo(second))
+	}
+	g.Expect(reads).To(Equal(3))
+
+	g.Expect(c.Delete(t.Context(), secret)).To(Succeed())
+	_, err = cache.Client(t.Context(), name)
+	g.Expect(fault.ClassOf(err)).To(Equal(fault.Credentials))
 }

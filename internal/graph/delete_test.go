@@ -89,7 +89,7 @@ func TestRelease_keepsTheFinalizerWhenTheOwnerWasStale(t *testing.T) {
 	f.Expect(err).NotTo(HaveOccurred())
 	g, err := f.engine().New(stale, "any", f.service.kind())
 	f.Expect(err).NotTo(HaveOccurred())
-	_, err = f.engine().DeleteAndRelease(t.Context(), g, finalizer)
+	_, err = g.DeleteAndRelease(t.Context(), finalizer)
 	f.Expect(err).To(HaveOccurred(), "the old owner had an empty ledger")
 	f.Expect(f.owner().Finalizers).To(ContainElement(finalizer))
 }

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -150,7 +151,9 @@ func (g *Graph) Gate(condition string, check func() Phase) Ref {
 
 // Reconcile makes the outside as the graph wants it, as far as it goes now, and reports in the owner's conditions.
 // The error is worth a retry with backoff.
-func (g *Graph) Reconcile(ctx context.Context) (ctrl.Result, error) {
+func (g *Graph) Reconcile(ctx context.Context) (_ ctrl.Result, err error) {
+	ctx, end := g.span(ctx, "reconcile")
+	defer func() { end(err) }()
 	report := newReport()
 	wanted := map[string]bool{}
 	for _, n := range g.nodes {
@@ -163,12 +166,28 @@ func (g *Graph) Reconcile(ctx context.Context) (ctrl.Result, error) {
 		report.add(n.condition(), n.ref(), phase)
 	}
 	g.removeUnless(ctx, wanted, report)
-	return report.conclude(g.engine, g.owner)
+	result, err := report.conclude(g.engine, g.owner)
+	if err == nil && g.begun() {
+		result.Priority = ptr.To(Urgent)
+	}
+	return result, err
+}
+
+// begun reports whether something was made, or attempted.
+func (g *Graph) begun() bool {
+	for _, e := range g.ledger.Entries {
+		if e.State != stateRefused && !e.Foreign {
+			return true
+		}
+	}
+	return false
 }
 
 // Delete takes away everything that the ledger knows, in reverse order, as far as it goes now. It is done when all is
 // gone; until then the owner's conditions say what is left and why.
-func (g *Graph) Delete(ctx context.Context) (done bool, _ ctrl.Result, _ error) {
+func (g *Graph) Delete(ctx context.Context) (done bool, _ ctrl.Result, err error) {
+	ctx, end := g.span(ctx, "delete")
+	defer func() { end(err) }()
 	report := newReport()
 	g.removeUnless(ctx, nil, report)
 	if len(g.ledger.Entries) == 0 {
@@ -179,12 +198,12 @@ func (g *Graph) Delete(ctx context.Context) (done bool, _ ctrl.Result, _ error) 
 }
 
 // DeleteAndRelease deletes, and takes the finalizer off the owner when all is gone.
-func (e *Engine) DeleteAndRelease(ctx context.Context, g *Graph, finalizer string) (ctrl.Result, error) {
+func (g *Graph) DeleteAndRelease(ctx context.Context, finalizer string) (ctrl.Result, error) {
 	done, result, err := g.Delete(ctx)
 	if !done || err != nil {
 		return result, err
 	}
-	return ctrl.Result{}, e.Release(ctx, g.owner, finalizer)
+	return ctrl.Result{}, g.engine.Release(ctx, g.owner, finalizer)
 }
 
 // OwnsNothing reports whether the ledger of an owner names nothing that would have to be deleted: then the owner can go
@@ -217,7 +236,11 @@ func (e *Engine) Release(ctx context.Context, owner Owner, finalizer string) err
 	if !controllerutil.RemoveFinalizer(owner, finalizer) {
 		return nil
 	}
-	return client.IgnoreNotFound(e.patchLocked(ctx, owner, before, "remove the finalizer"))
+	err := e.patchLocked(ctx, owner, before, "remove the finalizer")
+	if err == nil {
+		released(owner)
+	}
+	return client.IgnoreNotFound(err)
 }
 
 func (e *Engine) patchLocked(ctx context.Context, owner, before client.Object, doing string) error {

@@ -169,6 +169,12 @@ func Failed(format string, args ...any) Phase {
 // Deleting is the phase of a resource that is on its way out.
 func Deleting() Phase { return Phase{State: StateDeleting, Reason: "Deleting", retry: pacePoll} }
 
+// Announced says that somebody wakes the owner when the phase changes: until then it is looked at slowly.
+func (p Phase) Announced() Phase {
+	p.retry = paceSlow
+	return p
+}
+
 // Because gives a phase a more telling reason: a CamelCase word for programs.
 func (p Phase) Because(reason string) Phase {
 	p.Reason = reason

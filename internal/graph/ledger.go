@@ -104,7 +104,8 @@ func parseLedger(object client.Object) (*ledger, error) {
 		return nil, unusable("annotation %s can't be read: %w", LedgerAnnotation, err)
 	}
 	if l.Object != client.ObjectKeyFromObject(object).String() {
-		return nil, unusable("annotation %s belongs to %s: this object was copied from it; remove the annotation here", LedgerAnnotation, l.Object)
+		return nil, unusable("annotation %s belongs to %s: this object was copied from it; remove the annotation here",
+			LedgerAnnotation, l.Object)
 	}
 	damaged := l.Owner == "" || l.Entries == nil
 	for _, e := range l.Entries {

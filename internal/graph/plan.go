@@ -3,7 +3,6 @@ package graph
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/bedplate/bedplate/internal/fault"
 )
@@ -51,7 +50,8 @@ func (s Step) exists() bool {
 	return s.Action == ActionKeep || s.Action == ActionUse || s.Action == ActionAdopt || s.Action == ActionChange
 }
 
-// Plan says what Reconcile would do in the end; where nothing was added to the graph, what Delete would do. It looks, and changes nothing: neither outside nor in the ledger.
+// Plan says what Reconcile would do in the end; where nothing was added to the graph, what Delete would do. It looks, and
+// changes nothing: neither outside nor in the ledger.
 func (g *Graph) Plan(ctx context.Context) []Step {
 	g.planned = map[string]Step{}
 	var steps []Step
@@ -189,7 +189,7 @@ func (h *Handle[T]) planned(step Step, action Action, object *T) Step {
 	step.Action, step.ID = action, h.kind.ID(object)
 	phase := h.seen(object)
 	if phase.State != StateReady {
-		step.Why = strings.TrimSpace(phase.Message)
+		step.Why = phase.Message
 	}
 	if action != ActionUse && h.want.Diff != nil && phase.State == StateReady {
 		if step.Changes = h.want.Diff(object); len(step.Changes) > 0 {

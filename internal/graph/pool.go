@@ -9,9 +9,11 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
@@ -76,7 +78,11 @@ type turn struct {
 // Woken is a source of events for the controller of a kind of owners: one for each whose create was answered, or has its
 // turn now.
 func (p *Pool) Woken(kind client.Object) source.Source {
-	return source.Channel(p.channel(reflect.TypeOf(kind)), &handler.EnqueueRequestForObject{})
+	return source.Channel(p.channel(reflect.TypeOf(kind)), handler.Funcs{GenericFunc: func(
+		_ context.Context, e event.GenericEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request],
+	) {
+		Urgently(queue, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)})
+	}})
 }
 
 func (p *Pool) channel(kind reflect.Type) chan event.GenericEvent {

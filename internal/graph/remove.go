@@ -59,8 +59,8 @@ func (g *Graph) removeEntry(ctx context.Context, key string, report *report) (go
 
 func (k *Kind[T]) kindName() string { return k.Name }
 
-// remove deletes what is ours and says whether it is confirmed gone. When the one whose ID is known is gone, what else is ours
-// is looked for and deleted in its turn.
+// remove deletes what is ours and says whether it is confirmed gone. When the one whose ID is known is gone, what else is
+// ours is looked for and deleted in its turn.
 func (k *Kind[T]) remove(ctx context.Context, g *Graph, key string, e *entry) (bool, Phase) {
 	if a, known := g.engine.Creates.answer(e); known {
 		if a.running {
@@ -115,6 +115,9 @@ func (k *Kind[T]) removeBound(ctx context.Context, g *Graph, e *entry, object *T
 	}
 	if err := g.cameBack(ctx, e); err != nil {
 		return phaseOf(err)
+	}
+	if phase := k.Phase(object); phase.State == StateDeleting {
+		return phase
 	}
 	if err := k.delete(ctx, object); err != nil {
 		return phaseOf(err)

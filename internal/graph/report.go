@@ -64,7 +64,8 @@ func waitsFor(other string) Phase {
 }
 
 func waitsUntilGone(dependents []string) Phase {
-	return Phase{State: StateDeleting, Reason: "Deleting", Message: "waits until " + strings.Join(dependents, ", ") + " is gone"}
+	text := "waits until " + strings.Join(dependents, ", ") + " is gone"
+	return Phase{State: StateDeleting, Reason: "Deleting", Message: text}
 }
 
 // report collects the phases of one reconcile, and turns them into conditions, events and the next look.
@@ -163,7 +164,8 @@ func (e *Engine) interval(p pace) time.Duration {
 
 func (e *Engine) after(p pace) time.Duration {
 	interval := e.interval(p)
-	return interval + time.Duration(rand.Int64N(int64(interval)/5+1)) //nolint:gosec // jitter, so that owners don't come in step
+	jitter := rand.Int64N(int64(interval)/5 + 1) //nolint:gosec // it only keeps owners from coming in step
+	return interval + time.Duration(jitter)
 }
 
 func rank(s State) int {
@@ -214,7 +216,10 @@ func (e *Engine) set(owner Owner, condition string, f finding) {
 	conditions := owner.GetConditions()
 	before := meta.FindStatusCondition(conditions, condition)
 	turned := before == nil || before.Status != status || before.Reason != f.Reason
-	meta.SetStatusCondition(&conditions, metav1.Condition{
+	if status == metav1.ConditionTrue {
+		met(owner, before)
+	}
+	meta.SetStatusCondition(&conditions, metav1.Condition{ // which overwrites before
 		Type: condition, Status: status, Reason: f.Reason, Message: f.Message, ObservedGeneration: owner.GetGeneration(),
 	})
 	owner.SetConditions(conditions)

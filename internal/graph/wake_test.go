@@ -6,7 +6,10 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/graph"
@@ -36,4 +39,50 @@ func TestChangedByOthers_sleepsThroughWhatTheEngineWrites(t *testing.T) {
 			NewWithT(t).Expect(woken).To(Equal(row.wakes))
 		})
 	}
+}
+
+// Thousands of machines wait for minutes: where the change comes as news, nobody has to look for it.
+func TestPhase_thatIsAnnouncedIsLookedAtSlowly(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	waiting := graph.Waiting("it boots")
+	for _, c := range []struct {
+		phase            graph.Phase
+		soonest, slowest time.Duration
+	}{{waiting, poll, 2 * poll}, {waiting.Announced(), 10 * poll, 12 * poll}} {
+		g, err := f.engine().New(f.owner(), "any", f.service.kind())
+		f.Expect(err).NotTo(HaveOccurred())
+		g.Gate("Booted", func() graph.Phase { return c.phase })
+		result, err := g.Reconcile(t.Context())
+		f.Expect(err).NotTo(HaveOccurred())
+		f.Expect(result.RequeueAfter).To(BeNumerically("~", (c.soonest+c.slowest)/2, (c.slowest-c.soonest)/2))
+	}
+}
+
+// What was begun is brought to its end before something else is begun.
+func TestReconcile_thatHasBegunSomethingComesBackUrgently(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	owner := f.owner()
+	g, err := f.engine().New(owner, "any", f.service.kind())
+	f.Expect(err).NotTo(HaveOccurred())
+	g.Gate("Prepared", func() graph.Phase { return graph.Waiting("not yet") })
+	result, err := g.Reconcile(t.Context())
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(result.Priority).To(BeNil())
+
+	result, err = f.reconcileObject(owner)
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(f.service.keys()).NotTo(BeEmpty())
+	f.Expect(result.Priority).To(HaveValue(Equal(graph.Urgent)))
+
+	queue := priorityqueue.New[reconcile.Request]("test")
+	defer queue.ShutDown()
+	request := func(name string) reconcile.Request {
+		return reconcile.Request{NamespacedName: client.ObjectKey{Name: name}}
+	}
+	queue.Add(request("new"))
+	graph.Urgently(queue, request("begun"))
+	first, _ := queue.Get()
+	f.Expect(first).To(Equal(request("begun")))
 }

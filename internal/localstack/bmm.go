@@ -37,19 +37,15 @@ const (
 	simulatorPort     = 8080
 )
 
-// StartBMM installs the system bmm and starts its simulator and its manager. The manager has no more rights than in
-// production: those that config/bmm gives its service account.
+// StartBMM installs the system bmm and starts its simulator and its manager.
 func (s *Stack) StartBMM(ctx context.Context) (*BMM, error) {
-	if err := s.cfg.Tools.Require(BMMManager); err != nil {
-		return nil, err
-	}
 	bmm := newBMM(s.block)
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		return s.step("BMM simulator", func() error { return s.startBMMSimulator(groupCtx, bmm) })
 	})
 	group.Go(func() error {
-		return s.step("BMM provider", func() error { return s.startBMMManager(groupCtx) })
+		return s.StartBMMManager(groupCtx)
 	})
 	return bmm, group.Wait()
 }
@@ -69,6 +65,15 @@ func (s *Stack) startBMMSimulator(ctx context.Context, bmm *BMM) error {
 			"--tools=" + string(s.cfg.Tools),
 		},
 	}, answersOK(bmm.URL+"/simulator/state"))
+}
+
+// StartBMMManager installs the system bmm and starts its manager, for clusters at another stack's simulator. The manager
+// has no more rights than in production: those that config/bmm gives its service account.
+func (s *Stack) StartBMMManager(ctx context.Context) error {
+	if err := s.cfg.Tools.Require(BMMManager); err != nil {
+		return err
+	}
+	return s.step("BMM provider", func() error { return s.startBMMManager(ctx) })
 }
 
 func (s *Stack) startBMMManager(ctx context.Context) error {

@@ -19,10 +19,14 @@ type capiManager struct {
 	flags    []string
 }
 
+// featureGates turn on what is alpha and still wanted here: ClusterClass, and taints that follow a Machine to its node, as
+// Cluster API's end-to-end specs need.
+const featureGates = "--feature-gates=ClusterTopology=true,MachineTaintPropagation=true"
+
 var capiManagers = []capiManager{
-	{"capi-core", "core.yaml", []string{"--feature-gates=ClusterTopology=true"}},
+	{"capi-core", "core.yaml", []string{featureGates}},
 	{"capi-kubeadm-bootstrap", "bootstrap-kubeadm.yaml", nil},
-	{"capi-kubeadm-control-plane", "control-plane-kubeadm.yaml", []string{"--feature-gates=ClusterTopology=true"}},
+	{"capi-kubeadm-control-plane", "control-plane-kubeadm.yaml", []string{featureGates}},
 }
 
 func capiTools() []string {

@@ -20,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/util/apiwarnings"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -49,12 +50,17 @@ type Options struct {
 	WatchNamespace          string
 	HealthAddress           string
 	MetricsAddress          string
+	ProfilerAddress         string
 	WebhookPort             int
 	WebhookCertDir          string
 	LeaderElection          bool
 	LeaderElectionNamespace string
 	Concurrency             int
 	Creates                 int
+	KubeQPS                 float32
+	KubeBurst               int
+	OutsideQPS              float64
+	OutsideBurst            int
 	OTLPEndpoint            string
 	Poll, Settle            time.Duration
 	logging                 *logsv1.LoggingConfiguration
@@ -86,6 +92,8 @@ func (o *Options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.WatchNamespace, "namespace", "", "Namespace to watch. Without it all are.")
 	flags.StringVar(&o.HealthAddress, "health-addr", ":9440", "Address that /healthz and /readyz are served at.")
 	flags.StringVar(&o.MetricsAddress, "metrics-addr", ":8443", "Address that metrics are served at, over TLS, to those who may get them. 0 turns them off.")
+	flags.StringVar(&o.ProfilerAddress, "profiler-address", "", "Address that profiles (pprof) are served at, unprotected: choose "+
+		"localhost:6060 and forward the port. Without it none are.")
 	flags.IntVar(&o.WebhookPort, "webhook-port", webhook.DefaultPort, "Port that webhooks are served at, over TLS. 0 turns "+
 		"them off: then their configuration must not be in the API server either, or it refuses what it can't ask about.")
 	flags.StringVar(&o.WebhookCertDir, "webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs", "Folder with the "+
@@ -94,6 +102,11 @@ func (o *Options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "", "Namespace of the lease. Without it the manager's own.")
 	flags.IntVar(&o.Concurrency, "concurrency", 10, "Objects of one kind that are reconciled at the same time.")
 	flags.IntVar(&o.Creates, "max-creates", 20, "Creates that are at work outside at the same time with the same credentials. None of them holds up a reconcile.")
+	flags.Float32Var(&o.KubeQPS, "kube-api-qps", 100, "Requests per second to the API server. -1 leaves the pace to the "+
+		"API server's own fairness.")
+	flags.IntVar(&o.KubeBurst, "kube-api-burst", 200, "Requests to the API server that may come at once after a pause.")
+	flags.Float64Var(&o.OutsideQPS, "outside-qps", 20, "Requests per second to the outside service with the same credentials.")
+	flags.IntVar(&o.OutsideBurst, "outside-burst", 100, "Requests to the outside service that may come at once after a pause.")
 	flags.DurationVar(&o.Poll, "poll-interval", 30*time.Second, "How often something is looked at that is on its way outside.")
 	flags.DurationVar(&o.Settle, "settle", 3*time.Minute, "How long the outside service may still finish a create whose client is gone. "+
 		"An attempt with unknown outcome isn't repeated before.")
@@ -115,9 +128,11 @@ func (o *Options) New(scheme *runtime.Scheme) (ctrl.Manager, error) {
 		LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout:       ptr.To(gracefulShutdown),
 		HealthProbeBindAddress:        o.HealthAddress,
+		PprofBindAddress:              o.ProfilerAddress,
 		Metrics: metricsserver.Options{
 			BindAddress: o.MetricsAddress, SecureServing: true,
 			FilterProvider: filters.WithAuthenticationAndAuthorization,
+			CertDir:        o.WebhookCertDir, // without a certificate there it makes one of its own
 		},
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 	}
@@ -175,7 +190,8 @@ func (o *Options) restConfig() (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.QPS, config.Burst = 50, 100
+	config.QPS, config.Burst = o.KubeQPS, o.KubeBurst
+	config.WarningHandler = apiwarnings.DefaultHandler(klog.Background().WithName("api-server")) // not one for each finalizer
 	return rest.AddUserAgent(config, o.Name), nil
 }
 

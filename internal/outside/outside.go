@@ -25,10 +25,7 @@ const tracer = "github.com/bedplate/bedplate/internal/outside"
 const classOK = "ok"
 
 var (
-	calls = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "bedplate_outside_calls_total",
-		Help: "Calls to services outside Kubernetes, by what came of them and by the Secret they logged in with.",
-	}, []string{"system", "operation", "class", "credential"})
+	calls = newCounter()
 
 	// duration has no label for the credential: that would multiply the buckets by the number of tenants.
 	duration = prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -61,7 +58,7 @@ func Observe(ctx context.Context, system, operation, credential string) (context
 		}
 		span.SetAttributes(attribute.String("bedplate.class", class))
 		span.End()
-		calls.WithLabelValues(system, operation, class, credential).Inc()
+		calls.count(system, operation, class, credential)
 		duration.WithLabelValues(system, operation, class).Observe(time.Since(start).Seconds())
 	}
 }

@@ -105,7 +105,7 @@ func (f *Fixture) startProvider(poll, settle time.Duration) {
 		Creates: &graph.Pool{Limit: 8, Patience: 100 * time.Millisecond},
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	f.Expect(provider.Setup(ctx, mgr, engine, controller.Options{
+	f.Expect(provider.Setup(ctx, mgr, engine, provider.Pace{}, controller.Options{
 		MaxConcurrentReconciles: 4,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](poll, 4*poll),
 	})).To(Succeed())

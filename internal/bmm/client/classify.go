@@ -46,13 +46,17 @@ func (c *Client) answerFailure(r request, resp *http.Response, body []byte, reda
 	if class == fault.Credentials && c.secret != "" {
 		text += fmt.Sprintf("; correct the %s in secret %s", c.login.means, c.secret)
 	}
+	cause := errors.New(text)
+	if class == fault.Credentials && a.lacksRole() {
+		cause = roleError{cause}
+	}
 	return &failure{
 		err: &fault.Error{
 			Class:     class,
 			Op:        r.op,
 			OtherID:   a.otherID(class),
 			Ambiguous: class == fault.Transient && r.write && a.mayHaveWorked(),
-			Err:       errors.New(text),
+			Err:       cause,
 		},
 		status:     a.status,
 		retryAfter: retryAfter(resp),
@@ -66,6 +70,19 @@ const wrongPath = "requested path could not be found"
 
 func (a answer) wrongPath() bool {
 	return a.status == http.StatusNotFound && strings.Contains(strings.ToLower(a.message), wrongPath)
+}
+
+// roleError is the refusal of a call to somebody whom the service knows.
+type roleError struct{ error }
+
+// LacksRole reports whether the credentials were refused for this one call, because it needs another role.
+func LacksRole(err error) bool {
+	_, lacks := errors.AsType[roleError](err)
+	return lacks
+}
+
+func (a answer) lacksRole() bool {
+	return a.status == http.StatusForbidden && strings.Contains(strings.ToLower(a.message), "role")
 }
 
 // mayHaveWorked reports whether the work may be done, or go on, in spite of the answer.

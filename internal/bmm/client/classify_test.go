@@ -106,6 +106,30 @@ func TestErrorsAreClassifiedByStatusAndMessage(t *testing.T) {
 	}
 }
 
+func TestLacksRole_isTrueOfNoOtherRefusal(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		status  int
+		message string
+		lacks   bool
+	}{
+		{403, "User does not have Provider Admin role with org", true},
+		{403, "User does not have any roles assigned", true},
+		{403, "Failed to validate membership for org: acme", false},
+		{403, "Failed to execute sync workflow to create IP block on Site: role", false},
+		{401, "Authorization token in request has expired", false},
+		{401, "No role", false},
+	} {
+		t.Run(row.message, func(t *testing.T) {
+			t.Parallel()
+			refused := reply(row.status, fmt.Sprintf(`{"message":%q}`, row.message))
+			c := serve(t, map[string]http.HandlerFunc{"POST " + prefix + "ipblock": refused})
+			_, err := c.CreateIPBlock(t.Context(), client.IPBlockCreateRequest{Name: "n"})
+			NewWithT(t).Expect(client.LacksRole(fmt.Errorf("wrapped: %w", err))).To(Equal(row.lacks), "%v", err)
+		})
+	}
+}
+
 func TestConflict_namesTheOtherObject(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct{ answer, otherID, text string }{

@@ -28,6 +28,7 @@ type Client struct {
 	timeout time.Duration
 	// secret is the name of the Secret.
 	secret  string
+	account Account
 	login   login
 	dialect dialect
 	pace    *pace
@@ -57,6 +58,7 @@ func build(config Config) (*Client, error) {
 		org:     org,
 		timeout: config.Timeout,
 		secret:  config.Secret,
+		account: config.account(),
 		login:   config.login(sender),
 		pace:    newPace(config.QPS, config.Burst),
 		refusal: refusal{pause: config.RefusalPause},
@@ -129,15 +131,6 @@ func get[T any](ctx context.Context, c *Client, op, siteID string, call send) (*
 	out := new(T)
 	if _, err := c.do(ctx, request{op: op, send: call}, out); err != nil {
 		return nil, c.proveAbsence(ctx, siteID, err)
-	}
-	return out, nil
-}
-
-// current makes a call for the one object that needs no ID.
-func current[T any](ctx context.Context, c *Client, op string, call send) (*T, error) {
-	out := new(T)
-	if _, err := c.do(ctx, request{op: op, send: call}, out); err != nil {
-		return nil, notProven(err)
 	}
 	return out, nil
 }

@@ -61,7 +61,7 @@ func (c *Client) detect(ctx context.Context) (string, error) {
 	var name string
 	var last error
 	for _, candidate := range []string{APINameNICo, APINameCarbide} {
-		answer := Metadata{}
+		answer := gen.Metadata{}
 		_, failed := c.try(ctx, candidate, metadata, &answer)
 		switch {
 		case failed == nil && answer.Version != "":

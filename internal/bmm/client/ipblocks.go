@@ -44,7 +44,7 @@ func (c *Client) Allocation(ctx context.Context, siteID, id string) (*Allocation
 
 // AllocationFilter selects allocations. Empty fields select all.
 type AllocationFilter struct {
-	SiteID, TenantID string
+	SiteID string
 	// Query is a full text search over names; allocations have no labels.
 	Query string
 }
@@ -54,7 +54,7 @@ func (c *Client) Allocations(ctx context.Context, filter AllocationFilter) ([]Al
 	return list[Allocation](ctx, c, "list allocations", func(p page) send {
 		return with((*gen.Client).ListAllocations, &gen.ListAllocationsParams{
 			PageNumber: p.number, PageSize: p.size, OrderBy: p.order,
-			SiteID: optional(filter.SiteID), TenantID: optional(filter.TenantID), Query: optional(filter.Query)})
+			SiteID: optional(filter.SiteID), Query: optional(filter.Query)})
 	})
 }
 

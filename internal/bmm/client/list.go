@@ -24,8 +24,8 @@ type page struct {
 	order        *string
 }
 
-// list reads all pages, and lets each see every item as it comes. An error in any of them is an error: half a list is none.
-func list[T any](ctx context.Context, c *Client, op string, call func(page) send, each ...func(*T)) ([]T, error) {
+// list reads all pages. An error in any of them is an error: half a list is none.
+func list[T any](ctx context.Context, c *Client, op string, call func(page) send) ([]T, error) {
 	var all []T
 	for number := 1; number <= maxPages; number++ {
 		var items []T
@@ -33,11 +33,6 @@ func list[T any](ctx context.Context, c *Client, op string, call func(page) send
 		header, err := c.do(ctx, request{op: op, send: call(p)}, &items)
 		if err != nil {
 			return nil, notProven(err)
-		}
-		for i := range items {
-			for _, see := range each {
-				see(&items[i])
-			}
 		}
 		all = append(all, items...)
 		last, err := isLastPage(header, number)

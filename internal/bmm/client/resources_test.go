@@ -71,11 +71,6 @@ var ofOneObject = []call{
 	reads("GET instance/type/ID", (*api).InstanceType),
 	reads("GET machine/ID", (*api).Machine),
 	reads("GET instance/ID", (*api).Instance),
-	reads("GET operating-system/ID", (*api).OperatingSystem),
-	reads("GET sshkeygroup/ID", (*api).SSHKeyGroup),
-	reads("GET infiniband-partition/ID", (*api).InfiniBandPartition),
-	reads("GET nvlink-logical-partition/ID", (*api).NVLinkLogicalPartition),
-	reads("GET dpu-extension-service/ID", (*api).DPUExtensionService),
 
 	deletes("DELETE ipblock/ID", (*api).DeleteIPBlock),
 	deletes("DELETE allocation/ID", (*api).DeleteAllocation),
@@ -100,8 +95,6 @@ var ofOneObject = []call{
 }
 
 var others = []call{
-	{"GET metadata", func(ctx context.Context, c *client.Client) error { _, err := c.Metadata(ctx); return err }},
-	{"GET service-account/current", func(ctx context.Context, c *client.Client) error { _, err := c.ServiceAccount(ctx); return err }},
 	{"GET tenant/current", func(ctx context.Context, c *client.Client) error { _, err := c.Tenant(ctx); return err }},
 
 	creates(`POST ipblock {"name":"n","prefix":"10.0.0.0","prefixLength":16,"protocolVersion":"IPv4","routingType":"Public","siteId":"SITE"}`,
@@ -132,8 +125,7 @@ var others = []call{
 		client.InstanceCreateRequest{Name: "n", VPCID: id, Interfaces: []client.InterfaceCreateRequest{{SubnetID: id}}}),
 
 	lists("GET ipblock?siteId=SITE", (*api).IPBlocks, siteID),
-	lists("GET allocation?query=q&siteId=SITE&tenantId=ID", (*api).Allocations,
-		client.AllocationFilter{SiteID: siteID, TenantID: id, Query: "q"}),
+	lists("GET allocation?query=q&siteId=SITE", (*api).Allocations, client.AllocationFilter{SiteID: siteID, Query: "q"}),
 	lists("GET vpc?query=q&siteId=SITE", (*api).VPCs, client.VPCFilter{SiteID: siteID, Query: "q"}),
 	lists("GET vpc-peering?siteId=SITE", (*api).VPCPeerings, siteID),
 	lists("GET subnet?query=q&siteId=SITE&vpcId=ID", (*api).Subnets, client.SubnetFilter{SiteID: siteID, VPCID: id, Query: "q"}),
@@ -141,15 +133,8 @@ var others = []call{
 		client.VPCPrefixFilter{SiteID: siteID, VPCID: id, Query: "q"}),
 	lists("GET network-security-group?query=q&siteId=SITE", (*api).NetworkSecurityGroups,
 		client.NetworkSecurityGroupFilter{SiteID: siteID, Query: "q"}),
-	lists("GET instance/type?siteId=SITE", (*api).InstanceTypes, siteID),
-	lists("GET machine?siteId=SITE", (*api).Machines, siteID),
-	lists("GET instance?name=n&query=q&siteId=SITE&vpcId=ID", (*api).Instances,
-		client.InstanceFilter{SiteID: siteID, VPCID: id, Name: "n", Query: "q"}),
-	lists("GET operating-system?siteId=SITE", (*api).OperatingSystems, siteID),
-	lists("GET sshkeygroup?siteId=SITE", (*api).SSHKeyGroups, siteID),
-	lists("GET infiniband-partition?siteId=SITE", (*api).InfiniBandPartitions, siteID),
-	lists("GET nvlink-logical-partition?siteId=SITE", (*api).NVLinkLogicalPartitions, siteID),
-	lists("GET dpu-extension-service?siteId=SITE", (*api).DPUExtensionServices, siteID),
+	lists("GET instance?name=n&siteId=SITE&vpcId=ID", (*api).Instances,
+		client.InstanceFilter{SiteID: siteID, VPCID: id, Name: "n"}),
 }
 
 // record answers like the service and writes the request down in the notation of this file.

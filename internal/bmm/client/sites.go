@@ -8,20 +8,13 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
-// Metadata returns what the server says of itself.
-func (c *Client) Metadata(ctx context.Context) (*Metadata, error) {
-	return current[Metadata](ctx, c, "get metadata", plain((*gen.Client).GetMetadata))
-}
-
-// ServiceAccount returns what the token may be. If it is a service account, the server creates the organisation's
-// provider and tenant on first use.
-func (c *Client) ServiceAccount(ctx context.Context) (*ServiceAccount, error) {
-	return current[ServiceAccount](ctx, c, "get service account", plain((*gen.Client).GetCurrentServiceAccount))
-}
-
 // Tenant returns the tenant of the token. The server creates it on first use; before that it refuses calls for sites.
 func (c *Client) Tenant(ctx context.Context) (*Tenant, error) {
-	return current[Tenant](ctx, c, "get tenant", plain((*gen.Client).GetCurrentTenant))
+	tenant := &Tenant{}
+	if _, err := c.do(ctx, request{op: "get tenant", send: plain((*gen.Client).GetCurrentTenant)}, tenant); err != nil {
+		return nil, notProven(err)
+	}
+	return tenant, nil
 }
 
 // Site returns a site by ID. NotFound is proven by another call: the tenant can be seen and the site can't.

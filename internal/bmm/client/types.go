@@ -5,10 +5,6 @@ package client
 import "github.com/bedplate/bedplate/internal/bmm/client/gen"
 
 type (
-	// Metadata is what the server says of itself.
-	Metadata = gen.Metadata
-	// ServiceAccount is what a token may be.
-	ServiceAccount = gen.ServiceAccount
 	// Tenant is who the token belongs to.
 	Tenant = gen.Tenant
 	// Site is a data centre.
@@ -43,16 +39,6 @@ type (
 	Instance = gen.Instance
 	// Interface is a network interface of an Instance.
 	Interface = gen.Interface
-	// OperatingSystem is what an instance may boot.
-	OperatingSystem = gen.OperatingSystem
-	// SSHKeyGroup is who may log in to serial consoles.
-	SSHKeyGroup = gen.SSHKeyGroup
-	// InfiniBandPartition is an InfiniBand network of a tenant's.
-	InfiniBandPartition = gen.InfiniBandPartition
-	// NVLinkLogicalPartition is an NVLink network of a tenant's.
-	NVLinkLogicalPartition = gen.NVLinkLogicalPartition
-	// DPUExtensionService is a program of a tenant's that runs on DPUs.
-	DPUExtensionService = gen.DPUExtensionService
 	// Labels are key-value pairs that full text queries find.
 	Labels = gen.Labels
 )
@@ -123,8 +109,6 @@ type (
 	RuleAction = gen.NetworkSecurityGroupRuleAction
 	// InstanceStatus is the state of an Instance.
 	InstanceStatus = gen.InstanceStatus
-	// MachineStatus is the state of a Machine.
-	MachineStatus = gen.MachineStatus
 	// MachineCapabilityType is the kind of a MachineCapability.
 	MachineCapabilityType = gen.MachineCapabilityType
 )
@@ -237,18 +221,6 @@ const (
 	AllocationOfIPBlock      = gen.AllocationResourceTypeIPBlock
 	AllocationOfInstanceType = gen.AllocationResourceTypeInstanceType
 	AllocationReserved       = gen.AllocationConstraintTypeReserved
-)
-
-// States of a machine.
-const (
-	MachineInitializing   = gen.MachineStatusInitializing
-	MachineReady          = gen.MachineStatusReady
-	MachineReset          = gen.MachineStatusReset
-	MachineMaintenance    = gen.MachineStatusMaintenance
-	MachineInUse          = gen.MachineStatusInUse
-	MachineError          = gen.MachineStatusError
-	MachineDecommissioned = gen.MachineStatusDecommissioned
-	MachineUnknown        = gen.MachineStatusUnknown
 )
 
 // Kinds of capabilities of machines.

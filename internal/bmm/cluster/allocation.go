@@ -15,7 +15,7 @@ import (
 // wantParentBlock asks for a block of the provider's. Only credentials with the provider's rights can make one.
 func (n *networks) wantParentBlock(spec *infrav1.IPBlockCreateSpec) *graph.Handle[bmm.IPBlock] {
 	return graph.Add(n.graph, n.kinds.ipBlock, graph.Want[bmm.IPBlock]{
-		Key: parentBlockKey + "/" + n.object.Name, Condition: infrav1.IPBlockReadyCondition, After: []graph.Ref{n.site},
+		Key: ParentBlockKey + "/" + n.object.Name, Condition: infrav1.IPBlockReadyCondition, After: []graph.Ref{n.site},
 		Create: func(_ context.Context, key graph.Key) (graph.Call[bmm.IPBlock], error) {
 			prefix, err := netip.ParsePrefix(spec.Prefix)
 			if err != nil {
@@ -35,50 +35,35 @@ func (n *networks) wantParentBlock(spec *infrav1.IPBlockCreateSpec) *graph.Handl
 
 // needsProvider says what to do about credentials that may not do what only the provider may. They are good for all else.
 func needsProvider(err error) error {
-	if fault.ClassOf(err) != fault.Credentials {
+	if !bmm.LacksRole(err) {
 		return err
 	}
-	return &fault.Error{Class: fault.Invalid, Err: fmt.Errorf(
-		"%w: spec.ipBlock.create needs credentials with the role PROVIDER_ADMIN; as a tenant name an existing block instead", err)}
+	return refuse("%w: spec.ipBlock.create needs credentials with the role PROVIDER_ADMIN; as a tenant name an existing block "+
+		"instead", err)
 }
 
 func (n *networks) allocationKind() *graph.Kind[bmm.Allocation] {
 	return &graph.Kind[bmm.Allocation]{
 		Name: "allocation",
 		ID:   func(a *bmm.Allocation) string { return a.ID },
-		Tag:  func(a *bmm.Allocation) graph.Tag { return tag.FromName(allocationKey, a.Name) },
+		Tag:  func(a *bmm.Allocation) graph.Tag { return tag.FromName(AllocationKey, a.Name) },
 		Get: func(ctx context.Context, id string) (*bmm.Allocation, error) {
 			return n.api.Allocation(ctx, n.siteID(), id)
 		},
 		Find: func(ctx context.Context, key graph.Key) ([]bmm.Allocation, error) {
 			return n.api.Allocations(ctx, bmm.AllocationFilter{SiteID: n.siteID(), Query: key.Owner})
 		},
-		Phase:  allocationPhase,
+		Phase: func(a *bmm.Allocation) graph.Phase {
+			return lifecycle("allocation", a.Name, a.ID, a.Status, bmm.AllocationRegistered)
+		},
 		Delete: func(ctx context.Context, id string) error { return n.api.DeleteAllocation(ctx, n.siteID(), id) },
 	}
-}
-
-func allocationPhase(a *bmm.Allocation) graph.Phase {
-	switch a.Status {
-	case bmm.AllocationRegistered:
-		return graph.Ready()
-	case bmm.AllocationDeleting:
-		return graph.Deleting()
-	case bmm.AllocationError:
-		return reportedAsError("allocation", a.Name, a.ID)
-	}
-	return graph.Waiting("allocation %s (%s) is %s", a.Name, a.ID, a.Status)
-}
-
-// reportedAsError is the phase of a resource that the BMM API itself has given up on.
-func reportedAsError(kind, name, id string) graph.Phase {
-	return graph.Failed("the BMM API reports %s %s (%s) as Error: ask the site's operator", kind, name, id)
 }
 
 // wantAllocation gives the whole of the parent block to the tenant.
 func (n *networks) wantAllocation(spec *infrav1.IPBlockCreateSpec) *graph.Handle[bmm.Allocation] {
 	return graph.Add(n.graph, n.kinds.allocation, graph.Want[bmm.Allocation]{
-		Key: allocationKey + "/" + n.object.Name, Condition: infrav1.IPBlockReadyCondition, After: []graph.Ref{n.parentBlock},
+		Key: AllocationKey + "/" + n.object.Name, Condition: infrav1.IPBlockReadyCondition, After: []graph.Ref{n.parentBlock},
 		Create: func(_ context.Context, key graph.Key) (graph.Call[bmm.Allocation], error) {
 			prefix, err := netip.ParsePrefix(spec.Prefix)
 			if err != nil {

@@ -1,10 +1,12 @@
 package cluster_test
 
 import (
+	"net/http"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
@@ -81,6 +83,19 @@ func TestAllocation_needsTheProvidersRights(t *testing.T) {
 		"spec.ipBlock.create needs credentials with the role PROVIDER_ADMIN; as a tenant name an existing block instead")
 	f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Waiting", "waits for allocation/demo")
 	bmmtest.Change(f, secret, func(s *corev1.Secret) { s.Data["token"] = []byte(sim.DefaultToken) })
+	f.UntilReady(object)
+}
+
+// Who isn't let in at all isn't told to get another role.
+func TestAllocation_withRefusedCredentialsSaysSo(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t, bare)
+	heal := f.Refuse(http.StatusUnauthorized, "createIpBlock")
+	object := f.CreateCluster("demo", ownBlock)
+	f.UntilReason(object, infrav1.IPBlockReadyCondition, "Credentials", "correct the token in secret "+f.Namespace+"/demo")
+	f.Expect(meta.FindStatusCondition(object.Status.Conditions, infrav1.IPBlockReadyCondition).Message).
+		NotTo(ContainSubstring("PROVIDER_ADMIN"))
+	heal()
 	f.UntilReady(object)
 }
 

@@ -22,6 +22,7 @@ import (
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/credentials"
+	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/patch"
 	"github.com/bedplate/bedplate/internal/paused"
@@ -48,7 +49,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if err != nil {
 		return fmt.Errorf("index NvidiaBMMClusters by Secret: %w", err)
 	}
-	toInfrastructure := util.ClusterToInfrastructureMapFunc(ctx, infrav1.GroupVersion.WithKind("NvidiaBMMCluster"), r.Client, &infrav1.NvidiaBMMCluster{})
+	toInfrastructure := util.ClusterToInfrastructureMapFunc(
+		ctx, infrav1.GroupVersion.WithKind("NvidiaBMMCluster"), r.Client, &infrav1.NvidiaBMMCluster{})
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.NvidiaBMMCluster{}, builder.WithPredicates(graph.ChangedByOthers())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(toInfrastructure),
@@ -75,7 +77,8 @@ func SecretOf(object client.Object) types.NamespacedName {
 // UsersOf lists the NvidiaBMMClusters that log in with a Secret.
 func UsersOf(ctx context.Context, c client.Reader, secret types.NamespacedName) ([]infrav1.NvidiaBMMCluster, error) {
 	users := &infrav1.NvidiaBMMClusterList{}
-	if err := c.List(ctx, users, client.InNamespace(secret.Namespace), client.MatchingFields{SecretIndex: secret.Name}); err != nil {
+	loggingIn := client.MatchingFields{SecretIndex: secret.Name}
+	if err := c.List(ctx, users, client.InNamespace(secret.Namespace), loggingIn); err != nil {
 		return nil, fmt.Errorf("list the NvidiaBMMClusters that use Secret %s: %w", secret, err)
 	}
 	return users.Items, nil
@@ -124,8 +127,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return result, errors.Join(err, patch.SpecAndStatus(ctx, r.Client, before, object))
 }
 
-func (r *Reconciler) reconcile(ctx context.Context, owner *clusterv1.Cluster, object *infrav1.NvidiaBMMCluster) (ctrl.Result, error) {
+func (r *Reconciler) reconcile(
+	ctx context.Context, owner *clusterv1.Cluster, object *infrav1.NvidiaBMMCluster,
+) (ctrl.Result, error) {
 	deleted := !object.DeletionTimestamp.IsZero()
+	if deleted {
+		if err := r.machinesGone(ctx, object); err != nil {
+			return r.Engine.Blocked(object, infrav1.VPCReadyCondition, err)
+		}
+	}
 	if deleted && graph.OwnsNothing(object) {
 		return ctrl.Result{}, r.Engine.Release(ctx, object, infrav1.ClusterFinalizer)
 	}
@@ -138,13 +148,33 @@ func (r *Reconciler) reconcile(ctx context.Context, owner *clusterv1.Cluster, ob
 		return r.Engine.Blocked(object, infrav1.ReferencesResolvedCondition, err)
 	}
 	if deleted {
-		return r.Engine.DeleteAndRelease(ctx, networks.graph, infrav1.ClusterFinalizer)
+		return networks.graph.DeleteAndRelease(ctx, infrav1.ClusterFinalizer)
 	}
 	networks.want()
 	networks.graph.Gate(infrav1.ControlPlaneEndpointReadyCondition, func() graph.Phase { return endpoint(owner, object) })
 	result, err := networks.graph.Reconcile(ctx)
 	networks.project()
 	return result, err
+}
+
+// machinesGone fails as long as machines of the cluster have something outside. They log in with its Secret, which may be
+// deleted as soon as the cluster is gone: a namespace that is deleted is deleted in no order.
+func (r *Reconciler) machinesGone(ctx context.Context, object *infrav1.NvidiaBMMCluster) error {
+	name, ok := object.Labels[clusterv1.ClusterNameLabel]
+	if !ok {
+		return nil
+	}
+	machines := &infrav1.NvidiaBMMMachineList{}
+	ofCluster := client.MatchingLabels{clusterv1.ClusterNameLabel: name}
+	if err := r.List(ctx, machines, client.InNamespace(object.Namespace), ofCluster); err != nil {
+		return &fault.Error{Class: fault.Transient, Op: "list the machines of the cluster", Err: err}
+	}
+	for i := range machines.Items {
+		if m := &machines.Items[i]; !graph.OwnsNothing(m) {
+			return &fault.Error{Class: fault.Busy, Err: fmt.Errorf("waits until NvidiaBMMMachine %s is gone", m.Name)}
+		}
+	}
+	return nil
 }
 
 // endpoint says whether the control plane can begin: KubeadmControlPlane does nothing until the endpoint is known, and

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
@@ -148,6 +149,28 @@ func TestCluster_canBeDeletedTogetherWithItsSecret(t *testing.T) {
 	f.Delete(object)
 	f.UntilGone(object)
 	f.UntilGone(secret)
+	f.Expect(f.Sim.State().Empty()).To(BeTrue())
+}
+
+// A namespace is deleted in no order: the cluster would be gone first, then its Secret, and the machine could never find out
+// that its instance is gone.
+func TestCluster_keepsItsSecretUntilItsMachinesAreGone(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	object, secret := f.CreateCluster("demo"), f.Secret("demo")
+	machine := f.CreateMachine("demo", "worker-1", []byte("#cloud-config\n"))
+	f.UntilReady(machine)
+	heal := f.Refuse(http.StatusServiceUnavailable, "listInstances", "getInstance")
+	f.Expect(f.Sim.Vanish(machine.Status.InstanceID)).To(Succeed())
+	for _, o := range []client.Object{object, secret, machine} {
+		f.Delete(o)
+	}
+	f.UntilReason(object, infrav1.VPCReadyCondition, "Busy", "waits until NvidiaBMMMachine worker-1 is gone")
+	f.Expect(f.Read(secret)).To(Succeed())
+	heal()
+	for _, o := range []client.Object{machine, object, secret} {
+		f.UntilGone(o)
+	}
 	f.Expect(f.Sim.State().Empty()).To(BeTrue())
 }
 

@@ -25,36 +25,29 @@ func (n *networks) groupKind() *graph.Kind[bmm.NetworkSecurityGroup] {
 		Find: func(ctx context.Context, key graph.Key) ([]bmm.NetworkSecurityGroup, error) {
 			return n.api.NetworkSecurityGroups(ctx, bmm.NetworkSecurityGroupFilter{SiteID: n.siteID(), Query: key.Owner})
 		},
-		Phase: groupPhase,
+		Phase: func(g *bmm.NetworkSecurityGroup) graph.Phase {
+			return lifecycle("network security group", g.Name, g.ID, g.Status, bmm.NetworkSecurityGroupReady)
+		},
 		Delete: func(ctx context.Context, id string) error {
 			return n.api.DeleteNetworkSecurityGroup(ctx, n.siteID(), id)
 		},
 	}
 }
 
-func groupPhase(g *bmm.NetworkSecurityGroup) graph.Phase {
-	switch g.Status {
-	case bmm.NetworkSecurityGroupReady:
-		return graph.Ready()
-	case bmm.NetworkSecurityGroupDeleting:
-		return graph.Deleting()
-	case bmm.NetworkSecurityGroupError:
-		return reportedAsError("network security group", g.Name, g.ID)
-	}
-	return graph.Waiting("network security group %s (%s) is %s", g.Name, g.ID, g.Status)
-}
-
 // wantGroup asks for the group before the VPC, which it is attached to, so that no machine is ever without it. A group of
 // the user's own has another key than one of ours: changing from one to the other attaches the new before the old one goes.
 func (n *networks) wantGroup(spec *infrav1.NetworkSecurityGroupSpec) *graph.Handle[bmm.NetworkSecurityGroup] {
-	want := graph.Want[bmm.NetworkSecurityGroup]{Key: groupKey, Condition: infrav1.NSGReadyCondition, After: []graph.Ref{n.site}}
+	want := graph.Want[bmm.NetworkSecurityGroup]{
+		Key: groupKey, Condition: infrav1.NSGReadyCondition, After: []graph.Ref{n.site},
+	}
 	if spec.ID != "" {
 		want.Key, want.Claim = groupKey+"/"+spec.ID, graph.Use(spec.ID)
 		return graph.Add(n.graph, n.kinds.group, want)
 	}
 	want.Create = func(_ context.Context, key graph.Key) (graph.Call[bmm.NetworkSecurityGroup], error) {
 		if site := n.site.Object(); !site.Capabilities.NetworkSecurityGroup {
-			return nil, refuse("site %s has no network security groups: remove spec.vpc.networkSecurityGroup, or choose another site", site.Name)
+			return nil, refuse("site %s has no network security groups: remove spec.vpc.networkSecurityGroup, or choose another "+
+				"site", site.Name)
 		}
 		request := bmm.NetworkSecurityGroupCreateRequest{
 			Name: cmp.Or(spec.Name, n.object.Name), SiteID: n.siteID(), Labels: tag.Labels(spec.Labels, key),
@@ -86,17 +79,13 @@ func nameTaken(err error, field string) error {
 }
 
 // groupUpdate is what makes a group as the spec wants it, and the same for people.
-func groupUpdate(spec *infrav1.NetworkSecurityGroupSpec, name string, g *bmm.NetworkSecurityGroup) (bmm.NetworkSecurityGroupUpdateRequest, []graph.Change) {
+func groupUpdate(
+	spec *infrav1.NetworkSecurityGroupSpec, name string, g *bmm.NetworkSecurityGroup,
+) (bmm.NetworkSecurityGroupUpdateRequest, []graph.Change) {
 	var update bmm.NetworkSecurityGroupUpdateRequest
 	var changes []graph.Change
-	if g.Name != name {
-		update.Name = name
-		changes = append(changes, graph.Change{Field: "name", From: g.Name, To: name})
-	}
-	if stateful := ptr.Deref(spec.StatefulEgress, false); stateful != g.StatefulEgress {
-		update.StatefulEgress = ptr.To(stateful)
-		changes = append(changes, graph.Change{Field: "statefulEgress", From: fmt.Sprint(g.StatefulEgress), To: fmt.Sprint(stateful)})
-	}
+	update.Name = ptr.Deref(change(&changes, "name", g.Name, name), "")
+	update.StatefulEgress = change(&changes, "statefulEgress", g.StatefulEgress, ptr.Deref(spec.StatefulEgress, false))
 	if labels, differ := labelChanges(spec.Labels, g.Labels); len(differ) > 0 {
 		update.Labels = &labels
 		changes = append(changes, differ...)

@@ -36,7 +36,7 @@ func ipBlockTag(b *bmm.IPBlock) graph.Tag {
 	if b.TenantID != "" {
 		return graph.Tag{}
 	}
-	return tag.FromName(parentBlockKey, b.Name)
+	return tag.FromName(ParentBlockKey, b.Name)
 }
 
 func ipBlockPhase(b *bmm.IPBlock) graph.Phase {
@@ -91,7 +91,8 @@ func (n *networks) findIPBlock(ctx context.Context, ref *infrav1.IPBlockReferenc
 	case len(ids) == 0:
 		return "", cannotFind("there is no IPv4 block named %q at site %s: correct spec.ipBlock.name", ref.Name, n.siteID())
 	default:
-		return "", cannotFind("several IPv4 blocks would do (%s): choose one by its ID in spec.ipBlock.id", strings.Join(names, ", "))
+		return "", cannotFind("several IPv4 blocks would do (%s): choose one by its ID in spec.ipBlock.id",
+			strings.Join(names, ", "))
 	}
 }
 
@@ -107,15 +108,15 @@ func fits(what, name, wanted string, length int, block *bmm.IPBlock) error {
 		return nil //nolint:nilerr // what isn't understood here is the BMM API's to judge
 	}
 	if length < within.Bits() {
-		return refuse("%s %q: /%d is larger than IP block %s (%s): replace it by another one, of another name, with a longer prefix",
-			what, name, length, block.Name, within)
+		return refuse("%s %q: /%d is larger than IP block %s (%s): replace it by another one, of another name, with a longer "+
+			"prefix", what, name, length, block.Name, within)
 	}
 	if wanted == "" {
 		return nil
 	}
 	if prefix, err := netip.ParsePrefix(wanted); err == nil && !within.Contains(prefix.Addr()) {
-		return refuse("%s %q: %s lies outside of IP block %s (%s): replace it by another one, of another name, with a range within "+
-			"it, or with prefixLength, which leaves the range to the BMM API", what, name, wanted, block.Name, within)
+		return refuse("%s %q: %s lies outside of IP block %s (%s): replace it by another one, of another name, with a range "+
+			"within it, or with prefixLength, which leaves the range to the BMM API", what, name, wanted, block.Name, within)
 	}
 	return nil
 }

@@ -13,12 +13,12 @@ import (
 const (
 	siteKey        = "site"
 	ipBlockKey     = "ipblock"
-	parentBlockKey = "parentblock" // parentblock/NAME
-	allocationKey  = "allocation"  // allocation/NAME
+	ParentBlockKey = "parentblock" // parentblock/NAME
+	AllocationKey  = "allocation"  // allocation/NAME
 	groupKey       = "group"       // group, or group/ID for the user's own
 	vpcKey         = "vpc"
-	subnetKey      = "subnet"  // subnet/NAME
-	prefixKey      = "prefix"  // prefix/NAME
+	SubnetKey      = "subnet"  // subnet/NAME
+	PrefixKey      = "prefix"  // prefix/NAME
 	peeringKey     = "peering" // peering/ID of the other VPC
 )
 
@@ -35,6 +35,8 @@ type networks struct {
 	live   client.Reader
 	object *infrav1.NvidiaBMMCluster
 	graph  *graph.Graph
+	// planning means that nothing is done: changes may name what is still to be made.
+	planning bool
 
 	kinds struct {
 		site       *graph.Kind[bmm.Site]
@@ -65,7 +67,8 @@ func open(engine *graph.Engine, api *bmm.Client, object *infrav1.NvidiaBMMCluste
 	k.site, k.ipBlock, k.allocation = n.siteKind(), n.ipBlockKind(), n.allocationKind()
 	k.group, k.vpc = n.groupKind(), n.vpcKind()
 	k.subnet, k.prefix, k.peering = n.subnetKind(), n.prefixKind(), n.peeringKind()
-	g, err := engine.New(object, SecretOf(object).String(), k.site, k.ipBlock, k.allocation, k.group, k.vpc, k.subnet, k.prefix, k.peering)
+	g, err := engine.New(object, SecretOf(object).String(),
+		k.site, k.ipBlock, k.allocation, k.group, k.vpc, k.subnet, k.prefix, k.peering)
 	n.graph = g
 	return n, err
 }

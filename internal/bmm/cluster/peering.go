@@ -47,9 +47,11 @@ func peeringPhase(p *bmm.VPCPeering) graph.Phase {
 	case bmm.VPCPeeringDeleting:
 		return graph.Deleting()
 	case bmm.VPCPeeringError:
-		return graph.Failed("the BMM API reports the peering %s of VPCs %s and %s as Error: ask the site's operator", p.ID, p.VPC1ID, p.VPC2ID)
+		return graph.Failed("the BMM API reports the peering %s of VPCs %s and %s as Error: ask the site's operator",
+			p.ID, p.VPC1ID, p.VPC2ID)
 	case bmm.VPCPeeringRequested:
-		return graph.Waiting("the owner of the other VPC has to accept the peering %s of VPCs %s and %s", p.ID, p.VPC1ID, p.VPC2ID).Because("NotAccepted")
+		return graph.Waiting("the owner of the other VPC has to accept the peering %s of VPCs %s and %s",
+			p.ID, p.VPC1ID, p.VPC2ID).Because("NotAccepted")
 	}
 	return graph.Waiting("the peering %s of VPCs %s and %s is %s", p.ID, p.VPC1ID, p.VPC2ID, p.Status)
 }
@@ -64,7 +66,8 @@ func (n *networks) wantPeering(spec infrav1.VPCPeeringSpec) *graph.Handle[bmm.VP
 			return func(ctx context.Context) (*bmm.VPCPeering, error) {
 				peering, err := n.api.CreateVPCPeering(ctx, request)
 				if class := fault.ClassOf(err); class == fault.Invalid || class == fault.Quota {
-					err = fmt.Errorf("%w: VPC %s can't be a peer; correct spec.vpcPeerings, or ask for the right to peer with it", err, spec.PeerVPCID)
+					err = fmt.Errorf("%w: VPC %s can't be a peer; correct spec.vpcPeerings, or ask for the right to peer with it",
+						err, spec.PeerVPCID)
 				}
 				return peering, err
 			}, nil

@@ -10,14 +10,6 @@ import (
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
-// What a resource without labels is called after, in its key and so in its tag.
-const (
-	SubnetKey      = subnetKey
-	PrefixKey      = prefixKey
-	AllocationKey  = allocationKey
-	ParentBlockKey = parentBlockKey
-)
-
 // Plan says what reconciling an NvidiaBMMCluster would do, or, where it is being deleted, what its deletion would. It
 // changes nothing. The owner is its Cluster. The error is a ledger that can't be used.
 func Plan(
@@ -27,6 +19,7 @@ func Plan(
 	if err != nil {
 		return nil, err
 	}
+	networks.planning = true
 	if object.DeletionTimestamp.IsZero() {
 		networks.want()
 		networks.graph.Gate(infrav1.ControlPlaneEndpointReadyCondition, func() graph.Phase { return endpoint(owner, object) })

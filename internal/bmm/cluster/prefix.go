@@ -14,39 +14,31 @@ func (n *networks) prefixKind() *graph.Kind[bmm.VPCPrefix] {
 	return &graph.Kind[bmm.VPCPrefix]{
 		Name: "VPC prefix",
 		ID:   func(p *bmm.VPCPrefix) string { return p.ID },
-		Tag:  func(p *bmm.VPCPrefix) graph.Tag { return tag.FromName(prefixKey, p.Name) },
+		Tag:  func(p *bmm.VPCPrefix) graph.Tag { return tag.FromName(PrefixKey, p.Name) },
 		Get: func(ctx context.Context, id string) (*bmm.VPCPrefix, error) {
 			return n.api.VPCPrefix(ctx, n.siteID(), id)
 		},
 		Find: func(ctx context.Context, key graph.Key) ([]bmm.VPCPrefix, error) {
 			return n.api.VPCPrefixes(ctx, bmm.VPCPrefixFilter{SiteID: n.siteID(), VPCID: n.graph.ID(vpcKey), Query: key.Owner})
 		},
-		Phase:  prefixPhase,
+		Phase: func(p *bmm.VPCPrefix) graph.Phase {
+			return lifecycle("VPC prefix", p.Name, p.ID, p.Status, bmm.VPCPrefixReady)
+		},
 		Delete: func(ctx context.Context, id string) error { return n.api.DeleteVPCPrefix(ctx, n.siteID(), id) },
 	}
 }
 
-func prefixPhase(p *bmm.VPCPrefix) graph.Phase {
-	switch p.Status {
-	case bmm.VPCPrefixReady:
-		return graph.Ready()
-	case bmm.VPCPrefixDeleting:
-		return graph.Deleting()
-	case bmm.VPCPrefixError:
-		return reportedAsError("VPC prefix", p.Name, p.ID)
-	}
-	return graph.Waiting("VPC prefix %s (%s) is %s", p.Name, p.ID, p.Status)
-}
-
 func (n *networks) wantPrefix(spec infrav1.VPCPrefixSpec) *graph.Handle[bmm.VPCPrefix] {
 	return graph.Add(n.graph, n.kinds.prefix, graph.Want[bmm.VPCPrefix]{
-		Key: prefixKey + "/" + spec.Name, Condition: infrav1.SubnetsReadyCondition, After: []graph.Ref{n.vpc, n.ipBlock},
+		Key: PrefixKey + "/" + spec.Name, Condition: infrav1.SubnetsReadyCondition, After: []graph.Ref{n.vpc, n.ipBlock},
 		Create: func(_ context.Context, key graph.Key) (graph.Call[bmm.VPCPrefix], error) {
 			length := prefixLength(spec.PrefixLength, spec.CIDR)
 			if err := fits("VPC prefix", spec.Name, spec.CIDR, length, n.ipBlock.Object()); err != nil {
 				return nil, err
 			}
-			request := bmm.VPCPrefixCreateRequest{Name: tag.Name(key), VPCID: n.vpc.ID(), IPBlockID: n.ipBlock.ID(), PrefixLength: length}
+			request := bmm.VPCPrefixCreateRequest{
+				Name: tag.Name(key), VPCID: n.vpc.ID(), IPBlockID: n.ipBlock.ID(), PrefixLength: length,
+			}
 			return func(ctx context.Context) (*bmm.VPCPrefix, error) { return n.api.CreateVPCPrefix(ctx, request) }, nil
 		},
 		Diff: func(p *bmm.VPCPrefix) []graph.Change {

@@ -10,6 +10,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/graph"
 )
 
 // project shows the ledger in the status. What the ledger names and wasn't looked at in this reconcile stays as it was.
@@ -23,12 +25,16 @@ func (n *networks) project() {
 	if n.group != nil {
 		status.NetworkSecurityGroupID = n.group.ID()
 	}
-	n.projectSubnets(status)
-	n.projectPrefixes(status)
+	status.Subnets = ranges(status.Subnets, n.subnets, func(s *bmm.Subnet) string {
+		return cidr(s.Ipv4Prefix, s.PrefixLength)
+	})
+	status.VPCPrefixes = ranges(status.VPCPrefixes, n.prefixes, func(p *bmm.VPCPrefix) string {
+		return cidr(p.Prefix, p.PrefixLength)
+	})
 	status.VPCPeerings = nil
 	for _, handle := range n.peerings {
-		if handle.ID() != "" {
-			status.VPCPeerings = append(status.VPCPeerings, infrav1.VPCPeeringStatus{PeerVPCID: nameIn(handle.Key()), ID: handle.ID()})
+		if id := handle.ID(); id != "" {
+			status.VPCPeerings = append(status.VPCPeerings, infrav1.VPCPeeringStatus{PeerVPCID: nameIn(handle.Key()), ID: id})
 		}
 	}
 	status.FailureDomains = failureDomains(n.object.Spec.FailureDomains)
@@ -40,50 +46,37 @@ func (n *networks) project() {
 // provisioned is true when machines can be made. A peering may wait for the owner of the other VPC, and nobody else has to.
 func provisioned(conditions []metav1.Condition) bool {
 	for _, c := range conditions {
-		waits := c.Type == infrav1.VPCPeeringsReadyCondition || c.Type == infrav1.ReadyCondition || c.Type == clusterv1.PausedCondition
-		if c.Status != metav1.ConditionTrue && !waits {
+		switch c.Type {
+		case infrav1.VPCPeeringsReadyCondition, infrav1.ReadyCondition, clusterv1.PausedCondition:
+			continue
+		}
+		if c.Status != metav1.ConditionTrue {
 			return false
 		}
 	}
 	return meta.IsStatusConditionTrue(conditions, infrav1.VPCReadyCondition)
 }
 
-func (n *networks) projectSubnets(status *infrav1.NvidiaBMMClusterStatus) {
-	known := map[string]infrav1.SubnetStatus{}
-	for _, s := range status.Subnets {
-		known[s.ID] = s
+// ranges shows the subnets or VPC prefixes that exist. One that wasn't looked at in this reconcile keeps its CIDR.
+func ranges[S infrav1.SubnetStatus | infrav1.VPCPrefixStatus, T any](
+	before []S, handles []*graph.Handle[T], cidrOf func(*T) string,
+) []S {
+	known := map[string]string{}
+	for _, b := range before {
+		known[infrav1.SubnetStatus(b).ID] = infrav1.SubnetStatus(b).CIDR
 	}
-	status.Subnets = nil
-	for _, handle := range n.subnets {
+	var shown []S
+	for _, handle := range handles {
 		if handle.ID() == "" {
 			continue
 		}
-		s := known[handle.ID()]
-		s.Name, s.ID = nameIn(handle.Key()), handle.ID()
-		if subnet := handle.Object(); subnet != nil {
-			s.CIDR = cidr(subnet.Ipv4Prefix, subnet.PrefixLength)
+		now := infrav1.SubnetStatus{Name: nameIn(handle.Key()), ID: handle.ID(), CIDR: known[handle.ID()]}
+		if object := handle.Object(); object != nil {
+			now.CIDR = cidrOf(object)
 		}
-		status.Subnets = append(status.Subnets, s)
+		shown = append(shown, S(now))
 	}
-}
-
-func (n *networks) projectPrefixes(status *infrav1.NvidiaBMMClusterStatus) {
-	known := map[string]infrav1.VPCPrefixStatus{}
-	for _, p := range status.VPCPrefixes {
-		known[p.ID] = p
-	}
-	status.VPCPrefixes = nil
-	for _, handle := range n.prefixes {
-		if handle.ID() == "" {
-			continue
-		}
-		p := known[handle.ID()]
-		p.Name, p.ID = nameIn(handle.Key()), handle.ID()
-		if prefix := handle.Object(); prefix != nil {
-			p.CIDR = cidr(prefix.Prefix, prefix.PrefixLength)
-		}
-		status.VPCPrefixes = append(status.VPCPrefixes, p)
-	}
+	return shown
 }
 
 // failureDomains are those of the spec, in the words of Cluster API's contract.
@@ -98,7 +91,9 @@ func failureDomains(specs []infrav1.FailureDomainSpec) []clusterv1.FailureDomain
 				attributes[name] = value
 			}
 		}
-		domains = append(domains, clusterv1.FailureDomain{Name: spec.Name, ControlPlane: spec.ControlPlane, Attributes: attributes})
+		domains = append(domains, clusterv1.FailureDomain{
+			Name: spec.Name, ControlPlane: spec.ControlPlane, Attributes: attributes,
+		})
 	}
 	return domains
 }

@@ -3,14 +3,11 @@ package cluster
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net/netip"
-	"slices"
 	"strings"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
-	"github.com/bedplate/bedplate/internal/bmm/tag"
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
@@ -40,7 +37,8 @@ func rules(specs []infrav1.SecurityRule) []bmm.NetworkSecurityGroupRule {
 	}
 	for _, direction := range []bmm.RuleDirection{bmm.RuleIngress, bmm.RuleEgress} {
 		all = append(all, bmm.NetworkSecurityGroupRule{
-			Name: "bedplate-deny-" + strings.ToLower(string(direction)), Direction: direction, Protocol: bmm.RuleAny, Action: bmm.RuleDeny,
+			Name:      "bedplate-deny-" + strings.ToLower(string(direction)),
+			Direction: direction, Protocol: bmm.RuleAny, Action: bmm.RuleDeny,
 			Priority: lastPriority, SourcePrefix: everywhere, DestinationPrefix: everywhere,
 		})
 	}
@@ -89,26 +87,4 @@ func ruleText(r bmm.NetworkSecurityGroupRule) string {
 	}
 	return strings.ToLower(fmt.Sprintf("%d %s %s %s %s to %s", r.Priority, r.Action, r.Direction, r.Protocol,
 		ports(r.SourcePrefix, r.SourcePortRange), ports(r.DestinationPrefix, r.DestinationPortRange)))
-}
-
-// labelChanges are the labels to write, the tag included, and what is different without it. A resource of ours has exactly
-// the labels of the spec.
-func labelChanges(spec infrav1.ResourceLabels, found bmm.Labels) (bmm.Labels, []graph.Change) {
-	wanted := tag.With(spec, found)
-	return wanted, textChanges("label ", tag.Without(wanted), tag.Without(found))
-}
-
-func textChanges(prefix string, wanted, found map[string]string) []graph.Change {
-	names := maps.Clone(wanted)
-	if names == nil {
-		names = map[string]string{}
-	}
-	maps.Copy(names, found)
-	var changes []graph.Change
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if wanted[name] != found[name] {
-			changes = append(changes, graph.Change{Field: prefix + name, From: found[name], To: wanted[name]})
-		}
-	}
-	return changes
 }

@@ -46,8 +46,8 @@ func (n *networks) wantSite() *graph.Handle[bmm.Site] {
 	})
 }
 
-// findSite returns the ID of the site that the spec names: by its ID, by the name of a Site object, or by its own name. In an
-// organisation that nobody has used yet there is none before the BMM API was asked who we are.
+// findSite returns the ID of the site that the spec names: by its ID, by the name of a Site object, or by its own name. In
+// an organisation that nobody has used yet there is none before the BMM API was asked who we are.
 func (n *networks) findSite(ctx context.Context) (string, error) {
 	ref := n.object.Spec.SiteRef
 	tenant, err := n.api.Tenant(ctx)
@@ -55,8 +55,8 @@ func (n *networks) findSite(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if wanted := n.object.Spec.TenantID; tenant.ID != wanted {
-		return "", refuse("the credentials in Secret %s are those of tenant %s, and spec.tenantID names %s: correct one of the two",
-			SecretOf(n.object), tenant.ID, wanted)
+		return "", refuse("the credentials in Secret %s are those of tenant %s, and spec.tenantID names %s: correct one of the "+
+			"two", SecretOf(n.object), tenant.ID, wanted)
 	}
 	if ref.ID != "" {
 		return ref.ID, nil

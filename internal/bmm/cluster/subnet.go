@@ -15,39 +15,31 @@ func (n *networks) subnetKind() *graph.Kind[bmm.Subnet] {
 	return &graph.Kind[bmm.Subnet]{
 		Name: "subnet",
 		ID:   func(s *bmm.Subnet) string { return s.ID },
-		Tag:  func(s *bmm.Subnet) graph.Tag { return tag.FromName(subnetKey, s.Name) },
+		Tag:  func(s *bmm.Subnet) graph.Tag { return tag.FromName(SubnetKey, s.Name) },
 		Get: func(ctx context.Context, id string) (*bmm.Subnet, error) {
 			return n.api.Subnet(ctx, n.siteID(), id)
 		},
 		Find: func(ctx context.Context, key graph.Key) ([]bmm.Subnet, error) {
 			return n.api.Subnets(ctx, bmm.SubnetFilter{SiteID: n.siteID(), VPCID: n.graph.ID(vpcKey), Query: key.Owner})
 		},
-		Phase:  subnetPhase,
+		Phase: func(s *bmm.Subnet) graph.Phase {
+			return lifecycle("subnet", s.Name, s.ID, s.Status, bmm.SubnetReady)
+		},
 		Delete: func(ctx context.Context, id string) error { return n.api.DeleteSubnet(ctx, n.siteID(), id) },
 	}
 }
 
-func subnetPhase(s *bmm.Subnet) graph.Phase {
-	switch s.Status {
-	case bmm.SubnetReady:
-		return graph.Ready()
-	case bmm.SubnetDeleting:
-		return graph.Deleting()
-	case bmm.SubnetError:
-		return reportedAsError("subnet", s.Name, s.ID)
-	}
-	return graph.Waiting("subnet %s (%s) is %s", s.Name, s.ID, s.Status)
-}
-
 func (n *networks) wantSubnet(spec infrav1.SubnetSpec) *graph.Handle[bmm.Subnet] {
 	return graph.Add(n.graph, n.kinds.subnet, graph.Want[bmm.Subnet]{
-		Key: subnetKey + "/" + spec.Name, Condition: infrav1.SubnetsReadyCondition, After: []graph.Ref{n.vpc, n.ipBlock},
+		Key: SubnetKey + "/" + spec.Name, Condition: infrav1.SubnetsReadyCondition, After: []graph.Ref{n.vpc, n.ipBlock},
 		Create: func(_ context.Context, key graph.Key) (graph.Call[bmm.Subnet], error) {
 			length := prefixLength(spec.PrefixLength, spec.CIDR)
 			if err := fits("subnet", spec.Name, spec.CIDR, length, n.ipBlock.Object()); err != nil {
 				return nil, err
 			}
-			request := bmm.SubnetCreateRequest{Name: tag.Name(key), VPCID: n.vpc.ID(), Ipv4BlockID: n.ipBlock.ID(), PrefixLength: length}
+			request := bmm.SubnetCreateRequest{
+				Name: tag.Name(key), VPCID: n.vpc.ID(), Ipv4BlockID: n.ipBlock.ID(), PrefixLength: length,
+			}
 			return func(ctx context.Context) (*bmm.Subnet, error) { return n.api.CreateSubnet(ctx, request) }, nil
 		},
 		Diff: func(s *bmm.Subnet) []graph.Change {

@@ -23,21 +23,11 @@ func (n *networks) vpcKind() *graph.Kind[bmm.VPC] {
 		Find: func(ctx context.Context, key graph.Key) ([]bmm.VPC, error) {
 			return n.api.VPCs(ctx, bmm.VPCFilter{SiteID: n.siteID(), Query: key.Owner})
 		},
-		Phase:  vpcPhase,
+		Phase: func(v *bmm.VPC) graph.Phase {
+			return lifecycle("VPC", v.Name, v.ID, v.Status, bmm.VPCReady)
+		},
 		Delete: func(ctx context.Context, id string) error { return n.api.DeleteVPC(ctx, n.siteID(), id) },
 	}
-}
-
-func vpcPhase(v *bmm.VPC) graph.Phase {
-	switch v.Status {
-	case bmm.VPCReady:
-		return graph.Ready()
-	case bmm.VPCDeleting:
-		return graph.Deleting()
-	case bmm.VPCError:
-		return reportedAsError("VPC", v.Name, v.ID)
-	}
-	return graph.Waiting("VPC %s (%s) is %s", v.Name, v.ID, v.Status)
 }
 
 func (n *networks) wantVPC() *graph.Handle[bmm.VPC] {
@@ -51,8 +41,10 @@ func (n *networks) wantVPC() *graph.Handle[bmm.VPC] {
 		want.After = append(want.After, n.group)
 	}
 	want.Create = func(_ context.Context, key graph.Key) (graph.Call[bmm.VPC], error) {
-		if site := n.site.Object(); spec.NetworkVirtualizationType == infrav1.FabricNativeNetworking && !site.Capabilities.NativeNetworking {
-			return nil, refuse("site %s has no native networking, which FNN needs: use ETHERNET_VIRTUALIZER, or choose another site", site.Name)
+		site, isFNN := n.site.Object(), spec.NetworkVirtualizationType == infrav1.FabricNativeNetworking
+		if isFNN && !site.Capabilities.NativeNetworking {
+			return nil, refuse("site %s has no native networking, which FNN needs: use ETHERNET_VIRTUALIZER, or choose another "+
+				"site", site.Name)
 		}
 		request := bmm.VPCCreateRequest{
 			// IDs of deleted VPCs can't be used again, so the ID comes from the attempt and not from the name.
@@ -99,15 +91,17 @@ func (n *networks) usersVPC(ctx context.Context) (string, error) {
 	case err != nil:
 		return "", wrongReference(err, "VPC "+spec.ID, "spec.vpc.id")
 	case v.SiteID != n.siteID():
-		return "", refuse("VPC %s (%s) is at site %s, and spec.siteRef names site %s: choose a VPC of that site", v.Name, v.ID, v.SiteID, n.siteID())
+		return "", refuse("VPC %s (%s) is at site %s, and spec.siteRef names site %s: choose a VPC of that site",
+			v.Name, v.ID, v.SiteID, n.siteID())
 	case string(v.NetworkVirtualizationType) != string(spec.NetworkVirtualizationType):
-		return "", refuse("VPC %s (%s) is of type %s: set spec.vpc.networkVirtualizationType to that", v.Name, v.ID, v.NetworkVirtualizationType)
+		return "", refuse("VPC %s (%s) is of type %s: set spec.vpc.networkVirtualizationType to that",
+			v.Name, v.ID, v.NetworkVirtualizationType)
 	}
 	return v.ID, nil
 }
 
-// updateVPC sends the NVLink partition by itself, and last: the service refuses to change it while instances use it, and that
-// must not keep the security group away.
+// updateVPC sends the NVLink partition by itself, and last: the service refuses to change it while instances use it, and
+// that must not keep the security group away.
 func (n *networks) updateVPC(ctx context.Context, id string, update bmm.VPCUpdateRequest) error {
 	partition := bmm.VPCUpdateRequest{NVLinkLogicalPartitionID: update.NVLinkLogicalPartitionID}
 	update.NVLinkLogicalPartitionID = nil
@@ -128,17 +122,14 @@ func (n *networks) vpcUpdate(v *bmm.VPC) (bmm.VPCUpdateRequest, []graph.Change) 
 	spec := n.object.Spec.VPC
 	var update bmm.VPCUpdateRequest
 	var changes []graph.Change
-	text := func(field, from, to string) *string {
-		if from == to {
-			return nil
-		}
-		changes = append(changes, graph.Change{Field: field, From: from, To: to})
-		return &to
-	}
-	update.Description = text("description", v.Description, spec.Description)
-	update.NVLinkLogicalPartitionID = text("nvLinkLogicalPartitionId", v.NVLinkLogicalPartitionID, spec.NVLinkLogicalPartitionID)
-	if id := n.groupID(); id != "" || n.group == nil { // otherwise the group is still to come
-		update.NetworkSecurityGroupID = text("networkSecurityGroupId", v.NetworkSecurityGroupID, id)
+	update.Description = change(&changes, "description", v.Description, spec.Description)
+	update.NVLinkLogicalPartitionID =
+		change(&changes, "nvLinkLogicalPartitionId", v.NVLinkLogicalPartitionID, spec.NVLinkLogicalPartitionID)
+	switch id := n.groupID(); {
+	case id != "" || n.group == nil:
+		update.NetworkSecurityGroupID = change(&changes, "networkSecurityGroupId", v.NetworkSecurityGroupID, id)
+	case n.planning: // the group is still to come
+		change(&changes, "networkSecurityGroupId", v.NetworkSecurityGroupID, "the new group")
 	}
 	if labels, differ := labelChanges(spec.Labels, v.Labels); len(differ) > 0 {
 		update.Labels = &labels

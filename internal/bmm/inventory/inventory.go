@@ -29,15 +29,17 @@ type Inventory struct {
 	mu      sync.Mutex
 	sites   map[site]*shelf
 	changes chan event.TypedGenericEvent[Change]
+	// untold are changes that there was no room for.
+	untold []Change
 }
 
 // Change says that an instance isn't as it was in the list before.
 type Change struct{ SiteID, InstanceID string }
 
-// site as it is seen with certain credentials.
+// site as an account sees it. Many Secrets may hold the same account: one for each cluster, say.
 type site struct {
-	api *bmm.Client
-	id  string
+	account bmm.Account
+	id      string
 }
 
 // shelf is what is known of a site.
@@ -45,7 +47,9 @@ type shelf struct {
 	// listing is held during a list, so that whoever comes meanwhile waits for that one.
 	listing sync.Mutex
 
-	mu        sync.Mutex
+	mu sync.Mutex
+	// api is the client of who asked last: the Secret of another may be gone.
+	api       *bmm.Client
 	used      time.Time
 	listed    time.Time // when the newest list began
 	failed    time.Time
@@ -73,9 +77,9 @@ func (v *Inventory) Changes() <-chan event.TypedGenericEvent[Change] { return v.
 // Instance is how an instance was at most an interval ago. One that isn't in the list is asked for by its ID: a list proves
 // no absence. The errors are those of the client.
 func (v *Inventory) Instance(ctx context.Context, api *bmm.Client, siteID, id string) (*bmm.Instance, error) {
-	s := v.shelf(site{api, siteID})
+	s := v.shelf(api, siteID)
 	// Start lists often enough; only where it doesn't run, or has only just begun, somebody has to who asks.
-	if err := v.update(ctx, site{api, siteID}, s, 2*v.Interval, v.mention); err != nil {
+	if err := v.update(ctx, siteID, s, 2*v.Interval, v.mention); err != nil {
 		return nil, err
 	}
 	if known, ok := s.fresh(id, v.Clock.Now().Add(-3*v.Interval)); ok {
@@ -92,12 +96,12 @@ func (v *Inventory) Instance(ctx context.Context, api *bmm.Client, siteID, id st
 
 // Put tells of an instance that somebody has just got from the BMM API.
 func (v *Inventory) Put(api *bmm.Client, instance *bmm.Instance) {
-	v.shelf(site{api, instance.SiteID}).put(*instance, v.Clock.Now())
+	v.shelf(api, instance.SiteID).put(*instance, v.Clock.Now())
 }
 
 // Touch tells that an instance is being changed, so that what was seen before doesn't count any more.
 func (v *Inventory) Touch(api *bmm.Client, siteID, id string) {
-	s := v.shelf(site{api, siteID})
+	s := v.shelf(api, siteID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.instances, id)
@@ -106,18 +110,19 @@ func (v *Inventory) Touch(api *bmm.Client, siteID, id string) {
 
 // Start lists each site that is asked about, once per interval, until ctx ends. It tells of changes.
 func (v *Inventory) Start(ctx context.Context) error {
+	ticker := time.NewTicker(v.Interval) // from start to start, however long a list takes
+	defer ticker.Stop()
 	for {
-		timer := time.NewTimer(v.Interval)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return nil
-		case <-timer.C:
+		case <-ticker.C:
 		}
+		v.tellUntold(ctx)
 		var listing sync.WaitGroup
 		for at, s := range v.inUse() {
 			listing.Go(func() { // a site that is slow or dead is no reason to hear late from the others
-				_ = v.update(ctx, at, s, v.Interval/2, func(c Change) { v.tell(ctx, c) }) // whoever asks gets to hear of an error
+				_ = v.update(ctx, at.id, s, v.Interval/2, func(c Change) { v.tell(ctx, c) }) // whoever asks gets to hear of an error
 			})
 		}
 		listing.Wait()
@@ -132,24 +137,38 @@ func (v *Inventory) tell(ctx context.Context, c Change) {
 	}
 }
 
-// mention tells of a change if there is room for it.
+// mention tells of a change if there is room for it; else Start tells of it.
 func (v *Inventory) mention(c Change) {
 	select {
 	case v.changes <- event.TypedGenericEvent[Change]{Object: c}:
 	default:
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.untold = append(v.untold, c)
 	}
 }
 
-func (v *Inventory) shelf(at site) *shelf {
+func (v *Inventory) tellUntold(ctx context.Context) {
+	v.mu.Lock()
+	untold := v.untold
+	v.untold = nil
+	v.mu.Unlock()
+	for _, c := range untold {
+		v.tell(ctx, c)
+	}
+}
+
+func (v *Inventory) shelf(api *bmm.Client, siteID string) *shelf {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	at := site{api.Account(), siteID}
 	s, ok := v.sites[at]
 	if !ok {
 		s = &shelf{instances: map[string]seen{}, stale: map[string]time.Time{}}
 		v.sites[at] = s
 	}
 	s.mu.Lock()
-	s.used = v.Clock.Now()
+	s.api, s.used = api, v.Clock.Now()
 	s.mu.Unlock()
 	return s
 }
@@ -174,7 +193,7 @@ func (v *Inventory) inUse() map[site]*shelf {
 
 // update lists a site, unless the newest list is young enough, or the last attempt has failed just now. Only who needs a new
 // list waits for one.
-func (v *Inventory) update(ctx context.Context, at site, s *shelf, maxAge time.Duration, tell func(Change)) error {
+func (v *Inventory) update(ctx context.Context, siteID string, s *shelf, maxAge time.Duration, tell func(Change)) error {
 	if young, err := v.judge(s, maxAge); young || err != nil {
 		return err
 	}
@@ -185,9 +204,9 @@ func (v *Inventory) update(ctx context.Context, at site, s *shelf, maxAge time.D
 	}
 	began := v.Clock.Now()
 	// The answer is for all who ask, so the one who happens to ask now can't end it by leaving.
-	instances, err := at.api.Instances(context.WithoutCancel(ctx), bmm.InstanceFilter{SiteID: at.id})
+	instances, err := s.client().Instances(context.WithoutCancel(ctx), bmm.InstanceFilter{SiteID: siteID})
 	for _, id := range s.take(began, v.Clock.Now(), instances, err) {
-		tell(Change{at.id, id})
+		tell(Change{siteID, id})
 	}
 	return err
 }

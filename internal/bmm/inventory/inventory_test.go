@@ -95,6 +95,7 @@ type fixture struct {
 	*WithT
 	*service
 	clock     *clocktesting.FakeClock
+	url       string
 	api       *bmm.Client
 	inventory *inventory.Inventory
 	ctx       context.Context
@@ -110,10 +111,15 @@ func start(t *testing.T, machines int, every time.Duration) *fixture {
 	}
 	server := httptest.NewServer(f.service)
 	t.Cleanup(server.Close)
-	api, err := bmm.New(bmm.Config{Endpoint: server.URL, Org: "org", APIName: "carbide", Token: "token"})
-	f.Expect(err).NotTo(HaveOccurred())
-	f.api, f.inventory = api, inventory.New(every, f.clock)
+	f.url = server.URL
+	f.api, f.inventory = f.login("token"), inventory.New(every, f.clock)
 	return f
+}
+
+func (f *fixture) login(token string) *bmm.Client {
+	api, err := bmm.New(bmm.Config{Endpoint: f.url, Org: "org", APIName: "carbide", Token: token})
+	f.Expect(err).NotTo(HaveOccurred())
+	return api
 }
 
 func (f *fixture) status(n int) string {
@@ -132,6 +138,22 @@ func TestInstance_costsOneListForAllMachines(t *testing.T) {
 	lists, gets := f.calls()
 	f.Expect(lists).To(Equal(1))
 	f.Expect(gets).To(BeZero())
+}
+
+// Each cluster may have a Secret of its own, with the same login in it.
+func TestInstance_costsOneListForAllSecretsOfAnAccount(t *testing.T) {
+	t.Parallel()
+	f := start(t, 1, interval)
+	for range 3 {
+		f.api = f.login("token")
+		f.Expect(f.status(0)).To(Equal("Ready"))
+	}
+	lists, _ := f.calls()
+	f.Expect(lists).To(Equal(1))
+	f.api = f.login("another-token")
+	f.Expect(f.status(0)).To(Equal("Ready"))
+	lists, _ = f.calls()
+	f.Expect(lists).To(Equal(2), "who logs in as somebody else may see something else")
 }
 
 func TestInstance_isListedAnewWhenNobodyElseDoes(t *testing.T) {
@@ -259,6 +281,34 @@ func TestStart_tellsOnlyWhatHasChanged(t *testing.T) {
 	delete(f.instances, id(4))
 	f.mu.Unlock()
 	f.Eventually(f.inventory.Changes()).Should(Receive(HaveField("Object.InstanceID", id(4))), "gone, or only not listed: somebody has to look")
+	stop()
+	f.Eventually(ended).Should(Receive(BeNil()))
+}
+
+// Who asks doesn't wait until all changes are heard of, and still none gets lost.
+func TestStart_tellsWhatThereWasNoRoomFor(t *testing.T) {
+	t.Parallel()
+	const number = 3000
+	f := start(t, number, 20*time.Millisecond)
+	f.Expect(f.status(0)).To(Equal("Ready"))
+	for n := range number {
+		f.set(n, "Error")
+	}
+	f.clock.Step(time.Second)
+	f.Expect(f.status(0)).To(Equal("Error"))
+
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- f.inventory.Start(ctx) }()
+	heard := map[string]bool{}
+	for len(heard) < number {
+		select {
+		case c := <-f.inventory.Changes():
+			heard[c.Object.InstanceID] = true
+		case <-time.After(10 * time.Second):
+			t.Fatalf("heard of %d changes of %d", len(heard), number)
+		}
+	}
 	stop()
 	f.Eventually(ended).Should(Receive(BeNil()))
 }

@@ -52,6 +52,12 @@ func (s *shelf) take(began, ended time.Time, list []bmm.Instance, err error) (di
 	return differ
 }
 
+func (s *shelf) client() *bmm.Client {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.api
+}
+
 func (s *shelf) put(instance bmm.Instance, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -62,7 +62,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		For(&infrav1.NvidiaBMMMachine{}, builder.WithPredicates(graph.ChangedByOthers())).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(toInfrastructure), builder.WithPredicates(specChanged)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster), builder.WithPredicates(specChanged)).
-		Watches(&infrav1.NvidiaBMMCluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesIn), builder.WithPredicates(networksChanged)).
+		Watches(&infrav1.NvidiaBMMCluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesIn),
+			builder.WithPredicates(networksChanged)).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.machinesWith)).
 		WatchesRawSource(source.TypedChannel(r.Instances.Changes(), r.instanceChanged())).
 		WatchesRawSource(r.Engine.Creates.Woken(&infrav1.NvidiaBMMMachine{})).
@@ -122,10 +123,12 @@ func (r *Reconciler) reconcile(ctx context.Context, around owners, object *infra
 		return r.Engine.Blocked(object, infrav1.InstanceProvisionedCondition, err)
 	}
 	if deleted {
-		return r.Engine.DeleteAndRelease(ctx, node.graph, infrav1.MachineFinalizer)
+		return node.graph.DeleteAndRelease(ctx, infrav1.MachineFinalizer)
 	}
 	clusterReady := node.graph.Gate(infrav1.ClusterReadyCondition, node.clusterPhase)
-	bootstrapReady := node.graph.Gate(infrav1.BootstrapDataReadyCondition, func() graph.Phase { return bootstrapPhase(around.machine) })
+	bootstrapReady := node.graph.Gate(infrav1.BootstrapDataReadyCondition, func() graph.Phase {
+		return bootstrapPhase(around.machine)
+	})
 	node.wantInstance(clusterReady, bootstrapReady)
 	node.graph.Gate(infrav1.NetworkConfiguredCondition, node.networkPhase)
 	result, err := node.graph.Reconcile(ctx)
@@ -164,8 +167,8 @@ func secretOf(around owners, object *infrav1.NvidiaBMMMachine) (types.Namespaced
 	case around.infra != nil:
 		return cluster.SecretOf(around.infra), nil
 	case made != "" && !object.DeletionTimestamp.IsZero():
-		_, name, _ := strings.Cut(made, string(types.Separator))
-		return types.NamespacedName{Namespace: object.Namespace, Name: name}, nil // never another namespace's, whatever the ledger says
+		_, name, _ := strings.Cut(made, string(types.Separator)) // never another namespace's, whatever the ledger says
+		return types.NamespacedName{Namespace: object.Namespace, Name: name}, nil
 	case !labelled:
 		return types.NamespacedName{}, missing("the label %s, which says whose credentials to use", clusterv1.ClusterNameLabel)
 	case around.cluster == nil:

@@ -46,7 +46,7 @@ func (r *Reconciler) open(api *bmm.Client, secret string, around owners, object 
 			return r.Instances.Instance(ctx, api, n.siteID(), id)
 		},
 		Find:   n.findInstance,
-		Phase:  instancePhase,
+		Phase:  func(i *bmm.Instance) graph.Phase { return n.announced(instancePhase(i)) },
 		Delete: n.deleteInstance,
 	}
 	g, err := r.Engine.New(object, secret, n.kind)
@@ -85,6 +85,14 @@ func instancePhase(i *bmm.Instance) graph.Phase {
 	return graph.Waiting("instance %s is %s", i.ID, i.Status)
 }
 
+// announced is a phase whose change the list tells, once the machine can be found by its instance.
+func (n *node) announced(p graph.Phase) graph.Phase {
+	if n.object.Status.InstanceID == "" || n.object.Status.InstanceID != n.graph.ID(instanceKey) {
+		return p
+	}
+	return p.Announced()
+}
+
 func (n *node) wantInstance(after ...graph.Ref) {
 	n.instance = graph.Add(n.graph, n.kind, graph.Want[bmm.Instance]{
 		Key: instanceKey, Condition: infrav1.InstanceProvisionedCondition, After: after,
@@ -105,6 +113,26 @@ func (n *node) wantInstance(after ...graph.Ref) {
 }
 
 func (n *node) createInstance(ctx context.Context, key graph.Key) (graph.Call[bmm.Instance], error) {
+	request, err := n.instanceRequest(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	hardware, machine := "machine of instance type "+request.InstanceTypeID, n.machine.Name
+	if request.MachineID != "" {
+		hardware = "machine " + request.MachineID
+	}
+	return func(ctx context.Context) (*bmm.Instance, error) {
+		instance, err := n.api.CreateInstance(ctx, *request)
+		if err != nil {
+			return nil, refused(err, hardware, machine)
+		}
+		n.reconciler.Instances.Put(n.api, instance)
+		return instance, nil
+	}, nil
+}
+
+// instanceRequest is what the spec, the cluster and the bootstrap data ask for.
+func (n *node) instanceRequest(ctx context.Context, key graph.Key) (*bmm.InstanceCreateRequest, error) {
 	userData, err := n.userData(ctx)
 	if err != nil {
 		return nil, err
@@ -114,7 +142,7 @@ func (n *node) createInstance(ctx context.Context, key graph.Key) (graph.Call[bm
 		return nil, &fault.Error{Class: fault.Invalid, Err: errors.New(phase.Message)}
 	}
 	spec := n.object.Spec
-	request := bmm.InstanceCreateRequest{
+	request := &bmm.InstanceCreateRequest{
 		Name:                     n.object.Name,
 		Description:              spec.Description,
 		TenantID:                 n.infra.Spec.TenantID,
@@ -133,6 +161,12 @@ func (n *node) createInstance(ctx context.Context, key graph.Key) (graph.Call[bm
 		// With phone-home on the service writes the user data anew, which breaks kubeadm's templates.
 		PhoneHomeEnabled: ptr.To(ptr.Deref(spec.PhoneHomeEnabled, false)),
 	}
+	addDevices(request, spec)
+	return request, nil
+}
+
+// addDevices asks for what the machine has beside its Ethernet interfaces.
+func addDevices(request *bmm.InstanceCreateRequest, spec infrav1.NvidiaBMMMachineSpec) {
 	for _, i := range spec.InfiniBandInterfaces {
 		request.InfiniBandInterfaces = append(request.InfiniBandInterfaces, bmm.InfiniBandInterfaceCreateRequest{
 			PartitionID: i.PartitionID, Device: i.Device, DeviceInstance: int(ptr.Deref(i.DeviceInstance, 0)),
@@ -148,27 +182,17 @@ func (n *node) createInstance(ctx context.Context, key graph.Key) (graph.Call[bm
 		request.DPUExtensionServiceDeployments = append(request.DPUExtensionServiceDeployments,
 			bmm.DPUExtensionServiceDeploymentRequest{DPUExtensionServiceID: s.ServiceID, Version: s.Version})
 	}
-	hardware, machine := "machine of instance type "+request.InstanceTypeID, n.machine.Name
-	if request.MachineID != "" {
-		hardware = "machine " + request.MachineID
-	}
-	return func(ctx context.Context) (*bmm.Instance, error) {
-		instance, err := n.api.CreateInstance(ctx, request)
-		if err != nil {
-			return nil, refused(err, hardware, machine)
-		}
-		n.reconciler.Instances.Put(n.api, instance)
-		return instance, nil
-	}, nil
 }
 
 // refused says what to do when the BMM API doesn't make an instance.
 func refused(err error, hardware, machine string) error {
 	switch fault.ClassOf(err) {
 	case fault.Quota:
-		return fmt.Errorf("%w: there is no free %s for this tenant: give one back, or ask the site's provider for one", err, hardware)
+		return fmt.Errorf("%w: there is no free %s for this tenant: give one back, or ask the site's provider for one",
+			err, hardware)
 	case fault.Invalid:
-		return fmt.Errorf("%w: replace Machine %s, which asks for a %s, by one that asks for something else", err, machine, hardware)
+		return fmt.Errorf("%w: replace Machine %s, which asks for a %s, by one that asks for something else",
+			err, machine, hardware)
 	case fault.Conflict:
 		return fmt.Errorf("%w: delete or rename the other instance, or replace Machine %s by one of another name", err, machine)
 	}

@@ -13,9 +13,9 @@ import (
 // networkID is a subnet or a VPC prefix of the cluster; exactly one of the two is set.
 type networkID struct{ subnet, prefix string }
 
-// networkOf finds what an interface is attached to: for the first one, what the failure domain names; else what the interface
-// names itself; else the network of the machine's role; else the only one there is. The phase says what is wrong, if it isn't
-// ready.
+// networkOf finds what an interface is attached to: for the first one, what the failure domain names; else what the
+// interface names itself; else the network of the machine's role; else the only one there is. The phase says what is wrong,
+// if it isn't ready.
 func (n *node) networkOf(i infrav1.NetworkInterface, first bool) (networkID, graph.Phase) {
 	subnet, prefix := i.SubnetName, i.VPCPrefixName
 	if domain, known := n.failureDomain(); first && known && domain.Name != "" {
@@ -24,8 +24,9 @@ func (n *node) networkOf(i infrav1.NetworkInterface, first bool) (networkID, gra
 	if subnet == "" && prefix == "" {
 		names := n.defaultNetworks()
 		if len(names) != 1 {
-			return networkID{}, graph.Failed("NvidiaBMMCluster %s has %d networks for a machine that names none: replace this machine by one "+
-				"with network.subnetName or network.vpcPrefixName, or give the networks roles", n.infra.Name, len(names)).Because("NoSuchNetwork")
+			return networkID{}, graph.Failed("NvidiaBMMCluster %s has %d networks for a machine that names none: replace this "+
+				"machine by one with network.subnetName or network.vpcPrefixName, or give the networks roles",
+				n.infra.Name, len(names)).Because("NoSuchNetwork")
 		}
 		subnet, prefix = names[0].subnet, names[0].prefix
 	}
@@ -73,8 +74,8 @@ func (n *node) networkNamed(subnet, prefix string) (networkID, graph.Phase) {
 	if prefix != "" {
 		what, field = "VPC prefix", "network.vpcPrefixName"
 	}
-	return networkID{}, graph.Failed("NvidiaBMMCluster %s has no %s %q: add it there, or replace this machine by one with another %s",
-		n.infra.Name, what, cmp.Or(subnet, prefix), field).Because("NoSuchNetwork")
+	return networkID{}, graph.Failed("NvidiaBMMCluster %s has no %s %q: add it there, or replace this machine by one with "+
+		"another %s", n.infra.Name, what, cmp.Or(subnet, prefix), field).Because("NoSuchNetwork")
 }
 
 // failureDomain is the one that Cluster API has chosen for the machine, as the cluster's spec has it; known is false if the
@@ -126,8 +127,8 @@ func (n *node) groupKnown() bool {
 	return n.infra != nil && (n.infra.Spec.VPC.NetworkSecurityGroup == nil || n.infra.Status.NetworkSecurityGroupID != "")
 }
 
-// securityGroupID is the group that is attached to the instance itself. A VPC of our own has the cluster's group, so that its
-// instances need none; one of the user's own isn't touched.
+// securityGroupID is the group that is attached to the instance itself. A VPC of our own has the cluster's group, so that
+// its instances need none; one of the user's own isn't touched.
 func (n *node) securityGroupID() string {
 	id := n.object.Spec.Network.NetworkSecurityGroupID
 	if id == "" && n.infra != nil && n.infra.Spec.VPC.ID != "" {

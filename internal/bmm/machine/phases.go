@@ -30,8 +30,8 @@ func (n *node) clusterPhase() graph.Phase {
 	return phase
 }
 
-// networksReady is true when machines can be put into the cluster's networks. Each machine looks for its own network besides:
-// another one that is on its way, or on its way out, is no reason to wait.
+// networksReady is true when machines can be put into the cluster's networks. Each machine looks for its own network
+// besides: another one that is on its way, or on its way out, is no reason to wait.
 func networksReady(infra *infrav1.NvidiaBMMCluster) bool {
 	status := infra.Status
 	return ptr.Deref(status.Initialization.Provisioned, false) && status.VPCID != "" &&
@@ -58,11 +58,12 @@ func (n *node) networkPhase() graph.Phase {
 	}
 	for _, i := range instance.Interfaces {
 		if len(i.IPAddresses) == 0 {
-			return graph.Waiting("instance %s has no address in %s yet", instance.ID, cmp.Or(i.SubnetID, i.VPCPrefixID))
+			phase := graph.Waiting("instance %s has no address in %s yet", instance.ID, cmp.Or(i.SubnetID, i.VPCPrefixID))
+			return n.announced(phase)
 		}
 	}
 	if len(instance.Interfaces) == 0 {
-		return graph.Waiting("instance %s has no interface yet", instance.ID)
+		return n.announced(graph.Waiting("instance %s has no interface yet", instance.ID))
 	}
 	return graph.Ready()
 }
@@ -82,8 +83,8 @@ func (n *node) project() {
 		status.SerialConsoleURL = instance.SerialConsoleURL
 		status.Addresses = []clusterv1.MachineAddress{{Type: clusterv1.MachineHostName, Address: instance.Name}}
 		for _, i := range instance.Interfaces {
-			for _, address := range i.IPAddresses {
-				status.Addresses = append(status.Addresses, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: address})
+			for _, ip := range i.IPAddresses {
+				status.Addresses = append(status.Addresses, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: ip})
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -16,6 +17,7 @@ import (
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/bmm/cluster"
 	"github.com/bedplate/bedplate/internal/bmm/inventory"
+	"github.com/bedplate/bedplate/internal/graph"
 )
 
 // specChanged keeps the progress of owners from waking their machines: much of it comes from here.
@@ -44,13 +46,16 @@ const instanceIndex = "status.instanceID"
 
 // instanceChanged wakes the machine whose instance isn't as it was in the list before.
 func (r *Reconciler) instanceChanged() handler.TypedEventHandler[inventory.Change, reconcile.Request] {
-	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, c inventory.Change) []reconcile.Request {
+	return handler.TypedFuncs[inventory.Change, reconcile.Request]{GenericFunc: func(
+		ctx context.Context, e event.TypedGenericEvent[inventory.Change],
+		queue workqueue.TypedRateLimitingInterface[reconcile.Request],
+	) {
 		machines := &infrav1.NvidiaBMMMachineList{}
-		if err := r.List(ctx, machines, client.MatchingFields{instanceIndex: c.InstanceID}); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "Nobody is woken for a changed instance", "instance", c.InstanceID)
+		if err := r.List(ctx, machines, client.MatchingFields{instanceIndex: e.Object.InstanceID}); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Nobody is woken for a changed instance", "instance", e.Object.InstanceID)
 		}
-		return requests(machines)
-	})
+		graph.Urgently(queue, requests(machines)...)
+	}}
 }
 
 func requests(machines *infrav1.NvidiaBMMMachineList) []reconcile.Request {
@@ -68,8 +73,8 @@ func (r *Reconciler) machinesIn(ctx context.Context, infra client.Object) []reco
 		return nil
 	}
 	machines := &infrav1.NvidiaBMMMachineList{}
-	err := r.List(ctx, machines, client.InNamespace(infra.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: name})
-	if err != nil {
+	ofCluster := client.MatchingLabels{clusterv1.ClusterNameLabel: name}
+	if err := r.List(ctx, machines, client.InNamespace(infra.GetNamespace()), ofCluster); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "list the machines of a cluster", "cluster", name)
 	}
 	return requests(machines)

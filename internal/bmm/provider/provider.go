@@ -10,6 +10,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
@@ -29,14 +30,28 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	return builder.AddToScheme(scheme)
 }
 
+// Lists of the kinds for whose objects something is made outside.
+func Lists() []client.ObjectList {
+	return []client.ObjectList{&infrav1.NvidiaBMMClusterList{}, &infrav1.NvidiaBMMMachineList{}}
+}
+
 // SetupWebhooks registers the provider's webhooks.
 func SetupWebhooks(mgr ctrl.Manager) error { return webhook.SetupWithManager(mgr) }
 
+// Pace bounds the requests to the BMM API with the same credentials. The zero value is the client's own.
+type Pace struct {
+	// QPS is requests per second, Burst how many may come at once after a pause.
+	QPS   float64
+	Burst int
+}
+
 // Setup registers the provider's controllers.
-func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, options controller.Options) error {
+func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, pace Pace, options controller.Options) error {
 	clients := &credentials.Cache[*bmm.Client]{
-		Reader: engine.Live, Clock: engine.Clock,
-		Build: bmm.Connect(func(c *bmm.Config) { c.RefusalPause = 10 * engine.Poll }),
+		Reader: engine.Live, Metadata: mgr.GetCache(), Clock: engine.Clock,
+		Build: bmm.Connect(func(c *bmm.Config) {
+			c.RefusalPause, c.QPS, c.Burst = 10*engine.Poll, pace.QPS, pace.Burst
+		}),
 	}
 	clusters := &cluster.Reconciler{Client: mgr.GetClient(), Engine: engine, Clients: clients}
 	if err := clusters.SetupWithManager(ctx, mgr, options); err != nil {

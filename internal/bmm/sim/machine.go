@@ -72,19 +72,23 @@ func (s *Server) machineStatus(m *machine, now time.Time) api.MachineStatus {
 	return api.MachineStatusReady
 }
 
-// isFree reports whether a machine can have an instance.
-func (s *Server) isFree(m *machine, now time.Time) bool {
-	return s.user(m) == nil && s.machineStatus(m, now) == api.MachineStatusReady
-}
-
 func (s *Server) freeMachines(typeID string, now time.Time) []*machine {
+	used := make(map[*machine]bool, len(s.state.instances.items)) // a look for the user of each would take too long
+	for _, i := range s.state.instances.items {
+		used[i.machine] = true
+	}
 	var free []*machine
 	for _, m := range s.state.machines {
-		if m.typeID == typeID && s.isFree(m, now) {
+		if m.typeID == typeID && !used[m] && !m.unusable(now) {
 			free = append(free, m)
 		}
 	}
 	return free
+}
+
+// unusable is a machine that was taken out of use.
+func (m *machine) unusable(now time.Time) bool {
+	return m.forced != "" && m.status(now) != string(api.MachineStatusReady)
 }
 
 func (s *Server) machineView(m *machine, now time.Time) api.Machine {

@@ -1,0 +1,17 @@
+package cluster
+
+import "github.com/bedplate/bedplate/internal/graph"
+
+// lifecycle is the phase of a resource whose status is of the words that the BMM API has for nearly all kinds. Only what it
+// calls a resource that can be used differs.
+func lifecycle[S ~string](kind, name, id string, status, ready S) graph.Phase {
+	switch status {
+	case ready:
+		return graph.Ready()
+	case "Deleting":
+		return graph.Deleting()
+	case "Error":
+		return graph.Failed("the BMM API reports %s %s (%s) as Error: ask the site's operator", kind, name, id)
+	}
+	return graph.Waiting("%s %s (%s) is %s", kind, name, id, status)
+}

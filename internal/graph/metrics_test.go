@@ -1,0 +1,109 @@
+package graph_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+// metered is a kind of which there is one: metrics are the process's own.
+type metered struct{ bmmv1.NvidiaBMMMachine }
+
+func (m *metered) DeepCopyObject() runtime.Object { return &metered{*m.DeepCopy()} }
+
+// timed is what a histogram has seen.
+type timed struct {
+	count   uint64
+	seconds float64
+}
+
+// timesOf returns what a histogram says of the metered one, by condition.
+func timesOf(g Gomega, metric string) map[string]timed {
+	families, err := metrics.Registry.Gather()
+	g.Expect(err).NotTo(HaveOccurred())
+	all := map[string]timed{}
+	for _, family := range families {
+		if family.GetName() != metric {
+			continue
+		}
+		for _, value := range family.GetMetric() {
+			labels := map[string]string{}
+			for _, pair := range value.GetLabel() {
+				labels[pair.GetName()] = pair.GetValue()
+			}
+			if labels["kind"] == "metered" {
+				all[labels["condition"]] = timed{value.GetHistogram().GetSampleCount(), value.GetHistogram().GetSampleSum()}
+			}
+		}
+	}
+	return all
+}
+
+func TestMetrics_sayHowLongAConditionWasNotMet(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		engine := &graph.Engine{Recorder: events.NewFakeRecorder(100), Clock: clock.RealClock{}, Poll: time.Second}
+		owner := &metered{}
+		for _, step := range []struct {
+			phase graph.Phase
+			lasts time.Duration
+		}{
+			{graph.Waiting("for the boss"), 90 * time.Second},
+			{graph.Failed("he is ill").Because("Ill"), 30 * time.Second},
+			{graph.Ready(), time.Hour},
+			{graph.Ready(), time.Hour},
+			{graph.Phase{State: graph.StateUnknown, Reason: "Credentials"}, 10 * time.Second},
+			{graph.Ready(), time.Hour},
+		} {
+			round, err := engine.New(owner, "any")
+			g.Expect(err).NotTo(HaveOccurred())
+			round.Gate("MoodGood", func() graph.Phase { return step.phase })
+			round.Gate("AlwaysGood", graph.Ready)
+			_, err = round.Reconcile(t.Context())
+			g.Expect(err).NotTo(HaveOccurred())
+			time.Sleep(step.lasts) // the bubble's time
+		}
+		g.Expect(timesOf(g, "bedplate_condition_unmet_seconds")).To(Equal(map[string]timed{
+			"MoodGood": {2, 130}, "Ready": {2, 130},
+		}))
+	})
+}
+
+func TestMetrics_sayHowLongADeletionTook(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		scheme := runtime.NewScheme()
+		scheme.AddKnownTypeWithName(bmmv1.GroupVersion.WithKind("metered"), &metered{})
+		c := fake.NewClientBuilder().WithScheme(scheme).Build()
+		engine := &graph.Engine{Client: c}
+		for _, name := range []string{"kept", "deleted"} {
+			owner := &metered{}
+			owner.Namespace, owner.Name = "blue", name
+			controllerutil.AddFinalizer(owner, finalizer)
+			controllerutil.AddFinalizer(owner, "example.com/another")
+			g.Expect(c.Create(t.Context(), owner)).To(Succeed())
+			if name == "deleted" {
+				g.Expect(c.Delete(t.Context(), owner)).To(Succeed())
+			}
+			time.Sleep(5 * time.Minute)
+			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(owner), owner)).To(Succeed())
+			g.Expect(engine.Release(t.Context(), owner, finalizer)).To(Succeed())
+			g.Expect(engine.Release(t.Context(), owner, finalizer)).To(Succeed(), "twice is once")
+		}
+		g.Expect(timesOf(g, "bedplate_deletion_seconds")).To(Equal(map[string]timed{"": {1, 300}}))
+	})
+}
