@@ -13,6 +13,7 @@ PACKAGE_kubectl                    := k8s.io/kubernetes/cmd/kubectl
 PACKAGE_capi-core                  := sigs.k8s.io/cluster-api/core
 PACKAGE_capi-kubeadm-bootstrap     := sigs.k8s.io/cluster-api/bootstrap/kubeadm
 PACKAGE_capi-kubeadm-control-plane := sigs.k8s.io/cluster-api/controlplane/kubeadm
+PACKAGE_clusterctl                 := sigs.k8s.io/cluster-api/cmd/clusterctl
 PACKAGE_kwok                       := sigs.k8s.io/kwok/cmd/kwok
 PACKAGE_controller-gen             := sigs.k8s.io/controller-tools/cmd/controller-gen
 PACKAGE_oapi-codegen               := github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen
@@ -20,7 +21,7 @@ PACKAGE_gotestsum                  := gotest.tools/gotestsum
 PACKAGE_golangci-lint              := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
 LAB_TOOLS := etcd kube-apiserver kube-controller-manager kubectl capi-core capi-kubeadm-bootstrap capi-kubeadm-control-plane kwok
-DEV_TOOLS := controller-gen oapi-codegen gotestsum golangci-lint
+DEV_TOOLS := clusterctl controller-gen oapi-codegen gotestsum golangci-lint
 MANIFESTS := core bootstrap-kubeadm control-plane-kubeadm
 COMMANDS  := bedplate bmm-manager
 
@@ -41,12 +42,26 @@ demo: lab-tools build ## Bring up a bare-metal cluster from YAML to Ready nodes,
 build: $(COMMANDS:%=$(BIN)/%) ## Build Bedplate's own programs.
 
 .PHONY: test
-test: lab-tools $(BIN)/gotestsum build ## Run all tests, with real etcd, kube-apiservers and Cluster API.
+test: lab-tools $(BIN)/gotestsum $(BIN)/clusterctl build ## Run all tests, with real etcd, kube-apiservers and Cluster API.
 	$(BIN)/gotestsum --format pkgname-and-test-fails -- -timeout 30m $(TESTARGS) ./...
+
+# What a run leaves is in out/e2e: the logs of the managers, the consoles of the machines, the objects of each spec.
+.PHONY: e2e
+e2e: lab-tools build ## Run Cluster API's own end-to-end specs against Bedplate, and a move (ARGS='-ginkgo.focus=move').
+	@rm -rf out/e2e && mkdir -p out/e2e
+	@go test -C test/e2e -count=1 -v -timeout 60m -artifacts -outputdir $(CURDIR)/out/e2e . $(ARGS)
 
 .PHONY: crash
 crash: lab-tools ## Kill the engine and every system at every point of their way, and print how many those were.
 	@go test -v -count=1 -run Crash ./internal/graph/ ./internal/bmm/provider/ 2>&1 | grep -E '^(--- |ok|FAIL|panic)|crash points|left behind|outside there is'
+
+.PHONY: bench
+bench: lab-tools build ## Measure what the manager costs with thousands of machines (ARGS='--machines 10000'); see docs/performance.md.
+	@go run ./test/scale bench $(ARGS)
+
+.PHONY: soak
+soak: lab-tools build ## Wear the manager out for half an hour, with faults, kills and outages (ARGS='--duration 5m --seed 7').
+	@go run ./test/scale soak $(ARGS)
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Run the linters, the import rules of the house among them.
@@ -67,7 +82,17 @@ verify-generate: generate ## Fail where a generated file isn't current.
 
 .PHONY: clean
 clean: ## Remove everything that was built.
-	rm -rf $(BIN)
+	rm -rf $(BIN) out
+
+##@ Release
+
+VERSION ?= $(shell git describe --tags --match 'v[0-9]*' 2>/dev/null || echo v0.1.0-dev.g$$(git rev-parse --short HEAD))
+# IMG is the manager's image with its tag. Without it it is the one of config/bmm, tagged with the version.
+IMG ?=
+
+.PHONY: release-manifests
+release-manifests: $(BIN)/kubectl ## Write what clusterctl needs into out/release, as a repository (VERSION, IMG).
+	@rm -rf out/release && hack/release-manifests.sh $(VERSION) out/release $(IMG)
 
 ##@ Tools
 
@@ -75,11 +100,11 @@ clean: ## Remove everything that was built.
 tools: lab-tools $(DEV_TOOLS:%=$(BIN)/%) ## Build the tools that aren't there yet in the pinned versions.
 
 .PHONY: lab-tools
-lab-tools: $(LAB_TOOLS:%=$(BIN)/%) $(MANIFESTS:%=$(BIN)/manifests/%.yaml)
+lab-tools: $(LAB_TOOLS:%=$(BIN)/%) $(MANIFESTS:%=$(BIN)/manifests/%.yaml) $(BIN)/manifests/metadata.yaml
 
 .PHONY: help
 help:
-	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # A tool is built again when a version changes. The Go cache makes that quick for those that stayed.
 $(LAB_TOOLS:%=$(BIN)/%) $(DEV_TOOLS:%=$(BIN)/%): $(BIN)/%: tools/go.mod tools/go.sum
@@ -94,6 +119,10 @@ MODULE_control-plane-kubeadm := controlplane/kubeadm
 
 $(MANIFESTS:%=$(BIN)/manifests/%.yaml): $(BIN)/manifests/%.yaml: $(BIN)/kubectl tools/go.mod
 	@mkdir -p $(@D) && $(BIN)/kubectl kustomize $$(go list -C tools -m -f '{{.Dir}}' sigs.k8s.io/cluster-api)/$(MODULE_$*)/config/default > $@.new && mv $@.new $@
+
+# Which contract each release of Cluster API keeps: clusterctl asks.
+$(BIN)/manifests/metadata.yaml: tools/go.mod
+	@mkdir -p $(@D) && install -m 644 $$(go list -C tools -m -f '{{.Dir}}' sigs.k8s.io/cluster-api)/metadata.yaml $@
 
 # The Go tool knows best what is out of date.
 .PHONY: $(COMMANDS:%=$(BIN)/%)

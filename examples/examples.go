@@ -1,4 +1,4 @@
-// Package examples holds examples of use, as templates with ${VARIABLES} like clusterctl's.
+// Package examples holds examples of use, as templates with ${VARIABLES} and ${VARIABLES:=defaults} like clusterctl's.
 package examples
 
 import (
@@ -20,7 +20,7 @@ var examples = map[string][]string{
 	"bmm-class": {"bmm/clusterclass.yaml", "bmm/cluster-from-class.yaml"},
 }
 
-var variable = regexp.MustCompile(`\$\{([A-Z][A-Z0-9_]*)\}`)
+var variable = regexp.MustCompile(`\$\{([A-Z][A-Z0-9_]*)(:=[^}]*)?\}`)
 
 // Names returns the names of all examples.
 func Names() []string { return slices.Sorted(maps.Keys(examples)) }
@@ -49,12 +49,17 @@ func Render(name string, variables map[string]string) ([]byte, error) {
 func substitute(template []byte, variables map[string]string) ([]byte, error) {
 	missing := map[string]bool{}
 	text := variable.ReplaceAllFunc(template, func(match []byte) []byte {
-		name := string(variable.FindSubmatch(match)[1])
+		parts := variable.FindSubmatch(match)
+		name, fallback := string(parts[1]), parts[2]
 		value, ok := variables[name]
-		if !ok {
-			missing[name] = true
+		switch {
+		case ok:
+			return []byte(value)
+		case fallback != nil:
+			return fallback[len(":="):]
 		}
-		return []byte(value)
+		missing[name] = true
+		return nil
 	})
 	if len(missing) > 0 {
 		return nil, fmt.Errorf("no value for %s", strings.Join(slices.Sorted(maps.Keys(missing)), ", "))

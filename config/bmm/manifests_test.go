@@ -25,12 +25,18 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// What the README tells a user to do: every object is valid, and the Pods keep to Pod Security "restricted".
+// What docs/installation.md tells a user to do, without and with all components: every object is valid, and the Pods keep to
+// Pod Security "restricted".
 func TestManifests_areTakenWithoutAWarning(t *testing.T) {
 	t.Parallel()
-	kubectl(t, "apply", "-f", "testdata/cert-manager.yaml")
-	kubectl(t, "wait", "-f", "testdata/cert-manager.yaml", "--for=condition=Established")
+	for _, neighbour := range []string{"testdata/cert-manager.yaml", "testdata/prometheus-operator.yaml"} {
+		kubectl(t, "apply", "-f", neighbour)
+		kubectl(t, "wait", "-f", neighbour, "--for=condition=Established")
+	}
 	kubectl(t, "apply", "-k", "default", "--warnings-as-errors")
+	file := filepath.Join(t.TempDir(), "everything.yaml")
+	NewWithT(t).Expect(os.WriteFile(file, []byte(everything(t)), 0o600)).To(Succeed())
+	kubectl(t, "apply", "-f", file, "--warnings-as-errors")
 }
 
 // From the API server's question to the manager's port, and to the Secret with the certificate.

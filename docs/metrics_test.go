@@ -1,0 +1,192 @@
+package docs_test
+
+import (
+	_ "embed"
+	"encoding/json"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/yaml"
+
+	_ "github.com/bedplate/bedplate/internal/bmm/client" // registers the metrics of calls
+	"github.com/bedplate/bedplate/internal/waiting"
+)
+
+//go:embed metrics.md
+var metricsGuide string
+
+const monitoring = "../config/bmm/components/monitoring/"
+
+// registered returns the metrics of a manager and their labels.
+func registered(g Gomega) map[string][]string {
+	descriptions := make(chan *prometheus.Desc, 1000)
+	metrics.Registry.(prometheus.Collector).Describe(descriptions)
+	waiting.New(nil).Describe(descriptions)
+	close(descriptions)
+	form := regexp.MustCompile(`fqName: "([^"]+)".*variableLabels: {([^}]*)}`)
+	all := map[string][]string{}
+	for description := range descriptions {
+		match := form.FindStringSubmatch(description.String())
+		g.Expect(match).NotTo(BeNil(), description.String())
+		all[match[1]] = strings.FieldsFunc(match[2], func(r rune) bool { return r == ',' })
+	}
+	g.Expect(all).To(HaveKey("bedplate_outside_calls_total"))
+	return all
+}
+
+// documented returns the rows of the guide's list: name, type, labels.
+func documented() (rows [][]string) {
+	form := regexp.MustCompile("(?m)^\\| `(bedplate_[a-z_]+)` \\| (\\w+) \\| ([^|]+) \\|")
+	for _, row := range form.FindAllStringSubmatch(metricsGuide, -1) {
+		labels := strings.ReplaceAll(strings.ReplaceAll(row[3], "`", ""), " ", "")
+		rows = append(rows, []string{row[1], row[2], labels})
+	}
+	return rows
+}
+
+func TestMetrics_areThoseOfTheGuide(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var found []string
+	for name, labels := range registered(g) {
+		if strings.HasPrefix(name, "bedplate_") {
+			found = append(found, name+" "+strings.Join(labels, ","))
+		}
+	}
+	var listed []string
+	for _, row := range documented() {
+		listed = append(listed, row[0]+" "+row[2])
+		g.Expect(strings.HasSuffix(row[0], "_total")).To(Equal(row[1] == "counter"), "the type of "+row[0])
+	}
+	g.Expect(listed).To(ConsistOf(found))
+	for _, class := range append(constants(g, "../internal/fault/fault.go", regexp.MustCompile(`.`)), "ok") {
+		g.Expect(metricsGuide).To(ContainSubstring("`"+class+"`"), "a value of the label class")
+	}
+}
+
+type alert struct {
+	Alert, Expr string
+	Annotations map[string]string
+}
+
+func alerts(g Gomega) (all []alert) {
+	data, err := os.ReadFile(monitoring + "alerts.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	var rules struct {
+		Spec struct{ Groups []struct{ Rules []alert } }
+	}
+	g.Expect(yaml.Unmarshal(data, &rules)).To(Succeed())
+	for _, group := range rules.Spec.Groups {
+		all = append(all, group.Rules...)
+	}
+	g.Expect(all).NotTo(BeEmpty())
+	return all
+}
+
+func TestAlerts_haveARunbook(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var names []string
+	for _, a := range alerts(g) {
+		names = append(names, a.Alert)
+		g.Expect(a.Annotations["runbook_url"]).To(HaveSuffix("/docs/metrics.md#" + strings.ToLower(a.Alert)))
+		g.Expect(a.Annotations["summary"]).NotTo(BeEmpty(), a.Alert)
+	}
+	var runbook []string
+	for _, heading := range regexp.MustCompile(`(?m)^### (\w+)$`).FindAllStringSubmatch(metricsGuide, -1) {
+		runbook = append(runbook, heading[1])
+	}
+	g.Expect(runbook).To(Equal(names))
+}
+
+// A metric without its samples is an alert that never comes, or a panel that stays empty: so is one of another name.
+func TestAlertsAndDashboard_askForWhatThereIs(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	queries := dashboard(g)
+	for _, a := range alerts(g) {
+		queries["alert "+a.Alert] = a.Expr
+	}
+	known := registered(g)
+	types := map[string]string{}
+	for _, row := range documented() {
+		types[row[0]] = row[1]
+	}
+	name := regexp.MustCompile(`\b(?:bedplate|controller_runtime|workqueue|process)_[a-z0-9_]+\b`)
+	label := regexp.MustCompile(`([a-z_]+)\s*(?:=~|!~|!=|=)\s*"`)
+	by := regexp.MustCompile(`by \(([^)]*)\)`)
+	for where, query := range queries {
+		asked := name.FindAllString(query, -1)
+		g.Expect(asked).NotTo(BeEmpty(), where)
+		labels := []string{"job", "pod"} // Prometheus adds these
+		for _, metric := range asked {
+			base := strings.TrimSuffix(metric, "_bucket")
+			g.Expect(known).To(HaveKey(base), where)
+			if strings.HasPrefix(base, "bedplate_") {
+				g.Expect(base != metric).To(Equal(types[base] == "histogram"), "%s: %s", where, metric)
+			}
+			labels = append(labels, known[base]...)
+			if base != metric {
+				labels = append(labels, "le")
+			}
+		}
+		used := label.FindAllStringSubmatch(query, -1)
+		for _, list := range by.FindAllStringSubmatch(query, -1) {
+			for _, one := range strings.Split(list[1], ",") {
+				used = append(used, []string{"", strings.TrimSpace(one)})
+			}
+		}
+		for _, one := range used {
+			g.Expect(labels).To(ContainElement(one[1]), where)
+		}
+	}
+}
+
+// dashboard returns the dashboard's queries by the titles of their panels.
+func dashboard(g Gomega) map[string]string {
+	data, err := os.ReadFile(monitoring + "dashboard.json")
+	g.Expect(err).NotTo(HaveOccurred())
+	var d struct {
+		Panels []struct {
+			ID      int
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	g.Expect(json.Unmarshal(data, &d)).To(Succeed())
+	queries, ids := map[string]string{}, map[int]bool{}
+	for _, panel := range d.Panels {
+		g.Expect(ids).NotTo(HaveKey(panel.ID), panel.Title)
+		g.Expect(panel.Targets).To(HaveLen(1), panel.Title)
+		ids[panel.ID], queries["panel "+panel.Title] = true, panel.Targets[0].Expr
+	}
+	g.Expect(queries).To(HaveLen(len(d.Panels)), "each panel has a title of its own")
+	return queries
+}
+
+// Whatever an object may wait for, somebody hears of it in the end.
+func TestAlerts_leaveNoReasonOut(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var heard []string
+	for _, a := range alerts(g) {
+		for _, match := range regexp.MustCompile(`(?:reason|class)=~?"([^"]+)"`).FindAllStringSubmatch(a.Expr, -1) {
+			heard = append(heard, strings.Split(match[1], "|")...)
+		}
+	}
+	reasons := append(reasonsIn(g, "../internal/graph", "../internal/bmm/cluster", "../internal/bmm/machine"),
+		constants(g, "../internal/fault/fault.go", regexp.MustCompile(`.`))...)
+	reasons = slices.DeleteFunc(reasons, func(reason string) bool {
+		return slices.Contains([]string{"Ready", "NotWanted", "Stale", "StayingAway"}, reason) // all is well; never shown
+	})
+	g.Expect(heard).To(ContainElements(reasons))
+	for _, reason := range heard {
+		g.Expect(guide).To(ContainSubstring("`"+reason+"`"), "a reason that nobody gives")
+	}
+}

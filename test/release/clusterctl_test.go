@@ -1,0 +1,168 @@
+// Package release tests what `make release-manifests` writes the way a user takes it: with clusterctl.
+package release
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/bedplate/bedplate/internal/bmm/webhook"
+	"github.com/bedplate/bedplate/internal/localstack/tools"
+	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
+	"github.com/bedplate/bedplate/internal/testenv"
+)
+
+const (
+	// version of the release under test, and the versions that its neighbours are given in the repository.
+	version        = "v0.1.7"
+	capiVersion    = "v1.14.2"
+	certManagerVer = "v1.0.0"
+	image          = "registry.example.com:5000/metal/bmm-manager:v0.1.7"
+
+	patience = 3 * time.Minute
+)
+
+// variables are what the templates ask of a user beside clusterctl's own.
+var variables = map[string]string{
+	"BMM_ENDPOINT":                "https://bmm.example.com",
+	"BMM_ORG":                     "acme",
+	"BMM_TOKEN":                   "made up",
+	"BMM_SITE_ID":                 "517e0000-0000-4000-8000-000000000001",
+	"BMM_TENANT_ID":               "7e4a0000-0000-4000-8000-000000000001",
+	"BMM_IP_BLOCK_ID":             "1b10c000-0000-4000-8000-000000000001",
+	"BMM_INSTANCE_TYPE_ID":        "17fe0000-0000-4000-8000-000000000001",
+	"BMM_OPERATING_SYSTEM_ID":     "05000000-0000-4000-8000-000000000001",
+	"CONTROL_PLANE_ENDPOINT_HOST": "10.20.0.10",
+}
+
+func TestMain(m *testing.M) { testenv.Main(m, webhook.SetupWithManager) }
+
+// clusterctl is the command with a configuration of its own, which knows local repositories only.
+type clusterctl struct {
+	bin        tools.Dir
+	home       string
+	repository string
+	kubeconfig string
+}
+
+// newClusterctl writes the release, and lays Cluster API's own manifests and the API of cert-manager beside it.
+func newClusterctl(t *testing.T) *clusterctl {
+	t.Helper()
+	g := NewWithT(t)
+	bin := toolstest.Find(t, "clusterctl", "kubectl", "manifests/core.yaml", "manifests/bootstrap-kubeadm.yaml",
+		"manifests/control-plane-kubeadm.yaml", "manifests/metadata.yaml")
+	c := &clusterctl{bin: bin, home: t.TempDir(), repository: t.TempDir()}
+	c.release(t, version, image)
+	for provider, files := range map[string]map[string]string{
+		"cluster-api":           {"core-components.yaml": bin.Path("manifests", "core.yaml")},
+		"bootstrap-kubeadm":     {"bootstrap-components.yaml": bin.Path("manifests", "bootstrap-kubeadm.yaml")},
+		"control-plane-kubeadm": {"control-plane-components.yaml": bin.Path("manifests", "control-plane-kubeadm.yaml")},
+	} {
+		files["metadata.yaml"] = bin.Path("manifests", "metadata.yaml")
+		c.lay(g, provider, capiVersion, files)
+	}
+	c.lay(g, "cert-manager", certManagerVer, map[string]string{
+		"cert-manager.yaml": filepath.Join("..", "..", "config", "bmm", "testdata", "cert-manager.yaml"),
+	})
+	provider := func(name, kind, path string) map[string]string {
+		return map[string]string{"name": name, "type": kind, "url": filepath.Join(c.repository, path)}
+	}
+	config, err := yaml.Marshal(map[string]any{
+		"providers": []any{
+			provider("cluster-api", "CoreProvider", "cluster-api/latest/core-components.yaml"),
+			provider("kubeadm", "BootstrapProvider", "bootstrap-kubeadm/latest/bootstrap-components.yaml"),
+			provider("kubeadm", "ControlPlaneProvider", "control-plane-kubeadm/latest/control-plane-components.yaml"),
+			provider("nvidia-bmm", "InfrastructureProvider", "infrastructure-nvidia-bmm/latest/infrastructure-components.yaml"),
+		},
+		"cert-manager": map[string]string{
+			"url":     filepath.Join(c.repository, "cert-manager", certManagerVer, "cert-manager.yaml"),
+			"version": certManagerVer,
+		},
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(os.WriteFile(filepath.Join(c.home, "clusterctl.yaml"), config, 0o600)).To(Succeed())
+	return c
+}
+
+// release writes a release of our own into the repository, and returns its folder.
+func (c *clusterctl) release(t *testing.T, version, image string) string {
+	t.Helper()
+	out, err := c.tryRelease(t, version, image)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "%s", out)
+	return strings.TrimSpace(out)
+}
+
+func (c *clusterctl) tryRelease(t *testing.T, version, image string) (string, error) {
+	command := exec.CommandContext(t.Context(), "hack/release-manifests.sh", version, c.repository, image)
+	command.Dir = filepath.Join("..", "..")
+	command.Env = append(os.Environ(), tools.EnvVar+"="+string(c.bin))
+	out, err := command.CombinedOutput()
+	return string(out), err
+}
+
+func (c *clusterctl) lay(g Gomega, provider, version string, files map[string]string) {
+	folder := filepath.Join(c.repository, provider, version)
+	g.Expect(os.MkdirAll(folder, 0o755)).To(Succeed())
+	for name, source := range files {
+		data, err := os.ReadFile(source)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(os.WriteFile(filepath.Join(folder, name), data, 0o644)).To(Succeed())
+	}
+}
+
+// run runs clusterctl with the variables of the templates. Whatever it asks beyond this computer fails.
+func (c *clusterctl) run(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	args = append(args, "--config", filepath.Join(c.home, "clusterctl.yaml"))
+	command := exec.CommandContext(ctx, c.bin.Path("clusterctl"), args...)
+	command.Env = []string{
+		"HOME=" + c.home, "XDG_CONFIG_HOME=" + c.home, "KUBECONFIG=" + c.kubeconfig, "PATH=" + os.Getenv("PATH"),
+		"HTTPS_PROXY=http://127.0.0.1:1", "HTTP_PROXY=http://127.0.0.1:1", "NO_PROXY=127.0.0.1",
+		"CLUSTERCTL_DISABLE_VERSIONCHECK=true",
+	}
+	for name, value := range variables {
+		command.Env = append(command.Env, name+"="+value)
+	}
+	var complaints strings.Builder
+	command.Stderr = &complaints
+	out, err := command.Output()
+	if err != nil {
+		return complaints.String(), err
+	}
+	return string(out), nil
+}
+
+func (c *clusterctl) must(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := c.run(t, args...)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "clusterctl %s: %s", strings.Join(args, " "), out)
+	return out
+}
+
+func objectsOf(g Gomega, text string) (objects []unstructured.Unstructured) {
+	documents := utilyaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
+	for {
+		object := unstructured.Unstructured{}
+		err := documents.Decode(&object)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		g.Expect(err).NotTo(HaveOccurred())
+		objects = append(objects, object)
+	}
+	g.Expect(objects).NotTo(BeEmpty())
+	return objects
+}

@@ -1,0 +1,136 @@
+package release
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/bedplate/bedplate/internal/testenv"
+)
+
+// A template with a field that nobody knows, or one that a rule of the CRDs or a webhook of ours refuses, is of no use.
+func TestGenerateCluster_isTakenByAManagementCluster(t *testing.T) {
+	t.Parallel()
+	ctl := newClusterctl(t)
+	_, err := envtest.InstallCRDs(testenv.Config(t), envtest.CRDInstallOptions{
+		Paths: []string{
+			ctl.bin.Path("manifests", "bootstrap-kubeadm.yaml"), ctl.bin.Path("manifests", "control-plane-kubeadm.yaml"),
+		},
+		ErrorIfPathMissing: true,
+	})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	for flavor, kinds := range map[string][]string{
+		"":         {"NvidiaBMMCluster", "NvidiaBMMMachineTemplate", "KubeadmControlPlane", "MachineDeployment"},
+		"fnn":      {"NvidiaBMMCluster", "NvidiaBMMMachineTemplate", "KubeadmControlPlane", "MachineDeployment"},
+		"topology": {"ClusterClass", "NvidiaBMMClusterTemplate", "NvidiaBMMMachineTemplate", "KubeadmControlPlaneTemplate"},
+	} {
+		t.Run("flavor "+flavor, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			namespace := testenv.Namespace(t)
+			objects := objectsOf(g, ctl.must(t, "generate", "cluster", "blue", "--infrastructure", "nvidia-bmm:"+version,
+				"--flavor", flavor, "--target-namespace", namespace, "--kubernetes-version", "v1.36.0",
+				"--control-plane-machine-count", "3", "--worker-machine-count", "5"))
+			g.Expect(kindsOf(objects)).To(ContainElements(append(kinds, "Secret", "Cluster")))
+			c := client.WithFieldValidation(testenv.Client(t), metav1.FieldValidationStrict)
+			for _, object := range objects {
+				g.Expect(object.GetNamespace()).To(Equal(namespace), "%s %s", object.GetKind(), object.GetName())
+				g.Expect(c.Create(t.Context(), &object)).To(Succeed(), "%s %s", object.GetKind(), object.GetName())
+			}
+			g.Expect(replicasOf(objects)).To(ConsistOf(int64(3), int64(5)))
+		})
+	}
+}
+
+func kindsOf(objects []unstructured.Unstructured) (kinds []string) {
+	for _, object := range objects {
+		kinds = append(kinds, object.GetKind())
+	}
+	return kinds
+}
+
+// replicasOf returns what the objects ask for, wherever their kind says it.
+func replicasOf(objects []unstructured.Unstructured) (all []int64) {
+	for _, object := range objects {
+		if count, ok, _ := unstructured.NestedInt64(object.Object, "spec", "replicas"); ok {
+			all = append(all, count)
+		}
+		if count, ok, _ := unstructured.NestedInt64(object.Object, "spec", "topology", "controlPlane", "replicas"); ok {
+			all = append(all, count)
+		}
+		deployments, _, _ := unstructured.NestedSlice(object.Object, "spec", "topology", "workers", "machineDeployments")
+		for _, deployment := range deployments {
+			count, _, _ := unstructured.NestedInt64(deployment.(map[string]any), "replicas")
+			all = append(all, count)
+		}
+	}
+	return all
+}
+
+func TestGenerateCluster_asksForWhatOnlyTheUserKnows(t *testing.T) {
+	t.Parallel()
+	ctl := newClusterctl(t)
+	out := ctl.must(t, "generate", "cluster", "blue", "--infrastructure", "nvidia-bmm:"+version, "--target-namespace", "blue",
+		"--list-variables")
+	required, _, found := strings.Cut(out, "Optional Variables:")
+	g := NewWithT(t)
+	g.Expect(found).To(BeTrue(), out)
+	for name := range variables {
+		g.Expect(required).To(ContainSubstring(name))
+	}
+	g.Expect(strings.Count(required, "  - ")).To(Equal(len(variables)+len([]string{"KUBERNETES_VERSION"})), required)
+}
+
+// clusterctl replaces variables in all text and moves everything into the namespace that the user chooses.
+func TestGenerateProvider_changesTheNamespaceAndNothingElse(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ctl := newClusterctl(t)
+	file := filepath.Join(ctl.repository, "infrastructure-nvidia-bmm", version, "infrastructure-components.yaml")
+	components, err := os.ReadFile(file)
+	g.Expect(err).NotTo(HaveOccurred())
+	written := objectsOf(g, string(components))
+	same := objectsOf(g, ctl.must(t, "generate", "provider", "--infrastructure", "nvidia-bmm:"+version))
+	g.Expect(kindsOf(same)).To(ConsistOf(kindsOf(written)))
+	for _, object := range written {
+		if object.GetKind() == "CustomResourceDefinition" { // its patterns and descriptions are no templates
+			g.Expect(same).To(ContainElement(HaveField("Object", HaveKeyWithValue("spec", HaveKeyWithValue("versions",
+				BeEquivalentTo(object.Object["spec"].(map[string]any)["versions"]))))), object.GetName())
+		}
+	}
+
+	moved := ctl.must(t, "generate", "provider", "--infrastructure", "nvidia-bmm:"+version, "--target-namespace", "elsewhere")
+	g.Expect(moved).NotTo(ContainSubstring("bedplate-bmm-system"))
+	g.Expect(moved).To(ContainSubstring("image: " + image))
+}
+
+func TestRelease_takesItsImageFromTheVersionUnlessToldOtherwise(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ctl := newClusterctl(t)
+	components, err := os.ReadFile(filepath.Join(ctl.release(t, "v0.1.8", ""), "infrastructure-components.yaml"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(components)).To(MatchRegexp(`(?m)^ +image: \S+/bmm-manager:v0\.1\.8$`))
+}
+
+func TestRelease_refusesWhatClusterctlCouldNotInstall(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ctl := newClusterctl(t)
+	for _, row := range []struct{ version, image, complaint string }{
+		{"v0.99.0", "", "no release series for v0.99.0"},
+		{"latest", "", "isn't one like v1.2.3"},
+		{"v0.1.0", "registry.example.com:5000/metal/bmm-manager", "has no tag"},
+	} {
+		out, err := ctl.tryRelease(t, row.version, row.image)
+		g.Expect(err).To(HaveOccurred(), row.version)
+		g.Expect(out).To(ContainSubstring(row.complaint))
+	}
+}

@@ -1,0 +1,55 @@
+package release
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// No image can be built here. What goes wrong is that something is missing that Docker isn't given, or a Go that is too old.
+func TestImage_isBuiltFromWhatDockerIsGiven(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	root := filepath.Join("..", "..")
+	read := func(name string) string {
+		data, err := os.ReadFile(filepath.Join(root, name))
+		g.Expect(err).NotTo(HaveOccurred())
+		return string(data)
+	}
+	given := t.TempDir()
+	everythingElse := false
+	for _, line := range strings.Split(read(".dockerignore"), "\n") {
+		name, kept := strings.CutPrefix(line, "!")
+		everythingElse = everythingElse || line == "*"
+		if !kept {
+			continue
+		}
+		info, err := os.Stat(filepath.Join(root, name))
+		g.Expect(err).NotTo(HaveOccurred())
+		if info.IsDir() {
+			g.Expect(os.CopyFS(filepath.Join(given, name), os.DirFS(filepath.Join(root, name)))).To(Succeed())
+		} else {
+			g.Expect(os.WriteFile(filepath.Join(given, name), []byte(read(name)), 0o600)).To(Succeed())
+		}
+	}
+	g.Expect(everythingElse).To(BeTrue(), "the rest is left out")
+
+	managers, err := filepath.Glob(filepath.Join(given, "cmd", "*-manager"))
+	g.Expect(err).NotTo(HaveOccurred())
+	dockerfile := read("Dockerfile")
+	byDefault := regexp.MustCompile(`ARG MANAGER=(\S+)`).FindStringSubmatch(dockerfile)
+	g.Expect(managers).To(ContainElement(HaveSuffix("/" + byDefault[1])))
+	for _, manager := range managers {
+		list := exec.CommandContext(t.Context(), "go", "list", "-deps", "./cmd/"+filepath.Base(manager))
+		list.Dir = given
+		out, err := list.CombinedOutput()
+		g.Expect(err).NotTo(HaveOccurred(), "%s", out)
+	}
+	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read("go.mod"))
+	g.Expect(dockerfile).To(ContainSubstring("FROM --platform=$BUILDPLATFORM golang:" + version[1] + " AS build\n"))
+}
