@@ -44,6 +44,9 @@ build: $(COMMANDS:%=$(BIN)/%) ## Build Bedplate's own programs.
 .PHONY: test
 test: lab-tools $(BIN)/gotestsum $(BIN)/clusterctl build ## Run all tests, with real etcd, kube-apiservers and Cluster API.
 	$(BIN)/gotestsum --format pkgname-and-test-fails -- -timeout 30m $(TESTARGS) ./...
+ifndef TESTARGS
+	cd test/e2e && $(BIN)/gotestsum --format standard-quiet -- -timeout 20m . -ginkgo.label-filter=quick-start
+endif
 
 # What a run leaves is in out/e2e: the logs of the managers, the consoles of the machines, the objects of each spec.
 .PHONY: e2e
@@ -66,6 +69,7 @@ soak: lab-tools build ## Wear the manager out for half an hour, with faults, kil
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Run the linters, the import rules of the house among them.
 	$(BIN)/golangci-lint run
+	cd test/e2e && $(BIN)/golangci-lint run
 
 .PHONY: generate
 generate: $(BIN)/controller-gen $(BIN)/oapi-codegen ## Write the generated files anew.

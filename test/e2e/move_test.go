@@ -1,0 +1,129 @@
+package e2e
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	capi "sigs.k8s.io/cluster-api/test/e2e"
+	"sigs.k8s.io/cluster-api/test/framework"
+	"sigs.k8s.io/cluster-api/test/framework/clusterctl"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+)
+
+const moved = "move"
+
+// move takes a cluster to a second management cluster. Cluster API's own spec for this moves a cluster into itself, which
+// needs a workload cluster that runs pods.
+func move(ctx context.Context, e *environment) {
+	var target framework.ClusterProxy
+	var namespace *corev1.Namespace
+	var stopWatching context.CancelFunc
+	result := &clusterctl.ApplyClusterTemplateAndWaitResult{}
+
+	BeforeEach(func() {
+		namespace, stopWatching = framework.SetupSpecNamespace(ctx, moved, e.management, e.dir, nil)
+		stack, err := e.startStack(ctx, "target")
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(stack.Stop)
+		Expect(stack.StartBMMManager(ctx)).To(Succeed())
+		target = e.proxy("target", stack)
+		e.registerProviders(ctx, target)
+	})
+
+	It("Should keep everything outside as it is, and go on from there", func() {
+		e.createCluster(ctx, namespace.Name, result)
+		cluster := result.Cluster
+		available(ctx, e.management, cluster)
+		before, nodes, writes := outsideOf(ctx, e.management, cluster), nodesOf(ctx, e.management, cluster), e.simulator.writes()
+
+		clusterctl.Move(ctx, clusterctl.MoveInput{
+			LogFolder: e.dir, ClusterctlConfigPath: e.clusterctl, Namespace: cluster.Namespace,
+			FromKubeconfigPath: e.management.GetKubeconfigPath(), ToKubeconfigPath: target.GetKubeconfigPath(),
+		})
+		By("Checking that the cluster is what it was, and that the source has nothing of it")
+		available(ctx, target, cluster)
+		Expect(outsideOf(ctx, target, cluster)).To(Equal(before))
+		Expect(nodesOf(ctx, target, cluster)).To(Equal(nodes))
+		Consistently(e.simulator.writes, "10s", "1s").Should(Equal(writes), "outside nothing is made, changed or deleted")
+		left := &infrav1.NvidiaBMMClusterList{}
+		Expect(e.management.GetClient().List(ctx, left, client.InNamespace(cluster.Namespace))).To(Succeed())
+		Expect(left.Items).To(BeEmpty())
+
+		framework.ScaleAndWaitMachineDeployment(ctx, framework.ScaleAndWaitMachineDeploymentInput{
+			ClusterProxy: target, Cluster: cluster, MachineDeployment: result.MachineDeployments[0], Replicas: 2,
+			WaitForMachineDeployments: e.config.GetIntervals(moved, "wait-worker-nodes"),
+		})
+	})
+
+	AfterEach(func() {
+		for _, management := range []framework.ClusterProxy{target, e.management} {
+			if management != nil {
+				framework.DumpSpecResourcesAndCleanup(ctx, moved, management, e.clusterctl, e.dir, namespace, stopWatching,
+					result.Cluster, e.config.GetIntervals, false)
+			}
+		}
+	})
+}
+
+// createCluster makes a cluster that has its namespace's name, with one worker, and waits for it.
+func (e *environment) createCluster(ctx context.Context, name string, result *clusterctl.ApplyClusterTemplateAndWaitResult) {
+	clusterctl.ApplyClusterTemplateAndWait(ctx, clusterctl.ApplyClusterTemplateAndWaitInput{
+		ClusterProxy: e.management,
+		ConfigCluster: clusterctl.ConfigClusterInput{
+			LogFolder: e.dir, ClusterctlConfigPath: e.clusterctlConfig(ctx), KubeconfigPath: e.management.GetKubeconfigPath(),
+			InfrastructureProvider: clusterctl.DefaultInfrastructureProvider, Flavor: clusterctl.DefaultFlavor,
+			Namespace: name, ClusterName: name, KubernetesVersion: e.config.MustGetVariable(capi.KubernetesVersion),
+			ControlPlaneMachineCount: ptr.To[int64](1), WorkerMachineCount: ptr.To[int64](1),
+		},
+		WaitForClusterIntervals:      e.config.GetIntervals(moved, "wait-cluster"),
+		WaitForControlPlaneIntervals: e.config.GetIntervals(moved, "wait-control-plane"),
+		WaitForMachineDeployments:    e.config.GetIntervals(moved, "wait-worker-nodes"),
+	}, result)
+}
+
+// available waits until a cluster and its machines are as they should be.
+func available(ctx context.Context, management framework.ClusterProxy, cluster *clusterv1.Cluster) {
+	framework.VerifyClusterAvailable(ctx, framework.VerifyClusterAvailableInput{
+		Getter: management.GetClient(), Name: cluster.Name, Namespace: cluster.Namespace,
+	})
+	framework.VerifyMachinesReady(ctx, framework.VerifyMachinesReadyInput{
+		Lister: management.GetClient(), Name: cluster.Name, Namespace: cluster.Namespace,
+	})
+}
+
+// outside is what a cluster's objects know of what was made for it.
+type outside struct {
+	networks infrav1.NvidiaBMMClusterStatus // without its conditions
+	machines map[string]string              // provider IDs by name
+}
+
+func outsideOf(ctx context.Context, management framework.ClusterProxy, cluster *clusterv1.Cluster) outside {
+	infra, machines := &infrav1.NvidiaBMMCluster{}, &infrav1.NvidiaBMMMachineList{}
+	Expect(management.GetClient().Get(ctx, client.ObjectKeyFromObject(cluster), infra)).To(Succeed())
+	Expect(management.GetClient().List(ctx, machines, client.InNamespace(cluster.Namespace))).To(Succeed())
+	known := outside{networks: infra.Status, machines: map[string]string{}}
+	known.networks.Conditions = nil
+	for _, machine := range machines.Items {
+		known.machines[machine.Name] = machine.Spec.ProviderID
+	}
+	return known
+}
+
+// nodesOf returns the UIDs of a cluster's nodes by name: they change when its control plane or a machine is made anew.
+func nodesOf(ctx context.Context, management framework.ClusterProxy, cluster *clusterv1.Cluster) map[string]types.UID {
+	nodes := &corev1.NodeList{}
+	workload := management.GetWorkloadCluster(ctx, cluster.Namespace, cluster.Name)
+	Expect(workload.GetClient().List(ctx, nodes)).To(Succeed())
+	uids := map[string]types.UID{}
+	for _, node := range nodes.Items {
+		uids[node.Name] = node.UID
+	}
+	return uids
+}

@@ -1,0 +1,103 @@
+package e2e
+
+import (
+	"context"
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlcluster "sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
+	"sigs.k8s.io/cluster-api/test/framework"
+
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	"github.com/bedplate/bedplate/internal/bmm/cluster"
+)
+
+type (
+	owners     = map[string]func(types.NamespacedName, []metav1.OwnerReference) error
+	finalizers = map[string]func(types.NamespacedName) []string
+)
+
+// validateObjects checks, as Cluster API does with its own providers, that a cluster's objects get back the owners and
+// finalizers that somebody took away, and that they stand still when nothing changes.
+func validateObjects(ctx context.Context, e *environment, withClass bool) func(framework.ClusterProxy, string, string) {
+	return func(management framework.ClusterProxy, namespace, name string) {
+		filter := clusterctlcluster.FilterClusterObjectsWithNameFilter(name)
+		owned := []owners{
+			framework.CoreOwnerReferenceAssertion, framework.ExpOwnerReferenceAssertions,
+			framework.KubeadmBootstrapOwnerReferenceAssertions, framework.KubeadmControlPlaneOwnerReferenceAssertions(withClass),
+			ownersOfOurs(withClass), ownersOfSecrets(credentialsOf(name)),
+		}
+		framework.ValidateOwnerReferencesResilience(ctx, management, namespace, name, filter, owned...)
+		framework.ValidateOwnerReferencesOnUpdate(ctx, management, namespace, name, filter, owned...)
+
+		core := framework.CoreFinalizersAssertionWithLegacyClusters
+		if withClass {
+			core = framework.CoreFinalizersAssertionWithClassyClusters
+		}
+		framework.ValidateFinalizersResilience(ctx, management, namespace, name, filter, core,
+			framework.KubeadmControlPlaneFinalizersAssertion, framework.ExpFinalizersAssertion, finalizersOfOurs(credentialsOf(name)))
+		framework.ValidateResourceVersionStable(ctx, framework.ValidateResourceVersionStableInput{
+			ClusterProxy: management, Namespace: namespace, OwnerGraphFilterFunction: filter,
+			WaitToBecomeStable: e.config.GetIntervals("quick-start", "wait-resource-versions-become-stable"),
+			WaitToRemainStable: e.config.GetIntervals("quick-start", "wait-resource-versions-remain-stable"),
+		})
+	}
+}
+
+// credentialsOf is the Secret with which the templates let a cluster log in.
+func credentialsOf(cluster string) string { return cluster + "-bmm" }
+
+// ownersOfOurs says who owns Bedplate's objects. A Cluster controls what it has made of a class.
+func ownersOfOurs(withClass bool) owners {
+	core := clusterv1.GroupVersion.String()
+	owner := metav1.OwnerReference{APIVersion: core, Kind: "Cluster"}
+	class := metav1.OwnerReference{APIVersion: core, Kind: "ClusterClass"}
+	machine := metav1.OwnerReference{APIVersion: core, Kind: "Machine", Controller: ptr.To(true)}
+	ofCluster := owner
+	if withClass {
+		ofCluster.Controller = ptr.To(true)
+	}
+	return owners{
+		"NvidiaBMMCluster": func(_ types.NamespacedName, got []metav1.OwnerReference) error {
+			return framework.HasExactOwners(got, ofCluster)
+		},
+		"NvidiaBMMClusterTemplate": func(_ types.NamespacedName, got []metav1.OwnerReference) error {
+			return framework.HasExactOwners(got, class)
+		},
+		"NvidiaBMMMachine": func(_ types.NamespacedName, got []metav1.OwnerReference) error {
+			return framework.HasExactOwners(got, machine)
+		},
+		"NvidiaBMMMachineTemplate": func(_ types.NamespacedName, got []metav1.OwnerReference) error {
+			return framework.HasOneOfExactOwners(got, []metav1.OwnerReference{owner}, []metav1.OwnerReference{class})
+		},
+	}
+}
+
+// ownersOfSecrets are Cluster API's, but for the credentials, which are the user's own.
+func ownersOfSecrets(credentials string) owners {
+	all := maps.Clone(framework.KubernetesReferenceAssertions)
+	byKubeadm := all["Secret"]
+	all["Secret"] = func(secret types.NamespacedName, got []metav1.OwnerReference) error {
+		if secret.Name == credentials {
+			return framework.HasExactOwners(got)
+		}
+		return byKubeadm(secret, got)
+	}
+	return all
+}
+
+func finalizersOfOurs(credentials string) finalizers {
+	return finalizers{
+		"NvidiaBMMCluster": func(types.NamespacedName) []string { return []string{infrav1.ClusterFinalizer} },
+		"NvidiaBMMMachine": func(types.NamespacedName) []string { return []string{infrav1.MachineFinalizer} },
+		"Secret": func(secret types.NamespacedName) []string {
+			if secret.Name == credentials {
+				return []string{cluster.SecretFinalizer}
+			}
+			return nil
+		},
+	}
+}
