@@ -98,9 +98,15 @@ func TestEvents_oneForEachTurn(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	owner := f.owner()
-	for range 3 {
-		_, err := f.reconcileObject(owner)
-		f.Expect(err).NotTo(HaveOccurred())
+	reconcile := func() {
+		for range 3 {
+			_, err := f.reconcileObject(owner)
+			f.Expect(err).NotTo(HaveOccurred())
+		}
 	}
-	f.Expect(f.events.Events).To(HaveLen(len(everything)))
+	reconcile()
+	f.Expect(f.events.Events).To(BeEmpty(), "what begins well hasn't turned")
+	f.size++
+	reconcile()
+	f.Expect(f.events.Events).To(HaveLen(2*len(everything)), "changing, and ready again")
 }

@@ -215,7 +215,9 @@ func (e *Engine) set(owner Owner, condition string, f finding) {
 	}
 	conditions := owner.GetConditions()
 	before := meta.FindStatusCondition(conditions, condition)
-	turned := before == nil || before.Status != status || before.Reason != f.Reason
+	// A condition that begins well hasn't turned: of thousands of owners that would be most events.
+	begins := before == nil && (f.State == StateReady || f.State == StateWaiting)
+	turned := !begins && (before == nil || before.Status != status || before.Reason != f.Reason)
 	if status == metav1.ConditionTrue {
 		met(owner, before)
 	}

@@ -92,8 +92,8 @@ func (o *Options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.WatchNamespace, "namespace", "", "Namespace to watch. Without it all are.")
 	flags.StringVar(&o.HealthAddress, "health-addr", ":9440", "Address that /healthz and /readyz are served at.")
 	flags.StringVar(&o.MetricsAddress, "metrics-addr", ":8443", "Address that metrics are served at, over TLS, to those who may get them. 0 turns them off.")
-	flags.StringVar(&o.ProfilerAddress, "profiler-address", "", "Address that profiles (pprof) are served at, unprotected: choose "+
-		"localhost:6060 and forward the port. Without it none are.")
+	flags.StringVar(&o.ProfilerAddress, "profiler-address", "", "Address that profiles (pprof) are served at, unprotected: "+
+		"choose localhost:6060 and forward the port. Without it none are.")
 	flags.IntVar(&o.WebhookPort, "webhook-port", webhook.DefaultPort, "Port that webhooks are served at, over TLS. 0 turns "+
 		"them off: then their configuration must not be in the API server either, or it refuses what it can't ask about.")
 	flags.StringVar(&o.WebhookCertDir, "webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs", "Folder with the "+

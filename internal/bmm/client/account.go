@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// Account identifies a login at a server: clients of the same account get the same answers, whichever Secrets they come from.
+// Account identifies a login at a server: clients of the same account get the same answers, whichever Secrets they come
+// from.
 type Account [sha256.Size]byte
 
 // Account of the client. It changes when the login does.

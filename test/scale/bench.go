@@ -1,0 +1,277 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bedplate/bedplate/internal/localstack/tools"
+)
+
+// bench is what to measure, and how.
+type bench struct {
+	sizes      []int
+	perCluster int
+	speed      float64
+	idling     idling
+	patience   time.Duration
+	dir        string
+	tools      tools.Dir
+	profiles   bool
+}
+
+// idling says how the manager is measured while nothing changes. It is set as by default, whatever the speed before.
+type idling struct {
+	poll      time.Duration
+	intervals int
+}
+
+func benchCommand() *cobra.Command {
+	b := bench{patience: time.Hour}
+	var file, bin string
+	command := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure what the manager costs",
+		Long: `For each size: makes so many machines, measures until all are provisioned, and deletes them. With the largest:
+starts the manager anew with its defaults, and measures while nothing changes; asks the site for each instance as well, for
+comparison. docs/performance.md explains the figures.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			var err error
+			if b.tools, err = tools.Find(bin); err != nil {
+				return err
+			}
+			report, err := b.run(c.Context())
+			if report == nil {
+				return err
+			}
+			report.print(c.OutOrStdout()) // what there is, if it isn't everything
+			return errors.Join(err, report.write(file))
+		},
+	}
+	flags := command.Flags()
+	flags.IntSliceVar(&b.sizes, "machines", []int{500, 5000}, "numbers of machines, one after the other")
+	flags.IntVar(&b.perCluster, "per-cluster", 100, "machines of each cluster")
+	flags.Float64Var(&b.speed, "speed", 5, "how many times as fast as life machines are made")
+	flags.DurationVar(&b.idling.poll, "rest-poll", lifePoll, "poll interval while nothing changes")
+	flags.IntVar(&b.idling.intervals, "rest-intervals", 12, "for so many poll intervals is measured while nothing changes")
+	flags.StringVar(&b.dir, "dir", "", "folder for logs and data, kept (default: a temporary one)")
+	flags.BoolVar(&b.profiles, "profiles", false, "write profiles of the manager into --dir")
+	flags.StringVar(&file, "json", filepath.Join("out", "bench.json"), "file for the figures")
+	flags.StringVar(&bin, "tools", "", "folder with the tools (default: see `make tools`)")
+	return command
+}
+
+func (b bench) run(ctx context.Context) (*report, error) {
+	if b.dir == "" {
+		dir, err := os.MkdirTemp("", "bedplate-bench-")
+		if err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(dir)
+		b.dir = dir
+	}
+	where, err := host()
+	if err != nil {
+		return nil, err
+	}
+	report := &report{Host: where, Began: time.Now().UTC().Truncate(time.Second)}
+	for _, machines := range b.sizes {
+		figures, err := b.measure(ctx, machines)
+		if err != nil {
+			return report, fmt.Errorf("%d machines: %w", machines, err)
+		}
+		report.Runs = append(report.Runs, *figures)
+	}
+	return report, nil
+}
+
+// run is one size.
+type run struct {
+	bench
+	*rig
+	*observer
+	fleet
+	tempo    tempo
+	machines int
+	figures  figures
+}
+
+func (b bench) measure(ctx context.Context, machines int) (*figures, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	b.dir = filepath.Join(b.dir, fmt.Sprint(machines))
+	t := atSpeed(b.speed)
+	say("%d machines: starting", machines)
+	rig, err := startRig(ctx, b.tools, b.dir, machines, t)
+	if err != nil {
+		return nil, err
+	}
+	defer rig.stop()
+	r := &run{bench: b, rig: rig, fleet: fleet{rig.client}, tempo: t, machines: machines}
+	r.figures = figures{Machines: machines, Clusters: r.clusters(), Tempo: t}
+	if r.observer, err = rig.observe(ctx); err != nil {
+		return nil, err
+	}
+	if err := rig.startManager(ctx, t.flags()...); err != nil {
+		return nil, err
+	}
+	phases := []func(context.Context) error{r.network, r.make}
+	if machines == slices.Max(b.sizes) { // it takes long, and little is learned from less
+		phases = append(phases, r.idle, r.compare)
+	}
+	for _, phase := range append(phases, r.remove) {
+		if err := phase(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return &r.figures, nil
+}
+
+func (r *run) clusters() int { return (r.machines + r.perCluster - 1) / r.perCluster }
+
+// network makes the clusters, which aren't what is measured.
+func (r *run) network(ctx context.Context) error {
+	if err := each(ctx, r.clusters(), func(ctx context.Context, n int) error {
+		if err := r.login(ctx, clusterName(n), r.site.url); err != nil {
+			return err
+		}
+		return r.createCluster(ctx, clusterName(n), clusterName(n))
+	}); err != nil {
+		return err
+	}
+	return r.until(ctx, "all clusters are provisioned", r.patience, func() bool { return r.clustersReady() == r.clusters() })
+}
+
+// make makes all machines at once, and measures until they are provisioned.
+func (r *run) make(ctx context.Context) error {
+	before, err := r.look(ctx)
+	if err != nil {
+		return err
+	}
+	say("%d machines: making them", r.machines)
+	profiled := r.profile(ctx, "make")
+	if err := each(ctx, r.machines, func(ctx context.Context, n int) error {
+		return r.createMachine(ctx, clusterName(n/r.perCluster), machineName(n))
+	}); err != nil {
+		return err
+	}
+	made := time.Time{}
+	if err := r.until(ctx, "all machines are provisioned", r.patience, func() bool {
+		_, instances, ready := r.tally()
+		if instances == r.machines && made.IsZero() {
+			made = time.Now()
+			say("%d machines: all have an instance after %s", r.machines, made.Sub(before.at).Round(time.Second))
+		}
+		return ready == r.machines
+	}); err != nil {
+		return err
+	}
+	after, err := r.look(ctx)
+	if err != nil {
+		return err
+	}
+	r.figures.Make.InstancesAfter = made.Sub(before.at).Seconds()
+	r.figures.Load, err = load()
+	return errors.Join(err, <-profiled, r.judgeMaking(ctx, before, after))
+}
+
+// judgeMaking works out the figures of making.
+func (r *run) judgeMaking(ctx context.Context, before, after look) error {
+	state, err := r.site.state(ctx)
+	if err != nil {
+		return err
+	}
+	if len(state.Instances) != r.machines {
+		return fmt.Errorf("there are %d instances for %d machines", len(state.Instances), r.machines)
+	}
+	if err := pause(ctx, 2*r.tempo.Poll); err != nil { // what is under way comes to an end
+		return err
+	}
+	calm, err := r.look(ctx)
+	if err != nil {
+		return err
+	}
+	f := &r.figures.Make
+	f.ProvisionedAfter = after.at.Sub(before.at).Seconds()
+	f.CPUPerMachine = (after.cpu - before.cpu).Seconds() / float64(r.machines)
+	f.Calls = perMachine(since(before.calls, after.calls), r.machines)
+	f.Kube = perMachine(since(before.kube, after.kube), r.machines)
+	f.Reconciles = (after.reconciles - before.reconciles) / float64(r.machines)
+	f.PeakRSS, f.RSS = calm.peak, calm.rss
+	delays := r.delays(readySince(state, r.tempo.Speed))
+	slices.Sort(delays)
+	f.Delay = delay{
+		P50: percentile(delays, 50).Seconds(), P99: percentile(delays, 99).Seconds(), Max: percentile(delays, 100).Seconds(),
+	}
+	say("%d machines: all provisioned after %.0f s: %.2f calls each, p99 %.1f s, peak RSS %s, CPU %.1f ms each", r.machines,
+		f.ProvisionedAfter, sum(f.Calls), f.Delay.P99, mib(f.PeakRSS), 1000*f.CPUPerMachine)
+	return nil
+}
+
+// remove deletes everything, and looks for what is left outside.
+func (r *run) remove(ctx context.Context) error {
+	r.stopManager()
+	if err := r.startManager(ctx, r.tempo.flags()...); err != nil {
+		return err
+	}
+	before, err := r.look(ctx)
+	if err != nil {
+		return err
+	}
+	say("%d machines: deleting them", r.machines)
+	if err := each(ctx, r.machines, func(ctx context.Context, n int) error {
+		return r.forgetMachine(ctx, machineName(n))
+	}); err != nil {
+		return err
+	}
+	if err := each(ctx, r.clusters(), func(ctx context.Context, n int) error {
+		return r.forgetCluster(ctx, clusterName(n))
+	}); err != nil {
+		return err
+	}
+	if err := r.until(ctx, "everything is gone", r.patience, func() bool {
+		machines, _, _ := r.tally()
+		return machines == 0 && r.clustersLeft() == 0
+	}); err != nil {
+		return err
+	}
+	after, err := r.look(ctx)
+	if err != nil {
+		return err
+	}
+	state, err := r.site.state(ctx)
+	if err != nil {
+		return err
+	}
+	f := &r.figures.Remove
+	f.GoneAfter, f.Calls = after.at.Sub(before.at).Seconds(), perMachine(since(before.calls, after.calls), r.machines)
+	f.Left = len(state.Instances) + len(state.VPCs) + len(state.Subnets) + len(state.NetworkSecurityGroups)
+	say("%d machines: all gone after %s", r.machines, after.at.Sub(before.at).Round(time.Second))
+	if !state.Empty() {
+		return fmt.Errorf("%d things are left outside", f.Left)
+	}
+	return nil
+}
+
+func say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, time.Now().Format(time.TimeOnly)+" "+format+"\n", args...)
+}
+
+// pause is for windows that are measured.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

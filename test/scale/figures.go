@@ -1,0 +1,86 @@
+package main
+
+import (
+	"math"
+	"time"
+)
+
+// figures of one size. Times are in seconds, sizes in bytes.
+type figures struct {
+	Machines int   `json:"machines"`
+	Clusters int   `json:"clusters"`
+	Tempo    tempo `json:"tempo"`
+	// Load is how many processes wanted to run on average, in the last five minutes of making: others' too.
+	Load float64 `json:"load"`
+
+	Make struct {
+		// InstancesAfter is when the last instance was there, ProvisionedAfter when the last machine was provisioned.
+		InstancesAfter   float64 `json:"instancesAfter"`
+		ProvisionedAfter float64 `json:"provisionedAfter"`
+		// CPUPerMachine is the manager's.
+		CPUPerMachine float64 `json:"cpuPerMachine"`
+		// Calls outside, requests to the API server and reconciles are for each machine.
+		Calls      map[string]float64 `json:"calls"`
+		Kube       map[string]float64 `json:"kubeRequests"`
+		Reconciles float64            `json:"reconciles"`
+		// PeakRSS is the most there ever was; RSS what is left when all are provisioned.
+		PeakRSS uint64 `json:"peakRSS"`
+		RSS     uint64 `json:"rss"`
+		Delay   delay  `json:"delay"`
+	} `json:"make"`
+
+	Idle struct {
+		// RestAfter is when a new manager had looked at everything once; RestartCalls what that took outside.
+		RestAfter    float64        `json:"restAfter"`
+		RestartCalls map[string]int `json:"restartCalls"`
+		Window       float64        `json:"window"`
+		Poll         float64        `json:"poll"`
+		// Calls outside within the window. Expected are the pages of a list, times the intervals in the window.
+		Calls         map[string]int `json:"calls"`
+		ExpectedCalls int            `json:"expectedCalls"`
+		// Cores that the manager uses; requests to the API server and reconciles are for each second.
+		Cores      float64            `json:"cores"`
+		Kube       map[string]float64 `json:"kubeRequests"`
+		Reconciles float64            `json:"reconciles"`
+		PeakRSS    uint64             `json:"peakRSS"`
+		RSS        uint64             `json:"rss"`
+	} `json:"idle"`
+
+	// List and Gets are two ways to learn how all instances are.
+	List cost `json:"list"`
+	Gets cost `json:"gets"`
+
+	Remove struct {
+		GoneAfter float64            `json:"goneAfter"`
+		Calls     map[string]float64 `json:"calls"`
+		Left      int                `json:"left"`
+	} `json:"remove"`
+}
+
+// delay from "Ready out there" to status.initialization.provisioned, as a watch sees it.
+type delay struct {
+	P50 float64 `json:"p50"`
+	P99 float64 `json:"p99"`
+	Max float64 `json:"max"`
+}
+
+// percentile of sorted durations, by the nearest rank.
+func percentile(sorted []time.Duration, percent float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	rank := int(math.Ceil(percent / 100 * float64(len(sorted))))
+	return sorted[max(rank, 1)-1]
+}
+
+func perMachine[N int | float64](values map[string]N, machines int) map[string]float64 {
+	return perSecond(values, float64(machines))
+}
+
+func perSecond[N int | float64](values map[string]N, seconds float64) map[string]float64 {
+	per := map[string]float64{}
+	for key, n := range values {
+		per[key] = float64(n) / seconds
+	}
+	return per
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"time"
+)
+
+// pageSize is how many instances the client asks for at once.
+const pageSize = 100
+
+// idle starts the manager anew, with its defaults, and measures while nothing changes.
+func (r *run) idle(ctx context.Context) error {
+	r.stopManager()
+	t := tempo{Speed: 1, Poll: r.idling.poll, Settle: lifeSettle, OutsideQPS: lifeOutsideQPS, OutsideBurst: lifeOutsideBurst}
+	before, err := r.site.calls(ctx)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := r.startManager(ctx, t.flags()...); err != nil {
+		return err
+	}
+	if err := r.untilAtRest(ctx); err != nil {
+		return err
+	}
+	f := &r.figures.Idle
+	f.RestAfter = time.Since(began).Seconds()
+	if err := r.untilListed(ctx); err != nil {
+		return err
+	}
+	start, err := r.look(ctx)
+	if err != nil {
+		return err
+	}
+	window := time.Duration(r.idling.intervals) * r.idling.poll
+	say("%d machines: at rest after %.0f s; measuring for %s", r.machines, f.RestAfter, window)
+	profiled := r.profile(ctx, "idle")
+	if err := pause(ctx, window); err != nil {
+		return err
+	}
+	if err := <-profiled; err != nil {
+		return err
+	}
+	end, err := r.look(ctx)
+	if err != nil {
+		return err
+	}
+	seconds := end.at.Sub(start.at).Seconds()
+	f.Window, f.Poll = seconds, r.idling.poll.Seconds()
+	f.RestartCalls = since(before, start.calls)
+	f.Calls = since(start.calls, end.calls)
+	pages := (r.machines + pageSize - 1) / pageSize
+	f.ExpectedCalls = pages * r.idling.intervals
+	f.Cores = end.cores(start.usage)
+	f.Kube = perSecond(since(start.kube, end.kube), seconds)
+	f.Reconciles = (end.reconciles - start.reconciles) / seconds
+	f.PeakRSS, f.RSS = end.peak, end.rss
+	say("%d machines: at rest %.1f %% of a core, RSS %s, %d pages listed instead of %d", r.machines, 100*f.Cores, mib(f.RSS),
+		f.Calls["listInstances"], f.ExpectedCalls)
+	return nil
+}
+
+// untilAtRest waits until the manager has looked at everything once, and nothing waits for its turn.
+func (r *run) untilAtRest(ctx context.Context) error {
+	return r.until(ctx, "the manager is at rest", r.patience, func() bool {
+		l, err := r.look(ctx)
+		return err == nil && l.reconciles >= float64(r.machines+r.clusters()) && l.queued == 0
+	})
+}
+
+// untilListed waits until a list of the site has just come to its end.
+func (r *run) untilListed(ctx context.Context) error {
+	ended := min(time.Second, r.idling.poll/4) // no page takes that long
+	last, changed, began := -1, time.Now(), -1
+	return r.until(ctx, "the site is listed", r.patience, func() bool {
+		calls, err := r.site.calls(ctx)
+		if err != nil {
+			return false
+		}
+		lists := calls["listInstances"]
+		if began < 0 {
+			began = lists
+		}
+		if lists != last {
+			last, changed = lists, time.Now()
+		}
+		return lists > began && time.Since(changed) > ended
+	})
+}

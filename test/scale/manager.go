@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"slices"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bedplate/bedplate/internal/localstack/process"
+)
+
+// manager is a running bmm-manager. It has the rights that it has in production.
+type manager struct {
+	process  *process.Process
+	metrics  string // URL
+	profiler string // URL
+	token    string // for its metrics
+}
+
+// startManager starts a manager and returns when it is ready.
+func (r *rig) startManager(ctx context.Context, flags ...string) error {
+	kubeconfig := filepath.Join(r.dir, "manager.kubeconfig")
+	if err := r.plane.WriteKubeconfig(kubeconfig, "system:serviceaccount:"+managerNamespace+":"+managerAccount,
+		"system:serviceaccounts", "system:serviceaccounts:"+managerNamespace); err != nil {
+		return err
+	}
+	token := &authenticationv1.TokenRequest{}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: managerNamespace, Name: managerAccount}}
+	if err := r.client.SubResource("token").Create(ctx, account, token); err != nil {
+		return fmt.Errorf("get a token for the metrics: %w", err)
+	}
+	at := func(port string) string { return net.JoinHostPort(r.block.Address(254, 1).String(), port) }
+	p, err := process.Start(process.Command{
+		Name: "bmm-manager", Path: r.tools.Path("bmm-manager"), Log: filepath.Join(r.dir, "bmm-manager.log"),
+		Args: slices.Concat([]string{
+			"--kubeconfig=" + kubeconfig, "--webhook-port=0", "--leader-election-namespace=" + managerNamespace,
+			"--health-addr=" + at("9450"), "--metrics-addr=" + at("9451"), "--profiler-address=" + at("9452"),
+		}, flags),
+	})
+	if err != nil {
+		return err
+	}
+	r.manager = &manager{
+		process: p, metrics: "https://" + at("9451") + "/metrics", profiler: "http://" + at("9452") + "/debug/pprof/",
+		token: token.Status.Token,
+	}
+	return p.WaitReady(ctx, func(ctx context.Context) error {
+		if err := process.AnswersOK(ctx, http.DefaultClient, "http://"+at("9450")+"/readyz"); err != nil {
+			return err
+		}
+		_, err := r.manager.scrape(ctx)
+		return err
+	})
+}
+
+// stopManager lets the manager end in peace.
+func (r *rig) stopManager() {
+	if r.manager != nil {
+		r.manager.process.Stop(stopGrace)
+		r.manager = nil
+	}
+}
+
+// scrape reads the manager's metrics.
+func (m *manager) scrape(ctx context.Context) (samples, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.metrics, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Authorization", "Bearer "+m.token)
+	// The certificate is one that the manager has made for itself.
+	client := http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true,
+	}}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("read the manager's metrics: %w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("read the manager's metrics: %s", response.Status)
+	}
+	return parseSamples(response.Body)
+}
+
+// profile of the manager, in pprof's format.
+func (m *manager) profile(ctx context.Context, query string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.profiler+query, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("profile the manager: %w", err)
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("profile the manager: %s (%w)", response.Status, err)
+	}
+	return data, nil
+}

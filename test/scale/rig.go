@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	bmmconfig "github.com/bedplate/bedplate/config/bmm"
+	"github.com/bedplate/bedplate/internal/bmm/provider"
+	"github.com/bedplate/bedplate/internal/localstack/controlplane"
+	"github.com/bedplate/bedplate/internal/localstack/loopback"
+	"github.com/bedplate/bedplate/internal/localstack/pki"
+	"github.com/bedplate/bedplate/internal/localstack/tools"
+)
+
+// The manager's place in production, see config/bmm.
+const (
+	managerNamespace = "bedplate-bmm-system"
+	managerAccount   = "bedplate-bmm-manager"
+)
+
+// rigTools are the programs that a rig runs.
+func rigTools() []string {
+	return append([]string{"bedplate", "bmm-manager", "manifests/core.yaml"}, controlplane.Tools...)
+}
+
+// rig is an API server with the CRDs, a simulated site, and whoever manages it.
+type rig struct {
+	dir    string
+	tools  tools.Dir
+	block  *loopback.Block
+	plane  *controlplane.ControlPlane
+	config *rest.Config
+	client client.WithWatch
+	site   *site
+	// manager is nil while none runs.
+	manager *manager
+}
+
+// startRig starts everything but a manager. All files are in dir.
+func startRig(ctx context.Context, bin tools.Dir, dir string, machines int, t tempo) (*rig, error) {
+	if err := bin.Require(rigTools()...); err != nil {
+		return nil, err
+	}
+	block, err := loopback.Claim()
+	if err != nil {
+		return nil, err
+	}
+	r := &rig{dir: dir, tools: bin, block: block}
+	if err := r.start(ctx, machines, t); err != nil {
+		r.stop()
+		return nil, fmt.Errorf("start the rig in %s: %w", dir, err)
+	}
+	return r, nil
+}
+
+func (r *rig) start(ctx context.Context, machines int, t tempo) error {
+	keys := pki.Dir(filepath.Join(r.dir, "pki"))
+	if err := keys.CreateAuthorities(); err != nil {
+		return err
+	}
+	var err error
+	r.plane, err = controlplane.Start(ctx, controlplane.Config{
+		Name: "management", Dir: filepath.Join(r.dir, "management"), PKI: keys, Tools: r.tools, Address: r.block.Address(254, 1),
+		Controllers: []string{"namespace-controller"}, // nothing needs one, but there has to be one
+	})
+	if err != nil {
+		return err
+	}
+	r.config = r.plane.AdminConfig()
+	r.config.QPS, r.config.Burst = -1, -1 // who measures doesn't wait for himself
+	scheme := runtime.NewScheme()
+	if err := errors.Join(provider.AddToScheme(scheme), rbacv1.AddToScheme(scheme)); err != nil {
+		return err
+	}
+	if r.client, err = client.NewWithWatch(r.config, client.Options{Scheme: scheme}); err != nil {
+		return err
+	}
+	if err := r.install(ctx); err != nil {
+		return err
+	}
+	r.site, err = r.startSite(ctx, machines, t)
+	return err
+}
+
+// install puts into the API server what the manager needs there, and whoever reads its metrics.
+func (r *rig) install(ctx context.Context) error {
+	crds := filepath.Join(r.dir, "crds")
+	if err := os.CopyFS(crds, bmmconfig.CRDs); err != nil {
+		return err
+	}
+	if _, err := envtest.InstallCRDs(r.config, envtest.CRDInstallOptions{
+		Paths: []string{r.tools.Path("manifests", "core.yaml"), filepath.Join(crds, "crd", "bases")}, ErrorIfPathMissing: true,
+	}); err != nil {
+		return err
+	}
+	if err := r.untilServed(ctx); err != nil {
+		return err
+	}
+	for _, name := range []string{managerNamespace, fleetNamespace} {
+		if err := r.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			return err
+		}
+	}
+	if err := r.createAll(ctx, bmmconfig.RBAC); err != nil {
+		return err
+	}
+	return r.client.Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "scale-metrics-reader"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "bedplate-bmm-metrics-reader"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: managerNamespace, Name: managerAccount}},
+	})
+}
+
+// untilServed waits until the API server's discovery knows the CRDs' kinds.
+func (r *rig) untilServed(ctx context.Context) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		last = errors.Join(r.client.List(ctx, &infrav1.NvidiaBMMClusterList{}),
+			r.client.List(ctx, &infrav1.NvidiaBMMMachineList{}), r.client.List(ctx, &clusterv1.MachineList{}))
+		return last == nil, nil
+	})
+	return errors.Join(err, last)
+}
+
+// createAll creates every object of the files.
+func (r *rig) createAll(ctx context.Context, files fs.FS) error {
+	return fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(files, path)
+		if err != nil {
+			return err
+		}
+		decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
+		for {
+			object := &unstructured.Unstructured{}
+			if err := decoder.Decode(&object.Object); errors.Is(err, io.EOF) {
+				return nil
+			} else if err != nil {
+				return fmt.Errorf("read %s: %w", path, err)
+			}
+			if len(object.Object) == 0 {
+				continue
+			}
+			if err := r.client.Create(ctx, object); err != nil {
+				return fmt.Errorf("create %s %s: %w", object.GetKind(), object.GetName(), err)
+			}
+		}
+	})
+}
+
+// apiserver is the process of the API server.
+func (r *rig) apiserver() int {
+	for _, p := range r.plane.Processes() {
+		if p.Name() == "kube-apiserver" {
+			return p.PID()
+		}
+	}
+	panic("a control plane without an API server")
+}
+
+// stop ends everything. The files stay.
+func (r *rig) stop() {
+	r.stopManager()
+	if r.site != nil {
+		r.site.process.Stop(stopGrace)
+	}
+	if r.plane != nil {
+		r.plane.Stop()
+	}
+	r.block.Close()
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
+)
+
+func TestMain(m *testing.M) {
+	silence()
+	os.Exit(m.Run())
+}
+
+// A small bench, so that the large one works when it is wanted. It checks what doesn't depend on the computer.
+func TestBench_measuresASmallFleetAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	const machines, clusters = 20, 2
+	report, err := bench{
+		tools: toolstest.Find(t, rigTools()...), dir: t.TempDir(), sizes: []int{machines}, perCluster: machines / clusters,
+		speed: 60, idling: idling{poll: time.Second, intervals: 3}, patience: 3 * time.Minute,
+	}.run(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+
+	f := report.Runs[0]
+	g.Expect(f.Clusters).To(Equal(clusters))
+	g.Expect(f.Make.Calls).To(HaveKeyWithValue("createInstance", 1.0))
+	g.Expect(f.Make.Delay.P50).To(BeNumerically(">", 0))
+	g.Expect(f.Make.PeakRSS).To(BeNumerically(">", 10<<20))
+	g.Expect(f.Make.Kube).To(HaveKey("PATCH"))
+	g.Expect(f.Idle.Calls["listInstances"]).To(BeNumerically("~", f.Idle.ExpectedCalls, 1))
+	g.Expect(f.Idle.ExpectedCalls).To(Equal(3))
+	g.Expect(f.List.Calls).To(Equal(1))
+	g.Expect(f.Gets.Calls).To(Equal(machines))
+	g.Expect(f.Remove.Calls).To(HaveKeyWithValue("deleteInstance", 1.0))
+	g.Expect(f.Remove.Left).To(BeZero())
+
+	file := filepath.Join(t.TempDir(), "out", "bench.json")
+	g.Expect(report.write(file)).To(Succeed())
+	data, err := os.ReadFile(file)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(json.Unmarshal(data, &map[string]any{})).To(Succeed())
+	var table bytes.Buffer
+	report.print(&table)
+	g.Expect(table.String()).To(ContainSubstring("outside calls per machine until provisioned"))
+}
+
+// A soak with a single storm.
+func TestSoak_everythingIsRightAfterAStorm(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	g.Expect(endurance{
+		tools: toolstest.Find(t, rigTools()...), dir: t.TempDir(), duration: time.Second, storm: 5 * time.Second, seed: 1,
+		clusters: 2, machines: 2, speed: 60,
+	}.run(t.Context())).To(Succeed())
+}
+
+func TestFlat_failsOnWhatGrows(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	steady := vital{heap: 20 << 20, rss: 80 << 20, goroutines: 200}
+	life := func(grow func(v *vital, n float64)) []vital {
+		var all []vital
+		for n := range 12 {
+			v := steady
+			grow(&v, float64(n))
+			all = append(all, v)
+		}
+		return all
+	}
+	g.Expect(flat(life(func(*vital, float64) {}))).To(Succeed())
+	g.Expect(flat(life(func(v *vital, n float64) { v.heap += n * (600 << 10) }))).To(MatchError(ContainSubstring("live heap grows")))
+	g.Expect(flat(life(func(v *vital, n float64) { v.rss += n * (4 << 20) }))).To(MatchError(ContainSubstring("RSS grows")))
+	g.Expect(flat(life(func(v *vital, n float64) { v.goroutines += 5 * n }))).To(MatchError(ContainSubstring("goroutines grows")))
+}
+
+func TestSame_namesWhatIsNobodysAndWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	g.Expect(same("VPCs", []string{"b", "a"}, []string{"a", "b"})).To(Succeed())
+	g.Expect(same("VPCs", []string{"a", "b"}, []string{"a"})).To(MatchError(ContainSubstring("nobody's are [b], missing are []")))
+	g.Expect(same("VPCs", []string{"a"}, []string{"a", "b"})).To(MatchError(ContainSubstring("nobody's are [], missing are [b]")))
+	g.Expect(same("VPCs", []string{"a", "a"}, []string{"a"})).NotTo(Succeed(), "doubled")
+}
+
+func TestPercentile_isTheNearestRank(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var durations []time.Duration
+	for n := range 200 {
+		durations = append(durations, time.Duration(n+1))
+	}
+	g.Expect(percentile(durations, 50)).To(Equal(time.Duration(100)))
+	g.Expect(percentile(durations, 99)).To(Equal(time.Duration(198)))
+	g.Expect(percentile(durations, 100)).To(Equal(time.Duration(200)))
+	g.Expect(percentile(nil, 99)).To(BeZero())
+}

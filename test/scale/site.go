@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/localstack/process"
+)
+
+const stopGrace = 10 * time.Second
+
+// site is the simulated site, a process of its own, whose machines boot nothing.
+type site struct {
+	url     string
+	process *process.Process
+}
+
+// startSite starts a site with so many machines, and some to spare for those that are replaced.
+func (r *rig) startSite(ctx context.Context, machines int, t tempo) (*site, error) {
+	world := sim.DefaultWorld()
+	world.Speed = t.Speed
+	// A short boot: what matters is that the machines come one by one, not how long that takes.
+	world.Times.InstanceMin.Duration, world.Times.InstanceMax.Duration = time.Minute, 5*time.Minute
+	world.IPBlocks[0].Prefix, world.IPBlocks[0].PrefixLength = netip.MustParseAddr("10.0.0.0"), 8
+	world.InstanceTypes[0].Machines = machines + machines/10 + 10
+	data, err := yaml.Marshal(world)
+	if err != nil {
+		return nil, fmt.Errorf("write the world: %w", err)
+	}
+	config := filepath.Join(r.dir, "world.yaml")
+	if err := os.WriteFile(config, data, 0o600); err != nil {
+		return nil, fmt.Errorf("write the world: %w", err)
+	}
+	listen := net.JoinHostPort(r.block.Address(254, 2).String(), "8080")
+	p, err := process.Start(process.Command{
+		Name: "simulator", Path: r.tools.Path("bedplate"), Log: filepath.Join(r.dir, "simulator.log"),
+		Args: []string{"lab", "simulate", "bmm", "--config=" + config, "--listen=" + listen},
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := &site{url: "http://" + listen, process: p}
+	return s, p.WaitReady(ctx, func(ctx context.Context) error {
+		return process.AnswersOK(ctx, http.DefaultClient, s.url+"/simulator/calls")
+	})
+}
+
+// calls so far, by operation.
+func (s *site) calls(ctx context.Context) (calls map[string]int, err error) {
+	return calls, s.ask(ctx, http.MethodGet, "calls", nil, &calls)
+}
+
+// state is everything that exists.
+func (s *site) state(ctx context.Context) (state sim.State, err error) {
+	return state, s.ask(ctx, http.MethodGet, "state", nil, &state)
+}
+
+// ask uses one of the simulator's own switches.
+func (s *site) ask(ctx context.Context, method, path string, body, answer any) error {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, method, s.url+"/simulator/"+path, bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("ask the simulator: %w", err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode >= http.StatusMultipleChoices {
+		return fmt.Errorf("ask the simulator: %s %s: %s %s (%w)", method, path, response.Status, text, err)
+	}
+	if answer == nil {
+		return nil
+	}
+	return json.Unmarshal(text, answer)
+}
+
+// readySince is when each instance became Ready by the site's own clock, in real time. That clock started with the world,
+// whose IP block is as old.
+func readySince(state sim.State, speed float64) map[string]time.Time {
+	started := state.IPBlocks[0].Created
+	since := map[string]time.Time{}
+	for _, i := range state.Instances {
+		if i.Status == "Ready" {
+			since[i.ID] = started.Add(scaled(i.Updated.Sub(started), speed))
+		}
+	}
+	return since
+}
