@@ -153,7 +153,8 @@ func unreadyMachine(ctx context.Context, c client.Client, at *Cluster) (string, 
 	slices.SortFunc(machines.Items, func(a, b clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) })
 	for _, machine := range machines.Items {
 		for _, step := range []string{
-			clusterv1.MachineBootstrapConfigReadyCondition, clusterv1.MachineInfrastructureReadyCondition, clusterv1.MachineNodeHealthyCondition,
+			clusterv1.MachineBootstrapConfigReadyCondition, clusterv1.MachineInfrastructureReadyCondition,
+			clusterv1.MachineNodeHealthyCondition, clusterv1.MachineReadyCondition,
 		} {
 			found := meta.FindStatusCondition(machine.Status.Conditions, step)
 			if found != nil && found.Status != metav1.ConditionTrue && found.Message != "" {
