@@ -22,14 +22,21 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 
 type service struct{ token string }
 
+// createSecret makes a Secret whose token is "one".
+func createSecret(t *testing.T, c client.Client) *corev1.Secret {
+	t.Helper()
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Namespace(t), Name: "bmm"}, Data: map[string][]byte{"token": []byte("one")},
+	}
+	NewWithT(t).Expect(c.Create(t.Context(), secret)).To(Succeed())
+	return secret
+}
+
 func TestClient_isSharedUntilTheSecretChanges(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := testenv.Client(t)
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Namespace(t), Name: "bmm"}, Data: map[string][]byte{"token": []byte("one")},
-	}
-	g.Expect(c.Create(t.Context(), secret)).To(Succeed())
+	secret := createSecret(t, c)
 	name := client.ObjectKeyFromObject(secret)
 	cache := &credentials.Cache[*service]{
 		Reader: c, Clock: clocktesting.NewFakeClock(time.Now()),
@@ -66,10 +73,7 @@ func TestClient_readsOnlyASecretThatHasChanged(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := testenv.Client(t)
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Namespace(t), Name: "bmm"}, Data: map[string][]byte{"token": []byte("one")},
-	}
-	g.Expect(c.Create(t.Context(), secret)).To(Succeed())
+	secret := createSecret(t, c)
 	name := client.ObjectKeyFromObject(secret)
 	reads := 0
 	cache := &credentials.Cache[*service]{

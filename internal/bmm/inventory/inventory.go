@@ -29,8 +29,8 @@ type Inventory struct {
 	mu      sync.Mutex
 	sites   map[site]*shelf
 	changes chan event.TypedGenericEvent[Change]
-	// untold are changes that there was no room for.
-	untold []Change
+	// untold are changes that there was no room for, each once.
+	untold map[Change]bool
 }
 
 // Change says that an instance isn't as it was in the list before.
@@ -67,7 +67,8 @@ type seen struct {
 // New returns an inventory.
 func New(interval time.Duration, clock clock.PassiveClock) *Inventory {
 	return &Inventory{
-		Interval: interval, Clock: clock, sites: map[site]*shelf{}, changes: make(chan event.TypedGenericEvent[Change], changesBuffer),
+		Interval: interval, Clock: clock, sites: map[site]*shelf{}, untold: map[Change]bool{},
+		changes: make(chan event.TypedGenericEvent[Change], changesBuffer),
 	}
 }
 
@@ -144,16 +145,16 @@ func (v *Inventory) mention(c Change) {
 	default:
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		v.untold = append(v.untold, c)
+		v.untold[c] = true
 	}
 }
 
 func (v *Inventory) tellUntold(ctx context.Context) {
 	v.mu.Lock()
 	untold := v.untold
-	v.untold = nil
+	v.untold = map[Change]bool{}
 	v.mu.Unlock()
-	for _, c := range untold {
+	for c := range untold {
 		v.tell(ctx, c)
 	}
 }
