@@ -378,10 +378,10 @@ func TestPlan_countsTheMachinesThatComeAndGo(t *testing.T) {
 				Labels:      map[string]string{clusterv1.ClusterNameLabel: "demo", clusterv1.MachineDeploymentNameLabel: "workers"},
 				Annotations: map[string]string{clusterv1.TemplateClonedFromNameAnnotation: template},
 			},
-			Spec: infrav1.NvidiaBMMMachineSpec{
+			Spec: infrav1.NvidiaBMMMachineSpec{InstanceSpec: infrav1.InstanceSpec{
 				InstanceType:    infrav1.InstanceTypeReference{ID: sim.DefaultInstanceTypeID},
 				OperatingSystem: infrav1.OperatingSystemReference{ID: sim.DefaultOperatingSystemID},
-			},
+			}},
 		})
 	}
 	file := e.file(oneSubnet + workers("nodes", sim.DefaultInstanceTypeID, 1))

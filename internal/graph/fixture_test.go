@@ -59,11 +59,11 @@ func newFixture(t *testing.T) *fixture {
 	}
 	owner := &bmmv1.NvidiaBMMMachine{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "owner-", Namespace: testenv.Namespace(t), Finalizers: []string{finalizer}},
-		Spec: bmmv1.NvidiaBMMMachineSpec{
+		Spec: bmmv1.NvidiaBMMMachineSpec{InstanceSpec: bmmv1.InstanceSpec{
 			InstanceType:    bmmv1.InstanceTypeReference{MachineID: "any"},
 			OperatingSystem: bmmv1.OperatingSystemReference{ID: "05000000-0000-4000-8000-000000000001"},
 			Network:         bmmv1.NetworkSpec{NetworkInterface: bmmv1.NetworkInterface{SubnetName: "any"}},
-		},
+		}},
 	}
 	f.Expect(f.client.Create(t.Context(), owner)).To(Succeed())
 	f.name = client.ObjectKeyFromObject(owner)

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bedplate/bedplate/internal/graph"
 )
 
 // timeout bounds both writes together.
@@ -21,13 +23,9 @@ const timeout = 30 * time.Second
 func SpecAndStatus(ctx context.Context, c client.Client, before, after client.Object) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout) // what a reconcile that ran out of time has seen counts too
 	defer cancel()
-	old, err := runtime.DefaultUnstructuredConverter.ToUnstructured(before)
+	old, now, err := fields(before, after)
 	if err != nil {
-		return fmt.Errorf("compare %s: %w", client.ObjectKeyFromObject(after), err)
-	}
-	now, err := runtime.DefaultUnstructuredConverter.ToUnstructured(after)
-	if err != nil {
-		return fmt.Errorf("compare %s: %w", client.ObjectKeyFromObject(after), err)
+		return err
 	}
 	base := before.DeepCopyObject().(client.Object)
 	base.SetResourceVersion(after.GetResourceVersion())
@@ -45,4 +43,62 @@ func SpecAndStatus(ctx context.Context, c client.Client, before, after client.Ob
 		return fmt.Errorf("patch %s: %w", client.ObjectKeyFromObject(after), err)
 	}
 	return nil
+}
+
+// All writes the differences between before and after in labels, annotations, spec and status, under a lock: where somebody
+// else has changed the object since it was read, the error is a conflict. Ledger and finalizers aren't its business either.
+func All(ctx context.Context, c client.Client, before, after client.Object) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	defer cancel()
+	base := before.DeepCopyObject().(client.Object)
+	base.SetResourceVersion(after.GetResourceVersion())
+	base.SetFinalizers(after.GetFinalizers())
+	base.SetAnnotations(withLedgerOf(base.GetAnnotations(), after.GetAnnotations()))
+	old, now, err := fields(base, after)
+	if err != nil {
+		return err
+	}
+	answer := after.DeepCopyObject().(client.Object)
+	if !equality.Semantic.DeepEqual(old["metadata"], now["metadata"]) || !equality.Semantic.DeepEqual(old["spec"], now["spec"]) {
+		err = c.Patch(ctx, answer, locked(base))
+	}
+	if err == nil && !equality.Semantic.DeepEqual(old["status"], now["status"]) {
+		base.SetResourceVersion(answer.GetResourceVersion())
+		after.SetResourceVersion(answer.GetResourceVersion())
+		err = c.Status().Patch(ctx, after.DeepCopyObject().(client.Object), locked(base))
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("patch %s: %w", client.ObjectKeyFromObject(after), err)
+	}
+	return nil
+}
+
+// fields of both objects, to be compared.
+func fields(before, after client.Object) (old, now map[string]any, err error) {
+	old, err = runtime.DefaultUnstructuredConverter.ToUnstructured(before)
+	if err == nil {
+		now, err = runtime.DefaultUnstructuredConverter.ToUnstructured(after)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("compare %s: %w", client.ObjectKeyFromObject(after), err)
+	}
+	return old, now, nil
+}
+
+func locked(base client.Object) client.Patch {
+	return client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
+}
+
+// withLedgerOf returns annotations with the ledger of newest, which the engine has written in the meantime.
+func withLedgerOf(annotations, newest map[string]string) map[string]string {
+	ledger, ok := newest[graph.LedgerAnnotation]
+	if !ok {
+		delete(annotations, graph.LedgerAnnotation)
+		return annotations
+	}
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[graph.LedgerAnnotation] = ledger
+	return annotations
 }

@@ -34,11 +34,11 @@ func TestSpecAndStatus_writesBothAndNothingWhereNothingChanged(t *testing.T) {
 	})
 	object := &bmmv1.NvidiaBMMMachine{
 		ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Namespace(t), Name: "m"},
-		Spec: bmmv1.NvidiaBMMMachineSpec{
+		Spec: bmmv1.NvidiaBMMMachineSpec{InstanceSpec: bmmv1.InstanceSpec{
 			InstanceType:    bmmv1.InstanceTypeReference{ID: id},
 			OperatingSystem: bmmv1.OperatingSystemReference{ID: id},
 			Network:         bmmv1.NetworkSpec{NetworkInterface: bmmv1.NetworkInterface{SubnetName: "nodes"}},
-		},
+		}},
 	}
 	g.Expect(c.Create(t.Context(), object)).To(Succeed())
 	before := object.DeepCopy()

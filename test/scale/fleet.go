@@ -88,11 +88,11 @@ func (f fleet) createMachine(ctx context.Context, cluster, name string) error {
 	}
 	return f.create(ctx, &infrav1.NvidiaBMMMachine{
 		ObjectMeta: member(cluster, name, owner, "Machine"),
-		Spec: infrav1.NvidiaBMMMachineSpec{
+		Spec: infrav1.NvidiaBMMMachineSpec{InstanceSpec: infrav1.InstanceSpec{
 			InstanceType:    infrav1.InstanceTypeReference{ID: sim.DefaultInstanceTypeID},
 			OperatingSystem: infrav1.OperatingSystemReference{ID: sim.DefaultOperatingSystemID},
 			Network:         infrav1.NetworkSpec{NetworkInterface: infrav1.NetworkInterface{SubnetName: "nodes"}},
-		},
+		}},
 	})
 }
 

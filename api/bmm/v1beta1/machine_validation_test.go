@@ -10,11 +10,11 @@ import (
 )
 
 func validMachine() *NvidiaBMMMachine {
-	return &NvidiaBMMMachine{Spec: NvidiaBMMMachineSpec{
+	return &NvidiaBMMMachine{Spec: NvidiaBMMMachineSpec{InstanceSpec: InstanceSpec{
 		InstanceType:    InstanceTypeReference{ID: id},
 		OperatingSystem: OperatingSystemReference{ID: id},
 		Network:         NetworkSpec{NetworkInterface: NetworkInterface{SubnetName: "nodes"}},
-	}}
+	}}}
 }
 
 func TestMachine_isCheckedWhenItIsCreated(t *testing.T) {

@@ -65,7 +65,9 @@ func Start(t *testing.T, change ...func(*sim.Config)) *Fixture {
 func StartPaced(t *testing.T, poll, settle time.Duration, change ...func(*sim.Config)) *Fixture {
 	t.Helper()
 	f := StartSite(t, change...)
-	f.startProvider(poll, settle)
+	f.Run(poll, settle, func(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, options controller.Options) error {
+		return provider.Setup(ctx, mgr, engine, provider.Pace{}, options)
+	})
 	return f
 }
 
@@ -89,7 +91,12 @@ func StartSite(t *testing.T, change ...func(*sim.Config)) *Fixture {
 	return f
 }
 
-func (f *Fixture) startProvider(poll, settle time.Duration) {
+// Setup registers the controllers of a manager.
+type Setup func(context.Context, ctrl.Manager, *graph.Engine, controller.Options) error
+
+// Run a manager that watches the namespace, until the test ends or it is stopped.
+func (f *Fixture) Run(poll, settle time.Duration, setup Setup) (stop func()) {
+	f.t.Helper()
 	config := testenv.Config(f.t)
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:     testenv.Scheme(f.t),
@@ -104,8 +111,8 @@ func (f *Fixture) startProvider(poll, settle time.Duration) {
 		Clock: clock.RealClock{}, Poll: poll, Settle: settle,
 		Creates: &graph.Pool{Limit: 8, Patience: 100 * time.Millisecond},
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	f.Expect(provider.Setup(ctx, mgr, engine, provider.Pace{}, controller.Options{
+	ctx, cancel := context.WithCancel(context.Background())
+	f.Expect(setup(ctx, mgr, engine, controller.Options{
 		MaxConcurrentReconciles: 4,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](poll, 4*poll),
 	})).To(Succeed())
@@ -115,7 +122,9 @@ func (f *Fixture) startProvider(poll, settle time.Duration) {
 			f.t.Errorf("the provider ended: %v", err)
 		}
 	})
-	f.t.Cleanup(func() { stop(); running.Wait() })
+	stop = func() { cancel(); running.Wait() }
+	f.t.Cleanup(stop)
+	return stop
 }
 
 // Secret with valid credentials.
@@ -196,11 +205,11 @@ func (f *Fixture) CreateMachineOf(
 			Name: name, Namespace: f.Namespace, Labels: owner.Labels,
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, clusterv1.GroupVersion.WithKind("Machine"))},
 		},
-		Spec: infrav1.NvidiaBMMMachineSpec{
+		Spec: infrav1.NvidiaBMMMachineSpec{InstanceSpec: infrav1.InstanceSpec{
 			InstanceType:    infrav1.InstanceTypeReference{ID: sim.DefaultInstanceTypeID},
 			OperatingSystem: infrav1.OperatingSystemReference{ID: OperatingSystemID},
 			Network:         infrav1.NetworkSpec{NetworkInterface: infrav1.NetworkInterface{SubnetName: "nodes"}},
-		},
+		}},
 	}
 	for _, c := range change {
 		c(object)

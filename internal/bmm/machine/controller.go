@@ -123,15 +123,15 @@ func (r *Reconciler) reconcile(ctx context.Context, around owners, object *infra
 		return r.Engine.Blocked(object, infrav1.InstanceProvisionedCondition, err)
 	}
 	if deleted {
-		return node.graph.DeleteAndRelease(ctx, infrav1.MachineFinalizer)
+		return node.Graph.DeleteAndRelease(ctx, infrav1.MachineFinalizer)
 	}
-	clusterReady := node.graph.Gate(infrav1.ClusterReadyCondition, node.clusterPhase)
-	bootstrapReady := node.graph.Gate(infrav1.BootstrapDataReadyCondition, func() graph.Phase {
+	clusterReady := node.Graph.Gate(infrav1.ClusterReadyCondition, node.clusterPhase)
+	bootstrapReady := node.Graph.Gate(infrav1.BootstrapDataReadyCondition, func() graph.Phase {
 		return bootstrapPhase(around.machine)
 	})
-	node.wantInstance(clusterReady, bootstrapReady)
-	node.graph.Gate(infrav1.NetworkConfiguredCondition, node.networkPhase)
-	result, err := node.graph.Reconcile(ctx)
+	node.Want(infrav1.InstanceProvisionedCondition, clusterReady, bootstrapReady)
+	node.Graph.Gate(infrav1.NetworkConfiguredCondition, node.NetworkPhase)
+	result, err := node.Graph.Reconcile(ctx)
 	node.project()
 	return result, err
 }

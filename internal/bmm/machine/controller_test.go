@@ -217,7 +217,7 @@ func TestMachine_refusesUserDataThatWouldArriveChanged(t *testing.T) {
 	f := bmmtest.Start(t)
 	f.UntilReady(f.CreateCluster("demo"))
 	object := f.CreateMachine("demo", "worker-1", []byte("#cloud-config\n\xff\xfe"))
-	f.UntilReason(object, infrav1.InstanceProvisionedCondition, "Invalid", "it isn't UTF-8")
+	f.UntilReason(object, infrav1.InstanceProvisionedCondition, "Invalid", "isn't UTF-8")
 	f.Expect(f.Called("createInstance")).To(BeZero())
 }
 

@@ -3,20 +3,15 @@ package machine
 import (
 	"cmp"
 
-	"k8s.io/utils/ptr"
-
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
-	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/instance"
 	"github.com/bedplate/bedplate/internal/graph"
 )
-
-// networkID is a subnet or a VPC prefix of the cluster; exactly one of the two is set.
-type networkID struct{ subnet, prefix string }
 
 // networkOf finds what an interface is attached to: for the first one, what the failure domain names; else what the
 // interface names itself; else the network of the machine's role; else the only one there is. The phase says what is wrong,
 // if it isn't ready.
-func (n *node) networkOf(i infrav1.NetworkInterface, first bool) (networkID, graph.Phase) {
+func (n *node) networkOf(i infrav1.NetworkInterface, first bool) (instance.NetworkID, graph.Phase) {
 	subnet, prefix := i.SubnetName, i.VPCPrefixName
 	if domain, known := n.failureDomain(); first && known && domain.Name != "" {
 		subnet, prefix = domain.SubnetName, domain.VPCPrefixName
@@ -24,33 +19,33 @@ func (n *node) networkOf(i infrav1.NetworkInterface, first bool) (networkID, gra
 	if subnet == "" && prefix == "" {
 		names := n.defaultNetworks()
 		if len(names) != 1 {
-			return networkID{}, graph.Failed("NvidiaBMMCluster %s has %d networks for a machine that names none: replace this "+
+			return instance.NetworkID{}, graph.Failed("NvidiaBMMCluster %s has %d networks for a machine that names none: replace this "+
 				"machine by one with network.subnetName or network.vpcPrefixName, or give the networks roles",
 				n.infra.Name, len(names)).Because("NoSuchNetwork")
 		}
-		subnet, prefix = names[0].subnet, names[0].prefix
+		subnet, prefix = names[0].Subnet, names[0].Prefix
 	}
 	return n.networkNamed(subnet, prefix)
 }
 
 // defaultNetworks are the names of the networks of the machine's role, or all where none has that.
-func (n *node) defaultNetworks() []networkID {
+func (n *node) defaultNetworks() []instance.NetworkID {
 	role := infrav1.WorkerRole
 	if n.isControlPlane() {
 		role = infrav1.ControlPlaneRole
 	}
-	var all, ofRole []networkID
-	add := func(r infrav1.NetworkRole, name networkID) {
+	var all, ofRole []instance.NetworkID
+	add := func(r infrav1.NetworkRole, name instance.NetworkID) {
 		all = append(all, name)
 		if r == role {
 			ofRole = append(ofRole, name)
 		}
 	}
 	for _, s := range n.infra.Spec.Subnets {
-		add(s.Role, networkID{subnet: s.Name})
+		add(s.Role, instance.NetworkID{Subnet: s.Name})
 	}
 	for _, p := range n.infra.Spec.VPCPrefixes {
-		add(p.Role, networkID{prefix: p.Name})
+		add(p.Role, instance.NetworkID{Prefix: p.Name})
 	}
 	if len(ofRole) > 0 {
 		return ofRole
@@ -59,22 +54,22 @@ func (n *node) defaultNetworks() []networkID {
 }
 
 // networkNamed is the network of a name, as the cluster's status has it.
-func (n *node) networkNamed(subnet, prefix string) (networkID, graph.Phase) {
+func (n *node) networkNamed(subnet, prefix string) (instance.NetworkID, graph.Phase) {
 	for _, s := range n.infra.Status.Subnets {
 		if subnet != "" && s.Name == subnet {
-			return networkID{subnet: s.ID}, graph.Ready()
+			return instance.NetworkID{Subnet: s.ID}, graph.Ready()
 		}
 	}
 	for _, p := range n.infra.Status.VPCPrefixes {
 		if prefix != "" && p.Name == prefix {
-			return networkID{prefix: p.ID}, graph.Ready()
+			return instance.NetworkID{Prefix: p.ID}, graph.Ready()
 		}
 	}
 	what, field := "subnet", "network.subnetName"
 	if prefix != "" {
 		what, field = "VPC prefix", "network.vpcPrefixName"
 	}
-	return networkID{}, graph.Failed("NvidiaBMMCluster %s has no %s %q: add it there, or replace this machine by one with "+
+	return instance.NetworkID{}, graph.Failed("NvidiaBMMCluster %s has no %s %q: add it there, or replace this machine by one with "+
 		"another %s", n.infra.Name, what, cmp.Or(subnet, prefix), field).Because("NoSuchNetwork")
 }
 
@@ -90,49 +85,31 @@ func (n *node) failureDomain() (domain infrav1.FailureDomainSpec, known bool) {
 	return infrav1.FailureDomainSpec{}, name == ""
 }
 
-// interfaces of the instance to be made, in the order of the spec.
-func (n *node) interfaces() ([]bmm.InterfaceCreateRequest, graph.Phase) {
-	var requests []bmm.InterfaceCreateRequest
+// networks of the interfaces, in the order of the spec.
+func (n *node) networks() ([]instance.NetworkID, graph.Phase) {
+	var networks []instance.NetworkID
 	for index, i := range n.object.Spec.Network.Interfaces() {
 		network, phase := n.networkOf(i, index == 0)
 		if phase.State != graph.StateReady {
 			return nil, phase
 		}
-		requests = append(requests, bmm.InterfaceCreateRequest{
-			SubnetID:          network.subnet,
-			VPCPrefixID:       network.prefix,
-			IPAddress:         i.IPAddress,
-			IsPhysical:        ptr.Deref(i.IsPhysical, false),
-			Device:            i.Device,
-			DeviceInstance:    number(i.DeviceInstance),
-			VirtualFunctionID: int(ptr.Deref(i.VirtualFunctionID, 0)),
-		})
+		networks = append(networks, network)
 	}
-	return requests, graph.Ready()
+	return networks, graph.Ready()
 }
 
-func number(n *int32) *int {
-	if n == nil {
-		return nil
+// SecurityGroup is the one that is attached to the instance itself. A VPC of our own has the cluster's group, so that its
+// instances need none; one of the user's own isn't touched. It isn't known while the cluster is still to find or to make the
+// group that its spec asks for: until then no instance loses the one that it has.
+func (n *node) SecurityGroup() (id string, known bool) {
+	if own := n.object.Spec.Network.NetworkSecurityGroupID; own != "" {
+		return own, true
 	}
-	return ptr.To(int(*n))
-}
-
-// groupKnown is false while the cluster is still to find or to make the group that its spec asks for: until then no instance
-// loses the one that it has.
-func (n *node) groupKnown() bool {
-	if n.object.Spec.Network.NetworkSecurityGroupID != "" {
-		return true
+	if n.infra == nil {
+		return "", false
 	}
-	return n.infra != nil && (n.infra.Spec.VPC.NetworkSecurityGroup == nil || n.infra.Status.NetworkSecurityGroupID != "")
-}
-
-// securityGroupID is the group that is attached to the instance itself. A VPC of our own has the cluster's group, so that
-// its instances need none; one of the user's own isn't touched.
-func (n *node) securityGroupID() string {
-	id := n.object.Spec.Network.NetworkSecurityGroupID
-	if id == "" && n.infra != nil && n.infra.Spec.VPC.ID != "" {
+	if n.infra.Spec.VPC.ID != "" {
 		id = n.infra.Status.NetworkSecurityGroupID
 	}
-	return id
+	return id, n.infra.Spec.VPC.NetworkSecurityGroup == nil || n.infra.Status.NetworkSecurityGroupID != ""
 }

@@ -9,14 +9,14 @@ import (
 	"sigs.k8s.io/cluster-api/util"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
-	"github.com/bedplate/bedplate/internal/bmm/providerid"
+	"github.com/bedplate/bedplate/internal/bmm/instance"
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
 // clusterPhase says whether the cluster has the network that the machine is put into. Once there is an instance, the
 // cluster's later troubles aren't the machine's.
 func (n *node) clusterPhase() graph.Phase {
-	if n.instance.ID() != "" {
+	if n.ID() != "" {
 		return graph.Ready()
 	}
 	if !networksReady(n.infra) {
@@ -26,7 +26,7 @@ func (n *node) clusterPhase() graph.Phase {
 		return graph.Failed("NvidiaBMMCluster %s has no failure domain %q: add it there, or replace Machine %s by one in another",
 			n.infra.Name, n.machine.Spec.FailureDomain, n.machine.Name).Because("NoSuchFailureDomain")
 	}
-	_, phase := n.interfaces()
+	_, phase := n.networks()
 	return phase
 }
 
@@ -50,42 +50,21 @@ func bootstrapPhase(machine *clusterv1.Machine) graph.Phase {
 	return graph.Ready()
 }
 
-// networkPhase says whether every interface has its address.
-func (n *node) networkPhase() graph.Phase {
-	instance := n.instance.Object()
-	if instance == nil {
-		return graph.Waiting("there is no instance yet")
-	}
-	for _, i := range instance.Interfaces {
-		if len(i.IPAddresses) == 0 {
-			phase := graph.Waiting("instance %s has no address in %s yet", instance.ID, cmp.Or(i.SubnetID, i.VPCPrefixID))
-			return n.announced(phase)
-		}
-	}
-	if len(instance.Interfaces) == 0 {
-		return n.announced(graph.Waiting("instance %s has no interface yet", instance.ID))
-	}
-	return graph.Ready()
-}
-
 // project shows the instance in spec.providerID and in the status. What wasn't seen stays as it was.
 func (n *node) project() {
 	status := &n.object.Status
-	if id := n.instance.ID(); id != "" {
+	if id := n.ID(); id != "" {
+		n.object.Spec.ProviderID = cmp.Or(n.ProviderID(), n.object.Spec.ProviderID)
 		status.InstanceID = id
-		if site := n.siteID(); site != "" {
-			n.object.Spec.ProviderID = providerid.ProviderID{SiteID: site, InstanceID: id}.String()
-		}
 	}
-	if instance := n.instance.Object(); instance != nil {
-		status.InstanceState = string(instance.Status)
-		status.MachineID = instance.MachineID
-		status.SerialConsoleURL = instance.SerialConsoleURL
-		status.Addresses = []clusterv1.MachineAddress{{Type: clusterv1.MachineHostName, Address: instance.Name}}
-		for _, i := range instance.Interfaces {
-			for _, ip := range i.IPAddresses {
-				status.Addresses = append(status.Addresses, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: ip})
-			}
+	if o := n.Object(); o != nil {
+		status.InstanceState = string(o.Status)
+		status.MachineID = o.MachineID
+		status.SerialConsoleURL = o.SerialConsoleURL
+		status.Addresses = nil
+		for _, a := range instance.Addresses(o) {
+			address := clusterv1.MachineAddress{Type: clusterv1.MachineAddressType(a.Type), Address: a.Address}
+			status.Addresses = append(status.Addresses, address)
 		}
 	}
 	status.FailureDomain = n.machine.Spec.FailureDomain

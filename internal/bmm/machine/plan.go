@@ -11,6 +11,7 @@ import (
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/cluster"
+	"github.com/bedplate/bedplate/internal/bmm/instance"
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
@@ -28,16 +29,16 @@ func (r *Reconciler) Plan(
 	switch {
 	case !object.DeletionTimestamp.IsZero():
 	case machine == nil:
-		n.wantInstance(n.graph.Gate(infrav1.BootstrapDataReadyCondition, func() graph.Phase {
+		n.Want(infrav1.InstanceProvisionedCondition, n.Graph.Gate(infrav1.BootstrapDataReadyCondition, func() graph.Phase {
 			return graph.Waiting("no Machine owns NvidiaBMMMachine %s yet", object.Name)
 		}))
 	default:
-		n.wantInstance(
-			n.graph.Gate(infrav1.ClusterReadyCondition, n.clusterPhase),
-			n.graph.Gate(infrav1.BootstrapDataReadyCondition, func() graph.Phase { return bootstrapPhase(machine) }),
+		n.Want(infrav1.InstanceProvisionedCondition,
+			n.Graph.Gate(infrav1.ClusterReadyCondition, n.clusterPhase),
+			n.Graph.Gate(infrav1.BootstrapDataReadyCondition, func() graph.Phase { return bootstrapPhase(machine) }),
 		)
 	}
-	return n.graph.Plan(ctx), nil
+	return n.Graph.Plan(ctx), nil
 }
 
 // Wanted is what an instance would be made like.
@@ -69,13 +70,14 @@ func InstanceOf(
 	if _, known := n.failureDomain(); !known {
 		return Wanted{}, fmt.Errorf("NvidiaBMMCluster %s has no failure domain %q", infra.Name, failureDomain)
 	}
-	interfaces, phase := n.interfaces()
+	networks, phase := n.networks()
 	if phase.State != graph.StateReady {
 		return Wanted{}, errors.New(phase.Message)
 	}
-	wanted := Wanted{InstanceTypeID: n.instanceTypeID(), MachineID: spec.InstanceType.MachineID}
-	for _, i := range interfaces {
-		wanted.Networks = append(wanted.Networks, cmp.Or(i.SubnetID, i.VPCPrefixID))
+	domain, _ := n.failureDomain()
+	wanted := Wanted{InstanceTypeID: instance.TypeID(spec.InstanceSpec, domain.InstanceTypeID), MachineID: spec.InstanceType.MachineID}
+	for _, network := range networks {
+		wanted.Networks = append(wanted.Networks, cmp.Or(network.Subnet, network.Prefix))
 	}
 	return wanted, nil
 }

@@ -36,9 +36,9 @@ func template(f *bmmtest.Fixture, kind infrav1.InstanceTypeReference) *infrav1.N
 				APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: owner.Name, UID: owner.UID,
 			}},
 		},
-		Spec: infrav1.NvidiaBMMMachineTemplateSpec{Template: infrav1.NvidiaBMMMachineTemplateResource{Spec: infrav1.NvidiaBMMMachineSpec{
+		Spec: infrav1.NvidiaBMMMachineTemplateSpec{Template: infrav1.NvidiaBMMMachineTemplateResource{Spec: infrav1.NvidiaBMMMachineSpec{InstanceSpec: infrav1.InstanceSpec{
 			InstanceType: kind, OperatingSystem: infrav1.OperatingSystemReference{ID: bmmtest.OperatingSystemID},
-		}}},
+		}}}},
 	}
 	f.Create(object)
 	return object

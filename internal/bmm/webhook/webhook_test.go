@@ -112,10 +112,10 @@ func TestCluster_itsSecretIsInItsNamespace(t *testing.T) {
 
 func machineTemplate() *infrav1.NvidiaBMMMachineTemplate {
 	t := &infrav1.NvidiaBMMMachineTemplate{}
-	t.Spec.Template.Spec = infrav1.NvidiaBMMMachineSpec{
+	t.Spec.Template.Spec = infrav1.NvidiaBMMMachineSpec{InstanceSpec: infrav1.InstanceSpec{
 		InstanceType: infrav1.InstanceTypeReference{ID: id}, OperatingSystem: infrav1.OperatingSystemReference{ID: id},
 		SSHKeyGroups: []string{id},
-	}
+	}}
 	return t
 }
 

@@ -1,0 +1,223 @@
+// Package instance is what Cluster API's machines and OpenShift's have in common: an instance of the BMM API.
+package instance
+
+import (
+	"cmp"
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/inventory"
+	"github.com/bedplate/bedplate/internal/bmm/providerid"
+	"github.com/bedplate/bedplate/internal/bmm/tag"
+	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+const (
+	key = "instance"
+	// siteParam is the site that an attempt was made at: the instance is looked for there.
+	siteParam = "site"
+)
+
+// Machine is an object that wants an instance.
+type Machine interface {
+	// InstanceName is the machine's own, so that an instance is found by it.
+	InstanceName() string
+	// Shown are the IDs that the object shows of its instance; empty before there is one.
+	Shown() (providerID, instanceID string)
+	// NewSiteID is the site where an instance would be made; empty where that isn't known.
+	NewSiteID() string
+	// InstanceRequest is what an instance would be made like.
+	InstanceRequest(context.Context, graph.Key) (*bmm.InstanceCreateRequest, error)
+	// SecurityGroup is what the instance itself is to be attached to. As long as it isn't known, nothing is changed.
+	SecurityGroup() (id string, known bool)
+	// HealthIssue is nil for a machine that isn't known to be unhealthy.
+	HealthIssue() *bmm.MachineHealthIssue
+}
+
+// Instance of one Machine, in the graph of its owner.
+type Instance struct {
+	Graph *graph.Graph
+
+	machine   Machine
+	api       *bmm.Client
+	inventory *inventory.Inventory
+	kind      *graph.Kind[bmm.Instance]
+	handle    *graph.Handle[bmm.Instance]
+}
+
+// Open the graph of an owner that has a Machine's instance in it and nothing else. The error is a ledger that can't be used.
+func Open(
+	engine *graph.Engine, owner graph.Owner, secret string, api *bmm.Client, inventory *inventory.Inventory, machine Machine,
+) (*Instance, error) {
+	i := &Instance{machine: machine, api: api, inventory: inventory}
+	i.kind = &graph.Kind[bmm.Instance]{
+		Name: "instance",
+		ID:   func(o *bmm.Instance) string { return o.ID },
+		Tag:  func(o *bmm.Instance) graph.Tag { return tag.FromLabels(o.Labels) },
+		Get: func(ctx context.Context, id string) (*bmm.Instance, error) {
+			return inventory.Instance(ctx, api, i.SiteID(), id)
+		},
+		Find: func(ctx context.Context, _ graph.Key) ([]bmm.Instance, error) {
+			return api.Instances(ctx, bmm.InstanceFilter{SiteID: i.SiteID(), Name: machine.InstanceName()})
+		},
+		Phase:  func(o *bmm.Instance) graph.Phase { return i.announced(phaseOf(o)) },
+		Delete: i.delete,
+	}
+	g, err := engine.New(owner, secret, i.kind)
+	i.Graph = g
+	return i, err
+}
+
+// Want the instance, once what it comes after is ready.
+func (i *Instance) Want(condition string, after ...graph.Ref) {
+	i.handle = graph.Add(i.Graph, i.kind, graph.Want[bmm.Instance]{
+		Key: key, Condition: condition, After: after,
+		Choose: func(context.Context) (map[string]string, error) { return map[string]string{siteParam: i.SiteID()}, nil },
+		Create: i.create,
+		Diff: func(o *bmm.Instance) []graph.Change {
+			_, changes := i.update(o)
+			return changes
+		},
+		Apply: func(ctx context.Context, o *bmm.Instance, _ []graph.Change) error {
+			update, _ := i.update(o)
+			defer i.inventory.Touch(i.api, o.SiteID, o.ID)
+			_, err := i.api.UpdateInstance(ctx, o.SiteID, o.ID, update)
+			return err
+		},
+		IfLost: "delete the Machine to get another one", // A machine isn't repaired under its node.
+	})
+}
+
+// ID of the instance; empty before it exists.
+func (i *Instance) ID() string { return i.Graph.ID(key) }
+
+// Exists asks whether the instance that the ledger names is there. Without an error that is known for sure.
+func (i *Instance) Exists(ctx context.Context) (bool, error) {
+	_, err := i.kind.Get(ctx, i.ID())
+	if fault.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Object is the instance as seen in this reconcile; nil where it wasn't.
+func (i *Instance) Object() *bmm.Instance {
+	if i.handle == nil {
+		return nil
+	}
+	return i.handle.Object()
+}
+
+// SiteID of the instance. The object's own records come first: they survive `clusterctl move`, and the cluster.
+func (i *Instance) SiteID() string {
+	shown, _ := i.machine.Shown()
+	if id, err := providerid.Parse(shown); err == nil {
+		return id.SiteID
+	}
+	return cmp.Or(i.Graph.Param(key, siteParam), i.machine.NewSiteID())
+}
+
+// ProviderID names the instance; empty before it exists.
+func (i *Instance) ProviderID() string {
+	id, site := i.ID(), i.SiteID()
+	if id == "" || site == "" {
+		return ""
+	}
+	return providerid.ProviderID{SiteID: site, InstanceID: id}.String()
+}
+
+// NetworkPhase says whether every interface has its address.
+func (i *Instance) NetworkPhase() graph.Phase {
+	instance := i.Object()
+	if instance == nil {
+		return graph.Waiting("there is no instance yet")
+	}
+	for _, n := range instance.Interfaces {
+		if len(n.IPAddresses) == 0 {
+			return i.announced(graph.Waiting("instance %s has no address in %s yet", instance.ID, cmp.Or(n.SubnetID, n.VPCPrefixID)))
+		}
+	}
+	if len(instance.Interfaces) == 0 {
+		return i.announced(graph.Waiting("instance %s has no interface yet", instance.ID))
+	}
+	return graph.Ready()
+}
+
+// announced is a phase whose change the inventory tells, once the object can be found by its instance.
+func (i *Instance) announced(p graph.Phase) graph.Phase {
+	if _, shown := i.machine.Shown(); shown == "" || shown != i.ID() {
+		return p
+	}
+	return p.Announced()
+}
+
+func (i *Instance) create(ctx context.Context, k graph.Key) (graph.Call[bmm.Instance], error) {
+	request, err := i.machine.InstanceRequest(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (*bmm.Instance, error) {
+		instance, err := i.api.CreateInstance(ctx, *request)
+		if err != nil {
+			return nil, refused(err, request)
+		}
+		i.inventory.Put(i.api, instance)
+		return instance, nil
+	}, nil
+}
+
+// update is what makes an instance as it is wanted, and the same for people.
+func (i *Instance) update(o *bmm.Instance) (bmm.InstanceUpdateRequest, []graph.Change) {
+	var update bmm.InstanceUpdateRequest
+	var changes []graph.Change
+	attached := o.NetworkSecurityGroupID
+	if o.NetworkSecurityGroupInherited {
+		attached = ""
+	}
+	if wanted, known := i.machine.SecurityGroup(); known && wanted != attached {
+		update.NetworkSecurityGroupID = &wanted
+		changes = append(changes, graph.Change{Field: "networkSecurityGroupId", From: attached, To: wanted})
+	}
+	return update, changes
+}
+
+// delete tells the site's operator what is wrong with the machine, if that is why it goes: otherwise the next tenant gets
+// the same one.
+func (i *Instance) delete(ctx context.Context, id string) error {
+	i.inventory.Touch(i.api, i.SiteID(), id)
+	defer i.inventory.Touch(i.api, i.SiteID(), id) // a list may have begun meanwhile
+	if issue := i.machine.HealthIssue(); issue != nil {
+		return i.api.DeleteUnhealthyInstance(ctx, i.SiteID(), id, *issue)
+	}
+	return i.api.DeleteInstance(ctx, i.SiteID(), id)
+}
+
+// phaseOf says how far an instance is.
+func phaseOf(o *bmm.Instance) graph.Phase {
+	switch o.Status {
+	case bmm.InstanceReady:
+		return graph.Ready()
+	case bmm.InstanceTerminating, bmm.InstanceTerminated:
+		return graph.Deleting()
+	case bmm.InstanceError:
+		return graph.Failed("the BMM API reports instance %s as Error: ask the site's operator, or delete the Machine to "+
+			"get another one", o.ID)
+	case bmm.InstanceRepairing, bmm.InstanceRebooting, bmm.InstanceUpdating: // it was ready, and comes back as the same
+		return graph.Waiting("instance %s is %s", o.ID, o.Status).Because(string(o.Status))
+	}
+	return graph.Waiting("instance %s is %s", o.ID, o.Status)
+}
+
+// Addresses of an instance, as its node has them: its name, and the addresses of all its interfaces.
+func Addresses(o *bmm.Instance) []corev1.NodeAddress {
+	addresses := []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: o.Name}}
+	for _, i := range o.Interfaces {
+		for _, ip := range i.IPAddresses {
+			addresses = append(addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: ip})
+		}
+	}
+	return addresses
+}
