@@ -4,7 +4,14 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/paused"
@@ -18,4 +25,40 @@ func TestCheck_leavesAloneWhatHasMoved(t *testing.T) {
 	object := &infrav1.NvidiaBMMCluster{}
 	object.Annotations = map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""}
 	g.Expect(paused.Check(t.Context(), nil, nil, nil, object)).To(BeTrue())
+}
+
+// Without clients: most objects are never paused, and a write for each to say so would be one of a dozen.
+func TestCheck_saysInMemoryThatANewObjectIsNotPaused(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	object := &infrav1.NvidiaBMMCluster{}
+	g.Expect(paused.Check(t.Context(), nil, nil, nil, object)).To(BeFalse())
+	g.Expect(object.Status.Conditions).To(ConsistOf(And(
+		HaveField("Type", "Paused"), HaveField("Status", metav1.ConditionFalse), HaveField("Reason", "NotPaused"),
+	)))
+}
+
+func TestCheck_writesThatAnObjectIsPausedBeforeItIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	for name, pause := range map[string]func(*clusterv1.Cluster, *infrav1.NvidiaBMMCluster){
+		"its Cluster is": func(c *clusterv1.Cluster, _ *infrav1.NvidiaBMMCluster) { c.Spec.Paused = ptr.To(true) },
+		"it is itself": func(_ *clusterv1.Cluster, o *infrav1.NvidiaBMMCluster) {
+			o.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			cluster, object := &clusterv1.Cluster{}, &infrav1.NvidiaBMMCluster{}
+			object.Namespace, object.Name = "default", "demo"
+			pause(cluster, object)
+			scheme := runtime.NewScheme()
+			g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
+			c := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(object).WithObjects(object).Build()
+			g.Expect(paused.Check(t.Context(), c, c, cluster, object)).To(BeTrue())
+			stored := &infrav1.NvidiaBMMCluster{}
+			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(object), stored)).To(Succeed())
+			g.Expect(meta.IsStatusConditionTrue(stored.Status.Conditions, "Paused")).To(BeTrue())
+		})
+	}
 }

@@ -82,6 +82,7 @@ func (r *rig) start(ctx context.Context, machines int, t tempo) error {
 	r.plane, err = controlplane.Start(ctx, controlplane.Config{
 		Name: "management", Dir: filepath.Join(r.dir, "management"), PKI: keys, Tools: r.tools, Address: r.block.Address(254, 1),
 		Controllers: []string{"namespace-controller"}, // nothing needs one, but there has to be one
+		Busy:        true,
 	})
 	if err != nil {
 		return err

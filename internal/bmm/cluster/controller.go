@@ -110,6 +110,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, fmt.Errorf("get the owning Cluster: %w", err)
 	}
+	before := object.DeepCopy()
 	if isPaused, err := paused.Check(ctx, r.Client, r.Engine.Live, owner, object); err != nil || isPaused {
 		return ctrl.Result{}, err
 	}
@@ -122,7 +123,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			return ctrl.Result{}, err
 		}
 	}
-	before := object.DeepCopy()
 	result, err := r.reconcile(ctx, owner, object)
 	return result, errors.Join(err, patch.SpecAndStatus(ctx, r.Client, before, object))
 }

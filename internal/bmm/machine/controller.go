@@ -88,6 +88,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	before := object.DeepCopy()
 	if isPaused, err := paused.Check(ctx, r.Client, r.Engine.Live, around.cluster, object); err != nil || isPaused {
 		return ctrl.Result{}, err
 	}
@@ -100,7 +101,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			return ctrl.Result{}, err
 		}
 	}
-	before := object.DeepCopy()
 	result, err := r.reconcile(ctx, around, object)
 	return result, errors.Join(err, patch.SpecAndStatus(ctx, r.Client, before, object))
 }

@@ -12,12 +12,17 @@ import (
 	"github.com/bedplate/bedplate/internal/localstack/process"
 )
 
-// lessMemory makes Go's collector run twice as often: a lab has several control planes and little traffic.
-var lessMemory = []string{"GOGC=50"}
+// environment makes Go's collector run twice as often where there is little traffic: a lab has several control planes.
+func (c Config) environment() []string {
+	if c.Busy {
+		return nil
+	}
+	return []string{"GOGC=50"}
+}
 
 func apiserver(c Config) process.Command {
 	return process.Command{
-		Name: "kube-apiserver", Path: c.Tools.Path("kube-apiserver"), Log: c.log("kube-apiserver"), Env: lessMemory,
+		Name: "kube-apiserver", Path: c.Tools.Path("kube-apiserver"), Log: c.log("kube-apiserver"), Env: c.environment(),
 		Args: []string{
 			"--bind-address=" + c.Address.String(),
 			"--advertise-address=" + c.Address.String(),
@@ -80,7 +85,7 @@ func (c *ControlPlane) controllerManager() (process.Command, error) {
 	}
 	return process.Command{
 		Name: "kube-controller-manager", Path: c.cfg.Tools.Path("kube-controller-manager"),
-		Log: c.cfg.log("kube-controller-manager"), Env: lessMemory,
+		Log: c.cfg.log("kube-controller-manager"), Env: c.cfg.environment(),
 		Args: append(args, c.cfg.ControllerManagerArgs...),
 	}, nil
 }

@@ -45,6 +45,8 @@ type Config struct {
 
 	EtcdMembers []string // client URLs of the etcd that this machine joins; empty: it starts one of its own
 
+	Busy bool // thousands of objects: memory counts less than time
+
 	Controllers           []string // of kube-controller-manager; empty: its default ("*")
 	ControllerManagerArgs []string // more flags, "--flag=value"
 }
