@@ -129,10 +129,20 @@ func (c *Client) do(ctx context.Context, r request, out any) (http.Header, error
 // get makes a call for one object of a site. See the package comment about the site.
 func get[T any](ctx context.Context, c *Client, op, siteID string, call send) (*T, error) {
 	out := new(T)
-	if _, err := c.do(ctx, request{op: op, send: call}, out); err != nil {
-		return nil, c.proveAbsence(ctx, siteID, err)
+	if err := c.ask(ctx, siteID, request{op: op, send: call}, out); err != nil {
+		return nil, err
 	}
 	return out, nil
+}
+
+// ask makes a call for one object of a site. That there is no such object is believed where the server says so twice, and
+// shows the site in between. Once isn't enough: it may come back to its senses just before it is asked for the site.
+func (c *Client) ask(ctx context.Context, siteID string, r request, out any) error {
+	_, err := c.do(ctx, r, out)
+	if err = c.proveAbsence(ctx, siteID, err); fault.IsNotFound(err) {
+		_, err = c.do(ctx, r, out)
+	}
+	return err
 }
 
 // create makes a call that creates one object. With the ID of the site, NotFound of what the request refers to
@@ -153,16 +163,15 @@ func create[T any](ctx context.Context, c *Client, op, siteID string, call send)
 // update makes a call that changes one object of a site.
 func update[T any](ctx context.Context, c *Client, op, siteID string, call send) (*T, error) {
 	out := new(T)
-	if _, err := c.do(ctx, request{op: op, write: true, send: call}, out); err != nil {
-		return nil, c.proveAbsence(ctx, siteID, err)
+	if err := c.ask(ctx, siteID, request{op: op, write: true, send: call}, out); err != nil {
+		return nil, err
 	}
 	return out, nil
 }
 
 // remove makes a call that deletes one object of a site.
 func (c *Client) remove(ctx context.Context, op, siteID string, call send) error {
-	_, err := c.do(ctx, request{op: op, write: true, send: call}, nil)
-	return c.proveAbsence(ctx, siteID, err)
+	return c.ask(ctx, siteID, request{op: op, write: true, send: call}, nil)
 }
 
 // proveAbsence leaves a NotFound as it is if the control call succeeds: GET of the site, through the same client. It is

@@ -311,11 +311,31 @@ func TestNotFound_isProvenEachTimeAnew(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	gone := answers(404, `{"message":"Could not find it"}`)
-	s := &script{steps: []step{gone, found, gone, gone}} // VPC, site; then the server is switched: VPC, site
+	s := &script{steps: []step{gone, found, gone, gone, gone}} // VPC, site, VPC; then the server is switched: VPC, site
 	c := s.client(t)
 	_, err := c.VPC(t.Context(), siteID, id)
 	g.Expect(fault.ClassOf(err)).To(Equal(fault.NotFound))
 	_, err = c.VPC(t.Context(), siteID, id)
 	g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
-	g.Expect(s.at).To(HaveLen(4))
+	g.Expect(s.at).To(HaveLen(5))
+}
+
+// A server that answers 404 to everything comes back to its senses just before it is asked for the site.
+func TestNotFound_isNotProvenByAServerThatHeals(t *testing.T) {
+	t.Parallel()
+	gone := answers(404, `{"message":"Could not find it"}`)
+	for name, call := range map[string]func(*client.Client) error{
+		"get": func(c *client.Client) error {
+			_, err := c.Instance(t.Context(), siteID, id)
+			return err
+		},
+		"update": func(c *client.Client) error {
+			_, err := c.UpdateInstance(t.Context(), siteID, id, client.InstanceUpdateRequest{})
+			return err
+		},
+		"delete": func(c *client.Client) error { return c.DeleteInstance(t.Context(), siteID, id) },
+	} {
+		s := &script{steps: []step{gone, found, found}}
+		NewWithT(t).Expect(call(s.client(t))).To(Succeed(), name)
+	}
 }
