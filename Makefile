@@ -23,7 +23,7 @@ PACKAGE_golangci-lint              := github.com/golangci/golangci-lint/v2/cmd/g
 LAB_TOOLS := etcd kube-apiserver kube-controller-manager kubectl capi-core capi-kubeadm-bootstrap capi-kubeadm-control-plane kwok
 DEV_TOOLS := clusterctl controller-gen oapi-codegen gotestsum golangci-lint
 MANIFESTS := core bootstrap-kubeadm control-plane-kubeadm
-COMMANDS  := bedplate bmm-manager
+COMMANDS  := bedplate bmm-manager bmm-machine-controller bmm-cloud-controller-manager
 
 KUBERNETES_VERSION := $(shell awk '$$1 == "k8s.io/kubernetes" {print $$2}' tools/go.mod)
 TOOL_LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=$(KUBERNETES_VERSION) \
@@ -56,7 +56,7 @@ e2e: lab-tools build ## Run Cluster API's own end-to-end specs against Bedplate,
 
 .PHONY: crash
 crash: lab-tools ## Kill the engine and every system at every point of their way, and print how many those were.
-	@go test -v -count=1 -run Crash ./internal/graph/ ./internal/bmm/provider/ 2>&1 | grep -E '^(--- |ok|FAIL|panic)|crash points|left behind|outside there is'
+	@go test -v -count=1 -run Crash ./internal/graph/ ./internal/bmm/provider/ ./internal/bmm/actuator/ 2>&1 | grep -E '^(--- |ok|FAIL|panic)|crash points|left behind|outside there is'
 
 .PHONY: bench
 bench: lab-tools build ## Measure what the manager costs with thousands of machines (ARGS='--machines 10000'); see docs/performance.md.
@@ -71,13 +71,23 @@ lint: $(BIN)/golangci-lint ## Run the linters, the import rules of the house amo
 	$(BIN)/golangci-lint run
 	cd test/e2e && $(BIN)/golangci-lint run
 
+# Its last field is what a cluster gets of config/bmm-cloud-controller-manager.
+CCM_EXAMPLE := examples/bmm/cloud-controller-manager.yaml
+
 .PHONY: generate
-generate: $(BIN)/controller-gen $(BIN)/oapi-codegen ## Write the generated files anew.
-	$(BIN)/controller-gen object crd:generateEmbeddedObjectMeta=true paths=./api/bmm/... output:crd:dir=config/bmm/crd/bases
-	$(BIN)/controller-gen rbac:roleName=bedplate-bmm-manager paths=./internal/bmm/... output:rbac:dir=config/bmm/rbac
+generate: $(BIN)/controller-gen $(BIN)/oapi-codegen $(BIN)/kubectl ## Write the generated files anew.
+	$(BIN)/controller-gen object paths=./api/bmm/...
+	$(BIN)/controller-gen crd:generateEmbeddedObjectMeta=true paths=./api/bmm/v1beta1 output:crd:dir=config/bmm/crd/bases
+	$(BIN)/controller-gen crd paths=./api/bmm/machine/v1beta1 output:crd:dir=api/bmm/machine/v1beta1/zz_generated.crd-manifests
+	$(BIN)/controller-gen rbac:roleName=bedplate-bmm-manager paths=./internal/bmm/cluster paths=./internal/bmm/machine \
+		paths=./internal/bmm/machinetemplate output:rbac:dir=config/bmm/rbac
+	$(BIN)/controller-gen rbac:roleName=bedplate-bmm-machine-controller paths=./internal/machineapi paths=./internal/bmm/actuator \
+		output:rbac:dir=config/bmm-machine-controller/rbac
 	$(BIN)/controller-gen webhook paths=./internal/bmm/webhook output:webhook:dir=config/bmm/webhook
 	$(BIN)/oapi-codegen -config internal/bmm/client/gen/config.yaml internal/bmm/client/openapi.yaml
 	$(BIN)/oapi-codegen -config internal/bmm/sim/gen/config.yaml internal/bmm/client/openapi.yaml
+	@sed -i '/^  cloud-controller-manager.yaml: |$$/q' $(CCM_EXAMPLE)
+	$(BIN)/kubectl kustomize config/bmm-cloud-controller-manager/default | sed 's/^/    /' >> $(CCM_EXAMPLE)
 
 .PHONY: verify-generate
 verify-generate: generate ## Fail where a generated file isn't current.
@@ -104,7 +114,7 @@ release-manifests: $(BIN)/kubectl ## Write what clusterctl needs into out/releas
 tools: lab-tools $(DEV_TOOLS:%=$(BIN)/%) ## Build the tools that aren't there yet in the pinned versions.
 
 .PHONY: lab-tools
-lab-tools: $(LAB_TOOLS:%=$(BIN)/%) $(MANIFESTS:%=$(BIN)/manifests/%.yaml) $(BIN)/manifests/metadata.yaml
+lab-tools: $(LAB_TOOLS:%=$(BIN)/%) $(MANIFESTS:%=$(BIN)/manifests/%.yaml) $(BIN)/manifests/metadata.yaml $(BIN)/manifests/machine-api.yaml
 
 .PHONY: help
 help:
@@ -127,6 +137,11 @@ $(MANIFESTS:%=$(BIN)/manifests/%.yaml): $(BIN)/manifests/%.yaml: $(BIN)/kubectl 
 # Which contract each release of Cluster API keeps: clusterctl asks.
 $(BIN)/manifests/metadata.yaml: tools/go.mod
 	@mkdir -p $(@D) && install -m 644 $$(go list -C tools -m -f '{{.Dir}}' sigs.k8s.io/cluster-api)/metadata.yaml $@
+
+# OpenShift's CRDs of Machines and MachineSets.
+$(BIN)/manifests/machine-api.yaml: go.mod
+	@mkdir -p $(@D) && cd $$(go list -m -f '{{.Dir}}' github.com/openshift/api)/machine/v1beta1/zz_generated.crd-manifests && \
+	for crd in *_machines-Default.crd.yaml *_machinesets-Default.crd.yaml *_machinehealthchecks.crd.yaml; do echo ---; cat $$crd; done > $@
 
 # The Go tool knows best what is out of date.
 .PHONY: $(COMMANDS:%=$(BIN)/%)

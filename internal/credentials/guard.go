@@ -29,11 +29,14 @@ type Guard struct {
 	InUse func(ctx context.Context, secret types.NamespacedName) (bool, error)
 }
 
-// SetupWithManager registers the controller. SecretOf names the Secret of an object of the kind user.
+// SetupWithManager registers the controller. SecretOf names the Secret of an object of the kind user; one that has none has
+// an empty name.
 func (g *Guard) SetupWithManager(mgr ctrl.Manager, user client.Object, secretOf func(client.Object) types.NamespacedName, options controller.Options) error {
 	enqueue := func(q workqueue.TypedRateLimitingInterface[reconcile.Request], users ...client.Object) {
 		for _, u := range users {
-			q.Add(reconcile.Request{NamespacedName: secretOf(u)})
+			if secret := secretOf(u); secret.Name != "" {
+				q.Add(reconcile.Request{NamespacedName: secret})
+			}
 		}
 	}
 	return ctrl.NewControllerManagedBy(mgr).

@@ -22,7 +22,7 @@ func (h *Handle[T]) adoptOrCreate(ctx context.Context, e *entry) Phase {
 	}
 	found, err := h.kind.find(ctx, h.g, h.want.Key, e)
 	if err != nil {
-		return phaseOf(err)
+		return PhaseOf(err)
 	}
 	switch {
 	case len(found.ours) > 0:
@@ -56,16 +56,16 @@ func (h *Handle[T]) adopt(ctx context.Context, e *entry, found []*T) Phase {
 	}
 	if len(found) > 1 {
 		if err := h.put(ctx, e); err != nil {
-			return phaseOf(err)
+			return PhaseOf(err)
 		}
 	}
 	for _, double := range found[1:] {
 		if err := h.kind.delete(ctx, double); err != nil {
-			return phaseOf(err)
+			return PhaseOf(err)
 		}
 	}
 	if err := h.bind(ctx, e, found[0]); err != nil {
-		return phaseOf(err)
+		return PhaseOf(err)
 	}
 	return h.seen(found[0])
 }
@@ -83,17 +83,17 @@ func (h *Handle[T]) create(ctx context.Context) Phase {
 	if h.want.Choose != nil {
 		params, err := h.want.Choose(ctx)
 		if err != nil {
-			return phaseOf(err)
+			return PhaseOf(err)
 		}
 		e.Params = params
 	}
 	call, err := h.want.Create(ctx, h.g.keyOf(h.want.Key, e))
 	if err != nil {
-		return phaseOf(err)
+		return PhaseOf(err)
 	}
 	e.At = h.g.now()
 	if err := h.put(ctx, e); err != nil {
-		return phaseOf(err)
+		return PhaseOf(err)
 	}
 	return h.conclude(ctx, e, turn.run(ctx, e, func(ctx context.Context) (any, error) { return call(ctx) }))
 }
@@ -110,17 +110,17 @@ func (h *Handle[T]) conclude(ctx context.Context, e *entry, a answer) Phase {
 	}
 	if err == nil {
 		if err := h.bind(ctx, e, object); err != nil {
-			return phaseOf(err)
+			return PhaseOf(err)
 		}
 		return h.seen(object)
 	}
 	if !fault.IsAmbiguous(err) {
 		refused := h.newEntry(stateRefused)
-		refused.At, refused.Refusal, refused.Message = h.g.now(), fault.ClassOf(err), phaseOf(err).Message
+		refused.At, refused.Refusal, refused.Message = h.g.now(), fault.ClassOf(err), PhaseOf(err).Message
 		refused.Generation = h.g.owner.GetGeneration()
 		err = errors.Join(err, h.put(ctx, refused))
 	}
-	return phaseOf(err)
+	return PhaseOf(err)
 }
 
 func (h *Handle[T]) bind(ctx context.Context, e *entry, object *T) error {
@@ -199,7 +199,7 @@ func (g *Graph) refused(e *entry) (Phase, bool) {
 	if e.State != stateRefused || e.At == nil || e.Generation != g.owner.GetGeneration() {
 		return Phase{}, false
 	}
-	phase := phaseOf(&fault.Error{Class: e.Refusal, Err: errors.New(e.Message)})
+	phase := PhaseOf(&fault.Error{Class: e.Refusal, Err: errors.New(e.Message)})
 	if phase.retry != paceSlow || e.Refusal == fault.Credentials {
 		return Phase{}, false
 	}

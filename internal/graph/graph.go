@@ -15,6 +15,7 @@ import (
 )
 
 // Owner is a Kubernetes object that outside resources are made for.
+// It may be a shell around an object of another kind: then it has a method Unwrap() client.Object too.
 type Owner interface {
 	client.Object
 	GetConditions() []metav1.Condition
@@ -22,6 +23,15 @@ type Owner interface {
 	// OutsideIDs are the IDs of outside resources that spec and status show. They come from the ledger: IDs without a ledger
 	// mean that it was lost.
 	OutsideIDs() []string
+}
+
+// objectOf is the object that the API server knows. An owner of a kind that isn't ours is a shell around it, which says
+// where conditions and IDs are.
+func objectOf(owner client.Object) client.Object {
+	if shell, ok := owner.(interface{ Unwrap() client.Object }); ok {
+		return shell.Unwrap()
+	}
+	return owner
 }
 
 // Engine runs graphs. One is shared by all owners of a manager.
@@ -223,29 +233,31 @@ func OwnsNothing(owner Owner) bool {
 
 // Hold puts the finalizer on the owner, before anything is made for it.
 func (e *Engine) Hold(ctx context.Context, owner Owner, finalizer string) error {
-	before := owner.DeepCopyObject().(client.Object)
-	if !controllerutil.AddFinalizer(owner, finalizer) {
+	object := objectOf(owner)
+	before := object.DeepCopyObject().(client.Object)
+	if !controllerutil.AddFinalizer(object, finalizer) {
 		return nil
 	}
-	return e.patchLocked(ctx, owner, before, "add the finalizer")
+	return e.patchLocked(ctx, object, before, "add the finalizer")
 }
 
 // Release takes the finalizer off the owner once all is gone. The lock makes sure that "all" was the newest ledger.
 func (e *Engine) Release(ctx context.Context, owner Owner, finalizer string) error {
-	before := owner.DeepCopyObject().(client.Object)
-	if !controllerutil.RemoveFinalizer(owner, finalizer) {
+	object := objectOf(owner)
+	before := object.DeepCopyObject().(client.Object)
+	if !controllerutil.RemoveFinalizer(object, finalizer) {
 		return nil
 	}
-	err := e.patchLocked(ctx, owner, before, "remove the finalizer")
+	err := e.patchLocked(ctx, object, before, "remove the finalizer")
 	if err == nil {
-		released(owner)
+		Released(object)
 	}
 	return client.IgnoreNotFound(err)
 }
 
-func (e *Engine) patchLocked(ctx context.Context, owner, before client.Object, doing string) error {
+func (e *Engine) patchLocked(ctx context.Context, object, before client.Object, doing string) error {
 	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := e.Client.Patch(ctx, owner, lock); err != nil {
+	if err := e.Client.Patch(ctx, object, lock); err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	return nil

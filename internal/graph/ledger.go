@@ -166,7 +166,7 @@ func (g *Graph) store(ctx context.Context) error {
 }
 
 func (g *Graph) readOwner(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
-	kind, err := apiutil.GVKForObject(g.owner, g.engine.Client.Scheme())
+	kind, err := apiutil.GVKForObject(objectOf(g.owner), g.engine.Client.Scheme())
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func (g *Graph) patchLedger(ctx context.Context, text string) error {
 		return err
 	}
 	// The patch goes through a copy: the server's answer would overwrite the status that is being built in memory.
-	answer := g.owner.DeepCopyObject().(client.Object)
+	answer := objectOf(g.owner).DeepCopyObject().(client.Object)
 	if err := g.engine.Client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		return err
 	}

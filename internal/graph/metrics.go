@@ -37,12 +37,12 @@ func met(owner client.Object, before *metav1.Condition) {
 	}
 }
 
-// released notes that an object goes.
-func released(owner client.Object) {
+// Released notes that an object goes. Release does so itself; it is for who takes a finalizer off on its own.
+func Released(owner client.Object) {
 	if at := owner.GetDeletionTimestamp(); at != nil {
 		deletions.WithLabelValues(kindOf(owner)).Observe(time.Since(at.Time).Seconds())
 	}
 }
 
 // kindOf is the kind of an object by its Go type: what was read from a server doesn't say it.
-func kindOf(owner client.Object) string { return reflect.TypeOf(owner).Elem().Name() }
+func kindOf(owner client.Object) string { return reflect.TypeOf(objectOf(owner)).Elem().Name() }

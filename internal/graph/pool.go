@@ -63,7 +63,7 @@ type sleeper struct {
 }
 
 func sleeperOf(owner client.Object) sleeper {
-	return sleeper{reflect.TypeOf(owner), client.ObjectKeyFromObject(owner)}
+	return sleeper{reflect.TypeOf(objectOf(owner)), client.ObjectKeyFromObject(owner)}
 }
 
 // turn is the right to run one create.

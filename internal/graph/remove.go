@@ -48,7 +48,7 @@ func (g *Graph) removeEntry(ctx context.Context, key string, report *report) (go
 	if gone {
 		delete(g.ledger.Entries, key)
 		if err := g.write(ctx); err != nil {
-			gone, phase = false, phaseOf(err)
+			gone, phase = false, PhaseOf(err)
 		}
 	}
 	if !gone {
@@ -74,7 +74,7 @@ func (k *Kind[T]) remove(ctx context.Context, g *Graph, key string, e *entry) (b
 			return false, k.removeBound(ctx, g, e, object)
 		}
 		if !fault.IsNotFound(err) {
-			return false, phaseOf(err)
+			return false, PhaseOf(err)
 		}
 		if gone, phase := k.stayedAway(ctx, g, e); !gone {
 			return false, phase
@@ -82,7 +82,7 @@ func (k *Kind[T]) remove(ctx context.Context, g *Graph, key string, e *entry) (b
 	}
 	found, err := k.find(ctx, g, key, e)
 	if err != nil {
-		return false, phaseOf(err)
+		return false, PhaseOf(err)
 	}
 	if len(found.ours) > 1 && k.Tag == nil {
 		return false, k.ambiguous(found.ours, e.Title)
@@ -90,7 +90,7 @@ func (k *Kind[T]) remove(ctx context.Context, g *Graph, key string, e *entry) (b
 	if len(found.ours) > 0 {
 		e.ID, e.GoneAt = k.ID(found.ours[0]), nil
 		if err := g.write(ctx); err != nil {
-			return false, phaseOf(err)
+			return false, PhaseOf(err)
 		}
 		return false, k.removeBound(ctx, g, e, found.ours[0])
 	}
@@ -114,13 +114,13 @@ func (k *Kind[T]) removeBound(ctx context.Context, g *Graph, e *entry, object *T
 			k.Name, k.ID(object), g.ledger.Owner)
 	}
 	if err := g.cameBack(ctx, e); err != nil {
-		return phaseOf(err)
+		return PhaseOf(err)
 	}
 	if phase := k.Phase(object); phase.State == StateDeleting {
 		return phase
 	}
 	if err := k.delete(ctx, object); err != nil {
-		return phaseOf(err)
+		return PhaseOf(err)
 	}
 	return Deleting()
 }
@@ -133,7 +133,7 @@ func (k *Kind[T]) stayedAway(ctx context.Context, g *Graph, e *entry) (bool, Pha
 	if e.GoneAt == nil {
 		e.GoneAt = g.now()
 		if err := g.write(ctx); err != nil {
-			return false, phaseOf(err)
+			return false, PhaseOf(err)
 		}
 	}
 	until := e.GoneAt.Add(k.GoneAfter)

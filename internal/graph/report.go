@@ -32,8 +32,8 @@ const (
 	paceSoon              // our own view was stale, so nothing is reported: a second
 )
 
-// phaseOf says what an error means for a node.
-func phaseOf(err error) Phase {
+// PhaseOf says what an error means for a node. Gates whose check can fail use it too.
+func PhaseOf(err error) Phase {
 	if errors.Is(err, errStale) {
 		return Phase{State: StateUnknown, Reason: "Stale", retry: paceSoon}
 	}
@@ -112,7 +112,7 @@ func (r *report) add(condition, key string, p Phase) {
 // outside, and the other conditions stay as they are.
 func (e *Engine) Blocked(owner Owner, condition string, err error) (ctrl.Result, error) {
 	r := newReport()
-	r.add(condition, condition, phaseOf(err))
+	r.add(condition, condition, PhaseOf(err))
 	return r.conclude(e, owner)
 }
 
@@ -236,5 +236,5 @@ func (e *Engine) set(owner Owner, condition string, f finding) {
 	if f.Message != "" {
 		note += ": " + f.Message
 	}
-	e.Recorder.Eventf(owner, nil, kind, f.Reason, condition, "%s", note[:min(len(note), maxNote)])
+	e.Recorder.Eventf(objectOf(owner), nil, kind, f.Reason, condition, "%s", note[:min(len(note), maxNote)])
 }

@@ -57,14 +57,14 @@ func (h *Handle[T]) settleClaim(ctx context.Context, e *entry) (_ Phase, settled
 func (h *Handle[T]) use(ctx context.Context) Phase {
 	id, err := h.want.Claim.resolve(ctx)
 	if err != nil {
-		return phaseOf(err)
+		return PhaseOf(err)
 	}
 	object, err := h.get(ctx, id)
 	if fault.IsNotFound(err) {
 		return h.missing(id)
 	}
 	if err != nil {
-		return phaseOf(err)
+		return PhaseOf(err)
 	}
 	return h.useObject(ctx, object)
 }
@@ -82,7 +82,7 @@ func (h *Handle[T]) useObject(ctx context.Context, object *T) Phase {
 	e := h.newEntry(stateBound)
 	e.ID, e.Foreign = h.kind.ID(object), true
 	if err := h.put(ctx, e); err != nil {
-		return phaseOf(err)
+		return PhaseOf(err)
 	}
 	return h.seen(object)
 }
@@ -94,7 +94,7 @@ func (h *Handle[T]) missing(id string) Phase {
 // observe looks at a bound resource. Only a proven "not found" counts as gone.
 func (h *Handle[T]) observe(ctx context.Context, e *entry) Phase {
 	if err := h.refresh(ctx, e); err != nil {
-		return phaseOf(err)
+		return PhaseOf(err)
 	}
 	object, err := h.get(ctx, e.ID)
 	if err == nil {
@@ -106,7 +106,7 @@ func (h *Handle[T]) observe(ctx context.Context, e *entry) Phase {
 	case err == nil:
 		return h.repair(ctx, e, object)
 	case !fault.IsNotFound(err):
-		return phaseOf(err)
+		return PhaseOf(err)
 	case e.Foreign && h.want.Claim.title != "":
 		return h.forget(ctx, "%s %s was deleted by its owner: another one of that name is looked for", h.kind.Name, e.ID)
 	case e.Foreign:
@@ -125,7 +125,7 @@ func (h *Handle[T]) observe(ctx context.Context, e *entry) Phase {
 func (h *Handle[T]) forget(ctx context.Context, format string, args ...any) Phase {
 	delete(h.g.ledger.Entries, h.want.Key)
 	if err := h.g.write(ctx); err != nil {
-		return phaseOf(err)
+		return PhaseOf(err)
 	}
 	return Waiting(format, args...)
 }
@@ -163,11 +163,11 @@ func (h *Handle[T]) repair(ctx context.Context, e *entry, object *T) Phase {
 		return phase
 	}
 	if err := h.want.Apply(ctx, object, changes); err != nil {
-		return phaseOf(err)
+		return PhaseOf(err)
 	}
 	e.Applied, e.AppliedAt = text, h.g.now()
 	if err := h.g.write(ctx); err != nil {
-		return phaseOf(err)
+		return PhaseOf(err)
 	}
 	return phase
 }

@@ -35,7 +35,10 @@ var (
 	}, []string{"system", "operation", "class"})
 )
 
-func init() { metrics.Registry.MustRegister(calls, duration) }
+func init() { metrics.Registry.MustRegister(Collectors()...) }
+
+// Collectors are the metrics, for a program whose registry isn't that of controller-runtime.
+func Collectors() []prometheus.Collector { return []prometheus.Collector{calls, duration} }
 
 // Observe begins one call. The context that it returns carries the call's span; the function that it returns ends the
 // call with its outcome, and must be called once.

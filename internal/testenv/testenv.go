@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	machinev1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
@@ -49,7 +50,7 @@ var shared struct {
 }
 
 // Main runs the tests of a package and stops the API server, if a test has started it. Call it from TestMain. The webhooks,
-// if there are any, are what the API server asks; their configuration is that of config/bmm.
+// if there are any, are what the API server asks; their configuration is that of config.
 func Main(m *testing.M, webhooks ...func(ctrl.Manager) error) {
 	flag.Parse()
 	shared.webhooks, shared.stop = webhooks, func() {}
@@ -93,7 +94,10 @@ func start(bin tools.Dir) {
 		},
 	}
 	if len(shared.webhooks) > 0 {
-		shared.env.WebhookInstallOptions.Paths = []string{filepath.Join(config, "webhook", "manifests.yaml")}
+		shared.env.WebhookInstallOptions.Paths = []string{
+			filepath.Join(config, "webhook", "manifests.yaml"),
+			filepath.Join(config, "..", "bmm-machine-controller", "webhook", "manifests.yaml"),
+		}
 	}
 	if shared.config, shared.err = shared.env.Start(); shared.err != nil {
 		return
@@ -139,10 +143,16 @@ func serve(config *rest.Config, at envtest.WebhookInstallOptions) (stop func(), 
 // Kubeconfig writes an administrator's kubeconfig, for programs such as kubectl.
 func Kubeconfig(t testing.TB) (path string) {
 	t.Helper()
+	return KubeconfigOf(t, "administrator", "system:masters")
+}
+
+// KubeconfigOf writes the kubeconfig of a user, who may do what roles allow.
+func KubeconfigOf(t testing.TB, name string, groups ...string) (path string) {
+	t.Helper()
 	Config(t)
-	user, err := shared.env.AddUser(envtest.User{Name: "administrator", Groups: []string{"system:masters"}}, nil)
+	user, err := shared.env.AddUser(envtest.User{Name: name, Groups: groups}, nil)
 	if err != nil {
-		t.Fatalf("add an administrator: %v", err)
+		t.Fatalf("add user %s: %v", name, err)
 	}
 	content, err := user.KubeConfig()
 	if err != nil {
@@ -167,7 +177,8 @@ func Scheme(t testing.TB) *apiruntime.Scheme {
 
 func newScheme() (*apiruntime.Scheme, error) {
 	scheme := apiruntime.NewScheme()
-	builder := apiruntime.NewSchemeBuilder(clientgoscheme.AddToScheme, clusterv1.AddToScheme, bmmv1.AddToScheme)
+	builder := apiruntime.NewSchemeBuilder(
+		clientgoscheme.AddToScheme, clusterv1.AddToScheme, bmmv1.AddToScheme, machinev1.Install)
 	return scheme, builder.AddToScheme(scheme)
 }
 

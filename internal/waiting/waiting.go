@@ -31,13 +31,20 @@ var (
 // Collector counts whenever somebody collects the metrics, so there is nothing to forget when an object goes. It is a part
 // of a manager, and counts while that one leads: otherwise each replica would count the same objects.
 type Collector struct {
+	// Conditions of an object, where it isn't a graph.Owner itself.
+	Conditions func(runtime.Object) []metav1.Condition
+
 	cache client.Reader
 	lists []client.ObjectList
 }
 
 // New returns a collector that reads from a cache. It counts the objects of the given kinds of lists.
 func New(cache client.Reader, lists ...client.ObjectList) *Collector {
-	return &Collector{cache, lists}
+	return &Collector{Conditions: ownConditions, cache: cache, lists: lists}
+}
+
+func ownConditions(object runtime.Object) []metav1.Condition {
+	return object.(graph.Owner).GetConditions()
 }
 
 // Start counts until ctx ends.
@@ -66,7 +73,7 @@ func (c *Collector) Collect(into chan<- prometheus.Metric) {
 			klog.Background().Error(err, "Can't count what objects wait for", "kind", reflect.TypeOf(list).Elem().Name())
 			continue
 		}
-		count(list, into)
+		c.count(list, into)
 	}
 }
 
@@ -78,21 +85,21 @@ type waiters struct {
 	since   time.Time // when the first of them began to
 }
 
-func count(list client.ObjectList, into chan<- prometheus.Metric) {
+func (c *Collector) count(list client.ObjectList, into chan<- prometheus.Metric) {
 	all := map[wait]*waiters{}
 	kind := strings.TrimSuffix(reflect.TypeOf(list).Elem().Name(), "List")
 	_ = meta.EachListItem(list, func(object runtime.Object) error {
-		for _, c := range object.(graph.Owner).GetConditions() {
-			if !unmet(c) {
+		for _, condition := range c.Conditions(object) {
+			if !unmet(condition) {
 				continue
 			}
-			at := wait{kind, c.Type, c.Reason}
+			at, since := wait{kind, condition.Type, condition.Reason}, condition.LastTransitionTime.Time
 			if all[at] == nil {
-				all[at] = &waiters{since: c.LastTransitionTime.Time}
+				all[at] = &waiters{since: since}
 			}
 			all[at].objects++
-			if c.LastTransitionTime.Time.Before(all[at].since) {
-				all[at].since = c.LastTransitionTime.Time
+			if since.Before(all[at].since) {
+				all[at].since = since
 			}
 		}
 		return nil

@@ -80,7 +80,7 @@ func (v *Inventory) Changes() <-chan event.TypedGenericEvent[Change] { return v.
 func (v *Inventory) Instance(ctx context.Context, api *bmm.Client, siteID, id string) (*bmm.Instance, error) {
 	s := v.shelf(api, siteID)
 	// Start lists often enough; only where it doesn't run, or has only just begun, somebody has to who asks.
-	if err := v.update(ctx, siteID, s, 2*v.Interval, v.mention); err != nil {
+	if err := v.update(ctx, siteID, s, v.ago(2*v.Interval), v.mention); err != nil {
 		return nil, err
 	}
 	if known, ok := s.fresh(id, v.Clock.Now().Add(-3*v.Interval)); ok {
@@ -123,7 +123,8 @@ func (v *Inventory) Start(ctx context.Context) error {
 		var listing sync.WaitGroup
 		for at, s := range v.inUse() {
 			listing.Go(func() { // a site that is slow or dead is no reason to hear late from the others
-				_ = v.update(ctx, at.id, s, v.Interval/2, func(c Change) { v.tell(ctx, c) }) // whoever asks gets to hear of an error
+				// Whoever asks gets to hear of an error.
+				_ = v.update(ctx, at.id, s, v.ago(v.Interval/2), func(c Change) { v.tell(ctx, c) })
 			})
 		}
 		listing.Wait()
@@ -192,15 +193,18 @@ func (v *Inventory) inUse() map[site]*shelf {
 	return all
 }
 
-// update lists a site, unless the newest list is young enough, or the last attempt has failed just now. Only who needs a new
-// list waits for one.
-func (v *Inventory) update(ctx context.Context, siteID string, s *shelf, maxAge time.Duration, tell func(Change)) error {
-	if young, err := v.judge(s, maxAge); young || err != nil {
+// ago is the time that was so long ago.
+func (v *Inventory) ago(d time.Duration) time.Time { return v.Clock.Now().Add(-d) }
+
+// update lists a site, unless the newest list began after a time, or the last attempt has failed just now. Only who needs a
+// new list waits for one, and all who wait are content with the same.
+func (v *Inventory) update(ctx context.Context, siteID string, s *shelf, since time.Time, tell func(Change)) error {
+	if young, err := v.judge(s, since); young || err != nil {
 		return err
 	}
 	s.listing.Lock()
 	defer s.listing.Unlock()
-	if young, err := v.judge(s, maxAge); young || err != nil { // somebody else has listed meanwhile
+	if young, err := v.judge(s, since); young || err != nil { // somebody else has listed meanwhile
 		return err
 	}
 	began := v.Clock.Now()
@@ -212,15 +216,14 @@ func (v *Inventory) update(ctx context.Context, siteID string, s *shelf, maxAge 
 	return err
 }
 
-// judge reports whether the newest list is young enough; the error is that of an attempt which has failed since, just now.
-func (v *Inventory) judge(s *shelf, maxAge time.Duration) (young bool, err error) {
+// judge reports whether the newest list began after a time; the error is that of an attempt which has failed since, just now.
+func (v *Inventory) judge(s *shelf, since time.Time) (young bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := v.Clock.Now()
-	if now.Sub(s.listed) < maxAge {
+	if s.listed.After(since) {
 		return true, nil
 	}
-	if s.err != nil && now.Sub(s.failed) < v.Interval/2 {
+	if s.err != nil && v.Clock.Now().Sub(s.failed) < v.Interval/2 {
 		return false, s.err
 	}
 	return false, nil

@@ -1,0 +1,82 @@
+// bmm-cloud-controller-manager initialises the Nodes of a cluster on NVIDIA bare metal, and deletes those whose instances
+// are gone.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/cloud-provider/app"
+	"k8s.io/cloud-provider/app/config"
+	"k8s.io/cloud-provider/names"
+	"k8s.io/cloud-provider/options"
+	"k8s.io/component-base/cli"
+	cliflag "k8s.io/component-base/cli/flag"
+	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
+	"k8s.io/component-base/metrics/legacyregistry"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // requests to the API server
+	_ "k8s.io/component-base/metrics/prometheus/version"  // the build
+	"k8s.io/component-base/version/verflag"
+
+	bmm "github.com/bedplate/bedplate/internal/bmm/cloudprovider"
+	"github.com/bedplate/bedplate/internal/outside"
+)
+
+const name = "bmm-cloud-controller-manager"
+
+func main() {
+	legacyregistry.RawMustRegister(outside.Collectors()...)
+	command, err := newCommand(genericapiserver.SetupSignalHandler())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		os.Exit(1)
+	}
+	os.Exit(cli.Run(command))
+}
+
+func newCommand(stop <-chan struct{}) (*cobra.Command, error) {
+	defaults, err := options.NewCloudControllerManagerOptions()
+	if err != nil {
+		return nil, fmt.Errorf("set up the flags: %w", err)
+	}
+	provider := defaults.KubeCloudShared.CloudProvider
+	provider.Name = bmm.Name
+
+	var additionalLabels bool
+	flags := cliflag.NamedFlagSets{}
+	flags.FlagSet("bmm").BoolVar(&additionalLabels, "additional-node-labels", false,
+		"Label new Nodes with the ID of their machine ("+bmm.LabelMachine+") and of its NVLink domain ("+
+			bmm.LabelNVLinkDomain+").")
+
+	var cloud *bmm.Cloud
+	use := func(*config.CompletedConfig) cloudprovider.Interface { return cloud }
+	command := app.NewCloudControllerManagerCommand(defaults, use, controllers(), names.CCMControllerAliases(), flags, stop)
+	command.Use = name
+	command.Long = "Initialises the Nodes of a cluster on NVIDIA bare metal, and deletes those whose instances are gone."
+	command.PreRunE = func(*cobra.Command, []string) error {
+		verflag.PrintAndExitIfRequested()
+		if provider.Name != bmm.Name {
+			return fmt.Errorf("--cloud-provider is %s, not %s", bmm.Name, provider.Name)
+		}
+		config, err := bmm.ReadConfig(provider.CloudConfigFile)
+		if err != nil {
+			return err
+		}
+		config.AdditionalLabels = additionalLabels
+		cloud = bmm.New(config)
+		return nil
+	}
+	return command, nil
+}
+
+// controllers are those for nodes. Load balancers and routes are other programs' business.
+func controllers() map[string]app.ControllerInitFuncConstructor {
+	chosen := map[string]app.ControllerInitFuncConstructor{}
+	for _, name := range []string{names.CloudNodeController, names.CloudNodeLifecycleController} {
+		chosen[name] = app.DefaultInitFuncConstructors[name]
+	}
+	return chosen
+}

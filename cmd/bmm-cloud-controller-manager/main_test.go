@@ -1,0 +1,264 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/clientcmd"
+	cloudproviderapi "k8s.io/cloud-provider/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/bedplate/bedplate/internal/bmm/bmmtest/cloudtest"
+	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/bmm/sim/simtest"
+	"github.com/bedplate/bedplate/internal/testenv"
+
+	manifests "github.com/bedplate/bedplate/config/bmm-cloud-controller-manager"
+)
+
+const prefix = "node"
+
+// asProgram is set for the test binary where it is to be the program that is tested.
+const asProgram = "TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+		return
+	}
+	testenv.Main(m)
+}
+
+// The program as it runs in production: its own flags, leader election, and no rights but those of its service account.
+func TestManager_looksAfterNodesWithTheRightsOfItsServiceAccount(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	g.SetDefaultEventuallyTimeout(time.Minute)
+	kubernetes := testenv.Client(t)
+	grant(t, kubernetes)
+	site, endpoint := simtest.Start(t, cloudtest.World(prefix, 3), nil)
+	folder := filepath.Join(t.TempDir(), "credentials")
+	cloudtest.Mount(t, folder, cloudtest.Credentials(endpoint, sim.DefaultToken))
+	log := start(t, "site: {name: site-1}\ncredentials: "+folder+"\ninterval: 1s\n")
+
+	g.Eventually(log.String).Should(ContainSubstring("Successfully acquired lease"))
+	for n := range 3 {
+		g.Expect(kubernetes.Create(t.Context(), cloudtest.Node(cloudtest.NodeName(prefix, n)))).To(Succeed())
+	}
+	node := func(n int) *corev1.Node {
+		node := &corev1.Node{}
+		g.Expect(kubernetes.Get(t.Context(), client.ObjectKey{Name: cloudtest.NodeName(prefix, n)}, node)).To(Succeed())
+		return node
+	}
+	for n := range 3 {
+		g.Eventually(func(g Gomega) {
+			node := node(n)
+			g.Expect(node.Spec.ProviderID).To(Equal(cloudtest.ProviderID(n)))
+			g.Expect(node.Spec.Taints).NotTo(ContainElement(HaveField("Key", cloudproviderapi.TaintExternalCloudProvider)))
+			g.Expect(node.Labels).To(And(
+				HaveKeyWithValue(corev1.LabelTopologyZone, "site-1"), HaveKeyWithValue(corev1.LabelTopologyRegion, "zurich"),
+				HaveKeyWithValue(corev1.LabelInstanceTypeStable, "cpu.large")))
+			g.Expect(node.Status.Addresses).To(ContainElement(
+				corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: cloudtest.Address(n)}))
+		}).Should(Succeed())
+	}
+
+	g.Expect(site.Vanish(cloudtest.InstanceID(1))).To(Succeed())
+	for n := range 3 {
+		silent := node(n)
+		cloudtest.NotReady(silent)
+		g.Expect(kubernetes.Status().Update(t.Context(), silent)).To(Succeed())
+	}
+	g.Eventually(func() []string { return nodeNames(g, t, kubernetes) }).Should(
+		ConsistOf(cloudtest.NodeName(prefix, 0), cloudtest.NodeName(prefix, 2)))
+	g.Expect(site.SetStatus(sim.Status{ID: cloudtest.InstanceID(2), Status: "Terminated"})).To(Succeed())
+	g.Eventually(func() []corev1.Taint { return node(2).Spec.Taints }).Should(
+		ContainElement(HaveField("Key", cloudproviderapi.TaintNodeShutdown)))
+	silent := node(2)
+	silent.Status.Conditions[0].Status = corev1.ConditionTrue
+	g.Expect(kubernetes.Status().Update(t.Context(), silent)).To(Succeed())
+	g.Eventually(func() []corev1.Taint { return node(2).Spec.Taints }).ShouldNot(
+		ContainElement(HaveField("Key", cloudproviderapi.TaintNodeShutdown)))
+	events := func(reason string) (about []string) {
+		list := &corev1.EventList{}
+		g.Expect(kubernetes.List(t.Context(), list)).To(Succeed())
+		for _, e := range list.Items {
+			if e.Reason == reason {
+				about = append(about, e.InvolvedObject.Name)
+			}
+		}
+		return about
+	}
+	g.Eventually(func() []string { return events("DeletingNode") }).Should(ConsistOf(cloudtest.NodeName(prefix, 1)))
+	g.Eventually(func() []string { return events("InstanceTerminated") }).Should(ConsistOf(cloudtest.NodeName(prefix, 2)))
+	// The same trouble again is the same event, counted.
+	times := func() (count int32) {
+		list := &corev1.EventList{}
+		g.Expect(kubernetes.List(t.Context(), list)).To(Succeed())
+		for _, e := range list.Items {
+			if e.Reason == "InstanceRepairing" {
+				count += e.Count
+			}
+		}
+		return count
+	}
+	for again := range int32(2) {
+		g.Expect(site.SetStatus(sim.Status{ID: cloudtest.InstanceID(0), Status: "Repairing"})).To(Succeed())
+		g.Eventually(times).Should(Equal(again + 1))
+		g.Expect(site.SetStatus(sim.Status{ID: cloudtest.InstanceID(0), Status: "Ready"})).To(Succeed())
+		lists := site.Calls()["listInstances"]
+		g.Eventually(func() int { return site.Calls()["listInstances"] }).Should(BeNumerically(">", lists+2))
+	}
+	g.Eventually(func() []string { return events("InstanceRepairing") }).Should(HaveLen(1))
+
+	site.SetTokens([]string{"another-token"}) // all that is known now is that nothing is known
+	silent = node(0)
+	g.Eventually(func() []string { return events("CredentialsRefused") }).Should(ConsistOf("cloud-controller-manager"))
+	g.Expect(nodeNames(g, t, kubernetes)).To(ConsistOf(cloudtest.NodeName(prefix, 0), cloudtest.NodeName(prefix, 2)))
+	g.Expect(node(0).UID).To(Equal(silent.UID))
+	g.Expect(strings.ToLower(log.String())).NotTo(ContainSubstring("forbidden"))
+	g.Expect(log.String()).NotTo(ContainSubstring(sim.DefaultToken))
+}
+
+func TestManager_saysWhatIsWrongWithItsConfiguration(t *testing.T) {
+	t.Parallel()
+	for config, says := range map[string]string{
+		"site: {name: a}\ncredentials: /x\nintervall: 30s\n": "intervall",
+		"site: {}\ncredentials: /x\n":                        "site needs either an id or a name",
+		"":                                                   "site needs either an id or a name",
+	} {
+		g := NewWithT(t)
+		file := filepath.Join(t.TempDir(), "cloud.yaml")
+		g.Expect(os.WriteFile(file, []byte(config), 0o600)).To(Succeed())
+		out, err := program(t, "--cloud-config="+file).CombinedOutput()
+		g.Expect(err).To(HaveOccurred())
+		g.Expect(string(out)).To(ContainSubstring(says))
+	}
+	g := NewWithT(t)
+	out, err := program(t).CombinedOutput()
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(string(out)).To(ContainSubstring("name its file with --cloud-config"))
+}
+
+func nodeNames(g *WithT, t *testing.T, kubernetes client.Client) (names []string) {
+	list := &corev1.NodeList{}
+	g.Expect(kubernetes.List(t.Context(), list)).To(Succeed())
+	for _, node := range list.Items {
+		names = append(names, node.Name)
+	}
+	return names
+}
+
+// grant makes the service account and gives it the rights that config/ says.
+func grant(t *testing.T, kubernetes client.Client) {
+	t.Helper()
+	g := NewWithT(t)
+	g.Expect(fs.WalkDir(manifests.RBAC, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := manifests.RBAC.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		object := &unstructured.Unstructured{}
+		if err := yaml.UnmarshalStrict(data, &object.Object); err != nil {
+			return err
+		}
+		return kubernetes.Create(t.Context(), object)
+	})).To(Succeed())
+}
+
+// start the program as its service account, with the flags of its Deployment, until the test ends.
+func start(t *testing.T, cloudConfig string) *log {
+	t.Helper()
+	g := NewWithT(t)
+	dir := t.TempDir()
+	access, err := clientcmd.LoadFromFile(testenv.Kubeconfig(t))
+	g.Expect(err).NotTo(HaveOccurred())
+	const account = "system:serviceaccount:kube-system:" + name
+	for _, user := range access.AuthInfos {
+		user.Impersonate = account
+		user.ImpersonateGroups = []string{"system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"}
+	}
+	kubeconfig, config := filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "cloud.yaml")
+	g.Expect(clientcmd.WriteToFile(*access, kubeconfig)).To(Succeed())
+	g.Expect(os.WriteFile(config, []byte(cloudConfig), 0o600)).To(Succeed())
+
+	args := deployed(g)
+	for i := range args {
+		args[i] = strings.Replace(args[i], "/etc/bmm/cloud-config/cloud.yaml", config, 1)
+	}
+	log := &log{}
+	command := program(t, append(args, "--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig,
+		"--authorization-kubeconfig="+kubeconfig, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", freePort(g)),
+		"--node-monitor-period=200ms")...)
+	command.Stdout, command.Stderr = log, log
+	g.Expect(command.Start()).To(Succeed())
+	t.Cleanup(func() {
+		_ = command.Process.Signal(syscall.SIGTERM)
+		_ = command.Wait()
+		if t.Failed() {
+			t.Log(log.String())
+		}
+	})
+	return log
+}
+
+// deployed are the flags of the Deployment.
+func deployed(g *WithT) []string {
+	data, err := manifests.Manager.ReadFile("manager/manager.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	var deployment struct {
+		Spec struct{ Template corev1.PodTemplateSpec }
+	}
+	g.Expect(yaml.Unmarshal(data, &deployment)).To(Succeed())
+	return deployment.Spec.Template.Spec.Containers[0].Args
+}
+
+func program(t *testing.T, args ...string) *exec.Cmd {
+	command := exec.CommandContext(t.Context(), os.Args[0], args...)
+	command.Cancel = func() error { return nil } // the cleanup ends it
+	command.Env = append(os.Environ(), asProgram+"=1")
+	return command
+}
+
+func freePort(g *WithT) int {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	g.Expect(err).NotTo(HaveOccurred())
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+// log of a program that goes on writing.
+type log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}

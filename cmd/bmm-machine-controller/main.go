@@ -1,0 +1,51 @@
+// bmm-machine-controller makes bare-metal instances for the Machines of OpenShift.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	machinev1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/bedplate/bedplate/internal/bmm/actuator"
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/manager"
+	"github.com/bedplate/bedplate/internal/waiting"
+)
+
+func main() {
+	command := manager.Command("bedplate-bmm-machine-controller", "Machine controller of OpenShift for NVIDIA bare metal", run)
+	if err := command.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, options *manager.Options) error {
+	scheme := runtime.NewScheme()
+	if err := actuator.AddToScheme(scheme); err != nil {
+		return fmt.Errorf("build the scheme: %w", err)
+	}
+	mgr, err := options.New(scheme)
+	if err != nil {
+		return err
+	}
+	pace := func(c *bmm.Config) {
+		c.RefusalPause, c.QPS, c.Burst = 10*options.Poll, options.OutsideQPS, options.OutsideBurst
+	}
+	if err := actuator.Setup(ctx, mgr, options.Engine(mgr), pace, options.Controller()); err != nil {
+		return err
+	}
+	if err := options.Webhooks(mgr, actuator.SetupWebhooks); err != nil {
+		return err
+	}
+	waits := waiting.New(mgr.GetClient(), &machinev1.MachineList{})
+	waits.Conditions = actuator.Conditions
+	if err := mgr.Add(waits); err != nil {
+		return fmt.Errorf("count what waits: %w", err)
+	}
+	return mgr.Start(ctx)
+}

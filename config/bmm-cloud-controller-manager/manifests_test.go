@@ -1,0 +1,118 @@
+package bmmcloudcontrollermanager_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cloudproviderapi "k8s.io/cloud-provider/api"
+	"sigs.k8s.io/yaml"
+
+	"github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/cloudprovider"
+	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
+	"github.com/bedplate/bedplate/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+func TestManifests_areTakenWithoutAWarning(t *testing.T) {
+	t.Parallel()
+	kubectl(t, "apply", "-k", "example", "--warnings-as-errors")
+}
+
+// From the flags to the files, and from the site's configuration to the login.
+func TestManifests_giveTheProgramItsFiles(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var deployment appsv1.Deployment
+	var configMap corev1.ConfigMap
+	var secret corev1.Secret
+	var account corev1.ServiceAccount
+	byKind := map[string]any{"Deployment": &deployment, "ConfigMap": &configMap, "Secret": &secret, "ServiceAccount": &account}
+	for _, document := range strings.Split(kubectl(t, "kustomize", "example"), "\n---\n") {
+		var kind metav1.TypeMeta
+		g.Expect(yaml.Unmarshal([]byte(document), &kind)).To(Succeed())
+		if into, wanted := byKind[kind.Kind]; wanted {
+			g.Expect(yaml.UnmarshalStrict([]byte(document), into)).To(Succeed())
+		}
+	}
+	pod := deployment.Spec.Template.Spec
+	g.Expect(pod.ServiceAccountName).To(Equal(account.Name))
+	for _, namespace := range []string{account.Namespace, configMap.Namespace, secret.Namespace} {
+		g.Expect(namespace).To(Equal(deployment.Namespace))
+	}
+	mounted := map[string]string{} // where each volume is
+	for _, m := range pod.Containers[0].VolumeMounts {
+		g.Expect(m.ReadOnly).To(BeTrue())
+		mounted[m.Name] = m.MountPath
+	}
+	var files, credentials string
+	for _, volume := range pod.Volumes {
+		switch {
+		case volume.ConfigMap != nil:
+			g.Expect(volume.ConfigMap.Name).To(Equal(configMap.Name))
+			files = mounted[volume.Name]
+		case volume.Secret != nil:
+			g.Expect(volume.Secret.SecretName).To(Equal(secret.Name))
+			credentials = mounted[volume.Name]
+		}
+	}
+	g.Expect(configMap.Data).To(HaveLen(1))
+	for name, content := range configMap.Data {
+		g.Expect(pod.Containers[0].Args).To(ContainElement("--cloud-config=" + files + "/" + name))
+		file := filepath.Join(t.TempDir(), name)
+		g.Expect(os.WriteFile(file, []byte(content), 0o600)).To(Succeed())
+		config, err := cloudprovider.ReadConfig(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(config.Credentials).To(Equal(credentials))
+	}
+	secret.Data = map[string][]byte{}
+	for key, value := range secret.StringData {
+		secret.Data[key] = []byte(value)
+	}
+	_, err := client.FromSecret(&secret)
+	g.Expect(err).NotTo(HaveOccurred())
+}
+
+// It has to run before there is anything else: nodes that aren't initialised, and no network plugin.
+func TestManifests_letTheProgramRunFirstAndWithLittle(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	data, err := os.ReadFile("manager/manager.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	var deployment appsv1.Deployment
+	g.Expect(yaml.UnmarshalStrict(data, &deployment)).To(Succeed())
+	pod := deployment.Spec.Template.Spec
+	g.Expect(pod.HostNetwork).To(BeTrue())
+	for _, key := range []string{
+		cloudproviderapi.TaintExternalCloudProvider, "node-role.kubernetes.io/control-plane", corev1.TaintNodeNotReady,
+	} {
+		taint := &corev1.Taint{Key: key, Value: "true", Effect: corev1.TaintEffectNoSchedule}
+		tolerated := false
+		for _, toleration := range pod.Tolerations {
+			tolerated = tolerated || toleration.Key == taint.Key && toleration.Effect == taint.Effect && toleration.Value == "" &&
+				toleration.Operator == corev1.TolerationOpExists
+		}
+		g.Expect(tolerated).To(BeTrue(), key)
+	}
+	g.Expect(*pod.SecurityContext.RunAsNonRoot).To(BeTrue())
+	container := pod.Containers[0].SecurityContext
+	g.Expect(*container.ReadOnlyRootFilesystem).To(BeTrue())
+	g.Expect(*container.AllowPrivilegeEscalation).To(BeFalse())
+	g.Expect(container.Capabilities.Drop).To(ConsistOf(corev1.Capability("ALL")))
+}
+
+func kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	program := toolstest.Find(t, "kubectl").Path("kubectl")
+	out, err := exec.Command(program, append(args, "--kubeconfig", testenv.Kubeconfig(t))...).CombinedOutput()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "%s", out)
+	return string(out)
+}

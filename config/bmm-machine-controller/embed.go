@@ -1,0 +1,15 @@
+// Package bmmmachinecontroller holds the manifests of OpenShift's machine controller for NVIDIA bare metal for programs:
+// `bedplate lab` installs what a production cluster gets, with the same rights.
+package bmmmachinecontroller
+
+import "embed"
+
+// RBAC is what the controller's service account may do.
+//
+//go:embed rbac/*role*.yaml rbac/service_account.yaml
+var RBAC embed.FS
+
+// Webhooks are what the API server asks the controller about; who installs them says where it is served.
+//
+//go:embed webhook/manifests.yaml
+var Webhooks embed.FS

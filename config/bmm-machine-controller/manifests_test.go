@@ -1,0 +1,100 @@
+package bmmmachinecontroller_test
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+	"sigs.k8s.io/yaml"
+
+	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
+	"github.com/bedplate/bedplate/internal/manager"
+	"github.com/bedplate/bedplate/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+const namespace = "openshift-machine-api"
+
+// Every object is valid, and the Pods keep to Pod Security "restricted".
+func TestManifests_areTakenWithoutAWarning(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	restricted := map[string]string{"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/warn": "restricted"}
+	openshifts := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: restricted}}
+	g.Expect(testenv.Client(t).Create(t.Context(), openshifts)).To(Succeed())
+	kubectl(t, "apply", "-k", "default", "--warnings-as-errors")
+}
+
+// From the API server's question to the controller's port, and to the Secret with the certificate.
+func TestManifests_leadTheAPIServerToTheWebhooks(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var hooks admissionregistrationv1.ValidatingWebhookConfiguration
+	var service corev1.Service
+	var deployment appsv1.Deployment
+	byKind := map[string]any{"ValidatingWebhookConfiguration": &hooks, "Service": &service, "Deployment": &deployment}
+	for document := range strings.SplitSeq(kubectl(t, "kustomize", "default"), "\n---\n") {
+		var object metav1.PartialObjectMetadata
+		g.Expect(yaml.Unmarshal([]byte(document), &object)).To(Succeed())
+		g.Expect(object.Namespace).To(BeElementOf("", namespace))
+		if into, wanted := byKind[object.Kind]; wanted {
+			g.Expect(yaml.UnmarshalStrict([]byte(document), into)).To(Succeed())
+		}
+	}
+	g.Expect(hooks.Webhooks).To(HaveLen(2))
+	for _, hook := range hooks.Webhooks {
+		g.Expect(hook.ClientConfig.Service.Name).To(Equal(service.Name))
+		g.Expect(hook.ClientConfig.Service.Namespace).To(Equal(service.Namespace))
+	}
+	g.Expect(hooks.Annotations).To(HaveKeyWithValue("service.beta.openshift.io/inject-cabundle", "true"))
+
+	pod := deployment.Spec.Template
+	g.Expect(labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(pod.Labels))).To(BeTrue())
+	g.Expect(pod.Spec.Containers[0].Ports).To(ContainElement(And(
+		HaveField("Name", service.Spec.Ports[0].TargetPort.String()), HaveField("ContainerPort", int32(webhook.DefaultPort)))))
+	g.Expect(service.Annotations).To(HaveKeyWithValue(
+		"service.beta.openshift.io/serving-cert-secret-name", pod.Spec.Volumes[0].Secret.SecretName))
+	flags := manager.Command("manager", "", nil).Flags()
+	g.Expect(pod.Spec.Containers[0].VolumeMounts).To(ContainElement(And(
+		HaveField("Name", pod.Spec.Volumes[0].Name), HaveField("MountPath", flags.Lookup("webhook-cert-dir").DefValue))))
+	g.Expect(flags.Parse(pod.Spec.Containers[0].Args)).To(Succeed())
+	g.Expect(flags.Lookup("namespace").Value.String()).To(Equal(namespace))
+}
+
+// Whatever it may do with Secrets and Machines, it may do in one namespace.
+func TestRBAC_onlyDrainingReachesBeyondTheNamespace(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var beyond []string
+	for document := range strings.SplitSeq(kubectl(t, "kustomize", "rbac"), "\n---\n") {
+		var role struct {
+			metav1.TypeMeta `json:",inline"`
+			Rules           []struct{ Resources []string }
+		}
+		g.Expect(yaml.Unmarshal([]byte(document), &role)).To(Succeed())
+		for _, rule := range role.Rules {
+			if role.Kind == "ClusterRole" {
+				beyond = append(beyond, rule.Resources...)
+			}
+		}
+	}
+	slices.Sort(beyond)
+	g.Expect(beyond).To(Equal([]string{"daemonsets", "nodes", "pods", "pods/eviction", "subjectaccessreviews", "tokenreviews"}))
+}
+
+func kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	program := toolstest.Find(t, "kubectl").Path("kubectl")
+	out, err := exec.Command(program, append(args, "--kubeconfig", testenv.Kubeconfig(t))...).CombinedOutput()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "%s", out)
+	return string(out)
+}

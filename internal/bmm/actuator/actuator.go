@@ -1,0 +1,160 @@
+// Package actuator makes bare-metal instances for the Machines of OpenShift: it is what machineapi's controller asks.
+package actuator
+
+import (
+	"context"
+	"strings"
+
+	machinev1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	bmmv1 "github.com/bedplate/bedplate/api/bmm/machine/v1beta1"
+	"github.com/bedplate/bedplate/internal/bmm/actuator/providerspec"
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/inventory"
+	"github.com/bedplate/bedplate/internal/bmm/topology"
+	"github.com/bedplate/bedplate/internal/credentials"
+	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/machineapi"
+)
+
+// Actuator makes the instance that a Machine wants, and takes it away again.
+type Actuator struct {
+	Engine  *graph.Engine
+	Specs   *providerspec.Reader
+	Clients *credentials.Cache[*bmm.Client]
+	// Instances is how all instances are, without a call for each.
+	Instances *inventory.Inventory
+	Places    *Places
+	Topology  *topology.Lookup
+}
+
+var _ machineapi.Actuator = &Actuator{}
+
+// Create looks for the instance, and makes it where there is none.
+func (a *Actuator) Create(ctx context.Context, m *machinev1.Machine) error {
+	return a.reconcile(ctx, m)
+}
+
+// Update brings the Machine up to date.
+func (a *Actuator) Update(ctx context.Context, m *machinev1.Machine) error {
+	return a.reconcile(ctx, m)
+}
+
+func (a *Actuator) reconcile(ctx context.Context, m *machinev1.Machine) error {
+	o := ownerOf(m)
+	defer o.store()
+	spec, problems := a.Specs.Read(ctx, providerspec.Path(), m.Spec.ProviderSpec)
+	switch err := problems.ToAggregate(); {
+	case err == nil:
+	case graph.OwnsNothing(o):
+		return machineapi.InvalidConfiguration(err)
+	default: // Failed is for Machines that better go, and this one may have a node that runs.
+		return a.blocked(o, bmmv1.ReferencesResolvedCondition, &fault.Error{Class: fault.Invalid, Err: err})
+	}
+	n, err := a.open(ctx, o, *spec)
+	if err != nil {
+		return err
+	}
+	result, err := n.reconcile(ctx)
+	return later(result, err)
+}
+
+// Exists asks about the instance that the ledger names. During deletion the ledger itself is the answer: an instance is
+// taken out of it when it is gone for sure.
+func (a *Actuator) Exists(ctx context.Context, m *machinev1.Machine) (bool, error) {
+	o := ownerOf(m)
+	switch {
+	case graph.OwnsNothing(o):
+		return false, nil
+	case !m.DeletionTimestamp.IsZero():
+		return true, nil
+	}
+	defer o.store()
+	n, err := a.open(ctx, o, providerspec.Peek(m.Spec.ProviderSpec))
+	if err != nil {
+		return false, err
+	}
+	if n.ID() == "" {
+		return false, nil // it isn't known whether the last attempt has worked: Create finds out
+	}
+	exists, err := n.Exists(ctx)
+	if err != nil {
+		return false, a.unknown(o, bmmv1.InstanceProvisionedCondition, err)
+	}
+	if !exists {
+		_, err = n.reconcile(ctx) // so that the conditions say so too
+	}
+	return exists, err
+}
+
+// Delete asks for deletion, and waits in a RequeueAfterError until nothing is left.
+func (a *Actuator) Delete(ctx context.Context, m *machinev1.Machine) error {
+	o := ownerOf(m)
+	if graph.OwnsNothing(o) {
+		return nil
+	}
+	defer o.store()
+	n, err := a.open(ctx, o, providerspec.Peek(m.Spec.ProviderSpec))
+	if err != nil {
+		return err
+	}
+	if n.issue, err = a.healthIssue(ctx, m); err != nil {
+		return err
+	}
+	done, result, err := n.Graph.Delete(ctx)
+	if done {
+		return nil
+	}
+	n.project(ctx)
+	return later(result, err)
+}
+
+// open the graph of a Machine. The error has been reported in its conditions.
+func (a *Actuator) open(ctx context.Context, o *owner, spec bmmv1.NvidiaBMMMachineProviderSpec) (*node, error) {
+	secret := types.NamespacedName{Namespace: o.Namespace, Name: spec.CredentialsSecret.Name}
+	if secret.Name == "" { // of what can't be read any more, the ledger knows it
+		_, secret.Name, _ = strings.Cut(graph.Credentials(o), string(types.Separator))
+	}
+	api, err := a.Clients.Client(ctx, secret)
+	if err != nil {
+		return nil, a.unknown(o, bmmv1.ReferencesResolvedCondition, err)
+	}
+	n, err := a.newNode(api, secret.String(), o, spec)
+	if err != nil {
+		return nil, a.unknown(o, bmmv1.InstanceProvisionedCondition, err)
+	}
+	return n, nil
+}
+
+// blocked reports that a prerequisite of the whole graph is missing.
+func (a *Actuator) blocked(o *owner, condition string, err error) error {
+	return later(a.Engine.Blocked(o, condition, err))
+}
+
+// unknown reports in the conditions why nothing is known of the instance, and returns that, with the time to look again.
+func (a *Actuator) unknown(o *owner, condition string, err error) error {
+	result, retry := a.Engine.Blocked(o, condition, err)
+	if retry != nil {
+		return retry
+	}
+	return &unknown{error: err, later: later(result, nil)}
+}
+
+// unknown is an error that passes, or waits for somebody: it is no use to try again at once.
+type unknown struct {
+	error
+	later error
+}
+
+func (e *unknown) Unwrap() []error { return []error{e.error, e.later} }
+
+// later turns what the engine says into what the controller wants to hear.
+func later(result ctrl.Result, err error) error {
+	if err != nil || result.RequeueAfter == 0 {
+		return err
+	}
+	return &machineapi.RequeueAfterError{After: result.RequeueAfter}
+}

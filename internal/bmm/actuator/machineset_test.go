@@ -1,0 +1,237 @@
+package actuator_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	machinev1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/sim"
+)
+
+// others plays those controllers of OpenShift that the machine controller works with: for MachineSets, for
+// MachineHealthChecks, and the one that finds the Node of a Machine. Each does the least that is true of the real one.
+func (f *fixture) others() {
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		wait.UntilWithContext(ctx, func(ctx context.Context) {
+			f.replicate(ctx)
+			f.linkNodes(ctx)
+			f.remediate(ctx)
+		}, 20*time.Millisecond)
+	})
+	f.t.Cleanup(func() { stop(); running.Wait() })
+}
+
+func (f *fixture) machines(ctx context.Context) (all []machinev1.Machine) {
+	list := &machinev1.MachineList{}
+	_ = f.Client.List(ctx, list, client.InNamespace(f.Namespace))
+	return list.Items
+}
+
+// replicate makes as many Machines as each MachineSet has replicas. Those that go already don't count.
+func (f *fixture) replicate(ctx context.Context) {
+	sets := &machinev1.MachineSetList{}
+	_ = f.Client.List(ctx, sets, client.InNamespace(f.Namespace))
+	for _, set := range sets.Items {
+		var mine []machinev1.Machine
+		for _, m := range f.machines(ctx) {
+			if metav1.IsControlledBy(&m, &set) && m.DeletionTimestamp == nil {
+				mine = append(mine, m)
+			}
+		}
+		for n := len(mine); n < int(*set.Spec.Replicas); n++ {
+			_ = f.Client.Create(ctx, &machinev1.Machine{
+				ObjectMeta: metav1.ObjectMeta{
+					Namespace: f.Namespace, GenerateName: set.Name + "-", Labels: set.Spec.Template.Labels,
+					OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(&set, machinev1.GroupVersion.WithKind("MachineSet"))},
+				},
+				Spec: set.Spec.Template.Spec,
+			})
+		}
+		for n := int(*set.Spec.Replicas); n < len(mine); n++ {
+			_ = f.Client.Delete(ctx, &mine[n])
+		}
+	}
+}
+
+// linkNodes makes the Nodes that kubelets would register, and writes into Machines which Node is theirs.
+func (f *fixture) linkNodes(ctx context.Context) {
+	for _, m := range f.machines(ctx) {
+		if m.Status.NodeRef != nil || m.DeletionTimestamp != nil || ptr.Deref(m.Status.Phase, "") != machinev1.PhaseProvisioned {
+			continue
+		}
+		n := &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: f.Namespace + "-" + m.Name}, Spec: corev1.NodeSpec{ProviderID: *m.Spec.ProviderID},
+		}
+		if f.Client.Create(ctx, n) == nil {
+			f.t.Cleanup(func() { _ = f.Client.Delete(context.Background(), n) })
+			_ = f.tell(ctx, n, corev1.ConditionTrue)
+		}
+		before := m.DeepCopy()
+		m.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: n.Name}
+		_ = f.Client.Status().Patch(ctx, &m, client.MergeFrom(before))
+	}
+}
+
+// tell whether a Node is ready.
+func (f *fixture) tell(ctx context.Context, n *corev1.Node, ready corev1.ConditionStatus) error {
+	n.Status.Conditions = []corev1.NodeCondition{{
+		Type: corev1.NodeReady, Status: ready, Reason: "NodeStatus" + string(ready), Message: "Kubelet stopped posting node status.",
+	}}
+	return f.Client.Status().Update(ctx, n)
+}
+
+// remediate deletes the Machines that a MachineHealthCheck selects and whose Nodes aren't ready.
+func (f *fixture) remediate(ctx context.Context) {
+	checks := &machinev1.MachineHealthCheckList{}
+	_ = f.Client.List(ctx, checks, client.InNamespace(f.Namespace))
+	for _, check := range checks.Items {
+		selector, _ := metav1.LabelSelectorAsSelector(&check.Spec.Selector)
+		selected := &machinev1.MachineList{}
+		_ = f.Client.List(ctx, selected, client.InNamespace(f.Namespace), client.MatchingLabelsSelector{Selector: selector})
+		for _, m := range selected.Items {
+			if m.DeletionTimestamp == nil && f.isUnhealthy(ctx, &m) {
+				_ = f.Client.Delete(ctx, &m)
+			}
+		}
+	}
+}
+
+func (f *fixture) isUnhealthy(ctx context.Context, m *machinev1.Machine) bool {
+	n := &corev1.Node{}
+	if m.Status.NodeRef == nil || f.Client.Get(ctx, client.ObjectKey{Name: m.Status.NodeRef.Name}, n) != nil {
+		return false
+	}
+	return len(n.Status.Conditions) > 0 && n.Status.Conditions[0].Status != corev1.ConditionTrue
+}
+
+// untilRunning waits until so many Machines run, each with the instance of its name, and nothing else is there.
+func (f *fixture) untilRunning(machines int) {
+	f.t.Helper()
+	f.Eventually(func(g Gomega) {
+		all := f.machines(f.t.Context())
+		g.Expect(all).To(HaveLen(machines))
+		instances := f.instances()
+		g.Expect(instances).To(HaveLen(machines))
+		for _, m := range all {
+			g.Expect(m.Status.Phase).To(HaveValue(Equal(machinev1.PhaseRunning)), m.Name)
+			g.Expect(m.Spec.ProviderID).To(HaveValue(Equal("nvidia-bmm://" + sim.DefaultSiteID + "/" + instances[m.Name].ID)))
+		}
+	}).Should(Succeed())
+}
+
+func TestMachineSet_scalesUpAndDown(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.others()
+	set := f.machineSet("workers", 2)
+	f.Create(set)
+	f.untilRunning(2)
+	scale := func(replicas int32) {
+		bmmtest.Change(f.Fixture, set, func(s *machinev1.MachineSet) { s.Spec.Replicas = &replicas })
+		f.untilRunning(int(replicas))
+	}
+	scale(5)
+	scale(1)
+	scale(0)
+	f.Expect(f.Sim.State().Releases).To(And(HaveLen(5), HaveEach(HaveField("MachineHealthIssue", BeNil()))), "none of them was ill")
+	f.Expect(f.Called("createInstance")).To(Equal(5))
+	f.Expect(f.Called("listSubnets")).To(BeNumerically("<=", 5), "not one for each reconcile")
+}
+
+// Controllers come and go while Machines do: nothing is made twice, nothing stays behind.
+func TestMachineSet_survivesRestartsOfTheController(t *testing.T) {
+	t.Parallel()
+	f := startSite(t)
+	f.others()
+	set := f.machineSet("workers", 4)
+	f.Create(set)
+	for n := range 4 {
+		f.run()
+		f.Eventually(func() int { return f.Called("createInstance") }).Should(BeNumerically(">", n))
+		f.stopping()
+	}
+	f.run()
+	f.untilRunning(4)
+	f.Expect(f.Called("createInstance")).To(Equal(4))
+	f.Delete(set)
+	for _, m := range f.machines(t.Context()) {
+		f.Delete(&m)
+	}
+	f.untilRunning(0)
+}
+
+func TestMachineHealthCheck_theSiteHearsWhatItRemediates(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.others()
+	f.Create(f.machineSet("workers", 2))
+	f.untilRunning(2)
+	ill := f.machines(t.Context())[0]
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: ill.Status.NodeRef.Name}}
+	f.Eventually(func() error {
+		_ = f.Client.Get(t.Context(), client.ObjectKeyFromObject(n), n)
+		return f.tell(t.Context(), n, corev1.ConditionUnknown)
+	}).Should(Succeed())
+	f.Create(&machinev1.MachineHealthCheck{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "workers"},
+		Spec: machinev1.MachineHealthCheckSpec{
+			Selector:            metav1.LabelSelector{MatchLabels: f.machineSet("workers", 0).Spec.Selector.MatchLabels},
+			UnhealthyConditions: []machinev1.UnhealthyCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}},
+		},
+	})
+	f.UntilGone(&ill)
+	f.Eventually(func() error { return f.Read(n) }).ShouldNot(Succeed(), "its Node goes too")
+	f.untilRunning(2)
+	f.Expect(f.Sim.State().Releases).To(ConsistOf(HaveField("MachineHealthIssue", Equal(&bmm.MachineHealthIssue{
+		Category: bmm.IssueOther, Summary: "the Node isn't ready: NodeStatusUnknown", Details: "Kubelet stopped posting node status.",
+	}))))
+}
+
+func TestHealth_aPersonKnowsMore(t *testing.T) {
+	t.Parallel()
+	for annotation, want := range map[string]bmm.MachineHealthIssueCategory{"Hardware": bmm.IssueHardware, "burnt": bmm.IssueOther} {
+		t.Run(annotation, func(t *testing.T) {
+			t.Parallel()
+			f := start(t)
+			m := f.ready("worker-1")
+			bmmtest.Change(f.Fixture, m, func(m *machinev1.Machine) {
+				metav1.SetMetaDataAnnotation(&m.ObjectMeta, infrav1.HealthIssueAnnotation, annotation)
+			})
+			f.Delete(m)
+			f.UntilGone(m)
+			f.Expect(f.Sim.State().Releases).To(ConsistOf(HaveField("MachineHealthIssue", Equal(&bmm.MachineHealthIssue{
+				Category: want, Summary: fmt.Sprint("reported with the annotation ", infrav1.HealthIssueAnnotation),
+			}))))
+		})
+	}
+}
+
+// Somebody else may take a Machine for Failed that has an instance.
+func TestHealth_aFailedMachine(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	m := f.ready("worker-1")
+	f.untilPhase(m, machinev1.PhaseProvisioned)
+	m.Status.Phase, m.Status.ErrorMessage = ptr.To(machinev1.PhaseFailed), ptr.To("it burns")
+	f.Expect(f.Client.Status().Update(t.Context(), m)).To(Succeed())
+	f.Delete(m)
+	f.UntilGone(m)
+	f.Expect(f.Sim.State().Releases).To(ConsistOf(HaveField("MachineHealthIssue", Equal(&bmm.MachineHealthIssue{
+		Category: bmm.IssueOther, Summary: "the Machine is Failed", Details: "it burns",
+	}))))
+}

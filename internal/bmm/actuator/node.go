@@ -1,0 +1,122 @@
+package actuator
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	bmmv1 "github.com/bedplate/bedplate/api/bmm/machine/v1beta1"
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/instance"
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+// userDataKey is where OpenShift's installer and its machine config operator put user data.
+const userDataKey = "userData"
+
+// node is the graph of one Machine: an instance.
+type node struct {
+	*instance.Instance
+	actuator *Actuator
+	api      *bmm.Client
+	owner    *owner
+	spec     bmmv1.NvidiaBMMMachineProviderSpec
+	// place and userData are known once their gates are open.
+	place    instance.Place
+	siteID   string
+	userData string
+	// issue is why the instance is given back, if it isn't well.
+	issue *bmm.MachineHealthIssue
+}
+
+var _ instance.Machine = &node{}
+
+// newNode opens a graph. The error is a ledger that can't be used.
+func (a *Actuator) newNode(api *bmm.Client, secret string, o *owner, spec bmmv1.NvidiaBMMMachineProviderSpec) (*node, error) {
+	n := &node{actuator: a, api: api, owner: o, spec: spec}
+	opened, err := instance.Open(a.Engine, o, secret, api, a.Instances, n)
+	n.Instance = opened
+	return n, err
+}
+
+// reconcile brings the instance a step further, and shows it in the Machine.
+func (n *node) reconcile(ctx context.Context) (ctrl.Result, error) {
+	references := n.Graph.Gate(bmmv1.ReferencesResolvedCondition, func() graph.Phase { return n.referencesPhase(ctx) })
+	userData := n.Graph.Gate(bmmv1.UserDataReadyCondition, func() graph.Phase { return n.userDataPhase(ctx) })
+	n.Want(bmmv1.InstanceProvisionedCondition, references, userData)
+	n.Graph.Gate(bmmv1.NetworkConfiguredCondition, n.NetworkPhase)
+	result, err := n.Graph.Reconcile(ctx)
+	n.project(ctx)
+	return result, err
+}
+
+// referencesPhase says whether the instance can be put where the spec wants it. Once there is one, the troubles of the site
+// and the VPC aren't the Machine's any more.
+func (n *node) referencesPhase(ctx context.Context) graph.Phase {
+	if n.ID() != "" {
+		return graph.Ready()
+	}
+	site, err := n.actuator.Places.find(ctx, n.api, n.spec)
+	if err != nil {
+		return graph.PhaseOf(err)
+	}
+	networks, err := site.networksOf(n.spec.Network)
+	if err != nil {
+		return graph.PhaseOf(err)
+	}
+	group, _ := n.SecurityGroup()
+	n.siteID = site.id
+	n.place = instance.Place{TenantID: n.spec.TenantID, VPCID: n.spec.VPCID, Networks: networks, SecurityGroupID: group}
+	return graph.Ready()
+}
+
+// userDataPhase reads the user data, as long as there is no instance.
+func (n *node) userDataPhase(ctx context.Context) graph.Phase {
+	if n.ID() != "" {
+		return graph.Ready()
+	}
+	name := types.NamespacedName{Namespace: n.owner.Namespace, Name: n.spec.UserDataSecret.Name}
+	secret := &corev1.Secret{}
+	err := n.actuator.Engine.Live.Get(ctx, name, secret)
+	if apierrors.IsNotFound(err) {
+		return graph.Waiting("Secret %s does not exist: create it, with the user data under the key %s", name, userDataKey)
+	}
+	if err == nil {
+		n.userData, err = instance.UserData(secret, userDataKey, "put into it what the instance is to boot with")
+	}
+	if err != nil {
+		return graph.PhaseOf(err)
+	}
+	return graph.Ready()
+}
+
+// InstanceName is the Machine's own: its Node gets that name, and the instance is found by it.
+func (n *node) InstanceName() string { return n.owner.Name }
+
+// Shown are the IDs in spec and status.
+func (n *node) Shown() (providerID, instanceID string) {
+	if id := n.owner.Spec.ProviderID; id != nil {
+		providerID = *id
+	}
+	return providerID, n.owner.status.InstanceID
+}
+
+// NewSiteID is the one that the spec names.
+func (n *node) NewSiteID() string { return n.siteID }
+
+// InstanceRequest is what the spec and the user data ask for.
+func (n *node) InstanceRequest(_ context.Context, key graph.Key) (*bmm.InstanceCreateRequest, error) {
+	return instance.Request(n.owner.Name, key, n.spec.InstanceSpec, n.place, n.userData), nil
+}
+
+// SecurityGroup is the one that the spec names. Where it names none, whatever is attached is the user's own affair.
+func (n *node) SecurityGroup() (id string, known bool) {
+	id = n.spec.Network.NetworkSecurityGroupID
+	return id, id != ""
+}
+
+// HealthIssue is what was found out when the deletion began.
+func (n *node) HealthIssue() *bmm.MachineHealthIssue { return n.issue }

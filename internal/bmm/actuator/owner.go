@@ -1,0 +1,75 @@
+package actuator
+
+import (
+	"encoding/json"
+
+	machinev1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bmmv1 "github.com/bedplate/bedplate/api/bmm/machine/v1beta1"
+	"github.com/bedplate/bedplate/internal/bmm/actuator/providerspec"
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+// owner is a Machine as the engine sees it: its conditions are those of the provider status.
+type owner struct {
+	*machinev1.Machine
+	status bmmv1.NvidiaBMMMachineProviderStatus
+	// before is the provider status as it was read.
+	before bmmv1.NvidiaBMMMachineProviderStatus
+}
+
+var _ graph.Owner = &owner{}
+
+// ownerOf reads the provider status of a Machine. One that can't be read counts as empty: it is written anew.
+func ownerOf(m *machinev1.Machine) *owner {
+	o := &owner{Machine: m}
+	if raw := m.Status.ProviderStatus; raw != nil && json.Unmarshal(raw.Raw, &o.status) != nil {
+		o.status = bmmv1.NvidiaBMMMachineProviderStatus{}
+	}
+	o.status.DeepCopyInto(&o.before)
+	return o
+}
+
+// store the provider status in the Machine, if it isn't as it was: the server has its own way of writing the same.
+func (o *owner) store() {
+	o.status.APIVersion, o.status.Kind = bmmv1.GroupVersion.String(), bmmv1.ProviderStatusKind
+	if equality.Semantic.DeepEqual(o.before, o.status) {
+		return
+	}
+	raw, _ := json.Marshal(o.status) // which has nothing that can't be written
+	o.Status.ProviderStatus = &runtime.RawExtension{Raw: raw}
+}
+
+// Unwrap returns the object that the API server knows.
+func (o *owner) Unwrap() client.Object { return o.Machine }
+
+// GetConditions returns the conditions of the provider status.
+func (o *owner) GetConditions() []metav1.Condition { return o.status.Conditions }
+
+// SetConditions replaces the conditions of the provider status.
+func (o *owner) SetConditions(conditions []metav1.Condition) { o.status.Conditions = conditions }
+
+// OutsideIDs are the IDs of what spec and status say was made.
+func (o *owner) OutsideIDs() []string {
+	switch {
+	case ptr.Deref(o.Spec.ProviderID, "") != "":
+		return []string{*o.Spec.ProviderID}
+	case o.status.InstanceID != "":
+		return []string{"instance " + o.status.InstanceID}
+	}
+	return nil
+}
+
+// Conditions of a Machine's instance; another provider's Machine has none.
+func Conditions(machine runtime.Object) []metav1.Condition {
+	m := machine.(*machinev1.Machine)
+	if !providerspec.IsOurs(m.Spec.ProviderSpec) {
+		return nil
+	}
+	return ownerOf(m).GetConditions()
+}

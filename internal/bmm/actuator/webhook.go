@@ -1,0 +1,106 @@
+package actuator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	machinev1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	bmmv1 "github.com/bedplate/bedplate/api/bmm/machine/v1beta1"
+	"github.com/bedplate/bedplate/internal/bmm/actuator/providerspec"
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+// SetupWebhooks registers the webhooks with the manager's webhook server. They refuse Machines and MachineSets whose provider
+// spec can't become an instance, and changes of the provider spec of a Machine whose instance was made with it.
+func SetupWebhooks(mgr ctrl.Manager) error {
+	specs, err := providerspec.NewReader()
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		register(mgr, &machinev1.Machine{}, validator[*machinev1.Machine]{
+			kind: "Machine", path: providerspec.Path(), specs: specs,
+			spec: func(m *machinev1.Machine) machinev1.ProviderSpec { return m.Spec.ProviderSpec },
+			used: func(m *machinev1.Machine) bool { return !graph.OwnsNothing(ownerOf(m)) },
+		}),
+		register(mgr, &machinev1.MachineSet{}, validator[*machinev1.MachineSet]{
+			kind: "MachineSet", path: field.NewPath("spec", "template").Child("spec", "providerSpec", "value"), specs: specs,
+			spec: func(s *machinev1.MachineSet) machinev1.ProviderSpec { return s.Spec.Template.Spec.ProviderSpec },
+			used: func(*machinev1.MachineSet) bool { return false },
+		}),
+	)
+}
+
+func register[T client.Object](mgr ctrl.Manager, object T, v validator[T]) error {
+	return ctrl.NewWebhookManagedBy(mgr, object).WithValidator(v).Complete()
+}
+
+// validator looks at the provider specs that are ours; the others it lets pass.
+type validator[T client.Object] struct {
+	kind  string
+	path  *field.Path
+	specs *providerspec.Reader
+	spec  func(T) machinev1.ProviderSpec
+	// used reports whether an instance was made with the provider spec, or may have been.
+	used func(T) bool
+}
+
+func (v validator[T]) ValidateCreate(ctx context.Context, object T) (admission.Warnings, error) {
+	_, problems := v.read(ctx, object)
+	return nil, v.refuse(object, problems)
+}
+
+// ValidateUpdate leaves alone what doesn't change: an object with problems that were there before can still be changed
+// otherwise, and go.
+func (v validator[T]) ValidateUpdate(ctx context.Context, before, after T) (admission.Warnings, error) {
+	if equality.Semantic.DeepEqual(v.spec(before), v.spec(after)) {
+		return nil, nil
+	}
+	now, problems := v.read(ctx, after)
+	if len(problems) > 0 || !v.used(before) {
+		return nil, v.refuse(after, problems)
+	}
+	was, problems := v.read(ctx, before)
+	if len(problems) > 0 || sameInstance(was, now) { // one that could not be read may be repaired
+		return nil, nil
+	}
+	return nil, v.refuse(after, field.ErrorList{field.Forbidden(v.path,
+		"the instance was made with it, and only credentialsSecret can be changed: make another Machine")})
+}
+
+func (v validator[T]) ValidateDelete(context.Context, T) (admission.Warnings, error) { return nil, nil }
+
+// read is nil for another provider's.
+func (v validator[T]) read(ctx context.Context, object T) (*bmmv1.NvidiaBMMMachineProviderSpec, field.ErrorList) {
+	if !providerspec.IsOurs(v.spec(object)) {
+		return nil, nil
+	}
+	return v.specs.Read(ctx, v.path, v.spec(object))
+}
+
+// sameInstance reports whether two provider specs ask for the same. Other credentials make no other instance.
+func sameInstance(was, now *bmmv1.NvidiaBMMMachineProviderSpec) bool {
+	if was == nil || now == nil { // another provider's
+		return was == now
+	}
+	was = was.DeepCopy()
+	was.CredentialsSecret, was.ObjectMeta = now.CredentialsSecret, now.ObjectMeta
+	return equality.Semantic.DeepEqual(was, now)
+}
+
+func (v validator[T]) refuse(object T, problems field.ErrorList) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	slices.SortFunc(problems, func(a, b *field.Error) int { return cmp.Compare(a.Error(), b.Error()) })
+	return apierrors.NewInvalid(machinev1.GroupVersion.WithKind(v.kind).GroupKind(), object.GetName(), problems)
+}

@@ -1,0 +1,205 @@
+package cloudprovider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/providerid"
+	"github.com/bedplate/bedplate/internal/fault"
+)
+
+// found is the instance of a node, and the site that it was found at.
+type found struct {
+	*site
+	instance *bmm.Instance
+}
+
+// look for an instance in the newest list. Nil without an error means that there is none in it.
+type look func(context.Context, *site) (*bmm.Instance, error)
+
+// find the instance of a node, and note what is wrong with it. cloudprovider.InstanceNotFound is the only error that means
+// that it is gone.
+func (c *Cloud) find(ctx context.Context, node *corev1.Node) (found, error) {
+	f, err := c.seek(ctx, node)
+	c.troubles.note(node, f.instance, err)
+	if errors.Is(err, cloudprovider.InstanceNotFound) {
+		return found{}, cloudprovider.InstanceNotFound // controllers compare it as it is
+	}
+	return f, err
+}
+
+func (c *Cloud) seek(ctx context.Context, node *corev1.Node) (found, error) {
+	look, err := c.lookFor(node)
+	if err != nil {
+		return found{}, err
+	}
+	at, err := c.site(ctx)
+	if err != nil {
+		return found{}, ofSite(err)
+	}
+	instance, err := look(ctx, at)
+	if err == nil && (instance == nil || uninitialized(node) && !hasAddress(instance)) {
+		since := c.troubles.soughtInVain(node, c.config.Interval.Duration)
+		if err := c.instances.Refresh(ctx, at.api, at.id, since); err != nil {
+			return found{}, ofSite(err)
+		}
+		instance, err = look(ctx, at)
+	}
+	switch {
+	case err != nil:
+		return found{}, err
+	case instance == nil:
+		return found{}, &trouble{reason: ReasonUnknown, err: fmt.Errorf(
+			"no instance of site %s is named %s or has an address of this Node: start its kubelet with the right name or "+
+				"with --provider-id", at.id, node.Name)}
+	}
+	return found{at, instance}, nil
+}
+
+// lookFor says how the instance of a node is found: by the node's provider ID, or without one by name and addresses.
+func (c *Cloud) lookFor(node *corev1.Node) (look, error) {
+	if node.Spec.ProviderID == "" {
+		return func(ctx context.Context, at *site) (*bmm.Instance, error) { return c.search(ctx, at, node) }, nil
+	}
+	id, err := providerid.Parse(node.Spec.ProviderID)
+	if err != nil {
+		reason, remedy := ReasonMalformedProviderID, "delete the Node, and start its kubelet without --provider-id"
+		if _, foreign := errors.AsType[*providerid.ForeignError](err); foreign {
+			reason, remedy = ReasonForeignProviderID, "the Node is left to it"
+		}
+		return nil, &trouble{reason: reason, err: fmt.Errorf("%w: %s", err, remedy)}
+	}
+	return func(ctx context.Context, at *site) (*bmm.Instance, error) { return c.get(ctx, at, id) }, nil
+}
+
+// get the instance that a provider ID names.
+func (c *Cloud) get(ctx context.Context, at *site, id providerid.ProviderID) (*bmm.Instance, error) {
+	if id.SiteID != at.id {
+		return nil, &trouble{reason: ReasonOtherSite, err: fmt.Errorf(
+			"instance %s is at site %s, and the nodes of this cluster are looked after at site %s", id.InstanceID, id.SiteID, at.id)}
+	}
+	instance, err := c.instances.Instance(ctx, at.api, id.SiteID, id.InstanceID)
+	switch {
+	case err == nil:
+		return instance, nil
+	case fault.IsNotFound(err):
+		return nil, &trouble{reason: ReasonNotFound, err: fmt.Errorf(
+			"the BMM API knows no instance %s, and knows its site: the Node goes once it isn't Ready: %w",
+			id.InstanceID, cloudprovider.InstanceNotFound)}
+	}
+	return nil, c.unknown(at, err)
+}
+
+// unknown is an error that proves nothing. If the site's instances can be listed, it is about the one that was asked for.
+func (c *Cloud) unknown(at *site, err error) error {
+	if _, listing := c.instances.Newest(at.api, at.id); listing != nil {
+		return ofSite(err)
+	}
+	return &trouble{reason: ReasonUnknown, err: err}
+}
+
+// search for the instance of a node that has no provider ID: by the node's name, else by its addresses.
+func (c *Cloud) search(ctx context.Context, at *site, node *corev1.Node) (*bmm.Instance, error) {
+	addresses := addressesOf(node)
+	for _, way := range []struct {
+		what  string
+		match func(*bmm.Instance) bool
+	}{
+		{"the name " + node.Name, func(i *bmm.Instance) bool { return i.Name == node.Name }},
+		{"an address of this Node", func(i *bmm.Instance) bool { return hasOneOf(i, addresses) }},
+	} {
+		all, err := c.instances.Find(ctx, at.api, at.id, func(i *bmm.Instance) bool {
+			return i.Status != bmm.InstanceTerminated && way.match(i) // no node runs on a machine that was given back
+		})
+		if err != nil {
+			return nil, ofSite(err)
+		}
+		if len(all) == 0 {
+			continue
+		}
+		return c.only(all, way.what, node, at)
+	}
+	return nil, nil
+}
+
+// only is the instance that a node is on, if it can be no other, and no other node is on it.
+func (c *Cloud) only(all []bmm.Instance, what string, node *corev1.Node, at *site) (*bmm.Instance, error) {
+	if len(all) > 1 {
+		var ids []string
+		for _, i := range all {
+			ids = append(ids, i.ID)
+		}
+		slices.Sort(ids)
+		return nil, &trouble{reason: ReasonAmbiguous, err: fmt.Errorf(
+			"instances %s have %s: start its kubelet with --provider-id=%s",
+			strings.Join(ids, " and "), what, providerid.ProviderID{SiteID: at.id, InstanceID: "INSTANCE"})}
+	}
+	for _, other := range c.nodes.of(providerid.ProviderID{SiteID: at.id, InstanceID: all[0].ID}) {
+		if other.UID != node.UID {
+			return nil, &trouble{reason: ReasonAmbiguous, err: fmt.Errorf(
+				"instance %s has %s, and is that of Node %s already: delete the Node that isn't real",
+				all[0].ID, what, other.Name)}
+		}
+	}
+	return &all[0], nil
+}
+
+// addressesOf are the IP addresses that a node's kubelet has told.
+func addressesOf(node *corev1.Node) (known []netip.Addr) {
+	for _, a := range node.Status.Addresses {
+		if a.Type != corev1.NodeInternalIP && a.Type != corev1.NodeExternalIP {
+			continue
+		}
+		if ip, err := netip.ParseAddr(a.Address); err == nil {
+			known = append(known, ip.Unmap())
+		}
+	}
+	return known
+}
+
+func hasOneOf(i *bmm.Instance, addresses []netip.Addr) bool {
+	for _, n := range i.Interfaces {
+		for _, text := range n.IPAddresses {
+			if ip, err := netip.ParseAddr(text); err == nil && slices.Contains(addresses, ip.Unmap()) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hasAddress tells whether every interface has its address: then the list is newer than the boot of the machine.
+func hasAddress(i *bmm.Instance) bool {
+	for _, n := range i.Interfaces {
+		if len(n.IPAddresses) == 0 {
+			return false
+		}
+	}
+	return len(i.Interfaces) > 0
+}
+
+// ofState is the trouble that an instance is in; nil for one that is well.
+func ofState(i *bmm.Instance) error {
+	var what string
+	switch i.Status {
+	case bmm.InstanceError:
+		what = "ask the site's operator, or replace the machine"
+	case bmm.InstanceRepairing:
+		what = "the site's operator works on the machine"
+	case bmm.InstanceTerminating:
+		what = "somebody has deleted it, and the Node goes when it is gone"
+	case bmm.InstanceTerminated:
+		what = "its machine has been given back, and the Node goes when the BMM API has forgotten it"
+	default:
+		return nil
+	}
+	return &trouble{reason: ReasonInstance + string(i.Status), err: fmt.Errorf("instance %s is %s: %s", i.ID, i.Status, what)}
+}

@@ -1,0 +1,37 @@
+package cloudprovider
+
+import (
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+)
+
+// Additional labels. A machine's health isn't among them, because labels of a Node are never looked at again, and its rack
+// isn't, because the BMM API doesn't tell.
+const (
+	// LabelMachine is the ID of the physical machine.
+	LabelMachine = "bmm.bedplate.dev/machine"
+	// LabelNVLinkDomain is the ID of the domain whose GPUs reach each other by NVLink.
+	LabelNVLinkDomain = "bmm.bedplate.dev/nvlink-domain"
+)
+
+// additionalLabels of the node of an instance, as far as the BMM API knows them.
+func additionalLabels(i *bmm.Instance) map[string]string {
+	labels := map[string]string{}
+	if i.MachineID != "" {
+		labels[LabelMachine] = i.MachineID
+	}
+	if domain := nvLinkDomain(i); domain != "" {
+		labels[LabelNVLinkDomain] = domain
+	}
+	return labels
+}
+
+// nvLinkDomain is empty where an instance is in none, or in several.
+func nvLinkDomain(i *bmm.Instance) (domain string) {
+	for _, n := range i.NVLinkInterfaces {
+		if domain != "" && n.NVLinkDomainID != domain {
+			return ""
+		}
+		domain = n.NVLinkDomainID
+	}
+	return domain
+}

@@ -1,0 +1,65 @@
+package cloudprovider
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+	cloudproviderapi "k8s.io/cloud-provider/api"
+
+	"github.com/bedplate/bedplate/internal/bmm/providerid"
+)
+
+const byProviderID = "byProviderID"
+
+func providerIDOf(object any) ([]string, error) {
+	node, ok := object.(*corev1.Node)
+	if !ok || node.Spec.ProviderID == "" {
+		return nil, nil
+	}
+	return []string{node.Spec.ProviderID}, nil
+}
+
+// slim leaves out what is most of a Node and nobody here reads. The controllers write back nothing of it: an update of a
+// Node doesn't change its status, and patches say only what has changed.
+func slim(object any) (any, error) {
+	if node, ok := object.(*corev1.Node); ok {
+		node.ManagedFields, node.Status.Images = nil, nil
+	}
+	return object, nil
+}
+
+// nodes are those of the cluster, as far as they are known.
+type nodes struct{ indexer cache.Indexer }
+
+// of an instance.
+func (n nodes) of(id providerid.ProviderID) (found []*corev1.Node) {
+	if n.indexer == nil {
+		return nil
+	}
+	objects, err := n.indexer.ByIndex(byProviderID, id.String())
+	if err != nil { // there is no such index
+		return nil
+	}
+	for _, object := range objects {
+		if node, ok := object.(*corev1.Node); ok {
+			found = append(found, node)
+		}
+	}
+	return found
+}
+
+// has tells whether there still is this node, and not another one of its name.
+func (n nodes) has(node *corev1.Node) bool {
+	object, exists, err := n.indexer.GetByKey(node.Name)
+	known, ok := object.(*corev1.Node)
+	return err == nil && exists && ok && known.UID == node.UID
+}
+
+// uninitialized is a node that nothing but its kubelet has looked after yet.
+func uninitialized(node *corev1.Node) bool {
+	for _, taint := range node.Spec.Taints {
+		if taint.Key == cloudproviderapi.TaintExternalCloudProvider {
+			return true
+		}
+	}
+	return false
+}

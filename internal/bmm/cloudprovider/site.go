@@ -1,0 +1,61 @@
+package cloudprovider
+
+import (
+	"context"
+
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+)
+
+// site and how it is asked at the moment.
+type site struct {
+	api *bmm.Client
+	id  string
+}
+
+// siteName is a site as an account sees it.
+type siteName struct {
+	account bmm.Account
+	name    string
+}
+
+// site with the credentials that are in the folder now. No error of it says anything of an instance.
+func (c *Cloud) site(ctx context.Context) (*site, error) {
+	api, err := c.clients.Client(ctx, c.config.secret())
+	if err != nil {
+		return nil, err
+	}
+	id := c.config.Site.ID
+	if id == "" {
+		name := c.config.Site.Name
+		id, err = c.siteIDs.Get(ctx, siteName{api.Account(), name}, func(ctx context.Context) (string, error) {
+			site, err := api.SiteByName(ctx, name)
+			if err != nil {
+				return "", err
+			}
+			return site.ID, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	now := &site{api, id}
+	c.switchTo(now)
+	if listed, err := c.instances.Newest(api, id); err == nil {
+		c.troubles.siteAnswered(listed)
+	}
+	return now, nil
+}
+
+// switchTo another login: with the one before nothing is listed any more. It is forgotten again and again, because somebody
+// may still have been asking with it.
+func (c *Cloud) switchTo(now *site) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last != nil && (c.last.api.Account() != now.api.Account() || c.last.id != now.id) {
+		c.before = c.last
+	}
+	c.last = now
+	if c.before != nil {
+		c.instances.Forget(c.before.api, c.before.id)
+	}
+}

@@ -1,0 +1,167 @@
+package cloudprovider
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/fault"
+)
+
+// Reasons of the events that tell of a trouble: first those of a node, then those of the site.
+const (
+	ReasonMalformedProviderID = "MalformedProviderID"
+	ReasonForeignProviderID   = "ForeignProviderID"
+	ReasonOtherSite           = "OtherSite"
+	ReasonAmbiguous           = "AmbiguousInstance"
+	ReasonUnknown             = "InstanceUnknown"
+	ReasonNotFound            = "InstanceNotFound"
+	// ReasonInstance is followed by the state of the instance: InstanceError, InstanceRepairing, InstanceTerminating, …
+	ReasonInstance = "Instance"
+
+	ReasonCredentials = "CredentialsRefused"
+	ReasonAPI         = "BMMAPIUnavailable"
+)
+
+// trouble is why nothing is known of the instance of a node, or of those of a whole site.
+type trouble struct {
+	reason string
+	ofSite bool
+	err    error
+}
+
+// Error is what the event says.
+func (t *trouble) Error() string { return t.err.Error() }
+
+// Unwrap returns the cause.
+func (t *trouble) Unwrap() error { return t.err }
+
+// ofSite is a trouble that all nodes have in common.
+func ofSite(err error) *trouble {
+	reason := ReasonAPI
+	if fault.ClassOf(err) == fault.Credentials {
+		reason = ReasonCredentials
+	}
+	return &trouble{reason: reason, ofSite: true, err: err}
+}
+
+// troubles are told of as events when they begin: once for each node, and once for the site where nothing is known of any
+// node. They are remembered until they end, or their node is gone.
+type troubles struct {
+	clock    clock.PassiveClock
+	recorder record.EventRecorder
+	// exists tells whether there still is a node: nothing is remembered of one that there isn't.
+	exists func(*corev1.Node) bool
+
+	mu    sync.Mutex
+	nodes map[types.UID]nodeNotes
+	site  string // the reason of the trouble
+	since time.Time
+}
+
+type nodeNotes struct {
+	trouble string // the reason
+	// sought is when somebody has first looked for the instance in vain.
+	sought time.Time
+}
+
+func newTroubles(clock clock.PassiveClock) *troubles {
+	return &troubles{
+		clock: clock, recorder: &record.FakeRecorder{}, nodes: map[types.UID]nodeNotes{},
+		exists: func(*corev1.Node) bool { return true },
+	}
+}
+
+// note what a look for the instance of a node has brought.
+func (t *troubles) note(node *corev1.Node, instance *bmm.Instance, err error) {
+	if err == nil {
+		err = ofState(instance)
+	}
+	found, _ := errors.AsType[*trouble](err)
+	if found != nil && found.ofSite {
+		t.siteIs(found)
+		return
+	}
+	t.nodeIs(node, found)
+}
+
+// nodeIs tells of a trouble that has begun. Nil ends what there was.
+func (t *troubles) nodeIs(node *corev1.Node, now *trouble) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	notes, known := t.nodes[node.UID]
+	if now == nil {
+		if known {
+			t.nodes[node.UID] = nodeNotes{sought: notes.sought}
+		}
+		return
+	}
+	if notes.trouble == now.reason || !t.exists(node) {
+		return
+	}
+	notes.trouble = now.reason
+	t.nodes[node.UID] = notes
+	t.recorder.Event(node, corev1.EventTypeWarning, now.reason, now.Error())
+}
+
+// lock is what the event of a site's trouble is about: the Lease of the cloud controller manager. It has no node.
+func lock() *corev1.ObjectReference {
+	return &corev1.ObjectReference{
+		APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: metav1.NamespaceSystem, Name: "cloud-controller-manager",
+	}
+}
+
+func (t *troubles) siteIs(now *trouble) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.site == now.reason {
+		return
+	}
+	t.site, t.since = now.reason, t.clock.Now()
+	t.recorder.Event(lock(), corev1.EventTypeWarning, now.reason, now.Error()+"; all Nodes stay meanwhile")
+}
+
+// siteAnswered ends the trouble of the site, if a list began after it did: what is known from before proves nothing.
+func (t *troubles) siteAnswered(listed time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.site != "" && listed.After(t.since) {
+		t.site = ""
+	}
+}
+
+// soughtInVain returns how new a list must be in which a node's instance is looked for again. At first that is one of just
+// now. A moment later it is one that began after the first look, and from then on one in each interval. So all nodes that
+// look at about the same time share a list.
+func (t *troubles) soughtInVain(node *corev1.Node, interval time.Duration) (since time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now, notes := t.clock.Now(), t.nodes[node.UID]
+	if notes.sought.IsZero() {
+		notes.sought = now
+		if t.exists(node) {
+			t.nodes[node.UID] = notes
+		}
+	}
+	switch before := now.Add(-interval); {
+	case now.Sub(notes.sought) < recent:
+		return notes.sought.Add(-recent)
+	case before.After(notes.sought):
+		return before
+	}
+	return notes.sought
+}
+
+// forget a node that is gone.
+func (t *troubles) forget(uid types.UID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.nodes, uid)
+}

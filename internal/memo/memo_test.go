@@ -1,0 +1,62 @@
+package memo_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/utils/clock"
+
+	"github.com/bedplate/bedplate/internal/memo"
+)
+
+func TestMemo_asksOnceForAWhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		m := memo.New[string, int](time.Minute, clock.RealClock{})
+		calls := 0
+		ask := func(question string) (int, error) {
+			return m.Get(t.Context(), question, func(context.Context) (int, error) { calls++; return calls, nil })
+		}
+		g.Expect(ask("a")).To(Equal(1))
+		g.Expect(ask("a")).To(Equal(1))
+		g.Expect(ask("b")).To(Equal(2))
+		time.Sleep(time.Minute + time.Second) // of the bubble's own time
+		g.Expect(ask("a")).To(Equal(3))
+	})
+}
+
+func TestMemo_sharesACallAndKeepsNoError(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		m := memo.New[string, int](time.Minute, clock.RealClock{})
+		calls, answer := 0, make(chan error)
+		ask := func(ctx context.Context) (int, error) {
+			return m.Get(ctx, "a", func(context.Context) (int, error) { calls++; return 7, <-answer })
+		}
+		gone, leave := context.WithCancel(t.Context())
+		var asking sync.WaitGroup
+		asking.Go(func() {
+			_, err := ask(gone)
+			g.Expect(err).To(MatchError(context.Canceled))
+		})
+		for range 3 {
+			asking.Go(func() { _, err := ask(t.Context()); g.Expect(err).To(MatchError("down")) })
+		}
+		synctest.Wait()
+		leave()
+		synctest.Wait()
+		answer <- errors.New("down")
+		asking.Wait()
+		g.Expect(calls).To(Equal(1))
+
+		go func() { answer <- nil }()
+		g.Expect(ask(t.Context())).To(Equal(7))
+	})
+}
