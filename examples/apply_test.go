@@ -22,6 +22,9 @@ import (
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
+// clusterAPI are the examples that are clusters of Cluster API.
+var clusterAPI = []string{"bmm", "bmm-class"}
+
 // With all webhooks, Cluster API's and ours, and the controllers that make a cluster of a class.
 func TestExamples_areTakenByAManagementCluster(t *testing.T) {
 	t.Parallel()
@@ -38,7 +41,7 @@ func TestExamples_areTakenByAManagementCluster(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	c, err := client.New(stack.AdminConfig(), client.Options{Scheme: testenv.Scheme(t)})
 	g.Expect(err).NotTo(HaveOccurred())
-	for _, name := range examples.Names() {
+	for _, name := range clusterAPI {
 		variables := map[string]string{
 			"CLUSTER_NAME": name, "NAMESPACE": "default", "KUBERNETES_VERSION": "v1.36.0",
 			"CONTROL_PLANE_MACHINE_COUNT": "1", "WORKER_MACHINE_COUNT": "2",
@@ -49,16 +52,16 @@ func TestExamples_areTakenByAManagementCluster(t *testing.T) {
 		g.Expect(stack.Apply(ctx, yaml)).To(Succeed())
 	}
 	t.Run("a cluster of a class is what its variables say", func(t *testing.T) { clusterOfAClass(t, c, bmm) })
-	t.Run("the cloud controller manager comes with its ConfigMap", func(t *testing.T) {
+	t.Run("the cloud controller manager is taken for the cluster", func(t *testing.T) {
 		g := NewWithT(t)
-		for _, name := range examples.Names() {
-			manifests := &corev1.ConfigMap{Data: map[string]string{"ccm.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: ccm}\n"}}
-			manifests.Namespace, manifests.Name = "default", name+"-bmm-ccm"
-			g.Expect(c.Create(t.Context(), manifests)).To(Succeed())
-			g.Eventually(func(g Gomega) { // owned, it is taken for a cluster that the set selects
-				g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(manifests), manifests)).To(Succeed())
-				g.Expect(manifests.OwnerReferences).To(ContainElement(HaveField("Kind", "ClusterResourceSet")))
-			}, time.Minute).Should(Succeed())
+		for _, name := range clusterAPI {
+			for _, resource := range []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}} {
+				g.Eventually(func(g Gomega) { // owned, it is taken for a cluster that the set selects
+					key := client.ObjectKey{Namespace: "default", Name: name + "-bmm-ccm"}
+					g.Expect(c.Get(t.Context(), key, resource)).To(Succeed())
+					g.Expect(resource.GetOwnerReferences()).To(ContainElement(HaveField("Kind", "ClusterResourceSet")))
+				}, time.Minute).Should(Succeed())
+			}
 		}
 	})
 }
@@ -95,7 +98,7 @@ func clusterOfAClass(t *testing.T, c client.Client, bmm *localstack.BMM) {
 		"spec", "kubeadmConfigSpec", "initConfiguration", "nodeRegistration", "kubeletExtraArgs")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(arguments).To(Equal([]any{map[string]any{
-		"name": "provider-id", "value": "nvidia-bmm://" + bmm.SiteID + "/{{ ds.meta_data.instance_id }}",
+		"name": "cloud-provider", "value": "external",
 	}}))
 
 	// Templates can't be changed, so a variable that changes makes the topology controller write another one. It asks in a

@@ -16,8 +16,9 @@ var files embed.FS
 
 // examples are the files of each example, in the order in which they are applied.
 var examples = map[string][]string{
-	"bmm":       {"bmm/cluster.yaml"},
-	"bmm-class": {"bmm/clusterclass.yaml", "bmm/cluster-from-class.yaml"},
+	"bmm":                {"bmm/cluster.yaml", "bmm/cloud-controller-manager.yaml"},
+	"bmm-class":          {"bmm/clusterclass.yaml", "bmm/cluster-from-class.yaml", "bmm/cloud-controller-manager.yaml"},
+	"openshift-machines": {"openshift/machines.yaml"},
 }
 
 var variable = regexp.MustCompile(`\$\{([A-Z][A-Z0-9_]*)(:=[^}]*)?\}`)

@@ -34,7 +34,7 @@ func TestRender_fillsInDefaults(t *testing.T) {
 		"BMM_ORG": "acme", "BMM_TOKEN": "made up", "BMM_SITE_ID": "site", "BMM_TENANT_ID": "tenant", "BMM_IP_BLOCK_ID": "block",
 		"BMM_INSTANCE_TYPE_ID": "type", "BMM_OPERATING_SYSTEM_ID": "system",
 	}
-	for _, name := range examples.Names() {
+	for _, name := range clusterAPI {
 		text, err := examples.Render(name, variables)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(string(text)).To(ContainSubstring("port: 6443\n"))

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The main job, shown: a bare-metal cluster from YAML to Ready nodes in a lab of its own, and away again.
+# The main job, shown: a bare-metal cluster from YAML to Ready nodes in a lab of its own, a machine that is lost, and away again.
 # Arguments go to `bedplate lab up`.
 set -euo pipefail
 bin=${BEDPLATE_TOOLS:-bin}
@@ -17,5 +17,21 @@ echo
 echo
 "$bin/kubectl" --kubeconfig "$lab/kubeconfig" get clusters,machines
 echo
-"$bin/kubectl" --kubeconfig "$lab/demo.kubeconfig" get nodes -o custom-columns=NODE:.metadata.name,READY:'.status.conditions[?(@.type=="Ready")].status',VERSION:.status.nodeInfo.kubeletVersion,PROVIDER-ID:.spec.providerID
-echo
+nodes() { "$bin/kubectl" --kubeconfig "$lab/demo.kubeconfig" "$@"; }
+show_nodes() {
+	nodes get nodes -o custom-columns=NODE:.metadata.name,READY:'.status.conditions[?(@.type=="Ready")].status',ZONE:'.metadata.labels.topology\.kubernetes\.io/zone',TYPE:'.metadata.labels.node\.kubernetes\.io/instance-type',TAINTS:'.spec.taints[*].key',PROVIDER-ID:.spec.providerID
+	echo
+}
+echo "The cloud controller manager has initialised the nodes:"
+show_nodes
+
+worker=$(nodes get nodes -l '!node-role.kubernetes.io/control-plane' -o jsonpath='{.items[0].metadata.name}')
+[ -n "$worker" ] || exit 0
+instance=$(nodes get node "$worker" -o jsonpath='{.spec.providerID}')
+simulator=$("$bin/kubectl" --kubeconfig "$lab/kubeconfig" get secret demo-bmm -o jsonpath='{.data.endpoint}' | base64 -d)
+echo "Somebody deletes the instance of $worker behind everybody's back:"
+"$bin/kubectl" --server "$simulator" create --raw /simulator/vanish -f - <<< "{\"id\": \"${instance##*/}\"}"
+SECONDS=0
+nodes wait --for=delete "node/$worker" --timeout=2m
+echo "The node went after $SECONDS s, and no other with it:"
+show_nodes

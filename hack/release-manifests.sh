@@ -26,8 +26,11 @@ images: [{name: ${source_image%:*}, newName: ${image%:*}, newTag: "${image##*:}"
 EOF
 kustomize "$overlay" > "$release/infrastructure-components.yaml"
 cp config/bmm/clusterctl/metadata.yaml "$release/metadata.yaml"
-cp examples/bmm/cluster.yaml "$release/cluster-template.yaml"
-kustomize config/bmm/clusterctl/fnn > "$release/cluster-template-fnn.yaml"
+# Each cluster brings its cloud controller manager, in the same version.
+nodes() { sed "s|\(image: .*/bmm-cloud-controller-manager\):.*|\1:$version|" "$@"; }
+template() { cat "$1" <(echo ---) <(nodes examples/bmm/cloud-controller-manager.yaml); }
+template examples/bmm/cluster.yaml > "$release/cluster-template.yaml"
+kustomize config/bmm/clusterctl/fnn | nodes > "$release/cluster-template-fnn.yaml"
 cp examples/bmm/clusterclass.yaml "$release/clusterclass-bmm.yaml"
-cp examples/bmm/cluster-from-class.yaml "$release/cluster-template-topology.yaml"
+template examples/bmm/cluster-from-class.yaml > "$release/cluster-template-topology.yaml"
 echo "$release"

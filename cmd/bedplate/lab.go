@@ -42,8 +42,8 @@ func labUpCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "up",
 		Short: "Start a lab, create an example's cluster and wait until its nodes are ready",
-		Long: `Starts a lab in the background, creates the cluster of an example, and shows the way to ready nodes. Then it prints
-how to look around, and leaves the lab running until "bedplate lab down".
+		Long: `Starts a lab in the background, creates what is in an example, and shows the way to ready nodes. Then it prints how
+to look around, and leaves the lab running until "bedplate lab down".
 
 If something fails, or on Ctrl-C, everything is taken down: no process and no file stays.`,
 		Example: `  # A cluster with one control plane machine and two workers, on simulated NVIDIA bare metal
@@ -54,6 +54,9 @@ If something fails, or on Ctrl-C, everything is taken down: no process and no fi
 
   # Only the management cluster, to apply YAML of your own
   bedplate lab up
+
+  # OpenShift's Machine API: a Machine and a MachineSet that become instances
+  bedplate lab up --example openshift-machines
 
   # For scripts: one JSON object per line, the last one says how to reach the clusters
   bedplate lab up --example bmm -o json`,
@@ -70,9 +73,9 @@ If something fails, or on Ctrl-C, everything is taken down: no process and no fi
 	addDirFlag(command, &o.Dir)
 	addToolsFlag(command, &toolsFlag)
 	flags := command.Flags()
-	flags.StringVar(&o.Example, "example", "", "create the cluster of this example: "+strings.Join(examples.Names(), ", "))
+	flags.StringVar(&o.Example, "example", "", "create what is in this example: "+strings.Join(examples.Names(), ", "))
 	flags.IntVar(&o.ControlPlanes, "control-planes", 1, "control plane machines of the example's cluster")
-	flags.IntVar(&o.Workers, "workers", 2, "worker machines of the example's cluster")
+	flags.IntVar(&o.Workers, "workers", 2, "worker machines of the example")
 	flags.DurationVar(&o.Timeout, "timeout", 10*time.Minute, "give up after this time")
 	flags.StringVarP(&output, "output", "o", "text", "format of the progress: text or json")
 	return command
@@ -157,6 +160,9 @@ func printLab(out io.Writer, l *lab.Lab, toolDir string, took time.Duration) err
 		fmt.Fprintf(&text, "  bedplate describe cluster %s\n", c.Name)
 		fmt.Fprintf(&text, "  kubectl get clusters,machines\n")
 		fmt.Fprintf(&text, "  kubectl --kubeconfig %s get nodes\n", c.Kubeconfig)
+	}
+	if l.MachineNamespace != "" {
+		fmt.Fprintf(&text, "  kubectl -n %s get machinesets,machines\n", l.MachineNamespace)
 	}
 	fmt.Fprintf(&text, "  curl %s/simulator/state\n", l.Simulator)
 	fmt.Fprintf(&text, "\nLogs are below %s. The end: bedplate lab down%s\n", l.Dir, dirArgument(l.Dir))

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	bmmconfig "github.com/bedplate/bedplate/config/bmm"
 	"github.com/bedplate/bedplate/internal/localstack/controlplane"
@@ -31,22 +29,14 @@ const (
 	BMMSimulator = "bmm-simulator"
 )
 
-const (
-	bmmNamespace      = "bedplate-bmm-system"
-	bmmServiceAccount = "bedplate-bmm-manager"
-	simulatorPort     = 8080
-)
+const simulatorPort = 8080
 
 // StartBMM installs the system bmm and starts its simulator and its manager.
 func (s *Stack) StartBMM(ctx context.Context) (*BMM, error) {
 	bmm := newBMM(s.block)
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		return s.step("BMM simulator", func() error { return s.startBMMSimulator(groupCtx, bmm) })
-	})
-	group.Go(func() error {
-		return s.StartBMMManager(groupCtx)
-	})
+	group.Go(func() error { return s.startBMMSimulator(groupCtx, bmm) })
+	group.Go(func() error { return s.StartBMMManager(groupCtx) })
 	return bmm, group.Wait()
 }
 
@@ -55,86 +45,31 @@ func (s *Stack) startBMMSimulator(ctx context.Context, bmm *BMM) error {
 	if err := bmm.writeWorld(config); err != nil {
 		return err
 	}
-	return s.start(ctx, process.Command{
-		Name: BMMSimulator, Path: s.cfg.Bedplate,
-		Args: []string{
-			"lab", "simulate", "bmm",
-			"--config=" + config,
-			"--listen=" + strings.TrimPrefix(bmm.URL, "http://"),
-			"--dir=" + filepath.Join(s.cfg.Dir, "machines"),
-			"--tools=" + string(s.cfg.Tools),
-		},
-	}, answersOK(bmm.URL+"/simulator/state"))
+	return s.step("BMM simulator", func() error {
+		return s.start(ctx, process.Command{
+			Name: BMMSimulator, Path: s.cfg.Bedplate,
+			Args: []string{
+				"lab", "simulate", "bmm",
+				"--config=" + config,
+				"--listen=" + strings.TrimPrefix(bmm.URL, "http://"),
+				"--dir=" + filepath.Join(s.cfg.Dir, "machines"),
+				"--tools=" + string(s.cfg.Tools),
+			},
+		}, answersOK(bmm.URL+"/simulator/state"))
+	})
 }
 
-// StartBMMManager installs the system bmm and starts its manager, for clusters at another stack's simulator. The manager
-// has no more rights than in production: those that config/bmm gives its service account.
+// StartBMMManager installs the system bmm and starts its manager, for clusters at another stack's simulator.
 func (s *Stack) StartBMMManager(ctx context.Context) error {
 	if err := s.cfg.Tools.Require(BMMManager); err != nil {
 		return err
 	}
-	return s.step("BMM provider", func() error { return s.startBMMManager(ctx) })
-}
-
-func (s *Stack) startBMMManager(ctx context.Context) error {
-	objects, err := bmmObjects()
-	if err != nil {
-		return err
-	}
-	server, err := s.newWebhookServer()
-	if err != nil {
-		return err
-	}
-	for _, object := range objects {
-		server.serve(object)
-	}
-	if err := s.install(ctx, objects); err != nil {
-		return err
-	}
-	kubeconfig := filepath.Join(s.cfg.Dir, BMMManager+".kubeconfig")
-	if err := s.controlPlane.WriteKubeconfig(kubeconfig,
-		"system:serviceaccount:"+bmmNamespace+":"+bmmServiceAccount,
-		"system:serviceaccounts", "system:serviceaccounts:"+bmmNamespace); err != nil {
-		return err
-	}
-	health := net.JoinHostPort(s.managementAddress(), "9450")
-	return s.start(ctx, process.Command{
-		Name: BMMManager, Path: s.cfg.Tools.Path(BMMManager),
-		Args: append(server.flags(),
-			"--kubeconfig="+kubeconfig,
-			"--health-addr="+health,
-			"--metrics-addr="+net.JoinHostPort(s.managementAddress(), "9451"),
-			"--leader-election-namespace="+bmmNamespace,
-			"--poll-interval=1s", "--settle=5s", // simulated time is fast: that is five minutes
-		),
-	}, answersOK("http://"+health+"/readyz"))
-}
-
-// bmmObjects returns the provider's CRDs, namespace, RBAC and webhooks: what its manager needs in the API.
-func bmmObjects() ([]*unstructured.Unstructured, error) {
-	namespace := &unstructured.Unstructured{}
-	namespace.SetAPIVersion("v1")
-	namespace.SetKind("Namespace")
-	namespace.SetName(bmmNamespace)
-	objects := []*unstructured.Unstructured{namespace}
-	for _, files := range []fs.FS{bmmconfig.CRDs, bmmconfig.RBAC, bmmconfig.Webhooks} {
-		err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || entry.Name() == "kustomization.yaml" {
-				return err
-			}
-			data, err := fs.ReadFile(files, path)
-			if err != nil {
-				return err
-			}
-			more, err := decode(data)
-			objects = append(objects, more...)
-			return err
+	return s.step("BMM provider", func() error {
+		return s.startManager(ctx, manager{
+			tool: BMMManager, namespace: "bedplate-bmm-system", serviceAccount: "bedplate-bmm-manager",
+			manifests: []fs.FS{bmmconfig.CRDs, bmmconfig.RBAC, bmmconfig.Webhooks}, port: 9450,
 		})
-		if err != nil {
-			return nil, fmt.Errorf("read config/bmm: %w", err)
-		}
-	}
-	return objects, nil
+	})
 }
 
 // BMM is a running simulator of one site with free machines, as its tenant sees it. All IDs are the lab's own.
@@ -147,6 +82,10 @@ type BMM struct {
 	IPBlockID         string
 	InstanceTypeID    string
 	OperatingSystemID string // any: the simulated machines boot no image
+
+	// The networks of OpenShift's machines; empty where Cluster API makes them.
+	VPCID      string
+	SubnetName string
 
 	Machines netip.Prefix   // the IP block
 	Endpoint netip.AddrPort // outside the IP block, for a cluster's control plane
@@ -167,7 +106,7 @@ func newBMM(block *loopback.Block) *BMM {
 	}
 }
 
-// Variables returns the values of the example's variables that depend on the site.
+// Variables returns the values of the examples' variables that depend on the site.
 func (b *BMM) Variables() map[string]string {
 	return map[string]string{
 		"CONTROL_PLANE_ENDPOINT_HOST": b.Endpoint.Addr().String(),
@@ -180,6 +119,8 @@ func (b *BMM) Variables() map[string]string {
 		"BMM_INSTANCE_TYPE_ID":        b.InstanceTypeID,
 		"BMM_IP_BLOCK_ID":             b.IPBlockID,
 		"BMM_OPERATING_SYSTEM_ID":     b.OperatingSystemID,
+		"BMM_VPC_ID":                  b.VPCID,
+		"BMM_SUBNET_NAME":             b.SubnetName,
 	}
 }
 

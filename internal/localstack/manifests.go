@@ -20,7 +20,7 @@ import (
 const (
 	fieldOwner     = client.FieldOwner("bedplate-lab")
 	installers     = 4 // parallel requests: CRDs cost the API server much work
-	establishedIn  = 30 * time.Second
+	establishedIn  = time.Minute
 	establishCheck = 100 * time.Millisecond
 )
 

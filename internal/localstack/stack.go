@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	machinev1 "github.com/openshift/api/machine/v1beta1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -27,7 +28,7 @@ import (
 
 // Tools returns the names of all tools that a stack and its machines need.
 func Tools() []string {
-	return slices.Concat(controlplane.Tools, capiTools(), boot.Tools, []string{BMMManager})
+	return slices.Concat(controlplane.Tools, capiTools(), boot.Tools, openshiftTools(), []string{BMMManager})
 }
 
 // Config describes a stack.
@@ -58,13 +59,29 @@ type Stack struct {
 
 // Start starts Kubernetes and Cluster API and returns when both are ready. After an error nothing is left running.
 func Start(ctx context.Context, cfg Config) (*Stack, error) {
+	if err := cfg.Tools.Require(capiTools()...); err != nil {
+		return nil, err
+	}
+	s, err := StartKubernetes(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.step("Cluster API", func() error { return s.startCAPI(ctx) }); err != nil {
+		s.Stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// StartKubernetes is Start without Cluster API.
+func StartKubernetes(ctx context.Context, cfg Config) (*Stack, error) {
 	if cfg.Observe == nil {
 		cfg.Observe = func(Step) {}
 	}
 	if cfg.Bedplate == "" {
 		cfg.Bedplate = cfg.Tools.Path("bedplate")
 	}
-	if err := cfg.Tools.Require(append(capiTools(), controlplane.Tools...)...); err != nil {
+	if err := cfg.Tools.Require(controlplane.Tools...); err != nil {
 		return nil, err
 	}
 	block, err := loopback.Claim()
@@ -72,11 +89,7 @@ func Start(ctx context.Context, cfg Config) (*Stack, error) {
 		return nil, err
 	}
 	s := &Stack{cfg: cfg, block: block, children: newChildren()}
-	err = s.step("Management cluster", func() error { return s.startKubernetes(ctx) })
-	if err == nil {
-		err = s.step("Cluster API", func() error { return s.startCAPI(ctx) })
-	}
-	if err != nil {
+	if err := s.step("Management cluster", func() error { return s.startKubernetes(ctx) }); err != nil {
 		s.Stop()
 		return nil, err
 	}
@@ -121,7 +134,7 @@ func (s *Stack) startKubernetes(ctx context.Context) error {
 func scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme,
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, machinev1.Install,
 	} {
 		if err := add(s); err != nil {
 			panic(err) // two types of one name: a mistake in this program
@@ -130,7 +143,8 @@ func scheme() *runtime.Scheme {
 	return s
 }
 
-// Client returns an administrator's client that knows Kubernetes' own types and Cluster API's core types.
+// Client returns an administrator's client that knows Kubernetes' own types, Cluster API's core types and OpenShift's
+// Machine API.
 func (s *Stack) Client() client.Client { return s.client }
 
 // AdminConfig returns an administrator's client configuration.

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlcluster "sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
 	"sigs.k8s.io/cluster-api/test/framework"
@@ -28,7 +29,7 @@ func validateObjects(ctx context.Context, e *environment, withClass bool) func(f
 		owned := []owners{
 			framework.CoreOwnerReferenceAssertion, framework.ExpOwnerReferenceAssertions,
 			framework.KubeadmBootstrapOwnerReferenceAssertions, framework.KubeadmControlPlaneOwnerReferenceAssertions(withClass),
-			ownersOfOurs(withClass), ownersOfSecrets(credentialsOf(name)),
+			ownersOfOurs(withClass), ownersOfSecrets(name),
 		}
 		framework.ValidateOwnerReferencesResilience(ctx, management, namespace, name, filter, owned...)
 		framework.ValidateOwnerReferencesOnUpdate(ctx, management, namespace, name, filter, owned...)
@@ -76,13 +77,17 @@ func ownersOfOurs(withClass bool) owners {
 	}
 }
 
-// ownersOfSecrets are Cluster API's, but for the credentials, which are the user's own.
-func ownersOfSecrets(credentials string) owners {
+// ownersOfSecrets are Cluster API's, but for the credentials, which are the user's own, and those for the nodes.
+func ownersOfSecrets(cluster string) owners {
+	set := metav1.OwnerReference{APIVersion: addonsv1.GroupVersion.String(), Kind: "ClusterResourceSet"}
 	all := maps.Clone(framework.KubernetesReferenceAssertions)
 	byKubeadm := all["Secret"]
 	all["Secret"] = func(secret types.NamespacedName, got []metav1.OwnerReference) error {
-		if secret.Name == credentials {
+		switch secret.Name {
+		case credentialsOf(cluster):
 			return framework.HasExactOwners(got)
+		case credentialsOf(cluster) + "-ccm":
+			return framework.HasExactOwners(got, set)
 		}
 		return byKubeadm(secret, got)
 	}

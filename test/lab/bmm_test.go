@@ -124,9 +124,10 @@ func TestMachine_doesNotTakeANodeWithAnotherProviderID(t *testing.T) {
 	g := eventual(t)
 	s := startStack(t, g)
 	s.apply(t, g, "demo", func(yaml []byte) []byte {
-		right := "nvidia-bmm://" + s.bmm.SiteID + "/"
-		g.Expect(bytes.Contains(yaml, []byte(right))).To(BeTrue())
-		return bytes.ReplaceAll(yaml, []byte(right), []byte("nvidia-bmm://00000000-0000-4000-8000-000000000000/"))
+		const flag = "          - name: cloud-provider\n            value: external\n"
+		return replaceOnce(g, yaml, flag, flag+`          - name: provider-id
+            value: nvidia-bmm://00000000-0000-4000-8000-000000000000/{{ ds.meta_data.instance_id }}
+`)
 	})
 	machines := &clusterv1.MachineList{}
 	g.Eventually(func(g Gomega) {
@@ -229,10 +230,20 @@ func (s simulator) get(g *WithT, path string, out any) {
 	g.Expect(json.Unmarshal(body, out)).To(Succeed())
 }
 
-func (s simulator) fault(g *WithT, fault sim.Fault) {
-	body, err := json.Marshal(fault)
+func (s simulator) fault(g *WithT, fault sim.Fault) { s.post(g, "/simulator/faults", fault) }
+
+// vanish takes an instance away behind everybody's back.
+func (s simulator) vanish(g *WithT, id string) {
+	s.post(g, "/simulator/vanish", map[string]string{"id": id})
+}
+
+// tokens are the only ones that are valid from now on.
+func (s simulator) tokens(g *WithT, tokens ...string) { s.post(g, "/simulator/tokens", tokens) }
+
+func (s simulator) post(g *WithT, path string, in any) {
+	body, err := json.Marshal(in)
 	g.Expect(err).NotTo(HaveOccurred())
-	response, err := http.Post(s.url+"/simulator/faults", "application/json", bytes.NewReader(body))
+	response, err := http.Post(s.url+path, "application/json", bytes.NewReader(body))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(response.Body.Close()).To(Succeed())
 	g.Expect(response.StatusCode).To(Equal(http.StatusNoContent))

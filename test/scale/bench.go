@@ -18,6 +18,7 @@ import (
 type bench struct {
 	sizes      []int
 	perCluster int
+	nodes      int
 	speed      float64
 	idling     idling
 	patience   time.Duration
@@ -40,7 +41,7 @@ func benchCommand() *cobra.Command {
 		Short: "Measure what the manager costs",
 		Long: `For each size: makes so many machines, measures until all are provisioned, and deletes them. With the largest:
 starts the manager anew with its defaults, and measures while nothing changes; asks the site for each instance as well, for
-comparison. docs/performance.md explains the figures.`,
+comparison. In the end nodes join a cluster, for the cloud controller manager. docs/performance.md explains the figures.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			var err error
@@ -56,7 +57,8 @@ comparison. docs/performance.md explains the figures.`,
 		},
 	}
 	flags := command.Flags()
-	flags.IntSliceVar(&b.sizes, "machines", []int{500, 5000}, "numbers of machines, one after the other")
+	flags.IntSliceVar(&b.sizes, "machines", []int{500, 5000}, "numbers of machines, one after the other; 0 for none")
+	flags.IntVar(&b.nodes, "nodes", 1000, "number of nodes that the cloud controller manager is measured with; 0 for none")
 	flags.IntVar(&b.perCluster, "per-cluster", 100, "machines of each cluster")
 	flags.Float64Var(&b.speed, "speed", 5, "how many times as fast as life machines are made")
 	flags.DurationVar(&b.idling.poll, "rest-poll", lifePoll, "poll interval while nothing changes")
@@ -82,12 +84,17 @@ func (b bench) run(ctx context.Context) (*report, error) {
 		return nil, err
 	}
 	report := &report{Host: where, Began: time.Now().UTC().Truncate(time.Second)}
-	for _, machines := range b.sizes {
+	for _, machines := range slices.DeleteFunc(slices.Clone(b.sizes), func(n int) bool { return n == 0 }) {
 		figures, err := b.measure(ctx, machines)
 		if err != nil {
 			return report, fmt.Errorf("%d machines: %w", machines, err)
 		}
 		report.Runs = append(report.Runs, *figures)
+	}
+	if b.nodes > 0 {
+		if report.Nodes, err = b.measureNodes(ctx); err != nil {
+			return report, fmt.Errorf("%d nodes: %w", b.nodes, err)
+		}
 	}
 	return report, nil
 }
@@ -205,11 +212,7 @@ func (r *run) judgeMaking(ctx context.Context, before, after look) error {
 	f.Kube = perMachine(since(before.kube, after.kube), r.machines)
 	f.Reconciles = (after.reconciles - before.reconciles) / float64(r.machines)
 	f.PeakRSS, f.RSS = calm.peak, calm.rss
-	delays := r.delays(readySince(state, r.tempo.Speed))
-	slices.Sort(delays)
-	f.Delay = delay{
-		P50: percentile(delays, 50).Seconds(), P99: percentile(delays, 99).Seconds(), Max: percentile(delays, 100).Seconds(),
-	}
+	f.Delay = delayOf(r.delays(readySince(state, r.tempo.Speed)))
 	say("%d machines: all provisioned after %.0f s: %.2f calls each, p99 %.1f s, peak RSS %s, CPU %.1f ms each", r.machines,
 		f.ProvisionedAfter, sum(f.Calls), f.Delay.P99, mib(f.PeakRSS), 1000*f.CPUPerMachine)
 	return nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -62,6 +63,13 @@ type delay struct {
 	P50 float64 `json:"p50"`
 	P99 float64 `json:"p99"`
 	Max float64 `json:"max"`
+}
+
+func delayOf(delays []time.Duration) delay {
+	slices.Sort(delays)
+	return delay{
+		P50: percentile(delays, 50).Seconds(), P99: percentile(delays, 99).Seconds(), Max: percentile(delays, 100).Seconds(),
+	}
 }
 
 // percentile of sorted durations, by the nearest rank.

@@ -8,6 +8,9 @@ import (
 // pageSize is how many instances the client asks for at once.
 const pageSize = 100
 
+// pages of a list of so many instances.
+func pages(instances int) int { return (instances + pageSize - 1) / pageSize }
+
 // idle starts the manager anew, with its defaults, and measures while nothing changes.
 func (r *run) idle(ctx context.Context) error {
 	r.stopManager()
@@ -25,7 +28,7 @@ func (r *run) idle(ctx context.Context) error {
 	}
 	f := &r.figures.Idle
 	f.RestAfter = time.Since(began).Seconds()
-	if err := r.untilListed(ctx); err != nil {
+	if err := r.untilListed(ctx, r.idling.poll); err != nil {
 		return err
 	}
 	start, err := r.look(ctx)
@@ -49,8 +52,7 @@ func (r *run) idle(ctx context.Context) error {
 	f.Window, f.Poll = seconds, r.idling.poll.Seconds()
 	f.RestartCalls = since(before, start.calls)
 	f.Calls = since(start.calls, end.calls)
-	pages := (r.machines + pageSize - 1) / pageSize
-	f.ExpectedCalls = pages * r.idling.intervals
+	f.ExpectedCalls = pages(r.machines) * r.idling.intervals
 	f.Cores = end.cores(start.usage)
 	f.Kube = perSecond(since(start.kube, end.kube), seconds)
 	f.Reconciles = (end.reconciles - start.reconciles) / seconds
@@ -69,10 +71,10 @@ func (r *run) untilAtRest(ctx context.Context) error {
 }
 
 // untilListed waits until a list of the site has just come to its end.
-func (r *run) untilListed(ctx context.Context) error {
-	ended := min(time.Second, r.idling.poll/4) // no page takes that long
+func (r *rig) untilListed(ctx context.Context, poll time.Duration) error {
+	ended := min(time.Second, poll/4) // no page takes that long
 	last, changed, began := -1, time.Now(), -1
-	return r.until(ctx, "the site is listed", r.patience, func() bool {
+	return r.until(ctx, "the site is listed", 10*poll, func() bool {
 		calls, err := r.site.calls(ctx)
 		if err != nil {
 			return false

@@ -17,7 +17,8 @@ import (
 	"github.com/bedplate/bedplate/internal/localstack/process"
 )
 
-// manager is a running bmm-manager. It has the rights that it has in production.
+// manager is what is tested: a running bmm-manager, or, where nobody asks for its metrics, a cloud controller manager. It has
+// the rights that it has in production.
 type manager struct {
 	process  *process.Process
 	metrics  string // URL
@@ -76,11 +77,7 @@ func (m *manager) scrape(ctx context.Context) (samples, error) {
 		return nil, err
 	}
 	request.Header.Set("Authorization", "Bearer "+m.token)
-	// The certificate is one that the manager has made for itself.
-	client := http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true,
-	}}
-	response, err := client.Do(request)
+	response, err := insecure().Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("read the manager's metrics: %w", err)
 	}
@@ -89,6 +86,13 @@ func (m *manager) scrape(ctx context.Context) (samples, error) {
 		return nil, fmt.Errorf("read the manager's metrics: %s", response.Status)
 	}
 	return parseSamples(response.Body)
+}
+
+// insecure is for a certificate that the server has made for itself.
+func insecure() *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true,
+	}}
 }
 
 // profile of the manager, in pprof's format.

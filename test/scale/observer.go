@@ -127,11 +127,15 @@ func (r *rig) until(ctx context.Context, what string, patience time.Duration, do
 	defer cancel()
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
+	var ended <-chan struct{}
+	if r.manager != nil {
+		ended = r.manager.process.Done()
+	}
 	for !done() {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("wait until %s: %w", what, ctx.Err())
-		case <-r.manager.process.Done():
+		case <-ended:
 			return fmt.Errorf("wait until %s: %w", what, r.manager.process.ExitError())
 		case <-ticker.C:
 		}

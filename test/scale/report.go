@@ -29,6 +29,8 @@ type report struct {
 	Host  machineRoom `json:"host"`
 	Began time.Time   `json:"began"`
 	Runs  []figures   `json:"runs"`
+	// Nodes is nil where the cloud controller manager wasn't measured.
+	Nodes *nodeFigures `json:"nodes,omitempty"`
 }
 
 // line of the table. One without a target is there to be understood.
@@ -60,6 +62,10 @@ func (r *report) print(to io.Writer) {
 		fmt.Fprintf(to, "\nGrowth from %d to %d machines: %d times as many\n", r.Runs[i-1].Machines, r.Runs[i].Machines,
 			r.Runs[i].Machines/r.Runs[i-1].Machines)
 		table(to, growth(r.Runs[i-1], r.Runs[i]))
+	}
+	if r.Nodes != nil {
+		fmt.Fprintf(to, "\n%d nodes, and the cloud controller manager\n", r.Nodes.Nodes)
+		table(to, r.Nodes.lines())
 	}
 }
 

@@ -40,7 +40,7 @@ const (
 
 // rigTools are the programs that a rig runs.
 func rigTools() []string {
-	return append([]string{"bedplate", "bmm-manager", "manifests/core.yaml"}, controlplane.Tools...)
+	return append([]string{"bedplate", "bmm-manager", cloudControllerManager, "manifests/core.yaml"}, controlplane.Tools...)
 }
 
 // rig is an API server with the CRDs, a simulated site, and whoever manages it.

@@ -24,7 +24,7 @@ func TestBench_measuresASmallFleetAndLeavesNothing(t *testing.T) {
 	g := NewWithT(t)
 	const machines, clusters = 20, 2
 	report, err := bench{
-		tools: toolstest.Find(t, rigTools()...), dir: t.TempDir(), sizes: []int{machines}, perCluster: machines / clusters,
+		tools: toolstest.Find(t, rigTools()...), dir: t.TempDir(), sizes: []int{machines}, perCluster: machines / clusters, nodes: machines,
 		speed: 60, idling: idling{poll: time.Second, intervals: 3}, patience: 3 * time.Minute,
 	}.run(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
@@ -41,6 +41,12 @@ func TestBench_measuresASmallFleetAndLeavesNothing(t *testing.T) {
 	g.Expect(f.Gets.Calls).To(Equal(machines))
 	g.Expect(f.Remove.Calls).To(HaveKeyWithValue("deleteInstance", 1.0))
 	g.Expect(f.Remove.Left).To(BeZero())
+
+	n := report.Nodes
+	g.Expect(n.Delay.P50).To(BeNumerically(">", 0))
+	g.Expect(n.StartCalls).NotTo(HaveKey("getInstance"))
+	g.Expect(n.Rest.Calls["listInstances"]).To(BeNumerically("~", n.Rest.ExpectedCalls, 1))
+	g.Expect(n.PeakRSS).To(BeNumerically(">", 10<<20))
 
 	file := filepath.Join(t.TempDir(), "out", "bench.json")
 	g.Expect(report.write(file)).To(Succeed())

@@ -2,6 +2,7 @@ package boot
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -16,6 +17,10 @@ import (
 func (m *machine) boot(ctx context.Context) error {
 	if len(m.UserData) == 0 {
 		m.console.Info("no user data: nothing to do")
+		return nil
+	}
+	if isIgnition(m.UserData) {
+		m.console.Info("Ignition: nothing to do, a lab has no machine config server")
 		return nil
 	}
 	config, err := cloudinit.Parse(m.UserData, m.Metadata)
@@ -37,6 +42,14 @@ func (m *machine) boot(ctx context.Context) error {
 		}
 	}
 	return m.runCommands(ctx, disk, config.RunCommands)
+}
+
+// isIgnition tells OpenShift's user data from cloud-init's.
+func isIgnition(userData []byte) bool {
+	var config struct {
+		Ignition struct{ Version string }
+	}
+	return json.Unmarshal(userData, &config) == nil && config.Ignition.Version != ""
 }
 
 // runCommands executes the first call of kubeadm. Other commands can't run here; they may hold secrets, so the log has
@@ -78,6 +91,11 @@ func (m *machine) kubeadm(ctx context.Context, disk *os.Root, command kubeadm.Co
 	}
 	m.atPowerOff = append(m.atPowerOff, node.Stop)
 	m.watch(ctx, node.Processes)
+	if node.ControlPlane != nil {
+		if err := m.runCloudController(ctx, node.ControlPlane); err != nil {
+			return err
+		}
+	}
 	if command.Sentinel == "" {
 		return nil
 	}

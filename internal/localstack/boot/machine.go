@@ -2,12 +2,17 @@ package boot
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/bedplate/bedplate/internal/localstack/boot/cloudcontroller"
+	"github.com/bedplate/bedplate/internal/localstack/controlplane"
 	"github.com/bedplate/bedplate/internal/localstack/process"
 )
 
@@ -17,6 +22,8 @@ const (
 	diskFolder  = "disk"  // the machine's files
 	stateFolder = "state" // logs and data of its processes, which a real machine has inside of containers
 )
+
+const requestTimeout = 10 * time.Second
 
 // machine is a Machine that is on.
 type machine struct {
@@ -105,6 +112,25 @@ func (m *machine) watch(ctx context.Context, processes []*process.Process) {
 		})
 	}
 	m.atPowerOff = append(m.atPowerOff, watching.Wait)
+}
+
+// runCloudController runs the cluster's cloud controller manager here too, from the time when the cluster asks for one.
+func (m *machine) runCloudController(ctx context.Context, controlPlane *controlplane.ControlPlane) error {
+	admin := controlPlane.AdminConfig()
+	admin.Timeout = requestTimeout
+	client, err := kubernetes.NewForConfig(admin)
+	if err != nil {
+		return fmt.Errorf("client for the cloud controller manager: %w", err)
+	}
+	config := cloudcontroller.Config{
+		Client: client, WriteKubeconfig: controlPlane.WriteKubeconfig, Address: m.Address,
+		Volumes: filepath.Join(m.path(diskFolder), "var", "lib", "kubelet", "pods", cloudcontroller.Tool),
+		State:   m.path(stateFolder), Tools: m.rack.config.Tools, Console: m.console,
+	}
+	var running sync.WaitGroup
+	running.Go(func() { cloudcontroller.Run(ctx, config) })
+	m.atPowerOff = append(m.atPowerOff, running.Wait)
+	return nil
 }
 
 func (m *machine) path(name string) string { return filepath.Join(m.dir, name) }

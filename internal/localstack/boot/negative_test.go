@@ -128,6 +128,16 @@ func TestPowerOff_interruptsABoot(t *testing.T) {
 	g.Expect(time.Since(began)).To(BeNumerically("<", 5*time.Second))
 }
 
+func TestPowerOn_leavesIgnitionAlone(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	l := newLab(t)
+
+	m := l.machine(1, []byte(`{"ignition":{"version":"3.2.0","config":{"merge":[{"source":"https://api-int.example.com:22623/"}]}}}`))
+	g.Expect(l.rack.PowerOn(m)).To(Succeed())
+	g.Eventually(func() string { return l.console(m) }).Should(And(ContainSubstring("Ignition"), ContainSubstring("boot finished")))
+}
+
 func TestPowerOn_keepsSecretsOutOfTheConsole(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/bedplate/bedplate/internal/localstack/boot/cloudcontroller"
 	"github.com/bedplate/bedplate/internal/localstack/boot/kubelet"
 	"github.com/bedplate/bedplate/internal/localstack/boot/loadbalancer"
 	"github.com/bedplate/bedplate/internal/localstack/controlplane"
@@ -20,7 +21,7 @@ import (
 )
 
 // Tools are the programs that machines need.
-var Tools = append([]string{kubelet.Tool}, controlplane.Tools...)
+var Tools = append([]string{kubelet.Tool, cloudcontroller.Tool}, controlplane.Tools...)
 
 // Config describes a rack.
 type Config struct {

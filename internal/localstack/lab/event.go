@@ -27,6 +27,8 @@ type Lab struct {
 	Kubeconfig string   `json:"kubeconfig"` // of the management cluster's administrator
 	Simulator  string   `json:"simulator"`  // URL of the simulated outside world
 	Cluster    *Cluster `json:"cluster,omitempty"`
+
+	MachineNamespace string `json:"machineNamespace,omitempty"` // of OpenShift's Machines
 }
 
 // Cluster is the example's workload cluster.

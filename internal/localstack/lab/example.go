@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	cloudproviderapi "k8s.io/cloud-provider/api"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -191,7 +192,16 @@ func unreadyNodes(ctx context.Context, c client.Client, at *Cluster, wanted int)
 	if ready := countReady(nodes.Items); ready < wanted {
 		return fmt.Sprintf("%d of %d are ready", ready, wanted), nil
 	}
+	for _, node := range nodes.Items {
+		if node.Spec.ProviderID == "" || slices.ContainsFunc(node.Spec.Taints, isUninitialized) {
+			return node.Name + " waits for the cloud controller manager", nil
+		}
+	}
 	return unreadyMachine(ctx, c, at) // Cluster API hears of it a moment later
+}
+
+func isUninitialized(taint corev1.Taint) bool {
+	return taint.Key == cloudproviderapi.TaintExternalCloudProvider
 }
 
 func countReady(nodes []corev1.Node) int {

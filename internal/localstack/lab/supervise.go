@@ -68,7 +68,11 @@ func (r *run) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
-	stack, err := localstack.Start(starting, localstack.Config{
+	start := localstack.Start
+	if r.options.Example == MachinesExample {
+		start = localstack.StartKubernetes
+	}
+	stack, err := start(starting, localstack.Config{
 		Dir: r.options.Dir, Tools: tools.Dir(r.options.Tools), Observe: r.observe, Bedplate: self,
 	})
 	if err != nil {
@@ -77,7 +81,7 @@ func (r *run) run(ctx context.Context) error {
 	defer stack.Stop()
 	go r.watchCrashes(ctx, stack)
 
-	lab, err := r.start(starting, stack)
+	lab, err := r.start(starting, ctx, stack)
 	if err != nil {
 		return because(starting, err)
 	}
@@ -115,17 +119,25 @@ func (r *run) watchCrashes(ctx context.Context, stack *localstack.Stack) {
 	}
 }
 
-func (r *run) start(ctx context.Context, stack *localstack.Stack) (*Lab, error) {
+// start ends with ctx; what goes on afterwards ends with life.
+func (r *run) start(ctx, life context.Context, stack *localstack.Stack) (*Lab, error) {
+	if r.options.Example == MachinesExample {
+		return r.startMachines(ctx, life, stack)
+	}
 	bmm, err := stack.StartBMM(ctx)
 	if err != nil {
 		return nil, err
 	}
-	lab := &Lab{Dir: r.options.Dir, PID: os.Getpid(), Kubeconfig: stack.Kubeconfig(), Simulator: bmm.URL}
+	lab := r.lab(stack, bmm)
 	if r.options.Example == "" {
 		return lab, nil
 	}
 	lab.Cluster, err = r.createExample(ctx, stack, bmm.Variables())
 	return lab, err
+}
+
+func (r *run) lab(stack *localstack.Stack, bmm *localstack.BMM) *Lab {
+	return &Lab{Dir: r.options.Dir, PID: os.Getpid(), Kubeconfig: stack.Kubeconfig(), Simulator: bmm.URL}
 }
 
 func (r *run) observe(s localstack.Step) {

@@ -40,11 +40,11 @@ const (
 type Options struct {
 	Dir     string        `json:"-"`
 	Tools   string        `json:"tools"`   // folder
-	Example string        `json:"example"` // "": no cluster is created
+	Example string        `json:"example"` // "": nothing is created
 	Timeout time.Duration `json:"timeout"`
 
 	ControlPlanes int `json:"controlPlanes"` // machines of the example's cluster; an odd number, for etcd's quorum
-	Workers       int `json:"workers"`       // machines of the example's cluster
+	Workers       int `json:"workers"`       // machines of the example
 }
 
 // Up starts a lab, shows its progress, and returns when the example's nodes are ready. When it fails or ctx ends before

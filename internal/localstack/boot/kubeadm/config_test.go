@@ -158,6 +158,25 @@ func TestRegistration_readsTheKubeletsFlags(t *testing.T) {
 	}))
 }
 
+func TestRegistration_leavesTheAddressesToTheCloudUnlessOneIsGiven(t *testing.T) {
+	t.Parallel()
+	host := Host{Hostname: "node-1", Address: netip.MustParseAddr("127.9.0.1"), Console: slog.New(slog.DiscardHandler)}
+	external := kubeadmv1.Arg{Name: "cloud-provider", Value: "external"}
+	for _, row := range []struct {
+		args        []kubeadmv1.Arg
+		unaddressed bool
+	}{
+		{nil, false},
+		{[]kubeadmv1.Arg{external}, true},
+		{[]kubeadmv1.Arg{external, {Name: "node-ip", Value: "127.9.0.1"}}, false},
+	} {
+		r, err := registration(host, kubeadmv1.NodeRegistrationOptions{KubeletExtraArgs: row.args})
+		g := NewWithT(t)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(r.Unaddressed).To(Equal(row.unaddressed), "%v", row.args)
+	}
+}
+
 func TestRegistration_refusesFlagsThatAKubeletWouldRefuse(t *testing.T) {
 	t.Parallel()
 	host := Host{Hostname: "node-1", Address: netip.MustParseAddr("127.9.0.1"), Console: slog.New(slog.DiscardHandler)}

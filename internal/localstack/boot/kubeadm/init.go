@@ -46,7 +46,8 @@ func (h Host) Path(name string) string { return filepath.Join(h.Disk, cloudinit.
 
 // Node is a machine that has become part of a cluster.
 type Node struct {
-	Processes []*process.Process // in the order of their start
+	Processes    []*process.Process         // in the order of their start
+	ControlPlane *controlplane.ControlPlane // nil on a worker
 }
 
 // Stop ends the machine's processes as a power cut does, and returns when they have ended.
@@ -89,7 +90,9 @@ func withKubelet(controlPlane *controlplane.ControlPlane, k *kubelet.Kubelet, er
 		controlPlane.Stop()
 		return nil, err
 	}
-	return &Node{Processes: append(slices.Clone(controlPlane.Processes()), k.Process())}, nil
+	return &Node{
+		Processes: append(slices.Clone(controlPlane.Processes()), k.Process()), ControlPlane: controlPlane,
+	}, nil
 }
 
 // initNode fills the new cluster and makes the machine its first Node.
@@ -159,8 +162,8 @@ func controlPlaneConfig(host Host, config *InitConfig, node string) (controlplan
 		ExtraSANs:   append(slices.Clone(config.Cluster.APIServer.CertSANs), node),
 		ServiceCIDR: config.Cluster.Networking.ServiceSubnet,
 		PodCIDR:     config.Cluster.Networking.PodSubnet,
-		// kubeadm's, less the one whose pods would need a scheduler to become more than pending.
-		Controllers: []string{"*", "bootstrapsigner", "tokencleaner", "-daemonset-controller"},
+		// kubeadm's, less those whose pods would need a scheduler to become more than pending.
+		Controllers: []string{"*", "bootstrapsigner", "tokencleaner", "-daemonset-controller", "-deployment-controller"},
 	}
 	if endpoint, ok, err := config.Endpoint(); err != nil {
 		return controlplane.Config{}, err
@@ -177,6 +180,8 @@ func controllerManagerArgs(host Host, extra []kubeadmv1.Arg) []string {
 	args := []string{
 		// One of the control plane's machines leads. Twice the usual time: nothing restarts a leader that was slow once.
 		"--leader-elect=true", "--leader-elect-lease-duration=30s", "--leader-elect-renew-deadline=25s",
+		// A lab's machines are given up after less than half the usual time; their heartbeat is twice as fast as usual.
+		"--node-monitor-grace-period=20s",
 	}
 	for _, arg := range extra {
 		switch arg.Name {

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+	cloudproviderapi "k8s.io/cloud-provider/api"
 	kubeadmv1 "sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types/upstreamv1beta4"
 
 	"github.com/bedplate/bedplate/internal/localstack/boot/kubelet"
@@ -20,11 +21,15 @@ func registration(host Host, options kubeadmv1.NodeRegistrationOptions) (kubelet
 	if problems := validation.IsDNS1123Subdomain(r.Name); len(problems) > 0 {
 		return r, fmt.Errorf("node name %q: %s", r.Name, strings.Join(problems, "; "))
 	}
+	given := map[string]bool{}
 	for _, arg := range options.KubeletExtraArgs {
 		if err := applyFlag(&r, host, arg.Name, arg.Value); err != nil {
 			return r, fmt.Errorf("kubelet flag --%s: %w", arg.Name, err)
 		}
+		given[arg.Name+"="+arg.Value], given[arg.Name] = true, true
 	}
+	// As a kubelet does: it leaves the addresses to the cloud unless it was given one.
+	r.Unaddressed = given["cloud-provider=external"] && !given["node-ip"]
 	return r, nil
 }
 
@@ -60,7 +65,7 @@ func applyFlag(r *kubelet.Registration, host Host, name, value string) error {
 		if value == "external" {
 			// The cloud controller manager takes it away.
 			r.Taints = append(r.Taints, corev1.Taint{
-				Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: corev1.TaintEffectNoSchedule,
+				Key: cloudproviderapi.TaintExternalCloudProvider, Value: "true", Effect: corev1.TaintEffectNoSchedule,
 			})
 		}
 	default:

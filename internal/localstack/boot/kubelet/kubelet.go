@@ -28,7 +28,7 @@ const Tool = "kwok"
 
 const (
 	port         = 10250 // of every kubelet; the API server connects to it for port-forward
-	leaseSeconds = 40    // a kubelet's default; it is renewed every quarter of it
+	leaseSeconds = 20    // half a kubelet's default; it is renewed every quarter of it
 )
 
 //go:embed stages.yaml
@@ -61,11 +61,6 @@ func Start(ctx context.Context, config Config) (*Kubelet, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range config.StaticPods {
-		if err := createMirror(ctx, client, node, &config.StaticPods[i]); err != nil {
-			return nil, err
-		}
-	}
 	command, err := kwok(config)
 	if err != nil {
 		return nil, err
@@ -75,11 +70,25 @@ func Start(ctx context.Context, config Config) (*Kubelet, error) {
 		return nil, err
 	}
 	k := &Kubelet{process: p}
-	if err := p.WaitReady(ctx, func(ctx context.Context) error { return nodeReady(ctx, client, node.Name) }); err != nil {
+	if err := k.run(ctx, client, node, config.StaticPods); err != nil {
 		k.Stop()
 		return nil, err
 	}
 	return k, nil
+}
+
+// run waits until the Node is Ready, and then creates its static pods. KWOK passes over a pod that it sees before it sees that
+// the Node's Lease is its own, and doesn't come back to it; a Node that it has made Ready it holds.
+func (k *Kubelet) run(ctx context.Context, client kubernetes.Interface, node *corev1.Node, static []corev1.Pod) error {
+	if err := k.process.WaitReady(ctx, func(ctx context.Context) error { return nodeReady(ctx, client, node.Name) }); err != nil {
+		return err
+	}
+	for i := range static {
+		if err := createMirror(ctx, client, node, &static[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Stop ends the heartbeat and returns when the process has ended. The Node stays; the node lifecycle controller finds it

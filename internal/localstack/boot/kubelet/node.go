@@ -19,9 +19,11 @@ type Registration struct {
 	Name       string
 	Address    netip.Addr
 	ProviderID string // may be empty
-	Labels     map[string]string
-	Taints     []corev1.Taint
-	Version    string // of the kubelet, "v1.2.3"
+	// Unaddressed Nodes have no addresses until a cloud controller manager says which.
+	Unaddressed bool
+	Labels      map[string]string
+	Taints      []corev1.Taint
+	Version     string // of the kubelet, "v1.2.3"
 }
 
 // A server of middling size. Nothing runs on it, so the numbers only have to be large enough.
@@ -65,9 +67,12 @@ func registerAgain(ctx context.Context, client kubernetes.Interface, wanted *cor
 	if err != nil {
 		return nil, fmt.Errorf("register node %s again: %w", wanted.Name, err)
 	}
-	conditions := node.Status.Conditions
+	before := node.Status
 	node.Status = wanted.Status
-	node.Status.Conditions = conditions
+	node.Status.Conditions = before.Conditions
+	if len(wanted.Status.Addresses) == 0 {
+		node.Status.Addresses = before.Addresses
+	}
 	node, err = nodes.UpdateStatus(ctx, node, metav1.UpdateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("register node %s again: %w", wanted.Name, err)
@@ -83,16 +88,20 @@ func (r Registration) node() *corev1.Node {
 	labels[corev1.LabelHostname] = r.Name
 	labels[corev1.LabelOSStable] = "linux"
 	labels[corev1.LabelArchStable] = runtime.GOARCH
+	var addresses []corev1.NodeAddress
+	if !r.Unaddressed {
+		addresses = []corev1.NodeAddress{
+			{Type: corev1.NodeInternalIP, Address: r.Address.String()},
+			{Type: corev1.NodeHostName, Address: r.Name},
+		}
+	}
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: r.Name, Labels: labels},
 		Spec:       corev1.NodeSpec{ProviderID: r.ProviderID, Taints: r.Taints},
 		Status: corev1.NodeStatus{
-			Capacity:    resources,
-			Allocatable: resources,
-			Addresses: []corev1.NodeAddress{
-				{Type: corev1.NodeInternalIP, Address: r.Address.String()},
-				{Type: corev1.NodeHostName, Address: r.Name},
-			},
+			Capacity:        resources,
+			Allocatable:     resources,
+			Addresses:       addresses,
 			DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: port}},
 			NodeInfo: corev1.NodeSystemInfo{
 				KubeletVersion: r.Version, OperatingSystem: "linux", Architecture: runtime.GOARCH,
