@@ -183,7 +183,7 @@ func grant(t *testing.T, kubernetes client.Client) {
 	})).To(Succeed())
 }
 
-// start the program as its service account, with the flags of its Deployment, until the test ends.
+// start the program as its service account, with the flags of its DaemonSet, until the test ends.
 func start(t *testing.T, cloudConfig string) *log {
 	t.Helper()
 	g := NewWithT(t)
@@ -219,15 +219,15 @@ func start(t *testing.T, cloudConfig string) *log {
 	return log
 }
 
-// deployed are the flags of the Deployment.
+// deployed are the flags of the DaemonSet.
 func deployed(g *WithT) []string {
 	data, err := manifests.Manager.ReadFile("manager/manager.yaml")
 	g.Expect(err).NotTo(HaveOccurred())
-	var deployment struct {
+	var daemonSet struct {
 		Spec struct{ Template corev1.PodTemplateSpec }
 	}
-	g.Expect(yaml.Unmarshal(data, &deployment)).To(Succeed())
-	return deployment.Spec.Template.Spec.Containers[0].Args
+	g.Expect(yaml.Unmarshal(data, &daemonSet)).To(Succeed())
+	return daemonSet.Spec.Template.Spec.Containers[0].Args
 }
 
 func program(t *testing.T, args ...string) *exec.Cmd {

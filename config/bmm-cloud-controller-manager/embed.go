@@ -9,7 +9,7 @@ import "embed"
 //go:embed rbac/*role*.yaml rbac/service_account.yaml
 var RBAC embed.FS
 
-// Manager is its Deployment.
+// Manager is its DaemonSet.
 //
 //go:embed manager/manager.yaml
 var Manager embed.FS

@@ -31,11 +31,11 @@ func TestManifests_areTakenWithoutAWarning(t *testing.T) {
 func TestManifests_giveTheProgramItsFiles(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	var deployment appsv1.Deployment
+	var daemonSet appsv1.DaemonSet
 	var configMap corev1.ConfigMap
 	var secret corev1.Secret
 	var account corev1.ServiceAccount
-	byKind := map[string]any{"Deployment": &deployment, "ConfigMap": &configMap, "Secret": &secret, "ServiceAccount": &account}
+	byKind := map[string]any{"DaemonSet": &daemonSet, "ConfigMap": &configMap, "Secret": &secret, "ServiceAccount": &account}
 	for _, document := range strings.Split(kubectl(t, "kustomize", "example"), "\n---\n") {
 		var kind metav1.TypeMeta
 		g.Expect(yaml.Unmarshal([]byte(document), &kind)).To(Succeed())
@@ -43,10 +43,10 @@ func TestManifests_giveTheProgramItsFiles(t *testing.T) {
 			g.Expect(yaml.UnmarshalStrict([]byte(document), into)).To(Succeed())
 		}
 	}
-	pod := deployment.Spec.Template.Spec
+	pod := daemonSet.Spec.Template.Spec
 	g.Expect(pod.ServiceAccountName).To(Equal(account.Name))
 	for _, namespace := range []string{account.Namespace, configMap.Namespace, secret.Namespace} {
-		g.Expect(namespace).To(Equal(deployment.Namespace))
+		g.Expect(namespace).To(Equal(daemonSet.Namespace))
 	}
 	mounted := map[string]string{} // where each volume is
 	for _, m := range pod.Containers[0].VolumeMounts {
@@ -87,9 +87,9 @@ func TestManifests_letTheProgramRunFirstAndWithLittle(t *testing.T) {
 	g := NewWithT(t)
 	data, err := os.ReadFile("manager/manager.yaml")
 	g.Expect(err).NotTo(HaveOccurred())
-	var deployment appsv1.Deployment
-	g.Expect(yaml.UnmarshalStrict(data, &deployment)).To(Succeed())
-	pod := deployment.Spec.Template.Spec
+	var daemonSet appsv1.DaemonSet
+	g.Expect(yaml.UnmarshalStrict(data, &daemonSet)).To(Succeed())
+	pod := daemonSet.Spec.Template.Spec
 	g.Expect(pod.HostNetwork).To(BeTrue())
 	for _, key := range []string{
 		cloudproviderapi.TaintExternalCloudProvider, "node-role.kubernetes.io/control-plane", corev1.TaintNodeNotReady,

@@ -227,17 +227,17 @@ func (n *nodeBench) writeConfig() (string, error) {
 	return file, os.WriteFile(file, data, 0o600)
 }
 
-// productionFlags are those of the Deployment, but for its files.
+// productionFlags are those of the DaemonSet, but for its files.
 func productionFlags() ([]string, error) {
 	data, err := ccmconfig.Manager.ReadFile("manager/manager.yaml")
 	if err != nil {
 		return nil, err
 	}
-	var deployment appsv1.Deployment
-	if err := yaml.Unmarshal(data, &deployment); err != nil {
-		return nil, fmt.Errorf("read the Deployment: %w", err)
+	var daemonSet appsv1.DaemonSet
+	if err := yaml.Unmarshal(data, &daemonSet); err != nil {
+		return nil, fmt.Errorf("read the DaemonSet: %w", err)
 	}
-	return slices.DeleteFunc(deployment.Spec.Template.Spec.Containers[0].Args, func(flag string) bool {
+	return slices.DeleteFunc(daemonSet.Spec.Template.Spec.Containers[0].Args, func(flag string) bool {
 		return strings.HasPrefix(flag, "--cloud-config=")
 	}), nil
 }

@@ -1,5 +1,5 @@
 // Package cloudcontroller runs a cluster's cloud controller manager on a control plane machine, as soon as there is a
-// Deployment of it, and as that Deployment says. It stands for the scheduler, the kubelet and the container of this one pod:
+// DaemonSet of it, and as that DaemonSet says. It stands for the scheduler, the kubelet and the container of this one pod:
 // the program, its rights, its flags and the files that are mounted for it are those of the cluster.
 package cloudcontroller
 
@@ -16,13 +16,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/utils/ptr"
 
 	"github.com/bedplate/bedplate/internal/localstack/process"
 	"github.com/bedplate/bedplate/internal/localstack/tools"
 )
 
-// Tool is the program, and the name of its Deployment in kube-system.
+// Tool is the program, and the name of its DaemonSet in kube-system.
 const Tool = "bmm-cloud-controller-manager"
 
 const (
@@ -42,16 +41,16 @@ type Config struct {
 	WriteKubeconfig func(path, user string, groups ...string) error
 }
 
-// controller is what runs of the Deployment on one machine.
+// controller is what runs of the DaemonSet on one machine.
 type controller struct {
 	config  Config
-	version string // of the Deployment that runs
+	version string // of the DaemonSet that runs
 	process *process.Process
 	started time.Time
 	trouble string // told last
 }
 
-// Run follows the Deployment until ctx ends, and returns when nothing runs any more.
+// Run follows the DaemonSet until ctx ends, and returns when nothing runs any more.
 func Run(ctx context.Context, config Config) {
 	c := &controller{config: config}
 	defer c.stop()
@@ -84,15 +83,15 @@ func (c *controller) tell(ctx context.Context, err error) {
 
 // sync makes what runs here what the cluster says. What runs goes on while the cluster can't be asked.
 func (c *controller) sync(ctx context.Context) error {
-	deployment, err := c.config.Client.AppsV1().Deployments(metav1.NamespaceSystem).Get(ctx, Tool, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) || err == nil && ptr.Deref(deployment.Spec.Replicas, 1) == 0 {
+	daemonSet, err := c.config.Client.AppsV1().DaemonSets(metav1.NamespaceSystem).Get(ctx, Tool, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
 		c.stop()
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("look for the Deployment: %w", err)
+		return fmt.Errorf("look for the DaemonSet: %w", err)
 	}
-	pod := &deployment.Spec.Template.Spec
+	pod := &daemonSet.Spec.Template.Spec
 	if len(pod.Containers) != 1 {
 		return errors.New("the pod has not one container")
 	}
@@ -100,7 +99,7 @@ func (c *controller) sync(ctx context.Context) error {
 	if err := c.mount(ctx, mounts); err != nil {
 		return err
 	}
-	version := fmt.Sprintf("%s/%d", deployment.UID, deployment.Generation)
+	version := fmt.Sprintf("%s/%d", daemonSet.UID, daemonSet.Generation)
 	if c.process != nil && version != c.version {
 		c.stop()
 	}

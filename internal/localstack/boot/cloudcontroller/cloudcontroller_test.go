@@ -25,8 +25,8 @@ func object(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "kube-system", Name: name}
 }
 
-func deployment(generation int64, args ...string) *appsv1.Deployment {
-	d := &appsv1.Deployment{ObjectMeta: object(Tool)}
+func daemonSet(generation int64, args ...string) *appsv1.DaemonSet {
+	d := &appsv1.DaemonSet{ObjectMeta: object(Tool)}
 	d.UID, d.Generation = "1", generation
 	d.Spec.Template.Spec = corev1.PodSpec{
 		ServiceAccountName: "account",
@@ -43,7 +43,7 @@ func deployment(generation int64, args ...string) *appsv1.Deployment {
 	return d
 }
 
-func TestRun_followsTheClustersDeployment(t *testing.T) {
+func TestRun_followsTheClustersDaemonSet(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(30 * time.Second)
@@ -65,8 +65,8 @@ func TestRun_followsTheClustersDeployment(t *testing.T) {
 		Tools: tools.Dir(dir), Console: slog.New(slog.DiscardHandler),
 		WriteKubeconfig: func(_, name string, _ ...string) error { users <- name; return nil },
 	})
-	apps, core := client.AppsV1().Deployments("kube-system"), client.CoreV1()
-	_, err := apps.Create(t.Context(), deployment(1, "--config=/etc/config/cloud.yaml"), metav1.CreateOptions{})
+	apps, core := client.AppsV1().DaemonSets("kube-system"), client.CoreV1()
+	_, err := apps.Create(t.Context(), daemonSet(1, "--config=/etc/config/cloud.yaml"), metav1.CreateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Consistently(lines, 2*syncInterval).Should(BeEmpty(), "a pod doesn't start without its ConfigMap")
 
@@ -85,7 +85,7 @@ func TestRun_followsTheClustersDeployment(t *testing.T) {
 	g.Eventually(func() ([]byte, error) { return os.ReadFile(login) }).Should(BeEquivalentTo("new"))
 	g.Expect(lines()).To(HaveLen(1), "without a restart")
 
-	_, err = apps.Update(t.Context(), deployment(2, "--v=2"), metav1.UpdateOptions{})
+	_, err = apps.Update(t.Context(), daemonSet(2, "--v=2"), metav1.UpdateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Eventually(lines).Should(HaveExactElements(ContainSubstring("cloud.yaml"), ContainSubstring("--v=2")))
 	g.Expect(alive(lines()[0])).To(BeFalse())

@@ -163,7 +163,7 @@ func controlPlaneConfig(host Host, config *InitConfig, node string) (controlplan
 		ServiceCIDR: config.Cluster.Networking.ServiceSubnet,
 		PodCIDR:     config.Cluster.Networking.PodSubnet,
 		// kubeadm's, less those whose pods would need a scheduler to become more than pending.
-		Controllers: []string{"*", "bootstrapsigner", "tokencleaner", "-daemonset-controller", "-deployment-controller"},
+		Controllers: []string{"*", "bootstrapsigner", "tokencleaner", "-daemonset-controller"},
 	}
 	if endpoint, ok, err := config.Endpoint(); err != nil {
 		return controlplane.Config{}, err
