@@ -2,21 +2,17 @@ package bmmcloudcontrollermanager_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 	"sigs.k8s.io/yaml"
 
 	"github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/cloudprovider"
-	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -24,7 +20,7 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 
 func TestManifests_areTakenWithoutAWarning(t *testing.T) {
 	t.Parallel()
-	kubectl(t, "apply", "-k", "example", "--warnings-as-errors")
+	testenv.Kubectl(t, "apply", "-k", "example", "--warnings-as-errors")
 }
 
 // From the flags to the files, and from the site's configuration to the login.
@@ -36,13 +32,7 @@ func TestManifests_giveTheProgramItsFiles(t *testing.T) {
 	var secret corev1.Secret
 	var account corev1.ServiceAccount
 	byKind := map[string]any{"DaemonSet": &daemonSet, "ConfigMap": &configMap, "Secret": &secret, "ServiceAccount": &account}
-	for _, document := range strings.Split(kubectl(t, "kustomize", "example"), "\n---\n") {
-		var kind metav1.TypeMeta
-		g.Expect(yaml.Unmarshal([]byte(document), &kind)).To(Succeed())
-		if into, wanted := byKind[kind.Kind]; wanted {
-			g.Expect(yaml.UnmarshalStrict([]byte(document), into)).To(Succeed())
-		}
-	}
+	testenv.Kustomize(t, "example", byKind)
 	pod := daemonSet.Spec.Template.Spec
 	g.Expect(pod.ServiceAccountName).To(Equal(account.Name))
 	for _, namespace := range []string{account.Namespace, configMap.Namespace, secret.Namespace} {
@@ -107,12 +97,4 @@ func TestManifests_letTheProgramRunFirstAndWithLittle(t *testing.T) {
 	g.Expect(*container.ReadOnlyRootFilesystem).To(BeTrue())
 	g.Expect(*container.AllowPrivilegeEscalation).To(BeFalse())
 	g.Expect(container.Capabilities.Drop).To(ConsistOf(corev1.Capability("ALL")))
-}
-
-func kubectl(t *testing.T, args ...string) string {
-	t.Helper()
-	program := toolstest.Find(t, "kubectl").Path("kubectl")
-	out, err := exec.Command(program, append(args, "--kubeconfig", testenv.Kubeconfig(t))...).CombinedOutput()
-	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "%s", out)
-	return string(out)
 }

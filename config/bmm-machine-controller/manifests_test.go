@@ -1,7 +1,6 @@
 package bmmmachinecontroller_test
 
 import (
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/yaml"
 
-	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 	"github.com/bedplate/bedplate/internal/manager"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
@@ -31,7 +29,7 @@ func TestManifests_areTakenWithoutAWarning(t *testing.T) {
 	restricted := map[string]string{"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/warn": "restricted"}
 	openshifts := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: restricted}}
 	g.Expect(testenv.Client(t).Create(t.Context(), openshifts)).To(Succeed())
-	kubectl(t, "apply", "-k", "default", "--warnings-as-errors")
+	testenv.Kubectl(t, "apply", "-k", "default", "--warnings-as-errors")
 }
 
 // From the API server's question to the controller's port, and to the Secret with the certificate.
@@ -42,13 +40,8 @@ func TestManifests_leadTheAPIServerToTheWebhooks(t *testing.T) {
 	var service corev1.Service
 	var deployment appsv1.Deployment
 	byKind := map[string]any{"ValidatingWebhookConfiguration": &hooks, "Service": &service, "Deployment": &deployment}
-	for document := range strings.SplitSeq(kubectl(t, "kustomize", "default"), "\n---\n") {
-		var object metav1.PartialObjectMetadata
-		g.Expect(yaml.Unmarshal([]byte(document), &object)).To(Succeed())
+	for _, object := range testenv.Kustomize(t, "default", byKind) {
 		g.Expect(object.Namespace).To(BeElementOf("", namespace))
-		if into, wanted := byKind[object.Kind]; wanted {
-			g.Expect(yaml.UnmarshalStrict([]byte(document), into)).To(Succeed())
-		}
 	}
 	g.Expect(hooks.Webhooks).To(HaveLen(2))
 	for _, hook := range hooks.Webhooks {
@@ -75,7 +68,7 @@ func TestRBAC_onlyDrainingReachesBeyondTheNamespace(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	var beyond []string
-	for document := range strings.SplitSeq(kubectl(t, "kustomize", "rbac"), "\n---\n") {
+	for document := range strings.SplitSeq(testenv.Kubectl(t, "kustomize", "rbac"), "\n---\n") {
 		var role struct {
 			metav1.TypeMeta `json:",inline"`
 			Rules           []struct{ Resources []string }
@@ -89,12 +82,4 @@ func TestRBAC_onlyDrainingReachesBeyondTheNamespace(t *testing.T) {
 	}
 	slices.Sort(beyond)
 	g.Expect(beyond).To(Equal([]string{"daemonsets", "nodes", "pods", "pods/eviction", "subjectaccessreviews", "tokenreviews"}))
-}
-
-func kubectl(t *testing.T, args ...string) string {
-	t.Helper()
-	program := toolstest.Find(t, "kubectl").Path("kubectl")
-	out, err := exec.Command(program, append(args, "--kubeconfig", testenv.Kubeconfig(t))...).CombinedOutput()
-	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "%s", out)
-	return string(out)
 }

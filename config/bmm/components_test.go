@@ -3,7 +3,6 @@ package bmm_test
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -14,9 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
+
+	"github.com/bedplate/bedplate/internal/testenv"
 )
 
-// everything renders the default with all components, as docs/installation.md says.
+// everything is a folder with the default and all components, as docs/installation.md says.
 func everything(t *testing.T) string {
 	t.Helper()
 	g := NewWithT(t)
@@ -36,7 +37,7 @@ func everything(t *testing.T) string {
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(os.WriteFile(filepath.Join(dir, "kustomization.yaml"), overlay, 0o600)).To(Succeed())
-	return kubectl(t, "kustomize", dir)
+	return dir
 }
 
 // Who selects by label or calls by the name of a port finds the manager.
@@ -71,15 +72,7 @@ func TestComponents_meetTheManager(t *testing.T) {
 		"Service bedplate-bmm-webhooks": &webhooks, "ServiceMonitor bedplate-bmm-manager": &monitor,
 		"Certificate bedplate-bmm-webhooks": &certificate,
 	}
-	for _, document := range strings.Split(everything(t), "\n---\n") {
-		var object metav1.PartialObjectMetadata
-		g.Expect(yaml.Unmarshal([]byte(document), &object)).To(Succeed())
-		if target, wanted := into[object.Kind+" "+object.Name]; wanted {
-			g.Expect(yaml.Unmarshal([]byte(document), target)).To(Succeed())
-			delete(into, object.Kind+" "+object.Name)
-		}
-	}
-	g.Expect(into).To(BeEmpty())
+	testenv.Kustomize(t, everything(t), into)
 
 	pod := labels.Set(manager.Spec.Template.Labels)
 	for _, selector := range []map[string]string{

@@ -2,9 +2,7 @@ package bmm_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -18,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/yaml"
 
-	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 	"github.com/bedplate/bedplate/internal/manager"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
@@ -30,13 +27,13 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 func TestManifests_areTakenWithoutAWarning(t *testing.T) {
 	t.Parallel()
 	for _, neighbour := range []string{"testdata/cert-manager.yaml", "testdata/prometheus-operator.yaml"} {
-		kubectl(t, "apply", "-f", neighbour)
-		kubectl(t, "wait", "-f", neighbour, "--for=condition=Established")
+		testenv.Kubectl(t, "apply", "-f", neighbour)
+		testenv.Kubectl(t, "wait", "-f", neighbour, "--for=condition=Established")
 	}
-	kubectl(t, "apply", "-k", "default", "--warnings-as-errors")
+	testenv.Kubectl(t, "apply", "-k", "default", "--warnings-as-errors")
 	file := filepath.Join(t.TempDir(), "everything.yaml")
-	NewWithT(t).Expect(os.WriteFile(file, []byte(everything(t)), 0o600)).To(Succeed())
-	kubectl(t, "apply", "-f", file, "--warnings-as-errors")
+	NewWithT(t).Expect(os.WriteFile(file, []byte(testenv.Kubectl(t, "kustomize", everything(t))), 0o600)).To(Succeed())
+	testenv.Kubectl(t, "apply", "-f", file, "--warnings-as-errors")
 }
 
 // From the API server's question to the manager's port, and to the Secret with the certificate.
@@ -56,13 +53,7 @@ func TestManifests_leadTheAPIServerToTheWebhooks(t *testing.T) {
 	byKind := map[string]any{
 		"ValidatingWebhookConfiguration": &hooks, "Service": &service, "Deployment": &deployment, "Certificate": &certificate,
 	}
-	for _, document := range strings.Split(kubectl(t, "kustomize", "default"), "\n---\n") {
-		var kind metav1.TypeMeta
-		g.Expect(yaml.Unmarshal([]byte(document), &kind)).To(Succeed())
-		if into, wanted := byKind[kind.Kind]; wanted {
-			g.Expect(yaml.Unmarshal([]byte(document), into)).To(Succeed())
-		}
-	}
+	testenv.Kustomize(t, "default", byKind)
 	g.Expect(hooks.Webhooks).To(HaveLen(3))
 	for _, hook := range hooks.Webhooks {
 		g.Expect(hook.ClientConfig.Service.Name).To(Equal(service.Name))
@@ -89,7 +80,7 @@ func TestExplain_tellsAUserWhatAFieldIsFor(t *testing.T) {
 	kubeconfig := testenv.Kubeconfig(t)
 	explain := func(field string) (text string) { // what a new CRD says is known to the API server a little later
 		g.Eventually(func() (err error) {
-			text, err = run(t, kubeconfig, "explain", field)
+			text, err = testenv.RunKubectl(t, kubeconfig, "explain", field)
 			return err
 		}, time.Minute).Should(Succeed())
 		return text
@@ -135,18 +126,4 @@ func undescribed(path string, schema apiextensionsv1.JSONSchemaProps) (paths []s
 		}
 	}
 	return paths
-}
-
-func kubectl(t *testing.T, args ...string) string {
-	t.Helper()
-	out, err := run(t, testenv.Kubeconfig(t), args...)
-	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "%s", out)
-	return out
-}
-
-func run(t *testing.T, kubeconfig string, args ...string) (string, error) {
-	t.Helper()
-	program := toolstest.Find(t, "kubectl").Path("kubectl")
-	out, err := exec.Command(program, append(args, "--kubeconfig", kubeconfig)...).CombinedOutput()
-	return string(out), err
 }

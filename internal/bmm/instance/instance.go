@@ -46,6 +46,8 @@ type Instance struct {
 	inventory *inventory.Inventory
 	kind      *graph.Kind[bmm.Instance]
 	handle    *graph.Handle[bmm.Instance]
+	// got is the instance as it was last asked for in this reconcile, on deletion too.
+	got *bmm.Instance
 }
 
 // Open the graph of an owner that has a Machine's instance in it and nothing else. The error is a ledger that can't be used.
@@ -57,8 +59,9 @@ func Open(
 		Name: "instance",
 		ID:   func(o *bmm.Instance) string { return o.ID },
 		Tag:  func(o *bmm.Instance) graph.Tag { return tag.FromLabels(o.Labels) },
-		Get: func(ctx context.Context, id string) (*bmm.Instance, error) {
-			return inventory.Instance(ctx, api, i.SiteID(), id)
+		Get: func(ctx context.Context, id string) (_ *bmm.Instance, err error) {
+			i.got, err = inventory.Instance(ctx, api, i.SiteID(), id)
+			return i.got, err
 		},
 		Find: func(ctx context.Context, _ graph.Key) ([]bmm.Instance, error) {
 			return api.Instances(ctx, bmm.InstanceFilter{SiteID: i.SiteID(), Name: machine.InstanceName()})
@@ -105,10 +108,10 @@ func (i *Instance) Exists(ctx context.Context) (bool, error) {
 
 // Object is the instance as seen in this reconcile; nil where it wasn't.
 func (i *Instance) Object() *bmm.Instance {
-	if i.handle == nil {
-		return nil
+	if i.handle != nil && i.handle.Object() != nil {
+		return i.handle.Object()
 	}
-	return i.handle.Object()
+	return i.got
 }
 
 // SiteID of the instance. The object's own records come first: they survive `clusterctl move`, and the cluster.

@@ -123,7 +123,9 @@ func (r *Reconciler) reconcile(ctx context.Context, around owners, object *infra
 		return r.Engine.Blocked(object, infrav1.InstanceProvisionedCondition, err)
 	}
 	if deleted {
-		return node.Graph.DeleteAndRelease(ctx, infrav1.MachineFinalizer)
+		result, err := node.Graph.DeleteAndRelease(ctx, infrav1.MachineFinalizer)
+		node.project()
+		return result, err
 	}
 	clusterReady := node.Graph.Gate(infrav1.ClusterReadyCondition, node.clusterPhase)
 	bootstrapReady := node.Graph.Gate(infrav1.BootstrapDataReadyCondition, func() graph.Phase {

@@ -67,7 +67,9 @@ func (n *node) project() {
 			status.Addresses = append(status.Addresses, address)
 		}
 	}
-	status.FailureDomain = n.machine.Spec.FailureDomain
+	if n.machine != nil {
+		status.FailureDomain = n.machine.Spec.FailureDomain
+	}
 	if meta.IsStatusConditionTrue(status.Conditions, infrav1.ReadyCondition) {
 		status.Initialization.Provisioned = ptr.To(true)
 	}

@@ -97,6 +97,7 @@ func TestPeersGetWrong_theFinalizerStaysUntilTheServerAnswers404(t *testing.T) {
 	machine := f.CreateMachine("demo", "worker-1", bootData)
 	f.UntilReady(machine)
 	f.Delete(machine)
+	f.Eventually(func() (string, error) { return machine.Status.InstanceState, f.Read(machine) }).Should(Equal("Terminating"))
 	f.UntilGone(machine)
 	f.Expect(f.Sim.State().Instances).To(BeEmpty())
 	f.Delete(cluster)
