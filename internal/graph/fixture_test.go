@@ -114,7 +114,7 @@ func (f *fixture) want(key string, after ...graph.Ref) graph.Want[thing] {
 	}
 }
 
-func (f *fixture) reconcileObject(owner *bmmv1.NvidiaBMMMachine) (ctrl.Result, error) {
+func (f *fixture) reconcileObject(owner graph.Owner) (ctrl.Result, error) {
 	kind := f.service.kind()
 	g, err := f.engine().New(owner, "any", kind)
 	if err != nil {

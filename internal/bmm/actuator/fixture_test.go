@@ -4,14 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	machinev1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/machine/v1beta1"
@@ -41,7 +44,7 @@ type fixture struct {
 func start(t *testing.T, change ...func(*sim.Config)) *fixture {
 	t.Helper()
 	f := startSite(t, change...)
-	f.run()
+	f.run(bmmtest.Poll)
 	return f
 }
 
@@ -62,8 +65,8 @@ func (f *fixture) prepare() {
 	f.Create(f.userData("worker-user-data", ignition))
 }
 
-func (f *fixture) run() {
-	f.stopping = f.Run(bmmtest.Poll, bmmtest.Settle, func(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, o controller.Options) error {
+func (f *fixture) run(poll time.Duration) {
+	f.stopping = f.Run(poll, bmmtest.Settle, func(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, o controller.Options) error {
 		return actuator.Setup(ctx, mgr, engine, func(c *bmm.Config) { c.RefusalPause = 10 * bmmtest.Poll }, o)
 	})
 }
@@ -191,4 +194,16 @@ func (f *fixture) instances() map[string]bmm.Instance {
 		all[i.Name] = i
 	}
 	return all
+}
+
+// warningsOf a Machine, as events.
+func (f *fixture) warningsOf(m *machinev1.Machine) (notes []string, err error) {
+	all := &eventsv1.EventList{}
+	err = f.Client.List(f.t.Context(), all, client.InNamespace(m.Namespace))
+	for _, e := range all.Items {
+		if e.Type == corev1.EventTypeWarning && e.Regarding.Kind == "Machine" && e.Regarding.UID == m.UID {
+			notes = append(notes, e.Note)
+		}
+	}
+	return notes, err
 }

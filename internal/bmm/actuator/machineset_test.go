@@ -161,11 +161,11 @@ func TestMachineSet_survivesRestartsOfTheController(t *testing.T) {
 	set := f.machineSet("workers", 4)
 	f.Create(set)
 	for n := range 4 {
-		f.run()
+		f.run(bmmtest.Poll)
 		f.Eventually(func() int { return f.Called("createInstance") }).Should(BeNumerically(">", n))
 		f.stopping()
 	}
-	f.run()
+	f.run(bmmtest.Poll)
 	f.untilRunning(4)
 	f.Expect(f.Called("createInstance")).To(Equal(4))
 	f.Delete(set)

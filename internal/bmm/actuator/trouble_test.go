@@ -122,6 +122,16 @@ func TestCredentials_stayAsLongAsTheyAreNeeded(t *testing.T) {
 	f.Expect(f.instances()).To(BeEmpty())
 }
 
+func TestUserData_wakesWhoWaitsForIt(t *testing.T) {
+	t.Parallel()
+	f := startSite(t)
+	f.run(time.Hour) // nobody looks by himself
+	m := f.createMachine("worker-1", func(s *bmmv1.NvidiaBMMMachineProviderSpec) { s.UserDataSecret.Name = "late" })
+	f.untilSays(m, bmmv1.UserDataReadyCondition, "does not exist")
+	f.Create(f.userData("late", ignition))
+	f.Eventually(f.instances).Should(HaveKey("worker-1"))
+}
+
 func TestUserData_isWaitedFor(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -182,6 +192,7 @@ func TestPlace_whatDoesntFitIsNamed(t *testing.T) {
 			m := f.createMachine(name, row.change)
 			f.untilSays(m, bmmv1.ReferencesResolvedCondition, row.message)
 			f.Expect(m.Status.Phase).To(HaveValue(Equal(machinev1.PhaseProvisioning)), "it can still be put right")
+			f.Eventually(f.warningsOf).WithArguments(m).Should(ContainElement(ContainSubstring(row.message)))
 			f.Delete(m)
 			f.UntilGone(m)
 		})
@@ -213,7 +224,7 @@ func TestName_twoMachinesOfOneNameInTwoNamespaces(t *testing.T) {
 	other := &fixture{Fixture: &elsewhere, t: t, vpc: f.vpc}
 	other.Create(other.Secret("bmm"))
 	other.Create(other.userData("worker-user-data", "#cloud-config\n"))
-	other.run()
+	other.run(bmmtest.Poll)
 	second := other.createMachine("worker-1")
 	other.untilSays(second, bmmv1.InstanceProvisionedCondition, f.instances()["worker-1"].ID)
 	other.Delete(second)

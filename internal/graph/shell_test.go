@@ -1,0 +1,33 @@
+package graph_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+// shell is what an owner of a kind looks like that isn't ours.
+type shell struct{ *bmmv1.NvidiaBMMMachine }
+
+func (s shell) Unwrap() client.Object { return s.NvidiaBMMMachine }
+
+// The API server, the queue and whoever reads an event know the object only.
+func TestOwner_mayBeAShellAroundAnObject(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.pool = &graph.Pool{Limit: 10}
+	queue := f.woken()
+	answer := f.slow()
+	owner, other := f.owner(), f.owner()
+	other.Labels = map[string]string{"touched": "yes"}
+	f.Expect(f.client.Update(t.Context(), other)).To(Succeed())
+	_, err := f.reconcileObject(shell{owner}) // whose first write is a conflict
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(f.owner().Annotations).To(HaveKey(graph.LedgerAnnotation))
+	answer()
+	f.Eventually(queue.Len).Should(Equal(1))
+}
