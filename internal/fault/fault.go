@@ -55,6 +55,20 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
+// Invalidf is an error of the class Invalid that we have found out ourselves.
+func Invalidf(format string, args ...any) error {
+	return &Error{Class: Invalid, Err: fmt.Errorf(format, args...)}
+}
+
+// Correct says which field of an object to correct, where the service was asked for what that refers to, and knows no such
+// thing.
+func Correct(field string, err error) error {
+	if class := ClassOf(err); class == NotFound || class == Invalid {
+		return fmt.Errorf("%w: correct %s", err, field)
+	}
+	return err
+}
+
 // ClassOf returns the class of err: "" for nil, Transient for an error that nobody classified.
 func ClassOf(err error) Class {
 	if err == nil {

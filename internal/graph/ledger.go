@@ -82,7 +82,7 @@ func readLedger(owner Owner) (*ledger, error) {
 		return l, err
 	}
 	if lost := owner.OutsideIDs(); len(lost) > 0 {
-		return nil, unusable("annotation %s is lost, but there is or was %s: put the annotation back; or delete that yourself, "+
+		return nil, fault.Invalidf("annotation %s is lost, but there is or was %s: put the annotation back; or delete that yourself, "+
 			"and then the finalizer here", LedgerAnnotation, strings.Join(lost, ", "))
 	}
 	return newLedger(owner), nil
@@ -93,7 +93,8 @@ func newLedger(owner client.Object) *ledger {
 	return &ledger{Object: client.ObjectKeyFromObject(owner).String(), Owner: id, Entries: map[string]*entry{}}
 }
 
-// parseLedger returns nil for an object without a ledger.
+// parseLedger returns nil for an object without a ledger. An error wants a person: nothing is made, and nothing deleted, on
+// the strength of a ledger that can't be used.
 func parseLedger(object client.Object) (*ledger, error) {
 	text, ok := object.GetAnnotations()[LedgerAnnotation]
 	if !ok {
@@ -101,10 +102,10 @@ func parseLedger(object client.Object) (*ledger, error) {
 	}
 	l := &ledger{Entries: map[string]*entry{}}
 	if err := json.Unmarshal([]byte(text), l); err != nil {
-		return nil, unusable("annotation %s can't be read: %w", LedgerAnnotation, err)
+		return nil, fault.Invalidf("annotation %s can't be read: %w", LedgerAnnotation, err)
 	}
 	if l.Object != client.ObjectKeyFromObject(object).String() {
-		return nil, unusable("annotation %s belongs to %s: this object was copied from it; remove the annotation here",
+		return nil, fault.Invalidf("annotation %s belongs to %s: this object was copied from it; remove the annotation here",
 			LedgerAnnotation, l.Object)
 	}
 	damaged := l.Owner == "" || l.Entries == nil
@@ -112,14 +113,9 @@ func parseLedger(object client.Object) (*ledger, error) {
 		damaged = damaged || e == nil
 	}
 	if damaged {
-		return nil, unusable("annotation %s is damaged: put it back as it was", LedgerAnnotation)
+		return nil, fault.Invalidf("annotation %s is damaged: put it back as it was", LedgerAnnotation)
 	}
 	return l, nil
-}
-
-// unusable wants a person: nothing is made, and nothing deleted, on the strength of such a ledger.
-func unusable(format string, args ...any) error {
-	return &fault.Error{Class: fault.Invalid, Err: fmt.Errorf(format, args...)}
 }
 
 // write stores the ledger in the owner's annotation, on the server and in memory. It fails with errStale where the server

@@ -49,24 +49,19 @@ func NewPlaces(keepFor time.Duration, clock clock.Clock) *Places {
 func (p *Places) find(ctx context.Context, api *bmm.Client, spec bmmv1.NvidiaBMMMachineProviderSpec) (*place, error) {
 	key := placeKey{account: api.Account(), site: spec.SiteRef, tenant: spec.TenantID, vpc: spec.VPCID}
 	return p.memo.Get(ctx, key, func(ctx context.Context) (*place, error) {
-		tenant, err := api.Tenant(ctx) // first: before that the API knows no sites in a new organisation
-		if err != nil {
+		if err := api.TenantIs(ctx, spec.TenantID); err != nil {
 			return nil, err
-		}
-		if tenant.ID != spec.TenantID {
-			return nil, invalid("the credentials in Secret %s are those of tenant %s, and tenantID names %s: correct one of the two",
-				spec.CredentialsSecret.Name, tenant.ID, spec.TenantID)
 		}
 		site, err := findSite(ctx, api, spec.SiteRef)
 		if err != nil {
-			return nil, wrong(err, "siteRef")
+			return nil, fault.Correct("siteRef", err)
 		}
 		found := &place{id: site.ID}
 		if found.vpc, err = api.VPC(ctx, site.ID, spec.VPCID); err != nil {
-			return nil, wrong(fmt.Errorf("VPC %s: %w", spec.VPCID, err), "vpcID")
+			return nil, fault.Correct("vpcID", fmt.Errorf("VPC %s: %w", spec.VPCID, err))
 		}
 		if found.vpc.SiteID != site.ID {
-			return nil, invalid("VPC %s isn't at site %s: correct vpcID or siteRef", spec.VPCID, site.Name)
+			return nil, fault.Invalidf("VPC %s isn't at site %s: correct vpcID or siteRef", spec.VPCID, site.Name)
 		}
 		if found.vpc.Status != bmm.VPCReady {
 			return nil, busy("VPC %s is %s", found.vpc.Name, found.vpc.Status)
@@ -128,7 +123,7 @@ func (p *place) networkOf(i infrav1.NetworkInterface) (network, error) {
 		name, field = i.VPCPrefixName, "vpcPrefixName"
 	}
 	if name == "" && i.SubnetName+i.VPCPrefixName != "" {
-		return network{}, invalid("VPC %s is of type %s and has no such networks: use network.%s",
+		return network{}, fault.Invalidf("VPC %s is of type %s and has no such networks: use network.%s",
 			p.vpc.Name, p.vpc.NetworkVirtualizationType, field)
 	}
 	var found []network
@@ -141,11 +136,11 @@ func (p *place) networkOf(i infrav1.NetworkInterface) (network, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case name == "":
-		return network{}, invalid("VPC %s has %d networks, and the spec names none: set network.%s", p.vpc.Name, len(found), field)
+		return network{}, fault.Invalidf("VPC %s has %d networks, and the spec names none: set network.%s", p.vpc.Name, len(found), field)
 	case len(found) == 0:
-		return network{}, invalid("VPC %s has no %s %q: make it there, or correct network.%s", p.vpc.Name, p.sort(), name, field)
+		return network{}, fault.Invalidf("VPC %s has no %s %q: make it there, or correct network.%s", p.vpc.Name, p.sort(), name, field)
 	}
-	return network{}, invalid("VPC %s has %d networks that are named %q: rename the others", p.vpc.Name, len(found), name)
+	return network{}, fault.Invalidf("VPC %s has %d networks that are named %q: rename the others", p.vpc.Name, len(found), name)
 }
 
 func (p *place) isFNN() bool { return p.vpc.NetworkVirtualizationType == bmm.FNN }
@@ -156,18 +151,6 @@ func (p *place) sort() string {
 		return "VPC prefix"
 	}
 	return "subnet"
-}
-
-// wrong says what to correct where the BMM API could be asked and knows no such thing.
-func wrong(err error, field string) error {
-	if class := fault.ClassOf(err); class == fault.NotFound || class == fault.Invalid {
-		return fmt.Errorf("%w: correct %s", err, field)
-	}
-	return err
-}
-
-func invalid(format string, args ...any) error {
-	return &fault.Error{Class: fault.Invalid, Err: fmt.Errorf(format, args...)}
 }
 
 func busy(format string, args ...any) error {

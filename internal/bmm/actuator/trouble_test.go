@@ -179,7 +179,7 @@ func TestPlace_whatDoesntFitIsNamed(t *testing.T) {
 		message string
 	}{
 		"tenant": {func(s *bmmv1.NvidiaBMMMachineProviderSpec) { s.TenantID = someID },
-			"the credentials in Secret bmm are those of tenant " + sim.DefaultTenantID + ", and tenantID names " + someID + ": correct one of the two"},
+			"bmm are those of tenant " + sim.DefaultTenantID + ", and tenantID names " + someID + ": correct one of the two"},
 		"site-name": {func(s *bmmv1.NvidiaBMMMachineProviderSpec) { s.SiteRef.Name = "site-9" }, `no site is named "site-9": correct siteRef`},
 		"site-id":   {func(s *bmmv1.NvidiaBMMMachineProviderSpec) { s.SiteRef = infrav1.SiteReference{ID: someID} }, ": correct siteRef"},
 		"vpc":       {func(s *bmmv1.NvidiaBMMMachineProviderSpec) { s.VPCID = someID }, "VPC " + someID},

@@ -17,6 +17,19 @@ func (c *Client) Tenant(ctx context.Context) (*Tenant, error) {
 	return tenant, nil
 }
 
+// TenantIs checks whose credentials these are. It comes before all else in an organisation that nobody has used yet: see Tenant.
+func (c *Client) TenantIs(ctx context.Context, id string) error {
+	tenant, err := c.Tenant(ctx)
+	if err != nil {
+		return err
+	}
+	if tenant.ID != id {
+		return fault.Invalidf("the credentials in Secret %s are those of tenant %s, and tenantID names %s: correct one of the two",
+			c.secret, tenant.ID, id)
+	}
+	return nil
+}
+
 // Site returns a site by ID. NotFound is proven by another call: the tenant can be seen and the site can't.
 func (c *Client) Site(ctx context.Context, id string) (*Site, error) {
 	site := &Site{}

@@ -19,7 +19,7 @@ func (n *networks) wantParentBlock(spec *infrav1.IPBlockCreateSpec) *graph.Handl
 		Create: func(_ context.Context, key graph.Key) (graph.Call[bmm.IPBlock], error) {
 			prefix, err := netip.ParsePrefix(spec.Prefix)
 			if err != nil {
-				return nil, refuse("spec.ipBlock.create.prefix: %w", err)
+				return nil, fault.Invalidf("spec.ipBlock.create.prefix: %w", err)
 			}
 			request := bmm.IPBlockCreateRequest{
 				Name: tag.Name(key), SiteID: n.siteID(), RoutingType: bmm.IPBlockRoutingType(spec.RoutingType),
@@ -38,7 +38,7 @@ func needsProvider(err error) error {
 	if !bmm.LacksRole(err) {
 		return err
 	}
-	return refuse("%w: spec.ipBlock.create needs credentials with the role PROVIDER_ADMIN; as a tenant name an existing block "+
+	return fault.Invalidf("%w: spec.ipBlock.create needs credentials with the role PROVIDER_ADMIN; as a tenant name an existing block "+
 		"instead", err)
 }
 
@@ -67,7 +67,7 @@ func (n *networks) wantAllocation(spec *infrav1.IPBlockCreateSpec) *graph.Handle
 		Create: func(_ context.Context, key graph.Key) (graph.Call[bmm.Allocation], error) {
 			prefix, err := netip.ParsePrefix(spec.Prefix)
 			if err != nil {
-				return nil, refuse("spec.ipBlock.create.prefix: %w", err)
+				return nil, fault.Invalidf("spec.ipBlock.create.prefix: %w", err)
 			}
 			request := bmm.AllocationCreateRequest{
 				Name: tag.Name(key), TenantID: n.object.Spec.TenantID, SiteID: n.siteID(),

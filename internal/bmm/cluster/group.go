@@ -46,7 +46,7 @@ func (n *networks) wantGroup(spec *infrav1.NetworkSecurityGroupSpec) *graph.Hand
 	}
 	want.Create = func(_ context.Context, key graph.Key) (graph.Call[bmm.NetworkSecurityGroup], error) {
 		if site := n.site.Object(); !site.Capabilities.NetworkSecurityGroup {
-			return nil, refuse("site %s has no network security groups: remove spec.vpc.networkSecurityGroup, or choose another "+
+			return nil, fault.Invalidf("site %s has no network security groups: remove spec.vpc.networkSecurityGroup, or choose another "+
 				"site", site.Name)
 		}
 		request := bmm.NetworkSecurityGroupCreateRequest{

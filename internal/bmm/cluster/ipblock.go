@@ -108,19 +108,15 @@ func fits(what, name, wanted string, length int, block *bmm.IPBlock) error {
 		return nil //nolint:nilerr // what isn't understood here is the BMM API's to judge
 	}
 	if length < within.Bits() {
-		return refuse("%s %q: /%d is larger than IP block %s (%s): replace it by another one, of another name, with a longer "+
+		return fault.Invalidf("%s %q: /%d is larger than IP block %s (%s): replace it by another one, of another name, with a longer "+
 			"prefix", what, name, length, block.Name, within)
 	}
 	if wanted == "" {
 		return nil
 	}
 	if prefix, err := netip.ParsePrefix(wanted); err == nil && !within.Contains(prefix.Addr()) {
-		return refuse("%s %q: %s lies outside of IP block %s (%s): replace it by another one, of another name, with a range "+
+		return fault.Invalidf("%s %q: %s lies outside of IP block %s (%s): replace it by another one, of another name, with a range "+
 			"within it, or with prefixLength, which leaves the range to the BMM API", what, name, wanted, block.Name, within)
 	}
 	return nil
-}
-
-func refuse(format string, args ...any) error {
-	return &fault.Error{Class: fault.Invalid, Err: fmt.Errorf(format, args...)}
 }

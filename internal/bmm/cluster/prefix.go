@@ -6,6 +6,7 @@ import (
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/tag"
+	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
@@ -45,7 +46,7 @@ func (n *networks) wantPrefix(spec infrav1.VPCPrefixSpec) *graph.Handle[bmm.VPCP
 			return sizeChange(p.PrefixLength, prefixLength(spec.PrefixLength, spec.CIDR))
 		},
 		Apply: func(_ context.Context, _ *bmm.VPCPrefix, changes []graph.Change) error {
-			return refuse("VPC prefix %q can't be changed (%s): remove it, and add one with another name", spec.Name, changes[0])
+			return fault.Invalidf("VPC prefix %q can't be changed (%s): remove it, and add one with another name", spec.Name, changes[0])
 		},
 	})
 }

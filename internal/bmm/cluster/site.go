@@ -50,13 +50,8 @@ func (n *networks) wantSite() *graph.Handle[bmm.Site] {
 // an organisation that nobody has used yet there is none before the BMM API was asked who we are.
 func (n *networks) findSite(ctx context.Context) (string, error) {
 	ref := n.object.Spec.SiteRef
-	tenant, err := n.api.Tenant(ctx)
-	if err != nil {
+	if err := n.api.TenantIs(ctx, n.object.Spec.TenantID); err != nil {
 		return "", err
-	}
-	if wanted := n.object.Spec.TenantID; tenant.ID != wanted {
-		return "", refuse("the credentials in Secret %s are those of tenant %s, and spec.tenantID names %s: correct one of the "+
-			"two", SecretOf(n.object), tenant.ID, wanted)
 	}
 	if ref.ID != "" {
 		return ref.ID, nil
@@ -67,18 +62,9 @@ func (n *networks) findSite(ctx context.Context) (string, error) {
 	}
 	site, err := n.api.SiteByName(ctx, ref.Name)
 	if err != nil {
-		return "", wrongReference(err, fmt.Sprintf("site %q", ref.Name), "spec.siteRef")
+		return "", fault.Correct("spec.siteRef", fmt.Errorf("site %q: %w", ref.Name, err))
 	}
 	return site.ID, nil
-}
-
-// wrongReference says what an error is about, and what to correct where the BMM API could be asked and knows no such thing.
-func wrongReference(err error, what, field string) error {
-	err = fmt.Errorf("%s: %w", what, err)
-	if class := fault.ClassOf(err); class == fault.NotFound || class == fault.Invalid {
-		err = fmt.Errorf("%w: correct %s", err, field)
-	}
-	return err
 }
 
 // siteOfObject is empty where there is no Site object of this name, or the cluster doesn't know the kind.

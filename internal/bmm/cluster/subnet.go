@@ -8,6 +8,7 @@ import (
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/tag"
+	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
@@ -46,7 +47,7 @@ func (n *networks) wantSubnet(spec infrav1.SubnetSpec) *graph.Handle[bmm.Subnet]
 			return sizeChange(s.PrefixLength, prefixLength(spec.PrefixLength, spec.CIDR))
 		},
 		Apply: func(_ context.Context, _ *bmm.Subnet, changes []graph.Change) error {
-			return refuse("subnet %q can't be changed (%s): remove it, and add one with another name", spec.Name, changes[0])
+			return fault.Invalidf("subnet %q can't be changed (%s): remove it, and add one with another name", spec.Name, changes[0])
 		},
 	})
 }

@@ -3,12 +3,14 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/tag"
+	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
@@ -43,7 +45,7 @@ func (n *networks) wantVPC() *graph.Handle[bmm.VPC] {
 	want.Create = func(_ context.Context, key graph.Key) (graph.Call[bmm.VPC], error) {
 		site, isFNN := n.site.Object(), spec.NetworkVirtualizationType == infrav1.FabricNativeNetworking
 		if isFNN && !site.Capabilities.NativeNetworking {
-			return nil, refuse("site %s has no native networking, which FNN needs: use ETHERNET_VIRTUALIZER, or choose another "+
+			return nil, fault.Invalidf("site %s has no native networking, which FNN needs: use ETHERNET_VIRTUALIZER, or choose another "+
 				"site", site.Name)
 		}
 		request := bmm.VPCCreateRequest{
@@ -89,12 +91,12 @@ func (n *networks) usersVPC(ctx context.Context) (string, error) {
 	v, err := n.api.VPC(ctx, n.siteID(), spec.ID)
 	switch {
 	case err != nil:
-		return "", wrongReference(err, "VPC "+spec.ID, "spec.vpc.id")
+		return "", fault.Correct("spec.vpc.id", fmt.Errorf("VPC %s: %w", spec.ID, err))
 	case v.SiteID != n.siteID():
-		return "", refuse("VPC %s (%s) is at site %s, and spec.siteRef names site %s: choose a VPC of that site",
+		return "", fault.Invalidf("VPC %s (%s) is at site %s, and spec.siteRef names site %s: choose a VPC of that site",
 			v.Name, v.ID, v.SiteID, n.siteID())
 	case string(v.NetworkVirtualizationType) != string(spec.NetworkVirtualizationType):
-		return "", refuse("VPC %s (%s) is of type %s: set spec.vpc.networkVirtualizationType to that",
+		return "", fault.Invalidf("VPC %s (%s) is of type %s: set spec.vpc.networkVirtualizationType to that",
 			v.Name, v.ID, v.NetworkVirtualizationType)
 	}
 	return v.ID, nil

@@ -162,7 +162,7 @@ func (r *Reconciler) around(ctx context.Context, object *infrav1.NvidiaBMMMachin
 }
 
 // secretOf names the credentials: those of the cluster, or where it is gone those that the instance was made with.
-func secretOf(around owners, object *infrav1.NvidiaBMMMachine) (types.NamespacedName, error) {
+func secretOf(around owners, object *infrav1.NvidiaBMMMachine) (none types.NamespacedName, _ error) {
 	name, labelled := object.Labels[clusterv1.ClusterNameLabel]
 	made := graph.Credentials(object)
 	switch {
@@ -172,15 +172,11 @@ func secretOf(around owners, object *infrav1.NvidiaBMMMachine) (types.Namespaced
 		_, name, _ := strings.Cut(made, string(types.Separator)) // never another namespace's, whatever the ledger says
 		return types.NamespacedName{Namespace: object.Namespace, Name: name}, nil
 	case !labelled:
-		return types.NamespacedName{}, missing("the label %s, which says whose credentials to use", clusterv1.ClusterNameLabel)
+		return none, fault.Invalidf("there is no label %s, which says whose credentials to use: put it back", clusterv1.ClusterNameLabel)
 	case around.cluster == nil:
-		return types.NamespacedName{}, missing("the Cluster %s, whose NvidiaBMMCluster names the credentials", name)
+		return none, fault.Invalidf("there is no Cluster %s, whose NvidiaBMMCluster names the credentials: create it again", name)
 	default:
-		return types.NamespacedName{}, missing("the NvidiaBMMCluster %s of Cluster %s, which names the credentials",
+		return none, fault.Invalidf("there is no NvidiaBMMCluster %s of Cluster %s, which names the credentials: create it again",
 			around.cluster.Spec.InfrastructureRef.Name, name)
 	}
-}
-
-func missing(format string, args ...any) error {
-	return &fault.Error{Class: fault.Invalid, Err: fmt.Errorf("there is no "+format+": put it back, or create it", args...)}
 }
