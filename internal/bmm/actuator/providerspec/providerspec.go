@@ -87,11 +87,12 @@ func (r *Reader) Read(
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	if problems := append(kindProblems(path, object), r.unknown(path, object)...); len(problems) > 0 {
+	if problems := kindProblems(path, object); len(problems) > 0 {
 		return nil, problems
 	}
+	problems = r.unknown(path, object)
 	defaulting.Default(object, r.structural)
-	problems = validation.ValidateCustomResource(path, object, r.fields)
+	problems = append(problems, validation.ValidateCustomResource(path, object, r.fields)...)
 	problems = append(problems, listtype.ValidateListSetsAndMaps(path, r.structural, object)...)
 	if len(problems) == 0 { // the rules take the types for granted
 		problems, _ = r.rules.Validate(ctx, path, r.structural, object, nil, celconfig.RuntimeCELCostBudget)
