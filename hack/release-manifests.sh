@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Writes what clusterctl needs to install the providers and to make clusters with them, as a repository of its own:
 #   DIR/infrastructure-nvidia-bmm/VERSION/*.yaml
-# Arguments: VERSION DIR [IMAGE:TAG]. Without an image it is that of config/bmm with the version as its tag.
+# Arguments: VERSION DIR [IMAGE:TAG]. Without an image of the manager it is that of config/bmm with the version as its tag.
 set -euo pipefail
 version=$1 dir=$(realpath -m "$2") image=${3:-}
 cd "$(dirname "$0")/.."
@@ -26,8 +26,8 @@ images: [{name: ${source_image%:*}, newName: ${image%:*}, newTag: "${image##*:}"
 EOF
 kustomize "$overlay" > "$release/infrastructure-components.yaml"
 cp config/bmm/clusterctl/metadata.yaml "$release/metadata.yaml"
-# Each cluster brings its cloud controller manager, in the same version.
-nodes() { sed "s|\(image: .*/bmm-cloud-controller-manager\):.*|\1:$version|" "$@"; }
+# Each cluster brings its cloud controller manager: from where the manager's image is, with the same tag.
+nodes() { sed "s|image: .*/\(bmm-cloud-controller-manager\):.*|image: ${image%/*}/\1:${image##*:}|" "$@"; }
 template() { cat "$1" <(echo ---) <(nodes examples/bmm/cloud-controller-manager.yaml); }
 template examples/bmm/cluster.yaml > "$release/cluster-template.yaml"
 kustomize config/bmm/clusterctl/fnn | nodes > "$release/cluster-template-fnn.yaml"

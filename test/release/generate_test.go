@@ -111,13 +111,25 @@ func TestGenerateProvider_changesTheNamespaceAndNothingElse(t *testing.T) {
 	g.Expect(moved).To(ContainSubstring("image: " + image))
 }
 
-func TestRelease_takesItsImageFromTheVersionUnlessToldOtherwise(t *testing.T) {
+func TestRelease_takesItsImagesFromTheVersionUnlessToldOtherwise(t *testing.T) {
 	t.Parallel()
-	g := NewWithT(t)
 	ctl := newClusterctl(t)
-	components, err := os.ReadFile(filepath.Join(ctl.release(t, "v0.1.8", ""), "infrastructure-components.yaml"))
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(components)).To(MatchRegexp(`(?m)^ +image: \S+/bmm-manager:v0\.1\.8$`))
+	for _, row := range []struct{ image, manager, cloudControllerManager string }{
+		{"", `\S+/bmm-manager:v0\.1\.8`, `\S+/bmm-cloud-controller-manager:v0\.1\.8`},
+		{"registry.example.com:5000/metal/bmm-manager:x", `registry\.example\.com:5000/metal/bmm-manager:x`,
+			`registry\.example\.com:5000/metal/bmm-cloud-controller-manager:x`},
+	} {
+		release := ctl.release(t, "v0.1.8", row.image)
+		for file, image := range map[string]string{
+			"infrastructure-components.yaml": row.manager, "cluster-template.yaml": row.cloudControllerManager,
+			"cluster-template-fnn.yaml": row.cloudControllerManager, "cluster-template-topology.yaml": row.cloudControllerManager,
+		} {
+			g := NewWithT(t)
+			text, err := os.ReadFile(filepath.Join(release, file))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(string(text)).To(MatchRegexp(`(?m)^ +image: `+image+`$`), file)
+		}
+	}
 }
 
 func TestRelease_refusesWhatClusterctlCouldNotInstall(t *testing.T) {

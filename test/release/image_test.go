@@ -39,11 +39,11 @@ func TestImage_isBuiltFromWhatDockerIsGiven(t *testing.T) {
 	}
 	g.Expect(everythingElse).To(BeTrue(), "the rest is left out")
 
-	managers, err := filepath.Glob(filepath.Join(given, "cmd", "*-manager"))
+	managers, err := filepath.Glob(filepath.Join(given, "cmd", "bmm-*"))
 	g.Expect(err).NotTo(HaveOccurred())
 	dockerfile := read("Dockerfile")
 	byDefault := regexp.MustCompile(`ARG MANAGER=(\S+)`).FindStringSubmatch(dockerfile)
-	g.Expect(managers).To(ContainElement(HaveSuffix("/" + byDefault[1])))
+	g.Expect(managers).To(And(HaveLen(3), ContainElement(HaveSuffix("/"+byDefault[1]))))
 	for _, manager := range managers {
 		list := exec.CommandContext(t.Context(), "go", "list", "-deps", "./cmd/"+filepath.Base(manager))
 		list.Dir = given
