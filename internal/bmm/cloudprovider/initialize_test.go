@@ -126,8 +126,9 @@ func TestNode_waitsForItsAddresses(t *testing.T) {
 	f.Eventually(func() int { return f.site.Calls()["listInstances"] }).Should(BeNumerically(">=", 2), "it looks once more")
 	f.gate.pass()
 	f.Expect(f.cloud.instances.Refresh(t.Context(), f.api(), sim.DefaultSiteID, f.cloud.clock.Now())).To(Succeed())
-	node := f.untilInitialized(f.name(0), cloudtest.ProviderID(0))
-	f.Expect(node.Status.Addresses).To(ContainElement(HaveField("Address", cloudtest.Address(0))))
+	f.untilInitialized(f.name(0), cloudtest.ProviderID(0))
+	f.Eventually(func() []corev1.NodeAddress { return f.node(f.name(0)).Status.Addresses }).Should( // the write after the taint's
+		ContainElement(HaveField("Address", cloudtest.Address(0))))
 }
 
 // rewrite a text in what the service answers.
