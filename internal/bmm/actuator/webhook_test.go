@@ -83,11 +83,11 @@ func TestWebhook_namesAllProblems(t *testing.T) {
 	t.Parallel()
 	f := startSite(t)
 	m := f.machine("bad", func(s *bmmv1.NvidiaBMMMachineProviderSpec) { s.TenantID, s.VPCID, s.InstanceType.ID = "x", "y", "z" })
-	m.Spec.ProviderSpec.Value.Raw = []byte(strings.Replace(string(m.Spec.ProviderSpec.Value.Raw), `"vpcID"`, `"netwrok":{},"vpcID"`, 1))
+	m.Spec.ProviderSpec.Value.Raw = []byte(strings.Replace(string(m.Spec.ProviderSpec.Value.Raw), `"vpcID"`, `"colour":{},"vpcID"`, 1))
 	f.Expect(f.Client.Create(t.Context(), m)).To(MatchError(And(
 		HavePrefix(`admission webhook "validation.machine.machine.bmm.bedplate.dev" denied the request: Machine.machine.openshift.io "bad" is invalid: [`),
 		ContainSubstring("value.tenantID"), ContainSubstring("value.vpcID"), ContainSubstring("value.instanceType.id"),
-		ContainSubstring("value.netwrok: Forbidden: there is no such field"))))
+		ContainSubstring("value.colour: Forbidden: there is no such field"))))
 }
 
 func TestWebhook_takesWhatIsRight(t *testing.T) {
