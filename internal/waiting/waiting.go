@@ -28,6 +28,9 @@ var (
 		"How long that object has been waiting that waits longest.", []string{"kind", "condition", "reason"}, nil)
 )
 
+// patience with the cache: metrics that come late don't come at all.
+const patience = 5 * time.Second
+
 // Collector counts whenever somebody collects the metrics, so there is nothing to forget when an object goes. It is a part
 // of a manager, and counts while that one leads: otherwise each replica would count the same objects.
 type Collector struct {
@@ -67,9 +70,11 @@ func (c *Collector) Describe(into chan<- *prometheus.Desc) {
 // Collect is called by whoever collects the metrics. A kind that can't be read is left out, so that the other metrics aren't
 // lost too.
 func (c *Collector) Collect(into chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
 	for _, kind := range c.lists {
 		list := kind.DeepCopyObject().(client.ObjectList)
-		if err := c.cache.List(context.Background(), list, client.UnsafeDisableDeepCopy); err != nil {
+		if err := c.cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			klog.Background().Error(err, "Can't count what objects wait for", "kind", reflect.TypeOf(list).Elem().Name())
 			continue
 		}

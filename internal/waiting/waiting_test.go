@@ -95,6 +95,9 @@ func TestCollector_leavesOutWhatItCannotRead(t *testing.T) {
 			if _, ok := list.(*infrav1.NvidiaBMMClusterList); ok {
 				return errors.New("the cache has ended")
 			}
+			if _, ok := ctx.Deadline(); !ok {
+				return errors.New("asked without end")
+			}
 			return c.List(ctx, list, options...)
 		},
 	})

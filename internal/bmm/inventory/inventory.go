@@ -44,8 +44,8 @@ type site struct {
 
 // shelf is what is known of a site.
 type shelf struct {
-	// listing is held during a list, so that whoever comes meanwhile waits for that one.
-	listing sync.Mutex
+	// listing is full during a list, so that whoever comes meanwhile waits for that one.
+	listing chan struct{}
 
 	mu sync.Mutex
 	// api is the client of who asked last: the Secret of another may be gone.
@@ -83,7 +83,7 @@ func (v *Inventory) Instance(ctx context.Context, api *bmm.Client, siteID, id st
 	if err := v.update(ctx, siteID, s, v.ago(2*v.Interval), v.mention); err != nil {
 		return nil, err
 	}
-	if known, ok := s.fresh(id, v.Clock.Now().Add(-3*v.Interval)); ok {
+	if known, ok := s.fresh(id, v.ago(3*v.Interval)); ok {
 		return &known, nil
 	}
 	instance, err := api.Instance(ctx, siteID, id)
@@ -113,6 +113,8 @@ func (v *Inventory) Touch(api *bmm.Client, siteID, id string) {
 func (v *Inventory) Start(ctx context.Context) error {
 	ticker := time.NewTicker(v.Interval) // from start to start, however long a list takes
 	defer ticker.Stop()
+	var listing sync.WaitGroup
+	defer listing.Wait()
 	for {
 		select {
 		case <-ctx.Done():
@@ -120,14 +122,14 @@ func (v *Inventory) Start(ctx context.Context) error {
 		case <-ticker.C:
 		}
 		v.tellUntold(ctx)
-		var listing sync.WaitGroup
 		for at, s := range v.inUse() {
 			listing.Go(func() { // a site that is slow or dead is no reason to hear late from the others
+				turn, cancel := context.WithTimeout(ctx, v.Interval) // then it is the next one's
+				defer cancel()
 				// Whoever asks gets to hear of an error.
-				_ = v.update(ctx, at.id, s, v.ago(v.Interval/2), func(c Change) { v.tell(ctx, c) })
+				_ = v.update(turn, at.id, s, v.ago(v.Interval/2), func(c Change) { v.tell(ctx, c) })
 			})
 		}
-		listing.Wait()
 	}
 }
 
@@ -166,7 +168,7 @@ func (v *Inventory) shelf(api *bmm.Client, siteID string) *shelf {
 	at := site{api.Account(), siteID}
 	s, ok := v.sites[at]
 	if !ok {
-		s = &shelf{instances: map[string]seen{}, stale: map[string]time.Time{}}
+		s = &shelf{listing: make(chan struct{}, 1), instances: map[string]seen{}, stale: map[string]time.Time{}}
 		v.sites[at] = s
 	}
 	s.mu.Lock()
@@ -202,18 +204,28 @@ func (v *Inventory) update(ctx context.Context, siteID string, s *shelf, since t
 	if young, err := v.judge(s, since); young || err != nil {
 		return err
 	}
-	s.listing.Lock()
-	defer s.listing.Unlock()
+	differ, err := v.list(ctx, siteID, s, since)
+	for _, id := range differ { // after the list, since those who hear of it ask in turn
+		tell(Change{siteID, id})
+	}
+	return err
+}
+
+// list a site, and say which of its instances aren't as they were in the list before.
+func (v *Inventory) list(ctx context.Context, siteID string, s *shelf, since time.Time) (differ []string, err error) {
+	select {
+	case s.listing <- struct{}{}:
+		defer func() { <-s.listing }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	if young, err := v.judge(s, since); young || err != nil { // somebody else has listed meanwhile
-		return err
+		return nil, err
 	}
 	began := v.Clock.Now()
 	// The answer is for all who ask, so the one who happens to ask now can't end it by leaving.
 	instances, err := s.client().Instances(context.WithoutCancel(ctx), bmm.InstanceFilter{SiteID: siteID})
-	for _, id := range s.take(began, v.Clock.Now(), instances, err) {
-		tell(Change{siteID, id})
-	}
-	return err
+	return s.take(began, v.Clock.Now(), instances, err), err
 }
 
 // judge reports whether the newest list began after a time; the error is that of an attempt which has failed since, just now.

@@ -30,10 +30,11 @@ type service struct {
 	instances map[string]string // status by ID
 	unlisted  map[string]bool
 	failing   bool
-	// slow, if set, holds up each list until it is closed.
-	slow  chan struct{}
-	lists int
-	gets  int
+	// slow, if set, holds up each list until it is closed; where slowSite is set, each one of that site.
+	slow     chan struct{}
+	slowSite string
+	lists    int
+	gets     int
 }
 
 func id(n int) string { return fmt.Sprintf("30000000-0000-4000-8000-%012d", n) }
@@ -57,7 +58,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(http.StatusInternalServerError, map[string]any{"message": "broken"})
 	case last == "instance":
 		s.lists++
-		if slow := s.slow; slow != nil {
+		if slow := s.slow; slow != nil && strings.HasPrefix(r.URL.Query().Get("siteId"), s.slowSite) {
 			s.mu.Unlock()
 			<-slow
 			s.mu.Lock()
@@ -311,6 +312,68 @@ func TestStart_tellsWhatThereWasNoRoomFor(t *testing.T) {
 	}
 	stop()
 	f.Eventually(ended).Should(Receive(BeNil()))
+}
+
+// Who hears of a change asks how the site is now, whatever else there is to hear of.
+func TestStart_isHeardByWhoAsksInTurn(t *testing.T) {
+	t.Parallel()
+	const number = 3000 // more than there is room for
+	f := start(t, number, 20*time.Millisecond)
+	f.Expect(f.status(0)).To(Equal("Ready"))
+	for n := range number {
+		f.set(n, "Error")
+	}
+	f.clock.Step(100 * time.Millisecond)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- f.inventory.Start(ctx) }()
+	f.Eventually(f.inventory.Changes(), 10*time.Second).Should(HaveLen(cap(f.inventory.Changes())), "the others have to wait")
+
+	f.Expect(f.inventory.Changes()).To(Receive())
+	asking, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	f.Expect(f.inventory.Refresh(asking, f.api, siteID, f.clock.Now())).To(Succeed())
+	stop()
+	f.Eventually(ended).Should(Receive(BeNil()))
+}
+
+func TestStart_listsASiteWhileAnotherHangs(t *testing.T) {
+	t.Parallel()
+	const dead = "20000000-0000-4000-8000-000000000002"
+	f := start(t, 1, 20*time.Millisecond)
+	slow := make(chan struct{})
+	f.slow, f.slowSite = slow, dead
+	for _, site := range []string{siteID, dead} {
+		_, err := f.inventory.Newest(f.api, site) // from now on it is listed
+		f.Expect(err).NotTo(HaveOccurred())
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- f.inventory.Start(ctx) }()
+	for range 3 {
+		f.clock.Step(time.Millisecond)
+		since := f.clock.Now()
+		f.clock.Step(20 * time.Millisecond)
+		f.Eventually(func() (time.Time, error) { return f.inventory.Newest(f.api, siteID) }).Should(BeTemporally(">", since))
+	}
+	stop()
+	close(slow)
+	f.Eventually(ended).Should(Receive(BeNil()))
+}
+
+func TestRefresh_canBeLeft(t *testing.T) {
+	t.Parallel()
+	f := start(t, 1, interval)
+	slow := make(chan struct{})
+	f.slow = slow
+	first := make(chan error, 1)
+	go func() { first <- f.inventory.Refresh(f.ctx, f.api, siteID, f.clock.Now()) }()
+	f.Eventually(func() int { lists, _ := f.calls(); return lists }).Should(Equal(1))
+	ctx, leave := context.WithCancel(f.ctx)
+	leave()
+	f.Expect(f.inventory.Refresh(ctx, f.api, siteID, f.clock.Now())).To(MatchError(context.Canceled))
+	close(slow)
+	f.Eventually(first).Should(Receive(BeNil()))
 }
 
 func name(text string) func(*bmm.Instance) bool {
