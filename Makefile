@@ -1,5 +1,6 @@
 # Bedplate: `make help` lists the commands. Everything that is built goes into bin/.
 SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
 BIN := $(CURDIR)/bin
 export BEDPLATE_TOOLS := $(BIN)
 export CGO_ENABLED := 0
@@ -91,7 +92,7 @@ generate: $(BIN)/controller-gen $(BIN)/oapi-codegen $(BIN)/kubectl ## Write the 
 
 .PHONY: verify-generate
 verify-generate: generate ## Fail where a generated file isn't current.
-	@changed=$$(git status --porcelain -- '*_gen.go' '*zz_generated*' config); \
+	@changed=$$(git status --porcelain -- '*_gen.go' '*zz_generated*' config $(CCM_EXAMPLE)); \
 	if [ -n "$$changed" ]; then echo "not current, run make generate and commit:"; echo "$$changed"; exit 1; fi
 
 .PHONY: clean

@@ -2,7 +2,6 @@ package docs_test
 
 import (
 	"bufio"
-	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -190,7 +190,7 @@ func TestGuide_namesWhatUsersMeet(t *testing.T) {
 	conditions := constants(g, "../api/bmm/v1beta1/conditions.go", regexp.MustCompile(`Condition$`))
 	g.Expect(conditions).To(ContainElements(infrav1.ReadyCondition, infrav1.NetworkConfiguredCondition))
 	classes := constants(g, "../internal/fault/fault.go", regexp.MustCompile(`.`))
-	reasons := reasonsIn(g, "../internal/graph", "../internal/bmm/cluster", "../internal/bmm/machine")
+	reasons := reasonsGiven(g)
 	g.Expect(reasons).To(ContainElements("Settling", "NoEndpoint", "NoSuchNetwork"))
 	reasons = slices.DeleteFunc(reasons, func(reason string) bool {
 		return reason == "Stale" || // never shown
@@ -229,14 +229,18 @@ func TestGuide_namesWhatUsersMeet(t *testing.T) {
 func TestGuides_linkToWhatIsThere(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	files, err := fs.Glob(os.DirFS("."), "*.md")
+	files, err := filepath.Glob("*.md")
 	g.Expect(err).NotTo(HaveOccurred())
+	files = append(files, "../README.md", "../CONTRIBUTING.md")
 	link := regexp.MustCompile(`\]\(([^):#]*)(#[^)]*)?\)`)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		g.Expect(err).NotTo(HaveOccurred())
 		for _, match := range link.FindAllStringSubmatch(string(text), -1) {
-			target := cmp.Or(match[1], file)
+			target := file
+			if match[1] != "" {
+				target = filepath.Join(filepath.Dir(file), match[1])
+			}
 			g.Expect(target).To(BeAnExistingFile(), "a link of "+file)
 			if match[2] != "" {
 				text, err := os.ReadFile(target)

@@ -4,17 +4,20 @@ import (
 	_ "embed"
 	"encoding/json"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	machinev1 "github.com/openshift/api/machine/v1beta1"
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/yaml"
 
 	_ "github.com/bedplate/bedplate/internal/bmm/client" // registers the metrics of calls
+	"github.com/bedplate/bedplate/internal/bmm/provider"
 	"github.com/bedplate/bedplate/internal/waiting"
 )
 
@@ -65,6 +68,10 @@ func TestMetrics_areThoseOfTheGuide(t *testing.T) {
 		g.Expect(strings.HasSuffix(row[0], "_total")).To(Equal(row[1] == "counter"), "the type of "+row[0])
 	}
 	g.Expect(listed).To(ConsistOf(found))
+	for _, list := range append(provider.Lists(), &machinev1.MachineList{}) {
+		kind := strings.TrimSuffix(reflect.TypeOf(list).Elem().Name(), "List")
+		g.Expect(metricsGuide).To(MatchRegexp("(?m)^\\| `kind` \\| .*`"+kind+"`"), "a value of the label kind")
+	}
 	for _, class := range append(constants(g, "../internal/fault/fault.go", regexp.MustCompile(`.`)), "ok") {
 		g.Expect(metricsGuide).To(ContainSubstring("`"+class+"`"), "a value of the label class")
 	}
@@ -180,7 +187,7 @@ func TestAlerts_leaveNoReasonOut(t *testing.T) {
 			heard = append(heard, strings.Split(match[1], "|")...)
 		}
 	}
-	reasons := append(reasonsIn(g, "../internal/graph", "../internal/bmm/cluster", "../internal/bmm/machine"),
+	reasons := append(reasonsGiven(g),
 		constants(g, "../internal/fault/fault.go", regexp.MustCompile(`.`))...)
 	reasons = slices.DeleteFunc(reasons, func(reason string) bool {
 		return slices.Contains([]string{"Ready", "NotWanted", "Stale", "StayingAway"}, reason) // all is well; never shown

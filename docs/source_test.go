@@ -33,6 +33,12 @@ func constants(g Gomega, file string, name *regexp.Regexp) (values []string) {
 	return values
 }
 
+// reasonsGiven returns those of the engine and of all who use it.
+func reasonsGiven(g Gomega) []string {
+	return reasonsIn(g, "../internal/graph", "../internal/bmm/actuator", "../internal/bmm/cluster", "../internal/bmm/instance",
+		"../internal/bmm/machine")
+}
+
 // reasonsIn returns the reasons that the code of some packages gives to conditions, where it says them in so many words.
 func reasonsIn(g Gomega, packages ...string) []string {
 	reasons := map[string]bool{}

@@ -162,3 +162,17 @@ func (e *ends) steady(text string) string {
 	text = strings.NewReplacer(e.Namespace, "NAMESPACE", e.datacenter.url, "ENDPOINT").Replace(text)
 	return instant.ReplaceAllString(text, "TIME")
 }
+
+// Before anything else: where there is no cluster, and no tool.
+func TestOutput_refusesAnUnknownFormatBeforeAnythingElse(t *testing.T) {
+	t.Parallel()
+	nowhere := filepath.Join(t.TempDir(), "missing")
+	for _, args := range [][]string{
+		{"version"}, {"lab", "up", "--tools", nowhere}, {"describe", "cluster", "demo", "--kubeconfig", nowhere},
+		{"plan", "-f", nowhere, "--kubeconfig", nowhere}, {"orphans", "--kubeconfig", nowhere},
+	} {
+		out, err := run(t, nil, append(args, "-o", "yaml")...)
+		NewWithT(t).Expect(err).To(MatchError(`unknown output format "yaml": use text or json`), args[0])
+		NewWithT(t).Expect(out).To(BeEmpty(), args[0])
+	}
+}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"time"
@@ -59,23 +58,22 @@ hasn't named it yet.`,
 			return printTree(cmd.OutOrStdout(), root, output)
 		},
 	}
-	flags := command.Flags()
-	flags.StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster (default $KUBECONFIG, then ~/.kube/config)")
-	flags.StringVarP(&namespace, "namespace", "n", "", "namespace of the cluster (default that of the kubeconfig's context)")
-	flags.StringVarP(&output, "output", "o", "text", "format: text or json")
+	addKubeconfigFlag(command, &kubeconfig)
+	command.Flags().StringVarP(&namespace, "namespace", "n", "", "namespace of the cluster (default that of the kubeconfig's context)")
+	addOutputFlag(command, &output)
 	return command
 }
 
 func printTree(out io.Writer, root *describe.Object, output string) error {
-	switch output {
-	case "json":
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(root)
-	case "text":
-		return describe.Print(out, root, time.Now())
+	if output == "json" {
+		return printJSON(out, root)
 	}
-	return fmt.Errorf("unknown output format %q: use text or json", output)
+	return describe.Print(out, root, time.Now())
+}
+
+func addKubeconfigFlag(command *cobra.Command, kubeconfig *string) {
+	command.Flags().StringVar(kubeconfig, "kubeconfig", "",
+		"kubeconfig of the management cluster (default $KUBECONFIG, then ~/.kube/config)")
 }
 
 // connect follows the rules of kubectl to a cluster and a namespace.

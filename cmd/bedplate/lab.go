@@ -77,7 +77,7 @@ If something fails, or on Ctrl-C, everything is taken down: no process and no fi
 	flags.IntVar(&o.ControlPlanes, "control-planes", 1, "control plane machines of the example's cluster")
 	flags.IntVar(&o.Workers, "workers", 2, "worker machines of the example")
 	flags.DurationVar(&o.Timeout, "timeout", 10*time.Minute, "give up after this time")
-	flags.StringVarP(&output, "output", "o", "text", "format of the progress: text or json")
+	addOutputFlag(command, &output)
 	return command
 }
 
@@ -91,9 +91,6 @@ func labTools(flag string) (tools.Dir, error) {
 }
 
 func labUp(ctx context.Context, out io.Writer, o lab.Options, output string) error {
-	if !slices.Contains([]string{"text", "json"}, output) {
-		return fmt.Errorf("unknown output format %q: use text or json", output)
-	}
 	if o.Example != "" && !slices.Contains(examples.Names(), o.Example) {
 		return fmt.Errorf("no example %q: there are %s", o.Example, strings.Join(examples.Names(), ", "))
 	}

@@ -4,21 +4,21 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/spf13/cobra"
 
 	"github.com/bedplate/bedplate/internal/bmm/provider"
 	"github.com/bedplate/bedplate/internal/localstack"
 	"github.com/bedplate/bedplate/internal/localstack/lab"
+	"github.com/bedplate/bedplate/internal/localstack/process/processtest"
 	"github.com/bedplate/bedplate/internal/localstack/tools"
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 	"github.com/bedplate/bedplate/internal/testenv"
@@ -91,24 +91,10 @@ func (u *upping) ended(t *testing.T) (errors string, code int) {
 
 func isUp(e lab.Event) bool { return e.Lab != nil }
 
-// processes returns the command lines, by PID, of all processes that have to do with the folder.
-func processes(dir string) map[int]string {
-	found := map[int]string{}
-	paths, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, path := range paths {
-		line, err := os.ReadFile(path)
-		pid, _ := strconv.Atoi(strings.Split(path, "/")[2])
-		if err == nil && bytes.Contains(line, []byte(dir)) {
-			found[pid] = string(bytes.ReplaceAll(line, []byte{0}, []byte{' '}))
-		}
-	}
-	return found
-}
-
 // pidOf returns the process of a tool that has to do with the folder.
 func pidOf(t *testing.T, tool, dir string) int {
 	t.Helper()
-	for pid, line := range processes(dir) {
+	for pid, line := range processtest.Mentioning(t, dir) {
 		if strings.HasSuffix(strings.Fields(line)[0], "/"+tool) {
 			return pid
 		}
@@ -120,7 +106,7 @@ func pidOf(t *testing.T, tool, dir string) int {
 func expectNothingLeft(t *testing.T, dir string) {
 	t.Helper()
 	g := NewWithT(t)
-	g.Eventually(func() map[int]string { return processes(dir) }).WithTimeout(patience).Should(BeEmpty())
+	g.Eventually(func() map[int]string { return processtest.Mentioning(t, dir) }).WithTimeout(patience).Should(BeEmpty())
 	g.Expect(filepath.Dir(dir)).NotTo(BeADirectory(), "the folder is gone, and its parent, which was made for it")
 }
 
@@ -134,9 +120,7 @@ func TestLab_upShowsTheWayInAndDownLeavesNothing(t *testing.T) {
 	g.Expect(running.Dir).To(Equal(dir))
 	_, code := first.ended(t)
 	g.Expect(code).To(BeZero())
-	kubectl := exec.CommandContext(t.Context(), toolstest.Find(t, "kubectl").Path("kubectl"),
-		"--kubeconfig", running.Kubeconfig, "get", "nvidiabmmclusters", "--all-namespaces")
-	g.Expect(kubectl.CombinedOutput()).To(ContainSubstring("No resources found"))
+	g.Expect(testenv.RunKubectl(t, running.Kubeconfig, "get", "nvidiabmmclusters", "--all-namespaces")).To(ContainSubstring("No resources found"))
 
 	errors, code := up(t, dir).ended(t)
 	g.Expect(code).To(Equal(1))
@@ -154,7 +138,7 @@ func TestLab_interruptTakesEverythingDown(t *testing.T) {
 
 	u := up(t, dir)
 	u.until(t, func(e lab.Event) bool { return e.Step == "Cluster API" })
-	g.Expect(processes(dir)).NotTo(BeEmpty())
+	g.Expect(processtest.Mentioning(t, dir)).NotTo(BeEmpty())
 	g.Expect(u.cmd.Process.Signal(os.Interrupt)).To(Succeed())
 	errors, code := u.ended(t)
 	g.Expect(code).To(Equal(1))
@@ -183,7 +167,7 @@ func TestLab_downCleansUpAfterAKilledSupervisor(t *testing.T) {
 	running := u.until(t, isUp).Lab
 	u.ended(t)
 	g.Expect(syscall.Kill(running.PID, syscall.SIGKILL)).To(Succeed())
-	g.Eventually(func() map[int]string { return processes(dir) }).WithTimeout(patience).Should(BeEmpty(),
+	g.Eventually(func() map[int]string { return processtest.Mentioning(t, dir) }).WithTimeout(patience).Should(BeEmpty(),
 		"children don't outlive the supervisor")
 	g.Expect(bedplate(t, "lab", "down", "--dir", dir).Run()).To(Succeed())
 	expectNothingLeft(t, dir)
@@ -248,16 +232,26 @@ func TestLab_namesMissingToolsBeforeItStartsAnything(t *testing.T) {
 func TestHelp_everyCommandTeaches(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-
-	for _, path := range []string{"", "lab", "lab up", "lab down", "lab simulate", "lab simulate bmm", "version"} {
-		root := rootCommand()
-		var out bytes.Buffer
-		root.SetOut(&out)
-		root.SetErr(io.Discard)
-		root.SetArgs(append(strings.Fields(path), "--help"))
-		g.Expect(root.Execute()).To(Succeed())
-		g.Expect(out.String()).To(ContainSubstring("Usage:"), path)
+	commands := everyCommand(rootCommand())
+	g.Expect(len(commands)).To(BeNumerically(">", 10))
+	for _, command := range commands {
+		path := command.CommandPath()
+		g.Expect(command.Short).NotTo(BeEmpty(), path)
+		help, err := run(t, nil, append(strings.Fields(path)[1:], "--help")...)
+		g.Expect(err).NotTo(HaveOccurred(), path)
+		g.Expect(help).To(ContainSubstring("Usage:\n  "+path), path)
 	}
+}
+
+// everyCommand returns a command and all below it that users can find.
+func everyCommand(c *cobra.Command) []*cobra.Command {
+	all := []*cobra.Command{c}
+	for _, below := range c.Commands() {
+		if !below.Hidden {
+			all = append(all, everyCommand(below)...)
+		}
+	}
+	return all
 }
 
 func TestLab_refusesCountsBeforeItStartsAnything(t *testing.T) {

@@ -60,12 +60,12 @@ Where the objects can't be listed completely, nothing is listed at all.`,
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster (default $KUBECONFIG, then ~/.kube/config)")
 	flags.StringSliceVar(&o.secrets, "secret", nil, "NAMESPACE/NAME to log in with (default the Secrets of all NvidiaBMMClusters)")
 	flags.StringSliceVar(&o.Sites, "site", nil, "ID or name of a site (default all)")
 	flags.StringSliceVar(&o.Owners, "owner", nil, "only what carries these owner IDs; also where nothing but its name does")
 	flags.BoolVar(&o.remove, "delete", false, "delete what is listed; needs --owner")
-	flags.StringVarP(&o.output, "output", "o", "text", "format: text or json")
+	addKubeconfigFlag(command, &o.kubeconfig)
+	addOutputFlag(command, &o.output)
 	return command
 }
 
@@ -81,7 +81,7 @@ func (o *orphansOptions) check() error {
 		return errors.New("--delete needs --owner with the owner IDs that are meant: " +
 			"this management cluster can't know what belongs to another one")
 	}
-	return checkOutput(o.output)
+	return nil
 }
 
 func (o *orphansOptions) run(ctx context.Context, out io.Writer, c client.Client) error {

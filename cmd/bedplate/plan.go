@@ -1,11 +1,9 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -39,9 +37,6 @@ The exit code is 0 also where there is something to do; it is 1 where something 
   bedplate plan -f cluster.yaml -o json | jq -e '.summary.delete // 0 == 0'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkOutput(output); err != nil {
-				return err
-			}
 			source, err := open(file, cmd.InOrStdin())
 			if err != nil {
 				return err
@@ -60,18 +55,11 @@ The exit code is 0 also where there is something to do; it is 1 where something 
 	}
 	flags := command.Flags()
 	flags.StringVarP(&file, "filename", "f", "", "YAML file of any number of documents, or - for standard input")
-	flags.StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster (default $KUBECONFIG, then ~/.kube/config)")
 	flags.StringVarP(&namespace, "namespace", "n", "", "namespace of objects that name none (default that of the kubeconfig's context)")
-	flags.StringVarP(&output, "output", "o", "text", "format: text or json")
+	addKubeconfigFlag(command, &kubeconfig)
+	addOutputFlag(command, &output)
 	_ = command.MarkFlagRequired("filename") // fails for unknown flags only
 	return command
-}
-
-func checkOutput(output string) error {
-	if !slices.Contains([]string{"text", "json"}, output) {
-		return fmt.Errorf("unknown output format %q: use text or json", output)
-	}
-	return nil
 }
 
 // open opens a file, where - is the standard input.
@@ -94,11 +82,4 @@ func printPlan(out io.Writer, p *plan.Plan, output string) error {
 		err = fmt.Errorf("%d of the plan can't be done", p.Failures())
 	}
 	return err
-}
-
-func printJSON(out io.Writer, value any) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(value)
 }

@@ -3,7 +3,8 @@ package main
 import (
 	"encoding/json"
 	"net/http"
-	"os/exec"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -19,7 +20,6 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/plan"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/graph"
-	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -336,12 +336,10 @@ func TestPlan_takesTheObjectAsKubectlApplyWouldLeaveIt(t *testing.T) {
 		t.Run(strings.Join(how, " "), func(t *testing.T) {
 			t.Parallel()
 			e := start(t)
-			kubectl := exec.CommandContext(t.Context(), toolstest.Find(t, "kubectl").Path("kubectl"),
-				append(how, "-f", "-", "-n", e.Namespace, "--kubeconfig", testenv.Kubeconfig(t))...)
-			kubectl.Stdin = strings.NewReader(e.file("\n  subnets: [{name: nodes, prefixLength: 24}, {name: old, prefixLength: 24}]" +
-				"\n  vpcPeerings: [{peerVpcId: " + sim.DefaultTenantID + "}]"))
-			said, err := kubectl.CombinedOutput()
-			e.Expect(err).NotTo(HaveOccurred(), string(said))
+			file := filepath.Join(t.TempDir(), "cluster.yaml")
+			e.Expect(os.WriteFile(file, []byte(e.file("\n  subnets: [{name: nodes, prefixLength: 24}, {name: old, prefixLength: 24}]"+
+				"\n  vpcPeerings: [{peerVpcId: "+sim.DefaultTenantID+"}]")), 0o600)).To(Succeed())
+			testenv.Kubectl(t, append(how, "-f", file, "-n", e.Namespace)...)
 			out, err := e.run(e.file(oneSubnet), "plan", "-f", "-")
 			e.Expect(err).NotTo(HaveOccurred())
 			e.Expect(out).To(ContainSubstring("+ subnet nodes"))

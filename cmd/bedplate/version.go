@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"runtime"
@@ -18,7 +17,7 @@ func versionCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return printVersion(cmd.OutOrStdout(), output) },
 	}
-	command.Flags().StringVarP(&output, "output", "o", "text", "format: text or json")
+	addOutputFlag(command, &output)
 	return command
 }
 
@@ -29,7 +28,7 @@ func printVersion(out io.Writer, output string) error {
 		version = info.Main.Version
 	}
 	if output == "json" {
-		return json.NewEncoder(out).Encode(map[string]string{"version": version, "go": runtime.Version()})
+		return printJSON(out, map[string]string{"version": version, "go": runtime.Version()})
 	}
 	_, err := fmt.Fprintln(out, version, runtime.Version())
 	return err

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -16,15 +15,14 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/clientcmd"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest/cloudtest"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/bmm/sim/simtest"
+	"github.com/bedplate/bedplate/internal/localstack/manifest"
 	"github.com/bedplate/bedplate/internal/testenv"
 
 	manifests "github.com/bedplate/bedplate/config/bmm-cloud-controller-manager"
@@ -167,20 +165,12 @@ func nodeNames(g *WithT, t *testing.T, kubernetes client.Client) (names []string
 func grant(t *testing.T, kubernetes client.Client) {
 	t.Helper()
 	g := NewWithT(t)
-	g.Expect(fs.WalkDir(manifests.RBAC, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		data, err := manifests.RBAC.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		object := &unstructured.Unstructured{}
-		if err := yaml.UnmarshalStrict(data, &object.Object); err != nil {
-			return err
-		}
-		return kubernetes.Create(t.Context(), object)
-	})).To(Succeed())
+	objects, err := manifest.DecodeAll(manifests.RBAC)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(objects).NotTo(BeEmpty())
+	for _, object := range objects {
+		g.Expect(kubernetes.Create(t.Context(), object)).To(Succeed())
+	}
 }
 
 // start the program as its service account, with the flags of its DaemonSet, until the test ends.
@@ -199,7 +189,9 @@ func start(t *testing.T, cloudConfig string) *log {
 	g.Expect(clientcmd.WriteToFile(*access, kubeconfig)).To(Succeed())
 	g.Expect(os.WriteFile(config, []byte(cloudConfig), 0o600)).To(Succeed())
 
-	args := deployed(g)
+	daemonSet, err := manifests.DaemonSet()
+	g.Expect(err).NotTo(HaveOccurred())
+	args := daemonSet.Spec.Template.Spec.Containers[0].Args
 	for i := range args {
 		args[i] = strings.Replace(args[i], "/etc/bmm/cloud-config/cloud.yaml", config, 1)
 	}
@@ -217,17 +209,6 @@ func start(t *testing.T, cloudConfig string) *log {
 		}
 	})
 	return log
-}
-
-// deployed are the flags of the DaemonSet.
-func deployed(g *WithT) []string {
-	data, err := manifests.Manager.ReadFile("manager/manager.yaml")
-	g.Expect(err).NotTo(HaveOccurred())
-	var daemonSet struct {
-		Spec struct{ Template corev1.PodTemplateSpec }
-	}
-	g.Expect(yaml.Unmarshal(data, &daemonSet)).To(Succeed())
-	return daemonSet.Spec.Template.Spec.Containers[0].Args
 }
 
 func program(t *testing.T, args ...string) *exec.Cmd {

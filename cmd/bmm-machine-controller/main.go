@@ -33,9 +33,7 @@ func run(ctx context.Context, options *manager.Options) error {
 	if err != nil {
 		return err
 	}
-	pace := func(c *bmm.Config) {
-		c.RefusalPause, c.QPS, c.Burst = 10*options.Poll, options.OutsideQPS, options.OutsideBurst
-	}
+	pace := bmm.Paced(options.Poll, options.OutsideQPS, options.OutsideBurst)
 	if err := actuator.Setup(ctx, mgr, options.Engine(mgr), pace, options.Controller()); err != nil {
 		return err
 	}

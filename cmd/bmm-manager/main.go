@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/provider"
 	"github.com/bedplate/bedplate/internal/manager"
 	"github.com/bedplate/bedplate/internal/waiting"
@@ -31,7 +32,7 @@ func run(ctx context.Context, options *manager.Options) error {
 	if err != nil {
 		return err
 	}
-	pace := provider.Pace{QPS: options.OutsideQPS, Burst: options.OutsideBurst}
+	pace := bmm.Paced(options.Poll, options.OutsideQPS, options.OutsideBurst)
 	if err := provider.Setup(ctx, mgr, options.Engine(mgr), pace, options.Controller()); err != nil {
 		return err
 	}

@@ -9,8 +9,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	cloudproviderapi "k8s.io/cloud-provider/api"
-	"sigs.k8s.io/yaml"
 
+	manifests "github.com/bedplate/bedplate/config/bmm-cloud-controller-manager"
 	"github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/cloudprovider"
 	"github.com/bedplate/bedplate/internal/testenv"
@@ -75,10 +75,8 @@ func TestManifests_giveTheProgramItsFiles(t *testing.T) {
 func TestManifests_letTheProgramRunFirstAndWithLittle(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	data, err := os.ReadFile("manager/manager.yaml")
+	daemonSet, err := manifests.DaemonSet()
 	g.Expect(err).NotTo(HaveOccurred())
-	var daemonSet appsv1.DaemonSet
-	g.Expect(yaml.UnmarshalStrict(data, &daemonSet)).To(Succeed())
 	pod := daemonSet.Spec.Template.Spec
 	g.Expect(pod.HostNetwork).To(BeTrue())
 	for _, key := range []string{

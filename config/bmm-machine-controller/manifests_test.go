@@ -10,8 +10,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/yaml"
 
 	"github.com/bedplate/bedplate/internal/manager"
@@ -44,21 +42,12 @@ func TestManifests_leadTheAPIServerToTheWebhooks(t *testing.T) {
 		g.Expect(object.Namespace).To(BeElementOf("", namespace))
 	}
 	g.Expect(hooks.Webhooks).To(HaveLen(2))
-	for _, hook := range hooks.Webhooks {
-		g.Expect(hook.ClientConfig.Service.Name).To(Equal(service.Name))
-		g.Expect(hook.ClientConfig.Service.Namespace).To(Equal(service.Namespace))
-	}
+	flags := manager.Command("manager", "", nil).Flags()
+	testenv.ExpectWebhooks(t, hooks.Webhooks, service, deployment, flags.Lookup("webhook-cert-dir").DefValue)
 	g.Expect(hooks.Annotations).To(HaveKeyWithValue("service.beta.openshift.io/inject-cabundle", "true"))
-
 	pod := deployment.Spec.Template
-	g.Expect(labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(pod.Labels))).To(BeTrue())
-	g.Expect(pod.Spec.Containers[0].Ports).To(ContainElement(And(
-		HaveField("Name", service.Spec.Ports[0].TargetPort.String()), HaveField("ContainerPort", int32(webhook.DefaultPort)))))
 	g.Expect(service.Annotations).To(HaveKeyWithValue(
 		"service.beta.openshift.io/serving-cert-secret-name", pod.Spec.Volumes[0].Secret.SecretName))
-	flags := manager.Command("manager", "", nil).Flags()
-	g.Expect(pod.Spec.Containers[0].VolumeMounts).To(ContainElement(And(
-		HaveField("Name", pod.Spec.Volumes[0].Name), HaveField("MountPath", flags.Lookup("webhook-cert-dir").DefValue))))
 	g.Expect(flags.Parse(pod.Spec.Containers[0].Args)).To(Succeed())
 	g.Expect(flags.Lookup("namespace").Value.String()).To(Equal(namespace))
 }
@@ -68,7 +57,7 @@ func TestRBAC_onlyDrainingReachesBeyondTheNamespace(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	var beyond []string
-	for document := range strings.SplitSeq(testenv.Kubectl(t, "kustomize", "rbac"), "\n---\n") {
+	for document := range strings.SplitSeq(testenv.Render(t, "rbac"), "\n---\n") {
 		var role struct {
 			metav1.TypeMeta `json:",inline"`
 			Rules           []struct{ Resources []string }

@@ -23,12 +23,17 @@ import (
 // unusedFor is how long a client is kept that nobody asks for.
 const unusedFor = time.Hour
 
+// Reader reads one object. A client.Reader is one.
+type Reader interface {
+	Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error
+}
+
 // Cache holds the clients of type C.
 type Cache[C any] struct {
 	// Reader reads Secrets. It should read past the cache, so that no Secret stays in memory.
-	Reader client.Reader
+	Reader Reader
 	// Metadata reads the metadata of Secrets from a cache: as long as that hasn't changed, no Secret is read. Optional.
-	Metadata client.Reader
+	Metadata Reader
 	// Build makes a client from a Secret. Its error must name what is wrong with the Secret, and must not repeat a value.
 	Build func(*corev1.Secret) (C, error)
 	Clock clock.PassiveClock

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,7 +10,6 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
 // Owner is a Kubernetes object that outside resources are made for.
@@ -233,34 +231,12 @@ func OwnsNothing(owner Owner) bool {
 
 // Hold puts the finalizer on the owner, before anything is made for it.
 func (e *Engine) Hold(ctx context.Context, owner Owner, finalizer string) error {
-	object := objectOf(owner)
-	before := object.DeepCopyObject().(client.Object)
-	if !controllerutil.AddFinalizer(object, finalizer) {
-		return nil
-	}
-	return e.patchLocked(ctx, object, before, "add the finalizer")
+	return Hold(ctx, e.Client, objectOf(owner), finalizer)
 }
 
-// Release takes the finalizer off the owner once all is gone. The lock makes sure that "all" was the newest ledger.
+// Release takes the finalizer off the owner once all is gone.
 func (e *Engine) Release(ctx context.Context, owner Owner, finalizer string) error {
-	object := objectOf(owner)
-	before := object.DeepCopyObject().(client.Object)
-	if !controllerutil.RemoveFinalizer(object, finalizer) {
-		return nil
-	}
-	err := e.patchLocked(ctx, object, before, "remove the finalizer")
-	if err == nil {
-		Released(object)
-	}
-	return client.IgnoreNotFound(err)
-}
-
-func (e *Engine) patchLocked(ctx context.Context, object, before client.Object, doing string) error {
-	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := e.Client.Patch(ctx, object, lock); err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
-	}
-	return nil
+	return Release(ctx, e.Client, objectOf(owner), finalizer)
 }
 
 // firstUnready names the first of refs that isn't ready.

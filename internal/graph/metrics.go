@@ -37,8 +37,8 @@ func met(owner client.Object, before *metav1.Condition) {
 	}
 }
 
-// Released notes that an object goes. Release does so itself; it is for who takes a finalizer off on its own.
-func Released(owner client.Object) {
+// released notes that an object goes.
+func released(owner client.Object) {
 	if at := owner.GetDeletionTimestamp(); at != nil {
 		deletions.WithLabelValues(kindOf(owner)).Observe(time.Since(at.Time).Seconds())
 	}

@@ -16,6 +16,7 @@ import (
 
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/metricstest"
 )
 
 // metered is a kind of which there is one: metrics are the process's own.
@@ -30,22 +31,12 @@ type timed struct {
 }
 
 // timesOf returns what a histogram says of the metered one, by condition.
-func timesOf(g Gomega, metric string) map[string]timed {
-	families, err := metrics.Registry.Gather()
-	g.Expect(err).NotTo(HaveOccurred())
+func timesOf(t *testing.T, metric string) map[string]timed {
+	t.Helper()
 	all := map[string]timed{}
-	for _, family := range families {
-		if family.GetName() != metric {
-			continue
-		}
-		for _, value := range family.GetMetric() {
-			labels := map[string]string{}
-			for _, pair := range value.GetLabel() {
-				labels[pair.GetName()] = pair.GetValue()
-			}
-			if labels["kind"] == "metered" {
-				all[labels["condition"]] = timed{value.GetHistogram().GetSampleCount(), value.GetHistogram().GetSampleSum()}
-			}
+	for _, value := range metricstest.ValuesOf(t, metrics.Registry, metric) {
+		if value.Labels["kind"] == "metered" {
+			all[value.Labels["condition"]] = timed{value.GetHistogram().GetSampleCount(), value.GetHistogram().GetSampleSum()}
 		}
 	}
 	return all
@@ -76,7 +67,7 @@ func TestMetrics_sayHowLongAConditionWasNotMet(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			time.Sleep(step.lasts) // the bubble's time
 		}
-		g.Expect(timesOf(g, "bedplate_condition_unmet_seconds")).To(Equal(map[string]timed{
+		g.Expect(timesOf(t, "bedplate_condition_unmet_seconds")).To(Equal(map[string]timed{
 			"MoodGood": {2, 130}, "Ready": {2, 130},
 		}))
 	})
@@ -104,6 +95,6 @@ func TestMetrics_sayHowLongADeletionTook(t *testing.T) {
 			g.Expect(engine.Release(t.Context(), owner, finalizer)).To(Succeed())
 			g.Expect(engine.Release(t.Context(), owner, finalizer)).To(Succeed(), "twice is once")
 		}
-		g.Expect(timesOf(g, "bedplate_deletion_seconds")).To(Equal(map[string]timed{"": {1, 300}}))
+		g.Expect(timesOf(t, "bedplate_deletion_seconds")).To(Equal(map[string]timed{"": {1, 300}}))
 	})
 }

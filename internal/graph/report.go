@@ -236,5 +236,8 @@ func (e *Engine) set(owner Owner, condition string, f finding) {
 	if f.Message != "" {
 		note += ": " + f.Message
 	}
-	e.Recorder.Eventf(objectOf(owner), nil, kind, f.Reason, condition, "%s", note[:min(len(note), maxNote)])
+	e.Recorder.Eventf(objectOf(owner), nil, kind, f.Reason, condition, "%s", Note(note))
 }
+
+// Note is as much of a text as the API server takes as that of an event.
+func Note(text string) string { return strings.ToValidUTF8(text[:min(len(text), maxNote)], "") }

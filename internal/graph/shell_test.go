@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
@@ -15,7 +16,7 @@ type shell struct{ *bmmv1.NvidiaBMMMachine }
 
 func (s shell) Unwrap() client.Object { return s.NvidiaBMMMachine }
 
-// The API server, the queue and whoever reads an event know the object only.
+// The API server and the queue know the object only.
 func TestOwner_mayBeAShellAroundAnObject(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -30,4 +31,27 @@ func TestOwner_mayBeAShellAroundAnObject(t *testing.T) {
 	f.Expect(f.owner().Annotations).To(HaveKey(graph.LedgerAnnotation))
 	answer()
 	f.Eventually(queue.Len).Should(Equal(1))
+}
+
+// listener remembers whom events are about.
+type listener struct{ about []runtime.Object }
+
+func (l *listener) Eventf(about, _ runtime.Object, _, _, _, _ string, _ ...any) {
+	l.about = append(l.about, about)
+}
+
+// So does whoever reads an event.
+func TestOwner_isWithoutItsShellInEvents(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	heard := &listener{}
+	engine := f.engine()
+	engine.Recorder = heard
+	owner := f.owner()
+	g, err := engine.New(shell{owner}, "any")
+	f.Expect(err).NotTo(HaveOccurred())
+	g.Gate("MoodGood", func() graph.Phase { return graph.Failed("he is ill").Because("Ill") })
+	_, err = g.Reconcile(t.Context())
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(heard.about).To(HaveExactElements(BeIdenticalTo(owner)))
 }

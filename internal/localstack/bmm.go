@@ -23,11 +23,8 @@ import (
 	"github.com/bedplate/bedplate/internal/localstack/process"
 )
 
-// The children of the system bmm, for Kill and Restart.
-const (
-	BMMManager   = "bmm-manager" // also the tool's name
-	BMMSimulator = "bmm-simulator"
-)
+// BMMManager is the name of a child, for Kill and Restart; also the tool's name.
+const BMMManager = "bmm-manager"
 
 const simulatorPort = 8080
 
@@ -47,7 +44,7 @@ func (s *Stack) startBMMSimulator(ctx context.Context, bmm *BMM) error {
 	}
 	return s.step("BMM simulator", func() error {
 		return s.start(ctx, process.Command{
-			Name: BMMSimulator, Path: s.cfg.Bedplate,
+			Name: "bmm-simulator", Path: s.cfg.Bedplate,
 			Args: []string{
 				"lab", "simulate", "bmm",
 				"--config=" + config,

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/bedplate/bedplate/internal/localstack/manifest"
 	"github.com/bedplate/bedplate/internal/localstack/process"
 )
 
@@ -65,7 +66,7 @@ func (s *Stack) installCAPI(ctx context.Context, m capiManager, server webhookSe
 	if err != nil {
 		return fmt.Errorf("read manifest: %w", err)
 	}
-	objects, err := decode(data)
+	objects, err := manifest.Decode(data)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", m.manifest, err)
 	}

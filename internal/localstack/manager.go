@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/bedplate/bedplate/internal/localstack/manifest"
 	"github.com/bedplate/bedplate/internal/localstack/process"
 )
 
@@ -41,8 +42,7 @@ func (s *Stack) startManager(ctx context.Context, m manager) error {
 		return err
 	}
 	kubeconfig := filepath.Join(s.cfg.Dir, m.tool+".kubeconfig")
-	if err := s.controlPlane.WriteKubeconfig(kubeconfig, "system:serviceaccount:"+m.namespace+":"+m.serviceAccount,
-		"system:serviceaccounts", "system:serviceaccounts:"+m.namespace); err != nil {
+	if err := s.controlPlane.WriteServiceAccountKubeconfig(kubeconfig, m.namespace, m.serviceAccount); err != nil {
 		return err
 	}
 	health := net.JoinHostPort(s.managementAddress(), strconv.Itoa(m.port))
@@ -66,28 +66,11 @@ func (m manager) objects() ([]*unstructured.Unstructured, error) {
 	namespace.SetName(m.namespace)
 	objects := []*unstructured.Unstructured{namespace}
 	for _, files := range m.manifests {
-		more, err := decodeAll(files)
+		more, err := manifest.DecodeAll(files)
 		if err != nil {
 			return nil, fmt.Errorf("read the manifests of %s: %w", m.tool, err)
 		}
 		objects = append(objects, more...)
 	}
 	return objects, nil
-}
-
-// decodeAll reads the objects of all files but kustomize's own.
-func decodeAll(files fs.FS) (objects []*unstructured.Unstructured, err error) {
-	err = fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || entry.Name() == "kustomization.yaml" {
-			return err
-		}
-		data, err := fs.ReadFile(files, path)
-		if err != nil {
-			return err
-		}
-		more, err := decode(data)
-		objects = slices.Concat(objects, more)
-		return err
-	})
-	return objects, err
 }

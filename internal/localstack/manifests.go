@@ -1,11 +1,8 @@
 package localstack
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -13,8 +10,9 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bedplate/bedplate/internal/localstack/manifest"
 )
 
 const (
@@ -24,24 +22,6 @@ const (
 	establishCheck = 100 * time.Millisecond
 )
 
-// decode reads the objects of a YAML file.
-func decode(data []byte) ([]*unstructured.Unstructured, error) {
-	var objects []*unstructured.Unstructured
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
-	for {
-		object := &unstructured.Unstructured{}
-		err := decoder.Decode(&object.Object)
-		switch {
-		case errors.Is(err, io.EOF):
-			return objects, nil
-		case err != nil:
-			return nil, fmt.Errorf("document %d: %w", len(objects)+1, err)
-		case len(object.Object) > 0:
-			objects = append(objects, object)
-		}
-	}
-}
-
 func onlyKinds(objects []*unstructured.Unstructured, kinds ...string) []*unstructured.Unstructured {
 	return slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
 		return !slices.Contains(kinds, o.GetKind())
@@ -50,7 +30,7 @@ func onlyKinds(objects []*unstructured.Unstructured, kinds ...string) []*unstruc
 
 // Apply applies the objects of a YAML file as an administrator, in their order.
 func (s *Stack) Apply(ctx context.Context, yaml []byte) error {
-	objects, err := decode(yaml)
+	objects, err := manifest.Decode(yaml)
 	if err != nil {
 		return err
 	}

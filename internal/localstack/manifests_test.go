@@ -5,6 +5,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/yaml"
+
+	"github.com/bedplate/bedplate/internal/localstack/manifest"
 )
 
 func TestServe_pointsWebhooksToTheServerInsteadOfAService(t *testing.T) {
@@ -50,21 +52,10 @@ spec:
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			objects, err := decode([]byte(test.before))
+			objects, err := manifest.Decode([]byte(test.before))
 			g.Expect(err).NotTo(HaveOccurred())
 			server.serve(objects[0])
 			g.Expect(yaml.Marshal(objects[0].Object)).To(MatchYAML(test.after))
 		})
 	}
-}
-
-func TestDecode_skipsEmptyDocumentsAndCountsBrokenOnes(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-
-	objects, err := decode([]byte("# nothing\n---\nkind: Namespace\n---\n---\nkind: Secret\n"))
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(objects).To(HaveLen(2))
-	_, err = decode([]byte("kind: Namespace\n---\n{"))
-	g.Expect(err).To(MatchError(ContainSubstring("document 2")))
 }

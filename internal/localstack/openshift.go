@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	machinecontrollerconfig "github.com/bedplate/bedplate/config/bmm-machine-controller"
+	"github.com/bedplate/bedplate/internal/localstack/manifest"
 )
 
 // BMMMachineController is the name of a child, for Kill and Restart; also the tool's name.
@@ -52,7 +53,7 @@ func (s *Stack) startMachineController(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read manifest: %w", err)
 	}
-	crds, err := decode(data)
+	crds, err := manifest.Decode(data)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", machineAPI, err)
 	}

@@ -37,6 +37,8 @@ type Actuator interface {
 // RequeueAfterError is no failure: look again after some time, if nothing wakes the Machine before.
 type RequeueAfterError struct {
 	After time.Duration
+	// Priority in the queue, as that of a ctrl.Result.
+	Priority *int
 }
 
 func (e *RequeueAfterError) Error() string { return fmt.Sprintf("look again in %s", e.After) }

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/patch"
 )
 
@@ -99,7 +100,7 @@ func (r *Reconciler) reconcile(ctx context.Context, machine *machinev1.Machine) 
 			", which says what cluster the Machine belongs to: add it")
 		return ctrl.Result{}, nil
 	}
-	if err := r.hold(ctx, machine); err != nil {
+	if err := graph.Hold(ctx, r.Client, machine, machinev1.MachineFinalizer); err != nil {
 		return ctrl.Result{}, err
 	}
 	showHooks(machine)
@@ -140,14 +141,11 @@ func (r *Reconciler) write(ctx context.Context, before, machine *machinev1.Machi
 func outcome(err error) (ctrl.Result, error) {
 	var later *RequeueAfterError
 	if errors.As(err, &later) {
-		return ctrl.Result{RequeueAfter: later.After}, nil
+		return ctrl.Result{RequeueAfter: later.After, Priority: later.Priority}, nil
 	}
 	return ctrl.Result{}, err
 }
 
 func (r *Reconciler) warn(machine *machinev1.Machine, reason, note string) {
-	r.Recorder.Eventf(machine, nil, corev1.EventTypeWarning, reason, "Reconcile", "%s", note[:min(len(note), maxNote)])
+	r.Recorder.Eventf(machine, nil, corev1.EventTypeWarning, reason, "Reconcile", "%s", graph.Note(note))
 }
-
-// maxNote is what the API server takes of an event's note, in bytes.
-const maxNote = 1024

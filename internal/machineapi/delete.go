@@ -11,6 +11,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/bedplate/bedplate/internal/graph"
 )
 
 // delete brings a Machine towards its end: its Node is drained, its instance goes, then its Node, then its finalizer. Hooks
@@ -41,18 +43,13 @@ func (r *Reconciler) delete(ctx context.Context, machine *machinev1.Machine) (ct
 	if err := r.deleteNode(ctx, machine); err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{}, r.release(ctx, machine)
+	return ctrl.Result{}, graph.Release(ctx, r.Client, machine, machinev1.MachineFinalizer)
 }
 
-// deleteNode deletes the Machine's Node, but not one that another instance has registered under the same name meanwhile.
 func (r *Reconciler) deleteNode(ctx context.Context, machine *machinev1.Machine) error {
-	node, err := r.node(ctx, machine)
+	node, err := NodeOf(ctx, r.Live, machine)
 	if err != nil || node == nil {
 		return err
-	}
-	mine := ptr.Deref(machine.Spec.ProviderID, "")
-	if mine != "" && node.Spec.ProviderID != "" && node.Spec.ProviderID != mine {
-		return nil
 	}
 	this := client.Preconditions{UID: &node.UID}
 	if err := client.IgnoreNotFound(r.Delete(ctx, node, this)); err != nil {
@@ -61,19 +58,22 @@ func (r *Reconciler) deleteNode(ctx context.Context, machine *machinev1.Machine)
 	return nil
 }
 
-// node of a Machine; nil where it has none, or none any more.
-func (r *Reconciler) node(ctx context.Context, machine *machinev1.Machine) (*corev1.Node, error) {
+// NodeOf a Machine; nil where it has none, or none any more. Another instance may have registered a Node under the same name
+// meanwhile: that one isn't the Machine's.
+func NodeOf(ctx context.Context, live client.Reader, machine *machinev1.Machine) (*corev1.Node, error) {
 	if machine.Status.NodeRef == nil {
 		return nil, nil
 	}
 	node := &corev1.Node{}
-	err := r.Live.Get(ctx, client.ObjectKey{Name: machine.Status.NodeRef.Name}, node)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
+	if err := live.Get(ctx, client.ObjectKey{Name: machine.Status.NodeRef.Name}, node); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
 		return nil, fmt.Errorf("get Node %s: %w", machine.Status.NodeRef.Name, err)
-	default:
-		return node, nil
 	}
+	mine := ptr.Deref(machine.Spec.ProviderID, "")
+	if mine != "" && node.Spec.ProviderID != "" && node.Spec.ProviderID != mine {
+		return nil, nil
+	}
+	return node, nil
 }

@@ -22,6 +22,8 @@ const (
 	// drainPoll is how often the Pods of a Node that is drained are looked at. To watch all Pods of a cluster for the few
 	// Nodes that are drained would cost more.
 	drainPoll = 5 * time.Second
+	// drainPatience is the longest pause between two evictions that are refused: a budget may allow none for days.
+	drainPatience = 1000 * time.Second
 	// drainTimeout bounds one round of evictions.
 	drainTimeout = 20 * time.Second
 	// maxNamed is how many Pods a condition names.
@@ -44,19 +46,22 @@ func (r *Reconciler) drain(ctx context.Context, machine *machinev1.Machine) (don
 	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
 	left, err := r.empty(ctx, machine)
+	pause := min(r.Poll, drainPoll)
 	switch {
 	case err != nil:
 		setFalse(machine, machinev1.MachineDrained, machinev1.ConditionSeverityWarning, machinev1.MachineDrainError, "%s", err)
 		return false, ctrl.Result{}, err
 	case len(left.refused) > 0:
 		setFalse(machine, machinev1.MachineDrained, machinev1.ConditionSeverityWarning, machinev1.MachineDrainError, "%s", left)
+		// Twice the one before, as of a queue that backs off, but nobody has to remember it.
+		pause = min(pause+time.Since(findCondition(machine, machinev1.MachineDrained).LastTransitionTime.Time), drainPatience)
 	case len(left.leaving) > 0:
 		setFalse(machine, machinev1.MachineDrained, machinev1.ConditionSeverityInfo, drainingReason, "%s", left)
 	default:
 		setTrue(machine, machinev1.MachineDrained, "Drain finished successfully")
 		return true, ctrl.Result{}, nil
 	}
-	return false, ctrl.Result{RequeueAfter: min(r.Poll, drainPoll)}, nil
+	return false, ctrl.Result{RequeueAfter: pause}, nil
 }
 
 // leftovers keep a Node from being empty.
@@ -87,7 +92,7 @@ func some(names []string) []string {
 
 // empty cordons the Machine's Node, if there is one still, and tells its Pods to go, once each.
 func (r *Reconciler) empty(ctx context.Context, machine *machinev1.Machine) (left leftovers, err error) {
-	node, err := r.node(ctx, machine)
+	node, err := NodeOf(ctx, r.Live, machine)
 	if node == nil || err != nil {
 		return left, err
 	}

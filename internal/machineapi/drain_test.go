@@ -95,6 +95,46 @@ func TestDrain_waitsForPodsAndBudgetsWithoutHoldingAWorker(t *testing.T) {
 	f.Expect(f.nodeIsGone()).To(BeTrue())
 }
 
+// A budget may allow nothing for days: then it is asked ever more seldom, as a queue would.
+func TestDrain_thatIsRefusedIsTriedEverMoreSeldom(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.reconcile()
+	f.reconcile()
+	f.join()
+	f.pod("web-0", 30)
+	f.budget()(0)
+	f.delete()
+	f.Expect(f.reconcile().RequeueAfter).To(BeNumerically("~", 5*time.Second, 2*time.Second))
+	for _, row := range []struct{ refused, pause time.Duration }{
+		{15 * time.Second, 20 * time.Second}, {10 * time.Minute, 605 * time.Second}, {100 * time.Hour, 1000 * time.Second},
+	} {
+		f.changeStatus(func(m *machinev1.Machine) {
+			for i := range m.Status.Conditions {
+				if c := &m.Status.Conditions[i]; c.Type == machinev1.MachineDrained {
+					c.LastTransitionTime = metav1.NewTime(time.Now().Add(-row.refused))
+				}
+			}
+		})
+		f.Expect(f.reconcile().RequeueAfter).To(BeNumerically("~", row.pause, 2*time.Second))
+	}
+}
+
+// Another instance may have registered under the same name.
+func TestDrain_leavesTheNodeOfAnotherInstance(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.reconcile()
+	f.reconcile()
+	f.join(func(n *corev1.Node) { n.Spec.ProviderID = "toy://another" })
+	pod := f.pod("web-0", 0)
+	f.delete()
+	f.reconcile()
+	f.Expect(f.isGone()).To(BeTrue())
+	f.Expect(f.podIsGone(pod)).To(BeFalse())
+	f.Expect(f.node().Spec.Unschedulable).To(BeFalse())
+}
+
 // What belongs to the Node goes with it, what was drained once isn't drained again.
 func TestDrain_leavesWhatBelongsToTheNode(t *testing.T) {
 	t.Parallel()

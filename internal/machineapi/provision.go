@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 // provision brings a Machine towards Running.
@@ -50,9 +49,6 @@ func (r *Reconciler) update(ctx context.Context, machine *machinev1.Machine) (ct
 	setTrue(machine, machinev1.InstanceExistsCondition, "")
 	result, err := outcome(r.Actuator.Update(ctx, machine))
 	switch {
-	case IsInvalidConfiguration(err):
-		r.warn(machine, "FailedUpdate", err.Error())
-		return ctrl.Result{}, reconcile.TerminalError(err)
 	case err != nil:
 		return result, err
 	case !isProvisioned(machine):

@@ -14,7 +14,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/machineapi"
@@ -148,11 +147,6 @@ func TestUpdate_anErrorKeepsThePhase(t *testing.T) {
 	f.Expect(err).To(MatchError(errDown))
 	f.expectPhase(machinev1.PhaseRunning)
 	f.expectCondition(machinev1.InstanceExistsCondition, corev1.ConditionTrue, "", "")
-
-	f.cloud.set("Update", machineapi.InvalidConfiguration(errors.New("bad")))
-	_, err = f.try(t.Context())
-	f.Expect(err).To(MatchError(reconcile.TerminalError(nil)), "another try wouldn't help")
-	f.expectPhase(machinev1.PhaseRunning)
 }
 
 // Update's RequeueAfterError is no failure: phases go on.
@@ -168,6 +162,8 @@ func TestUpdate_mayAskToLookAgain(t *testing.T) {
 	f.reconcile()
 	f.Expect(f.reconcile().RequeueAfter).To(Equal(time.Minute))
 	f.expectPhase(machinev1.PhaseProvisioned)
+	f.cloud.set("Update", &machineapi.RequeueAfterError{After: time.Minute, Priority: ptr.To(graph.Urgent)})
+	f.Expect(f.reconcile()).To(Equal(ctrl.Result{RequeueAfter: time.Minute, Priority: ptr.To(graph.Urgent)}))
 }
 
 func TestMachine_withoutTheClusterLabelWaitsForIt(t *testing.T) {

@@ -11,31 +11,61 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Memo keeps answers by their question. Those who ask the same at the same time share the call. An error isn't kept, and
-// what has expired doesn't stay in memory.
+// Memo keeps answers by their question, and failures for a shorter while, so that those who ask during an outage don't each
+// make the call. Those who ask the same at the same time share it. What has expired doesn't stay in memory.
 type Memo[K comparable, V any] struct {
-	keepFor time.Duration
-	answers *cache.Expiring
-	flight  singleflight.Group
+	keepFor, retryAfter time.Duration
+	answers             *cache.Expiring
+	calls               Calls[V]
 }
 
-// New returns a Memo that keeps each answer for so long.
-func New[K comparable, V any](keepFor time.Duration, clock clock.Clock) *Memo[K, V] {
-	return &Memo[K, V]{keepFor: keepFor, answers: cache.NewExpiringWithClock(clock)}
+type answer[V any] struct {
+	value V
+	err   error
 }
 
-// Get the answer to a question. The call goes on when this caller gives up, since others may wait for it: so it must end by
-// itself.
+// New returns a Memo that keeps each answer for so long, and makes a call that has failed again after some time.
+func New[K comparable, V any](keepFor, retryAfter time.Duration, clock clock.Clock) *Memo[K, V] {
+	return &Memo[K, V]{keepFor: keepFor, retryAfter: retryAfter, answers: cache.NewExpiringWithClock(clock)}
+}
+
+// Get the answer to a question.
 func (m *Memo[K, V]) Get(ctx context.Context, question K, find func(context.Context) (V, error)) (V, error) {
-	if known, ok := m.answers.Get(question); ok {
-		return known.(V), nil
-	}
-	found := m.flight.DoChan(fmt.Sprintf("%#v", question), func() (any, error) {
-		answer, err := find(context.WithoutCancel(ctx))
-		if err == nil {
-			m.answers.Set(question, answer, m.keepFor)
+	recall := func() (value V, known bool, err error) {
+		kept, ok := m.answers.Get(question)
+		if !ok {
+			return value, false, nil
 		}
-		return answer, err
+		a := kept.(answer[V])
+		return a.value, true, a.err
+	}
+	return m.calls.Share(ctx, fmt.Sprintf("%#v", question), recall, func(ctx context.Context) (V, error) {
+		value, err := find(ctx)
+		keepFor := m.keepFor
+		if err != nil {
+			keepFor = m.retryAfter
+		}
+		m.answers.Set(question, answer[V]{value, err}, keepFor)
+		return value, err
+	})
+}
+
+// Calls are shared by those who need their answers at the same time. The zero value is ready to use.
+type Calls[V any] struct{ flights singleflight.Group }
+
+// Share returns what is known, or makes a call to find it out. The call goes on when this caller gives up, since others may
+// wait for it: so it must end by itself.
+func (c *Calls[V]) Share(
+	ctx context.Context, question string, recall func() (_ V, known bool, _ error), find func(context.Context) (V, error),
+) (V, error) {
+	if value, known, err := recall(); known {
+		return value, err
+	}
+	found := c.flights.DoChan(question, func() (any, error) {
+		if value, known, err := recall(); known { // somebody else's call has ended just now
+			return value, err
+		}
+		return find(context.WithoutCancel(ctx))
 	})
 	select {
 	case result := <-found:

@@ -18,7 +18,7 @@ func TestMemo_asksOnceForAWhile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
-		m := memo.New[string, int](time.Minute, clock.RealClock{})
+		m := memo.New[string, int](time.Minute, time.Second, clock.RealClock{})
 		calls := 0
 		ask := func(question string) (int, error) {
 			return m.Get(t.Context(), question, func(context.Context) (int, error) { calls++; return calls, nil })
@@ -31,11 +31,11 @@ func TestMemo_asksOnceForAWhile(t *testing.T) {
 	})
 }
 
-func TestMemo_sharesACallAndKeepsNoError(t *testing.T) {
+func TestMemo_sharesACallAndItsFailure(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
-		m := memo.New[string, int](time.Minute, clock.RealClock{})
+		m := memo.New[string, int](time.Minute, time.Second, clock.RealClock{})
 		calls, answer := 0, make(chan error)
 		ask := func(ctx context.Context) (int, error) {
 			return m.Get(ctx, "a", func(context.Context) (int, error) { calls++; return 7, <-answer })
@@ -56,7 +56,22 @@ func TestMemo_sharesACallAndKeepsNoError(t *testing.T) {
 		asking.Wait()
 		g.Expect(calls).To(Equal(1))
 
+		_, err := ask(t.Context())
+		g.Expect(err).To(MatchError("down"), "for a while")
+		g.Expect(calls).To(Equal(1))
+		time.Sleep(2 * time.Second) // of the bubble's own time
 		go func() { answer <- nil }()
 		g.Expect(ask(t.Context())).To(Equal(7))
 	})
+}
+
+// Somebody else's call may end between the look and the call.
+func TestCalls_lookOnceMoreBeforeTheCall(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var calls memo.Calls[int]
+	looks := 0
+	recall := func() (int, bool, error) { looks++; return 7, looks == 2, nil }
+	find := func(context.Context) (int, error) { return 0, errors.New("it was known") }
+	g.Expect(calls.Share(t.Context(), "a", recall, find)).To(Equal(7))
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/metricstest"
 	"github.com/bedplate/bedplate/internal/outside"
 )
 
@@ -41,22 +42,11 @@ func spanOf(g *WithT, credential string) tracetest.SpanStub {
 }
 
 // labelsOf returns the labels of all values of a metric for an operation.
-func labelsOf(g *WithT, metric, operation string) []map[string]string {
-	families, err := metrics.Registry.Gather()
-	g.Expect(err).NotTo(HaveOccurred())
-	var all []map[string]string
-	for _, family := range families {
-		if family.GetName() != metric {
-			continue
-		}
-		for _, value := range family.GetMetric() {
-			labels := map[string]string{}
-			for _, pair := range value.GetLabel() {
-				labels[pair.GetName()] = pair.GetValue()
-			}
-			if labels["operation"] == operation {
-				all = append(all, labels)
-			}
+func labelsOf(t *testing.T, metric, operation string) (all []map[string]string) {
+	t.Helper()
+	for _, value := range metricstest.ValuesOf(t, metrics.Registry, metric) {
+		if value.Labels["operation"] == operation {
+			all = append(all, value.Labels)
 		}
 	}
 	return all
@@ -86,9 +76,9 @@ func TestObserve_isOneSpanAndOneCount(t *testing.T) {
 			g.Expect(span.SpanKind).To(Equal(trace.SpanKindClient))
 			g.Expect(span.Status.Code).To(Equal(row.status))
 			g.Expect(span.Attributes).To(ContainElement(attribute.String("bedplate.class", row.class)))
-			g.Expect(labelsOf(g, "bedplate_outside_calls_total", operation)).To(ConsistOf(map[string]string{
+			g.Expect(labelsOf(t, "bedplate_outside_calls_total", operation)).To(ConsistOf(map[string]string{
 				"system": "test", "operation": operation, "class": row.class, "credential": "default/" + operation}))
-			g.Expect(labelsOf(g, "bedplate_outside_call_duration_seconds", operation)).To(ConsistOf(map[string]string{
+			g.Expect(labelsOf(t, "bedplate_outside_call_duration_seconds", operation)).To(ConsistOf(map[string]string{
 				"system": "test", "operation": operation, "class": row.class}))
 		})
 	}

@@ -1,9 +1,11 @@
 package testenv
 
 import (
+	"context"
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +13,9 @@ import (
 
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 )
+
+// kubectlTimeout is longer than anything that a test asks kubectl for.
+const kubectlTimeout = 2 * time.Minute
 
 // Kubectl runs kubectl as an administrator, and returns what it prints.
 func Kubectl(t testing.TB, args ...string) string {
@@ -24,8 +29,18 @@ func Kubectl(t testing.TB, args ...string) string {
 func RunKubectl(t testing.TB, kubeconfig string, args ...string) (string, error) {
 	t.Helper()
 	program := toolstest.Find(t, "kubectl").Path("kubectl")
-	out, err := exec.Command(program, append(args, "--kubeconfig", kubeconfig)...).CombinedOutput()
+	ctx, cancel := context.WithTimeout(t.Context(), kubectlTimeout)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, program, append(args, "--kubeconfig", kubeconfig)...).CombinedOutput()
 	return string(out), err
+}
+
+// Render returns what kustomize makes of a folder, one document after the other. No API server is asked.
+func Render(t testing.TB, folder string) string {
+	t.Helper()
+	out, err := RunKubectl(t, "", "kustomize", folder)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "%s", out)
+	return out
 }
 
 // Kustomize renders a folder, and decodes the objects that are wanted: by their kind, or by kind and name with a space between.
@@ -37,7 +52,7 @@ func Kustomize(t testing.TB, folder string, into map[string]any) (all []metav1.P
 	for key := range into {
 		missing[key] = true
 	}
-	for document := range strings.SplitSeq(Kubectl(t, "kustomize", folder), "\n---\n") {
+	for document := range strings.SplitSeq(Render(t, folder), "\n---\n") {
 		var object metav1.PartialObjectMetadata
 		g.Expect(yaml.Unmarshal([]byte(document), &object)).To(Succeed())
 		all = append(all, object)

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/test/framework/clusterctl"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	"github.com/bedplate/bedplate/internal/bmm/sim/simtest"
 	"github.com/bedplate/bedplate/internal/localstack"
 	"github.com/bedplate/bedplate/internal/localstack/tools"
 )
@@ -39,7 +40,7 @@ func (e *environment) start(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	e.bmm, err = e.stack.StartBMM(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	e.simulator = simulator{e.bmm.URL}
+	e.simulator = simulator{simtest.Remote{URL: e.bmm.URL}}
 	e.management = e.proxy("management", e.stack)
 
 	e.buildRelease(ctx)

@@ -1,38 +1,32 @@
 package e2e
 
 import (
-	"encoding/json"
-	"net/http"
+	"context"
 	"strings"
 
 	. "github.com/onsi/gomega"
 
 	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/bmm/sim/simtest"
 )
 
-// simulator is the outside world's own interface, which no provider uses.
-type simulator struct{ url string }
+// simulator is the outside world of both management clusters.
+type simulator struct{ simtest.Remote }
 
-func (s simulator) state() (state sim.State) {
-	s.get("/simulator/state", &state)
+func (s simulator) state() sim.State {
+	state, err := s.State(context.Background())
+	Expect(err).NotTo(HaveOccurred())
 	return state
 }
 
 // writes counts the calls by operation that make, change or delete something.
 func (s simulator) writes() map[string]int {
-	calls := map[string]int{}
-	s.get("/simulator/calls", &calls)
+	calls, err := s.Calls(context.Background())
+	Expect(err).NotTo(HaveOccurred())
 	for operation := range calls {
 		if strings.HasPrefix(operation, "get") || strings.HasPrefix(operation, "list") {
 			delete(calls, operation)
 		}
 	}
 	return calls
-}
-
-func (s simulator) get(path string, into any) {
-	response, err := http.Get(s.url + path)
-	Expect(err).NotTo(HaveOccurred())
-	defer response.Body.Close()
-	Expect(json.NewDecoder(response.Body).Decode(into)).To(Succeed())
 }

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"bytes"
 	"context"
 	"path/filepath"
 	"syscall"
@@ -13,7 +12,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/bedplate/bedplate/internal/testenv"
+	"github.com/bedplate/bedplate/internal/localstack/process/processtest"
 )
 
 // healthCheck gives up a control plane machine whose node is silent.
@@ -36,58 +35,39 @@ spec:
 func TestControlPlane_aMachineThatDiesIsReplaced(t *testing.T) {
 	g := eventual(t)
 	s := startStack(t, g)
-	c := s.clientOfAll(t, g)
-	s.apply(t, g, "demo", func(yaml []byte) []byte {
-		yaml = replaceOnce(g, yaml, "  kubeadmConfigSpec:\n", `  kubeadmConfigSpec:
-    clusterConfiguration:
-      controllerManager: {extraArgs: [{name: node-monitor-grace-period, value: 20s}]}
-`)
+	s.apply(g, "demo", func(yaml []byte) []byte {
 		yaml = replaceOnce(g, yaml, "replicas: 1\n  version", "replicas: 3\n  version")
 		return append(replaceOnce(g, yaml, "replicas: 1\n  selector", "replicas: 0\n  selector"), healthCheck...)
 	})
-	s.untilControlPlaneIsWhole(g, c)
+	s.untilControlPlaneIsWhole(g)
 
-	victim := machinesOf(g, c)[0]
-	processes := processesThatMention(g, filepath.Join(s.dir, "machines", victim.Status.MachineID)+"/")
+	victim := machinesOf(g, s.client)[0]
+	processes := processtest.Mentioning(t, filepath.Join(s.dir, "machines", victim.Status.MachineID)+"/")
 	g.Expect(len(processes)).To(BeNumerically(">=", 4), "etcd, API server, controllers, kubelet")
 	for pid := range processes {
 		g.Expect(syscall.Kill(pid, syscall.SIGKILL)).To(Succeed())
 	}
-	untilGone(g, c, &victim)
-	s.untilControlPlaneIsWhole(g, c)
+	untilGone(g, s.client, &victim)
+	s.untilControlPlaneIsWhole(g)
 	state := s.sim.state(g)
 	g.Expect(state.Instances).To(HaveLen(3))
 	g.Expect(state.Instances).NotTo(ContainElement(HaveField("ID", victim.Status.InstanceID)))
 
 	cluster := s.untilAvailable(g, "demo")
-	g.Expect(s.Client().Delete(t.Context(), cluster)).To(Succeed())
-	untilGone(g, s.Client(), cluster)
+	g.Expect(s.client.Delete(t.Context(), cluster)).To(Succeed())
+	untilGone(g, s.client, cluster)
 	g.Expect(s.sim.state(g).Empty()).To(BeTrue())
 }
 
-// clientOfAll knows Bedplate's types and KubeadmControlPlane's too.
-func (s stack) clientOfAll(t *testing.T, g *WithT) client.Client {
-	scheme := testenv.Scheme(t)
-	g.Expect(controlplanev1.AddToScheme(scheme)).To(Succeed())
-	c, err := client.New(s.AdminConfig(), client.Options{Scheme: scheme})
-	g.Expect(err).NotTo(HaveOccurred())
-	return c
-}
-
 // untilControlPlaneIsWhole waits for three ready machines and three healthy members of etcd.
-func (s stack) untilControlPlaneIsWhole(g *WithT, c client.Client) {
+func (s stack) untilControlPlaneIsWhole(g *WithT) {
 	g.Eventually(func(g Gomega) {
 		kcp := &controlplanev1.KubeadmControlPlane{}
-		g.Expect(c.Get(context.Background(), client.ObjectKey{Namespace: "default", Name: "demo-control-plane"}, kcp)).To(Succeed())
+		g.Expect(s.client.Get(context.Background(), client.ObjectKey{Namespace: "default", Name: "demo-control-plane"}, kcp)).To(Succeed())
 		g.Expect(kcp.Status.ReadyReplicas).To(HaveValue(BeEquivalentTo(3)))
 		g.Expect(kcp.Status.Replicas).To(HaveValue(BeEquivalentTo(3)))
 		g.Expect(kcp.Status.Conditions).To(ContainElement(And(
 			HaveField("Type", controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition), HaveField("Status", metav1.ConditionTrue))))
 	}).Should(Succeed())
 	g.Expect(s.untilAvailable(g, "demo").Status.Phase).To(BeEquivalentTo(clusterv1.ClusterPhaseProvisioned))
-}
-
-func replaceOnce(g *WithT, data []byte, old, replacement string) []byte {
-	g.Expect(bytes.Count(data, []byte(old))).To(Equal(1), old)
-	return bytes.Replace(data, []byte(old), []byte(replacement), 1)
 }

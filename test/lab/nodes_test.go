@@ -11,12 +11,12 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/clientcmd"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bedplate/bedplate/internal/bmm/providerid"
+	"github.com/bedplate/bedplate/internal/localstack/process/processtest"
 )
 
 // credentialsOfNodes is the Secret in the cluster that its cloud controller manager logs in with.
@@ -29,12 +29,12 @@ const stays = 12 * time.Second
 func TestNodes_areInitialisedAndGoWithTheirInstances(t *testing.T) {
 	g := eventual(t)
 	s := startStack(t, g)
-	s.apply(t, g, "demo", nil)
+	s.apply(g, "demo", nil)
 	s.untilAvailable(g, "demo")
-	workload := s.workload(t, g, "demo")
+	workload := s.workload(g, "demo")
 	s.expectInitialised(g, workload, 2)
 
-	s.rotateCredentials(t, g, workload)
+	s.rotateCredentials(g, workload)
 	s.scaleWorkers(g, 2)
 	s.expectInitialised(g, workload, 3)
 
@@ -58,19 +58,16 @@ func TestNodes_areInitialisedAndGoWithTheirInstances(t *testing.T) {
 // expectInitialised expects that many nodes that are as their instances say.
 func (s stack) expectInitialised(g *WithT, workload client.Client, count int) {
 	g.Eventually(func(g Gomega) {
-		nodes := &corev1.NodeList{}
-		g.Expect(workload.List(context.Background(), nodes)).To(Succeed())
-		g.Expect(nodes.Items).To(HaveLen(count))
-		for _, node := range nodes.Items {
+		nodes := nodesOf(g, workload)
+		g.Expect(nodes).To(HaveLen(count))
+		for _, node := range nodes {
 			g.Expect(node.Spec.Taints).NotTo(ContainElement(HaveField("Key", cloudproviderapi.TaintExternalCloudProvider)))
 			g.Expect(node.Labels).To(HaveKeyWithValue(corev1.LabelTopologyZone, "site-1"))
 			g.Expect(node.Labels).To(HaveKeyWithValue(corev1.LabelInstanceTypeStable, "cpu.large"))
 		}
 	}).Should(Succeed())
-	nodes := &corev1.NodeList{}
-	g.Expect(workload.List(context.Background(), nodes)).To(Succeed())
 	instances := s.sim.state(g).Instances
-	for _, node := range nodes.Items {
+	for _, node := range nodesOf(g, workload) {
 		g.Expect(instances).To(ContainElement(And(
 			HaveField("ID", instanceOf(g, &node)), HaveField("Name", node.Name),
 			HaveField("Interfaces", ContainElement(HaveField("IPAddresses", ContainElement(internalIP(&node))))))))
@@ -78,12 +75,12 @@ func (s stack) expectInitialised(g *WithT, workload client.Client, count int) {
 }
 
 // rotateCredentials replaces the token, in the management cluster only, and lets the old one expire.
-func (s stack) rotateCredentials(t *testing.T, g *WithT, workload client.Client) {
+func (s stack) rotateCredentials(g *WithT, workload client.Client) {
 	const token = "rotated-token"
 	program := s.cloudControllers(g)
 	s.sim.tokens(g, s.bmm.Token, token)
 	s.bmm.Token = token
-	s.apply(t, g, "demo", nil)
+	s.apply(g, "demo", nil)
 	g.Eventually(func(g Gomega) string {
 		secret := &corev1.Secret{}
 		g.Expect(workload.Get(context.Background(),
@@ -97,7 +94,7 @@ func (s stack) rotateCredentials(t *testing.T, g *WithT, workload client.Client)
 // cloudControllers are the processes, by their command line.
 func (s stack) cloudControllers(g *WithT) map[int]string {
 	programs := map[int]string{}
-	for pid, line := range processesThatMention(g, filepath.Join(s.dir, "machines")+"/") {
+	for pid, line := range processtest.Mentioning(s.t, filepath.Join(s.dir, "machines")+"/") {
 		if filepath.Base(strings.Fields(line)[0]) == "bmm-cloud-controller-manager" {
 			programs[pid] = line
 		}
@@ -109,30 +106,29 @@ func (s stack) cloudControllers(g *WithT) map[int]string {
 func (s stack) scaleWorkers(g *WithT, replicas int32) {
 	g.Eventually(func(g Gomega) {
 		deployment := &clusterv1.MachineDeployment{}
-		g.Expect(s.Client().Get(context.Background(), client.ObjectKey{Namespace: "default", Name: "demo-workers"}, deployment)).
+		g.Expect(s.client.Get(context.Background(), client.ObjectKey{Namespace: "default", Name: "demo-workers"}, deployment)).
 			To(Succeed())
 		deployment.Spec.Replicas = &replicas
-		g.Expect(s.Client().Update(context.Background(), deployment)).To(Succeed())
+		g.Expect(s.client.Update(context.Background(), deployment)).To(Succeed())
 	}).Should(Succeed())
 }
 
 // nodeOfAWorker is any: the control plane has to stay.
 func (s stack) nodeOfAWorker(g *WithT, workload client.Client) *corev1.Node {
-	nodes := &corev1.NodeList{}
-	g.Expect(workload.List(context.Background(), nodes)).To(Succeed())
-	for _, node := range nodes.Items {
+	nodes := nodesOf(g, workload)
+	for _, node := range nodes {
 		if _, control := node.Labels["node-role.kubernetes.io/control-plane"]; !control {
 			return &node
 		}
 	}
-	g.Expect(nodes.Items).To(BeEmpty(), "there is a worker")
+	g.Expect(nodes).To(BeEmpty(), "there is a worker")
 	return nil
 }
 
 // stopHeartbeat kills the kubelet of a node. Its machine stays on.
 func (s stack) stopHeartbeat(g *WithT, node *corev1.Node) {
 	killed := 0
-	for pid, line := range processesThatMention(g, "--manage-single-node="+node.Name+"\x00") {
+	for pid, line := range processtest.Mentioning(s.t, "--manage-single-node="+node.Name+"\x00") {
 		if filepath.Base(strings.Fields(line)[0]) == "kwok" {
 			g.Expect(syscall.Kill(pid, syscall.SIGKILL)).To(Succeed())
 			killed++
@@ -141,22 +137,9 @@ func (s stack) stopHeartbeat(g *WithT, node *corev1.Node) {
 	g.Expect(killed).To(Equal(1))
 }
 
-// workload is an administrator's client of the cluster.
-func (s stack) workload(t *testing.T, g *WithT, name string) client.Client {
-	secret := &corev1.Secret{}
-	g.Expect(s.Client().Get(t.Context(), client.ObjectKey{Namespace: "default", Name: name + "-kubeconfig"}, secret)).To(Succeed())
-	config, err := clientcmd.RESTConfigFromKubeConfig(secret.Data["value"])
-	g.Expect(err).NotTo(HaveOccurred())
-	workload, err := client.New(config, client.Options{})
-	g.Expect(err).NotTo(HaveOccurred())
-	return workload
-}
-
 func uids(g Gomega, workload client.Client) map[string]types.UID {
-	nodes := &corev1.NodeList{}
-	g.Expect(workload.List(context.Background(), nodes)).To(Succeed())
 	found := map[string]types.UID{}
-	for _, node := range nodes.Items {
+	for _, node := range nodesOf(g, workload) {
 		found[node.Name] = node.UID
 	}
 	return found

@@ -3,9 +3,6 @@ package lab
 import (
 	"context"
 	"log/slog"
-	"maps"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -15,32 +12,19 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/bedplate/bedplate/examples"
 	"github.com/bedplate/bedplate/internal/bmm/providerid"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/localstack"
 	"github.com/bedplate/bedplate/internal/localstack/lab"
 	"github.com/bedplate/bedplate/internal/localstack/machineset"
-	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 )
 
 // From YAML to instances and back, with the commands of the README.
 func TestLab_makesOpenShiftsMachinesInstancesAndLeavesNothing(t *testing.T) {
 	g := eventual(t)
-	bedplate := toolstest.Find(t, append(localstack.Tools(), "bedplate")...).Path("bedplate")
-	dir := filepath.Join(t.TempDir(), "lab")
-	run := func(args ...string) string {
-		t.Helper()
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		out, err := exec.CommandContext(ctx, bedplate, append(args, "--dir", dir)...).CombinedOutput()
-		g.Expect(err).NotTo(HaveOccurred(), "%s", out)
-		return string(out)
-	}
-	t.Cleanup(func() { run("lab", "down") })
-	up := lastLab(g, run("lab", "up", "--example", lab.MachinesExample, "-o", "json"))
-	site := simulator{up.Simulator}
-	c := clientOf(t, up.Kubeconfig)
+	up := startLab(t, g, lab.MachinesExample)
+	site := simulatorAt(up.Simulator)
+	c := clientOfFile(t, g, up.Kubeconfig)
 
 	machines := openshiftMachines(g, c)
 	g.Expect(machines).To(HaveLen(3), "one by itself, two of a MachineSet")
@@ -55,68 +39,51 @@ func TestLab_makesOpenShiftsMachinesInstancesAndLeavesNothing(t *testing.T) {
 
 	deleteMachines(g, c)
 	g.Expect(site.state(g).Empty()).To(BeTrue(), "the VPC and the subnet are not Bedplate's")
-	run("lab", "down")
-	g.Expect(processesThatMention(g, dir)).To(BeEmpty())
+	up.down()
 }
 
 // kill -9 of the real machine controller between the POST and the write of its outcome, and while it deletes.
 func TestMachineController_killedAtAnyMomentLeaksAndDoublesNothing(t *testing.T) {
 	g := eventual(t)
-	s, c := startOpenShift(t, g)
-	kill := func(operation string) {
-		t.Helper()
-		before := s.sim.calls(g)[operation]
-		g.Eventually(func() int { return s.sim.calls(g)[operation] }).Should(BeNumerically(">", before), operation)
-		g.Expect(s.Kill(localstack.BMMMachineController)).To(Succeed())
-		g.Expect(s.Restart(t.Context(), localstack.BMMMachineController)).To(Succeed())
-	}
+	s := startOpenShift(t, g)
 	for _, operation := range []string{"createInstance", "deleteInstance"} {
 		s.sim.fault(g, sim.Fault{Operation: operation, Kind: sim.FaultCommitLate, Delay: metav1.Duration{Duration: time.Minute}})
 	}
-	s.applyMachines(t, g, "2")
-	kill("createInstance")
-	expectProvisioned(g, s, c, 3)
-	s.applyMachines(t, g, "3")
-	kill("createInstance")
-	expectProvisioned(g, s, c, 4)
+	s.applyMachines(g, "2")
+	s.killAt(g, localstack.BMMMachineController, "createInstance")
+	expectProvisioned(g, s, 3)
+	s.applyMachines(g, "3")
+	s.killAt(g, localstack.BMMMachineController, "createInstance")
+	expectProvisioned(g, s, 4)
 
-	s.applyMachines(t, g, "1")
-	kill("deleteInstance")
-	g.Eventually(func() []machinev1.Machine { return openshiftMachines(g, c) }).Should(HaveLen(2))
-	expectProvisioned(g, s, c, 2)
-	deleteMachines(g, c)
+	s.applyMachines(g, "1")
+	s.killAt(g, localstack.BMMMachineController, "deleteInstance")
+	g.Eventually(func() []machinev1.Machine { return openshiftMachines(g, s.client) }).Should(HaveLen(2))
+	expectProvisioned(g, s, 2)
+	deleteMachines(g, s.client)
 	g.Expect(s.sim.state(g).Empty()).To(BeTrue())
 }
 
-func startOpenShift(t *testing.T, g *WithT) (stack, client.Client) {
+// startOpenShift starts the Machine API and the machine controller.
+func startOpenShift(t *testing.T, g *WithT) stack {
 	t.Helper()
-	dir := t.TempDir()
-	s, err := localstack.StartKubernetes(t.Context(), localstack.Config{
-		Dir: dir, Tools: toolstest.Find(t, append(localstack.Tools(), "bedplate")...),
-	})
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(s.Stop)
-	bmm, err := s.StartMachineAPI(t.Context())
-	g.Expect(err).NotTo(HaveOccurred())
-	go machineset.Run(t.Context(), s.Client(), localstack.MachineNamespace, slog.New(slog.DiscardHandler))
-	return stack{s, bmm, simulator{bmm.URL}, dir}, s.Client()
+	s := start(t, g, localstack.StartKubernetes, (*localstack.Stack).StartMachineAPI)
+	go machineset.Run(t.Context(), s.client, localstack.MachineNamespace, slog.New(slog.DiscardHandler))
+	return s
 }
 
 // applyMachines applies the example with a number of workers.
-func (s stack) applyMachines(t *testing.T, g *WithT, workers string) {
-	variables := s.bmm.Variables()
-	maps.Copy(variables, map[string]string{
+func (s stack) applyMachines(g *WithT, workers string) {
+	s.t.Helper()
+	s.applyExample(g, lab.MachinesExample, map[string]string{
 		"CLUSTER_NAME": "demo", "NAMESPACE": localstack.MachineNamespace, "WORKER_MACHINE_COUNT": workers,
-	})
-	yaml, err := examples.Render(lab.MachinesExample, variables)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(s.Apply(t.Context(), yaml)).To(Succeed())
+	}, nil)
 }
 
 // expectProvisioned expects that many Machines, each with an instance of its own, and no other instance.
-func expectProvisioned(g *WithT, s stack, c client.Client, count int) {
+func expectProvisioned(g *WithT, s stack, count int) {
 	g.Eventually(func(g Gomega) {
-		machines := openshiftMachines(g, c)
+		machines := openshiftMachines(g, s.client)
 		g.Expect(machines).To(HaveLen(count))
 		for _, m := range machines {
 			g.Expect(m.Status.Phase).To(HaveValue(Equal(machinev1.PhaseProvisioned)), ptr.Deref(m.Status.ErrorMessage, ""))
@@ -124,7 +91,7 @@ func expectProvisioned(g *WithT, s stack, c client.Client, count int) {
 	}).Should(Succeed())
 	instances := s.sim.state(g).Instances
 	g.Expect(instances).To(HaveLen(count))
-	for _, m := range openshiftMachines(g, c) {
+	for _, m := range openshiftMachines(g, s.client) {
 		id, err := providerid.Parse(ptr.Deref(m.Spec.ProviderID, ""))
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(instances).To(ContainElement(And(HaveField("ID", id.InstanceID), HaveField("Name", ContainSubstring(m.Name)))))

@@ -3,8 +3,6 @@ package release
 
 import (
 	"context"
-	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,10 +12,10 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
 	"github.com/bedplate/bedplate/internal/bmm/webhook"
+	"github.com/bedplate/bedplate/internal/localstack/manifest"
 	"github.com/bedplate/bedplate/internal/localstack/tools"
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 	"github.com/bedplate/bedplate/internal/testenv"
@@ -152,17 +150,9 @@ func (c *clusterctl) must(t *testing.T, args ...string) string {
 	return out
 }
 
-func objectsOf(g Gomega, text string) (objects []unstructured.Unstructured) {
-	documents := utilyaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
-	for {
-		object := unstructured.Unstructured{}
-		err := documents.Decode(&object)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		g.Expect(err).NotTo(HaveOccurred())
-		objects = append(objects, object)
-	}
+func objectsOf(g Gomega, text string) []*unstructured.Unstructured {
+	objects, err := manifest.Decode([]byte(text))
+	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(objects).NotTo(BeEmpty())
 	return objects
 }

@@ -42,14 +42,14 @@ func TestGenerateCluster_isTakenByAManagementCluster(t *testing.T) {
 			c := client.WithFieldValidation(testenv.Client(t), metav1.FieldValidationStrict)
 			for _, object := range objects {
 				g.Expect(object.GetNamespace()).To(Equal(namespace), "%s %s", object.GetKind(), object.GetName())
-				g.Expect(c.Create(t.Context(), &object)).To(Succeed(), "%s %s", object.GetKind(), object.GetName())
+				g.Expect(c.Create(t.Context(), object)).To(Succeed(), "%s %s", object.GetKind(), object.GetName())
 			}
 			g.Expect(replicasOf(objects)).To(ConsistOf(int64(3), int64(5)))
 		})
 	}
 }
 
-func kindsOf(objects []unstructured.Unstructured) (kinds []string) {
+func kindsOf(objects []*unstructured.Unstructured) (kinds []string) {
 	for _, object := range objects {
 		kinds = append(kinds, object.GetKind())
 	}
@@ -57,7 +57,7 @@ func kindsOf(objects []unstructured.Unstructured) (kinds []string) {
 }
 
 // replicasOf returns what the objects ask for, wherever their kind says it.
-func replicasOf(objects []unstructured.Unstructured) (all []int64) {
+func replicasOf(objects []*unstructured.Unstructured) (all []int64) {
 	for _, object := range objects {
 		if count, ok, _ := unstructured.NestedInt64(object.Object, "spec", "replicas"); ok {
 			all = append(all, count)

@@ -18,34 +18,26 @@ const recovery = 4 * time.Minute
 
 // untilRight waits until exactly the wanted clusters and machines are there, and provisioned.
 func (s *soak) untilRight(ctx context.Context) error {
-	err := s.until(ctx, "the fleet is as wanted", recovery, func() bool { return s.wrong(s.wanted) == "" })
-	if err != nil {
-		return fmt.Errorf("%w: %s", err, s.wrong(s.wanted))
-	}
-	return nil
+	return s.until(ctx, "the fleet is as wanted", recovery, func(context.Context) error { return s.wrong(s.wanted) })
 }
 
-// wrong names something that isn't as wanted; empty where everything is.
-func (o *observer) wrong(wanted map[string][]string) string {
+// wrong names something that isn't as wanted.
+func (o *observer) wrong(wanted map[string][]string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	machines := 0
 	for cluster, names := range wanted {
 		if !o.provisioned[cluster] {
-			return "cluster " + cluster + " isn't provisioned"
+			return fmt.Errorf("cluster %s isn't provisioned", cluster)
 		}
 		for _, name := range names {
 			machines++
 			if o.sights[name].provisioned.IsZero() {
-				return "machine " + name + " isn't provisioned"
+				return fmt.Errorf("machine %s isn't provisioned", name)
 			}
 		}
 	}
-	if len(o.provisioned) != len(wanted) || len(o.sights) != machines {
-		return fmt.Sprintf("there are %d clusters and %d machines instead of %d and %d",
-			len(o.provisioned), len(o.sights), len(wanted), machines)
-	}
-	return ""
+	return errors.Join(count("clusters", len(o.provisioned), len(wanted)), count("machines", len(o.sights), machines))
 }
 
 // audit compares what is outside with what the objects say: one for one, nothing more and nothing less.
@@ -55,7 +47,7 @@ func (s *soak) audit(ctx context.Context) error {
 		s.rig.client.List(ctx, clusters, client.InNamespace(fleetNamespace))); err != nil {
 		return err
 	}
-	state, err := s.site.state(ctx)
+	state, err := s.site.State(ctx)
 	if err != nil {
 		return err
 	}

@@ -71,14 +71,12 @@ comparison. In the end nodes join a cluster, for the cloud controller manager. d
 }
 
 func (b bench) run(ctx context.Context) (*report, error) {
-	if b.dir == "" {
-		dir, err := os.MkdirTemp("", "bedplate-bench-")
-		if err != nil {
-			return nil, err
-		}
-		defer os.RemoveAll(dir)
-		b.dir = dir
+	dir, remove, err := folder(b.dir)
+	if err != nil {
+		return nil, err
 	}
+	defer remove()
+	b.dir = dir
 	where, err := host()
 	if err != nil {
 		return nil, err
@@ -146,14 +144,16 @@ func (r *run) clusters() int { return (r.machines + r.perCluster - 1) / r.perClu
 // network makes the clusters, which aren't what is measured.
 func (r *run) network(ctx context.Context) error {
 	if err := each(ctx, r.clusters(), func(ctx context.Context, n int) error {
-		if err := r.login(ctx, clusterName(n), r.site.url); err != nil {
+		if err := r.login(ctx, clusterName(n), r.site.URL); err != nil {
 			return err
 		}
 		return r.createCluster(ctx, clusterName(n), clusterName(n))
 	}); err != nil {
 		return err
 	}
-	return r.until(ctx, "all clusters are provisioned", r.patience, func() bool { return r.clustersReady() == r.clusters() })
+	return r.until(ctx, "all clusters are provisioned", r.patience, func(context.Context) error {
+		return count("clusters", r.clustersReady(), r.clusters())
+	})
 }
 
 // make makes all machines at once, and measures until they are provisioned.
@@ -170,13 +170,13 @@ func (r *run) make(ctx context.Context) error {
 		return err
 	}
 	made := time.Time{}
-	if err := r.until(ctx, "all machines are provisioned", r.patience, func() bool {
+	if err := r.until(ctx, "all machines are provisioned", r.patience, func(context.Context) error {
 		_, instances, ready := r.tally()
 		if instances == r.machines && made.IsZero() {
 			made = time.Now()
 			say("%d machines: all have an instance after %s", r.machines, made.Sub(before.at).Round(time.Second))
 		}
-		return ready == r.machines
+		return count("machines", ready, r.machines)
 	}); err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (r *run) make(ctx context.Context) error {
 
 // judgeMaking works out the figures of making.
 func (r *run) judgeMaking(ctx context.Context, before, after look) error {
-	state, err := r.site.state(ctx)
+	state, err := r.site.State(ctx)
 	if err != nil {
 		return err
 	}
@@ -208,8 +208,8 @@ func (r *run) judgeMaking(ctx context.Context, before, after look) error {
 	f := &r.figures.Make
 	f.ProvisionedAfter = after.at.Sub(before.at).Seconds()
 	f.CPUPerMachine = (after.cpu - before.cpu).Seconds() / float64(r.machines)
-	f.Calls = perMachine(since(before.calls, after.calls), r.machines)
-	f.Kube = perMachine(since(before.kube, after.kube), r.machines)
+	f.Calls = per(since(before.calls, after.calls), float64(r.machines))
+	f.Kube = per(since(before.kube, after.kube), float64(r.machines))
 	f.Reconciles = (after.reconciles - before.reconciles) / float64(r.machines)
 	f.PeakRSS, f.RSS = calm.peak, calm.rss
 	f.Delay = delayOf(r.delays(readySince(state, r.tempo.Speed)))
@@ -239,9 +239,9 @@ func (r *run) remove(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	if err := r.until(ctx, "everything is gone", r.patience, func() bool {
+	if err := r.until(ctx, "everything is gone", r.patience, func(context.Context) error {
 		machines, _, _ := r.tally()
-		return machines == 0 && r.clustersLeft() == 0
+		return errors.Join(count("machines", machines, 0), count("clusters", r.clustersLeft(), 0))
 	}); err != nil {
 		return err
 	}
@@ -249,12 +249,12 @@ func (r *run) remove(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	state, err := r.site.state(ctx)
+	state, err := r.site.State(ctx)
 	if err != nil {
 		return err
 	}
 	f := &r.figures.Remove
-	f.GoneAfter, f.Calls = after.at.Sub(before.at).Seconds(), perMachine(since(before.calls, after.calls), r.machines)
+	f.GoneAfter, f.Calls = after.at.Sub(before.at).Seconds(), per(since(before.calls, after.calls), float64(r.machines))
 	f.Left = len(state.Instances) + len(state.VPCs) + len(state.Subnets) + len(state.NetworkSecurityGroups)
 	say("%d machines: all gone after %s", r.machines, after.at.Sub(before.at).Round(time.Second))
 	if !state.Empty() {

@@ -20,12 +20,10 @@ type cost struct {
 }
 
 // compare learns how all instances are in two ways, with the manager's own client: with one list, as the manager does, and
-// with a call for each machine, as others do. The client isn't held back: how long a site makes it wait is another matter.
+// with a call for each machine, as others do.
 func (r *run) compare(ctx context.Context) error {
 	r.stopManager() // it would be counted as well
-	api, err := bmm.New(bmm.Config{
-		Endpoint: r.site.url, Org: sim.DefaultOrg, Token: sim.DefaultToken, APIName: sim.Carbide, QPS: 1e6, Burst: 1e6,
-	})
+	api, err := r.site.client()
 	if err != nil {
 		return err
 	}
@@ -49,7 +47,7 @@ func (r *run) compare(ctx context.Context) error {
 
 func (r *run) costOf(ctx context.Context, ask func() error) (cost, error) {
 	spent := func() (calls map[string]int, own, site usage, err error) {
-		if calls, err = r.site.calls(ctx); err != nil {
+		if calls, err = r.site.Calls(ctx); err != nil {
 			return nil, own, site, err
 		}
 		if own, err = usageOf(os.Getpid()); err != nil {

@@ -81,14 +81,11 @@ func percentile(sorted []time.Duration, percent float64) time.Duration {
 	return sorted[max(rank, 1)-1]
 }
 
-func perMachine[N int | float64](values map[string]N, machines int) map[string]float64 {
-	return perSecond(values, float64(machines))
-}
-
-func perSecond[N int | float64](values map[string]N, seconds float64) map[string]float64 {
-	per := map[string]float64{}
+// per divides each value: by the number of machines, or by the seconds that a window lasted.
+func per[N int | float64](values map[string]N, divisor float64) map[string]float64 {
+	quotients := map[string]float64{}
 	for key, n := range values {
-		per[key] = float64(n) / seconds
+		quotients[key] = float64(n) / divisor
 	}
-	return per
+	return quotients
 }

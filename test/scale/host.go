@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"runtime"
@@ -26,8 +27,11 @@ func host() (machineRoom, error) {
 		return machineRoom{}, fmt.Errorf("look at this computer: %w", err)
 	}
 	cpus, err := proc.CPUInfo()
-	if err != nil || len(cpus) == 0 {
+	if err != nil {
 		return machineRoom{}, fmt.Errorf("look at this computer's CPUs: %w", err)
+	}
+	if len(cpus) == 0 {
+		return machineRoom{}, errors.New("look at this computer's CPUs: it names none")
 	}
 	memory, err := proc.Meminfo()
 	if err != nil {

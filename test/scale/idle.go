@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -15,7 +16,7 @@ func pages(instances int) int { return (instances + pageSize - 1) / pageSize }
 func (r *run) idle(ctx context.Context) error {
 	r.stopManager()
 	t := tempo{Speed: 1, Poll: r.idling.poll, Settle: lifeSettle, OutsideQPS: lifeOutsideQPS, OutsideBurst: lifeOutsideBurst}
-	before, err := r.site.calls(ctx)
+	before, err := r.site.Calls(ctx)
 	if err != nil {
 		return err
 	}
@@ -54,7 +55,7 @@ func (r *run) idle(ctx context.Context) error {
 	f.Calls = since(start.calls, end.calls)
 	f.ExpectedCalls = pages(r.machines) * r.idling.intervals
 	f.Cores = end.cores(start.usage)
-	f.Kube = perSecond(since(start.kube, end.kube), seconds)
+	f.Kube = per(since(start.kube, end.kube), seconds)
 	f.Reconciles = (end.reconciles - start.reconciles) / seconds
 	f.PeakRSS, f.RSS = end.peak, end.rss
 	say("%d machines: at rest %.1f %% of a core, RSS %s, %d pages listed instead of %d", r.machines, 100*f.Cores, mib(f.RSS),
@@ -64,9 +65,12 @@ func (r *run) idle(ctx context.Context) error {
 
 // untilAtRest waits until the manager has looked at everything once, and nothing waits for its turn.
 func (r *run) untilAtRest(ctx context.Context) error {
-	return r.until(ctx, "the manager is at rest", r.patience, func() bool {
+	return r.until(ctx, "the manager is at rest", r.patience, func(ctx context.Context) error {
 		l, err := r.look(ctx)
-		return err == nil && l.reconciles >= float64(r.machines+r.clusters()) && l.queued == 0
+		if err == nil && (l.reconciles < float64(r.machines+r.clusters()) || l.queued > 0) {
+			err = fmt.Errorf("%.0f reconciles so far, %.0f queued", l.reconciles, l.queued)
+		}
+		return err
 	})
 }
 
@@ -74,10 +78,10 @@ func (r *run) untilAtRest(ctx context.Context) error {
 func (r *rig) untilListed(ctx context.Context, poll time.Duration) error {
 	ended := min(time.Second, poll/4) // no page takes that long
 	last, changed, began := -1, time.Now(), -1
-	return r.until(ctx, "the site is listed", 10*poll, func() bool {
-		calls, err := r.site.calls(ctx)
+	return r.until(ctx, "the site is listed", 10*poll, func(ctx context.Context) error {
+		calls, err := r.site.Calls(ctx)
 		if err != nil {
-			return false
+			return err
 		}
 		lists := calls["listInstances"]
 		if began < 0 {
@@ -86,6 +90,9 @@ func (r *rig) untilListed(ctx context.Context, poll time.Duration) error {
 		if lists != last {
 			last, changed = lists, time.Now()
 		}
-		return lists > began && time.Since(changed) > ended
+		if lists == began || time.Since(changed) <= ended {
+			return fmt.Errorf("%d pages so far", lists-began)
+		}
+		return nil
 	})
 }

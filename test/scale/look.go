@@ -14,7 +14,6 @@ type look struct {
 	kube       map[string]float64 // requests of the manager to the API server, by verb
 	reconciles float64
 	queued     float64
-	goroutines float64
 }
 
 func (r *rig) look(ctx context.Context) (look, error) {
@@ -22,7 +21,7 @@ func (r *rig) look(ctx context.Context) (look, error) {
 	if err != nil {
 		return look{}, err
 	}
-	calls, err := r.site.calls(ctx)
+	calls, err := r.site.Calls(ctx)
 	if err != nil {
 		return look{}, err
 	}
@@ -33,7 +32,6 @@ func (r *rig) look(ctx context.Context) (look, error) {
 	return look{
 		usage: used, calls: calls, kube: metrics.by("rest_client_requests_total", "method"),
 		reconciles: metrics.total("controller_runtime_reconcile_total"), queued: metrics.total("workqueue_depth"),
-		goroutines: metrics.total("go_goroutines"),
 	}, nil
 }
 

@@ -29,8 +29,7 @@ type manager struct {
 // startManager starts a manager and returns when it is ready.
 func (r *rig) startManager(ctx context.Context, flags ...string) error {
 	kubeconfig := filepath.Join(r.dir, "manager.kubeconfig")
-	if err := r.plane.WriteKubeconfig(kubeconfig, "system:serviceaccount:"+managerNamespace+":"+managerAccount,
-		"system:serviceaccounts", "system:serviceaccounts:"+managerNamespace); err != nil {
+	if err := r.plane.WriteServiceAccountKubeconfig(kubeconfig, managerNamespace, managerAccount); err != nil {
 		return err
 	}
 	token := &authenticationv1.TokenRequest{}
@@ -106,9 +105,12 @@ func (m *manager) profile(ctx context.Context, query string) ([]byte, error) {
 		return nil, fmt.Errorf("profile the manager: %w", err)
 	}
 	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("profile the manager: %s", response.Status)
+	}
 	data, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("profile the manager: %s (%w)", response.Status, err)
+	if err != nil {
+		return nil, fmt.Errorf("profile the manager: %w", err)
 	}
 	return data, nil
 }

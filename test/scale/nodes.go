@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
@@ -88,48 +87,61 @@ func (n *nodeBench) name(i int) string { return fmt.Sprintf("n%04d", i) }
 
 // makeInstances makes the instances that the nodes are on.
 func (n *nodeBench) makeInstances(ctx context.Context) error {
-	api, err := bmm.New(bmm.Config{
-		Endpoint: n.site.url, Org: sim.DefaultOrg, Token: sim.DefaultToken, APIName: sim.Carbide, QPS: 1e6, Burst: 1e6,
-	})
+	api, err := n.site.client()
 	if err != nil {
 		return err
 	}
-	vpc, err := api.CreateVPC(ctx, bmm.VPCCreateRequest{
-		Name: "nodes", SiteID: sim.DefaultSiteID, NetworkVirtualizationType: bmm.EthernetVirtualizer,
-	})
+	vpc, subnet, err := n.makeNetwork(ctx, api)
 	if err != nil {
-		return err
-	}
-	if err := n.until(ctx, "the VPC is ready", n.patience, func() bool {
-		v, err := api.VPC(ctx, sim.DefaultSiteID, vpc.ID)
-		return err == nil && v.Status == bmm.VPCReady
-	}); err != nil {
-		return err
-	}
-	subnet, err := api.CreateSubnet(ctx, bmm.SubnetCreateRequest{
-		Name: "nodes", VPCID: vpc.ID, Ipv4BlockID: sim.DefaultIPBlockID, PrefixLength: nodeSubnetLength,
-	})
-	if err != nil {
-		return err
-	}
-	if err := n.until(ctx, "the subnet is ready", n.patience, func() bool {
-		s, err := api.Subnet(ctx, sim.DefaultSiteID, subnet.ID)
-		return err == nil && s.Status == bmm.SubnetReady
-	}); err != nil {
 		return err
 	}
 	if err := each(ctx, n.nodes, func(ctx context.Context, i int) error {
 		_, err := api.CreateInstance(ctx, bmm.InstanceCreateRequest{
-			Name: n.name(i), TenantID: sim.DefaultTenantID, VPCID: vpc.ID, InstanceTypeID: sim.DefaultInstanceTypeID,
-			OperatingSystemID: sim.DefaultOperatingSystemID, Interfaces: []bmm.InterfaceCreateRequest{{SubnetID: subnet.ID}},
+			Name: n.name(i), TenantID: sim.DefaultTenantID, VPCID: vpc, InstanceTypeID: sim.DefaultInstanceTypeID,
+			OperatingSystemID: sim.DefaultOperatingSystemID, Interfaces: []bmm.InterfaceCreateRequest{{SubnetID: subnet}},
 		})
 		return err
 	}); err != nil {
 		return err
 	}
-	return n.until(ctx, "all instances are ready", n.patience, func() bool {
-		state, err := n.site.state(ctx)
-		return err == nil && len(readySince(state, 1)) == n.nodes
+	return n.until(ctx, "all instances are ready", n.patience, func(ctx context.Context) error {
+		state, err := n.site.State(ctx)
+		if err != nil {
+			return err
+		}
+		return count("instances", len(readySince(state, 1)), n.nodes)
+	})
+}
+
+// makeNetwork makes a VPC and a subnet, and returns their IDs.
+func (n *nodeBench) makeNetwork(ctx context.Context, api *bmm.Client) (vpcID, subnetID string, err error) {
+	vpc, err := api.CreateVPC(ctx, bmm.VPCCreateRequest{
+		Name: "nodes", SiteID: sim.DefaultSiteID, NetworkVirtualizationType: bmm.EthernetVirtualizer,
+	})
+	if err != nil {
+		return "", "", err
+	}
+	if err := n.until(ctx, "the VPC is ready", n.patience, func(ctx context.Context) error {
+		v, err := api.VPC(ctx, sim.DefaultSiteID, vpc.ID)
+		if err == nil && v.Status != bmm.VPCReady {
+			err = fmt.Errorf("it is %s", v.Status)
+		}
+		return err
+	}); err != nil {
+		return "", "", err
+	}
+	subnet, err := api.CreateSubnet(ctx, bmm.SubnetCreateRequest{
+		Name: "nodes", VPCID: vpc.ID, Ipv4BlockID: sim.DefaultIPBlockID, PrefixLength: nodeSubnetLength,
+	})
+	if err != nil {
+		return "", "", err
+	}
+	return vpc.ID, subnet.ID, n.until(ctx, "the subnet is ready", n.patience, func(ctx context.Context) error {
+		s, err := api.Subnet(ctx, sim.DefaultSiteID, subnet.ID)
+		if err == nil && s.Status != bmm.SubnetReady {
+			err = fmt.Errorf("it is %s", s.Status)
+		}
+		return err
 	})
 }
 
@@ -176,8 +188,7 @@ func (n *nodeBench) start(ctx context.Context) error {
 		return err
 	}
 	kubeconfig := filepath.Join(n.bench.dir, cloudControllerManager+".kubeconfig")
-	if err := n.plane.WriteKubeconfig(kubeconfig, "system:serviceaccount:kube-system:"+cloudControllerManager,
-		"system:serviceaccounts", "system:serviceaccounts:kube-system"); err != nil {
+	if err := n.plane.WriteServiceAccountKubeconfig(kubeconfig, metav1.NamespaceSystem, cloudControllerManager); err != nil {
 		return err
 	}
 	config, err := n.writeConfig()
@@ -211,7 +222,7 @@ func (n *nodeBench) writeConfig() (string, error) {
 		return "", err
 	}
 	for key, value := range map[string]string{
-		bmm.SecretKeyEndpoint: n.site.url, bmm.SecretKeyOrg: sim.DefaultOrg, bmm.SecretKeyToken: sim.DefaultToken,
+		bmm.SecretKeyEndpoint: n.site.URL, bmm.SecretKeyOrg: sim.DefaultOrg, bmm.SecretKeyToken: sim.DefaultToken,
 	} {
 		if err := os.WriteFile(filepath.Join(credentials, key), []byte(value), 0o600); err != nil {
 			return "", err
@@ -229,13 +240,9 @@ func (n *nodeBench) writeConfig() (string, error) {
 
 // productionFlags are those of the DaemonSet, but for its files.
 func productionFlags() ([]string, error) {
-	data, err := ccmconfig.Manager.ReadFile("manager/manager.yaml")
+	daemonSet, err := ccmconfig.DaemonSet()
 	if err != nil {
 		return nil, err
-	}
-	var daemonSet appsv1.DaemonSet
-	if err := yaml.Unmarshal(data, &daemonSet); err != nil {
-		return nil, fmt.Errorf("read the DaemonSet: %w", err)
 	}
 	return slices.DeleteFunc(daemonSet.Spec.Template.Spec.Containers[0].Args, func(flag string) bool {
 		return strings.HasPrefix(flag, "--cloud-config=")
@@ -245,7 +252,7 @@ func productionFlags() ([]string, error) {
 // register the nodes one after the other, as kubelets do that know nothing of the site.
 func (n *nodeBench) register(ctx context.Context) error {
 	say("%d nodes: registering %d per second", n.nodes, registering)
-	before, err := n.site.calls(ctx)
+	before, err := n.site.Calls(ctx)
 	if err != nil {
 		return err
 	}
@@ -269,10 +276,12 @@ func (n *nodeBench) register(ctx context.Context) error {
 			return fmt.Errorf("register node %s: %w", n.name(i), err)
 		}
 	}
-	if err := n.until(ctx, "all nodes are initialised", n.patience, func() bool { return n.seen() == n.nodes }); err != nil {
+	if err := n.until(ctx, "all nodes are initialised", n.patience, func(context.Context) error {
+		return count("nodes", n.seen(), n.nodes)
+	}); err != nil {
 		return err
 	}
-	after, err := n.site.calls(ctx)
+	after, err := n.site.Calls(ctx)
 	n.figures.StartCalls = since(before, after)
 	var delays []time.Duration
 	for name, at := range n.initialised {
@@ -288,7 +297,7 @@ func (n *nodeBench) rest(ctx context.Context) error {
 	if err := n.untilListed(ctx, n.idling.poll); err != nil {
 		return err
 	}
-	calls, err := n.site.calls(ctx)
+	calls, err := n.site.Calls(ctx)
 	if err != nil {
 		return err
 	}
@@ -305,7 +314,7 @@ func (n *nodeBench) rest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	callsAfter, err := n.site.calls(ctx)
+	callsAfter, err := n.site.Calls(ctx)
 	if err != nil {
 		return err
 	}

@@ -121,8 +121,9 @@ func (o *observer) delays(readySince map[string]time.Time) []time.Duration {
 	return all
 }
 
-// until waits for a condition. It fails when the manager ends, or when nothing has come of it in time.
-func (r *rig) until(ctx context.Context, what string, patience time.Duration, done func() bool) error {
+// until waits for a condition: check returns what is still missing, and asks nobody for longer than its context lasts. It
+// fails, and says what was missing last, when the manager ends, or when nothing has come of it in time.
+func (r *rig) until(ctx context.Context, what string, patience time.Duration, check func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	ticker := time.NewTicker(100 * time.Millisecond)
@@ -131,16 +132,27 @@ func (r *rig) until(ctx context.Context, what string, patience time.Duration, do
 	if r.manager != nil {
 		ended = r.manager.process.Done()
 	}
-	for !done() {
+	for {
+		missing := check(ctx)
+		if missing == nil {
+			return nil
+		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait until %s: %w", what, ctx.Err())
+			return fmt.Errorf("wait until %s: %w: %w", what, ctx.Err(), missing)
 		case <-ended:
-			return fmt.Errorf("wait until %s: %w", what, r.manager.process.ExitError())
+			return fmt.Errorf("wait until %s: %w: %w", what, r.manager.process.ExitError(), missing)
 		case <-ticker.C:
 		}
 	}
-	return nil
+}
+
+// count is what is missing while there are more or less than wanted.
+func count(what string, are, wanted int) error {
+	if are == wanted {
+		return nil
+	}
+	return fmt.Errorf("%d %s instead of %d", are, what, wanted)
 }
 
 // clustersLeft is how many clusters there are.

@@ -144,13 +144,13 @@ func growth(small, large figures) []line {
 		const most = maxGrowth + noise
 		return line{what, fmt.Sprintf("× %.2f", ratio), "", fmt.Sprintf("≤ %.1f: no worse than linear", most), ratio <= most}
 	}
-	per := func(bytes uint64, f figures) float64 { return float64(bytes) / float64(f.Machines) }
+	rss := func(f figures) float64 { return float64(f.Make.PeakRSS) / float64(f.Machines) }
 	return []line{
 		times("time per machine until all have an instance", small.Make.InstancesAfter/float64(small.Machines),
 			large.Make.InstancesAfter/float64(large.Machines)),
 		times("manager's CPU per machine", small.Make.CPUPerMachine, large.Make.CPUPerMachine),
 		times("outside calls per machine", sum(small.Make.Calls), sum(large.Make.Calls)),
-		times("manager's peak RSS per machine", per(small.Make.PeakRSS, small), per(large.Make.PeakRSS, large)),
+		times("manager's peak RSS per machine", rss(small), rss(large)),
 		times("time per machine until all are deleted", small.Remove.GoneAfter/float64(small.Machines),
 			large.Remove.GoneAfter/float64(large.Machines)),
 	}

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,10 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,6 +24,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/provider"
 	"github.com/bedplate/bedplate/internal/localstack/controlplane"
 	"github.com/bedplate/bedplate/internal/localstack/loopback"
+	"github.com/bedplate/bedplate/internal/localstack/manifest"
 	"github.com/bedplate/bedplate/internal/localstack/pki"
 	"github.com/bedplate/bedplate/internal/localstack/tools"
 )
@@ -41,6 +38,15 @@ const (
 // rigTools are the programs that a rig runs.
 func rigTools() []string {
 	return append([]string{"bedplate", "bmm-manager", cloudControllerManager, "manifests/core.yaml"}, controlplane.Tools...)
+}
+
+// folder is the one that was asked for, or a temporary one that remove takes away.
+func folder(dir string) (path string, remove func(), err error) {
+	if dir != "" {
+		return dir, func() {}, nil
+	}
+	path, err = os.MkdirTemp("", "bedplate-scale-")
+	return path, func() { _ = os.RemoveAll(path) }, err
 }
 
 // rig is an API server with the CRDs, a simulated site, and whoever manages it.
@@ -145,30 +151,16 @@ func (r *rig) untilServed(ctx context.Context) error {
 
 // createAll creates every object of the files.
 func (r *rig) createAll(ctx context.Context, files fs.FS) error {
-	return fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
+	objects, err := manifest.DecodeAll(files)
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if err := r.client.Create(ctx, object); err != nil {
+			return fmt.Errorf("create %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
-		data, err := fs.ReadFile(files, path)
-		if err != nil {
-			return err
-		}
-		decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
-		for {
-			object := &unstructured.Unstructured{}
-			if err := decoder.Decode(&object.Object); errors.Is(err, io.EOF) {
-				return nil
-			} else if err != nil {
-				return fmt.Errorf("read %s: %w", path, err)
-			}
-			if len(object.Object) == 0 {
-				continue
-			}
-			if err := r.client.Create(ctx, object); err != nil {
-				return fmt.Errorf("create %s %s: %w", object.GetKind(), object.GetName(), err)
-			}
-		}
-	})
+	}
+	return nil
 }
 
 // apiserver is the process of the API server.

@@ -2,15 +2,21 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/spf13/pflag"
 
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
+	managerflags "github.com/bedplate/bedplate/internal/manager"
 )
 
 func TestMain(m *testing.M) {
@@ -66,6 +72,45 @@ func TestSoak_everythingIsRightAfterAStorm(t *testing.T) {
 		tools: toolstest.Find(t, rigTools()...), dir: t.TempDir(), duration: time.Second, storm: 5 * time.Second, seed: 1,
 		clusters: 2, machines: 2, speed: 60,
 	}.run(t.Context())).To(Succeed())
+}
+
+func TestUntil_saysWhatIsMissingAndNeverHangs(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	fails := func(context.Context) error { return errors.New("the site refuses") }
+	g.Expect((&rig{}).until(t.Context(), "all is well", time.Millisecond, fails)).To(And(
+		MatchError(context.DeadlineExceeded), MatchError(ContainSubstring("the site refuses"))))
+
+	hangs := func(ctx context.Context) error { <-ctx.Done(); return errors.New("the site hangs") }
+	ended := make(chan error, 1)
+	go func() { ended <- (&rig{}).until(t.Context(), "all is well", time.Millisecond, hangs) }()
+	g.Eventually(ended).WithTimeout(10 * time.Second).Should(Receive(MatchError(ContainSubstring("the site hangs"))))
+}
+
+func TestProfile_saysWhatWasAnswered(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	server := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(server.Close)
+	_, err := (&manager{profiler: server.URL + "/"}).profile(t.Context(), "heap")
+	g.Expect(err).To(MatchError(HaveSuffix("404 Not Found")))
+}
+
+// At the speed of life the manager is set as by default.
+func TestTempo_ofLifeIsTheManagersDefault(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	set := managerflags.Command("manager", "", nil).Flags()
+	defaults := map[string]string{}
+	set.VisitAll(func(f *pflag.Flag) { defaults[f.Name] = f.DefValue })
+	life := atSpeed(1).flags()
+	g.Expect(set.Parse(life)).To(Succeed())
+	g.Expect(life).To(HaveLen(5))
+	set.Visit(func(f *pflag.Flag) {
+		if f.Name != "kube-api-qps" {
+			g.Expect(f.Value.String()).To(Equal(defaults[f.Name]), f.Name)
+		}
+	})
 }
 
 func TestFlat_failsOnWhatGrows(t *testing.T) {

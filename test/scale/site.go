@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -15,7 +12,9 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/bmm/sim/simtest"
 	"github.com/bedplate/bedplate/internal/localstack/process"
 )
 
@@ -23,7 +22,7 @@ const stopGrace = 10 * time.Second
 
 // site is the simulated site, a process of its own, whose machines boot nothing.
 type site struct {
-	url     string
+	simtest.Remote
 	process *process.Process
 }
 
@@ -51,45 +50,17 @@ func (r *rig) startSite(ctx context.Context, machines int, t tempo) (*site, erro
 	if err != nil {
 		return nil, err
 	}
-	s := &site{url: "http://" + listen, process: p}
+	s := &site{Remote: simtest.Remote{URL: "http://" + listen}, process: p}
 	return s, p.WaitReady(ctx, func(ctx context.Context) error {
-		return process.AnswersOK(ctx, http.DefaultClient, s.url+"/simulator/calls")
+		return process.AnswersOK(ctx, http.DefaultClient, s.URL+"/simulator/calls")
 	})
 }
 
-// calls so far, by operation.
-func (s *site) calls(ctx context.Context) (calls map[string]int, err error) {
-	return calls, s.ask(ctx, http.MethodGet, "calls", nil, &calls)
-}
-
-// state is everything that exists.
-func (s *site) state(ctx context.Context) (state sim.State, err error) {
-	return state, s.ask(ctx, http.MethodGet, "state", nil, &state)
-}
-
-// ask uses one of the simulator's own switches.
-func (s *site) ask(ctx context.Context, method, path string, body, answer any) error {
-	data, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
-	request, err := http.NewRequestWithContext(ctx, method, s.url+"/simulator/"+path, bytes.NewReader(data))
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return fmt.Errorf("ask the simulator: %w", err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode >= http.StatusMultipleChoices {
-		return fmt.Errorf("ask the simulator: %s %s: %s %s (%w)", method, path, response.Status, text, err)
-	}
-	if answer == nil {
-		return nil
-	}
-	return json.Unmarshal(text, answer)
+// client is the manager's own. It isn't held back: how long a site makes it wait is another matter.
+func (s *site) client() (*bmm.Client, error) {
+	return bmm.New(bmm.Config{
+		Endpoint: s.URL, Org: sim.DefaultOrg, Token: sim.DefaultToken, APIName: sim.Carbide, QPS: 1e6, Burst: 1e6,
+	})
 }
 
 // readySince is when each instance became Ready by the site's own clock, in real time. That clock started with the world,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -73,14 +72,12 @@ type soak struct {
 func (e endurance) run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	if e.dir == "" {
-		dir, err := os.MkdirTemp("", "bedplate-soak-")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(dir)
-		e.dir = dir
+	dir, remove, err := folder(e.dir)
+	if err != nil {
+		return err
 	}
+	defer remove()
+	e.dir = dir
 	say("seed %d, for %s", e.seed, e.duration)
 	t := atSpeed(e.speed)
 	rig, err := startRig(ctx, e.tools, e.dir, 4*e.clusters*e.machines, t)
@@ -199,7 +196,7 @@ func (s *soak) removeAll(ctx context.Context) error {
 	if err := s.audit(ctx); err != nil {
 		return err
 	}
-	state, err := s.site.state(ctx)
+	state, err := s.site.State(ctx)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func (s *soak) troubles(kills bool) []trouble {
 // tempest lets random things happen, while a share of all outside calls goes wrong.
 func (s *soak) tempest(ctx context.Context, kills bool) error {
 	chaos := sim.Chaos{Seed: s.random.Uint64(), Rate: 0.05 + 0.25*s.random.Float64()}
-	if err := s.site.ask(ctx, http.MethodPost, "chaos", chaos, nil); err != nil {
+	if err := s.site.Ask(ctx, http.MethodPost, "chaos", chaos, nil); err != nil {
 		return err
 	}
 	happened := map[string]int{}
@@ -82,7 +82,7 @@ func (s *soak) choose(all []trouble) trouble {
 // heal ends all trouble outside.
 func (s *soak) heal(ctx context.Context) error {
 	for _, what := range []string{"chaos", "faults"} {
-		if err := s.site.ask(ctx, http.MethodDelete, what, nil, nil); err != nil {
+		if err := s.site.Ask(ctx, http.MethodDelete, what, nil, nil); err != nil {
 			return err
 		}
 	}
@@ -106,7 +106,7 @@ func (s *soak) name(prefix string) string {
 func (s *soak) addCluster(ctx context.Context) error {
 	name := s.name("c")
 	s.wanted[name] = nil
-	if err := s.login(ctx, name, s.site.url); err != nil {
+	if err := s.login(ctx, name, s.site.URL); err != nil {
 		return err
 	}
 	return s.createCluster(ctx, name, name)
@@ -162,7 +162,7 @@ func (s *soak) loseInstance(ctx context.Context) error {
 			continue
 		}
 		s.lost[name] = true
-		return s.site.ask(ctx, http.MethodPost, "vanish", map[string]string{"ID": object.Status.InstanceID}, nil)
+		return s.site.Ask(ctx, http.MethodPost, "vanish", map[string]string{"ID": object.Status.InstanceID}, nil)
 	}
 	return nil
 }
@@ -171,14 +171,14 @@ func (s *soak) siteRefuses(ctx context.Context) error {
 	operations := []string{"listInstances", "getInstance", "createInstance", "deleteInstance", "getSite", "getVpc"}
 	for _, operation := range operations {
 		fault := sim.Fault{Operation: operation, Kind: sim.FaultStatus, Status: http.StatusServiceUnavailable, Times: -1}
-		if err := s.site.ask(ctx, http.MethodPost, "faults", fault, nil); err != nil {
+		if err := s.site.Ask(ctx, http.MethodPost, "faults", fault, nil); err != nil {
 			return err
 		}
 	}
 	if err := pause(ctx, s.upTo(10*time.Second)); err != nil {
 		return err
 	}
-	return s.site.ask(ctx, http.MethodDelete, "faults", nil, nil)
+	return s.site.Ask(ctx, http.MethodDelete, "faults", nil, nil)
 }
 
 func (s *soak) agentDown(ctx context.Context) error {
@@ -192,7 +192,7 @@ func (s *soak) agentDown(ctx context.Context) error {
 }
 
 func (s *soak) siteState(ctx context.Context, state sim.SiteState) error {
-	return s.site.ask(ctx, http.MethodPost, "sites", map[string]any{"ID": sim.DefaultSiteID, "State": state}, nil)
+	return s.site.Ask(ctx, http.MethodPost, "sites", map[string]any{"ID": sim.DefaultSiteID, "State": state}, nil)
 }
 
 // hang stops a process for a while, as a machine does that swaps, or a network that is cut.

@@ -151,3 +151,26 @@ type DPUExtensionService struct {
 	// +kubebuilder:validation:MaxLength=256
 	Version string `json:"version,omitempty"`
 }
+
+// InstanceStatus is what the BMM API says of an instance.
+type InstanceStatus struct {
+	// instanceID is the UUID of the instance.
+	// +optional
+	InstanceID string `json:"instanceID,omitempty"`
+
+	// instanceState is the instance's state in the BMM API's words, such as
+	// Provisioning or Ready.
+	// +optional
+	InstanceState string `json:"instanceState,omitempty"`
+
+	// machineID is the physical machine under the instance.
+	// +optional
+	MachineID string `json:"machineID,omitempty"`
+
+	// serialConsoleURL is where the serial console is reached, with a key of one
+	// of the sshKeyGroups.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	SerialConsoleURL string `json:"serialConsoleURL,omitempty"`
+}

@@ -32,31 +32,13 @@ type NvidiaBMMMachineStatus struct {
 	// +optional
 	Initialization NvidiaBMMMachineInitializationStatus `json:"initialization,omitzero"`
 
-	// instanceID is the UUID of the instance.
-	// +optional
-	InstanceID string `json:"instanceID,omitempty"`
-
-	// machineID is the physical machine under the instance.
-	// +optional
-	MachineID string `json:"machineID,omitempty"`
+	InstanceStatus `json:",inline"`
 
 	// failureDomain that the machine was put into.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	FailureDomain string `json:"failureDomain,omitempty"`
-
-	// serialConsoleURL is where the serial console is reached, with a key of one
-	// of the sshKeyGroups.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=2048
-	SerialConsoleURL string `json:"serialConsoleURL,omitempty"`
-
-	// instanceState is the instance's state in the BMM API's words, such as
-	// Provisioning or Ready.
-	// +optional
-	InstanceState string `json:"instanceState,omitempty"`
 
 	// addresses of the instance.
 	// +optional

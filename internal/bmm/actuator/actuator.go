@@ -3,7 +3,6 @@ package actuator
 
 import (
 	"context"
-	"strings"
 
 	machinev1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
@@ -12,6 +11,7 @@ import (
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/machine/v1beta1"
 	"github.com/bedplate/bedplate/internal/bmm/actuator/providerspec"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/instance"
 	"github.com/bedplate/bedplate/internal/bmm/inventory"
 	"github.com/bedplate/bedplate/internal/bmm/topology"
 	"github.com/bedplate/bedplate/internal/credentials"
@@ -101,9 +101,6 @@ func (a *Actuator) Delete(ctx context.Context, m *machinev1.Machine) error {
 	if err != nil {
 		return err
 	}
-	if n.issue, err = a.healthIssue(ctx, m); err != nil {
-		return err
-	}
 	done, result, err := n.Graph.Delete(ctx)
 	if done {
 		return nil
@@ -116,7 +113,7 @@ func (a *Actuator) Delete(ctx context.Context, m *machinev1.Machine) error {
 func (a *Actuator) open(ctx context.Context, o *owner, spec bmmv1.NvidiaBMMMachineProviderSpec) (*node, error) {
 	secret := types.NamespacedName{Namespace: o.Namespace, Name: spec.CredentialsSecret.Name}
 	if secret.Name == "" { // of what can't be read any more, the ledger knows it
-		_, secret.Name, _ = strings.Cut(graph.Credentials(o), string(types.Separator))
+		secret = instance.SecretOf(o)
 	}
 	api, err := a.Clients.Client(ctx, secret)
 	if err != nil {
@@ -156,5 +153,5 @@ func later(result ctrl.Result, err error) error {
 	if err != nil || result.RequeueAfter == 0 {
 		return err
 	}
-	return &machineapi.RequeueAfterError{After: result.RequeueAfter}
+	return &machineapi.RequeueAfterError{After: result.RequeueAfter, Priority: result.Priority}
 }

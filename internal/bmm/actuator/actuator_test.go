@@ -20,6 +20,7 @@ func TestMachine_becomesAnInstanceAndGoes(t *testing.T) {
 	f.Expect(m.Spec.ProviderID).To(HaveValue(Equal("nvidia-bmm://" + sim.DefaultSiteID + "/" + i.ID)))
 	f.Expect(m.Status.Addresses).To(ConsistOf(
 		corev1.NodeAddress{Type: corev1.NodeHostName, Address: "worker-1"},
+		corev1.NodeAddress{Type: corev1.NodeInternalDNS, Address: "worker-1"}, // OpenShift approves certificates by it
 		corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: i.Interfaces[0].IPAddresses[0]}))
 	f.Expect(m.Annotations).To(HaveKeyWithValue(machineapi.InstanceStateAnnotation, "Ready"))
 	f.Expect(m.Labels).To(And(HaveKeyWithValue(machineapi.RegionLabel, "zurich"),

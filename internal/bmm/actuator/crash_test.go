@@ -76,7 +76,7 @@ func (w *world) Reconcile(ctx context.Context, f *crashtest.Fuse) error {
 		Ours: func(*machinev1.Machine) bool { return true },
 		Actuator: &actuator.Actuator{
 			Engine: engine, Specs: w.specs, Instances: inventory.New(crashPoll, w.clock),
-			Places: actuator.NewPlaces(crashPoll, clock.RealClock{}), Topology: topology.NewLookup(clock.RealClock{}),
+			Places: actuator.NewPlaces(crashPoll, clock.RealClock{}), Topology: topology.NewLookup(crashPoll, clock.RealClock{}),
 			Clients: &credentials.Cache[*bmm.Client]{Reader: c, Clock: w.clock, Build: bmm.Connect(func(config *bmm.Config) {
 				config.APIName = bmm.APINameCarbide // finding it out is tried elsewhere
 				config.HTTP = &http.Client{Transport: f.Transport(http.DefaultTransport)}

@@ -67,7 +67,7 @@ func (f *fixture) prepare() {
 
 func (f *fixture) run(poll time.Duration) {
 	f.stopping = f.Run(poll, bmmtest.Settle, func(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, o controller.Options) error {
-		return actuator.Setup(ctx, mgr, engine, func(c *bmm.Config) { c.RefusalPause = 10 * bmmtest.Poll }, o)
+		return actuator.Setup(ctx, mgr, engine, bmm.Paced(bmmtest.Poll, 0, 0), o)
 	})
 }
 

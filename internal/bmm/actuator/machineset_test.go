@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,12 +14,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	"github.com/bedplate/bedplate/internal/bmm/actuator"
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/machineapi"
 )
 
 // others plays those controllers of OpenShift that the machine controller works with: for MachineSets, for
@@ -200,6 +206,70 @@ func TestMachineHealthCheck_theSiteHearsWhatItRemediates(t *testing.T) {
 	f.Expect(f.Sim.State().Releases).To(ConsistOf(HaveField("MachineHealthIssue", Equal(&bmm.MachineHealthIssue{
 		Category: bmm.IssueOther, Summary: "the Node isn't ready: NodeStatusUnknown", Details: "Kubelet stopped posting node status.",
 	}))))
+}
+
+// nodeReads counts how often Nodes are read past the cache.
+type nodeReads struct {
+	client.Reader
+	n atomic.Int32
+}
+
+func (r *nodeReads) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+	if _, ok := o.(*corev1.Node); ok {
+		r.n.Add(1)
+	}
+	return r.Reader.Get(ctx, key, o, options...)
+}
+
+// Its Node is asked about when the instance is given back, and not as long as that takes.
+func TestHealth_isLookedAtOnce(t *testing.T) {
+	t.Parallel()
+	f := startSite(t)
+	reads := &nodeReads{}
+	f.Run(bmmtest.Poll, bmmtest.Settle, func(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, o controller.Options) error {
+		reads.Reader = engine.Live
+		engine.Live = reads
+		return actuator.Setup(ctx, mgr, engine, bmm.Paced(bmmtest.Poll, 0, 0), o)
+	})
+	f.others()
+	m := f.createMachine("worker-1")
+	f.untilRunning(1)
+	f.Expect(f.Sim.SetStatus(sim.Status{ID: f.instances()["worker-1"].ID, Status: "Terminating"})).To(Succeed())
+	bmmtest.Change(f.Fixture, m, func(m *machinev1.Machine) { // so that nothing but the health asks for the Node
+		metav1.SetMetaDataAnnotation(&m.ObjectMeta, machineapi.ExcludeNodeDrainingAnnotation, "")
+	})
+	f.Eventually(func(g Gomega) {
+		g.Expect(f.Read(m)).To(Succeed())
+		g.Expect(statusOf(m).InstanceState).To(Equal("Terminating"))
+	}).Should(Succeed())
+	f.Delete(m)
+	f.untilPhase(m, machinev1.PhaseDeleting)
+	lists := f.Called("listInstances")
+	f.Eventually(func() int { return f.Called("listInstances") }).Should(BeNumerically(">", lists+5))
+	f.Expect(reads.n.Load()).To(BeZero())
+
+	f.Expect(f.Sim.Vanish(f.instances()["worker-1"].ID)).To(Succeed())
+	f.UntilGone(m)
+	f.Expect(reads.n.Load()).To(BeEquivalentTo(1), "to delete it")
+}
+
+// Another instance may have registered under the same name.
+func TestHealth_isNotThatOfAnotherInstancesNode(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	m := f.ready("worker-1")
+	f.untilPhase(m, machinev1.PhaseProvisioned)
+	n := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: f.Namespace + "-worker-1"}, Spec: corev1.NodeSpec{ProviderID: *m.Spec.ProviderID + "x"},
+	}
+	f.Create(n)
+	t.Cleanup(func() { _ = f.Client.Delete(context.Background(), n) })
+	f.Expect(f.tell(t.Context(), n, corev1.ConditionUnknown)).To(Succeed())
+	m.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: n.Name}
+	f.Expect(f.Client.Status().Update(t.Context(), m)).To(Succeed())
+	f.Delete(m)
+	f.UntilGone(m)
+	f.Expect(f.Sim.State().Releases).To(ConsistOf(HaveField("MachineHealthIssue", BeNil())))
 }
 
 func TestHealth_aPersonKnowsMore(t *testing.T) {

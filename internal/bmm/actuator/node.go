@@ -28,8 +28,6 @@ type node struct {
 	place    instance.Place
 	siteID   string
 	userData string
-	// issue is why the instance is given back, if it isn't well.
-	issue *bmm.MachineHealthIssue
 }
 
 var _ instance.Machine = &node{}
@@ -46,9 +44,7 @@ func (a *Actuator) newNode(api *bmm.Client, secret string, o *owner, spec bmmv1.
 func (n *node) reconcile(ctx context.Context) (ctrl.Result, error) {
 	references := n.Graph.Gate(bmmv1.ReferencesResolvedCondition, func() graph.Phase { return n.referencesPhase(ctx) })
 	userData := n.Graph.Gate(bmmv1.UserDataReadyCondition, func() graph.Phase { return n.userDataPhase(ctx) })
-	n.Want(bmmv1.InstanceProvisionedCondition, references, userData)
-	n.Graph.Gate(bmmv1.NetworkConfiguredCondition, n.NetworkPhase)
-	result, err := n.Graph.Reconcile(ctx)
+	result, err := n.Reconcile(ctx, references, userData)
 	n.project(ctx)
 	return result, err
 }
@@ -117,6 +113,3 @@ func (n *node) SecurityGroup() (id string, known bool) {
 	id = n.spec.Network.NetworkSecurityGroupID
 	return id, id != ""
 }
-
-// HealthIssue is what was found out when the deletion began.
-func (n *node) HealthIssue() *bmm.MachineHealthIssue { return n.issue }

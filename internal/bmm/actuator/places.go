@@ -40,9 +40,9 @@ type network struct {
 	id, name, status string
 }
 
-// NewPlaces returns Places that keep answers for so long.
+// NewPlaces returns Places that keep answers for so long, and failures for half of that.
 func NewPlaces(keepFor time.Duration, clock clock.Clock) *Places {
-	return &Places{memo.New[placeKey, *place](keepFor, clock)}
+	return &Places{memo.New[placeKey, *place](keepFor, keepFor/2, clock)}
 }
 
 // find what a spec names. The errors name the field to correct.

@@ -3,6 +3,7 @@ package actuator
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -14,21 +15,17 @@ import (
 
 // project shows the instance in the Machine. What wasn't seen stays as it was.
 func (n *node) project(ctx context.Context) {
-	m, status := n.owner.Machine, &n.owner.status
-	if id := n.ID(); id != "" {
-		if providerID := n.ProviderID(); providerID != "" {
-			m.Spec.ProviderID = ptr.To(providerID)
-		}
-		status.InstanceID = id
+	m := n.owner.Machine
+	n.Project(&n.owner.status.InstanceStatus)
+	if providerID := n.ProviderID(); providerID != "" {
+		m.Spec.ProviderID = ptr.To(providerID)
 	}
 	o := n.Object()
 	if o == nil {
 		return
 	}
-	status.InstanceState = string(o.Status)
-	status.MachineID = o.MachineID
-	status.SerialConsoleURL = o.SerialConsoleURL
-	m.Status.Addresses = instance.Addresses(o)
+	// By an address of this type OpenShift knows whether a kubelet that asks for its first certificate is the Machine's.
+	m.Status.Addresses = append(instance.Addresses(o), corev1.NodeAddress{Type: corev1.NodeInternalDNS, Address: m.Name})
 	metav1.SetMetaDataAnnotation(&m.ObjectMeta, machineapi.InstanceStateAnnotation, string(o.Status))
 	n.label(ctx, o)
 }

@@ -57,7 +57,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, change f
 			Clients: &credentials.Cache[*bmm.Client]{
 				Reader: engine.Live, Metadata: mgr.GetCache(), Clock: engine.Clock, Build: bmm.Connect(change),
 			},
-			Places: NewPlaces(engine.Poll, clock.RealClock{}), Topology: topology.NewLookup(clock.RealClock{}),
+			Places: NewPlaces(engine.Poll, clock.RealClock{}), Topology: topology.NewLookup(engine.Poll/2, clock.RealClock{}),
 		},
 	}
 	if err := machines.SetupWithManager(mgr, options, sources(mgr, engine, instances)...); err != nil {

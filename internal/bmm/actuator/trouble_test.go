@@ -211,7 +211,7 @@ func TestPlace_aSubnetThatComesLater(t *testing.T) {
 	storage := f.subnet("storage")
 	f.untilReady(m)
 	f.Expect(f.instances()["worker-1"].Interfaces).To(And(HaveLen(2), ContainElement(HaveField("SubnetID", storage))))
-	f.Expect(m.Status.Addresses).To(HaveLen(3))
+	f.Expect(m.Status.Addresses).To(HaveLen(4), "two IP addresses, and two ways to write the name")
 }
 
 // The name is taken at the site, so the second one waits, and doesn't touch what isn't its own.

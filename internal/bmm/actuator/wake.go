@@ -8,16 +8,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/bedplate/bedplate/internal/bmm/actuator/providerspec"
+	"github.com/bedplate/bedplate/internal/bmm/instance"
 	"github.com/bedplate/bedplate/internal/bmm/inventory"
 	"github.com/bedplate/bedplate/internal/bmm/providerid"
 	"github.com/bedplate/bedplate/internal/graph"
@@ -67,7 +66,9 @@ func sources(mgr ctrl.Manager, engine *graph.Engine, instances *inventory.Invent
 	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	return []source.Source{
 		engine.Creates.Woken(&machinev1.Machine{}),
-		source.TypedChannel(instances.Changes(), instanceChanged(machines)),
+		instance.Changes(instances, func(ctx context.Context, instanceID string) []reconcile.Request {
+			return find(ctx, machines, client.MatchingFields{instanceIndex: instanceID})
+		}),
 		source.Kind(mgr.GetCache(), client.Object(secret), handler.EnqueueRequestsFromMapFunc(
 			func(ctx context.Context, secret client.Object) []reconcile.Request {
 				here := client.InNamespace(secret.GetNamespace())
@@ -75,16 +76,6 @@ func sources(mgr ctrl.Manager, engine *graph.Engine, instances *inventory.Invent
 					find(ctx, machines, here, client.MatchingFields{userDataIndex: secret.GetName()})...)
 			})),
 	}
-}
-
-// instanceChanged wakes the Machine whose instance isn't as it was in the list before.
-func instanceChanged(machines client.Reader) handler.TypedEventHandler[inventory.Change, reconcile.Request] {
-	return handler.TypedFuncs[inventory.Change, reconcile.Request]{GenericFunc: func(
-		ctx context.Context, e event.TypedGenericEvent[inventory.Change],
-		queue workqueue.TypedRateLimitingInterface[reconcile.Request],
-	) {
-		graph.Urgently(queue, find(ctx, machines, client.MatchingFields{instanceIndex: e.Object.InstanceID})...)
-	}}
 }
 
 func find(ctx context.Context, machines client.Reader, options ...client.ListOption) (found []reconcile.Request) {

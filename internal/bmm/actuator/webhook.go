@@ -1,10 +1,8 @@
 package actuator
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
 
 	machinev1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -70,7 +68,8 @@ func (v validator[T]) ValidateUpdate(ctx context.Context, before, after T) (admi
 		return nil, v.refuse(after, problems)
 	}
 	was, problems := v.read(ctx, before)
-	if len(problems) > 0 || sameInstance(was, now) { // one that could not be read may be repaired
+	unreadable := len(problems) > 0 // such a one may be repaired, and no more
+	if unreadable && now != nil || !unreadable && sameInstance(was, now) {
 		return nil, nil
 	}
 	return nil, v.refuse(after, field.ErrorList{field.Forbidden(v.path,
@@ -101,6 +100,5 @@ func (v validator[T]) refuse(object T, problems field.ErrorList) error {
 	if len(problems) == 0 {
 		return nil
 	}
-	slices.SortFunc(problems, func(a, b *field.Error) int { return cmp.Compare(a.Error(), b.Error()) })
 	return apierrors.NewInvalid(machinev1.GroupVersion.WithKind(v.kind).GroupKind(), object.GetName(), problems)
 }

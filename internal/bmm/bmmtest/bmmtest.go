@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/provider"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/graph"
@@ -66,7 +67,7 @@ func StartPaced(t *testing.T, poll, settle time.Duration, change ...func(*sim.Co
 	t.Helper()
 	f := StartSite(t, change...)
 	f.Run(poll, settle, func(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, options controller.Options) error {
-		return provider.Setup(ctx, mgr, engine, provider.Pace{}, options)
+		return provider.Setup(ctx, mgr, engine, bmm.Paced(poll, 0, 0), options)
 	})
 	return f
 }

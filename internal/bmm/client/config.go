@@ -52,6 +52,12 @@ type Config struct {
 	RefusalPause time.Duration
 }
 
+// Paced returns a change of a Config for a program that looks at each of its objects once in an interval: so many requests
+// per second and at once (0 is the default), and ten intervals of rest after a refusal.
+func Paced(interval time.Duration, qps float64, burst int) func(*Config) {
+	return func(c *Config) { c.RefusalPause, c.QPS, c.Burst = 10*interval, qps, burst }
+}
+
 // OAuth2 is a login with the client credentials of OAuth2 (RFC 6749, 4.4).
 type OAuth2 struct {
 	// TokenURL is where tokens are fetched: https, or http on a loopback address.

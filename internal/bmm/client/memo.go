@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/singleflight"
+	shared "github.com/bedplate/bedplate/internal/memo"
 )
 
 // memo is a value that has to be found out by a call. Those who need it at the same time share the call. It is kept until
@@ -14,7 +14,7 @@ type memo[T comparable] struct {
 	// find returns the value and when it expires; the zero time is never. It must end by itself.
 	find func(context.Context) (T, time.Time, error)
 
-	flight singleflight.Group
+	calls shared.Calls[T]
 
 	mu      sync.Mutex
 	known   bool
@@ -23,27 +23,13 @@ type memo[T comparable] struct {
 }
 
 func (m *memo[T]) get(ctx context.Context) (T, error) {
-	if value, ok := m.recall(); ok {
-		return value, nil
-	}
-	// The call goes on when this caller gives up: others may wait for it.
-	found := m.flight.DoChan("", func() (any, error) {
-		if value, ok := m.recall(); ok {
-			return value, nil
-		}
-		value, expires, err := m.find(context.WithoutCancel(ctx))
+	return m.calls.Share(ctx, "", m.recall, func(ctx context.Context) (T, error) {
+		value, expires, err := m.find(ctx)
 		if err == nil {
 			m.remember(value, expires)
 		}
 		return value, err
 	})
-	select {
-	case result := <-found:
-		return result.Val.(T), result.Err
-	case <-ctx.Done():
-		var none T
-		return none, ctx.Err()
-	}
 }
 
 // forget drops the value, unless there already is another one.
@@ -55,10 +41,10 @@ func (m *memo[T]) forget(value T) {
 	}
 }
 
-func (m *memo[T]) recall() (T, bool) {
+func (m *memo[T]) recall() (_ T, known bool, _ error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.value, m.known && (m.expires.IsZero() || time.Now().Before(m.expires))
+	return m.value, m.known && (m.expires.IsZero() || time.Now().Before(m.expires)), nil
 }
 
 func (m *memo[T]) remember(value T, expires time.Time) {

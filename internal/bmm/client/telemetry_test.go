@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/metricstest"
 )
 
 var spans = tracetest.NewInMemoryExporter()
@@ -29,23 +30,13 @@ func TestMain(m *testing.M) {
 }
 
 // countsOf returns the number of calls of a credential, by operation and class.
-func countsOf(g *WithT, credential string) map[string]float64 {
-	families, err := metrics.Registry.Gather()
-	g.Expect(err).NotTo(HaveOccurred())
+func countsOf(t *testing.T, credential string) map[string]float64 {
+	t.Helper()
 	counts := map[string]float64{}
-	for _, family := range families {
-		if family.GetName() != "bedplate_outside_calls_total" {
-			continue
-		}
-		for _, value := range family.GetMetric() {
-			labels := map[string]string{}
-			for _, pair := range value.GetLabel() {
-				labels[pair.GetName()] = pair.GetValue()
-			}
-			if labels["credential"] == credential {
-				g.Expect(labels["system"]).To(Equal("bmm"))
-				counts[labels["operation"]+": "+labels["class"]] = value.GetCounter().GetValue()
-			}
+	for _, value := range metricstest.ValuesOf(t, metrics.Registry, "bedplate_outside_calls_total") {
+		if value.Labels["credential"] == credential {
+			NewWithT(t).Expect(value.Labels["system"]).To(Equal("bmm"))
+			counts[value.Labels["operation"]+": "+value.Labels["class"]] = value.GetCounter().GetValue()
 		}
 	}
 	return counts
@@ -78,7 +69,7 @@ func TestEachRequest_isCountedAndTraced(t *testing.T) {
 	g.Expect(err).To(HaveOccurred())
 	parent.End()
 
-	g.Expect(countsOf(g, credential)).To(Equal(map[string]float64{
+	g.Expect(countsOf(t, credential)).To(Equal(map[string]float64{
 		"log in: ok": 1, "get tenant: Transient": 1, "get tenant: ok": 1, "create VPC: Quota": 1,
 	}))
 	names := []string{}

@@ -83,8 +83,6 @@ type (
 
 // What the fields of these types may be.
 type (
-	// SiteStatus is the state of a Site.
-	SiteStatus = gen.SiteStatus
 	// AllocationStatus is the state of an Allocation.
 	AllocationStatus = gen.AllocationStatus
 	// IPBlockRoutingType says who can reach an IP block.
@@ -124,59 +122,41 @@ const SiteRegistered = gen.SiteStatusRegistered
 
 // States of a VPC.
 const (
-	VPCPending      = gen.VPCStatusPending
-	VPCProvisioning = gen.VPCStatusProvisioning
-	VPCReady        = gen.VPCStatusReady
-	VPCConfiguring  = gen.VPCStatusConfiguring
-	VPCDeleting     = gen.VPCStatusDeleting
-	VPCError        = gen.VPCStatusError
+	VPCPending  = gen.VPCStatusPending
+	VPCReady    = gen.VPCStatusReady
+	VPCDeleting = gen.VPCStatusDeleting
+	VPCError    = gen.VPCStatusError
 )
 
 // States of a VPC peering.
 const (
-	VPCPeeringPending     = gen.VPCPeeringStatusPending
-	VPCPeeringRequested   = gen.VPCPeeringStatusRequested
-	VPCPeeringConfiguring = gen.VPCPeeringStatusConfiguring
-	VPCPeeringReady       = gen.VPCPeeringStatusReady
-	VPCPeeringDeleting    = gen.VPCPeeringStatusDeleting
-	VPCPeeringError       = gen.VPCPeeringStatusError
+	VPCPeeringRequested = gen.VPCPeeringStatusRequested
+	VPCPeeringReady     = gen.VPCPeeringStatusReady
+	VPCPeeringDeleting  = gen.VPCPeeringStatusDeleting
+	VPCPeeringError     = gen.VPCPeeringStatusError
 )
 
 // States of a subnet.
 const (
-	SubnetPending      = gen.SubnetStatusPending
-	SubnetProvisioning = gen.SubnetStatusProvisioning
-	SubnetReady        = gen.SubnetStatusReady
-	SubnetDeleting     = gen.SubnetStatusDeleting
-	SubnetError        = gen.SubnetStatusError
+	SubnetPending = gen.SubnetStatusPending
+	SubnetReady   = gen.SubnetStatusReady
 )
 
-// States of a VPC prefix.
-const (
-	VPCPrefixReady    = gen.VPCPrefixStatusReady
-	VPCPrefixDeleting = gen.VPCPrefixStatusDeleting
-	VPCPrefixError    = gen.VPCPrefixStatusError
-)
+// VPCPrefixReady is the state of a VPC prefix that can be used.
+const VPCPrefixReady = gen.VPCPrefixStatusReady
 
-// States of a network security group.
-const (
-	NetworkSecurityGroupPending      = gen.NetworkSecurityGroupStatusPending
-	NetworkSecurityGroupProvisioning = gen.NetworkSecurityGroupStatusProvisioning
-	NetworkSecurityGroupReady        = gen.NetworkSecurityGroupStatusReady
-	NetworkSecurityGroupDeleting     = gen.NetworkSecurityGroupStatusDeleting
-	NetworkSecurityGroupError        = gen.NetworkSecurityGroupStatusError
-)
+// NetworkSecurityGroupReady is the state of a network security group that can be used.
+const NetworkSecurityGroupReady = gen.NetworkSecurityGroupStatusReady
 
 // What a rule of a network security group consists of.
 const (
 	RuleIngress = gen.NetworkSecurityGroupRuleDirectionINGRESS
 	RuleEgress  = gen.NetworkSecurityGroupRuleDirectionEGRESS
 
-	RuleTCP   = gen.NetworkSecurityGroupRuleProtocolTCP
-	RuleUDP   = gen.NetworkSecurityGroupRuleProtocolUDP
-	RuleICMP  = gen.NetworkSecurityGroupRuleProtocolICMP
-	RuleICMP6 = gen.NetworkSecurityGroupRuleProtocolICMP6
-	RuleAny   = gen.NetworkSecurityGroupRuleProtocolANY
+	RuleTCP  = gen.NetworkSecurityGroupRuleProtocolTCP
+	RuleUDP  = gen.NetworkSecurityGroupRuleProtocolUDP
+	RuleICMP = gen.NetworkSecurityGroupRuleProtocolICMP
+	RuleAny  = gen.NetworkSecurityGroupRuleProtocolANY
 
 	RulePermit = gen.NetworkSecurityGroupRuleActionPERMIT
 	RuleDeny   = gen.NetworkSecurityGroupRuleActionDENY
@@ -184,43 +164,34 @@ const (
 
 // States of an instance.
 const (
-	InstancePending      = gen.InstanceStatusPending
-	InstanceProvisioning = gen.InstanceStatusProvisioning
-	InstanceConfiguring  = gen.InstanceStatusConfiguring
-	InstanceReady        = gen.InstanceStatusReady
-	InstanceUpdating     = gen.InstanceStatusUpdating
-	InstanceRepairing    = gen.InstanceStatusRepairing
-	InstanceRebooting    = gen.InstanceStatusRebooting
-	InstanceTerminating  = gen.InstanceStatusTerminating
-	InstanceTerminated   = gen.InstanceStatusTerminated
-	InstanceError        = gen.InstanceStatusError
-	InstanceUnknown      = gen.InstanceStatusUnknown
+	InstancePending     = gen.InstanceStatusPending
+	InstanceConfiguring = gen.InstanceStatusConfiguring
+	InstanceReady       = gen.InstanceStatusReady
+	InstanceUpdating    = gen.InstanceStatusUpdating
+	InstanceRepairing   = gen.InstanceStatusRepairing
+	InstanceRebooting   = gen.InstanceStatusRebooting
+	InstanceTerminating = gen.InstanceStatusTerminating
+	InstanceTerminated  = gen.InstanceStatusTerminated
+	InstanceError       = gen.InstanceStatusError
+	InstanceUnknown     = gen.InstanceStatusUnknown
 )
 
 // States of an IP block, and what its addresses are.
 const (
-	IPBlockPending      = gen.IPBlockStatusPending
-	IPBlockProvisioning = gen.IPBlockStatusProvisioning
-	IPBlockReady        = gen.IPBlockStatusReady
-	IPBlockDeleting     = gen.IPBlockStatusDeleting
-	IPBlockError        = gen.IPBlockStatusError
+	IPBlockReady    = gen.IPBlockStatusReady
+	IPBlockDeleting = gen.IPBlockStatusDeleting
 
 	IPv4 = gen.IPBlockProtocolVersionIPv4
 
-	RoutingPublic         = gen.IPBlockRoutingTypePublic
-	RoutingDatacenterOnly = gen.IPBlockRoutingTypeDatacenterOnly
+	RoutingPublic = gen.IPBlockRoutingTypePublic
 )
 
 // States of an allocation, and what it is of.
 const (
-	AllocationPending    = gen.AllocationStatusPending
 	AllocationRegistered = gen.AllocationStatusRegistered
-	AllocationDeleting   = gen.AllocationStatusDeleting
-	AllocationError      = gen.AllocationStatusError
 
-	AllocationOfIPBlock      = gen.AllocationResourceTypeIPBlock
-	AllocationOfInstanceType = gen.AllocationResourceTypeInstanceType
-	AllocationReserved       = gen.AllocationConstraintTypeReserved
+	AllocationOfIPBlock = gen.AllocationResourceTypeIPBlock
+	AllocationReserved  = gen.AllocationConstraintTypeReserved
 )
 
 // Kinds of capabilities of machines.
@@ -231,7 +202,6 @@ const (
 	CapabilityStorage    = gen.MachineCapabilityTypeStorage
 	CapabilityNetwork    = gen.MachineCapabilityTypeNetwork
 	CapabilityInfiniBand = gen.MachineCapabilityTypeInfiniBand
-	CapabilityDPU        = gen.MachineCapabilityTypeDPU
 )
 
 // What may be wrong with a machine.

@@ -13,17 +13,17 @@ import (
 // shared are addresses for carriers' own networks (RFC 6598), which nobody reaches from outside.
 var shared = netip.MustParsePrefix("100.64.0.0/10")
 
-// nodeAddresses of an instance; none where it has no IP address, so that a Node keeps those that it has.
+// nodeAddresses of an instance: its IP addresses; a Node without one keeps those that it has.
 //
 // An address that the internet may reach is an external one. The BMM API knows that for certain only of the IP block that
 // the address comes from, two calls for each subnet away; the address itself says the same. Where an instance has no other
 // addresses they are internal ones as well, because nodes have to reach each other.
 func nodeAddresses(i *bmm.Instance) []corev1.NodeAddress {
-	var names, internal, external []corev1.NodeAddress
+	var internal, external []corev1.NodeAddress
 	for _, a := range instance.Addresses(i) {
 		switch ip, err := netip.ParseAddr(a.Address); {
 		case a.Type != corev1.NodeInternalIP:
-			names = append(names, a)
+			// Its Hostname is what its kubelet says, and need not be the instance's name.
 		case err != nil: // a kubelet wouldn't take it either
 		case isPublic(ip.Unmap()):
 			external = append(external, corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: a.Address})
@@ -39,7 +39,7 @@ func nodeAddresses(i *bmm.Instance) []corev1.NodeAddress {
 	if len(internal) == 0 {
 		return nil
 	}
-	return slices.Concat(names, internal, external)
+	return slices.Concat(internal, external)
 }
 
 func isPublic(ip netip.Addr) bool {

@@ -8,11 +8,11 @@ package cloudprovider
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -70,6 +70,7 @@ var (
 func New(config Config) *Cloud {
 	config = config.withDefaults()
 	now := clock.RealClock{}
+	retryAfter := config.Interval.Duration / 2
 	return &Cloud{
 		config: config, clock: now,
 		clients: &credentials.Cache[*bmm.Client]{
@@ -79,8 +80,8 @@ func New(config Config) *Cloud {
 			}),
 		},
 		instances: inventory.New(config.Interval.Duration, now),
-		places:    topology.NewLookup(now),
-		siteIDs:   memo.New[siteName, string](siteKeptFor, now),
+		places:    topology.NewLookup(retryAfter, now),
+		siteIDs:   memo.New[siteName, string](siteKeptFor, retryAfter, now),
 		troubles:  newTroubles(now),
 	}
 }
@@ -100,27 +101,24 @@ func (c *Cloud) Initialize(builder cloudprovider.ControllerClientBuilder, stop <
 	}()
 }
 
-// SetInformers lets the Nodes be known. What is remembered of one goes with it.
+// SetInformers lets the Nodes be known. What is remembered of one goes with it. It panics where the cache of Nodes can't be
+// prepared.
 func (c *Cloud) SetInformers(factory informers.SharedInformerFactory) {
 	informer := factory.Core().V1().Nodes().Informer()
-	if err := errors.Join(
-		informer.AddIndexers(cache.Indexers{byProviderID: providerIDOf}), informer.SetTransform(slim),
-	); err != nil {
-		klog.ErrorS(err, "Prepare the cache of Nodes")
-		return
-	}
+	// Without its index two Nodes could get one instance: then better none is looked after.
+	utilruntime.Must(informer.AddIndexers(cache.Indexers{byProviderID: providerIDOf}))
+	utilruntime.Must(informer.SetTransform(slim))
 	c.nodes = nodes{informer.GetIndexer()}
 	c.troubles.exists = c.nodes.has
-	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(object any) {
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(object any) {
 		if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
 			object = gone.Obj
 		}
 		if node, ok := object.(*corev1.Node); ok {
 			c.troubles.forget(node.UID)
 		}
-	}}); err != nil {
-		klog.ErrorS(err, "Hear of deleted Nodes")
-	}
+	}})
+	utilruntime.Must(err)
 	go c.follow(wait.ContextForChannel(c.stop))
 }
 

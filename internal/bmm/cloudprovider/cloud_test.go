@@ -4,9 +4,12 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest/cloudtest"
+	"github.com/bedplate/bedplate/internal/bmm/sim"
 )
 
 func TestCloud_leavesRoomForSomebodyElsesLoadBalancers(t *testing.T) {
@@ -40,6 +43,51 @@ func TestZones_areTheSite(t *testing.T) {
 		_, err := zones.GetZoneByProviderID(t.Context(), id)
 		f.Expect(err).To(HaveOccurred())
 	}
+}
+
+// Without the cache of Nodes nobody would see that an instance has a Node already.
+func TestCloud_doesntRunWithoutItsCache(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, world(1))
+	factory := informers.NewSharedInformerFactory(f.kubernetes, 0)
+	nodes := factory.Core().V1().Nodes().Informer()
+	f.Expect(nodes.AddIndexers(cache.Indexers{byProviderID: providerIDOf})).To(Succeed())
+	f.Expect(func() { f.cloud.SetInformers(factory) }).To(PanicWith(MatchError(ContainSubstring("conflict"))))
+}
+
+// Each of a hundred nodes is asked about, and the site has to be looked up by its name.
+func TestSite_isLookedUpOnceInAnOutage(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, world(0), seldom, func(c *Config) { c.Site = Site{Name: "site-1"} })
+	f.gate.stop(answer(503, "upstream connect error"))
+	calls := func() int {
+		f.gate.mu.Lock()
+		defer f.gate.mu.Unlock()
+		return len(f.gate.tokens)
+	}
+	ask := func(n int) error {
+		node := cloudtest.Node(f.name(n), cloudtest.NotReady, cloudtest.WithProviderID(cloudtest.ProviderID(n)))
+		_, err := f.cloud.InstanceExists(t.Context(), node)
+		return err
+	}
+	first := ask(0)
+	f.Expect(first).To(HaveOccurred())
+	before := calls()
+	f.Expect(before).NotTo(BeZero())
+	for n := range 100 {
+		f.Expect(ask(n)).To(MatchError(first))
+	}
+	f.Expect(calls()).To(Equal(before))
+}
+
+func TestSite_thatHasLostItsNameIsSaid(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, world(0), func(c *Config) { c.Site = Site{Name: "site-1"} })
+	_, err := f.cloud.site(t.Context())
+	f.Expect(err).NotTo(HaveOccurred())
+	f.cloud.config.Site.Name = "site-2" // as if that had been its name
+	_, err = f.cloud.site(t.Context())
+	f.Expect(err).To(MatchError(And(ContainSubstring(`no site is named "site-2"`), ContainSubstring("it was site "+sim.DefaultSiteID))))
 }
 
 // No site has this name: that says nothing of any instance.

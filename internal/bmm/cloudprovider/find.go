@@ -12,6 +12,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/instance"
 	"github.com/bedplate/bedplate/internal/bmm/providerid"
 	"github.com/bedplate/bedplate/internal/fault"
 )
@@ -45,23 +46,24 @@ func (c *Cloud) seek(ctx context.Context, node *corev1.Node) (found, error) {
 	if err != nil {
 		return found{}, ofSite(err)
 	}
-	instance, err := look(ctx, at)
-	if err == nil && (instance == nil || uninitialized(node) && !hasAddress(instance)) {
+	it, err := look(ctx, at)
+	// Where every interface has its address the list is newer than the boot of the machine.
+	if err == nil && (it == nil || uninitialized(node) && instance.Unaddressed(it) != "") {
 		since := c.troubles.soughtInVain(node, c.config.Interval.Duration)
 		if err := c.instances.Refresh(ctx, at.api, at.id, since); err != nil {
 			return found{}, ofSite(err)
 		}
-		instance, err = look(ctx, at)
+		it, err = look(ctx, at)
 	}
 	switch {
 	case err != nil:
 		return found{}, err
-	case instance == nil:
+	case it == nil:
 		return found{}, &trouble{reason: ReasonUnknown, err: fmt.Errorf(
 			"no instance of site %s is named %s or has an address of this Node: start its kubelet with the right name or "+
 				"with --provider-id", at.id, node.Name)}
 	}
-	return found{at, instance}, nil
+	return found{at, it}, nil
 }
 
 // lookFor says how the instance of a node is found: by the node's provider ID, or without one by name and addresses.
@@ -106,9 +108,13 @@ func (c *Cloud) unknown(at *site, err error) error {
 	return &trouble{reason: ReasonUnknown, err: err}
 }
 
-// search for the instance of a node that has no provider ID: by the node's name, else by its addresses.
+// search for the instance of a node that has no provider ID: by the node's name, else by its addresses. An address goes from
+// one instance to the next, so a list from before the node was there proves nothing about it.
 func (c *Cloud) search(ctx context.Context, at *site, node *corev1.Node) (*bmm.Instance, error) {
-	addresses := addressesOf(node)
+	var addresses []netip.Addr
+	if listed, _ := c.instances.Newest(at.api, at.id); listed.After(node.CreationTimestamp.Time) {
+		addresses = addressesOf(node)
+	}
 	for _, way := range []struct {
 		what  string
 		match func(*bmm.Instance) bool
@@ -174,16 +180,6 @@ func hasOneOf(i *bmm.Instance, addresses []netip.Addr) bool {
 		}
 	}
 	return false
-}
-
-// hasAddress tells whether every interface has its address: then the list is newer than the boot of the machine.
-func hasAddress(i *bmm.Instance) bool {
-	for _, n := range i.Interfaces {
-		if len(n.IPAddresses) == 0 {
-			return false
-		}
-	}
-	return len(i.Interfaces) > 0
 }
 
 // ofState is the trouble that an instance is in; nil for one that is well.

@@ -101,7 +101,9 @@ func prepare(t *testing.T, world func(prefix string) sim.Config, change ...func(
 		c(&config)
 	}
 	f.cloud = New(config)
-	f.asked = &asked{Cloud: f.cloud, yes: map[string]int{}, no: map[string]int{}, unknown: map[string]int{}}
+	f.asked = &asked{
+		Cloud: f.cloud, yes: map[string]int{}, no: map[string]int{}, unknown: map[string]int{}, incomplete: map[string]int{},
+	}
 	return f
 }
 
@@ -199,6 +201,7 @@ type asked struct {
 	*Cloud
 	mu               sync.Mutex
 	yes, no, unknown map[string]int
+	incomplete       map[string]int // could not be initialised
 }
 
 // InstancesV2 records.
@@ -218,6 +221,17 @@ func (a *asked) InstanceExists(ctx context.Context, node *corev1.Node) (bool, er
 		a.no[node.Name]++
 	}
 	return exists, err
+}
+
+// InstanceMetadata records.
+func (a *asked) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+	metadata, err := a.Cloud.InstanceMetadata(ctx, node)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err != nil {
+		a.incomplete[node.Name]++
+	}
+	return metadata, err
 }
 
 func (a *asked) count(kind map[string]int) map[string]int {

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bedplate/bedplate/internal/fault"
 )
 
 // dataLink leads to the files of a mounted Secret. The kubelet replaces it, so that all files change at once.
@@ -26,32 +28,41 @@ func (folder) Get(_ context.Context, key client.ObjectKey, object client.Object,
 	if !ok {
 		return fmt.Errorf("a folder is no %T", object)
 	}
-	path, err := filesOf(filepath.Join(key.Namespace, key.Name))
+	path := filepath.Join(key.Namespace, key.Name)
+	data, err := read(path)
+	if errors.Is(err, os.ErrNotExist) { // the kubelet may have replaced them while they were read
+		data, err = read(path)
+	}
 	if err != nil {
-		if errors.Is(err, os.ErrNotExist) {
+		if _, missing := os.Stat(path); errors.Is(missing, os.ErrNotExist) {
 			return apierrors.NewNotFound(corev1.Resource("secrets"), key.String())
 		}
-		return err
+		return &fault.Error{Class: fault.Credentials, Op: "read the login", Err: err}
+	}
+	secret.Namespace, secret.Name, secret.Data = key.Namespace, key.Name, data
+	return nil
+}
+
+// read all files of a folder: a half-read login is none.
+func read(path string) (map[string][]byte, error) {
+	path, err := filesOf(path)
+	if err != nil {
+		return nil, err
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	secret.Namespace, secret.Name, secret.Data = key.Namespace, key.Name, map[string][]byte{}
+	data := map[string][]byte{}
 	for _, entry := range entries {
 		if entry.IsDir() || strings.HasPrefix(entry.Name(), "..") {
 			continue
 		}
-		if secret.Data[entry.Name()], err = os.ReadFile(filepath.Join(path, entry.Name())); err != nil {
-			return err // a half-read login is none
+		if data[entry.Name()], err = os.ReadFile(filepath.Join(path, entry.Name())); err != nil {
+			return nil, err
 		}
 	}
-	return nil
-}
-
-// List isn't needed by anybody.
-func (folder) List(context.Context, client.ObjectList, ...client.ListOption) error {
-	return errors.New("a folder is one Secret")
+	return data, nil
 }
 
 // filesOf is where the files of a folder are. The link is followed once for all of them, so that they are of one version.

@@ -11,6 +11,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest/cloudtest"
 	"github.com/bedplate/bedplate/internal/bmm/client/gen"
@@ -58,7 +59,7 @@ func TestNode_isInitializedWhenItRegisters(t *testing.T) {
 			HaveKeyWithValue("topology.kubernetes.io/zone", "site-1"), HaveKeyWithValue("topology.kubernetes.io/region", "zurich"),
 			HaveKeyWithValue("node.kubernetes.io/instance-type", "cpu.large"), HaveKey(LabelMachine)))
 		f.Eventually(func() []corev1.NodeAddress { return f.node(name).Status.Addresses }).Should(ConsistOf(
-			corev1.NodeAddress{Type: corev1.NodeHostName, Address: f.name(row.instance)},
+			corev1.NodeAddress{Type: corev1.NodeHostName, Address: name}, // its kubelet's
 			corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: cloudtest.Address(row.instance)}))
 		// What the cache of the controllers leaves out is still there.
 		f.Expect(node.Status.Images).To(Equal(before.Status.Images))
@@ -108,7 +109,6 @@ func TestNodes_thatNeverMatchDontCauseListsForEver(t *testing.T) {
 	f.Expect(lists).To(BeNumerically("<", number), "not one for each node")
 	f.untilAsked(f.asked.unknown, 20, strangers...)
 	f.Expect(f.site.Calls()["listInstances"]).To(Equal(lists), "no more before an interval has passed")
-	f.Expect(f.site.Calls()).NotTo(HaveKey("getInstance"))
 	f.Expect(f.nodes()).To(HaveLen(number))
 	for _, name := range strangers {
 		f.Expect(f.events.of(name)).To(Equal([]string{ReasonUnknown}))
@@ -124,11 +124,50 @@ func TestNode_waitsForItsAddresses(t *testing.T) {
 	})
 	f.register(f.name(0))
 	f.Eventually(func() int { return f.site.Calls()["listInstances"] }).Should(BeNumerically(">=", 2), "it looks once more")
+	f.untilAsked(f.asked.incomplete, 3, f.name(0))
+	f.Expect(f.events.of(f.name(0))).To(Equal([]string{ReasonIncomplete}), "one event, not one for each look")
 	f.gate.pass()
 	f.Expect(f.cloud.instances.Refresh(t.Context(), f.api(), sim.DefaultSiteID, f.cloud.clock.Now())).To(Succeed())
 	f.untilInitialized(f.name(0), cloudtest.ProviderID(0))
 	f.Eventually(func() []corev1.NodeAddress { return f.node(f.name(0)).Status.Addresses }).Should( // the write after the taint's
 		ContainElement(HaveField("Address", cloudtest.Address(0))))
+	f.Expect(f.events.of(f.name(0))).To(HaveLen(1))
+}
+
+// The site itself can't be asked, while its instances can.
+func TestNode_waitsForItsZone(t *testing.T) {
+	t.Parallel()
+	f := start(t, world(1))
+	f.gate.stop(func(w http.ResponseWriter, r *http.Request, service http.Handler) {
+		if strings.Contains(r.URL.Path, "/site/") {
+			answer(403, "Tenant does not own this object")(w, r, service)
+			return
+		}
+		service.ServeHTTP(w, r)
+	})
+	f.register(f.name(0))
+	f.untilAsked(f.asked.incomplete, 3, f.name(0))
+	f.Expect(f.events.of(f.name(0))).To(Equal([]string{ReasonIncomplete}))
+	f.Expect(f.events.text()).To(And(ContainSubstring("Tenant does not own"), ContainSubstring("isn't initialised before")))
+	f.gate.pass()
+	f.untilInitialized(f.name(0), cloudtest.ProviderID(0))
+	f.Expect(f.events.of(f.name(0))).To(HaveLen(1))
+}
+
+// An instance goes, and the next one gets its address.
+func TestNode_isNotTakenForWhoHadItsAddressBefore(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, world(2), seldom)
+	f.Expect(f.cloud.instances.Refresh(t.Context(), f.api(), sim.DefaultSiteID, f.cloud.clock.Now())).To(Succeed())
+	quoted := func(n int) string { return `"` + cloudtest.Address(n) + `"` }
+	f.gate.stop(func(w http.ResponseWriter, r *http.Request, service http.Handler) {
+		rewrite(w, r, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			rewrite(w, r, service, quoted(0), quoted(9))
+		}), quoted(1), quoted(0))
+	})
+	node := cloudtest.Node(f.prefix+"-other", internalIP(cloudtest.Address(0)))
+	node.CreationTimestamp = metav1.Now()
+	f.Expect(f.cloud.InstanceMetadata(t.Context(), node)).To(HaveField("ProviderID", cloudtest.ProviderID(1)))
 }
 
 // rewrite a text in what the service answers.
@@ -237,11 +276,11 @@ func TestAddresses_areInternalUnlessTheInternetReachesThem(t *testing.T) {
 	}{
 		{of(), ""},
 		{of("not an address"), ""},
-		{of("10.0.0.1", "172.16.0.1", "fd00::1"), "Hostname node, InternalIP 10.0.0.1, InternalIP 172.16.0.1, InternalIP fd00::1"},
-		{of("203.0.113.9", "10.0.0.1"), "Hostname node, InternalIP 10.0.0.1, ExternalIP 203.0.113.9"},
-		{of("2001:db8::1"), "Hostname node, InternalIP 2001:db8::1, ExternalIP 2001:db8::1"},
+		{of("10.0.0.1", "172.16.0.1", "fd00::1"), "InternalIP 10.0.0.1, InternalIP 172.16.0.1, InternalIP fd00::1"},
+		{of("203.0.113.9", "10.0.0.1"), "InternalIP 10.0.0.1, ExternalIP 203.0.113.9"},
+		{of("2001:db8::1"), "InternalIP 2001:db8::1, ExternalIP 2001:db8::1"},
 		{of("127.100.0.2", "100.64.0.1", "169.254.1.1"),
-			"Hostname node, InternalIP 127.100.0.2, InternalIP 100.64.0.1, InternalIP 169.254.1.1"},
+			"InternalIP 127.100.0.2, InternalIP 100.64.0.1, InternalIP 169.254.1.1"},
 	} {
 		NewWithT(t).Expect(text(nodeAddresses(row.instance))).To(Equal(row.want))
 	}

@@ -39,6 +39,14 @@ func (c *Cloud) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloud
 	if err != nil {
 		return nil, err
 	}
+	metadata, err := c.metadataOf(ctx, f, node)
+	if uninitialized(node) { // another one has got all of it, but for an address that has changed
+		c.troubles.initializes(node, err)
+	}
+	return metadata, err
+}
+
+func (c *Cloud) metadataOf(ctx context.Context, f found, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
 	addresses := nodeAddresses(f.instance)
 	if len(addresses) == 0 && uninitialized(node) {
 		return nil, fmt.Errorf("instance %s has no address yet", f.instance.ID)

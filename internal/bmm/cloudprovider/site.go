@@ -2,6 +2,7 @@ package cloudprovider
 
 import (
 	"context"
+	"fmt"
 
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 )
@@ -24,19 +25,9 @@ func (c *Cloud) site(ctx context.Context) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := c.config.Site.ID
-	if id == "" {
-		name := c.config.Site.Name
-		id, err = c.siteIDs.Get(ctx, siteName{api.Account(), name}, func(ctx context.Context) (string, error) {
-			site, err := api.SiteByName(ctx, name)
-			if err != nil {
-				return "", err
-			}
-			return site.ID, nil
-		})
-		if err != nil {
-			return nil, err
-		}
+	id, err := c.siteID(ctx, api)
+	if err != nil {
+		return nil, err
 	}
 	now := &site{api, id}
 	c.switchTo(now)
@@ -44,6 +35,34 @@ func (c *Cloud) site(ctx context.Context) (*site, error) {
 		c.troubles.siteAnswered(listed)
 	}
 	return now, nil
+}
+
+// siteID is what the configuration says, or the ID of the name that it says, which is looked up once in a while.
+func (c *Cloud) siteID(ctx context.Context, api *bmm.Client) (string, error) {
+	if c.config.Site.ID != "" {
+		return c.config.Site.ID, nil
+	}
+	name := c.config.Site.Name
+	id, err := c.siteIDs.Get(ctx, siteName{api.Account(), name}, func(ctx context.Context) (string, error) {
+		found, err := api.SiteByName(ctx, name)
+		if err != nil {
+			return "", err
+		}
+		return found.ID, nil
+	})
+	if known := c.lastID(); err != nil && known != "" {
+		return "", fmt.Errorf("%w (when %q was looked up last, it was site %s)", err, name, known)
+	}
+	return id, err
+}
+
+func (c *Cloud) lastID() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last == nil {
+		return ""
+	}
+	return c.last.id
 }
 
 // switchTo another login: with the one before nothing is listed any more. It is forgotten again and again, because somebody

@@ -2,6 +2,7 @@ package cloudprovider
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -23,6 +24,8 @@ const (
 	ReasonAmbiguous           = "AmbiguousInstance"
 	ReasonUnknown             = "InstanceUnknown"
 	ReasonNotFound            = "InstanceNotFound"
+	// ReasonIncomplete is told of a Node that can't be initialised yet.
+	ReasonIncomplete = "InstanceIncomplete"
 	// ReasonInstance is followed by the state of the instance: InstanceError, InstanceRepairing, InstanceTerminating, …
 	ReasonInstance = "Instance"
 
@@ -67,7 +70,9 @@ type troubles struct {
 }
 
 type nodeNotes struct {
-	trouble string // the reason
+	// trouble is the reason why its instance isn't known or isn't well. What keeps a Node from being initialised is another
+	// one: the next look for the instance doesn't end it.
+	trouble, incomplete string
 	// sought is when somebody has first looked for the instance in vain.
 	sought time.Time
 }
@@ -92,23 +97,38 @@ func (t *troubles) note(node *corev1.Node, instance *bmm.Instance, err error) {
 	t.nodeIs(node, found)
 }
 
-// nodeIs tells of a trouble that has begun. Nil ends what there was.
+// nodeIs tells of a trouble with a node's instance that has begun. Nil ends what there was.
 func (t *troubles) nodeIs(node *corev1.Node, now *trouble) {
+	t.tell(node, now, func(notes *nodeNotes) *string { return &notes.trouble })
+}
+
+// initializes notes whether a node can be initialised.
+func (t *troubles) initializes(node *corev1.Node, err error) {
+	var now *trouble
+	if err != nil {
+		now = &trouble{reason: ReasonIncomplete, err: fmt.Errorf("%w: the Node isn't initialised before", err)}
+	}
+	t.tell(node, now, func(notes *nodeNotes) *string { return &notes.incomplete })
+}
+
+// tell of a trouble that isn't the one that was noted.
+func (t *troubles) tell(node *corev1.Node, now *trouble, noted func(*nodeNotes) *string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	notes, known := t.nodes[node.UID]
-	if now == nil {
-		if known {
-			t.nodes[node.UID] = nodeNotes{sought: notes.sought}
-		}
+	notes := t.nodes[node.UID]
+	reason := ""
+	if now != nil {
+		reason = now.reason
+	}
+	before := noted(&notes)
+	if *before == reason || now != nil && !t.exists(node) {
 		return
 	}
-	if notes.trouble == now.reason || !t.exists(node) {
-		return
-	}
-	notes.trouble = now.reason
+	*before = reason
 	t.nodes[node.UID] = notes
-	t.recorder.Event(node, corev1.EventTypeWarning, now.reason, now.Error())
+	if now != nil {
+		t.recorder.Event(node, corev1.EventTypeWarning, reason, now.Error())
+	}
 }
 
 // lock is what the event of a site's trouble is about: the Lease of the cloud controller manager. It has no node.
@@ -138,8 +158,8 @@ func (t *troubles) siteAnswered(listed time.Time) {
 }
 
 // soughtInVain returns how new a list must be in which a node's instance is looked for again. At first that is one of just
-// now. A moment later it is one that began after the first look, and from then on one in each interval. So all nodes that
-// look at about the same time share a list.
+// now, and of after the node's creation. A moment later it is one that began after the first look, and from then on one in
+// each interval. So all nodes that look at about the same time share a list.
 func (t *troubles) soughtInVain(node *corev1.Node, interval time.Duration) (since time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -152,7 +172,11 @@ func (t *troubles) soughtInVain(node *corev1.Node, interval time.Duration) (sinc
 	}
 	switch before := now.Add(-interval); {
 	case now.Sub(notes.sought) < recent:
-		return notes.sought.Add(-recent)
+		since = notes.sought.Add(-recent)
+		if created := node.CreationTimestamp.Time; created.After(since) && created.Before(notes.sought) {
+			since = created
+		}
+		return since
 	case before.After(notes.sought):
 		return before
 	}

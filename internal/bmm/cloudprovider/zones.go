@@ -17,6 +17,10 @@ func (c *Cloud) GetZone(ctx context.Context) (cloudprovider.Zone, error) {
 	if err != nil {
 		return cloudprovider.Zone{}, err
 	}
+	return c.zone(ctx, at)
+}
+
+func (c *Cloud) zone(ctx context.Context, at *site) (cloudprovider.Zone, error) {
 	place, err := c.places.Of(ctx, at.api, &bmm.Instance{SiteID: at.id})
 	if err != nil {
 		return cloudprovider.Zone{}, err
@@ -37,7 +41,7 @@ func (c *Cloud) GetZoneByProviderID(ctx context.Context, providerID string) (clo
 	if id.SiteID != at.id {
 		return cloudprovider.Zone{}, fmt.Errorf("instance %s is at another site than %s", providerID, at.id)
 	}
-	return c.GetZone(ctx)
+	return c.zone(ctx, at)
 }
 
 // GetZoneByNodeName is that of the site: all nodes of the cluster are there.

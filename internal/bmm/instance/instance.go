@@ -6,7 +6,9 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/inventory"
 	"github.com/bedplate/bedplate/internal/bmm/providerid"
@@ -33,8 +35,8 @@ type Machine interface {
 	InstanceRequest(context.Context, graph.Key) (*bmm.InstanceCreateRequest, error)
 	// SecurityGroup is what the instance itself is to be attached to. As long as it isn't known, nothing is changed.
 	SecurityGroup() (id string, known bool)
-	// HealthIssue is nil for a machine that isn't known to be unhealthy.
-	HealthIssue() *bmm.MachineHealthIssue
+	// HealthIssue is nil for a machine that isn't known to be unhealthy. It is asked for when the instance is to be deleted.
+	HealthIssue(context.Context) (*bmm.MachineHealthIssue, error)
 }
 
 // Instance of one Machine, in the graph of its owner.
@@ -74,10 +76,17 @@ func Open(
 	return i, err
 }
 
+// Reconcile brings the instance a step further, once what it comes after is ready.
+func (i *Instance) Reconcile(ctx context.Context, after ...graph.Ref) (ctrl.Result, error) {
+	i.Want(after...)
+	i.Graph.Gate(infrav1.NetworkConfiguredCondition, i.networkPhase)
+	return i.Graph.Reconcile(ctx)
+}
+
 // Want the instance, once what it comes after is ready.
-func (i *Instance) Want(condition string, after ...graph.Ref) {
+func (i *Instance) Want(after ...graph.Ref) {
 	i.handle = graph.Add(i.Graph, i.kind, graph.Want[bmm.Instance]{
-		Key: key, Condition: condition, After: after,
+		Key: key, Condition: infrav1.InstanceProvisionedCondition, After: after,
 		Choose: func(context.Context) (map[string]string, error) { return map[string]string{siteParam: i.SiteID()}, nil },
 		Create: i.create,
 		Diff: func(o *bmm.Instance) []graph.Change {
@@ -132,21 +141,37 @@ func (i *Instance) ProviderID() string {
 	return providerid.ProviderID{SiteID: site, InstanceID: id}.String()
 }
 
-// NetworkPhase says whether every interface has its address.
-func (i *Instance) NetworkPhase() graph.Phase {
+// networkPhase says whether every interface has its address.
+func (i *Instance) networkPhase() graph.Phase {
 	instance := i.Object()
 	if instance == nil {
 		return graph.Waiting("there is no instance yet")
 	}
-	for _, n := range instance.Interfaces {
-		if len(n.IPAddresses) == 0 {
-			return i.announced(graph.Waiting("instance %s has no address in %s yet", instance.ID, cmp.Or(n.SubnetID, n.VPCPrefixID)))
-		}
-	}
-	if len(instance.Interfaces) == 0 {
-		return i.announced(graph.Waiting("instance %s has no interface yet", instance.ID))
+	if lacks := Unaddressed(instance); lacks != "" {
+		return i.announced(graph.Waiting("instance %s has no %s yet", instance.ID, lacks))
 	}
 	return graph.Ready()
+}
+
+// Unaddressed is what an instance lacks until every interface has its address; empty where it lacks nothing.
+func Unaddressed(o *bmm.Instance) string {
+	for _, n := range o.Interfaces {
+		if len(n.IPAddresses) == 0 {
+			return "address in " + cmp.Or(n.SubnetID, n.VPCPrefixID)
+		}
+	}
+	if len(o.Interfaces) == 0 {
+		return "interface"
+	}
+	return ""
+}
+
+// Project shows the instance in a status. What wasn't seen stays as it was.
+func (i *Instance) Project(status *infrav1.InstanceStatus) {
+	status.InstanceID = cmp.Or(i.ID(), status.InstanceID)
+	if o := i.Object(); o != nil {
+		status.InstanceState, status.MachineID, status.SerialConsoleURL = string(o.Status), o.MachineID, o.SerialConsoleURL
+	}
 }
 
 // announced is a phase whose change the inventory tells, once the object can be found by its instance.
@@ -190,9 +215,13 @@ func (i *Instance) update(o *bmm.Instance) (bmm.InstanceUpdateRequest, []graph.C
 // delete tells the site's operator what is wrong with the machine, if that is why it goes: otherwise the next tenant gets
 // the same one.
 func (i *Instance) delete(ctx context.Context, id string) error {
+	issue, err := i.machine.HealthIssue(ctx)
+	if err != nil {
+		return err
+	}
 	i.inventory.Touch(i.api, i.SiteID(), id)
 	defer i.inventory.Touch(i.api, i.SiteID(), id) // a list may have begun meanwhile
-	if issue := i.machine.HealthIssue(); issue != nil {
+	if issue != nil {
 		return i.api.DeleteUnhealthyInstance(ctx, i.SiteID(), id, *issue)
 	}
 	return i.api.DeleteInstance(ctx, i.SiteID(), id)

@@ -131,27 +131,3 @@ func UserData(secret *corev1.Secret, key, remedy string) (string, error) {
 	}
 	return "", &fault.Error{Class: fault.Invalid, Op: "read the user data", Err: why}
 }
-
-// What the BMM API takes, in characters.
-const (
-	maxSummary = 256
-	maxDetails = 1024
-)
-
-// HealthIssue is a word to the site's operator. The category is Other, because nothing in Kubernetes can tell hardware from
-// software, unless a person has written a known one into an annotation.
-func HealthIssue(category, summary, details string) *bmm.MachineHealthIssue {
-	issue := &bmm.MachineHealthIssue{
-		Category: bmm.IssueOther, Summary: cut(summary, maxSummary), Details: cut(details, maxDetails),
-	}
-	switch known := bmm.MachineHealthIssueCategory(category); known {
-	case bmm.IssueHardware, bmm.IssueNetwork, bmm.IssuePerformance:
-		issue.Category = known
-	}
-	return issue
-}
-
-func cut(text string, characters int) string {
-	all := []rune(text)
-	return string(all[:min(len(all), characters)])
-}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,11 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/cluster"
+	"github.com/bedplate/bedplate/internal/bmm/instance"
 	"github.com/bedplate/bedplate/internal/bmm/inventory"
 	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/fault"
@@ -65,7 +64,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&infrav1.NvidiaBMMCluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesIn),
 			builder.WithPredicates(networksChanged)).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.machinesWith)).
-		WatchesRawSource(source.TypedChannel(r.Instances.Changes(), r.instanceChanged())).
+		WatchesRawSource(instance.Changes(r.Instances, r.machinesOn)).
 		WatchesRawSource(r.Engine.Creates.Woken(&infrav1.NvidiaBMMMachine{})).
 		WithOptions(options).
 		Complete(r)
@@ -127,13 +126,7 @@ func (r *Reconciler) reconcile(ctx context.Context, around owners, object *infra
 		node.project()
 		return result, err
 	}
-	clusterReady := node.Graph.Gate(infrav1.ClusterReadyCondition, node.clusterPhase)
-	bootstrapReady := node.Graph.Gate(infrav1.BootstrapDataReadyCondition, func() graph.Phase {
-		return bootstrapPhase(around.machine)
-	})
-	node.Want(infrav1.InstanceProvisionedCondition, clusterReady, bootstrapReady)
-	node.Graph.Gate(infrav1.NetworkConfiguredCondition, node.NetworkPhase)
-	result, err := node.Graph.Reconcile(ctx)
+	result, err := node.Reconcile(ctx, node.prerequisites()...)
 	node.project()
 	return result, err
 }
@@ -164,13 +157,12 @@ func (r *Reconciler) around(ctx context.Context, object *infrav1.NvidiaBMMMachin
 // secretOf names the credentials: those of the cluster, or where it is gone those that the instance was made with.
 func secretOf(around owners, object *infrav1.NvidiaBMMMachine) (none types.NamespacedName, _ error) {
 	name, labelled := object.Labels[clusterv1.ClusterNameLabel]
-	made := graph.Credentials(object)
+	made := instance.SecretOf(object)
 	switch {
 	case around.infra != nil:
 		return cluster.SecretOf(around.infra), nil
-	case made != "" && !object.DeletionTimestamp.IsZero():
-		_, name, _ := strings.Cut(made, string(types.Separator)) // never another namespace's, whatever the ledger says
-		return types.NamespacedName{Namespace: object.Namespace, Name: name}, nil
+	case made.Name != "" && !object.DeletionTimestamp.IsZero():
+		return made, nil
 	case !labelled:
 		return none, fault.Invalidf("there is no label %s, which says whose credentials to use: put it back", clusterv1.ClusterNameLabel)
 	case around.cluster == nil:

@@ -13,6 +13,14 @@ import (
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
+// prerequisites of the instance: the cluster's network, and the bootstrap data.
+func (n *node) prerequisites() []graph.Ref {
+	return []graph.Ref{
+		n.Graph.Gate(infrav1.ClusterReadyCondition, n.clusterPhase),
+		n.Graph.Gate(infrav1.BootstrapDataReadyCondition, func() graph.Phase { return bootstrapPhase(n.machine) }),
+	}
+}
+
 // clusterPhase says whether the cluster has the network that the machine is put into. Once there is an instance, the
 // cluster's later troubles aren't the machine's.
 func (n *node) clusterPhase() graph.Phase {
@@ -53,14 +61,9 @@ func bootstrapPhase(machine *clusterv1.Machine) graph.Phase {
 // project shows the instance in spec.providerID and in the status. What wasn't seen stays as it was.
 func (n *node) project() {
 	status := &n.object.Status
-	if id := n.ID(); id != "" {
-		n.object.Spec.ProviderID = cmp.Or(n.ProviderID(), n.object.Spec.ProviderID)
-		status.InstanceID = id
-	}
+	n.Project(&status.InstanceStatus)
+	n.object.Spec.ProviderID = cmp.Or(n.ProviderID(), n.object.Spec.ProviderID)
 	if o := n.Object(); o != nil {
-		status.InstanceState = string(o.Status)
-		status.MachineID = o.MachineID
-		status.SerialConsoleURL = o.SerialConsoleURL
 		status.Addresses = nil
 		for _, a := range instance.Addresses(o) {
 			address := clusterv1.MachineAddress{Type: clusterv1.MachineAddressType(a.Type), Address: a.Address}

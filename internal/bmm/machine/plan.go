@@ -29,14 +29,11 @@ func (r *Reconciler) Plan(
 	switch {
 	case !object.DeletionTimestamp.IsZero():
 	case machine == nil:
-		n.Want(infrav1.InstanceProvisionedCondition, n.Graph.Gate(infrav1.BootstrapDataReadyCondition, func() graph.Phase {
+		n.Want(n.Graph.Gate(infrav1.BootstrapDataReadyCondition, func() graph.Phase {
 			return graph.Waiting("no Machine owns NvidiaBMMMachine %s yet", object.Name)
 		}))
 	default:
-		n.Want(infrav1.InstanceProvisionedCondition,
-			n.Graph.Gate(infrav1.ClusterReadyCondition, n.clusterPhase),
-			n.Graph.Gate(infrav1.BootstrapDataReadyCondition, func() graph.Phase { return bootstrapPhase(machine) }),
-		)
+		n.Want(n.prerequisites()...)
 	}
 	return n.Graph.Plan(ctx), nil
 }

@@ -4,10 +4,8 @@ import (
 	"context"
 	"reflect"
 
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -16,8 +14,6 @@ import (
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/bmm/cluster"
-	"github.com/bedplate/bedplate/internal/bmm/inventory"
-	"github.com/bedplate/bedplate/internal/graph"
 )
 
 // specChanged keeps the progress of owners from waking their machines: much of it comes from here.
@@ -44,18 +40,13 @@ func networksOf(infra *infrav1.NvidiaBMMCluster) networks {
 // instanceIndex finds the machine that has an instance.
 const instanceIndex = "status.instanceID"
 
-// instanceChanged wakes the machine whose instance isn't as it was in the list before.
-func (r *Reconciler) instanceChanged() handler.TypedEventHandler[inventory.Change, reconcile.Request] {
-	return handler.TypedFuncs[inventory.Change, reconcile.Request]{GenericFunc: func(
-		ctx context.Context, e event.TypedGenericEvent[inventory.Change],
-		queue workqueue.TypedRateLimitingInterface[reconcile.Request],
-	) {
-		machines := &infrav1.NvidiaBMMMachineList{}
-		if err := r.List(ctx, machines, client.MatchingFields{instanceIndex: e.Object.InstanceID}); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "Nobody is woken for a changed instance", "instance", e.Object.InstanceID)
-		}
-		graph.Urgently(queue, requests(machines)...)
-	}}
+// machinesOn wakes the machine that has an instance.
+func (r *Reconciler) machinesOn(ctx context.Context, instanceID string) []reconcile.Request {
+	machines := &infrav1.NvidiaBMMMachineList{}
+	if err := r.List(ctx, machines, client.MatchingFields{instanceIndex: instanceID}); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Nobody is woken for a changed instance", "instance", instanceID)
+	}
+	return requests(machines)
 }
 
 func requests(machines *infrav1.NvidiaBMMMachineList) []reconcile.Request {

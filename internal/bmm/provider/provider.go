@@ -38,20 +38,10 @@ func Lists() []client.ObjectList {
 // SetupWebhooks registers the provider's webhooks.
 func SetupWebhooks(mgr ctrl.Manager) error { return webhook.SetupWithManager(mgr) }
 
-// Pace bounds the requests to the BMM API with the same credentials. The zero value is the client's own.
-type Pace struct {
-	// QPS is requests per second, Burst how many may come at once after a pause.
-	QPS   float64
-	Burst int
-}
-
-// Setup registers the provider's controllers.
-func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, pace Pace, options controller.Options) error {
+// Setup registers the provider's controllers. Change may alter how clients of the BMM API are made.
+func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, change func(*bmm.Config), options controller.Options) error {
 	clients := &credentials.Cache[*bmm.Client]{
-		Reader: engine.Live, Metadata: mgr.GetCache(), Clock: engine.Clock,
-		Build: bmm.Connect(func(c *bmm.Config) {
-			c.RefusalPause, c.QPS, c.Burst = 10*engine.Poll, pace.QPS, pace.Burst
-		}),
+		Reader: engine.Live, Metadata: mgr.GetCache(), Clock: engine.Clock, Build: bmm.Connect(change),
 	}
 	clusters := &cluster.Reconciler{Client: mgr.GetClient(), Engine: engine, Clients: clients}
 	if err := clusters.SetupWithManager(ctx, mgr, options); err != nil {

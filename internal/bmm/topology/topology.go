@@ -41,9 +41,12 @@ type key struct {
 	id      string
 }
 
-// NewLookup returns a Lookup.
-func NewLookup(clock clock.Clock) *Lookup {
-	return &Lookup{sites: memo.New[key, *bmm.Site](keptFor, clock), types: memo.New[key, *bmm.InstanceType](keptFor, clock)}
+// NewLookup returns a Lookup that asks again so long after a call has failed.
+func NewLookup(retryAfter time.Duration, clock clock.Clock) *Lookup {
+	return &Lookup{
+		sites: memo.New[key, *bmm.Site](keptFor, retryAfter, clock),
+		types: memo.New[key, *bmm.InstanceType](keptFor, retryAfter, clock),
+	}
 }
 
 // Of an instance. The errors are those of the client.

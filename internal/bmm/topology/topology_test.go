@@ -3,6 +3,7 @@ package topology_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -40,7 +41,7 @@ func TestLookup_asksOnceForEachSiteAndType(t *testing.T) {
 	g := NewWithT(t)
 	server, api := simtest.InMemory(t, sim.DefaultWorld(), nil)
 	t.Cleanup(server.Close)
-	lookup := topology.NewLookup(clock.RealClock{})
+	lookup := topology.NewLookup(time.Minute, clock.RealClock{})
 	for range 3 {
 		place, err := lookup.Of(t.Context(), api, &bmm.Instance{SiteID: sim.DefaultSiteID, InstanceTypeID: sim.DefaultInstanceTypeID})
 		g.Expect(err).NotTo(HaveOccurred())
@@ -55,7 +56,7 @@ func TestLookup_tellsGoneFromUnknown(t *testing.T) {
 	g := NewWithT(t)
 	server, api := simtest.InMemory(t, sim.DefaultWorld(), nil)
 	t.Cleanup(server.Close)
-	lookup := topology.NewLookup(clock.RealClock{})
+	lookup := topology.NewLookup(time.Minute, clock.RealClock{})
 	other := &bmm.Instance{SiteID: sim.DefaultSiteID, InstanceTypeID: "17fe0000-0000-4000-8000-00000000dead"}
 	g.Expect(lookup.Of(t.Context(), api, other)).To(Equal(topology.Place{Zone: "site-1", Region: "zurich"}))
 

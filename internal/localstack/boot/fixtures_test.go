@@ -94,12 +94,9 @@ func nodeRegistration() bootstrapv1.NodeRegistrationOptions {
 func (l *lab) initData() []byte {
 	g := NewWithT(l.t)
 	v := semver.MustParse(version[1:])
-	kubernetesVersion, clusterName, grace := version, "demo", "20s"
+	kubernetesVersion, clusterName := version, "demo"
 	cluster, err := kubeadmtypes.MarshalClusterConfigurationForVersion(&bootstrapv1.ClusterConfiguration{
 		ControlPlaneEndpoint: l.endpoint.String(),
-		ControllerManager: bootstrapv1.ControllerManager{
-			ExtraArgs: []bootstrapv1.Arg{{Name: "node-monitor-grace-period", Value: &grace}},
-		},
 	}, v, &upstream.AdditionalData{KubernetesVersion: &kubernetesVersion, ClusterName: &clusterName})
 	g.Expect(err).NotTo(HaveOccurred())
 	init, err := kubeadmtypes.MarshalInitConfigurationForVersion(

@@ -123,7 +123,7 @@ func (m *machine) runCloudController(ctx context.Context, controlPlane *controlp
 		return fmt.Errorf("client for the cloud controller manager: %w", err)
 	}
 	config := cloudcontroller.Config{
-		Client: client, WriteKubeconfig: controlPlane.WriteKubeconfig, Address: m.Address,
+		Client: client, WriteKubeconfig: controlPlane.WriteServiceAccountKubeconfig, Address: m.Address,
 		Volumes: filepath.Join(m.path(diskFolder), "var", "lib", "kubelet", "pods", cloudcontroller.Tool),
 		State:   m.path(stateFolder), Tools: m.rack.config.Tools, Console: m.console,
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -65,7 +66,7 @@ func TestStart_servesKubernetesWithItsControllers(t *testing.T) {
 	}).WithTimeout(20*time.Second).Should(BeTrue(), "the namespace controller works")
 
 	path := filepath.Join(cfg.Dir, "nobody.conf")
-	g.Expect(cp.WriteKubeconfig(path, "nobody")).To(Succeed())
+	g.Expect(cp.WriteServiceAccountKubeconfig(path, "default", "nobody")).To(Succeed())
 	info, err := os.Stat(path)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(info.Mode().Perm()).To(Equal(os.FileMode(0o600)))
@@ -73,6 +74,10 @@ func TestStart_servesKubernetesWithItsControllers(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	nobody, err := kubernetes.NewForConfig(restConfig)
 	g.Expect(err).NotTo(HaveOccurred())
+	self, err := nobody.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(self.Status.UserInfo.Username).To(Equal("system:serviceaccount:default:nobody"))
+	g.Expect(self.Status.UserInfo.Groups).To(ContainElements("system:serviceaccounts", "system:serviceaccounts:default"))
 	_, err = nobody.CoreV1().Secrets("default").List(ctx, metav1.ListOptions{})
 	g.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "RBAC is enforced: %v", err)
 

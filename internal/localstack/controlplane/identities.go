@@ -122,6 +122,12 @@ func (c *ControlPlane) WriteKubeconfig(path, user string, groups ...string) erro
 	return c.write(path, config, user)
 }
 
+// WriteServiceAccountKubeconfig is WriteKubeconfig of who has the rights of a service account.
+func (c *ControlPlane) WriteServiceAccountKubeconfig(path, namespace, name string) error {
+	return c.WriteKubeconfig(path, "system:serviceaccount:"+namespace+":"+name,
+		"system:serviceaccounts", "system:serviceaccounts:"+namespace)
+}
+
 // localConfig talks to this machine's API server even when the endpoint is a load balancer in front of several.
 func (c *ControlPlane) localConfig(user string, groups ...string) (*rest.Config, error) {
 	return c.cfg.clientConfig(hostPort(c.cfg.Address, APIPort), user, groups...)

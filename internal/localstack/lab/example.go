@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bedplate/bedplate/examples"
@@ -207,10 +208,8 @@ func isUninitialized(taint corev1.Taint) bool {
 func countReady(nodes []corev1.Node) int {
 	ready := 0
 	for _, node := range nodes {
-		for _, condition := range node.Status.Conditions {
-			if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
-				ready++
-			}
+		if util.IsNodeReady(&node) {
+			ready++
 		}
 	}
 	return ready

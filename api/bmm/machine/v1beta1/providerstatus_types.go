@@ -2,6 +2,8 @@ package v1beta1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 )
 
 // NvidiaBMMMachineProviderStatus is what is known of the instance of an
@@ -17,21 +19,5 @@ type NvidiaBMMMachineProviderStatus struct {
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// instanceID is the UUID of the instance.
-	// +optional
-	InstanceID string `json:"instanceID,omitempty"`
-
-	// instanceState is the instance's state in the BMM API's words, such as
-	// Provisioning or Ready.
-	// +optional
-	InstanceState string `json:"instanceState,omitempty"`
-
-	// machineID is the physical machine under the instance.
-	// +optional
-	MachineID string `json:"machineID,omitempty"`
-
-	// serialConsoleURL is where the serial console is reached, with a key of one
-	// of the sshKeyGroups.
-	// +optional
-	SerialConsoleURL string `json:"serialConsoleURL,omitempty"`
+	infrav1.InstanceStatus `json:",inline"`
 }

@@ -5,9 +5,11 @@ package providerspec
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	machinev1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -79,8 +81,17 @@ func NewReader() (*Reader, error) {
 	return &Reader{structural, fields, cel.NewValidator(structural, true, celconfig.PerCallLimit)}, nil
 }
 
-// Read a provider spec, with defaults filled in. All problems are found at once; they name the field.
+// Read a provider spec, with defaults filled in. All problems are found at once; they name the field, and are always in the
+// same order, so that a condition that tells of them stays as it is.
 func (r *Reader) Read(
+	ctx context.Context, path *field.Path, spec machinev1.ProviderSpec,
+) (*bmmv1.NvidiaBMMMachineProviderSpec, field.ErrorList) {
+	read, problems := r.read(ctx, path, spec)
+	slices.SortFunc(problems, func(a, b *field.Error) int { return cmp.Compare(a.Error(), b.Error()) })
+	return read, problems
+}
+
+func (r *Reader) read(
 	ctx context.Context, path *field.Path, spec machinev1.ProviderSpec,
 ) (*bmmv1.NvidiaBMMMachineProviderSpec, field.ErrorList) {
 	object, problems := decode(path, spec.Value)

@@ -37,8 +37,8 @@ type Config struct {
 	State   string               // folder for its kubeconfig and log
 	Tools   tools.Dir
 	Console *slog.Logger
-	// WriteKubeconfig of a user of the cluster to a file.
-	WriteKubeconfig func(path, user string, groups ...string) error
+	// WriteKubeconfig of a service account of the cluster to a file.
+	WriteKubeconfig func(path, namespace, name string) error
 }
 
 // controller is what runs of the DaemonSet on one machine.
@@ -131,9 +131,7 @@ func (c *controller) start(ctx context.Context, pod *corev1.PodSpec, mounts []mo
 		return fmt.Errorf("look for the pod's service account: %w", err)
 	}
 	kubeconfig := filepath.Join(c.config.State, Tool+".kubeconfig")
-	if err := c.config.WriteKubeconfig(kubeconfig,
-		"system:serviceaccount:"+metav1.NamespaceSystem+":"+pod.ServiceAccountName,
-		"system:serviceaccounts", "system:serviceaccounts:"+metav1.NamespaceSystem); err != nil {
+	if err := c.config.WriteKubeconfig(kubeconfig, metav1.NamespaceSystem, pod.ServiceAccountName); err != nil {
 		return err
 	}
 	command := c.command(&pod.Containers[0], mounts, kubeconfig)

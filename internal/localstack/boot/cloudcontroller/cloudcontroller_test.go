@@ -59,11 +59,11 @@ func TestRun_followsTheClustersDaemonSet(t *testing.T) {
 		&corev1.ServiceAccount{ObjectMeta: object("account")},
 		&corev1.Secret{ObjectMeta: object("login"), Data: map[string][]byte{"token": []byte("old /etc/login")}},
 	)
-	users := make(chan string, 2)
+	accounts := make(chan string, 2)
 	go Run(t.Context(), Config{
 		Client: client, Address: netip.MustParseAddr("127.9.0.1"), Volumes: filepath.Join(dir, "volumes"), State: dir,
 		Tools: tools.Dir(dir), Console: slog.New(slog.DiscardHandler),
-		WriteKubeconfig: func(_, name string, _ ...string) error { users <- name; return nil },
+		WriteKubeconfig: func(_, namespace, name string) error { accounts <- namespace + "/" + name; return nil },
 	})
 	apps, core := client.AppsV1().DaemonSets("kube-system"), client.CoreV1()
 	_, err := apps.Create(t.Context(), daemonSet(1, "--config=/etc/config/cloud.yaml"), metav1.CreateOptions{})
@@ -75,7 +75,7 @@ func TestRun_followsTheClustersDaemonSet(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Eventually(lines).Should(ConsistOf(And(ContainSubstring(" UTC --config="+dir+"/volumes/config/cloud.yaml"),
 		ContainSubstring("--kubeconfig="+dir+"/"), ContainSubstring("--bind-address=127.9.0.1"))))
-	g.Expect(users).To(Receive(Equal("system:serviceaccount:kube-system:account")))
+	g.Expect(accounts).To(Receive(Equal("kube-system/account")))
 	g.Expect(os.ReadFile(filepath.Join(dir, "volumes", "config", "cloud.yaml"))).To(BeEquivalentTo("login: " + filepath.Dir(login)))
 	g.Expect(os.ReadFile(login)).To(BeEquivalentTo("old /etc/login"), "byte for byte")
 

@@ -1,6 +1,7 @@
 package kubeadm
 
 import (
+	"bytes"
 	"log/slog"
 	"net/netip"
 	"testing"
@@ -186,4 +187,17 @@ func TestRegistration_refusesFlagsThatAKubeletWouldRefuse(t *testing.T) {
 		})
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("--" + name)))
 	}
+}
+
+func TestControllerManagerArgs_passOnWhatMeansTheSameHere(t *testing.T) {
+	t.Parallel()
+	var console bytes.Buffer
+	host := Host{Console: slog.New(slog.NewTextHandler(&console, nil))}
+	g := NewWithT(t)
+	args := controllerManagerArgs(host, []kubeadmv1.Arg{
+		{Name: "node-monitor-grace-period", Value: "7s"}, {Name: "bind-address", Value: "0.0.0.0"},
+	})
+	g.Expect(args[len(args)-1]).To(Equal("--node-monitor-grace-period=7s"), "the last one counts")
+	g.Expect(args).NotTo(ContainElement(ContainSubstring("bind-address")))
+	g.Expect(console.String()).To(ContainSubstring("bind-address"))
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -21,6 +20,7 @@ import (
 	"k8s.io/client-go/util/certificate/csr"
 	"k8s.io/client-go/util/keyutil"
 	kubeadmv1 "sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types/upstreamv1beta4"
+	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/yaml"
 
 	"github.com/bedplate/bedplate/internal/localstack/boot/kubelet"
@@ -97,10 +97,8 @@ func checkNameIsFree(ctx context.Context, client kubernetes.Interface, name stri
 	if err != nil {
 		return fmt.Errorf("look for a node %s: %w", name, err)
 	}
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
-			return fmt.Errorf("a node %s already exists and is Ready", name)
-		}
+	if util.IsNodeReady(node) {
+		return fmt.Errorf("a node %s already exists and is Ready", name)
 	}
 	return nil
 }

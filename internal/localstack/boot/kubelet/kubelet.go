@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/yaml"
 
 	"github.com/bedplate/bedplate/internal/localstack/process"
@@ -116,12 +117,10 @@ func nodeReady(ctx context.Context, client kubernetes.Interface, name string) er
 	if err != nil {
 		return err
 	}
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
-			return nil
-		}
+	if !util.IsNodeReady(node) {
+		return fmt.Errorf("node %s is not Ready", name)
 	}
-	return fmt.Errorf("node %s is not Ready", name)
+	return nil
 }
 
 // kwok writes KWOK's configuration and returns the command to run it.

@@ -1,0 +1,42 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+)
+
+// Hold puts a finalizer on an object, before anything is made for it.
+func Hold(ctx context.Context, c client.Client, object client.Object, finalizer string) error {
+	before := object.DeepCopyObject().(client.Object)
+	if !controllerutil.AddFinalizer(object, finalizer) {
+		return nil
+	}
+	return patchFinalizers(ctx, c, before, object, "add the finalizer")
+}
+
+// Release takes a finalizer off an object once all is gone. The lock makes sure that "all" was the newest ledger.
+func Release(ctx context.Context, c client.Client, object client.Object, finalizer string) error {
+	before := object.DeepCopyObject().(client.Object)
+	if !controllerutil.RemoveFinalizer(object, finalizer) {
+		return nil
+	}
+	err := patchFinalizers(ctx, c, before, object, "remove the finalizer")
+	if err == nil {
+		released(object)
+	}
+	return client.IgnoreNotFound(err)
+}
+
+func patchFinalizers(ctx context.Context, c client.Client, before, object client.Object, doing string) error {
+	answer := object.DeepCopyObject().(client.Object) // the server's answer would overwrite the status that is being built in memory
+	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := c.Patch(ctx, answer, lock); err != nil {
+		object.SetFinalizers(before.GetFinalizers())
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	object.SetResourceVersion(answer.GetResourceVersion())
+	return nil
+}

@@ -1,0 +1,68 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bedplate/bedplate/internal/localstack"
+	"github.com/bedplate/bedplate/internal/localstack/lab"
+	"github.com/bedplate/bedplate/internal/localstack/process/processtest"
+	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
+)
+
+// command is `bedplate` with a lab that it has started.
+type command struct {
+	*lab.Lab
+	t        *testing.T
+	g        *WithT
+	bedplate string
+	dir      string
+}
+
+// startLab starts a lab with an example, as a user does.
+func startLab(t *testing.T, g *WithT, example string) command {
+	t.Helper()
+	c := command{
+		t: t, g: g, dir: filepath.Join(t.TempDir(), "lab"),
+		bedplate: toolstest.Find(t, append(localstack.Tools(), "bedplate")...).Path("bedplate"),
+	}
+	t.Cleanup(func() { c.run("lab", "down", "--dir", c.dir) })
+	lines := strings.Split(strings.TrimSpace(c.run("lab", "up", "--dir", c.dir, "--example", example, "-o", "json")), "\n")
+	var last lab.Event
+	g.Expect(json.Unmarshal([]byte(lines[len(lines)-1]), &last)).To(Succeed())
+	g.Expect(last.Lab).NotTo(BeNil())
+	c.Lab = last.Lab
+	return c
+}
+
+// run runs the command, also when the test is over, and returns what it prints.
+func (c command) run(args ...string) string {
+	c.t.Helper()
+	out, err := c.try(args...)
+	c.g.Expect(err).NotTo(HaveOccurred(), "bedplate %s\n%s", strings.Join(args, " "), out)
+	return out
+}
+
+func (c command) try(args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	command := exec.CommandContext(ctx, c.bedplate, args...)
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	out, err := command.CombinedOutput()
+	return string(out), err
+}
+
+// down ends the lab, which leaves neither a file nor a process.
+func (c command) down() {
+	c.t.Helper()
+	c.run("lab", "down", "--dir", c.dir)
+	c.g.Expect(c.dir).NotTo(BeADirectory())
+	c.g.Expect(processtest.Mentioning(c.t, c.dir)).To(BeEmpty())
+}
