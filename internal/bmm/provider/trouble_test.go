@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -117,9 +118,23 @@ const phases = 14
 
 // inSlowMotion is a site where every phase lasts long enough to be seen.
 func inSlowMotion(t *testing.T) *bmmtest.Fixture {
-	f := bmmtest.Start(t, func(w *sim.Config) { w.Speed, w.InstanceTypes[0].Machines = 600, phases })
+	f := bmmtest.Start(t, func(w *sim.Config) { w.Speed, w.InstanceTypes[0].Machines = 300, phases })
 	f.SetDefaultEventuallyTimeout(patient)
 	return f
+}
+
+// phaseOf an object is what its conditions say, in whatever order, how much of it there is outside, and how its instance is.
+func phaseOf(object graph.Owner) string {
+	var says []string
+	for _, c := range object.GetConditions() {
+		says = append(says, fmt.Sprintln(c.Type, c.Status, c.Reason))
+	}
+	slices.Sort(says)
+	says = append(says, fmt.Sprintln(strings.Count(object.GetAnnotations()[graph.LedgerAnnotation], `"bound"`)))
+	if m, ok := object.(*infrav1.NvidiaBMMMachine); ok {
+		says = append(says, m.Status.InstanceState)
+	}
+	return strings.Join(says, "")
 }
 
 // deleteInTurn deletes the nth owner when its conditions have changed n times, or when it is ready, and returns when all are
@@ -137,10 +152,7 @@ func deleteInTurn(f *bmmtest.Fixture, changes <-chan watch.Event, owners []graph
 		if turn < 0 || deleted[name] {
 			continue
 		}
-		says := ""
-		for _, c := range object.GetConditions() {
-			says += fmt.Sprintln(c.Type, c.Status, c.Reason)
-		}
+		says := phaseOf(object)
 		if says != said[name] {
 			said[name], changed[name] = says, changed[name]+1
 		}
