@@ -1,0 +1,7 @@
+// Package agentv1 is what Hydrazine's controller and the agents of the DPUs say to each other. It is generated from
+// agent.proto.
+package agentv1
+
+// Level is what this source tree's controller drives and its agent understands. It goes up by one with every field or call
+// that an older agent would pass over where the controller counts on it.
+const Level = 1

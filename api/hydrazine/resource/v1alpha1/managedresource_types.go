@@ -1,0 +1,211 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// ResourceType says what a ManagedResource is.
+//
+// +kubebuilder:validation:Enum=BareMetal
+type ResourceType string
+
+// BareMetal is a host whose only way to the network is its DPU.
+const BareMetal ResourceType = "BareMetal"
+
+// ManagedResourceState says whether a host may use its network.
+//
+// +kubebuilder:validation:Enum=Attached;Isolated
+type ManagedResourceState string
+
+const (
+	// Attached means that the host is on the network of its group.
+	Attached ManagedResourceState = "Attached"
+	// Isolated means that the host reaches nobody and nobody reaches it, while everything that is known of it stays.
+	Isolated ManagedResourceState = "Isolated"
+)
+
+// HostAccess says from where a host can be reached. Each value includes those before it.
+//
+// +kubebuilder:validation:Enum=NetworkAccess;FabricAccess;PublicAccess
+type HostAccess string
+
+const (
+	// NetworkAccess is from within its own network only. With a second DPU IP the host itself reaches the data centre through
+	// it, and answers come back; without one it reaches its own network only.
+	NetworkAccess HostAccess = "NetworkAccess"
+	// FabricAccess is also from within the data centre, by its second DPU IP.
+	FabricAccess HostAccess = "FabricAccess"
+	// PublicAccess is also from the internet, by a PublicIP.
+	PublicAccess HostAccess = "PublicAccess"
+)
+
+// IPAssociation says which of the host's, the DPU's and the public addresses belong together.
+type IPAssociation struct {
+	// hostIP is an overlay IP assigned to the host.
+	// +optional
+	HostIP IPAddress `json:"hostIP,omitempty"`
+
+	// fabricIP is a fabric IP assigned to the DPU; the host is reached by it from
+	// within the data centre.
+	// +optional
+	FabricIP IPAddress `json:"fabricIP,omitempty"`
+
+	// publicIP is the public IP associated with the fabricIP.
+	// +optional
+	PublicIP IPAddress `json:"publicIP,omitempty"`
+}
+
+// ManagedResourceSpec defines the desired state of ManagedResource.
+//
+// +kubebuilder:validation:XValidation:rule="self.hostAccess == 'NetworkAccess' || size(self.dpuIPs) == 2",fieldPath=".dpuIPs",message="to be reached from outside its network a host needs a second DPU IP: add it, or choose hostAccess NetworkAccess"
+// +kubebuilder:validation:XValidation:rule="size(self.dpuIPs) < 2 || !isIP(self.hostIP) || !isIP(self.dpuIPs[1]) || ip(self.hostIP).family() == ip(self.dpuIPs[1]).family()",fieldPath=".dpuIPs",message="hostIP and the second DPU IP are both IPv4 or both IPv6: one is translated into the other"
+type ManagedResourceSpec struct {
+	// resourceGroup is the name of the ResourceGroup, in the same namespace, whose
+	// network the host is on. Another name moves the host: it leaves the old
+	// network before it joins the new one.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	ResourceGroup string `json:"resourceGroup,omitempty"`
+
+	// type of this resource: BareMetal is a host behind a DPU.
+	// +optional
+	// +kubebuilder:default=BareMetal
+	Type ResourceType `json:"type,omitempty"`
+
+	// State is Attached for a host that uses its network, Isolated for one that is
+	// to reach nobody for the time being.
+	// +optional
+	// +kubebuilder:default=Attached
+	State ManagedResourceState `json:"State,omitempty"`
+
+	// hostIP is the host's address in the network of its group, unique there.
+	// +required
+	HostIP IPAddress `json:"hostIP,omitempty"`
+
+	// hostMAC is the Ethernet address of the host's interface, unique in its group.
+	// The host can send under no other.
+	// +required
+	HostMAC MACAddress `json:"hostMAC,omitempty"`
+
+	// dpuIPs are the fabric's addresses for the DPU's uplink. The first is the DPU's
+	// own: its agent is called there, and tunnels end there. The second is kept for
+	// the host and assigned to nobody else: the host's traffic has it outside the
+	// overlay.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=2
+	DPUIPs []IPAddress `json:"dpuIPs,omitempty"`
+
+	// hostAccess says from where the host can be reached: NetworkAccess, from its
+	// own network; FabricAccess, from the data centre too; PublicAccess, from the
+	// internet too.
+	// +optional
+	// +kubebuilder:default=NetworkAccess
+	HostAccess HostAccess `json:"hostAccess,omitempty"`
+
+	// identifier names the host's port on a DPU with several, such as pf1hpf.
+	// Without it the DPU has to have just one.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Identifier string `json:"identifier,omitempty"`
+}
+
+// LogicalPortReference says where the host is connected to the overlay.
+type LogicalPortReference struct {
+	// logicalPort is the name of the logical switch port.
+	// +optional
+	LogicalPort string `json:"logicalPort,omitempty"`
+
+	// dpu is the name of the DPU, as OVN knows it: its chassis.
+	// +optional
+	DPU string `json:"dpu,omitempty"`
+
+	// agent is the address that the DPU's agent is called at.
+	// +optional
+	Agent IPAddress `json:"agent,omitempty"`
+
+	// groupUID is the UID of the ResourceGroup whose network that is.
+	// +optional
+	GroupUID types.UID `json:"groupUID,omitempty"`
+
+	// fabricPrefixLength is the length of the prefix of the uplink's network that
+	// the second DPU IP is in, as the agent has reported it.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=128
+	FabricPrefixLength int32 `json:"fabricPrefixLength,omitempty"`
+
+	// fabricGateway is the fabric's router there, as the agent has reported it.
+	// +optional
+	FabricGateway IPAddress `json:"fabricGateway,omitempty"`
+}
+
+// ManagedResourceStatus defines the observed state of ManagedResource.
+type ManagedResourceStatus struct {
+	// hostAccessIPs are the IPs that the host is reached by.
+	// +optional
+	HostAccessIPs *IPAssociation `json:"hostAccessIPs,omitempty"`
+
+	// networkFabricReference is the logical port that this resource is connected to.
+	// +optional
+	LogicalPortReference *LogicalPortReference `json:"networkFabricReference,omitempty"`
+
+	// leaseExpires is the time by which the DPU isolates the host by itself if it
+	// hears nothing more. It is written before the DPU is told, so no lease ends
+	// later.
+	// +optional
+	LeaseExpires *metav1.Time `json:"leaseExpires,omitempty"`
+
+	// conditions: Ready sums up Accepted, AgentReady, Attached and PortUp.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// ManagedResource is a host behind a DPU, and its place in the network of a
+// ResourceGroup.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=mr,categories=bedplate
+// +kubebuilder:printcolumn:name="Group",type=string,JSONPath=`.spec.resourceGroup`
+// +kubebuilder:printcolumn:name="Host",type=string,JSONPath=`.spec.hostIP`
+// +kubebuilder:printcolumn:name="Access",type=string,JSONPath=`.spec.hostAccess`
+// +kubebuilder:printcolumn:name="Fabric IP",type=string,JSONPath=`.status.hostAccessIPs.fabricIP`
+// +kubebuilder:printcolumn:name="DPU",type=string,JSONPath=`.status.networkFabricReference.dpu`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ManagedResource struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the host's place as it should be.
+	// +required
+	Spec ManagedResourceSpec `json:"spec,omitempty"`
+
+	// status is the host's place as it is.
+	// +optional
+	Status ManagedResourceStatus `json:"status,omitempty"`
+}
+
+// GetConditions returns the resource's conditions.
+func (r *ManagedResource) GetConditions() []metav1.Condition { return r.Status.Conditions }
+
+// SetConditions replaces the resource's conditions.
+func (r *ManagedResource) SetConditions(conditions []metav1.Condition) {
+	r.Status.Conditions = conditions
+}
+
+// ManagedResourceList is a list of ManagedResources.
+//
+// +kubebuilder:object:root=true
+type ManagedResourceList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ManagedResource `json:"items"`
+}

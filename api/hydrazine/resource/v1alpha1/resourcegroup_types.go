@@ -1,0 +1,131 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// OverlayNetworkImplementationType says what carries the network of a ResourceGroup.
+//
+// +kubebuilder:validation:Enum=Fabric;Software
+type OverlayNetworkImplementationType string
+
+const (
+	// FabricNetwork means that the network fabric itself carries the network. Hydrazine records the group, its members and their
+	// addresses; it starts no central, calls no agent, and keeps nobody apart.
+	FabricNetwork OverlayNetworkImplementationType = "Fabric"
+	// SoftwareNetwork means that OVN on the DPUs carries the network, with a central of its own.
+	SoftwareNetwork OverlayNetworkImplementationType = "Software"
+)
+
+// ResourceGroupSpec defines the desired state of ResourceGroup.
+//
+// +kubebuilder:validation:XValidation:rule="self.networkImplementationType == oldSelf.networkImplementationType",fieldPath=".networkImplementationType",message="what carries a network can't be changed under its hosts: make another ResourceGroup"
+type ResourceGroupSpec struct {
+	// tenantIdentifier names the tenant that this group belongs to. Groups are
+	// isolated from each other, those of one tenant too.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	TenantIdentifier string `json:"tenantIdentifier,omitempty"`
+
+	// network is the overlay L2 network of this group. It is immutable. Networks of
+	// different groups may overlap.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the network is immutable: make another ResourceGroup"
+	Network *IPNet `json:"network,omitempty"`
+
+	// dhcpServer is the address of the DHCP server that the members' requests are
+	// relayed to.
+	// +optional
+	DHCPServer IPAddress `json:"dhcpServer,omitempty"`
+
+	// networkImplementationType says what carries the network: Fabric is the network
+	// fabric itself, and Hydrazine only records the members; Software is OVN on the
+	// DPUs. It can't be changed.
+	// +optional
+	// +kubebuilder:default=Fabric
+	NetworkImplementationType OverlayNetworkImplementationType `json:"networkImplementationType,omitempty"`
+}
+
+// SoftwareNetworkConfiguration says where OVN has the network.
+type SoftwareNetworkConfiguration struct {
+	// ovnServiceName is the name of the OVN central of this group.
+	// +optional
+	OvnService string `json:"ovnServiceName,omitempty"`
+
+	// LogicalNetwork is the name of the logical switch that the members are on.
+	// +optional
+	LogicalNetwork string `json:"LogicalNetwork,omitempty"`
+
+	// southbound is where the DPUs connect to the OVN central, once it has been
+	// open to them.
+	// +optional
+	Southbound string `json:"southbound,omitempty"`
+}
+
+// ResourceGroupStatus defines the observed state of ResourceGroup.
+type ResourceGroupStatus struct {
+	// snatIPs are the fabric's addresses that the members' traffic has outside the
+	// overlay.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=1024
+	SNATIPs []IPAddress `json:"snatIPs,omitempty"`
+
+	// managedResourceCount is the number of ManagedResources that name this group,
+	// ready or not.
+	// +optional
+	ManagedResourceCount uint64 `json:"managedResourceCount,omitempty"`
+
+	// softwareNetworkConfiguration says where OVN has the network, where that is
+	// what carries it.
+	// +optional
+	SoftwareNetworkConfiguration *SoftwareNetworkConfiguration `json:"softwareNetworkConfiguration,omitempty"`
+
+	// conditions: Ready sums up CentralReady and TopologyReady.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// ResourceGroup is an L2 network of a tenant's own, over hosts whose DPUs are
+// anywhere on the network fabric.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=rg,categories=bedplate
+// +kubebuilder:printcolumn:name="Tenant",type=string,JSONPath=`.spec.tenantIdentifier`
+// +kubebuilder:printcolumn:name="Network",type=string,JSONPath=`.spec.network.ip`
+// +kubebuilder:printcolumn:name="Prefix",type=integer,JSONPath=`.spec.network.prefixLength`
+// +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.networkImplementationType`
+// +kubebuilder:printcolumn:name="Members",type=integer,JSONPath=`.status.managedResourceCount`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ResourceGroup struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the network as it should be.
+	// +required
+	Spec ResourceGroupSpec `json:"spec,omitempty"`
+
+	// status is the network as it is.
+	// +optional
+	Status ResourceGroupStatus `json:"status,omitempty"`
+}
+
+// GetConditions returns the group's conditions.
+func (g *ResourceGroup) GetConditions() []metav1.Condition { return g.Status.Conditions }
+
+// SetConditions replaces the group's conditions.
+func (g *ResourceGroup) SetConditions(conditions []metav1.Condition) {
+	g.Status.Conditions = conditions
+}
+
+// ResourceGroupList is a list of ResourceGroups.
+//
+// +kubebuilder:object:root=true
+type ResourceGroupList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ResourceGroup `json:"items"`
+}

@@ -1,0 +1,161 @@
+package v1alpha1_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+func group(namespace string) *resourcev1.ResourceGroup {
+	return &resourcev1.ResourceGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "group-"},
+		Spec: resourcev1.ResourceGroupSpec{
+			TenantIdentifier: "tenant", Network: &resourcev1.IPNet{IP: "10.10.10.0", PrefixLength: 24, Gateway: "10.10.10.1"},
+			DHCPServer: "172.18.0.3", NetworkImplementationType: resourcev1.SoftwareNetwork,
+		},
+	}
+}
+
+func resource(namespace string) *resourcev1.ManagedResource {
+	return &resourcev1.ManagedResource{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "host-"},
+		Spec: resourcev1.ManagedResourceSpec{
+			ResourceGroup: "group", HostIP: "10.10.10.2", HostMAC: "02:00:0a:0a:0a:02",
+			DPUIPs: []resourcev1.IPAddress{"172.18.0.5", "172.18.0.105"}, HostAccess: resourcev1.FabricAccess,
+		},
+	}
+}
+
+// refusal is a change that the API server has to answer with a message; "" means that it takes it.
+type refusal[T client.Object] struct {
+	change  func(T)
+	message string
+}
+
+func check[T client.Object](t *testing.T, make func(namespace string) T, update bool, rows map[string]refusal[T]) {
+	t.Helper()
+	c, namespace := testenv.Client(t), testenv.Namespace(t)
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, object := NewWithT(t), make(namespace)
+			var err error
+			if update {
+				g.Expect(c.Create(t.Context(), object)).To(Succeed())
+				row.change(object)
+				err = c.Update(t.Context(), object)
+			} else {
+				row.change(object)
+				err = c.Create(t.Context(), object)
+			}
+			if row.message == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+				return
+			}
+			g.Expect(err).To(MatchError(MatchRegexp(strings.ReplaceAll(regexp.QuoteMeta(row.message), "Invalid value: ", "Invalid value: .*"))))
+		})
+	}
+}
+
+func TestResourceGroup_isChecked(t *testing.T) {
+	t.Parallel()
+	type row = refusal[*resourcev1.ResourceGroup]
+	network := func(ip resourcev1.IPAddress, prefixLength uint32, gateway resourcev1.IPAddress, message string) row {
+		return row{func(g *resourcev1.ResourceGroup) {
+			*g.Spec.Network = resourcev1.IPNet{IP: ip, PrefixLength: prefixLength, Gateway: gateway}
+		}, message}
+	}
+	check(t, group, false, map[string]row{
+		"as it is":             {func(*resourcev1.ResourceGroup) {}, ""},
+		"no gateway":           network("10.10.10.0", 24, "", ""),
+		"IPv6":                 network("fd00::", 64, "fd00::1", ""),
+		"smallest":             network("10.10.10.4", 30, "10.10.10.6", ""),
+		"no network":           {func(g *resourcev1.ResourceGroup) { g.Spec.Network = nil }, "spec.network: Required value"},
+		"no address":           network("tenant", 24, "", "spec.network.ip: Invalid value: write an IP address in its canonical form"),
+		"not canonical":        network("fd00:0::", 64, "", "spec.network.ip: Invalid value: write an IP address in its canonical form"),
+		"loopback":             network("127.0.0.0", 8, "", "choose an address that one host can have"),
+		"prefix too long":      network("10.10.10.0", 31, "", "spec.network.prefixLength: Invalid value: a network needs room for a gateway and a host"),
+		"prefix too short":     network("10.0.0.0", 7, "", "spec.network.prefixLength: Invalid value: 7: spec.network.prefixLength in body should be greater than or equal to 8"),
+		"IPv6 prefix too long": network("fd00::", 127, "", "spec.network.prefixLength: Invalid value: 127"),
+		"no prefix":            network("10.10.10.0", 0, "", "spec.network.prefixLength: Required value"),
+		"bad DHCP server":      {func(g *resourcev1.ResourceGroup) { g.Spec.DHCPServer = "dhcp" }, "spec.dhcpServer: Invalid value: write an IP address"},
+		"unknown type":         {func(g *resourcev1.ResourceGroup) { g.Spec.NetworkImplementationType = "VLAN" }, `supported values: "Fabric", "Software"`},
+	})
+	check(t, group, true, map[string]row{
+		"another network": {func(g *resourcev1.ResourceGroup) { g.Spec.Network.PrefixLength = 25 }, "spec.network: Invalid value: the network is immutable: make another ResourceGroup"},
+		"another gateway": {func(g *resourcev1.ResourceGroup) { g.Spec.Network.Gateway = "" }, "spec.network: Invalid value: the network is immutable: make another ResourceGroup"},
+		"another type":    {func(g *resourcev1.ResourceGroup) { g.Spec.NetworkImplementationType = "Fabric" }, "spec.networkImplementationType: Invalid value: what carries a network can't be changed under its hosts"},
+		"another tenant":  {func(g *resourcev1.ResourceGroup) { g.Spec.TenantIdentifier = "other" }, ""},
+	})
+}
+
+func TestManagedResource_isChecked(t *testing.T) {
+	t.Parallel()
+	type row = refusal[*resourcev1.ManagedResource]
+	check(t, resource, false, map[string]row{
+		"as it is":       {func(*resourcev1.ManagedResource) {}, ""},
+		"upper case MAC": {func(r *resourcev1.ManagedResource) { r.Spec.HostMAC = "02:00:0A:0A:0A:02" }, ""},
+		"IPv6": {func(r *resourcev1.ManagedResource) {
+			r.Spec.HostIP, r.Spec.DPUIPs[1] = "fd00::2", "fd01::5"
+		}, ""},
+		"network only":     {func(r *resourcev1.ManagedResource) { r.Spec.HostAccess, r.Spec.DPUIPs = "", r.Spec.DPUIPs[:1] }, ""},
+		"no group":         {func(r *resourcev1.ManagedResource) { r.Spec.ResourceGroup = "" }, "spec.resourceGroup: Required value"},
+		"no host IP":       {func(r *resourcev1.ManagedResource) { r.Spec.HostIP = "" }, "spec.hostIP: Required value"},
+		"no MAC":           {func(r *resourcev1.ManagedResource) { r.Spec.HostMAC = "" }, "spec.hostMAC: Required value"},
+		"no DPU":           {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs = nil }, "spec.dpuIPs: Required value"},
+		"three DPU IPs":    {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs = append(r.Spec.DPUIPs, "172.18.0.9") }, "spec.dpuIPs: Too many: 3"},
+		"one DPU IP twice": {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[1] = r.Spec.DPUIPs[0] }, "spec.dpuIPs[1]: Duplicate value"},
+		"bad DPU IP":       {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[0] = "dpu1" }, "spec.dpuIPs[0]: Invalid value: write an IP address"},
+		"multicast DPU IP": {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[0] = "224.0.0.5" }, "spec.dpuIPs[0]: Invalid value: choose an address that one host can have"},
+		"multicast MAC":    {func(r *resourcev1.ManagedResource) { r.Spec.HostMAC = "03:00:0a:0a:0a:02" }, "spec.hostMAC: Invalid value"},
+		"no MAC at all":    {func(r *resourcev1.ManagedResource) { r.Spec.HostMAC = "00:00:00:00:00:00" }, "spec.hostMAC: Invalid value: 00:00:00:00:00:00 is nobody's address"},
+		"no second IP":     {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs = r.Spec.DPUIPs[:1] }, "spec.dpuIPs: Invalid value: to be reached from outside its network a host needs a second DPU IP"},
+		"no second public IP": {func(r *resourcev1.ManagedResource) {
+			r.Spec.HostAccess, r.Spec.DPUIPs = "PublicAccess", r.Spec.DPUIPs[:1]
+		}, "to be reached from outside its network a host needs a second DPU IP"},
+		"two IP versions": {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[1] = "fd01::5" }, "spec.dpuIPs: Invalid value: hostIP and the second DPU IP are both IPv4 or both IPv6"},
+		"unknown state":   {func(r *resourcev1.ManagedResource) { r.Spec.State = "Off" }, `supported values: "Attached", "Isolated"`},
+		"unknown type":    {func(r *resourcev1.ManagedResource) { r.Spec.Type = "VM" }, `supported values: "BareMetal"`},
+		"unknown access":  {func(r *resourcev1.ManagedResource) { r.Spec.HostAccess = "All" }, `supported values: "NetworkAccess", "FabricAccess", "PublicAccess"`},
+	})
+}
+
+func TestManagedResource_hasDefaults(t *testing.T) {
+	t.Parallel()
+	g, r := NewWithT(t), resource(testenv.Namespace(t))
+	r.Spec.HostAccess = ""
+	g.Expect(testenv.Client(t).Create(t.Context(), r)).To(Succeed())
+	g.Expect(r.Spec.Type).To(Equal(resourcev1.BareMetal))
+	g.Expect(r.Spec.State).To(Equal(resourcev1.Attached))
+	g.Expect(r.Spec.HostAccess).To(Equal(resourcev1.NetworkAccess))
+}
+
+func TestResourceGroup_isCarriedByTheFabricByDefault(t *testing.T) {
+	t.Parallel()
+	g, r := NewWithT(t), group(testenv.Namespace(t))
+	r.Spec.NetworkImplementationType = ""
+	g.Expect(testenv.Client(t).Create(t.Context(), r)).To(Succeed())
+	g.Expect(r.Spec.NetworkImplementationType).To(Equal(resourcev1.FabricNetwork))
+}
+
+func TestPublicIP_keepsItsAddress(t *testing.T) {
+	t.Parallel()
+	g, c := NewWithT(t), testenv.Client(t)
+	ip := &networkfabricv1.PublicIP{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "public-"}, Spec: networkfabricv1.PublicIPSpec{IPAddress: "203.0.113.10"},
+	}
+	g.Expect(c.Create(t.Context(), ip)).To(Succeed())
+	ip.Spec.IPAddress = "203.0.113.11"
+	g.Expect(c.Update(t.Context(), ip)).To(MatchError(ContainSubstring("a PublicIP keeps its address: make another one")))
+	g.Expect(c.Delete(t.Context(), ip)).To(Succeed())
+}
