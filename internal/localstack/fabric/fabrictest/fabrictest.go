@@ -1,0 +1,51 @@
+// Package fabrictest gives tests fabrics.
+package fabrictest
+
+import (
+	"os"
+	"testing"
+
+	"github.com/bedplate/bedplate/internal/localstack/fabric"
+)
+
+// Require ends a test where no fabric can be made: it fails in CI (the environment variable CI is set) and skips elsewhere.
+func Require(t testing.TB) {
+	t.Helper()
+	if err := fabric.Check(); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+}
+
+// Up builds a topology that goes down with the test.
+func Up(t testing.TB, topology fabric.Topology) *fabric.Fabric {
+	t.Helper()
+	Require(t)
+	f, err := fabric.Up(t.Context(), Dir(t), fabric.RandomPrefix("hz"), topology)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Down(); err != nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
+
+// Dir returns an empty folder with a path that is short enough for sockets, unlike t.TempDir's.
+func Dir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "hz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
