@@ -1,0 +1,249 @@
+package central
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/bedplate/bedplate/internal/hydrazine/unixctl"
+)
+
+// Processes runs each central as three processes on this machine: two ovsdb-servers and ovn-northd. They don't end with
+// this one, and are found again by their files.
+type Processes struct {
+	// Dir has a folder for each group. Its path must be short: sockets are in there, whose paths end at 107 bytes.
+	Dir string
+	// Listen is the address that DPUs reach the southbound databases at.
+	Listen netip.Addr
+	// Ports are the first and the last port for them. A group keeps its port.
+	Ports [2]uint16
+	// Schemas is the folder of ovn-nb.ovsschema and ovn-sb.ovsschema.
+	Schemas string
+
+	life    context.Context        // of those who wait for the end of daemons
+	mutex   sync.Mutex             // of ports, of watched, and of groups
+	watched map[string]bool        // control sockets of daemons whose end somebody waits for
+	groups  map[string]*sync.Mutex // of starting and ending: a central that hangs holds up nobody else
+	died    chan string
+}
+
+// NewProcesses returns a runtime whose files are in a folder. It tells of deaths until ctx ends.
+func NewProcesses(ctx context.Context, dir string, listen netip.Addr) *Processes {
+	return &Processes{
+		Dir: dir, Listen: listen, Ports: [2]uint16{16640, 26639}, Schemas: "/usr/share/ovn",
+		life: ctx, watched: map[string]bool{}, groups: map[string]*sync.Mutex{}, died: make(chan string),
+	}
+}
+
+// Died implements Runtime.
+func (p *Processes) Died() <-chan string { return p.died }
+
+// Ensure implements Runtime. A daemon whose process hangs is left alone: it may still have the lock of its database.
+func (p *Processes) Ensure(ctx context.Context, group string) (Central, error) {
+	defer p.lock(group)()
+	dir := filepath.Join(p.Dir, group)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return Central{}, fmt.Errorf("make the folder of the central: %w", err)
+	}
+	port, err := p.port(dir)
+	if err != nil {
+		return Central{}, err
+	}
+	shut := func() error { return shut(ctx, dir, p.forDPUs("ptcp", port)) }
+	for _, d := range daemons(dir, p.Schemas) {
+		if err := d.ensure(ctx, shut); err != nil {
+			return Central{}, fmt.Errorf("start %s: %w", d.name, err)
+		}
+		p.watch(group, d)
+	}
+	open, err := isOpen(ctx, dir, p.forDPUs("ptcp", port))
+	if err != nil {
+		return Central{}, err
+	}
+	return Central{
+		Open:       open,
+		Northbound: "unix:" + filepath.Join(dir, "nb.sock"),
+		Southbound: "unix:" + filepath.Join(dir, "sb.sock"),
+		ForDPUs:    p.forDPUs("tcp", port),
+	}, nil
+}
+
+// lock a group, and return what unlocks it. The lock stays when the group is deleted: somebody may wait for it.
+func (p *Processes) lock(group string) (unlock func()) {
+	p.mutex.Lock()
+	own, ok := p.groups[group]
+	if !ok {
+		own = &sync.Mutex{}
+		p.groups[group] = own
+	}
+	p.mutex.Unlock()
+	own.Lock()
+	return own.Unlock
+}
+
+// Open implements Runtime.
+func (p *Processes) Open(ctx context.Context, group string) error {
+	dir := filepath.Join(p.Dir, group)
+	port, err := readPort(dir)
+	if err != nil {
+		return fmt.Errorf("open the southbound database: %w", err)
+	}
+	remote := p.forDPUs("ptcp", port)
+	if open, err := isOpen(ctx, dir, remote); open || err != nil {
+		return err
+	}
+	if _, err := unixctl.Call(ctx, filepath.Join(dir, "sb.ctl"), "ovsdb-server/add-remote", remote); err != nil {
+		return fmt.Errorf("open the southbound database: %w", err)
+	}
+	return nil
+}
+
+// shut the DPUs out of the southbound database until it is complete again. What a new northbound database lacks would be taken
+// away from them.
+func shut(ctx context.Context, dir, remote string) error {
+	open, err := isOpen(ctx, dir, remote)
+	if open {
+		_, err = unixctl.Call(ctx, filepath.Join(dir, "sb.ctl"), "ovsdb-server/remove-remote", remote)
+	}
+	if err != nil && !ended(err) {
+		return fmt.Errorf("close the southbound database: %w", err)
+	}
+	return nil
+}
+
+// isOpen says whether the southbound server listens for DPUs. One that has been started again doesn't.
+func isOpen(ctx context.Context, dir, remote string) (bool, error) {
+	remotes, err := unixctl.Call(ctx, filepath.Join(dir, "sb.ctl"), "ovsdb-server/list-remotes")
+	if err != nil {
+		return false, fmt.Errorf("ask the southbound database: %w", err)
+	}
+	return slices.Contains(strings.Fields(remotes), remote), nil
+}
+
+// Delete implements Runtime.
+func (p *Processes) Delete(ctx context.Context, group string) error {
+	defer p.lock(group)()
+	dir := filepath.Join(p.Dir, group)
+	for _, d := range daemons(dir, p.Schemas) {
+		if err := d.end(ctx); err != nil {
+			return fmt.Errorf("end %s: %w", d.name, err)
+		}
+	}
+	p.mutex.Lock() // who chooses a port looks at the folders of all groups
+	defer p.mutex.Unlock()
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("remove the folder of the central: %w", err)
+	}
+	return nil
+}
+
+// forDPUs is the southbound database as the DPUs, with tcp, or its server, with ptcp, know it.
+func (p *Processes) forDPUs(method string, port uint16) string {
+	address := p.Listen.String()
+	if p.Listen.Is6() {
+		address = "[" + address + "]"
+	}
+	if method == "ptcp" {
+		return fmt.Sprintf("ptcp:%d:%s", port, address)
+	}
+	return fmt.Sprintf("tcp:%s:%d", address, port)
+}
+
+// port returns the group's port, and chooses the next one that no other group has if it is new. One that has become free comes
+// last: a DPU that doesn't know it yet must not come to another tenant's central.
+func (p *Processes) port(dir string) (uint16, error) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	port, err := readPort(dir)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return port, err
+	}
+	taken, err := p.taken()
+	if err != nil {
+		return 0, err
+	}
+	first, last := p.Ports[0], p.Ports[1]
+	if port, err = readPort(p.Dir); err != nil || port < first || port > last {
+		port = last // none has been chosen yet
+	}
+	for range int(last) - int(first) + 1 {
+		if port++; port > last || port < first {
+			port = first
+		}
+		if !taken[port] {
+			return port, errors.Join(writePort(p.Dir, port), writePort(dir, port))
+		}
+	}
+	return 0, fmt.Errorf("all ports from %d to %d belong to other groups: allow more", first, last)
+}
+
+// taken are the ports of all groups.
+func (p *Processes) taken() (map[uint16]bool, error) {
+	groups, err := filepath.Glob(filepath.Join(p.Dir, "*", portFile))
+	if err != nil {
+		return nil, fmt.Errorf("look for ports in use: %w", err)
+	}
+	taken := map[uint16]bool{}
+	for _, group := range groups {
+		port, err := readPort(filepath.Dir(group))
+		if err != nil {
+			return nil, err
+		}
+		taken[port] = true
+	}
+	return taken, nil
+}
+
+// portFile has a group's port, and that in the folder of all groups the port that was chosen last.
+const portFile = "southbound.port"
+
+func readPort(dir string) (uint16, error) {
+	data, err := os.ReadFile(filepath.Join(dir, portFile))
+	if err != nil {
+		return 0, err
+	}
+	port, err := strconv.ParseUint(string(data), 10, 16)
+	if err != nil {
+		return 0, fmt.Errorf("read the port of the central: %w", err)
+	}
+	return uint16(port), nil
+}
+
+func writePort(dir string, port uint16) error {
+	return os.WriteFile(filepath.Join(dir, portFile), []byte(strconv.Itoa(int(port))), 0o600)
+}
+
+// watch tells when a daemon ends. It holds a connection to it, which ends with it.
+func (p *Processes) watch(group string, d daemon) {
+	p.mutex.Lock()
+	watched := p.watched[d.control]
+	p.mutex.Unlock()
+	if watched {
+		return
+	}
+	connection, err := dial(p.life, d.control)
+	if err != nil {
+		return // it has ended already: the next Ensure starts it
+	}
+	p.mutex.Lock()
+	p.watched[d.control] = true
+	p.mutex.Unlock()
+	go func() {
+		untilClosed(p.life, connection)
+		p.mutex.Lock()
+		delete(p.watched, d.control)
+		p.mutex.Unlock()
+		select {
+		case p.died <- group:
+		case <-p.life.Done():
+		}
+	}()
+}

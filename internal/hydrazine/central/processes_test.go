@@ -1,0 +1,275 @@
+package central
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bedplate/bedplate/internal/hydrazine/unixctl"
+)
+
+// loopback is where the tests' DPUs would connect.
+var loopback = netip.MustParseAddr("127.0.0.1")
+
+// start returns a runtime in a folder whose sockets' paths are short, on ports of this test's own.
+func start(t *testing.T, first uint16) (*Processes, *WithT) {
+	t.Helper()
+	if _, err := exec.LookPath("ovn-northd"); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("this test needs OVN's central: make lab-deps")
+		}
+		t.Skip("this test needs OVN's central: make lab-deps")
+	}
+	dir, err := os.MkdirTemp("", "hz")
+	g := NewWithT(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	p := NewProcesses(t.Context(), dir, loopback)
+	p.Ports = [2]uint16{first, first + 9}
+	t.Cleanup(func() {
+		groups, _ := filepath.Glob(filepath.Join(dir, "*", "nb.*"))
+		for _, file := range groups {
+			g.Expect(p.Delete(context.Background(), filepath.Base(filepath.Dir(file)))).To(Succeed())
+		}
+		g.Expect(os.RemoveAll(dir)).To(Succeed())
+	})
+	return p, g
+}
+
+func (p *Processes) pid(name string) (int, error) {
+	data, err := os.ReadFile(filepath.Join(p.Dir, name+".pid"))
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(strings.TrimSpace(string(data)))
+}
+
+func (p *Processes) kill(g Gomega, name string) {
+	pid, err := p.pid(name)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(syscall.Kill(pid, syscall.SIGKILL)).To(Succeed())
+	g.Eventually(p.answers).WithArguments(name).Should(BeFalse())
+}
+
+// answers says whether a daemon listens: who is dead may go on as a zombie.
+func (p *Processes) answers(name string) bool {
+	_, err := unixctl.Call(context.Background(), filepath.Join(p.Dir, name+".ctl"), "version")
+	return !ended(err)
+}
+
+// connects says whether a DPU gets through to a southbound database.
+func connects(c Central) bool {
+	return exec.Command("ovn-sbctl", "--db="+c.ForDPUs, "--timeout=2", "get-connection").Run() == nil
+}
+
+func TestProcesses_beginClosedAndAreOpened(t *testing.T) {
+	t.Parallel()
+	p, g := start(t, 17100)
+	c, err := p.Ensure(t.Context(), "blue")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(c.ForDPUs).To(Equal("tcp:127.0.0.1:17100"))
+	g.Expect(exec.Command("ovn-nbctl", "--db="+c.Northbound, "--timeout=5", "--wait=sb", "ls-add", "a").Run()).To(Succeed(), "northd works")
+	g.Expect(connects(c)).To(BeFalse())
+	for range 2 {
+		g.Expect(p.Open(t.Context(), "blue")).To(Succeed())
+		g.Eventually(connects, "5s").WithArguments(c).Should(BeTrue())
+	}
+}
+
+// A controller that was killed finds its centrals again, open as they were.
+func TestProcesses_outliveWhoStartedThem(t *testing.T) {
+	t.Parallel()
+	p, g := start(t, 17110)
+	before, err := p.Ensure(t.Context(), "blue")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(p.Open(t.Context(), "blue")).To(Succeed())
+	pid, err := p.pid("blue/nb")
+	g.Expect(err).NotTo(HaveOccurred())
+
+	again := NewProcesses(t.Context(), p.Dir, loopback)
+	again.Ports = p.Ports
+	g.Expect(again.Ensure(t.Context(), "red")).To(HaveField("ForDPUs", "tcp:127.0.0.1:17111"), "not the other's port")
+	before.Open = true
+	g.Expect(again.Ensure(t.Context(), "blue")).To(Equal(before))
+	g.Expect(again.pid("blue/nb")).To(Equal(pid))
+	g.Expect(connects(before)).To(BeTrue())
+	again.kill(g, "blue/northd")
+	g.Eventually(again.Died(), "5s").Should(Receive(Equal("blue")))
+}
+
+func TestProcesses_thatEndAreStartedAgain(t *testing.T) {
+	t.Parallel()
+	p, g := start(t, 17120)
+	c, err := p.Ensure(t.Context(), "blue")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(p.Open(t.Context(), "blue")).To(Succeed())
+	for _, name := range []string{"nb", "northd", "sb"} {
+		p.kill(g, "blue/"+name)
+		g.Eventually(p.Died(), "5s").Should(Receive(Equal("blue")), name)
+		g.Expect(p.Ensure(t.Context(), "blue")).To(HaveField("ForDPUs", c.ForDPUs), name)
+		g.Expect(exec.Command("ovn-nbctl", "--db="+c.Northbound, "--timeout=5", "--wait=sb", "--may-exist", "ls-add", "a").Run()).To(Succeed(), name)
+	}
+	g.Expect(connects(c)).To(BeFalse(), "a southbound database that was started again may lack something")
+}
+
+// An open southbound database would take away from the DPUs what the new northbound one lacks.
+func TestProcesses_closeForANewDatabase(t *testing.T) {
+	t.Parallel()
+	for i, lose := range []func(nb string) error{
+		os.Remove, func(nb string) error { return os.WriteFile(nb, []byte("no database"), 0o600) },
+	} {
+		t.Run([]string{"lost", "damaged"}[i], func(t *testing.T) {
+			t.Parallel()
+			p, g := start(t, uint16(17130+200*i))
+			c, err := p.Ensure(t.Context(), "blue")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(p.Open(t.Context(), "blue")).To(Succeed())
+			p.kill(g, "blue/nb")
+			g.Expect(lose(filepath.Join(p.Dir, "blue", "nb.db"))).To(Succeed())
+			g.Expect(p.Ensure(t.Context(), "blue")).To(Equal(c), "closed as at first")
+			g.Expect(connects(c)).To(BeFalse())
+			g.Expect(exec.Command("ovn-nbctl", "--db="+c.Northbound, "--timeout=5", "--wait=sb", "ls-add", "a").Run()).To(Succeed())
+			g.Expect(p.Open(t.Context(), "blue")).To(Succeed())
+			g.Eventually(connects, "5s").WithArguments(c).Should(BeTrue())
+		})
+	}
+}
+
+// Two servers of one database would each have half of the truth.
+func TestProcesses_leaveAloneWhatHangs(t *testing.T) {
+	t.Parallel()
+	p, g := start(t, 17140)
+	_, err := p.Ensure(t.Context(), "blue")
+	g.Expect(err).NotTo(HaveOccurred())
+	pid, err := p.pid("blue/nb")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(syscall.Kill(pid, syscall.SIGSTOP)).To(Succeed())
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) }) // before the runtime's own
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	_, err = p.Ensure(ctx, "blue")
+	g.Expect(err).To(MatchError(ContainSubstring("start ovsdb-server nb: call version")))
+	g.Expect(p.pid("blue/nb")).To(Equal(pid))
+}
+
+func TestProcesses_areDeletedOnceAndForAll(t *testing.T) {
+	t.Parallel()
+	p, g := start(t, 17150)
+	_, err := p.Ensure(t.Context(), "blue")
+	g.Expect(err).NotTo(HaveOccurred())
+	var ends []net.Conn
+	for _, name := range []string{"nb", "northd"} {
+		connection, err := dial(t.Context(), filepath.Join(p.Dir, "blue", name+".ctl"))
+		g.Expect(err).NotTo(HaveOccurred())
+		ends = append(ends, connection)
+	}
+	p.kill(g, "blue/sb")
+	for range 2 {
+		g.Expect(p.Delete(t.Context(), "blue")).To(Succeed())
+	}
+	for _, connection := range ends {
+		g.Expect(connection.SetReadDeadline(time.Now().Add(patience))).To(Succeed())
+		_, err := connection.Read(make([]byte, 1))
+		g.Expect(err).To(MatchError(io.EOF), "the process has ended")
+	}
+	g.Expect(filepath.Join(p.Dir, "blue")).NotTo(BeADirectory())
+}
+
+func TestProcesses_areDeletedEvenIfTheyHang(t *testing.T) {
+	t.Parallel()
+	p, g := start(t, 17170)
+	_, err := p.Ensure(t.Context(), "blue")
+	g.Expect(err).NotTo(HaveOccurred())
+	pid, err := p.pid("blue/nb")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(syscall.Kill(pid, syscall.SIGSTOP)).To(Succeed())
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) }) // before the runtime's own
+	g.Expect(p.Delete(t.Context(), "blue")).To(Succeed())
+	g.Expect(filepath.Join(p.Dir, "blue")).NotTo(BeADirectory())
+	g.Expect(os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))).To(BeEmpty(), "the process has ended")
+}
+
+// The process that has the number now is somebody else's.
+func TestProcesses_killNobodyElse(t *testing.T) {
+	t.Parallel()
+	p, g := start(t, 17180)
+	hanging(t, p, "blue/nb")
+	g.Expect(os.WriteFile(filepath.Join(p.Dir, "blue", "nb.pid"), []byte(strconv.Itoa(os.Getpid())), 0o600)).To(Succeed())
+	g.Expect(p.Delete(t.Context(), "blue")).To(MatchError(ContainSubstring("end ovsdb-server nb")))
+	g.Expect(os.Remove(filepath.Join(p.Dir, "blue", "nb.ctl"))).To(Succeed())
+}
+
+func TestProcesses_thatHangHoldUpNoOtherGroup(t *testing.T) {
+	t.Parallel()
+	p, g := start(t, 17190)
+	called := hanging(t, p, "blue/nb")
+	done := make(chan error)
+	go func() {
+		_, err := p.Ensure(t.Context(), "blue")
+		done <- err
+	}()
+	g.Eventually(called, "5s").Should(Receive())
+	g.Expect(p.Delete(t.Context(), "red")).To(Succeed())
+	g.Expect(done).NotTo(Receive(), "it still hangs")
+	g.Expect(os.Remove(filepath.Join(p.Dir, "blue", "nb.ctl"))).To(Succeed())
+	g.Eventually(done, "10s").Should(Receive(HaveOccurred()))
+}
+
+// hanging has somebody at a control socket who never answers. It tells of calls.
+func hanging(t *testing.T, p *Processes, name string) <-chan struct{} {
+	t.Helper()
+	socket := filepath.Join(p.Dir, name+".ctl")
+	g := NewWithT(t)
+	g.Expect(os.MkdirAll(filepath.Dir(socket), 0o700)).To(Succeed())
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", socket)
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = listener.Close() })
+	called := make(chan struct{}, 8)
+	go func() {
+		for {
+			if _, err := listener.Accept(); err != nil {
+				return
+			}
+			called <- struct{}{}
+		}
+	}()
+	return called
+}
+
+// A DPU that hasn't heard yet that its group is deleted must not come to another tenant's central.
+func TestProcesses_doNotReuseAPortSoon(t *testing.T) {
+	t.Parallel()
+	p, g := start(t, 17200)
+	p.Ports[1] = p.Ports[0] + 2
+	_, err := p.Ensure(t.Context(), "blue")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(p.Delete(t.Context(), "blue")).To(Succeed())
+	again := NewProcesses(t.Context(), p.Dir, loopback)
+	again.Ports = p.Ports
+	g.Expect(again.Ensure(t.Context(), "red")).To(HaveField("ForDPUs", "tcp:127.0.0.1:17201"))
+	g.Expect(again.Ensure(t.Context(), "green")).To(HaveField("ForDPUs", "tcp:127.0.0.1:17202"))
+	g.Expect(again.Ensure(t.Context(), "blue")).To(HaveField("ForDPUs", "tcp:127.0.0.1:17200"), "from the beginning")
+}
+
+func TestProcesses_sayWhenThereIsNoPortLeft(t *testing.T) {
+	t.Parallel()
+	p, g := start(t, 17160)
+	p.Ports[1] = p.Ports[0]
+	_, err := p.Ensure(t.Context(), "blue")
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = p.Ensure(t.Context(), "red")
+	g.Expect(err).To(MatchError("all ports from 17160 to 17160 belong to other groups: allow more"))
+	g.Expect(p.Delete(t.Context(), "blue")).To(Succeed())
+	g.Expect(p.Ensure(t.Context(), "red")).To(HaveField("ForDPUs", "tcp:127.0.0.1:17160"))
+}

@@ -1,0 +1,40 @@
+package central
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// patience with a daemon on the same machine.
+const patience = 5 * time.Second
+
+func dial(ctx context.Context, socket string) (net.Conn, error) {
+	return (&net.Dialer{Timeout: patience}).DialContext(ctx, "unix", socket)
+}
+
+// untilClosed returns when the daemon at the other end has ended, or ctx has.
+func untilClosed(ctx context.Context, connection net.Conn) {
+	defer context.AfterFunc(ctx, func() { _ = connection.Close() })()
+	_, _ = io.Copy(io.Discard, connection)
+	_ = connection.Close()
+}
+
+// run a program to its end.
+func run(ctx context.Context, command ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	said, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput()
+	if err == nil {
+		return nil
+	}
+	if text := strings.TrimSpace(string(said)); text != "" {
+		return fmt.Errorf("%s: %w: %s", command[0], err, text)
+	}
+	return fmt.Errorf("%s: %w", command[0], errors.Join(err, ctx.Err()))
+}

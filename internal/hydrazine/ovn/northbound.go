@@ -1,0 +1,144 @@
+package ovn
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/ovn-kubernetes/libovsdb/client"
+	"github.com/ovn-kubernetes/libovsdb/model"
+	"github.com/ovn-kubernetes/libovsdb/ovsdb"
+
+	"github.com/bedplate/bedplate/internal/hydrazine/ovn/nbdb"
+)
+
+// Northbound is a connection to OVN's northbound database: the logical network as it is wanted.
+type Northbound struct {
+	*Database
+	tables tables
+	mutex  sync.Mutex // one Apply at a time: the next one has to see what this one has written
+}
+
+// DialNorthbound connects to a northbound database. See Dial.
+func DialNorthbound(ctx context.Context, endpoint string, changed func(table string)) (*Northbound, error) {
+	models, err := nbdb.FullDatabaseModel()
+	if err != nil {
+		return nil, err
+	}
+	known, err := northboundTables()
+	if err != nil {
+		return nil, err
+	}
+	database, err := Dial(ctx, models, endpoint, changed)
+	if err != nil {
+		return nil, err
+	}
+	return &Northbound{Database: database, tables: known}, nil
+}
+
+// Apply makes the rows of an owner those that are wanted, in one transaction, and returns of how many operations. None
+// means that nothing was to be done.
+//
+// Wanted rows carry Mark and Ref. A row of somebody else that has a name which OVN knows only once is an error.
+func (n *Northbound) Apply(ctx context.Context, owner string, wanted []model.Model) (int, error) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	found, err := n.rows()
+	if err != nil {
+		return 0, err
+	}
+	operations, err := n.tables.difference(owner, found, wanted)
+	if err != nil || len(operations) == 0 {
+		return 0, err
+	}
+	if _, err := n.Transact(ctx, operations...); err != nil {
+		return 0, err
+	}
+	return len(operations), nil
+}
+
+// rows returns the copy in memory, which must not be changed.
+func (n *Northbound) rows() ([]model.Model, error) {
+	c, err := n.Client()
+	if err != nil {
+		return nil, err
+	}
+	var rows []model.Model
+	copied := c.Cache()
+	for _, table := range n.tables.names() {
+		if copied == nil || copied.Table(table) == nil {
+			return nil, fmt.Errorf("%s: %w", n.endpoint, ErrNotConnected)
+		}
+		for _, row := range copied.Table(table).RowsShallow() {
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
+}
+
+// Sync returns when ovn-northd has brought everything that is written until now to the southbound database.
+func (n *Northbound) Sync(ctx context.Context) error {
+	return n.sync(ctx, "the southbound database", func(g *nbdb.NBGlobal) int { return g.SbCfg })
+}
+
+// SyncChassis returns when all chassis have the flows of everything that is written until now. A chassis that has gone, but
+// still has a row in the southbound database, is waited for until ctx ends. Without any chassis it returns at once.
+func (n *Northbound) SyncChassis(ctx context.Context) error {
+	return n.sync(ctx, "the chassis", func(g *nbdb.NBGlobal) int { return g.HvCfg })
+}
+
+func (n *Northbound) sync(ctx context.Context, with string, reached func(*nbdb.NBGlobal) int) error {
+	generation, err := n.bump(ctx)
+	if err == nil {
+		err = n.Wait(ctx, func(c client.Client) (bool, error) {
+			g, err := global(ctx, c)
+			return g != nil && reached(g) >= generation, err
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("wait for %s: %w", with, err)
+	}
+	return nil
+}
+
+// bump begins another generation and returns its number.
+func (n *Northbound) bump(ctx context.Context) (int, error) {
+	var where []ovsdb.Condition
+	// A new database has no row yet: ovn-northd makes it.
+	if err := n.Wait(ctx, func(c client.Client) (bool, error) {
+		g, err := global(ctx, c)
+		if g != nil {
+			where = isRow(g.UUID)
+		}
+		return g != nil, err
+	}); err != nil {
+		return 0, err
+	}
+	results, err := n.Transact(ctx,
+		ovsdb.Operation{Op: ovsdb.OperationMutate, Table: nbdb.NBGlobalTable, Where: where,
+			Mutations: []ovsdb.Mutation{*ovsdb.NewMutation("nb_cfg", ovsdb.MutateOperationAdd, 1)}},
+		ovsdb.Operation{Op: ovsdb.OperationSelect, Table: nbdb.NBGlobalTable, Where: where, Columns: []string{"nb_cfg"}})
+	if err != nil {
+		return 0, err
+	}
+	if len(results[1].Rows) != 1 {
+		return 0, fmt.Errorf("%s: its row of %s has gone", n.endpoint, nbdb.NBGlobalTable)
+	}
+	generation, ok := results[1].Rows[0]["nb_cfg"].(float64)
+	if !ok {
+		return 0, fmt.Errorf("%s: nb_cfg isn't a number", n.endpoint)
+	}
+	return int(generation), nil
+}
+
+func global(ctx context.Context, c client.Client) (*nbdb.NBGlobal, error) {
+	var rows []*nbdb.NBGlobal
+	if err := list(ctx, c, &rows); err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	return rows[0], nil
+}
+
+func isRow(uuid string) []ovsdb.Condition {
+	return []ovsdb.Condition{ovsdb.NewCondition("_uuid", ovsdb.ConditionEqual, ovsdb.UUID{GoUUID: uuid})}
+}
