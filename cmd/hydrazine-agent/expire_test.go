@@ -1,0 +1,42 @@
+package main
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+// expire runs hydrazine-agent's expire to its end.
+func (d *dpu) expire() {
+	d.Helper()
+	agent := d.agent
+	d.launchAgent("expire")
+	d.Eventually(d.agent.Done()).WithTimeout(patience).Should(BeClosed())
+	d.Expect(d.agent.ExitError()).To(MatchError(ContainSubstring("exit status 0")))
+	d.agent = agent
+}
+
+func TestExpire_endsLeasesOfADeadAgent(t *testing.T) {
+	t.Parallel()
+	d := dpuWith(t, "h2", "h3")
+	lease := 10 * time.Second // longer than an attachment takes
+	ends := time.Now().Add(lease)
+	_, err := d.attach("pf1hpf", "h3", lease)
+	d.Expect(err).NotTo(HaveOccurred())
+	d.expire() // which the agent doesn't notice
+	d.Expect(d.pings("h2", "h3")()).To(BeTrue())
+	d.endAgent(syscall.SIGKILL)
+	d.expire()
+	d.Expect(d.pings("h2", "h3")()).To(BeTrue(), "the lease goes on")
+	d.Eventually(time.Now).WithTimeout(patience).Should(BeTemporally(">", ends))
+	d.expire()
+	d.Expect(d.isDown("pf1hpf")).To(BeTrue())
+	d.cutOff("h2", "h3")
+	d.Expect(d.vsctl("list-ports", "br-int")).To(Equal("pf0hpf"))
+
+	d.startAgent()
+	d.Expect(d.port("pf0hpf").GetAssignment()).NotTo(BeNil())
+	d.Expect(d.port("pf1hpf").GetAssignment()).To(BeNil())
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bedplate/bedplate/internal/localstack/fabric"
+	"github.com/bedplate/bedplate/internal/localstack/fabric/fabrictest"
+	"github.com/bedplate/bedplate/internal/localstack/process"
+)
+
+// asAgent makes the test's own program behave as hydrazine-agent.
+const asAgent = "BEDPLATE_TEST_AS_AGENT"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asAgent) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// world is a fabric of one subnet with DPUs, hosts behind them, and OVN's central.
+type world struct {
+	*testing.T
+	*WithT
+	fabric  *fabric.Fabric
+	central string // its southbound database, as DPUs know it
+}
+
+const (
+	centralNode = "ctl"
+	centralIP   = "172.18.0.2"
+)
+
+// newWorld has DPUs of these numbers of hosts, which are called h2, h3, and so on, and of uplinks.
+func newWorld(t *testing.T, dpus ...fabric.DPU) *world {
+	t.Helper()
+	needOVN(t)
+	f := fabrictest.Up(t, fabric.Topology{Subnets: []fabric.Subnet{{
+		Name: "rack", Gateways: []netip.Prefix{netip.MustParsePrefix("172.18.0.1/24")}, DPUs: dpus,
+		Servers: []fabric.Server{{Name: centralNode, Addresses: []netip.Addr{netip.MustParseAddr(centralIP)}}},
+	}}})
+	w := &world{T: t, WithT: NewWithT(t), fabric: f, central: "tcp:" + centralIP + ":6642"}
+	t.Cleanup(func() {
+		if t.Failed() {
+			w.logs()
+		}
+	})
+	w.startCentral()
+	for _, host := range f.Topology().Hosts() {
+		at := netip.PrefixFrom(netip.MustParseAddr(address(host.Name)), 24)
+		w.Expect(f.Configure(host.Name, at, netip.MustParseAddr("10.10.10.1"))).To(Succeed())
+		w.nb("lsp-add", "ls", host.Name, "--", "lsp-set-addresses", host.Name, fmt.Sprintf("%s %s", host.MAC, at.Addr()))
+	}
+	return w
+}
+
+// hostsBehind describes DPU N with its uplinks, and hosts N behind it.
+func hostsBehind(n, uplinks int, hosts ...int) fabric.DPU {
+	d := fabric.DPU{
+		Name: fmt.Sprintf("dpu%d", n), NICs: uplinks, Addresses: []netip.Addr{netip.AddrFrom4([4]byte{172, 18, 0, byte(4 + n)})},
+	}
+	for _, host := range hosts {
+		mac := net.HardwareAddr{2, 0, 10, 10, 10, byte(host)}
+		d.Hosts = append(d.Hosts, fabric.Host{Name: fmt.Sprintf("h%d", host), MAC: mac})
+	}
+	return d
+}
+
+func needOVN(t *testing.T) {
+	t.Helper()
+	fabrictest.Require(t)
+	for _, program := range []string{"ovn-controller", "ovn-northd", "ovn-nbctl", "ping"} {
+		if _, err := exec.LookPath(program); err == nil {
+			continue
+		}
+		if os.Getenv("CI") != "" {
+			t.Fatalf("needs %s", program)
+		}
+		t.Skipf("needs %s: run `make lab-deps`", program)
+	}
+}
+
+// logs shows the ends of all logs.
+func (w *world) logs() {
+	files, _ := filepath.Glob(w.fabric.RunDir("*") + "/*.log")
+	for _, file := range files {
+		data, _ := os.ReadFile(file)
+		w.Logf("%s:\n%s", file, data[max(0, len(data)-3000):])
+	}
+}
+
+func (w *world) run(command ...string) string {
+	w.Helper()
+	return w.output(exec.Command(command[0], command[1:]...))
+}
+
+func (w *world) command(node string, command ...string) *exec.Cmd {
+	return w.fabric.Command(w.Context(), node, command[0], command[1:]...)
+}
+
+func (w *world) in(node string, command ...string) string {
+	w.Helper()
+	return w.output(w.command(node, command...))
+}
+
+func (w *world) output(cmd *exec.Cmd) string {
+	w.Helper()
+	output, err := cmd.CombinedOutput()
+	if err != nil {
+		w.Fatalf("%v: %v\n%s", cmd.Args, err, output)
+	}
+	return string(output)
+}
+
+// startCentral starts OVN's central with one logical switch.
+func (w *world) startCentral() {
+	w.Helper()
+	d := w.fabric.RunDir("central")
+	w.Expect(os.MkdirAll(d, 0o700)).To(Succeed())
+	daemon := func(name, program string, args ...string) {
+		_, err := w.fabric.Start(centralNode, process.Command{
+			Name: name, Path: program, Log: d + "/" + name + ".log",
+			Args: append(args, "--unixctl="+d+"/"+name+".ctl", "--no-chdir", "-vsyslog:off"),
+		})
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+	for _, kind := range []string{"nb", "sb"} {
+		w.run("ovsdb-tool", "create", d+"/"+kind+".db", "/usr/share/ovn/ovn-"+kind+".ovsschema")
+	}
+	daemon("nb", "ovsdb-server", d+"/nb.db", "--remote=punix:"+d+"/nb.sock")
+	daemon("sb", "ovsdb-server", d+"/sb.db", "--remote=punix:"+d+"/sb.sock", "--remote=ptcp:6642:"+centralIP)
+	w.Eventually(func() error { return exec.Command("ovn-nbctl", "--db=unix:"+d+"/nb.sock", "init").Run() }).
+		WithTimeout(patience).Should(Succeed())
+	daemon("northd", "ovn-northd", "--ovnnb-db=unix:"+d+"/nb.sock", "--ovnsb-db=unix:"+d+"/sb.sock")
+	w.nb("ls-add", "ls", "--", "acl-add", "ls", "from-lport", "1", "ip4", "allow-related")
+}
+
+func (w *world) nb(args ...string) string {
+	w.Helper()
+	return w.run(append([]string{"ovn-nbctl", "--db=unix:" + w.fabric.RunDir("central") + "/nb.sock"}, args...)...)
+}
+
+// pings says whether one host gets an answer from another one, which may take a moment after a change.
+func (w *world) pings(from, to string) func() bool {
+	return func() bool {
+		return w.command(from, "ping", "-c1", "-W1", "-n", address(to)).Run() == nil
+	}
+}
+
+func address(host string) string { return "10.10.10." + strings.TrimPrefix(host, "h") }
+
+// stream pings every 10 ms until its result is asked for.
+type stream struct {
+	*world
+	cmd    *exec.Cmd
+	output bytes.Buffer
+}
+
+func (w *world) stream(from, to string) *stream {
+	s := &stream{world: w, cmd: w.command(from, "ping", "-i0.01", "-n", address(to))}
+	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
+	w.Expect(s.cmd.Start()).To(Succeed())
+	return s
+}
+
+var (
+	answer  = regexp.MustCompile(`icmp_seq=(\d+) ttl`)
+	summary = regexp.MustCompile(`(\d+) packets transmitted`)
+)
+
+// end returns how many packets were sent and how many of them had no answer. The answers to the last few may still be on
+// their way; when they are more than a few, they are lost too.
+func (s *stream) end() (sent, lost int) {
+	const few = 30
+	s.cmd.Process.Signal(os.Interrupt)
+	s.cmd.Wait()
+	total := summary.FindStringSubmatch(s.output.String())
+	s.Expect(total).NotTo(BeNil(), s.output.String())
+	sent, _ = strconv.Atoi(total[1])
+	answered, last := map[int]bool{}, 0
+	for _, found := range answer.FindAllStringSubmatch(s.output.String(), -1) {
+		number, _ := strconv.Atoi(found[1])
+		answered[number], last = true, max(last, number)
+	}
+	lost = last - len(answered)
+	if sent-last > few {
+		lost += sent - last
+	}
+	return sent, lost
+}

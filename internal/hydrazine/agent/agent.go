@@ -1,0 +1,173 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
+	"github.com/bedplate/bedplate/internal/hydrazine/agent/ledger"
+	"github.com/bedplate/bedplate/internal/hydrazine/agent/link"
+	"github.com/bedplate/bedplate/internal/hydrazine/agent/ovncontroller"
+	"github.com/bedplate/bedplate/internal/hydrazine/agent/vswitch"
+)
+
+const (
+	// lookInterval is how often everything is compared when nothing seems to have changed.
+	lookInterval = 10 * time.Second
+	// pause keeps changes that come together from being looked at one by one.
+	pause              = 50 * time.Millisecond
+	minRetry, maxRetry = 100 * time.Millisecond, 10 * time.Second
+	watchAgain         = time.Second
+)
+
+// Agent is what runs on a DPU.
+type Agent struct {
+	options  Options
+	hostname string
+	database *vswitch.Database
+	daemon   ovncontroller.Daemon
+	keeper   *ledger.Keeper
+	news     *news         // something to report
+	wake     chan struct{} // something to do
+
+	applying sync.Mutex        // what is done to the DPU is done by one at a time
+	stale    map[string]string // zones of connection tracking to be forgotten, by whose they were
+	swept    bool              // connections from before the agent are forgotten
+
+	mutex  sync.Mutex // of what is reported
+	status status
+}
+
+// status is what the agent has found out and reports.
+type status struct {
+	isolation, attachment error // what came out of the last attempt at either
+	chassis               string
+	uplink                *agentv1.Uplink   // as it was read last, never changed
+	uncut                 map[string]error  // ports that can't be cut
+	versions              map[string]string // of the programs that the agent drives
+	daemons               daemons
+}
+
+// errNotLooked is what isn't certain before the first look.
+var errNotLooked = errors.New("the agent has not looked yet")
+
+// New makes an agent. Ports that nobody has by its ledger are cut off as soon as they are seen.
+func New(options Options) (*Agent, error) {
+	if err := options.Validate(); err != nil {
+		return nil, err
+	}
+	hostname, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("read the host's name: %w", err)
+	}
+	boot, err := bootID()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(options.StateDir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the state's folder: %w", err)
+	}
+	a := &Agent{
+		options: options, hostname: hostname, news: newNews(), wake: make(chan struct{}, 1),
+		stale: map[string]string{},
+		daemon: ovncontroller.Daemon{
+			Path: options.OVNController, Database: options.OVSDatabase,
+			RunDir: options.OVNRunDir, LogDir: options.OVNLogDir, OVSRun: options.OVSRunDir,
+		},
+		status: status{isolation: errNotLooked, uncut: map[string]error{}, versions: map[string]string{}},
+	}
+	if a.database, err = vswitch.New(options.OVSDatabase, a.changed); err != nil {
+		return nil, err
+	}
+	file := ledger.File{Path: filepath.Join(options.StateDir, "ledger.json"), Boot: boot}
+	a.keeper, err = ledger.NewKeeper(file, sinceBoot, a.cut, a.changed)
+	if err != nil {
+		slog.Error("The ledger is lost: every host is isolated until the controller says who may be where", "error", err)
+	}
+	return a, nil
+}
+
+// changed says that there may be something to do and to report.
+func (a *Agent) changed() {
+	a.news.announce()
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// cut takes a port down at once.
+func (a *Agent) cut(port string) {
+	err := link.Cut(port)
+	if err != nil {
+		slog.Error("A port can't be cut off", "port", port, "error", err)
+	}
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if err != nil {
+		a.status.uncut[port] = err
+	} else {
+		delete(a.status.uncut, port)
+	}
+}
+
+// Run works until ctx ends. Then everything stays as it is: flows, ports and ovn-controller.
+func (a *Agent) Run(ctx context.Context) error {
+	defer a.database.Close()
+	a.meetPorts() // cut off before anything else: Open vSwitch may take its time, and the address be somebody else's
+	listener, err := a.listen(ctx)
+	if err != nil {
+		return err
+	}
+	go a.database.Connect(ctx)
+	go a.keeper.Run(ctx)
+	go a.watchLinks(ctx)
+	go a.work(ctx)
+	go a.watchDaemons(ctx)
+	return a.serve(ctx, listener)
+}
+
+// work brings the DPU to where it should be, whenever something has changed.
+func (a *Agent) work(ctx context.Context) {
+	a.replaceOld(ctx)
+	retry := minRetry
+	for ctx.Err() == nil {
+		isolation, attachment := a.apply(ctx)
+		next := time.After(lookInterval)
+		if isolation != nil || attachment != nil {
+			next = time.After(retry)
+			retry = min(2*retry, maxRetry)
+		} else {
+			retry = minRetry
+		}
+		rest(ctx, pause)
+		select {
+		case <-ctx.Done():
+		case <-next:
+		case <-a.wake:
+		}
+	}
+}
+
+// rest until time has passed or ctx ends.
+func rest(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+func (a *Agent) watchLinks(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := link.Watch(ctx, a.changed); err != nil && ctx.Err() == nil {
+			slog.WarnContext(ctx, "Changes of interfaces are seen late", "error", err)
+		}
+		rest(ctx, watchAgain)
+	}
+}

@@ -1,0 +1,91 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/bedplate/bedplate/internal/hydrazine/agent/ledger"
+	"github.com/bedplate/bedplate/internal/hydrazine/agent/link"
+	"github.com/bedplate/bedplate/internal/hydrazine/agent/vswitch"
+)
+
+// apply compares what the ledger says with what there is, and does what is missing. Each error says why one half of it
+// isn't certain: that nobody has a network who shouldn't, and that everybody has one who should.
+func (a *Agent) apply(ctx context.Context) (isolation, attachment error) {
+	a.applying.Lock()
+	defer a.applying.Unlock()
+	a.meetPorts()
+	wanted := a.keeper.Ledger()
+	isolation = errors.Join(a.keeper.Save(), a.isolate(ctx, wanted))
+	if isolation == nil { // otherwise it would wait once more for the same thing
+		attachment = a.transport(ctx)
+	}
+	if isolation == nil && attachment == nil {
+		attachment = a.attach(ctx, wanted)
+	}
+	a.mutex.Lock()
+	before := errors.Join(a.status.isolation, a.status.attachment)
+	a.status.isolation, a.status.attachment = isolation, attachment
+	a.mutex.Unlock()
+	if now := errors.Join(isolation, attachment); text(now) != text(before) {
+		if now != nil {
+			slog.WarnContext(ctx, "The DPU isn't as it should be; trying again", "error", now)
+		}
+		a.news.announce()
+	}
+	return isolation, attachment
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// meetPorts takes up the ports of hosts that are new, and keeps those down that nobody has.
+func (a *Agent) meetPorts() {
+	ports, err := link.Match(a.options.HostPorts)
+	if err != nil {
+		slog.Error("The ports of the hosts are unknown", "error", err)
+		return
+	}
+	for _, port := range ports {
+		a.keeper.Meet(port.Name)
+		if err := link.Silence(port.Name); err != nil {
+			slog.Error("The DPU itself can be reached from a host", "port", port.Name, "error", err)
+		}
+	}
+	for name, port := range a.keeper.Ledger().Ports {
+		if port.Resource == "" {
+			a.cut(name)
+		}
+	}
+}
+
+// attach puts the ports that somebody has on the integration bridge, and sees to it that OVN knows.
+func (a *Agent) attach(ctx context.Context, wanted *ledger.Ledger) error {
+	ports := logicalPorts(wanted)
+	if len(ports) == 0 {
+		return nil
+	}
+	err := a.database.EnsureIntegration(ctx, vswitch.Integration{
+		DatapathType: a.options.DatapathType, Group: wanted.Network.Group, Southbound: wanted.Network.Southbound,
+		EncapIP: wanted.Network.EncapIP, Ports: ports, Restart: a.daemon.PID() == 0,
+	})
+	if err != nil {
+		return err
+	}
+	if err := a.daemon.Start(ctx); err != nil {
+		return err
+	}
+	for name := range ports {
+		// Who has lost the port in the meantime stays cut off.
+		connect := func() error { return link.Connect(name) }
+		if err := a.keeper.Holding(name, wanted.Ports[name].Resource, connect); err != nil {
+			return err
+		}
+	}
+	return nil
+}

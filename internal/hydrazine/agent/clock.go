@@ -1,0 +1,37 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// sinceBoot is what has passed since the DPU was started, sleep included. Nobody can set it.
+func sinceBoot() time.Duration {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
+		panic(fmt.Sprintf("this kernel has no boot time: %v", err))
+	}
+	return time.Duration(t.Nano())
+}
+
+// timestamp is a time since the DPU was started, as it is said to the controller, which can only say it back.
+func timestamp(t time.Duration) *timestamppb.Timestamp {
+	return timestamppb.New(time.Unix(0, int64(t)))
+}
+
+// sinceBootAt is the time since the DPU was started that a timestamp says.
+func sinceBootAt(t *timestamppb.Timestamp) time.Duration { return t.AsTime().Sub(time.Unix(0, 0)) }
+
+// bootID names the time since the DPU was started.
+func bootID() (string, error) {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", fmt.Errorf("read the boot ID: %w", err)
+	}
+	return strings.TrimSpace(string(id)), nil
+}

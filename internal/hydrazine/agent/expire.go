@@ -1,0 +1,75 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// expireTimeout bounds Expire: an agent that is being started waits for its end.
+	expireTimeout = 20 * time.Second
+	lockPoll      = 100 * time.Millisecond
+)
+
+// errLocked means that another process has the ledger.
+var errLocked = errors.New("another process decides for this DPU")
+
+// Lock makes this process the only one that decides for the DPU, until unlock is called or the process ends. It waits for
+// another one until ctx ends.
+func Lock(ctx context.Context, options Options) (unlock func(), err error) {
+	for {
+		unlock, err := tryLock(options)
+		if !errors.Is(err, errLocked) {
+			return unlock, err
+		}
+		rest(ctx, lockPoll)
+		if ctx.Err() != nil {
+			return nil, err
+		}
+	}
+}
+
+func tryLock(options Options) (unlock func(), err error) {
+	if err := os.MkdirAll(options.StateDir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the state's folder: %w", err)
+	}
+	folder, err := os.Open(options.StateDir) // which can be locked even where nothing can be written
+	if err != nil {
+		return nil, fmt.Errorf("lock the ledger: %w", err)
+	}
+	err = unix.Flock(int(folder.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		err = errLocked
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock the ledger: %w", err), folder.Close())
+	}
+	return func() { _ = folder.Close() }, nil
+}
+
+// Expire isolates whose lease has run out, as an agent does when it starts. While there is an agent, that is the agent's to do.
+func Expire(ctx context.Context, options Options) error {
+	unlock, err := tryLock(options)
+	if errors.Is(err, errLocked) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	ctx, cancel := context.WithTimeout(ctx, expireTimeout)
+	defer cancel()
+	a, err := New(options)
+	if err != nil {
+		return err
+	}
+	defer a.database.Close()
+	a.meetPorts()
+	a.database.Connect(ctx)
+	return errors.Join(a.keeper.Save(), a.isolate(ctx, a.keeper.Ledger()))
+}

@@ -1,0 +1,146 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/bedplate/bedplate/internal/hydrazine/agent/ledger"
+	"github.com/bedplate/bedplate/internal/hydrazine/unixctl"
+)
+
+// isolate takes everything off the integration bridge that nobody was given. With the last port, and where the bridge is
+// still another group's, all traces of the network go.
+func (a *Agent) isolate(ctx context.Context, wanted *ledger.Ledger) error {
+	keep, isolated := logicalPorts(wanted), []string{}
+	for name, port := range wanted.Ports {
+		if port.Resource == "" {
+			isolated = append(isolated, name)
+		}
+	}
+	other, unknown := a.database.Other(wanted.Network.Group)
+	nobody := len(keep) == 0
+	err := errors.Join(unknown, a.uncut(wanted), a.noteZones(keep, nobody || other), a.database.Release(ctx, keep, isolated))
+	if nobody || other {
+		err = errors.Join(err, a.daemon.Stop(ctx))
+	}
+	if err == nil && (nobody || other) {
+		err = a.deleteIntegration(ctx, nobody)
+	}
+	if err == nil {
+		err = a.forget(ctx, nobody)
+	}
+	if err != nil {
+		return err
+	}
+	clear(a.stale)
+	a.swept = a.swept || a.ownsAll(nobody)
+	return nil
+}
+
+// deleteIntegration forgets the connections before too: an agent that is killed afterwards finds their zones no more.
+func (a *Agent) deleteIntegration(ctx context.Context, nobody bool) error {
+	if err := a.forget(ctx, nobody); err != nil {
+		return err
+	}
+	return a.database.DeleteIntegration(ctx)
+}
+
+// logicalPorts returns the logical port of each port that somebody has.
+func logicalPorts(l *ledger.Ledger) map[string]string {
+	ports := map[string]string{}
+	for _, name := range l.Assigned() {
+		ports[name] = l.Ports[name].LogicalPort
+	}
+	return ports
+}
+
+// uncut returns which ports could not be taken down. For one that somebody has by now it doesn't matter any more.
+func (a *Agent) uncut(wanted *ledger.Ledger) error {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	maps.DeleteFunc(a.status.uncut, func(port string, _ error) bool { return wanted.Ports[port].Resource != "" })
+	return errors.Join(slices.Collect(maps.Values(a.status.uncut))...)
+}
+
+// noteZones remembers which tracked connections will have to be forgotten: afterwards nobody knows.
+func (a *Agent) noteZones(keep map[string]string, all bool) error {
+	zones, err := a.database.Zones()
+	if err != nil {
+		return err
+	}
+	if all {
+		maps.Copy(a.stale, zones)
+		return nil
+	}
+	state, err := a.database.State()
+	if err != nil {
+		return err
+	}
+	for name, port := range state.Ports {
+		if zone, tracked := zones[port.LogicalPort]; tracked && keep[name] != port.LogicalPort {
+			a.stale[port.LogicalPort] = zone
+		}
+	}
+	return nil
+}
+
+// ownsAll says whether all tracked connections are those of a network that nobody has. In the kernel others have some too.
+func (a *Agent) ownsAll(nobody bool) bool {
+	return nobody && a.options.DatapathType == userspaceDatapath
+}
+
+// forget flushes tracked connections: all, or those of the zones that were noted.
+func (a *Agent) forget(ctx context.Context, nobody bool) error {
+	all := a.ownsAll(nobody)
+	if len(a.stale) == 0 && (a.swept || !all) {
+		return nil
+	}
+	var err error
+	if all {
+		err = a.flush(ctx)
+	} else {
+		for _, zone := range a.stale {
+			err = errors.Join(err, a.flush(ctx, "zone="+zone))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("forget connections: %w", err)
+	}
+	return nil
+}
+
+// flush flushes connections. The datapath is only named where there are several: Open vSwitch 3.1 refuses its name here.
+func (a *Agent) flush(ctx context.Context, arguments ...string) error {
+	list, err := a.callVswitchd(ctx, "dpctl/dump-dps")
+	if err != nil {
+		return err
+	}
+	own := "system@ovs-system"
+	if a.options.DatapathType == userspaceDatapath {
+		own = "netdev@ovs-netdev"
+	}
+	datapaths := strings.Fields(list)
+	if !slices.Contains(datapaths, own) {
+		return nil // nothing was ever tracked
+	}
+	if len(datapaths) > 1 {
+		arguments = append([]string{own}, arguments...)
+	}
+	_, err = a.callVswitchd(ctx, "dpctl/flush-conntrack", arguments...)
+	return err
+}
+
+func (a *Agent) callVswitchd(ctx context.Context, command string, args ...string) (string, error) {
+	socket := a.options.VswitchdCtl
+	if socket == "" {
+		var err error
+		if socket, _, err = unixctl.Socket(a.options.OVSRunDir, "ovs-vswitchd"); err != nil {
+			return "", err
+		}
+	}
+	return unixctl.Call(ctx, socket, command, args...)
+}

@@ -1,0 +1,107 @@
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/vishvananda/netlink"
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
+	"github.com/bedplate/bedplate/internal/hydrazine/agent/vswitch"
+	"github.com/bedplate/bedplate/internal/localstack/fabric/namespace"
+)
+
+// TestAttach_notForACallerWhoHasGone: who has given up says something else next, which may be done already.
+func TestAttach_notForACallerWhoHasGone(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("needs root")
+		}
+		t.Skip("needs root")
+	}
+	g, ns := NewWithT(t), "hza"+strings.ToLower(rand.Text()[:8])
+	g.Expect(namespace.Create(ns)).To(Succeed())
+	t.Cleanup(func() { g.Expect(namespace.Remove(ns)).To(Succeed()) })
+	a, err := New(Options{
+		Uplinks: []string{"p0"}, HostPorts: []string{"pf*hpf"}, DatapathType: userspaceDatapath, StateDir: t.TempDir(),
+		OVSDatabase: "unix:/nowhere/db.sock",
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(namespace.Do(ns, func() error {
+		bridge := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: vswitch.TransportBridge}, PeerName: "pf0hpf"}
+		g.Expect(netlink.LinkAdd(bridge)).To(Succeed())
+		address, err := netlink.ParseAddr("172.18.0.5/24")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(netlink.AddrAdd(bridge, address)).To(Succeed())
+		a.meetPorts()
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err = (&server{agent: a}).Attach(gone, &agentv1.AttachRequest{
+			Port: "pf0hpf", Generation: a.keeper.Ledger().Ports["pf0hpf"].Generation,
+			Lease: durationpb.New(time.Hour), AsOf: timestamp(sinceBoot()), Assignment: &agentv1.Assignment{
+				ResourceUid: "r", GroupUid: "g", Southbound: "tcp:172.18.0.2:6642", LogicalPort: "p", EncapIp: "172.18.0.5",
+			},
+		})
+		return err
+	})).To(Satisfy(func(err error) bool { return grpcstatus.Code(err) == codes.Canceled }))
+	g.Expect(a.keeper.Ledger().Ports).To(HaveLen(1))
+	g.Expect(a.keeper.Ledger().Assigned()).To(BeEmpty())
+}
+
+func TestAssignment_checksEveryWord(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*agentv1.Assignment){
+		"":                        func(*agentv1.Assignment) {},
+		"resource_uid":            func(a *agentv1.Assignment) { a.ResourceUid = "" },
+		"group_uid":               func(a *agentv1.Assignment) { a.GroupUid = "two words" },
+		"logical_port":            func(a *agentv1.Assignment) { a.LogicalPort = strings.Repeat("x", maxText+1) },
+		"logical_port with quote": func(a *agentv1.Assignment) { a.LogicalPort = "x\n" },
+		"southbound":              func(a *agentv1.Assignment) { a.Southbound = "ptcp:6642" },
+		"southbound file":         func(a *agentv1.Assignment) { a.Southbound = "unix:/run/x" },
+		"southbound of two":       func(a *agentv1.Assignment) { a.Southbound = "tcp:1.2.3.4:1,tcp:1.2.3.4:2" },
+		"southbound by name":      func(a *agentv1.Assignment) { a.Southbound = "tcp:example.com:1" },
+		"southbound without port": func(a *agentv1.Assignment) { a.Southbound = "tcp:1.2.3.4:0" },
+		"encap_ip":                func(a *agentv1.Assignment) { a.EncapIp = "1.2.3" },
+		"encap_ip with zone":      func(a *agentv1.Assignment) { a.EncapIp = "fe80::1%p0" },
+	} {
+		g := NewWithT(t)
+		a := &agentv1.Assignment{
+			ResourceUid: "r", GroupUid: "g", Southbound: "ssl:[fd00::2]:16642", LogicalPort: "p", EncapIp: "fd00::5",
+		}
+		change(a)
+		_, err := assignment(a)
+		if name == "" {
+			g.Expect(err).NotTo(HaveOccurred())
+			continue
+		}
+		field, _, _ := strings.Cut(name, " ")
+		g.Expect(err).To(MatchError(HavePrefix(field)), name)
+	}
+}
+
+func TestAssignment_missing(t *testing.T) {
+	t.Parallel()
+	_, err := assignment(nil)
+	NewWithT(t).Expect(err).To(HaveOccurred())
+}
+
+func TestOptions_saysAllThatIsWrong(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	good := Options{Uplinks: []string{"p0", "p1"}, LACP: true, HostPorts: []string{"pf*hpf"}, DatapathType: "system"}
+	g.Expect(good.Validate()).To(Succeed())
+	bad := Options{LACP: true, HostPorts: []string{"["}, DatapathType: "dpdk"}
+	g.Expect(bad.Validate()).To(MatchError(And(ContainSubstring("--uplink"), ContainSubstring("--lacp"),
+		ContainSubstring("--host-port"), ContainSubstring("--datapath"))))
+	twice := Options{Uplinks: []string{"p0", "p0"}, HostPorts: []string{"p*"}, DatapathType: "netdev"}
+	g.Expect(twice.Validate()).To(MatchError(And(ContainSubstring("named twice"), ContainSubstring("uplink p0 too"))))
+}

@@ -1,0 +1,192 @@
+// Package vswitch keeps Open vSwitch of a DPU as the agent wants it, by its own database.
+//
+// What is wanted is compared with what there is, and only the difference is written, in one transaction. So nothing happens
+// to packets where nothing has to change. A change counts as made when ovs-vswitchd has said so, not when it is written.
+package vswitch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"github.com/go-logr/logr"
+	"github.com/ovn-kubernetes/libovsdb/cache"
+	"github.com/ovn-kubernetes/libovsdb/client"
+	"github.com/ovn-kubernetes/libovsdb/model"
+	"github.com/ovn-kubernetes/libovsdb/ovsdb"
+
+	"github.com/bedplate/bedplate/internal/hydrazine/ovn/vswitchd"
+)
+
+const (
+	connectTimeout = 2 * time.Second
+	retryInterval  = 500 * time.Millisecond
+	// applyTimeout is how long ovs-vswitchd may take to do what the database says.
+	applyTimeout = 5 * time.Second
+	applyPoll    = 5 * time.Millisecond
+	// readTimeout is how long a read waits for the copy of the database to be complete.
+	readTimeout = time.Second
+)
+
+// errDisconnected says that nothing is known of Open vSwitch at the moment.
+var errDisconnected = errors.New("there is no connection to the database of Open vSwitch")
+
+// Database is the connection to the database of Open vSwitch, and what is in there.
+type Database struct {
+	client  client.Client
+	changed func()
+}
+
+// New returns a database that isn't connected yet. The endpoint is as OVSDB writes it, such as
+// unix:/run/openvswitch/db.sock. changed is called after every change in it; it must return at once.
+func New(endpoint string, changed func()) (*Database, error) {
+	tables, err := vswitchd.FullDatabaseModel()
+	if err != nil {
+		return nil, fmt.Errorf("build the model of Open vSwitch: %w", err)
+	}
+	logger := logr.FromSlogHandler(slog.Default().Handler())
+	c, err := client.NewOVSDBClient(tables, client.WithEndpoint(endpoint), client.WithLogger(&logger),
+		client.WithInactivityCheck(2*connectTimeout, connectTimeout, backoff.NewConstantBackOff(retryInterval)))
+	if err != nil {
+		return nil, fmt.Errorf("configure the client of Open vSwitch: %w", err)
+	}
+	return &Database{client: c, changed: changed}, nil
+}
+
+// Connect tries until there is a connection, or ctx ends. A connection that is lost later comes back by itself.
+func (d *Database) Connect(ctx context.Context) {
+	before := ""
+	for ctx.Err() == nil {
+		err := d.connect(ctx)
+		if err == nil {
+			d.changed()
+			return
+		}
+		if err.Error() != before {
+			slog.WarnContext(ctx, "Open vSwitch can't be reached; trying again", "error", err)
+			before = err.Error()
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(retryInterval):
+		}
+	}
+}
+
+func (d *Database) connect(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	if err := d.client.Connect(ctx); err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	root, bridge, port, iface := &vswitchd.OpenvSwitch{}, &vswitchd.Bridge{}, &vswitchd.Port{}, &vswitchd.Interface{}
+	_, err := d.client.Monitor(ctx, d.client.NewMonitor(
+		client.WithTable(root, &root.Bridges, &root.ExternalIDs, &root.NextCfg, &root.CurCfg, &root.IfaceTypes),
+		client.WithTable(bridge, &bridge.Name, &bridge.DatapathType, &bridge.Ports, &bridge.FailMode, &bridge.OtherConfig,
+			&bridge.ExternalIDs),
+		client.WithTable(port, &port.Name, &port.Interfaces, &port.BondMode, &port.LACP, &port.ExternalIDs),
+		client.WithTable(iface, &iface.Name, &iface.Type, &iface.ExternalIDs, &iface.Ofport, &iface.MTURequest, &iface.Error),
+	))
+	if err != nil {
+		d.client.Disconnect()
+		return fmt.Errorf("monitor: %w", err)
+	}
+	d.client.Cache().AddEventHandler(&cache.EventHandlerFuncs{
+		AddFunc:    func(string, model.Model) { d.changed() },
+		UpdateFunc: func(string, model.Model, model.Model) { d.changed() },
+		DeleteFunc: func(string, model.Model) { d.changed() },
+	})
+	return nil
+}
+
+// Connected says whether there is a connection. The client's own Connected goes on saying so while it reconnects.
+func (d *Database) Connected() bool { return d.client.CurrentEndpoint() != "" }
+
+// Close ends the connection.
+func (d *Database) Close() { d.client.Close() }
+
+// transact writes a change, if there is one, and waits until ovs-vswitchd has done everything that the database says.
+func (d *Database) transact(ctx context.Context, operations ...ovsdb.Operation) error {
+	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
+	defer cancel()
+	root, err := d.root()
+	if err != nil {
+		return err
+	}
+	if len(operations) == 0 {
+		return d.applied(ctx, root.NextCfg)
+	}
+	where := d.client.Where(root)
+	next, err := where.Mutate(root, model.Mutation{Field: &root.NextCfg, Mutator: ovsdb.MutateOperationAdd, Value: 1})
+	if err != nil {
+		return fmt.Errorf("count the change: %w", err)
+	}
+	operations = append(operations, next...)
+	operations = append(operations, ovsdb.Operation{
+		Op: ovsdb.OperationSelect, Table: vswitchd.OpenvSwitchTable, Where: next[0].Where, Columns: []string{"next_cfg"},
+	})
+	results, err := d.client.Transact(ctx, operations...)
+	if err != nil {
+		return fmt.Errorf("change Open vSwitch: %w", err)
+	}
+	if failed, err := ovsdb.CheckOperationResults(results, operations); err != nil {
+		return fmt.Errorf("change Open vSwitch: %w: %v", err, failed)
+	}
+	rows := results[len(operations)-1].Rows
+	if len(rows) != 1 {
+		return errors.New("change Open vSwitch: the database has no root")
+	}
+	number, ok := rows[0]["next_cfg"].(float64)
+	if !ok {
+		return fmt.Errorf("change Open vSwitch: next_cfg is %v", rows[0]["next_cfg"])
+	}
+	return d.applied(ctx, int(number))
+}
+
+// applied waits until ovs-vswitchd has done what the database said at a count of its changes.
+func (d *Database) applied(ctx context.Context, count int) error {
+	for {
+		root, err := d.root()
+		if err != nil {
+			return err
+		}
+		if root.CurCfg >= count {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("ovs-vswitchd hasn't done what its database says: %w", ctx.Err())
+		case <-time.After(applyPoll):
+		}
+	}
+}
+
+// list reads tables. While the client fills its copy again it doesn't know them, and waits.
+func (d *Database) list(tables ...any) error {
+	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
+	defer cancel()
+	for _, table := range tables {
+		if err := cmp.Or(d.client.List(ctx, table), ctx.Err()); err != nil { // it gives what it has when time is up
+			return fmt.Errorf("read the database of Open vSwitch: %w", err)
+		}
+	}
+	return nil
+}
+
+func (d *Database) root() (*vswitchd.OpenvSwitch, error) {
+	if !d.Connected() {
+		return nil, errDisconnected
+	}
+	var roots []vswitchd.OpenvSwitch
+	if err := d.list(&roots); err != nil {
+		return nil, err
+	}
+	if len(roots) != 1 {
+		return nil, fmt.Errorf("the database of Open vSwitch has %d roots instead of 1", len(roots))
+	}
+	return &roots[0], nil
+}

@@ -1,0 +1,201 @@
+package vswitch
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/ovn-kubernetes/libovsdb/model"
+	"github.com/ovn-kubernetes/libovsdb/ovsdb"
+	"k8s.io/utils/ptr"
+
+	"github.com/bedplate/bedplate/internal/hydrazine/ovn/vswitchd"
+)
+
+const (
+	// groupKey is whose flows are on the integration bridge.
+	groupKey = "bedplate.dev/resource-group"
+	// interfaceKey is what OVN knows an interface by, and installedKey what it says when the flows are there.
+	interfaceKey, installedKey = "iface-id", "ovn-installed"
+	zonePrefix                 = "ct-zone-"
+	// waitKey is how long, in milliseconds, a starting ovn-controller leaves the flows that it finds.
+	waitKey, waitBeforeClear = "ovn-ofctrl-wait-before-clear", "5000"
+)
+
+// Integration is the bridge that OVN has its flows on.
+type Integration struct {
+	DatapathType string
+	Group        string
+	Southbound   string
+	EncapIP      netip.Addr
+	Ports        map[string]string // logical port by interface
+	// Restart says that ovn-controller is about to be started. Where the bridge has flows already, they may be in use: it is
+	// to leave them until it has learned which ones it needs. Otherwise the first thing that it does is to clear them all.
+	Restart bool
+}
+
+// Other says whether the integration bridge is there for another group: then nothing of it may stay.
+func (d *Database) Other(group string) (bool, error) {
+	found, err := d.snapshot()
+	if err != nil {
+		return false, err
+	}
+	bridge := found.bridges[IntegrationBridge]
+	return bridge != nil && bridge.ExternalIDs[groupKey] != group, nil
+}
+
+// EnsureIntegration makes the integration bridge, puts the ports on it, and tells ovn-controller where to connect.
+func (d *Database) EnsureIntegration(ctx context.Context, w Integration) error {
+	found, err := d.snapshot()
+	if err != nil {
+		return err
+	}
+	c := &change{database: d}
+	bridge, exists := found.bridges[IntegrationBridge]
+	if !exists {
+		bridge = &vswitchd.Bridge{
+			UUID: "integration", Name: IntegrationBridge, DatapathType: w.DatapathType,
+			FailMode:    ptr.To(vswitchd.BridgeFailModeSecure),
+			OtherConfig: map[string]string{"disable-in-band": "true"}, ExternalIDs: map[string]string{groupKey: w.Group},
+		}
+	}
+	added := found.reconcilePorts(c, bridge, w.Ports)
+	if exists {
+		found.secure(c, bridge)
+		if len(added) > 0 {
+			c.mutate(bridge, model.Mutation{Field: &bridge.Ports, Mutator: ovsdb.MutateOperationInsert, Value: added})
+		}
+	} else {
+		bridge.Ports = added
+		c.createBridge(found.root, bridge, nil)
+	}
+	settings := map[string]string{
+		"ovn-remote": w.Southbound, "ovn-encap-type": "geneve", "ovn-encap-ip": w.EncapIP.String(),
+		"ovn-bridge-datapath-type": w.DatapathType,
+	}
+	switch {
+	case !exists: // there is nothing to keep, and no time to lose
+		settings[waitKey] = ""
+	case w.Restart:
+		settings[waitKey] = waitBeforeClear
+	}
+	c.set(found.root, &found.root.ExternalIDs, settings)
+	if err := c.commit(ctx); err != nil {
+		return fmt.Errorf("prepare %s: %w", IntegrationBridge, err)
+	}
+	return nil
+}
+
+// reconcilePorts renames what somebody else was given, creates what is missing, and returns the rows of the latter.
+func (s *snapshot) reconcilePorts(c *change, bridge *vswitchd.Bridge, wanted map[string]string) (added []string) {
+	there := map[string]bool{}
+	for _, p := range s.hostPorts(bridge) {
+		logical, ok := wanted[p.Name]
+		i := s.single(p)
+		if !ok || i == nil {
+			continue
+		}
+		there[p.Name] = true
+		if i.ExternalIDs[interfaceKey] != logical {
+			i.ExternalIDs = map[string]string{interfaceKey: logical} // nothing is installed for the new one
+			c.update(i, &i.ExternalIDs)
+		}
+	}
+	for name, logical := range wanted {
+		if there[name] {
+			continue
+		}
+		s.release(c, name)
+		row := fmt.Sprintf("host_%d", len(added))
+		added = append(added, row)
+		c.create(
+			&vswitchd.Interface{UUID: row + "_i", Name: name, ExternalIDs: map[string]string{interfaceKey: logical}},
+			&vswitchd.Port{UUID: row, Name: name, Interfaces: []string{row + "_i"}},
+		)
+	}
+	return added
+}
+
+// hostPorts returns the ports of the integration bridge that are neither its own nor OVN's.
+func (s *snapshot) hostPorts(bridge *vswitchd.Bridge) []*vswitchd.Port {
+	return slices.DeleteFunc(s.portsOf(bridge), func(p *vswitchd.Port) bool {
+		i := s.single(p)
+		return i != nil && (p.Name == bridge.Name || slices.Contains([]string{"patch", "geneve", "stt", "vxlan"}, i.Type))
+	})
+}
+
+// secure repairs what keeps an integration bridge without flows from forwarding like a switch.
+func (s *snapshot) secure(c *change, bridge *vswitchd.Bridge) {
+	if ptr.Deref(bridge.FailMode, "") != vswitchd.BridgeFailModeSecure {
+		bridge.FailMode = ptr.To(vswitchd.BridgeFailModeSecure)
+		c.update(bridge, &bridge.FailMode)
+	}
+	c.set(bridge, &bridge.OtherConfig, map[string]string{"disable-in-band": "true"})
+}
+
+// Release takes away from the integration bridge what is neither OVN's nor kept, and the named ports from every bridge.
+func (d *Database) Release(ctx context.Context, keep map[string]string, ports []string) error {
+	found, err := d.snapshot()
+	if err != nil {
+		return err
+	}
+	c := &change{database: d}
+	bridge := found.bridges[IntegrationBridge]
+	for _, p := range found.hostPorts(bridge) {
+		if _, ok := keep[p.Name]; !ok {
+			c.remove(bridge, p.UUID)
+		}
+	}
+	for _, name := range ports {
+		found.release(c, name)
+	}
+	if err := c.commit(ctx); err != nil {
+		return fmt.Errorf("take the ports away: %w", err)
+	}
+	return nil
+}
+
+// DeleteIntegration deletes the integration bridge with all flows, and what ovn-controller would connect to.
+func (d *Database) DeleteIntegration(ctx context.Context) error {
+	found, err := d.snapshot()
+	if err != nil {
+		return err
+	}
+	c := &change{database: d}
+	if bridge := found.bridges[IntegrationBridge]; bridge != nil {
+		c.mutate(found.root, model.Mutation{
+			Field: &found.root.Bridges, Mutator: ovsdb.MutateOperationDelete, Value: []string{bridge.UUID},
+		})
+	}
+	if transport := found.bridges[TransportBridge]; transport != nil {
+		for _, p := range found.portsOf(transport) { // a killed ovn-controller leaves its patch ports
+			if i := found.single(p); i != nil && i.Type == "patch" {
+				c.remove(transport, p.UUID)
+			}
+		}
+	}
+	c.set(found.root, &found.root.ExternalIDs, map[string]string{"ovn-remote": "", "ovn-encap-ip": ""})
+	if err := c.commit(ctx); err != nil {
+		return fmt.Errorf("delete %s: %w", IntegrationBridge, err)
+	}
+	return nil
+}
+
+// Zones returns the zones of connection tracking that OVN uses, by the name of the port or router that each belongs to.
+func (d *Database) Zones() (map[string]string, error) {
+	found, err := d.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	zones := map[string]string{}
+	if bridge := found.bridges[IntegrationBridge]; bridge != nil {
+		for key, zone := range bridge.ExternalIDs {
+			if owner, ok := strings.CutPrefix(key, zonePrefix); ok {
+				zones[owner] = zone
+			}
+		}
+	}
+	return zones, nil
+}

@@ -1,0 +1,55 @@
+package vswitch
+
+import (
+	"slices"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/bedplate/bedplate/internal/hydrazine/ovn/vswitchd"
+)
+
+// State is what the agent reports of Open vSwitch.
+type State struct {
+	Chassis     string
+	TunnelTypes []string
+	Ports       map[string]PortState
+}
+
+// PortState is a port on the integration bridge.
+type PortState struct {
+	LogicalPort string
+	Installed   bool   // OVN has put its flows onto the bridge
+	Problem     string // what ovs-vswitchd says
+}
+
+// State returns what there is. A port that isn't on the integration bridge is missing.
+func (d *Database) State() (State, error) {
+	found, err := d.snapshot()
+	if err != nil {
+		return State{}, err
+	}
+	bridge := found.bridges[IntegrationBridge]
+	state := State{
+		Chassis: found.root.ExternalIDs["system-id"], Ports: map[string]PortState{},
+	}
+	if slices.Contains(found.root.IfaceTypes, "geneve") {
+		state.TunnelTypes = []string{"geneve"}
+	}
+	if bridge == nil {
+		return state, nil
+	}
+	for _, p := range found.hostPorts(bridge) {
+		if i := found.single(p); i != nil {
+			state.Ports[p.Name] = portState(i)
+		}
+	}
+	return state, nil
+}
+
+func portState(i *vswitchd.Interface) PortState {
+	return PortState{
+		LogicalPort: i.ExternalIDs[interfaceKey],
+		Installed:   i.ExternalIDs[installedKey] == "true",
+		Problem:     ptr.Deref(i.Error, ""),
+	}
+}

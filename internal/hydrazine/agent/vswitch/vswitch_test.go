@@ -1,0 +1,239 @@
+package vswitch
+
+import (
+	"context"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bedplate/bedplate/internal/hydrazine/ovn/vswitchd"
+)
+
+// database is a real one of Open vSwitch. Instead of ovs-vswitchd there is a test that says what was done.
+type database struct {
+	*testing.T
+	*WithT
+	*Database
+	socket string
+	server *exec.Cmd
+}
+
+func newDatabase(t *testing.T) *database {
+	t.Helper()
+	for _, program := range []string{"ovsdb-server", "ovsdb-tool", "ovs-vsctl"} {
+		if _, err := exec.LookPath(program); err != nil {
+			if os.Getenv("CI") == "true" {
+				t.Fatalf("needs %s", program)
+			}
+			t.Skipf("needs %s: run `make lab-deps`", program)
+		}
+	}
+	dir, err := os.MkdirTemp("", "hz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &database{T: t, WithT: NewWithT(t), socket: "unix:" + filepath.Join(dir, "db.sock")}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	d.run("ovsdb-tool", "create", dir+"/conf.db", "/usr/share/openvswitch/vswitch.ovsschema")
+	server := exec.Command("ovsdb-server", dir+"/conf.db", "--remote=p"+d.socket, "--unixctl="+dir+"/ctl", "-vconsole:off")
+	server.Env = append(os.Environ(), "OVS_RUNDIR="+dir)
+	d.Expect(server.Start()).To(Succeed())
+	d.server = server
+	t.Cleanup(func() { server.Process.Kill(); server.Wait() })
+	d.Eventually(func() error { _, err := os.Stat(dir + "/db.sock"); return err }).Should(Succeed())
+	d.vsctl("init")
+
+	d.Database, err = New(d.socket, func() {})
+	d.Expect(err).NotTo(HaveOccurred())
+	d.Connect(t.Context())
+	t.Cleanup(d.Close)
+	return d
+}
+
+func (d *database) run(command ...string) string {
+	d.Helper()
+	output, err := exec.Command(command[0], command[1:]...).CombinedOutput()
+	if err != nil {
+		d.Fatalf("%v: %v\n%s", command, err, output)
+	}
+	return strings.TrimSpace(string(output))
+}
+
+func (d *database) vsctl(args ...string) string {
+	d.Helper()
+	return d.run(append([]string{"ovs-vsctl", "--db=" + d.socket, "--no-wait"}, args...)...)
+}
+
+// obey says again and again that everything is done that the database wants, until the test ends.
+func (d *database) obey() {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	d.Cleanup(func() { cancel(); <-done })
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			next, err := exec.Command("ovs-vsctl", "--db="+d.socket, "--no-wait", "get", "open", ".", "next_cfg").Output()
+			if err == nil {
+				done := "cur_cfg=" + strings.TrimSpace(string(next))
+				exec.Command("ovs-vsctl", "--db="+d.socket, "--no-wait", "set", "open", ".", done).Run()
+			}
+		}
+	}()
+}
+
+var (
+	transport = Transport{
+		DatapathType: "netdev", Uplinks: []string{"p0"}, MAC: "02:00:00:00:00:01", MTU: 1500, Hostname: "dpu-1",
+	}
+	integration = Integration{
+		DatapathType: "netdev", Group: "red", Southbound: "tcp:172.18.0.2:16642", EncapIP: netip.MustParseAddr("172.18.0.5"),
+		Ports: map[string]string{"pf0hpf": "port-a", "pf1hpf": "port-b"}, Restart: true,
+	}
+)
+
+func TestTransact_waitsForVswitchd(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	d.Expect(d.EnsureTransport(ctx, transport)).To(MatchError(ContainSubstring("ovs-vswitchd hasn't done")))
+	d.Expect(d.vsctl("list-br")).To(Equal("br-transport"), "it is written")
+	again, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	d.Expect(d.EnsureTransport(again, transport)).To(MatchError(ContainSubstring("ovs-vswitchd hasn't done")), "not done yet")
+	d.obey()
+	d.Expect(d.EnsureTransport(t.Context(), transport)).To(Succeed())
+}
+
+func TestEnsure_changesNothingTwice(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	d.obey()
+	for range 3 {
+		d.Expect(d.EnsureTransport(t.Context(), transport)).To(Succeed())
+		d.Expect(d.EnsureIntegration(t.Context(), integration)).To(Succeed())
+	}
+	d.Expect(d.vsctl("get", "open", ".", "next_cfg")).To(Equal("3"), "two bridges, and a started ovn-controller's wait")
+	d.Expect(d.vsctl("get", "open", ".", "external_ids")).To(Equal(`{ovn-bridge-datapath-type=netdev, ` +
+		`ovn-bridge-mappings="fabric:br-transport", ovn-encap-ip="172.18.0.5", ovn-encap-type=geneve, ` +
+		`ovn-ofctrl-wait-before-clear="5000", ovn-remote="tcp:172.18.0.2:16642", system-id=dpu-1}`))
+	d.Expect(d.vsctl("get", "bridge", "br-int", "fail_mode")).To(Equal("secure"))
+	d.Expect(d.vsctl("get", "bridge", "br-int", "other_config")).To(Equal(`{disable-in-band="true"}`))
+	d.Expect(d.vsctl("get", "interface", "pf1hpf", "external_ids")).To(Equal("{iface-id=port-b}"))
+	d.Expect(d.vsctl("get", "interface", "br-transport", "mtu_request")).To(Equal("1500"))
+	d.Expect(d.vsctl("get", "bridge", "br-transport", "other_config")).To(Equal(`{hwaddr="02:00:00:00:00:01"}`))
+}
+
+func TestEnsureTransport_takesTheUplinksFromWhereTheyAre(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	d.obey()
+	d.vsctl("set", "open", ".", "external_ids:system-id=as-installed")
+	d.vsctl("add-br", "ovsbr1", "--", "add-port", "ovsbr1", "p0", "--", "add-port", "ovsbr1", "pf0hpf")
+	d.Expect(d.EnsureTransport(t.Context(), transport)).To(Succeed())
+	d.Expect(d.vsctl("list-ports", "ovsbr1")).To(Equal("pf0hpf"))
+	d.Expect(d.vsctl("list-ports", "br-transport")).To(Equal("p0"))
+	d.Expect(d.vsctl("get", "open", ".", "external_ids:system-id")).To(Equal("as-installed"))
+
+	// A second uplink, then LACP, then one again. What OVN has on the bridge stays.
+	d.vsctl("add-port", "br-transport", "patch-x", "--", "set", "interface", "patch-x", "type=patch", "options:peer=y")
+	several := transport
+	several.Uplinks, several.MAC = []string{"p0", "p1"}, "02:00:00:00:00:99"
+	d.Expect(d.EnsureTransport(t.Context(), several)).To(Succeed())
+	d.Expect(d.vsctl("list-ports", "br-transport")).To(Equal("patch-x\nuplinks"))
+	d.Expect(d.vsctl("list-ifaces", "br-transport")).To(Equal("p0\np1\npatch-x"))
+	d.Expect(d.vsctl("get", "port", "uplinks", "bond_mode", "lacp")).To(Equal("active-backup\n[]"))
+	d.Expect(d.vsctl("get", "bridge", "br-transport", "other_config:hwaddr")).To(Equal(`"02:00:00:00:00:01"`), "the fabric knows it")
+	several.LACP = true
+	d.Expect(d.EnsureTransport(t.Context(), several)).To(Succeed())
+	d.Expect(d.vsctl("get", "port", "uplinks", "bond_mode", "lacp")).To(Equal("balance-tcp\nactive"))
+	d.Expect(d.EnsureTransport(t.Context(), transport)).To(Succeed())
+	d.Expect(d.vsctl("list-ports", "br-transport")).To(Equal("p0\npatch-x"))
+}
+
+func TestEnsureIntegration_repairs(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	d.obey()
+	d.Expect(d.EnsureTransport(t.Context(), transport)).To(Succeed())
+	d.Expect(d.EnsureIntegration(t.Context(), integration)).To(Succeed())
+	d.vsctl("set", "bridge", "br-int", "fail_mode=standalone", "other_config={}")
+	d.vsctl("del-port", "pf1hpf")
+	d.vsctl("set", "interface", "pf0hpf", "external_ids:iface-id=stolen", "external_ids:ovn-installed=true")
+	d.vsctl("set", "open", ".", "external_ids:ovn-remote=tcp:9.9.9.9:1", "external_ids:mine=yours")
+	d.Eventually(func() string {
+		found, err := d.snapshot()
+		d.Expect(err).NotTo(HaveOccurred())
+		return found.root.ExternalIDs["mine"]
+	}).Should(Equal("yours"))
+	d.Expect(d.EnsureIntegration(t.Context(), integration)).To(Succeed())
+	d.Expect(d.vsctl("get", "bridge", "br-int", "fail_mode", "other_config")).To(Equal("secure\n{disable-in-band=\"true\"}"))
+	d.Expect(d.vsctl("list-ports", "br-int")).To(Equal("pf0hpf\npf1hpf"))
+	d.Expect(d.vsctl("get", "interface", "pf0hpf", "external_ids")).To(Equal("{iface-id=port-a}"))
+	d.Expect(d.vsctl("get", "open", ".", "external_ids:ovn-remote", "external_ids:mine")).To(Equal("\"tcp:172.18.0.2:16642\"\nyours"))
+}
+
+func TestRelease(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	d.obey()
+	d.Expect(d.EnsureTransport(t.Context(), transport)).To(Succeed())
+	d.Expect(d.EnsureIntegration(t.Context(), integration)).To(Succeed())
+	for name, kind := range map[string]string{"ovn-x-0": "geneve", "patch-y": "patch", "tap0": `""`, "relay": "internal"} {
+		d.vsctl("add-port", "br-int", name, "--", "set", "interface", name, "type="+kind)
+	}
+	d.vsctl("add-br", "ovsbr1", "--", "add-port", "ovsbr1", "pf2hpf")
+	d.vsctl("add-bond", "br-int", "bond", "x0", "x1")
+	d.Expect(d.Release(t.Context(), map[string]string{"pf0hpf": "port-a"}, []string{"pf1hpf", "pf2hpf"})).To(Succeed())
+	d.Expect(d.vsctl("list-ports", "br-int")).To(Equal("ovn-x-0\npatch-y\npf0hpf"))
+	d.Expect(d.vsctl("list-ports", "ovsbr1")).To(BeEmpty())
+	d.Expect(d.vsctl("list-ports", "br-transport")).To(Equal("p0"))
+}
+
+func TestDeleteIntegration(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	d.obey()
+	d.Expect(d.EnsureTransport(t.Context(), transport)).To(Succeed())
+	d.Expect(d.EnsureIntegration(t.Context(), integration)).To(Succeed())
+	d.Expect(d.Other("red")).To(BeFalse())
+	d.Expect(d.Other("blue")).To(BeTrue())
+	d.vsctl("set", "bridge", "br-int", "external_ids:ct-zone-port-a=7", "external_ids:ovn-nb-cfg=1")
+	d.Eventually(d.Zones).Should(Equal(map[string]string{"port-a": "7"}))
+	d.vsctl("add-port", "br-transport", "patch-x", "--", "set", "interface", "patch-x", "type=patch", "options:peer=y")
+	for range 2 {
+		d.Expect(d.DeleteIntegration(t.Context())).To(Succeed())
+	}
+	d.Expect(d.vsctl("list-br")).To(Equal("br-transport"))
+	d.Expect(d.vsctl("list-ports", "br-transport")).To(Equal("p0"))
+	d.Expect(d.vsctl("get", "open", ".", "external_ids")).NotTo(Or(ContainSubstring("ovn-remote"), ContainSubstring("ovn-encap-ip")))
+	d.Expect(d.Other("blue")).To(BeFalse())
+}
+
+// TestList_endsWithoutADatabase: the connection may be lost right after it was looked at.
+func TestList_endsWithoutADatabase(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	d.Expect(d.State()).NotTo(BeZero())
+	d.Expect(d.server.Process.Kill()).To(Succeed())
+	d.Eventually(d.Connected).Should(BeFalse())
+	listed := make(chan error, 1)
+	go func() { listed <- d.list(&[]vswitchd.OpenvSwitch{}) }()
+	d.Eventually(listed).WithTimeout(5 * readTimeout).Should(Receive(MatchError(context.DeadlineExceeded)))
+}
+
+func TestState_withoutADatabase(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	d, err := New("unix:/nowhere/db.sock", func() {})
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = d.State()
+	g.Expect(err).To(MatchError(errDisconnected))
+	g.Expect(d.Release(t.Context(), nil, nil)).To(MatchError(errDisconnected))
+}
