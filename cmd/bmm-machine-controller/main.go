@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	command := manager.Command("bedplate-bmm-machine-controller", "Machine controller of OpenShift for NVIDIA bare metal", run)
+	command := manager.EngineCommand("bedplate-bmm-machine-controller", "Machine controller of OpenShift for NVIDIA bare metal", run)
 	if err := command.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		os.Exit(1)

@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	command := manager.Command("bedplate-bmm-manager", "Cluster API infrastructure provider for NVIDIA bare metal", run)
+	command := manager.EngineCommand("bedplate-bmm-manager", "Cluster API infrastructure provider for NVIDIA bare metal", run)
 	if err := command.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		os.Exit(1)

@@ -66,11 +66,23 @@ type Options struct {
 	logging                 *logsv1.LoggingConfiguration
 }
 
+// EngineCommand is the command line of a manager whose controllers have the engine.
+func EngineCommand(name, short string, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{Name: name}
+	command := o.command(short, run)
+	o.addEngineFlags(command.Flags())
+	return command
+}
+
 // Command is a manager's command line: it reads the options and runs until it is told to stop.
 func Command(name, short string, run func(context.Context, *Options) error) *cobra.Command {
-	o := &Options{Name: name, logging: logsv1.NewLoggingConfiguration()}
+	return (&Options{Name: name}).command(short, run)
+}
+
+func (o *Options) command(short string, run func(context.Context, *Options) error) *cobra.Command {
+	o.logging = logsv1.NewLoggingConfiguration()
 	command := &cobra.Command{
-		Use:           name,
+		Use:           o.Name,
 		Short:         short,
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
@@ -101,17 +113,21 @@ func (o *Options) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.LeaderElection, "leader-elect", true, "Work only while holding a lease, so that several replicas don't work at once.")
 	flags.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "", "Namespace of the lease. Without it the manager's own.")
 	flags.IntVar(&o.Concurrency, "concurrency", 10, "Objects of one kind that are reconciled at the same time.")
-	flags.IntVar(&o.Creates, "max-creates", 20, "Creates that are at work outside at the same time with the same credentials. None of them holds up a reconcile.")
 	flags.Float32Var(&o.KubeQPS, "kube-api-qps", 100, "Requests per second to the API server. -1 leaves the pace to the "+
 		"API server's own fairness.")
 	flags.IntVar(&o.KubeBurst, "kube-api-burst", 200, "Requests to the API server that may come at once after a pause.")
+	flags.DurationVar(&o.Poll, "poll-interval", 30*time.Second, "How often something is looked at that is on its way outside.")
+	logsv1.AddFlags(o.logging, flags)
+}
+
+// addEngineFlags are about calls to outside services.
+func (o *Options) addEngineFlags(flags *pflag.FlagSet) {
+	flags.IntVar(&o.Creates, "max-creates", 20, "Creates that are at work outside at the same time with the same credentials. None of them holds up a reconcile.")
 	flags.Float64Var(&o.OutsideQPS, "outside-qps", 20, "Requests per second to the outside service with the same credentials.")
 	flags.IntVar(&o.OutsideBurst, "outside-burst", 100, "Requests to the outside service that may come at once after a pause.")
-	flags.DurationVar(&o.Poll, "poll-interval", 30*time.Second, "How often something is looked at that is on its way outside.")
 	flags.DurationVar(&o.Settle, "settle", 3*time.Minute, "How long the outside service may still finish a create whose client is gone. "+
 		"An attempt with unknown outcome isn't repeated before.")
 	flags.StringVar(&o.OTLPEndpoint, "otlp-endpoint", "", "URL of an OpenTelemetry collector (gRPC) that a span of each outside call is sent to. Without it none is.")
-	logsv1.AddFlags(o.logging, flags)
 }
 
 // New makes the manager. Secrets are watched as metadata and read live, so that none stays in memory.

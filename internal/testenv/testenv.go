@@ -31,6 +31,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/localstack/tools"
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 )
@@ -82,21 +84,23 @@ func Config(t testing.TB) *rest.Config {
 
 func start(bin tools.Dir) {
 	_, here, _, _ := runtime.Caller(0)
-	config := filepath.Join(filepath.Dir(here), "..", "..", "config", "bmm")
+	config := filepath.Join(filepath.Dir(here), "..", "..", "config")
 	shared.env = &envtest.Environment{
 		BinaryAssetsDirectory: string(bin),
 		CRDInstallOptions: envtest.CRDInstallOptions{
 			Paths: []string{
 				bin.Path("manifests", "core.yaml"),
-				filepath.Join(config, "crd", "bases"),
+				filepath.Join(config, "bmm", "crd", "bases"),
+				filepath.Join(config, "hydrazine", "crd", "bases"),
 			},
 			ErrorIfPathMissing: true,
 		},
 	}
 	if len(shared.webhooks) > 0 {
 		shared.env.WebhookInstallOptions.Paths = []string{
-			filepath.Join(config, "webhook", "manifests.yaml"),
-			filepath.Join(config, "..", "bmm-machine-controller", "webhook", "manifests.yaml"),
+			filepath.Join(config, "bmm", "webhook", "manifests.yaml"),
+			filepath.Join(config, "bmm-machine-controller", "webhook", "manifests.yaml"),
+			filepath.Join(config, "hydrazine", "webhook", "manifests.yaml"),
 		}
 	}
 	if shared.config, shared.err = shared.env.Start(); shared.err != nil {
@@ -178,7 +182,8 @@ func Scheme(t testing.TB) *apiruntime.Scheme {
 func newScheme() (*apiruntime.Scheme, error) {
 	scheme := apiruntime.NewScheme()
 	builder := apiruntime.NewSchemeBuilder(
-		clientgoscheme.AddToScheme, clusterv1.AddToScheme, bmmv1.AddToScheme, machinev1.Install)
+		clientgoscheme.AddToScheme, clusterv1.AddToScheme, bmmv1.AddToScheme, machinev1.Install,
+		resourcev1.AddToScheme, networkfabricv1.AddToScheme)
 	return scheme, builder.AddToScheme(scheme)
 }
 

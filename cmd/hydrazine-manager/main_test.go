@@ -1,0 +1,38 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/spf13/pflag"
+)
+
+func TestFlags_areChecked(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		lease, heartbeat time.Duration
+		says             string
+	}{
+		{lease: 7 * 24 * time.Hour, heartbeat: time.Second},
+		{lease: 4 * time.Second, heartbeat: time.Second},
+		{time.Hour, time.Second - 1, "--agent-heartbeat"},
+		{time.Hour, 0, "--agent-heartbeat"},
+		{7*24*time.Hour + 1, time.Second, "--lease"},
+		{4*time.Second - 1, time.Second, "--lease"},
+	} {
+		err := (&flags{lease: c.lease, heartbeat: c.heartbeat}).check()
+		if c.says == "" {
+			NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		} else {
+			NewWithT(t).Expect(err).To(MatchError(HavePrefix(c.says)))
+		}
+	}
+}
+
+func TestFlags_areAcceptedAsTheyAre(t *testing.T) {
+	t.Parallel()
+	f := &flags{}
+	f.add(pflag.NewFlagSet("", pflag.ContinueOnError))
+	NewWithT(t).Expect(f.check()).To(Succeed())
+}

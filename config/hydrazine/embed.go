@@ -1,0 +1,20 @@
+// Package hydrazine holds the manifests of the system hydrazine for programs: `bedplate lab` installs what a
+// production cluster gets, with the same rights.
+package hydrazine
+
+import "embed"
+
+// CRDs are the CustomResourceDefinitions.
+//
+//go:embed crd/bases/*.yaml
+var CRDs embed.FS
+
+// RBAC is what the manager's service account may do.
+//
+//go:embed rbac/*role*.yaml rbac/service_account.yaml
+var RBAC embed.FS
+
+// Webhooks are what the API server asks the manager about; who installs them says where it is served.
+//
+//go:embed webhook/manifests.yaml
+var Webhooks embed.FS

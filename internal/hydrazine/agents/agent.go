@@ -1,0 +1,119 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
+)
+
+// keepaliveTime is the shortest that servers allow by default without calling it rude.
+const keepaliveTime = 5 * time.Minute
+
+// agent is one that is watched.
+type agent struct {
+	client agentv1.AgentClient
+	end    context.CancelFunc
+
+	mutex  sync.Mutex
+	report Report // of nothing while err isn't nil
+	err    error
+}
+
+// Report is what an agent has said.
+type Report struct {
+	*agentv1.Report
+	// Received is when, by the clock of this process.
+	Received time.Time
+	// AsOf is when, by the agent's clock: what is decided on this report quotes it.
+	AsOf *timestamppb.Timestamp
+}
+
+// received is a report without its time, so that it equals one that says the same later.
+func received(r *agentv1.Report) Report {
+	asOf := r.GetTime()
+	r.Time = nil
+	return Report{r, time.Now(), asOf}
+}
+
+func (a *agent) close() { a.end() }
+
+func (a *agent) latest() (Report, error) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	return a.report, a.err
+}
+
+// watch until ctx ends. It tells when the report or the reason for having none changes.
+func (a *agent) watch(ctx context.Context, heartbeat time.Duration, tell func()) {
+	for ctx.Err() == nil {
+		backoff := wait.Backoff{Duration: retryFirst, Factor: 2, Jitter: 0.2, Steps: 6, Cap: retryLast}
+		for {
+			heard, err := a.listen(ctx, heartbeat, tell)
+			if ctx.Err() != nil {
+				return
+			}
+			a.take(Report{}, fmt.Errorf("%w: %w", ErrUnreachable, err), tell)
+			if heard {
+				break // and begin again with short pauses
+			}
+			select {
+			case <-time.After(backoff.Step()):
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// listen to one stream of reports until it ends, and say whether there was one.
+func (a *agent) listen(ctx context.Context, heartbeat time.Duration, tell func()) (heard bool, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silence := time.AfterFunc(3*heartbeat, func() { cancel(fmt.Errorf("it has been silent for %s", 3*heartbeat)) })
+	defer silence.Stop()
+	stream, err := a.client.Watch(ctx, &agentv1.WatchRequest{Heartbeat: durationpb.New(heartbeat)})
+	for err == nil {
+		var report *agentv1.Report
+		if report, err = stream.Recv(); err != nil {
+			break
+		}
+		heard = true
+		silence.Reset(3 * heartbeat)
+		if err := check(report); err != nil {
+			a.take(Report{}, err, tell)
+		} else {
+			a.take(received(report), nil, tell)
+		}
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return heard, cause
+	}
+	return heard, errors.New(status.Code(err).String()) // its text has port numbers, which are others each time
+}
+
+func (a *agent) take(report Report, err error, tell func()) {
+	a.mutex.Lock()
+	same := proto.Equal(a.report.Report, report.Report) && text(a.err) == text(err)
+	a.report, a.err = report, err
+	a.mutex.Unlock()
+	if !same {
+		tell()
+	}
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

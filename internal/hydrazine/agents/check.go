@@ -1,0 +1,54 @@
+package agents
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"regexp"
+
+	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
+)
+
+// ErrNonsense means that what an agent says can't be true. Nothing is built on it.
+var ErrNonsense = errors.New("the agent says what can't be true")
+
+// ErrNewer means that an agent speaks a language that is newer than the controller.
+var ErrNewer = errors.New("the agent is newer than the controller")
+
+// word is what may become part of OVN's databases and of a status.
+var word = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,62}$`)
+
+// check whether a report makes sense.
+func check(r *agentv1.Report) error {
+	nonsense := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s", ErrNonsense, fmt.Sprintf(format, args...))
+	}
+	if r.GetLevel() == 0 {
+		return nonsense("it doesn't say its level")
+	}
+	if r.GetLevel() > agentv1.Level {
+		return fmt.Errorf("%w: its level is %d and its version %.64q, the controller's level is %d", ErrNewer, r.GetLevel(),
+			r.GetVersion(), agentv1.Level)
+	}
+	if !word.MatchString(r.GetChassis()) {
+		return nonsense("its chassis is called %.64q", r.GetChassis())
+	}
+	for _, address := range r.GetUplink().GetAddresses() {
+		if _, err := netip.ParsePrefix(address); err != nil {
+			return nonsense("its uplink has the address %.64q", address)
+		}
+	}
+	for _, gateway := range r.GetUplink().GetGateways() {
+		if _, err := netip.ParseAddr(gateway); err != nil {
+			return nonsense("its uplink has the gateway %.64q", gateway)
+		}
+	}
+	seen := map[string]bool{}
+	for _, port := range r.GetPorts() {
+		if !word.MatchString(port.GetName()) || seen[port.GetName()] {
+			return nonsense("it has a port called %.64q, or two", port.GetName())
+		}
+		seen[port.GetName()] = true
+	}
+	return nil
+}

@@ -1,0 +1,176 @@
+// Package agents speaks to the agents on the DPUs. It watches each agent that somebody asks about, so that what the agent says
+// is known when it is needed, and wakes who has to hear of it.
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
+)
+
+const (
+	// callTimeout bounds a call that changes something. An agent that reports answers within milliseconds.
+	callTimeout = 10 * time.Second
+	// connectTimeout bounds an attempt to connect; retryFirst and retryLast are the shortest and the longest pause after one.
+	// gRPC's own pauses become two minutes: so long a DPU that has come back would wait.
+	connectTimeout        = 5 * time.Second
+	retryFirst, retryLast = 100 * time.Millisecond, 5 * time.Second
+	// messageLimit is far more than a report of any DPU.
+	messageLimit = 256 << 10
+	// bufferSize of a connection, in bytes: there are thousands of them, each with little to say.
+	bufferSize = 4 << 10
+	// changesBuffer is how many changes may wait for the controller.
+	changesBuffer = 1024
+)
+
+// ErrUnreachable means that an agent doesn't say anything now. What it said last may be wrong by now.
+var ErrUnreachable = errors.New("the agent can't be reached")
+
+// ErrUnheard means that an agent hasn't said anything yet, and may still do so. Before three heartbeats have passed it says
+// something, or can't be reached.
+var ErrUnheard = errors.New("the agent hasn't been heard yet")
+
+// Config of a pool.
+type Config struct {
+	// Port that agents listen on.
+	Port uint16
+	// Heartbeat is how often an agent says that nothing has changed. One that is silent for three times as long is lost.
+	Heartbeat time.Duration
+	// Credentials say who the controller is, and whom it trusts.
+	Credentials credentials.TransportCredentials
+	// Dial connects to an agent's address and port. Without it that is TCP.
+	Dial func(ctx context.Context, address string) (net.Conn, error)
+}
+
+// Pool has a connection to each agent that somebody has asked about.
+type Pool struct {
+	config  Config
+	life    context.Context // of all connections
+	changes chan event.TypedGenericEvent[string]
+
+	mutex sync.Mutex
+	known map[string]*agent
+}
+
+// NewPool returns a pool whose connections end with ctx.
+func NewPool(ctx context.Context, config Config) *Pool {
+	return &Pool{
+		config: config, life: ctx, known: map[string]*agent{},
+		changes: make(chan event.TypedGenericEvent[string], changesBuffer),
+	}
+}
+
+// Changes is the addresses of the agents that say something else than before, or nothing any more.
+func (p *Pool) Changes() <-chan event.TypedGenericEvent[string] { return p.changes }
+
+// Report is what the agent of a DPU has said last. It doesn't wait: whoever asks for the first time gets ErrUnheard, and
+// is woken by a change.
+func (p *Pool) Report(address string) (Report, error) {
+	a, err := p.agent(address)
+	if err != nil {
+		return Report{}, err
+	}
+	return a.latest()
+}
+
+// Attach puts a host's port on a network, or renews its lease. See agentv1.AgentClient.
+func (p *Pool) Attach(ctx context.Context, address string, request *agentv1.AttachRequest) (*agentv1.Report, error) {
+	return p.call(ctx, address, func(ctx context.Context, c agentv1.AgentClient) (*agentv1.Report, error) {
+		return c.Attach(ctx, request)
+	})
+}
+
+// Isolate takes a host off its network. See agentv1.AgentClient.
+func (p *Pool) Isolate(ctx context.Context, address string, request *agentv1.IsolateRequest) (*agentv1.Report, error) {
+	return p.call(ctx, address, func(ctx context.Context, c agentv1.AgentClient) (*agentv1.Report, error) {
+		return c.Isolate(ctx, request)
+	})
+}
+
+func (p *Pool) call(
+	ctx context.Context, address string, do func(context.Context, agentv1.AgentClient) (*agentv1.Report, error),
+) (*agentv1.Report, error) {
+	a, err := p.agent(address)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	report, err := do(ctx, a.client)
+	if err == nil {
+		err = check(report)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("agent at %s: %w", address, err)
+	}
+	return report, nil
+}
+
+// Keep ends the connections to all agents but those that are still wanted.
+func (p *Pool) Keep(wanted func(address string) bool) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	for address, a := range p.known {
+		if !wanted(address) {
+			a.close()
+			delete(p.known, address)
+		}
+	}
+}
+
+// agent at an address, which from now on is watched.
+func (p *Pool) agent(address string) (*agent, error) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if a, ok := p.known[address]; ok {
+		return a, nil
+	}
+	target := net.JoinHostPort(address, strconv.Itoa(int(p.config.Port)))
+	dial := p.config.Dial
+	if dial == nil {
+		dial = func(ctx context.Context, address string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		}
+	}
+	connection, err := grpc.NewClient("passthrough:///"+target, grpc.WithContextDialer(dial),
+		grpc.WithTransportCredentials(p.config.Credentials),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(messageLimit)),
+		grpc.WithReadBufferSize(bufferSize), grpc.WithWriteBufferSize(bufferSize),
+		grpc.WithNoProxy(), grpc.WithDisableServiceConfig(),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: retryFirst, Multiplier: 2, Jitter: 0.2, MaxDelay: retryLast},
+			MinConnectTimeout: connectTimeout,
+		}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: p.config.Heartbeat}),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("agent at %s: %w", address, err)
+	}
+	life, end := context.WithCancel(p.life)
+	a := &agent{client: agentv1.NewAgentClient(connection), end: end, err: ErrUnheard}
+	p.known[address] = a
+	go func() {
+		a.watch(life, p.config.Heartbeat, func() { p.tell(life, address) })
+		_ = connection.Close()
+	}()
+	return a, nil
+}
+
+func (p *Pool) tell(ctx context.Context, address string) {
+	select {
+	case p.changes <- event.TypedGenericEvent[string]{Object: address}:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,109 @@
+package controller_test
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/hydrazine/agents/agentstest"
+)
+
+// What an agent says mustn't make a host come and go for ever.
+func TestAgent_withAnImpossibleGateway(t *testing.T) {
+	t.Parallel()
+	f := start(t).run()
+	f.group("blue")
+	agent := f.agent(2)
+	agent.Say(func(r *agentstest.Said) { r.Uplink.Gateways = []string{f.dpu(102)} })
+	host := f.host("blue", 2)
+	f.Expect(f.becomes(host, resourcev1.AgentReadyCondition, metav1.ConditionFalse, "WrongUplink")).To(
+		ContainSubstring("have to be three addresses"))
+	f.Expect(host.Status.LogicalPortReference).To(BeNil())
+	f.Expect(agent.Calls("Attach")).To(BeZero())
+	agent.Say(func(r *agentstest.Said) { r.Uplink.Gateways = []string{f.dpu(1)} })
+	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+}
+
+func TestAgent_withTheNameOfAnother(t *testing.T) {
+	t.Parallel()
+	f := start(t).run()
+	f.group("blue")
+	f.agent(2)
+	first := f.host("blue", 2)
+	f.becomes(first, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	agent := f.agent(3)
+	agent.Say(func(r *agentstest.Said) { r.Chassis = "dpu2" })
+	second := f.host("blue", 3)
+	f.Expect(f.becomes(second, resourcev1.AgentReadyCondition, metav1.ConditionFalse, "AgentNonsense")).To(
+		And(ContainSubstring("ManagedResource blue-host2 at "+f.dpu(2)), ContainSubstring("--chassis")))
+	f.Expect(agent.Calls("Attach")).To(BeZero())
+	agent.Say(func(r *agentstest.Said) { r.Chassis = "dpu3" })
+	f.becomes(second, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	f.becomes(first, resourcev1.AgentReadyCondition, metav1.ConditionTrue, "")
+}
+
+// One that isn't heard yet is lost in the end.
+func TestAgent_thatNeverSpeaks(t *testing.T) {
+	t.Parallel()
+	f := start(t).run()
+	f.group("blue")
+	listener, err := net.Listen("tcp", net.JoinHostPort(fmt.Sprintf("127.80.%d.2", f.number), strconv.Itoa(int(f.port()))))
+	f.Expect(err).NotTo(HaveOccurred())
+	defer listener.Close()
+	host := f.host("blue", 2)
+	f.becomes(host, resourcev1.ReadyCondition, metav1.ConditionUnknown, "Pending")
+	f.becomes(host, resourcev1.AgentReadyCondition, metav1.ConditionFalse, "AgentUnreachable")
+}
+
+// The API server takes messages up to 32 KiB, and events up to one.
+func TestAgent_thatSaysTooMuch(t *testing.T) {
+	t.Parallel()
+	f := start(t).run()
+	f.group("blue")
+	agent := f.agent(2)
+	agent.Say(func(r *agentstest.Said) { r.Ports[0].Problem = strings.Repeat("ü", 40_000) })
+	host := f.host("blue", 2)
+	message := f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionFalse, "PortProblem")
+	f.Expect(len(message)).To(BeNumerically("<=", 1024))
+	f.Expect(message).To(And(HavePrefix("port pf0hpf: üüü"), HaveSuffix("ü…")))
+}
+
+func TestAgent_thatWritesAddressesOtherwise(t *testing.T) {
+	t.Parallel()
+	f := start(t).run()
+	f.group("blue", func(g *resourcev1.ResourceGroup) { *g.Spec.Network = resourcev1.IPNet{IP: "fd00::", PrefixLength: 64} })
+	agent := f.agent(2)
+	agent.Say(func(r *agentstest.Said) {
+		r.Uplink.Addresses = append(r.Uplink.Addresses, "FD01:0::2/64")
+		r.Uplink.Gateways = append(r.Uplink.Gateways, "FD01:0::1")
+	})
+	host := f.host("blue", 2, func(r *resourcev1.ManagedResource) { r.Spec.HostIP, r.Spec.DPUIPs[1] = "fd00::2", "fd01::66" })
+	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	f.Expect(host.Status.LogicalPortReference.FabricGateway).To(BeEquivalentTo("fd01::1"))
+}
+
+// An answer counts by what it says.
+func TestAgent_thatOnlyPretends(t *testing.T) {
+	t.Parallel()
+	f := start(t).run()
+	f.group("blue")
+	agent := f.agent(2)
+	agent.Pretend(true)
+	host := f.host("blue", 2)
+	f.Expect(f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionFalse, "AgentRefused")).To(
+		ContainSubstring("not assigned port pf0hpf"))
+	agent.Pretend(false)
+	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	agent.Pretend(true)
+	f.Expect(f.client.Delete(t.Context(), host)).To(Succeed())
+	f.Expect(f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionFalse, "Isolating")).To(
+		ContainSubstring("the host still has port pf0hpf"))
+	agent.Pretend(false)
+	f.gone(host)
+}

@@ -1,0 +1,319 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/hydrazine/agents"
+	"github.com/bedplate/bedplate/internal/hydrazine/membership"
+	"github.com/bedplate/bedplate/internal/hydrazine/topology"
+)
+
+// attach a host to the network of its group, or keep it there.
+func (r *resourceReconciler) attach(
+	ctx context.Context, resource *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, inGroup []resourcev1.ManagedResource,
+) (ctrl.Result, error) {
+	defer sumUp(resource, resourcev1.AcceptedCondition, resourcev1.AgentReadyCondition, resourcev1.AttachedCondition,
+		resourcev1.PortUpCondition)
+	resource.Status.HostAccessIPs = access(resource)
+	report, reason, failed := r.report(resource.Spec.DPUIPs[0])
+	if to := r.destination(resource, group, report); to != "" { // the old place first, so that the host is in one only
+		result := r.leave(ctx, resource)
+		if attachedByUs(resource) {
+			moving(resource, to)
+			return result, nil
+		}
+	}
+	if errors.Is(failed, agents.ErrUnheard) { // what was known of it is the best there is, until it is heard or lost
+		return ctrl.Result{RequeueAfter: r.poll}, nil
+	}
+	if failed != nil {
+		r.unknown(resource, reason, failed)
+		return ctrl.Result{RequeueAfter: r.poll}, nil
+	}
+	port, reference, reason, failed := seat(resource, group, inGroup, report)
+	if failed != nil {
+		r.unknown(resource, reason, failed)
+		return ctrl.Result{RequeueAfter: r.poll}, nil
+	}
+	met(resource, resourcev1.AgentReadyCondition)
+	resource.Status.LogicalPortReference = reference
+	return r.assign(ctx, resource, group, report, port)
+}
+
+// destination of a host that is attached in another place than it is to be, or "".
+func (r *resourceReconciler) destination(
+	resource *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, report agents.Report,
+) string {
+	if !attachedByUs(resource) {
+		return ""
+	}
+	to, name := resource.Spec.DPUIPs[0], resource.Spec.Identifier
+	if r.place(resource) != to {
+		return "DPU " + string(to)
+	}
+	if at := resource.Status.LogicalPortReference; at != nil && at.GroupUID != "" && at.GroupUID != group.UID {
+		return "ResourceGroup " + group.Name
+	}
+	if port := portOf(resource, report.GetPorts()); port != nil && name != "" && port.GetName() != name {
+		return "port " + name
+	}
+	return ""
+}
+
+// portOf a resource, by what the agent says.
+func portOf(resource *resourcev1.ManagedResource, ports []*agentv1.Port) *agentv1.Port {
+	for _, port := range ports {
+		if port.GetAssignment().GetResourceUid() == string(resource.UID) {
+			return port
+		}
+	}
+	return nil
+}
+
+func moving(resource *resourcev1.ManagedResource, to string) {
+	unmet(resource, resourcev1.AttachedCondition, reasonMoving, "the host moves to "+to+": "+
+		condition(resource, resourcev1.AttachedCondition).Message)
+}
+
+// unknown is what a host is that can't be driven through its agent, as long as its lease runs.
+func (r *resourceReconciler) unknown(resource *resourcev1.ManagedResource, reason string, failed error) {
+	unmet(resource, resourcev1.AgentReadyCondition, reason, failed.Error())
+	if !attachedByUs(resource) {
+		unmet(resource, resourcev1.AttachedCondition, reasonIsolated, "the host isn't attached")
+		return
+	}
+	expires := resource.Status.LeaseExpires.Time
+	if r.now().After(expires) {
+		unmet(resource, resourcev1.AttachedCondition, reasonLeaseExpired,
+			fmt.Sprintf("the lease ended at %s: the DPU has isolated the host if its agent runs, or its timer hydrazine-agent-expire",
+				expires.UTC().Format(time.RFC3339)))
+		return
+	}
+	set(resource, resourcev1.AttachedCondition, metav1.ConditionUnknown, reason,
+		fmt.Sprintf("the DPU keeps the host attached until %s", expires.UTC().Format(time.RFC3339)))
+}
+
+// seat is the port of the DPU that the host is behind, and what has to be known of it in the topology.
+func seat(
+	resource *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, inGroup []resourcev1.ManagedResource, report agents.Report,
+) (*agentv1.Port, *resourcev1.LogicalPortReference, string, error) {
+	if other := namesake(resource, inGroup, report.GetChassis()); other != nil {
+		return nil, nil, reasonNonsense, fmt.Errorf("DPU %s calls itself %s, as the DPU of ManagedResource %s at %s does: "+
+			"start one of their agents with another --chassis", resource.Spec.DPUIPs[0], report.GetChassis(), other.Name,
+			other.Status.LogicalPortReference.Agent)
+	}
+	port, err := hostPort(resource, report.GetPorts())
+	if err != nil {
+		return nil, nil, reasonNoPort, fmt.Errorf("DPU %s %w", report.GetChassis(), err)
+	}
+	reference := &resourcev1.LogicalPortReference{
+		LogicalPort: topology.PortName(string(resource.UID), resource.Name), DPU: report.GetChassis(), Agent: resource.Spec.DPUIPs[0],
+		GroupUID: group.UID,
+	}
+	own, other := address(resource.Spec.DPUIPs[0]), netip.Addr{}
+	if len(resource.Spec.DPUIPs) > 1 {
+		other = address(resource.Spec.DPUIPs[1])
+	}
+	owned := false
+	for _, text := range report.GetUplink().GetAddresses() {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			continue // a report is checked when it comes
+		}
+		owned = owned || prefix.Addr() == own
+		if other.IsValid() && prefix.Contains(other) {
+			reference.FabricPrefixLength = int32(prefix.Bits()) //nolint:gosec // at most 128
+			reference.FabricGateway = gateway(report.GetUplink().GetGateways(), prefix)
+		}
+	}
+	uplink := fmt.Sprintf("the uplink of DPU %s has %s", report.GetChassis(), strings.Join(report.GetUplink().GetAddresses(), ", "))
+	switch {
+	case !owned:
+		return nil, nil, reasonUplink, fmt.Errorf("%s, and not %s: put the DPU's own address first in dpuIPs", uplink, own)
+	case other.IsValid() && reference.FabricPrefixLength == 0:
+		return nil, nil, reasonUplink, fmt.Errorf("%s, so %s isn't in its network: choose a second one of dpuIPs that is", uplink, other)
+	}
+	seated := resource.DeepCopy()
+	seated.Status.LogicalPortReference = reference
+	if problem := expressible(seated, group); problem.Reason != "" {
+		return nil, nil, reasonUplink, fmt.Errorf("%s: %s", uplink, problem.Message)
+	}
+	return port, reference, "", nil
+}
+
+// namesake is another member whose DPU has the same name: OVN would take both for one. Who is attached stays.
+func namesake(
+	resource *resourcev1.ManagedResource, inGroup []resourcev1.ManagedResource, chassis string,
+) *resourcev1.ManagedResource {
+	own := resource.Status.LogicalPortReference
+	has := own != nil && own.DPU == chassis && own.Agent == resource.Spec.DPUIPs[0]
+	for i := range inGroup {
+		other := &inGroup[i]
+		at := other.Status.LogicalPortReference
+		if other.UID == resource.UID || at == nil || at.DPU != chassis || at.Agent == resource.Spec.DPUIPs[0] {
+			continue
+		}
+		if !has || membership.Older(*other, *resource) < 0 {
+			return other
+		}
+	}
+	return nil
+}
+
+// hostPort is the one that is named. Without a name it is the one that the host has, or the only one.
+func hostPort(resource *resourcev1.ManagedResource, ports []*agentv1.Port) (*agentv1.Port, error) {
+	name := resource.Spec.Identifier
+	if port := portOf(resource, ports); port != nil && name == "" {
+		return port, nil
+	}
+	names := make([]string, 0, len(ports))
+	for _, port := range ports {
+		if port.GetName() == name || name == "" && len(ports) == 1 {
+			return port, nil
+		}
+		names = append(names, port.GetName())
+	}
+	switch {
+	case len(ports) == 0:
+		return nil, errors.New("has no port for a host: see how its agent is configured")
+	case name == "":
+		return nil, fmt.Errorf("has the ports %s: name the host's with identifier", strings.Join(names, ", "))
+	}
+	return nil, fmt.Errorf("has no port %s, but %s: correct the identifier", name, strings.Join(names, ", "))
+}
+
+// gateway in a network.
+func gateway(all []string, network netip.Prefix) resourcev1.IPAddress {
+	for _, text := range all {
+		if a, err := netip.ParseAddr(text); err == nil && network.Contains(a) && a.IsGlobalUnicast() {
+			return resourcev1.IPAddress(a.String()) // canonical, as the API wants it
+		}
+	}
+	return ""
+}
+
+// assign the port to the host, or renew its lease.
+func (r *resourceReconciler) assign(
+	ctx context.Context, resource *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, report agents.Report, port *agentv1.Port,
+) (ctrl.Result, error) {
+	southbound := group.Status.SoftwareNetworkConfiguration
+	if southbound == nil || southbound.Southbound == "" {
+		unmet(resource, resourcev1.AttachedCondition, reasonNoCentral, fmt.Sprintf("ResourceGroup %s has no OVN central yet", group.Name))
+		return ctrl.Result{}, nil // its status wakes us
+	}
+	wanted := &agentv1.Assignment{
+		ResourceUid: string(resource.UID), GroupUid: string(group.UID), Southbound: southbound.Southbound,
+		LogicalPort: resource.Status.LogicalPortReference.LogicalPort, EncapIp: string(resource.Spec.DPUIPs[0]),
+	}
+	left := r.remaining(resource, report, port)
+	if !proto.Equal(port.GetAssignment(), wanted) || left <= r.renewal() {
+		answered, result, err := r.renew(ctx, resource, report, port, wanted)
+		if answered == nil {
+			return result, err
+		}
+		port, left = answered, report.Received.Add(r.lease).Sub(r.now())
+	}
+	if problem := port.GetProblem(); problem != "" {
+		unmet(resource, resourcev1.AttachedCondition, reasonPortProblem, fmt.Sprintf("port %s: %s", port.GetName(), problem))
+	} else {
+		met(resource, resourcev1.AttachedCondition)
+	}
+	again := max(left-r.renewal(), time.Second)
+	if !r.bound(resource, group, port) {
+		again = min(again, r.poll)
+	}
+	return ctrl.Result{RequeueAfter: again}, nil
+}
+
+// renewal is how much of a lease is left when it is renewed. With the time that this takes, two thirds are always left. It is
+// less than the three quarters that a new lease has at least, whose report was one heartbeat old.
+func (r *resourceReconciler) renewal() time.Duration { return r.lease * 7 / 10 }
+
+// remaining is what is left of a lease, by what the agent says. Somebody may have set its clock, so it is never more than
+// what was promised.
+func (r *resourceReconciler) remaining(
+	resource *resourcev1.ManagedResource, report agents.Report, port *agentv1.Port,
+) time.Duration {
+	promised := resource.Status.LeaseExpires
+	if promised == nil {
+		return 0
+	}
+	said := report.Received.Add(port.GetLeaseExpires().AsTime().Sub(report.AsOf.AsTime()))
+	return min(said.Sub(r.now()), promised.Sub(r.now()))
+}
+
+// renew a lease, or begin one. It returns the port as it is now, or nil.
+func (r *resourceReconciler) renew(
+	ctx context.Context, resource *resourcev1.ManagedResource, report agents.Report, port *agentv1.Port,
+	wanted *agentv1.Assignment,
+) (*agentv1.Port, ctrl.Result, error) {
+	if err := r.promise(ctx, resource, report.Received.Add(r.lease)); err != nil {
+		return nil, ctrl.Result{}, err
+	}
+	answer, err := r.agents.Attach(ctx, string(resource.Spec.DPUIPs[0]), &agentv1.AttachRequest{
+		Port: port.GetName(), Generation: port.GetGeneration(), Assignment: wanted, Lease: durationpb.New(r.lease), AsOf: report.AsOf,
+	})
+	if status.Code(err) == codes.Aborted { // a newer report is on its way
+		return nil, ctrl.Result{RequeueAfter: time.Second}, nil
+	}
+	if err == nil {
+		now := portOf(resource, answer.GetPorts())
+		if now.GetName() == port.GetName() && proto.Equal(now.GetAssignment(), wanted) {
+			return now, ctrl.Result{}, nil
+		}
+		err = fmt.Errorf("it has answered, but not assigned port %s", port.GetName())
+	}
+	unmet(resource, resourcev1.AttachedCondition, reasonRefusedBy, err.Error())
+	return nil, ctrl.Result{RequeueAfter: r.poll}, nil
+}
+
+// promise writes until when the host may be attached, before anybody attaches it.
+func (r *resourceReconciler) promise(ctx context.Context, resource *resourcev1.ManagedResource, ends time.Time) error {
+	resource.Status.LeaseExpires = &metav1.Time{Time: ends.Truncate(time.Second).Add(time.Second)} // the API has whole seconds
+	base := resource.DeepCopy()
+	base.Status.LeaseExpires, base.Status.LogicalPortReference = nil, nil // both are written, whatever else has changed
+	if err := r.Status().Patch(ctx, resource.DeepCopy(), client.MergeFrom(base)); err != nil {
+		return fmt.Errorf("write until when the host may be attached: %w", err)
+	}
+	return nil
+}
+
+// bound says whether OVN has the port on the DPU. It returns false where that isn't known yet.
+func (r *resourceReconciler) bound(resource *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, port *agentv1.Port) bool {
+	name, dpu := resource.Status.LogicalPortReference.LogicalPort, resource.Status.LogicalPortReference.DPU
+	binding, known := r.networks.binding(group.UID, name)
+	if !known { // what was known is the best there is, while nobody says that the central has failed
+		central := meta.IsStatusConditionTrue(group.Status.Conditions, resourcev1.CentralReadyCondition)
+		if !central || condition(resource, resourcev1.PortUpCondition) == nil {
+			set(resource, resourcev1.PortUpCondition, metav1.ConditionUnknown, reasonNoCentral, "the OVN central can't be reached now")
+		}
+		return false
+	}
+	switch {
+	case binding.Chassis != dpu:
+		unmet(resource, resourcev1.PortUpCondition, reasonNotUp, fmt.Sprintf("OVN has not bound the port %s on DPU %s yet", name, dpu))
+	case !binding.Up || !port.GetInstalled():
+		unmet(resource, resourcev1.PortUpCondition, reasonNotUp, fmt.Sprintf("the flows of port %s are not all on DPU %s yet", name, dpu))
+	case !port.GetUp():
+		unmet(resource, resourcev1.PortUpCondition, reasonNotUp, fmt.Sprintf("the host's port %s of DPU %s has no link", port.GetName(), dpu))
+	default:
+		met(resource, resourcev1.PortUpCondition)
+	}
+	return true
+}

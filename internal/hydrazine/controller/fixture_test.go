@@ -1,0 +1,309 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"google.golang.org/grpc/credentials/insecure"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/hydrazine/agents"
+	"github.com/bedplate/bedplate/internal/hydrazine/agents/agentstest"
+	"github.com/bedplate/bedplate/internal/hydrazine/central"
+	"github.com/bedplate/bedplate/internal/hydrazine/controller"
+	"github.com/bedplate/bedplate/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+const patience = 30 * time.Second
+
+// tests have loopback addresses and ports of their own.
+var tests atomic.Int32
+
+// fixture is a controller with real centrals, whose DPUs are only said to be there.
+type fixture struct {
+	*WithT
+	t         *testing.T
+	client    client.WithWatch
+	namespace string
+	dir       string
+	number    int
+	lease     time.Duration
+	closed    atomic.Bool // centrals that aren't open to the DPUs yet stay so
+	stop      func()
+}
+
+// runtime is that of the centrals of a fixture.
+type runtime struct {
+	central.Runtime
+	closed *atomic.Bool
+}
+
+func (r runtime) Open(ctx context.Context, group string) error {
+	if r.closed.Load() {
+		return errors.New("the central is closed")
+	}
+	return r.Runtime.Open(ctx, group)
+}
+
+func start(t *testing.T) *fixture {
+	t.Helper()
+	if _, err := exec.LookPath("ovn-northd"); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("this test needs OVN's central: make lab-deps")
+		}
+		t.Skip("this test needs OVN's central: make lab-deps")
+	}
+	f := &fixture{
+		WithT: NewWithT(t), t: t, client: testenv.Client(t), namespace: testenv.Namespace(t), number: int(tests.Add(1)),
+		lease: time.Hour,
+	}
+	f.SetDefaultEventuallyTimeout(patience)
+	var err error
+	f.dir, err = os.MkdirTemp("", "hz")
+	f.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(f.clean)
+	return f
+}
+
+// clean ends the centrals. Their folder's name is all that is known of them by then.
+func (f *fixture) clean() {
+	if f.stop != nil {
+		f.stop()
+	}
+	centrals := central.NewProcesses(context.Background(), f.dir, netip.MustParseAddr("127.0.0.1"))
+	groups, _ := filepath.Glob(filepath.Join(f.dir, "*", "southbound.port"))
+	for _, group := range groups {
+		f.Expect(centrals.Delete(context.Background(), filepath.Base(filepath.Dir(group)))).To(Succeed())
+	}
+	f.Expect(os.RemoveAll(f.dir)).To(Succeed())
+}
+
+// run the controllers. Called again, it starts them anew, without anything that they knew.
+func (f *fixture) run() *fixture {
+	f.t.Helper()
+	if f.stop != nil {
+		f.stop()
+	}
+	mgr, err := ctrl.NewManager(testenv.Config(f.t), ctrl.Options{
+		Scheme: testenv.Scheme(f.t), Metrics: metricsserver.Options{BindAddress: "0"},
+		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{f.namespace: {}}},
+		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
+	})
+	f.Expect(err).NotTo(HaveOccurred())
+	ctx, cancel := context.WithCancel(context.Background())
+	centrals := central.NewProcesses(ctx, f.dir, netip.MustParseAddr("127.0.0.1"))
+	centrals.Ports = [2]uint16{uint16(18000 + 10*f.number), uint16(18009 + 10*f.number)}
+	f.Expect(controller.Setup(ctx, mgr, controller.Config{
+		Centrals: runtime{centrals, &f.closed},
+		Agents: agents.NewPool(ctx, agents.Config{
+			Port: f.port(), Heartbeat: time.Second, Credentials: insecure.NewCredentials(),
+			Dial: func(ctx context.Context, address string) (net.Conn, error) {
+				return (&net.Dialer{}).DialContext(ctx, "tcp", "127.80."+strings.TrimPrefix(address, "172.20."))
+			},
+		}),
+		Lease: f.lease, Poll: time.Second, Options: ctrlcontroller.Options{MaxConcurrentReconciles: 4},
+	})).To(Succeed())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	f.stop = func() {
+		cancel()
+		f.Eventually(ended, patience).Should(Receive())
+		f.stop = nil
+	}
+	return f
+}
+
+func (f *fixture) port() uint16 { return uint16(19000 + f.number) }
+
+// dpu is the address of one: those of a test are a network of their own. Agents are on loopback in truth.
+func (f *fixture) dpu(n int) string { return fmt.Sprintf("172.20.%d.%d", f.number, n) }
+
+func (f *fixture) agent(n int) *agentstest.Agent {
+	f.t.Helper()
+	return agentstest.Start(f.t, fmt.Sprintf("127.80.%d.%d", f.number, n), f.port(), f.report(n))
+}
+
+func (f *fixture) report(n int) *agentstest.Said {
+	return agentstest.Report(fmt.Sprintf("dpu%d", n), f.dpu(n)+"/24", f.dpu(1))
+}
+
+func (f *fixture) group(name string, change ...func(*resourcev1.ResourceGroup)) *resourcev1.ResourceGroup {
+	f.t.Helper()
+	g := &resourcev1.ResourceGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name},
+		Spec: resourcev1.ResourceGroupSpec{
+			Network:                   &resourcev1.IPNet{IP: "10.10.10.0", PrefixLength: 24},
+			NetworkImplementationType: resourcev1.SoftwareNetwork,
+		},
+	}
+	for _, c := range change {
+		c(g)
+	}
+	f.Expect(f.client.Create(f.t.Context(), g)).To(Succeed())
+	return g
+}
+
+// host number n of a group is behind DPU n.
+func (f *fixture) host(group string, n int, change ...func(*resourcev1.ManagedResource)) *resourcev1.ManagedResource {
+	f.t.Helper()
+	r := &resourcev1.ManagedResource{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: fmt.Sprintf("%s-host%d", group, n)},
+		Spec: resourcev1.ManagedResourceSpec{
+			ResourceGroup: group, HostIP: resourcev1.IPAddress(fmt.Sprintf("10.10.10.%d", n)),
+			HostMAC: resourcev1.MACAddress(fmt.Sprintf("02:00:0a:0a:0a:%02x", n)), HostAccess: resourcev1.FabricAccess,
+			DPUIPs: []resourcev1.IPAddress{resourcev1.IPAddress(f.dpu(n)), resourcev1.IPAddress(f.dpu(100 + n))},
+		},
+	}
+	for _, c := range change {
+		c(r)
+	}
+	f.Expect(f.client.Create(f.t.Context(), r)).To(Succeed())
+	return r
+}
+
+// conditioned is what has conditions.
+type conditioned interface {
+	client.Object
+	GetConditions() []metav1.Condition
+}
+
+// becomes waits for a condition with a status and a reason, and returns its message. An empty reason is any.
+func (f *fixture) becomes(object conditioned, kind string, status metav1.ConditionStatus, reason string) string {
+	f.t.Helper()
+	var message string
+	f.Eventually(func(g Gomega) {
+		g.Expect(f.client.Get(f.t.Context(), client.ObjectKeyFromObject(object), object)).To(Succeed())
+		c := meta.FindStatusCondition(object.GetConditions(), kind)
+		g.Expect(c).NotTo(BeNil(), kind)
+		g.Expect(c.Status).To(Equal(status), "%s: %s", c.Reason, c.Message)
+		if reason != "" {
+			g.Expect(c.Reason).To(Equal(reason), c.Message)
+		}
+		message = c.Message
+	}).WithTimeout(patience).Should(Succeed())
+	return message
+}
+
+func (f *fixture) gone(object client.Object) {
+	f.t.Helper()
+	f.Eventually(func() error {
+		return f.client.Get(f.t.Context(), client.ObjectKeyFromObject(object), object)
+	}).WithTimeout(patience).Should(MatchError(ContainSubstring("not found")))
+}
+
+// ovn runs ovn-nbctl or ovn-sbctl on a group's central.
+func (f *fixture) ovn(g Gomega, program string, group *resourcev1.ResourceGroup, args ...string) string {
+	f.t.Helper()
+	database := map[string]string{"ovn-nbctl": "nb", "ovn-sbctl": "sb"}[program]
+	socket := fmt.Sprintf("unix:%s/ovn-%s/%s.sock", f.dir, group.UID, database)
+	said, err := exec.Command(program, append([]string{"--db=" + socket, "--timeout=10"}, args...)...).CombinedOutput()
+	g.Expect(err).NotTo(HaveOccurred(), string(said))
+	return strings.TrimSpace(string(said))
+}
+
+// change an object's spec, whoever writes its status meanwhile.
+func (f *fixture) change(r *resourcev1.ManagedResource, change func(*resourcev1.ManagedResourceSpec)) {
+	f.t.Helper()
+	base := r.DeepCopy()
+	change(&r.Spec)
+	f.Expect(f.client.Patch(f.t.Context(), r, client.MergeFrom(base))).To(Succeed())
+}
+
+// watch what becomes of an object's condition: its reasons, one after the other.
+func (f *fixture) watch(r *resourcev1.ManagedResource, kind string) func() []string {
+	f.t.Helper()
+	watcher, err := f.client.Watch(f.t.Context(), &resourcev1.ManagedResourceList{}, client.InNamespace(r.Namespace),
+		client.MatchingFields{"metadata.name": r.Name})
+	f.Expect(err).NotTo(HaveOccurred())
+	f.t.Cleanup(watcher.Stop)
+	var mutex sync.Mutex
+	var reasons []string
+	go func() {
+		for e := range watcher.ResultChan() {
+			if now, ok := e.Object.(*resourcev1.ManagedResource); ok {
+				if c := meta.FindStatusCondition(now.Status.Conditions, kind); c != nil {
+					mutex.Lock()
+					reasons = append(reasons, c.Reason)
+					mutex.Unlock()
+				}
+			}
+		}
+	}()
+	return func() []string {
+		mutex.Lock()
+		defer mutex.Unlock()
+		return slices.Compact(slices.Clone(reasons))
+	}
+}
+
+// bind does what ovn-controller does on a DPU when it has the flows of a host's port.
+func (f *fixture) bind(group *resourcev1.ResourceGroup, host *resourcev1.ManagedResource, a *agentstest.Agent, n int) {
+	f.t.Helper()
+	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	chassis, port := host.Status.LogicalPortReference.DPU, host.Status.LogicalPortReference.LogicalPort
+	f.Eventually(func(g Gomega) {
+		f.ovn(g, "ovn-sbctl", group, "--may-exist", "chassis-add", chassis, "geneve", f.dpu(n))
+		f.ovn(g, "ovn-sbctl", group, "--may-exist", "lsp-bind", port, chassis)
+		f.ovn(g, "ovn-sbctl", group, "set", "Port_Binding", port, "up=true")
+	}).WithTimeout(patience).Should(Succeed())
+	a.Say(func(r *agentstest.Said) {
+		for _, p := range r.GetPorts() {
+			if p.GetAssignment().GetResourceUid() == string(host.UID) {
+				p.Installed = true
+			}
+		}
+	})
+}
+
+var errDead = errors.New("the agent is dead")
+
+// wipe a central: all its processes killed, and its databases removed.
+func (f *fixture) wipe(group *resourcev1.ResourceGroup) {
+	f.t.Helper()
+	dir := fmt.Sprintf("%s/ovn-%s", f.dir, group.UID)
+	for _, name := range []string{"northd", "sb", "nb"} {
+		data, err := os.ReadFile(filepath.Join(dir, name+".pid"))
+		f.Expect(err).NotTo(HaveOccurred())
+		pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
+		f.Expect(err).NotTo(HaveOccurred())
+		_ = os.Remove(filepath.Join(dir, name+".db"))
+		f.Expect(syscall.Kill(pid, syscall.SIGKILL)).To(Succeed())
+	}
+}
+
+// open says whether the DPUs can connect to a group's central.
+func (f *fixture) open(group *resourcev1.ResourceGroup) bool {
+	_, address, _ := strings.Cut(group.Status.SoftwareNetworkConfiguration.Southbound, ":")
+	connection, err := net.DialTimeout("tcp", address, time.Second)
+	if err != nil {
+		return false
+	}
+	_ = connection.Close()
+	return true
+}

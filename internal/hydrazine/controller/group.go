@@ -1,0 +1,294 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/hydrazine/central"
+	"github.com/bedplate/bedplate/internal/hydrazine/membership"
+	"github.com/bedplate/bedplate/internal/hydrazine/topology"
+)
+
+const (
+	// refillTimeout bounds the wait for ovn-northd before a central is opened.
+	refillTimeout = 30 * time.Second
+	// farewellTimeout bounds the wait for the DPUs before a central is deleted.
+	farewellTimeout = 2 * time.Second
+
+	carriedByFabric = "the network fabric carries this network; Hydrazine records it and touches no DPU"
+)
+
+// groupReconciler has a central for each group that OVN carries, with the rows that the group and its members ask for.
+//
+// What it writes follows from objects in Kubernetes alone, with what the agents have said in the members' status. So a
+// controller that has just started, and can't reach an agent, changes nothing for the host behind it.
+type groupReconciler struct {
+	client.Client
+	networks *networks
+	events   events.EventRecorder
+	poll     time.Duration
+}
+
+// +kubebuilder:rbac:groups=resource.bedplate.dev,resources=resourcegroups,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=resource.bedplate.dev,resources=resourcegroups/status,verbs=patch
+
+// Reconcile a ResourceGroup.
+func (r *groupReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	group := &resourcev1.ResourceGroup{}
+	if err := r.Get(ctx, request.NamespacedName, group); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !group.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, r.delete(ctx, group)
+	}
+	if err := hold(ctx, r.Client, group, resourcev1.ResourceGroupFinalizer); err != nil {
+		return ctrl.Result{}, err
+	}
+	before := group.DeepCopy()
+	failed := r.reconcile(ctx, group)
+	sumUp(group, resourcev1.CentralReadyCondition, resourcev1.TopologyReadyCondition)
+	return ctrl.Result{RequeueAfter: r.poll}, writeStatus(ctx, r.Client, r.events, before, group, failed)
+}
+
+// delete a group's central. Its members don't hold it up: their hosts are isolated for having no group.
+func (r *groupReconciler) delete(ctx context.Context, group *resourcev1.ResourceGroup) error {
+	if !controllerutil.ContainsFinalizer(group, resourcev1.ResourceGroupFinalizer) {
+		return nil
+	}
+	r.empty(ctx, group)
+	if err := r.networks.forget(ctx, group.UID); err != nil {
+		return fmt.Errorf("delete the OVN central: %w", err)
+	}
+	return release(ctx, r.Client, group, resourcev1.ResourceGroupFinalizer)
+}
+
+// empty a network before its central goes, as far as that can be done now. Where an agent is dead, ovn-controller still takes
+// the host's flows away, and it hears of that from nobody else.
+func (r *groupReconciler) empty(ctx context.Context, group *resourcev1.ResourceGroup) {
+	network := r.networks.find(group.UID)
+	wanted, err := Topology(group, nil)
+	if network == nil || err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, farewellTimeout)
+	defer cancel()
+	if _, err := network.north.Apply(ctx, string(group.UID), wanted.Rows()); err == nil {
+		_ = network.north.SyncChassis(ctx)
+	}
+}
+
+func (r *groupReconciler) reconcile(ctx context.Context, group *resourcev1.ResourceGroup) error {
+	inGroup, err := members(ctx, r, client.ObjectKeyFromObject(group))
+	if err != nil {
+		return err
+	}
+	group.Status.ManagedResourceCount = uint64(len(inGroup))
+	if group.Spec.NetworkImplementationType == resourcev1.FabricNetwork {
+		return r.record(ctx, group, inGroup)
+	}
+	network, found, err := r.networks.ensure(ctx, group.UID)
+	if err != nil {
+		unmet(group, resourcev1.CentralReadyCondition, reasonCentralFailed, "the OVN central doesn't run: "+err.Error())
+		return err
+	}
+	wanted, err := r.topology(ctx, group, inGroup)
+	if err != nil {
+		unmet(group, resourcev1.TopologyReadyCondition, reasonRefused, err.Error())
+		return nil // only another spec helps
+	}
+	if _, err := network.north.Apply(ctx, string(group.UID), wanted.Rows()); err != nil {
+		unmet(group, resourcev1.TopologyReadyCondition, reasonWriteFailed, "the topology isn't written: "+err.Error())
+		return err
+	}
+	met(group, resourcev1.TopologyReadyCondition)
+	group.Status.SNATIPs = texts(wanted.SNATIPs())
+	return r.open(ctx, group, network, found, wanted)
+}
+
+// open the central to the DPUs, once it is complete. One that is only half written would take away from them what is missing.
+func (r *groupReconciler) open(
+	ctx context.Context, group *resourcev1.ResourceGroup, network *network, found central.Central, wanted *topology.Topology,
+) error {
+	if !found.Open {
+		refilling, cancel := context.WithTimeout(ctx, refillTimeout)
+		defer cancel()
+		if err := network.north.Sync(refilling); err != nil {
+			unmet(group, resourcev1.CentralReadyCondition, reasonRefilling, "the OVN central isn't complete yet: "+err.Error())
+			return err
+		}
+		if err := r.networks.runtime.Open(ctx, service(group.UID)); err != nil {
+			unmet(group, resourcev1.CentralReadyCondition, reasonCentralFailed, "the OVN central can't be opened to the DPUs: "+err.Error())
+			return err
+		}
+	}
+	met(group, resourcev1.CentralReadyCondition)
+	group.Status.SoftwareNetworkConfiguration = &resourcev1.SoftwareNetworkConfiguration{
+		OvnService: service(group.UID), LogicalNetwork: topology.SwitchName(group.Name), Southbound: found.ForDPUs,
+	}
+	chassis := map[string]bool{}
+	for _, m := range wanted.Members {
+		chassis[m.Chassis] = true
+	}
+	return network.removeChassis(ctx, chassis)
+}
+
+// record a group that the fabric itself carries.
+func (r *groupReconciler) record(ctx context.Context, group *resourcev1.ResourceGroup, inGroup []resourcev1.ManagedResource) error {
+	set(group, resourcev1.CentralReadyCondition, "True", reasonCarriedByFabric, carriedByFabric)
+	set(group, resourcev1.TopologyReadyCondition, "True", reasonCarriedByFabric, carriedByFabric)
+	group.Status.SNATIPs = nil
+	for i := range inGroup {
+		accepted, _, err := accept(ctx, r, &inGroup[i], group, inGroup)
+		if err != nil {
+			return err
+		}
+		if ips := inGroup[i].Spec.DPUIPs; accepted && len(ips) > 1 {
+			group.Status.SNATIPs = append(group.Status.SNATIPs, ips[1])
+		}
+	}
+	slices.Sort(group.Status.SNATIPs)
+	return nil
+}
+
+// topology of a group with those members that are to be on its network.
+func (r *groupReconciler) topology(
+	ctx context.Context, group *resourcev1.ResourceGroup, inGroup []resourcev1.ManagedResource,
+) (*topology.Topology, error) {
+	var in []resourcev1.ManagedResource
+	for i := range inGroup {
+		accepted, _, err := accept(ctx, r, &inGroup[i], group, inGroup)
+		if err != nil {
+			return nil, err
+		}
+		if accepted {
+			in = append(in, inGroup[i])
+		}
+	}
+	return Topology(group, in)
+}
+
+// Topology of a group with these members.
+func Topology(group *resourcev1.ResourceGroup, in []resourcev1.ManagedResource) (*topology.Topology, error) {
+	network, gateway, err := group.Spec.Network.Parse()
+	if err != nil {
+		return nil, fmt.Errorf("the network of ResourceGroup %s: %w", group.Name, err)
+	}
+	list := make([]topology.Member, 0, len(in))
+	for i := range in {
+		list = append(list, member(&in[i]))
+	}
+	return topology.New(topology.Group{UID: string(group.UID), Name: group.Name, Network: network, Gateway: gateway}, list)
+}
+
+func member(r *resourcev1.ManagedResource) topology.Member {
+	m := topology.Member{
+		UID: string(r.UID), Name: r.Name, Created: r.CreationTimestamp.Time,
+		HostIP: address(r.Spec.HostIP), HostMAC: string(r.Spec.HostMAC), Access: r.Spec.HostAccess,
+	}
+	if at := r.Status.LogicalPortReference; at != nil && at.Agent == r.Spec.DPUIPs[0] {
+		m.Chassis, m.FabricBits, m.NextHop = at.DPU, int(at.FabricPrefixLength), address(at.FabricGateway)
+	}
+	if len(r.Spec.DPUIPs) > 1 {
+		m.FabricIP = address(r.Spec.DPUIPs[1])
+	}
+	return m
+}
+
+// address is none where there is none. The API server has checked all others.
+func address(ip resourcev1.IPAddress) netip.Addr {
+	parsed, err := netip.ParseAddr(string(ip))
+	if err != nil {
+		return netip.Addr{}
+	}
+	return parsed
+}
+
+func texts(all []netip.Addr) []resourcev1.IPAddress {
+	var ips []resourcev1.IPAddress
+	for _, a := range all {
+		ips = append(ips, resourcev1.IPAddress(a.String()))
+	}
+	return ips
+}
+
+// accept says whether a resource is to be on the network of its group, and if it can't be, why.
+func accept(
+	ctx context.Context, c client.Reader, r *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, inGroup []resourcev1.ManagedResource,
+) (bool, membership.Problem, error) {
+	others, err := neighbours(ctx, c, r, inGroup)
+	if err != nil {
+		return false, membership.Problem{}, err
+	}
+	accepted, problem := judge(r, group, others)
+	return accepted, problem, nil
+}
+
+func judge(
+	r *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, others []resourcev1.ManagedResource,
+) (bool, membership.Problem) {
+	problem := membership.Of(r, group, others)
+	if problem.Reason == "" {
+		problem = expressible(r, group)
+	}
+	return problem.Reason == "" && r.DeletionTimestamp.IsZero() && r.Spec.State == resourcev1.Attached, problem
+}
+
+// Accepted are those of all resources that are to be on the network of a group.
+func Accepted(group *resourcev1.ResourceGroup, all []resourcev1.ManagedResource) (in []resourcev1.ManagedResource) {
+	for i := range all {
+		if all[i].Namespace != group.Namespace || all[i].Spec.ResourceGroup != group.Name {
+			continue
+		}
+		if accepted, _ := judge(&all[i], group, all); accepted {
+			in = append(in, all[i])
+		}
+	}
+	return in
+}
+
+// expressible says whether OVN can have a host on its group's network, with what its agent says of the fabric.
+func expressible(r *resourcev1.ManagedResource, group *resourcev1.ResourceGroup) membership.Problem {
+	t, err := Topology(group, []resourcev1.ManagedResource{*r})
+	if err != nil {
+		return membership.Problem{} // the group says so
+	}
+	if refused := t.Refused[string(r.UID)]; refused != nil {
+		return membership.Problem{Reason: reasonRefused, Message: "OVN can't have this host on the network: " + refused.Error()}
+	}
+	return membership.Problem{}
+}
+
+// writeStatus writes what has changed, and tells of it when an object has become ready or isn't any more.
+func writeStatus(
+	ctx context.Context, c client.Client, recorder events.EventRecorder, before, after conditioned, failed error,
+) error {
+	if !equality.Semantic.DeepEqual(before, after) {
+		base := before.DeepCopyObject().(client.Object)
+		if err := c.Status().Patch(ctx, after.DeepCopyObject().(client.Object), client.MergeFrom(base)); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("write the status of %s: %w", after.GetName(), err)
+		}
+	}
+	if ready := isReady(after); ready != isReady(before) {
+		for _, condition := range after.GetConditions() {
+			if condition.Type == resourcev1.ReadyCondition {
+				kind := corev1.EventTypeNormal
+				if !ready {
+					kind = corev1.EventTypeWarning
+				}
+				recorder.Eventf(after, nil, kind, condition.Reason, "Reconcile", "%s", condition.Message)
+			}
+		}
+	}
+	return failed
+}

@@ -1,0 +1,79 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+)
+
+// isolate a host: at once if its agent can be reached, or by the end of its lease.
+func (r *resourceReconciler) isolate(ctx context.Context, resource *resourcev1.ManagedResource) (ctrl.Result, error) {
+	drop(resource, resourcev1.AgentReadyCondition, resourcev1.PortUpCondition)
+	resource.Status.HostAccessIPs = nil
+	result := r.leave(ctx, resource)
+	if resource.Spec.State == resourcev1.Isolated && isolated(resource) {
+		sumUp(resource, resourcev1.AcceptedCondition) // as wanted
+	} else {
+		sumUp(resource, resourcev1.AcceptedCondition, resourcev1.AttachedCondition)
+	}
+	return result, nil
+}
+
+// leave the DPU that may have the host on a network. Afterwards it is isolated, or it is tried again.
+func (r *resourceReconciler) leave(ctx context.Context, resource *resourcev1.ManagedResource) ctrl.Result {
+	if !attachedByUs(resource) {
+		resource.Status.LogicalPortReference = nil
+		if c := condition(resource, resourcev1.AttachedCondition); c == nil || c.Reason != reasonIsolated && c.Reason != reasonLeaseExpired {
+			unmet(resource, resourcev1.AttachedCondition, reasonIsolated, "the host isn't attached")
+		}
+		return ctrl.Result{}
+	}
+	at := r.place(resource)
+	_, _, failed := r.report(at)
+	if failed == nil {
+		failed = r.confirm(ctx, resource, at)
+	}
+	expires := resource.Status.LeaseExpires.Time
+	switch left := expires.Sub(r.now()); {
+	case failed == nil:
+		r.left(resource, reasonIsolated, fmt.Sprintf("DPU %s has isolated the host", at))
+	case left <= 0:
+		r.left(resource, reasonLeaseExpired, fmt.Sprintf("the lease of DPU %s ended at %s. It hasn't confirmed that it has isolated the host: "+
+			"see that its agent runs, or its timer hydrazine-agent-expire", at, expires.UTC().Format(time.RFC3339)))
+	default:
+		unmet(resource, resourcev1.AttachedCondition, reasonIsolating,
+			fmt.Sprintf("the host is isolated when DPU %s hears of it, at %s at the latest: %v", at, expires.UTC().Format(time.RFC3339), failed))
+		return ctrl.Result{RequeueAfter: min(r.poll, left)}
+	}
+	return ctrl.Result{}
+}
+
+// confirm that a DPU has isolated a host.
+func (r *resourceReconciler) confirm(ctx context.Context, resource *resourcev1.ManagedResource, at resourcev1.IPAddress) error {
+	answer, err := r.agents.Isolate(ctx, string(at), &agentv1.IsolateRequest{ResourceUid: string(resource.UID)})
+	if err != nil {
+		return err
+	}
+	if port := portOf(resource, answer.GetPorts()); port != nil {
+		return fmt.Errorf("it has answered, but the host still has port %s", port.GetName())
+	}
+	return nil
+}
+
+func (r *resourceReconciler) left(resource *resourcev1.ManagedResource, reason, message string) {
+	resource.Status.LeaseExpires, resource.Status.LogicalPortReference = nil, nil
+	unmet(resource, resourcev1.AttachedCondition, reason, message)
+}
+
+// place is the address of the DPU that may have the host on a network.
+func (r *resourceReconciler) place(resource *resourcev1.ManagedResource) resourcev1.IPAddress {
+	if at := resource.Status.LogicalPortReference; at != nil && at.Agent != "" {
+		return at.Agent
+	}
+	return resource.Spec.DPUIPs[0]
+}

@@ -1,0 +1,107 @@
+package controller_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/hydrazine/agents/agentstest"
+)
+
+// What is out for less than two thirds of a lease isolates nobody.
+func TestLease_isRenewedEarly(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.lease = 12 * time.Second
+	f.run()
+	f.group("blue")
+	agent := f.agent(2)
+	f.host("blue", 2)
+	f.Eventually(func() int { return agent.Calls("Attach") }).WithTimeout(patience).Should(BeNumerically(">", 2))
+	f.Expect(agent.Least()).To(BeNumerically(">", f.lease*3/5), "two thirds, and how slow this machine is")
+	f.Expect(agent.Least()).To(BeNumerically("<", f.lease*3/4), "not more often than is needed")
+}
+
+func TestLease_whoseRenewalIsRefused(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.lease = 6 * time.Second
+	f.run()
+	f.group("blue")
+	agent := f.agent(2)
+	host := f.host("blue", 2)
+	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	agent.Refuse(errDead)
+	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionFalse, "AgentRefused")
+	said, calls := f.watch(host, resourcev1.AttachedCondition), agent.Calls("Attach")
+	f.Eventually(func() int { return agent.Calls("Attach") }).WithTimeout(patience).Should(BeNumerically(">", calls+2))
+	f.Expect(said()).To(HaveEach("AgentRefused"), "a promise isn't a lease")
+	agent.Refuse(nil)
+	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+}
+
+func TestLease_whoseDPUGetsAnotherPort(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.lease = 6 * time.Second
+	f.run()
+	f.group("blue")
+	agent := f.agent(2)
+	host := f.host("blue", 2)
+	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	agent.Say(func(r *agentstest.Said) {
+		r.Ports = append([]*agentv1.Port{{Name: "pf1hpf", Up: true}}, r.GetPorts()...)
+	})
+	calls := agent.Calls("Attach")
+	f.Eventually(func() int { return agent.Calls("Attach") }).WithTimeout(patience).Should(BeNumerically(">", calls+1), "it is renewed")
+	f.Expect(agent.Says().GetPorts()[0].GetAssignment()).To(BeNil())
+	f.becomes(host, resourcev1.AgentReadyCondition, metav1.ConditionTrue, "")
+
+	agent.Say(func(r *agentstest.Said) { r.Ports = nil })
+	f.becomes(host, resourcev1.AgentReadyCondition, metav1.ConditionFalse, "NoPort")
+	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionUnknown, "NoPort")
+	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionFalse, "LeaseExpired")
+}
+
+// It isn't ready because somebody has just begun to look.
+func TestLease_whenTheControllerIsStartedAnew(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.lease = 10 * time.Second
+	f.run()
+	group, agent := f.group("blue"), f.agent(2)
+	host := f.host("blue", 2)
+	f.bind(group, host, agent, 2)
+	f.becomes(host, resourcev1.ReadyCondition, metav1.ConditionTrue, "")
+	f.stop()
+	said, calls := f.watch(host, resourcev1.ReadyCondition), agent.Calls("Attach")
+	f.run()
+	f.Eventually(func() int { return agent.Calls("Attach") }).WithTimeout(patience).Should(BeNumerically(">", calls+1))
+	f.becomes(host, resourcev1.ReadyCondition, metav1.ConditionTrue, "")
+	f.Expect(said()).To(HaveEach("AsWanted"))
+}
+
+// The controller may have called a host isolated before it saw its own promise.
+func TestLease_thatIsSeenLate(t *testing.T) {
+	t.Parallel()
+	f := start(t).run()
+	f.becomes(f.group("blue"), resourcev1.ReadyCondition, metav1.ConditionTrue, "") // nothing else wakes the host any more
+	agent := f.agent(2)
+	host := f.host("blue", 2, func(r *resourcev1.ManagedResource) { r.Spec.State = resourcev1.Isolated })
+	f.becomes(host, resourcev1.ReadyCondition, metav1.ConditionTrue, "")
+	f.Expect(agent.Calls("Isolate")).To(BeZero())
+	base := host.DeepCopy()
+	host.Status.LeaseExpires = &metav1.Time{Time: time.Now().Add(f.lease)}
+	host.Status.LogicalPortReference = &resourcev1.LogicalPortReference{Agent: host.Spec.DPUIPs[0]}
+	f.Expect(f.client.Status().Patch(t.Context(), host, client.MergeFrom(base))).To(Succeed())
+	f.Eventually(func(g Gomega) {
+		g.Expect(agent.Calls("Isolate")).NotTo(BeZero())
+		g.Expect(f.client.Get(t.Context(), client.ObjectKeyFromObject(host), host)).To(Succeed())
+		g.Expect(host.Status.LeaseExpires).To(BeNil())
+	}).WithTimeout(patience).Should(Succeed())
+}

@@ -1,0 +1,105 @@
+package controller_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/hydrazine/agents/agentstest"
+)
+
+func TestHost_movesToAnotherDPU(t *testing.T) {
+	t.Parallel()
+	f := start(t).run()
+	f.group("blue")
+	from, to := f.agent(2), f.agent(3)
+	host := f.host("blue", 2)
+	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	from.Refuse(errDead)
+	f.change(host, func(s *resourcev1.ManagedResourceSpec) { s.DPUIPs[0] = resourcev1.IPAddress(f.dpu(3)) })
+	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionFalse, "Moving")
+	f.Expect(to.Says().GetPorts()[0].GetAssignment()).To(BeNil(), "it is in one place only")
+	from.Refuse(nil)
+	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	f.Expect(from.Says().GetPorts()[0].GetAssignment()).To(BeNil())
+	f.Expect(to.Says().GetPorts()[0].GetAssignment().GetResourceUid()).To(Equal(string(host.UID)))
+}
+
+func TestHost_movesToAnotherPort(t *testing.T) {
+	t.Parallel()
+	f := start(t).run()
+	f.group("blue")
+	agent := f.agent(2)
+	agent.Say(func(r *agentstest.Said) { r.Ports = append(r.Ports, &agentv1.Port{Name: "pf1hpf", Up: true}) })
+	host := f.host("blue", 2, func(r *resourcev1.ManagedResource) { r.Spec.Identifier = "pf0hpf" })
+	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	agent.Refuse(errDead)
+	f.change(host, func(s *resourcev1.ManagedResourceSpec) { s.Identifier = "pf1hpf" })
+	f.Expect(f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionFalse, "Moving")).To(ContainSubstring("pf1hpf"))
+	f.Expect(agent.Says().GetPorts()[1].GetAssignment()).To(BeNil(), "it is in one place only")
+	agent.Refuse(nil)
+	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	f.Expect(agent.Says().GetPorts()[0].GetAssignment()).To(BeNil())
+	f.Expect(agent.Says().GetPorts()[1].GetAssignment().GetResourceUid()).To(Equal(string(host.UID)))
+}
+
+func TestHost_leavesItsGroupForOneOfTheFabric(t *testing.T) {
+	t.Parallel()
+	f := start(t).run()
+	f.group("blue")
+	f.group("red", func(g *resourcev1.ResourceGroup) { g.Spec.NetworkImplementationType = resourcev1.FabricNetwork })
+	agent := f.agent(2)
+	host := f.host("blue", 2)
+	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	agent.Refuse(errDead)
+	f.change(host, func(s *resourcev1.ManagedResourceSpec) { s.ResourceGroup = "red" })
+	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionFalse, "Moving")
+	f.becomes(host, resourcev1.ReadyCondition, metav1.ConditionFalse, "Moving")
+	agent.Refuse(nil)
+	f.becomes(host, resourcev1.ReadyCondition, metav1.ConditionTrue, "CarriedByFabric")
+	f.Expect(agent.Says().GetPorts()[0].GetAssignment()).To(BeNil())
+	f.Expect(host.Status.LeaseExpires).To(BeNil())
+}
+
+// It doesn't wait on its old network for the new one.
+func TestHost_leavesItsGroupForOneWithoutACentral(t *testing.T) {
+	t.Parallel()
+	f := start(t).run()
+	f.group("blue")
+	agent := f.agent(2)
+	host := f.host("blue", 2)
+	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	f.closed.Store(true)
+	f.group("red")
+	f.change(host, func(s *resourcev1.ManagedResourceSpec) { s.ResourceGroup = "red" })
+	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionFalse, "CentralNotReady")
+	f.Expect(agent.Says().GetPorts()[0].GetAssignment()).To(BeNil())
+	f.Expect(host.Status.LeaseExpires).To(BeNil())
+
+	f.change(host, func(s *resourcev1.ManagedResourceSpec) { s.State = resourcev1.Isolated })
+	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionFalse, "Isolated")
+	f.becomes(host, resourcev1.ReadyCondition, metav1.ConditionTrue, "")
+}
+
+func TestHost_movesToAnotherGroup(t *testing.T) {
+	t.Parallel()
+	f := start(t).run()
+	f.group("blue")
+	red := f.group("red")
+	agent := f.agent(2)
+	host := f.host("blue", 2)
+	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	isolations := agent.Calls("Isolate")
+	f.change(host, func(s *resourcev1.ManagedResourceSpec) { s.ResourceGroup = "red" })
+	f.Eventually(func(g Gomega) {
+		g.Expect(agent.Says().GetPorts()[0].GetAssignment().GetGroupUid()).To(Equal(string(red.UID)))
+		g.Expect(f.client.Get(t.Context(), client.ObjectKeyFromObject(host), host)).To(Succeed())
+		g.Expect(host.Status.LogicalPortReference).To(HaveField("GroupUID", red.UID))
+	}).Should(Succeed())
+	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	f.Expect(agent.Calls("Isolate")).To(BeNumerically(">", isolations), "it left the old one")
+}

@@ -1,0 +1,157 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/hydrazine/agents"
+)
+
+// resourceReconciler puts hosts on the networks of their groups, and takes them off.
+//
+// A host is on a network while the agent of its DPU holds a lease for it. When that ends at the latest is in the status before
+// the agent hears of it. So it is always known until when a host may be attached that can't be isolated now.
+type resourceReconciler struct {
+	client.Client
+	networks *networks
+	agents   *agents.Pool
+	events   events.EventRecorder
+	// lease is how long a host stays attached while nobody renews that.
+	lease time.Duration
+	// poll is how soon something is tried again that nobody tells of.
+	poll time.Duration
+	now  func() time.Time
+}
+
+// +kubebuilder:rbac:groups=resource.bedplate.dev,resources=managedresources,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=resource.bedplate.dev,resources=managedresources/status,verbs=patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Reconcile a ManagedResource.
+func (r *resourceReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	resource := &resourcev1.ManagedResource{}
+	if err := r.Get(ctx, request.NamespacedName, resource); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	deleted := !resource.DeletionTimestamp.IsZero()
+	if deleted && !controllerutil.ContainsFinalizer(resource, resourcev1.ManagedResourceFinalizer) {
+		return ctrl.Result{}, nil
+	}
+	if !deleted {
+		if err := hold(ctx, r.Client, resource, resourcev1.ManagedResourceFinalizer); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	before := resource.DeepCopy()
+	result, failed := r.reconcile(ctx, resource)
+	if deleted && failed == nil && isolated(resource) {
+		return ctrl.Result{}, release(ctx, r.Client, resource, resourcev1.ManagedResourceFinalizer)
+	}
+	return result, writeStatus(ctx, r.Client, r.events, before, resource, failed)
+}
+
+func (r *resourceReconciler) reconcile(ctx context.Context, resource *resourcev1.ManagedResource) (ctrl.Result, error) {
+	group, err := r.group(ctx, resource)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	inGroup, err := members(ctx, r, types.NamespacedName{Namespace: resource.Namespace, Name: resource.Spec.ResourceGroup})
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	accepted, problem, err := accept(ctx, r, resource, group, inGroup)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if problem.Reason == "" {
+		met(resource, resourcev1.AcceptedCondition)
+	} else {
+		unmet(resource, resourcev1.AcceptedCondition, problem.Reason, problem.Message)
+	}
+	if group != nil && group.Spec.NetworkImplementationType == resourcev1.FabricNetwork {
+		return r.record(ctx, resource, accepted)
+	}
+	if !accepted {
+		return r.isolate(ctx, resource)
+	}
+	return r.attach(ctx, resource, group, inGroup)
+}
+
+// group that a resource names, or nil if there is none.
+func (r *resourceReconciler) group(ctx context.Context, resource *resourcev1.ManagedResource) (*resourcev1.ResourceGroup, error) {
+	group := &resourcev1.ResourceGroup{}
+	err := r.Get(ctx, types.NamespacedName{Namespace: resource.Namespace, Name: resource.Spec.ResourceGroup}, group)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get ResourceGroup %s: %w", resource.Spec.ResourceGroup, err)
+	}
+	return group, nil
+}
+
+// record a host whose network the fabric itself carries. One that comes from another network leaves that first.
+func (r *resourceReconciler) record(ctx context.Context, resource *resourcev1.ManagedResource, accepted bool) (ctrl.Result, error) {
+	if attachedByUs(resource) {
+		result, err := r.isolate(ctx, resource)
+		if attachedByUs(resource) {
+			if accepted {
+				moving(resource, "ResourceGroup "+resource.Spec.ResourceGroup)
+				sumUp(resource, resourcev1.AcceptedCondition, resourcev1.AttachedCondition)
+			}
+			return result, err
+		}
+	}
+	drop(resource, resourcev1.AgentReadyCondition, resourcev1.AttachedCondition, resourcev1.PortUpCondition)
+	resource.Status.HostAccessIPs = nil
+	if accepted {
+		resource.Status.HostAccessIPs = access(resource)
+	}
+	sumUp(resource, resourcev1.AcceptedCondition)
+	if isReady(resource) {
+		set(resource, resourcev1.ReadyCondition, metav1.ConditionTrue, reasonCarriedByFabric, carriedByFabric)
+	}
+	return ctrl.Result{}, nil
+}
+
+// access is the addresses that a host is reached by.
+func access(resource *resourcev1.ManagedResource) *resourcev1.IPAssociation {
+	ips := &resourcev1.IPAssociation{HostIP: resource.Spec.HostIP}
+	if resource.Spec.HostAccess != resourcev1.NetworkAccess {
+		ips.FabricIP = resource.Spec.DPUIPs[1]
+	}
+	return ips
+}
+
+// attachedByUs says whether a DPU may have the host on a network.
+func attachedByUs(resource *resourcev1.ManagedResource) bool {
+	return resource.Status.LeaseExpires != nil
+}
+
+// isolated says whether no DPU has the host on a network.
+func isolated(resource *resourcev1.ManagedResource) bool { return !attachedByUs(resource) }
+
+// report of the agent at an address, and if there is none that can be worked with, why.
+func (r *resourceReconciler) report(address resourcev1.IPAddress) (agents.Report, string, error) {
+	report, err := r.agents.Report(string(address))
+	switch {
+	case errors.Is(err, agents.ErrNonsense):
+		return report, reasonNonsense, fmt.Errorf("DPU %s: %w: look at its version and its log", address, err)
+	case errors.Is(err, agents.ErrNewer):
+		return report, reasonNewer, fmt.Errorf("DPU %s: %w: upgrade the controller, before leases end", address, err)
+	case err != nil:
+		return report, reasonUnreachable, fmt.Errorf("DPU %s: %w: see that it runs and can be reached from here", address, err)
+	}
+	return report, "", nil
+}

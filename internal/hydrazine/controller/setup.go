@@ -1,0 +1,201 @@
+// Package controller makes ResourceGroups and ManagedResources real: a central of OVN for each group, the rows that group and
+// members ask for, and the calls to the agents of the members' DPUs.
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/hydrazine/agents"
+	"github.com/bedplate/bedplate/internal/hydrazine/central"
+)
+
+// sweepInterval is how often connections to agents are ended that nobody asks about any more.
+const sweepInterval = time.Minute
+
+// Config of the controllers.
+type Config struct {
+	Centrals central.Runtime
+	Agents   *agents.Pool
+	// Lease is how long a host stays attached while the controller is away.
+	Lease time.Duration
+	// Poll is how often everything is looked at without a reason.
+	Poll    time.Duration
+	Options controller.Options
+}
+
+// Setup registers the controllers with a manager. ctx is the manager's life.
+func Setup(ctx context.Context, mgr ctrl.Manager, config Config) error {
+	if err := Index(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	networks := newNetworks(ctx, config.Centrals)
+	recorder := mgr.GetEventRecorder("bedplate-hydrazine")
+	groups := &groupReconciler{Client: mgr.GetClient(), networks: networks, events: recorder, poll: config.Poll}
+	resources := &resourceReconciler{
+		Client: mgr.GetClient(), networks: networks, agents: config.Agents, events: recorder,
+		lease: config.Lease, poll: config.Poll, now: time.Now,
+	}
+	return errors.Join(
+		groups.setup(mgr, config.Options), resources.setup(mgr, config.Options),
+		mgr.Add(manager.RunnableFunc(networks.Start)), mgr.Add(manager.RunnableFunc(resources.sweep)),
+	)
+}
+
+func (r *groupReconciler) setup(mgr ctrl.Manager, options controller.Options) error {
+	err := ctrl.NewControllerManagedBy(mgr).
+		For(&resourcev1.ResourceGroup{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&resourcev1.ManagedResource{}, handler.EnqueueRequestsFromMapFunc(r.groupsOf), builder.WithPredicates(placeChanged)).
+		WatchesRawSource(source.Channel(r.networks.groups, mapped(r.groupWithUID))).
+		WithOptions(options).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("set up the controller of ResourceGroups: %w", err)
+	}
+	return nil
+}
+
+func (r *resourceReconciler) setup(mgr ctrl.Manager, options controller.Options) error {
+	err := ctrl.NewControllerManagedBy(mgr).
+		For(&resourcev1.ManagedResource{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&resourcev1.ManagedResource{}, handler.EnqueueRequestsFromMapFunc(r.rivals), builder.WithPredicates(precedenceChanged)).
+		Watches(&resourcev1.ResourceGroup{}, handler.EnqueueRequestsFromMapFunc(r.membersOf), builder.WithPredicates(homeChanged)).
+		WatchesRawSource(source.Channel(r.agents.Changes(), mapped(r.behind))).
+		WatchesRawSource(source.Channel(r.networks.ports, mapped(r.withPort))).
+		WithOptions(options).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("set up the controller of ManagedResources: %w", err)
+	}
+	return nil
+}
+
+// placeChanged: what a group's rows follow from. Conditions aren't a part of that.
+var placeChanged = predicate.Or(predicate.GenerationChangedPredicate{}, predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	old, now := e.ObjectOld.(*resourcev1.ManagedResource), e.ObjectNew.(*resourcev1.ManagedResource)
+	return !equality.Semantic.DeepEqual(old.Status.LogicalPortReference, now.Status.LogicalPortReference)
+}})
+
+// precedenceChanged: what decides who was there first. A host's own reconciler has to hear of it too: it may have called a host
+// isolated before it saw the promise that it had written.
+var precedenceChanged = predicate.Or(predicate.GenerationChangedPredicate{}, predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	old, now := e.ObjectOld.(*resourcev1.ManagedResource), e.ObjectNew.(*resourcev1.ManagedResource)
+	return attachedByUs(old) != attachedByUs(now)
+}})
+
+// homeChanged: what a host's place follows from.
+var homeChanged = predicate.Or(predicate.GenerationChangedPredicate{}, predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	old, now := e.ObjectOld.(*resourcev1.ResourceGroup), e.ObjectNew.(*resourcev1.ResourceGroup)
+	return !equality.Semantic.DeepEqual(old.Status.SoftwareNetworkConfiguration, now.Status.SoftwareNetworkConfiguration)
+}})
+
+// groupsOf a resource, and of those that share its DPU: what one of them may have depends on the others.
+func (r *groupReconciler) groupsOf(ctx context.Context, object client.Object) []reconcile.Request {
+	resource := object.(*resourcev1.ManagedResource)
+	all, err := neighbours(ctx, r, resource, []resourcev1.ManagedResource{*resource})
+	if err != nil {
+		return nil // the cache has ended
+	}
+	requests := make([]reconcile.Request, 0, len(all))
+	for i := range all {
+		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{
+			Namespace: all[i].Namespace, Name: all[i].Spec.ResourceGroup,
+		}})
+	}
+	return requests
+}
+
+func (r *groupReconciler) groupWithUID(ctx context.Context, uid types.UID) []reconcile.Request {
+	list := &resourcev1.ResourceGroupList{}
+	if err := r.List(ctx, list, client.MatchingFields{byUID: string(uid)}); err != nil {
+		return nil // the cache has ended
+	}
+	requests := make([]reconcile.Request, 0, len(list.Items))
+	for i := range list.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
+}
+
+// rivals are those that a resource keeps out, or that keep it out, and the resource itself.
+func (r *resourceReconciler) rivals(ctx context.Context, object client.Object) []reconcile.Request {
+	resource := object.(*resourcev1.ManagedResource)
+	inGroup, err := members(ctx, r, types.NamespacedName{Namespace: resource.Namespace, Name: resource.Spec.ResourceGroup})
+	if err != nil {
+		return nil // the cache has ended
+	}
+	var same []resourcev1.ManagedResource
+	for i := range inGroup {
+		if c := condition(&inGroup[i], resourcev1.AcceptedCondition); c != nil && c.Status != "True" {
+			same = append(same, inGroup[i])
+		}
+	}
+	all, err := neighbours(ctx, r, resource, same)
+	if err != nil {
+		return nil // the cache has ended
+	}
+	return requestsFor(all)
+}
+
+func (r *resourceReconciler) membersOf(ctx context.Context, object client.Object) []reconcile.Request {
+	all, err := members(ctx, r, client.ObjectKeyFromObject(object))
+	if err != nil {
+		return nil // the cache has ended
+	}
+	return requestsFor(all)
+}
+
+// behind the DPU with an address.
+func (r *resourceReconciler) behind(ctx context.Context, dpu string) []reconcile.Request {
+	return r.with(ctx, byDPUIP, dpu)
+}
+
+func (r *resourceReconciler) withPort(ctx context.Context, port string) []reconcile.Request {
+	return r.with(ctx, byPort, port)
+}
+
+func (r *resourceReconciler) with(ctx context.Context, field, value string) []reconcile.Request {
+	list := &resourcev1.ManagedResourceList{}
+	if err := r.List(ctx, list, client.MatchingFields{field: value}); err != nil {
+		return nil // the cache has ended
+	}
+	return requestsFor(list.Items)
+}
+
+func requestsFor(all []resourcev1.ManagedResource) []reconcile.Request {
+	requests := make([]reconcile.Request, 0, len(all))
+	for i := range all {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all[i])})
+	}
+	return requests
+}
+
+// mapped is a handler for a channel of what isn't an object.
+func mapped[T any](requests func(context.Context, T) []reconcile.Request) handler.TypedEventHandler[T, reconcile.Request] {
+	return handler.TypedEnqueueRequestsFromMapFunc(requests)
+}
+
+// sweep ends the connections to agents that nobody asks about any more.
+func (r *resourceReconciler) sweep(ctx context.Context) error {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		r.agents.Keep(func(address string) bool { return len(r.behind(ctx, address)) > 0 })
+	}, sweepInterval)
+	return nil
+}

@@ -1,0 +1,178 @@
+// Package membership says whether a host may be a member of the group that it names, beside all the others. It is pure: the
+// webhook asks it before an object is there, and the controller afterwards, since both objects of a conflict may come at once.
+package membership
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+)
+
+// Reasons for which a host can't be a member.
+const (
+	ReasonNoGroup          = "ResourceGroupNotFound"
+	ReasonOutsideNetwork   = "OutsideNetwork"
+	ReasonAddressTaken     = "AddressTaken"
+	ReasonDPUOfAnotherHost = "DPUTaken"
+)
+
+// Problem is what keeps a host out of a group. The zero value is none.
+type Problem struct {
+	Reason string
+	// Field of the spec, such as "hostIP".
+	Field string
+	// Message names the other object and the remedy.
+	Message string
+}
+
+// Of a host in a group: nil where there is no such group, or it is being deleted. The others are all ManagedResources that
+// share the group or one of the host's DPU IPs; the host itself may be among them. Who was there first stays: what was accepted
+// once is never refused because of somebody who came later.
+func Of(r *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, others []resourcev1.ManagedResource) Problem {
+	if group == nil || !group.DeletionTimestamp.IsZero() {
+		return Problem{ReasonNoGroup, "resourceGroup", fmt.Sprintf("there is no ResourceGroup %s/%s: make it, or name another one",
+			r.Namespace, r.Spec.ResourceGroup)}
+	}
+	if problem := place(r, group.Spec.Network); problem.Reason != "" {
+		return problem
+	}
+	return Conflict(r, others)
+}
+
+// Conflict of a host with those that were there first, whether or not there is its group.
+func Conflict(r *resourcev1.ManagedResource, others []resourcev1.ManagedResource) Problem {
+	others = slices.Clone(others)
+	slices.SortFunc(others, before)
+	for i := range others {
+		if other := &others[i]; before(*other, *r) < 0 {
+			if problem := conflict(r, other); problem.Reason != "" {
+				return problem
+			}
+		}
+	}
+	return Problem{}
+}
+
+// before orders by who was there first: who is attached, then who is older. An older one may have changed what it asks for.
+func before(a, b resourcev1.ManagedResource) int {
+	if a.UID == b.UID {
+		return 0
+	}
+	return cmp.Or(order(!attached(a), !attached(b)), Older(a, b))
+}
+
+// attached says whether a DPU may have the host on a network, and it is the one that the host asks for.
+func attached(r resourcev1.ManagedResource) bool {
+	at := r.Status.LogicalPortReference
+	return r.Status.LeaseExpires != nil && at != nil && len(r.Spec.DPUIPs) > 0 && at.Agent == r.Spec.DPUIPs[0]
+}
+
+// Older orders by age: negative means that a was there before b. Two with the same UID are the same.
+func Older(a, b resourcev1.ManagedResource) int {
+	if a.UID == b.UID {
+		return 0
+	}
+	// One that isn't there yet, at admission, is younger than all.
+	return cmp.Or(
+		order(a.CreationTimestamp.IsZero(), b.CreationTimestamp.IsZero()),
+		a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+		cmp.Compare(a.UID, b.UID),
+	)
+}
+
+func order(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+func place(r *resourcev1.ManagedResource, n *resourcev1.IPNet) Problem {
+	network, gateway, err := n.Parse()
+	if err != nil {
+		return Problem{ReasonOutsideNetwork, "resourceGroup", fmt.Sprintf("ResourceGroup %s has no network: %v", r.Spec.ResourceGroup, err)}
+	}
+	host, err := netip.ParseAddr(string(r.Spec.HostIP))
+	outside := func(why string) Problem {
+		return Problem{ReasonOutsideNetwork, "hostIP", fmt.Sprintf("%s %s of ResourceGroup %s: choose another address of the network",
+			r.Spec.HostIP, why, r.Spec.ResourceGroup)}
+	}
+	switch {
+	case err != nil || !network.Contains(host):
+		return outside(fmt.Sprintf("isn't in the network %s", network))
+	case host == gateway:
+		return outside("is the gateway")
+	case host == network.Addr():
+		return outside("is the network's own address")
+	case host.Is4() && host == last(network):
+		return outside("is the broadcast address")
+	}
+	return Problem{}
+}
+
+// last is the last address of an IPv4 network.
+func last(network netip.Prefix) netip.Addr {
+	bytes := network.Addr().As4()
+	for bit := network.Bits(); bit < 32; bit++ {
+		bytes[bit/8] |= 0x80 >> (bit % 8)
+	}
+	return netip.AddrFrom4(bytes)
+}
+
+// conflict of a host with one that was there before.
+func conflict(r, first *resourcev1.ManagedResource) Problem {
+	taken := func(reason, field, what string) Problem {
+		return Problem{reason, field, fmt.Sprintf("%s belongs to %s: choose another one, or delete that", what, name(first, r.Namespace))}
+	}
+	if sameGroup(r, first) {
+		switch {
+		case r.Spec.HostIP == first.Spec.HostIP:
+			return taken(ReasonAddressTaken, "hostIP", "the address "+string(r.Spec.HostIP))
+		case strings.EqualFold(string(r.Spec.HostMAC), string(first.Spec.HostMAC)):
+			return taken(ReasonAddressTaken, "hostMAC", "the address "+string(r.Spec.HostMAC))
+		}
+	}
+	for i, ip := range r.Spec.DPUIPs {
+		at := slices.Index(first.Spec.DPUIPs, ip)
+		switch {
+		case at < 0:
+		case i == 0 && at == 0: // they share a DPU
+			if problem := share(r, first); problem != "" {
+				return Problem{ReasonDPUOfAnotherHost, "dpuIPs", fmt.Sprintf("the DPU %s %s", ip, problem)}
+			}
+		default:
+			return taken(ReasonAddressTaken, "dpuIPs", "the fabric's address "+string(ip))
+		}
+	}
+	return Problem{}
+}
+
+// share says why two hosts can't be behind the same DPU.
+func share(r, first *resourcev1.ManagedResource) string {
+	switch {
+	case !sameGroup(r, first):
+		return fmt.Sprintf("serves another ResourceGroup with %s: a DPU serves one at a time, so delete that first", name(first, r.Namespace))
+	case r.Spec.Identifier == first.Spec.Identifier || r.Spec.Identifier == "" || first.Spec.Identifier == "":
+		return fmt.Sprintf("has the host of %s: where a DPU has several, each names its port with identifier", name(first, r.Namespace))
+	}
+	return ""
+}
+
+func sameGroup(a, b *resourcev1.ManagedResource) bool {
+	return a.Namespace == b.Namespace && a.Spec.ResourceGroup == b.Spec.ResourceGroup
+}
+
+// name of an object as far as somebody in a namespace may know it: others are other tenants'.
+func name(r *resourcev1.ManagedResource, namespace string) string {
+	if r.Namespace != namespace {
+		return "a ManagedResource of another namespace"
+	}
+	return "ManagedResource " + r.Name
+}

@@ -1,0 +1,176 @@
+package membership_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/hydrazine/membership"
+)
+
+var began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func group() *resourcev1.ResourceGroup {
+	return &resourcev1.ResourceGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "web"},
+		Spec:       resourcev1.ResourceGroupSpec{Network: &resourcev1.IPNet{IP: "10.10.10.0", PrefixLength: 24}},
+	}
+}
+
+// host that was made after so many seconds.
+func host(name string, after int, change ...func(*resourcev1.ManagedResource)) resourcev1.ManagedResource {
+	r := resourcev1.ManagedResource{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "blue", Name: name, UID: types.UID(name),
+			CreationTimestamp: metav1.NewTime(began.Add(time.Duration(after) * time.Second)),
+		},
+		Spec: resourcev1.ManagedResourceSpec{
+			ResourceGroup: "web", HostIP: "10.10.10.2", HostMAC: "02:00:0a:0a:0a:02",
+			DPUIPs: []resourcev1.IPAddress{"172.18.0.5", "172.18.0.105"},
+		},
+	}
+	for _, c := range change {
+		c(&r)
+	}
+	return r
+}
+
+// elsewhere has nothing in common with the host but the group.
+func elsewhere(r *resourcev1.ManagedResource) {
+	r.Spec.HostIP, r.Spec.HostMAC = "10.10.10.3", "02:00:0a:0a:0a:03"
+	r.Spec.DPUIPs = []resourcev1.IPAddress{"172.18.0.7", "172.18.0.107"}
+}
+
+func TestOf_aHostAlone(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		group  func(*resourcev1.ResourceGroup)
+		hostIP resourcev1.IPAddress
+		field  string
+		says   string
+	}{
+		"inside":        {hostIP: "10.10.10.2"},
+		"last one":      {hostIP: "10.10.10.254"},
+		"outside":       {hostIP: "10.10.11.2", field: "hostIP", says: "10.10.11.2 isn't in the network 10.10.10.0/24 of ResourceGroup web: choose another address of the network"},
+		"other family":  {hostIP: "fd00::2", field: "hostIP", says: "fd00::2 isn't in the network 10.10.10.0/24 of"},
+		"gateway":       {hostIP: "10.10.10.1", field: "hostIP", says: "10.10.10.1 is the gateway of"},
+		"own gateway":   {group: func(g *resourcev1.ResourceGroup) { g.Spec.Network.Gateway = "10.10.10.254" }, hostIP: "10.10.10.254", field: "hostIP", says: "is the gateway"},
+		"not gateway":   {group: func(g *resourcev1.ResourceGroup) { g.Spec.Network.Gateway = "10.10.10.254" }, hostIP: "10.10.10.1"},
+		"network":       {hostIP: "10.10.10.0", field: "hostIP", says: "is the network's own address"},
+		"broadcast":     {hostIP: "10.10.10.255", field: "hostIP", says: "is the broadcast address"},
+		"broadcast /28": {group: func(g *resourcev1.ResourceGroup) { g.Spec.Network.PrefixLength = 28 }, hostIP: "10.10.10.15", field: "hostIP", says: "is the broadcast address"},
+		"no broadcast":  {group: func(g *resourcev1.ResourceGroup) { *g.Spec.Network = resourcev1.IPNet{IP: "fd00::", PrefixLength: 120} }, hostIP: "fd00::ff"},
+		"group goes":    {group: func(g *resourcev1.ResourceGroup) { g.DeletionTimestamp = &metav1.Time{Time: began} }, hostIP: "10.10.10.2", field: "resourceGroup", says: "there is no ResourceGroup blue/web: make it, or name another one"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, in := NewWithT(t), group()
+			if c.group != nil {
+				c.group(in)
+			}
+			r := host("a", 0, func(r *resourcev1.ManagedResource) { r.Spec.HostIP = c.hostIP })
+			problem := membership.Of(&r, in, []resourcev1.ManagedResource{r})
+			g.Expect(problem.Field).To(Equal(c.field))
+			g.Expect(problem.Message).To(ContainSubstring(c.says))
+			g.Expect(problem.Reason == "").To(Equal(c.field == ""))
+		})
+	}
+}
+
+func TestOf_aHostWithoutAGroup(t *testing.T) {
+	t.Parallel()
+	g, r := NewWithT(t), host("a", 0)
+	g.Expect(membership.Of(&r, nil, nil).Reason).To(Equal(membership.ReasonNoGroup))
+}
+
+func TestOf_whoWasThereFirst(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*resourcev1.ManagedResource) // of the one that comes second
+		reason string
+		field  string
+		says   string
+	}{
+		"nothing in common": {change: func(*resourcev1.ManagedResource) {}},
+		"host IP":           {func(r *resourcev1.ManagedResource) { r.Spec.HostIP = "10.10.10.2" }, membership.ReasonAddressTaken, "hostIP", "the address 10.10.10.2 belongs to ManagedResource first: "},
+		"host MAC":          {func(r *resourcev1.ManagedResource) { r.Spec.HostMAC = "02:00:0A:0A:0A:02" }, membership.ReasonAddressTaken, "hostMAC", "the address 02:00:0A:0A:0A:02 belongs to ManagedResource first: "},
+		"both in another group": {change: func(r *resourcev1.ManagedResource) {
+			r.Spec.ResourceGroup, r.Spec.HostIP, r.Spec.HostMAC = "other", "10.10.10.2", "02:00:0a:0a:0a:02"
+		}},
+		"both in another namespace": {change: func(r *resourcev1.ManagedResource) {
+			r.Namespace, r.Spec.HostIP, r.Spec.HostMAC = "red", "10.10.10.2", "02:00:0a:0a:0a:02"
+		}},
+		"fabric IP in another namespace": {func(r *resourcev1.ManagedResource) {
+			r.Namespace, r.Spec.DPUIPs[1] = "red", "172.18.0.105"
+		}, membership.ReasonAddressTaken, "dpuIPs", "the fabric's address 172.18.0.105 belongs to a ManagedResource of another namespace: "},
+		"fabric IP is a DPU":     {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[1] = "172.18.0.5" }, membership.ReasonAddressTaken, "dpuIPs", "the fabric's address 172.18.0.5 belongs"},
+		"DPU is a fabric IP":     {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[0] = "172.18.0.105" }, membership.ReasonAddressTaken, "dpuIPs", "the fabric's address 172.18.0.105 belongs"},
+		"DPU, no identifiers":    {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[0] = "172.18.0.5" }, membership.ReasonDPUOfAnotherHost, "dpuIPs", "the DPU 172.18.0.5 has the host of ManagedResource first: "},
+		"DPU of another group":   {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[0], r.Spec.ResourceGroup = "172.18.0.5", "other" }, membership.ReasonDPUOfAnotherHost, "dpuIPs", "the DPU 172.18.0.5 serves another ResourceGroup with ManagedResource first: "},
+		"DPU and one identifier": {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[0], r.Spec.Identifier = "172.18.0.5", "pf1hpf" }, membership.ReasonDPUOfAnotherHost, "dpuIPs", "the DPU 172.18.0.5 has the host"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			first, second := host("first", 0), host("second", 1, elsewhere, c.change)
+			all := []resourcev1.ManagedResource{second, first}
+			g.Expect(membership.Of(&first, group(), all)).To(BeZero(), "who was there first stays")
+			in := group()
+			in.Namespace, in.Name = second.Namespace, second.Spec.ResourceGroup
+			problem := membership.Of(&second, in, all)
+			g.Expect(problem.Reason).To(Equal(c.reason))
+			g.Expect(problem.Field).To(Equal(c.field))
+			g.Expect(problem.Message).To(HavePrefix(c.says))
+
+			second.CreationTimestamp = metav1.Time{} // not there yet
+			g.Expect(membership.Of(&second, in, []resourcev1.ManagedResource{first})).To(Equal(problem), "and so says admission")
+		})
+	}
+}
+
+func TestOf_twoPortsOfADPU(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	port := func(name string) func(*resourcev1.ManagedResource) {
+		return func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[0], r.Spec.Identifier = "172.18.0.5", name }
+	}
+	first, second, third := host("first", 0, port("pf0hpf")), host("second", 1, elsewhere, port("pf1hpf")), host("third", 2, elsewhere, port("pf1hpf"))
+	third.Spec.HostIP, third.Spec.HostMAC, third.Spec.DPUIPs[1] = "10.10.10.4", "02:00:0a:0a:0a:04", "172.18.0.109"
+	all := []resourcev1.ManagedResource{third, second, first}
+	g.Expect(membership.Of(&second, group(), all)).To(BeZero())
+	g.Expect(membership.Of(&third, group(), all).Message).To(HavePrefix("the DPU 172.18.0.5 has the host of ManagedResource second: "))
+}
+
+// An older one may ask for something later.
+func TestOf_whoIsAttachedStays(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	attached := func(r *resourcev1.ManagedResource) {
+		r.Status.LeaseExpires = &metav1.Time{Time: began}
+		r.Status.LogicalPortReference = &resourcev1.LogicalPortReference{Agent: r.Spec.DPUIPs[0]}
+	}
+	young := host("young", 1, attached)
+	old := host("old", 0, elsewhere, attached, func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[0] = "172.18.0.5" })
+	all := []resourcev1.ManagedResource{old, young}
+	g.Expect(membership.Of(&young, group(), all)).To(BeZero())
+	g.Expect(membership.Of(&old, group(), all).Message).To(HavePrefix("the DPU 172.18.0.5 has the host of ManagedResource young: "))
+}
+
+// Of two that came in the same second one is first, whoever asks.
+func TestOlder_isATotalOrder(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	all := []resourcev1.ManagedResource{host("c", 1), host("b", 0), host("a", 1), host("new", 0)}
+	all[3].CreationTimestamp = metav1.Time{}
+	slices.SortFunc(all, membership.Older)
+	names := make([]string, 0, len(all))
+	for _, r := range all {
+		names = append(names, r.Name)
+	}
+	g.Expect(names).To(Equal([]string{"b", "a", "c", "new"}))
+}
