@@ -18,13 +18,16 @@ PACKAGE_clusterctl                 := sigs.k8s.io/cluster-api/cmd/clusterctl
 PACKAGE_kwok                       := sigs.k8s.io/kwok/cmd/kwok
 PACKAGE_controller-gen             := sigs.k8s.io/controller-tools/cmd/controller-gen
 PACKAGE_oapi-codegen               := github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen
+PACKAGE_buf                        := github.com/bufbuild/buf/cmd/buf
+PACKAGE_protoc-gen-go              := google.golang.org/protobuf/cmd/protoc-gen-go
+PACKAGE_protoc-gen-go-grpc         := google.golang.org/grpc/cmd/protoc-gen-go-grpc
 PACKAGE_gotestsum                  := gotest.tools/gotestsum
 PACKAGE_golangci-lint              := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
 LAB_TOOLS := etcd kube-apiserver kube-controller-manager kubectl capi-core capi-kubeadm-bootstrap capi-kubeadm-control-plane kwok
-DEV_TOOLS := clusterctl controller-gen oapi-codegen gotestsum golangci-lint
+DEV_TOOLS := clusterctl controller-gen oapi-codegen buf protoc-gen-go protoc-gen-go-grpc gotestsum golangci-lint
 MANIFESTS := core bootstrap-kubeadm control-plane-kubeadm
-COMMANDS  := bedplate bmm-manager bmm-machine-controller bmm-cloud-controller-manager
+COMMANDS  := bedplate bmm-manager bmm-machine-controller bmm-cloud-controller-manager hydrazine-manager hydrazine-agent
 
 KUBERNETES_VERSION := $(shell awk '$$1 == "k8s.io/kubernetes" {print $$2}' tools/go.mod)
 TOOL_LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=$(KUBERNETES_VERSION) \
@@ -43,7 +46,8 @@ demo: lab-tools build ## Bring up a bare-metal cluster from YAML to Ready nodes,
 build: $(COMMANDS:%=$(BIN)/%) ## Build Bedplate's own programs.
 
 .PHONY: test
-test: lab-tools $(BIN)/gotestsum $(BIN)/clusterctl build ## Run all tests, with real etcd, kube-apiservers and Cluster API.
+test: lab-tools $(BIN)/gotestsum $(BIN)/clusterctl build ## Run all tests, with real etcd, kube-apiservers, Cluster API and OVN.
+	-@hack/lab-deps.sh
 	$(BIN)/gotestsum --format pkgname-and-test-fails -- -timeout 30m $(TESTARGS) ./...
 ifndef TESTARGS
 	cd test/e2e && $(BIN)/gotestsum --format standard-quiet -- -timeout 20m . -ginkgo.label-filter=quick-start
@@ -60,24 +64,38 @@ crash: lab-tools ## Kill the engine and every system at every point of their way
 	@go test -v -count=1 -run Crash ./internal/graph/ ./internal/bmm/provider/ ./internal/bmm/actuator/ 2>&1 | grep -E '^(--- |ok|FAIL|panic)|crash points|left behind|outside there is'
 
 .PHONY: bench
-bench: lab-tools build ## Measure what the manager costs with thousands of machines (ARGS='--machines 10000'); see docs/performance.md.
+bench: bench-machines bench-networks ## Measure all that docs/performance.md says: the next two.
+
+.PHONY: bench-machines
+bench-machines: lab-tools build ## Measure what bmm's manager costs with thousands of machines (ARGS='--machines 10000').
 	@go run ./test/scale bench $(ARGS)
+
+.PHONY: bench-networks
+bench-networks: lab-tools build ## Measure Hydrazine, as root: a host that joins, a group of 100 hosts, OVN's part in it.
+	-@hack/lab-deps.sh
+	@go test -run '^$$' -bench . -benchtime 10x -timeout 30m ./test/lab/overlay ./internal/hydrazine/ovn
 
 .PHONY: soak
 soak: lab-tools build ## Wear the manager out for half an hour, with faults, kills and outages (ARGS='--duration 5m --seed 7').
 	@go run ./test/scale soak $(ARGS)
 
 .PHONY: lint
-lint: $(BIN)/golangci-lint ## Run the linters, the import rules of the house among them.
+lint: $(BIN)/golangci-lint $(BIN)/buf ## Run the linters, the import rules of the house among them.
+	$(BIN)/buf lint
 	$(BIN)/golangci-lint run
 	cd test/e2e && $(BIN)/golangci-lint run
 
 # Its last field is what a cluster gets of config/bmm-cloud-controller-manager.
 CCM_EXAMPLE := examples/bmm/cloud-controller-manager.yaml
 
+# The tables of OVN and Open vSwitch that there are models of.
+NB_TABLES  := NB_Global,Logical_Switch,Logical_Switch_Port,Logical_Router,Logical_Router_Port,Logical_Router_Static_Route,NAT,ACL
+SB_TABLES  := SB_Global,Chassis,Chassis_Private,Port_Binding
+OVS_TABLES := Open_vSwitch,Bridge,Port,Interface
+
 .PHONY: generate
-generate: $(BIN)/controller-gen $(BIN)/oapi-codegen $(BIN)/kubectl ## Write the generated files anew.
-	$(BIN)/controller-gen object paths=./api/bmm/...
+generate: $(BIN)/controller-gen $(BIN)/oapi-codegen $(BIN)/kubectl $(BIN)/buf $(BIN)/protoc-gen-go $(BIN)/protoc-gen-go-grpc ## Write the generated files anew.
+	$(BIN)/controller-gen object paths=./api/bmm/... paths=./api/hydrazine/...
 	$(BIN)/controller-gen crd:generateEmbeddedObjectMeta=true paths=./api/bmm/v1beta1 output:crd:dir=config/bmm/crd/bases
 	$(BIN)/controller-gen crd paths=./api/bmm/machine/v1beta1 output:crd:dir=api/bmm/machine/v1beta1/zz_generated.crd-manifests
 	$(BIN)/controller-gen rbac:roleName=bedplate-bmm-manager paths=./internal/bmm/cluster paths=./internal/bmm/machine \
@@ -85,14 +103,22 @@ generate: $(BIN)/controller-gen $(BIN)/oapi-codegen $(BIN)/kubectl ## Write the 
 	$(BIN)/controller-gen rbac:roleName=bedplate-bmm-machine-controller paths=./internal/machineapi paths=./internal/bmm/actuator \
 		output:rbac:dir=config/bmm-machine-controller/rbac
 	$(BIN)/controller-gen webhook paths=./internal/bmm/webhook output:webhook:dir=config/bmm/webhook
+	$(BIN)/controller-gen crd paths=./api/hydrazine/resource/v1alpha1 paths=./api/hydrazine/networkfabric/v1alpha1 \
+		output:crd:dir=config/hydrazine/crd/bases
+	$(BIN)/controller-gen rbac:roleName=bedplate-hydrazine-manager paths=./internal/hydrazine/controller output:rbac:dir=config/hydrazine/rbac
+	$(BIN)/controller-gen webhook paths=./internal/hydrazine/webhook output:webhook:dir=config/hydrazine/webhook
 	$(BIN)/oapi-codegen -config internal/bmm/client/gen/config.yaml internal/bmm/client/openapi.yaml
 	$(BIN)/oapi-codegen -config internal/bmm/sim/gen/config.yaml internal/bmm/client/openapi.yaml
+	$(BIN)/buf generate
+	go run ./internal/hydrazine/ovn/gen -tables $(NB_TABLES) internal/hydrazine/ovn/nbdb/ovn-nb.ovsschema
+	go run ./internal/hydrazine/ovn/gen -tables $(SB_TABLES) internal/hydrazine/ovn/sbdb/ovn-sb.ovsschema
+	go run ./internal/hydrazine/ovn/gen -tables $(OVS_TABLES) internal/hydrazine/ovn/vswitchd/vswitch.ovsschema
 	@sed -i '/^  cloud-controller-manager.yaml: |$$/q' $(CCM_EXAMPLE)
 	$(BIN)/kubectl kustomize config/bmm-cloud-controller-manager/default | sed 's/^/    /' >> $(CCM_EXAMPLE)
 
 .PHONY: verify-generate
 verify-generate: generate ## Fail where a generated file isn't current.
-	@changed=$$(git status --porcelain -- '*_gen.go' '*zz_generated*' config $(CCM_EXAMPLE)); \
+	@changed=$$(git status --porcelain -- '*_gen.go' '*.pb.go' '*zz_generated*' config $(CCM_EXAMPLE)); \
 	if [ -n "$$changed" ]; then echo "not current, run make generate and commit:"; echo "$$changed"; exit 1; fi
 
 .PHONY: clean
@@ -116,6 +142,10 @@ tools: lab-tools $(DEV_TOOLS:%=$(BIN)/%) ## Build the tools that aren't there ye
 
 .PHONY: lab-tools
 lab-tools: $(LAB_TOOLS:%=$(BIN)/%) $(MANIFESTS:%=$(BIN)/manifests/%.yaml) $(BIN)/manifests/metadata.yaml $(BIN)/manifests/machine-api.yaml
+
+.PHONY: lab-deps
+lab-deps: ## Install what the labs of overlay networks take from Debian, as root.
+	@hack/lab-deps.sh
 
 .PHONY: help
 help:

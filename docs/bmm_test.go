@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"bufio"
+	"context"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
@@ -33,12 +35,18 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/cluster"
 	"github.com/bedplate/bedplate/internal/bmm/webhook"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/hydrazine/controller"
+	hydrazine "github.com/bedplate/bedplate/internal/hydrazine/webhook"
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 	"github.com/bedplate/bedplate/internal/manager"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m, webhook.SetupWithManager) }
+func TestMain(m *testing.M) {
+	testenv.Main(m, webhook.SetupWithManager, func(mgr ctrl.Manager) error {
+		return errors.Join(controller.Index(context.Background(), mgr.GetFieldIndexer()), hydrazine.SetupWithManager(mgr))
+	})
+}
 
 //go:embed bmm.md
 var guide string
@@ -197,7 +205,7 @@ func TestGuide_namesWhatUsersMeet(t *testing.T) {
 			reason == "StayingAway" // of services that bring back what was deleted
 	})
 	var flags []string
-	manager.Command("manager", "", nil).Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, "--"+f.Name) })
+	manager.EngineCommand("manager", "", nil).Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, "--"+f.Name) })
 
 	for kind, words := range map[string][]string{
 		"condition":       append(conditions, clusterv1.PausedCondition),

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/describe"
 )
 
@@ -60,7 +61,7 @@ hasn't named it yet.`,
 	}
 	addKubeconfigFlag(command, &kubeconfig)
 	command.Flags().StringVarP(&namespace, "namespace", "n", "", "namespace of the cluster (default that of the kubeconfig's context)")
-	addOutputFlag(command, &output)
+	addOutputFlag(command, &output, "text", "json")
 	return command
 }
 
@@ -93,7 +94,7 @@ func connect(kubeconfig, namespace string) (client.Client, string, error) {
 	}
 	scheme := runtime.NewScheme()
 	builder := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme,
-		addonsv1.AddToScheme, infrav1.AddToScheme)
+		addonsv1.AddToScheme, infrav1.AddToScheme, resourcev1.AddToScheme)
 	if err := builder.AddToScheme(scheme); err != nil {
 		return nil, "", fmt.Errorf("build the scheme: %w", err)
 	}

@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -13,10 +15,13 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bedplate/bedplate/examples"
+	"github.com/bedplate/bedplate/internal/hydrazine/topology/drawing"
 	"github.com/bedplate/bedplate/internal/localstack"
 	"github.com/bedplate/bedplate/internal/localstack/lab"
+	"github.com/bedplate/bedplate/internal/localstack/overlay"
 	"github.com/bedplate/bedplate/internal/localstack/tools"
 )
 
@@ -58,6 +63,9 @@ If something fails, or on Ctrl-C, everything is taken down: no process and no fi
   # OpenShift's Machine API: a Machine and a MachineSet that become instances
   bedplate lab up --example openshift-machines
 
+  # Two tenants' networks over four DPUs, with real OVN and real packets; as root, after "make lab-deps"
+  sudo bedplate lab up --example hydrazine
+
   # For scripts: one JSON object per line, the last one says how to reach the clusters
   bedplate lab up --example bmm -o json`,
 		Args: cobra.NoArgs,
@@ -77,7 +85,7 @@ If something fails, or on Ctrl-C, everything is taken down: no process and no fi
 	flags.IntVar(&o.ControlPlanes, "control-planes", 1, "control plane machines of the example's cluster")
 	flags.IntVar(&o.Workers, "workers", 2, "worker machines of the example")
 	flags.DurationVar(&o.Timeout, "timeout", 10*time.Minute, "give up after this time")
-	addOutputFlag(command, &output)
+	addOutputFlag(command, &output, "text", "json")
 	return command
 }
 
@@ -94,6 +102,11 @@ func labUp(ctx context.Context, out io.Writer, o lab.Options, output string) err
 	if o.Example != "" && !slices.Contains(examples.Names(), o.Example) {
 		return fmt.Errorf("no example %q: there are %s", o.Example, strings.Join(examples.Names(), ", "))
 	}
+	if o.Example == lab.OverlayExample {
+		if err := overlay.Check(); err != nil {
+			return fmt.Errorf("the example %s can't run here (see \"make lab-deps\"): %w", o.Example, err)
+		}
+	}
 	if o.ControlPlanes < 1 || o.ControlPlanes%2 == 0 {
 		return fmt.Errorf("--control-planes must be an odd number: etcd needs a majority of its members")
 	}
@@ -107,7 +120,10 @@ func labUp(ctx context.Context, out io.Writer, o lab.Options, output string) err
 	if err != nil || output == "json" {
 		return err
 	}
-	return printLab(out, running, o.Tools, time.Since(began))
+	if err := printLab(out, running, o.Tools, time.Since(began)); err != nil || running.Overlay == nil {
+		return err
+	}
+	return printOverlay(ctx, out, running)
 }
 
 func reporter(out io.Writer, output string) lab.Reporter {
@@ -161,10 +177,40 @@ func printLab(out io.Writer, l *lab.Lab, toolDir string, took time.Duration) err
 	if l.MachineNamespace != "" {
 		fmt.Fprintf(&text, "  kubectl -n %s get machinesets,machines\n", l.MachineNamespace)
 	}
-	fmt.Fprintf(&text, "  curl %s/simulator/state\n", l.Simulator)
+	if n := l.Overlay; n != nil {
+		fmt.Fprintf(&text, "  kubectl get resourcegroups,managedresources\n")
+		fmt.Fprintf(&text, "  bedplate topology %s -o svg > %s.svg\n", n.Groups[0], n.Groups[0])
+		fmt.Fprintf(&text, "  ip netns exec %s-%s ping %s\n", n.Prefix, n.Traffic[0].From, n.Traffic[0].Address)
+	}
+	if l.Simulator != "" {
+		fmt.Fprintf(&text, "  curl %s/simulator/state\n", l.Simulator)
+	}
 	fmt.Fprintf(&text, "\nLogs are below %s. The end: bedplate lab down%s\n", l.Dir, dirArgument(l.Dir))
 	_, err := io.WriteString(out, text.String())
 	return err
+}
+
+// printOverlay shows where packets go, and the networks.
+func printOverlay(ctx context.Context, out io.Writer, l *lab.Lab) error {
+	_, _ = fmt.Fprintln(out)
+	if err := overlay.Table(out, l.Overlay.Traffic); err != nil {
+		return err
+	}
+	c, _, err := connect(l.Kubeconfig, "")
+	if err != nil {
+		return err
+	}
+	for _, group := range l.Overlay.Groups {
+		_, _ = fmt.Fprintln(out)
+		t, err := topologyOf(ctx, c, client.ObjectKey{Namespace: l.Overlay.Namespace, Name: group})
+		if err != nil {
+			return err
+		}
+		if err := drawing.Text(out, t); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // dirArgument repeats the folder where it isn't the default.

@@ -38,6 +38,6 @@ bare-metal sites are simulated.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(labCommand(), planCommand(), describeCommand(), orphansCommand(), versionCommand())
+	root.AddCommand(labCommand(), planCommand(), describeCommand(), topologyCommand(), orphansCommand(), versionCommand())
 	return root
 }

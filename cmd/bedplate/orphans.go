@@ -65,7 +65,7 @@ Where the objects can't be listed completely, nothing is listed at all.`,
 	flags.StringSliceVar(&o.Owners, "owner", nil, "only what carries these owner IDs; also where nothing but its name does")
 	flags.BoolVar(&o.remove, "delete", false, "delete what is listed; needs --owner")
 	addKubeconfigFlag(command, &o.kubeconfig)
-	addOutputFlag(command, &o.output)
+	addOutputFlag(command, &o.output, "text", "json")
 	return command
 }
 

@@ -57,7 +57,7 @@ The exit code is 0 also where there is something to do; it is 1 where something 
 	flags.StringVarP(&file, "filename", "f", "", "YAML file of any number of documents, or - for standard input")
 	flags.StringVarP(&namespace, "namespace", "n", "", "namespace of objects that name none (default that of the kubeconfig's context)")
 	addKubeconfigFlag(command, &kubeconfig)
-	addOutputFlag(command, &output)
+	addOutputFlag(command, &output, "text", "json")
 	_ = command.MarkFlagRequired("filename") // fails for unknown flags only
 	return command
 }

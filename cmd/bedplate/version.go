@@ -17,7 +17,7 @@ func versionCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return printVersion(cmd.OutOrStdout(), output) },
 	}
-	addOutputFlag(command, &output)
+	addOutputFlag(command, &output, "text", "json")
 	return command
 }
 

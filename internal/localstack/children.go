@@ -47,11 +47,16 @@ func (c *children) watch(p *process.Process) {
 		if c.stopping || c.expected[p.PID()] {
 			return
 		}
-		select {
-		case c.crashes <- p.ExitError():
-		default:
-		}
+		c.report(p.ExitError())
 	})
+}
+
+// report a crash.
+func (c *children) report(crash error) {
+	select {
+	case c.crashes <- crash:
+	default:
+	}
 }
 
 // start starts a child and waits until it is ready.

@@ -27,22 +27,8 @@ type manager struct {
 
 // startManager installs what a manager needs and starts it.
 func (s *Stack) startManager(ctx context.Context, m manager) error {
-	objects, err := m.objects()
+	kubeconfig, server, err := s.installManager(ctx, m)
 	if err != nil {
-		return err
-	}
-	server, err := s.newWebhookServer()
-	if err != nil {
-		return err
-	}
-	for _, object := range objects {
-		server.serve(object)
-	}
-	if err := s.install(ctx, objects); err != nil {
-		return err
-	}
-	kubeconfig := filepath.Join(s.cfg.Dir, m.tool+".kubeconfig")
-	if err := s.controlPlane.WriteServiceAccountKubeconfig(kubeconfig, m.namespace, m.serviceAccount); err != nil {
 		return err
 	}
 	health := net.JoinHostPort(s.managementAddress(), strconv.Itoa(m.port))
@@ -56,6 +42,25 @@ func (s *Stack) startManager(ctx context.Context, m manager) error {
 			"--poll-interval=1s", "--settle=5s", // simulated time is fast: that is five minutes
 		}),
 	}, answersOK("http://"+health+"/readyz"))
+}
+
+// installManager installs what a manager needs, and returns its kubeconfig and where its webhooks are asked.
+func (s *Stack) installManager(ctx context.Context, m manager) (kubeconfig string, server webhookServer, err error) {
+	objects, err := m.objects()
+	if err != nil {
+		return "", server, err
+	}
+	if server, err = s.newWebhookServer(); err != nil {
+		return "", server, err
+	}
+	for _, object := range objects {
+		server.serve(object)
+	}
+	if err := s.install(ctx, objects); err != nil {
+		return "", server, err
+	}
+	kubeconfig = filepath.Join(s.cfg.Dir, m.tool+".kubeconfig")
+	return kubeconfig, server, s.controlPlane.WriteServiceAccountKubeconfig(kubeconfig, m.namespace, m.serviceAccount)
 }
 
 // objects are the manager's namespace and its manifests.

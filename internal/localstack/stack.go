@@ -5,6 +5,7 @@ package localstack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"path/filepath"
@@ -18,9 +19,11 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/localstack/boot"
 	"github.com/bedplate/bedplate/internal/localstack/controlplane"
 	"github.com/bedplate/bedplate/internal/localstack/loopback"
+	"github.com/bedplate/bedplate/internal/localstack/overlay"
 	"github.com/bedplate/bedplate/internal/localstack/pki"
 	"github.com/bedplate/bedplate/internal/localstack/process"
 	"github.com/bedplate/bedplate/internal/localstack/tools"
@@ -28,7 +31,7 @@ import (
 
 // Tools returns the names of all tools that a stack and its machines need.
 func Tools() []string {
-	return slices.Concat(controlplane.Tools, capiTools(), boot.Tools, openshiftTools(), []string{BMMManager})
+	return slices.Concat(controlplane.Tools, capiTools(), boot.Tools, openshiftTools(), hydrazineTools, []string{BMMManager})
 }
 
 // Config describes a stack.
@@ -55,6 +58,7 @@ type Stack struct {
 	client       client.Client
 	webhookCA    []byte
 	children     *children
+	overlay      *overlay.Overlay // nil unless StartHydrazine was called
 }
 
 // Start starts Kubernetes and Cluster API and returns when both are ready. After an error nothing is left running.
@@ -134,7 +138,7 @@ func (s *Stack) startKubernetes(ctx context.Context) error {
 func scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, machinev1.Install,
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, machinev1.Install, resourcev1.AddToScheme,
 	} {
 		if err := add(s); err != nil {
 			panic(err) // two types of one name: a mistake in this program
@@ -143,8 +147,8 @@ func scheme() *runtime.Scheme {
 	return s
 }
 
-// Client returns an administrator's client that knows Kubernetes' own types, Cluster API's core types and OpenShift's
-// Machine API.
+// Client returns an administrator's client that knows Kubernetes' own types, Cluster API's core types, OpenShift's Machine
+// API and Hydrazine's.
 func (s *Stack) Client() client.Client { return s.client }
 
 // AdminConfig returns an administrator's client configuration.
@@ -168,6 +172,9 @@ func (s *Stack) Restart(ctx context.Context, name string) error { return s.child
 // Stop ends everything and returns when all processes have ended. The files stay.
 func (s *Stack) Stop() {
 	s.children.stop()
+	if s.overlay != nil {
+		_ = errors.Join(s.overlay.Stop(), s.overlay.Down()) // CleanUp says what is left
+	}
 	if s.controlPlane != nil {
 		s.controlPlane.Stop()
 	}

@@ -1,5 +1,7 @@
 package lab
 
+import "github.com/bedplate/bedplate/internal/localstack/overlay"
+
 // State of a step.
 type State string
 
@@ -23,12 +25,22 @@ type Event struct {
 // Lab says how to look around in a running lab.
 type Lab struct {
 	Dir        string   `json:"dir"`
-	PID        int      `json:"pid"`        // of the supervisor
-	Kubeconfig string   `json:"kubeconfig"` // of the management cluster's administrator
-	Simulator  string   `json:"simulator"`  // URL of the simulated outside world
+	PID        int      `json:"pid"`                 // of the supervisor
+	Kubeconfig string   `json:"kubeconfig"`          // of the management cluster's administrator
+	Simulator  string   `json:"simulator,omitempty"` // URL of the simulated cloud
 	Cluster    *Cluster `json:"cluster,omitempty"`
 
 	MachineNamespace string `json:"machineNamespace,omitempty"` // of OpenShift's Machines
+
+	Overlay *Overlay `json:"overlay,omitempty"`
+}
+
+// Overlay is what Hydrazine has made of the example's ResourceGroups.
+type Overlay struct {
+	Namespace string         `json:"namespace"`
+	Groups    []string       `json:"groups"`
+	Prefix    string         `json:"prefix"` // of the network namespaces, as "ip netns" knows them: PREFIX-host1
+	Traffic   []overlay.Flow `json:"traffic"`
 }
 
 // Cluster is the example's workload cluster.

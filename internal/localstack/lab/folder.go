@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/bedplate/bedplate/internal/localstack"
 )
 
 const (
@@ -184,6 +186,9 @@ func (f *folder) current() bool {
 
 // clean removes everything but the lock.
 func (f *folder) clean() error {
+	if err := localstack.CleanUp(f.dir); err != nil {
+		return err
+	}
 	entries, err := os.ReadDir(f.dir)
 	if err != nil {
 		return err

@@ -16,8 +16,7 @@ import (
 	"github.com/bedplate/bedplate/internal/localstack/machineset"
 )
 
-// MachinesExample is the example whose management cluster is one of OpenShift's, with Machines of its own. The others are
-// clusters of Cluster API.
+// MachinesExample is the example whose management cluster is one of OpenShift's, with Machines of its own.
 const MachinesExample = "openshift-machines"
 
 // instanceState is the annotation of a Machine that OpenShift's console shows.
@@ -47,7 +46,8 @@ func (r *run) startMachines(ctx, life context.Context, stack *localstack.Stack) 
 	}); err != nil {
 		return nil, err
 	}
-	lab := r.lab(stack, bmm)
+	lab := r.lab(stack)
+	lab.Simulator = bmm.URL
 	lab.MachineNamespace = localstack.MachineNamespace
 	return lab, nil
 }

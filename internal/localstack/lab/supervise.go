@@ -69,7 +69,7 @@ func (r *run) run(ctx context.Context) error {
 		return fmt.Errorf("find this program: %w", err)
 	}
 	start := localstack.Start
-	if r.options.Example == MachinesExample {
+	if r.options.Example == MachinesExample || r.options.Example == OverlayExample {
 		start = localstack.StartKubernetes
 	}
 	stack, err := start(starting, localstack.Config{
@@ -121,14 +121,18 @@ func (r *run) watchCrashes(ctx context.Context, stack *localstack.Stack) {
 
 // start ends with ctx; what goes on afterwards ends with life.
 func (r *run) start(ctx, life context.Context, stack *localstack.Stack) (*Lab, error) {
-	if r.options.Example == MachinesExample {
+	switch r.options.Example {
+	case MachinesExample:
 		return r.startMachines(ctx, life, stack)
+	case OverlayExample:
+		return r.startOverlay(ctx, stack)
 	}
 	bmm, err := stack.StartBMM(ctx)
 	if err != nil {
 		return nil, err
 	}
-	lab := r.lab(stack, bmm)
+	lab := r.lab(stack)
+	lab.Simulator = bmm.URL
 	if r.options.Example == "" {
 		return lab, nil
 	}
@@ -136,8 +140,8 @@ func (r *run) start(ctx, life context.Context, stack *localstack.Stack) (*Lab, e
 	return lab, err
 }
 
-func (r *run) lab(stack *localstack.Stack, bmm *localstack.BMM) *Lab {
-	return &Lab{Dir: r.options.Dir, PID: os.Getpid(), Kubeconfig: stack.Kubeconfig(), Simulator: bmm.URL}
+func (r *run) lab(stack *localstack.Stack) *Lab {
+	return &Lab{Dir: r.options.Dir, PID: os.Getpid(), Kubeconfig: stack.Kubeconfig()}
 }
 
 func (r *run) observe(s localstack.Step) {

@@ -1,0 +1,83 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/examples"
+	"github.com/bedplate/bedplate/internal/localstack"
+	"github.com/bedplate/bedplate/internal/localstack/fabric"
+	"github.com/bedplate/bedplate/internal/localstack/overlay"
+)
+
+// OverlayExample is the example whose hosts are on networks of their own, over DPUs in network namespaces.
+const OverlayExample = "hydrazine"
+
+// startOverlay applies the example to a fabric of four DPUs in two racks, waits until all hosts are ready, and until packets
+// go where they have to and nowhere else.
+func (r *run) startOverlay(ctx context.Context, stack *localstack.Stack) (*Lab, error) {
+	o, err := stack.StartHydrazine(ctx, fabric.Routed(4))
+	if err != nil {
+		return nil, err
+	}
+	yaml, err := examples.Render(r.options.Example, map[string]string{"NAMESPACE": exampleNamespace})
+	if err != nil {
+		return nil, err
+	}
+	if err := stack.Apply(ctx, yaml); err != nil {
+		return nil, fmt.Errorf("example %s: %w", r.options.Example, err)
+	}
+	groups, hosts := &resourcev1.ResourceGroupList{}, &resourcev1.ManagedResourceList{}
+	if err := r.wait(ctx, "Hosts", func(ctx context.Context) (string, error) {
+		if err := stack.Client().List(ctx, groups, client.InNamespace(exampleNamespace)); err != nil {
+			return "", err
+		}
+		if err := stack.Client().List(ctx, hosts, client.InNamespace(exampleNamespace)); err != nil {
+			return "", err
+		}
+		return unreadyHost(hosts.Items), nil
+	}); err != nil {
+		return nil, err
+	}
+	flows, err := o.Settle(groups.Items, hosts.Items)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.wait(ctx, "Traffic", func(ctx context.Context) (string, error) {
+		if wrong := o.Try(ctx, flows); wrong > 0 {
+			return fmt.Sprintf("%d of %d flows are wrong", wrong, len(flows)), nil
+		}
+		return "", nil
+	}); err != nil {
+		var list strings.Builder
+		return nil, errors.Join(err, overlay.Table(&list, flows), errors.New(list.String()))
+	}
+	lab := r.lab(stack)
+	lab.Overlay = &Overlay{Namespace: exampleNamespace, Prefix: localstack.FabricPrefix(r.options.Dir), Traffic: flows}
+	for _, group := range groups.Items {
+		lab.Overlay.Groups = append(lab.Overlay.Groups, group.Name)
+	}
+	return lab, nil
+}
+
+// unreadyHost returns what the first host waits for, or "".
+func unreadyHost(hosts []resourcev1.ManagedResource) string {
+	for _, host := range hosts {
+		ready := meta.FindStatusCondition(host.Status.Conditions, resourcev1.ReadyCondition)
+		if ready == nil {
+			return host.Name + ": not reported yet"
+		}
+		if ready.Status != metav1.ConditionTrue || ready.ObservedGeneration != host.Generation {
+			return host.Name + ": " + cmp.Or(ready.Message, ready.Reason)
+		}
+	}
+	return ""
+}
