@@ -42,7 +42,7 @@ func TestManifests_leadTheAPIServerToTheWebhooks(t *testing.T) {
 		g.Expect(object.Namespace).To(BeElementOf("", namespace))
 	}
 	g.Expect(hooks.Webhooks).To(HaveLen(2))
-	flags := manager.Command("manager", "", nil).Flags()
+	flags := manager.EngineCommand("manager", "", nil).Flags()
 	testenv.ExpectWebhooks(t, hooks.Webhooks, service, deployment, flags.Lookup("webhook-cert-dir").DefValue)
 	g.Expect(hooks.Annotations).To(HaveKeyWithValue("service.beta.openshift.io/inject-cabundle", "true"))
 	pod := deployment.Spec.Template

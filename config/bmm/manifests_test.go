@@ -53,7 +53,7 @@ func TestManifests_leadTheAPIServerToTheWebhooks(t *testing.T) {
 	}
 	testenv.Kustomize(t, "default", byKind)
 	g.Expect(hooks.Webhooks).To(HaveLen(3))
-	certDir := manager.Command("manager", "", nil).Flags().Lookup("webhook-cert-dir").DefValue
+	certDir := manager.EngineCommand("manager", "", nil).Flags().Lookup("webhook-cert-dir").DefValue
 	testenv.ExpectWebhooks(t, hooks.Webhooks, service, deployment, certDir)
 	g.Expect(hooks.Annotations).To(HaveKeyWithValue("cert-manager.io/inject-ca-from", certificate.Namespace+"/"+certificate.Name))
 	g.Expect(certificate.Spec.DNSNames).To(ContainElement(service.Name + "." + service.Namespace + ".svc"))

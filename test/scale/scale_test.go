@@ -100,7 +100,7 @@ func TestProfile_saysWhatWasAnswered(t *testing.T) {
 func TestTempo_ofLifeIsTheManagersDefault(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	set := managerflags.Command("manager", "", nil).Flags()
+	set := managerflags.EngineCommand("manager", "", nil).Flags()
 	defaults := map[string]string{}
 	set.VisitAll(func(f *pflag.Flag) { defaults[f.Name] = f.DefValue })
 	life := atSpeed(1).flags()
