@@ -169,7 +169,7 @@ func namesake(
 		if other.UID == resource.UID || at == nil || at.DPU != chassis || at.Agent == resource.Spec.DPUIPs[0] {
 			continue
 		}
-		if !has || membership.Older(*other, *resource) < 0 {
+		if !has || membership.Older(other, resource) < 0 {
 			return other
 		}
 	}

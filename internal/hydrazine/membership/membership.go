@@ -43,22 +43,23 @@ func Of(r *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, others [
 	return Conflict(r, others)
 }
 
-// Conflict of a host with those that were there first, whether or not there is its group.
-func Conflict(r *resourcev1.ManagedResource, others []resourcev1.ManagedResource) Problem {
-	others = slices.Clone(others)
-	slices.SortFunc(others, before)
+// Conflict of a host with the first of those that were there before, whether or not there is its group.
+func Conflict(r *resourcev1.ManagedResource, others []resourcev1.ManagedResource) (found Problem) {
+	var first *resourcev1.ManagedResource
 	for i := range others {
-		if other := &others[i]; before(*other, *r) < 0 {
-			if problem := conflict(r, other); problem.Reason != "" {
-				return problem
-			}
+		other := &others[i]
+		if before(other, r) >= 0 || first != nil && before(other, first) > 0 {
+			continue
+		}
+		if problem := conflict(r, other); problem.Reason != "" {
+			first, found = other, problem
 		}
 	}
-	return Problem{}
+	return found
 }
 
 // before orders by who was there first: who is attached, then who is older. An older one may have changed what it asks for.
-func before(a, b resourcev1.ManagedResource) int {
+func before(a, b *resourcev1.ManagedResource) int {
 	if a.UID == b.UID {
 		return 0
 	}
@@ -66,13 +67,13 @@ func before(a, b resourcev1.ManagedResource) int {
 }
 
 // attached says whether a DPU may have the host on a network, and it is the one that the host asks for.
-func attached(r resourcev1.ManagedResource) bool {
+func attached(r *resourcev1.ManagedResource) bool {
 	at := r.Status.LogicalPortReference
 	return r.Status.LeaseExpires != nil && at != nil && len(r.Spec.DPUIPs) > 0 && at.Agent == r.Spec.DPUIPs[0]
 }
 
 // Older orders by age: negative means that a was there before b. Two with the same UID are the same.
-func Older(a, b resourcev1.ManagedResource) int {
+func Older(a, b *resourcev1.ManagedResource) int {
 	if a.UID == b.UID {
 		return 0
 	}

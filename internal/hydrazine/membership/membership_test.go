@@ -167,7 +167,7 @@ func TestOlder_isATotalOrder(t *testing.T) {
 	g := NewWithT(t)
 	all := []resourcev1.ManagedResource{host("c", 1), host("b", 0), host("a", 1), host("new", 0)}
 	all[3].CreationTimestamp = metav1.Time{}
-	slices.SortFunc(all, membership.Older)
+	slices.SortFunc(all, func(a, b resourcev1.ManagedResource) int { return membership.Older(&a, &b) })
 	names := make([]string, 0, len(all))
 	for _, r := range all {
 		names = append(names, r.Name)
