@@ -209,7 +209,11 @@ type Assignment struct {
 	// Name of the logical switch port: the interface's iface-id.
 	LogicalPort string `protobuf:"bytes,4,opt,name=logical_port,json=logicalPort,proto3" json:"logical_port,omitempty"`
 	// The DPU's own address that tunnels end at.
-	EncapIp       string `protobuf:"bytes,5,opt,name=encap_ip,json=encapIp,proto3" json:"encap_ip,omitempty"`
+	EncapIp string `protobuf:"bytes,5,opt,name=encap_ip,json=encapIp,proto3" json:"encap_ip,omitempty"`
+	// How DHCP requests come to the group's server. Absent: they don't. Level 2.
+	DhcpRelay *DHCPRelay `protobuf:"bytes,6,opt,name=dhcp_relay,json=dhcpRelay,proto3" json:"dhcp_relay,omitempty"`
+	// What the southbound database is reached with where it is ssl:. Level 2.
+	SouthboundTls *SouthboundTLS `protobuf:"bytes,7,opt,name=southbound_tls,json=southboundTls,proto3" json:"southbound_tls,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -279,6 +283,166 @@ func (x *Assignment) GetEncapIp() string {
 	return ""
 }
 
+func (x *Assignment) GetDhcpRelay() *DHCPRelay {
+	if x != nil {
+		return x.DhcpRelay
+	}
+	return nil
+}
+
+func (x *Assignment) GetSouthboundTls() *SouthboundTLS {
+	if x != nil {
+		return x.SouthboundTls
+	}
+	return nil
+}
+
+// DHCPRelay passes on what hosts on this DPU ask a DHCP server for. It is the same for all ports of a DPU.
+type DHCPRelay struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the interface that the relay hears hosts by, at most 15 letters, derived from the group. The agent makes it on
+	// the integration bridge. The server gets it as circuit-id (RFC 3046) or interface-id (RFC 8415), and tells groups apart
+	// by it.
+	Interface string `protobuf:"bytes,1,opt,name=interface,proto3" json:"interface,omitempty"`
+	// The interface's logical switch port, with its Ethernet address and its IPv4 address. Hosts renew their leases there, so
+	// it is what the relay gives them as the server's. In an IPv6 network without an IPv4 one the address is empty.
+	LogicalPort string `protobuf:"bytes,2,opt,name=logical_port,json=logicalPort,proto3" json:"logical_port,omitempty"`
+	Mac         string `protobuf:"bytes,3,opt,name=mac,proto3" json:"mac,omitempty"`
+	Address     string `protobuf:"bytes,4,opt,name=address,proto3" json:"address,omitempty"`
+	// The server's address. Its IP version says which DHCP is relayed.
+	Server string `protobuf:"bytes,5,opt,name=server,proto3" json:"server,omitempty"`
+	// An address of the network that hosts are to get theirs from: its gateway.
+	LinkAddress   string `protobuf:"bytes,6,opt,name=link_address,json=linkAddress,proto3" json:"link_address,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DHCPRelay) Reset() {
+	*x = DHCPRelay{}
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DHCPRelay) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DHCPRelay) ProtoMessage() {}
+
+func (x *DHCPRelay) ProtoReflect() protoreflect.Message {
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DHCPRelay.ProtoReflect.Descriptor instead.
+func (*DHCPRelay) Descriptor() ([]byte, []int) {
+	return file_hydrazine_agent_v1_agent_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *DHCPRelay) GetInterface() string {
+	if x != nil {
+		return x.Interface
+	}
+	return ""
+}
+
+func (x *DHCPRelay) GetLogicalPort() string {
+	if x != nil {
+		return x.LogicalPort
+	}
+	return ""
+}
+
+func (x *DHCPRelay) GetMac() string {
+	if x != nil {
+		return x.Mac
+	}
+	return ""
+}
+
+func (x *DHCPRelay) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *DHCPRelay) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+func (x *DHCPRelay) GetLinkAddress() string {
+	if x != nil {
+		return x.LinkAddress
+	}
+	return ""
+}
+
+// SouthboundTLS is public: the private key never leaves the agent.
+type SouthboundTLS struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The certificate for the key that the agent's latest request was signed with, and those that the database's is signed by. PEM.
+	Certificate   string `protobuf:"bytes,1,opt,name=certificate,proto3" json:"certificate,omitempty"`
+	Authorities   string `protobuf:"bytes,2,opt,name=authorities,proto3" json:"authorities,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SouthboundTLS) Reset() {
+	*x = SouthboundTLS{}
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SouthboundTLS) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SouthboundTLS) ProtoMessage() {}
+
+func (x *SouthboundTLS) ProtoReflect() protoreflect.Message {
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SouthboundTLS.ProtoReflect.Descriptor instead.
+func (*SouthboundTLS) Descriptor() ([]byte, []int) {
+	return file_hydrazine_agent_v1_agent_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *SouthboundTLS) GetCertificate() string {
+	if x != nil {
+		return x.Certificate
+	}
+	return ""
+}
+
+func (x *SouthboundTLS) GetAuthorities() string {
+	if x != nil {
+		return x.Authorities
+	}
+	return ""
+}
+
 type Report struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What the agent understands. A controller drives agents up to its own level.
@@ -298,14 +462,19 @@ type Report struct {
 	// The process that turns OVN's southbound database into flows.
 	OvnController *OVNController `protobuf:"bytes,8,opt,name=ovn_controller,json=ovnController,proto3" json:"ovn_controller,omitempty"`
 	// When the agent wrote this, by its own clock. It means nothing to anybody else.
-	Time          *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=time,proto3" json:"time,omitempty"`
+	Time *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=time,proto3" json:"time,omitempty"`
+	// PEM of a request for a certificate (PKCS #10), by which the southbound database is to know this DPU. Its subject is the
+	// chassis. Level 2.
+	SouthboundRequest string `protobuf:"bytes,10,opt,name=southbound_request,json=southboundRequest,proto3" json:"southbound_request,omitempty"`
+	// The relay of this DPU, where there is to be one. Level 2.
+	Relay         *Relay `protobuf:"bytes,11,opt,name=relay,proto3" json:"relay,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[4]
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -317,7 +486,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[4]
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -330,7 +499,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_hydrazine_agent_v1_agent_proto_rawDescGZIP(), []int{4}
+	return file_hydrazine_agent_v1_agent_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Report) GetLevel() uint32 {
@@ -396,6 +565,74 @@ func (x *Report) GetTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Report) GetSouthboundRequest() string {
+	if x != nil {
+		return x.SouthboundRequest
+	}
+	return ""
+}
+
+func (x *Report) GetRelay() *Relay {
+	if x != nil {
+		return x.Relay
+	}
+	return nil
+}
+
+type Relay struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As it was assigned.
+	Relay *DHCPRelay `protobuf:"bytes,1,opt,name=relay,proto3" json:"relay,omitempty"`
+	// What keeps it from passing on requests, in words. Empty: nothing.
+	Problem       string `protobuf:"bytes,2,opt,name=problem,proto3" json:"problem,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Relay) Reset() {
+	*x = Relay{}
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Relay) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Relay) ProtoMessage() {}
+
+func (x *Relay) ProtoReflect() protoreflect.Message {
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Relay.ProtoReflect.Descriptor instead.
+func (*Relay) Descriptor() ([]byte, []int) {
+	return file_hydrazine_agent_v1_agent_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Relay) GetRelay() *DHCPRelay {
+	if x != nil {
+		return x.Relay
+	}
+	return nil
+}
+
+func (x *Relay) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
 type Uplink struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Interfaces that carry it; several are bonded.
@@ -416,7 +653,7 @@ type Uplink struct {
 
 func (x *Uplink) Reset() {
 	*x = Uplink{}
-	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[5]
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -428,7 +665,7 @@ func (x *Uplink) String() string {
 func (*Uplink) ProtoMessage() {}
 
 func (x *Uplink) ProtoReflect() protoreflect.Message {
-	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[5]
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -441,7 +678,7 @@ func (x *Uplink) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Uplink.ProtoReflect.Descriptor instead.
 func (*Uplink) Descriptor() ([]byte, []int) {
-	return file_hydrazine_agent_v1_agent_proto_rawDescGZIP(), []int{5}
+	return file_hydrazine_agent_v1_agent_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Uplink) GetInterfaces() []string {
@@ -508,7 +745,7 @@ type Port struct {
 
 func (x *Port) Reset() {
 	*x = Port{}
-	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[6]
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -520,7 +757,7 @@ func (x *Port) String() string {
 func (*Port) ProtoMessage() {}
 
 func (x *Port) ProtoReflect() protoreflect.Message {
-	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[6]
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -533,7 +770,7 @@ func (x *Port) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Port.ProtoReflect.Descriptor instead.
 func (*Port) Descriptor() ([]byte, []int) {
-	return file_hydrazine_agent_v1_agent_proto_rawDescGZIP(), []int{6}
+	return file_hydrazine_agent_v1_agent_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Port) GetName() string {
@@ -596,7 +833,7 @@ type OVNController struct {
 
 func (x *OVNController) Reset() {
 	*x = OVNController{}
-	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[7]
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -608,7 +845,7 @@ func (x *OVNController) String() string {
 func (*OVNController) ProtoMessage() {}
 
 func (x *OVNController) ProtoReflect() protoreflect.Message {
-	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[7]
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -621,7 +858,7 @@ func (x *OVNController) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OVNController.ProtoReflect.Descriptor instead.
 func (*OVNController) Descriptor() ([]byte, []int) {
-	return file_hydrazine_agent_v1_agent_proto_rawDescGZIP(), []int{7}
+	return file_hydrazine_agent_v1_agent_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *OVNController) GetRunning() bool {
@@ -656,7 +893,7 @@ const file_hydrazine_agent_v1_agent_proto_rawDesc = "" +
 	"\x05lease\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x05lease\x12/\n" +
 	"\x05as_of\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"3\n" +
 	"\x0eIsolateRequest\x12!\n" +
-	"\fresource_uid\x18\x01 \x01(\tR\vresourceUid\"\xaa\x01\n" +
+	"\fresource_uid\x18\x01 \x01(\tR\vresourceUid\"\xc4\x02\n" +
 	"\n" +
 	"Assignment\x12!\n" +
 	"\fresource_uid\x18\x01 \x01(\tR\vresourceUid\x12\x1b\n" +
@@ -665,7 +902,20 @@ const file_hydrazine_agent_v1_agent_proto_rawDesc = "" +
 	"southbound\x18\x03 \x01(\tR\n" +
 	"southbound\x12!\n" +
 	"\flogical_port\x18\x04 \x01(\tR\vlogicalPort\x12\x19\n" +
-	"\bencap_ip\x18\x05 \x01(\tR\aencapIp\"\x83\x04\n" +
+	"\bencap_ip\x18\x05 \x01(\tR\aencapIp\x12E\n" +
+	"\n" +
+	"dhcp_relay\x18\x06 \x01(\v2&.bedplate.hydrazine.agent.v1.DHCPRelayR\tdhcpRelay\x12Q\n" +
+	"\x0esouthbound_tls\x18\a \x01(\v2*.bedplate.hydrazine.agent.v1.SouthboundTLSR\rsouthboundTls\"\xb3\x01\n" +
+	"\tDHCPRelay\x12\x1c\n" +
+	"\tinterface\x18\x01 \x01(\tR\tinterface\x12!\n" +
+	"\flogical_port\x18\x02 \x01(\tR\vlogicalPort\x12\x10\n" +
+	"\x03mac\x18\x03 \x01(\tR\x03mac\x12\x18\n" +
+	"\aaddress\x18\x04 \x01(\tR\aaddress\x12\x16\n" +
+	"\x06server\x18\x05 \x01(\tR\x06server\x12!\n" +
+	"\flink_address\x18\x06 \x01(\tR\vlinkAddress\"S\n" +
+	"\rSouthboundTLS\x12 \n" +
+	"\vcertificate\x18\x01 \x01(\tR\vcertificate\x12 \n" +
+	"\vauthorities\x18\x02 \x01(\tR\vauthorities\"\xec\x04\n" +
 	"\x06Report\x12\x14\n" +
 	"\x05level\x18\x01 \x01(\rR\x05level\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12S\n" +
@@ -677,10 +927,16 @@ const file_hydrazine_agent_v1_agent_proto_rawDesc = "" +
 	"\x06uplink\x18\x06 \x01(\v2#.bedplate.hydrazine.agent.v1.UplinkR\x06uplink\x127\n" +
 	"\x05ports\x18\a \x03(\v2!.bedplate.hydrazine.agent.v1.PortR\x05ports\x12Q\n" +
 	"\x0eovn_controller\x18\b \x01(\v2*.bedplate.hydrazine.agent.v1.OVNControllerR\rovnController\x12.\n" +
-	"\x04time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x1a=\n" +
+	"\x04time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12-\n" +
+	"\x12southbound_request\x18\n" +
+	" \x01(\tR\x11southboundRequest\x128\n" +
+	"\x05relay\x18\v \x01(\v2\".bedplate.hydrazine.agent.v1.RelayR\x05relay\x1a=\n" +
 	"\x0fComponentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x9c\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"_\n" +
+	"\x05Relay\x12<\n" +
+	"\x05relay\x18\x01 \x01(\v2&.bedplate.hydrazine.agent.v1.DHCPRelayR\x05relay\x12\x18\n" +
+	"\aproblem\x18\x02 \x01(\tR\aproblem\"\x9c\x01\n" +
 	"\x06Uplink\x12\x1e\n" +
 	"\n" +
 	"interfaces\x18\x01 \x03(\tR\n" +
@@ -722,43 +978,50 @@ func file_hydrazine_agent_v1_agent_proto_rawDescGZIP() []byte {
 	return file_hydrazine_agent_v1_agent_proto_rawDescData
 }
 
-var file_hydrazine_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_hydrazine_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_hydrazine_agent_v1_agent_proto_goTypes = []any{
 	(*WatchRequest)(nil),          // 0: bedplate.hydrazine.agent.v1.WatchRequest
 	(*AttachRequest)(nil),         // 1: bedplate.hydrazine.agent.v1.AttachRequest
 	(*IsolateRequest)(nil),        // 2: bedplate.hydrazine.agent.v1.IsolateRequest
 	(*Assignment)(nil),            // 3: bedplate.hydrazine.agent.v1.Assignment
-	(*Report)(nil),                // 4: bedplate.hydrazine.agent.v1.Report
-	(*Uplink)(nil),                // 5: bedplate.hydrazine.agent.v1.Uplink
-	(*Port)(nil),                  // 6: bedplate.hydrazine.agent.v1.Port
-	(*OVNController)(nil),         // 7: bedplate.hydrazine.agent.v1.OVNController
-	nil,                           // 8: bedplate.hydrazine.agent.v1.Report.ComponentsEntry
-	(*durationpb.Duration)(nil),   // 9: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
+	(*DHCPRelay)(nil),             // 4: bedplate.hydrazine.agent.v1.DHCPRelay
+	(*SouthboundTLS)(nil),         // 5: bedplate.hydrazine.agent.v1.SouthboundTLS
+	(*Report)(nil),                // 6: bedplate.hydrazine.agent.v1.Report
+	(*Relay)(nil),                 // 7: bedplate.hydrazine.agent.v1.Relay
+	(*Uplink)(nil),                // 8: bedplate.hydrazine.agent.v1.Uplink
+	(*Port)(nil),                  // 9: bedplate.hydrazine.agent.v1.Port
+	(*OVNController)(nil),         // 10: bedplate.hydrazine.agent.v1.OVNController
+	nil,                           // 11: bedplate.hydrazine.agent.v1.Report.ComponentsEntry
+	(*durationpb.Duration)(nil),   // 12: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
 }
 var file_hydrazine_agent_v1_agent_proto_depIdxs = []int32{
-	9,  // 0: bedplate.hydrazine.agent.v1.WatchRequest.heartbeat:type_name -> google.protobuf.Duration
+	12, // 0: bedplate.hydrazine.agent.v1.WatchRequest.heartbeat:type_name -> google.protobuf.Duration
 	3,  // 1: bedplate.hydrazine.agent.v1.AttachRequest.assignment:type_name -> bedplate.hydrazine.agent.v1.Assignment
-	9,  // 2: bedplate.hydrazine.agent.v1.AttachRequest.lease:type_name -> google.protobuf.Duration
-	10, // 3: bedplate.hydrazine.agent.v1.AttachRequest.as_of:type_name -> google.protobuf.Timestamp
-	8,  // 4: bedplate.hydrazine.agent.v1.Report.components:type_name -> bedplate.hydrazine.agent.v1.Report.ComponentsEntry
-	5,  // 5: bedplate.hydrazine.agent.v1.Report.uplink:type_name -> bedplate.hydrazine.agent.v1.Uplink
-	6,  // 6: bedplate.hydrazine.agent.v1.Report.ports:type_name -> bedplate.hydrazine.agent.v1.Port
-	7,  // 7: bedplate.hydrazine.agent.v1.Report.ovn_controller:type_name -> bedplate.hydrazine.agent.v1.OVNController
-	10, // 8: bedplate.hydrazine.agent.v1.Report.time:type_name -> google.protobuf.Timestamp
-	3,  // 9: bedplate.hydrazine.agent.v1.Port.assignment:type_name -> bedplate.hydrazine.agent.v1.Assignment
-	10, // 10: bedplate.hydrazine.agent.v1.Port.lease_expires:type_name -> google.protobuf.Timestamp
-	0,  // 11: bedplate.hydrazine.agent.v1.Agent.Watch:input_type -> bedplate.hydrazine.agent.v1.WatchRequest
-	1,  // 12: bedplate.hydrazine.agent.v1.Agent.Attach:input_type -> bedplate.hydrazine.agent.v1.AttachRequest
-	2,  // 13: bedplate.hydrazine.agent.v1.Agent.Isolate:input_type -> bedplate.hydrazine.agent.v1.IsolateRequest
-	4,  // 14: bedplate.hydrazine.agent.v1.Agent.Watch:output_type -> bedplate.hydrazine.agent.v1.Report
-	4,  // 15: bedplate.hydrazine.agent.v1.Agent.Attach:output_type -> bedplate.hydrazine.agent.v1.Report
-	4,  // 16: bedplate.hydrazine.agent.v1.Agent.Isolate:output_type -> bedplate.hydrazine.agent.v1.Report
-	14, // [14:17] is the sub-list for method output_type
-	11, // [11:14] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	12, // 2: bedplate.hydrazine.agent.v1.AttachRequest.lease:type_name -> google.protobuf.Duration
+	13, // 3: bedplate.hydrazine.agent.v1.AttachRequest.as_of:type_name -> google.protobuf.Timestamp
+	4,  // 4: bedplate.hydrazine.agent.v1.Assignment.dhcp_relay:type_name -> bedplate.hydrazine.agent.v1.DHCPRelay
+	5,  // 5: bedplate.hydrazine.agent.v1.Assignment.southbound_tls:type_name -> bedplate.hydrazine.agent.v1.SouthboundTLS
+	11, // 6: bedplate.hydrazine.agent.v1.Report.components:type_name -> bedplate.hydrazine.agent.v1.Report.ComponentsEntry
+	8,  // 7: bedplate.hydrazine.agent.v1.Report.uplink:type_name -> bedplate.hydrazine.agent.v1.Uplink
+	9,  // 8: bedplate.hydrazine.agent.v1.Report.ports:type_name -> bedplate.hydrazine.agent.v1.Port
+	10, // 9: bedplate.hydrazine.agent.v1.Report.ovn_controller:type_name -> bedplate.hydrazine.agent.v1.OVNController
+	13, // 10: bedplate.hydrazine.agent.v1.Report.time:type_name -> google.protobuf.Timestamp
+	7,  // 11: bedplate.hydrazine.agent.v1.Report.relay:type_name -> bedplate.hydrazine.agent.v1.Relay
+	4,  // 12: bedplate.hydrazine.agent.v1.Relay.relay:type_name -> bedplate.hydrazine.agent.v1.DHCPRelay
+	3,  // 13: bedplate.hydrazine.agent.v1.Port.assignment:type_name -> bedplate.hydrazine.agent.v1.Assignment
+	13, // 14: bedplate.hydrazine.agent.v1.Port.lease_expires:type_name -> google.protobuf.Timestamp
+	0,  // 15: bedplate.hydrazine.agent.v1.Agent.Watch:input_type -> bedplate.hydrazine.agent.v1.WatchRequest
+	1,  // 16: bedplate.hydrazine.agent.v1.Agent.Attach:input_type -> bedplate.hydrazine.agent.v1.AttachRequest
+	2,  // 17: bedplate.hydrazine.agent.v1.Agent.Isolate:input_type -> bedplate.hydrazine.agent.v1.IsolateRequest
+	6,  // 18: bedplate.hydrazine.agent.v1.Agent.Watch:output_type -> bedplate.hydrazine.agent.v1.Report
+	6,  // 19: bedplate.hydrazine.agent.v1.Agent.Attach:output_type -> bedplate.hydrazine.agent.v1.Report
+	6,  // 20: bedplate.hydrazine.agent.v1.Agent.Isolate:output_type -> bedplate.hydrazine.agent.v1.Report
+	18, // [18:21] is the sub-list for method output_type
+	15, // [15:18] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_hydrazine_agent_v1_agent_proto_init() }
@@ -772,7 +1035,7 @@ func file_hydrazine_agent_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hydrazine_agent_v1_agent_proto_rawDesc), len(file_hydrazine_agent_v1_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

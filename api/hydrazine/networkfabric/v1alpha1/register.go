@@ -10,7 +10,8 @@ import (
 var GroupVersion = schema.GroupVersion{Group: "networkfabric.bedplate.dev", Version: "v1alpha1"}
 
 var schemeBuilder = runtime.NewSchemeBuilder(func(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &PublicIP{}, &PublicIPList{})
+	scheme.AddKnownTypes(GroupVersion, &PublicIP{}, &PublicIPList{}, &BGPConfiguration{}, &BGPConfigurationList{},
+		&FabricPolicy{}, &FabricPolicyList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 })

@@ -11,6 +11,14 @@ import "net/netip"
 // +kubebuilder:validation:XValidation:rule="!isIP(self) || ip(self).isGlobalUnicast()",message="choose an address that one host can have: no multicast, loopback, link-local or unspecified one"
 type IPAddress string
 
+// IPPrefix is an IPv4 or IPv6 network in its canonical text form, such as
+// 172.16.0.0/12 or fd00::/8.
+//
+// +kubebuilder:validation:MinLength=4
+// +kubebuilder:validation:MaxLength=49
+// +kubebuilder:validation:XValidation:rule="isCIDR(self) && string(cidr(self).masked()) == self",message="write a network in its canonical form, such as 172.16.0.0/12 or fd00::/8"
+type IPPrefix string
+
 // MACAddress is the Ethernet address of one host, such as 02:00:0a:0a:0a:02. Upper
 // and lower case mean the same.
 //

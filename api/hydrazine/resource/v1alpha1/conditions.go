@@ -16,6 +16,9 @@ const (
 	CentralReadyCondition = "CentralReady"
 	// TopologyReadyCondition of a ResourceGroup: the central has exactly the rows that group and members ask for.
 	TopologyReadyCondition = "TopologyReady"
+	// PropagatedCondition of a ResourceGroup: all DPUs of its members have the flows of the last change. It isn't a part of
+	// Ready: one DPU that is away makes no network unready.
+	PropagatedCondition = "Propagated"
 
 	// AcceptedCondition of a ManagedResource: its group exists, and its addresses and its DPU fit in with the others'.
 	AcceptedCondition = "Accepted"
@@ -26,4 +29,8 @@ const (
 	AttachedCondition = "Attached"
 	// PortUpCondition of a ManagedResource: OVN has bound the logical port on the DPU, and its flows are there.
 	PortUpCondition = "PortUp"
+	// PublicIPReadyCondition of a ManagedResource with PublicAccess: it has a PublicIP, which is announced.
+	PublicIPReadyCondition = "PublicIPReady"
+	// DHCPReadyCondition of a ManagedResource whose group has a DHCP server: its DPU relays to it.
+	DHCPReadyCondition = "DHCPReady"
 )

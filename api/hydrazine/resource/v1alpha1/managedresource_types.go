@@ -58,8 +58,10 @@ type IPAssociation struct {
 
 // ManagedResourceSpec defines the desired state of ManagedResource.
 //
-// +kubebuilder:validation:XValidation:rule="self.hostAccess == 'NetworkAccess' || size(self.dpuIPs) == 2",fieldPath=".dpuIPs",message="to be reached from outside its network a host needs a second DPU IP: add it, or choose hostAccess NetworkAccess"
+// +kubebuilder:validation:XValidation:rule="self.hostAccess == 'NetworkAccess' || size(self.dpuIPs) >= 2",fieldPath=".dpuIPs",message="to be reached from outside its network a host needs a second DPU IP: add it, or choose hostAccess NetworkAccess"
 // +kubebuilder:validation:XValidation:rule="size(self.dpuIPs) < 2 || !isIP(self.hostIP) || !isIP(self.dpuIPs[1]) || ip(self.hostIP).family() == ip(self.dpuIPs[1]).family()",fieldPath=".dpuIPs",message="hostIP and the second DPU IP are both IPv4 or both IPv6: one is translated into the other"
+// +kubebuilder:validation:XValidation:rule="!has(self.secondHostIP) || !isIP(self.hostIP) || !isIP(self.secondHostIP) || ip(self.hostIP).family() != ip(self.secondHostIP).family()",fieldPath=".secondHostIP",message="the second host IP is of the other IP version: one is IPv4, the other IPv6"
+// +kubebuilder:validation:XValidation:rule="size(self.dpuIPs) < 3 || (has(self.secondHostIP) && (!isIP(self.secondHostIP) || !isIP(self.dpuIPs[2]) || ip(self.secondHostIP).family() == ip(self.dpuIPs[2]).family()))",fieldPath=".dpuIPs",message="secondHostIP and the third DPU IP are both IPv4 or both IPv6: one is translated into the other"
 type ManagedResourceSpec struct {
 	// resourceGroup is the name of the ResourceGroup, in the same namespace, whose
 	// network the host is on. Another name moves the host: it leaves the old
@@ -84,6 +86,11 @@ type ManagedResourceSpec struct {
 	// +required
 	HostIP IPAddress `json:"hostIP,omitempty"`
 
+	// secondHostIP is the host's address in the second network of its group, unique
+	// there. A group with two networks may have hosts with one address.
+	// +optional
+	SecondHostIP IPAddress `json:"secondHostIP,omitempty"`
+
 	// hostMAC is the Ethernet address of the host's interface, unique in its group.
 	// The host can send under no other.
 	// +required
@@ -92,11 +99,11 @@ type ManagedResourceSpec struct {
 	// dpuIPs are the fabric's addresses for the DPU's uplink. The first is the DPU's
 	// own: its agent is called there, and tunnels end there. The second is kept for
 	// the host and assigned to nobody else: the host's traffic has it outside the
-	// overlay.
+	// overlay. The third is the same for secondHostIP.
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:MaxItems=3
 	DPUIPs []IPAddress `json:"dpuIPs,omitempty"`
 
 	// hostAccess says from where the host can be reached: NetworkAccess, from its
@@ -111,6 +118,14 @@ type ManagedResourceSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Identifier string `json:"identifier,omitempty"`
+
+	// securityGroups of its ResourceGroup that the host is in. Without one it is in
+	// "default", if the group has that.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=63
+	SecurityGroups []string `json:"securityGroups,omitempty"`
 }
 
 // LogicalPortReference says where the host is connected to the overlay.
@@ -131,6 +146,10 @@ type LogicalPortReference struct {
 	// +optional
 	GroupUID types.UID `json:"groupUID,omitempty"`
 
+	// fabricIP is the second DPU IP that the next two are about.
+	// +optional
+	FabricIP IPAddress `json:"fabricIP,omitempty"`
+
 	// fabricPrefixLength is the length of the prefix of the uplink's network that
 	// the second DPU IP is in, as the agent has reported it.
 	// +optional
@@ -141,6 +160,20 @@ type LogicalPortReference struct {
 	// fabricGateway is the fabric's router there, as the agent has reported it.
 	// +optional
 	FabricGateway IPAddress `json:"fabricGateway,omitempty"`
+
+	// secondFabricIP is the third DPU IP that the next two are about.
+	// +optional
+	SecondFabricIP IPAddress `json:"secondFabricIP,omitempty"`
+
+	// secondFabricPrefixLength is the same for the third DPU IP.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=128
+	SecondFabricPrefixLength int32 `json:"secondFabricPrefixLength,omitempty"`
+
+	// secondFabricGateway is the same for the third DPU IP.
+	// +optional
+	SecondFabricGateway IPAddress `json:"secondFabricGateway,omitempty"`
 }
 
 // ManagedResourceStatus defines the observed state of ManagedResource.
@@ -149,9 +182,20 @@ type ManagedResourceStatus struct {
 	// +optional
 	HostAccessIPs *IPAssociation `json:"hostAccessIPs,omitempty"`
 
+	// secondHostAccessIPs are the same for secondHostIP.
+	// +optional
+	SecondHostAccessIPs *IPAssociation `json:"secondHostAccessIPs,omitempty"`
+
 	// networkFabricReference is the logical port that this resource is connected to.
 	// +optional
 	LogicalPortReference *LogicalPortReference `json:"networkFabricReference,omitempty"`
+
+	// dpuAddresses are the DPU's own addresses, as its agent has reported them last.
+	// No host of any tenant reaches one. They stay when the host is isolated.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	DPUAddresses []IPAddress `json:"dpuAddresses,omitempty"`
 
 	// leaseExpires is the time by which the DPU isolates the host by itself if it
 	// hears nothing more. It is written before the DPU is told, so no lease ends
@@ -159,7 +203,8 @@ type ManagedResourceStatus struct {
 	// +optional
 	LeaseExpires *metav1.Time `json:"leaseExpires,omitempty"`
 
-	// conditions: Ready sums up Accepted, AgentReady, Attached and PortUp.
+	// conditions: Ready sums up Accepted, AgentReady, Attached and PortUp, and
+	// PublicIPReady and DHCPReady where the host has to do with them.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -176,6 +221,7 @@ type ManagedResourceStatus struct {
 // +kubebuilder:printcolumn:name="Host",type=string,JSONPath=`.spec.hostIP`
 // +kubebuilder:printcolumn:name="Access",type=string,JSONPath=`.spec.hostAccess`
 // +kubebuilder:printcolumn:name="Fabric IP",type=string,JSONPath=`.status.hostAccessIPs.fabricIP`
+// +kubebuilder:printcolumn:name="Public IP",type=string,JSONPath=`.status.hostAccessIPs.publicIP`
 // +kubebuilder:printcolumn:name="DPU",type=string,JSONPath=`.status.networkFabricReference.dpu`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`

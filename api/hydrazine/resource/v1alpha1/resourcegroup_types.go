@@ -18,6 +18,10 @@ const (
 // ResourceGroupSpec defines the desired state of ResourceGroup.
 //
 // +kubebuilder:validation:XValidation:rule="self.networkImplementationType == oldSelf.networkImplementationType",fieldPath=".networkImplementationType",message="what carries a network can't be changed under its hosts: make another ResourceGroup"
+// +kubebuilder:validation:XValidation:rule="has(self.secondNetwork) == has(oldSelf.secondNetwork) && (!has(self.secondNetwork) || self.secondNetwork == oldSelf.secondNetwork)",fieldPath=".secondNetwork",message="the network is immutable: make another ResourceGroup"
+// +kubebuilder:validation:XValidation:rule="!has(self.secondNetwork) || !isIP(self.network.ip) || !isIP(self.secondNetwork.ip) || ip(self.network.ip).family() != ip(self.secondNetwork.ip).family()",fieldPath=".secondNetwork",message="the second network is of the other IP version: one is IPv4, the other IPv6"
+// +kubebuilder:validation:XValidation:rule="!has(self.securityGroups) || size(self.securityGroups) == 0 || self.networkImplementationType == 'Software'",fieldPath=".securityGroups",message="only a Software network has security groups: leave them out, or choose networkImplementationType Software"
+// +kubebuilder:validation:XValidation:rule="!has(self.dhcpServer) || !isIP(self.dhcpServer) || (isIP(self.network.ip) && ip(self.network.ip).family() == ip(self.dhcpServer).family()) || has(self.secondNetwork)",fieldPath=".dhcpServer",message="the DHCP server's address is of the IP version of one of the networks"
 type ResourceGroupSpec struct {
 	// tenantIdentifier names the tenant that this group belongs to. Groups are
 	// isolated from each other, those of one tenant too.
@@ -31,8 +35,13 @@ type ResourceGroupSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the network is immutable: make another ResourceGroup"
 	Network *IPNet `json:"network,omitempty"`
 
+	// secondNetwork gives the same L2 network addresses of the other IP version too
+	// (dual stack). It is immutable.
+	// +optional
+	SecondNetwork *IPNet `json:"secondNetwork,omitempty"`
+
 	// dhcpServer is the address of the DHCP server that the members' requests are
-	// relayed to.
+	// relayed to: DHCPv4 to an IPv4 address, DHCPv6 to an IPv6 address.
 	// +optional
 	DHCPServer IPAddress `json:"dhcpServer,omitempty"`
 
@@ -42,6 +51,16 @@ type ResourceGroupSpec struct {
 	// +optional
 	// +kubebuilder:default=Fabric
 	NetworkImplementationType OverlayNetworkImplementationType `json:"networkImplementationType,omitempty"`
+
+	// securityGroups say what traffic members let through. Each member names those
+	// that it is in; one that names none is in the group "default", if there is one.
+	// A member that is in no security group lets everything through. Only a Software
+	// network can have them.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	SecurityGroups []SecurityGroup `json:"securityGroups,omitempty"`
 }
 
 // SoftwareNetworkConfiguration says where OVN has the network.
@@ -58,6 +77,27 @@ type SoftwareNetworkConfiguration struct {
 	// open to them.
 	// +optional
 	Southbound string `json:"southbound,omitempty"`
+
+	// dhcpCircuitID is what a DHCP server knows the group by, of which it may have
+	// several with the same network: relays add it to requests as circuit-id
+	// (RFC 3046), or interface-id (RFC 8415).
+	// +optional
+	DHCPCircuitID string `json:"dhcpCircuitID,omitempty"`
+}
+
+// Propagation says how far the last change of a network has come.
+type Propagation struct {
+	// change is the number of the last change, as OVN counts (nb_cfg).
+	// +optional
+	Change int64 `json:"change,omitempty"`
+
+	// dpus is the number of DPUs that members are attached by.
+	// +optional
+	DPUs int32 `json:"dpus,omitempty"`
+
+	// current is how many of them have the flows of the last change.
+	// +optional
+	Current int32 `json:"current,omitempty"`
 }
 
 // ResourceGroupStatus defines the observed state of ResourceGroup.
@@ -79,7 +119,13 @@ type ResourceGroupStatus struct {
 	// +optional
 	SoftwareNetworkConfiguration *SoftwareNetworkConfiguration `json:"softwareNetworkConfiguration,omitempty"`
 
-	// conditions: Ready sums up CentralReady and TopologyReady.
+	// propagation says how far the last change of the network, such as one of a
+	// security group, has come.
+	// +optional
+	Propagation *Propagation `json:"propagation,omitempty"`
+
+	// conditions: Ready sums up CentralReady and TopologyReady. Propagated says
+	// whether all DPUs have the flows of the last change.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

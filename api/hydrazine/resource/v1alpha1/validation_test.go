@@ -75,10 +75,22 @@ func TestResourceGroup_isChecked(t *testing.T) {
 			*g.Spec.Network = resourcev1.IPNet{IP: ip, PrefixLength: prefixLength, Gateway: gateway}
 		}, message}
 	}
+	second := func(n *resourcev1.IPNet, message string) row {
+		return row{func(g *resourcev1.ResourceGroup) { g.Spec.SecondNetwork = n }, message}
+	}
+	rule := func(r resourcev1.SecurityRule, message string) row {
+		return row{func(g *resourcev1.ResourceGroup) {
+			g.Spec.SecurityGroups = []resourcev1.SecurityGroup{{Name: "web", Rules: []resourcev1.SecurityRule{r}}}
+		}, message}
+	}
 	check(t, group, false, map[string]row{
-		"as it is":             {func(*resourcev1.ResourceGroup) {}, ""},
-		"no gateway":           network("10.10.10.0", 24, "", ""),
-		"IPv6":                 network("fd00::", 64, "fd00::1", ""),
+		"as it is":   {func(*resourcev1.ResourceGroup) {}, ""},
+		"no gateway": network("10.10.10.0", 24, "", ""),
+		"IPv6": {func(g *resourcev1.ResourceGroup) {
+			g.Spec.Network, g.Spec.DHCPServer = &resourcev1.IPNet{IP: "fd00::", PrefixLength: 64, Gateway: "fd00::1"}, "fd01::5"
+		}, ""},
+		"IPv6 with an IPv4 DHCP server": network("fd00::", 64, "",
+			"spec.dhcpServer: Invalid value: the DHCP server's address is of the IP version of one of the networks"),
 		"smallest":             network("10.10.10.4", 30, "10.10.10.6", ""),
 		"no network":           {func(g *resourcev1.ResourceGroup) { g.Spec.Network = nil }, "spec.network: Required value"},
 		"no address":           network("tenant", 24, "", "spec.network.ip: Invalid value: write an IP address in its canonical form"),
@@ -89,13 +101,36 @@ func TestResourceGroup_isChecked(t *testing.T) {
 		"IPv6 prefix too long": network("fd00::", 127, "", "spec.network.prefixLength: Invalid value: 127"),
 		"no prefix":            network("10.10.10.0", 0, "", "spec.network.prefixLength: Required value"),
 		"bad DHCP server":      {func(g *resourcev1.ResourceGroup) { g.Spec.DHCPServer = "dhcp" }, "spec.dhcpServer: Invalid value: write an IP address"},
-		"unknown type":         {func(g *resourcev1.ResourceGroup) { g.Spec.NetworkImplementationType = "VLAN" }, `supported values: "Fabric", "Software"`},
+		"dual stack":           second(&resourcev1.IPNet{IP: "fd00::", PrefixLength: 64}, ""),
+		"two IPv4":             second(&resourcev1.IPNet{IP: "10.10.20.0", PrefixLength: 24}, "spec.secondNetwork: Invalid value: the second network is of the other IP version"),
+		"rules": rule(resourcev1.SecurityRule{
+			Direction: "Ingress", Protocol: "TCP", Ports: []resourcev1.PortRange{{First: 22}, {First: 80, Last: 90}},
+			Prefixes: []resourcev1.IPPrefix{"0.0.0.0/0", "fd00::/8"}, SecurityGroups: []string{"web"},
+		}, ""),
+		"ports of ICMP": rule(resourcev1.SecurityRule{
+			Direction: "Egress", Protocol: "ICMP", Ports: []resourcev1.PortRange{{First: 1}},
+		}, "spec.securityGroups[0].rules[0].ports: Invalid value: only TCP and UDP have ports"),
+		"ports backwards": rule(resourcev1.SecurityRule{
+			Direction: "Egress", Protocol: "UDP", Ports: []resourcev1.PortRange{{First: 9, Last: 8}},
+		}, "ports[0].last: Invalid value: the last port isn't below the first"),
+		"no prefix at all": rule(resourcev1.SecurityRule{
+			Direction: "Egress", Prefixes: []resourcev1.IPPrefix{"10.0.0.1/8"},
+		}, "prefixes[0]: Invalid value: write a network in its canonical form"),
+		"raw match": rule(resourcev1.SecurityRule{
+			Direction: "Egress", Prefixes: []resourcev1.IPPrefix{"0.0.0.0/0 || ip"},
+		}, "prefixes[0]: Invalid value: write a network in its canonical form"),
+		"rules for the fabric": {func(g *resourcev1.ResourceGroup) {
+			g.Spec.NetworkImplementationType, g.Spec.SecurityGroups = "", []resourcev1.SecurityGroup{{Name: "web"}}
+		}, "spec.securityGroups: Invalid value: only a Software network has security groups"},
+		"unknown type": {func(g *resourcev1.ResourceGroup) { g.Spec.NetworkImplementationType = "VLAN" }, `supported values: "Fabric", "Software"`},
 	})
 	check(t, group, true, map[string]row{
-		"another network": {func(g *resourcev1.ResourceGroup) { g.Spec.Network.PrefixLength = 25 }, "spec.network: Invalid value: the network is immutable: make another ResourceGroup"},
-		"another gateway": {func(g *resourcev1.ResourceGroup) { g.Spec.Network.Gateway = "" }, "spec.network: Invalid value: the network is immutable: make another ResourceGroup"},
-		"another type":    {func(g *resourcev1.ResourceGroup) { g.Spec.NetworkImplementationType = "Fabric" }, "spec.networkImplementationType: Invalid value: what carries a network can't be changed under its hosts"},
-		"another tenant":  {func(g *resourcev1.ResourceGroup) { g.Spec.TenantIdentifier = "other" }, ""},
+		"another network":  {func(g *resourcev1.ResourceGroup) { g.Spec.Network.PrefixLength = 25 }, "spec.network: Invalid value: the network is immutable: make another ResourceGroup"},
+		"another gateway":  {func(g *resourcev1.ResourceGroup) { g.Spec.Network.Gateway = "" }, "spec.network: Invalid value: the network is immutable: make another ResourceGroup"},
+		"a second network": second(&resourcev1.IPNet{IP: "fd00::", PrefixLength: 64}, "spec.secondNetwork: Invalid value: the network is immutable"),
+		"another rule":     rule(resourcev1.SecurityRule{Direction: "Egress"}, ""),
+		"another type":     {func(g *resourcev1.ResourceGroup) { g.Spec.NetworkImplementationType = "Fabric" }, "spec.networkImplementationType: Invalid value: what carries a network can't be changed under its hosts"},
+		"another tenant":   {func(g *resourcev1.ResourceGroup) { g.Spec.TenantIdentifier = "other" }, ""},
 	})
 }
 
@@ -108,18 +143,28 @@ func TestManagedResource_isChecked(t *testing.T) {
 		"IPv6": {func(r *resourcev1.ManagedResource) {
 			r.Spec.HostIP, r.Spec.DPUIPs[1] = "fd00::2", "fd01::5"
 		}, ""},
-		"network only":     {func(r *resourcev1.ManagedResource) { r.Spec.HostAccess, r.Spec.DPUIPs = "", r.Spec.DPUIPs[:1] }, ""},
-		"no group":         {func(r *resourcev1.ManagedResource) { r.Spec.ResourceGroup = "" }, "spec.resourceGroup: Required value"},
-		"no host IP":       {func(r *resourcev1.ManagedResource) { r.Spec.HostIP = "" }, "spec.hostIP: Required value"},
-		"no MAC":           {func(r *resourcev1.ManagedResource) { r.Spec.HostMAC = "" }, "spec.hostMAC: Required value"},
-		"no DPU":           {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs = nil }, "spec.dpuIPs: Required value"},
-		"three DPU IPs":    {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs = append(r.Spec.DPUIPs, "172.18.0.9") }, "spec.dpuIPs: Too many: 3"},
-		"one DPU IP twice": {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[1] = r.Spec.DPUIPs[0] }, "spec.dpuIPs[1]: Duplicate value"},
-		"bad DPU IP":       {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[0] = "dpu1" }, "spec.dpuIPs[0]: Invalid value: write an IP address"},
-		"multicast DPU IP": {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[0] = "224.0.0.5" }, "spec.dpuIPs[0]: Invalid value: choose an address that one host can have"},
-		"multicast MAC":    {func(r *resourcev1.ManagedResource) { r.Spec.HostMAC = "03:00:0a:0a:0a:02" }, "spec.hostMAC: Invalid value"},
-		"no MAC at all":    {func(r *resourcev1.ManagedResource) { r.Spec.HostMAC = "00:00:00:00:00:00" }, "spec.hostMAC: Invalid value: 00:00:00:00:00:00 is nobody's address"},
-		"no second IP":     {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs = r.Spec.DPUIPs[:1] }, "spec.dpuIPs: Invalid value: to be reached from outside its network a host needs a second DPU IP"},
+		"network only": {func(r *resourcev1.ManagedResource) { r.Spec.HostAccess, r.Spec.DPUIPs = "", r.Spec.DPUIPs[:1] }, ""},
+		"no group":     {func(r *resourcev1.ManagedResource) { r.Spec.ResourceGroup = "" }, "spec.resourceGroup: Required value"},
+		"no host IP":   {func(r *resourcev1.ManagedResource) { r.Spec.HostIP = "" }, "spec.hostIP: Required value"},
+		"no MAC":       {func(r *resourcev1.ManagedResource) { r.Spec.HostMAC = "" }, "spec.hostMAC: Required value"},
+		"no DPU":       {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs = nil }, "spec.dpuIPs: Required value"},
+		"four DPU IPs": {func(r *resourcev1.ManagedResource) {
+			r.Spec.DPUIPs = append(r.Spec.DPUIPs, "172.18.0.9", "172.18.0.10")
+		}, "spec.dpuIPs: Too many: 4"},
+		"dual stack": {func(r *resourcev1.ManagedResource) {
+			r.Spec.SecondHostIP, r.Spec.DPUIPs = "fd00::2", append(r.Spec.DPUIPs, "fd01::5")
+		}, ""},
+		"third DPU IP for nothing": {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs = append(r.Spec.DPUIPs, "fd01::5") }, "spec.dpuIPs: Invalid value: secondHostIP and the third DPU IP are both"},
+		"third DPU IP of the first version": {func(r *resourcev1.ManagedResource) {
+			r.Spec.SecondHostIP, r.Spec.DPUIPs = "fd00::2", append(r.Spec.DPUIPs, "172.18.0.9")
+		}, "spec.dpuIPs: Invalid value: secondHostIP and the third DPU IP are both"},
+		"two IPv4 addresses": {func(r *resourcev1.ManagedResource) { r.Spec.SecondHostIP = "10.10.10.3" }, "spec.secondHostIP: Invalid value: the second host IP is of the other IP version"},
+		"one DPU IP twice":   {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[1] = r.Spec.DPUIPs[0] }, "spec.dpuIPs[1]: Duplicate value"},
+		"bad DPU IP":         {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[0] = "dpu1" }, "spec.dpuIPs[0]: Invalid value: write an IP address"},
+		"multicast DPU IP":   {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[0] = "224.0.0.5" }, "spec.dpuIPs[0]: Invalid value: choose an address that one host can have"},
+		"multicast MAC":      {func(r *resourcev1.ManagedResource) { r.Spec.HostMAC = "03:00:0a:0a:0a:02" }, "spec.hostMAC: Invalid value"},
+		"no MAC at all":      {func(r *resourcev1.ManagedResource) { r.Spec.HostMAC = "00:00:00:00:00:00" }, "spec.hostMAC: Invalid value: 00:00:00:00:00:00 is nobody's address"},
+		"no second IP":       {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs = r.Spec.DPUIPs[:1] }, "spec.dpuIPs: Invalid value: to be reached from outside its network a host needs a second DPU IP"},
 		"no second public IP": {func(r *resourcev1.ManagedResource) {
 			r.Spec.HostAccess, r.Spec.DPUIPs = "PublicAccess", r.Spec.DPUIPs[:1]
 		}, "to be reached from outside its network a host needs a second DPU IP"},

@@ -1,0 +1,59 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+)
+
+// FabricPolicyName is that of the one FabricPolicy of a site.
+const FabricPolicyName = "default"
+
+// FabricPolicySpec says what holds for the hosts of all tenants when they send to the fabric, or hear from it. What isn't
+// named is left to the security groups of the tenants.
+type FabricPolicySpec struct {
+	// fabricPrefixes are the networks of the data centre. What a host with a PublicIP
+	// begins to send there leaves with its fabric IP, everything else with its public
+	// IP. Without one, all of it leaves with the public IP.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	FabricPrefixes []resourcev1.IPPrefix `json:"fabricPrefixes,omitempty"`
+
+	// deniedPrefixes are networks that no host reaches, and that reach no host.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	DeniedPrefixes []resourcev1.IPPrefix `json:"deniedPrefixes,omitempty"`
+
+	// sharedServices are networks, such as that of a storage, which every host
+	// reaches, whatever deniedPrefixes and security groups say.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	SharedServices []resourcev1.IPPrefix `json:"sharedServices,omitempty"`
+}
+
+// FabricPolicy is what the operator of a site allows and denies to all tenants. There is one, which is called default.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Cluster,categories=bedplate
+// +kubebuilder:validation:XValidation:rule="self.metadata.name == 'default'",message="there is one FabricPolicy, called default"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type FabricPolicy struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the policy.
+	// +required
+	Spec FabricPolicySpec `json:"spec,omitempty"`
+}
+
+// FabricPolicyList is a list of FabricPolicies.
+//
+// +kubebuilder:object:root=true
+type FabricPolicyList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []FabricPolicy `json:"items"`
+}
