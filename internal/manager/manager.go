@@ -66,17 +66,31 @@ type Options struct {
 	logging                 *logsv1.LoggingConfiguration
 }
 
+// ServerCommand is the command line of a program that reconciles nothing: every replica works, and each of its clients' calls
+// becomes one to the API server.
+func ServerCommand(name, short string, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{Name: name}
+	command := o.command(short, run)
+	o.addServerFlags(command.Flags(), 1000, 2000)
+	o.addTracingFlag(command.Flags())
+	return command
+}
+
 // EngineCommand is the command line of a manager whose controllers have the engine.
 func EngineCommand(name, short string, run func(context.Context, *Options) error) *cobra.Command {
 	o := &Options{Name: name}
 	command := o.command(short, run)
+	o.addControllerFlags(command.Flags())
 	o.addEngineFlags(command.Flags())
 	return command
 }
 
 // Command is a manager's command line: it reads the options and runs until it is told to stop.
 func Command(name, short string, run func(context.Context, *Options) error) *cobra.Command {
-	return (&Options{Name: name}).command(short, run)
+	o := &Options{Name: name}
+	command := o.command(short, run)
+	o.addControllerFlags(command.Flags())
+	return command
 }
 
 func (o *Options) command(short string, run func(context.Context, *Options) error) *cobra.Command {
@@ -95,17 +109,24 @@ func (o *Options) command(short string, run func(context.Context, *Options) erro
 			return run(c.Context(), o)
 		},
 	}
-	o.addFlags(command.Flags())
 	return command
 }
 
-func (o *Options) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "Kubeconfig of the management cluster. Without it the manager's service account is used.")
-	flags.StringVar(&o.WatchNamespace, "namespace", "", "Namespace to watch. Without it all are.")
+func (o *Options) addServerFlags(flags *pflag.FlagSet, qps float32, burst int) {
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "Kubeconfig of the management cluster. Without it the program's service account is used.")
 	flags.StringVar(&o.HealthAddress, "health-addr", ":9440", "Address that /healthz and /readyz are served at.")
 	flags.StringVar(&o.MetricsAddress, "metrics-addr", ":8443", "Address that metrics are served at, over TLS, to those who may get them. 0 turns them off.")
 	flags.StringVar(&o.ProfilerAddress, "profiler-address", "", "Address that profiles (pprof) are served at, unprotected: "+
 		"choose localhost:6060 and forward the port. Without it none are.")
+	flags.Float32Var(&o.KubeQPS, "kube-api-qps", qps, "Requests per second to the API server. -1 leaves the pace to the "+
+		"API server's own fairness.")
+	flags.IntVar(&o.KubeBurst, "kube-api-burst", burst, "Requests to the API server that may come at once after a pause.")
+	logsv1.AddFlags(o.logging, flags)
+}
+
+func (o *Options) addControllerFlags(flags *pflag.FlagSet) {
+	o.addServerFlags(flags, 100, 200)
+	flags.StringVar(&o.WatchNamespace, "namespace", "", "Namespace to watch. Without it all are.")
 	flags.IntVar(&o.WebhookPort, "webhook-port", webhook.DefaultPort, "Port that webhooks are served at, over TLS. 0 turns "+
 		"them off: then their configuration must not be in the API server either, or it refuses what it can't ask about.")
 	flags.StringVar(&o.WebhookCertDir, "webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs", "Folder with the "+
@@ -113,11 +134,7 @@ func (o *Options) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.LeaderElection, "leader-elect", true, "Work only while holding a lease, so that several replicas don't work at once.")
 	flags.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "", "Namespace of the lease. Without it the manager's own.")
 	flags.IntVar(&o.Concurrency, "concurrency", 10, "Objects of one kind that are reconciled at the same time.")
-	flags.Float32Var(&o.KubeQPS, "kube-api-qps", 100, "Requests per second to the API server. -1 leaves the pace to the "+
-		"API server's own fairness.")
-	flags.IntVar(&o.KubeBurst, "kube-api-burst", 200, "Requests to the API server that may come at once after a pause.")
 	flags.DurationVar(&o.Poll, "poll-interval", 30*time.Second, "How often something is looked at that is on its way outside.")
-	logsv1.AddFlags(o.logging, flags)
 }
 
 // addEngineFlags are about calls to outside services.
@@ -127,7 +144,11 @@ func (o *Options) addEngineFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.OutsideBurst, "outside-burst", 100, "Requests to the outside service that may come at once after a pause.")
 	flags.DurationVar(&o.Settle, "settle", 3*time.Minute, "How long the outside service may still finish a create whose client is gone. "+
 		"An attempt with unknown outcome isn't repeated before.")
-	flags.StringVar(&o.OTLPEndpoint, "otlp-endpoint", "", "URL of an OpenTelemetry collector (gRPC) that a span of each outside call is sent to. Without it none is.")
+	o.addTracingFlag(flags)
+}
+
+func (o *Options) addTracingFlag(flags *pflag.FlagSet) {
+	flags.StringVar(&o.OTLPEndpoint, "otlp-endpoint", "", "URL of an OpenTelemetry collector (gRPC) that a span of each call is sent to. Without it none is.")
 }
 
 // New makes the manager. Secrets are watched as metadata and read live, so that none stays in memory.

@@ -2,6 +2,7 @@ package testenv
 
 import (
 	"context"
+	"maps"
 	"os/exec"
 	"strings"
 	"testing"
@@ -65,4 +66,21 @@ func Kustomize(t testing.TB, folder string, into map[string]any) (all []metav1.P
 	}
 	g.Expect(missing).To(BeEmpty(), "not in "+folder)
 	return all
+}
+
+// Expand replaces $(NAME) in a container's arguments as a kubelet does. Later values win.
+func Expand(args []string, values ...map[string]string) []string {
+	var pairs []string
+	all := map[string]string{}
+	for _, v := range values {
+		maps.Copy(all, v)
+	}
+	for name, value := range all {
+		pairs = append(pairs, "$("+name+")", value)
+	}
+	expanded := make([]string, len(args))
+	for i := range args {
+		expanded[i] = strings.NewReplacer(pairs...).Replace(args[i])
+	}
+	return expanded
 }

@@ -38,6 +38,7 @@ type Leaf struct {
 	DNSNames      []string
 	IPs           []net.IP
 	Usages        []x509.ExtKeyUsage
+	Validity      time.Duration // from now on, a year without it; negative: it has expired already
 }
 
 // KeyPair is a PEM-encoded certificate with its private key.
@@ -105,14 +106,17 @@ func (a *Authority) Sign(leaf Leaf) (KeyPair, error) {
 	if err != nil {
 		return KeyPair{}, fmt.Errorf("choose a serial number: %w", err)
 	}
-	now := time.Now()
+	now, lasts := time.Now(), leaf.Validity
+	if lasts == 0 {
+		lasts = validity
+	}
 	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
 		SerialNumber: serial,
 		Subject:      pkix.Name{CommonName: leaf.CommonName, Organization: leaf.Organizations},
 		DNSNames:     leaf.DNSNames,
 		IPAddresses:  leaf.IPs,
 		NotBefore:    now.Add(-backdate),
-		NotAfter:     now.Add(validity),
+		NotAfter:     now.Add(lasts),
 		KeyUsage:     x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
 		ExtKeyUsage:  leaf.Usages,
 	}, a.cert, key.Public(), a.key)

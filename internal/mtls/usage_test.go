@@ -1,0 +1,54 @@
+package mtls_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"os"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/bedplate/bedplate/internal/localstack/pki"
+)
+
+// raw connects with a certificate that this package wouldn't show, or with none, and an old protocol if that is wanted.
+func (s *side) raw(address string, config *tls.Config) error {
+	authorities, err := os.ReadFile(s.files.Authorities)
+	s.Expect(err).NotTo(HaveOccurred())
+	config.RootCAs = x509.NewCertPool()
+	config.RootCAs.AppendCertsFromPEM(authorities)
+	connection, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(credentials.NewTLS(config)))
+	s.Expect(err).NotTo(HaveOccurred())
+	defer connection.Close()
+	_, err = grpc_health_v1.NewHealthClient(connection).Check(s.t.Context(), &grpc_health_v1.HealthCheckRequest{})
+	return err
+}
+
+func TestServer_refusesOtherClients(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ca := authority(t, "ca")
+	s := newSide(t, ca, server)
+	address := s.serve()
+	shows := func(leaf pki.Leaf) []tls.Certificate {
+		pair, err := ca.Sign(leaf)
+		g.Expect(err).NotTo(HaveOccurred())
+		certificate, err := tls.X509KeyPair(pair.Cert, pair.Key)
+		g.Expect(err).NotTo(HaveOccurred())
+		return []tls.Certificate{certificate}
+	}
+	g.Expect(s.raw(address, &tls.Config{Certificates: shows(client)})).To(Succeed())
+	// With TLS 1.3 a client may send before it hears that it is refused, and then it may not hear why.
+	refused := func(why string, config *tls.Config) {
+		t.Helper()
+		g.Eventually(func() error { return s.raw(address, config.Clone()) }, patience).Should(MatchError(ContainSubstring(why)))
+	}
+	refused("certificate required", &tls.Config{})
+	refused("bad certificate", &tls.Config{Certificates: shows(pki.Leaf{CommonName: "controller", Usages: server.Usages})})
+	g.Eventually(s.log.String, patience).Should(ContainSubstring("incompatible key usage"))
+	g.Expect(s.raw(address, &tls.Config{Certificates: shows(client), MaxVersion: tls.VersionTLS12})).
+		To(MatchError(ContainSubstring("protocol version")))
+}
