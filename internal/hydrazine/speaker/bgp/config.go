@@ -1,0 +1,44 @@
+// Package bgp announces routes to the devices of the fabric, by GoBGP inside this process.
+//
+// It only dials out and listens to nobody. What neighbors announce is thrown away, so that no neighbor hears of another one
+// through this process.
+//
+// Graceful restart (RFC 4724) is used for more than restarts of the process: whenever a session is opened, the neighbor is
+// told that forwarding went on meanwhile, which is true, since packets never come here. So it keeps what it knows of the last
+// session until all routes have been sent again, however that session ended, unless by a NOTIFICATION.
+package bgp
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Config says who speaks, and to whom.
+type Config struct {
+	ASN      uint32
+	RouterID netip.Addr // IPv4
+	// RestartTime is how long neighbors keep routes after a session has been lost. Whole seconds, at most 4095.
+	RestartTime time.Duration
+	Neighbors   []Neighbor
+}
+
+// Neighbor is a device of the fabric.
+type Neighbor struct {
+	Address  netip.Addr
+	ASN      uint32
+	Port     uint16
+	HoldTime time.Duration // whole seconds
+	Hops     uint8         // how far away a neighbor of another autonomous system may be
+	Password string        // of TCP's MD5 signatures; "" is none
+	// Problem says why the neighbor can't be spoken to as it is wanted. A session that is there goes on as it is.
+	Problem string
+}
+
+// identity is the part of a configuration that all sessions share.
+type identity struct {
+	asn         uint32
+	routerID    netip.Addr
+	restartTime time.Duration
+}
+
+func (c Config) identity() identity { return identity{c.ASN, c.RouterID, c.RestartTime} }

@@ -1,0 +1,69 @@
+package bgp
+
+import (
+	"context"
+	"log/slog"
+	"net/netip"
+
+	"github.com/go-logr/logr"
+)
+
+// entry of GoBGP's log about a neighbor.
+type entry struct {
+	message, err  string
+	code, subcode uint8
+}
+
+// logHandler passes GoBGP's warnings on, and what it says of neighbors that it says nowhere else.
+type logHandler struct {
+	log      logr.Logger
+	heard    func(netip.Addr, entry)
+	neighbor netip.Addr
+}
+
+func newLogger(log logr.Logger, heard func(netip.Addr, entry)) *slog.Logger {
+	return slog.New(&logHandler{log: log, heard: heard})
+}
+
+// Enabled is true for all levels: some of what is heard is said at the lowest.
+func (h *logHandler) Enabled(context.Context, slog.Level) bool { return true }
+
+// WithGroup changes nothing: there are no groups.
+func (h *logHandler) WithGroup(string) slog.Handler { return h }
+
+// WithAttrs notes the neighbor.
+func (h *logHandler) WithAttrs(attributes []slog.Attr) slog.Handler {
+	with := *h
+	for _, a := range attributes {
+		if address, err := netip.ParseAddr(a.Value.String()); a.Key == "Key" && err == nil {
+			with.neighbor = address
+		}
+	}
+	return &with
+}
+
+// Handle never blocks: GoBGP holds locks.
+func (h *logHandler) Handle(_ context.Context, record slog.Record) error {
+	e := entry{message: record.Message}
+	record.Attrs(func(a slog.Attr) bool {
+		switch a.Key {
+		case "Error", "Err", "reason":
+			e.err = a.Value.String()
+		case "Code":
+			e.code = uint8(a.Value.Int64()) //nolint:gosec // a byte in the message
+		case "Subcode":
+			e.subcode = uint8(a.Value.Int64()) //nolint:gosec // a byte in the message
+		}
+		return true
+	})
+	if h.neighbor.IsValid() {
+		switch record.Message {
+		case "failed to connect", "outgoing connection IO error", "sent notification":
+			go h.heard(h.neighbor, e)
+		}
+	}
+	if record.Level >= slog.LevelWarn {
+		h.log.Info(record.Message, "neighbor", h.neighbor, "error", e.err)
+	}
+	return nil
+}

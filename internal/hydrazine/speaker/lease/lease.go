@@ -1,0 +1,85 @@
+// Package lease says whether a BGP speaker may still be heard of. Each speaker renews a Lease; whoever gives away addresses
+// asks here whether the address of a speaker that can't be asked is free again.
+//
+// A speaker that can't renew its Lease goes on announcing, because the packets of tenants matter more than the API server,
+// but it withdraws everything when LastWord is over. Had it died in its last moment, its neighbors would have gone on
+// believing it for the hold time and the restart time; then it is Silent. So no address is ever in two places.
+//
+// Both follow from what the neighbors were told in the sessions that there are, which may be older than the configuration. So
+// the Lease says it, as its duration: that is over when the speaker is silent.
+package lease
+
+import (
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+
+	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
+)
+
+const (
+	// Interval between renewals.
+	Interval = 10 * time.Second
+	// grace is how long renewals may fail before the neighbors' memory is counted on.
+	grace = 30 * time.Second
+
+	// What the API server fills in where nothing is said.
+	defaultHoldTime    = 90 * time.Second
+	defaultRestartTime = 2 * time.Minute
+)
+
+// Name of a speaker's Lease, in the speakers' namespace, and of the manager of the fields that it writes.
+func Name(speaker string) string { return "hydrazine-speaker-" + speaker }
+
+// Memory is how long neighbors may believe a speaker that is gone: until they notice, and then the restart time.
+func Memory(spec networkfabricv1.BGPConfigurationSpec) time.Duration {
+	hold := time.Duration(0)
+	for _, neighbor := range spec.Neighbors {
+		if neighbor.HoldTime == nil {
+			hold = max(hold, defaultHoldTime)
+		} else {
+			hold = max(hold, neighbor.HoldTime.Duration)
+		}
+	}
+	if spec.RestartTime == nil {
+		return hold + defaultRestartTime
+	}
+	return hold + spec.RestartTime.Duration
+}
+
+// LastWord is how long after its last renewal a speaker announces anything whose neighbors remember it for so long. Others hear
+// of that before the neighbors' memory is counted on, by a distance that clocks may differ by.
+func LastWord(memory time.Duration) time.Duration {
+	return grace + memory - min(Interval, memory/4)
+}
+
+// Seconds is the duration of the Lease of a speaker whose neighbors remember it for so long.
+func Seconds(memory time.Duration) int32 {
+	return int32((silence(memory) + time.Second - 1) / time.Second) //nolint:gosec // some hours
+}
+
+// silence is after how long without a renewal no neighbor believes a speaker any more.
+func silence(memory time.Duration) time.Duration { return grace + 2*memory }
+
+// Recorded is the memory of a speaker's neighbors that its Lease speaks of.
+func Recorded(lease *coordinationv1.Lease) time.Duration {
+	if lease.Spec.LeaseDurationSeconds == nil {
+		return 0
+	}
+	return max(0, (time.Duration(*lease.Spec.LeaseDurationSeconds)*time.Second-grace)/2)
+}
+
+// Silence is after how long without a renewal of this Lease no neighbor believes the speaker any more. The memory is that of the
+// configuration of today: the speaker may have it already, and not have renewed its Lease since. The clocks of the speaker and of
+// who asks must not be further apart than the distance that LastWord keeps, or he adds to it.
+func Silence(lease *coordinationv1.Lease, memory time.Duration) time.Duration {
+	return silence(max(memory, Recorded(lease)))
+}
+
+// Silent says whether no neighbor believes a speaker any more that doesn't renew this Lease.
+func Silent(lease *coordinationv1.Lease, memory time.Duration, now time.Time) bool {
+	if lease.Spec.RenewTime == nil {
+		return true
+	}
+	return now.Sub(lease.Spec.RenewTime.Time) >= Silence(lease, memory)
+}
