@@ -1,0 +1,305 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubernetes "sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bedplate/bedplate/api/hydrazine/proxy/client"
+	proxyv1 "github.com/bedplate/bedplate/api/hydrazine/proxy/v1"
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/config/hydrazine"
+	manifests "github.com/bedplate/bedplate/config/hydrazine-proxy"
+	"github.com/bedplate/bedplate/internal/localstack/manifest"
+	"github.com/bedplate/bedplate/internal/localstack/pki"
+	"github.com/bedplate/bedplate/internal/testenv"
+)
+
+// asProgram is set for the test binary where it is to be the program that is tested.
+const asProgram = "TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+		return
+	}
+	testenv.Main(m)
+}
+
+// program is a proxy that runs, with the rights of its service account.
+type program struct {
+	*WithT
+	t       testing.TB
+	ca      *pki.Authority
+	address string
+	metrics string
+	cmd     *exec.Cmd
+}
+
+// started counts the programs.
+var started atomic.Uint32
+
+func start(t testing.TB, env ...string) *program {
+	t.Helper()
+	// Nobody else listens there, and no connection begins there.
+	host := net.IPv4(127, 66, byte(os.Getpid()), byte(started.Add(1)))
+	p := &program{WithT: NewWithT(t), t: t, address: freeAddress(t, host), metrics: freeAddress(t, host)}
+	p.grant()
+	var err error
+	p.ca, err = pki.NewAuthority("proxy")
+	p.Expect(err).NotTo(HaveOccurred())
+	own := p.files(pki.Leaf{CommonName: "proxy", IPs: []net.IP{host}, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+	health := freeAddress(t, host)
+	p.cmd = exec.Command(os.Args[0],
+		"--kubeconfig", testenv.KubeconfigOf(t, "system:serviceaccount:bedplate-hydrazine-system:bedplate-hydrazine-proxy", "system:serviceaccounts"),
+		"--listen", p.address, "--health-addr", health, "--metrics-addr", p.metrics,
+		"--tls-cert-file", own.Certificate, "--tls-private-key-file", own.Key, "--tls-ca-file", own.Authorities,
+		"--operator-organization", "operators")
+	p.cmd.Env = append(append(os.Environ(), asProgram+"=1"), env...)
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	p.Expect(err).NotTo(HaveOccurred())
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	p.Expect(p.cmd.Start()).To(Succeed())
+	t.Cleanup(func() {
+		if t.Failed() {
+			text, _ := os.ReadFile(log.Name())
+			t.Log(string(text))
+		}
+	})
+	t.Cleanup(p.end)
+	p.Eventually(func() (int, error) {
+		answer, err := http.Get("http://" + health + "/readyz")
+		if err != nil {
+			return 0, err
+		}
+		return answer.StatusCode, answer.Body.Close()
+	}, time.Minute).Should(Equal(http.StatusOK))
+	return p
+}
+
+func (p *program) end() {
+	p.Expect(p.cmd.Process.Signal(os.Interrupt)).To(Succeed())
+	p.Expect(p.cmd.Wait()).To(Succeed())
+}
+
+func freeAddress(t testing.TB, host net.IP) string {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", host.String()+":0")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// grant what config/hydrazine-proxy/rbac grants, and nothing else.
+func (p *program) grant() {
+	p.t.Helper()
+	c := testenv.Client(p.t)
+	p.Expect(kubernetes.IgnoreAlreadyExists(c.Create(p.t.Context(), &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{Name: "bedplate-hydrazine-system"}}))).To(Succeed())
+	objects, err := manifest.DecodeAll(manifests.RBAC)
+	p.Expect(err).NotTo(HaveOccurred())
+	for _, object := range objects {
+		p.Expect(kubernetes.IgnoreAlreadyExists(c.Create(p.t.Context(), object))).To(Succeed())
+	}
+}
+
+func (p *program) files(leaf pki.Leaf) client.Files {
+	p.t.Helper()
+	dir := pki.Dir(p.t.TempDir())
+	pair, err := p.ca.Sign(leaf)
+	p.Expect(err).NotTo(HaveOccurred())
+	p.Expect(dir.Write("tls", pair)).To(Succeed())
+	p.Expect(dir.Write("ca", pki.KeyPair{Cert: p.ca.CertPEM()})).To(Succeed())
+	return client.Files{Certificate: dir.Cert("tls"), Key: dir.Key("tls"), Authorities: dir.Cert("ca")}
+}
+
+func (p *program) as(organization string) *client.Client {
+	p.t.Helper()
+	c, err := client.Dial(p.address, p.files(pki.Leaf{
+		CommonName: "manager", Organizations: []string{organization}, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}))
+	p.Expect(err).NotTo(HaveOccurred())
+	p.t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func group(network string) *proxyv1.ResourceGroupSpec {
+	return &proxyv1.ResourceGroupSpec{Network: &proxyv1.IPNet{Ip: network, PrefixLength: 24}}
+}
+
+// The program as it runs in production: everything that a client may ask for, with no rights but those of its service account.
+func TestProxy_worksWithTheRightsOfItsServiceAccount(t *testing.T) {
+	t.Parallel()
+	p, ctx := start(t), t.Context()
+	c, operator := p.as("blue"), p.as("operators")
+	stream, err := c.ResourceGroups.Watch(ctx, &proxyv1.WatchRequest{})
+	p.Expect(err).NotTo(HaveOccurred())
+	g, err := c.ResourceGroups.Create(ctx, &proxyv1.CreateResourceGroupRequest{Name: "web", Spec: group("10.10.10.0")})
+	p.Expect(err).NotTo(HaveOccurred())
+	p.Expect(testenv.Client(t).Get(ctx, kubernetes.ObjectKey{Name: "tenant-blue"}, &corev1.Namespace{})).To(Succeed())
+	for _, expected := range []proxyv1.EventType{proxyv1.EventType_EVENT_TYPE_BOOKMARK, proxyv1.EventType_EVENT_TYPE_ADDED} {
+		event, err := stream.Recv()
+		p.Expect(err).NotTo(HaveOccurred())
+		p.Expect(event.GetType()).To(Equal(expected))
+	}
+	g.Spec.DhcpServer = "172.19.0.10"
+	_, err = c.ResourceGroups.Update(ctx, &proxyv1.UpdateResourceGroupRequest{
+		Name: "web", Spec: g.GetSpec(), ResourceVersion: g.GetMetadata().GetResourceVersion()})
+	p.Expect(err).NotTo(HaveOccurred())
+	_, err = c.ManagedResources.Create(ctx, &proxyv1.CreateManagedResourceRequest{Name: "host1", Spec: &proxyv1.ManagedResourceSpec{
+		ResourceGroup: "web", HostIp: "10.10.10.2", HostMac: "02:00:0a:0a:0a:02", DpuIps: []string{"172.18.0.5"},
+	}})
+	p.Expect(err).NotTo(HaveOccurred())
+	list, err := c.ManagedResources.List(ctx, &proxyv1.ListRequest{})
+	p.Expect(err).NotTo(HaveOccurred())
+	p.Expect(list.GetManagedResources()).To(HaveLen(1))
+	_, err = operator.PublicIPs.Create(ctx, &proxyv1.CreatePublicIPRequest{Name: "one", Spec: &proxyv1.PublicIPSpec{IpAddress: "203.0.113.10"}})
+	p.Expect(err).NotTo(HaveOccurred())
+	_, err = operator.PublicIPs.Delete(ctx, &proxyv1.DeleteRequest{Name: "one"})
+	p.Expect(err).NotTo(HaveOccurred())
+	_, err = c.ManagedResources.Delete(ctx, &proxyv1.DeleteRequest{Name: "host1"})
+	p.Expect(err).NotTo(HaveOccurred())
+	_, err = c.ResourceGroups.Delete(ctx, &proxyv1.DeleteRequest{Name: "web"})
+	p.Expect(err).NotTo(HaveOccurred())
+}
+
+// To whoever has the role that Hydrazine's metrics have, as the program's own account lets it ask.
+func TestProxy_servesItsMetrics(t *testing.T) {
+	t.Parallel()
+	p, ctx, admin, namespace := start(t), t.Context(), testenv.Client(t), testenv.Namespace(t)
+	_, err := p.as("red").PublicIPs.Get(ctx, &proxyv1.GetRequest{Name: "none"})
+	p.Expect(err).To(HaveOccurred())
+	roles, err := manifest.DecodeAll(hydrazine.RBAC)
+	p.Expect(err).NotTo(HaveOccurred())
+	for _, role := range roles {
+		if role.GetName() == "bedplate-hydrazine-metrics-reader" {
+			p.Expect(admin.Create(ctx, role)).To(Succeed())
+		}
+	}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "prometheus"}}
+	p.Expect(admin.Create(ctx, account)).To(Succeed())
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: namespace},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "bedplate-hydrazine-metrics-reader"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: account.Name}},
+	}
+	p.Expect(admin.Create(ctx, binding)).To(Succeed())
+	t.Cleanup(func() { p.Expect(admin.Delete(context.Background(), binding)).To(Succeed()) })
+	token := &authenticationv1.TokenRequest{}
+	p.Expect(admin.SubResource("token").Create(ctx, account, token)).To(Succeed())
+	sender := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // it makes its own
+	p.Eventually(func() (string, error) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+p.metrics+"/metrics", http.NoBody)
+		p.Expect(err).NotTo(HaveOccurred())
+		request.Header.Set("Authorization", "Bearer "+token.Status.Token)
+		answer, err := sender.Do(request)
+		if err != nil {
+			return "", err
+		}
+		defer answer.Body.Close()
+		body, err := io.ReadAll(answer.Body)
+		return string(body), err
+	}, time.Minute).Should(And(
+		ContainSubstring(`bedplate_hydrazine_proxy_calls_total{code="NotFound",method="PublicIPs/Get"} 1`),
+		ContainSubstring("bedplate_tls_certificate_remaining_seconds ")))
+}
+
+// BenchmarkCreate makes hosts as fast as it can, with 64 callers: by a proxy that has one core, and, to compare, without one.
+// Beside the time of a create it prints how many fit into a second of the proxy's processor, and the proxy's memory.
+func BenchmarkCreate(b *testing.B) {
+	b.Run("proxy", func(b *testing.B) {
+		p := start(b, "GOMAXPROCS=1")
+		c := p.as("operators")
+		create := func(n int64) error {
+			_, err := c.ManagedResources.Create(b.Context(), &proxyv1.CreateManagedResourceRequest{
+				Tenant: "bench", Name: fmt.Sprintf("host%d-%d", b.N, n), Spec: &proxyv1.ManagedResourceSpec{
+					ResourceGroup: "web", HostIp: "10.10.10.2", HostMac: "02:00:0a:0a:0a:02", DpuIps: []string{"172.18.0.5", "172.18.0.105"},
+				},
+			})
+			return err
+		}
+		p.Expect(create(0)).To(Succeed()) // and the namespace
+		before := p.processor()
+		inParallel(b, create)
+		b.ReportMetric(float64(b.N)/(p.processor()-before).Seconds(), "creates/cpu-s")
+		b.ReportMetric(p.memory(), "RSS-MB")
+	})
+	b.Run("API server", func(b *testing.B) {
+		namespace, c := testenv.Namespace(b), testenv.Client(b)
+		inParallel(b, func(n int64) error {
+			return c.Create(b.Context(), &resourcev1.ManagedResource{
+				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("host%d", n)},
+				Spec: resourcev1.ManagedResourceSpec{
+					ResourceGroup: "web", HostIP: "10.10.10.2", HostMAC: "02:00:0a:0a:0a:02",
+					DPUIPs: []resourcev1.IPAddress{"172.18.0.5", "172.18.0.105"},
+				},
+			})
+		})
+	})
+}
+
+func inParallel(b *testing.B, create func(n int64) error) {
+	var count atomic.Int64
+	b.SetParallelism(32)
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if err := create(count.Add(1)); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+	b.StopTimer()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "creates/s")
+}
+
+// processor is the time that the program has used of it.
+func (p *program) processor() time.Duration {
+	p.t.Helper()
+	stat := p.proc("stat")
+	fields := strings.Fields(stat[strings.LastIndex(stat, ")"):])
+	user, err := strconv.Atoi(fields[12])
+	p.Expect(err).NotTo(HaveOccurred())
+	system, err := strconv.Atoi(fields[13])
+	p.Expect(err).NotTo(HaveOccurred())
+	return time.Duration(user+system) * 10 * time.Millisecond // of Linux' clock
+}
+
+// memory of the program that is resident, in MB.
+func (p *program) memory() float64 {
+	p.t.Helper()
+	for line := range strings.Lines(p.proc("status")) {
+		if fields := strings.Fields(line); fields[0] == "VmRSS:" {
+			kilobytes, err := strconv.Atoi(fields[1])
+			p.Expect(err).NotTo(HaveOccurred())
+			return float64(kilobytes) / 1000
+		}
+	}
+	return 0
+}
+
+func (p *program) proc(file string) string {
+	p.t.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", p.cmd.Process.Pid, file))
+	p.Expect(err).NotTo(HaveOccurred())
+	return string(data)
+}

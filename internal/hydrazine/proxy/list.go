@@ -1,0 +1,112 @@
+package proxy
+
+import (
+	"context"
+	"encoding/base64"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	proxyv1 "github.com/bedplate/bedplate/api/hydrazine/proxy/v1"
+	"github.com/bedplate/bedplate/internal/hydrazine/proxy/feed"
+)
+
+const (
+	pageSize, maxPageSize = 100, 500
+	// maxPageBytes is less than what gRPC's clients take in one message.
+	maxPageBytes = 2 << 20
+)
+
+// page of a list.
+type page[M proto.Message] struct {
+	items         []M
+	next, version string
+}
+
+func (s *service[M]) list(ctx context.Context, r *proxyv1.ListRequest) (page[M], error) {
+	by := scopeOf(ctx)
+	limit := int(r.GetPageSize())
+	switch {
+	case limit < 0:
+		return page[M]{}, invalid("page_size", "it is negative")
+	case limit == 0:
+		limit = pageSize
+	}
+	limit = min(limit, maxPageSize)
+	if s.clusterWide && s.ownerOf(by) != "" {
+		return s.listOwned(ctx, s.ownerOf(by), limit, r.GetPageToken())
+	}
+	namespace := ""
+	if !s.clusterWide && by.tenant != everyone {
+		var err error
+		if namespace, err = s.namespaceOf(by); err != nil {
+			return page[M]{}, err
+		}
+	}
+	return s.listAll(ctx, namespace, limit, r.GetPageToken())
+}
+
+// listAll objects of a namespace, or of all, as the API server pages them.
+func (s *service[M]) listAll(ctx context.Context, namespace string, limit int, token string) (page[M], error) {
+	for {
+		list := s.kind.list()
+		err := s.client.List(ctx, list, &client.ListOptions{Namespace: namespace, Limit: int64(limit), Continue: token})
+		switch {
+		case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
+			return page[M]{}, listAgain("page_token: it is too old: begin with the first page")
+		case apierrors.IsBadRequest(err) && token != "":
+			return page[M]{}, invalid("page_token", "no list has answered with it")
+		case err != nil:
+			return page[M]{}, translate(ctx, err, s.name+"s", s.path)
+		}
+		p := page[M]{next: list.GetContinue(), version: list.GetResourceVersion()}
+		found, fit, bytes := 0, 0, 0
+		_ = meta.EachListItem(list, func(o runtime.Object) error {
+			message := s.message(o.(client.Object))
+			if bytes += proto.Size(message); bytes <= maxPageBytes || found == 0 {
+				fit++
+			}
+			found++
+			if s.clusterWide || s.tenant(s.owner(o.(client.Object))) != "" {
+				p.items = append(p.items, message)
+			}
+			return nil
+		})
+		if fit == found {
+			return p, nil
+		}
+		limit = fit // only the API server can say where the next page begins
+	}
+}
+
+// listOwned is a page of the cluster-wide objects that one tenant has. The API server would page through all of them, and
+// its token would name others'.
+func (s *service[M]) listOwned(ctx context.Context, owner string, limit int, token string) (page[M], error) {
+	after, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil {
+		return page[M]{}, invalid("page_token", "no list has answered with it")
+	}
+	items, err := s.feed.Of(owner)
+	if err != nil {
+		return page[M]{}, translate(ctx, err, s.name+"s", s.path)
+	}
+	from, found := slices.BinarySearchFunc(items, string(after), func(item *feed.Item[M], name string) int {
+		return strings.Compare(item.Name, name)
+	})
+	if found {
+		from++
+	}
+	p := page[M]{}
+	for _, item := range items[from:min(from+limit, len(items))] {
+		p.items = append(p.items, item.Value)
+	}
+	if from+limit < len(items) {
+		p.next = base64.RawURLEncoding.EncodeToString([]byte(items[from+limit-1].Name))
+	}
+	return p, nil
+}

@@ -1,0 +1,120 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
+)
+
+// Why a client is refused, in the label reason.
+const (
+	refusedSilence     = "silence"     // it hasn't shown a certificate in time
+	refusedHandshake   = "handshake"   // it has shown none that makes it somebody
+	refusedConnections = "connections" // there are too many
+	refusedCalls       = "calls"       // so are they
+	refusedWatches     = "watches"     // and they
+	refusedTenant      = "tenant"      // it asks for others' objects
+)
+
+// Metrics of a proxy. No label names a tenant: there may be any number of them, and each is nobody else's business.
+type Metrics struct {
+	calls    *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+	watches  *prometheus.GaugeVec
+	refused  *prometheus.CounterVec
+}
+
+// NewMetrics returns metrics of nothing yet.
+func NewMetrics() *Metrics {
+	m := &Metrics{
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "bedplate_hydrazine_proxy_calls_total",
+			Help: "Calls that have been answered, by gRPC's code. A Watch is when it ends.",
+		}, []string{"method", "code"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "bedplate_hydrazine_proxy_call_duration_seconds",
+			Help:    "How long calls took until they were answered. A Watch lasts as long as it can, and isn't counted.",
+			Buckets: []float64{.0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		}, []string{"method"}),
+		watches: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "bedplate_hydrazine_proxy_watches",
+			Help: "Watches that are open.",
+		}, []string{"kind"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "bedplate_hydrazine_proxy_refused_total",
+			Help: "Connections, calls and watches that were refused for who the client is, or for how many it has.",
+		}, []string{"reason"}),
+	}
+	for _, reason := range []string{
+		refusedSilence, refusedHandshake, refusedConnections, refusedCalls, refusedWatches, refusedTenant,
+	} {
+		m.refused.WithLabelValues(reason)
+	}
+	return m
+}
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(into chan<- *prometheus.Desc) {
+	for _, c := range m.all() {
+		c.Describe(into)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *Metrics) Collect(into chan<- prometheus.Metric) {
+	for _, c := range m.all() {
+		c.Collect(into)
+	}
+}
+
+func (m *Metrics) all() []prometheus.Collector {
+	return []prometheus.Collector{m.calls, m.duration, m.watches, m.refused}
+}
+
+func (m *Metrics) refuse(reason string) { m.refused.WithLabelValues(reason).Inc() }
+
+// refuseHandshake that has failed. Who has gone by himself may only have looked whether the port is open.
+func (m *Metrics) refuseHandshake(err error) {
+	switch {
+	case errors.Is(err, io.EOF):
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, net.ErrClosed):
+		m.refuse(refusedSilence)
+	default:
+		m.refuse(refusedHandshake)
+	}
+}
+
+// short name of a method, such as ResourceGroups/Create. There are no calls of methods that there aren't.
+func short(method string) string { return method[strings.LastIndex(method, ".")+1:] }
+
+func (m *Metrics) count(method string, err error) {
+	said, is := status.FromError(err)
+	if !is {
+		said = status.FromContextError(err) // as gRPC does
+	}
+	m.calls.WithLabelValues(short(method), said.Code().String()).Inc()
+}
+
+// unary is a grpc.UnaryServerInterceptor.
+func (m *Metrics) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	start := time.Now()
+	answer, err := handle(ctx, request)
+	m.count(info.FullMethod, err)
+	m.duration.WithLabelValues(short(info.FullMethod)).Observe(time.Since(start).Seconds())
+	return answer, err
+}
+
+// stream is a grpc.StreamServerInterceptor.
+func (m *Metrics) stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+	err := handle(server, stream)
+	m.count(info.FullMethod, err)
+	return err
+}

@@ -1,0 +1,93 @@
+package proxy
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+)
+
+// A connection outlives the certificate that it was made with.
+func TestConnected_endsWithTheCertificate(t *testing.T) {
+	t.Parallel()
+	g, tenancy := NewWithT(t), &Tenancy{}
+	for left, expected := range map[time.Duration]codes.Code{time.Minute: codes.OK, -time.Second: codes.Unauthenticated} {
+		leaf := &x509.Certificate{Subject: pkix.Name{Organization: []string{"blue"}}, NotAfter: time.Now().Add(left)}
+		_, err := tenancy.connected(peer.NewContext(t.Context(), &peer.Peer{AuthInfo: credentials.TLSInfo{
+			State: tls.ConnectionState{PeerCertificates: []*x509.Certificate{leaf}},
+		}}))
+		g.Expect(status.Code(err)).To(Equal(expected))
+	}
+	_, err := tenancy.connected(peer.NewContext(t.Context(), &peer.Peer{}))
+	g.Expect(status.Code(err)).To(Equal(codes.Unauthenticated), "no certificate")
+}
+
+func certificate(organizations ...string) *x509.Certificate {
+	return &x509.Certificate{
+		Subject: pkix.Name{CommonName: "operators", Organization: organizations}, NotAfter: time.Now().Add(time.Minute),
+	}
+}
+
+// strangers are organizations of certificates that make nobody of their client, without a prefix and with one.
+var strangers = map[string][]string{
+	"no organization": nil, "two": {"blue", "red"}, "two of operators": {"operators", "blue"}, "empty": {""}, "no label": {"Blue"},
+	"a path": {"../red"}, "everyone": {"-"}, "with a dot": {"blue.red"}, "Kubernetes' own": {"kube-system"},
+	"too long": {strings.Repeat("x", 64)},
+}
+
+// Who isn't anybody doesn't get through the handshake, nor, if that were passed, any further.
+func TestStrangers_areRefusedTwice(t *testing.T) {
+	t.Parallel()
+	g, tenancy := NewWithT(t), &Tenancy{Operators: []string{"operators"}}
+	for name, organizations := range strangers {
+		g.Expect(tenancy.Authorize(certificate(organizations...))).NotTo(Succeed(), name)
+		g.Expect(passes(tenancy, certificate(organizations...))).To(BeFalse(), name)
+	}
+	for _, known := range []string{"operators", "blue"} {
+		g.Expect(tenancy.Authorize(certificate(known))).To(Succeed())
+		g.Expect(passes(tenancy, certificate(known))).To(BeTrue())
+	}
+	tenancy.NamespacePrefix = "tenant-"
+	g.Expect(tenancy.Authorize(certificate(strings.Repeat("x", 57)))).NotTo(Succeed(), "too long with the prefix")
+	g.Expect(tenancy.Authorize(certificate("kube-system"))).To(Succeed(), "with the prefix it is a name as others")
+}
+
+// passed is a handshake that has let through whoever it was.
+type passed struct {
+	credentials.TransportCredentials
+	certificate *x509.Certificate
+}
+
+func (p passed) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return raw, credentials.TLSInfo{State: tls.ConnectionState{PeerCertificates: []*x509.Certificate{p.certificate}}}, nil
+}
+
+// passes says whether a client whom the handshake has let through may stay connected.
+func passes(tenancy *Tenancy, c *x509.Certificate) bool {
+	all, raw := newNewcomers(1), &visitor{from: "192.0.2.1"}
+	l := &limited{
+		TransportCredentials: passed{certificate: c}, tenancy: tenancy, newcomers: all,
+		limits: newLimits(&Config{Connections: 1, TenantConnections: 1}), metrics: NewMetrics(),
+	}
+	_, _, err := l.ServerHandshake(all.add(raw))
+	return err == nil && !raw.closed
+}
+
+func TestTenant_isWhoseNamespaceItIs(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ prefix, namespace, tenant string }{
+		{"", "blue", "blue"}, {"", "kube-system", ""}, {"", "", ""},
+		{"site-", "site-blue", "blue"}, {"site-", "blue", ""}, {"site-", "site-", ""}, {"site-", "site--x", ""},
+	} {
+		NewWithT(t).Expect((&Tenancy{NamespacePrefix: c.prefix}).tenant(c.namespace)).To(Equal(c.tenant), c.prefix+c.namespace)
+	}
+}
