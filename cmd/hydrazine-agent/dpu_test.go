@@ -115,7 +115,7 @@ func (d *dpu) launchAgent(flags ...string) {
 	self, err := os.Executable()
 	d.Expect(err).NotTo(HaveOccurred())
 	args := []string{"--listen=" + d.ip + ":9660", "--state-dir=" + d.dir + "/state", "--datapath=netdev", "--chassis=" + d.name,
-		"--ovs-db=unix:" + d.dir + "/db.sock", "--ovs-rundir=" + d.dir, "--ovn-rundir=" + d.dir, "--ovn-logdir=" + d.dir}
+		"--ovs-db=unix:" + d.dir + "/db.sock", "--ovs-rundir=" + d.dir, "--ovn-rundir=" + d.dir, "--ovn-logdir=" + d.dir, "--insecure"}
 	for _, uplink := range d.uplinks {
 		args = append(args, "--uplink="+uplink)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -217,4 +218,8 @@ func TestHost_cannotReachTheDPU(t *testing.T) {
 	d.Expect(d.asked()).To(Equal(before), "isolated")
 	d.in(centralNode, "ping", "-c1", "-W1", d.ip)
 	d.Expect(d.asked()).NotTo(Equal(before), "by the fabric")
+
+	d.in(d.name, "ip", "address", "add", "169.254.7.7/16", "dev", "pf0hpf") // as some network manager may do
+	d.Eventually(func() (string, error) { log, err := os.ReadFile(d.dir + "/agent.log"); return string(log), err }).WithTimeout(patience).
+		Should(MatchRegexp(`The DPU itself can be reached from a host.*pf0hpf.*169\.254\.7\.7/16`))
 }

@@ -40,6 +40,9 @@ func command() *cobra.Command {
 			}
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := options.TLS.Validate(); err != nil { // who only isolates needs no certificate
+				return err
+			}
 			unlock, err := agent.Lock(c.Context(), options)
 			if err != nil {
 				return err

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"os"
 	"syscall"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/bedplate/bedplate/internal/localstack/fabric"
 )
 
 func TestRestart_losesNoPacket(t *testing.T) {
@@ -40,6 +43,35 @@ func TestOVNController_isStartedAgainWithoutLoss(t *testing.T) {
 	sent, lost := stream.end()
 	t.Logf("%d packets sent, %d lost", sent, lost)
 	d.Expect(lost).To(BeZero())
+}
+
+// As after an upgrade of OVN: an agent that starts replaces an ovn-controller that was started otherwise. One that isn't told that it
+// will be back takes its tunnels along.
+func TestOVNController_isReplacedWithoutLoss(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, hostsBehind(1, 1, 2), hostsBehind(2, 1, 3))
+	d, far := w.dpu(1), w.dpu(2)
+	attach := func(to *dpu, host string) {
+		to.startAgent()
+		_, err := to.attach(fabric.Port(0), host, time.Hour)
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+	attach(d, "h2")
+	attach(far, "h3")
+	w.Eventually(w.pings("h2", "h3")).WithTimeout(patience).Should(BeTrue())
+	before, logs := d.pid("ovn-controller"), d.dir+"/logs"
+	w.Expect(os.Mkdir(logs, 0o700)).To(Succeed())
+	stream := w.stream("h2", "h3")
+	d.endAgent(syscall.SIGTERM)
+	d.startAgent("--ovn-logdir=" + logs)
+	w.Eventually(func() int { return d.pid("ovn-controller") }).WithTimeout(patience).ShouldNot(BeElementOf(0, before))
+	// New flows are in the place of the old ones once it says so. Another port would say so too, but Open vSwitch in userspace, as here,
+	// sometimes drops a packet when it gets one.
+	w.nb("--timeout=30", "--wait=hv", "sync")
+	sent, lost := stream.end()
+	t.Logf("%d packets sent, %d lost", sent, lost)
+	w.Expect(lost).To(BeZero())
+	w.Expect(logs + "/ovn-controller.log").To(BeAnExistingFile())
 }
 
 func TestVswitchd_comesBack(t *testing.T) {

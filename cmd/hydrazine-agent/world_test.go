@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 
 // world is a fabric of one subnet with DPUs, hosts behind them, and OVN's central.
 type world struct {
-	*testing.T
+	testing.TB
 	*WithT
 	fabric  *fabric.Fabric
 	central string // its southbound database, as DPUs know it
@@ -45,14 +45,24 @@ const (
 )
 
 // newWorld has DPUs of these numbers of hosts, which are called h2, h3, and so on, and of uplinks.
-func newWorld(t *testing.T, dpus ...fabric.DPU) *world {
+func newWorld(t testing.TB, dpus ...fabric.DPU) *world {
 	t.Helper()
-	needOVN(t)
-	f := fabrictest.Up(t, fabric.Topology{Subnets: []fabric.Subnet{{
+	return newWorldOn(t, rack(dpus...))
+}
+
+// rack is the only subnet of a world.
+func rack(dpus ...fabric.DPU) fabric.Subnet {
+	return fabric.Subnet{
 		Name: "rack", Gateways: []netip.Prefix{netip.MustParsePrefix("172.18.0.1/24")}, DPUs: dpus,
 		Servers: []fabric.Server{{Name: centralNode, Addresses: []netip.Addr{netip.MustParseAddr(centralIP)}}},
-	}}})
-	w := &world{T: t, WithT: NewWithT(t), fabric: f, central: "tcp:" + centralIP + ":6642"}
+	}
+}
+
+func newWorldOn(t testing.TB, subnet fabric.Subnet) *world {
+	t.Helper()
+	needOVN(t)
+	f := fabrictest.Up(t, fabric.Topology{Subnets: []fabric.Subnet{subnet}})
+	w := &world{TB: t, WithT: NewWithT(t), fabric: f, central: "tcp:" + centralIP + ":6642"}
 	t.Cleanup(func() {
 		if t.Failed() {
 			w.logs()
@@ -79,7 +89,7 @@ func hostsBehind(n, uplinks int, hosts ...int) fabric.DPU {
 	return d
 }
 
-func needOVN(t *testing.T) {
+func needOVN(t testing.TB) {
 	t.Helper()
 	fabrictest.Require(t)
 	for _, program := range []string{"ovn-controller", "ovn-northd", "ovn-nbctl", "ping"} {

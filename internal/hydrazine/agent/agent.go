@@ -15,6 +15,7 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/agent/link"
 	"github.com/bedplate/bedplate/internal/hydrazine/agent/ovncontroller"
 	"github.com/bedplate/bedplate/internal/hydrazine/agent/vswitch"
+	"github.com/bedplate/bedplate/internal/mtls"
 )
 
 const (
@@ -33,8 +34,10 @@ type Agent struct {
 	database *vswitch.Database
 	daemon   ovncontroller.Daemon
 	keeper   *ledger.Keeper
+	identity *identity
 	news     *news         // something to report
 	wake     chan struct{} // something to do
+	metrics  *Metrics
 
 	applying sync.Mutex        // what is done to the DPU is done by one at a time
 	stale    map[string]string // zones of connection tracking to be forgotten, by whose they were
@@ -52,6 +55,7 @@ type status struct {
 	uncut                 map[string]error  // ports that can't be cut
 	versions              map[string]string // of the programs that the agent drives
 	daemons               daemons
+	relay                 error // what keeps it from passing on requests
 }
 
 // errNotLooked is what isn't certain before the first look.
@@ -73,20 +77,27 @@ func New(options Options) (*Agent, error) {
 	if err := os.MkdirAll(options.StateDir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the state's folder: %w", err)
 	}
+	own, err := loadIdentity(options.StateDir)
+	if err != nil {
+		return nil, err
+	}
 	a := &Agent{
-		options: options, hostname: hostname, news: newNews(), wake: make(chan struct{}, 1),
-		stale: map[string]string{},
+		identity: own,
+		options:  options, hostname: hostname, news: newNews(), wake: make(chan struct{}, 1),
+		stale: map[string]string{}, metrics: NewMetrics(),
 		daemon: ovncontroller.Daemon{
 			Path: options.OVNController, Database: options.OVSDatabase,
 			RunDir: options.OVNRunDir, LogDir: options.OVNLogDir, OVSRun: options.OVSRunDir,
+			Key: own.file(keyFile), Certificate: own.file(certificateFile), Authorities: own.file(authoritiesFile),
 		},
-		status: status{isolation: errNotLooked, uncut: map[string]error{}, versions: map[string]string{}},
+		status: status{isolation: errNotLooked, relay: errRelayNotLooked, uncut: map[string]error{}, versions: map[string]string{}},
 	}
 	if a.database, err = vswitch.New(options.OVSDatabase, a.changed); err != nil {
 		return nil, err
 	}
+	a.metrics.Report, a.metrics.Connected = a.report, a.database.Connected
 	file := ledger.File{Path: filepath.Join(options.StateDir, "ledger.json"), Boot: boot}
-	a.keeper, err = ledger.NewKeeper(file, sinceBoot, a.cut, a.changed)
+	a.keeper, err = ledger.NewKeeper(file, sinceBoot, a.takeAway, a.changed)
 	if err != nil {
 		slog.Error("The ledger is lost: every host is isolated until the controller says who may be where", "error", err)
 	}
@@ -100,6 +111,12 @@ func (a *Agent) changed() {
 	case a.wake <- struct{}{}:
 	default:
 	}
+}
+
+// takeAway a port from who had it.
+func (a *Agent) takeAway(port string) {
+	a.metrics.cut()
+	a.cut(port)
 }
 
 // cut takes a port down at once.
@@ -120,6 +137,10 @@ func (a *Agent) cut(port string) {
 // Run works until ctx ends. Then everything stays as it is: flows, ports and ovn-controller.
 func (a *Agent) Run(ctx context.Context) error {
 	defer a.database.Close()
+	creds, err := a.options.TLS.Server(ctx, mtls.Named(a.options.ControllerName))
+	if err != nil {
+		return err
+	}
 	a.meetPorts() // cut off before anything else: Open vSwitch may take its time, and the address be somebody else's
 	listener, err := a.listen(ctx)
 	if err != nil {
@@ -130,7 +151,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	go a.watchLinks(ctx)
 	go a.work(ctx)
 	go a.watchDaemons(ctx)
-	return a.serve(ctx, listener)
+	go a.keepRelay(ctx)
+	go a.serveMetrics(ctx)
+	return a.serve(ctx, listener, creds)
 }
 
 // work brings the DPU to where it should be, whenever something has changed.

@@ -16,6 +16,7 @@ func (a *Agent) apply(ctx context.Context) (isolation, attachment error) {
 	a.applying.Lock()
 	defer a.applying.Unlock()
 	a.meetPorts()
+	released := a.metrics.begin()
 	wanted := a.keeper.Ledger()
 	isolation = errors.Join(a.keeper.Save(), a.isolate(ctx, wanted))
 	if isolation == nil { // otherwise it would wait once more for the same thing
@@ -24,6 +25,7 @@ func (a *Agent) apply(ctx context.Context) (isolation, attachment error) {
 	if isolation == nil && attachment == nil {
 		attachment = a.attach(ctx, wanted)
 	}
+	a.metrics.applied(released, isolation, attachment)
 	a.mutex.Lock()
 	before := errors.Join(a.status.isolation, a.status.attachment)
 	a.status.isolation, a.status.attachment = isolation, attachment
@@ -53,7 +55,7 @@ func (a *Agent) meetPorts() {
 	}
 	for _, port := range ports {
 		a.keeper.Meet(port.Name)
-		if err := link.Silence(port.Name); err != nil {
+		if err := errors.Join(link.Silence(port.Name), link.Unaddressed(port.Name)); err != nil {
 			slog.Error("The DPU itself can be reached from a host", "port", port.Name, "error", err)
 		}
 	}
@@ -70,15 +72,24 @@ func (a *Agent) attach(ctx context.Context, wanted *ledger.Ledger) error {
 	if len(ports) == 0 {
 		return nil
 	}
+	if err := a.identity.write(wanted.Network); err != nil {
+		return err
+	}
+	starting := a.daemon.PID() == 0
+	r := wanted.Network.Relay
 	err := a.database.EnsureIntegration(ctx, vswitch.Integration{
 		DatapathType: a.options.DatapathType, Group: wanted.Network.Group, Southbound: wanted.Network.Southbound,
-		EncapIP: wanted.Network.EncapIP, Ports: ports, Restart: a.daemon.PID() == 0,
+		EncapIP: wanted.Network.EncapIP, Ports: ports, Restart: starting,
+		Relay: vswitch.RelayPort{Name: r.Interface, LogicalPort: r.LogicalPort, MAC: r.MAC},
 	})
 	if err != nil {
 		return err
 	}
 	if err := a.daemon.Start(ctx); err != nil {
 		return err
+	}
+	if starting {
+		a.metrics.starts.Inc()
 	}
 	for name := range ports {
 		// Who has lost the port in the meantime stays cut off.

@@ -60,7 +60,8 @@ func (a *Agent) readVersions(ctx context.Context) {
 	a.status.versions = versions
 }
 
-// replaceOld restarts an ovn-controller that isn't the installed one, which loses no packet.
+// replaceOld restarts an ovn-controller that isn't the installed one, or that an older agent has started in another way. That
+// loses no packet.
 func (a *Agent) replaceOld(ctx context.Context) {
 	installed, err := a.daemon.Version(ctx)
 	if err == nil {

@@ -15,14 +15,15 @@ import (
 // isolate takes everything off the integration bridge that nobody was given. With the last port, and where the bridge is
 // still another group's, all traces of the network go.
 func (a *Agent) isolate(ctx context.Context, wanted *ledger.Ledger) error {
-	keep, isolated := logicalPorts(wanted), []string{}
+	hosts, isolated := logicalPorts(wanted), []string{}
+	keep := withRelay(hosts, wanted.Network.Relay)
 	for name, port := range wanted.Ports {
 		if port.Resource == "" {
 			isolated = append(isolated, name)
 		}
 	}
 	other, unknown := a.database.Other(wanted.Network.Group)
-	nobody := len(keep) == 0
+	nobody := len(hosts) == 0
 	err := errors.Join(unknown, a.uncut(wanted), a.noteZones(keep, nobody || other), a.database.Release(ctx, keep, isolated))
 	if nobody || other {
 		err = errors.Join(err, a.daemon.Stop(ctx))

@@ -1,6 +1,10 @@
 package agent
 
-import "sync"
+import (
+	"context"
+	"sync"
+	"time"
+)
 
 // news wakes everybody who waits for the next thing to happen.
 type news struct {
@@ -23,4 +27,21 @@ func (n *news) wait() <-chan struct{} {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	return n.next
+}
+
+// follow does something whenever there is news, and at least every daemonPoll, until ctx ends. It says whether it has failed in
+// a way that is news itself: then it waits all the time, or it would go on at once for ever.
+func (n *news) follow(ctx context.Context, do func() (failed bool)) {
+	for ctx.Err() == nil {
+		next := n.wait()
+		if do() {
+			next = nil
+		}
+		rest(ctx, pause)
+		select {
+		case <-ctx.Done():
+		case <-next:
+		case <-time.After(daemonPoll):
+		}
+	}
 }

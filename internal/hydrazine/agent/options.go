@@ -7,18 +7,24 @@ import (
 	"slices"
 
 	"github.com/spf13/pflag"
+
+	"github.com/bedplate/bedplate/internal/mtls"
 )
 
 // Options of the agent, from its command line.
 type Options struct {
-	Listen       string
-	StateDir     string
-	Uplinks      []string
-	LACP         bool
-	HostPorts    []string // patterns of names
-	Chassis      string
-	DatapathType string
-	MinMTU       int
+	Listen         string
+	MetricsAddress string
+	StateDir       string
+	Uplinks        []string
+	LACP           bool
+	HostPorts      []string // patterns of names
+	Chassis        string
+	DatapathType   string
+	MinMTU         int
+	// TLS is how the agent speaks to the controller; ControllerName is the name in the certificate of that one.
+	TLS            mtls.Files
+	ControllerName string
 
 	OVSDatabase   string
 	OVSRunDir     string
@@ -40,6 +46,11 @@ const DefaultPort = 9660
 // AddFlags adds the options to a command line.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Listen, "listen", fmt.Sprintf(":%d", DefaultPort), "Address that the controller calls the agent at.")
+	o.TLS.AddFlags(flags)
+	flags.StringVar(&o.ControllerName, "controller-name", "hydrazine-manager", "Who may drive the agent: the name (DNS name or "+
+		"common name) in the controller's certificate.")
+	flags.StringVar(&o.MetricsAddress, "metrics-addr", "127.0.0.1:9661", "Address that /metrics and /healthz are served at, "+
+		"unprotected. An empty one turns them off.")
 	flags.StringVar(&o.StateDir, "state-dir", "/var/lib/hydrazine-agent", "Folder for what outlives the agent.")
 	flags.StringSliceVar(&o.Uplinks, "uplink", nil, "Interface to the fabric, such as p0. Repeat it for several, bonded ones.")
 	flags.BoolVar(&o.LACP, "lacp", false, "Several uplinks are one aggregated link of the switch's (LACP). Without it one "+

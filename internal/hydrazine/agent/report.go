@@ -35,15 +35,20 @@ func (a *Agent) report() (*agentv1.Report, error) {
 		why := words([]error{err, s.isolation, s.attachment})
 		return nil, grpcstatus.Errorf(codes.Unavailable, "the DPU's name in OVN isn't known yet: %s", why)
 	}
+	request, err := a.identity.request(chassis)
+	if err != nil {
+		return nil, grpcstatus.Error(codes.Internal, err.Error())
+	}
 	uplink, err := a.rememberUplink(a.uplink())
 	if err != nil {
 		return nil, grpcstatus.Errorf(codes.Unavailable, "the uplink isn't known yet: %s", words([]error{err}))
 	}
 	r := &agentv1.Report{
 		Time: now, Level: agentv1.Level, Version: version(), Components: s.versions, Chassis: chassis,
-		Capabilities:  []string{"datapath-" + a.options.DatapathType},
-		Uplink:        uplink,
+		Capabilities: []string{"datapath-" + a.options.DatapathType},
+		Uplink:       uplink, SouthboundRequest: request,
 		OvnController: &agentv1.OVNController{Running: s.daemons.running, Connected: s.daemons.connected},
+		Relay:         relayReport(l, state, s),
 	}
 	for _, tunnel := range state.TunnelTypes {
 		r.Capabilities = append(r.Capabilities, "tunnel-"+tunnel)
@@ -92,6 +97,12 @@ func port(name string, l *ledger.Ledger, on vswitch.PortState, s status) *agentv
 	p.Assignment = &agentv1.Assignment{
 		ResourceUid: entry.Resource, GroupUid: l.Network.Group, Southbound: l.Network.Southbound,
 		LogicalPort: entry.LogicalPort, EncapIp: l.Network.EncapIP.String(),
+		DhcpRelay: assigned(l.Network.Relay),
+	}
+	if l.Network.Certificate != "" {
+		p.Assignment.SouthboundTls = &agentv1.SouthboundTLS{
+			Certificate: l.Network.Certificate, Authorities: l.Network.Authorities,
+		}
 	}
 	p.LeaseExpires = timestamppb.New(entry.Until)
 	p.Installed = on.Installed && on.LogicalPort == entry.LogicalPort
@@ -155,15 +166,19 @@ func (a *Agent) uplink() (*agentv1.Uplink, error) {
 // What Geneve adds to a host's packet with the option that OVN needs: Ethernet, IP, UDP and Geneve.
 const overIPv4, overIPv6 = 14 + 20 + 8 + 16, 14 + 40 + 8 + 16
 
+// overhead is what a tunnel between addresses such as this one adds to a host's packet, in bytes.
+func overhead(encapIP netip.Addr) int {
+	if encapIP.Is6() {
+		return overIPv6
+	}
+	return overIPv4
+}
+
 // mtuProblem says what doesn't fit through a tunnel, or through the port.
 func (a *Agent) mtuProblem(uplink *agentv1.Uplink, name string, encapIP netip.Addr) string {
-	overhead := overIPv4
-	if encapIP.Is6() {
-		overhead = overIPv6
-	}
-	if fits := int(uplink.GetMtu()) - overhead; fits < a.options.MinMTU {
+	if fits := int(uplink.GetMtu()) - overhead(encapIP); fits < a.options.MinMTU {
 		return fmt.Sprintf("packets of more than %d bytes don't fit through a tunnel: raise the uplink's MTU to %d",
-			fits, a.options.MinMTU+overhead)
+			fits, a.options.MinMTU+overhead(encapIP))
 	}
 	if nic, ok, err := link.Get(name); err == nil && ok && nic.MTU < a.options.MinMTU {
 		return fmt.Sprintf("packets of more than %d bytes don't fit through %s: raise its MTU to %d", nic.MTU, name,

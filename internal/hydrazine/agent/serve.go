@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -32,8 +33,9 @@ func (a *Agent) listen(ctx context.Context) (net.Listener, error) {
 }
 
 // serve answers until ctx ends.
-func (a *Agent) serve(ctx context.Context, listener net.Listener) error {
+func (a *Agent) serve(ctx context.Context, listener net.Listener, creds credentials.TransportCredentials) error {
 	g := grpc.NewServer(
+		grpc.Creds(creds),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxConcurrentStreams(maxStreams), grpc.ConnectionTimeout(10*time.Second),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,7 +101,10 @@ func (s *server) Attach(ctx context.Context, request *agentv1.AttachRequest) (*a
 		return nil, grpcstatus.Error(codes.InvalidArgument, "as_of is missing: write the time of the report this was decided on")
 	}
 	a, port := s.agent, request.GetPort()
-	if err := a.admit(port, to.Network.EncapIP); err != nil {
+	if err := a.identity.check(to.Network); err != nil {
+		return nil, grpcstatus.Error(codes.InvalidArgument, err.Error())
+	}
+	if err := cmp.Or(a.admit(port, to.Network.EncapIP), a.admitRelay(to.Network.Relay)); err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil { // nobody waits for it any more
@@ -183,8 +187,16 @@ func assignment(from *agentv1.Assignment) (ledger.Assignment, error) {
 	if err != nil || encapIP.Zone() != "" {
 		return ledger.Assignment{}, fmt.Errorf("encap_ip is %.60q: write one of the DPU's addresses", from.GetEncapIp())
 	}
+	relayed, err := dhcpRelay(from.GetDhcpRelay())
+	if err != nil {
+		return ledger.Assignment{}, err
+	}
 	return ledger.Assignment{
-		Network:  ledger.Network{Group: from.GetGroupUid(), Southbound: from.GetSouthbound(), EncapIP: encapIP.Unmap()},
+		Network: ledger.Network{
+			Group: from.GetGroupUid(), Southbound: from.GetSouthbound(), EncapIP: encapIP.Unmap(),
+			Certificate: from.GetSouthboundTls().GetCertificate(), Authorities: from.GetSouthboundTls().GetAuthorities(),
+			Relay: relayed,
+		},
 		Resource: from.GetResourceUid(), LogicalPort: from.GetLogicalPort(),
 	}, nil
 }

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
+	"github.com/bedplate/bedplate/internal/hydrazine/agent/ledger"
 	"github.com/bedplate/bedplate/internal/hydrazine/agent/vswitch"
 	"github.com/bedplate/bedplate/internal/localstack/fabric/namespace"
 )
@@ -86,6 +87,60 @@ func TestAssignment_checksEveryWord(t *testing.T) {
 		field, _, _ := strings.Cut(name, " ")
 		g.Expect(err).To(MatchError(HavePrefix(field)), name)
 	}
+}
+
+func TestAssignment_checksTheRelay(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*agentv1.DHCPRelay){
+		"":                         func(*agentv1.DHCPRelay) {},
+		"interface":                func(r *agentv1.DHCPRelay) { r.Interface = "" },
+		"interface of 16":          func(r *agentv1.DHCPRelay) { r.Interface = "hz-0123456789abc" },
+		"interface with slash":     func(r *agentv1.DHCPRelay) { r.Interface = "../x" },
+		"logical_port":             func(r *agentv1.DHCPRelay) { r.LogicalPort = "" },
+		"logical_port with spaces": func(r *agentv1.DHCPRelay) { r.LogicalPort = "a b" },
+		"mac":                      func(r *agentv1.DHCPRelay) { r.Mac = "relay" },
+		"mac of many":              func(r *agentv1.DHCPRelay) { r.Mac = "ff:ff:ff:ff:ff:ff" },
+		"server":                   func(r *agentv1.DHCPRelay) { r.Server = "dhcp.example.com" },
+		"server of the DPU":        func(r *agentv1.DHCPRelay) { r.Server = "127.0.0.1" },
+		"server for all":           func(r *agentv1.DHCPRelay) { r.Server = "255.255.255.255" },
+		"link_address":             func(r *agentv1.DHCPRelay) { r.LinkAddress = "" },
+		"link_address of IPv6":     func(r *agentv1.DHCPRelay) { r.LinkAddress = "fd00::1" },
+		"address":                  func(r *agentv1.DHCPRelay) { r.Address = "" },
+		"address of IPv6":          func(r *agentv1.DHCPRelay) { r.Address = "fd00::1" },
+	} {
+		g := NewWithT(t)
+		r := &agentv1.DHCPRelay{
+			Interface: "hz-0123456789ab", LogicalPort: "relay-1", Mac: "02:FE:00:00:00:05", Address: "169.254.128.5",
+			Server: "172.18.0.3", LinkAddress: "10.10.10.1",
+		}
+		change(r)
+		to, err := assignment(&agentv1.Assignment{
+			ResourceUid: "r", GroupUid: "g", Southbound: "tcp:172.18.0.2:16642", LogicalPort: "p", EncapIp: "172.18.0.5", DhcpRelay: r,
+		})
+		if name == "" {
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(to.Network.Relay.MAC).To(Equal("02:fe:00:00:00:05"), "as the kernel writes it")
+			continue
+		}
+		field, _, _ := strings.Cut(name, " ")
+		g.Expect(err).To(MatchError(HavePrefix("dhcp_relay."+field)), name)
+	}
+	g := NewWithT(t)
+	_, err := dhcpRelay(&agentv1.DHCPRelay{
+		Interface: "hz", LogicalPort: "relay-1", Mac: "02:fe:00:00:00:05", Server: "fd00::3", LinkAddress: "fd10::1",
+	})
+	g.Expect(err).NotTo(HaveOccurred(), "of IPv6 alone")
+}
+
+func TestAdmitRelay_leavesTheDPUItsInterfaces(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	a := &Agent{options: Options{Uplinks: []string{"p0"}, HostPorts: []string{"pf*hpf", "*x"}}}
+	for _, name := range []string{"p0", "pf0hpf", "lo", vswitch.TransportBridge, vswitch.IntegrationBridge} {
+		g.Expect(grpcstatus.Code(a.admitRelay(ledger.Relay{Interface: name}))).To(Equal(codes.InvalidArgument), name)
+	}
+	g.Expect(a.admitRelay(ledger.Relay{Interface: "hz-1"})).To(Succeed())
+	g.Expect(a.admitRelay(ledger.Relay{})).To(Succeed())
 }
 
 func TestAssignment_missing(t *testing.T) {

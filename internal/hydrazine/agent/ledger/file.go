@@ -58,14 +58,14 @@ func (f File) Save(l *Ledger) error {
 	if err != nil {
 		return fmt.Errorf("write the ledger: %w", err)
 	}
-	if err := replace(f.Path, append(data, '\n')); err != nil {
+	if err := Replace(f.Path, append(data, '\n')); err != nil {
 		return fmt.Errorf("write the ledger: %w", err)
 	}
 	return nil
 }
 
-// replace writes a file beside the old one and puts it in its place.
-func replace(path string, data []byte) error {
+// Replace writes a file beside the old one and puts it in its place. Only its owner can read it.
+func Replace(path string, data []byte) error {
 	dir := filepath.Dir(path)
 	file, err := os.CreateTemp(dir, filepath.Base(path)+".*")
 	if err != nil {

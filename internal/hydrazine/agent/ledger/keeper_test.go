@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,17 +18,37 @@ import (
 // desk is a keeper with a clock that synctest moves, and the ports that it has said are isolated.
 type desk struct {
 	*Keeper
-	file     File
-	isolated []string
-	told     int // how often something has changed
+	file File
+	told int // how often something has changed
+
+	mutex sync.Mutex // the keeper's goroutine doesn't wait for who looks at it
+	cut   []string
+}
+
+// isolated returns the ports since the last forget.
+func (d *desk) isolated() []string {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	return slices.Clone(d.cut)
+}
+
+func (d *desk) isolate(port string) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	d.cut = append(d.cut, port)
+}
+
+func (d *desk) forget() {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	d.cut = nil
 }
 
 func open(t *testing.T, g *WithT, file File, start time.Time) *desk {
 	t.Helper()
 	d := &desk{file: file}
 	var err error
-	d.Keeper, err = NewKeeper(file, func() time.Duration { return time.Since(start) },
-		func(port string) { d.isolated = append(d.isolated, port) }, func() { d.told++ })
+	d.Keeper, err = NewKeeper(file, func() time.Duration { return time.Since(start) }, d.isolate, func() { d.told++ })
 	g.Expect(err).NotTo(HaveOccurred())
 	return d
 }
@@ -47,8 +69,8 @@ func TestKeeper_endsLeasesInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		d, _ := newDesk(t, g)
-		g.Expect(d.isolated).To(ConsistOf("p0", "p1"), "who isn't known is isolated")
-		d.isolated = nil
+		g.Expect(d.isolated()).To(ConsistOf("p0", "p1"), "who isn't known is isolated")
+		d.forget()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go d.Run(ctx)
@@ -57,18 +79,18 @@ func TestKeeper_endsLeasesInTime(t *testing.T) {
 
 		time.Sleep(50 * time.Minute)
 		synctest.Wait()
-		g.Expect(d.isolated).To(BeEmpty())
+		g.Expect(d.isolated()).To(BeEmpty())
 		g.Expect(d.give("p0", "a", time.Hour)).To(Succeed(), "renewed")
 		time.Sleep(time.Hour - time.Nanosecond)
 		synctest.Wait()
-		g.Expect(d.isolated).To(BeEmpty())
+		g.Expect(d.isolated()).To(BeEmpty())
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		g.Expect(d.isolated).To(Equal([]string{"p0"}))
+		g.Expect(d.isolated()).To(Equal([]string{"p0"}))
 		g.Expect(d.give("p1", "b", time.Second)).To(Succeed(), "shortened")
 		time.Sleep(time.Second)
 		synctest.Wait()
-		g.Expect(d.isolated).To(Equal([]string{"p0", "p1"}))
+		g.Expect(d.isolated()).To(Equal([]string{"p0", "p1"}))
 	})
 }
 
@@ -78,10 +100,10 @@ func TestKeeper_cutsWhatHasRunOutBeforeAnythingElse(t *testing.T) {
 		g := NewWithT(t)
 		d, _ := newDesk(t, g)
 		g.Expect(d.give("p0", "a", time.Minute)).To(Succeed())
-		d.isolated = nil
+		d.forget()
 		time.Sleep(time.Minute)
 		g.Expect(d.give("p1", "b", time.Hour)).To(Succeed())
-		g.Expect(d.isolated).To(Equal([]string{"p0"}))
+		g.Expect(d.isolated()).To(Equal([]string{"p0"}))
 		g.Expect(d.Ledger().Assigned()).To(Equal([]string{"p1"}))
 	})
 }
@@ -127,7 +149,7 @@ func TestKeeper_survivesARestart(t *testing.T) {
 
 		time.Sleep(30 * time.Second)
 		again := open(t, g, d.file, start)
-		g.Expect(again.isolated).To(BeEmpty())
+		g.Expect(again.isolated()).To(BeEmpty())
 		g.Expect(again.Ledger().Network).To(Equal(before.Network))
 		for port, was := range before.Ports {
 			is := again.Ledger().Ports[port]
@@ -138,7 +160,7 @@ func TestKeeper_survivesARestart(t *testing.T) {
 
 		time.Sleep(30 * time.Second) // nobody is there
 		again = open(t, g, d.file, start)
-		g.Expect(again.isolated).To(Equal([]string{"p1"}))
+		g.Expect(again.isolated()).To(Equal([]string{"p1"}))
 		g.Expect(again.Ledger().Assigned()).To(Equal([]string{"p0"}))
 	})
 }
@@ -184,7 +206,7 @@ func TestKeeper_assignsNothingThatItCannotWriteDown(t *testing.T) {
 	g := NewWithT(t)
 	d, _ := newDesk(t, g)
 	g.Expect(d.give("p0", "a", time.Hour)).To(Succeed())
-	d.isolated = nil
+	d.forget()
 	away := filepath.Dir(d.file.Path) + ".away"
 	g.Expect(os.Rename(filepath.Dir(d.file.Path), away)).To(Succeed())
 	before := d.Ledger()
@@ -192,7 +214,7 @@ func TestKeeper_assignsNothingThatItCannotWriteDown(t *testing.T) {
 	g.Expect(d.Ledger()).To(Equal(before))
 
 	g.Expect(d.Isolate("uid-a")).NotTo(Succeed(), "the next agent would give it back")
-	g.Expect(d.isolated).To(Equal([]string{"p0"}), "but it is isolated")
+	g.Expect(d.isolated()).To(Equal([]string{"p0"}), "but it is isolated")
 	g.Expect(d.Isolate("uid-a")).NotTo(Succeed())
 	g.Expect(d.Save()).NotTo(Succeed())
 	g.Expect(os.Rename(away, filepath.Dir(d.file.Path))).To(Succeed())
@@ -231,7 +253,7 @@ func TestKeeper_endsLeasesWhileTheDiskHangs(t *testing.T) {
 		g := NewWithT(t)
 		d, _ := newDesk(t, g)
 		g.Expect(d.give("p0", "a", time.Minute)).To(Succeed())
-		d.isolated = nil
+		d.forget()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go d.Run(ctx)
@@ -241,7 +263,7 @@ func TestKeeper_endsLeasesWhileTheDiskHangs(t *testing.T) {
 		go func() { renewed <- d.give("p0", "a", time.Hour) }()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		g.Expect(d.isolated).To(Equal([]string{"p0"}))
+		g.Expect(d.isolated()).To(Equal([]string{"p0"}))
 		g.Expect(d.Ledger().Assigned()).To(BeEmpty())
 		close(hang)
 		g.Expect(<-renewed).To(MatchError(ErrGeneration))

@@ -33,6 +33,20 @@ type Network struct {
 	Group      string     `json:"group"` // UID
 	Southbound string     `json:"southbound"`
 	EncapIP    netip.Addr `json:"encapIP"`
+	Relay      Relay      `json:"relay,omitzero"`
+	// Certificate and Authorities are what the southbound database is reached with over TLS, PEM.
+	Certificate string `json:"certificate,omitempty"`
+	Authorities string `json:"authorities,omitempty"`
+}
+
+// Relay passes on what hosts ask a DHCP server for. Without an interface there is none.
+type Relay struct {
+	Interface   string     `json:"interface"`
+	LogicalPort string     `json:"logicalPort"`
+	MAC         string     `json:"mac"`
+	Address     netip.Addr `json:"address,omitzero"`
+	Server      netip.Addr `json:"server"`
+	LinkAddress netip.Addr `json:"linkAddress"`
 }
 
 // Port is a port of a host. Without a resource it is isolated.
@@ -64,7 +78,7 @@ func (l *Ledger) Meet(port string, first uint64) {
 }
 
 // Attach assigns a known port, or renews its lease. The generation must be the port's. Where the southbound database has
-// moved, it has for the other ports too.
+// moved, or the relay is another one, that is so for the other ports too.
 func (l *Ledger) Attach(port string, generation uint64, to Assignment, expires time.Duration, until time.Time) error {
 	p := l.Ports[port]
 	if p.Generation != generation {

@@ -27,7 +27,9 @@ func twoHosts(g *WithT) *Ledger {
 
 func TestAttach(t *testing.T) {
 	t.Parallel()
-	blue, moved, otherIP := red, red, red
+	blue, moved, otherIP, relayed, renewed := red, red, red, red, red
+	relayed.Relay = Relay{Interface: "relay-red"}
+	renewed.Certificate, renewed.Authorities = "another", "the same"
 	blue.Group, moved.Southbound, otherIP.EncapIP = "blue", "tcp:172.18.0.3:16642", netip.MustParseAddr("172.18.0.6")
 	for name, test := range map[string]struct {
 		port       string
@@ -38,6 +40,8 @@ func TestAttach(t *testing.T) {
 	}{
 		"a renewal keeps the generation":                    {"p0", 11, host("a", red), nil, 11, 11},
 		"another end of the tunnels keeps it too":           {"p0", 11, host("a", otherIP), nil, 11, 11},
+		"another relay keeps it too":                        {"p0", 11, host("a", relayed), nil, 11, 11},
+		"so does another certificate":                       {"p0", 11, host("a", renewed), nil, 11, 11},
 		"another resource has a new one":                    {"p0", 11, host("c", red), nil, 12, 11},
 		"another logical port has a new one":                {"p0", 11, Assignment{red, "uid-a", "port-c"}, nil, 12, 11},
 		"another southbound gives all a new one":            {"p0", 11, host("a", moved), nil, 12, 12},

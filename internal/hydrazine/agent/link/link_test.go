@@ -1,14 +1,19 @@
 package link
 
 import (
+	"encoding/binary"
+	"net"
 	"net/netip"
 	"os"
 	"runtime"
+	"slices"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 )
 
 // inside runs a test in a network namespace of its own with p0, which has a link, and br, which is up.
@@ -144,7 +149,78 @@ func TestSilence(t *testing.T) {
 		filter, err := os.ReadFile("/proc/sys/net/ipv4/conf/p0/rp_filter")
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(string(filter)).To(Equal("1\n"))
+		g.Expect(Silence("none")).To(Succeed())
+		g.Expect(Unaddressed("none")).To(Succeed())
+		g.Expect(Unaddressed("p0")).To(Succeed())
+		add(g, "p0", "169.254.7.7/16")
+		g.Expect(Unaddressed("p0")).To(MatchError("look at the addresses of p0: it has 169.254.7.7/16: take that away, " +
+			"and see that nothing on this DPU puts it back"))
 	})
+}
+
+// frame is a UDP packet to port 9 of an address, in a frame to an interface.
+func frame(to net.HardwareAddr, from, at string) []byte {
+	ip := make([]byte, 20)
+	ip[0], ip[3], ip[8], ip[9] = 0x45, 28, 64, unix.IPPROTO_UDP
+	copy(ip[12:], netip.MustParseAddr(from).AsSlice())
+	copy(ip[16:], netip.MustParseAddr(at).AsSlice())
+	sum := uint32(0)
+	for i := 0; i < len(ip); i += 2 {
+		sum += uint32(binary.BigEndian.Uint16(ip[i:]))
+	}
+	binary.BigEndian.PutUint16(ip[10:], ^uint16(sum+sum>>16))
+	ethernet := slices.Concat(to, []byte{2, 0, 0, 0, 0, 9}, []byte{0x08, 0x00})
+	return slices.Concat(ethernet, ip, []byte{0, 9, 0, 9, 0, 8, 0, 0})
+}
+
+// send a frame by an interface.
+func send(g *WithT, by string, frame []byte) {
+	l, err := netlink.LinkByName(by)
+	g.Expect(err).NotTo(HaveOccurred())
+	socket, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, 0)
+	g.Expect(err).NotTo(HaveOccurred())
+	defer unix.Close(socket)
+	g.Expect(unix.Sendto(socket, frame, 0, &unix.SockaddrLinklayer{Ifindex: l.Attrs().Index})).To(Succeed())
+}
+
+// The kernel takes the larger one of an interface's rp_filter and everybody's. Distributions set that to 2 (loose), by which a source
+// that is reached by another interface would do; but not where the interface has no address.
+func TestSilence_whateverTheSystemsSettingIs(t *testing.T) {
+	t.Parallel()
+	for _, loose := range []string{"0", "1", "2"} {
+		inside(t, func(g *WithT) {
+			add(g, "br", "172.18.0.5/24")
+			route(g, "br", "0.0.0.0/0", "172.18.0.1")
+			g.Expect(sysctl("ipv4/conf/all/rp_filter", "0")).To(Succeed())
+			g.Expect(sysctl("ipv4/conf/p0/rp_filter", "0")).To(Succeed())
+			socket, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp4", "172.18.0.5:9")
+			g.Expect(err).NotTo(HaveOccurred())
+			defer socket.Close()
+			mac := func(name string) net.HardwareAddr {
+				l, err := netlink.LinkByName(name)
+				g.Expect(err).NotTo(HaveOccurred())
+				return l.Attrs().HardwareAddr
+			}
+			heard := func() string {
+				g.Expect(socket.SetReadDeadline(time.Now().Add(10 * time.Second))).To(Succeed())
+				_, from, err := socket.ReadFrom(make([]byte, 100))
+				g.Expect(err).NotTo(HaveOccurred())
+				return from.(*net.UDPAddr).IP.String()
+			}
+			spoofed := []string{"198.51.100.7", "172.18.0.9"}
+			for _, source := range spoofed {
+				send(g, "fabric", frame(mac("p0"), source, "172.18.0.5"))
+				g.Expect(heard()).To(Equal(source), "nothing keeps it out yet")
+			}
+			g.Expect(Silence("p0")).To(Succeed())
+			g.Expect(sysctl("ipv4/conf/all/rp_filter", loose)).To(Succeed())
+			for _, source := range spoofed {
+				send(g, "fabric", frame(mac("p0"), source, "172.18.0.5"))
+				send(g, "other", frame(mac("br"), "172.18.0.1", "172.18.0.5"))
+				g.Expect(heard()).To(Equal("172.18.0.1"), "not what came before, with rp_filter %s", loose)
+			}
+		})
+	}
 }
 
 func TestMatch(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -35,6 +36,17 @@ type Daemon struct {
 	RunDir   string // of OVN
 	LogDir   string
 	OVSRun   string // Open vSwitch's run directory: the control sockets of the bridges
+	// Key, Certificate and Authorities are files that it reaches the southbound database with over TLS. They needn't be there
+	// yet. It takes up new ones when it connects again, and only once the key file is newer too.
+	Key, Certificate, Authorities string
+}
+
+func (d Daemon) arguments() []string {
+	return []string{
+		d.Database, "--private-key=" + d.Key, "--certificate=" + d.Certificate, "--ca-cert=" + d.Authorities,
+		"--pidfile=" + filepath.Join(d.RunDir, name+".pid"), "--log-file=" + filepath.Join(d.LogDir, name+".log"),
+		"--detach", "--no-chdir", "-vconsole:off",
+	}
 }
 
 // PID returns its process ID, or 0 when it doesn't run.
@@ -44,12 +56,16 @@ func (d Daemon) PID() int {
 		return 0
 	}
 	// The number may be another program's by now. One that has ended has no command line.
-	command, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
-	program, _, _ := strings.Cut(string(command), "\x00")
-	if err != nil || filepath.Base(program) != filepath.Base(d.Path) {
+	if filepath.Base(commandLine(pid)[0]) != filepath.Base(d.Path) {
 		return 0
 	}
 	return pid
+}
+
+// commandLine of a process. That of one that isn't there is one empty word.
+func commandLine(pid int) []string {
+	line, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	return strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")
 }
 
 // Start starts it if it doesn't run.
@@ -59,8 +75,7 @@ func (d Daemon) Start(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, d.Path, d.Database, "--pidfile="+filepath.Join(d.RunDir, name+".pid"),
-		"--log-file="+filepath.Join(d.LogDir, name+".log"), "--detach", "--no-chdir", "-vconsole:off")
+	cmd := exec.CommandContext(ctx, d.Path, d.arguments()...)
 	cmd.Env = append(os.Environ(), "OVN_RUNDIR="+d.RunDir, "OVS_RUNDIR="+d.OVSRun)
 	cmd.WaitDelay = time.Second // the daemon keeps what it inherits
 	if output, err := cmd.CombinedOutput(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
@@ -129,7 +144,8 @@ func (d Daemon) Version(ctx context.Context) (string, error) {
 	return strings.TrimPrefix(line, name+" "), nil
 }
 
-// Replace restarts it when the version that runs isn't the one that is installed. Its flows stay in the meantime.
+// Replace restarts it when the version that runs isn't the one that is installed, or was started with other arguments. Its
+// flows stay in the meantime.
 func (d Daemon) Replace(ctx context.Context, installed string) error {
 	pid := d.PID()
 	if pid == 0 {
@@ -139,7 +155,7 @@ func (d Daemon) Replace(ctx context.Context, installed string) error {
 	if err != nil {
 		return err
 	}
-	if strings.HasPrefix(running, name+" "+installed+"\n") {
+	if strings.HasPrefix(running, name+" "+installed+"\n") && slices.Equal(commandLine(pid)[1:], d.arguments()) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)

@@ -89,7 +89,8 @@ func (d *Database) connect(ctx context.Context) error {
 		client.WithTable(bridge, &bridge.Name, &bridge.DatapathType, &bridge.Ports, &bridge.FailMode, &bridge.OtherConfig,
 			&bridge.ExternalIDs),
 		client.WithTable(port, &port.Name, &port.Interfaces, &port.BondMode, &port.LACP, &port.ExternalIDs),
-		client.WithTable(iface, &iface.Name, &iface.Type, &iface.ExternalIDs, &iface.Ofport, &iface.MTURequest, &iface.Error),
+		client.WithTable(iface, &iface.Name, &iface.Type, &iface.ExternalIDs, &iface.Ofport, &iface.MTURequest, &iface.Error,
+			&iface.MAC),
 	))
 	if err != nil {
 		d.client.Disconnect()

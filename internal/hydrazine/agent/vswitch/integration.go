@@ -20,6 +20,7 @@ const (
 	// interfaceKey is what OVN knows an interface by, and installedKey what it says when the flows are there.
 	interfaceKey, installedKey = "iface-id", "ovn-installed"
 	zonePrefix                 = "ct-zone-"
+	internalType               = "internal"
 	// waitKey is how long, in milliseconds, a starting ovn-controller leaves the flows that it finds.
 	waitKey, waitBeforeClear = "ovn-ofctrl-wait-before-clear", "5000"
 )
@@ -31,9 +32,15 @@ type Integration struct {
 	Southbound   string
 	EncapIP      netip.Addr
 	Ports        map[string]string // logical port by interface
+	Relay        RelayPort         // without a name there is none
 	// Restart says that ovn-controller is about to be started. Where the bridge has flows already, they may be in use: it is
 	// to leave them until it has learned which ones it needs. Otherwise the first thing that it does is to clear them all.
 	Restart bool
+}
+
+// RelayPort is the interface that hosts reach the DHCP relay by. The kernel sees it.
+type RelayPort struct {
+	Name, LogicalPort, MAC string
 }
 
 // Other says whether the integration bridge is there for another group: then nothing of it may stay.
@@ -61,7 +68,7 @@ func (d *Database) EnsureIntegration(ctx context.Context, w Integration) error {
 			OtherConfig: map[string]string{"disable-in-band": "true"}, ExternalIDs: map[string]string{groupKey: w.Group},
 		}
 	}
-	added := found.reconcilePorts(c, bridge, w.Ports)
+	added := found.reconcilePorts(c, bridge, w.interfaces())
 	if exists {
 		found.secure(c, bridge)
 		if len(added) > 0 {
@@ -88,37 +95,55 @@ func (d *Database) EnsureIntegration(ctx context.Context, w Integration) error {
 	return nil
 }
 
+// interfaces returns what is to be on the bridge besides what OVN puts there, by name.
+func (w Integration) interfaces() map[string]*vswitchd.Interface {
+	wanted := map[string]*vswitchd.Interface{}
+	for name, logical := range w.Ports {
+		wanted[name] = &vswitchd.Interface{Name: name, ExternalIDs: map[string]string{interfaceKey: logical}}
+	}
+	if r := w.Relay; r.Name != "" {
+		wanted[r.Name] = &vswitchd.Interface{
+			Name: r.Name, Type: internalType, MAC: &r.MAC, ExternalIDs: map[string]string{interfaceKey: r.LogicalPort},
+		}
+	}
+	return wanted
+}
+
 // reconcilePorts renames what somebody else was given, creates what is missing, and returns the rows of the latter.
-func (s *snapshot) reconcilePorts(c *change, bridge *vswitchd.Bridge, wanted map[string]string) (added []string) {
+func (s *snapshot) reconcilePorts(
+	c *change, bridge *vswitchd.Bridge, wanted map[string]*vswitchd.Interface,
+) (added []string) {
 	there := map[string]bool{}
 	for _, p := range s.hostPorts(bridge) {
-		logical, ok := wanted[p.Name]
+		w, ok := wanted[p.Name]
 		i := s.single(p)
-		if !ok || i == nil {
+		if !ok || i == nil || (i.Type == internalType) != (w.Type == internalType) {
 			continue
 		}
 		there[p.Name] = true
-		if i.ExternalIDs[interfaceKey] != logical {
-			i.ExternalIDs = map[string]string{interfaceKey: logical} // nothing is installed for the new one
+		if i.ExternalIDs[interfaceKey] != w.ExternalIDs[interfaceKey] {
+			i.ExternalIDs = w.ExternalIDs // nothing is installed for the new one
 			c.update(i, &i.ExternalIDs)
 		}
+		if w.MAC != nil && ptr.Deref(i.MAC, "") != *w.MAC {
+			i.MAC = w.MAC
+			c.update(i, &i.MAC)
+		}
 	}
-	for name, logical := range wanted {
+	for name, i := range wanted {
 		if there[name] {
 			continue
 		}
 		s.release(c, name)
 		row := fmt.Sprintf("host_%d", len(added))
 		added = append(added, row)
-		c.create(
-			&vswitchd.Interface{UUID: row + "_i", Name: name, ExternalIDs: map[string]string{interfaceKey: logical}},
-			&vswitchd.Port{UUID: row, Name: name, Interfaces: []string{row + "_i"}},
-		)
+		i.UUID = row + "_i"
+		c.create(i, &vswitchd.Port{UUID: row, Name: name, Interfaces: []string{i.UUID}})
 	}
 	return added
 }
 
-// hostPorts returns the ports of the integration bridge that are neither its own nor OVN's.
+// hostPorts returns the ports of the integration bridge that are neither its own nor OVN's: those of hosts, and the relay's.
 func (s *snapshot) hostPorts(bridge *vswitchd.Bridge) []*vswitchd.Port {
 	return slices.DeleteFunc(s.portsOf(bridge), func(p *vswitchd.Port) bool {
 		i := s.single(p)

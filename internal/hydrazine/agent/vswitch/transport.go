@@ -115,7 +115,7 @@ func (t Transport) uplinkPort(c *change) string {
 
 // createBridge adds a bridge with its local port, which the kernel sees as an interface of the bridge's name.
 func (c *change) createBridge(root *vswitchd.OpenvSwitch, bridge *vswitchd.Bridge, mtu *int) {
-	local := &vswitchd.Interface{UUID: bridge.UUID + "_local", Name: bridge.Name, Type: "internal", MTURequest: mtu}
+	local := &vswitchd.Interface{UUID: bridge.UUID + "_local", Name: bridge.Name, Type: internalType, MTURequest: mtu}
 	port := &vswitchd.Port{UUID: bridge.UUID + "_port", Name: bridge.Name, Interfaces: []string{local.UUID}}
 	bridge.Ports = append(bridge.Ports, port.UUID)
 	c.create(local, port, bridge)

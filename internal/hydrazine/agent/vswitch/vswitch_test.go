@@ -46,8 +46,9 @@ func newDatabase(t *testing.T) *database {
 	d.Expect(server.Start()).To(Succeed())
 	d.server = server
 	t.Cleanup(func() { server.Process.Kill(); server.Wait() })
-	d.Eventually(func() error { _, err := os.Stat(dir + "/db.sock"); return err }).Should(Succeed())
-	d.vsctl("init")
+	d.Eventually(func() error {
+		return exec.Command("ovs-vsctl", "--db="+d.socket, "--no-wait", "init").Run()
+	}).WithTimeout(10 * time.Second).Should(Succeed())
 
 	d.Database, err = New(d.socket, func() {})
 	d.Expect(err).NotTo(HaveOccurred())
@@ -136,7 +137,7 @@ func TestEnsureTransport_takesTheUplinksFromWhereTheyAre(t *testing.T) {
 	d.obey()
 	d.vsctl("set", "open", ".", "external_ids:system-id=as-installed")
 	d.vsctl("add-br", "ovsbr1", "--", "add-port", "ovsbr1", "p0", "--", "add-port", "ovsbr1", "pf0hpf")
-	d.Expect(d.EnsureTransport(t.Context(), transport)).To(Succeed())
+	d.Eventually(func() error { return d.EnsureTransport(t.Context(), transport) }).Should(Succeed(), "it has learned of that")
 	d.Expect(d.vsctl("list-ports", "ovsbr1")).To(Equal("pf0hpf"))
 	d.Expect(d.vsctl("list-ports", "br-transport")).To(Equal("p0"))
 	d.Expect(d.vsctl("get", "open", ".", "external_ids:system-id")).To(Equal("as-installed"))
@@ -179,6 +180,30 @@ func TestEnsureIntegration_repairs(t *testing.T) {
 	d.Expect(d.vsctl("get", "open", ".", "external_ids:ovn-remote", "external_ids:mine")).To(Equal("\"tcp:172.18.0.2:16642\"\nyours"))
 }
 
+func TestEnsureIntegration_relay(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	d.obey()
+	d.Expect(d.EnsureTransport(t.Context(), transport)).To(Succeed())
+	relayed := integration
+	relayed.Relay = RelayPort{Name: "relay-red", LogicalPort: "relay-1", MAC: "02:fe:00:00:00:05"}
+	row := func() string { return d.vsctl("get", "interface", "relay-red", "type", "mac", "external_ids") }
+	made := "internal\n\"02:fe:00:00:00:05\"\n{iface-id=relay-1}"
+	for range 2 {
+		d.Expect(d.EnsureIntegration(t.Context(), relayed)).To(Succeed())
+		d.Expect(row()).To(Equal(made))
+	}
+	d.Expect(d.vsctl("get", "open", ".", "next_cfg")).To(Equal("3"), "two bridges, and a started ovn-controller's wait")
+	d.vsctl("set", "interface", "relay-red", `mac="02:00:00:00:00:99"`, "external_ids:iface-id=stolen")
+	d.Eventually(func() string { d.EnsureIntegration(t.Context(), relayed); return row() }).Should(Equal(made))
+	d.vsctl("set", "interface", "relay-red", "type=system", "mac=[]")
+	d.Eventually(func() string { d.EnsureIntegration(t.Context(), relayed); return row() }).Should(Equal(made))
+	d.Expect(d.Release(t.Context(), map[string]string{"pf0hpf": "port-a", "relay-red": "relay-1"}, nil)).To(Succeed())
+	d.Expect(d.vsctl("list-ports", "br-int")).To(Equal("pf0hpf\nrelay-red"))
+	d.Expect(d.Release(t.Context(), map[string]string{"pf0hpf": "port-a"}, nil)).To(Succeed())
+	d.Expect(d.vsctl("list-ports", "br-int")).To(Equal("pf0hpf"))
+}
+
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
@@ -190,8 +215,10 @@ func TestRelease(t *testing.T) {
 	}
 	d.vsctl("add-br", "ovsbr1", "--", "add-port", "ovsbr1", "pf2hpf")
 	d.vsctl("add-bond", "br-int", "bond", "x0", "x1")
-	d.Expect(d.Release(t.Context(), map[string]string{"pf0hpf": "port-a"}, []string{"pf1hpf", "pf2hpf"})).To(Succeed())
-	d.Expect(d.vsctl("list-ports", "br-int")).To(Equal("ovn-x-0\npatch-y\npf0hpf"))
+	d.Eventually(func() string { // it hears later than ovs-vsctl of what there is
+		d.Expect(d.Release(t.Context(), map[string]string{"pf0hpf": "port-a"}, []string{"pf1hpf", "pf2hpf"})).To(Succeed())
+		return d.vsctl("list-ports", "br-int")
+	}).Should(Equal("ovn-x-0\npatch-y\npf0hpf"))
 	d.Expect(d.vsctl("list-ports", "ovsbr1")).To(BeEmpty())
 	d.Expect(d.vsctl("list-ports", "br-transport")).To(Equal("p0"))
 }

@@ -1,0 +1,64 @@
+// Package relay passes on what hosts on a DPU ask a DHCP server for, and what it answers.
+//
+// Hosts are heard by a raw socket on an interface without an address: the DPU's own kernel can't be reached by it. What passes
+// is decided and rewritten by code without sockets, packet by packet. Towards the server the relay speaks for the DPU's address
+// on the fabric; towards hosts it stands for the server, so that a lease is renewed through it too.
+package relay
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+)
+
+// Settings say between whom a relay passes messages on. The server's IP version says which DHCP is spoken.
+type Settings struct {
+	Interface   string     // that hosts are heard by; the server tells networks apart by its name
+	MAC         MAC        // of the interface
+	Address     netip.Addr // that hosts know as the server's; of DHCPv4 only
+	Server      netip.Addr
+	LinkAddress netip.Addr // of the network that hosts get their addresses from
+	Underlay    netip.Addr // the DPU's, which the server answers to
+	MTU         int        // of the hosts' network: the largest IP packet, in bytes
+	Largest     int        // IP packet that the interface takes, in bytes
+}
+
+// MAC is an Ethernet address.
+type MAC [6]byte
+
+// ParseMAC reads the Ethernet address of one interface.
+func ParseMAC(text string) (MAC, error) {
+	parsed, err := net.ParseMAC(text)
+	if err != nil {
+		return MAC{}, fmt.Errorf("read an Ethernet address: %w", err)
+	}
+	if len(parsed) != len(MAC{}) || parsed[0]&1 != 0 || MAC(parsed) == (MAC{}) {
+		return MAC{}, fmt.Errorf("%s isn't the Ethernet address of an interface", text)
+	}
+	return MAC(parsed), nil
+}
+
+func (m MAC) String() string { return net.HardwareAddr(m[:]).String() }
+
+const (
+	// maxMessage is the largest message that is passed on, in bytes. With what a relay adds it fits into a packet of 1500.
+	maxMessage = 1400
+	ipv4Header = 20
+	ipv6Header = 40
+)
+
+// protocol is DHCPv4 or DHCPv6. An error says why something isn't passed on.
+type protocol interface {
+	// request turns a frame of a host's into a message to the server.
+	request(frame []byte, now time.Time) ([]byte, error)
+	// answer turns a message from an address into a frame for a host.
+	answer(message []byte, from netip.Addr) ([]byte, error)
+}
+
+func (s Settings) protocol() protocol {
+	if s.Server.Is4() {
+		return &v4{s, newHosts()}
+	}
+	return &v6{s, newHosts()}
+}
