@@ -56,5 +56,9 @@ func topologyOf(ctx context.Context, c client.Reader, key client.ObjectKey) (*to
 	if err := c.List(ctx, all); err != nil {
 		return nil, fmt.Errorf("list the hosts: %w", err)
 	}
-	return controller.Topology(group, controller.Accepted(group, all.Items))
+	outside, err := controller.LookOutside(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return controller.Topology(group, controller.Accepted(group, all.Items), outside)
 }

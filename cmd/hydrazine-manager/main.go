@@ -5,30 +5,33 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"time"
 
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"google.golang.org/grpc/credentials/insecure"
-	corev1 "k8s.io/api/core/v1"
+	"google.golang.org/grpc/credentials"
 	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/hydrazine/agents"
-	"github.com/bedplate/bedplate/internal/hydrazine/central"
 	"github.com/bedplate/bedplate/internal/hydrazine/controller"
 	"github.com/bedplate/bedplate/internal/hydrazine/webhook"
 	"github.com/bedplate/bedplate/internal/manager"
+	"github.com/bedplate/bedplate/internal/mtls"
 )
 
 type flags struct {
 	lease, heartbeat time.Duration
 	agentPort        uint16
-	centralsDir      string
-	centralsAddress  string
+	centrals         centralFlags
+	speakers         string
+	tls              mtls.Files
 }
 
 func (f *flags) add(set *pflag.FlagSet) {
@@ -36,8 +39,9 @@ func (f *flags) add(set *pflag.FlagSet) {
 		"deletion of a host may take whose DPU can't be reached.")
 	set.DurationVar(&f.heartbeat, "agent-heartbeat", 10*time.Second, "How often an agent says that nothing has changed. One that is silent three times as long is lost.")
 	set.Uint16Var(&f.agentPort, "agent-port", 9660, "Port that agents listen on.")
-	set.StringVar(&f.centralsDir, "centrals-dir", "/var/lib/bedplate/ovn", "Folder of the OVN centrals. Short, since sockets are in it.")
-	set.StringVar(&f.centralsAddress, "centrals-address", "", "Address of this machine that DPUs reach the OVN centrals at. Required.")
+	f.tls.AddFlags(set)
+	f.centrals.add(set)
+	set.StringVar(&f.speakers, "speakers-namespace", "bedplate-hydrazine-speaker", "Namespace of the BGP speakers and their leases.")
 }
 
 // check what agents would take otherwise than it was meant, or refuse.
@@ -54,40 +58,67 @@ func (f *flags) check() error {
 	return nil
 }
 
+// credentials of the manager at agents. How long they are still valid becomes a metric.
+func (f *flags) credentials(ctx context.Context) (credentials.TransportCredentials, error) {
+	creds, err := f.tls.Client(ctx, nil) // a certificate that is valid for the DPU's address says enough
+	if err != nil {
+		return nil, err
+	}
+	expiry, err := f.tls.Expiry(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return creds, metrics.Registry.Register(expiry)
+}
+
 func main() {
-	f := &flags{}
-	command := manager.Command("bedplate-hydrazine-manager", "Tenant networks over bare metal, with OVN on the DPUs",
-		func(ctx context.Context, options *manager.Options) error { return run(ctx, options, f) })
-	f.add(command.Flags())
+	command, _ := command()
 	if err := command.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		os.Exit(1)
 	}
 }
 
+func command() (*cobra.Command, *flags) {
+	f := &flags{}
+	c := manager.Command("bedplate-hydrazine-manager", "Tenant networks over bare metal, with OVN on the DPUs",
+		func(ctx context.Context, options *manager.Options) error { return run(ctx, options, f) })
+	f.add(c.Flags())
+	return c, f
+}
+
 func run(ctx context.Context, options *manager.Options, f *flags) error {
-	address, err := netip.ParseAddr(f.centralsAddress)
+	address, err := f.centrals.check()
 	if err != nil {
-		return fmt.Errorf("--centrals-address: %w", err)
+		return err
 	}
 	if err := f.check(); err != nil {
 		return err
 	}
+	creds, err := f.credentials(logr.NewContext(ctx, ctrl.Log.WithName("tls")))
+	if err != nil {
+		return err
+	}
 	scheme := runtime.NewScheme()
-	if err := errors.Join(corev1.AddToScheme(scheme), resourcev1.AddToScheme(scheme), networkfabricv1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), resourcev1.AddToScheme(scheme), networkfabricv1.AddToScheme(scheme)); err != nil {
 		return fmt.Errorf("build the scheme: %w", err)
 	}
 	mgr, err := options.New(scheme)
 	if err != nil {
 		return err
 	}
-	if err := controller.Setup(ctx, mgr, controller.Config{
-		Centrals: central.NewProcesses(ctx, f.centralsDir, address),
+	centrals, err := f.centrals.start(ctx, mgr, address)
+	if err != nil {
+		return err
+	}
+	config := controller.Config{
+		Centrals: centrals,
 		Agents: agents.NewPool(ctx, agents.Config{
-			Port: f.agentPort, Heartbeat: f.heartbeat, Credentials: insecure.NewCredentials(),
+			Port: f.agentPort, Heartbeat: f.heartbeat, Credentials: creds,
 		}),
-		Lease: f.lease, Poll: options.Poll, Options: options.Controller(),
-	}); err != nil {
+		Lease: f.lease, Poll: options.Poll, SpeakersNamespace: f.speakers, Options: options.Controller(),
+	}
+	if err := errors.Join(controller.Setup(ctx, mgr, config), controller.Expose(mgr, config)); err != nil {
 		return err
 	}
 	if err := options.Webhooks(mgr, webhook.SetupWithManager); err != nil {

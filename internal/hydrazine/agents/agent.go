@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -98,7 +99,20 @@ func (a *agent) listen(ctx context.Context, heartbeat time.Duration, tell func()
 	if cause := context.Cause(ctx); cause != nil {
 		return heard, cause
 	}
-	return heard, errors.New(status.Code(err).String()) // its text has port numbers, which are others each time
+	return heard, reason(err)
+}
+
+// reason is an error whose text stays the same as long as it fails for the same reason: gRPC's has port numbers, which are
+// others each time.
+func reason(err error) error {
+	said := strings.ReplaceAll(strings.TrimSuffix(status.Convert(err).Message(), `"`), `\"`, `"`)
+	if _, why, ok := strings.Cut(said, "remote error: tls: "); ok {
+		return errors.New("it refuses this controller's certificate: " + why)
+	}
+	if _, why, ok := strings.Cut(said, "tls: "); ok {
+		return errors.New("tls: " + why)
+	}
+	return errors.New(status.Code(err).String())
 }
 
 func (a *agent) take(report Report, err error, tell func()) {

@@ -18,6 +18,9 @@ var ErrNewer = errors.New("the agent is newer than the controller")
 // word is what may become part of OVN's databases and of a status.
 var word = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,62}$`)
 
+// maxRequest is far more bytes than a request for a certificate has whose key is taken.
+const maxRequest = 4 << 10
+
 // check whether a report makes sense.
 func check(r *agentv1.Report) error {
 	nonsense := func(format string, args ...any) error {
@@ -42,6 +45,9 @@ func check(r *agentv1.Report) error {
 		if _, err := netip.ParseAddr(gateway); err != nil {
 			return nonsense("its uplink has the gateway %.64q", gateway)
 		}
+	}
+	if n := len(r.GetSouthboundRequest()); n > maxRequest {
+		return nonsense("its request for a certificate has %d bytes", n)
 	}
 	seen := map[string]bool{}
 	for _, port := range r.GetPorts() {

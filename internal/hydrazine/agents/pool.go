@@ -149,6 +149,7 @@ func (p *Pool) agent(address string) (*agent, error) {
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(messageLimit)),
 		grpc.WithReadBufferSize(bufferSize), grpc.WithWriteBufferSize(bufferSize),
 		grpc.WithNoProxy(), grpc.WithDisableServiceConfig(),
+		grpc.WithUnaryInterceptor(observe), grpc.WithStreamInterceptor(observeStream),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: retryFirst, Multiplier: 2, Jitter: 0.2, MaxDelay: retryLast},
 			MinConnectTimeout: connectTimeout,

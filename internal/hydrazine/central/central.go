@@ -2,31 +2,42 @@
 //
 // A central is disposable. Everything in it is written anew from the objects in Kubernetes, so its databases need no backup
 // and no replica. DPUs that lose it go on with the flows they have. They must not see one that is only half written: that
-// would take away what is missing. So a central begins closed, and is opened to the DPUs once it is complete.
+// would take away what is missing. So a central begins closed, and is opened to the DPUs once it is complete: by a row in its
+// southbound database, which is lost with the rest of it.
 package central
 
-import "context"
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+)
+
+// ErrOnItsWay means that what was asked for has begun, and that Runtime.Died tells when it is to be asked for again.
+var ErrOnItsWay = errors.New("it is on its way")
 
 // Central is where the databases of one group are.
 type Central struct {
 	// Northbound and Southbound are where this process reaches them, as OVSDB writes it, such as unix:/run/…/nb.sock.
 	Northbound, Southbound string
-	// ForDPUs is where the DPUs reach the southbound database once it is open, such as tcp:172.18.0.2:16642. It stays the
+	// TLS is what they are reached with where they are ssl:. Another pointer means other certificates.
+	TLS *tls.Config
+	// ForDPUs is where the DPUs reach the southbound database once it is open, such as ssl:172.18.0.2:16642. It stays the
 	// same as long as the central isn't deleted.
 	ForDPUs string
-	// Open says whether they may.
-	Open bool
+	// Listen is what the southbound database listens at once it is open, such as pssl:16642:172.18.0.2.
+	Listen string
+	// Authority signs the certificates that the southbound database knows the DPUs by. Without one it speaks plaintext.
+	Authority *Authority
 }
 
-// Runtime starts, opens and deletes centrals. The name of a group is unique and fit for a file's. All methods may be called
-// again at any time, and after a crash of the caller: they look at what there is.
+// Runtime starts and deletes centrals. The name of a group is unique and fit for a file's. All methods may be called
+// again at any time, and after a crash of the caller: they look at what there is. Where something outside takes its time, they
+// don't wait for it but return ErrOnItsWay.
 type Runtime interface {
-	// Ensure starts what doesn't run of a group's central.
+	// Ensure starts what doesn't run of a group's central. It is closed to the DPUs before a database of it begins anew.
 	Ensure(ctx context.Context, group string) (Central, error)
-	// Open lets the DPUs connect to the southbound database.
-	Open(ctx context.Context, group string) error
 	// Delete ends a group's central and removes its databases. One that isn't there is deleted.
 	Delete(ctx context.Context, group string) error
-	// Died receives the name of a group when a part of its central has ended by itself.
+	// Died receives the name of a group when a part of its central has ended by itself, or when there is other news of it.
 	Died() <-chan string
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -28,31 +29,42 @@ type daemon struct {
 
 func daemons(dir, schemas string) []daemon {
 	file := func(name string) string { return filepath.Join(dir, name) }
-	server := func(kind string) daemon {
+	server := func(kind string, more ...string) daemon {
 		d := daemon{
-			name: "ovsdb-server " + kind, control: file(kind + ".ctl"), pidFile: file(kind + ".pid"), database: file(kind + ".db"),
+			name: "ovsdb-server " + kind, control: file(kind + ".ctl"), pidFile: file(kind + ".pid"), database: database(dir, kind),
 			schema: filepath.Join(schemas, "ovn-"+kind+".ovsschema"),
 		}
-		d.command = d.background("ovsdb-server", file(kind+".log"), d.database, "--remote=punix:"+file(kind+".sock"))
+		more = append([]string{d.database, "--remote=punix:" + file(kind+".sock")}, more...)
+		d.command = d.background("ovsdb-server", file(kind+".log"), more...)
 		return d
 	}
+	south := server("sb", "--remote=db:OVN_Southbound,SB_Global,connections", "--private-key="+file(serverKey),
+		"--certificate="+file(serverCertificate), "--ca-cert="+file(authorityCertificate))
 	northd := daemon{name: "ovn-northd", control: file("northd.ctl"), pidFile: file("northd.pid")}
 	northd.command = northd.background("ovn-northd", file("northd.log"),
 		"--ovnnb-db=unix:"+file("nb.sock"), "--ovnsb-db=unix:"+file("sb.sock"))
-	return []daemon{server("nb"), server("sb"), northd}
+	// The southbound one comes first: it has to be closed before a new northbound one is made.
+	return []daemon{south, server("nb"), northd}
 }
+
+func database(dir, kind string) string { return filepath.Join(dir, kind+".db") }
 
 func (d daemon) background(program, log string, args ...string) []string {
 	return append([]string{program}, append(args, "--unixctl="+d.control, "--pidfile="+d.pidFile, "--log-file="+log,
 		"--detach", "--no-chdir", "-vconsole:off")...)
 }
 
-// ensure starts the daemon if it doesn't run. A database that it can't start with is put aside: there will be another. Before
-// a new one is made, shut is called.
+// ensure starts the daemon if it doesn't run, or runs as an older version of this program has started it. A database that it
+// can't start with is put aside: there will be another. Before a new one is made, shut is called.
 func (d daemon) ensure(ctx context.Context, shut func() error) error {
-	if _, err := unixctl.Call(ctx, d.control, "version"); err == nil {
-		return nil
-	} else if !ended(err) {
+	_, err := unixctl.Call(ctx, d.control, "version")
+	if err == nil && !d.outdated() {
+		return d.closeOthers(ctx)
+	}
+	if err == nil {
+		err = d.end(ctx)
+	}
+	if err != nil && !ended(err) {
 		return err
 	}
 	if d.database == "" {
@@ -66,7 +78,7 @@ func (d daemon) ensure(ctx context.Context, shut func() error) error {
 			return err
 		}
 	}
-	err := run(ctx, d.command...)
+	err = run(ctx, d.command...)
 	if err == nil || run(ctx, "ovsdb-tool", "db-name", d.database) == nil {
 		return err
 	}
@@ -76,12 +88,30 @@ func (d daemon) ensure(ctx context.Context, shut func() error) error {
 	return d.ensure(ctx, shut)
 }
 
+// closeOthers ends listening where the command line doesn't say so. An older version of this program opens databases by telling
+// the servers, and they go on when this one is back.
+func (d daemon) closeOthers(ctx context.Context) error {
+	if d.database == "" {
+		return nil
+	}
+	all, err := unixctl.Call(ctx, d.control, "ovsdb-server/list-remotes")
+	for _, remote := range strings.Fields(all) {
+		if err == nil && !slices.Contains(d.command, "--remote="+remote) {
+			_, err = unixctl.Call(ctx, d.control, "ovsdb-server/remove-remote", remote)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("end listening where nobody is to come in: %w", err)
+	}
+	return nil
+}
+
 // end ends the daemon and waits for it. One that hangs is killed.
 func (d daemon) end(ctx context.Context) error {
 	asked, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	_, err := unixctl.Call(asked, d.control, "exit")
-	if err == nil || ended(err) {
+	if err == nil || ended(err) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) { // it may go before it answers
 		err = d.untilEnded(asked)
 	}
 	pid := d.pid()
@@ -96,27 +126,41 @@ func (d daemon) end(ctx context.Context) error {
 	return d.untilEnded(killed)
 }
 
-// pid returns the daemon's process ID by its pid file, or 0. The number may be another program's by now, which wasn't told
-// to write this file.
+// pid returns the daemon's process ID by its pid file, or 0.
 func (d daemon) pid() int {
-	data, err := os.ReadFile(d.pidFile)
-	if err != nil {
-		return 0
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
-	if err != nil || pid <= 0 {
-		return 0
-	}
-	command, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if err != nil || !slices.Contains(strings.Split(string(command), "\x00"), "--pidfile="+d.pidFile) {
-		return 0
-	}
+	pid, _ := d.running()
 	return pid
 }
 
+// running returns the daemon's process ID by its pid file, with its command line, or 0. The number may be another program's by
+// now, which wasn't told to write this file.
+func (d daemon) running() (pid int, command []string) {
+	data, err := os.ReadFile(d.pidFile)
+	if err != nil {
+		return 0, nil
+	}
+	pid, err = strconv.Atoi(strings.TrimSpace(string(data)))
+	if err != nil || pid <= 0 {
+		return 0, nil
+	}
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	command = strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")
+	if err != nil || !slices.Contains(command, "--pidfile="+d.pidFile) {
+		return 0, nil
+	}
+	return pid, command
+}
+
+// outdated says whether the daemon was started in another way than it would be now.
+func (d daemon) outdated() bool {
+	pid, command := d.running()
+	return pid != 0 && !slices.Equal(command[1:], d.command[1:])
+}
+
+// untilEnded waits until nobody listens at the control socket, and the process has gone, which has its pid file longer.
 func (d daemon) untilEnded(ctx context.Context) error {
 	for {
-		if _, err := unixctl.Call(ctx, d.control, "version"); ended(err) {
+		if _, err := unixctl.Call(ctx, d.control, "version"); ended(err) && d.pid() == 0 {
 			return nil
 		}
 		select {

@@ -5,15 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
-	"github.com/bedplate/bedplate/internal/hydrazine/unixctl"
+	"github.com/bedplate/bedplate/internal/hydrazine/ovn"
 )
 
 // Processes runs each central as three processes on this machine: two ovsdb-servers and ovn-northd. They don't end with
@@ -25,12 +24,14 @@ type Processes struct {
 	Listen netip.Addr
 	// Ports are the first and the last port for them. A group keeps its port.
 	Ports [2]uint16
+	// Plaintext is for DPUs whose agents are too old for TLS.
+	Plaintext bool
 	// Schemas is the folder of ovn-nb.ovsschema and ovn-sb.ovsschema.
 	Schemas string
 
 	life    context.Context        // of those who wait for the end of daemons
 	mutex   sync.Mutex             // of ports, of watched, and of groups
-	watched map[string]bool        // control sockets of daemons whose end somebody waits for
+	watched map[string]net.Conn    // by the control sockets of daemons whose end somebody waits for
 	groups  map[string]*sync.Mutex // of starting and ending: a central that hangs holds up nobody else
 	died    chan string
 }
@@ -39,7 +40,7 @@ type Processes struct {
 func NewProcesses(ctx context.Context, dir string, listen netip.Addr) *Processes {
 	return &Processes{
 		Dir: dir, Listen: listen, Ports: [2]uint16{16640, 26639}, Schemas: "/usr/share/ovn",
-		life: ctx, watched: map[string]bool{}, groups: map[string]*sync.Mutex{}, died: make(chan string),
+		life: ctx, watched: map[string]net.Conn{}, groups: map[string]*sync.Mutex{}, died: make(chan string),
 	}
 }
 
@@ -57,24 +58,34 @@ func (p *Processes) Ensure(ctx context.Context, group string) (Central, error) {
 	if err != nil {
 		return Central{}, err
 	}
-	shut := func() error { return shut(ctx, dir, p.forDPUs("ptcp", port)) }
+	authority, err := ensureAuthority(ctx, dir, group)
+	if err == nil {
+		err = authority.ensureServer(dir, p.Listen)
+	}
+	if err != nil {
+		return Central{}, err
+	}
 	for _, d := range daemons(dir, p.Schemas) {
+		shut := func() error { return nil } // what isn't there yet is closed
+		if d.database == database(dir, "nb") {
+			shut = func() error { return p.shut(ctx, dir) }
+		}
 		if err := d.ensure(ctx, shut); err != nil {
 			return Central{}, fmt.Errorf("start %s: %w", d.name, err)
 		}
 		p.watch(group, d)
 	}
-	open, err := isOpen(ctx, dir, p.forDPUs("ptcp", port))
-	if err != nil {
-		return Central{}, err
+	c := Central{
+		Northbound: socket(dir, "nb"), Southbound: socket(dir, "sb"),
+		ForDPUs: p.connect("ssl", port), Listen: p.listen("pssl", port), Authority: authority,
 	}
-	return Central{
-		Open:       open,
-		Northbound: "unix:" + filepath.Join(dir, "nb.sock"),
-		Southbound: "unix:" + filepath.Join(dir, "sb.sock"),
-		ForDPUs:    p.forDPUs("tcp", port),
-	}, nil
+	if p.Plaintext {
+		c.ForDPUs, c.Listen, c.Authority = p.connect("tcp", port), p.listen("ptcp", port), nil
+	}
+	return c, nil
 }
+
+func socket(dir, kind string) string { return "unix:" + filepath.Join(dir, kind+".sock") }
 
 // lock a group, and return what unlocks it. The lock stays when the group is deleted: somebody may wait for it.
 func (p *Processes) lock(group string) (unlock func()) {
@@ -89,43 +100,15 @@ func (p *Processes) lock(group string) (unlock func()) {
 	return own.Unlock
 }
 
-// Open implements Runtime.
-func (p *Processes) Open(ctx context.Context, group string) error {
-	dir := filepath.Join(p.Dir, group)
-	port, err := readPort(dir)
-	if err != nil {
-		return fmt.Errorf("open the southbound database: %w", err)
-	}
-	remote := p.forDPUs("ptcp", port)
-	if open, err := isOpen(ctx, dir, remote); open || err != nil {
-		return err
-	}
-	if _, err := unixctl.Call(ctx, filepath.Join(dir, "sb.ctl"), "ovsdb-server/add-remote", remote); err != nil {
-		return fmt.Errorf("open the southbound database: %w", err)
-	}
-	return nil
-}
-
 // shut the DPUs out of the southbound database until it is complete again. What a new northbound database lacks would be taken
 // away from them.
-func shut(ctx context.Context, dir, remote string) error {
-	open, err := isOpen(ctx, dir, remote)
-	if open {
-		_, err = unixctl.Call(ctx, filepath.Join(dir, "sb.ctl"), "ovsdb-server/remove-remote", remote)
-	}
-	if err != nil && !ended(err) {
+func (p *Processes) shut(ctx context.Context, dir string) error {
+	south, err := ovn.DialSouthbound(ctx, socket(dir, "sb"), nil)
+	if err != nil {
 		return fmt.Errorf("close the southbound database: %w", err)
 	}
-	return nil
-}
-
-// isOpen says whether the southbound server listens for DPUs. One that has been started again doesn't.
-func isOpen(ctx context.Context, dir, remote string) (bool, error) {
-	remotes, err := unixctl.Call(ctx, filepath.Join(dir, "sb.ctl"), "ovsdb-server/list-remotes")
-	if err != nil {
-		return false, fmt.Errorf("ask the southbound database: %w", err)
-	}
-	return slices.Contains(strings.Fields(remotes), remote), nil
+	defer south.Close()
+	return south.Shut(ctx)
 }
 
 // Delete implements Runtime.
@@ -133,6 +116,7 @@ func (p *Processes) Delete(ctx context.Context, group string) error {
 	defer p.lock(group)()
 	dir := filepath.Join(p.Dir, group)
 	for _, d := range daemons(dir, p.Schemas) {
+		p.unwatch(d)
 		if err := d.end(ctx); err != nil {
 			return fmt.Errorf("end %s: %w", d.name, err)
 		}
@@ -145,16 +129,18 @@ func (p *Processes) Delete(ctx context.Context, group string) error {
 	return nil
 }
 
-// forDPUs is the southbound database as the DPUs, with tcp, or its server, with ptcp, know it.
-func (p *Processes) forDPUs(method string, port uint16) string {
+// connect is the southbound database as the DPUs know it.
+func (p *Processes) connect(method string, port uint16) string {
+	return method + ":" + netip.AddrPortFrom(p.Listen, port).String()
+}
+
+// listen is what the southbound database listens at.
+func (p *Processes) listen(method string, port uint16) string {
 	address := p.Listen.String()
 	if p.Listen.Is6() {
 		address = "[" + address + "]"
 	}
-	if method == "ptcp" {
-		return fmt.Sprintf("ptcp:%d:%s", port, address)
-	}
-	return fmt.Sprintf("tcp:%s:%d", address, port)
+	return fmt.Sprintf("%s:%d:%s", method, port, address)
 }
 
 // port returns the group's port, and chooses the next one that no other group has if it is new. One that has become free comes
@@ -221,12 +207,12 @@ func writePort(dir string, port uint16) error {
 	return os.WriteFile(filepath.Join(dir, portFile), []byte(strconv.Itoa(int(port))), 0o600)
 }
 
-// watch tells when a daemon ends. It holds a connection to it, which ends with it.
+// watch tells when a daemon ends by itself. It holds a connection to it, which ends with it.
 func (p *Processes) watch(group string, d daemon) {
 	p.mutex.Lock()
 	watched := p.watched[d.control]
 	p.mutex.Unlock()
-	if watched {
+	if watched != nil {
 		return
 	}
 	connection, err := dial(p.life, d.control)
@@ -234,16 +220,30 @@ func (p *Processes) watch(group string, d daemon) {
 		return // it has ended already: the next Ensure starts it
 	}
 	p.mutex.Lock()
-	p.watched[d.control] = true
+	p.watched[d.control] = connection
 	p.mutex.Unlock()
 	go func() {
 		untilClosed(p.life, connection)
 		p.mutex.Lock()
-		delete(p.watched, d.control)
+		byItself := p.watched[d.control] == connection && p.life.Err() == nil
+		if byItself {
+			delete(p.watched, d.control)
+		}
 		p.mutex.Unlock()
+		if !byItself {
+			return
+		}
+		Restarted(1)
 		select {
 		case p.died <- group:
 		case <-p.life.Done():
 		}
 	}()
+}
+
+// unwatch a daemon that is to end.
+func (p *Processes) unwatch(d daemon) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	delete(p.watched, d.control)
 }

@@ -17,6 +17,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/bedplate/bedplate/internal/hydrazine/ovn"
 	"github.com/bedplate/bedplate/internal/hydrazine/unixctl"
 )
 
@@ -68,9 +69,53 @@ func (p *Processes) answers(name string) bool {
 	return !ended(err)
 }
 
+// chassis is a DPU with a certificate.
+type chassis struct {
+	name                          string
+	key, certificate, authorities string // files
+}
+
+// chassis gets a certificate of a group.
+func (p *Processes) chassis(t *testing.T, a *Authority, name string, life time.Duration) chassis {
+	t.Helper()
+	g, dir := NewWithT(t), t.TempDir()
+	c := chassis{name, filepath.Join(dir, "key"), filepath.Join(dir, "crt"), filepath.Join(dir, "ca")}
+	key, request := newRequest(t, name)
+	certificate, err := a.Sign(request, name, life)
+	g.Expect(err).NotTo(HaveOccurred())
+	for file, data := range map[string][]byte{c.key: key, c.certificate: certificate, c.authorities: a.PEM()} {
+		g.Expect(os.WriteFile(file, data, 0o600)).To(Succeed())
+	}
+	return c
+}
+
+// sbctl speaks to a southbound database as a chassis does.
+func (c chassis) sbctl(at Central, args ...string) error {
+	said, err := exec.Command("ovn-sbctl", append([]string{"--db=" + at.ForDPUs, "--private-key=" + c.key, "--certificate=" + c.certificate,
+		"--ca-cert=" + c.authorities, "--timeout=2"}, args...)...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, said)
+	}
+	return nil
+}
+
 // connects says whether a DPU gets through to a southbound database.
-func connects(c Central) bool {
-	return exec.Command("ovn-sbctl", "--db="+c.ForDPUs, "--timeout=2", "get-connection").Run() == nil
+func (p *Processes) connects(t *testing.T, c Central) func() bool {
+	t.Helper()
+	dpu := p.chassis(t, c.Authority, "dpu1", time.Hour)
+	return func() bool {
+		return dpu.sbctl(c, "get-connection") == nil
+	}
+}
+
+// open a central as the controller does.
+func open(t *testing.T, g Gomega, c Central) {
+	t.Helper()
+	south, err := ovn.DialSouthbound(t.Context(), c.Southbound, nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	defer south.Close()
+	g.Eventually(func() error { return south.Open(t.Context(), c.Listen) }, "5s").Should(Succeed()) // northd makes the row that it needs
+	g.Expect(south.IsOpen(t.Context(), c.Listen)).To(BeTrue())
 }
 
 func TestProcesses_beginClosedAndAreOpened(t *testing.T) {
@@ -78,12 +123,13 @@ func TestProcesses_beginClosedAndAreOpened(t *testing.T) {
 	p, g := start(t, 17100)
 	c, err := p.Ensure(t.Context(), "blue")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(c.ForDPUs).To(Equal("tcp:127.0.0.1:17100"))
+	g.Expect(c.ForDPUs).To(Equal("ssl:127.0.0.1:17100"))
 	g.Expect(exec.Command("ovn-nbctl", "--db="+c.Northbound, "--timeout=5", "--wait=sb", "ls-add", "a").Run()).To(Succeed(), "northd works")
-	g.Expect(connects(c)).To(BeFalse())
+	connects := p.connects(t, c)
+	g.Expect(connects()).To(BeFalse())
 	for range 2 {
-		g.Expect(p.Open(t.Context(), "blue")).To(Succeed())
-		g.Eventually(connects, "5s").WithArguments(c).Should(BeTrue())
+		open(t, g, c)
+		g.Eventually(connects, "5s").Should(BeTrue())
 	}
 }
 
@@ -93,17 +139,19 @@ func TestProcesses_outliveWhoStartedThem(t *testing.T) {
 	p, g := start(t, 17110)
 	before, err := p.Ensure(t.Context(), "blue")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(p.Open(t.Context(), "blue")).To(Succeed())
+	open(t, g, before)
+	connects := p.connects(t, before)
 	pid, err := p.pid("blue/nb")
 	g.Expect(err).NotTo(HaveOccurred())
 
 	again := NewProcesses(t.Context(), p.Dir, loopback)
 	again.Ports = p.Ports
-	g.Expect(again.Ensure(t.Context(), "red")).To(HaveField("ForDPUs", "tcp:127.0.0.1:17111"), "not the other's port")
-	before.Open = true
-	g.Expect(again.Ensure(t.Context(), "blue")).To(Equal(before))
+	g.Expect(again.Ensure(t.Context(), "red")).To(HaveField("ForDPUs", "ssl:127.0.0.1:17111"), "not the other's port")
+	found, err := again.Ensure(t.Context(), "blue")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(found.Authority.PEM()).To(Equal(before.Authority.PEM()))
 	g.Expect(again.pid("blue/nb")).To(Equal(pid))
-	g.Expect(connects(before)).To(BeTrue())
+	g.Expect(connects()).To(BeTrue())
 	again.kill(g, "blue/northd")
 	g.Eventually(again.Died(), "5s").Should(Receive(Equal("blue")))
 }
@@ -113,35 +161,47 @@ func TestProcesses_thatEndAreStartedAgain(t *testing.T) {
 	p, g := start(t, 17120)
 	c, err := p.Ensure(t.Context(), "blue")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(p.Open(t.Context(), "blue")).To(Succeed())
+	open(t, g, c)
 	for _, name := range []string{"nb", "northd", "sb"} {
 		p.kill(g, "blue/"+name)
 		g.Eventually(p.Died(), "5s").Should(Receive(Equal("blue")), name)
 		g.Expect(p.Ensure(t.Context(), "blue")).To(HaveField("ForDPUs", c.ForDPUs), name)
 		g.Expect(exec.Command("ovn-nbctl", "--db="+c.Northbound, "--timeout=5", "--wait=sb", "--may-exist", "ls-add", "a").Run()).To(Succeed(), name)
 	}
-	g.Expect(connects(c)).To(BeFalse(), "a southbound database that was started again may lack something")
+	g.Eventually(p.connects(t, c), "5s").Should(BeTrue(), "nothing is lost")
 }
 
 // An open southbound database would take away from the DPUs what the new northbound one lacks.
 func TestProcesses_closeForANewDatabase(t *testing.T) {
 	t.Parallel()
-	for i, lose := range []func(nb string) error{
-		os.Remove, func(nb string) error { return os.WriteFile(nb, []byte("no database"), 0o600) },
+	damage := func(db string) error { return os.WriteFile(db, []byte("no database"), 0o600) }
+	for i, test := range []struct {
+		name    string
+		daemons []string // that are killed
+		lose    func(db string) error
+	}{
+		{"lost", []string{"nb"}, os.Remove}, {"damaged", []string{"nb"}, damage},
+		{"lost with the southbound one dead", []string{"nb", "sb"}, os.Remove},
+		{"lost southbound", []string{"sb"}, os.Remove}, {"damaged southbound", []string{"sb"}, damage},
 	} {
-		t.Run([]string{"lost", "damaged"}[i], func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			p, g := start(t, uint16(17130+200*i))
+			p, g := start(t, uint16(17300+20*i))
 			c, err := p.Ensure(t.Context(), "blue")
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(p.Open(t.Context(), "blue")).To(Succeed())
-			p.kill(g, "blue/nb")
-			g.Expect(lose(filepath.Join(p.Dir, "blue", "nb.db"))).To(Succeed())
-			g.Expect(p.Ensure(t.Context(), "blue")).To(Equal(c), "closed as at first")
-			g.Expect(connects(c)).To(BeFalse())
+			open(t, g, c)
+			connects := p.connects(t, c)
+			g.Eventually(connects, "5s").Should(BeTrue())
+			for _, name := range test.daemons {
+				p.kill(g, "blue/"+name)
+			}
+			g.Expect(test.lose(filepath.Join(p.Dir, "blue", test.daemons[0]+".db"))).To(Succeed())
+			_, err = p.Ensure(t.Context(), "blue")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(connects()).To(BeFalse())
 			g.Expect(exec.Command("ovn-nbctl", "--db="+c.Northbound, "--timeout=5", "--wait=sb", "ls-add", "a").Run()).To(Succeed())
-			g.Expect(p.Open(t.Context(), "blue")).To(Succeed())
-			g.Eventually(connects, "5s").WithArguments(c).Should(BeTrue())
+			open(t, g, c)
+			g.Eventually(connects, "5s").Should(BeTrue())
 		})
 	}
 }
@@ -257,9 +317,9 @@ func TestProcesses_doNotReuseAPortSoon(t *testing.T) {
 	g.Expect(p.Delete(t.Context(), "blue")).To(Succeed())
 	again := NewProcesses(t.Context(), p.Dir, loopback)
 	again.Ports = p.Ports
-	g.Expect(again.Ensure(t.Context(), "red")).To(HaveField("ForDPUs", "tcp:127.0.0.1:17201"))
-	g.Expect(again.Ensure(t.Context(), "green")).To(HaveField("ForDPUs", "tcp:127.0.0.1:17202"))
-	g.Expect(again.Ensure(t.Context(), "blue")).To(HaveField("ForDPUs", "tcp:127.0.0.1:17200"), "from the beginning")
+	g.Expect(again.Ensure(t.Context(), "red")).To(HaveField("ForDPUs", "ssl:127.0.0.1:17201"))
+	g.Expect(again.Ensure(t.Context(), "green")).To(HaveField("ForDPUs", "ssl:127.0.0.1:17202"))
+	g.Expect(again.Ensure(t.Context(), "blue")).To(HaveField("ForDPUs", "ssl:127.0.0.1:17200"), "from the beginning")
 }
 
 func TestProcesses_sayWhenThereIsNoPortLeft(t *testing.T) {
@@ -271,5 +331,5 @@ func TestProcesses_sayWhenThereIsNoPortLeft(t *testing.T) {
 	_, err = p.Ensure(t.Context(), "red")
 	g.Expect(err).To(MatchError("all ports from 17160 to 17160 belong to other groups: allow more"))
 	g.Expect(p.Delete(t.Context(), "blue")).To(Succeed())
-	g.Expect(p.Ensure(t.Context(), "red")).To(HaveField("ForDPUs", "tcp:127.0.0.1:17160"))
+	g.Expect(p.Ensure(t.Context(), "red")).To(HaveField("ForDPUs", "ssl:127.0.0.1:17160"))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,13 +25,19 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/topology"
 )
 
-// attach a host to the network of its group, or keep it there.
+// attach a host to the network of its group, or keep it there. Trouble with its public address keeps it off no network.
 func (r *resourceReconciler) attach(
 	ctx context.Context, resource *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, inGroup []resourcev1.ManagedResource,
 ) (ctrl.Result, error) {
-	defer sumUp(resource, resourcev1.AcceptedCondition, resourcev1.AgentReadyCondition, resourcev1.AttachedCondition,
-		resourcev1.PortUpCondition)
-	resource.Status.HostAccessIPs = access(resource)
+	defer sumUp(resource, conditionsOf(resource, group)...)
+	resource.Status.HostAccessIPs, resource.Status.SecondHostAccessIPs = access(resource), secondAccess(resource)
+	result, failed := r.settle(ctx, resource, group, inGroup)
+	return result, errors.Join(failed, r.public(ctx, resource))
+}
+
+func (r *resourceReconciler) settle(
+	ctx context.Context, resource *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, inGroup []resourcev1.ManagedResource,
+) (ctrl.Result, error) {
 	report, reason, failed := r.report(resource.Spec.DPUIPs[0])
 	if to := r.destination(resource, group, report); to != "" { // the old place first, so that the host is in one only
 		result := r.leave(ctx, resource)
@@ -52,8 +59,53 @@ func (r *resourceReconciler) attach(
 		return ctrl.Result{RequeueAfter: r.poll}, nil
 	}
 	met(resource, resourcev1.AgentReadyCondition)
-	resource.Status.LogicalPortReference = reference
+	resource.Status.LogicalPortReference, resource.Status.DPUAddresses = reference, dpuAddresses(report)
 	return r.assign(ctx, resource, group, report, port)
+}
+
+// conditionsOf a host that is to be attached, in the order in which they are met.
+func conditionsOf(resource *resourcev1.ManagedResource, group *resourcev1.ResourceGroup) []string {
+	kinds := []string{resourcev1.AcceptedCondition, resourcev1.AgentReadyCondition, resourcev1.AttachedCondition, resourcev1.PortUpCondition}
+	if group.Spec.DHCPServer != "" {
+		kinds = append(kinds, resourcev1.DHCPReadyCondition)
+	}
+	if resource.Spec.HostAccess == resourcev1.PublicAccess {
+		kinds = append(kinds, resourcev1.PublicIPReadyCondition)
+	}
+	return kinds
+}
+
+// public gives a host its public address, and says whether that leads to it. One that isn't attached yet is given none: nobody
+// has addresses for hosts that there aren't.
+func (r *resourceReconciler) public(ctx context.Context, resource *resourcev1.ManagedResource) error {
+	if resource.Spec.HostAccess != resourcev1.PublicAccess {
+		drop(resource, resourcev1.PublicIPReadyCondition)
+		return nil
+	}
+	ip, err := r.pool.of(ctx, resource)
+	if ip == nil && err == nil && !attachedByUs(resource) {
+		set(resource, resourcev1.PublicIPReadyCondition, metav1.ConditionUnknown, reasonPending, "the host gets a PublicIP when it is attached")
+		return nil
+	}
+	if ip == nil && err == nil {
+		ip, err = r.pool.allocate(ctx, resource)
+	}
+	if err != nil {
+		set(resource, resourcev1.PublicIPReadyCondition, metav1.ConditionUnknown, reasonPending, err.Error())
+		return err
+	}
+	if ip == nil {
+		unmet(resource, resourcev1.PublicIPReadyCondition, reasonExhausted, fmt.Sprintf(
+			"no PublicIP of the IP version of %s is free: make another one, or give another host less than PublicAccess", resource.Spec.HostIP))
+		return nil
+	}
+	resource.Status.HostAccessIPs.PublicIP = ip.Spec.IPAddress
+	if ready := condition(ip, resourcev1.ReadyCondition); ready == nil || ready.Reason == reasonAvailable {
+		set(resource, resourcev1.PublicIPReadyCondition, metav1.ConditionUnknown, reasonPending, "PublicIP "+ip.Name+" has just been given to the host")
+	} else {
+		set(resource, resourcev1.PublicIPReadyCondition, ready.Status, ready.Reason, ready.Message)
+	}
+	return nil
 }
 
 // destination of a host that is attached in another place than it is to be, or "".
@@ -126,10 +178,7 @@ func seat(
 		LogicalPort: topology.PortName(string(resource.UID), resource.Name), DPU: report.GetChassis(), Agent: resource.Spec.DPUIPs[0],
 		GroupUID: group.UID,
 	}
-	own, other := address(resource.Spec.DPUIPs[0]), netip.Addr{}
-	if len(resource.Spec.DPUIPs) > 1 {
-		other = address(resource.Spec.DPUIPs[1])
-	}
+	own, other, third := address(resource.Spec.DPUIPs[0]), dpuIP(resource, 1), dpuIP(resource, 2)
 	owned := false
 	for _, text := range report.GetUplink().GetAddresses() {
 		prefix, err := netip.ParsePrefix(text)
@@ -138,8 +187,14 @@ func seat(
 		}
 		owned = owned || prefix.Addr() == own
 		if other.IsValid() && prefix.Contains(other) {
+			reference.FabricIP = resource.Spec.DPUIPs[1]
 			reference.FabricPrefixLength = int32(prefix.Bits()) //nolint:gosec // at most 128
 			reference.FabricGateway = gateway(report.GetUplink().GetGateways(), prefix)
+		}
+		if third.IsValid() && prefix.Contains(third) {
+			reference.SecondFabricIP = resource.Spec.DPUIPs[2]
+			reference.SecondFabricPrefixLength = int32(prefix.Bits()) //nolint:gosec // at most 128
+			reference.SecondFabricGateway = gateway(report.GetUplink().GetGateways(), prefix)
 		}
 	}
 	uplink := fmt.Sprintf("the uplink of DPU %s has %s", report.GetChassis(), strings.Join(report.GetUplink().GetAddresses(), ", "))
@@ -148,6 +203,8 @@ func seat(
 		return nil, nil, reasonUplink, fmt.Errorf("%s, and not %s: put the DPU's own address first in dpuIPs", uplink, own)
 	case other.IsValid() && reference.FabricPrefixLength == 0:
 		return nil, nil, reasonUplink, fmt.Errorf("%s, so %s isn't in its network: choose a second one of dpuIPs that is", uplink, other)
+	case third.IsValid() && reference.SecondFabricPrefixLength == 0:
+		return nil, nil, reasonUplink, fmt.Errorf("%s, so %s isn't in its network: choose a third one of dpuIPs that is", uplink, third)
 	}
 	seated := resource.DeepCopy()
 	seated.Status.LogicalPortReference = reference
@@ -155,6 +212,19 @@ func seat(
 		return nil, nil, reasonUplink, fmt.Errorf("%s: %s", uplink, problem.Message)
 	}
 	return port, reference, "", nil
+}
+
+// dpuAddresses are all that a DPU has itself.
+func dpuAddresses(report agents.Report) []resourcev1.IPAddress {
+	const most = 16 // in a status
+	var all []resourcev1.IPAddress
+	for _, text := range report.GetUplink().GetAddresses() {
+		if prefix, err := netip.ParsePrefix(text); err == nil && prefix.Addr().IsGlobalUnicast() && len(all) < most {
+			all = append(all, resourcev1.IPAddress(prefix.Addr().String()))
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // namesake is another member whose DPU has the same name: OVN would take both for one. Who is attached stays.
@@ -221,6 +291,13 @@ func (r *resourceReconciler) assign(
 		ResourceUid: string(resource.UID), GroupUid: string(group.UID), Southbound: southbound.Southbound,
 		LogicalPort: resource.Status.LogicalPortReference.LogicalPort, EncapIp: string(resource.Spec.DPUIPs[0]),
 	}
+	if !r.secure(resource, report, wanted) {
+		return ctrl.Result{RequeueAfter: r.poll}, nil
+	}
+	if report.GetLevel() >= agentv1.LevelDHCP {
+		wanted.DhcpRelay = r.relayFor(group, report.GetChassis(), port)
+	}
+	defer relayed(resource, group, report, wanted.GetDhcpRelay())
 	left := r.remaining(resource, report, port)
 	if !proto.Equal(port.GetAssignment(), wanted) || left <= r.renewal() {
 		answered, result, err := r.renew(ctx, resource, report, port, wanted)

@@ -17,12 +17,17 @@ const (
 
 	reasonCarriedByFabric = "CarriedByFabric"
 	reasonCentralFailed   = "CentralFailed"
+	reasonCentralStarting = "CentralStarting"
+	reasonCentralEnding   = "CentralEnding"
 	reasonRefilling       = "Refilling"
 	reasonRefused         = "TopologyRefused"
 	reasonWriteFailed     = "WriteFailed"
 
+	reasonSpreading = "Spreading"
+
 	reasonUnreachable = "AgentUnreachable"
 	reasonNewer       = "AgentNewer"
+	reasonOlder       = "AgentOlder"
 	reasonNonsense    = "AgentNonsense"
 	reasonNoPort      = "NoPort"
 	reasonUplink      = "WrongUplink"
@@ -31,6 +36,17 @@ const (
 	reasonRefusedBy   = "AgentRefused"
 	reasonPortProblem = "PortProblem"
 	reasonNotUp       = "NotUp"
+
+	reasonNoRelay      = "RelayNotReady"
+	reasonRelayProblem = "RelayProblem"
+
+	reasonAvailable    = "Available"
+	reasonAnnounced    = "Announced"
+	reasonNotAnnounced = "NotAnnounced"
+	reasonNotAttached  = "HostNotAttached"
+	reasonWithdrawing  = "Withdrawing"
+	reasonSameAddress  = "AddressTaken"
+	reasonExhausted    = "PoolExhausted"
 
 	reasonIsolating    = "Isolating"
 	reasonIsolated     = "Isolated"

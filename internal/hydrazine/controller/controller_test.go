@@ -48,6 +48,30 @@ func TestHost_joinsAndLeaves(t *testing.T) {
 	f.gone(group)
 }
 
+// What can't be meant so is said where the network is said to be as it was asked for.
+func TestGroup_saysWhatOfItsSecurityGroupsIsNobody(t *testing.T) {
+	t.Parallel()
+	f := start(t).run()
+	group := f.group("blue", func(g *resourcev1.ResourceGroup) {
+		g.Spec.SecurityGroups = []resourcev1.SecurityGroup{{Name: "db", Rules: []resourcev1.SecurityRule{
+			{Direction: resourcev1.Ingress, SecurityGroups: []string{"web"}},
+		}}}
+	})
+	f.host("blue", 2, func(r *resourcev1.ManagedResource) { r.Spec.SecurityGroups = []string{"no-such"} })
+	f.Eventually(func() string {
+		return f.becomes(group, resourcev1.TopologyReadyCondition, metav1.ConditionTrue, "AsWanted")
+	}).Should(And(
+		ContainSubstring(`rule 1 of security group "db" names "web", which there isn't`),
+		ContainSubstring(`ManagedResource blue-host2: there is no security group "no-such"`)))
+
+	base := group.DeepCopy()
+	group.Spec.SecurityGroups = append(group.Spec.SecurityGroups, resourcev1.SecurityGroup{Name: "web"}, resourcev1.SecurityGroup{Name: "no-such"})
+	f.Expect(f.client.Patch(t.Context(), group, client.MergeFrom(base))).To(Succeed())
+	f.Eventually(func() string {
+		return f.becomes(group, resourcev1.TopologyReadyCondition, metav1.ConditionTrue, "AsWanted")
+	}).Should(BeEmpty())
+}
+
 // What isn't known yet isn't met.
 func TestHost_isNotReadyTooEarly(t *testing.T) {
 	t.Parallel()

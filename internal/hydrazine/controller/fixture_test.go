@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/pprof"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,18 +19,23 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	. "github.com/onsi/gomega"
 	"google.golang.org/grpc/credentials/insecure"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/hydrazine/agents"
 	"github.com/bedplate/bedplate/internal/hydrazine/agents/agentstest"
@@ -54,21 +60,40 @@ type fixture struct {
 	dir       string
 	number    int
 	lease     time.Duration
-	closed    atomic.Bool // centrals that aren't open to the DPUs yet stay so
+	plaintext bool              // DPUs reach the centrals so
+	closed    atomic.Bool       // centrals that aren't open to the DPUs yet stay so
+	onItsWay  atomic.Bool       // what is asked of centrals takes its time
+	replaced  atomic.Bool       // centrals are others than those that were there first
+	faults    interceptor.Funcs // of what the controllers say to the API server
+	failures  atomic.Int32      // errors of reconcilers in the log
 	stop      func()
 }
 
 // runtime is that of the centrals of a fixture.
 type runtime struct {
 	central.Runtime
-	closed *atomic.Bool
+	f *fixture
 }
 
-func (r runtime) Open(ctx context.Context, group string) error {
-	if r.closed.Load() {
-		return errors.New("the central is closed")
+func (r runtime) Ensure(ctx context.Context, group string) (central.Central, error) {
+	if r.f.onItsWay.Load() {
+		return central.Central{}, central.ErrOnItsWay
 	}
-	return r.Runtime.Open(ctx, group)
+	if r.f.replaced.Load() {
+		group += "-2"
+	}
+	c, err := r.Runtime.Ensure(ctx, group)
+	if r.f.closed.Load() {
+		c.Listen = "nowhere"
+	}
+	return c, err
+}
+
+func (r runtime) Delete(ctx context.Context, group string) error {
+	if r.f.onItsWay.Load() {
+		return central.ErrOnItsWay
+	}
+	return errors.Join(r.Runtime.Delete(ctx, group), r.Runtime.Delete(ctx, group+"-2"))
 }
 
 func start(t *testing.T) *fixture {
@@ -96,6 +121,7 @@ func (f *fixture) clean() {
 	if f.stop != nil {
 		f.stop()
 	}
+	f.clearPublicIPs()
 	centrals := central.NewProcesses(context.Background(), f.dir, netip.MustParseAddr("127.0.0.1"))
 	groups, _ := filepath.Glob(filepath.Join(f.dir, "*", "southbound.port"))
 	for _, group := range groups {
@@ -112,28 +138,50 @@ func (f *fixture) run() *fixture {
 	}
 	mgr, err := ctrl.NewManager(testenv.Config(f.t), ctrl.Options{
 		Scheme: testenv.Scheme(f.t), Metrics: metricsserver.Options{BindAddress: "0"},
-		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{f.namespace: {}}},
+		Cache: cache.Options{
+			DefaultNamespaces: map[string]cache.Config{f.namespace: {}},
+			ByObject: map[client.Object]cache.ByObject{
+				&networkfabricv1.PublicIP{}: {Label: labels.SelectorFromSet(labels.Set{"fixture": f.namespace})},
+			},
+		},
 		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
+		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
+			c, err := client.NewWithWatch(config, options)
+			if err != nil {
+				return nil, err
+			}
+			return interceptor.NewClient(c, f.faults), nil
+		},
+		Logger: funcr.New(func(_, text string) {
+			if strings.Contains(text, "Reconciler error") {
+				f.failures.Add(1)
+			}
+		}, funcr.Options{}),
 	})
 	f.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
 	centrals := central.NewProcesses(ctx, f.dir, netip.MustParseAddr("127.0.0.1"))
+	centrals.Plaintext = f.plaintext
 	centrals.Ports = [2]uint16{uint16(18000 + 10*f.number), uint16(18009 + 10*f.number)}
 	f.Expect(controller.Setup(ctx, mgr, controller.Config{
-		Centrals: runtime{centrals, &f.closed},
+		Centrals: runtime{centrals, f},
 		Agents: agents.NewPool(ctx, agents.Config{
 			Port: f.port(), Heartbeat: time.Second, Credentials: insecure.NewCredentials(),
 			Dial: func(ctx context.Context, address string) (net.Conn, error) {
 				return (&net.Dialer{}).DialContext(ctx, "tcp", "127.80."+strings.TrimPrefix(address, "172.20."))
 			},
 		}),
-		Lease: f.lease, Poll: time.Second, Options: ctrlcontroller.Options{MaxConcurrentReconciles: 4},
+		Lease: f.lease, Poll: time.Second, SpeakersNamespace: f.namespace, Options: ctrlcontroller.Options{MaxConcurrentReconciles: 4},
 	})).To(Succeed())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
 	f.stop = func() {
 		cancel()
-		f.Eventually(ended, patience).Should(Receive())
+		f.Eventually(ended, patience).Should(Receive(), func() string { // what the controllers are in the middle of
+			var all strings.Builder
+			_ = pprof.Lookup("goroutine").WriteTo(&all, 1)
+			return all.String()
+		})
 		f.stop = nil
 	}
 	return f
@@ -147,6 +195,14 @@ func (f *fixture) dpu(n int) string { return fmt.Sprintf("172.20.%d.%d", f.numbe
 func (f *fixture) agent(n int) *agentstest.Agent {
 	f.t.Helper()
 	return agentstest.Start(f.t, fmt.Sprintf("127.80.%d.%d", f.number, n), f.port(), f.report(n))
+}
+
+// oldAgent is one of level 1.
+func (f *fixture) oldAgent(n int) *agentstest.Agent {
+	f.t.Helper()
+	said := f.report(n)
+	agentstest.Older(said)
+	return agentstest.Start(f.t, fmt.Sprintf("127.80.%d.%d", f.number, n), f.port(), said, agentstest.Level1())
 }
 
 func (f *fixture) report(n int) *agentstest.Said {

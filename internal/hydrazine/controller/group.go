@@ -2,13 +2,16 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,9 +38,10 @@ const (
 // controller that has just started, and can't reach an agent, changes nothing for the host behind it.
 type groupReconciler struct {
 	client.Client
-	networks *networks
-	events   events.EventRecorder
-	poll     time.Duration
+	networks  *networks
+	underlays *underlays
+	events    events.EventRecorder
+	poll      time.Duration
 }
 
 // +kubebuilder:rbac:groups=resource.bedplate.dev,resources=resourcegroups,verbs=get;list;watch;patch
@@ -50,7 +54,7 @@ func (r *groupReconciler) Reconcile(ctx context.Context, request ctrl.Request) (
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !group.DeletionTimestamp.IsZero() {
-		return ctrl.Result{}, r.delete(ctx, group)
+		return ctrl.Result{RequeueAfter: r.poll}, r.delete(ctx, group)
 	}
 	if err := hold(ctx, r.Client, group, resourcev1.ResourceGroupFinalizer); err != nil {
 		return ctrl.Result{}, err
@@ -61,23 +65,31 @@ func (r *groupReconciler) Reconcile(ctx context.Context, request ctrl.Request) (
 	return ctrl.Result{RequeueAfter: r.poll}, writeStatus(ctx, r.Client, r.events, before, group, failed)
 }
 
-// delete a group's central. Its members don't hold it up: their hosts are isolated for having no group.
+// delete a group's central, and say what holds that up. Its members don't: their hosts are isolated for having no group.
 func (r *groupReconciler) delete(ctx context.Context, group *resourcev1.ResourceGroup) error {
 	if !controllerutil.ContainsFinalizer(group, resourcev1.ResourceGroupFinalizer) {
 		return nil
 	}
 	r.empty(ctx, group)
-	if err := r.networks.forget(ctx, group.UID); err != nil {
-		return fmt.Errorf("delete the OVN central: %w", err)
+	failed := r.networks.forget(ctx, group.UID)
+	if failed == nil {
+		return release(ctx, r.Client, group, resourcev1.ResourceGroupFinalizer)
 	}
-	return release(ctx, r.Client, group, resourcev1.ResourceGroupFinalizer)
+	before, reason, message := group.DeepCopy(), reasonCentralFailed, "the OVN central isn't deleted: "+failed.Error()
+	failed = fmt.Errorf("delete the OVN central: %w", failed)
+	if errors.Is(failed, central.ErrOnItsWay) {
+		reason, failed = reasonCentralEnding, nil // the runtime tells when it is gone
+	}
+	unmet(group, resourcev1.CentralReadyCondition, reason, message)
+	sumUp(group, resourcev1.CentralReadyCondition, resourcev1.TopologyReadyCondition)
+	return writeStatus(ctx, r.Client, r.events, before, group, failed)
 }
 
 // empty a network before its central goes, as far as that can be done now. Where an agent is dead, ovn-controller still takes
 // the host's flows away, and it hears of that from nobody else.
 func (r *groupReconciler) empty(ctx context.Context, group *resourcev1.ResourceGroup) {
 	network := r.networks.find(group.UID)
-	wanted, err := Topology(group, nil)
+	wanted, err := Topology(group, nil, Outside{})
 	if network == nil || err != nil {
 		return
 	}
@@ -98,6 +110,10 @@ func (r *groupReconciler) reconcile(ctx context.Context, group *resourcev1.Resou
 		return r.record(ctx, group, inGroup)
 	}
 	network, found, err := r.networks.ensure(ctx, group.UID)
+	if errors.Is(err, central.ErrOnItsWay) {
+		unmet(group, resourcev1.CentralReadyCondition, reasonCentralStarting, "the OVN central doesn't run yet: "+err.Error())
+		return nil // the runtime tells when it does
+	}
 	if err != nil {
 		unmet(group, resourcev1.CentralReadyCondition, reasonCentralFailed, "the OVN central doesn't run: "+err.Error())
 		return err
@@ -107,40 +123,92 @@ func (r *groupReconciler) reconcile(ctx context.Context, group *resourcev1.Resou
 		unmet(group, resourcev1.TopologyReadyCondition, reasonRefused, err.Error())
 		return nil // only another spec helps
 	}
-	if _, err := network.north.Apply(ctx, string(group.UID), wanted.Rows()); err != nil {
+	if _, err := network.apply(ctx, string(group.UID), wanted.Rows()); err != nil {
 		unmet(group, resourcev1.TopologyReadyCondition, reasonWriteFailed, "the topology isn't written: "+err.Error())
 		return err
 	}
-	met(group, resourcev1.TopologyReadyCondition)
+	set(group, resourcev1.TopologyReadyCondition, metav1.ConditionTrue, reasonDone, warnings(wanted))
 	group.Status.SNATIPs = texts(wanted.SNATIPs())
 	return r.open(ctx, group, network, found, wanted)
+}
+
+// warnings of what is done as it was asked for, but can't be meant so.
+func warnings(wanted *topology.Topology) string {
+	all := slices.Clone(wanted.Warnings[wanted.Group.UID])
+	for _, m := range wanted.Members {
+		for _, warning := range wanted.Warnings[m.UID] {
+			all = append(all, fmt.Sprintf("ManagedResource %s: %s", m.Name, warning))
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 // open the central to the DPUs, once it is complete. One that is only half written would take away from them what is missing.
 func (r *groupReconciler) open(
 	ctx context.Context, group *resourcev1.ResourceGroup, network *network, found central.Central, wanted *topology.Topology,
 ) error {
-	if !found.Open {
-		refilling, cancel := context.WithTimeout(ctx, refillTimeout)
-		defer cancel()
-		if err := network.north.Sync(refilling); err != nil {
+	open, err := network.south.IsOpen(ctx, found.Listen)
+	if err == nil && !open {
+		if err := r.refill(ctx, group, network, wanted); err != nil {
 			unmet(group, resourcev1.CentralReadyCondition, reasonRefilling, "the OVN central isn't complete yet: "+err.Error())
 			return err
 		}
-		if err := r.networks.runtime.Open(ctx, service(group.UID)); err != nil {
-			unmet(group, resourcev1.CentralReadyCondition, reasonCentralFailed, "the OVN central can't be opened to the DPUs: "+err.Error())
-			return err
-		}
+		err = network.south.Open(ctx, found.Listen)
+	}
+	if err != nil {
+		unmet(group, resourcev1.CentralReadyCondition, reasonCentralFailed, "the OVN central can't be opened to the DPUs: "+err.Error())
+		return err
 	}
 	met(group, resourcev1.CentralReadyCondition)
 	group.Status.SoftwareNetworkConfiguration = &resourcev1.SoftwareNetworkConfiguration{
 		OvnService: service(group.UID), LogicalNetwork: topology.SwitchName(group.Name), Southbound: found.ForDPUs,
+		DHCPCircuitID: topology.RelayInterface(string(group.UID)),
 	}
 	chassis := map[string]bool{}
 	for _, m := range wanted.Members {
-		chassis[m.Chassis] = true
+		if m.Chassis != "" {
+			chassis[m.Chassis] = true
+		}
 	}
-	return network.removeChassis(ctx, chassis)
+	r.networks.tellRelays(network, wanted)
+	return errors.Join(network.removeChassis(ctx, chassis), propagation(ctx, group, network, chassis))
+}
+
+// propagation says how far the last change has come.
+func propagation(ctx context.Context, group *resourcev1.ResourceGroup, network *network, chassis map[string]bool) error {
+	p, waiting, err := network.propagation(ctx, chassis)
+	if err != nil {
+		return fmt.Errorf("look who has the last change: %w", err)
+	}
+	group.Status.Propagation = &p
+	if len(waiting) == 0 {
+		met(group, resourcev1.PropagatedCondition)
+		return nil
+	}
+	const most = 5
+	names := strings.Join(waiting[:min(most, len(waiting))], ", ")
+	if len(waiting) > most {
+		names += fmt.Sprintf(" and %d more", len(waiting)-most)
+	}
+	unmet(group, resourcev1.PropagatedCondition, reasonSpreading, fmt.Sprintf("change %d isn't on these DPUs yet: %s", p.Change, names))
+	return nil
+}
+
+// refill waits until the southbound database has what was written. A northbound database that has begun anew meanwhile may have
+// lost rows: then it isn't complete.
+func (r *groupReconciler) refill(
+	ctx context.Context, group *resourcev1.ResourceGroup, network *network, wanted *topology.Topology,
+) error {
+	ctx, cancel := context.WithTimeout(ctx, refillTimeout)
+	defer cancel()
+	if err := network.north.Sync(ctx); err != nil {
+		return err
+	}
+	missing, err := network.north.Apply(ctx, string(group.UID), wanted.Rows())
+	if err == nil && missing > 0 {
+		err = errors.New("rows were lost meanwhile")
+	}
+	return err
 }
 
 // record a group that the fabric itself carries.
@@ -175,43 +243,15 @@ func (r *groupReconciler) topology(
 			in = append(in, inGroup[i])
 		}
 	}
-	return Topology(group, in)
-}
-
-// Topology of a group with these members.
-func Topology(group *resourcev1.ResourceGroup, in []resourcev1.ManagedResource) (*topology.Topology, error) {
-	network, gateway, err := group.Spec.Network.Parse()
+	underlay, err := r.underlays.all(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("the network of ResourceGroup %s: %w", group.Name, err)
+		return nil, err
 	}
-	list := make([]topology.Member, 0, len(in))
-	for i := range in {
-		list = append(list, member(&in[i]))
-	}
-	return topology.New(topology.Group{UID: string(group.UID), Name: group.Name, Network: network, Gateway: gateway}, list)
-}
-
-func member(r *resourcev1.ManagedResource) topology.Member {
-	m := topology.Member{
-		UID: string(r.UID), Name: r.Name, Created: r.CreationTimestamp.Time,
-		HostIP: address(r.Spec.HostIP), HostMAC: string(r.Spec.HostMAC), Access: r.Spec.HostAccess,
-	}
-	if at := r.Status.LogicalPortReference; at != nil && at.Agent == r.Spec.DPUIPs[0] {
-		m.Chassis, m.FabricBits, m.NextHop = at.DPU, int(at.FabricPrefixLength), address(at.FabricGateway)
-	}
-	if len(r.Spec.DPUIPs) > 1 {
-		m.FabricIP = address(r.Spec.DPUIPs[1])
-	}
-	return m
-}
-
-// address is none where there is none. The API server has checked all others.
-func address(ip resourcev1.IPAddress) netip.Addr {
-	parsed, err := netip.ParseAddr(string(ip))
+	outside, err := lookOutside(ctx, r, underlay)
 	if err != nil {
-		return netip.Addr{}
+		return nil, err
 	}
-	return parsed
+	return Topology(group, in, outside)
 }
 
 func texts(all []netip.Addr) []resourcev1.IPAddress {
@@ -259,7 +299,7 @@ func Accepted(group *resourcev1.ResourceGroup, all []resourcev1.ManagedResource)
 
 // expressible says whether OVN can have a host on its group's network, with what its agent says of the fabric.
 func expressible(r *resourcev1.ManagedResource, group *resourcev1.ResourceGroup) membership.Problem {
-	t, err := Topology(group, []resourcev1.ManagedResource{*r})
+	t, err := Topology(group, []resourcev1.ManagedResource{*r}, Outside{})
 	if err != nil {
 		return membership.Problem{} // the group says so
 	}

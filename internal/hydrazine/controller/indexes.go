@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 )
 
@@ -16,7 +17,11 @@ const (
 	byGroup = "spec.resourceGroup"
 	byDPUIP = "spec.dpuIPs" // and the agent that still has it
 	byPort  = "status.networkFabricReference.logicalPort"
+	byLack  = "status.conditions[PublicIPReady].reason"
 	byUID   = "metadata.uid"
+	// of PublicIPs
+	byAddress = "spec.ipAddress"
+	byHolder  = "status.managedResource.uid"
 )
 
 // Index what the controllers and the webhooks look up.
@@ -33,6 +38,12 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 			}
 			return nil
 		},
+		byLack: func(r *resourcev1.ManagedResource) []string {
+			if c := condition(r, resourcev1.PublicIPReadyCondition); c != nil {
+				return []string{c.Reason}
+			}
+			return nil
+		},
 	} {
 		if err := indexer.IndexField(ctx, &resourcev1.ManagedResource{}, field, resource(values)); err != nil {
 			return fmt.Errorf("index %s: %w", field, err)
@@ -42,6 +53,21 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 		return []string{string(object.GetUID())}
 	}); err != nil {
 		return fmt.Errorf("index %s: %w", byUID, err)
+	}
+	for field, value := range map[string]func(*networkfabricv1.PublicIP) []string{
+		byAddress: func(ip *networkfabricv1.PublicIP) []string { return []string{string(ip.Spec.IPAddress)} },
+		byHolder: func(ip *networkfabricv1.PublicIP) []string {
+			if of := ip.Status.ManagedResource; of != nil {
+				return []string{string(of.UID)}
+			}
+			return nil
+		},
+	} {
+		if err := indexer.IndexField(ctx, &networkfabricv1.PublicIP{}, field, func(object client.Object) []string {
+			return value(object.(*networkfabricv1.PublicIP))
+		}); err != nil {
+			return fmt.Errorf("index %s: %w", field, err)
+		}
 	}
 	return nil
 }
@@ -78,17 +104,49 @@ func Neighbours(ctx context.Context, c client.Reader, r *resourcev1.ManagedResou
 	return neighbours(ctx, c, r, inGroup)
 }
 
+// WithFabricIP are the resources for whose hosts an address of the fabric is kept, or whose DPU has it. The reader has the
+// controllers' indexes.
+func WithFabricIP(ctx context.Context, c client.Reader, ip resourcev1.IPAddress) ([]resourcev1.ManagedResource, error) {
+	list := &resourcev1.ManagedResourceList{}
+	if err := c.List(ctx, list, client.UnsafeDisableDeepCopy, client.MatchingFields{byDPUIP: string(ip)}); err != nil {
+		return nil, fmt.Errorf("list the resources with %s: %w", ip, err)
+	}
+	return list.Items, nil
+}
+
+// PublicIPsWith an address. The reader has the controllers' indexes.
+func PublicIPsWith(ctx context.Context, c client.Reader, ip resourcev1.IPAddress) ([]networkfabricv1.PublicIP, error) {
+	list := &networkfabricv1.PublicIPList{}
+	if err := c.List(ctx, list, client.UnsafeDisableDeepCopy, client.MatchingFields{byAddress: string(ip)}); err != nil {
+		return nil, fmt.Errorf("list the PublicIPs with %s: %w", ip, err)
+	}
+	return list.Items, nil
+}
+
 // neighbours are all resources that share the group or an address of the fabric with this one, which may be among them.
 func neighbours(ctx context.Context, c client.Reader, r *resourcev1.ManagedResource, inGroup []resourcev1.ManagedResource) (
 	[]resourcev1.ManagedResource, error,
 ) {
-	all := slices.Clone(inGroup)
+	all := slices.Clip(inGroup) // almost always these are all, and they are large
 	for _, ip := range r.Spec.DPUIPs {
-		list := &resourcev1.ManagedResourceList{}
-		if err := c.List(ctx, list, client.UnsafeDisableDeepCopy, client.MatchingFields{byDPUIP: string(ip)}); err != nil {
-			return nil, fmt.Errorf("list the resources with %s: %w", ip, err)
+		sharing, err := WithFabricIP(ctx, c, ip)
+		if err != nil {
+			return nil, err
 		}
-		all = append(all, list.Items...)
+		for i := range sharing {
+			if !contains(inGroup, sharing[i].UID) {
+				all = append(all, sharing[i])
+			}
+		}
 	}
 	return all, nil
+}
+
+func contains(all []resourcev1.ManagedResource, uid types.UID) bool {
+	for i := range all {
+		if all[i].UID == uid {
+			return true
+		}
+	}
+	return false
 }

@@ -13,8 +13,9 @@ import (
 
 // isolate a host: at once if its agent can be reached, or by the end of its lease.
 func (r *resourceReconciler) isolate(ctx context.Context, resource *resourcev1.ManagedResource) (ctrl.Result, error) {
-	drop(resource, resourcev1.AgentReadyCondition, resourcev1.PortUpCondition)
-	resource.Status.HostAccessIPs = nil
+	drop(resource, resourcev1.AgentReadyCondition, resourcev1.PortUpCondition, resourcev1.DHCPReadyCondition,
+		resourcev1.PublicIPReadyCondition)
+	resource.Status.HostAccessIPs, resource.Status.SecondHostAccessIPs = nil, nil
 	result := r.leave(ctx, resource)
 	if resource.Spec.State == resourcev1.Isolated && isolated(resource) {
 		sumUp(resource, resourcev1.AcceptedCondition) // as wanted

@@ -1,17 +1,24 @@
 package controller
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
+	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/hydrazine/central"
 	"github.com/bedplate/bedplate/internal/hydrazine/ovn"
+	"github.com/bedplate/bedplate/internal/hydrazine/topology"
 )
 
 // networks are the connections to the centrals of all groups.
@@ -28,12 +35,19 @@ type networks struct {
 
 // network is the connection to one central.
 type network struct {
+	to    central.Central
 	north *ovn.Northbound
 	south *ovn.Southbound
 	end   context.CancelFunc
 
-	mutex    sync.Mutex
-	bindings map[string]ovn.Binding // of logical ports; nil until they are known
+	mutex     sync.Mutex
+	bindings  map[string]ovn.Binding    // of logical ports; nil until they are known
+	spread    bool                      // whether all chassis had the last change
+	relays    map[string]topology.Relay // by chassis; nil until they are known
+	authority *central.Authority        // nil in plaintext
+	changed   time.Time                 // when the first change was made that not all have; zero where they have all
+	rotated   bool                      // all members need other certificates
+	bound     chan struct{}
 }
 
 func newNetworks(ctx context.Context, runtime central.Runtime) *networks {
@@ -52,7 +66,9 @@ func (n *networks) ensure(ctx context.Context, group types.UID) (*network, centr
 	if err != nil {
 		return nil, c, err
 	}
-	if known := n.find(group); known != nil {
+	known := n.find(group)
+	if known != nil && known.reaches(c) {
+		known.trust(c.Authority)
 		return known, c, nil
 	}
 	// Without the lock, which others need: a central that hangs takes its time. No group is reconciled twice at a time.
@@ -61,30 +77,48 @@ func (n *networks) ensure(ctx context.Context, group types.UID) (*network, centr
 		return nil, c, err
 	}
 	n.mutex.Lock()
-	defer n.mutex.Unlock()
 	n.known[group] = made
+	n.mutex.Unlock()
+	if known != nil {
+		known.close()
+	}
 	return made, c, nil
+}
+
+// reaches says whether these are connections to a central. Both are always to the same one: what is written to one's northbound
+// database must not open another one's southbound database.
+func (w *network) reaches(c central.Central) bool {
+	return w.to.Northbound == c.Northbound && w.to.Southbound == c.Southbound && w.to.TLS == c.TLS
+}
+
+func (w *network) close() {
+	w.end()
+	w.north.Close()
+	w.south.Close()
 }
 
 func (n *networks) connect(ctx context.Context, group types.UID, c central.Central) (*network, error) {
 	life, end := context.WithCancel(n.life)
 	changed, bound := make(chan struct{}, 1), make(chan struct{}, 1)
-	north, err := ovn.DialNorthbound(ctx, c.Northbound, func(string) { signal(changed) })
+	north, err := ovn.DialNorthbound(ctx, c.Northbound, func(string) { signal(changed) }, ovn.WithTLS(c.TLS))
 	if err != nil {
 		end()
 		return nil, err
 	}
-	south, err := ovn.DialSouthbound(ctx, c.Southbound, func(string) { signal(bound) })
+	south, err := ovn.DialSouthbound(ctx, c.Southbound, func(string) { signal(bound) }, ovn.WithTLS(c.TLS))
 	if err != nil {
 		north.Close()
 		end()
 		return nil, err
 	}
-	made := &network{north: north, south: south, end: end}
+	made := &network{to: c, north: north, south: south, end: end, authority: c.Authority, bound: bound}
 	go pass(life, changed, func() { tell(life, n.groups, group) })
 	go pass(life, bound, func() {
 		for _, port := range made.rebound(life) {
 			tell(life, n.ports, port)
+		}
+		if made.spreads(life) {
+			tell(life, n.groups, group)
 		}
 	})
 	signal(bound)
@@ -98,6 +132,28 @@ func (n *networks) find(group types.UID) *network {
 	return n.known[group]
 }
 
+// trust an authority from now on. Where it's another one, the members are woken.
+func (w *network) trust(authority *central.Authority) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.authority != nil && authority != nil && !bytes.Equal(w.authority.PEM(), authority.PEM()) {
+		w.rotated = true
+		signal(w.bound)
+	}
+	w.authority = authority
+}
+
+// authority of a group, or nil as long as it isn't known, or in plaintext.
+func (n *networks) authority(group types.UID) *central.Authority {
+	w := n.find(group)
+	if w == nil {
+		return nil
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.authority
+}
+
 // forget a group, and delete its central.
 func (n *networks) forget(ctx context.Context, group types.UID) error {
 	n.mutex.Lock()
@@ -105,21 +161,21 @@ func (n *networks) forget(ctx context.Context, group types.UID) error {
 	delete(n.known, group)
 	n.mutex.Unlock()
 	if known != nil {
-		known.end()
-		known.north.Close()
-		known.south.Close()
+		known.close()
 	}
 	return n.runtime.Delete(ctx, service(group))
 }
 
-// Start tells of centrals of which a part has ended by itself, until ctx ends.
+// Start tells of centrals of which there is news, until ctx ends.
 func (n *networks) Start(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case name := <-n.runtime.Died():
-			tell(ctx, n.groups, types.UID(name[len(service("")):]))
+			if group, ok := strings.CutPrefix(name, service("")); ok { // anybody may write labels
+				tell(ctx, n.groups, types.UID(group))
+			}
 		}
 	}
 }
@@ -135,18 +191,66 @@ func (n *networks) binding(group types.UID, port string) (ovn.Binding, bool) {
 	return w.bindings[port], w.bindings != nil
 }
 
-// rebound reads how ports are bound now, and returns those that were otherwise before.
+// tellRelays remembers which relays a group's DPUs are to have, and tells those who have to see to that.
+func (n *networks) tellRelays(of *network, wanted *topology.Topology) {
+	now := map[string]topology.Relay{}
+	var changed []string
+	of.mutex.Lock()
+	for _, m := range wanted.Members {
+		relay, ok := wanted.Relay(m.Chassis)
+		if ok {
+			now[m.Chassis] = relay
+		}
+		if before, had := of.relays[m.Chassis]; had != ok || before != relay || of.relays == nil {
+			changed = append(changed, topology.PortName(m.UID, m.Name))
+		}
+	}
+	of.relays = now
+	of.mutex.Unlock()
+	for _, port := range changed {
+		tell(n.life, n.ports, port)
+	}
+}
+
+// relay that a DPU is to have for a group, if any, and whether that is known.
+func (n *networks) relay(group types.UID, chassis string) (relay topology.Relay, wanted, known bool) {
+	w := n.find(group)
+	if w == nil {
+		return relay, false, false
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	relay, wanted = w.relays[chassis]
+	return relay, wanted, w.relays != nil
+}
+
+// forgotten says whether a DPU of a group is known to have nothing of a public address any more.
+func (n *networks) forgotten(ctx context.Context, group types.UID, chassis string, public netip.Addr) bool {
+	w := n.find(group)
+	if w == nil {
+		return false
+	}
+	if translates, err := w.north.Translates(public); translates || err != nil {
+		return false
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	_, waiting, err := w.compare(ctx, map[string]bool{chassis: true})
+	return err == nil && len(waiting) == 0
+}
+
+// rebound reads how ports are bound now, and returns those that were otherwise before, or all if their DPUs need certificates.
 func (w *network) rebound(ctx context.Context) (ports []string) {
 	now, err := w.south.Bindings(ctx)
 	if err != nil {
 		return nil // it is told of again when the database is back; until then what was known is the best there is
 	}
 	w.mutex.Lock()
-	before := w.bindings
-	w.bindings = now
+	before, all := w.bindings, w.rotated
+	w.bindings, w.rotated = now, false
 	w.mutex.Unlock()
 	for port := range maps.Keys(now) {
-		if before[port] != now[port] {
+		if all || before[port] != now[port] {
 			ports = append(ports, port)
 		}
 	}
@@ -156,6 +260,60 @@ func (w *network) rebound(ctx context.Context) (ports []string) {
 		}
 	}
 	return ports
+}
+
+// propagation of the last change to the chassis, and which of them wait for it.
+func (w *network) propagation(ctx context.Context, chassis map[string]bool) (resourcev1.Propagation, []string, error) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	p, waiting, err := w.compare(ctx, chassis)
+	w.spread = err == nil && len(waiting) == 0 // who has been told that some wait is told when none does
+	w.arrived(len(chassis))
+	return p, waiting, err
+}
+
+func (w *network) compare(ctx context.Context, chassis map[string]bool) (resourcev1.Propagation, []string, error) {
+	change, err := w.north.Change(ctx)
+	if err != nil {
+		return resourcev1.Propagation{}, nil, err
+	}
+	has, err := w.south.Changes(ctx)
+	if err != nil {
+		return resourcev1.Propagation{}, nil, err
+	}
+	p := resourcev1.Propagation{Change: int64(change), DPUs: int32(len(chassis))} //nolint:gosec // not that many
+	var waiting []string
+	for _, name := range slices.Sorted(maps.Keys(chassis)) {
+		if has[name] >= change {
+			p.Current++
+		} else {
+			waiting = append(waiting, name)
+		}
+	}
+	return p, waiting, nil
+}
+
+// spreads says whether, since it was asked last, all chassis have got the last change, or not all have it any more. Nobody has
+// to hear of each single one.
+func (w *network) spreads(ctx context.Context) bool {
+	has, err := w.south.Changes(ctx)
+	if err != nil {
+		return false
+	}
+	chassis := map[string]bool{}
+	for name := range has {
+		chassis[name] = true
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	_, waiting, err := w.compare(ctx, chassis)
+	if err != nil {
+		return false
+	}
+	before := w.spread
+	w.spread = len(waiting) == 0
+	w.arrived(len(chassis))
+	return w.spread != before
 }
 
 // removeChassis deletes the rows of DPUs that have left: OVN would wait for them for ever.

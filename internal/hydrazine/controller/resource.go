@@ -27,6 +27,7 @@ type resourceReconciler struct {
 	networks *networks
 	agents   *agents.Pool
 	events   events.EventRecorder
+	pool     *pool
 	// lease is how long a host stays attached while nobody renews that.
 	lease time.Duration
 	// poll is how soon something is tried again that nobody tells of.
@@ -113,10 +114,11 @@ func (r *resourceReconciler) record(ctx context.Context, resource *resourcev1.Ma
 			return result, err
 		}
 	}
-	drop(resource, resourcev1.AgentReadyCondition, resourcev1.AttachedCondition, resourcev1.PortUpCondition)
-	resource.Status.HostAccessIPs = nil
+	drop(resource, resourcev1.AgentReadyCondition, resourcev1.AttachedCondition, resourcev1.PortUpCondition,
+		resourcev1.DHCPReadyCondition, resourcev1.PublicIPReadyCondition)
+	resource.Status.HostAccessIPs, resource.Status.SecondHostAccessIPs = nil, nil
 	if accepted {
-		resource.Status.HostAccessIPs = access(resource)
+		resource.Status.HostAccessIPs, resource.Status.SecondHostAccessIPs = access(resource), secondAccess(resource)
 	}
 	sumUp(resource, resourcev1.AcceptedCondition)
 	if isReady(resource) {
@@ -130,6 +132,18 @@ func access(resource *resourcev1.ManagedResource) *resourcev1.IPAssociation {
 	ips := &resourcev1.IPAssociation{HostIP: resource.Spec.HostIP}
 	if resource.Spec.HostAccess != resourcev1.NetworkAccess {
 		ips.FabricIP = resource.Spec.DPUIPs[1]
+	}
+	return ips
+}
+
+// secondAccess is the same for its second address.
+func secondAccess(resource *resourcev1.ManagedResource) *resourcev1.IPAssociation {
+	if resource.Spec.SecondHostIP == "" {
+		return nil
+	}
+	ips := &resourcev1.IPAssociation{HostIP: resource.Spec.SecondHostIP}
+	if resource.Spec.HostAccess != resourcev1.NetworkAccess && len(resource.Spec.DPUIPs) > 2 {
+		ips.FabricIP = resource.Spec.DPUIPs[2]
 	}
 	return ips
 }

@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,7 +24,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/conflict"
 	"github.com/bedplate/bedplate/internal/hydrazine/agents"
 	"github.com/bedplate/bedplate/internal/hydrazine/central"
 )
@@ -37,8 +41,10 @@ type Config struct {
 	// Lease is how long a host stays attached while the controller is away.
 	Lease time.Duration
 	// Poll is how often everything is looked at without a reason.
-	Poll    time.Duration
-	Options controller.Options
+	Poll time.Duration
+	// SpeakersNamespace is where the BGP speakers have their leases.
+	SpeakersNamespace string
+	Options           controller.Options
 }
 
 // Setup registers the controllers with a manager. ctx is the manager's life.
@@ -48,13 +54,19 @@ func Setup(ctx context.Context, mgr ctrl.Manager, config Config) error {
 	}
 	networks := newNetworks(ctx, config.Centrals)
 	recorder := mgr.GetEventRecorder("bedplate-hydrazine")
-	groups := &groupReconciler{Client: mgr.GetClient(), networks: networks, events: recorder, poll: config.Poll}
+	groups := &groupReconciler{
+		Client: mgr.GetClient(), networks: networks, underlays: &underlays{Reader: mgr.GetClient()}, events: recorder, poll: config.Poll,
+	}
 	resources := &resourceReconciler{
 		Client: mgr.GetClient(), networks: networks, agents: config.Agents, events: recorder,
-		lease: config.Lease, poll: config.Poll, now: time.Now,
+		pool: &pool{Client: mgr.GetClient(), live: mgr.GetAPIReader(), given: map[types.UID]*networkfabricv1.PublicIP{}}, lease: config.Lease, poll: config.Poll, now: time.Now,
+	}
+	publicIPs := &publicIPReconciler{
+		Client: mgr.GetClient(), networks: networks, events: recorder, poll: config.Poll, now: time.Now,
+		speakers: speakers{mgr.GetAPIReader(), config.SpeakersNamespace, time.Now},
 	}
 	return errors.Join(
-		groups.setup(mgr, config.Options), resources.setup(mgr, config.Options),
+		groups.setup(mgr, config.Options), resources.setup(mgr, config.Options), publicIPs.setup(mgr, config.Options),
 		mgr.Add(manager.RunnableFunc(networks.Start)), mgr.Add(manager.RunnableFunc(resources.sweep)),
 	)
 }
@@ -63,6 +75,17 @@ func (r *groupReconciler) setup(mgr ctrl.Manager, options controller.Options) er
 	err := ctrl.NewControllerManagedBy(mgr).
 		For(&resourcev1.ResourceGroup{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&resourcev1.ManagedResource{}, handler.EnqueueRequestsFromMapFunc(r.groupsOf), builder.WithPredicates(placeChanged)).
+		Watches(&resourcev1.ManagedResource{}, handler.Funcs{
+			UpdateFunc: r.underlayChanged,
+			CreateFunc: func(context.Context, event.CreateEvent, workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+				r.underlays.changed.Store(true)
+			},
+			DeleteFunc: func(context.Context, event.DeleteEvent, workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+				r.underlays.changed.Store(true)
+			},
+		}).
+		Watches(&networkfabricv1.PublicIP{}, handler.EnqueueRequestsFromMapFunc(r.groupOfHolder)).
+		Watches(&networkfabricv1.FabricPolicy{}, handler.EnqueueRequestsFromMapFunc(r.all)).
 		WatchesRawSource(source.Channel(r.networks.groups, mapped(r.groupWithUID))).
 		WithOptions(options).
 		Complete(r)
@@ -77,12 +100,26 @@ func (r *resourceReconciler) setup(mgr ctrl.Manager, options controller.Options)
 		For(&resourcev1.ManagedResource{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&resourcev1.ManagedResource{}, handler.EnqueueRequestsFromMapFunc(r.rivals), builder.WithPredicates(precedenceChanged)).
 		Watches(&resourcev1.ResourceGroup{}, handler.EnqueueRequestsFromMapFunc(r.membersOf), builder.WithPredicates(homeChanged)).
+		Watches(&networkfabricv1.PublicIP{}, handler.EnqueueRequestsFromMapFunc(r.concernedBy)).
 		WatchesRawSource(source.Channel(r.agents.Changes(), mapped(r.behind))).
 		WatchesRawSource(source.Channel(r.networks.ports, mapped(r.withPort))).
 		WithOptions(options).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("set up the controller of ManagedResources: %w", err)
+	}
+	return nil
+}
+
+func (r *publicIPReconciler) setup(mgr ctrl.Manager, options controller.Options) error {
+	err := ctrl.NewControllerManagedBy(mgr).
+		For(&networkfabricv1.PublicIP{}).
+		Watches(&networkfabricv1.PublicIP{}, handler.EnqueueRequestsFromMapFunc(r.namesakes)).
+		Watches(&resourcev1.ManagedResource{}, handler.EnqueueRequestsFromMapFunc(r.heldBy)).
+		WithOptions(options).
+		Complete(conflict.Expected(r)) // speakers write into the same objects
+	if err != nil {
+		return fmt.Errorf("set up the controller of PublicIPs: %w", err)
 	}
 	return nil
 }
@@ -120,6 +157,49 @@ func (r *groupReconciler) groupsOf(ctx context.Context, object client.Object) []
 		}})
 	}
 	return requests
+}
+
+// underlayDelay gathers DPUs that come at once, before all groups keep their hosts away from them.
+const underlayDelay = time.Second
+
+// underlayChanged tells all groups of a DPU that is new, or has gone: no host may reach any DPU.
+func (r *groupReconciler) underlayChanged(
+	ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request],
+) {
+	old, now := e.ObjectOld.(*resourcev1.ManagedResource), e.ObjectNew.(*resourcev1.ManagedResource)
+	if slices.Equal(old.Status.DPUAddresses, now.Status.DPUAddresses) {
+		return
+	}
+	r.underlays.changed.Store(true)
+	for _, request := range r.all(ctx, nil) {
+		queue.AddAfter(request, underlayDelay)
+	}
+}
+
+// all groups.
+func (r *groupReconciler) all(ctx context.Context, _ client.Object) []reconcile.Request {
+	list := &resourcev1.ResourceGroupList{}
+	if err := r.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil // the cache has ended
+	}
+	requests := make([]reconcile.Request, 0, len(list.Items))
+	for i := range list.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
+}
+
+// groupOfHolder is that of the host which has a public address.
+func (r *groupReconciler) groupOfHolder(ctx context.Context, object client.Object) []reconcile.Request {
+	of := object.(*networkfabricv1.PublicIP).Status.ManagedResource
+	if of == nil {
+		return nil
+	}
+	holder := &resourcev1.ManagedResource{}
+	if err := r.Get(ctx, types.NamespacedName{Namespace: of.Namespace, Name: of.Name}, holder); err != nil {
+		return nil // it has gone, and its group has heard of that
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: of.Namespace, Name: holder.Spec.ResourceGroup}}}
 }
 
 func (r *groupReconciler) groupWithUID(ctx context.Context, uid types.UID) []reconcile.Request {
@@ -160,6 +240,40 @@ func (r *resourceReconciler) membersOf(ctx context.Context, object client.Object
 		return nil // the cache has ended
 	}
 	return requestsFor(all)
+}
+
+// concernedBy a public address are the host that has it, and while nobody has it those that wait for one.
+func (r *resourceReconciler) concernedBy(ctx context.Context, object client.Object) []reconcile.Request {
+	if of := object.(*networkfabricv1.PublicIP).Status.ManagedResource; of != nil {
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: of.Namespace, Name: of.Name}}}
+	}
+	return r.with(ctx, byLack, reasonExhausted)
+}
+
+// heldBy a host: its public addresses, and those that are its DPU's by mistake.
+func (r *publicIPReconciler) heldBy(ctx context.Context, object client.Object) []reconcile.Request {
+	requests := r.with(ctx, byHolder, string(object.GetUID()))
+	for _, ip := range addresses(object.(*resourcev1.ManagedResource)) {
+		requests = append(requests, r.with(ctx, byAddress, ip)...)
+	}
+	return requests
+}
+
+// namesakes of a PublicIP have its address too.
+func (r *publicIPReconciler) namesakes(ctx context.Context, object client.Object) []reconcile.Request {
+	return r.with(ctx, byAddress, string(object.(*networkfabricv1.PublicIP).Spec.IPAddress))
+}
+
+func (r *publicIPReconciler) with(ctx context.Context, field, value string) []reconcile.Request {
+	list := &networkfabricv1.PublicIPList{}
+	if err := r.List(ctx, list, client.UnsafeDisableDeepCopy, client.MatchingFields{field: value}); err != nil {
+		return nil // the cache has ended
+	}
+	requests := make([]reconcile.Request, 0, len(list.Items))
+	for i := range list.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
 }
 
 // behind the DPU with an address.

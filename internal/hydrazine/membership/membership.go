@@ -37,7 +37,7 @@ func Of(r *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, others [
 		return Problem{ReasonNoGroup, "resourceGroup", fmt.Sprintf("there is no ResourceGroup %s/%s: make it, or name another one",
 			r.Namespace, r.Spec.ResourceGroup)}
 	}
-	if problem := place(r, group.Spec.Network); problem.Reason != "" {
+	if problem := place(r, group); problem.Reason != "" {
 		return problem
 	}
 	return Conflict(r, others)
@@ -95,15 +95,28 @@ func order(a, b bool) int {
 	return -1
 }
 
-func place(r *resourcev1.ManagedResource, n *resourcev1.IPNet) Problem {
+// place says whether the host's addresses are in the group's networks.
+func place(r *resourcev1.ManagedResource, group *resourcev1.ResourceGroup) Problem {
+	if problem := inside(r, group.Spec.Network, "hostIP", r.Spec.HostIP); problem.Reason != "" || r.Spec.SecondHostIP == "" {
+		return problem
+	}
+	if group.Spec.SecondNetwork == nil {
+		return Problem{ReasonOutsideNetwork, "secondHostIP", fmt.Sprintf("ResourceGroup %s has no second network: leave %s out",
+			r.Spec.ResourceGroup, r.Spec.SecondHostIP)}
+	}
+	return inside(r, group.Spec.SecondNetwork, "secondHostIP", r.Spec.SecondHostIP)
+}
+
+// inside says whether an address is one of a network's hosts.
+func inside(r *resourcev1.ManagedResource, n *resourcev1.IPNet, field string, ip resourcev1.IPAddress) Problem {
 	network, gateway, err := n.Parse()
 	if err != nil {
 		return Problem{ReasonOutsideNetwork, "resourceGroup", fmt.Sprintf("ResourceGroup %s has no network: %v", r.Spec.ResourceGroup, err)}
 	}
-	host, err := netip.ParseAddr(string(r.Spec.HostIP))
+	host, err := netip.ParseAddr(string(ip))
 	outside := func(why string) Problem {
-		return Problem{ReasonOutsideNetwork, "hostIP", fmt.Sprintf("%s %s of ResourceGroup %s: choose another address of the network",
-			r.Spec.HostIP, why, r.Spec.ResourceGroup)}
+		return Problem{ReasonOutsideNetwork, field, fmt.Sprintf("%s %s of ResourceGroup %s: choose another address of the network",
+			ip, why, r.Spec.ResourceGroup)}
 	}
 	switch {
 	case err != nil || !network.Contains(host):
@@ -129,15 +142,17 @@ func last(network netip.Prefix) netip.Addr {
 
 // conflict of a host with one that was there before.
 func conflict(r, first *resourcev1.ManagedResource) Problem {
-	taken := func(reason, field, what string) Problem {
-		return Problem{reason, field, fmt.Sprintf("%s belongs to %s: choose another one, or delete that", what, name(first, r.Namespace))}
+	taken := func(field, what string) Problem {
+		return Problem{ReasonAddressTaken, field, fmt.Sprintf("%s belongs to %s: choose another one, or delete that", what, name(first, r.Namespace))}
 	}
 	if sameGroup(r, first) {
 		switch {
-		case r.Spec.HostIP == first.Spec.HostIP:
-			return taken(ReasonAddressTaken, "hostIP", "the address "+string(r.Spec.HostIP))
+		case r.Spec.HostIP == first.Spec.HostIP || r.Spec.HostIP == first.Spec.SecondHostIP:
+			return taken("hostIP", "the address "+string(r.Spec.HostIP))
+		case r.Spec.SecondHostIP != "" && (r.Spec.SecondHostIP == first.Spec.HostIP || r.Spec.SecondHostIP == first.Spec.SecondHostIP):
+			return taken("secondHostIP", "the address "+string(r.Spec.SecondHostIP))
 		case strings.EqualFold(string(r.Spec.HostMAC), string(first.Spec.HostMAC)):
-			return taken(ReasonAddressTaken, "hostMAC", "the address "+string(r.Spec.HostMAC))
+			return taken("hostMAC", "the address "+string(r.Spec.HostMAC))
 		}
 	}
 	for i, ip := range r.Spec.DPUIPs {
@@ -149,7 +164,7 @@ func conflict(r, first *resourcev1.ManagedResource) Problem {
 				return Problem{ReasonDPUOfAnotherHost, "dpuIPs", fmt.Sprintf("the DPU %s %s", ip, problem)}
 			}
 		default:
-			return taken(ReasonAddressTaken, "dpuIPs", "the fabric's address "+string(ip))
+			return taken("dpuIPs", "the fabric's address "+string(ip))
 		}
 	}
 	return Problem{}

@@ -46,6 +46,27 @@ func elsewhere(r *resourcev1.ManagedResource) {
 	r.Spec.DPUIPs = []resourcev1.IPAddress{"172.18.0.7", "172.18.0.107"}
 }
 
+// dual gives a group a second network.
+func dual(g *resourcev1.ResourceGroup) *resourcev1.ResourceGroup {
+	g.Spec.SecondNetwork = &resourcev1.IPNet{IP: "fd00::", PrefixLength: 64}
+	return g
+}
+
+func dualStack(r *resourcev1.ManagedResource) {
+	r.Spec.SecondHostIP, r.Spec.DPUIPs = "fd00::2", append(r.Spec.DPUIPs, "fd01::105")
+}
+
+func TestOf_aHostOfTwoNetworks(t *testing.T) {
+	t.Parallel()
+	g, r := NewWithT(t), host("a", 0, dualStack)
+	g.Expect(membership.Of(&r, dual(group()), nil)).To(BeZero())
+	problem := membership.Of(&r, group(), nil)
+	g.Expect(problem.Field).To(Equal("secondHostIP"))
+	g.Expect(problem.Message).To(Equal("ResourceGroup web has no second network: leave fd00::2 out"))
+	r.Spec.SecondHostIP = "fd00::1"
+	g.Expect(membership.Of(&r, dual(group()), nil).Message).To(HavePrefix("fd00::1 is the gateway of"))
+}
+
 func TestOf_aHostAlone(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -105,6 +126,10 @@ func TestOf_whoWasThereFirst(t *testing.T) {
 		"both in another namespace": {change: func(r *resourcev1.ManagedResource) {
 			r.Namespace, r.Spec.HostIP, r.Spec.HostMAC = "red", "10.10.10.2", "02:00:0a:0a:0a:02"
 		}},
+		"second host IP": {func(r *resourcev1.ManagedResource) { r.Spec.SecondHostIP = "fd00::2" }, membership.ReasonAddressTaken, "secondHostIP", "the address fd00::2 belongs to ManagedResource first: "},
+		"third DPU IP": {func(r *resourcev1.ManagedResource) {
+			r.Spec.SecondHostIP, r.Spec.DPUIPs = "fd00::3", append(r.Spec.DPUIPs, "fd01::105")
+		}, membership.ReasonAddressTaken, "dpuIPs", "the fabric's address fd01::105 belongs to ManagedResource first: "},
 		"fabric IP in another namespace": {func(r *resourcev1.ManagedResource) {
 			r.Namespace, r.Spec.DPUIPs[1] = "red", "172.18.0.105"
 		}, membership.ReasonAddressTaken, "dpuIPs", "the fabric's address 172.18.0.105 belongs to a ManagedResource of another namespace: "},
@@ -117,10 +142,10 @@ func TestOf_whoWasThereFirst(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			first, second := host("first", 0), host("second", 1, elsewhere, c.change)
+			first, second := host("first", 0, dualStack), host("second", 1, elsewhere, c.change)
 			all := []resourcev1.ManagedResource{second, first}
-			g.Expect(membership.Of(&first, group(), all)).To(BeZero(), "who was there first stays")
-			in := group()
+			g.Expect(membership.Of(&first, dual(group()), all)).To(BeZero(), "who was there first stays")
+			in := dual(group())
 			in.Namespace, in.Name = second.Namespace, second.Spec.ResourceGroup
 			problem := membership.Of(&second, in, all)
 			g.Expect(problem.Reason).To(Equal(c.reason))

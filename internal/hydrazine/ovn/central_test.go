@@ -141,16 +141,18 @@ func (c *central) southbound() *ovn.Southbound {
 
 var blue = topology.Group{
 	UID: "0a6e3a5e-0000-4000-8000-000000000001", Name: "blue",
-	Network: netip.MustParsePrefix("10.10.10.0/24"), Gateway: netip.MustParseAddr("10.10.10.1"),
+	Networks: []topology.Network{{Prefix: netip.MustParsePrefix("10.10.10.0/24"), Gateway: netip.MustParseAddr("10.10.10.1")}},
 }
 
 // member i of the group, 2 to 250, on a DPU of its own.
 func member(i int) topology.Member {
 	return topology.Member{
 		UID: fmt.Sprintf("7c1f5b52-0000-4000-8000-%012d", i), Name: fmt.Sprintf("host-%d", i),
-		HostIP: netip.AddrFrom4([4]byte{10, 10, 10, byte(i)}), HostMAC: fmt.Sprintf("02:00:0a:0a:0a:%02x", i),
-		Chassis: fmt.Sprintf("dpu-%d", i), FabricIP: netip.AddrFrom4([4]byte{172, 18, 1, byte(i)}), FabricBits: 16,
-		NextHop: netip.MustParseAddr("172.18.0.1"), Access: resourcev1.FabricAccess,
+		HostMAC: fmt.Sprintf("02:00:0a:0a:0a:%02x", i), Chassis: fmt.Sprintf("dpu-%d", i), Access: resourcev1.FabricAccess,
+		Addresses: []topology.Address{{
+			HostIP: netip.AddrFrom4([4]byte{10, 10, 10, byte(i)}), FabricIP: netip.AddrFrom4([4]byte{172, 18, 1, byte(i)}), FabricBits: 16,
+			NextHop: netip.MustParseAddr("172.18.0.1"),
+		}},
 	}
 }
 
@@ -164,7 +166,7 @@ func members(from, to int) []topology.Member {
 
 func network(t testing.TB, members ...topology.Member) *topology.Topology {
 	t.Helper()
-	network, err := topology.New(blue, members)
+	network, err := topology.New(blue, members, topology.Site{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,14 +2,12 @@ package ovn
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
-	"github.com/ovn-kubernetes/libovsdb/cache"
-	"github.com/ovn-kubernetes/libovsdb/client"
 	"github.com/ovn-kubernetes/libovsdb/model"
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
 )
@@ -20,49 +18,64 @@ const (
 	echoInterval = 5 * time.Second
 	retryFirst   = 50 * time.Millisecond
 	retryLast    = time.Second
-	// transactTimeout is more than any transaction takes. As long as one waits, the connection can't be closed.
+	// transactTimeout is more than any transaction takes.
 	transactTimeout = 10 * time.Second
-	// readTimeout is how long a read waits for the copy of the database to be complete.
-	readTimeout = time.Second
 )
 
 // ErrNotConnected means that a database can't be reached now. Its connection is being made again.
 var ErrNotConnected = errors.New("the database can't be reached")
 
 // Database is a connection to an OVSDB database with a copy of it in memory. It is made again whenever it is lost.
-//
-// libovsdb can do that too, but not be told to give up: a client that is closed while it has no server tries for ever.
 type Database struct {
-	models   model.ClientDBModel
+	model    model.DatabaseModel
+	requests map[string]ovsdb.MonitorRequest // what is read, by table
 	endpoint string
+	tls      *tls.Config // nil where the endpoint isn't ssl:
 	changed  func(table string)
 	stop     context.CancelFunc
 	stopped  chan struct{}
 
-	mutex  sync.Mutex
-	client client.Client // nil while there is no connection
-	news   chan struct{} // closed at the next change
-	closed bool
+	mutex   sync.Mutex
+	session *session      // nil while there is no connection
+	news    chan struct{} // closed at the next change
+	closed  bool
+}
+
+// Option of a connection.
+type Option func(*Database)
+
+// WithTLS says what an endpoint such as ssl:10.0.0.7:6641 is reached with: whom it trusts, the name that it expects, and its own
+// certificate.
+func WithTLS(config *tls.Config) Option { return func(d *Database) { d.tls = config } }
+
+// only says what is read of which tables. Of others there is nothing in memory, and columns that are left out are as if empty.
+func only(requests map[string]ovsdb.MonitorRequest) Option {
+	return func(d *Database) { d.requests = requests }
 }
 
 // Dial connects to a database such as unix:/run/ovn/nb.sock or tcp:172.18.0.2:6641, and reads all tables that there are
-// models of. From then on it calls changed with the name of a table whenever one of its rows has changed, and with none
+// models of. From then on it calls changed with the name of a table whenever some of its rows have changed, and with none
 // when the connection is lost or made again. changed must not block; it may be nil.
-func Dial(ctx context.Context, models model.ClientDBModel, endpoint string, changed func(table string)) (*Database, error) {
+func Dial(
+	ctx context.Context, tables model.DatabaseModel, endpoint string, changed func(table string), options ...Option,
+) (*Database, error) {
 	if changed == nil {
 		changed = func(string) {}
 	}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	d := &Database{
-		models: models, endpoint: endpoint, changed: changed,
+		model: tables, requests: everything(tables), endpoint: endpoint, changed: changed,
 		stop: stop, stopped: make(chan struct{}), news: make(chan struct{}),
+	}
+	for _, option := range options {
+		option(d)
 	}
 	s, err := d.connect(ctx)
 	if err != nil {
 		stop()
 		return nil, err
 	}
-	d.set(s.client)
+	d.set(s)
 	go d.keep(life, s)
 	return d, nil
 }
@@ -76,25 +89,54 @@ func (d *Database) Close() {
 	d.closed = true
 }
 
-// Client is libovsdb's, with the copy of the database. Don't keep it: another connection has another one.
-func (d *Database) Client() (client.Client, error) {
+// connected returns the connection that there is now.
+func (d *Database) connected() (*session, error) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	if d.client == nil {
+	if d.session == nil {
 		return nil, fmt.Errorf("%s: %w", d.endpoint, ErrNotConnected)
 	}
-	return d.client, nil
+	return d.session, nil
+}
+
+// Rows of a table as they are in memory, by UUID, in a map of the caller's. They must not be changed.
+func (d *Database) Rows(table string) (map[string]model.Model, error) {
+	s, err := d.connected()
+	if err != nil {
+		return nil, err
+	}
+	return s.table(table), nil
+}
+
+// rowsOf a table, which must not be changed.
+func rowsOf[T model.Model](d *Database, table string) ([]T, error) {
+	found, err := d.Rows(table)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]T, 0, len(found))
+	for _, row := range found {
+		rows = append(rows, row.(T))
+	}
+	return rows, nil
 }
 
 // Transact does all operations or none. When it returns, the copy in memory has what they have done.
 func (d *Database) Transact(ctx context.Context, operations ...ovsdb.Operation) ([]ovsdb.OperationResult, error) {
-	c, err := d.Client()
+	s, err := d.connected()
 	if err != nil {
 		return nil, err
 	}
+	start := time.Now()
+	results, err := d.transact(ctx, s, operations)
+	observe(d.model.Client().Name(), len(operations), time.Since(start), err)
+	return results, err
+}
+
+func (d *Database) transact(ctx context.Context, s *session, operations []ovsdb.Operation) ([]ovsdb.OperationResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, transactTimeout)
 	defer cancel()
-	results, err := c.Transact(ctx, operations...)
+	results, err := s.transact(ctx, operations)
 	if err != nil {
 		return nil, fmt.Errorf("transaction with %s: %w", d.endpoint, err)
 	}
@@ -108,23 +150,14 @@ func (d *Database) Transact(ctx context.Context, operations ...ovsdb.Operation) 
 	return results, nil
 }
 
-// list reads the rows of a table from the copy in memory. That of a connection that is being lost is never complete again.
-func list(ctx context.Context, c client.Client, rows any) error {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	return c.List(ctx, rows)
-}
-
-// Wait returns when done says so, or fails. It is asked at once and after every change, while there is a connection.
-func (d *Database) Wait(ctx context.Context, done func(client.Client) (bool, error)) error {
+// Wait returns when done says so, or fails otherwise than for want of a connection. It is asked at once and after every change.
+func (d *Database) Wait(ctx context.Context, done func() (bool, error)) error {
 	for {
 		d.mutex.Lock()
-		c, news := d.client, d.news
+		news := d.news
 		d.mutex.Unlock()
-		if c != nil {
-			if ok, err := done(c); ok || err != nil {
-				return err
-			}
+		if ok, err := done(); ok || err != nil && !errors.Is(err, ErrNotConnected) {
+			return err
 		}
 		select {
 		case <-news:
@@ -134,79 +167,14 @@ func (d *Database) Wait(ctx context.Context, done func(client.Client) (bool, err
 	}
 }
 
-// session is one connection.
-type session struct {
-	client client.Client
-	lost   chan struct{} // closed when the server has gone
-	end    context.CancelFunc
-}
-
-// connect makes a connection and reads the tables.
 func (d *Database) connect(ctx context.Context) (*session, error) {
-	log := logr.Discard()
-	c, err := client.NewOVSDBClient(d.models, client.WithEndpoint(d.endpoint), client.WithLogger(&log))
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	s, err := open(ctx, d)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", d.endpoint, err)
 	}
-	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	s := &session{client: c, lost: make(chan struct{}), end: end}
-	// The client tells it once, and only to somebody who listens at that moment.
-	go func() {
-		select {
-		case <-c.DisconnectNotify():
-			close(s.lost)
-		case <-life.Done():
-		}
-	}()
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
-	if err := d.read(ctx, c); err != nil {
-		s.close()
-		return nil, fmt.Errorf("connect to %s: %w", d.endpoint, err)
-	}
 	return s, nil
-}
-
-func (d *Database) read(ctx context.Context, c client.Client) error {
-	if err := c.Connect(ctx); err != nil {
-		return err
-	}
-	c.Cache().AddEventHandler(&cache.EventHandlerFuncs{
-		AddFunc:    func(table string, _ model.Model) { d.tell(table) },
-		UpdateFunc: func(table string, _, _ model.Model) { d.tell(table) },
-		DeleteFunc: func(table string, _ model.Model) { d.tell(table) },
-	})
-	_, err := c.MonitorAll(ctx)
-	return err
-}
-
-func (s *session) close() {
-	s.end()
-	s.client.Close()
-}
-
-// watch returns when the server has gone, or doesn't answer any more, or ctx ends.
-func (s *session) watch(ctx context.Context) {
-	ticker := time.NewTicker(echoInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-s.lost:
-			return
-		case <-ticker.C:
-			if !s.answers(ctx) {
-				return
-			}
-		}
-	}
-}
-
-func (s *session) answers(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, echoInterval)
-	defer cancel()
-	return s.client.Echo(ctx) == nil
 }
 
 // keep has a connection at all times, until ctx ends.
@@ -217,7 +185,7 @@ func (d *Database) keep(ctx context.Context, s *session) {
 		d.set(nil)
 		s.close()
 		if s = d.again(ctx); s != nil {
-			d.set(s.client)
+			d.set(s)
 		}
 	}
 }
@@ -236,10 +204,10 @@ func (d *Database) again(ctx context.Context) *session {
 	return nil
 }
 
-// set the client that is used from now on.
-func (d *Database) set(c client.Client) {
+// set the connection that is used from now on.
+func (d *Database) set(s *session) {
 	d.mutex.Lock()
-	d.client = c
+	d.session = s
 	d.mutex.Unlock()
 	d.tell("")
 }

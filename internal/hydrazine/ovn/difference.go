@@ -202,13 +202,14 @@ func (d *difference) refer(found *row, column string, wanted []string) []ovsdb.M
 	return mutations
 }
 
-// remove deletes the owner's rows that aren't wanted. Those that aren't roots go when nothing refers to them any more.
+// remove deletes the owner's rows that aren't wanted. Those that aren't roots go when nothing refers to them any more. But OVSDB
+// looks for references to deleted rows before that, so one that may have some is deleted too.
 func (d *difference) remove() []ovsdb.Operation {
 	var operations []ovsdb.Operation
 	for _, r := range d.found {
 		switch {
 		case d.kept[r.place()] == r:
-		case d.mine[r.uuid] && r.root():
+		case d.mine[r.uuid] && (r.root() || r.holds()):
 			operations = append(operations, ovsdb.Operation{Op: ovsdb.OperationDelete, Table: r.TableName, Where: isRow(r.uuid)})
 		case !d.mine[r.uuid]:
 			operations = append(operations, d.release(r)...)

@@ -101,6 +101,14 @@ func TestDifference(t *testing.T) {
 			wanted:     []model.Model{wantedSwitch("p"), wantedPort("p")},
 			operations: []string{"delete Logical_Router 9"},
 		},
+		"a set and what refers to it": {
+			found: []model.Model{
+				&nbdb.LogicalRouter{UUID: uuid(9), ExternalIDs: Mark(me, "router"), Nat: []string{uuid(6)}}, &nbdb.AddressSet{UUID: uuid(7), ExternalIDs: Mark(me, "set")},
+				&nbdb.NAT{UUID: uuid(6), ExternalIDs: Mark(me, "nat"), AllowedExtIPs: ptr(uuid(7))},
+			},
+			wanted:     []model.Model{&nbdb.LogicalRouter{UUID: Ref("router"), ExternalIDs: Mark(me, "router")}},
+			operations: []string{"mutate Logical_Router 9 [{nat delete {[{6}]}}]", "delete Address_Set 7", "delete NAT 6"},
+		},
 		"two of the same": {
 			found:      []model.Model{foundPort(5, "p"), foundPort(2, "p"), foundSwitch(uuid(2), uuid(5))},
 			wanted:     []model.Model{wantedSwitch("p"), wantedPort("p")},

@@ -3,9 +3,11 @@ package ovn
 import (
 	"context"
 	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
 	"sync"
 
-	"github.com/ovn-kubernetes/libovsdb/client"
 	"github.com/ovn-kubernetes/libovsdb/model"
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
 
@@ -20,8 +22,8 @@ type Northbound struct {
 }
 
 // DialNorthbound connects to a northbound database. See Dial.
-func DialNorthbound(ctx context.Context, endpoint string, changed func(table string)) (*Northbound, error) {
-	models, err := nbdb.FullDatabaseModel()
+func DialNorthbound(ctx context.Context, endpoint string, changed func(table string), options ...Option) (*Northbound, error) {
+	tables, err := northbound()
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +31,7 @@ func DialNorthbound(ctx context.Context, endpoint string, changed func(table str
 	if err != nil {
 		return nil, err
 	}
-	database, err := Dial(ctx, models, endpoint, changed)
+	database, err := Dial(ctx, tables, endpoint, changed, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +39,7 @@ func DialNorthbound(ctx context.Context, endpoint string, changed func(table str
 }
 
 // Apply makes the rows of an owner those that are wanted, in one transaction, and returns of how many operations. None
-// means that nothing was to be done.
+// means that nothing was to be done. Each change has a number: see Change.
 //
 // Wanted rows carry Mark and Ref. A row of somebody else that has a name which OVN knows only once is an error.
 func (n *Northbound) Apply(ctx context.Context, owner string, wanted []model.Model) (int, error) {
@@ -51,27 +53,49 @@ func (n *Northbound) Apply(ctx context.Context, owner string, wanted []model.Mod
 	if err != nil || len(operations) == 0 {
 		return 0, err
 	}
-	if _, err := n.Transact(ctx, operations...); err != nil {
+	// A new database has no row to count in yet. ovn-northd makes it, and all that was written before is in its first change.
+	numbered := ovsdb.Operation{Op: ovsdb.OperationMutate, Table: nbdb.NBGlobalTable, Where: everyRow(), Mutations: count}
+	if _, err := n.Transact(ctx, append(operations, numbered)...); err != nil {
 		return 0, err
 	}
 	return len(operations), nil
 }
 
+// Translates says whether a row translates something into an address, or from it.
+func (n *Northbound) Translates(external netip.Addr) (bool, error) {
+	rows, err := n.rows()
+	if err != nil {
+		return false, err
+	}
+	for _, row := range rows {
+		if nat, ok := row.(*nbdb.NAT); ok && nat.ExternalIP == external.String() {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// count one change more.
+var count = []ovsdb.Mutation{*ovsdb.NewMutation("nb_cfg", ovsdb.MutateOperationAdd, 1)}
+
+// Change is the number of the last change. See Southbound.Changes for who has it.
+func (n *Northbound) Change(_ context.Context) (int, error) {
+	g, err := n.global()
+	if g == nil || err != nil {
+		return 0, err
+	}
+	return g.NbCfg, nil
+}
+
 // rows returns the copy in memory, which must not be changed.
 func (n *Northbound) rows() ([]model.Model, error) {
-	c, err := n.Client()
-	if err != nil {
-		return nil, err
-	}
 	var rows []model.Model
-	copied := c.Cache()
 	for _, table := range n.tables.names() {
-		if copied == nil || copied.Table(table) == nil {
-			return nil, fmt.Errorf("%s: %w", n.endpoint, ErrNotConnected)
+		found, err := n.Rows(table)
+		if err != nil {
+			return nil, err
 		}
-		for _, row := range copied.Table(table).RowsShallow() {
-			rows = append(rows, row)
-		}
+		rows = slices.AppendSeq(rows, maps.Values(found))
 	}
 	return rows, nil
 }
@@ -90,8 +114,8 @@ func (n *Northbound) SyncChassis(ctx context.Context) error {
 func (n *Northbound) sync(ctx context.Context, with string, reached func(*nbdb.NBGlobal) int) error {
 	generation, err := n.bump(ctx)
 	if err == nil {
-		err = n.Wait(ctx, func(c client.Client) (bool, error) {
-			g, err := global(ctx, c)
+		err = n.Wait(ctx, func() (bool, error) {
+			g, err := n.global()
 			return g != nil && reached(g) >= generation, err
 		})
 	}
@@ -105,8 +129,8 @@ func (n *Northbound) sync(ctx context.Context, with string, reached func(*nbdb.N
 func (n *Northbound) bump(ctx context.Context) (int, error) {
 	var where []ovsdb.Condition
 	// A new database has no row yet: ovn-northd makes it.
-	if err := n.Wait(ctx, func(c client.Client) (bool, error) {
-		g, err := global(ctx, c)
+	if err := n.Wait(ctx, func() (bool, error) {
+		g, err := n.global()
 		if g != nil {
 			where = isRow(g.UUID)
 		}
@@ -115,8 +139,7 @@ func (n *Northbound) bump(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	results, err := n.Transact(ctx,
-		ovsdb.Operation{Op: ovsdb.OperationMutate, Table: nbdb.NBGlobalTable, Where: where,
-			Mutations: []ovsdb.Mutation{*ovsdb.NewMutation("nb_cfg", ovsdb.MutateOperationAdd, 1)}},
+		ovsdb.Operation{Op: ovsdb.OperationMutate, Table: nbdb.NBGlobalTable, Where: where, Mutations: count},
 		ovsdb.Operation{Op: ovsdb.OperationSelect, Table: nbdb.NBGlobalTable, Where: where, Columns: []string{"nb_cfg"}})
 	if err != nil {
 		return 0, err
@@ -131,9 +154,9 @@ func (n *Northbound) bump(ctx context.Context) (int, error) {
 	return int(generation), nil
 }
 
-func global(ctx context.Context, c client.Client) (*nbdb.NBGlobal, error) {
-	var rows []*nbdb.NBGlobal
-	if err := list(ctx, c, &rows); err != nil || len(rows) == 0 {
+func (n *Northbound) global() (*nbdb.NBGlobal, error) {
+	rows, err := rowsOf[*nbdb.NBGlobal](n.Database, nbdb.NBGlobalTable)
+	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
 	return rows[0], nil

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
-	"github.com/ovn-kubernetes/libovsdb/client"
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
 
 	"github.com/bedplate/bedplate/internal/hydrazine/ovn/sbdb"
@@ -18,16 +18,26 @@ type Southbound struct {
 }
 
 // DialSouthbound connects to a southbound database. See Dial.
-func DialSouthbound(ctx context.Context, endpoint string, changed func(table string)) (*Southbound, error) {
-	models, err := sbdb.FullDatabaseModel()
+func DialSouthbound(ctx context.Context, endpoint string, changed func(table string), options ...Option) (*Southbound, error) {
+	tables, err := southbound()
 	if err != nil {
 		return nil, err
 	}
-	database, err := Dial(ctx, models, endpoint, changed)
+	database, err := Dial(ctx, tables, endpoint, changed, append(options, only(asked()))...)
 	if err != nil {
 		return nil, err
 	}
 	return &Southbound{database}, nil
+}
+
+// asked is what Bindings, Chassis and Changes need: a small part of the database, of which the manager has one for each group.
+func asked() map[string]ovsdb.MonitorRequest {
+	ofHosts := []ovsdb.Condition{ovsdb.NewCondition("type", ovsdb.ConditionEqual, "")} // the others are OVN's own
+	return map[string]ovsdb.MonitorRequest{
+		sbdb.ChassisTable:        {Columns: []string{"name"}},
+		sbdb.ChassisPrivateTable: {Columns: []string{"name", "nb_cfg"}},
+		sbdb.PortBindingTable:    {Columns: []string{"logical_port", "chassis", "up"}, Where: ofHosts},
+	}
 }
 
 // Binding is what a logical port is bound to.
@@ -38,18 +48,14 @@ type Binding struct {
 	Up bool
 }
 
-// Bindings returns how logical ports are bound, by their names. Those that no chassis has are not among them.
-func (s *Southbound) Bindings(ctx context.Context) (map[string]Binding, error) {
-	c, err := s.Client()
+// Bindings returns how the ports of hosts are bound, by their names. Those that no chassis has are not among them.
+func (s *Southbound) Bindings(_ context.Context) (map[string]Binding, error) {
+	chassis, err := s.chassisNames()
 	if err != nil {
 		return nil, err
 	}
-	chassis, err := chassisNames(ctx, c)
+	ports, err := rowsOf[*sbdb.PortBinding](s.Database, sbdb.PortBindingTable)
 	if err != nil {
-		return nil, err
-	}
-	var ports []*sbdb.PortBinding
-	if err := list(ctx, c, &ports); err != nil {
 		return nil, fmt.Errorf("list port bindings: %w", err)
 	}
 	bindings := map[string]Binding{}
@@ -62,13 +68,22 @@ func (s *Southbound) Bindings(ctx context.Context) (map[string]Binding, error) {
 }
 
 // Chassis returns the names of all chassis, sorted.
-func (s *Southbound) Chassis(ctx context.Context) ([]string, error) {
-	c, err := s.Client()
-	if err != nil {
-		return nil, err
-	}
-	names, err := chassisNames(ctx, c)
+func (s *Southbound) Chassis(_ context.Context) ([]string, error) {
+	names, err := s.chassisNames()
 	return slices.Sorted(maps.Values(names)), err
+}
+
+// Changes returns, by the name of the chassis, the number of the last change whose flows it has.
+func (s *Southbound) Changes(_ context.Context) (map[string]int, error) {
+	rows, err := rowsOf[*sbdb.ChassisPrivate](s.Database, sbdb.ChassisPrivateTable)
+	if err != nil {
+		return nil, fmt.Errorf("list what chassis say of themselves: %w", err)
+	}
+	changes := map[string]int{}
+	for _, row := range rows {
+		changes[row.Name] = row.NbCfg
+	}
+	return changes, nil
 }
 
 // DeleteChassis removes a chassis that has left. One that is still there comes back by itself.
@@ -83,10 +98,76 @@ func (s *Southbound) DeleteChassis(ctx context.Context, name string) error {
 	return nil
 }
 
+// inactivityProbe is how long, in milliseconds, a DPU may say nothing before it is asked whether it is still there. A large one
+// that computes all flows anew takes longer than the default, and would have to do so again after it.
+const inactivityProbe = 30_000
+
+// IsOpen says whether chassis may connect by what the database listens at, such as pssl:16642:172.18.0.2. It asks the
+// database, which may have been another one a moment ago.
+func (s *Southbound) IsOpen(ctx context.Context, listen string) (bool, error) {
+	results, err := s.Transact(ctx, ovsdb.Operation{
+		Op: ovsdb.OperationSelect, Table: sbdb.ConnectionTable, Where: everyRow(), Columns: []string{"target", "role"},
+	})
+	if err != nil {
+		return false, fmt.Errorf("ask whether chassis may connect: %w", err)
+	}
+	rows := results[0].Rows
+	return len(rows) == 1 && rows[0]["target"] == listen && rows[0]["role"] == role(listen), nil
+}
+
+// role of who connects: that of a chassis, which may only change what is its own, by the name in its certificate. In plaintext
+// nobody has a name.
+func role(listen string) string {
+	if strings.HasPrefix(listen, "pssl:") {
+		return "ovn-controller"
+	}
+	return ""
+}
+
+// Open lets chassis connect by what the database listens at, and by nothing else.
+func (s *Southbound) Open(ctx context.Context, listen string) error {
+	if !strings.HasPrefix(listen, "pssl:") && !strings.HasPrefix(listen, "ptcp:") {
+		return fmt.Errorf("let chassis connect: nothing can listen at %q", listen)
+	}
+	return s.listen(ctx, ovsdb.Row{
+		"target": listen, "role": role(listen), "inactivity_probe": ovsdb.OvsSet{GoSet: []any{inactivityProbe}},
+	})
+}
+
+// Shut lets no chassis connect, and ends the connections of those that are.
+func (s *Southbound) Shut(ctx context.Context) error { return s.listen(ctx) }
+
+func (s *Southbound) listen(ctx context.Context, connections ...ovsdb.Row) error {
+	var operations []ovsdb.Operation
+	uuids := ovsdb.OvsSet{GoSet: []any{}}
+	for i, row := range connections {
+		name := fmt.Sprintf("connection%d", i)
+		operations = append(operations, ovsdb.Operation{Op: ovsdb.OperationInsert, Table: sbdb.ConnectionTable, Row: row, UUIDName: name})
+		uuids.GoSet = append(uuids.GoSet, ovsdb.UUID{GoUUID: name})
+	}
+	operations = append(operations, ovsdb.Operation{
+		Op: ovsdb.OperationUpdate, Table: sbdb.SBGlobalTable, Where: everyRow(), Row: ovsdb.Row{"connections": uuids},
+	})
+	results, err := s.Transact(ctx, operations...)
+	if err == nil && len(connections) > 0 && results[len(connections)].Count != 1 {
+		err = fmt.Errorf("%s has no row of %s yet", s.endpoint, sbdb.SBGlobalTable)
+	}
+	if err != nil {
+		return fmt.Errorf("change who may connect: %w", err)
+	}
+	return nil
+}
+
+// everyRow is a condition that all rows meet: libovsdb leaves out an empty one, which the database then misses.
+func everyRow() []ovsdb.Condition {
+	none := ovsdb.UUID{GoUUID: "00000000-0000-0000-0000-000000000000"}
+	return []ovsdb.Condition{ovsdb.NewCondition("_uuid", ovsdb.ConditionNotEqual, none)}
+}
+
 // chassisNames by UUID.
-func chassisNames(ctx context.Context, c client.Client) (map[string]string, error) {
-	var rows []*sbdb.Chassis
-	if err := list(ctx, c, &rows); err != nil {
+func (s *Southbound) chassisNames() (map[string]string, error) {
+	rows, err := rowsOf[*sbdb.Chassis](s.Database, sbdb.ChassisTable)
+	if err != nil {
 		return nil, fmt.Errorf("list chassis: %w", err)
 	}
 	names := map[string]string{}

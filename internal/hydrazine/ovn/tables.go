@@ -7,12 +7,14 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/ovn-kubernetes/libovsdb/mapper"
 	"github.com/ovn-kubernetes/libovsdb/model"
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
 
 	"github.com/bedplate/bedplate/internal/hydrazine/ovn/nbdb"
+	"github.com/bedplate/bedplate/internal/hydrazine/ovn/sbdb"
 )
 
 // externalIDs is a column of every table. Each key in it may be somebody else's.
@@ -26,14 +28,25 @@ type table struct {
 	columns []string // that are somebody's wish, sorted
 }
 
+// northbound and southbound are the databases' models, which all connections share.
+var (
+	northbound = sync.OnceValues(func() (model.DatabaseModel, error) { return databaseModel(nbdb.Schema(), nbdb.FullDatabaseModel) })
+	southbound = sync.OnceValues(func() (model.DatabaseModel, error) { return databaseModel(sbdb.Schema(), sbdb.FullDatabaseModel) })
+)
+
+func databaseModel(schema ovsdb.DatabaseSchema, models func() (model.ClientDBModel, error)) (model.DatabaseModel, error) {
+	of, err := models()
+	if err != nil {
+		return model.DatabaseModel{}, err
+	}
+	database, errs := model.NewDatabaseModel(schema, of)
+	return database, errors.Join(errs...)
+}
+
 func northboundTables() (tables, error) {
-	models, err := nbdb.FullDatabaseModel()
+	database, err := northbound()
 	if err != nil {
 		return nil, err
-	}
-	database, errs := model.NewDatabaseModel(nbdb.Schema(), models)
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
 	}
 	t := tables{}
 	for name, typ := range database.Types() {
@@ -138,6 +151,14 @@ func (r *row) references(column string) []string {
 		}
 	}
 	return nil
+}
+
+// holds says whether other rows live by this one.
+func (r *row) holds() bool {
+	return slices.ContainsFunc(r.columns, func(column string) bool {
+		_, strong := r.refersTo(column)
+		return strong && len(r.references(column)) > 0
+	})
 }
 
 func (r *row) root() bool { return r.TableSchema.IsRoot }

@@ -17,10 +17,12 @@ func TestTopology_leadsPackets(t *testing.T) {
 	c.startNorthd()
 	n := c.northbound()
 	six, three := blue, member(3)
-	six.UID, six.Name, six.Network, six.Gateway = "six", "six", netip.MustParsePrefix("fd10::/64"), netip.MustParseAddr("fd10::1")
-	three.HostIP, three.FabricIP, three.FabricBits = netip.MustParseAddr("fd10::3"), netip.MustParseAddr("fd18::3"), 64
-	three.NextHop = netip.MustParseAddr("fd18::1")
-	ipv6, err := topology.New(six, []topology.Member{three})
+	six.UID, six.Name = "six", "six"
+	six.Networks = []topology.Network{{Prefix: netip.MustParsePrefix("fd10::/64"), Gateway: netip.MustParseAddr("fd10::1")}}
+	three.Addresses = []topology.Address{{
+		HostIP: netip.MustParseAddr("fd10::3"), FabricIP: netip.MustParseAddr("fd18::3"), FabricBits: 64, NextHop: netip.MustParseAddr("fd18::1"),
+	}}
+	ipv6, err := topology.New(six, []topology.Member{three}, topology.Site{})
 	g.Expect(err).NotTo(HaveOccurred())
 	apply(t, n, network(t, member(2)))
 	apply(t, n, ipv6)

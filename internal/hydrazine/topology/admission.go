@@ -14,34 +14,55 @@ import (
 // told in OVN, wherever it comes from; an agent may have said it.
 
 func (g Group) check() error {
-	switch {
-	case g.UID == "" || !isName(g.Name):
+	if g.UID == "" || !isName(g.Name) {
 		return errors.New("it has no UID or no proper name")
-	case !g.Network.IsValid() || g.Network.Masked() != g.Network || !plain(g.Network.Addr()):
-		return fmt.Errorf("%s is not a network", g.Network)
-	case !g.Network.Contains(g.Gateway):
-		return fmt.Errorf("the gateway %s is not in %s", g.Gateway, g.Network)
-	case g.Gateway == g.Network.Addr() || g.Gateway.Is4() && !g.Network.Contains(g.Gateway.Next()):
-		return fmt.Errorf("%s can't be the gateway: it is %s's own address or its broadcast address", g.Gateway, g.Network)
-	case g.Network.Overlaps(linksIPv4) || g.Network.Overlaps(linksIPv6):
-		return fmt.Errorf("%s overlaps %s or %s, which are used between its routers", g.Network, linksIPv4, linksIPv6)
+	}
+	if len(g.Networks) != 1 && (len(g.Networks) != 2 || g.Networks[0].Prefix.Addr().BitLen() == g.Networks[1].Prefix.Addr().BitLen()) {
+		return errors.New("it has to have one network, or two of different IP versions")
+	}
+	for _, n := range g.Networks {
+		if err := n.check(); err != nil {
+			return err
+		}
+	}
+	seen := map[string]bool{}
+	for _, s := range g.SecurityGroups {
+		if seen[s.Name] {
+			return fmt.Errorf("it has two security groups %s", s.Name)
+		}
+		seen[s.Name] = true
+	}
+	return nil
+}
+
+func (n Network) check() error {
+	p, gateway := n.Prefix, n.Gateway
+	switch {
+	case !p.IsValid() || p.Masked() != p || !plain(p.Addr()):
+		return fmt.Errorf("%s is not a network", p)
+	case !p.Contains(gateway):
+		return fmt.Errorf("the gateway %s is not in %s", gateway, p)
+	case gateway == p.Addr() || gateway.Is4() && !p.Contains(gateway.Next()):
+		return fmt.Errorf("%s can't be the gateway: it is %s's own address or its broadcast address", gateway, p)
+	case p.Overlaps(linkLocal) || p.Overlaps(linksIPv6):
+		return fmt.Errorf("%s overlaps %s or %s, which are used between its routers", p, linkLocal, linksIPv6)
 	}
 	return nil
 }
 
 // admit decides who is in. Members come oldest first.
 func (t *Topology) admit(members []Member) {
-	taken := map[string]string{}
-	for _, claim := range []string{"MAC address " + t.Group.gatewayMAC(), "host address " + t.Group.Gateway.String()} {
-		taken[claim] = "the gateway"
+	taken := map[string]string{"MAC address " + t.Group.gatewayMAC(): "the gateway"}
+	for _, n := range t.Group.Networks {
+		taken["host address "+n.Gateway.String()] = "the gateway"
+	}
+	for _, m := range members {
+		taken["MAC address "+t.Group.relayMAC(m.Chassis)] = "a DHCP relay"
 	}
 	for _, m := range members {
 		m.HostMAC = strings.ToLower(m.HostMAC)
-		claims := []string{"UID " + m.UID, "name " + m.Name, "MAC address " + m.HostMAC, "host address " + m.HostIP.String()}
-		if m.FabricIP.IsValid() {
-			claims = append(claims, "fabric address "+m.FabricIP.String())
-		}
 		err := t.Group.accepts(m)
+		claims := m.claims()
 		for _, claim := range claims {
 			if other := taken[claim]; other != "" && err == nil {
 				err = fmt.Errorf("%s belongs to %s", claim, other)
@@ -58,6 +79,20 @@ func (t *Topology) admit(members []Member) {
 	}
 }
 
+// claims are what no two members may have.
+func (m Member) claims() []string {
+	claims := []string{"UID " + m.UID, "name " + m.Name, "MAC address " + m.HostMAC}
+	for _, a := range m.Addresses {
+		claims = append(claims, "host address "+a.HostIP.String())
+		for _, outside := range []netip.Addr{a.FabricIP, a.PublicIP} {
+			if outside.IsValid() {
+				claims = append(claims, "outside address "+outside.String())
+			}
+		}
+	}
+	return claims
+}
+
 // accepts says whether a member fits into the group, whoever else is in.
 func (g Group) accepts(m Member) error {
 	mac, err := net.ParseMAC(m.HostMAC)
@@ -66,27 +101,42 @@ func (g Group) accepts(m Member) error {
 		return errors.New("it has no UID or no proper name")
 	case err != nil || len(mac) != 6 || mac.String() != m.HostMAC:
 		return fmt.Errorf("%q is not a MAC address", m.HostMAC)
-	case !g.Network.Contains(m.HostIP) || !plain(m.HostIP):
-		return fmt.Errorf("%s is not in %s", m.HostIP, g.Network)
-	case m.FabricIP.IsValid():
-		return m.acceptFabric()
+	case len(m.Addresses) == 0 || len(m.Addresses) > len(g.Networks):
+		return fmt.Errorf("it has %d addresses in %d networks", len(m.Addresses), len(g.Networks))
+	}
+	for i, a := range m.Addresses {
+		if network := g.Networks[i].Prefix; !network.Contains(a.HostIP) || !plain(a.HostIP) {
+			return fmt.Errorf("%s is not in %s", a.HostIP, network)
+		}
+		if err := a.check(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func (m Member) acceptFabric() error {
-	ip, next := m.FabricIP, m.NextHop
+// check what a host has outside.
+func (a Address) check() error {
+	ip, next, public := a.FabricIP, a.NextHop, a.PublicIP
 	switch {
-	case !plain(ip) || ip.BitLen() != m.HostIP.BitLen() || linksIPv4.Contains(ip) || linksIPv6.Contains(ip):
-		return fmt.Errorf("%s can't be translated into %s", m.HostIP, ip)
-	case m.FabricBits < 0 || m.FabricBits > ip.BitLen():
-		return fmt.Errorf("%d is no prefix length for %s", m.FabricBits, ip)
+	case !ip.IsValid() && !public.IsValid():
+		return nil
+	case !a.canBecome(ip):
+		return fmt.Errorf("%s can't be translated into %s", a.HostIP, ip)
+	case public.IsValid() && (!a.canBecome(public) || public == ip || public == next || public == a.HostIP):
+		return fmt.Errorf("%s can't be translated into %s besides %s", a.HostIP, public, ip)
+	case a.FabricBits < 0 || a.FabricBits > ip.BitLen():
+		return fmt.Errorf("%d is no prefix length for %s", a.FabricBits, ip)
 	case next.IsValid() && (!plain(next) || next.BitLen() != ip.BitLen()):
 		return fmt.Errorf("%s can't be the next hop of %s", next, ip)
-	case ip == m.HostIP || ip == next || m.HostIP == next:
-		return fmt.Errorf("%s, %s and the next hop %s have to be three addresses", m.HostIP, ip, next)
+	case ip == a.HostIP || ip == next || a.HostIP == next:
+		return fmt.Errorf("%s, %s and the next hop %s have to be three addresses", a.HostIP, ip, next)
 	}
 	return nil
+}
+
+func (a Address) canBecome(outside netip.Addr) bool {
+	return plain(outside) && outside.BitLen() == a.HostIP.BitLen() && !linkLocal.Contains(outside) && !linksIPv6.Contains(outside)
 }
 
 // plain addresses are what they look like.

@@ -22,23 +22,30 @@ import (
 // FuzzTopology: whatever is asked for, the rows fit together, and no member's depend on another's.
 func FuzzTopology(f *testing.F) {
 	random := rand.New(rand.NewPCG(1, 2))
-	for _, network := range []string{"10.10.10.0/24", "10.0.0.0/8", "172.18.0.0/16", "fd10::/64", "fd10::/120", "2000::/3", "0.0.0.0/0", "::ffff:10.0.0.0/104"} {
-		blob := make([]byte, 200)
+	for i, networks := range [][2]string{
+		{"10.10.10.0/24"}, {"10.0.0.0/8"}, {"172.18.0.0/16", "fd10::/64"}, {"fd10::/64", "10.10.10.0/24"}, {"fd10::/120"}, {"2000::/3"}, {"0.0.0.0/0"},
+		{"::ffff:10.0.0.0/104"}, {"10.10.10.0/24", "10.10.11.0/24"},
+	} {
+		blob := make([]byte, 400)
 		for i := range blob {
 			blob[i] = byte(random.IntN(256))
 		}
-		p := netip.MustParsePrefix(network)
-		f.Add("blue", network, p.Addr().Next().String(), blob)
+		blob[1] = byte(i)
+		f.Add("blue", networks[0], networks[1], []string{"", "172.19.0.2", "fd19::2"}[i%3], "web", blob)
 	}
-	f.Add("a_b", "10.10.10.0/24", "", []byte("0123456789"))
-	f.Fuzz(func(t *testing.T, name, network, gateway string, blob []byte) {
+	f.Add("alone", "fd10::/120", "", "", "web", []byte("00000000100"))
+	f.Add("a_b", "10.10.10.0/24", "", "", `x" || 1`, []byte("0123456789"))
+	f.Fuzz(func(t *testing.T, name, network, second, server, word string, blob []byte) {
 		g := NewWithT(t)
-		var in topology.Group
-		in.UID, in.Name = "uid-"+name, name
-		in.Network, _ = netip.ParsePrefix(network)
-		in.Gateway, _ = netip.ParseAddr(gateway)
-		members := anybody(in, blob)
-		all, err := topology.New(in, members)
+		in := topology.Group{UID: "uid-" + name, Name: name, SecurityGroups: someSecurityGroups(word, blob)}
+		for _, text := range []string{network, second} {
+			if p, err := netip.ParsePrefix(text); err == nil {
+				in.Networks = append(in.Networks, topology.Network{Prefix: p, Gateway: p.Addr().Next()})
+			}
+		}
+		in.Relayed, _ = netip.ParseAddr(server)
+		members, site := anybody(in, word, blob), somewhere(network, second, blob)
+		all, err := topology.New(in, members, site)
 		if err != nil {
 			return
 		}
@@ -47,16 +54,16 @@ func FuzzTopology(f *testing.F) {
 			g.Expect(slices.ContainsFunc(members, func(m topology.Member) bool { return m.UID == uid })).To(BeTrue())
 		}
 		slices.Reverse(members)
-		again, _ := topology.New(in, members)
+		again, _ := topology.New(in, members, site)
 		g.Expect(rowsByKey(again)).To(Equal(rowsByKey(all)), "their order is all the same")
-		if len(all.Members) > 0 && 32-in.Network.Bits() < 14 {
+		if len(all.Members) > 0 && !slices.ContainsFunc(in.Networks, func(n topology.Network) bool { return 32-n.Prefix.Bits() >= 13 }) {
 			independent(g, all, int(blob[0])%len(all.Members))
 		}
 	})
 }
 
 // anybody makes members whose addresses are often close to each other, or wrong.
-func anybody(in topology.Group, blob []byte) []topology.Member {
+func anybody(in topology.Group, word string, blob []byte) []topology.Member {
 	var members []topology.Member
 	for ; len(blob) >= 10; blob = blob[10:] {
 		number, at := binary.BigEndian.Uint16(blob), func(i int, base netip.Addr) netip.Addr {
@@ -69,105 +76,87 @@ func anybody(in topology.Group, blob []byte) []topology.Member {
 			a, _ := netip.AddrFromSlice(bytes)
 			return a
 		}
-		fabric := netip.MustParseAddr("172.18.0.0")
-		if in.Network.Addr().Is6() != (blob[9]&0xf0 == 0) {
-			fabric = netip.MustParseAddr("fd18::")
-		}
 		m := topology.Member{
 			UID: fmt.Sprint("uid-", number%300), Name: fmt.Sprint("host-", number%299), Created: began.Add(time.Duration(blob[2]) * time.Second),
-			HostIP: at(3, in.Network.Addr()), HostMAC: fmt.Sprintf("02:00:00:00:%02x:%02x", blob[5], blob[0]),
-			Chassis: []string{"", "dpu", "dpu-1"}[blob[6]%3], FabricIP: at(6, fabric), FabricBits: int(int8(blob[8])) / 2,
-			NextHop: at(7, fabric), Access: []resourcev1.HostAccess{"", resourcev1.FabricAccess, resourcev1.NetworkAccess, "nonsense"}[blob[9]%4],
+			HostMAC: fmt.Sprintf("02:00:00:00:%02x:%02x", blob[5], blob[0]), Chassis: []string{"", "dpu", "dpu-1"}[blob[6]%3],
+			Access:         []resourcev1.HostAccess{"", resourcev1.FabricAccess, resourcev1.PublicAccess, resourcev1.NetworkAccess, "nonsense"}[blob[9]%5],
+			SecurityGroups: in.SecurityGroupsOf([][]string{nil, nil, {word}, {"no such"}}[blob[4]%4]),
 		}
-		if blob[9]%7 == 0 {
-			m.NextHop = netip.Addr{}
+		for i, n := range in.Networks {
+			if i > 0 && blob[7]%3 == 0 {
+				break
+			}
+			fabric, public := "172.18.0.0", "203.0.113.0"
+			if n.Prefix.Addr().Is6() != (blob[9]&0xf0 == 0) {
+				fabric, public = "fd18::", "2001:db8::"
+			}
+			a := topology.Address{
+				HostIP: at(3, n.Prefix.Addr()), FabricIP: at(6, netip.MustParseAddr(fabric)), FabricBits: int(int8(blob[8])) / 2,
+				NextHop: at(7, netip.MustParseAddr(fabric)), PublicIP: at(2, netip.MustParseAddr(public)),
+			}
+			if blob[9]%7 == 0 {
+				a.NextHop = netip.Addr{}
+			}
+			if blob[9]%11 < 4 {
+				a.PublicIP = netip.Addr{}
+			}
+			m.Addresses = append(m.Addresses, a)
 		}
 		members = append(members, m)
 	}
 	return members
 }
 
-// fitTogether: all names, keys, MAC addresses and addresses differ; what is referred to is there, and each row has one place.
-func fitTogether(g Gomega, network *topology.Topology) {
-	seen, ports, referred := map[string]bool{}, map[string]bool{}, map[string]int{}
-	once := func(what, value string) {
-		g.Expect(seen[what+value]).To(BeFalse(), "%s %s is there twice", what, value)
-		seen[what+value] = true
+// someSecurityGroups have a word in every place where there can be one.
+func someSecurityGroups(word string, blob []byte) []resourcev1.SecurityGroup {
+	if len(blob) < 20 || blob[1]%3 == 0 {
+		return nil
 	}
-	refer := func(kind string, uuids []string) {
-		for _, uuid := range uuids {
-			referred[kind+uuid]++
+	of := resourcev1.SecurityGroup{Name: word}
+	for _, b := range blob[10:20] {
+		rule := resourcev1.SecurityRule{
+			Direction: []resourcev1.SecurityDirection{resourcev1.Ingress, resourcev1.Egress, resourcev1.SecurityDirection(word)}[b%3],
+			Protocol:  []resourcev1.SecurityProtocol{"Any", "TCP", "UDP", "ICMP", resourcev1.SecurityProtocol(word)}[b%5],
+			Prefixes:  [][]resourcev1.IPPrefix{nil, {"10.0.0.0/8", "fd00::/8"}, {resourcev1.IPPrefix(word)}}[b/4%3],
+		}
+		if b > 128 {
+			rule.Ports = []resourcev1.PortRange{{First: int32(b)}, {First: int32(b) - 140, Last: int32(b)}}
+			rule.SecurityGroups = []string{word, "default"}
+		}
+		of.Rules = append(of.Rules, rule)
+	}
+	return []resourcev1.SecurityGroup{of, {Name: "default"}}[:1+blob[1]%2]
+}
+
+func somewhere(network, second string, blob []byte) topology.Site {
+	site := topology.Site{Underlay: []netip.Addr{netip.MustParseAddr("172.18.0.5"), netip.MustParseAddr("fd18::5")}}
+	for i, text := range []string{network, second, "0.0.0.0/0", "::/0", "10.0.0.0/8", "172.19.0.0/24"} {
+		if p, err := netip.ParsePrefix(text); err == nil && len(blob) > i {
+			list := []*[]netip.Prefix{&site.Denied, &site.Shared, &site.FabricPrefixes}[blob[i]%3]
+			*list = append(*list, p)
 		}
 	}
-	rows := network.Rows()
-	for _, row := range rows {
-		g.Expect(ids(row)).To(HaveKeyWithValue(ovn.OwnerID, network.Group.UID))
-		once("key ", fmt.Sprintf("%T %s", row, ids(row)[ovn.KeyID]))
-		switch r := row.(type) {
-		case *nbdb.LogicalSwitch:
-			once("switch ", r.Name)
-			refer("port ", r.Ports)
-			refer("acl ", r.ACLs)
-		case *nbdb.LogicalRouter:
-			once("router ", r.Name)
-			refer("router port ", r.Ports)
-			refer("route ", r.StaticRoutes)
-			refer("nat ", r.Nat)
-		case *nbdb.LogicalSwitchPort:
-			once("port ", r.Name)
-		case *nbdb.LogicalRouterPort:
-			once("port ", r.Name)
-			once("MAC ", r.MAC)
-			once("address ", r.Networks[0])
-			ports[r.Name] = true
-		}
-	}
-	uuids := map[string]bool{}
-	for _, row := range rows {
-		kind, uuid := "", ""
-		switch r := row.(type) {
-		case *nbdb.LogicalSwitch:
-			uuid = r.UUID
-		case *nbdb.LogicalRouter:
-			uuid = r.UUID
-		case *nbdb.LogicalSwitchPort:
-			kind, uuid = "port ", r.UUID
-			if r.Type == "router" {
-				g.Expect(ports).To(HaveKey(r.Options["router-port"]))
-			}
-		case *nbdb.LogicalRouterPort:
-			kind, uuid = "router port ", r.UUID
-		case *nbdb.LogicalRouterStaticRoute:
-			kind, uuid = "route ", r.UUID
-			g.Expect(ports).To(HaveKey(*r.OutputPort))
-		case *nbdb.NAT:
-			kind, uuid = "nat ", r.UUID
-		case *nbdb.ACL:
-			kind, uuid = "acl ", r.UUID
-		}
-		g.Expect(uuids).NotTo(HaveKey(uuid))
-		uuids[uuid] = true
-		if kind != "" {
-			g.Expect(referred[kind+uuid]).To(Equal(1))
-			delete(referred, kind+uuid)
-		}
-	}
-	g.Expect(referred).To(BeEmpty(), "what isn't there")
+	return site
 }
 
 // independent: without one member the others' rows are the same, and the group's but for what hangs on them.
 func independent(g Gomega, all *topology.Topology, without int) {
 	left := slices.Delete(slices.Clone(all.Members), without, without+1)
-	less, err := topology.New(all.Group, left)
+	less, err := topology.New(all.Group, left, all.Site)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(less.Members).To(Equal(left))
-	before, gone := rowsByKey(all), "/"+all.Members[without].UID
+	g.Expect(less.Members).To(HaveExactElements(left))
+	before, gone := rowsByKey(all), all.Members[without]
 	for key, row := range rowsByKey(less) {
 		g.Expect(alone(row)).To(Equal(alone(before[key])), key)
 		delete(before, key)
 	}
+	relay, _ := all.Relay(gone.Chassis)
 	for key := range before {
-		g.Expect(strings.HasSuffix(strings.TrimSuffix(key, "/switch"), gone)).To(BeTrue(), "%s is gone too", key)
+		key = strings.TrimSuffix(key, "/switch")
+		its := strings.HasSuffix(key, "/"+gone.UID) || relay.LogicalPort != "" && strings.HasSuffix(key, "/"+relay.LogicalPort)
+		// Who was the only one in a security group was so in one that there isn't.
+		last := len(gone.SecurityGroups) > 0 && len(all.Group.SecurityGroups) == 0
+		g.Expect(its || last).To(BeTrue(), "%s is gone too", key)
 	}
 }
 
@@ -176,11 +165,15 @@ func alone(row model.Model) model.Model {
 	switch r := row.(type) {
 	case *nbdb.LogicalSwitch:
 		c := *r
-		c.Ports = nil
+		c.Ports, c.ACLs = nil, nil
 		return &c
 	case *nbdb.LogicalRouter:
 		c := *r
 		c.Ports, c.StaticRoutes = nil, nil
+		return &c
+	case *nbdb.PortGroup:
+		c := *r
+		c.Ports = nil
 		return &c
 	}
 	return row

@@ -5,41 +5,44 @@ import (
 	"net/netip"
 )
 
-// The networks between the logical router and the gateway routers. They are seen nowhere else; the same ones are used in
-// every group.
+// What is used between the routers of a group and by its DHCP relays. It is seen nowhere else, and the same in every group.
+// RFC 3927 reserves the first and the last /24 of linkLocal.
 var (
-	linksIPv4 = netip.MustParsePrefix("169.254.0.0/16")
+	linkLocal = netip.MustParsePrefix("169.254.0.0/16")
+	linksIPv4 = netip.MustParsePrefix("169.254.0.0/17")
 	linksIPv6 = netip.MustParsePrefix("fdbe:d91a:7e00::/62")
 )
 
-// RFC 3927 reserves the first and the last /24 of linksIPv4, so there are 2¹⁴ − 2·64 networks of 4 addresses.
+// There are 2¹³ − 2⁶ networks of 4 addresses in linksIPv4, without those that are reserved.
 const (
-	reservedLinks = 64
-	linkCount     = 1<<14 - 2*reservedLinks
+	reservedLinks = 1 << 6
+	linkCount     = 1<<13 - reservedLinks
 )
 
-// link is the network between the logical router and a gateway router.
+// link is the network of one IP version between the logical router and a gateway router.
 type link struct {
 	router, gateway netip.Prefix
 }
 
-// Link is the network between the logical router and a member's gateway router.
-func (t *Topology) Link(m Member) netip.Prefix { return t.links[m.UID].router.Masked() }
+// Link is the network between the logical router and a member's gateway router that one of the member's addresses goes over.
+func (t *Topology) Link(a Address) netip.Prefix { return t.links[a.HostIP].router.Masked() }
 
-// connect gives each member its link. It follows from the host's address, so that it doesn't depend on who else is there.
-// Only in a network with more than linkCount addresses, larger than a /19, can two hosts come upon the same one. There the
-// younger one takes the next that is free, and changes its link when the older one leaves.
+// connect gives each member its links. They follow from the host's addresses, so that they don't depend on who else is there.
+// Only in an IPv4 network with more than linkCount addresses, larger than a /20, can two hosts come upon the same one. There
+// the younger one takes the next that is free, and changes its link when the older one leaves.
 func (t *Topology) connect() {
 	taken := map[link]bool{}
 	for _, m := range t.Members {
-		offset := offsetIn(t.Group.Network, m.HostIP)
-		l := linkAt(m.HostIP, offset)
-		for i := uint64(0); taken[l] && i < linkCount; i++ {
-			offset++
-			l = linkAt(m.HostIP, offset)
+		for i, a := range m.Addresses {
+			offset := offsetIn(t.Group.Networks[i].Prefix, a.HostIP)
+			l := linkAt(a.HostIP, offset)
+			for i := uint64(0); taken[l] && i < linkCount; i++ {
+				offset++
+				l = linkAt(a.HostIP, offset)
+			}
+			taken[l] = true
+			t.links[a.HostIP] = l
 		}
-		taken[l] = true
-		t.links[m.UID] = l
 	}
 }
 

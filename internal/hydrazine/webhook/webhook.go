@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/hydrazine/controller"
 	"github.com/bedplate/bedplate/internal/hydrazine/membership"
@@ -23,41 +24,21 @@ import (
 
 // +kubebuilder:webhookconfiguration:mutating=false,name=bedplate-hydrazine-webhooks
 // +kubebuilder:webhook:path=/validate-resource-bedplate-dev-v1alpha1-managedresource,mutating=false,failurePolicy=fail,sideEffects=None,groups=resource.bedplate.dev,resources=managedresources,verbs=create;update,versions=v1alpha1,name=validation.managedresource.resource.bedplate.dev,admissionReviewVersions=v1,serviceName=bedplate-hydrazine-webhooks,serviceNamespace=bedplate-hydrazine-system
-// +kubebuilder:webhook:path=/validate-resource-bedplate-dev-v1alpha1-resourcegroup,mutating=false,failurePolicy=fail,sideEffects=None,groups=resource.bedplate.dev,resources=resourcegroups,verbs=create,versions=v1alpha1,name=validation.resourcegroup.resource.bedplate.dev,admissionReviewVersions=v1,serviceName=bedplate-hydrazine-webhooks,serviceNamespace=bedplate-hydrazine-system
+// +kubebuilder:webhook:path=/validate-resource-bedplate-dev-v1alpha1-resourcegroup,mutating=false,failurePolicy=fail,sideEffects=None,groups=resource.bedplate.dev,resources=resourcegroups,verbs=create;update,versions=v1alpha1,name=validation.resourcegroup.resource.bedplate.dev,admissionReviewVersions=v1,serviceName=bedplate-hydrazine-webhooks,serviceNamespace=bedplate-hydrazine-system
 
 // SetupWithManager registers the webhooks with the manager's webhook server. The controllers' indexes have to be there.
 func SetupWithManager(mgr ctrl.Manager) error {
 	return errors.Join(
 		ctrl.NewWebhookManagedBy(mgr, &resourcev1.ManagedResource{}).WithValidator(validator{mgr.GetClient()}).Complete(),
 		ctrl.NewWebhookManagedBy(mgr, &resourcev1.ResourceGroup{}).WithValidator(groupValidator{}).Complete(),
+		ctrl.NewWebhookManagedBy(mgr, &networkfabricv1.PublicIP{}).WithValidator(publicIPValidator{mgr.GetClient()}).Complete(),
 	)
-}
-
-// groupValidator refuses networks that make no sense. They can't be changed later.
-type groupValidator struct{}
-
-func (groupValidator) ValidateCreate(_ context.Context, g *resourcev1.ResourceGroup) (admission.Warnings, error) {
-	_, err := controller.Topology(g, nil)
-	if err == nil {
-		return nil, nil
-	}
-	return nil, apierrors.NewInvalid(resourcev1.GroupVersion.WithKind("ResourceGroup").GroupKind(), g.Name, field.ErrorList{
-		field.Invalid(field.NewPath("spec", "network"), g.Spec.Network, err.Error()),
-	})
-}
-
-func (groupValidator) ValidateUpdate(context.Context, *resourcev1.ResourceGroup, *resourcev1.ResourceGroup) (admission.Warnings, error) {
-	return nil, nil
-}
-
-func (groupValidator) ValidateDelete(context.Context, *resourcev1.ResourceGroup) (admission.Warnings, error) {
-	return nil, nil
 }
 
 type validator struct{ client.Reader }
 
 func (v validator) ValidateCreate(ctx context.Context, r *resourcev1.ManagedResource) (admission.Warnings, error) {
-	return nil, v.check(ctx, r)
+	return v.check(ctx, r)
 }
 
 // ValidateUpdate lets pass what leaves the spec as it is: an object with a problem can still be changed, and go.
@@ -65,24 +46,40 @@ func (v validator) ValidateUpdate(ctx context.Context, before, after *resourcev1
 	if equality.Semantic.DeepEqual(before.Spec, after.Spec) {
 		return nil, nil
 	}
-	return nil, v.check(ctx, after)
+	return v.check(ctx, after)
 }
 
 func (v validator) ValidateDelete(context.Context, *resourcev1.ManagedResource) (admission.Warnings, error) {
 	return nil, nil
 }
 
-func (v validator) check(ctx context.Context, r *resourcev1.ManagedResource) error {
+func (v validator) check(ctx context.Context, r *resourcev1.ManagedResource) (admission.Warnings, error) {
 	group := &resourcev1.ResourceGroup{}
 	err := v.Get(ctx, types.NamespacedName{Namespace: r.Namespace, Name: r.Spec.ResourceGroup}, group)
 	if apierrors.IsNotFound(err) {
 		group = nil
 	} else if err != nil {
-		return fmt.Errorf("get ResourceGroup %s: %w", r.Spec.ResourceGroup, err)
+		return nil, fmt.Errorf("get ResourceGroup %s: %w", r.Spec.ResourceGroup, err)
 	}
+	problem, err := v.problem(ctx, r, group)
+	if err != nil {
+		return nil, err
+	}
+	if problem.Reason == "" {
+		return warnings(r, group), nil
+	}
+	path := field.NewPath("spec", problem.Field)
+	return nil, apierrors.NewInvalid(resourcev1.GroupVersion.WithKind("ManagedResource").GroupKind(), r.Name, field.ErrorList{
+		{Type: field.ErrorTypeInvalid, Field: path.String(), BadValue: value(r, problem.Field), Detail: problem.Message},
+	})
+}
+
+func (v validator) problem(
+	ctx context.Context, r *resourcev1.ManagedResource, group *resourcev1.ResourceGroup,
+) (membership.Problem, error) {
 	others, err := controller.Neighbours(ctx, v, r)
 	if err != nil {
-		return err
+		return membership.Problem{}, err
 	}
 	wanted := r.DeepCopy()
 	// Whatever it has now, what it asks for it asks for last.
@@ -91,19 +88,43 @@ func (v validator) check(ctx context.Context, r *resourcev1.ManagedResource) err
 	if problem.Reason == membership.ReasonNoGroup { // it goes, or comes later; the host could get back what it has lost then
 		problem = membership.Conflict(wanted, others)
 	}
-	if problem.Reason == "" {
-		return nil
+	if problem.Reason != "" {
+		return problem, nil
 	}
-	path := field.NewPath("spec", problem.Field)
-	return apierrors.NewInvalid(resourcev1.GroupVersion.WithKind("ManagedResource").GroupKind(), r.Name, field.ErrorList{
-		{Type: field.ErrorTypeInvalid, Field: path.String(), BadValue: value(r, problem.Field), Detail: problem.Message},
-	})
+	for _, ip := range r.Spec.DPUIPs {
+		public, err := controller.PublicIPsWith(ctx, v, ip)
+		if err != nil {
+			return membership.Problem{}, err
+		}
+		if len(public) > 0 { // whose is no business of a tenant's
+			return membership.Problem{Reason: membership.ReasonAddressTaken, Field: "dpuIPs", Message: fmt.Sprintf(
+				"%s is a public address: choose another one, of the fabric's", ip)}, nil
+		}
+	}
+	return membership.Problem{}, nil
+}
+
+// warnings of security groups that a host is to be in and can't be.
+func warnings(r *resourcev1.ManagedResource, group *resourcev1.ResourceGroup) admission.Warnings {
+	switch {
+	case group == nil || len(r.Spec.SecurityGroups) == 0:
+		return nil
+	case group.Spec.NetworkImplementationType != resourcev1.SoftwareNetwork:
+		return admission.Warnings{fmt.Sprintf("the network fabric carries ResourceGroup %s: securityGroups keep nobody away", group.Name)}
+	}
+	network, err := controller.Topology(group, []resourcev1.ManagedResource{*r}, controller.Outside{})
+	if err != nil {
+		return nil // the group says so
+	}
+	return network.Warnings[string(r.UID)]
 }
 
 func value(r *resourcev1.ManagedResource, name string) any {
 	switch name {
 	case "hostIP":
 		return r.Spec.HostIP
+	case "secondHostIP":
+		return r.Spec.SecondHostIP
 	case "hostMAC":
 		return r.Spec.HostMAC
 	case "dpuIPs":

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 )
 
@@ -48,6 +49,7 @@ func among(t *testing.T, objects ...client.Object) validator {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	NewWithT(t).Expect(resourcev1.AddToScheme(scheme)).To(Succeed())
+	NewWithT(t).Expect(networkfabricv1.AddToScheme(scheme)).To(Succeed())
 	return validator{fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithIndex(&resourcev1.ManagedResource{}, "spec.resourceGroup", func(o client.Object) []string {
 			return []string{o.(*resourcev1.ManagedResource).Spec.ResourceGroup}
@@ -57,7 +59,16 @@ func among(t *testing.T, objects ...client.Object) validator {
 				ips = append(ips, string(ip))
 			}
 			return ips
+		}).
+		WithIndex(&networkfabricv1.PublicIP{}, "spec.ipAddress", func(o client.Object) []string {
+			return []string{string(o.(*networkfabricv1.PublicIP).Spec.IPAddress)}
 		}).Build()}
+}
+
+func publicIP(name string, address resourcev1.IPAddress) *networkfabricv1.PublicIP {
+	return &networkfabricv1.PublicIP{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Spec: networkfabricv1.PublicIPSpec{IPAddress: address},
+	}
 }
 
 // Whoever is older by creation must not get what another one has by asking for it later.
@@ -73,6 +84,8 @@ func TestValidateUpdate_keepsWhoWasThereFirst(t *testing.T) {
 		"an address":        {change: func(s *resourcev1.ManagedResourceSpec) { s.DPUIPs[1] = "172.18.0.105" }, says: taken},
 		"with no group":     {change: func(s *resourcev1.ManagedResourceSpec) { s.ResourceGroup, s.DPUIPs[1] = "none", "172.18.0.105" }, says: taken},
 		"a DPU, no group":   {change: func(s *resourcev1.ManagedResourceSpec) { s.ResourceGroup, s.DPUIPs[0] = "none", "172.18.0.5" }, says: "serves another ResourceGroup"},
+		"a public address":  {change: func(s *resourcev1.ManagedResourceSpec) { s.DPUIPs[1] = "203.0.113.9" }, says: "203.0.113.9 is a public address"},
+		"a public DPU":      {change: func(s *resourcev1.ManagedResourceSpec) { s.DPUIPs[0] = "203.0.113.9" }, says: "203.0.113.9 is a public address"},
 		"only another name": {change: func(s *resourcev1.ManagedResourceSpec) { s.ResourceGroup = "none" }},
 		"while it goes":     {deleting, func(s *resourcev1.ManagedResourceSpec) { s.DPUIPs[1] = "172.18.0.105" }, taken},
 		"it goes":           {before: deleting, change: func(*resourcev1.ManagedResourceSpec) {}},
@@ -89,7 +102,7 @@ func TestValidateUpdate_keepsWhoWasThereFirst(t *testing.T) {
 			}
 			after := before.DeepCopy()
 			c.change(&after.Spec)
-			_, err := among(t, victim(), web("blue"), web("red"), before).ValidateUpdate(t.Context(), before, after)
+			_, err := among(t, victim(), web("blue"), web("red"), publicIP("nine", "203.0.113.9"), before).ValidateUpdate(t.Context(), before, after)
 			if c.says == "" {
 				NewWithT(t).Expect(err).NotTo(HaveOccurred())
 			} else {
@@ -130,4 +143,61 @@ func TestValidateCreate_ofAGroup(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestValidateCreate_ofAPublicIP(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		ip   *networkfabricv1.PublicIP
+		says string
+	}{
+		"free":           {ip: publicIP("ten", "203.0.113.10")},
+		"another's":      {publicIP("other", "203.0.113.9"), "spec.ipAddress: Invalid value: \"203.0.113.9\": PublicIP nine has the address"},
+		"a host's":       {publicIP("other", "172.18.0.105"), "ManagedResource blue/victim has the address among its dpuIPs"},
+		"a DPU's":        {publicIP("other", "172.18.0.5"), "ManagedResource blue/victim has the address among its dpuIPs"},
+		"created again":  {ip: publicIP("nine", "203.0.113.9")},
+		"a tenant's own": {ip: publicIP("ten", "10.10.10.2")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := publicIPValidator{among(t, victim(), publicIP("nine", "203.0.113.9"))}.ValidateCreate(t.Context(), c.ip)
+			if c.says == "" {
+				NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			} else {
+				NewWithT(t).Expect(err).To(MatchError(ContainSubstring(c.says)))
+			}
+		})
+	}
+}
+
+// A security group that there isn't may come yet, so it is no error; but who names it hears of it.
+func TestWarnings_ofUnknownSecurityGroups(t *testing.T) {
+	t.Parallel()
+	g, group := NewWithT(t), web("blue")
+	group.Spec.NetworkImplementationType = resourcev1.SoftwareNetwork
+	group.Spec.SecurityGroups = []resourcev1.SecurityGroup{{Name: "db", Rules: []resourcev1.SecurityRule{
+		{Direction: resourcev1.Ingress, SecurityGroups: []string{"web"}},
+	}}}
+	warned, err := groupValidator{}.ValidateCreate(t.Context(), group)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(warned).To(ContainElement(ContainSubstring(`rule 1 of security group "db" names "web", which there isn't`)))
+	before := group.DeepCopy()
+	before.Spec.SecurityGroups = nil
+	warned, err = groupValidator{}.ValidateUpdate(t.Context(), before, group)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(warned).NotTo(BeEmpty())
+	g.Expect(groupValidator{}.ValidateUpdate(t.Context(), group, group)).To(BeEmpty(), "nothing has changed")
+
+	among := func(group *resourcev1.ResourceGroup, in ...string) []string {
+		host := victim()
+		host.Spec.SecurityGroups = in
+		warned, err := among(t, group).ValidateCreate(t.Context(), host)
+		g.Expect(err).NotTo(HaveOccurred())
+		return warned
+	}
+	g.Expect(among(group, "db")).To(BeEmpty())
+	g.Expect(among(group)).To(BeEmpty())
+	g.Expect(among(group, "db", "web")).To(ConsistOf(`there is no security group "web": nothing passes by it`))
+	group.Spec.NetworkImplementationType = resourcev1.FabricNetwork
+	g.Expect(among(group, "web")).To(ConsistOf(ContainSubstring("securityGroups keep nobody away")))
 }

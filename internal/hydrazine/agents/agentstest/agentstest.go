@@ -3,6 +3,12 @@ package agentstest
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"fmt"
 	"net"
 	"strconv"
@@ -28,6 +34,7 @@ type Agent struct {
 
 	t       testing.TB
 	address string
+	options []grpc.ServerOption
 	stop    func()
 
 	mutex    sync.Mutex
@@ -39,11 +46,11 @@ type Agent struct {
 	least    time.Duration // that was left of a lease when it was renewed
 }
 
-// Start an agent at an address. It ends with the test.
-func Start(t testing.TB, address string, port uint16, report *agentv1.Report) *Agent {
+// Start an agent at an address, in plaintext without other options. It ends with the test.
+func Start(t testing.TB, address string, port uint16, report *agentv1.Report, options ...grpc.ServerOption) *Agent {
 	t.Helper()
 	a := &Agent{
-		t: t, address: net.JoinHostPort(address, strconv.Itoa(int(port))),
+		t: t, address: net.JoinHostPort(address, strconv.Itoa(int(port))), options: options,
 		report: report, news: make(chan struct{}), calls: map[string]int{}, least: time.Hour,
 	}
 	a.Restart()
@@ -61,20 +68,43 @@ func (a *Agent) Restart() {
 	if err != nil {
 		a.t.Fatalf("listen for the controller: %v", err)
 	}
-	server := grpc.NewServer()
+	server := grpc.NewServer(a.options...)
 	agentv1.RegisterAgentServer(server, a)
 	go func() { _ = server.Serve(listener) }()
 	a.stop = server.Stop
+}
+
+// Upgrade to an agent that was built with other options. It goes on with all that the one before has written down.
+func (a *Agent) Upgrade(change func(*agentv1.Report), options ...grpc.ServerOption) {
+	a.t.Helper()
+	a.Stop()
+	a.options = options
+	a.Say(change)
+	a.Restart()
 }
 
 // Report of a DPU with one host port that is isolated.
 func Report(chassis, address, gateway string) *agentv1.Report {
 	return &agentv1.Report{
 		Level: agentv1.Level, Version: "v0.1.0-test", Chassis: chassis,
-		Uplink:        &agentv1.Uplink{Interfaces: []string{"p0"}, Bridge: "br-transport", Addresses: []string{address}, Gateways: []string{gateway}, Mtu: 1500, Up: true},
-		Ports:         []*agentv1.Port{{Name: "pf0hpf", Up: true}},
-		OvnController: &agentv1.OVNController{Running: true, Connected: true},
+		Uplink:            &agentv1.Uplink{Interfaces: []string{"p0"}, Bridge: "br-transport", Addresses: []string{address}, Gateways: []string{gateway}, Mtu: 1500, Up: true},
+		Ports:             []*agentv1.Port{{Name: "pf0hpf", Up: true}},
+		OvnController:     &agentv1.OVNController{Running: true, Connected: true},
+		SouthboundRequest: Request(chassis),
 	}
+}
+
+// Request for a certificate, with a key of its own.
+func Request(chassis string) string {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: chassis}}, key)
+	if err != nil {
+		panic(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}))
 }
 
 // Say something else from now on.
@@ -160,15 +190,26 @@ func (a *Agent) Attach(_ context.Context, request *agentv1.AttachRequest) (*agen
 		return proto.Clone(a.report).(*agentv1.Report), nil
 	}
 	a.say(func(*agentv1.Report) {
-		if !proto.Equal(port.Assignment, request.GetAssignment()) {
+		if changes(port.GetAssignment(), request.GetAssignment()) {
 			port.Generation++
-		} else {
+		}
+		if proto.Equal(port.GetAssignment(), request.GetAssignment()) {
 			a.least = min(a.least, time.Until(port.GetLeaseExpires().AsTime()))
 		}
 		port.Assignment = request.GetAssignment()
+		a.report.Relay = nil
+		if relay := request.GetAssignment().GetDhcpRelay(); relay != nil {
+			a.report.Relay = &agentv1.Relay{Relay: relay}
+		}
 		port.LeaseExpires = timestamppb.New(request.GetAsOf().AsTime().Add(request.GetLease().AsDuration()))
 	})
 	return proto.Clone(a.report).(*agentv1.Report), nil
+}
+
+// changes says whether an assignment changes a port's generation.
+func changes(from, to *agentv1.Assignment) bool {
+	return from.GetResourceUid() != to.GetResourceUid() || from.GetGroupUid() != to.GetGroupUid() ||
+		from.GetSouthbound() != to.GetSouthbound() || from.GetLogicalPort() != to.GetLogicalPort()
 }
 
 // port that is asked for, if it may be given.

@@ -14,6 +14,7 @@ import (
 func FullDatabaseModel() (model.ClientDBModel, error) {
 	return model.NewClientDBModel("OVN_Northbound", map[string]model.Model{
 		"ACL":                         &ACL{},
+		"Address_Set":                 &AddressSet{},
 		"Logical_Router":              &LogicalRouter{},
 		"Logical_Router_Port":         &LogicalRouterPort{},
 		"Logical_Router_Static_Route": &LogicalRouterStaticRoute{},
@@ -21,6 +22,7 @@ func FullDatabaseModel() (model.ClientDBModel, error) {
 		"Logical_Switch_Port":         &LogicalSwitchPort{},
 		"NAT":                         &NAT{},
 		"NB_Global":                   &NBGlobal{},
+		"Port_Group":                  &PortGroup{},
 	})
 }
 
@@ -149,6 +151,40 @@ var schema = `{
           }
         }
       }
+    },
+    "Address_Set": {
+      "columns": {
+        "addresses": {
+          "type": {
+            "key": {
+              "type": "string"
+            },
+            "min": 0,
+            "max": "unlimited"
+          }
+        },
+        "external_ids": {
+          "type": {
+            "key": {
+              "type": "string"
+            },
+            "value": {
+              "type": "string"
+            },
+            "min": 0,
+            "max": "unlimited"
+          }
+        },
+        "name": {
+          "type": "string"
+        }
+      },
+      "indexes": [
+        [
+          "name"
+        ]
+      ],
+      "isRoot": true
     },
     "Logical_Router": {
       "columns": {
@@ -901,6 +937,53 @@ var schema = `{
           }
         }
       },
+      "isRoot": true
+    },
+    "Port_Group": {
+      "columns": {
+        "acls": {
+          "type": {
+            "key": {
+              "type": "uuid",
+              "refTable": "ACL",
+              "refType": "strong"
+            },
+            "min": 0,
+            "max": "unlimited"
+          }
+        },
+        "external_ids": {
+          "type": {
+            "key": {
+              "type": "string"
+            },
+            "value": {
+              "type": "string"
+            },
+            "min": 0,
+            "max": "unlimited"
+          }
+        },
+        "name": {
+          "type": "string"
+        },
+        "ports": {
+          "type": {
+            "key": {
+              "type": "uuid",
+              "refTable": "Logical_Switch_Port",
+              "refType": "weak"
+            },
+            "min": 0,
+            "max": "unlimited"
+          }
+        }
+      },
+      "indexes": [
+        [
+          "name"
+        ]
+      ],
       "isRoot": true
     }
   }

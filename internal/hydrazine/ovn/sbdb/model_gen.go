@@ -15,6 +15,7 @@ func FullDatabaseModel() (model.ClientDBModel, error) {
 	return model.NewClientDBModel("OVN_Southbound", map[string]model.Model{
 		"Chassis":         &Chassis{},
 		"Chassis_Private": &ChassisPrivate{},
+		"Connection":      &Connection{},
 		"Port_Binding":    &PortBinding{},
 		"SB_Global":       &SBGlobal{},
 	})
@@ -136,6 +137,84 @@ var schema = `{
         ]
       ],
       "isRoot": true
+    },
+    "Connection": {
+      "columns": {
+        "external_ids": {
+          "type": {
+            "key": {
+              "type": "string"
+            },
+            "value": {
+              "type": "string"
+            },
+            "min": 0,
+            "max": "unlimited"
+          }
+        },
+        "inactivity_probe": {
+          "type": {
+            "key": {
+              "type": "integer"
+            },
+            "min": 0,
+            "max": 1
+          }
+        },
+        "is_connected": {
+          "type": "boolean",
+          "ephemeral": true
+        },
+        "max_backoff": {
+          "type": {
+            "key": {
+              "type": "integer",
+              "minInteger": 1000
+            },
+            "min": 0,
+            "max": 1
+          }
+        },
+        "other_config": {
+          "type": {
+            "key": {
+              "type": "string"
+            },
+            "value": {
+              "type": "string"
+            },
+            "min": 0,
+            "max": "unlimited"
+          }
+        },
+        "read_only": {
+          "type": "boolean"
+        },
+        "role": {
+          "type": "string"
+        },
+        "status": {
+          "type": {
+            "key": {
+              "type": "string"
+            },
+            "value": {
+              "type": "string"
+            },
+            "min": 0,
+            "max": "unlimited"
+          },
+          "ephemeral": true
+        },
+        "target": {
+          "type": "string"
+        }
+      },
+      "indexes": [
+        [
+          "target"
+        ]
+      ]
     },
     "Port_Binding": {
       "columns": {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/bedplate/bedplate/internal/hydrazine/topology"
@@ -11,22 +12,36 @@ import (
 
 // Measures in pixels. Each member has a column; a DPU is the frame around those of its members.
 const (
-	column = 220
-	gap    = 24
-	margin = 20
-	box    = 44 // height of all boxes
+	column  = 300
+	gap     = 24
+	margin  = 20
+	box     = 44 // height of all boxes but the hosts'
+	hostBox = 60
+	line    = 16
+	letter  = 6 // about its width
 
 	hostsAt   = 50
-	framesAt  = 120
-	switchAt  = 150
-	routerAt  = 220
-	transitAt = 290
-	gatewayAt = 360
-	publicAt  = 450
-	framesEnd = 520
-	fabricAt  = 545
-	bottom    = fabricAt + box + margin
+	framesAt  = hostsAt + hostBox + 2*line + 14
+	switchAt  = framesAt + 30
+	routerAt  = switchAt + box + 26
+	transitAt = routerAt + box + 26
+	gatewayAt = transitAt + box + 26
 )
+
+// layout is where what is below the gateway routers is. It depends on how much they have to say.
+type layout struct{ publicAt, framesEnd, fabricAt, bottom int }
+
+func layoutOf(t *topology.Topology) layout {
+	rules, ways := 2, 1
+	for _, m := range t.Members {
+		rules, ways = max(rules, len(translations(t, m))), max(ways, len(uplinks(m)))
+	}
+	l := layout{publicAt: gatewayAt + box + rules*line + 14}
+	l.framesEnd = l.publicAt + box + ways*line + 10
+	l.fabricAt = l.framesEnd + 25
+	l.bottom = l.fabricAt + box + margin
+	return l
+}
 
 const style = `text{font:12px ui-sans-serif,system-ui,sans-serif;fill:#1f2933;text-anchor:middle}
 .name{font-weight:600}.small{font-size:11px;fill:#52606d}.left{text-anchor:start}.right{text-anchor:end}
@@ -37,7 +52,7 @@ line{stroke:#52606d;stroke-width:1.5}`
 // SVG writes a network as a picture: hosts above, the fabric below, and what is between them on each DPU.
 func SVG(w io.Writer, t *topology.Topology) error {
 	dpus := byDPU(t.Members)
-	c := &canvas{}
+	c := &canvas{layout: layoutOf(t)}
 	right := margin
 	for _, members := range dpus {
 		c.frame(right, members)
@@ -45,9 +60,9 @@ func SVG(w io.Writer, t *topology.Topology) error {
 	}
 	right = max(right-gap, margin+2*column)
 	g := t.Group
-	c.box("shared", margin, switchAt, right-margin, topology.SwitchName(g.Name), "logical switch · "+g.Network.String())
-	c.box("shared", margin, routerAt, right-margin, g.RouterName(), "logical router · gateway "+g.Gateway.String())
-	c.box("fabric", margin, fabricAt, right-margin, "fabric", "")
+	c.box("shared", margin, switchAt, right-margin, topology.SwitchName(g.Name), "logical switch · "+networks(g))
+	c.box("shared", margin, routerAt, right-margin, g.RouterName(), "logical router · gateway "+gateways(g))
+	c.box("fabric", margin, c.fabricAt, right-margin, "fabric", "")
 	c.line((margin+right)/2, switchAt+box, routerAt)
 	left := margin
 	for _, members := range dpus {
@@ -60,7 +75,7 @@ func SVG(w io.Writer, t *topology.Topology) error {
 <style>%s</style><rect width="100%%" height="100%%" fill="#fff"/>
 <text class="name left" x="%d" y="28">ResourceGroup %s</text>
 %s</svg>
-`, right+margin, bottom, right+margin, bottom, style, margin, html.EscapeString(t.Group.Name), c.String())
+`, right+margin, c.bottom, right+margin, c.bottom, style, margin, html.EscapeString(t.Group.Name), c.String())
 	return err
 }
 
@@ -81,45 +96,61 @@ func byDPU(members []topology.Member) [][]topology.Member {
 }
 
 // canvas collects what is drawn.
-type canvas struct{ strings.Builder }
+type canvas struct {
+	strings.Builder
+	layout
+}
 
 func (c *canvas) frame(x int, members []topology.Member) {
 	width := column * len(members)
-	fmt.Fprintf(c, `<rect class="frame" x="%d" y="%d" width="%d" height="%d"/>`, x, framesAt, width, framesEnd-framesAt)
-	c.text("small right", x+width-10, framesAt+18, dpu(members[0]))
+	fmt.Fprintf(c, `<rect class="frame" x="%d" y="%d" width="%d" height="%d"/>`, x, framesAt, width, c.framesEnd-framesAt)
+	c.text("small right", x+width-10, framesAt+18, width/letter, dpu(members[0]))
 }
 
 // member is a host and its way to the fabric.
 func (c *canvas) member(t *topology.Topology, m topology.Member, left int) {
 	x, width := left+10, column-20
 	wire, beside := left+26, left+34
-	c.box("host", x, hostsAt, width, m.Name, m.HostIP.String()+" · "+m.HostMAC)
-	c.line(wire, hostsAt+box, switchAt)
-	c.text("small left", beside, hostsAt+box+17, topology.PortName(m.UID, m.Name))
-	if !m.Routed() {
+	c.boxOf("host", x, hostsAt, width, hostBox, m.Name, hostIPs(m), m.HostMAC)
+	c.line(wire, hostsAt+hostBox, switchAt)
+	c.lines(beside, hostsAt+hostBox, topology.PortName(m.UID, m.Name), groups(m))
+	if len(m.Routed()) == 0 {
 		return
 	}
-	c.line(wire, routerAt+box, fabricAt)
-	c.box("own", x, transitAt, width, m.TransitName(), "transit switch · "+t.Link(m).String())
+	c.line(wire, routerAt+box, c.fabricAt)
+	c.box("own", x, transitAt, width, m.TransitName(), links(t, m))
 	c.box("own", x, gatewayAt, width, m.GatewayName(), "gateway router")
-	c.box("own", x, publicAt, width, m.PublicName(), "public switch")
-	for i, rule := range translations(m) {
-		c.text("small left", beside, gatewayAt+box+18+i*16, rule)
-	}
-	c.text("small left", beside, publicAt+box+17, uplink(m))
+	c.box("own", x, c.publicAt, width, m.PublicName(), "public switch")
+	c.lines(beside, gatewayAt+box, translations(t, m)...)
+	c.lines(beside, c.publicAt+box, uplinks(m)...)
 }
 
 func (c *canvas) box(class string, x, y, width int, name, what string) {
-	fmt.Fprintf(c, `<g><title>%s %s</title><rect class="%s" x="%d" y="%d" width="%d" height="%d"/>`,
-		html.EscapeString(name), html.EscapeString(what), class, x, y, width, box)
-	middle := x + width/2
-	if what == "" {
-		c.text("name", middle, y+box/2+4, name)
-	} else {
-		c.text("name", middle, y+18, name)
-		c.text("small", middle, y+35, what)
+	c.boxOf(class, x, y, width, box, name, what)
+}
+
+// boxOf has lines of text in its middle, the first of which is its name.
+func (c *canvas) boxOf(class string, x, y, width, height int, lines ...string) {
+	fmt.Fprintf(c, `<g><title>%s</title><rect class="%s" x="%d" y="%d" width="%d" height="%d"/>`,
+		html.EscapeString(strings.Join(lines, " ")), class, x, y, width, height)
+	lines = slices.DeleteFunc(lines, func(s string) bool { return s == "" })
+	for i, text := range lines {
+		words := "small"
+		if i == 0 {
+			words = "name"
+		}
+		c.text(words, x+width/2, y+(height-len(lines)*line)/2+12+i*line, width/letter, text)
 	}
 	c.WriteString("</g>\n")
+}
+
+// lines of text below something, beside the wire.
+func (c *canvas) lines(x, y int, lines ...string) {
+	for i, text := range lines {
+		if text != "" {
+			c.text("small left", x, y+18+i*line, (column-34)/letter, text)
+		}
+	}
 }
 
 // line goes straight down.
@@ -127,8 +158,8 @@ func (c *canvas) line(x, from, to int) {
 	fmt.Fprintf(c, `<line x1="%d" y1="%d" x2="%d" y2="%d"/>`, x, from, x, to)
 }
 
-func (c *canvas) text(class string, x, y int, s string) {
-	const longest = 34 // characters that fit into a column
+// text is cut where there is no room for more characters.
+func (c *canvas) text(class string, x, y, longest int, s string) {
 	if r := []rune(s); len(r) > longest {
 		s = string(r[:longest-1]) + "…"
 	}

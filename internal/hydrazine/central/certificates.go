@@ -1,0 +1,80 @@
+package central
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+)
+
+// Files of a central, readable for their owner only.
+const (
+	authorityCertificate = "ca.crt"
+	authorityKey         = "ca.key"
+	serverCertificate    = "southbound.crt"
+	serverKey            = "southbound.key"
+)
+
+// ensureAuthority returns a group's authority, and makes one where there is none that can be used. The DPUs then get new
+// certificates.
+func ensureAuthority(ctx context.Context, dir, group string) (*Authority, error) {
+	certificate, key, err := readPair(dir, authorityCertificate, authorityKey)
+	if err != nil {
+		return nil, err
+	}
+	if a := UsableAuthority(ctx, certificate, key); a != nil {
+		return a, nil
+	}
+	a, err := NewAuthority(group)
+	if err != nil {
+		return nil, err
+	}
+	if key, err = a.KeyPEM(); err != nil {
+		return nil, err
+	}
+	return a, writePair(dir, authorityCertificate, a.PEM(), authorityKey, key)
+}
+
+// ensureServer sees to it that the southbound database has a certificate. A server that runs serves a new one from its next
+// connection on, once it sees that the key is another one: so that is written last.
+func (a *Authority) ensureServer(dir string, at netip.Addr) error {
+	certificate, key, err := readPair(dir, serverCertificate, serverKey)
+	if err != nil || a.Serves(certificate, key, at) {
+		return err
+	}
+	if certificate, key, err = a.Serve(at); err != nil {
+		return err
+	}
+	return writePair(dir, serverCertificate, certificate, serverKey, key)
+}
+
+// readPair reads a certificate and its key. What isn't there is empty.
+func readPair(dir, certificateFile, keyFile string) (certificate, key []byte, err error) {
+	if certificate, err = os.ReadFile(filepath.Join(dir, certificateFile)); err == nil || errors.Is(err, fs.ErrNotExist) {
+		key, err = os.ReadFile(filepath.Join(dir, keyFile))
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("read the central's certificates: %w", err)
+	}
+	return certificate, key, nil
+}
+
+func writePair(dir, certificateFile string, certificate []byte, keyFile string, key []byte) error {
+	for _, file := range []struct {
+		name string
+		data []byte
+	}{{certificateFile, certificate}, {keyFile, key}} {
+		path := filepath.Join(dir, file.name)
+		err := os.WriteFile(path+".new", file.data, 0o600)
+		if err == nil {
+			err = os.Rename(path+".new", path)
+		}
+		if err != nil {
+			return fmt.Errorf("write the central's certificates: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package controller
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/ovn-kubernetes/libovsdb/model"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
+)
+
+// buckets are from a change that only goes to the next rack to one that waits for somebody who mends something.
+var buckets = []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}
+
+var (
+	propagations = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name:    "bedplate_hydrazine_propagation_seconds",
+		Help:    "How long it took from a change of a network until all its DPUs had it, and those that were made meanwhile.",
+		Buckets: buckets,
+	})
+
+	announcements = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name:    "bedplate_hydrazine_public_ip_announcement_seconds",
+		Help:    "How long it took from when a PublicIP was to be announced until the first BGP speaker did.",
+		Buckets: buckets,
+	})
+)
+
+func init() { metrics.Registry.MustRegister(propagations, announcements) }
+
+// apply rows to a central, and note when what not all DPUs have yet began to be changed.
+func (w *network) apply(ctx context.Context, owner string, wanted []model.Model) (int, error) {
+	start := time.Now()
+	operations, err := w.north.Apply(ctx, owner, wanted)
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if operations > 0 && w.changed.IsZero() {
+		w.changed = start
+	}
+	return operations, err
+}
+
+// arrived notes how long a change has taken, if all of so many DPUs have it now. The network is locked.
+func (w *network) arrived(dpus int) {
+	if since := w.changed; w.spread && !since.IsZero() {
+		w.changed = time.Time{}
+		if dpus > 0 {
+			propagations.Observe(time.Since(since).Seconds())
+		}
+	}
+}
+
+// announcing takes the time until addresses are announced that are to be. The zero value is ready for use. Since when an address
+// has been waiting that was before this process isn't known.
+type announcing struct {
+	mutex sync.Mutex
+	since map[types.UID]time.Time
+}
+
+// note how an address is now.
+func (a *announcing) note(ip *networkfabricv1.PublicIP) {
+	if took, announced := a.step(ip, time.Now()); announced {
+		announcements.Observe(took.Seconds())
+	}
+}
+
+// step says how long an address has been waiting that is announced now.
+func (a *announcing) step(ip *networkfabricv1.PublicIP, now time.Time) (took time.Duration, announced bool) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	since, waiting := a.since[ip.UID]
+	if ip.Status.NextHop != "" && len(ip.Status.AnnouncedBy) == 0 {
+		if a.since == nil {
+			a.since = map[types.UID]time.Time{}
+		}
+		if !waiting {
+			a.since[ip.UID] = now
+		}
+		return 0, false
+	}
+	delete(a.since, ip.UID)
+	return now.Sub(since), waiting && ip.Status.NextHop != ""
+}

@@ -1,0 +1,134 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+)
+
+// pool gives public addresses to hosts.
+type pool struct {
+	client.Client
+	// live reads past the cache, which may not know yet what somebody else has given.
+	live client.Reader
+
+	mutex sync.Mutex
+	// given are the addresses that were given to hosts, by the UIDs of these, until the cache knows.
+	given map[types.UID]*networkfabricv1.PublicIP
+}
+
+// of a host: its address, or nil where none is free.
+func (p *pool) of(ctx context.Context, resource *resourcev1.ManagedResource) (*networkfabricv1.PublicIP, error) {
+	has, err := firstOf(ctx, p, resource.UID)
+	if err != nil {
+		return nil, err
+	}
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if has != nil {
+		delete(p.given, resource.UID)
+		return has, nil
+	}
+	return p.given[resource.UID], nil
+}
+
+// allocate an address for a host that has none, or return nil if none is free: whoever frees one wakes us.
+func (p *pool) allocate(ctx context.Context, resource *resourcev1.ManagedResource) (*networkfabricv1.PublicIP, error) {
+	p.mutex.Lock() // one host is given an address at a time
+	defer p.mutex.Unlock()
+	known := &networkfabricv1.PublicIPList{}
+	if err := p.List(ctx, known, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list PublicIPs: %w", err)
+	}
+	p.forget(known.Items)
+	if len(p.free(known.Items, resource)) == 0 {
+		return nil, nil
+	}
+	all := &networkfabricv1.PublicIPList{}
+	if err := p.live.List(ctx, all); err != nil {
+		return nil, fmt.Errorf("list PublicIPs: %w", err)
+	}
+	for i := range all.Items {
+		if of := all.Items[i].Status.ManagedResource; of != nil && of.UID == resource.UID {
+			return &all.Items[i], nil
+		}
+	}
+	var failed error
+	for _, ip := range p.free(all.Items, resource) {
+		if dpus, err := WithFabricIP(ctx, p, ip.Spec.IPAddress); err != nil {
+			return nil, err
+		} else if len(dpus) > 0 {
+			continue // it is the fabric's by mistake, and says so
+		}
+		given, err := p.give(ctx, ip, resource)
+		if err == nil {
+			p.given[resource.UID] = given
+			return given, nil
+		}
+		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) { // or else somebody has changed it, perhaps given it away
+			failed = errors.Join(failed, fmt.Errorf("give PublicIP %s to ManagedResource %s: %w", ip.Name, resource.Name, err))
+		}
+	}
+	return nil, failed
+}
+
+func (p *pool) give(
+	ctx context.Context, ip *networkfabricv1.PublicIP, resource *resourcev1.ManagedResource,
+) (*networkfabricv1.PublicIP, error) {
+	given := ip.DeepCopy()
+	given.Status.Allocated = true
+	given.Status.ManagedResource = &networkfabricv1.ManagedResourceReference{
+		Namespace: resource.Namespace, Name: resource.Name, UID: resource.UID,
+	}
+	// In the same write: whoever waits for it to be Ready means with its new owner.
+	unmet(given, resourcev1.ReadyCondition, reasonNotAttached, notAttached(resource))
+	return given, p.Status().Patch(ctx, given, client.MergeFromWithOptions(ip, client.MergeFromWithOptimisticLock{}))
+}
+
+// forget what the cache knows by now, whatever has become of it since.
+func (p *pool) forget(known []networkfabricv1.PublicIP) {
+	versions := map[types.UID]string{}
+	for i := range known {
+		versions[known[i].UID] = known[i].ResourceVersion
+	}
+	maps.DeleteFunc(p.given, func(_ types.UID, ip *networkfabricv1.PublicIP) bool {
+		version, there := versions[ip.UID]
+		newer, err := resourceversion.CompareResourceVersion(version, ip.ResourceVersion)
+		return !there || err == nil && newer >= 0
+	})
+}
+
+// free are the addresses that a host can be given, in their order as numbers.
+func (p *pool) free(all []networkfabricv1.PublicIP, resource *resourcev1.ManagedResource) []*networkfabricv1.PublicIP {
+	taken := map[types.UID]bool{}
+	for _, ip := range p.given {
+		taken[ip.UID] = true
+	}
+	twins := map[resourcev1.IPAddress][]networkfabricv1.PublicIP{}
+	for i := range all {
+		twins[all[i].Spec.IPAddress] = append(twins[all[i].Spec.IPAddress], all[i])
+	}
+	var found []*networkfabricv1.PublicIP
+	for i := range all {
+		ip := &all[i]
+		if !ip.Status.Allocated && ip.Status.ManagedResource == nil && len(ip.Status.AnnouncedBy) == 0 && !taken[ip.UID] &&
+			ip.DeletionTimestamp.IsZero() && sameVersion(ip, resource) && namesakeIP(ip, twins[ip.Spec.IPAddress]) == nil {
+			found = append(found, ip)
+		}
+	}
+	slices.SortFunc(found, func(a, b *networkfabricv1.PublicIP) int {
+		return address(a.Spec.IPAddress).Compare(address(b.Spec.IPAddress))
+	})
+	return found
+}

@@ -1,0 +1,58 @@
+package controller
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/hydrazine/agents"
+)
+
+// relayFor is the DHCP relay that a DPU is to have for a group. Until that is known it keeps the one that it has.
+func (r *resourceReconciler) relayFor(group *resourcev1.ResourceGroup, chassis string, port *agentv1.Port) *agentv1.DHCPRelay {
+	relay, wanted, known := r.networks.relay(group.UID, chassis)
+	if !known {
+		if has := port.GetAssignment(); has.GetGroupUid() == string(group.UID) {
+			return has.GetDhcpRelay()
+		}
+		return nil // what it has is another group's
+	}
+	if !wanted {
+		return nil
+	}
+	message := &agentv1.DHCPRelay{
+		Interface: relay.Interface, LogicalPort: relay.LogicalPort, Mac: relay.MAC, LinkAddress: relay.Link.String(),
+		Server: string(group.Spec.DHCPServer),
+	}
+	if relay.Address.IsValid() {
+		message.Address = relay.Address.String()
+	}
+	return message
+}
+
+// relayed says whether the DPU relays what its hosts ask the group's DHCP server for.
+func relayed(resource *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, report agents.Report, wanted *agentv1.DHCPRelay) {
+	if group.Spec.DHCPServer == "" {
+		drop(resource, resourcev1.DHCPReadyCondition)
+		return
+	}
+	has, dpu := report.GetRelay(), report.GetChassis()
+	switch {
+	case report.GetLevel() < agentv1.LevelDHCP:
+		unmet(resource, resourcev1.DHCPReadyCondition, reasonOlder, fmt.Sprintf(
+			"the agent of DPU %s can't relay DHCP: upgrade it, or give the host its address by hand", dpu))
+	case wanted == nil:
+		unmet(resource, resourcev1.DHCPReadyCondition, reasonNoRelay, fmt.Sprintf(
+			"ResourceGroup %s has no network of the IP version of its DHCP server %s, or the site denies that: choose another dhcpServer",
+			group.Name, group.Spec.DHCPServer))
+	case !proto.Equal(has.GetRelay(), wanted):
+		set(resource, resourcev1.DHCPReadyCondition, metav1.ConditionUnknown, reasonNoRelay, fmt.Sprintf("DPU %s begins to relay DHCP", dpu))
+	case has.GetProblem() != "":
+		unmet(resource, resourcev1.DHCPReadyCondition, reasonRelayProblem, fmt.Sprintf("DPU %s doesn't relay DHCP: %s", dpu, has.GetProblem()))
+	default:
+		met(resource, resourcev1.DHCPReadyCondition)
+	}
+}

@@ -1,0 +1,129 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/hydrazine/topology"
+)
+
+// Outside is what a group's network has to do with beside the group and its members.
+type Outside struct {
+	Site topology.Site
+	// PublicIPs of hosts, by the UID of their ManagedResource.
+	PublicIPs map[types.UID]netip.Addr
+}
+
+// LookOutside of a group. The reader may be any.
+func LookOutside(ctx context.Context, c client.Reader) (Outside, error) {
+	underlay, err := lookUnderlays(ctx, c)
+	if err != nil {
+		return Outside{}, err
+	}
+	return lookOutside(ctx, c, underlay)
+}
+
+func lookOutside(ctx context.Context, c client.Reader, underlay []netip.Addr) (Outside, error) {
+	site, err := site(ctx, c, underlay)
+	if err != nil {
+		return Outside{}, err
+	}
+	list := &networkfabricv1.PublicIPList{}
+	if err := c.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return Outside{}, fmt.Errorf("list PublicIPs: %w", err)
+	}
+	o := Outside{Site: site, PublicIPs: map[types.UID]netip.Addr{}}
+	for i := range list.Items {
+		ip := &list.Items[i]
+		of := ip.Status.ManagedResource
+		if of == nil || !ip.DeletionTimestamp.IsZero() {
+			continue
+		}
+		if first, ok := o.PublicIPs[of.UID]; !ok || address(ip.Spec.IPAddress).Less(first) {
+			o.PublicIPs[of.UID] = address(ip.Spec.IPAddress)
+		}
+	}
+	return o, nil
+}
+
+// Topology of a group with these members.
+func Topology(group *resourcev1.ResourceGroup, in []resourcev1.ManagedResource, outside Outside) (*topology.Topology, error) {
+	g := topology.Group{
+		UID: string(group.UID), Name: group.Name, Relayed: dhcpServer(group, outside.Site), SecurityGroups: group.Spec.SecurityGroups,
+	}
+	for _, n := range []*resourcev1.IPNet{group.Spec.Network, group.Spec.SecondNetwork} {
+		if n == nil {
+			continue
+		}
+		network, gateway, err := n.Parse()
+		if err != nil {
+			return nil, fmt.Errorf("the network of ResourceGroup %s: %w", group.Name, err)
+		}
+		g.Networks = append(g.Networks, topology.Network{Prefix: network, Gateway: gateway})
+	}
+	list := make([]topology.Member, 0, len(in))
+	for i := range in {
+		list = append(list, member(g, &in[i], outside))
+	}
+	return topology.New(g, list, outside.Site)
+}
+
+// dhcpServer of a group, if its hosts may reach it. The relay speaks to it from the DPU itself, past all rules for hosts.
+func dhcpServer(group *resourcev1.ResourceGroup, site topology.Site) netip.Addr {
+	server := address(group.Spec.DHCPServer)
+	in := func(all []netip.Prefix) bool {
+		return slices.ContainsFunc(all, func(p netip.Prefix) bool { return p.Contains(server) })
+	}
+	if slices.Contains(site.Underlay, server) || in(site.Denied) && !in(site.Shared) {
+		return netip.Addr{}
+	}
+	return server
+}
+
+func member(g topology.Group, r *resourcev1.ManagedResource, outside Outside) topology.Member {
+	first := topology.Address{HostIP: address(r.Spec.HostIP), FabricIP: dpuIP(r, 1), PublicIP: outside.PublicIPs[r.UID]}
+	second := topology.Address{HostIP: address(r.Spec.SecondHostIP), FabricIP: dpuIP(r, 2)}
+	m := topology.Member{
+		UID: string(r.UID), Name: r.Name, Created: r.CreationTimestamp.Time, HostMAC: string(r.Spec.HostMAC), Access: r.Spec.HostAccess,
+		SecurityGroups: g.SecurityGroupsOf(r.Spec.SecurityGroups),
+	}
+	if at := r.Status.LogicalPortReference; at != nil && at.Agent == r.Spec.DPUIPs[0] {
+		m.Chassis = at.DPU
+		// What was learned for another address says nothing of this one.
+		if first.FabricIP == address(at.FabricIP) {
+			first.FabricBits, first.NextHop = int(at.FabricPrefixLength), address(at.FabricGateway)
+		}
+		if second.FabricIP == address(at.SecondFabricIP) {
+			second.FabricBits, second.NextHop = int(at.SecondFabricPrefixLength), address(at.SecondFabricGateway)
+		}
+	}
+	m.Addresses = append(m.Addresses, first)
+	if second.HostIP.IsValid() {
+		m.Addresses = append(m.Addresses, second)
+	}
+	return m
+}
+
+// dpuIP is none where there are fewer.
+func dpuIP(r *resourcev1.ManagedResource, i int) netip.Addr {
+	if i >= len(r.Spec.DPUIPs) {
+		return netip.Addr{}
+	}
+	return address(r.Spec.DPUIPs[i])
+}
+
+// address is none where there is none. The API server has checked all others.
+func address(ip resourcev1.IPAddress) netip.Addr {
+	parsed, err := netip.ParseAddr(string(ip))
+	if err != nil {
+		return netip.Addr{}
+	}
+	return parsed
+}

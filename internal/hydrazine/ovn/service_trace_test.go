@@ -1,0 +1,116 @@
+package ovn_test
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/hydrazine/topology"
+)
+
+// What ovn-northd makes of relays and of the guard on the fabric.
+func TestTopology_keepsDPUsApart(t *testing.T) {
+	t.Parallel()
+	g, c := NewWithT(t), newCentral(t)
+	c.startNorthd()
+	n := c.northbound()
+	dual := blue
+	dual.Networks = append(dual.Networks, topology.Network{Prefix: netip.MustParsePrefix("fd10::/64"), Gateway: netip.MustParseAddr("fd10::1")})
+	dual.Relayed = netip.MustParseAddr("172.19.0.9")
+	two, three := member(2), member(3)
+	two.Access, two.Addresses[0].PublicIP = resourcev1.PublicAccess, netip.MustParseAddr("203.0.113.2")
+	two.Addresses = append(two.Addresses, topology.Address{
+		HostIP: netip.MustParseAddr("fd10::2"), FabricIP: netip.MustParseAddr("fd18::2"), FabricBits: 64, NextHop: netip.MustParseAddr("fd18::1"),
+	})
+	network, err := topology.New(dual, []topology.Member{two, three}, topology.Site{
+		Underlay: []netip.Addr{netip.MustParseAddr("172.18.0.5"), netip.MustParseAddr("fd18::5")},
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	apply(t, n, network)
+	g.Expect(n.Sync(soon(t))).To(Succeed())
+	own, _ := network.Relay("dpu-2")
+	other, _ := network.Relay("dpu-3")
+	gateway := c.nbctl("--bare", "--columns=mac", "list", "logical_router_port", "lr-blue_ls-blue")
+	host2 := fmt.Sprintf("inport==%q && eth.src==%s && ip.ttl==64 && ", topology.PortName(two.UID, two.Name), two.HostMAC)
+	relay2 := fmt.Sprintf("inport==%q && eth.src==%s && ip.ttl==64 && ", own.LogicalPort, own.MAC)
+	inside := `inport=="ps-host-2_gr-host-2" && eth.src==` + c.nbctl("--bare", "--columns=mac", "list", "logical_router_port", "gr-host-2_ps-host-2") +
+		" && eth.dst==02:00:00:00:00:99 && ip.ttl==64 && "
+	to := func(mac, rest string) string { return "eth.dst==" + mac + " && " + rest }
+	const from2, everybody, nowhere = "ip4.src==10.10.10.2 && ", "ff:ff:ff:ff:ff:ff", ""
+
+	for name, p := range map[string]struct{ on, packet, reaches string }{
+		"a DPU":                        {"ps-host-2", inside + "ip4.src==172.18.1.2 && ip4.dst==172.18.0.5 && udp.dst==6081", nowhere},
+		"a DPU, IPv6":                  {"ps-host-2", inside + "ip6.src==fd18::2 && ip6.dst==fd18::5 && udp.dst==6081", nowhere},
+		"beside a DPU":                 {"ps-host-2", inside + "ip4.src==172.18.1.2 && ip4.dst==172.18.0.6 && udp.dst==6081", "ps-host-2_fabric"},
+		"beside a DPU, IPv6":           {"ps-host-2", inside + "ip6.src==fd18::2 && ip6.dst==fd18::6 && udp.dst==6081", "ps-host-2_fabric"},
+		"itself by the router":         {"ls-blue", host2 + to(gateway, from2+"ip4.dst==10.10.10.2 && udp.dst==9"), topology.PortName(two.UID, two.Name)},
+		"another by the router":        {"ls-blue", host2 + to(gateway, from2+"ip4.dst==10.10.10.3 && udp.dst==9"), topology.PortName(three.UID, three.Name)},
+		"a link-local address":         {"ls-blue", host2 + to(gateway, "ip6.src==fd10::2 && ip6.dst==fe80::5 && udp.dst==6081"), nowhere},
+		"under the fabric address":     {"ps-host-2", inside + "ip4.src==172.18.1.2 && ip4.dst==198.51.100.1 && tcp.dst==80", "ps-host-2_fabric"},
+		"under the public address":     {"ps-host-2", inside + "ip4.src==203.0.113.2 && ip4.dst==198.51.100.1 && tcp.dst==80", "ps-host-2_fabric"},
+		"not translated":               {"ps-host-2", inside + "ip4.src==10.10.10.2 && ip4.dst==198.51.100.1 && tcp.dst==80", nowhere},
+		"not translated, IPv6":         {"ps-host-2", inside + "ip6.src==fd10::2 && ip6.dst==2001:db8::1 && tcp.dst==80", nowhere},
+		"a request":                    {"ls-blue", host2 + to(everybody, "ip4.src==0.0.0.0 && ip4.dst==255.255.255.255 && udp.src==68 && udp.dst==67"), own.LogicalPort},
+		"a renewal":                    {"ls-blue", host2 + to(own.MAC, from2+"ip4.dst=="+own.Address.String()+" && udp.src==68 && udp.dst==67"), own.LogicalPort},
+		"a renewal by the router":      {"ls-blue", host2 + to(gateway, from2+"ip4.dst=="+own.Address.String()+" && udp.src==68 && udp.dst==67"), own.LogicalPort},
+		"another's relay":              {"ls-blue", host2 + to(other.MAC, from2+"ip4.dst=="+other.Address.String()+" && udp.src==68 && udp.dst==67"), nowhere},
+		"another's relay by the way":   {"ls-blue", host2 + to(gateway, from2+"ip4.dst=="+other.Address.String()+" && udp.src==68 && udp.dst==67"), nowhere},
+		"the relay's other ports":      {"ls-blue", host2 + to(own.MAC, from2+"ip4.dst=="+own.Address.String()+" && tcp.dst==22"), nowhere},
+		"the DPU behind its relay":     {"ls-blue", host2 + to(own.MAC, from2+"ip4.dst==172.18.0.5 && udp.src==68 && udp.dst==67"), nowhere},
+		"an answer":                    {"ls-blue", relay2 + to(two.HostMAC, "ip4.src=="+own.Address.String()+" && ip4.dst==10.10.10.2 && udp.src==67 && udp.dst==68"), topology.PortName(two.UID, two.Name)},
+		"what the relay sends besides": {"ls-blue", relay2 + to(two.HostMAC, "ip4.src=="+own.Address.String()+" && ip4.dst==10.10.10.2 && tcp.dst==22"), nowhere},
+		"what the relay sends on":      {"ls-blue", relay2 + to(gateway, "ip4.src==172.18.0.5 && ip4.dst==10.10.10.2 && udp.src==67 && udp.dst==68"), nowhere},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			trace := c.run("ovn-trace", "--db="+c.endpoint("sb"), "--summary", p.on, p.packet)
+			if p.reaches != nowhere {
+				g.Expect(trace).To(ContainSubstring("output to %q", p.reaches))
+				return
+			}
+			for _, port := range []string{"ps-host-2_fabric", own.LogicalPort, other.LogicalPort, topology.PortName(two.UID, two.Name)} {
+				g.Expect(trace).NotTo(ContainSubstring("output to %q", port))
+			}
+		})
+	}
+}
+
+// OVN lets these through before it looks at an ACL, so no security group keeps a host of the network from being another one's router.
+func TestSecurityGroups_closedLetNeighbourDiscoveryThrough(t *testing.T) {
+	t.Parallel()
+	g, c := NewWithT(t), newCentral(t)
+	c.startNorthd()
+	n := c.northbound()
+	closed := blue
+	closed.Networks = []topology.Network{{Prefix: netip.MustParsePrefix("fd10::/64"), Gateway: netip.MustParseAddr("fd10::1")}}
+	closed.SecurityGroups = []resourcev1.SecurityGroup{{Name: "closed"}}
+	two, three := member(2), member(3)
+	for m, ip := range map[*topology.Member]string{&two: "fd10::2", &three: "fd10::3"} {
+		m.Addresses, m.SecurityGroups = []topology.Address{{HostIP: netip.MustParseAddr(ip)}}, []string{"closed"}
+	}
+	network, err := topology.New(closed, []topology.Member{two, three}, topology.Site{})
+	g.Expect(err).NotTo(HaveOccurred())
+	apply(t, n, network)
+	g.Expect(n.Sync(soon(t))).To(Succeed())
+	for name, p := range map[string]struct {
+		says   string
+		passes bool
+	}{
+		"a router advertisement":    {"ip6.dst==ff02::1 && icmp6.type==134 && icmp6.code==0", true},
+		"a neighbour solicitation":  {"ip6.dst==ff02::1 && icmp6.type==135 && icmp6.code==0 && nd.target==fd10::2", true},
+		"a multicast listener's":    {"ip6.dst==ff02::1 && icmp6.type==131", true},
+		"an echo request":           {"ip6.dst==ff02::1 && icmp6.type==128 && icmp6.code==0", false},
+		"anything else to everyone": {"ip6.dst==ff02::1 && udp.dst==5353", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			trace := c.run("ovn-trace", "--db="+c.endpoint("sb"), "--summary", "ls-blue", fmt.Sprintf(
+				"inport==%q && eth.src==%s && eth.dst==33:33:00:00:00:01 && ip.ttl==255 && ip6.src==fe80::aff:fe0a:a03 && %s",
+				topology.PortName(three.UID, three.Name), three.HostMAC, p.says))
+			NewWithT(t).Expect(strings.Contains(trace, fmt.Sprintf("output to %q", topology.PortName(two.UID, two.Name)))).To(Equal(p.passes), trace)
+		})
+	}
+}

@@ -1,0 +1,68 @@
+package topology
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/bedplate/bedplate/internal/hydrazine/ovn/nbdb"
+)
+
+// guard stands between a gateway router and the fabric.
+//
+// It keeps out what isn't for the router's own addresses. Otherwise somebody on the fabric would only need a route to reach the
+// host by its address in the group. It lets nothing out that hasn't become one of these addresses. It lets nothing out to
+// DPUs, whatever else is allowed: who reaches one could send packets into its tunnels. And what is inside is never outside: nothing
+// goes to an address of the group's own networks, which the site's rules don't mean, and nothing comes from one, which security
+// groups would believe.
+func (r *rows) guard(public *nbdb.LogicalSwitch, localnet, mac string, m Member) {
+	own := map[string][]string{}
+	for _, a := range m.Routed() {
+		v := version(a.HostIP)
+		own[v] = append(own[v], a.FabricIP.String())
+		if m.Public(a) {
+			own[v] = append(own[v], a.PublicIP.String())
+		}
+	}
+	if six := own["ip6"]; six != nil {
+		own["ip6"] = append(six, linkLocalOf(mac), "ff00::/8") // neighbours are found by IPv6 itself
+	}
+	for _, d := range directions() {
+		var ours []string
+		for _, v := range r.Group.versions() {
+			if own[v] != nil {
+				ours = append(ours, fmt.Sprintf("%s.%s == %s", v, d.far, oneOf(own[v])))
+			}
+		}
+		// Two rules, because OVN would make a flow of each combination of bits in which an address differs from ours.
+		port := fmt.Sprintf("%s == %q && ", d.port, localnet)
+		r.rule(&public.ACLs, rule{"own-" + d.port + "/" + m.UID, d.direction, fabricPriority + 1, nbdb.ACLActionAllow, port + either(ours)})
+		r.rule(&public.ACLs, rule{"guard-" + d.port + "/" + m.UID, d.direction, fabricPriority, nbdb.ACLActionDrop, port + "ip"})
+	}
+	for _, d := range directions() {
+		far := map[nbdb.ACLDirection]string{nbdb.ACLDirectionFromLport: "src", nbdb.ACLDirectionToLport: "dst"}[d.direction]
+		r.rule(&public.ACLs, rule{"inside-" + d.port + "/" + m.UID, d.direction, fabricPriority + 2, nbdb.ACLActionDrop,
+			fmt.Sprintf("%s == %q && %s", d.port, localnet, r.Group.own(far))})
+	}
+	if r.Group.routesIPv6() { // neighbours ask under whatever address they have
+		r.rule(&public.ACLs, rule{"neighbours/" + m.UID, nbdb.ACLDirectionFromLport, fabricPriority + 3, nbdb.ACLActionAllow,
+			fmt.Sprintf("inport == %q && nd", localnet)})
+	}
+	if dpus := r.underlay.match("dst"); dpus != "" {
+		r.rule(&public.ACLs, rule{"underlay/" + m.UID, nbdb.ACLDirectionToLport, fabricPriority + 2, nbdb.ACLActionDrop,
+			fmt.Sprintf("outport == %q && %s", localnet, dpus)})
+	}
+}
+
+// own matches an address of the group's own networks, or between its routers, at one end of a packet.
+func (g Group) own(end string) string {
+	inside := map[string][]netip.Prefix{"ip4": {netip.MustParsePrefix("169.254.0.0/16")}, "ip6": {linksIPv6}}
+	for _, n := range g.Networks {
+		v := version(n.Gateway)
+		inside[v] = append(inside[v], n.Prefix)
+	}
+	var matches []string
+	for _, v := range g.versions() {
+		matches = append(matches, fmt.Sprintf("%s.%s == %s", v, end, oneOf(inside[v])))
+	}
+	return either(matches)
+}
