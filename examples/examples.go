@@ -18,7 +18,7 @@ var files embed.FS
 var examples = map[string][]string{
 	"bmm":                {"bmm/cluster.yaml", "bmm/cloud-controller-manager.yaml"},
 	"bmm-class":          {"bmm/clusterclass.yaml", "bmm/cluster-from-class.yaml", "bmm/cloud-controller-manager.yaml"},
-	"hydrazine":          {"hydrazine/groups.yaml"},
+	"hydrazine":          {"hydrazine/site.yaml", "hydrazine/groups.yaml", "hydrazine/services.yaml"},
 	"openshift-machines": {"openshift/machines.yaml"},
 }
 

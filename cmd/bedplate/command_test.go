@@ -176,3 +176,27 @@ func TestOutput_refusesAnUnknownFormatBeforeAnythingElse(t *testing.T) {
 		NewWithT(t).Expect(out).To(BeEmpty(), args[0])
 	}
 }
+
+func TestDescribe_knowsItsKinds(t *testing.T) {
+	t.Parallel()
+	for args, refusal := range map[string]string{
+		"cluster":            `"cluster" names no object: write KIND NAME, such as cluster demo`,
+		"resourcegroup/":     `"resourcegroup/" names no object: write KIND NAME, such as cluster demo`,
+		"publicip/a/b":       `"publicip/a/b" names no object: write KIND NAME, such as cluster demo`,
+		"pod/x":              `nothing is known of the kind "pod": use cluster, resourcegroup, managedresource or publicip`,
+		"cluster/x":          "",
+		"cluster x":          "",
+		"resourcegroup/blue": "",
+		"RG/blue":            "",
+		"managedresource x":  "",
+		"publicip/x":         "",
+	} {
+		_, name, err := described(strings.Fields(args))
+		if refusal == "" {
+			NewWithT(t).Expect(err).NotTo(HaveOccurred(), args)
+			NewWithT(t).Expect(name).NotTo(ContainSubstring("/"), args)
+			continue
+		}
+		NewWithT(t).Expect(err).To(MatchError(refusal), args)
+	}
+}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/describe"
 )
@@ -23,36 +26,40 @@ import (
 const describeTimeout = 30 * time.Second
 
 func describeCommand() *cobra.Command {
-	command := &cobra.Command{
-		Use:   "describe",
-		Short: "Show what something consists of, here and outside, and what it waits for",
-	}
-	command.AddCommand(describeClusterCommand())
-	return command
-}
-
-func describeClusterCommand() *cobra.Command {
 	var kubeconfig, namespace, output string
 	command := &cobra.Command{
-		Use:   "cluster NAME",
-		Short: "Show a cluster's objects as a tree",
-		Long: `Shows the objects of a Cluster API cluster as a tree. Below each object stands what was made for it outside
-Kubernetes, with its ID there, and, where the object isn't ready, each condition that says why.
+		Use:   "describe KIND NAME",
+		Short: "Show what something consists of, here and outside, and what it waits for",
+		Long: `Shows an object as a tree, with each condition that says why it isn't ready:
 
-What is yours and only used, and so never deleted, is marked "(yours)". "(asked for)" is on its way: the outside service
-hasn't named it yet.`,
+  cluster          the objects of a Cluster API cluster. Below each stands what was made for it outside Kubernetes, with its ID
+                   there. What is yours and only used, and so never deleted, is marked "(yours)". "(asked for)" is on its way:
+                   the outside service hasn't named it yet
+  resourcegroup    the network of a tenant: its OVN central, how far its last change has come, and its members with their
+                   addresses, DPUs and leases. Who waits comes first
+  managedresource  one of these members
+  publicip         a public address: who has it, and how the BGP speakers get on with their neighbors
+
+KIND/NAME does as well.`,
 		Example: `  # The cluster "demo" of the current kubeconfig context
   bedplate describe cluster demo
 
   # Why isn't it ready? Every condition of every object, for jq
-  bedplate describe cluster demo -o json | jq '.. | .conditions? // empty'`,
-		Args: cobra.ExactArgs(1),
+  bedplate describe cluster demo -o json | jq '.. | .conditions? // empty'
+
+  # The network "blue" of a tenant's, and its hosts
+  bedplate describe resourcegroup/blue -n tenant`,
+		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			describe, name, err := described(args)
+			if err != nil {
+				return err
+			}
 			c, namespace, err := connect(kubeconfig, namespace)
 			if err != nil {
 				return err
 			}
-			root, err := describe.Cluster(cmd.Context(), c, namespace, args[0])
+			root, err := describe(cmd.Context(), c, namespace, name)
 			if err != nil {
 				return err
 			}
@@ -60,9 +67,33 @@ hasn't named it yet.`,
 		},
 	}
 	addKubeconfigFlag(command, &kubeconfig)
-	command.Flags().StringVarP(&namespace, "namespace", "n", "", "namespace of the cluster (default that of the kubeconfig's context)")
+	command.Flags().StringVarP(&namespace, "namespace", "n", "", "namespace of the object (default that of the kubeconfig's context)")
 	addOutputFlag(command, &output, "text", "json")
 	return command
+}
+
+type describer func(ctx context.Context, c client.Client, namespace, name string) (*describe.Object, error)
+
+// described is who describes what the arguments name, and its name.
+func described(args []string) (describer, string, error) {
+	kind, name, named := strings.Cut(args[0], "/")
+	if len(args) == 2 {
+		kind, name, named = args[0], args[1], true
+	}
+	if !named || name == "" || strings.Contains(name, "/") {
+		return nil, "", fmt.Errorf("%q names no object: write KIND NAME, such as cluster demo", strings.Join(args, " "))
+	}
+	switch strings.ToLower(kind) {
+	case "cluster":
+		return describe.Cluster, name, nil
+	case "resourcegroup", "rg":
+		return describe.ResourceGroup, name, nil
+	case "managedresource", "mr":
+		return describe.ManagedResource, name, nil
+	case "publicip":
+		return describe.PublicIP, name, nil
+	}
+	return nil, "", fmt.Errorf("nothing is known of the kind %q: use cluster, resourcegroup, managedresource or publicip", kind)
 }
 
 func printTree(out io.Writer, root *describe.Object, output string) error {
@@ -94,7 +125,7 @@ func connect(kubeconfig, namespace string) (client.Client, string, error) {
 	}
 	scheme := runtime.NewScheme()
 	builder := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme,
-		addonsv1.AddToScheme, infrav1.AddToScheme, resourcev1.AddToScheme)
+		addonsv1.AddToScheme, infrav1.AddToScheme, resourcev1.AddToScheme, networkfabricv1.AddToScheme)
 	if err := builder.AddToScheme(scheme); err != nil {
 		return nil, "", fmt.Errorf("build the scheme: %w", err)
 	}

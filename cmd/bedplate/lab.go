@@ -63,7 +63,7 @@ If something fails, or on Ctrl-C, everything is taken down: no process and no fi
   # OpenShift's Machine API: a Machine and a MachineSet that become instances
   bedplate lab up --example openshift-machines
 
-  # Two tenants' networks over four DPUs, with real OVN and real packets; as root, after "make lab-deps"
+  # Three tenants' networks over six DPUs, with real OVN and real packets; as root, after "make lab-deps"
   sudo bedplate lab up --example hydrazine
 
   # For scripts: one JSON object per line, the last one says how to reach the clusters
@@ -181,6 +181,7 @@ func printLab(out io.Writer, l *lab.Lab, toolDir string, took time.Duration) err
 		fmt.Fprintf(&text, "  kubectl get resourcegroups,managedresources\n")
 		fmt.Fprintf(&text, "  bedplate topology %s -o svg > %s.svg\n", n.Groups[0], n.Groups[0])
 		fmt.Fprintf(&text, "  ip netns exec %s-%s ping %s\n", n.Prefix, n.Traffic[0].From, n.Traffic[0].Address)
+		fmt.Fprintf(&text, "  PROXY=%s TENANT=%q OPERATOR=%q\n", n.Proxy.Address, grpcurl(n.Proxy.Tenant), grpcurl(n.Proxy.Operator))
 	}
 	if l.Simulator != "" {
 		fmt.Fprintf(&text, "  curl %s/simulator/state\n", l.Simulator)
@@ -188,6 +189,11 @@ func printLab(out io.Writer, l *lab.Lab, toolDir string, took time.Duration) err
 	fmt.Fprintf(&text, "\nLogs are below %s. The end: bedplate lab down%s\n", l.Dir, dirArgument(l.Dir))
 	_, err := io.WriteString(out, text.String())
 	return err
+}
+
+// grpcurl takes these flags from a client of the proxy's with the certificate in a folder.
+func grpcurl(dir string) string {
+	return fmt.Sprintf("-cacert %[1]s/ca.crt -cert %[1]s/tls.crt -key %[1]s/tls.key", dir)
 }
 
 // printOverlay shows where packets go, and the networks.

@@ -1,4 +1,5 @@
-// Package describe shows a cluster as a tree: its Kubernetes objects, what was made for them outside, and why they wait.
+// Package describe shows a cluster, or a network of a tenant's, as a tree: its Kubernetes objects, what was made for them
+// outside, and why they wait.
 package describe
 
 import (
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/tree"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
@@ -26,8 +28,18 @@ type Object struct {
 	// Conditions are all of the object's own, sorted by type.
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// Outside is what was made or taken for the object outside Kubernetes.
-	Outside  []graph.Resource `json:"outside,omitempty"`
-	Children []*Object        `json:"children,omitempty"`
+	Outside []graph.Resource `json:"outside,omitempty"`
+	// Details are what else there is to know of the object.
+	Details  []Detail  `json:"details,omitempty"`
+	Children []*Object `json:"children,omitempty"`
+}
+
+// Detail is one thing to know of an object, such as its address.
+type Detail struct {
+	Name string `json:"name"`
+	Text string `json:"text,omitempty"`
+	// Time that it is about; nil where it is about none.
+	Time *metav1.Time `json:"time,omitempty"`
 }
 
 // Cluster reads the tree of a cluster.
@@ -71,14 +83,15 @@ func rank(object client.Object) int {
 	return 1
 }
 
-// waiting are the conditions that say why an object isn't as wanted; none where it is.
+// waiting are the conditions that say why an object isn't as wanted. Where it is, only those are left that are no part of that.
 func (o *Object) waiting() []metav1.Condition {
-	if o.State == nil || o.State.Status == metav1.ConditionTrue {
+	if o.State == nil {
 		return nil
 	}
+	wanted := o.State.Status == metav1.ConditionTrue
 	var reasons []metav1.Condition
 	for _, c := range o.Conditions {
-		sums := c.Type == o.State.Type || c.Type == clusterv1.ReadyCondition
+		sums := c.Type == o.State.Type || c.Type == clusterv1.ReadyCondition || wanted && c.Type != resourcev1.PropagatedCondition
 		if !sums && c.Status != metav1.ConditionTrue && c.Message != "" && !saysNoIsGood(c.Type) {
 			reasons = append(reasons, c)
 		}

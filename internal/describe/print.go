@@ -13,8 +13,8 @@ import (
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
-// Print writes the tree for people: a line for each object, below it what was made for it outside and, where it waits,
-// what for.
+// Print writes the tree for people: a line for each object, below it what was made for it outside, where it waits what for,
+// and what else there is to know.
 func Print(out io.Writer, root *Object, now time.Time) error {
 	p := &printer{now: now}
 	p.row("NAME", "READY", "REASON", "SINCE", "MESSAGE")
@@ -68,6 +68,9 @@ func (p *printer) object(o *Object, indent, branch, below string) {
 	for _, c := range o.waiting() {
 		p.condition(indent+below+stem(o)+"  "+c.Type, indent+below+stem(o), c, true)
 	}
+	for _, d := range o.Details {
+		p.row(indent + below + stem(o) + "  " + p.detail(d))
+	}
 	for i, child := range o.Children {
 		if i == len(o.Children)-1 {
 			p.object(child, indent+below, "└─", "  ")
@@ -113,6 +116,21 @@ func resource(r graph.Resource) string {
 		text += " (yours)"
 	}
 	return text
+}
+
+func (p *printer) detail(d Detail) string {
+	words := []string{d.Name}
+	if d.Text != "" {
+		words = append(words, d.Text)
+	}
+	switch {
+	case d.Time == nil:
+	case d.Time.After(p.now):
+		words = append(words, "in", duration.HumanDuration(d.Time.Sub(p.now)))
+	default:
+		words = append(words, duration.HumanDuration(p.now.Sub(d.Time.Time)), "ago")
+	}
+	return strings.Join(words, " ")
 }
 
 // age of a condition, as kubectl writes it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/netip"
@@ -12,6 +13,8 @@ import (
 	"slices"
 
 	hydrazineconfig "github.com/bedplate/bedplate/config/hydrazine"
+	hydrazineproxy "github.com/bedplate/bedplate/config/hydrazine-proxy"
+	hydrazinespeaker "github.com/bedplate/bedplate/config/hydrazine-speaker"
 	"github.com/bedplate/bedplate/internal/localstack/fabric"
 	"github.com/bedplate/bedplate/internal/localstack/overlay"
 )
@@ -19,12 +22,19 @@ import (
 // HydrazineManager is the name of a tool.
 const HydrazineManager = "hydrazine-manager"
 
-const hydrazineAgent = "hydrazine-agent"
+const (
+	hydrazineAgent   = "hydrazine-agent"
+	hydrazineSpeaker = "hydrazine-speaker"
+	hydrazineProxy   = "hydrazine-proxy"
 
-var hydrazineTools = []string{HydrazineManager, hydrazineAgent}
+	hydrazineNamespace = "bedplate-hydrazine-system"
+	speakersNamespace  = "bedplate-hydrazine-speaker"
+)
 
-// StartHydrazine builds a fabric of network namespaces, installs the system hydrazine, and starts its manager and an agent on
-// each DPU. It needs root and what overlay.Check looks for.
+var hydrazineTools = []string{HydrazineManager, hydrazineAgent, hydrazineSpeaker, hydrazineProxy}
+
+// StartHydrazine builds a fabric of network namespaces, installs the system hydrazine, and starts its manager, an agent on
+// each DPU, and what else the topology has servers for. It needs root and what overlay.Check looks for.
 func (s *Stack) StartHydrazine(ctx context.Context, topology fabric.Topology) (*overlay.Overlay, error) {
 	if err := s.cfg.Tools.Require(hydrazineTools...); err != nil {
 		return nil, err
@@ -50,11 +60,20 @@ func (s *Stack) StartHydrazine(ctx context.Context, topology fabric.Topology) (*
 // startOverlay starts the manager in a namespace of the fabric, where DPUs reach the OVN centrals that it starts.
 func (s *Stack) startOverlay(ctx context.Context, f *fabric.Fabric, dir string) (*overlay.Overlay, error) {
 	m := manager{
-		tool: HydrazineManager, namespace: "bedplate-hydrazine-system", serviceAccount: "bedplate-hydrazine-manager",
-		manifests: []fs.FS{hydrazineconfig.CRDs, hydrazineconfig.RBAC, hydrazineconfig.Webhooks}, port: 9470,
+		tool: HydrazineManager, namespace: hydrazineNamespace, serviceAccount: "bedplate-hydrazine-manager",
+		manifests: []fs.FS{
+			hydrazineconfig.CRDs, hydrazineconfig.RBAC, hydrazineconfig.Webhooks, hydrazinespeaker.RBAC, hydrazineproxy.RBAC,
+		}, port: 9470,
 	}
 	kubeconfig, server, err := s.installManager(ctx, m)
 	if err != nil {
+		return nil, err
+	}
+	speaker, proxy := filepath.Join(s.cfg.Dir, hydrazineSpeaker+".kubeconfig"), filepath.Join(s.cfg.Dir, hydrazineProxy+".kubeconfig")
+	if err := errors.Join(
+		s.controlPlane.WriteServiceAccountKubeconfig(speaker, speakersNamespace, "bedplate-"+hydrazineSpeaker),
+		s.controlPlane.WriteServiceAccountKubeconfig(proxy, hydrazineNamespace, "bedplate-"+hydrazineProxy),
+	); err != nil {
 		return nil, err
 	}
 	api, err := url.Parse(s.AdminConfig().Host)
@@ -70,12 +89,23 @@ func (s *Stack) startOverlay(ctx context.Context, f *fabric.Fabric, dir string) 
 	metrics := netip.AddrPortFrom(s.block.Address(254, 1), 9471)
 	return overlay.Start(ctx, f, overlay.Config{
 		Dir: dir, Agent: s.cfg.Tools.Path(hydrazineAgent), Manager: s.cfg.Tools.Path(HydrazineManager),
-		APIServer: address, Kubeconfig: kubeconfig, Served: []netip.AddrPort{webhooks, metrics}, Crashed: s.children.report,
+		Speaker: s.cfg.Tools.Path(hydrazineSpeaker), Proxy: s.cfg.Tools.Path(hydrazineProxy),
+		APIServer: address, Kubeconfig: kubeconfig, SpeakerKubeconfig: speaker, ProxyKubeconfig: proxy,
+		SpeakersNamespace: speakersNamespace, Served: []netip.AddrPort{webhooks, metrics}, Proxied: s.proxied(f.Topology()),
+		Crashed: s.children.report,
 		Flags: slices.Concat(server.flags(), []string{
 			"--metrics-addr=" + metrics.String(), "--leader-election-namespace=" + m.namespace, "--poll-interval=1s",
 			"--agent-heartbeat=1s",
 		}),
 	})
+}
+
+// proxied is where clients reach the proxy, where there is one.
+func (s *Stack) proxied(t fabric.Topology) netip.AddrPort {
+	if !slices.Contains(t.Nodes(), fabric.Proxy) {
+		return netip.AddrPort{}
+	}
+	return netip.AddrPortFrom(s.block.Address(254, 1), 9661)
 }
 
 // CleanUp removes what a stack in that folder may have left although all its processes have ended: the namespaces of a fabric.

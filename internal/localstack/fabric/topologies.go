@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 )
 
 // Servers of the ready-made topologies. Control is where managers and OVN's centrals run; it is on the first subnet with
@@ -12,6 +13,17 @@ const (
 	Control  = "control"
 	DC       = "dc"
 	Internet = "internet"
+)
+
+// Servers that WithServices adds: those that announce public addresses to the Router, a gRPC proxy, a DHCP server; and in a
+// network of their own, what no tenant is to reach, and a storage that all tenants are.
+const (
+	Speaker1 = "speaker1"
+	Speaker2 = "speaker2"
+	Proxy    = "proxy"
+	DHCP     = "dhcp"
+	BMC      = "bmc"
+	Storage  = "storage"
 )
 
 // MaxDPUs is how many DPUs the ready-made topologies have addresses for.
@@ -47,6 +59,55 @@ func TwoPorts(dpus int) Topology {
 		t.Subnets[0].DPUs[i].Hosts = []Host{host(2*i, 0, 105+2*i), host(2*i+1, 0, 106+2*i)}
 	}
 	return t
+}
+
+// WithServices is a topology with the servers of a whole service. Those of the first subnet have 172.18.0.3, 172.18.0.4 and
+// 172.18.0.6, the DHCP server has 172.19.0.11, and the new subnet is 172.20.0.0/24.
+func WithServices(t Topology) Topology {
+	t.Subnets = slices.Clone(t.Subnets)
+	for i := range t.Subnets {
+		s := &t.Subnets[i]
+		switch {
+		case i == 0:
+			s.Servers = append(slices.Clone(s.Servers), server(Speaker1, rackAddress(0, 3)), server(Speaker2, rackAddress(0, 4)),
+				server(Proxy, rackAddress(0, 6)))
+		case s.Name == DC:
+			s.Servers = append(slices.Clone(s.Servers), server(DHCP, netip.AddrFrom4([4]byte{172, 19, 0, 11})))
+		}
+	}
+	t.Subnets = append(t.Subnets, Subnet{
+		Name: "mgmt", Gateways: gateway(netip.AddrFrom4([4]byte{172, 20, 0, 1})),
+		Servers: []Server{
+			server(BMC, netip.AddrFrom4([4]byte{172, 20, 0, 10})), server(Storage, netip.AddrFrom4([4]byte{172, 20, 0, 20})),
+		},
+	})
+	return t
+}
+
+// DualStack is a topology whose subnets, DPUs and servers have IPv6 addresses beside the others: fd00:1::, fd00:2:: and so on,
+// with the last byte of the others.
+func DualStack(t Topology) Topology {
+	t.Subnets = slices.Clone(t.Subnets)
+	for i := range t.Subnets {
+		s := &t.Subnets[i]
+		base := netip.MustParseAddr(fmt.Sprintf("fd00:%d::", i+1))
+		s.Gateways = append(slices.Clone(s.Gateways), netip.PrefixFrom(IPv6(base, s.Gateways[0].Addr()), 64))
+		s.Servers, s.DPUs = slices.Clone(s.Servers), slices.Clone(s.DPUs)
+		for j := range s.Servers {
+			s.Servers[j].Addresses = append(slices.Clone(s.Servers[j].Addresses), IPv6(base, s.Servers[j].Addresses[0]))
+		}
+		for j := range s.DPUs {
+			s.DPUs[j].Addresses = append(slices.Clone(s.DPUs[j].Addresses), IPv6(base, s.DPUs[j].Addresses[0]))
+		}
+	}
+	return t
+}
+
+// IPv6 is an address of a network with the last byte of an IPv4 one.
+func IPv6(network, last netip.Addr) netip.Addr {
+	b, four := network.As16(), last.As4()
+	b[15] = four[3]
+	return netip.AddrFrom16(b)
 }
 
 // across spreads DPUs over racks, which are subnets.

@@ -40,7 +40,15 @@ type Overlay struct {
 	Namespace string         `json:"namespace"`
 	Groups    []string       `json:"groups"`
 	Prefix    string         `json:"prefix"` // of the network namespaces, as "ip netns" knows them: PREFIX-host1
+	Proxy     Proxy          `json:"proxy"`
 	Traffic   []overlay.Flow `json:"traffic"`
+}
+
+// Proxy is where Hydrazine is spoken to by gRPC, and the folders with its clients' certificates: tls.crt, tls.key and ca.crt.
+type Proxy struct {
+	Address  string `json:"address"`
+	Tenant   string `json:"tenant"`
+	Operator string `json:"operator"`
 }
 
 // Cluster is the example's workload cluster.

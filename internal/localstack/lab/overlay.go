@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/examples"
 	"github.com/bedplate/bedplate/internal/localstack"
@@ -21,10 +23,10 @@ import (
 // OverlayExample is the example whose hosts are on networks of their own, over DPUs in network namespaces.
 const OverlayExample = "hydrazine"
 
-// startOverlay applies the example to a fabric of four DPUs in two racks, waits until all hosts are ready, and until packets
-// go where they have to and nowhere else.
+// startOverlay applies the example to a fabric of six DPUs in two racks with all servers, waits until all hosts are ready, and
+// until packets go where they have to and nowhere else.
 func (r *run) startOverlay(ctx context.Context, stack *localstack.Stack) (*Lab, error) {
-	o, err := stack.StartHydrazine(ctx, fabric.Routed(4))
+	o, err := stack.StartHydrazine(ctx, fabric.DualStack(fabric.WithServices(fabric.Routed(6))))
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +49,12 @@ func (r *run) startOverlay(ctx context.Context, stack *localstack.Stack) (*Lab, 
 	}); err != nil {
 		return nil, err
 	}
-	flows, err := o.Settle(groups.Items, hosts.Items)
+	policy := &networkfabricv1.FabricPolicy{}
+	err = stack.Client().Get(ctx, client.ObjectKey{Name: networkfabricv1.FabricPolicyName}, policy)
+	if err != nil {
+		return nil, fmt.Errorf("example %s: %w", r.options.Example, err)
+	}
+	flows, err := o.Settle(ctx, overlay.Objects{Groups: groups.Items, Resources: hosts.Items, Policy: policy.Spec})
 	if err != nil {
 		return nil, err
 	}
@@ -62,10 +69,23 @@ func (r *run) startOverlay(ctx context.Context, stack *localstack.Stack) (*Lab, 
 	}
 	lab := r.lab(stack)
 	lab.Overlay = &Overlay{Namespace: exampleNamespace, Prefix: localstack.FabricPrefix(r.options.Dir), Traffic: flows}
+	if lab.Overlay.Proxy, err = proxyOf(o); err != nil {
+		return nil, err
+	}
 	for _, group := range groups.Items {
 		lab.Overlay.Groups = append(lab.Overlay.Groups, group.Name)
 	}
 	return lab, nil
+}
+
+// proxyOf says how to reach the proxy: as an operator, and as the tenant whose objects are in the example's namespace.
+func proxyOf(o *overlay.Overlay) (Proxy, error) {
+	tenant, err := o.CertifyTenant(exampleNamespace)
+	if err != nil {
+		return Proxy{}, err
+	}
+	operator, err := o.CertifyTenant(overlay.Operators)
+	return Proxy{Address: o.Proxied().String(), Tenant: filepath.Dir(tenant.Key), Operator: filepath.Dir(operator.Key)}, err
 }
 
 // unreadyHost returns what the first host waits for, or "".

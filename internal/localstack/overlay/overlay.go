@@ -1,5 +1,5 @@
-// Package overlay runs Hydrazine on a fabric as in a data centre: an agent on each DPU, and the manager where the DPUs reach
-// it. All of it is real but the hardware.
+// Package overlay runs Hydrazine on a fabric as in a data centre: an agent on each DPU, the manager where the DPUs reach it,
+// and what else the topology has servers for: BGP speakers, a gRPC proxy, a DHCP server. All of it is real but the hardware.
 package overlay
 
 import (
@@ -18,12 +18,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/bedplate/bedplate/internal/localstack/fabric"
+	"github.com/bedplate/bedplate/internal/localstack/fabric/frr"
 	"github.com/bedplate/bedplate/internal/localstack/process"
 )
 
 const (
-	agentPort  = 9660
-	healthPort = 9470
+	agentPort = 9660
+	health    = "127.0.0.1:9470" // of each program, on its own server
 
 	// longestSocket is the longest name of a socket of a central in the manager's folder.
 	longestSocket = "/ovn/ovn-00000000-0000-0000-0000-000000000000/northd.ctl"
@@ -32,25 +33,32 @@ const (
 
 // Check says why no overlay can be run on this computer.
 func Check() error {
-	problems := []error{fabric.Check()}
-	for _, program := range []string{"ovn-northd", "ovn-controller"} {
+	problems := []error{fabric.Check(), frr.Check()}
+	for _, program := range []string{"ovn-northd", "ovn-controller", "dhcpd", "dhclient"} {
 		if _, err := exec.LookPath(program); err != nil {
-			problems = append(problems, fmt.Errorf("install Debian's packages ovn-central and ovn-host: %w", err))
+			problems = append(problems, fmt.Errorf("run \"make lab-deps\": %w", err))
 		}
 	}
 	return errors.Join(problems...)
 }
 
+// ManagerMemory is what the manager's garbage collector keeps to, as in config/hydrazine.
+const ManagerMemory = "400MiB"
+
 // Config of an overlay.
 type Config struct {
 	// Dir is for logs, state and sockets. Its path must be short.
 	Dir string
-	// Agent and Manager are the programs.
-	Agent, Manager string
+	// Agent and Manager are programs. So are Speaker and Proxy, where the topology has servers for them.
+	Agent, Manager, Speaker, Proxy string
 	// APIServer is where the manager finds it, and where it is, by loopback.
 	APIServer netip.AddrPort
-	// Kubeconfig is the manager's.
-	Kubeconfig string
+	// Kubeconfig is the manager's. The others have their own.
+	Kubeconfig, SpeakerKubeconfig, ProxyKubeconfig string
+	// SpeakersNamespace is where the speakers' Leases are.
+	SpeakersNamespace string
+	// Proxied is where the proxy is reached from outside its namespace.
+	Proxied netip.AddrPort
 	// Flags are more flags of the manager's.
 	Flags []string
 	// Served are ports of the manager's on loopback that are reached from outside its namespace too, such as its webhooks'.
@@ -62,7 +70,11 @@ type Config struct {
 // Overlay is Hydrazine on a fabric.
 type Overlay struct {
 	*fabric.Fabric
+	// Router is the fabric's, where there are speakers.
+	Router *frr.Router
+
 	config   Config
+	issuer   *issuer
 	forwards []*fabric.Forwarder
 
 	mutex     sync.Mutex
@@ -76,10 +88,15 @@ func Start(ctx context.Context, f *fabric.Fabric, config Config) (*Overlay, erro
 		config.Crashed = func(error) {}
 	}
 	o := &Overlay{Fabric: f, config: config, processes: map[string]*process.Process{}, expected: map[*process.Process]bool{}}
-	err := o.forward()
+	var err error
+	if o.issuer, err = newIssuer(filepath.Join(config.Dir, "tls")); err != nil {
+		return nil, err
+	}
+	err = o.forward()
 	if err == nil {
 		group, groupCtx := errgroup.WithContext(ctx)
 		group.Go(func() error { return o.StartManager(groupCtx) })
+		o.startServices(groupCtx, group)
 		for _, dpu := range f.Topology().DPUs() {
 			group.Go(func() error { return o.StartAgent(groupCtx, dpu.Name) })
 		}
@@ -91,25 +108,47 @@ func Start(ctx context.Context, f *fabric.Fabric, config Config) (*Overlay, erro
 	return o, nil
 }
 
+// startServices starts what there are servers for.
+func (o *Overlay) startServices(ctx context.Context, group *errgroup.Group) {
+	if speakers := o.speakers(); len(speakers) > 0 {
+		group.Go(func() error { return o.startRouter(ctx) })
+		for _, name := range speakers {
+			group.Go(func() error { return o.StartSpeaker(ctx, name) })
+		}
+	}
+	if o.server(fabric.Proxy).IsValid() {
+		group.Go(func() error { return o.StartProxy(ctx) })
+	}
+}
+
 // forward what the namespaces have to reach of each other although no packet passes between them.
 func (o *Overlay) forward() error {
-	add := func(from, to string, address netip.AddrPort) error {
-		f, err := o.Forward(from, address, to, address)
+	add := func(from string, listen netip.AddrPort, to string, target netip.AddrPort) error {
+		f, err := o.Forward(from, listen, to, target)
 		if err != nil {
-			return fmt.Errorf("forward %s: %w", address, err)
+			return err
 		}
 		o.forwards = append(o.forwards, f)
 		return nil
 	}
-	if err := add(fabric.Control, fabric.Root, o.config.APIServer); err != nil {
-		return err
-	}
-	for _, address := range o.config.Served {
-		if err := add(fabric.Root, fabric.Control, address); err != nil {
+	api := o.config.APIServer
+	for _, node := range []string{fabric.Control, fabric.Speaker1, fabric.Speaker2, fabric.Proxy} {
+		if !o.server(node).IsValid() {
+			continue
+		}
+		if err := add(node, api, fabric.Root, api); err != nil {
 			return err
 		}
 	}
-	return nil
+	for _, address := range o.config.Served {
+		if err := add(fabric.Root, address, fabric.Control, address); err != nil {
+			return err
+		}
+	}
+	if !o.config.Proxied.IsValid() {
+		return nil
+	}
+	return add(fabric.Root, o.config.Proxied, fabric.Proxy, o.ProxyAddress())
 }
 
 // Stop what was started here. The fabric with all that is in it is the caller's to take down.
@@ -135,6 +174,11 @@ func (o *Overlay) StartAgent(ctx context.Context, name string) error {
 		fmt.Sprintf("--listen=:%d", agentPort), "--ovs-db=unix:" + o.Database(name), "--ovs-rundir=" + o.RunDir(name),
 		"--ovn-rundir=" + o.RunDir(name), "--ovn-logdir=" + o.RunDir(name),
 	}
+	tls, err := o.Certify(name, dpu.Addresses...)
+	if err != nil {
+		return err
+	}
+	args = append(args, tls.flags()...)
 	for i := range max(dpu.NICs, 1) {
 		args = append(args, "--uplink="+fabric.NIC(i))
 	}
@@ -155,8 +199,8 @@ func (o *Overlay) StartAgent(ctx context.Context, name string) error {
 	})
 }
 
-// StartManager starts the manager, with the centrals that there are.
-func (o *Overlay) StartManager(ctx context.Context) error {
+// StartManager starts the manager, with the centrals that there are. More flags win over those from the configuration.
+func (o *Overlay) StartManager(ctx context.Context, more ...string) error {
 	control := o.server(fabric.Control)
 	if over := len(o.config.Dir+longestSocket) - socketLimit; over > 0 {
 		return fmt.Errorf("the path of folder %s is %d bytes too long for sockets", o.config.Dir, over)
@@ -165,29 +209,42 @@ func (o *Overlay) StartManager(ctx context.Context) error {
 	if err := os.MkdirAll(centrals, 0o700); err != nil {
 		return fmt.Errorf("make the centrals' folder: %w", err)
 	}
-	health := fmt.Sprintf("127.0.0.1:%d", healthPort)
-	p, err := o.Start(fabric.Control, process.Command{
-		Name: "hydrazine-manager", Path: o.config.Manager, Log: filepath.Join(o.config.Dir, "hydrazine-manager.log"),
-		Args: slices.Concat([]string{
-			"--kubeconfig=" + o.config.Kubeconfig, "--centrals-dir=" + centrals, "--centrals-address=" + control.String(),
-			fmt.Sprintf("--agent-port=%d", agentPort), "--health-addr=" + health,
-		}, o.config.Flags),
-	})
+	tls, err := o.Certify(ManagerName)
 	if err != nil {
 		return err
 	}
-	o.remember(fabric.Control, p)
-	return p.WaitReady(ctx, func(ctx context.Context) error {
-		return o.answers(ctx, fabric.Control, "http://"+health+"/readyz")
+	return o.run(ctx, fabric.Control, process.Command{
+		Name: "hydrazine-manager", Path: o.config.Manager, Env: []string{"GOMEMLIMIT=" + ManagerMemory},
+		Log: filepath.Join(o.config.Dir, "hydrazine-manager.log"),
+		Args: slices.Concat([]string{
+			"--kubeconfig=" + o.config.Kubeconfig, "--centrals-dir=" + centrals, "--centrals-address=" + control.String(),
+			fmt.Sprintf("--agent-port=%d", agentPort), "--health-addr=" + health,
+		}, tls.flags(), o.config.Flags, more),
 	})
 }
 
-// Kill -9 the agent of a DPU, or the manager, of which the node is fabric.Control.
+// run a program on a server, and return when it says that it's ready.
+func (o *Overlay) run(ctx context.Context, server string, command process.Command) error {
+	p, err := o.Start(server, command)
+	if err != nil {
+		return err
+	}
+	o.remember(server, p)
+	return p.WaitReady(ctx, func(ctx context.Context) error { return o.answers(ctx, server, "http://"+health+"/readyz") })
+}
+
+// Kill -9 the program of a node: the agent of a DPU, the manager on fabric.Control, a speaker.
 func (o *Overlay) Kill(node string) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	o.expected[o.processes[node]] = true
 	o.processes[node].Kill()
+}
+
+func (o *Overlay) running(node string) bool {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	return o.processes[node] != nil
 }
 
 func (o *Overlay) remember(node string, p *process.Process) {
@@ -212,15 +269,23 @@ func (o *Overlay) dpu(name string) fabric.DPU {
 	return all[slices.IndexFunc(all, func(d fabric.DPU) bool { return d.Name == name })]
 }
 
+// server returns the first address of a server, which isn't valid where there is no such server.
 func (o *Overlay) server(name string) netip.Addr {
+	if all := o.serverAddresses(name); len(all) > 0 {
+		return all[0]
+	}
+	return netip.Addr{}
+}
+
+func (o *Overlay) serverAddresses(name string) []netip.Addr {
 	for _, subnet := range o.Topology().Subnets {
 		for _, server := range subnet.Servers {
 			if server.Name == name {
-				return server.Addresses[0]
+				return server.Addresses
 			}
 		}
 	}
-	return netip.Addr{}
+	return nil
 }
 
 func (o *Overlay) dial(ctx context.Context, node, address string) (connection net.Conn, err error) {

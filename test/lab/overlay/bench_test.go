@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -13,8 +14,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	ovsdb "github.com/ovn-kubernetes/libovsdb/client"
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,7 +26,9 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/ovn/sbdb"
 	"github.com/bedplate/bedplate/internal/localstack/fabric"
 	"github.com/bedplate/bedplate/internal/localstack/fabric/probe"
+	"github.com/bedplate/bedplate/internal/localstack/overlay"
 	"github.com/bedplate/bedplate/internal/localstack/process/processtest"
+	"github.com/bedplate/bedplate/internal/mtls"
 )
 
 // From the wish that a host joins another one's network until the first answer to a ping: with OVN's own commands, and with a
@@ -147,7 +150,8 @@ func (l large) bench(b *testing.B) {
 	})
 	b.Run("wiped", func(b *testing.B) { l.measure(b, l.wipe) })
 	b.Run("one change", func(b *testing.B) {
-		south := l.southbound()
+		south, err := ovn.Dial(b.Context(), southbound(l.WithT), "unix:"+l.file("sb.sock"), nil)
+		l.Expect(err).NotTo(HaveOccurred())
 		defer south.Close()
 		r := &resourcev1.ManagedResource{}
 		l.Expect(l.client.Get(b.Context(), client.ObjectKey{Namespace: l.namespace, Name: l.name(groupSize - 1)}, r)).To(Succeed())
@@ -207,8 +211,13 @@ func (l large) member(i int, simulated fabric.Server) *resourcev1.ManagedResourc
 	}
 	at := simulated.Addresses[i]
 	own, fabricIP := at.String(), fmt.Sprintf("10.20.1.%d", i+2)
+	identity, err := l.Certify("sim"+strconv.Itoa(i), at)
+	l.Expect(err).NotTo(HaveOccurred())
+	files := mtls.Files{Certificate: identity.Certificate, Key: identity.Key, Authorities: identity.Authorities}
+	creds, err := files.Server(l.t.Context(), mtls.Named(overlay.ManagerName))
+	l.Expect(err).NotTo(HaveOccurred())
 	l.Expect(l.Do(simulated.Name, func() error {
-		agentstest.Start(l.t, own, 9660, agentstest.Report("sim"+strconv.Itoa(i), own+"/16", "10.20.0.1"))
+		agentstest.Start(l.t, own, 9660, agentstest.Report("sim"+strconv.Itoa(i), own+"/16", "10.20.0.1"), grpc.Creds(creds))
 		return nil
 	})).To(Succeed())
 	return &resourcev1.ManagedResource{
@@ -227,23 +236,19 @@ func (l large) written() {
 	defer n.Close()
 	ctx, cancel := l.context()
 	defer cancel()
-	l.Expect(n.Wait(ctx, func(c ovsdb.Client) (bool, error) {
-		var routers []*nbdb.LogicalRouter
-		err := c.List(ctx, &routers)
-		return len(routers) == groupSize+1, err
+	l.Expect(n.Wait(ctx, func() (bool, error) {
+		return len(rows[*nbdb.LogicalRouter](n, nbdb.LogicalRouterTable)) == groupSize+1, nil
 	})).To(Succeed())
 }
 
 // bound returns when the southbound database has a port with that address.
-func (l large) bound(south *ovn.Southbound, ip string) {
+func (l large) bound(south *ovn.Database, ip string) {
 	l.t.Helper()
 	ctx, cancel := l.context()
 	defer cancel()
-	l.Expect(south.Wait(ctx, func(c ovsdb.Client) (bool, error) {
-		found, err := []*sbdb.PortBinding{}, error(nil)
-		err = c.WhereCache(func(p *sbdb.PortBinding) bool {
+	l.Expect(south.Wait(ctx, func() (bool, error) {
+		return slices.ContainsFunc(rows[*sbdb.PortBinding](south, sbdb.PortBindingTable), func(p *sbdb.PortBinding) bool {
 			return len(p.MAC) == 1 && strings.HasSuffix(p.MAC[0], " "+ip)
-		}).List(ctx, &found)
-		return len(found) > 0, err
+		}), nil
 	})).To(Succeed())
 }

@@ -2,6 +2,7 @@ package overlay_test
 
 import (
 	"fmt"
+	"net/netip"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -27,6 +28,15 @@ const byHandCentral = 16642 // port of the southbound database
 // upByHand starts a central, prepares all DPUs, and writes the network and its router.
 func upByHand(t testing.TB, topology fabric.Topology) *byHand {
 	t.Helper()
+	h := upBare(t, topology)
+	h.nb("ls-add ls -- lr-add lr -- lrp-add lr lr-ls 02:00:0a:0a:0a:01 10.10.10.1/24" +
+		" -- lsp-add ls ls-lr -- lsp-set-type ls-lr router -- lsp-set-addresses ls-lr router -- lsp-set-options ls-lr router-port=lr-ls")
+	return h
+}
+
+// upBare starts a central and prepares all DPUs.
+func upBare(t testing.TB, topology fabric.Topology) *byHand {
+	t.Helper()
 	h := &byHand{WithT: NewWithT(t), Fabric: fabrictest.Up(t, topology), t: t, dir: fabrictest.Dir(t)}
 	for _, kind := range []string{"nb", "sb"} {
 		database := filepath.Join(h.dir, kind+".db")
@@ -41,8 +51,6 @@ func upByHand(t testing.TB, topology fabric.Topology) *byHand {
 		"--ovnnb-db=unix:"+filepath.Join(h.dir, "nb.sock"), "--ovnsb-db=unix:"+filepath.Join(h.dir, "sb.sock"))
 	h.nb("init")
 	h.sb("init")
-	h.nb("ls-add ls -- lr-add lr -- lrp-add lr lr-ls 02:00:0a:0a:0a:01 10.10.10.1/24" +
-		" -- lsp-add ls ls-lr -- lsp-set-type ls-lr router -- lsp-set-addresses ls-lr router -- lsp-set-options ls-lr router-port=lr-ls")
 	for _, dpu := range topology.DPUs() {
 		h.prepare(dpu)
 	}
@@ -93,23 +101,39 @@ func (h *byHand) vs(dpu, command string) {
 func (h *byHand) prepare(dpu fabric.DPU) {
 	h.t.Helper()
 	h.vs(dpu.Name, "add-br br-transport -- set bridge br-transport datapath_type=netdev -- add-port br-transport p0")
-	for _, link := range []string{"p0", "pf0hpf"} {
-		h.run(dpu.Name, "ip", "link", "set", link, "arp", "off")
+	h.run(dpu.Name, "ip", "link", "set", "p0", "arp", "off")
+	for i := range dpu.Hosts {
+		h.run(dpu.Name, "ip", "link", "set", fabric.Port(i), "arp", "off")
 	}
 	h.run(dpu.Name, "ip", "addr", "flush", "dev", "p0")
-	h.run(dpu.Name, "ip", "addr", "add", dpu.Addresses[0].String()+"/24", "dev", "br-transport")
 	h.run(dpu.Name, "ip", "link", "set", "br-transport", "up")
-	h.run(dpu.Name, "ip", "route", "add", "default", "via", "172.18.0.1")
+	for _, address := range dpu.Addresses {
+		for _, gateway := range h.Topology().Subnets[0].Gateways {
+			if gateway.Contains(address) {
+				h.run(dpu.Name, "ip", "addr", "add", netip.PrefixFrom(address, gateway.Bits()).String(), "dev", "br-transport", "nodad")
+				h.run(dpu.Name, "ip", "route", "replace", "default", "via", gateway.Addr().String())
+			}
+		}
+	}
 }
 
 // join puts the host of a DPU onto the network: what the agent does, then what the manager does.
 func (h *byHand) join(index int, ip string) {
 	h.t.Helper()
 	dpu := h.Topology().DPUs()[index]
-	name, host := dpu.Name, dpu.Hosts[0]
-	central := serverOf(h.Topology(), fabric.Control)
-	h.vs(name, "add-br br-int -- set bridge br-int datapath_type=netdev fail-mode=secure other-config:disable-in-band=true"+
-		" -- add-port br-int pf0hpf -- set interface pf0hpf external_ids:iface-id="+host.Name+
+	h.connect(dpu, dpu.Hosts[0].Name)
+	h.member(index, dpu.Name, dpu.Hosts[0], ip)
+}
+
+// connect a DPU to the central, with the logical ports of its hosts: what the agent does.
+func (h *byHand) connect(dpu fabric.DPU, logicalPorts ...string) {
+	h.t.Helper()
+	name, central := dpu.Name, serverOf(h.Topology(), fabric.Control)
+	ports := ""
+	for i, logical := range logicalPorts {
+		ports += fmt.Sprintf(" -- add-port br-int %s -- set interface %s external_ids:iface-id=%s", fabric.Port(i), fabric.Port(i), logical)
+	}
+	h.vs(name, "add-br br-int -- set bridge br-int datapath_type=netdev fail-mode=secure other-config:disable-in-band=true"+ports+
 		" -- set open . external_ids:system-id="+name+" external_ids:ovn-encap-type=geneve external_ids:ovn-encap-ip="+dpu.Addresses[0].String()+
 		" external_ids:ovn-bridge-mappings=fabric:br-transport external_ids:ovn-remote=tcp:"+fmt.Sprintf("%s:%d", central, byHandCentral))
 	controller := h.Command(h.t.Context(), name, "ovn-controller", "unix:"+h.Database(name), "--pidfile="+filepath.Join(h.RunDir(name), "ovn-controller.pid"),
@@ -117,7 +141,6 @@ func (h *byHand) join(index int, ip string) {
 	controller.Env = append(controller.Environ(), h.Environment(name)...)
 	output, err := controller.CombinedOutput()
 	h.Expect(err).NotTo(HaveOccurred(), "%s", output)
-	h.member(index, name, host, ip)
 }
 
 // member writes the rows of a host: its port, and its own way to the fabric.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	"github.com/ovn-kubernetes/libovsdb/client"
 
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/hydrazine/ovn"
@@ -83,11 +82,10 @@ func (c central) inFlows(dpus ...string) {
 	defer south.Close()
 	ctx, cancel := c.context()
 	defer cancel()
-	c.Expect(south.Wait(ctx, func(client.Client) (bool, error) {
+	c.Expect(south.Wait(ctx, func() (bool, error) {
 		bindings, err := south.Bindings(ctx)
 		up := map[string]bool{}
 		for port, b := range bindings {
-			// Ports of gateway routers are bound too.
 			if b.Up && (strings.HasPrefix(port, "host") || strings.HasPrefix(port, "member")) {
 				up[b.Chassis] = true
 			}

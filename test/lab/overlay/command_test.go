@@ -7,12 +7,15 @@ import (
 	"io"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 
 	. "github.com/onsi/gomega"
 
+	"github.com/bedplate/bedplate/api/hydrazine/proxy/client"
+	proxyv1 "github.com/bedplate/bedplate/api/hydrazine/proxy/v1"
 	"github.com/bedplate/bedplate/internal/localstack"
 	"github.com/bedplate/bedplate/internal/localstack/fabric/fabrictest"
 	"github.com/bedplate/bedplate/internal/localstack/fabric/namespace"
@@ -65,12 +68,23 @@ func TestLab_showsWherePacketsGoAndLeavesNothing(t *testing.T) {
 	t.Parallel()
 	c := newcomer(t)
 	shown := c.run("lab", "up", "--dir", c.dir, "--example", lab.OverlayExample)
-	c.Expect(strings.Count(shown, "\npass  ")).To(Equal(20), "4 gateways, 4 within networks, 4 between, 4 to and 4 from the data centre")
+	c.Expect(strings.Count(shown, "\npass  ")).To(Equal(102))
 	c.Expect(shown).NotTo(ContainSubstring("FAIL"))
 	c.Expect(shown).To(MatchRegexp(`pass +host1 +host2 +10\.10\.10\.3 +icmp +an answer\n`))
 	c.Expect(shown).To(MatchRegexp(`pass +host3 +host2 +10\.10\.10\.3 +icmp +no answer\n`))
-	c.Expect(shown).To(MatchRegexp(`pass +host4 +dc +172\.19\.0\.10 +tcp +an answer, and to be seen as 172\.18\.1\.111\n`))
-	c.Expect(shown).To(MatchRegexp(`pass +dc +host4 +172\.18\.1\.111 +tcp +no answer\n`))
+	c.Expect(shown).To(MatchRegexp(`pass +host4 +dc +172\.19\.0\.10 +tcp 8080 +an answer, and to be seen as 172\.18\.1\.111\n`))
+	c.Expect(shown).To(MatchRegexp(`pass +dc +host4 +172\.18\.1\.111 +tcp 8080 +no answer\n`))
+	// Public addresses in, out, and from host to host; which host has which is chance.
+	c.Expect(shown).To(MatchRegexp(`pass +internet +host2 +203\.0\.113\.1[01] +tcp 8080 +an answer, and to be seen as 198\.51\.100\.10\n`))
+	c.Expect(shown).To(MatchRegexp(`pass +host5 +internet +198\.51\.100\.10 +tcp 8080 +an answer, and to be seen as 203\.0\.113\.1[01]\n`))
+	c.Expect(shown).To(MatchRegexp(`pass +host2 +public IP of host5 +203\.0\.113\.1[01] +tcp 8080 +an answer, and to be seen as 203\.0\.113\.1[01]\n`))
+	// A security group, the other IP version, the site's policy, the underlay.
+	c.Expect(shown).To(MatchRegexp(`pass +host6 +host5 +fd10:20::2 +tcp 8080 +an answer, and to be seen as fd10:20::3\n`))
+	c.Expect(shown).To(MatchRegexp(`pass +host6 +host5 +fd10:20::2 +tcp 8081 +no answer\n`))
+	c.Expect(shown).To(MatchRegexp(`pass +host5 +dc +fd00:3::a +tcp 8080 +an answer, and to be seen as fd00:1::71\n`))
+	c.Expect(shown).To(MatchRegexp(`pass +host1 +bmc +172\.20\.0\.10 +tcp 8080 +no answer\n`))
+	c.Expect(shown).To(MatchRegexp(`pass +host1 +storage +172\.20\.0\.20 +tcp 8080 +an answer, and to be seen as 172\.18\.0\.105\n`))
+	c.Expect(shown).To(MatchRegexp(`pass +host5 +dpu6 +fd00:2::f +udp 6081 +no answer\n`))
 
 	kubeconfig := filepath.Join(c.dir, "kubeconfig")
 	red := c.run("topology", "red", "-n", "default", "--kubeconfig", kubeconfig)
@@ -86,6 +100,15 @@ func TestLab_showsWherePacketsGoAndLeavesNothing(t *testing.T) {
 	hosts, err := testenv.RunKubectl(t, kubeconfig, "get", "managedresources")
 	c.Expect(err).NotTo(HaveOccurred())
 	c.Expect(hosts).To(MatchRegexp(`host1 +blue +10\.10\.10\.2 +FabricAccess +172\.18\.0\.105 +dpu1 +True`))
+
+	proxy := regexp.MustCompile(`PROXY=(\S+) TENANT="-cacert (\S+) -cert (\S+) -key (\S+)" OPERATOR="-cacert `).FindStringSubmatch(shown)
+	c.Expect(proxy).To(HaveLen(5))
+	tenant, err := client.Dial(proxy[1], client.Files{Authorities: proxy[2], Certificate: proxy[3], Key: proxy[4]})
+	c.Expect(err).NotTo(HaveOccurred())
+	groups, err := tenant.ResourceGroups.List(t.Context(), &proxyv1.ListRequest{})
+	c.Expect(err).NotTo(HaveOccurred())
+	c.Expect(groups.GetResourceGroups()).To(HaveLen(3))
+	c.Expect(tenant.Close()).To(Succeed())
 
 	c.run("lab", "down", "--dir", c.dir)
 	c.expectNothingLeft()

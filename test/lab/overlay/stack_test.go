@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/localstack"
 	"github.com/bedplate/bedplate/internal/localstack/fabric"
 	"github.com/bedplate/bedplate/internal/localstack/fabric/fabrictest"
 	"github.com/bedplate/bedplate/internal/localstack/fabric/probe"
@@ -40,6 +41,8 @@ type stack struct {
 	client    client.Client
 	namespace string
 	dir       string
+	// kubernetes is its own, if it has one.
+	kubernetes *localstack.Stack
 }
 
 func up(t testing.TB, topology fabric.Topology, flags ...string) *stack {

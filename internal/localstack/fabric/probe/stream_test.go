@@ -60,6 +60,15 @@ func TestStream_countsWhatIsNotAnsweredAndWhatIsAnsweredTwice(t *testing.T) {
 	g.Expect(report.LongestGap).To(BeNumerically(">", 0))
 }
 
+// Open vSwitch drops what it would send through a tunnel before it knows the other end's MAC address.
+func TestReach_goesOnWhenTheFirstMessageIsLost(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	socket := deaf(t, func(sequence uint64) int { return int(min(sequence, 1)) })
+	_, err := probe.Reach(t.Context(), probe.Probe{Protocol: probe.UDP, To: address(socket), Patience: 30 * time.Second})
+	g.Expect(err).NotTo(HaveOccurred())
+}
+
 func TestStream_endsWhenItIsRefused(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
