@@ -27,7 +27,7 @@ PACKAGE_golangci-lint              := github.com/golangci/golangci-lint/v2/cmd/g
 LAB_TOOLS := etcd kube-apiserver kube-controller-manager kubectl capi-core capi-kubeadm-bootstrap capi-kubeadm-control-plane kwok
 DEV_TOOLS := clusterctl controller-gen oapi-codegen buf protoc-gen-go protoc-gen-go-grpc gotestsum golangci-lint
 MANIFESTS := core bootstrap-kubeadm control-plane-kubeadm
-COMMANDS  := bedplate bmm-manager bmm-machine-controller bmm-cloud-controller-manager hydrazine-manager hydrazine-agent
+COMMANDS  := bedplate bmm-manager bmm-machine-controller bmm-cloud-controller-manager hydrazine-manager hydrazine-agent hydrazine-proxy hydrazine-speaker
 
 KUBERNETES_VERSION := $(shell awk '$$1 == "k8s.io/kubernetes" {print $$2}' tools/go.mod)
 TOOL_LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=$(KUBERNETES_VERSION) \
@@ -71,9 +71,10 @@ bench-machines: lab-tools build ## Measure what bmm's manager costs with thousan
 	@go run ./test/scale bench $(ARGS)
 
 .PHONY: bench-networks
-bench-networks: lab-tools build ## Measure Hydrazine, as root: a host that joins, a group of 100 hosts, OVN's part in it.
+bench-networks: lab-tools build ## Measure Hydrazine, as root: a host that joins, a group of 100 hosts, OVN's part in it, 100 groups.
 	-@hack/lab-deps.sh
-	@go test -run '^$$' -bench . -benchtime 10x -timeout 30m ./test/lab/overlay ./internal/hydrazine/ovn
+	@go test -run '^$$' -bench . -skip BenchmarkSite -benchtime 10x -timeout 30m ./test/lab/overlay ./internal/hydrazine/ovn
+	@go test -run '^$$' -bench BenchmarkSite -benchtime 3x -timeout 30m ./test/lab/overlay
 
 .PHONY: soak
 soak: lab-tools build ## Wear the manager out for half an hour, with faults, kills and outages (ARGS='--duration 5m --seed 7').
@@ -89,8 +90,8 @@ lint: $(BIN)/golangci-lint $(BIN)/buf ## Run the linters, the import rules of th
 CCM_EXAMPLE := examples/bmm/cloud-controller-manager.yaml
 
 # The tables of OVN and Open vSwitch that there are models of.
-NB_TABLES  := NB_Global,Logical_Switch,Logical_Switch_Port,Logical_Router,Logical_Router_Port,Logical_Router_Static_Route,NAT,ACL
-SB_TABLES  := SB_Global,Chassis,Chassis_Private,Port_Binding
+NB_TABLES  := NB_Global,Logical_Switch,Logical_Switch_Port,Logical_Router,Logical_Router_Port,Logical_Router_Static_Route,NAT,ACL,Port_Group,Address_Set
+SB_TABLES  := SB_Global,Chassis,Chassis_Private,Port_Binding,Connection
 OVS_TABLES := Open_vSwitch,Bridge,Port,Interface
 
 .PHONY: generate
@@ -105,7 +106,10 @@ generate: $(BIN)/controller-gen $(BIN)/oapi-codegen $(BIN)/kubectl $(BIN)/buf $(
 	$(BIN)/controller-gen webhook paths=./internal/bmm/webhook output:webhook:dir=config/bmm/webhook
 	$(BIN)/controller-gen crd paths=./api/hydrazine/resource/v1alpha1 paths=./api/hydrazine/networkfabric/v1alpha1 \
 		output:crd:dir=config/hydrazine/crd/bases
-	$(BIN)/controller-gen rbac:roleName=bedplate-hydrazine-manager paths=./internal/hydrazine/controller output:rbac:dir=config/hydrazine/rbac
+	$(BIN)/controller-gen rbac:roleName=bedplate-hydrazine-manager paths=./internal/hydrazine/controller \
+		paths=./internal/hydrazine/central/pods output:rbac:dir=config/hydrazine/rbac
+	$(BIN)/controller-gen rbac:roleName=bedplate-hydrazine-proxy paths=./internal/hydrazine/proxy output:rbac:dir=config/hydrazine-proxy/rbac
+	$(BIN)/controller-gen rbac:roleName=bedplate-hydrazine-speaker paths=./internal/hydrazine/speaker output:rbac:dir=config/hydrazine-speaker/rbac
 	$(BIN)/controller-gen webhook paths=./internal/hydrazine/webhook output:webhook:dir=config/hydrazine/webhook
 	$(BIN)/oapi-codegen -config internal/bmm/client/gen/config.yaml internal/bmm/client/openapi.yaml
 	$(BIN)/oapi-codegen -config internal/bmm/sim/gen/config.yaml internal/bmm/client/openapi.yaml

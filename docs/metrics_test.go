@@ -1,8 +1,10 @@
 package docs_test
 
 import (
+	"context"
 	_ "embed"
 	"encoding/json"
+	"maps"
 	"os"
 	"reflect"
 	"regexp"
@@ -16,21 +18,34 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/yaml"
 
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	_ "github.com/bedplate/bedplate/internal/bmm/client" // registers the metrics of calls
 	"github.com/bedplate/bedplate/internal/bmm/provider"
+	"github.com/bedplate/bedplate/internal/hydrazine/agent"
+	"github.com/bedplate/bedplate/internal/hydrazine/controller"
+	"github.com/bedplate/bedplate/internal/hydrazine/proxy"
+	_ "github.com/bedplate/bedplate/internal/hydrazine/speaker" // registers the metrics of speakers
+	"github.com/bedplate/bedplate/internal/mtls"
 	"github.com/bedplate/bedplate/internal/waiting"
 )
 
 //go:embed metrics.md
 var metricsGuide string
 
-const monitoring = "../config/bmm/components/monitoring/"
+// systems are those that have alerts and a dashboard.
+var systems = []string{"bmm", "hydrazine"}
 
-// registered returns the metrics of a manager and their labels.
+// registered returns the metrics of all programs and their labels.
 func registered(g Gomega) map[string][]string {
 	descriptions := make(chan *prometheus.Desc, 1000)
 	metrics.Registry.(prometheus.Collector).Describe(descriptions)
 	waiting.New(nil).Describe(descriptions)
+	controller.NewState(nil, controller.Config{}).Describe(descriptions)
+	agent.NewMetrics().Describe(descriptions)
+	proxy.NewMetrics().Describe(descriptions)
+	expiry, err := (&mtls.Files{Insecure: true}).Expiry(context.Background())
+	g.Expect(err).NotTo(HaveOccurred())
+	expiry.Describe(descriptions)
 	close(descriptions)
 	form := regexp.MustCompile(`fqName: "([^"]+)".*variableLabels: {([^}]*)}`)
 	all := map[string][]string{}
@@ -39,13 +54,13 @@ func registered(g Gomega) map[string][]string {
 		g.Expect(match).NotTo(BeNil(), description.String())
 		all[match[1]] = strings.FieldsFunc(match[2], func(r rune) bool { return r == ',' })
 	}
-	g.Expect(all).To(HaveKey("bedplate_outside_calls_total"))
+	g.Expect(all).To(And(HaveKey("bedplate_outside_calls_total"), HaveKey("bedplate_hydrazine_agent_calls_total")))
 	return all
 }
 
 // documented returns the rows of the guide's list: name, type, labels.
 func documented() (rows [][]string) {
-	form := regexp.MustCompile("(?m)^\\| `(bedplate_[a-z_]+)` \\| (\\w+) \\| ([^|]+) \\|")
+	form := regexp.MustCompile("(?m)^\\| `(bedplate_[a-z_]+)` \\| (\\w+) \\|([^|]+)\\|")
 	for _, row := range form.FindAllStringSubmatch(metricsGuide, -1) {
 		labels := strings.ReplaceAll(strings.ReplaceAll(row[3], "`", ""), " ", "")
 		rows = append(rows, []string{row[1], row[2], labels})
@@ -68,7 +83,7 @@ func TestMetrics_areThoseOfTheGuide(t *testing.T) {
 		g.Expect(strings.HasSuffix(row[0], "_total")).To(Equal(row[1] == "counter"), "the type of "+row[0])
 	}
 	g.Expect(listed).To(ConsistOf(found))
-	for _, list := range append(provider.Lists(), &machinev1.MachineList{}) {
+	for _, list := range append(provider.Lists(), &machinev1.MachineList{}, &resourcev1.ResourceGroupList{}, &resourcev1.ManagedResourceList{}) {
 		kind := strings.TrimSuffix(reflect.TypeOf(list).Elem().Name(), "List")
 		g.Expect(metricsGuide).To(MatchRegexp("(?m)^\\| `kind` \\| .*`"+kind+"`"), "a value of the label kind")
 	}
@@ -82,8 +97,17 @@ type alert struct {
 	Annotations map[string]string
 }
 
-func alerts(g Gomega) (all []alert) {
-	data, err := os.ReadFile(monitoring + "alerts.yaml")
+func monitoring(system string) string { return "../config/" + system + "/components/monitoring/" }
+
+func alerts(g Gomega, systems ...string) (all []alert) {
+	for _, system := range systems {
+		all = append(all, alertsOf(g, system)...)
+	}
+	return all
+}
+
+func alertsOf(g Gomega, system string) (all []alert) {
+	data, err := os.ReadFile(monitoring(system) + "alerts.yaml")
 	g.Expect(err).NotTo(HaveOccurred())
 	var rules struct {
 		Spec struct{ Groups []struct{ Rules []alert } }
@@ -100,7 +124,7 @@ func TestAlerts_haveARunbook(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	var names []string
-	for _, a := range alerts(g) {
+	for _, a := range alerts(g, systems...) {
 		names = append(names, a.Alert)
 		g.Expect(a.Annotations["runbook_url"]).To(HaveSuffix("/docs/metrics.md#" + strings.ToLower(a.Alert)))
 		g.Expect(a.Annotations["summary"]).NotTo(BeEmpty(), a.Alert)
@@ -116,8 +140,11 @@ func TestAlerts_haveARunbook(t *testing.T) {
 func TestAlertsAndDashboard_askForWhatThereIs(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	queries := dashboard(g)
-	for _, a := range alerts(g) {
+	queries := map[string]string{}
+	for _, system := range systems {
+		maps.Copy(queries, dashboard(g, system))
+	}
+	for _, a := range alerts(g, systems...) {
 		queries["alert "+a.Alert] = a.Expr
 	}
 	known := registered(g)
@@ -131,7 +158,7 @@ func TestAlertsAndDashboard_askForWhatThereIs(t *testing.T) {
 	for where, query := range queries {
 		asked := name.FindAllString(query, -1)
 		g.Expect(asked).NotTo(BeEmpty(), where)
-		labels := []string{"job", "pod"} // Prometheus adds these
+		labels := []string{"job", "instance", "pod"} // Prometheus adds these
 		for _, metric := range asked {
 			base := strings.TrimSuffix(metric, "_bucket")
 			g.Expect(known).To(HaveKey(base), where)
@@ -155,9 +182,17 @@ func TestAlertsAndDashboard_askForWhatThereIs(t *testing.T) {
 	}
 }
 
-// dashboard returns the dashboard's queries by the titles of their panels.
-func dashboard(g Gomega) map[string]string {
-	data, err := os.ReadFile(monitoring + "dashboard.json")
+// Agents that systemd runs have no Pod to be told apart by.
+func TestAlerts_sayWhichAgentsCertificateEnds(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	g.Expect(alertsOf(g, "hydrazine")).To(ContainElement(And(HaveField("Alert", "BedplateHydrazineCertificateExpires"),
+		HaveField("Expr", MatchRegexp(`by \([^)]*\binstance\b`)), HaveField("Annotations", HaveKeyWithValue("summary", ContainSubstring("$labels.instance"))))))
+}
+
+// dashboard returns a dashboard's queries by the titles of their panels.
+func dashboard(g Gomega, system string) map[string]string {
+	data, err := os.ReadFile(monitoring(system) + "dashboard.json")
 	g.Expect(err).NotTo(HaveOccurred())
 	var d struct {
 		Panels []struct {
@@ -171,18 +206,18 @@ func dashboard(g Gomega) map[string]string {
 	for _, panel := range d.Panels {
 		g.Expect(ids).NotTo(HaveKey(panel.ID), panel.Title)
 		g.Expect(panel.Targets).To(HaveLen(1), panel.Title)
-		ids[panel.ID], queries["panel "+panel.Title] = true, panel.Targets[0].Expr
+		ids[panel.ID], queries[system+"'s panel "+panel.Title] = true, panel.Targets[0].Expr
 	}
 	g.Expect(queries).To(HaveLen(len(d.Panels)), "each panel has a title of its own")
 	return queries
 }
 
-// Whatever an object may wait for, somebody hears of it in the end.
+// Whatever an object of bmm's may wait for, somebody hears of it in the end. The alerts on Hydrazine's leave no reason out.
 func TestAlerts_leaveNoReasonOut(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	var heard []string
-	for _, a := range alerts(g) {
+	for _, a := range alerts(g, "bmm") {
 		for _, match := range regexp.MustCompile(`(?:reason|class)=~?"([^"]+)"`).FindAllStringSubmatch(a.Expr, -1) {
 			heard = append(heard, strings.Split(match[1], "|")...)
 		}
@@ -195,5 +230,19 @@ func TestAlerts_leaveNoReasonOut(t *testing.T) {
 	g.Expect(heard).To(ContainElements(reasons))
 	for _, reason := range heard {
 		g.Expect(guide).To(ContainSubstring("`"+reason+"`"), "a reason that nobody gives")
+	}
+}
+
+// A label that grows with the site makes a metric that nobody can afford, and one with a tenant's words tells others of it.
+func TestMetrics_ofHydrazineNameNobody(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	bounded := []string{"kind", "ready", "reason", "state", "method", "code", "database", "outcome", "family", "to", "neighbor"}
+	for name, labels := range registered(g) {
+		if strings.HasPrefix(name, "bedplate_hydrazine_") {
+			for _, label := range labels {
+				g.Expect(bounded).To(ContainElement(label), name)
+			}
+		}
 	}
 }

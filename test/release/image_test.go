@@ -39,17 +39,23 @@ func TestImage_isBuiltFromWhatDockerIsGiven(t *testing.T) {
 	}
 	g.Expect(everythingElse).To(BeTrue(), "the rest is left out")
 
-	managers, err := filepath.Glob(filepath.Join(given, "cmd", "bmm-*"))
+	programs, err := filepath.Glob(filepath.Join(given, "cmd", "*-*"))
 	g.Expect(err).NotTo(HaveOccurred())
-	dockerfile := read("Dockerfile")
+	dockerfile, withOVN := read("Dockerfile"), read("Dockerfile.ovn")
 	byDefault := regexp.MustCompile(`ARG MANAGER=(\S+)`).FindStringSubmatch(dockerfile)
-	g.Expect(managers).To(And(HaveLen(3), ContainElement(HaveSuffix("/"+byDefault[1]))))
-	for _, manager := range managers {
-		list := exec.CommandContext(t.Context(), "go", "list", "-deps", "./cmd/"+filepath.Base(manager))
+	inOVN := regexp.MustCompile(`\./cmd/(\S+)`).FindStringSubmatch(withOVN)
+	g.Expect(programs).To(ContainElements(HaveSuffix("/"+byDefault[1]), HaveSuffix("/"+inOVN[1]), HaveSuffix("/hydrazine-manager")))
+	for _, program := range programs {
+		list := exec.CommandContext(t.Context(), "go", "list", "-deps", "./cmd/"+filepath.Base(program))
 		list.Dir = given
 		out, err := list.CombinedOutput()
 		g.Expect(err).NotTo(HaveOccurred(), "%s", out)
 	}
+	for _, stage := range []string{"hydrazine-central", "hydrazine-agent"} {
+		g.Expect(withOVN).To(ContainSubstring(" AS " + stage + "\n"))
+	}
 	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read("go.mod"))
-	g.Expect(dockerfile).To(ContainSubstring("FROM --platform=$BUILDPLATFORM golang:" + version[1] + " AS build\n"))
+	for _, file := range []string{dockerfile, withOVN} {
+		g.Expect(file).To(ContainSubstring("FROM --platform=$BUILDPLATFORM golang:" + version[1] + " AS build\n"))
+	}
 }
