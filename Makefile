@@ -71,9 +71,11 @@ bench-machines: lab-tools build ## Measure what bmm's manager costs with thousan
 	@go run ./test/scale bench $(ARGS)
 
 .PHONY: bench-networks
-bench-networks: lab-tools build ## Measure Hydrazine, as root: a host that joins, a group of 100 hosts, OVN's part in it, 100 groups.
+bench-networks: lab-tools build ## Measure Hydrazine, as root: a host that joins, a group of 100 hosts, OVN's part in it, DHCP, BGP, the proxy, 100 groups.
 	-@hack/lab-deps.sh
 	@go test -run '^$$' -bench . -skip BenchmarkSite -benchtime 10x -timeout 30m ./test/lab/overlay ./internal/hydrazine/ovn
+	@go test -run '^$$' -bench 'Lease|Speaker' -benchtime 10x -timeout 30m ./cmd/hydrazine-agent ./cmd/hydrazine-speaker
+	@go test -run '^$$' -bench Create -benchtime 3000x -timeout 30m ./cmd/hydrazine-proxy
 	@go test -run '^$$' -bench BenchmarkSite -benchtime 3x -timeout 30m ./test/lab/overlay
 
 .PHONY: soak
