@@ -17,12 +17,14 @@ const (
 	byGroup = "spec.resourceGroup"
 	byDPUIP = "spec.dpuIPs" // and the agent that still has it
 	byPort  = "status.networkFabricReference.logicalPort"
-	byLack  = "status.conditions[PublicIPReady].reason"
+	byLack  = "status.hostAccessIPs.publicIP" // that is to be there and isn't
 	byUID   = "metadata.uid"
 	// of PublicIPs
 	byAddress = "spec.ipAddress"
 	byHolder  = "status.managedResource.uid"
 )
+
+const lacking = "lacking"
 
 // Index what the controllers and the webhooks look up.
 func Index(ctx context.Context, indexer client.FieldIndexer) error {
@@ -39,8 +41,9 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 			return nil
 		},
 		byLack: func(r *resourcev1.ManagedResource) []string {
-			if c := condition(r, resourcev1.PublicIPReadyCondition); c != nil {
-				return []string{c.Reason}
+			has := r.Status.HostAccessIPs
+			if r.Spec.HostAccess == resourcev1.PublicAccess && (has == nil || has.PublicIP == "") {
+				return []string{lacking}
 			}
 			return nil
 		},

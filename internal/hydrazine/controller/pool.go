@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -55,6 +56,20 @@ func (p *pool) allocate(ctx context.Context, resource *resourcev1.ManagedResourc
 	if len(p.free(known.Items, resource)) == 0 {
 		return nil, nil
 	}
+	for range attempts {
+		ip, err := p.choose(ctx, resource)
+		if !apierrors.IsConflict(err) {
+			return ip, err
+		}
+	}
+	return nil, errors.New("the PublicIPs change all the time")
+}
+
+// attempts to give an address that somebody else changes meanwhile.
+const attempts = 3
+
+// choose a free address and give it to a host, or return nil if none is free. A conflict says that one was and has been changed.
+func (p *pool) choose(ctx context.Context, resource *resourcev1.ManagedResource) (*networkfabricv1.PublicIP, error) {
 	all := &networkfabricv1.PublicIPList{}
 	if err := p.live.List(ctx, all); err != nil {
 		return nil, fmt.Errorf("list PublicIPs: %w", err)
@@ -72,11 +87,13 @@ func (p *pool) allocate(ctx context.Context, resource *resourcev1.ManagedResourc
 			continue // it is the fabric's by mistake, and says so
 		}
 		given, err := p.give(ctx, ip, resource)
-		if err == nil {
+		switch {
+		case err == nil:
 			p.given[resource.UID] = given
 			return given, nil
-		}
-		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) { // or else somebody has changed it, perhaps given it away
+		case apierrors.IsConflict(err):
+			return nil, err
+		case !apierrors.IsNotFound(err):
 			failed = errors.Join(failed, fmt.Errorf("give PublicIP %s to ManagedResource %s: %w", ip.Name, resource.Name, err))
 		}
 	}
@@ -92,7 +109,7 @@ func (p *pool) give(
 		Namespace: resource.Namespace, Name: resource.Name, UID: resource.UID,
 	}
 	// In the same write: whoever waits for it to be Ready means with its new owner.
-	unmet(given, resourcev1.ReadyCondition, reasonNotAttached, notAttached(resource))
+	set(given, resourcev1.ReadyCondition, metav1.ConditionUnknown, reasonPending, "the address has just been given to ManagedResource "+resource.Name)
 	return given, p.Status().Patch(ctx, given, client.MergeFromWithOptions(ip, client.MergeFromWithOptimisticLock{}))
 }
 

@@ -84,17 +84,13 @@ func (r *publicIPReconciler) reconcile(ctx context.Context, ip *networkfabricv1.
 	ip.Status.NextHop = nextHop(holder)
 	switch {
 	case ip.Status.NextHop == "":
-		unmet(ip, resourcev1.ReadyCondition, reasonNotAttached, notAttached(holder))
+		unmet(ip, resourcev1.ReadyCondition, reasonNotAttached, fmt.Sprintf("ManagedResource %s isn't attached: see its conditions", holder.Name))
 	case len(ip.Status.AnnouncedBy) == 0:
 		unmet(ip, resourcev1.ReadyCondition, reasonNotAnnounced, notAnnounced)
 	default:
 		set(ip, resourcev1.ReadyCondition, metav1.ConditionTrue, reasonAnnounced, "")
 	}
 	return ctrl.Result{}, nil
-}
-
-func notAttached(resource *resourcev1.ManagedResource) string {
-	return fmt.Sprintf("ManagedResource %s isn't attached: see its conditions", resource.Name)
 }
 
 const notAnnounced = "no BGP speaker announces the address: see that hydrazine-speaker runs, and what the BGPConfiguration says of its sessions"

@@ -242,12 +242,13 @@ func (r *resourceReconciler) membersOf(ctx context.Context, object client.Object
 	return requestsFor(all)
 }
 
-// concernedBy a public address are the host that has it, and while nobody has it those that wait for one.
+// concernedBy a public address are the host that has it, and while nobody has it those that want one: also one that is being told at
+// this moment that there is none.
 func (r *resourceReconciler) concernedBy(ctx context.Context, object client.Object) []reconcile.Request {
 	if of := object.(*networkfabricv1.PublicIP).Status.ManagedResource; of != nil {
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: of.Namespace, Name: of.Name}}}
 	}
-	return r.with(ctx, byLack, reasonExhausted)
+	return r.with(ctx, byLack, lacking)
 }
 
 // heldBy a host: its public addresses, and those that are its DPU's by mistake.

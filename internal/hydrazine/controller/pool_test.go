@@ -1,0 +1,84 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+)
+
+// indexes are those of the manager's cache.
+type indexes struct{ *fake.ClientBuilder }
+
+func (i indexes) IndexField(_ context.Context, object client.Object, field string, values client.IndexerFunc) error {
+	i.WithIndex(object, field, values)
+	return nil
+}
+
+// lacksOne is a host for an address, of which there is one. The first conflicts writes of a status are refused.
+func lacksOne(t *testing.T, conflicts int) (client.Client, *resourcev1.ManagedResource) {
+	t.Helper()
+	g, scheme := NewWithT(t), runtime.NewScheme()
+	g.Expect(resourcev1.AddToScheme(scheme)).To(Succeed())
+	g.Expect(networkfabricv1.AddToScheme(scheme)).To(Succeed())
+	host := &resourcev1.ManagedResource{
+		ObjectMeta: metav1.ObjectMeta{Name: "host", Namespace: "blue", UID: "1"},
+		Spec:       resourcev1.ManagedResourceSpec{HostIP: "10.10.10.2", HostAccess: resourcev1.PublicAccess},
+	}
+	ip := &networkfabricv1.PublicIP{
+		ObjectMeta: metav1.ObjectMeta{Name: "ip", UID: "2"}, Spec: networkfabricv1.PublicIPSpec{IPAddress: "203.0.113.1"},
+	}
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(host, ip).WithStatusSubresource(ip)
+	g.Expect(Index(t.Context(), indexes{builder})).To(Succeed())
+	return builder.WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: func(
+		ctx context.Context, c client.Client, subresource string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption,
+	) error {
+		if conflicts--; conflicts >= 0 {
+			return apierrors.NewConflict(schema.GroupResource{Resource: "publicips"}, object.GetName(), errors.New("modified"))
+		}
+		return c.SubResource(subresource).Patch(ctx, object, patch, options...)
+	}}).Build(), host
+}
+
+// That somebody else writes into a PublicIP, as its finalizer, doesn't make it another one's.
+func TestPool_givesAnAddressThatIsBeingChanged(t *testing.T) {
+	t.Parallel()
+	for conflicts := range attempts {
+		g := NewWithT(t)
+		c, host := lacksOne(t, conflicts)
+		p := &pool{Client: c, live: c, given: map[types.UID]*networkfabricv1.PublicIP{}}
+		ip, err := p.allocate(t.Context(), host)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(ip.Status.ManagedResource.UID).To(Equal(host.UID), "after %d conflicts", conflicts)
+		g.Expect(condition(ip, resourcev1.ReadyCondition).Reason).To(Equal(reasonPending))
+	}
+	g := NewWithT(t)
+	c, host := lacksOne(t, attempts)
+	_, err := (&pool{Client: c, live: c}).allocate(t.Context(), host)
+	g.Expect(err).To(HaveOccurred(), "it isn't that there is none")
+}
+
+// A host may be about to write that there is none: it is told all the same.
+func TestConcernedBy_whoeverLacksAnAddress(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c, host := lacksOne(t, 0)
+	r := &resourceReconciler{Client: c}
+	ip := &networkfabricv1.PublicIP{}
+	g.Expect(r.concernedBy(t.Context(), ip)).To(HaveLen(1))
+	host.Status.HostAccessIPs = &resourcev1.IPAssociation{PublicIP: "203.0.113.1"}
+	g.Expect(c.Update(t.Context(), host)).To(Succeed())
+	g.Expect(r.concernedBy(t.Context(), ip)).To(BeEmpty())
+}
