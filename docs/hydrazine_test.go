@@ -21,6 +21,7 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/agent"
 	"github.com/bedplate/bedplate/internal/hydrazine/membership"
 	"github.com/bedplate/bedplate/internal/hydrazine/topology"
+	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -99,13 +100,7 @@ func TestHydrazineGuide_findsTheCircuitID(t *testing.T) {
 func TestHydrazineGuide_itsDHCPServerIsTaken(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	program, err := exec.LookPath("dhcpd")
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("needs dhcpd: make lab-deps")
-		}
-		t.Skip("needs dhcpd: make lab-deps")
-	}
+	toolstest.Programs(t, "dhcpd")
 	block := regexp.MustCompile("(?s)```\n(authoritative;.*?)```").FindStringSubmatch(servicesGuide)
 	g.Expect(block).NotTo(BeNil())
 	v6 := regexp.MustCompile("`(match if v6relay[^`]+)`").FindStringSubmatch(servicesGuide)
@@ -118,7 +113,7 @@ func TestHydrazineGuide_itsDHCPServerIsTaken(t *testing.T) {
 	} {
 		file := filepath.Join(t.TempDir(), "dhcpd.conf")
 		g.Expect(os.WriteFile(file, []byte(config), 0o600)).To(Succeed())
-		said, err := exec.CommandContext(t.Context(), program, version, "-t", "-cf", file).CombinedOutput()
+		said, err := exec.CommandContext(t.Context(), "dhcpd", version, "-t", "-cf", file).CombinedOutput()
 		g.Expect(err).NotTo(HaveOccurred(), string(said))
 		g.Expect(string(said)).NotTo(MatchRegexp(`(?i)line \d+`), "it warns of a line")
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
@@ -16,6 +15,7 @@ import (
 	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
 	"github.com/bedplate/bedplate/internal/localstack/fabric"
 	"github.com/bedplate/bedplate/internal/localstack/process"
+	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 )
 
 // relayed is a world with a real DHCP server beside OVN's central.
@@ -64,14 +64,7 @@ func newRelayed(t testing.TB) *relayed {
 
 func newRelayedOn(t testing.TB, subnet fabric.Subnet) *relayed {
 	t.Helper()
-	for _, program := range []string{"dhcpd", "dhclient"} {
-		if _, err := exec.LookPath(program); err != nil {
-			if os.Getenv("CI") != "" {
-				t.Fatalf("needs %s", program)
-			}
-			t.Skipf("needs %s: run `make lab-deps`", program)
-		}
-	}
+	toolstest.Programs(t, "dhcpd", "dhclient")
 	w := &relayed{world: newWorldOn(t, subnet)}
 	for _, host := range w.fabric.Topology().Hosts() {
 		w.in(host.Name, "ip", "-4", "address", "flush", "dev", "eth0")

@@ -18,6 +18,7 @@ import (
 	"github.com/bedplate/bedplate/internal/localstack/fabric"
 	"github.com/bedplate/bedplate/internal/localstack/fabric/fabrictest"
 	"github.com/bedplate/bedplate/internal/localstack/process"
+	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 )
 
 // asAgent makes the test's own program behave as hydrazine-agent.
@@ -92,15 +93,7 @@ func hostsBehind(n, uplinks int, hosts ...int) fabric.DPU {
 func needOVN(t testing.TB) {
 	t.Helper()
 	fabrictest.Require(t)
-	for _, program := range []string{"ovn-controller", "ovn-northd", "ovn-nbctl", "ping"} {
-		if _, err := exec.LookPath(program); err == nil {
-			continue
-		}
-		if os.Getenv("CI") != "" {
-			t.Fatalf("needs %s", program)
-		}
-		t.Skipf("needs %s: run `make lab-deps`", program)
-	}
+	toolstest.Programs(t, "ovn-controller", "ovn-northd", "ovn-nbctl", "ping")
 }
 
 // logs shows the ends of all logs.

@@ -26,6 +26,7 @@ import (
 	"github.com/bedplate/bedplate/internal/localstack/fabric/fabrictest"
 	"github.com/bedplate/bedplate/internal/localstack/fabric/frr"
 	"github.com/bedplate/bedplate/internal/localstack/process"
+	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -91,12 +92,7 @@ func prefixes(all ...string) (parsed []netip.Prefix) {
 func newWorld(t testing.TB, neighbors ...frr.Neighbor) *world {
 	t.Helper()
 	fabrictest.Require(t)
-	if err := frr.Check(); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	toolstest.Need(t, frr.Check())
 	w := &world{TB: t, WithT: NewWithT(t), client: testenv.Client(t), dir: fabrictest.Dir(t), configuration: fmt.Sprintf("world%d", worlds.Add(1))}
 	testenv.Kubectl(t, "apply", "-k", "../../config/hydrazine-speaker/rbac")
 	w.fabric = fabrictest.Up(t, fabric.Topology{Subnets: []fabric.Subnet{

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"crypto/rand"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -18,17 +17,13 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/agent/ledger"
 	"github.com/bedplate/bedplate/internal/hydrazine/agent/vswitch"
 	"github.com/bedplate/bedplate/internal/localstack/fabric/namespace"
+	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 )
 
 // TestAttach_notForACallerWhoHasGone: who has given up says something else next, which may be done already.
 func TestAttach_notForACallerWhoHasGone(t *testing.T) {
 	t.Parallel()
-	if os.Geteuid() != 0 {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("needs root")
-		}
-		t.Skip("needs root")
-	}
+	toolstest.Root(t)
 	g, ns := NewWithT(t), "hza"+strings.ToLower(rand.Text()[:8])
 	g.Expect(namespace.Create(ns)).To(Succeed())
 	t.Cleanup(func() { g.Expect(namespace.Remove(ns)).To(Succeed()) })

@@ -19,6 +19,7 @@ import (
 
 	"github.com/bedplate/bedplate/internal/hydrazine/ovn"
 	"github.com/bedplate/bedplate/internal/hydrazine/unixctl"
+	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 )
 
 // loopback is where the tests' DPUs would connect.
@@ -27,12 +28,7 @@ var loopback = netip.MustParseAddr("127.0.0.1")
 // start returns a runtime in a folder whose sockets' paths are short, on ports of this test's own.
 func start(t *testing.T, first uint16) (*Processes, *WithT) {
 	t.Helper()
-	if _, err := exec.LookPath("ovn-northd"); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("this test needs OVN's central: make lab-deps")
-		}
-		t.Skip("this test needs OVN's central: make lab-deps")
-	}
+	toolstest.Programs(t, "ovn-northd")
 	dir, err := os.MkdirTemp("", "hz")
 	g := NewWithT(t)
 	g.Expect(err).NotTo(HaveOccurred())

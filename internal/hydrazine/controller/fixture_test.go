@@ -41,6 +41,7 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/agents/agentstest"
 	"github.com/bedplate/bedplate/internal/hydrazine/central"
 	"github.com/bedplate/bedplate/internal/hydrazine/controller"
+	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -98,12 +99,7 @@ func (r runtime) Delete(ctx context.Context, group string) error {
 
 func start(t *testing.T) *fixture {
 	t.Helper()
-	if _, err := exec.LookPath("ovn-northd"); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("this test needs OVN's central: make lab-deps")
-		}
-		t.Skip("this test needs OVN's central: make lab-deps")
-	}
+	toolstest.Programs(t, "ovn-northd")
 	f := &fixture{
 		WithT: NewWithT(t), t: t, client: testenv.Client(t), namespace: testenv.Namespace(t), number: int(tests.Add(1)),
 		lease: time.Hour,

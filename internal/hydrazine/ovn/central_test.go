@@ -17,6 +17,7 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/ovn"
 	"github.com/bedplate/bedplate/internal/hydrazine/topology"
 	"github.com/bedplate/bedplate/internal/localstack/process"
+	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 )
 
 const patience = 30 * time.Second
@@ -37,12 +38,7 @@ type central struct {
 
 func newCentral(t testing.TB) *central {
 	t.Helper()
-	if _, err := exec.LookPath("ovn-northd"); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("OVN is missing: run make lab-deps")
-		}
-		t.Skip("OVN is missing: run make lab-deps")
-	}
+	toolstest.Programs(t, "ovn-northd")
 	dir, err := os.MkdirTemp("", "hz") // t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)

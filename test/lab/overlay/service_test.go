@@ -2,7 +2,6 @@ package overlay_test
 
 import (
 	"net/netip"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -28,12 +27,7 @@ import (
 func upService(t testing.TB, topology fabric.Topology) *stack {
 	t.Helper()
 	fabrictest.Require(t)
-	if err := overlay.Check(); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	toolstest.Need(t, overlay.Check())
 	dir := fabrictest.Dir(t)
 	s := &stack{WithT: NewWithT(t), t: t, namespace: "default", dir: filepath.Join(dir, "net")}
 	s.SetDefaultEventuallyTimeout(patience)

@@ -14,17 +14,14 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 )
 
 // inside runs a test in a network namespace of its own with p0, which has a link, and br, which is up.
 func inside(t *testing.T, test func(g *WithT)) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("needs root")
-		}
-		t.Skip("needs root")
-	}
+	toolstest.Root(t)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	g := NewWithT(t)

@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/bedplate/bedplate/internal/hydrazine/ovn/vswitchd"
+	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 )
 
 // database is a real one of Open vSwitch. Instead of ovs-vswitchd there is a test that says what was done.
@@ -26,14 +27,7 @@ type database struct {
 
 func newDatabase(t *testing.T) *database {
 	t.Helper()
-	for _, program := range []string{"ovsdb-server", "ovsdb-tool", "ovs-vsctl"} {
-		if _, err := exec.LookPath(program); err != nil {
-			if os.Getenv("CI") == "true" {
-				t.Fatalf("needs %s", program)
-			}
-			t.Skipf("needs %s: run `make lab-deps`", program)
-		}
-	}
+	toolstest.Programs(t, "ovsdb-server", "ovsdb-tool", "ovs-vsctl")
 	dir, err := os.MkdirTemp("", "hz")
 	if err != nil {
 		t.Fatal(err)

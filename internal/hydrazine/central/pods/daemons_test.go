@@ -28,6 +28,7 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/central/pods"
 	"github.com/bedplate/bedplate/internal/hydrazine/ovn"
 	"github.com/bedplate/bedplate/internal/hydrazine/ovn/nbdb"
+	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 )
 
 // kubelet does what one would do with the Pod of a central: its containers are processes, its volumes folders.
@@ -41,12 +42,7 @@ type kubelet struct {
 // run a central as a kubelet would, at an address of its own.
 func (f *fixture) kubelet(group, ip string) *kubelet {
 	f.t.Helper()
-	if _, err := exec.LookPath("ovn-northd"); err != nil {
-		if os.Getenv("CI") != "" {
-			f.t.Fatal("this test needs OVN's central: make lab-deps")
-		}
-		f.t.Skip("this test needs OVN's central: make lab-deps")
-	}
+	toolstest.Programs(f.t, "ovn-northd")
 	dir, err := os.MkdirTemp("", "hz")
 	f.Expect(err).NotTo(HaveOccurred())
 	f.t.Cleanup(func() { f.Expect(os.RemoveAll(dir)).To(Succeed()) })

@@ -6,17 +6,13 @@ import (
 	"testing"
 
 	"github.com/bedplate/bedplate/internal/localstack/fabric"
+	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 )
 
-// Require ends a test where no fabric can be made: it fails in CI (the environment variable CI is set) and skips elsewhere.
+// Require is for tests that need a fabric.
 func Require(t testing.TB) {
 	t.Helper()
-	if err := fabric.Check(); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	toolstest.Need(t, fabric.Check())
 }
 
 // Up builds a topology that goes down with the test.
