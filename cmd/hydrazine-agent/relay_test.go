@@ -406,6 +406,10 @@ func TestRelay_DHCPv6(t *testing.T) {
 		d.startAgent()
 		w.attachWithRelay(d, "group-1", host, r)
 		w.Eventually(d.relayProblem).WithTimeout(patience).Should(BeEmpty())
+		// The client binds to the host's link-local address, and ends where the kernel is still looking for duplicates of that.
+		w.Eventually(func() string {
+			return w.in(host, "ip", "-6", "-oneline", "address", "show", "dev", "eth0", "scope", "link", "-tentative")
+		}).WithTimeout(patience).Should(ContainSubstring("fe80::"))
 		clients = append(clients, w.clientOf("-6", host, ""))
 	}
 	for i, events := range clients {
