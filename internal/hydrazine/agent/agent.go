@@ -21,8 +21,9 @@ import (
 const (
 	// lookInterval is how often everything is compared when nothing seems to have changed.
 	lookInterval = 10 * time.Second
-	// pause keeps changes that come together from being looked at one by one.
-	pause              = 50 * time.Millisecond
+	// applyPause keeps changes that come together from being looked at one by one: OVN makes dozens when a host comes. What the
+	// controller asks for, and the end of a lease, wait for none.
+	applyPause         = 200 * time.Millisecond
 	minRetry, maxRetry = 100 * time.Millisecond, 10 * time.Second
 	watchAgain         = time.Second
 )
@@ -169,7 +170,7 @@ func (a *Agent) work(ctx context.Context) {
 		} else {
 			retry = minRetry
 		}
-		rest(ctx, pause)
+		rest(ctx, applyPause)
 		select {
 		case <-ctx.Done():
 		case <-next:

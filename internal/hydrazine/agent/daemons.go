@@ -45,26 +45,28 @@ func (a *Agent) watchDaemons(ctx context.Context) {
 	}
 }
 
-// readVersions asks the programs for their versions. One that doesn't answer has none.
+// readVersions asks the programs that run for their versions.
 func (a *Agent) readVersions(ctx context.Context) {
-	versions := map[string]string{}
-	if installed, err := a.daemon.Version(ctx); err == nil {
-		versions["ovn-controller"] = installed
-	}
-	if said, err := a.callVswitchd(ctx, "version"); err == nil {
-		words := strings.Fields(said)
-		versions["ovs-vswitchd"] = words[len(words)-1]
-	}
+	controller, controllerErr := a.daemon.Running(ctx)
+	vswitchd, vswitchdErr := a.callVswitchd(ctx, "version")
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	a.status.versions = versions
+	if controllerErr == nil {
+		a.status.versions["ovn-controller"] = controller
+	}
+	if words := strings.Fields(vswitchd); vswitchdErr == nil && len(words) > 0 {
+		a.status.versions["ovs-vswitchd"] = words[len(words)-1]
+	}
 }
 
 // replaceOld restarts an ovn-controller that isn't the installed one, or that an older agent has started in another way. That
 // loses no packet.
 func (a *Agent) replaceOld(ctx context.Context) {
-	installed, err := a.daemon.Version(ctx)
+	installed, err := a.daemon.Installed(ctx)
 	if err == nil {
+		a.mutex.Lock()
+		a.status.versions["ovn-controller"] = installed
+		a.mutex.Unlock()
 		err = a.daemon.Replace(ctx, installed)
 	}
 	if err != nil {

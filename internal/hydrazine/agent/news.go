@@ -6,6 +6,9 @@ import (
 	"time"
 )
 
+// pause keeps what happens together from being news one by one.
+const pause = 20 * time.Millisecond
+
 // news wakes everybody who waits for the next thing to happen.
 type news struct {
 	mutex sync.Mutex

@@ -63,6 +63,7 @@ func (s *server) Watch(request *agentv1.WatchRequest, stream agentv1.Agent_Watch
 			}
 			last = report
 		}
+		rest(stream.Context(), pause)
 		select {
 		case <-stream.Context().Done():
 			return stream.Context().Err()

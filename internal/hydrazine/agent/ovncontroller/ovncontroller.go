@@ -132,16 +132,27 @@ func (d Daemon) call(ctx context.Context, command string, args ...string) (strin
 	return unixctl.Call(ctx, socket, command, args...)
 }
 
-// Version returns the version of the program.
-func (d Daemon) Version(ctx context.Context) (string, error) {
+// Running returns the version of the one that runs.
+func (d Daemon) Running(ctx context.Context) (string, error) {
+	said, err := d.call(ctx, "version")
+	return version(said), err
+}
+
+// Installed returns the version of the program, which is started for that.
+func (d Daemon) Installed(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	output, err := exec.CommandContext(ctx, d.Path, "--version").Output()
 	if err != nil {
 		return "", fmt.Errorf("ask %s for its version: %w", name, err)
 	}
-	line, _, _ := strings.Cut(string(output), "\n")
-	return strings.TrimPrefix(line, name+" "), nil
+	return version(string(output)), nil
+}
+
+// version in what the program says of itself.
+func version(said string) string {
+	line, _, _ := strings.Cut(said, "\n")
+	return strings.TrimPrefix(line, name+" ")
 }
 
 // Replace restarts it when the version that runs isn't the one that is installed, or was started with other arguments. Its
@@ -151,11 +162,11 @@ func (d Daemon) Replace(ctx context.Context, installed string) error {
 	if pid == 0 {
 		return nil
 	}
-	running, err := d.call(ctx, "version")
+	running, err := d.Running(ctx)
 	if err != nil {
 		return err
 	}
-	if strings.HasPrefix(running, name+" "+installed+"\n") && slices.Equal(commandLine(pid)[1:], d.arguments()) {
+	if running == installed && slices.Equal(commandLine(pid)[1:], d.arguments()) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
