@@ -364,7 +364,8 @@ func (r *resourceReconciler) renew(
 func (r *resourceReconciler) promise(ctx context.Context, resource *resourcev1.ManagedResource, ends time.Time) error {
 	resource.Status.LeaseExpires = &metav1.Time{Time: ends.Truncate(time.Second).Add(time.Second)} // the API has whole seconds
 	base := resource.DeepCopy()
-	base.Status.LeaseExpires, base.Status.LogicalPortReference = nil, nil // both are written, whatever else has changed
+	// All that the group's rows follow from is written, whatever else has changed: so they are written once.
+	base.Status.LeaseExpires, base.Status.LogicalPortReference, base.Status.DPUAddresses = nil, nil, nil
 	if err := r.Status().Patch(ctx, resource.DeepCopy(), client.MergeFrom(base)); err != nil {
 		return fmt.Errorf("write until when the host may be attached: %w", err)
 	}

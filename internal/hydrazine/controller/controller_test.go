@@ -1,6 +1,8 @@
 package controller_test
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,8 @@ import (
 
 	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/hydrazine/ovn"
+	"github.com/bedplate/bedplate/internal/hydrazine/ovn/nbdb"
 )
 
 func TestHost_joinsAndLeaves(t *testing.T) {
@@ -70,6 +74,35 @@ func TestGroup_saysWhatOfItsSecurityGroupsIsNobody(t *testing.T) {
 	f.Eventually(func() string {
 		return f.becomes(group, resourcev1.TopologyReadyCondition, metav1.ConditionTrue, "AsWanted")
 	}).Should(BeEmpty())
+}
+
+// A host's way out and what keeps it from its DPU are one change: at no time is there only the first, and the DPUs compute their
+// flows once.
+func TestHost_comesTogetherWithWhatKeepsItFromItsDPU(t *testing.T) {
+	t.Parallel()
+	f := start(t).run()
+	group := f.group("blue")
+	f.becomes(group, resourcev1.CentralReadyCondition, metav1.ConditionTrue, "")
+	north, err := ovn.DialNorthbound(t.Context(), fmt.Sprintf("unix:%s/ovn-%s/nb.sock", f.dir, group.UID), nil)
+	f.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(north.Close)
+	f.agent(2)
+	f.host("blue", 2)
+	f.Expect(north.Wait(t.Context(), func() (bool, error) {
+		routers, err := north.Rows(nbdb.LogicalRouterTable)
+		if err != nil || len(routers) < 2 {
+			return false, err
+		}
+		sets, err := north.Rows(nbdb.AddressSetTable)
+		for _, row := range sets {
+			for _, a := range row.(*nbdb.AddressSet).Addresses {
+				if a == f.dpu(2)+"/32" {
+					return true, nil
+				}
+			}
+		}
+		return false, errors.Join(err, errors.New("the host has a way out to its DPU"))
+	})).To(Succeed())
 }
 
 // What isn't known yet isn't met.

@@ -247,7 +247,8 @@ func (r *groupReconciler) topology(
 	if err != nil {
 		return nil, err
 	}
-	outside, err := lookOutside(ctx, r, underlay)
+	// A host and what keeps others away from its DPU come together, also before all groups are told of the DPU.
+	outside, err := lookOutside(ctx, r, ascending(slices.Concat(underlay, dpuAddressesOf(inGroup))))
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/hydrazine/central"
 	"github.com/bedplate/bedplate/internal/hydrazine/ovn"
+	"github.com/bedplate/bedplate/internal/hydrazine/ovn/nbdb"
 	"github.com/bedplate/bedplate/internal/hydrazine/topology"
 )
 
@@ -100,7 +101,12 @@ func (w *network) close() {
 func (n *networks) connect(ctx context.Context, group types.UID, c central.Central) (*network, error) {
 	life, end := context.WithCancel(n.life)
 	changed, bound := make(chan struct{}, 1), make(chan struct{}, 1)
-	north, err := ovn.DialNorthbound(ctx, c.Northbound, func(string) { signal(changed) }, ovn.WithTLS(c.TLS))
+	rows := func(table string) {
+		if table != nbdb.NBGlobalTable { // how far changes have come, the chassis say
+			signal(changed)
+		}
+	}
+	north, err := ovn.DialNorthbound(ctx, c.Northbound, rows, ovn.WithTLS(c.TLS))
 	if err != nil {
 		end()
 		return nil, err

@@ -55,7 +55,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, config Config) error {
 	networks := newNetworks(ctx, config.Centrals)
 	recorder := mgr.GetEventRecorder("bedplate-hydrazine")
 	groups := &groupReconciler{
-		Client: mgr.GetClient(), networks: networks, underlays: &underlays{Reader: mgr.GetClient()}, events: recorder, poll: config.Poll,
+		Client: mgr.GetClient(), networks: networks, underlays: &underlays{Reader: mgr.GetClient(), now: time.Now}, events: recorder, poll: config.Poll,
 	}
 	resources := &resourceReconciler{
 		Client: mgr.GetClient(), networks: networks, agents: config.Agents, events: recorder,
@@ -75,15 +75,7 @@ func (r *groupReconciler) setup(mgr ctrl.Manager, options controller.Options) er
 	err := ctrl.NewControllerManagedBy(mgr).
 		For(&resourcev1.ResourceGroup{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&resourcev1.ManagedResource{}, handler.EnqueueRequestsFromMapFunc(r.groupsOf), builder.WithPredicates(placeChanged)).
-		Watches(&resourcev1.ManagedResource{}, handler.Funcs{
-			UpdateFunc: r.underlayChanged,
-			CreateFunc: func(context.Context, event.CreateEvent, workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-				r.underlays.changed.Store(true)
-			},
-			DeleteFunc: func(context.Context, event.DeleteEvent, workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-				r.underlays.changed.Store(true)
-			},
-		}).
+		Watches(&resourcev1.ManagedResource{}, handler.Funcs{CreateFunc: r.hostCreated, UpdateFunc: r.underlayChanged}).
 		Watches(&networkfabricv1.PublicIP{}, handler.EnqueueRequestsFromMapFunc(r.groupOfHolder)).
 		Watches(&networkfabricv1.FabricPolicy{}, handler.EnqueueRequestsFromMapFunc(r.all)).
 		WatchesRawSource(source.Channel(r.networks.groups, mapped(r.groupWithUID))).
@@ -124,11 +116,15 @@ func (r *publicIPReconciler) setup(mgr ctrl.Manager, options controller.Options)
 	return nil
 }
 
-// placeChanged: what a group's rows follow from. Conditions aren't a part of that.
-var placeChanged = predicate.Or(predicate.GenerationChangedPredicate{}, predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-	old, now := e.ObjectOld.(*resourcev1.ManagedResource), e.ObjectNew.(*resourcev1.ManagedResource)
-	return !equality.Semantic.DeepEqual(old.Status.LogicalPortReference, now.Status.LogicalPortReference)
-}})
+// placeChanged: what a group's rows follow from. Conditions aren't a part of that, and who has just come has no place yet.
+var placeChanged = predicate.Funcs{
+	CreateFunc: func(event.CreateEvent) bool { return false },
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		old, now := e.ObjectOld.(*resourcev1.ManagedResource), e.ObjectNew.(*resourcev1.ManagedResource)
+		return old.Generation != now.Generation ||
+			!equality.Semantic.DeepEqual(old.Status.LogicalPortReference, now.Status.LogicalPortReference)
+	},
+}
 
 // precedenceChanged: what decides who was there first. A host's own reconciler has to hear of it too: it may have called a host
 // isolated before it saw the promise that it had written.
@@ -159,10 +155,23 @@ func (r *groupReconciler) groupsOf(ctx context.Context, object client.Object) []
 	return requests
 }
 
-// underlayDelay gathers DPUs that come at once, before all groups keep their hosts away from them.
-const underlayDelay = time.Second
+// gatherDelay gathers what comes at once and is in no hurry: hosts, which make no difference to their group before they have a
+// place, and DPUs, before all groups keep their hosts away from them.
+const gatherDelay = time.Second
 
-// underlayChanged tells all groups of a DPU that is new, or has gone: no host may reach any DPU.
+// hostCreated counts a host.
+func (r *groupReconciler) hostCreated(
+	ctx context.Context, e event.CreateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request],
+) {
+	if len(e.Object.(*resourcev1.ManagedResource).Status.DPUAddresses) > 0 { // only at the start, or after a gap
+		r.underlays.changed.Store(true)
+	}
+	for _, request := range r.groupsOf(ctx, e.Object) {
+		queue.AddAfter(request, gatherDelay)
+	}
+}
+
+// underlayChanged tells all groups of a DPU's addresses that are new: no host may reach any DPU.
 func (r *groupReconciler) underlayChanged(
 	ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request],
 ) {
@@ -172,7 +181,7 @@ func (r *groupReconciler) underlayChanged(
 	}
 	r.underlays.changed.Store(true)
 	for _, request := range r.all(ctx, nil) {
-		queue.AddAfter(request, underlayDelay)
+		queue.AddAfter(request, gatherDelay)
 	}
 }
 

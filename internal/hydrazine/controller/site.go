@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -31,28 +32,37 @@ func site(ctx context.Context, c client.Reader, underlay []netip.Addr) (topology
 	}, nil
 }
 
+// underlayAge is how long the address of a DPU that has gone may still be kept from hosts. It is no hurry: to take it away is a
+// change for all DPUs, and often it comes back, with another host.
+const underlayAge = time.Minute
+
 // underlays are the own addresses of all DPUs, sorted. Every group has to know them, and to find them out means to look at all
-// hosts. So they are remembered until one changes.
+// hosts. So they are remembered until there is a new one.
 type underlays struct {
 	client.Reader
+	now     func() time.Time
 	changed atomic.Bool
 
-	mutex sync.Mutex
-	known []netip.Addr
-	found bool
+	mutex  sync.Mutex
+	known  []netip.Addr
+	looked time.Time
 }
 
 // all of them. They must not be changed.
 func (u *underlays) all(ctx context.Context) ([]netip.Addr, error) {
 	u.mutex.Lock()
 	defer u.mutex.Unlock()
-	if !u.changed.Swap(false) && u.found { // before it looks: what changes meanwhile is looked for again
+	changed := u.changed.Swap(false) // before it looks: what changes meanwhile is looked for again
+	now := u.now()
+	if !changed && now.Sub(u.looked) < underlayAge {
 		return u.known, nil
 	}
-	var err error
-	u.known, err = lookUnderlays(ctx, u.Reader)
-	u.found = err == nil
-	return u.known, err
+	u.looked = time.Time{}
+	known, err := lookUnderlays(ctx, u.Reader)
+	if err == nil {
+		u.known, u.looked = known, now
+	}
+	return known, err
 }
 
 func lookUnderlays(ctx context.Context, c client.Reader) ([]netip.Addr, error) {
@@ -60,14 +70,23 @@ func lookUnderlays(ctx context.Context, c client.Reader) ([]netip.Addr, error) {
 	if err := c.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list ManagedResources: %w", err)
 	}
-	var all []netip.Addr
-	for i := range list.Items {
-		for _, ip := range list.Items[i].Status.DPUAddresses {
+	return ascending(dpuAddressesOf(list.Items)), nil
+}
+
+// dpuAddressesOf hosts, as their agents have said them.
+func dpuAddressesOf(hosts []resourcev1.ManagedResource) (all []netip.Addr) {
+	for i := range hosts {
+		for _, ip := range hosts[i].Status.DPUAddresses {
 			all = append(all, address(ip))
 		}
 	}
+	return all
+}
+
+// ascending sorts addresses in place, each of them once.
+func ascending(all []netip.Addr) []netip.Addr {
 	slices.SortFunc(all, netip.Addr.Compare)
-	return slices.Compact(all), nil
+	return slices.Compact(all)
 }
 
 // prefixes that the API server has checked.

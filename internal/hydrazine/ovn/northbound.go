@@ -31,11 +31,21 @@ func DialNorthbound(ctx context.Context, endpoint string, changed func(table str
 	if err != nil {
 		return nil, err
 	}
-	database, err := Dial(ctx, tables, endpoint, changed, options...)
+	database, err := Dial(ctx, tables, endpoint, changed, append(options, only(known.asked()))...)
 	if err != nil {
 		return nil, err
 	}
 	return &Northbound{Database: database, tables: known}, nil
+}
+
+// asked is what somebody wishes, and how far that has come. The rest is what OVN adds, several times for each change.
+func (t tables) asked() map[string]ovsdb.MonitorRequest {
+	requests := map[string]ovsdb.MonitorRequest{}
+	for _, table := range t {
+		requests[table.TableName] = ovsdb.MonitorRequest{Columns: table.columns}
+	}
+	requests[nbdb.NBGlobalTable] = ovsdb.MonitorRequest{Columns: []string{"nb_cfg", "sb_cfg", "hv_cfg"}}
+	return requests
 }
 
 // Apply makes the rows of an owner those that are wanted, in one transaction, and returns of how many operations. None
