@@ -55,7 +55,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, config Config) error {
 	networks := newNetworks(ctx, config.Centrals)
 	recorder := mgr.GetEventRecorder("bedplate-hydrazine")
 	groups := &groupReconciler{
-		Client: mgr.GetClient(), networks: networks, underlays: &underlays{Reader: mgr.GetClient(), now: time.Now}, events: recorder, poll: config.Poll,
+		Client: mgr.GetClient(), networks: networks, events: recorder, poll: config.Poll,
+		underlays: &underlays{Reader: mgr.GetClient(), now: time.Now},
 	}
 	resources := &resourceReconciler{
 		Client: mgr.GetClient(), networks: networks, agents: config.Agents, events: recorder,

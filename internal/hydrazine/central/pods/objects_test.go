@@ -2,14 +2,9 @@ package pods_test
 
 import (
 	"context"
-	"errors"
-	"net/http"
 	"net/netip"
 	"slices"
-	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -17,191 +12,11 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/utils/ptr"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/bedplate/bedplate/internal/hydrazine/central"
 	"github.com/bedplate/bedplate/internal/hydrazine/central/pods"
-	"github.com/bedplate/bedplate/internal/testenv"
 )
-
-func TestMain(m *testing.M) { testenv.Main(m) }
-
-const (
-	patience = 30 * time.Second
-	blue     = "ovn-6f1c2a34-0000-4000-8000-00000000b1ce"
-)
-
-var node = netip.MustParseAddr("172.18.0.2")
-
-// fixture is a runtime in a namespace of its own. No kubelet is there: the test says what becomes of Pods.
-type fixture struct {
-	*WithT
-	t         *testing.T
-	client    client.WithWatch
-	namespace string
-	config    pods.Config
-	writes    *writes
-	runtime   *pods.Runtime
-	access    *rest.Config                        // of the runtime
-	with      func(context.Context, ctrl.Manager) // what else the manager has
-	stop      func()
-}
-
-func start(t *testing.T, change ...func(*pods.Config)) *fixture {
-	t.Helper()
-	f := &fixture{WithT: NewWithT(t), t: t, client: testenv.Client(t), namespace: testenv.Namespace(t), writes: &writes{}}
-	f.SetDefaultEventuallyTimeout(patience)
-	f.config = pods.Config{Namespace: f.namespace, Manager: "managers", Image: "central:1", Service: corev1.ServiceTypeNodePort, Address: node}
-	for _, c := range change {
-		c(&f.config)
-	}
-	f.namespace, f.access = f.config.Namespace, testenv.Config(t)
-	t.Cleanup(func() { f.stop() })
-	f.stop = func() {}
-	return f.run()
-}
-
-// run the runtime. Called again, it starts it anew, without anything that it knew.
-func (f *fixture) run() *fixture {
-	f.t.Helper()
-	f.stop()
-	config := rest.CopyConfig(f.access)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return f.writes.count(next) })
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: testenv.Scheme(f.t), Metrics: metricsserver.Options{BindAddress: "0"},
-		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{f.namespace: {}}},
-		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
-	})
-	f.Expect(err).NotTo(HaveOccurred())
-	f.runtime, err = pods.New(mgr, f.config)
-	f.Expect(err).NotTo(HaveOccurred())
-	ctx, cancel := context.WithCancel(context.Background())
-	if f.with != nil {
-		f.with(ctx, mgr)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
-	f.stop = func() {
-		cancel()
-		f.Eventually(ended).Should(Receive())
-		f.stop = func() {}
-	}
-	f.Eventually(mgr.Elected()).Should(BeClosed())
-	return f
-}
-
-// writes to the API server that a runtime has asked for.
-type writes struct {
-	mutex   sync.Mutex
-	all     []string
-	refused string // objects that can't be read
-}
-
-func (w *writes) refuse(plural string) {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	w.refused = plural
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
-
-func (w *writes) count(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(request *http.Request) (*http.Response, error) {
-		w.mutex.Lock()
-		if request.Method != http.MethodGet {
-			w.all = append(w.all, request.Method+" "+request.URL.Path)
-		}
-		away := request.Method == http.MethodGet && w.refused != "" && strings.Contains(request.URL.Path, "/"+w.refused+"/")
-		w.mutex.Unlock()
-		if away {
-			return nil, errors.New("the API server is away")
-		}
-		return next.RoundTrip(request)
-	})
-}
-
-func (w *writes) take() []string {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	defer func() { w.all = nil }()
-	return w.all
-}
-
-// ensure that nothing is in the way but what a kubelet would do.
-func (f *fixture) ensure(group string) {
-	f.t.Helper()
-	_, err := f.runtime.Ensure(f.t.Context(), group)
-	f.Expect(err).To(Or(BeNil(), MatchError(central.ErrOnItsWay)))
-}
-
-// settled waits until the runtime has nothing to write any more: it hears late of what it has written.
-func (f *fixture) settled(group string) {
-	f.t.Helper()
-	f.Eventually(func() []string {
-		f.writes.take()
-		f.ensure(group)
-		return f.writes.take()
-	}).Should(BeEmpty())
-}
-
-func kinds() []client.Object {
-	return []client.Object{&appsv1.Deployment{}, &corev1.Service{}, &networkingv1.NetworkPolicy{}, &corev1.Secret{}}
-}
-
-func (f *fixture) get(group string, into client.Object) error {
-	return f.client.Get(f.t.Context(), client.ObjectKey{Namespace: f.namespace, Name: group}, into)
-}
-
-// pod is what a kubelet and a controller would make of the Deployment.
-func (f *fixture) pod(group, ip string) *corev1.Pod {
-	f.t.Helper()
-	d := &appsv1.Deployment{}
-	f.Expect(f.get(group, d)).To(Succeed())
-	p := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, GenerateName: group + "-", Labels: d.Spec.Template.Labels},
-		Spec:       d.Spec.Template.Spec,
-	}
-	f.Expect(f.client.Create(f.t.Context(), p)).To(Succeed())
-	f.t.Cleanup(func() { _ = f.client.Delete(context.Background(), p, client.GracePeriodSeconds(0)) })
-	f.say(p, ip, corev1.ConditionTrue)
-	return p
-}
-
-func (f *fixture) say(p *corev1.Pod, ip string, ready corev1.ConditionStatus) {
-	f.t.Helper()
-	p.Status.PodIP, p.Status.PodIPs = ip, []corev1.PodIP{{IP: ip}}
-	if p.Status.Phase != corev1.PodFailed {
-		p.Status.Phase = corev1.PodRunning
-	}
-	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
-	f.Expect(f.client.Status().Update(f.t.Context(), p)).To(Succeed())
-}
-
-// hears of the group within some time.
-func (f *fixture) hears(group string) {
-	f.t.Helper()
-	f.Eventually(f.runtime.Died()).Should(Receive(Equal(group)))
-}
-
-// quiet drains what the runtime has to tell.
-func (f *fixture) quiet() {
-	for {
-		select {
-		case <-f.runtime.Died():
-		case <-time.After(300 * time.Millisecond):
-			return
-		}
-	}
-}
 
 func TestCentral_isMadeOnceAndStaysAsItIs(t *testing.T) {
 	t.Parallel()
@@ -446,22 +261,6 @@ func TestCentral_isDeletedAndLeavesNothing(t *testing.T) {
 	f.Expect(f.runtime.Delete(t.Context(), "ovn-never")).To(Succeed())
 }
 
-// A Pod of a tenant's that calls itself the manager is nobody.
-func TestCentral_letsInTheManagerOfItsNamespace(t *testing.T) {
-	t.Parallel()
-	f := start(t)
-	_, err := f.runtime.Ensure(t.Context(), blue)
-	f.Expect(err).To(MatchError(central.ErrOnItsWay))
-	p := &networkingv1.NetworkPolicy{}
-	f.Expect(f.get(blue, p)).To(Succeed())
-	for _, rule := range p.Spec.Ingress {
-		for _, from := range rule.From {
-			f.Expect(from.NamespaceSelector).To(HaveValue(HaveField("MatchLabels", HaveKeyWithValue("kubernetes.io/metadata.name", "managers"))))
-			f.Expect(from.PodSelector).To(HaveValue(HaveField("MatchLabels", HaveKeyWithValue("app.kubernetes.io/name", "bedplate-hydrazine-manager"))))
-		}
-	}
-}
-
 // Unknown is not absent.
 func TestCentral_thatCantBeLookedForIsntDeleted(t *testing.T) {
 	t.Parallel()
@@ -474,71 +273,6 @@ func TestCentral_thatCantBeLookedForIsntDeleted(t *testing.T) {
 		f.writes.refuse("")
 	}
 	f.Expect(f.runtime.Delete(t.Context(), "ovn-never")).To(Succeed())
-}
-
-// With the rights of config/hydrazine, which end at the centrals' namespace: the keys of all others are in the manager's own.
-func TestManager_mayDoWhatItHasTo(t *testing.T) {
-	t.Parallel()
-	const manager, centrals = "bedplate-hydrazine-system", "bedplate-hydrazine-centrals"
-	testenv.Kubectl(t, "apply", "-f", "../../../../config/hydrazine/manager/namespace.yaml")
-	testenv.Kubectl(t, "apply", "-k", "../../../../config/hydrazine/rbac")
-	f := start(t, func(c *pods.Config) { c.Namespace, c.Manager = centrals, manager })
-	access, err := clientcmd.BuildConfigFromFlags("", testenv.KubeconfigOf(t, "system:serviceaccount:"+manager+":bedplate-hydrazine-manager"))
-	f.Expect(err).NotTo(HaveOccurred())
-	access.QPS = -1
-	f.access = access
-	f.run()
-	f.ensure(blue)
-	f.settled(blue)
-	f.config.Image = "central:2"
-	f.run()
-	f.settled(blue)
-	secret := &corev1.Secret{}
-	f.Expect(f.get(blue, secret)).To(Succeed())
-	delete(secret.Data, "dpus.crt")
-	f.Expect(f.client.Update(t.Context(), secret)).To(Succeed())
-	f.Eventually(func(g Gomega) {
-		f.ensure(blue)
-		g.Expect(f.get(blue, secret)).To(Succeed())
-		g.Expect(secret.Data).To(HaveKey("dpus.crt"))
-	}).Should(Succeed())
-	f.Expect(f.runtime.Delete(t.Context(), blue)).To(MatchError(central.ErrOnItsWay))
-	d := &appsv1.Deployment{}
-	f.Expect(f.get(blue, d)).To(Succeed())
-	d.Finalizers = nil
-	f.Expect(f.client.Update(t.Context(), d)).To(Succeed())
-	f.Eventually(func() error { return f.runtime.Delete(t.Context(), blue) }).Should(Succeed())
-
-	own, err := client.New(access, client.Options{Scheme: testenv.Scheme(t)})
-	f.Expect(err).NotTo(HaveOccurred())
-	for _, object := range kinds() {
-		for _, namespace := range []string{manager, "default"} {
-			err := own.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: blue}, object)
-			f.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%T in %s: %v", object, namespace, err)
-		}
-	}
-}
-
-// The Pod is one that a namespace with Pod Security "restricted" takes.
-func TestPod_isRestricted(t *testing.T) {
-	t.Parallel()
-	f := start(t)
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
-	f.Expect(f.client.Patch(t.Context(), namespace, client.RawPatch("application/merge-patch+json",
-		[]byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`)))).To(Succeed())
-	f.ensure(blue)
-	p := f.pod(blue, "10.244.0.7")
-	f.Expect(p.Spec.Containers).To(HaveLen(4))
-	for _, v := range p.Spec.Volumes {
-		f.Expect(v.EmptyDir != nil || v.Secret != nil).To(BeTrue(), v.Name)
-		if v.Secret != nil {
-			for _, item := range v.Secret.Items {
-				f.Expect(item.Key).NotTo(ContainSubstring("ca.key"), "no container can sign")
-			}
-		}
-	}
-	f.Expect(p.Spec.ServiceAccountName).To(Or(BeEmpty(), Equal("default")))
-	f.Expect(*p.Spec.AutomountServiceAccountToken).To(BeFalse())
 }
 
 func TestConfig_isChecked(t *testing.T) {
