@@ -55,8 +55,10 @@ func TestWake_byEventsAlone(t *testing.T) {
 	f := newFixture(t, func(m *machinev1.Machine) { m.Spec.LifecycleHooks.PreDrain = hook })
 	f.SetDefaultEventuallyTimeout(20 * time.Second)
 	f.cloud.slow = true
+	f.cloud.set("Update", &machineapi.RequeueAfterError{After: time.Hour}) // the instance isn't there yet, however often one looks
 	wake := f.start()
 	f.Eventually(f.phase).Should(Equal(machinev1.PhaseProvisioning))
+	f.cloud.set("Update", nil)
 	wake <- event.GenericEvent{Object: f.machine()} // as an inventory does
 	f.Eventually(f.phase).Should(Equal(machinev1.PhaseProvisioned))
 	f.join()

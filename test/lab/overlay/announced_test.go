@@ -70,7 +70,7 @@ func TestPublicIP_isAnnouncedAndLeadsBothWays(t *testing.T) {
 // memory of the one that died. It comes back and announces again.
 func TestSpeaker_killedLosesNoPacket(t *testing.T) {
 	t.Parallel()
-	a := upAbroad(t, public1)
+	a := upAbroad(t, public1, public2)
 	address := a.publicOf(a.one)
 	a.reached("", func() (netip.Addr, error) { return a.connects(fabric.Internet, address) })
 	a.Eventually(a.paths).WithArguments(address).Should(HaveLen(2))
