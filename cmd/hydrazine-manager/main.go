@@ -45,7 +45,7 @@ func (f *flags) add(set *pflag.FlagSet) {
 }
 
 // check what agents would take otherwise than it was meant, or refuse.
-func (f *flags) check() error {
+func (f *flags) check(poll time.Duration) error {
 	const shortestHeartbeat, longestLease = time.Second, 7 * 24 * time.Hour
 	switch {
 	case f.heartbeat < shortestHeartbeat:
@@ -54,6 +54,8 @@ func (f *flags) check() error {
 		return fmt.Errorf("--lease %s is too long: agents take %s at most", f.lease, longestLease)
 	case f.lease < 4*f.heartbeat:
 		return fmt.Errorf("--lease %s is too short for --agent-heartbeat %s: it has to be four times as long", f.lease, f.heartbeat)
+	case f.lease < 2*poll:
+		return fmt.Errorf("--lease %s is too short for --poll-interval %s, after which it is renewed once more: it has to be twice as long", f.lease, poll)
 	}
 	return nil
 }
@@ -92,7 +94,7 @@ func run(ctx context.Context, options *manager.Options, f *flags) error {
 	if err != nil {
 		return err
 	}
-	if err := f.check(); err != nil {
+	if err := f.check(options.Poll); err != nil {
 		return err
 	}
 	creds, err := f.credentials(logr.NewContext(ctx, ctrl.Log.WithName("tls")))

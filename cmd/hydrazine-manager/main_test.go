@@ -11,17 +11,18 @@ import (
 func TestFlags_areChecked(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		lease, heartbeat time.Duration
-		says             string
+		lease, heartbeat, poll time.Duration
+		says                   string
 	}{
-		{lease: 7 * 24 * time.Hour, heartbeat: time.Second},
-		{lease: 4 * time.Second, heartbeat: time.Second},
-		{time.Hour, time.Second - 1, "--agent-heartbeat"},
-		{time.Hour, 0, "--agent-heartbeat"},
-		{7*24*time.Hour + 1, time.Second, "--lease"},
-		{4*time.Second - 1, time.Second, "--lease"},
+		{lease: 7 * 24 * time.Hour, heartbeat: time.Second, poll: time.Hour},
+		{lease: 4 * time.Second, heartbeat: time.Second, poll: 2 * time.Second},
+		{time.Hour, time.Second - 1, time.Second, "--agent-heartbeat"},
+		{time.Hour, 0, time.Second, "--agent-heartbeat"},
+		{7*24*time.Hour + 1, time.Second, time.Second, "--lease"},
+		{4*time.Second - 1, time.Second, time.Second, "--lease"},
+		{time.Minute - 1, time.Second, 30 * time.Second, "--lease"},
 	} {
-		err := (&flags{lease: c.lease, heartbeat: c.heartbeat}).check()
+		err := (&flags{lease: c.lease, heartbeat: c.heartbeat}).check(c.poll)
 		if c.says == "" {
 			NewWithT(t).Expect(err).NotTo(HaveOccurred())
 		} else {
@@ -34,5 +35,5 @@ func TestFlags_areAcceptedAsTheyAre(t *testing.T) {
 	t.Parallel()
 	f := &flags{}
 	f.add(pflag.NewFlagSet("", pflag.ContinueOnError))
-	NewWithT(t).Expect(f.check()).To(Succeed())
+	NewWithT(t).Expect(f.check(30 * time.Second)).To(Succeed())
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -29,7 +30,7 @@ func TestManifests_areForThisProgram(t *testing.T) {
 			g := NewWithT(t)
 			c, f := command()
 			g.Expect(c.ParseFlags(testenv.Expand(container.Args, settings.Data, change, map[string]string{"NAMESPACE": "here"}))).To(Succeed())
-			g.Expect(f.check()).To(Succeed())
+			g.Expect(f.check(30 * time.Second)).To(Succeed())
 			g.Expect(f.tls.Validate()).To(Succeed())
 			_, err := f.centrals.check()
 			g.Expect(err).NotTo(HaveOccurred())

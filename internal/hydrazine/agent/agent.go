@@ -22,9 +22,9 @@ const (
 	// lookInterval is how often everything is compared when nothing seems to have changed.
 	lookInterval = 10 * time.Second
 	// applyPause keeps changes that come together from being looked at one by one: OVN makes dozens when a host comes. What the
-	// controller asks for, and the end of a lease, wait for none.
+	// controller asks for doesn't wait for it, and who is to be isolated has no link before it.
 	applyPause         = 200 * time.Millisecond
-	minRetry, maxRetry = 100 * time.Millisecond, 10 * time.Second
+	minRetry, maxRetry = applyPause, 10 * time.Second
 	watchAgain         = time.Second
 )
 
@@ -138,11 +138,11 @@ func (a *Agent) cut(port string) {
 // Run works until ctx ends. Then everything stays as it is: flows, ports and ovn-controller.
 func (a *Agent) Run(ctx context.Context) error {
 	defer a.database.Close()
+	a.meetPorts() // cut off before anything else: Open vSwitch may take its time, the address be somebody else's, a certificate broken
 	creds, err := a.options.TLS.Server(ctx, mtls.Named(a.options.ControllerName))
 	if err != nil {
 		return err
 	}
-	a.meetPorts() // cut off before anything else: Open vSwitch may take its time, and the address be somebody else's
 	listener, err := a.listen(ctx)
 	if err != nil {
 		return err

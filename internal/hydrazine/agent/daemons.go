@@ -64,9 +64,11 @@ func (a *Agent) readVersions(ctx context.Context) {
 func (a *Agent) replaceOld(ctx context.Context) {
 	installed, err := a.daemon.Installed(ctx)
 	if err == nil {
-		a.mutex.Lock()
-		a.status.versions["ovn-controller"] = installed
-		a.mutex.Unlock()
+		if a.daemon.PID() == 0 { // it is the one that will run
+			a.mutex.Lock()
+			a.status.versions["ovn-controller"] = installed
+			a.mutex.Unlock()
+		}
 		err = a.daemon.Replace(ctx, installed)
 	}
 	if err != nil {

@@ -64,13 +64,13 @@ func (a *agent) watch(ctx context.Context, heartbeat time.Duration, tell func())
 				return
 			}
 			a.take(Report{}, fmt.Errorf("%w: %w", ErrUnreachable, err), tell)
-			if heard {
-				break // and begin again with short pauses
-			}
 			select {
 			case <-time.After(backoff.Step()):
 			case <-ctx.Done():
 				return
+			}
+			if heard {
+				break // and begin again with short pauses
 			}
 		}
 	}

@@ -85,6 +85,18 @@ func (p *Pool) Report(address string) (Report, error) {
 	return a.latest()
 }
 
+// Known is what the agent of a DPU has said last, if it is watched and can be worked with. Who asks begins nothing.
+func (p *Pool) Known(address string) (Report, bool) {
+	p.mutex.Lock()
+	a := p.known[address]
+	p.mutex.Unlock()
+	if a == nil {
+		return Report{}, false
+	}
+	report, err := a.latest()
+	return report, err == nil
+}
+
 // Attach puts a host's port on a network, or renews its lease. See agentv1.AgentClient.
 func (p *Pool) Attach(ctx context.Context, address string, request *agentv1.AttachRequest) (*agentv1.Report, error) {
 	return p.call(ctx, address, func(ctx context.Context, c agentv1.AgentClient) (*agentv1.Report, error) {

@@ -67,14 +67,17 @@ func writePair(dir, certificateFile string, certificate []byte, keyFile string, 
 		name string
 		data []byte
 	}{{certificateFile, certificate}, {keyFile, key}} {
-		path := filepath.Join(dir, file.name)
-		err := os.WriteFile(path+".new", file.data, 0o600)
-		if err == nil {
-			err = os.Rename(path+".new", path)
-		}
-		if err != nil {
+		if err := replaceFile(filepath.Join(dir, file.name), file.data); err != nil {
 			return fmt.Errorf("write the central's certificates: %w", err)
 		}
 	}
 	return nil
+}
+
+// replaceFile writes a file that is whole at any time, for its owner only.
+func replaceFile(path string, data []byte) error {
+	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
 }

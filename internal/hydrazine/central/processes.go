@@ -180,6 +180,9 @@ func (p *Processes) taken() (map[uint16]bool, error) {
 	taken := map[uint16]bool{}
 	for _, group := range groups {
 		port, err := readPort(filepath.Dir(group))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -196,15 +199,18 @@ func readPort(dir string) (uint16, error) {
 	if err != nil {
 		return 0, err
 	}
+	if len(data) == 0 {
+		return 0, fs.ErrNotExist // a disk that was full
+	}
 	port, err := strconv.ParseUint(string(data), 10, 16)
 	if err != nil {
-		return 0, fmt.Errorf("read the port of the central: %w", err)
+		return 0, fmt.Errorf("read the port of the central: %s: %w", filepath.Join(dir, portFile), err)
 	}
 	return uint16(port), nil
 }
 
 func writePort(dir string, port uint16) error {
-	return os.WriteFile(filepath.Join(dir, portFile), []byte(strconv.Itoa(int(port))), 0o600)
+	return replaceFile(filepath.Join(dir, portFile), []byte(strconv.Itoa(int(port))))
 }
 
 // watch tells when a daemon ends by itself. It holds a connection to it, which ends with it.

@@ -318,6 +318,18 @@ func TestProcesses_doNotReuseAPortSoon(t *testing.T) {
 	g.Expect(again.Ensure(t.Context(), "blue")).To(HaveField("ForDPUs", "ssl:127.0.0.1:17200"), "from the beginning")
 }
 
+// A disk that was full leaves an empty file. The group has another port then, and no other group waits for it.
+func TestProcesses_chooseAPortAnewWhereItsFileIsEmpty(t *testing.T) {
+	t.Parallel()
+	p, g := start(t, 17220)
+	for _, file := range []string{"southbound.port", "blue/southbound.port"} {
+		g.Expect(os.MkdirAll(filepath.Dir(filepath.Join(p.Dir, file)), 0o700)).To(Succeed())
+		g.Expect(os.WriteFile(filepath.Join(p.Dir, file), nil, 0o600)).To(Succeed())
+	}
+	g.Expect(p.Ensure(t.Context(), "red")).To(HaveField("ForDPUs", "ssl:127.0.0.1:17220"))
+	g.Expect(p.Ensure(t.Context(), "blue")).To(HaveField("ForDPUs", "ssl:127.0.0.1:17221"))
+}
+
 func TestProcesses_sayWhenThereIsNoPortLeft(t *testing.T) {
 	t.Parallel()
 	p, g := start(t, 17160)

@@ -29,8 +29,10 @@ func untilClosed(ctx context.Context, connection net.Conn) {
 func run(ctx context.Context, command ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	said, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput()
-	if err == nil {
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.WaitDelay = time.Second // what it starts keeps what it inherits
+	said, err := cmd.CombinedOutput()
+	if err == nil || errors.Is(err, exec.ErrWaitDelay) {
 		return nil
 	}
 	if text := strings.TrimSpace(string(said)); text != "" {

@@ -294,10 +294,11 @@ func (r *resourceReconciler) assign(
 	if !r.secure(resource, report, wanted) {
 		return ctrl.Result{RequeueAfter: r.poll}, nil
 	}
+	relayKnown := false
 	if report.GetLevel() >= agentv1.LevelDHCP {
-		wanted.DhcpRelay = r.relayFor(group, report.GetChassis(), port)
+		wanted.DhcpRelay, relayKnown = r.relayFor(group, report.GetChassis(), port)
 	}
-	defer relayed(resource, group, report, wanted.GetDhcpRelay())
+	defer relayed(resource, group, report, wanted.GetDhcpRelay(), relayKnown)
 	left := r.remaining(resource, report, port)
 	if !proto.Equal(port.GetAssignment(), wanted) || left <= r.renewal() {
 		answered, result, err := r.renew(ctx, resource, report, port, wanted)
@@ -356,8 +357,13 @@ func (r *resourceReconciler) renew(
 		}
 		err = fmt.Errorf("it has answered, but not assigned port %s", port.GetName())
 	}
+	again := ctrl.Result{RequeueAfter: r.poll}
+	if code := status.Code(err); portOf(resource, report.GetPorts()) != nil && (code == codes.DeadlineExceeded || code == codes.Canceled) {
+		r.unknown(resource, reasonUnreachable, err) // it has refused nothing, and the lease from before runs
+		return nil, again, nil
+	}
 	unmet(resource, resourcev1.AttachedCondition, reasonRefusedBy, err.Error())
-	return nil, ctrl.Result{RequeueAfter: r.poll}, nil
+	return nil, again, nil
 }
 
 // promise writes until when the host may be attached, before anybody attaches it.

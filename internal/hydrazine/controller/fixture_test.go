@@ -161,13 +161,8 @@ func (f *fixture) run() *fixture {
 	centrals.Ports = [2]uint16{uint16(18000 + 10*f.number), uint16(18009 + 10*f.number)}
 	f.Expect(controller.Setup(ctx, mgr, controller.Config{
 		Centrals: runtime{centrals, f},
-		Agents: agents.NewPool(ctx, agents.Config{
-			Port: f.port(), Heartbeat: time.Second, Credentials: insecure.NewCredentials(),
-			Dial: func(ctx context.Context, address string) (net.Conn, error) {
-				return (&net.Dialer{}).DialContext(ctx, "tcp", "127.80."+strings.TrimPrefix(address, "172.20."))
-			},
-		}),
-		Lease: f.lease, Poll: time.Second, SpeakersNamespace: f.namespace, Options: ctrlcontroller.Options{MaxConcurrentReconciles: 4},
+		Agents:   f.pool(ctx),
+		Lease:    f.lease, Poll: time.Second, SpeakersNamespace: f.namespace, Options: ctrlcontroller.Options{MaxConcurrentReconciles: 4},
 	})).To(Succeed())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
@@ -181,6 +176,16 @@ func (f *fixture) run() *fixture {
 		f.stop = nil
 	}
 	return f
+}
+
+// pool of agents, whose addresses are on loopback in truth.
+func (f *fixture) pool(ctx context.Context) *agents.Pool {
+	return agents.NewPool(ctx, agents.Config{
+		Port: f.port(), Heartbeat: time.Second, Credentials: insecure.NewCredentials(),
+		Dial: func(ctx context.Context, address string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "tcp", "127.80."+strings.TrimPrefix(address, "172.20."))
+		},
+	})
 }
 
 func (f *fixture) port() uint16 { return uint16(19000 + f.number) }

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -88,13 +89,16 @@ func (r *groupReconciler) delete(ctx context.Context, group *resourcev1.Resource
 // empty a network before its central goes, as far as that can be done now. Where an agent is dead, ovn-controller still takes
 // the host's flows away, and it hears of that from nobody else.
 func (r *groupReconciler) empty(ctx context.Context, group *resourcev1.ResourceGroup) {
+	ctx, cancel := context.WithTimeout(ctx, farewellTimeout)
+	defer cancel()
 	network := r.networks.find(group.UID)
+	if network == nil && meta.IsStatusConditionTrue(group.Status.Conditions, resourcev1.CentralReadyCondition) {
+		network, _, _ = r.networks.ensure(ctx, group.UID) // this manager has just begun
+	}
 	wanted, err := Topology(group, nil, Outside{})
 	if network == nil || err != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, farewellTimeout)
-	defer cancel()
 	if _, err := network.north.Apply(ctx, string(group.UID), wanted.Rows()); err == nil {
 		_ = network.north.SyncChassis(ctx)
 	}
@@ -118,7 +122,11 @@ func (r *groupReconciler) reconcile(ctx context.Context, group *resourcev1.Resou
 		unmet(group, resourcev1.CentralReadyCondition, reasonCentralFailed, "the OVN central doesn't run: "+err.Error())
 		return err
 	}
-	wanted, err := r.topology(ctx, group, inGroup)
+	in, outside, err := r.surroundings(ctx, group, inGroup)
+	if err != nil {
+		return err
+	}
+	wanted, err := Topology(group, in, outside)
 	if err != nil {
 		unmet(group, resourcev1.TopologyReadyCondition, reasonRefused, err.Error())
 		return nil // only another spec helps
@@ -222,22 +230,21 @@ func (r *groupReconciler) record(ctx context.Context, group *resourcev1.Resource
 			return err
 		}
 		if ips := inGroup[i].Spec.DPUIPs; accepted && len(ips) > 1 {
-			group.Status.SNATIPs = append(group.Status.SNATIPs, ips[1])
+			group.Status.SNATIPs = append(group.Status.SNATIPs, ips[1:]...)
 		}
 	}
 	slices.Sort(group.Status.SNATIPs)
 	return nil
 }
 
-// topology of a group with those members that are to be on its network.
-func (r *groupReconciler) topology(
+// surroundings of a group: those members that are to be on its network, and what else its topology follows from.
+func (r *groupReconciler) surroundings(
 	ctx context.Context, group *resourcev1.ResourceGroup, inGroup []resourcev1.ManagedResource,
-) (*topology.Topology, error) {
-	var in []resourcev1.ManagedResource
+) (in []resourcev1.ManagedResource, outside Outside, err error) {
 	for i := range inGroup {
 		accepted, _, err := accept(ctx, r, &inGroup[i], group, inGroup)
 		if err != nil {
-			return nil, err
+			return nil, Outside{}, err
 		}
 		if accepted {
 			in = append(in, inGroup[i])
@@ -245,14 +252,11 @@ func (r *groupReconciler) topology(
 	}
 	underlay, err := r.underlays.all(ctx)
 	if err != nil {
-		return nil, err
+		return nil, Outside{}, err
 	}
 	// A host and what keeps others away from its DPU come together, also before all groups are told of the DPU.
-	outside, err := lookOutside(ctx, r, ascending(slices.Concat(underlay, dpuAddressesOf(inGroup))))
-	if err != nil {
-		return nil, err
-	}
-	return Topology(group, in, outside)
+	outside, err = lookOutside(ctx, r, ascending(slices.Concat(underlay, dpuAddressesOf(inGroup))))
+	return in, outside, err
 }
 
 func texts(all []netip.Addr) []resourcev1.IPAddress {

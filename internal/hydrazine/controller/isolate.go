@@ -12,7 +12,7 @@ import (
 )
 
 // isolate a host: at once if its agent can be reached, or by the end of its lease.
-func (r *resourceReconciler) isolate(ctx context.Context, resource *resourcev1.ManagedResource) (ctrl.Result, error) {
+func (r *resourceReconciler) isolate(ctx context.Context, resource *resourcev1.ManagedResource) ctrl.Result {
 	drop(resource, resourcev1.AgentReadyCondition, resourcev1.PortUpCondition, resourcev1.DHCPReadyCondition,
 		resourcev1.PublicIPReadyCondition)
 	resource.Status.HostAccessIPs, resource.Status.SecondHostAccessIPs = nil, nil
@@ -22,7 +22,7 @@ func (r *resourceReconciler) isolate(ctx context.Context, resource *resourcev1.M
 	} else {
 		sumUp(resource, resourcev1.AcceptedCondition, resourcev1.AttachedCondition)
 	}
-	return result, nil
+	return result
 }
 
 // leave the DPU that may have the host on a network. Afterwards it is isolated, or it is tried again.
@@ -40,7 +40,7 @@ func (r *resourceReconciler) leave(ctx context.Context, resource *resourcev1.Man
 		failed = r.confirm(ctx, resource, at)
 	}
 	expires := resource.Status.LeaseExpires.Time
-	switch left := expires.Sub(r.now()); {
+	switch left := expires.Sub(r.now()) + skewOf(r.lease); {
 	case failed == nil:
 		r.left(resource, reasonIsolated, fmt.Sprintf("DPU %s has isolated the host", at))
 	case left <= 0:
@@ -53,6 +53,10 @@ func (r *resourceReconciler) leave(ctx context.Context, resource *resourcev1.Man
 	}
 	return ctrl.Result{}
 }
+
+// skewOf is how far this process' clock may be ahead of the one that a lease's end was written by, another replica's. It counts for
+// long leases only: a short one is over before anybody has taken over.
+func skewOf(lease time.Duration) time.Duration { return min(clockSkew, lease/10) }
 
 // confirm that a DPU has isolated a host.
 func (r *resourceReconciler) confirm(ctx context.Context, resource *resourcev1.ManagedResource, at resourcev1.IPAddress) error {

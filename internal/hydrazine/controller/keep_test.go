@@ -55,6 +55,22 @@ func TestRelayFor_keepsOnlyItsOwnGroups(t *testing.T) {
 	t.Parallel()
 	g, r := NewWithT(t), &resourceReconciler{networks: newNetworks(t.Context(), nil)}
 	group := &resourcev1.ResourceGroup{ObjectMeta: metav1.ObjectMeta{UID: "blue"}}
-	g.Expect(r.relayFor(group, "dpu1", assigned("blue", "", nil)).GetInterface()).To(Equal("relay-blue"))
-	g.Expect(r.relayFor(group, "dpu1", assigned("red", "", nil))).To(BeNil())
+	kept, known := r.relayFor(group, "dpu1", assigned("blue", "", nil))
+	g.Expect(kept.GetInterface()).To(Equal("relay-blue"))
+	g.Expect(known).To(BeFalse())
+	another, known := r.relayFor(group, "dpu1", assigned("red", "", nil))
+	g.Expect(another).To(BeNil())
+	g.Expect(known).To(BeFalse())
+}
+
+// What isn't known yet is nobody's mistake.
+func TestRelayed_isUnknownAtFirst(t *testing.T) {
+	t.Parallel()
+	group := &resourcev1.ResourceGroup{Spec: resourcev1.ResourceGroupSpec{DHCPServer: "172.19.0.10"}}
+	report := agents.Report{Report: &agentv1.Report{Level: agentv1.LevelDHCP}}
+	for known, status := range map[bool]metav1.ConditionStatus{false: metav1.ConditionUnknown, true: metav1.ConditionFalse} {
+		resource := &resourcev1.ManagedResource{}
+		relayed(resource, group, report, nil, known)
+		NewWithT(t).Expect(condition(resource, resourcev1.DHCPReadyCondition)).To(And(HaveField("Reason", reasonNoRelay), HaveField("Status", status)))
+	}
 }

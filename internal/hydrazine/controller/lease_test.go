@@ -5,12 +5,17 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/hydrazine/agents/agentstest"
+	"github.com/bedplate/bedplate/internal/hydrazine/controller"
+	"github.com/bedplate/bedplate/internal/metricstest"
 )
 
 // What is out for less than two thirds of a lease isolates nobody.
@@ -41,6 +46,23 @@ func TestLease_whoseRenewalIsRefused(t *testing.T) {
 	said, calls := f.watch(host, resourcev1.AttachedCondition), agent.Calls("Attach")
 	f.Eventually(func() int { return agent.Calls("Attach") }).WithTimeout(patience).Should(BeNumerically(">", calls+2))
 	f.Expect(said()).To(HaveEach("AgentRefused"), "a promise isn't a lease")
+	f.Eventually(f.leaseMetric(host)).WithTimeout(patience).Should(BeNumerically("<", f.lease.Seconds()/3))
+	agent.Refuse(nil)
+	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+}
+
+// A call that nobody has answered has refused nothing.
+func TestLease_whoseRenewalIsntAnswered(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.lease = 6 * time.Second
+	f.run()
+	f.group("blue")
+	agent := f.agent(2)
+	host := f.host("blue", 2)
+	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	agent.Refuse(status.Error(codes.DeadlineExceeded, "it takes too long"))
+	f.Expect(f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionUnknown, "AgentUnreachable")).To(ContainSubstring("keeps the host attached until"))
 	agent.Refuse(nil)
 	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
 }
@@ -104,4 +126,18 @@ func TestLease_thatIsSeenLate(t *testing.T) {
 		g.Expect(f.client.Get(t.Context(), client.ObjectKeyFromObject(host), host)).To(Succeed())
 		g.Expect(host.Status.LeaseExpires).To(BeNil())
 	}).WithTimeout(patience).Should(Succeed())
+}
+
+// leaseMetric is how many seconds a host's lease still runs, as metrics say it.
+func (f *fixture) leaseMetric(host *resourcev1.ManagedResource) func() float64 {
+	f.t.Helper()
+	pool, registry := f.pool(f.t.Context()), prometheus.NewPedanticRegistry()
+	f.Eventually(func() error { _, err := pool.Report(string(host.Spec.DPUIPs[0])); return err }).Should(Succeed())
+	own := client.NewNamespacedClient(f.client, f.namespace)
+	f.Expect(registry.Register(controller.NewState(own, controller.Config{Agents: pool, Lease: f.lease}))).To(Succeed())
+	return func() float64 {
+		values := metricstest.ValuesOf(f.t, registry, "bedplate_hydrazine_lease_remaining_seconds")
+		f.Expect(values).To(HaveLen(1))
+		return values[0].GetGauge().GetValue()
+	}
 }

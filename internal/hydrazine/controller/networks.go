@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
@@ -42,13 +43,12 @@ type network struct {
 	end   context.CancelFunc
 
 	mutex     sync.Mutex
-	bindings  map[string]ovn.Binding    // of logical ports; nil until they are known
-	spread    bool                      // whether all chassis had the last change
-	relays    map[string]topology.Relay // by chassis; nil until they are known
-	authority *central.Authority        // nil in plaintext
-	changed   time.Time                 // when the first change was made that not all have; zero where they have all
-	rotated   bool                      // all members need other certificates
-	bound     chan struct{}
+	bindings  map[string]ovn.Binding     // of logical ports; nil until they are known
+	chassis   map[string]bool            // of the members
+	spread    bool                       // whether all of these had the last change
+	relays    map[string]*topology.Relay // by chassis, nil where there is to be none; without those that aren't known yet
+	authority *central.Authority         // nil in plaintext
+	changed   time.Time                  // when the first change was made that not all have; zero where they have all
 }
 
 func newNetworks(ctx context.Context, runtime central.Runtime) *networks {
@@ -117,7 +117,7 @@ func (n *networks) connect(ctx context.Context, group types.UID, c central.Centr
 		end()
 		return nil, err
 	}
-	made := &network{to: c, north: north, south: south, end: end, authority: c.Authority, bound: bound}
+	made := &network{to: c, north: north, south: south, end: end, authority: c.Authority}
 	go pass(life, changed, func() { tell(life, n.groups, group) })
 	go pass(life, bound, func() {
 		for _, port := range made.rebound(life) {
@@ -138,13 +138,12 @@ func (n *networks) find(group types.UID) *network {
 	return n.known[group]
 }
 
-// trust an authority from now on. Where it's another one, the members are woken.
+// trust an authority from now on. Where it's another one, all members need other certificates: they hear of it with their relays.
 func (w *network) trust(authority *central.Authority) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	if w.authority != nil && authority != nil && !bytes.Equal(w.authority.PEM(), authority.PEM()) {
-		w.rotated = true
-		signal(w.bound)
+		w.relays = nil
 	}
 	w.authority = authority
 }
@@ -199,15 +198,15 @@ func (n *networks) binding(group types.UID, port string) (ovn.Binding, bool) {
 
 // tellRelays remembers which relays a group's DPUs are to have, and tells those who have to see to that.
 func (n *networks) tellRelays(of *network, wanted *topology.Topology) {
-	now := map[string]topology.Relay{}
+	now := map[string]*topology.Relay{}
 	var changed []string
 	of.mutex.Lock()
 	for _, m := range wanted.Members {
-		relay, ok := wanted.Relay(m.Chassis)
-		if ok {
-			now[m.Chassis] = relay
+		now[m.Chassis] = nil
+		if relay, ok := wanted.Relay(m.Chassis); ok {
+			now[m.Chassis] = &relay
 		}
-		if before, had := of.relays[m.Chassis]; had != ok || before != relay || of.relays == nil {
+		if before, known := of.relays[m.Chassis]; !known || !ptr.Equal(before, now[m.Chassis]) {
 			changed = append(changed, topology.PortName(m.UID, m.Name))
 		}
 	}
@@ -218,16 +217,16 @@ func (n *networks) tellRelays(of *network, wanted *topology.Topology) {
 	}
 }
 
-// relay that a DPU is to have for a group, if any, and whether that is known.
-func (n *networks) relay(group types.UID, chassis string) (relay topology.Relay, wanted, known bool) {
+// relay that a DPU is to have for a group, or nil, and whether that is known.
+func (n *networks) relay(group types.UID, chassis string) (relay *topology.Relay, known bool) {
 	w := n.find(group)
 	if w == nil {
-		return relay, false, false
+		return nil, false
 	}
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	relay, wanted = w.relays[chassis]
-	return relay, wanted, w.relays != nil
+	relay, known = w.relays[chassis]
+	return relay, known
 }
 
 // forgotten says whether a DPU of a group is known to have nothing of a public address any more.
@@ -245,18 +244,18 @@ func (n *networks) forgotten(ctx context.Context, group types.UID, chassis strin
 	return err == nil && len(waiting) == 0
 }
 
-// rebound reads how ports are bound now, and returns those that were otherwise before, or all if their DPUs need certificates.
+// rebound reads how ports are bound now, and returns those that were otherwise before.
 func (w *network) rebound(ctx context.Context) (ports []string) {
 	now, err := w.south.Bindings(ctx)
 	if err != nil {
 		return nil // it is told of again when the database is back; until then what was known is the best there is
 	}
 	w.mutex.Lock()
-	before, all := w.bindings, w.rotated
-	w.bindings, w.rotated = now, false
+	before := w.bindings
+	w.bindings = now
 	w.mutex.Unlock()
 	for port := range maps.Keys(now) {
-		if all || before[port] != now[port] {
+		if before[port] != now[port] {
 			ports = append(ports, port)
 		}
 	}
@@ -272,6 +271,7 @@ func (w *network) rebound(ctx context.Context) (ports []string) {
 func (w *network) propagation(ctx context.Context, chassis map[string]bool) (resourcev1.Propagation, []string, error) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
+	w.chassis = chassis
 	p, waiting, err := w.compare(ctx, chassis)
 	w.spread = err == nil && len(waiting) == 0 // who has been told that some wait is told when none does
 	w.arrived(len(chassis))
@@ -287,38 +287,38 @@ func (w *network) compare(ctx context.Context, chassis map[string]bool) (resourc
 	if err != nil {
 		return resourcev1.Propagation{}, nil, err
 	}
-	p := resourcev1.Propagation{Change: int64(change), DPUs: int32(len(chassis))} //nolint:gosec // not that many
-	var waiting []string
+	waiting := behind(change, has, chassis)
+	return resourcev1.Propagation{
+		Change: int64(change), DPUs: int32(len(chassis)), Current: int32(len(chassis) - len(waiting)), //nolint:gosec // not that many
+	}, waiting, nil
+}
+
+// behind are the chassis that don't have a change, or of which nobody knows, in their order. A database that has just begun has had
+// no change yet, and so says nothing of any of them.
+func behind(change int, has map[string]int, chassis map[string]bool) (waiting []string) {
 	for _, name := range slices.Sorted(maps.Keys(chassis)) {
-		if has[name] >= change {
-			p.Current++
-		} else {
+		if at, told := has[name]; !told || change == 0 || at < change {
 			waiting = append(waiting, name)
 		}
 	}
-	return p, waiting, nil
+	return waiting
 }
 
-// spreads says whether, since it was asked last, all chassis have got the last change, or not all have it any more. Nobody has
-// to hear of each single one.
+// spreads says whether, since it was asked last, all members' chassis have got the last change, or not all have it any more.
+// Nobody has to hear of each single one.
 func (w *network) spreads(ctx context.Context) bool {
-	has, err := w.south.Changes(ctx)
-	if err != nil {
-		return false
-	}
-	chassis := map[string]bool{}
-	for name := range has {
-		chassis[name] = true
-	}
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	_, waiting, err := w.compare(ctx, chassis)
+	if w.chassis == nil {
+		return false // the group is about to look for the first time
+	}
+	_, waiting, err := w.compare(ctx, w.chassis)
 	if err != nil {
 		return false
 	}
 	before := w.spread
 	w.spread = len(waiting) == 0
-	w.arrived(len(chassis))
+	w.arrived(len(w.chassis))
 	return w.spread != before
 }
 

@@ -36,3 +36,21 @@ func TestStart_takesOnlyNamesOfCentrals(t *testing.T) {
 	cancel()
 	g.Eventually(ended).Should(Receive(BeNil()))
 }
+
+// A database that has begun anew has counted nothing yet, and one that counts anew has lower numbers than DPUs remember.
+func TestBehind_isWhoeverIsntKnownToHaveTheChange(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change int
+		has    map[string]int
+		behind []string
+	}{
+		"all have it":        {3, map[string]int{"a": 3, "b": 4}, nil},
+		"one is late":        {3, map[string]int{"a": 3, "b": 2}, []string{"b"}},
+		"one isn't there":    {3, map[string]int{"b": 3}, []string{"a"}},
+		"nothing is counted": {0, map[string]int{"a": 0, "b": 7}, []string{"a", "b"}},
+		"nothing is known":   {0, nil, []string{"a", "b"}},
+	} {
+		NewWithT(t).Expect(behind(c.change, c.has, map[string]bool{"a": true, "b": true})).To(Equal(c.behind), name)
+	}
+}

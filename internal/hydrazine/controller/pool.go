@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
@@ -41,7 +42,19 @@ func (p *pool) of(ctx context.Context, resource *resourcev1.ManagedResource) (*n
 		delete(p.given, resource.UID)
 		return has, nil
 	}
-	return p.given[resource.UID], nil
+	given := p.given[resource.UID]
+	if given == nil {
+		return nil, nil
+	}
+	known := &networkfabricv1.PublicIP{}
+	if err := p.Get(ctx, client.ObjectKeyFromObject(given), known); client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("get PublicIP %s: %w", given.Name, err)
+	}
+	if isKnown(given, map[types.UID]string{known.UID: known.ResourceVersion}) {
+		delete(p.given, resource.UID) // the host has had it, and doesn't have it any more
+		return nil, nil
+	}
+	return given, nil
 }
 
 // allocate an address for a host that has none, or return nil if none is free: whoever frees one wakes us.
@@ -119,11 +132,14 @@ func (p *pool) forget(known []networkfabricv1.PublicIP) {
 	for i := range known {
 		versions[known[i].UID] = known[i].ResourceVersion
 	}
-	maps.DeleteFunc(p.given, func(_ types.UID, ip *networkfabricv1.PublicIP) bool {
-		version, there := versions[ip.UID]
-		newer, err := resourceversion.CompareResourceVersion(version, ip.ResourceVersion)
-		return !there || err == nil && newer >= 0
-	})
+	maps.DeleteFunc(p.given, func(_ types.UID, ip *networkfabricv1.PublicIP) bool { return isKnown(ip, versions) })
+}
+
+// isKnown says whether an address that was given is, by the versions that the cache has, known there as given, or as gone.
+func isKnown(given *networkfabricv1.PublicIP, versions map[types.UID]string) bool {
+	version, there := versions[given.UID]
+	newer, err := resourceversion.CompareResourceVersion(version, given.ResourceVersion)
+	return !there || err == nil && newer >= 0
 }
 
 // free are the addresses that a host can be given, in their order as numbers.
@@ -140,7 +156,7 @@ func (p *pool) free(all []networkfabricv1.PublicIP, resource *resourcev1.Managed
 	for i := range all {
 		ip := &all[i]
 		if !ip.Status.Allocated && ip.Status.ManagedResource == nil && len(ip.Status.AnnouncedBy) == 0 && !taken[ip.UID] &&
-			ip.DeletionTimestamp.IsZero() && sameVersion(ip, resource) && namesakeIP(ip, twins[ip.Spec.IPAddress]) == nil {
+			ip.DeletionTimestamp.IsZero() && controllerutil.ContainsFinalizer(ip, networkfabricv1.PublicIPFinalizer) && sameVersion(ip, resource) && namesakeIP(ip, twins[ip.Spec.IPAddress]) == nil {
 			found = append(found, ip)
 		}
 	}

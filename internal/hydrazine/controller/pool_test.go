@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -38,7 +40,7 @@ func lacksOne(t *testing.T, conflicts int) (client.Client, *resourcev1.ManagedRe
 		Spec:       resourcev1.ManagedResourceSpec{HostIP: "10.10.10.2", HostAccess: resourcev1.PublicAccess},
 	}
 	ip := &networkfabricv1.PublicIP{
-		ObjectMeta: metav1.ObjectMeta{Name: "ip", UID: "2"}, Spec: networkfabricv1.PublicIPSpec{IPAddress: "203.0.113.1"},
+		ObjectMeta: metav1.ObjectMeta{Name: "ip", UID: "2", Finalizers: []string{networkfabricv1.PublicIPFinalizer}}, Spec: networkfabricv1.PublicIPSpec{IPAddress: "203.0.113.1"},
 	}
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(host, ip).WithStatusSubresource(ip)
 	g.Expect(Index(t.Context(), indexes{builder})).To(Succeed())
@@ -81,4 +83,55 @@ func TestConcernedBy_whoeverLacksAnAddress(t *testing.T) {
 	host.Status.HostAccessIPs = &resourcev1.IPAssociation{PublicIP: "203.0.113.1"}
 	g.Expect(c.Update(t.Context(), host)).To(Succeed())
 	g.Expect(r.concernedBy(t.Context(), ip)).To(BeEmpty())
+}
+
+// Whoever had an address and has lost it meanwhile, before he was looked at again, doesn't have it any more.
+func TestPool_forgetsWhatWasTakenBack(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c, host := lacksOne(t, 0)
+	p := &pool{Client: c, live: c, given: map[types.UID]*networkfabricv1.PublicIP{}}
+	ip, err := p.allocate(t.Context(), host)
+	g.Expect(err).NotTo(HaveOccurred())
+	p.Client = behindCache{c}
+	g.Expect(p.of(t.Context(), host)).To(Equal(ip), "the cache doesn't know yet")
+	p.Client = c
+	taken := ip.DeepCopy()
+	taken.Status = networkfabricv1.PublicIPStatus{}
+	g.Expect(c.Status().Update(t.Context(), taken)).To(Succeed())
+	g.Expect(p.of(t.Context(), host)).To(BeNil())
+}
+
+// behindCache is one that knows things as they were at first.
+type behindCache struct{ client.Client }
+
+func (b behindCache) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+	err := b.Client.Get(ctx, key, into, options...)
+	into.SetResourceVersion("1")
+	return err
+}
+
+func (b behindCache) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+
+// Until it has the manager's finalizer, a PublicIP may be gone at any moment, without anybody who waits for its host's DPU.
+func TestPool_givesNoAddressThatNobodyHolds(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c, host := lacksOne(t, 0)
+	ip := &networkfabricv1.PublicIP{}
+	g.Expect(c.Get(t.Context(), client.ObjectKey{Name: "ip"}, ip)).To(Succeed())
+	ip.Finalizers = nil
+	g.Expect(c.Update(t.Context(), ip)).To(Succeed())
+	g.Expect((&pool{Client: c, live: c}).allocate(t.Context(), host)).To(BeNil())
+}
+
+// Who was in the way of a host that is refused may have gone before anybody knew that he was.
+func TestReconcile_looksAgainAtWhoIsRefused(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c, host := lacksOne(t, 0)
+	host.Spec.ResourceGroup = "none"
+	r := &resourceReconciler{Client: c, poll: time.Minute, now: time.Now}
+	g.Expect(r.reconcile(t.Context(), host)).To(Equal(ctrl.Result{RequeueAfter: time.Minute}))
+	g.Expect(condition(host, resourcev1.AcceptedCondition).Reason).To(Equal("ResourceGroupNotFound"))
 }

@@ -29,10 +29,11 @@ import (
 type publicIPReconciler struct {
 	client.Client
 	networks *networks
-	speakers speakers
+	speakers *speakers
 	events   events.EventRecorder
 	// poll is how soon something is tried again that nobody tells of.
 	poll       time.Duration
+	lease      time.Duration // of hosts
 	now        func() time.Time
 	announcing announcing
 }
@@ -71,8 +72,9 @@ func (r *publicIPReconciler) Reconcile(ctx context.Context, request ctrl.Request
 }
 
 func (r *publicIPReconciler) reconcile(ctx context.Context, ip *networkfabricv1.PublicIP) (ctrl.Result, error) {
+	again := r.buryAnnouncers(ctx, ip)
 	if !ip.Status.Allocated {
-		return ctrl.Result{}, r.offer(ctx, ip)
+		return again, r.offer(ctx, ip)
 	}
 	holder, err := r.holder(ctx, ip)
 	if err != nil {
@@ -90,13 +92,44 @@ func (r *publicIPReconciler) reconcile(ctx context.Context, ip *networkfabricv1.
 	default:
 		set(ip, resourcev1.ReadyCondition, metav1.ConditionTrue, reasonAnnounced, "")
 	}
-	return ctrl.Result{}, nil
+	return again, nil
+}
+
+// buryAnnouncers takes the names of speakers away that have been silent for so long that no router believes them any more: they
+// can't do so themselves. It says when to look again at those that are left. One of whom nothing is known keeps its name.
+func (r *publicIPReconciler) buryAnnouncers(ctx context.Context, ip *networkfabricv1.PublicIP) (again ctrl.Result) {
+	since := r.now()
+	if c := condition(ip, resourcev1.ReadyCondition); c != nil && c.Reason == reasonWithdrawing {
+		since = c.LastTransitionTime.Time
+	}
+	var still []string
+	for _, name := range ip.Status.AnnouncedBy {
+		at, err := r.speakers.silentAt(ctx, name, since)
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "It isn't known whether a BGP speaker lives", "speaker", name)
+			at = r.now().Add(r.poll)
+		}
+		wait := at.Sub(r.now())
+		if wait <= 0 {
+			continue
+		}
+		still = append(still, name)
+		if again.RequeueAfter == 0 || wait < again.RequeueAfter {
+			again.RequeueAfter = wait
+		}
+	}
+	ip.Status.AnnouncedBy = still
+	return again
 }
 
 const notAnnounced = "no BGP speaker announces the address: see that hydrazine-speaker runs, and what the BGPConfiguration says of its sessions"
 
 // offer an address that nobody has.
 func (r *publicIPReconciler) offer(ctx context.Context, ip *networkfabricv1.PublicIP) error {
+	if len(ip.Status.AnnouncedBy) > 0 { // who has just come too late takes its name away
+		r.withdrawing(ip, false)
+		return nil
+	}
 	all, err := PublicIPsWith(ctx, r, ip.Spec.IPAddress)
 	if err != nil {
 		return err
@@ -196,26 +229,11 @@ func (r *publicIPReconciler) takeBack(ctx context.Context, ip *networkfabricv1.P
 		r.withdrawing(ip, true)
 		return ctrl.Result{RequeueAfter: r.poll}, nil
 	}
-	since := metav1.Now()
-	if c := condition(ip, resourcev1.ReadyCondition); c != nil && c.Reason == reasonWithdrawing {
-		since = c.LastTransitionTime
-	}
-	var still []string
-	for _, name := range ip.Status.AnnouncedBy {
-		silent, err := r.speakers.silent(ctx, name, since.Time)
-		if err != nil {
-			return ctrl.Result{}, err
-		}
-		if !silent {
-			still = append(still, name)
-		}
-	}
-	ip.Status.AnnouncedBy = still
 	uses, err := r.stillUses(ctx, ip)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if len(still) > 0 || uses {
+	if len(ip.Status.AnnouncedBy) > 0 || uses {
 		r.withdrawing(ip, uses)
 		return ctrl.Result{RequeueAfter: r.poll}, nil
 	}
@@ -238,7 +256,7 @@ func (r *publicIPReconciler) stillUses(ctx context.Context, ip *networkfabricv1.
 		return false, fmt.Errorf("get ManagedResource %s/%s: %w", of.Namespace, of.Name, err)
 	}
 	at := host.Status.LogicalPortReference
-	if host.UID != of.UID || !attachedByUs(host) || at == nil || r.now().After(host.Status.LeaseExpires.Time) {
+	if host.UID != of.UID || !attachedByUs(host) || at == nil || r.now().After(host.Status.LeaseExpires.Add(skewOf(r.lease))) {
 		return false, nil
 	}
 	return !r.networks.forgotten(ctx, at.GroupUID, at.DPU, address(ip.Spec.IPAddress)), nil

@@ -76,17 +76,23 @@ func TestPublicIP(t *testing.T) {
 		return last.Status.HostAccessIPs.PublicIP
 	}).Should(Equal(first.Spec.IPAddress))
 
-	// So does one that is not to be public any more, once its DPU has heard of that. Its speaker is dead.
+	// A speaker that has been dead for so long that no router believes it any more announces nothing, though its name is there.
 	second := f.of(hosts[1])
-	f.announce(second, "speaker-dead")
 	f.leaseOf("speaker-dead", time.Now().Add(-time.Hour), time.Minute)
+	f.announce(second, "speaker-dead")
+	f.Eventually(func() []string {
+		f.get(second)
+		return second.Status.AnnouncedBy
+	}).Should(BeEmpty())
+	f.becomes(second, resourcev1.ReadyCondition, metav1.ConditionFalse, "NotAnnounced")
+
+	// One that is not to be public any more gives its address back once its DPU has heard of that.
 	f.change(hosts[1], func(s *resourcev1.ManagedResourceSpec) { s.HostAccess = resourcev1.FabricAccess })
 	f.Expect(f.becomes(second, resourcev1.ReadyCondition, metav1.ConditionFalse, "Withdrawing")).To(ContainSubstring("may still use it"))
 	for _, host := range []*resourcev1.ManagedResource{hosts[1], hosts[2], last} { // what ovn-controller says when it has everything
 		f.ovn(f.WithT, "ovn-sbctl", group, "create", "Chassis_Private", "name="+host.Status.LogicalPortReference.DPU, "nb_cfg=1000000")
 	}
 	f.becomes(second, resourcev1.ReadyCondition, metav1.ConditionTrue, "Available")
-	f.Expect(second.Status.AnnouncedBy).To(BeEmpty())
 
 	// One whose speaker may still live is kept: unknown is not absent.
 	third := f.of(hosts[2])
@@ -104,6 +110,15 @@ func TestPublicIP(t *testing.T) {
 	f.withdraw(third, "speaker-slow")
 	f.withdraw(third, "speaker-alive")
 	f.withdraw(third, "speaker-unknown")
+	f.becomes(third, resourcev1.ReadyCondition, metav1.ConditionTrue, "Available")
+
+	// A speaker that has written its name too late announces nothing. Until it has taken that away, nobody is told of the address.
+	f.speak(third, func(s *networkfabricv1.PublicIPStatus) error {
+		s.AnnouncedBy = append(s.AnnouncedBy, "speaker-late")
+		return nil
+	})
+	f.Expect(f.becomes(third, resourcev1.ReadyCondition, metav1.ConditionFalse, "Withdrawing")).To(ContainSubstring("speaker-late"))
+	f.withdraw(third, "speaker-late")
 	f.becomes(third, resourcev1.ReadyCondition, metav1.ConditionTrue, "Available")
 
 	// Two objects with one address are given once.

@@ -11,17 +11,19 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/agents"
 )
 
-// relayFor is the DHCP relay that a DPU is to have for a group. Until that is known it keeps the one that it has.
-func (r *resourceReconciler) relayFor(group *resourcev1.ResourceGroup, chassis string, port *agentv1.Port) *agentv1.DHCPRelay {
-	relay, wanted, known := r.networks.relay(group.UID, chassis)
+// relayFor is the DHCP relay that a DPU is to have for a group, and whether that is known. Until then it keeps the one that it has.
+func (r *resourceReconciler) relayFor(
+	group *resourcev1.ResourceGroup, chassis string, port *agentv1.Port,
+) (wanted *agentv1.DHCPRelay, known bool) {
+	relay, known := r.networks.relay(group.UID, chassis)
 	if !known {
 		if has := port.GetAssignment(); has.GetGroupUid() == string(group.UID) {
-			return has.GetDhcpRelay()
+			return has.GetDhcpRelay(), false
 		}
-		return nil // what it has is another group's
+		return nil, false // what it has is another group's
 	}
-	if !wanted {
-		return nil
+	if relay == nil {
+		return nil, true
 	}
 	message := &agentv1.DHCPRelay{
 		Interface: relay.Interface, LogicalPort: relay.LogicalPort, Mac: relay.MAC, LinkAddress: relay.Link.String(),
@@ -30,11 +32,13 @@ func (r *resourceReconciler) relayFor(group *resourcev1.ResourceGroup, chassis s
 	if relay.Address.IsValid() {
 		message.Address = relay.Address.String()
 	}
-	return message
+	return message, true
 }
 
 // relayed says whether the DPU relays what its hosts ask the group's DHCP server for.
-func relayed(resource *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, report agents.Report, wanted *agentv1.DHCPRelay) {
+func relayed(
+	resource *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, report agents.Report, wanted *agentv1.DHCPRelay, known bool,
+) {
 	if group.Spec.DHCPServer == "" {
 		drop(resource, resourcev1.DHCPReadyCondition)
 		return
@@ -44,6 +48,9 @@ func relayed(resource *resourcev1.ManagedResource, group *resourcev1.ResourceGro
 	case report.GetLevel() < agentv1.LevelDHCP:
 		unmet(resource, resourcev1.DHCPReadyCondition, reasonOlder, fmt.Sprintf(
 			"the agent of DPU %s can't relay DHCP: upgrade it, or give the host its address by hand", dpu))
+	case wanted == nil && !known:
+		set(resource, resourcev1.DHCPReadyCondition, metav1.ConditionUnknown, reasonNoRelay, fmt.Sprintf(
+			"it isn't known yet what DPU %s is to relay: see that the OVN central of ResourceGroup %s is ready", dpu, group.Name))
 	case wanted == nil:
 		unmet(resource, resourcev1.DHCPReadyCondition, reasonNoRelay, fmt.Sprintf(
 			"ResourceGroup %s has no network of the IP version of its DHCP server %s, or the site denies that: choose another dhcpServer",

@@ -80,13 +80,19 @@ func (r *resourceReconciler) reconcile(ctx context.Context, resource *resourcev1
 	} else {
 		unmet(resource, resourcev1.AcceptedCondition, problem.Reason, problem.Message)
 	}
-	if group != nil && group.Spec.NetworkImplementationType == resourcev1.FabricNetwork {
-		return r.record(ctx, resource, accepted)
+	var result ctrl.Result
+	switch {
+	case group != nil && group.Spec.NetworkImplementationType == resourcev1.FabricNetwork:
+		result = r.record(ctx, resource, accepted)
+	case !accepted:
+		result = r.isolate(ctx, resource)
+	default:
+		return r.attach(ctx, resource, group, inGroup)
 	}
-	if !accepted {
-		return r.isolate(ctx, resource)
+	if problem.Reason != "" && result.RequeueAfter == 0 {
+		result.RequeueAfter = r.poll // who was in the way may have gone before anybody knew that he is
 	}
-	return r.attach(ctx, resource, group, inGroup)
+	return result, nil
 }
 
 // group that a resource names, or nil if there is none.
@@ -103,15 +109,15 @@ func (r *resourceReconciler) group(ctx context.Context, resource *resourcev1.Man
 }
 
 // record a host whose network the fabric itself carries. One that comes from another network leaves that first.
-func (r *resourceReconciler) record(ctx context.Context, resource *resourcev1.ManagedResource, accepted bool) (ctrl.Result, error) {
+func (r *resourceReconciler) record(ctx context.Context, resource *resourcev1.ManagedResource, accepted bool) ctrl.Result {
 	if attachedByUs(resource) {
-		result, err := r.isolate(ctx, resource)
+		result := r.isolate(ctx, resource)
 		if attachedByUs(resource) {
 			if accepted {
 				moving(resource, "ResourceGroup "+resource.Spec.ResourceGroup)
 				sumUp(resource, resourcev1.AcceptedCondition, resourcev1.AttachedCondition)
 			}
-			return result, err
+			return result
 		}
 	}
 	drop(resource, resourcev1.AgentReadyCondition, resourcev1.AttachedCondition, resourcev1.PortUpCondition,
@@ -124,7 +130,7 @@ func (r *resourceReconciler) record(ctx context.Context, resource *resourcev1.Ma
 	if isReady(resource) {
 		set(resource, resourcev1.ReadyCondition, metav1.ConditionTrue, reasonCarriedByFabric, carriedByFabric)
 	}
-	return ctrl.Result{}, nil
+	return ctrl.Result{}
 }
 
 // access is the addresses that a host is reached by.

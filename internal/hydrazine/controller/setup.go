@@ -63,8 +63,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, config Config) error {
 		pool: &pool{Client: mgr.GetClient(), live: mgr.GetAPIReader(), given: map[types.UID]*networkfabricv1.PublicIP{}}, lease: config.Lease, poll: config.Poll, now: time.Now,
 	}
 	publicIPs := &publicIPReconciler{
-		Client: mgr.GetClient(), networks: networks, events: recorder, poll: config.Poll, now: time.Now,
-		speakers: speakers{mgr.GetAPIReader(), config.SpeakersNamespace, time.Now},
+		Client: mgr.GetClient(), networks: networks, events: recorder, poll: config.Poll, lease: config.Lease, now: time.Now,
+		speakers: &speakers{Reader: mgr.GetAPIReader(), namespace: config.SpeakersNamespace, now: time.Now, heard: map[string]time.Time{}},
 	}
 	return errors.Join(
 		groups.setup(mgr, config.Options), resources.setup(mgr, config.Options), publicIPs.setup(mgr, config.Options),
@@ -172,12 +172,12 @@ func (r *groupReconciler) hostCreated(
 	}
 }
 
-// underlayChanged tells all groups of a DPU's addresses that are new: no host may reach any DPU.
+// underlayChanged tells all groups of a DPU's addresses that they don't know: no host may reach any DPU.
 func (r *groupReconciler) underlayChanged(
 	ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request],
 ) {
 	old, now := e.ObjectOld.(*resourcev1.ManagedResource), e.ObjectNew.(*resourcev1.ManagedResource)
-	if slices.Equal(old.Status.DPUAddresses, now.Status.DPUAddresses) {
+	if slices.Equal(old.Status.DPUAddresses, now.Status.DPUAddresses) || r.underlays.have(now.Status.DPUAddresses) {
 		return
 	}
 	r.underlays.changed.Store(true)

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -14,7 +15,7 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/speaker/lease"
 )
 
-// clockSkew is how far the clocks of a speaker and of this process may be apart.
+// clockSkew is how far the clocks of a speaker, or of another replica, and of this process may be apart.
 const clockSkew = 30 * time.Second
 
 // speakers are the BGP speakers, by what the API server knows of them.
@@ -22,33 +23,47 @@ type speakers struct {
 	client.Reader
 	namespace string
 	now       func() time.Time
+
+	mutex sync.Mutex
+	// heard of those that have a Lease: until when none has to be asked for again.
+	heard map[string]time.Time
 }
 
-// +kubebuilder:rbac:groups=networkfabric.bedplate.dev,resources=bgpconfigurations,verbs=get;list;watch
+// +kubebuilder:rbac:groups=networkfabric.bedplate.dev,resources=bgpconfigurations,verbs=list
 
-// silent says whether no neighbor of a speaker's has anything of it any more, although it hasn't said so: it has been dead for
-// so long that all sessions have ended, and what the neighbors kept for its restart too. Of one without a lease nothing is known
-// but since when it has been expected to withdraw.
-func (s speakers) silent(ctx context.Context, name string, since time.Time) (bool, error) {
+// silentAt is when no neighbor of a speaker's has anything of it any more, although it hasn't said so: it has been dead for so
+// long then that all sessions have ended, and what the neighbors kept for its restart too. It is later if the speaker renews its
+// Lease before. Of one without a Lease nothing is known but since when it has been expected to withdraw.
+func (s *speakers) silentAt(ctx context.Context, name string, since time.Time) (time.Time, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if at := s.heard[name]; s.now().Before(at) {
+		return at, nil
+	}
+	delete(s.heard, name)
 	memory, err := s.memory(ctx)
 	if err != nil {
-		return false, err
+		return time.Time{}, err
 	}
 	found := &coordinationv1.Lease{}
 	err = s.Get(ctx, types.NamespacedName{Namespace: s.namespace, Name: lease.Name(name)}, found)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return false, fmt.Errorf("get the Lease of BGP speaker %s: %w", name, err)
+		return time.Time{}, fmt.Errorf("get the Lease of BGP speaker %s: %w", name, err)
 	}
-	heard := since
-	if err == nil && found.Spec.RenewTime != nil {
-		heard = found.Spec.RenewTime.Time
+	silence := lease.Silence(found, memory) + clockSkew
+	if err != nil || found.Spec.RenewTime == nil {
+		return since.Add(silence), nil
 	}
-	return s.now().Sub(heard) > lease.Silence(found, memory)+clockSkew, nil
+	at := found.Spec.RenewTime.Add(silence)
+	if s.now().Before(at) {
+		s.heard[name] = at
+	}
+	return at, nil
 }
 
 // memory is how long neighbors believe a speaker that is gone, whichever configuration it has. What its Lease says counts too:
 // its sessions may be older than the configuration.
-func (s speakers) memory(ctx context.Context) (time.Duration, error) {
+func (s *speakers) memory(ctx context.Context) (time.Duration, error) {
 	list := &networkfabricv1.BGPConfigurationList{}
 	if err := s.List(ctx, list); err != nil {
 		return 0, fmt.Errorf("list BGPConfigurations: %w", err)

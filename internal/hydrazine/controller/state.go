@@ -186,8 +186,8 @@ func (s *State) countHosts(g gauges, all []resourcev1.ManagedResource) {
 		case condition(&all[i], resourcev1.AttachedCondition) != nil: // the fabric attaches those that have none
 			hosts["isolated"]++
 		}
-		if ends := all[i].Status.LeaseExpires; ends != nil && toStay(&all[i]) && (first.IsZero() || ends.Time.Before(first)) {
-			first = ends.Time
+		if ends := s.ends(&all[i]); !ends.IsZero() && toStay(&all[i]) && (first.IsZero() || ends.Before(first)) {
+			first = ends
 		}
 	}
 	for state, n := range hosts {
@@ -196,6 +196,27 @@ func (s *State) countHosts(g gauges, all []resourcev1.ManagedResource) {
 	if !first.IsZero() {
 		g.set(remainingDesc, first.Sub(s.now()).Seconds())
 	}
+}
+
+// ends is when a host's lease does: by what its agent says, or else by what was promised, which an agent that refuses to renew it
+// doesn't keep.
+func (s *State) ends(r *resourcev1.ManagedResource) time.Time {
+	promised := r.Status.LeaseExpires
+	if promised == nil {
+		return time.Time{}
+	}
+	report, ok := s.agents.Known(string(r.Spec.DPUIPs[0]))
+	if !ok {
+		return promised.Time
+	}
+	port := portOf(r, report.GetPorts())
+	if port == nil {
+		return s.now() // the DPU hasn't the host on its network
+	}
+	if ends := report.Received.Add(port.GetLeaseExpires().AsTime().Sub(report.AsOf.AsTime())); ends.Before(promised.Time) {
+		return ends
+	}
+	return promised.Time
 }
 
 // toStay says whether somebody ought to renew the lease of a host.

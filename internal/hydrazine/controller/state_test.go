@@ -34,7 +34,10 @@ func is(kind, status, reason string) []metav1.Condition {
 }
 
 func member(name string, ends time.Duration, conditions ...metav1.Condition) *resourcev1.ManagedResource {
-	r := &resourcev1.ManagedResource{ObjectMeta: named(name), Status: resourcev1.ManagedResourceStatus{Conditions: conditions}}
+	r := &resourcev1.ManagedResource{
+		ObjectMeta: named(name), Spec: resourcev1.ManagedResourceSpec{DPUIPs: []resourcev1.IPAddress{"192.0.2.9"}},
+		Status: resourcev1.ManagedResourceStatus{Conditions: conditions},
+	}
 	if ends != 0 {
 		r.Status.LeaseExpires = &metav1.Time{Time: time.Now().Add(ends)}
 	}

@@ -68,7 +68,9 @@ func TestGroup_knowsItsOwnDPUs(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{UID: "6f1d0a4e-4f3a-4d1c-9d6c-0c8a3c0f7e11", Name: "blue"},
 		Spec:       resourcev1.ResourceGroupSpec{Network: &resourcev1.IPNet{IP: "10.10.10.0", PrefixLength: 24}},
 	}
-	all, err := r.topology(t.Context(), group, []resourcev1.ManagedResource{hostOf("172.18.0.5")})
+	in, outside, err := r.surroundings(t.Context(), group, []resourcev1.ManagedResource{hostOf("172.18.0.5")})
+	g.Expect(err).NotTo(HaveOccurred())
+	all, err := Topology(group, in, outside)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(all.Site.Underlay).To(ConsistOf(netip.MustParseAddr("172.18.0.5")))
 }

@@ -348,6 +348,24 @@ func TestSouthbound_tellsWhoHasAPort(t *testing.T) {
 	g.Expect(c.sbctl("--bare", "--columns=name", "list", "chassis")).To(Equal("dpu-1"))
 }
 
+// Whoever shuts it has lost the northbound database, whose changes are counted from the beginning then.
+func TestShut_forgetsWhatChassisHave(t *testing.T) {
+	t.Parallel()
+	g, c := NewWithT(t), newCentral(t)
+	c.startNorthd()
+	g.Expect(c.northbound().Sync(soon(t))).To(Succeed())
+	s := c.southbound()
+	c.sbctl("create", "Chassis_Private", "name=dpu-1", "nb_cfg=57")
+	changes := func() map[string]int {
+		all, err := s.Changes(t.Context())
+		g.Expect(err).NotTo(HaveOccurred())
+		return all
+	}
+	g.Eventually(changes, patience).Should(Equal(map[string]int{"dpu-1": 57}))
+	g.Expect(s.Shut(t.Context())).To(Succeed())
+	g.Eventually(changes, patience).Should(BeEmpty())
+}
+
 // A copy of the whole database would cost memory with each switch and router that OVN draws, for each group.
 func TestSouthbound_readsOnlyWhatIsAskedOfIt(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package proxy_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"syscall"
@@ -70,6 +71,22 @@ func TestClient_readsItsFilesForEachConnection(t *testing.T) {
 
 	_, err = client.Dial(f.address, client.Files{Certificate: "none", Key: "none", Authorities: "none"})
 	f.Expect(err).To(MatchError(ContainSubstring("read the certificate: open none")))
+}
+
+// Whoever waits, and doesn't reach the proxy, is told why.
+func TestWait_saysWhyNothingIsKnown(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	c, err := client.Dial("passthrough:///"+f.address, f.files(organized("blue")), grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
+		return nil, errors.New("there is no way")
+	}))
+	f.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = c.Close() })
+	// Each call is tried five times before it says why it fails.
+	longer, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+	defer cancel()
+	_, err = c.WaitResourceGroup(longer, "", "web")
+	f.Expect(err).To(And(MatchError(ContainSubstring("web isn't ready")), MatchError(ContainSubstring("there is no way")), MatchError(context.DeadlineExceeded)))
 }
 
 // conditions that say of a generation that the object is ready.

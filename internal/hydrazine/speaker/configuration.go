@@ -17,7 +17,7 @@ import (
 )
 
 // +kubebuilder:rbac:groups=networkfabric.bedplate.dev,resources=bgpconfigurations,verbs=get;list;watch
-// +kubebuilder:rbac:groups=networkfabric.bedplate.dev,resources=bgpconfigurations/status,verbs=get;patch
+// +kubebuilder:rbac:groups=networkfabric.bedplate.dev,resources=bgpconfigurations/status,verbs=patch
 // +kubebuilder:rbac:groups="",namespace=bedplate-hydrazine-speaker,resources=secrets,resourceNames=hydrazine-bgp,verbs=get
 
 const (

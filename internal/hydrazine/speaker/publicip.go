@@ -19,7 +19,7 @@ import (
 )
 
 // +kubebuilder:rbac:groups=networkfabric.bedplate.dev,resources=publicips,verbs=get;list;watch
-// +kubebuilder:rbac:groups=networkfabric.bedplate.dev,resources=publicips/status,verbs=get;patch
+// +kubebuilder:rbac:groups=networkfabric.bedplate.dev,resources=publicips/status,verbs=patch
 
 // settleRetry is how often it is looked whether neighbors have heard of a withdrawal.
 const settleRetry = 2 * time.Second

@@ -88,6 +88,9 @@ func wait[O object, E any, P interface {
 		if !again(err) {
 			return none, fmt.Errorf("wait for %s: %w", name, err)
 		}
+		if said := status.Convert(err); said.Code() == codes.Unavailable || said.Code() == codes.ResourceExhausted {
+			why = said.Message()
+		}
 		select {
 		case <-ctx.Done():
 			return none, fmt.Errorf("%s isn't ready: %s: %w", name, why, ctx.Err())
