@@ -56,22 +56,19 @@ func (a *agent) latest() (Report, error) {
 
 // watch until ctx ends. It tells when the report or the reason for having none changes.
 func (a *agent) watch(ctx context.Context, heartbeat time.Duration, tell func()) {
-	for ctx.Err() == nil {
-		backoff := wait.Backoff{Duration: retryFirst, Factor: 2, Jitter: 0.2, Steps: 6, Cap: retryLast}
-		for {
-			heard, err := a.listen(ctx, heartbeat, tell)
-			if ctx.Err() != nil {
-				return
-			}
-			a.take(Report{}, fmt.Errorf("%w: %w", ErrUnreachable, err), tell)
-			select {
-			case <-time.After(backoff.Step()):
-			case <-ctx.Done():
-				return
-			}
-			if heard {
-				break // and begin again with short pauses
-			}
+	first := wait.Backoff{Duration: retryFirst, Factor: 2, Jitter: 0.2, Steps: 6, Cap: retryLast}
+	for backoff := first; ctx.Err() == nil; {
+		heard, err := a.listen(ctx, heartbeat, tell)
+		if ctx.Err() != nil {
+			return
+		}
+		a.take(Report{}, fmt.Errorf("%w: %w", ErrUnreachable, err), tell)
+		if heard {
+			backoff = first
+		}
+		select {
+		case <-time.After(backoff.Step()):
+		case <-ctx.Done():
 		}
 	}
 }

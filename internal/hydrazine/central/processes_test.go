@@ -35,8 +35,8 @@ func start(t *testing.T, first uint16) (*Processes, *WithT) {
 	p := NewProcesses(t.Context(), dir, loopback)
 	p.Ports = [2]uint16{first, first + 9}
 	t.Cleanup(func() {
-		groups, _ := filepath.Glob(filepath.Join(dir, "*", "nb.*"))
-		for _, file := range groups {
+		files, _ := filepath.Glob(filepath.Join(dir, "*", "*"))
+		for _, file := range files {
 			g.Expect(p.Delete(context.Background(), filepath.Base(filepath.Dir(file)))).To(Succeed())
 		}
 		g.Expect(os.RemoveAll(dir)).To(Succeed())

@@ -15,18 +15,6 @@ import (
 // Where an agent is dead for good, only ovn-controller can take the host's flows away.
 func TestGroup_tellsItsDPUsBeforeItGoes(t *testing.T) {
 	t.Parallel()
-	for name, meanwhile := range map[string]func(*fixture){
-		"the manager is there": func(*fixture) {}, "the manager begins anew": func(f *fixture) { f.stop() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			tellsItsDPUs(t, meanwhile)
-		})
-	}
-}
-
-func tellsItsDPUs(t *testing.T, meanwhile func(*fixture)) {
-	t.Helper()
 	f := start(t).run()
 	group, agent := f.group("blue"), f.agent(2)
 	host := f.host("blue", 2)
@@ -41,11 +29,7 @@ func tellsItsDPUs(t *testing.T, meanwhile func(*fixture)) {
 	port := host.Status.LogicalPortReference.LogicalPort
 	f.Eventually(said).Should(gbytes.Say(`initial.* "?` + port))
 	agent.Refuse(errDead)
-	meanwhile(f)
 	f.Expect(f.client.Delete(t.Context(), group)).To(Succeed())
-	if f.stop == nil {
-		f.run()
-	}
 	f.gone(group)
 	f.Eventually(said).Should(gbytes.Say(`delete.* "?` + port))
 }

@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -89,16 +88,13 @@ func (r *groupReconciler) delete(ctx context.Context, group *resourcev1.Resource
 // empty a network before its central goes, as far as that can be done now. Where an agent is dead, ovn-controller still takes
 // the host's flows away, and it hears of that from nobody else.
 func (r *groupReconciler) empty(ctx context.Context, group *resourcev1.ResourceGroup) {
-	ctx, cancel := context.WithTimeout(ctx, farewellTimeout)
-	defer cancel()
 	network := r.networks.find(group.UID)
-	if network == nil && meta.IsStatusConditionTrue(group.Status.Conditions, resourcev1.CentralReadyCondition) {
-		network, _, _ = r.networks.ensure(ctx, group.UID) // this manager has just begun
-	}
 	wanted, err := Topology(group, nil, Outside{})
 	if network == nil || err != nil {
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, farewellTimeout)
+	defer cancel()
 	if _, err := network.north.Apply(ctx, string(group.UID), wanted.Rows()); err == nil {
 		_ = network.north.SyncChassis(ctx)
 	}

@@ -32,12 +32,12 @@ type pool struct {
 
 // of a host: its address, or nil where none is free.
 func (p *pool) of(ctx context.Context, resource *resourcev1.ManagedResource) (*networkfabricv1.PublicIP, error) {
+	p.mutex.Lock() // what the cache knows is compared with what was given
+	defer p.mutex.Unlock()
 	has, err := firstOf(ctx, p, resource.UID)
 	if err != nil {
 		return nil, err
 	}
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
 	if has != nil {
 		delete(p.given, resource.UID)
 		return has, nil

@@ -100,6 +100,7 @@ func TestPool_forgetsWhatWasTakenBack(t *testing.T) {
 	taken.Status = networkfabricv1.PublicIPStatus{}
 	g.Expect(c.Status().Update(t.Context(), taken)).To(Succeed())
 	g.Expect(p.of(t.Context(), host)).To(BeNil())
+	g.Expect(p.given).To(BeEmpty())
 }
 
 // behindCache is one that knows things as they were at first.

@@ -64,7 +64,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, config Config) error {
 	}
 	publicIPs := &publicIPReconciler{
 		Client: mgr.GetClient(), networks: networks, events: recorder, poll: config.Poll, lease: config.Lease, now: time.Now,
-		speakers: &speakers{Reader: mgr.GetAPIReader(), namespace: config.SpeakersNamespace, now: time.Now, heard: map[string]time.Time{}},
+		speakers: &speakers{Reader: mgr.GetAPIReader(), namespace: config.SpeakersNamespace, heard: map[string]time.Time{}},
 	}
 	return errors.Join(
 		groups.setup(mgr, config.Options), resources.setup(mgr, config.Options), publicIPs.setup(mgr, config.Options),
@@ -172,12 +172,12 @@ func (r *groupReconciler) hostCreated(
 	}
 }
 
-// underlayChanged tells all groups of a DPU's addresses that they don't know: no host may reach any DPU.
+// underlayChanged tells all groups of a DPU that has other addresses now: no host may reach any DPU.
 func (r *groupReconciler) underlayChanged(
 	ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request],
 ) {
 	old, now := e.ObjectOld.(*resourcev1.ManagedResource), e.ObjectNew.(*resourcev1.ManagedResource)
-	if slices.Equal(old.Status.DPUAddresses, now.Status.DPUAddresses) || r.underlays.have(now.Status.DPUAddresses) {
+	if slices.Equal(old.Status.DPUAddresses, now.Status.DPUAddresses) {
 		return
 	}
 	r.underlays.changed.Store(true)

@@ -65,18 +65,6 @@ func (u *underlays) all(ctx context.Context) ([]netip.Addr, error) {
 	return known, err
 }
 
-// have says whether some addresses are known, and stay so for now.
-func (u *underlays) have(some []resourcev1.IPAddress) bool {
-	u.mutex.Lock()
-	defer u.mutex.Unlock()
-	for _, ip := range some {
-		if _, found := slices.BinarySearchFunc(u.known, address(ip), netip.Addr.Compare); !found {
-			return false
-		}
-	}
-	return u.now().Sub(u.looked) < underlayAge
-}
-
 func lookUnderlays(ctx context.Context, c client.Reader) ([]netip.Addr, error) {
 	list := &resourcev1.ManagedResourceList{}
 	if err := c.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {

@@ -22,7 +22,6 @@ const clockSkew = 30 * time.Second
 type speakers struct {
 	client.Reader
 	namespace string
-	now       func() time.Time
 
 	mutex sync.Mutex
 	// heard of those that have a Lease: until when none has to be asked for again.
@@ -33,11 +32,11 @@ type speakers struct {
 
 // silentAt is when no neighbor of a speaker's has anything of it any more, although it hasn't said so: it has been dead for so
 // long then that all sessions have ended, and what the neighbors kept for its restart too. It is later if the speaker renews its
-// Lease before. Of one without a Lease nothing is known but since when it has been expected to withdraw.
-func (s *speakers) silentAt(ctx context.Context, name string, since time.Time) (time.Time, error) {
+// Lease before; what is over now has just been read. Of one without a Lease nothing is known but since when it has been expected to withdraw.
+func (s *speakers) silentAt(ctx context.Context, name string, since, now time.Time) (time.Time, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if at := s.heard[name]; s.now().Before(at) {
+	if at := s.heard[name]; now.Before(at) {
 		return at, nil
 	}
 	delete(s.heard, name)
@@ -55,7 +54,7 @@ func (s *speakers) silentAt(ctx context.Context, name string, since time.Time) (
 		return since.Add(silence), nil
 	}
 	at := found.Spec.RenewTime.Add(silence)
-	if s.now().Before(at) {
+	if now.Before(at) {
 		s.heard[name] = at
 	}
 	return at, nil

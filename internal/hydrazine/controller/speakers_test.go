@@ -53,9 +53,9 @@ func (l *leases) List(_ context.Context, into client.ObjectList, _ ...client.Lis
 func TestSpeakers_areAskedForOnceInALifetime(t *testing.T) {
 	t.Parallel()
 	g, now, there := NewWithT(t), time.Now(), &leases{}
-	s := &speakers{Reader: there, now: func() time.Time { return now }, heard: map[string]time.Time{}}
+	s := &speakers{Reader: there, heard: map[string]time.Time{}}
 	at := func(since time.Time) time.Duration {
-		silent, err := s.silentAt(t.Context(), "a", since)
+		silent, err := s.silentAt(t.Context(), "a", since, now)
 		g.Expect(err).NotTo(HaveOccurred())
 		return silent.Sub(now)
 	}
@@ -76,7 +76,7 @@ func TestSpeakers_areAskedForOnceInALifetime(t *testing.T) {
 
 	now = now.Add(alive)
 	there.away = errors.New("the API server is away")
-	_, err := s.silentAt(t.Context(), "a", now)
+	_, err := s.silentAt(t.Context(), "a", now, now)
 	g.Expect(err).To(MatchError(ContainSubstring("the API server is away")), "unknown is not silent")
 	there.away = nil
 	g.Expect(at(now)).To(BeNumerically("<=", 0))

@@ -210,8 +210,11 @@ func (s *State) ends(r *resourcev1.ManagedResource) time.Time {
 		return promised.Time
 	}
 	port := portOf(r, report.GetPorts())
-	if port == nil {
-		return s.now() // the DPU hasn't the host on its network
+	switch {
+	case port == nil && condition(r, resourcev1.PortUpCondition) == nil:
+		return promised.Time // it has never been on its network
+	case port == nil:
+		return s.now() // it was, and its DPU has isolated it
 	}
 	if ends := report.Received.Add(port.GetLeaseExpires().AsTime().Sub(report.AsOf.AsTime())); ends.Before(promised.Time) {
 		return ends

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/ovn-kubernetes/libovsdb/model"
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
@@ -64,8 +65,7 @@ func (n *Northbound) Apply(ctx context.Context, owner string, wanted []model.Mod
 		return 0, err
 	}
 	// A new database has no row to count in yet. ovn-northd makes it, and all that was written before is in its first change.
-	numbered := ovsdb.Operation{Op: ovsdb.OperationMutate, Table: nbdb.NBGlobalTable, Where: everyRow(), Mutations: count}
-	if _, err := n.Transact(ctx, append(operations, numbered)...); err != nil {
+	if _, err := n.Transact(ctx, append(operations, count()...)...); err != nil {
 		return 0, err
 	}
 	return len(operations), nil
@@ -85,10 +85,20 @@ func (n *Northbound) Translates(external netip.Addr) (bool, error) {
 	return false, nil
 }
 
-// count one change more.
-var count = []ovsdb.Mutation{*ovsdb.NewMutation("nb_cfg", ovsdb.MutateOperationAdd, 1)}
+// count one change more. A new database counts from the milliseconds since 1970: DPUs remember the number of the last change of a
+// database that was lost, and say it of the next one too, until they have changes of that. It has to be less than these.
+func count() []ovsdb.Operation {
+	const never = 1_000_000_000_000 // in 2001
+	isNew := []ovsdb.Condition{ovsdb.NewCondition("nb_cfg", ovsdb.ConditionLessThan, never)}
+	return []ovsdb.Operation{
+		{Op: ovsdb.OperationUpdate, Table: nbdb.NBGlobalTable, Where: isNew, Row: ovsdb.Row{"nb_cfg": time.Now().UnixMilli()}},
+		{Op: ovsdb.OperationMutate, Table: nbdb.NBGlobalTable, Where: everyRow(), Mutations: one},
+	}
+}
 
-// Change is the number of the last change. See Southbound.Changes for who has it.
+var one = []ovsdb.Mutation{*ovsdb.NewMutation("nb_cfg", ovsdb.MutateOperationAdd, 1)}
+
+// Change is the number of the last change, or 0 where none has been counted. See Southbound.Changes for who has it.
 func (n *Northbound) Change(_ context.Context) (int, error) {
 	g, err := n.global()
 	if g == nil || err != nil {
@@ -148,16 +158,16 @@ func (n *Northbound) bump(ctx context.Context) (int, error) {
 	}); err != nil {
 		return 0, err
 	}
-	results, err := n.Transact(ctx,
-		ovsdb.Operation{Op: ovsdb.OperationMutate, Table: nbdb.NBGlobalTable, Where: where, Mutations: count},
-		ovsdb.Operation{Op: ovsdb.OperationSelect, Table: nbdb.NBGlobalTable, Where: where, Columns: []string{"nb_cfg"}})
+	results, err := n.Transact(ctx, append(count(),
+		ovsdb.Operation{Op: ovsdb.OperationSelect, Table: nbdb.NBGlobalTable, Where: where, Columns: []string{"nb_cfg"}})...)
 	if err != nil {
 		return 0, err
 	}
-	if len(results[1].Rows) != 1 {
+	rows := results[len(results)-1].Rows
+	if len(rows) != 1 {
 		return 0, fmt.Errorf("%s: its row of %s has gone", n.endpoint, nbdb.NBGlobalTable)
 	}
-	generation, ok := results[1].Rows[0]["nb_cfg"].(float64)
+	generation, ok := rows[0]["nb_cfg"].(float64)
 	if !ok {
 		return 0, fmt.Errorf("%s: nb_cfg isn't a number", n.endpoint)
 	}

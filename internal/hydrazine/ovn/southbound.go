@@ -134,18 +134,8 @@ func (s *Southbound) Open(ctx context.Context, listen string) error {
 	})
 }
 
-// Shut lets no chassis connect, and ends the connections of those that are. What they have said of themselves is forgotten, as
-// changes may be counted anew; who comes back says it again.
-func (s *Southbound) Shut(ctx context.Context) error {
-	if err := s.listen(ctx); err != nil {
-		return err
-	}
-	_, err := s.Transact(ctx, ovsdb.Operation{Op: ovsdb.OperationDelete, Table: sbdb.ChassisPrivateTable, Where: everyRow()})
-	if err != nil {
-		return fmt.Errorf("forget what chassis have said: %w", err)
-	}
-	return nil
-}
+// Shut lets no chassis connect, and ends the connections of those that are.
+func (s *Southbound) Shut(ctx context.Context) error { return s.listen(ctx) }
 
 func (s *Southbound) listen(ctx context.Context, connections ...ovsdb.Row) error {
 	var operations []ovsdb.Operation

@@ -87,7 +87,7 @@ type SoftwareNetworkConfiguration struct {
 
 // Propagation says how far the last change of a network has come.
 type Propagation struct {
-	// change is the number of the last change, as OVN counts (nb_cfg).
+	// change is the number of the last change, as OVN counts (nb_cfg): a new database begins with the milliseconds since 1970.
 	// +optional
 	Change int64 `json:"change,omitempty"`
 
