@@ -3,9 +3,11 @@ package agents
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	. "github.com/onsi/gomega"
@@ -15,39 +17,61 @@ import (
 	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
 )
 
-// An agent that ends its stream after each report isn't asked all the time.
-func TestPool_pausesAfterEachStream(t *testing.T) {
+// The pauses grow while an agent can't be reached, and are short again, but there, once it was heard.
+func TestWatch_pausesAreShortAfterAStream(t *testing.T) {
 	t.Parallel()
-	g := NewWithT(t)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	g.Expect(err).NotTo(HaveOccurred())
-	streams, server := &streams{}, grpc.NewServer()
-	agentv1.RegisterAgentServer(server, streams)
-	go func() { _ = server.Serve(listener) }()
-	t.Cleanup(server.Stop)
-	p := NewPool(t.Context(), Config{Heartbeat: time.Second, Credentials: insecure.NewCredentials(),
-		Dial: func(ctx context.Context, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "tcp", listener.Addr().String())
-		}})
-	go func() {
-		for range p.Changes() {
-		}
-	}()
-	began := time.Now()
-	_, _ = p.Report("192.0.2.1")
-	g.Eventually(streams.Load, "30s").Should(BeNumerically(">=", 5))
-	g.Expect(time.Since(began)).To(BeNumerically(">=", 3*retryFirst))
+	synctest.Test(t, func(t *testing.T) {
+		g, called := NewWithT(t), &scripted{deaf: 8}
+		ctx, cancel := context.WithCancel(t.Context())
+		go (&agent{client: called}).watch(ctx, time.Hour, func() {})
+		time.Sleep(time.Minute) // the bubble's time
+		cancel()
+		synctest.Wait()
+		pauses := called.pauses()
+		g.Expect(len(pauses)).To(BeNumerically(">", called.deaf+5))
+		g.Expect(pauses[called.deaf-1]).To(BeNumerically(">", 10*retryFirst))
+		g.Expect(pauses[called.deaf:]).To(HaveEach(And(BeNumerically(">=", retryFirst), BeNumerically("<", 2*retryFirst))))
+	})
 }
 
-// streams is an agent that says nothing of worth, and counts who listens.
-type streams struct {
-	agentv1.UnimplementedAgentServer
-	atomic.Int32
+// scripted is an agent that first doesn't answer, and then ends each stream after one report.
+type scripted struct {
+	agentv1.AgentClient
+	deaf int
+	at   []time.Time
 }
 
-func (s *streams) Watch(_ *agentv1.WatchRequest, stream agentv1.Agent_WatchServer) error {
-	s.Add(1)
-	return stream.Send(&agentv1.Report{})
+func (s *scripted) Watch(
+	ctx context.Context, _ *agentv1.WatchRequest, _ ...grpc.CallOption,
+) (grpc.ServerStreamingClient[agentv1.Report], error) {
+	s.at = append(s.at, time.Now())
+	switch {
+	case len(s.at) <= s.deaf:
+		return nil, errors.New("nobody is there")
+	case len(s.at) > 1000: // who doesn't pause gets no further
+		<-ctx.Done()
+	}
+	return &oneReport{}, nil
+}
+
+func (s *scripted) pauses() (all []time.Duration) {
+	for i := range len(s.at) - 1 {
+		all = append(all, s.at[i+1].Sub(s.at[i]))
+	}
+	return all
+}
+
+type oneReport struct {
+	grpc.ClientStream
+	said bool
+}
+
+func (r *oneReport) Recv() (*agentv1.Report, error) {
+	if r.said {
+		return nil, io.EOF
+	}
+	r.said = true
+	return &agentv1.Report{}, nil
 }
 
 // A DPU that comes back after hours mustn't wait for minutes.

@@ -116,7 +116,7 @@ func (r *resourceReconciler) destination(
 		return ""
 	}
 	to, name := resource.Spec.DPUIPs[0], resource.Spec.Identifier
-	if r.place(resource) != to {
+	if place(resource) != to {
 		return "DPU " + string(to)
 	}
 	if at := resource.Status.LogicalPortReference; at != nil && at.GroupUID != "" && at.GroupUID != group.UID {
@@ -323,17 +323,24 @@ func (r *resourceReconciler) assign(
 // less than the three quarters that a new lease has at least, whose report was one heartbeat old.
 func (r *resourceReconciler) renewal() time.Duration { return r.lease * 7 / 10 }
 
-// remaining is what is left of a lease, by what the agent says. Somebody may have set its clock, so it is never more than
-// what was promised.
+// remaining is what is left of a lease.
 func (r *resourceReconciler) remaining(
 	resource *resourcev1.ManagedResource, report agents.Report, port *agentv1.Port,
 ) time.Duration {
-	promised := resource.Status.LeaseExpires
-	if promised == nil {
+	if !attachedByUs(resource) {
 		return 0
 	}
+	return leaseEnds(resource, report, port).Sub(r.now())
+}
+
+// leaseEnds is when the lease of an attached host does, by what its agent says. Somebody may have set its clock, so it is never
+// later than what was promised.
+func leaseEnds(resource *resourcev1.ManagedResource, report agents.Report, port *agentv1.Port) time.Time {
 	said := report.Received.Add(port.GetLeaseExpires().AsTime().Sub(report.AsOf.AsTime()))
-	return min(said.Sub(r.now()), promised.Sub(r.now()))
+	if promised := resource.Status.LeaseExpires.Time; promised.Before(said) {
+		return promised
+	}
+	return said
 }
 
 // renew a lease, or begin one. It returns the port as it is now, or nil.

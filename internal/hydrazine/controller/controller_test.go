@@ -141,13 +141,7 @@ func TestHost_isolatedForATime(t *testing.T) {
 // The finalizer stays as long as the host may still be on its network.
 func TestHost_whoseAgentIsGoneLeavesWithItsLease(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	f.lease = 8 * time.Second
-	f.run()
-	f.group("blue")
-	agent := f.agent(2)
-	host := f.host("blue", 2)
-	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	f, agent, host := attached(t, 8*time.Second)
 	agent.Refuse(errDead)
 	f.Expect(f.client.Delete(t.Context(), host)).To(Succeed())
 	message := f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionFalse, "Isolating")
@@ -160,13 +154,7 @@ func TestHost_whoseAgentIsGoneLeavesWithItsLease(t *testing.T) {
 
 func TestHost_keepsItsLease(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	f.lease = 6 * time.Second
-	f.run()
-	f.group("blue")
-	agent := f.agent(2)
-	host := f.host("blue", 2)
-	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	f, agent, _ := attached(t, 6*time.Second)
 	first, generation := agent.Says().GetPorts()[0].GetLeaseExpires().AsTime(), agent.Says().GetPorts()[0].GetGeneration()
 	f.Eventually(func() time.Time { return agent.Says().GetPorts()[0].GetLeaseExpires().AsTime() }).WithTimeout(patience).
 		Should(BeTemporally(">", first.Add(f.lease)))

@@ -112,6 +112,19 @@ func start(t *testing.T) *fixture {
 	return f
 }
 
+// attached has a controller with leases of this duration, and a host of the group blue that DPU 2 has on its network.
+func attached(t *testing.T, lease time.Duration) (*fixture, *agentstest.Agent, *resourcev1.ManagedResource) {
+	t.Helper()
+	f := start(t)
+	f.lease = lease
+	f.run()
+	f.group("blue")
+	agent := f.agent(2)
+	host := f.host("blue", 2)
+	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	return f, agent, host
+}
+
 // clean ends the centrals. Their folder's name is all that is known of them by then.
 func (f *fixture) clean() {
 	if f.stop != nil {

@@ -34,7 +34,7 @@ func (r *resourceReconciler) leave(ctx context.Context, resource *resourcev1.Man
 		}
 		return ctrl.Result{}
 	}
-	at := r.place(resource)
+	at := place(resource)
 	_, _, failed := r.report(at)
 	if failed == nil {
 		failed = r.confirm(ctx, resource, at)
@@ -76,7 +76,7 @@ func (r *resourceReconciler) left(resource *resourcev1.ManagedResource, reason, 
 }
 
 // place is the address of the DPU that may have the host on a network.
-func (r *resourceReconciler) place(resource *resourcev1.ManagedResource) resourcev1.IPAddress {
+func place(resource *resourcev1.ManagedResource) resourcev1.IPAddress {
 	if at := resource.Status.LogicalPortReference; at != nil && at.Agent != "" {
 		return at.Agent
 	}

@@ -34,13 +34,7 @@ func TestLease_isRenewedEarly(t *testing.T) {
 
 func TestLease_whoseRenewalIsRefused(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	f.lease = 6 * time.Second
-	f.run()
-	f.group("blue")
-	agent := f.agent(2)
-	host := f.host("blue", 2)
-	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	f, agent, host := attached(t, 6*time.Second)
 	agent.Refuse(errDead)
 	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionFalse, "AgentRefused")
 	said, calls := f.watch(host, resourcev1.AttachedCondition), agent.Calls("Attach")
@@ -54,13 +48,7 @@ func TestLease_whoseRenewalIsRefused(t *testing.T) {
 // A call that nobody has answered has refused nothing.
 func TestLease_whoseRenewalIsntAnswered(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	f.lease = 6 * time.Second
-	f.run()
-	f.group("blue")
-	agent := f.agent(2)
-	host := f.host("blue", 2)
-	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	f, agent, host := attached(t, 6*time.Second)
 	agent.Refuse(status.Error(codes.DeadlineExceeded, "it takes too long"))
 	f.Expect(f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionUnknown, "AgentUnreachable")).To(ContainSubstring("keeps the host attached until"))
 	agent.Refuse(nil)
@@ -69,13 +57,7 @@ func TestLease_whoseRenewalIsntAnswered(t *testing.T) {
 
 func TestLease_whoseDPUGetsAnotherPort(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	f.lease = 6 * time.Second
-	f.run()
-	f.group("blue")
-	agent := f.agent(2)
-	host := f.host("blue", 2)
-	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	f, agent, host := attached(t, 6*time.Second)
 	agent.Say(func(r *agentstest.Said) {
 		r.Ports = append([]*agentv1.Port{{Name: "pf1hpf", Up: true}}, r.GetPorts()...)
 	})

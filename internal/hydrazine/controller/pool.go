@@ -50,7 +50,7 @@ func (p *pool) of(ctx context.Context, resource *resourcev1.ManagedResource) (*n
 	if err := p.Get(ctx, client.ObjectKeyFromObject(given), known); client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("get PublicIP %s: %w", given.Name, err)
 	}
-	if isKnown(given, map[types.UID]string{known.UID: known.ResourceVersion}) {
+	if isKnown(given, known) {
 		delete(p.given, resource.UID) // the host has had it, and doesn't have it any more
 		return nil, nil
 	}
@@ -128,18 +128,20 @@ func (p *pool) give(
 
 // forget what the cache knows by now, whatever has become of it since.
 func (p *pool) forget(known []networkfabricv1.PublicIP) {
-	versions := map[types.UID]string{}
+	byName := map[string]*networkfabricv1.PublicIP{}
 	for i := range known {
-		versions[known[i].UID] = known[i].ResourceVersion
+		byName[known[i].Name] = &known[i]
 	}
-	maps.DeleteFunc(p.given, func(_ types.UID, ip *networkfabricv1.PublicIP) bool { return isKnown(ip, versions) })
+	maps.DeleteFunc(p.given, func(_ types.UID, ip *networkfabricv1.PublicIP) bool { return isKnown(ip, byName[ip.Name]) })
 }
 
-// isKnown says whether an address that was given is, by the versions that the cache has, known there as given, or as gone.
-func isKnown(given *networkfabricv1.PublicIP, versions map[types.UID]string) bool {
-	version, there := versions[given.UID]
-	newer, err := resourceversion.CompareResourceVersion(version, given.ResourceVersion)
-	return !there || err == nil && newer >= 0
+// isKnown says whether the cache, which has this under the name of an address that was given, knows that it was, or that it is gone.
+func isKnown(given, cached *networkfabricv1.PublicIP) bool {
+	if cached == nil || cached.UID != given.UID {
+		return true
+	}
+	newer, err := resourceversion.CompareResourceVersion(cached.ResourceVersion, given.ResourceVersion)
+	return err == nil && newer >= 0
 }
 
 // free are the addresses that a host can be given, in their order as numbers.
@@ -156,7 +158,8 @@ func (p *pool) free(all []networkfabricv1.PublicIP, resource *resourcev1.Managed
 	for i := range all {
 		ip := &all[i]
 		if !ip.Status.Allocated && ip.Status.ManagedResource == nil && len(ip.Status.AnnouncedBy) == 0 && !taken[ip.UID] &&
-			ip.DeletionTimestamp.IsZero() && controllerutil.ContainsFinalizer(ip, networkfabricv1.PublicIPFinalizer) && sameVersion(ip, resource) && namesakeIP(ip, twins[ip.Spec.IPAddress]) == nil {
+			ip.DeletionTimestamp.IsZero() && controllerutil.ContainsFinalizer(ip, networkfabricv1.PublicIPFinalizer) &&
+			sameVersion(ip, resource) && namesakeIP(ip, twins[ip.Spec.IPAddress]) == nil {
 			found = append(found, ip)
 		}
 	}

@@ -60,7 +60,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, config Config) error {
 	}
 	resources := &resourceReconciler{
 		Client: mgr.GetClient(), networks: networks, agents: config.Agents, events: recorder,
-		pool: &pool{Client: mgr.GetClient(), live: mgr.GetAPIReader(), given: map[types.UID]*networkfabricv1.PublicIP{}}, lease: config.Lease, poll: config.Poll, now: time.Now,
+		lease: config.Lease, poll: config.Poll, now: time.Now,
+		pool: &pool{Client: mgr.GetClient(), live: mgr.GetAPIReader(), given: map[types.UID]*networkfabricv1.PublicIP{}},
 	}
 	publicIPs := &publicIPReconciler{
 		Client: mgr.GetClient(), networks: networks, events: recorder, poll: config.Poll, lease: config.Lease, now: time.Now,

@@ -32,7 +32,8 @@ type speakers struct {
 
 // silentAt is when no neighbor of a speaker's has anything of it any more, although it hasn't said so: it has been dead for so
 // long then that all sessions have ended, and what the neighbors kept for its restart too. It is later if the speaker renews its
-// Lease before; what is over now has just been read. Of one without a Lease nothing is known but since when it has been expected to withdraw.
+// Lease before; what is over now has just been read. Of one without a Lease nothing is known but since when it has been expected
+// to withdraw.
 func (s *speakers) silentAt(ctx context.Context, name string, since, now time.Time) (time.Time, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

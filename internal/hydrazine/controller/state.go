@@ -201,25 +201,22 @@ func (s *State) countHosts(g gauges, all []resourcev1.ManagedResource) {
 // ends is when a host's lease does: by what its agent says, or else by what was promised, which an agent that refuses to renew it
 // doesn't keep.
 func (s *State) ends(r *resourcev1.ManagedResource) time.Time {
-	promised := r.Status.LeaseExpires
-	if promised == nil {
+	if !attachedByUs(r) {
 		return time.Time{}
 	}
-	report, ok := s.agents.Known(string(r.Spec.DPUIPs[0]))
+	promised := r.Status.LeaseExpires.Time
+	report, ok := s.agents.Known(string(place(r)))
 	if !ok {
-		return promised.Time
+		return promised
 	}
 	port := portOf(r, report.GetPorts())
 	switch {
-	case port == nil && condition(r, resourcev1.PortUpCondition) == nil:
-		return promised.Time // it has never been on its network
-	case port == nil:
-		return s.now() // it was, and its DPU has isolated it
+	case port != nil:
+		return leaseEnds(r, report, port)
+	case condition(r, resourcev1.PortUpCondition) == nil:
+		return promised // it has never been on its network
 	}
-	if ends := report.Received.Add(port.GetLeaseExpires().AsTime().Sub(report.AsOf.AsTime())); ends.Before(promised.Time) {
-		return ends
-	}
-	return promised.Time
+	return s.now() // it was, and its DPU has isolated it
 }
 
 // toStay says whether somebody ought to renew the lease of a host.

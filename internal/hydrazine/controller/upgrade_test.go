@@ -134,13 +134,7 @@ func TestUpgrade_ofAnAgentUnderTLS(t *testing.T) {
 // An agent that was upgraded before its manager isn't called, until either is what the other one knows.
 func TestUpgrade_ofAnAgentBeforeItsManager(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	f.lease = upgradeLease
-	f.run()
-	f.group("blue")
-	agent := f.agent(2)
-	host := f.host("blue", 2)
-	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	f, agent, host := attached(t, upgradeLease)
 	newer := func(r *agentstest.Said) {
 		r.Level = agentv1.Level + 1
 		r.ProtoReflect().SetUnknown([]byte{0xfa, 0x3f, 0x03, 'n', 'e', 'w'}) // field 1023, of a level that isn't there yet
