@@ -20,6 +20,15 @@ func (h *Handle[T]) adoptOrCreate(ctx context.Context, e *entry) Phase {
 	if phase, refused := h.g.refused(e); refused {
 		return phase
 	}
+	// What was attempted is looked for at once. Where nothing was, nothing is asked before it is this owner's turn to create.
+	var t *turn
+	if e.State != statePending {
+		var free bool
+		if t, free = h.turn(); !free {
+			return queued()
+		}
+		defer t.end()
+	}
 	found, err := h.kind.find(ctx, h.g, h.want.Key, e)
 	if err != nil {
 		return PhaseOf(err)
@@ -35,7 +44,25 @@ func (h *Handle[T]) adoptOrCreate(ctx context.Context, e *entry) Phase {
 	if phase, unsettled := h.g.unsettled(e); unsettled {
 		return phase
 	}
-	return h.create(ctx)
+	if t == nil {
+		var free bool
+		if t, free = h.turn(); !free {
+			return queued()
+		}
+		defer t.end()
+	}
+	return h.create(ctx, t)
+}
+
+func (h *Handle[T]) turn() (*turn, bool) {
+	return h.g.engine.Creates.turn(place{
+		endpoint: cmp.Or(h.kind.Endpoint, h.g.credentials), lock: h.want.Lock,
+		owner: sleeperOf(h.g.owner), credentials: h.g.credentials,
+	})
+}
+
+func queued() Phase {
+	return Waiting("as many creates are at work at the service as may be: waits for its turn").Because("Queued")
 }
 
 func (k *Kind[T]) ambiguous(found []*T, title string) Phase {
@@ -72,12 +99,7 @@ func (h *Handle[T]) adopt(ctx context.Context, e *entry, found []*T) Phase {
 
 // create writes the intention, creates, and writes the ID. Wherever it is interrupted, the next reconcile finds either
 // no intention and nothing outside, or an intention and its tag to look for.
-func (h *Handle[T]) create(ctx context.Context) Phase {
-	turn, free := h.g.engine.Creates.turn(h.g)
-	if !free {
-		return Waiting("as many creates are at work with these credentials as may be: waits for its turn").Because("Queued")
-	}
-	defer turn.end()
+func (h *Handle[T]) create(ctx context.Context, t *turn) Phase {
 	e := h.newEntry(statePending)
 	e.Token = uuid.NewString()
 	if h.want.Choose != nil {
@@ -95,7 +117,29 @@ func (h *Handle[T]) create(ctx context.Context) Phase {
 	if err := h.put(ctx, e); err != nil {
 		return PhaseOf(err)
 	}
-	return h.conclude(ctx, e, turn.run(ctx, e, func(ctx context.Context) (any, error) { return call(ctx) }))
+	return h.conclude(ctx, e, t.run(ctx, e, func(ctx context.Context) (any, error) {
+		ctx, cancel, err := h.g.engine.attempt(ctx, e)
+		if err != nil {
+			return nil, fmt.Errorf("create %s: %w", h.kind.Name, err)
+		}
+		defer cancel()
+		return call(ctx)
+	}))
+}
+
+// attempt gives a create the time that is left of its deadline. It is counted from the written intention, so that what was
+// suspended in between is not sent when another process may have settled the attempt already.
+func (e *Engine) attempt(ctx context.Context, intended *entry) (context.Context, context.CancelFunc, error) {
+	if e.CreateTimeout == 0 {
+		return ctx, func() {}, nil
+	}
+	left := e.CreateTimeout - e.Clock.Now().Sub(intended.At.Time)
+	if left <= 0 {
+		return nil, nil, &fault.Error{Class: fault.Transient, Err: fmt.Errorf(
+			"not sent, because this process was held up for more than %s: it is tried again", e.CreateTimeout)}
+	}
+	ctx, cancel := context.WithTimeout(ctx, left)
+	return ctx, cancel, nil
 }
 
 // conclude writes down what came of an attempt.
@@ -203,7 +247,7 @@ func (g *Graph) refused(e *entry) (Phase, bool) {
 	if phase.retry != paceSlow || e.Refusal == fault.Credentials {
 		return Phase{}, false
 	}
-	return phase, g.engine.Clock.Now().Before(e.At.Add(g.engine.interval(phase.retry)))
+	return phase, g.engine.Clock.Now().Before(e.At.Add(g.engine.slowly()))
 }
 
 func (g *Graph) now() *metav1.Time { return &metav1.Time{Time: g.engine.Clock.Now()} }

@@ -39,13 +39,18 @@ type Engine struct {
 	Live     client.Reader
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
-	// Poll is how often a resource is looked at that isn't ready yet.
+	// Poll is how often a resource is looked at that isn't ready yet; in the beginning it is more often: see Interval.
 	Poll time.Duration
+	// CreateTimeout is how long after its intention was written a create may be sent and answered; 0 sets no limit. The service
+	// may take as long again for one that is sent at the last moment, so Settle has to be at least twice as long.
+	CreateTimeout time.Duration
 	// Settle is how long after a create with unknown outcome the resource may still appear: the service's own deadline for
 	// a create, and the lag of its lists.
 	Settle time.Duration
 	// Creates runs what may block for long. Without it a create holds up its reconcile.
 	Creates *Pool
+
+	polls polls
 }
 
 // Graph is everything one owner has outside, and wants there. It serves one reconcile.
@@ -196,9 +201,11 @@ func (g *Graph) begun() bool {
 func (g *Graph) Delete(ctx context.Context) (done bool, _ ctrl.Result, err error) {
 	ctx, end := g.span(ctx, "delete")
 	defer func() { end(err) }()
+	g.engine.Creates.leave(sleeperOf(g.owner))
 	report := newReport()
 	g.removeUnless(ctx, nil, report)
 	if len(g.ledger.Entries) == 0 {
+		g.engine.polls.rest(g.owner.GetUID())
 		return true, ctrl.Result{}, nil
 	}
 	result, err := report.conclude(g.engine, g.owner)

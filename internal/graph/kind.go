@@ -26,6 +26,9 @@ type Kind[T any] struct {
 	Phase func(*T) Phase
 	// Delete asks for a resource to be deleted; the engine polls Get until it is gone.
 	Delete func(ctx context.Context, id string) error
+	// Endpoint is the outside service that makes the resources: creates at the same one are limited together, whatever their
+	// credentials. By default it is the credentials.
+	Endpoint string
 	// GoneAfter is how long a resource has to stay away before it counts as gone, where a service brings deleted ones back.
 	GoneAfter time.Duration
 }
@@ -96,6 +99,9 @@ type Want[T any] struct {
 	// Create prepares the call that makes the resource with the tag of key: it reads whatever is needed, and an error of its
 	// own means that nothing was attempted. Not needed with Use.
 	Create func(ctx context.Context, key Key) (Call[T], error)
+	// Lock names what the service locks while it makes the resource, such as its instance type: creates with the same lock at
+	// the same endpoint go one after the other. Optional.
+	Lock string
 	// Diff says what isn't as the spec wants it. It asks nobody: Plan and the repair of drift both use it. Optional, and never
 	// used for what is the user's own.
 	Diff func(*T) []Change

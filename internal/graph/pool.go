@@ -2,9 +2,10 @@ package graph
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"reflect"
-	"slices"
 	"sync"
 	"time"
 
@@ -15,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/bedplate/bedplate/internal/fault"
 )
 
 const (
@@ -25,19 +28,21 @@ const (
 )
 
 // Pool runs creates, which some services answer only after most of a minute, so that no reconcile is held up: it returns,
-// and its owner is woken by the answer. What is in the pool is lost with the process, and that is no matter: the ledger has
-// the intention. A nil Pool runs each create within its reconcile.
+// and its owner is woken by the answer. What is in the pool when the process is killed is lost with it: the ledger has the
+// intention. A nil Pool runs each create within its reconcile.
 type Pool struct {
-	// Limit is how many creates are at work at once with the same credentials.
+	// Limit is how many creates are at work at once at one endpoint, at most.
 	Limit int
 	// Patience is how long a reconcile waits for the answer itself: most come at once.
 	Patience time.Duration
 
-	mu      sync.Mutex
-	jobs    map[string]*job      // by the token of the attempt
-	busy    map[string]int       // by credentials
-	waiting map[string][]sleeper // who waits for a turn, by credentials
-	wakes   map[reflect.Type]chan event.GenericEvent
+	mu        sync.Mutex
+	jobs      map[string]*job      // by the token of the attempt
+	endpoints map[string]*endpoint // by Kind.Endpoint
+	wakes     map[reflect.Type]chan event.GenericEvent
+	// drained is closed when nothing may begin any more and nothing is at work; nil before the pool is to drain.
+	drained chan struct{}
+	working int
 }
 
 // job is one create at work, or its answer until somebody asks for it.
@@ -56,21 +61,10 @@ type answer struct {
 	err     error
 }
 
-// sleeper is an owner to be woken.
-type sleeper struct {
-	kind reflect.Type
-	name client.ObjectKey
-}
-
-func sleeperOf(owner client.Object) sleeper {
-	return sleeper{reflect.TypeOf(objectOf(owner)), client.ObjectKeyFromObject(owner)}
-}
-
 // turn is the right to run one create.
 type turn struct {
-	pool        *Pool
-	credentials string
-	owner       sleeper
+	pool *Pool
+	place
 	// taken: a job has the turn now, and ends it.
 	taken bool
 }
@@ -97,58 +91,110 @@ func (p *Pool) channel(kind reflect.Type) chan event.GenericEvent {
 	return p.wakes[kind]
 }
 
-func (p *Pool) wake(who sleeper) {
-	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: who.name.Namespace, Name: who.name.Name}}
-	select {
-	case p.channel(who.kind) <- event.GenericEvent{Object: object}:
-	default:
+func (p *Pool) wake(owners ...sleeper) {
+	for _, who := range owners {
+		object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: who.name.Namespace, Name: who.name.Name}}
+		select {
+		case p.channel(who.kind) <- event.GenericEvent{Object: object}:
+		default:
+		}
 	}
 }
 
-// turn gives the right to create, unless as many as may be are at work with the same credentials: then the owner is woken
-// when its turn has come.
-func (p *Pool) turn(g *Graph) (*turn, bool) {
-	t := &turn{pool: p, credentials: g.credentials, owner: sleeperOf(g.owner)}
+// turn gives the right to create, unless as many creates are at work at the endpoint as may be, or one under the same lock:
+// then the owner is woken when its turn has come.
+func (p *Pool) turn(at place) (*turn, bool) {
+	t := &turn{pool: p, place: at}
 	if p == nil {
 		return t, true
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.busy == nil {
-		p.busy, p.waiting, p.jobs = map[string]int{}, map[string][]sleeper{}, map[string]*job{}
+	if p.drained != nil {
+		return nil, false
 	}
-	if p.busy[t.credentials] < max(p.Limit, 1) {
-		p.busy[t.credentials]++
-		return t, true
+	if p.endpoints == nil {
+		p.endpoints, p.jobs = map[string]*endpoint{}, map[string]*job{}
 	}
-	if !slices.Contains(p.waiting[t.credentials], t.owner) {
-		p.waiting[t.credentials] = append(p.waiting[t.credentials], t.owner)
+	e, known := p.endpoints[at.endpoint]
+	if !known {
+		maps.DeleteFunc(p.endpoints, func(_ string, e *endpoint) bool { return e.forgettable() })
+		e = newEndpoint(max(p.Limit, 1))
+		p.endpoints[at.endpoint] = e
 	}
-	return nil, false
+	if !e.take(at) {
+		return nil, false
+	}
+	p.working++
+	return t, true
 }
 
 // end gives the turn back, unless a job has it.
 func (t *turn) end() {
 	if t.pool != nil && !t.taken {
-		t.pool.free(t.credentials)
+		t.pool.free(t.place, func(*endpoint) {})
 	}
 }
 
-func (p *Pool) free(credentials string) {
+// free takes a turn back, and wakes the owners that are next.
+func (p *Pool) free(at place, heed func(*endpoint)) {
 	p.mu.Lock()
-	if p.busy[credentials]--; p.busy[credentials] == 0 {
-		delete(p.busy, credentials)
+	e := p.endpoints[at.endpoint]
+	e.end(at)
+	heed(e)
+	p.working--
+	p.checkDrained()
+	woken := p.grant(e)
+	p.mu.Unlock()
+	p.wake(woken...)
+}
+
+// grant keeps each free turn for the owner that is next. p.mu is held.
+func (p *Pool) grant(e *endpoint) (woken []sleeper) {
+	for p.drained == nil {
+		next, free := e.next()
+		if !free {
+			break
+		}
+		e.serve(next)
+		g := &grant{}
+		g.expiry = time.AfterFunc(grantedFor, func() { p.expire(e, next, g) })
+		e.granted[next] = g
+		woken = append(woken, next.owner)
 	}
-	var next *sleeper
-	if queue := p.waiting[credentials]; len(queue) > 0 {
-		next, p.waiting[credentials] = &queue[0], queue[1:]
-	} else {
-		delete(p.waiting, credentials)
+	return woken
+}
+
+// expire gives a turn that was granted and not taken to the next.
+func (p *Pool) expire(e *endpoint, at place, g *grant) {
+	p.mu.Lock()
+	var woken []sleeper
+	if e.granted[at] == g {
+		delete(e.granted, at)
+		woken = p.grant(e)
 	}
 	p.mu.Unlock()
-	if next != nil {
-		p.wake(*next)
+	p.wake(woken...)
+}
+
+// leave lets an owner that is deleted wait for no turn any more.
+func (p *Pool) leave(owner sleeper) {
+	if p == nil {
+		return
 	}
+	p.mu.Lock()
+	var woken []sleeper
+	for _, e := range p.endpoints {
+		e.leave(func(at place) bool { return at.owner == owner })
+		for at, g := range e.granted {
+			if at.owner == owner && g.expiry.Stop() {
+				delete(e.granted, at)
+				woken = append(woken, p.grant(e)...)
+			}
+		}
+	}
+	p.mu.Unlock()
+	p.wake(woken...)
 }
 
 // run makes the call of an attempt and waits for the answer, but not for long.
@@ -160,12 +206,12 @@ func (t *turn) run(ctx context.Context, e *entry, call func(context.Context) (an
 	t.taken = true
 	j := &job{done: make(chan struct{})}
 	t.pool.add(e.Token, j)
-	go func() { // The client bounds how long a call takes.
+	go func() {
 		object, err := survive(context.WithoutCancel(ctx), call)
 		if left := t.pool.finish(j, answer{object: object, err: err}); left {
 			t.pool.wake(t.owner)
 		}
-		t.pool.free(t.credentials)
+		t.pool.free(t.place, func(e *endpoint) { e.heed(overloads(err)) })
 	}()
 	patience := time.NewTimer(t.pool.Patience)
 	defer patience.Stop()
@@ -174,9 +220,14 @@ func (t *turn) run(ctx context.Context, e *entry, call func(context.Context) (an
 	case <-patience.C:
 	case <-ctx.Done():
 	}
-	t.pool.leave(j)
+	t.pool.leaveAlone(j)
 	a, _ := t.pool.answer(e)
 	return a
+}
+
+// overloads reports whether an endpoint had more to do than it can: it didn't answer, or it says so.
+func overloads(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || fault.ClassOf(err) == fault.Busy
 }
 
 // survive turns a panic into an error, as a reconcile does: one bad answer must not end the whole manager.
@@ -208,7 +259,7 @@ func (p *Pool) finish(j *job, a answer) (left bool) {
 	return j.left
 }
 
-func (p *Pool) leave(j *job) {
+func (p *Pool) leaveAlone(j *job) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	j.left = j.ended.IsZero()
@@ -230,4 +281,37 @@ func (p *Pool) answer(e *entry) (answer, bool) {
 	}
 	delete(p.jobs, e.Token)
 	return j.answer, true
+}
+
+// Start drains the pool when the manager is told to stop. It is one of what the manager keeps its lease for, so no other
+// process begins before this one has ended.
+func (p *Pool) Start(ctx context.Context) error {
+	<-ctx.Done()
+	p.Drain()
+	return nil
+}
+
+// Drain lets no create begin any more, and waits for those at work, each of which has its deadline. A service may do what
+// its client has left, and where it does so after it has told others that it didn't, what it made can't be found again.
+func (p *Pool) Drain() {
+	p.mu.Lock()
+	if p.drained == nil {
+		p.drained = make(chan struct{})
+	}
+	p.checkDrained()
+	drained := p.drained
+	p.mu.Unlock()
+	<-drained
+}
+
+// checkDrained tells who waits for the end that it has come. p.mu is held.
+func (p *Pool) checkDrained() {
+	if p.drained == nil || p.working > 0 {
+		return
+	}
+	select {
+	case <-p.drained:
+	default:
+		close(p.drained)
+	}
 }

@@ -27,7 +27,7 @@ type pace int
 
 const (
 	paceSlow  pace = iota // it is as wanted, or won't change by itself soon: ten poll intervals
-	pacePoll              // it is on its way: one poll interval
+	pacePoll              // it is on its way: soon in the beginning, then one poll interval
 	paceError             // the service couldn't be asked: back off
 	paceSoon              // our own view was stale, so nothing is reported: a second
 )
@@ -132,12 +132,14 @@ func (r *report) stop(condition string) (Phase, bool) {
 // conclude writes the conditions and says when to look again.
 func (r *report) conclude(e *Engine, owner Owner) (ctrl.Result, error) {
 	if r.retry == paceSoon {
-		return ctrl.Result{RequeueAfter: e.after(r.retry)}, nil
+		return ctrl.Result{RequeueAfter: jittered(time.Second)}, nil
 	}
 	summary := finding{Phase: Ready()}
+	var sight strings.Builder
 	for _, condition := range r.order {
 		worst := worstOf(r.conditions[condition])
 		e.set(owner, condition, worst)
+		_, _ = fmt.Fprintln(&sight, condition, worst.Reason, worst.Message)
 		if rank(worst.State) > rank(summary.State) {
 			summary = worst
 			if summary.Message != "" {
@@ -149,23 +151,20 @@ func (r *report) conclude(e *Engine, owner Owner) (ctrl.Result, error) {
 	if err := errors.Join(r.errs...); err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{RequeueAfter: e.after(r.retry)}, nil
-}
-
-func (e *Engine) interval(p pace) time.Duration {
-	switch p {
-	case paceSoon:
-		return time.Second
-	case paceSlow:
-		return 10 * e.Poll
+	if r.retry != pacePoll {
+		e.polls.rest(owner.GetUID())
+		return ctrl.Result{RequeueAfter: jittered(e.slowly())}, nil
 	}
-	return e.Poll
+	since := e.polls.since(owner.GetUID(), sight.String(), e.Clock.Now(), e.slowly())
+	return ctrl.Result{RequeueAfter: jittered(Interval(e.Poll, since))}, nil
 }
 
-func (e *Engine) after(p pace) time.Duration {
-	interval := e.interval(p)
-	jitter := rand.Int64N(int64(interval)/5 + 1) //nolint:gosec // it only keeps owners from coming in step
-	return interval + time.Duration(jitter)
+// slowly is how often something is looked at that won't change by itself soon.
+func (e *Engine) slowly() time.Duration { return 10 * e.Poll }
+
+// jittered keeps owners from coming in step.
+func jittered(interval time.Duration) time.Duration {
+	return interval + time.Duration(rand.Int64N(int64(interval)/5+1)) //nolint:gosec // it decides nothing
 }
 
 func rank(s State) int {

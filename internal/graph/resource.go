@@ -158,7 +158,7 @@ func (h *Handle[T]) repair(ctx context.Context, e *entry, object *T) Phase {
 	}
 	text := summary(changes)
 	phase = Waiting("%s %s is being changed: %s", h.kind.Name, h.kind.ID(object), text).Because("Changing")
-	again := h.g.engine.interval(paceSlow)
+	again := h.g.engine.slowly()
 	if e.Applied == text && e.AppliedAt != nil && h.g.engine.Clock.Now().Before(e.AppliedAt.Add(again)) {
 		return phase
 	}

@@ -12,17 +12,25 @@ import (
 
 // CreateInstanceBatch implements the API: all instances or none. The world is one rack, so topology doesn't matter.
 func (s *Server) CreateInstanceBatch(
-	_ context.Context, r gen.CreateInstanceBatchRequestObject,
+	ctx context.Context, r gen.CreateInstanceBatchRequestObject,
 ) (gen.CreateInstanceBatchResponseObject, error) {
+	if err := s.readBesides(ctx); err != nil {
+		return nil, err
+	}
 	var orders []order
 	err := s.change(func(now time.Time) (err error) {
 		orders, err = s.orders(s.me(), *r.Body, now)
 		return err
 	})
-	if err == nil {
-		err = s.workflow(orders[0].siteID)
-	}
 	if err != nil {
+		return nil, err
+	}
+	unlock, err := s.lock(typeLock(s.me(), r.Body.InstanceTypeID))
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if err := s.workflow(ctx, orders[0].siteID); err != nil {
 		return nil, err
 	}
 	views := []api.Instance{}

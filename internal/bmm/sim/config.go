@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -40,6 +41,13 @@ type Config struct {
 	// Objects are made before the first client comes, in this order.
 	Objects []Object `json:"objects,omitempty"`
 
+	// Connections are those of the service to its database; default that of the release: 4 for NICo, any number (-1) for
+	// Carbide.
+	Connections int `json:"connections,omitempty"`
+	// Abandoned is what becomes of a create whose client leaves; default that of the release: atSite for NICo, committed for
+	// Carbide.
+	Abandoned Abandoned `json:"abandoned,omitempty"`
+
 	// Speed is the number of simulated seconds per real second; 1 is real time.
 	Speed float64 `json:"speed,omitempty"`
 	// Seed makes what is random repeatable.
@@ -78,8 +86,13 @@ func (c Config) complete() (Config, error) {
 	if c.Org == "" || c.Tenant.ID == "" || len(c.Sites) == 0 || len(c.Tokens)+len(c.OAuth.Clients) == 0 {
 		return c, errors.New("org, tenant, sites, and tokens or oauth must be set")
 	}
-	if _, supported := dialects[c.APIName]; !supported {
+	release, supported := dialects[c.APIName]
+	if !supported {
 		return c, fmt.Errorf("unknown apiName %q: it is %s or %s", c.APIName, Carbide, NICo)
+	}
+	c.Connections, c.Abandoned = cmp.Or(c.Connections, release.connections), cmp.Or(c.Abandoned, release.abandoned)
+	if err := c.Abandoned.validate(); err != nil {
+		return c, err
 	}
 	if c.Speed < 0 || c.Times.InstanceMax.Duration < c.Times.InstanceMin.Duration {
 		return c, errors.New("speed must be positive and instanceMax at least instanceMin")

@@ -12,11 +12,14 @@ const (
 type dialect struct {
 	version    string
 	rolePrefix string
+	// connections and abandoned are the defaults of Config.
+	connections int
+	abandoned   Abandoned
 }
 
 var dialects = map[string]dialect{
-	Carbide: {version: "1.0.6", rolePrefix: "FORGE_"},
-	NICo:    {version: "1.5.0"},
+	Carbide: {version: "1.0.6", rolePrefix: "FORGE_", connections: -1, abandoned: AbandonedCommitted},
+	NICo:    {version: "1.5.0", connections: defaultConnections, abandoned: AbandonedAtSite},
 }
 
 // Role is what a token may do. Tokens name it as their release does: Carbide puts FORGE_ before it.

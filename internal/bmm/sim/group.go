@@ -39,9 +39,9 @@ func (s *Server) GetNetworkSecurityGroup(
 
 // CreateNetworkSecurityGroup implements the API.
 func (s *Server) CreateNetworkSecurityGroup(
-	_ context.Context, r gen.CreateNetworkSecurityGroupRequestObject,
+	ctx context.Context, r gen.CreateNetworkSecurityGroupRequestObject,
 ) (gen.CreateNetworkSecurityGroupResponseObject, error) {
-	view, err := create(s, &s.state.groups, s.draftGroup, *r.Body, s.groupView)
+	view, err := create(ctx, s, &s.state.groups, s.draftGroup, *r.Body, s.groupView)
 	return gen.CreateNetworkSecurityGroup201JSONResponse(view), err
 }
 

@@ -74,9 +74,12 @@ func (s *Server) GetInstance(_ context.Context, r gen.GetInstanceRequestObject) 
 
 // CreateInstance implements the API.
 func (s *Server) CreateInstance(
-	_ context.Context, r gen.CreateInstanceRequestObject,
+	ctx context.Context, r gen.CreateInstanceRequestObject,
 ) (gen.CreateInstanceResponseObject, error) {
-	view, err := create(s, &s.state.instances, s.draftInstance, *r.Body, s.instanceView)
+	if err := s.readBesides(ctx); err != nil {
+		return nil, err
+	}
+	view, err := create(ctx, s, &s.state.instances, s.draftInstance, *r.Body, s.instanceView)
 	return gen.CreateInstance201JSONResponse(view), err
 }
 

@@ -9,7 +9,7 @@ import (
 
 func (s *Server) draftInstance(m maker, request api.InstanceCreateRequest, now time.Time) (draft[*instance], error) {
 	order, err := s.order(m, request, 1, now)
-	return draft[*instance]{siteID: order.siteID, commit: func(now time.Time) (*instance, error) {
+	return draft[*instance]{siteID: order.siteID, lock: typeLock(m, request.InstanceTypeID), commit: func(now time.Time) (*instance, error) {
 		machines, err := s.takeMachines(m, order.request, order.siteID, 1, now)
 		if err != nil {
 			return nil, err
@@ -20,6 +20,14 @@ func (s *Server) draftInstance(m maker, request api.InstanceCreateRequest, now t
 		}
 		return i, err
 	}}, err
+}
+
+// typeLock serialises creates of the same type by the same tenant; one on a machine that the request names takes none.
+func typeLock(m maker, typeID string) lock {
+	if typeID == "" {
+		return lock{}
+	}
+	return lock{what: "Instance Type", id: typeID, tenantID: m.tenantID}
 }
 
 // order is a request that has been checked.

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	api "github.com/bedplate/bedplate/internal/bmm/client/gen"
@@ -58,8 +59,11 @@ func (s *Server) machine(id string) (*machine, bool) {
 
 // user returns the instance that the machine is in use for, or nil.
 func (s *Server) user(m *machine) *instance {
-	i, _ := s.state.instances.find(func(i *instance) bool { return i.machine == m })
-	return i
+	all := s.state.onMachines()
+	if n := slices.IndexFunc(all, func(i *instance) bool { return i.machine == m }); n >= 0 {
+		return all[n]
+	}
+	return nil
 }
 
 func (s *Server) machineStatus(m *machine, now time.Time) api.MachineStatus {
@@ -74,7 +78,7 @@ func (s *Server) machineStatus(m *machine, now time.Time) api.MachineStatus {
 
 func (s *Server) freeMachines(typeID string, now time.Time) []*machine {
 	used := make(map[*machine]bool, len(s.state.instances.items)) // a look for the user of each would take too long
-	for _, i := range s.state.instances.items {
+	for _, i := range s.state.onMachines() {
 		used[i.machine] = true
 	}
 	var free []*machine

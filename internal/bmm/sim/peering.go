@@ -79,7 +79,7 @@ func (s *Server) CreateVPCPeering(
 		}
 		return p.draft(m), err
 	}
-	view, err := create(s, &s.state.peerings, drafts, *r.Body, s.peeringView)
+	view, err := create(ctx, s, &s.state.peerings, drafts, *r.Body, s.peeringView)
 	return gen.CreateVPCPeering201JSONResponse(view), err
 }
 

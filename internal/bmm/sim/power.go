@@ -79,7 +79,7 @@ func (s *Server) powerOff(i *instance) {
 // stopTimers keeps machines from being powered on any more.
 func (s *Server) stopTimers() {
 	s.view(func(time.Time) {
-		for _, i := range s.state.instances.items {
+		for _, i := range s.state.onMachines() {
 			i.timer.Stop()
 		}
 	})
@@ -88,7 +88,7 @@ func (s *Server) stopTimers() {
 // powerAllOff powers off what is still on.
 func (s *Server) powerAllOff() {
 	var all []*instance
-	s.view(func(time.Time) { all = append(all, s.state.instances.items...) })
+	s.view(func(time.Time) { all = s.state.onMachines() })
 	var off sync.WaitGroup
 	for _, i := range all {
 		off.Go(func() { s.powerOff(i) })

@@ -39,9 +39,9 @@ func (s *Server) GetVPCPrefix(
 
 // CreateVPCPrefix implements the API. The prefix is Ready as soon as the site has done its part.
 func (s *Server) CreateVPCPrefix(
-	_ context.Context, r gen.CreateVPCPrefixRequestObject,
+	ctx context.Context, r gen.CreateVPCPrefixRequestObject,
 ) (gen.CreateVPCPrefixResponseObject, error) {
-	view, err := create(s, &s.state.prefixes, s.draftPrefix, *r.Body, s.prefixView)
+	view, err := create(ctx, s, &s.state.prefixes, s.draftPrefix, *r.Body, s.prefixView)
 	return gen.CreateVPCPrefix201JSONResponse(view), err
 }
 
@@ -66,7 +66,7 @@ func (s *Server) draftPrefix(m maker, request api.VPCPrefixCreateRequest, now ti
 	if other, found := s.state.prefixes.named(m.tenantID, v.siteID, request.Name); found {
 		return draft[*prefix]{}, taken("A VPC prefix with specified name already exists for Tenant at this Site", other.id)
 	}
-	return draft[*prefix]{siteID: v.siteID, commit: func(now time.Time) (*prefix, error) {
+	return draft[*prefix]{siteID: v.siteID, lock: blockLock(m, block), commit: func(now time.Time) (*prefix, error) {
 		if _, err := s.readyVPC(v.id, m.tenantID, now); err != nil { // deleted meanwhile
 			return nil, err
 		}

@@ -54,6 +54,8 @@ type Server struct {
 	close      context.CancelFunc
 	background sync.WaitGroup
 
+	connections connections
+
 	faults     faults
 	chaos      chaos
 	signingKey []byte
@@ -85,6 +87,8 @@ func New(config Config, booter Booter, log *slog.Logger) (*Server, error) {
 		api:    http.NewServeMux(),
 		calls:  map[string]int{},
 
+		connections: newConnections(config.Connections),
+
 		signingKey: []byte(rand.Text()),
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
@@ -98,7 +102,7 @@ func New(config Config, booter Booter, log *slog.Logger) (*Server, error) {
 	}
 	base := "/v2/org/{org}/" + config.APIName
 	s.operations = operationsOf(document, base)
-	strict := gen.NewStrictHandlerWithOptions(s, []gen.StrictMiddlewareFunc{s.injectFaults},
+	strict := gen.NewStrictHandlerWithOptions(s, []gen.StrictMiddlewareFunc{s.connect, s.injectFaults},
 		gen.StrictHTTPServerOptions{RequestErrorHandlerFunc: badRequest, ResponseErrorHandlerFunc: writeError})
 	gen.HandlerWithOptions(strict, gen.StdHTTPServerOptions{
 		BaseURL: base, BaseRouter: s.api,
@@ -163,10 +167,17 @@ func (s *Server) count(operationID string) {
 
 // wait lets a simulated duration pass, and fails if the simulator closes meanwhile.
 func (s *Server) wait(simulated time.Duration) error {
+	return s.waitFor(context.Background(), simulated)
+}
+
+// waitFor is wait for a client: it ends early, without an error, when that leaves.
+func (s *Server) waitFor(ctx context.Context, simulated time.Duration) error {
 	timer := time.NewTimer(s.clock.real(simulated))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+		return nil
+	case <-ctx.Done():
 		return nil
 	case <-s.closing.Done():
 		return refuse(http.StatusServiceUnavailable, "The service is shutting down")

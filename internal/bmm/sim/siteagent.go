@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"time"
@@ -40,12 +41,15 @@ func (s *Server) SetSite(siteID string, state SiteState) error {
 	return nil
 }
 
-// workflow lets the site do its part of a create.
-func (s *Server) workflow(siteID string) error {
+// workflow lets the site do its part of a create. It ends early when the client leaves, unless the service commits then.
+func (s *Server) workflow(ctx context.Context, siteID string) error {
 	if err := s.reach(siteID); err != nil {
 		return err
 	}
-	return s.wait(s.config.Times.Create.Duration)
+	if s.config.Abandoned == AbandonedCommitted {
+		ctx = context.WithoutCancel(ctx)
+	}
+	return s.waitFor(ctx, s.config.Times.Create.Duration)
 }
 
 // reach fails, after a long time, if the site can't be reached. What was begun is rolled back.

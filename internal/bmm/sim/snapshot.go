@@ -21,11 +21,13 @@ type State struct {
 	World []string `json:"world"`
 	// Releases are all accepted DELETEs of instances, in their order.
 	Releases []Release `json:"releases"`
+	// Strays are what a site made after the service had rolled it back. No client can see or delete them.
+	Strays []Stray `json:"strays"`
 }
 
 // State returns everything that exists.
 func (s *Server) State() State {
-	state := State{World: []string{}}
+	state := State{World: []string{}, Strays: []Stray{}}
 	s.view(func(now time.Time) {
 		state.IPBlocks = viewsOf(s.state.ipBlocks.items, s.ipBlockView, now)
 		state.Allocations = viewsOf(s.state.allocations.items, s.allocationView, now)
@@ -36,6 +38,9 @@ func (s *Server) State() State {
 		state.VPCPeerings = viewsOf(s.state.peerings.items, s.peeringView, now)
 		state.Instances = viewsOf(s.state.instances.items, s.instanceView, now)
 		state.Releases = slices.Clone(s.state.releases)
+		for _, stray := range s.state.strays {
+			state.Strays = append(state.Strays, Stray{Kind: stray.kind, Name: stray.base().name})
+		}
 		s.state.each(func(r resource) {
 			if r.base().world {
 				state.World = append(state.World, r.base().id)

@@ -28,6 +28,11 @@ type state struct {
 	// usedVPCIDs has the ID of every VPC that ever was: deletes are soft and the ID is the primary key.
 	usedVPCIDs map[string]bool
 	releases   []Release
+
+	// locks are the advisory locks that are held.
+	locks map[lock]bool
+	// strays stand at a site and aren't known to the API.
+	strays []stray
 }
 
 func newState(config Config, now time.Time) state {
@@ -46,6 +51,7 @@ func newState(config Config, now time.Time) state {
 		instances:   store[*instance]{what: "Instance"},
 		usedVPCIDs:  map[string]bool{},
 		releases:    []Release{},
+		locks:       map[lock]bool{},
 	}
 	for _, block := range config.IPBlocks {
 		s.ipBlocks.add(worldBlock(block, now))

@@ -35,9 +35,9 @@ func (s *Server) GetSubnet(_ context.Context, r gen.GetSubnetRequestObject) (gen
 
 // CreateSubnet implements the API. Unlike names, ranges are never doubled.
 func (s *Server) CreateSubnet(
-	_ context.Context, r gen.CreateSubnetRequestObject,
+	ctx context.Context, r gen.CreateSubnetRequestObject,
 ) (gen.CreateSubnetResponseObject, error) {
-	view, err := create(s, &s.state.subnets, s.draftSubnet, *r.Body, s.subnetView)
+	view, err := create(ctx, s, &s.state.subnets, s.draftSubnet, *r.Body, s.subnetView)
 	return gen.CreateSubnet201JSONResponse(view), err
 }
 
@@ -62,7 +62,7 @@ func (s *Server) draftSubnet(m maker, request api.SubnetCreateRequest, now time.
 	if other, found := s.state.subnets.named(m.tenantID, v.siteID, request.Name); found {
 		return draft[*subnet]{}, nameTaken("A Subnet", other.id)
 	}
-	return draft[*subnet]{siteID: v.siteID, commit: func(now time.Time) (*subnet, error) {
+	return draft[*subnet]{siteID: v.siteID, lock: blockLock(m, block), commit: func(now time.Time) (*subnet, error) {
 		if _, err := s.readyVPC(v.id, m.tenantID, now); err != nil { // deleted meanwhile
 			return nil, err
 		}

@@ -41,8 +41,8 @@ func (s *Server) GetVPC(_ context.Context, r gen.GetVPCRequestObject) (gen.GetVP
 }
 
 // CreateVPC implements the API. Of all that could be doubled, only the ID is a primary key.
-func (s *Server) CreateVPC(_ context.Context, r gen.CreateVPCRequestObject) (gen.CreateVPCResponseObject, error) {
-	view, err := create(s, &s.state.vpcs, s.draftVPC, *r.Body, s.vpcView)
+func (s *Server) CreateVPC(ctx context.Context, r gen.CreateVPCRequestObject) (gen.CreateVPCResponseObject, error) {
+	view, err := create(ctx, s, &s.state.vpcs, s.draftVPC, *r.Body, s.vpcView)
 	return gen.CreateVPC201JSONResponse(view), err
 }
 

@@ -1,10 +1,14 @@
 package sim
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // draft is an object that may be made: what is left to do when the site has done its part.
 type draft[R resource] struct {
 	siteID string
+	lock   lock
 	commit func(now time.Time) (R, error)
 }
 
@@ -12,9 +16,9 @@ type draft[R resource] struct {
 type drafter[Q any, R resource] func(m maker, request Q, now time.Time) (draft[R], error)
 
 // create makes an object as the real service does: it checks, waits for the site, and commits without checking again
-// whether the name is free. It commits also when the client is gone by then.
+// whether the name is free. What it does when the client is gone by then is said by Config.Abandoned.
 func create[Q any, R resource, V any](
-	s *Server, kind *store[R], drafts drafter[Q, R], request Q, view func(R, time.Time) V,
+	ctx context.Context, s *Server, kind *store[R], drafts drafter[Q, R], request Q, view func(R, time.Time) V,
 ) (V, error) {
 	var v V
 	var plan draft[R]
@@ -22,12 +26,25 @@ func create[Q any, R resource, V any](
 		plan, err = drafts(s.me(), request, now)
 		return err
 	})
-	if err == nil {
-		err = s.workflow(plan.siteID)
-	}
 	if err != nil {
 		return v, err
 	}
+	unlock, err := s.lock(plan.lock)
+	if err != nil {
+		return v, err
+	}
+	if err := s.workflow(ctx, plan.siteID); err != nil {
+		unlock()
+		return v, err
+	}
+	if abandoned := ctx.Err(); abandoned != nil && s.config.Abandoned != AbandonedCommitted {
+		unlock()
+		if s.config.Abandoned == AbandonedAtSite {
+			go s.run(func() { strand(s, kind, plan) })
+		}
+		return v, abandoned
+	}
+	defer unlock()
 	err = s.change(func(now time.Time) error {
 		r, err := plan.commit(now)
 		if err == nil {
@@ -37,6 +54,18 @@ func create[Q any, R resource, V any](
 		return err
 	})
 	return v, err
+}
+
+// strand lets the site bring to its end what the service has rolled back.
+func strand[R resource](s *Server, kind *store[R], plan draft[R]) {
+	if s.wait(s.config.Times.Create.Duration) != nil {
+		return
+	}
+	s.view(func(now time.Time) {
+		if r, err := plan.commit(now); err == nil {
+			s.state.strays = append(s.state.strays, stray{kind.what, r})
+		}
+	})
 }
 
 // edit checks a change, and returns the site that must hear of it and what is to be done. Server.mu is held.
