@@ -46,6 +46,8 @@ type fixture struct {
 	size int
 	// slowly is run before each create, if set.
 	slowly func()
+	// createTimeout of the engine; 0 sets no limit.
+	createTimeout time.Duration
 	// pool of creates; nil where each runs within its reconcile.
 	pool   *graph.Pool
 	events *events.FakeRecorder
@@ -88,7 +90,7 @@ func (f *fixture) engine() *graph.Engine {
 			return c.Patch(ctx, o, p, opts...)
 		},
 	})
-	return &graph.Engine{Client: c, Live: f.client, Recorder: f.events, Clock: f.clock, Poll: poll, Settle: settle, Creates: f.pool}
+	return &graph.Engine{Client: c, Live: f.client, Recorder: f.events, Clock: f.clock, Poll: poll, Settle: settle, CreateTimeout: f.createTimeout, Creates: f.pool}
 }
 
 func (f *fixture) want(key string, after ...graph.Ref) graph.Want[thing] {

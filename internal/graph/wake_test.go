@@ -49,7 +49,7 @@ func TestPhase_thatIsAnnouncedIsLookedAtSlowly(t *testing.T) {
 	for _, c := range []struct {
 		phase            graph.Phase
 		soonest, slowest time.Duration
-	}{{waiting, poll, 2 * poll}, {waiting.Announced(), 10 * poll, 12 * poll}} {
+	}{{waiting, poll / 30, poll / 25}, {waiting.Announced(), 10 * poll, 12 * poll}} {
 		g, err := f.engine().New(f.owner(), "any", f.service.kind())
 		f.Expect(err).NotTo(HaveOccurred())
 		g.Gate("Booted", func() graph.Phase { return c.phase })

@@ -50,9 +50,9 @@ func (s *Server) State() State {
 	return state
 }
 
-// Empty reports whether nothing exists any more that a client made.
+// Empty reports whether nothing exists any more that a client made, neither in the API nor at a site.
 func (s State) Empty() bool {
 	all := len(s.IPBlocks) + len(s.Allocations) + len(s.NetworkSecurityGroups) + len(s.VPCs) + len(s.Subnets) +
 		len(s.VPCPrefixes) + len(s.VPCPeerings) + len(s.Instances)
-	return all == len(s.World)
+	return all == len(s.World) && len(s.Strays) == 0
 }

@@ -1,0 +1,56 @@
+package graph_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+func TestInterval_growsToThePollInterval(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var looks []time.Duration
+	for since := time.Duration(0); since < 2*time.Minute; {
+		next := graph.Interval(30*time.Second, since)
+		looks = append(looks, next)
+		since += next
+	}
+	g.Expect(looks).To(HaveExactElements(
+		time.Second, 2*time.Second, 5*time.Second, 10*time.Second, 30*time.Second, 30*time.Second, 30*time.Second, 30*time.Second))
+}
+
+// What has come further is looked at soon again, and an owner at rest is looked at slowly.
+func TestReconcile_looksSoonAtWhatIsOnItsWayAndThenLessOften(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	phase := graph.Waiting("it is Pending")
+	engine, owner := f.engine(), f.owner()
+	after := func() time.Duration {
+		g, err := engine.New(owner, "any", f.service.kind())
+		f.Expect(err).NotTo(HaveOccurred())
+		g.Gate("Booted", func() graph.Phase { return phase })
+		result, err := g.Reconcile(t.Context())
+		f.Expect(err).NotTo(HaveOccurred())
+		return result.RequeueAfter
+	}
+	about := func(d time.Duration) OmegaMatcher { return And(BeNumerically(">=", d), BeNumerically("<=", d+d/5)) }
+	f.Expect(after()).To(about(poll / 30))
+	f.Expect(after()).To(about(poll/30), "whoever else wakes the owner")
+	f.clock.Step(poll / 20)
+	f.Expect(after()).To(about(poll / 15))
+	f.clock.Step(2 * poll)
+	f.Expect(after()).To(about(poll))
+
+	phase = graph.Waiting("it is Provisioning")
+	f.Expect(after()).To(about(poll / 30))
+	f.clock.Step(2 * poll)
+	f.Expect(after()).To(about(poll))
+
+	phase = graph.Ready()
+	f.Expect(after()).To(about(10 * poll))
+	phase = graph.Waiting("it is Provisioning")
+	f.Expect(after()).To(about(poll / 30))
+}
