@@ -3,8 +3,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -22,10 +24,14 @@ import (
 	"k8s.io/component-base/version/verflag"
 
 	bmm "github.com/bedplate/bedplate/internal/bmm/cloudprovider"
+	"github.com/bedplate/bedplate/internal/flagcheck"
 	"github.com/bedplate/bedplate/internal/outside"
 )
 
-const name = "bmm-cloud-controller-manager"
+const (
+	name             = "bmm-cloud-controller-manager"
+	shortestInterval = 100 * time.Millisecond // of loops over all Nodes
+)
 
 func main() {
 	legacyregistry.RawMustRegister(outside.Collectors()...)
@@ -61,6 +67,9 @@ func newCommand(stop <-chan struct{}) (*cobra.Command, error) {
 		if provider.Name != bmm.Name {
 			return fmt.Errorf("--cloud-provider is %s, not %s", bmm.Name, provider.Name)
 		}
+		if err := check(defaults); err != nil {
+			return err
+		}
 		config, err := bmm.ReadConfig(provider.CloudConfigFile)
 		if err != nil {
 			return err
@@ -70,6 +79,19 @@ func newCommand(stop <-chan struct{}) (*cobra.Command, error) {
 		return nil
 	}
 	return command, nil
+}
+
+// check what Kubernetes' own program starts with without a word: no worker, or one that never rests.
+func check(o *options.CloudControllerManagerOptions) error {
+	workers, status, monitor := o.NodeController.ConcurrentNodeSyncs, o.NodeStatusUpdateFrequency.Duration, o.KubeCloudShared.NodeMonitorPeriod.Duration
+	kube := o.Generic.ClientConnection
+	return errors.Join(
+		flagcheck.That("concurrent-node-syncs", workers, workers >= 1, "at least 1"),
+		flagcheck.That("node-status-update-frequency", status, status >= shortestInterval, "at least "+shortestInterval.String()),
+		flagcheck.That("node-monitor-period", monitor, monitor >= shortestInterval, "at least "+shortestInterval.String()),
+		flagcheck.That("kube-api-qps", kube.QPS, kube.QPS > 0 || kube.QPS == -1, "more than 0, or -1 for no limit"),
+		flagcheck.That("kube-api-burst", kube.Burst, kube.Burst >= 1, "at least 1"),
+	)
 }
 
 // controllers are those for nodes. Load balancers and routes are other programs' business.

@@ -3,13 +3,14 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
+	"path/filepath"
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/bedplate/bedplate/internal/flagcheck"
 	"github.com/bedplate/bedplate/internal/hydrazine/central"
 	"github.com/bedplate/bedplate/internal/hydrazine/central/pods"
 )
@@ -56,22 +57,24 @@ func (f *centralFlags) config(address netip.Addr) pods.Config {
 
 // check the flags, and return the address, which may be missing where a load balancer has it.
 func (f *centralFlags) check() (address netip.Addr, err error) {
+	switch f.runtime {
+	case asProcesses, onKubernetes:
+	default:
+		return address, flagcheck.That("centrals", f.runtime, false, asProcesses+" or "+onKubernetes)
+	}
 	if f.address != "" || f.runtime == asProcesses {
 		if address, err = netip.ParseAddr(f.address); err != nil {
-			return address, fmt.Errorf("--centrals-address: %w", err)
+			return address, flagcheck.That("centrals-address", f.address, false, "an IP address")
 		}
 	}
-	switch f.runtime {
-	case asProcesses:
-		return address, nil
-	case onKubernetes:
-		if f.plaintext {
-			return address, errors.New("--southbound-plaintext: centrals on Kubernetes speak TLS only")
-		}
-		config := f.config(address)
-		return address, config.Validate()
+	if f.runtime == asProcesses {
+		return address, flagcheck.That("centrals-dir", f.dir, filepath.IsAbs(f.dir), "the absolute path of a folder")
 	}
-	return address, fmt.Errorf("--centrals: %q is neither %s nor %s", f.runtime, asProcesses, onKubernetes)
+	config := f.config(address)
+	return address, errors.Join(
+		flagcheck.That("southbound-plaintext", f.plaintext, !f.plaintext, "false: centrals on Kubernetes speak TLS only"),
+		config.Validate(),
+	)
 }
 
 func (f *centralFlags) start(ctx context.Context, mgr ctrl.Manager, address netip.Addr) (central.Runtime, error) {

@@ -19,6 +19,7 @@ import (
 
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/flagcheck"
 	"github.com/bedplate/bedplate/internal/hydrazine/agents"
 	"github.com/bedplate/bedplate/internal/hydrazine/controller"
 	"github.com/bedplate/bedplate/internal/hydrazine/webhook"
@@ -44,20 +45,19 @@ func (f *flags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.speakers, "speakers-namespace", "bedplate-hydrazine-speaker", "Namespace of the BGP speakers and their leases.")
 }
 
-// check what agents would take otherwise than it was meant, or refuse.
+// check what agents would take otherwise than it was meant, or refuse, and what is never found.
 func (f *flags) check(poll time.Duration) error {
 	const shortestHeartbeat, longestLease = time.Second, 7 * 24 * time.Hour
-	switch {
-	case f.heartbeat < shortestHeartbeat:
-		return fmt.Errorf("--agent-heartbeat %s is too short: agents speak once in %s at most", f.heartbeat, shortestHeartbeat)
-	case f.lease > longestLease:
-		return fmt.Errorf("--lease %s is too long: agents take %s at most", f.lease, longestLease)
-	case f.lease < 4*f.heartbeat:
-		return fmt.Errorf("--lease %s is too short for --agent-heartbeat %s: it has to be four times as long", f.lease, f.heartbeat)
-	case f.lease < 2*poll:
-		return fmt.Errorf("--lease %s is too short for --poll-interval %s, after which it is renewed once more: it has to be twice as long", f.lease, poll)
-	}
-	return nil
+	shortestLease := max(4*min(f.heartbeat, longestLease), 2*poll)
+	return errors.Join(
+		flagcheck.That("agent-heartbeat", f.heartbeat, f.heartbeat >= shortestHeartbeat,
+			fmt.Sprintf("at least %s: agents speak no more often", shortestHeartbeat)),
+		flagcheck.That("lease", f.lease, f.lease >= shortestLease && f.lease <= longestLease, fmt.Sprintf(
+			"at least %s, which is four times --agent-heartbeat and twice --poll-interval, and at most %s, which agents take",
+			shortestLease, longestLease)),
+		flagcheck.That("agent-port", f.agentPort, f.agentPort != 0, "at least 1"),
+		flagcheck.Namespace("speakers-namespace", f.speakers),
+	)
 }
 
 // credentials of the manager at agents. How long they are still valid becomes a metric.

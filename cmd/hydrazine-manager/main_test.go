@@ -21,13 +21,29 @@ func TestFlags_areChecked(t *testing.T) {
 		{7*24*time.Hour + 1, time.Second, time.Second, "--lease"},
 		{4*time.Second - 1, time.Second, time.Second, "--lease"},
 		{time.Minute - 1, time.Second, 30 * time.Second, "--lease"},
+		{time.Hour, 1 << 61, time.Second, "--lease"},
 	} {
-		err := (&flags{lease: c.lease, heartbeat: c.heartbeat}).check(c.poll)
+		err := (&flags{lease: c.lease, heartbeat: c.heartbeat, agentPort: 1, speakers: "speakers"}).check(c.poll)
 		if c.says == "" {
 			NewWithT(t).Expect(err).NotTo(HaveOccurred())
 		} else {
 			NewWithT(t).Expect(err).To(MatchError(HavePrefix(c.says)))
 		}
+	}
+}
+
+// Of a Lease that can't be looked for, nothing says when the last word of a silent speaker is over.
+func TestFlags_nameAPortAndANamespaceThatThereCanBe(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ arg, says string }{
+		{"--agent-port=0", "--agent-port=0: must be"},
+		{"--speakers-namespace=", `--speakers-namespace="": must be`},
+		{"--speakers-namespace=a/b", `--speakers-namespace="a/b": must be`},
+	} {
+		f, set := &flags{}, pflag.NewFlagSet("", pflag.ContinueOnError)
+		f.add(set)
+		NewWithT(t).Expect(set.Parse([]string{c.arg})).To(Succeed())
+		NewWithT(t).Expect(f.check(30 * time.Second)).To(MatchError(HavePrefix(c.says)))
 	}
 }
 

@@ -50,13 +50,17 @@ func TestCentralFlags_areChecked(t *testing.T) {
 	for args, says := range map[*[]string]string{
 		{}:                                "--centrals-address",
 		{"--centrals-address=172.18.0.2"}: "",
-		{"--centrals=kubernetes"}:         "image",
+		{"--centrals=kubernetes"}:         `--centrals-image=""`,
+		{"--centrals-address=172.18.0.2", "--centrals-dir=ovn"}:                                                    "--centrals-dir",
+		{"--centrals=kubernetes", "--centrals-image=a", "--centrals-service=ClusterIP"}:                            "--centrals-service=ClusterIP",
+		{"--centrals=kubernetes", "--centrals-image=a", "--centrals-namespace="}:                                   `--centrals-namespace=""`,
+		{"--centrals=kubernetes", "--centrals-image=a", "--manager-namespace=A"}:                                   `--manager-namespace="A"`,
 		{"--centrals=kubernetes", "--centrals-image=a"}:                                                            "",
 		{"--centrals=kubernetes", "--centrals-image=a", "--centrals-service=NodePort"}:                             "address",
 		{"--centrals=kubernetes", "--centrals-image=a", "--centrals-service=NodePort", "--centrals-address=x"}:     "--centrals-address",
 		{"--centrals=kubernetes", "--centrals-image=a", "--centrals-service=NodePort", "--centrals-address=fd::1"}: "",
 		{"--centrals=kubernetes", "--centrals-image=a", "--southbound-plaintext"}:                                  "TLS only",
-		{"--centrals=vms", "--centrals-address=172.18.0.2"}:                                                        "neither process nor kubernetes",
+		{"--centrals=vms", "--centrals-address=172.18.0.2"}:                                                        "must be process or kubernetes",
 	} {
 		g := NewWithT(t)
 		c, f := command()

@@ -19,6 +19,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
+	"github.com/bedplate/bedplate/internal/flagcheck"
 	"github.com/bedplate/bedplate/internal/hydrazine/speaker"
 	"github.com/bedplate/bedplate/internal/manager"
 )
@@ -87,7 +88,7 @@ func (f *flags) config() (speaker.Config, error) {
 		}
 	}
 	if problems := validation.IsDNS1123Subdomain(config.Name); len(problems) > 0 || len(config.Name) > longestName {
-		return config, fmt.Errorf("--name %q must be at most %d characters of a DNS name: %s", config.Name, longestName, strings.Join(problems, ", "))
+		return config, flagcheck.That("name", config.Name, false, fmt.Sprintf("a DNS name of at most %d characters, in lower case", longestName))
 	}
 	if config.Namespace == "" {
 		content, err := os.ReadFile(namespaceFile)
@@ -95,6 +96,12 @@ func (f *flags) config() (speaker.Config, error) {
 			return config, errors.New("--speaker-namespace is required outside a Pod")
 		}
 		config.Namespace = strings.TrimSpace(string(content))
+	}
+	if err := errors.Join(
+		flagcheck.Namespace("speaker-namespace", config.Namespace),
+		flagcheck.That("configuration", f.configuration, len(validation.IsDNS1123Subdomain(f.configuration)) == 0, "the name of a BGPConfiguration"),
+	); err != nil {
+		return config, err
 	}
 	if f.routerID != "" {
 		config.RouterID, err = netip.ParseAddr(f.routerID)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
@@ -19,7 +20,10 @@ func TestFlags_areChecked(t *testing.T) {
 		{flags{name: "n", namespace: "ns", routerID: "fd00::1"}, "--router-id"},
 		{flags{name: "n", namespace: "ns", routerID: "one"}, "--router-id"},
 		{flags{name: "n", routerID: "172.18.0.11"}, "--speaker-namespace"},
+		{flags{name: "n", namespace: "a/b", routerID: "172.18.0.11"}, "--speaker-namespace"},
+		{flags{name: "n", namespace: "ns", configuration: "Other", routerID: "172.18.0.11"}, "--configuration"},
 	} {
+		c.flags.configuration = cmp.Or(c.flags.configuration, "default")
 		config, err := c.flags.config()
 		if c.says == "" {
 			NewWithT(t).Expect(err).NotTo(HaveOccurred())

@@ -64,6 +64,7 @@ type Options struct {
 	OTLPEndpoint            string
 	Poll, Settle            time.Duration
 	logging                 *logsv1.LoggingConfiguration
+	checks                  []func() error // of the flags that the program has
 }
 
 // ServerCommand is the command line of a program that reconciles nothing: every replica works, and each of its clients' calls
@@ -101,6 +102,7 @@ func (o *Options) command(short string, run func(context.Context, *Options) erro
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		PreRunE:       func(*cobra.Command, []string) error { return o.validate() },
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := logsv1.ValidateAndApply(o.logging, nil); err != nil {
 				return fmt.Errorf("logging options: %w", err)
@@ -122,6 +124,7 @@ func (o *Options) addServerFlags(flags *pflag.FlagSet, qps float32, burst int) {
 		"API server's own fairness.")
 	flags.IntVar(&o.KubeBurst, "kube-api-burst", burst, "Requests to the API server that may come at once after a pause.")
 	logsv1.AddFlags(o.logging, flags)
+	o.checks = append(o.checks, o.checkServer)
 }
 
 func (o *Options) addControllerFlags(flags *pflag.FlagSet) {
@@ -135,6 +138,7 @@ func (o *Options) addControllerFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "", "Namespace of the lease. Without it the manager's own.")
 	flags.IntVar(&o.Concurrency, "concurrency", 10, "Objects of one kind that are reconciled at the same time.")
 	flags.DurationVar(&o.Poll, "poll-interval", 30*time.Second, "How often something is looked at that is on its way outside.")
+	o.checks = append(o.checks, o.checkController)
 }
 
 // addEngineFlags are about calls to outside services.
@@ -144,11 +148,13 @@ func (o *Options) addEngineFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.OutsideBurst, "outside-burst", 100, "Requests to the outside service that may come at once after a pause.")
 	flags.DurationVar(&o.Settle, "settle", 3*time.Minute, "How long the outside service may still finish a create whose client is gone. "+
 		"An attempt with unknown outcome isn't repeated before.")
+	o.checks = append(o.checks, o.checkEngine)
 	o.addTracingFlag(flags)
 }
 
 func (o *Options) addTracingFlag(flags *pflag.FlagSet) {
 	flags.StringVar(&o.OTLPEndpoint, "otlp-endpoint", "", "URL of an OpenTelemetry collector (gRPC) that a span of each call is sent to. Without it none is.")
+	o.checks = append(o.checks, o.checkTracing)
 }
 
 // New makes the manager. Secrets are watched as metadata and read live, so that none stays in memory.

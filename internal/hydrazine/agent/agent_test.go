@@ -28,9 +28,7 @@ func TestUncut_isAboutPortsThatNobodyHas(t *testing.T) {
 func TestNew_hasNotLookedYet(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	a, err := New(Options{
-		Uplinks: []string{"none"}, DatapathType: userspaceDatapath, StateDir: t.TempDir(), OVSDatabase: "unix:/nowhere/db.sock",
-	})
+	a, err := New(options(t, "--uplink=none", "--datapath=netdev", "--state-dir="+t.TempDir(), "--ovs-db=unix:/nowhere/db.sock"))
 	g.Expect(err).NotTo(HaveOccurred())
 	l := &ledger.Ledger{}
 	l.Meet("lo", 1)

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
+	"github.com/bedplate/bedplate/internal/flagcheck"
 	"github.com/bedplate/bedplate/internal/mtls"
 )
 
@@ -40,6 +42,9 @@ const (
 	userspaceDatapath = "netdev"
 )
 
+// What --min-mtu may be: what each network carries, and what no packet is longer than.
+const minMinMTU, maxMinMTU = 576, 65535
+
 // DefaultPort is where agents listen.
 const DefaultPort = 9660
 
@@ -71,16 +76,20 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 
 // Validate says what is wrong with the options.
 func (o *Options) Validate() error {
-	var problems []error
-	if len(o.Uplinks) == 0 {
-		problems = append(problems, errors.New("--uplink: name at least one interface to the fabric"))
-	}
-	if o.LACP && len(o.Uplinks) < 2 {
-		problems = append(problems, errors.New("--lacp: needs several uplinks"))
-	}
-	if o.DatapathType != systemDatapath && o.DatapathType != userspaceDatapath {
-		problems = append(problems, fmt.Errorf("--datapath: %q is neither %s nor %s", o.DatapathType, systemDatapath,
-			userspaceDatapath))
+	problems := []error{
+		flagcheck.Address("listen", o.Listen),
+		flagcheck.Address("metrics-addr", o.MetricsAddress, ""),
+		// Whose certificate has no name would drive the agent.
+		flagcheck.That("controller-name", o.ControllerName, o.ControllerName != "", "the name in the controller's certificate"),
+		// The agent and the timer that stands in for it have to find the same leases, whatever folder they are started in.
+		flagcheck.That("state-dir", o.StateDir, filepath.IsAbs(o.StateDir), "the absolute path of a folder"),
+		flagcheck.That("uplink", strings.Join(o.Uplinks, ","), len(o.Uplinks) > 0, "at least one interface to the fabric"),
+		flagcheck.That("lacp", o.LACP, !o.LACP || len(o.Uplinks) > 1, "false where there is one --uplink"),
+		flagcheck.That("datapath", o.DatapathType, o.DatapathType == systemDatapath || o.DatapathType == userspaceDatapath,
+			systemDatapath+" or "+userspaceDatapath),
+		flagcheck.That("host-port", strings.Join(o.HostPorts, ","), len(o.HostPorts) > 0, "at least one interface to a host"),
+		flagcheck.That("min-mtu", o.MinMTU, o.MinMTU >= minMinMTU && o.MinMTU <= maxMinMTU,
+			fmt.Sprintf("at least %d and at most %d", minMinMTU, maxMinMTU)),
 	}
 	for _, pattern := range o.HostPorts {
 		if _, err := filepath.Match(pattern, ""); err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/spf13/pflag"
 	"github.com/vishvananda/netlink"
 	"google.golang.org/grpc/codes"
 	grpcstatus "google.golang.org/grpc/status"
@@ -27,10 +28,7 @@ func TestAttach_notForACallerWhoHasGone(t *testing.T) {
 	g, ns := NewWithT(t), "hza"+strings.ToLower(rand.Text()[:8])
 	g.Expect(namespace.Create(ns)).To(Succeed())
 	t.Cleanup(func() { g.Expect(namespace.Remove(ns)).To(Succeed()) })
-	a, err := New(Options{
-		Uplinks: []string{"p0"}, HostPorts: []string{"pf*hpf"}, DatapathType: userspaceDatapath, StateDir: t.TempDir(),
-		OVSDatabase: "unix:/nowhere/db.sock",
-	})
+	a, err := New(options(t, "--uplink=p0", "--datapath=netdev", "--state-dir="+t.TempDir(), "--ovs-db=unix:/nowhere/db.sock"))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(namespace.Do(ns, func() error {
 		bridge := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: vswitch.TransportBridge}, PeerName: "pf0hpf"}
@@ -144,14 +142,37 @@ func TestAssignment_missing(t *testing.T) {
 	NewWithT(t).Expect(err).To(HaveOccurred())
 }
 
+// options are the defaults, changed by flags.
+func options(t *testing.T, args ...string) Options {
+	t.Helper()
+	o, flags := Options{}, pflag.NewFlagSet("", pflag.ContinueOnError)
+	o.AddFlags(flags)
+	NewWithT(t).Expect(flags.Parse(args)).To(Succeed())
+	return o
+}
+
 func TestOptions_saysAllThatIsWrong(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	good := Options{Uplinks: []string{"p0", "p1"}, LACP: true, HostPorts: []string{"pf*hpf"}, DatapathType: "system"}
+	good := options(t, "--uplink=p0,p1", "--lacp")
 	g.Expect(good.Validate()).To(Succeed())
-	bad := Options{LACP: true, HostPorts: []string{"["}, DatapathType: "dpdk"}
+	bad := options(t, "--lacp", "--host-port=[", "--datapath=dpdk")
 	g.Expect(bad.Validate()).To(MatchError(And(ContainSubstring("--uplink"), ContainSubstring("--lacp"),
 		ContainSubstring("--host-port"), ContainSubstring("--datapath"))))
-	twice := Options{Uplinks: []string{"p0", "p0"}, HostPorts: []string{"p*"}, DatapathType: "netdev"}
+	twice := options(t, "--uplink=p0,p0", "--host-port=p*", "--datapath=netdev")
 	g.Expect(twice.Validate()).To(MatchError(And(ContainSubstring("named twice"), ContainSubstring("uplink p0 too"))))
+}
+
+// Leases that the timer doesn't find, and a controller without a name, are no protection.
+func TestOptions_thatTurnAProtectionOffAreRefused(t *testing.T) {
+	t.Parallel()
+	for arg, says := range map[string]string{
+		"--state-dir=": `--state-dir="": must be`, "--state-dir=leases": `--state-dir="leases": must be`,
+		"--controller-name=": `--controller-name="": must be`, "--host-port=": `--host-port="": must be`,
+		"--min-mtu=0": "--min-mtu=0: must be at least 576 and at most 65535", "--min-mtu=65536": "--min-mtu=65536: must be",
+		"--listen=": `--listen="": must be`, "--listen=9660": `--listen="9660": must be`, "--metrics-addr=9661": `--metrics-addr="9661": must be`,
+	} {
+		o := options(t, "--uplink=p0", arg)
+		NewWithT(t).Expect(o.Validate()).To(MatchError(HavePrefix(says)))
+	}
 }

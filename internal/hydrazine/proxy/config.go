@@ -2,11 +2,14 @@ package proxy
 
 import (
 	"errors"
-	"fmt"
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/bedplate/bedplate/internal/flagcheck"
 )
 
 // Config of a proxy.
@@ -39,17 +42,19 @@ func (c *Config) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&c.TenantBurst, "tenant-burst", 200, "Calls that the clients of one tenant may make at once after a pause.")
 }
 
-// Validate says what makes no sense.
+// Validate says what makes no sense, by the flags that it is from.
 func (c *Config) Validate() error {
+	const atLeastOne = "at least 1"
 	// With an "x" behind it, it is the shortest name that it is the beginning of.
-	if problems := validation.IsDNS1123Label(c.NamespacePrefix + "x"); len(problems) > 0 {
-		return fmt.Errorf("--namespace-prefix %q: %s", c.NamespacePrefix, problems[0])
-	}
-	if slices.Contains(c.Operators, "") {
-		return errors.New("--operator-organization is empty")
-	}
-	if c.Connections < 1 || c.TenantConnections < 1 || c.TenantWatches < 1 || c.TenantQPS <= 0 || c.TenantBurst < 1 {
-		return errors.New("--max-connections, --tenant-connections, --tenant-watches, --tenant-qps and --tenant-burst are at least 1")
-	}
-	return nil
+	problems := validation.IsDNS1123Label(c.NamespacePrefix + "x")
+	return errors.Join(
+		flagcheck.Address("listen", c.Listen),
+		flagcheck.That("namespace-prefix", c.NamespacePrefix, len(problems) == 0, "what a namespace's name may begin with: "+strings.Join(problems, ", ")),
+		flagcheck.That("operator-organization", strings.Join(c.Operators, ","), !slices.Contains(c.Operators, ""), "without an empty one"),
+		flagcheck.That("max-connections", c.Connections, c.Connections >= 1, atLeastOne),
+		flagcheck.That("tenant-connections", c.TenantConnections, c.TenantConnections >= 1, atLeastOne),
+		flagcheck.That("tenant-watches", c.TenantWatches, c.TenantWatches >= 1, atLeastOne),
+		flagcheck.That("tenant-qps", c.TenantQPS, c.TenantQPS > 0 && !math.IsInf(c.TenantQPS, 1), "more than 0"),
+		flagcheck.That("tenant-burst", c.TenantBurst, c.TenantBurst >= 1, atLeastOne),
+	)
 }

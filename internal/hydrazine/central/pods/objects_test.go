@@ -278,11 +278,11 @@ func TestCentral_thatCantBeLookedForIsntDeleted(t *testing.T) {
 func TestConfig_isChecked(t *testing.T) {
 	t.Parallel()
 	for says, c := range map[string]pods.Config{
-		"image":         {Namespace: "a", Manager: "b", Service: corev1.ServiceTypeLoadBalancer},
-		"a namespace":   {Image: "a", Manager: "b", Service: corev1.ServiceTypeLoadBalancer},
-		"the manager's": {Image: "a", Namespace: "a", Service: corev1.ServiceTypeLoadBalancer},
-		"type":          {Image: "a", Namespace: "a", Manager: "b", Service: corev1.ServiceTypeClusterIP},
-		"address":       {Image: "a", Namespace: "a", Manager: "b", Service: corev1.ServiceTypeNodePort},
+		`--centrals-image="": must be`:               {Namespace: "a", Manager: "b", Service: corev1.ServiceTypeLoadBalancer},
+		`--centrals-namespace="": must be`:           {Image: "a", Manager: "b", Service: corev1.ServiceTypeLoadBalancer},
+		`--manager-namespace="": must be`:            {Image: "a", Namespace: "a", Service: corev1.ServiceTypeLoadBalancer},
+		`--centrals-service=ClusterIP: must be`:      {Image: "a", Namespace: "a", Manager: "b", Service: corev1.ServiceTypeClusterIP},
+		`--centrals-address="": must be the address`: {Image: "a", Namespace: "a", Manager: "b", Service: corev1.ServiceTypeNodePort},
 	} {
 		NewWithT(t).Expect(c.Validate()).To(MatchError(ContainSubstring(says)))
 	}

@@ -22,6 +22,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/bedplate/bedplate/internal/flagcheck"
 	"github.com/bedplate/bedplate/internal/hydrazine/central"
 )
 
@@ -39,19 +40,18 @@ type Config struct {
 	Address netip.Addr
 }
 
-// Validate says what is wrong with the configuration.
+// Validate says what is wrong with the configuration, by the flags that it is from.
 func (c *Config) Validate() error {
-	switch {
-	case c.Image == "":
-		return errors.New("centrals on Kubernetes need an image")
-	case c.Namespace == "" || c.Manager == "":
-		return errors.New("centrals on Kubernetes need a namespace, and the manager's")
-	case c.Service != corev1.ServiceTypeLoadBalancer && c.Service != corev1.ServiceTypeNodePort:
-		return fmt.Errorf("DPUs reach centrals by a Service of type LoadBalancer or NodePort, not %q", c.Service)
-	case c.Service == corev1.ServiceTypeNodePort && !c.Address.IsValid():
-		return errors.New("centrals with node ports need the address of a node that DPUs reach")
-	}
-	return nil
+	return errors.Join(
+		flagcheck.That("centrals-image", c.Image, c.Image != "", "an image: the centrals are on Kubernetes"),
+		flagcheck.Namespace("centrals-namespace", c.Namespace),
+		flagcheck.Namespace("manager-namespace", c.Manager),
+		flagcheck.That("centrals-service", c.Service,
+			c.Service == corev1.ServiceTypeLoadBalancer || c.Service == corev1.ServiceTypeNodePort,
+			fmt.Sprintf("%s or %s", corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort)),
+		flagcheck.That("centrals-address", "", c.Service != corev1.ServiceTypeNodePort || c.Address.IsValid(),
+			"the address of a node that DPUs reach: the centrals have node ports"),
+	)
 }
 
 // Runtime implements central.Runtime.
