@@ -33,8 +33,9 @@ func run(ctx context.Context, options *manager.Options) error {
 	if err != nil {
 		return err
 	}
+	engine := options.Engine(mgr)
 	pace := bmm.Paced(options.Poll, options.OutsideQPS, options.OutsideBurst)
-	if err := actuator.Setup(ctx, mgr, options.Engine(mgr), pace, options.Controller()); err != nil {
+	if err := actuator.Setup(ctx, mgr, engine, pace, options.Controller()); err != nil {
 		return err
 	}
 	if err := options.Webhooks(mgr, actuator.SetupWebhooks); err != nil {
@@ -45,5 +46,5 @@ func run(ctx context.Context, options *manager.Options) error {
 	if err := mgr.Add(waits); err != nil {
 		return fmt.Errorf("count what waits: %w", err)
 	}
-	return mgr.Start(ctx)
+	return options.Run(ctx, mgr, engine)
 }

@@ -32,8 +32,9 @@ func run(ctx context.Context, options *manager.Options) error {
 	if err != nil {
 		return err
 	}
+	engine := options.Engine(mgr)
 	pace := bmm.Paced(options.Poll, options.OutsideQPS, options.OutsideBurst)
-	if err := provider.Setup(ctx, mgr, options.Engine(mgr), pace, options.Controller()); err != nil {
+	if err := provider.Setup(ctx, mgr, engine, pace, options.Controller()); err != nil {
 		return err
 	}
 	if err := options.Webhooks(mgr, provider.SetupWebhooks); err != nil {
@@ -42,5 +43,5 @@ func run(ctx context.Context, options *manager.Options) error {
 	if err := mgr.Add(waiting.New(mgr.GetClient(), provider.Lists()...)); err != nil {
 		return fmt.Errorf("count what waits: %w", err)
 	}
-	return mgr.Start(ctx)
+	return options.Run(ctx, mgr, engine)
 }

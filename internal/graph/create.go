@@ -55,10 +55,13 @@ func (h *Handle[T]) adoptOrCreate(ctx context.Context, e *entry) Phase {
 }
 
 func (h *Handle[T]) turn() (*turn, bool) {
-	return h.g.engine.Creates.turn(place{
-		endpoint: cmp.Or(h.kind.Endpoint, h.g.credentials), lock: h.want.Lock,
-		owner: sleeperOf(h.g.owner), credentials: h.g.credentials,
-	})
+	at := place{
+		endpoint: cmp.Or(h.kind.Endpoint, h.g.credentials), owner: sleeperOf(h.g.owner), credentials: h.g.credentials,
+	}
+	if h.want.Lock != nil {
+		at.lock = h.want.Lock()
+	}
+	return h.g.engine.Creates.turn(at)
 }
 
 func queued() Phase {

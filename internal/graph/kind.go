@@ -100,8 +100,8 @@ type Want[T any] struct {
 	// own means that nothing was attempted. Not needed with Use.
 	Create func(ctx context.Context, key Key) (Call[T], error)
 	// Lock names what the service locks while it makes the resource, such as its instance type: creates with the same lock at
-	// the same endpoint go one after the other. Optional.
-	Lock string
+	// the same endpoint go one after the other. It is asked when what the resource comes after is ready. Optional.
+	Lock func() string
 	// Diff says what isn't as the spec wants it. It asks nobody: Plan and the repair of drift both use it. Optional, and never
 	// used for what is the user's own.
 	Diff func(*T) []Change

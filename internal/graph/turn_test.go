@@ -85,7 +85,7 @@ func (ts *tenants) reconcile(name, credentials, lock string) string {
 	g, err := f.engine().New(owner, credentials, kind)
 	f.Expect(err).NotTo(HaveOccurred())
 	want := f.want("thing")
-	want.Lock = lock
+	want.Lock = func() string { return lock }
 	create := want.Create
 	want.Create = func(ctx context.Context, key graph.Key) (graph.Call[thing], error) {
 		call, err := create(ctx, key)

@@ -39,7 +39,7 @@ func (s *Stack) startManager(ctx context.Context, m manager) error {
 			"--health-addr=" + health,
 			"--metrics-addr=" + net.JoinHostPort(s.managementAddress(), strconv.Itoa(m.port+1)),
 			"--leader-election-namespace=" + m.namespace,
-			"--poll-interval=1s", "--settle=5s", // simulated time is fast: that is five minutes
+			"--poll-interval=1s", "--settle=5s", "--create-timeout=2500ms", // simulated time is fast: settling takes five minutes
 		}),
 	}, answersOK("http://"+health+"/readyz"))
 }

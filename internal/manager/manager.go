@@ -35,7 +35,8 @@ import (
 )
 
 const (
-	// gracefulShutdown has to be shorter than the Pod's grace period, so that the lease is released.
+	// gracefulShutdown is how long everything but creates may take to end. With the longest create it has to be shorter than the
+	// Pod's grace period, so that the lease is released.
 	gracefulShutdown = 5 * time.Second
 	// reconcileTimeout is longer than any single call.
 	reconcileTimeout = 5 * time.Minute
@@ -63,6 +64,7 @@ type Options struct {
 	OutsideBurst            int
 	OTLPEndpoint            string
 	Poll, Settle            time.Duration
+	CreateTimeout           time.Duration
 	logging                 *logsv1.LoggingConfiguration
 	checks                  []func() error // of the flags that the program has
 }
@@ -143,7 +145,10 @@ func (o *Options) addControllerFlags(flags *pflag.FlagSet) {
 
 // addEngineFlags are about calls to outside services.
 func (o *Options) addEngineFlags(flags *pflag.FlagSet) {
-	flags.IntVar(&o.Creates, "max-creates", 20, "Creates that are at work outside at the same time with the same credentials. None of them holds up a reconcile.")
+	flags.IntVar(&o.Creates, "max-creates", 3, "Creates that are at work at the same time at the same endpoint, at most: one that "+
+		"can't keep up gets fewer. None of them holds up a reconcile.")
+	flags.DurationVar(&o.CreateTimeout, "create-timeout", 75*time.Second, "How long after it was decided a create may be sent and answered. "+
+		"A manager that is told to stop waits so long for those at work: the Pod's grace period has to be longer.")
 	flags.Float64Var(&o.OutsideQPS, "outside-qps", 20, "Requests per second to the outside service with the same credentials.")
 	flags.IntVar(&o.OutsideBurst, "outside-burst", 100, "Requests to the outside service that may come at once after a pause.")
 	flags.DurationVar(&o.Settle, "settle", 3*time.Minute, "How long the outside service may still finish a create whose client is gone. "+
@@ -169,7 +174,7 @@ func (o *Options) New(scheme *runtime.Scheme) (ctrl.Manager, error) {
 		LeaderElectionID:              o.Name,
 		LeaderElectionNamespace:       o.LeaderElectionNamespace,
 		LeaderElectionReleaseOnCancel: true,
-		GracefulShutdownTimeout:       ptr.To(gracefulShutdown),
+		GracefulShutdownTimeout:       ptr.To(o.CreateTimeout + gracefulShutdown),
 		HealthProbeBindAddress:        o.HealthAddress,
 		PprofBindAddress:              o.ProfilerAddress,
 		Metrics: metricsserver.Options{
@@ -243,8 +248,18 @@ func (o *Options) Engine(mgr ctrl.Manager) *graph.Engine {
 	return &graph.Engine{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(),
 		Recorder: mgr.GetEventRecorder(o.Name), Clock: clock.RealClock{}, Poll: o.Poll, Settle: o.Settle,
-		Creates: &graph.Pool{Limit: o.Creates, Patience: time.Second},
+		CreateTimeout: o.CreateTimeout, Creates: &graph.Pool{Limit: o.Creates, Patience: time.Second},
 	}
+}
+
+// Run a manager until it is told to stop, and then as long as a create is at work. It keeps its lease until the end, so that
+// its successor meets no half-made resource. Where the lease was lost, the creates are still not cut off.
+func (o *Options) Run(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine) error {
+	if err := mgr.Add(engine.Creates); err != nil {
+		return fmt.Errorf("add the pool of creates: %w", err)
+	}
+	defer engine.Creates.Drain()
+	return mgr.Start(ctx)
 }
 
 // Controller options: what fails is tried again after a second, then less and less often, down to once per poll interval.

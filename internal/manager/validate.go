@@ -56,6 +56,9 @@ func (o *Options) checkEngine() error {
 		flagcheck.That("outside-qps", o.OutsideQPS, isRate(o.OutsideQPS), "more than 0"),
 		flagcheck.That("outside-burst", o.OutsideBurst, o.OutsideBurst >= 1, atLeastOne),
 		flagcheck.That("settle", o.Settle, o.Settle >= shortestSettle, fmt.Sprintf("at least %s", shortestSettle)),
+		flagcheck.That("create-timeout", o.CreateTimeout, o.CreateTimeout > 0, "more than 0"),
+		// The service may take as long for a create that reaches it at the last moment.
+		flagcheck.That("settle", o.Settle, o.Settle >= 2*o.CreateTimeout, fmt.Sprintf("at least twice --create-timeout (%s)", o.CreateTimeout)),
 	)
 }
 

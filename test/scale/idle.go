@@ -15,7 +15,7 @@ func pages(instances int) int { return (instances + pageSize - 1) / pageSize }
 // idle starts the manager anew, with its defaults, and measures while nothing changes.
 func (r *run) idle(ctx context.Context) error {
 	r.stopManager()
-	t := tempo{Speed: 1, Poll: r.idling.poll, Settle: lifeSettle, OutsideQPS: lifeOutsideQPS, OutsideBurst: lifeOutsideBurst}
+	t := tempo{Speed: 1, Poll: r.idling.poll, Settle: lifeSettle, Create: lifeCreate, OutsideQPS: lifeOutsideQPS, OutsideBurst: lifeOutsideBurst}
 	before, err := r.site.Calls(ctx)
 	if err != nil {
 		return err

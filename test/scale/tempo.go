@@ -12,6 +12,7 @@ type tempo struct {
 	Speed        float64       `json:"speed"`
 	Poll         time.Duration `json:"pollNanoseconds"`
 	Settle       time.Duration `json:"-"`
+	Create       time.Duration `json:"-"`
 	OutsideQPS   float64       `json:"outsideQPS"`
 	OutsideBurst int           `json:"-"`
 }
@@ -20,13 +21,14 @@ type tempo struct {
 const (
 	lifePoll         = 30 * time.Second
 	lifeSettle       = 3 * time.Minute
+	lifeCreate       = 75 * time.Second
 	lifeOutsideQPS   = 20
 	lifeOutsideBurst = 100
 )
 
 func atSpeed(speed float64) tempo {
 	return tempo{
-		Speed: speed, Poll: scaled(lifePoll, speed), Settle: scaled(lifeSettle, speed),
+		Speed: speed, Poll: scaled(lifePoll, speed), Settle: scaled(lifeSettle, speed), Create: scaled(lifeCreate, speed),
 		OutsideQPS: lifeOutsideQPS * speed, OutsideBurst: int(lifeOutsideBurst * speed),
 	}
 }
@@ -38,6 +40,7 @@ func (t tempo) flags() []string {
 	return []string{
 		"--poll-interval=" + t.Poll.String(),
 		"--settle=" + t.Settle.String(),
+		"--create-timeout=" + t.Create.String(),
 		fmt.Sprintf("--outside-qps=%g", t.OutsideQPS),
 		"--outside-burst=" + strconv.Itoa(t.OutsideBurst),
 		"--kube-api-qps=-1",

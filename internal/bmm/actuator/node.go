@@ -108,6 +108,9 @@ func (n *node) InstanceRequest(_ context.Context, key graph.Key) (*bmm.InstanceC
 	return instance.Request(n.owner.Name, key, n.spec.InstanceSpec, n.place, n.userData), nil
 }
 
+// InstanceTypeID is the one that the spec names.
+func (n *node) InstanceTypeID() string { return n.spec.InstanceType.ID }
+
 // SecurityGroup is the one that the spec names. Where it names none, whatever is attached is the user's own affair.
 func (n *node) SecurityGroup() (id string, known bool) {
 	id = n.spec.Network.NetworkSecurityGroupID

@@ -24,7 +24,9 @@ import (
 type Client struct {
 	sender *http.Client
 	// org is what the API's name and then all paths follow.
-	org     *url.URL
+	org *url.URL
+	// name of the organisation.
+	name    string
 	timeout time.Duration
 	// secret is the name of the Secret.
 	secret  string
@@ -56,6 +58,7 @@ func build(config Config) (*Client, error) {
 	c := &Client{
 		sender:  sender,
 		org:     org,
+		name:    config.Org,
 		timeout: config.Timeout,
 		secret:  config.Secret,
 		account: config.account(),
@@ -69,6 +72,12 @@ func build(config Config) (*Client, error) {
 
 // String names the server and not the login.
 func (c *Client) String() string { return "BMM API at " + c.org.String() }
+
+// Endpoint is the server, whichever organisation asks it.
+func (c *Client) Endpoint() string { return c.org.Scheme + "://" + c.org.Host }
+
+// Org is the organisation of the tenant.
+func (c *Client) Org() string { return c.name }
 
 // send is one generated call.
 type send func(context.Context, *gen.Client) (*http.Response, error)

@@ -44,9 +44,9 @@ func needsProvider(err error) error {
 
 func (n *networks) allocationKind() *graph.Kind[bmm.Allocation] {
 	return &graph.Kind[bmm.Allocation]{
-		Name: "allocation",
-		ID:   func(a *bmm.Allocation) string { return a.ID },
-		Tag:  func(a *bmm.Allocation) graph.Tag { return tag.FromName(AllocationKey, a.Name) },
+		Name: "allocation", Endpoint: n.api.Endpoint(),
+		ID:  func(a *bmm.Allocation) string { return a.ID },
+		Tag: func(a *bmm.Allocation) graph.Tag { return tag.FromName(AllocationKey, a.Name) },
 		Get: func(ctx context.Context, id string) (*bmm.Allocation, error) {
 			return n.api.Allocation(ctx, n.siteID(), id)
 		},

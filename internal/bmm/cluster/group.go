@@ -16,9 +16,9 @@ import (
 
 func (n *networks) groupKind() *graph.Kind[bmm.NetworkSecurityGroup] {
 	return &graph.Kind[bmm.NetworkSecurityGroup]{
-		Name: "network security group",
-		ID:   func(g *bmm.NetworkSecurityGroup) string { return g.ID },
-		Tag:  func(g *bmm.NetworkSecurityGroup) graph.Tag { return tag.FromLabels(g.Labels) },
+		Name: "network security group", Endpoint: n.api.Endpoint(),
+		ID:  func(g *bmm.NetworkSecurityGroup) string { return g.ID },
+		Tag: func(g *bmm.NetworkSecurityGroup) graph.Tag { return tag.FromLabels(g.Labels) },
 		Get: func(ctx context.Context, id string) (*bmm.NetworkSecurityGroup, error) {
 			return n.api.NetworkSecurityGroup(ctx, n.siteID(), id)
 		},

@@ -17,9 +17,9 @@ import (
 // allocated from.
 func (n *networks) ipBlockKind() *graph.Kind[bmm.IPBlock] {
 	return &graph.Kind[bmm.IPBlock]{
-		Name: "IP block",
-		ID:   func(b *bmm.IPBlock) string { return b.ID },
-		Tag:  ipBlockTag,
+		Name: "IP block", Endpoint: n.api.Endpoint(),
+		ID:  func(b *bmm.IPBlock) string { return b.ID },
+		Tag: ipBlockTag,
 		Get: func(ctx context.Context, id string) (*bmm.IPBlock, error) {
 			return n.api.IPBlock(ctx, n.siteID(), id)
 		},
@@ -120,3 +120,6 @@ func fits(what, name, wanted string, length int, block *bmm.IPBlock) error {
 	}
 	return nil
 }
+
+// ipBlockLock is that of the service: it makes one subnet or prefix of a tenant and an IP block at a time, and refuses others.
+func (n *networks) ipBlockLock() string { return "IP block " + n.ipBlock.ID() + " of " + n.api.Org() }

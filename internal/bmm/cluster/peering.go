@@ -14,8 +14,8 @@ import (
 // key is the other one.
 func (n *networks) peeringKind() *graph.Kind[bmm.VPCPeering] {
 	return &graph.Kind[bmm.VPCPeering]{
-		Name: "VPC peering",
-		ID:   func(p *bmm.VPCPeering) string { return p.ID },
+		Name: "VPC peering", Endpoint: n.api.Endpoint(),
+		ID: func(p *bmm.VPCPeering) string { return p.ID },
 		Get: func(ctx context.Context, id string) (*bmm.VPCPeering, error) {
 			return n.api.VPCPeering(ctx, n.siteID(), id)
 		},

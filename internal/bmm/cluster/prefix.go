@@ -13,9 +13,9 @@ import (
 // prefixKind is what an FNN VPC has in place of subnets.
 func (n *networks) prefixKind() *graph.Kind[bmm.VPCPrefix] {
 	return &graph.Kind[bmm.VPCPrefix]{
-		Name: "VPC prefix",
-		ID:   func(p *bmm.VPCPrefix) string { return p.ID },
-		Tag:  func(p *bmm.VPCPrefix) graph.Tag { return tag.FromName(PrefixKey, p.Name) },
+		Name: "VPC prefix", Endpoint: n.api.Endpoint(),
+		ID:  func(p *bmm.VPCPrefix) string { return p.ID },
+		Tag: func(p *bmm.VPCPrefix) graph.Tag { return tag.FromName(PrefixKey, p.Name) },
 		Get: func(ctx context.Context, id string) (*bmm.VPCPrefix, error) {
 			return n.api.VPCPrefix(ctx, n.siteID(), id)
 		},
@@ -32,6 +32,7 @@ func (n *networks) prefixKind() *graph.Kind[bmm.VPCPrefix] {
 func (n *networks) wantPrefix(spec infrav1.VPCPrefixSpec) *graph.Handle[bmm.VPCPrefix] {
 	return graph.Add(n.graph, n.kinds.prefix, graph.Want[bmm.VPCPrefix]{
 		Key: PrefixKey + "/" + spec.Name, Condition: infrav1.SubnetsReadyCondition, After: []graph.Ref{n.vpc, n.ipBlock},
+		Lock: n.ipBlockLock,
 		Create: func(_ context.Context, key graph.Key) (graph.Call[bmm.VPCPrefix], error) {
 			length := prefixLength(spec.PrefixLength, spec.CIDR)
 			if err := fits("VPC prefix", spec.Name, spec.CIDR, length, n.ipBlock.Object()); err != nil {

@@ -14,9 +14,9 @@ import (
 
 func (n *networks) subnetKind() *graph.Kind[bmm.Subnet] {
 	return &graph.Kind[bmm.Subnet]{
-		Name: "subnet",
-		ID:   func(s *bmm.Subnet) string { return s.ID },
-		Tag:  func(s *bmm.Subnet) graph.Tag { return tag.FromName(SubnetKey, s.Name) },
+		Name: "subnet", Endpoint: n.api.Endpoint(),
+		ID:  func(s *bmm.Subnet) string { return s.ID },
+		Tag: func(s *bmm.Subnet) graph.Tag { return tag.FromName(SubnetKey, s.Name) },
 		Get: func(ctx context.Context, id string) (*bmm.Subnet, error) {
 			return n.api.Subnet(ctx, n.siteID(), id)
 		},
@@ -33,6 +33,7 @@ func (n *networks) subnetKind() *graph.Kind[bmm.Subnet] {
 func (n *networks) wantSubnet(spec infrav1.SubnetSpec) *graph.Handle[bmm.Subnet] {
 	return graph.Add(n.graph, n.kinds.subnet, graph.Want[bmm.Subnet]{
 		Key: SubnetKey + "/" + spec.Name, Condition: infrav1.SubnetsReadyCondition, After: []graph.Ref{n.vpc, n.ipBlock},
+		Lock: n.ipBlockLock,
 		Create: func(_ context.Context, key graph.Key) (graph.Call[bmm.Subnet], error) {
 			length := prefixLength(spec.PrefixLength, spec.CIDR)
 			if err := fits("subnet", spec.Name, spec.CIDR, length, n.ipBlock.Object()); err != nil {

@@ -16,9 +16,9 @@ import (
 
 func (n *networks) vpcKind() *graph.Kind[bmm.VPC] {
 	return &graph.Kind[bmm.VPC]{
-		Name: "VPC",
-		ID:   func(v *bmm.VPC) string { return v.ID },
-		Tag:  func(v *bmm.VPC) graph.Tag { return tag.FromLabels(v.Labels) },
+		Name: "VPC", Endpoint: n.api.Endpoint(),
+		ID:  func(v *bmm.VPC) string { return v.ID },
+		Tag: func(v *bmm.VPC) graph.Tag { return tag.FromLabels(v.Labels) },
 		Get: func(ctx context.Context, id string) (*bmm.VPC, error) {
 			return n.api.VPC(ctx, n.siteID(), id)
 		},

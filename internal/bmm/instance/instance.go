@@ -31,6 +31,8 @@ type Machine interface {
 	Shown() (providerID, instanceID string)
 	// NewSiteID is the site where an instance would be made; empty where that isn't known.
 	NewSiteID() string
+	// InstanceTypeID is the type that an instance would be of; empty where the spec names one certain machine.
+	InstanceTypeID() string
 	// InstanceRequest is what an instance would be made like.
 	InstanceRequest(context.Context, graph.Key) (*bmm.InstanceCreateRequest, error)
 	// SecurityGroup is what the instance itself is to be attached to. As long as it isn't known, nothing is changed.
@@ -58,9 +60,9 @@ func Open(
 ) (*Instance, error) {
 	i := &Instance{machine: machine, api: api, inventory: inventory}
 	i.kind = &graph.Kind[bmm.Instance]{
-		Name: "instance",
-		ID:   func(o *bmm.Instance) string { return o.ID },
-		Tag:  func(o *bmm.Instance) graph.Tag { return tag.FromLabels(o.Labels) },
+		Name: "instance", Endpoint: api.Endpoint(),
+		ID:  func(o *bmm.Instance) string { return o.ID },
+		Tag: func(o *bmm.Instance) graph.Tag { return tag.FromLabels(o.Labels) },
 		Get: func(ctx context.Context, id string) (_ *bmm.Instance, err error) {
 			i.got, err = inventory.Instance(ctx, api, i.SiteID(), id)
 			return i.got, err
@@ -88,7 +90,7 @@ func (i *Instance) Want(after ...graph.Ref) {
 	i.handle = graph.Add(i.Graph, i.kind, graph.Want[bmm.Instance]{
 		Key: key, Condition: infrav1.InstanceProvisionedCondition, After: after,
 		Choose: func(context.Context) (map[string]string, error) { return map[string]string{siteParam: i.SiteID()}, nil },
-		Create: i.create,
+		Create: i.create, Lock: i.lock,
 		Diff: func(o *bmm.Instance) []graph.Change {
 			_, changes := i.update(o)
 			return changes
@@ -101,6 +103,15 @@ func (i *Instance) Want(after ...graph.Ref) {
 		},
 		IfLost: "delete the Machine to get another one", // A machine isn't repaired under its node.
 	})
+}
+
+// lock is that of the service: it makes one instance of a tenant and a type at a time, and refuses others.
+func (i *Instance) lock() string {
+	typeID := i.machine.InstanceTypeID()
+	if typeID == "" { // the spec names one certain machine
+		return ""
+	}
+	return "instance type " + typeID + " of " + i.api.Org()
 }
 
 // ID of the instance; empty before it exists.

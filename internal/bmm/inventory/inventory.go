@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/graph"
 )
 
 const (
@@ -22,7 +23,7 @@ const (
 
 // Inventory of all sites that somebody asks about. Start keeps it up to date.
 type Inventory struct {
-	// Interval between two lists of a site.
+	// Interval between two lists of a site where nothing is on its way. What has just changed is listed sooner: see shelf.due.
 	Interval time.Duration
 	Clock    clock.PassiveClock
 
@@ -49,12 +50,15 @@ type shelf struct {
 
 	mu sync.Mutex
 	// api is the client of who asked last: the Secret of another may be gone.
-	api       *bmm.Client
-	used      time.Time
-	listed    time.Time // when the newest list began
-	failed    time.Time
-	err       error
-	instances map[string]seen
+	api    *bmm.Client
+	used   time.Time
+	listed time.Time     // when the newest list began
+	took   time.Duration // how long it took
+	// moved is when something last was, or was set, on its way to something else; unseen is the first time since the newest list.
+	moved, unseen time.Time
+	failed        time.Time
+	err           error
+	instances     map[string]seen
 	// stale are instances that we have changed ourselves since they were seen.
 	stale map[string]time.Time
 }
@@ -107,11 +111,12 @@ func (v *Inventory) Touch(api *bmm.Client, siteID, id string) {
 	defer s.mu.Unlock()
 	delete(s.instances, id)
 	s.stale[id] = v.Clock.Now()
+	s.moves(v.Clock.Now())
 }
 
-// Start lists each site that is asked about, once per interval, until ctx ends. It tells of changes.
+// Start lists each site that is asked about, at least once per interval, until ctx ends. It tells of changes.
 func (v *Inventory) Start(ctx context.Context) error {
-	ticker := time.NewTicker(v.Interval) // from start to start, however long a list takes
+	ticker := time.NewTicker(graph.Interval(v.Interval, 0))
 	defer ticker.Stop()
 	var listing sync.WaitGroup
 	defer listing.Wait()
@@ -123,11 +128,15 @@ func (v *Inventory) Start(ctx context.Context) error {
 		}
 		v.tellUntold(ctx)
 		for at, s := range v.inUse() {
+			since, due := s.due(v.Clock.Now(), v.Interval)
+			if !due {
+				continue
+			}
 			listing.Go(func() { // a site that is slow or dead is no reason to hear late from the others
 				turn, cancel := context.WithTimeout(ctx, v.Interval) // then it is the next one's
 				defer cancel()
 				// Whoever asks gets to hear of an error.
-				_ = v.update(turn, at.id, s, v.ago(v.Interval/2), func(c Change) { v.tell(ctx, c) })
+				_ = v.update(turn, at.id, s, since, func(c Change) { v.tell(ctx, c) })
 			})
 		}
 	}

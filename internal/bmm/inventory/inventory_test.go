@@ -444,3 +444,43 @@ func TestForget_endsTheListsOfALogin(t *testing.T) {
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(listed).To(BeZero())
 }
+
+// With an interval of 30 s, what was just made is listed after 1 s, and then less and less often; a change begins that again.
+func TestStart_listsSoonWhatIsOnItsWay(t *testing.T) {
+	t.Parallel()
+	const every, tick = 3 * time.Second, 10 * time.Millisecond
+	f := start(t, 1, every)
+	ended := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { ended <- f.inventory.Start(ctx) }()
+	// looks advances the clock until there was another list, and returns how much time that took.
+	looks := func() time.Duration {
+		before, _ := f.calls()
+		passed := time.Duration(0)
+		f.Eventually(func() int {
+			f.clock.Step(tick)
+			passed += tick
+			now, _ := f.calls()
+			return now
+		}).WithPolling(tick).WithTimeout(20 * time.Second).Should(BeNumerically(">", before))
+		return passed
+	}
+	f.Expect(f.status(0)).To(Equal("Ready"))
+	f.Expect(looks()).To(BeNumerically(">=", every-every/30))
+
+	f.set(1, "Pending")
+	f.inventory.Put(f.api, &bmm.Instance{ID: id(1), SiteID: siteID, Status: "Pending"})
+	var soon []time.Duration
+	for range 4 {
+		soon = append(soon, looks())
+	}
+	f.Expect(soon[0]).To(BeNumerically("<", every/5), "%v", soon)
+	f.Expect(soon[3]).To(BeNumerically(">", soon[0]), "%v", soon)
+	f.Expect(soon[0]+soon[1]+soon[2]).To(BeNumerically("<", every), "%v", soon)
+
+	f.set(1, "Ready")
+	looks()
+	f.Expect(looks()).To(BeNumerically("<", every/4), "a change, so there may be more")
+	cancel()
+	f.Eventually(ended).Should(Receive(BeNil()))
+}

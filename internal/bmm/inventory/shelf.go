@@ -5,6 +5,7 @@ import (
 	"time"
 
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/graph"
 )
 
 // take puts the answer of a list that began and ended at these times on the shelf, and returns the IDs of what is another
@@ -18,7 +19,7 @@ func (s *shelf) take(began, ended time.Time, list []bmm.Instance, err error) (di
 		return nil
 	}
 	first := s.listed.IsZero()
-	s.listed = began
+	s.listed, s.took, s.unseen = began, ended.Sub(began), time.Time{}
 	before := s.instances
 	s.instances = make(map[string]seen, len(list))
 	for _, instance := range list {
@@ -49,7 +50,32 @@ func (s *shelf) take(began, ended time.Time, list []bmm.Instance, err error) (di
 			differ = append(differ, id)
 		}
 	}
+	if len(differ) > 0 {
+		s.moves(ended)
+	}
 	return differ
+}
+
+// due says whether it is time for a list, and when the one began that it is to replace. While something moves, lists follow
+// soon and then less and less often, but there is a tenth of the interval between two of them, and no more than a tenth of the
+// time goes into them: a site of thousands of instances that are being made isn't listed all the time.
+func (s *shelf) due(now time.Time, interval time.Duration) (since time.Time, due bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.listing) > 0 {
+		return s.listed, false
+	}
+	pause := min(max(graph.Interval(interval, now.Sub(s.moved)), interval/10, 10*s.took), interval)
+	seen := s.unseen.IsZero() || now.Sub(s.unseen) >= graph.Interval(interval, 0)
+	return s.listed, now.Sub(s.listed) >= pause && (seen || now.Sub(s.listed) >= interval)
+}
+
+// moves notes that an instance is on its way. s.mu is held.
+func (s *shelf) moves(now time.Time) {
+	s.moved = now
+	if s.unseen.IsZero() {
+		s.unseen = now
+	}
 }
 
 func (s *shelf) client() *bmm.Client {
@@ -63,6 +89,9 @@ func (s *shelf) put(instance bmm.Instance, at time.Time) {
 	defer s.mu.Unlock()
 	s.put1(slim(instance), at)
 	delete(s.stale, instance.ID)
+	if instance.Status != bmm.InstanceReady && instance.Status != bmm.InstanceError {
+		s.moves(at)
+	}
 }
 
 func (s *shelf) put1(instance bmm.Instance, at time.Time) {

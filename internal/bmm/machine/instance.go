@@ -66,6 +66,12 @@ func (n *node) InstanceRequest(ctx context.Context, key graph.Key) (*bmm.Instanc
 	}, userData), nil
 }
 
+// InstanceTypeID is that of the failure domain, or the spec's.
+func (n *node) InstanceTypeID() string {
+	domain, _ := n.failureDomain()
+	return instance.TypeID(n.object.Spec.InstanceSpec, domain.InstanceTypeID)
+}
+
 // userData is the bootstrap data.
 func (n *node) userData(ctx context.Context) (string, error) {
 	name := types.NamespacedName{Namespace: n.object.Namespace, Name: ptr.Deref(n.machine.Spec.Bootstrap.DataSecretName, "")}

@@ -45,7 +45,9 @@ func TestConnections_areUnlimitedInTheOlderRelease(t *testing.T) {
 	inSimulatedTime(t, func(b bench) {
 		subnet := b.subnet(b.vpc("net"), "nodes")
 		for n := range 20 {
-			go func() { _, _ = b.client.CreateInstance(b.t.Context(), instanceRequest(fmt.Sprintf("many-%d", n), subnet)) }()
+			go func() {
+				_, _ = b.client.CreateInstance(b.t.Context(), instanceRequest(fmt.Sprintf("many-%d", n), subnet))
+			}()
 		}
 		synctest.Wait()
 		_, err := b.client.Site(b.t.Context(), sim.DefaultSiteID)
