@@ -6,11 +6,14 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
@@ -22,14 +25,14 @@ import (
 const namespace = "openshift-machine-api"
 
 // process is the controller as it is in production, with no more rights.
-func (f *fixture) process(kubeconfig string) *exec.Cmd {
+func (f *fixture) process(kubeconfig string, flags ...string) *exec.Cmd {
 	f.t.Helper()
 	program := toolstest.Find(f.t, "bmm-machine-controller").Path("bmm-machine-controller")
 	log, err := os.Create(filepath.Join(f.t.TempDir(), "log"))
 	f.Expect(err).NotTo(HaveOccurred())
-	process := exec.Command(program, "--kubeconfig="+kubeconfig, "--namespace="+namespace, "--leader-election-namespace="+namespace,
-		"--webhook-port=0", "--metrics-addr=0", "--health-addr=0", "--poll-interval="+bmmtest.Poll.String(), "--settle="+bmmtest.Settle.String(),
-		"--create-timeout="+(bmmtest.Settle/2).String())
+	process := exec.Command(program, append([]string{"--kubeconfig=" + kubeconfig, "--namespace=" + namespace, "--leader-election-namespace=" + namespace,
+		"--webhook-port=0", "--metrics-addr=0", "--health-addr=0", "--poll-interval=" + bmmtest.Poll.String(), "--settle=" + bmmtest.Settle.String(),
+		"--create-timeout=" + (bmmtest.Settle / 2).String()}, flags...)...)
 	process.Stdout, process.Stderr = log, log
 	f.Expect(process.Start()).To(Succeed())
 	f.t.Cleanup(func() {
@@ -90,4 +93,71 @@ func TestProcess_killedWhileItCreates(t *testing.T) {
 	f.Expect(f.Read(pod)).NotTo(Succeed(), "it was evicted")
 	f.Expect(second.Process.Signal(syscall.SIGTERM)).To(Succeed())
 	f.Expect(second.Wait()).To(Succeed())
+}
+
+// A create that is cut off is rolled back by the service and finished by the site, where no client sees it any more: so none
+// is, whether the process is told to stop or loses its lease, and its successor adopts the instance.
+func TestProcess_cutsNoCreateOff(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		end     func(f *fixture, first *exec.Cmd)
+		succeed bool
+		creates time.Duration
+	}{
+		"told to stop": {succeed: true, creates: 5 * time.Second, end: func(f *fixture, first *exec.Cmd) {
+			f.Expect(first.Process.Signal(syscall.SIGTERM)).To(Succeed())
+		}},
+		"lost its lease": {creates: 20 * time.Second, end: func(f *fixture, _ *exec.Cmd) {
+			lease := f.lease()
+			lease.Spec.HolderIdentity, lease.Spec.RenewTime = ptr.To("another"), ptr.To(metav1.NowMicro())
+			lease.Spec.LeaseDurationSeconds = ptr.To[int32](60)
+			f.Expect(f.Client.Update(f.t.Context(), lease)).To(Succeed())
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := &fixture{Fixture: bmmtest.StartSite(t, func(c *sim.Config) {
+				c.Abandoned = sim.AbandonedAtSite
+				c.Times.Create.Duration = time.Duration(float64(row.creates) * c.Speed)
+			}), t: t}
+			f.prepare()
+			flags := []string{"--namespace=" + f.Namespace, "--leader-election-namespace=" + f.Namespace, "--settle=1m", "--create-timeout=30s"}
+			first := f.process(testenv.Kubeconfig(t), flags...)
+			m := f.createMachine("worker-1")
+			f.Eventually(func() int { return f.Called("createInstance") }).Should(Equal(1))
+			holder := f.lease().Spec.HolderIdentity
+			row.end(f, first)
+			ended := make(chan error, 1)
+			go func() { ended <- first.Wait() }()
+			if row.succeed {
+				for len(f.instances()) == 0 {
+					f.Expect(f.lease().Spec.HolderIdentity).To(Equal(holder), "the lease is kept as long as it is at work")
+				}
+				f.Eventually(ended).Should(Receive(BeNil()))
+				f.Eventually(func() *string { return f.lease().Spec.HolderIdentity }).Should(HaveValue(BeEmpty()))
+			} else {
+				f.Eventually(ended).Should(Receive(HaveOccurred()))
+				f.Expect(f.Client.Delete(t.Context(), f.lease())).To(Succeed())
+			}
+			f.Expect(f.Sim.State().Strays).To(BeEmpty())
+			f.Expect(f.instances()).To(HaveLen(1))
+
+			f.process(testenv.Kubeconfig(t), flags...)
+			f.Eventually(func() string { _ = f.Read(m); return ptr.Deref(m.Spec.ProviderID, "") }).ShouldNot(BeEmpty())
+			f.Delete(m)
+			f.UntilGone(m)
+			f.Expect(f.Called("createInstance")).To(Equal(1))
+			f.Expect(f.Sim.State().Strays).To(BeEmpty())
+			f.Expect(f.instances()).To(BeEmpty())
+		})
+	}
+}
+
+func (f *fixture) lease() *coordinationv1.Lease {
+	f.t.Helper()
+	lease := &coordinationv1.Lease{}
+	f.Eventually(func() error {
+		return f.Client.Get(f.t.Context(), client.ObjectKey{Namespace: f.Namespace, Name: "bedplate-bmm-machine-controller"}, lease)
+	}).Should(Succeed())
+	return lease
 }
