@@ -19,6 +19,7 @@ type bench struct {
 	sizes      []int
 	perCluster int
 	nodes      int
+	serial     int
 	speed      float64
 	idling     idling
 	patience   time.Duration
@@ -39,7 +40,7 @@ func benchCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure what the manager costs",
-		Long: `For each size: makes so many machines, measures until all are provisioned, and deletes them. With the largest:
+		Long: `First makes a few machines at a site that makes one after the other, as the real one does. For each size: makes so many machines, measures until all are provisioned, and deletes them. With the largest:
 starts the manager anew with its defaults, and measures while nothing changes; asks the site for each instance as well, for
 comparison. In the end nodes join a cluster, for the cloud controller manager. docs/performance.md explains the figures.`,
 		Args: cobra.NoArgs,
@@ -59,6 +60,7 @@ comparison. In the end nodes join a cluster, for the cloud controller manager. d
 	flags := command.Flags()
 	flags.IntSliceVar(&b.sizes, "machines", []int{500, 5000}, "numbers of machines, one after the other; 0 for none")
 	flags.IntVar(&b.nodes, "nodes", 1000, "number of nodes that the cloud controller manager is measured with; 0 for none")
+	flags.IntVar(&b.serial, "serial", 20, "machines that are made at a service which makes one after the other; 0 for none")
 	flags.IntVar(&b.perCluster, "per-cluster", 100, "machines of each cluster")
 	flags.Float64Var(&b.speed, "speed", 5, "how many times as fast as life machines are made")
 	flags.DurationVar(&b.idling.poll, "rest-poll", lifePoll, "poll interval while nothing changes")
@@ -82,6 +84,11 @@ func (b bench) run(ctx context.Context) (*report, error) {
 		return nil, err
 	}
 	report := &report{Host: where, Began: time.Now().UTC().Truncate(time.Second)}
+	if b.serial > 0 {
+		if report.Serial, err = b.measureSerial(ctx); err != nil {
+			return report, fmt.Errorf("%d machines, one after the other: %w", b.serial, err)
+		}
+	}
 	for _, machines := range slices.DeleteFunc(slices.Clone(b.sizes), func(n int) bool { return n == 0 }) {
 		figures, err := b.measure(ctx, machines)
 		if err != nil {
@@ -114,7 +121,7 @@ func (b bench) measure(ctx context.Context, machines int) (*figures, error) {
 	b.dir = filepath.Join(b.dir, fmt.Sprint(machines))
 	t := atSpeed(b.speed)
 	say("%d machines: starting", machines)
-	rig, err := startRig(ctx, b.tools, b.dir, machines, t)
+	rig, err := startRig(ctx, b.tools, b.dir, worldOf(machines, t))
 	if err != nil {
 		return nil, err
 	}

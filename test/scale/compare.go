@@ -23,7 +23,7 @@ type cost struct {
 // with a call for each machine, as others do.
 func (r *run) compare(ctx context.Context) error {
 	r.stopManager() // it would be counted as well
-	api, err := r.site.client()
+	api, err := r.site.client(sim.Carbide)
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func (b bench) measureNodes(ctx context.Context) (*nodeFigures, error) {
 	defer stop()
 	b.dir = filepath.Join(b.dir, "nodes")
 	say("%d nodes: starting", b.nodes)
-	rig, err := startRig(ctx, b.tools, b.dir, b.nodes, atSpeed(1000))
+	rig, err := startRig(ctx, b.tools, b.dir, worldOf(b.nodes, atSpeed(1000)))
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (n *nodeBench) name(i int) string { return fmt.Sprintf("n%04d", i) }
 
 // makeInstances makes the instances that the nodes are on.
 func (n *nodeBench) makeInstances(ctx context.Context) error {
-	api, err := n.site.client()
+	api, err := n.site.client(sim.Carbide)
 	if err != nil {
 		return err
 	}
@@ -95,14 +95,10 @@ func (n *nodeBench) makeInstances(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := each(ctx, n.nodes, func(ctx context.Context, i int) error {
-		_, err := api.CreateInstance(ctx, bmm.InstanceCreateRequest{
-			Name: n.name(i), TenantID: sim.DefaultTenantID, VPCID: vpc, InstanceTypeID: sim.DefaultInstanceTypeID,
-			OperatingSystemID: sim.DefaultOperatingSystemID, Interfaces: []bmm.InterfaceCreateRequest{{SubnetID: subnet}},
-		})
-		return err
-	}); err != nil {
-		return err
+	for i := range n.nodes {
+		if _, err := api.CreateInstance(ctx, instanceRequest(n.name(i), vpc, subnet)); err != nil {
+			return err
+		}
 	}
 	return n.until(ctx, "all instances are ready", n.patience, func(ctx context.Context) error {
 		state, err := n.site.State(ctx)
@@ -111,6 +107,13 @@ func (n *nodeBench) makeInstances(ctx context.Context) error {
 		}
 		return count("instances", len(readySince(state, 1)), n.nodes)
 	})
+}
+
+func instanceRequest(name, vpcID, subnetID string) bmm.InstanceCreateRequest {
+	return bmm.InstanceCreateRequest{
+		Name: name, TenantID: sim.DefaultTenantID, VPCID: vpcID, InstanceTypeID: sim.DefaultInstanceTypeID,
+		OperatingSystemID: sim.DefaultOperatingSystemID, Interfaces: []bmm.InterfaceCreateRequest{{SubnetID: subnetID}},
+	}
 }
 
 // makeNetwork makes a VPC and a subnet, and returns their IDs.

@@ -28,7 +28,9 @@ const (
 type report struct {
 	Host  machineRoom `json:"host"`
 	Began time.Time   `json:"began"`
-	Runs  []figures   `json:"runs"`
+	// Serial is nil where that wasn't measured.
+	Serial *serialFigures `json:"serial,omitempty"`
+	Runs   []figures      `json:"runs"`
 	// Nodes is nil where the cloud controller manager wasn't measured.
 	Nodes *nodeFigures `json:"nodes,omitempty"`
 }
@@ -53,6 +55,11 @@ func (r *report) write(file string) error {
 func (r *report) print(to io.Writer) {
 	h := r.Host
 	fmt.Fprintf(to, "%s, %d cores, %.0f GiB, %s, commit %s\n", h.CPU, h.Cores, float64(h.Memory)/(1<<30), h.Go, h.Commit)
+	if r.Serial != nil {
+		fmt.Fprintf(to, "\n%d machines at a service that makes one after the other, at the speed of life, all flags at their defaults\n",
+			r.Serial.Machines)
+		table(to, r.Serial.lines())
+	}
 	for _, f := range r.Runs {
 		fmt.Fprintf(to, "\n%d machines, %d clusters; made at %g times the speed of life (poll interval %s); load %.1f\n",
 			f.Machines, f.Clusters, f.Tempo.Speed, f.Tempo.Poll, f.Load)

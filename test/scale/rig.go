@@ -22,6 +22,7 @@ import (
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmmconfig "github.com/bedplate/bedplate/config/bmm"
 	"github.com/bedplate/bedplate/internal/bmm/provider"
+	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/localstack/controlplane"
 	"github.com/bedplate/bedplate/internal/localstack/loopback"
 	"github.com/bedplate/bedplate/internal/localstack/manifest"
@@ -63,7 +64,7 @@ type rig struct {
 }
 
 // startRig starts everything but a manager. All files are in dir.
-func startRig(ctx context.Context, bin tools.Dir, dir string, machines int, t tempo) (*rig, error) {
+func startRig(ctx context.Context, bin tools.Dir, dir string, world sim.Config) (*rig, error) {
 	if err := bin.Require(rigTools()...); err != nil {
 		return nil, err
 	}
@@ -72,14 +73,14 @@ func startRig(ctx context.Context, bin tools.Dir, dir string, machines int, t te
 		return nil, err
 	}
 	r := &rig{dir: dir, tools: bin, block: block}
-	if err := r.start(ctx, machines, t); err != nil {
+	if err := r.start(ctx, world); err != nil {
 		r.stop()
 		return nil, fmt.Errorf("start the rig in %s: %w", dir, err)
 	}
 	return r, nil
 }
 
-func (r *rig) start(ctx context.Context, machines int, t tempo) error {
+func (r *rig) start(ctx context.Context, world sim.Config) error {
 	keys := pki.Dir(filepath.Join(r.dir, "pki"))
 	if err := keys.CreateAuthorities(); err != nil {
 		return err
@@ -105,7 +106,7 @@ func (r *rig) start(ctx context.Context, machines int, t tempo) error {
 	if err := r.install(ctx); err != nil {
 		return err
 	}
-	r.site, err = r.startSite(ctx, machines, t)
+	r.site, err = r.startSite(ctx, world)
 	return err
 }
 

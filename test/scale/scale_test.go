@@ -30,10 +30,14 @@ func TestBench_measuresASmallFleetAndLeavesNothing(t *testing.T) {
 	g := NewWithT(t)
 	const machines, clusters = 20, 2
 	report, err := bench{
-		tools: toolstest.Find(t, rigTools()...), dir: t.TempDir(), sizes: []int{machines}, perCluster: machines / clusters, nodes: machines,
+		tools: toolstest.Find(t, rigTools()...), dir: t.TempDir(), serial: 2, sizes: []int{machines}, perCluster: machines / clusters, nodes: machines,
 		speed: 60, idling: idling{poll: time.Second, intervals: 3}, patience: 3 * time.Minute,
 	}.run(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
+
+	g.Expect(report.Serial.Calls).To(HaveKeyWithValue("createInstance", 2))
+	g.Expect(report.Serial.Failed).To(BeEmpty())
+	g.Expect(report.Serial.Strays).To(BeZero())
 
 	f := report.Runs[0]
 	g.Expect(f.Clusters).To(Equal(clusters))
@@ -105,7 +109,7 @@ func TestTempo_ofLifeIsTheManagersDefault(t *testing.T) {
 	set.VisitAll(func(f *pflag.Flag) { defaults[f.Name] = f.DefValue })
 	life := atSpeed(1).flags()
 	g.Expect(set.Parse(life)).To(Succeed())
-	g.Expect(life).To(HaveLen(5))
+	g.Expect(life).To(HaveLen(6))
 	set.Visit(func(f *pflag.Flag) {
 		if f.Name != "kube-api-qps" {
 			g.Expect(f.Value.String()).To(Equal(defaults[f.Name]), f.Name)

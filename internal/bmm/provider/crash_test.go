@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,6 +38,8 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 const (
 	crashPoll   = time.Second
 	crashSettle = time.Minute
+	// crashCreate is how long a create takes in real time, where its client leaves in between.
+	crashCreate = 40 * time.Millisecond
 	// crashSpeed ends everything that takes a simulated hour within a millisecond or so.
 	crashSpeed = 5_000_000
 	peerVPC    = "00000000-0000-4000-8000-00000000beef"
@@ -78,10 +81,22 @@ func (w *world) Reconcile(ctx context.Context, f *crashtest.Fuse) error {
 	}}
 	p.clients = &credentials.Cache[*bmm.Client]{Reader: c, Clock: w.clock, Build: bmm.Connect(func(config *bmm.Config) {
 		config.APIName = bmm.APINameCarbide // finding it out is tried elsewhere
-		config.HTTP = &http.Client{Transport: f.Transport(http.DefaultTransport)}
+		config.HTTP = &http.Client{Transport: f.Transport(leaving{f})}
 	})}
 	_, err := w.reconciler(p).Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.owner)})
 	return err
+}
+
+// leaving is how a dead process's last call reaches the service: its connection is closed while the service is at work.
+type leaving struct{ fuse *crashtest.Fuse }
+
+func (l leaving) RoundTrip(r *http.Request) (*http.Response, error) {
+	if l.fuse.Dead() && r.Method == http.MethodPost {
+		ctx, leave := context.WithTimeout(r.Context(), crashCreate/2)
+		defer leave()
+		r = r.WithContext(ctx)
+	}
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 func (w *world) Ready() bool {
@@ -178,12 +193,12 @@ func resources(s sim.State) map[string]resource {
 }
 
 // newWorld is one whose NvidiaBMMCluster differs from the plainest one as change says.
-func newWorld(t *testing.T, change func(*infrav1.NvidiaBMMCluster)) *world {
+func newWorld(t *testing.T, change func(*infrav1.NvidiaBMMCluster), changeSite ...func(*sim.Config)) *world {
 	w := &world{
-		Fixture: bmmtest.StartSite(t, func(c *sim.Config) {
+		Fixture: bmmtest.StartSite(t, append([]func(*sim.Config){func(c *sim.Config) {
 			c.Speed = crashSpeed
 			c.Sites[0].NativeNetworking = true
-		}),
+		}}, changeSite...)...),
 		t: t, clock: clocktesting.NewFakeClock(time.Now()), reconciler: clusterReconciler,
 	}
 	for id, request := range map[string]any{
@@ -249,14 +264,40 @@ func TestCrash_cluster(t *testing.T) {
 
 func TestCrash_machine(t *testing.T) {
 	t.Parallel()
+	crashMachine(t)
+}
+
+// What is cut off while the service is at work is made all the same, is not made, or is made by the site alone: then no client
+// sees it, and only an operator can take it away.
+func TestCrash_machineAtAServiceThatNoticesThatItsClientHasLeft(t *testing.T) {
+	t.Parallel()
+	for _, fate := range []sim.Abandoned{sim.AbandonedCommitted, sim.AbandonedRolledBack, sim.AbandonedAtSite} {
+		t.Run(string(fate), func(t *testing.T) {
+			t.Parallel()
+			strays := crashMachine(t, func(c *sim.Config) {
+				c.Abandoned = fate
+				c.Times.Create.Duration = time.Duration(float64(crashCreate) * crashSpeed)
+			})
+			t.Cleanup(func() {
+				NewWithT(t).Expect(strays.Load() > 0).To(Equal(fate == sim.AbandonedAtSite), "clients have left while the site was at work")
+			})
+		})
+	}
+}
+
+// crashMachine runs the suite, and counts what is left at the sites without being known to their services.
+func crashMachine(t *testing.T, changeSite ...func(*sim.Config)) *atomic.Int64 {
+	strays := &atomic.Int64{}
 	crashtest.Suite{Keys: []string{"instance"}, New: func(t *testing.T) crashtest.World {
-		w := newWorld(t, func(*infrav1.NvidiaBMMCluster) {})
+		w := newWorld(t, func(*infrav1.NvidiaBMMCluster) {}, changeSite...)
 		for !w.Ready() {
 			w.Expect(w.Reconcile(t.Context(), crashtest.Unbroken())).To(Succeed())
 			w.Pass()
 		}
 		w.remember()
+		t.Cleanup(func() { strays.Add(int64(len(w.Sim.State().Strays))) })
 		w.owner, w.reconciler = w.CreateMachine("demo", "worker-1", []byte("#cloud-config\n")), machineReconciler
 		return w
 	}}.Run(t)
+	return strays
 }

@@ -101,7 +101,7 @@ func (s Suite) kill(t *testing.T, w World, f *Fuse, deleting bool) {
 	f.die = die
 	for range rounds {
 		_ = w.Reconcile(ctx, f) // its errors are those of a dying process
-		if f.dead() || there() {
+		if f.Dead() || there() {
 			return
 		}
 		w.Pass()

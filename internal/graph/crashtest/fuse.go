@@ -60,8 +60,8 @@ func (f *Fuse) isBlown() bool {
 	return f.blown
 }
 
-// dead reports whether the process does nothing any more.
-func (f *Fuse) dead() bool { return f.isBlown() && !f.once }
+// Dead reports whether the process does nothing any more: what is still done is done by the service, for nobody.
+func (f *Fuse) Dead() bool { return f.isBlown() && !f.once }
 
 // Call is one outside call. Changes says that the call changes something outside, so that it matters whether a service
 // does the work of a client that has died.
@@ -125,7 +125,7 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 func (f *Fuse) Client(c client.WithWatch) client.WithWatch {
 	write := func(work func() error) error { return f.Call(false, work) }
 	read := func(work func() error) error {
-		if f.dead() {
+		if f.Dead() {
 			return errDead
 		}
 		return work()

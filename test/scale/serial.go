@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/bedplate/bedplate/internal/bmm/sim"
+)
+
+// The site of serialFigures, as the real one was measured.
+const (
+	serialCreate = time.Second
+	serialBoot   = 24 * time.Second
+)
+
+// serialFigures are what it costs to make machines of one type at a service that makes one after the other, refuses others
+// meanwhile, and has few connections: the real one. Times are in seconds. The manager is set as by default.
+type serialFigures struct {
+	Machines int     `json:"machines"`
+	Poll     float64 `json:"poll"`
+	// Raw is how long it takes a client that sends one POST after the other.
+	Raw float64 `json:"raw"`
+	// Up is how long it takes until all machines are provisioned.
+	Up    float64        `json:"up"`
+	Calls map[string]int `json:"calls"`
+	// Failed are calls by what was wrong with them.
+	Failed map[string]float64 `json:"failed"`
+	// Strays stand at the site and are unknown to the API.
+	Strays int `json:"strays"`
+}
+
+// measureSerial makes machines at the speed of life.
+func (b bench) measureSerial(ctx context.Context) (*serialFigures, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	b.dir, b.perCluster = filepath.Join(b.dir, "serial"), b.serial
+	t := atSpeed(1)
+	say("%d machines, one after the other: starting", b.serial)
+	world := worldOf(2*b.serial, t)
+	world.APIName = sim.NICo
+	world.Times.Create.Duration = serialCreate
+	world.Times.InstanceMin.Duration, world.Times.InstanceMax.Duration = serialBoot, serialBoot+time.Second
+	rig, err := startRig(ctx, b.tools, b.dir, world)
+	if err != nil {
+		return nil, err
+	}
+	defer rig.stop()
+	r := &run{bench: b, rig: rig, fleet: fleet{rig.client}, tempo: t, machines: b.serial}
+	if r.observer, err = rig.observe(ctx); err != nil {
+		return nil, err
+	}
+	f := &serialFigures{Machines: b.serial, Poll: lifePoll.Seconds()}
+	if f.Raw, err = r.rawSeconds(ctx); err != nil {
+		return nil, err
+	}
+	if err := rig.startManager(ctx); err != nil { // with no flag that says how fast
+		return nil, err
+	}
+	if err := r.network(ctx); err != nil {
+		return nil, err
+	}
+	return f, r.makeSerially(ctx, f)
+}
+
+// rawSeconds is how long creates take that are sent one after the other, by a client that does nothing else.
+func (r *run) rawSeconds(ctx context.Context) (float64, error) {
+	api, err := r.site.client(sim.NICo)
+	if err != nil {
+		return 0, err
+	}
+	n := &nodeBench{bench: r.bench, rig: r.rig}
+	vpc, subnet, err := n.makeNetwork(ctx, api)
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	for i := range r.machines {
+		if _, err := api.CreateInstance(ctx, instanceRequest(fmt.Sprintf("raw-%d", i), vpc, subnet)); err != nil {
+			return 0, err
+		}
+	}
+	say("%d machines, one after the other: %s raw", r.machines, time.Since(began).Round(100*time.Millisecond))
+	return time.Since(began).Seconds(), nil
+}
+
+func (r *run) makeSerially(ctx context.Context, f *serialFigures) error {
+	calls, err := r.site.Calls(ctx)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := each(ctx, r.machines, func(ctx context.Context, n int) error {
+		return r.createMachine(ctx, clusterName(0), machineName(n))
+	}); err != nil {
+		return err
+	}
+	if err := r.until(ctx, "all machines are provisioned", r.patience, func(context.Context) error {
+		_, _, ready := r.tally()
+		return count("machines", ready, r.machines)
+	}); err != nil {
+		return err
+	}
+	f.Up = time.Since(began).Seconds()
+	after, err := r.site.Calls(ctx)
+	if err != nil {
+		return err
+	}
+	f.Calls = since(calls, after)
+	metrics, err := r.manager.scrape(ctx)
+	if err != nil {
+		return err
+	}
+	f.Failed = metrics.by("bedplate_outside_calls_total", "class")
+	delete(f.Failed, "ok")
+	state, err := r.site.State(ctx)
+	f.Strays = len(state.Strays)
+	say("%d machines, one after the other: up after %.0f s", r.machines, f.Up)
+	return errors.Join(err, count("instances", len(state.Instances), 2*r.machines))
+}
+
+func (f serialFigures) lines() []line {
+	const maxRatio, maxCalls = 1.3, 2.7
+	most, calls := maxRatio*f.Raw+f.Poll, float64(sum(f.Calls))/float64(f.Machines)
+	return []line{
+		{"all machines provisioned after", fmt.Sprintf("%.0f s", f.Up),
+			fmt.Sprintf("raw creates one after the other take %.1f s; a machine boots for %s", f.Raw, serialBoot),
+			fmt.Sprintf("≤ %.0f s: %.1f × raw + a poll interval", most, maxRatio), f.Up <= most},
+		{"outside calls per machine until provisioned", fmt.Sprintf("%.2f", calls), listed(f.Calls, "%d"),
+			fmt.Sprintf("≤ %.1f", maxCalls), calls <= maxCalls},
+		{"failed calls", fmt.Sprintf("%.0f", sum(f.Failed)), listed(f.Failed, "%.0f"), "0", sum(f.Failed) == 0},
+		{"instances that only the site knows", fmt.Sprint(f.Strays), "", "0", f.Strays == 0},
+	}
+}
