@@ -49,7 +49,8 @@ func TestManifests_leadTheAPIServerToTheWebhooks(t *testing.T) {
 		}
 	}
 	byKind := map[string]any{
-		"ValidatingWebhookConfiguration": &hooks, "Service": &service, "Deployment": &deployment, "Certificate": &certificate,
+		"ValidatingWebhookConfiguration": &hooks, "Service": &service, "Deployment": &deployment,
+		"Certificate bedplate-bmm-webhooks": &certificate,
 	}
 	testenv.Kustomize(t, "default", byKind)
 	g.Expect(hooks.Webhooks).To(HaveLen(3))

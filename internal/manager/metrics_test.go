@@ -72,10 +72,7 @@ func TestMetrics_areServedToThoseWhoMayGetThem(t *testing.T) {
 func serveMetrics(t *testing.T, certificates string) (url string) {
 	t.Helper()
 	g := NewWithT(t)
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	g.Expect(err).NotTo(HaveOccurred())
-	address := free.Addr().String()
-	g.Expect(free.Close()).To(Succeed())
+	address := freeAddress(g)
 	options := &Options{
 		Name: "test", Kubeconfig: testenv.Kubeconfig(t), HealthAddress: "0", MetricsAddress: address, WebhookCertDir: certificates,
 	}
@@ -110,4 +107,13 @@ func tokenOf(t *testing.T, name string, reader bool) string {
 	token := &authenticationv1.TokenRequest{}
 	g.Expect(c.SubResource("token").Create(t.Context(), account, token)).To(Succeed())
 	return token.Status.Token
+}
+
+// freeAddress is one that nothing listens at.
+func freeAddress(g *WithT) string {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	g.Expect(err).NotTo(HaveOccurred())
+	address := free.Addr().String()
+	g.Expect(free.Close()).To(Succeed())
+	return address
 }
