@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/manager"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
@@ -50,6 +51,15 @@ func TestManifests_leadTheAPIServerToTheWebhooks(t *testing.T) {
 		"service.beta.openshift.io/serving-cert-secret-name", pod.Spec.Volumes[0].Secret.SecretName))
 	g.Expect(flags.Parse(pod.Spec.Containers[0].Args)).To(Succeed())
 	g.Expect(flags.Lookup("namespace").Value.String()).To(Equal(namespace))
+}
+
+// Its Pods are among the last that a full cluster gives up, wherever that has to be allowed, and aren't killed while they work.
+func TestManifests_keepTheControllerAliveWhileItIsNeeded(t *testing.T) {
+	t.Parallel()
+	var deployment appsv1.Deployment
+	testenv.Kustomize(t, "default", map[string]any{"Deployment": &deployment})
+	testenv.ExpectGracefulEnd(t, deployment.Spec.Template.Spec, bmm.DefaultTimeout)
+	NewWithT(t).Expect(testenv.ExpectCriticalPods(t, "default")).To(HaveKeyWithValue("bedplate-bmm-machine-controller", "system-cluster-critical"))
 }
 
 // Whatever it may do with Secrets and Machines, it may do in one namespace.

@@ -73,6 +73,7 @@ func TestComponents_meetTheManager(t *testing.T) {
 		"Certificate bedplate-bmm-webhooks": &certificate,
 	}
 	testenv.Kustomize(t, everything(t), into)
+	testenv.Kustomize(t, "default", map[string]any{"PodDisruptionBudget bedplate-bmm-manager": &budget}) // not a component
 
 	pod := labels.Set(manager.Spec.Template.Labels)
 	for _, selector := range []map[string]string{

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/manager"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
@@ -60,6 +61,15 @@ func TestManifests_leadTheAPIServerToTheWebhooks(t *testing.T) {
 	g.Expect(certificate.Spec.DNSNames).To(ContainElement(service.Name + "." + service.Namespace + ".svc"))
 	g.Expect(deployment.Spec.Template.Spec.Volumes[0].Secret.SecretName).To(Equal(certificate.Spec.SecretName))
 	g.Expect(certificate.Namespace).To(Equal(deployment.Namespace))
+}
+
+// Its Pods are among the last that a full cluster gives up, wherever that has to be allowed, and aren't killed while they work.
+func TestManifests_keepTheManagerAliveWhileItIsNeeded(t *testing.T) {
+	t.Parallel()
+	var deployment appsv1.Deployment
+	testenv.Kustomize(t, "default", map[string]any{"Deployment": &deployment})
+	testenv.ExpectGracefulEnd(t, deployment.Spec.Template.Spec, bmm.DefaultTimeout)
+	NewWithT(t).Expect(testenv.ExpectCriticalPods(t, "default")).To(HaveKeyWithValue("bedplate-bmm-manager", "system-cluster-critical"))
 }
 
 func TestExplain_tellsAUserWhatAFieldIsFor(t *testing.T) {

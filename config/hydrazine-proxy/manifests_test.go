@@ -67,6 +67,7 @@ func TestManifests_leadClientsToTheProxy(t *testing.T) {
 	g.Expect(config.Validate()).To(Succeed())
 	g.Expect(files.Validate()).To(Succeed())
 	g.Expect(config.Listen).To(Equal(":9661"))
+	testenv.ExpectGracefulEnd(t, pod.Spec, manager.GracefulShutdown)
 	g.Expect(pod.Spec.Containers[0].Ports).To(ContainElement(And(
 		HaveField("Name", service.Spec.Ports[0].TargetPort.String()), HaveField("ContainerPort", int32(9661)))))
 	for _, file := range []string{files.Certificate, files.Key, files.Authorities} {

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/bedplate/bedplate/internal/manager"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -42,6 +43,8 @@ func TestManifests_keepASpeakerOnEachMachine(t *testing.T) {
 		g.Expect(selected.Matches(labels.Set(pod.Labels))).To(BeTrue())
 	}
 	g.Expect(budget.Spec.MinAvailable.IntValue()).To(Equal(1))
+	testenv.ExpectGracefulEnd(t, pod.Spec, manager.GracefulShutdown)
+	testenv.ExpectCriticalPods(t, "default")
 	g.Expect(pod.Spec.Containers[0].Args).To(ContainElement("--name=$(NODE_NAME)"))
 	g.Expect(pod.Spec.Containers[0].Env).To(ContainElement(And(
 		HaveField("Name", "NODE_NAME"), HaveField("ValueFrom.FieldRef.FieldPath", "spec.nodeName"))))

@@ -37,7 +37,7 @@ func everything(t *testing.T) string {
 	g.Expect(err).NotTo(HaveOccurred())
 	components, err := filepath.Glob("components/*")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(components).To(HaveLen(3))
+	g.Expect(components).To(HaveLen(2))
 	for i := range components {
 		components[i] = filepath.Join(here, components[i])
 	}
@@ -110,6 +110,17 @@ func TestManifests_leadToTheManagersCertificates(t *testing.T) {
 	g.Expect(issuer.Spec.CA.SecretName).To(Equal(authority.Spec.SecretName))
 }
 
+// Its Pods are among the last that a full cluster gives up, wherever that has to be allowed, and aren't killed while they work.
+func TestManifests_keepTheManagerAliveWhileItIsNeeded(t *testing.T) {
+	t.Parallel()
+	var deployment appsv1.Deployment
+	testenv.Kustomize(t, "default", map[string]any{"Deployment": &deployment})
+	testenv.ExpectGracefulEnd(t, deployment.Spec.Template.Spec, manager.GracefulShutdown)
+	critical := testenv.ExpectCriticalPods(t, "default", "bedplate-hydrazine-centrals")
+	NewWithT(t).Expect(critical).To(HaveKeyWithValue("bedplate-hydrazine-manager", "system-cluster-critical"))
+	testenv.ExpectCriticalPods(t, "../hydrazine-agent/daemonset")
+}
+
 // What performance.md says of the manager's memory is measured with what it has in a cluster.
 func TestManifests_limitTheManagersMemoryAsMeasured(t *testing.T) {
 	t.Parallel()
@@ -143,7 +154,7 @@ func TestManifests_letTheManagerReadTheSecretsOfCentralsOnly(t *testing.T) {
 			there = append(there, object.Kind)
 		}
 	}
-	g.Expect(there).To(ConsistOf("Role", "RoleBinding"), "cert-manager has no Secrets there")
+	g.Expect(there).To(ConsistOf("ResourceQuota", "Role", "RoleBinding"), "cert-manager has no Secrets there")
 	g.Expect(all).To(ContainElement(And(HaveField("Kind", "Namespace"), HaveField("Name", role.Namespace),
 		HaveField("Labels", HaveKeyWithValue("pod-security.kubernetes.io/enforce", "restricted")))))
 }
@@ -175,6 +186,7 @@ func TestComponents_meetTheManager(t *testing.T) {
 		"Service bedplate-hydrazine-webhooks": &webhooks, "ServiceMonitor bedplate-hydrazine-manager": &monitor,
 		"Certificate bedplate-hydrazine-webhooks": &cert,
 	})
+	testenv.Kustomize(t, "default", map[string]any{"PodDisruptionBudget bedplate-hydrazine-manager": &budget}) // not a component
 	pod := labels.Set(deployment.Spec.Template.Labels)
 	for _, selector := range []map[string]string{
 		budget.Spec.Selector.MatchLabels, policy.Spec.PodSelector.MatchLabels, service.Spec.Selector,

@@ -35,9 +35,9 @@ import (
 )
 
 const (
-	// gracefulShutdown is how long everything but creates may take to end. With the longest create it has to be shorter than the
-	// Pod's grace period, so that the lease is released.
-	gracefulShutdown = 5 * time.Second
+	// GracefulShutdown is how long everything but creates may take to end. With the longest create it has to be shorter than what
+	// the Pod's grace period leaves, so that the lease is released.
+	GracefulShutdown = 5 * time.Second
 	// reconcileTimeout is longer than any single call.
 	reconcileTimeout = 5 * time.Minute
 )
@@ -174,7 +174,7 @@ func (o *Options) New(scheme *runtime.Scheme) (ctrl.Manager, error) {
 		LeaderElectionID:              o.Name,
 		LeaderElectionNamespace:       o.LeaderElectionNamespace,
 		LeaderElectionReleaseOnCancel: true,
-		GracefulShutdownTimeout:       ptr.To(o.CreateTimeout + gracefulShutdown),
+		GracefulShutdownTimeout:       ptr.To(o.CreateTimeout + GracefulShutdown),
 		HealthProbeBindAddress:        o.HealthAddress,
 		PprofBindAddress:              o.ProfilerAddress,
 		Metrics: metricsserver.Options{

@@ -12,7 +12,8 @@ import (
 )
 
 // ExpectWebhooks expects that manifests lead from the API server's question to the port of the program that answers, which has
-// the certificate of a Secret, its Pod's first volume, in the folder that it looks into.
+// the certificate of a Secret, its Pod's first volume, in the folder that it looks into. A Pod that goes answers until the API
+// server has heard of that.
 func ExpectWebhooks(t testing.TB, hooks []admissionregistrationv1.ValidatingWebhook, service corev1.Service,
 	deployment appsv1.Deployment, certDir string,
 ) {
@@ -28,6 +29,7 @@ func ExpectWebhooks(t testing.TB, hooks []admissionregistrationv1.ValidatingWebh
 	g.Expect(deployment.Namespace).To(Equal(service.Namespace))
 	g.Expect(pod.Spec.Containers[0].Ports).To(ContainElement(And(
 		HaveField("Name", service.Spec.Ports[0].TargetPort.String()), HaveField("ContainerPort", int32(webhook.DefaultPort)))))
+	g.Expect(pod.Spec.Containers[0].Lifecycle).To(HaveField("PreStop.Sleep.Seconds", BeNumerically(">=", 5)))
 	g.Expect(pod.Spec.Volumes[0].Secret).NotTo(BeNil())
 	g.Expect(pod.Spec.Containers[0].VolumeMounts).To(ContainElement(And(
 		HaveField("Name", pod.Spec.Volumes[0].Name), HaveField("MountPath", certDir))))

@@ -35,6 +35,16 @@ func TestCentral_isMadeOnceAndStaysAsItIs(t *testing.T) {
 	f.Expect(f.writes.take()).To(BeEmpty())
 }
 
+// A full cluster gives up others' Pods first: without a central a group's DPUs hear of no change.
+func TestCentral_isCriticalForTheCluster(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	_, _ = f.runtime.Ensure(t.Context(), blue)
+	deployment := &appsv1.Deployment{}
+	f.Expect(f.get(blue, deployment)).To(Succeed())
+	f.Expect(deployment.Spec.Template.Spec.PriorityClassName).To(Equal("system-cluster-critical"))
+}
+
 func TestCentral_isWhereItsPodIs(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -30,6 +30,7 @@ done`
 // Pod that takes another one's place finds none.
 func (r *Runtime) pod(group string) corev1.PodSpec {
 	return corev1.PodSpec{
+		PriorityClassName:             "system-cluster-critical", // DPUs without a central hear of no change
 		AutomountServiceAccountToken:  ptr.To(false),
 		EnableServiceLinks:            ptr.To(false),
 		TerminationGracePeriodSeconds: ptr.To[int64](5),
