@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -32,6 +34,7 @@ const (
 
 type flags struct {
 	name, namespace, configuration, routerID string
+	nodeIPs                                  []string
 }
 
 func (f *flags) add(set *pflag.FlagSet) {
@@ -39,7 +42,9 @@ func (f *flags) add(set *pflag.FlagSet) {
 		"machine's. Without it the name of its Pod or machine.")
 	set.StringVar(&f.namespace, "speaker-namespace", "", "Namespace of the speakers' Leases and of the Secrets with passwords. Without it the Pod's own.")
 	set.StringVar(&f.configuration, "configuration", "default", "Name of the BGPConfiguration.")
-	set.StringVar(&f.routerID, "router-id", "", "Router ID, an IPv4 address that no other router has. Without it the machine's first one.")
+	set.StringVar(&f.routerID, "router-id", "", "Router ID, an IPv4 address that no other router has. Without it the first one of the "+
+		"node, or one that is made of --name where the node has none.")
+	set.StringSliceVar(&f.nodeIPs, "node-ips", nil, "Addresses of this speaker's node. Without them the machine's own.")
 }
 
 func main() {
@@ -105,25 +110,48 @@ func (f *flags) config() (speaker.Config, error) {
 	}
 	if f.routerID != "" {
 		config.RouterID, err = netip.ParseAddr(f.routerID)
-	} else {
-		config.RouterID, err = firstAddress()
+		return config, flagcheck.That("router-id", f.routerID, err == nil && config.RouterID.Is4(), "an IPv4 address")
 	}
-	if err != nil || !config.RouterID.Is4() {
-		return config, errors.Join(errors.New("--router-id must be an IPv4 address"), err)
+	addresses, err := f.addresses()
+	if err != nil {
+		return config, err
+	}
+	config.RouterID = idOf(config.Name)
+	if first := slices.IndexFunc(addresses, netip.Addr.Is4); first >= 0 {
+		config.RouterID = addresses[first]
 	}
 	return config, nil
 }
 
-// firstAddress of this machine that other machines may know.
-func firstAddress() (netip.Addr, error) {
+// idOf makes a router ID of a name, the same each time. It looks like an address that a host may have, which is what routers expect.
+func idOf(name string) netip.Addr {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(name))
+	id := [4]byte(hash.Sum(nil))
+	id[0] = 1 + id[0]%126
+	return netip.AddrFrom4(id)
+}
+
+// addresses of the node, or else those of the machine that other machines may know.
+func (f *flags) addresses() (addresses []netip.Addr, err error) {
+	for _, each := range f.nodeIPs {
+		address, err := netip.ParseAddr(each)
+		if err != nil {
+			return nil, flagcheck.That("node-ips", strings.Join(f.nodeIPs, ","), false, "IP addresses")
+		}
+		addresses = append(addresses, address)
+	}
+	if len(addresses) > 0 {
+		return addresses, nil
+	}
 	all, err := net.InterfaceAddrs()
 	if err != nil {
-		return netip.Addr{}, fmt.Errorf("addresses of this machine: %w", err)
+		return nil, fmt.Errorf("addresses of this machine: %w", err)
 	}
 	for _, each := range all {
-		if prefix, err := netip.ParsePrefix(each.String()); err == nil && prefix.Addr().Is4() && prefix.Addr().IsGlobalUnicast() {
-			return prefix.Addr(), nil
+		if prefix, err := netip.ParsePrefix(each.String()); err == nil && prefix.Addr().IsGlobalUnicast() {
+			addresses = append(addresses, prefix.Addr())
 		}
 	}
-	return netip.Addr{}, errors.New("this machine has no IPv4 address")
+	return addresses, nil
 }

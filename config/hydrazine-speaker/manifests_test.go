@@ -48,9 +48,9 @@ func TestManifests_keepASpeakerOnEachMachine(t *testing.T) {
 	g.Expect(pod.Spec.Containers[0].Args).To(ContainElement("--name=$(NODE_NAME)"))
 	g.Expect(pod.Spec.Containers[0].Env).To(ContainElement(And(
 		HaveField("Name", "NODE_NAME"), HaveField("ValueFrom.FieldRef.FieldPath", "spec.nodeName"))))
-	g.Expect(pod.Spec.Containers[0].Args).To(ContainElement("--router-id=$(HOST_IP)"))
+	g.Expect(pod.Spec.Containers[0].Args).To(ContainElement("--node-ips=$(NODE_IPS)"))
 	g.Expect(pod.Spec.Containers[0].Env).To(ContainElement(And(
-		HaveField("Name", "HOST_IP"), HaveField("ValueFrom.FieldRef.FieldPath", "status.hostIP"))))
+		HaveField("Name", "NODE_IPS"), HaveField("ValueFrom.FieldRef.FieldPath", "status.hostIPs"))))
 }
 
 // But for the network of the machine it is what Pod Security calls restricted.
