@@ -64,6 +64,33 @@ func TestWebhooks_refuseNoWriteWhileTheirCertificateIsRenewed(t *testing.T) {
 	}
 }
 
+// The kubelet and the rest of the cluster hear at the same time that a Pod is to go. The Pod's hook sleeps, since for a while the
+// API server is still led to it.
+func TestWebhooks_refuseNoWriteDuringARollout(t *testing.T) {
+	t.Parallel()
+	const heardAfter = 200 * time.Millisecond
+	for name, sleep := range map[string]time.Duration{"with the hook": 2 * heardAfter, "but do without the hook": 0} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := startRenewal(t, newIssuance(t, filepath.Join("..", "..", "config", "bmm", "default")))
+			for range 3 {
+				address, leave := r.serve()
+				time.AfterFunc(heardAfter, func() { r.address.Store(address) })
+				time.Sleep(sleep)
+				r.leave()
+				r.Eventually(r.address.Load).Should(Equal(address))
+				r.whileWritesGoOn()
+				r.leave = leave
+			}
+			if refused := r.stop(); sleep > 0 {
+				r.Expect(len(refused)).To(BeZero(), "%v", refused)
+			} else {
+				r.Expect(refused).NotTo(BeEmpty())
+			}
+		})
+	}
+}
+
 // renewal is a manager whose webhooks the API server asks about each of the writes that come all the time.
 type renewal struct {
 	*WithT
@@ -71,8 +98,9 @@ type renewal struct {
 	client      client.Client
 	issued      *issuance
 	hooks       *admissionregistrationv1.ValidatingWebhookConfiguration
-	dir         string // with the certificate, as in a Pod
-	address     string // of the webhooks
+	dir         string       // with the certificate, as in a Pod
+	address     atomic.Value // of the webhooks, as the Service knows it
+	leave       func()       // of the manager
 	connections atomic.Int64
 	writes      atomic.Int64
 	stop        func() (refused []error)
@@ -85,7 +113,9 @@ func startRenewal(t *testing.T, issued *issuance) *renewal {
 	issued.issueAuthority()
 	issued.issue(issued.leaf)
 	r.mount()
-	r.serve()
+	address, leave := r.serve()
+	r.leave = leave
+	r.address.Store(address)
 	r.write(r.configure())
 	r.Eventually(r.connections.Load).Should(BeNumerically(">", 0), "the API server asks")
 	r.whileWritesGoOn()
@@ -138,7 +168,11 @@ func (r *renewal) mount() {
 
 // shown is the number of the certificate that the webhooks are served with.
 func (r *renewal) shown() (number string, err error) {
-	connection, err := tls.Dial("tcp", r.address, &tls.Config{InsecureSkipVerify: true})
+	return shownAt(r.address.Load().(string))
+}
+
+func shownAt(address string) (number string, err error) {
+	connection, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})
 	if err != nil {
 		return "", err
 	}
@@ -146,11 +180,11 @@ func (r *renewal) shown() (number string, err error) {
 	return connection.ConnectionState().PeerCertificates[0].SerialNumber.String(), nil
 }
 
-// serve starts a manager whose webhook allows everything.
-func (r *renewal) serve() {
+// serve starts a manager whose webhook allows everything, and returns when it answers.
+func (r *renewal) serve() (address string, leave func()) {
 	r.t.Helper()
-	r.address = freeAddress(r.WithT)
-	_, port, err := net.SplitHostPort(r.address)
+	address = freeAddress(r.WithT)
+	_, port, err := net.SplitHostPort(address)
 	r.Expect(err).NotTo(HaveOccurred())
 	options := &Options{
 		Name: "test", Kubeconfig: testenv.Kubeconfig(r.t), HealthAddress: "0", MetricsAddress: "0", WebhookCertDir: r.dir,
@@ -168,8 +202,10 @@ func (r *renewal) serve() {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
-	r.t.Cleanup(func() { stop(); r.Expect(<-ended).To(Succeed()) })
-	r.Eventually(r.shown).ShouldNot(BeEmpty())
+	leave = sync.OnceFunc(func() { stop(); r.Expect(<-ended).To(Succeed()) })
+	r.t.Cleanup(leave)
+	r.Eventually(func() (string, error) { return shownAt(address) }).ShouldNot(BeEmpty())
+	return address, leave
 }
 
 // configure the API server to ask about the objects of a namespace, with what else the manifests say.
@@ -205,7 +241,7 @@ func (r *renewal) forward() (address string) {
 				return
 			}
 			r.connections.Add(1)
-			to, err := net.Dial("tcp", r.address)
+			to, err := net.Dial("tcp", r.address.Load().(string))
 			if err != nil {
 				_ = from.Close()
 				continue
