@@ -7,13 +7,14 @@ import (
 
 	. "github.com/onsi/gomega"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 type maker func(name, short string, run func(context.Context, *Options) error) *cobra.Command
 
 // accept reads a command line as the program does before it begins.
-func accept(make maker, args ...string) error {
-	command := make("manager", "", nil)
+func accept(newCommand maker, args ...string) error {
+	command := newCommand("manager", "", nil)
 	if err := command.ParseFlags(args); err != nil {
 		return err
 	}
@@ -54,12 +55,24 @@ func TestFlags_areRefusedBySentencesThatNameFlagValueAndWhatIsAllowed(t *testing
 func TestFlags_areAcceptedAsTheyAre(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	for name, make := range map[string]maker{"server": ServerCommand, "manager": Command, "engine": EngineCommand} {
-		g.Expect(accept(make)).To(Succeed(), name)
+	for name, newCommand := range map[string]maker{"server": ServerCommand, "manager": Command, "engine": EngineCommand} {
+		g.Expect(accept(newCommand)).To(Succeed(), name)
 	}
 	g.Expect(accept(EngineCommand, "--kube-api-qps=-1", "--webhook-port=0", "--metrics-addr=0", "--health-addr=0",
 		"--profiler-address=localhost:6060", "--otlp-endpoint=http://127.0.0.1:4317", "--namespace=team-a", "--poll-interval=50ms",
 		"--settle=2s", "--outside-qps=0.5", "--concurrency=1")).To(Succeed())
+}
+
+// Also of flags that come later.
+func TestFlags_thatAreNumbersAllHaveLimits(t *testing.T) {
+	t.Parallel()
+	EngineCommand("manager", "", nil).Flags().VisitAll(func(f *pflag.Flag) {
+		nonsense, number := map[string]string{"int": "-1000000", "float32": "-1000000", "float64": "-1000000", "duration": "-1000h"}[f.Value.Type()]
+		if !number || strings.HasPrefix(f.Name, "log-") { // which are checked by their own library
+			return
+		}
+		NewWithT(t).Expect(accept(EngineCommand, "--"+f.Name+"="+nonsense)).To(MatchError(HavePrefix("--"+f.Name+"=")), f.Name)
+	})
 }
 
 // Cobra runs nothing whose preparation fails.
