@@ -90,6 +90,9 @@ func (c *Client) exchange(
 		}
 		done(nil)
 	}()
+	if late(ctx) {
+		return nil, &failure{err: &fault.Error{Class: fault.Transient, Op: r.op, Err: errLate}, hopeless: true}
+	}
 	api := gen.Client{
 		Server: c.org.JoinPath(apiName).String() + "/", Client: c.sender,
 		RequestEditors: []gen.RequestEditorFn{headers(token)},
@@ -113,6 +116,14 @@ func (c *Client) exchange(
 		return nil, &failure{err: err, status: resp.StatusCode}
 	}
 	return resp.Header, nil
+}
+
+var errLate = errors.New("not sent, because its deadline has passed while this process was suspended")
+
+// late reports whether a deadline has passed by the wall clock: timers stand still while a machine is suspended.
+func late(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ok && time.Now().Round(0).After(deadline.Round(0))
 }
 
 func headers(token string) gen.RequestEditorFn {
