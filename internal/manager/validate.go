@@ -13,8 +13,7 @@ import (
 const (
 	// Beyond these a poll interval is a busy loop, or never over: some pauses are ten times as long.
 	shortestPoll, longestPoll = 10 * time.Millisecond, 24 * time.Hour
-	// shortestSettle: with none, an attempt whose outcome is unknown would be repeated at once, and make a second resource.
-	shortestSettle = time.Second
+	shortestCreate             = time.Second
 	highestPort    = math.MaxUint16
 	atLeastOne     = "at least 1"
 )
@@ -55,9 +54,9 @@ func (o *Options) checkEngine() error {
 		flagcheck.That("max-creates", o.Creates, o.Creates >= 1, atLeastOne),
 		flagcheck.That("outside-qps", o.OutsideQPS, isRate(o.OutsideQPS), "more than 0"),
 		flagcheck.That("outside-burst", o.OutsideBurst, o.OutsideBurst >= 1, atLeastOne),
-		flagcheck.That("settle", o.Settle, o.Settle >= shortestSettle, fmt.Sprintf("at least %s", shortestSettle)),
-		flagcheck.That("create-timeout", o.CreateTimeout, o.CreateTimeout > 0, "more than 0"),
-		// The service may take as long for a create that reaches it at the last moment.
+		flagcheck.That("create-timeout", o.CreateTimeout, o.CreateTimeout >= shortestCreate, fmt.Sprintf("at least %s", shortestCreate)),
+		// The service may take as long again for a create that reaches it at the last moment. An attempt that is repeated before
+		// it is settled makes a second resource.
 		flagcheck.That("settle", o.Settle, o.Settle >= 2*o.CreateTimeout, fmt.Sprintf("at least twice --create-timeout (%s)", o.CreateTimeout)),
 	)
 }

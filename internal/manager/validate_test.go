@@ -25,7 +25,7 @@ func TestFlags_thatWouldPanicHangOrTurnAGuaranteeOffAreRefusedAtStart(t *testing
 	t.Parallel()
 	for _, arg := range []string{
 		"--poll-interval=0s", "--poll-interval=-1s", "--poll-interval=1ns", "--poll-interval=240000h",
-		"--settle=-1m0s", "--settle=0s", "--settle=1ms",
+		"--settle=-1m0s", "--settle=0s", "--settle=2m29s", "--create-timeout=0s", "--create-timeout=91s",
 		"--concurrency=0", "--concurrency=-1", "--max-creates=0",
 		"--outside-qps=0", "--outside-qps=-1", "--outside-qps=NaN", "--outside-qps=+Inf", "--outside-burst=0",
 		"--kube-api-qps=0", "--kube-api-qps=-2", "--kube-api-qps=NaN", "--kube-api-burst=0",
@@ -47,7 +47,7 @@ func TestFlags_areRefusedBySentencesThatNameFlagValueAndWhatIsAllowed(t *testing
 	g := NewWithT(t)
 	g.Expect(accept(EngineCommand, "--poll-interval=0s", "--settle=-1m", "--namespace=Two Words")).To(MatchError(And(
 		ContainSubstring("--poll-interval=0s: must be at least 10ms and at most 24h0m0s"),
-		ContainSubstring("--settle=-1m0s: must be at least 1s"),
+		ContainSubstring("--settle=-1m0s: must be at least twice --create-timeout (1m15s)"),
 		ContainSubstring(`--namespace="Two Words": must be the name of a namespace`),
 	)), "all at once")
 }
@@ -60,7 +60,7 @@ func TestFlags_areAcceptedAsTheyAre(t *testing.T) {
 	}
 	g.Expect(accept(EngineCommand, "--kube-api-qps=-1", "--webhook-port=0", "--metrics-addr=0", "--health-addr=0",
 		"--profiler-address=localhost:6060", "--otlp-endpoint=http://127.0.0.1:4317", "--namespace=team-a", "--poll-interval=50ms",
-		"--settle=2s", "--outside-qps=0.5", "--concurrency=1")).To(Succeed())
+		"--settle=2s", "--create-timeout=1s", "--outside-qps=0.5", "--concurrency=1")).To(Succeed())
 }
 
 // Also of flags that come later.
