@@ -13,9 +13,9 @@ import (
 const (
 	// Beyond these a poll interval is a busy loop, or never over: some pauses are ten times as long.
 	shortestPoll, longestPoll = 10 * time.Millisecond, 24 * time.Hour
-	shortestCreate             = time.Second
-	highestPort    = math.MaxUint16
-	atLeastOne     = "at least 1"
+	shortestCreate            = time.Second
+	highestPort               = math.MaxUint16
+	atLeastOne                = "at least 1"
 )
 
 // validate the values of all flags that the program has, before anything is started.
