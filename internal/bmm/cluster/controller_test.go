@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"net/http"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -44,7 +45,7 @@ func TestCluster_getsItsNetworksAndGivesThemBack(t *testing.T) {
 
 func TestCluster_canBeDeletedBeforeItIsReady(t *testing.T) {
 	t.Parallel()
-	f := bmmtest.Start(t, func(w *sim.Config) { w.Speed = 30 })
+	f := bmmtest.Start(t, func(w *sim.Config) { w.Speed, w.Times.VPC.Duration = 30, 30*time.Second })
 	object := f.CreateCluster("demo")
 	f.UntilReason(object, infrav1.VPCReadyCondition, "Waiting", "is P")
 	f.Delete(object)

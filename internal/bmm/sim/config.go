@@ -97,6 +97,9 @@ func (c Config) complete() (Config, error) {
 	if c.Speed < 0 || c.Times.InstanceMax.Duration < c.Times.InstanceMin.Duration {
 		return c, errors.New("speed must be positive and instanceMax at least instanceMin")
 	}
+	if max(c.Times.InventoryPhase.Duration, c.Times.InventoryDelay.Duration) > c.Times.Inventory.Duration {
+		return c, errors.New("inventoryPhase and inventoryDelay must be at most inventory")
+	}
 	return c, errors.Join(c.checkRoles(), c.checkPlaces())
 }
 

@@ -38,6 +38,7 @@ func TestLoad_saysWhatIsWrong(t *testing.T) {
 		"roles of no token":       {`{org: x, tokens: [t], tokenRoles: {u: [TENANT_ADMIN]}, tenant: {id: t}, sites: [{id: s}]}`, "tokenRoles"},
 		"partition at no site":    {`{org: x, tokens: [t], tenant: {id: t}, sites: [{id: s}], infinibandPartitions: [{name: far, siteId: z}]}`, "far"},
 		"broken duration":         {`{times: {vpc: soon}}`, "soon"},
+		"inventories overtaken":   {`{org: x, tokens: [t], tenant: {id: t}, sites: [{id: s}], times: {inventoryDelay: 1h}}`, "inventoryDelay"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

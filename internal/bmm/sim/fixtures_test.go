@@ -33,6 +33,7 @@ type bench struct {
 	server *sim.Server
 	client *client.Client
 	rack   *rack
+	began  time.Time
 }
 
 // inSimulatedTime runs a test against the default world, changed by the given functions. Waiting takes no time.
@@ -44,7 +45,7 @@ func inSimulatedTime(t *testing.T, test func(b bench), changes ...func(*sim.Conf
 		for _, change := range changes {
 			change(&config)
 		}
-		b := bench{Gomega: NewWithT(t), t: t, rack: &rack{}}
+		b := bench{Gomega: NewWithT(t), t: t, rack: &rack{}, began: time.Now()}
 		b.server, b.client = simtest.InMemory(t, config, b.rack)
 		defer b.server.Close()
 		test(b)

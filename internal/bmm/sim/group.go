@@ -16,6 +16,15 @@ type group struct {
 	stateful bool
 }
 
+// status is Pending until the group is Ready.
+func (g *group) status(now time.Time) string {
+	status := g.life.status(now)
+	if status == string(api.NetworkSecurityGroupStatusProvisioning) {
+		return string(api.NetworkSecurityGroupStatusPending)
+	}
+	return status
+}
+
 // ListNetworkSecurityGroups implements the API.
 func (s *Server) ListNetworkSecurityGroups(
 	_ context.Context, r gen.ListNetworkSecurityGroupsRequestObject,
@@ -24,7 +33,7 @@ func (s *Server) ListNetworkSecurityGroups(
 	page, header := listOwn(s, &s.state.groups, query{
 		pageNumber: p.PageNumber, pageSize: p.PageSize, orderBy: p.OrderBy,
 		siteID: p.SiteID, status: p.Status, fullText: p.Query,
-	}, s.groupView)
+	}, asSeen(s.groupView))
 	headers := gen.ListNetworkSecurityGroups200ResponseHeaders{XPagination: header}
 	return gen.ListNetworkSecurityGroups200JSONResponse{Body: page, Headers: headers}, nil
 }
@@ -33,7 +42,7 @@ func (s *Server) ListNetworkSecurityGroups(
 func (s *Server) GetNetworkSecurityGroup(
 	_ context.Context, r gen.GetNetworkSecurityGroupRequestObject,
 ) (gen.GetNetworkSecurityGroupResponseObject, error) {
-	view, err := show(s, &s.state.groups, r.ID, s.groupView)
+	view, err := show(s, &s.state.groups, r.ID, asSeen(s.groupView))
 	return gen.GetNetworkSecurityGroup200JSONResponse(view), err
 }
 
@@ -67,7 +76,7 @@ func (s *Server) draftGroup(
 	}
 	return draft[*group]{siteID: site.ID, commit: func(now time.Time) (*group, error) {
 		g := &group{
-			object: m.object(site.ID, now, s.config.Times.NetworkSecurityGroup.Duration),
+			object: m.object(site.ID, now, s.seen(now).Sub(now)),
 			rules:  rules, stateful: request.StatefulEgress,
 		}
 		g.name, g.description, g.labels = request.Name, request.Description, request.Labels
@@ -97,6 +106,7 @@ func (s *Server) UpdateNetworkSecurityGroup(
 			return "", nil, err
 		}
 		return g.siteID, func() {
+			s.outdate(&g.object, s.groupView(g, now), now)
 			g.describe(request.Name, request.Description, request.Labels)
 			if request.Rules != nil {
 				g.rules = rules
@@ -176,33 +186,37 @@ type attachment struct {
 	groupID string
 	// since is when the group was attached, or the last one detached.
 	since time.Time
+	// sent is when a client named it last.
+	sent time.Time
 }
 
 func (a *attachment) attach(groupID string, now time.Time) {
 	if a.groupID != groupID {
 		a.groupID, a.since = groupID, now
 	}
+	a.sent = now
 }
 
-// propagation tells how far the group of an object has come. Rules take as long as a new group.
-func (s *Server) propagation(a attachment, objectID string, now time.Time) api.NetworkSecurityGroupPropagationDetails {
-	g, found := s.state.groups.byID(a.groupID)
-	if !found {
+// propagation tells of a group that an inventory has found on the instances of an object. It is only as new as that, and a
+// change of the group takes it away until the next one.
+func (s *Server) propagation(a attachment, objectID string, instances int, now time.Time) api.NetworkSecurityGroupPropagationDetails {
+	inventory := s.inventory(now)
+	if a.groupID == "" || a.since.After(inventory) || a.sent.After(s.heard(inventory)) || instances == 0 {
 		return api.NetworkSecurityGroupPropagationDetails{}
 	}
-	details := api.NetworkSecurityGroupPropagationDetails{
+	return api.NetworkSecurityGroupPropagationDetails{
 		ObjectID: objectID, Status: api.NetworkSecurityGroupPropagationStatusSynchronized,
 		DetailedStatus: api.NetworkSecurityGroupPropagationDetailsDetailedStatusFull,
 	}
-	since := a.since
-	for _, change := range []time.Time{g.created, g.changed} {
-		if change.After(since) {
-			since = change
-		}
+}
+
+// vpcPropagation is that of the VPC's group on the instances that have no group of their own.
+func (s *Server) vpcPropagation(v *vpc, now time.Time) api.NetworkSecurityGroupPropagationDetails {
+	inventory := s.inventory(now)
+	if v.enforced(inventory) == "" {
+		return api.NetworkSecurityGroupPropagationDetails{}
 	}
-	if now.Before(since.Add(s.config.Times.NetworkSecurityGroup.Duration)) {
-		details.Status = api.NetworkSecurityGroupPropagationStatusSynchronizing
-		details.DetailedStatus = api.NetworkSecurityGroupPropagationDetailsDetailedStatusNone
-	}
-	return details
+	return s.propagation(v.attachment, v.id, count(s.state.instances, func(i *instance) bool {
+		return i.isIn(v.id) && i.groupID == "" && i.deleted.IsZero() && !i.created.After(inventory)
+	}), now)
 }

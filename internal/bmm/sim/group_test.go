@@ -10,6 +10,9 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 )
 
+// inventory is when the service has certainly heard of what is at a site now.
+const inventory = 3*time.Minute + 5*time.Second
+
 func rule(changes fields) fields {
 	r := fields{
 		"name": "ssh", "direction": "INGRESS", "protocol": "TCP", "action": "PERMIT", "priority": 10,
@@ -31,7 +34,7 @@ func newGroup(changes fields) fields {
 
 func (b bench) group(name string) api.NetworkSecurityGroup {
 	group := answer[api.NetworkSecurityGroup](b, 201, "POST", "/network-security-group", newGroup(fields{"name": name}))
-	b.pass(15 * time.Second)
+	b.pass(inventory)
 	return group
 }
 
@@ -69,7 +72,9 @@ func TestGroup_becomesReadyAndItsRulesAreReplaced(t *testing.T) {
 		group := answer[api.NetworkSecurityGroup](b, 201, "POST", "/network-security-group", newGroup(nil))
 		b.Expect(group.Status).To(Equal(api.NetworkSecurityGroupStatusPending))
 		b.Expect(group.Rules[0].DestinationPortRange).To(Equal("22-22"), "the service's own way to write it")
-		b.pass(15 * time.Second)
+		b.pass(2 * time.Minute)
+		b.Expect(b.status("network-security-group", group.ID)).To(Equal("Pending"))
+		b.pass(inventory - 2*time.Minute)
 		b.Expect(b.status("network-security-group", group.ID)).To(Equal("Ready"))
 
 		path := "/network-security-group/" + group.ID
@@ -111,27 +116,111 @@ func TestGroup_thatIsAttachedCannotBeDeleted(t *testing.T) {
 	})
 }
 
+func TestGroup_thatIsPendingIsEnoughForAVPC(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		group := answer[api.NetworkSecurityGroup](b, 201, "POST", "/network-security-group", newGroup(nil))
+		vpc := answer[api.VPC](b, 201, "POST", "/vpc", fields{
+			"name": "net", "siteId": sim.DefaultSiteID, "networkSecurityGroupId": group.ID})
+		b.Expect(b.status("network-security-group", group.ID)).To(Equal("Pending"))
+		b.Expect(vpc.Status).To(Equal(api.VPCStatusReady))
+		b.Expect(b.server.State().Enforced).To(Equal(map[string]string{vpc.ID: group.ID}))
+	})
+}
+
+func TestGroups_becomeReadyWithTheSameInventory(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		first := answer[api.NetworkSecurityGroup](b, 201, "POST", "/network-security-group", newGroup(fields{"name": "first"}))
+		b.pass(time.Minute)
+		second := answer[api.NetworkSecurityGroup](b, 201, "POST", "/network-security-group", newGroup(fields{"name": "second"}))
+		b.pass(time.Minute)
+		third := answer[api.NetworkSecurityGroup](b, 201, "POST", "/network-security-group", newGroup(fields{"name": "third"}))
+		var found []string
+		for _, group := range []api.NetworkSecurityGroup{first, second, third} {
+			found = append(found, b.status("network-security-group", group.ID))
+		}
+		b.Expect(found).To(Equal([]string{"Ready", "Ready", "Pending"}))
+	}, func(c *sim.Config) { c.Times.InventoryPhase.Duration = 100 * time.Second })
+}
+
 func TestGroup_reachesTheInstancesOfItsVPC(t *testing.T) {
 	inSimulatedTime(t, func(b bench) {
 		group := b.group("guard")
 		vpc := b.vpc("net")
-		instance := b.instance("node-1", b.subnet(vpc, "nodes"))
-		answer[nothing](b, 200, "PATCH", "/vpc/"+vpc.ID, fields{"networkSecurityGroupId": group.ID})
-		look := func() (api.Instance, api.NetworkSecurityGroupPropagationStatus) {
-			i := answer[api.Instance](b, 200, "GET", "/instance/"+instance.ID, nil)
-			return i, i.NetworkSecurityGroupPropagationDetails.Status
+		subnet := b.subnet(vpc, "nodes")
+		attach := func() {
+			answer[nothing](b, 200, "PATCH", "/vpc/"+vpc.ID, fields{"networkSecurityGroupId": group.ID})
 		}
-		inherited, status := look()
+		shown := func() api.NetworkSecurityGroupPropagationStatus {
+			return answer[api.VPC](b, 200, "GET", "/vpc/"+vpc.ID, nil).NetworkSecurityGroupPropagationDetails.Status
+		}
+		attach()
+		b.pass(inventory)
+		b.Expect(shown()).To(BeEmpty(), "there are no instances")
+		instance := b.instance("node-1", subnet)
+		b.Expect(shown()).To(BeEmpty(), "no inventory has it yet")
+		b.pass(inventory)
+		b.Expect(shown()).To(Equal(api.NetworkSecurityGroupPropagationStatusSynchronized))
+		inherited := answer[api.Instance](b, 200, "GET", "/instance/"+instance.ID, nil)
 		b.Expect(inherited.NetworkSecurityGroupID).To(BeEmpty())
 		b.Expect(inherited.NetworkSecurityGroupInherited).To(BeTrue())
-		b.Expect(status).To(Equal(api.NetworkSecurityGroupPropagationStatusSynchronizing))
-		b.pass(15 * time.Second)
-		_, status = look()
-		b.Expect(status).To(Equal(api.NetworkSecurityGroupPropagationStatusSynchronized))
-		answer[nothing](b, 200, "PATCH", "/network-security-group/"+group.ID, fields{"rules": []fields{}})
-		_, status = look()
-		b.Expect(status).To(Equal(api.NetworkSecurityGroupPropagationStatusSynchronizing), "new rules have to spread, too")
+		b.Expect(inherited.NetworkSecurityGroupPropagationDetails.Status).To(Equal(shown()))
+		attach()
+		b.Expect(shown()).To(BeEmpty(), "whoever names the group makes it unknown until the next inventory")
+		b.pass(inventory)
+		b.Expect(shown()).To(Equal(api.NetworkSecurityGroupPropagationStatusSynchronized))
 	})
+}
+
+// An inventory that was taken before a change of the metadata, and is heard of after it, makes the service send these again,
+// without the group.
+func TestGroup_isDetachedAtTheSiteByAnOldInventory(t *testing.T) {
+	slow := func(c *sim.Config) { c.Times.InventoryDelay.Duration = time.Minute }
+	for _, row := range []struct {
+		name   string
+		labels fields
+		change fields
+		after  time.Duration // an inventory was taken
+		kept   bool
+	}{
+		{"labels, before it is heard of", fields{"owner": "me"}, fields{"labels": fields{"owner": "you"}}, 30 * time.Second, false},
+		{"description", fields{"owner": "me"}, fields{"description": "new"}, 30 * time.Second, false},
+		{"name", fields{"owner": "me"}, fields{"name": "net-2"}, 30 * time.Second, false},
+		{"labels, with the group", fields{"owner": "me"}, fields{"labels": fields{"owner": "you"}, "networkSecurityGroupId": "GROUP"}, 30 * time.Second, false},
+		{"labels, after it was heard of", fields{"owner": "me"}, fields{"labels": fields{"owner": "you"}}, 2 * time.Minute, true},
+		{"labels of a VPC without", fields{}, fields{"labels": fields{"owner": "you"}}, 30 * time.Second, true},
+		{"the same labels", fields{"owner": "me"}, fields{"labels": fields{"owner": "me"}}, 30 * time.Second, true},
+		{"the group only", fields{"owner": "me"}, fields{"networkSecurityGroupId": "GROUP"}, 30 * time.Second, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			inSimulatedTime(t, func(b bench) {
+				group := answer[api.NetworkSecurityGroup](b, 201, "POST", "/network-security-group", newGroup(nil))
+				vpc := answer[api.VPC](b, 201, "POST", "/vpc", fields{
+					"name": "net", "siteId": sim.DefaultSiteID, "networkSecurityGroupId": group.ID, "labels": row.labels})
+				b.instance("node-1", b.subnet(&vpc, "nodes"))
+				enforced := func() string { return b.server.State().Enforced[vpc.ID] }
+				details := func() string {
+					return string(answer[api.VPC](b, 200, "GET", "/vpc/"+vpc.ID, nil).NetworkSecurityGroupPropagationDetails.Status)
+				}
+				time.Sleep(time.Until(b.began.Add(9*time.Minute + row.after)))
+				if row.change["networkSecurityGroupId"] != nil {
+					row.change["networkSecurityGroupId"] = group.ID
+				}
+				answer[nothing](b, 200, "PATCH", "/vpc/"+vpc.ID, row.change)
+				b.Expect(enforced()).To(Equal(group.ID))
+				b.pass(time.Minute)
+				b.Expect(enforced() == group.ID).To(Equal(row.kept))
+				b.pass(2 * 4 * time.Minute)
+				b.Expect(enforced() == group.ID).To(Equal(row.kept), "and so it stays")
+				b.Expect(details() == "Synchronized").To(Equal(row.kept), "the next inventory knows of no group")
+				b.Expect(answer[api.VPC](b, 200, "GET", "/vpc/"+vpc.ID, nil).NetworkSecurityGroupID).To(Equal(group.ID), "whatever is enforced")
+
+				answer[nothing](b, 200, "PATCH", "/vpc/"+vpc.ID, fields{"networkSecurityGroupId": group.ID})
+				b.pass(4 * time.Minute)
+				b.Expect(enforced()).To(Equal(group.ID))
+				b.Expect(details()).To(Equal("Synchronized"))
+			}, slow)
+		})
+	}
 }
 
 func TestASiteWithoutTheCapability_hasNoGroups(t *testing.T) {

@@ -50,7 +50,11 @@ func (i *instance) status(now time.Time) string {
 
 // lag lets the status stay what it is until the next inventory.
 func (s *Server) lag(i *instance, now time.Time) {
-	i.stale, i.fresh = i.status(now), now.Add(s.state.between(0, s.config.Times.InventoryLag.Duration))
+	lag := s.config.Times.Freeze.Duration
+	if lag == 0 {
+		lag = s.state.between(0, s.config.Times.InventoryLag.Duration)
+	}
+	i.stale, i.fresh = i.status(now), now.Add(lag)
 }
 
 // ListInstances implements the API.
@@ -61,14 +65,14 @@ func (s *Server) ListInstances(
 	page, header := listOwn(s, &s.state.instances, query{
 		pageNumber: p.PageNumber, pageSize: p.PageSize, orderBy: p.OrderBy,
 		siteID: p.SiteID, vpcID: p.VPCID, status: p.Status, fullText: p.Query, name: p.Name,
-	}, s.instanceView)
+	}, asSeen(s.instanceView))
 	headers := gen.ListInstances200ResponseHeaders{XPagination: header}
 	return gen.ListInstances200JSONResponse{Body: page, Headers: headers}, nil
 }
 
 // GetInstance implements the API.
 func (s *Server) GetInstance(_ context.Context, r gen.GetInstanceRequestObject) (gen.GetInstanceResponseObject, error) {
-	view, err := show(s, &s.state.instances, r.ID, s.instanceView)
+	view, err := show(s, &s.state.instances, r.ID, asSeen(s.instanceView))
 	return gen.GetInstance200JSONResponse(view), err
 }
 
@@ -98,6 +102,7 @@ func (s *Server) UpdateInstance(
 			return "", nil, err
 		}
 		return i.siteID, func() {
+			s.outdate(&i.object, s.instanceView(i, now), now)
 			s.lag(i, now)
 			i.describe(request.Name, request.Description, request.Labels)
 			if request.NetworkSecurityGroupID != nil {

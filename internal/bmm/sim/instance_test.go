@@ -190,6 +190,42 @@ func TestPatchedInstances_lagBehindTheInventory(t *testing.T) {
 	})
 }
 
+func TestInstance_statusIsFrozenAfterEachWrite(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		instance := b.instance("node-1", b.subnet(b.vpc("net"), "nodes"))
+		frozenAs := func(status string) {
+			b.Expect(b.status("instance", instance.ID)).To(Equal(status))
+			b.pass(3*time.Minute + 4*time.Second)
+			b.Expect(b.status("instance", instance.ID)).To(Equal(status))
+			b.pass(time.Second)
+		}
+		frozenAs("Pending")
+		b.Expect(b.status("instance", instance.ID)).To(Equal("Ready"), "for three minutes now")
+		answer[nothing](b, 200, "PATCH", "/instance/"+instance.ID, fields{"triggerReboot": true})
+		frozenAs("Ready")
+		b.Expect(b.status("instance", instance.ID)).To(Equal("Rebooting"))
+	}, func(c *sim.Config) {
+		c.Times.Freeze.Duration = 3*time.Minute + 5*time.Second
+		c.Times.InstanceMin.Duration, c.Times.InstanceMax.Duration = time.Second, time.Second
+	})
+}
+
+func TestViewLag_showsWhatWasBeforeAChange(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		group, vpc := b.group("guard"), b.vpc("net")
+		instance := b.instance("node-1", b.subnet(vpc, "nodes"))
+		for _, path := range []string{"/network-security-group/" + group.ID, "/vpc/" + vpc.ID, "/instance/" + instance.ID} {
+			labels := func() client.Labels { return answer[struct{ Labels client.Labels }](b, 200, "GET", path, nil).Labels }
+			changed := answer[struct{ Labels client.Labels }](b, 200, "PATCH", path, fields{"labels": fields{"owner": "me"}})
+			b.Expect(changed.Labels).To(HaveKey("owner"), "who changes it sees it")
+			b.pass(3*time.Minute - time.Second)
+			b.Expect(labels()).To(BeEmpty())
+			b.pass(time.Second)
+			b.Expect(labels()).To(HaveKey("owner"))
+		}
+	}, func(c *sim.Config) { c.Times.ViewLag.Duration = 3 * time.Minute })
+}
+
 func TestAnIllMachine_isReleasedForGood(t *testing.T) {
 	inSimulatedTime(t, func(b bench) {
 		subnet := b.subnet(b.vpc("net"), "nodes")

@@ -130,7 +130,7 @@ func (s *Server) newInstance(m maker, o order, on *machine, now time.Time) (*ins
 	i.name, i.description, i.labels, i.vpcID = o.request.Name, o.request.Description, o.request.Labels, o.request.VPCID
 	i.attach(o.request.NetworkSecurityGroupID, now)
 	s.lag(i, now)
-	if i.fresh.After(i.ready) {
+	if times.Freeze.Duration == 0 && i.fresh.After(i.ready) {
 		i.fresh = i.ready // its being ready is news that comes by itself
 	}
 	return i, nil

@@ -32,9 +32,9 @@ func (i *instance) partID(kind string, number int) string {
 func (s *Server) instanceView(i *instance, now time.Time) api.Instance {
 	r := i.request
 	status := i.status(now)
-	group, inherited := i.attachment, false
-	if v, found := s.state.vpcs.byID(i.vpcID); found && group.groupID == "" {
-		group, inherited = v.attachment, v.groupID != ""
+	details, inherited := s.propagation(i.attachment, i.id, 1, now), false
+	if v, found := s.state.vpcs.byID(i.vpcID); found && i.groupID == "" {
+		details, inherited = s.vpcPropagation(v, now), v.groupID != ""
 	}
 	return api.Instance{
 		ID: i.id, Name: i.name, Description: i.description, Labels: i.labels,
@@ -44,7 +44,7 @@ func (s *Server) instanceView(i *instance, now time.Time) api.Instance {
 		AlwaysBootWithCustomIpxe: r.AlwaysBootWithCustomIpxe, PhoneHomeEnabled: wantsPhoneHome(r),
 		UserData: r.UserData, SSHKeyGroupIDs: r.SSHKeyGroupIDs, SerialConsoleURL: s.serialConsole(i),
 		NetworkSecurityGroupID: i.groupID, NetworkSecurityGroupInherited: inherited,
-		NetworkSecurityGroupPropagationDetails: s.propagation(group, i.id, now),
+		NetworkSecurityGroupPropagationDetails: details,
 		Interfaces:                             i.interfaceViews(now), InfiniBandInterfaces: i.infiniBandViews(now),
 		NVLinkInterfaces: i.nvLinkViews(now), DPUExtensionServiceDeployments: s.deploymentViews(i, now),
 		Status: api.InstanceStatus(status), IsUpdatePending: !i.changed.IsZero() && now.Before(i.fresh),

@@ -13,7 +13,18 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 )
 
-func TestVPC_takesItsTimeToComeAndToGo(t *testing.T) {
+func TestVPC_isReadyInTheAnswerToItsPOST(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		vpc, err := b.client.CreateVPC(b.t.Context(), client.VPCCreateRequest{Name: "net", SiteID: sim.DefaultSiteID})
+		b.Expect(err).NotTo(HaveOccurred())
+		b.Expect(vpc.Status).To(Equal(client.VPCReady))
+		prefix := answer[client.VPCPrefix](b, 201, "POST", "/vpc-prefix", fields{
+			"name": "nodes", "vpcId": vpc.ID, "ipBlockId": sim.DefaultIPBlockID, "prefixLength": 24})
+		b.Expect(prefix.Status).To(Equal(client.VPCPrefixReady))
+	}, func(c *sim.Config) { c.Sites[0].NativeNetworking = true })
+}
+
+func TestVPC_mayTakeItsTimeToComeAndToGo(t *testing.T) {
 	inSimulatedTime(t, func(b bench) {
 		vpc, err := b.client.CreateVPC(b.t.Context(), client.VPCCreateRequest{Name: "net", SiteID: sim.DefaultSiteID})
 		b.Expect(err).NotTo(HaveOccurred())
@@ -28,7 +39,7 @@ func TestVPC_takesItsTimeToComeAndToGo(t *testing.T) {
 		b.pass(15 * time.Second)
 		b.Expect(b.status("vpc", vpc.ID)).To(Equal("gone"))
 		b.Expect(b.server.State().Empty()).To(BeTrue())
-	})
+	}, func(c *sim.Config) { c.Times.VPC.Duration = 30 * time.Second })
 }
 
 func TestVPC_canBeChanged(t *testing.T) {

@@ -19,6 +19,9 @@ type object struct {
 	labels                api.Labels
 	// world means that no client made it: see Object.
 	world bool
+	// before is how clients see it until then: see outdate.
+	before      any
+	beforeUntil time.Time
 }
 
 // maker is who makes an object.

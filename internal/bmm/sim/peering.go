@@ -18,6 +18,16 @@ type peering struct {
 
 func (p *peering) joins(vpcID string) bool { return p.vpcs[0] == vpcID || p.vpcs[1] == vpcID }
 
+// missingPeer is the VPC of a peering that is gone, if one is. Lists show the peering all the same.
+func (s *Server) missingPeer(p *peering) string {
+	for _, id := range p.vpcs {
+		if _, found := s.state.vpcs.byID(id); !found {
+			return id
+		}
+	}
+	return ""
+}
+
 func (p *peering) isMultiTenant() bool { return p.tenants[0] != p.tenants[1] }
 
 // ListVPCPeerings implements the API.
@@ -51,6 +61,9 @@ func (s *Server) peering(ctx context.Context, id, verb string) (*peering, error)
 	p, found := s.state.peerings.byID(id)
 	if !found {
 		return nil, refuse(http.StatusNotFound, "Could not find VPC peering with specified ID")
+	}
+	if vpcID := s.missingPeer(p); vpcID != "" {
+		return nil, refuse(http.StatusNotFound, "Could not find VPC with ID: %s", vpcID)
 	}
 	return p, s.checkPeer(ctx, p, verb)
 }

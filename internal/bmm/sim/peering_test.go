@@ -48,6 +48,22 @@ func TestPeerings_areReadyAndGoneAtOnce(t *testing.T) {
 	})
 }
 
+// The row of a peering outlives its VPCs: lists have it, and neither can it be asked for nor deleted.
+func TestAPeering_whoseVPCIsGoneIsNotFound(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		first, second := b.vpc("net"), b.vpc("other")
+		peering := answer[api.VPCPeering](b, 201, "POST", "/vpc-peering", peer(first.ID, second.ID))
+		b.Expect(b.server.Vanish(second.ID)).To(Succeed())
+		path, says := "/vpc-peering/"+peering.ID, "Could not find VPC with ID: "+second.ID
+		b.expectRefusals(map[string]refusal{
+			"GET":    {"GET", path, "", 404, says},
+			"DELETE": {"DELETE", path, "", 404, says},
+		})
+		b.Expect(answer[[]api.VPCPeering](b, 200, "GET", "/vpc-peering", nil)).To(ConsistOf(HaveField("ID", peering.ID)))
+		answer[nothing](b, 202, "DELETE", "/vpc/"+first.ID, nil)
+	})
+}
+
 func TestPeerings_thatAreRefused(t *testing.T) {
 	inSimulatedTime(t, func(b bench) {
 		w := populate(b)

@@ -61,6 +61,7 @@ func populate(b bench) populated {
 	var err error
 	w.young, err = b.client.CreateVPC(b.t.Context(), client.VPCCreateRequest{Name: "young", SiteID: sim.DefaultSiteID})
 	b.Expect(err).NotTo(HaveOccurred())
+	b.Expect(b.server.SetStatus(sim.Status{ID: w.young.ID, Status: "Provisioning"})).To(Succeed())
 	return w
 }
 

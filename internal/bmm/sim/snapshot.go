@@ -23,11 +23,13 @@ type State struct {
 	Releases []Release `json:"releases"`
 	// Strays are what a site made after the service had rolled it back. No client can see or delete them.
 	Strays []Stray `json:"strays"`
+	// Enforced has the security group that the site applies to each VPC that has one there, whatever the API shows.
+	Enforced map[string]string `json:"enforced"`
 }
 
 // State returns everything that exists.
 func (s *Server) State() State {
-	state := State{World: []string{}, Strays: []Stray{}}
+	state := State{World: []string{}, Strays: []Stray{}, Enforced: map[string]string{}}
 	s.view(func(now time.Time) {
 		state.IPBlocks = viewsOf(s.state.ipBlocks.items, s.ipBlockView, now)
 		state.Allocations = viewsOf(s.state.allocations.items, s.allocationView, now)
@@ -37,6 +39,11 @@ func (s *Server) State() State {
 		state.VPCPrefixes = viewsOf(s.state.prefixes.items, s.prefixView, now)
 		state.VPCPeerings = viewsOf(s.state.peerings.items, s.peeringView, now)
 		state.Instances = viewsOf(s.state.instances.items, s.instanceView, now)
+		for _, v := range s.state.vpcs.items {
+			if group := v.enforced(now); group != "" {
+				state.Enforced[v.id] = group
+			}
+		}
 		state.Releases = slices.Clone(s.state.releases)
 		for _, stray := range s.state.strays {
 			state.Strays = append(state.Strays, Stray{Kind: stray.kind, Name: stray.base().name})

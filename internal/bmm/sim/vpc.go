@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -18,6 +19,29 @@ type vpc struct {
 	vni         int
 	partitionID string
 	request     api.VPCCreateRequest
+	// synced are the times when the service, having heard of an inventory that was older than a change of the metadata, sent
+	// these to the site again: without the group, which the site takes for none.
+	synced []time.Time
+}
+
+// enforced is the group that the site applies, which the API may know nothing of.
+func (v *vpc) enforced(now time.Time) string {
+	if slices.ContainsFunc(v.synced, func(at time.Time) bool { return !at.After(now) && !v.sent.After(at) }) {
+		return ""
+	}
+	return v.groupID
+}
+
+// sync lets the service correct the metadata at the site, if it is still to hear of an inventory from before a change.
+// Where the VPC had no labels then, it sees no difference.
+func (s *Server) sync(v *vpc, request api.VPCUpdateRequest, now time.Time) {
+	changes := (request.Name != "" && request.Name != v.name) ||
+		(request.Description != nil && *request.Description != v.description) ||
+		(request.Labels != nil && !maps.Equal(*request.Labels, v.labels))
+	inventory := s.taken(now)
+	if at := s.heard(inventory); changes && len(v.labels) > 0 && !v.created.After(inventory) && at.After(now) {
+		v.synced = append(v.synced, at)
+	}
 }
 
 // firstVNI is the first of the network identifiers that the simulator hands out.
@@ -29,14 +53,14 @@ func (s *Server) ListVpcs(_ context.Context, r gen.ListVpcsRequestObject) (gen.L
 	page, header := listOwn(s, &s.state.vpcs, query{
 		pageNumber: p.PageNumber, pageSize: p.PageSize, orderBy: p.OrderBy,
 		siteID: p.SiteID, status: p.Status, fullText: p.Query,
-	}, s.vpcView)
+	}, asSeen(s.vpcView))
 	headers := gen.ListVpcs200ResponseHeaders{XPagination: header}
 	return gen.ListVpcs200JSONResponse{Body: page, Headers: headers}, nil
 }
 
 // GetVPC implements the API.
 func (s *Server) GetVPC(_ context.Context, r gen.GetVPCRequestObject) (gen.GetVPCResponseObject, error) {
-	view, err := show(s, &s.state.vpcs, r.ID, s.vpcView)
+	view, err := show(s, &s.state.vpcs, r.ID, asSeen(s.vpcView))
 	return gen.GetVPC200JSONResponse(view), err
 }
 
@@ -128,8 +152,12 @@ func (s *Server) UpdateVPC(_ context.Context, r gen.UpdateVPCRequestObject) (gen
 			}
 		}
 		return v.siteID, func() {
+			s.outdate(&v.object, s.vpcView(v, now), now)
+			s.sync(v, request, now)
 			v.describe(request.Name, request.Description, request.Labels)
-			v.attach(ptr.Deref(request.NetworkSecurityGroupID, v.groupID), now)
+			if request.NetworkSecurityGroupID != nil {
+				v.attach(*request.NetworkSecurityGroupID, now)
+			}
 			set(&v.partitionID, request.NVLinkLogicalPartitionID)
 			v.changed = now
 			view = s.vpcView(v, now)
@@ -148,7 +176,7 @@ func (s *Server) DeleteVPC(_ context.Context, r gen.DeleteVPCRequestObject) (gen
 			{"Subnets", s.state.subnets.any(func(n *subnet) bool { return n.vpcID == v.id })},
 			{"VPC Prefixes", s.state.prefixes.any(func(p *prefix) bool { return p.vpcID == v.id })},
 			{"Instances", s.state.instances.any(func(i *instance) bool { return i.isIn(v.id) })},
-			{"VPC peerings", s.state.peerings.any(func(p *peering) bool { return p.joins(v.id) })},
+			{"VPC peerings", s.state.peerings.any(func(p *peering) bool { return p.joins(v.id) && s.missingPeer(p) == "" })},
 		} {
 			if users.exist {
 				return bad("Cannot delete VPC, one or more %s exist for this VPC", users.what)
@@ -184,7 +212,7 @@ func (s *Server) vpcView(v *vpc, now time.Time) api.VPC {
 		Org: s.config.Org, TenantID: v.tenantID, SiteID: v.siteID,
 		NetworkVirtualizationType: v.request.NetworkVirtualizationType, RoutingProfile: v.request.RoutingProfile,
 		VNI: v.vni, RequestedVNI: v.request.VNI, NVLinkLogicalPartitionID: v.partitionID,
-		NetworkSecurityGroupID: v.groupID, NetworkSecurityGroupPropagationDetails: s.propagation(v.attachment, v.id, now),
+		NetworkSecurityGroupID: v.groupID, NetworkSecurityGroupPropagationDetails: s.vpcPropagation(v, now),
 		Status: api.VPCStatus(v.status(now)), Created: v.created, Updated: v.updated(now),
 	}
 }
