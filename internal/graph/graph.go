@@ -246,10 +246,10 @@ func (e *Engine) Release(ctx context.Context, owner Owner, finalizer string) err
 	return Release(ctx, e.Client, objectOf(owner), finalizer)
 }
 
-// firstUnready names the first of refs that isn't ready.
+// firstUnready names the first of refs that isn't ready, nor of use before it is.
 func (g *Graph) firstUnready(refs []Ref) (string, bool) {
 	for _, r := range refs {
-		if g.phases[r.ref()].State != StateReady {
+		if phase := g.phases[r.ref()]; phase.State != StateReady && !phase.usable {
 			return r.ref(), true
 		}
 	}

@@ -135,7 +135,7 @@ func (c Change) String() string {
 // State of a node.
 type State string
 
-// States of a node. Only Ready lets those after it begin.
+// States of a node. Only Ready lets those after it begin, or a phase that is Usable.
 const (
 	StateReady    State = "Ready"
 	StateWaiting  State = "Waiting"
@@ -157,6 +157,8 @@ type Phase struct {
 	err error
 	// retry says how soon to look again.
 	retry pace
+	// usable: those after it may begin all the same.
+	usable bool
 }
 
 // Ready is the phase of a resource that is as wanted.
@@ -178,6 +180,12 @@ func Deleting() Phase { return Phase{State: StateDeleting, Reason: "Deleting", r
 // Announced says that somebody wakes the owner when the phase changes: until then it is looked at slowly.
 func (p Phase) Announced() Phase {
 	p.retry = paceSlow
+	return p
+}
+
+// Usable lets those after it begin, although it isn't ready: that it exists is enough for them.
+func (p Phase) Usable() Phase {
+	p.usable = true
 	return p
 }
 

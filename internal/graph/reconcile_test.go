@@ -37,6 +37,40 @@ func TestReconcile_waitsForWhatComesBefore(t *testing.T) {
 	f.Expect(f.service.keys()).To(Equal([]string{"lonely"}), "an independent branch goes on")
 }
 
+// Others begin, and the owner isn't ready all the same.
+func TestReconcile_doesNotWaitForWhatCanBeUsedBeforeItIsReady(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	kind := f.service.kind()
+	phase := graph.Waiting("nobody has seen it yet").Usable()
+	kind.Phase = func(t *thing) graph.Phase {
+		if t.tag.Key == "net" {
+			return phase
+		}
+		return graph.Ready()
+	}
+	reconcile := func() *bmmv1.NvidiaBMMMachine {
+		owner := f.owner()
+		g, err := f.engine().New(owner, "any", kind)
+		f.Expect(err).NotTo(HaveOccurred())
+		f.wants(g, kind)
+		_, err = g.Reconcile(t.Context())
+		f.Expect(err).NotTo(HaveOccurred())
+		return owner
+	}
+	owner := reconcile()
+	f.Expect(f.service.keys()).To(Equal(everything))
+	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Waiting", "nobody has seen it yet")
+	f.expectCondition(owner, "leftReady", metav1.ConditionTrue, "Ready", "")
+	f.expectCondition(owner, "Ready", metav1.ConditionFalse, "Waiting", "netReady: nobody has seen it yet")
+
+	phase = graph.Failed("it has failed")
+	delete(f.service.things, f.service.mustFind("left").id)
+	reconcile()
+	owner = reconcile()
+	f.expectCondition(owner, "leftReady", metav1.ConditionFalse, "Waiting", "waits for net")
+}
+
 func TestReconcile_createsNothingWhenFindFails(t *testing.T) {
 	t.Parallel()
 	for _, class := range []fault.Class{fault.Transient, fault.Credentials, fault.Invalid, fault.Quota, fault.Busy} {

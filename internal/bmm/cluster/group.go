@@ -25,13 +25,24 @@ func (n *networks) groupKind() *graph.Kind[bmm.NetworkSecurityGroup] {
 		Find: func(ctx context.Context, key graph.Key) ([]bmm.NetworkSecurityGroup, error) {
 			return n.api.NetworkSecurityGroups(ctx, bmm.NetworkSecurityGroupFilter{SiteID: n.siteID(), Query: key.Owner})
 		},
-		Phase: func(g *bmm.NetworkSecurityGroup) graph.Phase {
-			return lifecycle("network security group", g.Name, g.ID, g.Status, bmm.NetworkSecurityGroupReady)
-		},
+		Phase: groupPhase,
 		Delete: func(ctx context.Context, id string) error {
 			return n.api.DeleteNetworkSecurityGroup(ctx, n.siteID(), id)
 		},
 	}
+}
+
+// groupPending is the reason of a group that the site has, and the service hasn't seen there yet: it does so with the next
+// inventory, up to three minutes later.
+const groupPending = "Pending"
+
+// groupPhase doesn't make a VPC wait for the inventory: a group's ID is enough for it, and the site applies the rules at once.
+func groupPhase(g *bmm.NetworkSecurityGroup) graph.Phase {
+	phase := lifecycle("network security group", g.Name, g.ID, g.Status, bmm.NetworkSecurityGroupReady)
+	if phase.State == graph.StateWaiting {
+		phase = phase.Because(groupPending).Usable()
+	}
+	return phase
 }
 
 // wantGroup asks for the group before the VPC, which it is attached to, so that no machine is ever without it. A group of

@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"net/http"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/utils/ptr"
@@ -81,6 +82,48 @@ func TestGroup_isAttachedToTheVPCBeforeThereIsAnySubnet(t *testing.T) {
 	f.Expect(f.Sim.State().VPCs).To(ConsistOf(HaveField("NetworkSecurityGroupID", object.Status.NetworkSecurityGroupID)))
 	f.Expect(f.Called("updateVpc")).To(BeZero(), "it never was without")
 	f.Sim.ClearFaults()
+	f.UntilReady(object)
+}
+
+// slowInventory is a site of which no inventory comes while a test runs.
+func slowInventory(w *sim.Config) { w.Times.Inventory.Duration = 1000 * time.Hour }
+
+// The site has a group's rules as soon as its POST is answered; that the service says Pending until the next inventory is no
+// reason to wait.
+func TestGroup_thatIsPendingHoldsNothingUp(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t, slowInventory)
+	object := f.CreateCluster("demo", withGroup)
+	f.UntilTrue(object, infrav1.SubnetsReadyCondition)
+	f.Expect(object.Status.Initialization.Provisioned).To(HaveValue(BeTrue()))
+	group := f.Sim.State().NetworkSecurityGroups[0].ID
+	f.Expect(f.Sim.State().Enforced).To(Equal(map[string]string{object.Status.VPCID: group}))
+	f.Expect(f.Called("updateVpc")).To(BeZero(), "it never was without")
+	f.UntilReason(object, infrav1.NSGReadyCondition, "Pending", "("+group+") is Pending")
+	f.UntilReason(object, infrav1.ReadyCondition, "Pending", "NSGReady: ")
+
+	f.Expect(f.Sim.SetStatus(sim.Status{ID: group, Status: "Ready"})).To(Succeed())
+	f.UntilReady(object)
+}
+
+func TestGroup_inErrorStopsTheCluster(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t, slowInventory)
+	heal := f.Refuse(http.StatusPreconditionFailed, "createVpc")
+	object := f.CreateCluster("demo", withGroup)
+	f.UntilReason(object, infrav1.VPCReadyCondition, "Busy", "")
+	group := f.Sim.State().NetworkSecurityGroups[0].ID
+	f.Expect(f.Sim.SetStatus(sim.Status{ID: group, Status: "Error"})).To(Succeed())
+	f.UntilReason(object, infrav1.NSGReadyCondition, "Failed", "("+group+") as Error: ask the site's operator")
+	f.UntilReason(object, infrav1.ReadyCondition, "Failed", "NSGReady: ")
+	f.UntilReason(object, infrav1.VPCReadyCondition, "Waiting", "waits for group")
+	heal()
+	looks := f.Called("getNetworkSecurityGroup")
+	f.Eventually(func() int { return f.Called("getNetworkSecurityGroup") }).Should(BeNumerically(">", looks+1))
+	f.Expect(f.Sim.State().VPCs).To(BeEmpty())
+	f.Expect(object.Status.Initialization.Provisioned).To(BeNil())
+
+	f.Expect(f.Sim.SetStatus(sim.Status{ID: group, Status: "Ready"})).To(Succeed())
 	f.UntilReady(object)
 }
 

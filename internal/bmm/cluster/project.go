@@ -43,14 +43,15 @@ func (n *networks) project() {
 	}
 }
 
-// provisioned is true when machines can be made. A peering may wait for the owner of the other VPC, and nobody else has to.
+// provisioned is true when machines can be made. A peering may wait for the owner of the other VPC, and nobody else has to. A
+// group that is pending is attached already.
 func provisioned(conditions []metav1.Condition) bool {
 	for _, c := range conditions {
 		switch c.Type {
 		case infrav1.VPCPeeringsReadyCondition, infrav1.ReadyCondition, clusterv1.PausedCondition:
 			continue
 		}
-		if c.Status != metav1.ConditionTrue {
+		if c.Status != metav1.ConditionTrue && (c.Type != infrav1.NSGReadyCondition || c.Reason != groupPending) {
 			return false
 		}
 	}

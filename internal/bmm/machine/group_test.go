@@ -2,6 +2,7 @@ package machine_test
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/utils/ptr"
@@ -71,6 +72,28 @@ func TestGroup_ofTheVPCIsEnoughForItsInstances(t *testing.T) {
 	instance := f.Sim.State().Instances[0]
 	f.Expect(instance.NetworkSecurityGroupID).To(BeEmpty())
 	f.Expect(instance.NetworkSecurityGroupInherited).To(BeTrue())
+}
+
+// No machine waits for the inventory that shows a group; none is made while the group has failed.
+func TestGroup_thatIsPendingHoldsNoMachineUpAndOneInErrorDoes(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t, func(w *sim.Config) { w.Times.Inventory.Duration = 1000 * time.Hour })
+	cluster := f.CreateCluster("demo", func(c *infrav1.NvidiaBMMCluster) { c.Spec.VPC.NetworkSecurityGroup = &group })
+	for _, name := range []string{"worker-1", "worker-2", "worker-3"} {
+		f.UntilReady(f.CreateMachine("demo", name, userData))
+	}
+	f.UntilReason(cluster, infrav1.NSGReadyCondition, "Pending", "is Pending")
+	own := cluster.Status.NetworkSecurityGroupID
+	f.Expect(f.Sim.State().Enforced).To(HaveKeyWithValue(cluster.Status.VPCID, own))
+
+	f.Expect(f.Sim.SetStatus(sim.Status{ID: own, Status: "Error"})).To(Succeed())
+	f.UntilReason(cluster, infrav1.NSGReadyCondition, "Failed", "as Error")
+	late := f.CreateMachine("demo", "worker-4", userData)
+	f.UntilReason(late, infrav1.ClusterReadyCondition, "Waiting", "NvidiaBMMCluster demo isn't ready yet")
+	f.Expect(f.Called("createInstance")).To(Equal(3))
+	f.Expect(f.Sim.SetStatus(sim.Status{ID: own, Status: "Ready"})).To(Succeed())
+	f.UntilReady(late)
+	f.UntilReady(cluster)
 }
 
 func TestGroup_ofTheMachineComesFirst(t *testing.T) {

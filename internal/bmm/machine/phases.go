@@ -39,12 +39,14 @@ func (n *node) clusterPhase() graph.Phase {
 }
 
 // networksReady is true when machines can be put into the cluster's networks. Each machine looks for its own network
-// besides: another one that is on its way, or on its way out, is no reason to wait.
+// besides: another one that is on its way, or on its way out, is no reason to wait. A security group that has failed is.
 func networksReady(infra *infrav1.NvidiaBMMCluster) bool {
 	status := infra.Status
+	group := meta.FindStatusCondition(status.Conditions, infrav1.NSGReadyCondition)
 	return ptr.Deref(status.Initialization.Provisioned, false) && status.VPCID != "" &&
 		meta.IsStatusConditionTrue(status.Conditions, infrav1.VPCReadyCondition) &&
-		(infra.Spec.VPC.NetworkSecurityGroup == nil || status.NetworkSecurityGroupID != "")
+		(infra.Spec.VPC.NetworkSecurityGroup == nil || status.NetworkSecurityGroupID != "") &&
+		(group == nil || group.Reason != string(graph.StateFailed))
 }
 
 // isControlPlane tells a machine of the control plane from a worker.
