@@ -45,7 +45,7 @@ type Engine struct {
 	// may take as long again for one that is sent at the last moment, so Settle has to be at least twice as long.
 	CreateTimeout time.Duration
 	// Settle is how long after a create with unknown outcome the resource may still appear: the service's own deadline for
-	// a create, and the lag of its lists.
+	// a create, and the lag of its lists. So long after a change it may still be at work on what it knew before.
 	Settle time.Duration
 	// Creates runs what may block for long. Without it a create holds up its reconcile.
 	Creates *Pool

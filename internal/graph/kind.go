@@ -107,6 +107,12 @@ type Want[T any] struct {
 	Diff func(*T) []Change
 	// Apply makes the changes that Diff found. The engine looks at the resource again afterwards.
 	Apply func(ctx context.Context, object *T, changes []Change) error
+	// Again calls Apply once more, without changes, when the last ones have settled: for a service that may undo them at work
+	// on what it knew before, and go on showing them.
+	Again bool
+	// InEffect reports whether the service says that a resource does what it is for. Not every one ever says so; where it did
+	// and does no more, Apply is called once, without changes. It goes with Again.
+	InEffect func(*T) bool
 	// IfLost is what a person has to do when somebody else has deleted the resource; empty where it is made again.
 	IfLost string
 }

@@ -56,6 +56,8 @@ type entry struct {
 	// Applied are the changes that were made last, and when.
 	Applied   string       `json:"applied,omitempty"`
 	AppliedAt *metav1.Time `json:"appliedAt,omitempty"`
+	// InEffect: the service said so, since the last changes.
+	InEffect bool `json:"inEffect,omitempty"`
 	// GoneAt is when it was first seen to be gone, where that has to last to count.
 	GoneAt *metav1.Time `json:"goneAt,omitempty"`
 }

@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
 )
@@ -61,6 +62,92 @@ func TestRepair_asksSlowlyForWhatTheServiceWritesInAWayOfItsOwn(t *testing.T) {
 	f.clock.Step(10 * poll)
 	_, _ = f.reconcile()
 	f.Expect(f.service.called("resize id-1")).To(Equal(2))
+}
+
+// again reconciles a graph of one thing, net, that a service may undo the changes of.
+func (f *fixture) again(inEffect func(*thing) bool) *bmmv1.NvidiaBMMMachine {
+	f.t.Helper()
+	kind, owner := f.service.kind(), f.owner()
+	g, err := f.engine().New(owner, "any", kind)
+	f.Expect(err).NotTo(HaveOccurred())
+	want := f.want("net")
+	want.Again, want.InEffect = true, inEffect
+	graph.Add(g, kind, want)
+	_, _ = g.Reconcile(f.t.Context())
+	return owner
+}
+
+func TestRepair_appliesOnceMoreWhatTheServiceMayHaveUndone(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	never := func(*thing) bool { return false }
+	f.again(never)
+	f.clock.Step(2 * settle)
+	f.again(never)
+	f.Expect(f.service.called("resize id-1")).To(BeZero(), "nothing was changed")
+
+	f.size = 3
+	f.again(never)
+	for range 3 {
+		owner := f.again(never)
+		f.expectCondition(owner, "netReady", metav1.ConditionTrue, "Ready", "")
+	}
+	f.Expect(f.service.called("resize id-1")).To(Equal(1))
+	for range 3 {
+		f.clock.Step(settle)
+		owner := f.again(never)
+		f.expectCondition(owner, "netReady", metav1.ConditionTrue, "Ready", "")
+		f.Expect(f.service.called("resize id-1")).To(Equal(2))
+	}
+}
+
+// Whoever dies between the change and its note has made it all the same.
+func TestRepair_appliesOnceMoreAlsoWhereverItCrashed(t *testing.T) {
+	t.Parallel()
+	for n := 0; ; n++ {
+		f := newFixture(t)
+		never := func(*thing) bool { return false }
+		f.again(never)
+		f.size = 3
+		crashed := f.crashAfter(n)
+		f.again(never)
+		f.recover()
+		before := f.service.called("resize id-1")
+		for range 3 {
+			f.again(never)
+		}
+		f.clock.Step(settle)
+		f.again(never)
+		if before > 0 { // it was asked for, so it has to be asked for again
+			f.Expect(f.service.called("resize id-1")).To(BeNumerically(">", before), "crashed after %d steps", n)
+		}
+		f.Expect(f.service.called("resize id-1")).To(BeNumerically(">", 1), "crashed after %d steps", n)
+		if !crashed() {
+			t.Logf("crashed at %d points", n)
+			return
+		}
+	}
+}
+
+func TestRepair_appliesOnceWhatIsInEffectNoMore(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	lit := false
+	isLit := func(*thing) bool { return lit }
+	f.again(isLit)
+	f.again(isLit)
+	f.Expect(f.service.called("resize id-1")).To(BeZero(), "it never was")
+	lit = true
+	f.again(isLit)
+	lit = false
+	owner := f.again(isLit)
+	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Changing", "id-1 was in effect and isn't any more")
+	for range 3 {
+		owner = f.again(isLit)
+		f.expectCondition(owner, "netReady", metav1.ConditionTrue, "Ready", "")
+		f.clock.Step(settle)
+	}
+	f.Expect(f.service.called("resize id-1")).To(Equal(1))
 }
 
 func TestRepair_saysWhyAChangeWasRefused(t *testing.T) {

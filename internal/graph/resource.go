@@ -154,7 +154,7 @@ func (h *Handle[T]) repair(ctx context.Context, e *entry, object *T) Phase {
 	}
 	changes := h.want.Diff(object)
 	if len(changes) == 0 {
-		return phase
+		return h.again(ctx, e, object, phase)
 	}
 	text := summary(changes)
 	phase = Waiting("%s %s is being changed: %s", h.kind.Name, h.kind.ID(object), text).Because("Changing")
@@ -162,10 +162,44 @@ func (h *Handle[T]) repair(ctx context.Context, e *entry, object *T) Phase {
 	if e.Applied == text && e.AppliedAt != nil && h.g.engine.Clock.Now().Before(e.AppliedAt.Add(again)) {
 		return phase
 	}
+	if h.want.Again { // whoever goes on when this process dies has to know of it
+		e.Applied, e.AppliedAt, e.InEffect = "", h.g.now(), false
+		if err := h.g.write(ctx); err != nil {
+			return PhaseOf(err)
+		}
+	}
 	if err := h.want.Apply(ctx, object, changes); err != nil {
 		return PhaseOf(err)
 	}
 	e.Applied, e.AppliedAt = text, h.g.now()
+	if err := h.g.write(ctx); err != nil {
+		return PhaseOf(err)
+	}
+	return phase
+}
+
+// again applies a resource that is as the spec wants it, where the service may have undone that without showing it.
+func (h *Handle[T]) again(ctx context.Context, e *entry, object *T, phase Phase) Phase {
+	if !h.want.Again {
+		return phase
+	}
+	changed, inEffect := e.AppliedAt != nil, h.want.InEffect(object)
+	if changed && h.g.engine.Clock.Now().Before(e.AppliedAt.Add(h.g.engine.Settle)) {
+		phase.retry = pacePoll
+		return phase
+	}
+	if e.InEffect && !inEffect {
+		phase = Waiting("%s %s was in effect and isn't any more: it is applied again", h.kind.Name, e.ID).Because("Changing")
+	}
+	if changed || (e.InEffect && !inEffect) {
+		if err := h.want.Apply(ctx, object, nil); err != nil {
+			return PhaseOf(err)
+		}
+		inEffect = false // until the service says so after that
+	} else if e.InEffect == inEffect {
+		return phase
+	}
+	e.Applied, e.AppliedAt, e.InEffect = "", nil, inEffect
 	if err := h.g.write(ctx); err != nil {
 		return PhaseOf(err)
 	}

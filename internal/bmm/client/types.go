@@ -148,6 +148,9 @@ const VPCPrefixReady = gen.VPCPrefixStatusReady
 // NetworkSecurityGroupReady is the state of a network security group that can be used.
 const NetworkSecurityGroupReady = gen.NetworkSecurityGroupStatusReady
 
+// PropagationError says that a network security group doesn't get to the instances.
+const PropagationError = gen.NetworkSecurityGroupPropagationStatusError
+
 // What a rule of a network security group consists of.
 const (
 	RuleIngress = gen.NetworkSecurityGroupRuleDirectionINGRESS

@@ -127,6 +127,60 @@ func TestGroup_inErrorStopsTheCluster(t *testing.T) {
 	f.UntilReady(object)
 }
 
+// lateInventory is a site whose inventories are heard of so late that each change is overtaken by an older one.
+func lateInventory(w *sim.Config) { w.Times.InventoryDelay = w.Times.Inventory }
+
+// The service corrects a VPC's metadata on the strength of an inventory that is older than a change of ours, and detaches the
+// group at the site by that. The API goes on showing it.
+func TestGroup_thatAnOldInventoryDetachesIsAttachedAgain(t *testing.T) {
+	t.Parallel()
+	relabel := func(f *bmmtest.Fixture, c *infrav1.NvidiaBMMCluster) {
+		bmmtest.Change(f, c, func(c *infrav1.NvidiaBMMCluster) { c.Spec.VPC.Labels = infrav1.ResourceLabels{"team": "b"} })
+	}
+	for _, row := range []struct {
+		name    string
+		patches int
+		change  func(*bmmtest.Fixture, *infrav1.NvidiaBMMCluster)
+	}{
+		{"labels", 2, relabel},
+		{"description", 2, func(f *bmmtest.Fixture, c *infrav1.NvidiaBMMCluster) {
+			bmmtest.Change(f, c, func(c *infrav1.NvidiaBMMCluster) { c.Spec.VPC.Description = "new" })
+		}},
+		{"labels that somebody else changed", 3, func(f *bmmtest.Fixture, c *infrav1.NvidiaBMMCluster) {
+			labels := f.Sim.State().VPCs[0].Labels
+			labels["team"] = "b"
+			_, err := f.API().UpdateVPC(t.Context(), sim.DefaultSiteID, c.Status.VPCID, bmm.VPCUpdateRequest{Labels: &labels})
+			f.Expect(err).NotTo(HaveOccurred())
+		}},
+		{"labels, and the object is moved meanwhile", 2, func(f *bmmtest.Fixture, c *infrav1.NvidiaBMMCluster) {
+			relabel(f, c)
+			f.Eventually(func() int { return f.Called("updateVpc") }).Should(Equal(1))
+			f.UntilReady(c)
+			bmmtest.Move(f, c)
+		}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			f := bmmtest.Start(t, lateInventory)
+			object := f.CreateCluster("demo", withGroup, func(c *infrav1.NvidiaBMMCluster) { c.Spec.VPC.Labels = infrav1.ResourceLabels{"team": "a"} })
+			f.UntilReady(object)
+			vpc, group := object.Status.VPCID, object.Status.NetworkSecurityGroupID
+			enforced := func() string { return f.Sim.State().Enforced[vpc] }
+			f.Expect(enforced()).To(Equal(group))
+
+			row.change(f, object)
+			f.Eventually(enforced).Should(BeEmpty())
+			f.Expect(f.Sim.State().VPCs[0].NetworkSecurityGroupID).To(Equal(group), "the API knows nothing of it")
+			f.Eventually(enforced).Should(Equal(group))
+			f.UntilReady(object)
+			looks := f.Called("getVpc")
+			f.Eventually(func() int { return f.Called("getVpc") }).Should(BeNumerically(">", looks+3))
+			f.Expect(enforced()).To(Equal(group))
+			f.Expect(f.Called("updateVpc")).To(Equal(row.patches), "and nothing is sent any more")
+		})
+	}
+}
+
 // Whoever opened a port by hand finds it closed again, and the object says what was done.
 func TestGroup_isPutBackAsTheSpecSays(t *testing.T) {
 	t.Parallel()

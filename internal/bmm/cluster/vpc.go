@@ -70,10 +70,16 @@ func (n *networks) wantVPC() *graph.Handle[bmm.VPC] {
 		_, changes := n.vpcUpdate(v)
 		return changes
 	}
-	want.Apply = func(ctx context.Context, v *bmm.VPC, _ []graph.Change) error {
+	want.Apply = func(ctx context.Context, v *bmm.VPC, changes []graph.Change) error {
 		update, _ := n.vpcUpdate(v)
+		if id := n.groupID(); id != "" && len(changes) == 0 {
+			update.NetworkSecurityGroupID = &id
+		}
 		return n.updateVPC(ctx, v.ID, update)
 	}
+	// An inventory that is older than a change of the metadata, and is heard of after it, makes the service send these to the
+	// site again: without the group, which the site detaches and the API goes on showing. Instances' groups aren't affected.
+	want.Again, want.InEffect = n.group != nil, groupInEffect
 	return graph.Add(n.graph, n.kinds.vpc, want)
 }
 
@@ -102,21 +108,29 @@ func (n *networks) usersVPC(ctx context.Context) (string, error) {
 	return v.ID, nil
 }
 
+// groupInEffect goes by the details that the API has of a group on the instances of a VPC; without instances it has none.
+func groupInEffect(v *bmm.VPC) bool {
+	status := v.NetworkSecurityGroupPropagationDetails.Status
+	return status != "" && status != bmm.PropagationError
+}
+
 // updateVPC sends the NVLink partition by itself, and last: the service refuses to change it while instances use it, and
-// that must not keep the security group away.
+// that must not keep the security group away. Every call names the group, in case the site has lost it.
 func (n *networks) updateVPC(ctx context.Context, id string, update bmm.VPCUpdateRequest) error {
 	partition := bmm.VPCUpdateRequest{NVLinkLogicalPartitionID: update.NVLinkLogicalPartitionID}
 	update.NVLinkLogicalPartitionID = nil
-	if update != (bmm.VPCUpdateRequest{}) {
-		if _, err := n.api.UpdateVPC(ctx, n.siteID(), id, update); err != nil {
+	for _, request := range []bmm.VPCUpdateRequest{update, partition} {
+		if request == (bmm.VPCUpdateRequest{}) {
+			continue
+		}
+		if group := n.groupID(); group != "" {
+			request.NetworkSecurityGroupID = &group
+		}
+		if _, err := n.api.UpdateVPC(ctx, n.siteID(), id, request); err != nil {
 			return err
 		}
 	}
-	if partition.NVLinkLogicalPartitionID == nil {
-		return nil
-	}
-	_, err := n.api.UpdateVPC(ctx, n.siteID(), id, partition)
-	return err
+	return nil
 }
 
 // vpcUpdate is what makes a VPC of ours as the spec wants it, and the same for people.

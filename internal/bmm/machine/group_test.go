@@ -11,6 +11,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/graph"
 )
 
 var group = infrav1.NetworkSecurityGroupSpec{Rules: []infrav1.SecurityRule{
@@ -94,6 +95,30 @@ func TestGroup_thatIsPendingHoldsNoMachineUpAndOneInErrorDoes(t *testing.T) {
 	f.Expect(f.Sim.SetStatus(sim.Status{ID: own, Status: "Ready"})).To(Succeed())
 	f.UntilReady(late)
 	f.UntilReady(cluster)
+}
+
+// Somebody renames the VPC, which isn't ours to put back, and the service detaches the group at the site. What the API says of
+// the group's propagation is all that shows it.
+func TestGroup_whosePropagationDetailsVanishIsAttachedAgain(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t, func(w *sim.Config) { w.Times.InventoryDelay = w.Times.Inventory })
+	cluster := f.CreateCluster("demo", func(c *infrav1.NvidiaBMMCluster) { c.Spec.VPC.NetworkSecurityGroup = &group })
+	f.UntilReady(f.CreateMachine("demo", "worker-1", userData))
+	f.UntilReady(cluster)
+	f.Eventually(func(g Gomega) {
+		g.Expect(f.Read(cluster)).To(Succeed())
+		g.Expect(cluster.Annotations[graph.LedgerAnnotation]).To(ContainSubstring(`"inEffect":true`))
+	}).Should(Succeed())
+	vpc, own := cluster.Status.VPCID, cluster.Status.NetworkSecurityGroupID
+
+	_, err := f.API().UpdateVPC(t.Context(), sim.DefaultSiteID, vpc, bmm.VPCUpdateRequest{Name: "renamed"})
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Eventually(func() map[string]string { return f.Sim.State().Enforced }).ShouldNot(HaveKey(vpc))
+	f.Eventually(func() map[string]string { return f.Sim.State().Enforced }).Should(HaveKeyWithValue(vpc, own))
+	f.Eventually(func() []string { return f.Events(cluster, "Changing") }).Should(ContainElement(
+		ContainSubstring("VPC " + vpc + " was in effect and isn't any more")))
+	f.UntilReady(cluster)
+	f.Expect(f.Called("updateVpc")).To(Equal(2), "once by the user, once by the provider")
 }
 
 func TestGroup_ofTheMachineComesFirst(t *testing.T) {
