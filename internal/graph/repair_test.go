@@ -61,6 +61,9 @@ func TestRepair_asksSlowlyForWhatTheServiceWritesInAWayOfItsOwn(t *testing.T) {
 	f.Expect(f.service.called("resize id-1")).To(Equal(1))
 	f.clock.Step(10 * poll)
 	_, _ = f.reconcile()
+	f.Expect(f.service.called("resize id-1")).To(Equal(1), "it may show late")
+	f.clock.Step(settle - 10*poll)
+	_, _ = f.reconcile()
 	f.Expect(f.service.called("resize id-1")).To(Equal(2))
 }
 

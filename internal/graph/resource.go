@@ -145,8 +145,8 @@ func (h *Handle[T]) refresh(ctx context.Context, e *entry) error {
 }
 
 // repair changes a resource of ours that isn't as the spec wants it. One that is on its way to something is left alone. A
-// service that writes what it is given in a way of its own would be asked for the same changes for ever: so these are asked
-// for slowly.
+// service that writes what it is given in a way of its own would be asked for the same changes for ever, and one that shows
+// them late until then: so these are asked for slowly.
 func (h *Handle[T]) repair(ctx context.Context, e *entry, object *T) Phase {
 	phase := h.seen(object)
 	if phase.State != StateReady || h.want.Diff == nil {
@@ -158,7 +158,7 @@ func (h *Handle[T]) repair(ctx context.Context, e *entry, object *T) Phase {
 	}
 	text := summary(changes)
 	phase = Waiting("%s %s is being changed: %s", h.kind.Name, h.kind.ID(object), text).Because("Changing")
-	again := h.g.engine.slowly()
+	again := max(h.g.engine.slowly(), h.g.engine.Settle)
 	if e.Applied == text && e.AppliedAt != nil && h.g.engine.Clock.Now().Before(e.AppliedAt.Add(again)) {
 		return phase
 	}
