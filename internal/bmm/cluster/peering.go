@@ -25,6 +25,7 @@ func (n *networks) peeringKind() *graph.Kind[bmm.VPCPeering] {
 	}
 }
 
+// findPeering leaves out what can't be asked for: the service goes on listing a peering whose other VPC is gone.
 func (n *networks) findPeering(ctx context.Context, key graph.Key) ([]bmm.VPCPeering, error) {
 	all, err := n.api.VPCPeerings(ctx, n.siteID())
 	if err != nil {
@@ -33,8 +34,13 @@ func (n *networks) findPeering(ctx context.Context, key graph.Key) ([]bmm.VPCPee
 	ours, theirs := n.graph.ID(vpcKey), key.Title
 	var found []bmm.VPCPeering
 	for _, p := range all {
-		if (p.VPC1ID == ours && p.VPC2ID == theirs) || (p.VPC1ID == theirs && p.VPC2ID == ours) {
+		if (p.VPC1ID != ours || p.VPC2ID != theirs) && (p.VPC1ID != theirs || p.VPC2ID != ours) {
+			continue
+		}
+		if _, err := n.api.VPCPeering(ctx, n.siteID(), p.ID); err == nil {
 			found = append(found, p)
+		} else if !fault.IsNotFound(err) {
+			return nil, err
 		}
 	}
 	return found, nil

@@ -88,6 +88,45 @@ func TestPeerings_thatSomebodyElseDeletedAreMadeAgain(t *testing.T) {
 	f.Expect(f.Sim.State().Empty()).To(BeTrue())
 }
 
+// The service answers 404 for a peering that it still has in its lists, when one of the VPCs is gone: it is neither taken for
+// somebody's nor made again, and deletion doesn't wait for it.
+func TestPeerings_whosePeerIsGoneAreNamedAndHoldNothingUp(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name string
+		end  func(*bmmtest.Fixture, *infrav1.NvidiaBMMCluster)
+	}{
+		{"taken out of the spec", func(f *bmmtest.Fixture, c *infrav1.NvidiaBMMCluster) {
+			bmmtest.Change(f, c, peered())
+			f.UntilReady(c)
+			f.Delete(c)
+		}},
+		{"deleted with the cluster", func(f *bmmtest.Fixture, c *infrav1.NvidiaBMMCluster) { f.Delete(c) }},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			f := bmmtest.Start(t)
+			peer := f.MakeVPC("peer", bmm.EthernetVirtualizer)
+			object := f.CreateCluster("demo", peered(peer))
+			f.UntilReady(object)
+			lost := object.Status.VPCPeerings[0].ID
+			f.Expect(f.Sim.Vanish(peer)).To(Succeed())
+			says := "Could not find VPC with ID: " + peer
+			f.UntilReason(object, infrav1.VPCPeeringsReadyCondition, "Invalid", says)
+			f.UntilReason(object, infrav1.VPCPeeringsReadyCondition, "Invalid", "VPC "+peer+" can't be a peer; correct spec.vpcPeerings")
+			looks := f.Called("getVpc")
+			f.Eventually(func() int { return f.Called("getVpc") }).Should(BeNumerically(">", looks+2))
+			f.UntilReason(object, infrav1.VPCPeeringsReadyCondition, "Invalid", says)
+			f.Expect(f.Events(object, "Ready")).NotTo(ContainElement(ContainSubstring("VPCPeeringsReady is True")), "it never was taken for another's")
+			f.Expect(f.Sim.State().VPCPeerings).To(ConsistOf(HaveField("ID", lost)))
+
+			row.end(f, object)
+			f.UntilGone(object)
+			f.Expect(f.Sim.State().VPCs).To(BeEmpty())
+		})
+	}
+}
+
 func TestPeerings_withWhatIsNoPeerAreNamed(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
