@@ -70,11 +70,8 @@ func (n *networks) wantVPC() *graph.Handle[bmm.VPC] {
 		_, changes := n.vpcUpdate(v)
 		return changes
 	}
-	want.Apply = func(ctx context.Context, v *bmm.VPC, changes []graph.Change) error {
+	want.Apply = func(ctx context.Context, v *bmm.VPC, _ []graph.Change) error {
 		update, _ := n.vpcUpdate(v)
-		if id := n.groupID(); id != "" && len(changes) == 0 {
-			update.NetworkSecurityGroupID = &id
-		}
 		return n.updateVPC(ctx, v.ID, update)
 	}
 	// An inventory that is older than a change of the metadata, and is heard of after it, makes the service send these to the
@@ -115,22 +112,23 @@ func groupInEffect(v *bmm.VPC) bool {
 }
 
 // updateVPC sends the NVLink partition by itself, and last: the service refuses to change it while instances use it, and
-// that must not keep the security group away. Every call names the group, in case the site has lost it.
+// that must not keep the security group away. The group is named whatever changes, in case the site has lost it.
 func (n *networks) updateVPC(ctx context.Context, id string, update bmm.VPCUpdateRequest) error {
 	partition := bmm.VPCUpdateRequest{NVLinkLogicalPartitionID: update.NVLinkLogicalPartitionID}
 	update.NVLinkLogicalPartitionID = nil
-	for _, request := range []bmm.VPCUpdateRequest{update, partition} {
-		if request == (bmm.VPCUpdateRequest{}) {
-			continue
-		}
-		if group := n.groupID(); group != "" {
-			request.NetworkSecurityGroupID = &group
-		}
-		if _, err := n.api.UpdateVPC(ctx, n.siteID(), id, request); err != nil {
+	if group := n.groupID(); group != "" {
+		update.NetworkSecurityGroupID = &group
+	}
+	if update != (bmm.VPCUpdateRequest{}) {
+		if _, err := n.api.UpdateVPC(ctx, n.siteID(), id, update); err != nil {
 			return err
 		}
 	}
-	return nil
+	if partition.NVLinkLogicalPartitionID == nil {
+		return nil
+	}
+	_, err := n.api.UpdateVPC(ctx, n.siteID(), id, partition)
+	return err
 }
 
 // vpcUpdate is what makes a VPC of ours as the spec wants it, and the same for people.

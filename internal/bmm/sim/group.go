@@ -199,9 +199,9 @@ func (a *attachment) attach(groupID string, now time.Time) {
 
 // propagation tells of a group that an inventory has found on the instances of an object. It is only as new as that, and a
 // change of the group takes it away until the next one.
-func (s *Server) propagation(a attachment, objectID string, instances int, now time.Time) api.NetworkSecurityGroupPropagationDetails {
+func (s *Server) propagation(a attachment, objectID string, now time.Time) api.NetworkSecurityGroupPropagationDetails {
 	inventory := s.inventory(now)
-	if a.groupID == "" || a.since.After(inventory) || a.sent.After(s.heard(inventory)) || instances == 0 {
+	if a.groupID == "" || a.since.After(inventory) || a.sent.After(s.heard(inventory)) {
 		return api.NetworkSecurityGroupPropagationDetails{}
 	}
 	return api.NetworkSecurityGroupPropagationDetails{
@@ -213,10 +213,10 @@ func (s *Server) propagation(a attachment, objectID string, instances int, now t
 // vpcPropagation is that of the VPC's group on the instances that have no group of their own.
 func (s *Server) vpcPropagation(v *vpc, now time.Time) api.NetworkSecurityGroupPropagationDetails {
 	inventory := s.inventory(now)
-	if v.enforced(inventory) == "" {
+	if v.enforced(inventory) == "" || !s.state.instances.any(func(i *instance) bool {
+		return i.isIn(v.id) && i.groupID == "" && i.deleted.IsZero() && !i.created.After(inventory)
+	}) {
 		return api.NetworkSecurityGroupPropagationDetails{}
 	}
-	return s.propagation(v.attachment, v.id, count(s.state.instances, func(i *instance) bool {
-		return i.isIn(v.id) && i.groupID == "" && i.deleted.IsZero() && !i.created.After(inventory)
-	}), now)
+	return s.propagation(v.attachment, v.id, now)
 }

@@ -32,7 +32,7 @@ func (i *instance) partID(kind string, number int) string {
 func (s *Server) instanceView(i *instance, now time.Time) api.Instance {
 	r := i.request
 	status := i.status(now)
-	details, inherited := s.propagation(i.attachment, i.id, 1, now), false
+	details, inherited := s.propagation(i.attachment, i.id, now), false
 	if v, found := s.state.vpcs.byID(i.vpcID); found && i.groupID == "" {
 		details, inherited = s.vpcPropagation(v, now), v.groupID != ""
 	}
