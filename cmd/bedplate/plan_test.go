@@ -353,6 +353,32 @@ func TestPlan_takesTheObjectAsKubectlApplyWouldLeaveIt(t *testing.T) {
 	}
 }
 
+// kubectl remembers a file without annotations as one with an empty map of them, which the ledger must survive.
+func TestPlan_keepsTheLedgerOfWhatKubectlAppliedFromAFileWithoutAnnotations(t *testing.T) {
+	t.Parallel()
+	e := start(t)
+	file := filepath.Join(t.TempDir(), "cluster.yaml")
+	e.Expect(os.WriteFile(file, []byte(e.file(oneSubnet)), 0o600)).To(Succeed())
+	testenv.Kubectl(t, "apply", "-f", file, "-n", e.Namespace)
+	owner := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: e.Namespace}}
+	e.Expect(e.Read(owner)).To(Succeed())
+	object := &infrav1.NvidiaBMMCluster{ObjectMeta: owner.ObjectMeta}
+	bmmtest.Change(e.Fixture, object, func(c *infrav1.NvidiaBMMCluster) { // as Cluster API's core does
+		c.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, clusterv1.GroupVersion.WithKind("Cluster"))}
+	})
+	e.UntilReady(object)
+	made := e.datacenter.written()
+
+	out, err := e.run(e.file(oneSubnet), "plan", "-f", "-", "-o", "json")
+	e.Expect(err).NotTo(HaveOccurred(), out)
+	e.Expect(decodePlan(e, out).Clusters[0].Steps).To(And(
+		ContainElement(HaveField("Key", "vpc")), ContainElement(HaveField("Key", "subnet/nodes")),
+		HaveEach(HaveField("Action", BeElementOf(graph.ActionKeep, graph.ActionUse))),
+	))
+	e.Expect(e.management.written()).To(BeEmpty())
+	e.Expect(e.datacenter.written()).To(Equal(made))
+}
+
 func TestPlan_saysWhatHoldsEverythingUp(t *testing.T) {
 	t.Parallel()
 	e := start(t)

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -14,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
+	"k8s.io/kubectl/pkg/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -49,12 +49,11 @@ func (p *planner) dryRun(
 	if err != nil {
 		return nil, false, err
 	}
-	before := live.GetAnnotations()[corev1.LastAppliedConfigAnnotation]
-	if manager := serverSideManager(live); before == "" && manager != "" {
+	if manager := serverSideManager(live); live.GetAnnotations()[corev1.LastAppliedConfigAnnotation] == "" && manager != "" {
 		result = wanted.DeepCopy()
 		return result, false, p.Apply(ctx, client.ApplyConfigurationFromUnstructured(result), client.FieldOwner(manager))
 	}
-	patch, err := clientSidePatch(before, wanted, live)
+	patch, err := clientSidePatch(wanted, live)
 	if err != nil {
 		return nil, false, err
 	}
@@ -72,17 +71,22 @@ func serverSideManager(live *unstructured.Unstructured) string {
 	return ""
 }
 
-// clientSidePatch is what `kubectl apply` sends, given what it has sent before.
-func clientSidePatch(before string, wanted, live *unstructured.Unstructured) ([]byte, error) {
-	modified, err := json.Marshal(wanted)
+// clientSidePatch is what `kubectl apply` sends. The file's side of the merge has the annotation of what is applied now: without
+// it the annotations of the live object would be those of a file that wants none.
+func clientSidePatch(wanted, live *unstructured.Unstructured) ([]byte, error) {
+	before, err := util.GetOriginalConfiguration(live)
 	if err != nil {
 		return nil, err
 	}
-	current, err := json.Marshal(live)
+	modified, err := util.GetModifiedConfiguration(wanted.DeepCopy(), true, unstructured.UnstructuredJSONScheme)
 	if err != nil {
 		return nil, err
 	}
-	return jsonmergepatch.CreateThreeWayJSONMergePatch([]byte(before), modified, current)
+	current, err := runtime.Encode(unstructured.UnstructuredJSONScheme, live)
+	if err != nil {
+		return nil, err
+	}
+	return jsonmergepatch.CreateThreeWayJSONMergePatch(before, modified, current)
 }
 
 // explain says what a refusal means for who wrote the file.
