@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -233,17 +234,18 @@ func labDownCommand() *cobra.Command {
 		Use:   "down",
 		Short: "End a lab and remove everything it left",
 		Long: `Ends the lab in the folder, waits until all its processes have ended, and removes the folder. It tells what crashed
-meanwhile, and also cleans up after a lab that was killed. Where there is no lab, it does nothing.`,
+meanwhile, and also cleans up after a lab that was killed. Where there is no lab, it does nothing; what no lab makes, it
+leaves where it is and fails.`,
 		Example: `  bedplate lab down
   bedplate lab down --dir /tmp/my-lab`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			crashes := lab.Crashes(dir)
 			found, err := lab.Down(cmd.Context(), dir)
-			if err != nil {
+			if err != nil && !found {
 				return err
 			}
-			return printDown(cmd.OutOrStdout(), dir, found, crashes)
+			return errors.Join(printDown(cmd.OutOrStdout(), dir, found, crashes), err)
 		},
 	}
 	addDirFlag(command, &dir)

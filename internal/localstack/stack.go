@@ -35,6 +35,15 @@ func Tools() []string {
 	return slices.Concat(controlplane.Tools, capiTools(), boot.Tools, openshiftTools(), hydrazineTools, []string{BMMManager})
 }
 
+// Files returns the names of all that a stack makes in its folder.
+func Files() []string {
+	names := []string{"pki", "management", "webhooks", "logs", "machines", "net", "kubeconfig", "bmm.yaml"}
+	for _, tool := range []string{BMMManager, BMMMachineController, HydrazineManager, hydrazineSpeaker, hydrazineProxy} {
+		names = append(names, tool+".kubeconfig")
+	}
+	return names
+}
+
 // Config describes a stack.
 type Config struct {
 	Dir     string     // for all files of the stack: secrets, data and logs

@@ -11,11 +11,14 @@ import (
 )
 
 // Down ends the lab in the folder and removes the folder. It also cleans up after a supervisor that was killed. It
-// returns false if there was no lab.
+// returns false if there was no lab. A ForeignError beside true names what stays in the folder of a lab that has ended.
 func Down(ctx context.Context, dir string) (bool, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return false, fmt.Errorf("find the lab's folder: %w", err)
+	}
+	if err := refuseLink(dir); err != nil {
+		return false, err
 	}
 	f, err := openLock(dir, os.O_RDWR)
 	if errors.Is(err, os.ErrNotExist) {
@@ -24,11 +27,33 @@ func Down(ctx context.Context, dir string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("open the lab's folder: %w", err)
 	}
+	return f.end(ctx)
+}
+
+// end is Down once the lock's file is open.
+func (f *folder) end(ctx context.Context) (bool, error) {
 	if err := f.takeOver(ctx); err != nil {
 		_ = f.lock.Close()
-		return true, err
+		return false, err
 	}
-	return true, f.removeIfFree()
+	err := f.removeIfFree()
+	if err == nil {
+		err = leftIn(f.dir)
+	}
+	var foreign *ForeignError
+	return err == nil || f.ours && errors.As(err, &foreign), err
+}
+
+// leftIn returns a ForeignError with what a supervisor has left in its folder because it is not a lab's.
+func leftIn(dir string) error {
+	if _, err := os.Lstat(filepath.Join(dir, lockName)); err == nil {
+		return nil // the next lab's
+	}
+	err := (&folder{dir: dir}).mustBeALabs()
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // takeOver asks the owner to end, kills it when it takes too long, and returns with the lock. Only while the lock is
@@ -42,6 +67,9 @@ func (f *folder) takeOver(ctx context.Context) error {
 		held, err := f.tryLock()
 		if held || err != nil {
 			return err
+		}
+		if !f.ours && !f.empty {
+			return f.mustBeALabs()
 		}
 		if pid := f.owner.PID; pid > 0 {
 			switch {

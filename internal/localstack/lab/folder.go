@@ -1,12 +1,15 @@
 package lab
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -19,6 +22,9 @@ const (
 	lockRetries = 10
 	lockPoll    = 100 * time.Millisecond
 )
+
+// files are all that a lab makes in its folder.
+var files = append([]string{lockName, logName, crashesName, exampleName + ".kubeconfig"}, localstack.Files()...)
 
 // DefaultDir returns the state folder of a lab: ${XDG_STATE_HOME:-~/.local/state}/bedplate/lab, or one in the folder for
 // temporary files for a user without home.
@@ -43,6 +49,17 @@ func (e *RunningError) Error() string {
 		"or choose another folder with --dir", e.Dir, e.PID)
 }
 
+// ForeignError says that a folder holds what no lab makes. That is left alone.
+type ForeignError struct {
+	Dir   string
+	Names []string
+}
+
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("%s holds files that are not a lab's, and they stay: %s; move them, or choose another folder with --dir",
+		e.Dir, strings.Join(e.Names, ", "))
+}
+
 // owner is what the lock file says about who holds it.
 type owner struct {
 	PID            int      `json:"pid"`
@@ -55,17 +72,27 @@ type folder struct {
 	dir   string
 	lock  *os.File
 	owner owner
+	ours  bool // the lock says that a lab made the folder
+	empty bool // the lock says nothing: its owner is just starting, or it is not a lab's
 }
 
 // createFolder creates and locks the folder, and empties it of what a killed lab left. It refuses a folder with anything
 // else in it, because the lab's end removes the folder.
 func createFolder(dir string) (*folder, error) {
+	if err := refuseLink(dir); err != nil {
+		return nil, err
+	}
 	parents, err := createParents(dir)
 	if err != nil {
 		return nil, fmt.Errorf("create the lab's folder: %w", err)
 	}
 	f, err := lockFolder(dir)
 	if err != nil {
+		removeAll(parents)
+		return nil, err
+	}
+	if err := f.mustBeALabs(); err != nil {
+		_ = f.lock.Close()
 		removeAll(parents)
 		return nil, err
 	}
@@ -103,8 +130,8 @@ func createParents(dir string) ([]string, error) {
 func lockFolder(dir string) (*folder, error) {
 	path := filepath.Join(dir, lockName)
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
-			return nil, errors.Join(err, fmt.Errorf("%s holds files that are not a lab's: choose another folder with --dir", dir))
+		if err := (&folder{dir: dir}).mustBeALabs(); err != nil {
+			return nil, err
 		}
 	}
 	for range lockRetries {
@@ -130,7 +157,10 @@ func lockFolder(dir string) (*folder, error) {
 
 // openLock opens the lock file and reads who owns it.
 func openLock(dir string, flags int) (*folder, error) {
-	file, err := os.OpenFile(filepath.Join(dir, lockName), flags, 0o600)
+	file, err := os.OpenFile(filepath.Join(dir, lockName), flags|syscall.O_NOFOLLOW, 0o600)
+	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.EISDIR) {
+		return nil, &ForeignError{Dir: dir, Names: []string{lockName}}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -139,11 +169,16 @@ func openLock(dir string, flags int) (*folder, error) {
 	return f, nil
 }
 
-// readOwner leaves the owner empty while the file is: then its owner is just starting.
+// readOwner reads what the lock says: a PID at least, and nothing that no lab writes.
 func (f *folder) readOwner() {
 	data, err := io.ReadAll(io.NewSectionReader(f.lock, 0, 64<<10))
-	if err == nil {
-		_ = json.Unmarshal(data, &f.owner)
+	said := owner{PID: -1}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	f.empty = err == nil && len(data) == 0
+	f.ours = err == nil && decoder.Decode(&said) == nil && said.PID >= 0
+	if f.ours {
+		f.owner = said
 	}
 }
 
@@ -152,20 +187,22 @@ func (f *folder) writeOwner() error {
 	if err != nil {
 		return err
 	}
-	if err := f.lock.Truncate(0); err != nil {
-		return fmt.Errorf("write lock file: %w", err)
-	}
+	// In this order, so that a lab that is killed here leaves a lock that is its own.
 	if _, err := f.lock.WriteAt(data, 0); err != nil {
 		return fmt.Errorf("write lock file: %w", err)
 	}
+	if err := f.lock.Truncate(int64(len(data))); err != nil {
+		return fmt.Errorf("write lock file: %w", err)
+	}
+	f.ours, f.empty = true, false
 	return nil
 }
 
 // tryLock returns false while someone else holds the lock.
 func (f *folder) tryLock() (bool, error) {
 	err := syscall.Flock(int(f.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	f.readOwner() // another may have come since the file was opened
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		f.readOwner()
 		return false, nil
 	}
 	if err != nil {
@@ -184,20 +221,45 @@ func (f *folder) current() bool {
 	return err == nil && os.SameFile(ours, theirs)
 }
 
-// clean removes everything but the lock.
-func (f *folder) clean() error {
-	if err := localstack.CleanUp(f.dir); err != nil {
-		return err
-	}
+// foreign returns what is in the folder and not a lab's. Without a lock that says otherwise that is everything.
+func (f *folder) foreign() ([]string, error) {
 	entries, err := os.ReadDir(f.dir)
 	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, entry := range entries {
+		name := entry.Name()
+		known := f.ours && slices.Contains(files, name) || f.empty && name == lockName
+		if !known {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// mustBeALabs returns a ForeignError where something else is in the folder.
+func (f *folder) mustBeALabs() error {
+	names, err := f.foreign()
+	if err != nil {
+		return fmt.Errorf("look into the lab's folder: %w", err)
+	}
+	if len(names) > 0 {
+		return &ForeignError{Dir: f.dir, Names: names}
+	}
+	return nil
+}
+
+// clean removes what a lab makes, except the lock.
+func (f *folder) clean() error {
+	if err := localstack.CleanUp(f.dir); err != nil || !f.ours {
 		return err
 	}
-	for _, entry := range entries {
-		if entry.Name() == lockName {
+	for _, name := range files {
+		if name == lockName {
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(f.dir, entry.Name())); err != nil {
+		if err := os.RemoveAll(filepath.Join(f.dir, name)); err != nil {
 			return err
 		}
 	}
@@ -216,23 +278,42 @@ func (f *folder) checkSpace() error {
 	return nil
 }
 
-// remove removes the folder, the lock last, and the parents that were created for it. Then the lock is released.
+// remove removes the folder, the lock last, and the parents that were created for it. Then the lock is released. Where
+// there is more in the folder than a lab makes, that stays, and is the error.
 func (f *folder) remove() error {
 	defer f.lock.Close()
+	kept := f.mustBeALabs()
+	if kept != nil && !f.ours {
+		return kept
+	}
 	if err := f.clean(); err != nil {
 		return fmt.Errorf("remove the lab's folder: %w", err)
 	}
-	if err := errors.Join(os.Remove(f.lock.Name()), os.Remove(f.dir)); err != nil {
+	if err := os.Remove(f.lock.Name()); err != nil {
+		return fmt.Errorf("remove the lab's folder: %w", err)
+	}
+	if kept != nil {
+		return kept
+	}
+	if err := syscall.Rmdir(f.dir); err != nil {
 		return fmt.Errorf("remove the lab's folder: %w", err)
 	}
 	removeAll(f.owner.CreatedParents)
 	return nil
 }
 
+// refuseLink refuses a folder that is a symbolic link: its end would remove the link, and leave the folder.
+func refuseLink(dir string) error {
+	if info, err := os.Lstat(dir); err == nil && info.Mode()&os.ModeSymlink != 0 {
+		return fmt.Errorf("%s is a symbolic link: give the folder itself with --dir", dir)
+	}
+	return nil
+}
+
 // removeAll removes folders, innermost first, as far as they are empty.
 func removeAll(dirs []string) {
 	for _, dir := range dirs {
-		if os.Remove(dir) != nil {
+		if syscall.Rmdir(dir) != nil {
 			return
 		}
 	}
