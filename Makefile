@@ -139,7 +139,7 @@ IMG ?=
 
 .PHONY: release-manifests
 release-manifests: $(BIN)/kubectl ## Write what clusterctl needs into out/release, as a repository (VERSION, IMG).
-	@rm -rf out/release && hack/release-manifests.sh $(VERSION) out/release $(IMG)
+	@rm -rf out/release && hack/release-manifests.sh '$(VERSION)' out/release '$(IMG)'
 
 ##@ Tools
 

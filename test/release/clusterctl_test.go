@@ -54,13 +54,19 @@ type clusterctl struct {
 	kubeconfig string
 }
 
+// newRepository is empty, with what writes a release, and other tools.
+func newRepository(t *testing.T, others ...string) *clusterctl {
+	t.Helper()
+	return &clusterctl{bin: toolstest.Find(t, append(others, "kubectl")...), home: t.TempDir(), repository: t.TempDir()}
+}
+
 // newClusterctl writes the release, and lays Cluster API's own manifests and the API of cert-manager beside it.
 func newClusterctl(t *testing.T) *clusterctl {
 	t.Helper()
 	g := NewWithT(t)
-	bin := toolstest.Find(t, "clusterctl", "kubectl", "manifests/core.yaml", "manifests/bootstrap-kubeadm.yaml",
+	c := newRepository(t, "clusterctl", "manifests/core.yaml", "manifests/bootstrap-kubeadm.yaml",
 		"manifests/control-plane-kubeadm.yaml", "manifests/metadata.yaml")
-	c := &clusterctl{bin: bin, home: t.TempDir(), repository: t.TempDir()}
+	bin := c.bin
 	c.release(t, version, image)
 	for provider, files := range map[string]map[string]string{
 		"cluster-api":           {"core-components.yaml": bin.Path("manifests", "core.yaml")},
@@ -121,6 +127,11 @@ func (c *clusterctl) lay(g Gomega, provider, version string, files map[string]st
 
 // run runs clusterctl with the variables of the templates. Whatever it asks beyond this computer fails.
 func (c *clusterctl) run(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	return c.runWith(t, variables, args...)
+}
+
+func (c *clusterctl) runWith(t *testing.T, variables map[string]string, args ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

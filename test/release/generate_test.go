@@ -113,11 +113,12 @@ func TestGenerateProvider_changesTheNamespaceAndNothingElse(t *testing.T) {
 
 func TestRelease_takesItsImagesFromTheVersionUnlessToldOtherwise(t *testing.T) {
 	t.Parallel()
-	ctl := newClusterctl(t)
+	ctl := newRepository(t)
 	for _, row := range []struct{ image, manager, cloudControllerManager string }{
 		{"", `\S+/bmm-manager:v0\.1\.8`, `\S+/bmm-cloud-controller-manager:v0\.1\.8`},
 		{"registry.example.com:5000/metal/bmm-manager:x", `registry\.example\.com:5000/metal/bmm-manager:x`,
 			`registry\.example\.com:5000/metal/bmm-cloud-controller-manager:x`},
+		{"bmm-manager:dev", `bmm-manager:dev`, `bmm-cloud-controller-manager:dev`},
 	} {
 		release := ctl.release(t, "v0.1.8", row.image)
 		for file, image := range map[string]string{
@@ -132,17 +133,29 @@ func TestRelease_takesItsImagesFromTheVersionUnlessToldOtherwise(t *testing.T) {
 	}
 }
 
-func TestRelease_refusesWhatClusterctlCouldNotInstall(t *testing.T) {
+func TestRelease_refusesWhatClusterctlOrAClusterCouldNotTake(t *testing.T) {
 	t.Parallel()
-	g := NewWithT(t)
-	ctl := newClusterctl(t)
+	ctl := newRepository(t)
 	for _, row := range []struct{ version, image, complaint string }{
 		{"v0.99.0", "", "no release series for v0.99.0"},
 		{"latest", "", "isn't one like v1.2.3"},
+		{"v0.1.0-rc/1", "", "isn't one like v1.2.3"},
+		{"v0.1.0/../..", "", "isn't one like v1.2.3"},
+		{"v0.1.0+build", "", "isn't one like v1.2.3"},
+		{"v0.1.01", "", "isn't one like v1.2.3"},
+		{"v0.1.0-rc.01", "", "isn't one like v1.2.3"},
 		{"v0.1.0", "registry.example.com:5000/metal/bmm-manager", "has no tag"},
+		{"v0.1.0", "registry.example.com/bmm-manager@sha256:0123456789abcdef", "has a digest"},
+		{"v0.1.0", "registry.example.com/bmm-manager:v1@sha256:0123456789abcdef", "has a digest"},
+		{"v0.1.0", "registry.example.com/BMM-manager:v1", "isn't one like"},
+		{"v0.1.0", "registry.example.com/bmm-manager:v1 ", "isn't one like"},
+		{"v0.1.0", "https://registry.example.com/bmm-manager:v1", "isn't one like"},
+		{"v0.1.0", ":v1", "isn't one like"},
 	} {
+		g := NewWithT(t)
 		out, err := ctl.tryRelease(t, row.version, row.image)
-		g.Expect(err).To(HaveOccurred(), row.version)
+		g.Expect(err).To(HaveOccurred(), row.version+" "+row.image)
 		g.Expect(out).To(ContainSubstring(row.complaint))
+		g.Expect(os.ReadDir(ctl.repository)).To(BeEmpty(), row.version+" "+row.image)
 	}
 }
