@@ -87,6 +87,7 @@ lint: $(BIN)/golangci-lint $(BIN)/buf ## Run the linters, the import rules of th
 	$(BIN)/buf lint
 	$(BIN)/golangci-lint run
 	cd test/e2e && $(BIN)/golangci-lint run
+	@for os in windows darwin; do GOOS=$$os go vet ./cmd/bedplate || exit 1; done # users' computers
 
 # Its last field is what a cluster gets of config/bmm-cloud-controller-manager.
 CCM_EXAMPLE := examples/bmm/cloud-controller-manager.yaml

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
-	"github.com/bedplate/bedplate/internal/hydrazine/controller"
+	"github.com/bedplate/bedplate/internal/hydrazine/overlay"
 	"github.com/bedplate/bedplate/internal/hydrazine/topology"
 	"github.com/bedplate/bedplate/internal/hydrazine/topology/drawing"
 )
@@ -56,9 +56,9 @@ func topologyOf(ctx context.Context, c client.Reader, key client.ObjectKey) (*to
 	if err := c.List(ctx, all); err != nil {
 		return nil, fmt.Errorf("list the hosts: %w", err)
 	}
-	outside, err := controller.LookOutside(ctx, c)
+	outside, err := overlay.LookOutside(ctx, c, overlay.Ascending(overlay.DPUAddresses(all.Items)))
 	if err != nil {
 		return nil, err
 	}
-	return controller.Topology(group, controller.Accepted(group, all.Items), outside)
+	return overlay.Topology(group, overlay.Accepted(group, all.Items), outside)
 }

@@ -22,6 +22,7 @@ import (
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/hydrazine/agents"
 	"github.com/bedplate/bedplate/internal/hydrazine/membership"
+	"github.com/bedplate/bedplate/internal/hydrazine/overlay"
 	"github.com/bedplate/bedplate/internal/hydrazine/topology"
 )
 
@@ -178,7 +179,7 @@ func seat(
 		LogicalPort: topology.PortName(string(resource.UID), resource.Name), DPU: report.GetChassis(), Agent: resource.Spec.DPUIPs[0],
 		GroupUID: group.UID,
 	}
-	own, other, third := address(resource.Spec.DPUIPs[0]), dpuIP(resource, 1), dpuIP(resource, 2)
+	own, other, third := overlay.Address(resource.Spec.DPUIPs[0]), overlay.DPUIP(resource, 1), overlay.DPUIP(resource, 2)
 	owned := false
 	for _, text := range report.GetUplink().GetAddresses() {
 		prefix, err := netip.ParsePrefix(text)
@@ -208,7 +209,7 @@ func seat(
 	}
 	seated := resource.DeepCopy()
 	seated.Status.LogicalPortReference = reference
-	if problem := expressible(seated, group); problem.Reason != "" {
+	if problem := overlay.Expressible(seated, group); problem.Reason != "" {
 		return nil, nil, reasonUplink, fmt.Errorf("%s: %s", uplink, problem.Message)
 	}
 	return port, reference, "", nil

@@ -20,7 +20,6 @@ const (
 	reasonCentralStarting = "CentralStarting"
 	reasonCentralEnding   = "CentralEnding"
 	reasonRefilling       = "Refilling"
-	reasonRefused         = "TopologyRefused"
 	reasonWriteFailed     = "WriteFailed"
 
 	reasonSpreading = "Spreading"

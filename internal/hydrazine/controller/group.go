@@ -20,6 +20,7 @@ import (
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/hydrazine/central"
 	"github.com/bedplate/bedplate/internal/hydrazine/membership"
+	"github.com/bedplate/bedplate/internal/hydrazine/overlay"
 	"github.com/bedplate/bedplate/internal/hydrazine/topology"
 )
 
@@ -89,7 +90,7 @@ func (r *groupReconciler) delete(ctx context.Context, group *resourcev1.Resource
 // the host's flows away, and it hears of that from nobody else.
 func (r *groupReconciler) empty(ctx context.Context, group *resourcev1.ResourceGroup) {
 	network := r.networks.find(group.UID)
-	wanted, err := Topology(group, nil, Outside{})
+	wanted, err := overlay.Topology(group, nil, overlay.Outside{})
 	if network == nil || err != nil {
 		return
 	}
@@ -122,9 +123,9 @@ func (r *groupReconciler) reconcile(ctx context.Context, group *resourcev1.Resou
 	if err != nil {
 		return err
 	}
-	wanted, err := Topology(group, in, outside)
+	wanted, err := overlay.Topology(group, in, outside)
 	if err != nil {
-		unmet(group, resourcev1.TopologyReadyCondition, reasonRefused, err.Error())
+		unmet(group, resourcev1.TopologyReadyCondition, overlay.ReasonRefused, err.Error())
 		return nil // only another spec helps
 	}
 	if _, err := network.apply(ctx, string(group.UID), wanted.Rows()); err != nil {
@@ -236,11 +237,11 @@ func (r *groupReconciler) record(ctx context.Context, group *resourcev1.Resource
 // surroundings of a group: those members that are to be on its network, and what else its topology follows from.
 func (r *groupReconciler) surroundings(
 	ctx context.Context, group *resourcev1.ResourceGroup, inGroup []resourcev1.ManagedResource,
-) (in []resourcev1.ManagedResource, outside Outside, err error) {
+) (in []resourcev1.ManagedResource, outside overlay.Outside, err error) {
 	for i := range inGroup {
 		accepted, _, err := accept(ctx, r, &inGroup[i], group, inGroup)
 		if err != nil {
-			return nil, Outside{}, err
+			return nil, overlay.Outside{}, err
 		}
 		if accepted {
 			in = append(in, inGroup[i])
@@ -248,10 +249,10 @@ func (r *groupReconciler) surroundings(
 	}
 	underlay, err := r.underlays.all(ctx)
 	if err != nil {
-		return nil, Outside{}, err
+		return nil, overlay.Outside{}, err
 	}
 	// A host and what keeps others away from its DPU come together, also before all groups are told of the DPU.
-	outside, err = lookOutside(ctx, r, ascending(slices.Concat(underlay, dpuAddressesOf(inGroup))))
+	outside, err = overlay.LookOutside(ctx, r, overlay.Ascending(slices.Concat(underlay, overlay.DPUAddresses(inGroup))))
 	return in, outside, err
 }
 
@@ -271,43 +272,8 @@ func accept(
 	if err != nil {
 		return false, membership.Problem{}, err
 	}
-	accepted, problem := judge(r, group, others)
+	accepted, problem := overlay.Judge(r, group, others)
 	return accepted, problem, nil
-}
-
-func judge(
-	r *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, others []resourcev1.ManagedResource,
-) (bool, membership.Problem) {
-	problem := membership.Of(r, group, others)
-	if problem.Reason == "" {
-		problem = expressible(r, group)
-	}
-	return problem.Reason == "" && r.DeletionTimestamp.IsZero() && r.Spec.State == resourcev1.Attached, problem
-}
-
-// Accepted are those of all resources that are to be on the network of a group.
-func Accepted(group *resourcev1.ResourceGroup, all []resourcev1.ManagedResource) (in []resourcev1.ManagedResource) {
-	for i := range all {
-		if all[i].Namespace != group.Namespace || all[i].Spec.ResourceGroup != group.Name {
-			continue
-		}
-		if accepted, _ := judge(&all[i], group, all); accepted {
-			in = append(in, all[i])
-		}
-	}
-	return in
-}
-
-// expressible says whether OVN can have a host on its group's network, with what its agent says of the fabric.
-func expressible(r *resourcev1.ManagedResource, group *resourcev1.ResourceGroup) membership.Problem {
-	t, err := Topology(group, []resourcev1.ManagedResource{*r}, Outside{})
-	if err != nil {
-		return membership.Problem{} // the group says so
-	}
-	if refused := t.Refused[string(r.UID)]; refused != nil {
-		return membership.Problem{Reason: reasonRefused, Message: "OVN can't have this host on the network: " + refused.Error()}
-	}
-	return membership.Problem{}
 }
 
 // writeStatus writes what has changed, and tells of it when an object has become ready or isn't any more.

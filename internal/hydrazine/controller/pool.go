@@ -17,6 +17,7 @@ import (
 
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/hydrazine/overlay"
 )
 
 // pool gives public addresses to hosts.
@@ -164,7 +165,7 @@ func (p *pool) free(all []networkfabricv1.PublicIP, resource *resourcev1.Managed
 		}
 	}
 	slices.SortFunc(found, func(a, b *networkfabricv1.PublicIP) int {
-		return address(a.Spec.IPAddress).Compare(address(b.Spec.IPAddress))
+		return overlay.Address(a.Spec.IPAddress).Compare(overlay.Address(b.Spec.IPAddress))
 	})
 	return found
 }

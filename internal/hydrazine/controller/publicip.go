@@ -20,6 +20,7 @@ import (
 
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/hydrazine/overlay"
 )
 
 // publicIPReconciler says where each public address leads, and frees those that nobody is to have any more.
@@ -202,7 +203,7 @@ func (r *publicIPReconciler) holder(ctx context.Context, ip *networkfabricv1.Pub
 
 // sameVersion of IP have the address and the host's.
 func sameVersion(ip *networkfabricv1.PublicIP, resource *resourcev1.ManagedResource) bool {
-	return address(ip.Spec.IPAddress).BitLen() == address(resource.Spec.HostIP).BitLen()
+	return overlay.Address(ip.Spec.IPAddress).BitLen() == overlay.Address(resource.Spec.HostIP).BitLen()
 }
 
 // nextHop of a host's public address: its fabric address, while a DPU has the host on its network. What an agent merely has to
@@ -260,7 +261,7 @@ func (r *publicIPReconciler) stillUses(ctx context.Context, ip *networkfabricv1.
 	if host.UID != of.UID || !attachedByUs(host) || at == nil || r.now().After(host.Status.LeaseExpires.Add(skewOf(r.lease))) {
 		return false, nil
 	}
-	return !r.networks.forgotten(ctx, at.GroupUID, at.DPU, address(ip.Spec.IPAddress)), nil
+	return !r.networks.forgotten(ctx, at.GroupUID, at.DPU, overlay.Address(ip.Spec.IPAddress)), nil
 }
 
 func (r *publicIPReconciler) withdrawing(ip *networkfabricv1.PublicIP, used bool) {
@@ -303,7 +304,7 @@ func firstOf(ctx context.Context, c client.Reader, holder types.UID) (*networkfa
 		return nil, nil
 	}
 	first := slices.MinFunc(list.Items, func(a, b networkfabricv1.PublicIP) int {
-		return address(a.Spec.IPAddress).Compare(address(b.Spec.IPAddress))
+		return overlay.Address(a.Spec.IPAddress).Compare(overlay.Address(b.Spec.IPAddress))
 	})
 	return &first, nil
 }

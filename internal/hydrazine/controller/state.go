@@ -17,6 +17,7 @@ import (
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/hydrazine/agents"
+	"github.com/bedplate/bedplate/internal/hydrazine/overlay"
 	"github.com/bedplate/bedplate/internal/waiting"
 )
 
@@ -235,7 +236,7 @@ func countPublicIPs(g gauges, all []networkfabricv1.PublicIP) {
 	}
 	for i := range all {
 		family := "IPv4"
-		if address(all[i].Spec.IPAddress).Is6() {
+		if overlay.Address(all[i].Spec.IPAddress).Is6() {
 			family = "IPv6"
 		}
 		counts[state{publicIPState(&all[i]), family}]++

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/hydrazine/overlay"
 )
 
 // hosts are all objects that there are.
@@ -70,7 +71,7 @@ func TestGroup_knowsItsOwnDPUs(t *testing.T) {
 	}
 	in, outside, err := r.surroundings(t.Context(), group, []resourcev1.ManagedResource{hostOf("172.18.0.5")})
 	g.Expect(err).NotTo(HaveOccurred())
-	all, err := Topology(group, in, outside)
+	all, err := overlay.Topology(group, in, outside)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(all.Site.Underlay).To(ConsistOf(netip.MustParseAddr("172.18.0.5")))
 }

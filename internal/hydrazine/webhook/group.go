@@ -9,14 +9,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
-	"github.com/bedplate/bedplate/internal/hydrazine/controller"
+	"github.com/bedplate/bedplate/internal/hydrazine/overlay"
 )
 
 // groupValidator refuses networks that make no sense, which can't be changed later, and warns of rules that name nobody.
 type groupValidator struct{}
 
 func (groupValidator) ValidateCreate(_ context.Context, g *resourcev1.ResourceGroup) (admission.Warnings, error) {
-	network, err := controller.Topology(g, nil, controller.Outside{})
+	network, err := overlay.Topology(g, nil, overlay.Outside{})
 	if err != nil {
 		return nil, apierrors.NewInvalid(resourcev1.GroupVersion.WithKind("ResourceGroup").GroupKind(), g.Name, field.ErrorList{
 			field.Invalid(field.NewPath("spec", "network"), g.Spec.Network, err.Error()),

@@ -20,6 +20,7 @@ import (
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/hydrazine/controller"
 	"github.com/bedplate/bedplate/internal/hydrazine/membership"
+	"github.com/bedplate/bedplate/internal/hydrazine/overlay"
 )
 
 // +kubebuilder:webhookconfiguration:mutating=false,name=bedplate-hydrazine-webhooks
@@ -112,7 +113,7 @@ func warnings(r *resourcev1.ManagedResource, group *resourcev1.ResourceGroup) ad
 	case group.Spec.NetworkImplementationType != resourcev1.SoftwareNetwork:
 		return admission.Warnings{fmt.Sprintf("the network fabric carries ResourceGroup %s: securityGroups keep nobody away", group.Name)}
 	}
-	network, err := controller.Topology(group, []resourcev1.ManagedResource{*r}, controller.Outside{})
+	network, err := overlay.Topology(group, []resourcev1.ManagedResource{*r}, overlay.Outside{})
 	if err != nil {
 		return nil // the group says so
 	}

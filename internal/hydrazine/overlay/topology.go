@@ -1,4 +1,6 @@
-package controller
+// Package overlay is the network that the objects in Kubernetes ask for a ResourceGroup: which of its members are on it, and
+// the topology that follows. Manager and command compute it alike.
+package overlay
 
 import (
 	"context"
@@ -21,16 +23,8 @@ type Outside struct {
 	PublicIPs map[types.UID]netip.Addr
 }
 
-// LookOutside of a group. The reader may be any.
-func LookOutside(ctx context.Context, c client.Reader) (Outside, error) {
-	underlay, err := lookUnderlays(ctx, c)
-	if err != nil {
-		return Outside{}, err
-	}
-	return lookOutside(ctx, c, underlay)
-}
-
-func lookOutside(ctx context.Context, c client.Reader, underlay []netip.Addr) (Outside, error) {
+// LookOutside of a group, given the own addresses of DPUs. The reader may be any.
+func LookOutside(ctx context.Context, c client.Reader, underlay []netip.Addr) (Outside, error) {
 	site, err := site(ctx, c, underlay)
 	if err != nil {
 		return Outside{}, err
@@ -46,8 +40,8 @@ func lookOutside(ctx context.Context, c client.Reader, underlay []netip.Addr) (O
 		if of == nil || !ip.DeletionTimestamp.IsZero() {
 			continue
 		}
-		if first, ok := o.PublicIPs[of.UID]; !ok || address(ip.Spec.IPAddress).Less(first) {
-			o.PublicIPs[of.UID] = address(ip.Spec.IPAddress)
+		if first, ok := o.PublicIPs[of.UID]; !ok || Address(ip.Spec.IPAddress).Less(first) {
+			o.PublicIPs[of.UID] = Address(ip.Spec.IPAddress)
 		}
 	}
 	return o, nil
@@ -77,7 +71,7 @@ func Topology(group *resourcev1.ResourceGroup, in []resourcev1.ManagedResource, 
 
 // dhcpServer of a group, if its hosts may reach it. The relay speaks to it from the DPU itself, past all rules for hosts.
 func dhcpServer(group *resourcev1.ResourceGroup, site topology.Site) netip.Addr {
-	server := address(group.Spec.DHCPServer)
+	server := Address(group.Spec.DHCPServer)
 	in := func(all []netip.Prefix) bool {
 		return slices.ContainsFunc(all, func(p netip.Prefix) bool { return p.Contains(server) })
 	}
@@ -88,8 +82,8 @@ func dhcpServer(group *resourcev1.ResourceGroup, site topology.Site) netip.Addr 
 }
 
 func member(g topology.Group, r *resourcev1.ManagedResource, outside Outside) topology.Member {
-	first := topology.Address{HostIP: address(r.Spec.HostIP), FabricIP: dpuIP(r, 1), PublicIP: outside.PublicIPs[r.UID]}
-	second := topology.Address{HostIP: address(r.Spec.SecondHostIP), FabricIP: dpuIP(r, 2)}
+	first := topology.Address{HostIP: Address(r.Spec.HostIP), FabricIP: DPUIP(r, 1), PublicIP: outside.PublicIPs[r.UID]}
+	second := topology.Address{HostIP: Address(r.Spec.SecondHostIP), FabricIP: DPUIP(r, 2)}
 	m := topology.Member{
 		UID: string(r.UID), Name: r.Name, Created: r.CreationTimestamp.Time, HostMAC: string(r.Spec.HostMAC), Access: r.Spec.HostAccess,
 		SecurityGroups: g.SecurityGroupsOf(r.Spec.SecurityGroups),
@@ -97,11 +91,11 @@ func member(g topology.Group, r *resourcev1.ManagedResource, outside Outside) to
 	if at := r.Status.LogicalPortReference; at != nil && at.Agent == r.Spec.DPUIPs[0] {
 		m.Chassis = at.DPU
 		// What was learned for another address says nothing of this one.
-		if first.FabricIP == address(at.FabricIP) {
-			first.FabricBits, first.NextHop = int(at.FabricPrefixLength), address(at.FabricGateway)
+		if first.FabricIP == Address(at.FabricIP) {
+			first.FabricBits, first.NextHop = int(at.FabricPrefixLength), Address(at.FabricGateway)
 		}
-		if second.FabricIP == address(at.SecondFabricIP) {
-			second.FabricBits, second.NextHop = int(at.SecondFabricPrefixLength), address(at.SecondFabricGateway)
+		if second.FabricIP == Address(at.SecondFabricIP) {
+			second.FabricBits, second.NextHop = int(at.SecondFabricPrefixLength), Address(at.SecondFabricGateway)
 		}
 	}
 	m.Addresses = append(m.Addresses, first)
@@ -111,16 +105,16 @@ func member(g topology.Group, r *resourcev1.ManagedResource, outside Outside) to
 	return m
 }
 
-// dpuIP is none where there are fewer.
-func dpuIP(r *resourcev1.ManagedResource, i int) netip.Addr {
+// DPUIP is none where there are fewer.
+func DPUIP(r *resourcev1.ManagedResource, i int) netip.Addr {
 	if i >= len(r.Spec.DPUIPs) {
 		return netip.Addr{}
 	}
-	return address(r.Spec.DPUIPs[i])
+	return Address(r.Spec.DPUIPs[i])
 }
 
-// address is none where there is none. The API server has checked all others.
-func address(ip resourcev1.IPAddress) netip.Addr {
+// Address is none where there is none. The API server has checked all others.
+func Address(ip resourcev1.IPAddress) netip.Addr {
 	parsed, err := netip.ParseAddr(string(ip))
 	if err != nil {
 		return netip.Addr{}

@@ -1,0 +1,64 @@
+package overlay
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/hydrazine/topology"
+)
+
+// site is what holds for the networks of all tenants, with the addresses of all DPUs: those whose agents have said what addresses
+// they have. What a tenant merely writes keeps nobody away from anything.
+func site(ctx context.Context, c client.Reader, underlay []netip.Addr) (topology.Site, error) {
+	policy := &networkfabricv1.FabricPolicy{}
+	err := c.Get(ctx, client.ObjectKey{Name: networkfabricv1.FabricPolicyName}, policy)
+	if client.IgnoreNotFound(err) != nil {
+		return topology.Site{}, fmt.Errorf("get FabricPolicy %s: %w", networkfabricv1.FabricPolicyName, err)
+	}
+	return topology.Site{
+		FabricPrefixes: prefixes(policy.Spec.FabricPrefixes), Denied: prefixes(policy.Spec.DeniedPrefixes),
+		Shared: prefixes(policy.Spec.SharedServices), Underlay: underlay,
+	}, nil
+}
+
+// Underlay returns the own addresses of all DPUs, in order.
+func Underlay(ctx context.Context, c client.Reader) ([]netip.Addr, error) {
+	list := &resourcev1.ManagedResourceList{}
+	if err := c.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list ManagedResources: %w", err)
+	}
+	return Ascending(DPUAddresses(list.Items)), nil
+}
+
+// DPUAddresses hosts, as their agents have said them.
+func DPUAddresses(hosts []resourcev1.ManagedResource) (all []netip.Addr) {
+	for i := range hosts {
+		for _, ip := range hosts[i].Status.DPUAddresses {
+			all = append(all, Address(ip))
+		}
+	}
+	return all
+}
+
+// Ascending sorts addresses in place, each of them once.
+func Ascending(all []netip.Addr) []netip.Addr {
+	slices.SortFunc(all, netip.Addr.Compare)
+	return slices.Compact(all)
+}
+
+// prefixes that the API server has checked.
+func prefixes(all []resourcev1.IPPrefix) []netip.Prefix {
+	var parsed []netip.Prefix
+	for _, text := range all {
+		if p, err := netip.ParsePrefix(string(text)); err == nil {
+			parsed = append(parsed, p)
+		}
+	}
+	return parsed
+}
