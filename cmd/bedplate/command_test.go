@@ -24,6 +24,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/testenv"
+	"github.com/bedplate/bedplate/internal/version"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -175,6 +176,13 @@ func TestOutput_refusesAnUnknownFormatBeforeAnythingElse(t *testing.T) {
 		NewWithT(t).Expect(err).To(MatchError(`unknown output format "yaml": use text or json`), args[0])
 		NewWithT(t).Expect(out).To(BeEmpty(), args[0])
 	}
+}
+
+func TestCommand_saysItsVersion(t *testing.T) {
+	t.Parallel()
+	out, err := run(t, nil, "--version")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(out).To(Equal("bedplate version " + version.Get() + "\n"))
 }
 
 func TestDescribe_knowsItsKinds(t *testing.T) {

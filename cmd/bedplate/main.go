@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/bedplate/bedplate/internal/version"
 )
 
 func main() {
@@ -35,6 +37,7 @@ bare-metal sites are simulated.`,
 
   # Take it away again
   bedplate lab down`,
+		Version:       version.Get(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/bedplate/bedplate/internal/version"
 )
 
 func versionCommand() *cobra.Command {
@@ -21,15 +22,10 @@ func versionCommand() *cobra.Command {
 	return command
 }
 
-// printVersion prints what the Go toolchain recorded: a module version, or the commit of a local build.
 func printVersion(out io.Writer, output string) error {
-	version := "unknown"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		version = info.Main.Version
-	}
 	if output == "json" {
-		return printJSON(out, map[string]string{"version": version, "go": runtime.Version()})
+		return printJSON(out, map[string]string{"version": version.Get(), "go": runtime.Version()})
 	}
-	_, err := fmt.Fprintln(out, version, runtime.Version())
+	_, err := fmt.Fprintln(out, version.Get(), runtime.Version())
 	return err
 }

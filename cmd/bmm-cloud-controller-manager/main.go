@@ -21,11 +21,11 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // requests to the API server
 	_ "k8s.io/component-base/metrics/prometheus/version"  // the build
-	"k8s.io/component-base/version/verflag"
 
 	bmm "github.com/bedplate/bedplate/internal/bmm/cloudprovider"
 	"github.com/bedplate/bedplate/internal/flagcheck"
 	"github.com/bedplate/bedplate/internal/outside"
+	"github.com/bedplate/bedplate/internal/version"
 )
 
 const (
@@ -62,8 +62,11 @@ func newCommand(stop <-chan struct{}) (*cobra.Command, error) {
 	command := app.NewCloudControllerManagerCommand(defaults, use, controllers(), names.CCMControllerAliases(), flags, stop)
 	command.Use = name
 	command.Long = "Initialises the Nodes of a cluster on NVIDIA bare metal, and deletes those whose instances are gone."
-	command.PreRunE = func(*cobra.Command, []string) error {
-		verflag.PrintAndExitIfRequested()
+	command.PreRunE = func(c *cobra.Command, _ []string) error {
+		if asked := c.Flags().Lookup("version"); asked.Changed && asked.Value.String() != "false" { // it would be Kubernetes'
+			fmt.Println(name, "version", version.Get())
+			os.Exit(0)
+		}
 		if provider.Name != bmm.Name {
 			return fmt.Errorf("--cloud-provider is %s, not %s", bmm.Name, provider.Name)
 		}

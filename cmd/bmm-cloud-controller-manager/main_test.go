@@ -24,6 +24,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/sim/simtest"
 	"github.com/bedplate/bedplate/internal/localstack/manifest"
 	"github.com/bedplate/bedplate/internal/testenv"
+	"github.com/bedplate/bedplate/internal/version"
 
 	manifests "github.com/bedplate/bedplate/config/bmm-cloud-controller-manager"
 )
@@ -150,6 +151,14 @@ func TestManager_saysWhatIsWrongWithItsConfiguration(t *testing.T) {
 	out, err := program(t).CombinedOutput()
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(string(out)).To(ContainSubstring("name its file with --cloud-config"))
+}
+
+func TestManager_saysItsOwnVersion(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	out, err := program(t, "--version").CombinedOutput()
+	g.Expect(err).NotTo(HaveOccurred(), "%s", out)
+	g.Expect(string(out)).To(Equal(name + " version " + version.Get() + "\n"))
 }
 
 func nodeNames(g *WithT, t *testing.T, kubernetes client.Client) (names []string) {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bedplate/bedplate/internal/hydrazine/agent"
+	"github.com/bedplate/bedplate/internal/version"
 )
 
 // memoryLimit is what Go's collector aims at, unless GOMEMLIMIT says otherwise: a DPU's memory belongs to the network.
@@ -31,6 +32,7 @@ func command() *cobra.Command {
 	command := &cobra.Command{
 		Use:           "hydrazine-agent",
 		Short:         "Puts the hosts behind a DPU on the networks of tenants",
+		Version:       version.Get(),
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,

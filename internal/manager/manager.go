@@ -32,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/version"
 )
 
 const (
@@ -101,6 +102,7 @@ func (o *Options) command(short string, run func(context.Context, *Options) erro
 	command := &cobra.Command{
 		Use:           o.Name,
 		Short:         short,
+		Version:       version.Get(),
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,

@@ -1,14 +1,19 @@
 package manager
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bedplate/bedplate/internal/version"
 )
 
 // kubectl apply writes the whole Secret, token included, into an annotation.
@@ -37,4 +42,17 @@ func TestWebhooks_canBeTurnedOff(t *testing.T) {
 	g.Expect(off.Webhooks(nil, func(ctrl.Manager) error { return errors.New("registered") })).To(Succeed())
 	on := &Options{WebhookPort: 9443}
 	g.Expect(on.Webhooks(nil, func(ctrl.Manager) error { return errors.New("broken") })).To(MatchError("register the webhooks: broken"))
+}
+
+func TestCommand_saysItsVersion(t *testing.T) {
+	t.Parallel()
+	run := func(context.Context, *Options) error { return errors.New("it runs") }
+	for _, command := range []*cobra.Command{Command("one", "", run), EngineCommand("two", "", run), ServerCommand("three", "", run)} {
+		g := NewWithT(t)
+		var out bytes.Buffer
+		command.SetOut(&out)
+		command.SetArgs([]string{"--version"})
+		g.Expect(command.Execute()).To(Succeed())
+		g.Expect(out.String()).To(Equal(command.Name() + " version " + version.Get() + "\n"))
+	}
 }

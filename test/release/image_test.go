@@ -59,3 +59,26 @@ func TestImage_isBuiltFromWhatDockerIsGiven(t *testing.T) {
 		g.Expect(file).To(ContainSubstring("FROM --platform=$BUILDPLATFORM golang:" + version[1] + " AS build\n"))
 	}
 }
+
+// Docker has no history of Git's, so that the build has to say the version: into a variable that there is.
+func TestImage_knowsItsVersion(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..")
+	for _, name := range []string{"Dockerfile", "Dockerfile.ovn"} {
+		g := NewWithT(t)
+		text, err := os.ReadFile(filepath.Join(root, name))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(string(text)).To(MatchRegexp(`(?m)^ARG .*\bVERSION\b`))
+		linked := regexp.MustCompile(`-ldflags "([^"]*)"`).FindStringSubmatch(string(text))
+		g.Expect(linked).NotTo(BeNil())
+		program := filepath.Join(t.TempDir(), "program")
+		build := exec.CommandContext(t.Context(), "go", "build", "-ldflags", strings.Replace(linked[1], "$VERSION", "v1.2.3", 1), "-o", program,
+			"./cmd/hydrazine-agent")
+		build.Dir = root
+		out, err := build.CombinedOutput()
+		g.Expect(err).NotTo(HaveOccurred(), "%s", out)
+		out, err = exec.CommandContext(t.Context(), program, "--version").CombinedOutput()
+		g.Expect(err).NotTo(HaveOccurred(), "%s", out)
+		g.Expect(string(out)).To(Equal("hydrazine-agent version v1.2.3\n"))
+	}
+}
