@@ -195,16 +195,13 @@ func (o *Options) New(scheme *runtime.Scheme) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the manager: %w", err)
 	}
-	if err := o.trace(mgr); err != nil {
-		return nil, err
-	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return nil, fmt.Errorf("add the health check: %w", err)
 	}
 	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
 		return nil, fmt.Errorf("add the readiness check: %w", err)
 	}
-	return mgr, nil
+	return o.traced(mgr)
 }
 
 // Webhooks registers a system's webhooks, unless they are turned off. Every replica serves them, leader or not, and is ready

@@ -2,6 +2,7 @@ package manager
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,38 +13,38 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.40.0"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/bedplate/bedplate/internal/version"
 )
 
 // flushTimeout is how long the last spans may take to leave when the manager ends.
 const flushTimeout = 3 * time.Second
 
-// trace sends spans to the collector of the options; without one they are dropped.
-func (o *Options) trace(mgr ctrl.Manager) error {
+// traced returns the manager with its spans sent to the collector of the options; without one they are dropped.
+func (o *Options) traced(mgr ctrl.Manager) (ctrl.Manager, error) {
 	if o.OTLPEndpoint == "" {
-		return nil
+		return mgr, nil
 	}
 	exporter, err := otlptracegrpc.New(context.Background(), otlptracegrpc.WithEndpointURL(o.OTLPEndpoint)) // connects later
 	if err != nil {
-		return fmt.Errorf("send traces to --otlp-endpoint: %w", err)
+		return nil, fmt.Errorf("send traces to --otlp-endpoint: %w", err)
 	}
 	provider := trace.NewTracerProvider(trace.WithBatcher(exporter),
-		trace.WithResource(resource.NewSchemaless(semconv.ServiceName(o.Name))))
+		trace.WithResource(resource.NewSchemaless(semconv.ServiceName(o.Name), semconv.ServiceVersion(version.Get()))))
 	otel.SetTracerProvider(provider)
 	otel.SetTextMapPropagator(propagation.TraceContext{})
-	return mgr.Add(flush{provider})
+	return flushing{mgr, provider}, nil
 }
 
-// flush sends the last spans when the manager ends. It runs on every replica.
-type flush struct{ provider *trace.TracerProvider }
+// flushing sends the last spans when all that the manager runs has ended: a reconcile ends its spans last.
+type flushing struct {
+	ctrl.Manager
+	provider *trace.TracerProvider
+}
 
-var _ manager.LeaderElectionRunnable = flush{}
-
-func (f flush) NeedLeaderElection() bool { return false }
-
-func (f flush) Start(ctx context.Context) error {
-	<-ctx.Done()
+func (f flushing) Start(ctx context.Context) error {
+	err := f.Manager.Start(ctx)
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 	defer cancel()
-	return f.provider.Shutdown(ending)
+	return errors.Join(err, f.provider.Shutdown(ending))
 }
