@@ -203,7 +203,7 @@ func printOverlay(ctx context.Context, out io.Writer, l *lab.Lab) error {
 	if err := overlay.Table(out, l.Overlay.Traffic); err != nil {
 		return err
 	}
-	c, _, err := connect(l.Kubeconfig, "")
+	c, _, err := (&management{kubeconfig: l.Kubeconfig}).connect()
 	if err != nil {
 		return err
 	}

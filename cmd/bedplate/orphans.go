@@ -16,9 +16,10 @@ import (
 
 type orphansOptions struct {
 	orphans.Options
-	kubeconfig, output string
-	secrets            []string
-	remove             bool
+	from    management
+	output  string
+	secrets []string
+	remove  bool
 }
 
 func orphansCommand() *cobra.Command {
@@ -52,11 +53,7 @@ Where the objects can't be listed completely, nothing is listed at all.`,
 			if err := o.check(); err != nil {
 				return err
 			}
-			c, _, err := connect(o.kubeconfig, "")
-			if err != nil {
-				return err
-			}
-			return o.run(cmd.Context(), cmd.OutOrStdout(), c)
+			return o.from.use(func(c client.Client, _ string) error { return o.run(cmd.Context(), cmd.OutOrStdout(), c) })
 		},
 	}
 	flags := command.Flags()
@@ -64,7 +61,7 @@ Where the objects can't be listed completely, nothing is listed at all.`,
 	flags.StringSliceVar(&o.Sites, "site", nil, "ID or name of a site (default all)")
 	flags.StringSliceVar(&o.Owners, "owner", nil, "only what carries these owner IDs; also where nothing but its name does")
 	flags.BoolVar(&o.remove, "delete", false, "delete what is listed; needs --owner")
-	addKubeconfigFlag(command, &o.kubeconfig)
+	o.from.addFlags(command)
 	addOutputFlag(command, &o.output, "text", "json")
 	return command
 }

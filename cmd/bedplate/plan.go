@@ -1,17 +1,20 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bedplate/bedplate/internal/bmm/plan"
 )
 
 func planCommand() *cobra.Command {
-	var kubeconfig, namespace, file, output string
+	var from management
+	var file, output string
 	command := &cobra.Command{
 		Use:   "plan -f FILE",
 		Short: "Show what applying a file would make, change and delete at the BMM site",
@@ -37,37 +40,51 @@ The exit code is 0 also where there is something to do; it is 1 where something 
   bedplate plan -f cluster.yaml -o json | jq -e '.summary.delete // 0 == 0'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			source, err := open(file, cmd.InOrStdin())
+			source, err := read(cmd.Context(), file, cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
-			defer source.Close()
-			c, namespace, err := connect(kubeconfig, namespace)
-			if err != nil {
-				return err
-			}
-			planned, err := plan.File(cmd.Context(), c, namespace, source)
-			if err != nil {
-				return err
-			}
-			return printPlan(cmd.OutOrStdout(), planned, output)
+			return from.use(func(c client.Client, namespace string) error {
+				planned, err := plan.File(cmd.Context(), c, namespace, source)
+				if err != nil {
+					return err
+				}
+				return printPlan(cmd.OutOrStdout(), planned, output)
+			})
 		},
 	}
 	flags := command.Flags()
 	flags.StringVarP(&file, "filename", "f", "", "YAML file of any number of documents, or - for standard input")
-	flags.StringVarP(&namespace, "namespace", "n", "", "namespace of objects that name none (default that of the kubeconfig's context)")
-	addKubeconfigFlag(command, &kubeconfig)
+	from.addNamespaceFlag(command, "objects that name none")
+	from.addFlags(command)
 	addOutputFlag(command, &output, "text", "json")
 	_ = command.MarkFlagRequired("filename") // fails for unknown flags only
 	return command
 }
 
-// open opens a file, where - is the standard input.
-func open(file string, stdin io.Reader) (io.ReadCloser, error) {
-	if file == "-" {
-		return io.NopCloser(stdin), nil
+// read returns what is in a file, where - is the standard input. A terminal or a pipe may never come to its end, so that it
+// returns when ctx ends.
+func read(ctx context.Context, file string, stdin io.Reader) ([]byte, error) {
+	type content struct {
+		data []byte
+		err  error
 	}
-	return os.Open(file)
+	whole := make(chan content, 1)
+	go func() {
+		var c content
+		if file == "-" {
+			c.data, c.err = io.ReadAll(stdin)
+		} else {
+			c.data, c.err = os.ReadFile(file)
+		}
+		whole <- c
+	}()
+	select {
+	case c := <-whole:
+		return c.data, c.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // printPlan fails after it has printed a plan that can't be done.

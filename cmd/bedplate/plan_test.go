@@ -1,12 +1,16 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -313,6 +317,13 @@ func TestPlan_repeatsWhatTheAPIServerRefuses(t *testing.T) {
 		{"nothing to plan", "kind: ConfigMap\napiVersion: v1\nmetadata: {name: x}\n",
 			[]string{"there is no NvidiaBMMCluster in the file"}},
 		{"no YAML", "a: [", []string{"document 1"}},
+		{"an object twice", e.file(oneSubnet) + "---\n" + strings.Split(e.file(oneSubnet), "---\n")[2],
+			[]string{"NvidiaBMMCluster " + e.Namespace + "/demo is in the file twice"}},
+		{"a template", e.but("{name: demo}\nspec:\n  siteRef", "{name: '${CLUSTER_NAME}'}\nspec:\n  siteRef"),
+			[]string{"with variables such as ${CLUSTER_NAME}", "run \"clusterctl generate yaml --from FILE\" first"}},
+		{"a token that is still to come", e.but(sim.DefaultToken, "'${BMM_TOKEN}'"), []string{"variables such as ${BMM_TOKEN}: run"}},
+		{"a template that is no YAML", e.but("{id: "+sim.DefaultSiteID+"}", "{id: ${BMM_SITE_ID:=x}}"),
+			[]string{"variables such as ${BMM_SITE_ID:=x}: run"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -377,6 +388,31 @@ func TestPlan_keepsTheLedgerOfWhatKubectlAppliedFromAFileWithoutAnnotations(t *t
 	))
 	e.Expect(e.management.written()).To(BeEmpty())
 	e.Expect(e.datacenter.written()).To(Equal(made))
+}
+
+// What a script has in braces is the script's.
+func TestPlan_leavesVariablesOfScriptsAlone(t *testing.T) {
+	t.Parallel()
+	e := start(t)
+	script := "---\napiVersion: v1\nkind: Secret\nmetadata: {name: script}\nstringData: {value: 'echo ${HOME} ${BMM_TOKEN}'}\n"
+	_, err := e.run(e.file(oneSubnet)+script, "plan", "-f", "-")
+	e.Expect(err).NotTo(HaveOccurred())
+}
+
+// A terminal says nothing until somebody types.
+func TestPlan_endsWhileItWaitsForItsInput(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	silent, writer := io.Pipe()
+	t.Cleanup(func() { _ = writer.Close() })
+	root := rootCommand()
+	root.SetArgs([]string{"plan", "-f", "-"})
+	root.SetIn(silent)
+	ctx, interrupt := context.WithCancelCause(t.Context())
+	interrupt(errors.New("interrupt signal received"))
+	ended := make(chan error, 1)
+	go func() { ended <- root.ExecuteContext(ctx) }()
+	g.Eventually(ended).WithTimeout(10 * time.Second).Should(Receive(MatchError("interrupt signal received")))
 }
 
 func TestPlan_saysWhatHoldsEverythingUp(t *testing.T) {

@@ -14,7 +14,8 @@ import (
 )
 
 func topologyCommand() *cobra.Command {
-	var kubeconfig, namespace, output string
+	var from management
+	var output string
 	command := &cobra.Command{
 		Use:   "topology RESOURCEGROUP",
 		Short: "Draw the network of a ResourceGroup",
@@ -26,22 +27,20 @@ computed from the objects in Kubernetes; a host that isn't accepted, or is to be
   bedplate topology blue -n tenant -o svg > blue.svg`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, namespace, err := connect(kubeconfig, namespace)
-			if err != nil {
-				return err
-			}
-			t, err := topologyOf(cmd.Context(), c, client.ObjectKey{Namespace: namespace, Name: args[0]})
-			if err != nil {
-				return err
-			}
-			if output == "svg" {
-				return drawing.SVG(cmd.OutOrStdout(), t)
-			}
-			return drawing.Text(cmd.OutOrStdout(), t)
+			return from.use(func(c client.Client, namespace string) error {
+				t, err := topologyOf(cmd.Context(), c, client.ObjectKey{Namespace: namespace, Name: args[0]})
+				if err != nil {
+					return err
+				}
+				if output == "svg" {
+					return drawing.SVG(cmd.OutOrStdout(), t)
+				}
+				return drawing.Text(cmd.OutOrStdout(), t)
+			})
 		},
 	}
-	addKubeconfigFlag(command, &kubeconfig)
-	command.Flags().StringVarP(&namespace, "namespace", "n", "", "namespace of the group (default that of the kubeconfig's context)")
+	from.addFlags(command)
+	from.addNamespaceFlag(command, "the group")
 	addOutputFlag(command, &output, "text", "svg")
 	return command
 }

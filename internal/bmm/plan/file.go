@@ -1,15 +1,21 @@
 package plan
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -83,8 +89,13 @@ func objectsIn(document []byte) ([]*unstructured.Unstructured, error) {
 }
 
 // read reads the file and asks the API server what it would make of it. All that it wouldn't take is said at once.
-func (p *planner) read(ctx context.Context, source io.Reader, namespace string) error {
-	objects, err := decode(source)
+func (p *planner) read(ctx context.Context, source []byte, namespace string) error {
+	objects, err := decode(bytes.NewReader(source))
+	p.file.objects = objects
+	if variables := p.variables(); len(variables) > 0 || err != nil && variable.Match(source) {
+		return fmt.Errorf("the file is a template, with variables such as %s: run \"clusterctl generate yaml --from FILE\" first, "+
+			"and plan what it prints", cmp.Or(strings.Join(variables, ", "), string(variable.Find(source))))
+	}
 	if err != nil {
 		return fmt.Errorf("read the file: %w", err)
 	}
@@ -93,12 +104,51 @@ func (p *planner) read(ctx context.Context, source io.Reader, namespace string) 
 			object.SetNamespace(namespace)
 		}
 	}
-	p.file.objects = objects
+	if err := eachOnce(objects); err != nil {
+		return err
+	}
 	var refusals []error
 	for _, object := range objects {
 		refusals = append(refusals, p.ask(ctx, object))
 	}
 	return errors.Join(refusals...)
+}
+
+// variable is what clusterctl replaces in a template. In scripts there are others like it.
+var variable = regexp.MustCompile(`\$\{[A-Z][A-Z0-9_]*(:?[=-][^}]*)?\}`)
+
+// variables returns those that have been left where no script is: in names, and in what Bedplate reads.
+func (p *planner) variables() (all []string) {
+	for _, o := range p.file.objects {
+		read := any([]string{o.GetName(), o.GetNamespace()})
+		if o.GroupVersionKind().Group == infrav1.GroupVersion.Group || o.GetKind() == "Secret" && p.holdsCredentials(o) {
+			read = o.Object
+		}
+		text, err := json.Marshal(read)
+		if err != nil {
+			continue // it was decoded from JSON
+		}
+		all = append(all, variable.FindAllString(string(text), -1)...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// eachOnce refuses a file in which an object stands twice: the second would undo the first.
+func eachOnce(objects []*unstructured.Unstructured) error {
+	type key struct {
+		kind schema.GroupKind
+		name client.ObjectKey
+	}
+	seen := map[key]bool{}
+	for _, o := range objects {
+		k := key{o.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(o)}
+		if seen[k] {
+			return fmt.Errorf("%s %s is in the file twice", o.GetKind(), k.name)
+		}
+		seen[k] = true
+	}
+	return nil
 }
 
 // ask looks after the objects that the provider reads.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -112,7 +111,7 @@ type planner struct {
 // File plans the NvidiaBMMClusters of a file, which is YAML of any number of documents. Objects without a namespace get the
 // one given. The error is a file that can't be read, or that the API server wouldn't take; what the BMM API says is in the
 // plan.
-func File(ctx context.Context, c client.Client, namespace string, source io.Reader) (*Plan, error) {
+func File(ctx context.Context, c client.Client, namespace string, source []byte) (*Plan, error) {
 	p := newPlanner(c)
 	if err := p.read(ctx, source, namespace); err != nil {
 		return nil, err
