@@ -113,6 +113,16 @@ func (f *Fixture) Message(object graph.Owner, condition string) string {
 	return c.Message
 }
 
+// UntilInEffect waits until the ledger of a cluster says that its group was seen on instances, which an inventory tells some
+// time after they are there.
+func (f *Fixture) UntilInEffect(cluster client.Object) {
+	f.t.Helper()
+	f.Eventually(func(g Gomega) {
+		g.Expect(f.Read(cluster)).To(Succeed())
+		g.Expect(cluster.GetAnnotations()[graph.LedgerAnnotation]).To(ContainSubstring(`"inEffect":true`))
+	}).Should(Succeed())
+}
+
 // UntilNotReady waits until the condition Ready isn't true any more.
 func (f *Fixture) UntilNotReady(object graph.Owner) {
 	f.t.Helper()

@@ -11,7 +11,6 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
-	"github.com/bedplate/bedplate/internal/graph"
 )
 
 var group = infrav1.NetworkSecurityGroupSpec{Rules: []infrav1.SecurityRule{
@@ -105,10 +104,7 @@ func TestGroup_whosePropagationDetailsVanishIsAttachedAgain(t *testing.T) {
 	cluster := f.CreateCluster("demo", func(c *infrav1.NvidiaBMMCluster) { c.Spec.VPC.NetworkSecurityGroup = &group })
 	f.UntilReady(f.CreateMachine("demo", "worker-1", userData))
 	f.UntilReady(cluster)
-	f.Eventually(func(g Gomega) {
-		g.Expect(f.Read(cluster)).To(Succeed())
-		g.Expect(cluster.Annotations[graph.LedgerAnnotation]).To(ContainSubstring(`"inEffect":true`))
-	}).Should(Succeed())
+	f.UntilInEffect(cluster)
 	vpc, own := cluster.Status.VPCID, cluster.Status.NetworkSecurityGroupID
 
 	_, err := f.API().UpdateVPC(t.Context(), sim.DefaultSiteID, vpc, bmm.VPCUpdateRequest{Name: "renamed"})

@@ -51,6 +51,7 @@ func TestPeersGetWrong_aFailedGetClearsNothing(t *testing.T) {
 			f.UntilReady(cluster)
 			machine := f.CreateMachine("demo", "worker-1", bootData)
 			f.UntilReady(machine)
+			f.UntilInEffect(cluster)
 			before := remembered(f, cluster, machine)
 			for _, operation := range looks {
 				fault.Operation, fault.Times = operation, -1

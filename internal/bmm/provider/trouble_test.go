@@ -270,6 +270,7 @@ func TestTrouble_tenMinutesOfItClearNothing(t *testing.T) {
 			f.UntilReady(cluster)
 			machine := f.CreateMachine("demo", "worker-1", bootData)
 			f.UntilReady(machine)
+			f.UntilInEffect(cluster)
 			before := remembered(f, cluster, machine)
 			site := f.Snapshot(cluster.Status.VPCID, cluster.Status.NetworkSecurityGroupID, cluster.Status.Subnets[0].ID, machine.Status.InstanceID)
 
