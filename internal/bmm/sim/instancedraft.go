@@ -41,7 +41,7 @@ func (s *Server) order(m maker, request api.InstanceCreateRequest, instances int
 	if err := s.checkRequest(m, request); err != nil {
 		return order{}, err
 	}
-	userData, err := phoneHome(request)
+	userData, err := keptUserData(request)
 	if err != nil {
 		return order{}, err
 	}

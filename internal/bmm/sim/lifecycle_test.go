@@ -7,7 +7,6 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	"k8s.io/utils/ptr"
 
 	"github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
@@ -76,7 +75,7 @@ func TestInstance_isPoweredOnWhenItBecomesReady(t *testing.T) {
 		b.Expect(ready.Interfaces[0].IPAddresses).To(Equal([]string{"127.100.0.2"}), "behind network and gateway")
 		b.Expect(b.rack.running()).To(HaveKeyWithValue(instance.MachineID, sim.Machine{
 			ID: instance.MachineID, Hostname: "node-1", Address: netip.MustParseAddr("127.100.0.2"),
-			UserData: []byte(userData), // byte for byte
+			UserData: []byte(userData),
 			Metadata: map[string]string{"hostname": "node-1", "sitename": "site-1", "machine-id": instance.MachineID,
 				"instance-id": instance.ID, "asn": "4200000001"},
 		}))
@@ -128,23 +127,6 @@ func TestClose_powersEverythingOff(t *testing.T) {
 		b.server.Close()
 		b.pass(time.Hour)
 		b.Expect(b.rack.events()).To(Equal([]string{"on node-1", "off node-1"}))
-	})
-}
-
-func TestPhoneHome_rewritesTheUserData(t *testing.T) {
-	inSimulatedTime(t, func(b bench) {
-		subnet := b.subnet(b.vpc("net"), "nodes")
-		request := instanceRequest("node-1", subnet)
-		request.PhoneHomeEnabled = ptr.To(true)
-		request.UserData = "## template: jinja\n#cloud-config\nruncmd: [ 'echo hi' ]\n"
-		instance, err := b.client.CreateInstance(b.t.Context(), request)
-		b.Expect(err).NotTo(HaveOccurred())
-		b.Expect(instance.UserData).To(Equal("#cloud-config\n## template: jinja\nphone_home:\n  post: all\n" +
-			"  url: http://169.254.169.254:7777/latest/meta-data/phone_home\nruncmd:\n- echo hi\n"))
-
-		request.Name, request.UserData = "node-2", userData // Jinja outside of quotes isn't YAML
-		_, err = b.client.CreateInstance(b.t.Context(), request)
-		b.Expect(err).To(MatchError(ContainSubstring("userData is not accepted")))
 	})
 }
 
