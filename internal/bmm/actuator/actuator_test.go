@@ -28,7 +28,7 @@ func TestMachine_becomesAnInstanceAndGoes(t *testing.T) {
 	status := statusOf(m)
 	f.Expect(status.Kind).To(Equal("NvidiaBMMMachineProviderStatus"))
 	f.Expect(status).To(And(HaveField("InstanceID", i.ID), HaveField("InstanceState", "Ready"), HaveField("MachineID", i.MachineID)))
-	f.Expect(f.Rack.Started()).To(ConsistOf(HaveField("UserData", BeEquivalentTo(ignition))), "byte for byte")
+	f.Expect(f.Rack.Started()).To(ConsistOf(HaveField("UserData", MatchJSON(ignition))))
 
 	f.Delete(m)
 	f.UntilGone(m)

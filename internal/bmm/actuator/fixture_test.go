@@ -29,8 +29,9 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m, actuator.SetupWebhooks) }
 
-// ignition is what OpenShift's machines boot with. Its spaces matter to nobody, and so nobody may change them.
-const ignition = "{\"ignition\":{\"config\":{\"merge\":[{\"source\":\"https://127.0.0.1:22623/config/worker\"}]},\"version\":\"3.2.0\"}} \n\t"
+// ignition is what OpenShift's machines boot with. The BMM API would make something of the escape that is no JSON.
+const ignition = `{"ignition":{"config":{"merge":[{"source":"https://127.0.0.1:22623/config/worker"}]},"version":"3.2.0"},
+	"storage":{"files":[{"path":"/etc/motd","contents":{"source":"data:,\u001b[1mworker"}}]}}`
 
 // fixture is a site with a VPC and a subnet of the user's own, and Secrets in an OpenShift cluster.
 type fixture struct {

@@ -81,7 +81,7 @@ func (n *node) userDataPhase(ctx context.Context) graph.Phase {
 		return graph.Waiting("Secret %s does not exist: create it, with the user data under the key %s", name, userDataKey)
 	}
 	if err == nil {
-		n.userData, err = instance.UserData(secret, userDataKey, "put into it what the instance is to boot with")
+		n.userData, err = instance.UserData(secret, userDataKey, "put into it what the instance is to boot with", n.spec.InstanceSpec)
 	}
 	if err != nil {
 		return graph.PhaseOf(err)

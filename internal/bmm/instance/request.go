@@ -10,6 +10,7 @@ import (
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/tag"
+	"github.com/bedplate/bedplate/internal/bmm/userdata"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
 )
@@ -45,7 +46,7 @@ func Request(name string, k graph.Key, spec infrav1.InstanceSpec, place Place, u
 		SSHKeyGroupIDs:           spec.SSHKeyGroups,
 		Labels:                   tag.Labels(spec.Labels, k),
 		UserData:                 userData,
-		// With phone-home on the service writes the user data anew, which breaks kubeadm's templates.
+		// With phone-home on the service puts #cloud-config in front of the user data, which breaks kubeadm's templates.
 		PhoneHomeEnabled: ptr.To(ptr.Deref(spec.PhoneHomeEnabled, false)),
 	}
 	for index, i := range spec.Network.Interfaces() {
@@ -117,8 +118,8 @@ func refused(err error, request *bmm.InstanceCreateRequest) error {
 	return err
 }
 
-// UserData is what an instance boots with: what a Secret has under a key, byte for byte. The error says what the remedy is.
-func UserData(secret *corev1.Secret, key, remedy string) (string, error) {
+// UserData is what to send so that an instance boots with what a Secret has under a key. The error says what the remedy is.
+func UserData(secret *corev1.Secret, key, remedy string, spec infrav1.InstanceSpec) (string, error) {
 	data, from := secret.Data[key], fmt.Sprintf("key %q of Secret %s/%s", key, secret.Namespace, secret.Name)
 	var why error
 	switch {
@@ -127,7 +128,11 @@ func UserData(secret *corev1.Secret, key, remedy string) (string, error) {
 	case !utf8.Valid(data):
 		why = fmt.Errorf("%s isn't UTF-8, and the BMM API takes text only: %s", from, remedy)
 	default:
-		return string(data), nil
+		sent, err := userdata.Sendable(string(data), ptr.Deref(spec.PhoneHomeEnabled, false))
+		if err == nil {
+			return sent, nil
+		}
+		why = fmt.Errorf("%s: %w", from, err)
 	}
 	return "", &fault.Error{Class: fault.Invalid, Op: "read the user data", Err: why}
 }

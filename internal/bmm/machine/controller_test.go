@@ -16,25 +16,27 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/localstack/boot/cloudinit"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// What a YAML round trip would change: the jinja header above the cloud-config, comments, quotes, trailing blanks.
+// What a YAML round trip changes and means the same: comments, indentation, quotes, trailing blanks.
 var userData = []byte("## template: jinja\n#cloud-config\n\nwrite_files:\n-   path: '/x'  \n    content: |\n      {{ ds.meta_data.instance_id }} é\n\n# end\n")
 
 func TestMachine_bootsWithItsUserDataByteForByteAndIsTakenAwayAgain(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t, func(w *sim.Config) { w.Times.InstanceDelete.Duration = 4000 * time.Second }) // two seconds
 	f.UntilReady(f.CreateCluster("demo"))
-	object := f.CreateMachine("demo", "worker-1", userData)
+	const onlyLooksLikeYAML = "## template: jinja\n#cloud-config\nhostname:   {{ ds.meta_data.hostname }}\n"
+	object := f.CreateMachine("demo", "worker-1", []byte(onlyLooksLikeYAML))
 	f.UntilReady(object)
 
 	instances := f.Sim.State().Instances
 	f.Expect(instances).To(HaveLen(1))
 	f.Expect(f.Rack.Started()).To(HaveLen(1))
-	f.Expect(f.Rack.Started()[0].UserData).To(Equal(userData))
+	f.Expect(cloudinit.Text(f.Rack.Started()[0].UserData)).To(Equal(onlyLooksLikeYAML))
 	f.Expect(object.Spec.ProviderID).To(Equal("nvidia-bmm://" + sim.DefaultSiteID + "/" + instances[0].ID))
 	f.Expect(object.Status.InstanceID).To(Equal(instances[0].ID))
 	f.Expect(object.Status.InstanceState).To(Equal("Ready"))
@@ -216,9 +218,33 @@ func TestMachine_refusesUserDataThatWouldArriveChanged(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t)
 	f.UntilReady(f.CreateCluster("demo"))
-	object := f.CreateMachine("demo", "worker-1", []byte("#cloud-config\n\xff\xfe"))
-	f.UntilReason(object, infrav1.InstanceProvisionedCondition, "Invalid", "isn't UTF-8")
+	for n, row := range []struct {
+		userData  string
+		phoneHome bool
+		says      string
+	}{
+		{"#cloud-config\n\xff\xfe", false, `key "value" of Secret ` + f.Namespace + `/worker-0-bootstrap isn't UTF-8`},
+		{"a: 1\n---\nb: 2\n", false, `key "value" of Secret ` + f.Namespace + `/worker-1-bootstrap: the BMM API writes YAML again`},
+		{string(userData), true, `turn phoneHomeEnabled off`},
+	} {
+		object := f.CreateMachine("demo", fmt.Sprintf("worker-%d", n), []byte(row.userData), func(m *infrav1.NvidiaBMMMachine) {
+			m.Spec.PhoneHomeEnabled = ptr.To(row.phoneHome)
+		})
+		f.UntilReason(object, infrav1.InstanceProvisionedCondition, "Invalid", row.says)
+	}
 	f.Expect(f.Called("createInstance")).To(BeZero())
+}
+
+func TestMachine_bootsWithUserDataThatMeansTheSame(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	f.UntilReady(f.CreateCluster("demo"))
+	f.UntilReady(f.CreateMachine("demo", "worker-1", userData))
+	booted := f.Rack.Started()[0]
+	f.Expect(booted.UserData).To(HavePrefix("## template: jinja\n#cloud-config\n\nwrite_files:\n    - path: '/x'\n"), "as the service writes it")
+	asked, err := cloudinit.Parse(userData, booted.Metadata)
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(cloudinit.Parse(booted.UserData, booted.Metadata)).To(Equal(asked))
 }
 
 func TestMachine_failsWhenItsInstanceIsDeletedBehindItsBack(t *testing.T) {

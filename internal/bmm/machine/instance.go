@@ -79,5 +79,5 @@ func (n *node) userData(ctx context.Context) (string, error) {
 	if err := n.reconciler.Engine.Live.Get(ctx, name, secret); err != nil {
 		return "", &fault.Error{Class: fault.Transient, Op: "read the bootstrap data", Err: err}
 	}
-	return instance.UserData(secret, "value", "let the bootstrap provider write it again")
+	return instance.UserData(secret, "value", "let the bootstrap provider write it again", n.object.Spec.InstanceSpec)
 }

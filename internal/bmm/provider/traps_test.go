@@ -16,7 +16,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 )
 
-var bootData = []byte("## template: jinja\n#cloud-config\n{}\n")
+var bootData = []byte("## template: jinja\n#cloud-config\nruncmd: []\n")
 
 // seconds of the site's time, of which 2000 pass in one.
 func seconds(n int) metav1.Duration { return metav1.Duration{Duration: time.Duration(n) * time.Second} }

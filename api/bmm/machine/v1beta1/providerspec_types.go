@@ -42,7 +42,7 @@ type NvidiaBMMMachineProviderSpec struct {
 	// +required
 	CredentialsSecret SecretReference `json:"credentialsSecret,omitzero"`
 
-	// userDataSecret holds what the instance boots with, byte for byte, under the
+	// userDataSecret holds what the instance boots with, as text, under the
 	// key userData. It is in the namespace of the Machine.
 	// +required
 	UserDataSecret SecretReference `json:"userDataSecret,omitzero"`

@@ -1,9 +1,9 @@
-// Package cloudinit reads user data as cloud-init does on a machine's first boot: the jinja template is rendered with
-// the instance metadata, then the cloud-config below it is parsed. Only write_files, bootcmd and runcmd are looked at.
+// Package cloudinit reads user data as cloud-init does on a machine's first boot: it is unpacked, the jinja template is
+// rendered with the instance metadata, then the cloud-config below it is parsed. Only write_files, bootcmd and runcmd are
+// looked at.
 package cloudinit
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -38,10 +38,10 @@ type writeFile struct {
 	Append      bool               `json:"append"`
 }
 
-// Parse reads user data: plain or gzipped, with or without the jinja header, which has to be the very first line. MIME
-// archives, scripts and jinja beyond variables, comments and raw blocks are errors.
+// Parse reads user data: plain, gzipped or the only part of MIME multipart, with or without the jinja header, which has to be
+// the very first line. Several parts, scripts and jinja beyond variables, comments and raw blocks are errors.
 func Parse(userData []byte, metadata map[string]string) (*Config, error) {
-	text, err := plain(userData)
+	text, err := Text(userData)
 	if err != nil {
 		return nil, err
 	}
@@ -60,17 +60,6 @@ func Parse(userData []byte, metadata map[string]string) (*Config, error) {
 		return nil, fmt.Errorf("parse cloud-config: %w", err)
 	}
 	return doc.config()
-}
-
-func plain(userData []byte) (string, error) {
-	if !bytes.HasPrefix(userData, []byte{0x1f, 0x8b}) {
-		return string(userData), nil
-	}
-	text, err := gunzip(userData)
-	if err != nil {
-		return "", fmt.Errorf("user data: %w", err)
-	}
-	return string(text), nil
 }
 
 func hasPrefixFold(text, prefix string) bool {

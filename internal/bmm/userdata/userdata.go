@@ -1,0 +1,49 @@
+// Package userdata brings user data through the BMM API. The service doesn't leave it alone: whatever parses as a YAML mapping
+// it writes again, with the library that is used here. Shell scripts, MIME multipart and what isn't YAML stay as they are.
+package userdata
+
+import (
+	"encoding/json"
+	"errors"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Sendable returns what to send so that a machine reads the same as in the data: the data itself, where the service leaves
+// it alone or what it writes means the same; else the data in a form that the service doesn't touch. The error says what the
+// remedy is where there is none, and nothing of the data.
+func Sendable(data string, phoneHome bool) (string, error) {
+	written, touched := rewrite(data, phoneHome)
+	arrives := !touched || written == data || same(data, written)
+	switch {
+	case phoneHome && (!arrives || json.Valid([]byte(data)) || newHeaders(data).template && rendered.MatchString(data)):
+		return "", errors.New("with phoneHomeEnabled the BMM API writes it again, with #cloud-config in front, and it would arrive " +
+			"changed: turn phoneHomeEnabled off")
+	case arrives:
+		return data, nil
+	}
+	if form := wrap(data); form != "" {
+		if _, touched := rewrite(form, phoneHome); !touched {
+			return form, nil
+		}
+	}
+	return "", errors.New("the BMM API writes YAML again, and this would arrive changed: make it a single YAML document that has " +
+		"nothing in it that only looks like YAML, or let it begin with a header of cloud-init's, such as #cloud-config")
+}
+
+// rewrite does what the service does with user data, but for its own part of phone-home, and reports whether it does anything.
+func rewrite(data string, phoneHome bool) (written string, touched bool) {
+	document := &yaml.Node{}
+	err := yaml.Unmarshal([]byte(data), document)
+	switch {
+	case err != nil || len(document.Content) == 0 || document.Content[0].Kind != yaml.MappingNode:
+		return data, false
+	case len(document.Content[0].Content) == 0 && !phoneHome:
+		return "", true
+	}
+	text, err := yaml.Marshal(document)
+	if err != nil { // the service refuses it then
+		return "", true
+	}
+	return string(text), true
+}

@@ -1,0 +1,164 @@
+package userdata_test
+
+import (
+	"encoding/json"
+	"testing"
+	"unicode/utf8"
+
+	. "github.com/onsi/gomega"
+	"gopkg.in/yaml.v3"
+
+	"github.com/bedplate/bedplate/internal/bmm/userdata"
+	"github.com/bedplate/bedplate/internal/localstack/boot/cloudinit"
+)
+
+// arrived is what the real service makes of user data, with phone-home off.
+func arrived(sent string) string {
+	document := &yaml.Node{}
+	if err := yaml.Unmarshal([]byte(sent), document); err != nil || len(document.Content) == 0 || document.Content[0].Kind != yaml.MappingNode {
+		return sent
+	}
+	if len(document.Content[0].Content) == 0 {
+		return ""
+	}
+	text, err := yaml.Marshal(document)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+const (
+	head     = "#cloud-config\n"
+	template = "## template: jinja\n" + head
+)
+
+func TestSendable_isTheDataWhereItArrivesOrMeansTheSame(t *testing.T) {
+	t.Parallel()
+	for name, data := range map[string]string{
+		"nothing":                   "",
+		"kubeadm's":                 template + "\nwrite_files:\n-   path: '/x'  \n    permissions: '0640'\n    content: |\n      {{ ds.meta_data.hostname }} é\nruncmd:\n  - 'kubeadm init  && echo ok'\n",
+		"a value in a plain scalar": template + "hostname:   a{{ v1.local_hostname }}b\n",
+		"a shell script":            "#!/bin/sh\necho    hi\n",
+		"a boothook":                "#cloud-boothook\n#!/bin/sh\necho    hi\n",
+		"Ignition's JSON":           `{"ignition":{"version":"3.4.0"},"n":1.50e3,"o":{},"l":[]}` + "\n",
+		"a template of blocks":      template + "a:   1\n{% if x %}\nb: 2\n{% endif %}\n",
+		"YAML of another system":    "version:   v1alpha1\nmachine:\n      type: worker\n",
+		"words of YAML 1.1":         head + "a:   yes\nb: 0644\nc: 1:30\nd: ~\n",
+		"comments":                  head + "# first\na:   1 # one\n# last\n",
+		"a carriage return":         head[:len(head)-1] + "\r\na: |\r\n  b\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			g.Expect(userdata.Sendable(data, false)).To(Equal(data))
+		})
+	}
+}
+
+// Each row is destroyed where it is sent as it is.
+func TestSendable_bringsWhatTheServiceWouldDestroyByteForByte(t *testing.T) {
+	t.Parallel()
+	for name, data := range map[string]string{
+		"a template outside of quotes":    template + "hostname: {{ ds.meta_data.hostname }}\n",
+		"a template in a key":             template + "{{ ds.meta_data.hostname }}: é\n",
+		"a statement in a block":          template + "a: |\n      {% if x %}\n      b\n      {% endif %}\n",
+		"quotes that would be escaped":    template + "a: |\n  x \n  {{ ds.meta_data[\"hostname\"] }}\n",
+		"quotes around what is rendered":  template + "a: |\n  x \n  {{ v1.local_hostname }}\n",
+		"a script that looks like YAML":   "#!/bin/sh\necho:    hi\n",
+		"a templated one":                 "## template: jinja\n#!/bin/sh\necho:    hi\n",
+		"a boothook that looks like YAML": "#cloud-boothook\necho:    hi\n",
+		"a second document":               head + "a: 1\n---\nb: 2\n",
+		"nothing in it":                   head + "{}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			g.Expect(arrived(data)).NotTo(Equal(data), "otherwise this proves nothing")
+			sent, err := userdata.Sendable(data, false)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(arrived(sent)).To(Equal(sent))
+			g.Expect(sent).To(HavePrefix("MIME-Version: 1.0\nContent-Type: multipart/mixed;"))
+			g.Expect(sent).To(ContainSubstring("\nContent-Transfer-Encoding: base64\n"))
+			g.Expect(cloudinit.Text([]byte(sent))).To(Equal(data))
+		})
+	}
+}
+
+func TestSendable_bringsIgnitionsJSONAsJSON(t *testing.T) {
+	t.Parallel()
+	for _, data := range []string{
+		`{"ignition":{"version":"3.4.0"},"contents":"\u001b[1m"}`, `{"a":"\u0085"}`, ` {"a":"\u00a0\u2028"}` + "\n",
+		`{}`, `{"` + long + `":1}`,
+	} {
+		g := NewWithT(t)
+		g.Expect(json.Valid([]byte(arrived(data)))).To(BeFalse(), "otherwise this proves nothing")
+		sent, err := userdata.Sendable(data, false)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(arrived(sent)).To(MatchJSON(data))
+		g.Expect(sent).To(Equal("\t" + data))
+	}
+}
+
+// A key of more than 128 characters gets a question mark.
+const long = "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
+
+func TestSendable_refusesWhatNoFormIsKnownFor(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		data      string
+		phoneHome bool
+		says      string
+	}{
+		"two documents of another system": {"version: v1alpha1\n---\nkind: x\n", false, "a single YAML document"},
+		"phone-home and a template":       {template + "a: '{{ x }}'\n", true, "turn phoneHomeEnabled off"},
+		"phone-home and JSON":             {`{"ignition":{}}`, true, "turn phoneHomeEnabled off"},
+		"phone-home and two documents":    {head + "a: 1\n---\nb: 2\n", true, "turn phoneHomeEnabled off"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			_, err := userdata.Sendable(row.data, row.phoneHome)
+			g.Expect(err).To(MatchError(ContainSubstring(row.says)))
+		})
+	}
+	g := NewWithT(t)
+	for _, data := range []string{template + "a: 1\n", head + "{}\n", ""} {
+		g.Expect(userdata.Sendable(data, true)).To(Equal(data), "nothing is lost in it")
+	}
+}
+
+// Whatever is sent, the machine reads what was meant: the same text, the same JSON, or a cloud-config that says the same.
+func FuzzSendable(f *testing.F) {
+	metadata := map[string]string{"hostname": "node-1", "instance-id": "i"}
+	for _, data := range []string{
+		template + "write_files: [{path: /x, content: '{{ v1.local_hostname }}'}]\nruncmd: [a, [b, c]]\n",
+		template + "hostname: {{ v1.local_hostname }}\n", template + "runcmd:\n- |\n  {% raw %}\n  a \n  {% endraw %}\n",
+		head + "runcmd:\n- \"\\e\\N\"\n- >\n  folded\n  text\n- &a yes\n- *a\n", `{"ignition":{"version":"3.4.0"},"x":"\u001b\u0085"}`,
+		`{"a":[1,{"b":"\/"}],"c":null}`, "#!/bin/sh\na: b\n", head + "? a\n: b\n---\n", "a: 1\n",
+	} {
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data string) {
+		if !utf8.ValidString(data) {
+			return // refused before
+		}
+		sent, err := userdata.Sendable(data, false)
+		if err != nil {
+			return
+		}
+		got := arrived(sent)
+		switch text, err := cloudinit.Text([]byte(got)); {
+		case got == data || err == nil && text == data:
+			return
+		case json.Valid([]byte(data)):
+			NewWithT(t).Expect(got).To(MatchJSON(data))
+			return
+		}
+		g := NewWithT(t)
+		want, wantErr := cloudinit.Parse([]byte(data), metadata)
+		config, err := cloudinit.Parse([]byte(got), metadata)
+		g.Expect(err == nil).To(Equal(wantErr == nil), "%v, %v: %q became %q", wantErr, err, data, got)
+		g.Expect(config).To(Equal(want), "%q became %q", data, got)
+	})
+}
