@@ -30,6 +30,14 @@ func TestCluster_isCheckedWhenItIsCreated(t *testing.T) {
 	t.Parallel()
 	checkCreate(t, validCluster, []refusal[*NvidiaBMMCluster]{
 		{"a valid one", func(*NvidiaBMMCluster) {}, ""},
+		{"a name of one letter", func(c *NvidiaBMMCluster) { c.Name = "a" }, "the VPC gets the name of this object, and the BMM API takes no name of one letter"},
+		{"of two", func(c *NvidiaBMMCluster) { c.Name = "ab" }, ""},
+		{"for a VPC with a name of its own", func(c *NvidiaBMMCluster) { c.Name, c.Spec.VPC.Name = "b", "net" }, ""},
+		{"for a VPC of the user's own", func(c *NvidiaBMMCluster) { c.Name, c.Spec.VPC.ID = "c", id }, ""},
+		{"for a group without a name", func(c *NvidiaBMMCluster) {
+			c.Name, c.Spec.VPC.Name = "d", "net"
+			c.Spec.VPC.NetworkSecurityGroup = &NetworkSecurityGroupSpec{Rules: []SecurityRule{{Name: "a", Direction: Egress, Protocol: ProtocolAll, Action: Allow}}}
+		}, "the network security group gets the name of this object, and the BMM API takes no name of one letter"},
 		{"no site", func(c *NvidiaBMMCluster) { c.Spec.SiteRef = SiteReference{} }, "spec.siteRef: Required value"},
 		{"a site by name and by ID", func(c *NvidiaBMMCluster) { c.Spec.SiteRef.ID = id }, "spec.siteRef: Invalid value: exactly one of name and id must be set"},
 		{"a site ID in capitals", func(c *NvidiaBMMCluster) { c.Spec.SiteRef = SiteReference{ID: strings.ToUpper(id)} }, "spec.siteRef.id"},

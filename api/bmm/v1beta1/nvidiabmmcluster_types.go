@@ -280,6 +280,8 @@ type VPCPeeringStatus struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.size() > 1 || has(self.spec.vpc.id) || has(self.spec.vpc.name)",optionalOldSelf=true,message="the VPC gets the name of this object, and the BMM API takes no name of one letter: choose a longer one, or set spec.vpc.name"
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.size() > 1 || !has(self.spec.vpc.networkSecurityGroup) || has(self.spec.vpc.networkSecurityGroup.id) || has(self.spec.vpc.networkSecurityGroup.name)",optionalOldSelf=true,message="the network security group gets the name of this object, and the BMM API takes no name of one letter: choose a longer one, or set spec.vpc.networkSecurityGroup.name"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.siteID) || self.spec.siteRef == oldSelf.spec.siteRef",fieldPath=".spec.siteRef",message="siteRef is immutable once the site was found"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.vpcID) || self.spec.tenantID == oldSelf.spec.tenantID",fieldPath=".spec.tenantID",message="tenantID is immutable once the VPC exists"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.vpcID) || (has(self.spec.vpc.id) == has(oldSelf.spec.vpc.id) && (!has(self.spec.vpc.id) || self.spec.vpc.id == oldSelf.spec.vpc.id))",fieldPath=".spec.vpc.id",message="id is immutable once the VPC exists"

@@ -26,7 +26,7 @@ func SetupWebhooks(mgr ctrl.Manager) error {
 	}
 	return errors.Join(
 		register(mgr, &machinev1.Machine{}, validator[*machinev1.Machine]{
-			kind: "Machine", path: providerspec.Path(), specs: specs,
+			kind: "Machine", path: providerspec.Path(), specs: specs, named: true,
 			spec: func(m *machinev1.Machine) machinev1.ProviderSpec { return m.Spec.ProviderSpec },
 			used: func(m *machinev1.Machine) bool { return !graph.OwnsNothing(ownerOf(m)) },
 		}),
@@ -48,12 +48,18 @@ type validator[T client.Object] struct {
 	path  *field.Path
 	specs *providerspec.Reader
 	spec  func(T) machinev1.ProviderSpec
+	// named means that the instance gets the object's name.
+	named bool
 	// used reports whether an instance was made with the provider spec, or may have been.
 	used func(T) bool
 }
 
 func (v validator[T]) ValidateCreate(ctx context.Context, object T) (admission.Warnings, error) {
-	_, problems := v.read(ctx, object)
+	spec, problems := v.read(ctx, object)
+	if v.named && spec != nil && len(object.GetName()) == 1 {
+		problems = append(problems, field.Invalid(field.NewPath("metadata", "name"), object.GetName(),
+			"the instance gets it, and the BMM API takes no name of one letter: choose a longer one"))
+	}
 	return nil, v.refuse(object, problems)
 }
 

@@ -90,6 +90,15 @@ func TestWebhook_namesAllProblems(t *testing.T) {
 		ContainSubstring("value.colour: Forbidden: there is no such field"))))
 }
 
+// Names of instances have at least two characters.
+func TestWebhook_refusesANameOfOneLetter(t *testing.T) {
+	t.Parallel()
+	f := startSite(t)
+	f.Expect(f.Client.Create(t.Context(), f.machine("a"))).To(MatchError(ContainSubstring(`metadata.name: Invalid value: "a": the instance gets it`)))
+	f.Create(f.machine("ab"))
+	f.Create(f.machineSet("a", 0))
+}
+
 func TestWebhook_takesWhatIsRight(t *testing.T) {
 	t.Parallel()
 	f := startSite(t)
