@@ -46,7 +46,7 @@ func simulateBMMCommand() *cobra.Command {
 		Use:   "bmm",
 		Short: "Simulate a site of NVIDIA bare metal and its REST API",
 		Long: `Simulates NVIDIA's REST API for bare metal: sites, IP blocks and allocations, security groups, VPCs, subnets, VPC
-prefixes, peerings and instances, with their delays and errors. The world's apiName, carbide or nico, says in which of its
+prefixes, peerings and instances, with their delays and errors. The world's release, 1.0.6 or 1.5.0, says in which of its
 two releases.
 
 With --dir, instances boot: their user data becomes real control planes and nodes on the loopback addresses of the site's

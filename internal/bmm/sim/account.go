@@ -11,7 +11,7 @@ import (
 // GetMetadata implements the API.
 func (s *Server) GetMetadata(context.Context, gen.GetMetadataRequestObject) (gen.GetMetadataResponseObject, error) {
 	return gen.GetMetadata200JSONResponse{
-		Version: dialects[s.config.APIName].version, BuildTime: s.state.started.UTC().Format(time.RFC3339),
+		Version: s.dialect().version, BuildTime: s.state.started.UTC().Format(time.RFC3339),
 	}, nil
 }
 

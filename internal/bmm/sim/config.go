@@ -12,9 +12,11 @@ import (
 
 // Config is the world that a simulator starts with, and how fast time passes in it.
 type Config struct {
-	// Org and APIName are segments of every path. APIName chooses the release that is simulated: Carbide or NICo.
+	// Org and APIName are segments of every path.
 	Org     string `json:"org"`
 	APIName string `json:"apiName"`
+	// Release is the one that is simulated: Release106 or Release150, the default.
+	Release string `json:"release,omitempty"`
 	// Tokens are the bearer tokens that are valid at first, and TokenRoles what those may do that don't have all roles.
 	Tokens     []string          `json:"tokens"`
 	TokenRoles map[string][]Role `json:"tokenRoles,omitempty"`
@@ -41,11 +43,11 @@ type Config struct {
 	// Objects are made before the first client comes, in this order.
 	Objects []Object `json:"objects,omitempty"`
 
-	// Connections are those of the service to its database; default that of the release: 4 for NICo, any number (-1) for
-	// Carbide.
+	// Connections are those of the service to its database; default that of the release: 4 for 1.5.0, any number (-1) for
+	// 1.0.6.
 	Connections int `json:"connections,omitempty"`
-	// Abandoned is what becomes of a create whose client leaves; default that of the release: atSite for NICo, committed for
-	// Carbide.
+	// Abandoned is what becomes of a create whose client leaves; default that of the release: atSite for 1.5.0, committed for
+	// 1.0.6.
 	Abandoned Abandoned `json:"abandoned,omitempty"`
 
 	// Speed is the number of simulated seconds per real second; 1 is real time.
@@ -76,6 +78,9 @@ func (c Config) complete() (Config, error) {
 	if c.APIName == "" {
 		c.APIName = Carbide
 	}
+	if c.Release == "" {
+		c.Release = Release150
+	}
 	if c.Speed == 0 {
 		c.Speed = 1
 	}
@@ -86,9 +91,12 @@ func (c Config) complete() (Config, error) {
 	if c.Org == "" || c.Tenant.ID == "" || len(c.Sites) == 0 || len(c.Tokens)+len(c.OAuth.Clients) == 0 {
 		return c, errors.New("org, tenant, sites, and tokens or oauth must be set")
 	}
-	release, supported := dialects[c.APIName]
-	if !supported {
+	if c.APIName != Carbide && c.APIName != NICo {
 		return c, fmt.Errorf("unknown apiName %q: it is %s or %s", c.APIName, Carbide, NICo)
+	}
+	release, supported := dialects[c.Release]
+	if !supported {
+		return c, fmt.Errorf("unknown release %q: it is %s or %s", c.Release, Release106, Release150)
 	}
 	c.Connections, c.Abandoned = cmp.Or(c.Connections, release.connections), cmp.Or(c.Abandoned, release.abandoned)
 	if err := c.Abandoned.validate(); err != nil {

@@ -43,12 +43,12 @@ func nameTaken(what, otherID string) *apiError {
 }
 
 // writeError answers with an apiError as it is, and with 500 for any other error.
-func writeError(w http.ResponseWriter, _ *http.Request, err error) {
+func writeError(w http.ResponseWriter, r *http.Request, err error) {
 	answer, ok := errors.AsType[*apiError](err)
 	if !ok {
 		answer = refuse(http.StatusInternalServerError, "%s", err)
 	}
-	body := api.Error{Source: "nico", Message: answer.message}
+	body := api.Error{Source: sourceOf(r.Context()), Message: answer.message}
 	if answer.data != nil {
 		body.Data = answer.data
 	}

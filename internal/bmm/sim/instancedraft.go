@@ -38,14 +38,16 @@ type order struct {
 
 // order checks a request for a number of instances that differ in their names only.
 func (s *Server) order(m maker, request api.InstanceCreateRequest, instances int, now time.Time) (order, error) {
-	if err := s.checkRequest(m, request); err != nil {
-		return order{}, err
+	request, err := s.dialect().readInstance(request)
+	if err == nil {
+		err = s.checkRequest(m, request)
 	}
-	userData, err := keptUserData(request)
 	if err != nil {
 		return order{}, err
 	}
-	request.UserData = userData
+	if request.UserData, err = keptUserData(request); err != nil {
+		return order{}, err
+	}
 	v, err := s.readyVPC(request.VPCID, m.tenantID, now)
 	if err != nil {
 		return order{}, err

@@ -89,7 +89,7 @@ func (s *Server) sign(client OAuthClient, realm string, expires time.Time) strin
 	unsigned := encode(map[string]string{"alg": "HS256", "typ": "JWT"}) + "." + encode(map[string]any{
 		"iss": "simulator/realms/" + realm, "sub": client.ID, "clientId": client.ID, "jti": rand.Text(),
 		"iat": time.Now().Unix(), "exp": expires.Unix(),
-		"realm_access": map[string]any{"roles": dialects[s.config.APIName].names(rolesOf(client))},
+		"realm_access": map[string]any{"roles": s.dialect().names(rolesOf(client))},
 	})
 	mac := hmac.New(sha256.New, s.signingKey)
 	mac.Write([]byte(unsigned))

@@ -94,8 +94,8 @@ func TestLogins_thatAreRefused(t *testing.T) {
 }
 
 func TestBothDialects_haveTheirOwnNames(t *testing.T) {
-	for name, row := range map[string]struct{ version, role string }{
-		sim.Carbide: {"1.0.6", "FORGE_TENANT_ADMIN"}, sim.NICo: {"1.5.0", "TENANT_ADMIN"},
+	for name, row := range map[string]struct{ version, role, source string }{
+		sim.Carbide: {sim.Release106, "FORGE_TENANT_ADMIN", "forge"}, sim.NICo: {sim.Release150, "TENANT_ADMIN", "nico"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inSimulatedTime(t, func(b bench) {
@@ -110,10 +110,10 @@ func TestBothDialects_haveTheirOwnNames(t *testing.T) {
 				b.Expect(metadata.Version).To(Equal(row.version))
 				status, text := b.callAs(g.AccessToken, "POST", base+"/allocation", "")
 				b.Expect(status).To(Equal(403), text)
-				b.Expect(text).To(ContainSubstring("Provider Admin role"))
+				b.Expect(text).To(And(ContainSubstring("Provider Admin role"), ContainSubstring(`"source":"`+row.source+`"`)))
 				status, _ = b.callAs(g.AccessToken, "GET", base+"x/metadata", "")
 				b.Expect(status).To(Equal(404))
-			}, withLogin, func(c *sim.Config) { c.APIName = name })
+			}, withLogin, func(c *sim.Config) { c.APIName, c.Release = name, row.version })
 		})
 	}
 }

@@ -101,7 +101,7 @@ func New(config Config, booter Booter, log *slog.Logger) (*Server, error) {
 		}
 	}
 	base := "/v2/org/{org}/" + config.APIName
-	s.operations = operationsOf(document, base)
+	s.operations = operationsOf(document, base, s.dialect())
 	strict := gen.NewStrictHandlerWithOptions(s, []gen.StrictMiddlewareFunc{s.connect, s.injectFaults},
 		gen.StrictHTTPServerOptions{RequestErrorHandlerFunc: badRequest, ResponseErrorHandlerFunc: writeError})
 	gen.HandlerWithOptions(strict, gen.StdHTTPServerOptions{
@@ -126,6 +126,7 @@ func (s *Server) Close() {
 
 // ServeHTTP answers a call of the API or of the simulator's own endpoints.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r = r.WithContext(s.dialect().in(r.Context()))
 	if _, own := s.admin.Handler(r); own != "" {
 		s.admin.ServeHTTP(w, r)
 		return

@@ -24,9 +24,12 @@ type operations map[string]operation
 
 var pathParameter = regexp.MustCompile(`\{(\w+)\}`)
 
-func operationsOf(document *openapi3.T, base string) operations {
+func operationsOf(document *openapi3.T, base string, d dialect) operations {
 	all := operations{}
 	for path, item := range document.Paths.Map() {
+		if !d.has(path) {
+			continue
+		}
 		var params []string
 		for _, match := range pathParameter.FindAllStringSubmatch(path, -1) {
 			params = append(params, match[1])

@@ -74,6 +74,7 @@ func (s *Server) draftVPC(m maker, request api.VPCCreateRequest, _ time.Time) (d
 	if request.ID != "" {
 		m.id = request.ID
 	}
+	request = s.dialect().readVPC(request)
 	if err := s.checkVPC(m, &request); err != nil {
 		return draft[*vpc]{}, err
 	}
