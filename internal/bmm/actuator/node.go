@@ -9,6 +9,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/machine/v1beta1"
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/instance"
 	"github.com/bedplate/bedplate/internal/graph"
@@ -102,6 +103,9 @@ func (n *node) Shown() (providerID, instanceID string) {
 
 // NewSiteID is the one that the spec names.
 func (n *node) NewSiteID() string { return n.siteID }
+
+// Network is that of the spec.
+func (n *node) Network() infrav1.NetworkSpec { return n.spec.Network }
 
 // InstanceRequest is what the spec and the user data ask for.
 func (n *node) InstanceRequest(_ context.Context, key graph.Key) (*bmm.InstanceCreateRequest, error) {

@@ -47,8 +47,11 @@ func (c *Client) answerFailure(r request, resp *http.Response, body []byte, reda
 		text += fmt.Sprintf("; correct the %s in secret %s", c.login.means, c.secret)
 	}
 	cause := errors.New(text)
-	if class == fault.Credentials && a.lacksRole() {
+	switch {
+	case class == fault.Credentials && a.lacksRole():
 		cause = roleError{cause}
+	case a.wrongPath():
+		cause = pathError{cause}
 	}
 	return &failure{
 		err: &fault.Error{
@@ -70,6 +73,14 @@ const wrongPath = "requested path could not be found"
 
 func (a answer) wrongPath() bool {
 	return a.status == http.StatusNotFound && strings.Contains(strings.ToLower(a.message), wrongPath)
+}
+
+// pathError is the answer to a wrong path.
+type pathError struct{ error }
+
+func isWrongPath(err error) bool {
+	_, wrong := errors.AsType[pathError](err)
+	return wrong
 }
 
 // roleError is the refusal of a call to somebody whom the service knows.
@@ -103,11 +114,12 @@ var rules = []rule{
 	{http.StatusBadRequest, []string{"cannot be deleted directly"}, fault.Invalid},
 	{http.StatusBadRequest, []string{
 		"no machines are available", "is assigned to an instance", "is missing on site", "does not allow instance creation",
-		"it can be provisioned by setting", "ipam entry",
+		"it can be provisioned by setting", "set `allowunhealthymachine`", "ipam entry",
 	}, fault.Quota},
 	{http.StatusBadRequest, []string{"registered state"}, fault.Transient},
 	{http.StatusBadRequest, []string{
-		"cannot delete", "cannot be deleted", "unable to delete", "exist for allocation", "deleting this allocation",
+		"cannot delete", "cannot be deleted", "unable to delete", "exist for allocation", "exist for this allocation",
+		"deleting this allocation",
 		"in ready state", "is not ready",
 	}, fault.Busy},
 

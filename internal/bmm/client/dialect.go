@@ -11,9 +11,9 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
-// The names that the API has had: a segment of every path. Nothing else that this client sends or reads differs
-// between the releases: roles (with the prefix FORGE_ in older ones) occur in tokens only, newer states of objects are
-// additions, and a field that an older release doesn't know is ignored there.
+// The names that the API has had: a segment of every path. What else differs between the releases is little: roles (with
+// the prefix FORGE_ in older ones) occur in tokens only, newer states of objects are additions, and the first releases have
+// no VPC peerings and ignore a field that they don't know.
 const (
 	// APINameNICo is the name since release 1.5.
 	APINameNICo = "nico"
@@ -48,7 +48,10 @@ func (d dialect) name(ctx context.Context) (string, error) {
 // forget makes the next call ask again: the server may have been upgraded.
 func (d dialect) forget(name string) { d.detected.forget(name) }
 
-const opDetect = "detect the API's name"
+const (
+	opDetect   = "detect the API's name"
+	opMetadata = "get metadata"
+)
 
 // detect asks for the server's version under each name. Only a definite answer counts: the version itself; or a
 // refusal of the token under one name while the other is a wrong path, which the server says before it looks at the
@@ -56,7 +59,7 @@ const opDetect = "detect the API's name"
 func (c *Client) detect(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	metadata := request{op: "get metadata", send: plain((*gen.Client).GetMetadata)}
+	metadata := request{op: opMetadata, send: plain((*gen.Client).GetMetadata)}
 	var wrong, refusing int
 	var name string
 	var last error

@@ -128,3 +128,55 @@ func TestAPIName_isNotDetectedWhenItIsSet(t *testing.T) {
 	}
 	g.Expect(detections.Load()).To(BeZero())
 }
+
+func TestPeerings_ofAReleaseWithoutThemAreInvalid(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		metadata http.HandlerFunc
+		class    fault.Class
+		says     string
+	}{
+		"the first release":               {reply(200, `{"version":"1.0.6"}`), fault.Invalid, "this release (1.0.6) has no VPC peerings"},
+		"another path is wrong too":       {wrongPath, fault.Transient, "requested path"},
+		"it can't be asked":               {overloaded, fault.Transient, "requested path"},
+		"something that isn't the server": {reply(200, `{}`), fault.Transient, "requested path"},
+	} {
+		for set, apiName := range map[string]string{"": "", " and its name is set": "carbide"} {
+			t.Run(name+set, func(t *testing.T) {
+				t.Parallel()
+				g := NewWithT(t)
+				var named atomic.Bool // once, so that the name is known
+				server := start(t, map[string]http.HandlerFunc{"/": wrongPath, "GET /v2/org/acme/carbide/metadata": func(w http.ResponseWriter, r *http.Request) {
+					if apiName == "" && named.CompareAndSwap(false, true) {
+						version(w, r)
+						return
+					}
+					row.metadata(w, r)
+				}})
+				c, err := client.New(client.Config{Endpoint: server.URL, Org: "acme", Token: token, APIName: apiName, Timeout: 5 * time.Second})
+				g.Expect(err).NotTo(HaveOccurred())
+				_, err = c.VPCPeerings(t.Context(), siteID)
+				g.Expect(err).To(MatchError(ContainSubstring(row.says)))
+				g.Expect(fault.ClassOf(err)).To(Equal(row.class))
+			})
+		}
+	}
+}
+
+func TestPeerings_areAskedForTwiceBeforeAReleaseHasNone(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	asked := 0
+	c := serve(t, map[string]http.HandlerFunc{
+		"GET " + prefix + "metadata": version,
+		"GET " + prefix + "vpc-peering": func(w http.ResponseWriter, r *http.Request) {
+			if asked++; asked == 1 { // by a replica that isn't upgraded yet
+				wrongPath(w, r)
+				return
+			}
+			w.Header().Set("X-Pagination", `{"pageSize":100,"total":0}`)
+			reply(200, `[]`)(w, r)
+		},
+	})
+	g.Expect(c.VPCPeerings(t.Context(), siteID)).To(BeEmpty())
+}

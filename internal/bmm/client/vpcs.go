@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/bedplate/bedplate/internal/bmm/client/gen"
+	"github.com/bedplate/bedplate/internal/fault"
 )
 
 // CreateVPC creates a VPC. The caller may choose its ID, once: an ID that was ever used is a Conflict or Transient. A
@@ -45,22 +46,46 @@ func (c *Client) DeleteVPC(ctx context.Context, siteID, id string) error {
 	return c.remove(ctx, "delete VPC", siteID, with((*gen.Client).DeleteVPC, id))
 }
 
+// peerings makes a call about VPC peerings, of which the first releases know nothing: there the path is wrong, and that is
+// Invalid. A server that is being upgraded isn't taken for one: it has to say so twice, and its release in between.
+func peerings[T any](ctx context.Context, c *Client, call func() (T, error)) (T, error) {
+	answer, err := call()
+	if !isWrongPath(err) {
+		return answer, err
+	}
+	release := gen.Metadata{}
+	_, unknown := c.do(ctx, request{op: opMetadata, send: plain((*gen.Client).GetMetadata)}, &release)
+	if unknown != nil || release.Version == "" {
+		return answer, err
+	}
+	if answer, err = call(); isWrongPath(err) {
+		err = fault.Invalidf("this release (%s) has no VPC peerings", release.Version)
+	}
+	return answer, err
+}
+
 // CreateVPCPeering connects two VPCs of the site. Conflict, without an OtherID, means that they are already; Invalid,
 // that a VPC doesn't exist or is another tenant's; Busy, that one isn't ready.
 func (c *Client) CreateVPCPeering(ctx context.Context, request VPCPeeringCreateRequest) (*VPCPeering, error) {
-	return create[VPCPeering](ctx, c, "create VPC peering", request.SiteID, with((*gen.Client).CreateVPCPeering, request))
+	return peerings(ctx, c, func() (*VPCPeering, error) {
+		return create[VPCPeering](ctx, c, "create VPC peering", request.SiteID, with((*gen.Client).CreateVPCPeering, request))
+	})
 }
 
 // VPCPeering returns a peering at the site.
 func (c *Client) VPCPeering(ctx context.Context, siteID, id string) (*VPCPeering, error) {
-	return get[VPCPeering](ctx, c, "get VPC peering", siteID, with((*gen.Client).GetVPCPeering, id))
+	return peerings(ctx, c, func() (*VPCPeering, error) {
+		return get[VPCPeering](ctx, c, "get VPC peering", siteID, with((*gen.Client).GetVPCPeering, id))
+	})
 }
 
 // VPCPeerings returns all peerings of the tenant's VPCs at the site.
 func (c *Client) VPCPeerings(ctx context.Context, siteID string) ([]VPCPeering, error) {
-	return list[VPCPeering](ctx, c, "list VPC peerings", func(p page) send {
-		return with((*gen.Client).ListVPCPeerings, &gen.ListVPCPeeringsParams{
-			PageNumber: p.number, PageSize: p.size, OrderBy: p.order, SiteID: optional(siteID)})
+	return peerings(ctx, c, func() ([]VPCPeering, error) {
+		return list[VPCPeering](ctx, c, "list VPC peerings", func(p page) send {
+			return with((*gen.Client).ListVPCPeerings, &gen.ListVPCPeeringsParams{
+				PageNumber: p.number, PageSize: p.size, OrderBy: p.order, SiteID: optional(siteID)})
+		})
 	})
 }
 

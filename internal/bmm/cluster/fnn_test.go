@@ -110,3 +110,20 @@ func TestFNN_saysWhichPrefixDoesNotFitTheBlock(t *testing.T) {
 		})
 	}
 }
+
+// Release 1.0.6 ignores it without an error. The VPC would be Ready, and not what was asked for.
+func TestFNN_aRoutingProfileThatWasIgnoredIsSaid(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t, everySite, func(w *sim.Config) { w.Release = sim.Release106 })
+	object := f.CreateCluster("demo", fnn)
+	f.UntilReason(object, infrav1.VPCReadyCondition, "Invalid", `routingProfile "internal"`)
+	f.Expect(f.Message(object, infrav1.VPCReadyCondition)).To(ContainSubstring("without spec.vpc.routingProfile"))
+	f.Expect(object.Status.Initialization.Provisioned).To(BeNil())
+	f.Expect(f.Called("updateVpc")).To(BeZero(), "there is nothing to write it with")
+
+	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { c.Spec.VPC.Description = "other changes are made" })
+	f.Eventually(func() string { return f.Sim.State().VPCs[0].Description }).Should(Equal("other changes are made"))
+	f.Delete(object)
+	f.UntilGone(object)
+	f.Expect(f.Sim.State().Empty()).To(BeTrue())
+}

@@ -29,7 +29,7 @@ func (n *networks) peeringKind() *graph.Kind[bmm.VPCPeering] {
 func (n *networks) findPeering(ctx context.Context, key graph.Key) ([]bmm.VPCPeering, error) {
 	all, err := n.api.VPCPeerings(ctx, n.siteID())
 	if err != nil {
-		return nil, err
+		return nil, fault.Correct("spec.vpcPeerings", err)
 	}
 	ours, theirs := n.graph.ID(vpcKey), key.Title
 	var found []bmm.VPCPeering

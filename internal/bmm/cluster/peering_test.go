@@ -154,3 +154,14 @@ func TestPeerings_withWhatIsNoPeerAreNamed(t *testing.T) {
 		})
 	}
 }
+
+func TestPeerings_ofAReleaseWithoutThemAreRefusedAndHoldUpNothing(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t, func(w *sim.Config) { w.Release = sim.Release106 })
+	object := f.CreateCluster("demo", peered(f.MakeVPC("peer", bmm.EthernetVirtualizer)))
+	f.UntilReason(object, infrav1.VPCPeeringsReadyCondition, "Invalid", "this release (1.0.6) has no VPC peerings: correct spec.vpcPeerings")
+	f.UntilTrue(object, infrav1.SubnetsReadyCondition)
+	f.Expect(object.Status.Initialization.Provisioned).To(HaveValue(BeTrue()))
+	f.Delete(object)
+	f.UntilGone(object)
+}

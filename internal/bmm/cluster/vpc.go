@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"k8s.io/utils/ptr"
 
@@ -72,7 +73,10 @@ func (n *networks) wantVPC() *graph.Handle[bmm.VPC] {
 	}
 	want.Apply = func(ctx context.Context, v *bmm.VPC, _ []graph.Change) error {
 		update, _ := n.vpcUpdate(v)
-		return n.updateVPC(ctx, v.ID, update)
+		if err := n.updateVPC(ctx, v.ID, update); err != nil {
+			return err
+		}
+		return n.checkRoutingProfile(v)
 	}
 	// An inventory that is older than a change of the metadata, and is heard of after it, makes the service send these to the
 	// site again: without the group, which the site detaches and the API goes on showing. Instances' groups aren't affected.
@@ -111,6 +115,16 @@ func groupInEffect(v *bmm.VPC) bool {
 	return status != "" && status != bmm.PropagationError
 }
 
+// checkRoutingProfile looks at what the service has made: the first releases ignore what they don't know.
+func (n *networks) checkRoutingProfile(v *bmm.VPC) error {
+	wanted := n.object.Spec.VPC.RoutingProfile
+	if wanted == "" || strings.EqualFold(v.RoutingProfile, wanted) {
+		return nil
+	}
+	return fault.Invalidf("the BMM API has ignored routingProfile %q: VPC %s has %q, and this can't be changed; make another cluster "+
+		"without spec.vpc.routingProfile, or at a site whose release knows it", wanted, v.ID, v.RoutingProfile)
+}
+
 // updateVPC sends the NVLink partition by itself, and last: the service refuses to change it while instances use it, and
 // that must not keep the security group away. The group is named whatever changes, in case the site has lost it.
 func (n *networks) updateVPC(ctx context.Context, id string, update bmm.VPCUpdateRequest) error {
@@ -137,6 +151,9 @@ func (n *networks) vpcUpdate(v *bmm.VPC) (bmm.VPCUpdateRequest, []graph.Change) 
 	var update bmm.VPCUpdateRequest
 	var changes []graph.Change
 	update.Description = change(&changes, "description", v.Description, spec.Description)
+	if n.checkRoutingProfile(v) != nil {
+		change(&changes, "routingProfile", v.RoutingProfile, spec.RoutingProfile)
+	}
 	update.NVLinkLogicalPartitionID =
 		change(&changes, "nvLinkLogicalPartitionId", v.NVLinkLogicalPartitionID, spec.NVLinkLogicalPartitionID)
 	switch id := n.groupID(); {

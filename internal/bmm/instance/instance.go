@@ -4,6 +4,7 @@ package instance
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -33,6 +34,8 @@ type Machine interface {
 	NewSiteID() string
 	// InstanceTypeID is the type that an instance would be of; empty where the spec names one certain machine.
 	InstanceTypeID() string
+	// Network is what the spec asks for.
+	Network() infrav1.NetworkSpec
 	// InstanceRequest is what an instance would be made like.
 	InstanceRequest(context.Context, graph.Key) (*bmm.InstanceCreateRequest, error)
 	// SecurityGroup is what the instance itself is to be attached to. As long as it isn't known, nothing is changed.
@@ -152,7 +155,7 @@ func (i *Instance) ProviderID() string {
 	return providerid.ProviderID{SiteID: site, InstanceID: id}.String()
 }
 
-// networkPhase says whether every interface has its address.
+// networkPhase says whether every interface has its address, and those that were asked for.
 func (i *Instance) networkPhase() graph.Phase {
 	instance := i.Object()
 	if instance == nil {
@@ -161,7 +164,18 @@ func (i *Instance) networkPhase() graph.Phase {
 	if lacks := Unaddressed(instance); lacks != "" {
 		return i.announced(graph.Waiting("instance %s has no %s yet", instance.ID, lacks))
 	}
+	for _, wanted := range i.machine.Network().Interfaces() { // the first releases ignore what they don't know
+		if wanted.IPAddress != "" && !hasAddress(instance, wanted.IPAddress) {
+			return graph.Failed("the BMM API has ignored ipAddress %s: no interface of instance %s has it, and this can't be changed; "+
+				"replace this machine by one without ipAddress, or at a site whose release knows it", wanted.IPAddress, instance.ID).
+				Because("Ignored")
+		}
+	}
 	return graph.Ready()
+}
+
+func hasAddress(o *bmm.Instance, wanted string) bool {
+	return slices.ContainsFunc(o.Interfaces, func(i bmm.Interface) bool { return slices.Contains(i.IPAddresses, wanted) })
 }
 
 // Unaddressed is what an instance lacks until every interface has its address; empty where it lacks nothing.

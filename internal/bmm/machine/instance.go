@@ -48,6 +48,9 @@ func (n *node) NewSiteID() string {
 	return n.infra.Status.SiteID
 }
 
+// Network is that of the spec.
+func (n *node) Network() infrav1.NetworkSpec { return n.object.Spec.Network }
+
 // InstanceRequest is what the spec, the cluster and the bootstrap data ask for.
 func (n *node) InstanceRequest(ctx context.Context, key graph.Key) (*bmm.InstanceCreateRequest, error) {
 	userData, err := n.userData(ctx)

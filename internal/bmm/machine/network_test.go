@@ -230,3 +230,20 @@ func TestNetwork_isConfiguredWhenEveryInterfaceHasItsAddress(t *testing.T) {
 	f.UntilReason(object, infrav1.NetworkConfiguredCondition, "Waiting", "has no address in "+idOf(cluster, "nodes")+" yet")
 	f.UntilTrue(object, infrav1.NetworkConfiguredCondition)
 }
+
+// Release 1.0.6 ignores it without an error. The instance would be Ready, under an address that nobody knows of.
+func TestNetwork_anAddressThatWasIgnoredIsSaid(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t, fabric, func(w *sim.Config) { w.Release = sim.Release106 })
+	cluster := f.CreateCluster("demo", twoPrefixes)
+	f.UntilReady(cluster)
+	object := f.CreateMachine("demo", "node-1", userData, func(m *infrav1.NvidiaBMMMachine) {
+		m.Spec.Network = infrav1.NetworkSpec{NetworkInterface: infrav1.NetworkInterface{VPCPrefixName: "workers", IPAddress: "127.100.0.99"}}
+	})
+	f.UntilTrue(object, infrav1.InstanceProvisionedCondition)
+	f.UntilReason(object, infrav1.NetworkConfiguredCondition, "Ignored", "127.100.0.99")
+	f.Expect(f.Message(object, infrav1.NetworkConfiguredCondition)).To(ContainSubstring("without ipAddress"))
+	f.Expect(object.Status.Initialization.Provisioned).To(BeNil())
+	f.Delete(object)
+	f.UntilGone(object)
+}
