@@ -113,21 +113,24 @@ func (c *Client) do(ctx context.Context, r request, out any) (http.Header, error
 	if err := c.refusal.recent(); err != nil {
 		return nil, err
 	}
+	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	apiName, err := c.dialect.name(ctx)
 	if err != nil {
 		if fault.ClassOf(err) == fault.Credentials {
-			c.refusal.note(err)
+			err = c.refusal.note(began, err, true)
 		}
 		return nil, err
 	}
 	header, failed := c.try(ctx, apiName, r, out)
-	if failed == nil {
+	switch {
+	case failed == nil:
+		c.refusal.accept()
 		return header, nil
-	}
-	if failed.refused {
-		c.refusal.note(failed.err)
+	case failed.refused:
+		noAnswer := failed.status == 0 // from the API: the login itself has refused
+		return nil, c.refusal.note(began, failed.err, noAnswer)
 	}
 	if failed.wrongPath {
 		c.dialect.forget(apiName)

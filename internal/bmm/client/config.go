@@ -48,7 +48,8 @@ type Config struct {
 	// QPS and Burst bound the rate of requests; default DefaultQPS and DefaultBurst.
 	QPS   float64
 	Burst int
-	// RefusalPause is how long credentials aren't used again after they were refused; default none.
+	// RefusalPause is how long credentials aren't used again after they were refused twice; default none. With a pause the
+	// first refusal is Transient, and they are tried once more after a tenth of it, or sooner.
 	RefusalPause time.Duration
 }
 

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -178,7 +179,7 @@ func TestOAuth2_aRefusedTokenIsFetchedAnewOnce(t *testing.T) {
 		}}), i)
 		for range 3 {
 			_, err := c.Tenant(t.Context())
-			g.Expect(fault.ClassOf(err)).To(Equal(fault.Credentials))
+			g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
 			g.Expect(err).To(MatchError("get tenant: 401 Unauthorized: Authorization token in request has expired: Bearer [redacted]; " +
 				"correct the OAuth2 client in secret default/bmm"))
 		}
@@ -187,24 +188,79 @@ func TestOAuth2_aRefusedTokenIsFetchedAnewOnce(t *testing.T) {
 	})
 }
 
-func TestAStaticToken_isNotSentAgainAfterItsRefusal(t *testing.T) {
+func TestAStaticToken_isSentOnceMoreAfterItsRefusalAndThenNoMore(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	var calls atomic.Int32
-	server := start(t, map[string]http.HandlerFunc{tenantPath: func(w http.ResponseWriter, r *http.Request) {
-		calls.Add(1)
-		admits()(w, r)
-	}})
-	c, err := client.New(client.Config{
-		Endpoint: server.URL, Org: "acme", Token: token, APIName: "carbide", Secret: "default/bmm", RefusalPause: time.Minute,
-	})
-	g.Expect(err).NotTo(HaveOccurred())
+	tenant, calls := refusedAtFirst(t, math.MaxInt32, 1)
+	correct := And(HaveSuffix("; correct the token in secret default/bmm"), Not(ContainSubstring(token)))
 	for range 3 {
-		_, err = c.Tenant(t.Context())
-		g.Expect(fault.ClassOf(err)).To(Equal(fault.Credentials))
-		g.Expect(err).To(MatchError(And(HaveSuffix("; correct the token in secret default/bmm"), Not(ContainSubstring(token)))))
+		_, err := tenant()
+		g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient), "it may be the server's hiccup")
+		g.Expect(fault.IsAmbiguous(err)).To(BeFalse())
+		g.Expect(err).To(MatchError(correct))
 	}
 	g.Expect(calls.Load()).To(BeEquivalentTo(1))
+	g.Eventually(func(g Gomega) {
+		_, err := tenant()
+		g.Expect(fault.ClassOf(err)).To(Equal(fault.Credentials))
+		g.Expect(err).To(MatchError(correct))
+	}).WithTimeout(10 * time.Second).Should(Succeed())
+	for range 3 {
+		_, err := tenant()
+		g.Expect(fault.ClassOf(err)).To(Equal(fault.Credentials))
+	}
+	g.Expect(calls.Load()).To(BeEquivalentTo(2))
+}
+
+func TestAStaticToken_healsSoonAfterTheServersHiccup(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	tenant, calls := refusedAtFirst(t, 1, 1)
+	_, err := tenant()
+	g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
+	g.Eventually(func() error { _, err := tenant(); return err }).WithTimeout(10 * time.Second).Should(Succeed())
+	g.Expect(calls.Load()).To(BeEquivalentTo(2))
+	g.Expect(tenant()).NotTo(BeNil())
+}
+
+// Calls that are under way together are refused together, and that is one refusal.
+func TestAStaticToken_thatIsRefusedTwiceAtOnceIsStillSentOnceMore(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	const calls = 8
+	tenant, _ := refusedAtFirst(t, calls, calls)
+	var together sync.WaitGroup
+	for range calls {
+		together.Go(func() { _, _ = tenant() })
+	}
+	together.Wait()
+	_, err := tenant()
+	g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
+}
+
+// refusedAtFirst is a call of a client whose first calls are refused, once so many are there together. The long pause is longer
+// than any test.
+func refusedAtFirst(t *testing.T, first, together int32) (tenant func() (*client.Tenant, error), calls *atomic.Int32) {
+	t.Helper()
+	calls = &atomic.Int32{}
+	arrived := make(chan struct{})
+	server := start(t, map[string]http.HandlerFunc{tenantPath: func(w http.ResponseWriter, r *http.Request) {
+		n := calls.Add(1)
+		if n == together {
+			close(arrived)
+		}
+		if n <= first {
+			<-arrived
+			admits()(w, r)
+			return
+		}
+		admits(token)(w, r)
+	}})
+	c, err := client.New(client.Config{
+		Endpoint: server.URL, Org: "acme", Token: token, APIName: "carbide", Secret: "default/bmm", RefusalPause: 20 * time.Second,
+	})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return func() (*client.Tenant, error) { return c.Tenant(t.Context()) }, calls
 }
 
 func TestOAuth2_whyThereIsNoToken(t *testing.T) {

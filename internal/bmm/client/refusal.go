@@ -1,33 +1,64 @@
 package client
 
 import (
+	"errors"
 	"sync"
 	"time"
+
+	"github.com/bedplate/bedplate/internal/fault"
 )
+
+// secondTry is how long after a first refusal the credentials are used again, at most: it may have been the server's hiccup.
+const secondTry = 5 * time.Second
 
 // refusal remembers that the API or its login has refused who we are, for all who share the client: asking again with
 // the same credentials would only be hammering.
 type refusal struct {
 	pause time.Duration
 
-	mu  sync.Mutex
-	at  time.Time
-	err error
+	mu sync.Mutex
+	// err is the last refusal, and until when it is the answer to all calls.
+	err       error
+	at, until time.Time
+}
+
+// doubt makes a refusal one that may pass.
+func doubt(err error) error {
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		return &fault.Error{Class: fault.Transient, Op: f.Op, Err: f.Err}
+	}
+	return err
 }
 
 // recent is the error of a refusal that isn't long ago.
 func (r *refusal) recent() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.err == nil || time.Since(r.at) >= r.pause {
+	if r.err == nil || !time.Now().Before(r.until) {
 		return nil
 	}
 	return r.err
 }
 
-// note remembers a refusal, which is about the credentials and nothing else.
-func (r *refusal) note(err error) {
+// note remembers a refusal of a call that began at a time, which is about the credentials and nothing else, and returns
+// what to make of it: the first one may pass, where it isn't final and there is a pause to come back after.
+func (r *refusal) note(began time.Time, err error, final bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.at, r.err = time.Now(), err
+	if r.err != nil && began.Before(r.at) {
+		return r.err // they were refused together
+	}
+	pause := r.pause
+	if r.err == nil && !final && r.pause > 0 {
+		err, pause = doubt(err), min(secondTry, r.pause/10)
+	}
+	r.err, r.at, r.until = err, time.Now(), time.Now().Add(pause)
+	return err
+}
+
+// accept forgets refusals.
+func (r *refusal) accept() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.err = nil
 }

@@ -205,6 +205,16 @@ func TestCluster_namesTheSecretOfARefusedTokenAndHealsWithIt(t *testing.T) {
 	f.Expect(refused).To(BeNumerically("<", 20), "a refused token isn't tried again and again")
 }
 
+// The pause after a refusal is longer than the test waits.
+func TestCluster_outlastsA401ThatWasTheServersHiccup(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.StartPaced(t, 8*time.Second, bmmtest.Settle)
+	f.Fault(sim.Fault{Operation: "getCurrentTenant", Kind: sim.FaultStatus, Status: 401, Message: "Invalid authorization token in request"})
+	object := f.CreateCluster("demo")
+	f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Transient", "secret "+f.Namespace+"/demo")
+	f.UntilTrue(object, infrav1.ReferencesResolvedCondition)
+}
+
 func TestCluster_namesTheSecretThatIsMissingOrIncomplete(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t)

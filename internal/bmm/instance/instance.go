@@ -167,8 +167,7 @@ func (i *Instance) networkPhase() graph.Phase {
 	for _, wanted := range i.machine.Network().Interfaces() { // the first releases ignore what they don't know
 		if wanted.IPAddress != "" && !hasAddress(instance, wanted.IPAddress) {
 			return graph.Failed("the BMM API has ignored ipAddress %s: no interface of instance %s has it, and this can't be changed; "+
-				"replace this machine by one without ipAddress, or at a site whose release knows it", wanted.IPAddress, instance.ID).
-				Because("Ignored")
+				"replace this machine by one without ipAddress, or at a site whose release knows it", wanted.IPAddress, instance.ID)
 		}
 	}
 	return graph.Ready()

@@ -241,7 +241,7 @@ func TestNetwork_anAddressThatWasIgnoredIsSaid(t *testing.T) {
 		m.Spec.Network = infrav1.NetworkSpec{NetworkInterface: infrav1.NetworkInterface{VPCPrefixName: "workers", IPAddress: "127.100.0.99"}}
 	})
 	f.UntilTrue(object, infrav1.InstanceProvisionedCondition)
-	f.UntilReason(object, infrav1.NetworkConfiguredCondition, "Ignored", "127.100.0.99")
+	f.UntilReason(object, infrav1.NetworkConfiguredCondition, "Failed", "127.100.0.99")
 	f.Expect(f.Message(object, infrav1.NetworkConfiguredCondition)).To(ContainSubstring("without ipAddress"))
 	f.Expect(object.Status.Initialization.Provisioned).To(BeNil())
 	f.Delete(object)
