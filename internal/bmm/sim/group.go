@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	api "github.com/bedplate/bedplate/internal/bmm/client/gen"
 	"github.com/bedplate/bedplate/internal/bmm/sim/gen"
 )
@@ -167,10 +169,18 @@ func (s *Server) checkGroup(id, tenantID string, site Site) error {
 	return nil
 }
 
+// shownDescription is null where there is none, until the site has told of the group.
+func (g *group) shownDescription(now time.Time) *string {
+	if g.description == "" && g.status(now) != string(api.NetworkSecurityGroupStatusReady) {
+		return nil
+	}
+	return ptr.To(g.description)
+}
+
 func (s *Server) groupView(g *group, now time.Time) api.NetworkSecurityGroup {
 	vpcs, instances := s.attached(g.id)
 	return api.NetworkSecurityGroup{
-		ID: g.id, Name: g.name, Description: g.description, Labels: g.labels, TenantID: g.tenantID, SiteID: g.siteID,
+		ID: g.id, Name: g.name, Description: g.shownDescription(now), Labels: g.labels, TenantID: g.tenantID, SiteID: g.siteID,
 		Status:         api.NetworkSecurityGroupStatus(g.status(now)),
 		StatefulEgress: g.stateful, Rules: g.rules, RuleCount: len(g.rules),
 		AttachmentStats: api.NetworkSecurityGroupAttachmentStats{

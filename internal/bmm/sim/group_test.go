@@ -38,6 +38,17 @@ func (b bench) group(name string) api.NetworkSecurityGroup {
 	return group
 }
 
+func TestGroups_withoutADescriptionGetAnEmptyOne(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		made := answer[map[string]any](b, 201, "POST", "/network-security-group", newGroup(nil))
+		b.Expect(made).To(And(HaveKeyWithValue("description", BeNil()), HaveKeyWithValue("status", "Pending")))
+		b.pass(time.Hour)
+		b.Expect(answer[map[string]any](b, 200, "GET", "/network-security-group/"+made["id"].(string), nil)).To(HaveKeyWithValue("description", ""))
+		named := answer[map[string]any](b, 201, "POST", "/network-security-group", newGroup(fields{"name": "named", "description": "mine"}))
+		b.Expect(named).To(HaveKeyWithValue("description", "mine"))
+	})
+}
+
 func TestGroupRequests_thatAreRefused(t *testing.T) {
 	inSimulatedTime(t, func(b bench) {
 		group := b.group("guard")

@@ -835,7 +835,7 @@ type NVLinkLogicalPartitionStatus string
 type NetworkSecurityGroup struct {
 	AttachmentStats NetworkSecurityGroupAttachmentStats `json:"attachmentStats,omitempty,omitzero"`
 	Created         time.Time                           `json:"created,omitempty,omitzero"`
-	Description     string                              `json:"description,omitempty,omitzero"`
+	Description     *string                             `json:"description"`
 	ID              string                              `json:"id"`
 	Labels          Labels                              `json:"labels,omitempty,omitzero"`
 	Name            string                              `json:"name"`
