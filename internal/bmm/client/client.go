@@ -126,7 +126,6 @@ func (c *Client) do(ctx context.Context, r request, out any) (http.Header, error
 	header, failed := c.try(ctx, apiName, r, out)
 	switch {
 	case failed == nil:
-		c.refusal.accept()
 		return header, nil
 	case failed.refused:
 		noAnswer := failed.status == 0 // from the API: the login itself has refused

@@ -41,7 +41,8 @@ func (r *refusal) recent() error {
 }
 
 // note remembers a refusal of a call that began at a time, which is about the credentials and nothing else, and returns
-// what to make of it: the first one may pass, where it isn't final and there is a pause to come back after.
+// what to make of it: the first one for long may pass, where it isn't final and there is a pause to come back after. What
+// else is answered meanwhile proves nothing: it may be some calls only that are refused.
 func (r *refusal) note(began time.Time, err error, final bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -49,16 +50,9 @@ func (r *refusal) note(began time.Time, err error, final bool) error {
 		return r.err // they were refused together
 	}
 	pause := r.pause
-	if r.err == nil && !final && r.pause > 0 {
+	if first := r.err == nil || time.Since(r.at) > 2*r.pause; first && !final && r.pause > 0 {
 		err, pause = doubt(err), min(secondTry, r.pause/10)
 	}
 	r.err, r.at, r.until = err, time.Now(), time.Now().Add(pause)
 	return err
-}
-
-// accept forgets refusals.
-func (r *refusal) accept() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.err = nil
 }
