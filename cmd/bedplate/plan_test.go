@@ -434,7 +434,7 @@ func TestPlan_countsTheMachinesThatComeAndGo(t *testing.T) {
 	t.Parallel()
 	e := start(t)
 	e.CreateCluster("demo")
-	for name, template := range map[string]string{"a": "workers", "b": "workers", "c": "workers", "d": "before"} {
+	for name, template := range map[string]string{"w1": "workers", "w2": "workers", "w3": "workers", "w4": "before"} {
 		e.Create(&infrav1.NvidiaBMMMachine{
 			ObjectMeta: metav1.ObjectMeta{
 				Name: name, Namespace: e.Namespace,

@@ -30,7 +30,7 @@ func TestCluster_isCheckedWhenItIsCreated(t *testing.T) {
 	t.Parallel()
 	checkCreate(t, validCluster, []refusal[*NvidiaBMMCluster]{
 		{"a valid one", func(*NvidiaBMMCluster) {}, ""},
-		{"a name of one letter", func(c *NvidiaBMMCluster) { c.Name = "a" }, "the VPC gets the name of this object, and the BMM API takes no name of one letter"},
+		{"a name of one letter", func(c *NvidiaBMMCluster) { c.Name = "a" }, "metadata: Invalid value: the VPC gets the name of this object, and the BMM API takes no name of one letter"},
 		{"of two", func(c *NvidiaBMMCluster) { c.Name = "ab" }, ""},
 		{"for a VPC with a name of its own", func(c *NvidiaBMMCluster) { c.Name, c.Spec.VPC.Name = "b", "net" }, ""},
 		{"for a VPC of the user's own", func(c *NvidiaBMMCluster) { c.Name, c.Spec.VPC.ID = "c", id }, ""},
