@@ -204,6 +204,7 @@ func TestPeersGetWrong_nothingIsWrittenInTheSteadyState(t *testing.T) {
 		}
 		return all
 	}
+	f.UntilInEffect(clusters[0])
 	looked := f.Called("getNetworkSecurityGroup")
 	f.Eventually(func() int { return f.Called("getNetworkSecurityGroup") }).Should(BeNumerically(">=", looked+2), "the last news is digested")
 	before, calls := versions(), written(f)
