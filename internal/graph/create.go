@@ -159,7 +159,7 @@ func (h *Handle[T]) conclude(ctx context.Context, e *entry, a answer) Phase {
 		if err := h.bind(ctx, e, object); err != nil {
 			return PhaseOf(err)
 		}
-		return h.seen(object)
+		return h.repair(ctx, h.g.ledger.Entries[h.want.Key], object) // not every service makes what it is asked for
 	}
 	if !fault.IsAmbiguous(err) {
 		refused := h.newEntry(stateRefused)
