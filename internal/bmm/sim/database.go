@@ -14,11 +14,11 @@ import (
 type Abandoned string
 
 const (
-	// AbandonedRolledBack: nothing was made.
+	// AbandonedRolledBack makes nothing.
 	AbandonedRolledBack Abandoned = "rolledBack"
-	// AbandonedCommitted: it is made all the same.
+	// AbandonedCommitted makes it all the same.
 	AbandonedCommitted Abandoned = "committed"
-	// AbandonedAtSite: the service rolls its record back, and the site goes on. What it makes stands there, unknown to the API:
+	// AbandonedAtSite rolls the record back, and the site goes on. What it makes stands there, unknown to the API:
 	// see State.Strays.
 	AbandonedAtSite Abandoned = "atSite"
 )
