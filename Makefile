@@ -164,22 +164,29 @@ $(LAB_TOOLS:%=$(BIN)/%) $(DEV_TOOLS:%=$(BIN)/%): $(BIN)/%: tools/go.mod tools/go
 	if go build -C tools -ldflags "$(TOOL_LDFLAGS)" -o $@ $(PACKAGE_$*) 2> $@.log; \
 	then touch $@; rm $@.log; echo "$${SECONDS}s"; else echo failed; cat $@.log; exit 1; fi
 
+# The folder of a module that the go.mod of folder $(1) names, as $$dir. It is downloaded first: of a module that isn't in the
+# module cache yet `go list` says nothing, and no error.
+find-module = go -C $(1) mod download $(2) && dir=$$(go -C $(1) list -m -f '{{.Dir}}' $(2)) && \
+	if [ -z "$$dir" ]; then echo "Go doesn't say in which folder the module $(2) is: see \"go mod download -x $(2)\"" >&2; exit 1; fi
+
 # What Cluster API's managers need in the API server: CRDs, webhooks, roles.
 MODULE_core                  := core
 MODULE_bootstrap-kubeadm     := bootstrap/kubeadm
 MODULE_control-plane-kubeadm := controlplane/kubeadm
 
 $(MANIFESTS:%=$(BIN)/manifests/%.yaml): $(BIN)/manifests/%.yaml: $(BIN)/kubectl tools/go.mod
-	@mkdir -p $(@D) && $(BIN)/kubectl kustomize $$(go list -C tools -m -f '{{.Dir}}' sigs.k8s.io/cluster-api)/$(MODULE_$*)/config/default > $@.new && mv $@.new $@
+	@mkdir -p $(@D) && $(call find-module,tools,sigs.k8s.io/cluster-api) && \
+	$(BIN)/kubectl kustomize $$dir/$(MODULE_$*)/config/default > $@.new && mv $@.new $@
 
 # Which contract each release of Cluster API keeps: clusterctl asks.
 $(BIN)/manifests/metadata.yaml: tools/go.mod
-	@mkdir -p $(@D) && install -m 644 $$(go list -C tools -m -f '{{.Dir}}' sigs.k8s.io/cluster-api)/metadata.yaml $@
+	@mkdir -p $(@D) && $(call find-module,tools,sigs.k8s.io/cluster-api) && install -m 644 $$dir/metadata.yaml $@
 
 # OpenShift's CRDs of Machines and MachineSets.
 $(BIN)/manifests/machine-api.yaml: go.mod
-	@mkdir -p $(@D) && cd $$(go list -m -f '{{.Dir}}' github.com/openshift/api)/machine/v1beta1/zz_generated.crd-manifests && \
-	for crd in *_machines-Default.crd.yaml *_machinesets-Default.crd.yaml *_machinehealthchecks.crd.yaml; do echo ---; cat $$crd; done > $@
+	@mkdir -p $(@D) && $(call find-module,.,github.com/openshift/api) && cd $$dir/machine/v1beta1/zz_generated.crd-manifests && \
+	for crd in *_machines-Default.crd.yaml *_machinesets-Default.crd.yaml *_machinehealthchecks.crd.yaml; do echo --- && cat $$crd || exit 1; done > $@.new && \
+	mv $@.new $@
 
 # The Go tool knows best what is out of date.
 .PHONY: $(COMMANDS:%=$(BIN)/%)

@@ -1,9 +1,11 @@
 package testenv
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
@@ -21,12 +23,11 @@ func MachineAPI(t testing.TB, featureSet string) {
 	t.Helper()
 	config := Config(t)
 	machineAPI.once.Do(func() {
-		var dir []byte
-		dir, machineAPI.err = exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api").Output()
-		if machineAPI.err != nil {
+		var dir string
+		if dir, machineAPI.err = moduleDir("github.com/openshift/api"); machineAPI.err != nil {
 			return
 		}
-		manifests := filepath.Join(strings.TrimSpace(string(dir)), "machine", "v1beta1", "zz_generated.crd-manifests", "0000_10_machine-api_01_")
+		manifests := filepath.Join(dir, "machine", "v1beta1", "zz_generated.crd-manifests", "0000_10_machine-api_01_")
 		_, machineAPI.err = envtest.InstallCRDs(config, envtest.CRDInstallOptions{
 			Paths: []string{
 				manifests + "machines-" + featureSet + ".crd.yaml",
@@ -39,4 +40,17 @@ func MachineAPI(t testing.TB, featureSet string) {
 	if machineAPI.err != nil {
 		t.Fatalf("install the Machine API: %v", machineAPI.err)
 	}
+}
+
+// moduleDir returns the folder of a module of go.mod, and downloads the module if it isn't in the module cache yet.
+func moduleDir(path string) (string, error) {
+	out, err := exec.Command("go", "mod", "download", "-json", path).Output()
+	module := struct{ Dir, Error string }{}
+	if err := errors.Join(err, json.Unmarshal(out, &module)); err != nil {
+		return "", fmt.Errorf("download %s: %w: %s", path, err, module.Error)
+	}
+	if module.Dir == "" {
+		return "", fmt.Errorf("download %s: `go mod download` names no folder", path)
+	}
+	return module.Dir, nil
 }
