@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -40,6 +41,8 @@ import (
 const (
 	pollInterval = 50 * time.Millisecond
 	startTimeout = 30 * time.Second
+	// waiting is how many tests of a package run at a time: with an API server they wait more than they compute.
+	waiting = 8
 )
 
 var shared struct {
@@ -54,7 +57,7 @@ var shared struct {
 // Main runs the tests of a package and stops the API server, if a test has started it. Call it from TestMain. The webhooks,
 // if there are any, are what the API server asks; their configuration is that of config.
 func Main(m *testing.M, webhooks ...func(ctrl.Manager) error) {
-	flag.Parse()
+	Parallel(max(waiting, runtime.GOMAXPROCS(0)))
 	shared.webhooks, shared.stop = webhooks, func() {}
 	if !testing.Verbose() {
 		klog.SetLogger(logr.Discard())
@@ -71,6 +74,20 @@ func Main(m *testing.M, webhooks ...func(ctrl.Manager) error) {
 	os.Exit(code)
 }
 
+// Parallel says how many tests of the package run at a time, where neither the command nor an earlier call has said it.
+func Parallel(n int) {
+	const name = "test.parallel"
+	flag.Parse()
+	said := false
+	flag.Visit(func(f *flag.Flag) { said = said || f.Name == name })
+	if said {
+		return
+	}
+	if err := flag.Set(name, strconv.Itoa(n)); err != nil {
+		panic(err)
+	}
+}
+
 // Config returns an administrator's access to the API server, which the first call starts.
 func Config(t testing.TB) *rest.Config {
 	t.Helper()
@@ -83,8 +100,7 @@ func Config(t testing.TB) *rest.Config {
 }
 
 func start(bin tools.Dir) {
-	_, here, _, _ := runtime.Caller(0)
-	config := filepath.Join(filepath.Dir(here), "..", "..", "config")
+	config := filepath.Join(tools.ModuleRoot("."), "config")
 	shared.env = &envtest.Environment{
 		BinaryAssetsDirectory: string(bin),
 		CRDInstallOptions: envtest.CRDInstallOptions{

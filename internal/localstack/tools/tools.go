@@ -26,11 +26,7 @@ func Find(flag string) (Dir, error) {
 	if env := os.Getenv(EnvVar); env != "" {
 		return existing(env, "$"+EnvVar)
 	}
-	working, err := os.Getwd()
-	if err != nil {
-		return "", fmt.Errorf("find the tool folder: %w", err)
-	}
-	return existing(filepath.Join(moduleRoot(working), "bin"), "the default")
+	return existing(filepath.Join(ModuleRoot("."), "bin"), "the default")
 }
 
 func existing(dir, source string) (Dir, error) {
@@ -46,9 +42,13 @@ func existing(dir, source string) (Dir, error) {
 	return Dir(dir), nil
 }
 
-// moduleRoot returns the nearest folder at or above dir with a go.mod, else dir itself.
-func moduleRoot(dir string) string {
-	for at := dir; ; at = filepath.Dir(at) {
+// ModuleRoot returns the nearest folder at or above dir with a go.mod, else dir itself.
+func ModuleRoot(dir string) string {
+	whole, err := filepath.Abs(dir)
+	if err != nil {
+		return dir
+	}
+	for at := whole; ; at = filepath.Dir(at) {
 		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
 			return at
 		}

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -26,7 +27,10 @@ import (
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) {
+	testenv.Parallel(runtime.GOMAXPROCS(0)) // labs compute
+	testenv.Main(m)
+}
 
 const (
 	patience = 60 * time.Second
