@@ -20,7 +20,6 @@ import (
 
 	"github.com/bedplate/bedplate/examples"
 	"github.com/bedplate/bedplate/internal/hydrazine/topology/drawing"
-	"github.com/bedplate/bedplate/internal/localstack"
 	"github.com/bedplate/bedplate/internal/localstack/lab"
 	"github.com/bedplate/bedplate/internal/localstack/overlay"
 	"github.com/bedplate/bedplate/internal/localstack/tools"
@@ -71,7 +70,7 @@ If something fails, or on Ctrl-C, everything is taken down: no process and no fi
   bedplate lab up --example bmm -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, err := labTools(toolsFlag)
+			dir, err := labTools(toolsFlag, o.Example)
 			if err != nil {
 				return err
 			}
@@ -90,13 +89,13 @@ If something fails, or on Ctrl-C, everything is taken down: no process and no fi
 	return command
 }
 
-// labTools finds the tools, all of them, before anything is started.
-func labTools(flag string) (tools.Dir, error) {
+// labTools finds the tools, all that the example needs, before anything is started.
+func labTools(flag, example string) (tools.Dir, error) {
 	dir, err := tools.Find(flag)
 	if err != nil {
 		return "", err
 	}
-	return dir, dir.Require(localstack.Tools()...)
+	return dir, dir.Require(lab.Tools(example)...)
 }
 
 func labUp(ctx context.Context, out io.Writer, o lab.Options, output string) error {

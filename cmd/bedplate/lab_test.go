@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,6 +33,7 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
+	testenv.Parallel(runtime.GOMAXPROCS(0)) // labs compute
 	testenv.Main(m, provider.SetupWebhooks)
 }
 
@@ -219,16 +221,32 @@ func brokenTools(t *testing.T, name, script string) string {
 	return broken
 }
 
-func TestLab_namesMissingToolsBeforeItStartsAnything(t *testing.T) {
+// Who shows one system needn't have built the others.
+func TestLab_namesMissingToolsOfItsExampleBeforeItStartsAnything(t *testing.T) {
 	t.Parallel()
-	g := NewWithT(t)
-	dir := filepath.Join(t.TempDir(), "state", "lab")
-
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "lab", "up", "--dir", dir, "--tools", t.TempDir())
-	output, err := cmd.CombinedOutput()
-	g.Expect(err).To(HaveOccurred())
-	g.Expect(string(output)).To(And(ContainSubstring("kube-apiserver"), ContainSubstring(`run "make tools"`)))
-	g.Expect(filepath.Dir(dir)).NotTo(BeADirectory())
+	for example, test := range map[string]struct{ needs, doesnt []string }{
+		"":                  {[]string{"kube-apiserver", "capi-core", "kwok", "bmm-manager"}, []string{"machine-api.yaml", "hydrazine"}},
+		"bmm":               {[]string{"bmm-cloud-controller-manager"}, []string{"bmm-machine-controller", "hydrazine"}},
+		lab.MachinesExample: {[]string{"bmm-machine-controller", "machine-api.yaml", "kwok"}, []string{"capi-core", "hydrazine"}},
+		lab.OverlayExample:  {[]string{"kube-apiserver", "hydrazine-agent"}, []string{"capi-core", "kwok", "bmm-manager"}},
+	} {
+		t.Run(example, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			dir := filepath.Join(t.TempDir(), "state", "lab")
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "lab", "up", "--dir", dir, "--tools", t.TempDir(), "--example", example)
+			output, err := cmd.CombinedOutput()
+			g.Expect(err).To(HaveOccurred())
+			g.Expect(string(output)).To(ContainSubstring(`run "make tools"`))
+			for _, name := range test.needs {
+				g.Expect(string(output)).To(ContainSubstring(name))
+			}
+			for _, name := range test.doesnt {
+				g.Expect(string(output)).NotTo(ContainSubstring(name))
+			}
+			g.Expect(filepath.Dir(dir)).NotTo(BeADirectory())
+		})
+	}
 }
 
 func TestHelp_everyCommandTeaches(t *testing.T) {

@@ -31,9 +31,16 @@ import (
 )
 
 // Tools returns the names of all tools that a stack and its machines need.
-func Tools() []string {
-	return slices.Concat(controlplane.Tools, capiTools(), boot.Tools, openshiftTools(), hydrazineTools, []string{BMMManager})
-}
+func Tools() []string { return slices.Concat(BMMTools(), OpenShiftTools(), HydrazineTools()) }
+
+// BMMTools are those of a stack with the system bmm.
+func BMMTools() []string { return slices.Concat(boot.Tools, capiTools(), []string{BMMManager}) }
+
+// OpenShiftTools are those of a stack with OpenShift's Machine API.
+func OpenShiftTools() []string { return slices.Concat(boot.Tools, openshiftTools()) }
+
+// HydrazineTools are those of a stack with the system hydrazine.
+func HydrazineTools() []string { return slices.Concat(controlplane.Tools, hydrazineTools) }
 
 // Files returns the names of all that a stack makes in its folder.
 func Files() []string {

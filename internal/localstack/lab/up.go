@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/bedplate/bedplate/internal/localstack"
 	"github.com/bedplate/bedplate/internal/localstack/process"
 )
 
@@ -45,6 +46,17 @@ type Options struct {
 
 	ControlPlanes int `json:"controlPlanes"` // machines of the example's cluster; an odd number, for etcd's quorum
 	Workers       int `json:"workers"`       // machines of the example
+}
+
+// Tools are the names of those that an example needs.
+func Tools(example string) []string {
+	switch example {
+	case MachinesExample:
+		return localstack.OpenShiftTools()
+	case OverlayExample:
+		return localstack.HydrazineTools()
+	}
+	return localstack.BMMTools()
 }
 
 // Up starts a lab, shows its progress, and returns when the example's nodes are ready. When it fails or ctx ends before
