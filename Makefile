@@ -4,6 +4,8 @@ SHELL := /bin/bash
 BIN := $(CURDIR)/bin
 export BEDPLATE_TOOLS := $(BIN)
 export CGO_ENABLED := 0
+# What is built doesn't depend on the folder: all clones and module caches share what is in Go's build cache.
+export GOFLAGS := $(shell go env GOFLAGS) -trimpath
 .DEFAULT_GOAL := help
 
 # The programs Bedplate is built, tested and demonstrated with. Their versions are pinned in tools/go.mod.
@@ -27,7 +29,8 @@ PACKAGE_golangci-lint              := github.com/golangci/golangci-lint/v2/cmd/g
 LAB_TOOLS := etcd kube-apiserver kube-controller-manager kubectl capi-core capi-kubeadm-bootstrap capi-kubeadm-control-plane kwok
 DEV_TOOLS := clusterctl controller-gen oapi-codegen buf protoc-gen-go protoc-gen-go-grpc gotestsum golangci-lint
 MANIFESTS := core bootstrap-kubeadm control-plane-kubeadm
-COMMANDS  := bedplate bmm-manager bmm-machine-controller bmm-cloud-controller-manager hydrazine-manager hydrazine-agent hydrazine-proxy hydrazine-speaker
+DEMO      := bedplate bmm-manager bmm-cloud-controller-manager
+COMMANDS  := $(DEMO) bmm-machine-controller hydrazine-manager hydrazine-agent hydrazine-proxy hydrazine-speaker
 
 KUBERNETES_VERSION := $(shell awk '$$1 == "k8s.io/kubernetes" {print $$2}' tools/go.mod)
 TOOL_LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=$(KUBERNETES_VERSION) \
@@ -37,13 +40,15 @@ TOOL_LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=$(KUBERNETES_V
 ##@ Use
 
 .PHONY: demo
-demo: lab-tools build ## Bring up a bare-metal cluster from YAML to Ready nodes, show it, take it away again (ARGS for `lab up`).
+demo: announce $(LAB_TOOLS:%=$(BIN)/%) $(MANIFESTS:%=$(BIN)/manifests/%.yaml) ## Bring up a bare-metal cluster from YAML to Ready nodes, show it, take it away again (ARGS for `lab up`).
+	@hack/build.sh bedplate -o $(BIN)/ $(DEMO:%=./cmd/%)
 	@hack/demo.sh $(ARGS)
 
 ##@ Develop
 
 .PHONY: build
-build: $(COMMANDS:%=$(BIN)/%) ## Build Bedplate's own programs.
+build: ## Build Bedplate's own programs. The Go tool knows best what is out of date.
+	@hack/build.sh bedplate -o $(BIN)/ $(COMMANDS:%=./cmd/%)
 
 .PHONY: test
 test: lab-tools $(BIN)/gotestsum $(BIN)/clusterctl build ## Run all tests, with real etcd, kube-apiservers, Cluster API and OVN.
@@ -83,7 +88,7 @@ soak: lab-tools build ## Wear the manager out for half an hour, with faults, kil
 	@go run ./test/scale soak $(ARGS)
 
 .PHONY: lint
-lint: $(BIN)/golangci-lint $(BIN)/buf ## Run the linters, the import rules of the house among them.
+lint: $(BIN)/golangci-lint $(BIN)/buf ## Run the linters, the import rules of the house among them, and vet the user's command for other systems.
 	$(BIN)/buf lint
 	$(BIN)/golangci-lint run
 	cd test/e2e && $(BIN)/golangci-lint run
@@ -145,10 +150,19 @@ release-manifests: $(BIN)/kubectl ## Write what clusterctl needs into out/releas
 ##@ Tools
 
 .PHONY: tools
-tools: lab-tools $(DEV_TOOLS:%=$(BIN)/%) ## Build the tools that aren't there yet in the pinned versions.
+tools: announce lab-tools $(DEV_TOOLS:%=$(BIN)/%) ## Build the tools that aren't there yet in the pinned versions.
 
 .PHONY: lab-tools
-lab-tools: $(LAB_TOOLS:%=$(BIN)/%) $(MANIFESTS:%=$(BIN)/manifests/%.yaml) $(BIN)/manifests/metadata.yaml $(BIN)/manifests/machine-api.yaml
+lab-tools: announce $(LAB_TOOLS:%=$(BIN)/%) $(MANIFESTS:%=$(BIN)/manifests/%.yaml) $(BIN)/manifests/metadata.yaml $(BIN)/manifests/machine-api.yaml
+
+# What is going to be built, said before it takes minutes.
+.PHONY: announce
+announce: missing = $(filter-out $(notdir $(wildcard $(BIN)/*)),$(LAB_TOOLS))
+announce:
+	@if [ -n "$(missing)" ]; then \
+	echo "Not built yet: $(missing)."; \
+	echo "All of them take about 7 minutes on two cores: their sources are downloaded as Go modules, and compiled. They stay in bin/."; \
+	echo "An interrupted run goes on where it was. A dot is 40 packages."; fi
 
 .PHONY: lab-deps
 lab-deps: ## Install what the labs of overlay networks take from Debian, as root.
@@ -160,9 +174,7 @@ help:
 
 # A tool is built again when a version changes. The Go cache makes that quick for those that stayed.
 $(LAB_TOOLS:%=$(BIN)/%) $(DEV_TOOLS:%=$(BIN)/%): $(BIN)/%: tools/go.mod tools/go.sum
-	@mkdir -p $(BIN) && printf 'building %-27s ' $*; SECONDS=0; \
-	if go build -C tools -ldflags "$(TOOL_LDFLAGS)" -o $@ $(PACKAGE_$*) 2> $@.log; \
-	then touch $@; rm $@.log; echo "$${SECONDS}s"; else echo failed; cat $@.log; exit 1; fi
+	@hack/build.sh $* -C tools -ldflags "$(TOOL_LDFLAGS)" -o $@ $(PACKAGE_$*) && touch $@
 
 # The folder of a module that the go.mod of folder $(1) names, as $$dir. It is downloaded first: of a module that isn't in the
 # module cache yet `go list` says nothing, and no error.
@@ -187,8 +199,3 @@ $(BIN)/manifests/machine-api.yaml: go.mod
 	@mkdir -p $(@D) && $(call find-module,.,github.com/openshift/api) && cd $$dir/machine/v1beta1/zz_generated.crd-manifests && \
 	for crd in *_machines-Default.crd.yaml *_machinesets-Default.crd.yaml *_machinehealthchecks.crd.yaml; do echo --- && cat $$crd || exit 1; done > $@.new && \
 	mv $@.new $@
-
-# The Go tool knows best what is out of date.
-.PHONY: $(COMMANDS:%=$(BIN)/%)
-$(COMMANDS:%=$(BIN)/%): $(BIN)/%:
-	@mkdir -p $(BIN) && if ! go build -o $@ ./cmd/$* 2> $@.log; then cat $@.log; exit 1; fi; rm $@.log

@@ -40,7 +40,7 @@ import (
 
 const (
 	pollInterval = 50 * time.Millisecond
-	startTimeout = 30 * time.Second
+	startTimeout = 2 * time.Minute // also where other packages' tests have the CPUs
 	// waiting is how many tests of a package run at a time: with an API server they wait more than they compute.
 	waiting = 8
 )
@@ -102,7 +102,7 @@ func Config(t testing.TB) *rest.Config {
 func start(bin tools.Dir) {
 	config := filepath.Join(tools.ModuleRoot("."), "config")
 	shared.env = &envtest.Environment{
-		BinaryAssetsDirectory: string(bin),
+		BinaryAssetsDirectory: string(bin), ControlPlaneStartTimeout: startTimeout,
 		CRDInstallOptions: envtest.CRDInstallOptions{
 			Paths: []string{
 				bin.Path("manifests", "core.yaml"),
