@@ -118,7 +118,11 @@ func (w *world) Pass() {
 	settled := []string{"Ready", "Registered", "Error"}
 	w.Eventually(func() []string {
 		var moving []string
-		for id, o := range resources(w.Sim.State()) {
+		state := w.Sim.State()
+		if state.Creating > 0 {
+			moving = append(moving, "a create")
+		}
+		for id, o := range resources(state) {
 			if !slices.Contains(settled, o.status) {
 				moving = append(moving, id+" "+o.status)
 			}

@@ -55,7 +55,9 @@ func TestTrap_parallelCreatesMakeTwoOfOneName(t *testing.T) {
 
 	made := make(chan string, 1)
 	go func() {
-		theirs, err := f.API().CreateInstance(t.Context(), instanceOf(owners[0], "worker-1"))
+		request := instanceOf(owners[0], "worker-1")
+		request.InstanceTypeID, request.MachineID = "", "fm100ht000000000000000000000000000008" // others of the type would have to wait
+		theirs, err := f.API().CreateInstance(t.Context(), request)
 		if err != nil {
 			made <- err.Error()
 			return
@@ -192,6 +194,7 @@ func TestTrap_aSiteWhoseAgentIsDownHoldsUpNobody(t *testing.T) {
 			Prefix: netip.MustParseAddr("127.99.0.0"), PrefixLength: 16,
 		})
 		w.Times.SiteTimeout = seconds(20000)
+		w.Connections = -1 // of which these creates would have all
 	})
 	f.Expect(f.Sim.SetSite(far, sim.SiteAgentDown)).To(Succeed())
 	var held []*infrav1.NvidiaBMMCluster

@@ -93,7 +93,7 @@ func TestACreate_isCommittedEvenIfItsClientHasGone(t *testing.T) {
 		b.Expect(fault.IsAmbiguous(err)).To(BeTrue())
 		b.pass(time.Second)
 		b.Expect(b.server.State().VPCs).To(HaveLen(1))
-	})
+	}, func(c *sim.Config) { c.Abandoned = sim.AbandonedCommitted })
 }
 
 func TestAdminEndpoints(t *testing.T) {

@@ -21,6 +21,8 @@ type State struct {
 	World []string `json:"world"`
 	// Releases are all accepted DELETEs of instances, in their order.
 	Releases []Release `json:"releases"`
+	// Creating is how many creates are at work, those among them whose clients have left.
+	Creating int `json:"creating"`
 	// Strays are what a site made after the service had rolled it back. No client can see or delete them.
 	Strays []Stray `json:"strays"`
 	// Enforced has the security group that the site applies to each VPC that has one there, whatever the API shows.
@@ -44,6 +46,7 @@ func (s *Server) State() State {
 				state.Enforced[v.id] = group
 			}
 		}
+		state.Creating = s.state.creating
 		state.Releases = slices.Clone(s.state.releases)
 		for _, stray := range s.state.strays {
 			state.Strays = append(state.Strays, Stray{Kind: stray.kind, Name: stray.base().name})

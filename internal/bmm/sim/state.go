@@ -31,6 +31,8 @@ type state struct {
 
 	// locks are the advisory locks that are held.
 	locks map[lock]bool
+	// creating is how many creates the service or a site is at work on, whether their clients have left or not.
+	creating int
 	// strays stand at a site and aren't known to the API.
 	strays []stray
 }

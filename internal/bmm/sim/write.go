@@ -20,6 +20,7 @@ type drafter[Q any, R resource] func(m maker, request Q, now time.Time) (draft[R
 func create[Q any, R resource, V any](
 	ctx context.Context, s *Server, kind *store[R], drafts drafter[Q, R], request Q, view func(R, time.Time) V,
 ) (V, error) {
+	defer s.creates()()
 	var v V
 	var plan draft[R]
 	err := s.change(func(now time.Time) (err error) {
@@ -40,7 +41,8 @@ func create[Q any, R resource, V any](
 	if abandoned := ctx.Err(); abandoned != nil && s.config.Abandoned != AbandonedCommitted {
 		unlock()
 		if s.config.Abandoned == AbandonedAtSite {
-			go s.run(func() { strand(s, kind, plan) })
+			ended := s.creates()
+			go s.run(func() { defer ended(); strand(s, kind, plan) })
 		}
 		return v, abandoned
 	}
@@ -54,6 +56,12 @@ func create[Q any, R resource, V any](
 		return err
 	})
 	return v, err
+}
+
+// creates counts a create until it has ended.
+func (s *Server) creates() (ended func()) {
+	s.view(func(time.Time) { s.state.creating++ })
+	return func() { s.view(func(time.Time) { s.state.creating-- }) }
 }
 
 // strand lets the site bring to its end what the service has rolled back.
