@@ -9,7 +9,7 @@ here=$PWD
 clone=$(grep '^git clone ' README.md)
 
 first_commands() {
-	awk '/^```/ {inside = !inside; begins = inside && $0 == "```"; if (run) exit; next}
+	awk '/^```/ {if (run) exit; begins = inside = !inside; next}
 		begins {run = /^(git clone|make) /; begins = 0}
 		run' "$1"
 }
