@@ -170,7 +170,7 @@ func (p *Pool) expire(e *endpoint, at place, g *grant) {
 	p.mu.Lock()
 	var woken []sleeper
 	if e.granted[at] == g {
-		delete(e.granted, at)
+		e.lose(at)
 		woken = p.grant(e)
 	}
 	p.mu.Unlock()

@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"cmp"
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -11,6 +13,8 @@ import (
 const (
 	// grantedFor is how long a turn is kept for the owner that was woken for it. An owner that is gone loses it.
 	grantedFor = 2 * time.Second
+	// lateFor is how long after that an owner may still come: the turn of the next one is its, if that hasn't come either.
+	lateFor = 10 * time.Minute
 	// narrowedFor is how long an endpoint that isn't used keeps a limit that was lowered.
 	narrowedFor = 10 * time.Minute
 )
@@ -37,7 +41,8 @@ type place struct {
 
 // endpoint says who may create at an outside endpoint. The limit adapts: it is halved when the endpoint doesn't answer or
 // says that there were too many, and grows by one after as many good answers. Of the owners that wait those are next whose
-// credentials have waited longest for a turn, so one tenant's thousand objects don't hold up another tenant's one.
+// credentials have the fewest turns now, and of these those that have waited longest for one, so neither one tenant's thousand
+// objects nor its creates that hang hold up another tenant's one.
 type endpoint struct {
 	limit, most int
 	// good answers since the limit has changed.
@@ -50,13 +55,15 @@ type endpoint struct {
 	granted map[place]*grant
 	// waiting is in the order of arrival.
 	waiting []place
+	// late says when owners have lost their turns because they didn't come in time.
+	late map[place]time.Time
 	// served says which of its turns the endpoint gave to each credentials last; turns counts them.
 	served map[string]int
 	turns  int
 }
 
 func newEndpoint(most int) *endpoint {
-	return &endpoint{limit: most, most: most, granted: map[place]*grant{}, served: map[string]int{}}
+	return &endpoint{limit: most, most: most, granted: map[place]*grant{}, late: map[place]time.Time{}, served: map[string]int{}}
 }
 
 // take gives a turn, or lets its owner wait for one.
@@ -70,12 +77,37 @@ func (e *endpoint) take(p place) bool {
 	if !slices.Contains(e.waiting, p) {
 		e.waiting = append(e.waiting, p)
 	}
-	if next, free := e.next(); !free || next != p {
+	if next, free := e.next(); (!free || next != p) && !e.swap(p) {
 		return false
 	}
 	e.serve(p)
 	e.working = append(e.working, p)
 	return true
+}
+
+// swap lets an owner that comes too late have the turn of one that was woken and hasn't come: where all are late, nobody would
+// ever get a turn otherwise.
+func (e *endpoint) swap(p place) bool {
+	if _, late := e.late[p]; !late || len(e.working) >= e.limit {
+		return false
+	}
+	for other, g := range e.granted {
+		if e.locked(p.lock) && other.lock != p.lock {
+			continue
+		}
+		g.expiry.Stop()
+		delete(e.granted, other)
+		e.waiting = slices.Insert(e.waiting, 0, other)
+		return true
+	}
+	return false
+}
+
+// lose takes back a turn that was granted to an owner that hasn't come.
+func (e *endpoint) lose(p place) {
+	delete(e.granted, p)
+	maps.DeleteFunc(e.late, func(_ place, since time.Time) bool { return time.Since(since) > lateFor })
+	e.late[p] = time.Now()
 }
 
 // next is whose turn it is, if another create may begin now.
@@ -84,11 +116,31 @@ func (e *endpoint) next() (first place, free bool) {
 		return place{}, false
 	}
 	for _, p := range e.waiting {
-		if !e.locked(p.lock) && (!free || e.served[p.credentials] < e.served[first.credentials]) {
+		if !e.locked(p.lock) && (!free || e.before(p, first)) {
 			first, free = p, true
 		}
 	}
 	return first, free
+}
+
+func (e *endpoint) before(a, b place) bool {
+	return cmp.Or(cmp.Compare(e.turnsOf(a.credentials), e.turnsOf(b.credentials)),
+		cmp.Compare(e.served[a.credentials], e.served[b.credentials])) < 0
+}
+
+// turnsOf is how many turns credentials have now.
+func (e *endpoint) turnsOf(credentials string) (turns int) {
+	for p := range e.granted {
+		if p.credentials == credentials {
+			turns++
+		}
+	}
+	for _, p := range e.working {
+		if p.credentials == credentials {
+			turns++
+		}
+	}
+	return turns
 }
 
 func (e *endpoint) locked(lock string) bool {
@@ -105,6 +157,7 @@ func (e *endpoint) locked(lock string) bool {
 
 func (e *endpoint) serve(p place) {
 	e.leave(func(other place) bool { return other == p })
+	delete(e.late, p)
 	e.turns++
 	e.served[p.credentials] = e.turns
 }
@@ -119,6 +172,7 @@ func (e *endpoint) end(p place) {
 	e.used = time.Now()
 	if e.idle() {
 		clear(e.served)
+		clear(e.late)
 	}
 }
 
