@@ -4,6 +4,7 @@
 package fault
 
 import (
+	"context"
 	"errors"
 	"fmt"
 )
@@ -37,7 +38,9 @@ type Error struct {
 	OtherID string
 	// Ambiguous means that the service may have done the work, or may yet do it.
 	Ambiguous bool
-	Err       error
+	// Overloaded means that the service says it has too much to do at once.
+	Overloaded bool
+	Err        error
 }
 
 // Error names the operation and its cause.
@@ -94,6 +97,15 @@ func IsAmbiguous(err error) bool {
 		return e.Ambiguous
 	}
 	return true
+}
+
+// IsOverload reports whether the service had more to do than it can: it says so, or a call that was sent wasn't answered in
+// time. That the object isn't ready, or the login doesn't answer, is no matter of the service's.
+func IsOverload(err error) bool {
+	if e, ok := errors.AsType[*Error](err); ok && e.Overloaded {
+		return true
+	}
+	return errors.Is(err, context.DeadlineExceeded) && IsAmbiguous(err)
 }
 
 // OtherID returns the ID of the object that err is a Conflict with, or "".

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -211,7 +210,7 @@ func (t *turn) run(ctx context.Context, e *entry, call func(context.Context) (an
 		if left := t.pool.finish(j, answer{object: object, err: err}); left {
 			t.pool.wake(t.owner)
 		}
-		t.pool.free(t.place, func(e *endpoint) { e.heed(overloads(err)) })
+		t.pool.free(t.place, func(e *endpoint) { e.heed(fault.IsOverload(err)) })
 	}()
 	patience := time.NewTimer(t.pool.Patience)
 	defer patience.Stop()
@@ -223,11 +222,6 @@ func (t *turn) run(ctx context.Context, e *entry, call func(context.Context) (an
 	t.pool.leaveAlone(j)
 	a, _ := t.pool.answer(e)
 	return a
-}
-
-// overloads reports whether an endpoint had more to do than it can: it didn't answer, or it says so.
-func overloads(err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) || fault.ClassOf(err) == fault.Busy
 }
 
 // survive turns a panic into an error, as a reconcile does: one bad answer must not end the whole manager.

@@ -191,7 +191,7 @@ func TestTurn_limitFollowsWhatTheEndpointCanDo(t *testing.T) {
 	t.Parallel()
 	for name, failure := range map[string]error{
 		"no answer": fmt.Errorf("no answer in time: %w", context.DeadlineExceeded),
-		"too many":  &fault.Error{Class: fault.Busy, Op: "create thing"},
+		"too many":  &fault.Error{Class: fault.Busy, Op: "create thing", Overloaded: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

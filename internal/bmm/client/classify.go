@@ -59,7 +59,9 @@ func (c *Client) answerFailure(r request, resp *http.Response, body []byte, reda
 			Op:        r.op,
 			OtherID:   a.otherID(class),
 			Ambiguous: class == fault.Transient && r.write && a.mayHaveWorked(),
-			Err:       cause,
+			// Others than the server's own errors are about the object.
+			Overloaded: class == fault.Busy && a.status >= http.StatusInternalServerError,
+			Err:        cause,
 		},
 		status:     a.status,
 		retryAfter: retryAfter(resp),

@@ -103,6 +103,7 @@ func TestErrorsAreClassifiedByStatusAndMessage(t *testing.T) {
 			_, err := c.CreateVPC(t.Context(), client.VPCCreateRequest{Name: "n"})
 			g.Expect(fault.ClassOf(err)).To(Equal(row.class))
 			g.Expect(fault.IsAmbiguous(err)).To(Equal(row.ambiguous))
+			g.Expect(fault.IsOverload(err)).To(Equal(row.class == fault.Busy && row.status == http.StatusInternalServerError))
 			g.Expect(err).To(MatchError(And(HavePrefix("create VPC: "+strconv.Itoa(row.status)), ContainSubstring(row.message))))
 		})
 	}
