@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -73,8 +74,14 @@ func build(config Config) (*Client, error) {
 // String names the server and not the login.
 func (c *Client) String() string { return "BMM API at " + c.org.String() }
 
-// Endpoint is the server, whichever organisation asks it.
-func (c *Client) Endpoint() string { return c.org.Scheme + "://" + c.org.Host }
+// Endpoint is the server, whichever organisation asks it, and however that has written it.
+func (c *Client) Endpoint() string {
+	host := strings.TrimSuffix(strings.ToLower(c.org.Hostname()), ".")
+	if port := c.org.Port(); port != "" && (c.org.Scheme != "https" || port != "443") {
+		host = net.JoinHostPort(host, port)
+	}
+	return c.org.Scheme + "://" + host
+}
 
 // Org is the organisation of the tenant.
 func (c *Client) Org() string { return c.name }
