@@ -1,7 +1,9 @@
 package userdata_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -82,6 +84,25 @@ func TestSendable_bringsWhatTheServiceWouldDestroyByteForByte(t *testing.T) {
 			g.Expect(sent).To(ContainSubstring("\nContent-Transfer-Encoding: base64\n"))
 			g.Expect(cloudinit.Text([]byte(sent))).To(Equal(data))
 		})
+	}
+}
+
+// Of cloud-init's kinds of user data these are no YAML, and may look like it. The lab's machines don't know them.
+func TestSendable_bringsPartHandlersAndIncludesByteForByte(t *testing.T) {
+	t.Parallel()
+	for contentType, data := range map[string]string{
+		"text/part-handler":       "#part-handler\ndef list_types():\n    x = 1\n    return [x]\n",
+		"text/x-include-url":      "#include\nhttps://example.com/a: b\n\nhttps://example.com/c: d\n",
+		"text/x-include-once-url": "#include-once\nhttps://example.com/a: b\n\nhttps://example.com/c: d\n",
+	} {
+		g := NewWithT(t)
+		g.Expect(arrived(data)).NotTo(Equal(data), "otherwise this proves nothing")
+		sent, err := userdata.Sendable(data, false)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(arrived(sent)).To(Equal(sent))
+		g.Expect(sent).To(ContainSubstring("\nContent-Type: " + contentType + ";"))
+		encoded := base64.StdEncoding.EncodeToString([]byte(data))
+		g.Expect(strings.ReplaceAll(sent, "\n", "")).To(ContainSubstring(encoded))
 	}
 }
 
