@@ -20,6 +20,9 @@ var kinds = []struct{ header, contentType string }{
 	{"#cloud-config-jsonp", "text/cloud-config-jsonp"},
 	{"#cloud-config", cloudConfig},
 	{"#cloud-boothook", "text/cloud-boothook"},
+	{"#part-handler", "text/part-handler"},
+	{"#include-once", "text/x-include-once-url"},
+	{"#include", "text/x-include-url"},
 	{"#!", "text/x-shellscript"},
 }
 
