@@ -52,3 +52,21 @@ func TestTurn_isNotTakenByCreatesThatHangWhereOthersWait(t *testing.T) {
 	}
 	ts.answer("hangs-1", nil)
 }
+
+// An owner that was deleted while it waited has nothing outside, and is let go without a graph.
+func TestTurn_isNotKeptForAnOwnerThatWasLetGo(t *testing.T) {
+	t.Parallel()
+	ts := newTenants(t, 1)
+	ts.Expect(ts.reconcile("a", "one", "large")).To(Equal("Creating"))
+	for _, name := range []string{"b", "c", "d"} {
+		ts.Expect(ts.reconcile(name, "one", "large")).To(Equal("Queued"))
+	}
+	for _, name := range []string{"b", "c"} {
+		gone := ts.all[name]
+		ts.Expect(gone.client.Delete(t.Context(), gone.owner())).To(Succeed())
+		ts.Expect(gone.engine().Release(t.Context(), gone.owner(), finalizer)).To(Succeed())
+	}
+	ts.answer("a", nil)
+	ts.Eventually(func() string { return ts.reconcile("d", "one", "large") }).WithTimeout(1500 * time.Millisecond).Should(Equal("Creating"))
+	ts.answer("d", nil)
+}
