@@ -201,7 +201,7 @@ func (g *Graph) begun() bool {
 func (g *Graph) Delete(ctx context.Context) (done bool, _ ctrl.Result, err error) {
 	ctx, end := g.span(ctx, "delete")
 	defer func() { end(err) }()
-	g.engine.Creates.leave(sleeperOf(g.owner))
+	g.engine.Leave(g.owner)
 	report := newReport()
 	g.removeUnless(ctx, nil, report)
 	if len(g.ledger.Entries) == 0 {
@@ -241,10 +241,14 @@ func (e *Engine) Hold(ctx context.Context, owner Owner, finalizer string) error 
 	return Hold(ctx, e.Client, objectOf(owner), finalizer)
 }
 
-// Release takes the finalizer off the owner once all is gone.
+// Release takes the finalizer off the owner once all is gone, and lets it wait for no turn any more.
 func (e *Engine) Release(ctx context.Context, owner Owner, finalizer string) error {
+	e.Leave(owner)
 	return Release(ctx, e.Client, objectOf(owner), finalizer)
 }
+
+// Leave lets an owner that is deleted wait for no turn any more: the next one would have to wait until it is seen to be gone.
+func (e *Engine) Leave(owner client.Object) { e.Creates.leave(sleeperOf(owner)) }
 
 // firstUnready names the first of refs that isn't ready, nor of use before it is.
 func (g *Graph) firstUnready(refs []Ref) (string, bool) {

@@ -94,6 +94,7 @@ func (a *Actuator) Exists(ctx context.Context, m *machinev1.Machine) (bool, erro
 func (a *Actuator) Delete(ctx context.Context, m *machinev1.Machine) error {
 	o := ownerOf(m)
 	if graph.OwnsNothing(o) {
+		a.Engine.Leave(o)
 		return nil
 	}
 	defer o.store()
