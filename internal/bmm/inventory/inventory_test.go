@@ -361,6 +361,28 @@ func TestStart_listsASiteWhileAnotherHangs(t *testing.T) {
 	f.Eventually(ended).Should(Receive(BeNil()))
 }
 
+// A manager that is told to stop keeps its lease until all has ended, and nobody works meanwhile. Only creates are worth that.
+func TestStart_endsWhileAListHangs(t *testing.T) {
+	t.Parallel()
+	f := start(t, 1, 20*time.Millisecond)
+	slow := make(chan struct{})
+	defer close(slow)
+	f.slow = slow
+	_, err := f.inventory.Newest(f.api, siteID) // from now on it is listed
+	f.Expect(err).NotTo(HaveOccurred())
+	ctx, stop := context.WithCancel(t.Context())
+	ended, asked := make(chan error, 1), make(chan error, 1)
+	go func() { ended <- f.inventory.Start(ctx) }()
+	f.clock.Step(40 * time.Millisecond)
+	f.Eventually(func() int { lists, _ := f.calls(); return lists }).Should(Equal(1))
+	const other = "20000000-0000-4000-8000-000000000002"
+	go func() { _, err := f.inventory.Instance(ctx, f.api, other, id(0)); asked <- err }()
+	f.Eventually(func() int { lists, _ := f.calls(); return lists }).Should(Equal(2))
+	stop()
+	f.Eventually(ended).WithTimeout(5 * time.Second).Should(Receive(BeNil()))
+	f.Eventually(asked).WithTimeout(5 * time.Second).Should(Receive(HaveOccurred()))
+}
+
 func TestRefresh_canBeLeft(t *testing.T) {
 	t.Parallel()
 	f := start(t, 1, interval)
