@@ -32,6 +32,9 @@ type Inventory struct {
 	changes chan event.TypedGenericEvent[Change]
 	// untold are changes that there was no room for, each once.
 	untold map[Change]bool
+	// ending is closed by end, once: no list goes on then.
+	ending chan struct{}
+	end    func()
 }
 
 // Change says that an instance isn't as it was in the list before.
@@ -70,9 +73,11 @@ type seen struct {
 
 // New returns an inventory.
 func New(interval time.Duration, clock clock.PassiveClock) *Inventory {
+	ending := make(chan struct{})
 	return &Inventory{
 		Interval: interval, Clock: clock, sites: map[site]*shelf{}, untold: map[Change]bool{},
 		changes: make(chan event.TypedGenericEvent[Change], changesBuffer),
+		ending:  ending, end: sync.OnceFunc(func() { close(ending) }),
 	}
 }
 
@@ -114,12 +119,14 @@ func (v *Inventory) Touch(api *bmm.Client, siteID, id string) {
 	s.moves(v.Clock.Now())
 }
 
-// Start lists each site that is asked about, at least once per interval, until ctx ends. It tells of changes.
+// Start lists each site that is asked about, at least once per interval, until ctx ends. It tells of changes. At its end it
+// cuts off all lists: a manager that is told to stop has its lease until nothing is at work any more.
 func (v *Inventory) Start(ctx context.Context) error {
 	ticker := time.NewTicker(graph.Interval(v.Interval, 0))
 	defer ticker.Stop()
 	var listing sync.WaitGroup
 	defer listing.Wait()
+	defer v.end()
 	for {
 		select {
 		case <-ctx.Done():
@@ -233,7 +240,16 @@ func (v *Inventory) list(ctx context.Context, siteID string, s *shelf, since tim
 	}
 	began := v.Clock.Now()
 	// The answer is for all who ask, so the one who happens to ask now can't end it by leaving.
-	instances, err := s.client().Instances(context.WithoutCancel(ctx), bmm.InstanceFilter{SiteID: siteID})
+	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	go func() {
+		select {
+		case <-v.ending:
+			cancel()
+		case <-lasting.Done():
+		}
+	}()
+	instances, err := s.client().Instances(lasting, bmm.InstanceFilter{SiteID: siteID})
 	return s.take(began, v.Clock.Now(), instances, err), err
 }
 
