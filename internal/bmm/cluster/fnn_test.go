@@ -127,3 +127,14 @@ func TestFNN_aRoutingProfileThatWasIgnoredIsSaid(t *testing.T) {
 	f.UntilGone(object)
 	f.Expect(f.Sim.State().Empty()).To(BeTrue())
 }
+
+// Nothing is sent for what can't be written: with a group there is always something that could be.
+func TestFNN_aRoutingProfileThatWasIgnoredSendsNoGroupAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t, everySite, slowInventory, func(w *sim.Config) { w.Release = sim.Release106 })
+	object := f.CreateCluster("demo", fnn, withGroup)
+	f.UntilReason(object, infrav1.VPCReadyCondition, "Invalid", `routingProfile "internal"`)
+	looks := f.Called("getVpc")
+	f.Eventually(func() int { return f.Called("getVpc") }).Should(BeNumerically(">", looks+3))
+	f.Expect(f.Called("updateVpc")).To(BeZero())
+}
