@@ -73,10 +73,14 @@ func (n *networks) wantVPC() *graph.Handle[bmm.VPC] {
 	}
 	want.Apply = func(ctx context.Context, v *bmm.VPC, _ []graph.Change) error {
 		update, _ := n.vpcUpdate(v)
+		ignored := n.checkRoutingProfile(v)
+		if ignored != nil && update == (bmm.VPCUpdateRequest{}) { // nothing else differs, and this can't be written
+			return ignored
+		}
 		if err := n.updateVPC(ctx, v.ID, update); err != nil {
 			return err
 		}
-		return n.checkRoutingProfile(v)
+		return ignored
 	}
 	// An inventory that is older than a change of the metadata, and is heard of after it, makes the service send these to the
 	// site again: without the group, which the site detaches and the API goes on showing. Instances' groups aren't affected.
