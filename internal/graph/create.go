@@ -97,7 +97,7 @@ func (h *Handle[T]) adopt(ctx context.Context, e *entry, found []*T) Phase {
 	if err := h.bind(ctx, e, found[0]); err != nil {
 		return PhaseOf(err)
 	}
-	return h.seen(found[0])
+	return h.repair(ctx, h.g.ledger.Entries[h.want.Key], found[0])
 }
 
 // create writes the intention, creates, and writes the ID. Wherever it is interrupted, the next reconcile finds either
