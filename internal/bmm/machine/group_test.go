@@ -136,23 +136,3 @@ func TestGroup_ofTheMachineComesFirst(t *testing.T) {
 	f.UntilGone(object)
 	f.Expect(f.Snapshot(users)).To(Equal(before))
 }
-
-// The service says that a group is in effect as long as there are instances. That the last one has gone takes it away from
-// nobody.
-func TestGroup_isNotSentAgainWhenTheLastInstanceGoes(t *testing.T) {
-	t.Parallel()
-	f := bmmtest.Start(t)
-	cluster := f.CreateCluster("demo", func(c *infrav1.NvidiaBMMCluster) { c.Spec.VPC.NetworkSecurityGroup = &group })
-	f.UntilReady(cluster)
-	object := f.CreateMachine("demo", "worker-1", userData)
-	f.UntilReady(object)
-	f.UntilInEffect(cluster)
-	f.Expect(f.Called("updateVpc")).To(BeZero())
-
-	f.Delete(object)
-	f.UntilGone(object)
-	looks := f.Called("getVpc")
-	f.Eventually(func() int { return f.Called("getVpc") }).Should(BeNumerically(">", looks+3))
-	f.Expect(f.Called("updateVpc")).To(BeZero())
-	f.Expect(f.Events(cluster, "Changing")).To(BeEmpty())
-}
