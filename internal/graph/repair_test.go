@@ -208,3 +208,17 @@ func TestReconcile_intendsNothingThatCannotBePrepared(t *testing.T) {
 	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Invalid", "fill it")
 	f.Expect(f.owner().Annotations).NotTo(HaveKey(graph.LedgerAnnotation))
 }
+
+// What comes after a resource must not begin because the answer to a create says ready, where that has ignored something.
+func TestRepair_whatWasMadeOtherwiseIsNotReady(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.size = 3 // and the service makes everything of size 0
+	owner, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Changing", "size: 0 → 3")
+	f.expectCondition(owner, "leftReady", metav1.ConditionFalse, "Waiting", "waits for net")
+	_, err = f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(f.service.things["id-1"].size).To(Equal(3))
+}
