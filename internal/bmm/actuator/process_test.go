@@ -103,7 +103,12 @@ func TestProcess_cutsNoCreateOff(t *testing.T) {
 		end     func(f *fixture, first *exec.Cmd)
 		succeed bool
 		creates time.Duration
+		// ready: the successor is there before, and waits for the lease.
+		ready bool
 	}{
+		"replaced by a rolling update": {succeed: true, ready: true, creates: 5 * time.Second, end: func(f *fixture, first *exec.Cmd) {
+			f.Expect(first.Process.Signal(syscall.SIGTERM)).To(Succeed())
+		}},
 		"told to stop": {succeed: true, creates: 5 * time.Second, end: func(f *fixture, first *exec.Cmd) {
 			f.Expect(first.Process.Signal(syscall.SIGTERM)).To(Succeed())
 		}},
@@ -126,6 +131,9 @@ func TestProcess_cutsNoCreateOff(t *testing.T) {
 			m := f.createMachine("worker-1")
 			f.Eventually(func() int { return f.Called("createInstance") }).Should(Equal(1))
 			holder := f.lease().Spec.HolderIdentity
+			if row.ready {
+				f.process(testenv.Kubeconfig(t), flags...)
+			}
 			row.end(f, first)
 			ended := make(chan error, 1)
 			go func() { ended <- first.Wait() }()
@@ -134,7 +142,7 @@ func TestProcess_cutsNoCreateOff(t *testing.T) {
 					f.Expect(f.lease().Spec.HolderIdentity).To(Equal(holder), "the lease is kept as long as it is at work")
 				}
 				f.Eventually(ended).Should(Receive(BeNil()))
-				f.Eventually(func() *string { return f.lease().Spec.HolderIdentity }).Should(HaveValue(BeEmpty()))
+				f.Eventually(func() *string { return f.lease().Spec.HolderIdentity }).ShouldNot(Equal(holder))
 			} else {
 				f.Eventually(ended).Should(Receive(HaveOccurred()))
 				f.Expect(f.Client.Delete(t.Context(), f.lease())).To(Succeed())
@@ -142,7 +150,9 @@ func TestProcess_cutsNoCreateOff(t *testing.T) {
 			f.Expect(f.Sim.State().Strays).To(BeEmpty())
 			f.Expect(f.instances()).To(HaveLen(1))
 
-			f.process(testenv.Kubeconfig(t), flags...)
+			if !row.ready {
+				f.process(testenv.Kubeconfig(t), flags...)
+			}
 			f.Eventually(func() string { _ = f.Read(m); return ptr.Deref(m.Spec.ProviderID, "") }).ShouldNot(BeEmpty())
 			f.Delete(m)
 			f.UntilGone(m)
