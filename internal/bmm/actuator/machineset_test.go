@@ -142,7 +142,8 @@ func (f *fixture) untilRunning(machines int) {
 
 func TestMachineSet_scalesUpAndDown(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startSite(t)
+	f.run(40 * bmmtest.Poll) // so long a site's subnets are remembered
 	f.others()
 	set := f.machineSet("workers", 2)
 	f.Create(set)
