@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	goruntime "runtime"
 	"runtime/pprof"
 	"slices"
 	"strconv"
@@ -45,7 +46,10 @@ import (
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) {
+	testenv.Parallel(goruntime.GOMAXPROCS(0)) // each test has an OVN central, which computes, and some wait for it for two seconds only
+	testenv.Main(m)
+}
 
 const patience = 30 * time.Second
 
