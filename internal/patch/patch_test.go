@@ -35,7 +35,7 @@ func TestSpecAndStatus_writesBothAndNothingWhereNothingChanged(t *testing.T) {
 		},
 	})
 	object := &bmmv1.NvidiaBMMMachine{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Namespace(t), Name: "m"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Namespace(t), Name: "machine"},
 		Spec: bmmv1.NvidiaBMMMachineSpec{InstanceSpec: bmmv1.InstanceSpec{
 			InstanceType:    bmmv1.InstanceTypeReference{ID: id},
 			OperatingSystem: bmmv1.OperatingSystemReference{ID: id},
@@ -68,7 +68,7 @@ func TestAll_writesMetadataTooUnderALockAndNeverTheLedger(t *testing.T) {
 	c := testenv.Client(t)
 	object := &bmmv1.NvidiaBMMMachine{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: testenv.Namespace(t), Name: "m", Annotations: map[string]string{"old": "", graph.LedgerAnnotation: "1"},
+			Namespace: testenv.Namespace(t), Name: "machine", Annotations: map[string]string{"old": "", graph.LedgerAnnotation: "1"},
 		},
 		Spec: bmmv1.NvidiaBMMMachineSpec{InstanceSpec: bmmv1.InstanceSpec{
 			InstanceType:    bmmv1.InstanceTypeReference{ID: id},

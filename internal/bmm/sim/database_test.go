@@ -53,7 +53,7 @@ func TestConnections_areUnlimitedInTheOlderRelease(t *testing.T) {
 		_, err := b.client.Site(b.t.Context(), sim.DefaultSiteID)
 		b.Expect(err).NotTo(HaveOccurred())
 		b.pass(time.Minute)
-	}, manyMachines)
+	}, manyMachines, func(c *sim.Config) { c.Release = sim.Release106 })
 }
 
 func TestLock_ofAnInstanceTypeIsHeldUntilTheSiteHasDoneItsPart(t *testing.T) {
