@@ -25,7 +25,7 @@ func TestExpire_endsLeasesOfADeadAgent(t *testing.T) {
 	_, err := d.attach("pf1hpf", "h3", lease)
 	d.Expect(err).NotTo(HaveOccurred())
 	ends := time.Now().Add(lease) // at the latest: it counts from some moment of the call
-	d.expire() // which the agent doesn't notice
+	d.expire()                    // which the agent doesn't notice
 	d.Expect(d.pings("h2", "h3")()).To(BeTrue())
 	d.endAgent(syscall.SIGKILL)
 	d.expire()
