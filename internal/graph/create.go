@@ -61,6 +61,9 @@ func (h *Handle[T]) turn() (*turn, bool) {
 	if h.want.Lock != nil {
 		at.lock = h.want.Lock()
 	}
+	if h.kind.Site != nil {
+		at.site = h.kind.Site()
+	}
 	return h.g.engine.Creates.turn(at)
 }
 
@@ -136,12 +139,13 @@ func (e *Engine) attempt(ctx context.Context, intended *entry) (context.Context,
 	if e.CreateTimeout == 0 {
 		return ctx, func() {}, nil
 	}
-	left := e.CreateTimeout - e.Clock.Now().Sub(intended.At.Time)
-	if left <= 0 {
+	held := max(e.Clock.Now().Sub(intended.At.Time), 0)
+	// In the rest of the time the service must be able to answer: it may go on with what its client has left.
+	if most := e.CreateTimeout / 5; held > most {
 		return nil, nil, &fault.Error{Class: fault.Transient, Err: fmt.Errorf(
-			"not sent, because this process was held up for more than %s: it is tried again", e.CreateTimeout)}
+			"not sent, because this process was held up for more than %s: it is tried again", most)}
 	}
-	ctx, cancel := context.WithTimeout(ctx, left)
+	ctx, cancel := context.WithTimeout(ctx, e.CreateTimeout-held)
 	return ctx, cancel, nil
 }
 
@@ -253,4 +257,5 @@ func (g *Graph) refused(e *entry) (Phase, bool) {
 	return phase, g.engine.Clock.Now().Before(e.At.Add(g.engine.slowly()))
 }
 
-func (g *Graph) now() *metav1.Time { return &metav1.Time{Time: g.engine.Clock.Now()} }
+// now is by the wall clock only, as another process will read it: the monotonic one stands still while a machine is suspended.
+func (g *Graph) now() *metav1.Time { return &metav1.Time{Time: g.engine.Clock.Now().Round(0)} }

@@ -41,8 +41,9 @@ type Engine struct {
 	Clock    clock.PassiveClock
 	// Poll is how often a resource is looked at that isn't ready yet; in the beginning it is more often: see Interval.
 	Poll time.Duration
-	// CreateTimeout is how long after its intention was written a create may be sent and answered; 0 sets no limit. The service
-	// may take as long again for one that is sent at the last moment, so Settle has to be at least twice as long.
+	// CreateTimeout is how long after its intention was written a create may be answered; 0 sets no limit. It is begun within a
+	// fifth of that, or not at all: the service needs the rest. The service may take as long again for one that reaches it at
+	// the last moment, so Settle has to be at least twice as long.
 	CreateTimeout time.Duration
 	// Settle is how long after a create with unknown outcome the resource may still appear: the service's own deadline for
 	// a create, and the lag of its lists. So long after a change it may still be at work on what it knew before.

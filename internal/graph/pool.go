@@ -15,8 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
-
-	"github.com/bedplate/bedplate/internal/fault"
 )
 
 const (
@@ -107,6 +105,8 @@ func (p *Pool) turn(at place) (*turn, bool) {
 	if p == nil {
 		return t, true
 	}
+	var woken []sleeper
+	defer func() { p.wake(woken...) }() // after the lock is released
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.drained != nil {
@@ -122,6 +122,7 @@ func (p *Pool) turn(at place) (*turn, bool) {
 		p.endpoints[at.endpoint] = e
 	}
 	if !e.take(at) {
+		woken = p.next(e) // a turn that it couldn't take isn't kept any more
 		return nil, false
 	}
 	p.working++
@@ -143,35 +144,28 @@ func (p *Pool) free(at place, heed func(*endpoint)) {
 	heed(e)
 	p.working--
 	p.checkDrained()
-	woken := p.grant(e)
+	woken := p.next(e)
 	p.mu.Unlock()
 	p.wake(woken...)
 }
 
-// grant keeps each free turn for the owner that is next. p.mu is held.
-func (p *Pool) grant(e *endpoint) (woken []sleeper) {
-	for p.drained == nil {
-		next, free := e.next()
-		if !free {
-			break
-		}
-		e.serve(next)
-		g := &grant{}
-		g.expiry = time.AfterFunc(grantedFor, func() { p.expire(e, next, g) })
-		e.granted[next] = g
-		woken = append(woken, next.owner)
+// next returns the owners to be woken because their turn has come at an endpoint; those that don't come lose it to others
+// after a while. p.mu is held.
+func (p *Pool) next(e *endpoint) []sleeper {
+	if p.drained != nil {
+		return nil
+	}
+	woken := e.wake()
+	if len(woken) > 0 {
+		time.AfterFunc(keptFor, func() { p.pass(e) })
 	}
 	return woken
 }
 
-// expire gives a turn that was granted and not taken to the next.
-func (p *Pool) expire(e *endpoint, at place, g *grant) {
+// pass gives the turns of owners that haven't come to others.
+func (p *Pool) pass(e *endpoint) {
 	p.mu.Lock()
-	var woken []sleeper
-	if e.granted[at] == g {
-		e.lose(at)
-		woken = p.grant(e)
-	}
+	woken := p.next(e)
 	p.mu.Unlock()
 	p.wake(woken...)
 }
@@ -184,13 +178,8 @@ func (p *Pool) leave(owner sleeper) {
 	p.mu.Lock()
 	var woken []sleeper
 	for _, e := range p.endpoints {
-		e.leave(func(at place) bool { return at.owner == owner })
-		for at, g := range e.granted {
-			if at.owner == owner && g.expiry.Stop() {
-				delete(e.granted, at)
-				woken = append(woken, p.grant(e)...)
-			}
-		}
+		e.leave(owner)
+		woken = append(woken, p.next(e)...)
 	}
 	p.mu.Unlock()
 	p.wake(woken...)
@@ -206,11 +195,12 @@ func (t *turn) run(ctx context.Context, e *entry, call func(context.Context) (an
 	j := &job{done: make(chan struct{})}
 	t.pool.add(e.Token, j)
 	go func() {
+		began := time.Now()
 		object, err := survive(context.WithoutCancel(ctx), call)
 		if left := t.pool.finish(j, answer{object: object, err: err}); left {
 			t.pool.wake(t.owner)
 		}
-		t.pool.free(t.place, func(e *endpoint) { e.heed(fault.IsOverload(err)) })
+		t.pool.free(t.place, func(e *endpoint) { e.learnFrom(t.place, time.Since(began), err) })
 	}()
 	patience := time.NewTimer(t.pool.Patience)
 	defer patience.Stop()

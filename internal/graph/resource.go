@@ -130,8 +130,11 @@ func (h *Handle[T]) forget(ctx context.Context, format string, args ...any) Phas
 	return Waiting(format, args...)
 }
 
+// ReasonLost is that of a resource which is proven to be gone, and isn't made again.
+const ReasonLost = "Lost"
+
 func (h *Handle[T]) lost(e *entry) Phase {
-	return Failed("somebody else deleted %s %s: %s", h.kind.Name, e.ID, h.want.IfLost).Because("Lost")
+	return Failed("somebody else deleted %s %s: %s", h.kind.Name, e.ID, h.want.IfLost).Because(ReasonLost)
 }
 
 // refresh keeps in the ledger what deletion needs to know of the spec.

@@ -2,20 +2,21 @@ package graph
 
 import (
 	"cmp"
-	"maps"
 	"reflect"
 	"slices"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bedplate/bedplate/internal/fault"
 )
 
 const (
-	// grantedFor is how long a turn is kept for the owner that was woken for it. An owner that is gone loses it.
-	grantedFor = 2 * time.Second
-	// lateFor is how long after that an owner may still come: the turn of the next one is its, if that hasn't come either.
+	// keptFor is how long a turn is kept for the owner that was woken for it.
+	keptFor = 2 * time.Second
+	// lateFor is how long an owner is remembered that was woken and hasn't come: it may be gone.
 	lateFor = 10 * time.Minute
-	// narrowedFor is how long an endpoint that isn't used keeps a limit that was lowered.
+	// narrowedFor is how long an endpoint that isn't used keeps a limit that was lowered, and how long is known how a site was.
 	narrowedFor = 10 * time.Minute
 )
 
@@ -29,20 +30,29 @@ func sleeperOf(owner client.Object) sleeper {
 	return sleeper{reflect.TypeOf(objectOf(owner)), client.ObjectKeyFromObject(owner)}
 }
 
-// grant is a turn that waits for the owner that was woken for it.
-type grant struct{ expiry *time.Timer }
-
-// place is what a create needs a turn for: an endpoint and, where the service has one, the lock that it takes meanwhile.
+// place is what a create needs a turn for: an endpoint, its site and, where the service has one, the lock that it takes
+// meanwhile.
 type place struct {
-	endpoint, lock string
-	owner          sleeper
-	credentials    string
+	endpoint, site, lock string
+	owner                sleeper
+	credentials          string
 }
+
+// waiter is an owner that waits for its turn.
+type waiter struct {
+	place
+	// woken is when it was woken because its turn had come; zero before that.
+	woken time.Time
+}
+
+// expected reports whether a turn is kept for it. Later it is late: then it may still have one whenever it comes, but nobody
+// waits for it.
+func (w waiter) expected() bool { return !w.woken.IsZero() && time.Since(w.woken) < keptFor }
 
 // endpoint says who may create at an outside endpoint. The limit adapts: it is halved when the endpoint doesn't answer or
 // says that there were too many, and grows by one after as many good answers. Of the owners that wait those are next whose
 // credentials have the fewest turns now, and of these those that have waited longest for one, so neither one tenant's thousand
-// objects nor its creates that hang hold up another tenant's one.
+// objects nor its creates that hang hold up another tenant's one. See reserved about sites that hang.
 type endpoint struct {
 	limit, most int
 	// good answers since the limit has changed.
@@ -51,119 +61,98 @@ type endpoint struct {
 	used time.Time
 	// working are the turns that were taken. An owner may have several.
 	working []place
-	// granted are the turns that owners were woken for.
-	granted map[place]*grant
 	// waiting is in the order of arrival.
-	waiting []place
-	// late says when owners have lost their turns because they didn't come in time.
-	late map[place]time.Time
+	waiting []waiter
 	// served says which of its turns the endpoint gave to each credentials last; turns counts them.
 	served map[string]int
 	turns  int
+	// sites are those of which something is known.
+	sites map[string]siteState
 }
 
 func newEndpoint(most int) *endpoint {
-	return &endpoint{limit: most, most: most, granted: map[place]*grant{}, late: map[place]time.Time{}, served: map[string]int{}}
+	return &endpoint{limit: most, most: most, served: map[string]int{}, sites: map[string]siteState{}}
 }
 
-// take gives a turn, or lets its owner wait for one.
+// take gives a turn, or lets its owner wait for one. Who was woken needs only room, however late it is: where all come late
+// nobody would get a turn otherwise. Who has lost it to somebody late is woken again.
 func (e *endpoint) take(p place) bool {
-	if g, granted := e.granted[p]; granted {
-		g.expiry.Stop()
-		delete(e.granted, p)
-		e.working = append(e.working, p)
-		return true
+	i := slices.IndexFunc(e.waiting, func(w waiter) bool { return w.place == p })
+	if i < 0 {
+		i = len(e.waiting)
+		e.waiting = append(e.waiting, waiter{place: p})
 	}
-	if !slices.Contains(e.waiting, p) {
-		e.waiting = append(e.waiting, p)
-	}
-	if next, free := e.next(); (!free || next != p) && !e.swap(p) {
+	woken := !e.waiting[i].woken.IsZero()
+	e.waiting[i].woken = time.Time{}
+	if woken && !e.fits(p, e.working) || !woken && e.next() != i {
 		return false
 	}
-	e.serve(p)
+	e.waiting = slices.Delete(e.waiting, i, i+1)
 	e.working = append(e.working, p)
+	e.serve(p)
 	return true
 }
 
-// swap lets an owner that comes too late have the turn of one that was woken and hasn't come: where all are late, nobody would
-// ever get a turn otherwise.
-func (e *endpoint) swap(p place) bool {
-	if _, late := e.late[p]; !late || len(e.working) >= e.limit {
-		return false
+// wake returns the owners whose turn has come. The turns are kept for them.
+func (e *endpoint) wake() (woken []sleeper) {
+	e.waiting = slices.DeleteFunc(e.waiting, func(w waiter) bool { return !w.woken.IsZero() && time.Since(w.woken) > lateFor })
+	for i := e.next(); i >= 0; i = e.next() {
+		w := &e.waiting[i]
+		w.woken = time.Now()
+		e.serve(w.place)
+		woken = append(woken, w.owner)
 	}
-	for other, g := range e.granted {
-		if e.locked(p.lock) && other.lock != p.lock {
-			continue
-		}
-		g.expiry.Stop()
-		delete(e.granted, other)
-		e.waiting = slices.Insert(e.waiting, 0, other)
-		return true
-	}
-	return false
+	return woken
 }
 
-// lose takes back a turn that was granted to an owner that hasn't come.
-func (e *endpoint) lose(p place) {
-	delete(e.granted, p)
-	maps.DeleteFunc(e.late, func(_ place, since time.Time) bool { return time.Since(since) > lateFor })
-	e.late[p] = time.Now()
-}
-
-// next is whose turn it is, if another create may begin now.
-func (e *endpoint) next() (first place, free bool) {
-	if len(e.working)+len(e.granted) >= e.limit {
-		return place{}, false
-	}
-	for _, p := range e.waiting {
-		if !e.locked(p.lock) && (!free || e.before(p, first)) {
-			first, free = p, true
+// next is whose turn it is, if another create may begin now; otherwise -1.
+func (e *endpoint) next() int {
+	next, held := -1, e.held()
+	for i, w := range e.waiting {
+		if w.woken.IsZero() && e.fits(w.place, held) && (next < 0 || e.before(w.place, e.waiting[next].place, held)) {
+			next = i
 		}
 	}
-	return first, free
+	return next
 }
 
-func (e *endpoint) before(a, b place) bool {
-	return cmp.Or(cmp.Compare(e.turnsOf(a.credentials), e.turnsOf(b.credentials)),
-		cmp.Compare(e.served[a.credentials], e.served[b.credentials])) < 0
+// held are the turns that were taken, and those that are kept.
+func (e *endpoint) held() []place {
+	held := slices.Clone(e.working)
+	for _, w := range e.waiting {
+		if w.expected() {
+			held = append(held, w.place)
+		}
+	}
+	return held
 }
 
-// turnsOf is how many turns credentials have now.
-func (e *endpoint) turnsOf(credentials string) (turns int) {
-	for p := range e.granted {
-		if p.credentials == credentials {
-			turns++
-		}
-	}
-	for _, p := range e.working {
-		if p.credentials == credentials {
-			turns++
-		}
-	}
-	return turns
+// fits reports whether there is room for one more turn beside those that are held.
+func (e *endpoint) fits(p place, held []place) bool {
+	return len(held) < e.limit && !e.reserved(p, held) && (p.lock == "" || !slices.ContainsFunc(held, func(h place) bool { return h.lock == p.lock }))
 }
 
-func (e *endpoint) locked(lock string) bool {
-	if lock == "" {
-		return false
-	}
-	for p := range e.granted {
-		if p.lock == lock {
-			return true
+func (e *endpoint) before(a, b place, held []place) bool {
+	turns := func(p place) (n int) {
+		for _, h := range held {
+			if h.credentials == p.credentials {
+				n++
+			}
 		}
+		return n
 	}
-	return slices.ContainsFunc(e.working, func(p place) bool { return p.lock == lock })
+	return cmp.Or(cmp.Compare(turns(a), turns(b)), cmp.Compare(e.served[a.credentials], e.served[b.credentials])) < 0
 }
 
 func (e *endpoint) serve(p place) {
-	e.leave(func(other place) bool { return other == p })
-	delete(e.late, p)
 	e.turns++
 	e.served[p.credentials] = e.turns
 }
 
-// leave takes owners off the list of those that wait.
-func (e *endpoint) leave(who func(place) bool) { e.waiting = slices.DeleteFunc(e.waiting, who) }
+// leave lets an owner wait no more.
+func (e *endpoint) leave(owner sleeper) {
+	e.waiting = slices.DeleteFunc(e.waiting, func(w waiter) bool { return w.owner == owner })
+}
 
 // end takes a turn back.
 func (e *endpoint) end(p place) {
@@ -172,24 +161,27 @@ func (e *endpoint) end(p place) {
 	e.used = time.Now()
 	if e.idle() {
 		clear(e.served)
-		clear(e.late)
 	}
 }
 
-// heed adapts the limit to an answer.
-func (e *endpoint) heed(overloaded bool) {
-	if overloaded {
+// heed adapts the limit to an answer. One that is neither good nor says that there was too much proves nothing.
+func (e *endpoint) heed(err error) {
+	switch {
+	case fault.IsOverload(err):
 		e.limit, e.good = max(e.limit/2, 1), 0
-		return
-	}
-	if e.good++; e.limit < e.most && e.good >= e.limit {
-		e.limit, e.good = e.limit+1, 0
+	case err == nil:
+		if e.good++; e.limit < e.most && e.good >= e.limit {
+			e.limit, e.good = e.limit+1, 0
+		}
 	}
 }
 
-func (e *endpoint) idle() bool { return len(e.working)+len(e.granted)+len(e.waiting) == 0 }
+// idle reports whether nobody has a turn, or waits for one and comes in time.
+func (e *endpoint) idle() bool {
+	return len(e.working) == 0 && !slices.ContainsFunc(e.waiting, func(w waiter) bool { return w.woken.IsZero() || w.expected() })
+}
 
 // forgettable reports whether a new one would do as well.
 func (e *endpoint) forgettable() bool {
-	return e.idle() && (e.limit == e.most || time.Since(e.used) > narrowedFor)
+	return e.idle() && (e.limit == e.most && len(e.sites) == 0 || time.Since(e.used) > narrowedFor)
 }

@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -30,4 +31,22 @@ func TestTurn_limitIsNotLoweredByWhatATenantDoes(t *testing.T) {
 			ts.answer("good-1", nil)
 		})
 	}
+}
+
+// An answer that isn't one says nothing of what the endpoint can do, either.
+func TestTurn_limitGrowsWithGoodAnswersOnly(t *testing.T) {
+	t.Parallel()
+	ts := newTenants(t, 2)
+	ts.Expect(ts.reconcile("first", "one", "")).To(Equal("Creating"))
+	ts.answer("first", &fault.Error{Class: fault.Busy, Op: "create thing", Overloaded: true})
+	ts.Eventually(ts.site.working).Should(BeEmpty())
+	for n := range 2 {
+		name := fmt.Sprintf("down-%d", n)
+		ts.Eventually(func() string { return ts.reconcile(name, "one", "") }).Should(Equal("Creating"))
+		ts.answer(name, &fault.Error{Class: fault.Transient, Op: "create thing", Err: errors.New("connection refused")})
+		ts.Eventually(ts.site.working).Should(BeEmpty())
+	}
+	ts.Eventually(func() string { return ts.reconcile("second", "one", "") }).Should(Equal("Creating"))
+	ts.Expect(ts.reconcile("third", "one", "")).To(Equal("Queued"), "one at a time still")
+	ts.answer("second", nil)
 }

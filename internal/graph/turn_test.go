@@ -253,7 +253,7 @@ func TestCreate_isNotSentAfterItsDeadline(t *testing.T) {
 	f.Expect(err).To(MatchError(ContainSubstring("not sent")))
 	f.Expect(suspended).To(BeNumerically(">", 0))
 	f.Expect(f.service.keys()).To(BeEmpty())
-	f.expectCondition(owner, "netReady", metav1.ConditionUnknown, "Transient", "held up for more than 20s: it is tried again")
+	f.expectCondition(owner, "netReady", metav1.ConditionUnknown, "Transient", "held up for more than 4s: it is tried again")
 
 	f.write = nil
 	_, err = f.reconcile()
