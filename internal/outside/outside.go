@@ -33,12 +33,17 @@ var (
 		Help:    "How long calls to services outside Kubernetes took.",
 		Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
 	}, []string{"system", "operation", "class"})
+
+	withheld = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "bedplate_outside_calls_withheld_total",
+		Help: "Calls to services outside Kubernetes that weren't made, because others weren't answered.",
+	}, []string{"system"})
 )
 
 func init() { metrics.Registry.MustRegister(Collectors()...) }
 
 // Collectors are the metrics, for a program whose registry isn't that of controller-runtime.
-func Collectors() []prometheus.Collector { return []prometheus.Collector{calls, duration} }
+func Collectors() []prometheus.Collector { return []prometheus.Collector{calls, duration, withheld} }
 
 // Observe begins one call. The context that it returns carries the call's span; the function that it returns ends the
 // call with its outcome, and must be called once.
@@ -65,3 +70,6 @@ func Observe(ctx context.Context, system, operation, credential string) (context
 		duration.WithLabelValues(system, operation, class).Observe(time.Since(start).Seconds())
 	}
 }
+
+// Withheld counts a call that isn't made, because others weren't answered.
+func Withheld(system string) { withheld.WithLabelValues(system).Inc() }

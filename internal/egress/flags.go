@@ -1,0 +1,40 @@
+package egress
+
+import (
+	"github.com/spf13/pflag"
+
+	"github.com/bedplate/bedplate/internal/flagcheck"
+)
+
+const (
+	allowedFlag  = "allowed-endpoints"
+	loopbackFlag = "insecure-loopback-endpoints"
+)
+
+// Flags are what a policy is made of on a command line.
+type Flags struct {
+	allowed  []string
+	loopback bool
+}
+
+// Add the flags to those of a program.
+func (f *Flags) Add(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&f.allowed, allowedFlag, nil, "What the endpoints and token URLs in Secrets may lead to, and nothing else: "+
+		"names, *.DOMAIN for all names below it, addresses and CIDRs; each with or without :PORT. Without it everything but what "+
+		"is inside: loopback, link-local and metadata addresses, and the cluster's own Services.")
+	flags.BoolVar(&f.loopback, loopbackFlag, false, "For labs and tests: endpoints may be at loopback addresses, also over plain "+
+		"http. Whoever writes a Secret can then call what listens beside the program.")
+}
+
+// Policy of the flags. The error is a value that can't be used.
+func (f *Flags) Policy() (Policy, error) {
+	policy := Policy{Loopback: f.loopback}
+	for _, text := range f.allowed {
+		destination, ok := ParseDestination(text)
+		if err := flagcheck.That(allowedFlag, text, ok, "a name, *.DOMAIN, an address or a CIDR, with or without :PORT"); err != nil {
+			return Policy{}, err
+		}
+		policy.Allowed = append(policy.Allowed, destination)
+	}
+	return policy, nil
+}
