@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	machinev1 "github.com/openshift/api/machine/v1beta1"
 	"github.com/spf13/cobra"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -67,7 +68,7 @@ func (m *management) connect() (client.Client, string, error) {
 	}
 	scheme := runtime.NewScheme()
 	builder := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme,
-		addonsv1.AddToScheme, infrav1.AddToScheme, resourcev1.AddToScheme, networkfabricv1.AddToScheme)
+		addonsv1.AddToScheme, machinev1.Install, infrav1.AddToScheme, resourcev1.AddToScheme, networkfabricv1.AddToScheme)
 	if err := builder.AddToScheme(scheme); err != nil {
 		return nil, "", fmt.Errorf("build the scheme: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bedplate/bedplate/internal/bmm/orphans"
+	"github.com/bedplate/bedplate/internal/egress"
 )
 
 type orphansOptions struct {
@@ -20,6 +21,7 @@ type orphansOptions struct {
 	output  string
 	secrets []string
 	remove  bool
+	calls   egress.Flags
 }
 
 func orphansCommand() *cobra.Command {
@@ -27,9 +29,9 @@ func orphansCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "orphans",
 		Short: "List what was made at BMM sites and belongs to no object any more, and delete it on demand",
-		Long: `Lists what carries an owner tag of Bedplate's at BMM sites while no NvidiaBMMCluster and no NvidiaBMMMachine of the
-management cluster claims it: what is left when somebody has taken a finalizer off by hand, or has lost a management cluster.
-Doubles are listed too: what carries the tag of a living object that has another one.
+		Long: `Lists what carries an owner tag of Bedplate's at BMM sites while no object of the management cluster claims it, be it an
+NvidiaBMMCluster, an NvidiaBMMMachine, or a Machine of OpenShift's: what is left when somebody has taken a finalizer off by
+hand, or has lost a management cluster. Doubles are listed too: what carries the tag of a living object that has another one.
 
 VPCs, network security groups and instances are known by their labels. Subnets, VPC prefixes, allocations and the provider's
 IP blocks have none: their names count only where the owner ID in them stands in a label as well. What isn't certain is left
@@ -39,8 +41,10 @@ Only this management cluster is looked at. What belongs to another one looks lik
 that are meant, and looks at each resource, and for its owner in all namespaces, once more before it deletes it. It waits for
 nothing: repeat the command until nothing is listed.
 
-Where the objects can't be listed completely, nothing is listed at all.`,
-		Example: `  # At all sites, with the credentials of all NvidiaBMMClusters
+What can't be read is named: objects that can't be listed, a ledger or a Secret that can't be used, a site that doesn't answer.
+What may belong to it is left out, and the command fails after it has printed the rest. What is seen with the credentials of
+one account counts for that account only.`,
+		Example: `  # At all sites, with the credentials of all objects
   bedplate orphans
 
   # With the credentials of one Secret, at one site
@@ -57,11 +61,12 @@ Where the objects can't be listed completely, nothing is listed at all.`,
 		},
 	}
 	flags := command.Flags()
-	flags.StringSliceVar(&o.secrets, "secret", nil, "NAMESPACE/NAME to log in with (default the Secrets of all NvidiaBMMClusters)")
+	flags.StringSliceVar(&o.secrets, "secret", nil, "NAMESPACE/NAME to log in with (default the Secrets of all objects)")
 	flags.StringSliceVar(&o.Sites, "site", nil, "ID or name of a site (default all)")
 	flags.StringSliceVar(&o.Owners, "owner", nil, "only what carries these owner IDs; also where nothing but its name does")
 	flags.BoolVar(&o.remove, "delete", false, "delete what is listed; needs --owner")
 	o.from.addFlags(command)
+	o.calls.Add(flags)
 	addOutputFlag(command, &o.output, "text", "json")
 	return command
 }
@@ -73,6 +78,10 @@ func (o *orphansOptions) check() error {
 			return fmt.Errorf("--secret %q: it has to be NAMESPACE/NAME", secret)
 		}
 		o.Secrets = append(o.Secrets, types.NamespacedName{Namespace: namespace, Name: name})
+	}
+	var err error
+	if o.Egress, err = o.calls.Policy(); err != nil {
+		return err
 	}
 	if o.remove && len(o.Owners) == 0 {
 		return errors.New("--delete needs --owner with the owner IDs that are meant: " +
@@ -88,6 +97,9 @@ func (o *orphansOptions) run(ctx context.Context, out io.Writer, c client.Client
 	}
 	if o.remove {
 		err = report.Delete(ctx)
+	}
+	if missing := len(report.Incomplete); missing > 0 {
+		err = errors.Join(err, fmt.Errorf("the report is incomplete: %d things couldn't be read, and what may belong to them is left out", missing))
 	}
 	if o.output == "json" {
 		return errors.Join(printJSON(out, report), err)

@@ -10,11 +10,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bedplate/bedplate/internal/bmm/plan"
+	"github.com/bedplate/bedplate/internal/egress"
 )
 
 func planCommand() *cobra.Command {
 	var from management
 	var file, output string
+	var calls egress.Flags
 	command := &cobra.Command{
 		Use:   "plan -f FILE",
 		Short: "Show what applying a file would make, change and delete at the BMM site",
@@ -40,12 +42,16 @@ The exit code is 0 also where there is something to do; it is 1 where something 
   bedplate plan -f cluster.yaml -o json | jq -e '.summary.delete // 0 == 0'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			policy, err := calls.Policy()
+			if err != nil {
+				return err
+			}
 			source, err := read(cmd.Context(), file, cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
 			return from.use(func(c client.Client, namespace string) error {
-				planned, err := plan.File(cmd.Context(), c, namespace, source)
+				planned, err := plan.File(cmd.Context(), c, policy, namespace, source)
 				if err != nil {
 					return err
 				}
@@ -57,6 +63,7 @@ The exit code is 0 also where there is something to do; it is 1 where something 
 	flags.StringVarP(&file, "filename", "f", "", "YAML file of any number of documents, or - for standard input")
 	from.addNamespaceFlag(command, "objects that name none")
 	from.addFlags(command)
+	calls.Add(flags)
 	addOutputFlag(command, &output, "text", "json")
 	_ = command.MarkFlagRequired("filename") // fails for unknown flags only
 	return command

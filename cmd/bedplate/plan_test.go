@@ -257,7 +257,7 @@ func TestPlan_saysWhatCannotBeDoneAndFails(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			out, err := run(t, strings.NewReader(row.file), "plan", "-f", "-", "--kubeconfig", e.kubeconfig)
+			out, err := run(t, strings.NewReader(row.file), "plan", "-f", "-", "--kubeconfig", e.kubeconfig, loopback)
 			g := NewWithT(t)
 			g.Expect(err).To(MatchError(ContainSubstring(row.fails)), out)
 			for _, text := range row.says {
@@ -327,7 +327,7 @@ func TestPlan_repeatsWhatTheAPIServerRefuses(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			out, err := run(t, strings.NewReader(row.file), "plan", "-f", "-", "--kubeconfig", e.kubeconfig)
+			out, err := run(t, strings.NewReader(row.file), "plan", "-f", "-", "--kubeconfig", e.kubeconfig, loopback)
 			g := NewWithT(t)
 			g.Expect(err).To(HaveOccurred())
 			for _, text := range row.says {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/bmm/sim/hostile"
 	"github.com/bedplate/bedplate/internal/localstack/boot"
 	"github.com/bedplate/bedplate/internal/localstack/tools"
 )
@@ -38,6 +39,9 @@ func simulateCommand() *cobra.Command {
 type simulateOptions struct {
 	config, listen, dir, tools string
 	speed                      float64
+	hostile                    hostile.Mode
+	seed                       uint64
+	trust                      int
 }
 
 func simulateBMMCommand() *cobra.Command {
@@ -54,7 +58,10 @@ IP blocks. Without it they only change their state.
 
 Below /simulator/ are switches that the real API doesn't have: GET state and calls; POST faults, chaos (random faults of a
 seed), status, vanish, objects, sites and tokens; DELETE faults, chaos and tokens. OAuth clients of the world get tokens
-from /realms/REALM/protocol/openid-connect/token.`,
+from /realms/REALM/protocol/openid-connect/token.
+
+With --hostile it is none of this, but an API that harms who calls it: with answers without end, answers that become a thousand
+times as large in memory, a byte each second, or objects that nobody asked for.`,
 		Example: `  # A small default world, sixty times as fast as life, whose machines don't boot
   bedplate lab simulate bmm --speed 60
 
@@ -63,9 +70,15 @@ from /realms/REALM/protocol/openid-connect/token.`,
   curl http://127.0.0.1:8080/simulator/calls
 
   # A fifth of all calls goes wrong, in the same way each time
-  curl http://127.0.0.1:8080/simulator/chaos -d '{"seed": 7, "rate": 0.2}'`,
+  curl http://127.0.0.1:8080/simulator/chaos -d '{"seed": 7, "rate": 0.2}'
+
+  # Harms who calls it, each time in another way; half of the calls are answered as they should be
+  bedplate lab simulate bmm --hostile all --seed 7 --trust 50`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.hostile != "" {
+				return simulateHostile(cmd.Context(), o)
+			}
 			return simulateBMM(cmd.Context(), o)
 		},
 	}
@@ -74,8 +87,26 @@ from /realms/REALM/protocol/openid-connect/token.`,
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address to listen on; plain HTTP, so only loopback")
 	flags.StringVar(&o.dir, "dir", "", "folder for the machines' disks and logs; empty: machines don't boot")
 	flags.Float64Var(&o.speed, "speed", 0, "simulated seconds per second; 0 is what the world says")
+	flags.StringVar((*string)(&o.hostile), "hostile", "", fmt.Sprintf("harm who calls, in one way or in all: %s", hostile.Names()))
+	flags.Uint64Var(&o.seed, "seed", 1, "with --hostile: what is random depends on it")
+	flags.IntVar(&o.trust, "trust", 0, "with --hostile: so many calls in a hundred are answered as they should be")
 	addToolsFlag(command, &o.tools)
 	return command
+}
+
+func simulateHostile(ctx context.Context, o simulateOptions) error {
+	server, err := hostile.New(o.hostile, o.seed)
+	if err != nil {
+		return err
+	}
+	server.Trust = o.trust
+	listener, err := listenLoopback(ctx, o.listen)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	slog.Info("listening", "url", "http://"+listener.Addr().String(), "hostile", o.hostile, "seed", o.seed)
+	return serve(ctx, listener, server)
 }
 
 func simulateBMM(ctx context.Context, o simulateOptions) error {
@@ -136,8 +167,14 @@ func listenLoopback(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
+// simulator is a handler whose Close ends the calls that wait.
+type simulator interface {
+	http.Handler
+	Close()
+}
+
 // serve returns when ctx has ended, all calls are answered and all machines are off.
-func serve(ctx context.Context, listener net.Listener, simulator *sim.Server) error {
+func serve(ctx context.Context, listener net.Listener, simulator simulator) error {
 	server := &http.Server{Handler: simulator, ReadHeaderTimeout: readHeaderTimeout}
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {

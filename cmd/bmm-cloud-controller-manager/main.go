@@ -23,6 +23,7 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/version"  // the build
 
 	bmm "github.com/bedplate/bedplate/internal/bmm/cloudprovider"
+	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/flagcheck"
 	"github.com/bedplate/bedplate/internal/outside"
 	"github.com/bedplate/bedplate/internal/version"
@@ -57,6 +58,9 @@ func newCommand(stop <-chan struct{}) (*cobra.Command, error) {
 		"Label new Nodes with the ID of their machine ("+bmm.LabelMachine+") and of its NVLink domain ("+
 			bmm.LabelNVLinkDomain+").")
 
+	var calls egress.Flags
+	calls.Add(flags.FlagSet("bmm"))
+
 	var cloud *bmm.Cloud
 	use := func(*config.CompletedConfig) cloudprovider.Interface { return cloud }
 	command := app.NewCloudControllerManagerCommand(defaults, use, controllers(), names.CCMControllerAliases(), flags, stop)
@@ -78,6 +82,9 @@ func newCommand(stop <-chan struct{}) (*cobra.Command, error) {
 			return err
 		}
 		config.AdditionalLabels = additionalLabels
+		if config.Egress, err = calls.Policy(); err != nil {
+			return err
+		}
 		cloud = bmm.New(config)
 		return nil
 	}

@@ -207,7 +207,7 @@ func start(t *testing.T, cloudConfig string) *log {
 	log := &log{}
 	command := program(t, append(args, "--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig,
 		"--authorization-kubeconfig="+kubeconfig, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", freePort(g)),
-		"--node-monitor-period=200ms")...)
+		"--node-monitor-period=200ms", "--insecure-loopback-endpoints")...)
 	command.Stdout, command.Stderr = log, log
 	g.Expect(command.Start()).To(Succeed())
 	t.Cleanup(func() {

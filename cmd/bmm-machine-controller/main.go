@@ -33,8 +33,12 @@ func run(ctx context.Context, options *manager.Options) error {
 	if err != nil {
 		return err
 	}
+	policy, err := options.EgressPolicy(ctx)
+	if err != nil {
+		return err
+	}
 	engine := options.Engine(mgr)
-	pace := bmm.Paced(options.Poll, options.OutsideQPS, options.OutsideBurst)
+	pace := bmm.Paced(options.Poll, options.OutsideQPS, options.OutsideBurst, policy)
 	if err := actuator.Setup(ctx, mgr, engine, pace, options.Controller()); err != nil {
 		return err
 	}

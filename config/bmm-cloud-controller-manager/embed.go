@@ -12,7 +12,7 @@ import (
 
 // RBAC is what the cloud controller manager's service account may do.
 //
-//go:embed rbac/*role*.yaml rbac/service_account.yaml
+//go:embed rbac/*role*.yaml rbac/*namespace.yaml rbac/service_account.yaml
 var RBAC embed.FS
 
 //go:embed manager/manager.yaml

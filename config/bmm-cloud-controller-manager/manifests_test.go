@@ -1,18 +1,23 @@
 package bmmcloudcontrollermanager_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	manifests "github.com/bedplate/bedplate/config/bmm-cloud-controller-manager"
 	"github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/cloudprovider"
+	"github.com/bedplate/bedplate/internal/bmm/publication"
+	"github.com/bedplate/bedplate/internal/localstack/manifest"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -20,10 +25,45 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 
 func TestManifests_areTakenWithoutAWarning(t *testing.T) {
 	t.Parallel()
+	testenv.Kubectl(t, "apply", "-k", "default", "--warnings-as-errors")
 	testenv.Kubectl(t, "apply", "-k", "example", "--warnings-as-errors")
 }
 
-// From the flags to the files, and from the site's configuration to the login.
+// As a workload cluster gets it from a management cluster: no login, no Secret, and of ConfigMaps those only that tell of its
+// instances.
+func TestManifests_giveTheProgramOfAWorkloadClusterNoLogin(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var daemonSet appsv1.DaemonSet
+	var configMap corev1.ConfigMap
+	all := testenv.Kustomize(t, "default", map[string]any{"DaemonSet": &daemonSet, "ConfigMap": &configMap})
+	g.Expect(all).NotTo(ContainElement(HaveField("Kind", "Secret")))
+	for _, volume := range daemonSet.Spec.Template.Spec.Volumes {
+		g.Expect(volume.Secret).To(BeNil())
+	}
+	file := filepath.Join(t.TempDir(), "cloud.yaml")
+	g.Expect(os.WriteFile(file, []byte(configMap.Data["cloud.yaml"]), 0o600)).To(Succeed())
+	config, err := cloudprovider.ReadConfig(file)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(config.Published).To(BeTrue())
+
+	objects, err := manifest.DecodeAll(manifests.RBAC)
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, object := range objects {
+		rules, _, err := unstructured.NestedSlice(object.Object, "rules")
+		g.Expect(err).NotTo(HaveOccurred())
+		text := fmt.Sprint(rules)
+		g.Expect(text).NotTo(ContainSubstring("secrets"))
+		g.Expect(text).NotTo(ContainSubstring("*"))
+		if strings.Contains(text, "configmaps") {
+			g.Expect(object.GetKind()).To(Equal("Role"))
+			g.Expect(object.GetNamespace()).To(Equal(publication.Namespace))
+			g.Expect(text).To(ContainSubstring("[get list watch]"))
+		}
+	}
+}
+
+// From the flags to the files, and from the site's configuration to the login, where there is one.
 func TestManifests_giveTheProgramItsFiles(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

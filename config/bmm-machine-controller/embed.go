@@ -6,7 +6,7 @@ import "embed"
 
 // RBAC is what the controller's service account may do.
 //
-//go:embed rbac/*role*.yaml rbac/service_account.yaml
+//go:embed rbac/*role*.yaml rbac/secrets_policy.yaml rbac/service_account.yaml
 var RBAC embed.FS
 
 // Webhooks are what the API server asks the controller about; who installs them says where it is served.

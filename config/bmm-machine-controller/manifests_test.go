@@ -62,7 +62,7 @@ func TestManifests_keepTheControllerAliveWhileItIsNeeded(t *testing.T) {
 	NewWithT(t).Expect(testenv.ExpectCriticalPods(t, "default")).To(HaveKeyWithValue("bedplate-bmm-machine-controller", "system-cluster-critical"))
 }
 
-// Whatever it may do with Secrets and Machines, it may do in one namespace.
+// Whatever it may do with Secrets and Machines, it may do in one namespace. It reads besides which ranges Services have.
 func TestRBAC_onlyDrainingReachesBeyondTheNamespace(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -80,5 +80,5 @@ func TestRBAC_onlyDrainingReachesBeyondTheNamespace(t *testing.T) {
 		}
 	}
 	slices.Sort(beyond)
-	g.Expect(beyond).To(Equal([]string{"daemonsets", "nodes", "pods", "pods/eviction", "subjectaccessreviews", "tokenreviews"}))
+	g.Expect(beyond).To(Equal([]string{"daemonsets", "nodes", "pods", "pods/eviction", "servicecidrs", "subjectaccessreviews", "tokenreviews"}))
 }

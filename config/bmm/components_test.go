@@ -1,6 +1,7 @@
 package bmm_test
 
 import (
+	"net/netip"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
 
+	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -46,7 +48,7 @@ func TestComponents_meetTheManager(t *testing.T) {
 	g := NewWithT(t)
 	var manager appsv1.Deployment
 	var budget policyv1.PodDisruptionBudget
-	var policy networkingv1.NetworkPolicy
+	var policy, out networkingv1.NetworkPolicy
 	var service, webhooks corev1.Service
 	var monitor struct {
 		Spec struct {
@@ -68,7 +70,7 @@ func TestComponents_meetTheManager(t *testing.T) {
 	}
 	into := map[string]any{
 		"Deployment bedplate-bmm-manager": &manager, "PodDisruptionBudget bedplate-bmm-manager": &budget,
-		"NetworkPolicy bedplate-bmm-manager": &policy, "Service bedplate-bmm-metrics": &service,
+		"NetworkPolicy bedplate-bmm-manager": &policy, "NetworkPolicy bedplate-bmm-manager-egress": &out, "Service bedplate-bmm-metrics": &service,
 		"Service bedplate-bmm-webhooks": &webhooks, "ServiceMonitor bedplate-bmm-manager": &monitor,
 		"Certificate bedplate-bmm-webhooks": &certificate,
 	}
@@ -77,7 +79,7 @@ func TestComponents_meetTheManager(t *testing.T) {
 
 	pod := labels.Set(manager.Spec.Template.Labels)
 	for _, selector := range []map[string]string{
-		budget.Spec.Selector.MatchLabels, policy.Spec.PodSelector.MatchLabels, service.Spec.Selector,
+		budget.Spec.Selector.MatchLabels, policy.Spec.PodSelector.MatchLabels, out.Spec.PodSelector.MatchLabels, service.Spec.Selector,
 	} {
 		g.Expect(selector).NotTo(BeEmpty())
 		g.Expect(labels.SelectorFromSet(selector).Matches(pod)).To(BeTrue(), "%v", selector)
@@ -103,4 +105,30 @@ func TestComponents_meetTheManager(t *testing.T) {
 	g.Expect(endpoint.Port).To(Equal(service.Spec.Ports[0].Name))
 	g.Expect(certificate.Spec.DNSNames).To(ContainElement(endpoint.TLSConfig.ServerName))
 	g.Expect(endpoint.TLSConfig.CA.Secret.Name).To(Equal(certificate.Spec.SecretName))
+}
+
+// The network lets through what the manager needs, and keeps back at the same ranges as the manager itself.
+func TestEgressPolicy_isThatOfTheManager(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var policy networkingv1.NetworkPolicy
+	testenv.Kustomize(t, everything(t), map[string]any{"NetworkPolicy bedplate-bmm-manager-egress": &policy})
+	g.Expect(policy.Spec.PolicyTypes).To(ConsistOf(networkingv1.PolicyTypeEgress))
+	ports := map[int]bool{} // and whether it is everywhere
+	for _, rule := range policy.Spec.Egress {
+		for _, port := range rule.Ports {
+			ports[port.Port.IntValue()] = len(rule.To) == 0
+		}
+	}
+	g.Expect(ports).To(Equal(map[int]bool{53: true, 5353: true, 6443: true, 443: false}))
+	for _, rule := range policy.Spec.Egress {
+		for _, to := range rule.To {
+			all := netip.MustParsePrefix(to.IPBlock.CIDR)
+			for _, inside := range egress.Inside() {
+				if inside.Addr().Is4() == all.Addr().Is4() {
+					g.Expect(to.IPBlock.Except).To(ContainElement(inside.String()))
+				}
+			}
+		}
+	}
 }

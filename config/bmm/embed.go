@@ -11,7 +11,7 @@ var CRDs embed.FS
 
 // RBAC is what the manager's service account may do.
 //
-//go:embed rbac/*role*.yaml rbac/service_account.yaml
+//go:embed rbac/*role*.yaml rbac/secrets_policy.yaml rbac/service_account.yaml
 var RBAC embed.FS
 
 // Webhooks are what the API server asks the manager about; who installs them says where it is served.

@@ -2,10 +2,15 @@ package credentials
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -16,12 +21,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/bedplate/bedplate/internal/fault"
 )
 
 // Guard keeps a finalizer on the Secrets in use: when a whole file or namespace is deleted at once, what was made outside
 // can still be deleted, because the credentials for it stay until then.
 type Guard struct {
 	Client client.Client
+	// Metadata reads the metadata of Secrets from the cache, which Client doesn't use for Secrets.
+	Metadata Reader
 	// Live reads past the cache.
 	Live      client.Reader
 	Finalizer string
@@ -72,7 +81,7 @@ func (g *Guard) concerned() predicate.Predicate {
 // Reconcile puts the finalizer on a Secret in use, and takes it off one that isn't any more.
 func (g *Guard) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	secret := metadataOfSecret()
-	if err := g.Client.Get(ctx, req.NamespacedName, secret); err != nil {
+	if err := g.Metadata.Get(ctx, req.NamespacedName, secret); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	inUse, err := g.InUse(ctx, req.NamespacedName)
@@ -86,16 +95,38 @@ func (g *Guard) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, e
 	return ctrl.Result{}, client.IgnoreNotFound(g.change(ctx, req.NamespacedName, inUse))
 }
 
+// Keep puts the finalizer on a Secret right before the first thing is made with it, if it isn't there yet. Where it can't be
+// put, the error says so, and nothing may be made: the Secret could go with its namespace, and what is outside would stay.
+func (g *Guard) Keep(ctx context.Context, name types.NamespacedName) error {
+	secret := metadataOfSecret()
+	if err := g.Metadata.Get(ctx, name, secret); err == nil && controllerutil.ContainsFinalizer(secret, g.Finalizer) {
+		return nil
+	}
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error { return g.change(ctx, name, true) })
+	answer, answered := errors.AsType[*apierrors.StatusError](err)
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsNotFound(err):
+		return refused(name, "does not exist: create it")
+	case apierrors.IsConflict(err), apierrors.IsTooManyRequests(err), !answered, answer.Status().Code >= http.StatusInternalServerError:
+		return fmt.Errorf("put the finalizer on Secret %s: %w", name, err)
+	}
+	return fault.Invalidf("secret %s doesn't take the finalizer %s, without which nothing is made with it: let the manager put it "+
+		"there (ClusterRole, admission policies), or replace a Secret that is being deleted: %w", name, g.Finalizer, err)
+}
+
 func (g *Guard) change(ctx context.Context, name types.NamespacedName, inUse bool) error {
 	secret := metadataOfSecret()
 	if err := g.Live.Get(ctx, name, secret); err != nil {
 		return err
 	}
-	before := secret.DeepCopy()
+	before, change := secret.DeepCopy(), controllerutil.RemoveFinalizer
 	if inUse {
-		controllerutil.AddFinalizer(secret, g.Finalizer)
-	} else {
-		controllerutil.RemoveFinalizer(secret, g.Finalizer)
+		change = controllerutil.AddFinalizer
+	}
+	if !change(secret, g.Finalizer) {
+		return nil
 	}
 	return g.Client.Patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }

@@ -39,6 +39,7 @@ func (s *Stack) startManager(ctx context.Context, m manager) error {
 			"--health-addr=" + health,
 			"--metrics-addr=" + net.JoinHostPort(s.managementAddress(), strconv.Itoa(m.port+1)),
 			"--leader-election-namespace=" + m.namespace,
+			"--insecure-loopback-endpoints",                                // where the lab's simulators are
 			"--poll-interval=1s", "--settle=5s", "--create-timeout=2500ms", // simulated time is fast: settling takes five minutes
 		}),
 	}, answersOK("http://"+health+"/readyz"))

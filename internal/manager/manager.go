@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/version"
 )
@@ -66,6 +67,8 @@ type Options struct {
 	OTLPEndpoint            string
 	Poll, Settle            time.Duration
 	CreateTimeout           time.Duration
+	egress                  egress.Flags
+	clusterCIDRs            []string
 	logging                 *logsv1.LoggingConfiguration
 	checks                  []func() error // of the flags that the program has
 }
@@ -149,13 +152,17 @@ func (o *Options) addControllerFlags(flags *pflag.FlagSet) {
 func (o *Options) addEngineFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.Creates, "max-creates", 3, "Creates that are at work at the same time at the same endpoint, at most: one that "+
 		"can't keep up gets fewer. None of them holds up a reconcile.")
-	flags.DurationVar(&o.CreateTimeout, "create-timeout", 75*time.Second, "How long after it was decided a create may be sent and answered. "+
+	flags.DurationVar(&o.CreateTimeout, "create-timeout", 75*time.Second, "How long after it was decided a create may be answered: longer than the "+
+		"outside service ever takes. One that was held up for a fifth of that isn't sent. "+
 		"A manager that is told to stop waits so long for those at work: the Pod's grace period has to be longer.")
 	flags.Float64Var(&o.OutsideQPS, "outside-qps", 20, "Requests per second to the outside service with the same credentials.")
 	flags.IntVar(&o.OutsideBurst, "outside-burst", 100, "Requests to the outside service that may come at once after a pause.")
 	flags.DurationVar(&o.Settle, "settle", 3*time.Minute, "How long the outside service may still finish a create whose client is gone. "+
 		"An attempt with unknown outcome isn't repeated before.")
-	o.checks = append(o.checks, o.checkEngine)
+	o.egress.Add(flags)
+	flags.StringSliceVar(&o.clusterCIDRs, clusterFlag, nil, "Ranges of the cluster's own Services and Pods, which Secrets must not lead to. "+
+		"Without it the API server is asked for those of Services, which Kubernetes 1.33 and newer tell.")
+	o.checks = append(o.checks, o.checkEngine, o.checkEgress)
 	o.addTracingFlag(flags)
 }
 

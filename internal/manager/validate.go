@@ -57,7 +57,7 @@ func (o *Options) checkEngine() error {
 		flagcheck.That("create-timeout", o.CreateTimeout, o.CreateTimeout >= shortestCreate, fmt.Sprintf("at least %s", shortestCreate)),
 		// The service may take as long again for a create that reaches it at the last moment. An attempt that is repeated before
 		// it is settled makes a second resource.
-		flagcheck.That("settle", o.Settle, o.Settle >= 2*o.CreateTimeout, fmt.Sprintf("at least twice --create-timeout (%s)", o.CreateTimeout)),
+		flagcheck.That("settle", o.Settle, o.Settle/2 >= o.CreateTimeout, fmt.Sprintf("at least twice --create-timeout (%s)", o.CreateTimeout)),
 	)
 }
 

@@ -25,13 +25,14 @@ func TestFlags_thatWouldPanicHangOrTurnAGuaranteeOffAreRefusedAtStart(t *testing
 	t.Parallel()
 	for _, arg := range []string{
 		"--poll-interval=0s", "--poll-interval=-1s", "--poll-interval=1ns", "--poll-interval=240000h",
-		"--settle=-1m0s", "--settle=0s", "--settle=2m29s", "--create-timeout=0s", "--create-timeout=91s",
+		"--settle=-1m0s", "--settle=0s", "--settle=2m29s", "--create-timeout=0s", "--create-timeout=91s", "--create-timeout=2000000h",
 		"--concurrency=0", "--concurrency=-1", "--max-creates=0",
 		"--outside-qps=0", "--outside-qps=-1", "--outside-qps=NaN", "--outside-qps=+Inf", "--outside-burst=0",
 		"--kube-api-qps=0", "--kube-api-qps=-2", "--kube-api-qps=NaN", "--kube-api-burst=0",
 		"--webhook-port=-1", "--webhook-port=65536",
 		`--namespace="Two Words"`, `--leader-election-namespace="a/b"`,
 		`--health-addr="9440"`, `--health-addr=""`, `--metrics-addr=""`, `--metrics-addr="localhost"`, `--profiler-address="6060"`,
+		`--allowed-endpoints="https://bmm.example.com"`, `--allowed-endpoints="10.1.2.3/8"`, `--cluster-cidrs="10.96.0.1"`,
 		`--otlp-endpoint="collector:4317"`, `--otlp-endpoint="http://"`,
 	} {
 		t.Run(arg, func(t *testing.T) {
@@ -60,7 +61,8 @@ func TestFlags_areAcceptedAsTheyAre(t *testing.T) {
 	}
 	g.Expect(accept(EngineCommand, "--kube-api-qps=-1", "--webhook-port=0", "--metrics-addr=0", "--health-addr=0",
 		"--profiler-address=localhost:6060", "--otlp-endpoint=http://127.0.0.1:4317", "--namespace=team-a", "--poll-interval=50ms",
-		"--settle=2s", "--create-timeout=1s", "--outside-qps=0.5", "--concurrency=1")).To(Succeed())
+		"--settle=2s", "--create-timeout=1s", "--outside-qps=0.5", "--concurrency=1",
+		"--allowed-endpoints=*.example.com:8443,10.0.0.0/8", "--cluster-cidrs=10.96.0.0/12,fd00:10:96::/112")).To(Succeed())
 }
 
 // Also of flags that come later.

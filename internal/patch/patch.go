@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
-	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bedplate/bedplate/internal/graph"
@@ -18,39 +16,14 @@ import (
 // timeout bounds both writes together.
 const timeout = 30 * time.Second
 
-// SpecAndStatus writes the differences between before and after in spec and status. Metadata is not its business: the
-// engine writes the ledger and the finalizer itself, under a lock.
-func SpecAndStatus(ctx context.Context, c client.Client, before, after client.Object) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout) // what a reconcile that ran out of time has seen counts too
-	defer cancel()
-	old, now, err := fields(before, after)
-	if err != nil {
-		return err
-	}
-	base := before.DeepCopyObject().(client.Object)
-	base.SetResourceVersion(after.GetResourceVersion())
-	base.SetAnnotations(after.GetAnnotations())
-	base.SetFinalizers(after.GetFinalizers())
-	// Each patch goes through a copy, because the server's answer to the first would overwrite what the second is to say.
-	var errs []error
-	if !equality.Semantic.DeepEqual(old["spec"], now["spec"]) {
-		errs = append(errs, c.Patch(ctx, after.DeepCopyObject().(client.Object), client.MergeFrom(base)))
-	}
-	if !equality.Semantic.DeepEqual(old["status"], now["status"]) {
-		errs = append(errs, c.Status().Patch(ctx, after.DeepCopyObject().(client.Object), client.MergeFrom(base)))
-	}
-	if err := kerrors.FilterOut(kerrors.NewAggregate(errs), apierrors.IsNotFound); err != nil {
-		return fmt.Errorf("patch %s: %w", client.ObjectKeyFromObject(after), err)
-	}
-	return nil
-}
-
 // All writes the differences between before and after in labels, annotations, spec and status, under a lock: where somebody
-// else has changed the object since it was read, the error is a conflict. Ledger and finalizers aren't its business either.
+// else has changed the object since it was read, the error is a conflict. Such as a former leader, which learns late that it is
+// none any more. Ledger and finalizers aren't its business: the engine writes them itself.
 func All(ctx context.Context, c client.Client, before, after client.Object) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	base := before.DeepCopyObject().(client.Object)
+	base.GetObjectKind().SetGroupVersionKind(after.GetObjectKind().GroupVersionKind()) // the client takes it off, which is no change
 	base.SetResourceVersion(after.GetResourceVersion())
 	base.SetFinalizers(after.GetFinalizers())
 	base.SetAnnotations(withLedgerOf(base.GetAnnotations(), after.GetAnnotations()))

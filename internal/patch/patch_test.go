@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 
 const id = "a0000000-0000-4000-8000-000000000001"
 
-func TestSpecAndStatus_writesBothAndNothingWhereNothingChanged(t *testing.T) {
+func TestAll_writesOnceForSpecAndStatusAndNothingWhereNothingChanged(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	writes := 0
@@ -44,12 +44,12 @@ func TestSpecAndStatus_writesBothAndNothingWhereNothingChanged(t *testing.T) {
 	}
 	g.Expect(c.Create(t.Context(), object)).To(Succeed())
 	before := object.DeepCopy()
-	g.Expect(patch.SpecAndStatus(t.Context(), c, before, object)).To(Succeed())
+	g.Expect(patch.All(t.Context(), c, before, object)).To(Succeed())
 	g.Expect(writes).To(BeZero())
 
 	object.Spec.ProviderID = "nvidia-bmm://" + id + "/" + id
 	object.Status.InstanceID = id
-	g.Expect(patch.SpecAndStatus(t.Context(), c, before, object)).To(Succeed())
+	g.Expect(patch.All(t.Context(), c, before, object)).To(Succeed())
 	g.Expect(writes).To(Equal(2))
 
 	found := &bmmv1.NvidiaBMMMachine{}
@@ -59,7 +59,35 @@ func TestSpecAndStatus_writesBothAndNothingWhereNothingChanged(t *testing.T) {
 
 	g.Expect(c.Delete(t.Context(), object)).To(Succeed())
 	object.Status.InstanceState = "Ready"
-	g.Expect(patch.SpecAndStatus(t.Context(), c, before, object)).To(Succeed(), "an object that is gone needs no status")
+	g.Expect(patch.All(t.Context(), c, found, object)).To(Succeed(), "an object that is gone needs no status")
+}
+
+// A process that was suspended goes on with what it read before, and writes before it learns that another one leads. Machines read
+// their cluster's status.
+func TestAll_aFormerLeaderBlanksNoStatus(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := testenv.Client(t)
+	object := &bmmv1.NvidiaBMMMachine{
+		ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Namespace(t), Name: "machine"},
+		Spec: bmmv1.NvidiaBMMMachineSpec{InstanceSpec: bmmv1.InstanceSpec{
+			InstanceType:    bmmv1.InstanceTypeReference{ID: id},
+			OperatingSystem: bmmv1.OperatingSystemReference{ID: id},
+			Network:         bmmv1.NetworkSpec{NetworkInterface: bmmv1.NetworkInterface{SubnetName: "nodes"}},
+		}},
+	}
+	g.Expect(c.Create(t.Context(), object)).To(Succeed())
+	seen := object.DeepCopy()
+	seen.Status.InstanceID = "old"
+
+	object.Status.InstanceID = id
+	g.Expect(patch.All(t.Context(), c, seen, object)).To(Succeed())
+
+	late := seen.DeepCopy()
+	late.Status.InstanceID = ""
+	g.Expect(patch.All(t.Context(), c, seen, late)).To(MatchError(apierrors.IsConflict, "a conflict"))
+	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(object), object)).To(Succeed())
+	g.Expect(object.Status.InstanceID).To(Equal(id))
 }
 
 func TestAll_writesMetadataTooUnderALockAndNeverTheLedger(t *testing.T) {
@@ -109,4 +137,25 @@ func TestAll_writesMetadataTooUnderALockAndNeverTheLedger(t *testing.T) {
 	g.Expect(c.Delete(t.Context(), found)).To(Succeed())
 	object.Status.InstanceState = "Ready"
 	g.Expect(patch.All(t.Context(), c, found, object)).To(Succeed(), "an object that is gone needs no status")
+}
+
+// An object out of the cache says its kind. One that an earlier patch of the same reconcile has read its answer into doesn't.
+func TestAll_removesNoKind(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := testenv.Client(t)
+	object := &bmmv1.NvidiaBMMMachine{
+		ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Namespace(t), Name: "machine"},
+		Spec: bmmv1.NvidiaBMMMachineSpec{InstanceSpec: bmmv1.InstanceSpec{
+			InstanceType:    bmmv1.InstanceTypeReference{ID: id},
+			OperatingSystem: bmmv1.OperatingSystemReference{ID: id},
+			Network:         bmmv1.NetworkSpec{NetworkInterface: bmmv1.NetworkInterface{SubnetName: "nodes"}},
+		}},
+	}
+	g.Expect(c.Create(t.Context(), object)).To(Succeed())
+	object.TypeMeta = metav1.TypeMeta{}
+	before := object.DeepCopy()
+	before.SetGroupVersionKind(bmmv1.GroupVersion.WithKind("NvidiaBMMMachine"))
+	object.Labels, object.Status.InstanceID = map[string]string{"new": ""}, id
+	g.Expect(patch.All(t.Context(), c, before, object)).To(Succeed())
 }

@@ -90,6 +90,14 @@ type NvidiaBMMClusterSpec struct {
 	// is set. Once set it can't be changed.
 	// +optional
 	ControlPlaneEndpoint *APIEndpoint `json:"controlPlaneEndpoint,omitempty"`
+
+	// publishInstances tells the cluster of its own instances, and of nothing else:
+	// as ConfigMaps in its namespace bmm-instances, written with the kubeconfig that
+	// Cluster API has for it. The cloud controller manager in the cluster reads
+	// them, and needs no login of the BMM API's. What was published stays when this
+	// is turned off.
+	// +optional
+	PublishInstances *bool `json:"publishInstances,omitempty"`
 }
 
 // SiteReference names a site by name or by ID.

@@ -5,7 +5,6 @@ import (
 	"context"
 
 	machinev1 "github.com/openshift/api/machine/v1beta1"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/machine/v1beta1"
@@ -25,10 +24,14 @@ type Actuator struct {
 	Engine  *graph.Engine
 	Specs   *providerspec.Reader
 	Clients *credentials.Cache[*bmm.Client]
+	// Guard keeps the Secrets that Machines log in with.
+	Guard *credentials.Guard
 	// Instances is how all instances are, without a call for each.
 	Instances *inventory.Inventory
 	Places    *Places
 	Topology  *topology.Lookup
+
+	reports instance.Reports
 }
 
 var _ machineapi.Actuator = &Actuator{}
@@ -53,6 +56,11 @@ func (a *Actuator) reconcile(ctx context.Context, m *machinev1.Machine) error {
 		return machineapi.InvalidConfiguration(err)
 	default: // Failed is for Machines that better go, and this one may have a node that runs.
 		return a.blocked(o, bmmv1.ReferencesResolvedCondition, &fault.Error{Class: fault.Invalid, Err: err})
+	}
+	if graph.OwnsNothing(o) {
+		if err := a.Guard.Keep(ctx, secretOf(m)); err != nil {
+			return a.blocked(o, bmmv1.ReferencesResolvedCondition, err)
+		}
 	}
 	n, err := a.open(ctx, o, *spec)
 	if err != nil {
@@ -112,10 +120,7 @@ func (a *Actuator) Delete(ctx context.Context, m *machinev1.Machine) error {
 
 // open the graph of a Machine. The error has been reported in its conditions.
 func (a *Actuator) open(ctx context.Context, o *owner, spec bmmv1.NvidiaBMMMachineProviderSpec) (*node, error) {
-	secret := types.NamespacedName{Namespace: o.Namespace, Name: spec.CredentialsSecret.Name}
-	if secret.Name == "" { // of what can't be read any more, the ledger knows it
-		secret = instance.SecretOf(o)
-	}
+	secret, _ := SecretOf(o.Machine) // of what can't be read any more, the ledger knows it
 	api, err := a.Clients.Client(ctx, secret)
 	if err != nil {
 		return nil, a.unknown(o, bmmv1.ReferencesResolvedCondition, err)

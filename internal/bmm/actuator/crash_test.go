@@ -28,6 +28,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/tag"
 	"github.com/bedplate/bedplate/internal/bmm/topology"
 	"github.com/bedplate/bedplate/internal/credentials"
+	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/crashtest"
 	"github.com/bedplate/bedplate/internal/machineapi"
@@ -75,10 +76,11 @@ func (w *world) Reconcile(ctx context.Context, f *crashtest.Fuse) error {
 		Client: c, Live: c, Kube: kube, Recorder: engine.Recorder, Poll: crashPoll,
 		Ours: func(*machinev1.Machine) bool { return true },
 		Actuator: &actuator.Actuator{
-			Engine: engine, Specs: w.specs, Instances: inventory.New(crashPoll, w.clock),
-			Places: actuator.NewPlaces(crashPoll, clock.RealClock{}), Topology: topology.NewLookup(crashPoll, clock.RealClock{}),
+			Engine: engine, Specs: w.specs, Guard: &credentials.Guard{Client: c, Metadata: c, Live: c, Finalizer: bmmv1.SecretFinalizer},
+			Instances: inventory.New(crashPoll, w.clock),
+			Places:    actuator.NewPlaces(crashPoll, clock.RealClock{}), Topology: topology.NewLookup(crashPoll, clock.RealClock{}),
 			Clients: &credentials.Cache[*bmm.Client]{Reader: c, Clock: w.clock, Build: bmm.Connect(func(config *bmm.Config) {
-				config.APIName = bmm.APINameCarbide // finding it out is tried elsewhere
+				config.APIName, config.Egress = bmm.APINameCarbide, egress.Policy{Loopback: true} // finding the name out is tried elsewhere
 				config.HTTP = &http.Client{Transport: f.Transport(http.DefaultTransport)}
 			})},
 		},

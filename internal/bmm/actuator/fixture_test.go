@@ -23,6 +23,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
@@ -68,7 +69,7 @@ func (f *fixture) prepare() {
 
 func (f *fixture) run(poll time.Duration) {
 	f.stopping = f.Run(poll, bmmtest.Settle, func(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, o controller.Options) error {
-		return actuator.Setup(ctx, mgr, engine, bmm.Paced(bmmtest.Poll, 0, 0), o)
+		return actuator.Setup(ctx, mgr, engine, bmm.Paced(bmmtest.Poll, 0, 0, egress.Policy{Loopback: true}), o)
 	})
 }
 

@@ -7,26 +7,27 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/instance"
 	"github.com/bedplate/bedplate/internal/machineapi"
 )
 
-// HealthIssue is nil for a Machine that goes because it isn't needed any more. A MachineHealthCheck leaves no word: it
-// deletes Machines whose Nodes aren't ready, and those that are Failed.
-func (n *node) HealthIssue(ctx context.Context) (*bmm.MachineHealthIssue, error) {
+// Health is what a Machine or its Node says. A MachineHealthCheck leaves no word: it deletes Machines whose Nodes aren't ready,
+// and those that are Failed.
+func (n *node) Health(ctx context.Context) (instance.Health, error) {
 	m := n.owner.Machine
+	health := instance.Health{Object: m}
 	if failed(m) {
-		return instance.HealthIssue(m, "the Machine is Failed", ptr.Deref(m.Status.ErrorMessage, "")), nil
+		health.Found, health.Details = "the Machine is Failed", ptr.Deref(m.Status.ErrorMessage, "")
+		return health, nil
 	}
 	joined, err := machineapi.NodeOf(ctx, n.actuator.Engine.Live, m)
 	if err != nil {
-		return nil, err
+		return health, err
 	}
 	if c := notReady(joined); c != nil {
-		return instance.HealthIssue(m, "the Node isn't ready: "+c.Reason, c.Message), nil
+		health.Found, health.Details = "the Node isn't ready: "+c.Reason, c.Message
 	}
-	return instance.HealthIssue(m, "", ""), nil
+	return health, nil
 }
 
 // failed goes by what a Machine has been before it was deleted. A spec that can't be fulfilled isn't the hardware's fault.

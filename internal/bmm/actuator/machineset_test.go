@@ -23,6 +23,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/machineapi"
 )
@@ -182,7 +183,8 @@ func TestMachineSet_survivesRestartsOfTheController(t *testing.T) {
 	f.untilRunning(0)
 }
 
-func TestMachineHealthCheck_theSiteHearsWhatItRemediates(t *testing.T) {
+// A bad image makes all Nodes unready. None of their hosts is the site's to repair.
+func TestMachineHealthCheck_takesNoHostOutOfTheSitesPool(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	f.others()
@@ -204,9 +206,20 @@ func TestMachineHealthCheck_theSiteHearsWhatItRemediates(t *testing.T) {
 	f.UntilGone(&ill)
 	f.Eventually(func() error { return f.Read(n) }).ShouldNot(Succeed(), "its Node goes too")
 	f.untilRunning(2)
-	f.Expect(f.Sim.State().Releases).To(ConsistOf(HaveField("MachineHealthIssue", Equal(&bmm.MachineHealthIssue{
-		Category: bmm.IssueOther, Summary: "the Node isn't ready: NodeStatusUnknown", Details: "Kubelet stopped posting node status.",
-	}))))
+	f.Expect(f.Sim.State().Releases).To(ConsistOf(HaveField("MachineHealthIssue", BeNil())))
+
+	second := f.machines(t.Context())[0]
+	f.Expect(f.Sim.SetStatus(sim.Status{ID: statusOf(&second).MachineID, Status: "Maintenance", Message: "a fan is dead"})).To(Succeed())
+	f.Eventually(func() error {
+		n := &corev1.Node{}
+		_ = f.Client.Get(t.Context(), client.ObjectKey{Name: second.Status.NodeRef.Name}, n)
+		return f.tell(t.Context(), n, corev1.ConditionUnknown)
+	}).Should(Succeed())
+	f.UntilGone(&second)
+	f.Expect(f.Sim.State().Releases).To(ConsistOf(HaveField("MachineHealthIssue", BeNil()), HaveField("MachineHealthIssue", Equal(&bmm.MachineHealthIssue{
+		Category: bmm.IssueOther, Summary: "the Node isn't ready: NodeStatusUnknown",
+		Details: "BMM says: a fan is dead\nKubelet stopped posting node status.",
+	}))), "but where the site itself knows")
 }
 
 // nodeReads counts how often Nodes are read past the cache.
@@ -230,7 +243,7 @@ func TestHealth_isLookedAtOnce(t *testing.T) {
 	f.Run(bmmtest.Poll, bmmtest.Settle, func(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, o controller.Options) error {
 		reads.Reader = engine.Live
 		engine.Live = reads
-		return actuator.Setup(ctx, mgr, engine, bmm.Paced(bmmtest.Poll, 0, 0), o)
+		return actuator.Setup(ctx, mgr, engine, bmm.Paced(bmmtest.Poll, 0, 0, egress.Policy{Loopback: true}), o)
 	})
 	f.others()
 	m := f.createMachine("worker-1")
@@ -300,9 +313,10 @@ func TestHealth_aFailedMachine(t *testing.T) {
 	f.untilPhase(m, machinev1.PhaseProvisioned)
 	m.Status.Phase, m.Status.ErrorMessage = ptr.To(machinev1.PhaseFailed), ptr.To("it burns")
 	f.Expect(f.Client.Status().Update(t.Context(), m)).To(Succeed())
+	f.Expect(f.Sim.SetStatus(sim.Status{ID: statusOf(m).MachineID, Status: "Maintenance", Message: "smoke"})).To(Succeed())
 	f.Delete(m)
 	f.UntilGone(m)
 	f.Expect(f.Sim.State().Releases).To(ConsistOf(HaveField("MachineHealthIssue", Equal(&bmm.MachineHealthIssue{
-		Category: bmm.IssueOther, Summary: "the Machine is Failed", Details: "it burns",
+		Category: bmm.IssueOther, Summary: "the Machine is Failed", Details: "BMM says: smoke\nit burns",
 	}))))
 }

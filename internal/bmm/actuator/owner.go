@@ -7,11 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/machine/v1beta1"
 	"github.com/bedplate/bedplate/internal/bmm/actuator/providerspec"
+	"github.com/bedplate/bedplate/internal/bmm/instance"
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
@@ -63,6 +65,18 @@ func (o *owner) OutsideIDs() []string {
 		return []string{"instance " + o.status.InstanceID}
 	}
 	return nil
+}
+
+// OwnerOf is a Machine as the owner of what was made for it.
+func OwnerOf(m *machinev1.Machine) graph.Owner { return ownerOf(m) }
+
+// SecretOf names the Secret that a Machine logs in with. Another provider's Machine isn't ours: then it is the one that its
+// ledger names, if it has one.
+func SecretOf(m *machinev1.Machine) (secret types.NamespacedName, ours bool) {
+	if secret = secretOf(m); secret.Name == "" {
+		secret = instance.SecretOf(m)
+	}
+	return secret, providerspec.IsOurs(m.Spec.ProviderSpec)
 }
 
 // Conditions of a Machine's instance; another provider's Machine has none.

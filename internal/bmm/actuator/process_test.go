@@ -31,7 +31,7 @@ func (f *fixture) process(kubeconfig string, flags ...string) *exec.Cmd {
 	log, err := os.Create(filepath.Join(f.t.TempDir(), "log"))
 	f.Expect(err).NotTo(HaveOccurred())
 	process := exec.Command(program, append([]string{"--kubeconfig=" + kubeconfig, "--namespace=" + namespace, "--leader-election-namespace=" + namespace,
-		"--webhook-port=0", "--metrics-addr=0", "--health-addr=0", "--poll-interval=" + bmmtest.Poll.String(), "--settle=" + bmmtest.Settle.String(),
+		"--insecure-loopback-endpoints", "--webhook-port=0", "--metrics-addr=0", "--health-addr=0", "--poll-interval=" + bmmtest.Poll.String(), "--settle=" + bmmtest.Settle.String(),
 		"--create-timeout=" + (bmmtest.Settle / 2).String()}, flags...)...)
 	process.Stdout, process.Stderr = log, log
 	f.Expect(process.Start()).To(Succeed())

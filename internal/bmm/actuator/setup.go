@@ -24,6 +24,7 @@ import (
 	"github.com/bedplate/bedplate/internal/machineapi"
 )
 
+// +kubebuilder:rbac:groups=networking.k8s.io,resources=servicecidrs,verbs=list
 // +kubebuilder:rbac:groups="",namespace=openshift-machine-api,resources=secrets,verbs=get;list;watch;patch
 
 // AddToScheme makes every kind known that the controller reads or writes.
@@ -49,11 +50,12 @@ func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, change f
 	if err != nil {
 		return fmt.Errorf("make a client to drain Nodes with: %w", err)
 	}
+	secrets := guard(mgr, engine)
 	machines := &machineapi.Reconciler{
 		Client: mgr.GetClient(), Live: engine.Live, Kube: kube, Recorder: engine.Recorder, Poll: engine.Poll,
 		Ours: func(m *machinev1.Machine) bool { return providerspec.IsOurs(m.Spec.ProviderSpec) },
 		Actuator: &Actuator{
-			Engine: engine, Specs: specs, Instances: instances,
+			Engine: engine, Specs: specs, Guard: secrets, Instances: instances,
 			Clients: &credentials.Cache[*bmm.Client]{
 				Reader: engine.Live, Metadata: mgr.GetCache(), Clock: engine.Clock, Build: bmm.Connect(change),
 			},
@@ -63,13 +65,16 @@ func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, change f
 	if err := machines.SetupWithManager(mgr, options, sources(mgr, engine, instances)...); err != nil {
 		return fmt.Errorf("set up the Machine controller: %w", err)
 	}
-	return guard(mgr, engine, options)
+	if err := secrets.SetupWithManager(mgr, &machinev1.Machine{}, secretOf, options); err != nil {
+		return fmt.Errorf("set up the guard of credentials: %w", err)
+	}
+	return nil
 }
 
 // guard keeps the Secrets that Machines log in with.
-func guard(mgr ctrl.Manager, engine *graph.Engine, options controller.Options) error {
-	g := &credentials.Guard{
-		Client: mgr.GetClient(), Live: engine.Live, Finalizer: bmmv1.SecretFinalizer,
+func guard(mgr ctrl.Manager, engine *graph.Engine) *credentials.Guard {
+	return &credentials.Guard{
+		Client: mgr.GetClient(), Metadata: mgr.GetCache(), Live: engine.Live, Finalizer: bmmv1.SecretFinalizer,
 		InUse: func(ctx context.Context, secret types.NamespacedName) (bool, error) {
 			users := &machinev1.MachineList{}
 			err := mgr.GetClient().List(ctx, users, client.InNamespace(secret.Namespace), client.Limit(1),
@@ -77,8 +82,4 @@ func guard(mgr ctrl.Manager, engine *graph.Engine, options controller.Options) e
 			return len(users.Items) > 0, err
 		},
 	}
-	if err := g.SetupWithManager(mgr, &machinev1.Machine{}, secretOf, options); err != nil {
-		return fmt.Errorf("set up the guard of credentials: %w", err)
-	}
-	return nil
 }

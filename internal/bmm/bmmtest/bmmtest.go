@@ -31,6 +31,7 @@ import (
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/provider"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
@@ -67,7 +68,7 @@ func StartPaced(t *testing.T, poll, settle time.Duration, change ...func(*sim.Co
 	t.Helper()
 	f := StartSite(t, change...)
 	f.Run(poll, settle, func(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, options controller.Options) error {
-		return provider.Setup(ctx, mgr, engine, bmm.Paced(poll, 0, 0), options)
+		return provider.Setup(ctx, mgr, engine, bmm.Paced(poll, 0, 0, egress.Policy{Loopback: true}), options)
 	})
 	return f
 }

@@ -18,13 +18,14 @@ import (
 
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
 // API is the user's own access to the site: what it does, it does behind the provider's back.
 func (f *Fixture) API() *bmm.Client {
 	f.t.Helper()
-	api, err := bmm.New(bmm.Config{Endpoint: f.Endpoint, Org: sim.DefaultOrg, Token: sim.DefaultToken})
+	api, err := bmm.New(bmm.Config{Endpoint: f.Endpoint, Org: sim.DefaultOrg, Token: sim.DefaultToken, Egress: egress.Policy{Loopback: true}})
 	f.Expect(err).NotTo(HaveOccurred())
 	return api
 }

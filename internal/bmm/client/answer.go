@@ -2,9 +2,7 @@ package client
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -13,40 +11,8 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
-const (
-	// maxBody bounds an answer in bytes. 100 instances with 64 KiB of user data each fit well.
-	maxBody = 32 << 20
-	// maxMessage bounds what is taken over from an answer into an error text, in bytes.
-	maxMessage = 300
-)
-
-var errTooLong = fmt.Errorf("more than %d bytes", maxBody)
-
-func readBody(resp *http.Response) ([]byte, error) {
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
-	if err == nil && len(body) > maxBody {
-		err = errTooLong
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read answer: %w", err)
-	}
-	return body, nil
-}
-
-// decode takes keys in any case: the service isn't consistent in its own (ResourceTypeID). It doesn't repeat the body in
-// its errors: an instance contains user data.
-func decode(body []byte, out any) error {
-	if out == nil {
-		return nil
-	}
-	if err := json.Unmarshal(body, out); err != nil {
-		if wrongType, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return fmt.Errorf("unexpected answer: field %s is of another type", wrongType.Field)
-		}
-		return errors.New("unexpected answer: not JSON")
-	}
-	return nil
-}
+// maxMessage bounds what is taken over from an answer into an error text, in bytes.
+const maxMessage = 300
 
 // answer is an error answer: {"source", "message", "data"}.
 type answer struct {
@@ -61,7 +27,7 @@ func parseAnswer(status int, body []byte) answer {
 		Data    json.RawMessage `json:"data"`
 	}
 	// A body that isn't the service's own (a proxy's page) is not repeated.
-	if json.Unmarshal(body, &parsed) != nil {
+	if !bounded(body) || json.Unmarshal(body, &parsed) != nil {
 		return answer{status: status}
 	}
 	a := answer{status: status, message: parsed.Message, fields: map[string]string{}}

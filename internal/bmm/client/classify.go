@@ -11,11 +11,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
 // transportFailure classifies a request that got no answer.
-func transportFailure(ctx context.Context, r request, err error) *failure {
+func transportFailure(ctx context.Context, r request, secret string, err error) *failure {
+	if refused, ok := errors.AsType[*egress.Refused](err); ok {
+		return notAllowed(r, secret, refused)
+	}
 	if sent, ok := errors.AsType[*url.Error](err); ok {
 		err = sent.Err // the URL says nothing that op doesn't
 	}
@@ -23,7 +27,7 @@ func transportFailure(ctx context.Context, r request, err error) *failure {
 	if network, ok := errors.AsType[*net.OpError](err); ok {
 		dialled = network.Op == "dial"
 		// Without the addresses: the port of this side is another one each time, and conditions must not change with it.
-		err = &net.OpError{Op: network.Op, Net: network.Net, Err: network.Err}
+		err = &net.OpError{Op: network.Op, Net: network.Net, Err: withoutResolver(network.Err)}
 	}
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -35,10 +39,45 @@ func transportFailure(ctx context.Context, r request, err error) *failure {
 	}
 }
 
+// notAllowed is a request that wasn't sent, because of where it would have gone. It says the same whatever is there, and isn't
+// tried again before the Secret changes or its time is over.
+func notAllowed(r request, secret string, refused *egress.Refused) *failure {
+	key := SecretKeyEndpoint
+	if r.op == opLogin {
+		key = SecretKeyTokenURL
+	}
+	if secret != "" {
+		key += " of secret " + secret
+	}
+	return &failure{
+		err:     &fault.Error{Class: fault.Credentials, Op: r.op, Err: fmt.Errorf("%s: %w", key, refused)},
+		refused: true, hopeless: true,
+	}
+}
+
+func isNotAllowed(err error) bool {
+	_, refused := errors.AsType[*egress.Refused](err)
+	return refused
+}
+
+// withoutResolver leaves out which server was asked for a name, and by which port of this side.
+func withoutResolver(err error) error {
+	lookup, ok := errors.AsType[*net.DNSError](err)
+	switch {
+	case !ok:
+		return err
+	case lookup.IsNotFound:
+		return fmt.Errorf("lookup %s: no such host", lookup.Name)
+	case lookup.IsTimeout:
+		return fmt.Errorf("lookup %s: no answer in time", lookup.Name)
+	}
+	return fmt.Errorf("lookup %s failed", lookup.Name)
+}
+
 // answerFailure classifies an answer that isn't a success.
 func (c *Client) answerFailure(r request, resp *http.Response, body []byte, redact func(string) string) *failure {
 	a := parseAnswer(resp.StatusCode, body)
-	class := a.class()
+	class := a.class(r.rules)
 	text := shorten(redact(a.String()))
 	if a.status == http.StatusNotFound && (a.message == "" || a.wrongPath()) {
 		text += " (are endpoint, orgName and apiName right?)"
@@ -60,7 +99,7 @@ func (c *Client) answerFailure(r request, resp *http.Response, body []byte, reda
 			OtherID:   a.otherID(class),
 			Ambiguous: class == fault.Transient && r.write && a.mayHaveWorked(),
 			// Others than the server's own errors are about the object.
-			Overloaded: class == fault.Busy && a.status >= http.StatusInternalServerError,
+			Overloaded: class == fault.Busy && a.status >= http.StatusInternalServerError || a.status == http.StatusGatewayTimeout,
 			Err:        cause,
 		},
 		status:     a.status,
@@ -161,9 +200,10 @@ var classes = map[int]fault.Class{
 	http.StatusNotImplemented:     fault.Invalid,
 }
 
-func (a answer) class() fault.Class {
+// class of the answer to a call that may have rules of its own.
+func (a answer) class(own []rule) fault.Class {
 	message := strings.ToLower(a.message)
-	for _, r := range rules {
+	for _, r := range slices.Concat(own, rules) {
 		if r.status == a.status && slices.ContainsFunc(r.texts, func(t string) bool { return strings.Contains(message, t) }) {
 			return r.class
 		}

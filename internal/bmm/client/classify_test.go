@@ -189,6 +189,34 @@ func TestNotFound_isNotWhatOther404sMean(t *testing.T) {
 	}
 }
 
+// Of a peering that is there, GET and DELETE say 404 too when one of its VPCs is gone.
+func TestNotFound_ofAPeeringIsOnlyWhatIsSaidOfThePeering(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		says  string
+		class fault.Class
+	}{
+		"the peering, as GET says it":    {"Could not find VPC peering with ID: " + id, fault.NotFound},
+		"the peering, as DELETE says it": {"Could not find VPC peering with specified ID", fault.NotFound},
+		"the peering, in other letters":  {"Could not find VPC Peering with ID: " + id, fault.NotFound},
+		"a VPC":                          {"Could not find VPC with ID: " + id, fault.Busy},
+		"something else":                 {"Could not find Site", fault.Transient},
+		"nothing":                        {"", fault.Transient},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			c := serve(t, map[string]http.HandlerFunc{
+				"GET " + prefix + "site/{id}": reply(200, `{"id":"`+siteID+`"}`),
+				prefix + "vpc-peering/{id}":   reply(404, `{"message":"`+row.says+`"}`),
+			})
+			_, err := c.VPCPeering(t.Context(), siteID, id)
+			g.Expect(fault.ClassOf(err)).To(Equal(row.class))
+			g.Expect(fault.ClassOf(c.DeleteVPCPeering(t.Context(), siteID, id))).To(Equal(row.class))
+		})
+	}
+}
+
 func TestNotFound_ofWhatACreateRefersToIsInvalid(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

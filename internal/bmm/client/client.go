@@ -33,9 +33,12 @@ type Client struct {
 	secret  string
 	account Account
 	login   login
-	dialect dialect
-	pace    *pace
-	refusal refusal
+	// server is what the circuits know the API by. A path is part of it: what one tenant writes there is no matter of others'.
+	server   string
+	circuits *Circuits
+	dialect  dialect
+	pace     *pace
+	refusal  refusal
 }
 
 // New validates the configuration and returns a client. It makes no call. Its errors don't contain a secret.
@@ -57,16 +60,18 @@ func build(config Config) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{
-		sender:  sender,
-		org:     org,
-		name:    config.Org,
-		timeout: config.Timeout,
-		secret:  config.Secret,
-		account: config.account(),
-		login:   config.login(sender),
-		pace:    newPace(config.QPS, config.Burst),
-		refusal: refusal{pause: config.RefusalPause},
+		sender:   sender,
+		org:      org,
+		name:     config.Org,
+		timeout:  config.Timeout,
+		secret:   config.Secret,
+		account:  config.account(),
+		login:    config.login(sender),
+		circuits: config.Circuits,
+		pace:     newPace(config.QPS, config.Burst),
+		refusal:  refusal{pause: config.RefusalPause},
 	}
+	c.server = "the BMM API at " + c.Endpoint() + strings.TrimSuffix(org.JoinPath("../../..").EscapedPath(), "/")
 	c.dialect = newDialect(config.APIName, c.detect)
 	return c, nil
 }
@@ -82,6 +87,12 @@ func (c *Client) Endpoint() string {
 	}
 	return c.org.Scheme + "://" + host
 }
+
+// Namespace is that of the Secret: what is bounded is shared among these. Empty where there is none.
+func (c *Client) Namespace() string { return namespaceOf(c.secret) }
+
+// Silent is why nobody should wait for the API now: it doesn't answer, as the circuits know. Otherwise nil.
+func (c *Client) Silent() error { return c.circuits.state(c.server) }
 
 // Org is the organisation of the tenant.
 func (c *Client) Org() string { return c.name }
@@ -110,27 +121,61 @@ func with2[A, B any](
 type request struct {
 	// op names it in errors, metrics and spans, such as "create VPC".
 	op string
-	// write means that repeating it isn't safe.
-	write bool
-	send  send
+	// write means that repeating it isn't safe; create that no worker waits for it.
+	write, create bool
+	// rules of its own, which are tried before the common ones.
+	rules []rule
+	// site is that of a change of one object.
+	site string
+	// id is that of the object that is asked for; empty where it isn't one certain object.
+	id string
+	// list is the one that it is a page of; nil for what isn't.
+	list *visit
+	send send
 }
 
-// do makes one call, within the timeout, and decodes the answer into out unless that is nil.
-func (c *Client) do(ctx context.Context, r request, out any) (http.Header, error) {
+// do makes one call, within its timeout, and decodes the answer into out unless that is nil.
+func (c *Client) do(ctx context.Context, r request, out any) (_ http.Header, err error) {
 	if err := c.refusal.recent(); err != nil {
 		return nil, err
 	}
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.timeoutOf(r))
 	defer cancel()
-	apiName, err := c.dialect.name(ctx)
+	// Before the call is let through: a login that hangs must not keep others from the API.
+	token, err := c.login.token(ctx)
 	if err != nil {
 		if fault.ClassOf(err) == fault.Credentials {
 			err = c.refusal.note(began, err, true)
 		}
 		return nil, err
 	}
-	header, failed := c.try(ctx, apiName, r, out)
+	if r.list != nil && r.list.pass != nil {
+		c.circuits.goOn(r.list.pass)
+		return c.call(ctx, began, token, r, out)
+	}
+	pass, err := c.circuits.enter(ctx, c.server, r.op, purpose{tenant: c.Namespace(), site: r.site, holds: !r.create})
+	if err != nil {
+		return nil, err
+	}
+	if r.list != nil {
+		r.list.pass = pass
+	} else {
+		defer func() { c.circuits.leave(pass, err) }()
+	}
+	return c.call(ctx, began, token, r, out)
+}
+
+// call makes a call that was let through.
+func (c *Client) call(ctx context.Context, began time.Time, token string, r request, out any) (http.Header, error) {
+	apiName, err := c.dialect.name(ctx, token)
+	if err != nil {
+		if fault.ClassOf(err) == fault.Credentials {
+			err = c.refusal.note(began, err, true)
+		}
+		return nil, err
+	}
+	header, failed := c.try(ctx, apiName, token, r, out)
 	switch {
 	case failed == nil:
 		return header, nil
@@ -144,10 +189,21 @@ func (c *Client) do(ctx context.Context, r request, out any) (http.Header, error
 	return nil, failed.err
 }
 
+// timeoutOf a call. A write may take as long as its site does.
+func (c *Client) timeoutOf(r request) time.Duration {
+	if r.write {
+		return c.timeout
+	}
+	return min(c.timeout, readTimeout)
+}
+
 // get makes a call for one object of a site. See the package comment about the site.
-func get[T any](ctx context.Context, c *Client, op, siteID string, call send) (*T, error) {
+func get[T any](
+	ctx context.Context, c *Client, op, siteID, id string,
+	call func(*gen.Client, context.Context, gen.ID, ...gen.RequestEditorFn) (*http.Response, error),
+) (*T, error) {
 	out := new(T)
-	if err := c.ask(ctx, siteID, request{op: op, send: call}, out); err != nil {
+	if err := c.ask(ctx, siteID, request{op: op, id: id, send: with(call, id)}, out); err != nil {
 		return nil, err
 	}
 	return out, nil
@@ -156,6 +212,9 @@ func get[T any](ctx context.Context, c *Client, op, siteID string, call send) (*
 // ask makes a call for one object of a site. That there is no such object is believed where the server says so twice, and
 // shows the site in between. Once isn't enough: it may come back to its senses just before it is asked for the site.
 func (c *Client) ask(ctx context.Context, siteID string, r request, out any) error {
+	if r.write {
+		r.site = siteID
+	}
 	_, err := c.do(ctx, r, out)
 	if err = c.proveAbsence(ctx, siteID, err); fault.IsNotFound(err) {
 		_, err = c.do(ctx, r, out)
@@ -167,7 +226,7 @@ func (c *Client) ask(ctx context.Context, siteID string, r request, out any) err
 // becomes Invalid; the new object itself can't be missing.
 func create[T any](ctx context.Context, c *Client, op, siteID string, call send) (*T, error) {
 	out := new(T)
-	_, err := c.do(ctx, request{op: op, write: true, send: call}, out)
+	_, err := c.do(ctx, request{op: op, write: true, create: true, send: call}, out)
 	if err == nil {
 		return out, nil
 	}
@@ -179,9 +238,9 @@ func create[T any](ctx context.Context, c *Client, op, siteID string, call send)
 }
 
 // update makes a call that changes one object of a site.
-func update[T any](ctx context.Context, c *Client, op, siteID string, call send) (*T, error) {
+func update[T any](ctx context.Context, c *Client, op, siteID, id string, call send) (*T, error) {
 	out := new(T)
-	if err := c.ask(ctx, siteID, request{op: op, write: true, send: call}, out); err != nil {
+	if err := c.ask(ctx, siteID, request{op: op, write: true, id: id, send: call}, out); err != nil {
 		return nil, err
 	}
 	return out, nil
@@ -202,8 +261,7 @@ func (c *Client) proveAbsence(ctx context.Context, siteID string, err error) err
 	if siteID == "" {
 		return notProven(err)
 	}
-	control := request{op: "get site", send: with((*gen.Client).GetSite, siteID)}
-	if _, controlErr := c.do(ctx, control, &Site{}); controlErr != nil {
+	if _, controlErr := c.do(ctx, getSite(siteID), &Site{}); controlErr != nil {
 		return notProven(err)
 	}
 	return err
@@ -228,3 +286,6 @@ func hide(text string, secrets ...string) string {
 	}
 	return text
 }
+
+// CloseIdleConnections is for the end of the client.
+func (c *Client) CloseIdleConnections() { c.sender.CloseIdleConnections() }

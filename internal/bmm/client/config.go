@@ -5,16 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
 	"time"
+
+	"github.com/bedplate/bedplate/internal/egress"
 )
 
 const (
 	// DefaultTimeout lets a create finish that blocks until the service itself gives up, after 50 seconds.
 	DefaultTimeout = 75 * time.Second
+	// readTimeout bounds each read with its repetitions: one page of a list at most.
+	readTimeout = 20 * time.Second
 	// DefaultQPS is how many HTTP requests per second a client makes. A server that allows less (10, when its operator
 	// has switched its own limit on) answers 429, which holds the whole client back.
 	DefaultQPS = 20
@@ -24,7 +27,7 @@ const (
 
 // Config says which API to speak to, and as whom: with a Token or with OAuth2.
 type Config struct {
-	// Endpoint is the base URL: https, or http on a loopback address.
+	// Endpoint is the base URL: https, and what Egress allows.
 	Endpoint string
 	// Org is the name of the organisation, a segment of every path.
 	Org string
@@ -40,10 +43,12 @@ type Config struct {
 	APIName string
 	// CABundle is trusted beside the system's roots, for the API and for the login; certificates in PEM.
 	CABundle []byte
-	// HTTP sends the requests, also those of the login; default one that is tuned for the API and trusts the CABundle.
-	// Its redirect policy is not used.
+	// Egress says what Endpoint and TokenURL may lead to.
+	Egress egress.Policy `json:"-"`
+	// HTTP sends the requests, also those of the login; default one that is tuned for the API, trusts the CABundle, and keeps
+	// to Egress when it connects. Its redirect policy is not used.
 	HTTP *http.Client `json:"-"`
-	// Timeout bounds each call with its repetitions; default DefaultTimeout.
+	// Timeout bounds each call with its repetitions; default DefaultTimeout. Reads have less.
 	Timeout time.Duration
 	// QPS and Burst bound the rate of requests; default DefaultQPS and DefaultBurst.
 	QPS   float64
@@ -51,17 +56,23 @@ type Config struct {
 	// RefusalPause is how long credentials aren't used again after they were refused twice; default none. With a pause the
 	// first refusal is Transient, and they are tried once more after a tenth of it, or sooner.
 	RefusalPause time.Duration
+	// Circuits of the program; without them each call is sent.
+	Circuits *Circuits `json:"-"`
 }
 
 // Paced returns a change of a Config for a program that looks at each of its objects once in an interval: so many requests
-// per second and at once (0 is the default), and ten intervals of rest after a refusal.
-func Paced(interval time.Duration, qps float64, burst int) func(*Config) {
-	return func(c *Config) { c.RefusalPause, c.QPS, c.Burst = 10*interval, qps, burst }
+// per second and at once (0 is the default), ten intervals of rest after a refusal, and calls only to where the policy allows. What
+// it has changed shares circuits.
+func Paced(interval time.Duration, qps float64, burst int, policy egress.Policy) func(*Config) {
+	circuits := NewCircuits(interval)
+	return func(c *Config) {
+		c.RefusalPause, c.QPS, c.Burst, c.Egress, c.Circuits = 10*interval, qps, burst, policy, circuits
+	}
 }
 
 // OAuth2 is a login with the client credentials of OAuth2 (RFC 6749, 4.4).
 type OAuth2 struct {
-	// TokenURL is where tokens are fetched: https, or http on a loopback address.
+	// TokenURL is where tokens are fetched: https, and what the Config's Egress allows.
 	TokenURL string
 	ClientID string
 	// ClientSecret is never printed.
@@ -101,12 +112,14 @@ var (
 
 // validate returns the URL of the organisation, which the API's name and then all paths follow.
 func (c Config) validate() (*url.URL, error) {
-	endpoint, err := serviceURL("endpoint", c.Endpoint)
+	endpoint, err := c.serviceURL(SecretKeyEndpoint, c.Endpoint)
 	switch {
 	case err != nil:
 		return nil, err
 	case c.Org == "":
 		return nil, errors.New("org is empty")
+	case c.Org == "." || c.Org == "..": // steps in a path
+		return nil, errors.New("org isn't a name")
 	case c.APIName != "" && !apiNamePattern.MatchString(c.APIName):
 		return nil, errors.New("apiName must consist of lower case letters, digits and dashes")
 	case c.QPS < 0 || c.Burst < 0:
@@ -131,28 +144,21 @@ func (c Config) validateLogin() error {
 	if c.OAuth2.ClientID == "" || c.OAuth2.ClientSecret == "" || slices.Contains(c.OAuth2.Scopes, "") {
 		return errors.New("clientID, clientSecret or a scope is empty")
 	}
-	_, err := serviceURL("tokenURL", c.OAuth2.TokenURL)
+	_, err := c.serviceURL(SecretKeyTokenURL, c.OAuth2.TokenURL)
 	return err
 }
 
 // serviceURL parses the URL of a service that gets secrets.
-func serviceURL(name, value string) (*url.URL, error) {
+func (c Config) serviceURL(key, value string) (*url.URL, error) {
 	parsed, err := url.Parse(value)
 	switch {
 	case err != nil:
-		return nil, errors.New(name + " is not a URL")
+		return nil, errors.New(key + " is not a URL")
 	case parsed.Host == "" || parsed.User != nil || parsed.RawQuery != "" || parsed.Fragment != "":
-		return nil, errors.New(name + " must look like https://host[:port][/path]")
-	case parsed.Scheme != "https" && (parsed.Scheme != "http" || !isLoopback(parsed.Hostname())):
-		return nil, errors.New(name + " must use https; http is for loopback addresses only")
+		return nil, errors.New(key + " must look like https://host[:port][/path]")
+	}
+	if err := c.Egress.CheckURL(parsed); err != nil {
+		return nil, fmt.Errorf("%s %w", key, err)
 	}
 	return parsed, nil
-}
-
-func isLoopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.IsLoopback()
 }

@@ -24,7 +24,10 @@ func TestNew_refusesWhatCantWork(t *testing.T) {
 		says   string
 	}{
 		"good":                      {func(*client.Config) {}, ""},
-		"http on loopback":          {func(c *client.Config) { c.Endpoint = "http://127.77.0.1:8080" }, ""},
+		"loopback":                  {func(c *client.Config) { c.Endpoint = "https://127.77.0.1:8080" }, "endpoint 127.77.0.1:8080 isn't allowed"},
+		"http on loopback":          {func(c *client.Config) { c.Endpoint = "http://127.77.0.1:8080" }, "endpoint must use https"},
+		"http in a lab":             {func(c *client.Config) { c.Endpoint, c.Egress = "http://127.77.0.1:8080", loopback }, ""},
+		"http to a lab's neighbour": {func(c *client.Config) { c.Endpoint, c.Egress = "http://192.0.2.1", loopback }, "endpoint must use https"},
 		"nico":                      {func(c *client.Config) { c.APIName = "nico" }, ""},
 		"http to the world":         {func(c *client.Config) { c.Endpoint = "http://bmm.example.com" }, "https"},
 		"no host":                   {func(c *client.Config) { c.Endpoint = "bmm.example.com" }, "endpoint"},
@@ -35,7 +38,8 @@ func TestNew_refusesWhatCantWork(t *testing.T) {
 		"API name with a slash":     {func(c *client.Config) { c.APIName = "a/b" }, "apiName"},
 		"two ways to log in":        {func(c *client.Config) { c.OAuth2 = oauth2("https://login.example.com") }, "two ways"},
 		"OAuth2":                    {func(c *client.Config) { c.Token, c.OAuth2 = "", oauth2("https://login.example.com/token") }, ""},
-		"OAuth2 on loopback":        {func(c *client.Config) { c.Token, c.OAuth2 = "", oauth2("http://localhost:8080") }, ""},
+		"OAuth2 on loopback":        {func(c *client.Config) { c.Token, c.OAuth2 = "", oauth2("https://localhost:8080") }, "tokenURL localhost:8080 isn't allowed"},
+		"OAuth2 in a lab":           {func(c *client.Config) { c.Token, c.OAuth2, c.Egress = "", oauth2("http://localhost:8080"), loopback }, ""},
 		"OAuth2 in the clear":       {func(c *client.Config) { c.Token, c.OAuth2 = "", oauth2("http://login.example.com") }, "tokenURL must use https"},
 		"OAuth2 without a URL":      {func(c *client.Config) { c.Token, c.OAuth2 = "", oauth2("") }, "tokenURL"},
 		"OAuth2 without a client":   {func(c *client.Config) { c.Token, c.OAuth2 = "", &client.OAuth2{TokenURL: "https://l.example.com"} }, "clientID"},

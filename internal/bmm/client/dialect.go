@@ -24,21 +24,23 @@ const (
 // dialect is the API's name at a server: set, or detected and remembered.
 type dialect struct {
 	set      string
+	detect   func(ctx context.Context, token string) (string, error)
 	detected *memo[string]
 }
 
-func newDialect(set string, detect func(context.Context) (string, error)) dialect {
-	return dialect{set: set, detected: &memo[string]{find: func(ctx context.Context) (string, time.Time, error) {
-		name, err := detect(ctx)
-		return name, time.Time{}, err
-	}}}
+func newDialect(set string, detect func(ctx context.Context, token string) (string, error)) dialect {
+	return dialect{set: set, detect: detect, detected: &memo[string]{}}
 }
 
-func (d dialect) name(ctx context.Context) (string, error) {
+// name of the API, as who has a token is told.
+func (d dialect) name(ctx context.Context, token string) (string, error) {
 	if d.set != "" {
 		return d.set, nil
 	}
-	name, err := d.detected.get(ctx)
+	name, err := d.detected.get(ctx, func(ctx context.Context) (string, time.Time, error) {
+		name, err := d.detect(ctx, token)
+		return name, time.Time{}, err
+	})
 	if err != nil && ctx.Err() != nil {
 		err = &fault.Error{Class: fault.Transient, Op: opDetect, Err: err}
 	}
@@ -56,16 +58,16 @@ const (
 // detect asks for the server's version under each name. Only a definite answer counts: the version itself; or a
 // refusal of the token under one name while the other is a wrong path, which the server says before it looks at the
 // token.
-func (c *Client) detect(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
+func (c *Client) detect(ctx context.Context, token string) (string, error) {
 	metadata := request{op: opMetadata, send: plain((*gen.Client).GetMetadata)}
+	ctx, cancel := context.WithTimeout(ctx, c.timeoutOf(metadata))
+	defer cancel()
 	var wrong, refusing int
 	var name string
 	var last error
 	for _, candidate := range []string{APINameNICo, APINameCarbide} {
 		answer := gen.Metadata{}
-		_, failed := c.try(ctx, candidate, metadata, &answer)
+		_, failed := c.try(ctx, candidate, token, metadata, &answer)
 		switch {
 		case failed == nil && answer.Version != "":
 			return candidate, nil
@@ -73,6 +75,8 @@ func (c *Client) detect(ctx context.Context) (string, error) {
 			last = errors.New("the answer has no version")
 		case failed.wrongPath:
 			wrong++
+		case isNotAllowed(failed.err):
+			return "", failed.err
 		case failed.status == http.StatusUnauthorized || failed.status == http.StatusForbidden:
 			refusing++
 			name, last = candidate, failed.err

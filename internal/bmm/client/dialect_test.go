@@ -57,7 +57,7 @@ func TestAPIName_isDetectedByDefiniteAnswersOnly(t *testing.T) {
 				"POST /v2/org/acme/nico/vpc":    reply(201, `{"id":"nico"}`),
 				"POST /v2/org/acme/carbide/vpc": reply(201, `{"id":"carbide"}`),
 			})
-			c, err := client.New(client.Config{Endpoint: server.URL, Org: "acme", Token: token, Timeout: 5 * time.Second})
+			c, err := client.New(client.Config{Endpoint: server.URL, Org: "acme", Token: token, Egress: loopback, Timeout: 5 * time.Second})
 			g.Expect(err).NotTo(HaveOccurred())
 			vpc, err := c.CreateVPC(t.Context(), client.VPCCreateRequest{})
 			if row.found != "" {
@@ -90,7 +90,7 @@ func upgradable(t *testing.T, config client.Config) (c *client.Client, name *ato
 			reply(404, `{"message":"Could not find VPC with specified ID"}`)(w, r)
 		}
 	}})
-	config.Endpoint, config.Org, config.Token, config.Timeout = server.URL, "acme", token, 5*time.Second
+	config.Endpoint, config.Org, config.Token, config.Egress, config.Timeout = server.URL, "acme", token, loopback, 5*time.Second
 	c, err := client.New(config)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return c, name, detections
@@ -153,7 +153,7 @@ func TestPeerings_ofAReleaseWithoutThemAreInvalid(t *testing.T) {
 					}
 					row.metadata(w, r)
 				}})
-				c, err := client.New(client.Config{Endpoint: server.URL, Org: "acme", Token: token, APIName: apiName, Timeout: 5 * time.Second})
+				c, err := client.New(client.Config{Endpoint: server.URL, Org: "acme", Token: token, APIName: apiName, Egress: loopback, Timeout: 5 * time.Second})
 				g.Expect(err).NotTo(HaveOccurred())
 				_, err = c.VPCPeerings(t.Context(), siteID)
 				g.Expect(err).To(MatchError(ContainSubstring(row.says)))

@@ -13,7 +13,7 @@ func (c *Client) CreateInstance(ctx context.Context, request InstanceCreateReque
 
 // Instance returns an instance of the site.
 func (c *Client) Instance(ctx context.Context, siteID, id string) (*Instance, error) {
-	return get[Instance](ctx, c, "get instance", siteID, with((*gen.Client).GetInstance, id))
+	return get[Instance](ctx, c, "get instance", siteID, id, (*gen.Client).GetInstance)
 }
 
 // InstanceFilter selects instances. Empty fields select all.
@@ -23,9 +23,16 @@ type InstanceFilter struct {
 	Name string
 }
 
-// Instances returns the instances of the tenant that the filter selects, without their user data.
+// maxInstances bounds what a list of the instances of a whole site takes in memory, in bytes.
+const maxInstances = 40 << 20
+
+// Instances returns the instances of the tenant that the filter selects, without what they boot and what they were.
 func (c *Client) Instances(ctx context.Context, filter InstanceFilter) ([]Instance, error) {
-	all, err := list[listed](ctx, c, "list instances", func(p page) send {
+	most := maxListed
+	if filter == (InstanceFilter{SiteID: filter.SiteID}) {
+		most = maxInstances
+	}
+	all, err := listUpTo[listed](ctx, c, most, "list instances", func(p page) send {
 		return with((*gen.Client).ListInstances, &gen.ListInstancesParams{
 			PageNumber: p.number, PageSize: p.size, OrderBy: p.order,
 			SiteID: optional(filter.SiteID), VPCID: optional(filter.VPCID), Name: optional(filter.Name)})
@@ -40,11 +47,13 @@ func (c *Client) Instances(ctx context.Context, filter InstanceFilter) ([]Instan
 	return instances, nil
 }
 
-// listed is an instance of a list. Its user data isn't even decoded: of ten thousand instances it would be hundreds of
+// listed is an instance of a list. Some fields aren't even decoded: of ten thousand instances they would be hundreds of
 // megabytes, in each interval.
 type listed struct {
 	Instance
-	UserData ignored `json:"userData"`
+	UserData      ignored `json:"userData"`
+	IpxeScript    ignored `json:"ipxeScript"`
+	StatusHistory ignored `json:"statusHistory"`
 }
 
 type ignored struct{}
@@ -55,7 +64,7 @@ func (*ignored) UnmarshalJSON([]byte) error { return nil }
 // UpdateInstance changes the fields of an instance of the site that the request has. An empty networkSecurityGroupId
 // detaches the group.
 func (c *Client) UpdateInstance(ctx context.Context, siteID, id string, request InstanceUpdateRequest) (*Instance, error) {
-	return update[Instance](ctx, c, "update instance", siteID, with2((*gen.Client).UpdateInstance, id, request))
+	return update[Instance](ctx, c, "update instance", siteID, id, with2((*gen.Client).UpdateInstance, id, request))
 }
 
 // DeleteInstance starts the termination of an instance of the site. It is over when Instance answers NotFound;

@@ -13,7 +13,7 @@ func (c *Client) CreateIPBlock(ctx context.Context, request IPBlockCreateRequest
 
 // IPBlock returns an IP block of the site.
 func (c *Client) IPBlock(ctx context.Context, siteID, id string) (*IPBlock, error) {
-	return get[IPBlock](ctx, c, "get IP block", siteID, with((*gen.Client).GetIPBlock, id))
+	return get[IPBlock](ctx, c, "get IP block", siteID, id, (*gen.Client).GetIPBlock)
 }
 
 // IPBlocks returns the IP blocks that the tenant or the provider has at the site.
@@ -39,7 +39,7 @@ func (c *Client) CreateAllocation(ctx context.Context, request AllocationCreateR
 
 // Allocation returns an allocation at the site.
 func (c *Client) Allocation(ctx context.Context, siteID, id string) (*Allocation, error) {
-	return get[Allocation](ctx, c, "get allocation", siteID, with((*gen.Client).GetAllocation, id))
+	return get[Allocation](ctx, c, "get allocation", siteID, id, (*gen.Client).GetAllocation)
 }
 
 // AllocationFilter selects allocations. Empty fields select all.

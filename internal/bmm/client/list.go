@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 
 	"github.com/bedplate/bedplate/internal/fault"
@@ -12,8 +13,13 @@ import (
 
 const (
 	pageSize = 100
-	// maxPages bounds a list: at most 100,000 objects.
-	maxPages = 1000
+	// maxObjects bounds a list, and maxPages one of smaller pages than were asked for.
+	maxObjects = 20_000
+	maxPages   = 1000
+	// maxListed bounds what a list takes in memory, in bytes, but for that of a whole site's instances.
+	maxListed = 4 << 20
+	// listTimeouts is how many times as long as a call a list may take.
+	listTimeouts = 2
 	// orderBy keeps pages stable while objects are created.
 	orderBy = "CREATED_ASC"
 )
@@ -24,34 +30,116 @@ type page struct {
 	order        *string
 }
 
+// listing is a list that is being read.
+type listing[T any] struct {
+	memory *share
+	// most it may take in memory, in bytes.
+	most  int
+	items []T
+	// before are how many items, and bytes in memory, there were before the page that is being read.
+	before struct{ items, bytes int }
+}
+
 // list reads all pages. An error in any of them is an error: half a list is none.
 func list[T any](ctx context.Context, c *Client, op string, call func(page) send) ([]T, error) {
-	var all []T
+	return listUpTo[T](ctx, c, maxListed, op, call)
+}
+
+// listUpTo is list with another bound than maxListed.
+func listUpTo[T any](ctx context.Context, c *Client, most int, op string, call func(page) send) (_ []T, err error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeouts*c.timeout)
+	defer cancel()
+	pages := &visit{}
+	defer func() { c.circuits.leave(pages.pass, err) }()
+	l := &listing[T]{memory: c.share(), most: most}
+	defer l.memory.release()
 	for number := 1; number <= maxPages; number++ {
-		var items []T
+		l.before.items, l.before.bytes = len(l.items), l.memory.has
 		p := page{number: ptr(number), size: ptr(pageSize), order: ptr(orderBy)}
-		header, err := c.do(ctx, request{op: op, send: call(p)}, &items)
+		header, err := c.do(ctx, request{op: op, list: pages, send: call(p)}, l)
 		if err != nil {
 			return nil, notProven(err)
 		}
-		all = append(all, items...)
 		last, err := isLastPage(header, number)
 		if err != nil {
 			return nil, &fault.Error{Class: fault.Transient, Op: op, Err: err}
 		}
 		if last {
-			return all, nil
+			return l.items, nil
 		}
 	}
 	return nil, &fault.Error{Class: fault.Transient, Op: op, Err: fmt.Errorf("more than %d pages", maxPages)}
+}
+
+// decodeFrom adds the items of a page, one after the other. It begins anew where a page is read once more.
+func (l *listing[T]) decodeFrom(b *body) error {
+	l.items = l.items[:l.before.items]
+	_ = l.memory.set(l.before.bytes) // less than before
+	err := l.decodeItems(b, json.NewDecoder(b))
+	if b.err != nil { // the decoder has only seen its consequence
+		return b.err
+	}
+	return err
+}
+
+func (l *listing[T]) decodeItems(b *body, in *json.Decoder) error {
+	b.allow(maxOther)
+	switch start, err := in.Token(); {
+	case err != nil:
+		return errNotJSON
+	case start == nil: // null is an empty list
+		return nil
+	case start != json.Delim('['):
+		return errors.New("unexpected answer: not a list")
+	}
+	for b.allow(maxObject); in.More(); b.allow(maxObject) {
+		if len(l.items) == l.before.items+pageSize {
+			return fmt.Errorf("unexpected answer: more than %d items in a page", pageSize)
+		}
+		var text json.RawMessage
+		if in.Decode(&text) != nil {
+			return errNotJSON
+		}
+		if err := l.add(text); err != nil {
+			return err
+		}
+	}
+	if _, err := in.Token(); err != nil { // the closing bracket
+		return errNotJSON
+	}
+	if _, err := in.Token(); !errors.Is(err, io.EOF) {
+		return errNotJSON
+	}
+	return nil
+}
+
+func (l *listing[T]) add(text json.RawMessage) error {
+	var item T
+	if err := decodeObject(text, &item); err != nil {
+		return err
+	}
+	if err := rightObject(&item, ""); err != nil {
+		return err
+	}
+	bytes := l.memory.has + Size(&item)
+	if bytes > l.most || len(l.items) == maxObjects {
+		return fmt.Errorf("the list is too long: it may have %d objects and %d MiB", maxObjects, l.most>>20)
+	}
+	l.items = append(l.items, item)
+	return l.memory.set(bytes)
 }
 
 // isLastPage goes by the page size that the server says it used, which may be smaller than what was asked for.
 func isLastPage(header http.Header, number int) (bool, error) {
 	var pagination struct{ PageSize, Total int }
 	err := json.Unmarshal([]byte(header.Get("X-Pagination")), &pagination)
-	if err != nil || pagination.PageSize < 1 {
+	switch {
+	case err != nil || pagination.PageSize < 1:
 		return false, errors.New("answer without X-Pagination: can't tell whether the list is complete")
+	case pagination.PageSize > pageSize || pagination.Total < 0:
+		return false, errors.New("unexpected answer: X-Pagination can't be right")
+	case pagination.Total > maxObjects:
+		return false, fmt.Errorf("the list is too long: it may have %d objects", maxObjects)
 	}
 	return number*pagination.PageSize >= pagination.Total, nil
 }

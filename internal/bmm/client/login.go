@@ -1,9 +1,12 @@
 package client
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -40,7 +43,7 @@ type login struct {
 // login of the configuration, which is valid.
 func (c Config) login(sender *http.Client) login {
 	if c.OAuth2 != nil {
-		return c.OAuth2.login(sender, c.Secret)
+		return c.OAuth2.login(sender, c.Secret, c.Circuits)
 	}
 	token := c.Token
 	return login{
@@ -51,25 +54,41 @@ func (c Config) login(sender *http.Client) login {
 	}
 }
 
-func (o OAuth2) login(sender *http.Client, secret string) login {
+func (o OAuth2) login(sender *http.Client, secret string, circuits *Circuits) login {
 	config := clientcredentials.Config{
 		ClientID: o.ClientID, ClientSecret: o.ClientSecret, TokenURL: o.TokenURL, Scopes: o.Scopes,
 	}
-	tokens := &memo[string]{find: func(ctx context.Context) (string, time.Time, error) {
-		ctx, cancel := context.WithTimeout(context.WithValue(ctx, oauth2.HTTPClient, sender), tokenTimeout)
+	short := *sender
+	short.Transport = shortAnswers{sender.Transport}
+	server := "the login at " + o.TokenURL // another one than the API, also where both are at the same address
+	tokens := &memo[string]{}
+	fetch := func(ctx context.Context) (string, time.Time, error) {
+		ctx, cancel := context.WithTimeout(context.WithValue(ctx, oauth2.HTTPClient, &short), tokenTimeout)
 		defer cancel()
 		ctx, done := outside.Observe(ctx, system, opLogin, secret)
-		token, err := fetchToken(ctx, &config, secret)
+		sent := time.Now()
+		token, answered, err := fetchToken(ctx, &config, secret)
+		if answered {
+			circuits.heard(server, sent, true)
+		}
 		done(err)
 		if err != nil {
 			return "", time.Time{}, err
 		}
 		return token.AccessToken, useUntil(token, time.Now()), nil
-	}}
+	}
 	return login{
 		means: "OAuth2 client",
 		token: func(ctx context.Context) (string, error) {
-			token, err := tokens.get(ctx)
+			if token, known, _ := tokens.recall(); known {
+				return token, nil
+			}
+			pass, err := circuits.enter(ctx, server, opLogin, purpose{tenant: namespaceOf(secret), holds: true})
+			if err != nil {
+				return "", err
+			}
+			token, err := tokens.get(ctx, fetch)
+			circuits.leave(pass, err)
 			if err != nil && ctx.Err() != nil {
 				err = &fault.Error{Class: fault.Transient, Op: opLogin, Err: err}
 			}
@@ -82,15 +101,38 @@ func (o OAuth2) login(sender *http.Client, secret string) login {
 
 const opLogin = "log in"
 
-func fetchToken(ctx context.Context, config *clientcredentials.Config, secret string) (*oauth2.Token, error) {
+// shortAnswers bounds answers before OAuth2's library decodes them: that takes up to a MiB, of anything.
+type shortAnswers struct{ next http.RoundTripper }
+
+// RoundTrip gives an answer that is too long up to there, which is no JSON then.
+func (s shortAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := cmp.Or(s.next, http.DefaultTransport).RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }() // all that matters has been read
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxOther))
+	if err != nil {
+		return nil, err
+	}
+	if !bounded(text) {
+		text = nil
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(text))
+	return resp, nil
+}
+
+// fetchToken also reports whether there was an answer, whatever it says.
+func fetchToken(ctx context.Context, config *clientcredentials.Config, secret string) (_ *oauth2.Token, answered bool, _ error) {
 	token, err := config.Token(ctx)
 	if err != nil {
-		return nil, tokenError(ctx, err, secret)
+		_, unanswered := errors.AsType[*url.Error](err)
+		return nil, !unanswered && ctx.Err() == nil, tokenError(ctx, err, secret)
 	}
 	if !tokenPattern.MatchString(token.AccessToken) {
-		return nil, &fault.Error{Class: fault.Transient, Op: opLogin, Err: errors.New("the answer has no token that can be sent")}
+		return nil, true, &fault.Error{Class: fault.Transient, Op: opLogin, Err: errors.New("the answer has no token that can be sent")}
 	}
-	return token, nil
+	return token, true, nil
 }
 
 // useUntil is when another token has to be fetched; the zero time if the token has no end.
@@ -116,7 +158,7 @@ func tokenError(ctx context.Context, err error, secret string) error {
 		if _, sent := errors.AsType[*url.Error](err); !sent {
 			err = errors.New("the answer isn't one of OAuth2 (is tokenURL right?)")
 		}
-		return transportFailure(ctx, request{op: opLogin}, err).err
+		return transportFailure(ctx, request{op: opLogin}, secret, err).err
 	}
 	status := answer.Response.StatusCode
 	text := strings.TrimSpace(fmt.Sprintf("%d %s", status, http.StatusText(status)))

@@ -70,7 +70,7 @@ func oauth2Client(t *testing.T, server *httptest.Server, i *issuer, change ...fu
 	t.Helper()
 	config := client.Config{
 		Endpoint: server.URL, Org: "acme", OAuth2: oauth2(i.URL), APIName: "carbide", Secret: "default/bmm",
-		Timeout: 5 * time.Second, RefusalPause: time.Minute,
+		Egress: loopback, Timeout: 5 * time.Second, RefusalPause: time.Minute,
 	}
 	for _, c := range change {
 		c(&config)
@@ -257,7 +257,7 @@ func refusedAtFirst(t *testing.T, first, together int32) (tenant func() (*client
 		admits(token)(w, r)
 	}})
 	c, err := client.New(client.Config{
-		Endpoint: server.URL, Org: "acme", Token: token, APIName: "carbide", Secret: "default/bmm", RefusalPause: 20 * time.Second,
+		Endpoint: server.URL, Org: "acme", Token: token, APIName: "carbide", Secret: "default/bmm", Egress: loopback, RefusalPause: 20 * time.Second,
 	})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return func() (*client.Tenant, error) { return c.Tenant(t.Context()) }, calls

@@ -11,9 +11,6 @@ import (
 // memo is a value that has to be found out by a call. Those who need it at the same time share the call. It is kept until
 // it expires or is forgotten; an error isn't kept.
 type memo[T comparable] struct {
-	// find returns the value and when it expires; the zero time is never. It must end by itself.
-	find func(context.Context) (T, time.Time, error)
-
 	calls shared.Calls[T]
 
 	mu      sync.Mutex
@@ -22,9 +19,10 @@ type memo[T comparable] struct {
 	expires time.Time
 }
 
-func (m *memo[T]) get(ctx context.Context) (T, error) {
+// get the value, or find it: with when it expires; the zero time is never. find must end by itself.
+func (m *memo[T]) get(ctx context.Context, find func(context.Context) (T, time.Time, error)) (T, error) {
 	return m.calls.Share(ctx, "", m.recall, func(ctx context.Context) (T, error) {
-		value, expires, err := m.find(ctx)
+		value, expires, err := find(ctx)
 		if err == nil {
 			m.remember(value, expires)
 		}

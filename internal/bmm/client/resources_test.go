@@ -174,7 +174,7 @@ func TestEachMethod_makesItsRequest(t *testing.T) {
 
 func TestNotFound_isProvenForEachKindOfObject(t *testing.T) {
 	t.Parallel()
-	gone := answers(404, `{"message":"Could not find it"}`)
+	gone := answers(404, `{"message":"Could not find VPC peering"}`) // of which a 404 has to speak, see ofPeering
 	onlySite := func(r *http.Request) (*http.Response, error) {
 		if r.URL.Path == prefix+"site/"+siteID {
 			return found(r)

@@ -29,7 +29,7 @@ func TestRotation_takesEffectWithoutARestart(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			config.RefusalPause = client.DefaultTimeout
+			config.RefusalPause, config.Egress = client.DefaultTimeout, loopback
 			return client.New(config)
 		}}
 	name := types.NamespacedName{Namespace: secret.Namespace, Name: secret.Name}

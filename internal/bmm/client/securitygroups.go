@@ -16,8 +16,7 @@ func (c *Client) CreateNetworkSecurityGroup(
 
 // NetworkSecurityGroup returns a group of the site.
 func (c *Client) NetworkSecurityGroup(ctx context.Context, siteID, id string) (*NetworkSecurityGroup, error) {
-	return get[NetworkSecurityGroup](ctx, c, "get network security group", siteID,
-		with((*gen.Client).GetNetworkSecurityGroup, id))
+	return get[NetworkSecurityGroup](ctx, c, "get network security group", siteID, id, (*gen.Client).GetNetworkSecurityGroup)
 }
 
 // NetworkSecurityGroupFilter selects groups. Empty fields select all.
@@ -43,7 +42,7 @@ func (c *Client) NetworkSecurityGroups(
 func (c *Client) UpdateNetworkSecurityGroup(
 	ctx context.Context, siteID, id string, request NetworkSecurityGroupUpdateRequest,
 ) (*NetworkSecurityGroup, error) {
-	return update[NetworkSecurityGroup](ctx, c, "update network security group", siteID,
+	return update[NetworkSecurityGroup](ctx, c, "update network security group", siteID, id,
 		with2((*gen.Client).UpdateNetworkSecurityGroup, id, request))
 }
 

@@ -30,10 +30,14 @@ func (c *Client) TenantIs(ctx context.Context, id string) error {
 	return nil
 }
 
+func getSite(id string) request {
+	return request{op: "get site", id: id, send: with((*gen.Client).GetSite, id)}
+}
+
 // Site returns a site by ID. NotFound is proven by another call: the tenant can be seen and the site can't.
 func (c *Client) Site(ctx context.Context, id string) (*Site, error) {
 	site := &Site{}
-	_, err := c.do(ctx, request{op: "get site", send: with((*gen.Client).GetSite, id)}, site)
+	_, err := c.do(ctx, getSite(id), site)
 	if err == nil {
 		return site, nil
 	}

@@ -13,7 +13,7 @@ func (c *Client) CreateSubnet(ctx context.Context, request SubnetCreateRequest) 
 
 // Subnet returns a subnet of the site.
 func (c *Client) Subnet(ctx context.Context, siteID, id string) (*Subnet, error) {
-	return get[Subnet](ctx, c, "get subnet", siteID, with((*gen.Client).GetSubnet, id))
+	return get[Subnet](ctx, c, "get subnet", siteID, id, (*gen.Client).GetSubnet)
 }
 
 // SubnetFilter selects subnets. Empty fields select all.
@@ -46,7 +46,7 @@ func (c *Client) CreateVPCPrefix(ctx context.Context, request VPCPrefixCreateReq
 
 // VPCPrefix returns a VPC prefix of the site.
 func (c *Client) VPCPrefix(ctx context.Context, siteID, id string) (*VPCPrefix, error) {
-	return get[VPCPrefix](ctx, c, "get VPC prefix", siteID, with((*gen.Client).GetVPCPrefix, id))
+	return get[VPCPrefix](ctx, c, "get VPC prefix", siteID, id, (*gen.Client).GetVPCPrefix)
 }
 
 // VPCPrefixFilter selects VPC prefixes. Empty fields select all.

@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"time"
 )
@@ -19,6 +18,12 @@ const (
 	idleTimeout = 90 * time.Second
 	// pingAfter is how long an HTTP/2 connection may be silent until it has to prove that it is alive.
 	pingAfter = 15 * time.Second
+	// maxHeader bounds the header of an answer, in bytes.
+	maxHeader = 64 << 10
+	// What an HTTP/2 connection keeps of answers that nobody has read yet, all and each, in bytes.
+	maxUnread       = 1 << 20
+	maxUnreadAnswer = 256 << 10
+	maxFrame        = 64 << 10
 )
 
 // sender sends the requests. It follows no redirect: the token is for this server.
@@ -30,7 +35,7 @@ func (c Config) sender() (*http.Client, error) {
 		if err != nil {
 			return nil, err
 		}
-		sender.Transport = transport
+		sender.Transport = c.Egress.Transport(transport, dialTimeout)
 	case len(c.CABundle) > 0:
 		return nil, errors.New("there are both a CA bundle and an HTTP client of its own: leave one")
 	default:
@@ -48,15 +53,19 @@ func newTransport(caBundle []byte) (*http.Transport, error) {
 		return nil, err
 	}
 	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: dialTimeout}).DialContext,
-		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
-		TLSHandshakeTimeout:   dialTimeout,
-		ForceAttemptHTTP2:     true,
-		HTTP2:                 &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingAfter},
-		MaxIdleConnsPerHost:   idleConnections,
-		IdleConnTimeout:       idleTimeout,
-		ExpectContinueTimeout: time.Second,
+		Proxy:               http.ProxyFromEnvironment,
+		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
+		TLSHandshakeTimeout: dialTimeout,
+		ForceAttemptHTTP2:   true,
+		HTTP2: &http.HTTP2Config{
+			SendPingTimeout: pingAfter, PingTimeout: pingAfter,
+			MaxReceiveBufferPerConnection: maxUnread, MaxReceiveBufferPerStream: maxUnreadAnswer,
+			MaxReadFrameSize: maxFrame,
+		},
+		MaxResponseHeaderBytes: maxHeader,
+		MaxIdleConnsPerHost:    idleConnections,
+		IdleConnTimeout:        idleTimeout,
+		ExpectContinueTimeout:  time.Second,
 	}, nil
 }
 

@@ -32,7 +32,7 @@ func TestCABundle_isTrustedForAPIAndLogin(t *testing.T) {
 	t.Cleanup(server.Close)
 	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	config := client.Config{
-		Endpoint: server.URL, Org: "acme", APIName: "carbide", OAuth2: oauth2(server.URL + "/token"), Timeout: 5 * time.Second,
+		Endpoint: server.URL, Org: "acme", APIName: "carbide", OAuth2: oauth2(server.URL + "/token"), Egress: loopback, Timeout: 5 * time.Second,
 	}
 
 	t.Run("with it", func(t *testing.T) {
@@ -74,6 +74,14 @@ func TestRedirects_areNotFollowed(t *testing.T) {
 	g.Expect(err).To(MatchError(HavePrefix("get tenant: 307")))
 	_, err = c.CreateVPC(t.Context(), client.VPCCreateRequest{})
 	g.Expect(err).To(MatchError(HavePrefix("create VPC: 307")))
+
+	login, err := client.New(client.Config{
+		Endpoint: elsewhere.URL, Org: "acme", APIName: "carbide", Egress: loopback,
+		OAuth2: oauth2(start(t, map[string]http.HandlerFunc{"/": http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect).ServeHTTP}).URL),
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = login.Tenant(t.Context())
+	g.Expect(err).To(MatchError(HavePrefix("log in: 307")), "with the client's secret it's the same")
 }
 
 func TestConnections_areKeptForTheNextCalls(t *testing.T) {
@@ -94,7 +102,7 @@ func TestConnections_areKeptForTheNextCalls(t *testing.T) {
 	}
 	server.Start()
 	t.Cleanup(server.Close)
-	c, err := client.New(client.Config{Endpoint: server.URL, Org: "acme", APIName: "carbide", Token: token})
+	c, err := client.New(client.Config{Endpoint: server.URL, Org: "acme", APIName: "carbide", Token: token, Egress: loopback})
 	g.Expect(err).NotTo(HaveOccurred())
 	for range rounds {
 		arrived.Add(workers)

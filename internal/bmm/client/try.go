@@ -51,24 +51,33 @@ func (f *failure) mayRepeat(write bool) bool {
 	return false
 }
 
-// try makes one call under an API name, and repeats it where it may.
-func (c *Client) try(ctx context.Context, apiName string, r request, out any) (header http.Header, failed *failure) {
+// try makes one call under an API name, and repeats it where it may. Another token is fetched where this one is refused, and not
+// before: a login that hangs would pass for an API that does.
+func (c *Client) try(
+	ctx context.Context, apiName, token string, r request, out any,
+) (header http.Header, failed *failure) {
 	renewed := false
 	for repeats := 0; ; repeats++ {
-		token, err := c.login.token(ctx)
-		if err != nil {
-			return nil, &failure{err: err, refused: fault.ClassOf(err) == fault.Credentials}
+		if token == "" {
+			var err error
+			if token, err = c.login.token(ctx); err != nil {
+				return nil, &failure{err: err, refused: fault.ClassOf(err) == fault.Credentials}
+			}
 		}
 		if err := c.pace.wait(ctx, r.op); err != nil {
 			return nil, cmp.Or(failed, &failure{err: err})
 		}
 		sent := time.Now()
-		if header, failed = c.exchange(ctx, apiName, token, r, out); failed == nil {
+		header, failed = c.exchange(ctx, apiName, token, r, out)
+		if failed == nil || failed.status > 0 {
+			c.circuits.heard(c.server, sent, !r.write)
+		}
+		if failed == nil {
 			c.pace.heed(sent, http.StatusOK, 0)
 			return header, nil
 		}
-		if failed.refused && !renewed && c.login.renew(token) {
-			renewed = true
+		if failed.refused && !failed.hopeless && !renewed && c.login.renew(token) {
+			renewed, token = true, ""
 			continue
 		}
 		pause := c.pace.heed(sent, failed.status, failed.retryAfter)
@@ -99,21 +108,29 @@ func (c *Client) exchange(
 	}
 	resp, err := r.send(ctx, &api)
 	if err != nil {
-		return nil, transportFailure(ctx, r, err)
+		return nil, transportFailure(ctx, r, c.secret, err)
 	}
 	defer func() { _ = resp.Body.Close() }() // all that matters has been read
-	body, err := readBody(resp)
-	if err != nil {
-		err := &fault.Error{Class: fault.Transient, Op: r.op, Ambiguous: r.write, Err: err}
-		return nil, &failure{err: err, hopeless: errors.Is(err, errTooLong)}
-	}
+	memory := c.share()
+	defer memory.release()
+	body := newBody(resp.Body, memory)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return nil, c.answerFailure(r, resp, body, func(text string) string { return c.login.redact(hide(text, token)) })
+		text, err := body.whole(maxOther)
+		if !body.lost { // what is too long is not in the service's own words
+			return nil, c.answerFailure(r, resp, text, func(text string) string { return c.login.redact(hide(text, token)) })
+		}
+		return nil, &failure{err: &fault.Error{Class: fault.Transient, Op: r.op, Ambiguous: r.write, Err: err}}
 	}
-	if err := decode(body, out); err != nil {
+	if err = decode(body, out); err == nil {
+		err = rightObject(out, r.id)
+	}
+	if err != nil {
 		// A write that was answered with 2xx has happened, whatever the answer says.
-		err := &fault.Error{Class: fault.Transient, Op: r.op, Ambiguous: r.write, Err: err}
-		return nil, &failure{err: err, status: resp.StatusCode}
+		failed := &failure{err: &fault.Error{Class: fault.Transient, Op: r.op, Ambiguous: r.write, Err: err}}
+		if !body.lost {
+			failed.status = resp.StatusCode
+		}
+		return nil, failed
 	}
 	return resp.Header, nil
 }

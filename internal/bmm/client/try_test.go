@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -46,7 +47,7 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 func (s *script) client(t *testing.T, change ...func(*client.Config)) *client.Client {
 	t.Helper()
 	config := client.Config{
-		Endpoint: "http://127.0.0.1", Org: "acme", Token: token, APIName: "carbide", HTTP: &http.Client{Transport: s},
+		Endpoint: "https://bmm.example.com", Org: "acme", Token: token, APIName: "carbide", HTTP: &http.Client{Transport: s},
 	}
 	for _, c := range change {
 		c(&config)
@@ -76,7 +77,13 @@ func fails(err error) step {
 }
 
 var (
-	found    = answers(200, `{"id":"`+id+`"}`)
+	found = func(r *http.Request) (*http.Response, error) { // whatever is asked for
+		asked := id
+		if strings.HasSuffix(r.URL.Path, "/site/"+siteID) {
+			asked = siteID
+		}
+		return answers(200, `{"id":"`+asked+`"}`)(r)
+	}
 	undialed = fails(&net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")})
 	dropped  = fails(&net.OpError{Op: "read", Net: "tcp", Err: errors.New("connection reset by peer")})
 	cut      = func(r *http.Request) (*http.Response, error) {
@@ -261,7 +268,7 @@ func TestTooManyRequests_ofThoseWhoCameTogetherCountOnce(t *testing.T) {
 		const together = 20
 		var came atomic.Int32
 		c, err := client.New(client.Config{
-			Endpoint: "http://127.0.0.1", Org: "acme", Token: token, APIName: "carbide",
+			Endpoint: "https://bmm.example.com", Org: "acme", Token: token, APIName: "carbide",
 			HTTP: &http.Client{Transport: step(func(r *http.Request) (*http.Response, error) {
 				if came.Add(1) > together {
 					return found(r)

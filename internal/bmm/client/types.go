@@ -39,6 +39,8 @@ type (
 	Instance = gen.Instance
 	// Interface is a network interface of an Instance.
 	Interface = gen.Interface
+	// NVLinkInterface is an NVLink interface of an Instance.
+	NVLinkInterface = gen.NVLinkInterface
 	// Labels are key-value pairs that full text queries find.
 	Labels = gen.Labels
 )

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/bedplate/bedplate/internal/bmm/client/gen"
 	"github.com/bedplate/bedplate/internal/fault"
@@ -15,7 +16,7 @@ func (c *Client) CreateVPC(ctx context.Context, request VPCCreateRequest) (*VPC,
 
 // VPC returns a VPC of the site.
 func (c *Client) VPC(ctx context.Context, siteID, id string) (*VPC, error) {
-	return get[VPC](ctx, c, "get VPC", siteID, with((*gen.Client).GetVPC, id))
+	return get[VPC](ctx, c, "get VPC", siteID, id, (*gen.Client).GetVPC)
 }
 
 // VPCFilter selects VPCs. Empty fields select all.
@@ -37,7 +38,7 @@ func (c *Client) VPCs(ctx context.Context, filter VPCFilter) ([]VPC, error) {
 // UpdateVPC changes the fields of a VPC of the site that the request has. An empty networkSecurityGroupId detaches the
 // group.
 func (c *Client) UpdateVPC(ctx context.Context, siteID, id string, request VPCUpdateRequest) (*VPC, error) {
-	return update[VPC](ctx, c, "update VPC", siteID, with2((*gen.Client).UpdateVPC, id, request))
+	return update[VPC](ctx, c, "update VPC", siteID, id, with2((*gen.Client).UpdateVPC, id, request))
 }
 
 // DeleteVPC starts the deletion of a VPC of the site. It is over when VPC answers NotFound. Busy means that
@@ -72,10 +73,23 @@ func (c *Client) CreateVPCPeering(ctx context.Context, request VPCPeeringCreateR
 	})
 }
 
-// VPCPeering returns a peering at the site.
+// ofPeering are the rules for calls about one peering. Of a peering that is there the service says 404 too, when one of its
+// VPCs is gone: the site has dropped the peering with the VPC, and the service does when it hears of that.
+var ofPeering = []rule{
+	{http.StatusNotFound, []string{"could not find vpc peering"}, fault.NotFound},
+	{http.StatusNotFound, []string{"could not find vpc with id"}, fault.Busy},
+	{http.StatusNotFound, []string{""}, fault.Transient},
+}
+
+// VPCPeering returns a peering at the site. Busy means that one of its VPCs is gone, and the peering isn't yet.
 func (c *Client) VPCPeering(ctx context.Context, siteID, id string) (*VPCPeering, error) {
 	return peerings(ctx, c, func() (*VPCPeering, error) {
-		return get[VPCPeering](ctx, c, "get VPC peering", siteID, with((*gen.Client).GetVPCPeering, id))
+		peering := &VPCPeering{}
+		r := request{op: "get VPC peering", id: id, rules: ofPeering, send: with((*gen.Client).GetVPCPeering, id)}
+		if err := c.ask(ctx, siteID, r, peering); err != nil {
+			return nil, err
+		}
+		return peering, nil
 	})
 }
 
@@ -89,7 +103,10 @@ func (c *Client) VPCPeerings(ctx context.Context, siteID string) ([]VPCPeering, 
 	})
 }
 
-// DeleteVPCPeering starts the deletion of a peering at the site. It is over when VPCPeering answers NotFound.
+// DeleteVPCPeering starts the deletion of a peering at the site. It is over when VPCPeering answers NotFound. Busy means that
+// one of its VPCs is gone, and the peering isn't yet.
 func (c *Client) DeleteVPCPeering(ctx context.Context, siteID, id string) error {
-	return c.remove(ctx, "delete VPC peering", siteID, with((*gen.Client).DeleteVPCPeering, id))
+	return c.ask(ctx, siteID, request{
+		op: "delete VPC peering", write: true, rules: ofPeering, send: with((*gen.Client).DeleteVPCPeering, id),
+	}, nil)
 }

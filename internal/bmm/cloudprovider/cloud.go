@@ -1,17 +1,19 @@
 // Package cloudprovider ties the Nodes of a cluster to the instances of a BMM site, for Kubernetes' own controllers: the one
 // that initialises Nodes, and the one that deletes those whose instances are gone.
 //
-// How the instances are comes from one paged list in each interval. That an instance exists no more is said in one case
-// only: the BMM API doesn't know it, and does know its site, through the same client. All else is an error, which keeps the
-// Node.
+// How the instances are comes from one paged list in each interval, or from what a management cluster publishes. That an
+// instance exists no more is said in one case only: the BMM API doesn't know it, and does know its site, through the same client;
+// or the management cluster has published that it has proven the same. All else is an error, which keeps the Node.
 package cloudprovider
 
 import (
 	"context"
-	"sync"
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
@@ -23,12 +25,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	bmm "github.com/bedplate/bedplate/internal/bmm/client"
-	"github.com/bedplate/bedplate/internal/bmm/inventory"
 	"github.com/bedplate/bedplate/internal/bmm/providerid"
-	"github.com/bedplate/bedplate/internal/bmm/topology"
-	"github.com/bedplate/bedplate/internal/credentials"
-	"github.com/bedplate/bedplate/internal/memo"
 )
 
 // Name of the provider: the value of --cloud-provider, and the scheme of its provider IDs.
@@ -41,22 +38,19 @@ const (
 	// siteKeptFor is how long the ID of a site is taken for current that is named by its name.
 	siteKeptFor = time.Hour
 	component   = "bmm-cloud-provider"
+	// annotationKnown of a Node is when the instance that it waited for became known.
+	annotationKnown = "bmm.bedplate.dev/instance-known"
 )
 
 // Cloud is the site as Kubernetes' controllers see it.
 type Cloud struct {
-	config    Config
-	clock     clock.Clock
-	clients   *credentials.Cache[*bmm.Client]
-	instances *inventory.Inventory
-	places    *topology.Lookup
-	siteIDs   *memo.Memo[siteName, string]
-	troubles  *troubles
-	nodes     nodes
-	stop      <-chan struct{}
-
-	mu           sync.Mutex
-	last, before *site // with the login of now, and with another one
+	config   Config
+	clock    clock.Clock
+	source   source
+	troubles *troubles
+	nodes    nodes
+	builder  cloudprovider.ControllerClientBuilder
+	stop     <-chan struct{}
 }
 
 var (
@@ -70,38 +64,29 @@ var (
 func New(config Config) *Cloud {
 	config = config.withDefaults()
 	now := clock.RealClock{}
-	retryAfter := config.Interval.Duration / 2
-	return &Cloud{
-		config: config, clock: now,
-		clients: &credentials.Cache[*bmm.Client]{
-			Reader: folder{}, Clock: now,
-			Build: bmm.Connect(func(c *bmm.Config) {
-				c.Timeout, c.RefusalPause = config.Timeout, config.Interval.Duration
-			}),
-		},
-		instances: inventory.New(config.Interval.Duration, now),
-		places:    topology.NewLookup(retryAfter, now),
-		siteIDs:   memo.New[siteName, string](siteKeptFor, retryAfter, now),
-		troubles:  newTroubles(now),
+	c := &Cloud{config: config, clock: now, troubles: newTroubles(now)}
+	if config.Published {
+		c.source = &published{patience: config.Timeout}
+	} else {
+		c.source = newDirect(config, now)
 	}
+	return c
 }
 
-// Initialize begins to list the instances, and lets events be recorded.
+// Initialize lets events be recorded.
 func (c *Cloud) Initialize(builder cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
 	ctx := wait.ContextForChannel(stop)
-	c.stop = stop
+	c.builder, c.stop = builder, stop
 	events := record.NewBroadcaster(record.WithContext(ctx))
 	events.StartRecordingToSink(&clientcorev1.EventSinkImpl{Interface: builder.ClientOrDie(component).CoreV1().Events("")})
 	c.troubles.recorder = events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
 	go func() {
-		if err := c.instances.Start(ctx); err != nil {
-			klog.ErrorS(err, "List the instances")
-		}
+		<-ctx.Done()
 		events.Shutdown()
 	}()
 }
 
-// SetInformers lets the Nodes be known. What is remembered of one goes with it. It panics where the cache of Nodes can't be
+// SetInformers lets the Nodes be known, and begins to follow their instances. What is remembered of one goes with it. It panics where the cache of Nodes can't be
 // prepared.
 func (c *Cloud) SetInformers(factory informers.SharedInformerFactory) {
 	informer := factory.Core().V1().Nodes().Informer()
@@ -119,22 +104,41 @@ func (c *Cloud) SetInformers(factory informers.SharedInformerFactory) {
 		}
 	}})
 	utilruntime.Must(err)
-	go c.follow(wait.ContextForChannel(c.stop))
+	ctx := wait.ContextForChannel(c.stop)
+	c.source.start(ctx, c.builder, func(is change) { c.follow(ctx, is) })
 }
 
-// follow looks after the nodes of the instances that have changed, so that their troubles are told of soon.
-func (c *Cloud) follow(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case change := <-c.instances.Changes():
-			id := providerid.ProviderID{SiteID: change.Object.SiteID, InstanceID: change.Object.InstanceID}
-			for _, node := range c.nodes.of(id) {
-				_, _ = c.find(ctx, node) // notes what is wrong
-			}
+// site as it is known now. No error of it says anything of an instance.
+func (c *Cloud) site(ctx context.Context) (site, error) {
+	now, err := c.source.site(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if listed, err := now.listed(); err == nil {
+		c.troubles.siteAnswered(listed)
+	}
+	return now, nil
+}
+
+// follow looks after the nodes of an instance that has changed, so that their troubles are told of soon. Nodes that waited for
+// just that are initialised: upstream would look at them again later and later.
+func (c *Cloud) follow(ctx context.Context, is change) {
+	for _, node := range c.nodes.concerned(is) {
+		_, err := c.find(ctx, node) // notes what is wrong
+		if err != nil || !uninitialized(node) {
+			continue
+		}
+		if err := c.nudge(ctx, node); err != nil {
+			klog.ErrorS(err, "A node waits on until it is looked at again", "node", node.Name)
 		}
 	}
+}
+
+// nudge lets upstream look at a node now: it does so when the Node has changed.
+func (c *Cloud) nudge(ctx context.Context, node *corev1.Node) error {
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, annotationKnown, c.clock.Now().UTC().Format(time.RFC3339Nano))
+	_, err := c.builder.ClientOrDie(component).CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
 }
 
 // InstancesV2 is supported.

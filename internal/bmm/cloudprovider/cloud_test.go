@@ -85,7 +85,7 @@ func TestSite_thatHasLostItsNameIsSaid(t *testing.T) {
 	f := prepare(t, world(0), func(c *Config) { c.Site = Site{Name: "site-1"} })
 	_, err := f.cloud.site(t.Context())
 	f.Expect(err).NotTo(HaveOccurred())
-	f.cloud.config.Site.Name = "site-2" // as if that had been its name
+	f.cloud.source.(*direct).config.Site.Name = "site-2" // as if that had been its name
 	_, err = f.cloud.site(t.Context())
 	f.Expect(err).To(MatchError(And(ContainSubstring(`no site is named "site-2"`), ContainSubstring("it was site "+sim.DefaultSiteID))))
 }

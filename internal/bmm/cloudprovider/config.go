@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/bedplate/bedplate/internal/bmm/providerid"
+	"github.com/bedplate/bedplate/internal/egress"
 )
 
 const (
@@ -24,15 +25,20 @@ const (
 
 // Config is what --cloud-config says.
 type Config struct {
+	// Published says that the management cluster publishes the instances in this one. Then nothing else is said.
+	Published bool `json:"published,omitempty"`
+
 	// Site whose instances the cluster's nodes are.
-	Site Site `json:"site"`
+	Site Site `json:"site,omitzero"`
 	// Credentials is a folder that has the keys of a credentials Secret as files, as the kubelet mounts one.
-	Credentials string `json:"credentials"`
+	Credentials string `json:"credentials,omitempty"`
 	// Interval between two lists of the site's instances.
 	Interval metav1.Duration `json:"interval,omitzero"`
 
 	// Timeout of each call of the BMM API.
 	Timeout time.Duration `json:"-"`
+	// Egress says where the credentials may lead to.
+	Egress egress.Policy `json:"-"`
 	// AdditionalLabels puts more labels on nodes than those that Kubernetes knows.
 	AdditionalLabels bool `json:"-"`
 }
@@ -71,6 +77,10 @@ func (c Config) withDefaults() Config {
 
 func (c Config) validate() error {
 	switch {
+	case c.Published && (c.Site != Site{} || c.Credentials != ""):
+		return errors.New("with published: true there is no site and there are no credentials: what is published says it all")
+	case c.Published:
+		return nil
 	case (c.Site.ID == "") == (c.Site.Name == ""):
 		return errors.New("site needs either an id or a name")
 	case c.Site.ID != "" && !providerid.IsCanonical(c.Site.ID):

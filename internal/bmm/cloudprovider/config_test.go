@@ -31,6 +31,10 @@ func TestReadConfig_isStrict(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(config.Interval.Duration).To(Equal(30 * time.Second))
 
+	config, err = read("published: true\n")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(config).To(And(HaveField("Published", true), HaveField("Credentials", "")))
+
 	const valid = "credentials: /x\nsite: {name: a}\n"
 	for text, says := range map[string]string{
 		valid + "intervall: 30s":                  `"intervall"`,
@@ -44,6 +48,9 @@ func TestReadConfig_isStrict(t *testing.T) {
 		valid + "interval: 10ms":                  "at least 1s",
 		valid + "interval: soon":                  "invalid duration",
 		valid + "site: {name: b}":                 "already set",
+		valid + "published: true":                 "there is no site and there are no credentials",
+		"published: true\nsite: {name: a}":        "there is no site and there are no credentials",
+		"published: false":                        "either an id or a name",
 		"- a":                                     "cannot unmarshal array",
 	} {
 		_, err := read(text)

@@ -19,18 +19,18 @@ import (
 
 // found is the instance of a node, and the site that it was found at.
 type found struct {
-	*site
-	instance *bmm.Instance
+	site
+	is *bmm.Instance
 }
 
 // look for an instance in the newest list. Nil without an error means that there is none in it.
-type look func(context.Context, *site) (*bmm.Instance, error)
+type look func(context.Context, site) (*bmm.Instance, error)
 
 // find the instance of a node, and note what is wrong with it. cloudprovider.InstanceNotFound is the only error that means
 // that it is gone.
 func (c *Cloud) find(ctx context.Context, node *corev1.Node) (found, error) {
 	f, err := c.seek(ctx, node)
-	c.troubles.note(node, f.instance, err)
+	c.troubles.note(node, f.is, err)
 	if errors.Is(err, cloudprovider.InstanceNotFound) {
 		return found{}, cloudprovider.InstanceNotFound // controllers compare it as it is
 	}
@@ -50,7 +50,7 @@ func (c *Cloud) seek(ctx context.Context, node *corev1.Node) (found, error) {
 	// Where every interface has its address the list is newer than the boot of the machine.
 	if err == nil && (it == nil || uninitialized(node) && instance.Unaddressed(it) != "") {
 		since := c.troubles.soughtInVain(node, c.config.Interval.Duration)
-		if err := c.instances.Refresh(ctx, at.api, at.id, since); err != nil {
+		if err := at.refresh(ctx, since); err != nil {
 			return found{}, ofSite(err)
 		}
 		it, err = look(ctx, at)
@@ -61,7 +61,7 @@ func (c *Cloud) seek(ctx context.Context, node *corev1.Node) (found, error) {
 	case it == nil:
 		return found{}, &trouble{reason: ReasonUnknown, err: fmt.Errorf(
 			"no instance of site %s is named %s or has an address of this Node: start its kubelet with the right name or "+
-				"with --provider-id", at.id, node.Name)}
+				"with --provider-id", at.id(), node.Name)}
 	}
 	return found{at, it}, nil
 }
@@ -69,7 +69,7 @@ func (c *Cloud) seek(ctx context.Context, node *corev1.Node) (found, error) {
 // lookFor says how the instance of a node is found: by the node's provider ID, or without one by name and addresses.
 func (c *Cloud) lookFor(node *corev1.Node) (look, error) {
 	if node.Spec.ProviderID == "" {
-		return func(ctx context.Context, at *site) (*bmm.Instance, error) { return c.search(ctx, at, node) }, nil
+		return func(ctx context.Context, at site) (*bmm.Instance, error) { return c.search(ctx, at, node) }, nil
 	}
 	id, err := providerid.Parse(node.Spec.ProviderID)
 	if err != nil {
@@ -79,16 +79,16 @@ func (c *Cloud) lookFor(node *corev1.Node) (look, error) {
 		}
 		return nil, &trouble{reason: reason, err: fmt.Errorf("%w: %s", err, remedy)}
 	}
-	return func(ctx context.Context, at *site) (*bmm.Instance, error) { return c.get(ctx, at, id) }, nil
+	return func(ctx context.Context, at site) (*bmm.Instance, error) { return c.get(ctx, at, id) }, nil
 }
 
 // get the instance that a provider ID names.
-func (c *Cloud) get(ctx context.Context, at *site, id providerid.ProviderID) (*bmm.Instance, error) {
-	if id.SiteID != at.id {
+func (c *Cloud) get(ctx context.Context, at site, id providerid.ProviderID) (*bmm.Instance, error) {
+	if id.SiteID != at.id() {
 		return nil, &trouble{reason: ReasonOtherSite, err: fmt.Errorf(
-			"instance %s is at site %s, and the nodes of this cluster are looked after at site %s", id.InstanceID, id.SiteID, at.id)}
+			"instance %s is at site %s, and the nodes of this cluster are looked after at site %s", id.InstanceID, id.SiteID, at.id())}
 	}
-	instance, err := c.instances.Instance(ctx, at.api, id.SiteID, id.InstanceID)
+	instance, err := at.instance(ctx, id.InstanceID)
 	switch {
 	case err == nil:
 		return instance, nil
@@ -101,8 +101,8 @@ func (c *Cloud) get(ctx context.Context, at *site, id providerid.ProviderID) (*b
 }
 
 // unknown is an error that proves nothing. If the site's instances can be listed, it is about the one that was asked for.
-func (c *Cloud) unknown(at *site, err error) error {
-	if _, listing := c.instances.Newest(at.api, at.id); listing != nil {
+func (c *Cloud) unknown(at site, err error) error {
+	if _, listing := at.listed(); listing != nil {
 		return ofSite(err)
 	}
 	return &trouble{reason: ReasonUnknown, err: err}
@@ -110,9 +110,9 @@ func (c *Cloud) unknown(at *site, err error) error {
 
 // search for the instance of a node that has no provider ID: by the node's name, else by its addresses. An address goes from
 // one instance to the next, so a list from before the node was there proves nothing about it.
-func (c *Cloud) search(ctx context.Context, at *site, node *corev1.Node) (*bmm.Instance, error) {
+func (c *Cloud) search(ctx context.Context, at site, node *corev1.Node) (*bmm.Instance, error) {
 	var addresses []netip.Addr
-	if listed, _ := c.instances.Newest(at.api, at.id); listed.After(node.CreationTimestamp.Time) {
+	if listed, _ := at.listed(); listed.After(node.CreationTimestamp.Time) {
 		addresses = addressesOf(node)
 	}
 	for _, way := range []struct {
@@ -122,7 +122,7 @@ func (c *Cloud) search(ctx context.Context, at *site, node *corev1.Node) (*bmm.I
 		{"the name " + node.Name, func(i *bmm.Instance) bool { return i.Name == node.Name }},
 		{"an address of this Node", func(i *bmm.Instance) bool { return hasOneOf(i, addresses) }},
 	} {
-		all, err := c.instances.Find(ctx, at.api, at.id, func(i *bmm.Instance) bool {
+		all, err := at.find(ctx, func(i *bmm.Instance) bool {
 			return i.Status != bmm.InstanceTerminated && way.match(i) // no node runs on a machine that was given back
 		})
 		if err != nil {
@@ -137,7 +137,7 @@ func (c *Cloud) search(ctx context.Context, at *site, node *corev1.Node) (*bmm.I
 }
 
 // only is the instance that a node is on, if it can be no other, and no other node is on it.
-func (c *Cloud) only(all []bmm.Instance, what string, node *corev1.Node, at *site) (*bmm.Instance, error) {
+func (c *Cloud) only(all []bmm.Instance, what string, node *corev1.Node, at site) (*bmm.Instance, error) {
 	if len(all) > 1 {
 		var ids []string
 		for _, i := range all {
@@ -146,9 +146,9 @@ func (c *Cloud) only(all []bmm.Instance, what string, node *corev1.Node, at *sit
 		slices.Sort(ids)
 		return nil, &trouble{reason: ReasonAmbiguous, err: fmt.Errorf(
 			"instances %s have %s: start its kubelet with --provider-id=%s",
-			strings.Join(ids, " and "), what, providerid.ProviderID{SiteID: at.id, InstanceID: "INSTANCE"})}
+			strings.Join(ids, " and "), what, providerid.ProviderID{SiteID: at.id(), InstanceID: "INSTANCE"})}
 	}
-	for _, other := range c.nodes.of(providerid.ProviderID{SiteID: at.id, InstanceID: all[0].ID}) {
+	for _, other := range c.nodes.of(providerid.ProviderID{SiteID: at.id(), InstanceID: all[0].ID}) {
 		if other.UID != node.UID {
 			return nil, &trouble{reason: ReasonAmbiguous, err: fmt.Errorf(
 				"instance %s has %s, and is that of Node %s already: delete the Node that isn't real",

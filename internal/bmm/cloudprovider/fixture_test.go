@@ -27,9 +27,9 @@ import (
 	"k8s.io/controller-manager/pkg/clientbuilder"
 
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest/cloudtest"
-	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/bmm/sim/simtest"
+	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -95,7 +95,7 @@ func prepare(t *testing.T, world func(prefix string) sim.Config, change ...func(
 	f.endpoint = listener.URL
 	cloudtest.Mount(t, f.folder, cloudtest.Credentials(f.endpoint, sim.DefaultToken))
 
-	config := Config{Site: Site{ID: sim.DefaultSiteID}, Credentials: f.folder, Timeout: callTimeout}
+	config := Config{Site: Site{ID: sim.DefaultSiteID}, Credentials: f.folder, Timeout: callTimeout, Egress: egress.Policy{Loopback: true}}
 	config.Interval.Duration = interval
 	for _, c := range change {
 		c(&config)
@@ -320,9 +320,10 @@ func (e *events) text() string {
 	return fmt.Sprint(e.all)
 }
 
-// api is the client that the cloud has now.
-func (f *fixture) api() *bmm.Client {
+// refresh lists the site now.
+func (f *fixture) refresh() {
+	f.t.Helper()
 	at, err := f.cloud.site(f.t.Context())
 	f.Expect(err).NotTo(HaveOccurred())
-	return at.api
+	f.Expect(at.refresh(f.t.Context(), f.cloud.clock.Now())).To(Succeed())
 }

@@ -127,7 +127,7 @@ func TestNode_waitsForItsAddresses(t *testing.T) {
 	f.untilAsked(f.asked.incomplete, 3, f.name(0))
 	f.Expect(f.events.of(f.name(0))).To(Equal([]string{ReasonIncomplete}), "one event, not one for each look")
 	f.gate.pass()
-	f.Expect(f.cloud.instances.Refresh(t.Context(), f.api(), sim.DefaultSiteID, f.cloud.clock.Now())).To(Succeed())
+	f.refresh()
 	f.untilInitialized(f.name(0), cloudtest.ProviderID(0))
 	f.Eventually(func() []corev1.NodeAddress { return f.node(f.name(0)).Status.Addresses }).Should( // the write after the taint's
 		ContainElement(HaveField("Address", cloudtest.Address(0))))
@@ -158,7 +158,7 @@ func TestNode_waitsForItsZone(t *testing.T) {
 func TestNode_isNotTakenForWhoHadItsAddressBefore(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, world(2), seldom)
-	f.Expect(f.cloud.instances.Refresh(t.Context(), f.api(), sim.DefaultSiteID, f.cloud.clock.Now())).To(Succeed())
+	f.refresh()
 	quoted := func(n int) string { return `"` + cloudtest.Address(n) + `"` }
 	f.gate.stop(func(w http.ResponseWriter, r *http.Request, service http.Handler) {
 		rewrite(w, r, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

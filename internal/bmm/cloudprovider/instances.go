@@ -30,7 +30,7 @@ func (c *Cloud) InstanceShutdown(ctx context.Context, node *corev1.Node) (bool, 
 	if err != nil {
 		return false, err
 	}
-	return f.instance.Status == bmm.InstanceTerminated, nil
+	return f.is.Status == bmm.InstanceTerminated, nil
 }
 
 // InstanceMetadata is what a Node is initialised with. Its addresses are looked at again later on, its labels aren't.
@@ -47,23 +47,23 @@ func (c *Cloud) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloud
 }
 
 func (c *Cloud) metadataOf(ctx context.Context, f found, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
-	addresses := nodeAddresses(f.instance)
+	addresses := nodeAddresses(f.is)
 	if len(addresses) == 0 && uninitialized(node) {
-		return nil, fmt.Errorf("instance %s has no address yet", f.instance.ID)
+		return nil, fmt.Errorf("instance %s has no address yet", f.is.ID)
 	}
-	place, err := c.places.Of(ctx, f.api, f.instance)
+	place, err := f.place(ctx, f.is)
 	if err != nil {
 		return nil, err
 	}
 	metadata := &cloudprovider.InstanceMetadata{
-		ProviderID:    providerid.ProviderID{SiteID: f.id, InstanceID: f.instance.ID}.String(),
+		ProviderID:    providerid.ProviderID{SiteID: f.id(), InstanceID: f.is.ID}.String(),
 		InstanceType:  place.InstanceType,
 		NodeAddresses: addresses,
 		Zone:          place.Zone,
 		Region:        place.Region,
 	}
 	if c.config.AdditionalLabels {
-		metadata.AdditionalLabels = additionalLabels(f.instance)
+		metadata.AdditionalLabels = additionalLabels(f.is)
 	}
 	return metadata, nil
 }

@@ -2,6 +2,7 @@ package cloudprovider
 
 import (
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/topology"
 )
 
 // Additional labels. A machine's health isn't among them, because labels of a Node are never looked at again, and its rack
@@ -19,19 +20,8 @@ func additionalLabels(i *bmm.Instance) map[string]string {
 	if i.MachineID != "" {
 		labels[LabelMachine] = i.MachineID
 	}
-	if domain := nvLinkDomain(i); domain != "" {
+	if domain := topology.NVLinkDomain(i); domain != "" {
 		labels[LabelNVLinkDomain] = domain
 	}
 	return labels
-}
-
-// nvLinkDomain is empty where an instance is in none, or in several.
-func nvLinkDomain(i *bmm.Instance) (domain string) {
-	for _, n := range i.NVLinkInterfaces {
-		if domain != "" && n.NVLinkDomainID != domain {
-			return ""
-		}
-		domain = n.NVLinkDomainID
-	}
-	return domain
 }

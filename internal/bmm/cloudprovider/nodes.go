@@ -1,6 +1,8 @@
 package cloudprovider
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 	cloudproviderapi "k8s.io/cloud-provider/api"
@@ -41,6 +43,24 @@ func (n nodes) of(id providerid.ProviderID) (found []*corev1.Node) {
 	}
 	for _, object := range objects {
 		if node, ok := object.(*corev1.Node); ok {
+			found = append(found, node)
+		}
+	}
+	return found
+}
+
+// concerned are the nodes that a change is about: those of the instance, and one of its name that waits for it. If it is the site
+// that has changed, all that wait.
+func (n nodes) concerned(is change) []*corev1.Node {
+	found := n.of(providerid.ProviderID{SiteID: is.siteID, InstanceID: is.instanceID})
+	var objects []any
+	if is == (change{}) {
+		objects = n.indexer.List()
+	} else if object, exists, err := n.indexer.GetByKey(is.name); err == nil && exists {
+		objects = []any{object}
+	}
+	for _, object := range objects {
+		if node, ok := object.(*corev1.Node); ok && uninitialized(node) && !slices.Contains(found, node) {
 			found = append(found, node)
 		}
 	}

@@ -31,6 +31,8 @@ const (
 
 	ReasonCredentials = "CredentialsRefused"
 	ReasonAPI         = "BMMAPIUnavailable"
+	// ReasonUnpublished is told where instances are known from a management cluster only, and it has published nothing.
+	ReasonUnpublished = "InstancesNotPublished"
 )
 
 // trouble is why nothing is known of the instance of a node, or of those of a whole site.
@@ -48,6 +50,9 @@ func (t *trouble) Unwrap() error { return t.err }
 
 // ofSite is a trouble that all nodes have in common.
 func ofSite(err error) *trouble {
+	if known, ok := errors.AsType[*trouble](err); ok && known.ofSite {
+		return known
+	}
 	reason := ReasonAPI
 	if fault.ClassOf(err) == fault.Credentials {
 		reason = ReasonCredentials

@@ -20,8 +20,8 @@ func (c *Cloud) GetZone(ctx context.Context) (cloudprovider.Zone, error) {
 	return c.zone(ctx, at)
 }
 
-func (c *Cloud) zone(ctx context.Context, at *site) (cloudprovider.Zone, error) {
-	place, err := c.places.Of(ctx, at.api, &bmm.Instance{SiteID: at.id})
+func (c *Cloud) zone(ctx context.Context, at site) (cloudprovider.Zone, error) {
+	place, err := at.place(ctx, &bmm.Instance{SiteID: at.id()})
 	if err != nil {
 		return cloudprovider.Zone{}, err
 	}
@@ -38,8 +38,8 @@ func (c *Cloud) GetZoneByProviderID(ctx context.Context, providerID string) (clo
 	if err != nil {
 		return cloudprovider.Zone{}, err
 	}
-	if id.SiteID != at.id {
-		return cloudprovider.Zone{}, fmt.Errorf("instance %s is at another site than %s", providerID, at.id)
+	if id.SiteID != at.id() {
+		return cloudprovider.Zone{}, fmt.Errorf("instance %s is at another site than %s", providerID, at.id())
 	}
 	return c.zone(ctx, at)
 }

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -33,12 +34,15 @@ import (
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=networking.k8s.io,resources=servicecidrs,verbs=list
 
 // Reconciler makes the networks that an NvidiaBMMCluster wants, and takes them away again.
 type Reconciler struct {
 	client.Client
 	Engine  *graph.Engine
 	Clients *credentials.Cache[*bmm.Client]
+	// Guard keeps the Secret of a cluster.
+	Guard *credentials.Guard
 }
 
 // SetupWithManager registers the controller: it wakes for the object itself, its Cluster, and its credentials.
@@ -103,6 +107,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Get(ctx, req.NamespacedName, object); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	left := paused.Left{Client: r.Client, Engine: r.Engine, Finalizer: infrav1.ClusterFinalizer, Condition: infrav1.VPCReadyCondition}
+	if isLeft, result, err := left.Say(ctx, object, clusterv1.ManagedByAnnotation, clusterctlv1.DeleteForMoveAnnotation); isLeft {
+		return result, err
+	}
 	if annotations.IsExternallyManaged(object) {
 		return ctrl.Result{}, nil
 	}
@@ -124,7 +132,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 	}
 	result, err := r.reconcile(ctx, owner, object)
-	return result, errors.Join(err, patch.SpecAndStatus(ctx, r.Client, before, object))
+	return result, errors.Join(err, patch.All(ctx, r.Client, before, object))
 }
 
 func (r *Reconciler) reconcile(
@@ -142,6 +150,11 @@ func (r *Reconciler) reconcile(
 	api, err := r.Clients.Client(ctx, SecretOf(object))
 	if err != nil {
 		return r.Engine.Blocked(object, infrav1.ReferencesResolvedCondition, err)
+	}
+	if !deleted && graph.OwnsNothing(object) {
+		if err := r.Guard.Keep(ctx, SecretOf(object)); err != nil {
+			return r.Engine.Blocked(object, infrav1.ReferencesResolvedCondition, err)
+		}
 	}
 	networks, err := open(r.Engine, api, object)
 	if err != nil {

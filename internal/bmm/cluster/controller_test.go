@@ -1,7 +1,10 @@
 package cluster_test
 
 import (
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -378,4 +381,26 @@ func TestCluster_refusesALedgerThatWasCopied(t *testing.T) {
 // touch wakes the controller, as any change would.
 func touch(f *bmmtest.Fixture, object *infrav1.NvidiaBMMCluster) {
 	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { metav1.SetMetaDataAnnotation(&c.ObjectMeta, "touched", "yes") })
+}
+
+// Conditions are read by the tenant who has written the Secret: they must not tell what listens inside.
+func TestCluster_saysTheSameOfARefusedEndpointWhateverListensThere(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	var connections atomic.Int32
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ConnState = func(net.Conn, http.ConnState) { connections.Add(1) }
+	server.Start()
+	t.Cleanup(server.Close)
+	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	f.Expect(err).NotTo(HaveOccurred())
+	for name, endpoint := range map[string]string{"open": "0.0.0.0:" + port, "closed": "0.0.0.0:1", "metadata": "169.254.169.254:80"} {
+		object := f.CreateCluster(name, func(c *infrav1.NvidiaBMMCluster) { c.Spec.Authentication.SecretRef.Name = name + "-inside" })
+		secret := f.Secret(name + "-inside")
+		secret.Data["endpoint"] = []byte("https://" + endpoint)
+		f.Create(secret)
+		f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Credentials", "secret "+f.Namespace+"/"+name+"-inside can't be used: "+
+			"configure BMM client: endpoint "+endpoint+" isn't allowed by the manager's policy: ask its operator (--allowed-endpoints)")
+	}
+	f.Expect(connections.Load()).To(BeZero())
 }

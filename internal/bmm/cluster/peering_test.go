@@ -9,6 +9,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/graph"
 )
 
 func peered(with ...string) func(*infrav1.NvidiaBMMCluster) {
@@ -88,43 +89,64 @@ func TestPeerings_thatSomebodyElseDeletedAreMadeAgain(t *testing.T) {
 	f.Expect(f.Sim.State().Empty()).To(BeTrue())
 }
 
-// The service answers 404 for a peering that it still has in its lists, when one of the VPCs is gone: it is neither taken for
-// somebody's nor made again, and deletion doesn't wait for it.
-func TestPeerings_whosePeerIsGoneAreNamedAndHoldNothingUp(t *testing.T) {
+// The service answers 404 for a peering that it still has, when one of the VPCs is gone: that is neither forgotten nor taken for
+// somebody's, nor made again, nor does deletion go past it, and what it waits for is said.
+func TestPeerings_whosePeerIsGoneAreNotForgotten(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name string
 		end  func(*bmmtest.Fixture, *infrav1.NvidiaBMMCluster)
 	}{
-		{"taken out of the spec", func(f *bmmtest.Fixture, c *infrav1.NvidiaBMMCluster) {
-			bmmtest.Change(f, c, peered())
-			f.UntilReady(c)
-			f.Delete(c)
-		}},
+		{"taken out of the spec", func(f *bmmtest.Fixture, c *infrav1.NvidiaBMMCluster) { bmmtest.Change(f, c, peered()) }},
 		{"deleted with the cluster", func(f *bmmtest.Fixture, c *infrav1.NvidiaBMMCluster) { f.Delete(c) }},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			f := bmmtest.Start(t)
+			f := bmmtest.Start(t, slowInventory)
 			peer := f.MakeVPC("peer", bmm.EthernetVirtualizer)
 			object := f.CreateCluster("demo", peered(peer))
 			f.UntilReady(object)
-			lost := object.Status.VPCPeerings[0].ID
-			f.Expect(f.Sim.Vanish(peer)).To(Succeed())
-			says := "Could not find VPC with ID: " + peer
-			f.UntilReason(object, infrav1.VPCPeeringsReadyCondition, "Invalid", says)
-			f.UntilReason(object, infrav1.VPCPeeringsReadyCondition, "Invalid", "VPC "+peer+" can't be a peer; correct spec.vpcPeerings")
-			looks := f.Called("getVpc")
-			f.Eventually(func() int { return f.Called("getVpc") }).Should(BeNumerically(">", looks+2))
-			f.UntilReason(object, infrav1.VPCPeeringsReadyCondition, "Invalid", says)
-			f.Expect(f.Events(object, "Ready")).NotTo(ContainElement(ContainSubstring("VPCPeeringsReady is True")), "it never was taken for another's")
-			f.Expect(f.Sim.State().VPCPeerings).To(ConsistOf(HaveField("ID", lost)))
-
+			peering := object.Status.VPCPeerings[0].ID
+			f.Expect(f.API().DeleteVPC(t.Context(), sim.DefaultSiteID, peer)).To(Succeed())
+			untilNamed := func() {
+				f.UntilReason(object, infrav1.VPCPeeringsReadyCondition, "Busy", "Could not find VPC with ID: "+peer)
+				f.UntilReason(object, infrav1.VPCPeeringsReadyCondition, "Busy", "ask the site's operator to delete it")
+				looks := f.Called("getVpcPeering")
+				f.Eventually(func() int { return f.Called("getVpcPeering") }).Should(BeNumerically(">", looks+4))
+				f.UntilReason(object, infrav1.VPCPeeringsReadyCondition, "Busy", "ask the site's operator to delete it")
+				f.Expect(graph.Resources(object)).To(ContainElement(And(HaveField("ID", peering), HaveField("Own", true))))
+			}
+			untilNamed()
 			row.end(f, object)
+			untilNamed()
+			f.Expect(f.Called("createVpcPeering")).To(Equal(1))
+			f.Expect(f.Called("deleteVpc")).To(Equal(1), "the peer's")
+
+			f.Expect(f.Sim.Vanish(peering)).To(Succeed())
+			if object.DeletionTimestamp.IsZero() {
+				f.UntilReady(object)
+				f.Delete(object)
+			}
 			f.UntilGone(object)
 			f.Expect(f.Sim.State().VPCs).To(BeEmpty())
 		})
 	}
+}
+
+// The service forgets a peering when it hears from the site that it is gone with its VPC.
+func TestPeerings_goWithTheirPeer(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	peer := f.MakeVPC("peer", bmm.EthernetVirtualizer)
+	object := f.CreateCluster("demo", peered(peer))
+	f.UntilReady(object)
+	f.Expect(f.API().DeleteVPC(t.Context(), sim.DefaultSiteID, peer)).To(Succeed())
+	f.UntilReason(object, infrav1.VPCPeeringsReadyCondition, "Invalid", "VPC "+peer+" can't be a peer; correct spec.vpcPeerings")
+	f.Expect(f.Events(object, "Ready")).NotTo(ContainElement(ContainSubstring("VPCPeeringsReady is True")), "it never was taken for another's")
+	f.Delete(object)
+	f.UntilGone(object)
+	f.Expect(f.Sim.State().VPCPeerings).To(BeEmpty())
+	f.Expect(f.Sim.State().VPCs).To(BeEmpty())
 }
 
 func TestPeerings_withWhatIsNoPeerAreNamed(t *testing.T) {

@@ -1,10 +1,18 @@
 package instance
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/graph"
 )
 
 // What the BMM API takes, in characters.
@@ -13,26 +21,111 @@ const (
 	maxDetails = 1024
 )
 
-// HealthIssue is a word to the site's operator about what was found; nil where nothing was, and no person has written
-// anything into the machine's annotation. The category is Other, because nothing in Kubernetes can tell hardware from
-// software, unless that person has written a known one.
-func HealthIssue(machine metav1.Object, found, details string) *bmm.MachineHealthIssue {
-	category, written := machine.GetAnnotations()[infrav1.HealthIssueAnnotation]
-	switch {
-	case found != "":
-	case written:
-		found = "reported with the annotation " + infrav1.HealthIssueAnnotation
-	default:
-		return nil
+const (
+	// maxReports are as many as a cluster may send in reportsWithin.
+	maxReports    = 3
+	reportsWithin = time.Hour
+)
+
+// Health of a machine whose instance is to be deleted, as Kubernetes knows it.
+type Health struct {
+	// Object has the annotation that a person may have written, and gets an event.
+	Object client.Object
+	// Cluster that the machine is of; empty where there is one only.
+	Cluster string
+	// Found is what is wrong; empty where nothing is known to be.
+	Found, Details string
+}
+
+// Reports remembers which machines' ill health the sites' operators were told of. Each report takes a host out of its site's
+// pool until the operator has looked at it, so there are few. It is kept in memory: a manager that starts knows of none.
+type Reports struct {
+	mu   sync.Mutex
+	told map[string][]report // by cluster
+}
+
+type report struct {
+	instanceID string
+	at         time.Time
+}
+
+// take says whether there may be a report of an instance. One that was let through is so again, because a call may fail.
+func (r *Reports) take(cluster, instanceID string, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.told == nil {
+		r.told = map[string][]report{}
+	}
+	for name, told := range r.told {
+		r.told[name] = slices.DeleteFunc(told, func(one report) bool { return now.Sub(one.at) >= reportsWithin })
+		if len(r.told[name]) == 0 {
+			delete(r.told, name)
+		}
+	}
+	told := r.told[cluster]
+	if slices.ContainsFunc(told, func(one report) bool { return one.instanceID == instanceID }) {
+		return true
+	}
+	if len(told) >= maxReports {
+		return false
+	}
+	r.told[cluster] = append(told, report{instanceID, now})
+	return true
+}
+
+// healthIssue is a word to the site's operator about the instance's machine; nil without one. What Kubernetes has found may as
+// well be a bad image or a network, on all machines at once. So a person has to have written it into the annotation, or the
+// BMM API has to know of trouble itself.
+func (i *Instance) healthIssue(ctx context.Context, id string) (*bmm.MachineHealthIssue, error) {
+	h, err := i.machine.Health(ctx)
+	if err != nil {
+		return nil, err
+	}
+	category, written := h.Object.GetAnnotations()[infrav1.HealthIssueAnnotation]
+	details := h.Details
+	if !written {
+		if h.Found == "" {
+			return nil, nil
+		}
+		trouble := i.trouble(ctx)
+		if trouble == "" {
+			return nil, nil
+		}
+		details = "BMM says: " + trouble + "\n" + details
+	}
+	if !i.reports.take(h.Cluster, id, i.engine.Clock.Now()) {
+		i.engine.Recorder.Eventf(h.Object, nil, corev1.EventTypeWarning, "NotReported", "Delete", "%s", graph.Note(
+			"the site's operator isn't told that the machine of instance "+id+" is ill, because there were enough such reports in the last hour: "+
+				"tell them of what is wrong with all of these machines"))
+		return nil, nil
 	}
 	issue := &bmm.MachineHealthIssue{
-		Category: bmm.IssueOther, Summary: cut(found, maxSummary), Details: cut(details, maxDetails),
+		Category: bmm.IssueOther, Details: cut(details, maxDetails),
+		Summary: cut(cmp.Or(h.Found, "reported with the annotation "+infrav1.HealthIssueAnnotation), maxSummary),
 	}
 	switch known := bmm.MachineHealthIssueCategory(category); known {
 	case bmm.IssueHardware, bmm.IssueNetwork, bmm.IssuePerformance:
 		issue.Category = known
 	}
-	return issue
+	return issue, nil
+}
+
+// trouble is what the BMM API shows to be wrong with the machine itself; empty where it shows nothing. No deletion waits for an
+// answer: without one nothing is known.
+func (i *Instance) trouble(ctx context.Context) string {
+	if i.got == nil || i.got.MachineID == "" {
+		return ""
+	}
+	machine, err := i.api.Machine(ctx, i.SiteID(), i.got.MachineID)
+	if err != nil {
+		return ""
+	}
+	for _, alert := range machine.Health.Alerts {
+		if text := cmp.Or(alert.TenantMessage, alert.Message, alert.ID); text != "" {
+			return text
+		}
+	}
+	return ""
 }
 
 func cut(text string, characters int) string {

@@ -40,8 +40,8 @@ type Machine interface {
 	InstanceRequest(context.Context, graph.Key) (*bmm.InstanceCreateRequest, error)
 	// SecurityGroup is what the instance itself is to be attached to. As long as it isn't known, nothing is changed.
 	SecurityGroup() (id string, known bool)
-	// HealthIssue is nil for a machine that isn't known to be unhealthy. It is asked for when the instance is to be deleted.
-	HealthIssue(context.Context) (*bmm.MachineHealthIssue, error)
+	// Health is asked for when the instance is to be deleted.
+	Health(context.Context) (Health, error)
 }
 
 // Instance of one Machine, in the graph of its owner.
@@ -49,6 +49,8 @@ type Instance struct {
 	Graph *graph.Graph
 
 	machine   Machine
+	engine    *graph.Engine
+	reports   *Reports
 	api       *bmm.Client
 	inventory *inventory.Inventory
 	kind      *graph.Kind[bmm.Instance]
@@ -59,11 +61,12 @@ type Instance struct {
 
 // Open the graph of an owner that has a Machine's instance in it and nothing else. The error is a ledger that can't be used.
 func Open(
-	engine *graph.Engine, owner graph.Owner, secret string, api *bmm.Client, inventory *inventory.Inventory, machine Machine,
+	engine *graph.Engine, owner graph.Owner, secret string, api *bmm.Client, inventory *inventory.Inventory, reports *Reports,
+	machine Machine,
 ) (*Instance, error) {
-	i := &Instance{machine: machine, api: api, inventory: inventory}
+	i := &Instance{machine: machine, engine: engine, reports: reports, api: api, inventory: inventory}
 	i.kind = &graph.Kind[bmm.Instance]{
-		Name: "instance", Endpoint: api.Endpoint(),
+		Name: "instance", Endpoint: api.Endpoint(), Site: i.SiteID,
 		ID:  func(o *bmm.Instance) string { return o.ID },
 		Tag: func(o *bmm.Instance) graph.Tag { return tag.FromLabels(o.Labels) },
 		Get: func(ctx context.Context, id string) (_ *bmm.Instance, err error) {
@@ -100,8 +103,8 @@ func (i *Instance) Want(after ...graph.Ref) {
 		},
 		Apply: func(ctx context.Context, o *bmm.Instance, _ []graph.Change) error {
 			update, _ := i.update(o)
-			defer i.inventory.Touch(i.api, o.SiteID, o.ID)
-			_, err := i.api.UpdateInstance(ctx, o.SiteID, o.ID, update)
+			defer i.inventory.Touch(i.api, i.SiteID(), o.ID)
+			_, err := i.api.UpdateInstance(ctx, i.SiteID(), o.ID, update)
 			return err
 		},
 		IfLost: "delete the Machine to get another one", // A machine isn't repaired under its node.
@@ -216,7 +219,7 @@ func (i *Instance) create(ctx context.Context, k graph.Key) (graph.Call[bmm.Inst
 		if err != nil {
 			return nil, refused(err, request)
 		}
-		i.inventory.Put(i.api, instance)
+		i.inventory.Put(i.api, i.SiteID(), instance)
 		return instance, nil
 	}, nil
 }
@@ -236,10 +239,10 @@ func (i *Instance) update(o *bmm.Instance) (bmm.InstanceUpdateRequest, []graph.C
 	return update, changes
 }
 
-// delete tells the site's operator what is wrong with the machine, if that is why it goes: otherwise the next tenant gets
+// delete tells the site's operator what is wrong with the machine, where that is known for sure: otherwise the next tenant gets
 // the same one.
 func (i *Instance) delete(ctx context.Context, id string) error {
-	issue, err := i.machine.HealthIssue(ctx)
+	issue, err := i.healthIssue(ctx, id)
 	if err != nil {
 		return err
 	}

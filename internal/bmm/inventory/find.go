@@ -16,12 +16,26 @@ func (v *Inventory) Find(
 	if err := v.update(ctx, siteID, s, v.ago(2*v.Interval), v.mention); err != nil {
 		return nil, err
 	}
-	return s.matching(v.ago(3*v.Interval), match), nil
+	return s.matching(v.Clock.Now(), v.ago(3*v.Interval), match), nil
 }
 
 // Refresh lists a site, unless the newest list began after a time. All who ask meanwhile share the list.
 func (v *Inventory) Refresh(ctx context.Context, api *bmm.Client, siteID string, since time.Time) error {
 	return v.update(ctx, siteID, v.shelf(api, siteID), since, v.mention)
+}
+
+// Known is an instance as it was seen last, and when, however long ago that was. It makes no call, and asks for none.
+func (v *Inventory) Known(api *bmm.Client, siteID, id string) (is bmm.Instance, at time.Time, ok bool) {
+	v.mu.Lock()
+	s, ok := v.sites[site{api.Account(), siteID}]
+	v.mu.Unlock()
+	if !ok {
+		return is, at, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known, ok := s.instances[id]
+	return known.instance, known.at, ok
 }
 
 // Newest is when the newest list of a site began, and the error of an attempt that has failed since.
@@ -39,11 +53,12 @@ func (v *Inventory) Forget(api *bmm.Client, siteID string) {
 	delete(v.sites, site{api.Account(), siteID})
 }
 
-func (s *shelf) matching(notBefore time.Time, match func(*bmm.Instance) bool) (found []bmm.Instance) {
+func (s *shelf) matching(now, notBefore time.Time, match func(*bmm.Instance) bool) (found []bmm.Instance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, known := range s.instances {
+	for id, known := range s.instances {
 		if !known.at.Before(notBefore) && match(&known.instance) {
+			s.asked[id] = now
 			found = append(found, known.instance)
 		}
 	}

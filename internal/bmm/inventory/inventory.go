@@ -19,6 +19,15 @@ const (
 	unusedFor = 30
 	// changesBuffer is how many changes may wait until they are heard of.
 	changesBuffer = 1024
+	// maxKept is three times what 10,000 instances take.
+	maxKept = 64 << 20
+	// patience bounds how long a list is waited for that somebody else makes; glance is how often the API is seen to answer
+	// meanwhile. Of those with the credentials of a namespace so many have patience, as each holds a worker; the others wait
+	// until the list has been on its way for a moment.
+	patience = 10 * time.Second
+	glance   = 500 * time.Millisecond
+	patient  = 2
+	moment   = time.Second
 )
 
 // Inventory of all sites that somebody asks about. Start keeps it up to date.
@@ -26,12 +35,16 @@ type Inventory struct {
 	// Interval between two lists of a site where nothing is on its way. What has just changed is listed sooner: see shelf.due.
 	Interval time.Duration
 	Clock    clock.PassiveClock
+	// Keep bounds what is known of all sites together, in bytes. Where that is too much, what nobody has asked about goes first.
+	Keep int
 
 	mu      sync.Mutex
 	sites   map[site]*shelf
 	changes chan event.TypedGenericEvent[Change]
 	// untold are changes that there was no room for, each once.
 	untold map[Change]bool
+	// waiting are those who wait for somebody else's list, by the namespace of their credentials.
+	waiting map[string]int
 	// ending is closed by end, once: no list goes on then.
 	ending chan struct{}
 	end    func()
@@ -52,6 +65,8 @@ type shelf struct {
 	listing chan struct{}
 
 	mu sync.Mutex
+	// entered is when the list began that is on its way, by the machine's own clock.
+	entered time.Time
 	// api is the client of who asked last: the Secret of another may be gone.
 	api    *bmm.Client
 	used   time.Time
@@ -62,6 +77,11 @@ type shelf struct {
 	failed        time.Time
 	err           error
 	instances     map[string]seen
+	// bytes that the instances take in memory; short where some were left out, because all shelves took too much.
+	bytes int
+	short bool
+	// asked is when somebody last asked about an instance.
+	asked map[string]time.Time
 	// stale are instances that we have changed ourselves since they were seen.
 	stale map[string]time.Time
 }
@@ -69,13 +89,14 @@ type shelf struct {
 type seen struct {
 	at       time.Time
 	instance bmm.Instance
+	bytes    int
 }
 
 // New returns an inventory.
 func New(interval time.Duration, clock clock.PassiveClock) *Inventory {
 	ending := make(chan struct{})
 	return &Inventory{
-		Interval: interval, Clock: clock, sites: map[site]*shelf{}, untold: map[Change]bool{},
+		Interval: interval, Clock: clock, Keep: maxKept, sites: map[site]*shelf{}, untold: map[Change]bool{}, waiting: map[string]int{},
 		changes: make(chan event.TypedGenericEvent[Change], changesBuffer),
 		ending:  ending, end: sync.OnceFunc(func() { close(ending) }),
 	}
@@ -88,6 +109,7 @@ func (v *Inventory) Changes() <-chan event.TypedGenericEvent[Change] { return v.
 // no absence. The errors are those of the client.
 func (v *Inventory) Instance(ctx context.Context, api *bmm.Client, siteID, id string) (*bmm.Instance, error) {
 	s := v.shelf(api, siteID)
+	s.ask(id, v.Clock.Now())
 	// Start lists often enough; only where it doesn't run, or has only just begun, somebody has to who asks.
 	if err := v.update(ctx, siteID, s, v.ago(2*v.Interval), v.mention); err != nil {
 		return nil, err
@@ -99,14 +121,16 @@ func (v *Inventory) Instance(ctx context.Context, api *bmm.Client, siteID, id st
 	if err != nil {
 		return nil, err
 	}
-	v.Put(api, instance)
+	v.Put(api, siteID, instance)
 	*instance = slim(*instance)
 	return instance, nil
 }
 
-// Put tells of an instance that somebody has just got from the BMM API.
-func (v *Inventory) Put(api *bmm.Client, instance *bmm.Instance) {
-	v.shelf(api, instance.SiteID).put(*instance, v.Clock.Now())
+// Put tells of an instance that somebody has just got from the BMM API, asking for it at a site: which site an answer names
+// isn't believed.
+func (v *Inventory) Put(api *bmm.Client, siteID string, instance *bmm.Instance) {
+	v.shelf(api, siteID).put(*instance, v.Clock.Now())
+	v.trim()
 }
 
 // Touch tells that an instance is being changed, so that what was seen before doesn't count any more.
@@ -114,7 +138,7 @@ func (v *Inventory) Touch(api *bmm.Client, siteID, id string) {
 	s := v.shelf(api, siteID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.instances, id)
+	s.drop(id)
 	s.stale[id] = v.Clock.Now()
 	s.moves(v.Clock.Now())
 }
@@ -184,7 +208,7 @@ func (v *Inventory) shelf(api *bmm.Client, siteID string) *shelf {
 	at := site{api.Account(), siteID}
 	s, ok := v.sites[at]
 	if !ok {
-		s = &shelf{listing: make(chan struct{}, 1), instances: map[string]seen{}, stale: map[string]time.Time{}}
+		s = &shelf{listing: make(chan struct{}, 1), instances: map[string]seen{}, stale: map[string]time.Time{}, asked: map[string]time.Time{}}
 		v.sites[at] = s
 	}
 	s.mu.Lock()
@@ -229,12 +253,10 @@ func (v *Inventory) update(ctx context.Context, siteID string, s *shelf, since t
 
 // list a site, and say which of its instances aren't as they were in the list before.
 func (v *Inventory) list(ctx context.Context, siteID string, s *shelf, since time.Time) (differ []string, err error) {
-	select {
-	case s.listing <- struct{}{}:
-		defer func() { <-s.listing }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := v.enter(ctx, s); err != nil {
+		return nil, err
 	}
+	defer func() { <-s.listing }()
 	if young, err := v.judge(s, since); young || err != nil { // somebody else has listed meanwhile
 		return nil, err
 	}
@@ -250,7 +272,9 @@ func (v *Inventory) list(ctx context.Context, siteID string, s *shelf, since tim
 		}
 	}()
 	instances, err := s.client().Instances(lasting, bmm.InstanceFilter{SiteID: siteID})
-	return s.take(began, v.Clock.Now(), instances, err), err
+	differ = s.take(began, v.Clock.Now(), v.ago(unusedFor*v.Interval), instances, err)
+	v.trim()
+	return differ, err
 }
 
 // judge reports whether the newest list began after a time; the error is that of an attempt which has failed since, just now.

@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +19,7 @@ import (
 
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/inventory"
+	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
@@ -29,6 +33,7 @@ type service struct {
 	mu        sync.Mutex
 	instances map[string]string // status by ID
 	unlisted  map[string]bool
+	more      map[string]any // of each instance
 	failing   bool
 	// slow, if set, holds up each list until it is closed; where slowSite is set, each one of that site.
 	slow     chan struct{}
@@ -43,7 +48,11 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	view := func(id string) map[string]any {
-		return map[string]any{"id": id, "name": id, "siteId": siteID, "status": s.instances[id], "vpcId": siteID, "userData": "secret"}
+		instance := map[string]any{
+			"id": id, "name": id, "siteId": siteID, "status": s.instances[id], "vpcId": siteID, "userData": "secret",
+		}
+		maps.Copy(instance, s.more)
+		return instance
 	}
 	answer := func(status int, body any) {
 		w.Header().Set("Content-Type", "application/json")
@@ -64,13 +73,17 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.mu.Lock()
 		}
 		list := []map[string]any{}
-		for id := range s.instances {
+		for _, id := range slices.Sorted(maps.Keys(s.instances)) {
 			if !s.unlisted[id] {
 				list = append(list, view(id))
 			}
 		}
-		w.Header().Set("X-Pagination", fmt.Sprintf(`{"pageNumber":1,"pageSize":100,"total":%d}`, len(list)))
-		answer(http.StatusOK, list)
+		number, _ := strconv.Atoi(r.URL.Query().Get("pageNumber"))
+		if number > 1 {
+			s.lists-- // one more page of the same
+		}
+		w.Header().Set("X-Pagination", fmt.Sprintf(`{"pageNumber":%d,"pageSize":100,"total":%d}`, number, len(list)))
+		answer(http.StatusOK, list[min(100*(number-1), len(list)):min(100*number, len(list))])
 	case s.instances[last] != "":
 		s.gets++
 		answer(http.StatusOK, view(last))
@@ -117,8 +130,17 @@ func start(t *testing.T, machines int, every time.Duration) *fixture {
 	return f
 }
 
-func (f *fixture) login(token string) *bmm.Client {
-	api, err := bmm.New(bmm.Config{Endpoint: f.url, Org: "org", APIName: "carbide", Token: token})
+func (f *fixture) login(token string) *bmm.Client { return f.loginFrom("", token) }
+
+func (f *fixture) loginFrom(namespace, token string, changes ...func(*bmm.Config)) *bmm.Client {
+	config := bmm.Config{
+		Endpoint: f.url, Org: "org", APIName: "carbide", Token: token, Secret: namespace + "/bmm", QPS: 1e6, Burst: 1e6,
+		Egress: egress.Policy{Loopback: true},
+	}
+	for _, change := range changes {
+		change(&config)
+	}
+	api, err := bmm.New(config)
 	f.Expect(err).NotTo(HaveOccurred())
 	return api
 }
@@ -213,7 +235,7 @@ func TestInstance_thatWasJustSeenWaitsForNoListAndFailsWithNone(t *testing.T) {
 	listed := make(chan string)
 	go func() { listed <- f.status(0) }()
 	f.Eventually(func() int { lists, _ := f.calls(); return lists }).Should(Equal(2), "a list is on its way")
-	f.inventory.Put(f.api, &bmm.Instance{ID: id(1), SiteID: siteID, Status: bmm.InstancePending})
+	f.inventory.Put(f.api, siteID, &bmm.Instance{ID: id(1), SiteID: siteID, Status: bmm.InstancePending})
 	f.clock.Step(-interval - time.Second) // for whoever asks now the last list is young enough
 	f.Expect(f.status(0)).To(Equal("Ready"))
 	close(slow)
@@ -242,7 +264,7 @@ func TestPut_sparesTheFirstLook(t *testing.T) {
 	t.Parallel()
 	f := start(t, 1, interval)
 	f.Expect(f.status(0)).To(Equal("Ready"))
-	f.inventory.Put(f.api, &bmm.Instance{ID: id(1), SiteID: siteID, Status: bmm.InstancePending, UserData: "secret"})
+	f.inventory.Put(f.api, siteID, &bmm.Instance{ID: id(1), SiteID: siteID, Status: bmm.InstancePending, UserData: "secret"})
 	f.Expect(f.status(1)).To(Equal("Pending"))
 	_, gets := f.calls()
 	f.Expect(gets).To(BeZero())
@@ -383,6 +405,61 @@ func TestStart_endsWhileAListHangs(t *testing.T) {
 	f.Eventually(asked).WithTimeout(5 * time.Second).Should(Receive(HaveOccurred()))
 }
 
+// Of the workers that look after the machines of a dead site, one waits.
+func TestRefresh_waitsForNobodysListWhereTheAPIDoesntAnswer(t *testing.T) {
+	t.Parallel()
+	f := start(t, 1, interval)
+	slow := make(chan struct{})
+	f.slow = slow
+	api, err := bmm.New(bmm.Config{
+		Endpoint: f.url, Org: "org", Token: "token", APIName: bmm.APINameCarbide, Circuits: bmm.NewCircuits(interval),
+		Egress: egress.Policy{Loopback: true},
+	})
+	f.Expect(err).NotTo(HaveOccurred())
+	first, others := make(chan error, 1), make(chan error, 20)
+	go func() { first <- f.inventory.Refresh(f.ctx, api, siteID, f.clock.Now()) }()
+	f.Eventually(func() int { lists, _ := f.calls(); return lists }).Should(Equal(1))
+	for range cap(others) {
+		go func() { others <- f.inventory.Refresh(f.ctx, api, siteID, f.clock.Now()) }()
+	}
+	f.Eventually(others, 10*time.Second).Should(HaveLen(cap(others)))
+	for range cap(others) {
+		f.Expect(fault.ClassOf(<-others)).To(Equal(fault.Transient))
+	}
+	f.Expect(first).NotTo(Receive(), "nobody was answered meanwhile")
+	close(slow)
+	f.Eventually(first).Should(Receive(BeNil()))
+	f.Expect(f.inventory.Refresh(f.ctx, api, siteID, f.clock.Now())).To(Succeed())
+}
+
+// An API may answer each page, and never come to the end: whoever waits for that holds a worker.
+func TestInstance_fewWaitLongForAListOfANamespace(t *testing.T) {
+	t.Parallel()
+	const workers = 10
+	f := start(t, 1, interval)
+	slow := make(chan struct{})
+	f.slow = slow
+	end := sync.OnceFunc(func() { close(slow) })
+	defer end()
+	red := f.loginFrom("red", "token")
+	first, others := make(chan error, 1), make(chan error, workers)
+	ask := func(back chan error) { _, err := f.inventory.Instance(f.ctx, red, siteID, id(0)); back <- err }
+	go ask(first)
+	f.Eventually(func() int { lists, _ := f.calls(); return lists }).Should(Equal(1))
+	for range workers {
+		go ask(others)
+	}
+	f.Eventually(others, 5*time.Second).Should(HaveLen(workers - 2))
+	for range workers - 2 {
+		f.Expect(fault.ClassOf(<-others)).To(Equal(fault.Transient))
+	}
+	end()
+	for range 2 {
+		f.Eventually(others, 5*time.Second).Should(Receive(BeNil()))
+	}
+	f.Eventually(first, 5*time.Second).Should(Receive(BeNil()))
+}
+
 func TestRefresh_canBeLeft(t *testing.T) {
 	t.Parallel()
 	f := start(t, 1, interval)
@@ -491,7 +568,7 @@ func TestStart_listsSoonWhatIsOnItsWay(t *testing.T) {
 	f.Expect(looks()).To(BeNumerically(">=", every-every/30))
 
 	f.set(1, "Pending")
-	f.inventory.Put(f.api, &bmm.Instance{ID: id(1), SiteID: siteID, Status: "Pending"})
+	f.inventory.Put(f.api, siteID, &bmm.Instance{ID: id(1), SiteID: siteID, Status: "Pending"})
 	var soon []time.Duration
 	for range 4 {
 		soon = append(soon, looks())
@@ -505,4 +582,85 @@ func TestStart_listsSoonWhatIsOnItsWay(t *testing.T) {
 	f.Expect(looks()).To(BeNumerically("<", every/4), "a change, so there may be more")
 	cancel()
 	f.Eventually(ended).Should(Receive(BeNil()))
+}
+
+// The others of a site are what fills a shelf.
+func TestKeep_leavesOutWhatNobodyAsksAbout(t *testing.T) {
+	t.Parallel()
+	f := start(t, 1000, interval)
+	f.inventory.Keep = 100 << 10
+	for range 3 {
+		for n := range 20 {
+			f.Expect(f.status(n)).To(Equal("Ready"))
+		}
+		f.clock.Step(2 * interval)
+	}
+	lists, gets := f.calls()
+	f.Expect(lists).To(Equal(3))
+	f.Expect(gets).To(Equal(19), "once each, when nobody had asked about them yet")
+	f.Expect(f.inventory.Kept()).To(BeNumerically("<", f.inventory.Keep))
+}
+
+func TestKeep_takesNothingFromAnotherNamespace(t *testing.T) {
+	t.Parallel()
+	honest, greedy := start(t, 20, interval), start(t, 1000, interval)
+	greedy.inventory = honest.inventory
+	honest.inventory.Keep = 100 << 10
+	for n := range 20 {
+		honest.Expect(honest.status(n)).To(Equal("Ready"))
+	}
+	for n := range 1000 { // in many shelves, or in one
+		greedy.api = greedy.loginFrom("greedy", fmt.Sprint("token", n%10))
+		greedy.Expect(greedy.status(n)).To(Equal("Ready"))
+	}
+	honest.Expect(honest.inventory.Kept()).To(BeNumerically("<", honest.inventory.Keep))
+	for n := range 20 {
+		honest.Expect(honest.status(n)).To(Equal("Ready"))
+	}
+	lists, gets := honest.calls()
+	honest.Expect(lists).To(Equal(1))
+	honest.Expect(gets).To(BeZero())
+}
+
+func TestKeep_hasRoomForALargeSite(t *testing.T) {
+	t.Parallel()
+	const number = 10_000
+	f := start(t, number, interval)
+	face := map[string]any{
+		"id": id(1), "instanceId": id(2), "subnetId": id(3), "status": "Ready", "macAddress": "00:00:00:00:00:00",
+		"ipAddresses": []string{"10.0.0.1"}, "created": time.Now(), "updated": time.Now(),
+	}
+	f.more = map[string]any{
+		"tenantId": id(1), "instanceTypeId": id(2), "operatingSystemId": id(3), "machineId": "fm100" + strings.Repeat("h", 54),
+		"labels":     map[string]string{"owner": id(1), "key": "instance", "token": id(2), "kind": "NvidiaBMMMachine", "name": "machine"},
+		"interfaces": []any{face, face}, "serialConsoleUrl": "ssh://" + id(1) + "@console.example.com", "created": time.Now(),
+	}
+	for n := range number {
+		f.Expect(f.status(n)).To(Equal("Ready"))
+	}
+	lists, gets := f.calls()
+	f.Expect(lists).To(Equal(1))
+	f.Expect(gets).To(BeZero())
+	t.Logf("%d KiB", f.inventory.Kept()>>10)
+}
+
+func TestPut_believesNoAnswerAboutItsSite(t *testing.T) {
+	t.Parallel()
+	f := start(t, 1, interval)
+	f.Expect(f.status(0)).To(Equal("Ready"))
+	for n := range 100 {
+		f.inventory.Put(f.api, siteID, &bmm.Instance{ID: id(0), SiteID: id(n), Status: bmm.InstanceReady})
+	}
+	f.Expect(f.inventory.Shelves()).To(Equal(1))
+}
+
+func TestInstance_isNotWaitedForWithoutEnd(t *testing.T) {
+	t.Parallel()
+	f := start(t, 1, interval)
+	slow := make(chan struct{})
+	defer close(slow)
+	f.slow = slow
+	f.api = f.loginFrom("slow", "token", func(c *bmm.Config) { c.Timeout = 100 * time.Millisecond })
+	_, err := f.inventory.Instance(context.WithoutCancel(f.ctx), f.api, siteID, id(0))
+	f.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
 }

@@ -1,16 +1,20 @@
 package inventory
 
 import (
+	"context"
+	"errors"
+	"maps"
 	"reflect"
 	"time"
 
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
 // take puts the answer of a list that began and ended at these times on the shelf, and returns the IDs of what is another
-// than before.
-func (s *shelf) take(began, ended time.Time, list []bmm.Instance, err error) (differ []string) {
+// than before. What was last asked about before a time to forget isn't asked about any more.
+func (s *shelf) take(began, ended, forget time.Time, list []bmm.Instance, err error) (differ []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.err = err
@@ -20,19 +24,20 @@ func (s *shelf) take(began, ended time.Time, list []bmm.Instance, err error) (di
 	}
 	first := s.listed.IsZero()
 	s.listed, s.took, s.unseen = began, ended.Sub(began), time.Time{}
+	maps.DeleteFunc(s.asked, func(_ string, at time.Time) bool { return at.Before(forget) })
 	before := s.instances
-	s.instances = make(map[string]seen, len(list))
+	s.instances, s.bytes = make(map[string]seen, len(list)), 0
 	for _, instance := range list {
 		s.put1(slim(instance), began)
 	}
-	for id, known := range before {
+	for _, known := range before {
 		if known.at.After(began) { // seen while the list was on its way
-			s.instances[id] = known
+			s.put1(known.instance, known.at)
 		}
 	}
 	for id, since := range s.stale {
 		if since.After(began) {
-			delete(s.instances, id)
+			s.drop(id)
 		} else {
 			delete(s.stale, id)
 		}
@@ -41,10 +46,11 @@ func (s *shelf) take(began, ended time.Time, list []bmm.Instance, err error) (di
 		return nil
 	}
 	for id, now := range s.instances {
-		if was, ok := before[id]; !ok || !same(was.instance, now.instance) {
+		if was, ok := before[id]; ok && !same(was.instance, now.instance) || !ok && s.wasKept(id) {
 			differ = append(differ, id)
 		}
 	}
+	s.short = false
 	for id := range before {
 		if _, ok := s.instances[id]; !ok {
 			differ = append(differ, id)
@@ -54,6 +60,70 @@ func (s *shelf) take(began, ended time.Time, list []bmm.Instance, err error) (di
 		s.moves(ended)
 	}
 	return differ
+}
+
+// enter lets one list a site, and the others wait for that, but not all of them for long.
+func (v *Inventory) enter(ctx context.Context, s *shelf) error {
+	namespace := s.client().Namespace()
+	v.mu.Lock()
+	v.waiting[namespace]++
+	hasPatience := v.waiting[namespace] <= patient
+	v.mu.Unlock()
+	defer func() {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		if v.waiting[namespace]--; v.waiting[namespace] == 0 {
+			delete(v.waiting, namespace)
+		}
+	}()
+	return s.enter(ctx, hasPatience)
+}
+
+// enter waits until nobody lists any more. It gives up where the API doesn't answer, so that a worker for each object of a
+// dead site isn't held by one list.
+func (s *shelf) enter(ctx context.Context, hasPatience bool) error {
+	wait, free := s.tryEnter(hasPatience)
+	if free {
+		return nil
+	}
+	late := time.NewTimer(wait)
+	defer late.Stop()
+	look := time.NewTicker(glance)
+	defer look.Stop()
+	for err := s.client().Silent(); ; {
+		if err != nil {
+			return &fault.Error{Class: fault.Transient, Op: "list instances", Err: err}
+		}
+		select {
+		case s.listing <- struct{}{}:
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.entered = time.Now()
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-look.C:
+			err = s.client().Silent()
+		case <-late.C:
+			err = errors.New("the list that somebody else has begun isn't there yet")
+		}
+	}
+}
+
+// tryEnter enters where nobody lists, or says how long to wait for the list that is on its way.
+func (s *shelf) tryEnter(hasPatience bool) (wait time.Duration, free bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case s.listing <- struct{}{}:
+		s.entered = time.Now()
+		return 0, true
+	default:
+	}
+	if hasPatience {
+		return patience, false
+	}
+	return time.Until(s.entered.Add(moment)), false
 }
 
 // due says whether it is time for a list, and when the one began that it is to replace. While something moves, lists follow
@@ -87,6 +157,7 @@ func (s *shelf) client() *bmm.Client {
 func (s *shelf) put(instance bmm.Instance, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.asked[instance.ID] = at
 	s.put1(slim(instance), at)
 	delete(s.stale, instance.ID)
 	if instance.Status != bmm.InstanceReady && instance.Status != bmm.InstanceError {
@@ -95,7 +166,45 @@ func (s *shelf) put(instance bmm.Instance, at time.Time) {
 }
 
 func (s *shelf) put1(instance bmm.Instance, at time.Time) {
-	s.instances[instance.ID] = seen{at: at, instance: instance}
+	s.drop(instance.ID)
+	bytes := bmm.Size(&instance)
+	s.instances[instance.ID] = seen{at: at, instance: instance, bytes: bytes}
+	s.bytes += bytes
+}
+
+func (s *shelf) drop(id string) {
+	s.bytes -= s.instances[id].bytes
+	delete(s.instances, id)
+}
+
+// wasKept reports whether an instance would have been kept the last time.
+func (s *shelf) wasKept(id string) bool {
+	_, asked := s.asked[id]
+	return asked || !s.short
+}
+
+// cut leaves what somebody asks about; nothing, if that is all there is.
+func (s *shelf) cut() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.short = true
+	all := len(s.instances)
+	for id := range s.instances {
+		if _, asked := s.asked[id]; !asked {
+			s.drop(id)
+		}
+	}
+	if len(s.instances) == all {
+		clear(s.instances)
+		s.bytes = 0
+	}
+}
+
+// ask notes that somebody asks about an instance, so that it is kept when there isn't room for all.
+func (s *shelf) ask(id string, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked[id] = now
 }
 
 // fresh is an instance as it was seen not before a time.
@@ -106,8 +215,7 @@ func (s *shelf) fresh(id string, notBefore time.Time) (bmm.Instance, bool) {
 	return known.instance, ok && !known.at.Before(notBefore)
 }
 
-// slim leaves out what nobody asks an inventory for: of ten thousand instances it is most of the bytes, and user data is
-// nobody's business.
+// slim leaves out what no list has: of ten thousand instances it is most of the bytes, and user data is nobody's business.
 func slim(i bmm.Instance) bmm.Instance {
 	i.UserData, i.IpxeScript, i.StatusHistory = "", "", nil
 	return i

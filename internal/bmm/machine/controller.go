@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/util"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -40,8 +41,12 @@ type Reconciler struct {
 	client.Client
 	Engine  *graph.Engine
 	Clients *credentials.Cache[*bmm.Client]
+	// Guard keeps the Secret of a cluster.
+	Guard *credentials.Guard
 	// Instances is how all instances are, without a call for each.
 	Instances *inventory.Inventory
+
+	reports instance.Reports
 }
 
 // SetupWithManager registers the controller: it wakes for the object itself and for everything that it waits for.
@@ -83,6 +88,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Get(ctx, req.NamespacedName, object); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	left := paused.Left{
+		Client: r.Client, Engine: r.Engine, Finalizer: infrav1.MachineFinalizer, Condition: infrav1.InstanceProvisionedCondition,
+	}
+	if isLeft, result, err := left.Say(ctx, object, clusterctlv1.DeleteForMoveAnnotation); isLeft {
+		return result, err
+	}
 	around, err := r.around(ctx, object)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -101,7 +112,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 	}
 	result, err := r.reconcile(ctx, around, object)
-	return result, errors.Join(err, patch.SpecAndStatus(ctx, r.Client, before, object))
+	return result, errors.Join(err, patch.All(ctx, r.Client, before, object))
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, around owners, object *infrav1.NvidiaBMMMachine) (ctrl.Result, error) {
@@ -116,6 +127,11 @@ func (r *Reconciler) reconcile(ctx context.Context, around owners, object *infra
 	api, err := r.Clients.Client(ctx, secret)
 	if err != nil {
 		return r.Engine.Blocked(object, infrav1.ClusterReadyCondition, err)
+	}
+	if !deleted && graph.OwnsNothing(object) {
+		if err := r.Guard.Keep(ctx, secret); err != nil {
+			return r.Engine.Blocked(object, infrav1.ClusterReadyCondition, err)
+		}
 	}
 	node, err := r.open(api, secret.String(), around, object)
 	if err != nil {

@@ -7,17 +7,19 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
-	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/instance"
 )
 
-// HealthIssue is what a MachineHealthCheck has found, or a person.
-func (n *node) HealthIssue(context.Context) (*bmm.MachineHealthIssue, error) {
+// Health is what a MachineHealthCheck has found.
+func (n *node) Health(context.Context) (instance.Health, error) {
+	health := instance.Health{
+		Object: n.object, Cluster: n.object.Namespace + "/" + n.object.Labels[clusterv1.ClusterNameLabel],
+	}
 	if n.machine != nil {
 		check := conditions.Get(n.machine, clusterv1.MachineHealthCheckSucceededCondition)
 		if check != nil && check.Status == metav1.ConditionFalse {
-			return instance.HealthIssue(n.object, "MachineHealthCheck failed: "+check.Reason, check.Message), nil
+			health.Found, health.Details = "MachineHealthCheck failed: "+check.Reason, check.Message
 		}
 	}
-	return instance.HealthIssue(n.object, "", ""), nil
+	return health, nil
 }

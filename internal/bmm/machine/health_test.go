@@ -1,6 +1,8 @@
 package machine_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,8 +16,9 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 )
 
-// A MachineHealthCheck deletes a Machine that is ill. The site's operator has to hear of it, or the next one gets the same.
-func TestHealth_theSiteHearsWhyAMachineIsGivenBack(t *testing.T) {
+// A report takes the host out of the site's pool. What makes a Node unhealthy may as well be a bad image, on all hosts at once, so
+// a person or the BMM API itself has to vouch for it.
+func TestHealth_theSiteHearsOfAMachineThatIsIllForSure(t *testing.T) {
 	t.Parallel()
 	failed := func(reason, message string) []metav1.Condition {
 		return []metav1.Condition{{
@@ -27,24 +30,29 @@ func TestHealth_theSiteHearsWhyAMachineIsGivenBack(t *testing.T) {
 	for _, row := range []struct {
 		name, annotation string
 		conditions       []metav1.Condition
+		alert            string
 		want             *bmm.MachineHealthIssue
 	}{
-		{"a MachineHealthCheck", "", failed("UnhealthyNode", "Condition Ready on Node is Unknown"), &bmm.MachineHealthIssue{
-			Category: bmm.IssueOther, Summary: "MachineHealthCheck failed: UnhealthyNode", Details: "Condition Ready on Node is Unknown",
-		}},
-		{"a MachineHealthCheck, and a person who knows more", "Hardware", failed("UnhealthyNode", "no"), &bmm.MachineHealthIssue{
+		{"a MachineHealthCheck", "", failed("UnhealthyNode", "Condition Ready on Node is Unknown"), "", nil},
+		{"a MachineHealthCheck, and the BMM API", "", failed("UnhealthyNode", "Condition Ready on Node is Unknown"), "a fan is dead",
+			&bmm.MachineHealthIssue{
+				Category: bmm.IssueOther, Summary: "MachineHealthCheck failed: UnhealthyNode",
+				Details: "BMM says: a fan is dead\nCondition Ready on Node is Unknown",
+			}},
+		{"the BMM API, of a machine that goes for another reason", "", nil, "a fan is dead", nil},
+		{"a MachineHealthCheck, and a person who knows more", "Hardware", failed("UnhealthyNode", "no"), "", &bmm.MachineHealthIssue{
 			Category: bmm.IssueHardware, Summary: "MachineHealthCheck failed: UnhealthyNode", Details: "no",
 		}},
-		{"a person", "Network", nil, &bmm.MachineHealthIssue{
+		{"a person", "Network", nil, "", &bmm.MachineHealthIssue{
 			Category: bmm.IssueNetwork, Summary: "reported with the annotation bedplate.dev/machine-health-issue",
 		}},
-		{"a person, in words that the API doesn't have", "burnt", nil, &bmm.MachineHealthIssue{
+		{"a person, in words that the API doesn't have", "burnt", nil, "", &bmm.MachineHealthIssue{
 			Category: bmm.IssueOther, Summary: "reported with the annotation bedplate.dev/machine-health-issue",
 		}},
-		{"a MachineHealthCheck with a lot to say", "", failed("UnhealthyNode", long), &bmm.MachineHealthIssue{
+		{"a MachineHealthCheck with a lot to say", "Other", failed("UnhealthyNode", long), "", &bmm.MachineHealthIssue{
 			Category: bmm.IssueOther, Summary: "MachineHealthCheck failed: UnhealthyNode", Details: "cut",
 		}},
-		{"nothing", "", nil, nil},
+		{"nothing", "", nil, "", nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -52,6 +60,9 @@ func TestHealth_theSiteHearsWhyAMachineIsGivenBack(t *testing.T) {
 			f.UntilReady(f.CreateCluster("demo"))
 			object := f.CreateMachine("demo", "worker-1", userData)
 			f.UntilReady(object)
+			if row.alert != "" {
+				f.Expect(f.Sim.SetStatus(sim.Status{ID: object.Status.MachineID, Status: "Maintenance", Message: row.alert})).To(Succeed())
+			}
 			if row.annotation != "" {
 				bmmtest.Change(f, object, func(m *infrav1.NvidiaBMMMachine) {
 					metav1.SetMetaDataAnnotation(&m.ObjectMeta, infrav1.HealthIssueAnnotation, row.annotation)
@@ -78,6 +89,38 @@ func TestHealth_theSiteHearsWhyAMachineIsGivenBack(t *testing.T) {
 			f.Expect(got).To(Equal(row.want))
 		})
 	}
+}
+
+// A cluster can't empty a site's pool, whoever annotates its machines.
+func TestHealth_theSiteHearsOfAFewMachinesOnly(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	f.UntilReady(f.CreateCluster("demo"))
+	var all []*infrav1.NvidiaBMMMachine
+	for n := range 5 {
+		all = append(all, f.CreateMachine("demo", fmt.Sprint("worker-", n), userData, func(m *infrav1.NvidiaBMMMachine) {
+			metav1.SetMetaDataAnnotation(&m.ObjectMeta, infrav1.HealthIssueAnnotation, "Hardware")
+		}))
+	}
+	for _, object := range all {
+		f.UntilReady(object)
+	}
+	untold := 0
+	for _, object := range all {
+		f.Delete(object)
+		f.UntilGone(object)
+		told := slices.ContainsFunc(f.Sim.State().Releases, func(r sim.Release) bool {
+			return r.InstanceID == object.Status.InstanceID && r.MachineHealthIssue != nil
+		})
+		if told {
+			continue
+		}
+		untold++
+		f.Eventually(func() []string { return f.Events(object, "NotReported") }).Should(ContainElement(
+			ContainSubstring("the site's operator isn't told that the machine of instance " + object.Status.InstanceID + " is ill")))
+	}
+	f.Expect(untold).To(Equal(2))
+	f.Expect(f.Sim.State().Releases).To(HaveLen(5), "all are deleted")
 }
 
 // A machine that the site repairs, reboots or updates comes back as the same: it didn't fail, and needs no other.

@@ -27,7 +27,7 @@ var _ instance.Machine = &node{}
 
 func (r *Reconciler) open(api *bmm.Client, secret string, around owners, object *infrav1.NvidiaBMMMachine) (*node, error) {
 	n := &node{reconciler: r, owners: around, object: object}
-	opened, err := instance.Open(r.Engine, object, secret, api, r.Instances, n)
+	opened, err := instance.Open(r.Engine, object, secret, api, r.Instances, &r.reports, n)
 	n.Instance = opened
 	return n, err
 }

@@ -1,6 +1,7 @@
 package machinetemplate
 
 import (
+	"regexp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,10 +19,10 @@ func capacity(capabilities []bmm.MachineCapability) corev1.ResourceList {
 	var cpus, gpus int64
 	var memory, storage resource.Quantity
 	for _, c := range capabilities {
-		count := int64(max(c.Count, 1))
+		count := bounded(max(c.Count, 1))
 		switch c.Type {
 		case bmm.CapabilityCPU:
-			cpus += count * int64(max(c.Threads, c.Cores))
+			cpus += count * bounded(max(c.Threads, c.Cores))
 		case bmm.CapabilityGPU:
 			gpus += count
 		case bmm.CapabilityMemory:
@@ -42,11 +43,23 @@ func capacity(capabilities []bmm.MachineCapability) corev1.ResourceList {
 	return list
 }
 
+// bounded is a number of parts that a machine may have.
+func bounded(n int) int64 { return int64(min(max(n, 0), 1_000_000)) }
+
+// sizePattern has no exponents: computing with 1E10000000 takes seconds.
+var sizePattern = regexp.MustCompile(`^[0-9]{1,9}(\.[0-9]{1,9})?([kMGTPE]|[KMGTPE]i)?$`)
+
 // times multiplies a size such as "512GB" or "3.84 TB"; one that isn't understood counts as nothing.
 func times(count int64, size string) resource.Quantity {
+	if len(size) > 32 {
+		return resource.Quantity{}
+	}
 	text := strings.TrimSuffix(strings.ReplaceAll(strings.ToUpper(size), " ", ""), "B")
 	text = strings.NewReplacer("I", "i", "K", "k").Replace(text)
 	text = strings.Replace(text, "ki", "Ki", 1)
+	if !sizePattern.MatchString(text) {
+		return resource.Quantity{}
+	}
 	quantity, err := resource.ParseQuantity(text)
 	if err != nil {
 		return resource.Quantity{}

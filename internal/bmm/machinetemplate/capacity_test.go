@@ -1,7 +1,10 @@
 package machinetemplate
 
 import (
+	"math"
+	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -38,6 +41,20 @@ func TestCapacity_sizes(t *testing.T) {
 		expected.Mul(2)
 		NewWithT(t).Expect(got.Cmp(expected)).To(BeZero(), "%q is %s", text, got.String())
 	}
+}
+
+// 1E10000000 alone takes seconds, and larger ones for ever.
+func TestCapacity_isNotComputedWithoutBounds(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	began := time.Now()
+	for _, size := range []string{"1E10000000", "1E+10000000", "1e-10000000", "9E99", strings.Repeat("9", 1<<20), "0." + strings.Repeat("9", 1<<20)} {
+		g.Expect(capacity([]bmm.MachineCapability{{Type: bmm.CapabilityMemory, Count: 2, Capacity: size}})).To(BeEmpty())
+	}
+	g.Expect(time.Since(began)).To(BeNumerically("<", time.Second))
+
+	list := capacity([]bmm.MachineCapability{{Type: bmm.CapabilityCPU, Count: math.MaxInt, Threads: math.MaxInt}})
+	g.Expect(list.Cpu().Value()).To(BeEquivalentTo(1e12), "and it isn't negative")
 }
 
 func TestArchitecture(t *testing.T) {

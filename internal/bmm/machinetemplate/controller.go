@@ -75,7 +75,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	before := template.DeepCopy()
 	template.Status.Capacity = capacity(machineType.MachineCapabilities)
 	template.Status.NodeInfo = infrav1.NodeInfo{OperatingSystem: "linux", Architecture: architecture(machineType.MachineCapabilities)}
-	return ctrl.Result{}, patch.SpecAndStatus(ctx, r.Client, before, template)
+	return ctrl.Result{}, patch.All(ctx, r.Client, before, template)
 }
 
 // instanceType of the machines of a template, which may name one machine in place of a type.

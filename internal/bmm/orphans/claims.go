@@ -3,103 +3,165 @@ package orphans
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	machinev1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	"github.com/bedplate/bedplate/internal/bmm/actuator"
+	"github.com/bedplate/bedplate/internal/bmm/cluster"
+	"github.com/bedplate/bedplate/internal/bmm/instance"
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
 // living is an object of the management cluster that may have something at a BMM API.
 type living struct {
+	kind *ownerKind
 	// name for people: KIND NAMESPACE/NAME.
-	name string
+	name, namespace string
+	// secret that it logs in with; its name is empty where none is known.
+	secret types.NamespacedName
 	// owner is the ID that what it has carries; empty where it has nothing.
 	owner string
 	// ledger by key.
 	ledger map[string]graph.Resource
-	// spec as text, to see whether an ID stands in it.
-	spec string
+	// damage of its ledger: then it isn't known what it has.
+	damage error
+	// text is the spec, to see whether an ID stands in it; the whole object where the ledger can't be used.
+	text string
 }
 
-// uses reports whether the ledger or the spec has the ID, as the object's own or the user's.
+// uses reports whether the ledger or the text has the ID, as the object's own or the user's.
 func (l living) uses(id string) bool {
 	for _, r := range l.ledger {
 		if r.ID == id {
 			return true
 		}
 	}
-	return strings.Contains(l.spec, id)
+	return strings.Contains(l.text, id)
+}
+
+// ownerKind is a kind of object for which something is made at a BMM API.
+type ownerKind struct {
+	name string
+	// mayHave says what its objects have at the BMM API, or name in their specs.
+	mayHave func(stage) bool
+	list    func(context.Context, client.Reader) ([]holder, error)
+}
+
+// holder is an object as its kind shows it.
+type holder struct {
+	graph.Owner
+	spec   any
+	secret types.NamespacedName
+}
+
+var ownerKinds = []*ownerKind{
+	{"NvidiaBMMCluster", func(s stage) bool { return s != stageInstance }, clusters},
+	{"NvidiaBMMMachine", func(s stage) bool { return s == stageInstance || s == stageGroup }, machines},
+	{"Machine", func(stage) bool { return true }, openShiftMachines},
+}
+
+func clusters(ctx context.Context, c client.Reader) (all []holder, err error) {
+	list := &infrav1.NvidiaBMMClusterList{}
+	err = c.List(ctx, list)
+	for i := range list.Items {
+		o := &list.Items[i]
+		all = append(all, holder{o, o.Spec, cluster.SecretOf(o)})
+	}
+	return all, err
+}
+
+// machines log in as their clusters do: what they have was made with the Secret that the ledger names.
+func machines(ctx context.Context, c client.Reader) (all []holder, err error) {
+	list := &infrav1.NvidiaBMMMachineList{}
+	err = c.List(ctx, list)
+	for i := range list.Items {
+		o := &list.Items[i]
+		all = append(all, holder{o, o.Spec, instance.SecretOf(o)})
+	}
+	return all, err
+}
+
+// openShiftMachines leaves out other providers' Machines, unless a ledger says that one was ours.
+func openShiftMachines(ctx context.Context, c client.Reader) (all []holder, err error) {
+	list := &machinev1.MachineList{}
+	err = c.List(ctx, list)
+	for i := range list.Items {
+		o := &list.Items[i]
+		_, written := o.Annotations[graph.LedgerAnnotation]
+		if secret, ours := actuator.SecretOf(o); ours || written {
+			all = append(all, holder{actuator.OwnerOf(o), o.Spec, secret})
+		}
+	}
+	return all, err
 }
 
 // claims are those of all living objects.
-type claims []living
+type claims struct {
+	living []living
+	// unread are the kinds whose objects can't be listed, and why.
+	unread map[*ownerKind]error
+}
 
-// readClaims reads all objects of all namespaces that may have something at a BMM API. It refuses to answer where it can't
-// see every one of them, or can't tell what is whose: what nobody seems to claim would be called an orphan.
+// readClaims reads all objects of all namespaces that may have something at a BMM API. A kind that the management cluster
+// doesn't know has no objects; the error is that it knows none.
 func readClaims(ctx context.Context, c client.Reader) (claims, error) {
-	clusters, machines := &infrav1.NvidiaBMMClusterList{}, &infrav1.NvidiaBMMMachineList{}
-	for _, list := range []client.ObjectList{clusters, machines} {
-		if err := c.List(ctx, list); err != nil {
-			return nil, fmt.Errorf("without every NvidiaBMMCluster and NvidiaBMMMachine of the management cluster nobody can tell "+
-				"what is an orphan: %w", err)
+	all := claims{unread: map[*ownerKind]error{}}
+	var unknown []error
+	for _, kind := range ownerKinds {
+		holders, err := kind.list(ctx, c)
+		switch {
+		case meta.IsNoMatchError(err):
+			unknown = append(unknown, err)
+		case err != nil:
+			all.unread[kind] = err
+		default:
+			for _, h := range holders {
+				all.living = append(all.living, claimOf(kind, h))
+			}
 		}
 	}
-	var all claims
-	for i := range clusters.Items {
-		object := &clusters.Items[i]
-		l, err := claimOf("NvidiaBMMCluster", object, object.Spec)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, l)
-	}
-	for i := range machines.Items {
-		object := &machines.Items[i]
-		l, err := claimOf("NvidiaBMMMachine", object, object.Spec)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, l)
+	if len(unknown) == len(ownerKinds) {
+		return all, fmt.Errorf("look for the objects that may own something: %w", errors.Join(unknown...))
 	}
 	return all, nil
 }
 
-func claimOf(kind string, object graph.Owner, spec any) (living, error) {
-	l := living{name: kind + " " + client.ObjectKeyFromObject(object).String(), ledger: map[string]graph.Resource{}}
-	var err error
-	if l.owner, err = graph.OwnerID(object); err != nil {
-		return l, fmt.Errorf("what belongs to %s can't be told from orphans: %w", l.name, err)
+func claimOf(kind *ownerKind, h holder) living {
+	name := client.ObjectKeyFromObject(h)
+	l := living{
+		kind: kind, name: kind.name + " " + name.String(), namespace: name.Namespace, secret: h.secret,
+		ledger: map[string]graph.Resource{},
 	}
-	resources, err := graph.Resources(object)
-	if err != nil {
-		return l, fmt.Errorf("what belongs to %s can't be told from orphans: %w", l.name, err)
+	var resources []graph.Resource
+	if l.owner, l.damage = graph.OwnerID(h); l.damage == nil {
+		resources, l.damage = graph.Resources(h)
 	}
 	for _, r := range resources {
 		l.ledger[r.Key] = r
 	}
-	text, err := json.Marshal(spec)
-	l.spec = string(text)
-	return l, err
+	text, err := json.Marshal(h.spec)
+	if l.damage != nil {
+		text, err = json.Marshal([]any{h.spec, h.GetAnnotations(), h.OutsideIDs()})
+	}
+	l.text, l.damage = string(text), errors.Join(l.damage, err)
+	return l
 }
 
-// userOf names an object that uses a resource, though it may carry the tag of another.
-func (c claims) userOf(id string) (living, bool) {
-	for _, l := range c {
-		if l.uses(id) {
-			return l, true
+// secrets that the objects log in with, each once.
+func (c claims) secrets() []types.NamespacedName {
+	var all []types.NamespacedName
+	for _, l := range c.living {
+		if l.secret.Name != "" && !slices.Contains(all, l.secret) {
+			all = append(all, l.secret)
 		}
 	}
-	return living{}, false
-}
-
-func (c claims) byOwner(owner string) (living, bool) {
-	for _, l := range c {
-		if l.owner == owner {
-			return l, true
-		}
-	}
-	return living{}, false
+	return all
 }

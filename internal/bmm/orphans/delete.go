@@ -1,6 +1,7 @@
 package orphans
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -39,7 +40,7 @@ func (r *Report) Delete(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		o.Deletion, o.DeletionWhy = r.deleteOne(ctx, o, newJudge(claims, r.world, r.owners))
+		o.Deletion, o.DeletionWhy = r.deleteOne(ctx, o, r.judge(o.account.String(), claims))
 		if o.Deletion == Failed {
 			failed++
 		}
@@ -57,8 +58,9 @@ func (r *Report) deleteOne(ctx context.Context, o *Orphan, j judge) (Deletion, s
 		return outcome(err)
 	case now.deleting():
 		return Waits, onItsWay
-	case !r.stillOrphaned(o, now, j):
-		return Spared, "it was changed or claimed meanwhile"
+	}
+	if still, why := r.stillOrphaned(o, now, j); !still {
+		return Spared, cmp.Or(why, "it was changed or claimed meanwhile")
 	}
 	return outcome(o.remove(ctx))
 }
@@ -84,9 +86,11 @@ func (r *Report) wait(o *Orphan) (Deletion, string) {
 		return Waits, onItsWay
 	}
 	var before []string
-	for _, i := range r.world {
+	for _, i := range r.world[o.account.String()] {
 		uses := slices.Contains(i.uses, o.id) || (o.gives != "" && slices.Contains(i.uses, o.gives))
-		mine := slices.ContainsFunc(r.Orphans, func(p *Orphan) bool { return p.id == i.id && p.Owner == o.Owner })
+		mine := slices.ContainsFunc(r.Orphans, func(p *Orphan) bool {
+			return p.id == i.id && p.account.String() == o.account.String() && p.Owner == o.Owner
+		})
 		if uses || (mine && i.stage < o.stage) {
 			before = append(before, i.String())
 		}
@@ -97,12 +101,18 @@ func (r *Report) wait(o *Orphan) (Deletion, string) {
 	return "", ""
 }
 
-// stillOrphaned judges a resource anew, as it is now.
-func (r *Report) stillOrphaned(o *Orphan, now item, j judge) bool {
+// stillOrphaned judges a resource anew, as it is now, and says why.
+func (r *Report) stillOrphaned(o *Orphan, now item, j judge) (still bool, why string) {
 	if o.stage == stagePeering {
-		what, _, vpc := j.ofPeering(now, r.world)
-		return what == orphaned && vpc.tag.Owner == o.Owner
+		what, why, vpc := j.ofPeering(now, r.world[o.account.String()])
+		if what == orphaned {
+			return vpc.tag.Owner == o.Owner, ""
+		}
+		return false, why
 	}
-	what, _ := j.of(now)
-	return what == orphaned && now.tag == o.tag
+	what, why := j.of(now)
+	if what == orphaned {
+		return now.tag == o.tag, ""
+	}
+	return false, why
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // ownerPattern is what the engine makes owner IDs like. MAC addresses look the same, so a name alone proves nothing.
@@ -21,15 +22,18 @@ const (
 	uncertain
 )
 
-// judge knows what tells ours from the user's own.
+// judge knows what tells ours from the user's own in one account. What is seen in another account proves nothing there.
 type judge struct {
-	claims claims
+	claims
+	// here reports whether a Secret of the namespace leads to the account. An object of another namespace may lead there
+	// under another name of the server's, or claim what isn't its own.
+	here func(namespace string) bool
 	// proven are the owner IDs that stand in labels, which nobody but Bedplate writes, and those that the user vouches for.
 	proven map[string]bool
 }
 
-func newJudge(claims claims, world []item, vouched []string) judge {
-	j := judge{claims: claims, proven: map[string]bool{}}
+func newJudge(c claims, here func(namespace string) bool, world []item, vouched []string) judge {
+	j := judge{claims: c, here: here, proven: map[string]bool{}}
 	for _, owner := range vouched {
 		j.proven[owner] = true
 	}
@@ -43,6 +47,14 @@ func newJudge(claims claims, world []item, vouched []string) judge {
 
 // of judges a resource, and says why where that isn't plain.
 func (j judge) of(i item) (verdict, string) {
+	what, why := j.byTag(i)
+	if what == orphaned {
+		return j.unlessDoubtful(i, why)
+	}
+	return what, why
+}
+
+func (j judge) byTag(i item) (verdict, string) {
 	isTag := ownerPattern.MatchString(i.tag.Owner) && i.tag.Key != ""
 	if !isTag {
 		if i.labelled && i.tag.Owner != "" {
@@ -50,11 +62,14 @@ func (j judge) of(i item) (verdict, string) {
 		}
 		return notOurs, ""
 	}
-	owner, lives := j.claims.byOwner(i.tag.Owner)
+	owner, lives := j.first(func(l living) bool { return l.owner == i.tag.Owner })
+	if lives && !j.here(owner.namespace) {
+		return uncertain, owner.name + " claims it, whose namespace has no Secret that is known to lead here"
+	}
 	if lives && owner.uses(i.id) {
 		return notOurs, ""
 	}
-	if user, used := j.claims.userOf(i.id); used {
+	if user, used := j.userOf(i.id); used {
 		return uncertain, user.name + " uses it"
 	}
 	if lives {
@@ -87,10 +102,46 @@ func (j judge) ofPeering(peering item, vpcs []item) (verdict, string, item) {
 		if what, _ := j.of(vpc); what != orphaned {
 			continue
 		}
-		if user, used := j.claims.userOf(peering.id); used {
+		if user, used := j.userOf(peering.id); used {
 			return uncertain, user.name + " uses it", vpc
 		}
-		return orphaned, "a peering of the orphaned " + vpc.String(), vpc
+		what, why := j.unlessDoubtful(peering, "a peering of the orphaned "+vpc.String())
+		return what, why, vpc
 	}
 	return notOurs, "", item{}
+}
+
+// unlessDoubtful calls what nobody claims an orphan, unless it may belong to an object that can't be read.
+func (j judge) unlessDoubtful(i item, why string) (verdict, string) {
+	for _, kind := range ownerKinds {
+		if j.unread[kind] != nil && kind.mayHave(i.stage) {
+			return uncertain, "it may belong to a " + kind.name + ", and these can't be read"
+		}
+	}
+	damaged, found := j.first(func(l living) bool {
+		names := i.tag.Owner != "" && strings.Contains(l.text, i.tag.Owner)
+		return l.damage != nil && l.kind.mayHave(i.stage) && (j.here(l.namespace) || names)
+	})
+	if found {
+		return uncertain, "it may belong to " + damaged.name + ", whose ledger can't be used"
+	}
+	return orphaned, why
+}
+
+// first of the objects that fit; those of the account go before others.
+func (j judge) first(fits func(living) bool) (found living, ok bool) {
+	for _, l := range j.living {
+		if fits(l) && (!ok || j.here(l.namespace)) {
+			found, ok = l, true
+			if j.here(l.namespace) {
+				break
+			}
+		}
+	}
+	return found, ok
+}
+
+// userOf names an object that uses a resource, though it may carry the tag of another.
+func (j judge) userOf(id string) (living, bool) {
+	return j.first(func(l living) bool { return l.uses(id) })
 }

@@ -1,6 +1,7 @@
 package orphans
 
 import (
+	"errors"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -11,8 +12,10 @@ import (
 func TestJudge_callsOnlyWhatIsCertainAnOrphan(t *testing.T) {
 	t.Parallel()
 	const lives, gone, mac = "0123456789ab", "ba9876543210", "001122334455"
+	clusters, machines := ownerKinds[0], ownerKinds[1]
 	demo := living{
-		name: "NvidiaBMMCluster default/demo", owner: lives, spec: `{"vpcPeerings":[{"peerVpcId":"peer"}]}`,
+		kind: clusters, name: "NvidiaBMMCluster default/demo", namespace: "default", owner: lives,
+		text: `{"vpcPeerings":[{"peerVpcId":"peer"}]}`,
 		ledger: map[string]graph.Resource{
 			"vpc":           {Key: "vpc", Kind: "VPC", ID: "bound", Own: true},
 			"subnet/nodes":  {Key: "subnet/nodes", Kind: "subnet", Own: true}, // pending
@@ -24,6 +27,7 @@ func TestJudge_callsOnlyWhatIsCertainAnOrphan(t *testing.T) {
 	}
 	named := func(id, owner, key string) item { return item{id: id, tag: graph.Tag{Owner: owner, Key: key}} }
 	world := []item{vpc("left", gone, "vpc")}
+	here := func(namespace string) bool { return namespace == "default" }
 	for _, row := range []struct {
 		name    string
 		item    item
@@ -47,12 +51,45 @@ func TestJudge_callsOnlyWhatIsCertainAnOrphan(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			got, why := newJudge(claims{demo}, world, nil).of(row.item)
+			got, why := newJudge(claims{living: []living{demo}}, here, world, nil).of(row.item)
 			g.Expect(got).To(Equal(row.verdict))
 			g.Expect(why).To(ContainSubstring(row.why))
 		})
 	}
 	g := NewWithT(t)
-	got, _ := newJudge(claims{demo}, world, []string{mac}).of(named("x", mac, "subnet/bmc"))
+	got, _ := newJudge(claims{living: []living{demo}}, here, world, []string{mac}).of(named("x", mac, "subnet/bmc"))
 	g.Expect(got).To(Equal(orphaned), "somebody vouches for it")
+
+	far := demo
+	far.namespace, far.name = "far", "NvidiaBMMCluster far/demo"
+	damaged := living{kind: machines, name: "NvidiaBMMMachine default/worker", namespace: "default", damage: errors.New("damaged")}
+	elsewhere := damaged
+	elsewhere.namespace, elsewhere.name, elsewhere.text = "far", "NvidiaBMMMachine far/worker", gone
+	instance := vpc("i", gone, "instance")
+	instance.stage = stageInstance
+	left := vpc("left", gone, "vpc")
+	left.stage = stageVPC
+	for name, row := range map[string]struct {
+		claims  claims
+		item    item
+		verdict verdict
+		why     string
+	}{
+		"another account's object claims it":     {claims{living: []living{far}}, vpc("bound", lives, "vpc"), uncertain, "far/demo claims it"},
+		"and the one that has it does":           {claims{living: []living{far, demo}}, vpc("bound", lives, "vpc"), notOurs, ""},
+		"a kind that can't be read may have it":  {claims{unread: map[*ownerKind]error{machines: errors.New("no")}}, instance, uncertain, "NvidiaBMMMachine"},
+		"a kind that can't be read has no such":  {claims{unread: map[*ownerKind]error{machines: errors.New("no")}}, left, orphaned, ""},
+		"a damaged object may have it":           {claims{living: []living{damaged}}, instance, uncertain, "default/worker, whose ledger can't be used"},
+		"a damaged object has no such":           {claims{living: []living{damaged}}, left, orphaned, ""},
+		"one far away that names its owner":      {claims{living: []living{elsewhere}}, instance, uncertain, "far/worker"},
+		"one far away that doesn't name its own": {claims{living: []living{elsewhere}}, vpc("i", lives, "instance"), orphaned, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			got, why := newJudge(row.claims, here, world, nil).of(row.item)
+			g.Expect(got).To(Equal(row.verdict), why)
+			g.Expect(why).To(ContainSubstring(row.why))
+		})
+	}
 }

@@ -1,7 +1,8 @@
 // Package orphans finds what was made at a BMM API and belongs to no object any more, and takes it away on demand.
 //
-// It errs on the safe side: what may be the user's own isn't listed as an orphan, and what can't be seen completely isn't
-// judged at all.
+// It errs on the safe side: what may be the user's own isn't listed as an orphan, and what can't be seen completely, or may
+// belong to an object that can't be read, isn't judged at all. What is seen with the credentials of one account counts for
+// that account only: a tenant may name a server of its own.
 package orphans
 
 import (
@@ -17,14 +18,17 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
-	"github.com/bedplate/bedplate/internal/bmm/cluster"
 	"github.com/bedplate/bedplate/internal/credentials"
+	"github.com/bedplate/bedplate/internal/egress"
 )
 
-// callTimeout bounds a call of the BMM API.
-const callTimeout = 30 * time.Second
+const (
+	// callTimeout bounds a call of the BMM API.
+	callTimeout = 30 * time.Second
+	// lookTimeout bounds all calls with one Secret before anything is deleted.
+	lookTimeout = 5 * time.Minute
+)
 
 // Warning is what every user of a report has to know.
 const Warning = "only the objects of this management cluster were looked at. What belongs to objects of another one, or " +
@@ -32,12 +36,14 @@ const Warning = "only the objects of this management cluster were looked at. Wha
 
 // Options say where to look.
 type Options struct {
-	// Secrets to log in with; by default those of all NvidiaBMMClusters.
+	// Secrets to log in with; by default those of all objects that may have something.
 	Secrets []types.NamespacedName
 	// Sites by ID or name; by default all.
 	Sites []string
 	// Owners limits the report to these owner IDs. Whoever names one vouches for it: what carries it in its name only counts.
 	Owners []string
+	// Egress says where the Secrets may lead to.
+	Egress egress.Policy
 }
 
 // Report is what carries an owner tag while no object claims it.
@@ -45,9 +51,14 @@ type Report struct {
 	Orphans []*Orphan `json:"orphans"`
 	// LeftOut may be ours or not, and is never deleted.
 	LeftOut []*Orphan `json:"leftOut,omitempty"`
-	Warning string    `json:"warning"`
+	// Incomplete says what couldn't be read, and so what is missing here.
+	Incomplete []string `json:"incomplete,omitempty"`
+	Warning    string   `json:"warning"`
 
-	world   []item
+	// world is what there is in each account.
+	world map[string][]item
+	// reach are the accounts that the Secrets of a namespace lead to.
+	reach   map[string][]string
 	owners  []string
 	objects client.Reader
 }
@@ -75,18 +86,35 @@ type Orphan struct {
 	item
 }
 
-// Find looks for orphans. The error is something that can't be seen: then nothing is known.
+// Find looks for orphans. What can't be seen is left out, and named. The error is that there is nothing to look with.
 func Find(ctx context.Context, c client.Reader, o Options) (*Report, error) {
+	before, err := readClaims(ctx, c)
+	if err != nil {
+		return nil, err
+	}
 	secrets := o.Secrets
 	if len(secrets) == 0 {
-		var err error
-		if secrets, err = secretsInUse(ctx, c); err != nil {
-			return nil, err
+		if secrets = before.secrets(); len(secrets) == 0 {
+			return nil, errors.Join(errors.New("no object is known whose Secret could be used: say --secret NAMESPACE/NAME"), before.err())
 		}
 	}
-	r := &Report{Orphans: []*Orphan{}, Warning: Warning, owners: o.Owners, objects: c}
-	if err := r.look(ctx, c, secrets, o.Sites); err != nil {
-		return nil, err
+	r := &Report{
+		Orphans: []*Orphan{}, Warning: Warning, owners: o.Owners, objects: c,
+		world: map[string][]item{}, reach: map[string][]string{},
+	}
+	clients := &credentials.Cache[*bmm.Client]{
+		Reader: c, Clock: clock.RealClock{},
+		Build: bmm.Connect(func(c *bmm.Config) { c.Timeout, c.Egress = callTimeout, o.Egress }),
+	}
+	for _, secret := range secrets {
+		if err := r.look(ctx, clients, secret, o.Sites); err != nil {
+			r.Incomplete = append(r.Incomplete, err.Error()+": what is there is left out")
+		}
+	}
+	for _, secret := range before.secrets() { // to know to which accounts the objects' claims belong
+		if api, err := clients.Client(ctx, secret); err == nil {
+			r.reaches(secret, api)
+		}
 	}
 	// After the resources: what was made for an object meanwhile isn't among them, and an object that was there when its
 	// resource was listed still is, or has seen it go.
@@ -94,56 +122,82 @@ func Find(ctx context.Context, c client.Reader, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.list(newJudge(claims, r.world, o.Owners))
+	r.misses(claims)
+	r.list(claims)
 	return r, nil
 }
 
-// secretsInUse are those that NvidiaBMMClusters log in with.
-func secretsInUse(ctx context.Context, c client.Reader) ([]types.NamespacedName, error) {
-	clusters := &infrav1.NvidiaBMMClusterList{}
-	if err := c.List(ctx, clusters); err != nil {
-		return nil, fmt.Errorf("list the NvidiaBMMClusters, whose Secrets to log in with: %w", err)
-	}
-	var secrets []types.NamespacedName
-	for i := range clusters.Items {
-		if secret := cluster.SecretOf(&clusters.Items[i]); !slices.Contains(secrets, secret) {
-			secrets = append(secrets, secret)
+// err is that kinds of objects can't be read.
+func (c claims) err() error {
+	var all []error
+	for _, kind := range ownerKinds {
+		if err := c.unread[kind]; err != nil {
+			all = append(all, fmt.Errorf("list the %ss of all namespaces: %w", kind.name, err))
 		}
 	}
-	if len(secrets) == 0 {
-		return nil, errors.New("there is no NvidiaBMMCluster whose Secret could be used: say --secret NAMESPACE/NAME")
-	}
-	return secrets, nil
+	return errors.Join(all...)
 }
 
-// look collects everything there is, each thing once.
-func (r *Report) look(ctx context.Context, c client.Reader, secrets []types.NamespacedName, sites []string) error {
-	clients := &credentials.Cache[*bmm.Client]{
-		Reader: c, Clock: clock.RealClock{},
-		Build: bmm.Connect(func(c *bmm.Config) { c.Timeout = callTimeout }),
+// misses names the objects that can't be read and may have something where we have looked.
+func (r *Report) misses(c claims) {
+	for _, kind := range ownerKinds {
+		if err := c.unread[kind]; err != nil {
+			r.Incomplete = append(r.Incomplete, fmt.Sprintf("the %ss of all namespaces: %v: what may belong to one is left out", kind.name, err))
+		}
+	}
+	for _, l := range c.living {
+		if l.damage == nil {
+			continue
+		}
+		for account := range r.world {
+			if known := r.reach[l.namespace]; len(known) == 0 || slices.Contains(known, account) {
+				r.Incomplete = append(r.Incomplete, fmt.Sprintf("%s: %v: what may belong to it is left out", l.name, l.damage))
+				break
+			}
+		}
+	}
+}
+
+// reaches remembers to which account a Secret leads.
+func (r *Report) reaches(secret types.NamespacedName, api *bmm.Client) {
+	if accounts := r.reach[secret.Namespace]; !slices.Contains(accounts, api.String()) {
+		r.reach[secret.Namespace] = append(accounts, api.String())
+	}
+}
+
+// look collects everything that is seen with a Secret, each thing once for each account: what another account shows under
+// the same ID is another thing. Half of it is nothing.
+func (r *Report) look(
+	ctx context.Context, clients *credentials.Cache[*bmm.Client], secret types.NamespacedName, sites []string,
+) error {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	api, err := clients.Client(ctx, secret)
+	if err != nil {
+		return err
+	}
+	r.reaches(secret, api)
+	a := account{api, secret.String()}
+	ids, err := a.siteIDs(ctx, sites)
+	if err != nil {
+		return fmt.Errorf("secret %s: %w", secret, err)
+	}
+	var found []item
+	for _, id := range ids {
+		items, err := a.world(ctx, id)
+		if err != nil {
+			return fmt.Errorf("secret %s: %w", secret, err)
+		}
+		found = append(found, items...)
 	}
 	seen := map[string]bool{}
-	for _, secret := range secrets {
-		api, err := clients.Client(ctx, secret)
-		if err != nil {
-			return err
-		}
-		a := account{api, secret.String()}
-		ids, err := a.siteIDs(ctx, sites)
-		if err != nil {
-			return err
-		}
-		for _, id := range ids {
-			items, err := a.world(ctx, id)
-			if err != nil {
-				return err
-			}
-			for _, i := range items {
-				if !seen[i.id] {
-					seen[i.id] = true
-					r.world = append(r.world, i)
-				}
-			}
+	for _, i := range r.world[api.String()] {
+		seen[i.id] = true
+	}
+	for _, i := range found {
+		if !seen[i.id] {
+			seen[i.id] = true
+			r.world[api.String()] = append(r.world[api.String()], i)
 		}
 	}
 	return nil
@@ -169,33 +223,46 @@ func (a account) siteIDs(ctx context.Context, sites []string) ([]string, error) 
 	return ids, nil
 }
 
-// list fills the report with what the judge finds.
-func (r *Report) list(j judge) {
-	for _, i := range r.world {
-		what, why := j.of(i)
-		if i.stage == stagePeering {
-			var vpc item
-			what, why, vpc = j.ofPeering(i, r.world)
-			i.tag.Owner = vpc.tag.Owner
-		}
-		if len(r.owners) > 0 && !slices.Contains(r.owners, i.tag.Owner) {
-			continue
-		}
-		o := &Orphan{
-			Owner: i.tag.Owner, Key: i.tag.Key, Kind: i.kind, ID: i.id, Name: i.name, SiteID: i.siteID, Status: i.status,
-			Secret: i.account.secret, Why: why, item: i,
-		}
-		switch what {
-		case orphaned:
-			r.Orphans = append(r.Orphans, o)
-		case uncertain:
-			r.LeftOut = append(r.LeftOut, o)
+// judge of an account.
+func (r *Report) judge(account string, c claims) judge {
+	here := func(namespace string) bool { return slices.Contains(r.reach[namespace], account) }
+	return newJudge(c, here, r.world[account], r.owners)
+}
+
+// list fills the report with what the judges find.
+func (r *Report) list(c claims) {
+	for account, world := range r.world {
+		j := r.judge(account, c)
+		for _, i := range world {
+			what, why := j.of(i)
+			if i.stage == stagePeering {
+				var vpc item
+				what, why, vpc = j.ofPeering(i, world)
+				i.tag.Owner = vpc.tag.Owner
+			}
+			r.add(i, what, why)
 		}
 	}
 	order := func(a, b *Orphan) int {
 		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.stage, b.stage), cmp.Compare(a.Name, b.Name),
-			cmp.Compare(a.ID, b.ID))
+			cmp.Compare(a.ID, b.ID), cmp.Compare(a.Secret, b.Secret))
 	}
 	slices.SortFunc(r.Orphans, order)
 	slices.SortFunc(r.LeftOut, order)
+}
+
+func (r *Report) add(i item, what verdict, why string) {
+	if len(r.owners) > 0 && !slices.Contains(r.owners, i.tag.Owner) {
+		return
+	}
+	o := &Orphan{
+		Owner: i.tag.Owner, Key: i.tag.Key, Kind: i.kind, ID: i.id, Name: i.name, SiteID: i.siteID, Status: i.status,
+		Secret: i.account.secret, Why: why, item: i,
+	}
+	switch what {
+	case orphaned:
+		r.Orphans = append(r.Orphans, o)
+	case uncertain:
+		r.LeftOut = append(r.LeftOut, o)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 )
 
 // Print writes the report for people.
@@ -17,7 +18,11 @@ func Print(out io.Writer, r *Report) error {
 	}
 	for _, o := range r.Orphans {
 		owners[o.Owner] = true
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", o.Owner, o.Kind, o.Name, o.ID, o.SiteID, o.Status, o.note())
+		var fields []string
+		for _, field := range []string{o.Owner, o.Kind, o.Name, o.ID, o.SiteID, o.Status, o.note()} {
+			fields = append(fields, printable(field))
+		}
+		fmt.Fprintln(table, strings.Join(fields, "\t"))
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("print the orphans: %w", err)
@@ -26,15 +31,34 @@ func Print(out io.Writer, r *Report) error {
 		text.WriteString("\nLeft out, because it may be somebody's own:\n")
 	}
 	for _, o := range r.LeftOut {
-		fmt.Fprintf(&text, "  %s: %s\n", o.item, o.Why)
+		fmt.Fprintf(&text, "  %s\n", printable(fmt.Sprintf("%s: %s", o.item, o.Why)))
 	}
-	if len(r.Orphans) == 0 {
+	if len(r.Incomplete) > 0 {
+		text.WriteString("\nINCOMPLETE: this couldn't be read:\n")
+	}
+	for _, what := range r.Incomplete {
+		fmt.Fprintf(&text, "  %s\n", printable(what))
+	}
+	switch {
+	case len(r.Orphans) == 0 && len(r.Incomplete) > 0:
+		text.WriteString("\nNo orphans in what could be seen.\n")
+	case len(r.Orphans) == 0:
 		text.WriteString("\nNo orphans.\n")
-	} else {
+	default:
 		fmt.Fprintf(&text, "\n%d resources of %d owners.\n\nWARNING: %s\n", len(r.Orphans), len(owners), r.Warning)
 	}
 	_, err := io.WriteString(out, strings.TrimPrefix(trimLines(text.String()), "\n"))
 	return err
+}
+
+// printable is a text that may be of a tenant's server, without what would move an operator's cursor or begin a line.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, text)
 }
 
 // note says what came of a deletion, or why an orphan is listed.

@@ -113,7 +113,7 @@ func (a account) world(ctx context.Context, site string) ([]item, error) {
 	for _, k := range slices.Concat(a.networkKinds(), a.rangeKinds(), a.providerKinds()) {
 		found, err := k.items(ctx, a, site)
 		if err != nil {
-			return nil, fmt.Errorf("secret %s: %w", a.secret, err)
+			return nil, err
 		}
 		all = append(all, found...)
 	}

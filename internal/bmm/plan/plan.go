@@ -17,6 +17,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/inventory"
 	"github.com/bedplate/bedplate/internal/bmm/machine"
 	"github.com/bedplate/bedplate/internal/credentials"
+	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
@@ -109,10 +110,10 @@ type planner struct {
 }
 
 // File plans the NvidiaBMMClusters of a file, which is YAML of any number of documents. Objects without a namespace get the
-// one given. The error is a file that can't be read, or that the API server wouldn't take; what the BMM API says is in the
+// one given. Policy says where Secrets may lead to. The error is a file that can't be read, or that the API server wouldn't take; what the BMM API says is in the
 // plan.
-func File(ctx context.Context, c client.Client, namespace string, source []byte) (*Plan, error) {
-	p := newPlanner(c)
+func File(ctx context.Context, c client.Client, policy egress.Policy, namespace string, source []byte) (*Plan, error) {
+	p := newPlanner(c, policy)
 	if err := p.read(ctx, source, namespace); err != nil {
 		return nil, err
 	}
@@ -132,13 +133,13 @@ func File(ctx context.Context, c client.Client, namespace string, source []byte)
 	return plan, nil
 }
 
-func newPlanner(c client.Client) *planner {
+func newPlanner(c client.Client, policy egress.Policy) *planner {
 	c = client.WithFieldValidation(client.NewDryRunClient(c), client.FieldValidation(metav1.FieldValidationStrict))
 	p := &planner{Client: c, file: &file{secrets: map[client.ObjectKey]*corev1.Secret{}}}
 	p.engine = &graph.Engine{Client: c, Live: c, Clock: clock.RealClock{}, Poll: time.Minute, Settle: settle}
 	p.clients = &credentials.Cache[*bmm.Client]{
 		Reader: overlay{c, p.file.secrets}, Clock: clock.RealClock{},
-		Build: bmm.Connect(func(c *bmm.Config) { c.Timeout = callTimeout }),
+		Build: bmm.Connect(func(c *bmm.Config) { c.Timeout, c.Egress = callTimeout, policy }),
 	}
 	p.machines = &machine.Reconciler{Client: c, Engine: p.engine, Instances: inventory.New(listAge, clock.RealClock{})}
 	return p

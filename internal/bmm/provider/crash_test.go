@@ -28,6 +28,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/bmm/tag"
 	"github.com/bedplate/bedplate/internal/credentials"
+	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/crashtest"
 	"github.com/bedplate/bedplate/internal/testenv"
@@ -64,14 +65,17 @@ type parts struct {
 	client  client.Client
 	engine  *graph.Engine
 	clients *credentials.Cache[*bmm.Client]
+	guard   *credentials.Guard
 }
 
 func clusterReconciler(p parts) reconcile.Reconciler {
-	return &cluster.Reconciler{Client: p.client, Engine: p.engine, Clients: p.clients}
+	return &cluster.Reconciler{Client: p.client, Engine: p.engine, Clients: p.clients, Guard: p.guard}
 }
 
 func machineReconciler(p parts) reconcile.Reconciler {
-	return &machine.Reconciler{Client: p.client, Engine: p.engine, Clients: p.clients, Instances: inventory.New(crashPoll, p.engine.Clock)}
+	return &machine.Reconciler{
+		Client: p.client, Engine: p.engine, Clients: p.clients, Guard: p.guard, Instances: inventory.New(crashPoll, p.engine.Clock),
+	}
 }
 
 func (w *world) Reconcile(ctx context.Context, f *crashtest.Fuse) error {
@@ -79,8 +83,9 @@ func (w *world) Reconcile(ctx context.Context, f *crashtest.Fuse) error {
 	p := parts{client: c, engine: &graph.Engine{
 		Client: c, Live: c, Recorder: events.NewFakeRecorder(1000), Clock: w.clock, Poll: crashPoll, Settle: crashSettle,
 	}}
+	p.guard = &credentials.Guard{Client: c, Metadata: c, Live: c, Finalizer: cluster.SecretFinalizer}
 	p.clients = &credentials.Cache[*bmm.Client]{Reader: c, Clock: w.clock, Build: bmm.Connect(func(config *bmm.Config) {
-		config.APIName = bmm.APINameCarbide // finding it out is tried elsewhere
+		config.APIName, config.Egress = bmm.APINameCarbide, egress.Policy{Loopback: true} // finding the name out is tried elsewhere
 		config.HTTP = &http.Client{Transport: f.Transport(leaving{f})}
 	})}
 	_, err := w.reconciler(p).Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.owner)})

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +20,8 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/inventory"
 	"github.com/bedplate/bedplate/internal/bmm/machine"
 	"github.com/bedplate/bedplate/internal/bmm/machinetemplate"
+	"github.com/bedplate/bedplate/internal/bmm/publish"
+	"github.com/bedplate/bedplate/internal/bmm/topology"
 	"github.com/bedplate/bedplate/internal/bmm/webhook"
 	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/graph"
@@ -43,7 +46,14 @@ func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, change f
 	clients := &credentials.Cache[*bmm.Client]{
 		Reader: engine.Live, Metadata: mgr.GetCache(), Clock: engine.Clock, Build: bmm.Connect(change),
 	}
-	clusters := &cluster.Reconciler{Client: mgr.GetClient(), Engine: engine, Clients: clients}
+	guard := &credentials.Guard{
+		Client: mgr.GetClient(), Metadata: mgr.GetCache(), Live: engine.Live, Finalizer: cluster.SecretFinalizer,
+		InUse: func(ctx context.Context, secret types.NamespacedName) (bool, error) {
+			users, err := cluster.UsersOf(ctx, mgr.GetClient(), secret)
+			return len(users) > 0, err
+		},
+	}
+	clusters := &cluster.Reconciler{Client: mgr.GetClient(), Engine: engine, Clients: clients, Guard: guard}
 	if err := clusters.SetupWithManager(ctx, mgr, options); err != nil {
 		return fmt.Errorf("set up the NvidiaBMMCluster controller: %w", err)
 	}
@@ -51,7 +61,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, change f
 	if err := mgr.Add(instances); err != nil {
 		return fmt.Errorf("add the inventory of instances: %w", err)
 	}
-	machines := &machine.Reconciler{Client: mgr.GetClient(), Engine: engine, Clients: clients, Instances: instances}
+	machines := &machine.Reconciler{
+		Client: mgr.GetClient(), Engine: engine, Clients: clients, Guard: guard, Instances: instances,
+	}
 	if err := machines.SetupWithManager(ctx, mgr, options); err != nil {
 		return fmt.Errorf("set up the NvidiaBMMMachine controller: %w", err)
 	}
@@ -59,12 +71,15 @@ func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, change f
 	if err := templates.SetupWithManager(mgr, options); err != nil {
 		return fmt.Errorf("set up the NvidiaBMMMachineTemplate controller: %w", err)
 	}
-	guard := &credentials.Guard{
-		Client: mgr.GetClient(), Live: engine.Live, Finalizer: cluster.SecretFinalizer,
-		InUse: func(ctx context.Context, secret types.NamespacedName) (bool, error) {
-			users, err := cluster.UsersOf(ctx, mgr.GetClient(), secret)
-			return len(users) > 0, err
-		},
+	var of bmm.Config
+	change(&of)
+	publisher := &publish.Reconciler{
+		Client: mgr.GetClient(), Secrets: engine.Live, Recorder: engine.Recorder, Clients: clients, Instances: instances,
+		Places: topology.NewLookup(engine.Poll/2, clock.RealClock{}), Clock: engine.Clock, Poll: engine.Poll,
+		Egress: of.Egress.WithoutList(), // which is of BMM APIs
+	}
+	if err := publisher.SetupWithManager(mgr, options); err != nil {
+		return fmt.Errorf("set up the publication of instances: %w", err)
 	}
 	if err := guard.SetupWithManager(mgr, &infrav1.NvidiaBMMCluster{}, cluster.SecretOf, options); err != nil {
 		return fmt.Errorf("set up the guard of credentials: %w", err)

@@ -16,6 +16,7 @@ import (
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/provider"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
@@ -34,7 +35,7 @@ func TestSerial_makesMachinesAsFastAsTheServiceDoes(t *testing.T) {
 	})
 	f.Run(poll, time.Minute, func(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, options controller.Options) error {
 		engine.Creates = &graph.Pool{Limit: 3, Patience: 100 * time.Millisecond}
-		return provider.Setup(ctx, mgr, engine, bmm.Paced(poll, 0, 0), options)
+		return provider.Setup(ctx, mgr, engine, bmm.Paced(poll, 0, 0, egress.Policy{Loopback: true}), options)
 	})
 	for _, name := range []string{"red", "blue"} {
 		f.UntilReady(f.CreateCluster(name))

@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"testing"
@@ -9,11 +10,16 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/provider"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/egress"
+	"github.com/bedplate/bedplate/internal/graph"
 )
 
 var bootData = []byte("## template: jinja\n#cloud-config\nruncmd: []\n")
@@ -185,27 +191,33 @@ func TestTrap_aBootingMachineIsNotToldItsSitesUUID(t *testing.T) {
 // and when the agent is back there is one of each.
 func TestTrap_aSiteWhoseAgentIsDownHoldsUpNobody(t *testing.T) {
 	t.Parallel()
-	const far, blocked = "517e0000-0000-4000-8000-000000000002", 6 // more than there are workers
+	const far, blocked = "517e0000-0000-4000-8000-000000000002", 6 // more than there are workers, or turns
 	NewWithT(t).Expect(bmm.DefaultTimeout).To(BeNumerically(">", sim.DefaultTimes().SiteTimeout.Duration+10*time.Second))
-	f := bmmtest.Start(t, func(w *sim.Config) {
+	f := bmmtest.StartSite(t, func(w *sim.Config) {
 		w.Sites = append(w.Sites, sim.Site{ID: far, Name: "site-2"})
 		w.IPBlocks = append(w.IPBlocks, sim.IPBlock{
 			ID: "1b10c000-0000-4000-8000-000000000002", Name: "far", SiteID: far, TenantID: sim.DefaultTenantID,
 			Prefix: netip.MustParseAddr("127.99.0.0"), PrefixLength: 16,
 		})
 		w.Times.SiteTimeout = seconds(20000)
-		w.Connections = -1 // of which these creates would have all
+	})
+	f.Run(bmmtest.Poll, bmmtest.Settle, func(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, options controller.Options) error {
+		engine.Creates = &graph.Pool{Limit: 3, Patience: 100 * time.Millisecond} // as by default
+		return provider.Setup(ctx, mgr, engine, bmm.Paced(bmmtest.Poll, 0, 0, egress.Policy{Loopback: true}), options)
 	})
 	f.Expect(f.Sim.SetSite(far, sim.SiteAgentDown)).To(Succeed())
 	var held []*infrav1.NvidiaBMMCluster
 	for n := range blocked {
 		held = append(held, f.CreateCluster(fmt.Sprintf("far-%d", n), func(c *infrav1.NvidiaBMMCluster) { c.Spec.SiteRef.Name = "site-2" }))
 	}
-	f.Eventually(func() int { return f.Called("createVpc") }).Should(Equal(blocked))
-	f.UntilReason(held[0], infrav1.VPCReadyCondition, "Creating", "the service is at work on the VPC")
+	f.Eventually(func() int { return f.Called("createVpc") }).Should(Equal(2))
+	for _, object := range held {
+		f.Eventually(func() string { return f.Message(object, infrav1.VPCReadyCondition) }).Should(Or(
+			Equal("the service is at work on the VPC"), ContainSubstring("waits for its turn")))
+	}
 	near := f.CreateCluster("near")
 	f.UntilReady(near)
-	f.Expect(f.Called("createVpc")).To(Equal(blocked+1), "none of the others was answered meanwhile")
+	f.Expect(f.Called("createVpc")).To(Equal(3), "none of the others was answered meanwhile, or had the last turn")
 	f.Expect(f.Sim.SetSite(far, sim.SiteOnline)).To(Succeed())
 	for _, object := range held {
 		f.UntilReady(object)

@@ -14,6 +14,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/bmm/sim/simtest"
+	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
@@ -130,7 +131,7 @@ func TestOverTheNetwork(t *testing.T) {
 	config := sim.DefaultWorld()
 	config.Speed = 100
 	server, endpoint := simtest.Start(t, config, nil)
-	c, err := client.New(client.Config{Endpoint: endpoint, Org: config.Org, Token: config.Tokens[0]})
+	c, err := client.New(client.Config{Endpoint: endpoint, Org: config.Org, Token: config.Tokens[0], Egress: egress.Policy{Loopback: true}})
 	g.Expect(err).NotTo(HaveOccurred())
 
 	g.Expect(server.AddFault(sim.Fault{Operation: "createVpc", Kind: sim.FaultLoseAnswer})).To(Succeed())

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	api "github.com/bedplate/bedplate/internal/bmm/client/gen"
 )
 
 // ObjectKind is a kind of Object.
@@ -101,6 +103,12 @@ func (s *Server) SetStatus(status Status) error {
 	return s.change(func(now time.Time) error {
 		if m, found := s.machine(status.ID); found {
 			m.force(now, status.Status, status.Message)
+			m.alerts = nil
+			if status.Message != "" {
+				m.alerts = []api.MachineHealthProbeAlert{{
+					ID: "Simulated", Message: status.Message, InAlertSince: now.UTC().Format(time.RFC3339),
+				}}
+			}
 			return nil
 		}
 		r, found := s.state.find(status.ID)
@@ -124,6 +132,7 @@ func (s *Server) Vanish(id string) error {
 			return fmt.Errorf("nothing has the ID %q", id)
 		}
 		r.base().deleted, r.base().forgotten = now, now
+		s.dropPeerings(id, now)
 		if i, isInstance := r.(*instance); isInstance {
 			i.timer.Stop()
 			off = i

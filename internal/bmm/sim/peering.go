@@ -14,6 +14,12 @@ type peering struct {
 	object
 	vpcs    [2]string
 	tenants [2]string
+	// dropped is when the service hears that it is gone with one of its VPCs; zero while they are there.
+	dropped time.Time
+}
+
+func (p *peering) gone(now time.Time) bool {
+	return p.object.gone(now) || (!p.dropped.IsZero() && !now.Before(p.dropped))
 }
 
 func (p *peering) joins(vpcID string) bool { return p.vpcs[0] == vpcID || p.vpcs[1] == vpcID }
@@ -26,6 +32,15 @@ func (s *Server) missingPeer(p *peering) string {
 		}
 	}
 	return ""
+}
+
+// dropPeerings lets the site drop the peerings of a VPC with it, of which the service hears by an inventory.
+func (s *Server) dropPeerings(vpcID string, at time.Time) {
+	for _, p := range s.state.peerings.items {
+		if p.joins(vpcID) && p.dropped.IsZero() {
+			p.dropped = s.seen(at)
+		}
+	}
 }
 
 func (p *peering) isMultiTenant() bool { return p.tenants[0] != p.tenants[1] }
@@ -59,7 +74,10 @@ func (s *Server) GetVPCPeering(
 
 func (s *Server) peering(ctx context.Context, id, verb string) (*peering, error) {
 	p, found := s.state.peerings.byID(id)
-	if !found {
+	switch {
+	case !found && verb == "see":
+		return nil, refuse(http.StatusNotFound, "Could not find VPC peering with ID: %s", id)
+	case !found:
 		return nil, refuse(http.StatusNotFound, "Could not find VPC peering with specified ID")
 	}
 	if vpcID := s.missingPeer(p); vpcID != "" {

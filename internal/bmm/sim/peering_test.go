@@ -39,27 +39,31 @@ func TestPeerings_areReadyAndGoneAtOnce(t *testing.T) {
 		b.Expect(peering.Status).To(Equal(api.VPCPeeringStatusReady))
 		b.Expect(peering.IsMultiTenant).To(BeFalse())
 		b.Expect(answer[[]api.VPCPeering](b, 200, "GET", "/vpc-peering", nil)).To(HaveLen(1))
-		b.expectRefusals(map[string]refusal{
-			"DELETE of a VPC with a peering": {"DELETE", "/vpc/" + second.ID, "", 400, "VPC peerings"},
-		})
 		answer[nothing](b, 204, "DELETE", "/vpc-peering/"+peering.ID, nil)
 		b.Expect(b.status("vpc-peering", peering.ID)).To(Equal("gone"))
 		answer[nothing](b, 202, "DELETE", "/vpc/"+second.ID, nil)
 	})
 }
 
-// The row of a peering outlives its VPCs: lists have it, and neither can it be asked for nor deleted.
+// A peering keeps no VPC and outlives it, until the site's next inventory: lists have it, and neither can it be asked for nor
+// deleted.
 func TestAPeering_whoseVPCIsGoneIsNotFound(t *testing.T) {
 	inSimulatedTime(t, func(b bench) {
+		times := sim.DefaultTimes()
 		first, second := b.vpc("net"), b.vpc("other")
 		peering := answer[api.VPCPeering](b, 201, "POST", "/vpc-peering", peer(first.ID, second.ID))
-		b.Expect(b.server.Vanish(second.ID)).To(Succeed())
+		answer[nothing](b, 202, "DELETE", "/vpc/"+second.ID, nil)
+		answer[api.VPCPeering](b, 200, "GET", "/vpc-peering/"+peering.ID, nil)
+		b.pass(times.VPCDelete.Duration)
 		path, says := "/vpc-peering/"+peering.ID, "Could not find VPC with ID: "+second.ID
 		b.expectRefusals(map[string]refusal{
 			"GET":    {"GET", path, "", 404, says},
 			"DELETE": {"DELETE", path, "", 404, says},
 		})
 		b.Expect(answer[[]api.VPCPeering](b, 200, "GET", "/vpc-peering", nil)).To(ConsistOf(HaveField("ID", peering.ID)))
+		b.pass(times.Inventory.Duration + times.InventoryDelay.Duration)
+		b.expectRefusals(map[string]refusal{"GET": {"GET", path, "", 404, "Could not find VPC peering with ID: " + peering.ID}})
+		b.Expect(answer[[]api.VPCPeering](b, 200, "GET", "/vpc-peering", nil)).To(BeEmpty())
 		answer[nothing](b, 202, "DELETE", "/vpc/"+first.ID, nil)
 	})
 }

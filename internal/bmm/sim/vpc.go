@@ -167,9 +167,10 @@ func (s *Server) UpdateVPC(_ context.Context, r gen.UpdateVPCRequestObject) (gen
 	return gen.UpdateVPC200JSONResponse(view), err
 }
 
-// DeleteVPC implements the API.
+// DeleteVPC implements the API. Peerings don't keep a VPC.
 func (s *Server) DeleteVPC(_ context.Context, r gen.DeleteVPCRequestObject) (gen.DeleteVPCResponseObject, error) {
-	err := remove(s, &s.state.vpcs, r.ID, s.config.Times.VPCDelete.Duration, func(v *vpc) error {
+	takes := s.config.Times.VPCDelete.Duration
+	err := remove(s, &s.state.vpcs, r.ID, takes, func(v *vpc) error {
 		for _, users := range []struct {
 			what  string
 			exist bool
@@ -177,7 +178,6 @@ func (s *Server) DeleteVPC(_ context.Context, r gen.DeleteVPCRequestObject) (gen
 			{"Subnets", s.state.subnets.any(func(n *subnet) bool { return n.vpcID == v.id })},
 			{"VPC Prefixes", s.state.prefixes.any(func(p *prefix) bool { return p.vpcID == v.id })},
 			{"Instances", s.state.instances.any(func(i *instance) bool { return i.isIn(v.id) })},
-			{"VPC peerings", s.state.peerings.any(func(p *peering) bool { return p.joins(v.id) && s.missingPeer(p) == "" })},
 		} {
 			if users.exist {
 				return bad("Cannot delete VPC, one or more %s exist for this VPC", users.what)
@@ -185,6 +185,9 @@ func (s *Server) DeleteVPC(_ context.Context, r gen.DeleteVPCRequestObject) (gen
 		}
 		return nil
 	})
+	if err == nil {
+		s.view(func(now time.Time) { s.dropPeerings(r.ID, now.Add(takes)) })
+	}
 	return gen.DeleteVPC202Response{}, err
 }
 

@@ -89,6 +89,17 @@ func Region(site *bmm.Site) string {
 	return labelValue(strings.ToLower(strings.Join(known, "-")))
 }
 
+// NVLinkDomain of an instance; empty where it is in none, or in several.
+func NVLinkDomain(i *bmm.Instance) (domain string) {
+	for _, n := range i.NVLinkInterfaces {
+		if domain != "" && n.NVLinkDomainID != domain {
+			return ""
+		}
+		domain = n.NVLinkDomainID
+	}
+	return domain
+}
+
 // notAtTheEnds are characters that a label value may have in its middle only.
 const notAtTheEnds = "-_."
 

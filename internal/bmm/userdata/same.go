@@ -16,6 +16,8 @@ var (
 	rendered    = regexp.MustCompile(`\{[{%#]`)
 	statements  = regexp.MustCompile(`\{[%#]`)
 	expressions = regexp.MustCompile(`(?s)\{\{.*?\}\}`)
+	lookups     = regexp.MustCompile(`^\{\{[-+]?\s*[\w.]+\s*[-+]?\}\}$`)
+	mimeHeader  = regexp.MustCompile(`(?im)^mime-version:`)
 )
 
 // same reports whether a machine reads the same in both, of which one is what the service has made of the other.
@@ -25,6 +27,8 @@ func same(before, after string) bool {
 	}
 	h := newHeaders(before)
 	switch {
+	case h.contentType == "" && mimeHeader.MatchString(before): // its empty lines matter
+		return false
 	case h.rendered != cloudConfig && h.rendered != "": // no YAML to the machine
 		return false
 	case !slices.Equal(h.lines, newHeaders(after).lines):
@@ -39,8 +43,15 @@ func same(before, after string) bool {
 // sameJinja reports whether in two templates the same is rendered. Statements and comments take the space around them along,
 // so the same text may become another one.
 func sameJinja(before, after string) bool {
-	return !statements.MatchString(before) &&
+	return !statements.MatchString(before) && !statements.MatchString(after) &&
+		len(rendered.FindAllString(before, -1)) == len(rendered.FindAllString(after, -1)) &&
 		slices.Equal(expressions.FindAllString(before, -1), expressions.FindAllString(after, -1))
+}
+
+// dependsOnIndent reports whether what is rendered may go with how far its line is indented, such as {{ x | indent(6) }}.
+func dependsOnIndent(n *yaml.Node) bool {
+	return n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 &&
+		slices.ContainsFunc(expressions.FindAllString(n.Value, -1), func(e string) bool { return !lookups.MatchString(e) })
 }
 
 func sameJSON(before, after string) bool {
@@ -71,7 +82,7 @@ func sameYAML(a, b *yaml.Node, template bool) bool {
 		return false
 	}
 	if a.Kind == yaml.ScalarNode {
-		if isPlain(a) != isPlain(b) || template && rendered.MatchString(a.Value) && a.Style != b.Style {
+		if isPlain(a) != isPlain(b) || template && rendered.MatchString(a.Value) && (a.Style != b.Style || dependsOnIndent(a)) {
 			return false
 		}
 	}

@@ -5,6 +5,7 @@ package userdata
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"gopkg.in/yaml.v3"
 )
@@ -31,14 +32,25 @@ func Sendable(data string, phoneHome bool) (string, error) {
 		"nothing in it that only looks like YAML, or let it begin with a header of cloud-init's, such as #cloud-config")
 }
 
-// rewrite does what the service does with user data, but for its own part of phone-home, and reports whether it does anything.
+// phoneHomeURL is in the service's own part of user data.
+const phoneHomeURL = "http://169.254.169.254:7777/latest/meta-data/phone_home"
+
+// rewrite does what the service does with user data, but for adding its own part, and reports whether it does anything.
 func rewrite(data string, phoneHome bool) (written string, touched bool) {
 	document := &yaml.Node{}
 	err := yaml.Unmarshal([]byte(data), document)
-	switch {
-	case err != nil || len(document.Content) == 0 || document.Content[0].Kind != yaml.MappingNode:
+	if err != nil || len(document.Content) == 0 || document.Content[0].Kind != yaml.MappingNode {
 		return data, false
-	case len(document.Content[0].Content) == 0 && !phoneHome:
+	}
+	root := document.Content[0]
+	for i := len(root.Content) - 2; i >= 0; i -= 2 {
+		var part struct{ URL string }
+		isPart := root.Content[i].Value == "phone_home" && root.Content[i+1].Kind == yaml.MappingNode
+		if isPart && (phoneHome || root.Content[i+1].Decode(&part) == nil && part.URL == phoneHomeURL) {
+			root.Content = slices.Delete(root.Content, i, i+2)
+		}
+	}
+	if len(root.Content) == 0 && !phoneHome {
 		return "", true
 	}
 	text, err := yaml.Marshal(document)

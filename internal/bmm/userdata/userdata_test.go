@@ -3,6 +3,7 @@ package userdata_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -20,7 +21,14 @@ func arrived(sent string) string {
 	if err := yaml.Unmarshal([]byte(sent), document); err != nil || len(document.Content) == 0 || document.Content[0].Kind != yaml.MappingNode {
 		return sent
 	}
-	if len(document.Content[0].Content) == 0 {
+	root := document.Content[0]
+	for i := len(root.Content) - 2; i >= 0; i -= 2 {
+		var part struct{ URL string }
+		if root.Content[i].Value == "phone_home" && root.Content[i+1].Decode(&part) == nil && part.URL == itsURL {
+			root.Content = slices.Delete(root.Content, i, i+2)
+		}
+	}
+	if len(root.Content) == 0 {
 		return ""
 	}
 	text, err := yaml.Marshal(document)
@@ -31,6 +39,7 @@ func arrived(sent string) string {
 }
 
 const (
+	itsURL   = "http://169.254.169.254:7777/latest/meta-data/phone_home"
 	head     = "#cloud-config\n"
 	template = "## template: jinja\n" + head
 )
@@ -67,11 +76,15 @@ func TestSendable_bringsWhatTheServiceWouldDestroyByteForByte(t *testing.T) {
 		"a statement in a block":          template + "a: |\n      {% if x %}\n      b\n      {% endif %}\n",
 		"quotes that would be escaped":    template + "a: |\n  x \n  {{ ds.meta_data[\"hostname\"] }}\n",
 		"quotes around what is rendered":  template + "a: |\n  x \n  {{ v1.local_hostname }}\n",
+		"lines that are indented for it":  template + "a: |\n        x\n        {{ v1.y | indent(8) }}\n",
+		"a statement behind an escape":    template + "a:   \"\\x7b% raw %}\"\n",
+		"a template behind an escape":     template + "a:   \"\\x7b{ x\"\n",
 		"a script that looks like YAML":   "#!/bin/sh\necho:    hi\n",
 		"a templated one":                 "## template: jinja\n#!/bin/sh\necho:    hi\n",
 		"a boothook that looks like YAML": "#cloud-boothook\necho:    hi\n",
 		"a second document":               head + "a: 1\n---\nb: 2\n",
 		"nothing in it":                   head + "{}\n",
+		"what looks like the service's":   head + "a: 1\nphone_home: {url: '" + itsURL + "'}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -132,9 +145,12 @@ func TestSendable_refusesWhatNoFormIsKnownFor(t *testing.T) {
 		says      string
 	}{
 		"two documents of another system": {"version: v1alpha1\n---\nkind: x\n", false, "a single YAML document"},
-		"phone-home and a template":       {template + "a: '{{ x }}'\n", true, "turn phoneHomeEnabled off"},
-		"phone-home and JSON":             {`{"ignition":{}}`, true, "turn phoneHomeEnabled off"},
-		"phone-home and two documents":    {head + "a: 1\n---\nb: 2\n", true, "turn phoneHomeEnabled off"},
+		"a MIME message of one part": {
+			"MIME-Version: 1.0\nContent-Type: text/x-shellscript\n\n#!/bin/sh\necho:    hi\n", false, "a single YAML document"},
+		"phone-home and a template":    {template + "a: '{{ x }}'\n", true, "turn phoneHomeEnabled off"},
+		"phone-home and one's own":     {head + "a: 1\nphone_home:\n  url: http://127.0.0.1\n", true, "turn phoneHomeEnabled off"},
+		"phone-home and JSON":          {`{"ignition":{}}`, true, "turn phoneHomeEnabled off"},
+		"phone-home and two documents": {head + "a: 1\n---\nb: 2\n", true, "turn phoneHomeEnabled off"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

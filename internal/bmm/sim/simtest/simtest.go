@@ -32,7 +32,7 @@ func InMemory(t testing.TB, config sim.Config, booter sim.Booter) (*sim.Server, 
 	t.Helper()
 	server := newServer(t, config, booter)
 	c, err := client.New(client.Config{
-		Endpoint: "http://127.0.0.1", Org: config.Org, Token: config.Tokens[0], APIName: config.APIName,
+		Endpoint: "https://bmm.example.com", Org: config.Org, Token: config.Tokens[0], APIName: config.APIName,
 		HTTP: &http.Client{Transport: handlerTransport{server}},
 	})
 	if err != nil {

@@ -32,6 +32,7 @@ func (c *controller) command(container *corev1.Container, mounts []mount, kubeco
 			"--authentication-kubeconfig="+kubeconfig,
 			"--authorization-kubeconfig="+kubeconfig,
 			"--bind-address="+c.config.Address.String(),
+			"--insecure-loopback-endpoints", // where the lab's simulators are
 		),
 	}
 }

@@ -1,0 +1,26 @@
+package actuator_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	bmmv1 "github.com/bedplate/bedplate/api/bmm/machine/v1beta1"
+)
+
+// A Secret that isn't kept goes with its namespace, and what was made with it stays for ever.
+func TestSecret_thatPolicyLetsNobodyKeepIsNamedBeforeTheFirstInstance(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	lift := f.ForbidFinalizer(bmmv1.SecretFinalizer)
+	m := f.createMachine("worker-1")
+	says := "secret " + f.Namespace + "/bmm doesn't take the finalizer " + bmmv1.SecretFinalizer
+	f.untilSays(m, bmmv1.ReferencesResolvedCondition, says)
+	f.Expect(f.instances()).To(BeEmpty())
+	f.Expect(f.Called("createInstance")).To(BeZero())
+
+	lift()
+	f.untilReady(m)
+	f.Delete(m)
+	f.UntilGone(m)
+}

@@ -1,0 +1,41 @@
+package actuator_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	machinev1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bedplate/bedplate/internal/bmm/actuator"
+	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
+	"github.com/bedplate/bedplate/internal/bmm/orphans"
+	"github.com/bedplate/bedplate/internal/egress"
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+// A hub on such Machines that runs the Cluster API provider too would else delete its own nodes.
+func TestOrphans_areNotWhatMachinesHave(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	m := f.ready("worker-1")
+	find := func() *orphans.Report {
+		report, err := orphans.Find(t.Context(), f.Client, orphans.Options{
+			Secrets: []types.NamespacedName{{Namespace: f.Namespace, Name: "bmm"}}, Egress: egress.Policy{Loopback: true},
+		})
+		f.Expect(err).NotTo(HaveOccurred())
+		f.Expect(report.Incomplete).To(BeEmpty())
+		return report
+	}
+	report := find()
+	f.Expect(report.Orphans).To(BeEmpty())
+	f.Expect(report.LeftOut).To(BeEmpty())
+
+	owner, err := graph.OwnerID(actuator.OwnerOf(m))
+	f.Expect(err).NotTo(HaveOccurred())
+	f.stopping()
+	bmmtest.Change(f.Fixture, m, func(m *machinev1.Machine) { m.Finalizers = nil })
+	f.Delete(m)
+	f.UntilGone(m)
+	f.Expect(find().Orphans).To(ConsistOf(And(HaveField("Kind", "instance"), HaveField("Owner", owner))))
+}

@@ -1,0 +1,174 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+)
+
+// An endpoint is what a tenant says it is, so an answer is bounded in what it becomes in memory, and not only in bytes: an
+// empty object in a list is 3 bytes, and up to 900 decoded.
+//
+// What is being read takes readFactor times its bytes, lists what has been decoded of them; both are in the ration. What is being
+// decoded is maxValues times the largest element of a list at most, 2 MB, in no more than maxDecoding places. Beyond that
+// only what callers have been given is alive: one object of 2 MB or one list of maxListed bytes for each worker.
+const (
+	// maxObject bounds an object, alone or in a list, in bytes. With 64 KiB of user data, every byte of it escaped, it has 400 KiB.
+	maxObject = 1 << 20
+	// maxPage bounds a page of a list, in bytes. 100 instances with 64 KiB of user data each fit well.
+	maxPage = 32 << 20
+	// maxOther bounds what is no object: answers with an error, to a DELETE or to a login, in bytes.
+	maxOther = 64 << 10
+	// maxValues bounds the values of an object, those within others too. 200 rules of a security group have 3,000.
+	maxValues = 10_000
+	// maxDepth bounds how deep these are.
+	maxDepth = 64
+	// maxID bounds the ID of an object, in bytes. Most are UUIDs; those of machines have 59.
+	maxID = 128
+	// maxDecoding bounds how many objects are decoded at the same time.
+	maxDecoding = 4
+	// readFactor is for the buffers that grow while something is read.
+	readFactor = 3
+)
+
+var (
+	decoding = make(chan struct{}, maxDecoding)
+
+	errTooLong = errors.New("the answer is too long")
+	errTooMuch = fmt.Errorf("unexpected answer: an object of more than %d values, or deeper than %d", maxValues, maxDepth)
+	errNotJSON = errors.New("unexpected answer: not JSON")
+)
+
+// body is an answer that is being read, by a program that allows it more when it has made something of what there was.
+type body struct {
+	from   io.Reader
+	memory *share
+	// err is why it ended before its time; lost where that was the network.
+	err  error
+	lost bool
+
+	read, allowed int
+	// left of maxPage.
+	left int
+}
+
+func newBody(from io.Reader, memory *share) *body {
+	return &body{from: from, memory: memory, left: maxPage}
+}
+
+// allow so many bytes from here on.
+func (b *body) allow(bytes int) { b.read, b.allowed = 0, min(bytes, b.left) }
+
+// Read fails when there is more than what is allowed.
+func (b *body) Read(p []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	n, err := b.from.Read(p[:min(len(p), b.allowed-b.read+1)])
+	b.read += n
+	b.left -= n
+	switch {
+	case b.read > b.allowed:
+		b.err = errTooLong
+	case err != nil && err != io.EOF:
+		b.err, b.lost = fmt.Errorf("read answer: %w", err), true
+	default:
+		b.err = b.memory.set(max(b.memory.has, readFactor*b.read)) // buffers don't shrink
+	}
+	if b.err != nil {
+		return 0, b.err
+	}
+	return n, err
+}
+
+// whole is all of an answer, of so many bytes at most.
+func (b *body) whole(bytes int) ([]byte, error) {
+	b.allow(bytes)
+	return io.ReadAll(b)
+}
+
+// inParts is what decodes itself from an answer, instead of from all of it at once.
+type inParts interface{ decodeFrom(b *body) error }
+
+// decode an answer. Without an out it is no more than read, so that its connection can be used again.
+func decode(b *body, out any) error {
+	if out == nil {
+		_, err := b.whole(maxOther)
+		return err
+	}
+	if parts, ok := out.(inParts); ok {
+		return parts.decodeFrom(b)
+	}
+	text, err := b.whole(maxObject)
+	if err != nil {
+		return err
+	}
+	return decodeObject(text, out)
+}
+
+// decodeObject takes keys in any case: the service isn't consistent in its own (ResourceTypeID). It doesn't repeat the text in
+// its errors: an instance contains user data.
+func decodeObject(text []byte, out any) error {
+	if !bounded(text) {
+		return errTooMuch
+	}
+	decoding <- struct{}{}
+	defer func() { <-decoding }()
+	if err := json.Unmarshal(text, out); err != nil {
+		if wrongType, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return fmt.Errorf("unexpected answer: field %s is of another type", shorten(wrongType.Field))
+		}
+		return errNotJSON
+	}
+	return nil
+}
+
+// bounded reports whether a text that may be JSON has no more than maxValues values, keys among them, and isn't deeper
+// than maxDepth.
+func bounded(text []byte) bool {
+	values, depth, quoted := 1, 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			quoted = !quoted
+		case quoted && c == '\\':
+			i++
+		case quoted:
+		case c == '{', c == '[':
+			values++
+			depth++
+		case c == '}', c == ']':
+			depth--
+		case c == ',', c == ':':
+			values++
+		}
+		if values > maxValues || depth > maxDepth {
+			return false
+		}
+	}
+	return true
+}
+
+// rightObject says whether an answer is of the object that was asked for, or of any where none was. What isn't an object of the
+// API has no ID.
+func rightObject(out any, id string) error {
+	value := reflect.Indirect(reflect.ValueOf(out))
+	if value.Kind() != reflect.Struct {
+		return nil
+	}
+	field := value.FieldByName("ID")
+	switch {
+	case !field.IsValid() || field.Kind() != reflect.String:
+		return nil
+	case field.Len() == 0:
+		return errors.New("unexpected answer: it has no ID")
+	case field.Len() > maxID:
+		return errors.New("unexpected answer: its ID is too long")
+	case id != "" && !strings.EqualFold(field.String(), id):
+		return errors.New("unexpected answer: it is of another object")
+	}
+	return nil
+}

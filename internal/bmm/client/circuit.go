@@ -1,0 +1,385 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/outside"
+)
+
+const (
+	// hesitation is how long an answer may take until others don't wait beside it any more.
+	hesitation = time.Second
+	// slow is an answer, or none, that takes longer.
+	slow = 5 * time.Second
+	// trialIntervals is how long an endpoint has to do well until it is trusted again.
+	trialIntervals = 10
+
+	// Of the calls to endpoints that aren't trusted, so many are at work at once: those of one namespace, and all. A tenant
+	// can name any number of endpoints.
+	maxOfTenant = 3
+	maxOfAll    = 8
+	// Of the reads of one namespace, at whatever endpoints, so many are at work at once: an endpoint that is a little slow each
+	// time is trusted, too.
+	maxReads = 5
+	// A write takes as long as its site does. Of those at one site so many are at work at once: one, where the site has let
+	// another one wait.
+	maxOfSite = 5
+)
+
+// Circuits keep calls from endpoints that don't answer, and the workers of others from being held by such calls. All clients
+// of a process share one; a nil one lets every call through.
+//
+// An endpoint is silent when a call to it wasn't answered in time, or there was no connection, and no other call was answered
+// since that one began: so a create that hangs at one site doesn't count where the API answers others. What is silent rests
+// for a while, and calls fail at once. Then one read at a time is let through, until one is answered. A call that isn't let
+// through has certainly not been sent.
+//
+// Trusted is who has answered, and hasn't been silent or slow lately. Of the calls to others only a few are let through at
+// once; the others wait for a moment, and then fail.
+type Circuits struct {
+	// interval between two looks at the same object: a silent endpoint rests for half of it, at most.
+	interval time.Duration
+
+	mu        sync.Mutex
+	endpoints map[string]*circuit
+	passes    map[*pass]struct{}
+	// changed is closed, and replaced, when a call ends or is answered.
+	changed chan struct{}
+}
+
+// circuit is what is known of an endpoint.
+type circuit struct {
+	// used is when the newest call began, answered when the newest answer came, offended when the endpoint was last silent or
+	// slow.
+	used, answered, offended time.Time
+	// silent is when the first of those calls began that got no answer; zero where the endpoint isn't silent.
+	silent time.Time
+	cause  error
+	// rests is until when nobody asks, and rest how long that was.
+	rests time.Time
+	rest  time.Duration
+	// waited is when sites behind the endpoint last let a write wait.
+	waited map[string]time.Time
+}
+
+// purpose of a call.
+type purpose struct {
+	tenant string
+	// site of a write; empty for a read.
+	site string
+	// holds: a worker waits for the answer.
+	holds bool
+}
+
+// pass is a call that was let through.
+type pass struct {
+	purpose
+	at    *circuit
+	began time.Time
+	// asked is when the newest request of a list began; of others it is when they began.
+	asked time.Time
+}
+
+// visit is one pass for all pages of a list: a worker waits for all of them.
+type visit struct{ pass *pass }
+
+// NewCircuits returns the circuits of a program that looks at each of its objects once in an interval.
+func NewCircuits(interval time.Duration) *Circuits {
+	return &Circuits{
+		interval: interval, endpoints: map[string]*circuit{}, passes: map[*pass]struct{}{}, changed: make(chan struct{}),
+	}
+}
+
+// enter lets a call to an endpoint through, or returns a Transient error. Who is let through has to leave. A call that holds
+// no worker isn't limited, only kept from who rests.
+func (c *Circuits) enter(ctx context.Context, endpoint, op string, of purpose) (*pass, error) {
+	if c == nil {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, hesitation)
+	defer cancel()
+	for {
+		p, changed, err := c.admit(endpoint, of)
+		if p != nil {
+			return p, nil
+		}
+		if err == nil {
+			select {
+			case <-changed:
+				continue
+			case <-ctx.Done():
+				err = errCrowded
+			}
+		}
+		outside.Withheld(system)
+		return nil, &fault.Error{Class: fault.Transient, Op: op, Err: err}
+	}
+}
+
+var errCrowded = errors.New("not sent, because other calls are still waiting for an answer")
+
+// admit lets a call through, or says why it may not, or returns what to wait for.
+func (c *Circuits) admit(endpoint string, of purpose) (_ *pass, changed <-chan struct{}, _ error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	at := c.at(endpoint, now)
+	p := &pass{purpose: of, at: at, began: now, asked: now}
+	// A change may take as long as its site does, also where the API answers again: it isn't what finds that out.
+	if now.Before(at.rests) || of.site != "" && !at.silent.IsZero() {
+		return nil, nil, at.silence(endpoint)
+	}
+	if crowd := c.crowd(p); of.holds && crowd.number > 0 {
+		switch {
+		case !at.silent.IsZero():
+			return nil, nil, at.silence(endpoint)
+		case now.Sub(crowd.since) >= hesitation:
+			return nil, nil, errCrowded
+		}
+		return nil, c.changed, nil
+	}
+	at.used = now
+	c.passes[p] = struct{}{}
+	return p, nil, nil
+}
+
+// crowd is a number of calls that another one has to wait for, the last of which began at a time: as long as one of them may be
+// answered soon, it is worth a moment.
+type crowd struct {
+	number int
+	since  time.Time
+}
+
+func (w *crowd) add(p *pass) {
+	if w.number++; w.number == 1 || p.began.After(w.since) {
+		w.since = p.began
+	}
+}
+
+// crowd is what a call has to wait for: nothing, if it may be let through. c.mu is held.
+func (c *Circuits) crowd(p *pass) (none crowd) {
+	if writes := c.crowdAtSite(p); writes.number > 0 {
+		return writes
+	}
+	if c.trusts(p.at, p.began) {
+		return c.crowdOfReads(p)
+	}
+	var here, tenants, all crowd
+	for other := range c.passes {
+		if !other.holds || c.trusts(other.at, p.began) {
+			continue
+		}
+		all.add(other)
+		if other.tenant == p.tenant {
+			tenants.add(other)
+		}
+		if other.at == p.at {
+			here.add(other)
+		}
+	}
+	silent, left := !p.at.silent.IsZero(), 0
+	if silent {
+		left = 1 // for those of which nothing bad is known
+	}
+	switch {
+	case here.number > 0 && (silent || p.at.answered.IsZero()):
+		return here
+	case tenants.number >= maxOfTenant-left:
+		return tenants
+	case all.number >= maxOfAll-left:
+		return all
+	}
+	return none
+}
+
+// crowdOfReads is what a read at an endpoint that is trusted has to wait for. c.mu is held.
+func (c *Circuits) crowdOfReads(p *pass) (none crowd) {
+	if p.site != "" {
+		return none
+	}
+	var reads crowd
+	for other := range c.passes {
+		if other.tenant == p.tenant && other.holds && other.site == "" {
+			reads.add(other)
+		}
+	}
+	if reads.number < maxReads {
+		return none
+	}
+	return reads
+}
+
+// crowdAtSite is what a write has to wait for, behind an endpoint that answers others. c.mu is held.
+func (c *Circuits) crowdAtSite(p *pass) (none crowd) {
+	if p.site == "" {
+		return none
+	}
+	var writes crowd
+	for other := range c.passes {
+		if other.at == p.at && other.site == p.site && other.holds {
+			writes.add(other)
+		}
+	}
+	most := maxOfSite
+	if waited, ever := p.at.waited[p.site]; ever && p.began.Sub(waited) < c.trial() {
+		most = 1
+	}
+	if writes.number < most {
+		return none
+	}
+	return writes
+}
+
+// at is the circuit of an endpoint. Those that nobody asks any more are forgotten. c.mu is held.
+func (c *Circuits) at(endpoint string, now time.Time) *circuit {
+	at, known := c.endpoints[endpoint]
+	if !known {
+		forgotten := 2 * max(c.trial(), DefaultTimeout)
+		maps.DeleteFunc(c.endpoints, func(_ string, at *circuit) bool { return now.Sub(at.used) > forgotten })
+		at = &circuit{used: now}
+		c.endpoints[endpoint] = at
+	}
+	return at
+}
+
+func (c *Circuits) trial() time.Duration { return trialIntervals * c.interval }
+
+// trusts reports whether an endpoint may be asked by any number of workers. c.mu is held.
+func (c *Circuits) trusts(at *circuit, now time.Time) bool {
+	return !at.answered.IsZero() && at.silent.IsZero() && now.Sub(at.offended) > c.trial() && !c.hangs(at, now)
+}
+
+// hangs reports whether the newest answer of an endpoint is older than a read that waits for too long already: how long a write
+// takes is up to its site. c.mu is held.
+func (c *Circuits) hangs(at *circuit, now time.Time) bool {
+	for p := range c.passes {
+		if p.at == at && p.holds && p.site == "" && !p.asked.Before(at.answered) && now.Sub(p.asked) >= hesitation {
+			return true
+		}
+	}
+	return false
+}
+
+// heard takes notice of an answer to a request that was sent at a time. How long a write takes is up to its site.
+func (c *Circuits) heard(endpoint string, sent time.Time, read bool) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	at := c.at(endpoint, now)
+	at.answered, at.silent, at.rests, at.rest = now, time.Time{}, time.Time{}, 0
+	if read && now.Sub(sent) > slow {
+		at.offended = now
+	}
+	c.wake()
+}
+
+// goOn notes that the next request of a list begins.
+func (c *Circuits) goOn(p *pass) {
+	if p == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p.asked = time.Now()
+}
+
+// leave ends a call, with its outcome.
+func (c *Circuits) leave(p *pass, outcome error) {
+	if p == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.passes, p)
+	c.wake()
+	now := time.Now()
+	took := now.Sub(p.asked)
+	p.at.note(p.site, took, now)
+	unanswered := outcome != nil && !isNotAllowed(outcome) && !p.at.answered.After(p.asked) && (took > slow || unconnected(outcome))
+	if !unanswered || p.asked.Before(p.at.offended) { // several that fail together count once
+		return
+	}
+	at := p.at
+	at.offended, at.cause = now, causeOf(outcome)
+	if at.silent.IsZero() {
+		at.silent = p.asked
+	}
+	at.rest = min(max(2*at.rest, took, hesitation), c.interval/2)
+	at.rests = now.Add(at.rest)
+}
+
+// note how long a write at a site took. Sites are forgotten with their endpoint.
+func (a *circuit) note(site string, took time.Duration, now time.Time) {
+	switch {
+	case site == "":
+	case took > slow:
+		if a.waited == nil {
+			a.waited = map[string]time.Time{}
+		}
+		a.waited[site] = now
+	case took < hesitation:
+		delete(a.waited, site)
+	}
+}
+
+// wake lets those look again who wait. c.mu is held.
+func (c *Circuits) wake() {
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// silence is the error of who isn't let through to a silent endpoint. It stands in a condition of each object there, so it
+// doesn't change while nothing else does.
+func (a *circuit) silence(endpoint string) error {
+	since := a.silent.UTC().Format(time.TimeOnly + " MST")
+	return fmt.Errorf("not sent, because %s hasn't answered since %s, and is asked by one at a time (%w)", endpoint, since, a.cause)
+}
+
+// state is the error of an endpoint that is silent, or lets others wait; nil where it isn't.
+func (c *Circuits) state(endpoint string) error {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch at, known := c.endpoints[endpoint]; {
+	case !known:
+		return nil
+	case !at.silent.IsZero():
+		return at.silence(endpoint)
+	case c.hangs(at, time.Now()):
+		return errCrowded
+	}
+	return nil
+}
+
+// unconnected reports whether there was no connection to send a request on.
+func unconnected(err error) bool {
+	network, ok := errors.AsType[*net.OpError](err)
+	return ok && network.Op == "dial"
+}
+
+// namespaceOf a Secret, by its namespace/name.
+func namespaceOf(secret string) string {
+	namespace, _, _ := strings.Cut(secret, "/")
+	return namespace
+}
+
+// causeOf an error, without what was being done: others are told of it, who did something else.
+func causeOf(err error) error {
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Err != nil {
+		return f.Err
+	}
+	return err
+}

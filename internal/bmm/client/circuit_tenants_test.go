@@ -1,0 +1,150 @@
+package client_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bedplate/bedplate/internal/bmm/client"
+)
+
+// Each answer comes before anybody calls it slow, and still they hold all workers together.
+func TestCircuit_anEndpointThatTakesItsTimeHoldsHalfOfTheWorkers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		lazy := &host{answer: after(4900*time.Millisecond, found)}
+		c := reaching(t, client.NewCircuits(pollInterval), "red", "https://lazy.example.com", lazy)
+		_, err := c.Tenant(t.Context())
+		g.Expect(err).NotTo(HaveOccurred())
+		for range 5 {
+			_, _ = atOnce(t.Context(), 10, c)
+		}
+		g.Expect(lazy.most.Load()).To(BeEquivalentTo(5))
+	})
+}
+
+// Each page comes at once, and the last one never.
+func TestCircuit_listsOfManyPagesHoldHalfOfTheWorkers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		page := answers(http.StatusOK, `[]`, "X-Pagination", `{"pageNumber":1,"pageSize":100,"total":20000}`)
+		endless := &host{answer: after(900*time.Millisecond, page)}
+		c := reaching(t, client.NewCircuits(pollInterval), "red", "https://endless.example.com", endless)
+		var held atomic.Int32
+		var all sync.WaitGroup
+		for range 10 {
+			held.Add(1)
+			all.Go(func() {
+				_, _ = c.Instances(t.Context(), client.InstanceFilter{Name: "mine"})
+				held.Add(-1)
+			})
+		}
+		time.Sleep(5 * time.Second)
+		g.Expect(held.Load()).To(BeNumerically("<=", 5))
+		all.Wait()
+	})
+}
+
+// A tenant's login is as slow as the tenant wants. Who asks the API isn't to be blamed on the API.
+func TestCircuit_aLoginThatHangsLaterIsNoMatterOfTheAPI(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		const api = "https://api.example.com"
+		logins := 0
+		h := &host{}
+		h.set(func(r *http.Request) (*http.Response, error) {
+			if strings.HasSuffix(r.URL.Path, "/token") {
+				if logins++; logins > 1 {
+					return hanging(r)
+				}
+				return answers(http.StatusOK, `{"access_token":"a","token_type":"bearer","expires_in":-1}`,
+					"Content-Type", "application/json")(r)
+			}
+			return found(r)
+		})
+		circuits := client.NewCircuits(pollInterval)
+		blue := reaching(t, circuits, "blue", api, h)
+		_, err := blue.Tenant(t.Context())
+		g.Expect(err).NotTo(HaveOccurred())
+		red, err := client.New(client.Config{
+			Endpoint: api, Org: "acme", Secret: "red/bmm", HTTP: &http.Client{Transport: h},
+			OAuth2: oauth2("https://red.example.com/token"), Circuits: circuits,
+		})
+		g.Expect(err).NotTo(HaveOccurred())
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, _ = red.Tenant(ctx)
+		_, err = blue.Tenant(t.Context())
+		g.Expect(err).NotTo(HaveOccurred())
+	})
+}
+
+// The text stands in a condition of each object there, and each change of it is a write.
+func TestCircuit_saysTheSameAsLongAsNothingChanges(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		c := reaching(t, client.NewCircuits(pollInterval), "blue", "https://dead.example.com", &host{answer: hanging})
+		_, err := c.Tenant(t.Context())
+		g.Expect(err).To(HaveOccurred())
+		said := map[string]bool{}
+		for range 20 {
+			asking := make(chan error, 1)
+			go func() { _, err := c.Tenant(t.Context()); asking <- err }()
+			for range 3 {
+				time.Sleep(10 * time.Second)
+				if _, err := c.VPC(t.Context(), siteID, id); strings.Contains(err.Error(), "not sent") {
+					said[err.Error()] = true
+				}
+			}
+			<-asking
+		}
+		g.Expect(said).To(HaveLen(1))
+	})
+}
+
+// What is deleted at a site that hangs is answered after a minute, and meanwhile nobody would know that the API is back.
+func TestCircuit_aChangeAtASiteThatHangsIsNotWhatAsksAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		const api = "https://api.example.com"
+		h := &host{answer: undialed}
+		circuits := client.NewCircuits(pollInterval)
+		red, blue := reaching(t, circuits, "red", api, h), reaching(t, circuits, "blue", api, h)
+		_, err := blue.Tenant(t.Context())
+		g.Expect(err).To(HaveOccurred())
+		h.set(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodDelete {
+				return after(50*time.Second, answers(http.StatusInternalServerError, `{"message": "the site doesn't answer"}`))(r)
+			}
+			return found(r)
+		})
+		time.Sleep(pollInterval)
+		var all sync.WaitGroup
+		all.Go(func() { _ = red.DeleteInstance(t.Context(), "dead-site", id) })
+		time.Sleep(time.Second)
+		_, err = blue.Tenant(t.Context())
+		g.Expect(err).NotTo(HaveOccurred())
+		all.Wait()
+	})
+}
+
+// With such an organisation the endpoint's path would be cut off, and what hangs below it passed for the API of others.
+func TestCircuit_anOrganisationIsNoWayOutOfItsPath(t *testing.T) {
+	t.Parallel()
+	for _, org := range []string{".", ".."} {
+		c, err := client.New(client.Config{Endpoint: "https://api.example.com/red", Org: org, Token: token, APIName: "carbide"})
+		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("org")), "%v", c)
+	}
+}

@@ -1,0 +1,23 @@
+package client_test
+
+import (
+	"net/http"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/fault"
+)
+
+// Gateways have deadlines, too, and most of them are shorter than ours: then it is they who say that the service hangs.
+func TestGatewayTimeout_isOverload(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := serve(t, map[string]http.HandlerFunc{
+		"POST " + prefix + "vpc": reply(http.StatusGatewayTimeout, "<html>504 Gateway Time-out</html>"),
+	})
+	_, err := c.CreateVPC(t.Context(), client.VPCCreateRequest{Name: "n"})
+	g.Expect(fault.IsAmbiguous(err)).To(BeTrue())
+	g.Expect(fault.IsOverload(err)).To(BeTrue())
+}

@@ -1,0 +1,50 @@
+package client
+
+import (
+	"errors"
+	"sync"
+)
+
+// ration bounds what the answers that are just being read take of the process's memory, together, in bytes. Each namespace may
+// have as much as it leaves free: one by itself half of it, of two each a third. So whoever comes gets something, however
+// much others take.
+type ration struct {
+	limit int
+
+	mu    sync.Mutex
+	total int
+	taken map[string]int
+}
+
+// answers is the ration of the process. A list of 10,000 instances takes a quarter of it.
+var answers = &ration{limit: 96 << 20, taken: map[string]int{}}
+
+var errNoMemory = errors.New("the answers to calls with the credentials of this namespace take too much memory at the moment: " +
+	"it is tried again; is the endpoint the right one?")
+
+// share is what one reader has of a ration. It isn't safe for concurrent use.
+type share struct {
+	of  *ration
+	who string
+	has int
+}
+
+func (c *Client) share() *share { return &share{of: answers, who: c.Namespace()} }
+
+// set what it has, in bytes. It may always have less.
+func (s *share) set(bytes int) error {
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
+	more := bytes - s.has
+	if more > 0 && s.of.taken[s.who]+more > s.of.limit-s.of.total-more {
+		return errNoMemory
+	}
+	s.has += more
+	s.of.total += more
+	if s.of.taken[s.who] += more; s.of.taken[s.who] == 0 {
+		delete(s.of.taken, s.who)
+	}
+	return nil
+}
+
+func (s *share) release() { _ = s.set(0) } // can't fail

@@ -1,0 +1,58 @@
+package cluster_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
+	"github.com/bedplate/bedplate/internal/bmm/cluster"
+)
+
+const doesntTake = "doesn't take the finalizer " + cluster.SecretFinalizer
+
+// A Secret that isn't kept goes with its namespace, and what was made with it stays for ever.
+func TestSecret_thatPolicyLetsNobodyKeepIsNamedBeforeTheFirstCreate(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	lift := f.ForbidFinalizer(cluster.SecretFinalizer)
+	object := f.CreateCluster("demo")
+	secret := "secret " + f.Namespace + "/demo "
+	f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Invalid", secret+doesntTake)
+	f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Invalid", "no finalizers on Secrets")
+	f.Expect(f.Sim.State().Empty()).To(BeTrue())
+	f.Expect(f.Called("createVpc")).To(BeZero())
+
+	lift()
+	f.UntilReady(object)
+	kept := f.Secret("demo")
+	f.Expect(f.Read(kept)).To(Succeed())
+	f.Expect(kept.Finalizers).To(ConsistOf(cluster.SecretFinalizer))
+	f.Delete(object)
+	f.UntilGone(object)
+}
+
+// What was made before there was such a policy is looked after, and nothing is made for others.
+func TestSecret_thatIsNotKeptAnyMoreStopsOnlyWhatBegins(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	object := f.CreateCluster("demo")
+	f.UntilReady(object)
+	f.ForbidFinalizer(cluster.SecretFinalizer)
+	secret := f.Secret("demo")
+	f.Expect(f.Read(secret)).To(Succeed())
+	bmmtest.Change(f, secret, func(s *corev1.Secret) { s.Finalizers = nil })
+
+	machine := f.CreateMachine("demo", "worker-1", []byte("#cloud-config"))
+	f.UntilReason(machine, infrav1.ClusterReadyCondition, "Invalid", doesntTake)
+	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { c.Spec.VPC.Description = "changed" })
+	f.Eventually(func() string { return f.Sim.State().VPCs[0].Description }).Should(Equal("changed"))
+	f.Expect(f.Sim.State().Instances).To(BeEmpty())
+	f.Delete(machine)
+	f.Delete(object)
+	f.UntilGone(machine)
+	f.UntilGone(object)
+	f.Expect(f.Sim.State().Empty()).To(BeTrue())
+}

@@ -1,0 +1,41 @@
+package inventory
+
+// kept is what is known with the credentials of a namespace.
+type kept struct {
+	bytes   int
+	largest *shelf
+	most    int // bytes of the largest
+}
+
+// trim drops what is known beyond what may be kept, of the namespace that has most. So one that fills up its sites leaves the
+// others theirs, and an instance that isn't known any more is asked for by its ID.
+func (v *Inventory) trim() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for {
+		total, most := 0, &kept{}
+		namespaces := map[string]*kept{}
+		for _, s := range v.sites {
+			s.mu.Lock()
+			namespace, bytes := s.api.Namespace(), s.bytes
+			s.mu.Unlock()
+			k := namespaces[namespace]
+			if k == nil {
+				k = &kept{}
+				namespaces[namespace] = k
+			}
+			total += bytes
+			k.bytes += bytes
+			if bytes > k.most {
+				k.largest, k.most = s, bytes
+			}
+			if k.bytes > most.bytes {
+				most = k
+			}
+		}
+		if total <= v.Keep {
+			return
+		}
+		most.largest.cut()
+	}
+}

@@ -1,0 +1,222 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/bedplate/bedplate/internal/bmm/publication"
+	"github.com/bedplate/bedplate/internal/egress"
+)
+
+// A tenant may write the Secret. With what client-go does of itself the first row runs a program in the manager's container, and
+// the second sends the manager's own token to the tenant.
+func TestKubeconfig_runsAndReadsNothing(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ran, file := filepath.Join(t.TempDir(), "ran"), filepath.Join(t.TempDir(), "token")
+	g.Expect(os.WriteFile(file, []byte("the manager's own"), 0o600)).To(Succeed())
+	const secret = "s3cret-value"
+	for name, change := range map[string]func(*clientcmdapi.Cluster, *clientcmdapi.AuthInfo){
+		"a program": func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
+			u.Exec = &clientcmdapi.ExecConfig{
+				APIVersion: "client.authentication.k8s.io/v1", Command: "touch", Args: []string{ran},
+				InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
+			}
+		},
+		"a token's file": func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) { u.TokenFile = file },
+		"a plugin": func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
+			u.AuthProvider = &clientcmdapi.AuthProviderConfig{Name: "oidc"}
+		},
+		"a certificate's file": func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) { u.ClientCertificate = file },
+		"a key's file":         func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) { u.ClientKey = file },
+		"an authority's file":  func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.CertificateAuthority = file },
+		"a proxy":              func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.ProxyURL = "http://127.0.0.1:1" },
+		"http":                 func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.Server = "http://127.0.0.1:15000/quit" },
+		"a socket":             func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.Server = "unix:///run/x" },
+		"no verification":      func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.InsecureSkipTLSVerify = true },
+		"the system's roots":   func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.CertificateAuthorityData = nil },
+	} {
+		cluster := &clientcmdapi.Cluster{Server: "https://127.0.0.1:6443", CertificateAuthorityData: []byte("pem")}
+		user := &clientcmdapi.AuthInfo{Token: secret}
+		change(cluster, user)
+		_, err := restConfig(KubeconfigOf(g, cluster, user))
+		g.Expect(err).To(HaveOccurred(), name)
+		g.Expect(err.Error()).NotTo(Or(ContainSubstring(secret), ContainSubstring(file), ContainSubstring("127.0.0.1")), name)
+	}
+	for _, text := range []string{"", "x", "{}", "current-context: a", "a: &a [*a]", strings.Repeat("[", 1<<16)} {
+		_, err := restConfig([]byte(text))
+		g.Expect(err).To(HaveOccurred(), text[:min(len(text), 20)])
+	}
+	g.Expect(ran).NotTo(BeAnExistingFile())
+	config, err := restConfig(KubeconfigOf(g, &clientcmdapi.Cluster{
+		Server: "https://127.0.0.1:6443", CertificateAuthorityData: []byte("pem"),
+	}, &clientcmdapi.AuthInfo{Token: secret}))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(config.BearerToken).To(Equal(secret))
+}
+
+// Root on a workload cluster's control plane is its API server.
+func TestWorkload_aHostileServerGetsNoMemoryAndNoTime(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]http.HandlerFunc{
+		"an endless answer": func(w http.ResponseWriter, _ *http.Request) {
+			for _, err := w.Write([]byte(`{"items":[`)); err == nil; _, err = w.Write([]byte(strings.Repeat("{},", 1<<10))) {
+				continue
+			}
+		},
+		"many more items than asked for": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"items":[{}`+strings.Repeat(",{}", 50_000)+`]}`)
+		},
+		"pages without an end": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"metadata":{"continue":"x"},"items":[{}`+strings.Repeat(",{}", pageSize-1)+`]}`)
+		},
+		"deep JSON":   func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("[", 200_000)) },
+		"wrong types": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"items":{"a":1}}`) },
+		"a redirect": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+		},
+		"come again in an hour": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "3600")
+			w.WriteHeader(http.StatusTooManyRequests)
+		},
+		"an endless error": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusInternalServerError)
+			for _, err := w.Write([]byte(`{"kind":"Status","details":{"causes":[`)); err == nil; _, err = w.Write([]byte(strings.Repeat("{},", 1<<10))) {
+				continue
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			var sent, taken atomic.Int64
+			var followed atomic.Bool
+			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				sent.Add(1)
+				followed.Store(followed.Load() || r.URL.Path == "/elsewhere")
+				answer(&counted{w, &taken}, r)
+			}))
+			t.Cleanup(server.Close)
+			w, err := open(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: CertificateOf(server)}}, egress.Policy{Loopback: true})
+			g.Expect(err).NotTo(HaveOccurred())
+			defer w.close()
+			turn, cancel := context.WithTimeout(t.Context(), callTimeout)
+			defer cancel()
+			found, err := w.list(turn, 10)
+			g.Expect(err).To(Or(BeNil(), BeAssignableToTypeOf(&trouble{})))
+			g.Expect(len(found)).To(BeNumerically("<", 10+strangers+pageSize))
+			t.Log(err)
+			g.Expect(w.apply(turn, publication.Site{ID: "x"})).To(Or(Succeed(), BeAssignableToTypeOf(&trouble{})))
+			g.Expect(turn.Err()).NotTo(HaveOccurred(), "the time of one call is plenty for two")
+			w.close()
+			g.Expect(taken.Load()).To(BeNumerically("<", 32<<20), "but for buffers of the network nothing is taken")
+			g.Expect(followed.Load()).To(BeFalse())
+			g.Expect(sent.Load()).To(BeNumerically("<=", (10+strangers)/pageSize+2), "nothing is tried twice")
+		})
+	}
+}
+
+// counted is an answer, and how many bytes of it were taken.
+type counted struct {
+	http.ResponseWriter
+	bytes *atomic.Int64
+}
+
+// Write implements io.Writer.
+func (c *counted) Write(data []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(data)
+	c.bytes.Add(int64(n))
+	return n, err
+}
+
+// A server that says nothing has a call's time, and no more of them.
+func TestWorkload_aSilentServerIsLeft(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	server := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	t.Cleanup(server.Close)
+	w, err := open(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: CertificateOf(server)}}, egress.Policy{Loopback: true})
+	g.Expect(err).NotTo(HaveOccurred())
+	defer w.close()
+	began := time.Now()
+	_, err = w.list(t.Context(), 10)
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(time.Since(began)).To(BeNumerically("<", 2*callTimeout))
+}
+
+// A thousand machines at a distance take longer than one turn: no trouble, and no other cluster's worker for longer.
+func TestPublish_whatDoesNotFitIntoATurnIsNoTrouble(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			time.Sleep(100 * time.Millisecond)
+		}
+		_, _ = io.WriteString(w, `{"items":[]}`)
+	}))
+	t.Cleanup(server.Close)
+	name := types.NamespacedName{Namespace: "default", Name: "demo"}
+	r := &Reconciler{
+		Clock: clock.RealClock{}, Poll: time.Minute, Egress: egress.Policy{Loopback: true},
+		Secrets: fake.NewClientBuilder().WithObjects(&corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name + "-kubeconfig"},
+			Data: map[string][]byte{"value": KubeconfigOf(g, &clientcmdapi.Cluster{
+				Server: server.URL, CertificateAuthorityData: CertificateOf(server),
+			}, &clientcmdapi.AuthInfo{Token: "t"})},
+		}).Build(),
+	}
+	want, known := wanted{instances: map[string]publication.Instance{}}, r.clusters.of(name)
+	for n := range 150 {
+		id := fmt.Sprintf("00000000-0000-4000-8000-%012d", n)
+		want.instances[id] = publication.Instance{ID: id}
+	}
+	turn, cancel := context.WithTimeout(t.Context(), callTimeout+2*time.Second)
+	defer cancel()
+	g.Expect(r.publish(turn, name, known, want)).To(MatchError(errNotAll))
+	g.Expect(len(known.published)).To(BeNumerically(">", 5), "the next turn goes on from there")
+}
+
+// Deletions of a cluster that doesn't answer, which a tenant may go on with for ever.
+func TestClusters_rememberTombstonesWithinBounds(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var c clusters
+	name := types.NamespacedName{Namespace: "default", Name: "demo"}
+	for n := range 3 * strangers {
+		c.died(name, publication.Instance{ID: fmt.Sprint(n), Gone: true})
+	}
+	g.Expect(c.dead(name)).To(HaveLen(strangers))
+}
+
+// A kubeconfig is a tenant's, too: what listens beside the manager isn't called for it.
+func TestKubeconfig_leadsToNothingBesideTheManager(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var called atomic.Bool
+	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called.Store(true) }))
+	t.Cleanup(server.Close)
+	w, err := open(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: CertificateOf(server)}}, egress.Policy{})
+	g.Expect(err).NotTo(HaveOccurred())
+	defer w.close()
+	_, err = w.list(t.Context(), 10)
+	g.Expect(err).To(BeAssignableToTypeOf(&trouble{}))
+	g.Expect(called.Load()).To(BeFalse())
+}

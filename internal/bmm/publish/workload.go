@@ -1,0 +1,118 @@
+package publish
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/bedplate/bedplate/internal/bmm/publication"
+)
+
+const (
+	resource = "configmaps"
+	pageSize = 50
+	// strangers are how many ConfigMaps are looked at, and how many tombstones are remembered, beside what is wanted.
+	strangers = 1000
+)
+
+// workload is the namespace of a workload cluster that instances are published in. All that comes from there is the word of
+// whoever has that cluster.
+type workload struct {
+	api   rest.Interface
+	close func()
+}
+
+// trouble is what an event says; the cause is for the manager's log. What a server of a tenant's own answers, and how a
+// connection fails, isn't for the tenant to read.
+type trouble struct {
+	says  string
+	cause error
+}
+
+// Error has all of it.
+func (t *trouble) Error() string { return t.says + ": " + t.cause.Error() }
+
+// Unwrap returns the cause.
+func (t *trouble) Unwrap() error { return t.cause }
+
+// published is a site or an instance.
+type published interface {
+	ConfigMap() (*corev1.ConfigMap, error)
+}
+
+// apply a ConfigMap. What others have written into it is theirs no more.
+func (w *workload) apply(ctx context.Context, what published) error {
+	wanted, err := what.ConfigMap()
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(wanted)
+	if err != nil {
+		return fmt.Errorf("write ConfigMap %s: %w", wanted.Name, err)
+	}
+	return troubleOf(w.api.Patch(types.ApplyPatchType).Namespace(wanted.Namespace).Resource(resource).Name(wanted.Name).
+		Param("fieldManager", publication.Manager).Param("force", "true").Body(body).MaxRetries(0).Do(ctx).Error())
+}
+
+// remove a ConfigMap, if there is one.
+func (w *workload) remove(ctx context.Context, name string) error {
+	err := w.api.Delete().Namespace(publication.Namespace).Resource(resource).Name(name).MaxRetries(0).Do(ctx).Error()
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return troubleOf(err)
+}
+
+// list what is published. Of what nobody wants there may be more than is listed: the next look sees that, when some of it is gone.
+func (w *workload) list(ctx context.Context, wanted int) (found []corev1.ConfigMap, err error) {
+	for next := ""; len(found) < wanted+strangers; {
+		data, err := w.api.Get().Namespace(publication.Namespace).Resource(resource).
+			Param("labelSelector", publication.Selector).Param("limit", strconv.Itoa(pageSize)).Param("continue", next).
+			MaxRetries(0).Do(ctx).Raw()
+		if err != nil {
+			return nil, troubleOf(err)
+		}
+		var page struct {
+			Metadata struct{ Continue string }
+			Items    []json.RawMessage // decoded one by one, when there aren't too many
+		}
+		if err := json.Unmarshal(data, &page); err != nil {
+			return nil, troubleOf(err)
+		}
+		if len(page.Items) > pageSize {
+			return nil, troubleOf(errors.New("a page has more items than were asked for"))
+		}
+		for _, item := range page.Items {
+			var one corev1.ConfigMap
+			if err := json.Unmarshal(item, &one); err != nil {
+				return nil, troubleOf(err)
+			}
+			one.ManagedFields = nil
+			found = append(found, one)
+		}
+		if next = page.Metadata.Continue; next == "" || len(page.Items) == 0 {
+			break
+		}
+	}
+	return found, nil
+}
+
+func troubleOf(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsNotFound(err):
+		return &trouble{"the cluster has no namespace " + publication.Namespace + ": apply the manifests of its cloud controller " +
+			"manager to it", err}
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		return &trouble{"the cluster refuses the kubeconfig that Cluster API has for it", err}
+	}
+	return &trouble{"the API server of the cluster can't be asked", err}
+}
