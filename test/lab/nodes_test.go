@@ -2,7 +2,9 @@ package lab
 
 import (
 	"context"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,11 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bedplate/bedplate/internal/bmm/providerid"
+	"github.com/bedplate/bedplate/internal/bmm/publication"
 	"github.com/bedplate/bedplate/internal/localstack/process/processtest"
 )
-
-// credentialsOfNodes is the Secret in the cluster that its cloud controller manager logs in with.
-const credentialsOfNodes = "bmm-credentials"
 
 // stays is longer than the cloud controller manager takes to look at a node that isn't Ready.
 const stays = 12 * time.Second
@@ -34,7 +34,8 @@ func TestNodes_areInitialisedAndGoWithTheirInstances(t *testing.T) {
 	workload := s.workload(g, "demo")
 	s.expectInitialised(g, workload, 2)
 
-	s.rotateCredentials(g, workload)
+	s.expectNoLogin(g, workload)
+	s.rotateCredentials(g)
 	s.scaleWorkers(g, 2)
 	s.expectInitialised(g, workload, 3)
 
@@ -48,6 +49,16 @@ func TestNodes_areInitialisedAndGoWithTheirInstances(t *testing.T) {
 	}).Should(Succeed())
 	g.Consistently(func(g Gomega) map[string]types.UID { return uids(g, workload) }, stays).Should(Equal(nodes),
 		"a silent node whose instance exists stays")
+
+	// Whoever is root there can only lie to the cluster itself.
+	hostile := &corev1.ConfigMap{}
+	published := client.ObjectKey{Namespace: publication.Namespace, Name: instanceOf(g, victim)}
+	g.Expect(workload.Get(context.Background(), published, hostile)).To(Succeed())
+	hostile.Data = map[string]string{"instance": "{"}
+	g.Expect(workload.Update(context.Background(), hostile)).To(Succeed())
+	before := len(s.sim.state(g).Instances)
+	g.Consistently(func(g Gomega) map[string]types.UID { return uids(g, workload) }, stays).Should(Equal(nodes))
+	g.Expect(s.sim.state(g).Instances).To(HaveLen(before))
 
 	s.sim.vanish(g, instanceOf(g, victim))
 	delete(nodes, victim.Name)
@@ -74,19 +85,39 @@ func (s stack) expectInitialised(g *WithT, workload client.Client, count int) {
 	}
 }
 
-// rotateCredentials replaces the token, in the management cluster only, and lets the old one expire.
-func (s stack) rotateCredentials(g *WithT, workload client.Client) {
+// expectNoLogin expects that the cluster has nothing to log in with at the BMM API or the management cluster, and that its own
+// cloud controller manager calls neither.
+func (s stack) expectNoLogin(g *WithT, workload client.Client) {
+	secrets, configMaps := &corev1.SecretList{}, &corev1.ConfigMapList{}
+	g.Expect(workload.List(context.Background(), secrets)).To(Succeed())
+	g.Expect(workload.List(context.Background(), configMaps)).To(Succeed())
+	var said []string
+	for _, secret := range secrets.Items {
+		for _, value := range secret.Data {
+			said = append(said, string(value))
+		}
+	}
+	for _, configMap := range configMaps.Items {
+		said = append(said, slices.Collect(maps.Values(configMap.Data))...)
+	}
+	g.Expect(said).NotTo(BeEmpty())
+	for _, text := range said {
+		for _, never := range []string{s.bmm.Token, s.bmm.URL, s.AdminConfig().Host} {
+			g.Expect(text).NotTo(ContainSubstring(never))
+		}
+	}
+	for _, line := range s.cloudControllers(g) {
+		g.Expect(line).NotTo(ContainSubstring("credentials"))
+	}
+}
+
+// rotateCredentials replaces the token, in the management cluster, and lets the old one expire.
+func (s stack) rotateCredentials(g *WithT) {
 	const token = "rotated-token"
 	program := s.cloudControllers(g)
 	s.sim.tokens(g, s.bmm.Token, token)
 	s.bmm.Token = token
 	s.apply(g, "demo", nil)
-	g.Eventually(func(g Gomega) string {
-		secret := &corev1.Secret{}
-		g.Expect(workload.Get(context.Background(),
-			client.ObjectKey{Namespace: "kube-system", Name: credentialsOfNodes}, secret)).To(Succeed())
-		return string(secret.Data["token"])
-	}).Should(Equal(token), "the ClusterResourceSet brings it")
 	s.sim.tokens(g, token)
 	g.Expect(s.cloudControllers(g)).To(Equal(program), "without a restart")
 }

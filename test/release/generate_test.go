@@ -118,6 +118,7 @@ func TestRelease_takesItsImagesFromTheVersionUnlessToldOtherwise(t *testing.T) {
 		{"", `\S+/bmm-manager:v0\.1\.8`, `\S+/bmm-cloud-controller-manager:v0\.1\.8`},
 		{"registry.example.com:5000/metal/bmm-manager:x", `registry\.example\.com:5000/metal/bmm-manager:x`,
 			`registry\.example\.com:5000/metal/bmm-cloud-controller-manager:x`},
+		{"1e5:dev", `"?1e5:dev"?`, `"?bmm-cloud-controller-manager:dev"?`},
 		{"bmm-manager:dev", `bmm-manager:dev`, `bmm-cloud-controller-manager:dev`},
 	} {
 		release := ctl.release(t, "v0.1.8", row.image)

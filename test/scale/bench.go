@@ -20,6 +20,8 @@ type bench struct {
 	perCluster int
 	nodes      int
 	serial     int
+	hostile    int
+	dead       int
 	speed      float64
 	idling     idling
 	patience   time.Duration
@@ -40,7 +42,9 @@ func benchCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure what the manager costs",
-		Long: `First makes a few machines at a site that makes one after the other, as the real one does. For each size: makes so many machines, measures until all are provisioned, and deletes them. With the largest:
+		Long: `First makes a few machines at a site that makes one after the other, as the real one does; once more while another tenant's API is
+hostile; and a cluster beside many at endpoints that don't answer. For each size: makes so many machines, measures until all are provisioned, and
+deletes them. With the largest:
 starts the manager anew with its defaults, and measures while nothing changes; asks the site for each instance as well, for
 comparison. In the end nodes join a cluster, for the cloud controller manager. docs/performance.md explains the figures.`,
 		Args: cobra.NoArgs,
@@ -61,6 +65,8 @@ comparison. In the end nodes join a cluster, for the cloud controller manager. d
 	flags.IntSliceVar(&b.sizes, "machines", []int{500, 5000}, "numbers of machines, one after the other; 0 for none")
 	flags.IntVar(&b.nodes, "nodes", 1000, "number of nodes that the cloud controller manager is measured with; 0 for none")
 	flags.IntVar(&b.serial, "serial", 20, "machines that are made at a service which makes one after the other; 0 for none")
+	flags.IntVar(&b.hostile, "hostile", 100, "objects of a tenant whose API is hostile, beside those of --serial; 0 for none")
+	flags.IntVar(&b.dead, "dead", 100, "clusters at endpoints that don't answer, beside one at a healthy one; 0 for none")
 	flags.IntVar(&b.perCluster, "per-cluster", 100, "machines of each cluster")
 	flags.Float64Var(&b.speed, "speed", 5, "how many times as fast as life machines are made")
 	flags.DurationVar(&b.idling.poll, "rest-poll", lifePoll, "poll interval while nothing changes")
@@ -87,6 +93,16 @@ func (b bench) run(ctx context.Context) (*report, error) {
 	if b.serial > 0 {
 		if report.Serial, err = b.measureSerial(ctx); err != nil {
 			return report, fmt.Errorf("%d machines, one after the other: %w", b.serial, err)
+		}
+	}
+	if b.serial > 0 && b.hostile > 0 {
+		if report.Hostile, err = b.measureHostile(ctx, report.Serial); err != nil {
+			return report, fmt.Errorf("%d machines, and a hostile tenant: %w", b.serial, err)
+		}
+	}
+	if b.dead > 0 {
+		if report.Dead, err = b.measureDead(ctx); err != nil {
+			return report, fmt.Errorf("%d clusters at dead endpoints: %w", b.dead, err)
 		}
 	}
 	for _, machines := range slices.DeleteFunc(slices.Clone(b.sizes), func(n int) bool { return n == 0 }) {
@@ -126,7 +142,7 @@ func (b bench) measure(ctx context.Context, machines int) (*figures, error) {
 		return nil, err
 	}
 	defer rig.stop()
-	r := &run{bench: b, rig: rig, fleet: fleet{rig.client}, tempo: t, machines: machines}
+	r := &run{bench: b, rig: rig, fleet: fleet{client: rig.client}, tempo: t, machines: machines}
 	r.figures = figures{Machines: machines, Clusters: r.clusters(), Tempo: t}
 	if r.observer, err = rig.observe(ctx); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -25,7 +26,12 @@ const (
 )
 
 // fleet makes the objects that Cluster API would make: what the manager reads is the same.
-type fleet struct{ client client.Client }
+type fleet struct {
+	client client.Client
+	// namespace is fleetNamespace where it is empty; at is the simulated site.
+	namespace string
+	at        infrav1.SiteReference
+}
 
 // login creates a Secret that clusters log in with.
 func (f fleet) login(ctx context.Context, secret, endpoint string) error {
@@ -58,7 +64,7 @@ func (f fleet) createCluster(ctx context.Context, name, secret string) error {
 	return f.create(ctx, &infrav1.NvidiaBMMCluster{
 		ObjectMeta: member(name, name, owner, "Cluster"),
 		Spec: infrav1.NvidiaBMMClusterSpec{
-			SiteRef: infrav1.SiteReference{Name: "site-1"}, TenantID: sim.DefaultTenantID,
+			SiteRef: cmp.Or(f.at, infrav1.SiteReference{Name: "site-1"}), TenantID: sim.DefaultTenantID,
 			Authentication:       infrav1.Authentication{SecretRef: infrav1.SecretReference{Name: secret}},
 			Subnets:              []infrav1.SubnetSpec{{Name: "nodes", PrefixLength: ptr.To[int32](22)}},
 			ControlPlaneEndpoint: &infrav1.APIEndpoint{Host: "127.0.0.1", Port: 6443},
@@ -97,6 +103,7 @@ func (f fleet) createMachine(ctx context.Context, cluster, name string) error {
 }
 
 func (f fleet) create(ctx context.Context, object client.Object) error {
+	object.SetNamespace(cmp.Or(f.namespace, object.GetNamespace()))
 	if err := f.client.Create(ctx, object); err != nil {
 		return fmt.Errorf("create %T %s: %w", object, object.GetName(), err)
 	}

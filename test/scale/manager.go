@@ -41,7 +41,7 @@ func (r *rig) startManager(ctx context.Context, flags ...string) error {
 	p, err := process.Start(process.Command{
 		Name: "bmm-manager", Path: r.tools.Path("bmm-manager"), Log: filepath.Join(r.dir, "bmm-manager.log"),
 		Args: slices.Concat([]string{
-			"--kubeconfig=" + kubeconfig, "--webhook-port=0", "--leader-election-namespace=" + managerNamespace,
+			"--kubeconfig=" + kubeconfig, "--webhook-port=0", "--insecure-loopback-endpoints", "--leader-election-namespace=" + managerNamespace,
 			"--health-addr=" + at("9450"), "--metrics-addr=" + at("9451"), "--profiler-address=" + at("9452"),
 		}, flags),
 	})

@@ -207,7 +207,7 @@ func (n *nodeBench) start(ctx context.Context) error {
 		Name: cloudControllerManager, Path: n.rig.tools.Path(cloudControllerManager),
 		Log: filepath.Join(n.bench.dir, cloudControllerManager+".log"),
 		Args: append(flags, "--cloud-config="+config, "--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig,
-			"--authorization-kubeconfig="+kubeconfig, "--bind-address="+at, "--cert-dir="+n.bench.dir),
+			"--authorization-kubeconfig="+kubeconfig, "--bind-address="+at, "--cert-dir="+n.bench.dir, "--insecure-loopback-endpoints"),
 	})
 	if err != nil {
 		return err

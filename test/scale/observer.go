@@ -33,6 +33,7 @@ func (r *rig) observe(ctx context.Context) (*observer, error) {
 	o := &observer{provisioned: map[string]bool{}, sights: map[string]sight{}}
 	watches, err := ctrlcache.New(r.config, ctrlcache.Options{
 		Scheme: r.client.Scheme(), DefaultTransform: ctrlcache.TransformStripManagedFields(),
+		DefaultNamespaces: map[string]ctrlcache.Config{fleetNamespace: {}},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("watch the fleet: %w", err)

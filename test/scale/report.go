@@ -30,7 +30,11 @@ type report struct {
 	Began time.Time   `json:"began"`
 	// Serial is nil where that wasn't measured.
 	Serial *serialFigures `json:"serial,omitempty"`
-	Runs   []figures      `json:"runs"`
+	// Hostile is nil where that wasn't measured.
+	Hostile *hostileFigures `json:"hostile,omitempty"`
+	// Dead is nil likewise.
+	Dead *deadFigures `json:"dead,omitempty"`
+	Runs []figures    `json:"runs"`
 	// Nodes is nil where the cloud controller manager wasn't measured.
 	Nodes *nodeFigures `json:"nodes,omitempty"`
 }
@@ -59,6 +63,15 @@ func (r *report) print(to io.Writer) {
 		fmt.Fprintf(to, "\n%d machines at a service that makes one after the other, at the speed of life, all flags at their defaults\n",
 			r.Serial.Machines)
 		table(to, r.Serial.lines())
+	}
+	if r.Hostile != nil {
+		fmt.Fprintf(to, "\n%d machines, as before, while the API of another tenant's %d objects is hostile\n", r.Serial.Machines, r.Hostile.Objects)
+		table(to, r.Hostile.lines())
+	}
+	if r.Dead != nil {
+		fmt.Fprintf(to, "\nA cluster beside %d at three endpoints that don't answer, at the speed of life, all flags at their defaults\n",
+			r.Dead.Clusters)
+		table(to, r.Dead.lines())
 	}
 	for _, f := range r.Runs {
 		fmt.Fprintf(to, "\n%d machines, %d clusters; made at %g times the speed of life (poll interval %s); load %.1f\n",

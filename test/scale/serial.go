@@ -19,8 +19,10 @@ const (
 // serialFigures are what it costs to make machines of one type at a service that makes one after the other, refuses others
 // meanwhile, and has few connections: the real one. Times are in seconds. The manager is set as by default.
 type serialFigures struct {
-	Machines int     `json:"machines"`
-	Poll     float64 `json:"poll"`
+	Machines int `json:"machines"`
+	// Network is until the cluster's network is ready.
+	Network float64 `json:"network"`
+	Poll    float64 `json:"poll"`
 	// Raw is how long it takes a client that sends one POST after the other.
 	Raw float64 `json:"raw"`
 	// Up is how long it takes until all machines are provisioned.
@@ -37,18 +39,13 @@ func (b bench) measureSerial(ctx context.Context) (*serialFigures, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	b.dir, b.perCluster = filepath.Join(b.dir, "serial"), b.serial
-	t := atSpeed(1)
 	say("%d machines, one after the other: starting", b.serial)
-	world := worldOf(2*b.serial, t)
-	world.APIName = sim.NICo
-	world.Times.Create.Duration = serialCreate
-	world.Times.InstanceMin.Duration, world.Times.InstanceMax.Duration = serialBoot, serialBoot+time.Second
-	rig, err := startRig(ctx, b.tools, b.dir, world)
+	rig, err := startRig(ctx, b.tools, b.dir, serialWorld(b.serial))
 	if err != nil {
 		return nil, err
 	}
 	defer rig.stop()
-	r := &run{bench: b, rig: rig, fleet: fleet{rig.client}, tempo: t, machines: b.serial}
+	r := &run{bench: b, rig: rig, fleet: fleet{client: rig.client}, tempo: atSpeed(1), machines: b.serial}
 	if r.observer, err = rig.observe(ctx); err != nil {
 		return nil, err
 	}
@@ -59,10 +56,21 @@ func (b bench) measureSerial(ctx context.Context) (*serialFigures, error) {
 	if err := rig.startManager(ctx); err != nil { // with no flag that says how fast
 		return nil, err
 	}
+	began := time.Now()
 	if err := r.network(ctx); err != nil {
 		return nil, err
 	}
+	f.Network = time.Since(began).Seconds()
 	return f, r.makeSerially(ctx, f)
+}
+
+// serialWorld has room for twice as many machines.
+func serialWorld(machines int) sim.Config {
+	world := worldOf(2*machines, atSpeed(1))
+	world.APIName = sim.NICo
+	world.Times.Create.Duration = serialCreate
+	world.Times.InstanceMin.Duration, world.Times.InstanceMax.Duration = serialBoot, serialBoot+time.Second
+	return world
 }
 
 // rawSeconds is how long creates take that are sent one after the other, by a client that does nothing else.
@@ -86,21 +94,26 @@ func (r *run) rawSeconds(ctx context.Context) (float64, error) {
 	return time.Since(began).Seconds(), nil
 }
 
+// makeAll makes all machines at once, and returns when they are provisioned.
+func (r *run) makeAll(ctx context.Context) error {
+	if err := each(ctx, r.machines, func(ctx context.Context, n int) error {
+		return r.createMachine(ctx, clusterName(0), machineName(n))
+	}); err != nil {
+		return err
+	}
+	return r.until(ctx, "all machines are provisioned", r.patience, func(context.Context) error {
+		_, _, ready := r.tally()
+		return count("machines", ready, r.machines)
+	})
+}
+
 func (r *run) makeSerially(ctx context.Context, f *serialFigures) error {
 	calls, err := r.site.Calls(ctx)
 	if err != nil {
 		return err
 	}
 	began := time.Now()
-	if err := each(ctx, r.machines, func(ctx context.Context, n int) error {
-		return r.createMachine(ctx, clusterName(0), machineName(n))
-	}); err != nil {
-		return err
-	}
-	if err := r.until(ctx, "all machines are provisioned", r.patience, func(context.Context) error {
-		_, _, ready := r.tally()
-		return count("machines", ready, r.machines)
-	}); err != nil {
+	if err := r.makeAll(ctx); err != nil {
 		return err
 	}
 	f.Up = time.Since(began).Seconds()

@@ -86,7 +86,7 @@ func (e endurance) run(ctx context.Context) error {
 	}
 	defer rig.stop()
 	s := &soak{
-		endurance: e, rig: rig, fleet: fleet{rig.client}, tempo: t, wanted: map[string][]string{}, lost: map[string]bool{},
+		endurance: e, rig: rig, fleet: fleet{client: rig.client}, tempo: t, wanted: map[string][]string{}, lost: map[string]bool{},
 		random: rand.New(rand.NewPCG(e.seed, e.seed)),
 	}
 	if s.observer, err = rig.observe(ctx); err != nil {
