@@ -94,7 +94,7 @@ lint: $(BIN)/golangci-lint $(BIN)/buf ## Run the linters, the import rules of th
 	cd test/e2e && $(BIN)/golangci-lint run
 	GOOS=windows go vet ./cmd/bedplate # which has the least in common with Linux; each system costs minutes of compiling
 
-# Its last field is what a cluster gets of config/bmm-cloud-controller-manager.
+# Its only field is what a cluster gets of config/bmm-cloud-controller-manager.
 CCM_EXAMPLE := examples/bmm/cloud-controller-manager.yaml
 
 # The tables of OVN and Open vSwitch that there are models of.

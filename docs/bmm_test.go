@@ -232,6 +232,7 @@ func TestGuide_namesWhatUsersMeet(t *testing.T) {
 		}
 	}
 	g.Expect(guide).To(ContainSubstring(infrav1.HealthIssueAnnotation + "=" + string(bmm.IssueHardware)))
+	g.Expect(strings.Count(guide, "unhealthyLessThanOrEqualTo:")).To(Equal(strings.Count(guide, "kind: MachineHealthCheck\n")), "each has a limit")
 }
 
 func TestGuides_linkToWhatIsThere(t *testing.T) {

@@ -40,6 +40,10 @@ func TestNodesGuide_itsExamplesAreTaken(t *testing.T) {
 	config, err := cloudprovider.ReadConfig(file)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(config.Site.Name).To(Equal("site-1"))
+	g.Expect(os.WriteFile(file, []byte(block(g, "published:")), 0o600)).To(Succeed())
+	config, err = cloudprovider.ReadConfig(file)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(config.Published).To(BeTrue())
 
 	set := &machinev1.MachineSet{}
 	g.Expect(yaml.UnmarshalStrict([]byte(block(g, "kind: MachineSet")), set)).To(Succeed())

@@ -55,13 +55,11 @@ func TestExamples_areTakenByAManagementCluster(t *testing.T) {
 	t.Run("the cloud controller manager is taken for the cluster", func(t *testing.T) {
 		g := NewWithT(t)
 		for _, name := range clusterAPI {
-			for _, resource := range []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}} {
-				g.Eventually(func(g Gomega) { // owned, it is taken for a cluster that the set selects
-					key := client.ObjectKey{Namespace: "default", Name: name + "-bmm-ccm"}
-					g.Expect(c.Get(t.Context(), key, resource)).To(Succeed())
-					g.Expect(resource.GetOwnerReferences()).To(ContainElement(HaveField("Kind", "ClusterResourceSet")))
-				}, time.Minute).Should(Succeed())
-			}
+			g.Eventually(func(g Gomega) { // owned, it is taken for a cluster that the set selects
+				resource, key := &corev1.ConfigMap{}, client.ObjectKey{Namespace: "default", Name: name + "-bmm-ccm"}
+				g.Expect(c.Get(t.Context(), key, resource)).To(Succeed())
+				g.Expect(resource.GetOwnerReferences()).To(ContainElement(HaveField("Kind", "ClusterResourceSet")))
+			}, time.Minute).Should(Succeed())
 		}
 	})
 }

@@ -28,8 +28,8 @@ mkdir -p "$release" "$overlay"
 trap 'rm -rf "$overlay"' EXIT
 
 cat > "$overlay/kustomization.yaml" <<EOF
-resources: [$(realpath --relative-to="$overlay" config/bmm/default)]
-images: [{name: ${source_image%:*}, newName: ${image%:*}, newTag: "${image##*:}"}]
+resources: ["$(realpath --relative-to="$overlay" config/bmm/default)"]
+images: [{name: ${source_image%:*}, newName: "${image%:*}", newTag: "${image##*:}"}]
 EOF
 kustomize "$overlay" > "$release/infrastructure-components.yaml"
 cp config/bmm/clusterctl/metadata.yaml "$release/metadata.yaml"
