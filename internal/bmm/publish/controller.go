@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -90,16 +91,20 @@ func clusterOf(_ context.Context, object client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name}}}
 }
 
-// machines wake their clusters. Of one that is gone the watch has shown how it went, which nobody can read afterwards.
+// machines wake their clusters, where these are published. Of a machine that is gone the watch has shown how it went, which
+// can't be read afterwards.
 func (r *Reconciler) machines() handler.EventHandler {
-	wake := handler.EnqueueRequestsFromMapFunc(clusterOf)
+	published := func(ctx context.Context, object client.Object) []reconcile.Request {
+		return slices.DeleteFunc(clusterOf(ctx, object), func(q reconcile.Request) bool { return !r.clusters.has(q.NamespacedName) })
+	}
+	wake := handler.EnqueueRequestsFromMapFunc(published)
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.Funcs{
 		CreateFunc: wake.Create, UpdateFunc: wake.Update,
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
 			machine := e.Object.(*infrav1.NvidiaBMMMachine)
 			if id, err := providerid.Parse(machine.Spec.ProviderID); err == nil && released(machine) {
-				for _, request := range clusterOf(ctx, machine) {
+				for _, request := range published(ctx, machine) {
 					r.clusters.died(request.NamespacedName, tombstone(machine, id))
 				}
 			}

@@ -76,6 +76,13 @@ func (c *clusters) of(name types.NamespacedName) *state {
 	return known
 }
 
+// has reports whether the instances of a cluster are published.
+func (c *clusters) has(name types.NamespacedName) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.states[name] != nil
+}
+
 // forget a cluster that is gone, or whose instances aren't published.
 func (c *clusters) forget(name types.NamespacedName) {
 	c.mu.Lock()

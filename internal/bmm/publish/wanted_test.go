@@ -11,8 +11,13 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
@@ -59,4 +64,22 @@ func TestNames_oneInstanceOfAnUnknownTypeHoldsUpNoOther(t *testing.T) {
 	place, ok := names.of(&bmm.Instance{SiteID: sim.DefaultSiteID, InstanceTypeID: sim.DefaultInstanceTypeID})
 	g.Expect(ok).To(BeTrue())
 	g.Expect(place.InstanceType).To(Equal("cpu.large"))
+}
+
+// A machine changes about ten times until it is ready; most clusters aren't published.
+func TestMachines_wakeOnlyClustersThatArePublished(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r, machine := &Reconciler{}, &infrav1.NvidiaBMMMachine{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: "worker-1", Labels: map[string]string{clusterv1.ClusterNameLabel: "demo"},
+	}}
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	defer queue.ShutDown()
+	update := event.UpdateEvent{ObjectOld: machine, ObjectNew: machine}
+	r.machines().Update(t.Context(), update, queue)
+	r.machines().Delete(t.Context(), event.DeleteEvent{Object: machine}, queue)
+	g.Expect(queue.Len()).To(BeZero())
+	r.clusters.of(types.NamespacedName{Namespace: "default", Name: "demo"})
+	r.machines().Update(t.Context(), update, queue)
+	g.Expect(queue.Len()).To(Equal(1))
 }
