@@ -30,8 +30,8 @@ func orphansCommand() *cobra.Command {
 		Use:   "orphans",
 		Short: "List what was made at BMM sites and belongs to no object any more, and delete it on demand",
 		Long: `Lists what carries an owner tag of Bedplate's at BMM sites while no object of the management cluster claims it, be it an
-NvidiaBMMCluster, an NvidiaBMMMachine, or a Machine of OpenShift's: what is left when somebody has taken a finalizer off by
-hand, or has lost a management cluster. Doubles are listed too: what carries the tag of a living object that has another one.
+NvidiaBMMCluster, an NvidiaBMMMachine, or a Machine of OpenShift's: what is left when a finalizer was removed by hand, or a
+management cluster was lost. Doubles are listed too: what carries the tag of a living object that has another one.
 
 VPCs, network security groups and instances are known by their labels. Subnets, VPC prefixes, allocations and the provider's
 IP blocks have none: their names count only where the owner ID in them stands in a label as well. What isn't certain is left

@@ -61,7 +61,7 @@ seed), status, vanish, objects, sites and tokens; DELETE faults, chaos and token
 from /realms/REALM/protocol/openid-connect/token.
 
 With --hostile it is none of this, but an API that harms who calls it: with answers without end, answers that become a thousand
-times as large in memory, a byte each second, or objects that nobody asked for.`,
+times as large in memory, a byte each second, or objects that weren't asked for.`,
 		Example: `  # A small default world, sixty times as fast as life, whose machines don't boot
   bedplate lab simulate bmm --speed 60
 

@@ -44,7 +44,7 @@ func ParseDestination(text string) (Destination, bool) {
 	return d, isName(d.name)
 }
 
-// ParsePrefix reads a range of addresses: 192.0.2.0/24, and not 192.0.2.1/24, of which nobody can say what is meant.
+// ParsePrefix reads a range of addresses: 192.0.2.0/24, and not 192.0.2.1/24, which is ambiguous.
 func ParsePrefix(text string) (netip.Prefix, bool) {
 	prefix, err := netip.ParsePrefix(text)
 	return prefix, err == nil && prefix == prefix.Masked() && !prefix.Addr().Is4In6()
@@ -88,7 +88,7 @@ func isLoopback(host string) bool {
 }
 
 // isOfCluster says whether a name is one that only the own host or the own cluster knows. Whether there is such a name is
-// nobody's business.
+// not for tenants to learn.
 func isOfCluster(host string) bool {
 	return !strings.Contains(host, ".") || slices.ContainsFunc([]string{".localhost", ".svc", ".cluster.local"}, func(domain string) bool {
 		return strings.HasSuffix(host, domain)

@@ -1,4 +1,4 @@
-// Package egress says what a program may call where somebody else names it: the endpoint and the token URL in a tenant's Secret
+// Package egress says what a program may call where a tenant names it: the endpoint and the token URL in a Secret
 // must not lead to what listens beside the manager.
 package egress
 

@@ -16,7 +16,7 @@ import (
 	"github.com/bedplate/bedplate/internal/egress/egresstest"
 )
 
-// inside is a server that nobody may call.
+// inside is a server that must not be called.
 func inside(t *testing.T) (port string, called *atomic.Int32) {
 	t.Helper()
 	called = &atomic.Int32{}
@@ -60,7 +60,7 @@ func TestTransport_looksAtTheAddressAndNotAtTheName(t *testing.T) {
 				p.Resolver = (&egresstest.Names{Lookup: func(string) []string { return []string{address} }}).Resolver()
 				err := get(t, p, "https://bmm.example.com:"+port)
 				g.Expect(err).To(MatchError(ContainSubstring("bmm.example.com:" + port + " isn't allowed by the manager's policy")))
-				g.Expect(err).NotTo(MatchError(ContainSubstring(address)), "what it leads to is nobody's business")
+				g.Expect(err).NotTo(MatchError(ContainSubstring(address)), "what it leads to isn't for the tenant to learn")
 				g.Expect(called.Load()).To(BeZero())
 			})
 		}
@@ -106,7 +106,7 @@ func TestTransport_callsWhatIsAllowed(t *testing.T) {
 	}
 }
 
-// Below the cluster's own domains there are names that nobody outside has to know of.
+// Below the cluster's own domains there are names that tenants have no business to know.
 func TestTransport_looksNamesUpAsTheyAre(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -143,7 +143,7 @@ func (h *Handle[T]) planBound(ctx context.Context, e *entry, step Step) Step {
 	case h.want.IfLost != "":
 		return failing(step, h.lost(e).Message)
 	}
-	step.Action, step.ID, step.Why = ActionCreate, "", "somebody else deleted "+e.ID
+	step.Action, step.ID, step.Why = ActionCreate, "", "another client deleted "+e.ID
 	return step
 }
 

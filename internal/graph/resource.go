@@ -134,7 +134,7 @@ func (h *Handle[T]) forget(ctx context.Context, format string, args ...any) Phas
 const ReasonLost = "Lost"
 
 func (h *Handle[T]) lost(e *entry) Phase {
-	return Failed("somebody else deleted %s %s: %s", h.kind.Name, e.ID, h.want.IfLost).Because(ReasonLost)
+	return Failed("another client deleted %s %s: %s", h.kind.Name, e.ID, h.want.IfLost).Because(ReasonLost)
 }
 
 // refresh keeps in the ledger what deletion needs to know of the spec.

@@ -23,7 +23,7 @@ func TestTurn_limitIsNotLoweredByASiteThatHangs(t *testing.T) {
 		e.learnFrom(at("hangs", "red"), 75*time.Second, unanswered)
 	}
 	g.Expect(e.take(at("hangs", "red"))).To(BeTrue())
-	g.Expect(e.take(at("well", "blue"))).To(BeTrue(), "nobody waits behind it")
+	g.Expect(e.take(at("well", "blue"))).To(BeTrue(), "no other site waits behind it")
 }
 
 // What comes at once comes from the endpoint.

@@ -19,7 +19,7 @@ func TestTurn_sitesThatHangLeaveOneToOthers(t *testing.T) {
 	}
 	g.Expect(e.take(at("hangs", "a"))).To(BeTrue())
 	g.Expect(e.take(at("hangs", "b"))).To(BeTrue())
-	g.Expect(e.take(at("hangs", "e"))).To(BeFalse(), "nobody knows the site yet")
+	g.Expect(e.take(at("hangs", "e"))).To(BeFalse(), "nothing is known of the site yet")
 	for range 3 {
 		g.Expect(e.take(at("well", "d"))).To(BeTrue())
 		answered(at("well", "d"), time.Second, true)

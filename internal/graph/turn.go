@@ -45,8 +45,8 @@ type waiter struct {
 	woken time.Time
 }
 
-// expected reports whether a turn is kept for it. Later it is late: then it may still have one whenever it comes, but nobody
-// waits for it.
+// expected reports whether a turn is kept for it. Later it is late: then it may still have one whenever it comes, but none is
+// kept for it.
 func (w waiter) expected() bool { return !w.woken.IsZero() && time.Since(w.woken) < keptFor }
 
 // endpoint says who may create at an outside endpoint. The limit adapts: it is halved when the endpoint doesn't answer or
@@ -75,7 +75,7 @@ func newEndpoint(most int) *endpoint {
 }
 
 // take gives a turn, or lets its owner wait for one. Who was woken needs only room, however late it is: where all come late
-// nobody would get a turn otherwise. Who has lost it to somebody late is woken again.
+// no owner would get a turn otherwise. Who has lost it to a late owner is woken again.
 func (e *endpoint) take(p place) bool {
 	i := slices.IndexFunc(e.waiting, func(w waiter) bool { return w.place == p })
 	if i < 0 {
@@ -176,7 +176,7 @@ func (e *endpoint) heed(err error) {
 	}
 }
 
-// idle reports whether nobody has a turn, or waits for one and comes in time.
+// idle reports whether no owner has a turn, or waits for one and comes in time.
 func (e *endpoint) idle() bool {
 	return len(e.working) == 0 && !slices.ContainsFunc(e.waiting, func(w waiter) bool { return w.woken.IsZero() || w.expected() })
 }

@@ -34,7 +34,7 @@ func serveAll(g *WithT, random *rand.Rand) {
 	}
 	pause := []time.Duration{time.Millisecond, keptFor, lateFor}[random.IntN(3)]
 	for steps := 0; len(waiting) > 0; steps++ {
-		g.Expect(steps).To(BeNumerically("<", 10000), "somebody waits for ever")
+		g.Expect(steps).To(BeNumerically("<", 10000), "an owner waits for ever")
 		if random.IntN(10) == 0 {
 			time.Sleep(pause)
 			synctest.Wait()

@@ -16,9 +16,9 @@ import (
 // timeout bounds both writes together.
 const timeout = 30 * time.Second
 
-// All writes the differences between before and after in labels, annotations, spec and status, under a lock: where somebody
-// else has changed the object since it was read, the error is a conflict. Such as a former leader, which learns late that it is
-// none any more. Ledger and finalizers aren't its business: the engine writes them itself.
+// All writes the differences between before and after in labels, annotations, spec and status, under a lock: where another
+// client has changed the object since it was read, the error is a conflict. So it is for a former leader, which learns late that
+// it is none any more. Ledger and finalizers aren't its business: the engine writes them itself.
 func All(ctx context.Context, c client.Client, before, after client.Object) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()

@@ -15,8 +15,8 @@ import (
 	"github.com/bedplate/bedplate/internal/patch"
 )
 
-// Left speaks for deleted objects of a kind that nobody takes any further, because an annotation leaves them to somebody else
-// while our finalizer holds them.
+// Left speaks for deleted objects of a kind that no controller takes any further, because an annotation leaves them to another
+// manager while our finalizer holds them.
 type Left struct {
 	Client client.Client
 	Engine *graph.Engine
@@ -28,8 +28,8 @@ type Left struct {
 
 // remedies by annotation, with the finalizer to come.
 var remedies = map[string]string{
-	clusterv1.ManagedByAnnotation: "leaves this object to somebody else, and what was made for it here is still there: remove the " +
-		"annotation to have that taken away, or, to leave that to them too, the finalizer",
+	clusterv1.ManagedByAnnotation: "leaves this object to another manager, and what was made for it here is still there: remove the " +
+		"annotation to have that taken away, or, to leave that to the other manager too, the finalizer",
 	// clusterctl replaces all annotations by this one: the ledger is there, and not here any more.
 	clusterctlv1.DeleteForMoveAnnotation: "says that clusterctl has moved this object, so nothing outside is touched from here: " +
 		"if it is in the other management cluster, with its ledger, repeat the move or remove the finalizer here; if it isn't, " +

@@ -26,7 +26,7 @@ func ExpectOnlyFinalizer(t testing.TB, policy, user, finalizer string) {
 
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: Namespace(t), Name: "bmm", Labels: map[string]string{"a": "b"}, Finalizers: []string{"test/of-somebody-else"},
+			Namespace: Namespace(t), Name: "bmm", Labels: map[string]string{"a": "b"}, Finalizers: []string{"test/of-another-client"},
 		},
 		Data: map[string][]byte{"token": []byte("one")},
 	}
@@ -57,7 +57,7 @@ func ExpectOnlyFinalizer(t testing.TB, policy, user, finalizer string) {
 		"an annotation": func(s *corev1.Secret) { s.Annotations = map[string]string{"a": "b"} },
 		"no label":      func(s *corev1.Secret) { s.Labels = nil },
 		"another's":     func(s *corev1.Secret) { s.Finalizers = nil },
-		"one more's":    func(s *corev1.Secret) { s.Finalizers = append(s.Finalizers, "test/of-nobody") },
+		"one more's":    func(s *corev1.Secret) { s.Finalizers = append(s.Finalizers, "test/of-no-client") },
 		"with a finalizer": func(s *corev1.Secret) {
 			s.Finalizers = append(s.Finalizers, finalizer)
 			s.Data["token"] = []byte("two")

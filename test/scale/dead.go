@@ -92,12 +92,12 @@ func deadEndpoints() (urls []string, end func(), err error) {
 	var open []func() error
 	end = func() {
 		for _, c := range open {
-			_ = c() // nobody needs them any more
+			_ = c() // they aren't needed any more
 		}
 	}
 	var addresses []string
 	for range 2 {
-		listener, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, and nobody reads
+		listener, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, and no process reads
 		if err != nil {
 			end()
 			return nil, nil, err
@@ -134,7 +134,7 @@ func fullBacklog() (address string, end func() error, err error) {
 	address = fmt.Sprintf("127.0.0.1:%d", name.(*syscall.SockaddrInet4).Port)
 	for {
 		if _, err := net.DialTimeout("tcp", address, time.Second); err != nil { // those that wait go with the socket
-			return address, end, nil //nolint:nilerr // that nobody answers is what was wanted
+			return address, end, nil //nolint:nilerr // that there is no answer is what was wanted
 		}
 	}
 }

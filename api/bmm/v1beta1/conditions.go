@@ -39,6 +39,6 @@ const (
 
 // HealthIssueAnnotation of an NvidiaBMMMachine says what is wrong with its
 // physical machine: Hardware, Network, Performance or Other. The site's operator
-// hears of it when the NvidiaBMMMachine is deleted, and gives the machine to
-// nobody until it is repaired.
+// hears of it when the NvidiaBMMMachine is deleted, and keeps the machine out of
+// the pool until it is repaired.
 const HealthIssueAnnotation = "bedplate.dev/machine-health-issue"

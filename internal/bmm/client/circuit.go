@@ -63,7 +63,7 @@ type circuit struct {
 	// silent is when the first of those calls began that got no answer; zero where the endpoint isn't silent.
 	silent time.Time
 	cause  error
-	// rests is until when nobody asks, and rest how long that was.
+	// rests is until when no call is sent, and rest how long that was.
 	rests time.Time
 	rest  time.Duration
 	// waited is when sites behind the endpoint last let a write wait.
@@ -238,7 +238,7 @@ func (c *Circuits) crowdAtSite(p *pass) (none crowd) {
 	return writes
 }
 
-// at is the circuit of an endpoint. Those that nobody asks any more are forgotten. c.mu is held.
+// at is the circuit of an endpoint. Those that aren't used any more are forgotten. c.mu is held.
 func (c *Circuits) at(endpoint string, now time.Time) *circuit {
 	at, known := c.endpoints[endpoint]
 	if !known {

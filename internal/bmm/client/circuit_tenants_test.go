@@ -113,7 +113,7 @@ func TestCircuit_saysTheSameAsLongAsNothingChanges(t *testing.T) {
 	})
 }
 
-// What is deleted at a site that hangs is answered after a minute, and meanwhile nobody would know that the API is back.
+// What is deleted at a site that hangs is answered after a minute, and meanwhile the circuit wouldn't learn that the API is back.
 func TestCircuit_aChangeAtASiteThatHangsIsNotWhatAsksAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -198,7 +198,7 @@ func TestCircuit_aTenantsDeadEndpointsHoldThreeWorkers(t *testing.T) {
 // Whatever it does in between: an endpoint that hangs now and then holds a few workers, and not all of them again and again.
 func TestCircuit_anEndpointThatHangsNowAndThenIsOnTrial(t *testing.T) {
 	t.Parallel()
-	for name, trouble := range map[string]step{
+	for name, bad := range map[string]step{
 		"it hangs":      hanging,
 		"it is slow":    after(10*time.Second, found),
 		"it is cut off": after(10*time.Second, fails(errors.New("connection reset"))),
@@ -211,14 +211,14 @@ func TestCircuit_anEndpointThatHangsNowAndThenIsOnTrial(t *testing.T) {
 				c := reaching(t, client.NewCircuits(pollInterval), "red", "https://api.example.com", moody)
 				errs, _ := atOnce(t.Context(), 10, c)
 				g.Expect(failed(errs)).To(BeZero())
-				moody.set(trouble)
+				moody.set(bad)
 				_, _ = atOnce(t.Context(), 10, c)
 				for range 3 {
 					time.Sleep(pollInterval)
 					moody.set(found)
 					_, err := c.Tenant(t.Context())
 					g.Expect(err).NotTo(HaveOccurred())
-					moody.set(trouble)
+					moody.set(bad)
 					moody.most.Store(0)
 					_, _ = atOnce(t.Context(), 10, c)
 					g.Expect(moody.most.Load()).To(BeEquivalentTo(3))
@@ -237,7 +237,7 @@ func TestCircuit_anEndpointThatHangsNowAndThenIsOnTrial(t *testing.T) {
 	}
 }
 
-// What hangs is the create, the login, or what one tenant made of the address: nobody else is kept from the API by it.
+// What hangs is the create, the login, or what one tenant made of the address: it keeps no other tenant from the API.
 func TestCircuit_staysClosedForOthers(t *testing.T) {
 	t.Parallel()
 	const api = "https://api.example.com"
@@ -247,7 +247,7 @@ func TestCircuit_staysClosedForOthers(t *testing.T) {
 		}
 		return found(r)
 	}
-	for name, trouble := range map[string]func(t *testing.T, circuits *client.Circuits, h http.RoundTripper) error{
+	for name, hangs := range map[string]func(t *testing.T, circuits *client.Circuits, h http.RoundTripper) error{
 		"a create at a dead site": func(t *testing.T, circuits *client.Circuits, h http.RoundTripper) error {
 			_, err := reaching(t, circuits, "red", api, h).CreateVPC(t.Context(), client.VPCCreateRequest{})
 			return err
@@ -275,7 +275,7 @@ func TestCircuit_staysClosedForOthers(t *testing.T) {
 				_, err := blue.Tenant(t.Context())
 				g.Expect(err).NotTo(HaveOccurred())
 				var over sync.WaitGroup
-				over.Go(func() { g.Expect(trouble(t, circuits, h)).NotTo(Succeed()) })
+				over.Go(func() { g.Expect(hangs(t, circuits, h)).NotTo(Succeed()) })
 				for range 20 {
 					time.Sleep(10 * time.Second)
 					errs, took := atOnce(t.Context(), 10, blue)
@@ -288,7 +288,7 @@ func TestCircuit_staysClosedForOthers(t *testing.T) {
 	}
 }
 
-// Nothing was lost by asking, so it doesn't rest for long at first: a service that is started anew is back soon.
+// Nothing was lost by asking, so it doesn't rest for long at first: a service that was restarted is back soon.
 func TestCircuit_anEndpointThatRefusesConnectionsRestsForAMoment(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

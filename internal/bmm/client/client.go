@@ -91,7 +91,7 @@ func (c *Client) Endpoint() string {
 // Namespace is that of the Secret: what is bounded is shared among these. Empty where there is none.
 func (c *Client) Namespace() string { return namespaceOf(c.secret) }
 
-// Silent is why nobody should wait for the API now: it doesn't answer, as the circuits know. Otherwise nil.
+// Silent is why callers shouldn't wait for the API now: it doesn't answer, as the circuits know. Otherwise nil.
 func (c *Client) Silent() error { return c.circuits.state(c.server) }
 
 // Org is the organisation of the tenant.

@@ -74,7 +74,7 @@ func TestEgress_aTenantsSecretCallsNothingBesideTheManager(t *testing.T) {
 	}
 }
 
-// What a name leads to is known when it is called. Whether somebody listens there must not make a difference to see.
+// What a name leads to is known when it is called. Whether a service listens there must make no visible difference.
 func TestEgress_aNameThatLeadsInsideIsRefusedAlikeWhateverListensThere(t *testing.T) {
 	t.Parallel()
 	port, connections := listen(t)

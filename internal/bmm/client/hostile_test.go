@@ -248,7 +248,7 @@ func TestHostile_soak(t *testing.T) { //nolint:paralleltest // it counts gorouti
 				random := rand.New(rand.NewPCG(seed, uint64(worker)))
 				names := []string{"get", "site", "type", "delete", "create", "VPCs", "instances"}
 				for time.Now().Before(until) {
-					c, err := client.New(config) // anew: one that was told to wait learns little
+					c, err := client.New(config) // a new one: one that was told to wait learns little
 					g.Expect(err).NotTo(HaveOccurred())
 					for range 5 {
 						_ = calls[names[random.IntN(len(names))]](t.Context(), c) // any error will do

@@ -71,7 +71,7 @@ func listUpTo[T any](ctx context.Context, c *Client, most int, op string, call f
 	return nil, &fault.Error{Class: fault.Transient, Op: op, Err: fmt.Errorf("more than %d pages", maxPages)}
 }
 
-// decodeFrom adds the items of a page, one after the other. It begins anew where a page is read once more.
+// decodeFrom adds the items of a page, one after the other. It starts over where a page is read once more.
 func (l *listing[T]) decodeFrom(b *body) error {
 	l.items = l.items[:l.before.items]
 	_ = l.memory.set(l.before.bytes) // less than before

@@ -20,7 +20,7 @@ const (
 	pingAfter = 15 * time.Second
 	// maxHeader bounds the header of an answer, in bytes.
 	maxHeader = 64 << 10
-	// What an HTTP/2 connection keeps of answers that nobody has read yet, all and each, in bytes.
+	// What an HTTP/2 connection keeps of answers that weren't read yet, all and each, in bytes.
 	maxUnread       = 1 << 20
 	maxUnreadAnswer = 256 << 10
 	maxFrame        = 64 << 10

@@ -120,7 +120,7 @@ func (c *Cloud) site(ctx context.Context) (site, error) {
 	return now, nil
 }
 
-// follow looks after the nodes of an instance that has changed, so that their troubles are told of soon. Nodes that waited for
+// follow looks after the nodes of an instance that has changed, so that events say soon what is wrong. Nodes that waited for
 // just that are initialised: upstream would look at them again later and later.
 func (c *Cloud) follow(ctx context.Context, is change) {
 	for _, node := range c.nodes.concerned(is) {

@@ -119,8 +119,8 @@ func (d *direct) lastID() string {
 	return d.last.siteID
 }
 
-// switchTo another login: with the one before nothing is listed any more. It is forgotten again and again, because somebody
-// may still have been asking with it.
+// switchTo another login: with the one before nothing is listed any more. It is forgotten again and again, because another
+// call may still have been using it.
 func (d *direct) switchTo(now *directSite) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

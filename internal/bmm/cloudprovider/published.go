@@ -83,7 +83,7 @@ func (p *published) site(ctx context.Context) (site, error) {
 	return &publishedSite{p, known}, nil
 }
 
-// unpublished is a trouble that all nodes have in common.
+// unpublished is an error that is the same for all nodes.
 func unpublished(err error) error { return &trouble{reason: ReasonUnpublished, ofSite: true, err: err} }
 
 // publishedSite is a site as it was published last.

@@ -86,7 +86,7 @@ func TestPublished_aNodeIsInitializedAsSoonAsItsInstanceIsKnown(t *testing.T) {
 		HaveKeyWithValue(LabelMachine, "fm100"+f.prefix), HaveKeyWithValue(LabelNVLinkDomain, "domain-7")))
 	f.Eventually(func() []corev1.NodeAddress { return f.node(f.name(0)).Status.Addresses }).Should(ContainElement(
 		corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: cloudtest.Address(0)}))
-	f.Expect(f.site.Calls()).To(BeEmpty(), "it has no login, and calls nobody")
+	f.Expect(f.site.Calls()).To(BeEmpty(), "it has no login, and makes no call")
 }
 
 // Nodes that aren't Ready, of which the real lifecycle controller asks all the time.

@@ -90,7 +90,7 @@ func TestPeerings_thatSomebodyElseDeletedAreMadeAgain(t *testing.T) {
 }
 
 // The service answers 404 for a peering that it still has, when one of the VPCs is gone: that is neither forgotten nor taken for
-// somebody's, nor made again, nor does deletion go past it, and what it waits for is said.
+// the user's own, nor made again, nor does deletion go past it, and what it waits for is said.
 func TestPeerings_whosePeerIsGoneAreNotForgotten(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -75,7 +75,7 @@ func (r *Reports) take(cluster, instanceID string, now time.Time) bool {
 
 // healthIssue is a word to the site's operator about the instance's machine; nil without one. What Kubernetes has found may as
 // well be a bad image or a network, on all machines at once. So a person has to have written it into the annotation, or the
-// BMM API has to know of trouble itself.
+// BMM API has to show an alert itself.
 func (i *Instance) healthIssue(ctx context.Context, id string) (*bmm.MachineHealthIssue, error) {
 	h, err := i.machine.Health(ctx)
 	if err != nil {
@@ -87,11 +87,11 @@ func (i *Instance) healthIssue(ctx context.Context, id string) (*bmm.MachineHeal
 		if h.Found == "" {
 			return nil, nil
 		}
-		trouble := i.trouble(ctx)
-		if trouble == "" {
+		alert := i.alert(ctx)
+		if alert == "" {
 			return nil, nil
 		}
-		details = "BMM says: " + trouble + "\n" + details
+		details = "BMM says: " + alert + "\n" + details
 	}
 	if !i.reports.take(h.Cluster, id, i.engine.Clock.Now()) {
 		i.engine.Recorder.Eventf(h.Object, nil, corev1.EventTypeWarning, "NotReported", "Delete", "%s", graph.Note(
@@ -110,9 +110,9 @@ func (i *Instance) healthIssue(ctx context.Context, id string) (*bmm.MachineHeal
 	return issue, nil
 }
 
-// trouble is what the BMM API shows to be wrong with the machine itself; empty where it shows nothing. No deletion waits for an
+// alert is what the BMM API shows to be wrong with the machine itself; empty where it shows nothing. No deletion waits for an
 // answer: without one nothing is known.
-func (i *Instance) trouble(ctx context.Context) string {
+func (i *Instance) alert(ctx context.Context) string {
 	if i.got == nil || i.got.MachineID == "" {
 		return ""
 	}

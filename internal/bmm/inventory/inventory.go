@@ -21,7 +21,7 @@ const (
 	changesBuffer = 1024
 	// maxKept is three times what 10,000 instances take.
 	maxKept = 64 << 20
-	// patience bounds how long a list is waited for that somebody else makes; glance is how often the API is seen to answer
+	// patience bounds how long a caller waits for a list that another one makes; glance is how often the API is seen to answer
 	// meanwhile. Of those with the credentials of a namespace so many have patience, as each holds a worker; the others wait
 	// until the list has been on its way for a moment.
 	patience = 10 * time.Second
@@ -35,7 +35,7 @@ type Inventory struct {
 	// Interval between two lists of a site where nothing is on its way. What has just changed is listed sooner: see shelf.due.
 	Interval time.Duration
 	Clock    clock.PassiveClock
-	// Keep bounds what is known of all sites together, in bytes. Where that is too much, what nobody has asked about goes first.
+	// Keep bounds what is known of all sites together, in bytes. Where that is too much, what no caller has asked about goes first.
 	Keep int
 
 	mu      sync.Mutex
@@ -43,7 +43,7 @@ type Inventory struct {
 	changes chan event.TypedGenericEvent[Change]
 	// untold are changes that there was no room for, each once.
 	untold map[Change]bool
-	// waiting are those who wait for somebody else's list, by the namespace of their credentials.
+	// waiting are the callers that wait for another one's list, by the namespace of their credentials.
 	waiting map[string]int
 	// ending is closed by end, once: no list goes on then.
 	ending chan struct{}
@@ -80,7 +80,7 @@ type shelf struct {
 	// bytes that the instances take in memory; short where some were left out, because all shelves took too much.
 	bytes int
 	short bool
-	// asked is when somebody last asked about an instance.
+	// asked is when a caller last asked about an instance.
 	asked map[string]time.Time
 	// stale are instances that we have changed ourselves since they were seen.
 	stale map[string]time.Time
@@ -126,7 +126,7 @@ func (v *Inventory) Instance(ctx context.Context, api *bmm.Client, siteID, id st
 	return instance, nil
 }
 
-// Put tells of an instance that somebody has just got from the BMM API, asking for it at a site: which site an answer names
+// Put tells of an instance that the caller has just got from the BMM API, asking for it at a site: which site an answer names
 // isn't believed.
 func (v *Inventory) Put(api *bmm.Client, siteID string, instance *bmm.Instance) {
 	v.shelf(api, siteID).put(*instance, v.Clock.Now())

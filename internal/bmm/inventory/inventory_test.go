@@ -383,7 +383,7 @@ func TestStart_listsASiteWhileAnotherHangs(t *testing.T) {
 	f.Eventually(ended).Should(Receive(BeNil()))
 }
 
-// A manager that is told to stop keeps its lease until all has ended, and nobody works meanwhile. Only creates are worth that.
+// A manager that is told to stop keeps its lease until all has ended, and no replica works meanwhile. Only creates are worth that.
 func TestStart_endsWhileAListHangs(t *testing.T) {
 	t.Parallel()
 	f := start(t, 1, 20*time.Millisecond)
@@ -426,7 +426,7 @@ func TestRefresh_waitsForNobodysListWhereTheAPIDoesntAnswer(t *testing.T) {
 	for range cap(others) {
 		f.Expect(fault.ClassOf(<-others)).To(Equal(fault.Transient))
 	}
-	f.Expect(first).NotTo(Receive(), "nobody was answered meanwhile")
+	f.Expect(first).NotTo(Receive(), "no list was answered meanwhile")
 	close(slow)
 	f.Eventually(first).Should(Receive(BeNil()))
 	f.Expect(f.inventory.Refresh(f.ctx, api, siteID, f.clock.Now())).To(Succeed())
@@ -597,7 +597,7 @@ func TestKeep_leavesOutWhatNobodyAsksAbout(t *testing.T) {
 	}
 	lists, gets := f.calls()
 	f.Expect(lists).To(Equal(3))
-	f.Expect(gets).To(Equal(19), "once each, when nobody had asked about them yet")
+	f.Expect(gets).To(Equal(19), "once each, before they were asked about")
 	f.Expect(f.inventory.Kept()).To(BeNumerically("<", f.inventory.Keep))
 }
 

@@ -79,7 +79,7 @@ func (v *Inventory) enter(ctx context.Context, s *shelf) error {
 	return s.enter(ctx, hasPatience)
 }
 
-// enter waits until nobody lists any more. It gives up where the API doesn't answer, so that a worker for each object of a
+// enter waits until no other caller lists any more. It gives up where the API doesn't answer, so that a worker for each object of a
 // dead site isn't held by one list.
 func (s *shelf) enter(ctx context.Context, hasPatience bool) error {
 	wait, free := s.tryEnter(hasPatience)
@@ -105,12 +105,12 @@ func (s *shelf) enter(ctx context.Context, hasPatience bool) error {
 		case <-look.C:
 			err = s.client().Silent()
 		case <-late.C:
-			err = errors.New("the list that somebody else has begun isn't there yet")
+			err = errors.New("the list that another object waits for isn't there yet")
 		}
 	}
 }
 
-// tryEnter enters where nobody lists, or says how long to wait for the list that is on its way.
+// tryEnter enters where no other caller lists, or says how long to wait for the list that is on its way.
 func (s *shelf) tryEnter(hasPatience bool) (wait time.Duration, free bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,7 +183,7 @@ func (s *shelf) wasKept(id string) bool {
 	return asked || !s.short
 }
 
-// cut leaves what somebody asks about; nothing, if that is all there is.
+// cut leaves what callers ask about; nothing, if that is all there is.
 func (s *shelf) cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,7 +200,7 @@ func (s *shelf) cut() {
 	}
 }
 
-// ask notes that somebody asks about an instance, so that it is kept when there isn't room for all.
+// ask notes that a caller asks about an instance, so that it is kept when there isn't room for all.
 func (s *shelf) ask(id string, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,7 +215,7 @@ func (s *shelf) fresh(id string, notBefore time.Time) (bmm.Instance, bool) {
 	return known.instance, ok && !known.at.Before(notBefore)
 }
 
-// slim leaves out what no list has: of ten thousand instances it is most of the bytes, and user data is nobody's business.
+// slim leaves out what no list has: of ten thousand instances it is most of the bytes, and user data is confidential.
 func slim(i bmm.Instance) bmm.Instance {
 	i.UserData, i.IpxeScript, i.StatusHistory = "", "", nil
 	return i

@@ -101,7 +101,7 @@ func (r *Report) wait(o *Orphan) (Deletion, string) {
 	return "", ""
 }
 
-// stillOrphaned judges a resource anew, as it is now, and says why.
+// stillOrphaned judges a resource once more, as it is now, and says why.
 func (r *Report) stillOrphaned(o *Orphan, now item, j judge) (still bool, why string) {
 	if o.stage == stagePeering {
 		what, why, vpc := j.ofPeering(now, r.world[o.account.String()])

@@ -111,7 +111,7 @@ func (j judge) ofPeering(peering item, vpcs []item) (verdict, string, item) {
 	return notOurs, "", item{}
 }
 
-// unlessDoubtful calls what nobody claims an orphan, unless it may belong to an object that can't be read.
+// unlessDoubtful calls what no object claims an orphan, unless it may belong to an object that can't be read.
 func (j judge) unlessDoubtful(i item, why string) (verdict, string) {
 	for _, kind := range ownerKinds {
 		if j.unread[kind] != nil && kind.mayHave(i.stage) {

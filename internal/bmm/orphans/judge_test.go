@@ -58,7 +58,7 @@ func TestJudge_callsOnlyWhatIsCertainAnOrphan(t *testing.T) {
 	}
 	g := NewWithT(t)
 	got, _ := newJudge(claims{living: []living{demo}}, here, world, []string{mac}).of(named("x", mac, "subnet/bmc"))
-	g.Expect(got).To(Equal(orphaned), "somebody vouches for it")
+	g.Expect(got).To(Equal(orphaned), "the user vouches for it")
 
 	far := demo
 	far.namespace, far.name = "far", "NvidiaBMMCluster far/demo"

@@ -43,7 +43,7 @@ func newMute(t *testing.T, api http.Handler) (m *mute, endpoint string) {
 	return m, server.URL
 }
 
-// refusing is an address at which nobody listens.
+// refusing is an address at which no process listens.
 func refusing(f *bmmtest.Fixture) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	f.Expect(err).NotTo(HaveOccurred())
@@ -51,7 +51,7 @@ func refusing(f *bmmtest.Fixture) string {
 	return "http://" + listener.Addr().String()
 }
 
-// dropping is an address that doesn't even answer SYN: nobody accepts, and there is no room for more who wait.
+// dropping is an address that doesn't even answer SYN: no process accepts, and the backlog is full.
 func dropping(t *testing.T, f *bmmtest.Fixture) string {
 	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	f.Expect(err).NotTo(HaveOccurred())
@@ -74,7 +74,7 @@ func dropping(t *testing.T, f *bmmtest.Fixture) string {
 // call to them, and theirs are up when theirs is back.
 func TestDead_endpointsHoldUpNobodyElse(t *testing.T) {
 	t.Parallel()
-	const clusters, alone = 100, 18 * time.Second           // shorter than any call that nobody answers
+	const clusters, alone = 100, 18 * time.Second           // shorter than any call without an answer
 	f := bmmtest.StartPaced(t, time.Second, bmmtest.Settle) // a hundred clusters are busy by themselves with a shorter interval
 	healthy := f.Endpoint
 	silent, hangs := newMute(t, f.Sim)

@@ -2,7 +2,7 @@
 // has the BMM API's may delete all instances of the tenant. See package publication for what is told.
 //
 // What it knows it knows from the machine controller and the inventory. A workload cluster that doesn't answer costs a call
-// now and then, and holds up nobody: neither other clusters, nor the deletion of anything.
+// now and then, and holds up neither other clusters, nor the deletion of anything.
 package publish
 
 import (
@@ -144,7 +144,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	defer cancel()
 	want := r.wanted(turn, infra, machines.Items, dead)
 	err = r.publish(turn, req.NamespacedName, known, want)
-	if ctx.Err() != nil { // the manager ends, which is nobody's trouble
+	if ctx.Err() != nil { // the manager ends, which isn't the cluster's fault
 		return ctrl.Result{}, ctx.Err()
 	}
 	r.tell(infra, known, err)
@@ -177,7 +177,7 @@ func (r *Reconciler) infra(ctx context.Context, cluster *clusterv1.Cluster) (*in
 	return infra, nil
 }
 
-// due tells whether the instances of a cluster are published now: its control plane answers, and nobody else has it. While it
+// due tells whether the instances of a cluster are published now: its control plane answers, and no other manager has it. While it
 // is deleted, Cluster API looks after what there is to do with its nodes.
 func due(cluster *clusterv1.Cluster, infra *infrav1.NvidiaBMMCluster) bool {
 	return ptr.Deref(infra.Spec.PublishInstances, false) && !annotations.IsPaused(cluster, infra) &&
@@ -185,7 +185,7 @@ func due(cluster *clusterv1.Cluster, infra *infrav1.NvidiaBMMCluster) bool {
 		ptr.Deref(cluster.Status.Initialization.ControlPlaneInitialized, false)
 }
 
-// tell of a trouble that has begun, or of one that is over.
+// tell of an error that is new, and remember that one is over.
 func (r *Reconciler) tell(infra *infrav1.NvidiaBMMCluster, known *state, err error) {
 	says := ""
 	if err != nil && !errors.Is(err, errNotAll) {

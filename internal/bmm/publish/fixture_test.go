@@ -153,7 +153,7 @@ func (w *workloadCluster) site(g Gomega) publication.Site {
 	return site
 }
 
-// put a ConfigMap there, as somebody does who has the cluster.
+// put a ConfigMap there, as an administrator of the workload cluster may.
 func (w *workloadCluster) put(what interface {
 	ConfigMap() (*corev1.ConfigMap, error)
 }) {

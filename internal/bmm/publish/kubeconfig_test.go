@@ -162,7 +162,7 @@ func TestWorkload_aSilentServerIsLeft(t *testing.T) {
 	g.Expect(time.Since(began)).To(BeNumerically("<", 2*callTimeout))
 }
 
-// A thousand machines at a distance take longer than one turn: no trouble, and no other cluster's worker for longer.
+// A thousand machines at a distance take longer than one turn: no event, and no other cluster's worker for longer.
 func TestPublish_whatDoesNotFitIntoATurnIsNoTrouble(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -42,7 +42,7 @@ func TestPublish_tellsAClusterOfItsInstancesAndOfNothingElse(t *testing.T) {
 			HaveField("Complete.IsZero()", false)))
 	}).Should(Succeed())
 
-	// While nothing happens nothing is written, and nobody is asked who isn't anyway.
+	// While nothing happens nothing is written, and the BMM API isn't asked more than anyway.
 	written, lists := w.requested(http.MethodPatch), f.Called("listInstances")
 	f.Eventually(func() int { return f.Called("listInstances") }).Should(BeNumerically(">", lists+5))
 	looks := w.requested(http.MethodGet)
@@ -81,7 +81,7 @@ func TestPublish_saysGoneOnlyWhereItIsProven(t *testing.T) {
 	f.Delete(machines["vanishes"])
 	f.UntilGone(machines["vanishes"])
 
-	// Somebody takes the finalizer off a machine whose instance is still there.
+	// A user takes the finalizer off a machine whose instance is still there.
 	torn := machines["is-torn-out"]
 	f.Refuse(http.StatusServiceUnavailable, "deleteInstance")
 	f.Delete(torn)
@@ -95,7 +95,7 @@ func TestPublish_saysGoneOnlyWhereItIsProven(t *testing.T) {
 	}).Should(Succeed())
 	f.UntilGone(torn)
 	f.Eventually(func(g Gomega) {
-		g.Expect(w.published(g)).NotTo(HaveKey(torn.Status.InstanceID), "nobody knows: it isn't called gone")
+		g.Expect(w.published(g)).NotTo(HaveKey(torn.Status.InstanceID), "that is unknown: it isn't called gone")
 	}).Should(Succeed())
 	f.Expect(w.published(f)).To(HaveLen(3))
 	f.Expect(w.published(f)).To(HaveKeyWithValue(machines["stays"].Status.InstanceID, isGone(false)))
@@ -118,14 +118,14 @@ func TestPublish_leavesNothingBehind(t *testing.T) {
 	f.Eventually(func(g Gomega) {
 		g.Expect(w.published(g)).To(And(HaveLen(1), HaveKey(young)), "of machines that went while no manager looked")
 	}).Should(Succeed())
-	mine := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "somebody-elses"}}
+	mine := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "another-clients"}}
 	f.Create(mine)
 	looks := w.requested(http.MethodGet)
 	f.Eventually(func() int { return w.requested(http.MethodGet) }).Should(BeNumerically(">", looks+2))
 	f.Expect(f.Read(mine)).To(Succeed())
 }
 
-// A cluster that has lost more machines within an hour than there may be ConfigMaps that nobody needs.
+// A cluster that has lost more machines within an hour than there may be obsolete ConfigMaps.
 func TestPublish_goesOnBesideManyTombstones(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t)

@@ -70,7 +70,7 @@ func lost(machine *infrav1.NvidiaBMMMachine) bool {
 }
 
 // released reports that the engine has deleted the instance of a machine to the end, which is gone itself: the ledger is still
-// there, and knows of nothing any more. That of a machine which somebody has torn out, or which was moved, still does.
+// there, and knows of nothing any more. That of a machine whose finalizer a user has removed, or which was moved, still does.
 func released(machine *infrav1.NvidiaBMMMachine) bool {
 	_, ledger := machine.Annotations[graph.LedgerAnnotation]
 	return ledger && graph.OwnsNothing(machine)

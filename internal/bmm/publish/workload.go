@@ -70,7 +70,7 @@ func (w *workload) remove(ctx context.Context, name string) error {
 	return troubleOf(err)
 }
 
-// list what is published. Of what nobody wants there may be more than is listed: the next look sees that, when some of it is gone.
+// list what is published. Of what isn't wanted there may be more than is listed: the next look sees that, when some of it is gone.
 func (w *workload) list(ctx context.Context, wanted int) (found []corev1.ConfigMap, err error) {
 	for next := ""; len(found) < wanted+strangers; {
 		data, err := w.api.Get().Namespace(publication.Namespace).Resource(resource).
