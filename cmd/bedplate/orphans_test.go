@@ -65,6 +65,16 @@ func credentials(e *ends) string {
 	return e.Namespace + "/" + secret.Name
 }
 
+// startCluster starts with a cluster that is ready, and returns its credentials by the wire as well.
+func startCluster(t *testing.T) (e *ends, secret string, cluster *infrav1.NvidiaBMMCluster) {
+	t.Helper()
+	e = start(t)
+	secret = credentials(e)
+	cluster = e.CreateCluster("demo")
+	e.UntilReady(cluster)
+	return e, secret, cluster
+}
+
 func listed(e *ends, args ...string) *orphans.Report {
 	e.t.Helper()
 	out, err := e.run("", append([]string{"orphans", "-o", "json"}, args...)...)
@@ -280,10 +290,7 @@ func double(e *ends, cluster *infrav1.NvidiaBMMCluster) string {
 
 func TestOrphans_areDoublesTooAndTheBoundOneStays(t *testing.T) {
 	t.Parallel()
-	e := start(t)
-	secret := credentials(e)
-	cluster := e.CreateCluster("demo")
-	e.UntilReady(cluster)
+	e, secret, cluster := startCluster(t)
 	id := double(e, cluster)
 	report := listed(e, "--secret", secret)
 	e.Expect(idsOf(report.Orphans)).To(ConsistOf(id))
@@ -297,10 +304,7 @@ func TestOrphans_areDoublesTooAndTheBoundOneStays(t *testing.T) {
 // Somebody else's cluster lives in a VPC whose own cluster is gone, and has a machine there.
 func TestOrphans_areNotWhatALivingObjectUses(t *testing.T) {
 	t.Parallel()
-	e := start(t)
-	secret := credentials(e)
-	cluster := e.CreateCluster("demo")
-	e.UntilReady(cluster)
+	e, secret, cluster := startCluster(t)
 	vpc := cluster.Status.VPCID
 	guest := e.CreateCluster("guest", func(c *infrav1.NvidiaBMMCluster) { c.Spec.VPC.ID = vpc })
 	e.UntilReady(guest)
@@ -371,10 +375,7 @@ func incomplete(e *ends, args ...string) *orphans.Report {
 func TestOrphans_unknownIsNotAbsent(t *testing.T) {
 	t.Parallel()
 	testenv.MachineAPI(t, "Default")
-	e := start(t)
-	secret := credentials(e)
-	cluster := e.CreateCluster("demo")
-	e.UntilReady(cluster)
+	e, secret, cluster := startCluster(t)
 	machine := e.CreateMachine("demo", "worker-1", []byte("#cloud-config"))
 	e.UntilReady(machine)
 	owners := abandon(e, machine) + "," + abandon(e, cluster)
@@ -410,10 +411,7 @@ func TestOrphans_unknownIsNotAbsent(t *testing.T) {
 // A tenant's server shows what another tenant has, and says of each that it is gone.
 func TestOrphans_aFalseServerHidesNothing(t *testing.T) {
 	t.Parallel()
-	e := start(t)
-	secret := credentials(e)
-	cluster := e.CreateCluster("demo")
-	e.UntilReady(cluster)
+	e, secret, cluster := startCluster(t)
 	owner := abandon(e, cluster)
 
 	target, err := url.Parse(e.Endpoint)

@@ -20,6 +20,21 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 
 const id = "a0000000-0000-4000-8000-000000000001"
 
+// create makes a machine without a status.
+func create(t *testing.T, c client.Client, annotations map[string]string) *bmmv1.NvidiaBMMMachine {
+	t.Helper()
+	object := &bmmv1.NvidiaBMMMachine{
+		ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Namespace(t), Name: "machine", Annotations: annotations},
+		Spec: bmmv1.NvidiaBMMMachineSpec{InstanceSpec: bmmv1.InstanceSpec{
+			InstanceType:    bmmv1.InstanceTypeReference{ID: id},
+			OperatingSystem: bmmv1.OperatingSystemReference{ID: id},
+			Network:         bmmv1.NetworkSpec{NetworkInterface: bmmv1.NetworkInterface{SubnetName: "nodes"}},
+		}},
+	}
+	NewWithT(t).Expect(c.Create(t.Context(), object)).To(Succeed())
+	return object
+}
+
 func TestAll_writesOnceForSpecAndStatusAndNothingWhereNothingChanged(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -34,15 +49,7 @@ func TestAll_writesOnceForSpecAndStatusAndNothingWhereNothingChanged(t *testing.
 			return c.SubResource(sub).Patch(ctx, o, p, opts...)
 		},
 	})
-	object := &bmmv1.NvidiaBMMMachine{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Namespace(t), Name: "machine"},
-		Spec: bmmv1.NvidiaBMMMachineSpec{InstanceSpec: bmmv1.InstanceSpec{
-			InstanceType:    bmmv1.InstanceTypeReference{ID: id},
-			OperatingSystem: bmmv1.OperatingSystemReference{ID: id},
-			Network:         bmmv1.NetworkSpec{NetworkInterface: bmmv1.NetworkInterface{SubnetName: "nodes"}},
-		}},
-	}
-	g.Expect(c.Create(t.Context(), object)).To(Succeed())
+	object := create(t, c, nil)
 	before := object.DeepCopy()
 	g.Expect(patch.All(t.Context(), c, before, object)).To(Succeed())
 	g.Expect(writes).To(BeZero())
@@ -68,15 +75,7 @@ func TestAll_aFormerLeaderBlanksNoStatus(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := testenv.Client(t)
-	object := &bmmv1.NvidiaBMMMachine{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Namespace(t), Name: "machine"},
-		Spec: bmmv1.NvidiaBMMMachineSpec{InstanceSpec: bmmv1.InstanceSpec{
-			InstanceType:    bmmv1.InstanceTypeReference{ID: id},
-			OperatingSystem: bmmv1.OperatingSystemReference{ID: id},
-			Network:         bmmv1.NetworkSpec{NetworkInterface: bmmv1.NetworkInterface{SubnetName: "nodes"}},
-		}},
-	}
-	g.Expect(c.Create(t.Context(), object)).To(Succeed())
+	object := create(t, c, nil)
 	seen := object.DeepCopy()
 	seen.Status.InstanceID = "old"
 
@@ -94,19 +93,9 @@ func TestAll_writesMetadataTooUnderALockAndNeverTheLedger(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := testenv.Client(t)
-	object := &bmmv1.NvidiaBMMMachine{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: testenv.Namespace(t), Name: "machine", Annotations: map[string]string{"old": "", graph.LedgerAnnotation: "1"},
-		},
-		Spec: bmmv1.NvidiaBMMMachineSpec{InstanceSpec: bmmv1.InstanceSpec{
-			InstanceType:    bmmv1.InstanceTypeReference{ID: id},
-			OperatingSystem: bmmv1.OperatingSystemReference{ID: id},
-			Network:         bmmv1.NetworkSpec{NetworkInterface: bmmv1.NetworkInterface{SubnetName: "nodes"}},
-		}},
-	}
+	object := create(t, c, map[string]string{"old": "", graph.LedgerAnnotation: "1"})
 	found := &bmmv1.NvidiaBMMMachine{}
 	read := func() { g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(object), found)).To(Succeed()) }
-	g.Expect(c.Create(t.Context(), object)).To(Succeed())
 	before := object.DeepCopy()
 	g.Expect(patch.All(t.Context(), c, before, object)).To(Succeed())
 	read()
@@ -144,15 +133,7 @@ func TestAll_removesNoKind(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := testenv.Client(t)
-	object := &bmmv1.NvidiaBMMMachine{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Namespace(t), Name: "machine"},
-		Spec: bmmv1.NvidiaBMMMachineSpec{InstanceSpec: bmmv1.InstanceSpec{
-			InstanceType:    bmmv1.InstanceTypeReference{ID: id},
-			OperatingSystem: bmmv1.OperatingSystemReference{ID: id},
-			Network:         bmmv1.NetworkSpec{NetworkInterface: bmmv1.NetworkInterface{SubnetName: "nodes"}},
-		}},
-	}
-	g.Expect(c.Create(t.Context(), object)).To(Succeed())
+	object := create(t, c, nil)
 	object.TypeMeta = metav1.TypeMeta{}
 	before := object.DeepCopy()
 	before.SetGroupVersionKind(bmmv1.GroupVersion.WithKind("NvidiaBMMMachine"))

@@ -126,7 +126,7 @@ func TestCircuit_aChangeAtASiteThatHangsIsNotWhatAsksAgain(t *testing.T) {
 		g.Expect(err).To(HaveOccurred())
 		h.set(func(r *http.Request) (*http.Response, error) {
 			if r.Method == http.MethodDelete {
-				return after(50*time.Second, answers(http.StatusInternalServerError, `{"message": "the site doesn't answer"}`))(r)
+				return siteIsDown(r)
 			}
 			return found(r)
 		})

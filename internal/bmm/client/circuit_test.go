@@ -69,12 +69,26 @@ func after(d time.Duration, then step) step {
 	}
 }
 
+// siteIsDown is the API's answer to a write at a site whose agent is down.
+var siteIsDown = after(50*time.Second, answers(http.StatusInternalServerError, `{"message": "the site doesn't answer"}`))
+
 // reaching returns a client of a namespace's that shares the circuits with others.
 func reaching(t *testing.T, circuits *client.Circuits, namespace, endpoint string, h http.RoundTripper) *client.Client {
 	t.Helper()
 	c, err := client.New(client.Config{
 		Endpoint: endpoint, Org: "acme", Token: token, APIName: "carbide", Secret: namespace + "/bmm",
 		HTTP: &http.Client{Transport: h}, QPS: 1000, Burst: 1000, Circuits: circuits,
+	})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return c
+}
+
+// loggingIn is reaching for a client of the namespace red that has to log in first.
+func loggingIn(t *testing.T, circuits *client.Circuits, endpoint, tokenURL string, h http.RoundTripper) *client.Client {
+	t.Helper()
+	c, err := client.New(client.Config{
+		Endpoint: endpoint, Org: "acme", APIName: "carbide", Secret: "red/bmm", HTTP: &http.Client{Transport: h},
+		OAuth2: oauth2(tokenURL), Circuits: circuits,
 	})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return c
@@ -253,12 +267,7 @@ func TestCircuit_staysClosedForOthers(t *testing.T) {
 			return err
 		},
 		"a login that hangs": func(t *testing.T, circuits *client.Circuits, h http.RoundTripper) error {
-			c, err := client.New(client.Config{
-				Endpoint: api, Org: "acme", APIName: "carbide", Secret: "red/bmm", HTTP: &http.Client{Transport: h},
-				OAuth2: oauth2("https://login.example.com/token"), Circuits: circuits,
-			})
-			NewWithT(t).Expect(err).NotTo(HaveOccurred())
-			_, err = c.Tenant(t.Context())
+			_, err := loggingIn(t, circuits, api, "https://login.example.com/token", h).Tenant(t.Context())
 			return err
 		},
 		"a path that hangs": func(t *testing.T, circuits *client.Circuits, h http.RoundTripper) error {
@@ -317,11 +326,7 @@ func TestCircuit_aLoginThatHangsIsWaitedForByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		h := &host{answer: hanging}
-		c, err := client.New(client.Config{
-			Endpoint: "https://api.example.com", Org: "acme", APIName: "carbide", Secret: "red/bmm", HTTP: &http.Client{Transport: h},
-			OAuth2: oauth2("https://login.example.com/token"), Circuits: client.NewCircuits(pollInterval),
-		})
-		g.Expect(err).NotTo(HaveOccurred())
+		c := loggingIn(t, client.NewCircuits(pollInterval), "https://api.example.com", "https://login.example.com/token", h)
 		var back atomic.Int32
 		var all sync.WaitGroup
 		for range 10 {
@@ -330,7 +335,7 @@ func TestCircuit_aLoginThatHangsIsWaitedForByOne(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		g.Expect(back.Load()).To(BeEquivalentTo(9))
 		all.Wait()
-		_, err = c.Tenant(t.Context())
+		_, err := c.Tenant(t.Context())
 		g.Expect(err).To(MatchError(HavePrefix("log in: not sent, because the login at https://login.example.com/token hasn't answered")))
 	})
 }
@@ -348,7 +353,7 @@ func TestCircuit_writesAtASiteThatHangsHoldFewWorkers(t *testing.T) {
 			}
 			most.Store(max(hanging.Add(1), most.Load()))
 			defer hanging.Add(-1)
-			return after(50*time.Second, answers(http.StatusInternalServerError, `{"message": "the site doesn't answer"}`))(r)
+			return siteIsDown(r)
 		})
 		c := reaching(t, client.NewCircuits(pollInterval), "blue", "https://api.example.com", api)
 		_, err := c.Tenant(t.Context())

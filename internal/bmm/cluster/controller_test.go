@@ -24,11 +24,18 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-func TestCluster_getsItsNetworksAndGivesThemBack(t *testing.T) {
-	t.Parallel()
+// ready starts a site and a controller, and returns a cluster that is ready.
+func ready(t *testing.T) (*bmmtest.Fixture, *infrav1.NvidiaBMMCluster) {
+	t.Helper()
 	f := bmmtest.Start(t)
 	object := f.CreateCluster("demo")
 	f.UntilReady(object)
+	return f, object
+}
+
+func TestCluster_getsItsNetworksAndGivesThemBack(t *testing.T) {
+	t.Parallel()
+	f, object := ready(t)
 
 	state := f.Sim.State()
 	f.Expect(state.VPCs).To(HaveLen(1))
@@ -110,9 +117,7 @@ func TestCluster_healsWhenTheSpecIsCorrected(t *testing.T) {
 
 func TestCluster_withALostLedgerLeavesNothingBehindSilently(t *testing.T) {
 	t.Parallel()
-	f := bmmtest.Start(t)
-	object := f.CreateCluster("demo")
-	f.UntilReady(object)
+	f, object := ready(t)
 	ledger := object.Annotations[graph.LedgerAnnotation]
 	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { delete(c.Annotations, graph.LedgerAnnotation) })
 	f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Invalid", "is lost, but there is or was VPC "+object.Status.VPCID)
@@ -220,9 +225,7 @@ func TestCluster_outlastsA401ThatWasTheServersHiccup(t *testing.T) {
 
 func TestCluster_namesTheSecretThatIsMissingOrIncomplete(t *testing.T) {
 	t.Parallel()
-	f := bmmtest.Start(t)
-	object := f.CreateCluster("demo")
-	f.UntilReady(object)
+	f, object := ready(t)
 	bmmtest.Change(f, f.Secret("demo"), func(s *corev1.Secret) { delete(s.Data, "token") })
 	f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Credentials", "demo has no token")
 	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { c.Spec.Authentication.SecretRef.Name = "other" })
@@ -274,9 +277,7 @@ func TestCluster_outlastsAnAPIThatIsDown(t *testing.T) {
 // A server answers 404 to everything under a wrong path: it looks like an empty data centre and isn't one.
 func TestCluster_doesNotTakeAWrongPathForAnEmptySite(t *testing.T) {
 	t.Parallel()
-	f := bmmtest.Start(t)
-	object := f.CreateCluster("demo")
-	f.UntilReady(object)
+	f, object := ready(t)
 	bmmtest.Change(f, f.Secret("demo"), func(s *corev1.Secret) { s.Data["apiName"] = []byte("nico") })
 	f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Transient", "404")
 	f.Delete(object)
@@ -316,9 +317,7 @@ func TestCluster_makesOneVPCWhateverHappensToTheCreate(t *testing.T) {
 
 func TestCluster_makesAgainWhatSomebodyElseDeleted(t *testing.T) {
 	t.Parallel()
-	f := bmmtest.Start(t)
-	object := f.CreateCluster("demo")
-	f.UntilReady(object)
+	f, object := ready(t)
 	lost := object.Status.Subnets[0].ID
 	f.Expect(f.API().DeleteSubnet(t.Context(), sim.DefaultSiteID, lost)).To(Succeed())
 	f.Eventually(func(g Gomega) {
@@ -330,9 +329,7 @@ func TestCluster_makesAgainWhatSomebodyElseDeleted(t *testing.T) {
 
 func TestCluster_addsAndRemovesSubnets(t *testing.T) {
 	t.Parallel()
-	f := bmmtest.Start(t)
-	object := f.CreateCluster("demo")
-	f.UntilReady(object)
+	f, object := ready(t)
 	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) {
 		c.Spec.Subnets = []infrav1.SubnetSpec{{Name: "storage", PrefixLength: ptr.To[int32](26)}}
 	})
@@ -365,9 +362,7 @@ func TestCluster_isLeftAloneWhilePaused(t *testing.T) {
 
 func TestCluster_refusesALedgerThatWasCopied(t *testing.T) {
 	t.Parallel()
-	f := bmmtest.Start(t)
-	object := f.CreateCluster("demo")
-	f.UntilReady(object)
+	f, object := ready(t)
 	twin := f.CreateCluster("twin", func(c *infrav1.NvidiaBMMCluster) { c.Annotations = object.Annotations })
 	f.UntilReason(twin, infrav1.ReferencesResolvedCondition, "Invalid", "was copied from it")
 	f.Expect(f.Called("createVpc")).To(Equal(1))

@@ -37,9 +37,7 @@ func TestSecret_thatPolicyLetsNobodyKeepIsNamedBeforeTheFirstCreate(t *testing.T
 // What was made before there was such a policy is looked after, and nothing is made for others.
 func TestSecret_thatIsNotKeptAnyMoreStopsOnlyWhatBegins(t *testing.T) {
 	t.Parallel()
-	f := bmmtest.Start(t)
-	object := f.CreateCluster("demo")
-	f.UntilReady(object)
+	f, object := ready(t)
 	f.ForbidFinalizer(cluster.SecretFinalizer)
 	secret := f.Secret("demo")
 	f.Expect(f.Read(secret)).To(Succeed())

@@ -27,9 +27,7 @@ func saidOnce(f *bmmtest.Fixture, object graph.Owner, annotation string) {
 
 func TestDelete_ofWhatSomebodyElseManagesSaysWhatHoldsIt(t *testing.T) {
 	t.Parallel()
-	f := bmmtest.Start(t)
-	object := f.CreateCluster("demo")
-	f.UntilReady(object)
+	f, object := ready(t)
 	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { c.Annotations[clusterv1.ManagedByAnnotation] = "another-manager" })
 	f.Delete(object)
 	f.UntilReason(object, infrav1.VPCReadyCondition, "Invalid", "annotation cluster.x-k8s.io/managed-by leaves this object to another manager")
@@ -45,9 +43,7 @@ func TestDelete_ofWhatSomebodyElseManagesSaysWhatHoldsIt(t *testing.T) {
 // clusterctl marks what it has moved, in place of all other annotations, deletes it, and dies before it takes the finalizers off.
 func TestDelete_ofWhatABrokenMoveHasLeftSaysWhatHoldsIt(t *testing.T) {
 	t.Parallel()
-	f := bmmtest.Start(t)
-	object := f.CreateCluster("demo")
-	f.UntilReady(object)
+	f, object := ready(t)
 	machine := f.CreateMachine("demo", "worker-1", []byte("#cloud-config"))
 	f.UntilReady(machine)
 	before := f.Sim.State()

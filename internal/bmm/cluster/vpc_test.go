@@ -115,9 +115,7 @@ func TestVPC_changesWithTheSpec(t *testing.T) {
 // A tag is all that proves a VPC ours. Where somebody has taken it off, nobody deletes.
 func TestVPC_withoutOurTagIsNotDeleted(t *testing.T) {
 	t.Parallel()
-	f := bmmtest.Start(t)
-	object := f.CreateCluster("demo")
-	f.UntilReady(object)
+	f, object := ready(t)
 	tagged := f.Sim.State().VPCs[0].Labels
 	set := func(labels bmm.Labels) {
 		_, err := f.API().UpdateVPC(t.Context(), sim.DefaultSiteID, object.Status.VPCID, bmm.VPCUpdateRequest{Labels: &labels})

@@ -68,39 +68,42 @@ var ownerKinds = []*ownerKind{
 	{"Machine", func(stage) bool { return true }, openShiftMachines},
 }
 
-func clusters(ctx context.Context, c client.Reader) (all []holder, err error) {
+func clusters(ctx context.Context, c client.Reader) ([]holder, error) {
 	list := &infrav1.NvidiaBMMClusterList{}
-	err = c.List(ctx, list)
-	for i := range list.Items {
-		o := &list.Items[i]
-		all = append(all, holder{o, o.Spec, cluster.SecretOf(o)})
-	}
-	return all, err
+	err := c.List(ctx, list)
+	return holders(list.Items, func(o *infrav1.NvidiaBMMCluster) (holder, bool) {
+		return holder{o, o.Spec, cluster.SecretOf(o)}, true
+	}), err
 }
 
 // machines log in as their clusters do: what they have was made with the Secret that the ledger names.
-func machines(ctx context.Context, c client.Reader) (all []holder, err error) {
+func machines(ctx context.Context, c client.Reader) ([]holder, error) {
 	list := &infrav1.NvidiaBMMMachineList{}
-	err = c.List(ctx, list)
-	for i := range list.Items {
-		o := &list.Items[i]
-		all = append(all, holder{o, o.Spec, instance.SecretOf(o)})
-	}
-	return all, err
+	err := c.List(ctx, list)
+	return holders(list.Items, func(o *infrav1.NvidiaBMMMachine) (holder, bool) {
+		return holder{o, o.Spec, instance.SecretOf(o)}, true
+	}), err
 }
 
 // openShiftMachines leaves out other providers' Machines, unless a ledger says that one was ours.
-func openShiftMachines(ctx context.Context, c client.Reader) (all []holder, err error) {
+func openShiftMachines(ctx context.Context, c client.Reader) ([]holder, error) {
 	list := &machinev1.MachineList{}
-	err = c.List(ctx, list)
-	for i := range list.Items {
-		o := &list.Items[i]
+	err := c.List(ctx, list)
+	return holders(list.Items, func(o *machinev1.Machine) (holder, bool) {
 		_, written := o.Annotations[graph.LedgerAnnotation]
-		if secret, ours := actuator.SecretOf(o); ours || written {
-			all = append(all, holder{actuator.OwnerOf(o), o.Spec, secret})
+		secret, ours := actuator.SecretOf(o)
+		return holder{actuator.OwnerOf(o), o.Spec, secret}, ours || written
+	}), err
+}
+
+// holders are the objects that count.
+func holders[T any](objects []T, hold func(*T) (_ holder, counts bool)) (all []holder) {
+	for i := range objects {
+		if h, counts := hold(&objects[i]); counts {
+			all = append(all, h)
 		}
 	}
-	return all, err
+	return all
 }
 
 // claims are those of all living objects.
@@ -116,14 +119,14 @@ func readClaims(ctx context.Context, c client.Reader) (claims, error) {
 	all := claims{unread: map[*ownerKind]error{}}
 	var unknown []error
 	for _, kind := range ownerKinds {
-		holders, err := kind.list(ctx, c)
+		found, err := kind.list(ctx, c)
 		switch {
 		case meta.IsNoMatchError(err):
 			unknown = append(unknown, err)
 		case err != nil:
 			all.unread[kind] = err
 		default:
-			for _, h := range holders {
+			for _, h := range found {
 				all.living = append(all.living, claimOf(kind, h))
 			}
 		}
