@@ -6,8 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +22,6 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/plan"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/graph"
-	"github.com/bedplate/bedplate/internal/testenv"
 )
 
 // example renders the example; its Secret leads to the simulator by the wire.
@@ -228,46 +225,6 @@ func decodePlan(e *ends, text string) plan.Plan {
 	return p
 }
 
-func TestPlan_saysWhatCannotBeDoneAndFails(t *testing.T) {
-	t.Parallel()
-	e := start(t)
-	for _, row := range []struct {
-		name, file string
-		says       []string
-		fails      string
-	}{
-		{"an unknown site", e.but(sim.DefaultSiteID, "517e0000-0000-4000-8000-00000000dead"),
-			[]string{"! site", "does not exist"}, "1 of the plan can't be done"},
-		{"a token that is refused", e.but(sim.DefaultToken, "stale"),
-			[]string{"! site", "401"}, "can't be done"},
-		{"no Secret", e.but("kind: Secret\nmetadata: {name: demo}", "kind: Secret\nmetadata: {name: another}"),
-			[]string{"! ReferencesResolved", "secret " + e.Namespace + "/demo does not exist: create it"}, "can't be done"},
-		{"an unusable Secret", e.but("token: "+sim.DefaultToken, "user: me"),
-			[]string{"! ReferencesResolved", "has no token"}, "can't be done"},
-		{"a ledger of another object",
-			e.annotated(`annotations: {bedplate.dev/ledger: '{"object":"other/demo","owner":"0123456789ab","entries":{}}'}`),
-			[]string{"! ReferencesResolved", "copied"}, "can't be done"},
-		{"a template that isn't there", e.file(oneSubnet + workers("nodes", sim.DefaultInstanceTypeID, 0)),
-			[]string{"! 2 instances for MachineDeployment workers: there is no NvidiaBMMMachineTemplate workers"},
-			"2 of the plan can't be done"},
-		{"a network that isn't there", e.file(oneSubnet + workers("storage", sim.DefaultInstanceTypeID, 1)),
-			[]string{`has no subnet "storage"`}, "2 of the plan can't be done"},
-		{"an instance type that isn't there", e.file(oneSubnet + workers("nodes", "17fe0000-0000-4000-8000-00000000dead", 1)),
-			[]string{"instance type 17fe0000-0000-4000-8000-00000000dead: get instance type: 404"}, "2 of the plan can't be done"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			out, err := run(t, strings.NewReader(row.file), "plan", "-f", "-", "--kubeconfig", e.kubeconfig, loopback)
-			g := NewWithT(t)
-			g.Expect(err).To(MatchError(ContainSubstring(row.fails)), out)
-			for _, text := range row.says {
-				g.Expect(out).To(ContainSubstring(text))
-			}
-			g.Expect(out + err.Error()).NotTo(ContainSubstring(sim.DefaultToken))
-		})
-	}
-}
-
 // workers is a MachineDeployment of two, and the number of templates for it.
 func workers(subnet, instanceType string, templates int) string {
 	text := `
@@ -295,110 +252,6 @@ spec:
 	return text + strings.Repeat(template, templates)
 }
 
-func TestPlan_repeatsWhatTheAPIServerRefuses(t *testing.T) {
-	t.Parallel()
-	e := start(t)
-	for _, row := range []struct {
-		name, file string
-		says       []string
-	}{
-		{"everything at once, defaults and rules of the CRD",
-			e.file("\n  vpcPrefixes: [{name: a, prefixLength: 24}]" + workers("nodes", "no-uuid", 1)),
-			[]string{
-				"NvidiaBMMCluster " + e.Namespace + "/demo can't be applied", "write subnets instead",
-				"NvidiaBMMMachineTemplate " + e.Namespace + "/workers can't be applied", "instanceType.id",
-			}},
-		{"what only the webhook knows", e.file("\n  subnets: [{name: a, cidr: 10.0.0.0/24}, {name: b, cidr: 10.0.0.0/25}]"),
-			[]string{"can't be applied", "overlap"}},
-		{"a field that doesn't exist", e.file(oneSubnet + "\n  subnet: mine"), []string{`unknown field "spec.subnet"`}},
-		{"no namespace", e.annotated("namespace: nowhere"), []string{`namespace "nowhere" does not exist: create it first`}},
-		{"a kind that isn't installed", e.but("x-k8s.io/v1beta1", "x-k8s.io/v1beta7"), []string{
-			"doesn't know infrastructure.cluster.x-k8s.io/v1beta7 NvidiaBMMCluster: install the provider first"}},
-		{"nothing to plan", "kind: ConfigMap\napiVersion: v1\nmetadata: {name: x}\n",
-			[]string{"there is no NvidiaBMMCluster in the file"}},
-		{"no YAML", "a: [", []string{"document 1"}},
-		{"an object twice", e.file(oneSubnet) + "---\n" + strings.Split(e.file(oneSubnet), "---\n")[2],
-			[]string{"NvidiaBMMCluster " + e.Namespace + "/demo is in the file twice"}},
-		{"a template", e.but("{name: demo}\nspec:\n  siteRef", "{name: '${CLUSTER_NAME}'}\nspec:\n  siteRef"),
-			[]string{"with variables such as ${CLUSTER_NAME}", "run \"clusterctl generate yaml --from FILE\" first"}},
-		{"a token that is still to come", e.but(sim.DefaultToken, "'${BMM_TOKEN}'"), []string{"variables such as ${BMM_TOKEN}: run"}},
-		{"a template that is no YAML", e.but("{id: "+sim.DefaultSiteID+"}", "{id: ${BMM_SITE_ID:=x}}"),
-			[]string{"variables such as ${BMM_SITE_ID:=x}: run"}},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			out, err := run(t, strings.NewReader(row.file), "plan", "-f", "-", "--kubeconfig", e.kubeconfig, loopback)
-			g := NewWithT(t)
-			g.Expect(err).To(HaveOccurred())
-			for _, text := range row.says {
-				g.Expect(err.Error()).To(ContainSubstring(text))
-			}
-			g.Expect(out).To(BeEmpty())
-		})
-	}
-}
-
-// What is gone from a file is gone from the object only if whoever applied it last time is believed.
-func TestPlan_takesTheObjectAsKubectlApplyWouldLeaveIt(t *testing.T) {
-	t.Parallel()
-	for _, how := range [][]string{
-		{"apply"}, {"apply", "--server-side"}, {"apply", "--server-side", "--field-manager=somebody"}, {"create"},
-	} {
-		t.Run(strings.Join(how, " "), func(t *testing.T) {
-			t.Parallel()
-			e := start(t)
-			file := filepath.Join(t.TempDir(), "cluster.yaml")
-			e.Expect(os.WriteFile(file, []byte(e.file("\n  subnets: [{name: nodes, prefixLength: 24}, {name: old, prefixLength: 24}]"+
-				"\n  vpcPeerings: [{peerVpcId: "+sim.DefaultTenantID+"}]")), 0o600)).To(Succeed())
-			testenv.Kubectl(t, append(how, "-f", file, "-n", e.Namespace)...)
-			out, err := e.run(e.file(oneSubnet), "plan", "-f", "-")
-			e.Expect(err).NotTo(HaveOccurred())
-			e.Expect(out).To(ContainSubstring("+ subnet nodes"))
-			e.Expect(out).NotTo(ContainSubstring("old"))
-			if how[0] == "create" { // kubectl doesn't know either whose the peering is
-				e.Expect(out).To(ContainSubstring("+ VPC peering"))
-			} else {
-				e.Expect(out).NotTo(ContainSubstring("peering"))
-			}
-		})
-	}
-}
-
-// kubectl remembers a file without annotations as one with an empty map of them, which the ledger must survive.
-func TestPlan_keepsTheLedgerOfWhatKubectlAppliedFromAFileWithoutAnnotations(t *testing.T) {
-	t.Parallel()
-	e := start(t)
-	file := filepath.Join(t.TempDir(), "cluster.yaml")
-	e.Expect(os.WriteFile(file, []byte(e.file(oneSubnet)), 0o600)).To(Succeed())
-	testenv.Kubectl(t, "apply", "-f", file, "-n", e.Namespace)
-	owner := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: e.Namespace}}
-	e.Expect(e.Read(owner)).To(Succeed())
-	object := &infrav1.NvidiaBMMCluster{ObjectMeta: owner.ObjectMeta}
-	bmmtest.Change(e.Fixture, object, func(c *infrav1.NvidiaBMMCluster) { // as Cluster API's core does
-		c.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, clusterv1.GroupVersion.WithKind("Cluster"))}
-	})
-	e.UntilReady(object)
-	made := e.datacenter.written()
-
-	out, err := e.run(e.file(oneSubnet), "plan", "-f", "-", "-o", "json")
-	e.Expect(err).NotTo(HaveOccurred(), out)
-	e.Expect(decodePlan(e, out).Clusters[0].Steps).To(And(
-		ContainElement(HaveField("Key", "vpc")), ContainElement(HaveField("Key", "subnet/nodes")),
-		HaveEach(HaveField("Action", BeElementOf(graph.ActionKeep, graph.ActionUse))),
-	))
-	e.Expect(e.management.written()).To(BeEmpty())
-	e.Expect(e.datacenter.written()).To(Equal(made))
-}
-
-// What a script has in braces is the script's.
-func TestPlan_leavesVariablesOfScriptsAlone(t *testing.T) {
-	t.Parallel()
-	e := start(t)
-	script := "---\napiVersion: v1\nkind: Secret\nmetadata: {name: script}\nstringData: {value: 'echo ${HOME} ${BMM_TOKEN}'}\n"
-	_, err := e.run(e.file(oneSubnet)+script, "plan", "-f", "-")
-	e.Expect(err).NotTo(HaveOccurred())
-}
-
 // A terminal says nothing until somebody types.
 func TestPlan_endsWhileItWaitsForItsInput(t *testing.T) {
 	t.Parallel()
@@ -413,20 +266,6 @@ func TestPlan_endsWhileItWaitsForItsInput(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- root.ExecuteContext(ctx) }()
 	g.Eventually(ended).WithTimeout(10 * time.Second).Should(Receive(MatchError("interrupt signal received")))
-}
-
-func TestPlan_saysWhatHoldsEverythingUp(t *testing.T) {
-	t.Parallel()
-	e := start(t)
-	for file, says := range map[string]string{
-		e.but("kind: NvidiaBMMCluster, name: demo", "kind: NvidiaBMMCluster, name: other"): "no Cluster names it",
-		e.but("spec:\n  infrastructureRef", "spec:\n  paused: true\n  infrastructureRef"):  "it is paused",
-		e.annotated("annotations: {cluster.x-k8s.io/managed-by: me}"):                      "Bedplate does nothing for it",
-	} {
-		out, err := e.run(file, "plan", "-f", "-")
-		e.Expect(err).NotTo(HaveOccurred())
-		e.Expect(out).To(ContainSubstring(says))
-	}
 }
 
 // A rolling update makes new machines before the old ones go; fewer replicas take some away.

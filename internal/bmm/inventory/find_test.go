@@ -1,0 +1,80 @@
+package inventory_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/fault"
+)
+
+func name(text string) func(*bmm.Instance) bool {
+	return func(i *bmm.Instance) bool { return i.Name == text }
+}
+
+func TestFind_looksInTheList(t *testing.T) {
+	t.Parallel()
+	f := start(t, 3, interval)
+	for range 3 {
+		found, err := f.inventory.Find(f.ctx, f.api, siteID, name(id(1)))
+		f.Expect(err).NotTo(HaveOccurred())
+		f.Expect(found).To(ConsistOf(HaveField("ID", id(1))))
+		f.Expect(f.inventory.Find(f.ctx, f.api, siteID, name("another"))).To(BeEmpty())
+	}
+	lists, gets := f.calls()
+	f.Expect(lists).To(Equal(1))
+	f.Expect(gets).To(BeZero())
+
+	f.mu.Lock()
+	f.failing = true
+	f.mu.Unlock()
+	f.clock.Step(2 * interval)
+	_, err := f.inventory.Find(f.ctx, f.api, siteID, name(id(1)))
+	f.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
+	_, err = f.inventory.Newest(f.api, siteID)
+	f.Expect(err).To(HaveOccurred())
+}
+
+// A list that takes longer than it may be old is still new enough for those who have waited for it.
+func TestRefresh_isOneListForAllWhoWait(t *testing.T) {
+	t.Parallel()
+	const callers = 20
+	f := start(t, 1, interval)
+	f.Expect(f.status(0)).To(Equal("Ready"))
+	began, err := f.inventory.Newest(f.api, siteID)
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(f.inventory.Refresh(f.ctx, f.api, siteID, began.Add(-time.Second))).To(Succeed())
+	lists, _ := f.calls()
+	f.Expect(lists).To(Equal(1), "the newest is new enough")
+
+	f.clock.Step(10 * time.Second)
+	since := f.clock.Now().Add(-2 * time.Second)
+	slow := make(chan struct{})
+	f.mu.Lock()
+	f.slow = slow
+	f.mu.Unlock()
+	ended := make(chan error, callers)
+	for range callers {
+		go func() { ended <- f.inventory.Refresh(f.ctx, f.api, siteID, since) }()
+	}
+	f.Eventually(func() int { lists, _ := f.calls(); return lists }).Should(Equal(2))
+	f.clock.Step(5 * time.Second)
+	close(slow)
+	for range callers {
+		f.Eventually(ended).Should(Receive(BeNil()))
+	}
+	lists, _ = f.calls()
+	f.Expect(lists).To(Equal(2))
+}
+
+func TestForget_endsTheListsOfALogin(t *testing.T) {
+	t.Parallel()
+	f := start(t, 1, interval)
+	f.Expect(f.status(0)).To(Equal("Ready"))
+	f.inventory.Forget(f.api, siteID)
+	listed, err := f.inventory.Newest(f.api, siteID)
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(listed).To(BeZero())
+}

@@ -1,0 +1,187 @@
+package inventory_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/inventory"
+)
+
+func TestStart_tellsOnlyWhatHasChanged(t *testing.T) {
+	t.Parallel()
+	f := start(t, 20, 20*time.Millisecond)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- f.inventory.Start(ctx) }()
+	ticking := time.NewTicker(5 * time.Millisecond)
+	go func() {
+		for ctx.Err() == nil {
+			<-ticking.C
+			f.clock.Step(20 * time.Millisecond)
+		}
+	}()
+	f.Expect(f.status(0)).To(Equal("Ready"))
+	lists, _ := f.calls()
+	f.Eventually(func() int { now, _ := f.calls(); return now }).Should(BeNumerically(">", lists+3))
+	f.Expect(f.inventory.Changes()).NotTo(Receive(), "nothing has changed")
+
+	f.set(3, "Error")
+	var change struct{ Object inventory.Change }
+	f.Eventually(func() bool {
+		select {
+		case c := <-f.inventory.Changes():
+			change.Object = c.Object
+			return true
+		default:
+			return false
+		}
+	}).Should(BeTrue())
+	f.Expect(change.Object).To(Equal(inventory.Change{SiteID: siteID, InstanceID: id(3)}))
+	f.mu.Lock()
+	delete(f.instances, id(4))
+	f.mu.Unlock()
+	f.Eventually(f.inventory.Changes()).Should(Receive(HaveField("Object.InstanceID", id(4))), "gone, or only not listed: somebody has to look")
+	stop()
+	f.Eventually(ended).Should(Receive(BeNil()))
+}
+
+// Who asks doesn't wait until all changes are heard of, and still none gets lost.
+func TestStart_tellsWhatThereWasNoRoomFor(t *testing.T) {
+	t.Parallel()
+	const number = 3000
+	f := start(t, number, 20*time.Millisecond)
+	f.Expect(f.status(0)).To(Equal("Ready"))
+	for n := range number {
+		f.set(n, "Error")
+	}
+	f.clock.Step(time.Second)
+	f.Expect(f.status(0)).To(Equal("Error"))
+
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- f.inventory.Start(ctx) }()
+	heard := map[string]bool{}
+	for len(heard) < number {
+		select {
+		case c := <-f.inventory.Changes():
+			heard[c.Object.InstanceID] = true
+		case <-time.After(10 * time.Second):
+			t.Fatalf("heard of %d changes of %d", len(heard), number)
+		}
+	}
+	stop()
+	f.Eventually(ended).Should(Receive(BeNil()))
+}
+
+// Who hears of a change asks how the site is now, whatever else there is to hear of.
+func TestStart_isHeardByWhoAsksInTurn(t *testing.T) {
+	t.Parallel()
+	const number = 3000 // more than there is room for
+	f := start(t, number, 20*time.Millisecond)
+	f.Expect(f.status(0)).To(Equal("Ready"))
+	for n := range number {
+		f.set(n, "Error")
+	}
+	f.clock.Step(100 * time.Millisecond)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- f.inventory.Start(ctx) }()
+	f.Eventually(f.inventory.Changes(), 10*time.Second).Should(HaveLen(cap(f.inventory.Changes())), "the others have to wait")
+
+	f.Expect(f.inventory.Changes()).To(Receive())
+	asking, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	f.Expect(f.inventory.Refresh(asking, f.api, siteID, f.clock.Now())).To(Succeed())
+	stop()
+	f.Eventually(ended).Should(Receive(BeNil()))
+}
+
+func TestStart_listsASiteWhileAnotherHangs(t *testing.T) {
+	t.Parallel()
+	const dead = "20000000-0000-4000-8000-000000000002"
+	f := start(t, 1, 20*time.Millisecond)
+	slow := make(chan struct{})
+	f.slow, f.slowSite = slow, dead
+	for _, site := range []string{siteID, dead} {
+		_, err := f.inventory.Newest(f.api, site) // from now on it is listed
+		f.Expect(err).NotTo(HaveOccurred())
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- f.inventory.Start(ctx) }()
+	for range 3 {
+		f.clock.Step(time.Millisecond)
+		since := f.clock.Now()
+		f.clock.Step(20 * time.Millisecond)
+		f.Eventually(func() (time.Time, error) { return f.inventory.Newest(f.api, siteID) }).Should(BeTemporally(">", since))
+	}
+	stop()
+	close(slow)
+	f.Eventually(ended).Should(Receive(BeNil()))
+}
+
+// A manager that is told to stop keeps its lease until all has ended, and no replica works meanwhile. Only creates are worth that.
+func TestStart_endsWhileAListHangs(t *testing.T) {
+	t.Parallel()
+	f := start(t, 1, 20*time.Millisecond)
+	slow := make(chan struct{})
+	defer close(slow)
+	f.slow = slow
+	_, err := f.inventory.Newest(f.api, siteID) // from now on it is listed
+	f.Expect(err).NotTo(HaveOccurred())
+	ctx, stop := context.WithCancel(t.Context())
+	ended, asked := make(chan error, 1), make(chan error, 1)
+	go func() { ended <- f.inventory.Start(ctx) }()
+	f.clock.Step(40 * time.Millisecond)
+	f.Eventually(func() int { lists, _ := f.calls(); return lists }).Should(Equal(1))
+	const other = "20000000-0000-4000-8000-000000000002"
+	go func() { _, err := f.inventory.Instance(ctx, f.api, other, id(0)); asked <- err }()
+	f.Eventually(func() int { lists, _ := f.calls(); return lists }).Should(Equal(2))
+	stop()
+	f.Eventually(ended).WithTimeout(5 * time.Second).Should(Receive(BeNil()))
+	f.Eventually(asked).WithTimeout(5 * time.Second).Should(Receive(HaveOccurred()))
+}
+
+// With an interval of 30 s, what was just made is listed after 1 s, and then less and less often; a change begins that again.
+func TestStart_listsSoonWhatIsOnItsWay(t *testing.T) {
+	t.Parallel()
+	const every, tick = 3 * time.Second, 10 * time.Millisecond
+	f := start(t, 1, every)
+	ended := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { ended <- f.inventory.Start(ctx) }()
+	// looks advances the clock until there was another list, and returns how much time that took.
+	looks := func() time.Duration {
+		before, _ := f.calls()
+		passed := time.Duration(0)
+		f.Eventually(func() int {
+			f.clock.Step(tick)
+			passed += tick
+			now, _ := f.calls()
+			return now
+		}).WithPolling(tick).WithTimeout(20 * time.Second).Should(BeNumerically(">", before))
+		return passed
+	}
+	f.Expect(f.status(0)).To(Equal("Ready"))
+	f.Expect(looks()).To(BeNumerically(">=", every-every/30))
+
+	f.set(1, "Pending")
+	f.inventory.Put(f.api, siteID, &bmm.Instance{ID: id(1), SiteID: siteID, Status: "Pending"})
+	var soon []time.Duration
+	for range 4 {
+		soon = append(soon, looks())
+	}
+	f.Expect(soon[0]).To(BeNumerically("<", every/5), "%v", soon)
+	f.Expect(soon[3]).To(BeNumerically(">", soon[0]), "%v", soon)
+	f.Expect(soon[0]+soon[1]+soon[2]).To(BeNumerically("<", every), "%v", soon)
+
+	f.set(1, "Ready")
+	looks()
+	f.Expect(looks()).To(BeNumerically("<", every/4), "a change, so there may be more")
+	cancel()
+	f.Eventually(ended).Should(Receive(BeNil()))
+}

@@ -1,0 +1,95 @@
+package inventory_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/egress"
+	"github.com/bedplate/bedplate/internal/fault"
+)
+
+// Of the workers that look after the machines of a dead site, one waits.
+func TestRefresh_waitsForNobodysListWhereTheAPIDoesntAnswer(t *testing.T) {
+	t.Parallel()
+	f := start(t, 1, interval)
+	slow := make(chan struct{})
+	f.slow = slow
+	api, err := bmm.New(bmm.Config{
+		Endpoint: f.url, Org: "org", Token: "token", APIName: bmm.APINameCarbide, Circuits: bmm.NewCircuits(interval),
+		Egress: egress.Policy{Loopback: true},
+	})
+	f.Expect(err).NotTo(HaveOccurred())
+	first, others := make(chan error, 1), make(chan error, 20)
+	go func() { first <- f.inventory.Refresh(f.ctx, api, siteID, f.clock.Now()) }()
+	f.Eventually(func() int { lists, _ := f.calls(); return lists }).Should(Equal(1))
+	for range cap(others) {
+		go func() { others <- f.inventory.Refresh(f.ctx, api, siteID, f.clock.Now()) }()
+	}
+	f.Eventually(others, 10*time.Second).Should(HaveLen(cap(others)))
+	for range cap(others) {
+		f.Expect(fault.ClassOf(<-others)).To(Equal(fault.Transient))
+	}
+	f.Expect(first).NotTo(Receive(), "no list was answered meanwhile")
+	close(slow)
+	f.Eventually(first).Should(Receive(BeNil()))
+	f.Expect(f.inventory.Refresh(f.ctx, api, siteID, f.clock.Now())).To(Succeed())
+}
+
+// An API may answer each page, and never come to the end: whoever waits for that holds a worker.
+func TestInstance_fewWaitLongForAListOfANamespace(t *testing.T) {
+	t.Parallel()
+	const workers = 10
+	f := start(t, 1, interval)
+	slow := make(chan struct{})
+	f.slow = slow
+	end := sync.OnceFunc(func() { close(slow) })
+	defer end()
+	red := f.loginFrom("red", "token")
+	first, others := make(chan error, 1), make(chan error, workers)
+	ask := func(back chan error) { _, err := f.inventory.Instance(f.ctx, red, siteID, id(0)); back <- err }
+	go ask(first)
+	f.Eventually(func() int { lists, _ := f.calls(); return lists }).Should(Equal(1))
+	for range workers {
+		go ask(others)
+	}
+	f.Eventually(others, 5*time.Second).Should(HaveLen(workers - 2))
+	for range workers - 2 {
+		f.Expect(fault.ClassOf(<-others)).To(Equal(fault.Transient))
+	}
+	end()
+	for range 2 {
+		f.Eventually(others, 5*time.Second).Should(Receive(BeNil()))
+	}
+	f.Eventually(first, 5*time.Second).Should(Receive(BeNil()))
+}
+
+func TestRefresh_canBeLeft(t *testing.T) {
+	t.Parallel()
+	f := start(t, 1, interval)
+	slow := make(chan struct{})
+	f.slow = slow
+	first := make(chan error, 1)
+	go func() { first <- f.inventory.Refresh(f.ctx, f.api, siteID, f.clock.Now()) }()
+	f.Eventually(func() int { lists, _ := f.calls(); return lists }).Should(Equal(1))
+	ctx, leave := context.WithCancel(f.ctx)
+	leave()
+	f.Expect(f.inventory.Refresh(ctx, f.api, siteID, f.clock.Now())).To(MatchError(context.Canceled))
+	close(slow)
+	f.Eventually(first).Should(Receive(BeNil()))
+}
+
+func TestInstance_isNotWaitedForWithoutEnd(t *testing.T) {
+	t.Parallel()
+	f := start(t, 1, interval)
+	slow := make(chan struct{})
+	defer close(slow)
+	f.slow = slow
+	f.api = f.loginFrom("slow", "token", func(c *bmm.Config) { c.Timeout = 100 * time.Millisecond })
+	_, err := f.inventory.Instance(context.WithoutCancel(f.ctx), f.api, siteID, id(0))
+	f.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
+}
