@@ -1,0 +1,22 @@
+package graph
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/utils/clock"
+)
+
+// Times in the ledger have no reading of the monotonic clock, which stands still while a machine is suspended. How long ago one was
+// is computed by the wall clock then, as in the next process.
+func TestNow_isByTheWallClockOnly(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	engine := &Engine{Clock: clock.RealClock{}}
+	before := engine.Clock.Now()
+	now := (&Graph{engine: engine}).now().Time
+	g.Expect(before == before.Round(0)).To(BeFalse(), "otherwise this proves nothing")
+	g.Expect(now == now.Round(0)).To(BeTrue())
+	g.Expect(now).To(BeTemporally("~", before, time.Minute))
+}
