@@ -191,12 +191,12 @@ func (r *Reconciler) tell(infra *infrav1.NvidiaBMMCluster, known *state, err err
 	if err != nil && !errors.Is(err, errNotAll) {
 		says = "it isn't known why: see the manager's log"
 	}
-	if found, ok := errors.AsType[*trouble](err); ok {
+	if found, ok := errors.AsType[*clusterError](err); ok {
 		says = found.says
 	}
-	if says != "" && says != known.trouble {
+	if says != "" && says != known.told {
 		r.Recorder.Eventf(infra, nil, corev1.EventTypeWarning, reasonUnpublished, actionPublish,
 			"%s. New nodes aren't initialised, and no node goes, as long as the cluster isn't told of its instances", says)
 	}
-	known.trouble = says
+	known.told = says
 }

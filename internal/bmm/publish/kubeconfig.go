@@ -34,11 +34,11 @@ func connect(
 ) (*workload, error) {
 	data, err := kubeconfig.FromSecret(ctx, secrets, cluster)
 	if err != nil {
-		return nil, &trouble{fmt.Sprintf("Secret %s-kubeconfig can't be read: it is Cluster API's", cluster.Name), err}
+		return nil, &clusterError{fmt.Sprintf("Secret %s-kubeconfig can't be read: it is Cluster API's", cluster.Name), err}
 	}
 	config, err := restConfig(data)
 	if err != nil {
-		return nil, &trouble{fmt.Sprintf("Secret %s-kubeconfig can't be used: %s", cluster.Name, err), err}
+		return nil, &clusterError{fmt.Sprintf("Secret %s-kubeconfig can't be used: %s", cluster.Name, err), err}
 	}
 	return open(config, policy)
 }
@@ -81,7 +81,7 @@ func restConfig(data []byte) (*rest.Config, error) {
 func open(config *rest.Config, policy egress.Policy) (*workload, error) {
 	tlsConfig, err := rest.TLSConfigFor(config)
 	if err != nil {
-		return nil, &trouble{"the certificates in the kubeconfig can't be used", err}
+		return nil, &clusterError{"the certificates in the kubeconfig can't be used", err}
 	}
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSClientConfig: tlsConfig,

@@ -23,8 +23,8 @@ type state struct {
 	// next is when something may be written again, and pause is how long that is put off after a failure.
 	next  time.Time
 	pause time.Duration
-	// trouble that was told of.
-	trouble string
+	// told is what the newest event says; empty where all is well.
+	told string
 }
 
 // changed are the instances that have to be written, in the order of their IDs.

@@ -29,18 +29,18 @@ type workload struct {
 	close func()
 }
 
-// trouble is what an event says; the cause is for the manager's log. What a server of a tenant's own answers, and how a
+// clusterError has what an event says; the cause is for the manager's log. What a server of a tenant's own answers, and how a
 // connection fails, isn't for the tenant to read.
-type trouble struct {
+type clusterError struct {
 	says  string
 	cause error
 }
 
 // Error has all of it.
-func (t *trouble) Error() string { return t.says + ": " + t.cause.Error() }
+func (e *clusterError) Error() string { return e.says + ": " + e.cause.Error() }
 
 // Unwrap returns the cause.
-func (t *trouble) Unwrap() error { return t.cause }
+func (e *clusterError) Unwrap() error { return e.cause }
 
 // published is a site or an instance.
 type published interface {
@@ -57,7 +57,7 @@ func (w *workload) apply(ctx context.Context, what published) error {
 	if err != nil {
 		return fmt.Errorf("write ConfigMap %s: %w", wanted.Name, err)
 	}
-	return troubleOf(w.api.Patch(types.ApplyPatchType).Namespace(wanted.Namespace).Resource(resource).Name(wanted.Name).
+	return clusterErrorOf(w.api.Patch(types.ApplyPatchType).Namespace(wanted.Namespace).Resource(resource).Name(wanted.Name).
 		Param("fieldManager", publication.Manager).Param("force", "true").Body(body).MaxRetries(0).Do(ctx).Error())
 }
 
@@ -67,7 +67,7 @@ func (w *workload) remove(ctx context.Context, name string) error {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	return troubleOf(err)
+	return clusterErrorOf(err)
 }
 
 // list what is published. Of what isn't wanted there may be more than is listed: the next look sees that, when some of it is gone.
@@ -77,22 +77,22 @@ func (w *workload) list(ctx context.Context, wanted int) (found []corev1.ConfigM
 			Param("labelSelector", publication.Selector).Param("limit", strconv.Itoa(pageSize)).Param("continue", next).
 			MaxRetries(0).Do(ctx).Raw()
 		if err != nil {
-			return nil, troubleOf(err)
+			return nil, clusterErrorOf(err)
 		}
 		var page struct {
 			Metadata struct{ Continue string }
 			Items    []json.RawMessage // decoded one by one, when there aren't too many
 		}
 		if err := json.Unmarshal(data, &page); err != nil {
-			return nil, troubleOf(err)
+			return nil, clusterErrorOf(err)
 		}
 		if len(page.Items) > pageSize {
-			return nil, troubleOf(errors.New("a page has more items than were asked for"))
+			return nil, clusterErrorOf(errors.New("a page has more items than were asked for"))
 		}
 		for _, item := range page.Items {
 			var one corev1.ConfigMap
 			if err := json.Unmarshal(item, &one); err != nil {
-				return nil, troubleOf(err)
+				return nil, clusterErrorOf(err)
 			}
 			one.ManagedFields = nil
 			found = append(found, one)
@@ -104,15 +104,15 @@ func (w *workload) list(ctx context.Context, wanted int) (found []corev1.ConfigM
 	return found, nil
 }
 
-func troubleOf(err error) error {
+func clusterErrorOf(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case apierrors.IsNotFound(err):
-		return &trouble{"the cluster has no namespace " + publication.Namespace + ": apply the manifests of its cloud controller " +
+		return &clusterError{"the cluster has no namespace " + publication.Namespace + ": apply the manifests of its cloud controller " +
 			"manager to it", err}
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		return &trouble{"the cluster refuses the kubeconfig that Cluster API has for it", err}
+		return &clusterError{"the cluster refuses the kubeconfig that Cluster API has for it", err}
 	}
-	return &trouble{"the API server of the cluster can't be asked", err}
+	return &clusterError{"the API server of the cluster can't be asked", err}
 }
