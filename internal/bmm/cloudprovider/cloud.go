@@ -86,8 +86,8 @@ func (c *Cloud) Initialize(builder cloudprovider.ControllerClientBuilder, stop <
 	}()
 }
 
-// SetInformers lets the Nodes be known, and begins to follow their instances. What is remembered of one goes with it. It panics where the cache of Nodes can't be
-// prepared.
+// SetInformers lets the Nodes be known, and begins to follow their instances. What is remembered of a Node goes with it. It
+// panics where the cache of Nodes can't be prepared.
 func (c *Cloud) SetInformers(factory informers.SharedInformerFactory) {
 	informer := factory.Core().V1().Nodes().Informer()
 	// Without its index two Nodes could get one instance: then better none is looked after.

@@ -110,8 +110,8 @@ type planner struct {
 }
 
 // File plans the NvidiaBMMClusters of a file, which is YAML of any number of documents. Objects without a namespace get the
-// one given. Policy says where Secrets may lead to. The error is a file that can't be read, or that the API server wouldn't take; what the BMM API says is in the
-// plan.
+// one given. Policy says where Secrets may lead to. The error is a file that can't be read, or that the API server wouldn't
+// take; what the BMM API says is in the plan.
 func File(ctx context.Context, c client.Client, policy egress.Policy, namespace string, source []byte) (*Plan, error) {
 	p := newPlanner(c, policy)
 	if err := p.read(ctx, source, namespace); err != nil {
