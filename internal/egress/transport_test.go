@@ -1,6 +1,7 @@
 package egress_test
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -113,9 +114,13 @@ func TestTransport_looksNamesUpAsTheyAre(t *testing.T) {
 	n := &egresstest.Names{Lookup: func(string) []string { return nil }}
 	p := policy(g)
 	p.Resolver = n.Resolver()
-	for _, name := range []string{"kubernetes", "kubernetes.default", "kubernetes.default.svc", "localhost"} {
-		g.Expect(get(t, p, "https://"+name)).To(HaveOccurred(), name)
+	for _, name := range []string{"kubernetes", "kubernetes.default.svc", "localhost"} {
+		g.Expect(get(t, p, "https://"+name)).To(MatchError(ContainSubstring("isn't allowed")), name)
 	}
+	// With a dot at its end a name is no search list's, also where this computer has none.
+	missing, ok := errors.AsType[*net.DNSError](get(t, p, "https://kubernetes.default"))
+	g.Expect(ok).To(BeTrue())
+	g.Expect(missing.Name).To(Equal("kubernetes.default."))
 	g.Expect(n.Questions()).To(HaveEach("kubernetes.default."))
 	g.Expect(n.Questions()).NotTo(BeEmpty())
 	listed := policy(g, "--allowed-endpoints=bmm.example.com")
