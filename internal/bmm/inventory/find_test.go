@@ -51,17 +51,14 @@ func TestRefresh_isOneListForAllWhoWait(t *testing.T) {
 
 	f.clock.Step(10 * time.Second)
 	since := f.clock.Now().Add(-2 * time.Second)
-	slow := make(chan struct{})
-	f.mu.Lock()
-	f.slow = slow
-	f.mu.Unlock()
+	release := f.hold(t, "")
 	ended := make(chan error, callers)
 	for range callers {
 		go func() { ended <- f.inventory.Refresh(f.ctx, f.api, siteID, since) }()
 	}
 	f.Eventually(func() int { lists, _ := f.calls(); return lists }).Should(Equal(2))
 	f.clock.Step(5 * time.Second)
-	close(slow)
+	release()
 	for range callers {
 		f.Eventually(ended).Should(Receive(BeNil()))
 	}

@@ -34,7 +34,7 @@ type service struct {
 	unlisted  map[string]bool
 	more      map[string]any // of each instance
 	failing   bool
-	// slow, if set, holds up each list until it is closed; where slowSite is set, each one of that site.
+	// slow, if set, holds up each list until it is closed; where slowSite is set, each one of that site. See hold.
 	slow     chan struct{}
 	slowSite string
 	lists    int
@@ -90,6 +90,18 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.gets++
 		answer(http.StatusNotFound, map[string]any{"message": "no such instance"})
 	}
+}
+
+// hold up each list of a site, or of any where it is empty, until it is released: with the end of the test at the latest, because
+// the server doesn't close before.
+func (s *service) hold(t *testing.T, site string) (release func()) {
+	slow := make(chan struct{})
+	release = sync.OnceFunc(func() { close(slow) })
+	t.Cleanup(release)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.slow, s.slowSite = slow, site
+	return release
 }
 
 func (s *service) set(n int, status string) {

@@ -85,10 +85,7 @@ func TestInstance_thatWasJustSeenWaitsForNoListAndFailsWithNone(t *testing.T) {
 	t.Parallel()
 	f := start(t, 1, interval)
 	f.Expect(f.status(0)).To(Equal("Ready"))
-	slow := make(chan struct{})
-	f.mu.Lock()
-	f.slow = slow
-	f.mu.Unlock()
+	release := f.hold(t, "")
 	f.clock.Step(2 * interval)
 	listed := make(chan string)
 	go func() { listed <- f.status(0) }()
@@ -96,7 +93,7 @@ func TestInstance_thatWasJustSeenWaitsForNoListAndFailsWithNone(t *testing.T) {
 	f.inventory.Put(f.api, siteID, &bmm.Instance{ID: id(1), SiteID: siteID, Status: bmm.InstancePending})
 	f.clock.Step(-interval - time.Second) // for whoever asks now the last list is young enough
 	f.Expect(f.status(0)).To(Equal("Ready"))
-	close(slow)
+	release()
 	f.Eventually(listed).Should(Receive(Equal("Ready")))
 
 	f.mu.Lock()

@@ -104,8 +104,7 @@ func TestStart_listsASiteWhileAnotherHangs(t *testing.T) {
 	t.Parallel()
 	const dead = "20000000-0000-4000-8000-000000000002"
 	f := start(t, 1, 20*time.Millisecond)
-	slow := make(chan struct{})
-	f.slow, f.slowSite = slow, dead
+	release := f.hold(t, dead)
 	for _, site := range []string{siteID, dead} {
 		_, err := f.inventory.Newest(f.api, site) // from now on it is listed
 		f.Expect(err).NotTo(HaveOccurred())
@@ -120,7 +119,7 @@ func TestStart_listsASiteWhileAnotherHangs(t *testing.T) {
 		f.Eventually(func() (time.Time, error) { return f.inventory.Newest(f.api, siteID) }).Should(BeTemporally(">", since))
 	}
 	stop()
-	close(slow)
+	release()
 	f.Eventually(ended).Should(Receive(BeNil()))
 }
 
@@ -128,9 +127,7 @@ func TestStart_listsASiteWhileAnotherHangs(t *testing.T) {
 func TestStart_endsWhileAListHangs(t *testing.T) {
 	t.Parallel()
 	f := start(t, 1, 20*time.Millisecond)
-	slow := make(chan struct{})
-	defer close(slow)
-	f.slow = slow
+	f.hold(t, "")
 	_, err := f.inventory.Newest(f.api, siteID) // from now on it is listed
 	f.Expect(err).NotTo(HaveOccurred())
 	ctx, stop := context.WithCancel(t.Context())

@@ -2,7 +2,6 @@ package inventory_test
 
 import (
 	"context"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,8 +16,7 @@ import (
 func TestRefresh_waitsForNobodysListWhereTheAPIDoesntAnswer(t *testing.T) {
 	t.Parallel()
 	f := start(t, 1, interval)
-	slow := make(chan struct{})
-	f.slow = slow
+	release := f.hold(t, "")
 	api, err := bmm.New(bmm.Config{
 		Endpoint: f.url, Org: "org", Token: "token", APIName: bmm.APINameCarbide, Circuits: bmm.NewCircuits(interval),
 		Egress: egress.Policy{Loopback: true},
@@ -30,12 +28,12 @@ func TestRefresh_waitsForNobodysListWhereTheAPIDoesntAnswer(t *testing.T) {
 	for range cap(others) {
 		go func() { others <- f.inventory.Refresh(f.ctx, api, siteID, f.clock.Now()) }()
 	}
-	f.Eventually(others, 10*time.Second).Should(HaveLen(cap(others)))
+	f.Eventually(others, 5*time.Second).Should(HaveLen(cap(others)), "also those that have patience")
 	for range cap(others) {
 		f.Expect(fault.ClassOf(<-others)).To(Equal(fault.Transient))
 	}
 	f.Expect(first).NotTo(Receive(), "no list was answered meanwhile")
-	close(slow)
+	release()
 	f.Eventually(first).Should(Receive(BeNil()))
 	f.Expect(f.inventory.Refresh(f.ctx, api, siteID, f.clock.Now())).To(Succeed())
 }
@@ -45,10 +43,7 @@ func TestInstance_fewWaitLongForAListOfANamespace(t *testing.T) {
 	t.Parallel()
 	const workers = 10
 	f := start(t, 1, interval)
-	slow := make(chan struct{})
-	f.slow = slow
-	end := sync.OnceFunc(func() { close(slow) })
-	defer end()
+	release := f.hold(t, "")
 	red := f.loginFrom("red", "token")
 	first, others := make(chan error, 1), make(chan error, workers)
 	ask := func(back chan error) { _, err := f.inventory.Instance(f.ctx, red, siteID, id(0)); back <- err }
@@ -61,7 +56,7 @@ func TestInstance_fewWaitLongForAListOfANamespace(t *testing.T) {
 	for range workers - 2 {
 		f.Expect(fault.ClassOf(<-others)).To(Equal(fault.Transient))
 	}
-	end()
+	release()
 	for range 2 {
 		f.Eventually(others, 5*time.Second).Should(Receive(BeNil()))
 	}
@@ -71,24 +66,21 @@ func TestInstance_fewWaitLongForAListOfANamespace(t *testing.T) {
 func TestRefresh_canBeLeft(t *testing.T) {
 	t.Parallel()
 	f := start(t, 1, interval)
-	slow := make(chan struct{})
-	f.slow = slow
+	release := f.hold(t, "")
 	first := make(chan error, 1)
 	go func() { first <- f.inventory.Refresh(f.ctx, f.api, siteID, f.clock.Now()) }()
 	f.Eventually(func() int { lists, _ := f.calls(); return lists }).Should(Equal(1))
 	ctx, leave := context.WithCancel(f.ctx)
 	leave()
 	f.Expect(f.inventory.Refresh(ctx, f.api, siteID, f.clock.Now())).To(MatchError(context.Canceled))
-	close(slow)
+	release()
 	f.Eventually(first).Should(Receive(BeNil()))
 }
 
 func TestInstance_isNotWaitedForWithoutEnd(t *testing.T) {
 	t.Parallel()
 	f := start(t, 1, interval)
-	slow := make(chan struct{})
-	defer close(slow)
-	f.slow = slow
+	f.hold(t, "")
 	f.api = f.loginFrom("slow", "token", func(c *bmm.Config) { c.Timeout = 100 * time.Millisecond })
 	_, err := f.inventory.Instance(context.WithoutCancel(f.ctx), f.api, siteID, id(0))
 	f.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
