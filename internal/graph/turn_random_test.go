@@ -13,7 +13,7 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
-// Whoever comes, in whatever order and however late: no limit is exceeded, no lock is held twice, and everybody has a turn.
+// Whoever comes, in whatever order and however late: no limit is exceeded, no lock is held twice, and every owner has a turn.
 func TestTurn_isNeverOneTooManyAndNobodyIsForgotten(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {

@@ -15,7 +15,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/client"
 )
 
-// Each answer comes before anybody calls it slow, and still they hold all workers together.
+// Each answer comes before it counts as slow, and still they hold all workers together.
 func TestCircuit_anEndpointThatTakesItsTimeHoldsHalfOfTheWorkers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

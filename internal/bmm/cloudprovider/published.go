@@ -133,7 +133,7 @@ func (s *publishedSite) find(_ context.Context, match func(*bmm.Instance) bool) 
 
 func (s *publishedSite) listed() (time.Time, error) { return s.is.Complete.Time, nil }
 
-// refresh can't ask anybody: what is new is told.
+// refresh does nothing: the informer tells what is new.
 func (s *publishedSite) refresh(context.Context, time.Time) error { return nil }
 
 func (s *publishedSite) place(_ context.Context, i *bmm.Instance) (topology.Place, error) {
