@@ -81,7 +81,6 @@ func TestEgress_aNameThatLeadsInsideIsRefusedAlikeWhateverListensThere(t *testin
 	here := &egresstest.Names{Lookup: func(string) []string { return []string{"127.0.0.1"} }}
 	for _, row := range []struct{ name, key, op string }{{"endpoint", "endpoint", "get tenant"}, {"login", "tokenURL", "log in"}} {
 		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
 			for _, port := range []string{port, "1"} {
 				for _, apiName := range []string{"", "carbide"} {
 					g := NewWithT(t)
@@ -105,5 +104,5 @@ func TestEgress_aNameThatLeadsInsideIsRefusedAlikeWhateverListensThere(t *testin
 			}
 		})
 	}
-	t.Cleanup(func() { NewWithT(t).Expect(connections.Load()).To(BeZero()) })
+	NewWithT(t).Expect(connections.Load()).To(BeZero())
 }
