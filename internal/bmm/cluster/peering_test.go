@@ -74,6 +74,25 @@ func TestPeerings_thatExistAlreadyAreTheUsersOwn(t *testing.T) {
 	f.Expect(f.Called("deleteVpcPeering")).To(BeZero())
 }
 
+// The service lists a peering of the user's own whose peer is gone as if it were well: it isn't bound, because it can't be asked for.
+func TestPeerings_whosePeerIsGoneAreNotBound(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t, slowInventory)
+	own, peer := f.MakeVPC("own", bmm.EthernetVirtualizer), f.MakeVPC("peer", bmm.EthernetVirtualizer)
+	theirs := f.Make(sim.Object{Kind: sim.KindVPCPeering, Request: bmm.VPCPeeringCreateRequest{
+		SiteID: sim.DefaultSiteID, VPC1ID: peer, VPC2ID: own,
+	}})
+	f.Expect(f.API().DeleteVPC(t.Context(), sim.DefaultSiteID, peer)).To(Succeed())
+	f.Eventually(func() []bmm.VPC { return f.Sim.State().VPCs }).Should(ConsistOf(HaveField("ID", own)))
+	object := f.CreateCluster("demo", in(own), peered(peer))
+	f.UntilReason(object, infrav1.VPCPeeringsReadyCondition, "Busy", "ask the site's operator to delete it")
+	f.Expect(graph.Resources(object)).NotTo(ContainElement(HaveField("ID", theirs)))
+	f.Expect(f.Called("createVpcPeering")).To(BeZero())
+	f.Delete(object)
+	f.UntilGone(object)
+	f.Expect(f.Called("deleteVpcPeering")).To(BeZero())
+}
+
 func TestPeerings_thatSomebodyElseDeletedAreMadeAgain(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t)
