@@ -17,9 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/bedplate/bedplate/internal/machineapi"
+	"github.com/bedplate/bedplate/internal/queue"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -36,7 +38,7 @@ func (f *fixture) start() (wake chan event.GenericEvent) {
 	r.Client, r.Live, r.Recorder = mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("test")
 	wake = make(chan event.GenericEvent)
 	woken := source.Channel(wake, &handler.EnqueueRequestForObject{})
-	f.Expect(r.SetupWithManager(mgr, controller.Options{MaxConcurrentReconciles: 2}, woken)).To(Succeed())
+	f.Expect(r.SetupWithManager(mgr, controller.Options{MaxConcurrentReconciles: 2, NewQueue: queue.New[reconcile.Request]}, woken)).To(Succeed())
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {

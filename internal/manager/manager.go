@@ -33,6 +33,7 @@ import (
 
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/queue"
 	"github.com/bedplate/bedplate/internal/version"
 )
 
@@ -274,5 +275,6 @@ func (o *Options) Controller() controller.Options {
 		MaxConcurrentReconciles: o.Concurrency,
 		ReconciliationTimeout:   reconcileTimeout,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](min(time.Second, o.Poll), o.Poll),
+		NewQueue:                queue.New[reconcile.Request],
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/bedplate/bedplate/internal/queue"
 	"github.com/bedplate/bedplate/internal/version"
 )
 
@@ -55,4 +57,13 @@ func TestCommand_saysItsVersion(t *testing.T) {
 		g.Expect(command.Execute()).To(Succeed())
 		g.Expect(out.String()).To(Equal(command.Name() + " version " + version.Get() + "\n"))
 	}
+}
+
+// With controller-runtime's own queue a manager that is told to stop sometimes doesn't: see package queue.
+func TestController_hasAQueueThatEnds(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	options := (&Options{Poll: time.Second}).Controller()
+	g.Expect(options.NewQueue).NotTo(BeNil())
+	g.Expect(options.NewQueue("test", options.RateLimiter)).To(BeAssignableToTypeOf(queue.New("test", options.RateLimiter)))
 }

@@ -33,6 +33,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/queue"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -117,6 +118,7 @@ func (f *Fixture) Run(poll, settle time.Duration, setup Setup) (stop func()) {
 	f.Expect(setup(ctx, mgr, engine, controller.Options{
 		MaxConcurrentReconciles: 4,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](poll, 4*poll),
+		NewQueue:                queue.New[reconcile.Request],
 	})).To(Succeed())
 	var running sync.WaitGroup
 	running.Go(func() {

@@ -35,6 +35,7 @@ import (
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
@@ -43,6 +44,7 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/central"
 	"github.com/bedplate/bedplate/internal/hydrazine/controller"
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
+	"github.com/bedplate/bedplate/internal/queue"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -179,7 +181,8 @@ func (f *fixture) run() *fixture {
 	f.Expect(controller.Setup(ctx, mgr, controller.Config{
 		Centrals: runtime{centrals, f},
 		Agents:   f.pool(ctx),
-		Lease:    f.lease, Poll: time.Second, SpeakersNamespace: f.namespace, Options: ctrlcontroller.Options{MaxConcurrentReconciles: 4},
+		Lease:    f.lease, Poll: time.Second, SpeakersNamespace: f.namespace,
+		Options: ctrlcontroller.Options{MaxConcurrentReconciles: 4, NewQueue: queue.New[reconcile.Request]},
 	})).To(Succeed())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()

@@ -32,6 +32,7 @@ import (
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/hydrazine/speaker/bgp"
+	"github.com/bedplate/bedplate/internal/queue"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -199,6 +200,7 @@ func (f *fixture) run(name string, c clock.Clock, faults interceptor.Funcs) (pro
 		Poll: time.Second, Clock: c,
 		Options: controller.Options{
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](50*time.Millisecond, time.Second),
+			NewQueue:    queue.New[reconcile.Request],
 		},
 	}, protocol, make(signal, 1))).To(Succeed())
 	ctx, cancel := context.WithCancel(context.Background())

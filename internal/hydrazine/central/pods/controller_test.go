@@ -14,10 +14,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/hydrazine/agents"
 	"github.com/bedplate/bedplate/internal/hydrazine/controller"
+	"github.com/bedplate/bedplate/internal/queue"
 )
 
 // From a ResourceGroup to a central that is open, and to nothing again; nothing is looked at without a reason.
@@ -27,7 +29,8 @@ func TestGroup_hasACentralOnKubernetes(t *testing.T) {
 	f.with = func(ctx context.Context, mgr ctrl.Manager) {
 		f.Expect(controller.Setup(ctx, mgr, controller.Config{
 			Centrals: f.runtime, Agents: agents.NewPool(ctx, agents.Config{Credentials: insecure.NewCredentials(), Heartbeat: time.Second}),
-			Lease: time.Hour, Poll: time.Hour, SpeakersNamespace: f.namespace, Options: ctrlcontroller.Options{},
+			Lease: time.Hour, Poll: time.Hour, SpeakersNamespace: f.namespace,
+			Options: ctrlcontroller.Options{NewQueue: queue.New[reconcile.Request]},
 		})).To(Succeed())
 	}
 	f.run()
