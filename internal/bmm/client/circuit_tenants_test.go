@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -147,4 +148,76 @@ func TestCircuit_anOrganisationIsNoWayOutOfItsPath(t *testing.T) {
 		c, err := client.New(client.Config{Endpoint: "https://api.example.com/red", Org: org, Token: token, APIName: "carbide"})
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("org")), "%v", c)
 	}
+}
+
+// Each site is well as far as anybody knows, and the API answers. A tenant's own API knows as many sites as it likes.
+func TestCircuit_writesAtManySitesThatHangHoldHalfOfTheWorkers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		var held, most atomic.Int32
+		api := &host{}
+		api.set(func(r *http.Request) (*http.Response, error) {
+			if r.Method != http.MethodDelete {
+				return found(r)
+			}
+			most.Store(max(held.Add(1), most.Load()))
+			defer held.Add(-1)
+			return hanging(r)
+		})
+		circuits := client.NewCircuits(pollInterval)
+		red := reaching(t, circuits, "red", "https://red.example.com", api)
+		_, err := red.Tenant(t.Context())
+		g.Expect(err).NotTo(HaveOccurred())
+		var all sync.WaitGroup
+		for n := range 20 {
+			all.Go(func() { _ = red.DeleteInstance(t.Context(), fmt.Sprintf("site-%d", n), id) })
+		}
+		time.Sleep(2 * time.Second)
+		g.Expect(most.Load()).To(BeNumerically("<=", 6))
+		_, err = red.Tenant(t.Context())
+		g.Expect(err).NotTo(HaveOccurred(), "what it has elsewhere goes on")
+		all.Wait()
+	})
+}
+
+// Each limit by itself leaves workers to others. All of them together must as well.
+func TestCircuit_allThatATenantCanThinkOfLeavesWorkers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		var held, most atomic.Int32
+		api := &host{answer: found}
+		circuits := client.NewCircuits(pollInterval)
+		trusted := reaching(t, circuits, "red", "https://red.example.com", api)
+		_, err := trusted.Tenant(t.Context())
+		g.Expect(err).NotTo(HaveOccurred())
+		api.set(func(r *http.Request) (*http.Response, error) {
+			most.Store(max(held.Add(1), most.Load()))
+			defer held.Add(-1)
+			if r.Method == http.MethodDelete || strings.HasPrefix(r.Host, "other") {
+				return hanging(r)
+			}
+			return after(900*time.Millisecond, found)(r)
+		})
+		ctx, end := context.WithTimeout(t.Context(), time.Minute)
+		var all sync.WaitGroup
+		attack := func(call func()) {
+			all.Go(func() {
+				for ctx.Err() == nil {
+					call()
+					time.Sleep(100 * time.Millisecond)
+				}
+			})
+		}
+		for n := range 20 {
+			other := reaching(t, circuits, "red", fmt.Sprintf("https://other-%d.example.com", n), api)
+			attack(func() { _ = trusted.DeleteInstance(ctx, fmt.Sprintf("site-%d", n), id) })
+			attack(func() { _, _ = trusted.Tenant(ctx) })
+			attack(func() { _, _ = other.Tenant(ctx) })
+		}
+		all.Wait()
+		end()
+		g.Expect(most.Load()).To(BeNumerically("<=", 8))
+	})
 }
