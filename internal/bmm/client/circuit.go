@@ -29,6 +29,10 @@ const (
 	// Of the reads of one namespace, at whatever endpoints, so many are at work at once: an endpoint that is a little slow each
 	// time is trusted, too.
 	maxReads = 5
+	// Of its writes so many, at whatever sites: an endpoint of its own has as many of these as it likes. And so many of all its
+	// calls. Of ten workers two are left to others.
+	maxWrites = 6
+	maxHeld   = 8
 	// A write takes as long as its site does. Of those at one site so many are at work at once: one, where the site has let
 	// another one wait.
 	maxOfSite = 5
@@ -166,6 +170,9 @@ func (w *crowd) add(p *pass) {
 
 // crowd is what a call has to wait for: nothing, if it may be let through. c.mu is held.
 func (c *Circuits) crowd(p *pass) (none crowd) {
+	if held := c.crowdOfTenant(p); held.number > 0 {
+		return held
+	}
 	if writes := c.crowdAtSite(p); writes.number > 0 {
 		return writes
 	}
@@ -196,6 +203,27 @@ func (c *Circuits) crowd(p *pass) (none crowd) {
 		return tenants
 	case all.number >= maxOfAll-left:
 		return all
+	}
+	return none
+}
+
+// crowdOfTenant is what a call has to wait for, wherever it goes. c.mu is held.
+func (c *Circuits) crowdOfTenant(p *pass) (none crowd) {
+	var held, writes crowd
+	for other := range c.passes {
+		if other.tenant != p.tenant || !other.holds {
+			continue
+		}
+		held.add(other)
+		if other.site != "" {
+			writes.add(other)
+		}
+	}
+	switch {
+	case held.number >= maxHeld:
+		return held
+	case p.site != "" && writes.number >= maxWrites:
+		return writes
 	}
 	return none
 }

@@ -151,7 +151,7 @@ func TestCircuit_anOrganisationIsNoWayOutOfItsPath(t *testing.T) {
 }
 
 // Each site is well as far as anybody knows, and the API answers. A tenant's own API knows as many sites as it likes.
-func TestCircuit_writesAtManySitesThatHangHoldHalfOfTheWorkers(t *testing.T) {
+func TestCircuit_writesAtManySitesThatHangHoldFewWorkers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
