@@ -1,0 +1,66 @@
+package graph
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bedplate/bedplate/internal/fault"
+)
+
+// A tenant may write any number of Secrets into its namespace, all with the same login.
+func TestTurn_aTenantWithManySecretsGetsNoMoreThanAnotherOne(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	e := newEndpoint(2)
+	waits := map[string][]place{}
+	at := func(tenant string, n int) place {
+		p := place{credentials: fmt.Sprintf("%s/secret-%d", tenant, n)}
+		p.owner.name.Name = p.credentials
+		return p
+	}
+	for n := range 20 {
+		p := at("many", n)
+		if !e.take(p) {
+			waits["many"] = append(waits["many"], p)
+		}
+	}
+	one := at("one", 0)
+	for n := range 4 { // all with the same Secret
+		one.owner.name.Name = fmt.Sprintf("one-%d", n)
+		g.Expect(e.take(one)).To(BeFalse())
+		waits["one"] = append(waits["one"], one)
+	}
+	for round := range 4 { // in each of which two creates are answered
+		for range 2 {
+			e.end(e.working[0])
+			for range e.wake() {
+				i := 0
+				for ; e.waiting[i].woken.IsZero(); i++ {
+				}
+				g.Expect(e.take(e.waiting[i].place)).To(BeTrue())
+			}
+		}
+		left := 0
+		for _, w := range e.waiting {
+			if w.credentials == one.credentials {
+				left++
+			}
+		}
+		g.Expect(left).To(Equal(3-round), "one of the two turns is theirs")
+	}
+}
+
+// A tenant chooses where its login is, and when that answers. The site isn't asked before.
+func TestTurn_aLoginThatHangsSaysNothingOfTheSite(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	e := newEndpoint(3)
+	p := place{site: "shared", credentials: "bad/secret"}
+	e.learnFrom(p, 15*time.Second, &fault.Error{Class: fault.Transient, Op: "log in"})
+	for n := range 2 {
+		g.Expect(e.take(place{site: "shared", credentials: fmt.Sprintf("good/secret-%d", n)})).To(BeTrue())
+	}
+}
