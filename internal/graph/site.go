@@ -3,6 +3,8 @@ package graph
 import (
 	"maps"
 	"time"
+
+	"github.com/bedplate/bedplate/internal/fault"
 )
 
 // quickly is how long a create takes at most at a site that is well.
@@ -47,7 +49,9 @@ func (e *endpoint) state(site string) (_ siteState, known bool) {
 // learnFrom how a create went. One that failed because its site hangs says nothing of what the endpoint can do: such a site has
 // one turn, and with fewer for all the others would wait behind it.
 func (e *endpoint) learnFrom(p place, took time.Duration, err error) {
-	e.learn(p.site, took, err == nil)
+	if err == nil || fault.IsAmbiguous(err) { // otherwise it wasn't the site that took so long, but its tenant's login
+		e.learn(p.site, took, err == nil)
+	}
 	if p.site == "" || err == nil || took <= quickly {
 		e.heed(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,6 +39,12 @@ type place struct {
 	credentials          string
 }
 
+// tenant is whose the credentials are: the namespace of a Secret.
+func (p place) tenant() string {
+	namespace, _, _ := strings.Cut(p.credentials, "/")
+	return namespace
+}
+
 // waiter is an owner that waits for its turn.
 type waiter struct {
 	place
@@ -51,8 +58,9 @@ func (w waiter) expected() bool { return !w.woken.IsZero() && time.Since(w.woken
 
 // endpoint says who may create at an outside endpoint. The limit adapts: it is halved when the endpoint doesn't answer or
 // says that there were too many, and grows by one after as many good answers. Of the owners that wait those are next whose
-// credentials have the fewest turns now, and of these those that have waited longest for one, so neither one tenant's thousand
-// objects nor its creates that hang hold up another tenant's one. See reserved about sites that hang.
+// tenant has the fewest turns now, and of these those whose tenant has waited longest for one; within a tenant the same goes
+// for its credentials. So neither one tenant's thousand objects or Secrets nor its creates that hang hold up another tenant's
+// one. See reserved about sites that hang.
 type endpoint struct {
 	limit, most int
 	// good answers since the limit has changed.
@@ -63,7 +71,7 @@ type endpoint struct {
 	working []place
 	// waiting is in the order of arrival.
 	waiting []waiter
-	// served says which of its turns the endpoint gave to each credentials last; turns counts them.
+	// served says which of its turns the endpoint gave last to each tenant, and to each credentials; turns counts them.
 	served map[string]int
 	turns  int
 	// sites are those of which something is known.
@@ -133,20 +141,24 @@ func (e *endpoint) fits(p place, held []place) bool {
 }
 
 func (e *endpoint) before(a, b place, held []place) bool {
-	turns := func(p place) (n int) {
+	fewer := func(of func(place) string) int {
+		turns := 0
 		for _, h := range held {
-			if h.credentials == p.credentials {
-				n++
+			if of(h) == of(a) {
+				turns++
+			}
+			if of(h) == of(b) {
+				turns--
 			}
 		}
-		return n
+		return cmp.Or(turns, cmp.Compare(e.served[of(a)], e.served[of(b)]))
 	}
-	return cmp.Or(cmp.Compare(turns(a), turns(b)), cmp.Compare(e.served[a.credentials], e.served[b.credentials])) < 0
+	return cmp.Or(fewer(place.tenant), fewer(func(p place) string { return p.credentials })) < 0
 }
 
 func (e *endpoint) serve(p place) {
 	e.turns++
-	e.served[p.credentials] = e.turns
+	e.served[p.tenant()], e.served[p.credentials] = e.turns, e.turns
 }
 
 // leave lets an owner wait no more.
