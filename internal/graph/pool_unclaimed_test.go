@@ -1,0 +1,49 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+// What a tenant's own endpoint answers has up to 2 MB, and a tenant that pauses its objects, or takes their finalizers off, asks
+// for none of it.
+func TestPool_keepsFewAnswersThatNobodyAsksFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		pool := &Pool{Limit: 3}
+		create := func(tenant string, n int) *entry {
+			at := place{endpoint: fmt.Sprintf("%s-%d", tenant, n), credentials: tenant + "/secret"}
+			turn, free := pool.turn(at)
+			g.Expect(free).To(BeTrue())
+			e := &entry{State: statePending, Token: at.endpoint}
+			turn.run(t.Context(), e, func(context.Context) (any, error) {
+				time.Sleep(time.Second)
+				return &at.endpoint, nil
+			})
+			return e
+		}
+		one := create("one", 0)
+		time.Sleep(2 * time.Second)
+		var many []*entry
+		for n := range 100 {
+			many = append(many, create("many", n))
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		kept := 0
+		for _, e := range many {
+			if _, known := pool.answer(e); known {
+				kept++
+			}
+		}
+		g.Expect(kept).To(BeNumerically("<=", 16), "the ledger has the intention, so the others are looked for")
+		_, known := pool.answer(one)
+		g.Expect(known).To(BeTrue(), "another tenant's stays")
+	})
+}
