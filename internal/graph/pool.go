@@ -20,6 +20,8 @@ import (
 const (
 	// unclaimedFor is how long an answer is kept that nobody asks for, because its owner is gone.
 	unclaimedFor = 10 * time.Minute
+	// maxUnclaimed bounds how many resources of one tenant are kept that nobody asks for: each may have 2 MB.
+	maxUnclaimed = 16
 	// wakeBuffer bounds the owners that are to be woken and weren't yet; further ones wake by their poll interval.
 	wakeBuffer = 1024
 )
@@ -44,8 +46,9 @@ type Pool struct {
 
 // job is one create at work, or its answer until somebody asks for it.
 type job struct {
-	done  chan struct{}
-	ended time.Time
+	tenant string
+	done   chan struct{}
+	ended  time.Time
 	// left: the reconcile that began it is over, so its owner has to be woken.
 	left bool
 	answer
@@ -192,7 +195,7 @@ func (t *turn) run(ctx context.Context, e *entry, call func(context.Context) (an
 		return answer{object: object, err: err}
 	}
 	t.taken = true
-	j := &job{done: make(chan struct{})}
+	j := &job{tenant: t.tenant(), done: make(chan struct{})}
 	t.pool.add(e.Token, j)
 	go func() {
 		began := time.Now()
@@ -240,7 +243,26 @@ func (p *Pool) finish(j *job, a answer) (left bool) {
 	defer p.mu.Unlock()
 	j.answer, j.ended = a, time.Now()
 	close(j.done)
+	p.dropUnclaimed(j.tenant)
 	return j.left
+}
+
+// dropUnclaimed forgets the oldest resource of a tenant that nobody has asked for, where there are too many. It is found again
+// as after a crash: the ledger has the intention. p.mu is held.
+func (p *Pool) dropUnclaimed(tenant string) {
+	var oldest string
+	unclaimed := 0
+	for token, j := range p.jobs {
+		if j.tenant != tenant || !j.left || j.ended.IsZero() || j.err != nil {
+			continue
+		}
+		if unclaimed++; unclaimed == 1 || j.ended.Before(p.jobs[oldest].ended) {
+			oldest = token
+		}
+	}
+	if unclaimed > maxUnclaimed {
+		delete(p.jobs, oldest)
+	}
 }
 
 func (p *Pool) leaveAlone(j *job) {
