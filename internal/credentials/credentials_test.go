@@ -3,6 +3,7 @@ package credentials_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 
@@ -108,4 +109,47 @@ func TestClient_readsOnlyASecretThatHasChanged(t *testing.T) {
 	g.Expect(c.Delete(t.Context(), secret)).To(Succeed())
 	_, err = cache.Client(t.Context(), name)
 	g.Expect(fault.ClassOf(err)).To(Equal(fault.Credentials))
+}
+
+// A tenant may make a Secret after the other, with half a MiB of authorities in each: a client is kept for an hour.
+func TestClient_ofATenantFewAreKept(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	built := map[string]int{}
+	clock := clocktesting.NewFakeClock(time.Now())
+	cache := &credentials.Cache[*service]{
+		Reader: anySecret{}, Clock: clock,
+		Build: func(s *corev1.Secret) (*service, error) {
+			built[s.Namespace+"/"+s.Name]++
+			return &service{}, nil
+		},
+	}
+	ask := func(namespace, name string) {
+		clock.Step(time.Second)
+		_, err := cache.Client(t.Context(), client.ObjectKey{Namespace: namespace, Name: name})
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	ask("one", "bmm")
+	for n := range 1000 {
+		ask("many", strconv.Itoa(n))
+		ask("many", "used")
+	}
+	for n := 999; n >= 0; n-- {
+		ask("many", strconv.Itoa(n))
+	}
+	again := 0
+	for _, times := range built {
+		again += times - 1
+	}
+	g.Expect(again).To(BeNumerically(">=", 1000-256))
+	ask("one", "bmm")
+	g.Expect(built).To(And(HaveKeyWithValue("one/bmm", 1), HaveKeyWithValue("many/used", 1)))
+}
+
+type anySecret struct{}
+
+func (anySecret) Get(_ context.Context, name client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	o.SetNamespace(name.Namespace)
+	o.SetName(name.Name)
+	return nil
 }

@@ -1,6 +1,7 @@
 package inventory_test
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -133,4 +134,16 @@ func TestPut_believesNoAnswerAboutItsSite(t *testing.T) {
 		f.inventory.Put(f.api, siteID, &bmm.Instance{ID: id(0), SiteID: id(n), Status: bmm.InstanceReady})
 	}
 	f.Expect(f.inventory.Shelves()).To(Equal(1))
+}
+
+// Who writes another login into a Secret once a second would leave a client, and a list in each interval, for each of them.
+func TestInventory_forgetsTheLoginThatASecretHadBefore(t *testing.T) {
+	t.Parallel()
+	f := start(t, 1, interval)
+	other := f.loginFrom("other", "token")
+	f.Expect(f.inventory.Refresh(f.ctx, other, siteID, f.clock.Now())).To(Succeed())
+	for n := range 100 {
+		f.Expect(f.inventory.Refresh(f.ctx, f.login(strconv.Itoa(n)), siteID, f.clock.Now())).To(Succeed())
+	}
+	f.Expect(f.inventory.Shelves()).To(Equal(2))
 }
