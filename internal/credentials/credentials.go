@@ -20,8 +20,12 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
-// unusedFor is how long a client is kept that nobody asks for.
-const unusedFor = time.Hour
+const (
+	// unusedFor is how long a client is kept that nobody asks for.
+	unusedFor = time.Hour
+	// maxKept bounds the clients that are kept of one namespace. Another one is built when it is asked for.
+	maxKept = 256
+)
 
 // Reader reads one object. A client.Reader is one.
 type Reader interface {
@@ -77,6 +81,7 @@ func (c *Cache[C]) Client(ctx context.Context, name types.NamespacedName) (C, er
 		return none, refused(name, "can't be used: "+err.Error())
 	}
 	c.forgetUnused(now)
+	c.makeRoom(name)
 	c.clients[name] = &cached[C]{client: built, version: version, object: objectOf(secret), used: now}
 	return built, nil
 }
@@ -118,6 +123,23 @@ func (c *Cache[C]) forgetUnused(now time.Time) {
 		if now.Sub(known.used) > unusedFor {
 			delete(c.clients, name)
 		}
+	}
+}
+
+// makeRoom for a client in its namespace: the one goes that wasn't asked for longest. c.mu is held.
+func (c *Cache[C]) makeRoom(wanted types.NamespacedName) {
+	var oldest types.NamespacedName
+	kept := 0
+	for name, known := range c.clients {
+		if name.Namespace != wanted.Namespace || name == wanted {
+			continue
+		}
+		if kept++; kept == 1 || known.used.Before(c.clients[oldest].used) {
+			oldest = name
+		}
+	}
+	if kept >= maxKept {
+		delete(c.clients, oldest)
 	}
 }
 

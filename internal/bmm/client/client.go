@@ -91,6 +91,9 @@ func (c *Client) Endpoint() string {
 // Namespace is that of the Secret: what is bounded is shared among these. Empty where there is none.
 func (c *Client) Namespace() string { return namespaceOf(c.secret) }
 
+// Secret is the namespace/name of the Secret that the login is from. Empty where there is none.
+func (c *Client) Secret() string { return c.secret }
+
 // Silent is why callers shouldn't wait for the API now: it doesn't answer, as the circuits know. Otherwise nil.
 func (c *Client) Silent() error { return c.circuits.state(c.server) }
 

@@ -25,6 +25,17 @@ const (
 	SecretKeyScopes       = "scopes"
 )
 
+var secretKeys = []string{
+	SecretKeyEndpoint, SecretKeyOrg, SecretKeyAPIName, SecretKeyCA, SecretKeyToken, SecretKeyTokenURL, SecretKeyClientID,
+	SecretKeyClientSecret, SecretKeyScopes,
+}
+
+// A client keeps much of what its Secret says. A bundle of all public authorities has 220 KiB.
+const (
+	maxValue  = 16 << 10
+	maxBundle = 256 << 10
+)
+
 // FromSecret reads a Config: the keys endpoint and orgName; either token or tokenURL, clientID and clientSecret, with or
 // without scopes (separated by spaces); and, optionally, apiName and ca.crt. The error names the Secret and each key that
 // is missing or too many, and no value.
@@ -37,6 +48,15 @@ func FromSecret(secret *corev1.Secret) (Config, error) {
 }
 
 func fromSecret(secret *corev1.Secret) (Config, error) {
+	for _, key := range secretKeys {
+		most := maxValue
+		if key == SecretKeyCA {
+			most = maxBundle
+		}
+		if len(secret.Data[key]) > most {
+			return Config{}, fmt.Errorf("has more than %d KiB under %s", most>>10, key)
+		}
+	}
 	value := func(key string) string { return strings.TrimSpace(string(secret.Data[key])) }
 	missing := func(keys ...string) []string {
 		var none []string

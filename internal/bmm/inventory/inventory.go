@@ -4,6 +4,7 @@ package inventory
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -208,6 +209,7 @@ func (v *Inventory) shelf(api *bmm.Client, siteID string) *shelf {
 	at := site{api.Account(), siteID}
 	s, ok := v.sites[at]
 	if !ok {
+		v.forgetLogin(api)
 		s = &shelf{listing: make(chan struct{}, 1), instances: map[string]seen{}, stale: map[string]time.Time{}, asked: map[string]time.Time{}}
 		v.sites[at] = s
 	}
@@ -215,6 +217,13 @@ func (v *Inventory) shelf(api *bmm.Client, siteID string) *shelf {
 	s.api, s.used = api, v.Clock.Now()
 	s.mu.Unlock()
 	return s
+}
+
+// forgetLogin forgets what is known with another login of the same Secret: who asks has read the newest one. v.mu is held.
+func (v *Inventory) forgetLogin(api *bmm.Client) {
+	maps.DeleteFunc(v.sites, func(at site, s *shelf) bool {
+		return api.Secret() != "" && at.account != api.Account() && s.client().Secret() == api.Secret()
+	})
 }
 
 // inUse are the sites that somebody asks about; the others are forgotten.
