@@ -57,6 +57,7 @@ func (h *Handle[T]) adoptOrCreate(ctx context.Context, e *entry) Phase {
 func (h *Handle[T]) turn() (*turn, bool) {
 	at := place{
 		endpoint: cmp.Or(h.kind.Endpoint, h.g.credentials), owner: sleeperOf(h.g.owner), credentials: h.g.credentials,
+		key: h.want.Key,
 	}
 	if h.want.Lock != nil {
 		at.lock = h.want.Lock()

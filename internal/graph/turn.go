@@ -35,8 +35,10 @@ func sleeperOf(owner client.Object) sleeper {
 // meanwhile.
 type place struct {
 	endpoint, site, lock string
-	owner                sleeper
-	credentials          string
+	// key of the resource within its graph.
+	key         string
+	owner       sleeper
+	credentials string
 }
 
 // tenant is whose the credentials are: the namespace of a Secret.

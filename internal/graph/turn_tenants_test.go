@@ -64,3 +64,24 @@ func TestTurn_aLoginThatHangsSaysNothingOfTheSite(t *testing.T) {
 		g.Expect(e.take(place{site: "shared", credentials: fmt.Sprintf("good/secret-%d", n)})).To(BeTrue())
 	}
 }
+
+// What an owner needs its turn for may change while it waits: the type of its instance, say. It still wants one turn only.
+func TestTurn_isNotKeptForWhatAnOwnerWantedBefore(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	e := newEndpoint(1)
+	at := func(owner, lock string) place {
+		p := place{lock: lock, key: "instance", credentials: "a/secret"}
+		p.owner.name.Name = owner
+		return p
+	}
+	g.Expect(e.take(at("one", ""))).To(BeTrue())
+	g.Expect(e.take(at("two", "small"))).To(BeFalse())
+	g.Expect(e.take(at("two", "large"))).To(BeFalse())
+	g.Expect(e.take(at("three", ""))).To(BeFalse())
+	e.end(at("one", ""))
+	g.Expect(e.wake()).To(HaveLen(1))
+	g.Expect(e.take(at("two", "large"))).To(BeTrue())
+	e.end(at("two", "large"))
+	g.Expect(e.wake()).To(ConsistOf(HaveField("name.Name", "three")))
+}

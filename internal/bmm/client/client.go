@@ -100,6 +100,9 @@ func (c *Client) Silent() error { return c.circuits.state(c.server) }
 // Org is the organisation of the tenant.
 func (c *Client) Org() string { return c.name }
 
+// Tenancy is whose creates the service locks out while it is at work on one of this client's.
+func (c *Client) Tenancy() string { return c.name }
+
 // send is one generated call.
 type send func(context.Context, *gen.Client) (*http.Response, error)
 

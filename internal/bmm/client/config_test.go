@@ -97,7 +97,7 @@ func TestFromSecret_takesExactlyOneWayToLogIn(t *testing.T) {
 		"a token, no organisation": {map[string]string{"token": token, "orgName": ""}, client.Config{},
 			"has no orgName"},
 		"a path of half a MiB": {map[string]string{"token": token, "endpoint": "https://bmm.example.com/" + strings.Repeat("a", 512<<10)},
-			client.Config{}, "has more than 16 KiB under endpoint"},
+			client.Config{}, "has more than 2 KiB under endpoint"},
 		"a whole world of authorities": {map[string]string{"token": token, "ca.crt": strings.Repeat("PEM\n", 128<<10)},
 			client.Config{}, "has more than 256 KiB under ca.crt"},
 	} {

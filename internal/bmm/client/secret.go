@@ -25,16 +25,21 @@ const (
 	SecretKeyScopes       = "scopes"
 )
 
-var secretKeys = []string{
-	SecretKeyEndpoint, SecretKeyOrg, SecretKeyAPIName, SecretKeyCA, SecretKeyToken, SecretKeyTokenURL, SecretKeyClientID,
-	SecretKeyClientSecret, SecretKeyScopes,
-}
-
-// A client keeps much of what its Secret says. A bundle of all public authorities has 220 KiB.
+// What a client keeps of a value of its Secret's, in KiB. A bundle of all public authorities has 220.
 const (
-	maxValue  = 16 << 10
-	maxBundle = 256 << 10
+	maxValue  = 2
+	maxSecret = 16
+	maxBundle = 256
 )
+
+var bounds = []struct {
+	key string
+	kib int
+}{
+	{SecretKeyEndpoint, maxValue}, {SecretKeyOrg, maxValue}, {SecretKeyAPIName, maxValue}, {SecretKeyCA, maxBundle},
+	{SecretKeyToken, maxSecret}, {SecretKeyTokenURL, maxValue}, {SecretKeyClientID, maxValue}, {SecretKeyClientSecret, maxSecret},
+	{SecretKeyScopes, maxValue},
+}
 
 // FromSecret reads a Config: the keys endpoint and orgName; either token or tokenURL, clientID and clientSecret, with or
 // without scopes (separated by spaces); and, optionally, apiName and ca.crt. The error names the Secret and each key that
@@ -48,13 +53,9 @@ func FromSecret(secret *corev1.Secret) (Config, error) {
 }
 
 func fromSecret(secret *corev1.Secret) (Config, error) {
-	for _, key := range secretKeys {
-		most := maxValue
-		if key == SecretKeyCA {
-			most = maxBundle
-		}
-		if len(secret.Data[key]) > most {
-			return Config{}, fmt.Errorf("has more than %d KiB under %s", most>>10, key)
+	for _, bound := range bounds {
+		if len(secret.Data[bound.key]) > bound.kib<<10 {
+			return Config{}, fmt.Errorf("has more than %d KiB under %s", bound.kib, bound.key)
 		}
 	}
 	value := func(key string) string { return strings.TrimSpace(string(secret.Data[key])) }

@@ -122,4 +122,6 @@ func fits(what, name, wanted string, length int, block *bmm.IPBlock) error {
 }
 
 // ipBlockLock is that of the service: it makes one subnet or prefix of a tenant and an IP block at a time, and refuses others.
-func (n *networks) ipBlockLock() string { return "IP block " + n.ipBlock.ID() + " of " + n.api.Org() }
+func (n *networks) ipBlockLock() string {
+	return "IP block " + n.ipBlock.ID() + " of " + n.api.Tenancy()
+}

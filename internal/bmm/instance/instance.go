@@ -117,7 +117,7 @@ func (i *Instance) lock() string {
 	if typeID == "" { // the spec names one certain machine
 		return ""
 	}
-	return "instance type " + typeID + " of " + i.api.Org()
+	return "instance type " + typeID + " of " + i.api.Tenancy()
 }
 
 // ID of the instance; empty before it exists.
