@@ -87,11 +87,12 @@ func newEndpoint(most int) *endpoint {
 // take gives a turn, or lets its owner wait for one. Who was woken needs only room, however late it is: where all come late
 // no owner would get a turn otherwise. Who has lost it to a late owner is woken again.
 func (e *endpoint) take(p place) bool {
-	i := slices.IndexFunc(e.waiting, func(w waiter) bool { return w.place == p })
+	i := slices.IndexFunc(e.waiting, func(w waiter) bool { return w.owner == p.owner && w.key == p.key })
 	if i < 0 {
 		i = len(e.waiting)
-		e.waiting = append(e.waiting, waiter{place: p})
+		e.waiting = append(e.waiting, waiter{})
 	}
+	e.waiting[i].place = p // it may need another one than before
 	woken := !e.waiting[i].woken.IsZero()
 	e.waiting[i].woken = time.Time{}
 	if woken && !e.fits(p, e.working) || !woken && e.next() != i {

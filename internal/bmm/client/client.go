@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/bedplate/bedplate/internal/bmm/client/gen"
@@ -39,6 +40,8 @@ type Client struct {
 	dialect  dialect
 	pace     *pace
 	refusal  refusal
+	// letIn: the API has answered a call of the organisation's.
+	letIn atomic.Bool
 }
 
 // New validates the configuration and returns a client. It makes no call. Its errors don't contain a secret.
@@ -100,8 +103,14 @@ func (c *Client) Silent() error { return c.circuits.state(c.server) }
 // Org is the organisation of the tenant.
 func (c *Client) Org() string { return c.name }
 
-// Tenancy is whose creates the service locks out while it is at work on one of this client's.
-func (c *Client) Tenancy() string { return c.name }
+// Tenancy is whose creates the service locks out while it is at work on one of this client's: those of the organisation, once
+// the API has let the client in. Before that anybody could have written its name into a Secret.
+func (c *Client) Tenancy() string {
+	if c.letIn.Load() {
+		return c.name
+	}
+	return c.name + ", as Secret " + c.secret + " says"
+}
 
 // send is one generated call.
 type send func(context.Context, *gen.Client) (*http.Response, error)
@@ -184,6 +193,7 @@ func (c *Client) call(ctx context.Context, began time.Time, token string, r requ
 	header, failed := c.try(ctx, apiName, token, r, out)
 	switch {
 	case failed == nil:
+		c.letIn.Store(true)
 		return header, nil
 	case failed.refused:
 		noAnswer := failed.status == 0 // from the API: the login itself has refused
