@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -83,13 +82,7 @@ func build(config Config) (*Client, error) {
 func (c *Client) String() string { return "BMM API at " + c.org.String() }
 
 // Endpoint is the server, whichever organisation asks it, and however that has written it.
-func (c *Client) Endpoint() string {
-	host := strings.TrimSuffix(strings.ToLower(c.org.Hostname()), ".")
-	if port := c.org.Port(); port != "" && (c.org.Scheme != "https" || port != "443") {
-		host = net.JoinHostPort(host, port)
-	}
-	return c.org.Scheme + "://" + host
-}
+func (c *Client) Endpoint() string { return c.org.Scheme + "://" + c.org.Host }
 
 // Namespace is that of the Secret: what is bounded is shared among these. Empty where there is none.
 func (c *Client) Namespace() string { return namespaceOf(c.secret) }

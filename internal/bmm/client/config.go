@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bedplate/bedplate/internal/egress"
@@ -113,9 +116,14 @@ var (
 // validate returns the URL of the organisation, which the API's name and then all paths follow.
 func (c Config) validate() (*url.URL, error) {
 	endpoint, err := c.serviceURL(SecretKeyEndpoint, c.Endpoint)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
+	}
+	server, ok := inOneForm(endpoint)
+	endpoint.Host = server
+	switch {
+	case !ok:
+		return nil, errors.New(SecretKeyEndpoint + mustLookLike)
 	case c.Org == "":
 		return nil, errors.New("org is empty")
 	case c.Org == "." || c.Org == "..": // steps in a path
@@ -148,6 +156,30 @@ func (c Config) validateLogin() error {
 	return err
 }
 
+const mustLookLike = " must look like https://host[:port][/path]"
+
+// inOneForm is the server of a URL as each one would write it. What is known of a server is known for all who name it, so it has
+// to be the same one that they call.
+func inOneForm(u *url.URL) (server string, ok bool) {
+	server = strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	if addr, err := netip.ParseAddr(server); err == nil {
+		server = addr.Unmap().String()
+	}
+	if strings.Contains(server, ":") {
+		server = "[" + server + "]"
+	}
+	if u.Port() == "" {
+		return server, true
+	}
+	port, err := strconv.ParseUint(u.Port(), 10, 16)
+	if port != defaultPorts[u.Scheme] {
+		server += ":" + strconv.FormatUint(port, 10)
+	}
+	return server, err == nil && port > 0
+}
+
+var defaultPorts = map[string]uint64{"https": 443, "http": 80}
+
 // serviceURL parses the URL of a service that gets secrets.
 func (c Config) serviceURL(key, value string) (*url.URL, error) {
 	parsed, err := url.Parse(value)
@@ -155,7 +187,7 @@ func (c Config) serviceURL(key, value string) (*url.URL, error) {
 	case err != nil:
 		return nil, errors.New(key + " is not a URL")
 	case parsed.Host == "" || parsed.User != nil || parsed.RawQuery != "" || parsed.Fragment != "":
-		return nil, errors.New(key + " must look like https://host[:port][/path]")
+		return nil, errors.New(key + mustLookLike)
 	}
 	if err := c.Egress.CheckURL(parsed); err != nil {
 		return nil, fmt.Errorf("%s %w", key, err)
