@@ -10,6 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	cloudproviderapi "k8s.io/cloud-provider"
 
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest/cloudtest"
 	"github.com/bedplate/bedplate/internal/bmm/providerid"
@@ -147,4 +151,46 @@ func TestPublished_anAddressCountsOnceAllInstancesArePublishedAnew(t *testing.T)
 	f.Expect(f.cloud.search(t.Context(), view(site), node)).To(BeNil())
 	site.Complete = metav1.NewTime(time.Now().Add(time.Minute))
 	f.Expect(f.cloud.search(t.Context(), view(site), node)).To(HaveField("ID", i.ID))
+}
+
+// fakeBuilder gives out a client of a cluster in memory.
+type fakeBuilder struct {
+	cloudproviderapi.ControllerClientBuilder
+	client kubernetes.Interface
+}
+
+// ClientOrDie implements cloudprovider.ControllerClientBuilder.
+func (b fakeBuilder) ClientOrDie(string) kubernetes.Interface { return b.client }
+
+// When a thousand machines join at once, a look for one of them must not read what is published of all the others.
+func TestPublished_aSearchCostsTheSameHoweverManyInstancesThereAre(t *testing.T) { //nolint:paralleltest // it counts allocations
+	g := NewWithT(t)
+	allocations := func(instances int) float64 {
+		objects := []runtime.Object{mustConfigMap(g, publication.Site{ID: sim.DefaultSiteID, Complete: metav1.NewTime(time.Now().Add(time.Hour))})}
+		for n := range instances {
+			objects = append(objects, mustConfigMap(g, publication.Instance{
+				ID: fmt.Sprintf("c4000000-0000-4000-8000-%012d", n), SiteID: sim.DefaultSiteID, Name: fmt.Sprintf("worker-%d", n),
+				Addresses: []string{cloudtest.Address(n)},
+			}))
+		}
+		p := &published{patience: time.Minute}
+		p.start(t.Context(), fakeBuilder{client: fake.NewClientset(objects...)}, func(change) {})
+		c := &Cloud{source: p}
+		at, err := p.site(t.Context())
+		g.Expect(err).NotTo(HaveOccurred())
+		look := func(node *corev1.Node) {
+			g.Expect(c.search(t.Context(), at, node)).To(HaveField("Name", "worker-1"))
+		}
+		byName, byAddress := cloudtest.Node("worker-1"), cloudtest.Node("x", internalIP(cloudtest.Address(1)))
+		return testing.AllocsPerRun(10, func() { look(byName); look(byAddress) })
+	}
+	g.Expect(allocations(1000)).To(BeNumerically("<", 2*allocations(2)))
+}
+
+func mustConfigMap(g Gomega, what interface {
+	ConfigMap() (*corev1.ConfigMap, error)
+}) *corev1.ConfigMap {
+	one, err := what.ConfigMap()
+	g.Expect(err).NotTo(HaveOccurred())
+	return one
 }
