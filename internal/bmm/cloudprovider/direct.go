@@ -139,8 +139,8 @@ func (s *directSite) instance(ctx context.Context, id string) (*bmm.Instance, er
 	return s.instances.Instance(ctx, s.api, s.siteID, id)
 }
 
-func (s *directSite) find(ctx context.Context, match func(*bmm.Instance) bool) ([]bmm.Instance, error) {
-	return s.instances.Find(ctx, s.api, s.siteID, match)
+func (s *directSite) find(ctx context.Context, by trait) ([]bmm.Instance, error) {
+	return s.instances.Find(ctx, s.api, s.siteID, by.of)
 }
 
 func (s *directSite) listed() (time.Time, error) { return s.instances.Newest(s.api, s.siteID) }

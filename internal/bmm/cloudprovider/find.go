@@ -116,15 +116,13 @@ func (c *Cloud) search(ctx context.Context, at site, node *corev1.Node) (*bmm.In
 		addresses = addressesOf(node)
 	}
 	for _, way := range []struct {
-		what  string
-		match func(*bmm.Instance) bool
+		what string
+		by   trait
 	}{
-		{"the name " + node.Name, func(i *bmm.Instance) bool { return i.Name == node.Name }},
-		{"an address of this Node", func(i *bmm.Instance) bool { return hasOneOf(i, addresses) }},
+		{"the name " + node.Name, trait{name: node.Name}},
+		{"an address of this Node", trait{addresses: addresses}},
 	} {
-		all, err := at.find(ctx, func(i *bmm.Instance) bool {
-			return i.Status != bmm.InstanceTerminated && way.match(i) // no node runs on a machine that was given back
-		})
+		all, err := at.find(ctx, way.by)
 		if err != nil {
 			return nil, ofSite(err)
 		}
@@ -171,15 +169,33 @@ func addressesOf(node *corev1.Node) (known []netip.Addr) {
 	return known
 }
 
-func hasOneOf(i *bmm.Instance, addresses []netip.Addr) bool {
+// trait is what an instance is looked for by: its name or, where there is none, one of its addresses.
+type trait struct {
+	name      string
+	addresses []netip.Addr
+}
+
+// of reports whether an instance has it. No node runs on a machine that was given back.
+func (t trait) of(i *bmm.Instance) bool {
+	if i.Status == bmm.InstanceTerminated {
+		return false
+	}
+	if t.name != "" {
+		return i.Name == t.name
+	}
+	return slices.ContainsFunc(ipsOf(i), func(ip netip.Addr) bool { return slices.Contains(t.addresses, ip) })
+}
+
+// ipsOf are the addresses of an instance, in the form in which they are compared.
+func ipsOf(i *bmm.Instance) (known []netip.Addr) {
 	for _, n := range i.Interfaces {
 		for _, text := range n.IPAddresses {
-			if ip, err := netip.ParseAddr(text); err == nil && slices.Contains(addresses, ip.Unmap()) {
-				return true
+			if ip, err := netip.ParseAddr(text); err == nil {
+				known = append(known, ip.Unmap())
 			}
 		}
 	}
-	return false
+	return known
 }
 
 // ofState is the trouble that an instance is in; nil for one that is well.

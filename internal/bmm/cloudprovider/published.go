@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -25,7 +24,37 @@ import (
 type published struct {
 	patience   time.Duration
 	configMaps listers.ConfigMapNamespaceLister
+	indexer    cache.Indexer
 	synced     cache.InformerSynced
+}
+
+// Indexes find what is published of an instance by its name and by its addresses, so that no look for one reads all.
+const (
+	byName    = "name"
+	byAddress = "address"
+)
+
+// indexers read each ConfigMap when it changes.
+func indexers() cache.Indexers {
+	by := func(values func(*bmm.Instance) []string) cache.IndexFunc {
+		return func(object any) ([]string, error) {
+			if configMap, ok := object.(*corev1.ConfigMap); ok {
+				if i, err := publication.ReadInstance(configMap); err == nil { // the site's own ConfigMap is none
+					return values(i.BMM()), nil
+				}
+			}
+			return nil, nil
+		}
+	}
+	return cache.Indexers{
+		byName: by(func(i *bmm.Instance) []string { return []string{i.Name} }),
+		byAddress: by(func(i *bmm.Instance) (texts []string) {
+			for _, ip := range ipsOf(i) {
+				texts = append(texts, ip.String())
+			}
+			return texts
+		}),
+	}
 }
 
 func (p *published) start(ctx context.Context, builder cloudprovider.ControllerClientBuilder, changed func(change)) {
@@ -53,9 +82,13 @@ func (p *published) start(ctx context.Context, builder cloudprovider.ControllerC
 	handlers := cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(object any, _ bool) { tell(object) }, UpdateFunc: func(_, now any) { tell(now) },
 	}
-	if _, err := informer.Informer().AddEventHandler(handlers); err != nil { // it was stopped before
+	if err := informer.Informer().AddIndexers(indexers()); err != nil { // it was stopped before
 		return
 	}
+	if _, err := informer.Informer().AddEventHandler(handlers); err != nil {
+		return
+	}
+	p.indexer = informer.Informer().GetIndexer()
 	p.configMaps = informer.Lister().ConfigMaps(publication.Namespace)
 	p.synced = informer.Informer().HasSynced
 	factory.Start(ctx.Done())
@@ -114,18 +147,28 @@ func (s *publishedSite) instance(_ context.Context, id string) (*bmm.Instance, e
 	return i.BMM(), nil
 }
 
-func (s *publishedSite) find(_ context.Context, match func(*bmm.Instance) bool) (found []bmm.Instance, err error) {
-	all, err := s.configMaps.List(labels.Everything())
-	if err != nil {
-		return nil, err
-	}
-	for _, configMap := range all {
-		i, err := publication.ReadInstance(configMap)
-		if err != nil || i.Gone || i.SiteID != s.is.ID { // the site's own ConfigMap is none, either
-			continue
+func (s *publishedSite) find(_ context.Context, by trait) (found []bmm.Instance, err error) {
+	index, values := byName, []string{by.name}
+	if by.name == "" {
+		index, values = byAddress, nil
+		for _, ip := range by.addresses {
+			values = append(values, ip.String())
 		}
-		if one := i.BMM(); match(one) {
-			found = append(found, *one)
+	}
+	seen := map[string]bool{}
+	for _, value := range values {
+		objects, err := s.indexer.ByIndex(index, value)
+		if err != nil {
+			return nil, err
+		}
+		for _, object := range objects {
+			i, err := publication.ReadInstance(object.(*corev1.ConfigMap))
+			if err != nil || i.Gone || i.SiteID != s.is.ID || seen[i.ID] {
+				continue
+			}
+			if one := i.BMM(); by.of(one) {
+				seen[i.ID], found = true, append(found, *one)
+			}
 		}
 	}
 	return found, nil

@@ -23,8 +23,8 @@ type site interface {
 	id() string
 	// instance of an ID, as it was seen last. An error of class fault.NotFound is the proof that there is none.
 	instance(ctx context.Context, id string) (*bmm.Instance, error)
-	// find those that match. That there is none proves nothing.
-	find(ctx context.Context, match func(*bmm.Instance) bool) ([]bmm.Instance, error)
+	// find those that have a trait. That there is none proves nothing.
+	find(ctx context.Context, by trait) ([]bmm.Instance, error)
 	// listed is from when all is known that find knows, and the error of an attempt to know more that has failed since.
 	listed() (time.Time, error)
 	// refresh lets find know what there was after a time, where that can be had by asking.
