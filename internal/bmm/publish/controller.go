@@ -38,7 +38,8 @@ import (
 )
 
 const (
-	// workers wait for workload clusters, each of them for no longer than lookTimeout. They are no other controller's.
+	// workers wait for workload clusters, each of them for no longer than lookTimeout. They are no other controller's, and one
+	// tenant has its share of them.
 	workers     = 64
 	lookTimeout = 30 * time.Second
 	// Event of an NvidiaBMMCluster.
@@ -63,6 +64,7 @@ type Reconciler struct {
 	Poll time.Duration
 
 	clusters clusters
+	looks    looks
 }
 
 // SetupWithManager registers the controller.
@@ -134,6 +136,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if soon := known.next.Sub(r.Clock.Now()); soon > 0 { // whatever wakes it
 		return ctrl.Result{RequeueAfter: soon}, nil
 	}
+	if !r.looks.begin(req.Namespace) {
+		return ctrl.Result{RequeueAfter: r.gather()}, nil
+	}
+	defer r.looks.end(req.Namespace)
 	dead := r.clusters.dead(req.NamespacedName) // before the list, which has none of their machines then
 	machines := &infrav1.NvidiaBMMMachineList{}
 	ofCluster := client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}
