@@ -248,7 +248,8 @@ func (e *Engine) Release(ctx context.Context, owner Owner, finalizer string) err
 	return Release(ctx, e.Client, objectOf(owner), finalizer)
 }
 
-// Leave lets an owner that is deleted wait for no turn any more: the next one would have to wait until it is seen to be gone.
+// Leave lets an owner that is deleted or paused wait for no turn any more: the next one would have to wait until it is seen not
+// to come.
 func (e *Engine) Leave(owner client.Object) { e.Creates.leave(sleeperOf(owner)) }
 
 // firstUnready names the first of refs that isn't ready, nor of use before it is.

@@ -173,7 +173,7 @@ func (p *Pool) pass(e *endpoint) {
 	p.wake(woken...)
 }
 
-// leave lets an owner that is deleted wait for no turn any more.
+// leave lets an owner that won't come wait for no turn any more.
 func (p *Pool) leave(owner sleeper) {
 	if p == nil {
 		return

@@ -119,8 +119,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, fmt.Errorf("get the owning Cluster: %w", err)
 	}
 	before := object.DeepCopy()
-	if isPaused, err := paused.Check(ctx, r.Client, r.Engine.Live, owner, object); err != nil || isPaused {
+	if isPaused, err := paused.Check(ctx, r.Client, r.Engine.Live, owner, object); err != nil {
 		return ctrl.Result{}, err
+	} else if isPaused {
+		r.Engine.Leave(object)
+		return ctrl.Result{}, nil
 	}
 	if object.DeletionTimestamp.IsZero() && owner == nil {
 		ctrl.LoggerFrom(ctx).Info("Waiting until Cluster API makes a Cluster the owner of this object")

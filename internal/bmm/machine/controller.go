@@ -99,8 +99,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	before := object.DeepCopy()
-	if isPaused, err := paused.Check(ctx, r.Client, r.Engine.Live, around.cluster, object); err != nil || isPaused {
+	if isPaused, err := paused.Check(ctx, r.Client, r.Engine.Live, around.cluster, object); err != nil {
 		return ctrl.Result{}, err
+	} else if isPaused {
+		r.Engine.Leave(object)
+		return ctrl.Result{}, nil
 	}
 	if object.DeletionTimestamp.IsZero() {
 		if around.machine == nil || around.cluster == nil {
