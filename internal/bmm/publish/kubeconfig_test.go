@@ -88,6 +88,9 @@ func TestWorkload_aHostileServerGetsNoMemoryAndNoTime(t *testing.T) {
 		"pages without an end": func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `{"metadata":{"continue":"x"},"items":[{}`+strings.Repeat(",{}", pageSize-1)+`]}`)
 		},
+		"pages of one huge item each": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"metadata":{"continue":"x"},"items":[{"data":{"instance":"`+strings.Repeat("x", 240<<10)+`"}}]}`)
+		},
 		"deep JSON":   func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("[", 200_000)) },
 		"wrong types": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"items":{"a":1}}`) },
 		"a redirect": func(w http.ResponseWriter, r *http.Request) {
@@ -219,4 +222,24 @@ func TestKubeconfig_leadsToNothingBesideTheManager(t *testing.T) {
 	_, err = w.list(t.Context(), 10)
 	g.Expect(err).To(BeAssignableToTypeOf(&clusterError{}))
 	g.Expect(called.Load()).To(BeFalse())
+}
+
+// What is kept of an answer is what is read of it. Hundreds of clusters may answer so at the same time.
+func TestWorkload_keepsOfAnAnswerWhatItReads(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"items":[{"metadata":{"name":"x","ownerReferences":[{}`+strings.Repeat(",{}", 50_000)+
+			`],"annotations":{"a":"b"}},"binaryData":{"a":"eA=="},"data":{"other":"y","instance":"z"}}]}`)
+	}))
+	t.Cleanup(server.Close)
+	w, err := open(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: CertificateOf(server)}}, egress.Policy{Loopback: true})
+	g.Expect(err).NotTo(HaveOccurred())
+	defer w.close()
+	found, err := w.list(t.Context(), 10)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(found).To(HaveLen(1))
+	g.Expect(len(found[0].OwnerReferences)).To(BeZero())
+	g.Expect(found[0].Name).To(Equal("x"))
+	g.Expect(found[0].Data).To(Equal(map[string]string{"instance": "z"}))
 }
