@@ -34,7 +34,9 @@ func TestPaused_machinesKeepNoTurnFromOthers(t *testing.T) {
 		f.Eventually(func() string { return f.Message(m, infrav1.InstanceProvisionedCondition) }).Should(ContainSubstring(what))
 	}
 	f.Fault(sim.Fault{Operation: "createInstance", Kind: sim.FaultHang})
-	create := func(name string) *infrav1.NvidiaBMMMachine { return f.CreateMachine("demo", name, []byte("#cloud-config\n")) }
+	create := func(name string) *infrav1.NvidiaBMMMachine {
+		return f.CreateMachine("demo", name, []byte("#cloud-config\n"))
+	}
 	says(create("first"), "the service is at work")
 	var waiting []*infrav1.NvidiaBMMMachine
 	for n := range 5 {

@@ -26,9 +26,11 @@ const (
 	// Manager is who writes them.
 	Manager = "bedplate-bmm-manager"
 
-	managedBy   = "app.kubernetes.io/managed-by"
-	siteKey     = "site"
-	instanceKey = "instance"
+	// InstanceKey of a ConfigMap is what it says of an instance.
+	InstanceKey = "instance"
+
+	managedBy = "app.kubernetes.io/managed-by"
+	siteKey   = "site"
 )
 
 // Site that the instances are at.
@@ -86,7 +88,7 @@ func (i Instance) BMM() *bmm.Instance {
 func (s Site) ConfigMap() (*corev1.ConfigMap, error) { return configMap(SiteName, siteKey, s) }
 
 // ConfigMap of the instance.
-func (i Instance) ConfigMap() (*corev1.ConfigMap, error) { return configMap(i.ID, instanceKey, i) }
+func (i Instance) ConfigMap() (*corev1.ConfigMap, error) { return configMap(i.ID, InstanceKey, i) }
 
 func configMap(name, key string, value any) (*corev1.ConfigMap, error) {
 	text, err := json.Marshal(value)
@@ -112,7 +114,7 @@ func ReadSite(from *corev1.ConfigMap) (s Site, err error) {
 
 // ReadInstance reads the ConfigMap of an instance.
 func ReadInstance(from *corev1.ConfigMap) (i Instance, err error) {
-	if err := read(from, instanceKey, &i); err != nil {
+	if err := read(from, InstanceKey, &i); err != nil {
 		return Instance{}, err
 	}
 	if i.ID != from.Name {

@@ -89,7 +89,7 @@ func TestWorkload_aHostileServerGetsNoMemoryAndNoTime(t *testing.T) {
 			_, _ = io.WriteString(w, `{"metadata":{"continue":"x"},"items":[{}`+strings.Repeat(",{}", pageSize-1)+`]}`)
 		},
 		"pages of one huge item each": func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = io.WriteString(w, `{"metadata":{"continue":"x"},"items":[{"data":{"instance":"`+strings.Repeat("x", 240<<10)+`"}}]}`)
+			_, _ = io.WriteString(w, `{"metadata":{"continue":"x"},"items":[{"data":{"instance":"`+strings.Repeat("x", 250<<10)+`"}}]}`)
 		},
 		"deep JSON":   func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("[", 200_000)) },
 		"wrong types": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"items":{"a":1}}`) },

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
@@ -71,13 +72,18 @@ func (w *workload) remove(ctx context.Context, name string) error {
 }
 
 // list what is published. Of what isn't wanted there may be more than is listed: the next look sees that, when some of it is gone.
+// All pages together have as many bytes as so many full ones may have, and of an item only what is read here is kept.
 func (w *workload) list(ctx context.Context, wanted int) (found []corev1.ConfigMap, err error) {
+	bytes, most := 0, (wanted+strangers)/pageSize*maxAnswer
 	for next := ""; len(found) < wanted+strangers; {
 		data, err := w.api.Get().Namespace(publication.Namespace).Resource(resource).
 			Param("labelSelector", publication.Selector).Param("limit", strconv.Itoa(pageSize)).Param("continue", next).
 			MaxRetries(0).Do(ctx).Raw()
 		if err != nil {
 			return nil, clusterErrorOf(err)
+		}
+		if bytes += len(data); bytes > most {
+			return nil, clusterErrorOf(errors.New("the list has more bytes than so many ConfigMaps take"))
 		}
 		var page struct {
 			Metadata struct{ Continue string }
@@ -90,12 +96,17 @@ func (w *workload) list(ctx context.Context, wanted int) (found []corev1.ConfigM
 			return nil, clusterErrorOf(errors.New("a page has more items than were asked for"))
 		}
 		for _, item := range page.Items {
-			var one corev1.ConfigMap
+			var one struct {
+				Metadata struct{ Name string }
+				Data     map[string]string
+			}
 			if err := json.Unmarshal(item, &one); err != nil {
 				return nil, clusterErrorOf(err)
 			}
-			one.ManagedFields = nil
-			found = append(found, one)
+			found = append(found, corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Name: one.Metadata.Name},
+				Data:       map[string]string{publication.InstanceKey: one.Data[publication.InstanceKey]},
+			})
 		}
 		if next = page.Metadata.Continue; next == "" || len(page.Items) == 0 {
 			break
