@@ -2,6 +2,7 @@ package publish_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"testing"
 	"time"
@@ -200,7 +201,10 @@ func TestPublish_aSilentWorkloadClusterHoldsUpNobody(t *testing.T) {
 	first := f.CreateMachine("silent", "first", userData)
 	f.UntilReady(first)
 	silent.untilPublished(first, isGone(false))
-	says := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	says := func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // before, no server hears that its client has left
+		<-r.Context().Done()
+	}
 	silent.answers(says)
 	for _, name := range []string{"silent-2", "silent-3", "silent-4"} {
 		newWorkload(t, f, name).answers(says)
