@@ -156,9 +156,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	r.tell(infra, known, err)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Instances aren't published")
-		known.pause = min(max(2*known.pause, r.gather()), r.patience())
-		known.next = r.Clock.Now().Add(known.pause)
-		return ctrl.Result{RequeueAfter: known.pause}, nil
+		return ctrl.Result{RequeueAfter: known.putOff(err, r.Clock.Now(), r.gather(), r.patience())}, nil
 	}
 	known.pause, known.next = 0, r.Clock.Now().Add(r.gather())
 	r.clusters.buried(req.NamespacedName, dead)

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -100,4 +101,20 @@ func TestReconcile_oneTenantsSilentClustersLeaveWorkersToOthers(t *testing.T) {
 	_, err := r.Reconcile(t.Context(), demo)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(r.clusters.of(demo.NamespacedName).trouble).To(BeEmpty(), "another tenant's is looked at")
+}
+
+// Thousands of instances take many turns to publish. Nothing is wrong with a cluster that goes on with them.
+func TestState_doesNotPutOffMoreAndMoreWhatGoesOn(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	known, now := &state{}, time.Now()
+	failed := errors.New("it doesn't answer")
+	for _, pause := range []time.Duration{1, 2, 4, 5, 5} {
+		g.Expect(known.putOff(failed, now, 1, 5)).To(Equal(pause))
+	}
+	for range 5 {
+		g.Expect(known.putOff(errNotAll, now, 1, 5)).To(Equal(time.Duration(1)))
+		g.Expect(known.next).To(Equal(now.Add(1)))
+	}
+	g.Expect(known.putOff(failed, now, 1, 5)).To(BeNumerically("<=", 2))
 }

@@ -54,6 +54,13 @@ func (s *state) bury(tombstones []publication.Instance) {
 	}
 }
 
+// putOff what is left to do after an error, and say for how long: longer each time, up to most.
+func (s *state) putOff(_ error, now time.Time, least, most time.Duration) time.Duration {
+	s.pause = min(max(2*s.pause, least), most)
+	s.next = now.Add(s.pause)
+	return s.pause
+}
+
 // clusters whose instances are published. The zero value is ready to use.
 type clusters struct {
 	mu     sync.Mutex
