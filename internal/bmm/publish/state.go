@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"errors"
 	"maps"
 	"reflect"
 	"slices"
@@ -54,8 +55,11 @@ func (s *state) bury(tombstones []publication.Instance) {
 	}
 }
 
-// putOff what is left to do after an error, and say for how long: longer each time, up to most.
-func (s *state) putOff(_ error, now time.Time, least, most time.Duration) time.Duration {
+// putOff what is left to do after an error, and say for how long: longer each time, up to most, unless something was done.
+func (s *state) putOff(err error, now time.Time, least, most time.Duration) time.Duration {
+	if errors.Is(err, errNotAll) {
+		s.pause = 0
+	}
 	s.pause = min(max(2*s.pause, least), most)
 	s.next = now.Add(s.pause)
 	return s.pause
