@@ -93,3 +93,22 @@ func TestJudge_callsOnlyWhatIsCertainAnOrphan(t *testing.T) {
 		})
 	}
 }
+
+// A tenant may write into the ledger of an object of theirs that it has the ID of another's, and none of what that one makes.
+func TestJudge_takesNoTenantsWordForWhatAnotherIsAboutToFind(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	const id = "0123456789ab"
+	hostile := living{kind: ownerKinds[1], name: "NvidiaBMMMachine a/copy", namespace: "a", owner: id}
+	honest := living{
+		kind: ownerKinds[1], name: "NvidiaBMMMachine b/worker", namespace: "b", owner: id,
+		ledger: map[string]graph.Resource{"instance": {Key: "instance", Kind: "instance", Own: true}}, // pending
+	}
+	made := item{id: "made", tag: graph.Tag{Owner: id, Key: "instance"}, labelled: true}
+	here := func(string) bool { return true }
+	for _, order := range [][]living{{hostile, honest}, {honest, hostile}} {
+		got, why := newJudge(claims{living: order}, here, []item{made}, []string{id}).of(made)
+		g.Expect(got).To(Equal(uncertain), why)
+		g.Expect(why).To(And(ContainSubstring(hostile.name), ContainSubstring(honest.name)))
+	}
+}
