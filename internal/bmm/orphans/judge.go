@@ -73,6 +73,10 @@ func (j judge) byTag(i item) (verdict, string) {
 		return uncertain, user.name + " uses it"
 	}
 	if lives {
+		same := func(l living) bool { return l.owner == owner.owner && l.name != owner.name }
+		if other, several := j.first(same); several { // the engine makes each ID once, so one of the ledgers is forged
+			return uncertain, fmt.Sprintf("%s and %s both have its owner's ID", owner.name, other.name)
+		}
 		return j.ofLiving(owner, i)
 	}
 	if !i.labelled && !j.proven[i.tag.Owner] {
