@@ -71,7 +71,7 @@ func TestReconcile_oneTenantsSilentClustersLeaveWorkersToOthers(t *testing.T) {
 	}))
 	t.Cleanup(silent.Close)
 	t.Cleanup(silent.CloseClientConnections)
-	healthy := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	healthy := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(`{"kind":"ConfigMapList","apiVersion":"v1","items":[]}`))
 	}))
 	t.Cleanup(healthy.Close)
