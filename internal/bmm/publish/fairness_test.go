@@ -100,7 +100,7 @@ func TestReconcile_oneTenantsSilentClustersLeaveWorkersToOthers(t *testing.T) {
 	demo.Namespace, demo.Name = "honest", "demo"
 	_, err := r.Reconcile(t.Context(), demo)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(r.clusters.of(demo.NamespacedName).trouble).To(BeEmpty(), "another tenant's is looked at")
+	g.Expect(r.clusters.of(demo.NamespacedName).told).To(BeEmpty(), "another tenant's is looked at")
 }
 
 // Thousands of instances take many turns to publish. Nothing is wrong with a cluster that goes on with them.
