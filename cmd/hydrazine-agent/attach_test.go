@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
+	"github.com/bedplate/bedplate/internal/hydrazine/agents/agentstest"
 )
 
 func TestAttach_reportsInstalled(t *testing.T) {
@@ -53,40 +54,14 @@ func TestAttach_renewalKeepsGenerationAndFlows(t *testing.T) {
 	d.Expect(d.vsctl("get", "open", ".", "next_cfg")).To(Equal(changes))
 }
 
-func TestAttach_refused(t *testing.T) {
+// The fake agent passes it too, which the controller is tested with.
+func TestContract_ofTheRealAgent(t *testing.T) {
 	t.Parallel()
-	d := dpuWith(t, "h2", "h3")
-	port := func(change func(*agentv1.AttachRequest)) error {
-		request := &agentv1.AttachRequest{
-			Port: "pf1hpf", Generation: d.port("pf1hpf").GetGeneration(), Lease: durationpb.New(time.Hour),
-			Assignment: d.port("pf1hpf").GetAssignment(), AsOf: d.report().GetTime(),
-		}
-		change(request)
-		_, err := d.client.Attach(t.Context(), request)
-		return err
-	}
-	for name, refusal := range map[string]struct {
-		change func(*agentv1.AttachRequest)
-		code   codes.Code
-		says   string
-	}{
-		"port nobody has":    {func(r *agentv1.AttachRequest) { r.Port = "pf9hpf" }, codes.NotFound, `"pf9hpf"`},
-		"uplink as a port":   {func(r *agentv1.AttachRequest) { r.Port = "p0" }, codes.NotFound, `"p0"`},
-		"other generation":   {func(r *agentv1.AttachRequest) { r.Generation++ }, codes.Aborted, "generation"},
-		"other group":        {func(r *agentv1.AttachRequest) { r.Assignment.GroupUid = "group-2" }, codes.FailedPrecondition, "uid-h2"},
-		"resource elsewhere": {func(r *agentv1.AttachRequest) { r.Assignment.ResourceUid = "uid-h2" }, codes.FailedPrecondition, "pf0hpf"},
-		"foreign encap IP":   {func(r *agentv1.AttachRequest) { r.Assignment.EncapIp = "172.18.0.99" }, codes.InvalidArgument, "172.18.0.5"},
-		"no lease":           {func(r *agentv1.AttachRequest) { r.Lease = nil }, codes.InvalidArgument, "lease"},
-		"no time":            {func(r *agentv1.AttachRequest) { r.AsOf = nil }, codes.InvalidArgument, "as_of"},
-		"from the future":    {func(r *agentv1.AttachRequest) { r.AsOf.Seconds += 60 }, codes.OutOfRange, "begun"},
-		"ended on its way":   {func(r *agentv1.AttachRequest) { r.AsOf.Seconds -= 3600 }, codes.OutOfRange, "ended"},
-		"southbound a file":  {func(r *agentv1.AttachRequest) { r.Assignment.Southbound = "unix:/tmp/x" }, codes.InvalidArgument, "southbound"},
-	} {
-		err := port(refusal.change)
-		d.Expect(grpcstatus.Code(err)).To(Equal(refusal.code), "%s: %v", name, err)
-		d.Expect(err.Error()).To(ContainSubstring(refusal.says), name)
-	}
-	d.Expect(d.pings("h2", "h3")()).To(BeTrue())
+	d := newWorld(t, hostsBehind(1, 1, 2, 3)).dpu(1)
+	d.startAgent()
+	agentstest.Contract(t, agentstest.DPU{
+		Client: d.client, Ports: [2]string{"pf0hpf", "pf1hpf"}, Address: d.ip, Southbound: d.central,
+	})
 }
 
 func TestUplinks_bonded(t *testing.T) {

@@ -104,7 +104,7 @@ func port(name string, l *ledger.Ledger, on vswitch.PortState, s status) *agentv
 			Certificate: l.Network.Certificate, Authorities: l.Network.Authorities,
 		}
 	}
-	p.LeaseExpires = timestamppb.New(entry.Until)
+	p.LeaseExpires, p.LeaseEnds = timestamppb.New(entry.Until), timestamp(entry.Expires)
 	p.Installed = on.Installed && on.LogicalPort == entry.LogicalPort
 	problems = append(problems, s.attachment)
 	switch {

@@ -334,14 +334,18 @@ func (r *resourceReconciler) remaining(
 	return leaseEnds(resource, report, port).Sub(r.now())
 }
 
-// leaseEnds is when the lease of an attached host does, by what its agent says. Somebody may have set its clock, so it is never
-// later than what was promised.
+// leaseEnds is when the lease of an attached host does, by what its agent says: both times are of the DPU's clock, whatever it is
+// set to. It is never later than what was promised, which is all that is known of an agent of level 2: a promise is written before
+// each attempt, so there a renewal that failed looks like one that was made.
 func leaseEnds(resource *resourcev1.ManagedResource, report agents.Report, port *agentv1.Port) time.Time {
-	said := report.Received.Add(port.GetLeaseExpires().AsTime().Sub(report.AsOf.AsTime()))
-	if promised := resource.Status.LeaseExpires.Time; promised.Before(said) {
+	promised := resource.Status.LeaseExpires.Time
+	if port.GetLeaseEnds() == nil {
 		return promised
 	}
-	return said
+	if said := report.Received.Add(port.GetLeaseEnds().AsTime().Sub(report.AsOf.AsTime())); said.Before(promised) {
+		return said
+	}
+	return promised
 }
 
 // renew a lease, or begin one. It returns the port as it is now, or nil.

@@ -733,12 +733,14 @@ type Port struct {
 	Generation uint64 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
 	// Who has the port. Empty: it is isolated.
 	Assignment *Assignment `protobuf:"bytes,4,opt,name=assignment,proto3" json:"assignment,omitempty"`
-	// When the agent isolates the port by itself.
+	// When the agent isolates the port by itself, by the DPU's wall clock: for people.
 	LeaseExpires *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=lease_expires,json=leaseExpires,proto3" json:"lease_expires,omitempty"`
 	// Whether ovn-controller has put the flows of the port onto the integration bridge.
 	Installed bool `protobuf:"varint,6,opt,name=installed,proto3" json:"installed,omitempty"`
 	// What keeps the port from being as it is to be, in words. Empty: nothing.
-	Problem       string `protobuf:"bytes,7,opt,name=problem,proto3" json:"problem,omitempty"`
+	Problem string `protobuf:"bytes,7,opt,name=problem,proto3" json:"problem,omitempty"`
+	// When the agent isolates the port by itself, by the clock of the report's time. Level 3.
+	LeaseEnds     *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=lease_ends,json=leaseEnds,proto3" json:"lease_ends,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -820,6 +822,13 @@ func (x *Port) GetProblem() string {
 		return x.Problem
 	}
 	return ""
+}
+
+func (x *Port) GetLeaseEnds() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LeaseEnds
+	}
+	return nil
 }
 
 type OVNController struct {
@@ -945,7 +954,7 @@ const file_hydrazine_agent_v1_agent_proto_rawDesc = "" +
 	"\taddresses\x18\x03 \x03(\tR\taddresses\x12\x1a\n" +
 	"\bgateways\x18\x04 \x03(\tR\bgateways\x12\x10\n" +
 	"\x03mtu\x18\x05 \x01(\rR\x03mtu\x12\x0e\n" +
-	"\x02up\x18\x06 \x01(\bR\x02up\"\x8c\x02\n" +
+	"\x02up\x18\x06 \x01(\bR\x02up\"\xc7\x02\n" +
 	"\x04Port\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02up\x18\x02 \x01(\bR\x02up\x12\x1e\n" +
@@ -957,7 +966,9 @@ const file_hydrazine_agent_v1_agent_proto_rawDesc = "" +
 	"assignment\x12?\n" +
 	"\rlease_expires\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\fleaseExpires\x12\x1c\n" +
 	"\tinstalled\x18\x06 \x01(\bR\tinstalled\x12\x18\n" +
-	"\aproblem\x18\a \x01(\tR\aproblem\"G\n" +
+	"\aproblem\x18\a \x01(\tR\aproblem\x129\n" +
+	"\n" +
+	"lease_ends\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\tleaseEnds\"G\n" +
 	"\rOVNController\x12\x18\n" +
 	"\arunning\x18\x01 \x01(\bR\arunning\x12\x1c\n" +
 	"\tconnected\x18\x02 \x01(\bR\tconnected2\x9a\x02\n" +
@@ -1011,17 +1022,18 @@ var file_hydrazine_agent_v1_agent_proto_depIdxs = []int32{
 	4,  // 12: bedplate.hydrazine.agent.v1.Relay.relay:type_name -> bedplate.hydrazine.agent.v1.DHCPRelay
 	3,  // 13: bedplate.hydrazine.agent.v1.Port.assignment:type_name -> bedplate.hydrazine.agent.v1.Assignment
 	13, // 14: bedplate.hydrazine.agent.v1.Port.lease_expires:type_name -> google.protobuf.Timestamp
-	0,  // 15: bedplate.hydrazine.agent.v1.Agent.Watch:input_type -> bedplate.hydrazine.agent.v1.WatchRequest
-	1,  // 16: bedplate.hydrazine.agent.v1.Agent.Attach:input_type -> bedplate.hydrazine.agent.v1.AttachRequest
-	2,  // 17: bedplate.hydrazine.agent.v1.Agent.Isolate:input_type -> bedplate.hydrazine.agent.v1.IsolateRequest
-	6,  // 18: bedplate.hydrazine.agent.v1.Agent.Watch:output_type -> bedplate.hydrazine.agent.v1.Report
-	6,  // 19: bedplate.hydrazine.agent.v1.Agent.Attach:output_type -> bedplate.hydrazine.agent.v1.Report
-	6,  // 20: bedplate.hydrazine.agent.v1.Agent.Isolate:output_type -> bedplate.hydrazine.agent.v1.Report
-	18, // [18:21] is the sub-list for method output_type
-	15, // [15:18] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	13, // 15: bedplate.hydrazine.agent.v1.Port.lease_ends:type_name -> google.protobuf.Timestamp
+	0,  // 16: bedplate.hydrazine.agent.v1.Agent.Watch:input_type -> bedplate.hydrazine.agent.v1.WatchRequest
+	1,  // 17: bedplate.hydrazine.agent.v1.Agent.Attach:input_type -> bedplate.hydrazine.agent.v1.AttachRequest
+	2,  // 18: bedplate.hydrazine.agent.v1.Agent.Isolate:input_type -> bedplate.hydrazine.agent.v1.IsolateRequest
+	6,  // 19: bedplate.hydrazine.agent.v1.Agent.Watch:output_type -> bedplate.hydrazine.agent.v1.Report
+	6,  // 20: bedplate.hydrazine.agent.v1.Agent.Attach:output_type -> bedplate.hydrazine.agent.v1.Report
+	6,  // 21: bedplate.hydrazine.agent.v1.Agent.Isolate:output_type -> bedplate.hydrazine.agent.v1.Report
+	19, // [19:22] is the sub-list for method output_type
+	16, // [16:19] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_hydrazine_agent_v1_agent_proto_init() }

@@ -9,9 +9,11 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"fmt"
 	"net"
+	"net/netip"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -25,6 +27,9 @@ import (
 	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
 )
 
+// uptime of the fake DPU when its agent starts.
+const uptime = 3 * time.Hour
+
 // Said is what an agent reports.
 type Said = agentv1.Report
 
@@ -33,6 +38,7 @@ type Agent struct {
 	agentv1.UnimplementedAgentServer
 
 	t       testing.TB
+	booted  time.Time
 	address string
 	options []grpc.ServerOption
 	stop    func()
@@ -50,12 +56,22 @@ type Agent struct {
 func Start(t testing.TB, address string, port uint16, report *agentv1.Report, options ...grpc.ServerOption) *Agent {
 	t.Helper()
 	a := &Agent{
-		t: t, address: net.JoinHostPort(address, strconv.Itoa(int(port))), options: options,
+		t: t, booted: time.Now().Add(-uptime), address: net.JoinHostPort(address, strconv.Itoa(int(port))), options: options,
 		report: report, news: make(chan struct{}), calls: map[string]int{}, least: time.Hour,
 	}
 	a.Restart()
 	t.Cleanup(func() { a.Stop() })
 	return a
+}
+
+// now is what has passed since the fake DPU was started, as a timestamp. It is another clock than the wall's, as a real DPU's is.
+func (a *Agent) now() *timestamppb.Timestamp {
+	return timestamppb.New(time.Unix(0, 0).Add(time.Since(a.booted)))
+}
+
+// left of a port's lease.
+func (a *Agent) left(port *agentv1.Port) time.Duration {
+	return port.GetLeaseEnds().AsTime().Sub(a.now().AsTime())
 }
 
 // Stop answering.
@@ -124,7 +140,13 @@ func (a *Agent) say(change func(*agentv1.Report)) {
 func (a *Agent) Says() *agentv1.Report {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	return proto.Clone(a.report).(*agentv1.Report)
+	return a.says()
+}
+
+func (a *Agent) says() *agentv1.Report {
+	report := proto.Clone(a.report).(*agentv1.Report)
+	report.Time = a.now()
+	return report
 }
 
 // Refuse all calls with an error, or none.
@@ -159,9 +181,8 @@ func (a *Agent) Calls(method string) int {
 func (a *Agent) Watch(request *agentv1.WatchRequest, stream grpc.ServerStreamingServer[agentv1.Report]) error {
 	for {
 		a.mutex.Lock()
-		report, news := proto.Clone(a.report).(*agentv1.Report), a.news
+		report, news := a.says(), a.news
 		a.mutex.Unlock()
-		report.Time = timestamppb.Now()
 		if err := stream.Send(report); err != nil {
 			return err
 		}
@@ -187,23 +208,29 @@ func (a *Agent) Attach(_ context.Context, request *agentv1.AttachRequest) (*agen
 		return nil, err
 	}
 	if a.idle {
-		return proto.Clone(a.report).(*agentv1.Report), nil
+		return a.says(), nil
 	}
 	a.say(func(*agentv1.Report) {
 		if changes(port.GetAssignment(), request.GetAssignment()) {
 			port.Generation++
 		}
 		if proto.Equal(port.GetAssignment(), request.GetAssignment()) {
-			a.least = min(a.least, time.Until(port.GetLeaseExpires().AsTime()))
+			a.least = min(a.least, a.left(port))
 		}
 		port.Assignment = request.GetAssignment()
 		a.report.Relay = nil
 		if relay := request.GetAssignment().GetDhcpRelay(); relay != nil {
 			a.report.Relay = &agentv1.Relay{Relay: relay}
 		}
-		port.LeaseExpires = timestamppb.New(request.GetAsOf().AsTime().Add(request.GetLease().AsDuration()))
+		port.LeaseEnds = timestamppb.New(request.GetAsOf().AsTime().Add(request.GetLease().AsDuration()))
+		port.LeaseExpires = timestamppb.New(time.Now().Add(a.left(port)))
+		time.AfterFunc(a.left(port), func() {
+			a.mutex.Lock()
+			defer a.mutex.Unlock()
+			a.expire()
+		})
 	})
-	return proto.Clone(a.report).(*agentv1.Report), nil
+	return a.says(), nil
 }
 
 // changes says whether an assignment changes a port's generation.
@@ -212,31 +239,61 @@ func changes(from, to *agentv1.Assignment) bool {
 		from.GetSouthbound() != to.GetSouthbound() || from.GetLogicalPort() != to.GetLogicalPort()
 }
 
+// check what a request says, as far as that doesn't depend on who has what.
+func (a *Agent) check(request *agentv1.AttachRequest) error {
+	to, lease := request.GetAssignment(), request.GetLease().AsDuration()
+	for name, value := range map[string]string{
+		"resource_uid": to.GetResourceUid(), "group_uid": to.GetGroupUid(), "logical_port": to.GetLogicalPort(),
+	} {
+		if value == "" || len(value) > 256 || strings.ContainsAny(value, " \n") {
+			return status.Error(codes.InvalidArgument, name+" is no name")
+		}
+	}
+	if _, err := netip.ParseAddr(to.GetEncapIp()); err != nil {
+		return status.Error(codes.InvalidArgument, "encap_ip is no address")
+	}
+	if !strings.HasPrefix(to.GetSouthbound(), "tcp:") && !strings.HasPrefix(to.GetSouthbound(), "ssl:") {
+		return status.Error(codes.InvalidArgument, "southbound is neither tcp: nor ssl:")
+	}
+	if lease <= 0 || lease > 7*24*time.Hour {
+		return status.Error(codes.InvalidArgument, "the lease isn't between nothing and a week")
+	}
+	if request.GetAsOf() == nil {
+		return status.Error(codes.InvalidArgument, "as_of is missing")
+	}
+	own := a.report.GetUplink().GetAddresses()
+	if !slices.ContainsFunc(own, func(prefix string) bool { return strings.HasPrefix(prefix, to.GetEncapIp()+"/") }) {
+		return status.Errorf(codes.InvalidArgument, "the DPU has %v", own)
+	}
+	return nil
+}
+
 // port that is asked for, if it may be given.
 func (a *Agent) port(request *agentv1.AttachRequest) (wanted *agentv1.Port, err error) {
-	if !request.GetAsOf().IsValid() || request.GetAsOf().AsTime().After(time.Now()) {
-		return nil, status.Error(codes.InvalidArgument, "as_of is missing, or in the future")
+	if err := a.check(request); err != nil {
+		return nil, err
 	}
-	if time.Since(request.GetAsOf().AsTime()) > request.GetLease().AsDuration() {
-		return nil, status.Error(codes.OutOfRange, "as_of is older than the lease is long")
+	a.expire()
+	if old := a.now().AsTime().Sub(request.GetAsOf().AsTime()); old < 0 || old >= request.GetLease().AsDuration() {
+		return nil, status.Error(codes.OutOfRange, "the lease has ended, or has not begun")
 	}
-	for _, port := range a.report.GetPorts() {
-		if port.GetName() == request.GetPort() {
-			wanted = port
-			continue
-		}
-		if group := port.GetAssignment().GetGroupUid(); group != "" && group != request.GetAssignment().GetGroupUid() {
+	i := slices.IndexFunc(a.report.GetPorts(), func(p *agentv1.Port) bool { return p.GetName() == request.GetPort() })
+	if i < 0 {
+		return nil, status.Errorf(codes.NotFound, "there is no port %q", request.GetPort())
+	}
+	wanted = a.report.GetPorts()[i]
+	if wanted.GetGeneration() != request.GetGeneration() {
+		return nil, status.Errorf(codes.Aborted, "the generation is %d", wanted.GetGeneration())
+	}
+	for _, other := range a.report.GetPorts() {
+		has, to := other.GetAssignment(), request.GetAssignment()
+		switch {
+		case other == wanted || has == nil:
+		case has.GetGroupUid() != to.GetGroupUid():
 			return nil, status.Error(codes.FailedPrecondition, "another port is on the network of another group")
-		}
-		if port.GetAssignment().GetResourceUid() == request.GetAssignment().GetResourceUid() {
+		case has.GetResourceUid() == to.GetResourceUid(), has.GetLogicalPort() == to.GetLogicalPort():
 			return nil, status.Error(codes.FailedPrecondition, "it has another port of this DPU")
 		}
-	}
-	switch {
-	case wanted == nil:
-		return nil, status.Error(codes.NotFound, "there is no such port")
-	case wanted.GetGeneration() != request.GetGeneration():
-		return nil, status.Error(codes.Aborted, fmt.Sprintf("the generation is %d", wanted.GetGeneration()))
 	}
 	return wanted, nil
 }
@@ -246,13 +303,25 @@ func (a *Agent) Isolate(_ context.Context, request *agentv1.IsolateRequest) (*ag
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	a.calls["Isolate"]++
+	if request.GetResourceUid() == "" {
+		return nil, status.Error(codes.InvalidArgument, "resource_uid is missing")
+	}
 	if a.refusing != nil {
 		return nil, a.refusing
 	}
 	if !a.idle {
 		a.isolate(request.GetResourceUid())
 	}
-	return proto.Clone(a.report).(*agentv1.Report), nil
+	return a.says(), nil
+}
+
+// expire isolates whose leases have run out.
+func (a *Agent) expire() {
+	for _, port := range a.report.GetPorts() {
+		if port.GetLeaseEnds() != nil && a.left(port) <= 0 {
+			a.say(func(*agentv1.Report) { free(port) })
+		}
+	}
 }
 
 // isolate a host. An Attach that was decided on before has to fail, also for ports that nobody had: they change too. They
@@ -261,12 +330,14 @@ func (a *Agent) isolate(resource string) {
 	for _, port := range a.report.GetPorts() {
 		switch port.GetAssignment().GetResourceUid() {
 		case resource:
-			a.say(func(*agentv1.Report) {
-				port.Generation++
-				port.Assignment, port.LeaseExpires, port.Installed = nil, nil, false
-			})
+			a.say(func(*agentv1.Report) { free(port) })
 		case "":
 			port.Generation++
 		}
 	}
+}
+
+func free(port *agentv1.Port) {
+	port.Generation++
+	port.Assignment, port.LeaseExpires, port.LeaseEnds, port.Installed = nil, nil, nil, false
 }

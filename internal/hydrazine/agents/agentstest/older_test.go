@@ -8,7 +8,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
 	"github.com/bedplate/bedplate/internal/hydrazine/agents/agentstest"
@@ -24,9 +23,9 @@ func TestLevel1_knowsNothingNewer(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { _ = connection.Close() })
 	report, err := agentv1.NewAgentClient(connection).Attach(t.Context(), &agentv1.AttachRequest{
-		Port: "pf0hpf", Lease: durationpb.New(time.Hour), AsOf: timestamppb.Now(),
+		Port: "pf0hpf", Lease: durationpb.New(time.Hour), AsOf: agent.Says().GetTime(),
 		Assignment: &agentv1.Assignment{
-			ResourceUid: "one", EncapIp: "172.18.0.5", DhcpRelay: &agentv1.DHCPRelay{Server: "10.99.0.1"},
+			ResourceUid: "one", GroupUid: "blue", LogicalPort: "port-one", Southbound: "tcp:172.18.0.2:6642", EncapIp: "172.18.0.5", DhcpRelay: &agentv1.DHCPRelay{Server: "10.99.0.1"},
 			SouthboundTls: &agentv1.SouthboundTLS{Certificate: "PEM"},
 		},
 	})
