@@ -188,7 +188,7 @@ func TestFiles_thatAreBrokenAtTheStart(t *testing.T) {
 		"a CA cut off": {func(s *side) {
 			s.write(s.files.Authorities, append(ca.CertPEM(), "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"...))
 		}, "ca.crt: its block 2 is no certificate"},
-		"for clients only": {func(s *side) { s.issue(ca, client) }, "tls.crt: the certificate's extended key usage lacks serverAuth"},
+		"for clients only": {func(s *side) { s.issue(ca, client) }, "tls.crt: the extended key usage of the certificate of controller lacks serverAuth"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

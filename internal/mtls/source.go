@@ -89,16 +89,27 @@ func (s *source) parse(read [3][]byte) (material, error) {
 	if err != nil {
 		return material{}, fmt.Errorf("read %s with %s: %w", s.files.Certificate, s.files.Key, err)
 	}
-	if uses := certificate.Leaf.ExtKeyUsage; !slices.Contains(uses, s.usage) && !slices.Contains(uses, x509.ExtKeyUsageAny) &&
-		s.usage != x509.ExtKeyUsageAny {
-		return material{}, fmt.Errorf("read %s: the certificate's extended key usage lacks %s", s.files.Certificate,
-			map[x509.ExtKeyUsage]string{x509.ExtKeyUsageServerAuth: "serverAuth", x509.ExtKeyUsageClientAuth: "clientAuth"}[s.usage])
+	if s.usage != x509.ExtKeyUsageAny {
+		if err := usable(certificate.Leaf, s.usage); err != nil {
+			return material{}, fmt.Errorf("read %s: %w", s.files.Certificate, err)
+		}
 	}
 	pool, err := authorities(read[2])
 	if err != nil {
 		return material{}, fmt.Errorf("read %s: %w", s.files.Authorities, err)
 	}
 	return material{certificate, pool}, nil
+}
+
+// usable says whether a certificate names what it is used for. One that names nothing could be used for anything as far as Go is
+// concerned, so that whoever has any certificate of the authority's could be either side.
+func usable(certificate *x509.Certificate, as x509.ExtKeyUsage) error {
+	uses := certificate.ExtKeyUsage
+	if slices.Contains(uses, as) || slices.Contains(uses, x509.ExtKeyUsageAny) {
+		return nil
+	}
+	return fmt.Errorf("the extended key usage of the certificate of %s lacks %s", subject(certificate),
+		map[x509.ExtKeyUsage]string{x509.ExtKeyUsageServerAuth: "serverAuth", x509.ExtKeyUsageClientAuth: "clientAuth"}[as])
 }
 
 // authorities fails where a pool would pass over what it can't read.

@@ -19,8 +19,8 @@ type transport struct {
 	authorize func(*x509.Certificate) error
 }
 
-// config of one connection. There are no session tickets: a session that goes on would be one that nobody has checked again.
-func (t *transport) config() *tls.Config {
+// config of one connection. The other side's certificate has to be for what it is there. There are no session tickets: a session that goes on would be one that nobody has checked again.
+func (t *transport) config(other x509.ExtKeyUsage) *tls.Config {
 	now := t.source.current()
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,
@@ -32,8 +32,8 @@ func (t *transport) config() *tls.Config {
 		// An authority that the server doesn't name would keep a client from showing its certificate; refused, it hears why.
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &now.certificate, nil },
 		VerifyConnection: func(state tls.ConnectionState) error {
-			if t.authorize == nil {
-				return nil
+			if err := usable(state.PeerCertificates[0], other); err != nil || t.authorize == nil {
+				return err
 			}
 			return t.authorize(state.PeerCertificates[0])
 		},
@@ -42,7 +42,7 @@ func (t *transport) config() *tls.Config {
 
 // ClientHandshake implements credentials.TransportCredentials.
 func (t *transport) ClientHandshake(ctx context.Context, host string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	conn, info, err := credentials.NewTLS(t.config()).ClientHandshake(ctx, host, raw)
+	conn, info, err := credentials.NewTLS(t.config(x509.ExtKeyUsageServerAuth)).ClientHandshake(ctx, host, raw)
 	if err != nil {
 		return nil, nil, fmt.Errorf("tls: %w", explained(err))
 	}
@@ -69,7 +69,7 @@ func (c clientConn) Write(data []byte) (int, error) {
 
 // ServerHandshake implements credentials.TransportCredentials.
 func (t *transport) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	conn, info, err := credentials.NewTLS(t.config()).ServerHandshake(raw)
+	conn, info, err := credentials.NewTLS(t.config(x509.ExtKeyUsageClientAuth)).ServerHandshake(raw)
 	if err != nil {
 		err = explained(err)
 		if !errors.Is(err, io.EOF) { // as of who only looks whether the port is open

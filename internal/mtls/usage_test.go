@@ -49,6 +49,30 @@ func TestServer_refusesOtherClients(t *testing.T) {
 	refused("certificate required", &tls.Config{})
 	refused("bad certificate", &tls.Config{Certificates: shows(pki.Leaf{CommonName: "controller", Usages: server.Usages})})
 	g.Eventually(s.log.String, patience).Should(ContainSubstring("incompatible key usage"))
+	// Go's verification takes a certificate without any extended key usage for each of them.
+	refused("bad certificate", &tls.Config{Certificates: shows(pki.Leaf{CommonName: "controller"})})
+	g.Eventually(s.log.String, patience).Should(ContainSubstring("the certificate of controller lacks clientAuth"))
 	g.Expect(s.raw(address, &tls.Config{Certificates: shows(client), MaxVersion: tls.VersionTLS12})).
 		To(MatchError(ContainSubstring("protocol version")))
+}
+
+func TestClient_refusesAServerWithoutKeyUsage(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ca := authority(t, "ca")
+	pair, err := ca.Sign(pki.Leaf{CommonName: "agent", IPs: server.IPs})
+	g.Expect(err).NotTo(HaveOccurred())
+	certificate, err := tls.X509KeyPair(pair.Cert, pair.Key)
+	g.Expect(err).NotTo(HaveOccurred())
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{"h2"}})
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for connection, err := listener.Accept(); err == nil; connection, err = listener.Accept() {
+			_ = connection.(*tls.Conn).Handshake()
+		}
+	}()
+	s := newSide(t, ca, client)
+	_, err = s.connect(listener.Addr().String()).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{})
+	g.Expect(err).To(MatchError(ContainSubstring("the certificate of agent lacks serverAuth")))
 }
