@@ -2,6 +2,7 @@ package ovn_test
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"strings"
 	"testing"
@@ -54,6 +55,12 @@ func TestTopology_keepsDPUsApart(t *testing.T) {
 		"under the public address":     {"ps-host-2", inside + "ip4.src==203.0.113.2 && ip4.dst==198.51.100.1 && tcp.dst==80", "ps-host-2_fabric"},
 		"not translated":               {"ps-host-2", inside + "ip4.src==10.10.10.2 && ip4.dst==198.51.100.1 && tcp.dst==80", nowhere},
 		"not translated, IPv6":         {"ps-host-2", inside + "ip6.src==fd10::2 && ip6.dst==2001:db8::1 && tcp.dst==80", nowhere},
+		"OSPF":                         {"ps-host-2", inside + "ip4.src==172.18.1.2 && ip4.dst==224.0.0.5 && ip.proto==89", nowhere},
+		"VRRP":                         {"ps-host-2", inside + "ip4.src==172.18.1.2 && ip4.dst==224.0.0.18 && ip.proto==112", nowhere},
+		"a group of the site's":        {"ps-host-2", inside + "ip4.src==172.18.1.2 && ip4.dst==239.1.2.3 && udp.dst==9", nowhere},
+		"DHCP to the fabric":           {"ps-host-2", inside + "ip4.src==172.18.1.2 && ip4.dst==255.255.255.255 && udp.src==68 && udp.dst==67", nowhere},
+		"mDNS, IPv6":                   {"ps-host-2", inside + "ip6.src==fd18::2 && ip6.dst==ff02::fb && udp.dst==5353", nowhere},
+		"a group of the site's, IPv6":  {"ps-host-2", inside + "ip6.src==fd18::2 && ip6.dst==ff05::2 && udp.dst==9", nowhere},
 		"a request":                    {"ls-blue", host2 + to(everybody, "ip4.src==0.0.0.0 && ip4.dst==255.255.255.255 && udp.src==68 && udp.dst==67"), own.LogicalPort},
 		"a renewal":                    {"ls-blue", host2 + to(own.MAC, from2+"ip4.dst=="+own.Address.String()+" && udp.src==68 && udp.dst==67"), own.LogicalPort},
 		"a renewal by the router":      {"ls-blue", host2 + to(gateway, from2+"ip4.dst=="+own.Address.String()+" && udp.src==68 && udp.dst==67"), own.LogicalPort},
@@ -113,4 +120,59 @@ func TestSecurityGroups_closedLetNeighbourDiscoveryThrough(t *testing.T) {
 			NewWithT(t).Expect(strings.Contains(trace, fmt.Sprintf("output to %q", topology.PortName(two.UID, two.Name)))).To(Equal(p.passes), trace)
 		})
 	}
+}
+
+// A host of a closed security group gets its address from the relay of its DPU, whatever else a member of the group answers.
+func TestSecurityGroups_closedHearOnlyTheRelayAnswer(t *testing.T) {
+	t.Parallel()
+	g, c := NewWithT(t), newCentral(t)
+	c.startNorthd()
+	n := c.northbound()
+	four, six := topology.Network{Prefix: netip.MustParsePrefix("10.10.10.0/24"), Gateway: netip.MustParseAddr("10.10.10.1")},
+		topology.Network{Prefix: netip.MustParsePrefix("fd10::/64"), Gateway: netip.MustParseAddr("fd10::1")}
+	for _, version := range []struct {
+		server, rogue, linkLocal, answer string
+	}{
+		{"172.19.0.9", "10.10.10.3", "", "ip4.dst==255.255.255.255 && ip4.src==%s && udp.src==67 && udp.dst==68"},
+		{"fd19::9", "fd10::3", "fe80::aff:fe0a:a03", "ip6.dst==fe80::aff:fe0a:a02 && ip6.src==%s && udp.src==547 && udp.dst==546"},
+	} {
+		closed := blue
+		closed.Networks, closed.Relayed = []topology.Network{four, six}, netip.MustParseAddr(version.server)
+		closed.SecurityGroups = []resourcev1.SecurityGroup{{Name: "closed"}}
+		two, three := member(2), member(3)
+		for m, ip := range map[*topology.Member]string{&two: "2", &three: "3"} {
+			m.Addresses = []topology.Address{{HostIP: netip.MustParseAddr("10.10.10." + ip)}, {HostIP: netip.MustParseAddr("fd10::" + ip)}}
+		}
+		two.SecurityGroups = []string{"closed"}
+		network, err := topology.New(closed, []topology.Member{two, three}, topology.Site{})
+		g.Expect(err).NotTo(HaveOccurred())
+		apply(t, n, network)
+		g.Expect(n.Sync(soon(t))).To(Succeed())
+		relay, ok := network.Relay("dpu-2")
+		g.Expect(ok).To(BeTrue())
+		reaches := func(port, mac, from string) bool {
+			trace := c.run("ovn-trace", "--db="+c.endpoint("sb"), "--summary", "ls-blue", fmt.Sprintf(
+				"inport==%q && eth.src==%s && eth.dst==%s && ip.ttl==64 && "+version.answer, port, mac, two.HostMAC, from))
+			return strings.Contains(trace, fmt.Sprintf("output to %q", topology.PortName(two.UID, two.Name)))
+		}
+		own := relay.Address.String()
+		if !relay.Address.IsValid() {
+			own = linkLocal(relay.MAC)
+		}
+		g.Expect(reaches(relay.LogicalPort, relay.MAC, own)).To(BeTrue(), "the relay's")
+		rogue := topology.PortName(three.UID, three.Name)
+		g.Expect(reaches(rogue, three.HostMAC, version.rogue)).To(BeFalse(), "a member's")
+		if version.linkLocal != "" {
+			g.Expect(reaches(rogue, three.HostMAC, version.linkLocal)).To(BeFalse(), "a member's link-local address")
+		}
+	}
+}
+
+// linkLocal address that follows from a MAC address (RFC 4291, EUI-64).
+func linkLocal(text string) string {
+	mac, err := net.ParseMAC(text)
+	if err != nil {
+		panic(err)
+	}
+	return netip.AddrFrom16([16]byte{0xfe, 0x80, 8: mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]}).String()
 }

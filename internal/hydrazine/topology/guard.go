@@ -7,13 +7,20 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/ovn/nbdb"
 )
 
+// No single machine has these addresses (RFC 1112, RFC 4291).
+var (
+	multicastIPv4 = netip.MustParsePrefix("224.0.0.0/4")
+	reservedIPv4  = netip.MustParsePrefix("240.0.0.0/4") // with 255.255.255.255
+	multicastIPv6 = netip.MustParsePrefix("ff00::/8")
+)
+
 // guard stands between a gateway router and the fabric.
 //
 // It keeps out what isn't for the router's own addresses. Otherwise somebody on the fabric would only need a route to reach the
 // host by its address in the group. It lets nothing out that hasn't become one of these addresses. It lets nothing out to
 // DPUs, whatever else is allowed: who reaches one could send packets into its tunnels. And what is inside is never outside: nothing
 // goes to an address of the group's own networks, which the site's rules don't mean, and nothing comes from one, which security
-// groups would believe.
+// groups would believe. Nor does anything go to a group of machines or to all of them: routers would take a host for one of them.
 func (r *rows) guard(public *nbdb.LogicalSwitch, localnet, mac string, m Member) {
 	own := map[string][]string{}
 	for _, a := range m.Routed() {
@@ -24,7 +31,7 @@ func (r *rows) guard(public *nbdb.LogicalSwitch, localnet, mac string, m Member)
 		}
 	}
 	if six := own["ip6"]; six != nil {
-		own["ip6"] = append(six, linkLocalOf(mac), "ff00::/8") // neighbours are found by IPv6 itself
+		own["ip6"] = append(six, linkLocalOf(mac).String(), multicastIPv6.String()) // neighbours are found by IPv6 itself
 	}
 	for _, d := range directions() {
 		var ours []string
@@ -43,9 +50,12 @@ func (r *rows) guard(public *nbdb.LogicalSwitch, localnet, mac string, m Member)
 		r.rule(&public.ACLs, rule{"inside-" + d.port + "/" + m.UID, d.direction, fabricPriority + 2, nbdb.ACLActionDrop,
 			fmt.Sprintf("%s == %q && %s", d.port, localnet, r.Group.own(far))})
 	}
-	if r.Group.routesIPv6() { // neighbours ask under whatever address they have
+	// Neighbours ask under whatever address they have. The router asks them too: what it passes on has a lower hop limit than nd has.
+	if r.Group.routesIPv6() {
 		r.rule(&public.ACLs, rule{"neighbours/" + m.UID, nbdb.ACLDirectionFromLport, fabricPriority + 3, nbdb.ACLActionAllow,
 			fmt.Sprintf("inport == %q && nd", localnet)})
+		r.rule(&public.ACLs, rule{"asks-neighbours/" + m.UID, nbdb.ACLDirectionToLport, fabricPriority + 3, nbdb.ACLActionAllow,
+			fmt.Sprintf("outport == %q && nd", localnet)})
 	}
 	if dpus := r.underlay.match("dst"); dpus != "" {
 		r.rule(&public.ACLs, rule{"underlay/" + m.UID, nbdb.ACLDirectionToLport, fabricPriority + 2, nbdb.ACLActionDrop,
@@ -53,9 +63,9 @@ func (r *rows) guard(public *nbdb.LogicalSwitch, localnet, mac string, m Member)
 	}
 }
 
-// own matches an address of the group's own networks, or between its routers, at one end of a packet.
+// own matches an address of the group's own networks, or between its routers, or no single machine's, at one end of a packet.
 func (g Group) own(end string) string {
-	inside := map[string][]netip.Prefix{"ip4": {netip.MustParsePrefix("169.254.0.0/16")}, "ip6": {linksIPv6}}
+	inside := map[string][]netip.Prefix{"ip4": {linkLocal, multicastIPv4, reservedIPv4}, "ip6": {linksIPv6, multicastIPv6}}
 	for _, n := range g.Networks {
 		v := version(n.Gateway)
 		inside[v] = append(inside[v], n.Prefix)

@@ -94,9 +94,9 @@ func portMAC(first byte, a netip.Addr) string {
 }
 
 // linkLocalOf a port with this MAC address, as OVN gives it one (RFC 4291, appendix A).
-func linkLocalOf(mac string) string {
+func linkLocalOf(mac string) netip.Addr {
 	m, _ := net.ParseMAC(mac) // one of ours
-	return netip.AddrFrom16([16]byte{0: 0xfe, 1: 0x80, 8: m[0] ^ 2, 9: m[1], 10: m[2], 11: 0xff, 12: 0xfe, 13: m[3], 14: m[4], 15: m[5]}).String()
+	return netip.AddrFrom16([16]byte{0: 0xfe, 1: 0x80, 8: m[0] ^ 2, 9: m[1], 10: m[2], 11: 0xff, 12: 0xfe, 13: m[3], 14: m[4], 15: m[5]})
 }
 
 func digest(of ...string) [sha256.Size]byte { return sha256.Sum256([]byte(strings.Join(of, "/"))) }

@@ -34,7 +34,7 @@ func (r *rows) keepLinkLocal() {
 	g := r.Group
 	port := fmt.Sprintf("outport == %q && ip6.dst == ", portBetween(SwitchName(g.Name), g.RouterName()))
 	r.rule(&r.logical.ACLs, rule{"to-gateway/" + g.UID, nbdb.ACLDirectionToLport, ownPriority, nbdb.ACLActionAllow,
-		port + linkLocalOf(r.gateway.MAC)})
+		port + linkLocalOf(r.gateway.MAC).String()})
 	r.rule(&r.logical.ACLs, rule{"to-link-local/" + g.UID, nbdb.ACLDirectionToLport, ownPriority - 1, nbdb.ACLActionDrop,
 		port + "fe80::/10"})
 }

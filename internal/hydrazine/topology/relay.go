@@ -83,6 +83,17 @@ func relayAddress(number uint64) netip.Addr {
 	return netip.AddrFrom4(base)
 }
 
+// relayAddresses are those that hosts get answers from: of IPv4 the relays' whole network, which no host is on.
+func (t *Topology) relayAddresses() (all []netip.Prefix) {
+	for _, chassis := range slices.Sorted(maps.Keys(t.relays)) {
+		if relay := t.relays[chassis]; relay.Address.IsValid() {
+			return []netip.Prefix{relaysIPv4}
+		}
+		all = append(all, alone(linkLocalOf(t.relays[chassis].MAC)))
+	}
+	return all
+}
+
 // relayPorts are the relays' places on the network. Their interfaces are on the DPUs themselves, whose own addresses nobody may
 // come near by them. So nothing passes but what hosts on the same DPU ask a DHCP server, and the answers.
 func (r *rows) relayPorts() {

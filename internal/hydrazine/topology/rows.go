@@ -21,6 +21,13 @@ type rows struct {
 	underlay addressSets // of the site
 }
 
+// newRows has what all others may refer to.
+func newRows(t *Topology) *rows {
+	r := &rows{Topology: t}
+	r.underlay = r.addressSets("underlay", t.Site.underlay())
+	return r
+}
+
 func (r *rows) mark(key string) map[string]string { return ovn.Mark(r.Group.UID, key) }
 
 func (r *rows) logicalSwitch(key, name string) *nbdb.LogicalSwitch {

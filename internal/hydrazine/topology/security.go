@@ -17,11 +17,11 @@ func (r *rows) security() {
 	if len(secured) == 0 && len(r.Group.SecurityGroups) == 0 {
 		return
 	}
-	all := r.portGroup("secured", secured)
+	all, relays := r.portGroup("secured", secured), r.addressSets("relays", r.relayAddresses())
 	for _, d := range directions() {
 		port := d.port + " == @" + all.Name
 		r.rule(&all.ACLs, rule{"basics-" + d.name + "/" + r.Group.UID, d.direction, basicsPriority, nbdb.ACLActionAllow,
-			port + " && " + r.Group.basics(d)})
+			port + " && " + r.Group.basics(d, relays)})
 		r.rule(&all.ACLs, rule{"nothing-" + d.name + "/" + r.Group.UID, d.direction, nothingPriority, nbdb.ACLActionDrop, port})
 	}
 	for _, s := range r.Group.SecurityGroups {
@@ -42,19 +42,25 @@ func (r *rows) security() {
 
 func securityGroup(name string) string { return "security-group-" + name }
 
-// basics are what a host needs to be on its network at all.
-func (g Group) basics(d direction) string {
+// basics are what a host needs to be on its network at all. Only relays answer what hosts ask a DHCP server for: any other member
+// could be everybody's gateway otherwise.
+func (g Group) basics(d direction, relays addressSets) string {
 	basics := []string{"arp"}
 	for _, n := range g.Networks {
 		switch {
 		case n.Gateway.Is4() && d.direction == nbdb.ACLDirectionFromLport:
 			basics = append(basics, fmt.Sprintf("(ip4.dst == {255.255.255.255, %s, %s} && udp.src == 68 && udp.dst == 67)", relaysIPv4, n.Prefix))
 		case n.Gateway.Is4():
-			basics = append(basics, fmt.Sprintf("(ip4.src == {%s, %s} && udp.src == 67 && udp.dst == 68)", relaysIPv4, n.Prefix))
+			if relays["ip4"] != "" {
+				basics = append(basics, fmt.Sprintf("(ip4.src == %s && udp.src == 67 && udp.dst == 68)", relays["ip4"]))
+			}
 		case d.direction == nbdb.ACLDirectionFromLport:
 			basics = append(basics, "nd", "nd_rs", "mldv1", "mldv2", "(ip6.dst == {fe80::/10, ff02::1:2} && udp.src == 546 && udp.dst == 547)")
 		default:
-			basics = append(basics, "nd", "nd_ra", "mldv1", "mldv2", "(ip6.src == fe80::/10 && udp.src == 547 && udp.dst == 546)")
+			basics = append(basics, "nd", "nd_ra", "mldv1", "mldv2")
+			if relays["ip6"] != "" {
+				basics = append(basics, fmt.Sprintf("(ip6.src == %s && udp.src == 547 && udp.dst == 546)", relays["ip6"]))
+			}
 		}
 	}
 	return either(basics)

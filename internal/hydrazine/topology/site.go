@@ -13,7 +13,6 @@ import (
 //
 // The group's own networks, and what hosts need to be on them, are never meant, whatever the site says.
 func (r *rows) site() {
-	r.underlay = r.addressSets("underlay", r.Site.underlay())
 	// The links are in no data centre. With them the set, which rules refer to, is never empty.
 	r.addressSets("fabric", append(slices.Clone(r.Site.FabricPrefixes), linksIPv4, linksIPv6))
 	own := r.Group.inside()

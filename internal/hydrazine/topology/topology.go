@@ -71,7 +71,7 @@ func (t *Topology) SNATIPs() []netip.Addr {
 
 // Rows are all rows of the group, with what the group's own need to know of the members'.
 func (t *Topology) Rows() []model.Model {
-	r := &rows{Topology: t}
+	r := newRows(t)
 	r.network()
 	r.site()
 	r.security()

@@ -84,19 +84,19 @@ func TestRows_ofOneMember(t *testing.T) {
 			group: group("10.10.10.0/24", "10.10.10.1"), member: member("a", "10.10.10.2", "172.18.0.105/24"),
 			gateway: "10.10.10.1/24", router: "169.254.1.9/30", gr: "169.254.1.10/30", out: "172.18.0.105/24",
 			back: "10.10.10.2/32", any: "0.0.0.0/0", next: "172.18.0.1",
-			own: "ip4. == {172.18.0.105}", inside: "ip4. == {169.254.0.0/16, 10.10.10.0/24}",
+			own: "ip4. == {172.18.0.105}", inside: "ip4. == {169.254.0.0/16, 224.0.0.0/4, 240.0.0.0/4, 10.10.10.0/24}",
 		},
 		"IPv6": {
 			group: group("fd10::/64", "fd10::1"), member: member("a", "fd10::2", "fd18::105/64"),
 			gateway: "fd10::1/64", router: "fdbe:d91a:7e00::9/126", gr: "fdbe:d91a:7e00::a/126", out: "fd18::105/64",
 			back: "fd10::2/128", any: "::/0", next: "fd18::1",
-			own: "ip6. == {fd18::105, fe80::1835:79ff:fe4e:5697, ff00::/8}", inside: "ip6. == {fdbe:d91a:7e00::/62, fd10::/64}",
+			own: "ip6. == {fd18::105, fe80::1835:79ff:fe4e:5697, ff00::/8}", inside: "ip6. == {fdbe:d91a:7e00::/62, ff00::/8, fd10::/64}",
 		},
 	} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			g, rows, v := NewWithT(t), draw(t, c.group, c.member).Rows(), map[bool]string{true: "ip4", false: "ip6"}[version == "IPv4"]
-			g.Expect(rows).To(HaveLen(map[string]int{"ip4": 28, "ip6": 31}[v]))
+			g.Expect(rows).To(HaveLen(map[string]int{"ip4": 28, "ip6": 32}[v]))
 			host := find[*nbdb.LogicalSwitchPort](t, rows, "host")
 			g.Expect(host.Name).To(Equal(topology.PortName("uid-of-a", "a")))
 			g.Expect(host.Addresses).To(Equal([]string{c.member.HostMAC + " " + c.member.Addresses[0].HostIP.String()}))
@@ -160,7 +160,7 @@ func TestRows_ofOneMember(t *testing.T) {
 			if v == "ip6" {
 				neighbours := find[*nbdb.ACL](t, rows, "neighbours")
 				g.Expect(neighbours.Match).To(Equal(`inport == "ps-a_fabric" && nd`))
-				acls = append(acls, neighbours.UUID)
+				acls = append(acls, neighbours.UUID, find[*nbdb.ACL](t, rows, "asks-neighbours").UUID)
 			}
 			g.Expect(find[*nbdb.LogicalSwitch](t, rows, "public-switch").ACLs).To(Equal(acls))
 		})
