@@ -20,10 +20,13 @@ type FabricPolicySpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	FabricPrefixes []resourcev1.IPPrefix `json:"fabricPrefixes,omitempty"`
 
-	// deniedPrefixes are networks that no host reaches, and that reach no host.
+	// deniedPrefixes are networks that no host reaches, and that reach no host. What
+	// hosts need to be on their own network, such as ff00::/8, can't be denied.
+	// Nothing of that leaves for the fabric anyhow.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:XValidation:rule="!isCIDR(self) || !['169.254.128.0/17', '255.255.255.255/32', 'fe80::/10', 'ff00::/8'].exists(n, cidr(n).containsCIDR(self))",message="hosts need this on their own network, and it never leaves for the fabric: leave it out"
 	DeniedPrefixes []resourcev1.IPPrefix `json:"deniedPrefixes,omitempty"`
 
 	// sharedServices are networks, such as that of a storage, which every host

@@ -204,3 +204,28 @@ func TestPublicIP_keepsItsAddress(t *testing.T) {
 	g.Expect(c.Update(t.Context(), ip)).To(MatchError(ContainSubstring("a PublicIP keeps its address: make another one")))
 	g.Expect(c.Delete(t.Context(), ip)).To(Succeed())
 }
+
+// There is one FabricPolicy, which other tests have: this one is only checked.
+func TestFabricPolicy_deniesWhatItCan(t *testing.T) {
+	t.Parallel()
+	c := client.NewDryRunClient(testenv.Client(t))
+	for prefix, message := range map[resourcev1.IPPrefix]string{
+		"172.20.0.0/16": "", "0.0.0.0/0": "", "224.0.0.0/4": "", "fd00::/8": "", "::/0": "", "fc00::/6": "",
+		"255.255.255.255/32": "leaves for the fabric", "ff00::/8": "leaves for the fabric", "ff05::/16": "leaves for the fabric",
+		"fe80::/64": "leaves for the fabric", "169.254.200.0/24": "leaves for the fabric", "10.0.0.1/8": "canonical form", "all": "canonical form",
+	} {
+		t.Run(string(prefix), func(t *testing.T) {
+			t.Parallel()
+			err := c.Create(t.Context(), &networkfabricv1.FabricPolicy{
+				ObjectMeta: metav1.ObjectMeta{Name: networkfabricv1.FabricPolicyName},
+				Spec:       networkfabricv1.FabricPolicySpec{DeniedPrefixes: []resourcev1.IPPrefix{"10.0.0.0/8", prefix}},
+			})
+			g := NewWithT(t)
+			if message == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+				return
+			}
+			g.Expect(err).To(MatchError(And(ContainSubstring("spec.deniedPrefixes[1]"), ContainSubstring(message))))
+		})
+	}
+}
