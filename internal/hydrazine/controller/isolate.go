@@ -39,24 +39,20 @@ func (r *resourceReconciler) leave(ctx context.Context, resource *resourcev1.Man
 	if failed == nil {
 		failed = r.confirm(ctx, resource, at)
 	}
-	expires := resource.Status.LeaseExpires.Time
-	switch left := expires.Sub(r.now()) + skewOf(r.lease); {
+	ends := resource.Status.LeaseExpires.UTC().Format(time.RFC3339)
+	switch left := r.leases.left(resource); {
 	case failed == nil:
 		r.left(resource, reasonIsolated, fmt.Sprintf("DPU %s has isolated the host", at))
 	case left <= 0:
 		r.left(resource, reasonLeaseExpired, fmt.Sprintf("the lease of DPU %s ended at %s. It hasn't confirmed that it has isolated the host: "+
-			"see that its agent runs, or its timer hydrazine-agent-expire", at, expires.UTC().Format(time.RFC3339)))
+			"see that its agent runs, or its timer hydrazine-agent-expire", at, ends))
 	default:
 		unmet(resource, resourcev1.AttachedCondition, reasonIsolating,
-			fmt.Sprintf("the host is isolated when DPU %s hears of it, at %s at the latest: %v", at, expires.UTC().Format(time.RFC3339), failed))
+			fmt.Sprintf("the host is isolated when DPU %s hears of it, at %s at the latest: %v", at, r.leases.latest(resource).UTC().Format(time.RFC3339), failed))
 		return ctrl.Result{RequeueAfter: min(r.poll, left)}
 	}
 	return ctrl.Result{}
 }
-
-// skewOf is how far this process' clock may be ahead of the one that a lease's end was written by, another replica's. It counts for
-// long leases only: a short one is over before anybody has taken over.
-func skewOf(lease time.Duration) time.Duration { return min(clockSkew, lease/10) }
 
 // confirm that a DPU has isolated a host.
 func (r *resourceReconciler) confirm(ctx context.Context, resource *resourcev1.ManagedResource, at resourcev1.IPAddress) error {

@@ -110,6 +110,24 @@ func TestLease_thatIsSeenLate(t *testing.T) {
 	}).WithTimeout(patience).Should(Succeed())
 }
 
+// What a restored object says ended long ago, the DPU may have renewed since: nothing of the host is free before a lease has passed.
+func TestLease_isHeldAfterARestore(t *testing.T) {
+	t.Parallel()
+	f, agent, host := attached(t, 8*time.Second)
+	f.stop()
+	agent.Refuse(errDead)
+	f.Expect(f.client.Get(t.Context(), client.ObjectKeyFromObject(host), host)).To(Succeed())
+	base := host.DeepCopy()
+	host.Status.LeaseExpires = &metav1.Time{Time: time.Now().Add(-time.Hour)}
+	f.Expect(f.client.Status().Patch(t.Context(), host, client.MergeFrom(base))).To(Succeed())
+	began := time.Now()
+	f.run()
+	f.Expect(f.client.Delete(t.Context(), host)).To(Succeed())
+	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionFalse, "Isolating")
+	f.gone(host)
+	f.Expect(time.Since(began)).To(BeNumerically(">=", f.lease))
+}
+
 // leaseMetric is how many seconds a host's lease still runs, as metrics say it.
 func (f *fixture) leaseMetric(host *resourcev1.ManagedResource) func() float64 {
 	f.t.Helper()

@@ -34,7 +34,7 @@ type publicIPReconciler struct {
 	events   events.EventRecorder
 	// poll is how soon something is tried again that nobody tells of.
 	poll       time.Duration
-	lease      time.Duration // of hosts
+	leases     *hostLeases // of hosts
 	now        func() time.Time
 	announcing announcing
 }
@@ -258,7 +258,7 @@ func (r *publicIPReconciler) stillUses(ctx context.Context, ip *networkfabricv1.
 		return false, fmt.Errorf("get ManagedResource %s/%s: %w", of.Namespace, of.Name, err)
 	}
 	at := host.Status.LogicalPortReference
-	if host.UID != of.UID || !attachedByUs(host) || at == nil || r.now().After(host.Status.LeaseExpires.Add(skewOf(r.lease))) {
+	if host.UID != of.UID || !attachedByUs(host) || at == nil || r.leases.left(host) <= 0 {
 		return false, nil
 	}
 	return !r.networks.forgotten(ctx, at.GroupUID, at.DPU, overlay.Address(ip.Spec.IPAddress)), nil

@@ -29,7 +29,8 @@ type resourceReconciler struct {
 	events   events.EventRecorder
 	pool     *pool
 	// lease is how long a host stays attached while nobody renews that.
-	lease time.Duration
+	lease  time.Duration
+	leases *hostLeases
 	// poll is how soon something is tried again that nobody tells of.
 	poll time.Duration
 	now  func() time.Time
@@ -43,8 +44,12 @@ type resourceReconciler struct {
 func (r *resourceReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	resource := &resourcev1.ManagedResource{}
 	if err := r.Get(ctx, request.NamespacedName, resource); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.leases.forget(request.NamespacedName)
+		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	r.leases.left(resource) // a lease counts from when it is first seen
 	deleted := !resource.DeletionTimestamp.IsZero()
 	if deleted && !controllerutil.ContainsFinalizer(resource, resourcev1.ManagedResourceFinalizer) {
 		return ctrl.Result{}, nil

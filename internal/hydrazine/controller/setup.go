@@ -53,6 +53,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, config Config) error {
 		return err
 	}
 	networks := newNetworks(ctx, config.Centrals)
+	leases := newHostLeases(config.Lease)
 	recorder := mgr.GetEventRecorder("bedplate-hydrazine")
 	groups := &groupReconciler{
 		Client: mgr.GetClient(), networks: networks, events: recorder, poll: config.Poll,
@@ -60,11 +61,11 @@ func Setup(ctx context.Context, mgr ctrl.Manager, config Config) error {
 	}
 	resources := &resourceReconciler{
 		Client: mgr.GetClient(), networks: networks, agents: config.Agents, events: recorder,
-		lease: config.Lease, poll: config.Poll, now: time.Now,
+		lease: config.Lease, leases: leases, poll: config.Poll, now: time.Now,
 		pool: &pool{Client: mgr.GetClient(), live: mgr.GetAPIReader(), given: map[types.UID]*networkfabricv1.PublicIP{}},
 	}
 	publicIPs := &publicIPReconciler{
-		Client: mgr.GetClient(), networks: networks, events: recorder, poll: config.Poll, lease: config.Lease, now: time.Now,
+		Client: mgr.GetClient(), networks: networks, events: recorder, poll: config.Poll, leases: leases, now: time.Now,
 		speakers: &speakers{Reader: mgr.GetAPIReader(), namespace: config.SpeakersNamespace, heard: map[string]time.Time{}},
 	}
 	return errors.Join(

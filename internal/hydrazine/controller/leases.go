@@ -1,0 +1,86 @@
+package controller
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+)
+
+// hostLeases know when a lease has certainly ended that no agent has confirmed the end of. Both clocks have to say so: the wall's,
+// by the time in the status, and this process' own, by which a lease has ended one lease after its time was first seen. The
+// wall's may be set to anything, and a status restored from a backup says a time that was long ago, while the DPU's lease was
+// renewed since. The own clock says nothing of a lease from before a restart with a shorter --lease.
+type hostLeases struct {
+	length time.Duration
+	wall   func() time.Time
+	// own is what has passed since some moment. Nobody can set it.
+	own func() time.Duration
+
+	mutex sync.Mutex
+	seen  map[types.NamespacedName]sighting
+}
+
+// sighting of a lease's time.
+type sighting struct {
+	of      types.UID
+	expires time.Time
+	at      time.Duration
+	// latest is when the lease has ended, as the wall's clock was then.
+	latest time.Time
+}
+
+func newHostLeases(length time.Duration) *hostLeases {
+	began := time.Now()
+	return &hostLeases{
+		length: length, wall: time.Now, own: func() time.Duration { return time.Since(began) }, seen: map[types.NamespacedName]sighting{},
+	}
+}
+
+// left is how long a host may still be attached whose DPU doesn't say anything, at most.
+func (l *hostLeases) left(r *resourcev1.ManagedResource) time.Duration {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	name := client.ObjectKeyFromObject(r)
+	if !attachedByUs(r) {
+		delete(l.seen, name)
+		return 0
+	}
+	first := l.first(name, r)
+	skew := skewOf(l.length)
+	return max(0, first.expires.Sub(l.wall().Round(0))+skew, first.at+l.length-l.own()+skew)
+}
+
+// latest is when the lease of an attached host has ended, if the clocks go on as they went. It stays the same while the lease does.
+func (l *hostLeases) latest(r *resourcev1.ManagedResource) time.Time {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.first(client.ObjectKeyFromObject(r), r).latest
+}
+
+// first sighting of a lease's present time. l.mutex is held.
+func (l *hostLeases) first(name types.NamespacedName, r *resourcev1.ManagedResource) sighting {
+	first, expires := l.seen[name], r.Status.LeaseExpires.Time
+	if first.of != r.UID || !first.expires.Equal(expires) {
+		first = sighting{of: r.UID, expires: expires, at: l.own(), latest: expires}
+		if held := l.wall().Add(l.length); held.After(expires) {
+			first.latest = held
+		}
+		l.seen[name] = first
+	}
+	return first
+}
+
+// forget a host that is gone.
+func (l *hostLeases) forget(name types.NamespacedName) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	delete(l.seen, name)
+}
+
+// skewOf is how far this process' clock may be ahead of the one that a lease's end was written by, another replica's. It counts for
+// long leases only: a short one is over before anybody has taken over.
+func skewOf(lease time.Duration) time.Duration { return min(clockSkew, lease/10) }

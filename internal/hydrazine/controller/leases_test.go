@@ -1,0 +1,73 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+)
+
+func TestLeases_endByBothClocks(t *testing.T) {
+	t.Parallel()
+	const hour = time.Hour
+	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	held := func(ends time.Duration) *resourcev1.ManagedResource {
+		return &resourcev1.ManagedResource{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "host", UID: "uid"},
+			Status:     resourcev1.ManagedResourceStatus{LeaseExpires: &metav1.Time{Time: began.Add(ends)}},
+		}
+	}
+	type look struct {
+		wall, own time.Duration // since it began
+		ends      time.Duration // as the status says; negative: it ended before
+		left      time.Duration
+	}
+	for name, looks := range map[string][]look{
+		"as the clocks go":        {{0, 0, hour, hour}, {hour - 1, hour - 1, hour, 1}, {hour, hour, hour, 0}},
+		"the wall's jumps ahead":  {{0, 0, hour, hour}, {9 * hour, 1, hour, hour - 1}, {10 * hour, hour, hour, 0}},
+		"the wall's is set back":  {{0, 0, hour, hour}, {-hour, hour, hour, 2 * hour}, {hour, 3 * hour, hour, 0}},
+		"restored from a backup":  {{0, 0, -9 * hour, hour}, {hour, hour, -9 * hour, 0}},
+		"restored while it runs":  {{0, 0, hour, hour}, {hour / 2, hour / 2, -9 * hour, hour}, {3 * hour / 2, 3 * hour / 2, -9 * hour, 0}},
+		"renewed":                 {{0, 0, hour, hour}, {hour / 2, hour / 2, 3 * hour / 2, hour}},
+		"longer before a restart": {{0, 0, 5 * hour, 5 * hour}, {4 * hour, 4 * hour, 5 * hour, hour}, {5 * hour, 5 * hour, 5 * hour, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			l, now := newHostLeases(hour), look{}
+			l.wall, l.own = func() time.Time { return began.Add(now.wall) }, func() time.Duration { return now.own }
+			for _, now = range looks {
+				left := l.left(held(now.ends))
+				if now.left == 0 {
+					g.Expect(left).To(BeNumerically("<=", skewOf(hour)), "%v", now)
+				} else {
+					g.Expect(left).To(Equal(now.left+skewOf(hour)), "%v", now)
+				}
+			}
+			over := held(0)
+			over.Status.LeaseExpires = nil
+			g.Expect(l.left(over)).To(BeZero())
+			g.Expect(l.seen).To(BeEmpty())
+		})
+	}
+}
+
+func TestLeases_areOfOneObject(t *testing.T) {
+	t.Parallel()
+	g, l := NewWithT(t), newHostLeases(time.Hour)
+	own := time.Duration(0)
+	l.own = func() time.Duration { return own }
+	r := &resourcev1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Name: "host", UID: "one"}}
+	r.Status.LeaseExpires = &metav1.Time{Time: time.Now().Add(-time.Hour)}
+	g.Expect(l.left(r)).To(BeNumerically(">=", time.Hour))
+	own = 2 * time.Hour
+	g.Expect(l.left(r)).To(BeZero())
+	r.UID = "two"
+	g.Expect(l.left(r)).To(BeNumerically(">=", time.Hour), "another object of that name")
+	l.forget(client.ObjectKeyFromObject(r))
+	g.Expect(l.seen).To(BeEmpty())
+}
