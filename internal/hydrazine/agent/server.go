@@ -148,7 +148,7 @@ func refusal(err error) codes.Code {
 	switch {
 	case errors.Is(err, ledger.ErrGeneration):
 		return codes.Aborted
-	case errors.Is(err, ledger.ErrOtherGroup), errors.Is(err, ledger.ErrSecondPlace):
+	case errors.Is(err, ledger.ErrOtherGroup), errors.Is(err, ledger.ErrSecondPlace), errors.Is(err, ledger.ErrHeld):
 		return codes.FailedPrecondition
 	case errors.Is(err, ledger.ErrTime):
 		return codes.OutOfRange

@@ -43,8 +43,8 @@ type AgentClient interface {
 	//
 	// INVALID_ARGUMENT: the request contradicts itself or names an address that isn't the DPU's. NOT_FOUND: there is no such
 	// port. ABORTED: the port's generation is another one, so somebody else has decided since the caller looked.
-	// FAILED_PRECONDITION: another port of this DPU is on the network of another group. OUT_OF_RANGE: as_of is older than the
-	// lease is long, or newer than the agent's clock.
+	// FAILED_PRECONDITION: another port of this DPU is on the network of another group, or another resource has the port and wasn't
+	// isolated. OUT_OF_RANGE: as_of is older than the lease is long, or newer than the agent's clock.
 	Attach(ctx context.Context, in *AttachRequest, opts ...grpc.CallOption) (*Report, error)
 	// Isolate takes a resource off its network: when it returns, no packet passes between its host and anybody. A resource
 	// that has no port here is isolated already; a port that another resource has now is left alone.
@@ -115,8 +115,8 @@ type AgentServer interface {
 	//
 	// INVALID_ARGUMENT: the request contradicts itself or names an address that isn't the DPU's. NOT_FOUND: there is no such
 	// port. ABORTED: the port's generation is another one, so somebody else has decided since the caller looked.
-	// FAILED_PRECONDITION: another port of this DPU is on the network of another group. OUT_OF_RANGE: as_of is older than the
-	// lease is long, or newer than the agent's clock.
+	// FAILED_PRECONDITION: another port of this DPU is on the network of another group, or another resource has the port and wasn't
+	// isolated. OUT_OF_RANGE: as_of is older than the lease is long, or newer than the agent's clock.
 	Attach(context.Context, *AttachRequest) (*Report, error)
 	// Isolate takes a resource off its network: when it returns, no packet passes between its host and anybody. A resource
 	// that has no port here is isolated already; a port that another resource has now is left alone.

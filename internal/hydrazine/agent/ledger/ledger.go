@@ -18,6 +18,7 @@ var (
 	ErrGeneration  = errors.New("somebody else has decided on the port since")
 	ErrOtherGroup  = errors.New("the DPU is on the network of another group")
 	ErrSecondPlace = errors.New("it has another port of this DPU")
+	ErrHeld        = errors.New("isolate it first")
 	ErrTime        = errors.New("it has ended, or has not begun")
 )
 
@@ -92,6 +93,9 @@ func (l *Ledger) Attach(port string, generation uint64, to Assignment, expires t
 		case other.Resource == to.Resource || other.LogicalPort == to.LogicalPort:
 			return fmt.Errorf("resource %s or logical port %s has %s: %w", to.Resource, to.LogicalPort, name, ErrSecondPlace)
 		}
+	}
+	if p.Resource != "" && p.Resource != to.Resource {
+		return fmt.Errorf("resource %s has %s: %w", p.Resource, port, ErrHeld)
 	}
 	moved := l.Network.Group != to.Network.Group || l.Network.Southbound != to.Network.Southbound
 	for name, other := range l.Ports {

@@ -42,7 +42,7 @@ func TestAttach(t *testing.T) {
 		"another end of the tunnels keeps it too":           {"p0", 11, host("a", otherIP), nil, 11, 11},
 		"another relay keeps it too":                        {"p0", 11, host("a", relayed), nil, 11, 11},
 		"so does another certificate":                       {"p0", 11, host("a", renewed), nil, 11, 11},
-		"another resource has a new one":                    {"p0", 11, host("c", red), nil, 12, 11},
+		"another resource is refused":                       {"p0", 11, host("c", red), ErrHeld, 11, 11},
 		"another logical port has a new one":                {"p0", 11, Assignment{red, "uid-a", "port-c"}, nil, 12, 11},
 		"another southbound gives all a new one":            {"p0", 11, host("a", moved), nil, 12, 12},
 		"an older generation is refused":                    {"p0", 10, host("a", red), ErrGeneration, 11, 11},

@@ -295,6 +295,9 @@ func (a *Agent) port(request *agentv1.AttachRequest) (wanted *agentv1.Port, err 
 			return nil, status.Error(codes.FailedPrecondition, "it has another port of this DPU")
 		}
 	}
+	if has := wanted.GetAssignment().GetResourceUid(); has != "" && has != request.GetAssignment().GetResourceUid() {
+		return nil, status.Errorf(codes.FailedPrecondition, "resource %s has the port: isolate it first", has)
+	}
 	return wanted, nil
 }
 

@@ -171,6 +171,7 @@ func (c contract) refusals() {
 		"another group":        {func(r *agentv1.AttachRequest) { r.Assignment.GroupUid = "red" }, codes.FailedPrecondition, "group"},
 		"a resource twice":     {func(r *agentv1.AttachRequest) { r.Assignment.ResourceUid = "one" }, codes.FailedPrecondition, "another port"},
 		"a port twice":         {func(r *agentv1.AttachRequest) { r.Assignment.LogicalPort = "port-one" }, codes.FailedPrecondition, "another port"},
+		"a port that is held":  {func(r *agentv1.AttachRequest) { r.Assignment.ResourceUid = "three" }, codes.FailedPrecondition, "isolate"},
 		"another's address":    {func(r *agentv1.AttachRequest) { r.Assignment.EncapIp = "192.0.2.99" }, codes.InvalidArgument, c.on.Address},
 		"an address with text": {func(r *agentv1.AttachRequest) { r.Assignment.EncapIp = "there" }, codes.InvalidArgument, "encap_ip"},
 		"nobody":               {func(r *agentv1.AttachRequest) { r.Assignment.ResourceUid = "" }, codes.InvalidArgument, "resource_uid"},
