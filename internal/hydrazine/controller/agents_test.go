@@ -23,7 +23,7 @@ func TestAgent_withAnImpossibleGateway(t *testing.T) {
 	agent.Say(func(r *agentstest.Said) { r.Uplink.Gateways = []string{f.dpu(102)} })
 	host := f.host("blue", 2)
 	f.Expect(f.becomes(host, resourcev1.AgentReadyCondition, metav1.ConditionFalse, "WrongUplink")).To(
-		ContainSubstring("have to be three addresses"))
+		ContainSubstring("is the gateway of DPU dpu2"))
 	f.Expect(host.Status.LogicalPortReference).To(BeNil())
 	f.Expect(agent.Calls("Attach")).To(BeZero())
 	agent.Say(func(r *agentstest.Said) { r.Uplink.Gateways = []string{f.dpu(1)} })

@@ -198,6 +198,11 @@ func seat(
 			reference.SecondFabricGateway = gateway(report.GetUplink().GetGateways(), prefix)
 		}
 	}
+	for _, ip := range []netip.Addr{other, third} {
+		if why := unusable(ip, report); why != "" {
+			return nil, nil, reasonUplink, fmt.Errorf("%s is %s of DPU %s: choose another one of dpuIPs", ip, why, report.GetChassis())
+		}
+	}
 	uplink := fmt.Sprintf("the uplink of DPU %s has %s", report.GetChassis(), strings.Join(report.GetUplink().GetAddresses(), ", "))
 	switch {
 	case !owned:
@@ -213,6 +218,27 @@ func seat(
 		return nil, nil, reasonUplink, fmt.Errorf("%s: %s", uplink, problem.Message)
 	}
 	return port, reference, "", nil
+}
+
+// unusable says why an address can't be a host's, by what the host's own DPU has.
+func unusable(ip netip.Addr, report agents.Report) string {
+	for _, text := range report.GetUplink().GetAddresses() {
+		prefix, err := netip.ParsePrefix(text)
+		switch {
+		case err != nil || !prefix.Contains(ip):
+		case ip == prefix.Addr():
+			return "an address"
+		case prefix.IsSingleIP() || prefix.Bits() == ip.BitLen()-1:
+		case ip == prefix.Masked().Addr():
+			return "the network's own address at the uplink"
+		case ip.Is4() && ip == membership.Last(prefix.Masked()):
+			return "the broadcast address at the uplink"
+		}
+	}
+	if slices.Contains(report.GetUplink().GetGateways(), ip.String()) {
+		return "the gateway"
+	}
+	return ""
 }
 
 // dpuAddresses are all that a DPU has itself.

@@ -125,14 +125,14 @@ func inside(r *resourcev1.ManagedResource, n *resourcev1.IPNet, field string, ip
 		return outside("is the gateway")
 	case host == network.Addr():
 		return outside("is the network's own address")
-	case host.Is4() && host == last(network):
+	case host.Is4() && host == Last(network):
 		return outside("is the broadcast address")
 	}
 	return Problem{}
 }
 
-// last is the last address of an IPv4 network.
-func last(network netip.Prefix) netip.Addr {
+// Last address of an IPv4 network, by which all are meant.
+func Last(network netip.Prefix) netip.Addr {
 	bytes := network.Addr().As4()
 	for bit := network.Bits(); bit < 32; bit++ {
 		bytes[bit/8] |= 0x80 >> (bit % 8)

@@ -1,0 +1,61 @@
+package controller
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/hydrazine/agents"
+	"github.com/bedplate/bedplate/internal/hydrazine/agents/agentstest"
+)
+
+// A host that had one of these as its fabric IP would answer for more than itself.
+func TestSeat_givesNoHostWhatIsntOneHosts(t *testing.T) {
+	t.Parallel()
+	group := &resourcev1.ResourceGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "blue", UID: "blue"},
+		Spec: resourcev1.ResourceGroupSpec{
+			Network:       &resourcev1.IPNet{IP: "10.10.10.0", PrefixLength: 24},
+			SecondNetwork: &resourcev1.IPNet{IP: "fd10::", PrefixLength: 64},
+		},
+	}
+	for name, c := range map[string]struct {
+		fabricIP, second resourcev1.IPAddress
+		says             string
+	}{
+		"others":               {"172.18.0.105", "fd18::105", ""},
+		"last address, IPv6":   {"172.18.0.105", "fd18::ffff:ffff:ffff:ffff", ""},
+		"the DPU's second":     {"172.18.0.6", "fd18::105", "172.18.0.6 is an address of DPU dpu1"},
+		"the DPU's, IPv6":      {"172.18.0.105", "fd18::5", "fd18::5 is an address of DPU dpu1"},
+		"of the network":       {"172.18.0.0", "fd18::105", "172.18.0.0 is the network's own address"},
+		"of the network, IPv6": {"172.18.0.105", "fd18::", "fd18:: is the network's own address"},
+		"broadcast":            {"172.18.0.255", "fd18::105", "172.18.0.255 is the broadcast address"},
+		"gateway":              {"172.18.0.1", "fd18::105", "172.18.0.1 is the gateway"},
+		"gateway, IPv6":        {"172.18.0.105", "fd18::1", "fd18::1 is the gateway"},
+		"outside, as it was":   {"172.19.0.105", "fd18::105", "172.19.0.105 isn't in its network"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, said := NewWithT(t), agentstest.Report("dpu1", "172.18.0.5/24", "172.18.0.1")
+			said.Uplink.Addresses = append(said.Uplink.Addresses, "172.18.0.6/24", "fd18::5/64", "172.18.7.1/32")
+			said.Uplink.Gateways = append(said.Uplink.Gateways, "fd18::1")
+			host := &resourcev1.ManagedResource{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "host", UID: "host"},
+				Spec: resourcev1.ManagedResourceSpec{
+					ResourceGroup: "blue", HostIP: "10.10.10.2", SecondHostIP: "fd10::2", HostMAC: "02:00:0a:0a:0a:02",
+					DPUIPs: []resourcev1.IPAddress{"172.18.0.5", c.fabricIP, c.second},
+				},
+			}
+			_, reference, reason, err := seat(host, group, nil, agents.Report{Report: said})
+			if c.says == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(reference.FabricIP).To(Equal(c.fabricIP))
+				return
+			}
+			g.Expect(err).To(MatchError(ContainSubstring(c.says)))
+			g.Expect(reason).To(Equal(reasonUplink))
+		})
+	}
+}
