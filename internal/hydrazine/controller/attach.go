@@ -26,6 +26,9 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/topology"
 )
 
+// maxFormer bounds the addresses in a status that a host's DPU isn't known to have let go. One more, and the host is isolated first.
+const maxFormer = 16
+
 // attach a host to the network of its group, or keep it there. Trouble with its public address keeps it off no network.
 func (r *resourceReconciler) attach(
 	ctx context.Context, resource *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, inGroup []resourcev1.ManagedResource,
@@ -60,8 +63,19 @@ func (r *resourceReconciler) settle(
 		return ctrl.Result{RequeueAfter: r.poll}, nil
 	}
 	met(resource, resourcev1.AgentReadyCondition)
+	if reference.FormerFabricIPs = r.former(ctx, resource, reference); len(reference.FormerFabricIPs) > maxFormer {
+		result := r.leave(ctx, resource)
+		if attachedByUs(resource) {
+			moving(resource, "another address again")
+		}
+		return result, nil
+	}
 	resource.Status.LogicalPortReference, resource.Status.DPUAddresses = reference, dpuAddresses(report)
-	return r.assign(ctx, resource, group, report, port)
+	result, err := r.assign(ctx, resource, group, report, port)
+	if err == nil && len(reference.FormerFabricIPs) > 0 && (result.RequeueAfter == 0 || result.RequeueAfter > r.poll) {
+		result.RequeueAfter = r.poll // nothing tells when the DPU has let them go
+	}
+	return result, err
 }
 
 // conditionsOf a host that is to be attached, in the order in which they are met.
@@ -137,6 +151,20 @@ func portOf(resource *resourcev1.ManagedResource, ports []*agentv1.Port) *agentv
 		}
 	}
 	return nil
+}
+
+// former are the addresses of the fabric that the host had before, and that its DPU isn't known to have let go.
+func (r *resourceReconciler) former(
+	ctx context.Context, resource *resourcev1.ManagedResource, now *resourcev1.LogicalPortReference,
+) (former []resourcev1.IPAddress) {
+	for _, ip := range membership.Reached(resource) {
+		before := resource.Status.LogicalPortReference
+		if ip != now.FabricIP && ip != now.SecondFabricIP && !slices.Contains(former, ip) &&
+			!r.networks.forgotten(ctx, before.GroupUID, before.DPU, overlay.Address(ip)) {
+			former = append(former, ip)
+		}
+	}
+	return former
 }
 
 func moving(resource *resourcev1.ManagedResource, to string) {

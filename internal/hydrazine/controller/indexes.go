@@ -10,12 +10,13 @@ import (
 
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/hydrazine/membership"
 )
 
 // Fields that objects are found by in the cache.
 const (
 	byGroup = "spec.resourceGroup"
-	byDPUIP = "spec.dpuIPs" // and the agent that still has it
+	byDPUIP = "spec.dpuIPs" // and whatever else of the fabric it has to do with
 	byPort  = "status.networkFabricReference.logicalPort"
 	byLack  = "status.hostAccessIPs.publicIP" // that is to be there and isn't
 	byUID   = "metadata.uid"
@@ -75,14 +76,17 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// addresses of the fabric that a resource has to do with.
+// addresses of the fabric that a resource has to do with: those that it asks for, those that its DPU may answer for because of it,
+// and the DPU's own.
 func addresses(r *resourcev1.ManagedResource) []string {
-	var all []string
-	for _, ip := range r.Spec.DPUIPs {
-		all = append(all, string(ip))
+	ips := slices.Concat(r.Spec.DPUIPs, membership.Reached(r), r.Status.DPUAddresses)
+	if at := r.Status.LogicalPortReference; at != nil && at.Agent != "" {
+		ips = append(ips, at.Agent)
 	}
-	if at := r.Status.LogicalPortReference; at != nil && at.Agent != "" && !slices.Contains(all, string(at.Agent)) {
-		all = append(all, string(at.Agent))
+	slices.Sort(ips)
+	all := make([]string, 0, len(ips))
+	for _, ip := range slices.Compact(ips) {
+		all = append(all, string(ip))
 	}
 	return all
 }
@@ -131,13 +135,13 @@ func neighbours(ctx context.Context, c client.Reader, r *resourcev1.ManagedResou
 	[]resourcev1.ManagedResource, error,
 ) {
 	all := slices.Clip(inGroup) // almost always these are all, and they are large
-	for _, ip := range r.Spec.DPUIPs {
-		sharing, err := WithFabricIP(ctx, c, ip)
+	for _, ip := range addresses(r) {
+		sharing, err := WithFabricIP(ctx, c, resourcev1.IPAddress(ip))
 		if err != nil {
 			return nil, err
 		}
 		for i := range sharing {
-			if !contains(inGroup, sharing[i].UID) {
+			if !contains(all, sharing[i].UID) {
 				all = append(all, sharing[i])
 			}
 		}

@@ -103,3 +103,51 @@ func TestHost_movesToAnotherGroup(t *testing.T) {
 	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
 	f.Expect(agent.Calls("Isolate")).To(BeNumerically(">", isolations), "it left the old one")
 }
+
+// Two hosts would be reached by one address otherwise, and one of them may be another tenant's.
+func TestHost_keepsAFormerAddressUntilItsDPUHasLetGo(t *testing.T) {
+	t.Parallel()
+	f := start(t).run()
+	group := f.group("blue")
+	f.agent(2)
+	f.agent(3)
+	one := f.host("blue", 2)
+	f.becomes(one, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	former, now := one.Spec.DPUIPs[1], resourcev1.IPAddress(f.dpu(150))
+	f.change(one, func(s *resourcev1.ManagedResourceSpec) { s.DPUIPs[1] = now })
+	two := f.host("blue", 3, func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[1] = former })
+	f.Expect(f.becomes(two, resourcev1.AcceptedCondition, metav1.ConditionFalse, "AddressTaken")).To(ContainSubstring("may still answer for"))
+	f.becomes(one, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	f.Expect(one.Status.LogicalPortReference.FabricIP).To(Equal(now))
+	f.Expect(one.Status.LogicalPortReference.FormerFabricIPs).To(Equal([]resourcev1.IPAddress{former}))
+
+	f.Eventually(func(g Gomega) {
+		f.ovn(g, "ovn-sbctl", group, "create", "Chassis_Private", "name="+one.Status.LogicalPortReference.DPU, "nb_cfg=9000000000000")
+	}).WithTimeout(patience).Should(Succeed())
+	f.becomes(two, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	f.becomes(one, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	f.Expect(one.Status.LogicalPortReference.FormerFabricIPs).To(BeEmpty())
+}
+
+// A DPU that can't be reached answers for its host's address, whatever the host's object says by now.
+func TestHost_whoseDPUIsAwayKeepsItsAddress(t *testing.T) {
+	t.Parallel()
+	f := start(t).run()
+	f.group("blue")
+	agent := f.agent(2)
+	f.agent(3)
+	one := f.host("blue", 2)
+	f.becomes(one, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	agent.Stop()
+	f.becomes(one, resourcev1.AgentReadyCondition, metav1.ConditionFalse, "AgentUnreachable")
+	address := one.Spec.DPUIPs[1]
+	f.change(one, func(s *resourcev1.ManagedResourceSpec) { s.DPUIPs[1] = resourcev1.IPAddress(f.dpu(150)) })
+	two := f.host("blue", 3, func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[1] = address })
+	f.becomes(two, resourcev1.AcceptedCondition, metav1.ConditionFalse, "AddressTaken")
+	f.Expect(f.client.Delete(t.Context(), one)).To(Succeed())
+	f.becomes(one, resourcev1.AttachedCondition, metav1.ConditionFalse, "Isolating")
+	f.becomes(two, resourcev1.AcceptedCondition, metav1.ConditionFalse, "AddressTaken")
+	agent.Restart()
+	f.gone(one)
+	f.becomes(two, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+}

@@ -45,6 +45,11 @@ func Of(r *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, others [
 
 // Conflict of a host with the first of those that were there before, whether or not there is its group.
 func Conflict(r *resourcev1.ManagedResource, others []resourcev1.ManagedResource) (found Problem) {
+	for i := range others {
+		if problem := held(r, &others[i]); problem.Reason != "" {
+			return problem
+		}
+	}
 	var first *resourcev1.ManagedResource
 	for i := range others {
 		other := &others[i]
@@ -140,6 +145,31 @@ func Last(network netip.Prefix) netip.Addr {
 	return netip.AddrFrom4(bytes)
 }
 
+// Reached are the addresses of the fabric that a DPU may answer for because of a host, whatever its spec says by now.
+func Reached(r *resourcev1.ManagedResource) []resourcev1.IPAddress {
+	at := r.Status.LogicalPortReference
+	if at == nil {
+		return nil
+	}
+	reached := append(slices.Clone(at.FormerFabricIPs), at.FabricIP, at.SecondFabricIP)
+	return slices.DeleteFunc(reached, func(ip resourcev1.IPAddress) bool { return ip == "" })
+}
+
+// held is the conflict with a host that doesn't ask for an address any more, while its DPU may still answer for it. Who was there
+// first doesn't matter then.
+func held(r, other *resourcev1.ManagedResource) Problem {
+	if other.UID == r.UID {
+		return Problem{}
+	}
+	for _, ip := range Reached(other) {
+		if slices.Contains(r.Spec.DPUIPs, ip) && !slices.Contains(other.Spec.DPUIPs, ip) {
+			return Problem{ReasonAddressTaken, "dpuIPs", fmt.Sprintf("the DPU of %s may still answer for the fabric's address %s: "+
+				"wait until it has let go, or choose another one", name(other, r.Namespace), ip)}
+		}
+	}
+	return Problem{}
+}
+
 // conflict of a host with one that was there before.
 func conflict(r, first *resourcev1.ManagedResource) Problem {
 	taken := func(field, what string) Problem {
@@ -156,18 +186,22 @@ func conflict(r, first *resourcev1.ManagedResource) Problem {
 		}
 	}
 	for i, ip := range r.Spec.DPUIPs {
-		at := slices.Index(first.Spec.DPUIPs, ip)
 		switch {
-		case at < 0:
-		case i == 0 && at == 0: // they share a DPU
+		case i == 0 && sameDPU(r, first):
 			if problem := share(r, first); problem != "" {
 				return Problem{ReasonDPUOfAnotherHost, "dpuIPs", fmt.Sprintf("the DPU %s %s", ip, problem)}
 			}
-		default:
+		case slices.Contains(first.Spec.DPUIPs, ip), slices.Contains(first.Status.DPUAddresses, ip):
 			return taken("dpuIPs", "the fabric's address "+string(ip))
 		}
 	}
 	return Problem{}
+}
+
+// sameDPU says whether two hosts are behind the same DPU, which may have several addresses of its own.
+func sameDPU(a, b *resourcev1.ManagedResource) bool {
+	one, other := a.Spec.DPUIPs[0], b.Spec.DPUIPs[0]
+	return one == other || slices.Contains(a.Status.DPUAddresses, other) || slices.Contains(b.Status.DPUAddresses, one)
 }
 
 // share says why two hosts can't be behind the same DPU.

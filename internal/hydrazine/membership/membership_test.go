@@ -171,6 +171,61 @@ func TestOf_twoPortsOfADPU(t *testing.T) {
 	g.Expect(membership.Of(&third, group(), all).Message).To(HavePrefix("the DPU 172.18.0.5 has the host of ManagedResource second: "))
 }
 
+// What a DPU answers for isn't free because a spec names something else by now, however old who asks for it is.
+func TestOf_anAddressThatADPUMayStillAnswerFor(t *testing.T) {
+	t.Parallel()
+	for name, has := range map[string]resourcev1.LogicalPortReference{
+		"the present one":  {FabricIP: "172.18.0.107"},
+		"its second one":   {SecondFabricIP: "172.18.0.107"},
+		"one of before it": {FormerFabricIPs: []resourcev1.IPAddress{"172.18.0.99", "172.18.0.107"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			wants := host("wants", 0, elsewhere)
+			holds := host("holds", 1, func(r *resourcev1.ManagedResource) { r.Namespace, r.Status.LogicalPortReference = "red", &has })
+			problem := membership.Of(&wants, group(), []resourcev1.ManagedResource{wants, holds})
+			g.Expect(problem.Reason).To(Equal(membership.ReasonAddressTaken))
+			g.Expect(problem.Message).To(HavePrefix("the DPU of a ManagedResource of another namespace may still answer for the fabric's address 172.18.0.107: "))
+			holds.Status.LogicalPortReference = nil
+			g.Expect(membership.Of(&wants, group(), []resourcev1.ManagedResource{wants, holds})).To(BeZero())
+		})
+	}
+}
+
+func TestOf_aDPUOfTwoAddresses(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(first, second *resourcev1.ManagedResource)
+		reason string
+	}{
+		"as the first one's certificate says": {func(first, _ *resourcev1.ManagedResource) {
+			first.Status.DPUAddresses = []resourcev1.IPAddress{"172.18.0.5", "172.18.0.7"}
+		}, membership.ReasonDPUOfAnotherHost},
+		"as the second one's certificate says": {func(_, second *resourcev1.ManagedResource) {
+			second.Status.DPUAddresses = []resourcev1.IPAddress{"172.18.0.5", "172.18.0.7"}
+		}, membership.ReasonDPUOfAnotherHost},
+		"and one of them is to be a host's": {func(first, _ *resourcev1.ManagedResource) {
+			first.Status.DPUAddresses = []resourcev1.IPAddress{"172.18.0.5", "172.18.0.107"}
+		}, membership.ReasonAddressTaken},
+		"that are others": {func(first, _ *resourcev1.ManagedResource) {
+			first.Status.DPUAddresses = []resourcev1.IPAddress{"172.18.0.5", "172.18.0.6"}
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, first, second := NewWithT(t), host("first", 0), host("second", 1, elsewhere)
+			second.Spec.ResourceGroup = "other"
+			c.change(&first, &second)
+			other := group()
+			other.Name = "other"
+			all := []resourcev1.ManagedResource{second, first}
+			g.Expect(membership.Of(&first, group(), all)).To(BeZero(), "who was there first stays")
+			g.Expect(membership.Of(&second, other, all).Reason).To(Equal(c.reason))
+		})
+	}
+}
+
 // An older one may ask for something later.
 func TestOf_whoIsAttachedStays(t *testing.T) {
 	t.Parallel()

@@ -543,8 +543,10 @@ type LogicalPortReference struct {
 	// The second DPU IP that fabric_prefix_length and fabric_gateway are about, and the third for the other two.
 	FabricIp       string `protobuf:"bytes,9,opt,name=fabric_ip,json=fabricIp,proto3" json:"fabric_ip,omitempty"`
 	SecondFabricIp string `protobuf:"bytes,10,opt,name=second_fabric_ip,json=secondFabricIp,proto3" json:"second_fabric_ip,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Addresses that dpu_ips has named before, and that the DPU isn't known to have let go. No other host gets them.
+	FormerFabricIps []string `protobuf:"bytes,11,rep,name=former_fabric_ips,json=formerFabricIps,proto3" json:"former_fabric_ips,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *LogicalPortReference) Reset() {
@@ -645,6 +647,13 @@ func (x *LogicalPortReference) GetSecondFabricIp() string {
 		return x.SecondFabricIp
 	}
 	return ""
+}
+
+func (x *LogicalPortReference) GetFormerFabricIps() []string {
+	if x != nil {
+		return x.FormerFabricIps
+	}
+	return nil
 }
 
 type CreateManagedResourceRequest struct {
@@ -943,7 +952,7 @@ const file_hydrazine_proxy_v1_managed_resource_proto_rawDesc = "" +
 	"\rIPAssociation\x12\x17\n" +
 	"\ahost_ip\x18\x01 \x01(\tR\x06hostIp\x12\x1b\n" +
 	"\tfabric_ip\x18\x02 \x01(\tR\bfabricIp\x12\x1b\n" +
-	"\tpublic_ip\x18\x03 \x01(\tR\bpublicIp\"\x91\x03\n" +
+	"\tpublic_ip\x18\x03 \x01(\tR\bpublicIp\"\xbd\x03\n" +
 	"\x14LogicalPortReference\x12!\n" +
 	"\flogical_port\x18\x01 \x01(\tR\vlogicalPort\x12\x10\n" +
 	"\x03dpu\x18\x02 \x01(\tR\x03dpu\x12\x14\n" +
@@ -955,7 +964,8 @@ const file_hydrazine_proxy_v1_managed_resource_proto_rawDesc = "" +
 	"\x15second_fabric_gateway\x18\b \x01(\tR\x13secondFabricGateway\x12\x1b\n" +
 	"\tfabric_ip\x18\t \x01(\tR\bfabricIp\x12(\n" +
 	"\x10second_fabric_ip\x18\n" +
-	" \x01(\tR\x0esecondFabricIp\"\x90\x01\n" +
+	" \x01(\tR\x0esecondFabricIp\x12*\n" +
+	"\x11former_fabric_ips\x18\v \x03(\tR\x0fformerFabricIps\"\x90\x01\n" +
 	"\x1cCreateManagedResourceRequest\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12D\n" +

@@ -174,6 +174,13 @@ type LogicalPortReference struct {
 	// secondFabricGateway is the same for the third DPU IP.
 	// +optional
 	SecondFabricGateway IPAddress `json:"secondFabricGateway,omitempty"`
+
+	// formerFabricIPs are addresses that dpuIPs has named before, and that the DPU
+	// isn't known to have let go. No other host gets them.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	FormerFabricIPs []IPAddress `json:"formerFabricIPs,omitempty"`
 }
 
 // ManagedResourceStatus defines the observed state of ManagedResource.
