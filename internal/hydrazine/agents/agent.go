@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -37,13 +41,60 @@ type Report struct {
 	Received time.Time
 	// AsOf is when, by the agent's clock: what is decided on this report quotes it.
 	AsOf *timestamppb.Timestamp
+	// certified are the addresses in the agent's certificate, which there isn't in plaintext.
+	certified []netip.Addr
+	plaintext bool
 }
 
-// received is a report without its time, so that it equals one that says the same later.
-func received(r *agentv1.Report) Report {
+// Addresses are the DPU's own, sorted: those in the agent's certificate. What it merely says may be wrong, or a lie that makes an
+// address of somebody else's unreachable for all hosts. In plaintext, for trials, its word has to do.
+func (r Report) Addresses() []netip.Addr {
+	if !r.plaintext {
+		return r.certified
+	}
+	return r.said()
+}
+
+// Unproven are the addresses that an agent says are its DPU's own, and that aren't in its certificate.
+func (r Report) Unproven() []netip.Addr {
+	return slices.DeleteFunc(r.said(), func(a netip.Addr) bool { return slices.Contains(r.Addresses(), a) })
+}
+
+func (r Report) said() (all []netip.Addr) {
+	for _, text := range r.GetUplink().GetAddresses() {
+		if prefix, err := netip.ParsePrefix(text); err == nil {
+			all = append(all, prefix.Addr())
+		}
+	}
+	return distinct(all)
+}
+
+// distinct addresses that others than the DPU can call, sorted.
+func distinct(all []netip.Addr) []netip.Addr {
+	all = slices.DeleteFunc(all, func(a netip.Addr) bool { return !a.IsGlobalUnicast() })
+	slices.SortFunc(all, netip.Addr.Compare)
+	return slices.Compact(all)
+}
+
+// received is a report without its time, so that it equals one that says the same later. It came by a stream with this context.
+func received(ctx context.Context, r *agentv1.Report) Report {
 	asOf := r.GetTime()
 	r.Time = nil
-	return Report{r, time.Now(), asOf}
+	report := Report{Report: r, Received: time.Now(), AsOf: asOf}
+	from, _ := peer.FromContext(ctx)
+	info, encrypted := credentials.TLSInfo{}, false
+	if from != nil {
+		info, encrypted = from.AuthInfo.(credentials.TLSInfo)
+	}
+	if report.plaintext = !encrypted; encrypted {
+		for _, ip := range info.State.PeerCertificates[0].IPAddresses {
+			if a, ok := netip.AddrFromSlice(ip); ok {
+				report.certified = append(report.certified, a.Unmap())
+			}
+		}
+		report.certified = distinct(report.certified)
+	}
+	return report
 }
 
 func (a *agent) close() { a.end() }
@@ -90,7 +141,7 @@ func (a *agent) listen(ctx context.Context, heartbeat time.Duration, tell func()
 		if err := check(report); err != nil {
 			a.take(Report{}, err, tell)
 		} else {
-			a.take(received(report), nil, tell)
+			a.take(received(stream.Context(), report), nil, tell)
 		}
 	}
 	if cause := context.Cause(ctx); cause != nil {

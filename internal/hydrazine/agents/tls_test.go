@@ -3,6 +3,7 @@ package agents_test
 import (
 	"crypto/x509"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 
 	"github.com/bedplate/bedplate/internal/hydrazine/agents"
 	"github.com/bedplate/bedplate/internal/hydrazine/agents/agentstest"
@@ -115,4 +117,39 @@ func TestPool_connectsAgainWithARenewedCertificate(t *testing.T) {
 	g.Eventually(heard, patience).Should(MatchError(ContainSubstring("expired certificate")))
 	issue(t, own, ca, manager)
 	g.Eventually(heard, patience).Should(Succeed())
+}
+
+// What an agent says of its DPU's addresses may be anything. Its certificate is the operator's word.
+func TestReport_believesTheCertificateOnly(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ca, err := pki.NewAuthority("ca")
+	g.Expect(err).NotTo(HaveOccurred())
+	leaf := pki.Leaf{CommonName: "dpu1", IPs: []net.IP{net.ParseIP("fd18::5"), net.ParseIP(agentHost), net.ParseIP("172.18.0.5"), net.ParseIP("fe80::5")}}
+	creds, err := func() (credentials.TransportCredentials, error) {
+		files := party(t, ca, leaf)
+		return files.Server(t.Context(), mtls.Named("hydrazine-manager"))
+	}()
+	g.Expect(err).NotTo(HaveOccurred())
+	said := agentstest.Report("dpu1", "172.18.0.5/24", "172.18.0.1")
+	said.Uplink.Addresses = append(said.Uplink.Addresses, "172.19.0.9/16", "fe80::5/64")
+	agentstest.Start(t, agentHost, 19911, said, grpc.Creds(creds))
+	agentstest.Start(t, agentHost, 19912, said)
+	own := party(t, ca, pki.Leaf{CommonName: "hydrazine-manager"})
+	texts := func(all []netip.Addr) (texts []string) {
+		for _, a := range all {
+			texts = append(texts, a.String())
+		}
+		return texts
+	}
+	var report agents.Report
+	p := pool(t, 19911, own)
+	g.Eventually(func() (err error) { report, err = p.Report(agentHost); return err }, patience).Should(Succeed())
+	g.Expect(texts(report.Addresses())).To(Equal([]string{"172.18.0.5", "fd18::5"}), "not those that nobody else can call")
+	g.Expect(texts(report.Unproven())).To(Equal([]string{"172.19.0.9"}))
+
+	p = pool(t, 19912, mtls.Files{Insecure: true})
+	g.Eventually(func() (err error) { report, err = p.Report(agentHost); return err }, patience).Should(Succeed())
+	g.Expect(texts(report.Addresses())).To(Equal([]string{"172.18.0.5", "172.19.0.9"}), "in a trial there is nothing else")
+	g.Expect(report.Unproven()).To(BeEmpty())
 }

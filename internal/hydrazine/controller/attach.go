@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
+	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/hydrazine/agents"
 	"github.com/bedplate/bedplate/internal/hydrazine/membership"
@@ -62,7 +63,9 @@ func (r *resourceReconciler) settle(
 		r.unknown(resource, reason, failed)
 		return ctrl.Result{RequeueAfter: r.poll}, nil
 	}
-	met(resource, resourcev1.AgentReadyCondition)
+	if err := r.heard(ctx, resource, report); err != nil {
+		return ctrl.Result{}, err
+	}
 	if reference.FormerFabricIPs = r.former(ctx, resource, reference); len(reference.FormerFabricIPs) > maxFormer {
 		result := r.leave(ctx, resource)
 		if attachedByUs(resource) {
@@ -269,17 +272,29 @@ func unusable(ip netip.Addr, report agents.Report) string {
 	return ""
 }
 
-// dpuAddresses are all that a DPU has itself.
+// dpuAddresses are all that a DPU has itself, as far as that is proven.
 func dpuAddresses(report agents.Report) []resourcev1.IPAddress {
 	const most = 16 // in a status
-	var all []resourcev1.IPAddress
-	for _, text := range report.GetUplink().GetAddresses() {
-		if prefix, err := netip.ParsePrefix(text); err == nil && prefix.Addr().IsGlobalUnicast() && len(all) < most {
-			all = append(all, resourcev1.IPAddress(prefix.Addr().String()))
-		}
+	all := report.Addresses()
+	return texts(all[:min(len(all), most)])
+}
+
+// heard of an agent: it can be worked with. What it says of its addresses without a proof keeps no host from them, and somebody has
+// to look at that.
+func (r *resourceReconciler) heard(ctx context.Context, resource *resourcev1.ManagedResource, report agents.Report) error {
+	policy := &networkfabricv1.FabricPolicy{}
+	if err := r.Get(ctx, client.ObjectKey{Name: networkfabricv1.FabricPolicyName}, policy); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("get FabricPolicy %s: %w", networkfabricv1.FabricPolicyName, err)
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	unproven := slices.DeleteFunc(report.Unproven(), func(a netip.Addr) bool { return overlay.IsDPUs(policy, a) })
+	if len(unproven) == 0 {
+		met(resource, resourcev1.AgentReadyCondition)
+		return nil
+	}
+	set(resource, resourcev1.AgentReadyCondition, metav1.ConditionTrue, reasonUnproven, fmt.Sprintf("DPU %s says that it has %v itself, "+
+		"so hosts may reach it there: if that is so, add the addresses to its certificate, or to dpuPrefixes of the FabricPolicy",
+		resource.Spec.DPUIPs[0], texts(unproven)))
+	return nil
 }
 
 // namesake is another member whose DPU has the same name: OVN would take both for one. Who is attached stays.

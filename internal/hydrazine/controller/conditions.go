@@ -30,6 +30,7 @@ const (
 	reasonNonsense    = "AgentNonsense"
 	reasonNoPort      = "NoPort"
 	reasonUplink      = "WrongUplink"
+	reasonUnproven    = "UnprovenAddress"
 	reasonNoCentral   = "CentralNotReady"
 	reasonMoving      = "Moving"
 	reasonRefusedBy   = "AgentRefused"

@@ -5,7 +5,10 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/hydrazine/agents"
 	"github.com/bedplate/bedplate/internal/hydrazine/agents/agentstest"
@@ -58,4 +61,28 @@ func TestSeat_givesNoHostWhatIsntOneHosts(t *testing.T) {
 			g.Expect(reason).To(Equal(reasonUplink))
 		})
 	}
+}
+
+// An agent that says another address is its DPU's would make that unreachable for all hosts.
+func TestHeard_believesNoAddressThatIsntProven(t *testing.T) {
+	t.Parallel()
+	g, host := NewWithT(t), &resourcev1.ManagedResource{Spec: resourcev1.ManagedResourceSpec{DPUIPs: []resourcev1.IPAddress{"172.18.0.5"}}}
+	scheme := runtime.NewScheme()
+	g.Expect(networkfabricv1.AddToScheme(scheme)).To(Succeed())
+	policy := &networkfabricv1.FabricPolicy{ObjectMeta: metav1.ObjectMeta{Name: networkfabricv1.FabricPolicyName}}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(policy).Build()
+	r := &resourceReconciler{Client: c}
+	said := agents.Report{Report: agentstest.Report("dpu1", "172.18.0.5/24", "172.18.0.1")} // of a certificate without addresses
+	said.Uplink.Addresses = append(said.Uplink.Addresses, "172.20.0.9/16")
+	g.Expect(dpuAddresses(said)).To(BeEmpty())
+	g.Expect(r.heard(t.Context(), host, said)).To(Succeed())
+	ready := condition(host, resourcev1.AgentReadyCondition)
+	g.Expect(ready.Status).To(Equal(metav1.ConditionTrue))
+	g.Expect(ready.Reason).To(Equal(reasonUnproven))
+	g.Expect(ready.Message).To(And(ContainSubstring("[172.18.0.5 172.20.0.9]"), ContainSubstring("dpuPrefixes of the FabricPolicy")))
+
+	policy.Spec.DPUPrefixes = []resourcev1.IPPrefix{"172.18.0.0/24", "172.20.0.9/32"}
+	g.Expect(c.Update(t.Context(), policy)).To(Succeed())
+	g.Expect(r.heard(t.Context(), host, said)).To(Succeed())
+	g.Expect(condition(host, resourcev1.AgentReadyCondition).Reason).To(Equal(reasonDone))
 }

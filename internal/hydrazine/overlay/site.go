@@ -23,8 +23,13 @@ func site(ctx context.Context, c client.Reader, underlay []netip.Addr) (topology
 	}
 	return topology.Site{
 		FabricPrefixes: prefixes(policy.Spec.FabricPrefixes), Denied: prefixes(policy.Spec.DeniedPrefixes),
-		Shared: prefixes(policy.Spec.SharedServices), Underlay: underlay,
+		Shared: prefixes(policy.Spec.SharedServices), Underlay: underlay, DPUs: prefixes(policy.Spec.DPUPrefixes),
 	}, nil
+}
+
+// IsDPUs says whether an address is in a network that has nothing but DPUs' own addresses, as the operator says.
+func IsDPUs(policy *networkfabricv1.FabricPolicy, a netip.Addr) bool {
+	return slices.ContainsFunc(prefixes(policy.Spec.DPUPrefixes), func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
 // Underlay returns the own addresses of all DPUs, in order.

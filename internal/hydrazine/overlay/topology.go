@@ -75,7 +75,7 @@ func dhcpServer(group *resourcev1.ResourceGroup, site topology.Site) netip.Addr 
 	in := func(all []netip.Prefix) bool {
 		return slices.ContainsFunc(all, func(p netip.Prefix) bool { return p.Contains(server) })
 	}
-	if slices.Contains(site.Underlay, server) || in(site.Denied) && !in(site.Shared) {
+	if slices.Contains(site.Underlay, server) || in(site.DPUs) || in(site.Denied) && !in(site.Shared) {
 		return netip.Addr{}
 	}
 	return server

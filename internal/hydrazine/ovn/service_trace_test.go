@@ -28,7 +28,8 @@ func TestTopology_keepsDPUsApart(t *testing.T) {
 		HostIP: netip.MustParseAddr("fd10::2"), FabricIP: netip.MustParseAddr("fd18::2"), FabricBits: 64, NextHop: netip.MustParseAddr("fd18::1"),
 	})
 	network, err := topology.New(dual, []topology.Member{two, three}, topology.Site{
-		Underlay: []netip.Addr{netip.MustParseAddr("172.18.0.5"), netip.MustParseAddr("fd18::5")},
+		Underlay: []netip.Addr{netip.MustParseAddr("172.18.0.5"), netip.MustParseAddr("172.20.0.7"), netip.MustParseAddr("fd18::5")},
+		DPUs:     []netip.Prefix{netip.MustParsePrefix("172.20.0.0/24")}, Shared: []netip.Prefix{netip.MustParsePrefix("172.20.0.0/16")},
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	apply(t, n, network)
@@ -46,6 +47,8 @@ func TestTopology_keepsDPUsApart(t *testing.T) {
 	for name, p := range map[string]struct{ on, packet, reaches string }{
 		"a DPU":                        {"ps-host-2", inside + "ip4.src==172.18.1.2 && ip4.dst==172.18.0.5 && udp.dst==6081", nowhere},
 		"a DPU, IPv6":                  {"ps-host-2", inside + "ip6.src==fd18::2 && ip6.dst==fd18::5 && udp.dst==6081", nowhere},
+		"where there are DPUs only":    {"ps-host-2", inside + "ip4.src==172.18.1.2 && ip4.dst==172.20.0.9 && tcp.dst==22", nowhere},
+		"beside these":                 {"ps-host-2", inside + "ip4.src==172.18.1.2 && ip4.dst==172.20.1.9 && tcp.dst==22", "ps-host-2_fabric"},
 		"beside a DPU":                 {"ps-host-2", inside + "ip4.src==172.18.1.2 && ip4.dst==172.18.0.6 && udp.dst==6081", "ps-host-2_fabric"},
 		"beside a DPU, IPv6":           {"ps-host-2", inside + "ip6.src==fd18::2 && ip6.dst==fd18::6 && udp.dst==6081", "ps-host-2_fabric"},
 		"itself by the router":         {"ls-blue", host2 + to(gateway, from2+"ip4.dst==10.10.10.2 && udp.dst==9"), topology.PortName(two.UID, two.Name)},

@@ -64,8 +64,9 @@ type Site struct {
 	Denied []netip.Prefix
 	// Shared are networks that every host reaches, whatever Denied and security groups say.
 	Shared []netip.Prefix
-	// Underlay are the DPUs' own addresses, sorted. No host ever reaches one.
+	// Underlay are the DPUs' own addresses, sorted, and DPUs the networks that have nothing else. No host ever reaches one.
 	Underlay []netip.Addr
+	DPUs     []netip.Prefix
 }
 
 // SecurityGroupsOf are those that a member is in which names these.

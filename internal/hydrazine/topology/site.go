@@ -34,9 +34,11 @@ func (r *rows) site() {
 }
 
 func (s Site) underlay() []netip.Prefix {
-	var all []netip.Prefix
+	all := slices.Clone(s.DPUs)
 	for _, a := range s.Underlay {
-		all = append(all, alone(a))
+		if !slices.ContainsFunc(s.DPUs, func(n netip.Prefix) bool { return n.Contains(a) }) {
+			all = append(all, alone(a))
+		}
 	}
 	return all
 }

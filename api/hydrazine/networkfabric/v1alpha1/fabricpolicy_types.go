@@ -29,6 +29,14 @@ type FabricPolicySpec struct {
 	// +kubebuilder:validation:items:XValidation:rule="!isCIDR(self) || !['169.254.128.0/17', '255.255.255.255/32', 'fe80::/10', 'ff00::/8'].exists(n, cidr(n).containsCIDR(self))",message="hosts need this on their own network, and it never leaves for the fabric: leave it out"
 	DeniedPrefixes []resourcev1.IPPrefix `json:"deniedPrefixes,omitempty"`
 
+	// dpuPrefixes are networks in which there are the DPUs' own addresses and nothing
+	// else: management networks, say. No host reaches them, whatever sharedServices
+	// say. Those in a DPU's certificate needn't be here.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	DPUPrefixes []resourcev1.IPPrefix `json:"dpuPrefixes,omitempty"`
+
 	// sharedServices are networks, such as that of a storage, which every host
 	// reaches, whatever deniedPrefixes and security groups say.
 	// +optional

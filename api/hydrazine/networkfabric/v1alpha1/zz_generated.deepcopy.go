@@ -250,6 +250,11 @@ func (in *FabricPolicySpec) DeepCopyInto(out *FabricPolicySpec) {
 		*out = make([]resourcev1alpha1.IPPrefix, len(*in))
 		copy(*out, *in)
 	}
+	if in.DPUPrefixes != nil {
+		in, out := &in.DPUPrefixes, &out.DPUPrefixes
+		*out = make([]resourcev1alpha1.IPPrefix, len(*in))
+		copy(*out, *in)
+	}
 	if in.SharedServices != nil {
 		in, out := &in.SharedServices, &out.SharedServices
 		*out = make([]resourcev1alpha1.IPPrefix, len(*in))
