@@ -21,7 +21,7 @@ import (
 func TestPlan_takesTheObjectAsKubectlApplyWouldLeaveIt(t *testing.T) {
 	t.Parallel()
 	for _, how := range [][]string{
-		{"apply"}, {"apply", "--server-side"}, {"apply", "--server-side", "--field-manager=somebody"}, {"create"},
+		{"apply"}, {"apply", "--server-side"}, {"apply", "--server-side", "--field-manager=another"}, {"create"},
 	} {
 		t.Run(strings.Join(how, " "), func(t *testing.T) {
 			t.Parallel()

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// unusedFor is how long a client is kept that nobody asks for.
+	// unusedFor is how long a client is kept that no reconcile asks for.
 	unusedFor = time.Hour
 	// maxKept bounds the clients that are kept of one namespace. Another one is built when it is asked for.
 	maxKept = 256

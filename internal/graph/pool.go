@@ -20,7 +20,7 @@ import (
 const (
 	// unclaimedFor is how long an answer is kept that nobody asks for, because its owner is gone.
 	unclaimedFor = 10 * time.Minute
-	// maxUnclaimed bounds how many resources of one tenant are kept that nobody asks for: each may have 2 MB.
+	// maxUnclaimed bounds how many resources of one tenant are kept that no reconcile asks for: each may have 2 MB.
 	maxUnclaimed = 16
 	// wakeBuffer bounds the owners that are to be woken and weren't yet; further ones wake by their poll interval.
 	wakeBuffer = 1024
@@ -247,7 +247,7 @@ func (p *Pool) finish(j *job, a answer) (left bool) {
 	return j.left
 }
 
-// dropUnclaimed forgets the oldest resource of a tenant that nobody has asked for, where there are too many. It is found again
+// dropUnclaimed forgets the oldest resource of a tenant that no reconcile has asked for, where there are too many. It is found again
 // as after a crash: the ledger has the intention. p.mu is held.
 func (p *Pool) dropUnclaimed(tenant string) {
 	var oldest string

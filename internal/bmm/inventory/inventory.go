@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// unusedFor is how many intervals long a site is listed that nobody asks about.
+	// unusedFor is how many intervals long a site is listed that no reconcile asks about.
 	unusedFor = 30
 	// changesBuffer is how many changes may wait until they are heard of.
 	changesBuffer = 1024

@@ -44,7 +44,7 @@ func TestStart_tellsOnlyWhatHasChanged(t *testing.T) {
 	f.mu.Lock()
 	delete(f.instances, id(4))
 	f.mu.Unlock()
-	f.Eventually(f.inventory.Changes()).Should(Receive(HaveField("Object.InstanceID", id(4))), "gone, or only not listed: somebody has to look")
+	f.Eventually(f.inventory.Changes()).Should(Receive(HaveField("Object.InstanceID", id(4))), "gone, or only not listed: a reconcile has to look")
 	stop()
 	f.Eventually(ended).Should(Receive(BeNil()))
 }

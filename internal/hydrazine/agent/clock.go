@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// sinceBoot is what has passed since the DPU was started, sleep included. Nobody can set it.
+// sinceBoot is what has passed since the DPU was started, sleep included. It can't be set.
 func sinceBoot() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {

@@ -47,7 +47,7 @@ type Report struct {
 }
 
 // Addresses are the DPU's own, sorted: those in the agent's certificate. What it merely says may be wrong, or a lie that makes an
-// address of somebody else's unreachable for all hosts. In plaintext, for trials, its word has to do.
+// address of another machine unreachable for all hosts. In plaintext, for trials, its word has to do.
 func (r Report) Addresses() []netip.Addr {
 	if !r.plaintext {
 		return r.certified

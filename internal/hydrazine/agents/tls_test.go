@@ -145,7 +145,7 @@ func TestReport_believesTheCertificateOnly(t *testing.T) {
 	var report agents.Report
 	p := pool(t, 19911, own)
 	g.Eventually(func() (err error) { report, err = p.Report(agentHost); return err }, patience).Should(Succeed())
-	g.Expect(texts(report.Addresses())).To(Equal([]string{"172.18.0.5", "fd18::5"}), "not those that nobody else can call")
+	g.Expect(texts(report.Addresses())).To(Equal([]string{"172.18.0.5", "fd18::5"}), "not those that only the DPU itself can call")
 	g.Expect(texts(report.Unproven())).To(Equal([]string{"172.19.0.9"}))
 
 	p = pool(t, 19912, mtls.Files{Insecure: true})

@@ -279,7 +279,7 @@ func dpuAddresses(report agents.Report) []resourcev1.IPAddress {
 	return texts(all[:min(len(all), most)])
 }
 
-// heard of an agent: it can be worked with. What it says of its addresses without a proof keeps no host from them, and somebody has
+// heard of an agent: it can be worked with. What it says of its addresses without a proof keeps no host from them, and the operator has
 // to look at that.
 func (r *resourceReconciler) heard(ctx context.Context, resource *resourcev1.ManagedResource, report agents.Report) error {
 	policy := &networkfabricv1.FabricPolicy{}

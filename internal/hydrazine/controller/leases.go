@@ -17,7 +17,7 @@ import (
 type hostLeases struct {
 	length time.Duration
 	wall   func() time.Time
-	// own is what has passed since some moment. Nobody can set it.
+	// own is what has passed since some moment. It can't be set.
 	own func() time.Duration
 
 	mutex sync.Mutex

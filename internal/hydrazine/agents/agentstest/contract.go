@@ -18,7 +18,7 @@ import (
 // DPU that an agent runs on, for Contract.
 type DPU struct {
 	Client agentv1.AgentClient
-	// Ports to hosts, of which nobody has one.
+	// Ports to hosts, both free.
 	Ports [2]string
 	// Address that tunnels end at, and Southbound of a group.
 	Address, Southbound string
@@ -174,7 +174,7 @@ func (c contract) refusals() {
 		"a port that is held":  {func(r *agentv1.AttachRequest) { r.Assignment.ResourceUid = "three" }, codes.FailedPrecondition, "isolate"},
 		"another's address":    {func(r *agentv1.AttachRequest) { r.Assignment.EncapIp = "192.0.2.99" }, codes.InvalidArgument, c.on.Address},
 		"an address with text": {func(r *agentv1.AttachRequest) { r.Assignment.EncapIp = "there" }, codes.InvalidArgument, "encap_ip"},
-		"nobody":               {func(r *agentv1.AttachRequest) { r.Assignment.ResourceUid = "" }, codes.InvalidArgument, "resource_uid"},
+		"no resource":          {func(r *agentv1.AttachRequest) { r.Assignment.ResourceUid = "" }, codes.InvalidArgument, "resource_uid"},
 		"a name of words":      {func(r *agentv1.AttachRequest) { r.Assignment.LogicalPort = "a b" }, codes.InvalidArgument, "logical_port"},
 		"a long name":          {func(r *agentv1.AttachRequest) { r.Assignment.GroupUid = strings.Repeat("x", 257) }, codes.InvalidArgument, "group_uid"},
 		"a file":               {func(r *agentv1.AttachRequest) { r.Assignment.Southbound = "unix:/tmp/x" }, codes.InvalidArgument, "southbound"},
