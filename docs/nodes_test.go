@@ -57,7 +57,7 @@ func TestNodesGuide_itsExamplesAreTaken(t *testing.T) {
 func TestNodesGuide_namesWhatUsersMeet(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	reasons := constants(g, "../internal/bmm/cloudprovider/trouble.go", regexp.MustCompile(`^Reason`))
+	reasons := constants(g, "../internal/bmm/cloudprovider/problems.go", regexp.MustCompile(`^Reason`))
 	g.Expect(reasons).To(ContainElement(cloudprovider.ReasonOtherSite))
 	for kind, words := range map[string][]string{
 		"reason of an event": reasons,

@@ -47,7 +47,7 @@ type Cloud struct {
 	config   Config
 	clock    clock.Clock
 	source   source
-	troubles *troubles
+	problems *problems
 	nodes    nodes
 	builder  cloudprovider.ControllerClientBuilder
 	stop     <-chan struct{}
@@ -64,7 +64,7 @@ var (
 func New(config Config) *Cloud {
 	config = config.withDefaults()
 	now := clock.RealClock{}
-	c := &Cloud{config: config, clock: now, troubles: newTroubles(now)}
+	c := &Cloud{config: config, clock: now, problems: newProblems(now)}
 	if config.Published {
 		c.source = &published{patience: config.Timeout}
 	} else {
@@ -79,7 +79,7 @@ func (c *Cloud) Initialize(builder cloudprovider.ControllerClientBuilder, stop <
 	c.builder, c.stop = builder, stop
 	events := record.NewBroadcaster(record.WithContext(ctx))
 	events.StartRecordingToSink(&clientcorev1.EventSinkImpl{Interface: builder.ClientOrDie(component).CoreV1().Events("")})
-	c.troubles.recorder = events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
+	c.problems.recorder = events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
 	go func() {
 		<-ctx.Done()
 		events.Shutdown()
@@ -94,13 +94,13 @@ func (c *Cloud) SetInformers(factory informers.SharedInformerFactory) {
 	utilruntime.Must(informer.AddIndexers(cache.Indexers{byProviderID: providerIDOf}))
 	utilruntime.Must(informer.SetTransform(slim))
 	c.nodes = nodes{informer.GetIndexer()}
-	c.troubles.exists = c.nodes.has
+	c.problems.exists = c.nodes.has
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(object any) {
 		if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
 			object = gone.Obj
 		}
 		if node, ok := object.(*corev1.Node); ok {
-			c.troubles.forget(node.UID)
+			c.problems.forget(node.UID)
 		}
 	}})
 	utilruntime.Must(err)
@@ -115,7 +115,7 @@ func (c *Cloud) site(ctx context.Context) (site, error) {
 		return nil, err
 	}
 	if listed, err := now.listed(); err == nil {
-		c.troubles.siteAnswered(listed)
+		c.problems.siteAnswered(listed)
 	}
 	return now, nil
 }

@@ -68,15 +68,15 @@ func halfAList(w http.ResponseWriter, r *http.Request, service http.Handler) {
 	panic(http.ErrAbortHandler)
 }
 
-// Ten minutes of each trouble, in which all nodes are silent, and the real lifecycle controller asks about each of them
+// Ten minutes of each problem, in which all nodes are silent, and the real lifecycle controller asks about each of them
 // again and again.
-func TestTrouble_keepsAllNodes(t *testing.T) {
+func TestProblem_keepsAllNodes(t *testing.T) {
 	t.Parallel()
 	const number = 3
 	for name, row := range map[string]struct {
 		begin, end func(*fixture)
 		answer     answerer
-		reason     string // of the site's event; none where it is a trouble of each node
+		reason     string // of the site's event; none where it is a problem of each node
 	}{
 		"an expired token": {
 			begin:  func(f *fixture) { f.site.ExpireTokens() },
@@ -229,9 +229,9 @@ func TestInstance_thatIsGoneTakesExactlyItsNode(t *testing.T) {
 	f.Expect(f.asked.count(f.asked.no)).To(HaveLen(1))
 	f.Expect(f.events.of(f.name(3))).To(HaveLen(1))
 	f.Eventually(func() int {
-		f.cloud.troubles.mu.Lock()
-		defer f.cloud.troubles.mu.Unlock()
-		return len(f.cloud.troubles.nodes)
+		f.cloud.problems.mu.Lock()
+		defer f.cloud.problems.mu.Unlock()
+		return len(f.cloud.problems.nodes)
 	}).Should(Equal(1), "nothing is remembered of a node that is gone")
 }
 
@@ -269,16 +269,16 @@ func TestInstance_thatIsNotWellKeepsItsNode(t *testing.T) {
 	}
 
 	f.Expect(f.site.SetStatus(sim.Status{ID: cloudtest.InstanceID(2), Status: "Ready"})).To(Succeed())
-	f.Eventually(func() string { return f.cloud.troubles.of(f.node(silent[2])) }).Should(BeEmpty())
+	f.Eventually(func() string { return f.cloud.problems.of(f.node(silent[2])) }).Should(BeEmpty())
 	f.Expect(f.site.SetStatus(sim.Status{ID: cloudtest.InstanceID(2), Status: "Repairing"})).To(Succeed())
-	f.Eventually(func() []string { return f.events.of(silent[2]) }).Should(HaveLen(2), "it is another trouble")
+	f.Eventually(func() []string { return f.events.of(silent[2]) }).Should(HaveLen(2), "it is another problem")
 }
 
-// of a node: the reason of the trouble that is remembered.
-func (t *troubles) of(node *corev1.Node) string {
+// of a node: the reason of the problem that is remembered.
+func (t *problems) of(node *corev1.Node) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.nodes[node.UID].trouble
+	return t.nodes[node.UID].problem
 }
 
 func TestRotation_needsNoRestart(t *testing.T) {

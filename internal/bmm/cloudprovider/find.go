@@ -30,7 +30,7 @@ type look func(context.Context, site) (*bmm.Instance, error)
 // that it is gone.
 func (c *Cloud) find(ctx context.Context, node *corev1.Node) (found, error) {
 	f, err := c.seek(ctx, node)
-	c.troubles.note(node, f.is, err)
+	c.problems.note(node, f.is, err)
 	if errors.Is(err, cloudprovider.InstanceNotFound) {
 		return found{}, cloudprovider.InstanceNotFound // controllers compare it as it is
 	}
@@ -49,7 +49,7 @@ func (c *Cloud) seek(ctx context.Context, node *corev1.Node) (found, error) {
 	it, err := look(ctx, at)
 	// Where every interface has its address the list is newer than the boot of the machine.
 	if err == nil && (it == nil || uninitialized(node) && instance.Unaddressed(it) != "") {
-		since := c.troubles.soughtInVain(node, c.config.Interval.Duration)
+		since := c.problems.soughtInVain(node, c.config.Interval.Duration)
 		if err := at.refresh(ctx, since); err != nil {
 			return found{}, ofSite(err)
 		}
@@ -59,7 +59,7 @@ func (c *Cloud) seek(ctx context.Context, node *corev1.Node) (found, error) {
 	case err != nil:
 		return found{}, err
 	case it == nil:
-		return found{}, &trouble{reason: ReasonUnknown, err: fmt.Errorf(
+		return found{}, &problem{reason: ReasonUnknown, err: fmt.Errorf(
 			"no instance of site %s is named %s or has an address of this Node: start its kubelet with the right name or "+
 				"with --provider-id", at.id(), node.Name)}
 	}
@@ -77,7 +77,7 @@ func (c *Cloud) lookFor(node *corev1.Node) (look, error) {
 		if _, foreign := errors.AsType[*providerid.ForeignError](err); foreign {
 			reason, remedy = ReasonForeignProviderID, "the Node is left to it"
 		}
-		return nil, &trouble{reason: reason, err: fmt.Errorf("%w: %s", err, remedy)}
+		return nil, &problem{reason: reason, err: fmt.Errorf("%w: %s", err, remedy)}
 	}
 	return func(ctx context.Context, at site) (*bmm.Instance, error) { return c.get(ctx, at, id) }, nil
 }
@@ -85,7 +85,7 @@ func (c *Cloud) lookFor(node *corev1.Node) (look, error) {
 // get the instance that a provider ID names.
 func (c *Cloud) get(ctx context.Context, at site, id providerid.ProviderID) (*bmm.Instance, error) {
 	if id.SiteID != at.id() {
-		return nil, &trouble{reason: ReasonOtherSite, err: fmt.Errorf(
+		return nil, &problem{reason: ReasonOtherSite, err: fmt.Errorf(
 			"instance %s is at site %s, and the nodes of this cluster are looked after at site %s", id.InstanceID, id.SiteID, at.id())}
 	}
 	instance, err := at.instance(ctx, id.InstanceID)
@@ -93,7 +93,7 @@ func (c *Cloud) get(ctx context.Context, at site, id providerid.ProviderID) (*bm
 	case err == nil:
 		return instance, nil
 	case fault.IsNotFound(err):
-		return nil, &trouble{reason: ReasonNotFound, err: fmt.Errorf(
+		return nil, &problem{reason: ReasonNotFound, err: fmt.Errorf(
 			"the BMM API knows no instance %s, and knows its site: the Node goes once it isn't Ready: %w",
 			id.InstanceID, cloudprovider.InstanceNotFound)}
 	}
@@ -105,7 +105,7 @@ func (c *Cloud) unknown(at site, err error) error {
 	if _, listing := at.listed(); listing != nil {
 		return ofSite(err)
 	}
-	return &trouble{reason: ReasonUnknown, err: err}
+	return &problem{reason: ReasonUnknown, err: err}
 }
 
 // search for the instance of a node that has no provider ID: by the node's name, else by its addresses. An address goes from
@@ -142,13 +142,13 @@ func (c *Cloud) only(all []bmm.Instance, what string, node *corev1.Node, at site
 			ids = append(ids, i.ID)
 		}
 		slices.Sort(ids)
-		return nil, &trouble{reason: ReasonAmbiguous, err: fmt.Errorf(
+		return nil, &problem{reason: ReasonAmbiguous, err: fmt.Errorf(
 			"instances %s have %s: start its kubelet with --provider-id=%s",
 			strings.Join(ids, " and "), what, providerid.ProviderID{SiteID: at.id(), InstanceID: "INSTANCE"})}
 	}
 	for _, other := range c.nodes.of(providerid.ProviderID{SiteID: at.id(), InstanceID: all[0].ID}) {
 		if other.UID != node.UID {
-			return nil, &trouble{reason: ReasonAmbiguous, err: fmt.Errorf(
+			return nil, &problem{reason: ReasonAmbiguous, err: fmt.Errorf(
 				"instance %s has %s, and is that of Node %s already: delete the Node that isn't real",
 				all[0].ID, what, other.Name)}
 		}
@@ -198,7 +198,7 @@ func ipsOf(i *bmm.Instance) (known []netip.Addr) {
 	return known
 }
 
-// ofState is the trouble that an instance is in; nil for one that is well.
+// ofState is the problem that an instance is in; nil for one that is well.
 func ofState(i *bmm.Instance) error {
 	var what string
 	switch i.Status {
@@ -213,5 +213,5 @@ func ofState(i *bmm.Instance) error {
 	default:
 		return nil
 	}
-	return &trouble{reason: ReasonInstance + string(i.Status), err: fmt.Errorf("instance %s is %s: %s", i.ID, i.Status, what)}
+	return &problem{reason: ReasonInstance + string(i.Status), err: fmt.Errorf("instance %s is %s: %s", i.ID, i.Status, what)}
 }

@@ -116,7 +116,7 @@ func (f *fixture) run() {
 	factory := informers.NewSharedInformerFactoryWithOptions(f.kubernetes, 0, informers.WithTweakListOptions(
 		func(options *metav1.ListOptions) { options.LabelSelector = f.own().LabelSelector }))
 	f.cloud.Initialize(clientbuilder.SimpleControllerClientBuilder{ClientConfig: config}, ctx.Done())
-	f.cloud.troubles.recorder = f.events
+	f.cloud.problems.recorder = f.events
 	f.cloud.SetInformers(factory)
 	informer := factory.Core().V1().Nodes()
 	initializer, err := node.NewCloudNodeController(informer, f.kubernetes, f.asked, seldomLooked, 8, 4)

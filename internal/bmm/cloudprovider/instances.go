@@ -41,7 +41,7 @@ func (c *Cloud) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloud
 	}
 	metadata, err := c.metadataOf(ctx, f, node)
 	if uninitialized(node) { // another one has got all of it, but for an address that has changed
-		c.troubles.initializes(node, err)
+		c.problems.initializes(node, err)
 	}
 	return metadata, err
 }

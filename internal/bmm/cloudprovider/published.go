@@ -117,7 +117,7 @@ func (p *published) site(ctx context.Context) (site, error) {
 }
 
 // unpublished is an error that is the same for all nodes.
-func unpublished(err error) error { return &trouble{reason: ReasonUnpublished, ofSite: true, err: err} }
+func unpublished(err error) error { return &problem{reason: ReasonUnpublished, ofSite: true, err: err} }
 
 // publishedSite is a site as it was published last.
 type publishedSite struct {

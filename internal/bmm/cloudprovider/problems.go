@@ -16,7 +16,7 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
-// Reasons of the events that tell of a trouble: first those of a node, then those of the site.
+// Reasons of the events that tell of a problem: first those of a node, then those of the site.
 const (
 	ReasonMalformedProviderID = "MalformedProviderID"
 	ReasonForeignProviderID   = "ForeignProviderID"
@@ -35,34 +35,34 @@ const (
 	ReasonUnpublished = "InstancesNotPublished"
 )
 
-// trouble is why nothing is known of the instance of a node, or of those of a whole site.
-type trouble struct {
+// problem is why nothing is known of the instance of a node, or of those of a whole site.
+type problem struct {
 	reason string
 	ofSite bool
 	err    error
 }
 
 // Error is what the event says.
-func (t *trouble) Error() string { return t.err.Error() }
+func (t *problem) Error() string { return t.err.Error() }
 
 // Unwrap returns the cause.
-func (t *trouble) Unwrap() error { return t.err }
+func (t *problem) Unwrap() error { return t.err }
 
-// ofSite is a trouble that all nodes have in common.
-func ofSite(err error) *trouble {
-	if known, ok := errors.AsType[*trouble](err); ok && known.ofSite {
+// ofSite is a problem that all nodes have in common.
+func ofSite(err error) *problem {
+	if known, ok := errors.AsType[*problem](err); ok && known.ofSite {
 		return known
 	}
 	reason := ReasonAPI
 	if fault.ClassOf(err) == fault.Credentials {
 		reason = ReasonCredentials
 	}
-	return &trouble{reason: reason, ofSite: true, err: err}
+	return &problem{reason: reason, ofSite: true, err: err}
 }
 
-// troubles are told of as events when they begin: once for each node, and once for the site where nothing is known of any
+// problems are told of as events when they begin: once for each node, and once for the site where nothing is known of any
 // node. They are remembered until they end, or their node is gone.
-type troubles struct {
+type problems struct {
 	clock    clock.PassiveClock
 	recorder record.EventRecorder
 	// exists tells whether there still is a node: nothing is remembered of one that there isn't.
@@ -70,31 +70,31 @@ type troubles struct {
 
 	mu    sync.Mutex
 	nodes map[types.UID]nodeNotes
-	site  string // the reason of the trouble
+	site  string // the reason of the problem
 	since time.Time
 }
 
 type nodeNotes struct {
-	// trouble is the reason why its instance isn't known or isn't well. What keeps a Node from being initialised is another
+	// problem is the reason why its instance isn't known or isn't well. What keeps a Node from being initialised is another
 	// one: the next look for the instance doesn't end it.
-	trouble, incomplete string
+	problem, incomplete string
 	// sought is when somebody has first looked for the instance in vain.
 	sought time.Time
 }
 
-func newTroubles(clock clock.PassiveClock) *troubles {
-	return &troubles{
+func newProblems(clock clock.PassiveClock) *problems {
+	return &problems{
 		clock: clock, recorder: &record.FakeRecorder{}, nodes: map[types.UID]nodeNotes{},
 		exists: func(*corev1.Node) bool { return true },
 	}
 }
 
 // note what a look for the instance of a node has brought.
-func (t *troubles) note(node *corev1.Node, instance *bmm.Instance, err error) {
+func (t *problems) note(node *corev1.Node, instance *bmm.Instance, err error) {
 	if err == nil {
 		err = ofState(instance)
 	}
-	found, _ := errors.AsType[*trouble](err)
+	found, _ := errors.AsType[*problem](err)
 	if found != nil && found.ofSite {
 		t.siteIs(found)
 		return
@@ -102,22 +102,22 @@ func (t *troubles) note(node *corev1.Node, instance *bmm.Instance, err error) {
 	t.nodeIs(node, found)
 }
 
-// nodeIs tells of a trouble with a node's instance that has begun. Nil ends what there was.
-func (t *troubles) nodeIs(node *corev1.Node, now *trouble) {
-	t.tell(node, now, func(notes *nodeNotes) *string { return &notes.trouble })
+// nodeIs tells of a problem with a node's instance that has begun. Nil ends what there was.
+func (t *problems) nodeIs(node *corev1.Node, now *problem) {
+	t.tell(node, now, func(notes *nodeNotes) *string { return &notes.problem })
 }
 
 // initializes notes whether a node can be initialised.
-func (t *troubles) initializes(node *corev1.Node, err error) {
-	var now *trouble
+func (t *problems) initializes(node *corev1.Node, err error) {
+	var now *problem
 	if err != nil {
-		now = &trouble{reason: ReasonIncomplete, err: fmt.Errorf("%w: the Node isn't initialised before", err)}
+		now = &problem{reason: ReasonIncomplete, err: fmt.Errorf("%w: the Node isn't initialised before", err)}
 	}
 	t.tell(node, now, func(notes *nodeNotes) *string { return &notes.incomplete })
 }
 
-// tell of a trouble that isn't the one that was noted.
-func (t *troubles) tell(node *corev1.Node, now *trouble, noted func(*nodeNotes) *string) {
+// tell of a problem that isn't the one that was noted.
+func (t *problems) tell(node *corev1.Node, now *problem, noted func(*nodeNotes) *string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	notes := t.nodes[node.UID]
@@ -136,14 +136,14 @@ func (t *troubles) tell(node *corev1.Node, now *trouble, noted func(*nodeNotes) 
 	}
 }
 
-// lock is what the event of a site's trouble is about: the Lease of the cloud controller manager. It has no node.
+// lock is what the event of a site's problem is about: the Lease of the cloud controller manager. It has no node.
 func lock() *corev1.ObjectReference {
 	return &corev1.ObjectReference{
 		APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: metav1.NamespaceSystem, Name: "cloud-controller-manager",
 	}
 }
 
-func (t *troubles) siteIs(now *trouble) {
+func (t *problems) siteIs(now *problem) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.site == now.reason {
@@ -153,8 +153,8 @@ func (t *troubles) siteIs(now *trouble) {
 	t.recorder.Event(lock(), corev1.EventTypeWarning, now.reason, now.Error()+"; all Nodes stay meanwhile")
 }
 
-// siteAnswered ends the trouble of the site, if a list began after it did: what is known from before proves nothing.
-func (t *troubles) siteAnswered(listed time.Time) {
+// siteAnswered ends the problem of the site, if a list began after it did: what is known from before proves nothing.
+func (t *problems) siteAnswered(listed time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.site != "" && listed.After(t.since) {
@@ -165,7 +165,7 @@ func (t *troubles) siteAnswered(listed time.Time) {
 // soughtInVain returns how new a list must be in which a node's instance is looked for again. At first that is one of just
 // now, and of after the node's creation. A moment later it is one that began after the first look, and from then on one in
 // each interval. So all nodes that look at about the same time share a list.
-func (t *troubles) soughtInVain(node *corev1.Node, interval time.Duration) (since time.Time) {
+func (t *problems) soughtInVain(node *corev1.Node, interval time.Duration) (since time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now, notes := t.clock.Now(), t.nodes[node.UID]
@@ -189,7 +189,7 @@ func (t *troubles) soughtInVain(node *corev1.Node, interval time.Duration) (sinc
 }
 
 // forget a node that is gone.
-func (t *troubles) forget(uid types.UID) {
+func (t *problems) forget(uid types.UID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.nodes, uid)
