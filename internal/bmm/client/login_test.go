@@ -196,6 +196,7 @@ func TestAStaticToken_isSentOnceMoreAfterItsRefusalAndThenNoMore(t *testing.T) {
 	for range 3 {
 		_, err := tenant()
 		g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient), "it may be the server's hiccup")
+		g.Expect(client.Refused(err)).To(BeTrue(), "and it is about the token all the same")
 		g.Expect(fault.IsAmbiguous(err)).To(BeFalse())
 		g.Expect(err).To(MatchError(correct))
 	}

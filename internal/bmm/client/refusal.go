@@ -22,12 +22,21 @@ type refusal struct {
 	at, until time.Time
 }
 
+// doubtedError is a refusal that may pass.
+type doubtedError struct{ error }
+
 // doubt makes a refusal one that may pass.
 func doubt(err error) error {
 	if f, ok := errors.AsType[*fault.Error](err); ok {
-		return &fault.Error{Class: fault.Transient, Op: f.Op, Err: f.Err}
+		return &fault.Error{Class: fault.Transient, Op: f.Op, Err: doubtedError{f.Err}}
 	}
 	return err
+}
+
+// Refused reports whether an error is about the credentials, also where it is Transient because it was the first refusal.
+func Refused(err error) bool {
+	_, doubted := errors.AsType[doubtedError](err)
+	return doubted || fault.ClassOf(err) == fault.Credentials
 }
 
 // recent is the error of a refusal that isn't long ago.

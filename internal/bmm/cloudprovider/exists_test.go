@@ -68,6 +68,16 @@ func halfAList(w http.ResponseWriter, r *http.Request, service http.Handler) {
 	panic(http.ErrAbortHandler)
 }
 
+// The first refusal may be the server's hiccup, and is one of the credentials all the same.
+func TestProblem_ofTheFirstRefusalIsTheCredentials(t *testing.T) {
+	t.Parallel()
+	f := start(t, world(1))
+	f.site.ExpireTokens()
+	f.registerSilent(1)
+	f.untilAsked(f.asked.unknown, 5, f.name(0))
+	f.Expect(f.events.of("Lease")).To(Equal([]string{ReasonCredentials}), f.events.text())
+}
+
 // Ten minutes of each problem, in which all nodes are silent, and the real lifecycle controller asks about each of them
 // again and again.
 func TestProblem_keepsAllNodes(t *testing.T) {

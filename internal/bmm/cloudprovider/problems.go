@@ -13,7 +13,6 @@ import (
 	"k8s.io/utils/clock"
 
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
-	"github.com/bedplate/bedplate/internal/fault"
 )
 
 // Reasons of the events that tell of a problem: first those of a node, then those of the site.
@@ -54,7 +53,7 @@ func ofSite(err error) *problem {
 		return known
 	}
 	reason := ReasonAPI
-	if fault.ClassOf(err) == fault.Credentials {
+	if bmm.Refused(err) {
 		reason = ReasonCredentials
 	}
 	return &problem{reason: reason, ofSite: true, err: err}
