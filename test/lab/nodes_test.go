@@ -66,23 +66,21 @@ func TestNodes_areInitialisedAndGoWithTheirInstances(t *testing.T) {
 	g.Consistently(func(g Gomega) map[string]types.UID { return uids(g, workload) }, stays).Should(Equal(nodes))
 }
 
-// expectInitialised expects that many nodes that are as their instances say.
+// expectInitialised expects that many nodes that are as their instances say. Upstream writes a Node's addresses after its taint
+// is gone.
 func (s stack) expectInitialised(g *WithT, workload client.Client, count int) {
 	g.Eventually(func(g Gomega) {
-		nodes := nodesOf(g, workload)
+		nodes, instances := nodesOf(g, workload), s.sim.state(g).Instances
 		g.Expect(nodes).To(HaveLen(count))
 		for _, node := range nodes {
 			g.Expect(node.Spec.Taints).NotTo(ContainElement(HaveField("Key", cloudproviderapi.TaintExternalCloudProvider)))
 			g.Expect(node.Labels).To(HaveKeyWithValue(corev1.LabelTopologyZone, "site-1"))
 			g.Expect(node.Labels).To(HaveKeyWithValue(corev1.LabelInstanceTypeStable, "cpu.large"))
+			g.Expect(instances).To(ContainElement(And(
+				HaveField("ID", instanceOf(g, &node)), HaveField("Name", node.Name),
+				HaveField("Interfaces", ContainElement(HaveField("IPAddresses", ContainElement(internalIP(&node))))))))
 		}
 	}).Should(Succeed())
-	instances := s.sim.state(g).Instances
-	for _, node := range nodesOf(g, workload) {
-		g.Expect(instances).To(ContainElement(And(
-			HaveField("ID", instanceOf(g, &node)), HaveField("Name", node.Name),
-			HaveField("Interfaces", ContainElement(HaveField("IPAddresses", ContainElement(internalIP(&node))))))))
-	}
 }
 
 // expectNoLogin expects that the cluster has nothing to log in with at the BMM API or the management cluster, and that its own

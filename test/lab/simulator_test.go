@@ -15,7 +15,7 @@ type simulator struct{ simtest.Remote }
 
 func simulatorAt(url string) simulator { return simulator{simtest.Remote{URL: url}} }
 
-func (s simulator) state(g *WithT) sim.State {
+func (s simulator) state(g Gomega) sim.State {
 	state, err := s.State(context.Background())
 	g.Expect(err).NotTo(HaveOccurred())
 	return state
