@@ -44,19 +44,25 @@ const (
 	hop2     = "172.18.0.106"
 )
 
-// recorder stands for the protocol, and asks the API server what it says at the moment of each call.
+// recorder stands for the protocol, and asks the API server what it says at the moment of each call. It passes the contract of
+// the real one; what tests set counts instead of what follows from the configuration.
 type recorder struct {
-	mu        sync.Mutex
-	routes    map[string]string
-	history   []string // announce, withdraw, and another number of neighbors
-	neighbors int
-	settled   time.Duration
-	memory    time.Duration
-	sessions  []bgp.Session
-	look      func(prefix string) (names []string)
-	named     map[string]bool // by the call: whether the name was there each time
-	me        string
+	mu       sync.Mutex
+	routes   map[string]string
+	history  []string // announce, withdraw, and another number of neighbors
+	known    bool     // there has been a configuration
+	since    time.Time
+	config   bgp.Config
+	believed time.Time // until when a neighbor may believe what it was told before
+	settled  *time.Duration
+	memory   time.Duration
+	sessions []bgp.Session
+	look     func(prefix string) (names []string)
+	named    map[string]bool // by the call: whether the name was there each time
+	me       string
 }
+
+func newRecorder() *recorder { return &recorder{routes: map[string]string{}, named: map[string]bool{}} }
 
 func (r *recorder) note(call string, prefix netip.Prefix) {
 	if r.look != nil {
@@ -86,29 +92,54 @@ func (r *recorder) Withdraw(prefix netip.Prefix) error {
 func (r *recorder) Configure(c bgp.Config) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.neighbors != len(c.Neighbors) {
-		r.neighbors = len(c.Neighbors)
-		r.history = append(r.history, fmt.Sprintf("configure %d", r.neighbors))
+	if len(r.config.Neighbors) != len(c.Neighbors) {
+		r.history = append(r.history, fmt.Sprintf("configure %d", len(c.Neighbors)))
+	}
+	r.known, r.config, r.since = true, c, time.Now()
+	if until := time.Now().Add(remembered(c)); until.After(r.believed) && len(c.Neighbors) > 0 {
+		r.believed = until
 	}
 	return nil
+}
+
+// remembered is how long the slowest neighbor believes what it was told.
+func remembered(c bgp.Config) (longest time.Duration) {
+	for _, n := range c.Neighbors {
+		longest = max(longest, n.HoldTime+c.RestartTime)
+	}
+	return longest
 }
 
 func (r *recorder) Sessions() []bgp.Session {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.sessions
+	if r.sessions != nil {
+		return r.sessions
+	}
+	var all []bgp.Session
+	for _, n := range r.config.Neighbors {
+		all = append(all, bgp.Session{Neighbor: n.Address, State: "Idle", Since: r.since, Message: n.Problem})
+	}
+	slices.SortFunc(all, func(a, b bgp.Session) int { return a.Neighbor.Compare(b.Neighbor) })
+	return all
 }
 
 func (r *recorder) Settled() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.settled
+	switch {
+	case r.settled != nil:
+		return *r.settled
+	case !r.known:
+		return time.Second
+	}
+	return max(0, time.Until(r.believed))
 }
 
 func (r *recorder) Memory() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.memory
+	return max(r.memory, remembered(r.config))
 }
 
 func (r *recorder) remember(d time.Duration) {
@@ -133,7 +164,7 @@ func (r *recorder) calls() []string {
 func (r *recorder) settle(d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.settled = d
+	r.settled = &d
 }
 
 // fixture is a namespace for Leases and a BGPConfiguration. PublicIPs belong to the cluster, so tests come one after the other.
@@ -182,7 +213,9 @@ func newFixture(t *testing.T) *fixture {
 // run is a speaker of that name until the test ends, or until stop is called.
 func (f *fixture) run(name string, c clock.Clock, faults interceptor.Funcs) (protocol *recorder, stop func()) {
 	f.t.Helper()
-	protocol = &recorder{routes: map[string]string{}, named: map[string]bool{}, me: name, look: f.namesOf}
+	protocol = newRecorder()
+	protocol.me, protocol.look = name, f.namesOf
+	protocol.settle(0) // neighbors are told at once
 	mgr, err := ctrl.NewManager(testenv.Config(f.t), ctrl.Options{
 		Scheme: testenv.Scheme(f.t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: f.logger(),
 		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
