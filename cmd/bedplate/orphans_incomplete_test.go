@@ -64,7 +64,7 @@ func TestOrphans_unknownIsNotAbsent(t *testing.T) {
 	e.Expect(report.Orphans).To(BeEmpty(), "half a world is none")
 	e.Expect(report.Incomplete).To(ConsistOf(And(ContainSubstring("secret "+secret), ContainSubstring("503"))))
 	out, _ := e.run("", append([]string{"orphans"}, args...)...)
-	e.Expect(out).To(And(ContainSubstring("INCOMPLETE: this couldn't be read:\n  secret "+secret), HaveSuffix("\nNo orphans in what could be seen.\n")))
+	e.Expect(out).To(And(ContainSubstring("INCOMPLETE: this couldn't be read:\n  secret "+secret), HaveSuffix("\nNo orphans of "+owners+" in what could be seen.\n")))
 	e.Expect(e.datacenter.written()).To(BeEmpty())
 }
 

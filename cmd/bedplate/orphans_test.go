@@ -97,9 +97,13 @@ func TestOrphans_areNotWhatLivingObjectsHave(t *testing.T) {
 	e := start(t)
 	e.UntilReady(e.CreateCluster("demo", withGroup))
 	e.UntilReady(e.CreateMachine("demo", "worker-1", []byte("#cloud-config")))
-	out, err := e.run("", "orphans", "--secret", credentials(e))
+	secret := credentials(e)
+	out, err := e.run("", "orphans", "--secret", secret)
 	e.Expect(err).NotTo(HaveOccurred())
 	e.Expect(out).To(Equal("No orphans.\n"))
+	out, err = e.run("", "orphans", "--secret", secret, "--owner", "0c1f7e2ab934")
+	e.Expect(err).NotTo(HaveOccurred())
+	e.Expect(out).To(Equal("No orphans of 0c1f7e2ab934.\n"), "others may have some")
 	e.wroteNothing()
 }
 

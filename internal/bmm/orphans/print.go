@@ -39,11 +39,15 @@ func Print(out io.Writer, r *Report) error {
 	for _, what := range r.Incomplete {
 		fmt.Fprintf(&text, "  %s\n", printable(what))
 	}
+	of := ""
+	if len(r.owners) > 0 {
+		of = " of " + printable(strings.Join(r.owners, ","))
+	}
 	switch {
 	case len(r.Orphans) == 0 && len(r.Incomplete) > 0:
-		text.WriteString("\nNo orphans in what could be seen.\n")
+		fmt.Fprintf(&text, "\nNo orphans%s in what could be seen.\n", of)
 	case len(r.Orphans) == 0:
-		text.WriteString("\nNo orphans.\n")
+		fmt.Fprintf(&text, "\nNo orphans%s.\n", of)
 	default:
 		fmt.Fprintf(&text, "\n%d resources of %d owners.\n\nWARNING: %s\n", len(r.Orphans), len(owners), r.Warning)
 	}
