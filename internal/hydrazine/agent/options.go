@@ -50,7 +50,8 @@ const DefaultPort = 9660
 
 // AddFlags adds the options to a command line.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Listen, "listen", fmt.Sprintf(":%d", DefaultPort), "Address that the controller calls the agent at.")
+	flags.StringVar(&o.Listen, "listen", "", fmt.Sprintf("Address that the controller calls the agent at. Without it port %d of all "+
+		"addresses of the uplink, and of no other interface.", DefaultPort))
 	o.TLS.AddFlags(flags)
 	flags.StringVar(&o.ControllerName, "controller-name", "hydrazine-manager", "Who may drive the agent: the name (DNS name or "+
 		"common name) in the controller's certificate.")
@@ -77,7 +78,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 // Validate says what is wrong with the options.
 func (o *Options) Validate() error {
 	problems := []error{
-		flagcheck.Address("listen", o.Listen),
+		flagcheck.That("listen", o.Listen, o.Listen == "" || flagcheck.Address("", o.Listen) == nil,
+			"HOST:PORT or :PORT, or nothing for the uplink's addresses"),
 		flagcheck.Address("metrics-addr", o.MetricsAddress, ""),
 		// Whose certificate has no name would drive the agent.
 		flagcheck.That("controller-name", o.ControllerName, o.ControllerName != "", "the name in the controller's certificate"),

@@ -19,6 +19,7 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/agent/ledger"
 	"github.com/bedplate/bedplate/internal/hydrazine/agent/link"
 	"github.com/bedplate/bedplate/internal/hydrazine/agent/vswitch"
+	"github.com/bedplate/bedplate/internal/hydrazine/ownip"
 )
 
 // report says how everything is at the moment, or has been since. There is none before the DPU's name in OVN and its uplink are
@@ -142,6 +143,9 @@ func (a *Agent) rememberUplink(now *agentv1.Uplink, err error) (*agentv1.Uplink,
 	return a.status.uplink, err
 }
 
+// maxOtherAddresses are more than the controller keeps hosts from. A node of a cluster may have an address for each Service.
+const maxOtherAddresses = 256
+
 func (a *Agent) uplink() (*agentv1.Uplink, error) {
 	u := &agentv1.Uplink{Interfaces: a.options.Uplinks, Bridge: vswitch.TransportBridge}
 	var problems []error
@@ -160,7 +164,14 @@ func (a *Agent) uplink() (*agentv1.Uplink, error) {
 	for _, gateway := range gateways {
 		u.Gateways = append(u.Gateways, gateway.String())
 	}
-	return u, errors.Join(append(problems, err, addressesErr, gatewaysErr)...)
+	own, ownErr := ownip.Addresses()
+	for _, address := range own {
+		onUplink := slices.ContainsFunc(addresses, func(p netip.Prefix) bool { return p.Addr() == address })
+		if !onUplink && len(u.OtherAddresses) < maxOtherAddresses {
+			u.OtherAddresses = append(u.OtherAddresses, address.String())
+		}
+	}
+	return u, errors.Join(append(problems, err, addressesErr, gatewaysErr, ownErr)...)
 }
 
 // What Geneve adds to a host's packet with the option that OVN needs: Ethernet, IP, UDP and Geneve.

@@ -25,6 +25,9 @@ const (
 )
 
 func (a *Agent) listen(ctx context.Context) (net.Listener, error) {
+	if a.options.Listen == "" {
+		return netutil.LimitListener(a.listenAtUplink(ctx), maxConnections), nil
+	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", a.options.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("listen at %s: %w", a.options.Listen, err)
@@ -55,7 +58,7 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, creds credenti
 	})
 	slog.InfoContext(ctx, "Serving", "address", listener.Addr().String())
 	if err := g.Serve(listener); err != nil {
-		return fmt.Errorf("serve at %s: %w", a.options.Listen, err)
+		return fmt.Errorf("serve at %s: %w", listener.Addr(), err)
 	}
 	<-stopped
 	return nil

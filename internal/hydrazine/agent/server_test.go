@@ -170,7 +170,7 @@ func TestOptions_thatTurnAProtectionOffAreRefused(t *testing.T) {
 		"--state-dir=": `--state-dir="": must be`, "--state-dir=leases": `--state-dir="leases": must be`,
 		"--controller-name=": `--controller-name="": must be`, "--host-port=": `--host-port="": must be`,
 		"--min-mtu=0": "--min-mtu=0: must be at least 576 and at most 65535", "--min-mtu=65536": "--min-mtu=65536: must be",
-		"--listen=": `--listen="": must be`, "--listen=9660": `--listen="9660": must be`, "--metrics-addr=9661": `--metrics-addr="9661": must be`,
+		"--listen=9660": `--listen="9660": must be`, "--metrics-addr=9661": `--metrics-addr="9661": must be`,
 	} {
 		o := options(t, "--uplink=p0", arg)
 		NewWithT(t).Expect(o.Validate()).To(MatchError(HavePrefix(says)))

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
+	"github.com/bedplate/bedplate/internal/hydrazine/ownip"
 )
 
 // keepaliveTime is the shortest that servers allow by default without calling it rude.
@@ -60,20 +61,19 @@ func (r Report) Unproven() []netip.Addr {
 	return slices.DeleteFunc(r.said(), func(a netip.Addr) bool { return slices.Contains(r.Addresses(), a) })
 }
 
+// said are the addresses of all interfaces.
 func (r Report) said() (all []netip.Addr) {
 	for _, text := range r.GetUplink().GetAddresses() {
 		if prefix, err := netip.ParsePrefix(text); err == nil {
 			all = append(all, prefix.Addr())
 		}
 	}
-	return distinct(all)
-}
-
-// distinct addresses that others than the DPU can call, sorted.
-func distinct(all []netip.Addr) []netip.Addr {
-	all = slices.DeleteFunc(all, func(a netip.Addr) bool { return !a.IsGlobalUnicast() })
-	slices.SortFunc(all, netip.Addr.Compare)
-	return slices.Compact(all)
+	for _, text := range r.GetUplink().GetOtherAddresses() {
+		if a, err := netip.ParseAddr(text); err == nil {
+			all = append(all, a)
+		}
+	}
+	return ownip.Callable(all)
 }
 
 // received is a report without its time, so that it equals one that says the same later. It came by a stream with this context.
@@ -89,10 +89,10 @@ func received(ctx context.Context, r *agentv1.Report) Report {
 	if report.plaintext = !encrypted; encrypted {
 		for _, ip := range info.State.PeerCertificates[0].IPAddresses {
 			if a, ok := netip.AddrFromSlice(ip); ok {
-				report.certified = append(report.certified, a.Unmap())
+				report.certified = append(report.certified, a)
 			}
 		}
-		report.certified = distinct(report.certified)
+		report.certified = ownip.Callable(report.certified)
 	}
 	return report
 }

@@ -41,6 +41,11 @@ func check(r *agentv1.Report) error {
 			return nonsense("its uplink has the address %.64q", address)
 		}
 	}
+	for _, address := range r.GetUplink().GetOtherAddresses() {
+		if a, err := netip.ParseAddr(address); err != nil || a.Zone() != "" {
+			return nonsense("it has the address %.64q", address)
+		}
+	}
 	for _, gateway := range r.GetUplink().GetGateways() {
 		if _, err := netip.ParseAddr(gateway); err != nil {
 			return nonsense("its uplink has the gateway %.64q", gateway)

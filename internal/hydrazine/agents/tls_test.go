@@ -133,6 +133,7 @@ func TestReport_believesTheCertificateOnly(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	said := agentstest.Report("dpu1", "172.18.0.5/24", "172.18.0.1")
 	said.Uplink.Addresses = append(said.Uplink.Addresses, "172.19.0.9/16", "fe80::5/64")
+	said.Uplink.OtherAddresses = []string{"10.200.0.2", "127.0.0.1", "fe80::7"} // of a loopback interface, say
 	agentstest.Start(t, agentHost, 19911, said, grpc.Creds(creds))
 	agentstest.Start(t, agentHost, 19912, said)
 	own := party(t, ca, pki.Leaf{CommonName: "hydrazine-manager"})
@@ -146,10 +147,10 @@ func TestReport_believesTheCertificateOnly(t *testing.T) {
 	p := pool(t, 19911, own)
 	g.Eventually(func() (err error) { report, err = p.Report(agentHost); return err }, patience).Should(Succeed())
 	g.Expect(texts(report.Addresses())).To(Equal([]string{"172.18.0.5", "fd18::5"}), "not those that only the DPU itself can call")
-	g.Expect(texts(report.Unproven())).To(Equal([]string{"172.19.0.9"}))
+	g.Expect(texts(report.Unproven())).To(Equal([]string{"10.200.0.2", "172.19.0.9"}))
 
 	p = pool(t, 19912, mtls.Files{Insecure: true})
 	g.Eventually(func() (err error) { report, err = p.Report(agentHost); return err }, patience).Should(Succeed())
-	g.Expect(texts(report.Addresses())).To(Equal([]string{"172.18.0.5", "172.19.0.9"}), "in a trial there is nothing else")
+	g.Expect(texts(report.Addresses())).To(Equal([]string{"10.200.0.2", "172.18.0.5", "172.19.0.9"}), "in a trial there is nothing else")
 	g.Expect(report.Unproven()).To(BeEmpty())
 }

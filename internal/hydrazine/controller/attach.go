@@ -58,14 +58,16 @@ func (r *resourceReconciler) settle(
 		r.unknown(resource, reason, failed)
 		return ctrl.Result{RequeueAfter: r.poll}, nil
 	}
+	unproven, err := r.learn(ctx, resource, report)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
 	port, reference, reason, failed := seat(resource, group, inGroup, report)
 	if failed != nil {
 		r.unknown(resource, reason, failed)
 		return ctrl.Result{RequeueAfter: r.poll}, nil
 	}
-	if err := r.heard(ctx, resource, report); err != nil {
-		return ctrl.Result{}, err
-	}
+	r.heard(resource, unproven)
 	if reference.FormerFabricIPs = r.former(ctx, resource, reference); len(reference.FormerFabricIPs) > maxFormer {
 		result := r.leave(ctx, resource)
 		if attachedByUs(resource) {
@@ -73,7 +75,7 @@ func (r *resourceReconciler) settle(
 		}
 		return result, nil
 	}
-	resource.Status.LogicalPortReference, resource.Status.DPUAddresses = reference, dpuAddresses(report)
+	resource.Status.LogicalPortReference = reference
 	result, err := r.assign(ctx, resource, group, report, port)
 	if err == nil && len(reference.FormerFabricIPs) > 0 && (result.RequeueAfter == 0 || result.RequeueAfter > r.poll) {
 		result.RequeueAfter = r.poll // nothing tells when the DPU has let them go
@@ -272,29 +274,59 @@ func unusable(ip netip.Addr, report agents.Report) string {
 	return ""
 }
 
-// dpuAddresses are all that a DPU has itself, as far as that is proven.
-func dpuAddresses(report agents.Report) []resourcev1.IPAddress {
-	const most = 16 // in a status
-	all := report.Addresses()
-	return texts(all[:min(len(all), most)])
+// maxAddresses are in a status at most.
+const maxAddresses = 64
+
+// learn which addresses a DPU has itself, whatever becomes of the host: as soon as its agent is heard, hosts are kept from them. From
+// those that are proven, all hosts; from those that it merely says, the hosts behind it, which are all that it can harm by a lie. It
+// returns these.
+func (r *resourceReconciler) learn(
+	ctx context.Context, resource *resourcev1.ManagedResource, report agents.Report,
+) (unproven []netip.Addr, err error) {
+	policy, err := fabricPolicy(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	proven := report.Addresses()
+	unproven = slices.DeleteFunc(report.Unproven(), func(a netip.Addr) bool { return overlay.IsDPUs(policy, a) })
+	resource.Status.DPUAddresses = texts(proven[:min(len(proven), maxAddresses)])
+	resource.Status.UnprovenDPUAddresses = texts(unproven[:min(len(unproven), maxAddresses)])
+	return unproven, nil
 }
 
-// heard of an agent: it can be worked with. What it says of its addresses without a proof keeps no host from them, and the operator has
-// to look at that.
-func (r *resourceReconciler) heard(ctx context.Context, resource *resourcev1.ManagedResource, report agents.Report) error {
-	policy := &networkfabricv1.FabricPolicy{}
-	if err := r.Get(ctx, client.ObjectKey{Name: networkfabricv1.FabricPolicyName}, policy); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("get FabricPolicy %s: %w", networkfabricv1.FabricPolicyName, err)
-	}
-	unproven := slices.DeleteFunc(report.Unproven(), func(a netip.Addr) bool { return overlay.IsDPUs(policy, a) })
-	if len(unproven) == 0 {
-		met(resource, resourcev1.AgentReadyCondition)
+// remember what a DPU says whose host isn't to be on a network, if it says anything.
+func (r *resourceReconciler) remember(ctx context.Context, resource *resourcev1.ManagedResource) error {
+	report, known := r.agents.Known(string(resource.Spec.DPUIPs[0]))
+	if !known {
 		return nil
 	}
-	set(resource, resourcev1.AgentReadyCondition, metav1.ConditionTrue, reasonUnproven, fmt.Sprintf("DPU %s says that it has %v itself, "+
-		"so hosts may reach it there: if that is so, add the addresses to its certificate, or to dpuPrefixes of the FabricPolicy",
-		resource.Spec.DPUIPs[0], texts(unproven)))
-	return nil
+	_, err := r.learn(ctx, resource, report)
+	return err
+}
+
+// heard of an agent: it can be worked with. The operator has to look at what it says of its addresses without a proof.
+func (r *resourceReconciler) heard(resource *resourcev1.ManagedResource, unproven []netip.Addr) {
+	if len(unproven) == 0 {
+		met(resource, resourcev1.AgentReadyCondition)
+		return
+	}
+	guarded := fmt.Sprint(resource.Status.UnprovenDPUAddresses)
+	if more := len(unproven) - maxAddresses; more > 0 {
+		guarded += fmt.Sprintf(" (and %d more, from which no host is kept)", more)
+	}
+	set(resource, resourcev1.AgentReadyCondition, metav1.ConditionTrue, reasonUnproven, fmt.Sprintf("DPU %s says that it has %s itself, "+
+		"and only the hosts behind it are kept from that: if it is so, add the addresses to its certificate, or to dpuPrefixes of the FabricPolicy",
+		resource.Spec.DPUIPs[0], guarded))
+}
+
+// fabricPolicy of the site, which is empty where there is none.
+func fabricPolicy(ctx context.Context, c client.Reader) (*networkfabricv1.FabricPolicy, error) {
+	policy := &networkfabricv1.FabricPolicy{}
+	err := c.Get(ctx, client.ObjectKey{Name: networkfabricv1.FabricPolicyName}, policy)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("get FabricPolicy %s: %w", networkfabricv1.FabricPolicyName, err)
+	}
+	return policy, nil
 }
 
 // namesake is another member whose DPU has the same name: OVN would take both for one. Who is attached stays.
@@ -452,7 +484,8 @@ func (r *resourceReconciler) promise(ctx context.Context, resource *resourcev1.M
 	resource.Status.LeaseExpires = &metav1.Time{Time: ends.Truncate(time.Second).Add(time.Second)} // the API has whole seconds
 	base := resource.DeepCopy()
 	// All that the group's rows follow from is written, whatever else has changed: so they are written once.
-	base.Status.LeaseExpires, base.Status.LogicalPortReference, base.Status.DPUAddresses = nil, nil, nil
+	base.Status.LeaseExpires, base.Status.LogicalPortReference = nil, nil
+	base.Status.DPUAddresses, base.Status.UnprovenDPUAddresses = nil, nil
 	if err := r.Status().Patch(ctx, resource.DeepCopy(), client.MergeFrom(base)); err != nil {
 		return fmt.Errorf("write until when the host may be attached: %w", err)
 	}

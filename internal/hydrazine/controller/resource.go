@@ -90,6 +90,11 @@ func (r *resourceReconciler) reconcile(ctx context.Context, resource *resourcev1
 	case group != nil && group.Spec.NetworkImplementationType == resourcev1.FabricNetwork:
 		result = r.record(ctx, resource, accepted)
 	case !accepted:
+		if problem.Reason == "" { // the DPU is there without its host too
+			if err := r.remember(ctx, resource); err != nil {
+				return ctrl.Result{}, err
+			}
+		}
 		result = r.isolate(ctx, resource)
 	default:
 		return r.attach(ctx, resource, group, inGroup)

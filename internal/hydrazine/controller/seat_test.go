@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"net/netip"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -73,16 +74,32 @@ func TestHeard_believesNoAddressThatIsntProven(t *testing.T) {
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(policy).Build()
 	r := &resourceReconciler{Client: c}
 	said := agents.Report{Report: agentstest.Report("dpu1", "172.18.0.5/24", "172.18.0.1")} // of a certificate without addresses
-	said.Uplink.Addresses = append(said.Uplink.Addresses, "172.20.0.9/16")
-	g.Expect(dpuAddresses(said)).To(BeEmpty())
-	g.Expect(r.heard(t.Context(), host, said)).To(Succeed())
+	said.Uplink.OtherAddresses = append(said.Uplink.OtherAddresses, "172.20.0.9", "fd20::9")
+	hear := func() {
+		unproven, err := r.learn(t.Context(), host, said)
+		g.Expect(err).NotTo(HaveOccurred())
+		r.heard(host, unproven)
+	}
+	hear()
+	g.Expect(host.Status.DPUAddresses).To(BeEmpty(), "no other host is kept from them")
+	g.Expect(host.Status.UnprovenDPUAddresses).To(ConsistOf(resourcev1.IPAddress("172.18.0.5"), resourcev1.IPAddress("172.20.0.9"),
+		resourcev1.IPAddress("fd20::9")), "the hosts behind this DPU are")
 	ready := condition(host, resourcev1.AgentReadyCondition)
 	g.Expect(ready.Status).To(Equal(metav1.ConditionTrue))
 	g.Expect(ready.Reason).To(Equal(reasonUnproven))
-	g.Expect(ready.Message).To(And(ContainSubstring("[172.18.0.5 172.20.0.9]"), ContainSubstring("dpuPrefixes of the FabricPolicy")))
+	g.Expect(ready.Message).To(And(ContainSubstring("[172.18.0.5 172.20.0.9 fd20::9]"), ContainSubstring("dpuPrefixes of the FabricPolicy")))
+
+	for i := range maxAddresses {
+		said.Uplink.OtherAddresses = append(said.Uplink.OtherAddresses, netip.AddrFrom4([4]byte{172, 30, 0, byte(i)}).String())
+	}
+	hear()
+	g.Expect(host.Status.UnprovenDPUAddresses).To(HaveLen(maxAddresses))
+	g.Expect(condition(host, resourcev1.AgentReadyCondition).Message).To(ContainSubstring("(and 3 more, from which no host is kept)"))
+	said.Uplink.OtherAddresses = said.Uplink.OtherAddresses[:1]
 
 	policy.Spec.DPUPrefixes = []resourcev1.IPPrefix{"172.18.0.0/24", "172.20.0.9/32"}
 	g.Expect(c.Update(t.Context(), policy)).To(Succeed())
-	g.Expect(r.heard(t.Context(), host, said)).To(Succeed())
+	hear()
 	g.Expect(condition(host, resourcev1.AgentReadyCondition).Reason).To(Equal(reasonDone))
+	g.Expect(host.Status.UnprovenDPUAddresses).To(BeEmpty())
 }

@@ -125,7 +125,8 @@ var placeChanged = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		old, now := e.ObjectOld.(*resourcev1.ManagedResource), e.ObjectNew.(*resourcev1.ManagedResource)
 		return old.Generation != now.Generation ||
-			!equality.Semantic.DeepEqual(old.Status.LogicalPortReference, now.Status.LogicalPortReference)
+			!equality.Semantic.DeepEqual(old.Status.LogicalPortReference, now.Status.LogicalPortReference) ||
+			!slices.Equal(old.Status.UnprovenDPUAddresses, now.Status.UnprovenDPUAddresses)
 	},
 }
 

@@ -98,6 +98,9 @@ func member(g topology.Group, r *resourcev1.ManagedResource, outside Outside) to
 			second.FabricBits, second.NextHop = int(at.SecondFabricPrefixLength), Address(at.SecondFabricGateway)
 		}
 	}
+	for _, ip := range r.Status.UnprovenDPUAddresses {
+		m.DPUAddresses = append(m.DPUAddresses, Address(ip))
+	}
 	m.Addresses = append(m.Addresses, first)
 	if second.HostIP.IsValid() {
 		m.Addresses = append(m.Addresses, second)

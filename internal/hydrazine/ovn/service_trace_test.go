@@ -27,6 +27,7 @@ func TestTopology_keepsDPUsApart(t *testing.T) {
 	two.Addresses = append(two.Addresses, topology.Address{
 		HostIP: netip.MustParseAddr("fd10::2"), FabricIP: netip.MustParseAddr("fd18::2"), FabricBits: 64, NextHop: netip.MustParseAddr("fd18::1"),
 	})
+	two.DPUAddresses = []netip.Addr{netip.MustParseAddr("10.200.0.2"), netip.MustParseAddr("172.18.9.9"), netip.MustParseAddr("fd20::5")}
 	network, err := topology.New(dual, []topology.Member{two, three}, topology.Site{
 		Underlay: []netip.Addr{netip.MustParseAddr("172.18.0.5"), netip.MustParseAddr("172.20.0.7"), netip.MustParseAddr("fd18::5")},
 		DPUs:     []netip.Prefix{netip.MustParsePrefix("172.20.0.0/24")}, Shared: []netip.Prefix{netip.MustParsePrefix("172.20.0.0/16")},
@@ -41,6 +42,8 @@ func TestTopology_keepsDPUsApart(t *testing.T) {
 	relay2 := fmt.Sprintf("inport==%q && eth.src==%s && ip.ttl==64 && ", own.LogicalPort, own.MAC)
 	inside := `inport=="ps-host-2_gr-host-2" && eth.src==` + c.nbctl("--bare", "--columns=mac", "list", "logical_router_port", "gr-host-2_ps-host-2") +
 		" && eth.dst==02:00:00:00:00:99 && ip.ttl==64 && "
+	from3 := `inport=="ps-host-3_gr-host-3" && eth.src==` + c.nbctl("--bare", "--columns=mac", "list", "logical_router_port", "gr-host-3_ps-host-3") +
+		" && eth.dst==02:00:00:00:00:99 && ip.ttl==64 && "
 	to := func(mac, rest string) string { return "eth.dst==" + mac + " && " + rest }
 	const from2, everybody, nowhere = "ip4.src==10.10.10.2 && ", "ff:ff:ff:ff:ff:ff", ""
 
@@ -49,6 +52,11 @@ func TestTopology_keepsDPUsApart(t *testing.T) {
 		"a DPU, IPv6":                  {"ps-host-2", inside + "ip6.src==fd18::2 && ip6.dst==fd18::5 && udp.dst==6081", nowhere},
 		"where there are DPUs only":    {"ps-host-2", inside + "ip4.src==172.18.1.2 && ip4.dst==172.20.0.9 && tcp.dst==22", nowhere},
 		"beside these":                 {"ps-host-2", inside + "ip4.src==172.18.1.2 && ip4.dst==172.20.1.9 && tcp.dst==22", "ps-host-2_fabric"},
+		"its DPU's loopback":           {"ps-host-2", inside + "ip4.src==172.18.1.2 && ip4.dst==10.200.0.2 && tcp.dst==9660", nowhere},
+		"its DPU's VLAN":               {"ps-host-2", inside + "ip4.src==172.18.1.2 && ip4.dst==172.18.9.9 && tcp.dst==22", nowhere},
+		"its DPU's management, IPv6":   {"ps-host-2", inside + "ip6.src==fd18::2 && ip6.dst==fd20::5 && tcp.dst==22", nowhere},
+		"beside its DPU's loopback":    {"ps-host-2", inside + "ip4.src==172.18.1.2 && ip4.dst==10.200.0.3 && tcp.dst==9660", "ps-host-2_fabric"},
+		"another's unproven address":   {"ps-host-3", from3 + "ip4.src==172.18.1.3 && ip4.dst==10.200.0.2 && tcp.dst==9660", "ps-host-3_fabric"},
 		"beside a DPU":                 {"ps-host-2", inside + "ip4.src==172.18.1.2 && ip4.dst==172.18.0.6 && udp.dst==6081", "ps-host-2_fabric"},
 		"beside a DPU, IPv6":           {"ps-host-2", inside + "ip6.src==fd18::2 && ip6.dst==fd18::6 && udp.dst==6081", "ps-host-2_fabric"},
 		"itself by the router":         {"ls-blue", host2 + to(gateway, from2+"ip4.dst==10.10.10.2 && udp.dst==9"), topology.PortName(two.UID, two.Name)},

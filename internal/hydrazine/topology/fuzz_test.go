@@ -82,6 +82,9 @@ func anybody(in topology.Group, word string, blob []byte) []topology.Member {
 			Access:         []resourcev1.HostAccess{"", resourcev1.FabricAccess, resourcev1.PublicAccess, resourcev1.NetworkAccess, "nonsense"}[blob[9]%5],
 			SecurityGroups: in.SecurityGroupsOf([][]string{nil, nil, {word}, {"no such"}}[blob[4]%4]),
 		}
+		if blob[4]&8 != 0 {
+			m.DPUAddresses = []netip.Addr{at(5, netip.MustParseAddr("172.18.0.0")), at(5, netip.MustParseAddr("fd18::")), {}}
+		}
 		for i, n := range in.Networks {
 			if i > 0 && blob[7]%3 == 0 {
 				break

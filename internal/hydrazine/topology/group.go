@@ -40,6 +40,8 @@ type Member struct {
 	Addresses []Address
 	// SecurityGroups are those that Group.SecurityGroupsOf has returned.
 	SecurityGroups []string
+	// DPUAddresses are those of its DPU's own that aren't proven, and so not in Site.Underlay. This member alone never reaches one.
+	DPUAddresses []netip.Addr
 }
 
 // Address is a host's in one of the networks, and what it has outside.

@@ -18,7 +18,8 @@ var (
 //
 // It keeps out what isn't for the router's own addresses. Otherwise somebody on the fabric would only need a route to reach the
 // host by its address in the group. It lets nothing out that hasn't become one of these addresses. It lets nothing out to
-// DPUs, whatever else is allowed: who reaches one could send packets into its tunnels. And what is inside is never outside: nothing
+// DPUs, whatever else is allowed: who reaches one could send packets into its tunnels. What the member's own DPU says it has besides
+// what it has proven is kept from this member alone, so that a DPU that lies harms its own hosts only. And what is inside is never outside: nothing
 // goes to an address of the group's own networks, which the site's rules don't mean, and nothing comes from one, which security
 // groups would believe. Nor does anything go to a group of machines or to all of them: routers would take a host for one of them.
 func (r *rows) guard(public *nbdb.LogicalSwitch, localnet, mac string, m Member) {
@@ -61,6 +62,30 @@ func (r *rows) guard(public *nbdb.LogicalSwitch, localnet, mac string, m Member)
 		r.rule(&public.ACLs, rule{"underlay/" + m.UID, nbdb.ACLDirectionToLport, fabricPriority + 2, nbdb.ACLActionDrop,
 			fmt.Sprintf("outport == %q && %s", localnet, dpus)})
 	}
+	if own := r.Group.among(m.DPUAddresses, "dst"); own != "" {
+		r.rule(&public.ACLs, rule{"unproven/" + m.UID, nbdb.ACLDirectionToLport, fabricPriority + 2, nbdb.ACLActionDrop,
+			fmt.Sprintf("outport == %q && %s", localnet, own)})
+	}
+}
+
+// among matches some addresses at one end of a packet. It is empty if none is of the group's IP versions.
+func (g Group) among(addresses []netip.Addr, end string) string {
+	of := map[string][]netip.Addr{}
+	for _, a := range addresses {
+		if plain(a) {
+			of[version(a)] = append(of[version(a)], a)
+		}
+	}
+	var matches []string
+	for _, v := range g.versions() {
+		if of[v] != nil {
+			matches = append(matches, fmt.Sprintf("%s.%s == %s", v, end, oneOf(of[v])))
+		}
+	}
+	if matches == nil {
+		return ""
+	}
+	return either(matches)
 }
 
 // own matches an address of the group's own networks, or between its routers, or no single machine's, at one end of a packet.

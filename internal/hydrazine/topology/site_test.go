@@ -83,3 +83,17 @@ func TestSite_isLeftOut(t *testing.T) {
 	six := topology.Site{Denied: prefixes("::/0"), Shared: prefixes("fd19::/64", "10.10.10.0/24"), Underlay: []netip.Addr{netip.MustParseAddr("fd18::5")}}
 	g.Expect(drawAt(t, six, in, m).Rows()).To(Equal(draw(t, in, m).Rows()))
 }
+
+// What a DPU merely says of itself is kept from the hosts behind it, and from nobody else.
+func TestGuard_keepsAMemberFromWhatItsDPUSays(t *testing.T) {
+	t.Parallel()
+	g, in := NewWithT(t), dualGroup()
+	a, b := dualMember("a", "10.10.10.2", "172.18.0.105/24", "fd10::2", "fd18::105/64"), member("b", "10.10.10.3", "172.18.0.106/24")
+	a.DPUAddresses = []netip.Addr{netip.MustParseAddr("10.200.0.2"), netip.MustParseAddr("fd20::5"), netip.MustParseAddr("172.20.0.7"), {}}
+	network := draw(t, in, a, b)
+	fitTogether(g, network)
+	g.Expect(acls(network, "unproven/")).To(Equal([]string{
+		`1002 to-lport drop outport == "ps-a_fabric" && (ip4.dst == {10.200.0.2, 172.20.0.7} || ip6.dst == {fd20::5})`,
+	}))
+	g.Expect(acls(network, "underlay/")).To(BeEmpty())
+}

@@ -171,7 +171,7 @@ func (o *Overlay) StartAgent(ctx context.Context, name string) error {
 	dpu := o.dpu(name)
 	args := []string{
 		"--state-dir=" + filepath.Join(o.RunDir(name), "agent"), "--chassis=" + name, "--datapath=netdev",
-		fmt.Sprintf("--listen=:%d", agentPort), "--ovs-db=unix:" + o.Database(name), "--ovs-rundir=" + o.RunDir(name),
+		"--ovs-db=unix:" + o.Database(name), "--ovs-rundir=" + o.RunDir(name),
 		"--ovn-rundir=" + o.RunDir(name), "--ovn-logdir=" + o.RunDir(name),
 	}
 	tls, err := o.Certify(name, dpu.Addresses...)

@@ -646,9 +646,12 @@ type Uplink struct {
 	// Largest IP packet that it carries, in bytes.
 	Mtu uint32 `protobuf:"varint,5,opt,name=mtu,proto3" json:"mtu,omitempty"`
 	// Whether at least one interface has a link.
-	Up            bool `protobuf:"varint,6,opt,name=up,proto3" json:"up,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Up bool `protobuf:"varint,6,opt,name=up,proto3" json:"up,omitempty"`
+	// The DPU's addresses on all its other interfaces, such as a management port, lo or a VLAN, without a prefix length. Those that
+	// reach no further than one link, or the DPU itself, aren't among them. Additive: an older agent says none.
+	OtherAddresses []string `protobuf:"bytes,7,rep,name=other_addresses,json=otherAddresses,proto3" json:"other_addresses,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Uplink) Reset() {
@@ -721,6 +724,13 @@ func (x *Uplink) GetUp() bool {
 		return x.Up
 	}
 	return false
+}
+
+func (x *Uplink) GetOtherAddresses() []string {
+	if x != nil {
+		return x.OtherAddresses
+	}
+	return nil
 }
 
 type Port struct {
@@ -945,7 +955,7 @@ const file_hydrazine_agent_v1_agent_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"_\n" +
 	"\x05Relay\x12<\n" +
 	"\x05relay\x18\x01 \x01(\v2&.bedplate.hydrazine.agent.v1.DHCPRelayR\x05relay\x12\x18\n" +
-	"\aproblem\x18\x02 \x01(\tR\aproblem\"\x9c\x01\n" +
+	"\aproblem\x18\x02 \x01(\tR\aproblem\"\xc5\x01\n" +
 	"\x06Uplink\x12\x1e\n" +
 	"\n" +
 	"interfaces\x18\x01 \x03(\tR\n" +
@@ -954,7 +964,8 @@ const file_hydrazine_agent_v1_agent_proto_rawDesc = "" +
 	"\taddresses\x18\x03 \x03(\tR\taddresses\x12\x1a\n" +
 	"\bgateways\x18\x04 \x03(\tR\bgateways\x12\x10\n" +
 	"\x03mtu\x18\x05 \x01(\rR\x03mtu\x12\x0e\n" +
-	"\x02up\x18\x06 \x01(\bR\x02up\"\xc7\x02\n" +
+	"\x02up\x18\x06 \x01(\bR\x02up\x12'\n" +
+	"\x0fother_addresses\x18\a \x03(\tR\x0eotherAddresses\"\xc7\x02\n" +
 	"\x04Port\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02up\x18\x02 \x01(\bR\x02up\x12\x1e\n" +

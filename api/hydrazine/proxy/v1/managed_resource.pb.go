@@ -381,10 +381,12 @@ type ManagedResourceStatus struct {
 	// Ready sums up Accepted, AgentReady, Attached and PortUp, and PublicIPReady and DHCPReady where the host has to do with
 	// them.
 	Conditions []*Condition `protobuf:"bytes,5,rep,name=conditions,proto3" json:"conditions,omitempty"`
-	// The DPU's own addresses, as its agent has reported them last. No host of any tenant reaches one.
-	DpuAddresses  []string `protobuf:"bytes,6,rep,name=dpu_addresses,json=dpuAddresses,proto3" json:"dpu_addresses,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// The DPU's own addresses, as the certificate of its agent has them. No host of any tenant reaches one.
+	DpuAddresses []string `protobuf:"bytes,6,rep,name=dpu_addresses,json=dpuAddresses,proto3" json:"dpu_addresses,omitempty"`
+	// Those that the agent reports besides. Only the hosts behind this DPU are kept from them.
+	UnprovenDpuAddresses []string `protobuf:"bytes,7,rep,name=unproven_dpu_addresses,json=unprovenDpuAddresses,proto3" json:"unproven_dpu_addresses,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *ManagedResourceStatus) Reset() {
@@ -455,6 +457,13 @@ func (x *ManagedResourceStatus) GetConditions() []*Condition {
 func (x *ManagedResourceStatus) GetDpuAddresses() []string {
 	if x != nil {
 		return x.DpuAddresses
+	}
+	return nil
+}
+
+func (x *ManagedResourceStatus) GetUnprovenDpuAddresses() []string {
+	if x != nil {
+		return x.UnprovenDpuAddresses
 	}
 	return nil
 }
@@ -939,7 +948,7 @@ const file_hydrazine_proxy_v1_managed_resource_proto_rawDesc = "" +
 	"identifier\x18\t \x01(\tR\n" +
 	"identifier\x12'\n" +
 	"\x0fsecurity_groups\x18\n" +
-	" \x03(\tR\x0esecurityGroups\"\xe7\x03\n" +
+	" \x03(\tR\x0esecurityGroups\"\x9d\x04\n" +
 	"\x15ManagedResourceStatus\x12R\n" +
 	"\x0fhost_access_ips\x18\x01 \x01(\v2*.bedplate.hydrazine.proxy.v1.IPAssociationR\rhostAccessIps\x12_\n" +
 	"\x16second_host_access_ips\x18\x02 \x01(\v2*.bedplate.hydrazine.proxy.v1.IPAssociationR\x13secondHostAccessIps\x12k\n" +
@@ -948,7 +957,8 @@ const file_hydrazine_proxy_v1_managed_resource_proto_rawDesc = "" +
 	"\n" +
 	"conditions\x18\x05 \x03(\v2&.bedplate.hydrazine.proxy.v1.ConditionR\n" +
 	"conditions\x12#\n" +
-	"\rdpu_addresses\x18\x06 \x03(\tR\fdpuAddresses\"b\n" +
+	"\rdpu_addresses\x18\x06 \x03(\tR\fdpuAddresses\x124\n" +
+	"\x16unproven_dpu_addresses\x18\a \x03(\tR\x14unprovenDpuAddresses\"b\n" +
 	"\rIPAssociation\x12\x17\n" +
 	"\ahost_ip\x18\x01 \x01(\tR\x06hostIp\x12\x1b\n" +
 	"\tfabric_ip\x18\x02 \x01(\tR\bfabricIp\x12\x1b\n" +

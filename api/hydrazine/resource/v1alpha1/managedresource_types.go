@@ -197,12 +197,19 @@ type ManagedResourceStatus struct {
 	// +optional
 	LogicalPortReference *LogicalPortReference `json:"networkFabricReference,omitempty"`
 
-	// dpuAddresses are the DPU's own addresses, as its agent has reported them last.
-	// No host of any tenant reaches one. They stay when the host is isolated.
+	// dpuAddresses are the DPU's own addresses, as the certificate of its agent has
+	// them. No host of any tenant reaches one. They stay when the host is isolated.
 	// +optional
 	// +listType=set
-	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:MaxItems=64
 	DPUAddresses []IPAddress `json:"dpuAddresses,omitempty"`
+
+	// unprovenDPUAddresses are those that the agent reports besides. Only the hosts
+	// behind this DPU are kept from them.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	UnprovenDPUAddresses []IPAddress `json:"unprovenDPUAddresses,omitempty"`
 
 	// leaseExpires is the time by which the DPU isolates the host by itself if it
 	// hears nothing more. It is written before the DPU is told, so no lease ends

@@ -166,6 +166,11 @@ func (in *ManagedResourceStatus) DeepCopyInto(out *ManagedResourceStatus) {
 		*out = make([]IPAddress, len(*in))
 		copy(*out, *in)
 	}
+	if in.UnprovenDPUAddresses != nil {
+		in, out := &in.UnprovenDPUAddresses, &out.UnprovenDPUAddresses
+		*out = make([]IPAddress, len(*in))
+		copy(*out, *in)
+	}
 	if in.LeaseExpires != nil {
 		in, out := &in.LeaseExpires, &out.LeaseExpires
 		*out = (*in).DeepCopy()
