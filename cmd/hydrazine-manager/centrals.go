@@ -13,6 +13,7 @@ import (
 	"github.com/bedplate/bedplate/internal/flagcheck"
 	"github.com/bedplate/bedplate/internal/hydrazine/central"
 	"github.com/bedplate/bedplate/internal/hydrazine/central/pods"
+	"github.com/bedplate/bedplate/internal/hydrazine/ownip"
 )
 
 // Where OVN's centrals run.
@@ -84,4 +85,15 @@ func (f *centralFlags) start(ctx context.Context, mgr ctrl.Manager, address neti
 	centrals := central.NewProcesses(ctx, f.dir, address)
 	centrals.Plaintext = f.plaintext
 	return centrals, nil
+}
+
+// own addresses of this process, with the one that centrals are reached at: no tenant's host reaches any of them.
+func (*centralFlags) own(address netip.Addr) func() ([]netip.Addr, error) {
+	return func() ([]netip.Addr, error) {
+		all, err := ownip.Addresses()
+		if address.IsValid() {
+			all = append(all, address)
+		}
+		return all, err
+	}
 }

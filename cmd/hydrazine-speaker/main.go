@@ -108,17 +108,16 @@ func (f *flags) config() (speaker.Config, error) {
 	); err != nil {
 		return config, err
 	}
+	if config.Addresses, err = f.addresses(); err != nil {
+		return config, err
+	}
 	if f.routerID != "" {
 		config.RouterID, err = netip.ParseAddr(f.routerID)
 		return config, flagcheck.That("router-id", f.routerID, err == nil && config.RouterID.Is4(), "an IPv4 address")
 	}
-	addresses, err := f.addresses()
-	if err != nil {
-		return config, err
-	}
 	config.RouterID = idOf(config.Name)
-	if first := slices.IndexFunc(addresses, netip.Addr.Is4); first >= 0 {
-		config.RouterID = addresses[first]
+	if first := slices.IndexFunc(config.Addresses, netip.Addr.Is4); first >= 0 {
+		config.RouterID = config.Addresses[first]
 	}
 	return config, nil
 }

@@ -31,6 +31,7 @@ func TestRouterID_isAnIPv4AddressOfTheNodeOrMadeOfTheName(t *testing.T) {
 			config, err := c.flags.config()
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(config.RouterID.String()).To(Equal(c.id))
+			g.Expect(config.Addresses).To(HaveLen(len(c.flags.nodeIPs)), "hosts are kept from the node")
 		})
 	}
 }

@@ -41,6 +41,7 @@ type groupReconciler struct {
 	client.Client
 	networks  *networks
 	underlays *underlays
+	control   *controlPlane
 	events    events.EventRecorder
 	poll      time.Duration
 }
@@ -253,6 +254,11 @@ func (r *groupReconciler) surroundings(
 	}
 	// A host and what keeps others away from its DPU come together, also before all groups are told of the DPU.
 	outside, err = overlay.LookOutside(ctx, r, overlay.Ascending(slices.Concat(underlay, overlay.DPUAddresses(inGroup))))
+	if err != nil {
+		return nil, overlay.Outside{}, err
+	}
+	control, err := r.control.addresses(ctx)
+	outside.Site.ControlPlane, outside.Site.Routers = control.all, control.routers
 	return in, outside, err
 }
 

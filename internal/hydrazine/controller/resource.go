@@ -25,6 +25,7 @@ import (
 type resourceReconciler struct {
 	client.Client
 	networks *networks
+	control  *controlPlane
 	agents   *agents.Pool
 	events   events.EventRecorder
 	pool     *pool

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -42,6 +43,8 @@ type Config struct {
 	Lease time.Duration
 	// Poll is how often everything is looked at without a reason.
 	Poll time.Duration
+	// Own are the addresses of this process, if it has any that tenants may reach.
+	Own func() ([]netip.Addr, error)
 	// SpeakersNamespace is where the BGP speakers have their leases.
 	SpeakersNamespace string
 	Options           controller.Options
@@ -55,12 +58,13 @@ func Setup(ctx context.Context, mgr ctrl.Manager, config Config) error {
 	networks := newNetworks(ctx, config.Centrals)
 	leases := newHostLeases(config.Lease)
 	recorder := mgr.GetEventRecorder("bedplate-hydrazine")
+	control := &controlPlane{Reader: mgr.GetClient(), live: mgr.GetAPIReader(), own: config.Own, now: time.Now}
 	groups := &groupReconciler{
-		Client: mgr.GetClient(), networks: networks, events: recorder, poll: config.Poll,
+		Client: mgr.GetClient(), networks: networks, events: recorder, poll: config.Poll, control: control,
 		underlays: &underlays{Reader: mgr.GetClient(), now: time.Now},
 	}
 	resources := &resourceReconciler{
-		Client: mgr.GetClient(), networks: networks, agents: config.Agents, events: recorder,
+		Client: mgr.GetClient(), control: control, networks: networks, agents: config.Agents, events: recorder,
 		lease: config.Lease, leases: leases, poll: config.Poll, now: time.Now,
 		pool: &pool{Client: mgr.GetClient(), live: mgr.GetAPIReader(), given: map[types.UID]*networkfabricv1.PublicIP{}},
 	}

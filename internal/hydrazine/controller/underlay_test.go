@@ -64,7 +64,9 @@ func TestUnderlays_forgetSlowly(t *testing.T) {
 func TestGroup_knowsItsOwnDPUs(t *testing.T) {
 	t.Parallel()
 	g, now := NewWithT(t), time.Now
-	r := &groupReconciler{Client: &hosts{}, underlays: &underlays{now: now, looked: now()}}
+	r := &groupReconciler{
+		Client: &hosts{}, underlays: &underlays{now: now, looked: now()}, control: &controlPlane{now: now, looked: now()},
+	}
 	group := &resourcev1.ResourceGroup{
 		ObjectMeta: metav1.ObjectMeta{UID: "6f1d0a4e-4f3a-4d1c-9d6c-0c8a3c0f7e11", Name: "blue"},
 		Spec:       resourcev1.ResourceGroupSpec{Network: &resourcev1.IPNet{IP: "10.10.10.0", PrefixLength: 24}},

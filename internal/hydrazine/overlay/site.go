@@ -13,8 +13,8 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/topology"
 )
 
-// site is what holds for the networks of all tenants, with the addresses of all DPUs: those whose agents have said what addresses
-// they have. What a tenant merely writes keeps nobody away from anything.
+// site is what holds for the networks of all tenants, with the addresses of all DPUs whose agents were heard. What a tenant merely
+// writes keeps nobody away from anything.
 func site(ctx context.Context, c client.Reader, underlay []netip.Addr) (topology.Site, error) {
 	policy := &networkfabricv1.FabricPolicy{}
 	err := c.Get(ctx, client.ObjectKey{Name: networkfabricv1.FabricPolicyName}, policy)

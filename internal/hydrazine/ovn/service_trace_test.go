@@ -31,6 +31,8 @@ func TestTopology_keepsDPUsApart(t *testing.T) {
 	network, err := topology.New(dual, []topology.Member{two, three}, topology.Site{
 		Underlay: []netip.Addr{netip.MustParseAddr("172.18.0.5"), netip.MustParseAddr("172.20.0.7"), netip.MustParseAddr("fd18::5")},
 		DPUs:     []netip.Prefix{netip.MustParsePrefix("172.20.0.0/24")}, Shared: []netip.Prefix{netip.MustParsePrefix("172.20.0.0/16")},
+		ControlPlane: []netip.Addr{netip.MustParseAddr("172.20.5.5"), netip.MustParseAddr("172.21.0.2"), netip.MustParseAddr("fd21::2")},
+		Routers:      []netip.Addr{netip.MustParseAddr("172.18.0.1"), netip.MustParseAddr("172.20.5.1"), netip.MustParseAddr("fd18::1")},
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	apply(t, n, network)
@@ -52,6 +54,15 @@ func TestTopology_keepsDPUsApart(t *testing.T) {
 		"a DPU, IPv6":                  {"ps-host-2", inside + "ip6.src==fd18::2 && ip6.dst==fd18::5 && udp.dst==6081", nowhere},
 		"where there are DPUs only":    {"ps-host-2", inside + "ip4.src==172.18.1.2 && ip4.dst==172.20.0.9 && tcp.dst==22", nowhere},
 		"beside these":                 {"ps-host-2", inside + "ip4.src==172.18.1.2 && ip4.dst==172.20.1.9 && tcp.dst==22", "ps-host-2_fabric"},
+		"a southbound database":        {"ps-host-2", inside + "ip4.src==172.18.1.2 && ip4.dst==172.21.0.2 && tcp.dst==16640", nowhere},
+		"the webhooks, IPv6":           {"ps-host-2", inside + "ip6.src==fd18::2 && ip6.dst==fd21::2 && tcp.dst==9443", nowhere},
+		"beside the control plane":     {"ps-host-2", inside + "ip4.src==172.18.1.2 && ip4.dst==172.21.0.3 && tcp.dst==16640", "ps-host-2_fabric"},
+		"a service beside the manager": {"ps-host-2", inside + "ip4.src==172.18.1.2 && ip4.dst==172.20.5.5 && tcp.dst==443", "ps-host-2_fabric"},
+		"a router's BGP":               {"ps-host-2", inside + "ip4.src==172.18.1.2 && ip4.dst==172.18.0.1 && tcp.dst==179", nowhere},
+		"a router's BGP, IPv6":         {"ps-host-2", inside + "ip6.src==fd18::2 && ip6.dst==fd18::1 && tcp.dst==179", nowhere},
+		"a router's DNS":               {"ps-host-2", inside + "ip4.src==172.18.1.2 && ip4.dst==172.18.0.1 && udp.dst==53", "ps-host-2_fabric"},
+		"a shared router's BGP":        {"ps-host-2", inside + "ip4.src==172.18.1.2 && ip4.dst==172.20.5.1 && tcp.dst==179", "ps-host-2_fabric"},
+		"another one's BGP":            {"ps-host-2", inside + "ip4.src==172.18.1.2 && ip4.dst==198.51.100.1 && tcp.dst==179", "ps-host-2_fabric"},
 		"its DPU's loopback":           {"ps-host-2", inside + "ip4.src==172.18.1.2 && ip4.dst==10.200.0.2 && tcp.dst==9660", nowhere},
 		"its DPU's VLAN":               {"ps-host-2", inside + "ip4.src==172.18.1.2 && ip4.dst==172.18.9.9 && tcp.dst==22", nowhere},
 		"its DPU's management, IPv6":   {"ps-host-2", inside + "ip6.src==fd18::2 && ip6.dst==fd20::5 && tcp.dst==22", nowhere},

@@ -35,6 +35,7 @@ type configurations struct {
 	name      string // of this speaker
 	namespace string
 	routerID  netip.Addr
+	addresses []netip.Addr
 	bgp       BGP
 	table     *table
 	poll      time.Duration

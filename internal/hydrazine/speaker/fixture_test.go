@@ -230,7 +230,8 @@ func (f *fixture) run(name string, c clock.Clock, faults interceptor.Funcs) (pro
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(setup(mgr, Config{
 		Name: name, Namespace: f.namespace, Configuration: f.configuration, RouterID: netip.MustParseAddr("172.18.0.11"),
-		Poll: time.Second, Clock: c,
+		Addresses: []netip.Addr{netip.MustParseAddr("172.18.0.11"), netip.MustParseAddr("fd18::11")},
+		Poll:      time.Second, Clock: c,
 		Options: controller.Options{
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](50*time.Millisecond, time.Second),
 			NewQueue:    queue.New[reconcile.Request],

@@ -36,6 +36,7 @@ type Config struct {
 	Namespace     string // of the speakers' Leases, and of the Secrets with passwords
 	Configuration string // name of the BGPConfiguration
 	RouterID      netip.Addr
+	Addresses     []netip.Addr // of its node, or machine: hosts are kept from them
 	// Poll is how often Secrets and other speakers' Leases are looked at.
 	Poll    time.Duration
 	Options controller.Options
@@ -75,7 +76,7 @@ func setup(mgr ctrl.Manager, config Config, protocol BGP, sessionsChanged signal
 	}
 	configs := &configurations{
 		Client: mgr.GetClient(), live: mgr.GetAPIReader(), clock: config.Clock, name: config.Name, namespace: config.Namespace,
-		routerID: config.RouterID, bgp: protocol, table: t, poll: config.Poll, resumed: resumed,
+		routerID: config.RouterID, addresses: config.Addresses, bgp: protocol, table: t, poll: config.Poll, resumed: resumed,
 	}
 	beat := &heartbeat{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), clock: config.Clock, name: config.Name, namespace: config.Namespace,

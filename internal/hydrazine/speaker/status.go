@@ -40,12 +40,18 @@ func (r *configurations) report(ctx context.Context, configuration *networkfabri
 	return nil
 }
 
+// maxAddresses are in a status at most.
+const maxAddresses = 16
+
 // entry is what there is to say of this speaker.
 func (r *configurations) entry() networkfabricv1.BGPSpeaker {
 	all := r.bgp.Sessions()
 	count(all)
 	entry := networkfabricv1.BGPSpeaker{
 		Name: r.name, RouterID: resourcev1.IPAddress(r.routerID.String()), Announced: int32(r.table.size()), //nolint:gosec // few
+	}
+	for _, a := range r.addresses[:min(len(r.addresses), maxAddresses)] {
+		entry.Addresses = append(entry.Addresses, resourcev1.IPAddress(a.String()))
 	}
 	for _, s := range all {
 		entry.Sessions = append(entry.Sessions, networkfabricv1.BGPSession{

@@ -44,6 +44,7 @@ func TestStatus_eachSpeakerWritesOfItself(t *testing.T) {
 	f.publicIP("203.0.113.1", hop)
 	f.Eventually(f.speakers).WithTimeout(patience).Should(And(HaveLen(2),
 		HaveKeyWithValue("one", And(HaveField("Announced", int32(1)), HaveField("RouterID", BeEquivalentTo("172.18.0.11")),
+			HaveField("Addresses", HaveExactElements(BeEquivalentTo("172.18.0.11"), BeEquivalentTo("fd18::11"))),
 			HaveField("Sessions", HaveExactElements(And(
 				HaveField("Neighbor", BeEquivalentTo("172.18.0.1")), HaveField("State", "Active"), HaveField("Message", "see that it runs"),
 				HaveField("Since.Unix()", since.Unix())))))),

@@ -69,6 +69,10 @@ type Site struct {
 	// Underlay are the DPUs' own addresses, sorted, and DPUs the networks that have nothing else. No host ever reaches one.
 	Underlay []netip.Addr
 	DPUs     []netip.Prefix
+	// ControlPlane are addresses of the programs that make the networks, sorted. No host reaches one that isn't among Shared.
+	ControlPlane []netip.Addr
+	// Routers are whom public addresses are announced to, sorted. No host speaks BGP to one that isn't among Shared.
+	Routers []netip.Addr
 }
 
 // SecurityGroupsOf are those that a member is in which names these.

@@ -19,7 +19,8 @@ var (
 // It keeps out what isn't for the router's own addresses. Otherwise somebody on the fabric would only need a route to reach the
 // host by its address in the group. It lets nothing out that hasn't become one of these addresses. It lets nothing out to
 // DPUs, whatever else is allowed: who reaches one could send packets into its tunnels. What the member's own DPU says it has besides
-// what it has proven is kept from this member alone, so that a DPU that lies harms its own hosts only. And what is inside is never outside: nothing
+// what it has proven is kept from this member alone, so that a DPU that lies harms its own hosts only. It lets nothing out to the programs that make the networks either, nor
+// to the BGP of routers, but to what the operator shares. And what is inside is never outside: nothing
 // goes to an address of the group's own networks, which the site's rules don't mean, and nothing comes from one, which security
 // groups would believe. Nor does anything go to a group of machines or to all of them: routers would take a host for one of them.
 func (r *rows) guard(public *nbdb.LogicalSwitch, localnet, mac string, m Member) {
@@ -61,6 +62,10 @@ func (r *rows) guard(public *nbdb.LogicalSwitch, localnet, mac string, m Member)
 	if dpus := r.underlay.match("dst"); dpus != "" {
 		r.rule(&public.ACLs, rule{"underlay/" + m.UID, nbdb.ACLDirectionToLport, fabricPriority + 2, nbdb.ACLActionDrop,
 			fmt.Sprintf("outport == %q && %s", localnet, dpus)})
+	}
+	if routers := r.routers.match("dst"); routers != "" {
+		r.rule(&public.ACLs, rule{"bgp/" + m.UID, nbdb.ACLDirectionToLport, fabricPriority + 2, nbdb.ACLActionDrop,
+			fmt.Sprintf("outport == %q && %s && tcp.dst == 179", localnet, routers)})
 	}
 	if own := r.Group.among(m.DPUAddresses, "dst"); own != "" {
 		r.rule(&public.ACLs, rule{"unproven/" + m.UID, nbdb.ACLDirectionToLport, fabricPriority + 2, nbdb.ACLActionDrop,

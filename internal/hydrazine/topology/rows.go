@@ -18,13 +18,14 @@ type rows struct {
 	router  *nbdb.LogicalRouter
 	gateway *nbdb.LogicalRouterPort // the router's on the logical switch
 
-	underlay addressSets // of the site
+	underlay, routers addressSets // of the site
 }
 
 // newRows has what all others may refer to.
 func newRows(t *Topology) *rows {
 	r := &rows{Topology: t}
 	r.underlay = r.addressSets("underlay", t.Site.underlay())
+	r.routers = r.addressSets("routers", each(t.Site.unshared(t.Site.Routers)))
 	return r
 }
 

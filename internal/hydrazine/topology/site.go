@@ -33,14 +33,30 @@ func (r *rows) site() {
 	}
 }
 
+// underlay is what no host ever reaches: the DPUs themselves, and those programs that make the networks, unless the operator shares
+// what is there with all hosts.
 func (s Site) underlay() []netip.Prefix {
-	all := slices.Clone(s.DPUs)
-	for _, a := range s.Underlay {
-		if !slices.ContainsFunc(s.DPUs, func(n netip.Prefix) bool { return n.Contains(a) }) {
-			all = append(all, alone(a))
-		}
+	all := slices.DeleteFunc(slices.Concat(s.Underlay, s.unshared(s.ControlPlane)), func(a netip.Addr) bool { return within(s.DPUs, a) })
+	slices.SortFunc(all, netip.Addr.Compare)
+	return append(slices.Clone(s.DPUs), each(slices.Compact(all))...)
+}
+
+// unshared are those addresses that Shared doesn't mean.
+func (s Site) unshared(all []netip.Addr) []netip.Addr {
+	return slices.DeleteFunc(slices.Clone(all), func(a netip.Addr) bool { return within(s.Shared, a) })
+}
+
+// each address as a network.
+func each(all []netip.Addr) []netip.Prefix {
+	networks := make([]netip.Prefix, 0, len(all))
+	for _, a := range all {
+		networks = append(networks, alone(a))
 	}
-	return all
+	return networks
+}
+
+func within(all []netip.Prefix, a netip.Addr) bool {
+	return slices.ContainsFunc(all, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
 // portGroup is a set of members' ports, which a match names with an @.

@@ -97,3 +97,27 @@ func TestGuard_keepsAMemberFromWhatItsDPUSays(t *testing.T) {
 	}))
 	g.Expect(acls(network, "underlay/")).To(BeEmpty())
 }
+
+// Where networks are made, and where public addresses are announced to, hosts have no business, but for what the operator shares.
+func TestSite_guardsItsControlPlane(t *testing.T) {
+	t.Parallel()
+	g, in := NewWithT(t), dualGroup()
+	addresses := func(texts ...string) (all []netip.Addr) {
+		for _, text := range texts {
+			all = append(all, netip.MustParseAddr(text))
+		}
+		return all
+	}
+	network := drawAt(t, topology.Site{
+		Underlay: addresses("172.18.0.5", "172.18.0.6"), DPUs: prefixes("172.20.0.0/24"), Shared: prefixes("172.22.0.0/24"),
+		ControlPlane: addresses("172.18.0.2", "172.18.0.5", "172.20.0.9", "172.22.0.9", "fd18::2"), Routers: addresses("172.18.0.1", "172.22.0.1"),
+	}, in, dualMember("a", "10.10.10.2", "172.18.0.105/24", "fd10::2", "fd18::105/64"))
+	fitTogether(g, network)
+	g.Expect(set(t, network.Rows(), "underlay-ip4")).To(ConsistOf(prefixes("172.18.0.2/32", "172.18.0.5/32", "172.18.0.6/32", "172.20.0.0/24")), "each once")
+	g.Expect(set(t, network.Rows(), "underlay-ip6")).To(ConsistOf(prefixes("fd18::2/128")))
+	g.Expect(set(t, network.Rows(), "routers-ip4")).To(ConsistOf(prefixes("172.18.0.1/32")))
+	g.Expect(acls(network, "bgp/")).To(Equal([]string{
+		`1002 to-lport drop outport == "ps-a_fabric" && (ip4.dst == $` + find[*nbdb.AddressSet](t, network.Rows(), "address-set-routers-ip4").Name +
+			") && tcp.dst == 179",
+	}))
+}

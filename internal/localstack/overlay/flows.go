@@ -14,6 +14,8 @@ const (
 	servedPort = 8080 // of the servers of Settle
 	otherPort  = 8081 // where hosts that are in security groups serve too
 	genevePort = 6081 // where DPUs hear each other
+	// southboundPort is the first of the manager's for the databases of centrals.
+	southboundPort = 16640
 )
 
 // surroundings are what hosts speak to beside each other.
@@ -40,6 +42,7 @@ func flows(members []member, around surroundings) []Flow {
 		if n := len(a.dpus); n > 0 {
 			a.toDPU(from, a.dpus[(i+1)%n])
 		}
+		a.toManager(from)
 	}
 	for _, to := range members {
 		a.fromFabric(to)
@@ -144,6 +147,15 @@ func (a *analysis) toDPU(from member, dpu fabric.DPU) {
 		if _, both := from.version(there); both {
 			a.add(from.host.Name, dpu.Name, there, probe.ICMP, 0, false, netip.Addr{})
 			a.add(from.host.Name, dpu.Name, there, probe.UDP, genevePort, false, netip.Addr{})
+		}
+	}
+}
+
+// toManager is never let through, not even where DPUs are.
+func (a *analysis) toManager(from member) {
+	for _, there := range a.servers[fabric.Control] {
+		if _, both := from.version(there); both {
+			a.add(from.host.Name, "manager", there, probe.TCP, southboundPort, false, netip.Addr{})
 		}
 	}
 }

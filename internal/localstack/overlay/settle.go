@@ -29,6 +29,7 @@ func (o *Overlay) Settle(ctx context.Context, objects Objects) ([]Flow, error) {
 			return nil, err
 		}
 	}
+	around.servers[fabric.Control] = o.serverAddresses(fabric.Control) // which serves on its own
 	if err := o.reserve(ctx, members); err != nil {
 		return nil, err
 	}

@@ -102,7 +102,7 @@ func TestFlows_ofAWholeService(t *testing.T) {
 	g.Expect(Table(&said, flows([]member{one, two}, surroundings{
 		servers: map[string][]netip.Addr{
 			fabric.DC: addresses("172.19.0.10", "fd00:2::a"), fabric.Internet: addresses("198.51.100.10"),
-			fabric.BMC: addresses("172.20.0.10"), fabric.Storage: addresses("172.20.0.20"),
+			fabric.BMC: addresses("172.20.0.10"), fabric.Storage: addresses("172.20.0.20"), fabric.Control: addresses("172.18.0.2", "fd00:1::2"),
 		},
 		dpus: []fabric.DPU{{Name: "dpu1", Addresses: addresses("172.18.0.5", "fd00:1::5")}},
 		policy: networkfabricv1.FabricPolicySpec{
@@ -110,36 +110,39 @@ func TestFlows_ofAWholeService(t *testing.T) {
 			SharedServices: []resourcev1.IPPrefix{"172.20.0.20/32"},
 		},
 	}))).To(Succeed())
-	g.Expect(said.String()).To(Equal(`      FROM      TO                ADDRESS        BY        EXPECTED
-pass  a         b                 10.0.0.3       icmp      no answer
-pass  a         b                 10.0.0.3       tcp 8080  no answer
-pass  a         b                 10.0.0.3       tcp 8081  no answer
-pass  a         gateway of green  10.0.0.1       icmp      no answer
-pass  a         gateway of green  fd10::1        icmp      no answer
-pass  a         dc                172.19.0.10    tcp 8080  an answer, and to be seen as 172.18.0.105
-pass  a         dc                fd00:2::a      tcp 8080  no answer
-pass  a         bmc               172.20.0.10    tcp 8080  no answer
-pass  a         storage           172.20.0.20    tcp 8080  an answer, and to be seen as 172.18.0.105
-pass  a         internet          198.51.100.10  tcp 8080  an answer, and to be seen as 203.0.113.10
-pass  a         public IP of a    203.0.113.10   tcp 8080  no answer
-pass  a         dpu1              172.18.0.5     icmp      no answer
-pass  a         dpu1              172.18.0.5     udp 6081  no answer
-pass  a         dpu1              fd00:1::5      icmp      no answer
-pass  a         dpu1              fd00:1::5      udp 6081  no answer
-pass  b         a                 10.0.0.2       icmp      an answer
-pass  b         a                 10.0.0.2       tcp 8080  an answer, and to be seen as 10.0.0.3
-pass  b         a                 10.0.0.2       tcp 8081  an answer, and to be seen as 10.0.0.3
-pass  b         gateway of green  10.0.0.1       icmp      an answer
-pass  b         dc                172.19.0.10    tcp 8080  an answer, and to be seen as 172.18.0.107
-pass  b         bmc               172.20.0.10    tcp 8080  no answer
-pass  b         storage           172.20.0.20    tcp 8080  an answer, and to be seen as 172.18.0.107
-pass  b         dpu1              172.18.0.5     icmp      no answer
-pass  b         dpu1              172.18.0.5     udp 6081  no answer
-pass  dc        a                 172.18.0.105   tcp 8080  an answer, and to be seen as 172.19.0.10
-pass  dc        a                 fd00:1::69     tcp 8080  an answer, and to be seen as fd00:2::a
-pass  dc        b                 172.18.0.107   tcp 8080  no answer
-pass  internet  a                 203.0.113.10   tcp 8080  an answer, and to be seen as 198.51.100.10
-pass  internet  a                 203.0.113.10   tcp 8081  no answer
+	g.Expect(said.String()).To(Equal(`      FROM      TO                ADDRESS        BY         EXPECTED
+pass  a         b                 10.0.0.3       icmp       no answer
+pass  a         b                 10.0.0.3       tcp 8080   no answer
+pass  a         b                 10.0.0.3       tcp 8081   no answer
+pass  a         gateway of green  10.0.0.1       icmp       no answer
+pass  a         gateway of green  fd10::1        icmp       no answer
+pass  a         dc                172.19.0.10    tcp 8080   an answer, and to be seen as 172.18.0.105
+pass  a         dc                fd00:2::a      tcp 8080   no answer
+pass  a         bmc               172.20.0.10    tcp 8080   no answer
+pass  a         storage           172.20.0.20    tcp 8080   an answer, and to be seen as 172.18.0.105
+pass  a         internet          198.51.100.10  tcp 8080   an answer, and to be seen as 203.0.113.10
+pass  a         public IP of a    203.0.113.10   tcp 8080   no answer
+pass  a         dpu1              172.18.0.5     icmp       no answer
+pass  a         dpu1              172.18.0.5     udp 6081   no answer
+pass  a         dpu1              fd00:1::5      icmp       no answer
+pass  a         dpu1              fd00:1::5      udp 6081   no answer
+pass  a         manager           172.18.0.2     tcp 16640  no answer
+pass  a         manager           fd00:1::2      tcp 16640  no answer
+pass  b         a                 10.0.0.2       icmp       an answer
+pass  b         a                 10.0.0.2       tcp 8080   an answer, and to be seen as 10.0.0.3
+pass  b         a                 10.0.0.2       tcp 8081   an answer, and to be seen as 10.0.0.3
+pass  b         gateway of green  10.0.0.1       icmp       an answer
+pass  b         dc                172.19.0.10    tcp 8080   an answer, and to be seen as 172.18.0.107
+pass  b         bmc               172.20.0.10    tcp 8080   no answer
+pass  b         storage           172.20.0.20    tcp 8080   an answer, and to be seen as 172.18.0.107
+pass  b         dpu1              172.18.0.5     icmp       no answer
+pass  b         dpu1              172.18.0.5     udp 6081   no answer
+pass  b         manager           172.18.0.2     tcp 16640  no answer
+pass  dc        a                 172.18.0.105   tcp 8080   an answer, and to be seen as 172.19.0.10
+pass  dc        a                 fd00:1::69     tcp 8080   an answer, and to be seen as fd00:2::a
+pass  dc        b                 172.18.0.107   tcp 8080   no answer
+pass  internet  a                 203.0.113.10   tcp 8080   an answer, and to be seen as 198.51.100.10
+pass  internet  a                 203.0.113.10   tcp 8081   no answer
 `))
 }
 

@@ -59,6 +59,68 @@ func TestUnderlay_isOutOfReach(t *testing.T) {
 	d.Eventually(arrived.Load).Should(BeNumerically(">", 0))
 }
 
+// What a DPU has besides is out of reach of the host behind it, and of that one alone as long as nobody vouches for it.
+func TestUnproven_isOutOfReachOfItsOwnHost(t *testing.T) {
+	t.Parallel()
+	loopback := netip.MustParseAddr("10.200.0.2")
+	d := upDrawn(t, fabric.Flat(2))
+	dpu, one, two := d.Topology().DPUs()[0], d.members[0], d.members[1]
+	said, err := d.Command(t.Context(), dpu.Name, "ip", "address", "add", loopback.String()+"/32", "dev", "lo").CombinedOutput()
+	d.Expect(err).NotTo(HaveOccurred(), string(said))
+	d.Expect(d.AddRoute(fabric.Router, netip.PrefixFrom(loopback, 32), dpu.Addresses[0])).To(Succeed())
+	_, err = d.Serve(dpu.Name, tcpPort)
+	d.Expect(err).NotTo(HaveOccurred())
+	d.seen(one.Name, loopback, one.Addresses[0].FabricIP) // as long as nobody knows of it
+	d.members[0].DPUAddresses = []netip.Addr{loopback}
+	d.write()
+	for _, protocol := range []probe.Protocol{probe.TCP, probe.UDP, probe.ICMP} {
+		d.silent(protocol, one.Name, loopback)
+	}
+	d.seen(two.Name, loopback, two.Addresses[0].FabricIP)
+	d.site.Underlay = append(d.site.Underlay, loopback)
+	d.write()
+	d.silent(probe.TCP, two.Name, loopback)
+}
+
+// No host reaches where its network is made, nor tells a router where public addresses are; but what the operator shares.
+func TestControlPlane_isOutOfReach(t *testing.T) {
+	t.Parallel()
+	const bgp = 179
+	d := upDrawn(t, fabric.Flat(2))
+	one := d.members[0]
+	for node, port := range map[string]uint16{fabric.Control: tcpPort, fabric.Router: bgp} {
+		_, err := d.Serve(node, port)
+		d.Expect(err).NotTo(HaveOccurred())
+	}
+	_, err := d.Serve(fabric.Router, tcpPort)
+	d.Expect(err).NotTo(HaveOccurred())
+	manager, router := d.server(fabric.Control), d.Topology().Subnets[0].Gateways
+	speaks := func(to netip.Addr) func() error {
+		return func() error { _, err := d.probe(probe.TCP, one.Name, to, bgp); return err }
+	}
+	for v := range 2 {
+		d.seen(one.Name, manager[v], one.Addresses[v].FabricIP)
+		d.Eventually(speaks(router[v].Addr())).Should(Succeed())
+		d.site.Routers = append(d.site.Routers, router[v].Addr())
+	}
+	d.site.ControlPlane = manager
+	d.write()
+	for v := range 2 {
+		for _, protocol := range []probe.Protocol{probe.TCP, probe.UDP, probe.ICMP} {
+			d.silent(protocol, one.Name, manager[v])
+		}
+		d.Eventually(speaks(router[v].Addr())).Should(MatchError(probe.ErrNoAnswer))
+		d.seen(one.Name, router[v].Addr(), one.Addresses[v].FabricIP)
+	}
+	for _, a := range manager {
+		d.site.Shared = append(d.site.Shared, netip.PrefixFrom(a, a.BitLen()))
+	}
+	d.write()
+	for v := range 2 {
+		d.seen(one.Name, manager[v], one.Addresses[v].FabricIP)
+	}
+}
+
 // count the IP packets of a kind that come to an interface of a DPU.
 func count(t testing.TB, f *fabric.Fabric, dpu fabric.DPU, on string, kind func(packet []byte) bool) *atomic.Int64 {
 	t.Helper()

@@ -91,6 +91,12 @@ type BGPSpeaker struct {
 	// +optional
 	RouterID resourcev1.IPAddress `json:"routerID,omitempty"`
 
+	// addresses of the speaker's node, or machine. No host reaches them.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Addresses []resourcev1.IPAddress `json:"addresses,omitempty"`
+
 	// announced is the number of public IPs that it announces.
 	// +optional
 	Announced int32 `json:"announced,omitempty"`

@@ -1,0 +1,95 @@
+package controller
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/hydrazine/overlay"
+	"github.com/bedplate/bedplate/internal/hydrazine/topology"
+)
+
+// site has these objects, in a client that knows the fields that the controllers look for.
+func site(t *testing.T, objects ...client.Object) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	NewWithT(t).Expect(errors.Join(networkfabricv1.AddToScheme(scheme), resourcev1.AddToScheme(scheme))).To(Succeed())
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+		WithIndex(&resourcev1.ManagedResource{}, byDPUIP, func(o client.Object) []string { return addresses(o.(*resourcev1.ManagedResource)) }).
+		WithIndex(&networkfabricv1.PublicIP{}, byAddress, func(o client.Object) []string {
+			return []string{string(o.(*networkfabricv1.PublicIP).Spec.IPAddress)}
+		}).Build()
+}
+
+func parsed(texts ...string) (all []netip.Addr) {
+	for _, text := range texts {
+		all = append(all, netip.MustParseAddr(text))
+	}
+	return all
+}
+
+func softwareGroup(name string) *resourcev1.ResourceGroup {
+	return &resourcev1.ResourceGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: name, UID: types.UID(name)},
+		Spec:       resourcev1.ResourceGroupSpec{Network: &resourcev1.IPNet{IP: "10.10.10.0", PrefixLength: 24}},
+	}
+}
+
+func neighbors(addresses ...resourcev1.IPAddress) *networkfabricv1.BGPConfiguration {
+	c := &networkfabricv1.BGPConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	for _, a := range addresses {
+		c.Spec.Neighbors = append(c.Spec.Neighbors, networkfabricv1.BGPNeighbor{Address: a})
+	}
+	return c
+}
+
+// Nobody has to write a policy for what follows from the manager itself, the groups and the speakers.
+func TestControlPlane_isKnownWithoutAPolicy(t *testing.T) {
+	t.Parallel()
+	g, now := NewWithT(t), time.Now()
+	blue, red, late := softwareGroup("blue"), softwareGroup("red"), softwareGroup("late")
+	blue.Status.SoftwareNetworkConfiguration = &resourcev1.SoftwareNetworkConfiguration{Southbound: "ssl:172.18.0.2:16640"}
+	red.Status.SoftwareNetworkConfiguration = &resourcev1.SoftwareNetworkConfiguration{Southbound: "ssl:[fd18::40]:6642"}
+	speaking := neighbors("172.18.0.1", "fd18::1")
+	speaking.Status.Speakers = []networkfabricv1.BGPSpeaker{
+		{Name: "one", RouterID: "1.2.3.4", Addresses: []resourcev1.IPAddress{"172.18.0.11", "127.0.0.1"}}, {Name: "older", RouterID: "172.18.0.12"},
+	}
+	c := site(t, blue, red, late, speaking)
+	p := &controlPlane{
+		Reader: c, live: c, now: func() time.Time { return now },
+		own: func() ([]netip.Addr, error) { return parsed("172.18.0.2", "10.244.0.7"), nil },
+	}
+	known := func() controlPlaneAddresses {
+		all, err := p.addresses(t.Context())
+		g.Expect(err).NotTo(HaveOccurred())
+		return all
+	}
+	g.Expect(known().all).To(Equal(parsed("10.244.0.7", "172.18.0.2", "172.18.0.11", "fd18::40")))
+	g.Expect(known().routers).To(Equal(parsed("172.18.0.1", "fd18::1")))
+
+	late.Status.SoftwareNetworkConfiguration = &resourcev1.SoftwareNetworkConfiguration{Southbound: "ssl:172.18.0.41:6642"}
+	g.Expect(c.Update(t.Context(), late)).To(Succeed())
+	g.Expect(known().all).NotTo(ContainElement(netip.MustParseAddr("172.18.0.41")), "it doesn't look each time")
+	now = now.Add(underlayAge)
+	g.Expect(known().all).To(ContainElement(netip.MustParseAddr("172.18.0.41")))
+}
+
+// A DHCP server on the manager's machine goes on serving: the DPUs' relays speak to it, past what hosts may reach.
+func TestControlPlane_keepsNoRelayFromItsServer(t *testing.T) {
+	t.Parallel()
+	g, group := NewWithT(t), softwareGroup("blue")
+	group.Spec.DHCPServer = "172.18.0.2"
+	network, err := overlay.Topology(group, nil, overlay.Outside{Site: topology.Site{ControlPlane: parsed("172.18.0.2")}})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(network.Group.Relayed).To(Equal(netip.MustParseAddr("172.18.0.2")))
+}
