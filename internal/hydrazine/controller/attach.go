@@ -67,7 +67,19 @@ func (r *resourceReconciler) settle(
 		r.unknown(resource, reason, failed)
 		return ctrl.Result{RequeueAfter: r.poll}, nil
 	}
-	r.heard(resource, unproven)
+	if ip, what, err := r.reserved(ctx, resource, report); what != "" || err != nil {
+		if err == nil {
+			r.unknown(resource, reasonReserved, fmt.Errorf("%s is %s: choose another one of dpuIPs", ip, what))
+		}
+		return ctrl.Result{RequeueAfter: r.poll}, err
+	}
+	if foreign, err := r.foreign(ctx, resource, report, unproven); err != nil {
+		return ctrl.Result{}, err
+	} else if foreign != "" {
+		r.alarm(resource, foreign)
+	} else {
+		r.heard(resource, unproven)
+	}
 	if reference.FormerFabricIPs = r.former(ctx, resource, reference); len(reference.FormerFabricIPs) > maxFormer {
 		result := r.leave(ctx, resource)
 		if attachedByUs(resource) {

@@ -31,6 +31,8 @@ const (
 	reasonNoPort      = "NoPort"
 	reasonUplink      = "WrongUplink"
 	reasonUnproven    = "UnprovenAddress"
+	reasonForeign     = "ForeignAddress"
+	reasonReserved    = "ReservedAddress"
 	reasonNoCentral   = "CentralNotReady"
 	reasonMoving      = "Moving"
 	reasonRefusedBy   = "AgentRefused"

@@ -42,6 +42,7 @@ type groupReconciler struct {
 	networks  *networks
 	underlays *underlays
 	control   *controlPlane
+	pace      *pace
 	events    events.EventRecorder
 	poll      time.Duration
 }

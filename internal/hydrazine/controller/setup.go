@@ -60,7 +60,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, config Config) error {
 	recorder := mgr.GetEventRecorder("bedplate-hydrazine")
 	control := &controlPlane{Reader: mgr.GetClient(), live: mgr.GetAPIReader(), own: config.Own, now: time.Now}
 	groups := &groupReconciler{
-		Client: mgr.GetClient(), networks: networks, events: recorder, poll: config.Poll, control: control,
+		Client: mgr.GetClient(), networks: networks, events: recorder, poll: config.Poll, control: control, pace: newPace(time.Now),
 		underlays: &underlays{Reader: mgr.GetClient(), now: time.Now},
 	}
 	resources := &resourceReconciler{
@@ -188,8 +188,9 @@ func (r *groupReconciler) underlayChanged(
 		return
 	}
 	r.underlays.changed.Store(true)
+	after := r.pace.after(now.Spec.DPUIPs[0], gatherDelay)
 	for _, request := range r.all(ctx, nil) {
-		queue.AddAfter(request, gatherDelay)
+		queue.AddAfter(request, after)
 	}
 }
 

@@ -32,6 +32,11 @@ func IsDPUs(policy *networkfabricv1.FabricPolicy, a netip.Addr) bool {
 	return slices.ContainsFunc(prefixes(policy.Spec.DPUPrefixes), func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
+// IsShared says whether an address is a shared service's. A shared network that has the DPU of the address too is more than services.
+func IsShared(policy *networkfabricv1.FabricPolicy, a, dpu netip.Addr) bool {
+	return slices.ContainsFunc(prefixes(policy.Spec.SharedServices), func(n netip.Prefix) bool { return n.Contains(a) && !n.Contains(dpu) })
+}
+
 // Underlay returns the own addresses of all DPUs, in order.
 func Underlay(ctx context.Context, c client.Reader) ([]netip.Addr, error) {
 	list := &resourcev1.ManagedResourceList{}

@@ -102,6 +102,14 @@ func (v validator) problem(
 				"%s is a public address: choose another one, of the fabric's", ip)}, nil
 		}
 	}
+	ip, what, err := controller.Reserved(ctx, v, r)
+	if err != nil {
+		return membership.Problem{}, err
+	}
+	if what != "" {
+		return membership.Problem{Reason: membership.ReasonAddressTaken, Field: "dpuIPs", Message: fmt.Sprintf(
+			"%s is %s: choose another one, of the fabric's", ip, what)}, nil
+	}
 	return membership.Problem{}, nil
 }
 

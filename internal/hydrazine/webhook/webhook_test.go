@@ -65,6 +65,15 @@ func among(t *testing.T, objects ...client.Object) validator {
 		}).Build()}
 }
 
+func policy() *networkfabricv1.FabricPolicy {
+	return &networkfabricv1.FabricPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: networkfabricv1.FabricPolicyName},
+		Spec: networkfabricv1.FabricPolicySpec{
+			DPUPrefixes: []resourcev1.IPPrefix{"172.20.0.0/24"}, SharedServices: []resourcev1.IPPrefix{"172.22.0.0/24"},
+		},
+	}
+}
+
 func publicIP(name string, address resourcev1.IPAddress) *networkfabricv1.PublicIP {
 	return &networkfabricv1.PublicIP{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Spec: networkfabricv1.PublicIPSpec{IPAddress: address},
@@ -108,6 +117,42 @@ func TestValidateUpdate_keepsWhoWasThereFirst(t *testing.T) {
 			} else {
 				NewWithT(t).Expect(err).To(MatchError(ContainSubstring(c.says)))
 			}
+		})
+	}
+}
+
+// Some addresses are no host's. Who has one already keeps it.
+func TestValidateUpdate_refusesWhatIsReserved(t *testing.T) {
+	t.Parallel()
+	for address, says := range map[resourcev1.IPAddress]string{
+		"172.22.0.20":  "172.22.0.20 is a shared service's",
+		"172.20.0.9":   "172.20.0.9 is in a network of dpuPrefixes",
+		"172.18.0.1":   "172.18.0.1 is the gateway of its DPU",
+		"172.18.0.2":   "", // by the word of another DPU, which is believed for its own hosts only
+		"172.18.0.108": "",
+	} {
+		t.Run(string(address), func(t *testing.T) {
+			t.Parallel()
+			g, before, beside, victim := NewWithT(t), older(), older(), victim()
+			before.Spec.Identifier, beside.Spec.Identifier = "pf0hpf", "pf1hpf"
+			beside.Name, beside.UID, beside.Spec.HostIP, beside.Spec.HostMAC = "beside", "beside", "10.10.10.77", "02:00:0a:0a:0a:77"
+			beside.Spec.DPUIPs = []resourcev1.IPAddress{"172.18.0.7"}
+			beside.Status.LogicalPortReference = &resourcev1.LogicalPortReference{Agent: "172.18.0.7", FabricGateway: "172.18.0.1"}
+			victim.Status.LogicalPortReference = &resourcev1.LogicalPortReference{Agent: "172.18.0.5", FabricGateway: "172.18.0.2"}
+			after := before.DeepCopy()
+			after.Spec.DPUIPs[1] = address
+			in := among(t, victim, beside, policy(), web("blue"), web("red"), before)
+			_, err := in.ValidateUpdate(t.Context(), before, after)
+			if says == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+				return
+			}
+			g.Expect(err).To(MatchError(ContainSubstring(says)))
+			_, err = in.ValidateCreate(t.Context(), after)
+			g.Expect(err).To(MatchError(ContainSubstring(says)))
+			after.Status.LogicalPortReference = &resourcev1.LogicalPortReference{FabricIP: address}
+			_, err = in.ValidateUpdate(t.Context(), before, after)
+			g.Expect(err).NotTo(HaveOccurred())
 		})
 	}
 }

@@ -1,0 +1,92 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+)
+
+// timetable is a queue whose time passes by hand: as a real one does, it keeps the earlier of two times.
+type timetable struct {
+	workqueue.TypedRateLimitingInterface[reconcile.Request]
+	now        time.Time
+	due        map[reconcile.Request]time.Time
+	reconciled int
+}
+
+func (q *timetable) AddAfter(request reconcile.Request, after time.Duration) {
+	at := q.now.Add(after)
+	if before, waits := q.due[request]; !waits || at.Before(before) {
+		q.due[request] = at
+	}
+}
+
+func (q *timetable) pass(d time.Duration) {
+	q.now = q.now.Add(d)
+	for request, at := range q.due {
+		if !at.After(q.now) {
+			delete(q.due, request)
+			q.reconciled++
+		}
+	}
+}
+
+// manyGroups are all objects that there are.
+type manyGroups struct {
+	client.Client
+	groups []resourcev1.ResourceGroup
+}
+
+func (m *manyGroups) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	list.(*resourcev1.ResourceGroupList).Items = m.groups
+	return nil
+}
+
+// A DPU whose addresses are others each second concerns all groups once a minute; one that is new, at once.
+func TestUnderlay_ofOneDPUKeepsNotAllGroupsBusy(t *testing.T) {
+	t.Parallel()
+	const groups, seconds = 100, 600
+	g, all := NewWithT(t), &manyGroups{}
+	for i := range groups {
+		all.groups = append(all.groups, resourcev1.ResourceGroup{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(i)}})
+	}
+	queue := &timetable{now: time.Now(), due: map[reconcile.Request]time.Time{}}
+	r := &groupReconciler{Client: all, underlays: &underlays{}, pace: newPace(func() time.Time { return queue.now })}
+	host := func(dpu, address string) *resourcev1.ManagedResource {
+		h := &resourcev1.ManagedResource{Spec: resourcev1.ManagedResourceSpec{DPUIPs: []resourcev1.IPAddress{resourcev1.IPAddress(dpu)}}}
+		h.Status.DPUAddresses = []resourcev1.IPAddress{resourcev1.IPAddress(address)}
+		return h
+	}
+	tell := func(dpu string, second int) {
+		r.underlayChanged(t.Context(), event.UpdateEvent{
+			ObjectOld: host(dpu, fmt.Sprint("10.0.0.", second%2)), ObjectNew: host(dpu, fmt.Sprint("10.0.0.", (second+1)%2)),
+		}, queue)
+	}
+	for second := range seconds {
+		tell("172.18.0.5", second)
+		queue.pass(time.Second)
+		if second == 0 {
+			g.Expect(queue.reconciled).To(Equal(groups), "what is new is told at once")
+		}
+	}
+	g.Expect(queue.reconciled).To(BeNumerically("<=", groups*(seconds/60+1)))
+
+	queue.reconciled = 0
+	tell("172.18.0.6", 0)
+	queue.pass(time.Second)
+	g.Expect(queue.reconciled).To(Equal(groups), "another DPU doesn't wait for that one")
+	queue.pass(time.Hour)
+	g.Expect(queue.due).To(BeEmpty())
+	tell("172.18.0.5", 0)
+	g.Expect(r.pace.due).To(HaveLen(1), "what is long over is forgotten")
+}
