@@ -45,7 +45,11 @@ func foreignPort(i int, name string) *nbdb.LogicalSwitchPort {
 func TestDifference(t *testing.T) {
 	t.Parallel()
 	changed := foundPort(2, "p")
-	changed.Addresses, changed.Type = []string{"a"}, "localnet"
+	changed.Addresses, changed.Type = []string{"c", "d"}, "localnet"
+	more, fewer, other := wantedPort("p"), wantedPort("p"), wantedPort("p")
+	more.Addresses, fewer.Addresses, other.Addresses = []string{"d", "b", "a", "c", "c"}, []string{"b"}, []string{"c", "d", "b", "e"}
+	many := foundPort(2, "p")
+	many.Addresses = []string{"d", "c", "b", "a"}
 	noted := foundPort(2, "p")
 	noted.ExternalIDs["note"], noted.Up, noted.DynamicAddresses = "theirs", ptr(true), ptr("x")
 	stale := foundPort(2, "p")
@@ -77,6 +81,21 @@ func TestDifference(t *testing.T) {
 			found:      []model.Model{changed, foundSwitch(uuid(2))},
 			wanted:     []model.Model{wantedSwitch("p"), wantedPort("p")},
 			operations: []string{"update Logical_Switch_Port 2 map[addresses:{[b a]} type:]"},
+		},
+		"a set that is amended": {
+			found:      []model.Model{foundPort(2, "p"), foundSwitch(uuid(2))},
+			wanted:     []model.Model{wantedSwitch("p"), more},
+			operations: []string{"mutate Logical_Switch_Port 2 [{addresses insert {[c d]}}]"},
+		},
+		"a set that is amended both ways": {
+			found:      []model.Model{many, foundSwitch(uuid(2))},
+			wanted:     []model.Model{wantedSwitch("p"), other},
+			operations: []string{"mutate Logical_Switch_Port 2 [{addresses insert {[e]}} {addresses delete {[a]}}]"},
+		},
+		"a set that is written whole, which is less": {
+			found:      []model.Model{many, foundSwitch(uuid(2))},
+			wanted:     []model.Model{wantedSwitch("p"), fewer},
+			operations: []string{"update Logical_Switch_Port 2 map[addresses:{[b]}]"},
 		},
 		"another name, notes stay": {
 			found:      []model.Model{stale, foundSwitch(uuid(2))},
