@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/hydrazine/agents/agentstest"
@@ -106,4 +107,24 @@ func TestAgent_thatOnlyPretends(t *testing.T) {
 		ContainSubstring("the host still has port pf0hpf"))
 	agent.Pretend(false)
 	f.gone(host)
+}
+
+// A DPU is known as soon as its agent is heard, whatever becomes of the host: it may have no seat, or be isolated.
+func TestDPU_isKnownWithoutAHostOnItsNetwork(t *testing.T) {
+	t.Parallel()
+	f := start(t).run()
+	f.group("blue")
+	agent := f.agent(2)
+	agent.Say(func(r *agentstest.Said) { r.Uplink.OtherAddresses = []string{"10.200.0.2"} })
+	host := f.host("blue", 2, func(r *resourcev1.ManagedResource) { r.Spec.Identifier = "pf7hpf" })
+	f.becomes(host, resourcev1.AgentReadyCondition, metav1.ConditionFalse, "NoPort")
+	own := resourcev1.IPAddress(f.dpu(2))
+	f.Expect(host.Status.DPUAddresses).To(ConsistOf(resourcev1.IPAddress("10.200.0.2"), own))
+
+	f.change(host, func(s *resourcev1.ManagedResourceSpec) { s.State = resourcev1.Isolated })
+	agent.Say(func(r *agentstest.Said) { r.Uplink.OtherAddresses = []string{"10.200.0.3"} })
+	f.Eventually(func() []resourcev1.IPAddress {
+		f.Expect(f.client.Get(t.Context(), client.ObjectKeyFromObject(host), host)).To(Succeed())
+		return host.Status.DPUAddresses
+	}).Should(ConsistOf(resourcev1.IPAddress("10.200.0.3"), own))
 }

@@ -4,10 +4,14 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
@@ -16,10 +20,15 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/ownip"
 )
 
+// Services of config/hydrazine and config/hydrazine-proxy.
+const webhooksService, proxyService = "bedplate-hydrazine-webhooks", "bedplate-hydrazine-proxy"
+
 // controlPlane knows where those programs are that make networks: nobody on such a network has any business with them.
 type controlPlane struct {
 	client.Reader               // groups, which are cached
-	live          client.Reader // BGPConfigurations, which aren't
+	live          client.Reader // BGPConfigurations and Services, which aren't
+	// namespace of the Services that lead to the manager and the proxy; none where there are no such Services.
+	namespace string
 	// own are the addresses of this process, if somebody can say them.
 	own func() ([]netip.Addr, error)
 	now func() time.Time
@@ -30,7 +39,7 @@ type controlPlane struct {
 }
 
 type controlPlaneAddresses struct {
-	// all that no host reaches: the manager's, the centrals', the BGP speakers'. Sorted.
+	// all that no host reaches: the manager's, the proxy's, the centrals', the BGP speakers'. Sorted.
 	all []netip.Addr
 	// routers that the speakers tell of public addresses. Hosts may reach them, but not their BGP. Sorted.
 	routers []netip.Addr
@@ -79,8 +88,43 @@ func (p *controlPlane) look(ctx context.Context) (found controlPlaneAddresses, e
 			}
 		}
 	}
+	services, err := p.services(ctx)
+	if err != nil {
+		return found, err
+	}
+	found.all = append(found.all, services...)
 	found.all, found.routers = ownip.Callable(found.all), ownip.Callable(found.routers)
 	return found, nil
+}
+
+// services are where the webhooks and the proxy are reached. A manager that may not read them, as it was installed in another way, knows
+// the less.
+func (p *controlPlane) services(ctx context.Context) (all []netip.Addr, err error) {
+	if p.namespace == "" {
+		return nil, nil
+	}
+	for _, name := range []string{webhooksService, proxyService} {
+		s := &corev1.Service{}
+		switch err := p.live.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: name}, s); {
+		case apierrors.IsNotFound(err):
+			continue
+		case apierrors.IsForbidden(err):
+			ctrl.LoggerFrom(ctx).Info("Tenants' hosts aren't kept from a Service that the manager may not read", "error", err.Error())
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("get Service %s: %w", name, err)
+		}
+		at := slices.Concat(s.Spec.ClusterIPs, s.Spec.ExternalIPs)
+		for _, ingress := range s.Status.LoadBalancer.Ingress {
+			at = append(at, ingress.IP)
+		}
+		for _, ip := range at {
+			if a, err := netip.ParseAddr(ip); err == nil {
+				all = append(all, a)
+			}
+		}
+	}
+	return all, nil
 }
 
 // southbound is the address of a group's southbound database, which was written as ssl:172.18.0.2:16640.

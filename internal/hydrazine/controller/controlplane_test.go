@@ -1,17 +1,22 @@
 package controller
 
 import (
+	"context"
 	"errors"
 	"net/netip"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
@@ -23,7 +28,7 @@ import (
 func site(t *testing.T, objects ...client.Object) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	NewWithT(t).Expect(errors.Join(networkfabricv1.AddToScheme(scheme), resourcev1.AddToScheme(scheme))).To(Succeed())
+	NewWithT(t).Expect(errors.Join(corev1.AddToScheme(scheme), networkfabricv1.AddToScheme(scheme), resourcev1.AddToScheme(scheme))).To(Succeed())
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithIndex(&resourcev1.ManagedResource{}, byDPUIP, func(o client.Object) []string { return addresses(o.(*resourcev1.ManagedResource)) }).
 		WithIndex(&networkfabricv1.PublicIP{}, byAddress, func(o client.Object) []string {
@@ -64,9 +69,16 @@ func TestControlPlane_isKnownWithoutAPolicy(t *testing.T) {
 	speaking.Status.Speakers = []networkfabricv1.BGPSpeaker{
 		{Name: "one", RouterID: "1.2.3.4", Addresses: []resourcev1.IPAddress{"172.18.0.11", "127.0.0.1"}}, {Name: "older", RouterID: "172.18.0.12"},
 	}
-	c := site(t, blue, red, late, speaking)
+	proxy := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: proxyService},
+		Spec:       corev1.ServiceSpec{ClusterIPs: []string{"10.96.0.9"}, ExternalIPs: []string{"172.18.0.60"}},
+		Status: corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{
+			{IP: "172.18.0.61"}, {Hostname: "proxy.example.com"},
+		}}},
+	}
+	c := site(t, blue, red, late, speaking, proxy)
 	p := &controlPlane{
-		Reader: c, live: c, now: func() time.Time { return now },
+		Reader: c, live: c, namespace: "system", now: func() time.Time { return now },
 		own: func() ([]netip.Addr, error) { return parsed("172.18.0.2", "10.244.0.7"), nil },
 	}
 	known := func() controlPlaneAddresses {
@@ -74,7 +86,7 @@ func TestControlPlane_isKnownWithoutAPolicy(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		return all
 	}
-	g.Expect(known().all).To(Equal(parsed("10.244.0.7", "172.18.0.2", "172.18.0.11", "fd18::40")))
+	g.Expect(known().all).To(Equal(parsed("10.96.0.9", "10.244.0.7", "172.18.0.2", "172.18.0.11", "172.18.0.60", "172.18.0.61", "fd18::40")))
 	g.Expect(known().routers).To(Equal(parsed("172.18.0.1", "fd18::1")))
 
 	late.Status.SoftwareNetworkConfiguration = &resourcev1.SoftwareNetworkConfiguration{Southbound: "ssl:172.18.0.41:6642"}
@@ -92,4 +104,19 @@ func TestControlPlane_keepsNoRelayFromItsServer(t *testing.T) {
 	network, err := overlay.Topology(group, nil, overlay.Outside{Site: topology.Site{ControlPlane: parsed("172.18.0.2")}})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(network.Group.Relayed).To(Equal(netip.MustParseAddr("172.18.0.2")))
+}
+
+// A manager that was installed with fewer rights makes networks all the same.
+func TestControlPlane_withoutARightToItsServices(t *testing.T) {
+	t.Parallel()
+	g, c := NewWithT(t), site(t, neighbors("172.18.0.1"))
+	denied := interceptor.NewClient(c.(client.WithWatch), interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, proxyService, errors.New("no right"))
+		},
+	})
+	p := &controlPlane{Reader: c, live: denied, namespace: "system", now: time.Now}
+	known, err := p.addresses(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(known.routers).To(Equal(parsed("172.18.0.1")))
 }

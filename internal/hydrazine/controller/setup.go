@@ -45,6 +45,8 @@ type Config struct {
 	Poll time.Duration
 	// Own are the addresses of this process, if it has any that tenants may reach.
 	Own func() ([]netip.Addr, error)
+	// Namespace is where the Services are that lead to the manager and the proxy.
+	Namespace string
 	// SpeakersNamespace is where the BGP speakers have their leases.
 	SpeakersNamespace string
 	Options           controller.Options
@@ -58,7 +60,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, config Config) error {
 	networks := newNetworks(ctx, config.Centrals)
 	leases := newHostLeases(config.Lease)
 	recorder := mgr.GetEventRecorder("bedplate-hydrazine")
-	control := &controlPlane{Reader: mgr.GetClient(), live: mgr.GetAPIReader(), own: config.Own, now: time.Now}
+	control := &controlPlane{Reader: mgr.GetClient(), live: mgr.GetAPIReader(), namespace: config.Namespace, own: config.Own, now: time.Now}
 	groups := &groupReconciler{
 		Client: mgr.GetClient(), networks: networks, events: recorder, poll: config.Poll, control: control, pace: newPace(time.Now),
 		underlays: &underlays{Reader: mgr.GetClient(), now: time.Now},
