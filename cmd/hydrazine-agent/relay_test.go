@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"strconv"
@@ -10,7 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/insomniacslk/dhcp/dhcpv4"
+	"github.com/insomniacslk/dhcp/dhcpv4/nclient4"
 	. "github.com/onsi/gomega"
+	"golang.org/x/time/rate"
 
 	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
 	"github.com/bedplate/bedplate/internal/localstack/fabric"
@@ -378,6 +382,54 @@ func TestRelay_isNoWayToTheDPU(t *testing.T) {
 	w.Expect(d.asked()).To(Equal(asked))
 	w.in(centralNode, "ping", "-c1", "-W1", d.ip)
 	w.Expect(d.asked()).NotTo(Equal(asked), "by the fabric")
+}
+
+// TestRelay_aHostIsOneClient: it asks under one client identifier after the other, and gives back what another host has.
+func TestRelay_aHostIsOneClient(t *testing.T) {
+	t.Parallel()
+	w := newRelayed(t)
+	w.router("ls")
+	var relay net.IP
+	for i, host := range []string{"h2", "h3"} {
+		d := w.dpu(i + 1)
+		w.relayTo(d, "group-1", "ls", "relay-red", host)
+		request := d.request("group-1", "pf0hpf", host, time.Hour)
+		request.Assignment.DhcpRelay = d.report().GetRelay().GetRelay()
+		request.Assignment.HostMac, request.Assignment.HostIps = hostMAC(host), []string{address(host)}
+		_, err := d.client.Attach(t.Context(), request)
+		w.Expect(err).NotTo(HaveOccurred())
+		if host == "h2" {
+			relay = net.ParseIP(request.Assignment.DhcpRelay.GetAddress())
+		}
+	}
+	w.acquaint("h2", "h3")
+	var client *nclient4.Client
+	w.Expect(w.fabric.Do("h2", func() (err error) { client, err = nclient4.New("eth0"); return err })).To(Succeed())
+	defer client.Close()
+	given, pace := map[string]bool{}, rate.NewLimiter(2, 1) // a host that asks more often is slowed down
+	for i := range 15 {                                     // there are 10 addresses
+		w.Expect(pace.Wait(t.Context())).To(Succeed())
+		id := []byte{255, 0, 0, 0, byte(i), 0, 4, 1, 2, 3}
+		lease, err := client.Request(t.Context(), dhcpv4.WithGeneric(dhcpv4.OptionClientIdentifier, id))
+		w.Expect(err).NotTo(HaveOccurred())
+		w.Expect(lease.ACK.Options.Get(dhcpv4.OptionClientIdentifier)).To(Equal(id), "it hears of itself as it has said")
+		given[lease.ACK.YourIPAddr.String()] = true
+	}
+	w.Expect(given).To(HaveLen(1))
+
+	events := w.client("h3", onLink)
+	w.Eventually(events).WithArguments("BOUND").WithTimeout(patience).ShouldNot(BeEmpty())
+	has := net.ParseIP(strings.Fields(events("BOUND")[0])[1])
+	ack, err := dhcpv4.New(dhcpv4.WithHwAddr(client.InterfaceAddr()), dhcpv4.WithYourIP(has),
+		dhcpv4.WithOption(dhcpv4.OptServerIdentifier(net.IPv4bcast))) // it is sent there
+	w.Expect(err).NotTo(HaveOccurred())
+	mac, err := net.ParseMAC(hostMAC("h3"))
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(client.Release(&nclient4.Lease{ACK: ack}, dhcpv4.WithOption(dhcpv4.OptServerIdentifier(relay)),
+		dhcpv4.WithGeneric(dhcpv4.OptionClientIdentifier, append([]byte{1}, mac...)))).To(Succeed())
+	_, err = client.Request(t.Context()) // which comes after it
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.said("DHCPRELEASE")).To(BeZero())
 }
 
 // TestRelay_DHCPv6: the tunnels end at an IPv4 address, and the server has an IPv6 one.

@@ -76,7 +76,7 @@ func (a *Agent) runRelay(ctx context.Context, settings relay.Settings) error {
 	if err := link.Connect(settings.Interface); err != nil {
 		return err
 	}
-	r, err := relay.Open(settings)
+	r, err := relay.Open(settings, a.hostsBehind)
 	if err != nil {
 		return err
 	}
@@ -86,6 +86,20 @@ func (a *Agent) runRelay(ctx context.Context, settings relay.Settings) error {
 	defer stop()
 	go a.stopRelay(ctx, settings, stop)
 	return r.Run(ctx, a.setRelayProblem)
+}
+
+// hostsBehind the DPU, who may ask. They aren't known before the controller has said it of all ports.
+func (a *Agent) hostsBehind() (all []relay.Host, known bool) {
+	l := a.keeper.Ledger()
+	for _, name := range l.Assigned() {
+		host := l.Ports[name].Host
+		mac, err := relay.ParseMAC(host.MAC)
+		if err != nil {
+			return nil, false
+		}
+		all = append(all, relay.Host{MAC: mac, Addresses: host.Addresses})
+	}
+	return all, true
 }
 
 // stopRelay stops when something else is wanted than these settings, or when ctx ends.
@@ -197,6 +211,32 @@ func assigned(r ledger.Relay) *agentv1.DHCPRelay {
 		said.Address = r.Address.String()
 	}
 	return said
+}
+
+// maxHostIPs is more than a host has addresses on its network.
+const maxHostIPs = 8
+
+// hostOf checks what a controller says of the host that a port leads to. One that is older says nothing.
+func hostOf(from *agentv1.Assignment) (ledger.Host, error) {
+	if from.GetHostMac() == "" && len(from.GetHostIps()) == 0 {
+		return ledger.Host{}, nil
+	}
+	mac, err := relay.ParseMAC(from.GetHostMac())
+	if err != nil {
+		return ledger.Host{}, fmt.Errorf("host_mac is %.60q: write the Ethernet address of one interface", from.GetHostMac())
+	}
+	if n := len(from.GetHostIps()); n > maxHostIPs {
+		return ledger.Host{}, fmt.Errorf("host_ips are %d: write at most %d", n, maxHostIPs)
+	}
+	host := ledger.Host{MAC: mac.String()}
+	for _, text := range from.GetHostIps() {
+		address, ok := unicast(text)
+		if !ok {
+			return ledger.Host{}, fmt.Errorf("host_ips has %.60q: write the host's addresses on the network", text)
+		}
+		host.Addresses = append(host.Addresses, address)
+	}
+	return host, nil
 }
 
 // dhcpRelay checks what a controller says.

@@ -98,7 +98,10 @@ func port(name string, l *ledger.Ledger, on vswitch.PortState, s status) *agentv
 	p.Assignment = &agentv1.Assignment{
 		ResourceUid: entry.Resource, GroupUid: l.Network.Group, Southbound: l.Network.Southbound,
 		LogicalPort: entry.LogicalPort, EncapIp: l.Network.EncapIP.String(),
-		DhcpRelay: assigned(l.Network.Relay),
+		DhcpRelay: assigned(l.Network.Relay), HostMac: entry.Host.MAC,
+	}
+	for _, a := range entry.Host.Addresses {
+		p.Assignment.HostIps = append(p.Assignment.HostIps, a.String())
 	}
 	if l.Network.Certificate != "" {
 		p.Assignment.SouthboundTls = &agentv1.SouthboundTLS{

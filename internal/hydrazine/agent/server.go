@@ -192,13 +192,17 @@ func assignment(from *agentv1.Assignment) (ledger.Assignment, error) {
 	if err != nil {
 		return ledger.Assignment{}, err
 	}
+	host, err := hostOf(from)
+	if err != nil {
+		return ledger.Assignment{}, err
+	}
 	return ledger.Assignment{
 		Network: ledger.Network{
 			Group: from.GetGroupUid(), Southbound: from.GetSouthbound(), EncapIP: encapIP.Unmap(),
 			Certificate: from.GetSouthboundTls().GetCertificate(), Authorities: from.GetSouthboundTls().GetAuthorities(),
 			Relay: relayed,
 		},
-		Resource: from.GetResourceUid(), LogicalPort: from.GetLogicalPort(),
+		Resource: from.GetResourceUid(), LogicalPort: from.GetLogicalPort(), Host: host,
 	}, nil
 }
 

@@ -405,6 +405,12 @@ func (r *resourceReconciler) assign(
 		ResourceUid: string(resource.UID), GroupUid: string(group.UID), Southbound: southbound.Southbound,
 		LogicalPort: resource.Status.LogicalPortReference.LogicalPort, EncapIp: string(resource.Spec.DPUIPs[0]),
 	}
+	if report.GetLevel() >= agentv1.LevelHosts {
+		wanted.HostMac, wanted.HostIps = strings.ToLower(string(resource.Spec.HostMAC)), []string{string(resource.Spec.HostIP)}
+		if second := resource.Spec.SecondHostIP; second != "" {
+			wanted.HostIps = append(wanted.HostIps, string(second))
+		}
+	}
 	if !r.secure(resource, report, wanted) {
 		return ctrl.Result{RequeueAfter: r.poll}, nil
 	}

@@ -214,6 +214,9 @@ type Assignment struct {
 	DhcpRelay *DHCPRelay `protobuf:"bytes,6,opt,name=dhcp_relay,json=dhcpRelay,proto3" json:"dhcp_relay,omitempty"`
 	// What the southbound database is reached with where it is ssl:. Level 2.
 	SouthboundTls *SouthboundTLS `protobuf:"bytes,7,opt,name=southbound_tls,json=southboundTls,proto3" json:"southbound_tls,omitempty"`
+	// The host's Ethernet address and its addresses on the network. The relay passes on what such a host asks, and no other. Level 4.
+	HostMac       string   `protobuf:"bytes,8,opt,name=host_mac,json=hostMac,proto3" json:"host_mac,omitempty"`
+	HostIps       []string `protobuf:"bytes,9,rep,name=host_ips,json=hostIps,proto3" json:"host_ips,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -293,6 +296,20 @@ func (x *Assignment) GetDhcpRelay() *DHCPRelay {
 func (x *Assignment) GetSouthboundTls() *SouthboundTLS {
 	if x != nil {
 		return x.SouthboundTls
+	}
+	return nil
+}
+
+func (x *Assignment) GetHostMac() string {
+	if x != nil {
+		return x.HostMac
+	}
+	return ""
+}
+
+func (x *Assignment) GetHostIps() []string {
+	if x != nil {
+		return x.HostIps
 	}
 	return nil
 }
@@ -912,7 +929,7 @@ const file_hydrazine_agent_v1_agent_proto_rawDesc = "" +
 	"\x05lease\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x05lease\x12/\n" +
 	"\x05as_of\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"3\n" +
 	"\x0eIsolateRequest\x12!\n" +
-	"\fresource_uid\x18\x01 \x01(\tR\vresourceUid\"\xc4\x02\n" +
+	"\fresource_uid\x18\x01 \x01(\tR\vresourceUid\"\xfa\x02\n" +
 	"\n" +
 	"Assignment\x12!\n" +
 	"\fresource_uid\x18\x01 \x01(\tR\vresourceUid\x12\x1b\n" +
@@ -924,7 +941,9 @@ const file_hydrazine_agent_v1_agent_proto_rawDesc = "" +
 	"\bencap_ip\x18\x05 \x01(\tR\aencapIp\x12E\n" +
 	"\n" +
 	"dhcp_relay\x18\x06 \x01(\v2&.bedplate.hydrazine.agent.v1.DHCPRelayR\tdhcpRelay\x12Q\n" +
-	"\x0esouthbound_tls\x18\a \x01(\v2*.bedplate.hydrazine.agent.v1.SouthboundTLSR\rsouthboundTls\"\xb3\x01\n" +
+	"\x0esouthbound_tls\x18\a \x01(\v2*.bedplate.hydrazine.agent.v1.SouthboundTLSR\rsouthboundTls\x12\x19\n" +
+	"\bhost_mac\x18\b \x01(\tR\ahostMac\x12\x19\n" +
+	"\bhost_ips\x18\t \x03(\tR\ahostIps\"\xb3\x01\n" +
 	"\tDHCPRelay\x12\x1c\n" +
 	"\tinterface\x18\x01 \x01(\tR\tinterface\x12!\n" +
 	"\flogical_port\x18\x02 \x01(\tR\vlogicalPort\x12\x10\n" +

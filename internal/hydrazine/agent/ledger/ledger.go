@@ -27,6 +27,13 @@ type Assignment struct {
 	Network     Network
 	Resource    string // UID
 	LogicalPort string
+	Host        Host
+}
+
+// Host is who a port leads to. It is empty where an older controller hasn't said it.
+type Host struct {
+	MAC       string       `json:"mac,omitempty"`
+	Addresses []netip.Addr `json:"addresses,omitempty"`
 }
 
 // Network is what the DPU is on. All its ports share it.
@@ -55,6 +62,7 @@ type Port struct {
 	Generation  uint64        `json:"generation"`
 	Resource    string        `json:"resource,omitempty"`
 	LogicalPort string        `json:"logicalPort,omitempty"`
+	Host        Host          `json:"host,omitzero"`
 	Expires     time.Duration `json:"expires,omitempty"` // since the DPU was started
 	Until       time.Time     `json:"until,omitzero"`    // the same, for people: by the clock that the DPU had then
 }
@@ -108,7 +116,7 @@ func (l *Ledger) Attach(port string, generation uint64, to Assignment, expires t
 		p.Generation++
 	}
 	l.Network = to.Network
-	p.Resource, p.LogicalPort, p.Expires, p.Until = to.Resource, to.LogicalPort, expires, until
+	p.Resource, p.LogicalPort, p.Host, p.Expires, p.Until = to.Resource, to.LogicalPort, to.Host, expires, until
 	l.Ports[port] = p
 	return nil
 }

@@ -2,10 +2,14 @@ package relay
 
 import (
 	"bytes"
+	"net"
+	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/insomniacslk/dhcp/dhcpv4"
 	"github.com/insomniacslk/dhcp/dhcpv6"
+	"github.com/insomniacslk/dhcp/iana"
 )
 
 // FuzzRequest: whatever a host sends, what comes out says that it is from here, and from nowhere else.
@@ -14,18 +18,42 @@ func FuzzRequest(f *testing.F) {
 	f.Add(renewal(ask(dhcpv4.MessageTypeRequest, ciaddr), gatewayMAC).frame())
 	f.Add(broadcast(ask(dhcpv4.MessageTypeDiscover, dhcpv4.WithRelay(settings4.Server.AsSlice()))).frame())
 	f.Add(solicitation().frame())
+	for _, id := range clientIdentifiers() {
+		f.Add(broadcast(ask(dhcpv4.MessageTypeRequest, dhcpv4.WithGeneric(dhcpv4.OptionClientIdentifier, id))).frame())
+	}
+	f.Add(renewal(ask(dhcpv4.MessageTypeRelease, ciaddr), hostMAC).frame())
+	f.Add(broadcast(ask(dhcpv4.MessageTypeDecline, dhcpv4.WithOption(dhcpv4.OptRequestedIPAddress(hostIP.AsSlice())))).frame())
+	for _, kind := range []dhcpv6.MessageType{dhcpv6.MessageTypeRequest, dhcpv6.MessageTypeRelease, dhcpv6.MessageTypeDecline} {
+		f.Add(ask6(message6(kind, lease(1, "fd10::2"), lease(2, "fd10::3")).ToBytes()).frame())
+	}
 	f.Fuzz(func(t *testing.T, frame []byte) {
-		hosts4, hosts6 := newHosts(), newHosts()
+		hosts4, hosts6 := newHosts(present), newHosts(present)
 		if out, err := (&v4{settings4, hosts4}).request(frame, noon); err == nil {
 			checkRequest4(t, out)
 		}
-		if out, err := (&v6{settings6, hosts6}).request(frame, noon); err == nil {
-			checkRequest6(t, out)
+		for _, frame := range [][]byte{frame, release6(frame)} { // it gives back what it has asked for
+			if out, err := (&v6{settings6, hosts6}).request(frame, noon); err == nil {
+				checkRequest6(t, out)
+			}
+		}
+		for _, host := range hosts6.all {
+			if len(host.identities) > newIdentities {
+				t.Fatalf("%d identities at once", len(host.identities))
+			}
 		}
 		if len(hosts4.all)+len(hosts6.all) > 1 {
 			t.Fatal("one frame of one host's is of one version")
 		}
 	})
+}
+
+// release6 is what another message asks for, given back.
+func release6(frame []byte) []byte {
+	release := bytes.Clone(frame)
+	if kind := ethernetHeader + ipv6Header + udpHeader; len(release) > kind {
+		release[kind] = byte(dhcpv6.MessageTypeRelease)
+	}
+	return release
 }
 
 func checkRequest4(t *testing.T, out []byte) {
@@ -39,6 +67,13 @@ func checkRequest4(t *testing.T, out []byte) {
 		t.Fatal(m)
 	case m.Options.Has(dhcpv4.OptionOptionOverload) || m.Options.Has(dhcpv4.OptionSubnetSelection):
 		t.Fatal(m)
+	case !bytes.Equal(m.Options.Get(dhcpv4.OptionClientIdentifier), append([]byte{1}, m.ClientHWAddr...)):
+		t.Fatal("it is another client: ", m)
+	case !bytes.Equal(m.ClientHWAddr, hostMAC[:]) && !bytes.Equal(m.ClientHWAddr, otherMAC[:]):
+		t.Fatal("nobody behind the DPU: ", m)
+	case m.MessageType() == dhcpv4.MessageTypeRelease && !ownedBy(m.ClientHWAddr, m.ClientIPAddr),
+		m.MessageType() == dhcpv4.MessageTypeDecline && !ownedBy(m.ClientHWAddr, m.RequestedIPAddress()):
+		t.Fatal("it gives back another's: ", m)
 	}
 	own := dhcpv4.OptRelayAgentInfo(
 		dhcpv4.OptGeneric(dhcpv4.AgentCircuitIDSubOption, []byte(settings4.Interface)),
@@ -60,6 +95,33 @@ func checkRequest6(t *testing.T, out []byte) {
 	case m.Options.RelayMessage() == nil || m.Options.RelayMessage().IsRelay():
 		t.Fatal(m)
 	}
+	kind, mac := m.Options.ClientLinkLayerAddress()
+	if kind != iana.HWTypeEthernet || len(m.Options.Get(dhcpv6.OptionClientLinkLayerAddr)) != 1 ||
+		!bytes.Equal(mac, hostMAC[:]) && !bytes.Equal(mac, otherMAC[:]) || !m.PeerAddr.Equal(linkLocal(MAC(mac)).AsSlice()) {
+		t.Fatal("option 79 is ", mac, ", from ", m.PeerAddr)
+	}
+	inner := m.Options.RelayMessage().(*dhcpv6.Message)
+	if inner.Type() != dhcpv6.MessageTypeRelease && inner.Type() != dhcpv6.MessageTypeDecline {
+		return
+	}
+	for _, ia := range inner.Options.IANA() {
+		for _, a := range ia.Options.Addresses() {
+			if !ownedBy(mac, a.IPv6Addr) {
+				t.Fatal("it gives back another's: ", a)
+			}
+		}
+	}
+}
+
+// ownedBy says whether an address is one of those that the controller has said.
+func ownedBy(mac net.HardwareAddr, ip net.IP) bool {
+	all, _ := present()
+	for _, host := range all {
+		if bytes.Equal(host.MAC[:], mac) {
+			return slices.ContainsFunc(host.Addresses, func(a netip.Addr) bool { return ip.Equal(a.AsSlice()) })
+		}
+	}
+	return false
 }
 
 // FuzzAnswer: whatever the server's address sends, only who has asked gets it, from the relay, and without what is between
@@ -79,7 +141,7 @@ func FuzzAnswer(f *testing.F) {
 	asked := broadcast(ask(dhcpv4.MessageTypeDiscover, func(m *dhcpv4.DHCPv4) { m.TransactionID = request.TransactionID })).frame()
 	solicited := solicitation().frame()
 	f.Fuzz(func(t *testing.T, message []byte) {
-		r4, r6 := &v4{settings4, newHosts()}, &v6{settings6, newHosts()}
+		r4, r6 := &v4{settings4, newHosts(nil)}, &v6{settings6, newHosts(nil)}
 		_, err4 := r4.request(asked, noon)
 		_, err6 := r6.request(solicited, noon)
 		if err4 != nil || err6 != nil {

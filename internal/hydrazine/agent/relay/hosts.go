@@ -1,8 +1,10 @@
 package relay
 
 import (
+	"crypto/sha256"
 	"errors"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,19 +17,42 @@ const (
 	// A client repeats itself after seconds; a firmware that tries several things in turn is faster.
 	perHost, hostBurst = rate.Limit(5), 20
 	perRelay, burst    = rate.Limit(100), 200
+
+	// A host has a few identities in DHCPv6: those of its firmware, of an installer, and of its system, which may be another one
+	// at each boot. Each may have a lease, so new ones are few within a lease's time.
+	maxIdentities, newIdentities = 16, 8
+	identityInterval             = 30 * time.Minute
+	// identityAge is how long one is remembered that isn't heard any more. Its lease may be longer; that ends by itself.
+	identityAge = 7 * 24 * time.Hour
 )
 
 var (
-	errTooMany = errors.New("it asks too often")
-	errUnasked = errors.New("nobody has asked for it")
+	errTooMany    = errors.New("it asks too often")
+	errUnasked    = errors.New("nobody has asked for it")
+	errStranger   = errors.New("no host behind this DPU has its MAC address")
+	errIdentities = errors.New("it asks under too many identities")
+	errNotItsOwn  = errors.New("it gives back what isn't known to be its own")
 )
+
+// Host is who has a port of the DPU, as the controller says.
+type Host struct {
+	MAC       MAC
+	Addresses []netip.Addr
+}
+
+// Hosts returns those behind the DPU now. It isn't known who they are as long as an older controller hasn't said it of all.
+type Hosts func() (all []Host, known bool)
+
+// identity is what a server of DHCPv6 keeps a lease by: the client's identifier and one of its identity associations.
+type identity [sha256.Size]byte
 
 // hosts is what is remembered of those who ask. It never grows beyond maxHosts: who has been silent for longest is forgotten,
 // and can be told apart no more from one who is new.
 type hosts struct {
-	mutex sync.Mutex
-	all   map[asker]*host
-	limit *rate.Limiter // of all together: addresses are easily made up
+	behind Hosts
+	mutex  sync.Mutex
+	all    map[asker]*host
+	limit  *rate.Limiter // of all together: addresses are easily made up
 }
 
 // asker is a host on the link by its MAC address, or one that asks through a router by its IP address: whatever it says then of
@@ -44,39 +69,103 @@ type host struct {
 	transaction [4]byte    // the latest; the first byte of DHCPv6's is 0
 	peer        netip.Addr // its address by which it asked, of DHCPv6
 	server      netip.Addr // how the server that answered last calls itself, of DHCPv4
+	identifier  []byte     // that it gave itself in the latest request, of DHCPv4
+
+	identities map[identity]time.Time // of DHCPv6: when each was heard last
+	fresh      *rate.Limiter          // of identities
 }
 
-func newHosts() *hosts {
-	return &hosts{all: map[asker]*host{}, limit: rate.NewLimiter(perRelay, burst)}
+// question is what is to be known of a request, beside the request.
+type question struct {
+	mac         MAC // whose lease it is about
+	routed      bool
+	transaction [4]byte
+	peer        netip.Addr
+	identifier  []byte     // of DHCPv4
+	identities  []identity // of DHCPv6
+	givesBack   bool       // a lease, of DHCPv6
+}
+
+func newHosts(behind Hosts) *hosts {
+	return &hosts{behind: behind, all: map[asker]*host{}, limit: rate.NewLimiter(perRelay, burst)}
+}
+
+// addresses of the host behind the DPU that has a MAC address, as the controller says. Where an older one hasn't, nothing is known.
+func (h *hosts) addresses(mac MAC) (own []netip.Addr, known bool, err error) {
+	if h.behind == nil {
+		return nil, false, nil
+	}
+	all, known := h.behind()
+	if !known {
+		return nil, false, nil
+	}
+	i := slices.IndexFunc(all, func(each Host) bool { return each.MAC == mac })
+	if i < 0 {
+		return nil, true, errStranger
+	}
+	return all[i].Addresses, true, nil
 }
 
 // ask notes a request of who has a MAC address, or says so from another one through a router. It may be refused. It returns how
 // the host's server calls itself, if that is known.
-func (h *hosts) ask(
-	mac MAC, transaction [4]byte, peer netip.Addr, routed bool, now time.Time,
-) (server netip.Addr, err error) {
-	by := asker{mac: mac}
-	if routed {
-		by = asker{address: peer}
+func (h *hosts) ask(q question, now time.Time) (server netip.Addr, err error) {
+	by := asker{mac: q.mac}
+	if q.routed {
+		by = asker{address: q.peer}
 	}
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	known := h.all[by]
 	if known == nil {
-		known = &host{limit: rate.NewLimiter(perHost, hostBurst)}
+		known = &host{
+			limit:      rate.NewLimiter(perHost, hostBurst),
+			identities: map[identity]time.Time{}, fresh: rate.NewLimiter(rate.Every(identityInterval), newIdentities),
+		}
 	}
 	if !known.limit.AllowN(now, 1) || !h.limit.AllowN(now, 1) {
 		return netip.Addr{}, errTooMany
+	}
+	if err := known.appear(q, now); err != nil {
+		return netip.Addr{}, err
 	}
 	if h.all[by] == nil && len(h.all) >= maxHosts {
 		h.forgetOne()
 	}
 	h.all[by] = known
-	if onLink := h.all[asker{mac: mac}]; onLink != nil && known.mac != mac {
+	if onLink := h.all[asker{mac: q.mac}]; onLink != nil && known.mac != q.mac {
 		known.server = onLink.server // it had its address from there
 	}
-	known.asked, known.mac, known.transaction, known.peer = now, mac, transaction, peer
+	known.asked, known.mac, known.transaction, known.peer, known.identifier = now, q.mac, q.transaction, q.peer, q.identifier
 	return known.server, nil
+}
+
+// appear under identities. New ones are few; what is given back is only what was asked for here before.
+func (h *host) appear(q question, now time.Time) error {
+	fresh := 0
+	for _, id := range q.identities {
+		if heard, known := h.identities[id]; !known || now.Sub(heard) > identityAge {
+			fresh++
+		}
+	}
+	switch {
+	case fresh > 0 && q.givesBack:
+		return errNotItsOwn
+	case fresh > 0 && !h.fresh.AllowN(now, fresh):
+		return errIdentities
+	}
+	for _, id := range q.identities {
+		h.identities[id] = now
+	}
+	for len(h.identities) > maxIdentities {
+		oldest, at := identity{}, time.Time{}
+		for id, heard := range h.identities {
+			if at.IsZero() || heard.Before(at) {
+				oldest, at = id, heard
+			}
+		}
+		delete(h.identities, oldest)
+	}
+	return nil
 }
 
 func (h *hosts) forgetOne() {
@@ -90,17 +179,18 @@ func (h *hosts) forgetOne() {
 	delete(h.all, oldest)
 }
 
-// answered says whether a host waits for an answer, and notes how its server calls itself.
-func (h *hosts) answered(mac MAC, transaction [4]byte, server netip.Addr) error {
+// answered says whether a host waits for an answer, and notes how its server calls itself. It returns how the host has called
+// itself, nil if not at all.
+func (h *hosts) answered(mac MAC, transaction [4]byte, server netip.Addr) (identifier []byte, err error) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	err := errUnasked
+	err = errUnasked
 	for _, each := range h.all {
 		if each.mac == mac && each.transaction == transaction {
-			each.server, err = server, nil
+			each.server, identifier, err = server, each.identifier, nil
 		}
 	}
-	return err
+	return identifier, err
 }
 
 // byPeer returns the host that asked from an address.

@@ -3,6 +3,17 @@
 // Hosts are heard by a raw socket on an interface without an address: the DPU's own kernel can't be reached by it. What passes
 // is decided and rewritten by code without sockets, packet by packet. Towards the server the relay speaks for the DPU's address
 // on the fabric; towards hosts it stands for the server, so that a lease is renewed through it too.
+//
+// A host is one client. A server of DHCPv4 keeps leases by the client identifier (option 61), which a client may choose: a host
+// that chose one after the other would get all addresses, and one that took another host's would release that one's lease. To
+// refuse what isn't made of the MAC address would refuse most clients: those of RFC 4361 send a DUID, firmware its UUID. So the
+// server always sees the MAC address of the host's port, and the host its own identifier in the answer (RFC 6842). Firmware,
+// installer and system of a host are one client then, and have one lease. A relay agent of RFC 1542 changes no such field; this
+// one is the hosts' only way to the server.
+//
+// A client's message of DHCPv6 isn't changed by a relay (RFC 8415). The server is told the MAC address beside it (option 79, RFC
+// 6939), new identities of a host are few, and what it gives back are addresses of its own, under an identity that was
+// heard from it.
 package relay
 
 import (
@@ -56,9 +67,9 @@ type protocol interface {
 	answer(message []byte, from netip.Addr) ([]byte, error)
 }
 
-func (s Settings) protocol() protocol {
+func (s Settings) protocol(behind Hosts) protocol {
 	if s.Server.Is4() {
-		return &v4{s, newHosts()}
+		return &v4{s, newHosts(behind)}
 	}
-	return &v6{s, newHosts()}
+	return &v6{s, newHosts(behind)}
 }

@@ -15,6 +15,11 @@ var (
 	hostIP     = netip.MustParseAddr("10.10.10.2")
 	identifier = netip.MustParseAddr("172.18.0.30") // as the server calls itself
 
+	// hostLink is the host's address of the link.
+	hostLink  = netip.MustParseAddr("fe80::aff:fe0a:a02")
+	hostIPv6  = netip.MustParseAddr("fd10::2")
+	neighbour = Host{otherMAC, []netip.Addr{netip.MustParseAddr("10.10.10.3"), netip.MustParseAddr("fd10::3")}}
+
 	// noon is when everything happens.
 	noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
@@ -29,6 +34,11 @@ var (
 		Underlay: netip.MustParseAddr("fd00::5"), MTU: 1422, Largest: 1420,
 	}
 )
+
+// present are the host and a neighbour behind the same DPU, as the controller says.
+func present() ([]Host, bool) {
+	return []Host{{hostMAC, []netip.Addr{hostIP, hostIPv6}}, neighbour}, true
+}
 
 func TestParseMAC(t *testing.T) {
 	t.Parallel()
@@ -100,24 +110,26 @@ func TestParse_refuses(t *testing.T) {
 func TestHosts_areBounded(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	h, now := newHosts(), noon
+	h, now := newHosts(nil), noon
 	for i := range 3 * maxHosts {
 		now = now.Add(time.Second)
-		_, err := h.ask(MAC{2, 0, 0, 0, byte(i >> 8), byte(i)}, [4]byte{byte(i)}, netip.Addr{}, false, now)
+		_, err := h.ask(question{mac: MAC{2, 0, 0, 0, byte(i >> 8), byte(i)}, transaction: [4]byte{byte(i)}}, now)
 		g.Expect(err).NotTo(HaveOccurred())
 	}
 	g.Expect(h.all).To(HaveLen(maxHosts))
 	last := 3*maxHosts - 1
-	g.Expect(h.answered(MAC{2, 0, 0, 0, byte(last >> 8), byte(last)}, [4]byte{byte(last)}, identifier)).To(Succeed())
-	g.Expect(h.answered(MAC{2, 0, 0, 0, 0, 0}, [4]byte{}, identifier)).To(MatchError(errUnasked), "long forgotten")
+	_, err := h.answered(MAC{2, 0, 0, 0, byte(last >> 8), byte(last)}, [4]byte{byte(last)}, identifier)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = h.answered(MAC{2, 0, 0, 0, 0, 0}, [4]byte{}, identifier)
+	g.Expect(err).To(MatchError(errUnasked), "long forgotten")
 }
 
 func TestHosts_areSlowedDown(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	h := newHosts()
+	h := newHosts(nil)
 	ask := func(mac MAC, after time.Duration) error {
-		_, err := h.ask(mac, [4]byte{}, netip.Addr{}, false, noon.Add(after))
+		_, err := h.ask(question{mac: mac}, noon.Add(after))
 		return err
 	}
 	for range hostBurst {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
+	"golang.org/x/time/rate"
 )
 
 // readSize is more than any message that passes; what is longer is cut off, and refused.
@@ -26,8 +27,9 @@ type Relay struct {
 	server *net.UDPConn
 }
 
-// Open opens the sockets: a raw one on the interface, and one on the DPU's address, which hears the server alone.
-func Open(s Settings) (*Relay, error) {
+// Open opens the sockets: a raw one on the interface, and one on the DPU's address, which hears the server alone. Whoever isn't
+// behind the DPU isn't listened to.
+func Open(s Settings, behind Hosts) (*Relay, error) {
 	frames, err := listen(s)
 	if err != nil {
 		return nil, fmt.Errorf("hear hosts by %s: %w", s.Interface, err)
@@ -42,7 +44,7 @@ func Open(s Settings) (*Relay, error) {
 		_ = frames.Close()
 		return nil, fmt.Errorf("speak to the server %s as %s: %w", s.Server, own, err)
 	}
-	return &Relay{s.protocol(), s.Server, frames, datagrams}, nil
+	return &Relay{s.protocol(behind), s.Server, frames, datagrams}, nil
 }
 
 // Run relays until ctx ends, then it returns nil, or until a socket fails. Afterwards the sockets are closed. heard is told
@@ -61,7 +63,7 @@ func (r *Relay) Run(ctx context.Context, heard func(error)) error {
 }
 
 func (r *Relay) requests(ctx context.Context, heard func(error)) error {
-	buffer := make([]byte, readSize)
+	buffer, refusals := make([]byte, readSize), rate.Sometimes{Interval: time.Minute} // a host may fill the DPU's disk otherwise
 	for {
 		n, _, err := r.hosts.ReadFrom(buffer)
 		if err != nil {
@@ -69,13 +71,23 @@ func (r *Relay) requests(ctx context.Context, heard func(error)) error {
 		}
 		message, err := r.request(buffer[:n], time.Now())
 		if err != nil {
-			slog.DebugContext(ctx, "A request isn't passed on", "reason", err)
+			refusals.Do(func() {
+				slog.WarnContext(ctx, "Requests aren't passed on, one of them", "host", sender(buffer[:n]), "reason", err)
+			})
 			continue
 		}
 		if _, err := r.server.Write(message); err != nil {
 			heard(fmt.Errorf("ask the server: %w", err))
 		}
 	}
+}
+
+// sender of a frame.
+func sender(frame []byte) string {
+	if len(frame) < ethernetHeader {
+		return ""
+	}
+	return MAC(frame[6:12]).String()
 }
 
 func (r *Relay) answers(ctx context.Context, heard func(error)) error {

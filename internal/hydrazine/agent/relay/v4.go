@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/insomniacslk/dhcp/dhcpv4"
@@ -49,10 +51,17 @@ func (r *v4) request(frame []byte, now time.Time) ([]byte, error) {
 		return nil, err
 	}
 	mac := MAC(m.ClientHWAddr)
-	server, err := r.hosts.ask(mac, m.TransactionID, d.from.Addr(), d.fromMAC != mac, now)
+	if err := r.mayAsk(d, m, mac); err != nil {
+		return nil, err
+	}
+	server, err := r.hosts.ask(question{
+		mac: mac, routed: d.fromMAC != mac, transaction: m.TransactionID, peer: d.from.Addr(),
+		identifier: m.Options.Get(dhcpv4.OptionClientIdentifier),
+	}, now)
 	if err != nil {
 		return nil, err
 	}
+	m.UpdateOption(dhcpv4.OptClientIdentifier(identifier4(mac)))
 	if said, ok := netip.AddrFromSlice(m.ServerIdentifier()); ok && said.Unmap() == r.Address {
 		if !server.IsValid() { // the relay has been restarted since
 			server = r.Server
@@ -70,6 +79,34 @@ func (r *v4) request(frame []byte, now time.Time) ([]byte, error) {
 		dhcpv4.OptGeneric(dhcpv4.ServerIdentifierOverrideSubOption, r.Address.AsSlice()),
 	))
 	return m.ToBytes(), nil
+}
+
+// identifier4 is what the server knows a host by, whatever that calls itself (RFC 2132, section 9.14).
+func identifier4(mac MAC) []byte { return append([]byte{byte(iana.HWTypeEthernet)}, mac[:]...) }
+
+// mayAsk says whether the MAC address is that of a host behind this DPU, the address by which it asks through a router is that
+// host's, and so is the one that it gives back.
+func (r *v4) mayAsk(d datagram, m *dhcpv4.DHCPv4, mac MAC) error {
+	own, known, err := r.hosts.addresses(mac)
+	if err != nil || !known {
+		return err
+	}
+	if d.fromMAC != mac && !slices.Contains(own, d.from.Addr()) {
+		return errors.New("a host asks for another one")
+	}
+	var back net.IP
+	switch m.MessageType() {
+	case dhcpv4.MessageTypeRelease:
+		back = m.ClientIPAddr
+	case dhcpv4.MessageTypeDecline:
+		back = m.RequestedIPAddress()
+	default:
+		return nil
+	}
+	if a, _ := netip.AddrFromSlice(back.To4()); !slices.Contains(own, a) {
+		return errNotItsOwn
+	}
+	return nil
 }
 
 // readRequest reads a request, and refuses what a client of DHCP doesn't send. What comes by a router has the router's MAC
@@ -92,6 +129,8 @@ func (r *v4) readRequest(d datagram, routed bool) (*dhcpv4.DHCPv4, error) {
 		return nil, errors.New("options continue in other fields")
 	case m.HopCount >= maxHops:
 		return nil, errors.New("it has passed too many relays")
+	case len(m.Options.Get(dhcpv4.OptionClientIdentifier)) > math.MaxUint8:
+		return nil, errors.New("its client identifier is too long")
 	case m.HWType != iana.HWTypeEthernet || len(m.ClientHWAddr) != len(MAC{}):
 		return nil, errors.New("its client isn't on an Ethernet")
 	case d.fromMAC != MAC(m.ClientHWAddr) && (!routed || client.IsUnspecified() || client != d.from.Addr()):
@@ -123,8 +162,13 @@ func (r *v4) answer(message []byte, from netip.Addr) ([]byte, error) {
 	if !ok {
 		return nil, errors.New("the server doesn't say how it calls itself")
 	}
-	if err := r.hosts.answered(MAC(m.ClientHWAddr), m.TransactionID, server.Unmap()); err != nil {
+	identifier, err := r.hosts.answered(MAC(m.ClientHWAddr), m.TransactionID, server.Unmap())
+	if err != nil {
 		return nil, err
+	}
+	m.DeleteOption(dhcpv4.OptionClientIdentifier)
+	if identifier != nil { // a client doesn't take what is for another one (RFC 6842)
+		m.UpdateOption(dhcpv4.OptClientIdentifier(identifier))
 	}
 	m.DeleteOption(dhcpv4.OptionRelayAgentInformation)
 	m.UpdateOption(dhcpv4.OptServerIdentifier(r.Address.AsSlice()))

@@ -37,7 +37,7 @@ func renewal(m *dhcpv4.DHCPv4, mac MAC) datagram {
 
 // pass sends a datagram through a new relay, and returns what comes out.
 func pass(d datagram) (*dhcpv4.DHCPv4, error) {
-	out, err := (&v4{settings4, newHosts()}).request(d.frame(), noon)
+	out, err := (&v4{settings4, newHosts(nil)}).request(d.frame(), noon)
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +72,7 @@ func TestRequest4(t *testing.T) {
 			g.Expect(string(info.Get(dhcpv4.AgentCircuitIDSubOption))).To(Equal("relay-red"))
 			g.Expect(info.Get(dhcpv4.LinkSelectionSubOption)).To(Equal([]byte{10, 10, 10, 1}))
 			g.Expect(info.Get(dhcpv4.ServerIdentifierOverrideSubOption)).To(Equal([]byte{169, 254, 128, 5}))
+			g.Expect(m.Options.Get(dhcpv4.OptionClientIdentifier)).To(Equal([]byte{1, 2, 0, 10, 10, 10, 2}))
 			g.Expect(m.GatewayIPAddr.String()).To(Equal("172.18.0.5"))
 			g.Expect(m.HopCount).To(BeEquivalentTo(1))
 			g.Expect(m.Options.Has(dhcpv4.OptionSubnetSelection)).To(BeFalse())
@@ -100,6 +101,7 @@ func TestRequest4_refused(t *testing.T) {
 		"another's chaddr":                discover(dhcpv4.WithHwAddr(otherMAC[:])),
 		"long chaddr":                     discover(dhcpv4.WithHwAddr(append(hostMAC[:], 1, 2))),
 		"no Ethernet":                     discover(func(m *dhcpv4.DHCPv4) { m.HWType = 6 }),
+		"a long identifier":               discover(dhcpv4.WithGeneric(dhcpv4.OptionClientIdentifier, make([]byte, 256))),
 		"many hops":                       discover(func(m *dhcpv4.DHCPv4) { m.HopCount = maxHops }),
 		"oversize":                        discover(dhcpv4.WithGeneric(dhcpv4.OptionVendorSpecificInformation, make([]byte, maxMessage))),
 		"routed discover":                 renewal(ask(dhcpv4.MessageTypeDiscover), gatewayMAC),
@@ -130,6 +132,11 @@ func TestRequest4_refused(t *testing.T) {
 func exchange(g Gomega, r *v4, request *dhcpv4.DHCPv4, kind dhcpv4.MessageType, change ...dhcpv4.Modifier) (frame []byte, err error) {
 	passed, err := r.request(broadcast(request).frame(), noon)
 	g.Expect(err).NotTo(HaveOccurred())
+	return r.answer(server4(g, passed, kind, change...), r.Server)
+}
+
+// server4 is what a server answers to what the relay has passed on. It keeps to contract4, as a real one does.
+func server4(g Gomega, passed []byte, kind dhcpv4.MessageType, change ...dhcpv4.Modifier) []byte {
 	asked, err := dhcpv4.FromBytes(passed)
 	g.Expect(err).NotTo(HaveOccurred())
 	answer, err := dhcpv4.NewReplyFromRequest(asked, append([]dhcpv4.Modifier{
@@ -138,7 +145,7 @@ func exchange(g Gomega, r *v4, request *dhcpv4.DHCPv4, kind dhcpv4.MessageType, 
 		dhcpv4.WithGeneric(dhcpv4.OptionRelayAgentInformation, asked.Options.Get(dhcpv4.OptionRelayAgentInformation)),
 	}, change...)...)
 	g.Expect(err).NotTo(HaveOccurred())
-	return r.answer(answer.ToBytes(), r.Server)
+	return answer.ToBytes()
 }
 
 func TestAnswer4(t *testing.T) {
@@ -165,7 +172,7 @@ func TestAnswer4(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			frame, err := exchange(g, &v4{settings4, newHosts()}, test.request, test.kind, test.change)
+			frame, err := exchange(g, &v4{settings4, newHosts(nil)}, test.request, test.kind, test.change)
 			g.Expect(err).NotTo(HaveOccurred())
 			d, err := parse(frame)
 			g.Expect(err).NotTo(HaveOccurred())
@@ -212,11 +219,11 @@ func TestAnswer4_refused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			_, err := exchange(g, &v4{settings4, newHosts()}, ask(dhcpv4.MessageTypeDiscover), dhcpv4.MessageTypeOffer, change)
+			_, err := exchange(g, &v4{settings4, newHosts(nil)}, ask(dhcpv4.MessageTypeDiscover), dhcpv4.MessageTypeOffer, change)
 			g.Expect(err).To(HaveOccurred())
 		})
 	}
-	_, err := (&v4{settings4, newHosts()}).answer(ask(dhcpv4.MessageTypeOffer).ToBytes(), netip.MustParseAddr("172.18.0.66"))
+	_, err := (&v4{settings4, newHosts(nil)}).answer(ask(dhcpv4.MessageTypeOffer).ToBytes(), netip.MustParseAddr("172.18.0.66"))
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("172.18.0.66 isn't the server")))
 }
 
@@ -224,7 +231,7 @@ func TestAnswer4_refused(t *testing.T) {
 func TestIdentifier_isTheServersOnTheWayBack(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	r := &v4{settings4, newHosts()}
+	r := &v4{settings4, newHosts(nil)}
 	selected := func(id netip.Addr) string {
 		out, err := r.request(broadcast(ask(dhcpv4.MessageTypeRequest, dhcpv4.WithOption(dhcpv4.OptServerIdentifier(id.AsSlice())))).frame(), noon)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -244,7 +251,7 @@ func TestIdentifier_isTheServersOnTheWayBack(t *testing.T) {
 func TestAnswer4_unfolds(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	r := &v4{settings4, newHosts()}
+	r := &v4{settings4, newHosts(nil)}
 	frame, err := exchange(g, r, ask(dhcpv4.MessageTypeDiscover), dhcpv4.MessageTypeOffer, func(m *dhcpv4.DHCPv4) {
 		m.UpdateOption(dhcpv4.OptGeneric(dhcpv4.OptionOptionOverload, []byte{3}))
 		m.BootFileName = string([]byte{3, 4, 10, 10, 10, 1, 255})
@@ -264,7 +271,7 @@ func TestAnswer4_unfolds(t *testing.T) {
 func TestRequest4_storm(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	r := &v4{settings4, newHosts()}
+	r := &v4{settings4, newHosts(nil)}
 	frame, passed := broadcast(ask(dhcpv4.MessageTypeDiscover)).frame(), 0
 	for i := range 10000 { // in a second
 		if _, err := r.request(frame, noon.Add(time.Duration(i)*time.Second/10000)); err == nil {
@@ -278,7 +285,7 @@ func TestRequest4_storm(t *testing.T) {
 func TestAnswer4_fitsThroughTheInterface(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	r := &v4{settings4, newHosts()}
+	r := &v4{settings4, newHosts(nil)}
 	size := func(options int) (dhcp int, err error) {
 		frame, err := exchange(g, r, ask(dhcpv4.MessageTypeDiscover), dhcpv4.MessageTypeOffer,
 			dhcpv4.WithGeneric(dhcpv4.OptionVendorSpecificInformation, make([]byte, options)))
@@ -295,7 +302,7 @@ func TestAnswer4_fitsThroughTheInterface(t *testing.T) {
 func TestRequest4_madeUpBehindARouter(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	r := &v4{settings4, newHosts()}
+	r := &v4{settings4, newHosts(nil)}
 	waiting := ask(dhcpv4.MessageTypeDiscover, dhcpv4.WithHwAddr(otherMAC[:]))
 	_, err := r.request(func() []byte { d := broadcast(waiting); d.fromMAC = otherMAC; return d.frame() }(), noon)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -311,14 +318,15 @@ func TestRequest4_madeUpBehindARouter(t *testing.T) {
 	}
 	g.Expect(passed).To(Equal(hostBurst))
 	g.Expect(r.hosts.all).To(HaveLen(2))
-	g.Expect(r.hosts.answered(otherMAC, waiting.TransactionID, identifier)).To(Succeed(), "it still waits")
+	_, err = r.hosts.answered(otherMAC, waiting.TransactionID, identifier)
+	g.Expect(err).NotTo(HaveOccurred(), "it still waits")
 }
 
 // A release names the server, which a host knows from when it was given its address.
 func TestIdentifier_isTheServersBehindARouter(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	r := &v4{settings4, newHosts()}
+	r := &v4{settings4, newHosts(nil)}
 	_, err := exchange(g, r, ask(dhcpv4.MessageTypeDiscover), dhcpv4.MessageTypeOffer)
 	g.Expect(err).NotTo(HaveOccurred())
 	release := ask(dhcpv4.MessageTypeRelease, ciaddr, dhcpv4.WithOption(dhcpv4.OptServerIdentifier(settings4.Address.AsSlice())))
@@ -327,4 +335,112 @@ func TestIdentifier_isTheServersBehindARouter(t *testing.T) {
 	m, err := dhcpv4.FromBytes(out)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(m.ServerIdentifier().String()).To(Equal("172.18.0.30"))
+}
+
+// clientIdentifiers are as clients send them.
+func clientIdentifiers() map[string][]byte {
+	return map[string][]byte{
+		"none":               nil,
+		"its MAC address":    append([]byte{1}, hostMAC[:]...),
+		"another's":          append([]byte{1}, otherMAC[:]...),
+		"an UUID (firmware)": append([]byte{0}, make([]byte, 16)...),
+		"a DUID (RFC 4361)":  {255, 10, 10, 10, 2, 0, 2, 0, 0, 0xab, 0x11, 1, 2, 3, 4, 5, 6, 7, 8},
+		"a name":             append([]byte{0}, "host1.example.com"...),
+		"empty":              {},
+	}
+}
+
+// A host is one client to the server, and hears in the answer what it has called itself.
+func TestIdentifier4_isTheMACAddress(t *testing.T) {
+	t.Parallel()
+	for name, sent := range clientIdentifiers() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			change := func(m *dhcpv4.DHCPv4) {
+				if sent != nil {
+					m.UpdateOption(dhcpv4.OptClientIdentifier(sent))
+				}
+			}
+			r := &v4{settings4, newHosts(present)}
+			for _, echo := range []bool{true, false} { // before RFC 6842 servers didn't
+				frame, err := exchange(g, r, ask(dhcpv4.MessageTypeDiscover, change), dhcpv4.MessageTypeOffer, func(m *dhcpv4.DHCPv4) {
+					if echo {
+						m.UpdateOption(dhcpv4.OptClientIdentifier(append([]byte{1}, hostMAC[:]...)))
+					}
+				})
+				g.Expect(err).NotTo(HaveOccurred())
+				d, err := parse(frame)
+				g.Expect(err).NotTo(HaveOccurred())
+				m, err := dhcpv4.FromBytes(d.payload)
+				g.Expect(err).NotTo(HaveOccurred())
+				if len(sent) == 0 {
+					g.Expect(m.Options.Get(dhcpv4.OptionClientIdentifier)).To(BeEmpty())
+				} else {
+					g.Expect(m.Options.Get(dhcpv4.OptionClientIdentifier)).To(Equal(sent))
+				}
+			}
+		})
+	}
+}
+
+// One MAC address asks as hundreds of clients: it is one.
+func TestIdentifier4_ofOneHostIsOne(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r, seen := &v4{settings4, newHosts(present)}, map[string]bool{}
+	for i := range 300 { // in a minute
+		discover := ask(dhcpv4.MessageTypeDiscover, dhcpv4.WithGeneric(dhcpv4.OptionClientIdentifier, []byte{255, byte(i >> 8), byte(i)}))
+		out, err := r.request(broadcast(discover).frame(), noon.Add(time.Duration(i)*200*time.Millisecond))
+		g.Expect(err).NotTo(HaveOccurred())
+		m, err := dhcpv4.FromBytes(out)
+		g.Expect(err).NotTo(HaveOccurred())
+		seen[string(m.Options.Get(dhcpv4.OptionClientIdentifier))+m.ClientHWAddr.String()] = true
+	}
+	g.Expect(seen).To(HaveLen(1))
+	g.Expect(r.hosts.all).To(HaveLen(1))
+}
+
+// Where the controller has said who is behind the DPU, nobody else is listened to, and nobody gives back what another one has.
+func TestRequest4_ofKnownHosts(t *testing.T) {
+	t.Parallel()
+	stranger := MAC{2, 0, 10, 10, 10, 9}
+	from := func(mac MAC, m *dhcpv4.DHCPv4) datagram { d := broadcast(m); d.fromMAC = mac; return d }
+	requested := func(ip string) dhcpv4.Modifier {
+		return dhcpv4.WithOption(dhcpv4.OptRequestedIPAddress(net.ParseIP(ip)))
+	}
+	others := dhcpv4.WithClientIP(net.IP{10, 10, 10, 3})
+	for name, test := range map[string]struct {
+		d      datagram
+		passed bool
+	}{
+		"discover":               {broadcast(ask(dhcpv4.MessageTypeDiscover)), true},
+		"for any address":        {broadcast(ask(dhcpv4.MessageTypeRequest, requested("10.10.10.77"))), true},
+		"renewal by the router":  {renewal(ask(dhcpv4.MessageTypeRequest, ciaddr), gatewayMAC), true},
+		"release":                {renewal(ask(dhcpv4.MessageTypeRelease, ciaddr), gatewayMAC), true},
+		"release on the link":    {renewal(ask(dhcpv4.MessageTypeRelease, ciaddr), hostMAC), true},
+		"decline":                {broadcast(ask(dhcpv4.MessageTypeDecline, requested("10.10.10.2"))), true},
+		"a stranger":             {from(stranger, ask(dhcpv4.MessageTypeDiscover, dhcpv4.WithHwAddr(stranger[:]))), false},
+		"a stranger's MAC":       {renewal(ask(dhcpv4.MessageTypeRequest, ciaddr, dhcpv4.WithHwAddr(stranger[:])), gatewayMAC), false},
+		"a neighbour's MAC":      {renewal(ask(dhcpv4.MessageTypeRequest, ciaddr, dhcpv4.WithHwAddr(otherMAC[:])), gatewayMAC), false},
+		"inform for a neighbour": {renewal(ask(dhcpv4.MessageTypeInform, ciaddr, dhcpv4.WithHwAddr(otherMAC[:])), gatewayMAC), false},
+		"another's release":      {renewal(ask(dhcpv4.MessageTypeRelease, others), hostMAC), false},
+		"release of nothing":     {renewal(ask(dhcpv4.MessageTypeRelease), hostMAC), false},
+		"another's decline":      {broadcast(ask(dhcpv4.MessageTypeDecline, requested("10.10.10.3"))), false},
+		"decline of a pool":      {broadcast(ask(dhcpv4.MessageTypeDecline, requested("10.10.10.77"))), false},
+		"decline of nothing":     {broadcast(ask(dhcpv4.MessageTypeDecline)), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			r := &v4{settings4, newHosts(present)}
+			_, err := r.request(test.d.frame(), noon)
+			if test.passed {
+				g.Expect(err).NotTo(HaveOccurred())
+			} else {
+				g.Expect(err).To(HaveOccurred())
+				g.Expect(r.hosts.all).To(BeEmpty(), "nothing is remembered of it")
+			}
+		})
+	}
 }

@@ -2,16 +2,24 @@ package relay
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/insomniacslk/dhcp/dhcpv6"
+	"github.com/insomniacslk/dhcp/iana"
 )
 
-const serverPort6, clientPort6 = 547, 546
+const (
+	serverPort6, clientPort6 = 547, 546
+	// maxDUID is as RFC 8415, section 11.1, has it: a type, and 128 bytes.
+	maxDUID = 130
+)
 
 var (
 	// allServers is where clients ask: all relays and servers of DHCP on a link.
@@ -32,8 +40,8 @@ func (r *v6) request(frame []byte, now time.Time) ([]byte, error) {
 		return nil, err
 	case d.to != netip.AddrPortFrom(allServers, serverPort6) || d.toMAC != allServersMAC:
 		return nil, errors.New("it isn't for a DHCP server")
-	case !d.from.Addr().IsLinkLocalUnicast():
-		return nil, fmt.Errorf("%s isn't an address of the link", d.from.Addr())
+	case d.from.Addr() != linkLocal(d.fromMAC): // OVN lets no other one through
+		return nil, fmt.Errorf("%s isn't the address of the link that follows from %s", d.from.Addr(), d.fromMAC)
 	case len(d.payload) > maxMessage:
 		return nil, fmt.Errorf("it has %d bytes", len(d.payload))
 	}
@@ -48,7 +56,21 @@ func (r *v6) request(frame []byte, now time.Time) ([]byte, error) {
 	default:
 		return nil, fmt.Errorf("hosts don't send %s", m.Type())
 	}
-	if _, err := r.hosts.ask(d.fromMAC, transaction6(m), d.from.Addr(), false, now); err != nil {
+	own, known, err := r.hosts.addresses(d.fromMAC)
+	if err != nil {
+		return nil, err
+	}
+	q := question{mac: d.fromMAC, transaction: transaction6(m), peer: d.from.Addr()}
+	if q.identities, err = identities(m); err != nil {
+		return nil, err
+	}
+	if m.Type() == dhcpv6.MessageTypeRelease || m.Type() == dhcpv6.MessageTypeDecline {
+		q.givesBack = true
+		if !known || !givesBack(m, own) {
+			return nil, errNotItsOwn
+		}
+	}
+	if _, err := r.hosts.ask(q, now); err != nil {
 		return nil, err
 	}
 	forward := dhcpv6.RelayMessage{
@@ -56,9 +78,61 @@ func (r *v6) request(frame []byte, now time.Time) ([]byte, error) {
 		LinkAddr:    r.LinkAddress.AsSlice(), PeerAddr: d.from.Addr().AsSlice(),
 	}
 	forward.AddOption(dhcpv6.OptInterfaceID([]byte(r.Interface)))
+	forward.AddOption(dhcpv6.OptClientLinkLayerAddress(iana.HWTypeEthernet, d.fromMAC[:]))
 	// As it is: it may be signed.
 	forward.AddOption(&dhcpv6.OptionGeneric{OptionCode: dhcpv6.OptionRelayMsg, OptionData: d.payload})
 	return forward.ToBytes(), nil
+}
+
+// identities under which a message asks for leases, or speaks of them.
+func identities(m *dhcpv6.Message) (all []identity, err error) {
+	ids := m.Options.Get(dhcpv6.OptionClientID)
+	if len(ids) > 1 || len(ids) == 1 && len(ids[0].ToBytes()) > maxDUID {
+		return nil, errors.New("it doesn't say who it is")
+	}
+	for _, o := range m.Options.Options {
+		var association [4]byte
+		switch o := o.(type) {
+		case *dhcpv6.OptIANA:
+			association = o.IaId
+		case *dhcpv6.OptIATA:
+			association = o.IaId
+		case *dhcpv6.OptIAPD:
+			association = o.IaId
+		default:
+			continue
+		}
+		if len(ids) == 0 || len(all) == maxIdentities {
+			return nil, errors.New("it asks for leases for nobody, or for too many")
+		}
+		kind := binary.BigEndian.AppendUint16(nil, uint16(o.Code()))
+		id := identity(sha256.Sum256(slices.Concat(kind, association[:], ids[0].ToBytes())))
+		if !slices.Contains(all, id) {
+			all = append(all, id)
+		}
+	}
+	return all, nil
+}
+
+// givesBack says whether a message gives back addresses of its host's own, and nothing else.
+func givesBack(m *dhcpv6.Message, own []netip.Addr) bool {
+	for _, o := range m.Options.Options {
+		switch o := o.(type) {
+		case *dhcpv6.OptIATA, *dhcpv6.OptIAPD:
+			return false // Hydrazine gives hosts no such addresses
+		case *dhcpv6.OptIANA:
+			named := o.Options.Addresses()
+			if len(named) == 0 {
+				return false // a server may take that for all of them
+			}
+			for _, address := range named {
+				if a, _ := netip.AddrFromSlice(address.IPv6Addr); !slices.Contains(own, a) {
+					return false
+				}
+			}
+		}
+	}
+	return true
 }
 
 func transaction6(m *dhcpv6.Message) [4]byte {

@@ -255,6 +255,14 @@ func (a *Agent) check(request *agentv1.AttachRequest) error {
 	if !strings.HasPrefix(to.GetSouthbound(), "tcp:") && !strings.HasPrefix(to.GetSouthbound(), "ssl:") {
 		return status.Error(codes.InvalidArgument, "southbound is neither tcp: nor ssl:")
 	}
+	if mac, err := net.ParseMAC(to.GetHostMac()); to.GetHostMac()+strings.Join(to.GetHostIps(), "") != "" && (err != nil || mac[0]&1 != 0) {
+		return status.Error(codes.InvalidArgument, "host_mac is no host's")
+	}
+	for _, text := range to.GetHostIps() {
+		if ip, err := netip.ParseAddr(text); err != nil || !ip.IsGlobalUnicast() {
+			return status.Error(codes.InvalidArgument, "host_ips has an address that is no host's")
+		}
+	}
 	if lease <= 0 || lease > 7*24*time.Hour {
 		return status.Error(codes.InvalidArgument, "the lease isn't between nothing and a week")
 	}

@@ -104,6 +104,7 @@ func (c contract) request(n int, resource string) *agentv1.AttachRequest {
 		Port: c.on.Ports[n], Generation: c.port(now, n).GetGeneration(), AsOf: now.GetTime(), Lease: durationpb.New(lease),
 		Assignment: &agentv1.Assignment{
 			ResourceUid: resource, GroupUid: "blue", Southbound: c.on.Southbound, LogicalPort: "port-" + resource, EncapIp: c.on.Address,
+			HostMac: "02:00:0a:0a:0a:02", HostIps: []string{"10.10.10.2", "fd10::2"},
 		},
 	}
 }
@@ -178,6 +179,9 @@ func (c contract) refusals() {
 		"a name of words":      {func(r *agentv1.AttachRequest) { r.Assignment.LogicalPort = "a b" }, codes.InvalidArgument, "logical_port"},
 		"a long name":          {func(r *agentv1.AttachRequest) { r.Assignment.GroupUid = strings.Repeat("x", 257) }, codes.InvalidArgument, "group_uid"},
 		"a file":               {func(r *agentv1.AttachRequest) { r.Assignment.Southbound = "unix:/tmp/x" }, codes.InvalidArgument, "southbound"},
+		"all hosts' MAC":       {func(r *agentv1.AttachRequest) { r.Assignment.HostMac = "ff:ff:ff:ff:ff:ff" }, codes.InvalidArgument, "host_mac"},
+		"no host's address":    {func(r *agentv1.AttachRequest) { r.Assignment.HostIps[1] = "ff02::1" }, codes.InvalidArgument, "host_ips"},
+		"an address alone":     {func(r *agentv1.AttachRequest) { r.Assignment.HostMac = "" }, codes.InvalidArgument, "host_mac"},
 		"no lease":             {func(r *agentv1.AttachRequest) { r.Lease = nil }, codes.InvalidArgument, "lease"},
 		"an endless lease":     {func(r *agentv1.AttachRequest) { r.Lease = durationpb.New(8 * 24 * time.Hour) }, codes.InvalidArgument, "lease"},
 		"no time":              {func(r *agentv1.AttachRequest) { r.AsOf = nil }, codes.InvalidArgument, "as_of"},
