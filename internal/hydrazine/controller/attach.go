@@ -418,7 +418,7 @@ func (r *resourceReconciler) assign(
 	if report.GetLevel() >= agentv1.LevelDHCP {
 		wanted.DhcpRelay, relayKnown = r.relayFor(group, report.GetChassis(), port)
 	}
-	defer relayed(resource, group, report, wanted.GetDhcpRelay(), relayKnown)
+	defer relayed(resource, group, report, wanted.GetDhcpRelay(), relayKnown, r.networks.notRelayed(group.UID))
 	left := r.remaining(resource, report, port)
 	if !proto.Equal(port.GetAssignment(), wanted) || left <= r.renewal() {
 		answered, result, err := r.renew(ctx, resource, report, port, wanted)

@@ -41,6 +41,7 @@ const (
 
 	reasonNoRelay      = "RelayNotReady"
 	reasonRelayProblem = "RelayProblem"
+	reasonRelayRefused = "DHCPServerRefused"
 
 	reasonAvailable    = "Available"
 	reasonAnnounced    = "Announced"

@@ -70,7 +70,7 @@ func TestRelayed_isUnknownAtFirst(t *testing.T) {
 	report := agents.Report{Report: &agentv1.Report{Level: agentv1.LevelDHCP}}
 	for known, status := range map[bool]metav1.ConditionStatus{false: metav1.ConditionUnknown, true: metav1.ConditionFalse} {
 		resource := &resourcev1.ManagedResource{}
-		relayed(resource, group, report, nil, known)
+		relayed(resource, group, report, nil, known, "")
 		NewWithT(t).Expect(condition(resource, resourcev1.DHCPReadyCondition)).To(And(HaveField("Reason", reasonNoRelay), HaveField("Status", status)))
 	}
 }

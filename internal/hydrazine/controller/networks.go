@@ -47,6 +47,7 @@ type network struct {
 	chassis   map[string]bool            // of the members
 	spread    bool                       // whether all of these had the last change
 	relays    map[string]*topology.Relay // by chassis, nil where there is to be none; without those that aren't known yet
+	unrelayed string                     // why there is to be none, where the site doesn't allow the group's server
 	authority *central.Authority         // nil in plaintext
 	changed   time.Time                  // when the first change was made that not all have; zero where they have all
 }
@@ -210,7 +211,7 @@ func (n *networks) tellRelays(of *network, wanted *topology.Topology) {
 			changed = append(changed, topology.PortName(m.UID, m.Name))
 		}
 	}
-	of.relays = now
+	of.relays, of.unrelayed = now, wanted.NotRelayed
 	of.mutex.Unlock()
 	for _, port := range changed {
 		tell(n.life, n.ports, port)
@@ -227,6 +228,17 @@ func (n *networks) relay(group types.UID, chassis string) (relay *topology.Relay
 	defer w.mutex.Unlock()
 	relay, known = w.relays[chassis]
 	return relay, known
+}
+
+// notRelayed says why a group's DHCP server isn't asked, or "".
+func (n *networks) notRelayed(group types.UID) string {
+	w := n.find(group)
+	if w == nil {
+		return ""
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.unrelayed
 }
 
 // forgotten says whether a DPU of a group is known to have nothing of a public address any more.

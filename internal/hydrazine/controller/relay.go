@@ -35,9 +35,10 @@ func (r *resourceReconciler) relayFor(
 	return message, true
 }
 
-// relayed says whether the DPU relays what its hosts ask the group's DHCP server for.
+// relayed says whether the DPU relays what its hosts ask the group's DHCP server for, or why the site doesn't allow that.
 func relayed(
 	resource *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, report agents.Report, wanted *agentv1.DHCPRelay, known bool,
+	refused string,
 ) {
 	if group.Spec.DHCPServer == "" {
 		drop(resource, resourcev1.DHCPReadyCondition)
@@ -51,9 +52,11 @@ func relayed(
 	case wanted == nil && !known:
 		set(resource, resourcev1.DHCPReadyCondition, metav1.ConditionUnknown, reasonNoRelay, fmt.Sprintf(
 			"it isn't known yet what DPU %s is to relay: see that the OVN central of ResourceGroup %s is ready", dpu, group.Name))
+	case wanted == nil && refused != "":
+		unmet(resource, resourcev1.DHCPReadyCondition, reasonRelayRefused, fmt.Sprintf("ResourceGroup %s: %s", group.Name, refused))
 	case wanted == nil:
 		unmet(resource, resourcev1.DHCPReadyCondition, reasonNoRelay, fmt.Sprintf(
-			"ResourceGroup %s has no network of the IP version of its DHCP server %s, or the site denies that: choose another dhcpServer",
+			"ResourceGroup %s has no network of the IP version of its DHCP server %s: choose another dhcpServer",
 			group.Name, group.Spec.DHCPServer))
 	case !proto.Equal(has.GetRelay(), wanted):
 		set(resource, resourcev1.DHCPReadyCondition, metav1.ConditionUnknown, reasonNoRelay, fmt.Sprintf("DPU %s begins to relay DHCP", dpu))

@@ -13,18 +13,25 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/topology"
 )
 
-// site is what holds for the networks of all tenants, with the addresses of all DPUs whose agents were heard. What a tenant merely
-// writes keeps nobody away from anything.
-func site(ctx context.Context, c client.Reader, underlay []netip.Addr) (topology.Site, error) {
+// LookAtSite returns what holds for the networks of all tenants, with the addresses of all DPUs whose agents were heard. What a tenant
+// merely writes keeps no host away from anything.
+func LookAtSite(ctx context.Context, c client.Reader, underlay []netip.Addr) (topology.Site, error) {
 	policy := &networkfabricv1.FabricPolicy{}
 	err := c.Get(ctx, client.ObjectKey{Name: networkfabricv1.FabricPolicyName}, policy)
 	if client.IgnoreNotFound(err) != nil {
 		return topology.Site{}, fmt.Errorf("get FabricPolicy %s: %w", networkfabricv1.FabricPolicyName, err)
 	}
-	return topology.Site{
+	site := topology.Site{
 		FabricPrefixes: prefixes(policy.Spec.FabricPrefixes), Denied: prefixes(policy.Spec.DeniedPrefixes),
 		Shared: prefixes(policy.Spec.SharedServices), Underlay: underlay, DPUs: prefixes(policy.Spec.DPUPrefixes),
-	}, nil
+	}
+	if policy.Spec.DHCPServers != nil {
+		site.DHCPServers = []netip.Addr{} // which none is in
+	}
+	for _, ip := range policy.Spec.DHCPServers {
+		site.DHCPServers = append(site.DHCPServers, Address(ip))
+	}
+	return site, nil
 }
 
 // IsDPUs says whether an address is in a network that has nothing but DPUs' own addresses, as the operator says.

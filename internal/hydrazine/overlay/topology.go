@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,7 +24,7 @@ type Outside struct {
 
 // LookOutside of a group, given the own addresses of DPUs. The reader may be any.
 func LookOutside(ctx context.Context, c client.Reader, underlay []netip.Addr) (Outside, error) {
-	site, err := site(ctx, c, underlay)
+	site, err := LookAtSite(ctx, c, underlay)
 	if err != nil {
 		return Outside{}, err
 	}
@@ -49,8 +48,10 @@ func LookOutside(ctx context.Context, c client.Reader, underlay []netip.Addr) (O
 
 // Topology of a group with these members.
 func Topology(group *resourcev1.ResourceGroup, in []resourcev1.ManagedResource, outside Outside) (*topology.Topology, error) {
-	g := topology.Group{
-		UID: string(group.UID), Name: group.Name, Relayed: dhcpServer(group, outside.Site), SecurityGroups: group.Spec.SecurityGroups,
+	g := topology.Group{UID: string(group.UID), Name: group.Name, SecurityGroups: group.Spec.SecurityGroups}
+	notRelayed := NotRelayed(group, outside.Site)
+	if notRelayed == "" {
+		g.Relayed = Address(group.Spec.DHCPServer)
 	}
 	for _, n := range []*resourcev1.IPNet{group.Spec.Network, group.Spec.SecondNetwork} {
 		if n == nil {
@@ -66,19 +67,15 @@ func Topology(group *resourcev1.ResourceGroup, in []resourcev1.ManagedResource, 
 	for i := range in {
 		list = append(list, member(g, &in[i], outside))
 	}
-	return topology.New(g, list, outside.Site)
-}
-
-// dhcpServer of a group, if its hosts may reach it. The relay speaks to it from the DPU itself, past all rules for hosts.
-func dhcpServer(group *resourcev1.ResourceGroup, site topology.Site) netip.Addr {
-	server := Address(group.Spec.DHCPServer)
-	in := func(all []netip.Prefix) bool {
-		return slices.ContainsFunc(all, func(p netip.Prefix) bool { return p.Contains(server) })
+	t, err := topology.New(g, list, outside.Site)
+	if err != nil {
+		return nil, err
 	}
-	if slices.Contains(site.Underlay, server) || in(site.DPUs) || in(site.Denied) && !in(site.Shared) {
-		return netip.Addr{}
+	if notRelayed != "" {
+		t.NotRelayed = notRelayed
+		t.Warnings[g.UID] = append(t.Warnings[g.UID], notRelayed)
 	}
-	return server
+	return t, nil
 }
 
 func member(g topology.Group, r *resourcev1.ManagedResource, outside Outside) topology.Member {

@@ -73,6 +73,8 @@ type Site struct {
 	ControlPlane []netip.Addr
 	// Routers are whom public addresses are announced to, sorted. No host speaks BGP to one that isn't among Shared.
 	Routers []netip.Addr
+	// DHCPServers are those that a group may have. Nil is all that its hosts may reach.
+	DHCPServers []netip.Addr
 }
 
 // SecurityGroupsOf are those that a member is in which names these.

@@ -6,35 +6,52 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/hydrazine/overlay"
 )
 
-// groupValidator refuses networks that make no sense, which can't be changed later, and warns of rules that name nobody.
-type groupValidator struct{}
+// groupValidator refuses networks that make no sense, which can't be changed later, and DHCP servers that the site doesn't allow. It
+// warns of rules that name nobody.
+type groupValidator struct{ client.Reader }
 
-func (groupValidator) ValidateCreate(_ context.Context, g *resourcev1.ResourceGroup) (admission.Warnings, error) {
-	network, err := overlay.Topology(g, nil, overlay.Outside{})
-	if err != nil {
-		return nil, apierrors.NewInvalid(resourcev1.GroupVersion.WithKind("ResourceGroup").GroupKind(), g.Name, field.ErrorList{
-			field.Invalid(field.NewPath("spec", "network"), g.Spec.Network, err.Error()),
-		})
-	}
-	return network.Warnings[string(g.UID)], nil
+func (v groupValidator) ValidateCreate(ctx context.Context, g *resourcev1.ResourceGroup) (admission.Warnings, error) {
+	return v.check(ctx, &resourcev1.ResourceGroup{}, g)
 }
 
-// ValidateUpdate refuses nothing: an object with a problem can still be changed, and go.
+// ValidateUpdate refuses nothing but another DHCP server: an object with a problem can still be changed, and go.
 func (v groupValidator) ValidateUpdate(ctx context.Context, before, after *resourcev1.ResourceGroup) (admission.Warnings, error) {
 	if equality.Semantic.DeepEqual(before.Spec, after.Spec) {
 		return nil, nil
 	}
-	warnings, refused := v.ValidateCreate(ctx, after)
-	if refused != nil {
-		warnings = admission.Warnings{refused.Error()}
+	return v.check(ctx, before, after)
+}
+
+// check a group. What is as it was before is only warned of.
+func (v groupValidator) check(ctx context.Context, before, g *resourcev1.ResourceGroup) (admission.Warnings, error) {
+	site, err := overlay.LookAtSite(ctx, v, nil) // DPUs' own addresses the controller knows
+	if err != nil {
+		return nil, err
 	}
-	return warnings, nil
+	refuse := func(name string, value any, detail string) error {
+		return apierrors.NewInvalid(resourcev1.GroupVersion.WithKind("ResourceGroup").GroupKind(), g.Name, field.ErrorList{
+			field.Invalid(field.NewPath("spec", name), value, detail),
+		})
+	}
+	network, err := overlay.Topology(g, nil, overlay.Outside{Site: site})
+	if err != nil {
+		refused := refuse("network", g.Spec.Network, err.Error())
+		if before.Spec.Network == nil {
+			return nil, refused
+		}
+		return admission.Warnings{refused.Error()}, nil
+	}
+	if network.NotRelayed != "" && before.Spec.DHCPServer != g.Spec.DHCPServer {
+		return nil, refuse("dhcpServer", g.Spec.DHCPServer, network.NotRelayed)
+	}
+	return network.Warnings[string(g.UID)], nil
 }
 
 func (groupValidator) ValidateDelete(context.Context, *resourcev1.ResourceGroup) (admission.Warnings, error) {

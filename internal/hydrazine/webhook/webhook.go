@@ -31,7 +31,7 @@ import (
 func SetupWithManager(mgr ctrl.Manager) error {
 	return errors.Join(
 		ctrl.NewWebhookManagedBy(mgr, &resourcev1.ManagedResource{}).WithValidator(validator{mgr.GetClient()}).Complete(),
-		ctrl.NewWebhookManagedBy(mgr, &resourcev1.ResourceGroup{}).WithValidator(groupValidator{}).Complete(),
+		ctrl.NewWebhookManagedBy(mgr, &resourcev1.ResourceGroup{}).WithValidator(groupValidator{mgr.GetClient()}).Complete(),
 		ctrl.NewWebhookManagedBy(mgr, &networkfabricv1.PublicIP{}).WithValidator(publicIPValidator{mgr.GetClient()}).Complete(),
 	)
 }

@@ -180,7 +180,7 @@ func TestValidateCreate_ofAGroup(t *testing.T) {
 			t.Parallel()
 			g := web("blue")
 			g.Spec.Network = &c.network
-			_, err := groupValidator{}.ValidateCreate(t.Context(), g)
+			_, err := groupValidator{among(t)}.ValidateCreate(t.Context(), g)
 			if c.says == "" {
 				NewWithT(t).Expect(err).NotTo(HaveOccurred())
 			} else {
@@ -215,6 +215,63 @@ func TestValidateCreate_ofAPublicIP(t *testing.T) {
 	}
 }
 
+// DPUs speak to a group's DHCP server themselves: which one, and of which network, isn't a tenant's choice alone.
+func TestValidate_theDHCPServerOfAGroup(t *testing.T) {
+	t.Parallel()
+	policy := func(change func(*networkfabricv1.FabricPolicySpec)) *networkfabricv1.FabricPolicy {
+		p := &networkfabricv1.FabricPolicy{ObjectMeta: metav1.ObjectMeta{Name: networkfabricv1.FabricPolicyName}}
+		change(&p.Spec)
+		return p
+	}
+	listed := policy(func(s *networkfabricv1.FabricPolicySpec) { s.DHCPServers = []resourcev1.IPAddress{"172.19.0.10"} })
+	for name, c := range map[string]struct {
+		site   []client.Object
+		server resourcev1.IPAddress
+		says   string
+	}{
+		"no policy":    {nil, "172.19.0.10", ""},
+		"no list":      {[]client.Object{policy(func(*networkfabricv1.FabricPolicySpec) {})}, "172.19.0.10", ""},
+		"listed":       {[]client.Object{listed}, "172.19.0.10", ""},
+		"none":         {[]client.Object{listed}, "", ""},
+		"not listed":   {[]client.Object{listed}, "172.19.0.11", "dhcpServer 172.19.0.11 isn't among dhcpServers of the FabricPolicy"},
+		"an empty one": {[]client.Object{policy(func(s *networkfabricv1.FabricPolicySpec) { s.DHCPServers = []resourcev1.IPAddress{} })}, "172.19.0.10", "isn't among dhcpServers"},
+		"of the management network": {[]client.Object{policy(func(s *networkfabricv1.FabricPolicySpec) {
+			s.FabricPrefixes = []resourcev1.IPPrefix{"10.0.0.0/8"}
+		})}, "172.19.0.10", "the network 10.10.10.0/24 has a dhcpServer, and overlaps 10.0.0.0/8 of fabricPrefixes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, v := NewWithT(t), groupValidator{among(t, c.site...)}
+			before := web("blue")
+			before.Spec.NetworkImplementationType = resourcev1.SoftwareNetwork
+			after := before.DeepCopy()
+			after.Spec.DHCPServer = c.server
+			_, created := v.ValidateCreate(t.Context(), after)
+			_, updated := v.ValidateUpdate(t.Context(), before, after)
+			other := after.DeepCopy()
+			other.Spec.TenantIdentifier = "other"
+			warned, kept := v.ValidateUpdate(t.Context(), after, other)
+			g.Expect(kept).NotTo(HaveOccurred(), "what there is can be changed")
+			if c.says == "" {
+				g.Expect(created).NotTo(HaveOccurred())
+				g.Expect(updated).NotTo(HaveOccurred())
+				g.Expect(warned).To(BeEmpty())
+				return
+			}
+			g.Expect(created).To(MatchError(And(ContainSubstring("spec.dhcpServer"), ContainSubstring(c.says))))
+			g.Expect(updated).To(MatchError(ContainSubstring(c.says)))
+			g.Expect(warned).To(ConsistOf(ContainSubstring(c.says)))
+			after.Spec.DHCPServer = ""
+			_, err := v.ValidateUpdate(t.Context(), other, after)
+			g.Expect(err).NotTo(HaveOccurred(), "it can be left out")
+			after = before.DeepCopy()
+			after.Spec.DHCPServer, after.Spec.NetworkImplementationType = c.server, resourcev1.FabricNetwork
+			_, err = v.ValidateCreate(t.Context(), after)
+			g.Expect(err).NotTo(HaveOccurred(), "nothing is relayed")
+		})
+	}
+}
+
 // A security group that there isn't may come yet, so it is no error; but who names it hears of it.
 func TestWarnings_ofUnknownSecurityGroups(t *testing.T) {
 	t.Parallel()
@@ -223,15 +280,15 @@ func TestWarnings_ofUnknownSecurityGroups(t *testing.T) {
 	group.Spec.SecurityGroups = []resourcev1.SecurityGroup{{Name: "db", Rules: []resourcev1.SecurityRule{
 		{Direction: resourcev1.Ingress, SecurityGroups: []string{"web"}},
 	}}}
-	warned, err := groupValidator{}.ValidateCreate(t.Context(), group)
+	warned, err := groupValidator{among(t)}.ValidateCreate(t.Context(), group)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(warned).To(ContainElement(ContainSubstring(`rule 1 of security group "db" names "web", which there isn't`)))
 	before := group.DeepCopy()
 	before.Spec.SecurityGroups = nil
-	warned, err = groupValidator{}.ValidateUpdate(t.Context(), before, group)
+	warned, err = groupValidator{among(t)}.ValidateUpdate(t.Context(), before, group)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(warned).NotTo(BeEmpty())
-	g.Expect(groupValidator{}.ValidateUpdate(t.Context(), group, group)).To(BeEmpty(), "nothing has changed")
+	g.Expect(groupValidator{among(t)}.ValidateUpdate(t.Context(), group, group)).To(BeEmpty(), "nothing has changed")
 
 	among := func(group *resourcev1.ResourceGroup, in ...string) []string {
 		host := victim()

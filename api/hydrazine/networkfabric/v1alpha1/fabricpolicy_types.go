@@ -43,6 +43,14 @@ type FabricPolicySpec struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
 	SharedServices []resourcev1.IPPrefix `json:"sharedServices,omitempty"`
+
+	// dhcpServers are the servers that ResourceGroups may name as their dhcpServer:
+	// DPUs speak to it themselves, past all that is denied to hosts. An empty list
+	// allows none. Without the field any may be named that hosts may reach.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	DHCPServers []resourcev1.IPAddress `json:"dhcpServers,omitzero"`
 }
 
 // FabricPolicy is what the operator of a site allows and denies to all tenants. There is one, which is called default.

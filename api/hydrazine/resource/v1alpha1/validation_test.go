@@ -229,3 +229,36 @@ func TestFabricPolicy_deniesWhatItCan(t *testing.T) {
 		})
 	}
 }
+
+// An empty list of DHCP servers allows none, and stays one: without the field any may be named.
+func TestFabricPolicy_listsDHCPServers(t *testing.T) {
+	t.Parallel()
+	c := client.NewDryRunClient(testenv.Client(t))
+	for name, test := range map[string]struct {
+		servers []resourcev1.IPAddress
+		says    string
+	}{
+		"any":       {nil, ""},
+		"none":      {[]resourcev1.IPAddress{}, ""},
+		"two":       {[]resourcev1.IPAddress{"172.19.0.10", "fd19::10"}, ""},
+		"twice":     {[]resourcev1.IPAddress{"172.19.0.10", "172.19.0.10"}, "Duplicate value"},
+		"a network": {[]resourcev1.IPAddress{"172.19.0.0/24"}, "canonical form"},
+		"all hosts": {[]resourcev1.IPAddress{"255.255.255.255"}, "one host can have"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			policy := &networkfabricv1.FabricPolicy{
+				ObjectMeta: metav1.ObjectMeta{Name: networkfabricv1.FabricPolicyName},
+				Spec:       networkfabricv1.FabricPolicySpec{DHCPServers: test.servers},
+			}
+			err := c.Create(t.Context(), policy)
+			if test.says != "" {
+				g.Expect(err).To(MatchError(And(ContainSubstring("spec.dhcpServers"), ContainSubstring(test.says))))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(policy.Spec.DHCPServers).To(Equal(test.servers), "%#v", policy.Spec.DHCPServers)
+		})
+	}
+}
