@@ -26,12 +26,8 @@ func TestContract_ofTheFakeServer(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	contract4(t, func(passed []byte, kind dhcpv4.MessageType) []byte {
-		if kind == dhcpv4.MessageTypeNak || kind == dhcpv4.MessageTypeAck {
-			m, err := dhcpv4.FromBytes(passed)
-			g.Expect(err).NotTo(HaveOccurred())
-			if kind == dhcpv4.MessageTypeNak || m.MessageType() == dhcpv4.MessageTypeInform {
-				return server4(g, passed, kind, dhcpv4.WithYourIP(nil), dhcpv4.WithClientIP(m.ClientIPAddr))
-			}
+		if kind == dhcpv4.MessageTypeNak {
+			return server4(g, passed, kind, dhcpv4.WithYourIP(nil))
 		}
 		return server4(g, passed, kind)
 	})
@@ -109,7 +105,8 @@ func realServer(t *testing.T, f *fabric.Fabric, version string, s Settings, port
 	}
 }
 
-// contract4 is what the relay counts on of a server of DHCPv4.
+// contract4 is what the relay counts on of a server of DHCPv4. ISC's answers an inform to ciaddr, past the relay (RFC 2131, section
+// 4.3.5), so the relay can't count on that answer.
 func contract4(t *testing.T, answer func(passed []byte, kind dhcpv4.MessageType) []byte) {
 	t.Helper()
 	r := &v4{settings4, newHosts(present)}
@@ -126,7 +123,6 @@ func contract4(t *testing.T, answer func(passed []byte, kind dhcpv4.MessageType)
 		{"request", ask(dhcpv4.MessageTypeRequest, requested, named), dhcpv4.MessageTypeAck, hostIP.AsSlice()},
 		{"request without an identifier", ask(dhcpv4.MessageTypeRequest, requested), dhcpv4.MessageTypeAck, hostIP.AsSlice()},
 		{"renewal", ask(dhcpv4.MessageTypeRequest, ciaddr), dhcpv4.MessageTypeAck, hostIP.AsSlice()},
-		{"inform", ask(dhcpv4.MessageTypeInform, ciaddr), dhcpv4.MessageTypeAck, nil},
 		{"another network's address", ask(dhcpv4.MessageTypeRequest,
 			dhcpv4.WithOption(dhcpv4.OptRequestedIPAddress(net.IP{10, 9, 9, 9}))), dhcpv4.MessageTypeNak, nil},
 	} {

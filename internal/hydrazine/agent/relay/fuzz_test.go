@@ -72,6 +72,7 @@ func checkRequest4(t *testing.T, out []byte) {
 	case !bytes.Equal(m.ClientHWAddr, hostMAC[:]) && !bytes.Equal(m.ClientHWAddr, otherMAC[:]):
 		t.Fatal("nobody behind the DPU: ", m)
 	case m.MessageType() == dhcpv4.MessageTypeRelease && !ownedBy(m.ClientHWAddr, m.ClientIPAddr),
+		m.MessageType() == dhcpv4.MessageTypeInform && !ownedBy(m.ClientHWAddr, m.ClientIPAddr),
 		m.MessageType() == dhcpv4.MessageTypeDecline && !ownedBy(m.ClientHWAddr, m.RequestedIPAddress()):
 		t.Fatal("it gives back another's: ", m)
 	}

@@ -16,8 +16,8 @@ import (
 )
 
 // TestHostile_soak is a host that sends whatever it likes, for some seconds, or for as long as BEDPLATE_HOSTILE says, such as 1h,
-// with the seed in BEDPLATE_SEED, or any. The relay's clock goes on by some milliseconds with each frame: an hour of it is
-// over in seconds. The host is few clients to the server, its neighbour is always heard, and memory is bounded.
+// with the seed in BEDPLATE_SEED, or any. The relay's clock goes on with each frame, so that an hour of it is over in about
+// half a minute. The host is few clients to the server, its neighbour is always heard, and memory is bounded.
 func TestHostile_soak(t *testing.T) { //nolint:paralleltest // it measures memory
 	const growth = 2 << 20
 	g := NewWithT(t)
@@ -89,7 +89,7 @@ func (h *hostile) bytes(most int) []byte {
 
 // step is one frame, to a relay that knows the host, and to one that doesn't.
 func (h *hostile) step() {
-	h.now = h.now.Add(time.Duration(h.IntN(20)) * time.Millisecond)
+	h.now = h.now.Add(time.Duration(h.IntN(100)) * time.Millisecond)
 	mac := MAC{2, 0xbb, byte(h.Uint32()), byte(h.Uint32()), byte(h.Uint32()), byte(h.Uint32())}
 	_, _ = h.madeUp4.request(h.spoil(h.asks4(mac)), h.now)
 	_, _ = h.madeUp6.request(h.spoil(h.asks6(mac)), h.now)

@@ -31,7 +31,7 @@ var (
 	errUnasked    = errors.New("nobody has asked for it")
 	errStranger   = errors.New("no host behind this DPU has its MAC address")
 	errIdentities = errors.New("it asks under too many identities")
-	errNotItsOwn  = errors.New("it gives back what isn't known to be its own")
+	errNotItsOwn  = errors.New("it speaks of what isn't known to be its own")
 )
 
 // Host is who has a port of the DPU, as the controller says.

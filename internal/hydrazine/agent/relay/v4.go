@@ -85,7 +85,7 @@ func (r *v4) request(frame []byte, now time.Time) ([]byte, error) {
 func identifier4(mac MAC) []byte { return append([]byte{byte(iana.HWTypeEthernet)}, mac[:]...) }
 
 // mayAsk says whether the MAC address is that of a host behind this DPU, the address by which it asks through a router is that
-// host's, and so is the one that it gives back.
+// host's, and so is the one that it gives back. Servers answer an inform to ciaddr, past the relay: so that is the host's too.
 func (r *v4) mayAsk(d datagram, m *dhcpv4.DHCPv4, mac MAC) error {
 	own, known, err := r.hosts.addresses(mac)
 	if err != nil || !known {
@@ -94,16 +94,16 @@ func (r *v4) mayAsk(d datagram, m *dhcpv4.DHCPv4, mac MAC) error {
 	if d.fromMAC != mac && !slices.Contains(own, d.from.Addr()) {
 		return errors.New("a host asks for another one")
 	}
-	var back net.IP
+	var of net.IP
 	switch m.MessageType() {
-	case dhcpv4.MessageTypeRelease:
-		back = m.ClientIPAddr
+	case dhcpv4.MessageTypeRelease, dhcpv4.MessageTypeInform:
+		of = m.ClientIPAddr
 	case dhcpv4.MessageTypeDecline:
-		back = m.RequestedIPAddress()
+		of = m.RequestedIPAddress()
 	default:
 		return nil
 	}
-	if a, _ := netip.AddrFromSlice(back.To4()); !slices.Contains(own, a) {
+	if a, _ := netip.AddrFromSlice(of.To4()); !slices.Contains(own, a) {
 		return errNotItsOwn
 	}
 	return nil

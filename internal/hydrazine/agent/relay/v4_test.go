@@ -419,6 +419,8 @@ func TestRequest4_ofKnownHosts(t *testing.T) {
 		"renewal by the router":  {renewal(ask(dhcpv4.MessageTypeRequest, ciaddr), gatewayMAC), true},
 		"release":                {renewal(ask(dhcpv4.MessageTypeRelease, ciaddr), gatewayMAC), true},
 		"release on the link":    {renewal(ask(dhcpv4.MessageTypeRelease, ciaddr), hostMAC), true},
+		"inform":                 {broadcast(ask(dhcpv4.MessageTypeInform, ciaddr)), true},
+		"answer for another":     {broadcast(ask(dhcpv4.MessageTypeInform, others)), false},
 		"decline":                {broadcast(ask(dhcpv4.MessageTypeDecline, requested("10.10.10.2"))), true},
 		"a stranger":             {from(stranger, ask(dhcpv4.MessageTypeDiscover, dhcpv4.WithHwAddr(stranger[:]))), false},
 		"a stranger's MAC":       {renewal(ask(dhcpv4.MessageTypeRequest, ciaddr, dhcpv4.WithHwAddr(stranger[:])), gatewayMAC), false},
