@@ -100,7 +100,7 @@ CCM_EXAMPLE := examples/bmm/cloud-controller-manager.yaml
 # The tables of OVN and Open vSwitch that there are models of.
 NB_TABLES  := NB_Global,Logical_Switch,Logical_Switch_Port,Logical_Router,Logical_Router_Port,Logical_Router_Static_Route,NAT,ACL,Port_Group,Address_Set
 SB_TABLES  := SB_Global,Chassis,Chassis_Private,Port_Binding,Connection
-OVS_TABLES := Open_vSwitch,Bridge,Port,Interface
+OVS_TABLES := Open_vSwitch,Datapath,Bridge,Port,Interface
 
 .PHONY: generate
 generate: $(BIN)/controller-gen $(BIN)/oapi-codegen $(BIN)/kubectl $(BIN)/buf $(BIN)/protoc-gen-go $(BIN)/protoc-gen-go-grpc ## Write the generated files anew.

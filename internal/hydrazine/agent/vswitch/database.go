@@ -84,8 +84,11 @@ func (d *Database) connect(ctx context.Context) error {
 		return fmt.Errorf("connect: %w", err)
 	}
 	root, bridge, port, iface := &vswitchd.OpenvSwitch{}, &vswitchd.Bridge{}, &vswitchd.Port{}, &vswitchd.Interface{}
+	datapath := &vswitchd.Datapath{}
 	_, err := d.client.Monitor(ctx, d.client.NewMonitor(
-		client.WithTable(root, &root.Bridges, &root.ExternalIDs, &root.NextCfg, &root.CurCfg, &root.IfaceTypes),
+		client.WithTable(root, &root.Bridges, &root.ExternalIDs, &root.NextCfg, &root.CurCfg, &root.IfaceTypes,
+			&root.Datapaths),
+		client.WithTable(datapath, &datapath.Capabilities),
 		client.WithTable(bridge, &bridge.Name, &bridge.DatapathType, &bridge.Ports, &bridge.FailMode, &bridge.OtherConfig,
 			&bridge.ExternalIDs),
 		client.WithTable(port, &port.Name, &port.Interfaces, &port.BondMode, &port.LACP, &port.ExternalIDs),

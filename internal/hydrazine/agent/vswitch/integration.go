@@ -89,10 +89,11 @@ func (d *Database) EnsureIntegration(ctx context.Context, w Integration) error {
 		settings[waitKey] = waitBeforeClear
 	}
 	c.set(found.root, &found.root.ExternalIDs, settings)
+	found.withoutZeroSNAT(c, w.DatapathType)
 	if err := c.commit(ctx); err != nil {
 		return fmt.Errorf("prepare %s: %w", IntegrationBridge, err)
 	}
-	return nil
+	return d.repairDatapath(ctx, w.DatapathType)
 }
 
 // interfaces returns what is to be on the bridge besides what OVN puts there, by name.

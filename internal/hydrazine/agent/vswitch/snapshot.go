@@ -18,6 +18,7 @@ type snapshot struct {
 	bridges    map[string]*vswitchd.Bridge    // by name
 	ports      map[string]*vswitchd.Port      // by UUID
 	interfaces map[string]*vswitchd.Interface // by UUID
+	datapaths  map[string]*vswitchd.Datapath  // by UUID
 }
 
 func (d *Database) snapshot() (*snapshot, error) {
@@ -28,12 +29,14 @@ func (d *Database) snapshot() (*snapshot, error) {
 	var bridges []*vswitchd.Bridge
 	var ports []*vswitchd.Port
 	var interfaces []*vswitchd.Interface
-	if err := d.list(&bridges, &ports, &interfaces); err != nil {
+	var datapaths []*vswitchd.Datapath
+	if err := d.list(&bridges, &ports, &interfaces, &datapaths); err != nil {
 		return nil, err
 	}
 	s := &snapshot{
 		root: root, bridges: map[string]*vswitchd.Bridge{},
 		ports: map[string]*vswitchd.Port{}, interfaces: map[string]*vswitchd.Interface{},
+		datapaths: map[string]*vswitchd.Datapath{},
 	}
 	for _, b := range bridges {
 		s.bridges[b.Name] = b
@@ -43,6 +46,9 @@ func (d *Database) snapshot() (*snapshot, error) {
 	}
 	for _, i := range interfaces {
 		s.interfaces[i.UUID] = i
+	}
+	for _, dp := range datapaths {
+		s.datapaths[dp.UUID] = dp
 	}
 	return s, nil
 }

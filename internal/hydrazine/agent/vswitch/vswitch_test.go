@@ -258,3 +258,29 @@ func TestState_withoutADatabase(t *testing.T) {
 	g.Expect(err).To(MatchError(errDisconnected))
 	g.Expect(d.Release(t.Context(), nil, nil)).To(MatchError(errDisconnected))
 }
+
+// ovs-vswitchd writes all that it can when it sees the row, also after each start.
+func TestEnsureIntegration_withoutSNATToNoAddress(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	d.obey()
+	d.Expect(d.EnsureTransport(t.Context(), transport)).To(Succeed())
+	d.Expect(d.EnsureIntegration(t.Context(), integration)).To(Succeed())
+	row := d.vsctl("get", "open", ".", "datapaths:netdev")
+	said := func() string { return d.vsctl("get", "datapath", row, "capabilities") }
+	d.Expect(said()).To(Equal(`{ct_zero_snat="false"}`))
+	d.vsctl("set", "datapath", row, "capabilities:ct_zero_snat=true", "capabilities:ct_timeout=true")
+	d.Eventually(func() string { d.EnsureIntegration(t.Context(), integration); return said() }).Should(
+		Equal(`{ct_timeout="true", ct_zero_snat="false"}`))
+	d.Expect(d.vsctl("get", "open", ".", "datapaths:netdev")).To(Equal(row))
+}
+
+func TestEnsureIntegration_leavesTheKernelsDatapath(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	d.obey()
+	kernel := integration
+	kernel.DatapathType = "system"
+	d.Expect(d.EnsureIntegration(t.Context(), kernel)).To(Succeed())
+	d.Expect(d.vsctl("get", "open", ".", "datapaths")).To(Equal("{}"))
+}

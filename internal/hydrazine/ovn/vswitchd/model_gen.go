@@ -14,6 +14,7 @@ import (
 func FullDatabaseModel() (model.ClientDBModel, error) {
 	return model.NewClientDBModel("Open_vSwitch", map[string]model.Model{
 		"Bridge":       &Bridge{},
+		"Datapath":     &Datapath{},
 		"Interface":    &Interface{},
 		"Open_vSwitch": &OpenvSwitch{},
 		"Port":         &Port{},
@@ -243,6 +244,52 @@ var schema = `{
           "name"
         ]
       ]
+    },
+    "Datapath": {
+      "columns": {
+        "capabilities": {
+          "type": {
+            "key": {
+              "type": "string"
+            },
+            "value": {
+              "type": "string"
+            },
+            "min": 0,
+            "max": "unlimited"
+          }
+        },
+        "ct_zones": {
+          "type": {
+            "key": {
+              "type": "integer",
+              "minInteger": 0,
+              "maxInteger": 65535
+            },
+            "value": {
+              "type": "uuid",
+              "refTable": "CT_Zone"
+            },
+            "min": 0,
+            "max": "unlimited"
+          }
+        },
+        "datapath_version": {
+          "type": "string"
+        },
+        "external_ids": {
+          "type": {
+            "key": {
+              "type": "string"
+            },
+            "value": {
+              "type": "string"
+            },
+            "min": 0,
+            "max": "unlimited"
+          }
+        }
+      }
     },
     "Interface": {
       "columns": {
