@@ -47,6 +47,7 @@ func (s *Stack) StartHydrazine(ctx context.Context, topology fabric.Topology) (*
 	}); err != nil {
 		return nil, err
 	}
+	f.KeepSwitches(s.children.report)
 	err := s.step("Hydrazine", func() (err error) {
 		s.overlay, err = s.startOverlay(ctx, f, dir)
 		return err
@@ -92,7 +93,7 @@ func (s *Stack) startOverlay(ctx context.Context, f *fabric.Fabric, dir string) 
 		Speaker: s.cfg.Tools.Path(hydrazineSpeaker), Proxy: s.cfg.Tools.Path(hydrazineProxy),
 		APIServer: address, Kubeconfig: kubeconfig, SpeakerKubeconfig: speaker, ProxyKubeconfig: proxy,
 		SpeakersNamespace: speakersNamespace, Served: []netip.AddrPort{webhooks, metrics}, Proxied: s.proxied(f.Topology()),
-		Crashed: s.children.report,
+		Crashed: s.children.report, KeepManager: true,
 		Flags: slices.Concat(server.flags(), []string{
 			"--metrics-addr=" + metrics.String(), "--leader-election-namespace=" + m.namespace, "--poll-interval=1s",
 			"--agent-heartbeat=1s",

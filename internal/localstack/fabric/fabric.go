@@ -35,6 +35,8 @@ type Fabric struct {
 	mu       sync.Mutex
 	children []*process.Process
 	closers  []io.Closer
+	switches map[string]*process.Process // ovs-vswitchd, by DPU
+	down     bool
 }
 
 // Dashes separate the prefix from the node, so no prefix is the beginning of another.
@@ -60,7 +62,7 @@ func Up(ctx context.Context, dir, prefix string, topology Topology) (*Fabric, er
 	if there, err := namespace.List(prefix + "-"); err != nil || len(there) > 0 {
 		return nil, errors.Join(fmt.Errorf("set up fabric %s: there are %d namespaces of that name", prefix, len(there)), err)
 	}
-	f := &Fabric{dir: dir, prefix: prefix, topology: topology, cables: map[end]end{}}
+	f := &Fabric{dir: dir, prefix: prefix, topology: topology, cables: map[end]end{}, switches: map[string]*process.Process{}}
 	err := f.wire()
 	if err == nil {
 		err = f.startSwitches(ctx)
@@ -75,7 +77,7 @@ func Up(ctx context.Context, dir, prefix string, topology Topology) (*Fabric, er
 func (f *Fabric) Down() error {
 	f.mu.Lock()
 	children, closers := f.children, f.closers
-	f.children, f.closers = nil, nil
+	f.children, f.closers, f.down = nil, nil, true
 	f.mu.Unlock()
 
 	// An open socket would keep its namespace.
@@ -134,6 +136,10 @@ func (f *Fabric) Start(node string, command process.Command) (*process.Process, 
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.down {
+		started.Kill()
+		return nil, fmt.Errorf("start %s: the fabric is down", command.Name)
+	}
 	f.children = append(f.children, started)
 	return started, nil
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -83,24 +84,73 @@ func (f *Fabric) startSwitch(ctx context.Context, dpu string) error {
 			return fmt.Errorf("make database: %w: %s", err, output)
 		}
 	}
-	if err := f.startDaemon(ctx, dpu, "ovsdb-server", database, "--remote=punix:"+f.Database(dpu)); err != nil {
+	if _, err := f.startDaemon(ctx, dpu, "ovsdb-server", database, "--remote=punix:"+f.Database(dpu)); err != nil {
 		return err
 	}
-	return f.startDaemon(ctx, dpu, "ovs-vswitchd", "unix:"+f.Database(dpu), "--disable-system")
+	return f.startVswitchd(ctx, dpu)
+}
+
+func (f *Fabric) startVswitchd(ctx context.Context, dpu string) error {
+	started, err := f.startDaemon(ctx, dpu, "ovs-vswitchd", "unix:"+f.Database(dpu), "--disable-system")
+	if started != nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.switches[dpu] = started
+	}
+	return err
+}
+
+// restartPause keeps a daemon that can't be started from being started all the time.
+const restartPause = time.Second
+
+// KeepSwitches starts each ovs-vswitchd again that ends, as systemd does on a DPU, until the fabric goes down. It tells of each end, from
+// any goroutine.
+func (f *Fabric) KeepSwitches(tell func(error)) {
+	for _, dpu := range f.topology.DPUs() {
+		go f.keepSwitch(dpu.Name, tell)
+	}
+}
+
+func (f *Fabric) keepSwitch(dpu string, tell func(error)) {
+	for {
+		running, down := f.vswitchd(dpu)
+		if down {
+			return
+		}
+		<-running.Done()
+		if _, down := f.vswitchd(dpu); down {
+			return
+		}
+		tell(&process.Restarted{End: running.ExitError()})
+		for err := f.startVswitchd(context.Background(), dpu); err != nil; err = f.startVswitchd(context.Background(), dpu) {
+			if _, down := f.vswitchd(dpu); down {
+				return
+			}
+			tell(&process.Restarted{End: err}) // it ended before it was ready
+			time.Sleep(restartPause)
+		}
+	}
+}
+
+// vswitchd of a DPU, and whether the fabric goes down.
+func (f *Fabric) vswitchd(dpu string) (running *process.Process, down bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.switches[dpu], f.down
 }
 
 // startDaemon returns when the daemon listens on its control socket.
-func (f *Fabric) startDaemon(ctx context.Context, dpu, name string, args ...string) error {
+func (f *Fabric) startDaemon(ctx context.Context, dpu, name string, args ...string) (*process.Process, error) {
 	dir := f.RunDir(dpu)
 	started, err := f.Start(dpu, process.Command{
 		Name: name + " of " + dpu, Path: name, Env: f.Environment(dpu), Log: filepath.Join(dir, name+".log"),
 		Args: append(args, "--pidfile", "--no-chdir", "-vsyslog:off", "-vconsole:info"),
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	control := filepath.Join(dir, fmt.Sprintf("%s.%d.ctl", name, started.PID()))
-	return started.WaitReady(ctx, func(ctx context.Context) error {
+	return started, started.WaitReady(ctx, func(ctx context.Context) error {
 		connection, err := (&net.Dialer{}).DialContext(ctx, "unix", control)
 		if err != nil {
 			return err

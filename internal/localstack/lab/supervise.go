@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/bedplate/bedplate/internal/localstack"
+	"github.com/bedplate/bedplate/internal/localstack/process"
 	"github.com/bedplate/bedplate/internal/localstack/tools"
 )
 
@@ -100,18 +101,20 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// watchCrashes ends a start in which a child crashes. Later, crashes are only noted: what still runs may be what the
-// user wants to look at.
+// watchCrashes ends a start in which a child crashes that isn't started again. Later, crashes are only noted: what still runs may
+// be what the user wants to look at.
 func (r *run) watchCrashes(ctx context.Context, stack *localstack.Stack) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case err := <-stack.Crashes():
-			if !r.up.Load() {
+			var again *process.Restarted
+			if !r.up.Load() && !errors.As(err, &again) {
 				r.cancel(err)
 				return
 			}
+			r.log.Error("a program has ended", "error", err)
 			if err := noteCrash(r.options.Dir, err); err != nil {
 				r.log.Error("can't note a crash", "error", err)
 			}

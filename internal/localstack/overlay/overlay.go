@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -65,6 +66,8 @@ type Config struct {
 	Served []netip.AddrPort
 	// Crashed is told of each end that nobody here asked for, from any goroutine; may be nil.
 	Crashed func(error)
+	// KeepManager starts a manager again that ends by itself, as Kubernetes does.
+	KeepManager bool
 }
 
 // Overlay is Hydrazine on a fabric.
@@ -80,16 +83,26 @@ type Overlay struct {
 	mutex     sync.Mutex
 	processes map[string]*process.Process
 	expected  map[*process.Process]bool // that were told to end
+	flags     []string                  // more of the manager's, at its last start
+	life      context.Context           // ends with Stop
+	end       context.CancelFunc
 }
 
-// Start the agents and the manager, and return when they answer.
-func Start(ctx context.Context, f *fabric.Fabric, config Config) (*Overlay, error) {
+func newOverlay(f *fabric.Fabric, config Config) (*Overlay, error) {
 	if config.Crashed == nil {
 		config.Crashed = func(error) {}
 	}
 	o := &Overlay{Fabric: f, config: config, processes: map[string]*process.Process{}, expected: map[*process.Process]bool{}}
+	o.life, o.end = context.WithCancel(context.Background())
 	var err error
-	if o.issuer, err = newIssuer(filepath.Join(config.Dir, "tls")); err != nil {
+	o.issuer, err = newIssuer(filepath.Join(config.Dir, "tls"))
+	return o, err
+}
+
+// Start the agents and the manager, and return when they answer.
+func Start(ctx context.Context, f *fabric.Fabric, config Config) (*Overlay, error) {
+	o, err := newOverlay(f, config)
+	if err != nil {
 		return nil, err
 	}
 	err = o.forward()
@@ -153,6 +166,7 @@ func (o *Overlay) forward() error {
 
 // Stop what was started here. The fabric with all that is in it is the caller's to take down.
 func (o *Overlay) Stop() error {
+	o.end()
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	for _, p := range o.processes {
@@ -213,6 +227,9 @@ func (o *Overlay) StartManager(ctx context.Context, more ...string) error {
 	if err != nil {
 		return err
 	}
+	o.mutex.Lock()
+	o.flags = more
+	o.mutex.Unlock()
 	return o.run(ctx, fabric.Control, process.Command{
 		Name: "hydrazine-manager", Path: o.config.Manager, Env: []string{"GOMEMLIMIT=" + ManagerMemory},
 		Log: filepath.Join(o.config.Dir, "hydrazine-manager.log"),
@@ -250,18 +267,44 @@ func (o *Overlay) running(node string) bool {
 func (o *Overlay) remember(node string, p *process.Process) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
+	if o.life.Err() != nil { // stopped while it was started
+		o.expected[p] = true
+		p.Kill()
+	}
 	o.processes[node] = p
-	go o.watch(p)
+	go o.watch(node, p)
 }
 
-func (o *Overlay) watch(p *process.Process) {
+func (o *Overlay) watch(node string, p *process.Process) {
 	<-p.Done()
 	o.mutex.Lock()
-	defer o.mutex.Unlock()
-	if !o.expected[p] {
+	expected, flags := o.expected[p], o.flags
+	delete(o.expected, p)
+	o.mutex.Unlock()
+	switch {
+	case expected:
+	case node == fabric.Control && o.config.KeepManager:
+		o.config.Crashed(&process.Restarted{End: p.ExitError()})
+		o.restartManager(flags)
+	default:
 		o.config.Crashed(p.ExitError())
 	}
-	delete(o.expected, p)
+}
+
+// restartPause keeps a manager that ends at once from being started all the time.
+const restartPause = time.Second
+
+// restartManager starts it again. When it ends before it is ready, that is told by whoever watches it.
+func (o *Overlay) restartManager(flags []string) {
+	select {
+	case <-o.life.Done():
+		return
+	case <-time.After(restartPause):
+	}
+	var ended *process.ExitError
+	if err := o.StartManager(o.life, flags...); err != nil && !errors.As(err, &ended) && o.life.Err() == nil {
+		o.config.Crashed(err)
+	}
 }
 
 func (o *Overlay) dpu(name string) fabric.DPU {

@@ -30,6 +30,13 @@ func (e *ExitError) Error() string {
 	return fmt.Sprintf("%s ended (%s); the end of %s:\n%s", e.Name, e.How, e.Log, indent(e.Tail))
 }
 
+// Restarted is the end of a process that is started again.
+type Restarted struct{ End error }
+
+func (r *Restarted) Error() string { return "started again: " + r.End.Error() }
+
+func (r *Restarted) Unwrap() error { return r.End }
+
 // WaitReady calls probe until it returns nil. It fails early, with the end of the log, when the process ends, and with
 // the last answer of the probe when ctx ends.
 func (p *Process) WaitReady(ctx context.Context, probe func(context.Context) error) error {
