@@ -28,6 +28,7 @@ type dpu struct {
 	*world
 	name, dir, ip string
 	uplinks       []string
+	env           []string // of the agent
 	agent         *process.Process
 	client        agentv1.AgentClient
 }
@@ -120,7 +121,7 @@ func (d *dpu) launchAgent(flags ...string) {
 		args = append(args, "--uplink="+uplink)
 	}
 	d.agent, err = d.fabric.Start(d.name, process.Command{
-		Name: "agent of " + d.name, Path: self, Env: []string{asAgent + "=1"}, Log: d.dir + "/agent.log", Args: append(args, flags...),
+		Name: "agent of " + d.name, Path: self, Env: append([]string{asAgent + "=1"}, d.env...), Log: d.dir + "/agent.log", Args: append(args, flags...),
 	})
 	d.Expect(err).NotTo(HaveOccurred())
 }

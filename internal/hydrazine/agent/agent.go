@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -39,6 +38,7 @@ type Agent struct {
 	news     *news         // something to report
 	wake     chan struct{} // something to do
 	metrics  *Metrics
+	watchdog watchdog
 
 	applying sync.Mutex        // what is done to the DPU is done by one at a time
 	stale    map[string]string // zones of connection tracking to be forgotten, by whose they were
@@ -71,7 +71,7 @@ func New(options Options) (*Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the host's name: %w", err)
 	}
-	boot, err := bootID()
+	file, err := ledgerFile(options)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,6 @@ func New(options Options) (*Agent, error) {
 		return nil, err
 	}
 	a.metrics.Report, a.metrics.Connected = a.report, a.database.Connected
-	file := ledger.File{Path: filepath.Join(options.StateDir, "ledger.json"), Boot: boot}
 	a.keeper, err = ledger.NewKeeper(file, sinceBoot, a.takeAway, a.changed)
 	if err != nil {
 		slog.Error("The ledger is lost: every host is isolated until the controller says who may be where", "error", err)
@@ -148,7 +147,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		return err
 	}
 	go a.database.Connect(ctx)
-	go a.keeper.Run(ctx)
+	go a.keeper.Run(ctx, a.watchdog.feeder(&a.mutex))
 	go a.watchLinks(ctx)
 	go a.work(ctx)
 	go a.watchDaemons(ctx)

@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bedplate/bedplate/internal/hydrazine/agent/ledger"
+	"github.com/bedplate/bedplate/internal/hydrazine/agent/link"
 )
 
 const (
@@ -52,11 +56,12 @@ func tryLock(options Options) (unlock func(), err error) {
 	return func() { _ = folder.Close() }, nil
 }
 
-// Expire isolates whose lease has run out, as an agent does when it starts. While there is an agent, that is the agent's to do.
+// Expire isolates whose lease has run out, as an agent does when it starts. While there is an agent that is the agent's to do; but it may
+// be stuck, so what nobody has is taken down all the same.
 func Expire(ctx context.Context, options Options) error {
 	unlock, err := tryLock(options)
 	if errors.Is(err, errLocked) {
-		return nil
+		return cutEnded(options)
 	}
 	if err != nil {
 		return err
@@ -72,4 +77,31 @@ func Expire(ctx context.Context, options Options) error {
 	a.meetPorts()
 	a.database.Connect(ctx)
 	return errors.Join(a.keeper.Save(), a.isolate(ctx, a.keeper.Ledger()))
+}
+
+// cutEnded takes down the ports that nobody has by the ledger's file, without a lock. An agent that isn't stuck has done so before. It
+// writes the file before it takes a port up, and takes up again what is taken down at that very moment.
+func cutEnded(options Options) error {
+	file, err := ledgerFile(options)
+	if err != nil {
+		return err
+	}
+	l, err := file.Load()
+	if err != nil { // the agent's own ledger may be a good one
+		return err
+	}
+	l.Expire(sinceBoot())
+	ports, err := link.Match(options.HostPorts)
+	for _, port := range ports {
+		if l.Ports[port.Name].Resource == "" {
+			err = errors.Join(err, link.Cut(port.Name))
+		}
+	}
+	return err
+}
+
+// ledgerFile is where the ledger is.
+func ledgerFile(options Options) (ledger.File, error) {
+	boot, err := bootID()
+	return ledger.File{Path: filepath.Join(options.StateDir, "ledger.json"), Boot: boot}, err
 }

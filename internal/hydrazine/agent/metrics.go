@@ -190,6 +190,13 @@ func (a *Agent) serveMetrics(ctx context.Context) {
 		}
 		_, _ = fmt.Fprintln(w, "ok")
 	})
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
+		if a.watchdog.hungry() {
+			http.Error(w, "leases don't end", http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = fmt.Fprintln(w, "ok")
+	})
 	server := &http.Server{Handler: mux, ReadTimeout: scrapeTimeout, MaxHeaderBytes: maxMessage}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", a.options.MetricsAddress)
 	if err == nil {

@@ -162,12 +162,14 @@ func (k *Keeper) Holding(port, resource string, do func() error) error {
 }
 
 // How long Run sleeps. Timers stand still while the machine sleeps, and leases don't.
-const shortest, longest = time.Millisecond, time.Minute
+const shortest, longest = time.Millisecond, 5 * time.Second
 
-// Run ends leases when they have run out, until ctx ends.
-func (k *Keeper) Run(ctx context.Context) {
+// Run ends leases when they have run out, until ctx ends. It calls looked after each look at them, at least every 5 s: who doesn't hear
+// that for longer knows that leases don't end any more.
+func (k *Keeper) Run(ctx context.Context, looked func()) {
 	for {
 		k.Expire()
+		looked()
 		wait := longest
 		if next, ok := k.Ledger().Next(); ok {
 			wait = min(wait, next-k.clock())

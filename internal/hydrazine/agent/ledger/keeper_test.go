@@ -73,7 +73,7 @@ func TestKeeper_endsLeasesInTime(t *testing.T) {
 		d.forget()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		go d.Run(ctx)
+		go d.Run(ctx, func() {})
 		g.Expect(d.give("p0", "a", time.Hour)).To(Succeed())
 		g.Expect(d.give("p1", "b", 2*time.Hour)).To(Succeed())
 
@@ -256,7 +256,7 @@ func TestKeeper_endsLeasesWhileTheDiskHangs(t *testing.T) {
 		d.forget()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		go d.Run(ctx)
+		go d.Run(ctx, func() {})
 		hang := make(chan struct{})
 		d.write = func(l *Ledger) error { <-hang; return d.file.Save(l) }
 		renewed := make(chan error)
@@ -286,4 +286,20 @@ func TestHolding_onlyWhoStillHasIt(t *testing.T) {
 	g.Expect(done).To(BeZero())
 	g.Expect(d.Holding("p0", "uid-a", do)).To(Succeed())
 	g.Expect(done).To(Equal(1))
+}
+
+// Somebody hangs in what is done to a port while the port is held.
+func TestKeeper_saysNothingWhileNoLeaseCanEnd(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	d, _ := newDesk(t, g)
+	g.Expect(d.give("p0", "a", time.Hour)).To(Succeed())
+	holding, release := make(chan struct{}), make(chan struct{})
+	go func() { _ = d.Holding("p0", "uid-a", func() error { close(holding); <-release; return nil }) }()
+	<-holding
+	looked := make(chan struct{}, 1)
+	go d.Run(t.Context(), func() { looked <- struct{}{} })
+	g.Consistently(looked).ShouldNot(Receive())
+	close(release)
+	g.Eventually(looked).Should(Receive())
 }

@@ -1,0 +1,56 @@
+package agent
+
+import (
+	"net"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// Not parallel: systemd says by the environment where it listens.
+func TestWatchdog_isFedWhilePortsCanBeCut(t *testing.T) {
+	g := NewWithT(t)
+	path := filepath.Join(t.TempDir(), "notify")
+	systemd, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	g.Expect(err).NotTo(HaveOccurred())
+	defer systemd.Close()
+	said := make(chan string, 8)
+	go func() {
+		buffer := make([]byte, 100)
+		for {
+			n, err := systemd.Read(buffer)
+			if err != nil {
+				return
+			}
+			said <- string(buffer[:n])
+		}
+	}()
+	t.Setenv("NOTIFY_SOCKET", path)
+
+	var w watchdog
+	var needed sync.Mutex
+	feed := w.feeder(&needed)
+	g.Expect(w.hungry()).To(BeTrue(), "not ready before the first look")
+	feed()
+	g.Eventually(said).Should(Receive(Equal("READY=1\nWATCHDOG=1")))
+	g.Expect(w.hungry()).To(BeFalse())
+	feed()
+	g.Eventually(said).Should(Receive(Equal("WATCHDOG=1")))
+
+	needed.Lock() // for ever, as in a deadlock
+	w.fed.Store(int64(sinceBoot() - stuckAfter - 1))
+	fed := make(chan struct{})
+	go func() { feed(); close(fed) }()
+	g.Consistently(said).ShouldNot(Receive())
+	g.Expect(w.hungry()).To(BeTrue())
+	needed.Unlock()
+	g.Eventually(fed).Should(BeClosed())
+	g.Expect(w.hungry()).To(BeFalse())
+}
+
+func TestNotify_withoutSystemd(t *testing.T) {
+	t.Setenv("NOTIFY_SOCKET", "")
+	NewWithT(t).Expect(notify("WATCHDOG=1")).To(Succeed())
+}
