@@ -504,7 +504,7 @@ func (r *resourceReconciler) promise(ctx context.Context, resource *resourcev1.M
 	// All that the group's rows follow from is written, whatever else has changed: so they are written once.
 	base.Status.LeaseExpires, base.Status.LogicalPortReference = nil, nil
 	base.Status.DPUAddresses, base.Status.UnprovenDPUAddresses = nil, nil
-	if err := r.Status().Patch(ctx, resource.DeepCopy(), client.MergeFrom(base)); err != nil {
+	if err := patchStatus(ctx, r.Client, base, resource); err != nil {
 		return fmt.Errorf("write until when the host may be attached: %w", err)
 	}
 	return nil

@@ -288,8 +288,7 @@ func writeStatus(
 	ctx context.Context, c client.Client, recorder events.EventRecorder, before, after conditioned, failed error,
 ) error {
 	if !equality.Semantic.DeepEqual(before, after) {
-		base := before.DeepCopyObject().(client.Object)
-		if err := c.Status().Patch(ctx, after.DeepCopyObject().(client.Object), client.MergeFrom(base)); client.IgnoreNotFound(err) != nil {
+		if err := patchStatus(ctx, c, before, after); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("write the status of %s: %w", after.GetName(), err)
 		}
 	}

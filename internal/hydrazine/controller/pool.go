@@ -124,7 +124,7 @@ func (p *pool) give(
 	}
 	// In the same write: whoever waits for it to be Ready means with its new owner.
 	set(given, resourcev1.ReadyCondition, metav1.ConditionUnknown, reasonPending, "the address has just been given to ManagedResource "+resource.Name)
-	return given, p.Status().Patch(ctx, given, client.MergeFromWithOptions(ip, client.MergeFromWithOptimisticLock{}))
+	return given, patchStatus(ctx, p.Client, ip, given)
 }
 
 // forget what the cache knows by now, whatever has become of it since.

@@ -283,8 +283,7 @@ func (r *publicIPReconciler) write(ctx context.Context, before, after *networkfa
 	if equality.Semantic.DeepEqual(before.Status, after.Status) {
 		return nil
 	}
-	base := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.Status().Patch(ctx, after, base); client.IgnoreNotFound(err) != nil {
+	if err := patchStatus(ctx, r.Client, before, after); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("write the status of PublicIP %s: %w", after.Name, err)
 	}
 	now, was := condition(after, resourcev1.ReadyCondition), condition(before, resourcev1.ReadyCondition)

@@ -89,7 +89,7 @@ func (r *groupReconciler) setup(mgr ctrl.Manager, options controller.Options) er
 		Watches(&networkfabricv1.FabricPolicy{}, handler.EnqueueRequestsFromMapFunc(r.all)).
 		WatchesRawSource(source.Channel(r.networks.groups, mapped(r.groupWithUID))).
 		WithOptions(options).
-		Complete(r)
+		Complete(conflict.Expected(r))
 	if err != nil {
 		return fmt.Errorf("set up the controller of ResourceGroups: %w", err)
 	}
@@ -105,7 +105,7 @@ func (r *resourceReconciler) setup(mgr ctrl.Manager, options controller.Options)
 		WatchesRawSource(source.Channel(r.agents.Changes(), mapped(r.behind))).
 		WatchesRawSource(source.Channel(r.networks.ports, mapped(r.withPort))).
 		WithOptions(options).
-		Complete(r)
+		Complete(conflict.Expected(r))
 	if err != nil {
 		return fmt.Errorf("set up the controller of ManagedResources: %w", err)
 	}
