@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net"
@@ -52,6 +53,7 @@ type program struct {
 	ca      *pki.Authority
 	address string
 	metrics string
+	denied  string // the deny file
 	cmd     *exec.Cmd
 }
 
@@ -62,7 +64,9 @@ func start(t testing.TB, env ...string) *program {
 	t.Helper()
 	// Nobody else listens there, and no connection begins there.
 	host := net.IPv4(127, 66, byte(os.Getpid()), byte(started.Add(1)))
-	p := &program{WithT: NewWithT(t), t: t, address: freeAddress(t, host), metrics: freeAddress(t, host)}
+	p := &program{WithT: NewWithT(t), t: t, address: freeAddress(t, host), metrics: freeAddress(t, host),
+		denied: filepath.Join(t.TempDir(), "denied")}
+	p.deny()
 	p.grant()
 	var err error
 	p.ca, err = pki.NewAuthority("proxy")
@@ -73,7 +77,7 @@ func start(t testing.TB, env ...string) *program {
 		"--kubeconfig", testenv.KubeconfigOf(t, "system:serviceaccount:bedplate-hydrazine-system:bedplate-hydrazine-proxy", "system:serviceaccounts"),
 		"--listen", p.address, "--health-addr", health, "--metrics-addr", p.metrics,
 		"--tls-cert-file", own.Certificate, "--tls-private-key-file", own.Key, "--tls-ca-file", own.Authorities,
-		"--operator-organization", "operators")
+		"--tls-deny-file", p.denied, "--operator-organization", "operators")
 	p.cmd.Env = append(append(os.Environ(), asProgram+"=1"), env...)
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	p.Expect(err).NotTo(HaveOccurred())
@@ -134,11 +138,65 @@ func (p *program) files(leaf pki.Leaf) client.Files {
 
 func (p *program) as(organization string) *client.Client {
 	p.t.Helper()
-	c, err := client.Dial(p.address, p.files(pki.Leaf{
-		CommonName: "manager", Organizations: []string{organization}, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}))
+	return p.dial(p.certificate(organization))
+}
+
+func (p *program) certificate(organization string) client.Files {
+	p.t.Helper()
+	return p.files(pki.Leaf{
+		CommonName: "manager", Organizations: []string{organization}, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+}
+
+func (p *program) dial(files client.Files) *client.Client {
+	p.t.Helper()
+	c, err := client.Dial(p.address, files)
 	p.Expect(err).NotTo(HaveOccurred())
 	p.t.Cleanup(func() { _ = c.Close() })
 	return c
+}
+
+// deny certificates, and no others any more.
+func (p *program) deny(all ...client.Files) {
+	p.t.Helper()
+	var serials []byte
+	for _, files := range all {
+		data, err := os.ReadFile(files.Certificate)
+		p.Expect(err).NotTo(HaveOccurred())
+		block, _ := pem.Decode(data)
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		p.Expect(err).NotTo(HaveOccurred())
+		serials = fmt.Appendf(serials, "%X\n", certificate.SerialNumber)
+	}
+	p.Expect(os.WriteFile(p.denied+".new", serials, 0o600)).To(Succeed())
+	p.Expect(os.Rename(p.denied+".new", p.denied)).To(Succeed())
+}
+
+// The key of a tenant's certificate, or of an operator's, has been lost: other certificates of theirs stay good.
+func TestProxy_deniesCertificatesThatAreValid(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	for _, organization := range []string{"green", "operators"} {
+		lost, other := p.certificate(organization), p.as(organization)
+		c := p.dial(lost)
+		stream, err := c.ResourceGroups.Watch(t.Context(), &proxyv1.WatchRequest{})
+		p.Expect(err).NotTo(HaveOccurred())
+		_, err = stream.Recv()
+		p.Expect(err).NotTo(HaveOccurred())
+		p.deny(lost)
+		ended := make(chan error, 1)
+		go func() {
+			var err error
+			for err == nil {
+				_, err = stream.Recv()
+			}
+			ended <- err
+		}()
+		p.Eventually(ended, 10*time.Second).Should(Receive(MatchError(ContainSubstring("Unavailable"))))
+		_, err = c.ResourceGroups.List(t.Context(), &proxyv1.ListRequest{})
+		p.Expect(err).To(MatchError(ContainSubstring("bad certificate")))
+		_, err = other.ResourceGroups.List(t.Context(), &proxyv1.ListRequest{})
+		p.Expect(err).NotTo(HaveOccurred())
+	}
 }
 
 func group(network string) *proxyv1.ResourceGroupSpec {

@@ -77,6 +77,39 @@ func TestManifests_leadClientsToTheProxy(t *testing.T) {
 	g.Expect(certificate.Spec.DNSNames).To(ContainElement(service.Name + "." + namespace + ".svc"))
 }
 
+// with is a folder of the default and a component.
+func with(t *testing.T, component string) (folder string) {
+	t.Helper()
+	g := NewWithT(t)
+	folder = t.TempDir()
+	here, err := filepath.Abs(".")
+	g.Expect(err).NotTo(HaveOccurred())
+	here, err = filepath.Rel(folder, here)
+	g.Expect(err).NotTo(HaveOccurred())
+	everything := fmt.Sprintf("resources: [%s/default]\ncomponents: [%s/components/%s]\n", here, here, component)
+	g.Expect(os.WriteFile(filepath.Join(folder, "kustomization.yaml"), []byte(everything), 0o600)).To(Succeed())
+	return folder
+}
+
+// The proxy reads the ConfigMap, and only the user writes it.
+func TestComponents_letTheProxyDenyCertificates(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var deployment appsv1.Deployment
+	for _, object := range testenv.Kustomize(t, with(t, "deny"), map[string]any{"Deployment": &deployment}) {
+		g.Expect(object.Kind).NotTo(Equal("ConfigMap"), "an upgrade would empty it")
+	}
+	files, flags, pod := mtls.Files{}, manager.ServerCommand("proxy", "", nil).Flags(), deployment.Spec.Template.Spec
+	(&proxy.Config{}).AddFlags(flags)
+	files.AddFlags(flags)
+	g.Expect(flags.Parse(pod.Containers[0].Args)).To(Succeed())
+	g.Expect(filepath.Base(files.Denied)).To(Equal("serials"))
+	mount := pod.Containers[0].VolumeMounts[1]
+	g.Expect(filepath.Dir(files.Denied)).To(Equal(mount.MountPath))
+	g.Expect(pod.Volumes[1]).To(And(HaveField("Name", mount.Name), HaveField("ConfigMap.Name", "bedplate-hydrazine-proxy-denied"),
+		HaveField("ConfigMap.Optional", BeNil())))
+}
+
 // Prometheus finds the port that the proxy serves its metrics at, and the policy lets it through.
 func TestComponents_leadPrometheusToTheProxy(t *testing.T) {
 	t.Parallel()
@@ -90,14 +123,7 @@ func TestComponents_leadPrometheusToTheProxy(t *testing.T) {
 			Endpoints []struct{ Port string }
 		}
 	}
-	folder := t.TempDir()
-	here, err := filepath.Abs(".")
-	g.Expect(err).NotTo(HaveOccurred())
-	here, err = filepath.Rel(folder, here)
-	g.Expect(err).NotTo(HaveOccurred())
-	everything := fmt.Sprintf("resources: [%s/default]\ncomponents: [%s/components/monitoring]\n", here, here)
-	g.Expect(os.WriteFile(filepath.Join(folder, "kustomization.yaml"), []byte(everything), 0o600)).To(Succeed())
-	testenv.Kustomize(t, folder, map[string]any{
+	testenv.Kustomize(t, with(t, "monitoring"), map[string]any{
 		"Deployment": &deployment, "NetworkPolicy": &policy, "Service bedplate-hydrazine-proxy-metrics": &service, "ServiceMonitor": &monitor,
 	})
 	g.Expect(service.Spec.Selector).To(Equal(deployment.Spec.Template.Labels))

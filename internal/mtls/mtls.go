@@ -20,6 +20,7 @@ const (
 	flagCertificate = "tls-cert-file"
 	flagKey         = "tls-private-key-file"
 	flagAuthorities = "tls-ca-file"
+	flagDenied      = "tls-deny-file"
 	flagInsecure    = "insecure"
 )
 
@@ -31,6 +32,8 @@ type Files struct {
 	Key string
 	// Authorities are the CAs that the other side's certificate may be signed by. Two of them at a time let a CA be replaced.
 	Authorities string
+	// Denied has the serial numbers of certificates that aren't accepted from others any more, one in each line; "" is none.
+	Denied string
 	// Insecure is to speak in plaintext with anybody, instead.
 	Insecure bool
 }
@@ -41,6 +44,8 @@ func (f *Files) AddFlags(flags *pflag.FlagSet) {
 		"next two may be replaced at any time.")
 	flags.StringVar(&f.Key, flagKey, "", "Private key of the certificate, PEM.")
 	flags.StringVar(&f.Authorities, flagAuthorities, "", "Certificates of the authorities whose word for others is taken, PEM.")
+	flags.StringVar(&f.Denied, flagDenied, "", "Serial numbers of certificates of others that are refused though they are valid, "+
+		"one in hex in each line. It may be changed at any time; connections that there are end within a second.")
 	flags.BoolVar(&f.Insecure, flagInsecure, false, "Speak in plaintext. For trials only.")
 }
 
@@ -55,6 +60,9 @@ func (f *Files) Validate() error {
 		} else {
 			given = append(given, "--"+flag.name)
 		}
+	}
+	if f.Denied != "" {
+		given = append(given, "--"+flagDenied)
 	}
 	switch {
 	case f.Insecure && len(given) > 0:
@@ -91,7 +99,11 @@ func (f *Files) credentials(
 	if err != nil {
 		return nil, err
 	}
-	return &transport{source: source, authorize: authorize}, nil
+	denied, err := newDenied(ctx, f.Denied, source.log)
+	if err != nil {
+		return nil, err
+	}
+	return &transport{source: source, denied: denied, authorize: authorize}, nil
 }
 
 // Named authorizes who has a name as a DNS name or as the subject's common name.

@@ -148,6 +148,7 @@ func TestFlags_areAllOrNone(t *testing.T) {
 		{[]string{"--tls-cert-file=a", "--tls-ca-file=b"}, "TLS needs --tls-private-key-file too"},
 		{[]string{"--insecure"}, ""},
 		{[]string{"--insecure", "--tls-ca-file=b"}, "--insecure contradicts --tls-ca-file"},
+		{[]string{"--insecure", "--tls-deny-file=d"}, "--insecure contradicts --tls-deny-file"},
 		{[]string{"--tls-cert-file=a", "--tls-private-key-file=c", "--tls-ca-file=b"}, ""},
 	} {
 		g := NewWithT(t)

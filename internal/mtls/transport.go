@@ -16,6 +16,7 @@ import (
 // transport shakes hands as credentials.NewTLS does, each time with what is in the files then.
 type transport struct {
 	source    *source
+	denied    *denied // nil for none
 	authorize func(*x509.Certificate) error
 }
 
@@ -32,10 +33,14 @@ func (t *transport) config(other x509.ExtKeyUsage) *tls.Config {
 		// An authority that the server doesn't name would keep a client from showing its certificate; refused, it hears why.
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &now.certificate, nil },
 		VerifyConnection: func(state tls.ConnectionState) error {
-			if err := usable(state.PeerCertificates[0], other); err != nil || t.authorize == nil {
+			its := state.PeerCertificates[0]
+			if err := usable(its, other); err != nil {
 				return err
 			}
-			return t.authorize(state.PeerCertificates[0])
+			if err := t.denied.check(its); err != nil || t.authorize == nil {
+				return err
+			}
+			return t.authorize(its)
 		},
 	}
 }
@@ -46,7 +51,7 @@ func (t *transport) ClientHandshake(ctx context.Context, host string, raw net.Co
 	if err != nil {
 		return nil, nil, fmt.Errorf("tls: %w", explained(err))
 	}
-	return clientConn{conn}, info, nil
+	return t.denied.keep(clientConn{conn}, raw, info), info, nil
 }
 
 // clientConn is a connection whose server may still refuse it: in TLS 1.3 a client's handshake ends before the server has seen
@@ -77,7 +82,7 @@ func (t *transport) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 		}
 		return nil, nil, err
 	}
-	return conn, info, nil
+	return t.denied.keep(conn, raw, info), info, nil
 }
 
 // explained is an error whose text has no clock in it, so that it equals that of the next attempt.
