@@ -45,7 +45,7 @@ func TestBGPGuide_namesWhatSessionsSay(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	var source string
-	for _, file := range []string{"bgp/reason.go", "configuration.go"} {
+	for _, file := range []string{"bgp/reason.go", "bgp/neighbor.go", "configuration.go"} {
 		content, err := os.ReadFile("../internal/hydrazine/speaker/" + file)
 		g.Expect(err).NotTo(HaveOccurred())
 		source += string(content)

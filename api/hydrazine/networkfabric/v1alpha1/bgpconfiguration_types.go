@@ -62,6 +62,15 @@ type BGPNeighbor struct {
 	// +kubebuilder:validation:Maximum=255
 	Hops int32 `json:"hops,omitempty"`
 
+	// maxPrefixes of each IP version is how many the device may announce. A speaker
+	// uses none of them: with more it ends the session, and tries again after 5
+	// minutes.
+	// +optional
+	// +kubebuilder:default=1000
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	MaxPrefixes int32 `json:"maxPrefixes,omitempty"`
+
 	// passwordSecret is the name of a Secret in the speakers' namespace, whose key
 	// "password" signs the session's segments (RFC 2385).
 	// +optional

@@ -1,7 +1,7 @@
 // Package bgp announces routes to the devices of the fabric, by GoBGP inside this process.
 //
 // It only dials out and listens to nobody. What neighbors announce is thrown away, so that no neighbor hears of another one
-// through this process.
+// through this process. GoBGP keeps it in memory all the same, before any policy: so there is a limit for each neighbor.
 //
 // Graceful restart (RFC 4724) is used for more than restarts of the process: whenever a session is opened, the neighbor is
 // told that forwarding went on meanwhile, which is true, since packets never come here. So it keeps what it knows of the last
@@ -9,6 +9,7 @@
 package bgp
 
 import (
+	"cmp"
 	"net/netip"
 	"time"
 )
@@ -29,10 +30,17 @@ type Neighbor struct {
 	Port     uint16
 	HoldTime time.Duration // whole seconds
 	Hops     uint8         // how far away a neighbor of another autonomous system may be
-	Password string        // of TCP's MD5 signatures; "" is none
+	// MaxPrefixes of each IP version that the neighbor may announce; 0 is DefaultMaxPrefixes.
+	MaxPrefixes uint32
+	Password    string // of TCP's MD5 signatures; "" is none
 	// Problem says why the neighbor can't be spoken to as it is wanted. A session that is there goes on as it is.
 	Problem string
 }
+
+func (n Neighbor) maxPrefixes() uint32 { return cmp.Or(n.MaxPrefixes, DefaultMaxPrefixes) }
+
+// DefaultMaxPrefixes is that of the API.
+const DefaultMaxPrefixes = 1000
 
 // identity is the part of a configuration that all sessions share.
 type identity struct {

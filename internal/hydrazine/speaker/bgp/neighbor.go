@@ -17,6 +17,9 @@ const (
 	// deferral is how long GoBGP waits for the routes of all neighbors before it sends ours, after a restart. We take none of
 	// theirs, so it is the shortest that there is.
 	deferral = time.Second
+	// limitPause is how long a neighbor that announces too much is left alone. The limit is met only after it has been told of our
+	// routes, and with the end of the session it forgets them: so the pause is long.
+	limitPause = 5 * time.Minute
 	// settling is after how long a new session has surely been told all routes, and that these are all.
 	settling = 3 * deferral
 )
@@ -30,6 +33,7 @@ type neighbor struct {
 	reason string // why it isn't established, if that is known
 	// forgotten is when the neighbor has forgotten what it was told in a session that has ended.
 	forgotten time.Time
+	paused    time.Time // until then it isn't dialled, as it announces too much
 }
 
 // setNeighbors opens and closes sessions.
@@ -54,8 +58,11 @@ func (s *Server) setNeighbors(wanted []Neighbor) error {
 				return err
 			}
 		}
+		if !n.sameSession(want) {
+			n.paused = time.Time{}
+		}
 		n.Neighbor = want
-		if !n.open {
+		if !n.open && !now.Before(n.paused) {
 			if err := s.openSession(n); err != nil {
 				return err
 			}
@@ -116,7 +123,7 @@ func (n *neighbor) closed(now time.Time, restartTime time.Duration, notified boo
 			n.forgotten = now.Add(settling)
 		}
 	}
-	n.open, n.state, n.since, n.reason = false, stateIdle, now, ""
+	n.open, n.state, n.since, n.reason, n.paused = false, stateIdle, now, "", time.Time{}
 }
 
 // peer is a neighbor as GoBGP has it.
@@ -136,8 +143,10 @@ func (s *Server) peer(n Neighbor) *api.Peer {
 		},
 	}
 	for _, afi := range []api.Family_Afi{api.Family_AFI_IP, api.Family_AFI_IP6} {
+		family := &api.Family{Afi: afi, Safi: api.Family_SAFI_UNICAST}
 		peer.AfiSafis = append(peer.AfiSafis, &api.AfiSafi{
-			Config:            &api.AfiSafiConfig{Family: &api.Family{Afi: afi, Safi: api.Family_SAFI_UNICAST}, Enabled: true},
+			Config:            &api.AfiSafiConfig{Family: family, Enabled: true},
+			PrefixLimits:      &api.PrefixLimit{Family: family, MaxPrefixes: n.maxPrefixes()},
 			MpGracefulRestart: &api.MpGracefulRestart{Config: &api.MpGracefulRestartConfig{Enabled: true}},
 		})
 	}
@@ -164,7 +173,11 @@ func (s *Server) peerChanged(event *apiutil.WatchEventMessage_PeerEvent, _ time.
 	}
 	if was == stateEstablished && n.state != stateEstablished {
 		n.forgotten = now.Add(n.HoldTime + s.identity.restartTime)
-		s.reopen(n)
+		if event.Peer.State.AdminState == api.PeerState_ADMIN_STATE_PFX_CT {
+			s.pause(n, now)
+		} else {
+			s.reopen(n)
+		}
 	}
 	s.log.Info("session changed", "neighbor", n.Address, "state", n.state, "reason", n.reason)
 	s.changed()
@@ -191,6 +204,17 @@ func (s *Server) reopen(n *neighbor) {
 		n.open = false // the next Configure opens it
 		s.log.Error(err, "open a lost session again", "neighbor", n.Address)
 	}
+}
+
+// pause leaves a neighbor alone that has announced more than it may. GoBGP has sent it the NOTIFICATION for that.
+func (s *Server) pause(n *neighbor, now time.Time) {
+	if err := s.gobgp.DeletePeer(context.Background(), &api.DeletePeerRequest{Address: n.Address.String()}); err != nil {
+		s.log.Error(err, "close the session with a neighbor that announces too much", "neighbor", n.Address)
+	}
+	n.open, n.paused = false, now.Add(limitPause)
+	n.reason = fmt.Sprintf("%s announces more than %d prefixes of one IP version, and this speaker needs none: let it announce nothing "+
+		"to this speaker, or raise maxPrefixes. The session is tried again after %s, and at once when the neighbor's entry changes",
+		n.Address, n.maxPrefixes(), limitPause)
 }
 
 // stateOf names a state as RFC 4271 does.
