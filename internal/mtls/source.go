@@ -12,9 +12,11 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/time/rate"
 )
 
 // source has what was in the files when they made sense last.
@@ -27,6 +29,9 @@ type source struct {
 	read    [3][]byte // the files then
 	good    material
 	failure string // since then; it is logged once
+
+	refusals rate.Sometimes
+	unsaid   atomic.Int64 // refusals since the last that was logged
 }
 
 // material is what is in the files.
@@ -40,8 +45,16 @@ func newSource(ctx context.Context, files Files, usage x509.ExtKeyUsage) (*sourc
 	if err != nil {
 		log = logr.FromSlogHandler(slog.Default().Handler())
 	}
-	s := &source{files: files, usage: usage, log: log}
+	s := &source{files: files, usage: usage, log: log, refusals: rate.Sometimes{First: 10, Interval: time.Second}}
 	return s, s.refresh()
+}
+
+// refused logs it, but after the first ones only once a second: whoever connects in a loop fills no disk.
+func (s *source) refused(from string, because error) {
+	s.unsaid.Add(1)
+	s.refusals.Do(func() {
+		s.log.Info("Refused a connection", "from", from, "because", because.Error(), "others", s.unsaid.Swap(0)-1)
+	})
 }
 
 // current looks into the files: whoever replaces them needn't tell anybody. As long as they make no sense, as when not all of

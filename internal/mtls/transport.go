@@ -78,7 +78,7 @@ func (t *transport) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 	if err != nil {
 		err = explained(err)
 		if !errors.Is(err, io.EOF) { // as of who only looks whether the port is open
-			t.source.log.Info("Refused a connection", "from", raw.RemoteAddr().String(), "because", err.Error())
+			t.source.refused(raw.RemoteAddr().String(), err)
 		}
 		return nil, nil, err
 	}

@@ -3,7 +3,9 @@ package mtls_test
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"net"
 	"os"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -75,4 +77,27 @@ func TestClient_refusesAServerWithoutKeyUsage(t *testing.T) {
 	s := newSide(t, ca, client)
 	_, err = s.connect(listener.Addr().String()).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{})
 	g.Expect(err).To(MatchError(ContainSubstring("the certificate of agent lacks serverAuth")))
+}
+
+// Whoever connects in a loop fills no disk.
+func TestServer_logsFewOfMany(t *testing.T) {
+	t.Parallel()
+	s := newSide(t, authority(t, "ca"), server)
+	address := s.serve()
+	said := func() int { return strings.Count(s.log.String(), "Refused a connection") }
+	for range 100 {
+		connection, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+		s.Expect(err).NotTo(HaveOccurred())
+		_, err = connection.Write([]byte("GET / HTTP/1.1\r\n\r\n"))
+		s.Expect(err).NotTo(HaveOccurred())
+		_, _ = connection.Read(make([]byte, 1))
+		_ = connection.Close()
+	}
+	s.Expect(said()).To(And(BeNumerically(">=", 10), BeNumerically("<", 30)))
+	before := said()
+	s.Eventually(func() int {
+		s.Expect(s.raw(address, &tls.Config{})).NotTo(Succeed())
+		return said()
+	}, patience).Should(BeNumerically(">", before), "those of later are")
+	s.Expect(s.log.String()).To(MatchRegexp(`others=\d\d`))
 }

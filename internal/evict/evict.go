@@ -1,0 +1,108 @@
+// Package evict bounds what clients bring or hold at a time: connections without a certificate, messages that aren't complete,
+// bytes that aren't taken. There is always room for one more. Where there is too much, the client that has the most loses its
+// heaviest piece, and of several the oldest. So whoever brings too much is in nobody else's way.
+package evict
+
+import "sync"
+
+// Set has entries of clients, whom it knows by their keys.
+type Set[K comparable] struct {
+	limit   int
+	mutex   sync.Mutex
+	entries []*Entry[K] // oldest first
+	of      map[K]int   // weight of a client's entries
+	weight  int         // of all
+}
+
+// New makes a set of entries that weigh no more than limit together.
+func New[K comparable](limit int) *Set[K] { return &Set[K]{limit: limit, of: map[K]int{}} }
+
+// Entry is in the set until it is removed, or evicted.
+type Entry[K comparable] struct {
+	set     *Set[K]
+	key     K
+	weight  int
+	gone    bool
+	evicted func()
+}
+
+// Add an entry. Evicted is called once, and outside of all locks, if it has to go.
+func (s *Set[K]) Add(key K, weight int, evicted func()) *Entry[K] {
+	e := &Entry[K]{set: s, key: key, evicted: evicted}
+	s.mutex.Lock()
+	s.entries = append(s.entries, e)
+	s.grow(e, weight)
+	surplus := s.surplus()
+	s.mutex.Unlock()
+	end(surplus)
+	return e
+}
+
+// Grow an entry, or, with a negative number, shrink it.
+func (e *Entry[K]) Grow(by int) {
+	s := e.set
+	s.mutex.Lock()
+	if !e.gone {
+		s.grow(e, by)
+	}
+	surplus := s.surplus()
+	s.mutex.Unlock()
+	end(surplus)
+}
+
+// Remove an entry, if it is still there.
+func (e *Entry[K]) Remove() {
+	e.set.mutex.Lock()
+	defer e.set.mutex.Unlock()
+	e.set.remove(e)
+}
+
+// Weight of all entries.
+func (s *Set[K]) Weight() int {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.weight
+}
+
+func (s *Set[K]) grow(e *Entry[K], by int) {
+	e.weight += by
+	s.weight += by
+	if s.of[e.key] += by; s.of[e.key] == 0 {
+		delete(s.of, e.key)
+	}
+}
+
+func (s *Set[K]) remove(e *Entry[K]) {
+	if e.gone {
+		return
+	}
+	e.gone = true
+	s.grow(e, -e.weight)
+	for i, one := range s.entries {
+		if one == e {
+			s.entries = append(s.entries[:i], s.entries[i+1:]...)
+			return
+		}
+	}
+}
+
+// surplus removes and returns what has to go.
+func (s *Set[K]) surplus() (gone []*Entry[K]) {
+	for s.weight > s.limit {
+		var most *Entry[K]
+		for _, e := range s.entries {
+			if most == nil || s.of[e.key] > s.of[most.key] || e.key == most.key && e.weight > most.weight {
+				most = e
+			}
+		}
+		s.remove(most)
+		gone = append(gone, most)
+	}
+	return gone
+}
+
+func end[K comparable](surplus []*Entry[K]) {
+	for _, e := range surplus {
+		e.evicted()
+	}
+}
