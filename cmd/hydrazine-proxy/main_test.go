@@ -345,8 +345,14 @@ func (p *program) processor() time.Duration {
 // memory of the program that is resident, in MB.
 func (p *program) memory() float64 {
 	p.t.Helper()
+	return p.status("VmRSS:")
+}
+
+// status of the program's process, of which a field is a number of kB, in MB.
+func (p *program) status(field string) float64 {
+	p.t.Helper()
 	for line := range strings.Lines(p.proc("status")) {
-		if fields := strings.Fields(line); fields[0] == "VmRSS:" {
+		if fields := strings.Fields(line); fields[0] == field {
 			kilobytes, err := strconv.Atoi(fields[1])
 			p.Expect(err).NotTo(HaveOccurred())
 			return float64(kilobytes) / 1000
@@ -354,6 +360,8 @@ func (p *program) memory() float64 {
 	}
 	return 0
 }
+
+func (p *program) pid() string { return strconv.Itoa(p.cmd.Process.Pid) }
 
 func (p *program) proc(file string) string {
 	p.t.Helper()

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -10,9 +11,12 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
+	"google.golang.org/protobuf/proto"
 	"k8s.io/klog/v2"
 
 	proxyv1 "github.com/bedplate/bedplate/api/hydrazine/proxy/v1"
+	"github.com/bedplate/bedplate/internal/evict"
 )
 
 // callTimeout bounds a call, whatever deadline its client has.
@@ -28,51 +32,131 @@ type admission struct {
 	metrics *Metrics
 }
 
-// admit says whose objects a call is about, where it may be made.
-func (a *admission) admit(ctx context.Context, method string, request any) (context.Context, error) {
-	who, err := a.connected(ctx)
-	if err != nil {
-		return nil, err
+// receiveTime is how long a message may take to come, of which there is the beginning.
+const receiveTime = 10 * time.Second
+
+// errSurplus means that a call has been ended, as its tenant has the most of those that are too many together.
+var errSurplus = errors.New("the tenant's calls are too many, or too large")
+
+// call is one whose headers have come. It weighs as much as the largest message until its message has come, then as much as
+// that one does.
+type call struct {
+	*session
+	caller
+	refused error
+	weight  *evict.Entry[string]
+	weighs  int         // now
+	late    *time.Timer // ends it
+}
+
+type callKey struct{}
+
+// begin is a tap.ServerInHandle: it is asked when the headers of a call have come, and nothing of its message is in memory.
+//
+// What is refused here leaves behind a timer of gRPC's, if the client has set a deadline, until then. So with a deadline a
+// call is refused only when its message has come.
+func (a *admission) begin(ctx context.Context, _ *tap.Info) (context.Context, error) {
+	session, who, err := a.connected(ctx)
+	if err == nil {
+		if err = a.limits.call(who); err != nil {
+			a.metrics.refuse(refusedCalls)
+		}
 	}
-	if err := a.limits.call(who); err != nil {
-		a.metrics.refuse(refusedCalls)
-		return nil, err
+	if _, limited := ctx.Deadline(); err != nil && (!limited || session == nil) {
+		return ctx, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	c := &call{session: session, caller: who, refused: err, weighs: callWeight + maxMessage + window}
+	c.weight = a.limits.requests.Add(who.organization, c.weighs, func() {
+		a.metrics.refuse(refusedRequests)
+		cancel(errSurplus)
+	})
+	c.late = time.AfterFunc(receiveTime, func() {
+		a.metrics.refuse(refusedSlow)
+		cancel(context.DeadlineExceeded)
+	})
+	context.AfterFunc(ctx, func() {
+		c.late.Stop()
+		c.weight.Remove()
+	})
+	return context.WithValue(ctx, callKey{}, c), nil
+}
+
+// received the whole message.
+func (c *call) received(message any) (size int) {
+	c.late.Stop()
+	if m, is := message.(proto.Message); is {
+		size = proto.Size(m)
+	}
+	weight := callWeight + decoded*size
+	c.weight.Grow(weight - c.weighs)
+	c.weighs = weight
+	return size
+}
+
+// awaits another message of the same call.
+func (c *call) awaits() {
+	weight := callWeight + maxMessage + window
+	c.weight.Grow(weight - c.weighs)
+	c.weighs = weight
+	c.late.Reset(receiveTime)
+}
+
+// admit says whose objects a call is about, where it may be made.
+func (a *admission) admit(ctx context.Context, c *call, method string, request any) (context.Context, error) {
+	size := c.received(request)
+	if c.refused != nil {
+		return nil, c.refused
 	}
 	if !strings.HasPrefix(method, ours) {
 		return ctx, nil
+	}
+	if strings.HasSuffix(method, "/Create") || strings.HasSuffix(method, "/Update") {
+		if err := a.limits.write(c.caller, size); err != nil {
+			a.metrics.refuse(refusedBytes)
+			return nil, err
+		}
 	}
 	named, found := request.(interface{ GetTenant() string })
 	if !found {
 		return nil, status.Errorf(codes.Internal, "%s doesn't say whose objects it is about", method)
 	}
-	scope, err := a.scope(who, named.GetTenant())
-	if err != nil && !who.operator {
+	scope, err := a.scope(c.caller, named.GetTenant())
+	if err != nil && !c.operator {
 		a.metrics.refuse(refusedTenant)
 	}
 	return context.WithValue(ctx, scopeKey{}, scope), err
 }
 
 func (a *admission) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	c := ctx.Value(callKey{}).(*call)
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	ctx, err := a.admit(ctx, info.FullMethod, request)
+	ctx, err := a.admit(ctx, c, info.FullMethod, request)
 	if err != nil {
 		return nil, err
 	}
-	return handle(ctx, request)
+	message, err := handle(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	return &answer{message: message, to: c.session, window: window}, nil
 }
 
 func (a *admission) stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-	return handle(server, &admittedStream{ServerStream: stream, ctx: stream.Context(), admit: func(request any) (context.Context, error) {
-		return a.admit(stream.Context(), info.FullMethod, request)
+	c := stream.Context().Value(callKey{}).(*call)
+	return handle(server, &admittedStream{ServerStream: stream, ctx: stream.Context(), call: c, admit: func(request any) (context.Context, error) {
+		return a.admit(stream.Context(), c, info.FullMethod, request)
 	}})
 }
 
 // admittedStream hands on requests that are admitted.
 type admittedStream struct {
 	grpc.ServerStream
+	*call
 	ctx   context.Context
 	admit func(request any) (context.Context, error)
+	again bool // there has been a message
 }
 
 // Context implements grpc.ServerStream.
@@ -80,6 +164,10 @@ func (s *admittedStream) Context() context.Context { return s.ctx }
 
 // RecvMsg implements grpc.ServerStream.
 func (s *admittedStream) RecvMsg(request any) error {
+	if s.again {
+		s.awaits()
+	}
+	s.again = true
 	if err := s.ServerStream.RecvMsg(request); err != nil {
 		return err
 	}
@@ -88,6 +176,11 @@ func (s *admittedStream) RecvMsg(request any) error {
 		s.ctx = ctx
 	}
 	return err
+}
+
+// SendMsg implements grpc.ServerStream.
+func (s *admittedStream) SendMsg(message any) error {
+	return s.ServerStream.SendMsg(&answer{message: message, to: s.session})
 }
 
 // recovered is what a client hears of a bug: one request must not end the service for everybody.

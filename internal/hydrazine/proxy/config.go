@@ -23,7 +23,7 @@ type Config struct {
 	// What each tenant may have. Operators may have more.
 	TenantConnections, TenantWatches int
 	TenantQPS                        float64
-	TenantBurst                      int
+	TenantBurst, TenantWriteBytes    int
 }
 
 // AddFlags adds the configuration to a command line.
@@ -35,11 +35,13 @@ func (c *Config) AddFlags(flags *pflag.FlagSet) {
 		"may act for every tenant. Repeat it for several.")
 	flags.BoolVar(&c.CreateNamespaces, "create-namespaces", true, "Make a tenant's namespace with its first object, "+
 		"where it isn't there.")
-	flags.IntVar(&c.Connections, "max-connections", 4096, "Connections that clients may have at a time.")
-	flags.IntVar(&c.TenantConnections, "tenant-connections", 256, "Connections that the clients of one tenant may have at a time.")
+	flags.IntVar(&c.Connections, "max-connections", 2048, "Connections that clients may have at a time.")
+	flags.IntVar(&c.TenantConnections, "tenant-connections", 64, "Connections that the clients of one tenant may have at a time.")
 	flags.IntVar(&c.TenantWatches, "tenant-watches", 1024, "Watches that the clients of one tenant may have at a time.")
 	flags.Float64Var(&c.TenantQPS, "tenant-qps", 50, "Calls per second that the clients of one tenant may make.")
 	flags.IntVar(&c.TenantBurst, "tenant-burst", 200, "Calls that the clients of one tenant may make at once after a pause.")
+	flags.IntVar(&c.TenantWriteBytes, "tenant-write-bytes", 128<<10, "Bytes per second that the clients of one tenant may write, in messages of "+
+		"creates and updates. After a pause they may write those of half a minute at once.")
 }
 
 // Validate says what makes no sense, by the flags that it is from.
@@ -56,5 +58,6 @@ func (c *Config) Validate() error {
 		flagcheck.That("tenant-watches", c.TenantWatches, c.TenantWatches >= 1, atLeastOne),
 		flagcheck.That("tenant-qps", c.TenantQPS, c.TenantQPS > 0 && !math.IsInf(c.TenantQPS, 1), "more than 0"),
 		flagcheck.That("tenant-burst", c.TenantBurst, c.TenantBurst >= 1, atLeastOne),
+		flagcheck.That("tenant-write-bytes", c.TenantWriteBytes, c.TenantWriteBytes >= 1, atLeastOne),
 	)
 }

@@ -26,7 +26,8 @@ func TestConfig_thatLetsNobodyInOrEverybodyIsRefusedByTheNameOfTheFlag(t *testin
 	for arg, says := range map[string]string{
 		"--max-connections=0": "--max-connections=0: must be at least 1", "--tenant-connections=-1": "--tenant-connections=-1: must be at least 1",
 		"--tenant-watches=0": "--tenant-watches=0: must be at least 1", "--tenant-burst=0": "--tenant-burst=0: must be at least 1",
-		"--tenant-qps=0": "--tenant-qps=0: must be more than 0", "--tenant-qps=NaN": "--tenant-qps=NaN: must be more than 0",
+		"--tenant-write-bytes=0": "--tenant-write-bytes=0: must be at least 1",
+		"--tenant-qps=0":         "--tenant-qps=0: must be more than 0", "--tenant-qps=NaN": "--tenant-qps=NaN: must be more than 0",
 		"--tenant-qps=Inf": "--tenant-qps=+Inf: must be more than 0", "--listen=9661": `--listen="9661": must be HOST:PORT or :PORT`,
 		"--namespace-prefix=A-": `--namespace-prefix="A-": must be`, `--operator-organization=ops,""`: "--operator-organization=",
 	} {

@@ -74,7 +74,9 @@ func unavailable(message string) error {
 // translate an error of the API server. What is an object, such as "ResourceGroup blue". Path turns the names of fields into
 // those of the messages.
 func translate(ctx context.Context, err error, what string, path func(string) string) error {
-	if passed := context.Cause(ctx); passed != nil {
+	if passed := context.Cause(ctx); errors.Is(passed, errSurplus) {
+		return tooMany(passed.Error(), bookmarkInterval)
+	} else if passed != nil {
 		return status.FromContextError(ctx.Err()).Err()
 	}
 	f := failure{code: codes.Internal}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -94,9 +95,10 @@ func TestTranslate_knowsWhenTheClientIsGone(t *testing.T) {
 func TestUnary_hasADeadline(t *testing.T) {
 	t.Parallel()
 	a := &admission{Tenancy: &Tenancy{Plaintext: true}, limits: newLimits(&Config{})}
-	_, err := a.unary(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: ours + "x"}, nil)
+	_, err := a.begin(t.Context(), nil)
 	NewWithT(t).Expect(status.Code(err)).To(Equal(codes.Unauthenticated), "no peer")
-	ctx := peer.NewContext(t.Context(), &peer.Peer{})
+	ctx, err := a.begin(peer.NewContext(t.Context(), &peer.Peer{AuthInfo: &session{AuthInfo: credentials.TLSInfo{}}}), nil)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	_, err = a.unary(ctx, &proxyv1.GetRequest{}, &grpc.UnaryServerInfo{FullMethod: ours + "x"}, func(ctx context.Context, _ any) (any, error) {
 		at, ok := ctx.Deadline()
 		NewWithT(t).Expect(ok).To(BeTrue())

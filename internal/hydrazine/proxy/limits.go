@@ -10,6 +10,20 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 	"k8s.io/utils/lru"
+
+	"github.com/bedplate/bedplate/internal/evict"
+)
+
+const (
+	// maxRequests is what all calls that are open may weigh, and maxUnsent what answers may that clients don't take, in bytes.
+	// Where it is more, the tenant that has the most loses its heaviest call, or the connection with most answers.
+	maxRequests, maxUnsent = 128 << 20, 64 << 20
+	// decoded is how many times its size a message may take, at most, while it is worked on.
+	decoded = 16
+	// callWeight is that of a call without its message: its goroutine, its headers, its contexts.
+	callWeight = 32 << 10
+	// writeBurst is for how many seconds a tenant may have saved what it may write.
+	writeBurst = 32
 )
 
 // tenantsRemembered is for how many tenants their pace is known. One that is forgotten begins with its whole burst again.
@@ -17,46 +31,66 @@ const tenantsRemembered = 16384
 
 // limits keep one tenant from taking everything. Operators have none, but for all connections together.
 type limits struct {
-	rate                 rate.Limit
-	burst                int
+	rate, bytes          rate.Limit
+	burst, bytesBurst    int
 	all                  *quota // of all connections, whosever they are
 	connections, watches *quota
-	paces                *lru.Cache // *rate.Limiter by organization
-	mutex                sync.Mutex // makes one pace for each
+	lists                *turns
+	requests, unsent     *evict.Set[string] // bytes, by organization
+	paces                *lru.Cache         // *pace by organization
+	mutex                sync.Mutex         // makes one pace for each
 }
 
 func newLimits(c *Config) *limits {
 	return &limits{
 		rate: rate.Limit(c.TenantQPS), burst: c.TenantBurst, paces: lru.New(tenantsRemembered),
+		bytes: rate.Limit(c.TenantWriteBytes), bytesBurst: max(writeBurst*c.TenantWriteBytes, maxMessage),
+		requests: evict.New[string](maxRequests), unsent: evict.New[string](maxUnsent),
+		lists:       newTurns(listsAtATime, tenantLists),
 		all:         &quota{each: c.Connections, used: map[string]int{}},
 		connections: &quota{each: c.TenantConnections, used: map[string]int{}},
 		watches:     &quota{each: c.TenantWatches, used: map[string]int{}},
 	}
 }
 
+// pace of one tenant.
+type pace struct{ calls, bytes *rate.Limiter }
+
 // call counts one.
 func (l *limits) call(who caller) error {
 	if who.operator {
 		return nil
 	}
-	booked := l.pace(who.organization).Reserve()
+	return reserve(l.pace(who.organization).calls, 1, "these are more calls than a tenant may make")
+}
+
+// write counts the bytes of a message that is to be written.
+func (l *limits) write(who caller, bytes int) error {
+	if who.operator {
+		return nil
+	}
+	return reserve(l.pace(who.organization).bytes, bytes, "this is more than a tenant may write")
+}
+
+func reserve(from *rate.Limiter, n int, problem string) error {
+	booked := from.ReserveN(time.Now(), n)
 	wait := booked.Delay()
 	if wait == 0 {
 		return nil
 	}
 	booked.Cancel()
-	return tooMany("these are more calls than a tenant may make", wait)
+	return tooMany(problem, wait)
 }
 
-func (l *limits) pace(organization string) *rate.Limiter {
+func (l *limits) pace(organization string) *pace {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	if pace, found := l.paces.Get(organization); found {
-		return pace.(*rate.Limiter)
+	if known, found := l.paces.Get(organization); found {
+		return known.(*pace)
 	}
-	pace := rate.NewLimiter(l.rate, l.burst)
-	l.paces.Add(organization, pace)
-	return pace
+	p := &pace{rate.NewLimiter(l.rate, l.burst), rate.NewLimiter(l.bytes, l.bytesBurst)}
+	l.paces.Add(organization, p)
+	return p
 }
 
 // quota is how many of something each tenant may have at a time.
@@ -100,58 +134,41 @@ func (l *limits) connect(who caller) (giveBack func(), err error) {
 	return func() { own(); all() }, nil
 }
 
-// limited credentials are those of connections that there is a number of. Only those count whose clients have shown who they
-// are: the others are newcomers.
-type limited struct {
-	credentials.TransportCredentials
-	tenancy   *Tenancy
-	newcomers *newcomers
-	limits    *limits
-	metrics   *Metrics
+// gate of the connections whose clients have shown who they are. It is a mtls.Gate.
+type gate struct {
+	tenancy *Tenancy
+	limits  *limits
+	metrics *Metrics
 }
 
-// ServerHandshake implements credentials.TransportCredentials.
-func (l *limited) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	connection, info, err := l.TransportCredentials.ServerHandshake(raw)
+// session is a connection whose client is known. It is a mem.BufferPool: buffers with answers come back to it when they are
+// written, or dropped.
+type session struct {
+	credentials.AuthInfo
+	unsent *evict.Entry[string]
+}
+
+// Admit implements mtls.Gate.
+func (g *gate) Admit(raw net.Conn, info credentials.AuthInfo) (credentials.AuthInfo, func(), error) {
+	who, err := g.tenancy.identify(info)
 	if err != nil {
-		l.metrics.refuseHandshake(err)
+		g.metrics.refuse(refusedHandshake)
 		return nil, nil, err
 	}
-	l.newcomers.forget(raw)
-	giveBack, err := l.admit(info)
+	giveBack, err := g.limits.connect(who)
 	if err != nil {
-		_ = connection.Close()
+		g.metrics.refuse(refusedConnections)
 		return nil, nil, err
 	}
-	return &counted{connection, giveBack}, info, nil
+	unsent := g.limits.unsent.Add(who.organization, 0, func() {
+		g.metrics.refuse(refusedAnswers)
+		_ = raw.Close()
+	})
+	return &session{info, unsent}, func() { unsent.Remove(); giveBack() }, nil
 }
 
-func (l *limited) admit(info credentials.AuthInfo) (giveBack func(), err error) {
-	who, err := l.tenancy.identify(info)
-	if err != nil {
-		l.metrics.refuse(refusedHandshake)
-		return nil, err
-	}
-	if giveBack, err = l.limits.connect(who); err != nil {
-		l.metrics.refuse(refusedConnections)
-	}
-	return giveBack, err
-}
-
-// Clone implements credentials.TransportCredentials.
-func (l *limited) Clone() credentials.TransportCredentials { return l }
-
-// counted is a connection that is given back.
-type counted struct {
-	net.Conn
-	giveBack func()
-}
-
-// Close implements net.Conn.
-func (c *counted) Close() error {
-	c.giveBack()
-	return c.Conn.Close()
-}
+// Refused implements mtls.Gate.
+func (g *gate) Refused(err error) { g.metrics.refuseHandshake(err) }
 
 // tooMany says when there may be another one.
 func tooMany(message string, wait time.Duration) error {

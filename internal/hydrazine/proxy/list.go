@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -20,6 +21,10 @@ const (
 	pageSize, maxPageSize = 100, 500
 	// maxPageBytes is less than what gRPC's clients take in one message.
 	maxPageBytes = 2 << 20
+	// listStep is how many objects the API server is asked for at a time.
+	listStep = 50
+	// listsAtATime are under way, and tenantLists of one tenant.
+	listsAtATime, tenantLists = 8, 2
 )
 
 // page of a list.
@@ -51,11 +56,17 @@ func (s *service[M]) list(ctx context.Context, r *proxyv1.ListRequest) (page[M],
 	return s.listAll(ctx, namespace, limit, r.GetPageToken())
 }
 
-// listAll objects of a namespace, or of all, as the API server pages them.
+// listAll objects of a namespace, or of all, as the API server pages them: few at a time, as it knows no bound but their number.
 func (s *service[M]) listAll(ctx context.Context, namespace string, limit int, token string) (page[M], error) {
-	for {
+	done, err := s.limits.lists.take(ctx, scopeOf(ctx).organization)
+	if err != nil {
+		return page[M]{}, status.FromContextError(err).Err()
+	}
+	defer done()
+	p, step := page[M]{next: token}, listStep
+	for found, bytes := 0, 0; found < limit; {
 		list := s.kind.list()
-		err := s.client.List(ctx, list, &client.ListOptions{Namespace: namespace, Limit: int64(limit), Continue: token})
+		err := s.client.List(ctx, list, &client.ListOptions{Namespace: namespace, Limit: int64(min(step, limit-found)), Continue: p.next})
 		switch {
 		case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
 			return page[M]{}, listAgain("page_token: it is too old: begin with the first page")
@@ -64,24 +75,36 @@ func (s *service[M]) listAll(ctx context.Context, namespace string, limit int, t
 		case err != nil:
 			return page[M]{}, translate(ctx, err, s.name+"s", s.path)
 		}
-		p := page[M]{next: list.GetContinue(), version: list.GetResourceVersion()}
-		found, fit, bytes := 0, 0, 0
-		_ = meta.EachListItem(list, func(o runtime.Object) error {
-			message := s.message(o.(client.Object))
-			if bytes += proto.Size(message); bytes <= maxPageBytes || found == 0 {
-				fit++
-			}
-			found++
-			if s.clusterWide || s.tenant(s.owner(o.(client.Object))) != "" {
-				p.items = append(p.items, message)
-			}
-			return nil
-		})
-		if fit == found {
+		items, n, fit := s.messages(list, &bytes)
+		switch {
+		case fit < n && found > 0:
 			return p, nil
+		case fit < n:
+			step, bytes = max(fit, 1), 0 // only the API server can say where the next page begins
+			continue
 		}
-		limit = fit // only the API server can say where the next page begins
+		p.items, p.next, p.version = append(p.items, items...), list.GetContinue(), list.GetResourceVersion()
+		if found += n; p.next == "" || step < listStep {
+			break
+		}
 	}
+	return p, nil
+}
+
+// messages of a list, how many objects it has, and how many of them fit into a page that has so many bytes already.
+func (s *service[M]) messages(list client.ObjectList, bytes *int) (items []M, n, fit int) {
+	_ = meta.EachListItem(list, func(o runtime.Object) error {
+		message := s.message(o.(client.Object))
+		if *bytes += proto.Size(message); *bytes <= maxPageBytes || n == 0 {
+			fit++
+		}
+		n++
+		if s.clusterWide || s.tenant(s.owner(o.(client.Object))) != "" {
+			items = append(items, message)
+		}
+		return nil
+	})
+	return items, n, fit
 }
 
 // listOwned is a page of the cluster-wide objects that one tenant has. The API server would page through all of them, and

@@ -65,7 +65,7 @@ func newFixture(t testing.TB, changes ...change) *fixture {
 	config := proxy.Config{
 		Listen:  "127.0.0.1:0",
 		Tenancy: proxy.Tenancy{Operators: []string{operators}}, CreateNamespaces: true,
-		Connections: 100, TenantConnections: 20, TenantWatches: 20, TenantQPS: 1000, TenantBurst: 10000,
+		Connections: 100, TenantConnections: 20, TenantWatches: 20, TenantQPS: 1000, TenantBurst: 10000, TenantWriteBytes: 1 << 20,
 	}
 	access := testenv.Config(t)
 	for _, change := range changes {

@@ -22,6 +22,11 @@ const (
 	refusedCalls       = "calls"       // so are they
 	refusedWatches     = "watches"     // and they
 	refusedTenant      = "tenant"      // it asks for others' objects
+	refusedSlow        = "slow"        // its message hasn't come in time
+	refusedRequests    = "requests"    // its calls take more memory than those of any other
+	refusedAnswers     = "answers"     // so do answers that it doesn't take
+	refusedFrames      = "frames"      // it cuts messages into pieces that take more memory than what is in them
+	refusedBytes       = "bytes"       // it writes too much
 )
 
 // Metrics of a proxy. No label names a tenant: there may be any number of them, and each is nobody else's business.
@@ -55,6 +60,7 @@ func NewMetrics() *Metrics {
 	}
 	for _, reason := range []string{
 		refusedSilence, refusedHandshake, refusedConnections, refusedCalls, refusedWatches, refusedTenant,
+		refusedSlow, refusedRequests, refusedAnswers, refusedFrames, refusedBytes,
 	} {
 		m.refused.WithLabelValues(reason)
 	}

@@ -24,12 +24,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	proxyv1 "github.com/bedplate/bedplate/api/hydrazine/proxy/v1"
+	"github.com/bedplate/bedplate/internal/mtls"
 )
 
 const (
-	maxStreams   = 250      // of one connection
-	maxMessage   = 1 << 20  // bytes, which is more than the API server takes
-	maxHeaders   = 16 << 10 // bytes
+	maxStreams = 250       // of one connection; what those of all weigh together is bounded too
+	maxMessage = 128 << 10 // bytes, twice what admission lets an object have
+	maxHeaders = 8 << 10   // bytes
+	window     = 64 << 10  // bytes of a call that a client may send before anything reads them; gRPC's least
+	bufferSize = 8 << 10   // bytes, of each connection
+	// maxPending is how many connections there may be without a certificate. Honest ones are for a few milliseconds.
+	maxPending   = 1024
 	gracefulStop = 4 * time.Second
 	// handshakeTime is how long a client may take to show its certificate, and to begin to speak HTTP/2.
 	handshakeTime = 5 * time.Second
@@ -38,12 +43,12 @@ const (
 
 // Server is the proxy.
 type Server struct {
-	config    Config
-	server    *grpc.Server
-	newcomers *newcomers
-	health    *health.Server
-	feeds     []runner
-	stop      context.CancelFunc // of watches
+	config  Config
+	server  *grpc.Server
+	pending *mtls.Pending
+	health  *health.Server
+	feeds   []runner
+	stop    context.CancelFunc // of watches
 }
 
 // runner is a feed, whatever its kind.
@@ -59,17 +64,20 @@ func New(
 	config Config, c client.WithWatch, transport credentials.TransportCredentials, registry prometheus.Registerer,
 ) (*Server, error) {
 	stopping, stop := context.WithCancel(context.Background())
-	metrics, newcomers, limits := NewMetrics(), newNewcomers(maxNewcomers), newLimits(&config)
+	metrics, pending, limits := NewMetrics(), mtls.NewPending(maxPending), newLimits(&config)
 	admission := &admission{Tenancy: &config.Tenancy, limits: limits, metrics: metrics}
 	recover := recovery.WithRecoveryHandlerContext(recovered)
-	s := &Server{config: config, stop: stop, newcomers: newcomers, health: health.NewServer(), server: grpc.NewServer(
-		grpc.Creds(&limited{
-			TransportCredentials: transport, tenancy: &config.Tenancy, newcomers: newcomers, limits: limits, metrics: metrics,
+	s := &Server{config: config, stop: stop, pending: pending, health: health.NewServer(), server: grpc.NewServer(
+		grpc.Creds(&framed{
+			pending.Credentials(transport, &gate{tenancy: &config.Tenancy, limits: limits, metrics: metrics}), metrics,
 		}),
+		grpc.InTapHandle(admission.begin), grpc.ForceServerCodecV2(codec{}),
 		grpc.StatsHandler(otelgrpc.NewServerHandler()),
 		grpc.ChainUnaryInterceptor(metrics.unary, recovery.UnaryServerInterceptor(recover), admission.unary),
 		grpc.ChainStreamInterceptor(metrics.stream, recovery.StreamServerInterceptor(recover), admission.stream),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreams),
+		grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(8*window),
+		grpc.ReadBufferSize(bufferSize), grpc.WriteBufferSize(bufferSize), grpc.SharedWriteBuffer(true),
 		grpc.ConnectionTimeout(handshakeTime),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			Time: 30 * time.Second, Timeout: 10 * time.Second,
@@ -146,7 +154,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		return nil
 	})
 	klog.FromContext(ctx).Info("Serving", "address", listener.Addr().String())
-	if err := s.server.Serve(s.newcomers.welcome(listener)); err != nil {
+	if err := s.server.Serve(s.pending.Listen(listener)); err != nil {
 		return fmt.Errorf("serve at %s: %w", listener.Addr(), err)
 	}
 	return all.Wait()

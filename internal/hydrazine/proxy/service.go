@@ -47,7 +47,7 @@ type backend struct {
 
 func newService[M proto.Message](b *backend, k *kind) (*service[M], error) {
 	s := &service[M]{kind: k, backend: b, asking: make(chan struct{}, 1)}
-	s.feed = feed.New(feed.Config{Remember: 4096, Backlog: 1024}, s.item)
+	s.feed = feed.New(feed.Config{Remember: 4096, RememberBytes: 32 << 20, Backlog: 1024}, s.item)
 	return s, k.pair()
 }
 

@@ -58,12 +58,17 @@ func (t *Tenancy) Authorize(c *x509.Certificate) error {
 }
 
 // connected is who has made the connection of a call.
-func (t *Tenancy) connected(ctx context.Context) (caller, error) {
+func (t *Tenancy) connected(ctx context.Context) (*session, caller, error) {
 	from, found := peer.FromContext(ctx)
 	if !found {
-		return caller{}, status.Error(codes.Unauthenticated, "nobody knows who you are")
+		return nil, caller{}, status.Error(codes.Unauthenticated, "nobody knows who you are")
 	}
-	return t.identify(from.AuthInfo)
+	s, admitted := from.AuthInfo.(*session)
+	if !admitted {
+		return nil, caller{}, status.Error(codes.Unauthenticated, "nobody knows who you are")
+	}
+	who, err := t.identify(s.AuthInfo)
+	return s, who, err
 }
 
 func (t *Tenancy) identify(info credentials.AuthInfo) (caller, error) {

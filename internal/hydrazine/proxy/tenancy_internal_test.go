@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -22,12 +21,12 @@ func TestConnected_endsWithTheCertificate(t *testing.T) {
 	g, tenancy := NewWithT(t), &Tenancy{}
 	for left, expected := range map[time.Duration]codes.Code{time.Minute: codes.OK, -time.Second: codes.Unauthenticated} {
 		leaf := &x509.Certificate{Subject: pkix.Name{Organization: []string{"blue"}}, NotAfter: time.Now().Add(left)}
-		_, err := tenancy.connected(peer.NewContext(t.Context(), &peer.Peer{AuthInfo: credentials.TLSInfo{
+		_, _, err := tenancy.connected(peer.NewContext(t.Context(), &peer.Peer{AuthInfo: &session{AuthInfo: credentials.TLSInfo{
 			State: tls.ConnectionState{PeerCertificates: []*x509.Certificate{leaf}},
-		}}))
+		}}}))
 		g.Expect(status.Code(err)).To(Equal(expected))
 	}
-	_, err := tenancy.connected(peer.NewContext(t.Context(), &peer.Peer{}))
+	_, _, err := tenancy.connected(peer.NewContext(t.Context(), &peer.Peer{}))
 	g.Expect(status.Code(err)).To(Equal(codes.Unauthenticated), "no certificate")
 }
 
@@ -61,25 +60,11 @@ func TestStrangers_areRefusedTwice(t *testing.T) {
 	g.Expect(tenancy.Authorize(certificate("kube-system"))).To(Succeed(), "with the prefix it is a name as others")
 }
 
-// passed is a handshake that has let through whoever it was.
-type passed struct {
-	credentials.TransportCredentials
-	certificate *x509.Certificate
-}
-
-func (p passed) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	return raw, credentials.TLSInfo{State: tls.ConnectionState{PeerCertificates: []*x509.Certificate{p.certificate}}}, nil
-}
-
 // passes says whether a client whom the handshake has let through may stay connected.
 func passes(tenancy *Tenancy, c *x509.Certificate) bool {
-	all, raw := newNewcomers(1), &visitor{from: "192.0.2.1"}
-	l := &limited{
-		TransportCredentials: passed{certificate: c}, tenancy: tenancy, newcomers: all,
-		limits: newLimits(&Config{Connections: 1, TenantConnections: 1}), metrics: NewMetrics(),
-	}
-	_, _, err := l.ServerHandshake(all.add(raw))
-	return err == nil && !raw.closed
+	g := &gate{tenancy: tenancy, limits: newLimits(&Config{Connections: 1, TenantConnections: 1}), metrics: NewMetrics()}
+	_, _, err := g.Admit(nil, credentials.TLSInfo{State: tls.ConnectionState{PeerCertificates: []*x509.Certificate{c}}})
+	return err == nil
 }
 
 func TestTenant_isWhoseNamespaceItIs(t *testing.T) {

@@ -126,8 +126,6 @@ func (s *service[M]) watchEnded(ctx context.Context, err error) error {
 		return nil
 	case errors.Is(context.Cause(ctx), errStopping):
 		return unavailable("this proxy ends: watch again from the last version")
-	case ctx.Err() != nil:
-		return status.FromContextError(ctx.Err()).Err()
 	}
 	return translate(ctx, err, s.name+"s", s.path)
 }
@@ -151,7 +149,10 @@ func eventOf[M proto.Message](e feed.Event[M]) event[M] {
 // item is an object as the feed knows it.
 func (s *service[M]) item(o client.Object) *feed.Item[M] {
 	version, _ := feed.Version(o.GetResourceVersion()) // 0 is before everything
-	return &feed.Item[M]{Owner: s.tenant(s.owner(o)), Name: o.GetName(), Version: version, Value: s.message(o)}
+	message := s.message(o)
+	return &feed.Item[M]{
+		Owner: s.tenant(s.owner(o)), Name: o.GetName(), Version: version, Bytes: decoded * proto.Size(message), Value: message,
+	}
 }
 
 // run the feed until ctx ends.

@@ -25,8 +25,9 @@ var ErrUnsynced = errors.New("the objects aren't known yet")
 
 // Config of a feed.
 type Config struct {
-	// Remember is how many changes a client can have missed.
-	Remember int
+	// Remember is how many changes a client can have missed, and RememberBytes what they may weigh together: an object as it was
+	// before weighs its Bytes. Who is slower, or comes back later, has to begin with all objects.
+	Remember, RememberBytes int
 	// Backlog is how many changes may wait for a client that takes them slowly, beside those that it has begun with.
 	Backlog int
 }
@@ -38,7 +39,9 @@ type Item[M any] struct {
 	Name  string
 	// Version of the object. Those of one kind are ordered by time.
 	Version uint64
-	Value   M
+	// Bytes that the object takes in memory.
+	Bytes int
+	Value M
 }
 
 // change of an object: without before it is new, without after it is gone.
@@ -46,6 +49,14 @@ type change[M any] struct {
 	before, after *Item[M]
 	version       uint64
 	partly        bool // there are more of this version
+}
+
+// bytes that are kept for nothing but this change: what an object is after it is kept as the object, or by the next change.
+func (c change[M]) bytes() int {
+	if c.before == nil {
+		return 0
+	}
+	return c.before.Bytes
 }
 
 // Feed of a kind. It is a cache.ReflectorStore.
@@ -58,6 +69,7 @@ type Feed[M any] struct {
 	items     map[client.ObjectKey]*Item[M]
 	owned     map[string]map[client.ObjectKey]*Item[M]
 	past      []change[M] // oldest first
+	weight    int         // of the past, in bytes
 	since     uint64      // all changes after this version are in the past
 	latest    uint64
 	known     uint64 // a version that the API server has had; what came until then may be yet to hear

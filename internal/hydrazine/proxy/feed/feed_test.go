@@ -34,9 +34,17 @@ type fixture struct {
 // newFeed has been filled at version 10.
 func newFeed(t *testing.T, objects ...any) *fixture {
 	t.Helper()
-	f := &fixture{NewWithT(t), feed.New(feed.Config{Remember: 4, Backlog: 3}, func(o client.Object) *feed.Item[string] {
+	return newFeedWith(t, feed.Config{Remember: 4, RememberBytes: 1000, Backlog: 3}, objects...)
+}
+
+// newFeedWith has objects of 10 bytes each.
+func newFeedWith(t *testing.T, config feed.Config, objects ...any) *fixture {
+	t.Helper()
+	f := &fixture{NewWithT(t), feed.New(config, func(o client.Object) *feed.Item[string] {
 		version, _ := feed.Version(o.GetResourceVersion())
-		return &feed.Item[string]{Owner: o.GetLabels()["owner"], Name: o.GetName(), Version: version, Value: o.GetResourceVersion()}
+		return &feed.Item[string]{
+			Owner: o.GetLabels()["owner"], Name: o.GetName(), Version: version, Bytes: 10, Value: o.GetResourceVersion(),
+		}
 	}), t}
 	f.Expect(f.Replace(objects, "10")).To(Succeed())
 	return f
@@ -202,6 +210,25 @@ func TestSubscription_ofAClientThatDoesNotListenEnds(t *testing.T) {
 	}
 	_, err := slow.Next(t.Context(), long)
 	f.Expect(err).To(MatchError(feed.ErrExpired))
+}
+
+// What an object was before each change is kept for those who come back, and for those who are slow, as long as it isn't too much.
+func TestRemember_isBoundedByBytesToo(t *testing.T) {
+	t.Parallel()
+	f := newFeedWith(t, feed.Config{Remember: 100, RememberBytes: 25, Backlog: 100}, object("a", "blue", 7))
+	slow, fast := f.subscribe(feed.Filter{Owner: "blue"}, 0), f.subscribe(feed.Filter{Owner: "blue"}, 10)
+	for version := uint64(11); version <= 12; version++ {
+		f.Update(object("a", "blue", version))
+	}
+	f.hears(f.subscribe(feed.Filter{}, 10), "modified a@11 11", "modified a@12 12")
+	f.Update(object("a", "blue", 13))
+	f.hears(fast, "modified a@11 11", "modified a@12 12", "modified a@13 13")
+	_, err := f.Subscribe(feed.Filter{}, 10)
+	f.Expect(err).To(MatchError(feed.ErrExpired))
+	f.hears(f.subscribe(feed.Filter{}, 11), "modified a@12 12", "modified a@13 13")
+	_, err = slow.Next(t.Context(), long)
+	f.Expect(err).To(MatchError(feed.ErrExpired), "it would keep what it began with")
+	f.hears(f.subscribe(feed.Filter{}, 0), "added a@13 0", "until 13")
 }
 
 func TestNext_endsWithItsContext(t *testing.T) {

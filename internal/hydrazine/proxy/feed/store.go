@@ -72,7 +72,7 @@ func (f *Feed[M]) Replace(objects []any, version string) error {
 			f.apply(key, now[key], at, true)
 		}
 	}
-	f.past, f.since, f.latest, f.known, f.synced = nil, at, at, at, true
+	f.past, f.weight, f.since, f.latest, f.known, f.synced = nil, 0, at, at, at, true
 	for s := range f.listeners {
 		s.bookmark()
 	}
@@ -100,12 +100,28 @@ func (f *Feed[M]) apply(key client.ObjectKey, after *Item[M], version uint64, pa
 	}
 	f.latest = max(f.latest, version)
 	f.past = append(f.past, c)
-	if surplus := len(f.past) - f.config.Remember; surplus > 0 {
-		f.since = f.past[surplus-1].version
-		clear(f.past[:surplus])
-		f.past = f.past[surplus:]
-	}
+	f.weight += c.bytes()
 	f.tell(c)
+	f.forget()
+}
+
+// forget the changes that are too many, or too large together. They aren't kept for clients that haven't heard of them yet either.
+func (f *Feed[M]) forget() {
+	n := 0
+	for ; len(f.past)-n > f.config.Remember || f.weight > f.config.RememberBytes && n < len(f.past); n++ {
+		f.weight -= f.past[n].bytes()
+		f.since = f.past[n].version
+	}
+	if n == 0 {
+		return
+	}
+	clear(f.past[:n])
+	f.past = f.past[n:]
+	for s := range f.listeners {
+		if len(s.queue) > 0 && s.queue[0].from < f.since {
+			s.end(ErrExpired)
+		}
+	}
 }
 
 // tell those whom a change concerns.

@@ -23,6 +23,7 @@ type Event[M any] struct {
 	Type    Type
 	Item    *Item[M]
 	Version uint64
+	from    uint64 // the version at which it was so
 }
 
 // Filter says what a client hears of.
@@ -80,7 +81,7 @@ func (s *Subscription[M]) begin() {
 	}
 	for _, item := range sorted(items) {
 		if matches(s.filter, item) {
-			s.queue = append(s.queue, Event[M]{Type: Added, Item: item})
+			s.queue = append(s.queue, Event[M]{Type: Added, Item: item, from: s.feed.latest})
 		}
 	}
 	s.bookmark()
@@ -92,7 +93,7 @@ func (s *Subscription[M]) bookmark() {
 		return
 	}
 	s.position = max(s.position, s.feed.latest)
-	s.queue = append(s.queue, Event[M]{Type: Bookmark, Version: s.position})
+	s.queue = append(s.queue, Event[M]{Type: Bookmark, Version: s.position, from: s.feed.latest})
 	s.wake()
 }
 
@@ -102,7 +103,7 @@ func (s *Subscription[M]) hear(c change[M]) {
 	if s.err != nil || c.version <= s.position || !was && !is {
 		return
 	}
-	event := Event[M]{Type: Modified, Item: c.after, Version: c.version}
+	event := Event[M]{Type: Modified, Item: c.after, Version: c.version, from: c.version}
 	if c.partly {
 		event.Version = 0
 	}

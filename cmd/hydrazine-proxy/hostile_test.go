@@ -1,0 +1,247 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"golang.org/x/net/http2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	proxyv1 "github.com/bedplate/bedplate/api/hydrazine/proxy/v1"
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/testenv"
+)
+
+// mostGrowth is how many MB the program's memory may grow by, whatever clients do: what it has at rest, and this, and as much as
+// Go's collector leaves lying about, is less than the 512 MiB of its Pod.
+const mostGrowth = 250
+
+// attack the program for some time, then compare its memory with what it was before, and look whether it still answers.
+func (p *program) attack(during time.Duration, do func(ctx context.Context)) {
+	p.t.Helper()
+	c := p.as("honest")
+	honest := func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		_, err := c.ResourceGroups.List(ctx, &proxyv1.ListRequest{})
+		return err
+	}
+	p.Expect(honest()).To(Succeed())
+	p.forget()
+	before := p.memory()
+	ctx, cancel := context.WithTimeout(p.t.Context(), during)
+	defer cancel()
+	var attacking sync.WaitGroup
+	attacking.Go(func() { do(ctx) })
+	for ctx.Err() == nil {
+		p.Expect(honest()).To(Succeed())
+		select {
+		case <-ctx.Done():
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+	attacking.Wait()
+	p.Expect(honest()).To(Succeed())
+	p.t.Logf("%.0f MB before, %.0f MB at the most, %.0f MB after", before, p.peak(), p.memory())
+	p.Expect(p.peak() - before).To(BeNumerically("<", mostGrowth))
+}
+
+// swarm has some connections of each of some tenants, and does the same with all of them at a time.
+func (p *program) swarm(ctx context.Context, tenants, connections int, settings []http2.Setting, do func(r *raw, n int)) {
+	var all sync.WaitGroup
+	for tenant := range tenants {
+		config := p.tenant(fmt.Sprintf("hostile%d", tenant))
+		for n := range connections {
+			all.Go(func() {
+				if r, err := p.raw(ctx, config, settings...); err == nil {
+					do(r, n)
+				}
+			})
+		}
+	}
+	all.Wait()
+}
+
+// eachCall opens so many calls, and does the same in all of them at a time.
+func (r *raw) eachCall(n int, method string, do func(stream uint32)) {
+	var all sync.WaitGroup
+	for range n {
+		if stream, ok := r.open(method, ""); ok {
+			all.Go(func() { do(stream) })
+		}
+	}
+	all.Wait()
+}
+
+// Not in parallel, as each has all of the machine: 2 connections are enough for half a GiB within a second, where limits begin
+// only when a message has come.
+func TestHostile_unfinishedMessages(t *testing.T) { //nolint:paralleltest // see above
+	for name, c := range map[string]struct{ calls, size int }{"as large as there may be": {100, 128 << 10}, "larger": {20, 1 << 20}} {
+		t.Run(name, func(t *testing.T) { //nolint:paralleltest // see above
+			p := start(t)
+			p.attack(15*time.Second, func(ctx context.Context) {
+				p.swarm(ctx, 16, 2, nil, func(r *raw, _ int) {
+					r.eachCall(c.calls, "ResourceGroups/Create", func(stream uint32) { r.send(stream, unfinished(c.size), 16<<10, false) })
+				})
+			})
+		})
+	}
+}
+
+// gRPC keeps 56 bytes for each piece of a message, even if there is one byte in it.
+func TestHostile_messagesInPieces(t *testing.T) { //nolint:paralleltest // see above
+	p := start(t)
+	p.attack(15*time.Second, func(ctx context.Context) {
+		p.swarm(ctx, 8, 2, nil, func(r *raw, _ int) {
+			r.eachCall(16, "ResourceGroups/Create", func(stream uint32) { r.send(stream, unfinished(64<<10), 1, false) })
+		})
+	})
+}
+
+// An empty message of two bytes takes a hundred when it is decoded.
+func TestHostile_messagesOfManyValues(t *testing.T) { //nolint:paralleltest // see above
+	p := start(t)
+	spec := group("10.10.10.0")
+	spec.SecurityGroups = []*proxyv1.SecurityGroup{{Name: "x"}}
+	for range 60_000 {
+		spec.SecurityGroups[0].Rules = append(spec.SecurityGroups[0].Rules, &proxyv1.SecurityRule{})
+	}
+	many := message(&proxyv1.CreateResourceGroupRequest{Name: "x", Spec: spec})
+	p.attack(15*time.Second, func(ctx context.Context) {
+		p.swarm(ctx, 8, 2, nil, func(r *raw, _ int) {
+			r.eachCall(50, "ResourceGroups/Create", func(stream uint32) {
+				if r.send(stream, many[:len(many)-1], 16<<10, false) {
+					r.send(stream, many[len(many)-1:], 1, true)
+				}
+			})
+		})
+	})
+}
+
+// Who is refused leaves nothing behind, whatever deadline he has.
+func TestHostile_refusedCalls(t *testing.T) { //nolint:paralleltest // see above
+	p := start(t)
+	empty := message(&proxyv1.ListRequest{})
+	p.attack(20*time.Second, func(ctx context.Context) {
+		p.swarm(ctx, 4, 1, nil, func(r *raw, _ int) {
+			for ctx.Err() == nil {
+				stream, ok := r.open("ResourceGroups/List", "99999999H")
+				if !ok || !r.send(stream, empty, len(empty), true) && r.over() {
+					return
+				}
+			}
+		})
+	})
+}
+
+// over says whether the connection has ended.
+func (r *raw) over() bool {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.gone
+}
+
+// fill a tenant's namespace with groups that are as large as the API server takes without the manager's webhook.
+func (p *program) fill(tenant string, groups int) {
+	p.t.Helper()
+	c, ctx := testenv.Client(p.t), p.t.Context()
+	p.Expect(c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "tenant-" + tenant}})).To(Succeed())
+	for n := range groups {
+		g := &resourcev1.ResourceGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-" + tenant, Name: fmt.Sprintf("large%d", n)}}
+		g.Spec.Network = &resourcev1.IPNet{IP: "10.10.10.0", PrefixLength: 24}
+		g.Spec.NetworkImplementationType = resourcev1.SoftwareNetwork
+		large(&g.Spec, 4)
+		p.Expect(c.Create(ctx, g)).To(Succeed())
+	}
+}
+
+// large security groups, of 16 KiB each.
+func large(spec *resourcev1.ResourceGroupSpec, groups int) {
+	for n := range groups {
+		s := resourcev1.SecurityGroup{Name: fmt.Sprintf("group%d", n)}
+		for range 16 {
+			rule := resourcev1.SecurityRule{Direction: resourcev1.Ingress, Protocol: resourcev1.AnyProtocol}
+			for other := range 16 {
+				rule.SecurityGroups = append(rule.SecurityGroups, fmt.Sprintf("%02d", other)+strings.Repeat("x", 58))
+			}
+			s.Rules = append(s.Rules, rule)
+		}
+		spec.SecurityGroups = append(spec.SecurityGroups, s)
+	}
+}
+
+// A client that asks for lists and takes no answer has all of them in the proxy's memory.
+func TestHostile_answersThatAreNotTaken(t *testing.T) { //nolint:paralleltest // see above
+	p := start(t)
+	p.fill("hostile0", 30)
+	all := message(&proxyv1.ListRequest{PageSize: 500})
+	p.attack(15*time.Second, func(ctx context.Context) {
+		p.swarm(ctx, 1, 8, []http2.Setting{{ID: http2.SettingInitialWindowSize, Val: 0}}, func(r *raw, _ int) {
+			r.eachCall(100, "ResourceGroups/List", func(stream uint32) { r.send(stream, all, len(all), true) })
+			<-ctx.Done()
+		})
+	})
+}
+
+// The feed keeps changes, so that clients can go on from where they were: as many bytes as it may, not as many changes.
+func TestHostile_changesOfLargeObjects(t *testing.T) { //nolint:paralleltest // see above
+	p := start(t)
+	c, ctx := testenv.Client(t), t.Context()
+	g := &resourcev1.ResourceGroup{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Namespace(t), Name: "largest"}}
+	g.Spec.Network = &resourcev1.IPNet{IP: "10.10.10.0", PrefixLength: 24}
+	g.Spec.NetworkImplementationType = resourcev1.SoftwareNetwork
+	for n := range 16 { // 700 KiB of JSON, and three times as much in memory
+		s := resourcev1.SecurityGroup{Name: fmt.Sprintf("group%d", n)}
+		for range 64 {
+			rule := resourcev1.SecurityRule{Direction: resourcev1.Ingress, Protocol: resourcev1.TCPProtocol}
+			for port := range int32(32) {
+				rule.Ports = append(rule.Ports, resourcev1.PortRange{First: 1 + 2*port, Last: 2 + 2*port})
+			}
+			s.Rules = append(s.Rules, rule)
+		}
+		g.Spec.SecurityGroups = append(g.Spec.SecurityGroups, s)
+	}
+	p.Expect(c.Create(ctx, g)).To(Succeed())
+	before := p.memory()
+	for n := range 150 {
+		g.Spec.TenantIdentifier = fmt.Sprint(n)
+		p.Expect(c.Update(ctx, g)).To(Succeed())
+	}
+	t.Logf("%.0f MB before, %.0f MB after 150 updates", before, p.memory())
+	p.Expect(p.memory() - before).To(BeNumerically("<", mostGrowth))
+}
+
+// A message that begins has to come, however slowly its client sends.
+func TestHostile_slowMessages(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	r, err := p.raw(t.Context(), p.tenant("hostile0"))
+	p.Expect(err).NotTo(HaveOccurred())
+	stream, ok := r.open("ResourceGroups/Create", "")
+	p.Expect(ok).To(BeTrue())
+	watch, ok := r.open("ResourceGroups/Watch", "")
+	p.Expect(ok).To(BeTrue())
+	whole := message(&proxyv1.WatchRequest{})
+	p.Expect(r.send(watch, whole, len(whole), true)).To(BeTrue())
+	open := func(stream uint32) func() bool {
+		return func() bool {
+			r.send(stream, []byte{0}, 1, false)
+			r.mutex.Lock()
+			defer r.mutex.Unlock()
+			_, open := r.window[stream]
+			return open
+		}
+	}
+	r.send(stream, unfinished(1000)[:5], 5, false)
+	p.Eventually(open(stream), 20*time.Second, 500*time.Millisecond).Should(BeFalse())
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	p.Expect(r.window).To(HaveKey(watch), "whose message has come")
+	p.Expect(r.gone).To(BeFalse())
+}
