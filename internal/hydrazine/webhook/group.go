@@ -2,6 +2,8 @@ package webhook
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,11 +19,27 @@ import (
 // warns of rules that name nobody.
 type groupValidator struct{ client.Reader }
 
+// maxSecurityGroups is how large the security groups of a ResourceGroup may be together, in bytes of JSON: whoever writes one, or
+// watches it, has all of them in memory.
+const maxSecurityGroups = 64 << 10
+
 func (v groupValidator) ValidateCreate(ctx context.Context, g *resourcev1.ResourceGroup) (admission.Warnings, error) {
 	return v.check(ctx, &resourcev1.ResourceGroup{}, g)
 }
 
-// ValidateUpdate refuses nothing but another DHCP server: an object with a problem can still be changed, and go.
+func sizeOf(g *resourcev1.ResourceGroup) int {
+	data, _ := json.Marshal(g.Spec.SecurityGroups)
+	return len(data)
+}
+
+func tooLarge(g *resourcev1.ResourceGroup, size int) error {
+	return apierrors.NewInvalid(resourcev1.GroupVersion.WithKind("ResourceGroup").GroupKind(), g.Name, field.ErrorList{{
+		Type: field.ErrorTypeTooLong, Field: "spec.securityGroups", BadValue: "", Detail: fmt.Sprintf(
+			"they may have %d bytes together, and have %d: join rules, or prefixes", maxSecurityGroups, size),
+	}})
+}
+
+// ValidateUpdate refuses nothing but growth and another DHCP server: an object with a problem can still be changed, and go.
 func (v groupValidator) ValidateUpdate(ctx context.Context, before, after *resourcev1.ResourceGroup) (admission.Warnings, error) {
 	if equality.Semantic.DeepEqual(before.Spec, after.Spec) {
 		return nil, nil
@@ -31,6 +49,9 @@ func (v groupValidator) ValidateUpdate(ctx context.Context, before, after *resou
 
 // check a group. What is as it was before is only warned of.
 func (v groupValidator) check(ctx context.Context, before, g *resourcev1.ResourceGroup) (admission.Warnings, error) {
+	if size := sizeOf(g); size > maxSecurityGroups && size > sizeOf(before) {
+		return nil, tooLarge(g, size)
+	}
 	site, err := overlay.LookAtSite(ctx, v, nil) // DPUs' own addresses the controller knows
 	if err != nil {
 		return nil, err

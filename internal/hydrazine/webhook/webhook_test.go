@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -302,4 +303,32 @@ func TestWarnings_ofUnknownSecurityGroups(t *testing.T) {
 	g.Expect(among(group, "db", "web")).To(ConsistOf(`there is no security group "web": nothing passes by it`))
 	group.Spec.NetworkImplementationType = resourcev1.FabricNetwork
 	g.Expect(among(group, "web")).To(ConsistOf(ContainSubstring("securityGroups keep nobody away")))
+}
+
+// Each change of them goes to every DPU of the group, and to every client that watches it.
+func TestGroup_securityGroupsMayBeSoLarge(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	of := func(names int) *resourcev1.ResourceGroup {
+		group := web("blue")
+		group.Spec.NetworkImplementationType = resourcev1.SoftwareNetwork
+		s := resourcev1.SecurityGroup{Name: "x"}
+		for range names {
+			s.Rules = append(s.Rules, resourcev1.SecurityRule{Direction: resourcev1.Ingress, SecurityGroups: []string{strings.Repeat("x", 63)}})
+		}
+		group.Spec.SecurityGroups = []resourcev1.SecurityGroup{s}
+		return group
+	}
+	small, large, larger := of(500), of(700), of(701)
+	_, err := groupValidator{among(t)}.ValidateCreate(t.Context(), small)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = groupValidator{among(t)}.ValidateCreate(t.Context(), large)
+	g.Expect(err).To(MatchError(ContainSubstring("spec.securityGroups: Too long: they may have 65536 bytes together")))
+	g.Expect(len(err.Error())).To(BeNumerically("<", 1000), "and not all of them")
+	_, err = groupValidator{among(t)}.ValidateUpdate(t.Context(), small, large)
+	g.Expect(err).To(HaveOccurred())
+	_, err = groupValidator{among(t)}.ValidateUpdate(t.Context(), large, larger)
+	g.Expect(err).To(HaveOccurred())
+	_, err = groupValidator{among(t)}.ValidateUpdate(t.Context(), larger, large)
+	g.Expect(err).NotTo(HaveOccurred(), "one from before can be made smaller")
 }
