@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
+	"github.com/bedplate/bedplate/internal/mtls"
 )
 
 var (
@@ -197,9 +198,10 @@ func (a *Agent) serveMetrics(ctx context.Context) {
 		}
 		_, _ = fmt.Fprintln(w, "ok")
 	})
-	server := &http.Server{Handler: mux, ReadTimeout: scrapeTimeout, MaxHeaderBytes: maxMessage}
+	server := &http.Server{Handler: mux, ReadTimeout: scrapeTimeout, WriteTimeout: 2 * scrapeTimeout, MaxHeaderBytes: maxHeaders}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", a.options.MetricsAddress)
 	if err == nil {
+		listener = mtls.NewPending(maxConnections).Listen(listener)
 		defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 		err = server.Serve(listener)
 	}

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"time"
 
-	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
@@ -15,31 +15,55 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
+	"github.com/bedplate/bedplate/internal/evict"
+	"github.com/bedplate/bedplate/internal/mtls"
 )
 
 // The one client is a controller, perhaps with its replacement and a curious person beside it.
 const (
 	maxConnections, maxStreams, maxWatchers = 32, 32, 16
-	maxMessage                              = 64 << 10 // bytes
+	maxMessage, maxHeaders                  = 64 << 10, 8 << 10 // bytes
 	gracefulStop                            = 3 * time.Second
+	// maxPending is how many connections there may be whose clients haven't shown the controller's certificate, and handshakeTime
+	// how long they may take.
+	maxPending    = 128
+	handshakeTime = 5 * time.Second
+	// bufferSize of a connection, in bytes: a DPU's memory belongs to the network.
+	bufferSize = 4 << 10
 )
 
 func (a *Agent) listen(ctx context.Context) (net.Listener, error) {
 	if a.options.Listen == "" {
-		return netutil.LimitListener(a.listenAtUplink(ctx), maxConnections), nil
+		return a.listenAtUplink(ctx), nil
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", a.options.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("listen at %s: %w", a.options.Listen, err)
 	}
-	return netutil.LimitListener(listener, maxConnections), nil
+	return listener, nil
 }
+
+// gate of those who have shown the controller's certificate, so that all of them are the controller: there is always room for one
+// more. In plaintext they are anybody, and one that has too many connections loses its own.
+type gate struct{ connections *evict.Set[netip.Prefix] }
+
+// Admit implements mtls.Gate.
+func (g gate) Admit(raw net.Conn, info credentials.AuthInfo) (credentials.AuthInfo, func(), error) {
+	entry := g.connections.Add(mtls.NetworkOf(raw.RemoteAddr()), 1, func() { _ = raw.Close() })
+	return info, entry.Remove, nil
+}
+
+// Refused implements mtls.Gate. The log says it.
+func (g gate) Refused(error) {}
 
 // serve answers until ctx ends.
 func (a *Agent) serve(ctx context.Context, listener net.Listener, creds credentials.TransportCredentials) error {
+	pending := mtls.NewPending(maxPending)
 	g := grpc.NewServer(
-		grpc.Creds(creds),
-		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxConcurrentStreams(maxStreams), grpc.ConnectionTimeout(10*time.Second),
+		grpc.Creds(pending.Credentials(creds, gate{evict.New[netip.Prefix](maxConnections)})),
+		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreams),
+		grpc.ConnectionTimeout(handshakeTime), grpc.StaticStreamWindowSize(maxMessage), grpc.StaticConnWindowSize(4*maxMessage),
+		grpc.ReadBufferSize(bufferSize), grpc.WriteBufferSize(bufferSize), grpc.SharedWriteBuffer(true),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 	)
@@ -57,7 +81,7 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, creds credenti
 		g.GracefulStop()
 	})
 	slog.InfoContext(ctx, "Serving", "address", listener.Addr().String())
-	if err := g.Serve(listener); err != nil {
+	if err := g.Serve(pending.Listen(listener)); err != nil {
 		return fmt.Errorf("serve at %s: %w", listener.Addr(), err)
 	}
 	<-stopped
