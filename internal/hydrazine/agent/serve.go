@@ -63,7 +63,7 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, creds credenti
 		grpc.Creds(pending.Credentials(creds, gate{evict.New[netip.Prefix](maxConnections)})),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreams),
 		grpc.ConnectionTimeout(handshakeTime), grpc.StaticStreamWindowSize(maxMessage), grpc.StaticConnWindowSize(4*maxMessage),
-		grpc.ReadBufferSize(bufferSize), grpc.WriteBufferSize(bufferSize), grpc.SharedWriteBuffer(true),
+		grpc.ReadBufferSize(bufferSize), grpc.WriteBufferSize(bufferSize),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 	)

@@ -77,7 +77,7 @@ func New(
 		grpc.ChainStreamInterceptor(metrics.stream, recovery.StreamServerInterceptor(recover), admission.stream),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreams),
 		grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(8*window),
-		grpc.ReadBufferSize(bufferSize), grpc.WriteBufferSize(bufferSize), grpc.SharedWriteBuffer(true),
+		grpc.ReadBufferSize(bufferSize), grpc.WriteBufferSize(bufferSize),
 		grpc.ConnectionTimeout(handshakeTime),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			Time: 30 * time.Second, Timeout: 10 * time.Second,
