@@ -195,7 +195,7 @@ func (o *Options) New(scheme *runtime.Scheme) (ctrl.Manager, error) {
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 	}
 	options.Cache.DefaultTransform = slim
-	options.WebhookServer = webhook.NewServer(webhook.Options{Port: o.WebhookPort, CertDir: o.WebhookCertDir})
+	options.WebhookServer = newWebhookServer(o.WebhookPort, o.WebhookCertDir)
 	if o.WatchNamespace != "" {
 		options.Cache.DefaultNamespaces = map[string]cache.Config{o.WatchNamespace: {}}
 	}

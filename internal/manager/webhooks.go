@@ -1,0 +1,100 @@
+package manager
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/bedplate/bedplate/internal/mtls"
+)
+
+// The API server needs a few connections to the webhooks. Whoever else reaches the port can open some too.
+const (
+	webhookConnections = 256
+	webhookHeaderTime  = 10 * time.Second // the handshake too
+	webhookTime        = 30 * time.Second // the longest that an API server waits for an answer
+	webhookIdle        = 90 * time.Second
+	webhookHeaders     = 64 << 10 // bytes
+	webhookShutdown    = time.Minute
+)
+
+// webhookServer is controller-runtime's, whose connections are bounded in number too: of the address that has the most the oldest
+// is closed.
+type webhookServer struct {
+	*webhook.DefaultServer
+	options webhook.Options
+	started atomic.Bool
+}
+
+func newWebhookServer(port int, certificates string) *webhookServer {
+	options := webhook.Options{Port: port, CertDir: certificates, WebhookMux: http.NewServeMux()}
+	return &webhookServer{DefaultServer: webhook.NewServer(options).(*webhook.DefaultServer), options: options}
+}
+
+func (s *webhookServer) address() string {
+	return net.JoinHostPort(s.options.Host, strconv.Itoa(s.options.Port))
+}
+
+// Start implements webhook.Server.
+func (s *webhookServer) Start(ctx context.Context) error {
+	watcher, err := certwatcher.New(filepath.Join(s.options.CertDir, "tls.crt"), filepath.Join(s.options.CertDir, "tls.key"))
+	if err != nil {
+		return fmt.Errorf("read the webhooks' certificate: %w", err)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.address())
+	if err != nil {
+		return fmt.Errorf("listen for the webhooks: %w", err)
+	}
+	go func() {
+		if err := watcher.Start(ctx); err != nil && ctx.Err() == nil {
+			klog.FromContext(ctx).Error(err, "A renewed certificate of the webhooks won't be seen")
+		}
+	}()
+	server := &http.Server{
+		Handler: s.options.WebhookMux, BaseContext: func(net.Listener) context.Context { return ctx },
+		ReadHeaderTimeout: webhookHeaderTime, ReadTimeout: webhookTime, IdleTimeout: webhookIdle, MaxHeaderBytes: webhookHeaders,
+	}
+	stopped := make(chan error, 1)
+	context.AfterFunc(ctx, func() {
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), webhookShutdown)
+		defer cancel()
+		stopped <- server.Shutdown(ending)
+	})
+	s.started.Store(true)
+	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"}, GetCertificate: watcher.GetCertificate}
+	err = server.Serve(tls.NewListener(mtls.NewPending(webhookConnections).Listen(listener), config))
+	if !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve the webhooks: %w", err)
+	}
+	return <-stopped
+}
+
+// StartedChecker implements webhook.Server.
+func (s *webhookServer) StartedChecker() healthz.Checker {
+	return func(r *http.Request) error {
+		if !s.started.Load() {
+			return errors.New("the webhook server hasn't been started yet")
+		}
+		dialer := tls.Dialer{
+			NetDialer: &net.Dialer{Timeout: webhookHeaderTime},
+			Config:    &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // it is about whether it answers
+		}
+		connection, err := dialer.DialContext(r.Context(), "tcp", s.address())
+		if err != nil {
+			return fmt.Errorf("the webhook server can't be reached: %w", err)
+		}
+		return connection.Close()
+	}
+}

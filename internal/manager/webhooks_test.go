@@ -1,0 +1,75 @@
+package manager
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/bedplate/bedplate/internal/localstack/pki"
+)
+
+// Connections on which nothing is said are closed when there are too many, and after a while; the API server's aren't among them.
+func TestWebhooks_areServedBesideSilentConnections(t *testing.T) {
+	t.Parallel()
+	g, dir := NewWithT(t), pki.Dir(t.TempDir())
+	ca, err := pki.NewAuthority("webhooks")
+	g.Expect(err).NotTo(HaveOccurred())
+	pair, err := ca.Sign(pki.Leaf{CommonName: "webhooks", IPs: []net.IP{net.IPv4(127, 0, 0, 1)}, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(dir.Write("tls", pair)).To(Succeed())
+	free, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", ":0")
+	g.Expect(err).NotTo(HaveOccurred())
+	port := free.Addr().(*net.TCPAddr).Port
+	g.Expect(free.Close()).To(Succeed())
+
+	server := webhook.Server(newWebhookServer(port, string(dir)))
+	server.Register("/ask", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(server.StartedChecker()(request)).NotTo(Succeed())
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Start(ctx) }()
+	g.Eventually(func() error { return server.StartedChecker()(request) }, 10*time.Second).Should(Succeed())
+
+	address := (&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}).String()
+	var open atomic.Int32
+	for range 600 {
+		silent, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+		g.Expect(err).NotTo(HaveOccurred())
+		t.Cleanup(func() { _ = silent.Close() })
+		open.Add(1)
+		go func() {
+			_, _ = silent.Read(make([]byte, 1))
+			open.Add(-1)
+		}()
+	}
+	authorities := x509.NewCertPool()
+	authorities.AppendCertsFromPEM(ca.CertPEM())
+	asking := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authorities}, ForceAttemptHTTP2: true}}
+	defer asking.CloseIdleConnections()
+	ask := func() (string, error) {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+address+"/ask", http.NoBody)
+		g.Expect(err).NotTo(HaveOccurred())
+		answer, err := asking.Do(request)
+		if err != nil {
+			return "", err
+		}
+		g.Expect(answer.StatusCode).To(Equal(http.StatusTeapot))
+		return answer.Proto, answer.Body.Close()
+	}
+	g.Expect(ask()).To(Equal("HTTP/2.0"))
+	g.Eventually(open.Load, 5*time.Second).Should(BeNumerically("<=", webhookConnections), "long before they have had their time")
+	g.Eventually(open.Load, webhookHeaderTime+10*time.Second).Should(BeZero())
+	g.Expect(ask()).To(Equal("HTTP/2.0"))
+	cancel()
+	g.Expect(<-ended).To(Succeed())
+}
