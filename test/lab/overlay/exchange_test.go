@@ -27,7 +27,7 @@ func TestAddresses_areHandedOnInACircle(t *testing.T) {
 	s.ready(hosts...)
 	s.serve(fabric.DC)
 	dc := s.server(fabric.DC)
-	port := func(i int) uint16 { return uint16(tcpPort + 1 + i) } //nolint:gosec // four
+	port := func(i int) uint16 { return uint16(tcpPort + 1 + i) }
 	answers := func(address string, i int) func() (netip.Addr, error) {
 		return func() (netip.Addr, error) {
 			return s.probe(probe.Probe{From: fabric.DC, Protocol: probe.TCP, To: netip.AddrPortFrom(netip.MustParseAddr(address), port(i))})
