@@ -95,8 +95,9 @@ func (f *fixture) retime(hold, restart time.Duration) {
 	f.t.Helper()
 	configuration := &networkfabricv1.BGPConfiguration{}
 	f.Expect(f.client.Get(f.t.Context(), client.ObjectKey{Name: f.configuration}, configuration)).To(Succeed())
+	before := configuration.DeepCopy()
 	configuration.Spec.RestartTime.Duration, configuration.Spec.Neighbors[0].HoldTime.Duration = restart, hold
-	f.Expect(f.client.Update(f.t.Context(), configuration)).To(Succeed())
+	f.Expect(f.client.Patch(f.t.Context(), configuration, client.MergeFrom(before))).To(Succeed()) // the speaker writes its status meanwhile
 }
 
 func TestLease_withoutItEverythingIsWithdrawnInTime(t *testing.T) {
