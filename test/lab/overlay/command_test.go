@@ -68,7 +68,7 @@ func TestLab_showsWherePacketsGoAndLeavesNothing(t *testing.T) {
 	t.Parallel()
 	c := newcomer(t)
 	shown := c.run("lab", "up", "--dir", c.dir, "--example", lab.OverlayExample)
-	c.Expect(strings.Count(shown, "\npass  ")).To(Equal(102))
+	c.Expect(strings.Count(shown, "\npass  ")).To(Equal(110))
 	c.Expect(shown).NotTo(ContainSubstring("FAIL"))
 	c.Expect(shown).To(MatchRegexp(`pass +host1 +host2 +10\.10\.10\.3 +icmp +an answer\n`))
 	c.Expect(shown).To(MatchRegexp(`pass +host3 +host2 +10\.10\.10\.3 +icmp +no answer\n`))
