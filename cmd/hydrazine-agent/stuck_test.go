@@ -16,7 +16,7 @@ func (d *dpu) signal(s syscall.Signal) {
 	d.Expect(syscall.Kill(d.agent.PID(), s)).To(Succeed())
 }
 
-// An agent that is stopped has the lock, so nobody is in its place.
+// An agent that is stopped has the lock, so no other process is in its place.
 func TestExpire_cutsOffWhatAStuckAgentLeaves(t *testing.T) {
 	t.Parallel()
 	d := dpuWith(t, "h2", "h3", "h4")
@@ -29,7 +29,7 @@ func TestExpire_cutsOffWhatAStuckAgentLeaves(t *testing.T) {
 	d.expire()
 	d.Expect(d.isDown("pf1hpf")).To(BeFalse(), "the lease goes on")
 	d.Eventually(time.Now).WithTimeout(patience).Should(BeTemporally(">", ends))
-	d.Expect(d.pings("h2", "h3")()).To(BeTrue(), "nobody has ended it")
+	d.Expect(d.pings("h2", "h3")()).To(BeTrue(), "it wasn't ended")
 	d.expire()
 	d.Expect(d.isDown("pf1hpf")).To(BeTrue())
 	d.cutOff("h2", "h3")

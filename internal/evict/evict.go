@@ -1,6 +1,6 @@
 // Package evict bounds what clients bring or hold at a time: connections without a certificate, messages that aren't complete,
 // bytes that aren't taken. There is always room for one more. Where there is too much, the client that has the most loses its
-// heaviest piece, and of several the oldest. So whoever brings too much is in nobody else's way.
+// heaviest piece, and of several the oldest. So whoever brings too much is in no other client's way.
 package evict
 
 import "sync"

@@ -60,7 +60,7 @@ func TestDenied_isACertificateWhoseSerialIsInTheFile(t *testing.T) {
 	streams, others := stolen.streams(address), other.streams(address)
 
 	colons := strings.ToLower(stolen.serial()[:2] + ":" + stolen.serial()[2:])
-	s.deny("", "0AbC # of somebody else", colons+"  # stolen from blue", "")
+	s.deny("", "0AbC # of another client", colons+"  # stolen from blue", "")
 	s.Eventually(streams, patience).Should(Receive(HaveOccurred()), "a connection from before is closed")
 	_, err := stolen.shown(address)
 	s.Expect(err).To(MatchError(ContainSubstring("tls: bad certificate")))

@@ -12,7 +12,7 @@ import (
 
 // Pending are the connections of a server whose clients haven't shown a certificate yet. There is always room for one more: where
 // there are too many, the oldest is closed of the address that has the most. So a client that connects and says nothing keeps
-// out nobody else, and one that shares its address with an honest client would have to be faster than that is.
+// out no other client, and one that shares its address with an honest client would have to be faster than that is.
 type Pending struct{ set *evict.Set[netip.Prefix] }
 
 // NewPending bounds their number.

@@ -23,13 +23,13 @@ import (
 // Services of config/hydrazine and config/hydrazine-proxy.
 const webhooksService, proxyService = "bedplate-hydrazine-webhooks", "bedplate-hydrazine-proxy"
 
-// controlPlane knows where those programs are that make networks: nobody on such a network has any business with them.
+// controlPlane knows where those programs are that make networks: no host on such a network has any business with them.
 type controlPlane struct {
 	client.Reader               // groups, which are cached
 	live          client.Reader // BGPConfigurations and Services, which aren't
 	// namespace of the Services that lead to the manager and the proxy; none where there are no such Services.
 	namespace string
-	// own are the addresses of this process, if somebody can say them.
+	// own are the addresses of this process, if they can be known.
 	own func() ([]netip.Addr, error)
 	now func() time.Time
 

@@ -58,7 +58,7 @@ func neighbors(addresses ...resourcev1.IPAddress) *networkfabricv1.BGPConfigurat
 	return c
 }
 
-// Nobody has to write a policy for what follows from the manager itself, the groups and the speakers.
+// No policy has to be written for what follows from the manager itself, the groups and the speakers.
 func TestControlPlane_isKnownWithoutAPolicy(t *testing.T) {
 	t.Parallel()
 	g, now := NewWithT(t), time.Now()

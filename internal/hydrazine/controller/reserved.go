@@ -86,7 +86,7 @@ func (r *resourceReconciler) reserved(
 		if err != nil {
 			return "", "", err
 		}
-		for i := range public { // a younger one is given to nobody
+		for i := range public { // a younger one is given to no host
 			if public[i].Status.Allocated || !resource.CreationTimestamp.Before(&public[i].CreationTimestamp) {
 				return ip, "a public address", nil
 			}
@@ -158,7 +158,7 @@ func (r *resourceReconciler) whose(
 	return "", nil
 }
 
-// alarm where an agent names as its DPU's own what can't be that: a mistake in an address, or a lie. Nobody else is harmed, but somebody
+// alarm where an agent names as its DPU's own what can't be that: a mistake in an address, or a lie. No other host is harmed, but the operator
 // has to look at the DPU.
 func (r *resourceReconciler) alarm(resource *resourcev1.ManagedResource, foreign string) {
 	before := condition(resource, resourcev1.AgentReadyCondition)

@@ -88,7 +88,7 @@ func TestReserved_isNoHostsAddress(t *testing.T) {
 	}
 }
 
-// A DPU that calls its own what can't be that harms nobody else, but somebody has to hear of it.
+// A DPU that calls its own what can't be that harms no other host, but the operator has to hear of it.
 func TestForeign_raisesAnAlarm(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ claims, says string }{

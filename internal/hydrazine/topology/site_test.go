@@ -84,7 +84,7 @@ func TestSite_isLeftOut(t *testing.T) {
 	g.Expect(drawAt(t, six, in, m).Rows()).To(Equal(draw(t, in, m).Rows()))
 }
 
-// What a DPU merely says of itself is kept from the hosts behind it, and from nobody else.
+// What a DPU merely says of itself is kept from the hosts behind it, and from no other.
 func TestGuard_keepsAMemberFromWhatItsDPUSays(t *testing.T) {
 	t.Parallel()
 	g, in := NewWithT(t), dualGroup()

@@ -16,7 +16,7 @@ import (
 )
 
 // groupValidator refuses networks that make no sense, which can't be changed later, and DHCP servers that the site doesn't allow. It
-// warns of rules that name nobody.
+// warns of rules that name no host.
 type groupValidator struct{ client.Reader }
 
 // maxSecurityGroups is how large the security groups of a ResourceGroup may be together, in bytes of JSON: whoever writes one, or

@@ -59,7 +59,7 @@ func TestUnderlay_isOutOfReach(t *testing.T) {
 	d.Eventually(arrived.Load).Should(BeNumerically(">", 0))
 }
 
-// What a DPU has besides is out of reach of the host behind it, and of that one alone as long as nobody vouches for it.
+// What a DPU has besides is out of reach of the host behind it, and of that one alone as long as nothing vouches for it.
 func TestUnproven_isOutOfReachOfItsOwnHost(t *testing.T) {
 	t.Parallel()
 	loopback := netip.MustParseAddr("10.200.0.2")
@@ -70,7 +70,7 @@ func TestUnproven_isOutOfReachOfItsOwnHost(t *testing.T) {
 	d.Expect(d.AddRoute(fabric.Router, netip.PrefixFrom(loopback, 32), dpu.Addresses[0])).To(Succeed())
 	_, err = d.Serve(dpu.Name, tcpPort)
 	d.Expect(err).NotTo(HaveOccurred())
-	d.seen(one.Name, loopback, one.Addresses[0].FabricIP) // as long as nobody knows of it
+	d.seen(one.Name, loopback, one.Addresses[0].FabricIP) // as long as the manager doesn't know of it
 	d.members[0].DPUAddresses = []netip.Addr{loopback}
 	d.write()
 	for _, protocol := range []probe.Protocol{probe.TCP, probe.UDP, probe.ICMP} {

@@ -288,7 +288,7 @@ func TestHolding_onlyWhoStillHasIt(t *testing.T) {
 	g.Expect(done).To(Equal(1))
 }
 
-// Somebody hangs in what is done to a port while the port is held.
+// A call hangs in what is done to a port while the port is held.
 func TestKeeper_saysNothingWhileNoLeaseCanEnd(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -67,7 +67,7 @@ func TestHostile_soak(t *testing.T) { //nolint:paralleltest // it measures memor
 	g.Expect(h.fresh).To(BeNumerically("<=", newIdentities+int(hours*2)+1))
 }
 
-// hostile is a host, and who makes up hosts where nobody knows better.
+// hostile is a host, and who makes up hosts where the relay isn't told of any.
 type hostile struct {
 	*WithT
 	*rand.Rand
@@ -187,7 +187,7 @@ func (h *hostile) spoil(message []byte) []byte {
 	return message
 }
 
-// clear what the test remembers. Who is known stays known to the relay, and isn't counted anew.
+// clear what the test remembers. Who is known stays known to the relay, and isn't counted again.
 func (h *hostile) clear() {
 	kept := map[identity]bool{}
 	for _, host := range h.six.hosts.all {

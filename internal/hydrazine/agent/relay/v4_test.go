@@ -401,7 +401,7 @@ func TestIdentifier4_ofOneHostIsOne(t *testing.T) {
 	g.Expect(r.hosts.all).To(HaveLen(1))
 }
 
-// Where the controller has said who is behind the DPU, nobody else is listened to, and nobody gives back what another one has.
+// Where the controller has said who is behind the DPU, no other sender is listened to, and no host gives back what another one has.
 func TestRequest4_ofKnownHosts(t *testing.T) {
 	t.Parallel()
 	stranger := MAC{2, 0, 10, 10, 10, 9}

@@ -221,7 +221,7 @@ func TestIdentities6_areFew(t *testing.T) {
 	}
 }
 
-// Nobody gives back what another one has.
+// No host gives back what another one has.
 func TestRequest6_givesBackItsOwn(t *testing.T) {
 	t.Parallel()
 	victim := called(&dhcpv6.DUIDLL{HWType: 1, LinkLayerAddr: otherMAC[:]})
