@@ -90,17 +90,21 @@ func written(f *bmmtest.Fixture) map[string]int {
 func TestPeersGetWrong_theFinalizerStaysUntilTheServerAnswers404(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t, func(w *sim.Config) {
-		w.Times.InstanceDelete, w.Times.SubnetDelete = seconds(600), seconds(600)
-		w.Times.VPCDelete, w.Times.NetworkSecurityGroupDelete = seconds(600), seconds(600)
+		w.Times.InstanceDelete = seconds(1_000_000) // until the test ends it
+		w.Times.SubnetDelete, w.Times.VPCDelete, w.Times.NetworkSecurityGroupDelete = seconds(600), seconds(600), seconds(600)
 	})
 	cluster := f.CreateCluster("demo", grouped)
 	f.UntilReady(cluster)
 	machine := f.CreateMachine("demo", "worker-1", bootData)
 	f.UntilReady(machine)
 	f.Delete(machine)
-	f.Eventually(func() (string, error) { return machine.Status.InstanceState, f.Read(machine) }).Should(Equal("Terminating"))
+	f.Eventually(func() (string, error) {
+		err := f.Read(machine)
+		return machine.Status.InstanceState, err
+	}).Should(Equal("Terminating"))
+	f.Consistently(func() error { return f.Read(machine) }, 5*bmmtest.Poll).Should(Succeed())
+	f.Expect(f.Sim.Vanish(machine.Status.InstanceID)).To(Succeed())
 	f.UntilGone(machine)
-	f.Expect(f.Sim.State().Instances).To(BeEmpty())
 	f.Delete(cluster)
 	f.UntilGone(cluster)
 	f.Expect(f.Sim.State().Empty()).To(BeTrue())
