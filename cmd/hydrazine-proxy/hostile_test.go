@@ -56,7 +56,7 @@ func (p *program) attack(during time.Duration, most float64, do func(ctx context
 func (p *program) swarm(ctx context.Context, tenants, connections int, settings []http2.Setting, do func(r *raw, n int)) {
 	var all sync.WaitGroup
 	for tenant := range tenants {
-		config := p.tenant(fmt.Sprintf("hostile%d", tenant))
+		config := p.tenant(p.hostile(tenant))
 		for n := range connections {
 			all.Go(func() {
 				if r, err := p.raw(ctx, config, settings...); err == nil {
@@ -67,6 +67,9 @@ func (p *program) swarm(ctx context.Context, tenants, connections int, settings 
 	}
 	all.Wait()
 }
+
+// hostile tenant of this program alone: the API server, and what was left there, is all tests'.
+func (p *program) hostile(n int) string { return fmt.Sprintf("hostile%s-%d", p.pid(), n) }
 
 // eachCall opens so many calls, and does the same in all of them at a time.
 func (r *raw) eachCall(n int, method string, do func(stream uint32)) {
@@ -179,7 +182,7 @@ func large(spec *resourcev1.ResourceGroupSpec, groups, rules int) {
 // A client that asks for lists and takes no answer has all of them in the proxy's memory.
 func TestHostile_answersThatAreNotTaken(t *testing.T) { //nolint:paralleltest // see above
 	p := start(t)
-	p.fill("hostile0", 30)
+	p.fill(p.hostile(0), 30)
 	all := message(&proxyv1.ListRequest{PageSize: 500})
 	p.attack(15*time.Second, mostGrowth, func(ctx context.Context) {
 		p.swarm(ctx, 1, 8, []http2.Setting{{ID: http2.SettingInitialWindowSize, Val: 0}}, func(r *raw, _ int) {
@@ -211,7 +214,7 @@ func TestHostile_changesOfLargeObjects(t *testing.T) { //nolint:paralleltest // 
 func TestHostile_slowMessages(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	r, err := p.raw(t.Context(), p.tenant("hostile0"))
+	r, err := p.raw(t.Context(), p.tenant(p.hostile(0)))
 	p.Expect(err).NotTo(HaveOccurred())
 	stream, ok := r.open("ResourceGroups/Create", "")
 	p.Expect(ok).To(BeTrue())
