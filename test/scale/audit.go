@@ -27,7 +27,7 @@ func (o *observer) wrong(wanted map[string][]string) error {
 	defer o.mu.Unlock()
 	machines := 0
 	for cluster, names := range wanted {
-		if !o.provisioned[cluster] {
+		if o.provisioned[cluster].IsZero() {
 			return fmt.Errorf("cluster %s isn't provisioned", cluster)
 		}
 		for _, name := range names {

@@ -17,7 +17,7 @@ import (
 // observer watches the fleet, as Cluster API would.
 type observer struct {
 	mu          sync.Mutex
-	provisioned map[string]bool // clusters, whether they are
+	provisioned map[string]time.Time // clusters, when that was first seen; zero where it wasn't yet
 	sights      map[string]sight
 }
 
@@ -30,7 +30,7 @@ type sight struct {
 
 // observe watches until ctx ends.
 func (r *rig) observe(ctx context.Context) (*observer, error) {
-	o := &observer{provisioned: map[string]bool{}, sights: map[string]sight{}}
+	o := &observer{provisioned: map[string]time.Time{}, sights: map[string]sight{}}
 	watches, err := ctrlcache.New(r.config, ctrlcache.Options{
 		Scheme: r.client.Scheme(), DefaultTransform: ctrlcache.TransformStripManagedFields(),
 		DefaultNamespaces: map[string]ctrlcache.Config{fleetNamespace: {}},
@@ -58,7 +58,11 @@ func (o *observer) see(object any) {
 	defer o.mu.Unlock()
 	switch object := object.(type) {
 	case *infrav1.NvidiaBMMCluster:
-		o.provisioned[object.Name] = ptr.Deref(object.Status.Initialization.Provisioned, false)
+		since := o.provisioned[object.Name]
+		if ptr.Deref(object.Status.Initialization.Provisioned, false) && since.IsZero() {
+			since = time.Now()
+		}
+		o.provisioned[object.Name] = since
 	case *infrav1.NvidiaBMMMachine:
 		now := sight{instanceID: object.Status.InstanceID, provisioned: o.sights[object.Name].provisioned}
 		if ptr.Deref(object.Status.Initialization.Provisioned, false) && now.provisioned.IsZero() {
@@ -86,12 +90,26 @@ func (o *observer) miss(object any) {
 func (o *observer) clustersReady() (ready int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, provisioned := range o.provisioned {
-		if provisioned {
+	for _, since := range o.provisioned {
+		if !since.IsZero() {
 			ready++
 		}
 	}
 	return ready
+}
+
+// clusterReady is when a cluster was provisioned.
+func (o *observer) clusterReady(name string) time.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.provisioned[name]
+}
+
+// clustersKnown is how many there are.
+func (o *observer) clustersKnown() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.provisioned)
 }
 
 // tally of the machines that are there: all, those with an instance, and those that are provisioned.
