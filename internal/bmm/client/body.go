@@ -109,12 +109,16 @@ func decode(b *body, out any) error {
 	return decodeObject(text, out)
 }
 
-// decodeObject takes keys in any case: the service isn't consistent in its own (ResourceTypeID). It doesn't repeat the text in
-// its errors: an instance contains user data.
 func decodeObject(text []byte, out any) error {
 	if !bounded(text) {
 		return errTooMuch
 	}
+	return unmarshal(text, out)
+}
+
+// unmarshal takes keys in any case: the service isn't consistent in its own (ResourceTypeID). It doesn't repeat the text in its
+// errors: an instance contains user data.
+func unmarshal(text []byte, out any) error {
 	decoding <- struct{}{}
 	defer func() { <-decoding }()
 	if err := json.Unmarshal(text, out); err != nil {
@@ -124,32 +128,6 @@ func decodeObject(text []byte, out any) error {
 		return errNotJSON
 	}
 	return nil
-}
-
-// bounded reports whether a text that may be JSON has no more than maxValues values, keys among them, and isn't deeper
-// than maxDepth.
-func bounded(text []byte) bool {
-	values, depth, quoted := 1, 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '"':
-			quoted = !quoted
-		case quoted && c == '\\':
-			i++
-		case quoted:
-		case c == '{', c == '[':
-			values++
-			depth++
-		case c == '}', c == ']':
-			depth--
-		case c == ',', c == ':':
-			values++
-		}
-		if values > maxValues || depth > maxDepth {
-			return false
-		}
-	}
-	return true
 }
 
 // rightObject says whether an answer is of the object that was asked for, or of any where none was. What isn't an object of the

@@ -1,11 +1,11 @@
 package client
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 
 	"github.com/bedplate/bedplate/internal/fault"
@@ -75,47 +75,38 @@ func listUpTo[T any](ctx context.Context, c *Client, most int, op string, call f
 func (l *listing[T]) decodeFrom(b *body) error {
 	l.items = l.items[:l.before.items]
 	_ = l.memory.set(l.before.bytes) // less than before
-	err := l.decodeItems(b, json.NewDecoder(b))
-	if b.err != nil { // the decoder has only seen its consequence
+	err := l.decodeItems(b)
+	if b.err != nil { // the other is only its consequence
 		return b.err
 	}
 	return err
 }
 
-func (l *listing[T]) decodeItems(b *body, in *json.Decoder) error {
+func (l *listing[T]) decodeItems(b *body) error {
 	b.allow(maxOther)
-	switch start, err := in.Token(); {
-	case err != nil:
-		return errNotJSON
-	case start == nil: // null is an empty list
-		return nil
-	case start != json.Delim('['):
-		return errors.New("unexpected answer: not a list")
+	of := &items{in: bufio.NewReader(b)}
+	if list, err := of.begin(); !list {
+		return err
 	}
-	for b.allow(maxObject); in.More(); b.allow(maxObject) {
-		if len(l.items) == l.before.items+pageSize {
+	for {
+		b.allow(maxObject)
+		text, err := of.next()
+		switch {
+		case err != nil || text == nil:
+			return err
+		case len(l.items) == l.before.items+pageSize:
 			return fmt.Errorf("unexpected answer: more than %d items in a page", pageSize)
-		}
-		var text json.RawMessage
-		if in.Decode(&text) != nil {
-			return errNotJSON
 		}
 		if err := l.add(text); err != nil {
 			return err
 		}
 	}
-	if _, err := in.Token(); err != nil { // the closing bracket
-		return errNotJSON
-	}
-	if _, err := in.Token(); !errors.Is(err, io.EOF) {
-		return errNotJSON
-	}
-	return nil
 }
 
-func (l *listing[T]) add(text json.RawMessage) error {
+// add an item, whose text is within the bounds of an object.
+func (l *listing[T]) add(text []byte) error {
 	var item T
-	if err := decodeObject(text, &item); err != nil {
+	if err := unmarshal(text, &item); err != nil {
 		return err
 	}
 	if err := rightObject(&item, ""); err != nil {
