@@ -119,6 +119,9 @@ func (e *endpoint) wake() (woken []sleeper) {
 // next is whose turn it is, if another create may begin now; otherwise -1.
 func (e *endpoint) next() int {
 	next, held := -1, e.held()
+	if len(held) >= e.limit { // so most calls look at no owner
+		return -1
+	}
 	for i, w := range e.waiting {
 		if w.woken.IsZero() && e.fits(w.place, held) && (next < 0 || e.before(w.place, e.waiting[next].place, held)) {
 			next = i
@@ -140,7 +143,8 @@ func (e *endpoint) held() []place {
 
 // fits reports whether there is room for one more turn beside those that are held.
 func (e *endpoint) fits(p place, held []place) bool {
-	return len(held) < e.limit && !e.reserved(p, held) && (p.lock == "" || !slices.ContainsFunc(held, func(h place) bool { return h.lock == p.lock }))
+	locked := p.lock != "" && slices.ContainsFunc(held, func(h place) bool { return h.lock == p.lock })
+	return len(held) < e.limit && !locked && !e.reserved(p, held)
 }
 
 func (e *endpoint) before(a, b place, held []place) bool {
