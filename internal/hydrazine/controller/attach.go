@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -16,15 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
-	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/hydrazine/agents"
 	"github.com/bedplate/bedplate/internal/hydrazine/membership"
 	"github.com/bedplate/bedplate/internal/hydrazine/overlay"
-	"github.com/bedplate/bedplate/internal/hydrazine/topology"
 )
 
 // maxFormer bounds the addresses in a status that a host's DPU isn't known to have let go. One more, and the host is isolated first.
@@ -205,191 +201,6 @@ func (r *resourceReconciler) unknown(resource *resourcev1.ManagedResource, reaso
 	}
 	set(resource, resourcev1.AttachedCondition, metav1.ConditionUnknown, reason,
 		fmt.Sprintf("the DPU keeps the host attached until %s", expires.UTC().Format(time.RFC3339)))
-}
-
-// seat is the port of the DPU that the host is behind, and what has to be known of it in the topology.
-func seat(
-	resource *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, inGroup []resourcev1.ManagedResource, report agents.Report,
-) (*agentv1.Port, *resourcev1.LogicalPortReference, string, error) {
-	if other := namesake(resource, inGroup, report.GetChassis()); other != nil {
-		return nil, nil, reasonNonsense, fmt.Errorf("DPU %s calls itself %s, as the DPU of ManagedResource %s at %s does: "+
-			"start one of their agents with another --chassis", resource.Spec.DPUIPs[0], report.GetChassis(), other.Name,
-			other.Status.LogicalPortReference.Agent)
-	}
-	port, err := hostPort(resource, report.GetPorts())
-	if err != nil {
-		return nil, nil, reasonNoPort, fmt.Errorf("DPU %s %w", report.GetChassis(), err)
-	}
-	reference := &resourcev1.LogicalPortReference{
-		LogicalPort: topology.PortName(string(resource.UID), resource.Name), DPU: report.GetChassis(), Agent: resource.Spec.DPUIPs[0],
-		GroupUID: group.UID,
-	}
-	own, other, third := overlay.Address(resource.Spec.DPUIPs[0]), overlay.DPUIP(resource, 1), overlay.DPUIP(resource, 2)
-	owned := false
-	for _, text := range report.GetUplink().GetAddresses() {
-		prefix, err := netip.ParsePrefix(text)
-		if err != nil {
-			continue // a report is checked when it comes
-		}
-		owned = owned || prefix.Addr() == own
-		if other.IsValid() && prefix.Contains(other) {
-			reference.FabricIP = resource.Spec.DPUIPs[1]
-			reference.FabricPrefixLength = int32(prefix.Bits()) //nolint:gosec // at most 128
-			reference.FabricGateway = gateway(report.GetUplink().GetGateways(), prefix)
-		}
-		if third.IsValid() && prefix.Contains(third) {
-			reference.SecondFabricIP = resource.Spec.DPUIPs[2]
-			reference.SecondFabricPrefixLength = int32(prefix.Bits()) //nolint:gosec // at most 128
-			reference.SecondFabricGateway = gateway(report.GetUplink().GetGateways(), prefix)
-		}
-	}
-	for _, ip := range []netip.Addr{other, third} {
-		if why := unusable(ip, report); why != "" {
-			return nil, nil, reasonUplink, fmt.Errorf("%s is %s of DPU %s: choose another one of dpuIPs", ip, why, report.GetChassis())
-		}
-	}
-	uplink := fmt.Sprintf("the uplink of DPU %s has %s", report.GetChassis(), strings.Join(report.GetUplink().GetAddresses(), ", "))
-	switch {
-	case !owned:
-		return nil, nil, reasonUplink, fmt.Errorf("%s, and not %s: put the DPU's own address first in dpuIPs", uplink, own)
-	case other.IsValid() && reference.FabricPrefixLength == 0:
-		return nil, nil, reasonUplink, fmt.Errorf("%s, so %s isn't in its network: choose a second one of dpuIPs that is", uplink, other)
-	case third.IsValid() && reference.SecondFabricPrefixLength == 0:
-		return nil, nil, reasonUplink, fmt.Errorf("%s, so %s isn't in its network: choose a third one of dpuIPs that is", uplink, third)
-	}
-	seated := resource.DeepCopy()
-	seated.Status.LogicalPortReference = reference
-	if problem := overlay.Expressible(seated, group); problem.Reason != "" {
-		return nil, nil, reasonUplink, fmt.Errorf("%s: %s", uplink, problem.Message)
-	}
-	return port, reference, "", nil
-}
-
-// unusable says why an address can't be a host's, by what the host's own DPU has.
-func unusable(ip netip.Addr, report agents.Report) string {
-	for _, text := range report.GetUplink().GetAddresses() {
-		prefix, err := netip.ParsePrefix(text)
-		switch {
-		case err != nil || !prefix.Contains(ip):
-		case ip == prefix.Addr():
-			return "an address"
-		case prefix.IsSingleIP() || prefix.Bits() == ip.BitLen()-1:
-		case ip == prefix.Masked().Addr():
-			return "the network's own address at the uplink"
-		case ip.Is4() && ip == membership.Last(prefix.Masked()):
-			return "the broadcast address at the uplink"
-		}
-	}
-	if slices.Contains(report.GetUplink().GetGateways(), ip.String()) {
-		return "the gateway"
-	}
-	return ""
-}
-
-// maxAddresses are in a status at most.
-const maxAddresses = 64
-
-// learn which addresses a DPU has itself, whatever becomes of the host: as soon as its agent is heard, hosts are kept from them. From
-// those that are proven, all hosts; from those that it merely says, the hosts behind it, which are all that it can harm by a lie. It
-// returns these.
-func (r *resourceReconciler) learn(
-	ctx context.Context, resource *resourcev1.ManagedResource, report agents.Report,
-) (unproven []netip.Addr, err error) {
-	policy, err := fabricPolicy(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	proven := report.Addresses()
-	unproven = slices.DeleteFunc(report.Unproven(), func(a netip.Addr) bool { return overlay.IsDPUs(policy, a) })
-	resource.Status.DPUAddresses = texts(proven[:min(len(proven), maxAddresses)])
-	resource.Status.UnprovenDPUAddresses = texts(unproven[:min(len(unproven), maxAddresses)])
-	return unproven, nil
-}
-
-// remember what a DPU says whose host isn't to be on a network, if it says anything.
-func (r *resourceReconciler) remember(ctx context.Context, resource *resourcev1.ManagedResource) error {
-	report, known := r.agents.Known(string(resource.Spec.DPUIPs[0]))
-	if !known {
-		return nil
-	}
-	_, err := r.learn(ctx, resource, report)
-	return err
-}
-
-// heard of an agent: it can be worked with. The operator has to look at what it says of its addresses without a proof.
-func (r *resourceReconciler) heard(resource *resourcev1.ManagedResource, unproven []netip.Addr) {
-	if len(unproven) == 0 {
-		met(resource, resourcev1.AgentReadyCondition)
-		return
-	}
-	guarded := fmt.Sprint(resource.Status.UnprovenDPUAddresses)
-	if more := len(unproven) - maxAddresses; more > 0 {
-		guarded += fmt.Sprintf(" (and %d more, from which no host is kept)", more)
-	}
-	set(resource, resourcev1.AgentReadyCondition, metav1.ConditionTrue, reasonUnproven, fmt.Sprintf("DPU %s says that it has %s itself, "+
-		"and only the hosts behind it are kept from that: if it is so, add the addresses to its certificate, or to dpuPrefixes of the FabricPolicy",
-		resource.Spec.DPUIPs[0], guarded))
-}
-
-// fabricPolicy of the site, which is empty where there is none.
-func fabricPolicy(ctx context.Context, c client.Reader) (*networkfabricv1.FabricPolicy, error) {
-	policy := &networkfabricv1.FabricPolicy{}
-	err := c.Get(ctx, client.ObjectKey{Name: networkfabricv1.FabricPolicyName}, policy)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("get FabricPolicy %s: %w", networkfabricv1.FabricPolicyName, err)
-	}
-	return policy, nil
-}
-
-// namesake is another member whose DPU has the same name: OVN would take both for one. Who is attached stays.
-func namesake(
-	resource *resourcev1.ManagedResource, inGroup []resourcev1.ManagedResource, chassis string,
-) *resourcev1.ManagedResource {
-	own := resource.Status.LogicalPortReference
-	has := own != nil && own.DPU == chassis && own.Agent == resource.Spec.DPUIPs[0]
-	for i := range inGroup {
-		other := &inGroup[i]
-		at := other.Status.LogicalPortReference
-		if other.UID == resource.UID || at == nil || at.DPU != chassis || at.Agent == resource.Spec.DPUIPs[0] {
-			continue
-		}
-		if !has || membership.Older(other, resource) < 0 {
-			return other
-		}
-	}
-	return nil
-}
-
-// hostPort is the one that is named. Without a name it is the one that the host has, or the only one.
-func hostPort(resource *resourcev1.ManagedResource, ports []*agentv1.Port) (*agentv1.Port, error) {
-	name := resource.Spec.Identifier
-	if port := portOf(resource, ports); port != nil && name == "" {
-		return port, nil
-	}
-	names := make([]string, 0, len(ports))
-	for _, port := range ports {
-		if port.GetName() == name || name == "" && len(ports) == 1 {
-			return port, nil
-		}
-		names = append(names, port.GetName())
-	}
-	switch {
-	case len(ports) == 0:
-		return nil, errors.New("has no port for a host: see how its agent is configured")
-	case name == "":
-		return nil, fmt.Errorf("has the ports %s: name the host's with identifier", strings.Join(names, ", "))
-	}
-	return nil, fmt.Errorf("has no port %s, but %s: correct the identifier", name, strings.Join(names, ", "))
-}
-
-// gateway in a network.
-func gateway(all []string, network netip.Prefix) resourcev1.IPAddress {
-	for _, text := range all {
-		if a, err := netip.ParseAddr(text); err == nil && network.Contains(a) && a.IsGlobalUnicast() {
-			return resourcev1.IPAddress(a.String()) // canonical, as the API wants it
-		}
-	}
-	return ""
 }
 
 // assign the port to the host, or renew its lease.
