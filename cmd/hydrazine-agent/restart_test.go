@@ -7,7 +7,9 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"google.golang.org/protobuf/proto"
 
+	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
 	"github.com/bedplate/bedplate/internal/localstack/fabric"
 )
 
@@ -82,4 +84,27 @@ func TestVswitchd_comesBack(t *testing.T) {
 	d.startSwitch()
 	d.Eventually(d.pings("h2", "h3")).WithTimeout(patience).Should(BeTrue())
 	d.Eventually(func() string { return d.port("pf0hpf").GetProblem() }).WithTimeout(patience).Should(BeEmpty())
+}
+
+func TestVswitchd_isReportedWhenItIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	d := newWorld(t, hostsBehind(1, 1, 2)).dpu(1)
+	d.startAgent()
+	said := func() *agentv1.OpenVSwitch { return d.report().GetOpenVswitch() }
+	d.Eventually(func() bool { return said().GetRunning() }).WithTimeout(patience).Should(BeTrue())
+	first := said()
+	d.Expect(first.GetRestarts()).To(BeZero(), "nothing is known of those before the agent")
+	d.Expect(first.GetStarted().AsTime()).To(BeTemporally("<", d.report().GetTime().AsTime()))
+	before := first
+	for n := range uint32(2) {
+		d.kill("ovs-vswitchd")
+		d.startSwitch()
+		d.Eventually(func() uint32 { return said().GetRestarts() }).WithTimeout(patience).Should(Equal(n + 1))
+		now := said()
+		d.Expect(now.GetStarted().AsTime()).To(BeTemporally(">", before.GetStarted().AsTime()))
+		d.Expect(proto.Equal(said(), now)).To(BeTrue(), "it is the same in all reports of one run")
+		before = now
+	}
+	_, body := d.get("/metrics")
+	d.Expect(body).To(ContainSubstring("bedplate_hydrazine_agent_ovs_vswitchd_restarts_total 2"))
 }

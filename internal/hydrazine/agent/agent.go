@@ -57,6 +57,9 @@ type status struct {
 	versions              map[string]string // of the programs that the agent drives
 	daemons               daemons
 	relay                 error // what keeps it from passing on requests
+	vswitchd              vswitchd
+	started               time.Duration // the run of ovs-vswitchd, sinceBoot
+	restarts              uint32        // of ovs-vswitchd, as far as the agent has seen
 }
 
 // errNotLooked is what isn't certain before the first look.

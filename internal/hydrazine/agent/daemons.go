@@ -3,6 +3,8 @@ package agent
 import (
 	"context"
 	"log/slog"
+	"net"
+	"os"
 	"strings"
 	"time"
 )
@@ -17,14 +19,57 @@ const (
 type daemons struct {
 	database           bool // there is a connection to Open vSwitch's
 	running, connected bool // ovn-controller
+	forwarding         bool // ovs-vswitchd runs
+	vswitchd           vswitchd
 }
 
-// watchDaemons looks at the database and at ovn-controller.
+// vswitchd is one run of ovs-vswitchd: each makes its control socket anew.
+type vswitchd struct {
+	socket string
+	made   time.Time
+}
+
+// lookAtVswitchd says which run of it there is, or was last, and whether that goes on.
+func (a *Agent) lookAtVswitchd(ctx context.Context) (run vswitchd, running bool) {
+	socket, err := a.vswitchdSocket()
+	if err != nil {
+		return vswitchd{}, false
+	}
+	info, err := os.Stat(socket)
+	if err != nil {
+		return vswitchd{}, false
+	}
+	connection, err := (&net.Dialer{Timeout: daemonPoll}).DialContext(ctx, "unix", socket)
+	if err == nil {
+		_ = connection.Close()
+	}
+	return vswitchd{socket, info.ModTime()}, err == nil
+}
+
+// noteVswitchd counts a run that isn't the first one.
+func (a *Agent) noteVswitchd(run vswitchd) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	s := &a.status
+	if run == (vswitchd{}) || run == s.vswitchd {
+		return
+	}
+	if s.vswitchd != (vswitchd{}) {
+		s.restarts++
+		a.metrics.restarts.Inc()
+		slog.Error("ovs-vswitchd was started again: see its log for why", "restarts", s.restarts)
+	}
+	s.vswitchd, s.started = run, sinceBoot()-time.Since(run.made)
+}
+
+// watchDaemons looks at the database, ovn-controller and ovs-vswitchd.
 func (a *Agent) watchDaemons(ctx context.Context) {
 	for first := true; ctx.Err() == nil; first = false {
 		news := a.news.wait()
 		now := daemons{database: a.database.Connected(), running: a.daemon.PID() != 0}
 		now.connected = now.running && a.daemon.Connected(ctx)
+		now.vswitchd, now.forwarding = a.lookAtVswitchd(ctx)
+		a.noteVswitchd(now.vswitchd)
 		a.mutex.Lock()
 		different := a.status.daemons != now
 		a.status.daemons = now

@@ -136,12 +136,17 @@ func (a *Agent) flush(ctx context.Context, arguments ...string) error {
 }
 
 func (a *Agent) callVswitchd(ctx context.Context, command string, args ...string) (string, error) {
-	socket := a.options.VswitchdCtl
-	if socket == "" {
-		var err error
-		if socket, _, err = unixctl.Socket(a.options.OVSRunDir, "ovs-vswitchd"); err != nil {
-			return "", err
-		}
+	socket, err := a.vswitchdSocket()
+	if err != nil {
+		return "", err
 	}
 	return unixctl.Call(ctx, socket, command, args...)
+}
+
+func (a *Agent) vswitchdSocket() (string, error) {
+	if a.options.VswitchdCtl != "" {
+		return a.options.VswitchdCtl, nil
+	}
+	socket, _, err := unixctl.Socket(a.options.OVSRunDir, "ovs-vswitchd")
+	return socket, err
 }

@@ -36,6 +36,7 @@ type Metrics struct {
 
 	applies    *prometheus.CounterVec
 	starts     prometheus.Counter
+	restarts   prometheus.Counter
 	isolations prometheus.Histogram
 
 	mutex    sync.Mutex
@@ -52,6 +53,10 @@ func NewMetrics() *Metrics {
 		starts: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "bedplate_hydrazine_agent_ovn_controller_starts_total",
 			Help: "How often the agent has started ovn-controller.",
+		}),
+		restarts: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "bedplate_hydrazine_agent_ovs_vswitchd_restarts_total",
+			Help: "How often ovs-vswitchd was started again, as far as the agent has seen.",
 		}),
 		isolations: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "bedplate_hydrazine_agent_isolation_seconds",
@@ -117,6 +122,7 @@ func (m *Metrics) Describe(into chan<- *prometheus.Desc) {
 	}
 	m.applies.Describe(into)
 	m.starts.Describe(into)
+	m.restarts.Describe(into)
 	m.isolations.Describe(into)
 }
 
@@ -145,6 +151,7 @@ func (m *Metrics) Collect(into chan<- prometheus.Metric) {
 	}
 	m.applies.Collect(into)
 	m.starts.Collect(into)
+	m.restarts.Collect(into)
 	m.isolations.Collect(into)
 }
 

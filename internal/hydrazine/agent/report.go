@@ -51,6 +51,9 @@ func (a *Agent) report() (*agentv1.Report, error) {
 		OvnController: &agentv1.OVNController{Running: s.daemons.running, Connected: s.daemons.connected},
 		Relay:         relayReport(l, state, s),
 	}
+	if s.vswitchd != (vswitchd{}) {
+		r.OpenVswitch = &agentv1.OpenVSwitch{Running: s.daemons.forwarding, Started: timestamp(s.started), Restarts: s.restarts}
+	}
 	for _, tunnel := range state.TunnelTypes {
 		r.Capabilities = append(r.Capabilities, "tunnel-"+tunnel)
 	}

@@ -30,9 +30,42 @@ type agent struct {
 	client agentv1.AgentClient
 	end    context.CancelFunc
 
+	vswitchd run // read and written by who listens
+
 	mutex  sync.Mutex
 	report Report // of nothing while err isn't nil
 	err    error
+}
+
+// run of ovs-vswitchd on a DPU, as it was reported last. The agent isn't heard while it is dead.
+type run struct {
+	known    bool
+	restarts uint32
+	started  time.Duration // by the agent's clock
+	since    time.Time     // by the clock of this process
+}
+
+// mostRestarts are what one report is believed.
+const mostRestarts = 100
+
+// note which run a report is of, and how many there were since the last one.
+func (r *run) note(report *Report) {
+	said := report.GetOpenVswitch()
+	if said == nil {
+		return
+	}
+	now := said.GetRestarts()
+	if r.known && now != r.restarts {
+		more := now
+		if now > r.restarts { // or else the agent was started again, and counts from 0
+			more -= r.restarts
+		}
+		switchRestarts.Add(float64(min(more, mostRestarts)))
+	}
+	if started := said.GetStarted().AsTime().Sub(time.Unix(0, 0)); !r.known || started != r.started {
+		r.started, r.since = started, report.Received.Add(said.GetStarted().AsTime().Sub(report.AsOf.AsTime()))
+	}
+	r.known, r.restarts, report.SwitchSince = true, now, r.since
 }
 
 // Report is what an agent has said.
@@ -42,6 +75,8 @@ type Report struct {
 	Received time.Time
 	// AsOf is when, by the agent's clock: what is decided on this report quotes it.
 	AsOf *timestamppb.Timestamp
+	// SwitchSince is when ovs-vswitchd was started, by the clock of this process. It is the same in all reports of one run.
+	SwitchSince time.Time
 	// certified are the addresses in the agent's certificate, which there isn't in plaintext.
 	certified []netip.Addr
 	plaintext bool
@@ -141,7 +176,9 @@ func (a *agent) listen(ctx context.Context, heartbeat time.Duration, tell func()
 		if err := check(report); err != nil {
 			a.take(Report{}, err, tell)
 		} else {
-			a.take(received(stream.Context(), report), nil, tell)
+			now := received(stream.Context(), report)
+			a.vswitchd.note(&now)
+			a.take(now, nil, tell)
 		}
 	}
 	if cause := context.Cause(ctx); cause != nil {

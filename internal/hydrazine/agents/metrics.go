@@ -25,9 +25,14 @@ var (
 		Help:    "How long calls to agents took that change something.",
 		Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 	}, []string{"method"})
+
+	switchRestarts = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "bedplate_hydrazine_switch_restarts_total",
+		Help: "How often ovs-vswitchd was started again on a DPU, as far as its agent has seen.",
+	})
 )
 
-func init() { metrics.Registry.MustRegister(calls, duration) }
+func init() { metrics.Registry.MustRegister(calls, duration, switchRestarts) }
 
 func count(method string, err error) {
 	calls.WithLabelValues(path.Base(method), status.Code(err).String()).Inc()

@@ -33,6 +33,8 @@ const (
 	reasonUnproven    = "UnprovenAddress"
 	reasonForeign     = "ForeignAddress"
 	reasonReserved    = "ReservedAddress"
+	reasonSwitchDown  = "SwitchDown"
+	reasonSwitchAgain = "SwitchRestarted"
 	reasonNoCentral   = "CentralNotReady"
 	reasonMoving      = "Moving"
 	reasonRefusedBy   = "AgentRefused"

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -58,6 +60,31 @@ func (r *resourceReconciler) heard(resource *resourcev1.ManagedResource, unprove
 	set(resource, resourcev1.AgentReadyCondition, metav1.ConditionTrue, reasonUnproven, fmt.Sprintf("DPU %s says that it has %s itself, "+
 		"and only the hosts behind it are kept from that: if it is so, add the addresses to its certificate, or to dpuPrefixes of the FabricPolicy",
 		resource.Spec.DPUIPs[0], guarded))
+}
+
+// switchMemory is for how long a condition says that ovs-vswitchd was started again.
+const switchMemory = time.Hour
+
+// switched says whether the host's AgentReady tells of its DPU's ovs-vswitchd: packets are lost while that is down.
+func (r *resourceReconciler) switched(resource *resourcev1.ManagedResource, report agents.Report) bool {
+	said := report.GetOpenVswitch()
+	switch {
+	case said == nil:
+		return false
+	case !said.GetRunning():
+		unmet(resource, resourcev1.AgentReadyCondition, reasonSwitchDown, fmt.Sprintf(
+			"ovs-vswitchd of DPU %s doesn't run: see its log, and start it", report.GetChassis()))
+		return true
+	case said.GetRestarts() == 0 || r.now().Sub(report.SwitchSince) > switchMemory:
+		return false
+	}
+	message := fmt.Sprintf("ovs-vswitchd of DPU %s was started again at %s (restart %d since the agent's start): packets were lost before. "+
+		"Its log says why", report.GetChassis(), report.SwitchSince.UTC().Format(time.RFC3339), said.GetRestarts())
+	if before := condition(resource, resourcev1.AgentReadyCondition); before == nil || before.Message != message {
+		r.events.Eventf(resource, nil, corev1.EventTypeWarning, reasonSwitchAgain, "Reconcile", "%s", message)
+	}
+	set(resource, resourcev1.AgentReadyCondition, metav1.ConditionTrue, reasonSwitchAgain, message)
+	return true
 }
 
 // fabricPolicy of the site, which is empty where there is none.

@@ -484,7 +484,9 @@ type Report struct {
 	// chassis. Level 2.
 	SouthboundRequest string `protobuf:"bytes,10,opt,name=southbound_request,json=southboundRequest,proto3" json:"southbound_request,omitempty"`
 	// The relay of this DPU, where there is to be one. Level 2.
-	Relay         *Relay `protobuf:"bytes,11,opt,name=relay,proto3" json:"relay,omitempty"`
+	Relay *Relay `protobuf:"bytes,11,opt,name=relay,proto3" json:"relay,omitempty"`
+	// The process that forwards packets. An agent that doesn't say it is as good: nothing is known then.
+	OpenVswitch   *OpenVSwitch `protobuf:"bytes,12,opt,name=open_vswitch,json=openVswitch,proto3" json:"open_vswitch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -596,6 +598,76 @@ func (x *Report) GetRelay() *Relay {
 	return nil
 }
 
+func (x *Report) GetOpenVswitch() *OpenVSwitch {
+	if x != nil {
+		return x.OpenVswitch
+	}
+	return nil
+}
+
+// OpenVSwitch is ovs-vswitchd.
+type OpenVSwitch struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Running bool                   `protobuf:"varint,1,opt,name=running,proto3" json:"running,omitempty"`
+	// When it was started, by the clock of the report's time.
+	Started *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=started,proto3" json:"started,omitempty"`
+	// How often it has been started again since the agent was.
+	Restarts      uint32 `protobuf:"varint,3,opt,name=restarts,proto3" json:"restarts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OpenVSwitch) Reset() {
+	*x = OpenVSwitch{}
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OpenVSwitch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OpenVSwitch) ProtoMessage() {}
+
+func (x *OpenVSwitch) ProtoReflect() protoreflect.Message {
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OpenVSwitch.ProtoReflect.Descriptor instead.
+func (*OpenVSwitch) Descriptor() ([]byte, []int) {
+	return file_hydrazine_agent_v1_agent_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *OpenVSwitch) GetRunning() bool {
+	if x != nil {
+		return x.Running
+	}
+	return false
+}
+
+func (x *OpenVSwitch) GetStarted() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Started
+	}
+	return nil
+}
+
+func (x *OpenVSwitch) GetRestarts() uint32 {
+	if x != nil {
+		return x.Restarts
+	}
+	return 0
+}
+
 type Relay struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As it was assigned.
@@ -608,7 +680,7 @@ type Relay struct {
 
 func (x *Relay) Reset() {
 	*x = Relay{}
-	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[7]
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -620,7 +692,7 @@ func (x *Relay) String() string {
 func (*Relay) ProtoMessage() {}
 
 func (x *Relay) ProtoReflect() protoreflect.Message {
-	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[7]
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -633,7 +705,7 @@ func (x *Relay) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Relay.ProtoReflect.Descriptor instead.
 func (*Relay) Descriptor() ([]byte, []int) {
-	return file_hydrazine_agent_v1_agent_proto_rawDescGZIP(), []int{7}
+	return file_hydrazine_agent_v1_agent_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Relay) GetRelay() *DHCPRelay {
@@ -673,7 +745,7 @@ type Uplink struct {
 
 func (x *Uplink) Reset() {
 	*x = Uplink{}
-	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[8]
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -685,7 +757,7 @@ func (x *Uplink) String() string {
 func (*Uplink) ProtoMessage() {}
 
 func (x *Uplink) ProtoReflect() protoreflect.Message {
-	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[8]
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -698,7 +770,7 @@ func (x *Uplink) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Uplink.ProtoReflect.Descriptor instead.
 func (*Uplink) Descriptor() ([]byte, []int) {
-	return file_hydrazine_agent_v1_agent_proto_rawDescGZIP(), []int{8}
+	return file_hydrazine_agent_v1_agent_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Uplink) GetInterfaces() []string {
@@ -774,7 +846,7 @@ type Port struct {
 
 func (x *Port) Reset() {
 	*x = Port{}
-	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[9]
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -786,7 +858,7 @@ func (x *Port) String() string {
 func (*Port) ProtoMessage() {}
 
 func (x *Port) ProtoReflect() protoreflect.Message {
-	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[9]
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -799,7 +871,7 @@ func (x *Port) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Port.ProtoReflect.Descriptor instead.
 func (*Port) Descriptor() ([]byte, []int) {
-	return file_hydrazine_agent_v1_agent_proto_rawDescGZIP(), []int{9}
+	return file_hydrazine_agent_v1_agent_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Port) GetName() string {
@@ -869,7 +941,7 @@ type OVNController struct {
 
 func (x *OVNController) Reset() {
 	*x = OVNController{}
-	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[10]
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -881,7 +953,7 @@ func (x *OVNController) String() string {
 func (*OVNController) ProtoMessage() {}
 
 func (x *OVNController) ProtoReflect() protoreflect.Message {
-	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[10]
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -894,7 +966,7 @@ func (x *OVNController) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OVNController.ProtoReflect.Descriptor instead.
 func (*OVNController) Descriptor() ([]byte, []int) {
-	return file_hydrazine_agent_v1_agent_proto_rawDescGZIP(), []int{10}
+	return file_hydrazine_agent_v1_agent_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *OVNController) GetRunning() bool {
@@ -953,7 +1025,7 @@ const file_hydrazine_agent_v1_agent_proto_rawDesc = "" +
 	"\flink_address\x18\x06 \x01(\tR\vlinkAddress\"S\n" +
 	"\rSouthboundTLS\x12 \n" +
 	"\vcertificate\x18\x01 \x01(\tR\vcertificate\x12 \n" +
-	"\vauthorities\x18\x02 \x01(\tR\vauthorities\"\xec\x04\n" +
+	"\vauthorities\x18\x02 \x01(\tR\vauthorities\"\xb9\x05\n" +
 	"\x06Report\x12\x14\n" +
 	"\x05level\x18\x01 \x01(\rR\x05level\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12S\n" +
@@ -968,10 +1040,15 @@ const file_hydrazine_agent_v1_agent_proto_rawDesc = "" +
 	"\x04time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12-\n" +
 	"\x12southbound_request\x18\n" +
 	" \x01(\tR\x11southboundRequest\x128\n" +
-	"\x05relay\x18\v \x01(\v2\".bedplate.hydrazine.agent.v1.RelayR\x05relay\x1a=\n" +
+	"\x05relay\x18\v \x01(\v2\".bedplate.hydrazine.agent.v1.RelayR\x05relay\x12K\n" +
+	"\fopen_vswitch\x18\f \x01(\v2(.bedplate.hydrazine.agent.v1.OpenVSwitchR\vopenVswitch\x1a=\n" +
 	"\x0fComponentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"_\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"y\n" +
+	"\vOpenVSwitch\x12\x18\n" +
+	"\arunning\x18\x01 \x01(\bR\arunning\x124\n" +
+	"\astarted\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\astarted\x12\x1a\n" +
+	"\brestarts\x18\x03 \x01(\rR\brestarts\"_\n" +
 	"\x05Relay\x12<\n" +
 	"\x05relay\x18\x01 \x01(\v2&.bedplate.hydrazine.agent.v1.DHCPRelayR\x05relay\x12\x18\n" +
 	"\aproblem\x18\x02 \x01(\tR\aproblem\"\xc5\x01\n" +
@@ -1019,7 +1096,7 @@ func file_hydrazine_agent_v1_agent_proto_rawDescGZIP() []byte {
 	return file_hydrazine_agent_v1_agent_proto_rawDescData
 }
 
-var file_hydrazine_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_hydrazine_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_hydrazine_agent_v1_agent_proto_goTypes = []any{
 	(*WatchRequest)(nil),          // 0: bedplate.hydrazine.agent.v1.WatchRequest
 	(*AttachRequest)(nil),         // 1: bedplate.hydrazine.agent.v1.AttachRequest
@@ -1028,42 +1105,45 @@ var file_hydrazine_agent_v1_agent_proto_goTypes = []any{
 	(*DHCPRelay)(nil),             // 4: bedplate.hydrazine.agent.v1.DHCPRelay
 	(*SouthboundTLS)(nil),         // 5: bedplate.hydrazine.agent.v1.SouthboundTLS
 	(*Report)(nil),                // 6: bedplate.hydrazine.agent.v1.Report
-	(*Relay)(nil),                 // 7: bedplate.hydrazine.agent.v1.Relay
-	(*Uplink)(nil),                // 8: bedplate.hydrazine.agent.v1.Uplink
-	(*Port)(nil),                  // 9: bedplate.hydrazine.agent.v1.Port
-	(*OVNController)(nil),         // 10: bedplate.hydrazine.agent.v1.OVNController
-	nil,                           // 11: bedplate.hydrazine.agent.v1.Report.ComponentsEntry
-	(*durationpb.Duration)(nil),   // 12: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(*OpenVSwitch)(nil),           // 7: bedplate.hydrazine.agent.v1.OpenVSwitch
+	(*Relay)(nil),                 // 8: bedplate.hydrazine.agent.v1.Relay
+	(*Uplink)(nil),                // 9: bedplate.hydrazine.agent.v1.Uplink
+	(*Port)(nil),                  // 10: bedplate.hydrazine.agent.v1.Port
+	(*OVNController)(nil),         // 11: bedplate.hydrazine.agent.v1.OVNController
+	nil,                           // 12: bedplate.hydrazine.agent.v1.Report.ComponentsEntry
+	(*durationpb.Duration)(nil),   // 13: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
 }
 var file_hydrazine_agent_v1_agent_proto_depIdxs = []int32{
-	12, // 0: bedplate.hydrazine.agent.v1.WatchRequest.heartbeat:type_name -> google.protobuf.Duration
+	13, // 0: bedplate.hydrazine.agent.v1.WatchRequest.heartbeat:type_name -> google.protobuf.Duration
 	3,  // 1: bedplate.hydrazine.agent.v1.AttachRequest.assignment:type_name -> bedplate.hydrazine.agent.v1.Assignment
-	12, // 2: bedplate.hydrazine.agent.v1.AttachRequest.lease:type_name -> google.protobuf.Duration
-	13, // 3: bedplate.hydrazine.agent.v1.AttachRequest.as_of:type_name -> google.protobuf.Timestamp
+	13, // 2: bedplate.hydrazine.agent.v1.AttachRequest.lease:type_name -> google.protobuf.Duration
+	14, // 3: bedplate.hydrazine.agent.v1.AttachRequest.as_of:type_name -> google.protobuf.Timestamp
 	4,  // 4: bedplate.hydrazine.agent.v1.Assignment.dhcp_relay:type_name -> bedplate.hydrazine.agent.v1.DHCPRelay
 	5,  // 5: bedplate.hydrazine.agent.v1.Assignment.southbound_tls:type_name -> bedplate.hydrazine.agent.v1.SouthboundTLS
-	11, // 6: bedplate.hydrazine.agent.v1.Report.components:type_name -> bedplate.hydrazine.agent.v1.Report.ComponentsEntry
-	8,  // 7: bedplate.hydrazine.agent.v1.Report.uplink:type_name -> bedplate.hydrazine.agent.v1.Uplink
-	9,  // 8: bedplate.hydrazine.agent.v1.Report.ports:type_name -> bedplate.hydrazine.agent.v1.Port
-	10, // 9: bedplate.hydrazine.agent.v1.Report.ovn_controller:type_name -> bedplate.hydrazine.agent.v1.OVNController
-	13, // 10: bedplate.hydrazine.agent.v1.Report.time:type_name -> google.protobuf.Timestamp
-	7,  // 11: bedplate.hydrazine.agent.v1.Report.relay:type_name -> bedplate.hydrazine.agent.v1.Relay
-	4,  // 12: bedplate.hydrazine.agent.v1.Relay.relay:type_name -> bedplate.hydrazine.agent.v1.DHCPRelay
-	3,  // 13: bedplate.hydrazine.agent.v1.Port.assignment:type_name -> bedplate.hydrazine.agent.v1.Assignment
-	13, // 14: bedplate.hydrazine.agent.v1.Port.lease_expires:type_name -> google.protobuf.Timestamp
-	13, // 15: bedplate.hydrazine.agent.v1.Port.lease_ends:type_name -> google.protobuf.Timestamp
-	0,  // 16: bedplate.hydrazine.agent.v1.Agent.Watch:input_type -> bedplate.hydrazine.agent.v1.WatchRequest
-	1,  // 17: bedplate.hydrazine.agent.v1.Agent.Attach:input_type -> bedplate.hydrazine.agent.v1.AttachRequest
-	2,  // 18: bedplate.hydrazine.agent.v1.Agent.Isolate:input_type -> bedplate.hydrazine.agent.v1.IsolateRequest
-	6,  // 19: bedplate.hydrazine.agent.v1.Agent.Watch:output_type -> bedplate.hydrazine.agent.v1.Report
-	6,  // 20: bedplate.hydrazine.agent.v1.Agent.Attach:output_type -> bedplate.hydrazine.agent.v1.Report
-	6,  // 21: bedplate.hydrazine.agent.v1.Agent.Isolate:output_type -> bedplate.hydrazine.agent.v1.Report
-	19, // [19:22] is the sub-list for method output_type
-	16, // [16:19] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	12, // 6: bedplate.hydrazine.agent.v1.Report.components:type_name -> bedplate.hydrazine.agent.v1.Report.ComponentsEntry
+	9,  // 7: bedplate.hydrazine.agent.v1.Report.uplink:type_name -> bedplate.hydrazine.agent.v1.Uplink
+	10, // 8: bedplate.hydrazine.agent.v1.Report.ports:type_name -> bedplate.hydrazine.agent.v1.Port
+	11, // 9: bedplate.hydrazine.agent.v1.Report.ovn_controller:type_name -> bedplate.hydrazine.agent.v1.OVNController
+	14, // 10: bedplate.hydrazine.agent.v1.Report.time:type_name -> google.protobuf.Timestamp
+	8,  // 11: bedplate.hydrazine.agent.v1.Report.relay:type_name -> bedplate.hydrazine.agent.v1.Relay
+	7,  // 12: bedplate.hydrazine.agent.v1.Report.open_vswitch:type_name -> bedplate.hydrazine.agent.v1.OpenVSwitch
+	14, // 13: bedplate.hydrazine.agent.v1.OpenVSwitch.started:type_name -> google.protobuf.Timestamp
+	4,  // 14: bedplate.hydrazine.agent.v1.Relay.relay:type_name -> bedplate.hydrazine.agent.v1.DHCPRelay
+	3,  // 15: bedplate.hydrazine.agent.v1.Port.assignment:type_name -> bedplate.hydrazine.agent.v1.Assignment
+	14, // 16: bedplate.hydrazine.agent.v1.Port.lease_expires:type_name -> google.protobuf.Timestamp
+	14, // 17: bedplate.hydrazine.agent.v1.Port.lease_ends:type_name -> google.protobuf.Timestamp
+	0,  // 18: bedplate.hydrazine.agent.v1.Agent.Watch:input_type -> bedplate.hydrazine.agent.v1.WatchRequest
+	1,  // 19: bedplate.hydrazine.agent.v1.Agent.Attach:input_type -> bedplate.hydrazine.agent.v1.AttachRequest
+	2,  // 20: bedplate.hydrazine.agent.v1.Agent.Isolate:input_type -> bedplate.hydrazine.agent.v1.IsolateRequest
+	6,  // 21: bedplate.hydrazine.agent.v1.Agent.Watch:output_type -> bedplate.hydrazine.agent.v1.Report
+	6,  // 22: bedplate.hydrazine.agent.v1.Agent.Attach:output_type -> bedplate.hydrazine.agent.v1.Report
+	6,  // 23: bedplate.hydrazine.agent.v1.Agent.Isolate:output_type -> bedplate.hydrazine.agent.v1.Report
+	21, // [21:24] is the sub-list for method output_type
+	18, // [18:21] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_hydrazine_agent_v1_agent_proto_init() }
@@ -1077,7 +1157,7 @@ func file_hydrazine_agent_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hydrazine_agent_v1_agent_proto_rawDesc), len(file_hydrazine_agent_v1_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
