@@ -177,6 +177,9 @@ func member(r *resourcev1.ManagedResource, ips []networkfabricv1.PublicIP) *Obje
 	if at := r.Status.LeaseExpires; at != nil {
 		o.Details = append(o.Details, Detail{Name: "lease ends", Time: at})
 	}
+	if at := r.Status.LastReport; at != nil { // all of the status is as old, where it isn't renewed
+		o.Details = append(o.Details, Detail{Name: "last report", Time: at})
+	}
 	for i := range ips {
 		if of := ips[i].Status.ManagedResource; of != nil && of.UID == r.UID {
 			o.Children = append(o.Children, publicIP(&ips[i]))

@@ -60,6 +60,7 @@ func host(name, ip string, change ...func(*resourcev1.ManagedResource)) *resourc
 			HostAccessIPs:        &resourcev1.IPAssociation{HostIP: resourcev1.IPAddress(ip), FabricIP: "172.18.0.105"},
 			LogicalPortReference: &resourcev1.LogicalPortReference{LogicalPort: "lsp-" + name, DPU: "dpu1", Agent: "172.18.0.5"},
 			LeaseExpires:         in(48 * time.Minute),
+			LastReport:           in(-12 * time.Minute),
 		},
 	}
 	for _, c := range change {
@@ -70,7 +71,7 @@ func host(name, ip string, change ...func(*resourcev1.ManagedResource)) *resourc
 
 func lost(r *resourcev1.ManagedResource) {
 	const why = "DPU 172.18.0.6: the agent can't be reached: see that it runs and can be reached from here"
-	r.Status.LeaseExpires = in(10 * time.Minute)
+	r.Status.LeaseExpires, r.Status.LastReport = in(10*time.Minute), in(-50*time.Minute)
 	r.Status.Conditions = []metav1.Condition{
 		condition("Ready", metav1.ConditionFalse, "AgentUnreachable", why),
 		condition("AgentReady", metav1.ConditionFalse, "AgentUnreachable", why),
@@ -132,6 +133,7 @@ func large() []client.Object {
 		host("host2", "10.10.10.3", lost),
 		host("host3", "10.10.10.4", func(r *resourcev1.ManagedResource) {
 			r.Spec.State, r.Status.LeaseExpires, r.Status.LogicalPortReference, r.Status.HostAccessIPs = resourcev1.Isolated, nil, nil, nil
+			r.Status.LastReport = nil
 			r.Status.Conditions = []metav1.Condition{ready, condition("Attached", metav1.ConditionFalse, "Isolated", "the host isn't attached")}
 		}),
 		host("host4", "10.10.10.5", func(r *resourcev1.ManagedResource) { r.Status.HostAccessIPs.PublicIP = "203.0.113.2" }),

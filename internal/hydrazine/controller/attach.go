@@ -283,7 +283,7 @@ func (r *resourceReconciler) renew(
 	ctx context.Context, resource *resourcev1.ManagedResource, report agents.Report, port *agentv1.Port,
 	wanted *agentv1.Assignment,
 ) (*agentv1.Port, ctrl.Result, error) {
-	if err := r.promise(ctx, resource, report.Received.Add(r.lease)); err != nil {
+	if err := r.promise(ctx, resource, report.Received); err != nil {
 		return nil, ctrl.Result{}, err
 	}
 	answer, err := r.agents.Attach(ctx, string(resource.Spec.DPUIPs[0]), &agentv1.AttachRequest{
@@ -308,12 +308,14 @@ func (r *resourceReconciler) renew(
 	return nil, again, nil
 }
 
-// promise writes until when the host may be attached, before anybody attaches it.
-func (r *resourceReconciler) promise(ctx context.Context, resource *resourcev1.ManagedResource, ends time.Time) error {
+// promise writes until when the host may be attached by a report that has just been received, before anybody attaches it.
+func (r *resourceReconciler) promise(ctx context.Context, resource *resourcev1.ManagedResource, received time.Time) error {
+	ends := received.Add(r.lease)
+	resource.Status.LastReport = &metav1.Time{Time: received.Truncate(time.Second)}
 	resource.Status.LeaseExpires = &metav1.Time{Time: ends.Truncate(time.Second).Add(time.Second)} // the API has whole seconds
 	base := resource.DeepCopy()
 	// All that the group's rows follow from is written, whatever else has changed: so they are written once.
-	base.Status.LeaseExpires, base.Status.LogicalPortReference = nil, nil
+	base.Status.LeaseExpires, base.Status.LogicalPortReference, base.Status.LastReport = nil, nil, nil
 	base.Status.DPUAddresses, base.Status.UnprovenDPUAddresses = nil, nil
 	if err := patchStatus(ctx, r.Client, base, resource); err != nil {
 		return fmt.Errorf("write until when the host may be attached: %w", err)

@@ -67,7 +67,7 @@ func (r *resourceReconciler) confirm(ctx context.Context, resource *resourcev1.M
 }
 
 func (r *resourceReconciler) left(resource *resourcev1.ManagedResource, reason, message string) {
-	resource.Status.LeaseExpires, resource.Status.LogicalPortReference = nil, nil
+	resource.Status.LeaseExpires, resource.Status.LastReport, resource.Status.LogicalPortReference = nil, nil, nil
 	unmet(resource, resourcev1.AttachedCondition, reason, message)
 }
 

@@ -141,3 +141,20 @@ func (f *fixture) leaseMetric(host *resourcev1.ManagedResource) func() float64 {
 		return values[0].GetGauge().GetValue()
 	}
 }
+
+// A host's status is as old as this says, where nobody renews its lease.
+func TestLease_saysWhatReportItCountsFrom(t *testing.T) {
+	t.Parallel()
+	began := time.Now().Truncate(time.Second)
+	f, _, host := attached(t, 12*time.Second)
+	f.Expect(host.Status.LastReport.Time).To(And(BeTemporally(">=", began), BeTemporally("<=", time.Now())))
+	f.Expect(host.Status.LeaseExpires.Sub(host.Status.LastReport.Time)).To(BeNumerically("~", f.lease, time.Second))
+	first := host.Status.LastReport.Time
+	f.Eventually(func(g Gomega) {
+		g.Expect(f.client.Get(t.Context(), client.ObjectKeyFromObject(host), host)).To(Succeed())
+		g.Expect(host.Status.LastReport.Time).To(BeTemporally(">", first))
+	}).Should(Succeed())
+	f.change(host, func(s *resourcev1.ManagedResourceSpec) { s.State = resourcev1.Isolated })
+	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionFalse, "Isolated")
+	f.Expect(host.Status.LastReport).To(BeNil())
+}

@@ -217,6 +217,12 @@ type ManagedResourceStatus struct {
 	// +optional
 	LeaseExpires *metav1.Time `json:"leaseExpires,omitempty"`
 
+	// lastReport is when the agent's report came that the lease counts from. While a
+	// manager runs, a lease is renewed before a third of it is over: if this is older,
+	// all of this status is as old.
+	// +optional
+	LastReport *metav1.Time `json:"lastReport,omitempty"`
+
 	// conditions: Ready sums up Accepted, AgentReady, Attached and PortUp, and
 	// PublicIPReady and DHCPReady where the host has to do with them.
 	// +optional

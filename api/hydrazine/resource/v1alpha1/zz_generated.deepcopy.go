@@ -175,6 +175,10 @@ func (in *ManagedResourceStatus) DeepCopyInto(out *ManagedResourceStatus) {
 		in, out := &in.LeaseExpires, &out.LeaseExpires
 		*out = (*in).DeepCopy()
 	}
+	if in.LastReport != nil {
+		in, out := &in.LastReport, &out.LastReport
+		*out = (*in).DeepCopy()
+	}
 	if in.Conditions != nil {
 		in, out := &in.Conditions, &out.Conditions
 		*out = make([]v1.Condition, len(*in))
