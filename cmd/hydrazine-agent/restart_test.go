@@ -108,3 +108,31 @@ func TestVswitchd_isReportedWhenItIsStartedAgain(t *testing.T) {
 	_, body := d.get("/metrics")
 	d.Expect(body).To(ContainSubstring("bedplate_hydrazine_agent_ovs_vswitchd_restarts_total 2"))
 }
+
+// systemctl is one that runs the only unit there is, as systemd would.
+func TestOVNController_isStartedByItsUnit(t *testing.T) {
+	t.Parallel()
+	d := newWorld(t, hostsBehind(1, 1, 2, 3)).dpu(1)
+	tools, state := d.dir+"/tools", d.dir+"/state"
+	d.Expect(os.Mkdir(tools, 0o700)).To(Succeed())
+	script := "#!/bin/sh\n[ \"$*\" = 'start own.service' ] || exit 1\necho started >> " + tools + "/log\nexec ovn-controller unix:" + d.dir + "/db.sock" +
+		" --private-key=" + state + "/southbound.key --certificate=" + state + "/southbound.crt --ca-cert=" + state + "/southbound-ca.crt" +
+		" --pidfile=" + d.dir + "/ovn-controller.pid --log-file=" + d.dir + "/ovn-controller.log --detach --no-chdir -vconsole:off\n"
+	d.Expect(os.WriteFile(tools+"/systemctl", []byte(script), 0o700)).To(Succeed())
+	d.env = []string{"PATH=" + tools + ":" + os.Getenv("PATH")}
+	d.startAgent("--ovn-controller-unit=own.service")
+	for i, host := range []string{"h2", "h3"} {
+		_, err := d.attach(fabric.Port(i), host, time.Hour)
+		d.Expect(err).NotTo(HaveOccurred())
+	}
+	d.Eventually(d.pings("h2", "h3")).WithTimeout(patience).Should(BeTrue())
+	before := d.pid("ovn-controller")
+	d.endAgent(syscall.SIGTERM)
+	d.startAgent("--ovn-controller-unit=own.service")
+	d.Eventually(func() string { return d.port("pf0hpf").GetProblem() }).WithTimeout(patience).Should(BeEmpty())
+	d.Expect(d.pid("ovn-controller")).To(Equal(before), "it is as the agent would have started it")
+	d.kill("ovn-controller")
+	d.Eventually(func() (string, error) { log, err := os.ReadFile(tools + "/log"); return string(log), err }).WithTimeout(patience).Should(
+		Equal("started\nstarted\n"))
+	d.Eventually(d.pings("h2", "h3")).WithTimeout(patience).Should(BeTrue())
+}

@@ -89,11 +89,7 @@ func New(options Options) (*Agent, error) {
 		identity: own,
 		options:  options, hostname: hostname, news: newNews(), wake: make(chan struct{}, 1),
 		stale: map[string]string{}, metrics: NewMetrics(),
-		daemon: ovncontroller.Daemon{
-			Path: options.OVNController, Database: options.OVSDatabase,
-			RunDir: options.OVNRunDir, LogDir: options.OVNLogDir, OVSRun: options.OVSRunDir,
-			Key: own.file(keyFile), Certificate: own.file(certificateFile), Authorities: own.file(authoritiesFile),
-		},
+		daemon: options.ovnController(own),
 		status: status{isolation: errNotLooked, relay: errRelayNotLooked, uncut: map[string]error{}, versions: map[string]string{}},
 	}
 	if a.database, err = vswitch.New(options.OVSDatabase, a.changed); err != nil {
@@ -105,6 +101,14 @@ func New(options Options) (*Agent, error) {
 		slog.Error("The ledger is lost: every host is isolated until the controller says who may be where", "error", err)
 	}
 	return a, nil
+}
+
+// ovnController is how it is run, by who the DPU is.
+func (o *Options) ovnController(own *identity) ovncontroller.Daemon {
+	return ovncontroller.Daemon{
+		Path: o.OVNController, Unit: o.OVNUnit, Database: o.OVSDatabase, RunDir: o.OVNRunDir, LogDir: o.OVNLogDir, OVSRun: o.OVSRunDir,
+		Key: own.file(keyFile), Certificate: own.file(certificateFile), Authorities: own.file(authoritiesFile),
+	}
 }
 
 // changed says that there may be something to do and to report.

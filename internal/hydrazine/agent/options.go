@@ -34,6 +34,7 @@ type Options struct {
 	OVNRunDir     string
 	OVNLogDir     string
 	OVNController string
+	OVNUnit       string
 }
 
 // Datapaths of Open vSwitch: in the kernel or the hardware, and in userspace.
@@ -73,6 +74,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.OVNRunDir, "ovn-rundir", "/run/ovn", "Folder for ovn-controller's pid file and socket.")
 	flags.StringVar(&o.OVNLogDir, "ovn-logdir", "/var/log/ovn", "Folder for ovn-controller's log.")
 	flags.StringVar(&o.OVNController, "ovn-controller", "ovn-controller", "The program ovn-controller.")
+	flags.StringVar(&o.OVNUnit, "ovn-controller-unit", "", "Unit of systemd that runs ovn-controller in a cgroup of its own. Without it the "+
+		"agent does, in its own.")
 }
 
 // Validate says what is wrong with the options.

@@ -36,12 +36,15 @@ type Daemon struct {
 	RunDir   string // of OVN
 	LogDir   string
 	OVSRun   string // Open vSwitch's run directory: the control sockets of the bridges
+	// Unit of systemd that runs it with these very Arguments, in a cgroup of its own. Without one the agent does, in its own.
+	Unit string
 	// Key, Certificate and Authorities are files that it reaches the southbound database with over TLS. They needn't be there
 	// yet. It takes up new ones when it connects again, and only once the key file is newer too.
 	Key, Certificate, Authorities string
 }
 
-func (d Daemon) arguments() []string {
+// Arguments that it is started with.
+func (d Daemon) Arguments() []string {
 	return []string{
 		d.Database, "--private-key=" + d.Key, "--certificate=" + d.Certificate, "--ca-cert=" + d.Authorities,
 		"--pidfile=" + filepath.Join(d.RunDir, name+".pid"), "--log-file=" + filepath.Join(d.LogDir, name+".log"),
@@ -75,7 +78,10 @@ func (d Daemon) Start(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, d.Path, d.arguments()...)
+	cmd := exec.CommandContext(ctx, d.Path, d.Arguments()...)
+	if d.Unit != "" {
+		cmd = exec.CommandContext(ctx, "systemctl", "start", d.Unit)
+	}
 	cmd.Env = append(os.Environ(), "OVN_RUNDIR="+d.RunDir, "OVS_RUNDIR="+d.OVSRun)
 	cmd.WaitDelay = time.Second // the daemon keeps what it inherits
 	if output, err := cmd.CombinedOutput(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
@@ -166,7 +172,7 @@ func (d Daemon) Replace(ctx context.Context, installed string) error {
 	if err != nil {
 		return err
 	}
-	if running == installed && slices.Equal(commandLine(pid)[1:], d.arguments()) {
+	if running == installed && slices.Equal(commandLine(pid)[1:], d.Arguments()) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
