@@ -87,6 +87,11 @@ bench-networks: lab-tools build ## Measure Hydrazine, as root: a host that joins
 soak: lab-tools build ## Wear the manager out for half an hour, with faults, kills and outages (ARGS='--duration 5m --seed 7').
 	@go run ./test/scale soak $(ARGS)
 
+.PHONY: soak-conntrack
+soak-conntrack: lab-tools build ## As root, for an hour: flows at the timeout of connection tracking abort no ovs-vswitchd (DURATION=5m).
+	-@hack/lab-deps.sh
+	@BEDPLATE_SOAK=$(or $(DURATION),1h) go test -count=1 -v -timeout 0 -run TestSoak_flowsAtTheTimeoutOfConnectionTracking ./test/lab/overlay
+
 .PHONY: lint
 lint: $(BIN)/golangci-lint $(BIN)/buf ## Run the linters, the import rules of the house among them, and vet the user's command for Windows.
 	$(BIN)/buf lint
