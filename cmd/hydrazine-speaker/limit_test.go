@@ -65,6 +65,30 @@ func TestSession_aFullTableEndsNoSpeaker(t *testing.T) {
 	w.Expect(w.routes()).To(HaveKeyWithValue("203.0.113.130/32", by(addressOf(1), hop)))
 }
 
+func TestSession_withTTLSecurity(t *testing.T) {
+	w := newWorld(t, frr.Neighbor{Address: addrs(addressOf(1))[0], ASN: speakers, TTLSecurity: 1})
+	// A router that is no direct neighbor, but says that it is: the fabric's own is between them.
+	far := w.frr("internet", routers, "198.51.100.10", frr.Neighbor{Address: addrs(addressOf(1))[0], ASN: speakers, TTLSecurity: 2})
+	w.configure(func(s *networkfabricv1.BGPConfigurationSpec) {
+		s.Neighbors = append(s.Neighbors, neighbor("198.51.100.10"))
+		s.Neighbors[1].TTLSecurity = true
+	})
+	w.publicIP("203.0.113.140", hop)
+	w.speaker(1)
+	w.Eventually(w.session(1, router)).WithTimeout(patience).Should(notEstablished("TTL security"), "only the router has it")
+	w.Eventually(w.session(1, "198.51.100.10")).WithTimeout(patience).Should(notEstablished("TTL security"), "it is two hops away")
+
+	w.configure(func(s *networkfabricv1.BGPConfigurationSpec) { s.Neighbors[0].TTLSecurity = true })
+	w.established(1, router)
+	w.Eventually(w.routes).WithTimeout(patience).Should(HaveKeyWithValue("203.0.113.140/32", by(addressOf(1), hop)))
+	w.Expect(w.session(1, "198.51.100.10")()).To(notEstablished("TTL security"))
+
+	w.configure(func(s *networkfabricv1.BGPConfigurationSpec) { s.Neighbors[1].Hops = 2 })
+	w.established(1, "198.51.100.10")
+	w.Eventually(func() (map[string]map[string]string, error) { return nextHops(t.Context(), far) }).WithTimeout(patience).
+		Should(HaveKeyWithValue("203.0.113.140/32", by(addressOf(1), hop)))
+}
+
 // flood is a BGP speaker that says hello and then announces prefixes as fast as it can.
 type flood struct {
 	sent  atomic.Int64

@@ -87,7 +87,7 @@ func (r *configurations) config(ctx context.Context, spec networkfabricv1.BGPCon
 		}
 		neighbor := bgp.Neighbor{
 			Address: address, ASN: uint32(n.ASN), Port: uint16(n.Port), Hops: uint8(n.Hops), //nolint:gosec // as above
-			MaxPrefixes: uint32(n.MaxPrefixes), //nolint:gosec // as above
+			TTLSecurity: n.TTLSecurity, MaxPrefixes: uint32(n.MaxPrefixes), //nolint:gosec // as above
 		}
 		if n.HoldTime != nil {
 			neighbor.HoldTime = n.HoldTime.Duration

@@ -62,6 +62,11 @@ type BGPNeighbor struct {
 	// +kubebuilder:validation:Maximum=255
 	Hops int32 `json:"hops,omitempty"`
 
+	// ttlSecurity drops what comes from further away than hops (GTSM, RFC 5082). The
+	// device has to do the same, or there is no session.
+	// +optional
+	TTLSecurity bool `json:"ttlSecurity,omitempty"`
+
 	// maxPrefixes of each IP version is how many the device may announce. A speaker
 	// uses none of them: with more it ends the session, and tries again after 5
 	// minutes.

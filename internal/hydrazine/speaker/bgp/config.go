@@ -30,6 +30,8 @@ type Neighbor struct {
 	Port     uint16
 	HoldTime time.Duration // whole seconds
 	Hops     uint8         // how far away a neighbor of another autonomous system may be
+	// TTLSecurity drops packets from further away than Hops.
+	TTLSecurity bool
 	// MaxPrefixes of each IP version that the neighbor may announce; 0 is DefaultMaxPrefixes.
 	MaxPrefixes uint32
 	Password    string // of TCP's MD5 signatures; "" is none

@@ -20,6 +20,8 @@ const (
 	// limitPause is how long a neighbor that announces too much is left alone. The limit is met only after it has been told of our
 	// routes, and with the end of the session it forgets them: so the pause is long.
 	limitPause = 5 * time.Minute
+	// farthest is the TTL that a packet starts with where its distance counts (RFC 5082).
+	farthest = 255
 	// settling is after how long a new session has surely been told all routes, and that these are all.
 	settling = 3 * deferral
 )
@@ -136,7 +138,8 @@ func (s *Server) peer(n Neighbor) *api.Peer {
 		Timers: &api.Timers{Config: &api.TimersConfig{
 			HoldTime: seconds(n.HoldTime), KeepaliveInterval: seconds(n.HoldTime) / 3, ConnectRetry: seconds(connectRetry),
 		}},
-		EbgpMultihop: &api.EbgpMultihop{Enabled: n.Hops > 1, MultihopTtl: uint32(n.Hops)},
+		TtlSecurity:  &api.TtlSecurity{Enabled: n.TTLSecurity, TtlMin: farthest + 1 - uint32(max(1, n.Hops))},
+		EbgpMultihop: &api.EbgpMultihop{Enabled: n.Hops > 1 && !n.TTLSecurity, MultihopTtl: uint32(n.Hops)}, // GoBGP refuses both
 		GracefulRestart: &api.GracefulRestart{
 			Enabled: true, RestartTime: uint32(seconds(s.identity.restartTime)), //nolint:gosec // at most an hour
 			DeferralTime: uint32(deferral / time.Second), LocalRestarting: true,
@@ -212,9 +215,7 @@ func (s *Server) pause(n *neighbor, now time.Time) {
 		s.log.Error(err, "close the session with a neighbor that announces too much", "neighbor", n.Address)
 	}
 	n.open, n.paused = false, now.Add(limitPause)
-	n.reason = fmt.Sprintf("%s announces more than %d prefixes of one IP version, and this speaker needs none: let it announce nothing "+
-		"to this speaker, or raise maxPrefixes. The session is tried again after %s, and at once when the neighbor's entry changes",
-		n.Address, n.maxPrefixes(), limitPause)
+	n.reason = tooMuch(n.Neighbor)
 }
 
 // stateOf names a state as RFC 4271 does.
@@ -227,7 +228,7 @@ func stateOf(state bgp.FSMState) string {
 	case bgp.BGP_FSM_OPENSENT:
 		return "OpenSent"
 	case bgp.BGP_FSM_OPENCONFIRM:
-		return "OpenConfirm"
+		return stateOpenConfirm
 	case bgp.BGP_FSM_ESTABLISHED:
 		return stateEstablished
 	default:

@@ -34,7 +34,7 @@ func (e entry) reason(n Neighbor, asn uint32) string {
 		return fmt.Sprintf("%s refuses connections: see that it runs BGP", at)
 	case e.message == "failed to connect" && strings.Contains(e.err, "timeout"):
 		return fmt.Sprintf("%s doesn't answer: see that packets get there and back, and that both ends have the same "+
-			"password, or none (passwordSecret)", at)
+			"password, or none (passwordSecret), and TTL security, or none (ttlSecurity)", at)
 	case e.message == "failed to connect":
 		return fmt.Sprintf("no connection to %s: %s", at, lastPart(e.err))
 	case e.message == "outgoing connection IO error":
@@ -85,6 +85,13 @@ func refused(neighbor netip.Addr, asn uint32) string {
 	return fmt.Sprintf("%s refuses this speaker: see that it expects it in the autonomous system %d (remote-as)", neighbor, asn)
 }
 
+// tooMuch is why a neighbor is left alone for a while.
+func tooMuch(n Neighbor) string {
+	return fmt.Sprintf("%s announces more than %d prefixes of one IP version, and this speaker needs none: let it announce nothing "+
+		"to this speaker, or raise maxPrefixes. The session is tried again after %s, and at once when the neighbor's entry changes",
+		n.Address, n.maxPrefixes(), limitPause)
+}
+
 var badPeerAS = bgp.NewNotificationErrorCode(bgp.BGP_ERROR_OPEN_MESSAGE_ERROR, bgp.BGP_ERROR_SUB_BAD_PEER_AS).String()
 
 func notification(message string) string {
@@ -100,6 +107,8 @@ func (n *neighbor) message() string {
 		return ""
 	case n.reason != "":
 		return n.reason
+	case n.state == stateOpenConfirm:
+		return "the neighbor has begun the session and doesn't go on with it: see that both ends have TTL security (ttlSecurity), or none"
 	default:
 		return "the session is being opened"
 	}

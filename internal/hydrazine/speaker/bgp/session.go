@@ -9,6 +9,7 @@ import (
 
 const (
 	stateIdle        = "Idle"
+	stateOpenConfirm = "OpenConfirm"
 	stateEstablished = "Established"
 )
 

@@ -40,6 +40,8 @@ type Neighbor struct {
 	ASN      uint32
 	Password string // "" is none
 	Hops     int    // 0 means that it has to be on the same link
+	// TTLSecurity is how many hops away it may be, by the TTL of its packets; 0 is without. It goes without Hops.
+	TTLSecurity int
 }
 
 // Router is a running one.
@@ -111,6 +113,9 @@ func (c Config) text() string {
 		}
 		if n.Hops > 0 {
 			fmt.Fprintf(&b, " neighbor %s ebgp-multihop %d\n", n.Address, n.Hops)
+		}
+		if n.TTLSecurity > 0 {
+			fmt.Fprintf(&b, " neighbor %s ttl-security hops %d\n", n.Address, n.TTLSecurity)
 		}
 	}
 	for _, family := range []string{"ipv4", "ipv6"} {
