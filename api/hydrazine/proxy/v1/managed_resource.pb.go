@@ -385,8 +385,11 @@ type ManagedResourceStatus struct {
 	DpuAddresses []string `protobuf:"bytes,6,rep,name=dpu_addresses,json=dpuAddresses,proto3" json:"dpu_addresses,omitempty"`
 	// Those that the agent reports besides. Only the hosts behind this DPU are kept from them.
 	UnprovenDpuAddresses []string `protobuf:"bytes,7,rep,name=unproven_dpu_addresses,json=unprovenDpuAddresses,proto3" json:"unproven_dpu_addresses,omitempty"`
-	unknownFields        protoimpl.UnknownFields
-	sizeCache            protoimpl.SizeCache
+	// When the report of the DPU's agent came that the lease counts from. What is said of the host is as old as that while no
+	// manager runs.
+	LastReport    *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=last_report,json=lastReport,proto3" json:"last_report,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ManagedResourceStatus) Reset() {
@@ -464,6 +467,13 @@ func (x *ManagedResourceStatus) GetDpuAddresses() []string {
 func (x *ManagedResourceStatus) GetUnprovenDpuAddresses() []string {
 	if x != nil {
 		return x.UnprovenDpuAddresses
+	}
+	return nil
+}
+
+func (x *ManagedResourceStatus) GetLastReport() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastReport
 	}
 	return nil
 }
@@ -948,7 +958,7 @@ const file_hydrazine_proxy_v1_managed_resource_proto_rawDesc = "" +
 	"identifier\x18\t \x01(\tR\n" +
 	"identifier\x12'\n" +
 	"\x0fsecurity_groups\x18\n" +
-	" \x03(\tR\x0esecurityGroups\"\x9d\x04\n" +
+	" \x03(\tR\x0esecurityGroups\"\xda\x04\n" +
 	"\x15ManagedResourceStatus\x12R\n" +
 	"\x0fhost_access_ips\x18\x01 \x01(\v2*.bedplate.hydrazine.proxy.v1.IPAssociationR\rhostAccessIps\x12_\n" +
 	"\x16second_host_access_ips\x18\x02 \x01(\v2*.bedplate.hydrazine.proxy.v1.IPAssociationR\x13secondHostAccessIps\x12k\n" +
@@ -958,7 +968,9 @@ const file_hydrazine_proxy_v1_managed_resource_proto_rawDesc = "" +
 	"conditions\x18\x05 \x03(\v2&.bedplate.hydrazine.proxy.v1.ConditionR\n" +
 	"conditions\x12#\n" +
 	"\rdpu_addresses\x18\x06 \x03(\tR\fdpuAddresses\x124\n" +
-	"\x16unproven_dpu_addresses\x18\a \x03(\tR\x14unprovenDpuAddresses\"b\n" +
+	"\x16unproven_dpu_addresses\x18\a \x03(\tR\x14unprovenDpuAddresses\x12;\n" +
+	"\vlast_report\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"lastReport\"b\n" +
 	"\rIPAssociation\x12\x17\n" +
 	"\ahost_ip\x18\x01 \x01(\tR\x06hostIp\x12\x1b\n" +
 	"\tfabric_ip\x18\x02 \x01(\tR\bfabricIp\x12\x1b\n" +
@@ -1063,28 +1075,29 @@ var file_hydrazine_proxy_v1_managed_resource_proto_depIdxs = []int32{
 	7,  // 8: bedplate.hydrazine.proxy.v1.ManagedResourceStatus.network_fabric_reference:type_name -> bedplate.hydrazine.proxy.v1.LogicalPortReference
 	13, // 9: bedplate.hydrazine.proxy.v1.ManagedResourceStatus.lease_expires:type_name -> google.protobuf.Timestamp
 	14, // 10: bedplate.hydrazine.proxy.v1.ManagedResourceStatus.conditions:type_name -> bedplate.hydrazine.proxy.v1.Condition
-	4,  // 11: bedplate.hydrazine.proxy.v1.CreateManagedResourceRequest.spec:type_name -> bedplate.hydrazine.proxy.v1.ManagedResourceSpec
-	4,  // 12: bedplate.hydrazine.proxy.v1.UpdateManagedResourceRequest.spec:type_name -> bedplate.hydrazine.proxy.v1.ManagedResourceSpec
-	3,  // 13: bedplate.hydrazine.proxy.v1.ListManagedResourcesResponse.managed_resources:type_name -> bedplate.hydrazine.proxy.v1.ManagedResource
-	15, // 14: bedplate.hydrazine.proxy.v1.WatchManagedResourcesResponse.type:type_name -> bedplate.hydrazine.proxy.v1.EventType
-	3,  // 15: bedplate.hydrazine.proxy.v1.WatchManagedResourcesResponse.managed_resource:type_name -> bedplate.hydrazine.proxy.v1.ManagedResource
-	8,  // 16: bedplate.hydrazine.proxy.v1.ManagedResources.Create:input_type -> bedplate.hydrazine.proxy.v1.CreateManagedResourceRequest
-	16, // 17: bedplate.hydrazine.proxy.v1.ManagedResources.Get:input_type -> bedplate.hydrazine.proxy.v1.GetRequest
-	17, // 18: bedplate.hydrazine.proxy.v1.ManagedResources.List:input_type -> bedplate.hydrazine.proxy.v1.ListRequest
-	18, // 19: bedplate.hydrazine.proxy.v1.ManagedResources.Watch:input_type -> bedplate.hydrazine.proxy.v1.WatchRequest
-	9,  // 20: bedplate.hydrazine.proxy.v1.ManagedResources.Update:input_type -> bedplate.hydrazine.proxy.v1.UpdateManagedResourceRequest
-	19, // 21: bedplate.hydrazine.proxy.v1.ManagedResources.Delete:input_type -> bedplate.hydrazine.proxy.v1.DeleteRequest
-	3,  // 22: bedplate.hydrazine.proxy.v1.ManagedResources.Create:output_type -> bedplate.hydrazine.proxy.v1.ManagedResource
-	3,  // 23: bedplate.hydrazine.proxy.v1.ManagedResources.Get:output_type -> bedplate.hydrazine.proxy.v1.ManagedResource
-	10, // 24: bedplate.hydrazine.proxy.v1.ManagedResources.List:output_type -> bedplate.hydrazine.proxy.v1.ListManagedResourcesResponse
-	11, // 25: bedplate.hydrazine.proxy.v1.ManagedResources.Watch:output_type -> bedplate.hydrazine.proxy.v1.WatchManagedResourcesResponse
-	3,  // 26: bedplate.hydrazine.proxy.v1.ManagedResources.Update:output_type -> bedplate.hydrazine.proxy.v1.ManagedResource
-	20, // 27: bedplate.hydrazine.proxy.v1.ManagedResources.Delete:output_type -> google.protobuf.Empty
-	22, // [22:28] is the sub-list for method output_type
-	16, // [16:22] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	13, // 11: bedplate.hydrazine.proxy.v1.ManagedResourceStatus.last_report:type_name -> google.protobuf.Timestamp
+	4,  // 12: bedplate.hydrazine.proxy.v1.CreateManagedResourceRequest.spec:type_name -> bedplate.hydrazine.proxy.v1.ManagedResourceSpec
+	4,  // 13: bedplate.hydrazine.proxy.v1.UpdateManagedResourceRequest.spec:type_name -> bedplate.hydrazine.proxy.v1.ManagedResourceSpec
+	3,  // 14: bedplate.hydrazine.proxy.v1.ListManagedResourcesResponse.managed_resources:type_name -> bedplate.hydrazine.proxy.v1.ManagedResource
+	15, // 15: bedplate.hydrazine.proxy.v1.WatchManagedResourcesResponse.type:type_name -> bedplate.hydrazine.proxy.v1.EventType
+	3,  // 16: bedplate.hydrazine.proxy.v1.WatchManagedResourcesResponse.managed_resource:type_name -> bedplate.hydrazine.proxy.v1.ManagedResource
+	8,  // 17: bedplate.hydrazine.proxy.v1.ManagedResources.Create:input_type -> bedplate.hydrazine.proxy.v1.CreateManagedResourceRequest
+	16, // 18: bedplate.hydrazine.proxy.v1.ManagedResources.Get:input_type -> bedplate.hydrazine.proxy.v1.GetRequest
+	17, // 19: bedplate.hydrazine.proxy.v1.ManagedResources.List:input_type -> bedplate.hydrazine.proxy.v1.ListRequest
+	18, // 20: bedplate.hydrazine.proxy.v1.ManagedResources.Watch:input_type -> bedplate.hydrazine.proxy.v1.WatchRequest
+	9,  // 21: bedplate.hydrazine.proxy.v1.ManagedResources.Update:input_type -> bedplate.hydrazine.proxy.v1.UpdateManagedResourceRequest
+	19, // 22: bedplate.hydrazine.proxy.v1.ManagedResources.Delete:input_type -> bedplate.hydrazine.proxy.v1.DeleteRequest
+	3,  // 23: bedplate.hydrazine.proxy.v1.ManagedResources.Create:output_type -> bedplate.hydrazine.proxy.v1.ManagedResource
+	3,  // 24: bedplate.hydrazine.proxy.v1.ManagedResources.Get:output_type -> bedplate.hydrazine.proxy.v1.ManagedResource
+	10, // 25: bedplate.hydrazine.proxy.v1.ManagedResources.List:output_type -> bedplate.hydrazine.proxy.v1.ListManagedResourcesResponse
+	11, // 26: bedplate.hydrazine.proxy.v1.ManagedResources.Watch:output_type -> bedplate.hydrazine.proxy.v1.WatchManagedResourcesResponse
+	3,  // 27: bedplate.hydrazine.proxy.v1.ManagedResources.Update:output_type -> bedplate.hydrazine.proxy.v1.ManagedResource
+	20, // 28: bedplate.hydrazine.proxy.v1.ManagedResources.Delete:output_type -> google.protobuf.Empty
+	23, // [23:29] is the sub-list for method output_type
+	17, // [17:23] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_hydrazine_proxy_v1_managed_resource_proto_init() }
