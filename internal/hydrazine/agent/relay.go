@@ -88,18 +88,18 @@ func (a *Agent) runRelay(ctx context.Context, settings relay.Settings) error {
 	return r.Run(ctx, a.setRelayProblem)
 }
 
-// hostsBehind the DPU, who may ask. They aren't known before the controller has said it of all ports.
-func (a *Agent) hostsBehind() (all []relay.Host, known bool) {
-	l := a.keeper.Ledger()
+// hostsBehind the DPU, which may ask. They aren't known before the controller has said them of all ports.
+func (a *Agent) hostsBehind() map[relay.MAC][]netip.Addr {
+	l, all := a.keeper.Ledger(), map[relay.MAC][]netip.Addr{}
 	for _, name := range l.Assigned() {
 		host := l.Ports[name].Host
 		mac, err := relay.ParseMAC(host.MAC)
 		if err != nil {
-			return nil, false
+			return nil
 		}
-		all = append(all, relay.Host{MAC: mac, Addresses: host.Addresses})
+		all[mac] = host.Addresses
 	}
-	return all, true
+	return all
 }
 
 // stopRelay stops when something else is wanted than these settings, or when ctx ends.

@@ -70,7 +70,7 @@ func checkRequest4(t *testing.T, out []byte) {
 	case !bytes.Equal(m.Options.Get(dhcpv4.OptionClientIdentifier), append([]byte{1}, m.ClientHWAddr...)):
 		t.Fatal("it is another client: ", m)
 	case !bytes.Equal(m.ClientHWAddr, hostMAC[:]) && !bytes.Equal(m.ClientHWAddr, otherMAC[:]):
-		t.Fatal("nobody behind the DPU: ", m)
+		t.Fatal("no host behind the DPU: ", m)
 	case m.MessageType() == dhcpv4.MessageTypeRelease && !ownedBy(m.ClientHWAddr, m.ClientIPAddr),
 		m.MessageType() == dhcpv4.MessageTypeInform && !ownedBy(m.ClientHWAddr, m.ClientIPAddr),
 		m.MessageType() == dhcpv4.MessageTypeDecline && !ownedBy(m.ClientHWAddr, m.RequestedIPAddress()):
@@ -116,13 +116,7 @@ func checkRequest6(t *testing.T, out []byte) {
 
 // ownedBy says whether an address is one of those that the controller has said.
 func ownedBy(mac net.HardwareAddr, ip net.IP) bool {
-	all, _ := present()
-	for _, host := range all {
-		if bytes.Equal(host.MAC[:], mac) {
-			return slices.ContainsFunc(host.Addresses, func(a netip.Addr) bool { return ip.Equal(a.AsSlice()) })
-		}
-	}
-	return false
+	return slices.ContainsFunc(present()[MAC(mac)], func(a netip.Addr) bool { return ip.Equal(a.AsSlice()) })
 }
 
 // FuzzAnswer: whatever the server's address sends, only who has asked gets it, from the relay, and without what is between

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"net/netip"
-	"slices"
 	"sync"
 	"time"
 
@@ -28,20 +27,15 @@ const (
 
 var (
 	errTooMany    = errors.New("it asks too often")
-	errUnasked    = errors.New("nobody has asked for it")
+	errUnasked    = errors.New("no host has asked for it")
 	errStranger   = errors.New("no host behind this DPU has its MAC address")
 	errIdentities = errors.New("it asks under too many identities")
 	errNotItsOwn  = errors.New("it speaks of what isn't known to be its own")
 )
 
-// Host is who has a port of the DPU, as the controller says.
-type Host struct {
-	MAC       MAC
-	Addresses []netip.Addr
-}
-
-// Hosts returns those behind the DPU now. It isn't known who they are as long as an older controller hasn't said it of all.
-type Hosts func() (all []Host, known bool)
+// Hosts returns the addresses of the hosts behind the DPU, by their MAC addresses, as the controller says. It is nil as long as an older
+// controller hasn't said them of all hosts.
+type Hosts func() map[MAC][]netip.Addr
 
 // identity is what a server of DHCPv6 keeps a lease by: the client's identifier and one of its identity associations.
 type identity [sha256.Size]byte
@@ -90,20 +84,20 @@ func newHosts(behind Hosts) *hosts {
 	return &hosts{behind: behind, all: map[asker]*host{}, limit: rate.NewLimiter(perRelay, burst)}
 }
 
-// addresses of the host behind the DPU that has a MAC address, as the controller says. Where an older one hasn't, nothing is known.
+// addresses of the host behind the DPU that has a MAC address, if it is known which hosts these are.
 func (h *hosts) addresses(mac MAC) (own []netip.Addr, known bool, err error) {
-	if h.behind == nil {
+	var all map[MAC][]netip.Addr
+	if h.behind != nil {
+		all = h.behind()
+	}
+	if all == nil {
 		return nil, false, nil
 	}
-	all, known := h.behind()
-	if !known {
-		return nil, false, nil
-	}
-	i := slices.IndexFunc(all, func(each Host) bool { return each.MAC == mac })
-	if i < 0 {
+	own, found := all[mac]
+	if !found {
 		return nil, true, errStranger
 	}
-	return all[i].Addresses, true, nil
+	return own, true, nil
 }
 
 // ask notes a request of who has a MAC address, or says so from another one through a router. It may be refused. It returns how

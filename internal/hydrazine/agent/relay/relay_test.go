@@ -16,9 +16,8 @@ var (
 	identifier = netip.MustParseAddr("172.18.0.30") // as the server calls itself
 
 	// hostLink is the host's address of the link.
-	hostLink  = netip.MustParseAddr("fe80::aff:fe0a:a02")
-	hostIPv6  = netip.MustParseAddr("fd10::2")
-	neighbour = Host{otherMAC, []netip.Addr{netip.MustParseAddr("10.10.10.3"), netip.MustParseAddr("fd10::3")}}
+	hostLink = netip.MustParseAddr("fe80::aff:fe0a:a02")
+	hostIPv6 = netip.MustParseAddr("fd10::2")
 
 	// noon is when everything happens.
 	noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -36,8 +35,8 @@ var (
 )
 
 // present are the host and a neighbour behind the same DPU, as the controller says.
-func present() ([]Host, bool) {
-	return []Host{{hostMAC, []netip.Addr{hostIP, hostIPv6}}, neighbour}, true
+func present() map[MAC][]netip.Addr {
+	return map[MAC][]netip.Addr{hostMAC: {hostIP, hostIPv6}, otherMAC: {netip.MustParseAddr("10.10.10.3"), netip.MustParseAddr("fd10::3")}}
 }
 
 func TestParseMAC(t *testing.T) {

@@ -27,8 +27,8 @@ type Relay struct {
 	server *net.UDPConn
 }
 
-// Open opens the sockets: a raw one on the interface, and one on the DPU's address, which hears the server alone. Whoever isn't
-// behind the DPU isn't listened to.
+// Open opens the sockets: a raw one on the interface, and one on the DPU's address, which hears the server alone. Only hosts behind
+// the DPU are listened to.
 func Open(s Settings, behind Hosts) (*Relay, error) {
 	frames, err := listen(s)
 	if err != nil {

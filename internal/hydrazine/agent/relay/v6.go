@@ -103,7 +103,7 @@ func identities(m *dhcpv6.Message) (all []identity, err error) {
 			continue
 		}
 		if len(ids) == 0 || len(all) == maxIdentities {
-			return nil, errors.New("it asks for leases for nobody, or for too many")
+			return nil, errors.New("it asks for leases without a client identifier, or for too many")
 		}
 		kind := binary.BigEndian.AppendUint16(nil, uint16(o.Code()))
 		id := identity(sha256.Sum256(slices.Concat(kind, association[:], ids[0].ToBytes())))

@@ -72,21 +72,21 @@ func TestRequest6_refused(t *testing.T) {
 	forward := &dhcpv6.RelayMessage{MessageType: dhcpv6.MessageTypeRelayForward, LinkAddr: net.IPv6zero, PeerAddr: net.IPv6zero}
 	forward.AddOption(dhcpv6.OptRelayMessage(message6(dhcpv6.MessageTypeSolicit)))
 	for name, d := range map[string]datagram{
-		"a relay's":       ask6(forward.ToBytes()),
-		"a server's":      ask6(message6(dhcpv6.MessageTypeReply).ToBytes()),
-		"lease query":     ask6(message6(dhcpv6.MessageTypeLeaseQuery).ToBytes()),
-		"nothing":         ask6(nil),
-		"broken options":  ask6([]byte{1, 1, 2, 3, 0, 1, 0, 99}),
-		"oversize":        ask6(append(message6(dhcpv6.MessageTypeSolicit).ToBytes(), make([]byte, maxMessage)...)),
-		"another's link":  with(func(d *datagram) { d.from = netip.MustParseAddrPort("[fe80::aff:fe0a:a03]:546") }),
-		"two identifiers": ask6(append(message6(dhcpv6.MessageTypeSolicit).ToBytes(), message6(dhcpv6.MessageTypeSolicit).ToBytes()[4:]...)),
-		"a long one":      ask6(message6(dhcpv6.MessageTypeSolicit, called(&dhcpv6.DUIDOpaque{Type: 9, Data: make([]byte, 129)})).ToBytes()),
-		"nobody's lease":  ask6(message6(dhcpv6.MessageTypeSolicit, lease(1), func(m *dhcpv6.Message) { m.Options.Del(dhcpv6.OptionClientID) }).ToBytes()),
-		"a far address":   with(func(d *datagram) { d.from = netip.MustParseAddrPort("[fd10::2]:546") }),
-		"all servers":     with(func(d *datagram) { d.to = netip.MustParseAddrPort("[ff05::1:3]:547") }),
-		"another port":    with(func(d *datagram) { d.to = netip.AddrPortFrom(allServers, 546) }),
-		"to the relay":    with(func(d *datagram) { d.toMAC = settings6.MAC }),
-		"another version": broadcast(ask(1)),
+		"a relay's":        ask6(forward.ToBytes()),
+		"a server's":       ask6(message6(dhcpv6.MessageTypeReply).ToBytes()),
+		"lease query":      ask6(message6(dhcpv6.MessageTypeLeaseQuery).ToBytes()),
+		"nothing":          ask6(nil),
+		"broken options":   ask6([]byte{1, 1, 2, 3, 0, 1, 0, 99}),
+		"oversize":         ask6(append(message6(dhcpv6.MessageTypeSolicit).ToBytes(), make([]byte, maxMessage)...)),
+		"another's link":   with(func(d *datagram) { d.from = netip.MustParseAddrPort("[fe80::aff:fe0a:a03]:546") }),
+		"two identifiers":  ask6(append(message6(dhcpv6.MessageTypeSolicit).ToBytes(), message6(dhcpv6.MessageTypeSolicit).ToBytes()[4:]...)),
+		"a long one":       ask6(message6(dhcpv6.MessageTypeSolicit, called(&dhcpv6.DUIDOpaque{Type: 9, Data: make([]byte, 129)})).ToBytes()),
+		"without a client": ask6(message6(dhcpv6.MessageTypeSolicit, lease(1), func(m *dhcpv6.Message) { m.Options.Del(dhcpv6.OptionClientID) }).ToBytes()),
+		"a far address":    with(func(d *datagram) { d.from = netip.MustParseAddrPort("[fd10::2]:546") }),
+		"all servers":      with(func(d *datagram) { d.to = netip.MustParseAddrPort("[ff05::1:3]:547") }),
+		"another port":     with(func(d *datagram) { d.to = netip.AddrPortFrom(allServers, 546) }),
+		"to the relay":     with(func(d *datagram) { d.toMAC = settings6.MAC }),
+		"another version":  broadcast(ask(1)),
 	} {
 		_, err := (&v6{settings6, newHosts(nil)}).request(d.frame(), noon)
 		NewWithT(t).Expect(err).To(HaveOccurred(), name)
@@ -241,9 +241,9 @@ func TestRequest6_givesBackItsOwn(t *testing.T) {
 		"a prefix": {message6(dhcpv6.MessageTypeSolicit, lease(1)), []func(*dhcpv6.Message){lease(1, "fd10::2"), func(m *dhcpv6.Message) {
 			m.AddOption(&dhcpv6.OptIAPD{})
 		}}, present, errNotItsOwn.Error()},
-		"all of a lease":     {message6(dhcpv6.MessageTypeSolicit, lease(1)), []func(*dhcpv6.Message){lease(1)}, present, errNotItsOwn.Error()},
-		"nobody knows whose": {message6(dhcpv6.MessageTypeSolicit, lease(1)), []func(*dhcpv6.Message){lease(1, "fd10::2")}, nil, errNotItsOwn.Error()},
-		"a stranger":         {message6(dhcpv6.MessageTypeSolicit), nil, func() ([]Host, bool) { return []Host{neighbour}, true }, errStranger.Error()},
+		"all of a lease":   {message6(dhcpv6.MessageTypeSolicit, lease(1)), []func(*dhcpv6.Message){lease(1)}, present, errNotItsOwn.Error()},
+		"nothing is known": {message6(dhcpv6.MessageTypeSolicit, lease(1)), []func(*dhcpv6.Message){lease(1, "fd10::2")}, nil, errNotItsOwn.Error()},
+		"a stranger":       {message6(dhcpv6.MessageTypeSolicit), nil, func() map[MAC][]netip.Addr { return map[MAC][]netip.Addr{otherMAC: nil} }, errStranger.Error()},
 	} {
 		for _, kind := range []dhcpv6.MessageType{dhcpv6.MessageTypeRelease, dhcpv6.MessageTypeDecline} {
 			t.Run(name+"/"+kind.String(), func(t *testing.T) {
