@@ -10,33 +10,36 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/bedplate/bedplate/internal/localstack/fabric"
-	"github.com/bedplate/bedplate/internal/localstack/pki"
+	"github.com/bedplate/bedplate/internal/soaktest"
 )
 
 // silent connections to the agent, from another machine of the fabric: those that are closed come again.
-func (d *dpu) silent(ctx context.Context, n int) (open *atomic.Int32) {
+func (d *dpu) silent(n int) (open *atomic.Int32) {
+	ctx := d.Context()
 	open = &atomic.Int32{}
 	for range n {
 		go func() {
 			for ctx.Err() == nil {
 				d.silence(ctx, open)
-				select {
-				case <-ctx.Done():
-				case <-time.After(time.Second):
-				}
+				soaktest.Rest(ctx, time.Second)
 			}
 		}()
 	}
 	return open
 }
 
-// silence is one of them, until it is closed.
-func (d *dpu) silence(ctx context.Context, open *atomic.Int32) {
-	var connection net.Conn
-	err := d.fabric.Do(centralNode, func() (err error) {
+// connect to the agent from another machine of the fabric.
+func (d *dpu) connect(ctx context.Context) (connection net.Conn, err error) {
+	err = d.fabric.Do(centralNode, func() error {
 		connection, err = (&net.Dialer{}).DialContext(ctx, "tcp", d.ip+":9660")
 		return err
 	})
+	return connection, err
+}
+
+// silence is one of them, until it is closed.
+func (d *dpu) silence(ctx context.Context, open *atomic.Int32) {
+	connection, err := d.connect(ctx)
 	if err != nil {
 		return
 	}
@@ -47,27 +50,20 @@ func (d *dpu) silence(ctx context.Context, open *atomic.Int32) {
 	_, _ = connection.Read(make([]byte, 1))
 }
 
-// Whoever connects and says nothing keeps no place that the controller needs: or hosts are isolated at the end of their leases.
+// Connections that say nothing keep no place that the controller needs: or hosts are isolated at the end of their leases.
 func TestTLS_silentConnectionsAreInNobodyElsesWay(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{32, 500} {
 		t.Run(map[int]string{32: "few", 500: "many"}[n], func(t *testing.T) {
 			t.Parallel()
-			d := newWorld(t, hostsBehind(1, 1, 2)).dpu(1)
-			ca, err := pki.NewAuthority("ca")
-			d.Expect(err).NotTo(HaveOccurred())
-			own := d.certified(ca, pki.Leaf{CommonName: "dpu1", IPs: []net.IP{net.ParseIP(d.ip)}})
-			d.launchAgent("--insecure=false", "--tls-cert-file="+own.Certificate, "--tls-private-key-file="+own.Key, "--tls-ca-file="+own.Authorities)
-			manager := d.certified(ca, pki.Leaf{CommonName: "hydrazine-manager"})
-			d.client = d.as(manager)
-			d.Eventually(func() []string { return d.report().GetUplink().GetAddresses() }).WithTimeout(patience).ShouldNot(BeEmpty())
-			_, err = d.attach(fabric.Port(0), "h2", time.Hour)
+			d, _, _, manager := secured(t)
+			_, err := d.attach(fabric.Port(0), "h2", time.Hour)
 			d.Expect(err).NotTo(HaveOccurred())
 
-			open := d.silent(t.Context(), n)
+			open := d.silent(n)
 			d.Eventually(open.Load).WithTimeout(patience).Should(BeNumerically(">=", 32))
 			for range 5 {
-				d.client = d.as(manager) // anew
+				d.client = d.as(manager) // by another connection
 				d.Expect(d.report()).NotTo(BeNil(), "%d silent connections", open.Load())
 				_, err := d.attach(fabric.Port(0), "h2", time.Hour)
 				d.Expect(err).NotTo(HaveOccurred(), "%d silent connections", open.Load())

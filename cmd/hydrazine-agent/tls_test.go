@@ -67,20 +67,29 @@ func (d *dpu) hear(client agentv1.AgentClient) (agentv1.Agent_WatchClient, strin
 	return watch, from.AuthInfo.(credentials.TLSInfo).State.PeerCertificates[0].Subject.CommonName, nil
 }
 
-func TestTLS_controllerOnly(t *testing.T) {
-	t.Parallel()
-	d := newWorld(t, hostsBehind(1, 1, 2)).dpu(1)
+// leaf is the certificate of the DPU's agent.
+func (d *dpu) leaf() pki.Leaf { return pki.Leaf{CommonName: "dpu1", IPs: []net.IP{net.ParseIP(d.ip)}} }
+
+// secured is a DPU whose agent is driven over TLS, by a client with the manager's certificate.
+func secured(t *testing.T) (d *dpu, ca *pki.Authority, own, manager mtls.Files) {
+	t.Helper()
+	d = newWorld(t, hostsBehind(1, 1, 2)).dpu(1)
 	ca, err := pki.NewAuthority("ca")
 	d.Expect(err).NotTo(HaveOccurred())
+	own, manager = d.certified(ca, d.leaf()), d.certified(ca, pki.Leaf{CommonName: "hydrazine-manager"})
+	d.launchAgent("--insecure=false", "--tls-cert-file="+own.Certificate, "--tls-private-key-file="+own.Key, "--tls-ca-file="+own.Authorities)
+	d.client = d.as(manager)
+	d.Eventually(func() []string { return d.report().GetUplink().GetAddresses() }).WithTimeout(patience).ShouldNot(BeEmpty())
+	return d, ca, own, manager
+}
+
+func TestTLS_controllerOnly(t *testing.T) {
+	t.Parallel()
+	d, ca, own, files := secured(t)
 	other, err := pki.NewAuthority("other")
 	d.Expect(err).NotTo(HaveOccurred())
-	leaf := pki.Leaf{CommonName: "dpu1", IPs: []net.IP{net.ParseIP(d.ip)}}
-	own := d.certified(ca, leaf)
-	d.launchAgent("--insecure=false", "--tls-cert-file="+own.Certificate, "--tls-private-key-file="+own.Key, "--tls-ca-file="+own.Authorities)
-	files := d.certified(ca, pki.Leaf{CommonName: "hydrazine-manager"})
-	controller := d.as(files)
-	var watch agentv1.Agent_WatchClient
-	d.Eventually(func() (err error) { watch, _, err = d.hear(controller); return err }).WithTimeout(patience).Should(Succeed())
+	watch, _, err := d.hear(d.client)
+	d.Expect(err).NotTo(HaveOccurred())
 
 	refused := func(who mtls.Files, why string) {
 		t.Helper()
@@ -89,7 +98,7 @@ func TestTLS_controllerOnly(t *testing.T) {
 		d.Expect(err).To(MatchError(ContainSubstring(why)))
 	}
 	refused(d.certified(ca, pki.Leaf{CommonName: "hydrazine-proxy"}), "tls: bad certificate")
-	refused(d.certified(ca, leaf), "tls: bad certificate") // another agent's
+	refused(d.certified(ca, d.leaf()), "tls: bad certificate") // another agent's
 	stranger := d.certified(other, pki.Leaf{CommonName: "hydrazine-manager"})
 	d.Expect(os.WriteFile(stranger.Authorities, ca.CertPEM(), 0o600)).To(Succeed())
 	refused(stranger, "tls: unknown certificate authority")
@@ -101,6 +110,7 @@ func TestTLS_controllerOnly(t *testing.T) {
 		MatchRegexp(`(?m)^bedplate_tls_certificate_remaining_seconds [1-9]`))
 
 	// A renewed certificate is what the next connection is shown; that of the stream goes on.
+	leaf := d.leaf()
 	leaf.CommonName = "renewed"
 	d.issue(own, ca, leaf)
 	_, shown, err := d.hear(d.as(files))

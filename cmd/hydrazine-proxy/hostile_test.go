@@ -15,6 +15,7 @@ import (
 
 	proxyv1 "github.com/bedplate/bedplate/api/hydrazine/proxy/v1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/soaktest"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -41,10 +42,7 @@ func (p *program) attack(during time.Duration, most float64, do func(ctx context
 	attacking.Go(func() { do(ctx) })
 	for ctx.Err() == nil {
 		p.Expect(honest()).To(Succeed())
-		select {
-		case <-ctx.Done():
-		case <-time.After(200 * time.Millisecond):
-		}
+		soaktest.Rest(ctx, 200*time.Millisecond)
 	}
 	attacking.Wait()
 	p.Expect(honest()).To(Succeed())
@@ -53,14 +51,14 @@ func (p *program) attack(during time.Duration, most float64, do func(ctx context
 }
 
 // swarm has some connections of each of some tenants, and does the same with all of them at a time.
-func (p *program) swarm(ctx context.Context, tenants, connections int, settings []http2.Setting, do func(r *raw, n int)) {
+func (p *program) swarm(ctx context.Context, tenants, connections int, settings []http2.Setting, do func(r *raw)) {
 	var all sync.WaitGroup
 	for tenant := range tenants {
 		config := p.tenant(p.hostile(tenant))
-		for n := range connections {
+		for range connections {
 			all.Go(func() {
 				if r, err := p.raw(ctx, config, settings...); err == nil {
-					do(r, n)
+					do(r)
 				}
 			})
 		}
@@ -89,7 +87,7 @@ func TestHostile_unfinishedMessages(t *testing.T) { //nolint:paralleltest // see
 		t.Run(name, func(t *testing.T) { //nolint:paralleltest // see above
 			p := start(t)
 			p.attack(15*time.Second, mostGrowth, func(ctx context.Context) {
-				p.swarm(ctx, 16, 2, nil, func(r *raw, _ int) {
+				p.swarm(ctx, 16, 2, nil, func(r *raw) {
 					r.eachCall(c.calls, "ResourceGroups/Create", func(stream uint32) { r.send(stream, unfinished(c.size), 16<<10, false) })
 				})
 			})
@@ -101,7 +99,7 @@ func TestHostile_unfinishedMessages(t *testing.T) { //nolint:paralleltest // see
 func TestHostile_messagesInPieces(t *testing.T) { //nolint:paralleltest // see above
 	p := start(t)
 	p.attack(15*time.Second, 100, func(ctx context.Context) {
-		p.swarm(ctx, 8, 2, nil, func(r *raw, _ int) {
+		p.swarm(ctx, 8, 2, nil, func(r *raw) {
 			r.eachCall(16, "ResourceGroups/Create", func(stream uint32) { r.send(stream, unfinished(64<<10), 1, false) })
 		})
 	})
@@ -117,7 +115,7 @@ func TestHostile_messagesOfManyValues(t *testing.T) { //nolint:paralleltest // s
 	}
 	many := message(&proxyv1.CreateResourceGroupRequest{Name: "x", Spec: spec})
 	p.attack(15*time.Second, mostGrowth, func(ctx context.Context) {
-		p.swarm(ctx, 8, 2, nil, func(r *raw, _ int) {
+		p.swarm(ctx, 8, 2, nil, func(r *raw) {
 			r.eachCall(50, "ResourceGroups/Create", func(stream uint32) {
 				if r.send(stream, many[:len(many)-1], 16<<10, false) {
 					r.send(stream, many[len(many)-1:], 1, true)
@@ -127,12 +125,12 @@ func TestHostile_messagesOfManyValues(t *testing.T) { //nolint:paralleltest // s
 	})
 }
 
-// Who is refused leaves nothing behind, whatever deadline he has.
+// A client that is refused leaves nothing behind, whatever deadline it has.
 func TestHostile_refusedCalls(t *testing.T) { //nolint:paralleltest // see above
 	p := start(t)
 	empty := message(&proxyv1.ListRequest{})
 	p.attack(20*time.Second, mostGrowth, func(ctx context.Context) {
-		p.swarm(ctx, 4, 1, nil, func(r *raw, _ int) {
+		p.swarm(ctx, 4, 1, nil, func(r *raw) {
 			for ctx.Err() == nil {
 				stream, ok := r.open("ResourceGroups/List", "99999999H")
 				if !ok || !r.send(stream, empty, len(empty), true) && r.over() {
@@ -185,7 +183,7 @@ func TestHostile_answersThatAreNotTaken(t *testing.T) { //nolint:paralleltest //
 	p.fill(p.hostile(0), 30)
 	all := message(&proxyv1.ListRequest{PageSize: 500})
 	p.attack(15*time.Second, mostGrowth, func(ctx context.Context) {
-		p.swarm(ctx, 1, 8, []http2.Setting{{ID: http2.SettingInitialWindowSize, Val: 0}}, func(r *raw, _ int) {
+		p.swarm(ctx, 1, 8, noWindow, func(r *raw) {
 			r.eachCall(100, "ResourceGroups/List", func(stream uint32) { r.send(stream, all, len(all), true) })
 			<-ctx.Done()
 		})

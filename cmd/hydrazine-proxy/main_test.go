@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -32,6 +33,7 @@ import (
 	manifests "github.com/bedplate/bedplate/config/hydrazine-proxy"
 	"github.com/bedplate/bedplate/internal/localstack/manifest"
 	"github.com/bedplate/bedplate/internal/localstack/pki"
+	"github.com/bedplate/bedplate/internal/localstack/process/processtest"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -333,8 +335,9 @@ func inParallel(b *testing.B, create func(n int64) error) {
 // processor is the time that the program has used of it.
 func (p *program) processor() time.Duration {
 	p.t.Helper()
-	stat := p.proc("stat")
-	fields := strings.Fields(stat[strings.LastIndex(stat, ")"):])
+	stat, err := os.ReadFile("/proc/" + p.pid() + "/stat")
+	p.Expect(err).NotTo(HaveOccurred())
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')'):]))
 	user, err := strconv.Atoi(fields[12])
 	p.Expect(err).NotTo(HaveOccurred())
 	system, err := strconv.Atoi(fields[13])
@@ -345,27 +348,8 @@ func (p *program) processor() time.Duration {
 // memory of the program that is resident, in MB.
 func (p *program) memory() float64 {
 	p.t.Helper()
-	return p.status("VmRSS:")
-}
-
-// status of the program's process, of which a field is a number of kB, in MB.
-func (p *program) status(field string) float64 {
-	p.t.Helper()
-	for line := range strings.Lines(p.proc("status")) {
-		if fields := strings.Fields(line); fields[0] == field {
-			kilobytes, err := strconv.Atoi(fields[1])
-			p.Expect(err).NotTo(HaveOccurred())
-			return float64(kilobytes) / 1000
-		}
-	}
-	return 0
+	resident, _ := processtest.Memory(p.t, p.cmd.Process.Pid)
+	return resident
 }
 
 func (p *program) pid() string { return strconv.Itoa(p.cmd.Process.Pid) }
-
-func (p *program) proc(file string) string {
-	p.t.Helper()
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", p.cmd.Process.Pid, file))
-	p.Expect(err).NotTo(HaveOccurred())
-	return string(data)
-}

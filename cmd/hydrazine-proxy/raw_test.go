@@ -16,8 +16,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/bedplate/bedplate/api/hydrazine/proxy/client"
-	"github.com/bedplate/bedplate/internal/localstack/pki"
+	"github.com/bedplate/bedplate/internal/localstack/process/processtest"
 )
 
 // raw is a client that speaks HTTP/2 as it likes. It keeps to the server's windows, so that it isn't thrown out for that.
@@ -35,23 +34,15 @@ type raw struct {
 	gone   bool
 }
 
-// config of a client of an organization, with a certificate or, with none, without.
-func (p *program) config(files *client.Files) *tls.Config {
-	p.t.Helper()
-	config := &tls.Config{RootCAs: x509.NewCertPool(), NextProtos: []string{"h2"}}
-	config.RootCAs.AppendCertsFromPEM(p.ca.CertPEM())
-	if files != nil {
-		certificate, err := tls.LoadX509KeyPair(files.Certificate, files.Key)
-		p.Expect(err).NotTo(HaveOccurred())
-		config.Certificates = []tls.Certificate{certificate}
-	}
-	return config
-}
-
+// tenant is the configuration of a client of an organization.
 func (p *program) tenant(organization string) *tls.Config {
 	p.t.Helper()
-	files := p.files(pki.Leaf{CommonName: "raw", Organizations: []string{organization}, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
-	return p.config(&files)
+	files := p.certificate(organization)
+	certificate, err := tls.LoadX509KeyPair(files.Certificate, files.Key)
+	p.Expect(err).NotTo(HaveOccurred())
+	config := &tls.Config{RootCAs: x509.NewCertPool(), NextProtos: []string{"h2"}, Certificates: []tls.Certificate{certificate}}
+	config.RootCAs.AppendCertsFromPEM(p.ca.CertPEM())
+	return config
 }
 
 // raw connects, and takes answers as settings say.
@@ -195,7 +186,8 @@ func unfinished(size int) []byte {
 // peak of the program's resident memory, in MB, since it has begun or forget was called.
 func (p *program) peak() float64 {
 	p.t.Helper()
-	return p.status("VmHWM:")
+	_, peak := processtest.Memory(p.t, p.cmd.Process.Pid)
+	return peak
 }
 
 // forget what the peak was.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net"
-	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -17,6 +17,7 @@ import (
 
 	"github.com/bedplate/bedplate/api/hydrazine/proxy/client"
 	proxyv1 "github.com/bedplate/bedplate/api/hydrazine/proxy/v1"
+	"github.com/bedplate/bedplate/internal/soaktest"
 )
 
 // hostile is what a client does to the proxy until ctx ends.
@@ -72,12 +73,12 @@ var hostiles = map[string]hostile{
 	"not taken": rawly(noWindow, func(ctx context.Context, r *raw, random *rand.Rand) {
 		all := message(&proxyv1.ListRequest{PageSize: 500})
 		r.eachCall(1+random.IntN(100), "ResourceGroups/List", func(stream uint32) { r.send(stream, all, len(all), true) })
-		rest(ctx, time.Duration(random.IntN(5000))*time.Millisecond)
+		soaktest.Rest(ctx, time.Duration(random.IntN(5000))*time.Millisecond)
 	}),
 	"watches not taken": rawly(noWindow, func(ctx context.Context, r *raw, random *rand.Rand) {
 		all := message(&proxyv1.WatchRequest{})
 		r.eachCall(1+random.IntN(100), "ResourceGroups/Watch", func(stream uint32) { r.send(stream, all, len(all), true) })
-		rest(ctx, time.Duration(random.IntN(20000))*time.Millisecond)
+		soaktest.Rest(ctx, time.Duration(random.IntN(20000))*time.Millisecond)
 	}),
 	"resets": rawly(nil, func(ctx context.Context, r *raw, random *rand.Rand) {
 		for range random.IntN(1000) {
@@ -103,13 +104,6 @@ var hostiles = map[string]hostile{
 	}),
 }
 
-func rest(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-}
-
 // normal is what an honest client does: it makes a host, looks at it, and takes it away. It returns how long each took.
 func (p *program) normal(ctx context.Context, c *client.Client) (took []time.Duration) {
 	for n := 0; ctx.Err() == nil; n++ {
@@ -123,9 +117,8 @@ func (p *program) normal(ctx context.Context, c *client.Client) (took []time.Dur
 		_, err = c.ManagedResources.Delete(context.Background(), &proxyv1.DeleteRequest{Name: name})
 		p.Expect(err).NotTo(HaveOccurred())
 		took = append(took, time.Since(began))
-		rest(ctx, 100*time.Millisecond)
+		soaktest.Rest(ctx, 100*time.Millisecond)
 	}
-	slices.Sort(took)
 	return took
 }
 
@@ -133,35 +126,18 @@ func (p *program) normal(ctx context.Context, c *client.Client) (took []time.Dur
 // the seed in BEDPLATE_SEED, or any. The proxy's memory stays bounded, and the normal client is served; how much slower than
 // before is in the log, as the hostile ones take their part of the same machine.
 func TestHostile_soak(t *testing.T) { //nolint:paralleltest // it measures
-	text := os.Getenv("BEDPLATE_HOSTILE")
-	if text == "" {
-		t.Skip("BEDPLATE_HOSTILE isn't set")
-	}
-	p, seed := start(t), rand.Uint64()
-	last, err := time.ParseDuration(text)
-	p.Expect(err).NotTo(HaveOccurred())
-	if text := os.Getenv("BEDPLATE_SEED"); text != "" {
-		_, err := fmt.Sscan(text, &seed)
-		p.Expect(err).NotTo(HaveOccurred())
-	}
-	t.Logf("seed %d", seed)
+	last, seed := soaktest.Options(t, 0)
+	p := start(t)
 	p.fill("hostile0", 30)
 	c := p.as("honest")
-	during := func(d time.Duration) (context.Context, context.CancelFunc) {
-		return context.WithTimeout(t.Context(), d)
-	}
-	ctx, cancel := during(min(last/4, time.Minute))
+	ctx, cancel := context.WithTimeout(t.Context(), min(last/4, time.Minute))
 	alone := p.normal(ctx, c)
 	cancel()
 
 	p.forget()
 	before := p.memory()
-	var names []string
-	for name := range hostiles {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	ctx, cancel = during(last)
+	names := slices.Sorted(maps.Keys(hostiles))
+	ctx, cancel = context.WithTimeout(t.Context(), last)
 	defer cancel()
 	var all sync.WaitGroup
 	for n := range 16 {
@@ -171,15 +147,13 @@ func TestHostile_soak(t *testing.T) { //nolint:paralleltest // it measures
 				once, cancel := context.WithTimeout(ctx, 30*time.Second)
 				hostiles[names[random.IntN(len(names))]](once, p, config, random)
 				cancel()
-				rest(ctx, time.Duration(random.IntN(200))*time.Millisecond)
+				soaktest.Rest(ctx, time.Duration(random.IntN(200))*time.Millisecond)
 			}
 		})
 	}
 	beside := p.normal(ctx, c)
 	all.Wait()
-	half, most := func(d []time.Duration) time.Duration { return d[len(d)/2] }, func(d []time.Duration) time.Duration { return d[len(d)*99/100] }
-	t.Logf("alone %s (99 %%: %s), beside hostile clients %s (99 %%: %s): %.2f times; %d and %d rounds", half(alone), most(alone),
-		half(beside), most(beside), float64(half(beside))/float64(half(alone)), len(alone), len(beside))
+	soaktest.Compare(t, alone, beside)
 	t.Logf("%.0f MB before, %.0f MB at the most, %.0f MB after", before, p.peak(), p.memory())
 	p.Expect(p.peak()-before).To(BeNumerically("<", mostGrowth), "seed %d", seed)
 }

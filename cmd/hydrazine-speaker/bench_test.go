@@ -2,10 +2,7 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +12,7 @@ import (
 
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	"github.com/bedplate/bedplate/internal/localstack/fabric"
+	"github.com/bedplate/bedplate/internal/localstack/process/processtest"
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 )
 
@@ -80,14 +78,9 @@ func (w *world) announcedByAll(many int32) func() (bool, error) {
 	}
 }
 
-// rss of a process, in megabytes.
+// rss of a process, in MB.
 func rss(w *world, pid int) float64 {
 	w.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	w.Expect(err).NotTo(HaveOccurred())
-	_, rest, found := strings.Cut(string(status), "VmRSS:")
-	w.Expect(found).To(BeTrue())
-	kilobytes, err := strconv.Atoi(strings.Fields(rest)[0])
-	w.Expect(err).NotTo(HaveOccurred())
-	return float64(kilobytes) * 1024 / 1e6
+	resident, _ := processtest.Memory(w.TB, pid)
+	return resident
 }

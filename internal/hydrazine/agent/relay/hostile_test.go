@@ -2,10 +2,8 @@ package relay
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math/rand/v2"
 	"net/netip"
-	"os"
 	"runtime"
 	"testing"
 	"time"
@@ -13,6 +11,8 @@ import (
 	"github.com/insomniacslk/dhcp/dhcpv4"
 	"github.com/insomniacslk/dhcp/dhcpv6"
 	. "github.com/onsi/gomega"
+
+	"github.com/bedplate/bedplate/internal/soaktest"
 )
 
 // TestHostile_soak is a host that sends whatever it likes, for some seconds, or for as long as BEDPLATE_HOSTILE says, such as 1h,
@@ -21,17 +21,7 @@ import (
 func TestHostile_soak(t *testing.T) { //nolint:paralleltest // it measures memory
 	const growth = 2 << 20
 	g := NewWithT(t)
-	last, seed := 2*time.Second, rand.Uint64()
-	if text := os.Getenv("BEDPLATE_HOSTILE"); text != "" {
-		var err error
-		last, err = time.ParseDuration(text)
-		g.Expect(err).NotTo(HaveOccurred())
-	}
-	if text := os.Getenv("BEDPLATE_SEED"); text != "" {
-		_, err := fmt.Sscan(text, &seed)
-		g.Expect(err).NotTo(HaveOccurred())
-	}
-	t.Logf("seed %d", seed)
+	last, seed := soaktest.Options(t, 2*time.Second)
 	h := &hostile{
 		WithT: g, Rand: rand.New(rand.NewPCG(seed, 0)), now: noon,
 		four: &v4{settings4, newHosts(present)}, six: &v6{settings6, newHosts(present)},

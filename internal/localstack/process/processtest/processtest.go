@@ -7,7 +7,23 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+
+	"github.com/prometheus/procfs"
 )
+
+// Memory of a process that is resident, and the most that has been, in MB.
+func Memory(t testing.TB, pid int) (resident, peak float64) {
+	t.Helper()
+	process, err := procfs.NewProc(pid)
+	if err != nil {
+		t.Fatalf("look at process %d: %v", pid, err)
+	}
+	status, err := process.NewStatus()
+	if err != nil {
+		t.Fatalf("look at process %d: %v", pid, err)
+	}
+	return float64(status.VmRSS) / 1e6, float64(status.VmHWM) / 1e6
+}
 
 // Mentioning returns the command lines, by process ID, of the running processes that contain a text. Each argument ends with a
 // zero byte when it is searched, and with a space when it is returned.
