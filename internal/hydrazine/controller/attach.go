@@ -73,7 +73,7 @@ func (r *resourceReconciler) settle(
 		return ctrl.Result{}, err
 	} else if foreign != "" {
 		r.alarm(resource, foreign)
-	} else if !r.switched(resource, report) {
+	} else if !r.tellOfSwitch(resource, report) {
 		r.heard(resource, unproven)
 	}
 	if reference.FormerFabricIPs = r.former(ctx, resource, reference); len(reference.FormerFabricIPs) > maxFormer {

@@ -5,13 +5,10 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/hydrazine/agents"
 	"github.com/bedplate/bedplate/internal/hydrazine/overlay"
@@ -20,13 +17,12 @@ import (
 // maxAddresses are in a status at most.
 const maxAddresses = 64
 
-// learn which addresses a DPU has itself, whatever becomes of the host: as soon as its agent is heard, hosts are kept from them. From
-// those that are proven, all hosts; from those that it merely says, the hosts behind it, which are all that it can harm by a lie. It
-// returns these.
+// learn the DPU's own addresses, whatever becomes of the host. All hosts are kept from those that its certificate proves, and the hosts
+// behind it from those that its agent only says: so a DPU that lies harms no other host. It returns the latter.
 func (r *resourceReconciler) learn(
 	ctx context.Context, resource *resourcev1.ManagedResource, report agents.Report,
 ) (unproven []netip.Addr, err error) {
-	policy, err := fabricPolicy(ctx, r)
+	policy, err := overlay.Policy(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +43,7 @@ func (r *resourceReconciler) remember(ctx context.Context, resource *resourcev1.
 	return err
 }
 
-// heard of an agent: it can be worked with. The operator has to look at what it says of its addresses without a proof.
+// heard says that the agent can be worked with, and which of its DPU's addresses the operator has to prove.
 func (r *resourceReconciler) heard(resource *resourcev1.ManagedResource, unproven []netip.Addr) {
 	if len(unproven) == 0 {
 		met(resource, resourcev1.AgentReadyCondition)
@@ -62,37 +58,11 @@ func (r *resourceReconciler) heard(resource *resourcev1.ManagedResource, unprove
 		resource.Spec.DPUIPs[0], guarded))
 }
 
-// switchMemory is for how long a condition says that ovs-vswitchd was started again.
-const switchMemory = time.Hour
-
-// switched says whether the host's AgentReady tells of its DPU's ovs-vswitchd: packets are lost while that is down.
-func (r *resourceReconciler) switched(resource *resourcev1.ManagedResource, report agents.Report) bool {
-	said := report.GetOpenVswitch()
-	switch {
-	case said == nil:
-		return false
-	case !said.GetRunning():
-		unmet(resource, resourcev1.AgentReadyCondition, reasonSwitchDown, fmt.Sprintf(
-			"ovs-vswitchd of DPU %s doesn't run: see its log, and start it", report.GetChassis()))
-		return true
-	case said.GetRestarts() == 0 || r.now().Sub(report.SwitchSince) > switchMemory:
-		return false
+// warn in AgentReady of what the host goes on with, and by an event when it is new.
+func (r *resourceReconciler) warn(resource *resourcev1.ManagedResource, reason, message string) {
+	before := condition(resource, resourcev1.AgentReadyCondition)
+	if before == nil || before.Reason != reason || before.Message != message {
+		r.events.Eventf(resource, nil, corev1.EventTypeWarning, reason, "Reconcile", "%s", message)
 	}
-	message := fmt.Sprintf("ovs-vswitchd of DPU %s was started again at %s (restart %d since the agent's start): packets were lost before. "+
-		"Its log says why", report.GetChassis(), report.SwitchSince.UTC().Format(time.RFC3339), said.GetRestarts())
-	if before := condition(resource, resourcev1.AgentReadyCondition); before == nil || before.Message != message {
-		r.events.Eventf(resource, nil, corev1.EventTypeWarning, reasonSwitchAgain, "Reconcile", "%s", message)
-	}
-	set(resource, resourcev1.AgentReadyCondition, metav1.ConditionTrue, reasonSwitchAgain, message)
-	return true
-}
-
-// fabricPolicy of the site, which is empty where there is none.
-func fabricPolicy(ctx context.Context, c client.Reader) (*networkfabricv1.FabricPolicy, error) {
-	policy := &networkfabricv1.FabricPolicy{}
-	err := c.Get(ctx, client.ObjectKey{Name: networkfabricv1.FabricPolicyName}, policy)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("get FabricPolicy %s: %w", networkfabricv1.FabricPolicyName, err)
-	}
-	return policy, nil
+	set(resource, resourcev1.AgentReadyCondition, metav1.ConditionTrue, reason, message)
 }

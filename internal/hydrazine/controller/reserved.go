@@ -6,8 +6,6 @@ import (
 	"net/netip"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
@@ -20,7 +18,7 @@ import (
 // Reserved says which of a resource's addresses on the fabric no host can have, and what it is. Those that the host's DPU answers for
 // already stay: who makes a site's rules later takes no attached host off its network. The reader has the controllers' indexes.
 func Reserved(ctx context.Context, c client.Reader, r *resourcev1.ManagedResource) (ip resourcev1.IPAddress, what string, err error) {
-	policy, err := fabricPolicy(ctx, c)
+	policy, err := overlay.Policy(ctx, c)
 	if err != nil {
 		return "", "", err
 	}
@@ -103,7 +101,7 @@ func (r *resourceReconciler) foreign(
 	if len(unproven) == 0 {
 		return "", nil
 	}
-	policy, err := fabricPolicy(ctx, r)
+	policy, err := overlay.Policy(ctx, r)
 	if err != nil {
 		return "", err
 	}
@@ -161,11 +159,6 @@ func (r *resourceReconciler) whose(
 // alarm where an agent names as its DPU's own what can't be that: a mistake in an address, or a lie. No other host is harmed, but the operator
 // has to look at the DPU.
 func (r *resourceReconciler) alarm(resource *resourcev1.ManagedResource, foreign string) {
-	before := condition(resource, resourcev1.AgentReadyCondition)
-	message := fmt.Sprintf("DPU %s says that it has %s: look at its addresses, and at who runs it. Only the hosts behind it are kept from that",
-		resource.Spec.DPUIPs[0], foreign)
-	if before == nil || before.Reason != reasonForeign || before.Message != message {
-		r.events.Eventf(resource, nil, corev1.EventTypeWarning, reasonForeign, "Reconcile", "%s", message)
-	}
-	set(resource, resourcev1.AgentReadyCondition, metav1.ConditionTrue, reasonForeign, message)
+	r.warn(resource, reasonForeign, fmt.Sprintf("DPU %s says that it has %s: look at its addresses, and at who runs it. "+
+		"Only the hosts behind it are kept from that", resource.Spec.DPUIPs[0], foreign))
 }

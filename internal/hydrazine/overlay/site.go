@@ -13,20 +13,29 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/topology"
 )
 
-// LookAtSite returns what holds for the networks of all tenants, with the addresses of all DPUs whose agents were heard. What a tenant
-// merely writes keeps no host away from anything.
-func LookAtSite(ctx context.Context, c client.Reader, underlay []netip.Addr) (topology.Site, error) {
+// Policy of the site, which is empty where there is none.
+func Policy(ctx context.Context, c client.Reader) (*networkfabricv1.FabricPolicy, error) {
 	policy := &networkfabricv1.FabricPolicy{}
 	err := c.Get(ctx, client.ObjectKey{Name: networkfabricv1.FabricPolicyName}, policy)
 	if client.IgnoreNotFound(err) != nil {
-		return topology.Site{}, fmt.Errorf("get FabricPolicy %s: %w", networkfabricv1.FabricPolicyName, err)
+		return nil, fmt.Errorf("get FabricPolicy %s: %w", networkfabricv1.FabricPolicyName, err)
+	}
+	return policy, nil
+}
+
+// LookAtSite returns what holds for the networks of all tenants, with the addresses of all DPUs whose agents were heard. What a tenant
+// merely writes keeps no host away from anything.
+func LookAtSite(ctx context.Context, c client.Reader, underlay []netip.Addr) (topology.Site, error) {
+	policy, err := Policy(ctx, c)
+	if err != nil {
+		return topology.Site{}, err
 	}
 	site := topology.Site{
 		FabricPrefixes: prefixes(policy.Spec.FabricPrefixes), Denied: prefixes(policy.Spec.DeniedPrefixes),
 		Shared: prefixes(policy.Spec.SharedServices), Underlay: underlay, DPUs: prefixes(policy.Spec.DPUPrefixes),
 	}
 	if policy.Spec.DHCPServers != nil {
-		site.DHCPServers = []netip.Addr{} // which none is in
+		site.DHCPServers = []netip.Addr{} // an empty list allows none
 	}
 	for _, ip := range policy.Spec.DHCPServers {
 		site.DHCPServers = append(site.DHCPServers, Address(ip))
@@ -34,12 +43,12 @@ func LookAtSite(ctx context.Context, c client.Reader, underlay []netip.Addr) (to
 	return site, nil
 }
 
-// IsDPUs says whether an address is in a network that has nothing but DPUs' own addresses, as the operator says.
+// IsDPUs says whether an address is in one of dpuPrefixes: these have nothing but DPUs' own addresses.
 func IsDPUs(policy *networkfabricv1.FabricPolicy, a netip.Addr) bool {
 	return slices.ContainsFunc(prefixes(policy.Spec.DPUPrefixes), func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
-// IsShared says whether an address is a shared service's. A shared network that has the DPU of the address too is more than services.
+// IsShared says whether an address is a shared service's. A shared network that has the host's DPU too has more than services.
 func IsShared(policy *networkfabricv1.FabricPolicy, a, dpu netip.Addr) bool {
 	return slices.ContainsFunc(prefixes(policy.Spec.SharedServices), func(n netip.Prefix) bool { return n.Contains(a) && !n.Contains(dpu) })
 }
@@ -53,7 +62,7 @@ func Underlay(ctx context.Context, c client.Reader) ([]netip.Addr, error) {
 	return Ascending(DPUAddresses(list.Items)), nil
 }
 
-// DPUAddresses hosts, as their agents have said them.
+// DPUAddresses are the own addresses of the hosts' DPUs, as the certificates of their agents have them.
 func DPUAddresses(hosts []resourcev1.ManagedResource) (all []netip.Addr) {
 	for i := range hosts {
 		for _, ip := range hosts[i].Status.DPUAddresses {
