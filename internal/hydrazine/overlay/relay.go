@@ -9,12 +9,12 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/topology"
 )
 
-// NotRelayed says why the site doesn't allow that a group's DHCP server is asked, and what to do. It is empty where it does, or where
+// notRelayed says why the site doesn't allow that a group's DHCP server is asked, and what to do. It is empty where it does, or where
 // there is none.
 //
 // DPUs ask under their own addresses, past all rules for hosts, and say which network an address is to be from. So a tenant
 // could speak to any server, and have it give away addresses of the data centre's own networks.
-func NotRelayed(group *resourcev1.ResourceGroup, site topology.Site) string {
+func notRelayed(group *resourcev1.ResourceGroup, site topology.Site) string {
 	server := Address(group.Spec.DHCPServer)
 	if !server.IsValid() || group.Spec.NetworkImplementationType == resourcev1.FabricNetwork {
 		return ""

@@ -56,9 +56,9 @@ func TestNotRelayed(t *testing.T) {
 			}}
 			group.Name, group.UID = "blue", "blue"
 			if c.says == "" {
-				g.Expect(NotRelayed(group, c.site)).To(BeEmpty())
+				g.Expect(notRelayed(group, c.site)).To(BeEmpty())
 			} else {
-				g.Expect(NotRelayed(group, c.site)).To(ContainSubstring(c.says))
+				g.Expect(notRelayed(group, c.site)).To(ContainSubstring(c.says))
 			}
 			made, err := Topology(group, nil, Outside{Site: c.site})
 			g.Expect(err).NotTo(HaveOccurred())

@@ -49,8 +49,8 @@ func LookOutside(ctx context.Context, c client.Reader, underlay []netip.Addr) (O
 // Topology of a group with these members.
 func Topology(group *resourcev1.ResourceGroup, in []resourcev1.ManagedResource, outside Outside) (*topology.Topology, error) {
 	g := topology.Group{UID: string(group.UID), Name: group.Name, SecurityGroups: group.Spec.SecurityGroups}
-	notRelayed := NotRelayed(group, outside.Site)
-	if notRelayed == "" {
+	refused := notRelayed(group, outside.Site)
+	if refused == "" {
 		g.Relayed = Address(group.Spec.DHCPServer)
 	}
 	for _, n := range []*resourcev1.IPNet{group.Spec.Network, group.Spec.SecondNetwork} {
@@ -71,9 +71,9 @@ func Topology(group *resourcev1.ResourceGroup, in []resourcev1.ManagedResource, 
 	if err != nil {
 		return nil, err
 	}
-	if notRelayed != "" {
-		t.NotRelayed = notRelayed
-		t.Warnings[g.UID] = append(t.Warnings[g.UID], notRelayed)
+	if refused != "" {
+		t.NotRelayed = refused
+		t.Warnings[g.UID] = append(t.Warnings[g.UID], refused)
 	}
 	return t, nil
 }

@@ -16,13 +16,16 @@ var (
 
 // guard stands between a gateway router and the fabric.
 //
-// It keeps out what isn't for the router's own addresses. Otherwise somebody on the fabric would only need a route to reach the
-// host by its address in the group. It lets nothing out that hasn't become one of these addresses. It lets nothing out to
-// DPUs, whatever else is allowed: who reaches one could send packets into its tunnels. What the member's own DPU says it has besides
-// what it has proven is kept from this member alone, so that a DPU that lies harms its own hosts only. It lets nothing out to the programs that make the networks either, nor
-// to the BGP of routers, but to what the operator shares. And what is inside is never outside: nothing
-// goes to an address of the group's own networks, which the site's rules don't mean, and nothing comes from one, which security
-// groups would believe. Nor does anything go to a group of machines or to all of them: routers would take a host for one of them.
+// It keeps out what isn't for the router's own addresses. Otherwise a machine on the fabric would only need a route to reach the host by
+// its address in the group. It lets nothing out that hasn't become one of these addresses.
+//
+// It lets nothing out to DPUs, whatever else is allowed: a host that reached one could send packets into its tunnels. What the member's own
+// DPU says it has besides what it has proven is kept from this member alone, so that a DPU that lies harms its own hosts only. Nor does it
+// let anything out to the programs that make the networks, or to the BGP of routers, unless the operator shares what is there.
+//
+// What is inside is never outside: nothing goes to an address of the group's own networks, which the site's rules don't mean, and nothing
+// comes from one, which security groups would believe. Nor does anything go to a group of machines or to all of them: routers would take
+// a host for one of them.
 func (r *rows) guard(public *nbdb.LogicalSwitch, localnet, mac string, m Member) {
 	own := map[string][]string{}
 	for _, a := range m.Routed() {
@@ -67,14 +70,14 @@ func (r *rows) guard(public *nbdb.LogicalSwitch, localnet, mac string, m Member)
 		r.rule(&public.ACLs, rule{"bgp/" + m.UID, nbdb.ACLDirectionToLport, fabricPriority + 2, nbdb.ACLActionDrop,
 			fmt.Sprintf("outport == %q && %s && tcp.dst == 179", localnet, routers)})
 	}
-	if own := r.Group.among(m.DPUAddresses, "dst"); own != "" {
+	if own := r.Group.to(m.DPUAddresses); own != "" {
 		r.rule(&public.ACLs, rule{"unproven/" + m.UID, nbdb.ACLDirectionToLport, fabricPriority + 2, nbdb.ACLActionDrop,
 			fmt.Sprintf("outport == %q && %s", localnet, own)})
 	}
 }
 
-// among matches some addresses at one end of a packet. It is empty if none is of the group's IP versions.
-func (g Group) among(addresses []netip.Addr, end string) string {
+// to matches packets to some addresses. It is empty if none is of the group's IP versions.
+func (g Group) to(addresses []netip.Addr) string {
 	of := map[string][]netip.Addr{}
 	for _, a := range addresses {
 		if plain(a) {
@@ -84,7 +87,7 @@ func (g Group) among(addresses []netip.Addr, end string) string {
 	var matches []string
 	for _, v := range g.versions() {
 		if of[v] != nil {
-			matches = append(matches, fmt.Sprintf("%s.%s == %s", v, end, oneOf(of[v])))
+			matches = append(matches, fmt.Sprintf("%s.dst == %s", v, oneOf(of[v])))
 		}
 	}
 	if matches == nil {

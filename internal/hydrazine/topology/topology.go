@@ -29,7 +29,7 @@ type Topology struct {
 	Refused map[string]error
 	// Warnings say, by UID of the group or of a member, what of its security groups can't be told. It lets nothing through.
 	Warnings map[string][]string
-	// NotRelayed says why requests for DHCP aren't passed on, although there is a server. Whoever makes the group knows.
+	// NotRelayed says why requests for DHCP aren't passed on although the group has a server. New leaves it empty; overlay sets it.
 	NotRelayed string
 	// links are the networks between the logical router and the gateway routers, by the host's address.
 	links map[netip.Addr]link

@@ -15,28 +15,16 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/overlay"
 )
 
-// groupValidator refuses networks that make no sense, which can't be changed later, and DHCP servers that the site doesn't allow. It
-// warns of rules that name no host.
+// groupValidator refuses networks that make no sense, which can't be changed later, DHCP servers that the site doesn't allow, and security
+// groups that are too large. It warns of rules that name no host.
 type groupValidator struct{ client.Reader }
 
-// maxSecurityGroups is how large the security groups of a ResourceGroup may be together, in bytes of JSON: whoever writes one, or
-// watches it, has all of them in memory.
+// maxSecurityGroups is how large the security groups of a ResourceGroup may be together, in bytes of JSON: each client that writes or
+// watches it has all of them in memory.
 const maxSecurityGroups = 64 << 10
 
 func (v groupValidator) ValidateCreate(ctx context.Context, g *resourcev1.ResourceGroup) (admission.Warnings, error) {
 	return v.check(ctx, &resourcev1.ResourceGroup{}, g)
-}
-
-func sizeOf(g *resourcev1.ResourceGroup) int {
-	data, _ := json.Marshal(g.Spec.SecurityGroups)
-	return len(data)
-}
-
-func tooLarge(g *resourcev1.ResourceGroup, size int) error {
-	return apierrors.NewInvalid(resourcev1.GroupVersion.WithKind("ResourceGroup").GroupKind(), g.Name, field.ErrorList{{
-		Type: field.ErrorTypeTooLong, Field: "spec.securityGroups", BadValue: "", Detail: fmt.Sprintf(
-			"they may have %d bytes together, and have %d: join rules, or prefixes", maxSecurityGroups, size),
-	}})
 }
 
 // ValidateUpdate refuses nothing but growth and another DHCP server: an object with a problem can still be changed, and go.
@@ -47,32 +35,39 @@ func (v groupValidator) ValidateUpdate(ctx context.Context, before, after *resou
 	return v.check(ctx, before, after)
 }
 
-// check a group. What is as it was before is only warned of.
+// check a group. What is as it was before, in an empty one if it is new, is only warned of.
 func (v groupValidator) check(ctx context.Context, before, g *resourcev1.ResourceGroup) (admission.Warnings, error) {
+	refuse := func(kind field.ErrorType, name string, value any, detail string) error {
+		return apierrors.NewInvalid(resourcev1.GroupVersion.WithKind("ResourceGroup").GroupKind(), g.Name, field.ErrorList{{
+			Type: kind, Field: "spec." + name, BadValue: value, Detail: detail,
+		}})
+	}
 	if size := sizeOf(g); size > maxSecurityGroups && size > sizeOf(before) {
-		return nil, tooLarge(g, size)
+		return nil, refuse(field.ErrorTypeTooLong, "securityGroups", "", fmt.Sprintf(
+			"they may have %d bytes together, and have %d: join rules, or prefixes", maxSecurityGroups, size))
 	}
 	site, err := overlay.LookAtSite(ctx, v, nil) // DPUs' own addresses the controller knows
 	if err != nil {
 		return nil, err
 	}
-	refuse := func(name string, value any, detail string) error {
-		return apierrors.NewInvalid(resourcev1.GroupVersion.WithKind("ResourceGroup").GroupKind(), g.Name, field.ErrorList{
-			field.Invalid(field.NewPath("spec", name), value, detail),
-		})
-	}
 	network, err := overlay.Topology(g, nil, overlay.Outside{Site: site})
 	if err != nil {
-		refused := refuse("network", g.Spec.Network, err.Error())
+		refused := refuse(field.ErrorTypeInvalid, "network", g.Spec.Network, err.Error())
 		if before.Spec.Network == nil {
 			return nil, refused
 		}
 		return admission.Warnings{refused.Error()}, nil
 	}
 	if network.NotRelayed != "" && before.Spec.DHCPServer != g.Spec.DHCPServer {
-		return nil, refuse("dhcpServer", g.Spec.DHCPServer, network.NotRelayed)
+		return nil, refuse(field.ErrorTypeInvalid, "dhcpServer", g.Spec.DHCPServer, network.NotRelayed)
 	}
 	return network.Warnings[string(g.UID)], nil
+}
+
+// sizeOf the security groups of a group, in bytes of JSON.
+func sizeOf(g *resourcev1.ResourceGroup) int {
+	data, _ := json.Marshal(g.Spec.SecurityGroups)
+	return len(data)
 }
 
 func (groupValidator) ValidateDelete(context.Context, *resourcev1.ResourceGroup) (admission.Warnings, error) {

@@ -32,17 +32,17 @@ type Neighbor struct {
 	Hops     uint8         // how far away a neighbor of another autonomous system may be
 	// TTLSecurity drops packets from further away than Hops.
 	TTLSecurity bool
-	// MaxPrefixes of each IP version that the neighbor may announce; 0 is DefaultMaxPrefixes.
+	// MaxPrefixes of each IP version that the neighbor may announce; 0 is defaultMaxPrefixes.
 	MaxPrefixes uint32
 	Password    string // of TCP's MD5 signatures; "" is none
 	// Problem says why the neighbor can't be spoken to as it is wanted. A session that is there goes on as it is.
 	Problem string
 }
 
-func (n Neighbor) maxPrefixes() uint32 { return cmp.Or(n.MaxPrefixes, DefaultMaxPrefixes) }
+func (n Neighbor) maxPrefixes() uint32 { return cmp.Or(n.MaxPrefixes, defaultMaxPrefixes) }
 
-// DefaultMaxPrefixes is that of the API.
-const DefaultMaxPrefixes = 1000
+// defaultMaxPrefixes is that of the API.
+const defaultMaxPrefixes = 1000
 
 // identity is the part of a configuration that all sessions share.
 type identity struct {
