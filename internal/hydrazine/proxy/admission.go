@@ -32,14 +32,17 @@ type admission struct {
 	metrics *Metrics
 }
 
-// receiveTime is how long a message may take to come, of which there is the beginning.
-const receiveTime = 10 * time.Second
+const (
+	// receiveTime is how long a message may take to come after the headers of its call.
+	receiveTime = 10 * time.Second
+	// unreadWeight is that of a call until its message has come: as much as the largest one.
+	unreadWeight = callWeight + maxMessage + window
+)
 
-// errSurplus means that a call has been ended, as its tenant has the most of those that are too many together.
+// errSurplus means that a call has been ended because all calls together weigh too much, and those of its tenant the most.
 var errSurplus = errors.New("the tenant's calls are too many, or too large")
 
-// call is one whose headers have come. It weighs as much as the largest message until its message has come, then as much as
-// that one does.
+// call is one whose headers have come.
 type call struct {
 	*session
 	caller
@@ -51,10 +54,10 @@ type call struct {
 
 type callKey struct{}
 
-// begin is a tap.ServerInHandle: it is asked when the headers of a call have come, and nothing of its message is in memory.
+// begin is a tap.ServerInHandle: gRPC calls it when the headers of a call have come, and nothing of its message is in memory.
 //
-// What is refused here leaves behind a timer of gRPC's, if the client has set a deadline, until then. So with a deadline a
-// call is refused only when its message has come.
+// Of a call that is refused here and has a deadline, gRPC keeps a timer until that deadline. So such a call is refused only when its
+// message has come.
 func (a *admission) begin(ctx context.Context, _ *tap.Info) (context.Context, error) {
 	session, who, err := a.connected(ctx)
 	if err == nil {
@@ -66,7 +69,7 @@ func (a *admission) begin(ctx context.Context, _ *tap.Info) (context.Context, er
 		return ctx, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	c := &call{session: session, caller: who, refused: err, weighs: callWeight + maxMessage + window}
+	c := &call{session: session, caller: who, refused: err, weighs: unreadWeight}
 	c.weight = a.limits.requests.Add(who.organization, c.weighs, func() {
 		a.metrics.refuse(refusedRequests)
 		cancel(errSurplus)
@@ -88,18 +91,19 @@ func (c *call) received(message any) (size int) {
 	if m, is := message.(proto.Message); is {
 		size = proto.Size(m)
 	}
-	weight := callWeight + decoded*size
-	c.weight.Grow(weight - c.weighs)
-	c.weighs = weight
+	c.weigh(callWeight + decoded*size)
 	return size
 }
 
 // awaits another message of the same call.
 func (c *call) awaits() {
-	weight := callWeight + maxMessage + window
-	c.weight.Grow(weight - c.weighs)
-	c.weighs = weight
+	c.weigh(unreadWeight)
 	c.late.Reset(receiveTime)
+}
+
+func (c *call) weigh(now int) {
+	c.weight.Grow(now - c.weighs)
+	c.weighs = now
 }
 
 // admit says whose objects a call is about, where it may be made.

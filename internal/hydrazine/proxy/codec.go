@@ -50,7 +50,7 @@ func (codec) Marshal(value any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.NewBuffer(&data, written{a.to, weight})}, nil
 }
 
-// written is a mem.BufferPool of one buffer.
+// written is a mem.BufferPool of one buffer: gRPC puts it back when the answer is written, or dropped.
 type written struct {
 	*session
 	weight int

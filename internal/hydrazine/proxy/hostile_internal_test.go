@@ -153,7 +153,7 @@ func TestCalls_areBoundedByWhatTheyWeigh(t *testing.T) {
 	weight := a.limits.requests.Weight()
 	g.Expect(weight).To(BeNumerically("~", callWeight, 100))
 	calls := []context.Context{}
-	for range (maxRequests - weight) / (callWeight + maxMessage + window) {
+	for range (maxRequests - weight) / unreadWeight {
 		calls = append(calls, begun(t, a))
 	}
 	for _, ctx := range calls {

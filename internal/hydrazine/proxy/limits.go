@@ -141,8 +141,7 @@ type gate struct {
 	metrics *Metrics
 }
 
-// session is a connection whose client is known. It is a mem.BufferPool: buffers with answers come back to it when they are
-// written, or dropped.
+// session is a connection whose client is known, with the bytes of answers that aren't written yet.
 type session struct {
 	credentials.AuthInfo
 	unsent *evict.Entry[string]

@@ -59,13 +59,12 @@ func (t *Tenancy) Authorize(c *x509.Certificate) error {
 
 // connected is who has made the connection of a call.
 func (t *Tenancy) connected(ctx context.Context) (*session, caller, error) {
-	from, found := peer.FromContext(ctx)
-	if !found {
-		return nil, caller{}, status.Error(codes.Unauthenticated, "nobody knows who you are")
+	var s *session
+	if from, found := peer.FromContext(ctx); found {
+		s, _ = from.AuthInfo.(*session)
 	}
-	s, admitted := from.AuthInfo.(*session)
-	if !admitted {
-		return nil, caller{}, status.Error(codes.Unauthenticated, "nobody knows who you are")
+	if s == nil {
+		return nil, caller{}, status.Error(codes.Unauthenticated, "the call comes by a connection whose client isn't known")
 	}
 	who, err := t.identify(s.AuthInfo)
 	return s, who, err

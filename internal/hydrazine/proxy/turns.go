@@ -23,7 +23,7 @@ func newTurns(all, each int) *turns {
 	return &turns{all: make(chan struct{}, all), each: each, of: map[string]*line{}}
 }
 
-// take a turn. Whoever has got it gives it back.
+// take a turn, which the caller gives back.
 func (t *turns) take(ctx context.Context, organization string) (giveBack func(), err error) {
 	own := t.enter(organization)
 	if err := take(ctx, own.turns); err != nil {
