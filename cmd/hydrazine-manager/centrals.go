@@ -87,8 +87,8 @@ func (f *centralFlags) start(ctx context.Context, mgr ctrl.Manager, address neti
 	return centrals, nil
 }
 
-// own addresses of this process, with the one that centrals are reached at: no tenant's host reaches any of them.
-func (*centralFlags) own(address netip.Addr) func() ([]netip.Addr, error) {
+// ownAddresses of this process, with the one that centrals are reached at: no tenant's host reaches any of them.
+func ownAddresses(address netip.Addr) func() ([]netip.Addr, error) {
 	return func() ([]netip.Addr, error) {
 		all, err := ownip.Addresses()
 		if address.IsValid() {

@@ -118,7 +118,7 @@ func run(ctx context.Context, options *manager.Options, f *flags) error {
 		Agents: agents.NewPool(ctx, agents.Config{
 			Port: f.agentPort, Heartbeat: f.heartbeat, Credentials: creds,
 		}),
-		Own: f.centrals.own(address), Namespace: f.centrals.manager,
+		Own: ownAddresses(address), Namespace: f.centrals.manager,
 		Lease: f.lease, Poll: options.Poll, SpeakersNamespace: f.speakers, Options: options.Controller(),
 	}
 	if err := errors.Join(controller.Setup(ctx, mgr, config), controller.Expose(mgr, config)); err != nil {

@@ -45,7 +45,7 @@ func TestSession_endsWithANeighborThatAnnouncesTooMuch(t *testing.T) {
 		Should(HaveKeyWithValue("203.0.113.120/32", by(addressOf(1), hop)))
 }
 
-// What a device of the fabric may do by mistake: it announces the routes of the internet to everybody.
+// What a device of the fabric may do by mistake: it announces the routes of the internet to all neighbors.
 func TestSession_aFullTableEndsNoSpeaker(t *testing.T) {
 	const many = 500_000
 	w := newWorld(t)

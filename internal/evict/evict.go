@@ -1,11 +1,11 @@
 // Package evict bounds what clients bring or hold at a time: connections without a certificate, messages that aren't complete,
 // bytes that aren't taken. There is always room for one more. Where there is too much, the client that has the most loses its
-// heaviest piece, and of several the oldest. So whoever brings too much is in no other client's way.
+// heaviest piece, and of several the oldest. So a client that brings too much takes no room from others.
 package evict
 
 import "sync"
 
-// Set has entries of clients, whom it knows by their keys.
+// Set has entries of clients, by their keys.
 type Set[K comparable] struct {
 	limit   int
 	mutex   sync.Mutex

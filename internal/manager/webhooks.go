@@ -20,7 +20,7 @@ import (
 	"github.com/bedplate/bedplate/internal/mtls"
 )
 
-// The API server needs a few connections to the webhooks. Whoever else reaches the port can open some too.
+// The API server needs a few connections to the webhooks. Other clients that reach the port can open some too.
 const (
 	webhookConnections = 256
 	webhookHeaderTime  = 10 * time.Second // the handshake too

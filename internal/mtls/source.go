@@ -49,7 +49,7 @@ func newSource(ctx context.Context, files Files, usage x509.ExtKeyUsage) (*sourc
 	return s, s.refresh()
 }
 
-// refused logs it, but after the first ones only once a second: whoever connects in a loop fills no disk.
+// refused logs a refusal, but after the first ones only once a second: a client that connects in a loop fills no disk.
 func (s *source) refused(from string, because error) {
 	s.unsaid.Add(1)
 	s.refusals.Do(func() {

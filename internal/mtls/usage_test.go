@@ -79,7 +79,7 @@ func TestClient_refusesAServerWithoutKeyUsage(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("the certificate of agent lacks serverAuth")))
 }
 
-// Whoever connects in a loop fills no disk.
+// A client that connects in a loop fills no disk.
 func TestServer_logsFewOfMany(t *testing.T) {
 	t.Parallel()
 	s := newSide(t, authority(t, "ca"), server)

@@ -103,7 +103,7 @@ func New(options Options) (*Agent, error) {
 	return a, nil
 }
 
-// ovnController is how it is run, by who the DPU is.
+// ovnController is how ovn-controller is run, with the identity of the DPU.
 func (o *Options) ovnController(own *identity) ovncontroller.Daemon {
 	return ovncontroller.Daemon{
 		Path: o.OVNController, Unit: o.OVNUnit, Database: o.OVSDatabase, RunDir: o.OVNRunDir, LogDir: o.OVNLogDir, OVSRun: o.OVSRunDir,

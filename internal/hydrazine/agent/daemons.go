@@ -23,7 +23,7 @@ type daemons struct {
 	vswitchd           vswitchd
 }
 
-// vswitchd is one run of ovs-vswitchd: each makes its control socket anew.
+// vswitchd is one run of ovs-vswitchd, which its control socket tells from others: each run makes another one.
 type vswitchd struct {
 	socket string
 	made   time.Time

@@ -56,8 +56,8 @@ func tryLock(options Options) (unlock func(), err error) {
 	return func() { _ = folder.Close() }, nil
 }
 
-// Expire isolates whose lease has run out, as an agent does when it starts. While there is an agent that is the agent's to do; but it may
-// be stuck, so a port without a lease is taken down all the same.
+// Expire isolates hosts whose leases have run out, as an agent does when it starts. While there is an agent, that is the agent's to do; but
+// it may be stuck, so ports without a lease are taken down all the same.
 func Expire(ctx context.Context, options Options) error {
 	unlock, err := tryLock(options)
 	if errors.Is(err, errLocked) {
@@ -79,8 +79,8 @@ func Expire(ctx context.Context, options Options) error {
 	return errors.Join(a.keeper.Save(), a.isolate(ctx, a.keeper.Ledger()))
 }
 
-// cutEnded takes down the ports that no host has by the ledger's file, without a lock. An agent that isn't stuck has done so before. It
-// writes the file before it takes a port up, and takes up again what is taken down at that very moment.
+// cutEnded takes down the ports that no host has by the ledger's file, without the agent's lock. An agent that isn't stuck has done so before;
+// it writes the file before it takes a port up, and takes up again a port that is taken down in between.
 func cutEnded(options Options) error {
 	file, err := ledgerFile(options)
 	if err != nil {

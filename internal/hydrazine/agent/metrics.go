@@ -199,8 +199,8 @@ func (a *Agent) serveMetrics(ctx context.Context) {
 		_, _ = fmt.Fprintln(w, "ok")
 	})
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
-		if a.watchdog.hungry() {
-			http.Error(w, "leases don't end", http.StatusServiceUnavailable)
+		if a.watchdog.expired() {
+			http.Error(w, "the agent is stuck: leases don't end", http.StatusServiceUnavailable)
 			return
 		}
 		_, _ = fmt.Fprintln(w, "ok")

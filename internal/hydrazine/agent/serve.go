@@ -43,8 +43,8 @@ func (a *Agent) listen(ctx context.Context) (net.Listener, error) {
 	return listener, nil
 }
 
-// gate of those who have shown the controller's certificate, so that all of them are the controller: there is always room for one
-// more. In plaintext they are anybody, and one that has too many connections loses its own.
+// gate for connections that have shown the controller's certificate. All of them are the controller's, so a new one is let in and the
+// oldest is closed. In plaintext they may be other clients' too, and one that has too many loses its own.
 type gate struct{ connections *evict.Set[netip.Prefix] }
 
 // Admit implements mtls.Gate.

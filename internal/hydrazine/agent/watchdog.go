@@ -10,21 +10,21 @@ import (
 	"time"
 )
 
-// stuckAfter is how long leases may go unwatched, three looks of the keeper's. WatchdogSec of the unit is the same.
+// stuckAfter is how long the keeper may not look at leases: three times as long as between two looks. WatchdogSec of the unit is the same.
 const stuckAfter = 15 * time.Second
 
-// watchdog is fed by the keeper. While it is hungry, leases don't end: the agent is stopped, throttled or waits for itself. Whoever
-// watches it ends the agent then, and the next one ends them: systemd (sd_notify), or the kubelet by /livez.
+// watchdog is fed by the keeper. When it expires, leases don't end: the agent is stopped, throttled or in a deadlock. systemd (sd_notify),
+// or the kubelet by /livez, ends the agent then, and the next one ends the leases.
 type watchdog struct {
 	fed atomic.Int64 // sinceBoot
 }
 
-// feeder returns what the keeper feeds it with, who needs the lock to cut a port off.
+// feeder returns what the keeper calls after each look. It needs the lock that the keeper needs to cut a port off.
 func (w *watchdog) feeder(needed sync.Locker) func() {
 	say := "READY=1\nWATCHDOG=1" // leases end from now on
 	return func() {
 		needed.Lock()
-		needed.Unlock() //nolint:staticcheck // it can be had: that is all
+		needed.Unlock() //nolint:staticcheck // nothing is done under it: it only has to be free
 		w.fed.Store(int64(sinceBoot()))
 		if err := notify(say); err != nil {
 			slog.Error("The watchdog isn't fed", "error", err)
@@ -33,10 +33,10 @@ func (w *watchdog) feeder(needed sync.Locker) func() {
 	}
 }
 
-// hungry says whether the agent is stuck.
-func (w *watchdog) hungry() bool { return sinceBoot()-time.Duration(w.fed.Load()) > stuckAfter }
+// expired says whether the agent is stuck.
+func (w *watchdog) expired() bool { return sinceBoot()-time.Duration(w.fed.Load()) > stuckAfter }
 
-// notify tells systemd something, as sd_notify does, if it has started this process and wants to know.
+// notify tells systemd a state, as sd_notify does, if systemd has started this process and asks for it.
 func notify(state string) error {
 	socket := os.Getenv("NOTIFY_SOCKET")
 	if socket == "" {

@@ -32,10 +32,10 @@ func TestWatchdog_isFedWhilePortsCanBeCut(t *testing.T) {
 	var w watchdog
 	var needed sync.Mutex
 	feed := w.feeder(&needed)
-	g.Expect(w.hungry()).To(BeTrue(), "not ready before the first look")
+	g.Expect(w.expired()).To(BeTrue(), "not ready before the first look")
 	feed()
 	g.Eventually(said).Should(Receive(Equal("READY=1\nWATCHDOG=1")))
-	g.Expect(w.hungry()).To(BeFalse())
+	g.Expect(w.expired()).To(BeFalse())
 	feed()
 	g.Eventually(said).Should(Receive(Equal("WATCHDOG=1")))
 
@@ -44,10 +44,10 @@ func TestWatchdog_isFedWhilePortsCanBeCut(t *testing.T) {
 	fed := make(chan struct{})
 	go func() { feed(); close(fed) }()
 	g.Consistently(said).ShouldNot(Receive())
-	g.Expect(w.hungry()).To(BeTrue())
+	g.Expect(w.expired()).To(BeTrue())
 	needed.Unlock()
 	g.Eventually(fed).Should(BeClosed())
-	g.Expect(w.hungry()).To(BeFalse())
+	g.Expect(w.expired()).To(BeFalse())
 }
 
 func TestNotify_withoutSystemd(t *testing.T) {

@@ -30,42 +30,11 @@ type agent struct {
 	client agentv1.AgentClient
 	end    context.CancelFunc
 
-	vswitchd run // read and written by who listens
+	vswitchd run // of listen alone
 
 	mutex  sync.Mutex
 	report Report // of nothing while err isn't nil
 	err    error
-}
-
-// run of ovs-vswitchd on a DPU, as it was reported last. The agent isn't heard while it is dead.
-type run struct {
-	known    bool
-	restarts uint32
-	started  time.Duration // by the agent's clock
-	since    time.Time     // by the clock of this process
-}
-
-// mostRestarts are what one report is believed.
-const mostRestarts = 100
-
-// note which run a report is of, and how many there were since the last one.
-func (r *run) note(report *Report) {
-	said := report.GetOpenVswitch()
-	if said == nil {
-		return
-	}
-	now := said.GetRestarts()
-	if r.known && now != r.restarts {
-		more := now
-		if now > r.restarts { // or else the agent was started again, and counts from 0
-			more -= r.restarts
-		}
-		switchRestarts.Add(float64(min(more, mostRestarts)))
-	}
-	if started := said.GetStarted().AsTime().Sub(time.Unix(0, 0)); !r.known || started != r.started {
-		r.started, r.since = started, report.Received.Add(said.GetStarted().AsTime().Sub(report.AsOf.AsTime()))
-	}
-	r.known, r.restarts, report.SwitchSince = true, now, r.since
 }
 
 // Report is what an agent has said.

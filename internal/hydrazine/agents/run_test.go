@@ -11,7 +11,7 @@ import (
 	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
 )
 
-// Not parallel: nobody else counts meanwhile.
+// Not parallel: no other test may count meanwhile.
 func TestRun_countsEachRestartOnce(t *testing.T) {
 	g := NewWithT(t)
 	r, start := &run{}, time.Now()

@@ -308,7 +308,7 @@ func (r *resourceReconciler) renew(
 	return nil, again, nil
 }
 
-// promise writes until when the host may be attached by a report that has just been received, before anybody attaches it.
+// promise writes until when the host may be attached, by when the last report was received, before the agent is told to attach it.
 func (r *resourceReconciler) promise(ctx context.Context, resource *resourcev1.ManagedResource, received time.Time) error {
 	ends := received.Add(r.lease)
 	resource.Status.LastReport = &metav1.Time{Time: received.Truncate(time.Second)}

@@ -23,7 +23,7 @@ import (
 // Services of config/hydrazine and config/hydrazine-proxy.
 const webhooksService, proxyService = "bedplate-hydrazine-webhooks", "bedplate-hydrazine-proxy"
 
-// controlPlane knows where those programs are that make networks: no host on such a network has any business with them.
+// controlPlane knows the addresses of the programs that make networks. No host reaches them.
 type controlPlane struct {
 	client.Reader               // groups, which are cached
 	live          client.Reader // BGPConfigurations and Services, which aren't
@@ -97,8 +97,8 @@ func (p *controlPlane) look(ctx context.Context) (found controlPlaneAddresses, e
 	return found, nil
 }
 
-// services are where the webhooks and the proxy are reached. A manager that may not read them, as it was installed in another way, knows
-// the less.
+// services are the addresses of the Services that lead to the webhooks and the proxy, as far as the manager may read them: it may have been
+// installed in another way.
 func (p *controlPlane) services(ctx context.Context) (all []netip.Addr, err error) {
 	if p.namespace == "" {
 		return nil, nil

@@ -16,7 +16,7 @@ import (
 // Fields that objects are found by in the cache.
 const (
 	byGroup = "spec.resourceGroup"
-	byDPUIP = "spec.dpuIPs" // and whatever else of the fabric it has to do with
+	byDPUIP = "spec.dpuIPs" // and the others of addresses
 	byPort  = "status.networkFabricReference.logicalPort"
 	byLack  = "status.hostAccessIPs.publicIP" // that is to be there and isn't
 	byUID   = "metadata.uid"

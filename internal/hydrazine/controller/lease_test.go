@@ -142,7 +142,7 @@ func (f *fixture) leaseMetric(host *resourcev1.ManagedResource) func() float64 {
 	}
 }
 
-// A host's status is as old as this says, where nobody renews its lease.
+// A host's status is as old as this says, where its lease isn't renewed.
 func TestLease_saysWhatReportItCountsFrom(t *testing.T) {
 	t.Parallel()
 	began := time.Now().Truncate(time.Second)

@@ -11,18 +11,18 @@ import (
 // paceInterval is how often the addresses of one DPU are news for all groups. A DPU that is new has them once.
 const paceInterval = time.Minute
 
-// pace keeps a DPU whose addresses change all the time from keeping all groups busy.
+// pace bounds how often all groups are reconciled because of one DPU, whose addresses may change all the time.
 type pace struct {
 	now   func() time.Time
 	mutex sync.Mutex
-	due   map[resourcev1.IPAddress]time.Time // when a DPU's news is, or was, told last
+	due   map[resourcev1.IPAddress]time.Time // when groups are, or were, told of a DPU last
 }
 
 func newPace(now func() time.Time) *pace {
 	return &pace{now: now, due: map[resourcev1.IPAddress]time.Time{}}
 }
 
-// after how long the news of a DPU is told: soon, or when its interval is over. What is news until then is told with it.
+// after how long groups are told of a DPU: soon, or when its interval is over. What changes until then is told with it.
 func (p *pace) after(dpu resourcev1.IPAddress, soon time.Duration) time.Duration {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

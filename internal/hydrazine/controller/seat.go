@@ -73,7 +73,7 @@ func seat(
 	return port, reference, "", nil
 }
 
-// unusable says why an address can't be a host's, by what the host's own DPU has.
+// unusable says what of the host's DPU an address is, if it can't be the host's for that.
 func unusable(ip netip.Addr, report agents.Report) string {
 	for _, text := range report.GetUplink().GetAddresses() {
 		prefix, err := netip.ParsePrefix(text)

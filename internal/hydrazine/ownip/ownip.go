@@ -26,7 +26,7 @@ func Addresses() ([]netip.Addr, error) {
 	return Callable(all), nil
 }
 
-// Callable are those of some addresses that others than who has them can call, sorted, each once. The list is the callee's.
+// Callable are those of some addresses that other machines can call, sorted, each once. It reuses the list.
 func Callable(all []netip.Addr) []netip.Addr {
 	for i := range all {
 		all[i] = all[i].Unmap()

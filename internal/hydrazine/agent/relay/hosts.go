@@ -69,7 +69,7 @@ type host struct {
 	fresh      *rate.Limiter          // of identities
 }
 
-// question is what is to be known of a request, beside the request.
+// question is what hosts has to know of a request.
 type question struct {
 	mac         MAC // whose lease it is about
 	routed      bool
@@ -133,7 +133,7 @@ func (h *hosts) ask(q question, now time.Time) (server netip.Addr, err error) {
 	return known.server, nil
 }
 
-// appear under identities. New ones are few; what is given back is only what was asked for here before.
+// appear notes the identities of a request. New ones are few, and only what was asked for here before is given back.
 func (h *host) appear(q question, now time.Time) error {
 	fresh := 0
 	for _, id := range q.identities {

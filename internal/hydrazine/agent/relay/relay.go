@@ -4,10 +4,10 @@
 // is decided and rewritten by code without sockets, packet by packet. Towards the server the relay speaks for the DPU's address
 // on the fabric; towards hosts it stands for the server, so that a lease is renewed through it too.
 //
-// A host is one client. A server of DHCPv4 keeps leases by the client identifier (option 61), which a client may choose: a host
-// that chose one after the other would get all addresses, and one that took another host's would release that one's lease. To
-// refuse what isn't made of the MAC address would refuse most clients: those of RFC 4361 send a DUID, firmware its UUID. So the
-// server always sees the MAC address of the host's port, and the host its own identifier in the answer (RFC 6842). Firmware,
+// A host is one client. A server of DHCPv4 keeps leases by the client identifier (option 61), which a client chooses: a host
+// that used one after the other would get all addresses, and one that used another host's would release that host's lease. Identifiers
+// that aren't made of the MAC address can't be refused, as most clients have such: those of RFC 4361 send a DUID, firmware its UUID. So
+// the server always sees the MAC address of the host's port, and the host its own identifier in the answer (RFC 6842). Firmware,
 // installer and system of a host are one client then, and have one lease. A relay agent of RFC 1542 changes no such field; this
 // one is the hosts' only way to the server.
 //

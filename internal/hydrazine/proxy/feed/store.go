@@ -105,7 +105,7 @@ func (f *Feed[M]) apply(key client.ObjectKey, after *Item[M], version uint64, pa
 	f.forget()
 }
 
-// forget the changes that are too many, or too large together. They aren't kept for clients that haven't heard of them yet either.
+// forget the oldest changes where they are too many, or too large together. Clients that still wait for one of them have to list again.
 func (f *Feed[M]) forget() {
 	n := 0
 	for ; len(f.past)-n > f.config.Remember || f.weight > f.config.RememberBytes && n < len(f.past); n++ {
