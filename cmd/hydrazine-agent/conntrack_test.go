@@ -9,44 +9,33 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// flows are UDP flows of a host's to another one, from as many ports.
-type flows struct {
-	*dpu
-	from  string
-	ports []*net.UDPConn
-}
+// flows are UDP flows of a host's to another one, from as many ports, the first of which is 20000.
+type flows []*net.UDPConn
 
-const firstPort = 20000
-
-func (d *dpu) flows(from, to string, number int) *flows {
+func (d *dpu) flows(from, to string, number int) (all flows) {
 	d.Helper()
-	f := &flows{dpu: d, from: from}
-	d.Cleanup(func() {
-		for _, port := range f.ports {
-			_ = port.Close()
-		}
-	})
 	d.Expect(d.fabric.Do(from, func() error { // a socket stays where it was made
 		for n := range number {
-			port, err := net.DialUDP("udp", &net.UDPAddr{IP: net.ParseIP(address(from)), Port: firstPort + n},
+			flow, err := net.DialUDP("udp", &net.UDPAddr{IP: net.ParseIP(address(from)), Port: 20000 + n},
 				&net.UDPAddr{IP: net.ParseIP(address(to)), Port: 9})
 			if err != nil {
 				return err
 			}
-			f.ports = append(f.ports, port)
+			d.Cleanup(func() { _ = flow.Close() })
+			all = append(all, flow)
 		}
 		return nil
 	})).To(Succeed())
-	return f
+	return all
 }
 
 // send a packet of each flow, again and again with this time between.
-func (f *flows) send(times int, every time.Duration) {
+func (f flows) send(times int, every time.Duration) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for range times {
-		for _, port := range f.ports {
-			_, _ = port.Write([]byte("x")) // refused, where the answer to the last one was that nobody listens
+		for _, flow := range f {
+			_, _ = flow.Write([]byte("x")) // refused where the last one was answered by ICMP: no program has the port
 		}
 		<-ticker.C
 	}
@@ -57,12 +46,12 @@ func (d *dpu) tracked() string {
 	return d.run("ovs-appctl", "--target="+d.switchSocket(), "dpctl/dump-conntrack")
 }
 
-// expireConnections makes connection tracking forget UDP after so many seconds in all zones that there are now.
-func (d *dpu) expireConnections(seconds string) {
+// expireConnections makes connection tracking forget UDP after 2 s in all zones that there are now.
+func (d *dpu) expireConnections() {
 	d.Helper()
 	for _, setting := range strings.Split(strings.Trim(d.vsctl("get", "bridge", "br-int", "external_ids"), "{}"), ", ") {
 		if key, zone, _ := strings.Cut(setting, "="); strings.HasPrefix(key, "ct-zone-") {
-			d.vsctl("--may-exist", "add-zone-tp", "netdev", "zone="+strings.Trim(zone, `"`), "udp_first="+seconds, "udp_single="+seconds, "udp_multiple="+seconds)
+			d.vsctl("--may-exist", "add-zone-tp", "netdev", "zone="+strings.Trim(zone, `"`), "udp_first=2", "udp_single=2", "udp_multiple=2")
 		}
 	}
 }
@@ -76,7 +65,7 @@ func TestVswitchd_survivesFlowsAtTheTimeoutOfConnectionTracking(t *testing.T) {
 	survives := func() {
 		d.Helper()
 		started := d.pid("ovs-vswitchd")
-		d.expireConnections("2")
+		d.expireConnections()
 		f.send(1, 10*time.Millisecond)
 		d.Eventually(d.tracked).WithTimeout(patience).Should(ContainSubstring("sport=20000"), "OVN tracks them")
 		for _, gap := range []time.Duration{2020 * time.Millisecond, 2100 * time.Millisecond, 2400 * time.Millisecond} {

@@ -209,6 +209,13 @@ func dpuWith(t *testing.T, hosts ...string) *dpu {
 	t.Helper()
 	d := newWorld(t, hostsBehind(1, 1, 2, 3, 4)).dpu(1)
 	d.startAgent()
+	d.attachAll(hosts...)
+	return d
+}
+
+// attachAll hosts to the DPU's ports, in order, until the first one reaches the others.
+func (d *dpu) attachAll(hosts ...string) {
+	d.Helper()
 	for i, host := range hosts {
 		_, err := d.attach(fabric.Port(i), host, time.Hour)
 		d.Expect(err).NotTo(HaveOccurred())
@@ -216,5 +223,4 @@ func dpuWith(t *testing.T, hosts ...string) *dpu {
 	for _, host := range hosts[1:] {
 		d.Eventually(d.pings(hosts[0], host)).WithTimeout(patience).Should(BeTrue())
 	}
-	return d
 }

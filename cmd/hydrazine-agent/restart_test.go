@@ -121,11 +121,7 @@ func TestOVNController_isStartedByItsUnit(t *testing.T) {
 	d.Expect(os.WriteFile(tools+"/systemctl", []byte(script), 0o700)).To(Succeed())
 	d.env = []string{"PATH=" + tools + ":" + os.Getenv("PATH")}
 	d.startAgent("--ovn-controller-unit=own.service")
-	for i, host := range []string{"h2", "h3"} {
-		_, err := d.attach(fabric.Port(i), host, time.Hour)
-		d.Expect(err).NotTo(HaveOccurred())
-	}
-	d.Eventually(d.pings("h2", "h3")).WithTimeout(patience).Should(BeTrue())
+	d.attachAll("h2", "h3")
 	before := d.pid("ovn-controller")
 	d.endAgent(syscall.SIGTERM)
 	d.startAgent("--ovn-controller-unit=own.service")

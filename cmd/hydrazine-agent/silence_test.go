@@ -53,8 +53,8 @@ func (d *dpu) silence(ctx context.Context, open *atomic.Int32) {
 // Connections that say nothing keep no place that the controller needs: or hosts are isolated at the end of their leases.
 func TestTLS_silentConnectionsAreInNobodyElsesWay(t *testing.T) {
 	t.Parallel()
-	for _, n := range []int{32, 500} {
-		t.Run(map[int]string{32: "few", 500: "many"}[n], func(t *testing.T) {
+	for name, n := range map[string]int{"few": 32, "many": 500} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d, _, _, manager := secured(t)
 			_, err := d.attach(fabric.Port(0), "h2", time.Hour)

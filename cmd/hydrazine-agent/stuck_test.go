@@ -57,11 +57,7 @@ func TestWatchdog_anAgentThatIsStoppedIsReplaced(t *testing.T) {
 		return err == nil && strings.Contains(string(buffer[:n]), "WATCHDOG=1")
 	}
 	d.startAgent()
-	for i, host := range []string{"h2", "h3"} {
-		_, err := d.attach([]string{"pf0hpf", "pf1hpf"}[i], host, time.Hour)
-		d.Expect(err).NotTo(HaveOccurred())
-	}
-	d.Eventually(d.pings("h2", "h3")).WithTimeout(patience).Should(BeTrue())
+	d.attachAll("h2", "h3")
 	for range 3 {
 		d.Expect(fed()).To(BeTrue())
 	}

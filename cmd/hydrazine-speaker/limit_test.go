@@ -49,7 +49,7 @@ func TestSession_endsWithANeighborThatAnnouncesTooMuch(t *testing.T) {
 func TestSession_aFullTableEndsNoSpeaker(t *testing.T) {
 	const many = 500_000
 	w := newWorld(t)
-	flood := w.flood("leaf", many)
+	flood := w.flood(many)
 	w.configure(func(s *networkfabricv1.BGPConfigurationSpec) {
 		s.Neighbors = append(s.Neighbors, neighbor("172.18.0.2"))
 	})
@@ -96,11 +96,11 @@ type flood struct {
 	ended atomic.Bool
 }
 
-// flood begins on a node with the first connection, and takes one only.
-func (w *world) flood(node string, prefixes int) *flood {
+// flood begins on the leaf with the first connection, and takes one only.
+func (w *world) flood(prefixes int) *flood {
 	w.Helper()
 	var listener net.Listener
-	w.Expect(w.fabric.Do(node, func() (err error) {
+	w.Expect(w.fabric.Do("leaf", func() (err error) {
 		listener, err = (&net.ListenConfig{}).Listen(w.Context(), "tcp", "172.18.0.2:179")
 		return err
 	})).To(Succeed())

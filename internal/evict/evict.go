@@ -3,7 +3,10 @@
 // heaviest piece, and of several the oldest. So a client that brings too much takes no room from others.
 package evict
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // Set has entries of clients, by their keys.
 type Set[K comparable] struct {
@@ -78,12 +81,8 @@ func (s *Set[K]) remove(e *Entry[K]) {
 	}
 	e.gone = true
 	s.grow(e, -e.weight)
-	for i, one := range s.entries {
-		if one == e {
-			s.entries = append(s.entries[:i], s.entries[i+1:]...)
-			return
-		}
-	}
+	at := slices.Index(s.entries, e)
+	s.entries = slices.Delete(s.entries, at, at+1)
 }
 
 // surplus removes and returns what has to go.

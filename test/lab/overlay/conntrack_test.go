@@ -85,7 +85,7 @@ func sendEvery(ctx context.Context, interval time.Duration, sockets []*net.UDPCo
 	defer ticker.Stop()
 	for {
 		for _, socket := range sockets {
-			_, _ = socket.Write([]byte("x")) // refused, where the answer to the last one was that nobody listens
+			_, _ = socket.Write([]byte("x")) // refused where the last one was answered by ICMP: no program has the port
 		}
 		select {
 		case <-ctx.Done():

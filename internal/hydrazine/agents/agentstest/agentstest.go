@@ -255,7 +255,8 @@ func (a *Agent) check(request *agentv1.AttachRequest) error {
 	if !strings.HasPrefix(to.GetSouthbound(), "tcp:") && !strings.HasPrefix(to.GetSouthbound(), "ssl:") {
 		return status.Error(codes.InvalidArgument, "southbound is neither tcp: nor ssl:")
 	}
-	if mac, err := net.ParseMAC(to.GetHostMac()); to.GetHostMac()+strings.Join(to.GetHostIps(), "") != "" && (err != nil || mac[0]&1 != 0) {
+	named := to.GetHostMac() != "" || len(to.GetHostIps()) > 0
+	if mac, err := net.ParseMAC(to.GetHostMac()); named && (err != nil || mac[0]&1 != 0) {
 		return status.Error(codes.InvalidArgument, "host_mac is no host's")
 	}
 	for _, text := range to.GetHostIps() {
