@@ -20,8 +20,7 @@ type transport struct {
 	authorize func(*x509.Certificate) error
 }
 
-// config of one connection. The other side's certificate has to be for what it is there. There are no session
-// tickets: the certificate of a session that goes on isn't checked again.
+// config of one connection. The other side's certificate has to be for what it is there. There are no session tickets: a session that goes on would be one whose certificate isn't checked again.
 func (t *transport) config(other x509.ExtKeyUsage) *tls.Config {
 	now := t.source.current()
 	return &tls.Config{

@@ -155,8 +155,8 @@ func Reached(r *resourcev1.ManagedResource) []resourcev1.IPAddress {
 	return slices.DeleteFunc(reached, func(ip resourcev1.IPAddress) bool { return ip == "" })
 }
 
-// held is the conflict with a host that doesn't ask for an address any more, while its DPU may still answer for it. Which of the two is
-// older doesn't matter then.
+// held is the conflict with a host that doesn't ask for an address any more, while its DPU may still answer for it. Who was there
+// first doesn't matter then.
 func held(r, other *resourcev1.ManagedResource) Problem {
 	if other.UID == r.UID {
 		return Problem{}
