@@ -14,8 +14,8 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/agent/vswitch"
 )
 
-// uplinkListener listens at the addresses of the uplink and no others: who reaches a management port or a VLAN of the DPU has no
-// business with the agent. The addresses may come later than the agent, and change.
+// uplinkListener listens at the addresses of the uplink and no others: clients that reach a management port or a VLAN of the DPU can't
+// connect to the agent. The addresses may come later than the agent, and change.
 type uplinkListener struct {
 	addresses   func() ([]netip.Addr, error)
 	port        uint16
@@ -78,7 +78,11 @@ func (l *uplinkListener) follow() {
 	}
 	if said := text(err); said != l.problem && l.ended.Err() == nil {
 		l.problem = said
-		slog.Warn("Where the controller can call the agent has changed, or isn't all there", "error", err, "addresses", len(l.at))
+		if err != nil {
+			slog.Warn("The controller can't call the agent at every address of the uplink", "error", err, "addresses", len(l.at))
+		} else {
+			slog.Info("The controller can call the agent at every address of the uplink", "addresses", len(l.at))
+		}
 	}
 }
 

@@ -27,7 +27,7 @@ func (w *watchdog) feeder(needed sync.Locker) func() {
 		needed.Unlock() //nolint:staticcheck // nothing is done under it: it only has to be free
 		w.fed.Store(int64(sinceBoot()))
 		if err := notify(say); err != nil {
-			slog.Error("The watchdog isn't fed", "error", err)
+			slog.Error("systemd isn't told that leases end, and will kill the agent", "error", err)
 		}
 		say = "WATCHDOG=1"
 	}
