@@ -6,8 +6,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
@@ -68,10 +66,8 @@ func TestSeat_givesNoHostWhatIsntOneHosts(t *testing.T) {
 func TestHeard_believesNoAddressThatIsntProven(t *testing.T) {
 	t.Parallel()
 	g, host := NewWithT(t), &resourcev1.ManagedResource{Spec: resourcev1.ManagedResourceSpec{DPUIPs: []resourcev1.IPAddress{"172.18.0.5"}}}
-	scheme := runtime.NewScheme()
-	g.Expect(networkfabricv1.AddToScheme(scheme)).To(Succeed())
 	policy := &networkfabricv1.FabricPolicy{ObjectMeta: metav1.ObjectMeta{Name: networkfabricv1.FabricPolicyName}}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(policy).Build()
+	c := site(t, policy)
 	r := &resourceReconciler{Client: c}
 	said := agents.Report{Report: agentstest.Report("dpu1", "172.18.0.5/24", "172.18.0.1")} // of a certificate without addresses
 	said.Uplink.OtherAddresses = append(said.Uplink.OtherAddresses, "172.20.0.9", "fd20::9")

@@ -66,13 +66,8 @@ func among(t *testing.T, objects ...client.Object) validator {
 		}).Build()}
 }
 
-func policy() *networkfabricv1.FabricPolicy {
-	return &networkfabricv1.FabricPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: networkfabricv1.FabricPolicyName},
-		Spec: networkfabricv1.FabricPolicySpec{
-			DPUPrefixes: []resourcev1.IPPrefix{"172.20.0.0/24"}, SharedServices: []resourcev1.IPPrefix{"172.22.0.0/24"},
-		},
-	}
+func policy(spec networkfabricv1.FabricPolicySpec) *networkfabricv1.FabricPolicy {
+	return &networkfabricv1.FabricPolicy{ObjectMeta: metav1.ObjectMeta{Name: networkfabricv1.FabricPolicyName}, Spec: spec}
 }
 
 func publicIP(name string, address resourcev1.IPAddress) *networkfabricv1.PublicIP {
@@ -142,7 +137,9 @@ func TestValidateUpdate_refusesWhatIsReserved(t *testing.T) {
 			victim.Status.LogicalPortReference = &resourcev1.LogicalPortReference{Agent: "172.18.0.5", FabricGateway: "172.18.0.2"}
 			after := before.DeepCopy()
 			after.Spec.DPUIPs[1] = address
-			in := among(t, victim, beside, policy(), web("blue"), web("red"), before)
+			in := among(t, victim, beside, web("blue"), web("red"), before, policy(networkfabricv1.FabricPolicySpec{
+				DPUPrefixes: []resourcev1.IPPrefix{"172.20.0.0/24"}, SharedServices: []resourcev1.IPPrefix{"172.22.0.0/24"},
+			}))
 			_, err := in.ValidateUpdate(t.Context(), before, after)
 			if says == "" {
 				g.Expect(err).NotTo(HaveOccurred())
@@ -219,25 +216,22 @@ func TestValidateCreate_ofAPublicIP(t *testing.T) {
 // DPUs speak to a group's DHCP server themselves: which one, and of which network, isn't a tenant's choice alone.
 func TestValidate_theDHCPServerOfAGroup(t *testing.T) {
 	t.Parallel()
-	policy := func(change func(*networkfabricv1.FabricPolicySpec)) *networkfabricv1.FabricPolicy {
-		p := &networkfabricv1.FabricPolicy{ObjectMeta: metav1.ObjectMeta{Name: networkfabricv1.FabricPolicyName}}
-		change(&p.Spec)
-		return p
+	allows := func(servers ...resourcev1.IPAddress) []client.Object {
+		return []client.Object{policy(networkfabricv1.FabricPolicySpec{DHCPServers: servers})}
 	}
-	listed := policy(func(s *networkfabricv1.FabricPolicySpec) { s.DHCPServers = []resourcev1.IPAddress{"172.19.0.10"} })
 	for name, c := range map[string]struct {
 		site   []client.Object
 		server resourcev1.IPAddress
 		says   string
 	}{
 		"no policy":    {nil, "172.19.0.10", ""},
-		"no list":      {[]client.Object{policy(func(*networkfabricv1.FabricPolicySpec) {})}, "172.19.0.10", ""},
-		"listed":       {[]client.Object{listed}, "172.19.0.10", ""},
-		"none":         {[]client.Object{listed}, "", ""},
-		"not listed":   {[]client.Object{listed}, "172.19.0.11", "dhcpServer 172.19.0.11 isn't among dhcpServers of the FabricPolicy"},
-		"an empty one": {[]client.Object{policy(func(s *networkfabricv1.FabricPolicySpec) { s.DHCPServers = []resourcev1.IPAddress{} })}, "172.19.0.10", "isn't among dhcpServers"},
-		"of the management network": {[]client.Object{policy(func(s *networkfabricv1.FabricPolicySpec) {
-			s.FabricPrefixes = []resourcev1.IPPrefix{"10.0.0.0/8"}
+		"no list":      {allows(), "172.19.0.10", ""},
+		"listed":       {allows("172.19.0.10"), "172.19.0.10", ""},
+		"none":         {allows("172.19.0.10"), "", ""},
+		"not listed":   {allows("172.19.0.10"), "172.19.0.11", "dhcpServer 172.19.0.11 isn't among dhcpServers of the FabricPolicy"},
+		"an empty one": {allows([]resourcev1.IPAddress{}...), "172.19.0.10", "isn't among dhcpServers"},
+		"of the management network": {[]client.Object{policy(networkfabricv1.FabricPolicySpec{
+			FabricPrefixes: []resourcev1.IPPrefix{"10.0.0.0/8"},
 		})}, "172.19.0.10", "the network 10.10.10.0/24 has a dhcpServer, and overlaps 10.0.0.0/8 of fabricPrefixes"},
 	} {
 		t.Run(name, func(t *testing.T) {
