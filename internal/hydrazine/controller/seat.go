@@ -32,6 +32,16 @@ func seat(
 		LogicalPort: topology.PortName(string(resource.UID), resource.Name), DPU: report.GetChassis(), Agent: resource.Spec.DPUIPs[0],
 		GroupUID: group.UID,
 	}
+	if err := onUplink(reference, resource, group, report); err != nil {
+		return nil, nil, reasonUplink, err
+	}
+	return port, reference, "", nil
+}
+
+// onUplink finds the networks of the DPU's uplink that the host's fabric addresses are in, and refuses addresses that no host can have there.
+func onUplink(
+	reference *resourcev1.LogicalPortReference, resource *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, report agents.Report,
+) error {
 	own, other, third := overlay.Address(resource.Spec.DPUIPs[0]), overlay.DPUIP(resource, 1), overlay.DPUIP(resource, 2)
 	owned := false
 	for _, text := range report.GetUplink().GetAddresses() {
@@ -53,24 +63,24 @@ func seat(
 	}
 	for _, ip := range []netip.Addr{other, third} {
 		if why := unusable(ip, report); why != "" {
-			return nil, nil, reasonUplink, fmt.Errorf("%s is %s of DPU %s: choose another one of dpuIPs", ip, why, report.GetChassis())
+			return fmt.Errorf("%s is %s of DPU %s: choose another one of dpuIPs", ip, why, report.GetChassis())
 		}
 	}
 	uplink := fmt.Sprintf("the uplink of DPU %s has %s", report.GetChassis(), strings.Join(report.GetUplink().GetAddresses(), ", "))
 	switch {
 	case !owned:
-		return nil, nil, reasonUplink, fmt.Errorf("%s, and not %s: put the DPU's own address first in dpuIPs", uplink, own)
+		return fmt.Errorf("%s, and not %s: put the DPU's own address first in dpuIPs", uplink, own)
 	case other.IsValid() && reference.FabricPrefixLength == 0:
-		return nil, nil, reasonUplink, fmt.Errorf("%s, so %s isn't in its network: choose a second one of dpuIPs that is", uplink, other)
+		return fmt.Errorf("%s, so %s isn't in its network: choose a second one of dpuIPs that is", uplink, other)
 	case third.IsValid() && reference.SecondFabricPrefixLength == 0:
-		return nil, nil, reasonUplink, fmt.Errorf("%s, so %s isn't in its network: choose a third one of dpuIPs that is", uplink, third)
+		return fmt.Errorf("%s, so %s isn't in its network: choose a third one of dpuIPs that is", uplink, third)
 	}
 	seated := resource.DeepCopy()
 	seated.Status.LogicalPortReference = reference
 	if problem := overlay.Expressible(seated, group); problem.Reason != "" {
-		return nil, nil, reasonUplink, fmt.Errorf("%s: %s", uplink, problem.Message)
+		return fmt.Errorf("%s: %s", uplink, problem.Message)
 	}
-	return port, reference, "", nil
+	return nil
 }
 
 // unusable says what of the host's DPU an address is, if it can't be the host's for that.
