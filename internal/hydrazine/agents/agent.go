@@ -29,6 +29,7 @@ const keepaliveTime = 5 * time.Minute
 type agent struct {
 	client agentv1.AgentClient
 	end    context.CancelFunc
+	calls  chan struct{} // those that are on their way
 
 	vswitchd run // of listen alone
 

@@ -31,6 +31,9 @@ const (
 	messageLimit = 256 << 10
 	// bufferSize of a connection, in bytes: there are thousands of them, each with little to say.
 	bufferSize = 4 << 10
+	// callsAtOnce is how many calls to one agent may be on their way. One that doesn't answer keeps no more of the controller's workers,
+	// however many hosts it says are behind its DPU.
+	callsAtOnce = 2
 	// changesBuffer is how many changes may wait for the controller.
 	changesBuffer = 1024
 )
@@ -95,6 +98,20 @@ func (p *Pool) Known(address string) (Report, bool) {
 	}
 	report, err := a.latest()
 	return report, err == nil
+}
+
+// Turn to call an agent, until done is called. There is none while so many calls are on their way already.
+func (p *Pool) Turn(address string) (done func(), free bool) {
+	a, err := p.agent(address)
+	if err != nil {
+		return nil, false
+	}
+	select {
+	case a.calls <- struct{}{}:
+		return func() { <-a.calls }, true
+	default:
+		return nil, false
+	}
 }
 
 // Attach puts a host's port on a network, or renews its lease. See agentv1.AgentClient.
@@ -172,7 +189,7 @@ func (p *Pool) agent(address string) (*agent, error) {
 		return nil, fmt.Errorf("agent at %s: %w", address, err)
 	}
 	life, end := context.WithCancel(p.life)
-	a := &agent{client: agentv1.NewAgentClient(connection), end: end, err: ErrUnheard}
+	a := &agent{client: agentv1.NewAgentClient(connection), end: end, err: ErrUnheard, calls: make(chan struct{}, callsAtOnce)}
 	p.known[address] = a
 	go func() {
 		a.watch(life, p.config.Heartbeat, func() { p.tell(life, address) })

@@ -1,16 +1,20 @@
 package controller_test
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"google.golang.org/grpc"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/hydrazine/agents/agentstest"
 )
@@ -127,4 +131,34 @@ func TestDPU_isKnownWithoutAHostOnItsNetwork(t *testing.T) {
 		f.Expect(f.client.Get(t.Context(), client.ObjectKeyFromObject(host), host)).To(Succeed())
 		return host.Status.DPUAddresses
 	}).Should(ConsistOf(resourcev1.IPAddress("10.200.0.3"), own))
+}
+
+// It may say that many hosts are behind its DPU: with a call for each it would have all workers.
+func TestAgent_thatNeverAnswersLeavesWorkersToOthers(t *testing.T) {
+	t.Parallel()
+	const ports = 8
+	f := start(t).run()
+	f.group("blue")
+	var calls atomic.Int32
+	said := f.report(2)
+	said.Ports = nil
+	for i := range ports {
+		said.Ports = append(said.Ports, &agentv1.Port{Name: fmt.Sprintf("pf%dhpf", i), Up: true})
+	}
+	agentstest.Start(t, fmt.Sprintf("127.80.%d.2", f.number), f.port(), said, grpc.UnaryInterceptor(
+		func(ctx context.Context, _ any, _ *grpc.UnaryServerInfo, _ grpc.UnaryHandler) (any, error) {
+			calls.Add(1)
+			defer calls.Add(-1)
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}))
+	for i := range ports {
+		f.host("blue", 10+i, func(r *resourcev1.ManagedResource) {
+			r.Spec.DPUIPs[0], r.Spec.Identifier = resourcev1.IPAddress(f.dpu(2)), fmt.Sprintf("pf%dhpf", i)
+		})
+	}
+	f.Eventually(calls.Load).Should(BeNumerically(">=", 2))
+	f.Consistently(calls.Load, "3s").Should(BeEquivalentTo(2), "there are four workers, and a call takes 10 s")
+	f.agent(3)
+	f.becomes(f.host("blue", 3), resourcev1.AttachedCondition, metav1.ConditionTrue, "")
 }

@@ -283,6 +283,11 @@ func (r *resourceReconciler) renew(
 	ctx context.Context, resource *resourcev1.ManagedResource, report agents.Report, port *agentv1.Port,
 	wanted *agentv1.Assignment,
 ) (*agentv1.Port, ctrl.Result, error) {
+	done, free := r.agents.Turn(string(resource.Spec.DPUIPs[0]))
+	if !free {
+		return nil, ctrl.Result{RequeueAfter: time.Second}, nil
+	}
+	defer done()
 	if err := r.promise(ctx, resource, report.Received); err != nil {
 		return nil, ctrl.Result{}, err
 	}

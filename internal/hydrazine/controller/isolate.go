@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -49,13 +50,24 @@ func (r *resourceReconciler) leave(ctx context.Context, resource *resourcev1.Man
 	default:
 		unmet(resource, resourcev1.AttachedCondition, reasonIsolating,
 			fmt.Sprintf("the host is isolated when DPU %s hears of it, at %s at the latest: %v", at, r.leases.latest(resource).UTC().Format(time.RFC3339), failed))
+		if errors.Is(failed, errBusy) {
+			return ctrl.Result{RequeueAfter: min(r.poll, left, time.Second)} // nothing tells, and it is a matter of moments
+		}
 		return ctrl.Result{RequeueAfter: min(r.poll, left)}
 	}
 	return ctrl.Result{}
 }
 
+// errBusy means that a DPU hasn't answered others yet.
+var errBusy = errors.New("its agent hasn't answered other calls yet")
+
 // confirm that a DPU has isolated a host.
 func (r *resourceReconciler) confirm(ctx context.Context, resource *resourcev1.ManagedResource, at resourcev1.IPAddress) error {
+	done, free := r.agents.Turn(string(at))
+	if !free {
+		return errBusy
+	}
+	defer done()
 	answer, err := r.agents.Isolate(ctx, string(at), &agentv1.IsolateRequest{ResourceUid: string(resource.UID)})
 	if err != nil {
 		return err
