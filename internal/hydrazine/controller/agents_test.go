@@ -8,8 +8,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/ovn-kubernetes/libovsdb/ovsdb"
 	"google.golang.org/grpc"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,6 +19,8 @@ import (
 	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/hydrazine/agents/agentstest"
+	"github.com/bedplate/bedplate/internal/hydrazine/ovn"
+	"github.com/bedplate/bedplate/internal/hydrazine/ovn/sbdb"
 )
 
 // What an agent says mustn't make a host come and go for ever.
@@ -131,6 +135,77 @@ func TestDPU_isKnownWithoutAHostOnItsNetwork(t *testing.T) {
 		f.Expect(f.client.Get(t.Context(), client.ObjectKeyFromObject(host), host)).To(Succeed())
 		return host.Status.DPUAddresses
 	}).Should(ConsistOf(resourcev1.IPAddress("10.200.0.3"), own))
+}
+
+// written counts how often the controllers write a status of this kind, once they run.
+func written[T client.Object](f *fixture) *atomic.Int32 {
+	n := &atomic.Int32{}
+	f.faults.SubResourcePatch = func(
+		ctx context.Context, c client.Client, sub string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption,
+	) error {
+		if _, ok := object.(T); ok {
+			n.Add(1)
+		}
+		return c.SubResource(sub).Patch(ctx, object, patch, options...)
+	}
+	return n
+}
+
+// A DPU whose reports differ all the time, as by a host that takes its link up and down, mustn't take the manager's requests to the API
+// server away from all other hosts.
+func TestAgent_thatAlwaysSaysSomethingElse(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	writes := written[*resourcev1.ManagedResource](f)
+	f.run()
+	f.group("blue")
+	agent := f.agent(2)
+	host := f.host("blue", 2)
+	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	before, began := writes.Load(), time.Now()
+	for i := 0; time.Since(began) < 8*time.Second; i++ {
+		agent.Say(func(r *agentstest.Said) { r.Ports[0].Problem = fmt.Sprint("problem ", i) })
+		time.Sleep(5 * time.Millisecond)
+	}
+	f.Expect(writes.Load() - before).To(BeNumerically("<=", 100+3*time.Since(began).Seconds()))
+	agent.Say(func(r *agentstest.Said) { r.Ports[0].Problem = "the last one" })
+	f.Eventually(func() string {
+		return f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionFalse, "PortProblem")
+	}).Should(ContainSubstring("the last one"))
+}
+
+// Nor one that has the last change of its group, and hasn't, and has.
+func TestAgent_thatAlwaysSaysAnotherChange(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	writes := written[*resourcev1.ResourceGroup](f)
+	f.run()
+	group := f.group("blue")
+	f.agent(2)
+	f.becomes(f.host("blue", 2), resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	south, err := ovn.DialSouthbound(t.Context(), fmt.Sprintf("unix:%s/ovn-%s/sb.sock", f.dir, group.UID), nil)
+	f.Expect(err).NotTo(HaveOccurred())
+	defer south.Close()
+	change := func(operation ovsdb.Operation) {
+		operation.Table = sbdb.ChassisPrivateTable
+		_, err := south.Transact(t.Context(), operation)
+		f.Expect(err).NotTo(HaveOccurred())
+	}
+	const all = 9_000_000_000_000
+	change(ovsdb.Operation{Op: ovsdb.OperationInsert, Row: ovsdb.Row{"name": "dpu2", "nb_cfg": all}})
+	has := func(n int) {
+		change(ovsdb.Operation{Op: ovsdb.OperationUpdate, Row: ovsdb.Row{"nb_cfg": n},
+			Where: []ovsdb.Condition{ovsdb.NewCondition("name", ovsdb.ConditionEqual, "dpu2")}})
+	}
+	before, began := writes.Load(), time.Now()
+	for time.Since(began) < 8*time.Second {
+		has(0)
+		time.Sleep(5 * time.Millisecond)
+		has(all)
+		time.Sleep(5 * time.Millisecond)
+	}
+	f.Expect(writes.Load() - before).To(BeNumerically("<=", 100+3*time.Since(began).Seconds()))
+	f.becomes(group, resourcev1.PropagatedCondition, metav1.ConditionTrue, "")
 }
 
 // It may say that many hosts are behind its DPU: with a call for each it would have all workers.

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -101,7 +102,7 @@ func (w *network) close() {
 
 func (n *networks) connect(ctx context.Context, group types.UID, c central.Central) (*network, error) {
 	life, end := context.WithCancel(n.life)
-	changed, bound := make(chan struct{}, 1), make(chan struct{}, 1)
+	changed, bound, spread := make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)
 	rows := func(table string) {
 		if table != nbdb.NBGlobalTable { // how far changes have come, the chassis say
 			signal(changed)
@@ -125,6 +126,12 @@ func (n *networks) connect(ctx context.Context, group types.UID, c central.Centr
 			tell(life, n.ports, port)
 		}
 		if made.spreads(life) {
+			signal(spread)
+		}
+	})
+	pace := rate.NewLimiter(turnsPerSecond, turnsAtOnce) // a DPU writes into its row what it likes, and as often
+	go pass(life, spread, func() {
+		if pace.Wait(life) == nil {
 			tell(life, n.groups, group)
 		}
 	})

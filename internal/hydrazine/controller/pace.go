@@ -5,6 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/types"
+
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 )
 
@@ -36,4 +39,41 @@ func (p *pace) after(dpu resourcev1.IPAddress, soon time.Duration) time.Duration
 		p.due[dpu] = last.Add(paceInterval)
 	}
 	return p.due[dpu].Sub(now)
+}
+
+// A host is reconciled so often at once, which is more than it takes to join and to leave several times, and so often in a second
+// afterwards; and a group, for what its DPUs say of the last change.
+const turnsAtOnce, turnsPerSecond = 100, 2
+
+// turns keep a host of which there is news all the time from the time of the others, and from the requests that the manager may make:
+// its DPU may report something else each moment, and so may a link that goes up and down.
+type turns struct {
+	mutex sync.Mutex
+	of    map[types.NamespacedName]*rate.Limiter
+}
+
+func newTurns() *turns { return &turns{of: map[types.NamespacedName]*rate.Limiter{}} }
+
+// wait is how long until it is a host's turn. 0 takes the turn.
+func (t *turns) wait(host types.NamespacedName) time.Duration {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	limiter := t.of[host]
+	if limiter == nil {
+		limiter = rate.NewLimiter(turnsPerSecond, turnsAtOnce)
+		t.of[host] = limiter
+	}
+	turn := limiter.Reserve()
+	wait := turn.Delay()
+	if wait > 0 {
+		turn.Cancel()
+	}
+	return wait
+}
+
+// forget a host that is gone.
+func (t *turns) forget(host types.NamespacedName) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	delete(t.of, host)
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -89,4 +91,31 @@ func TestUnderlay_ofOneDPUKeepsNotAllGroupsBusy(t *testing.T) {
 	g.Expect(queue.due).To(BeEmpty())
 	tell("172.18.0.5", 0)
 	g.Expect(r.pace.due).To(HaveLen(1), "what is long over is forgotten")
+}
+
+// A host that always asks has so many turns, and takes none from another one.
+func TestTurns_areOfOneHost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g, turns, host := NewWithT(t), newTurns(), types.NamespacedName{Namespace: "tenant", Name: "host"}
+		taken := func(d time.Duration) (n int) {
+			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(time.Millisecond) {
+				if turns.wait(host) == 0 {
+					n++
+				}
+			}
+			return n
+		}
+		g.Expect(taken(time.Minute)).To(BeNumerically("~", turnsAtOnce+60*turnsPerSecond, 1))
+		g.Expect(turns.wait(types.NamespacedName{Namespace: "tenant", Name: "other"})).To(BeZero())
+		wait := turns.wait(host)
+		for wait == 0 {
+			wait = turns.wait(host)
+		}
+		g.Expect(wait).To(BeNumerically("<=", time.Second/turnsPerSecond))
+		time.Sleep(wait)
+		g.Expect(turns.wait(host)).To(BeZero(), "who comes back then has it")
+		turns.forget(host)
+		g.Expect(turns.of).To(HaveLen(1))
+	})
 }

@@ -32,6 +32,7 @@ type resourceReconciler struct {
 	// lease is how long a host stays attached while nobody renews that.
 	lease  time.Duration
 	leases *hostLeases
+	turns  *turns
 	// poll is how soon something is tried again that nobody tells of.
 	poll time.Duration
 	now  func() time.Time
@@ -47,10 +48,14 @@ func (r *resourceReconciler) Reconcile(ctx context.Context, request ctrl.Request
 	if err := r.Get(ctx, request.NamespacedName, resource); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.leases.forget(request.NamespacedName)
+			r.turns.forget(request.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	r.leases.left(resource) // a lease counts from when it is first seen
+	if wait := r.turns.wait(request.NamespacedName); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
 	deleted := !resource.DeletionTimestamp.IsZero()
 	if deleted && !controllerutil.ContainsFinalizer(resource, resourcev1.ManagedResourceFinalizer) {
 		return ctrl.Result{}, nil

@@ -67,7 +67,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, config Config) error {
 	}
 	resources := &resourceReconciler{
 		Client: mgr.GetClient(), control: control, networks: networks, agents: config.Agents, events: recorder,
-		lease: config.Lease, leases: leases, poll: config.Poll, now: time.Now,
+		lease: config.Lease, leases: leases, turns: newTurns(), poll: config.Poll, now: time.Now,
 		pool: &pool{Client: mgr.GetClient(), live: mgr.GetAPIReader(), given: map[types.UID]*networkfabricv1.PublicIP{}},
 	}
 	publicIPs := &publicIPReconciler{
