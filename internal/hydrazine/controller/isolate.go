@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/hydrazine/membership"
+	"github.com/bedplate/bedplate/internal/hydrazine/overlay"
 )
 
 // isolate a host: at once if its agent can be reached, or by the end of its lease.
@@ -48,9 +52,13 @@ func (r *resourceReconciler) leave(ctx context.Context, resource *resourcev1.Man
 		r.left(resource, reasonLeaseExpired, fmt.Sprintf("the lease of DPU %s ended at %s. It hasn't confirmed that it has isolated the host: "+
 			"see that its agent runs, or its timer hydrazine-agent-expire", at, ends))
 	default:
-		unmet(resource, resourcev1.AttachedCondition, reasonIsolating,
-			fmt.Sprintf("the host is isolated when DPU %s hears of it, at %s at the latest: %v", at, r.leases.latest(resource).UTC().Format(time.RFC3339), failed))
-		if errors.Is(failed, errBusy) {
+		latest := r.leases.latest(resource).UTC().Format(time.RFC3339)
+		message := fmt.Sprintf("the host is isolated when DPU %s hears of it, at %s at the latest: %v", at, latest, failed)
+		if errors.Is(failed, errAnswers) {
+			message = fmt.Sprintf("DPU %s %v, until %s at the latest", at, failed, latest)
+		}
+		unmet(resource, resourcev1.AttachedCondition, reasonIsolating, message)
+		if errors.Is(failed, errBusy) || errors.Is(failed, errAnswers) {
 			return ctrl.Result{RequeueAfter: min(r.poll, left, time.Second)} // nothing tells, and it is a matter of moments
 		}
 		return ctrl.Result{RequeueAfter: min(r.poll, left)}
@@ -60,6 +68,9 @@ func (r *resourceReconciler) leave(ctx context.Context, resource *resourcev1.Man
 
 // errBusy means that a DPU hasn't answered others yet.
 var errBusy = errors.New("its agent hasn't answered other calls yet")
+
+// errAnswers means that a DPU has taken a host off, and isn't known to have let go its address.
+var errAnswers = errors.New("has isolated the host, but OVN there may still answer for")
 
 // confirm that a DPU has isolated a host.
 func (r *resourceReconciler) confirm(ctx context.Context, resource *resourcev1.ManagedResource, at resourcev1.IPAddress) error {
@@ -74,6 +85,28 @@ func (r *resourceReconciler) confirm(ctx context.Context, resource *resourcev1.M
 	}
 	if port := portOf(resource, answer.GetPorts()); port != nil {
 		return fmt.Errorf("it has answered, but the host still has port %s", port.GetName())
+	}
+	return r.letGo(ctx, resource, answer)
+}
+
+// letGo says whether a DPU that has isolated a host answers for none of its addresses any more. It doesn't if it has left the network
+// with its last host. As long as other hosts of the group are behind it, its ovn-controller has to hear that the address is gone.
+func (r *resourceReconciler) letGo(ctx context.Context, resource *resourcev1.ManagedResource, answer *agentv1.Report) error {
+	at := resource.Status.LogicalPortReference
+	if at == nil || at.GroupUID == "" || !slices.ContainsFunc(answer.GetPorts(), func(p *agentv1.Port) bool {
+		return p.GetAssignment().GetGroupUid() == string(at.GroupUID)
+	}) {
+		return nil
+	}
+	stays := resource.DeletionTimestamp.IsZero() && resource.Spec.State == resourcev1.Attached &&
+		meta.IsStatusConditionTrue(resource.Status.Conditions, resourcev1.AcceptedCondition)
+	for _, ip := range membership.Reached(resource) {
+		if stays && slices.Contains(resource.Spec.DPUIPs, ip) {
+			continue // it takes the address along
+		}
+		if !r.networks.forgotten(ctx, at.GroupUID, at.DPU, overlay.Address(ip)) {
+			return fmt.Errorf("%w %s", errAnswers, ip)
+		}
 	}
 	return nil
 }

@@ -151,3 +151,37 @@ func TestHost_whoseDPUIsAwayKeepsItsAddress(t *testing.T) {
 	f.gone(one)
 	f.becomes(two, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
 }
+
+// A DPU leaves a network with its last host. Before that its ovn-controller goes on, and answers for the address of a host that was isolated
+// until it hears that this is gone.
+func TestHost_besideAnotherOneKeepsItsAddressUntilItsDPUHasLetGo(t *testing.T) {
+	t.Parallel()
+	f := start(t).run()
+	group := f.group("blue")
+	f.group("red")
+	agent := f.agent(2)
+	agent.Say(func(r *agentstest.Said) { r.Ports = append(r.Ports, &agentv1.Port{Name: "pf1hpf", Up: true}) })
+	f.agent(4)
+	stays := f.host("blue", 2, func(r *resourcev1.ManagedResource) { r.Spec.Identifier = "pf0hpf" })
+	goes := f.host("blue", 3, func(r *resourcev1.ManagedResource) {
+		r.Spec.DPUIPs[0], r.Spec.Identifier = resourcev1.IPAddress(f.dpu(2)), "pf1hpf"
+	})
+	f.becomes(stays, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	f.becomes(goes, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	address := goes.Spec.DPUIPs[1]
+	f.Expect(f.client.Delete(t.Context(), goes)).To(Succeed())
+	f.Expect(f.becomes(goes, resourcev1.AttachedCondition, metav1.ConditionFalse, "Isolating")).To(
+		ContainSubstring("OVN there may still answer for " + string(address)))
+	f.Expect(agent.Says().GetPorts()[1].GetAssignment()).To(BeNil(), "the host itself is off the network at once")
+	other := f.host("red", 4, func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[1] = address })
+	f.becomes(other, resourcev1.AcceptedCondition, metav1.ConditionFalse, "AddressTaken")
+
+	f.Eventually(func(g Gomega) {
+		f.ovn(g, "ovn-sbctl", group, "create", "Chassis_Private", "name=dpu2", "nb_cfg=9000000000000")
+	}).WithTimeout(patience).Should(Succeed())
+	f.gone(goes)
+	f.becomes(other, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+
+	f.Expect(f.client.Delete(t.Context(), stays)).To(Succeed())
+	f.gone(stays)
+}
