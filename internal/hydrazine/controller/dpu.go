@@ -33,6 +33,14 @@ func (r *resourceReconciler) learn(
 	return unproven, nil
 }
 
+// forgetDPU forgets the addresses of a DPU that the host has left for another one: by them that one would count as the same DPU, and
+// while it says nothing of itself no other host could have the one that was left.
+func forgetDPU(resource *resourcev1.ManagedResource) {
+	if all := resource.Status.DPUAddresses; len(all) > 0 && !slices.Contains(all, place(resource)) {
+		resource.Status.DPUAddresses, resource.Status.UnprovenDPUAddresses = nil, nil
+	}
+}
+
 // remember what a DPU says whose host isn't to be on a network, if it says anything.
 func (r *resourceReconciler) remember(ctx context.Context, resource *resourcev1.ManagedResource) error {
 	report, known := r.agents.Known(string(resource.Spec.DPUIPs[0]))

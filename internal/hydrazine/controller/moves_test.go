@@ -152,6 +152,23 @@ func TestHost_whoseDPUIsAwayKeepsItsAddress(t *testing.T) {
 	f.becomes(two, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
 }
 
+// Its new DPU may never be heard, because there is none with that address.
+func TestHost_thatHasMovedLeavesItsDPUToOthers(t *testing.T) {
+	t.Parallel()
+	f := start(t).run()
+	f.group("blue")
+	f.group("red")
+	agent := f.agent(2)
+	one := f.host("blue", 2)
+	f.becomes(one, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	f.change(one, func(s *resourcev1.ManagedResourceSpec) { s.DPUIPs[0] = resourcev1.IPAddress(f.dpu(9)) })
+	f.becomes(one, resourcev1.AgentReadyCondition, metav1.ConditionFalse, "AgentUnreachable")
+	f.Eventually(func() *agentv1.Assignment { return agent.Says().GetPorts()[0].GetAssignment() }).Should(BeNil())
+	two := f.host("red", 3, func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[0] = resourcev1.IPAddress(f.dpu(2)) })
+	f.becomes(two, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	f.becomes(one, resourcev1.AcceptedCondition, metav1.ConditionTrue, "")
+}
+
 // A DPU leaves a network with its last host. Before that its ovn-controller goes on, and answers for the address of a host that was isolated
 // until it hears that this is gone.
 func TestHost_besideAnotherOneKeepsItsAddressUntilItsDPUHasLetGo(t *testing.T) {

@@ -91,6 +91,12 @@ func TestUnderlay_ofOneDPUKeepsNotAllGroupsBusy(t *testing.T) {
 	g.Expect(queue.due).To(BeEmpty())
 	tell("172.18.0.5", 0)
 	g.Expect(r.pace.due).To(HaveLen(1), "what is long over is forgotten")
+
+	queue.pass(time.Hour)
+	gone := host("172.18.0.99", "")
+	gone.Status.DPUAddresses = nil
+	r.underlayChanged(t.Context(), event.UpdateEvent{ObjectOld: host("172.18.0.5", "10.0.0.1"), ObjectNew: gone}, queue)
+	g.Expect(queue.due).To(BeEmpty(), "a host that names a DPU which there isn't is no news to all groups")
 }
 
 // A host that always asks has so many turns, and takes none from another one.

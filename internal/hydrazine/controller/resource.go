@@ -74,6 +74,7 @@ func (r *resourceReconciler) Reconcile(ctx context.Context, request ctrl.Request
 }
 
 func (r *resourceReconciler) reconcile(ctx context.Context, resource *resourcev1.ManagedResource) (ctrl.Result, error) {
+	forgetDPU(resource)
 	group, err := r.group(ctx, resource)
 	if err != nil {
 		return ctrl.Result{}, err

@@ -181,12 +181,15 @@ func (r *groupReconciler) hostCreated(
 	}
 }
 
-// underlayChanged tells all groups of a DPU that has other addresses now: no host may reach any DPU.
+// underlayChanged tells all groups of a DPU that has an address now which it hadn't: no host may reach any DPU. One that is gone is in no
+// hurry, and whoever writes a host makes it go by naming another DPU.
 func (r *groupReconciler) underlayChanged(
 	ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request],
 ) {
 	old, now := e.ObjectOld.(*resourcev1.ManagedResource), e.ObjectNew.(*resourcev1.ManagedResource)
-	if slices.Equal(old.Status.DPUAddresses, now.Status.DPUAddresses) {
+	if !slices.ContainsFunc(now.Status.DPUAddresses, func(ip resourcev1.IPAddress) bool {
+		return !slices.Contains(old.Status.DPUAddresses, ip)
+	}) {
 		return
 	}
 	r.underlays.changed.Store(true)
