@@ -155,14 +155,15 @@ func Reached(r *resourcev1.ManagedResource) []resourcev1.IPAddress {
 	return slices.DeleteFunc(reached, func(ip resourcev1.IPAddress) bool { return ip == "" })
 }
 
-// held is the conflict with a host that doesn't ask for an address any more, while its DPU may still answer for it. Who was there
-// first doesn't matter then.
+// held is the conflict with a host whose DPU may still answer for an address, and that doesn't ask for it any more, or asks for it
+// behind another DPU. Who was there first doesn't matter then.
 func held(r, other *resourcev1.ManagedResource) Problem {
 	if other.UID == r.UID {
 		return Problem{}
 	}
+	moving := other.Status.LeaseExpires != nil && !attached(other)
 	for _, ip := range Reached(other) {
-		if slices.Contains(r.Spec.DPUIPs, ip) && !slices.Contains(other.Spec.DPUIPs, ip) {
+		if slices.Contains(r.Spec.DPUIPs, ip) && (moving || !slices.Contains(other.Spec.DPUIPs, ip)) {
 			return Problem{ReasonAddressTaken, "dpuIPs", fmt.Sprintf("the DPU of %s may still answer for the fabric's address %s: "+
 				"wait until it has let go, or choose another one", name(other, r.Namespace), ip)}
 		}

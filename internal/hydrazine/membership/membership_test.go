@@ -193,6 +193,24 @@ func TestOf_anAddressThatADPUMayStillAnswerFor(t *testing.T) {
 	}
 }
 
+// A host that moves keeps its address, and hasn't left the DPU that answers for it: an older one waits.
+func TestOf_anAddressOfAHostThatMoves(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	wants := host("wants", 0, elsewhere, func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[1] = "172.18.0.105" })
+	moves := host("moves", 1, func(r *resourcev1.ManagedResource) {
+		r.Namespace, r.Spec.DPUIPs[0] = "red", "172.18.0.9"
+		r.Status.LeaseExpires = &metav1.Time{Time: began}
+		r.Status.LogicalPortReference = &resourcev1.LogicalPortReference{Agent: "172.18.0.5", FabricIP: "172.18.0.105"}
+	})
+	problem := membership.Of(&wants, group(), []resourcev1.ManagedResource{moves, wants})
+	g.Expect(problem.Reason).To(Equal(membership.ReasonAddressTaken))
+	g.Expect(problem.Message).To(HavePrefix("the DPU of a ManagedResource of another namespace may still answer for the fabric's address 172.18.0.105: "))
+
+	moves.Status.LeaseExpires, moves.Status.LogicalPortReference = nil, nil
+	g.Expect(membership.Of(&wants, group(), []resourcev1.ManagedResource{moves, wants})).To(BeZero(), "it has left")
+}
+
 func TestOf_aDPUOfTwoAddresses(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
