@@ -13,7 +13,8 @@ import (
 // hostLeases know when a lease has certainly ended that no agent has confirmed the end of. Both clocks have to say so: the wall's,
 // by the time in the status, and this process' own, by which a lease has ended one lease after its time was first seen. The
 // wall's may be set to anything, and a status restored from a backup says a time that was long ago, while the DPU's lease was
-// renewed since. The own clock says nothing of a lease from before a restart with a shorter --lease.
+// renewed since. The own clock says nothing of a lease from before a restart with a shorter --lease, except by how long the status
+// says that it is: a lease that was promised while the wall's clock was ahead ends when that has passed.
 type hostLeases struct {
 	length time.Duration
 	wall   func() time.Time
@@ -28,7 +29,9 @@ type hostLeases struct {
 type sighting struct {
 	of      types.UID
 	expires time.Time
-	at      time.Duration
+	// length of the lease, both ends by the clock that they were written by. 0 where only its end was written.
+	length time.Duration
+	at     time.Duration
 	// latest is when the lease has ended, as the wall's clock was then.
 	latest time.Time
 }
@@ -50,8 +53,17 @@ func (l *hostLeases) left(r *resourcev1.ManagedResource) time.Duration {
 		return 0
 	}
 	first := l.first(name, r)
-	skew := skewOf(l.length)
-	return max(0, first.expires.Sub(l.wall().Round(0))+skew, first.at+l.length-l.own()+skew)
+	since := l.own() - first.at
+	return max(0, skewOf(l.length)+max(first.byWall(l.wall(), since), l.length-since))
+}
+
+// byWall is what is left of a lease by the wall's clock, this long after it was first seen.
+func (s sighting) byWall(now time.Time, since time.Duration) time.Duration {
+	left := s.expires.Sub(now.Round(0))
+	if s.length > 0 {
+		left = min(left, s.length-since)
+	}
+	return left
 }
 
 // latest is when the lease of an attached host has ended, if the clocks go on as they went. It stays the same while the lease does.
@@ -65,10 +77,12 @@ func (l *hostLeases) latest(r *resourcev1.ManagedResource) time.Time {
 func (l *hostLeases) first(name types.NamespacedName, r *resourcev1.ManagedResource) sighting {
 	first, expires := l.seen[name], r.Status.LeaseExpires.Time
 	if first.of != r.UID || !first.expires.Equal(expires) {
-		first = sighting{of: r.UID, expires: expires, at: l.own(), latest: expires}
-		if held := l.wall().Add(l.length); held.After(expires) {
-			first.latest = held
+		first = sighting{of: r.UID, expires: expires, at: l.own()}
+		if began := r.Status.LastReport; began != nil {
+			first.length = expires.Sub(began.Time)
 		}
+		now := l.wall()
+		first.latest = now.Add(max(first.byWall(now, 0), l.length))
 		l.seen[name] = first
 	}
 	return first

@@ -56,6 +56,29 @@ func TestLeases_endByBothClocks(t *testing.T) {
 	}
 }
 
+// The manager's clock was a year ahead when it promised a lease, and is right again. A host whose DPU never comes back can go all the same.
+func TestLeases_promisedByAClockThatWasAhead(t *testing.T) {
+	t.Parallel()
+	const hour, year = time.Hour, 365 * 24 * time.Hour
+	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for name, length := range map[string]time.Duration{"as long as today": hour, "longer before a restart": 5 * hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, l, passed := NewWithT(t), newHostLeases(hour), time.Duration(0)
+			l.wall, l.own = func() time.Time { return began.Add(passed) }, func() time.Duration { return passed }
+			host := &resourcev1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "host", UID: "uid"}}
+			host.Status.LastReport = &metav1.Time{Time: began.Add(year)}
+			host.Status.LeaseExpires = &metav1.Time{Time: began.Add(year + length)}
+			g.Expect(l.left(host)).To(Equal(length + skewOf(hour)))
+			g.Expect(l.latest(host)).To(Equal(began.Add(length)))
+			passed = length - time.Minute
+			g.Expect(l.left(host)).To(Equal(time.Minute + skewOf(hour)))
+			passed = length + skewOf(hour)
+			g.Expect(l.left(host)).To(BeZero())
+		})
+	}
+}
+
 func TestLeases_areOfOneObject(t *testing.T) {
 	t.Parallel()
 	g, l := NewWithT(t), newHostLeases(time.Hour)
