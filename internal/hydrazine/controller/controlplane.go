@@ -45,16 +45,22 @@ type controlPlaneAddresses struct {
 	routers []netip.Addr
 }
 
-// addresses that were known at most underlayAge ago. They must not be changed.
+// addresses that were known at most underlayAge ago, or last, where they can't be read: no host's lease may end because of that. They
+// must not be changed.
 func (p *controlPlane) addresses(ctx context.Context) (controlPlaneAddresses, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if now := p.now(); p.looked.IsZero() || now.Sub(p.looked) >= underlayAge {
 		known, err := p.look(ctx)
-		if err != nil {
+		switch {
+		case err == nil:
+			p.known, p.looked = known, now
+		case p.looked.IsZero():
 			return controlPlaneAddresses{}, err
+		default:
+			p.looked = now // it takes its time, and all hosts wait for it
+			ctrl.LoggerFrom(ctx).Error(err, "The addresses of the control plane are those that were known last")
 		}
-		p.known, p.looked = known, now
 	}
 	return p.known, nil
 }

@@ -20,6 +20,7 @@ import (
 
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/hydrazine/agents"
 	"github.com/bedplate/bedplate/internal/hydrazine/overlay"
 	"github.com/bedplate/bedplate/internal/hydrazine/topology"
 )
@@ -119,4 +120,39 @@ func TestControlPlane_withoutARightToItsServices(t *testing.T) {
 	known, err := p.addresses(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(known.routers).To(Equal(parsed("172.18.0.1")))
+}
+
+// Where the BGPConfigurations can't be read, hosts stay whose networks have nothing to do with them.
+func TestControlPlane_thatCantBeReadEndsNoLease(t *testing.T) {
+	t.Parallel()
+	g, c, now, failing := NewWithT(t), site(t, neighbors("172.18.0.1")), time.Now(), false
+	broken := interceptor.NewClient(c.(client.WithWatch), interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			if failing {
+				return errors.New("broken")
+			}
+			return c.List(ctx, list, options...)
+		},
+	})
+	begin := func() *controlPlane {
+		return &controlPlane{Reader: c, live: broken, now: func() time.Time { return now }}
+	}
+	p := begin()
+	known, err := p.addresses(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	failing = true
+	for range 3 {
+		now = now.Add(underlayAge)
+		still, err := p.addresses(t.Context())
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(still).To(Equal(known))
+	}
+
+	host := behindDPU("host", "172.18.0.5", "172.18.0.105")
+	r := &resourceReconciler{Client: c, control: begin()}
+	_, _, err = r.reserved(t.Context(), host, agents.Report{})
+	g.Expect(err).To(MatchError(ContainSubstring("broken")), "it would be given its address without a check")
+	host.Status.LogicalPortReference = &resourcev1.LogicalPortReference{Agent: "172.18.0.5", FabricIP: "172.18.0.105"}
+	_, _, err = r.reserved(t.Context(), host, agents.Report{})
+	g.Expect(err).NotTo(HaveOccurred(), "it has it")
 }

@@ -18,6 +18,9 @@ import (
 // Reserved says which of a resource's addresses on the fabric no host can have, and what it is. Those that the host's DPU answers for
 // already stay: who makes a site's rules later takes no attached host off its network. The reader has the controllers' indexes.
 func Reserved(ctx context.Context, c client.Reader, r *resourcev1.ManagedResource) (ip resourcev1.IPAddress, what string, err error) {
+	if len(asked(r)) == 0 {
+		return "", "", nil
+	}
 	policy, err := overlay.Policy(ctx, c)
 	if err != nil {
 		return "", "", err
@@ -67,11 +70,15 @@ func (r *resourceReconciler) reserved(
 	if ip, what, err := Reserved(ctx, r, resource); what != "" || err != nil {
 		return ip, what, err
 	}
+	asks := asked(resource)
+	if len(asks) == 0 { // a host that is attached doesn't depend on what else can be read
+		return "", "", nil
+	}
 	control, err := r.control.addresses(ctx)
 	if err != nil {
 		return "", "", err
 	}
-	for _, ip := range asked(resource) {
+	for _, ip := range asks {
 		switch a := overlay.Address(ip); {
 		case slices.Contains(report.GetUplink().GetOtherAddresses(), string(ip)):
 			return ip, "an address of its DPU", nil
