@@ -193,6 +193,9 @@ func (r *resourceReconciler) unknown(resource *resourcev1.ManagedResource, reaso
 		return
 	}
 	expires := resource.Status.LeaseExpires.Time
+	if r.leases.left(resource) <= 0 {
+		r.freed(resource)
+	}
 	if r.now().After(expires) {
 		unmet(resource, resourcev1.AttachedCondition, reasonLeaseExpired,
 			fmt.Sprintf("the lease ended at %s: the DPU has isolated the host if its agent runs, or its timer hydrazine-agent-expire",
@@ -201,6 +204,21 @@ func (r *resourceReconciler) unknown(resource *resourcev1.ManagedResource, reaso
 	}
 	set(resource, resourcev1.AttachedCondition, metav1.ConditionUnknown, reason,
 		fmt.Sprintf("the DPU keeps the host attached until %s", expires.UTC().Format(time.RFC3339)))
+}
+
+// freed are the addresses that a host doesn't ask for any more, when its lease has ended: its DPU may never come back.
+func (r *resourceReconciler) freed(resource *resourcev1.ManagedResource) {
+	at := resource.Status.LogicalPortReference
+	if at == nil {
+		return
+	}
+	at.FormerFabricIPs = nil
+	if !slices.Contains(resource.Spec.DPUIPs, at.FabricIP) {
+		at.FabricIP, at.FabricPrefixLength, at.FabricGateway = "", 0, ""
+	}
+	if !slices.Contains(resource.Spec.DPUIPs, at.SecondFabricIP) {
+		at.SecondFabricIP, at.SecondFabricPrefixLength, at.SecondFabricGateway = "", 0, ""
+	}
 }
 
 // assign the port to the host, or renew its lease.

@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -150,6 +151,23 @@ func TestHost_whoseDPUIsAwayKeepsItsAddress(t *testing.T) {
 	agent.Restart()
 	f.gone(one)
 	f.becomes(two, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+}
+
+// When its lease has ended a DPU that never comes back answers for nothing.
+func TestHost_whoseDPUIsLostFreesTheAddressesOfBefore(t *testing.T) {
+	t.Parallel()
+	f, agent, one := attached(t, 10*time.Second)
+	f.agent(3)
+	agent.Stop()
+	f.becomes(one, resourcev1.AgentReadyCondition, metav1.ConditionFalse, "AgentUnreachable")
+	address := one.Spec.DPUIPs[1]
+	f.change(one, func(s *resourcev1.ManagedResourceSpec) { s.DPUIPs[1] = resourcev1.IPAddress(f.dpu(150)) })
+	two := f.host("blue", 3, func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[1] = address })
+	f.becomes(two, resourcev1.AcceptedCondition, metav1.ConditionFalse, "AddressTaken")
+	f.becomes(two, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	agent.Restart()
+	f.becomes(one, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	f.Expect(one.Status.LogicalPortReference.FabricIP).To(BeEquivalentTo(f.dpu(150)))
 }
 
 // Its new DPU may never be heard, because there is none with that address.
