@@ -63,7 +63,8 @@ func (r Report) Addresses() []netip.Addr {
 
 // Unproven are the addresses that an agent says are its DPU's own, and that aren't in its certificate.
 func (r Report) Unproven() []netip.Addr {
-	return slices.DeleteFunc(r.said(), func(a netip.Addr) bool { return slices.Contains(r.Addresses(), a) })
+	proven := r.Addresses()
+	return slices.DeleteFunc(r.said(), func(a netip.Addr) bool { return slices.Contains(proven, a) })
 }
 
 // said are the addresses of all interfaces.

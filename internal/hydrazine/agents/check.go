@@ -21,6 +21,9 @@ var word = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,62}$`)
 // maxRequest is far more bytes than a request for a certificate has whose key is taken.
 const maxRequest = 4 << 10
 
+// maxList is how many addresses or ports a DPU may have. Each is compared with all that the manager knows of the site, for each report.
+const maxList = 1024
+
 // check whether a report makes sense.
 func check(r *agentv1.Report) error {
 	nonsense := func(format string, args ...any) error {
@@ -36,17 +39,24 @@ func check(r *agentv1.Report) error {
 	if !word.MatchString(r.GetChassis()) {
 		return nonsense("its chassis is called %.64q", r.GetChassis())
 	}
-	for _, address := range r.GetUplink().GetAddresses() {
+	u := r.GetUplink()
+	if n := len(u.GetAddresses()) + len(u.GetOtherAddresses()) + len(u.GetGateways()); n > maxList {
+		return nonsense("it has %d addresses and gateways", n)
+	}
+	if n := len(r.GetPorts()); n > maxList {
+		return nonsense("it has %d ports", n)
+	}
+	for _, address := range u.GetAddresses() {
 		if _, err := netip.ParsePrefix(address); err != nil {
 			return nonsense("its uplink has the address %.64q", address)
 		}
 	}
-	for _, address := range r.GetUplink().GetOtherAddresses() {
+	for _, address := range u.GetOtherAddresses() {
 		if a, err := netip.ParseAddr(address); err != nil || a.Zone() != "" {
 			return nonsense("it has the address %.64q", address)
 		}
 	}
-	for _, gateway := range r.GetUplink().GetGateways() {
+	for _, gateway := range u.GetGateways() {
 		if _, err := netip.ParseAddr(gateway); err != nil {
 			return nonsense("its uplink has the gateway %.64q", gateway)
 		}
