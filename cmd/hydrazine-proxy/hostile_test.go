@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"io"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -206,6 +209,48 @@ func TestHostile_changesOfLargeObjects(t *testing.T) { //nolint:paralleltest // 
 	}
 	t.Logf("%.0f MB before, %.0f MB after 80 updates", before, p.memory())
 	p.Expect(p.memory() - before).To(BeNumerically("<", 100))
+}
+
+// cut off after so many bytes that are sent.
+type cut struct {
+	net.Conn
+	left int
+}
+
+func (c *cut) Write(data []byte) (int, error) {
+	n, err := c.Conn.Write(data[:min(len(data), c.left)])
+	if c.left -= n; c.left == 0 && err == nil {
+		err = io.ErrShortWrite
+	}
+	return n, err
+}
+
+// A stranger needs no certificate of ours to send one that doesn't end, as large as TLS allows.
+func TestHostile_unfinishedHandshakes(t *testing.T) { //nolint:paralleltest // see above
+	p := start(t)
+	stranger := p.tenant(p.hostile(0))
+	for range 550 {
+		stranger.Certificates[0].Certificate = append(stranger.Certificates[0].Certificate, make([]byte, 400))
+	}
+	stranger.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &stranger.Certificates[0], nil }
+	p.attack(10*time.Second, 100, func(ctx context.Context) {
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				for range 300 {
+					conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", p.address)
+					if err != nil {
+						return
+					}
+					context.AfterFunc(ctx, func() { _ = conn.Close() })
+					config := stranger.Clone()
+					config.ServerName, _, _ = net.SplitHostPort(p.address)
+					_ = tls.Client(&cut{conn, 210 << 10}, config).HandshakeContext(ctx) // it ends in the middle
+				}
+			})
+		}
+		all.Wait()
+	})
 }
 
 // A message that begins has to come, however slowly its client sends.

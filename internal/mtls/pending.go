@@ -1,6 +1,7 @@
 package mtls
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
 	"sync"
@@ -17,6 +18,12 @@ type Pending struct{ set *evict.Set[netip.Prefix] }
 
 // NewPending bounds their number.
 func NewPending(limit int) *Pending { return &Pending{evict.New[netip.Prefix](limit)} }
+
+// maxHandshake is how many bytes a client may send until it has shown its certificate. A few certificates take less; crypto/tls would
+// keep 256 KiB of a message that isn't complete, of each client.
+const maxHandshake = 32 << 10
+
+var errHandshake = fmt.Errorf("the handshake has more than %d bytes", maxHandshake)
 
 // Gate decides about the connections of a server that aren't pending any more.
 type Gate interface {
@@ -53,9 +60,25 @@ func (p *Pending) hold(raw net.Conn) *connection {
 // connection has a place that it gives back when it is closed.
 type connection struct {
 	net.Conn
+	shaking bool // hands
+	left    int  // bytes that may be read then
+
 	mutex  sync.Mutex
 	leave  func()
 	closed bool
+}
+
+// Read implements net.Conn. Who shakes hands reads alone.
+func (c *connection) Read(into []byte) (int, error) {
+	if !c.shaking {
+		return c.Conn.Read(into)
+	}
+	if c.left == 0 {
+		return 0, errHandshake
+	}
+	n, err := c.Conn.Read(into[:min(len(into), c.left)])
+	c.left -= n
+	return n, err
 }
 
 // place takes a place instead of the one before.
@@ -97,7 +120,10 @@ type gated struct {
 
 // ServerHandshake implements credentials.TransportCredentials.
 func (g *gated) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	c := raw.(*connection)
+	c.shaking, c.left = true, maxHandshake
 	secured, info, err := g.TransportCredentials.ServerHandshake(raw)
+	c.shaking = false
 	if err != nil {
 		g.gate.Refused(err)
 		return nil, nil, err
@@ -107,7 +133,7 @@ func (g *gated) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, e
 		_ = secured.Close()
 		return nil, nil, err
 	}
-	raw.(*connection).place(leave)
+	c.place(leave)
 	return secured, admitted, nil
 }
 

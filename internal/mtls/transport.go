@@ -20,6 +20,9 @@ type transport struct {
 	authorize func(*x509.Certificate) error
 }
 
+// maxChain is how many certificates the other side may show: they are in memory as long as the connection is.
+const maxChain = 10
+
 // config of one connection. The other side's certificate has to be for what it is there. There are no session tickets: a session that goes on would be one whose certificate isn't checked again.
 func (t *transport) config(other x509.ExtKeyUsage) *tls.Config {
 	now := t.source.current()
@@ -34,6 +37,9 @@ func (t *transport) config(other x509.ExtKeyUsage) *tls.Config {
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &now.certificate, nil },
 		VerifyConnection: func(state tls.ConnectionState) error {
 			its := state.PeerCertificates[0]
+			if n := len(state.PeerCertificates); n > maxChain {
+				return fmt.Errorf("the certificate of %s comes with %d others", subject(its), n-1)
+			}
 			if err := usable(its, other); err != nil {
 				return err
 			}
