@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 
+	"golang.org/x/sync/singleflight"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -31,7 +32,7 @@ type service[M proto.Message] struct {
 	*kind
 	*backend
 	feed   *feed.Feed[M]
-	asking chan struct{} // is full while somebody asks for the newest version
+	asking singleflight.Group // for the newest version
 }
 
 // backend is what the services share.
@@ -46,7 +47,7 @@ type backend struct {
 }
 
 func newService[M proto.Message](b *backend, k *kind) (*service[M], error) {
-	s := &service[M]{kind: k, backend: b, asking: make(chan struct{}, 1)}
+	s := &service[M]{kind: k, backend: b}
 	s.feed = feed.New(feed.Config{Remember: 4096, RememberBytes: 32 << 20, Backlog: 1024}, s.item)
 	return s, k.pair()
 }

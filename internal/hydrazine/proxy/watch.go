@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -84,33 +83,42 @@ func (s *service[M]) watch(ctx context.Context, r *proxyv1.WatchRequest, send fu
 
 // happened says whether a version can be one that a client has heard of. The API server's may have been taken back, with a
 // backup: a watch from there would be silent until as much has happened anew. A list, or what the client has written itself,
-// is ahead of the feed for a moment; then one client asks the API server for all that come meanwhile.
+// is ahead of the feed for a moment; then the API server is asked, once for all who come meanwhile.
 func (s *service[M]) happened(ctx context.Context, version uint64) error {
-	if version <= s.feed.Known() {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	select {
-	case s.asking <- struct{}{}:
-		defer func() { <-s.asking }()
-	case <-ctx.Done():
-		return status.FromContextError(ctx.Err()).Err()
+	for range 2 { // the first answer may be to a question from before this call, and older than the version
+		if version <= s.feed.Known() {
+			return nil
+		}
+		select {
+		case answer := <-s.asking.DoChan("", s.ask):
+			if answer.Err != nil {
+				return translate(ctx, answer.Err, s.name+"s", s.path)
+			}
+		case <-ctx.Done():
+			return status.FromContextError(ctx.Err()).Err()
+		}
 	}
-	if version <= s.feed.Known() {
-		return nil
-	}
-	list := s.kind.list()
-	err := s.client.List(ctx, list, client.Limit(1))
-	newest, notOne := feed.Version(list.GetResourceVersion())
-	switch {
-	case err != nil || notOne != nil:
-		return translate(ctx, cmp.Or(err, notOne), s.name+"s", s.path)
-	case version > newest:
+	if version > s.feed.Known() {
 		return listAgain("resource_version: nothing has come to that version: list again, or watch without a version")
 	}
-	s.feed.Know(newest)
 	return nil
+}
+
+// ask the API server for the newest version.
+func (s *service[M]) ask() (any, error) {
+	ctx, cancel := context.WithTimeout(s.stopping, callTimeout)
+	defer cancel()
+	list := s.kind.list()
+	if err := s.client.List(ctx, list, client.Limit(1)); err != nil {
+		return nil, err
+	}
+	newest, err := feed.Version(list.GetResourceVersion())
+	if err == nil {
+		s.feed.Know(newest)
+	}
+	return nil, err
 }
 
 var (
