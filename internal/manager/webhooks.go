@@ -5,10 +5,13 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/bedplate/bedplate/internal/evict"
 	"github.com/bedplate/bedplate/internal/mtls"
 )
 
@@ -26,12 +30,15 @@ const (
 	webhookHeaderTime  = 10 * time.Second // the handshake too
 	webhookTime        = 30 * time.Second // the longest that an API server waits for an answer
 	webhookIdle        = 90 * time.Second
-	webhookHeaders     = 64 << 10 // bytes
+	webhookHeaders     = 16 << 10 // bytes
 	webhookShutdown    = time.Minute
+	// webhookBody is more than the API server sends of one object, as it was and as it is to be. webhookRequests is what all
+	// requests may weigh together that are under way: each as much as its headers may, and what has come of its body.
+	webhookBody, webhookRequests = 4 << 20, 32 << 20 // bytes
 )
 
-// webhookServer is controller-runtime's, whose connections are bounded in number too: of the address that has the most the oldest
-// is closed.
+// webhookServer is controller-runtime's, whose connections are bounded in number too, and their requests by what they weigh: of the
+// address that has the most the oldest connection is closed, or the heaviest request ended. A client needs no certificate here.
 type webhookServer struct {
 	*webhook.DefaultServer
 	options webhook.Options
@@ -63,7 +70,7 @@ func (s *webhookServer) Start(ctx context.Context) error {
 		}
 	}()
 	server := &http.Server{
-		Handler: s.options.WebhookMux, BaseContext: func(net.Listener) context.Context { return ctx },
+		Handler: bounded(s.options.WebhookMux), BaseContext: func(net.Listener) context.Context { return ctx },
 		ReadHeaderTimeout: webhookHeaderTime, ReadTimeout: webhookTime, IdleTimeout: webhookIdle, MaxHeaderBytes: webhookHeaders,
 	}
 	stopped := make(chan error, 1)
@@ -97,4 +104,67 @@ func (s *webhookServer) StartedChecker() healthz.Checker {
 		}
 		return connection.Close()
 	}
+}
+
+// bounded handles requests that weigh no more than webhookRequests together.
+func bounded(handler http.Handler) http.Handler {
+	all := evict.New[netip.Prefix](webhookRequests)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b := &body{ReadCloser: http.MaxBytesReader(w, r.Body, webhookBody)}
+		b.weight = all.Add(from(r), webhookHeaders, func() { b.end(http.NewResponseController(w)) })
+		defer b.handled()
+		if b.surplus.Load() {
+			http.Error(w, errWebhookRequests.Error(), http.StatusTooManyRequests)
+			return
+		}
+		r.Body = b
+		handler.ServeHTTP(w, r)
+	})
+}
+
+// from is whose request it is.
+func from(r *http.Request) netip.Prefix {
+	address, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	return mtls.NetworkOf(net.TCPAddrFromAddrPort(address))
+}
+
+var errWebhookRequests = errors.New("the requests of this client are too many, or too large")
+
+// body of a request, which weighs what has come of it until it is handled.
+type body struct {
+	io.ReadCloser
+	weight  *evict.Entry[netip.Prefix]
+	surplus atomic.Bool // it has to go
+	mutex   sync.Mutex
+	over    bool // it has been handled: what it was read by is another request's
+}
+
+// Read implements io.Reader.
+func (b *body) Read(into []byte) (int, error) {
+	if b.surplus.Load() {
+		return 0, errWebhookRequests
+	}
+	n, err := b.ReadCloser.Read(into)
+	b.weight.Grow(n)
+	return n, err
+}
+
+// end reading, for which there may be nothing to come.
+func (b *body) end(reading *http.ResponseController) {
+	b.surplus.Store(true)
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if !b.over {
+		_ = reading.SetReadDeadline(time.Now())
+	}
+}
+
+func (b *body) handled() {
+	b.mutex.Lock()
+	b.over = true
+	b.mutex.Unlock()
+	b.weight.Remove()
 }
