@@ -59,6 +59,8 @@ func (s *service[M]) watch(ctx context.Context, r *proxyv1.WatchRequest, send fu
 		return s.watchEnded(ctx, err)
 	}
 	defer subscription.Close()
+	weight, begins := ctx.Value(callKey{}).(*call).weight, subscription.Weight()
+	weight.Grow(begins)
 	until := time.Now().Add(longestWatch)
 	if !by.expires.IsZero() && by.expires.Before(until) {
 		until = by.expires
@@ -71,6 +73,10 @@ func (s *service[M]) watch(ctx context.Context, r *proxyv1.WatchRequest, send fu
 		next, err := subscription.Next(ctx, bookmarkInterval)
 		if err != nil {
 			return s.watchEnded(ctx, err)
+		}
+		if next.Type == feed.Bookmark {
+			weight.Grow(-begins)
+			begins = 0
 		}
 		if next.Item != nil && next.Item.Owner == "" && !s.clusterWide {
 			continue // in a namespace that is no tenant's

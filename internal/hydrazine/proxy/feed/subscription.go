@@ -45,6 +45,7 @@ type Subscription[M any] struct {
 	position uint64 // nothing up to this version is told any more
 	queue    []Event[M]
 	limit    int // of the queue
+	weight   int
 	err      error
 	news     chan struct{}
 }
@@ -67,17 +68,26 @@ func (f *Feed[M]) Subscribe(filter Filter, after uint64) (*Subscription[M], erro
 			s.hear(c)
 		}
 	}
-	s.limit = len(s.queue) + f.config.Backlog
+	s.limit, s.weight = len(s.queue)+f.config.Backlog, len(s.queue)*eventBytes
 	f.listeners[s] = struct{}{}
 	insert(f.byOwner, filter.Owner, s, struct{}{})
 	return s, nil
 }
+
+// eventBytes is what an event takes.
+const eventBytes = 32
+
+// Weight of what a subscription begins with, in bytes. It is gone with the first Bookmark.
+func (s *Subscription[M]) Weight() int { return s.weight }
 
 // begin with all there is.
 func (s *Subscription[M]) begin() {
 	items := s.feed.items
 	if s.filter.Owner != "" {
 		items = s.feed.owned[s.filter.Owner]
+	}
+	if s.filter.Name == "" {
+		s.queue = make([]Event[M], 0, len(items)+1)
 	}
 	for _, item := range sorted(items) {
 		if matches(s.filter, item) {
@@ -170,7 +180,9 @@ func (s *Subscription[M]) take(bookmark bool) (event Event[M], found bool, err e
 	case len(s.queue) > 0:
 		event = s.queue[0]
 		s.queue[0] = Event[M]{}
-		s.queue = s.queue[1:]
+		if s.queue = s.queue[1:]; len(s.queue) == 0 {
+			s.queue = nil // or what it was a part of would stay
+		}
 		return event, true, nil
 	case bookmark:
 		s.position = max(s.position, s.feed.latest)
