@@ -47,6 +47,7 @@ type call struct {
 	*session
 	caller
 	refused error
+	open    context.Context // ends with the call
 	weight  *evict.Entry[string]
 	weighs  int         // now
 	late    *time.Timer // ends it
@@ -69,7 +70,7 @@ func (a *admission) begin(ctx context.Context, _ *tap.Info) (context.Context, er
 		return ctx, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	c := &call{session: session, caller: who, refused: err, weighs: unreadWeight}
+	c := &call{session: session, caller: who, refused: err, weighs: unreadWeight, open: ctx}
 	c.weight = a.limits.requests.Add(who.organization, c.weighs, func() {
 		a.metrics.refuse(refusedRequests)
 		cancel(errSurplus)
@@ -94,6 +95,9 @@ func (c *call) received(message any) (size int) {
 	c.weigh(callWeight + decoded*size)
 	return size
 }
+
+// finally is called when the call has been answered, or has ended otherwise.
+func (c *call) finally(do func()) { context.AfterFunc(c.open, do) }
 
 // awaits another message of the same call.
 func (c *call) awaits() {

@@ -138,7 +138,12 @@ func TestLimits_ofBytesThatATenantWrites(t *testing.T) {
 // begun is a call of an organization whose headers have come.
 func begun(t *testing.T, a *admission) context.Context {
 	t.Helper()
-	ctx, err := a.begin(peer.NewContext(t.Context(), &peer.Peer{AuthInfo: &session{AuthInfo: credentials.TLSInfo{}}}), nil)
+	return begunIn(t.Context(), t, a)
+}
+
+func begunIn(ctx context.Context, t *testing.T, a *admission) context.Context {
+	t.Helper()
+	ctx, err := a.begin(peer.NewContext(ctx, &peer.Peer{AuthInfo: &session{AuthInfo: credentials.TLSInfo{}}}), nil)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return ctx
 }

@@ -53,16 +53,21 @@ func (s *service[M]) list(ctx context.Context, r *proxyv1.ListRequest) (page[M],
 			return page[M]{}, err
 		}
 	}
-	return s.listAll(ctx, namespace, limit, r.GetPageToken())
+	p, err := s.listAll(ctx, namespace, limit, r.GetPageToken())
+	if err == nil && ctx.Err() != nil { // its turn is over with the call, and nothing is left to answer
+		return page[M]{}, translate(ctx, ctx.Err(), s.name+"s", s.path)
+	}
+	return p, err
 }
 
 // listAll objects of a namespace, or of all, as the API server pages them: few at a time, as it knows no bound but their number.
 func (s *service[M]) listAll(ctx context.Context, namespace string, limit int, token string) (page[M], error) {
-	done, err := s.limits.lists.take(ctx, scopeOf(ctx).organization)
+	giveBack, err := s.limits.lists.take(ctx, scopeOf(ctx).organization)
 	if err != nil {
 		return page[M]{}, status.FromContextError(err).Err()
 	}
-	defer done()
+	// What has been read takes memory until it is an answer, which counts by itself.
+	defer func() { ctx.Value(callKey{}).(*call).finally(giveBack) }()
 	p, step := page[M]{next: token}, listStep
 	for found, bytes := 0, 0; found < limit; {
 		list := s.kind.list()
