@@ -4,8 +4,11 @@ import (
 	"context"
 	"log/slog"
 	"net/netip"
+	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/time/rate"
 )
 
 // entry of GoBGP's log about a neighbor.
@@ -19,10 +22,20 @@ type logHandler struct {
 	log      logr.Logger
 	heard    func(netip.Addr, entry)
 	neighbor netip.Addr
+	pace     *pace // of the neighbor's warnings
 }
 
+// pace of warnings: GoBGP has one for each message that is wrong, and whoever sends such ones in a loop fills no disk. After the
+// first ones there is one in a second.
+type pace struct {
+	rate.Sometimes
+	unsaid atomic.Int64 // since the last that was logged
+}
+
+func newPace() *pace { return &pace{Sometimes: rate.Sometimes{First: 10, Interval: time.Second}} }
+
 func newLogger(log logr.Logger, heard func(netip.Addr, entry)) *slog.Logger {
-	return slog.New(&logHandler{log: log, heard: heard})
+	return slog.New(&logHandler{log: log, heard: heard, pace: newPace()})
 }
 
 // Enabled is true for all levels: some of what is heard is said at the lowest.
@@ -36,7 +49,7 @@ func (h *logHandler) WithAttrs(attributes []slog.Attr) slog.Handler {
 	with := *h
 	for _, a := range attributes {
 		if address, err := netip.ParseAddr(a.Value.String()); a.Key == "Key" && err == nil {
-			with.neighbor = address
+			with.neighbor, with.pace = address, newPace()
 		}
 	}
 	return &with
@@ -63,7 +76,10 @@ func (h *logHandler) Handle(_ context.Context, record slog.Record) error {
 		}
 	}
 	if record.Level >= slog.LevelWarn {
-		h.log.Info(record.Message, "neighbor", h.neighbor, "error", e.err)
+		h.pace.unsaid.Add(1)
+		h.pace.Do(func() {
+			h.log.Info(record.Message, "neighbor", h.neighbor, "error", e.err, "others", h.pace.unsaid.Swap(0)-1)
+		})
 	}
 	return nil
 }
