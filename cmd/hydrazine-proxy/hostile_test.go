@@ -5,8 +5,8 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -73,10 +73,10 @@ func (p *program) swarm(ctx context.Context, tenants, connections int, settings 
 func (p *program) hostile(n int) string { return fmt.Sprintf("hostile%s-%d", p.pid(), n) }
 
 // eachCall opens so many calls, and does the same in all of them at a time.
-func (r *raw) eachCall(n int, method string, do func(stream uint32)) {
+func (r *raw) eachCall(n int, method string, do func(stream uint32), more ...[2]string) {
 	var all sync.WaitGroup
 	for range n {
-		if stream, ok := r.open(method, ""); ok {
+		if stream, ok := r.open(method, "", more...); ok {
 			all.Go(func() { do(stream) })
 		}
 	}
@@ -165,14 +165,19 @@ func (p *program) fill(tenant string, groups int) {
 	}
 }
 
-// large security groups, of 1 KiB for each rule.
+// large security groups, of 1 KiB for each rule, which don't become much smaller when they are compressed.
 func large(spec *resourcev1.ResourceGroupSpec, groups, rules int) {
+	random := rand.New(rand.NewPCG(7, 7))
 	for n := range groups {
 		s := resourcev1.SecurityGroup{Name: fmt.Sprintf("group%d", n)}
 		for range rules {
 			rule := resourcev1.SecurityRule{Direction: resourcev1.Ingress, Protocol: resourcev1.AnyProtocol}
 			for other := range 16 {
-				rule.SecurityGroups = append(rule.SecurityGroups, fmt.Sprintf("%02d", other)+strings.Repeat("x", 58))
+				name := fmt.Appendf(nil, "%02d", other)
+				for range 58 {
+					name = append(name, letters[random.IntN(len(letters))])
+				}
+				rule.SecurityGroups = append(rule.SecurityGroups, string(name))
 			}
 			s.Rules = append(s.Rules, rule)
 		}
@@ -180,14 +185,16 @@ func large(spec *resourcev1.ResourceGroupSpec, groups, rules int) {
 	}
 }
 
-// A client that asks for lists and takes no answer has all of them in the proxy's memory.
+const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+
+// A client that asks for lists and takes no answer has all of them in the proxy's memory, also one that would have them compressed.
 func TestHostile_answersThatAreNotTaken(t *testing.T) { //nolint:paralleltest // see above
 	p := start(t)
 	p.fill(p.hostile(0), 30)
 	all := message(&proxyv1.ListRequest{PageSize: 500})
 	p.attack(15*time.Second, mostGrowth, func(ctx context.Context) {
 		p.swarm(ctx, 1, 8, noWindow, func(r *raw) {
-			r.eachCall(100, "ResourceGroups/List", func(stream uint32) { r.send(stream, all, len(all), true) })
+			r.eachCall(100, "ResourceGroups/List", func(stream uint32) { r.send(stream, all, len(all), true) }, [2]string{"grpc-encoding", "gzip"})
 			<-ctx.Done()
 		})
 	})

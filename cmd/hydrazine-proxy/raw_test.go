@@ -123,15 +123,15 @@ func (r *raw) heard(frame http2.Frame) bool {
 	return false
 }
 
-// open a call, with a header for gRPC's deadline where there is one.
-func (r *raw) open(method, timeout string) (stream uint32, ok bool) {
+// open a call, with a header for gRPC's deadline where there is one, and perhaps others.
+func (r *raw) open(method, timeout string, more ...[2]string) (stream uint32, ok bool) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.block.Reset()
-	for _, field := range [][2]string{
+	for _, field := range append([][2]string{
 		{":method", "POST"}, {":scheme", "https"}, {":path", "/bedplate.hydrazine.proxy.v1." + method}, {":authority", "proxy"},
 		{"content-type", "application/grpc"}, {"te", "trailers"}, {"grpc-timeout", timeout},
-	} {
+	}, more...) {
 		if field[1] != "" {
 			_ = r.encode.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]})
 		}
