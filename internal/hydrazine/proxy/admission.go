@@ -52,6 +52,7 @@ type call struct {
 	weight  *evict.Entry[string]
 	weighs  int         // now
 	late    *time.Timer // ends it
+	heard   int         // messages
 }
 
 type callKey struct{}
@@ -116,6 +117,12 @@ func (a *admission) admit(ctx context.Context, c *call, method string, request a
 	size := c.received(request)
 	if c.refused != nil {
 		return nil, c.refused
+	}
+	if c.heard++; c.heard > 1 { // as those of reflection, of which one call takes any number
+		if err := a.limits.call(c.caller); err != nil {
+			a.metrics.refuse(refusedCalls)
+			return nil, err
+		}
 	}
 	if !strings.HasPrefix(method, ours) {
 		return ctx, nil

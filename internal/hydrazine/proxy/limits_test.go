@@ -10,6 +10,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"k8s.io/client-go/rest"
 
 	proxyv1 "github.com/bedplate/bedplate/api/hydrazine/proxy/v1"
@@ -114,4 +115,23 @@ func TestLimits_ofThoseWhoSayNothing(t *testing.T) {
 	}
 	f.Expect(ask()).To(Succeed())
 	f.Eventually(f.refused, patience).WithArguments("silence").Should(Equal(50.0))
+}
+
+// A call of gRPC's reflection takes any number of questions, each of which is work.
+func TestLimits_countEachMessageOfACall(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, func(_ *rest.Config, c *proxy.Config) { c.TenantQPS, c.TenantBurst = 0.01, 3 })
+	stream, err := grpc_reflection_v1.NewServerReflectionClient(f.connect(tenant("blue"))).ServerReflectionInfo(t.Context())
+	f.Expect(err).NotTo(HaveOccurred())
+	ask := func() error {
+		_ = stream.Send(&grpc_reflection_v1.ServerReflectionRequest{ // Recv says why not
+			MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_ListServices{},
+		})
+		_, err := stream.Recv()
+		return err
+	}
+	for range 3 {
+		f.Expect(ask()).To(Succeed())
+	}
+	f.Expect(code(ask())).To(Equal(codes.ResourceExhausted))
 }
