@@ -66,6 +66,9 @@ func (a *admission) begin(ctx context.Context, _ *tap.Info) (context.Context, er
 	if err == nil {
 		if err = a.limits.call(who); err != nil {
 			a.metrics.refuse(refusedCalls)
+			if !a.limits.refuse(who) {
+				_ = session.raw.Close()
+			}
 		}
 	}
 	if _, limited := ctx.Deadline(); err != nil && (!limited || session == nil) {

@@ -26,6 +26,9 @@ const (
 	writeBurst = 32
 )
 
+// refusals is how many calls of a tenant are refused for each that it may make. Each is work, so then its connection is closed.
+const refusals = 10
+
 // tenantsRemembered is for how many tenants their pace is known. One that is forgotten begins with its whole burst again.
 const tenantsRemembered = 16384
 
@@ -54,7 +57,7 @@ func newLimits(c *Config) *limits {
 }
 
 // pace of one tenant.
-type pace struct{ calls, bytes *rate.Limiter }
+type pace struct{ calls, refusals, bytes *rate.Limiter }
 
 // call counts one.
 func (l *limits) call(who caller) error {
@@ -63,6 +66,9 @@ func (l *limits) call(who caller) error {
 	}
 	return reserve(l.pace(who.organization).calls, 1, "these are more calls than a tenant may make")
 }
+
+// refuse counts a call that is refused, and says whether there may be another one.
+func (l *limits) refuse(who caller) bool { return l.pace(who.organization).refusals.Allow() }
 
 // write counts the bytes of a message that is to be written.
 func (l *limits) write(who caller, bytes int) error {
@@ -88,7 +94,10 @@ func (l *limits) pace(organization string) *pace {
 	if known, found := l.paces.Get(organization); found {
 		return known.(*pace)
 	}
-	p := &pace{rate.NewLimiter(l.rate, l.burst), rate.NewLimiter(l.bytes, l.bytesBurst)}
+	p := &pace{
+		calls: rate.NewLimiter(l.rate, l.burst), refusals: rate.NewLimiter(refusals*l.rate, refusals*l.burst),
+		bytes: rate.NewLimiter(l.bytes, l.bytesBurst),
+	}
 	l.paces.Add(organization, p)
 	return p
 }
@@ -145,6 +154,7 @@ type gate struct {
 type session struct {
 	credentials.AuthInfo
 	unsent *evict.Entry[string]
+	raw    net.Conn // ends it at once when it is closed
 }
 
 // Admit implements mtls.Gate.
@@ -163,7 +173,7 @@ func (g *gate) Admit(raw net.Conn, info credentials.AuthInfo) (credentials.AuthI
 		g.metrics.refuse(refusedAnswers)
 		_ = raw.Close()
 	})
-	return &session{info, unsent}, func() { unsent.Remove(); giveBack() }, nil
+	return &session{info, unsent, raw}, func() { unsent.Remove(); giveBack() }, nil
 }
 
 // Refused implements mtls.Gate.

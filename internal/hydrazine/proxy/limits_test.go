@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/bedplate/bedplate/api/hydrazine/proxy/client"
 	proxyv1 "github.com/bedplate/bedplate/api/hydrazine/proxy/v1"
 	"github.com/bedplate/bedplate/internal/hydrazine/proxy"
 )
@@ -134,4 +135,24 @@ func TestLimits_countEachMessageOfACall(t *testing.T) {
 		f.Expect(ask()).To(Succeed())
 	}
 	f.Expect(code(ask())).To(Equal(codes.ResourceExhausted))
+}
+
+// Who goes on with calls that are refused is work, whose messages are read before they are refused.
+func TestLimits_ofCallsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, func(_ *rest.Config, c *proxy.Config) { c.TenantQPS, c.TenantBurst = 0.0001, 2 })
+	blue, red := tenant("blue"), f.as(tenant("red"))
+	first, second := f.as(blue), f.as(blue)
+	heard := map[codes.Code]int{}
+	for range 2 + 10*2 {
+		_, err := first.ResourceGroups.List(t.Context(), &proxyv1.ListRequest{})
+		heard[code(err)]++
+	}
+	f.Expect(heard).To(Equal(map[codes.Code]int{codes.OK: 2, codes.ResourceExhausted: 20}))
+	for _, c := range []*client.Client{first, second, first} {
+		_, err := c.ResourceGroups.List(t.Context(), &proxyv1.ListRequest{})
+		f.Expect(code(err)).To(Equal(codes.Unavailable))
+	}
+	_, err := red.ResourceGroups.List(t.Context(), &proxyv1.ListRequest{})
+	f.Expect(err).NotTo(HaveOccurred())
 }
