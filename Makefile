@@ -78,10 +78,10 @@ bench-machines: lab-tools build ## Measure what bmm's manager costs with thousan
 .PHONY: bench-networks
 bench-networks: lab-tools build ## Measure Hydrazine, as root: a host that joins, a group of 100 hosts, OVN's part in it, DHCP, BGP, the proxy, 100 groups.
 	-@hack/lab-deps.sh
-	@go test -run '^$$' -bench . -skip BenchmarkSite -benchtime 10x -timeout 30m ./test/lab/overlay ./internal/hydrazine/ovn
+	@go test -run '^$$' -bench . -skip 'Site|ControlPlane' -benchtime 10x -timeout 30m ./test/lab/overlay ./internal/hydrazine/ovn
 	@go test -run '^$$' -bench 'Lease|Speaker' -benchtime 10x -timeout 30m ./cmd/hydrazine-agent ./cmd/hydrazine-speaker
 	@go test -run '^$$' -bench Create -benchtime 3000x -timeout 30m ./cmd/hydrazine-proxy
-	@go test -run '^$$' -bench BenchmarkSite -benchtime 3x -timeout 30m ./test/lab/overlay
+	@go test -run '^$$' -bench 'Site|ControlPlane' -benchtime 3x -timeout 30m ./test/lab/overlay
 
 .PHONY: soak
 soak: lab-tools build ## Wear the manager out for half an hour, with faults, kills and outages (ARGS='--duration 5m --seed 7').
@@ -103,7 +103,7 @@ lint: $(BIN)/golangci-lint $(BIN)/buf ## Run the linters, the import rules of th
 CCM_EXAMPLE := examples/bmm/cloud-controller-manager.yaml
 
 # The tables of OVN and Open vSwitch that there are models of.
-NB_TABLES  := NB_Global,Logical_Switch,Logical_Switch_Port,Logical_Router,Logical_Router_Port,Logical_Router_Static_Route,NAT,ACL,Port_Group,Address_Set
+NB_TABLES  := NB_Global,Logical_Switch,Logical_Switch_Port,Logical_Router,Logical_Router_Port,Logical_Router_Static_Route,NAT,ACL,Port_Group,Address_Set,Copp,Meter,Meter_Band
 SB_TABLES  := SB_Global,Chassis,Chassis_Private,Port_Binding,Connection
 OVS_TABLES := Open_vSwitch,Datapath,Bridge,Port,Interface
 

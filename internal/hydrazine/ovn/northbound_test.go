@@ -30,6 +30,7 @@ func (c *central) contents() []string {
 	for _, table := range []string{
 		nbdb.LogicalSwitchTable, nbdb.LogicalSwitchPortTable, nbdb.LogicalRouterTable, nbdb.LogicalRouterPortTable,
 		nbdb.LogicalRouterStaticRouteTable, nbdb.NATTable, nbdb.ACLTable, nbdb.PortGroupTable, nbdb.AddressSetTable,
+		nbdb.CoppTable, nbdb.MeterTable, nbdb.MeterBandTable,
 	} {
 		records, err := csv.NewReader(strings.NewReader(c.nbctl("--format=csv", "list", table))).ReadAll()
 		if err != nil {

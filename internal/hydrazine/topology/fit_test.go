@@ -96,6 +96,14 @@ func (i inventory) take(row model.Model) {
 		i.row("nat ", r.UUID)
 	case *nbdb.ACL:
 		i.row("acl ", r.UUID)
+	case *nbdb.Copp:
+		i.row("", r.UUID)
+	case *nbdb.Meter:
+		i.once("meter", r.Name)
+		i.row("", r.UUID)
+		i.refer("band ", r.Bands)
+	case *nbdb.MeterBand:
+		i.row("band ", r.UUID)
 	}
 	for key, count := range i.referred {
 		if count == 0 {
@@ -115,6 +123,14 @@ var (
 // check what a row says of others.
 func (i inventory) check(row model.Model) {
 	switch r := row.(type) {
+	case *nbdb.LogicalSwitch:
+		i.Expect(i.uuids).To(HaveKey(*r.Copp))
+	case *nbdb.LogicalRouter:
+		i.Expect(i.uuids).To(HaveKey(*r.Copp))
+	case *nbdb.Copp:
+		for _, meter := range r.Meters {
+			i.Expect(i.seen).To(HaveKey("meter " + meter))
+		}
 	case *nbdb.LogicalSwitchPort:
 		if r.Type == "router" {
 			i.Expect(i.seen).To(HaveKey("port " + r.Options["router-port"]))

@@ -19,6 +19,7 @@ type rows struct {
 	gateway *nbdb.LogicalRouterPort // the router's on the logical switch
 
 	underlay, routers addressSets // of the site
+	copp              *string     // of all switches and routers
 }
 
 // newRows has what all others may refer to.
@@ -26,19 +27,20 @@ func newRows(t *Topology) *rows {
 	r := &rows{Topology: t}
 	r.underlay = r.addressSets("underlay", t.Site.underlay())
 	r.routers = r.addressSets("routers", each(t.Site.unshared(t.Site.Routers)))
+	r.meters()
 	return r
 }
 
 func (r *rows) mark(key string) map[string]string { return ovn.Mark(r.Group.UID, key) }
 
 func (r *rows) logicalSwitch(key, name string) *nbdb.LogicalSwitch {
-	s := &nbdb.LogicalSwitch{UUID: ovn.Ref(key), ExternalIDs: r.mark(key), Name: name}
+	s := &nbdb.LogicalSwitch{UUID: ovn.Ref(key), ExternalIDs: r.mark(key), Name: name, Copp: r.copp}
 	r.all = append(r.all, s)
 	return s
 }
 
 func (r *rows) logicalRouter(key, name string, options map[string]string) *nbdb.LogicalRouter {
-	router := &nbdb.LogicalRouter{UUID: ovn.Ref(key), ExternalIDs: r.mark(key), Name: name, Options: options}
+	router := &nbdb.LogicalRouter{UUID: ovn.Ref(key), ExternalIDs: r.mark(key), Name: name, Options: options, Copp: r.copp}
 	r.all = append(r.all, router)
 	return router
 }

@@ -96,7 +96,7 @@ func TestRows_ofOneMember(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			g, rows, v := NewWithT(t), draw(t, c.group, c.member).Rows(), map[bool]string{true: "ip4", false: "ip6"}[version == "IPv4"]
-			g.Expect(rows).To(HaveLen(map[string]int{"ip4": 28, "ip6": 32}[v]))
+			g.Expect(rows).To(HaveLen(map[string]int{"ip4": 49, "ip6": 53}[v]))
 			host := find[*nbdb.LogicalSwitchPort](t, rows, "host")
 			g.Expect(host.Name).To(Equal(topology.PortName("uid-of-a", "a")))
 			g.Expect(host.Addresses).To(Equal([]string{c.member.HostMAC + " " + c.member.Addresses[0].HostIP.String()}))
@@ -227,7 +227,7 @@ func TestRows_dependOnAccessAndAgent(t *testing.T) {
 				}
 				kinds = append(kinds, kind)
 			}
-			g.Expect(kinds).To(ConsistOf(strings.Fields(c.kinds)))
+			g.Expect(kinds).To(ConsistOf(strings.Fields(c.kinds + strings.Repeat(" meter meter-band", 10) + " copp")))
 			g.Expect(network.SNATIPs()).To(HaveLen(strings.Count(c.kinds, "snat")))
 		})
 	}
@@ -357,6 +357,12 @@ func ids(row model.Model) map[string]string {
 	case *nbdb.PortGroup:
 		return r.ExternalIDs
 	case *nbdb.AddressSet:
+		return r.ExternalIDs
+	case *nbdb.Copp:
+		return r.ExternalIDs
+	case *nbdb.Meter:
+		return r.ExternalIDs
+	case *nbdb.MeterBand:
 		return r.ExternalIDs
 	}
 	return nil

@@ -15,11 +15,14 @@ func FullDatabaseModel() (model.ClientDBModel, error) {
 	return model.NewClientDBModel("OVN_Northbound", map[string]model.Model{
 		"ACL":                         &ACL{},
 		"Address_Set":                 &AddressSet{},
+		"Copp":                        &Copp{},
 		"Logical_Router":              &LogicalRouter{},
 		"Logical_Router_Port":         &LogicalRouterPort{},
 		"Logical_Router_Static_Route": &LogicalRouterStaticRoute{},
 		"Logical_Switch":              &LogicalSwitch{},
 		"Logical_Switch_Port":         &LogicalSwitchPort{},
+		"Meter":                       &Meter{},
+		"Meter_Band":                  &MeterBand{},
 		"NAT":                         &NAT{},
 		"NB_Global":                   &NBGlobal{},
 		"Port_Group":                  &PortGroup{},
@@ -164,6 +167,43 @@ var schema = `{
           }
         },
         "external_ids": {
+          "type": {
+            "key": {
+              "type": "string"
+            },
+            "value": {
+              "type": "string"
+            },
+            "min": 0,
+            "max": "unlimited"
+          }
+        },
+        "name": {
+          "type": "string"
+        }
+      },
+      "indexes": [
+        [
+          "name"
+        ]
+      ],
+      "isRoot": true
+    },
+    "Copp": {
+      "columns": {
+        "external_ids": {
+          "type": {
+            "key": {
+              "type": "string"
+            },
+            "value": {
+              "type": "string"
+            },
+            "min": 0,
+            "max": "unlimited"
+          }
+        },
+        "meters": {
           "type": {
             "key": {
               "type": "string"
@@ -762,6 +802,107 @@ var schema = `{
           "name"
         ]
       ]
+    },
+    "Meter": {
+      "columns": {
+        "bands": {
+          "type": {
+            "key": {
+              "type": "uuid",
+              "refTable": "Meter_Band",
+              "refType": "strong"
+            },
+            "min": 1,
+            "max": "unlimited"
+          }
+        },
+        "external_ids": {
+          "type": {
+            "key": {
+              "type": "string"
+            },
+            "value": {
+              "type": "string"
+            },
+            "min": 0,
+            "max": "unlimited"
+          }
+        },
+        "fair": {
+          "type": {
+            "key": {
+              "type": "boolean"
+            },
+            "min": 0,
+            "max": 1
+          }
+        },
+        "name": {
+          "type": "string"
+        },
+        "unit": {
+          "type": {
+            "key": {
+              "type": "string",
+              "enum": [
+                "set",
+                [
+                  "kbps",
+                  "pktps"
+                ]
+              ]
+            }
+          }
+        }
+      },
+      "indexes": [
+        [
+          "name"
+        ]
+      ],
+      "isRoot": true
+    },
+    "Meter_Band": {
+      "columns": {
+        "action": {
+          "type": {
+            "key": {
+              "type": "string",
+              "enum": "drop"
+            }
+          }
+        },
+        "burst_size": {
+          "type": {
+            "key": {
+              "type": "integer",
+              "minInteger": 0,
+              "maxInteger": 4294967295
+            }
+          }
+        },
+        "external_ids": {
+          "type": {
+            "key": {
+              "type": "string"
+            },
+            "value": {
+              "type": "string"
+            },
+            "min": 0,
+            "max": "unlimited"
+          }
+        },
+        "rate": {
+          "type": {
+            "key": {
+              "type": "integer",
+              "minInteger": 1,
+              "maxInteger": 4294967295
+            }
+          }
+        }
+      }
     },
     "NAT": {
       "columns": {
