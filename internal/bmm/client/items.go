@@ -55,19 +55,20 @@ func (i *items) next() ([]byte, error) {
 	case c != '{':
 		return nil, errNotObject
 	}
-	i.any, i.text = true, i.text[:0]
-	for s := (scan{}); ; {
-		i.text = append(i.text, c)
-		if !s.take(c) {
-			return nil, errTooMuch
-		}
-		if s.depth == 0 {
-			return i.text, nil
-		}
-		if c, err = i.in.ReadByte(); err != nil {
+	i.any, i.text = true, append(i.text[:0], c)
+	for s := (scan{values: 1, depth: 1}); s.depth > 0; {
+		if _, err := i.in.Peek(1); err != nil {
 			return nil, errNotJSON
 		}
+		there, _ := i.in.Peek(i.in.Buffered())
+		n, ok := s.take(there)
+		if !ok {
+			return nil, errTooMuch
+		}
+		i.text = append(i.text, there[:n]...)
+		_, _ = i.in.Discard(n) // it is there
 	}
+	return i.text, nil
 }
 
 // symbol is the next byte that is no white space.
@@ -96,33 +97,45 @@ type scan struct {
 	quoted, escaped bool
 }
 
-// take the next byte. It reports whether there are no more than maxValues values yet, no deeper than maxDepth.
-func (s *scan) take(c byte) bool {
-	switch {
-	case s.escaped:
-		s.escaped = false
-	case c == '"':
-		s.quoted = !s.quoted
-	case s.quoted:
-		s.escaped = c == '\\'
-	case c == '{', c == '[':
-		s.values++
-		s.depth++
-	case c == '}', c == ']':
-		s.depth--
-	case c == ',', c == ':':
-		s.values++
+// take the next bytes, up to where the outermost value ends. It returns how many that are, and whether there are no more than maxValues
+// values yet, no deeper than maxDepth.
+func (s *scan) take(text []byte) (n int, ok bool) {
+	for ; n < len(text); n++ {
+		switch c := text[n]; {
+		case s.escaped:
+			s.escaped = false
+		case c == '"':
+			s.quoted = !s.quoted
+		case s.quoted:
+			s.escaped = c == '\\'
+		case c == '{', c == '[':
+			s.values++
+			s.depth++
+		case c == '}', c == ']':
+			s.depth--
+		case c == ',', c == ':':
+			s.values++
+		default:
+			continue
+		}
+		switch {
+		case s.values >= maxValues || s.depth > maxDepth:
+			return n, false
+		case s.depth == 0 && !s.quoted:
+			return n + 1, true
+		}
 	}
-	return s.values < maxValues && s.depth <= maxDepth
+	return n, true
 }
 
 // bounded reports whether a text that may be JSON has no more than maxValues values, and isn't deeper than maxDepth.
 func bounded(text []byte) bool {
-	s := scan{}
-	for _, c := range text {
-		if !s.take(c) {
+	for s := (scan{}); len(text) > 0; {
+		n, ok := s.take(text)
+		if !ok {
 			return false
 		}
+		text = text[n:]
 	}
 	return true
 }
