@@ -106,7 +106,7 @@ func (d *drawn) send(host string, f flood, long time.Duration) (sent int) {
 	for end := time.Now().Add(long); time.Now().Before(end); <-pace.C {
 		for range 10 {
 			sent++
-			_, _ = conn.WriteToUDPAddrPort([]byte("flood"), netip.AddrPortFrom(f.to(sent), uint16(1024+sent%60000))) //nolint:gosec // small
+			_, _ = conn.WriteToUDPAddrPort([]byte("flood"), netip.AddrPortFrom(f.to(sent), uint16(1024+sent%60000)))
 		}
 	}
 	return sent
