@@ -10,6 +10,11 @@ import (
 	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
 )
 
+// silent is why packets of a session get lost although there is a connection. A router with TTL security drops what it gets from a
+// speaker without, from the moment on in which it has accepted the connection: so there may even be a session, for a hold time.
+const silent = "the neighbor didn't say a word for the hold time: see that packets get there and back, and that both ends have TTL " +
+	"security (ttlSecurity), or none"
+
 // heard takes what GoBGP says of a neighbor in its log only.
 func (s *Server) heard(address netip.Addr, e entry) {
 	s.mu.Lock()
@@ -45,6 +50,8 @@ func (e entry) reason(n Neighbor, asn uint32) string {
 		return fmt.Sprintf("%s has the router ID of this speaker: give the speaker another one (--router-id)", n.Address)
 	case e.message == "sent notification" && e.code == bgp.BGP_ERROR_FSM_ERROR: // in answer to a NOTIFICATION
 		return refused(n.Address, asn)
+	case e.message == "sent notification" && e.code == bgp.BGP_ERROR_HOLD_TIMER_EXPIRED:
+		return silent
 	case e.message == "sent notification":
 		return "this speaker closed the connection: " + bgp.NewNotificationErrorCode(e.code, e.subcode).String()
 	}
@@ -69,7 +76,7 @@ func reasonOf(state apiutil.PeerState, asn uint32) string {
 	case api.PeerState_DISCONNECT_REASON_NOTIFICATION_SENT:
 		return "this speaker closed the session: " + notification(state.DisconnectMessage)
 	case api.PeerState_DISCONNECT_REASON_HOLD_TIMER_EXPIRED:
-		return "the neighbor didn't say a word for the hold time: see that packets get there and back"
+		return silent
 	case api.PeerState_DISCONNECT_REASON_READ_FAILED, api.PeerState_DISCONNECT_REASON_WRITE_FAILED,
 		api.PeerState_DISCONNECT_REASON_GRACEFUL_RESTART:
 		return "the connection broke: see that the neighbor runs, and that packets get there and back"
