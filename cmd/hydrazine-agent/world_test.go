@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"net"
 	"net/netip"
@@ -14,6 +13,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gbytes"
 
 	"github.com/bedplate/bedplate/internal/localstack/fabric"
 	"github.com/bedplate/bedplate/internal/localstack/fabric/fabrictest"
@@ -169,14 +169,23 @@ func address(host string) string { return "10.10.10." + strings.TrimPrefix(host,
 type stream struct {
 	*world
 	cmd    *exec.Cmd
-	output bytes.Buffer
+	output *gbytes.Buffer
 }
 
 func (w *world) stream(from, to string) *stream {
-	s := &stream{world: w, cmd: w.command(from, "ping", "-i0.01", "-n", address(to))}
-	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
+	w.Helper()
+	s := &stream{world: w, cmd: w.command(from, "ping", "-i0.01", "-n", address(to)), output: gbytes.NewBuffer()}
+	s.cmd.Stdout, s.cmd.Stderr = s.output, s.output
 	w.Expect(s.cmd.Start()).To(Succeed())
+	s.answered()
 	return s
+}
+
+// answered waits for one more answer: ping has begun, and what was sent since the last change arrives.
+func (s *stream) answered() {
+	s.Helper()
+	before := len(answer.FindAll(s.output.Contents(), -1))
+	s.Eventually(func() int { return len(answer.FindAll(s.output.Contents(), -1)) }).WithTimeout(patience).Should(BeNumerically(">", before))
 }
 
 var (
@@ -187,14 +196,17 @@ var (
 // end returns how many packets were sent and how many of them had no answer. The answers to the last few may still be on
 // their way; when they are more than a few, they are lost too.
 func (s *stream) end() (sent, lost int) {
+	s.Helper()
 	const few = 30
+	s.answered()
 	s.cmd.Process.Signal(os.Interrupt)
 	s.cmd.Wait()
-	total := summary.FindStringSubmatch(s.output.String())
-	s.Expect(total).NotTo(BeNil(), s.output.String())
+	output := string(s.output.Contents())
+	total := summary.FindStringSubmatch(output)
+	s.Expect(total).NotTo(BeNil(), output)
 	sent, _ = strconv.Atoi(total[1])
 	answered, last := map[int]bool{}, 0
-	for _, found := range answer.FindAllStringSubmatch(s.output.String(), -1) {
+	for _, found := range answer.FindAllStringSubmatch(output, -1) {
 		number, _ := strconv.Atoi(found[1])
 		answered[number], last = true, max(last, number)
 	}
