@@ -19,15 +19,8 @@ import (
 
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/testenv"
 )
-
-// indexes are those of the manager's cache.
-type indexes struct{ *fake.ClientBuilder }
-
-func (i indexes) IndexField(_ context.Context, object client.Object, field string, values client.IndexerFunc) error {
-	i.WithIndex(object, field, values)
-	return nil
-}
 
 // lacksOne is a host for an address, of which there is one. The first conflicts writes of a status are refused.
 func lacksOne(t *testing.T, conflicts int) (client.Client, *resourcev1.ManagedResource) {
@@ -43,8 +36,7 @@ func lacksOne(t *testing.T, conflicts int) (client.Client, *resourcev1.ManagedRe
 		ObjectMeta: metav1.ObjectMeta{Name: "ip", UID: "2", Finalizers: []string{networkfabricv1.PublicIPFinalizer}}, Spec: networkfabricv1.PublicIPSpec{IPAddress: "203.0.113.1"},
 	}
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(host, ip).WithStatusSubresource(ip)
-	g.Expect(Index(t.Context(), indexes{builder})).To(Succeed())
-	return builder.WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: func(
+	return testenv.Indexed(t, builder, Index).WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: func(
 		ctx context.Context, c client.Client, subresource string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption,
 	) error {
 		if conflicts--; conflicts >= 0 {

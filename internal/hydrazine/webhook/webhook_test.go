@@ -7,13 +7,14 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/hydrazine/controller"
+	"github.com/bedplate/bedplate/internal/testenv"
 )
 
 // victim is a host that runs in a group.
@@ -48,22 +49,8 @@ func web(namespace string) *resourcev1.ResourceGroup {
 // among these objects, found as in the controllers' cache.
 func among(t *testing.T, objects ...client.Object) validator {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	NewWithT(t).Expect(resourcev1.AddToScheme(scheme)).To(Succeed())
-	NewWithT(t).Expect(networkfabricv1.AddToScheme(scheme)).To(Succeed())
-	return validator{fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithIndex(&resourcev1.ManagedResource{}, "spec.resourceGroup", func(o client.Object) []string {
-			return []string{o.(*resourcev1.ManagedResource).Spec.ResourceGroup}
-		}).
-		WithIndex(&resourcev1.ManagedResource{}, "spec.dpuIPs", func(o client.Object) (ips []string) {
-			for _, ip := range o.(*resourcev1.ManagedResource).Spec.DPUIPs {
-				ips = append(ips, string(ip))
-			}
-			return ips
-		}).
-		WithIndex(&networkfabricv1.PublicIP{}, "spec.ipAddress", func(o client.Object) []string {
-			return []string{string(o.(*networkfabricv1.PublicIP).Spec.IPAddress)}
-		}).Build()}
+	builder := fake.NewClientBuilder().WithScheme(testenv.Scheme(t)).WithObjects(objects...)
+	return validator{testenv.Indexed(t, builder, controller.Index).Build()}
 }
 
 func policy(spec networkfabricv1.FabricPolicySpec) *networkfabricv1.FabricPolicy {
