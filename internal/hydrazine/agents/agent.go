@@ -36,6 +36,23 @@ type agent struct {
 	mutex  sync.Mutex
 	report Report // of nothing while err isn't nil
 	err    error
+	slow   time.Time // when a call took long last
+}
+
+// took says how long a call has taken.
+func (a *agent) took(d time.Duration) {
+	if d < slowCall {
+		return
+	}
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.slow = time.Now()
+}
+
+func (a *agent) isSlow() bool {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	return !a.slow.IsZero() && time.Since(a.slow) < slowFor
 }
 
 // Report is what an agent has said.

@@ -34,6 +34,11 @@ const (
 	// callsAtOnce is how many calls to one agent may be on their way. One that doesn't answer keeps no more of the controller's workers,
 	// however many hosts it says are behind its DPU.
 	callsAtOnce = 2
+	// slowCall is far longer than a call to an agent that works. Agents that took so long within slowFor have slowCalls together, so that
+	// they leave workers to all others, however many they are.
+	slowCall  = time.Second
+	slowFor   = 5 * time.Minute
+	slowCalls = 2
 	// changesBuffer is how many changes may wait for the controller.
 	changesBuffer = 1024
 )
@@ -63,6 +68,8 @@ type Pool struct {
 	life    context.Context // of all connections
 	changes chan event.TypedGenericEvent[string]
 
+	slow chan struct{} // calls to slow agents that are on their way
+
 	mutex sync.Mutex
 	known map[string]*agent
 }
@@ -70,7 +77,7 @@ type Pool struct {
 // NewPool returns a pool whose connections end with ctx.
 func NewPool(ctx context.Context, config Config) *Pool {
 	return &Pool{
-		config: config, life: ctx, known: map[string]*agent{},
+		config: config, life: ctx, known: map[string]*agent{}, slow: make(chan struct{}, slowCalls),
 		changes: make(chan event.TypedGenericEvent[string], changesBuffer),
 	}
 }
@@ -106,12 +113,31 @@ func (p *Pool) Turn(address string) (done func(), free bool) {
 	if err != nil {
 		return nil, false
 	}
-	select {
-	case a.calls <- struct{}{}:
-		return func() { <-a.calls }, true
-	default:
-		return nil, false
+	places := []chan struct{}{a.calls}
+	if a.isSlow() {
+		places = append(places, p.slow)
 	}
+	return take(places...)
+}
+
+// take a place everywhere, or nowhere.
+func take(places ...chan struct{}) (leave func(), free bool) {
+	var taken []chan struct{}
+	leave = func() {
+		for _, place := range taken {
+			<-place
+		}
+	}
+	for _, place := range places {
+		select {
+		case place <- struct{}{}:
+			taken = append(taken, place)
+		default:
+			leave()
+			return nil, false
+		}
+	}
+	return leave, true
 }
 
 // Attach puts a host's port on a network, or renews its lease. See agentv1.AgentClient.
@@ -137,7 +163,9 @@ func (p *Pool) call(
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+	began := time.Now()
 	report, err := do(ctx, a.client)
+	a.took(time.Since(began))
 	if err == nil {
 		err = check(report)
 	}

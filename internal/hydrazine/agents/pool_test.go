@@ -87,3 +87,48 @@ func TestPool_dialsAgainSoon(t *testing.T) {
 	// gRPC's own pauses come to ten seconds after five attempts.
 	NewWithT(t).Eventually(dialled.Load, "10s").Should(BeNumerically(">", 5))
 }
+
+// Many DPUs whose agents answer no call, or that can't be reached, leave workers of the controller to all others.
+func TestTurn_slowAgentsHaveFewTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		ctx, end := context.WithCancel(t.Context())
+		defer synctest.Wait()
+		defer end()
+		p := NewPool(ctx, Config{Port: 1, Heartbeat: time.Second, Credentials: insecure.NewCredentials(),
+			Dial: func(ctx context.Context, _ string) (net.Conn, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}})
+		slow := []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}
+		for _, address := range slow {
+			_, err := p.Isolate(ctx, address, &agentv1.IsolateRequest{})
+			g.Expect(err).To(HaveOccurred())
+		}
+		var ends []func()
+		for _, address := range slow[:slowCalls] {
+			done, free := p.Turn(address)
+			g.Expect(free).To(BeTrue(), address)
+			ends = append(ends, done)
+		}
+		_, free := p.Turn(slow[2])
+		g.Expect(free).To(BeFalse(), "two others are slow")
+		for range callsAtOnce {
+			_, free = p.Turn("192.0.2.9")
+			g.Expect(free).To(BeTrue(), "it hasn't been slow")
+		}
+		_, free = p.Turn("192.0.2.9")
+		g.Expect(free).To(BeFalse())
+		ends[0]()
+		done, free := p.Turn(slow[2])
+		g.Expect(free).To(BeTrue())
+		done()
+		_, free = p.Turn(slow[0])
+		g.Expect(free).To(BeTrue())
+
+		time.Sleep(slowFor)
+		_, free = p.Turn(slow[2])
+		g.Expect(free).To(BeTrue(), "that was long ago")
+	})
+}
