@@ -26,7 +26,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
@@ -185,14 +184,10 @@ func (o *Options) New(scheme *runtime.Scheme) (ctrl.Manager, error) {
 		LeaderElectionNamespace:       o.LeaderElectionNamespace,
 		LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout:       ptr.To(o.CreateTimeout + GracefulShutdown),
-		HealthProbeBindAddress:        o.HealthAddress,
 		PprofBindAddress:              o.ProfilerAddress,
-		Metrics: metricsserver.Options{
-			BindAddress: o.MetricsAddress, SecureServing: true,
-			FilterProvider: filters.WithAuthenticationAndAuthorization,
-			CertDir:        o.WebhookCertDir, // without a certificate there it makes one of its own
-		},
-		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+		HealthProbeBindAddress:        "0", // see ports
+		Metrics:                       metricsserver.Options{BindAddress: "0"},
+		Client:                        client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 	}
 	options.Cache.DefaultTransform = slim
 	options.WebhookServer = newWebhookServer(o.WebhookPort, o.WebhookCertDir)
@@ -202,6 +197,9 @@ func (o *Options) New(scheme *runtime.Scheme) (ctrl.Manager, error) {
 	mgr, err := ctrl.NewManager(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("make the manager: %w", err)
+	}
+	if mgr, err = o.ports(mgr); err != nil {
+		return nil, err
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return nil, fmt.Errorf("add the health check: %w", err)

@@ -36,13 +36,13 @@ func TestMetrics_areServedToThoseWhoMayGetThem(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	certificates := t.TempDir()
 	g.Expect(pki.Dir(certificates).Write("tls", pair)).To(Succeed())
-	url := serveMetrics(t, certificates)
+	_, address := servePorts(t, certificates)
 
 	roots := x509.NewCertPool()
 	g.Expect(roots.AppendCertsFromPEM(authority.CertPEM())).To(BeTrue())
 	sender := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}, Timeout: 10 * time.Second}
 	get := func(token string) (int, string) {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+"/metrics", nil)
 		g.Expect(err).NotTo(HaveOccurred())
 		if token != "" {
 			request.Header.Set("Authorization", "Bearer "+token)
@@ -68,13 +68,13 @@ func TestMetrics_areServedToThoseWhoMayGetThem(t *testing.T) {
 	g.Expect(soon(tokenOf(t, "prometheus", true), http.StatusOK)).To(ContainSubstring("process_resident_memory_bytes"))
 }
 
-// serveMetrics runs a manager without controllers, and returns where its metrics are.
-func serveMetrics(t *testing.T, certificates string) (url string) {
+// servePorts runs a manager without controllers, and returns where its probes and its metrics are.
+func servePorts(t *testing.T, certificates string) (probes, metrics string) {
 	t.Helper()
 	g := NewWithT(t)
-	address := freeAddress(g)
+	probes, metrics = freeAddress(g), freeAddress(g)
 	options := &Options{
-		Name: "test", Kubeconfig: testenv.Kubeconfig(t), HealthAddress: "0", MetricsAddress: address, WebhookCertDir: certificates,
+		Name: "test", Kubeconfig: testenv.Kubeconfig(t), HealthAddress: probes, MetricsAddress: metrics, WebhookCertDir: certificates,
 	}
 	mgr, err := options.New(testenv.Scheme(t))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -82,7 +82,7 @@ func serveMetrics(t *testing.T, certificates string) (url string) {
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
 	t.Cleanup(func() { stop(); g.Expect(<-ended).To(Succeed()) })
-	return "https://" + address + "/metrics"
+	return probes, metrics
 }
 
 // tokenOf makes an account, which may get metrics or not.

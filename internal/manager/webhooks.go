@@ -27,11 +27,6 @@ import (
 // The API server needs a few connections to the webhooks. Other clients that reach the port can open some too.
 const (
 	webhookConnections = 256
-	webhookHeaderTime  = 10 * time.Second // the handshake too
-	webhookTime        = 30 * time.Second // the longest that an API server waits for an answer
-	webhookIdle        = 90 * time.Second
-	webhookHeaders     = 16 << 10 // bytes
-	webhookShutdown    = time.Minute
 	// webhookBody is more than the API server sends of one object, as it was and as it is to be. webhookRequests is what all
 	// requests may weigh together that are under way: each as much as its headers may, and what has come of its body.
 	webhookBody, webhookRequests = 4 << 20, 32 << 20 // bytes
@@ -69,13 +64,11 @@ func (s *webhookServer) Start(ctx context.Context) error {
 			klog.FromContext(ctx).Error(err, "A renewed certificate of the webhooks won't be seen")
 		}
 	}()
-	server := &http.Server{
-		Handler: bounded(s.options.WebhookMux), BaseContext: func(net.Listener) context.Context { return ctx },
-		ReadHeaderTimeout: webhookHeaderTime, ReadTimeout: webhookTime, IdleTimeout: webhookIdle, MaxHeaderBytes: webhookHeaders,
-	}
+	server := newServer(bounded(s.options.WebhookMux))
+	server.BaseContext = func(net.Listener) context.Context { return ctx }
 	stopped := make(chan error, 1)
 	context.AfterFunc(ctx, func() {
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), webhookShutdown)
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), portShutdown)
 		defer cancel()
 		stopped <- server.Shutdown(ending)
 	})
@@ -95,7 +88,7 @@ func (s *webhookServer) StartedChecker() healthz.Checker {
 			return errors.New("the webhook server hasn't been started yet")
 		}
 		dialer := tls.Dialer{
-			NetDialer: &net.Dialer{Timeout: webhookHeaderTime},
+			NetDialer: &net.Dialer{Timeout: portHeaderTime},
 			Config:    &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // it is about whether it answers
 		}
 		connection, err := dialer.DialContext(r.Context(), "tcp", s.address())
@@ -111,7 +104,7 @@ func bounded(handler http.Handler) http.Handler {
 	all := evict.New[netip.Prefix](webhookRequests)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b := &body{ReadCloser: http.MaxBytesReader(w, r.Body, webhookBody)}
-		b.weight = all.Add(from(r), webhookHeaders, func() { b.end(http.NewResponseController(w)) })
+		b.weight = all.Add(from(r), portHeaders, func() { b.end(http.NewResponseController(w)) })
 		defer b.handled()
 		if b.surplus.Load() {
 			http.Error(w, errWebhookRequests.Error(), http.StatusTooManyRequests)

@@ -41,17 +41,7 @@ func TestWebhooks_areServedBesideSilentConnections(t *testing.T) {
 	g.Eventually(func() error { return server.StartedChecker()(request) }, 10*time.Second).Should(Succeed())
 
 	address := (&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}).String()
-	var open atomic.Int32
-	for range 600 {
-		silent, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
-		g.Expect(err).NotTo(HaveOccurred())
-		t.Cleanup(func() { _ = silent.Close() })
-		open.Add(1)
-		go func() {
-			_, _ = silent.Read(make([]byte, 1))
-			open.Add(-1)
-		}()
-	}
+	open := openSilent(t, address, 600)
 	authorities := x509.NewCertPool()
 	authorities.AppendCertsFromPEM(ca.CertPEM())
 	asking := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authorities}, ForceAttemptHTTP2: true}}
@@ -68,8 +58,25 @@ func TestWebhooks_areServedBesideSilentConnections(t *testing.T) {
 	}
 	g.Expect(ask()).To(Equal("HTTP/2.0"))
 	g.Eventually(open.Load, 5*time.Second).Should(BeNumerically("<=", webhookConnections), "long before they have had their time")
-	g.Eventually(open.Load, webhookHeaderTime+10*time.Second).Should(BeZero())
+	g.Eventually(open.Load, portHeaderTime+10*time.Second).Should(BeZero())
 	g.Expect(ask()).To(Equal("HTTP/2.0"))
 	cancel()
 	g.Expect(<-ended).To(Succeed())
+}
+
+// openSilent opens connections on which nothing is said, and returns how many of them are still open.
+func openSilent(t *testing.T, address string, connections int) (open *atomic.Int32) {
+	t.Helper()
+	open = &atomic.Int32{}
+	for range connections {
+		silent, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		t.Cleanup(func() { _ = silent.Close() })
+		open.Add(1)
+		go func() {
+			_, _ = silent.Read(make([]byte, 1))
+			open.Add(-1)
+		}()
+	}
+	return open
 }
