@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -103,26 +105,29 @@ func (p *controlPlane) look(ctx context.Context) (found controlPlaneAddresses, e
 	return found, nil
 }
 
-// services are the addresses of the Services that lead to the webhooks and the proxy, as far as the manager may read them: it may have been
-// installed in another way.
+// services are the addresses of the Services that lead to the webhooks and the proxy, and of the Pods behind them, as far as the manager may
+// read them: it may have been installed in another way.
 func (p *controlPlane) services(ctx context.Context) (all []netip.Addr, err error) {
 	if p.namespace == "" {
 		return nil, nil
 	}
 	for _, name := range []string{webhooksService, proxyService} {
-		s := &corev1.Service{}
-		switch err := p.live.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: name}, s); {
-		case apierrors.IsNotFound(err):
-			continue
-		case apierrors.IsForbidden(err):
-			ctrl.LoggerFrom(ctx).Info("Tenants' hosts aren't kept from a Service that the manager may not read", "error", err.Error())
-			continue
-		case err != nil:
-			return nil, fmt.Errorf("get Service %s: %w", name, err)
+		service, pods := &corev1.Service{}, &discoveryv1.EndpointSliceList{}
+		err := errors.Join(
+			readable(ctx, p.live.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: name}, service)),
+			readable(ctx, p.live.List(ctx, pods, client.InNamespace(p.namespace), client.MatchingLabels{discoveryv1.LabelServiceName: name})),
+		)
+		if err != nil {
+			return nil, fmt.Errorf("look where Service %s leads: %w", name, err)
 		}
-		at := slices.Concat(s.Spec.ClusterIPs, s.Spec.ExternalIPs)
-		for _, ingress := range s.Status.LoadBalancer.Ingress {
+		at := slices.Concat(service.Spec.ClusterIPs, service.Spec.ExternalIPs)
+		for _, ingress := range service.Status.LoadBalancer.Ingress {
 			at = append(at, ingress.IP)
+		}
+		for _, slice := range pods.Items {
+			for _, endpoint := range slice.Endpoints {
+				at = append(at, endpoint.Addresses...)
+			}
 		}
 		for _, ip := range at {
 			if a, err := netip.ParseAddr(ip); err == nil {
@@ -131,6 +136,15 @@ func (p *controlPlane) services(ctx context.Context) (all []netip.Addr, err erro
 		}
 	}
 	return all, nil
+}
+
+// readable is the error of a read, unless there is no such object, or no right to it.
+func readable(ctx context.Context, err error) error {
+	if apierrors.IsForbidden(err) {
+		ctrl.LoggerFrom(ctx).Info("Tenants' hosts aren't kept from a Service that the manager may not read", "error", err.Error())
+		return nil
+	}
+	return client.IgnoreNotFound(err)
 }
 
 // southbound is the address of a group's southbound database, which was written as ssl:172.18.0.2:16640.

@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,18 +24,15 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/agents"
 	"github.com/bedplate/bedplate/internal/hydrazine/overlay"
 	"github.com/bedplate/bedplate/internal/hydrazine/topology"
+	"github.com/bedplate/bedplate/internal/testenv"
 )
 
-// site has these objects, in a client that knows the fields that the controllers look for.
+// site has these objects, found as in the controllers' cache.
 func site(t *testing.T, objects ...client.Object) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	NewWithT(t).Expect(errors.Join(corev1.AddToScheme(scheme), networkfabricv1.AddToScheme(scheme), resourcev1.AddToScheme(scheme))).To(Succeed())
-	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithIndex(&resourcev1.ManagedResource{}, byDPUIP, func(o client.Object) []string { return addresses(o.(*resourcev1.ManagedResource)) }).
-		WithIndex(&networkfabricv1.PublicIP{}, byAddress, func(o client.Object) []string {
-			return []string{string(o.(*networkfabricv1.PublicIP).Spec.IPAddress)}
-		}).Build()
+	NewWithT(t).Expect(errors.Join(corev1.AddToScheme(scheme), discoveryv1.AddToScheme(scheme), networkfabricv1.AddToScheme(scheme), resourcev1.AddToScheme(scheme))).To(Succeed())
+	return testenv.Indexed(t, fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...), Index).Build()
 }
 
 func parsed(texts ...string) (all []netip.Addr) {
@@ -77,7 +75,14 @@ func TestControlPlane_isKnownWithoutAPolicy(t *testing.T) {
 			{IP: "172.18.0.61"}, {Hostname: "proxy.example.com"},
 		}}},
 	}
-	c := site(t, blue, red, late, speaking, proxy)
+	managers := &discoveryv1.EndpointSlice{ // that leads, and that waits
+		ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "x", Labels: map[string]string{discoveryv1.LabelServiceName: webhooksService}},
+		Endpoints:  []discoveryv1.Endpoint{{Addresses: []string{"10.244.0.7"}}, {Addresses: []string{"10.244.0.8"}}},
+	}
+	another := managers.DeepCopy()
+	another.Name, another.Labels[discoveryv1.LabelServiceName] = "y", "another"
+	another.Endpoints = []discoveryv1.Endpoint{{Addresses: []string{"10.244.0.9"}}}
+	c := site(t, blue, red, late, speaking, proxy, managers, another)
 	p := &controlPlane{
 		Reader: c, live: c, namespace: "system", now: func() time.Time { return now },
 		own: func() ([]netip.Addr, error) { return parsed("172.18.0.2", "10.244.0.7"), nil },
@@ -87,7 +92,8 @@ func TestControlPlane_isKnownWithoutAPolicy(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		return all
 	}
-	g.Expect(known().all).To(Equal(parsed("10.96.0.9", "10.244.0.7", "172.18.0.2", "172.18.0.11", "172.18.0.60", "172.18.0.61", "fd18::40")))
+	g.Expect(known().all).To(Equal(
+		parsed("10.96.0.9", "10.244.0.7", "10.244.0.8", "172.18.0.2", "172.18.0.11", "172.18.0.60", "172.18.0.61", "fd18::40")))
 	g.Expect(known().routers).To(Equal(parsed("172.18.0.1", "fd18::1")))
 
 	late.Status.SoftwareNetworkConfiguration = &resourcev1.SoftwareNetworkConfiguration{Southbound: "ssl:172.18.0.41:6642"}
@@ -111,9 +117,16 @@ func TestControlPlane_keepsNoRelayFromItsServer(t *testing.T) {
 func TestControlPlane_withoutARightToItsServices(t *testing.T) {
 	t.Parallel()
 	g, c := NewWithT(t), site(t, neighbors("172.18.0.1"))
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, proxyService, errors.New("no right"))
 	denied := interceptor.NewClient(c.(client.WithWatch), interceptor.Funcs{
 		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
-			return apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, proxyService, errors.New("no right"))
+			return forbidden
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			if _, is := list.(*discoveryv1.EndpointSliceList); is {
+				return forbidden
+			}
+			return c.List(ctx, list, options...)
 		},
 	})
 	p := &controlPlane{Reader: c, live: denied, namespace: "system", now: time.Now}
