@@ -69,13 +69,11 @@ func (r *resourceReconciler) settle(
 		}
 		return ctrl.Result{RequeueAfter: r.poll}, err
 	}
-	if foreign, err := r.foreign(ctx, resource, report, unproven); err != nil {
+	foreign, err := r.foreign(ctx, resource, report, unproven)
+	if err != nil {
 		return ctrl.Result{}, err
-	} else if foreign != "" {
-		r.alarm(resource, foreign)
-	} else if !r.tellOfSwitch(resource, report) {
-		r.heard(resource, unproven)
 	}
+	r.tell(resource, report, foreign, unproven)
 	if reference.FormerFabricIPs = r.former(ctx, resource, reference); len(reference.FormerFabricIPs) > maxFormer {
 		result := r.leave(ctx, resource)
 		if attachedByUs(resource) {

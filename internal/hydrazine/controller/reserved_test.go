@@ -117,8 +117,8 @@ func TestForeign_raisesAnAlarm(t *testing.T) {
 			if c.says == "" {
 				return
 			}
-			r.alarm(host, foreign)
-			r.alarm(host, foreign)
+			r.tell(host, said, foreign, unproven)
+			r.tell(host, said, foreign, unproven)
 			ready := condition(host, resourcev1.AgentReadyCondition)
 			g.Expect(ready.Status).To(Equal(metav1.ConditionTrue), "its hosts stay")
 			g.Expect(ready.Reason).To(Equal(reasonForeign))

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"net/netip"
 	"time"
 
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
@@ -11,21 +12,31 @@ import (
 // switchMemory is for how long a condition says that ovs-vswitchd was started again.
 const switchMemory = time.Hour
 
-// tellOfSwitch says in AgentReady that the DPU's ovs-vswitchd is down or was started again: packets were lost. It returns whether there was
-// anything to say.
-func (r *resourceReconciler) tellOfSwitch(resource *resourcev1.ManagedResource, report agents.Report) bool {
-	said := report.GetOpenVswitch()
-	switch {
-	case said == nil:
-		return false
-	case !said.GetRunning():
+// tell in AgentReady what is known of the host's DPU, the worst first: what its agent calls its own and isn't, unless there is nothing,
+// and which of its addresses aren't proven.
+func (r *resourceReconciler) tell(resource *resourcev1.ManagedResource, report agents.Report, foreign string, unproven []netip.Addr) {
+	restarted := r.restarted(report)
+	switch said := report.GetOpenVswitch(); {
+	case said != nil && !said.GetRunning():
 		unmet(resource, resourcev1.AgentReadyCondition, reasonSwitchDown, fmt.Sprintf(
 			"ovs-vswitchd of DPU %s doesn't run: see its log, and start it", report.GetChassis()))
-		return true
-	case said.GetRestarts() == 0 || r.now().Sub(report.SwitchSince) > switchMemory:
-		return false
+	case foreign != "" && restarted != "":
+		r.warn(resource, reasonForeign, alarm(resource, foreign)+". "+restarted)
+	case foreign != "":
+		r.warn(resource, reasonForeign, alarm(resource, foreign))
+	case restarted != "":
+		r.warn(resource, reasonSwitchAgain, restarted)
+	default:
+		r.heard(resource, unproven)
 	}
-	r.warn(resource, reasonSwitchAgain, fmt.Sprintf("ovs-vswitchd of DPU %s was started again at %s (restart %d since the agent's start): "+
-		"packets were lost before. Its log says why", report.GetChassis(), report.SwitchSince.UTC().Format(time.RFC3339), said.GetRestarts()))
-	return true
+}
+
+// restarted says that the DPU's ovs-vswitchd was started again, unless that was long ago.
+func (r *resourceReconciler) restarted(report agents.Report) string {
+	said := report.GetOpenVswitch()
+	if said.GetRestarts() == 0 || r.now().Sub(report.SwitchSince) > switchMemory {
+		return ""
+	}
+	return fmt.Sprintf("ovs-vswitchd of DPU %s was started again at %s (restart %d since the agent's start): packets were lost before. "+
+		"Its log says why", report.GetChassis(), report.SwitchSince.UTC().Format(time.RFC3339), said.GetRestarts())
 }
