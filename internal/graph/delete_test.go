@@ -81,6 +81,44 @@ func TestDelete_leavesWhatDoesNotCarryOurTagAnyMore(t *testing.T) {
 	f.Expect(f.service.called("delete id-1")).To(BeZero())
 }
 
+// An older ledger that was restored doesn't know all that was made.
+func TestDelete_takesAwayWhatAnOlderLedgerDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.below = nil
+	_, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	older := f.owner().Annotations
+	f.below = []string{"left", "right"}
+	_, err = f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	restored := f.owner()
+	restored.Annotations = older
+	f.Expect(f.client.Update(t.Context(), restored)).To(Succeed())
+	for range 4 {
+		f.delete()
+		f.service.finish()
+	}
+	_, done := f.delete()
+	f.Expect(done).To(BeTrue())
+	f.Expect(f.service.keys()).To(BeEmpty())
+}
+
+// What can't be looked for may be there.
+func TestDelete_isNotDoneWhileTheRestCannotBeLookedFor(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.below = nil
+	_, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	f.delete()
+	f.service.finish()
+	f.service.failing("find", errors.New("connection refused"))
+	owner, done := f.delete()
+	f.Expect(done).To(BeFalse())
+	f.expectCondition(owner, "Ready", metav1.ConditionUnknown, "Transient", "connection refused")
+}
+
 func TestRelease_keepsTheFinalizerWhenTheOwnerWasStale(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -2,6 +2,8 @@ package graph
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,14 +66,20 @@ type Graph struct {
 	ledger      *ledger
 	nodes       []node
 	phases      map[string]Phase
-	// planned are the steps of a plan so far.
-	planned map[string]Step
+	// searched are the kinds that were looked for by tag in this round, and strays what carries the owner's ID without being in
+	// the ledger.
+	searched map[string]bool
+	strays   map[string]*entry
+	// exists says of each node of a plan whether it is there already.
+	exists map[string]bool
 }
 
 // AnyKind is a Kind of any type.
 type AnyKind interface {
 	kindName() string
-	remove(ctx context.Context, g *Graph, key string, e *entry) (gone bool, _ Phase)
+	leave(ctx context.Context, g *Graph, key string) (gone bool, _ Phase)
+	planLeave(ctx context.Context, g *Graph, key string) []Step
+	search(ctx context.Context, g *Graph) error
 }
 
 // Ref is something that a Want can come after.
@@ -82,7 +90,7 @@ type node interface {
 	Ref
 	condition() string
 	reconcile(ctx context.Context, g *Graph) Phase
-	plan(ctx context.Context, g *Graph) (Step, bool)
+	plan(ctx context.Context, g *Graph) []Step
 }
 
 // New opens the graph of an owner. Credentials is the name of what all its calls log in with. Every kind that its ledger
@@ -94,6 +102,7 @@ func (e *Engine) New(owner Owner, credentials string, kinds ...AnyKind) (*Graph,
 	}
 	g := &Graph{
 		engine: e, owner: owner, credentials: credentials, kinds: map[string]AnyKind{}, ledger: l, phases: map[string]Phase{},
+		searched: map[string]bool{}, strays: map[string]*entry{},
 	}
 	for _, k := range kinds {
 		g.kinds[k.kindName()] = k
@@ -136,12 +145,25 @@ func (h *Handle[T]) Key() string { return h.want.Key }
 // ID of the resource as the ledger has it; empty before it exists.
 func (h *Handle[T]) ID() string { return h.g.ID(h.want.Key) }
 
+// OwnKey is what the resource is tagged with, as the ledger has it. Changes write the tag from it, and never from what was read.
+func (h *Handle[T]) OwnKey() Key {
+	if e := h.entry(); e != nil {
+		return h.g.keyOf(h.want.Key, e)
+	}
+	return h.g.keyOf(h.want.Key, h.fresh())
+}
+
 // Object is the resource as seen in this reconcile; nil where it wasn't.
 func (h *Handle[T]) Object() *T { return h.object }
 
-// Add wants a resource. What it comes after has to be added before it.
+// Add wants a resource. What it comes after has to be added before it, so that there are no circles; it panics otherwise.
 func Add[T any](g *Graph, k *Kind[T], w Want[T]) *Handle[T] {
 	h := &Handle[T]{g: g, kind: k, want: w}
+	for _, before := range w.After {
+		if !slices.ContainsFunc(g.nodes, func(n node) bool { return n.ref() == before.ref() }) {
+			panic(fmt.Sprintf("graph: %s comes after %s, which isn't added before it", w.Key, before.ref()))
+		}
+	}
 	g.nodes = append(g.nodes, h)
 	return h
 }
@@ -230,7 +252,7 @@ func OwnsNothing(owner Owner) bool {
 		return false
 	}
 	for _, e := range l.Entries {
-		if !e.Foreign && e.State != stateRefused {
+		if v := decide(wish{}, e, sight{}, time.Time{}).verb; v != release && v != forget {
 			return false
 		}
 	}

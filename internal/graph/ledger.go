@@ -90,8 +90,16 @@ func readLedger(owner Owner) (*ledger, error) {
 	return newLedger(owner), nil
 }
 
+// ownerIDLength is short enough for names of resources where an API has no tags.
+const ownerIDLength = 12
+
+// IsOwnerID reports whether a text may be an owner's ID.
+func IsOwnerID(text string) bool {
+	return len(text) == ownerIDLength && strings.Trim(text, "0123456789abcdef") == ""
+}
+
 func newLedger(owner client.Object) *ledger {
-	id := strings.ReplaceAll(uuid.NewString(), "-", "")[:12]
+	id := strings.ReplaceAll(uuid.NewString(), "-", "")[:ownerIDLength]
 	return &ledger{Object: client.ObjectKeyFromObject(owner).String(), Owner: id, Entries: map[string]*entry{}}
 }
 
@@ -192,6 +200,11 @@ func (g *Graph) patchLedger(ctx context.Context, text string) error {
 }
 
 func (l *ledger) keys() []string { return slices.Sorted(maps.Keys(l.Entries)) }
+
+// owned are the keys of what isn't the user's own.
+func (l *ledger) owned() []string {
+	return slices.DeleteFunc(l.keys(), func(key string) bool { return l.Entries[key].Foreign })
+}
 
 // dependents of key that the ledger still knows.
 func (l *ledger) dependents(key string) []string {

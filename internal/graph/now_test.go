@@ -13,9 +13,8 @@ import (
 func TestNow_isByTheWallClockOnly(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	engine := &Engine{Clock: clock.RealClock{}}
-	before := engine.Clock.Now()
-	now := (&Graph{engine: engine}).now().Time
+	before := clock.RealClock{}.Now()
+	now := decision{now: before}.stamp().Time
 	g.Expect(before).NotTo(Equal(before.Round(0)), "otherwise this proves nothing")
 	g.Expect(now).To(Equal(now.Round(0)))
 	g.Expect(now).To(BeTemporally("~", before, time.Minute))

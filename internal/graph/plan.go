@@ -1,10 +1,10 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"slices"
-
-	"github.com/bedplate/bedplate/internal/fault"
+	"strings"
 )
 
 // Action is what a reconcile would do with one resource.
@@ -53,156 +53,211 @@ func (s Step) exists() bool {
 // Plan says what Reconcile would do in the end; where nothing was added to the graph, what Delete would do. It looks, and
 // changes nothing: neither outside nor in the ledger.
 func (g *Graph) Plan(ctx context.Context) []Step {
-	g.planned = map[string]Step{}
+	g.exists = map[string]bool{}
 	var steps []Step
 	wanted := map[string]bool{}
 	for _, n := range g.nodes {
 		wanted[n.ref()] = true
-		step, telling := n.plan(ctx, g)
-		g.planned[n.ref()] = step
-		if telling {
-			steps = append(steps, step)
-		}
+		planned := n.plan(ctx, g)
+		g.exists[n.ref()] = len(planned) == 0 || planned[len(planned)-1].exists()
+		steps = append(steps, planned...)
 	}
-	return append(steps, g.planRemoval(wanted)...)
+	return append(steps, g.planRemoval(ctx, wanted)...)
 }
 
-func (g *Graph) planRemoval(wanted map[string]bool) []Step {
+func (g *Graph) planRemoval(ctx context.Context, wanted map[string]bool) []Step {
 	var steps []Step
-	left := g.ledger.keys()
-	left = slices.DeleteFunc(left, func(key string) bool { return wanted[key] })
+	left := slices.DeleteFunc(g.ledger.keys(), func(key string) bool { return wanted[key] })
 	for len(left) > 0 {
 		i := slices.IndexFunc(left, func(key string) bool {
 			return !slices.ContainsFunc(g.ledger.dependents(key), func(d string) bool { return slices.Contains(left, d) })
 		})
 		i = max(i, 0) // A ledger has no circles; if one did, its order wouldn't matter.
-		e := g.ledger.Entries[left[i]]
-		step := Step{Key: left[i], Kind: e.Kind, ID: e.ID, Action: ActionDelete}
-		switch {
-		case e.Foreign:
-			step.Action = ActionForget
-		case e.State == statePending:
-			step.Why = "it may exist: it is looked for first"
-		}
-		if e.Foreign || e.State != stateRefused {
-			steps = append(steps, step)
+		key := left[i]
+		if e := g.ledger.Entries[key]; g.kinds[e.Kind] == nil {
+			steps = append(steps, failing(Step{Key: key, Kind: e.Kind, ID: e.ID}, unknownKind(e).Message))
+		} else {
+			steps = append(steps, g.kinds[e.Kind].planLeave(ctx, g, key)...)
 		}
 		left = slices.Delete(left, i, i+1)
 	}
 	return steps
 }
 
-func (n *gate) plan(context.Context, *Graph) (Step, bool) {
+func (n *gate) plan(context.Context, *Graph) []Step {
 	phase := n.check()
-	step := Step{Key: n.name, Action: ActionWait, Why: phase.Message}
-	if phase.State == StateFailed {
-		step.Action = ActionFail
+	switch phase.State {
+	case StateReady:
+		return nil
+	case StateFailed:
+		return []Step{{Key: n.name, Action: ActionFail, Why: phase.Message}}
 	}
-	if phase.State == StateReady {
-		step.Action = ActionKeep
-	}
-	return step, phase.State != StateReady
+	return []Step{{Key: n.name, Action: ActionWait, Why: phase.Message}}
 }
 
-func (h *Handle[T]) plan(ctx context.Context, g *Graph) (Step, bool) {
-	step := Step{Key: h.want.Key, Kind: h.kind.Name}
-	e := g.ledger.Entries[h.want.Key]
-	if e == nil {
-		e = h.newEntry(stateRefused)
-	}
-	if e.State == stateBound {
-		return h.planBound(ctx, e, step), true
-	}
+func (h *Handle[T]) plan(ctx context.Context, g *Graph) []Step {
+	var missing []string
 	for _, r := range h.want.After {
-		if !g.planned[r.ref()].exists() {
-			step.After = append(step.After, r.ref())
+		if !g.exists[r.ref()] {
+			missing = append(missing, r.ref())
 		}
 	}
-	if len(step.After) > 0 {
-		step.Action = ActionCreate
-		if h.want.Claim.resolve != nil {
+	w := h.wish(strings.Join(missing, ", "))
+	p := &plan[T]{round: h.begin(), w: w, missing: missing}
+	return p.steps(ctx)
+}
+
+func (k *Kind[T]) planLeave(ctx context.Context, g *Graph, key string) []Step {
+	h := handleOf(g, k, key)
+	p := &plan[T]{round: h.begin(), w: k.unwanted(g, key)}
+	return p.steps(ctx)
+}
+
+// plan is a round that looks for real, writes the other steps down, and goes on as if they were done.
+type plan[T any] struct {
+	*round[T]
+	w       wish
+	missing []string
+	planned []Step
+	// why something is made that there was.
+	why string
+}
+
+func (p *plan[T]) steps(ctx context.Context) []Step {
+	p.w.slowly = 0 // What was refused, or didn't help, is tried again in the end.
+	for range maxSteps {
+		s := decide(p.w, p.entry(), p.sight, p.g.engine.Clock.Now())
+		if !p.next(ctx, s) {
+			return p.planned
+		}
+	}
+	panic("graph: the plan of " + p.want.Key + " doesn't come to an end")
+}
+
+// next carries a step out, or writes it down. More reports whether the plan of this key goes on.
+func (p *plan[T]) next(ctx context.Context, s step) (more bool) {
+	switch s.verb {
+	case lookByID, lookByName, lookUp, compare:
+		p.do(ctx, s)
+	case takeTurn:
+		p.sight.turn = turnGranted
+	case prepare:
+		p.sight.token = "planned"
+	case bind, adopt:
+		p.add(Step{Action: ActionAdopt, ID: s.entry.ID})
+		p.assume(s)
+	case use:
+		p.add(Step{Action: ActionUse, ID: s.entry.ID})
+		p.assume(s)
+	case release, forget:
+		return p.drop(s)
+	case remove:
+		p.add(Step{Action: ActionDelete, ID: s.id})
+		p.sight.asked = append(p.sight.asked, s.id)
+	case create:
+		p.add(Step{Action: ActionCreate, Why: cmp.Or(p.why, p.message())})
+		return false
+	case change:
+		p.add(p.changed())
+		return false
+	default:
+		if !s.ends {
+			p.assume(s)
+			return true
+		}
+		return p.conclude(s)
+	}
+	return true
+}
+
+func (p *plan[T]) add(s Step) {
+	s.Key, s.Kind = p.want.Key, p.kind.Name
+	last := len(p.planned) - 1
+	if last >= 0 && p.planned[last].exists() { // what is adopted or used is also kept or changed: one line says both
+		if s.Action == ActionKeep || s.Action == ActionUse {
+			s.Action = p.planned[last].Action
+		}
+		p.planned = p.planned[:last]
+	}
+	p.planned = append(p.planned, s)
+}
+
+// assume that a write was made. The ledger is this plan's own and never written.
+func (p *plan[T]) assume(s step) {
+	p.g.ledger.Entries[p.want.Key] = s.entry
+	p.sight.wrote = true
+	if object := p.objects[s.entry.ID]; object != nil {
+		p.bound(object)
+	}
+}
+
+// drop assumes that the key was taken out of the ledger.
+func (p *plan[T]) drop(s step) (more bool) {
+	e := p.entry()
+	if e.Foreign && !p.isGone(e.ID) {
+		p.add(Step{Action: ActionForget, ID: e.ID})
+	}
+	p.why = s.phase.Message
+	delete(p.g.ledger.Entries, p.want.Key)
+	p.sight = sight{began: p.sight.began}
+	return p.w.wanted
+}
+
+func (p *plan[T]) isGone(id string) bool { return p.sight.id == id && p.sight.object == nil }
+
+// message is that of a refusal.
+func (p *plan[T]) message() string {
+	if e := p.entry(); e != nil {
+		return e.Message
+	}
+	return ""
+}
+
+func (p *plan[T]) changed() Step {
+	s := Step{Action: ActionChange, ID: p.ID(), Changes: p.sight.changes}
+	if len(s.Changes) == 0 { // what the service may have undone is applied once more
+		s.Action = ActionKeep
+	}
+	return s
+}
+
+// conclude writes down how a round would end.
+func (p *plan[T]) conclude(s step) (more bool) {
+	e := p.entry()
+	deleted := len(p.planned) > 0 && p.planned[len(p.planned)-1].Action == ActionDelete
+	step := Step{Action: ActionWait, Why: s.phase.Message}
+	if e != nil {
+		step.ID = e.ID
+	}
+	switch {
+	case s.verb == gone:
+		return false
+	case s.verb == waitBefore:
+		step.Action, step.After, step.Why = ActionCreate, p.missing, p.why
+		if p.want.Claim.resolve != nil {
 			step.Action = ActionUse
 		}
-		return step, true
-	}
-	return h.planUnbound(ctx, e, step), true
-}
-
-func (h *Handle[T]) planBound(ctx context.Context, e *entry, step Step) Step {
-	step.ID = e.ID
-	object, err := h.kind.Get(ctx, e.ID)
-	switch {
-	case err == nil && e.Foreign:
-		return h.planned(step, ActionUse, object)
-	case err == nil:
-		return h.planned(step, ActionKeep, object)
-	case !fault.IsNotFound(err):
-		return failing(step, err.Error())
-	case e.Foreign:
-		return failing(step, h.missing(e.ID).Message)
-	case h.want.IfLost != "":
-		return failing(step, h.lost(e).Message)
-	}
-	step.Action, step.ID, step.Why = ActionCreate, "", "another client deleted "+e.ID
-	return step
-}
-
-func (h *Handle[T]) planUnbound(ctx context.Context, e *entry, step Step) Step {
-	if h.want.Claim.resolve != nil {
-		id, err := h.want.Claim.resolve(ctx)
-		if err != nil {
-			return failing(step, err.Error())
+	case deleted && p.w.wanted:
+		return p.drop(s)
+	case deleted:
+		return false
+	case !p.w.wanted && s.phase.State == StateDeleting:
+		step.Action = ActionDelete
+	case s.shows:
+		step.Action = ActionKeep
+		if e.Foreign {
+			step.Action = ActionUse
 		}
-		object, err := h.get(ctx, id)
-		if fault.IsNotFound(err) {
-			return failing(step, h.missing(id).Message)
-		}
-		if err != nil {
-			return failing(step, err.Error())
-		}
-		return h.planned(step, ActionUse, object)
+	case p.sight.compared && len(p.sight.changes) > 0:
+		step = p.changed()
+	case p.sight.compared:
+		step = p.changed()
+		step.Action = ActionKeep
+	case s.phase.State == StateFailed || s.phase.State == StateUnknown:
+		step.Action = ActionFail
 	}
-	found, err := h.kind.find(ctx, h.g, h.want.Key, e)
-	switch {
-	case err != nil:
-		return failing(step, err.Error())
-	case len(found.ours) > 1 && h.kind.Tag == nil:
-		return failing(step, h.kind.ambiguous(found.ours, e.Title).Message)
-	case len(found.ours) > 0:
-		return h.planned(step, ActionAdopt, found.ours[0])
-	case len(found.others) == 1:
-		return h.planned(step, ActionUse, found.others[0])
-	case len(found.others) > 1:
-		return failing(step, h.kind.ambiguous(found.others, e.Title).Message)
-	}
-	if phase, unsettled := h.g.unsettled(e); unsettled {
-		step.Action, step.Why = ActionWait, phase.Message
-		return step
-	}
-	step.Action, step.Why = ActionCreate, e.Message
-	return step
-}
-
-// planned completes the step of a resource that exists. Those after it need to know its ID; the ledger that tells them is
-// this plan's own and never written.
-func (h *Handle[T]) planned(step Step, action Action, object *T) Step {
-	step.Action, step.ID = action, h.kind.ID(object)
-	phase := h.seen(object)
-	if phase.State != StateReady {
-		step.Why = phase.Message
-	}
-	if action != ActionUse && h.want.Diff != nil && phase.State == StateReady {
-		if step.Changes = h.want.Diff(object); len(step.Changes) > 0 {
-			step.Action = ActionChange
-		}
-	}
-	e := h.newEntry(stateBound)
-	e.ID, e.Foreign = step.ID, action == ActionUse
-	if known := h.g.ledger.Entries[h.want.Key]; known != nil {
-		e.Token, e.Params = known.Token, known.Params
-	}
-	h.g.ledger.Entries[h.want.Key] = e
-	return step
+	p.add(step)
+	return false
 }
 
 func failing(step Step, why string) Step {

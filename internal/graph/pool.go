@@ -42,6 +42,8 @@ type Pool struct {
 	// drained is closed when nothing may begin any more and nothing is at work; nil before the pool is to drain.
 	drained chan struct{}
 	working int
+	// began is when this process was elected; zero where none is.
+	began time.Time
 }
 
 // job is one create at work, or its answer until somebody asks for it.
@@ -292,9 +294,22 @@ func (p *Pool) answer(e *entry) (answer, bool) {
 // Start drains the pool when the manager is told to stop. It is one of what the manager keeps its lease for, so no other
 // process begins before this one has ended.
 func (p *Pool) Start(ctx context.Context) error {
+	p.mu.Lock()
+	p.began = time.Now()
+	p.mu.Unlock()
 	<-ctx.Done()
 	p.Drain()
 	return nil
+}
+
+// leads is since when this process makes resources.
+func (p *Pool) leads() time.Time {
+	if p == nil {
+		return time.Time{}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.began
 }
 
 // Drain lets no create begin any more, and waits for those at work, each of which has its deadline. A service may do what

@@ -71,7 +71,7 @@ func TestPool_letsNoMoreCreatesBeAtWorkThanItMayAndWakesWhoeverIsNext(t *testing
 	owner, err := f.reconcile()
 	f.Expect(err).NotTo(HaveOccurred())
 	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Creating", "")
-	f.expectCondition(owner, "lonelyReady", metav1.ConditionFalse, "Queued", "waits for its turn")
+	f.expectCondition(owner, "lonelyReady", metav1.ConditionFalse, "Queued", "concurrent create limit reached; queued")
 	f.Expect(f.owner().Annotations[graph.LedgerAnnotation]).NotTo(ContainSubstring("lonely"), "nothing is intended before its turn")
 
 	other := newFixture(t)

@@ -224,7 +224,7 @@ func TestReconcile_failsWhenWhatSomebodyElseDeletedCannotBeMadeAgain(t *testing.
 	delete(f.service.things, "id-1")
 	owner, err := f.reconcile()
 	f.Expect(err).NotTo(HaveOccurred())
-	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Lost", "another client deleted thing id-1: get another one")
+	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Lost", "thing id-1 was deleted outside Bedplate: get another one")
 	f.Expect(f.service.called("create net")).To(Equal(1))
 }
 

@@ -2,21 +2,25 @@ package graph
 
 import (
 	"context"
-	"time"
-
-	"github.com/bedplate/bedplate/internal/fault"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 )
 
-// removeUnless takes away what the ledger knows and nobody wants. A resource goes when nothing comes after it any more,
-// so one pass can take away a whole branch whose resources are already gone.
+// removeUnless takes away what the ledger knows and the spec doesn't want; without a spec that is everything. A resource goes when
+// nothing comes after it any more, so one pass can take away a whole branch whose resources are already gone.
 func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report *report) {
 	for progress := true; progress; {
 		progress = false
+		if wanted == nil && len(g.ledger.owned()) == 0 && !g.sweep(ctx, report) {
+			return
+		}
 		for _, key := range g.ledger.keys() {
 			if wanted[key] || report.has(key) {
 				continue
 			}
-			if len(g.ledger.dependents(key)) > 0 {
+			if len(g.holders(key, wanted)) > 0 {
 				continue
 			}
 			condition := g.ledger.Entries[key].Condition
@@ -27,9 +31,64 @@ func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report
 			progress = g.removeEntry(ctx, key, report) || progress
 		}
 	}
-	for _, key := range g.ledger.keys() {
-		if dependents := g.ledger.dependents(key); !wanted[key] && !report.has(key) && len(dependents) > 0 {
-			report.add(g.ledger.Entries[key].Condition, key, waitsUntilGone(dependents))
+	left := slices.DeleteFunc(g.ledger.keys(), func(key string) bool { return wanted[key] })
+	circle := !slices.ContainsFunc(left, func(key string) bool { return len(g.holders(key, wanted)) == 0 })
+	for _, key := range left {
+		holders := g.holders(key, wanted)
+		switch {
+		case report.has(key) || len(holders) == 0:
+		case circle:
+			report.add(g.ledger.Entries[key].Condition, key, Failed("the ledger has %s after %s, and that after it: correct the ledger",
+				strings.Join(holders, ", "), key).Because("Circle"))
+		default:
+			report.add(g.ledger.Entries[key].Condition, key, waitsUntilGone(holders))
+		}
+	}
+}
+
+// holders are the keys that have to go before one. When everything goes, what is the user's own and comes after nothing stays in
+// the ledger until the end: what the sweep looks for lies in it, such as in a site.
+func (g *Graph) holders(key string, wanted map[string]bool) []string {
+	if e := g.ledger.Entries[key]; wanted == nil && e.Foreign && len(e.After) == 0 {
+		return g.ledger.owned()
+	}
+	return g.ledger.dependents(key)
+}
+
+// sweep is the end of a deletion: it has the ledger name whatever else carries the owner's ID, of which a ledger doesn't know that
+// was restored from an older backup. It reports whether that is known.
+func (g *Graph) sweep(ctx context.Context, report *report) bool {
+	var err error
+	for _, name := range slices.Sorted(maps.Keys(g.kinds)) {
+		if err == nil && !g.searched[name] {
+			err = g.kinds[name].search(ctx, g)
+		}
+	}
+	if err == nil && len(g.strays) > 0 {
+		maps.Copy(g.ledger.Entries, g.strays)
+		clear(g.strays)
+		err = g.write(ctx)
+	}
+	if err != nil {
+		report.add(ReadyCondition, "", PhaseOf(fmt.Errorf("look for whatever else was made for this object: %w", err)))
+	}
+	return err == nil
+}
+
+// search looks for what carries the owner's ID.
+func (k *Kind[T]) search(ctx context.Context, g *Graph) error {
+	if k.Tag == nil || k.Find == nil {
+		return nil
+	}
+	return handleOf(g, k, "").begin().find(ctx)
+}
+
+// noteStrays remembers which of the resources that a lookup has found carry the owner's ID and aren't in the ledger.
+func (g *Graph) noteStrays(kind string, found []thing) {
+	g.searched[kind] = true
+	for _, o := range found {
+		if o.tag.Owner == g.ledger.Owner && g.ledger.Entries[o.tag.Key] == nil {
+			g.strays[o.tag.Key] = &entry{Kind: kind, Condition: ReadyCondition, State: stateBound, ID: o.id}
 		}
 	}
 }
@@ -38,130 +97,16 @@ func (g *Graph) removeEntry(ctx context.Context, key string, report *report) (go
 	e := g.ledger.Entries[key]
 	kind, ok := g.kinds[e.Kind]
 	if !ok {
-		report.add(e.Condition, key, Failed("this version doesn't know the kind %q that the ledger names", e.Kind))
+		report.add(e.Condition, key, unknownKind(e))
 		return false
 	}
-	gone, phase := true, Phase{}
-	if !e.Foreign {
-		gone, phase = kind.remove(ctx, g, key, e)
-	}
-	if gone {
-		delete(g.ledger.Entries, key)
-		if err := g.write(ctx); err != nil {
-			gone, phase = false, PhaseOf(err)
-		}
-	}
+	gone, phase := kind.leave(ctx, g, key)
 	if !gone {
 		report.add(e.Condition, key, phase)
 	}
 	return gone
 }
 
-func (k *Kind[T]) kindName() string { return k.Name }
-
-// remove deletes what is ours and says whether it is confirmed gone. When the one whose ID is known is gone, what else is
-// ours is looked for and deleted in its turn.
-func (k *Kind[T]) remove(ctx context.Context, g *Graph, key string, e *entry) (bool, Phase) {
-	if a, known := g.engine.Creates.answer(e); known {
-		if a.running {
-			return false, Waiting("the service is still at work on the %s: it is deleted afterwards", k.Name).Because("Creating")
-		}
-		k.heed(e, a)
-	}
-	if e.ID != "" {
-		object, err := k.Get(ctx, e.ID)
-		if err == nil {
-			return false, k.removeBound(ctx, g, e, object)
-		}
-		if !fault.IsNotFound(err) {
-			return false, PhaseOf(err)
-		}
-		if gone, phase := k.stayedAway(ctx, g, e); !gone {
-			return false, phase
-		}
-	}
-	found, err := k.find(ctx, g, key, e)
-	if err != nil {
-		return false, PhaseOf(err)
-	}
-	if len(found.ours) > 1 && k.Tag == nil {
-		return false, k.ambiguous(found.ours, e.Title)
-	}
-	if len(found.ours) > 0 {
-		e.ID, e.GoneAt = k.ID(found.ours[0]), nil
-		if err := g.write(ctx); err != nil {
-			return false, PhaseOf(err)
-		}
-		return false, k.removeBound(ctx, g, e, found.ours[0])
-	}
-	phase, unsettled := g.unsettled(e)
-	return !unsettled, phase
-}
-
-// heed takes from the answer to an attempt what deletion can use; an attempt whose outcome is unknown stays one.
-func (k *Kind[T]) heed(e *entry, a answer) {
-	switch object, _ := a.object.(*T); {
-	case a.err == nil && k.ID(object) != "":
-		e.ID, e.At = k.ID(object), nil
-	case a.err != nil && !fault.IsAmbiguous(a.err):
-		e.State, e.At = stateRefused, nil
-	}
-}
-
-func (k *Kind[T]) removeBound(ctx context.Context, g *Graph, e *entry, object *T) Phase {
-	if k.Tag != nil && k.Tag(object).Owner != g.ledger.Owner {
-		return Failed("%s %s doesn't carry our tag any more: it isn't deleted; put the tag %q back or delete it yourself",
-			k.Name, k.ID(object), g.ledger.Owner)
-	}
-	if err := g.cameBack(ctx, e); err != nil {
-		return PhaseOf(err)
-	}
-	if phase := k.Phase(object); phase.State == StateDeleting {
-		return phase
-	}
-	if err := k.delete(ctx, object); err != nil {
-		return PhaseOf(err)
-	}
-	return Deleting()
-}
-
-// stayedAway reports whether a bound resource that isn't there has been away for long enough to count as gone.
-func (k *Kind[T]) stayedAway(ctx context.Context, g *Graph, e *entry) (bool, Phase) {
-	if k.GoneAfter == 0 {
-		return true, Phase{}
-	}
-	if e.GoneAt == nil {
-		e.GoneAt = g.now()
-		if err := g.write(ctx); err != nil {
-			return false, PhaseOf(err)
-		}
-	}
-	until := e.GoneAt.Add(k.GoneAfter)
-	phase := Waiting("%s %s is gone, but the service may bring it back: until %s it is watched",
-		k.Name, e.ID, until.UTC().Format(time.TimeOnly+" MST"))
-	return !g.engine.Clock.Now().Before(until), phase.Because("StayingAway")
-}
-
-// cameBack forgets that a resource was gone.
-func (g *Graph) cameBack(ctx context.Context, e *entry) error {
-	if e.GoneAt == nil {
-		return nil
-	}
-	e.GoneAt = nil
-	return g.write(ctx)
-}
-
-// delete asks once: a resource that is being deleted is left to it.
-func (k *Kind[T]) delete(ctx context.Context, object *T) error {
-	if k.Phase(object).State == StateDeleting {
-		return nil
-	}
-	err := k.Delete(ctx, k.ID(object))
-	switch fault.ClassOf(err) {
-	case fault.NotFound:
-		return nil
-	case fault.Conflict: // something else is being done with it
-		return &fault.Error{Class: fault.Busy, Err: err}
-	}
-	return err
+func unknownKind(e *entry) Phase {
+	return Failed("this version doesn't know the kind %q that the ledger names: go back to the version that wrote it", e.Kind)
 }

@@ -18,6 +18,7 @@ import (
 type thing struct {
 	id       string
 	tag      graph.Tag
+	title    string
 	size     int
 	creating bool
 	deleting bool
@@ -105,10 +106,10 @@ func (s *service) get(id string) (t *thing, err error) {
 	return t, err
 }
 
-func (s *service) find(owner string) (found []thing, err error) {
+func (s *service) find(owner, title string) (found []thing, err error) {
 	err = s.do("find", func() error {
 		for _, id := range slices.Sorted(maps.Keys(s.things)) {
-			if s.things[id].tag.Owner == owner {
+			if t := s.things[id]; t.tag.Owner == owner || title != "" && t.title == title {
 				found = append(found, *s.things[id])
 			}
 		}
@@ -174,7 +175,7 @@ func (s *service) kind() *graph.Kind[thing] {
 		ID:   func(t *thing) string { return t.id },
 		Tag:  func(t *thing) graph.Tag { return t.tag },
 		Get:  func(_ context.Context, id string) (*thing, error) { return s.get(id) },
-		Find: func(_ context.Context, key graph.Key) ([]thing, error) { return s.find(key.Owner) },
+		Find: func(_ context.Context, key graph.Key) ([]thing, error) { return s.find(key.Owner, key.Title) },
 		Phase: func(t *thing) graph.Phase {
 			switch {
 			case t.deleting:

@@ -69,9 +69,12 @@ func Open(
 		Name: "instance", Endpoint: api.Endpoint(), Site: i.SiteID,
 		ID:  func(o *bmm.Instance) string { return o.ID },
 		Tag: func(o *bmm.Instance) graph.Tag { return tag.FromLabels(o.Labels) },
-		Get: func(ctx context.Context, id string) (_ *bmm.Instance, err error) {
-			i.got, err = inventory.Instance(ctx, api, i.SiteID(), id)
-			return i.got, err
+		Get: func(ctx context.Context, id string) (*bmm.Instance, error) {
+			instance, err := inventory.Instance(ctx, api, i.SiteID(), id)
+			if id == i.ID() { // and not another one that has the name
+				i.got = instance
+			}
+			return instance, err
 		},
 		Find: func(ctx context.Context, _ graph.Key) ([]bmm.Instance, error) {
 			return api.Instances(ctx, bmm.InstanceFilter{SiteID: i.SiteID(), Name: machine.InstanceName()})

@@ -80,7 +80,7 @@ func TestInventory_aChangeWakesItsMachine(t *testing.T) {
 	object = all[1]
 	changed = time.Now()
 	f.Expect(f.Sim.Vanish(object.Status.InstanceID)).To(Succeed())
-	f.UntilReason(object, infrav1.InstanceProvisionedCondition, "Lost", "another client deleted instance "+object.Status.InstanceID)
+	f.UntilReason(object, infrav1.InstanceProvisionedCondition, "Lost", "instance "+object.Status.InstanceID+" was deleted outside Bedplate")
 	f.Expect(time.Since(changed)).To(BeNumerically("<", 4*poll))
 }
 

@@ -41,7 +41,7 @@ func TestPaused_machinesKeepNoTurnFromOthers(t *testing.T) {
 	var waiting []*infrav1.NvidiaBMMMachine
 	for n := range 5 {
 		machine := create(fmt.Sprintf("paused-%d", n))
-		says(machine, "waits for its turn")
+		says(machine, "concurrent create limit reached; queued")
 		waiting = append(waiting, machine)
 	}
 	for _, machine := range waiting {
@@ -51,10 +51,10 @@ func TestPaused_machinesKeepNoTurnFromOthers(t *testing.T) {
 		f.UntilTrue(machine, clusterv1.PausedCondition)
 	}
 	last := create("last")
-	says(last, "waits for its turn")
+	says(last, "concurrent create limit reached; queued")
 	f.Sim.ClearFaults()
 	f.Eventually(func() string { return f.Message(last, infrav1.InstanceProvisionedCondition) }).WithTimeout(4 * time.Second).
-		ShouldNot(ContainSubstring("waits for its turn"))
+		ShouldNot(ContainSubstring("concurrent create limit reached; queued"))
 	for _, machine := range waiting {
 		bmmtest.Change(f, machine, func(m *infrav1.NvidiaBMMMachine) { delete(m.Annotations, clusterv1.PausedAnnotation) })
 		f.UntilReady(machine)

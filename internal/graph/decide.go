@@ -1,0 +1,133 @@
+package graph
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// decide says what comes next for one key. It asks nothing and changes nothing. Reconcile, Plan and deletion are loops around it:
+// each step is carried out, what came of it is in the next sight, until a step ends the round.
+func decide(w wish, e *entry, s sight, now time.Time) step {
+	d := decision{w: w, e: e, s: s, now: now}
+	switch {
+	case s.failed != nil:
+		return ends(PhaseOf(s.failed))
+	case !w.wanted:
+		return d.leave(Phase{})
+	case e == nil:
+		d.e = &w.fresh
+		return d.obtain()
+	case e.State == statePending && w.claim.resolve != nil:
+		return d.leave(Waiting("the %s of the last attempt is gone", e.Kind))
+	case e.State == stateBound && !e.Foreign && w.claim.resolve != nil:
+		return ends(Failed("%s %s was made for this object, and the spec names one of your own: take that out of the spec again, or "+
+			"make another object", e.Kind, e.ID).Because("ClaimChanged"))
+	case e.State == stateBound && e.Foreign && w.claim.letsGo(e.ID):
+		return d.drop(release, Waiting("the spec doesn't ask for %s %s any more", e.Kind, e.ID))
+	case e.State == stateBound:
+		return d.keep()
+	}
+	return d.obtain()
+}
+
+// decision is what one step follows from.
+type decision struct {
+	w   wish
+	e   *entry
+	s   sight
+	now time.Time
+}
+
+// write is a step that has the ledger say something else of the key.
+func (d decision) write(v verb, edit func(*entry)) step {
+	e := *d.e
+	edit(&e)
+	return step{verb: v, entry: &e}
+}
+
+// drop takes the key out of the ledger. One that is still wanted begins again in the next round.
+func (d decision) drop(v verb, p Phase) step {
+	return step{verb: v, phase: p, ends: true}
+}
+
+func (d decision) stamp() *metav1.Time { return &metav1.Time{Time: d.now.Round(0)} }
+
+// keep looks after a resource that is bound. Only a proven "not found" counts as gone.
+func (d decision) keep() step {
+	if f := d.w.fresh; !slices.Equal(f.After, d.e.After) || f.Condition != d.e.Condition || (d.w.moved && !d.s.wrote) {
+		return d.write(note, func(e *entry) { e.After, e.Condition = f.After, f.Condition })
+	}
+	object, seen := d.sightOf(d.e.ID)
+	switch {
+	case !seen:
+		return step{verb: lookByID, id: d.e.ID}
+	case object == nil:
+		return d.vanished()
+	case d.e.GoneAt != nil:
+		return d.write(note, func(e *entry) { e.GoneAt = nil })
+	case d.e.Foreign:
+		return show(*object)
+	case d.w.tagged && object.tag.Owner != "" && object.tag.Owner != d.w.owner:
+		return ends(Failed("%s %s carries the tag of another object, %q: it is neither changed nor deleted; put the tag %q back, or "+
+			"correct this object's ledger", d.e.Kind, object.id, object.tag.Owner, d.w.owner).Because("ForeignTag"))
+	}
+	if s, must := d.lookAgain(); must {
+		return s
+	}
+	return d.repair(*object)
+}
+
+// lookAgain is for what was adopted before the service had come to the end of the last attempt: whatever else that has made goes.
+func (d decision) lookAgain() (step, bool) {
+	if _, unsettled := d.settles(); d.e.At == nil || unsettled {
+		return step{}, false
+	}
+	if !d.s.listed {
+		return step{verb: lookByName}, true
+	}
+	mine, _ := d.found()
+	doubles := slices.DeleteFunc(mine, func(o thing) bool { return o.id == d.e.ID })
+	if s, must := d.deleteDoubles(doubles); must && d.w.tagged {
+		return s, true
+	}
+	return d.write(note, func(e *entry) { e.At = nil }), true
+}
+
+// vanished is for a bound resource that is proven to be gone.
+func (d decision) vanished() step {
+	e := d.e
+	switch {
+	case e.Foreign && d.w.claim.title != "":
+		return d.drop(release, Waiting("%s %s was deleted by its owner: another one of that name is looked for", e.Kind, e.ID))
+	case e.Foreign:
+		return ends(missing(e.Kind, e.ID))
+	case d.w.ifLost != "":
+		return ends(Failed("%s %s was deleted outside Bedplate: %s", e.Kind, e.ID, d.w.ifLost).Because(ReasonLost))
+	}
+	if s, back := d.mayComeBack(); back {
+		return s
+	}
+	if s, must := d.settles(); must {
+		return s
+	}
+	return d.drop(forget, Waiting("%s %s was deleted outside Bedplate and is made again", e.Kind, e.ID))
+}
+
+func missing(kind, id string) Phase {
+	return Failed("%s %s does not exist: name another one in the spec, or bring it back", kind, id)
+}
+
+// mayComeBack is what to do as long as a resource that is gone may be brought back by its service.
+func (d decision) mayComeBack() (step, bool) {
+	if d.w.goneAfter == 0 {
+		return step{}, false
+	}
+	if d.e.GoneAt == nil {
+		return d.write(note, func(e *entry) { e.GoneAt = d.stamp() }), true
+	}
+	until := d.e.GoneAt.Add(d.w.goneAfter)
+	return ends(Waiting("%s %s is gone, but the service may bring it back: until %s it is watched",
+		d.e.Kind, d.e.ID, clockTime(until)).Because("StayingAway")), d.s.began.Before(until)
+}

@@ -1,0 +1,65 @@
+package graph
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// sightOf is how a resource was seen last in this round: nil where it is proven that there is none. A list is newer than a look
+// by ID.
+func (d decision) sightOf(id string) (_ *thing, seen bool) {
+	for i := range d.s.list {
+		if d.s.list[i].id == id {
+			return &d.s.list[i], true
+		}
+	}
+	return d.s.object, id != "" && d.s.id == id
+}
+
+func (d decision) wasAsked(id string) bool { return slices.Contains(d.s.asked, id) }
+
+// mine goes by the tag. Where there is no room for one, a name that the Kind has made holds the owner's ID and so proves as much;
+// a name that the user gave proves it only if we have seen it absent and then tried to make it.
+func (d decision) mine(o thing) bool {
+	if !d.w.tagged {
+		return d.e.Title == "" || d.e.State == statePending
+	}
+	return o.tag.Owner == d.w.owner && o.tag.Key == d.w.key
+}
+
+// found sorts what was found by whose it is. Of ours the one to keep comes first: one that stays, then one of this attempt, then
+// by ID, so that every reconcile chooses the same one. Others are the user's, with the name that the claim gives; there are none
+// without such a name.
+func (d decision) found() (mine, others []thing) {
+	for _, o := range d.s.list {
+		switch {
+		case d.mine(o):
+			mine = append(mine, o)
+		case d.e.Title != "" && o.phase.State != StateDeleting:
+			others = append(others, o)
+		}
+	}
+	later := func(o thing) int {
+		switch {
+		case o.phase.State == StateDeleting:
+			return 2
+		case d.w.tagged && o.tag.Token != d.e.Token:
+			return 1
+		}
+		return 0
+	}
+	slices.SortFunc(mine, func(a, b thing) int {
+		return cmp.Or(cmp.Compare(later(a), later(b)), cmp.Compare(a.id, b.id))
+	})
+	return mine, others
+}
+
+func (d decision) ambiguous(found []thing) Phase {
+	var ids []string
+	for _, o := range found {
+		ids = append(ids, o.id)
+	}
+	return Failed("several %ss are named %q (%s), and nothing says which one is meant: rename or delete the others",
+		d.e.Kind, d.e.Title, strings.Join(ids, ", ")).Because("Ambiguous")
+}

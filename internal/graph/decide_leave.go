@@ -1,0 +1,72 @@
+package graph
+
+import "github.com/bedplate/bedplate/internal/fault"
+
+// leave takes away what the ledger has under the key. When the one whose ID is known is gone, what else is ours is looked for and
+// deleted in its turn. A key that is wanted in another way ends in the phase.
+func (d decision) leave(then Phase) step {
+	e := d.e
+	if e == nil {
+		return step{verb: gone, phase: then, ends: true}
+	}
+	if e.Foreign {
+		return d.drop(release, then)
+	}
+	a := d.s.attempt
+	if e.State != statePending {
+		a = attempt{}
+	}
+	switch {
+	case a.running:
+		return ends(Waiting("the service is still at work on the %s: it is deleted afterwards", e.Kind).Because("Creating"))
+	case a.known && a.err == nil:
+		return d.write(bind, func(e *entry) { e.State, e.ID, e.At = stateBound, a.id, nil })
+	case a.known && !fault.IsAmbiguous(a.err) && fault.ClassOf(a.err) != fault.Conflict, refusedForGood(e):
+		return d.drop(forget, then)
+	}
+	if e.ID != "" {
+		object, seen := d.sightOf(e.ID)
+		if !seen {
+			return step{verb: lookByID, id: e.ID}
+		}
+		if object != nil {
+			return d.delete(*object)
+		}
+		if s, back := d.mayComeBack(); back {
+			return s
+		}
+	}
+	if !d.s.listed {
+		return step{verb: lookByName}
+	}
+	if mine, _ := d.found(); len(mine) > 1 && !d.w.tagged {
+		return ends(d.ambiguous(mine))
+	} else if len(mine) > 0 {
+		return d.write(adopt, func(e *entry) { e.ID, e.GoneAt = mine[0].id, nil })
+	}
+	if s, must := d.settles(); must {
+		return s
+	}
+	return d.drop(forget, then)
+}
+
+// refusedForGood reports that the service has said of the last attempt that it made nothing.
+func refusedForGood(e *entry) bool {
+	return e.State == stateRefused && e.At != nil && e.Token == ""
+}
+
+// delete asks once: a resource that is being deleted is left to it. What doesn't carry our tag isn't ours to delete.
+func (d decision) delete(o thing) step {
+	switch {
+	case d.w.tagged && o.tag.Owner != d.w.owner:
+		return ends(Failed("%s %s doesn't carry our tag any more: it isn't deleted; put the tag %q back or delete it yourself",
+			d.e.Kind, o.id, d.w.owner))
+	case d.e.GoneAt != nil:
+		return d.write(note, func(e *entry) { e.GoneAt = nil })
+	case o.phase.State == StateDeleting:
+		return ends(o.phase)
+	case d.wasAsked(o.id):
+		return ends(Deleting())
+	}
+	return step{verb: remove, id: o.id}
+}

@@ -1,0 +1,297 @@
+package graph
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/bedplate/bedplate/internal/fault"
+)
+
+// maxSteps bounds a round: decide always comes to an end well before that.
+const maxSteps = 64
+
+// round carries out the steps of one key in one reconcile, and keeps what was seen.
+type round[T any] struct {
+	*Handle[T]
+	sight sight
+	// objects that were seen, by ID.
+	objects map[string]*T
+	turn    *turn
+	call    Call[T]
+}
+
+// run lets decide and the steps alternate until the round ends. Gone reports that the ledger doesn't have the key any more.
+func (h *Handle[T]) run(ctx context.Context, w wish) (_ Phase, gone bool) {
+	r := h.begin()
+	defer r.end()
+	for range maxSteps {
+		s := decide(w, h.entry(), r.sight, h.g.engine.Clock.Now())
+		if !s.ends {
+			r.do(ctx, s)
+			continue
+		}
+		if err := r.write(ctx, s); err != nil {
+			return PhaseOf(err), false
+		}
+		return s.phase, h.entry() == nil
+	}
+	panic("graph: the steps of " + h.want.Key + " don't come to an end")
+}
+
+func (h *Handle[T]) begin() *round[T] {
+	r := &round[T]{Handle: h, objects: map[string]*T{}, sight: sight{began: h.g.engine.Clock.Now()}}
+	if e := h.entry(); e != nil {
+		if a, known := h.g.engine.Creates.answer(e); known {
+			r.heed(a)
+		}
+	}
+	return r
+}
+
+func (r *round[T]) end() {
+	if r.turn != nil {
+		r.turn.end()
+	}
+}
+
+// do carries out a step that doesn't end the round.
+func (r *round[T]) do(ctx context.Context, s step) {
+	var err error
+	switch s.verb {
+	case lookByID:
+		err = r.get(ctx, s.id)
+	case lookByName:
+		err = r.find(ctx)
+	case lookUp:
+		err = r.lookUp(ctx)
+	case compare:
+		r.compare(s.id)
+	case takeTurn:
+		r.takeTurn()
+	case prepare:
+		err = r.prepare(ctx)
+	case create:
+		err = r.create(ctx, s)
+	case change:
+		err = r.change(ctx, s)
+	case remove:
+		err = r.delete(ctx, s.id)
+	default:
+		err = r.write(ctx, s)
+	}
+	r.sight.failed = err
+}
+
+// write has the ledger say what a step wants it to, if it wants anything.
+func (r *round[T]) write(ctx context.Context, s step) error {
+	key := r.want.Key
+	switch s.verb {
+	case release, forget:
+		delete(r.g.ledger.Entries, key)
+	default:
+		if s.entry == nil {
+			return nil
+		}
+		r.g.ledger.Entries[key] = s.entry
+	}
+	if err := r.g.write(ctx); err != nil {
+		return err
+	}
+	r.sight.wrote = true
+	if object := r.objects[r.ID()]; object != nil { // which is bound now
+		r.bound(object)
+	}
+	return nil
+}
+
+func (r *round[T]) get(ctx context.Context, id string) error {
+	r.sight.id, r.sight.object = id, nil
+	object, err := r.kind.Get(ctx, id)
+	switch {
+	case fault.IsNotFound(err):
+		return nil
+	case err != nil: // not every service says in its errors what was asked for
+		return fmt.Errorf("%s %s: %w", r.kind.Name, id, err)
+	}
+	if id != r.ID() {
+		r.sight.object = r.view(object)
+		return nil
+	}
+	r.bound(object)
+	return nil
+}
+
+// bound shows the object of the ID that the ledger has.
+func (r *round[T]) bound(object *T) {
+	r.object = object
+	r.sight.object = r.view(object)
+	r.sight.id = r.sight.object.id
+	if i := slices.IndexFunc(r.sight.list, func(t thing) bool { return t.id == r.sight.id }); i >= 0 {
+		r.sight.list[i] = *r.sight.object // the phase may depend on what the ledger says
+	}
+}
+
+func (r *round[T]) view(object *T) *thing {
+	t := &thing{id: r.kind.ID(object), phase: r.kind.Phase(object)}
+	if r.kind.Tag != nil {
+		t.tag = r.kind.Tag(object)
+	}
+	r.objects[t.id] = object
+	return t
+}
+
+func (r *round[T]) find(ctx context.Context) error {
+	key := r.g.keyOf(r.want.Key, cmp.Or(r.entry(), r.fresh()))
+	r.sight.listed = true
+	if r.g.unwritten() && key.Title == "" {
+		return nil // The owner's ID is new: nothing can carry it.
+	}
+	all, err := r.kind.Find(ctx, key)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		r.sight.list = append(r.sight.list, *r.view(&all[i]))
+	}
+	r.g.noteStrays(r.kind.Name, r.sight.list)
+	return nil
+}
+
+func (r *round[T]) lookUp(ctx context.Context) error {
+	id, err := r.want.Claim.resolve(ctx)
+	if err != nil {
+		return err
+	}
+	return r.get(ctx, id)
+}
+
+func (r *round[T]) compare(id string) {
+	r.sight.compared = true
+	r.sight.changes = r.want.Diff(r.objects[id])
+	if r.want.InEffect != nil {
+		r.sight.inEffect = r.want.InEffect(r.objects[id])
+	}
+}
+
+func (r *round[T]) takeTurn() {
+	at := place{
+		endpoint: cmp.Or(r.kind.Endpoint, r.g.credentials), owner: sleeperOf(r.g.owner), credentials: r.g.credentials,
+		key: r.want.Key,
+	}
+	if r.want.Lock != nil {
+		at.lock = r.want.Lock()
+	}
+	if r.kind.Site != nil {
+		at.site = r.kind.Site()
+	}
+	r.sight.turn = turnQueued
+	if t, free := r.g.engine.Creates.turn(at); free {
+		r.turn, r.sight.turn = t, turnGranted
+	}
+}
+
+// prepare reads whatever the call needs that makes the resource.
+func (r *round[T]) prepare(ctx context.Context) (err error) {
+	e := r.fresh()
+	e.Token = uuid.NewString()
+	if r.want.Choose != nil {
+		if e.Params, err = r.want.Choose(ctx); err != nil {
+			return err
+		}
+	}
+	if r.call, err = r.want.Create(ctx, r.g.keyOf(r.want.Key, e)); err != nil {
+		return err
+	}
+	r.sight.token, r.sight.params = e.Token, e.Params
+	return nil
+}
+
+// create writes the intention, then makes the call. Wherever it is interrupted, the next reconcile finds either no intention and
+// nothing outside, or an intention and its tag to look for.
+func (r *round[T]) create(ctx context.Context, s step) error {
+	if err := r.write(ctx, s); err != nil {
+		return err
+	}
+	r.sight.listed, r.sight.list = false, nil // what was seen before
+	engine, call, name := r.g.engine, r.call, r.kind.Name
+	r.heed(r.turn.run(ctx, s.entry, func(ctx context.Context) (any, error) {
+		ctx, cancel, err := engine.attempt(ctx, s.entry)
+		if err != nil {
+			return nil, fmt.Errorf("create %s: %w", name, err)
+		}
+		defer cancel()
+		return call(ctx)
+	}))
+	return nil
+}
+
+// heed is told the answer to an attempt.
+func (r *round[T]) heed(a answer) {
+	r.sight.attempt = attempt{known: true, running: a.running, err: a.err}
+	if a.running || a.err != nil {
+		return
+	}
+	object, _ := a.object.(*T)
+	if r.sight.attempt.id = r.kind.ID(object); r.sight.attempt.id == "" {
+		r.sight.attempt.err = fmt.Errorf("the service made a %s and didn't say its ID", r.kind.Name)
+		return
+	}
+	r.objects[r.sight.attempt.id] = object
+}
+
+func (r *round[T]) change(ctx context.Context, s step) error {
+	if err := r.write(ctx, s); err != nil {
+		return err
+	}
+	r.sight.applied = true
+	return r.want.Apply(ctx, r.object, r.sight.changes)
+}
+
+func (r *round[T]) delete(ctx context.Context, id string) error {
+	r.sight.asked = append(r.sight.asked, id)
+	err := r.kind.Delete(ctx, id)
+	switch fault.ClassOf(err) {
+	case fault.NotFound:
+		return nil
+	case fault.Conflict: // something else is being done with it
+		return &fault.Error{Class: fault.Busy, Err: err}
+	}
+	return err
+}
+
+// attempt gives a create the time that is left of its deadline. It is counted from the written intention, so that what was
+// suspended in between is not sent when another process may have settled the attempt already.
+func (e *Engine) attempt(ctx context.Context, intended *entry) (context.Context, context.CancelFunc, error) {
+	if e.CreateTimeout == 0 {
+		return ctx, func() {}, nil
+	}
+	held := max(e.Clock.Now().Sub(intended.At.Time), 0)
+	// In the rest of the time the service must be able to answer: it may go on with what its client has left.
+	if most := e.CreateTimeout / 5; held > most {
+		return nil, nil, &fault.Error{Class: fault.Transient, Err: fmt.Errorf(
+			"not sent, because this process was held up for more than %s: it is tried again", most)}
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.CreateTimeout-held)
+	return ctx, cancel, nil
+}
+
+// summary names the changes, in a line that isn't too long for a condition.
+func summary(changes []Change) string {
+	const most = 5
+	var texts []string
+	for _, c := range changes[:min(len(changes), most)] {
+		texts = append(texts, c.String())
+	}
+	if more := len(changes) - most; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(texts, ", ")
+}
+
+func clockTime(t time.Time) string { return t.UTC().Format(time.TimeOnly + " MST") }
