@@ -20,11 +20,10 @@ func change[T comparable](changes *[]graph.Change, field string, from, to T) *T 
 	return &to
 }
 
-// labelChanges are the labels to write, the tag included, and what is different without it. A resource of ours has exactly
-// the labels of the spec.
-func labelChanges(spec infrav1.ResourceLabels, found bmm.Labels) (bmm.Labels, []graph.Change) {
-	wanted := tag.With(spec, found)
-	return wanted, textChanges("label ", tag.Without(wanted), tag.Without(found))
+// labelChanges are the labels to write, and what is different. A resource of ours has exactly the labels of the spec, and its tag.
+func labelChanges(spec infrav1.ResourceLabels, key graph.Key, found bmm.Labels) (bmm.Labels, []graph.Change) {
+	wanted := tag.Kept(spec, key, found)
+	return wanted, textChanges("label ", wanted, found)
 }
 
 // textChanges are those of texts that have names.

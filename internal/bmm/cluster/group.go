@@ -70,11 +70,11 @@ func (n *networks) wantGroup(spec *infrav1.NetworkSecurityGroupSpec) *graph.Hand
 		}, nil
 	}
 	want.Diff = func(g *bmm.NetworkSecurityGroup) []graph.Change {
-		_, changes := groupUpdate(spec, cmp.Or(spec.Name, n.object.Name), g)
+		_, changes := groupUpdate(spec, cmp.Or(spec.Name, n.object.Name), n.group.OwnKey(), g)
 		return changes
 	}
 	want.Apply = func(ctx context.Context, g *bmm.NetworkSecurityGroup, _ []graph.Change) error {
-		update, _ := groupUpdate(spec, cmp.Or(spec.Name, n.object.Name), g)
+		update, _ := groupUpdate(spec, cmp.Or(spec.Name, n.object.Name), n.group.OwnKey(), g)
 		_, err := n.api.UpdateNetworkSecurityGroup(ctx, n.siteID(), g.ID, update)
 		return err
 	}
@@ -91,13 +91,13 @@ func nameTaken(err error, field string) error {
 
 // groupUpdate is what makes a group as the spec wants it, and the same for people.
 func groupUpdate(
-	spec *infrav1.NetworkSecurityGroupSpec, name string, g *bmm.NetworkSecurityGroup,
+	spec *infrav1.NetworkSecurityGroupSpec, name string, key graph.Key, g *bmm.NetworkSecurityGroup,
 ) (bmm.NetworkSecurityGroupUpdateRequest, []graph.Change) {
 	var update bmm.NetworkSecurityGroupUpdateRequest
 	var changes []graph.Change
 	update.Name = ptr.Deref(change(&changes, "name", g.Name, name), "")
 	update.StatefulEgress = change(&changes, "statefulEgress", g.StatefulEgress, ptr.Deref(spec.StatefulEgress, false))
-	if labels, differ := labelChanges(spec.Labels, g.Labels); len(differ) > 0 {
+	if labels, differ := labelChanges(spec.Labels, key, g.Labels); len(differ) > 0 {
 		update.Labels = &labels
 		changes = append(changes, differ...)
 	}

@@ -66,17 +66,24 @@ func TestRuleChanges(t *testing.T) {
 	}))
 }
 
-func TestLabelChanges_leaveTheTagAlone(t *testing.T) {
+// The tag comes from the ledger, also where another client has taken it away or changed it.
+func TestLabelChanges_putTheTagBack(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	found := bmm.Labels{"bedplate-owner": "x", "team": "a", "by-hand": "1"}
-	labels, changes := labelChanges(infrav1.ResourceLabels{"team": "b", "cost": "c"}, found)
-	g.Expect(labels).To(Equal(bmm.Labels{"bedplate-owner": "x", "team": "b", "cost": "c"}))
+	key := graph.Key{Owner: "x", Name: "vpc", Token: "t"}
+	found := bmm.Labels{"bedplate-owner": "x", "bedplate-key": "vpc", "bedplate-token": "older", "team": "a", "by-hand": "1"}
+	labels, changes := labelChanges(infrav1.ResourceLabels{"team": "b", "cost": "c"}, key, found)
+	g.Expect(labels).To(Equal(bmm.Labels{
+		"bedplate-owner": "x", "bedplate-key": "vpc", "bedplate-token": "older", "team": "b", "cost": "c",
+	}))
 	g.Expect(changes).To(Equal([]graph.Change{
 		{Field: "label by-hand", From: "1"}, {Field: "label cost", To: "c"}, {Field: "label team", From: "a", To: "b"},
 	}))
-	_, changes = labelChanges(nil, bmm.Labels{"bedplate-owner": "x"})
+	_, changes = labelChanges(nil, key, bmm.Labels{"bedplate-owner": "x", "bedplate-key": "vpc", "bedplate-token": "older"})
 	g.Expect(changes).To(BeEmpty())
+	labels, changes = labelChanges(nil, key, bmm.Labels{"bedplate-key": "vpc"})
+	g.Expect(labels).To(Equal(bmm.Labels{"bedplate-owner": "x", "bedplate-key": "vpc", "bedplate-token": "t"}))
+	g.Expect(changes).To(ContainElement(graph.Change{Field: "label bedplate-owner", To: "x"}))
 }
 
 func TestFits(t *testing.T) {

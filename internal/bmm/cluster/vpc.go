@@ -166,7 +166,7 @@ func (n *networks) vpcUpdate(v *bmm.VPC) (bmm.VPCUpdateRequest, []graph.Change) 
 	case n.planning: // the group is still to come
 		change(&changes, "networkSecurityGroupId", v.NetworkSecurityGroupID, "the new group")
 	}
-	if labels, differ := labelChanges(spec.Labels, v.Labels); len(differ) > 0 {
+	if labels, differ := labelChanges(spec.Labels, n.vpc.OwnKey(), v.Labels); len(differ) > 0 {
 		update.Labels = &labels
 		changes = append(changes, differ...)
 	}

@@ -239,6 +239,11 @@ func (i *Instance) update(o *bmm.Instance) (bmm.InstanceUpdateRequest, []graph.C
 		update.NetworkSecurityGroupID = &wanted
 		changes = append(changes, graph.Change{Field: "networkSecurityGroupId", From: attached, To: wanted})
 	}
+	if tag.FromLabels(o.Labels).Owner == "" { // without it no lookup finds the instance, and it isn't deleted
+		labels := bmm.Labels(tag.Kept(o.Labels, i.handle.OwnKey(), o.Labels))
+		update.Labels = &labels
+		changes = append(changes, graph.Change{Field: "label " + tag.LabelOwner, To: i.handle.OwnKey().Owner})
+	}
 	return update, changes
 }
 

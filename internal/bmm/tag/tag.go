@@ -3,7 +3,7 @@
 package tag
 
 import (
-	"maps"
+	"cmp"
 	"strings"
 
 	"github.com/bedplate/bedplate/internal/graph"
@@ -13,40 +13,33 @@ import (
 const reserved = "bedplate-"
 
 const (
-	labelOwner = reserved + "owner"
+	// LabelOwner has the ID of the object that a resource was made for.
+	LabelOwner = reserved + "owner"
 	labelKey   = reserved + "key"
 	labelToken = reserved + "token"
 )
 
 // Labels are the user's labels and the tag of key.
 func Labels[M ~map[string]V, V ~string](user M, key graph.Key) map[string]string {
-	return With(user, map[string]string{labelOwner: key.Owner, labelKey: key.Name, labelToken: key.Token})
-}
-
-// With are the user's labels, and the tag that a resource carries already.
-func With[M ~map[string]V, V ~string](user M, carried map[string]string) map[string]string {
-	labels := map[string]string{}
+	labels := map[string]string{LabelOwner: key.Owner, labelKey: key.Name, labelToken: key.Token}
 	for name, value := range user {
-		labels[name] = string(value)
-	}
-	for name, value := range carried {
-		if strings.HasPrefix(name, reserved) {
-			labels[name] = value
+		if !strings.HasPrefix(name, reserved) {
+			labels[name] = string(value)
 		}
 	}
 	return labels
 }
 
-// Without are the labels that aren't ours.
-func Without(labels map[string]string) map[string]string {
-	others := maps.Clone(labels)
-	maps.DeleteFunc(others, func(name, _ string) bool { return strings.HasPrefix(name, reserved) })
-	return others
+// Kept are the labels of a resource that exists: the user's, and the tag of key. The token is that of the attempt that has made it,
+// which may be an older one.
+func Kept[M ~map[string]V, V ~string](user M, key graph.Key, found map[string]string) map[string]string {
+	key.Token = cmp.Or(found[labelToken], key.Token)
+	return Labels(user, key)
 }
 
 // FromLabels is the tag that a resource carries in its labels.
 func FromLabels(labels map[string]string) graph.Tag {
-	return graph.Tag{Owner: labels[labelOwner], Key: labels[labelKey], Token: labels[labelToken]}
+	return graph.Tag{Owner: labels[LabelOwner], Key: labels[labelKey], Token: labels[labelToken]}
 }
 
 // Name is the name of a resource without labels. Key names are KIND/NAME; the resource is called NAME-OWNER.
@@ -58,7 +51,7 @@ func Name(key graph.Key) string {
 // FromName is the tag that a resource of a kind carries in its name. There is no room for the token.
 func FromName(kind, name string) graph.Tag {
 	dash := strings.LastIndex(name, "-")
-	if dash < 0 {
+	if dash < 0 || !graph.IsOwnerID(name[dash+1:]) { // a name of another's, or one that was changed
 		return graph.Tag{}
 	}
 	return graph.Tag{Owner: name[dash+1:], Key: kind + "/" + name[:dash]}
