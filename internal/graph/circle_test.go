@@ -1,0 +1,42 @@
+package graph
+
+import (
+	"context"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+)
+
+type named string
+
+func (n named) ref() string { return string(n) }
+
+func TestAdd_panicsWhereThereCouldBeACircle(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	graph := &Graph{}
+	kind := &Kind[thing]{Name: "thing"}
+	net := Add(graph, kind, Want[thing]{Key: "net"})
+	Add(graph, kind, Want[thing]{Key: "left", After: []Ref{net}})
+	g.Expect(func() { Add(graph, kind, Want[thing]{Key: "right", After: []Ref{named("later")}}) }).
+		To(PanicWith("graph: right comes after later, which isn't added before it"))
+}
+
+// A ledger that was edited by hand: nothing is deleted, and what to do is said.
+func TestDelete_saysThatALedgerHasACircle(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	entries := map[string]*entry{
+		"left":  {Kind: "thing", Condition: "LeftReady", State: stateBound, ID: "1", After: []string{"right"}},
+		"right": {Kind: "thing", Condition: "RightReady", State: stateBound, ID: "2", After: []string{"left"}},
+	}
+	owner := &bmmv1.NvidiaBMMMachine{}
+	graph := &Graph{owner: owner, ledger: &ledger{Owner: "o", Entries: entries}}
+	report := newReport()
+	graph.removeUnless(context.Background(), nil, report)
+	g.Expect(report.conditions["LeftReady"]).To(ConsistOf(HaveField("Phase.Message",
+		"the ledger has right after left, and that after it: correct the ledger")))
+	g.Expect(entries).To(HaveLen(2))
+}

@@ -1,0 +1,246 @@
+package graph
+
+import (
+	"errors"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bedplate/bedplate/internal/fault"
+)
+
+// A model of the world around decide: one key, two processes that may be suspended between any two of their steps, a service, and
+// those who change things. All of it is one value that can be compared, so that a state is known again.
+
+const (
+	slots = 4 // resources that there may be; the first is the user's own
+	// settled is how old something has to be for the service to have come to the end of it: ages are 1 for this tick, 2 for the one
+	// before, 3 for all that is older, and 0 for never.
+	settled  = time.Minute
+	ourTitle = "shared"
+)
+
+const (
+	claimNone uint8 = iota // the owner is deleted
+	claimCreate
+	claimUse
+	claimUseOrCreate
+)
+
+// traits are what a service and its kind are like, and what may happen there.
+type traits struct {
+	// claims that the owner's spec changes between; it begins with the first.
+	claims []uint8
+	// tagged resources; names that only one may have, and whose a taken one is; gone ones that come back.
+	tagged, unique, saysWho, comesBack bool
+	// What happens besides: our resources are changed; one create makes two; the ledger is restored from a backup.
+	drifts, doubles, restores bool
+	// budget of what users, strangers and operators do.
+	budget uint8
+}
+
+func (t traits) titled() bool { return t.claims[0] == claimUseOrCreate }
+
+// resource in its slot.
+type resource struct {
+	exists, deleting, theirs, drifted bool
+	// listed: lists show it. All do before a tick is over.
+	listed bool
+	// back: it is gone and may be brought back, once; was says that it has been.
+	back, was bool
+	token     uint8
+}
+
+// record is a ledger entry. Times are ages.
+type record struct {
+	state                 uint8 // 0 none, 1 refused, 2 pending, 3 bound
+	id, token             uint8
+	foreign, conflict     bool
+	at, goneAt, appliedAt uint8
+	applied               bool
+}
+
+const (
+	stageDeciding uint8 = iota
+	stageCreating       // the intention is written, the call isn't sent
+	stageSweeping       // the ledger is empty
+)
+
+const (
+	answerNone uint8 = iota
+	answerMade
+	answerRefused
+	answerTaken
+)
+
+// process is one round of one controller, and what it has seen.
+type process struct {
+	on bool
+	// fresh: its ledger is the newest one, so its write succeeds.
+	fresh            bool
+	claim, stage     uint8
+	began            uint8 // an age
+	ledger           record
+	looked, seen     uint8 // the slot that was looked up last, and how it was: 0 absent, 1 ready, 2 deleting
+	list             [slots]uint8
+	asked            [slots]bool
+	token            uint8
+	answer, answerID uint8
+
+	listed, turn, wrote, compared, changes, applied bool
+}
+
+type state struct {
+	resources [slots]resource
+	// flights are creates, by token, that the service may still be at work on. Their clients have heard nothing.
+	flights [2]uint8
+	claim   uint8
+	ledger  record
+	// before the last write, as a cache shows it that is behind; and backup, as an operator has it.
+	before, backup     record
+	backedUp, released bool
+	tokens, budget     uint8
+	processes          [2]process
+}
+
+func (t traits) start() state {
+	s := state{claim: t.claims[0], budget: t.budget}
+	s.resources[0] = resource{exists: !t.titled(), theirs: true, listed: true}
+	return s
+}
+
+func idOf(slot uint8) string {
+	if slot == 0 {
+		return ""
+	}
+	return strconv.Itoa(int(slot))
+}
+
+func slotOf(id string) uint8 {
+	n, _ := strconv.ParseUint(id, 10, 8)
+	return uint8(n)
+}
+
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func stampOf(age uint8) *metav1.Time {
+	if age == 0 {
+		return nil
+	}
+	return &metav1.Time{Time: epoch.Add(-time.Duration(age-1) * settled)}
+}
+
+func ageOf(t *metav1.Time) uint8 {
+	if t == nil {
+		return 0
+	}
+	return uint8(epoch.Sub(t.Time)/settled) + 1
+}
+
+func (t traits) entry(r record) *entry {
+	if r.state == 0 {
+		return nil
+	}
+	e := &entry{
+		Kind: "thing", Condition: "Ready", State: []entryState{"", stateRefused, statePending, stateBound}[r.state],
+		ID: idOf(r.id), Token: idOf(r.token), Foreign: r.foreign,
+		At: stampOf(r.at), GoneAt: stampOf(r.goneAt), AppliedAt: stampOf(r.appliedAt),
+	}
+	if t.titled() {
+		e.Title = ourTitle
+	}
+	if r.applied {
+		e.Applied = summary(drift)
+	}
+	switch {
+	case r.conflict:
+		e.Refusal = fault.Conflict
+	case r.state == 1 && r.at > 0:
+		e.Refusal = fault.Quota
+	}
+	return e
+}
+
+func recordOf(e *entry) record {
+	if e == nil {
+		return record{}
+	}
+	return record{
+		state: map[entryState]uint8{stateRefused: 1, statePending: 2, stateBound: 3}[e.State],
+		id:    slotOf(e.ID), token: slotOf(e.Token), foreign: e.Foreign, conflict: e.Refusal == fault.Conflict,
+		at: ageOf(e.At), goneAt: ageOf(e.GoneAt), appliedAt: ageOf(e.AppliedAt), applied: e.Applied != "",
+	}
+}
+
+var drift = []Change{{Field: "size", From: "1", To: "2"}}
+
+func (t traits) wish(claim uint8) wish {
+	w := wish{owner: "o", key: "k", tagged: t.tagged, settle: settled, slowly: settled}
+	if t.comesBack {
+		w.goneAfter = settled
+	}
+	if claim == claimNone {
+		return w
+	}
+	w.wanted, w.diffs = true, t.drifts
+	w.fresh = entry{Kind: "thing", Condition: "Ready", State: stateRefused}
+	switch claim {
+	case claimUse:
+		w.claim = Use(idOf(1))
+	case claimUseOrCreate:
+		w.claim, w.fresh.Title = UseOrCreate(ourTitle), ourTitle
+	}
+	return w
+}
+
+func (t traits) thing(s *state, slot, seen uint8) *thing {
+	if seen == 0 {
+		return nil
+	}
+	o := &thing{id: idOf(slot), phase: Ready()}
+	if seen == 2 {
+		o.phase = Deleting()
+	}
+	if r := s.resources[slot-1]; t.tagged && !r.theirs {
+		o.tag = Tag{Owner: "o", Key: "k", Token: idOf(r.token)}
+	}
+	return o
+}
+
+var (
+	errRefused = &fault.Error{Class: fault.Quota, Err: errors.New("nothing left")}
+	errTaken   = errors.New("the name is taken")
+)
+
+// sight is what a process has seen, in decide's terms.
+func (t traits) sight(s *state, p *process) sight {
+	v := sight{began: stampOf(p.began).Time, listed: p.listed, wrote: p.wrote, compared: p.compared, applied: p.applied, token: idOf(p.token)}
+	if p.looked > 0 {
+		v.id, v.object = idOf(p.looked), t.thing(s, p.looked, p.seen)
+	}
+	for i, seen := range p.list {
+		slot := uint8(i + 1)
+		if seen > 0 {
+			v.list = append(v.list, *t.thing(s, slot, seen))
+		}
+		if p.asked[i] {
+			v.asked = append(v.asked, idOf(slot))
+		}
+	}
+	if p.turn {
+		v.turn = turnGranted
+	}
+	if p.changes {
+		v.changes = drift
+	}
+	switch p.answer {
+	case answerMade:
+		v.attempt = attempt{known: true, id: idOf(p.answerID)}
+	case answerRefused:
+		v.attempt = attempt{known: true, err: errRefused}
+	case answerTaken:
+		v.attempt = attempt{known: true, err: &fault.Error{Class: fault.Conflict, OtherID: idOf(p.answerID), Err: errTaken}}
+	}
+	return v
+}

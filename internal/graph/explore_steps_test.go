@@ -1,0 +1,359 @@
+package graph
+
+import "time"
+
+// decider is decide, or a version of it that is broken on purpose.
+type decider func(w wish, e *entry, s sight, now time.Time) step
+
+// model finds what may happen next in a world.
+type model struct {
+	traits
+	decide decider
+	// found is told each state that may come next, and by what.
+	found func(by string, next state)
+}
+
+// next finds all states that may follow one.
+func (m *model) next(s state) {
+	for i := range s.processes {
+		m.process(s, i)
+	}
+	m.service(s)
+	m.others(s)
+}
+
+// process begins a round, goes on with it, or dies. A call that fails is a death before it or after it.
+func (m *model) process(s state, i int) {
+	p := s.processes[i]
+	if !p.on {
+		if !s.released {
+			m.begin(s, i)
+		}
+		return
+	}
+	dead := s
+	dead.processes[i] = process{}
+	m.found("dies", dead)
+	if p.stage == stageCreating {
+		m.unanswered(dead, p)
+		m.repeated(s, i)
+	}
+	m.step(&s, i)
+	m.found("goes on", s)
+}
+
+func (m *model) begin(s state, i int) {
+	p := process{on: true, fresh: true, began: 1, claim: s.claim, ledger: s.ledger}
+	if p.claim == claimNone && p.ledger.state == 0 {
+		p.stage = stageSweeping
+	}
+	behind := p
+	behind.fresh, behind.ledger = false, s.before
+	s.processes[i] = p
+	m.found("begins", s)
+	if behind.ledger != p.ledger {
+		s.processes[i] = behind
+		m.found("begins with a cache that is behind", s)
+	}
+}
+
+// unanswered is for a create that was sent by a process that has died: the service may be at work on it, or make two.
+func (m *model) unanswered(s state, p process) {
+	if p.ledger.at != 1 || m.taken(&s) > 0 {
+		return
+	}
+	for i, busy := range s.flights {
+		if busy == 0 {
+			s.flights[i] = p.ledger.token
+			m.found("its create isn't answered", s)
+			return
+		}
+	}
+}
+
+// repeated is for a create whose first answer was lost on the way, and that the client has sent once more: the name is taken.
+func (m *model) repeated(s state, i int) {
+	p := &s.processes[i]
+	slot := s.free()
+	if !m.unique || slot == 0 || p.ledger.at != 1 || m.taken(&s) > 0 {
+		return
+	}
+	s.resources[slot-1] = resource{exists: true, token: p.ledger.token}
+	m.create(&s, p)
+	m.found("its create is sent twice", s)
+}
+
+// step is the next one of a process that nothing happens to.
+func (m *model) step(s *state, i int) {
+	p := &s.processes[i]
+	switch p.stage {
+	case stageCreating:
+		m.create(s, p)
+	case stageSweeping:
+		m.sweep(s, p)
+	default:
+		m.do(s, p, m.decide(m.wish(p.claim), m.entry(p.ledger), m.sight(s, p), epoch))
+	}
+}
+
+func (m *model) do(s *state, p *process, d step) {
+	slot := slotOf(d.id)
+	switch d.verb {
+	case lookByID:
+		p.looked, p.seen = slot, s.resources[slot-1].seen()
+	case lookUp:
+		p.looked, p.seen = 1, s.resources[0].seen()
+	case lookByName:
+		m.list(s, p)
+	case compare:
+		p.compared, p.changes = true, s.resources[slot-1].drifted
+	case takeTurn:
+		p.turn = true
+	case prepare:
+		s.tokens++
+		p.token = s.tokens
+	case create:
+		if m.write(s, p, d) {
+			p.stage, p.listed, p.list = stageCreating, false, [slots]uint8{}
+		}
+	case change:
+		s.resources[p.ledger.id-1].drifted, p.applied = false, true
+	case remove:
+		r := &s.resources[slot-1]
+		r.deleting, p.asked[slot-1] = r.exists, true
+	default:
+		m.finish(s, p, d)
+	}
+}
+
+// finish writes what a step says, and ends the round where it does.
+func (m *model) finish(s *state, p *process, d step) {
+	if writes := d.entry != nil || d.verb == release || d.verb == forget; writes && !m.write(s, p, d) {
+		return
+	}
+	switch {
+	case !d.ends:
+	case p.claim == claimNone && p.ledger.state == 0:
+		p.stage = stageSweeping
+	default:
+		*p = process{}
+	}
+}
+
+// write succeeds on the newest ledger only. An intention is for an owner that was looked at just before. A write that fails ends
+// the round.
+func (m *model) write(s *state, p *process, d step) bool {
+	if !p.fresh || s.released || (d.verb == create && s.claim == claimNone) {
+		*p = process{}
+		return false
+	}
+	s.before, s.ledger = s.ledger, recordOf(d.entry)
+	for i := range s.processes {
+		s.processes[i].fresh = s.processes[i].on && &s.processes[i] == p
+	}
+	p.ledger, p.wrote = s.ledger, true
+	switch id := p.ledger.id; {
+	case id == 0:
+	case p.list[id-1] > 0:
+		p.looked, p.seen = id, p.list[id-1]
+	case p.answer == answerMade && p.answerID == id:
+		p.looked, p.seen = id, 1
+	}
+	return true
+}
+
+func (r resource) seen() uint8 {
+	switch {
+	case !r.exists:
+		return 0
+	case r.deleting:
+		return 2
+	}
+	return 1
+}
+
+func (m *model) list(s *state, p *process) {
+	p.listed = true
+	for i, r := range s.resources {
+		if p.list[i] = 0; r.listed && (!r.theirs || m.titled()) {
+			p.list[i] = r.seen()
+		}
+	}
+}
+
+// create is sent, unless its process was held up, and answered.
+func (m *model) create(s *state, p *process) {
+	p.stage = stageDeciding
+	slot, taken := s.free(), m.taken(s)
+	switch {
+	case taken > 0 && p.ledger.at == 1:
+		p.answer = answerTaken
+		if m.saysWho {
+			p.answerID = taken
+		}
+	case slot == 0, p.ledger.at != 1:
+		p.answer = answerRefused
+	default:
+		s.resources[slot-1] = resource{exists: true, listed: true, token: p.ledger.token}
+		p.answer, p.answerID = answerMade, slot
+	}
+}
+
+// sweep is the end of a deletion: where nothing carries the owner's ID the finalizer comes off.
+func (m *model) sweep(s *state, p *process) {
+	m.list(s, p)
+	for i, seen := range p.list {
+		if seen > 0 && m.tagged && !s.resources[i].theirs {
+			m.write(s, p, step{verb: adopt, entry: &entry{Kind: "thing", State: stateBound, ID: idOf(uint8(i + 1))}})
+			*p = process{}
+			return
+		}
+	}
+	s.released = p.fresh
+	*p = process{}
+}
+
+// free is a slot for another resource of ours; 0 if there is none.
+func (s *state) free() uint8 {
+	for i := uint8(1); i < slots; i++ {
+		if s.resources[i] == (resource{}) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// taken is what has the name already, where only one may have it.
+func (m *model) taken(s *state) uint8 {
+	for i, r := range s.resources {
+		if m.unique && r.exists && (!r.theirs || m.titled()) {
+			return uint8(i + 1)
+		}
+	}
+	return 0
+}
+
+// service goes on with what it is at.
+func (m *model) service(s state) {
+	settledAll := true
+	for i, token := range s.flights {
+		if token == 0 {
+			continue
+		}
+		settledAll = false
+		lost := s
+		lost.flights[i] = 0
+		m.found("a create is lost", lost)
+		m.commit(lost, token)
+	}
+	for i, r := range s.resources {
+		n := s
+		if n.resources[i].listed = true; r.exists && !r.listed {
+			settledAll = false
+			m.found("a list shows it", n)
+		}
+		if n = s; r.deleting && r.exists {
+			n.resources[i] = resource{theirs: r.theirs, token: r.token, back: m.comesBack && !r.was, was: true}
+			m.found("one is gone", n)
+		}
+		if n = s; r.back {
+			n.resources[i] = resource{exists: true, listed: true, token: r.token, was: true}
+			m.found("one comes back", n)
+		}
+	}
+	if settledAll {
+		m.found("time passes", s.older())
+	}
+}
+
+func (m *model) commit(s state, token uint8) {
+	slot := s.free()
+	if slot == 0 || m.taken(&s) > 0 {
+		return
+	}
+	s.resources[slot-1] = resource{exists: true, token: token}
+	m.found("a create is done late", s)
+	if slot = s.free(); slot > 0 && m.doubles && !m.unique {
+		s.resources[slot-1] = resource{exists: true, token: token}
+		m.found("a create is done twice", s)
+	}
+}
+
+// older is the state a tick later. What came back is for good, what didn't stays away.
+func (s state) older() state {
+	for _, r := range []*record{&s.ledger, &s.before, &s.backup, &s.processes[0].ledger, &s.processes[1].ledger} {
+		for _, age := range []*uint8{&r.at, &r.goneAt, &r.appliedAt} {
+			if *age > 0 {
+				*age = min(*age+1, 3)
+			}
+		}
+	}
+	for i := range s.processes {
+		if p := &s.processes[i]; p.began > 0 {
+			p.began = min(p.began+1, 3)
+		}
+	}
+	for i := range s.resources {
+		s.resources[i].back = false
+	}
+	return s
+}
+
+// others are users, strangers and operators.
+func (m *model) others(s state) {
+	if s.claim != claimNone {
+		n := s
+		n.claim = claimNone
+		m.found("the owner is deleted", n)
+	}
+	if s.budget == 0 || s.released {
+		return
+	}
+	s.budget--
+	for _, claim := range m.claims {
+		if n := s; s.claim != claimNone && claim != s.claim {
+			n.claim = claim
+			m.found("the claim changes", n)
+		}
+	}
+	for i, r := range s.resources {
+		n := s
+		switch {
+		case r.theirs && m.titled() && (m.tagged || r.exists || s.idle()): // or else it can't be told from what we are making
+			n.resources[i].exists = !r.exists
+			m.found("the user makes or deletes one of that name", n)
+		case r.exists && !r.theirs && !r.deleting:
+			n.resources[i] = resource{token: r.token, was: true}
+			m.found("another client deletes ours", n)
+			if n = s; m.drifts && !r.drifted {
+				n.resources[i].drifted = true
+				m.found("another client changes ours", n)
+			}
+		}
+	}
+	if m.restores {
+		m.restore(s)
+	}
+}
+
+// idle: nothing is being made.
+func (s state) idle() bool {
+	return s.ledger.state != 2 && s.flights == [2]uint8{} && !s.processes[0].on && !s.processes[1].on
+}
+
+func (m *model) restore(s state) {
+	n := s
+	n.backup, n.backedUp = s.ledger, true
+	if n.backup != s.backup || !s.backedUp {
+		m.found("a backup is made", n)
+	}
+	quiet := s.flights == [2]uint8{} && s.processes[0].stage != stageCreating && s.processes[1].stage != stageCreating
+	for _, r := range s.resources {
+		quiet = quiet && (r.listed || !r.exists)
+	}
+	if s.backedUp && quiet && s.backup != s.ledger {
+		s.before, s.ledger = s.ledger, s.backup
+		s.processes[0].fresh, s.processes[1].fresh = false, false
+		m.found("the backup is restored", s)
+	}
+}
