@@ -31,7 +31,7 @@ func (w *toy) Reconcile(ctx context.Context, f *crashtest.Fuse) error {
 		return client.IgnoreNotFound(err)
 	}
 	before := owner.DeepCopy()
-	e := &graph.Engine{Client: c, Live: c, Recorder: w.events, Clock: w.clock, Poll: poll, Settle: settle, Creates: w.pool}
+	e := &graph.Engine{Client: c, Live: f.Live(w.client), Recorder: w.events, Clock: w.clock, Poll: poll, Settle: settle, Creates: w.pool}
 	g, want, err := w.open(e, owner, f)
 	if err != nil {
 		return err

@@ -68,15 +68,15 @@ func newWorld(t *testing.T) *world {
 func (w *world) Reconcile(ctx context.Context, f *crashtest.Fuse) error {
 	c := f.Client(w.Client)
 	engine := &graph.Engine{
-		Client: c, Live: c, Recorder: events.NewFakeRecorder(1000), Clock: w.clock, Poll: crashPoll, Settle: crashSettle,
+		Client: c, Live: f.Live(w.Client), Recorder: events.NewFakeRecorder(1000), Clock: w.clock, Poll: crashPoll, Settle: crashSettle,
 	}
 	kube, err := kubernetes.NewForConfig(testenv.Config(w.t))
 	w.Expect(err).NotTo(HaveOccurred())
 	reconciler := &machineapi.Reconciler{
-		Client: c, Live: c, Kube: kube, Recorder: engine.Recorder, Poll: crashPoll,
+		Client: c, Live: f.Live(w.Client), Kube: kube, Recorder: engine.Recorder, Poll: crashPoll,
 		Ours: func(*machinev1.Machine) bool { return true },
 		Actuator: &actuator.Actuator{
-			Engine: engine, Specs: w.specs, Guard: &credentials.Guard{Client: c, Metadata: c, Live: c, Finalizer: bmmv1.SecretFinalizer},
+			Engine: engine, Specs: w.specs, Guard: &credentials.Guard{Client: c, Metadata: c, Live: f.Live(w.Client), Finalizer: bmmv1.SecretFinalizer},
 			Instances: inventory.New(crashPoll, w.clock),
 			Places:    actuator.NewPlaces(crashPoll, clock.RealClock{}), Topology: topology.NewLookup(crashPoll, clock.RealClock{}),
 			Clients: &credentials.Cache[*bmm.Client]{Reader: c, Clock: w.clock, Build: bmm.Connect(func(config *bmm.Config) {

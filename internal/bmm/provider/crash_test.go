@@ -81,9 +81,9 @@ func machineReconciler(p parts) reconcile.Reconciler {
 func (w *world) Reconcile(ctx context.Context, f *crashtest.Fuse) error {
 	c := f.Client(w.Client)
 	p := parts{client: c, engine: &graph.Engine{
-		Client: c, Live: c, Recorder: events.NewFakeRecorder(1000), Clock: w.clock, Poll: crashPoll, Settle: crashSettle,
+		Client: c, Live: f.Live(w.Client), Recorder: events.NewFakeRecorder(1000), Clock: w.clock, Poll: crashPoll, Settle: crashSettle,
 	}}
-	p.guard = &credentials.Guard{Client: c, Metadata: c, Live: c, Finalizer: cluster.SecretFinalizer}
+	p.guard = &credentials.Guard{Client: c, Metadata: c, Live: f.Live(w.Client), Finalizer: cluster.SecretFinalizer}
 	p.clients = &credentials.Cache[*bmm.Client]{Reader: c, Clock: w.clock, Build: bmm.Connect(func(config *bmm.Config) {
 		config.APIName, config.Egress = bmm.APINameCarbide, egress.Policy{Loopback: true} // finding the name out is tried elsewhere
 		config.HTTP = &http.Client{Transport: f.Transport(leaving{f})}

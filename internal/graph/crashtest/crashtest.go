@@ -6,9 +6,14 @@ package crashtest
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"os"
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/bedplate/bedplate/internal/soaktest"
 )
 
 // rounds bounds how often a system is let go on before it has to be where it should be.
@@ -32,6 +37,15 @@ type World interface {
 	// Untouched is an error if anything of the user's own is gone or changed.
 	Untouched() error
 }
+
+// everyVariable has the suite try all points of stale caches, instead of some by a seed that it prints.
+const everyVariable = "BEDPLATE_CRASH_EVERY"
+
+// sampled is one of how many points of stale caches is tried otherwise.
+const sampled = 4
+
+// mostBehind is how many revisions a cache may be behind.
+const mostBehind = 3
 
 // Suite runs the worlds of one graph.
 type Suite struct {
@@ -84,8 +98,82 @@ func (s Suite) Run(t *testing.T) {
 			}
 		})
 	}
-	t.Cleanup(func() { t.Logf("%d crash points tried", points.Load()) })
+	stale := s.runStale(t)
+	t.Cleanup(func() {
+		t.Logf("%d crash points tried", points.Load())
+		t.Logf("%d points of stale caches and missed events tried", stale.Load())
+	})
 }
+
+// runStale has a system work with a cache that is some revisions behind, in each of its reconciles, also in the first after a
+// restart: each is built from nothing. In some runs it isn't woken for a while before, whatever happens.
+func (s Suite) runStale(t *testing.T) *atomic.Int64 {
+	var points atomic.Int64
+	_, seed := soaktest.Options(t, time.Second)
+	for _, deleting := range []bool{false, true} {
+		for behind := 1; behind <= mostBehind; behind++ {
+			t.Run(fmt.Sprintf("deleting %t, a cache that is %d behind", deleting, behind), func(t *testing.T) {
+				t.Parallel()
+				random := rand.New(rand.NewPCG(seed, uint64(behind)))
+				for n, more := 0, true; more && !t.Failed(); n++ {
+					if os.Getenv(everyVariable) == "" && random.IntN(sampled) > 0 {
+						if n > rounds {
+							return
+						}
+						continue
+					}
+					t.Run(fmt.Sprintf("in reconcile %d", n), func(t *testing.T) {
+						more = s.stale(t, n, behind, deleting, random.IntN(2) == 0)
+					})
+					points.Add(1)
+				}
+			})
+		}
+	}
+	return &points
+}
+
+// stale lets a system come to its n-th reconcile, in which its cache is behind, and then go on. It reports whether there was such
+// a reconcile.
+func (s Suite) stale(t *testing.T, n, behind int, deleting, missed bool) bool {
+	t.Helper()
+	w := s.New(t)
+	past := &history{revisions: map[string][]revision{}}
+	there := w.Ready
+	if deleting {
+		s.until(t, w, nil, past, w.Ready)
+		w.Delete()
+		there = w.Gone
+	}
+	for range n {
+		if there() {
+			break
+		}
+		_ = w.Reconcile(t.Context(), seeing(past, 0))
+		w.Pass()
+	}
+	more := !there()
+	if missed {
+		w.Pass()
+		w.Pass()
+	}
+	_ = w.Reconcile(t.Context(), seeing(past, behind)) // its errors are those of what is known to be old
+	if !deleting {
+		s.until(t, w, nil, past, w.Ready)
+		s.check(t, w)
+		w.Delete()
+		_ = w.Reconcile(t.Context(), seeing(past, behind))
+	}
+	s.until(t, w, nil, past, w.Gone)
+	if outside := w.Outside(); len(outside) > 0 {
+		t.Fatalf("left behind: %q", sorted(outside))
+	}
+	untouched(t, w)
+	return more
+}
+
+// seeing is a fuse that never blows, of a process whose cache is behind.
+func seeing(past *history, behind int) *Fuse { return &Fuse{left: -1, cache: past, behind: behind} }
 
 // kill runs a system until its fuse blows, or until it is where it should be.
 func (s Suite) kill(t *testing.T, w World, f *Fuse, deleting bool) {
@@ -124,7 +212,13 @@ func (s Suite) deletedAtOnce(t *testing.T, w World, f *Fuse) {
 // untilReady lets new reconcilers go on. What the killed one's last call does is done after the first of them has looked.
 func (s Suite) untilReady(t *testing.T, w World, killed *Fuse) {
 	t.Helper()
-	s.until(t, w, killed, w.Ready)
+	s.until(t, w, killed, nil, w.Ready)
+	s.check(t, w)
+}
+
+// check what there is outside for an owner that is ready.
+func (s Suite) check(t *testing.T, w World) {
+	t.Helper()
 	if outside := sorted(w.Outside()); !slices.Equal(outside, s.Keys) {
 		t.Fatalf("outside there is %q, and should be %q", outside, s.Keys)
 	}
@@ -133,18 +227,18 @@ func (s Suite) untilReady(t *testing.T, w World, killed *Fuse) {
 
 func (s Suite) untilGone(t *testing.T, w World, killed *Fuse) {
 	t.Helper()
-	s.until(t, w, killed, w.Gone)
+	s.until(t, w, killed, nil, w.Gone)
 	if outside := w.Outside(); len(outside) > 0 {
 		t.Fatalf("left behind: %q", sorted(outside))
 	}
 	untouched(t, w)
 }
 
-func (s Suite) until(t *testing.T, w World, killed *Fuse, there func() bool) {
+func (s Suite) until(t *testing.T, w World, killed *Fuse, past *history, there func() bool) {
 	t.Helper()
 	var last error
 	for range rounds {
-		last = w.Reconcile(t.Context(), Unbroken())
+		last = w.Reconcile(t.Context(), seeing(past, 0))
 		if killed != nil {
 			killed.deliver()
 		}

@@ -29,6 +29,9 @@ type Fuse struct {
 	delivered bool
 	// die ends everything that the process is at.
 	die context.CancelFunc
+	// cache shows what is behind revisions old; nil where it shows what is.
+	cache  *history
+	behind int
 }
 
 // Unbroken is a fuse that never blows.
@@ -121,8 +124,13 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
-// Client passes writes to the API server through the fuse. A dead process reads nothing either.
-func (f *Fuse) Client(c client.WithWatch) client.WithWatch {
+// Client passes writes to the API server through the fuse, and reads from a cache. A dead process reads nothing either.
+func (f *Fuse) Client(c client.WithWatch) client.WithWatch { return f.client(c, f.behind) }
+
+// Live is a client that reads past the cache.
+func (f *Fuse) Live(c client.WithWatch) client.WithWatch { return f.client(c, 0) }
+
+func (f *Fuse) client(c client.WithWatch, behind int) client.WithWatch {
 	write := func(work func() error) error { return f.Call(false, work) }
 	read := func(work func() error) error {
 		if f.Dead() {
@@ -132,7 +140,13 @@ func (f *Fuse) Client(c client.WithWatch) client.WithWatch {
 	}
 	return interceptor.NewClient(c, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-			return read(func() error { return c.Get(ctx, key, o, opts...) })
+			return read(func() error {
+				if err := c.Get(ctx, key, o, opts...); f.cache == nil || client.IgnoreNotFound(err) != nil {
+					return err
+				} else { //nolint:revive // the error may be that there is none
+					return f.cache.show(key, o, err, behind)
+				}
+			})
 		},
 		List: func(ctx context.Context, c client.WithWatch, l client.ObjectList, opts ...client.ListOption) error {
 			return read(func() error { return c.List(ctx, l, opts...) })
