@@ -110,8 +110,10 @@ OVS_TABLES := Open_vSwitch,Datapath,Bridge,Port,Interface
 
 .PHONY: generate
 generate: $(BIN)/controller-gen $(BIN)/oapi-codegen $(BIN)/kubectl $(BIN)/buf $(BIN)/protoc-gen-go $(BIN)/protoc-gen-go-grpc ## Write the generated files anew.
-	$(BIN)/controller-gen object paths=./api/bmm/... paths=./api/hydrazine/...
+	$(BIN)/controller-gen object paths=./api/bmm/... paths=./api/hydrazine/... paths=./api/ledger/...
 	$(BIN)/controller-gen crd:generateEmbeddedObjectMeta=true paths=./api/bmm/v1beta1 output:crd:dir=config/bmm/crd/bases
+	$(BIN)/controller-gen crd paths=./api/ledger/v1alpha1 output:crd:stdout | sed 's/ledgers\.bedplate\.dev/bmm.bedplate.dev/' | \
+		tee config/bmm/crd/bases/bmm.bedplate.dev_ledgers.yaml > config/bmm-machine-controller/crd/bmm.bedplate.dev_ledgers.yaml
 	$(BIN)/controller-gen crd paths=./api/bmm/machine/v1beta1 output:crd:dir=api/bmm/machine/v1beta1/zz_generated.crd-manifests
 	$(BIN)/controller-gen rbac:roleName=bedplate-bmm-manager paths=./internal/bmm/cluster paths=./internal/bmm/machine \
 		paths=./internal/bmm/machinetemplate output:rbac:dir=config/bmm/rbac

@@ -30,11 +30,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	config "github.com/bedplate/bedplate/config/bmm"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/cluster"
 	"github.com/bedplate/bedplate/internal/bmm/webhook"
-	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/hydrazine/controller"
 	hydrazine "github.com/bedplate/bedplate/internal/hydrazine/webhook"
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
@@ -137,7 +137,7 @@ func TestGuide_showsEveryField(t *testing.T) {
 			}
 		}
 	}
-	files, err := fs.Glob(config.CRDs, "crd/bases/*.yaml")
+	files, err := fs.Glob(config.CRDs, "crd/bases/infrastructure*.yaml") // users write no Ledger
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(files).NotTo(BeEmpty())
 	fields := map[string]bool{}
@@ -221,7 +221,7 @@ func TestGuide_namesWhatUsersMeet(t *testing.T) {
 		},
 		"finalizer": {infrav1.ClusterFinalizer, infrav1.MachineFinalizer, cluster.SecretFinalizer},
 		"annotation": {
-			graph.LedgerAnnotation, clusterv1.ManagedByAnnotation, clusterv1.PausedAnnotation,
+			ledgerv1.TakeOverAnnotation, clusterv1.ManagedByAnnotation, clusterv1.PausedAnnotation,
 		},
 	} {
 		g.Expect(words).NotTo(BeEmpty(), kind)

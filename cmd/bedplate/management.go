@@ -18,6 +18,7 @@ import (
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 )
 
 // requestTimeout is for the API server to answer one request.
@@ -68,7 +69,8 @@ func (m *management) connect() (client.Client, string, error) {
 	}
 	scheme := runtime.NewScheme()
 	builder := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme,
-		addonsv1.AddToScheme, machinev1.Install, infrav1.AddToScheme, resourcev1.AddToScheme, networkfabricv1.AddToScheme)
+		addonsv1.AddToScheme, machinev1.Install, infrav1.AddToScheme,
+		ledgerv1.AddToScheme(ledgerv1.GroupBMM), resourcev1.AddToScheme, networkfabricv1.AddToScheme)
 	if err := builder.AddToScheme(scheme); err != nil {
 		return nil, "", fmt.Errorf("build the scheme: %w", err)
 	}

@@ -96,7 +96,7 @@ func (o *orphansOptions) run(ctx context.Context, out io.Writer, c client.Client
 		return err
 	}
 	if o.remove {
-		err = report.Delete(ctx)
+		err = report.Delete(ctx, c)
 	}
 	if missing := len(report.Incomplete); missing > 0 {
 		err = errors.Join(err, fmt.Errorf("the report is incomplete: %d things couldn't be read, and what may belong to them is left out", missing))

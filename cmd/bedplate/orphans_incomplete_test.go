@@ -15,10 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
-	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/orphans"
-	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -129,20 +127,14 @@ func TestOrphans_oneTenantsTroubleHidesNothingOfAnothers(t *testing.T) {
 	}
 	rich.Expect(ownersOf(report.Orphans)).To(Equal(map[string]int{lost[poor]: 2, lost[rich]: 2}))
 
-	ledger := broken.Annotations[graph.LedgerAnnotation]
-	damage := func(text string) {
-		bmmtest.Change(poor.Fixture, broken, func(c *infrav1.NvidiaBMMCluster) {
-			c.Annotations = merged(c.Annotations, graph.LedgerAnnotation, text)
-		})
-	}
-	damage("{")
+	ledger := poor.LoseLedger(broken)
 	report = incomplete(rich)
 	rich.Expect(report.Incomplete).To(ConsistOf(ContainSubstring("secret "+poor.Namespace+"/broken can't be used"),
-		ContainSubstring("NvidiaBMMCluster "+poor.Namespace+"/broken: annotation bedplate.dev/ledger can't be read")))
+		ContainSubstring("NvidiaBMMCluster "+poor.Namespace+"/broken: its ledger is lost")))
 	rich.Expect(ownersOf(report.Orphans)).To(Equal(map[string]int{lost[rich]: 2}))
 	rich.Expect(ownersOf(report.LeftOut)).To(HaveKeyWithValue(lost[poor], 2))
 
-	damage(ledger)
+	poor.Restore(ledger)
 	secret.Data = poor.Secret("broken").Data
 	poor.Expect(poor.Client.Update(t.Context(), secret)).To(Succeed())
 	for _, e := range []*ends{poor, rich} {
@@ -164,16 +156,13 @@ func TestOrphans_aLostLedgerIsNoLedger(t *testing.T) {
 	e.Expect(err).NotTo(HaveOccurred())
 	e.Expect(out).To(Equal("No orphans.\n"))
 
-	ledger := cluster.Annotations[graph.LedgerAnnotation]
-	bmmtest.Change(e.Fixture, cluster, func(c *infrav1.NvidiaBMMCluster) { delete(c.Annotations, graph.LedgerAnnotation) })
+	ledger := e.LoseLedger(cluster)
 	report := incomplete(e)
-	e.Expect(report.Incomplete).To(ConsistOf(ContainSubstring(e.Namespace + "/demo: annotation bedplate.dev/ledger is lost")))
+	e.Expect(report.Incomplete).To(ConsistOf(ContainSubstring(e.Namespace + "/demo: its ledger is lost")))
 	e.Expect(report.Orphans).To(BeEmpty())
 	e.Expect(idsOf(report.LeftOut)).To(ConsistOf(e.Sim.State().VPCs[0].ID, e.Sim.State().Subnets[0].ID))
 
-	bmmtest.Change(e.Fixture, cluster, func(c *infrav1.NvidiaBMMCluster) {
-		c.Annotations = merged(c.Annotations, graph.LedgerAnnotation, ledger)
-	})
+	e.Restore(ledger)
 	_, err = e.run("", "orphans")
 	e.Expect(err).NotTo(HaveOccurred())
 	e.Delete(cluster)

@@ -22,8 +22,8 @@ import (
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
-// abandon takes an object away by force, as people do who are tired of waiting: what it has outside stays. It returns the
-// ID of the owner.
+// abandon takes an object and its ledger away by force, as people do who are tired of waiting: what it has outside stays. It
+// returns the ID of the owner.
 func abandon(e *ends, object graph.Owner) string {
 	e.t.Helper()
 	bmmtest.Change(e.Fixture, object, func(o graph.Owner) {
@@ -33,12 +33,38 @@ func abandon(e *ends, object graph.Owner) string {
 		g.Expect(e.Read(object)).To(Succeed())
 		g.Expect(meta.IsStatusConditionTrue(object.GetConditions(), clusterv1.PausedCondition)).To(BeTrue())
 	}).Should(Succeed())
-	owner, err := graph.OwnerID(object)
-	e.Expect(err).NotTo(HaveOccurred())
+	owner := e.LoseLedger(object).Spec.OwnerID
 	bmmtest.Change(e.Fixture, object, func(o graph.Owner) { o.SetFinalizers(nil) })
 	e.Delete(object)
 	e.UntilGone(object)
 	return owner
+}
+
+// Whoever takes off the finalizer leaves the ledger, and what it names.
+func TestOrphans_areWhatALedgerNamesThatIsAllThatIsLeft(t *testing.T) {
+	t.Parallel()
+	e := start(t)
+	secret := credentials(e)
+	cluster := e.CreateCluster("demo")
+	e.UntilReady(cluster)
+	ledger := e.Ledger(cluster)
+	bmmtest.Change(e.Fixture, cluster, func(c *infrav1.NvidiaBMMCluster) {
+		c.Annotations = merged(c.Annotations, clusterv1.PausedAnnotation, "")
+	})
+	e.UntilTrue(cluster, clusterv1.PausedCondition)
+	e.Delete(cluster)
+	e.Strip(cluster)
+	e.UntilGone(cluster)
+	out, err := e.run("", "orphans", "--secret", secret)
+	e.Expect(err).NotTo(HaveOccurred())
+	e.Expect(out).To(ContainSubstring("NvidiaBMMCluster " + e.Namespace + "/demo is gone, and only its ledger is left"))
+	e.Eventually(func() string {
+		out, err = e.run("", "orphans", "--secret", secret, "--delete", "--owner", ledger.Spec.OwnerID)
+		e.Expect(err).NotTo(HaveOccurred())
+		return out
+	}).Should(HavePrefix("No orphans of "))
+	e.Expect(e.Sim.State().Empty()).To(BeTrue())
+	e.UntilGone(ledger)
 }
 
 func merged(annotations map[string]string, name, value string) map[string]string {
@@ -339,7 +365,7 @@ func TestOrphans_areLookedAtOnceMoreBeforeTheyGo(t *testing.T) {
 	credentials(e)
 	cluster := e.CreateCluster("demo")
 	e.UntilReady(cluster)
-	back := cluster.DeepCopy()
+	back, ledger := cluster.DeepCopy(), e.Ledger(cluster)
 	owner := abandon(e, cluster)
 	options := orphans.Options{Secrets: []client.ObjectKey{secret}, Owners: []string{owner}, Egress: egress.Policy{Loopback: true}}
 	report, err := orphans.Find(t.Context(), e.Client, options)
@@ -353,7 +379,8 @@ func TestOrphans_areLookedAtOnceMoreBeforeTheyGo(t *testing.T) {
 		},
 		Spec: back.Spec,
 	})
-	e.Expect(report.Delete(t.Context())).To(Succeed())
+	e.Restore(ledger)
+	e.Expect(report.Delete(t.Context(), e.Client)).To(Succeed())
 	e.Expect(byKind(report)).To(Equal(map[string]orphans.Deletion{"subnet": orphans.Spared, "VPC": orphans.Waits}))
 	e.Expect(e.datacenter.written()).To(BeEmpty())
 	e.Expect(e.Sim.State().Subnets[0].Status).To(Equal(bmm.SubnetReady))

@@ -96,7 +96,7 @@ func TestCRDs_describeEveryField(t *testing.T) {
 	g := NewWithT(t)
 	files, err := filepath.Glob("crd/bases/*.yaml")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(files).To(HaveLen(4))
+	g.Expect(files).To(HaveLen(5))
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		g.Expect(err).NotTo(HaveOccurred())

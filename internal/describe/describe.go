@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/tree"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
@@ -48,18 +50,25 @@ func Cluster(ctx context.Context, c client.Client, namespace, name string) (*Obj
 	if err != nil {
 		return nil, fmt.Errorf("read Cluster %s/%s: %w", namespace, name, err)
 	}
-	return read(found, found.GetRoot()), nil
+	ledgers := &ledgerv1.LedgerList{}
+	if err := c.List(ctx, ledgers, client.InNamespace(namespace)); err != nil && !meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("list the ledgers of namespace %s: %w", namespace, err)
+	}
+	byName := map[string]*ledgerv1.Ledger{}
+	for i := range ledgers.Items {
+		byName[ledgers.Items[i].Name] = &ledgers.Items[i]
+	}
+	return read(found, found.GetRoot(), byName), nil
 }
 
-func read(t *tree.ObjectTree, object client.Object) *Object {
+func read(t *tree.ObjectTree, object client.Object, ledgers map[string]*ledgerv1.Ledger) *Object {
 	o := &Object{
 		Kind: object.GetObjectKind().GroupVersionKind().Kind, Name: object.GetName(), Role: tree.GetMetaName(object),
 		State: cmp.Or(tree.GetAvailableCondition(object), tree.GetReadyCondition(object)),
 	}
 	if !tree.IsVirtualObject(object) {
 		o.Conditions = slices.Clone(tree.GetConditions(object))
-		// An unusable ledger is what the object's own condition is about.
-		o.Outside, _ = graph.Resources(object)
+		o.Outside = graph.Resources(ledgers[ledgerv1.Name(o.Kind, o.Name)])
 	}
 	slices.SortFunc(o.Conditions, func(a, b metav1.Condition) int { return cmp.Compare(a.Type, b.Type) })
 	children := t.GetObjectsByParent(object.GetUID())
@@ -67,7 +76,7 @@ func read(t *tree.ObjectTree, object client.Object) *Object {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.GetName(), b.GetName()))
 	})
 	for _, child := range children {
-		o.Children = append(o.Children, read(t, child))
+		o.Children = append(o.Children, read(t, child, ledgers))
 	}
 	return o
 }

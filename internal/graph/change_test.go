@@ -18,7 +18,7 @@ func (f *fixture) claiming(claim graph.Claim) *bmmv1.NvidiaBMMMachine {
 	f.t.Helper()
 	kind := f.service.kind()
 	owner := f.owner()
-	g, err := f.engine().New(owner, "any", kind)
+	g, err := f.engine().New(f.t.Context(), owner, "any", kind)
 	f.Expect(err).NotTo(HaveOccurred())
 	want := f.want("net")
 	want.Claim = claim
@@ -52,7 +52,7 @@ func TestClaimChanged_takesAwayWhatWasTriedBefore(t *testing.T) {
 	owner := f.claiming(graph.Use(theirs.id))
 	f.expectCondition(owner, "netReady", metav1.ConditionTrue, "Ready", "")
 	f.Expect(f.service.keys()).To(Equal([]string{""}))
-	f.Expect(graph.OwnsNothing(f.owner())).To(BeTrue())
+	f.Expect(f.ownsNothing(f.owner())).To(BeTrue())
 }
 
 func TestClaimChanged_keepsWhatWasMadeAndSaysSo(t *testing.T) {
@@ -76,8 +76,7 @@ func TestClaimChanged_letsTheUsersOwnGo(t *testing.T) {
 	f.claiming(graph.Use(one.id))
 	f.claiming(graph.Use(two.id))
 	f.claiming(graph.Use(two.id))
-	owned, err := graph.Resources(f.owner())
-	f.Expect(err).NotTo(HaveOccurred())
+	owned := graph.Resources(f.ledger())
 	f.Expect(owned).To(ConsistOf(graph.Resource{Key: "net", Kind: "thing", ID: two.id}))
 
 	f.claiming(graph.Create())
@@ -95,8 +94,7 @@ func TestUseOrCreate_looksAgainWhenTheUsersOwnIsGone(t *testing.T) {
 	f.reconcile()
 	f.reconcile()
 	f.Expect(f.parts).To(HaveLen(2), "the old network, and a workspace of our own")
-	owned, err := graph.Resources(f.owner())
-	f.Expect(err).NotTo(HaveOccurred())
+	owned := graph.Resources(f.ledger())
 	f.Expect(owned).To(ContainElement(HaveField("Own", true)))
 }
 
@@ -156,6 +154,6 @@ func TestOwnsNothing_whenAllWasRefused(t *testing.T) {
 	f := newFixture(t)
 	f.service.before = func(string) error { return &fault.Error{Class: fault.Quota, Err: errors.New("nothing left")} }
 	_, _ = f.reconcile()
-	f.Expect(f.owner().Annotations).To(HaveKey(graph.LedgerAnnotation))
-	f.Expect(graph.OwnsNothing(f.owner())).To(BeTrue())
+	f.Expect(f.ledger()).NotTo(BeNil())
+	f.Expect(f.ownsNothing(f.owner())).To(BeTrue())
 }

@@ -33,7 +33,7 @@ func TestDelete_saysThatALedgerHasACircle(t *testing.T) {
 		"right": {Kind: "thing", Condition: "RightReady", State: stateBound, ID: "2", After: []string{"left"}},
 	}
 	owner := &bmmv1.NvidiaBMMMachine{}
-	graph := &Graph{owner: owner, ledger: &ledger{Owner: "o", Entries: entries}}
+	graph := &Graph{owner: owner, deleting: true, ledger: &ledger{Owner: "o", Entries: entries}}
 	report := newReport()
 	graph.removeUnless(context.Background(), nil, report)
 	g.Expect(report.conditions["LeftReady"]).To(ConsistOf(HaveField("Phase.Message",

@@ -64,9 +64,7 @@ func TestUseOrCreate_remembersWhoseItIs(t *testing.T) {
 	f := newCloudFixture(t)
 	f.reconcile()
 	f.reconcile()
-	owned, err := graph.Resources(f.owner())
-	f.Expect(err).NotTo(HaveOccurred())
-	f.Expect(owned).To(ConsistOf(
+	f.Expect(graph.Resources(f.ledger())).To(ConsistOf(
 		graph.Resource{Key: "workspace", Kind: "workspace", ID: "id-1", Own: true},
 		graph.Resource{Key: "network", Kind: "network", ID: "id-2", Own: true},
 	))
@@ -88,9 +86,9 @@ func TestChoose_isKeptUntilTheAttemptHasSettled(t *testing.T) {
 	reconcile()
 	reconcile()
 	f.Expect(zones).To(Equal([]string{"dal10"}))
-	f.Expect(f.owner().Annotations[graph.LedgerAnnotation]).To(ContainSubstring(`"zone":"dal10"`))
+	f.Expect(f.ledger().Entry("workspace").Params).To(HaveKeyWithValue("zone", "dal10"))
 	f.clock.Step(settle)
 	reconcile()
 	f.Expect(zones[1]).To(Equal("dal12"))
-	f.Expect(f.owner().Annotations[graph.LedgerAnnotation]).To(ContainSubstring(`"zone":"dal12"`), "what is in that zone has to be found there")
+	f.Expect(f.ledger().Entry("workspace").Params).To(HaveKeyWithValue("zone", "dal12"), "what is in that zone has to be found there")
 }

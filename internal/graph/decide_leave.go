@@ -21,7 +21,7 @@ func (d decision) leave(then Phase) step {
 		return ends(Waiting("the service is still at work on the %s: it is deleted afterwards", e.Kind).Because("Creating"))
 	case a.known && a.err == nil:
 		return d.write(bind, func(e *entry) { e.State, e.ID, e.At = stateBound, a.id, nil })
-	case a.known && !fault.IsAmbiguous(a.err) && fault.ClassOf(a.err) != fault.Conflict, refusedForGood(e):
+	case a.known && !fault.IsAmbiguous(a.err) && fault.ClassOf(a.err) != fault.Conflict, !e.Owned():
 		return d.drop(forget, then)
 	}
 	if e.ID != "" {
@@ -48,11 +48,6 @@ func (d decision) leave(then Phase) step {
 		return s
 	}
 	return d.drop(forget, then)
-}
-
-// refusedForGood reports that the service has said of the last attempt that it made nothing.
-func refusedForGood(e *entry) bool {
-	return e.State == stateRefused && e.At != nil && e.Token == ""
 }
 
 // delete asks once: a resource that is being deleted is left to it. What doesn't carry our tag isn't ours to delete.

@@ -107,7 +107,7 @@ func (d decision) lookIntoConflict() step {
 // refuse notes that the service has refused an attempt. A token says that something was made all the same, perhaps.
 func (d decision) refuse(token string) step {
 	e, phase := d.w.fresh, PhaseOf(d.s.attempt.err)
-	e.State, e.At, e.Refusal, e.Message = stateRefused, d.stamp(), fault.ClassOf(d.s.attempt.err), phase.Message
+	e.State, e.At, e.Refusal, e.Message = stateRefused, d.stamp(), string(fault.ClassOf(d.s.attempt.err)), phase.Message
 	e.Generation, e.Token = d.w.generation, token
 	return step{verb: refuse, entry: &e, phase: phase, ends: true}
 }
@@ -165,7 +165,7 @@ func (d decision) deleteDoubles(doubles []thing) (step, bool) {
 
 // settles is what to do as long as "none found" proves nothing, because the service may still finish a create.
 func (d decision) settles() (step, bool) {
-	if d.e.At == nil || refusedForGood(d.e) {
+	if d.e.At == nil || !d.e.Owned() {
 		return step{}, false
 	}
 	attempted := d.e.At.Time
@@ -184,8 +184,8 @@ func (d decision) refused() (Phase, bool) {
 	if e.State != stateRefused || e.At == nil || e.Generation != d.w.generation {
 		return Phase{}, false
 	}
-	phase := PhaseOf(&fault.Error{Class: e.Refusal, Err: errors.New(e.Message)})
-	if phase.retry != paceSlow || e.Refusal == fault.Credentials {
+	phase := PhaseOf(&fault.Error{Class: fault.Class(e.Refusal), Err: errors.New(e.Message)})
+	if phase.retry != paceSlow || e.Refusal == string(fault.Credentials) {
 		return Phase{}, false
 	}
 	return phase, d.s.began.Before(e.At.Add(d.w.slowly))

@@ -200,10 +200,10 @@ func entries() (all []*entry) {
 	for age := range uint8(4) {
 		at := stampOf(age)
 		add(func(e *entry) {
-			e.State, e.At, e.Refusal, e.Message = stateRefused, at, fault.Quota, "nothing left: ask for more"
+			e.State, e.At, e.Refusal, e.Message = stateRefused, at, string(fault.Quota), "nothing left: ask for more"
 		})
 		add(func(e *entry) {
-			e.State, e.At, e.Refusal, e.Message, e.Token = stateRefused, at, fault.Conflict, "taken: choose another", "2"
+			e.State, e.At, e.Refusal, e.Message, e.Token = stateRefused, at, string(fault.Conflict), "taken: choose another", "2"
 		})
 		add(func(e *entry) { e.State, e.At, e.Token = statePending, at, "2" })
 		add(func(e *entry) { e.State, e.At, e.ID, e.Token = stateBound, at, "2", "2" })
@@ -283,4 +283,15 @@ func TestDecide_keepsTheRules(t *testing.T) {
 		}
 	})
 	t.Logf("%d combinations, %d rules", n, len(rules))
+}
+
+// What of an owner may still be outside is said by the ledger's own Owned, for those who only read it, and by decide.
+func TestDecide_dropsWithoutALookWhatIsNotOwned(t *testing.T) {
+	t.Parallel()
+	for _, e := range entries()[1:] {
+		d := decide(wish{}, e, sight{}, epoch)
+		if dropped := d.verb == release || d.verb == forget; dropped == e.Owned() {
+			t.Errorf("owned %t, and decide says %q of %+v", e.Owned(), d.verb, e)
+		}
+	}
 }

@@ -99,7 +99,7 @@ func tableRows() []row {
 	bound := entryOf(func(e *entry) { e.State, e.Token, e.ID = stateBound, "2", "2" })
 	own := entryOf(func(e *entry) { e.State, e.ID, e.Foreign = stateBound, "2", true })
 	quota := entryOf(func(e *entry) {
-		e.State, e.At, e.Refusal, e.Message = stateRefused, now, fault.Quota, "nothing left: ask for more"
+		e.State, e.At, e.Refusal, e.Message = stateRefused, now, string(fault.Quota), "nothing left: ask for more"
 	})
 	taken := &fault.Error{Class: fault.Conflict, Err: errTaken}
 	return []row{

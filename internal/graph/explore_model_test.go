@@ -155,9 +155,9 @@ func (t traits) entry(r record) *entry {
 	}
 	switch {
 	case r.conflict:
-		e.Refusal = fault.Conflict
+		e.Refusal = string(fault.Conflict)
 	case r.state == 1 && r.at > 0:
-		e.Refusal = fault.Quota
+		e.Refusal = string(fault.Quota)
 	}
 	return e
 }
@@ -168,7 +168,7 @@ func recordOf(e *entry) record {
 	}
 	return record{
 		state: map[entryState]uint8{stateRefused: 1, statePending: 2, stateBound: 3}[e.State],
-		id:    slotOf(e.ID), token: slotOf(e.Token), foreign: e.Foreign, conflict: e.Refusal == fault.Conflict,
+		id:    slotOf(e.ID), token: slotOf(e.Token), foreign: e.Foreign, conflict: e.Refusal == string(fault.Conflict),
 		at: ageOf(e.At), goneAt: ageOf(e.GoneAt), appliedAt: ageOf(e.AppliedAt), applied: e.Applied != "",
 	}
 }

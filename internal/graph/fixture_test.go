@@ -7,8 +7,10 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -16,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
@@ -38,6 +41,10 @@ type fixture struct {
 	name    client.ObjectKey
 	// write, if set, may refuse a write to the API server.
 	write func() error
+	// lag, if set, is the ledger that the engine's cache still has; without a name it has none.
+	lag *ledgerv1.Ledger
+	// paused is what the engine's look past the cache says.
+	paused bool
 	// keys wanted below net.
 	below []string
 	// ifLost is what the wants say of lost things.
@@ -80,17 +87,62 @@ func (f *fixture) owner() *bmmv1.NvidiaBMMMachine {
 
 // engine is a new one each time: it remembers nothing.
 func (f *fixture) engine() *graph.Engine {
+	writing := func() error {
+		if f.write == nil {
+			return nil
+		}
+		return f.write()
+	}
 	c := interceptor.NewClient(f.client, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			l, isLedger := o.(*ledgerv1.Ledger)
+			switch {
+			case !isLedger || f.lag == nil:
+				return c.Get(ctx, key, o, opts...)
+			case f.lag.Name == "":
+				return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+			}
+			f.lag.DeepCopyInto(l)
+			return nil
+		},
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			if err := writing(); err != nil {
+				return err
+			}
+			return c.Create(ctx, o, opts...)
+		},
+		Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
+			if err := writing(); err != nil {
+				return err
+			}
+			return c.Update(ctx, o, opts...)
+		},
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
-			if f.write != nil {
-				if err := f.write(); err != nil {
-					return err
-				}
+			if err := writing(); err != nil {
+				return err
 			}
 			return c.Patch(ctx, o, p, opts...)
 		},
 	})
-	return &graph.Engine{Client: c, Live: f.client, Recorder: f.events, Clock: f.clock, Poll: poll, Settle: settle, CreateTimeout: f.createTimeout, Creates: f.pool}
+	return &graph.Engine{
+		Client: c, Live: f.client, Recorder: f.events, Clock: f.clock, Poll: poll, Settle: settle, CreateTimeout: f.createTimeout,
+		Creates: f.pool, Paused: func(context.Context, client.Object) (bool, error) { return f.paused, nil },
+	}
+}
+
+// ledger of the owner; nil where it has none.
+func (f *fixture) ledger() *ledgerv1.Ledger {
+	f.t.Helper()
+	l, err := graph.LedgerOf(f.t.Context(), f.client, f.client.Scheme(), f.owner())
+	f.Expect(err).NotTo(HaveOccurred())
+	return l
+}
+
+func (f *fixture) ownsNothing(owner graph.Owner) bool {
+	f.t.Helper()
+	nothing, err := f.engine().OwnsNothing(f.t.Context(), owner)
+	f.Expect(err).NotTo(HaveOccurred())
+	return nothing
 }
 
 func (f *fixture) want(key string, after ...graph.Ref) graph.Want[thing] {
@@ -118,7 +170,7 @@ func (f *fixture) want(key string, after ...graph.Ref) graph.Want[thing] {
 
 func (f *fixture) reconcileObject(owner graph.Owner) (ctrl.Result, error) {
 	kind := f.service.kind()
-	g, err := f.engine().New(owner, "any", kind)
+	g, err := f.engine().New(f.t.Context(), owner, "any", kind)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -143,7 +195,7 @@ func (f *fixture) reconcile() (*bmmv1.NvidiaBMMMachine, error) {
 
 func (f *fixture) delete() (*bmmv1.NvidiaBMMMachine, bool) {
 	owner := f.owner()
-	g, err := f.engine().New(owner, "any", f.service.kind())
+	g, err := f.engine().New(f.t.Context(), owner, "any", f.service.kind())
 	f.Expect(err).NotTo(HaveOccurred())
 	done, _, _ := g.Delete(f.t.Context())
 	return owner, done

@@ -4,25 +4,30 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 )
 
-// Owner is a Kubernetes object that outside resources are made for.
+// Owner is a Kubernetes object that outside resources are made for. What was made for it stands in its ledger.
 // It may be a shell around an object of another kind: then it has a method Unwrap() client.Object too.
 type Owner interface {
 	client.Object
 	GetConditions() []metav1.Condition
 	SetConditions([]metav1.Condition)
-	// OutsideIDs are the IDs of outside resources that spec and status show. They come from the ledger: IDs without a ledger
-	// mean that it was lost.
-	OutsideIDs() []string
+	// OutsideIDs are the IDs of outside resources that spec and status show, by the names of their kinds. They come from the
+	// ledger: IDs that it doesn't have mean that it is lost, or an older one.
+	OutsideIDs() []ledgerv1.OutsideID
 }
 
 // objectOf is the object that the API server knows. An owner of a kind that isn't ours is a shell around it, which says
@@ -52,7 +57,15 @@ type Engine struct {
 	Settle time.Duration
 	// Creates runs what may block for long. Without it a create holds up its reconcile.
 	Creates *Pool
+	// Paused reports whether an owner, of which the newest metadata is given, is paused. It is asked when a create is about to
+	// begin, so it reads past the cache. Optional.
+	Paused func(ctx context.Context, owner client.Object) (bool, error)
+	// Home is the UID of this management cluster's Namespace kube-system. It is read if it isn't given.
+	Home string
+	// OnlyLooks: it makes plans, and nothing is written.
+	OnlyLooks bool
 
+	home  sync.Mutex
 	polls polls
 }
 
@@ -63,9 +76,13 @@ type Graph struct {
 	// credentials that all calls are made with, by name.
 	credentials string
 	kinds       map[string]AnyKind
-	ledger      *ledger
-	nodes       []node
-	phases      map[string]Phase
+	// home is this management cluster.
+	home   string
+	ledger *ledger
+	nodes  []node
+	phases map[string]Phase
+	// deleting: everything goes.
+	deleting bool
 	// searched are the kinds that were looked for by tag in this round, and strays what carries the owner's ID without being in
 	// the ledger.
 	searched map[string]bool
@@ -80,6 +97,7 @@ type AnyKind interface {
 	leave(ctx context.Context, g *Graph, key string) (gone bool, _ Phase)
 	planLeave(ctx context.Context, g *Graph, key string) []Step
 	search(ctx context.Context, g *Graph) error
+	tagOf(ctx context.Context, id string) (Tag, error)
 }
 
 // Ref is something that a Want can come after.
@@ -94,18 +112,21 @@ type node interface {
 }
 
 // New opens the graph of an owner. Credentials is the name of what all its calls log in with. Every kind that its ledger
-// may name has to be given. The error is a ledger that can't be used; it wants a person.
-func (e *Engine) New(owner Owner, credentials string, kinds ...AnyKind) (*Graph, error) {
-	l, err := readLedger(owner)
-	if err != nil {
-		return nil, err
-	}
+// may name has to be given. The error is a ledger that can't be used: it names the remedy.
+func (e *Engine) New(ctx context.Context, owner Owner, credentials string, kinds ...AnyKind) (*Graph, error) {
 	g := &Graph{
-		engine: e, owner: owner, credentials: credentials, kinds: map[string]AnyKind{}, ledger: l, phases: map[string]Phase{},
+		engine: e, owner: owner, credentials: credentials, kinds: map[string]AnyKind{}, phases: map[string]Phase{},
 		searched: map[string]bool{}, strays: map[string]*entry{},
 	}
 	for _, k := range kinds {
 		g.kinds[k.kindName()] = k
+	}
+	if err := g.open(ctx); err != nil {
+		return nil, err
+	}
+	if annotations := owner.GetAnnotations(); annotations[ledgerv1.TakeOverAnnotation] != "" {
+		delete(annotations, ledgerv1.TakeOverAnnotation) // what it asks for has been done; the caller writes that
+		owner.SetAnnotations(annotations)
 	}
 	return g, nil
 }
@@ -113,14 +134,30 @@ func (e *Engine) New(owner Owner, credentials string, kinds ...AnyKind) (*Graph,
 // ID of the resource under a key, as the ledger has it; empty where there is none. Kinds ask for what theirs lies in, and
 // get an answer on deletion too.
 func (g *Graph) ID(key string) string {
+	if g == nil { // kinds are asked while the graph is opened
+		return ""
+	}
 	if e, ok := g.ledger.Entries[key]; ok {
 		return e.ID
 	}
 	return ""
 }
 
+// Names reports whether the ledger has an ID under any key.
+func (g *Graph) Names(id string) bool {
+	for _, e := range g.ledger.Entries {
+		if e.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
 // Param is a choice that was made for the resource under a key; empty where there is none.
 func (g *Graph) Param(key, name string) string {
+	if g == nil {
+		return ""
+	}
 	if e, ok := g.ledger.Entries[key]; ok {
 		return e.Params[name]
 	}
@@ -226,8 +263,13 @@ func (g *Graph) Delete(ctx context.Context) (done bool, _ ctrl.Result, err error
 	defer func() { end(err) }()
 	g.engine.Leave(g.owner)
 	report := newReport()
-	g.removeUnless(ctx, nil, report)
-	if len(g.ledger.Entries) == 0 {
+	g.deleting = true
+	if err := g.sweepBefore(ctx, ""); err != nil { // where nothing of ours is left that would call for it
+		report.add(ReadyCondition, "", PhaseOf(err))
+	} else {
+		g.removeUnless(ctx, nil, report)
+	}
+	if len(g.ledger.Entries) == 0 && !report.has("") {
 		g.engine.polls.rest(g.owner.GetUID())
 		return true, ctrl.Result{}, nil
 	}
@@ -241,22 +283,13 @@ func (g *Graph) DeleteAndRelease(ctx context.Context, finalizer string) (ctrl.Re
 	if !done || err != nil {
 		return result, err
 	}
-	return ctrl.Result{}, g.engine.Release(ctx, g.owner, finalizer)
-}
-
-// OwnsNothing reports whether the ledger of an owner names nothing that would have to be deleted: then the owner can go
-// without its credentials, or whatever else a graph needs.
-func OwnsNothing(owner Owner) bool {
-	l, err := readLedger(owner)
-	if err != nil {
-		return false
-	}
-	for _, e := range l.Entries {
-		if v := decide(wish{}, e, sight{}, time.Time{}).verb; v != release && v != forget {
-			return false
+	if !g.ledger.stored.Spec.Closed { // by a write under a lock; otherwise it came from the cache
+		nothing, err := OwnsNothing(ctx, g.engine.Live, g.engine.Client.Scheme(), g.owner)
+		if err != nil || !nothing {
+			return ctrl.Result{RequeueAfter: jittered(time.Second)}, err
 		}
 	}
-	return true
+	return ctrl.Result{}, g.engine.Release(ctx, g.owner, finalizer)
 }
 
 // Hold puts the finalizer on the owner, before anything is made for it.
@@ -264,10 +297,22 @@ func (e *Engine) Hold(ctx context.Context, owner Owner, finalizer string) error 
 	return Hold(ctx, e.Client, objectOf(owner), finalizer)
 }
 
-// Release takes the finalizer off the owner once all is gone, and lets it wait for no turn any more.
+// Release takes the finalizer off the owner once all is gone, then off its ledger if it is there still, and lets the owner wait
+// for no turn any more.
 func (e *Engine) Release(ctx context.Context, owner Owner, finalizer string) error {
 	e.Leave(owner)
-	return Release(ctx, e.Client, objectOf(owner), finalizer)
+	if err := Release(ctx, e.Client, objectOf(owner), finalizer); err != nil {
+		return err
+	}
+	l, err := LedgerOf(ctx, e.Client, e.Client.Scheme(), owner)
+	if err != nil || l == nil || l.Owns() || !controllerutil.RemoveFinalizer(l, ledgerv1.Finalizer) {
+		return err
+	}
+	err = e.Client.Update(ctx, l)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil // the cache is behind; what is left then is taken away later
+	}
+	return err
 }
 
 // Leave lets an owner that is deleted or paused wait for no turn any more: the next one would have to wait until it is seen not

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,82 +11,57 @@ import (
 	"github.com/google/uuid"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
-// LedgerAnnotation of an owner holds what was made for it outside.
-const LedgerAnnotation = "bedplate.dev/ledger"
-
-type entryState string
-
-const (
-	// statePending: seen absent, then attempted by us; whether it exists now isn't known.
-	statePending entryState = "pending"
-	// stateRefused: the service has definitely not made it.
-	stateRefused entryState = "refused"
-	// stateBound: id is the resource.
-	stateBound entryState = "bound"
+type (
+	entry      = ledgerv1.Entry
+	entryState = ledgerv1.State
 )
 
-// entry is what the ledger says of one key. It is enough to find and delete the resource without the spec.
-type entry struct {
-	Kind      string     `json:"kind"`
-	Condition string     `json:"condition"`
-	After     []string   `json:"after,omitempty"`
-	State     entryState `json:"state"`
-	ID        string     `json:"id,omitempty"`
-	// Title is the name outside that the claim gave.
-	Title string `json:"title,omitempty"`
-	Token string `json:"token,omitempty"`
-	// Params are the choices made for the attempt.
-	Params map[string]string `json:"params,omitempty"`
-	// At is when the resource was attempted or refused.
-	At *metav1.Time `json:"at,omitempty"`
-	// Refusal, Message and Generation say why it was refused, and to which generation of the owner.
-	Refusal    fault.Class `json:"refusal,omitempty"`
-	Message    string      `json:"message,omitempty"`
-	Generation int64       `json:"generation,omitempty"`
-	// Foreign: the user's own, never deleted.
-	Foreign bool `json:"foreign,omitempty"`
-	// Applied are the changes that were made last, and when.
-	Applied   string       `json:"applied,omitempty"`
-	AppliedAt *metav1.Time `json:"appliedAt,omitempty"`
-	// InEffect: the service said so, since the last changes.
-	InEffect bool `json:"inEffect,omitempty"`
-	// GoneAt is when it was first seen to be gone, where that has to last to count.
-	GoneAt *metav1.Time `json:"goneAt,omitempty"`
-}
+const (
+	statePending = ledgerv1.Pending
+	stateRefused = ledgerv1.Refused
+	stateBound   = ledgerv1.Bound
+)
 
-// ledger is the content of LedgerAnnotation.
+// ledger is an owner's as one reconcile sees it.
 type ledger struct {
-	// Object is the namespace/name the ledger was written for.
-	Object string `json:"object"`
-	// Owner is the ID that everything made outside carries. It is short, because it has to fit into names where an API has
-	// no tags, and it isn't the UID, which changes with `clusterctl move`.
-	Owner string `json:"owner"`
+	Owner string
 	// Credentials is the name of what the resources were made with.
-	Credentials string            `json:"credentials,omitempty"`
-	Entries     map[string]*entry `json:"entries"`
+	Credentials string
+	Entries     map[string]*entry
+	// stored is the object as it was read or written last; without a resource version there is none yet.
+	stored *ledgerv1.Ledger
+	// fresh: the owner's ID is new, so nothing can carry it.
+	fresh bool
 }
 
-// errStale: the owner was read from a cache that lags behind the server. Nothing has been done on the strength of it.
+// errStale: something was read from a cache that lags behind the server. Nothing has been done on the strength of it.
 var errStale = errors.New("the object changed meanwhile")
 
-// readLedger reads the ledger of an owner. One that has none gets a new one, which isn't written before it is needed.
-func readLedger(owner Owner) (*ledger, error) {
-	l, err := parseLedger(owner)
-	if err != nil || l != nil {
-		return l, err
+// LedgerOf reads the ledger of an object; nil where it has none.
+func LedgerOf(ctx context.Context, c client.Reader, scheme *runtime.Scheme, object client.Object) (*ledgerv1.Ledger, error) {
+	kind, err := apiutil.GVKForObject(objectOf(object), scheme)
+	if err != nil {
+		return nil, err
 	}
-	if lost := owner.OutsideIDs(); len(lost) > 0 {
-		return nil, fault.Invalidf("annotation %s is lost, but there is or was %s: put the annotation back; or delete that yourself, "+
-			"and then the finalizer here", LedgerAnnotation, strings.Join(lost, ", "))
+	l := &ledgerv1.Ledger{}
+	name := types.NamespacedName{Namespace: object.GetNamespace(), Name: ledgerv1.Name(kind.Kind, object.GetName())}
+	if err := c.Get(ctx, name, l); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, &fault.Error{Class: fault.Transient, Op: "read ledger " + name.String(), Err: err}
 	}
-	return newLedger(owner), nil
+	return l, nil
 }
 
 // ownerIDLength is short enough for names of resources where an API has no tags.
@@ -98,105 +72,159 @@ func IsOwnerID(text string) bool {
 	return len(text) == ownerIDLength && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-func newLedger(owner client.Object) *ledger {
-	id := strings.ReplaceAll(uuid.NewString(), "-", "")[:ownerIDLength]
-	return &ledger{Object: client.ObjectKeyFromObject(owner).String(), Owner: id, Entries: map[string]*entry{}}
+func newID() string { return strings.ReplaceAll(uuid.NewString(), "-", "")[:ownerIDLength] }
+
+func ledgerFrom(stored *ledgerv1.Ledger) *ledger {
+	l := &ledger{
+		Owner: stored.Spec.OwnerID, Credentials: stored.Spec.Credentials, Entries: map[string]*entry{}, stored: stored,
+	}
+	for i := range stored.Spec.Entries {
+		e := stored.Spec.Entries[i].DeepCopy()
+		l.Entries[e.Key] = e
+	}
+	return l
 }
 
-// parseLedger returns nil for an object without a ledger. An error wants a person: nothing is made, and nothing deleted, on
-// the strength of a ledger that can't be used.
-func parseLedger(object client.Object) (*ledger, error) {
-	text, ok := object.GetAnnotations()[LedgerAnnotation]
-	if !ok {
-		return nil, nil
+// begin a ledger, which isn't written before it is needed; then it takes the place of the one that is in its place.
+func (g *Graph) begin(place *ledgerv1.Ledger) error {
+	owner := objectOf(g.owner)
+	kind, err := apiutil.GVKForObject(owner, g.engine.Client.Scheme())
+	if err != nil {
+		return err
 	}
-	l := &ledger{Entries: map[string]*entry{}}
-	if err := json.Unmarshal([]byte(text), l); err != nil {
-		return nil, fault.Invalidf("annotation %s can't be read: %w", LedgerAnnotation, err)
+	l := &ledgerv1.Ledger{
+		ObjectMeta: metav1.ObjectMeta{Namespace: owner.GetNamespace(), Name: ledgerv1.Name(kind.Kind, owner.GetName())},
+		Spec: ledgerv1.LedgerSpec{
+			Owner: ledgerv1.Owner{Kind: kind.Kind, Name: owner.GetName()}, OwnerID: newID(), Home: g.home,
+		},
 	}
-	if l.Object != client.ObjectKeyFromObject(object).String() {
-		return nil, fault.Invalidf("annotation %s belongs to %s: this object was copied from it; remove the annotation here",
-			LedgerAnnotation, l.Object)
+	if place != nil {
+		l.ObjectMeta = *place.ObjectMeta.DeepCopy()
 	}
-	damaged := l.Owner == "" || l.Entries == nil
-	for _, e := range l.Entries {
-		damaged = damaged || e == nil
-	}
-	if damaged {
-		return nil, fault.Invalidf("annotation %s is damaged: put it back as it was", LedgerAnnotation)
-	}
-	return l, nil
+	g.ledger = ledgerFrom(l)
+	g.ledger.fresh = true
+	return nil
 }
 
-// write stores the ledger in the owner's annotation, on the server and in memory. It fails with errStale where the server
-// has another ledger than the one that was read, so what is intended is always intended on the newest one. After a failure
-// the ledger in memory is again the one that was read.
+// write stores the ledger, on the server and in memory. It fails with errStale where the server has another one than the one
+// that was read, so what is intended is always intended on the newest one; and where an owner that something is intended for
+// isn't what it was. After a failure the ledger in memory is again the one that was read.
 func (g *Graph) write(ctx context.Context) error {
+	before, fresh := g.ledger.stored, g.ledger.fresh
+	intends := g.ledger.intends()
 	err := g.store(ctx)
+	if err == nil && intends {
+		// In this order: whoever takes the finalizer off has looked at the ledger before, and whoever pauses waits for what is
+		// pending. So either they see the intention, or it is seen here that they were first.
+		if err = g.unchanged(ctx); err != nil {
+			undone := before.DeepCopy()
+			undone.ObjectMeta = g.ledger.stored.ObjectMeta
+			g.ledger = ledgerFrom(undone)
+			err = errors.Join(err, g.store(ctx))
+		}
+	}
 	if err == nil {
 		return nil
 	}
-	if before, parseErr := parseLedger(g.owner); parseErr == nil && before != nil {
-		g.ledger = before
-	} else {
-		g.ledger = newLedger(g.owner)
-	}
-	if apierrors.IsConflict(err) {
+	g.ledger = ledgerFrom(g.ledger.stored)
+	g.ledger.fresh = fresh && g.ledger.stored == before
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || errors.Is(err, errStale) {
 		return errStale
 	}
 	return fmt.Errorf("write the ledger: %w", err)
 }
 
-func (g *Graph) store(ctx context.Context) error {
-	g.ledger.Credentials = g.credentials
-	text, err := json.Marshal(g.ledger)
-	if err != nil {
-		return err
+// intends reports whether a create is about to begin that the server doesn't know of.
+func (l *ledger) intends() bool {
+	for key, e := range l.Entries {
+		if before := l.stored.Entry(key); e.State == statePending && (before == nil || before.Token != e.Token) {
+			return true
+		}
 	}
-	err = g.patchLedger(ctx, string(text))
-	if !apierrors.IsConflict(err) {
-		return err
-	}
-	// Somebody changed the owner. That is no matter as long as it was neither the ledger nor a deletion.
-	newest, readErr := g.readOwner(ctx)
-	if readErr != nil {
-		return readErr
-	}
-	known, mine := newest.Annotations[LedgerAnnotation], g.owner.GetAnnotations()[LedgerAnnotation]
-	deleted := newest.DeletionTimestamp != nil && g.owner.GetDeletionTimestamp() == nil
-	if known != mine || deleted || newest.UID != g.owner.GetUID() {
-		return err
-	}
-	g.owner.SetResourceVersion(newest.ResourceVersion)
-	return g.patchLedger(ctx, string(text))
+	return false
 }
 
-func (g *Graph) readOwner(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
+func (g *Graph) store(ctx context.Context) error {
+	g.ledger.Credentials = g.credentials
+	next, err := g.object()
+	if err != nil {
+		return err
+	}
+	if next.ResourceVersion != "" {
+		err = g.engine.Client.Update(ctx, next)
+	} else {
+		err = g.engine.Client.Create(ctx, next)
+	}
+	if err == nil {
+		next.ManagedFields = nil
+		g.ledger.stored, g.ledger.fresh = next, false
+	}
+	return err
+}
+
+// object is the ledger as it is to be stored. What is empty at the end of a deletion is closed, and nothing keeps it any more:
+// it goes with its owner. One that is being deleted already stays until that one has gone: it is the proof that all is gone.
+func (g *Graph) object() (*ledgerv1.Ledger, error) {
+	l, next := g.ledger, g.ledger.stored.DeepCopy()
+	next.Spec.Credentials, next.Spec.Home = l.Credentials, g.home
+	next.Spec.Entries, next.Status = nil, ledgerv1.LedgerStatus{}
+	for _, key := range l.keys() {
+		e := l.Entries[key]
+		e.Key = key
+		next.Spec.Entries = append(next.Spec.Entries, *e.DeepCopy())
+		switch e.State {
+		case stateBound:
+			next.Status.Bound++
+		case statePending:
+			next.Status.Pending++
+		}
+	}
+	next.Spec.Closed = len(l.Entries) == 0 && g.owner.GetDeletionTimestamp() != nil
+	if next.DeletionTimestamp == nil {
+		controllerutil.AddFinalizer(next, ledgerv1.Finalizer)
+		if next.Spec.Closed {
+			controllerutil.RemoveFinalizer(next, ledgerv1.Finalizer)
+		}
+	}
+	reference, err := g.engine.referenceTo(g.owner)
+	next.OwnerReferences = []metav1.OwnerReference{reference}
+	return next, err
+}
+
+func (e *Engine) referenceTo(owner Owner) (metav1.OwnerReference, error) {
+	object := objectOf(owner)
+	kind, err := apiutil.GVKForObject(object, e.Client.Scheme())
+	return metav1.OwnerReference{
+		APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: object.GetName(), UID: object.GetUID(),
+	}, err
+}
+
+// unchanged looks at the owner past the cache: for one that was deleted, replaced or paused meanwhile nothing begins.
+func (g *Graph) unchanged(ctx context.Context) error {
 	kind, err := apiutil.GVKForObject(objectOf(g.owner), g.engine.Client.Scheme())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	newest := &metav1.PartialObjectMetadata{}
 	newest.SetGroupVersionKind(kind)
-	return newest, g.engine.Live.Get(ctx, client.ObjectKeyFromObject(g.owner), newest)
-}
-
-func (g *Graph) patchLedger(ctx context.Context, text string) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"resourceVersion": g.owner.GetResourceVersion(),
-		"annotations":     map[string]string{LedgerAnnotation: text},
-	}})
-	if err != nil {
+	if err := g.engine.Live.Get(ctx, client.ObjectKeyFromObject(g.owner), newest); err != nil {
+		if apierrors.IsNotFound(err) {
+			return errStale
+		}
 		return err
 	}
-	// The patch goes through a copy: the server's answer would overwrite the status that is being built in memory.
-	answer := objectOf(g.owner).DeepCopyObject().(client.Object)
-	if err := g.engine.Client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch)); err != nil {
-		return err
+	deleted := newest.DeletionTimestamp != nil && g.owner.GetDeletionTimestamp() == nil
+	if deleted || newest.UID != g.owner.GetUID() {
+		return errStale
 	}
-	g.owner.SetResourceVersion(answer.GetResourceVersion())
-	g.owner.SetAnnotations(answer.GetAnnotations())
-	return nil
+	if g.engine.Paused == nil {
+		return nil
+	}
+	paused, err := g.engine.Paused(ctx, newest)
+	if err == nil && paused {
+		err = errStale
+	}
+	return err
 }
 
 func (l *ledger) keys() []string { return slices.Sorted(maps.Keys(l.Entries)) }

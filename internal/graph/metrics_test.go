@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/metricstest"
 )
@@ -23,6 +24,14 @@ import (
 type metered struct{ bmmv1.NvidiaBMMMachine }
 
 func (m *metered) DeepCopyObject() runtime.Object { return &metered{*m.DeepCopy()} }
+
+func meteredClient(t *testing.T) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypeWithName(bmmv1.GroupVersion.WithKind("metered"), &metered{})
+	NewWithT(t).Expect(ledgerv1.AddToScheme(ledgerv1.GroupBMM)(scheme)).To(Succeed())
+	return fake.NewClientBuilder().WithScheme(scheme).Build()
+}
 
 // timed is what a histogram has seen.
 type timed struct {
@@ -46,7 +55,10 @@ func TestMetrics_sayHowLongAConditionWasNotMet(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
-		engine := &graph.Engine{Recorder: events.NewFakeRecorder(100), Clock: clock.RealClock{}, Poll: time.Second}
+		c := meteredClient(t)
+		engine := &graph.Engine{
+			Client: c, Live: c, Recorder: events.NewFakeRecorder(100), Clock: clock.RealClock{}, Poll: time.Second, Home: "here",
+		}
 		owner := &metered{}
 		for _, step := range []struct {
 			phase graph.Phase
@@ -59,7 +71,7 @@ func TestMetrics_sayHowLongAConditionWasNotMet(t *testing.T) {
 			{graph.Phase{State: graph.StateUnknown, Reason: "Credentials"}, 10 * time.Second},
 			{graph.Ready(), time.Hour},
 		} {
-			round, err := engine.New(owner, "any")
+			round, err := engine.New(t.Context(), owner, "any")
 			g.Expect(err).NotTo(HaveOccurred())
 			round.Gate("MoodGood", func() graph.Phase { return step.phase })
 			round.Gate("AlwaysGood", graph.Ready)
@@ -77,9 +89,7 @@ func TestMetrics_sayHowLongADeletionTook(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
-		scheme := runtime.NewScheme()
-		scheme.AddKnownTypeWithName(bmmv1.GroupVersion.WithKind("metered"), &metered{})
-		c := fake.NewClientBuilder().WithScheme(scheme).Build()
+		c := meteredClient(t)
 		engine := &graph.Engine{Client: c}
 		for _, name := range []string{"kept", "deleted"} {
 			owner := &metered{}

@@ -5,12 +5,39 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// clusterctl move makes the object anew in another cluster: with spec, labels and annotations, without status, and with
-// another UID.
+// moved makes owner and ledger as clusterctl does in another management cluster: with spec, labels and annotations, without the
+// owner's status, and with another UID, to which it sets references.
+func (f *fixture) moved() {
+	f.t.Helper()
+	before, ledger := f.owner(), f.ledger()
+	f.stripped(before)
+	f.stripped(ledger)
+	f.recreate(before)
+	ledger.OwnerReferences[0].UID = f.owner().UID
+	f.recreate(ledger)
+}
+
+// stripped deletes an object by force.
+func (f *fixture) stripped(object client.Object) {
+	f.t.Helper()
+	f.Expect(f.client.Delete(f.t.Context(), object)).To(Succeed())
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+	f.Expect(client.IgnoreNotFound(f.client.Patch(f.t.Context(), object.DeepCopyObject().(client.Object), patch))).To(Succeed())
+}
+
+// recreate makes an object that was read before anew.
+func (f *fixture) recreate(object client.Object) {
+	f.t.Helper()
+	object = object.DeepCopyObject().(client.Object)
+	object.SetResourceVersion("")
+	object.SetUID("")
+	f.Expect(f.client.Create(f.t.Context(), object)).To(Succeed())
+}
+
 func TestMove_createsNothingAndDeletionStillFindsAll(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -19,19 +46,8 @@ func TestMove_createsNothingAndDeletionStillFindsAll(t *testing.T) {
 	before := f.owner()
 	calls := len(f.service.calls)
 
-	moved := &bmmv1.NvidiaBMMMachine{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: before.Name, Namespace: before.Namespace, Annotations: before.Annotations, Finalizers: before.Finalizers,
-		},
-		Spec: before.Spec,
-	}
-	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
-	released := f.owner()
-	released.Finalizers = nil
-	f.Expect(f.client.Update(t.Context(), released)).To(Succeed())
-	f.Expect(f.client.Create(t.Context(), moved)).To(Succeed())
-	f.Expect(moved.UID).NotTo(Equal(before.UID))
-
+	f.moved()
+	f.Expect(f.owner().UID).NotTo(Equal(before.UID))
 	owner, err := f.reconcile()
 	f.Expect(err).NotTo(HaveOccurred())
 	f.expectCondition(owner, "Ready", metav1.ConditionTrue, "Ready", "")

@@ -1,6 +1,13 @@
 package graph
 
-import "sigs.k8s.io/controller-runtime/pkg/client"
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+)
 
 // Resource is a line of an owner's ledger, for people.
 type Resource struct {
@@ -14,40 +21,34 @@ type Resource struct {
 	Own bool `json:"own"`
 }
 
-// Resources lists what the ledger of an object says was made or taken for it, sorted by key. An object without a ledger
-// has none.
-func Resources(object client.Object) ([]Resource, error) {
-	l, err := parseLedger(object)
+// Resources lists what a ledger says was made or taken, sorted by key; nothing without a ledger.
+func Resources(l *ledgerv1.Ledger) (resources []Resource) {
 	if l == nil {
-		return nil, err
+		return nil
 	}
-	var resources []Resource
-	for _, key := range l.keys() {
-		e := l.Entries[key]
+	all := ledgerFrom(l)
+	for _, key := range all.keys() {
+		e := all.Entries[key]
 		resources = append(resources, Resource{Key: key, Kind: e.Kind, ID: e.ID, Own: !e.Foreign})
 	}
-	return resources, nil
+	return resources
 }
 
-// Credentials names what the resources of an object were made with, so that they can be deleted when nothing else says so
-// any more. It is empty for an object without a ledger.
-func Credentials(object client.Object) string {
-	l, err := parseLedger(object)
-	if err != nil || l == nil {
-		return ""
-	}
-	return l.Credentials
-}
-
-// OwnerID is what everything that was made for an owner carries outside; empty where nothing was attempted yet. The error is
-// a ledger that can't be used: then nobody knows what is the owner's.
-func OwnerID(owner Owner) (string, error) {
-	l, err := readLedger(owner)
+// OwnsNothing reports whether nothing of an owner would have to be deleted: then it can go without its credentials, or
+// whatever else a graph needs. What spec or status show and the ledger doesn't know counts: that ledger is an older one, or lost.
+func OwnsNothing(ctx context.Context, c client.Reader, scheme *runtime.Scheme, owner Owner) (bool, error) {
+	l, err := LedgerOf(ctx, c, scheme, owner)
 	if err != nil {
-		return "", err
+		return false, err
 	}
-	if _, written := owner.GetAnnotations()[LedgerAnnotation]; !written {
-		return "", nil
+	return ownsNothing(l) && len(lacking(l, owner)) == 0, nil
+}
+
+// OwnsNothing reads from the cache. For an owner that is being deleted that isn't enough to let it go.
+func (e *Engine) OwnsNothing(ctx context.Context, owner Owner) (bool, error) {
+	nothing, err := OwnsNothing(ctx, e.Client, e.Client.Scheme(), owner)
+	if err != nil || !nothing || owner.GetDeletionTimestamp() == nil {
+		return nothing, err
 	}
-	return l.Owner, nil
+	return OwnsNothing(ctx, e.Live, e.Client.Scheme(), owner)
 }

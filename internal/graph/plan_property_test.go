@@ -12,6 +12,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -47,7 +48,8 @@ func newPast(t *testing.T, seed, n uint64) *past {
 	owner := &bmmv1.NvidiaBMMMachine{ObjectMeta: metav1.ObjectMeta{
 		Namespace: f.name.Namespace, Name: f.name.Name, UID: "an-owner", Finalizers: []string{finalizer},
 	}}
-	f.client = fake.NewClientBuilder().WithScheme(testenv.Scheme(t)).WithObjects(owner).Build()
+	home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "home"}}
+	f.client = fake.NewClientBuilder().WithScheme(testenv.Scheme(t)).WithObjects(owner, home).Build()
 	p := &past{fixture: f, random: rand.New(rand.NewPCG(seed, n))}
 	for range 2 {
 		own, err := f.service.create(graph.Tag{})
@@ -60,7 +62,7 @@ func newPast(t *testing.T, seed, n uint64) *past {
 // graph of the owner: net, what is below it, and lonely, whose claim changes.
 func (p *past) graph() *graph.Graph {
 	kind := p.service.kind()
-	g, err := p.engine().New(p.owner(), "any", kind)
+	g, err := p.engine().New(p.t.Context(), p.owner(), "any", kind)
 	p.Expect(err).NotTo(HaveOccurred())
 	net := graph.Add(g, kind, p.want("net"))
 	for _, key := range p.below {
@@ -157,9 +159,7 @@ func (p *past) done() (calls []string, uses map[string]string) {
 		}
 	}
 	uses = map[string]string{}
-	resources, err := graph.Resources(p.owner())
-	p.Expect(err).NotTo(HaveOccurred())
-	for _, r := range resources {
+	for _, r := range graph.Resources(p.ledger()) {
 		if r.ID != "" && known[r.ID] != nil {
 			uses[r.Key] = r.ID
 		}

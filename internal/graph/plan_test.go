@@ -15,7 +15,7 @@ func (f *fixture) plan() map[string]graph.Step {
 	f.t.Helper()
 	before, calls := f.owner(), len(f.service.calls)
 	kind := f.service.kind()
-	g, err := f.engine().New(f.owner(), "any", kind)
+	g, err := f.engine().New(f.t.Context(), f.owner(), "any", kind)
 	f.Expect(err).NotTo(HaveOccurred())
 	f.wants(g, kind)
 	steps := map[string]graph.Step{}
@@ -98,7 +98,7 @@ func TestPlan_ofTheUsersOwnByName(t *testing.T) {
 		{Key: "workspace", Kind: "workspace", Action: graph.ActionUse, ID: "id-1"},
 		{Key: "network", Kind: "network", Action: graph.ActionCreate},
 	}))
-	f.Expect(f.owner().Annotations).To(BeEmpty())
+	f.Expect(f.ledger()).To(BeNil())
 }
 
 func TestPlan_ofADeletion(t *testing.T) {
@@ -106,7 +106,7 @@ func TestPlan_ofADeletion(t *testing.T) {
 	f := newFixture(t)
 	_, err := f.reconcile()
 	f.Expect(err).NotTo(HaveOccurred())
-	g, err := f.engine().New(f.owner(), "any", f.service.kind())
+	g, err := f.engine().New(t.Context(), f.owner(), "any", f.service.kind())
 	f.Expect(err).NotTo(HaveOccurred())
 	var keys []string
 	for _, s := range g.Plan(t.Context()) {

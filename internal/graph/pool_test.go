@@ -72,7 +72,7 @@ func TestPool_letsNoMoreCreatesBeAtWorkThanItMayAndWakesWhoeverIsNext(t *testing
 	f.Expect(err).NotTo(HaveOccurred())
 	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Creating", "")
 	f.expectCondition(owner, "lonelyReady", metav1.ConditionFalse, "Queued", "concurrent create limit reached; queued")
-	f.Expect(f.owner().Annotations[graph.LedgerAnnotation]).NotTo(ContainSubstring("lonely"), "nothing is intended before its turn")
+	f.Expect(f.ledger().Entry("lonely")).To(BeNil(), "nothing is intended before its turn")
 
 	other := newFixture(t)
 	other.pool, other.service = f.pool, f.service

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
 )
@@ -51,7 +52,7 @@ func TestReconcile_doesNotWaitForWhatCanBeUsedBeforeItIsReady(t *testing.T) {
 	}
 	reconcile := func() *bmmv1.NvidiaBMMMachine {
 		owner := f.owner()
-		g, err := f.engine().New(owner, "any", kind)
+		g, err := f.engine().New(t.Context(), owner, "any", kind)
 		f.Expect(err).NotTo(HaveOccurred())
 		f.wants(g, kind)
 		_, err = g.Reconcile(t.Context())
@@ -96,12 +97,12 @@ func TestReconcile_unknownIsNotAbsent(t *testing.T) {
 			f := newFixture(t)
 			_, err := f.reconcile()
 			f.Expect(err).NotTo(HaveOccurred())
-			before := f.owner().Annotations[graph.LedgerAnnotation]
+			before := f.ledger()
 			f.service.before = func(string) error { return &fault.Error{Class: class, Err: errors.New("can't say")} }
 			owner, err := f.reconcile()
 			f.Expect(err != nil).To(Equal(class == fault.Transient), "only what may heal by itself is tried again with backoff")
 			f.Expect(meta.IsStatusConditionTrue(owner.Status.Conditions, "netReady")).To(BeFalse())
-			f.Expect(f.owner().Annotations).To(HaveKeyWithValue(graph.LedgerAnnotation, before), "nothing is cleared")
+			f.Expect(f.ledger()).To(Equal(before), "nothing is cleared")
 			f.service.before = nil
 			_, err = f.reconcile()
 			f.Expect(err).NotTo(HaveOccurred())
@@ -228,47 +229,6 @@ func TestReconcile_failsWhenWhatSomebodyElseDeletedCannotBeMadeAgain(t *testing.
 	f.Expect(f.service.called("create net")).To(Equal(1))
 }
 
-func TestReconcile_refusesACopiedLedger(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	_, err := f.reconcile()
-	f.Expect(err).NotTo(HaveOccurred())
-	twin := f.owner()
-	twin.ObjectMeta = metav1.ObjectMeta{Name: "twin", Namespace: twin.Namespace, Annotations: twin.Annotations}
-	f.Expect(f.client.Create(t.Context(), twin)).To(Succeed())
-	_, err = f.reconcileObject(twin)
-	f.Expect(err).To(MatchError(ContainSubstring("belongs to " + f.name.String())))
-}
-
-// A pipeline that overwrites annotations must not turn what exists into orphans.
-func TestReconcile_refusesToGoOnWithoutALedgerThatWasLost(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	_, err := f.reconcile()
-	f.Expect(err).NotTo(HaveOccurred())
-	owner := f.owner()
-	owner.Status.InstanceID = "id-1"
-	f.Expect(graph.OwnsNothing(owner)).To(BeFalse())
-	delete(owner.Annotations, graph.LedgerAnnotation)
-	f.Expect(graph.OwnsNothing(owner)).To(BeFalse())
-	_, err = f.reconcileObject(owner)
-	f.Expect(err).To(MatchError(And(ContainSubstring("is lost"), ContainSubstring("id-1"))))
-	f.Expect(f.service.keys()).To(Equal(everything))
-}
-
-func TestReconcile_refusesADamagedLedger(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	name := f.name.String()
-	for _, text := range []string{`{`, `{"object":"` + name + `"}`, `{"object":"` + name + `","owner":"x","entries":{"net":null}}`, `{"object":"` + name + `","owner":"","entries":{}}`} {
-		owner := f.owner()
-		owner.Annotations = map[string]string{graph.LedgerAnnotation: text}
-		_, err := f.reconcileObject(owner)
-		f.Expect(err).To(HaveOccurred(), text)
-		f.Expect(fault.ClassOf(err)).To(Equal(fault.Invalid), text)
-	}
-}
-
 func TestReconcile_startsNothingForAnOwnerThatIsBeingDeleted(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -285,6 +245,7 @@ func TestReconcile_doesNothingOnTheStrengthOfAStaleOwner(t *testing.T) {
 	stale := f.owner()
 	_, err := f.reconcile()
 	f.Expect(err).NotTo(HaveOccurred())
+	f.lag = &ledgerv1.Ledger{}
 	result, err := f.reconcileObject(stale)
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(result.RequeueAfter).To(BeNumerically(">", 0))
@@ -298,14 +259,15 @@ func TestReconcile_doesNotForgetAnIDOnTheStrengthOfAStaleOwner(t *testing.T) {
 	f := newFixture(t)
 	_, err := f.reconcile()
 	f.Expect(err).NotTo(HaveOccurred())
-	stale := f.owner()
+	stale, old := f.owner(), f.ledger()
 	delete(f.service.things, "id-1")
 	_, _ = f.reconcile()
 	_, err = f.reconcile()
 	f.Expect(err).NotTo(HaveOccurred())
 
+	f.lag = old
 	kind := f.service.kind()
-	g, err := f.engine().New(stale, "any", kind)
+	g, err := f.engine().New(t.Context(), stale, "any", kind)
 	f.Expect(err).NotTo(HaveOccurred())
 	net := graph.Add(g, kind, f.want("net"))
 	_, err = g.Reconcile(t.Context())
@@ -338,7 +300,7 @@ func TestReconcile_takesAwayWhatLeftTheSpec(t *testing.T) {
 	_, err = f.reconcile()
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(f.service.keys()).To(Equal([]string{"left", "lonely", "net"}))
-	f.Expect(f.owner().Annotations[graph.LedgerAnnotation]).NotTo(ContainSubstring("right"))
+	f.Expect(f.ledger().Entry("right")).To(BeNil())
 }
 
 func TestReconcile_usesTheUsersOwnAndNeverDeletesIt(t *testing.T) {
@@ -349,7 +311,7 @@ func TestReconcile_usesTheUsersOwnAndNeverDeletesIt(t *testing.T) {
 	kind := f.service.kind()
 	run := func() (*bmmv1.NvidiaBMMMachine, string) {
 		owner := f.owner()
-		g, err := f.engine().New(owner, "any", kind)
+		g, err := f.engine().New(t.Context(), owner, "any", kind)
 		f.Expect(err).NotTo(HaveOccurred())
 		h := graph.Add(g, kind, graph.Want[thing]{Key: "theirs", Condition: "TheirsReady", Claim: graph.Use(theirs.id)})
 		_, err = g.Reconcile(t.Context())

@@ -13,9 +13,6 @@ import (
 func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report *report) {
 	for progress := true; progress; {
 		progress = false
-		if wanted == nil && len(g.ledger.owned()) == 0 && !g.sweep(ctx, report) {
-			return
-		}
 		for _, key := range g.ledger.keys() {
 			if wanted[key] || report.has(key) {
 				continue
@@ -55,24 +52,24 @@ func (g *Graph) holders(key string, wanted map[string]bool) []string {
 	return g.ledger.dependents(key)
 }
 
-// sweep is the end of a deletion: it has the ledger name whatever else carries the owner's ID, of which a ledger doesn't know that
-// was restored from an older backup. It reports whether that is known.
-func (g *Graph) sweep(ctx context.Context, report *report) bool {
-	var err error
+// sweepBefore is the end of a deletion. Before the last of what is ours leaves the ledger, it has to name whatever else carries the
+// owner's ID, of which a ledger doesn't know that was restored from an older backup.
+func (g *Graph) sweepBefore(ctx context.Context, last string) error {
+	owned := g.ledger.owned()
+	if !g.deleting || len(owned) > 1 || len(owned) == 1 && owned[0] != last {
+		return nil
+	}
 	for _, name := range slices.Sorted(maps.Keys(g.kinds)) {
-		if err == nil && !g.searched[name] {
-			err = g.kinds[name].search(ctx, g)
+		if g.searched[name] {
+			continue
+		}
+		if err := g.kinds[name].search(ctx, g); err != nil {
+			return fmt.Errorf("look for whatever else was made for this object: %w", err)
 		}
 	}
-	if err == nil && len(g.strays) > 0 {
-		maps.Copy(g.ledger.Entries, g.strays)
-		clear(g.strays)
-		err = g.write(ctx)
-	}
-	if err != nil {
-		report.add(ReadyCondition, "", PhaseOf(fmt.Errorf("look for whatever else was made for this object: %w", err)))
-	}
-	return err == nil
+	maps.Copy(g.ledger.Entries, g.strays)
+	clear(g.strays)
+	return nil
 }
 
 // search looks for what carries the owner's ID.

@@ -71,7 +71,7 @@ func TestRepair_asksSlowlyForWhatTheServiceWritesInAWayOfItsOwn(t *testing.T) {
 func (f *fixture) again(inEffect func(*thing) bool) *bmmv1.NvidiaBMMMachine {
 	f.t.Helper()
 	kind, owner := f.service.kind(), f.owner()
-	g, err := f.engine().New(owner, "any", kind)
+	g, err := f.engine().New(f.t.Context(), owner, "any", kind)
 	f.Expect(err).NotTo(HaveOccurred())
 	want := f.want("net")
 	want.Again, want.InEffect = true, inEffect
@@ -174,7 +174,7 @@ func TestReconcile_keepsTheOrderOfDeletionUpToDate(t *testing.T) {
 	f.Expect(err).NotTo(HaveOccurred())
 	kind := f.service.kind()
 	reconcile := func() {
-		g, err := f.engine().New(f.owner(), "any", kind)
+		g, err := f.engine().New(t.Context(), f.owner(), "any", kind)
 		f.Expect(err).NotTo(HaveOccurred())
 		for _, key := range everything {
 			if key != "net" {
@@ -196,7 +196,7 @@ func TestReconcile_intendsNothingThatCannotBePrepared(t *testing.T) {
 	f := newFixture(t)
 	kind := f.service.kind()
 	owner := f.owner()
-	g, err := f.engine().New(owner, "any", kind)
+	g, err := f.engine().New(t.Context(), owner, "any", kind)
 	f.Expect(err).NotTo(HaveOccurred())
 	want := f.want("net")
 	want.Create = func(context.Context, graph.Key) (graph.Call[thing], error) {
@@ -206,7 +206,7 @@ func TestReconcile_intendsNothingThatCannotBePrepared(t *testing.T) {
 	_, err = g.Reconcile(t.Context())
 	f.Expect(err).NotTo(HaveOccurred())
 	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Invalid", "fill it")
-	f.Expect(f.owner().Annotations).NotTo(HaveKey(graph.LedgerAnnotation))
+	f.Expect(f.ledger()).To(BeNil())
 }
 
 // What comes after a resource must not begin because the answer to a create says ready, where that has ignored something.

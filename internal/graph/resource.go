@@ -58,9 +58,3 @@ func (h *Handle[T]) fresh() *entry {
 func (g *Graph) keyOf(name string, e *entry) Key {
 	return Key{Owner: g.ledger.Owner, Name: name, Token: e.Token, Title: e.Title, Params: e.Params}
 }
-
-// unwritten reports that the ledger, and with it the owner's ID, is new.
-func (g *Graph) unwritten() bool {
-	_, written := g.owner.GetAnnotations()[LedgerAnnotation]
-	return !written
-}

@@ -93,6 +93,9 @@ func (r *round[T]) write(ctx context.Context, s step) error {
 	key := r.want.Key
 	switch s.verb {
 	case release, forget:
+		if err := r.g.sweepBefore(ctx, key); err != nil {
+			return err
+		}
 		delete(r.g.ledger.Entries, key)
 	default:
 		if s.entry == nil {
@@ -149,7 +152,7 @@ func (r *round[T]) view(object *T) *thing {
 func (r *round[T]) find(ctx context.Context) error {
 	key := r.g.keyOf(r.want.Key, cmp.Or(r.entry(), r.fresh()))
 	r.sight.listed = true
-	if r.g.unwritten() && key.Title == "" {
+	if r.g.ledger.fresh && key.Title == "" {
 		return nil // The owner's ID is new: nothing can carry it.
 	}
 	all, err := r.kind.Find(ctx, key)

@@ -188,3 +188,15 @@ func (s *service) kind() *graph.Kind[thing] {
 		Delete: func(_ context.Context, id string) error { return s.delete(id) },
 	}
 }
+
+// changes are the calls so far that make or delete something.
+func (s *service) changes() (calls []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, call := range s.calls {
+		if strings.HasPrefix(call, "create") || strings.HasPrefix(call, "delete") {
+			calls = append(calls, call)
+		}
+	}
+	return calls
+}

@@ -179,7 +179,7 @@ func (c *cloud) open(e *graph.Engine, owner *bmmv1.NvidiaBMMMachine) (*graph.Gra
 	networks := c.kind("network", func(_ context.Context, key graph.Key) ([]part, error) {
 		return c.find(func(p *part) bool { return p.in == g.ID("workspace") && p.name == key.Name+"-"+key.Owner })
 	})
-	g, err := e.New(owner, "any", workspaces, networks)
+	g, err := e.New(context.Background(), owner, "any", workspaces, networks)
 	return g, func() {
 		workspace := graph.Add(g, workspaces, graph.Want[part]{
 			Key: "workspace", Condition: "WorkspaceReady", Claim: graph.UseOrCreate("shared"), Choose: c.aZone,

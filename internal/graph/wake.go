@@ -6,7 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -28,24 +27,15 @@ func Urgently(queue workqueue.TypedRateLimitingInterface[reconcile.Request], own
 	}
 }
 
-// ChangedByOthers keeps an owner from being woken by what the engine itself writes: its status and its ledger. Without it
-// every written condition would be the cause of another round of calls.
+// ChangedByOthers keeps an owner from being woken by what the engine itself writes: its status. Without it every written
+// condition would be the cause of another round of calls.
 func ChangedByOthers() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld, e.ObjectNew
 		return before.GetGeneration() != after.GetGeneration() ||
 			!before.GetDeletionTimestamp().Equal(after.GetDeletionTimestamp()) ||
 			!maps.Equal(before.GetLabels(), after.GetLabels()) ||
-			!maps.Equal(othersAnnotations(before), othersAnnotations(after)) ||
+			!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
 			!equality.Semantic.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences())
 	}}
-}
-
-// othersAnnotations are those that aren't the ledger; that the ledger has come or gone counts, what it says doesn't.
-func othersAnnotations(object client.Object) map[string]string {
-	annotations := maps.Clone(object.GetAnnotations())
-	if _, ok := annotations[LedgerAnnotation]; ok {
-		annotations[LedgerAnnotation] = ""
-	}
-	return annotations
 }

@@ -22,8 +22,7 @@ func TestChangedByOthers_sleepsThroughWhatTheEngineWrites(t *testing.T) {
 		wakes  bool
 	}{
 		"a status":         {func(m *bmmv1.NvidiaBMMMachine) { m.Status.InstanceID, m.ResourceVersion = "x", "2" }, false},
-		"a ledger":         {func(m *bmmv1.NvidiaBMMMachine) { m.Annotations[graph.LedgerAnnotation] = "new" }, false},
-		"a lost ledger":    {func(m *bmmv1.NvidiaBMMMachine) { delete(m.Annotations, graph.LedgerAnnotation) }, true},
+		"an annotation":    {func(m *bmmv1.NvidiaBMMMachine) { m.Annotations["a"] = "new" }, true},
 		"a spec":           {func(m *bmmv1.NvidiaBMMMachine) { m.Generation++ }, true},
 		"a deletion":       {func(m *bmmv1.NvidiaBMMMachine) { m.DeletionTimestamp = &metav1.Time{Time: time.Now()} }, true},
 		"a label":          {func(m *bmmv1.NvidiaBMMMachine) { m.Labels = map[string]string{"a": "b"} }, true},
@@ -32,7 +31,7 @@ func TestChangedByOthers_sleepsThroughWhatTheEngineWrites(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			before := &bmmv1.NvidiaBMMMachine{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{graph.LedgerAnnotation: "old"}}}
+			before := &bmmv1.NvidiaBMMMachine{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"a": "old"}}}
 			after := before.DeepCopy()
 			row.change(after)
 			woken := graph.ChangedByOthers().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})
@@ -50,7 +49,7 @@ func TestPhase_thatIsAnnouncedIsLookedAtSlowly(t *testing.T) {
 		phase            graph.Phase
 		soonest, slowest time.Duration
 	}{{waiting, poll / 30, poll / 25}, {waiting.Announced(), 10 * poll, 12 * poll}} {
-		g, err := f.engine().New(f.owner(), "any", f.service.kind())
+		g, err := f.engine().New(t.Context(), f.owner(), "any", f.service.kind())
 		f.Expect(err).NotTo(HaveOccurred())
 		g.Gate("Booted", func() graph.Phase { return c.phase })
 		result, err := g.Reconcile(t.Context())
@@ -64,7 +63,7 @@ func TestReconcile_thatHasBegunSomethingComesBackUrgently(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	owner := f.owner()
-	g, err := f.engine().New(owner, "any", f.service.kind())
+	g, err := f.engine().New(t.Context(), owner, "any", f.service.kind())
 	f.Expect(err).NotTo(HaveOccurred())
 	g.Gate("Prepared", func() graph.Phase { return graph.Waiting("not yet") })
 	result, err := g.Reconcile(t.Context())

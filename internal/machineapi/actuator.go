@@ -15,8 +15,7 @@ import (
 //
 // A method changes the Machine in memory: spec.providerID, status.addresses, status.providerStatus, status.conditions, labels
 // and annotations. The controller writes what has changed, once, when the methods have returned, whatever they returned. The
-// rest of the status, the finalizers and graph.LedgerAnnotation aren't a method's to change: the engine keeps the ledger
-// itself, and takes the annotations from the server's answer when it writes it, so others are set after the engine has run.
+// rest of the status and the finalizers aren't a method's to change.
 type Actuator interface {
 	// Create makes the instance, unless it or an attempt at it is there already: that one is adopted. It is called as long as
 	// Exists is false and the Machine has neither a provider ID nor addresses. The error InvalidConfiguration makes the

@@ -9,8 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-
-	"github.com/bedplate/bedplate/internal/graph"
 )
 
 func TestChangedByOthers(t *testing.T) {
@@ -23,7 +21,6 @@ func TestChangedByOthers(t *testing.T) {
 		{"phase", func(m *machinev1.Machine) { setPhase(m, machinev1.PhaseRunning) }, false},
 		{"condition", func(m *machinev1.Machine) { setTrue(m, machinev1.InstanceExistsCondition, "") }, false},
 		{"time", func(m *machinev1.Machine) { m.Status.LastUpdated = ptr.To(metav1.Now()) }, false},
-		{"ledger", func(m *machinev1.Machine) { m.Annotations[graph.LedgerAnnotation] = "2" }, false},
 		{"spec", func(m *machinev1.Machine) { m.Generation++ }, true},
 		{"deletion", func(m *machinev1.Machine) { m.DeletionTimestamp = ptr.To(metav1.Now()) }, true},
 		{"annotation", func(m *machinev1.Machine) { m.Annotations[ExcludeNodeDrainingAnnotation] = "" }, true},
@@ -32,7 +29,7 @@ func TestChangedByOthers(t *testing.T) {
 	} {
 		t.Run(row.what, func(t *testing.T) {
 			t.Parallel()
-			before := &machinev1.Machine{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{graph.LedgerAnnotation: "1"}}}
+			before := &machinev1.Machine{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"a": "1"}}}
 			after := before.DeepCopy()
 			row.change(after)
 			NewWithT(t).Expect(changedByOthers().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})).To(Equal(row.wakes))

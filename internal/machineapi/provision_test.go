@@ -223,33 +223,6 @@ func TestConflict_isLookedAtAgain(t *testing.T) {
 	}
 }
 
-// What the engine writes into the ledger while the actuator is at work is neither overwritten nor dropped.
-func TestLedger_isTheEngines(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	ledger := ""
-	f.cloud.at = func(ctx context.Context, point string, machine *machinev1.Machine) {
-		if point == "before Update" {
-			return
-		}
-		ledger = point
-		answer := machine.DeepCopy()
-		metav1.SetMetaDataAnnotation(&answer.ObjectMeta, graph.LedgerAnnotation, ledger)
-		lock := client.MergeFromWithOptions(machine.DeepCopy(), client.MergeFromWithOptimisticLock{})
-		f.Expect(f.client.Patch(ctx, answer, lock)).To(Succeed())
-		machine.ResourceVersion, machine.Annotations = answer.ResourceVersion, answer.Annotations
-		if point == "after Update" {
-			machine.Annotations[machineapi.InstanceStateAnnotation] = "Ready"
-		}
-	}
-	for range 3 {
-		f.reconcile()
-		f.Expect(f.machine().Annotations).To(HaveKeyWithValue(graph.LedgerAnnotation, ledger))
-	}
-	f.Expect(f.machine().Annotations).To(HaveKeyWithValue(machineapi.InstanceStateAnnotation, "Ready"))
-	f.expectPhase(machinev1.PhaseProvisioned)
-}
-
 // What a reconcile has seen that was told to stop is written nevertheless.
 func TestReconcile_thatIsStoppedWritesWhatItHasSeen(t *testing.T) {
 	t.Parallel()

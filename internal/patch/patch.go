@@ -9,8 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/bedplate/bedplate/internal/graph"
 )
 
 // timeout bounds both writes together.
@@ -18,7 +16,7 @@ const timeout = 30 * time.Second
 
 // All writes the differences between before and after in labels, annotations, spec and status, under a lock: where another
 // client has changed the object since it was read, the error is a conflict. So it is for a former leader, which learns late that
-// it is none any more. Ledger and finalizers aren't its business: the engine writes them itself.
+// it is none any more. Finalizers aren't its business: the engine writes them itself.
 func All(ctx context.Context, c client.Client, before, after client.Object) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
@@ -26,7 +24,6 @@ func All(ctx context.Context, c client.Client, before, after client.Object) erro
 	base.GetObjectKind().SetGroupVersionKind(after.GetObjectKind().GroupVersionKind()) // the client takes it off, which is no change
 	base.SetResourceVersion(after.GetResourceVersion())
 	base.SetFinalizers(after.GetFinalizers())
-	base.SetAnnotations(withLedgerOf(base.GetAnnotations(), after.GetAnnotations()))
 	old, now, err := fields(base, after)
 	if err != nil {
 		return err
@@ -60,18 +57,4 @@ func fields(before, after client.Object) (old, now map[string]any, err error) {
 
 func locked(base client.Object) client.Patch {
 	return client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
-}
-
-// withLedgerOf returns annotations with the ledger of newest, which the engine has written in the meantime.
-func withLedgerOf(annotations, newest map[string]string) map[string]string {
-	ledger, ok := newest[graph.LedgerAnnotation]
-	if !ok {
-		delete(annotations, graph.LedgerAnnotation)
-		return annotations
-	}
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[graph.LedgerAnnotation] = ledger
-	return annotations
 }

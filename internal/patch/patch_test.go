@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
-	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/patch"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
@@ -89,11 +88,11 @@ func TestAll_aFormerLeaderBlanksNoStatus(t *testing.T) {
 	g.Expect(object.Status.InstanceID).To(Equal(id))
 }
 
-func TestAll_writesMetadataTooUnderALockAndNeverTheLedger(t *testing.T) {
+func TestAll_writesMetadataTooUnderALock(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := testenv.Client(t)
-	object := create(t, c, map[string]string{"old": "", graph.LedgerAnnotation: "1"})
+	object := create(t, c, map[string]string{"old": ""})
 	found := &bmmv1.NvidiaBMMMachine{}
 	read := func() { g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(object), found)).To(Succeed()) }
 	before := object.DeepCopy()
@@ -101,14 +100,14 @@ func TestAll_writesMetadataTooUnderALockAndNeverTheLedger(t *testing.T) {
 	read()
 	g.Expect(found.ResourceVersion).To(Equal(before.ResourceVersion))
 
-	object.Annotations = map[string]string{"new": "", graph.LedgerAnnotation: "from memory"}
+	object.Annotations = map[string]string{"new": ""}
 	object.Labels = map[string]string{"zone": "a"}
 	object.Finalizers = []string{"test/from-memory"}
 	object.Spec.ProviderID = "nvidia-bmm://" + id + "/" + id
 	object.Status.InstanceID = id
 	g.Expect(patch.All(t.Context(), c, before, object)).To(Succeed())
 	read()
-	g.Expect(found.Annotations).To(Equal(map[string]string{"new": "", graph.LedgerAnnotation: "1"}))
+	g.Expect(found.Annotations).To(Equal(map[string]string{"new": ""}))
 	g.Expect(found.Labels).To(Equal(map[string]string{"zone": "a"}))
 	g.Expect(found.Finalizers).To(BeEmpty())
 	g.Expect(found.Spec).To(Equal(object.Spec))

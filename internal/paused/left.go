@@ -30,11 +30,10 @@ type Left struct {
 var remedies = map[string]string{
 	clusterv1.ManagedByAnnotation: "leaves this object to another manager, and what was made for it here is still there: remove the " +
 		"annotation to have that taken away, or, to leave that to the other manager too, the finalizer",
-	// clusterctl replaces all annotations by this one: the ledger is there, and not here any more.
+	// clusterctl deletes the ledger here before its owner.
 	clusterctlv1.DeleteForMoveAnnotation: "says that clusterctl has moved this object, so nothing outside is touched from here: " +
 		"if it is in the other management cluster, with its ledger, repeat the move or remove the finalizer here; if it isn't, " +
-		"put back the ledger from a backup in place of the annotation, or delete by hand what the status names, and remove the " +
-		"finalizer",
+		"remove the annotation to have what was made for it deleted from here, or, to leave that, the finalizer",
 }
 
 // Say reports whether an object is left so by one of the annotations, and says it in the condition. It waits for a poll

@@ -4,6 +4,7 @@ package paused
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -13,31 +14,52 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/paused"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 )
 
-// Check reports whether an object or its Cluster, which may be nil, is paused, and says so in the object's condition. That
-// an object which was never paused isn't, is said in memory only: whoever asks writes it with what follows. When the
-// condition turns, the object is read anew, past the cache: what follows writes under a lock.
-func Check(ctx context.Context, c client.Client, live client.Reader, cluster *clusterv1.Cluster, object paused.ConditionSetter) (bool, error) {
+// Check reports whether an object or its Cluster, which may be nil, is paused. That it is, is written into the object's
+// condition before anything else; that it isn't, is said in memory only: whoever asks writes it with what follows.
+//
+// One that was paused here and isn't any more has been moved or restored, perhaps: then this is the management cluster that is to
+// act on its ledger, and the annotation says so. It is in memory too, so that it isn't lost before that was done.
+func Check(ctx context.Context, c client.Client, cluster *clusterv1.Cluster, object paused.ConditionSetter) (bool, error) {
 	if _, moving := object.GetAnnotations()[clusterctlv1.DeleteForMoveAnnotation]; moving {
 		return true, nil // It lives on in another management cluster, and so does everything outside.
 	}
-	isPaused := annotations.HasPaused(object) || (cluster != nil && ptr.Deref(cluster.Spec.Paused, false))
-	if !isPaused && conditions.Get(object, clusterv1.PausedCondition) == nil {
-		conditions.Set(object, metav1.Condition{
-			Type: clusterv1.PausedCondition, Status: metav1.ConditionFalse, Reason: clusterv1.NotPausedReason,
-			ObservedGeneration: object.GetGeneration(),
-		})
-		return false, nil
-	}
-	isPaused, turned, err := paused.EnsurePausedCondition(ctx, c, cluster, object)
-	if err != nil {
-		return false, fmt.Errorf("write the condition Paused: %w", err)
-	}
-	if turned && !isPaused {
-		if err := live.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
-			return false, fmt.Errorf("read the object anew: %w", err)
+	if annotations.HasPaused(object) || (cluster != nil && ptr.Deref(cluster.Spec.Paused, false)) {
+		if _, _, err := paused.EnsurePausedCondition(ctx, c, cluster, object); err != nil {
+			return false, fmt.Errorf("write the condition Paused: %w", err)
 		}
+		return true, nil
 	}
-	return isPaused, nil
+	if conditions.IsTrue(object, clusterv1.PausedCondition) {
+		all := maps.Clone(object.GetAnnotations())
+		if all == nil {
+			all = map[string]string{}
+		}
+		all[ledgerv1.TakeOverAnnotation] = "true"
+		object.SetAnnotations(all)
+	}
+	conditions.Set(object, metav1.Condition{
+		Type: clusterv1.PausedCondition, Status: metav1.ConditionFalse, Reason: clusterv1.NotPausedReason,
+		ObservedGeneration: object.GetGeneration(),
+	})
+	return false, nil
+}
+
+// Live says for an engine whether an owner is paused, or its Cluster, past the cache: clusterctl pauses the Cluster, and moves what
+// it is of.
+func Live(live client.Reader) func(context.Context, client.Object) (bool, error) {
+	return func(ctx context.Context, owner client.Object) (bool, error) {
+		name, labelled := owner.GetLabels()[clusterv1.ClusterNameLabel]
+		if annotations.HasPaused(owner) || !labelled {
+			return annotations.HasPaused(owner), nil
+		}
+		cluster := &clusterv1.Cluster{}
+		if err := live.Get(ctx, client.ObjectKey{Namespace: owner.GetNamespace(), Name: name}, cluster); err != nil {
+			return false, client.IgnoreNotFound(err)
+		}
+		return ptr.Deref(cluster.Spec.Paused, false), nil
+	}
 }

@@ -24,7 +24,7 @@ func TestCheck_leavesAloneWhatHasMoved(t *testing.T) {
 	g := NewWithT(t)
 	object := &infrav1.NvidiaBMMCluster{}
 	object.Annotations = map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""}
-	g.Expect(paused.Check(t.Context(), nil, nil, nil, object)).To(BeTrue())
+	g.Expect(paused.Check(t.Context(), nil, nil, object)).To(BeTrue())
 }
 
 // Without clients: most objects are never paused, and a write for each to say so would be one of a dozen.
@@ -32,7 +32,7 @@ func TestCheck_saysInMemoryThatANewObjectIsNotPaused(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	object := &infrav1.NvidiaBMMCluster{}
-	g.Expect(paused.Check(t.Context(), nil, nil, nil, object)).To(BeFalse())
+	g.Expect(paused.Check(t.Context(), nil, nil, object)).To(BeFalse())
 	g.Expect(object.Status.Conditions).To(ConsistOf(And(
 		HaveField("Type", "Paused"), HaveField("Status", metav1.ConditionFalse), HaveField("Reason", "NotPaused"),
 	)))
@@ -55,7 +55,7 @@ func TestCheck_writesThatAnObjectIsPausedBeforeItIsLeftAlone(t *testing.T) {
 			scheme := runtime.NewScheme()
 			g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
 			c := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(object).WithObjects(object).Build()
-			g.Expect(paused.Check(t.Context(), c, c, cluster, object)).To(BeTrue())
+			g.Expect(paused.Check(t.Context(), c, cluster, object)).To(BeTrue())
 			stored := &infrav1.NvidiaBMMCluster{}
 			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(object), stored)).To(Succeed())
 			g.Expect(meta.IsStatusConditionTrue(stored.Status.Conditions, "Paused")).To(BeTrue())

@@ -2,17 +2,12 @@ package e2e
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	capi "sigs.k8s.io/cluster-api/test/e2e"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/bedplate/bedplate/internal/graph"
 )
 
 // The functions here describe one spec each. Flavors name the cluster templates: see config/bmm.yaml and the folder flavors.
@@ -49,11 +44,6 @@ func rolloutOfClass(ctx context.Context, e *environment) {
 		return capi.ClusterClassRolloutSpecInput{
 			E2EConfig: e.config, ClusterctlConfigPath: e.clusterctlConfig(ctx), BootstrapClusterProxy: e.management,
 			ArtifactFolder: e.dir, Flavor: "topology-taints",
-			FilterMetadataBeforeValidation: func(object client.Object) clusterv1.ObjectMeta {
-				annotations := maps.Clone(object.GetAnnotations())
-				delete(annotations, graph.LedgerAnnotation)
-				return clusterv1.ObjectMeta{Labels: object.GetLabels(), Annotations: annotations}
-			},
 		}
 	})
 }

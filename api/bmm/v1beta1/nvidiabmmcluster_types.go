@@ -3,6 +3,8 @@ package v1beta1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 )
 
 // NvidiaBMMClusterSpec says which networks a cluster gets, and where.
@@ -333,11 +335,11 @@ func (c *NvidiaBMMCluster) SetConditions(conditions []metav1.Condition) {
 }
 
 // OutsideIDs are the IDs of what the status says was made. What the spec names as the user's own isn't among them.
-func (c *NvidiaBMMCluster) OutsideIDs() []string {
-	var ids []string
+func (c *NvidiaBMMCluster) OutsideIDs() []ledgerv1.OutsideID {
+	var ids []ledgerv1.OutsideID
 	add := func(kind, id, users string) {
 		if id != "" && id != users {
-			ids = append(ids, kind+" "+id)
+			ids = append(ids, ledgerv1.OutsideID{Kind: kind, ID: id})
 		}
 	}
 	usersGroup := ""

@@ -1,8 +1,12 @@
 package v1beta1
 
 import (
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 )
 
 // NvidiaBMMMachineSpec says which bare-metal instance a machine gets.
@@ -108,14 +112,15 @@ func (m *NvidiaBMMMachine) SetConditions(conditions []metav1.Condition) {
 }
 
 // OutsideIDs are the IDs of what spec and status say was made.
-func (m *NvidiaBMMMachine) OutsideIDs() []string {
-	switch {
-	case m.Spec.ProviderID != "":
-		return []string{m.Spec.ProviderID}
-	case m.Status.InstanceID != "":
-		return []string{"instance " + m.Status.InstanceID}
+func (m *NvidiaBMMMachine) OutsideIDs() []ledgerv1.OutsideID {
+	id := m.Status.InstanceID
+	if m.Spec.ProviderID != "" {
+		id = m.Spec.ProviderID[strings.LastIndex(m.Spec.ProviderID, "/")+1:]
 	}
-	return nil
+	if id == "" {
+		return nil
+	}
+	return []ledgerv1.OutsideID{{Kind: "instance", ID: id}}
 }
 
 // NvidiaBMMMachineList is a list of NvidiaBMMMachines.

@@ -153,20 +153,26 @@ func TestOutsideIDs_areThoseOfWhatIsOurs(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	cluster := validCluster()
-	g.Expect(cluster.OutsideIDs()).To(BeEmpty())
+	shown := func() (texts []string) {
+		for _, o := range cluster.OutsideIDs() {
+			texts = append(texts, o.String())
+		}
+		return texts
+	}
+	g.Expect(shown()).To(BeEmpty())
 	cluster.Status = NvidiaBMMClusterStatus{
 		SiteID: "site", VPCID: "vpc", NetworkSecurityGroupID: "group", IPBlockID: "block", ParentIPBlockID: "parent", AllocationID: "allocation",
 		Subnets:     []SubnetStatus{{Name: "a", ID: "subnet"}},
 		VPCPrefixes: []VPCPrefixStatus{{Name: "b", ID: "prefix"}},
 		VPCPeerings: []VPCPeeringStatus{{PeerVPCID: "peer", ID: "peering"}},
 	}
-	g.Expect(cluster.OutsideIDs()).To(ConsistOf("VPC vpc", "network security group group", "IP block parent", "allocation allocation",
+	g.Expect(shown()).To(ConsistOf("VPC vpc", "network security group group", "IP block parent", "allocation allocation",
 		"subnet subnet", "VPC prefix prefix", "VPC peering peering"), "site and tenant's block are never ours")
 	cluster.Spec.VPC.ID = "vpc"
 	cluster.Spec.VPC.NetworkSecurityGroup = &NetworkSecurityGroupSpec{ID: "group"}
-	g.Expect(cluster.OutsideIDs()).NotTo(ContainElements("VPC vpc", "network security group group"))
+	g.Expect(shown()).NotTo(ContainElements("VPC vpc", "network security group group"))
 	cluster.Spec.VPC.NetworkSecurityGroup = &NetworkSecurityGroupSpec{ID: "another"}
-	g.Expect(cluster.OutsideIDs()).To(ContainElement("network security group group"), "made before the user's own was named")
+	g.Expect(shown()).To(ContainElement("network security group group"), "made before the user's own was named")
 }
 
 func TestNetwork_interfacesAreInTheirOrder(t *testing.T) {

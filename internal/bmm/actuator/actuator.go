@@ -49,15 +49,19 @@ func (a *Actuator) Update(ctx context.Context, m *machinev1.Machine) error {
 func (a *Actuator) reconcile(ctx context.Context, m *machinev1.Machine) error {
 	o := ownerOf(m)
 	defer o.store()
+	nothing, err := a.Engine.OwnsNothing(ctx, o)
+	if err != nil {
+		return err
+	}
 	spec, problems := a.Specs.Read(ctx, providerspec.Path(), m.Spec.ProviderSpec)
 	switch err := problems.ToAggregate(); {
 	case err == nil:
-	case graph.OwnsNothing(o):
+	case nothing:
 		return machineapi.InvalidConfiguration(err)
 	default: // Failed is for Machines that better go, and this one may have a node that runs.
 		return a.blocked(o, bmmv1.ReferencesResolvedCondition, &fault.Error{Class: fault.Invalid, Err: err})
 	}
-	if graph.OwnsNothing(o) {
+	if nothing {
 		if err := a.Guard.Keep(ctx, secretOf(m)); err != nil {
 			return a.blocked(o, bmmv1.ReferencesResolvedCondition, err)
 		}
@@ -74,9 +78,10 @@ func (a *Actuator) reconcile(ctx context.Context, m *machinev1.Machine) error {
 // taken out of it when it is gone for sure.
 func (a *Actuator) Exists(ctx context.Context, m *machinev1.Machine) (bool, error) {
 	o := ownerOf(m)
+	nothing, err := a.Engine.OwnsNothing(ctx, o)
 	switch {
-	case graph.OwnsNothing(o):
-		return false, nil
+	case err != nil || nothing:
+		return false, err
 	case !m.DeletionTimestamp.IsZero():
 		return true, nil
 	}
@@ -101,7 +106,11 @@ func (a *Actuator) Exists(ctx context.Context, m *machinev1.Machine) (bool, erro
 // Delete asks for deletion, and waits in a RequeueAfterError until nothing is left.
 func (a *Actuator) Delete(ctx context.Context, m *machinev1.Machine) error {
 	o := ownerOf(m)
-	if graph.OwnsNothing(o) {
+	nothing, err := a.Engine.OwnsNothing(ctx, o)
+	if err != nil {
+		return err
+	}
+	if nothing {
 		a.Engine.Leave(o)
 		return nil
 	}
@@ -120,12 +129,16 @@ func (a *Actuator) Delete(ctx context.Context, m *machinev1.Machine) error {
 
 // open the graph of a Machine. The error has been reported in its conditions.
 func (a *Actuator) open(ctx context.Context, o *owner, spec bmmv1.NvidiaBMMMachineProviderSpec) (*node, error) {
-	secret, _ := SecretOf(o.Machine) // of what can't be read any more, the ledger knows it
+	ledger, err := graph.LedgerOf(ctx, a.Engine.Client, a.Engine.Client.Scheme(), o)
+	if err != nil {
+		return nil, err
+	}
+	secret, _ := SecretOf(o.Machine, ledger) // of what can't be read any more, the ledger knows it
 	api, err := a.Clients.Client(ctx, secret)
 	if err != nil {
 		return nil, a.unknown(o, bmmv1.ReferencesResolvedCondition, err)
 	}
-	n, err := a.newNode(api, secret.String(), o, spec)
+	n, err := a.newNode(ctx, api, secret.String(), o, spec)
 	if err != nil {
 		return nil, a.unknown(o, bmmv1.InstanceProvisionedCondition, err)
 	}

@@ -34,9 +34,11 @@ type node struct {
 var _ instance.Machine = &node{}
 
 // newNode opens a graph. The error is a ledger that can't be used.
-func (a *Actuator) newNode(api *bmm.Client, secret string, o *owner, spec bmmv1.NvidiaBMMMachineProviderSpec) (*node, error) {
+func (a *Actuator) newNode(
+	ctx context.Context, api *bmm.Client, secret string, o *owner, spec bmmv1.NvidiaBMMMachineProviderSpec,
+) (*node, error) {
 	n := &node{actuator: a, api: api, owner: o, spec: spec}
-	opened, err := instance.Open(a.Engine, o, secret, api, a.Instances, &a.reports, n)
+	opened, err := instance.Open(ctx, a.Engine, o, secret, api, a.Instances, &a.reports, n)
 	n.Instance = opened
 	return n, err
 }

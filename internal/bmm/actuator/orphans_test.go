@@ -7,11 +7,9 @@ import (
 	machinev1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/bedplate/bedplate/internal/bmm/actuator"
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	"github.com/bedplate/bedplate/internal/bmm/orphans"
 	"github.com/bedplate/bedplate/internal/egress"
-	"github.com/bedplate/bedplate/internal/graph"
 )
 
 // A hub on such Machines that runs the Cluster API provider too would else delete its own nodes.
@@ -31,8 +29,7 @@ func TestOrphans_areNotWhatMachinesHave(t *testing.T) {
 	f.Expect(report.Orphans).To(BeEmpty())
 	f.Expect(report.LeftOut).To(BeEmpty())
 
-	owner, err := graph.OwnerID(actuator.OwnerOf(m))
-	f.Expect(err).NotTo(HaveOccurred())
+	owner := f.OwnerID(m)
 	f.stopping()
 	bmmtest.Change(f.Fixture, m, func(m *machinev1.Machine) { m.Finalizers = nil })
 	f.Delete(m)

@@ -1,6 +1,7 @@
 package actuator
 
 import (
+	"cmp"
 	"encoding/json"
 
 	machinev1 "github.com/openshift/api/machine/v1beta1"
@@ -12,8 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/machine/v1beta1"
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/bmm/actuator/providerspec"
 	"github.com/bedplate/bedplate/internal/bmm/instance"
+	"github.com/bedplate/bedplate/internal/bmm/providerid"
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
@@ -57,14 +60,15 @@ func (o *owner) GetConditions() []metav1.Condition { return o.status.Conditions 
 func (o *owner) SetConditions(conditions []metav1.Condition) { o.status.Conditions = conditions }
 
 // OutsideIDs are the IDs of what spec and status say was made.
-func (o *owner) OutsideIDs() []string {
-	switch {
-	case ptr.Deref(o.Spec.ProviderID, "") != "":
-		return []string{*o.Spec.ProviderID}
-	case o.status.InstanceID != "":
-		return []string{"instance " + o.status.InstanceID}
+func (o *owner) OutsideIDs() []ledgerv1.OutsideID {
+	id := cmp.Or(ptr.Deref(o.Spec.ProviderID, ""), o.status.InstanceID)
+	if known, err := providerid.Parse(id); err == nil {
+		id = known.InstanceID
 	}
-	return nil
+	if id == "" {
+		return nil
+	}
+	return []ledgerv1.OutsideID{{Kind: "instance", ID: id}}
 }
 
 // OwnerOf is a Machine as the owner of what was made for it.
@@ -72,9 +76,9 @@ func OwnerOf(m *machinev1.Machine) graph.Owner { return ownerOf(m) }
 
 // SecretOf names the Secret that a Machine logs in with. Another provider's Machine isn't ours: then it is the one that its
 // ledger names, if it has one.
-func SecretOf(m *machinev1.Machine) (secret types.NamespacedName, ours bool) {
+func SecretOf(m *machinev1.Machine, l *ledgerv1.Ledger) (secret types.NamespacedName, ours bool) {
 	if secret = secretOf(m); secret.Name == "" {
-		secret = instance.SecretOf(m)
+		secret = instance.SecretOf(m, l)
 	}
 	return secret, providerspec.IsOurs(m.Spec.ProviderSpec)
 }

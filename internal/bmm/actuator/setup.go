@@ -15,21 +15,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/machine/v1beta1"
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/bmm/actuator/providerspec"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/inventory"
 	"github.com/bedplate/bedplate/internal/bmm/topology"
 	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 	"github.com/bedplate/bedplate/internal/machineapi"
 )
 
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=servicecidrs,verbs=list
 // +kubebuilder:rbac:groups="",namespace=openshift-machine-api,resources=secrets,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=bmm.bedplate.dev,namespace=openshift-machine-api,resources=ledgers,verbs=get;list;watch;create;update;delete
+// +kubebuilder:rbac:groups="",resources=namespaces,resourceNames=kube-system,verbs=get
 
 // AddToScheme makes every kind known that the controller reads or writes.
 func AddToScheme(scheme *runtime.Scheme) error {
-	builder := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, machinev1.Install)
+	builder := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, machinev1.Install, ledgerv1.AddToScheme(ledgerv1.GroupBMM))
 	return builder.AddToScheme(scheme)
 }
 
@@ -49,6 +53,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, change f
 	kube, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return fmt.Errorf("make a client to drain Nodes with: %w", err)
+	}
+	if err := mgr.Add(&ledgers.Keeper{Engine: engine, Owners: []client.ObjectList{&machinev1.MachineList{}}}); err != nil {
+		return fmt.Errorf("add the keeper of ledgers: %w", err)
 	}
 	secrets := guard(mgr, engine)
 	machines := &machineapi.Reconciler{

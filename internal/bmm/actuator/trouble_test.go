@@ -268,7 +268,7 @@ func TestProviderSpec_thatIsBadNevertheless(t *testing.T) {
 	specs, err := providerspec.NewReader()
 	f.Expect(err).NotTo(HaveOccurred())
 	a := &actuator.Actuator{Specs: specs, Engine: &graph.Engine{
-		Recorder: events.NewFakeRecorder(10), Clock: clock.RealClock{}, Poll: time.Second,
+		Client: f.Client, Live: f.Client, Recorder: events.NewFakeRecorder(10), Clock: clock.RealClock{}, Poll: time.Second,
 	}}
 	bad := func(s *bmmv1.NvidiaBMMMachineProviderSpec) { s.VPCID = "net" }
 	err = a.Create(t.Context(), f.machine("worker-1", bad))

@@ -1,6 +1,7 @@
 package actuator
 
 import (
+	"context"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -20,7 +21,7 @@ func TestWebhook_anUnreadableUsedProviderSpecIsRepairedOnly(t *testing.T) {
 	v := validator[*machinev1.Machine]{
 		kind: "Machine", path: providerspec.Path(), specs: specs,
 		spec: func(m *machinev1.Machine) machinev1.ProviderSpec { return m.Spec.ProviderSpec },
-		used: func(*machinev1.Machine) bool { return true },
+		used: func(context.Context, *machinev1.Machine) bool { return true },
 	}
 	of := func(text string) *machinev1.Machine {
 		m := &machinev1.Machine{}

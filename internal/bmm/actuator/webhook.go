@@ -28,12 +28,15 @@ func SetupWebhooks(mgr ctrl.Manager) error {
 		register(mgr, &machinev1.Machine{}, validator[*machinev1.Machine]{
 			kind: "Machine", path: providerspec.Path(), specs: specs, named: true,
 			spec: func(m *machinev1.Machine) machinev1.ProviderSpec { return m.Spec.ProviderSpec },
-			used: func(m *machinev1.Machine) bool { return !graph.OwnsNothing(ownerOf(m)) },
+			used: func(ctx context.Context, m *machinev1.Machine) bool {
+				nothing, err := graph.OwnsNothing(ctx, mgr.GetAPIReader(), mgr.GetScheme(), ownerOf(m))
+				return err != nil || !nothing // what isn't known may be there
+			},
 		}),
 		register(mgr, &machinev1.MachineSet{}, validator[*machinev1.MachineSet]{
 			kind: "MachineSet", path: field.NewPath("spec", "template").Child("spec", "providerSpec", "value"), specs: specs,
 			spec: func(s *machinev1.MachineSet) machinev1.ProviderSpec { return s.Spec.Template.Spec.ProviderSpec },
-			used: func(*machinev1.MachineSet) bool { return false },
+			used: func(context.Context, *machinev1.MachineSet) bool { return false },
 		}),
 	)
 }
@@ -51,7 +54,7 @@ type validator[T client.Object] struct {
 	// named means that the instance gets the object's name.
 	named bool
 	// used reports whether an instance was made with the provider spec, or may have been.
-	used func(T) bool
+	used func(context.Context, T) bool
 }
 
 func (v validator[T]) ValidateCreate(ctx context.Context, object T) (admission.Warnings, error) {
@@ -70,7 +73,7 @@ func (v validator[T]) ValidateUpdate(ctx context.Context, before, after T) (admi
 		return nil, nil
 	}
 	now, problems := v.read(ctx, after)
-	if len(problems) > 0 || !v.used(before) {
+	if len(problems) > 0 || !v.used(ctx, before) {
 		return nil, v.refuse(after, problems)
 	}
 	was, problems := v.read(ctx, before)

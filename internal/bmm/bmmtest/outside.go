@@ -16,6 +16,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/egress"
@@ -114,13 +115,57 @@ func (f *Fixture) Message(object graph.Owner, condition string) string {
 	return c.Message
 }
 
+// Ledger of an object; nil where it has none.
+func (f *Fixture) Ledger(object client.Object) *ledgerv1.Ledger {
+	f.t.Helper()
+	l, err := graph.LedgerOf(f.t.Context(), f.Client, f.Client.Scheme(), object)
+	f.Expect(err).NotTo(HaveOccurred())
+	return l
+}
+
+// OwnerID is what everything that was made for an object carries outside; empty before something was attempted.
+func (f *Fixture) OwnerID(object client.Object) string {
+	f.t.Helper()
+	l := f.Ledger(object)
+	if l == nil {
+		return ""
+	}
+	return l.Spec.OwnerID
+}
+
+// LoseLedger deletes the ledger of an object by force, and returns it as it was.
+func (f *Fixture) LoseLedger(object client.Object) *ledgerv1.Ledger {
+	f.t.Helper()
+	lost := f.Ledger(object)
+	f.Expect(lost).NotTo(BeNil())
+	f.Delete(lost.DeepCopy())
+	f.Strip(lost.DeepCopy())
+	f.UntilGone(lost.DeepCopy())
+	return lost
+}
+
+// Strip takes all finalizers off an object, as people do who are tired of waiting.
+func (f *Fixture) Strip(object client.Object) {
+	f.t.Helper()
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+	f.Expect(client.IgnoreNotFound(f.Client.Patch(f.t.Context(), object, patch))).To(Succeed())
+}
+
+// Restore an object from a backup, with its status and its references.
+func (f *Fixture) Restore(object client.Object) {
+	f.t.Helper()
+	restored := object.DeepCopyObject().(client.Object)
+	restored.SetResourceVersion("")
+	restored.SetUID("")
+	f.Create(restored)
+}
+
 // UntilInEffect waits until the ledger of a cluster says that its group was seen on instances, which an inventory tells some
 // time after they are there.
 func (f *Fixture) UntilInEffect(cluster client.Object) {
 	f.t.Helper()
 	f.Eventually(func(g Gomega) {
-		g.Expect(f.Read(cluster)).To(Succeed())
-		g.Expect(cluster.GetAnnotations()[graph.LedgerAnnotation]).To(ContainSubstring(`"inEffect":true`))
+		g.Expect(f.Ledger(cluster)).To(HaveField("Spec.Entries", ContainElement(HaveField("InEffect", true))))
 	}).Should(Succeed())
 }
 

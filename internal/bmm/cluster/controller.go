@@ -33,6 +33,8 @@ import (
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=nvidiabmmclusters/status,verbs=patch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=bmm.bedplate.dev,resources=ledgers,verbs=get;list;watch;create;update;delete
+// +kubebuilder:rbac:groups="",resources=namespaces,resourceNames=kube-system,verbs=get
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=servicecidrs,verbs=list
 
@@ -119,7 +121,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, fmt.Errorf("get the owning Cluster: %w", err)
 	}
 	before := object.DeepCopy()
-	if isPaused, err := paused.Check(ctx, r.Client, r.Engine.Live, owner, object); err != nil {
+	if isPaused, err := paused.Check(ctx, r.Client, owner, object); err != nil {
 		return ctrl.Result{}, err
 	} else if isPaused {
 		r.Engine.Leave(object)
@@ -147,24 +149,30 @@ func (r *Reconciler) reconcile(
 			return r.Engine.Blocked(object, infrav1.VPCReadyCondition, err)
 		}
 	}
-	if deleted && graph.OwnsNothing(object) {
+	nothing, err := r.Engine.OwnsNothing(ctx, object)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if deleted && nothing {
 		return ctrl.Result{}, r.Engine.Release(ctx, object, infrav1.ClusterFinalizer)
 	}
 	api, err := r.Clients.Client(ctx, SecretOf(object))
 	if err != nil {
 		return r.Engine.Blocked(object, infrav1.ReferencesResolvedCondition, err)
 	}
-	if !deleted && graph.OwnsNothing(object) {
+	if !deleted && nothing {
 		if err := r.Guard.Keep(ctx, SecretOf(object)); err != nil {
 			return r.Engine.Blocked(object, infrav1.ReferencesResolvedCondition, err)
 		}
 	}
-	networks, err := open(r.Engine, api, object)
+	networks, err := open(ctx, r.Engine, api, object)
 	if err != nil {
 		return r.Engine.Blocked(object, infrav1.ReferencesResolvedCondition, err)
 	}
 	if deleted {
-		return networks.graph.DeleteAndRelease(ctx, infrav1.ClusterFinalizer)
+		result, err := networks.graph.DeleteAndRelease(ctx, infrav1.ClusterFinalizer)
+		networks.projectLeft()
+		return result, err
 	}
 	networks.want()
 	networks.graph.Gate(infrav1.ControlPlaneEndpointReadyCondition, func() graph.Phase { return endpoint(owner, object) })
@@ -186,7 +194,12 @@ func (r *Reconciler) machinesGone(ctx context.Context, object *infrav1.NvidiaBMM
 		return &fault.Error{Class: fault.Transient, Op: "list the machines of the cluster", Err: err}
 	}
 	for i := range machines.Items {
-		if m := &machines.Items[i]; !graph.OwnsNothing(m) {
+		m := &machines.Items[i]
+		nothing, err := r.Engine.OwnsNothing(ctx, m)
+		if err != nil {
+			return err
+		}
+		if !nothing {
 			return &fault.Error{Class: fault.Busy, Err: fmt.Errorf("waits until NvidiaBMMMachine %s is gone", m.Name)}
 		}
 	}

@@ -18,7 +18,6 @@ import (
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
-	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -118,14 +117,11 @@ func TestCluster_healsWhenTheSpecIsCorrected(t *testing.T) {
 func TestCluster_withALostLedgerLeavesNothingBehindSilently(t *testing.T) {
 	t.Parallel()
 	f, object := ready(t)
-	ledger := object.Annotations[graph.LedgerAnnotation]
-	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { delete(c.Annotations, graph.LedgerAnnotation) })
+	ledger := f.LoseLedger(object)
 	f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Invalid", "is lost, but there is or was VPC "+object.Status.VPCID)
 	f.Expect(f.Called("createVpc")).To(Equal(1))
 	f.Delete(object)
-	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) {
-		metav1.SetMetaDataAnnotation(&c.ObjectMeta, graph.LedgerAnnotation, ledger)
-	})
+	f.Restore(ledger)
 	f.UntilGone(object)
 	f.Expect(f.Sim.State().Empty()).To(BeTrue())
 }
@@ -258,13 +254,13 @@ func TestCluster_outlastsAnAPIThatIsDown(t *testing.T) {
 			f := bmmtest.Start(t)
 			object := f.CreateCluster("demo")
 			f.UntilReady(object)
-			before := object.DeepCopy()
+			before, ledger := object.DeepCopy(), f.Ledger(object)
 
 			heal := f.Refuse(status, "getSite", "getVpc", "getSubnet", "getIpBlock", "listVpcs", "listSubnets")
 			f.UntilNotReady(object)
 			f.Expect(object.Status.VPCID).To(Equal(before.Status.VPCID))
 			f.Expect(object.Status.Subnets).To(Equal(before.Status.Subnets))
-			f.Expect(object.Annotations[graph.LedgerAnnotation]).To(Equal(before.Annotations[graph.LedgerAnnotation]))
+			f.Expect(f.Ledger(object)).To(Equal(ledger))
 			heal()
 			touch(f, object)
 			f.UntilReady(object)
@@ -351,26 +347,15 @@ func TestCluster_isLeftAloneWhilePaused(t *testing.T) {
 	f.Expect(f.Sim.Calls()).To(BeEmpty())
 	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { delete(c.Annotations, clusterv1.PausedAnnotation) })
 	f.UntilReady(object)
-	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { c.Annotations[clusterv1.PausedAnnotation] = "" })
+	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) {
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, clusterv1.PausedAnnotation, "")
+	})
 	f.UntilTrue(object, clusterv1.PausedCondition)
 	f.Delete(object)
 	f.Expect(f.Called("deleteSubnet")).To(BeZero(), "pause comes before deletion")
 	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { delete(c.Annotations, clusterv1.PausedAnnotation) })
 	f.UntilGone(object)
 	f.Expect(f.Sim.State().Empty()).To(BeTrue())
-}
-
-func TestCluster_refusesALedgerThatWasCopied(t *testing.T) {
-	t.Parallel()
-	f, object := ready(t)
-	twin := f.CreateCluster("twin", func(c *infrav1.NvidiaBMMCluster) { c.Annotations = object.Annotations })
-	f.UntilReason(twin, infrav1.ReferencesResolvedCondition, "Invalid", "was copied from it")
-	f.Expect(f.Called("createVpc")).To(Equal(1))
-	f.Delete(twin)
-	f.Expect(f.Called("deleteVpc")).To(BeZero())
-	bmmtest.Change(f, twin, func(c *infrav1.NvidiaBMMCluster) { delete(c.Annotations, graph.LedgerAnnotation) })
-	f.UntilGone(twin)
-	f.Expect(f.Sim.State().VPCs).To(HaveLen(1))
 }
 
 // touch wakes the controller, as any change would.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 
@@ -28,7 +29,9 @@ func saidOnce(f *bmmtest.Fixture, object graph.Owner, annotation string) {
 func TestDelete_ofWhatSomebodyElseManagesSaysWhatHoldsIt(t *testing.T) {
 	t.Parallel()
 	f, object := ready(t)
-	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { c.Annotations[clusterv1.ManagedByAnnotation] = "another-manager" })
+	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) {
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, clusterv1.ManagedByAnnotation, "another-manager")
+	})
 	f.Delete(object)
 	f.UntilReason(object, infrav1.VPCReadyCondition, "Invalid", "annotation cluster.x-k8s.io/managed-by leaves this object to another manager")
 	f.UntilReason(object, graph.ReadyCondition, "Invalid", "the finalizer "+infrav1.ClusterFinalizer)

@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"context"
+
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
@@ -61,13 +63,13 @@ type networks struct {
 }
 
 // open opens the graph with whatever its ledger names.
-func open(engine *graph.Engine, api *bmm.Client, object *infrav1.NvidiaBMMCluster) (*networks, error) {
+func open(ctx context.Context, engine *graph.Engine, api *bmm.Client, object *infrav1.NvidiaBMMCluster) (*networks, error) {
 	n := &networks{api: api, live: engine.Live, object: object}
 	k := &n.kinds
 	k.site, k.ipBlock, k.allocation = n.siteKind(), n.ipBlockKind(), n.allocationKind()
 	k.group, k.vpc = n.groupKind(), n.vpcKind()
 	k.subnet, k.prefix, k.peering = n.subnetKind(), n.prefixKind(), n.peeringKind()
-	g, err := engine.New(object, SecretOf(object).String(),
+	g, err := engine.New(ctx, object, SecretOf(object).String(),
 		k.site, k.ipBlock, k.allocation, k.group, k.vpc, k.subnet, k.prefix, k.peering)
 	n.graph = g
 	return n, err
@@ -107,4 +109,9 @@ func (n *networks) want() {
 func notWanted() graph.Phase { return graph.Ready().Because("NotWanted") }
 
 // siteID is what every lookup proves its answer against.
-func (n *networks) siteID() string { return n.graph.ID(siteKey) }
+func (n *networks) siteID() string {
+	if n.graph == nil { // it is being opened, and its ledger lacks something
+		return n.object.Status.SiteID
+	}
+	return n.graph.ID(siteKey)
+}

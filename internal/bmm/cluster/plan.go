@@ -15,7 +15,7 @@ import (
 func Plan(
 	ctx context.Context, engine *graph.Engine, api *bmm.Client, owner *clusterv1.Cluster, object *infrav1.NvidiaBMMCluster,
 ) ([]graph.Step, error) {
-	networks, err := open(engine, api, object)
+	networks, err := open(ctx, engine, api, object)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -41,6 +42,19 @@ func (n *networks) project() {
 	if provisioned(status.Conditions) {
 		status.Initialization.Provisioned = ptr.To(true)
 	}
+}
+
+// projectLeft takes out of the status, during a deletion, what the ledger has no more.
+func (n *networks) projectLeft() {
+	status := &n.object.Status
+	for _, id := range []*string{&status.ParentIPBlockID, &status.AllocationID, &status.NetworkSecurityGroupID, &status.VPCID} {
+		if !n.graph.Names(*id) {
+			*id = ""
+		}
+	}
+	status.Subnets = slices.DeleteFunc(status.Subnets, func(s infrav1.SubnetStatus) bool { return !n.graph.Names(s.ID) })
+	status.VPCPrefixes = slices.DeleteFunc(status.VPCPrefixes, func(p infrav1.VPCPrefixStatus) bool { return !n.graph.Names(p.ID) })
+	status.VPCPeerings = slices.DeleteFunc(status.VPCPeerings, func(p infrav1.VPCPeeringStatus) bool { return !n.graph.Names(p.ID) })
 }
 
 // provisioned is true when machines can be made. A peering may wait for the owner of the other VPC, and nobody else has to. A

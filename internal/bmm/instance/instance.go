@@ -61,7 +61,7 @@ type Instance struct {
 
 // Open the graph of an owner that has a Machine's instance in it and nothing else. The error is a ledger that can't be used.
 func Open(
-	engine *graph.Engine, owner graph.Owner, secret string, api *bmm.Client, inventory *inventory.Inventory, reports *Reports,
+	ctx context.Context, engine *graph.Engine, owner graph.Owner, secret string, api *bmm.Client, inventory *inventory.Inventory, reports *Reports,
 	machine Machine,
 ) (*Instance, error) {
 	i := &Instance{machine: machine, engine: engine, reports: reports, api: api, inventory: inventory}
@@ -82,7 +82,7 @@ func Open(
 		Phase:  func(o *bmm.Instance) graph.Phase { return i.announced(phaseOf(o)) },
 		Delete: i.delete,
 	}
-	g, err := engine.New(owner, secret, i.kind)
+	g, err := engine.New(ctx, owner, secret, i.kind)
 	i.Graph = g
 	return i, err
 }

@@ -34,6 +34,8 @@ import (
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=nvidiabmmclusters,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
+// +kubebuilder:rbac:groups=bmm.bedplate.dev,resources=ledgers,verbs=get;list;watch;create;update;delete
+// +kubebuilder:rbac:groups="",resources=namespaces,resourceNames=kube-system,verbs=get
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Reconciler makes the instance that an NvidiaBMMMachine wants, and takes it away again.
@@ -99,7 +101,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	before := object.DeepCopy()
-	if isPaused, err := paused.Check(ctx, r.Client, r.Engine.Live, around.cluster, object); err != nil {
+	if isPaused, err := paused.Check(ctx, r.Client, around.cluster, object); err != nil {
 		return ctrl.Result{}, err
 	} else if isPaused {
 		r.Engine.Leave(object)
@@ -120,10 +122,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 func (r *Reconciler) reconcile(ctx context.Context, around owners, object *infrav1.NvidiaBMMMachine) (ctrl.Result, error) {
 	deleted := !object.DeletionTimestamp.IsZero()
-	if deleted && graph.OwnsNothing(object) {
+	nothing, err := r.Engine.OwnsNothing(ctx, object)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if deleted && nothing {
 		return ctrl.Result{}, r.Engine.Release(ctx, object, infrav1.MachineFinalizer)
 	}
-	secret, err := secretOf(around, object)
+	secret, err := r.secretOf(ctx, around, object)
 	if err != nil {
 		return r.Engine.Blocked(object, infrav1.ClusterReadyCondition, err)
 	}
@@ -131,12 +137,12 @@ func (r *Reconciler) reconcile(ctx context.Context, around owners, object *infra
 	if err != nil {
 		return r.Engine.Blocked(object, infrav1.ClusterReadyCondition, err)
 	}
-	if !deleted && graph.OwnsNothing(object) {
+	if !deleted && nothing {
 		if err := r.Guard.Keep(ctx, secret); err != nil {
 			return r.Engine.Blocked(object, infrav1.ClusterReadyCondition, err)
 		}
 	}
-	node, err := r.open(api, secret.String(), around, object)
+	node, err := r.open(ctx, api, secret.String(), around, object)
 	if err != nil {
 		return r.Engine.Blocked(object, infrav1.InstanceProvisionedCondition, err)
 	}
@@ -174,12 +180,19 @@ func (r *Reconciler) around(ctx context.Context, object *infrav1.NvidiaBMMMachin
 }
 
 // secretOf names the credentials: those of the cluster, or where it is gone those that the instance was made with.
-func secretOf(around owners, object *infrav1.NvidiaBMMMachine) (none types.NamespacedName, _ error) {
-	name, labelled := object.Labels[clusterv1.ClusterNameLabel]
-	made := instance.SecretOf(object)
-	switch {
-	case around.infra != nil:
+func (r *Reconciler) secretOf(
+	ctx context.Context, around owners, object *infrav1.NvidiaBMMMachine,
+) (none types.NamespacedName, _ error) {
+	if around.infra != nil {
 		return cluster.SecretOf(around.infra), nil
+	}
+	ledger, err := graph.LedgerOf(ctx, r.Client, r.Scheme(), object)
+	if err != nil {
+		return none, err
+	}
+	name, labelled := object.Labels[clusterv1.ClusterNameLabel]
+	made := instance.SecretOf(object, ledger)
+	switch {
 	case made.Name != "" && !object.DeletionTimestamp.IsZero():
 		return made, nil
 	case !labelled:

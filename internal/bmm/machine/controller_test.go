@@ -15,7 +15,6 @@ import (
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
-	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/localstack/boot/cloudinit"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
@@ -167,21 +166,18 @@ func TestMachine_saysThatThereIsNoFreeMachineAndTakesOneWhenThereIs(t *testing.T
 	f.UntilReady(second)
 }
 
-// A pipeline that overwrites annotations must not turn a running server into an orphan.
+// A ledger that is deleted by force must not turn a running server into an orphan.
 func TestMachine_withALostLedgerIsNotDeletedSilently(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t)
 	f.UntilReady(f.CreateCluster("demo"))
 	object := f.CreateMachine("demo", "worker-1", userData)
 	f.UntilReady(object)
-	ledger := object.Annotations[graph.LedgerAnnotation]
-	bmmtest.Change(f, object, func(m *infrav1.NvidiaBMMMachine) { delete(m.Annotations, graph.LedgerAnnotation) })
+	ledger := f.LoseLedger(object)
 	f.Delete(object)
-	f.UntilReason(object, infrav1.InstanceProvisionedCondition, "Invalid", object.Spec.ProviderID)
+	f.UntilReason(object, infrav1.InstanceProvisionedCondition, "Invalid", "is lost, but there is or was instance "+object.Status.InstanceID)
 	f.Expect(f.Sim.State().Instances).To(HaveLen(1))
-	bmmtest.Change(f, object, func(m *infrav1.NvidiaBMMMachine) {
-		metav1.SetMetaDataAnnotation(&m.ObjectMeta, graph.LedgerAnnotation, ledger)
-	})
+	f.Restore(ledger)
 	f.UntilGone(object)
 	f.Expect(f.Sim.State().Instances).To(BeEmpty())
 }

@@ -25,9 +25,11 @@ type node struct {
 
 var _ instance.Machine = &node{}
 
-func (r *Reconciler) open(api *bmm.Client, secret string, around owners, object *infrav1.NvidiaBMMMachine) (*node, error) {
+func (r *Reconciler) open(
+	ctx context.Context, api *bmm.Client, secret string, around owners, object *infrav1.NvidiaBMMMachine,
+) (*node, error) {
 	n := &node{reconciler: r, owners: around, object: object}
-	opened, err := instance.Open(r.Engine, object, secret, api, r.Instances, &r.reports, n)
+	opened, err := instance.Open(ctx, r.Engine, object, secret, api, r.Instances, &r.reports, n)
 	n.Instance = opened
 	return n, err
 }

@@ -22,7 +22,7 @@ func (r *Reconciler) Plan(
 	ctx context.Context, api *bmm.Client, infra *infrav1.NvidiaBMMCluster, machine *clusterv1.Machine,
 	object *infrav1.NvidiaBMMMachine,
 ) ([]graph.Step, error) {
-	n, err := r.open(api, cluster.SecretOf(infra).String(), owners{machine: machine, infra: infra}, object)
+	n, err := r.open(ctx, api, cluster.SecretOf(infra).String(), owners{machine: machine, infra: infra}, object)
 	if err != nil {
 		return nil, err
 	}

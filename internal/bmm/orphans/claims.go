@@ -2,7 +2,6 @@ package orphans
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/bmm/actuator"
 	"github.com/bedplate/bedplate/internal/bmm/cluster"
 	"github.com/bedplate/bedplate/internal/bmm/instance"
@@ -33,6 +33,8 @@ type living struct {
 	ledger map[string]graph.Resource
 	// damage of its ledger: then it isn't known what it has.
 	damage error
+	// forsaken is the ledger, where that is all that is left of the object.
+	forsaken *ledgerv1.Ledger
 	// text is the spec, to see whether an ID stands in it; the whole object where the ledger can't be used.
 	text string
 }
@@ -52,7 +54,7 @@ type ownerKind struct {
 	name string
 	// mayHave says what its objects have at the BMM API, or name in their specs.
 	mayHave func(stage) bool
-	list    func(context.Context, client.Reader) ([]holder, error)
+	list    func(context.Context, client.Reader, ledgers) ([]holder, error)
 }
 
 // holder is an object as its kind shows it.
@@ -68,7 +70,7 @@ var ownerKinds = []*ownerKind{
 	{"Machine", func(stage) bool { return true }, openShiftMachines},
 }
 
-func clusters(ctx context.Context, c client.Reader) ([]holder, error) {
+func clusters(ctx context.Context, c client.Reader, _ ledgers) ([]holder, error) {
 	list := &infrav1.NvidiaBMMClusterList{}
 	err := c.List(ctx, list)
 	return holders(list.Items, func(o *infrav1.NvidiaBMMCluster) (holder, bool) {
@@ -77,22 +79,22 @@ func clusters(ctx context.Context, c client.Reader) ([]holder, error) {
 }
 
 // machines log in as their clusters do: what they have was made with the Secret that the ledger names.
-func machines(ctx context.Context, c client.Reader) ([]holder, error) {
+func machines(ctx context.Context, c client.Reader, all ledgers) ([]holder, error) {
 	list := &infrav1.NvidiaBMMMachineList{}
 	err := c.List(ctx, list)
 	return holders(list.Items, func(o *infrav1.NvidiaBMMMachine) (holder, bool) {
-		return holder{o, o.Spec, instance.SecretOf(o)}, true
+		return holder{o, o.Spec, instance.SecretOf(o, all.of("NvidiaBMMMachine", o))}, true
 	}), err
 }
 
 // openShiftMachines leaves out other providers' Machines, unless a ledger says that one was ours.
-func openShiftMachines(ctx context.Context, c client.Reader) ([]holder, error) {
+func openShiftMachines(ctx context.Context, c client.Reader, all ledgers) ([]holder, error) {
 	list := &machinev1.MachineList{}
 	err := c.List(ctx, list)
 	return holders(list.Items, func(o *machinev1.Machine) (holder, bool) {
-		_, written := o.Annotations[graph.LedgerAnnotation]
-		secret, ours := actuator.SecretOf(o)
-		return holder{actuator.OwnerOf(o), o.Spec, secret}, ours || written
+		ledger := all.of("Machine", o)
+		secret, ours := actuator.SecretOf(o, ledger)
+		return holder{actuator.OwnerOf(o), o.Spec, secret}, ours || ledger != nil
 	}), err
 }
 
@@ -117,9 +119,13 @@ type claims struct {
 // doesn't know has no objects; the error is that it knows none.
 func readClaims(ctx context.Context, c client.Reader) (claims, error) {
 	all := claims{unread: map[*ownerKind]error{}}
+	known, unreadable := readLedgers(ctx, c)
 	var unknown []error
 	for _, kind := range ownerKinds {
-		found, err := kind.list(ctx, c)
+		found, err := kind.list(ctx, c, known)
+		if err == nil && unreadable != nil {
+			err = unreadable // then nothing is known of what these have
+		}
 		switch {
 		case meta.IsNoMatchError(err):
 			unknown = append(unknown, err)
@@ -127,35 +133,15 @@ func readClaims(ctx context.Context, c client.Reader) (claims, error) {
 			all.unread[kind] = err
 		default:
 			for _, h := range found {
-				all.living = append(all.living, claimOf(kind, h))
+				all.living = append(all.living, known.claimOf(kind, h))
 			}
 		}
 	}
+	all.living = append(all.living, known.left(all.unread)...)
 	if len(unknown) == len(ownerKinds) {
 		return all, fmt.Errorf("look for the objects that may own something: %w", errors.Join(unknown...))
 	}
 	return all, nil
-}
-
-func claimOf(kind *ownerKind, h holder) living {
-	name := client.ObjectKeyFromObject(h)
-	l := living{
-		kind: kind, name: kind.name + " " + name.String(), namespace: name.Namespace, secret: h.secret,
-		ledger: map[string]graph.Resource{},
-	}
-	var resources []graph.Resource
-	if l.owner, l.damage = graph.OwnerID(h); l.damage == nil {
-		resources, l.damage = graph.Resources(h)
-	}
-	for _, r := range resources {
-		l.ledger[r.Key] = r
-	}
-	text, err := json.Marshal(h.spec)
-	if l.damage != nil {
-		text, err = json.Marshal([]any{h.spec, h.GetAnnotations(), h.OutsideIDs()})
-	}
-	l.text, l.damage = string(text), errors.Join(l.damage, err)
-	return l
 }
 
 // secrets that the objects log in with, each once.

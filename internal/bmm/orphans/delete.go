@@ -7,6 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
@@ -30,7 +34,8 @@ const (
 // Delete asks for the deletion of all orphans of the report that nothing stands in the way of, and waits for none: whoever
 // wants them gone repeats it until the report is empty. Right before each one it looks again whether it still is an orphan.
 // The error says how many deletions failed; or that the objects can't be seen any more, so that nothing more is deleted.
-func (r *Report) Delete(ctx context.Context) error {
+// Ledgers that are all that is left of an object, and name nothing any more that was seen, go too.
+func (r *Report) Delete(ctx context.Context, c client.Client) error {
 	failed := 0
 	for _, o := range r.Orphans {
 		if o.Deletion, o.DeletionWhy = r.wait(o); o.Deletion == Waits {
@@ -48,7 +53,53 @@ func (r *Report) Delete(ctx context.Context) error {
 	if failed > 0 {
 		return fmt.Errorf("%d of %d couldn't be deleted", failed, len(r.Orphans))
 	}
+	return r.dropLedgers(ctx, c)
+}
+
+// dropLedgers lets the ledgers of the owners that are meant go, where everything could be seen and nothing of theirs was.
+func (r *Report) dropLedgers(ctx context.Context, c client.Client) error {
+	claims, err := readClaims(ctx, r.objects)
+	if err != nil || len(r.Incomplete) > 0 {
+		return err
+	}
+	for _, l := range claims.living {
+		if l.forsaken == nil || !slices.Contains(r.owners, l.owner) || r.sees(l) {
+			continue
+		}
+		controllerutil.RemoveFinalizer(l.forsaken, ledgerv1.Finalizer)
+		if err := c.Update(ctx, l.forsaken); err != nil {
+			return fmt.Errorf("release ledger %s/%s: %w", l.namespace, l.forsaken.Name, err)
+		}
+		if err := client.IgnoreNotFound(c.Delete(ctx, l.forsaken)); err != nil {
+			return fmt.Errorf("delete ledger %s/%s: %w", l.namespace, l.forsaken.Name, err)
+		}
+	}
 	return nil
+}
+
+// sees reports whether anything of an object's was seen, or the accounts where it would be weren't looked at.
+func (r *Report) sees(l living) bool {
+	if len(r.reach[l.namespace]) == 0 || len(r.sites) > 0 {
+		return true
+	}
+	for _, world := range r.world {
+		for _, i := range world {
+			if i.tag.Owner == l.owner || slices.ContainsFunc(l.own(), func(id string) bool { return id == i.id }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// own are the IDs of what the ledger says is the object's own.
+func (l living) own() (ids []string) {
+	for _, r := range l.ledger {
+		if r.Own && r.ID != "" {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids
 }
 
 func (r *Report) deleteOne(ctx context.Context, o *Orphan, j judge) (Deletion, string) {

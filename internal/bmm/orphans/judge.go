@@ -62,7 +62,7 @@ func (j judge) byTag(i item) (verdict, string) {
 		}
 		return notOurs, ""
 	}
-	owner, lives := j.first(func(l living) bool { return l.owner == i.tag.Owner })
+	owner, lives := j.first(func(l living) bool { return l.owner == i.tag.Owner && l.forsaken == nil })
 	if lives && !j.here(owner.namespace) {
 		return uncertain, owner.name + " claims it, whose namespace has no Secret that is known to lead here"
 	}
@@ -78,6 +78,9 @@ func (j judge) byTag(i item) (verdict, string) {
 			return uncertain, fmt.Sprintf("%s and %s both have its owner's ID", owner.name, other.name)
 		}
 		return j.ofLiving(owner, i)
+	}
+	if gone, ok := j.first(func(l living) bool { return l.owner == i.tag.Owner && l.forsaken != nil && j.here(l.namespace) }); ok {
+		return orphaned, gone.name + " is gone, and only its ledger is left"
 	}
 	if !i.labelled && !j.proven[i.tag.Owner] {
 		return uncertain, "only its name looks like one that Bedplate gives: if it is ours, say --owner " + i.tag.Owner
@@ -147,5 +150,5 @@ func (j judge) first(fits func(living) bool) (found living, ok bool) {
 
 // userOf names an object that uses a resource, though it may carry the tag of another.
 func (j judge) userOf(id string) (living, bool) {
-	return j.first(func(l living) bool { return l.uses(id) })
+	return j.first(func(l living) bool { return l.forsaken == nil && l.uses(id) })
 }

@@ -58,9 +58,9 @@ type Report struct {
 	// world is what there is in each account.
 	world map[string][]item
 	// reach are the accounts that the Secrets of a namespace lead to.
-	reach   map[string][]string
-	owners  []string
-	objects client.Reader
+	reach         map[string][]string
+	owners, sites []string
+	objects       client.Reader
 }
 
 // Orphan is one resource.
@@ -99,7 +99,7 @@ func Find(ctx context.Context, c client.Reader, o Options) (*Report, error) {
 		}
 	}
 	r := &Report{
-		Orphans: []*Orphan{}, Warning: Warning, owners: o.Owners, objects: c,
+		Orphans: []*Orphan{}, Warning: Warning, owners: o.Owners, sites: o.Sites, objects: c,
 		world: map[string][]item{}, reach: map[string][]string{},
 	}
 	clients := &credentials.Cache[*bmm.Client]{

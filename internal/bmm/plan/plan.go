@@ -136,7 +136,7 @@ func File(ctx context.Context, c client.Client, policy egress.Policy, namespace 
 func newPlanner(c client.Client, policy egress.Policy) *planner {
 	c = client.WithFieldValidation(client.NewDryRunClient(c), client.FieldValidation(metav1.FieldValidationStrict))
 	p := &planner{Client: c, file: &file{secrets: map[client.ObjectKey]*corev1.Secret{}}}
-	p.engine = &graph.Engine{Client: c, Live: c, Clock: clock.RealClock{}, Poll: time.Minute, Settle: settle}
+	p.engine = &graph.Engine{Client: c, Live: c, Clock: clock.RealClock{}, Poll: time.Minute, Settle: settle, OnlyLooks: true}
 	p.clients = &credentials.Cache[*bmm.Client]{
 		Reader: overlay{c, p.file.secrets}, Clock: clock.RealClock{},
 		Build: bmm.Connect(func(c *bmm.Config) { c.Timeout, c.Egress = callTimeout, policy }),

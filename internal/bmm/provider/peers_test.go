@@ -17,7 +17,6 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
-	"github.com/bedplate/bedplate/internal/graph"
 )
 
 func TestPeersGetWrong_theContractOfClusterAPI(t *testing.T) {
@@ -74,7 +73,7 @@ func remembered(f *bmmtest.Fixture, cluster *infrav1.NvidiaBMMCluster, machine *
 	f.Expect(f.Read(machine)).To(Succeed())
 	c, m := cluster.Status.DeepCopy(), machine.Status.DeepCopy()
 	c.Conditions, m.Conditions = nil, nil
-	return []any{c, m, machine.Spec, cluster.Annotations[graph.LedgerAnnotation], machine.Annotations[graph.LedgerAnnotation], written(f)}
+	return []any{c, m, machine.Spec, f.Ledger(cluster).Spec, f.Ledger(machine).Spec, written(f)}
 }
 
 // written counts the calls so far that make, change or delete something.

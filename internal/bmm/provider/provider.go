@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/cluster"
 	"github.com/bedplate/bedplate/internal/bmm/inventory"
@@ -25,11 +26,14 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/webhook"
 	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
+	"github.com/bedplate/bedplate/internal/paused"
 )
 
 // AddToScheme makes every kind known that the provider reads or writes.
 func AddToScheme(scheme *runtime.Scheme) error {
-	builder := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme)
+	builder := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme,
+		ledgerv1.AddToScheme(ledgerv1.GroupBMM))
 	return builder.AddToScheme(scheme)
 }
 
@@ -43,6 +47,7 @@ func SetupWebhooks(mgr ctrl.Manager) error { return webhook.SetupWithManager(mgr
 
 // Setup registers the provider's controllers. Change may alter how clients of the BMM API are made.
 func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, change func(*bmm.Config), options controller.Options) error {
+	engine.Paused = paused.Live(engine.Live)
 	clients := &credentials.Cache[*bmm.Client]{
 		Reader: engine.Live, Metadata: mgr.GetCache(), Clock: engine.Clock, Build: bmm.Connect(change),
 	}
@@ -80,6 +85,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, change f
 	}
 	if err := publisher.SetupWithManager(mgr, options); err != nil {
 		return fmt.Errorf("set up the publication of instances: %w", err)
+	}
+	if err := mgr.Add(&ledgers.Keeper{Engine: engine, Owners: Lists()}); err != nil {
+		return fmt.Errorf("add the keeper of ledgers: %w", err)
 	}
 	if err := guard.SetupWithManager(mgr, &infrav1.NvidiaBMMCluster{}, cluster.SecretOf, options); err != nil {
 		return fmt.Errorf("set up the guard of credentials: %w", err)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
@@ -124,13 +125,15 @@ func inSlowMotion(t *testing.T) *bmmtest.Fixture {
 }
 
 // phaseOf an object is what its conditions say, in whatever order, how much of it there is outside, and how its instance is.
-func phaseOf(object graph.Owner) string {
+func phaseOf(f *bmmtest.Fixture, object graph.Owner) string {
 	var says []string
 	for _, c := range object.GetConditions() {
 		says = append(says, fmt.Sprintln(c.Type, c.Status, c.Reason))
 	}
 	slices.Sort(says)
-	says = append(says, fmt.Sprintln(strings.Count(object.GetAnnotations()[graph.LedgerAnnotation], `"bound"`)))
+	if l := f.Ledger(object); l != nil {
+		says = append(says, fmt.Sprintln(l.Status.Bound))
+	}
 	if m, ok := object.(*infrav1.NvidiaBMMMachine); ok {
 		says = append(says, m.Status.InstanceState)
 	}
@@ -152,7 +155,7 @@ func deleteInTurn(f *bmmtest.Fixture, changes <-chan watch.Event, owners []graph
 		if turn < 0 || deleted[name] {
 			continue
 		}
-		says := phaseOf(object)
+		says := phaseOf(f, object)
 		if says != said[name] {
 			said[name], changed[name] = says, changed[name]+1
 		}
@@ -292,8 +295,8 @@ func TestTrouble_tenMinutesOfItClearNothing(t *testing.T) {
 	}
 }
 
-// YAML that was copied from the API server has a ledger in it: another object's.
-func TestTrouble_aCopiedLedgerIsRefused(t *testing.T) {
+// YAML that was copied from the API server names another object's instance.
+func TestTrouble_aCopiedObjectTouchesNothingOfTheOther(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t)
 	f.UntilReady(f.CreateCluster("demo"))
@@ -306,10 +309,12 @@ func TestTrouble_aCopiedLedgerIsRefused(t *testing.T) {
 		f.Expect(json.Unmarshal(text, &copied)).To(Succeed())
 		m.Annotations, m.Spec, m.Finalizers = copied.Annotations, copied.Spec, copied.Finalizers
 	})
-	f.UntilReason(twin, infrav1.InstanceProvisionedCondition, "Invalid",
-		"annotation bedplate.dev/ledger belongs to "+f.Namespace+"/worker-1: this object was copied from it; remove the annotation here")
+	f.UntilReason(twin, infrav1.InstanceProvisionedCondition, "Invalid", "is lost, but there is or was instance "+machine.Status.InstanceID)
+	bmmtest.Change(f, twin, func(m *infrav1.NvidiaBMMMachine) {
+		m.Annotations = map[string]string{ledgerv1.TakeOverAnnotation: "true"}
+	})
+	f.UntilReason(twin, infrav1.InstanceProvisionedCondition, "Invalid", "is in ledger "+f.Namespace+"/nvidiabmmmachine-worker-1")
 	f.Delete(twin)
-	f.UntilReason(twin, infrav1.InstanceProvisionedCondition, "Invalid", "was copied from it")
 	f.Expect(f.Called("createInstance")).To(Equal(1))
 	f.Expect(f.Called("deleteInstance")).To(BeZero())
 	f.UntilReady(machine)

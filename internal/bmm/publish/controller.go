@@ -50,7 +50,7 @@ const (
 // Reconciler publishes the instances of each cluster whose NvidiaBMMCluster asks for it.
 type Reconciler struct {
 	client.Client
-	// Secrets reads kubeconfigs, past the cache.
+	// Secrets reads kubeconfigs, and ledgers of machines that are gone, past the cache.
 	Secrets   client.Reader
 	Recorder  events.EventRecorder
 	Clients   *credentials.Cache[*bmm.Client]
@@ -105,7 +105,7 @@ func (r *Reconciler) machines() handler.EventHandler {
 		CreateFunc: wake.Create, UpdateFunc: wake.Update,
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
 			machine := e.Object.(*infrav1.NvidiaBMMMachine)
-			if id, err := providerid.Parse(machine.Spec.ProviderID); err == nil && released(machine) {
+			if id, err := providerid.Parse(machine.Spec.ProviderID); err == nil && len(published(ctx, machine)) > 0 && r.released(ctx, machine) {
 				for _, request := range published(ctx, machine) {
 					r.clusters.died(request.NamespacedName, tombstone(machine, id))
 				}

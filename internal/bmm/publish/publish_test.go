@@ -52,7 +52,7 @@ func TestPublish_tellsAClusterOfItsInstancesAndOfNothingElse(t *testing.T) {
 	f.Expect(w.published(f)).To(HaveLen(1))
 	f.Expect(f.Called("getInstanceType")).To(Equal(1), "names are asked for once an hour")
 	f.Expect(w.text()).NotTo(Or(ContainSubstring(sim.DefaultToken), ContainSubstring(f.Endpoint), ContainSubstring("cloud-config"),
-		ContainSubstring(sim.DefaultTenantID), ContainSubstring(others.Status.InstanceID), ContainSubstring("bedplate.dev/ledger")))
+		ContainSubstring(sim.DefaultTenantID), ContainSubstring(others.Status.InstanceID)))
 }
 
 // Whatever else is wrong, that an instance is gone is said where it is proven, and nowhere else.

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
@@ -19,6 +20,9 @@ import (
 
 // namesTimeout is how long names of the site and of instance types are waited for. They are asked for once an hour.
 const namesTimeout = 5 * time.Second
+
+// ledgerTimeout bounds the look at the ledger of a machine that is gone.
+const ledgerTimeout = 5 * time.Second
 
 // wanted is what a workload cluster is to know.
 type wanted struct {
@@ -69,11 +73,16 @@ func lost(machine *infrav1.NvidiaBMMMachine) bool {
 	return condition != nil && condition.Status == metav1.ConditionFalse && condition.Reason == graph.ReasonLost
 }
 
-// released reports that the engine has deleted the instance of a machine to the end, which is gone itself: the ledger is still
-// there, and knows of nothing any more. That of a machine whose finalizer a user has removed, or which was moved, still does.
-func released(machine *infrav1.NvidiaBMMMachine) bool {
-	_, ledger := machine.Annotations[graph.LedgerAnnotation]
-	return ledger && graph.OwnsNothing(machine)
+// released reports that the engine has deleted the instance of a machine to the end, which is gone itself: then it has closed the
+// ledger, which goes too. That of a machine whose finalizer a user has removed stays; one that was moved says so.
+func (r *Reconciler) released(ctx context.Context, machine *infrav1.NvidiaBMMMachine) bool {
+	if _, moved := machine.Annotations[clusterctlv1.DeleteForMoveAnnotation]; moved || machine.DeletionTimestamp.IsZero() {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, ledgerTimeout)
+	defer cancel()
+	ledger, err := graph.LedgerOf(ctx, r.Secrets, r.Scheme(), machine)
+	return err == nil && (ledger == nil || ledger.Spec.Closed)
 }
 
 // tombstone of a machine's instance.

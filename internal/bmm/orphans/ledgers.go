@@ -1,0 +1,107 @@
+package orphans
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+// ledgers of all namespaces.
+type ledgers struct {
+	byName map[types.NamespacedName]*ledgerv1.Ledger
+	// claimed are those whose objects are there, or may be.
+	claimed map[*ledgerv1.Ledger]bool
+	// home is this management cluster; empty where that can't be read.
+	home string
+}
+
+// readLedgers reads all. A management cluster that doesn't know ledgers has none.
+func readLedgers(ctx context.Context, c client.Reader) (ledgers, error) {
+	all := ledgers{byName: map[types.NamespacedName]*ledgerv1.Ledger{}, claimed: map[*ledgerv1.Ledger]bool{}}
+	list := &ledgerv1.LedgerList{}
+	if err := c.List(ctx, list); err != nil && !meta.IsNoMatchError(err) {
+		return all, fmt.Errorf("list the ledgers of all namespaces: %w", err)
+	}
+	for i := range list.Items {
+		all.byName[client.ObjectKeyFromObject(&list.Items[i])] = &list.Items[i]
+	}
+	system := &metav1.PartialObjectMetadata{}
+	system.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	switch err := c.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); {
+	case err == nil:
+		all.home = string(system.UID)
+	case !apierrors.IsForbidden(err):
+		return all, fmt.Errorf("read which management cluster this is: %w", err)
+	}
+	return all, nil
+}
+
+// of an object, or of an earlier one of its name.
+func (a ledgers) of(kind string, o client.Object) *ledgerv1.Ledger {
+	return a.byName[types.NamespacedName{Namespace: o.GetNamespace(), Name: ledgerv1.Name(kind, o.GetName())}]
+}
+
+func (a ledgers) claimOf(kind *ownerKind, h holder) living {
+	name := client.ObjectKeyFromObject(h)
+	l := living{
+		kind: kind, name: kind.name + " " + name.String(), namespace: name.Namespace, secret: h.secret,
+		ledger: map[string]graph.Resource{},
+	}
+	if ledger := a.of(kind.name, h); ledger != nil { // also that of an earlier object of its name, which this one may take over
+		a.claimed[ledger] = true
+		l.fill(ledger)
+	} else if shown := h.OutsideIDs(); len(shown) > 0 {
+		l.damage = fmt.Errorf("its ledger is lost, and its status shows %s", shown[0])
+	}
+	text, err := json.Marshal(h.spec)
+	if l.damage != nil {
+		text, err = json.Marshal([]any{h.spec, h.OutsideIDs()})
+	}
+	l.text, l.damage = string(text), errors.Join(l.damage, err)
+	return l
+}
+
+func (l *living) fill(ledger *ledgerv1.Ledger) {
+	l.owner = ledger.Spec.OwnerID
+	for _, r := range graph.Resources(ledger) {
+		l.ledger[r.Key] = r
+	}
+}
+
+// left are the ledgers that no object claims. Of a kind that can't be read the objects may be there; and where it isn't certain
+// that a ledger belongs to this management cluster, it isn't certain that its object is gone.
+func (a ledgers) left(unread map[*ownerKind]error) (all []living) {
+	for _, ledger := range a.byName {
+		i := slices.IndexFunc(ownerKinds, func(k *ownerKind) bool { return k.name == ledger.Spec.Owner.Kind })
+		if a.claimed[ledger] || i < 0 || ledger.Spec.Closed {
+			continue
+		}
+		owner := ledger.Spec.Owner
+		l := living{
+			kind: ownerKinds[i], name: fmt.Sprintf("%s %s/%s", owner.Kind, ledger.Namespace, owner.Name), namespace: ledger.Namespace,
+			ledger: map[string]graph.Resource{},
+		}
+		if a.home != "" && ledger.Spec.Home == a.home && unread[ownerKinds[i]] == nil {
+			l.forsaken = ledger
+		}
+		_, secret, _ := strings.Cut(ledger.Spec.Credentials, "/")
+		l.secret = types.NamespacedName{Namespace: ledger.Namespace, Name: secret}
+		l.fill(ledger)
+		all = append(all, l)
+	}
+	slices.SortFunc(all, func(a, b living) int { return strings.Compare(a.name, b.name) })
+	return all
+}

@@ -1,0 +1,224 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/fault"
+)
+
+// anyHome stands for a management cluster that isn't known.
+const anyHome = "*"
+
+// HomeOf is the UID of this management cluster, which never changes.
+func (e *Engine) HomeOf(ctx context.Context) (string, error) {
+	e.home.Lock()
+	defer e.home.Unlock()
+	if e.Home != "" {
+		return e.Home, nil
+	}
+	system := &metav1.PartialObjectMetadata{}
+	system.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	err := e.Live.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system)
+	if e.OnlyLooks && apierrors.IsForbidden(err) { // whoever plans may not be allowed to know
+		return anyHome, nil
+	}
+	if err != nil {
+		return "", &fault.Error{Class: fault.Transient, Op: "read which management cluster this is", Err: err}
+	}
+	e.Home = string(system.UID)
+	return e.Home, nil
+}
+
+// open reads the owner's ledger, from the cache first. Nothing that speaks against it, and nothing that it lacks, counts before
+// it was read past the cache too.
+func (g *Graph) open(ctx context.Context) (err error) {
+	if g.home, err = g.engine.HomeOf(ctx); err != nil {
+		return err
+	}
+	stored, err := g.read(ctx, g.engine.Client)
+	if err != nil {
+		return err
+	}
+	if len(lacking(stored, g.owner)) == 0 && (g.isMine(stored) || ownsNothing(stored)) {
+		return g.use(stored)
+	}
+	if stored, err = g.read(ctx, g.engine.Live); err != nil {
+		return err
+	}
+	takesOver := g.owner.GetAnnotations()[ledgerv1.TakeOverAnnotation] == "true"
+	switch shown := lacking(stored, g.owner); {
+	case g.isMine(stored):
+	case ownsNothing(stored) && len(shown) == 0:
+		return g.begin(stored)
+	case ownsNothing(stored) && !takesOver:
+		return g.lost(shown)
+	case ownsNothing(stored):
+		return g.rebuild(ctx, stored, shown)
+	case !takesOver:
+		return g.others(stored)
+	default: // from another management cluster, or from an earlier object of this name
+		g.ledger = ledgerFrom(stored)
+		if err := g.write(ctx); err != nil {
+			return err
+		}
+		stored = g.ledger.stored
+	}
+	g.ledger = ledgerFrom(stored)
+	return g.recall(ctx)
+}
+
+func (g *Graph) read(ctx context.Context, c client.Reader) (*ledgerv1.Ledger, error) {
+	return LedgerOf(ctx, c, g.engine.Client.Scheme(), g.owner)
+}
+
+// use a ledger if it is the owner's. One that isn't, and owns nothing, is in the way of nothing: but its ID may be in use elsewhere.
+func (g *Graph) use(stored *ledgerv1.Ledger) error {
+	if !g.isMine(stored) {
+		return g.begin(stored)
+	}
+	g.ledger = ledgerFrom(stored)
+	return nil
+}
+
+// isMine reports whether this management cluster may act on a ledger for this owner.
+func (g *Graph) isMine(l *ledgerv1.Ledger) bool {
+	return l != nil && isOf(l, g.owner) && (l.Spec.Home == g.home || g.home == anyHome)
+}
+
+func ownsNothing(l *ledgerv1.Ledger) bool { return l == nil || !l.Owns() }
+
+// isOf reports whether a ledger is that of this very object, and not of an earlier one of its name. `clusterctl move` gives it
+// the reference to the new object.
+func isOf(l *ledgerv1.Ledger, owner client.Object) bool {
+	return slices.ContainsFunc(l.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == owner.GetUID() })
+}
+
+// lacking are the IDs that spec or status of an owner show and its ledger doesn't have.
+func lacking(l *ledgerv1.Ledger, owner Owner) []ledgerv1.OutsideID {
+	return slices.DeleteFunc(owner.OutsideIDs(), func(o ledgerv1.OutsideID) bool {
+		return l != nil && (l.Names(o.ID) || closes(l, owner))
+	})
+}
+
+// closes reports whether a ledger proves that everything of an owner is gone.
+func closes(l *ledgerv1.Ledger, owner client.Object) bool { return l.Spec.Closed && isOf(l, owner) }
+
+const takeOverRemedy = "pause and unpause the object here, or give it the annotation " + ledgerv1.TakeOverAnnotation + `="true"`
+
+// others says whose the ledger is.
+func (g *Graph) others(l *ledgerv1.Ledger) error {
+	if l.Spec.Home != g.home {
+		return fault.Invalidf("ledger %s is that of another management cluster, which may still act on what it names; nothing is "+
+			"touched from here. If this cluster is to take over, and the other one doesn't have the object any more: %s",
+			l.Name, takeOverRemedy)
+	}
+	return fault.Invalidf("ledger %s is that of an earlier %s of this name, whose resources still exist outside; nothing is touched. "+
+		"If this object is to take them over: %s. To delete them let it take them over, and delete it", l.Name, l.Spec.Owner.Kind, takeOverRemedy)
+}
+
+// lost says what to do without a ledger.
+func (g *Graph) lost(shown []ledgerv1.OutsideID) error {
+	var ids []string
+	for _, o := range shown {
+		ids = append(ids, o.String())
+	}
+	return fault.Invalidf("the ledger of this object is lost, but there is or was %s; nothing is touched. Restore the ledger; or, if "+
+		"no other management cluster has this object, let it be rebuilt from the tags outside: %s; what has no tags goes into it "+
+		"with `bedplate ledger seed`. If all of it is gone, remove the finalizer", strings.Join(ids, ", "), takeOverRemedy)
+}
+
+// rebuild makes a ledger from the tags of what the owner shows. They have to agree.
+func (g *Graph) rebuild(ctx context.Context, place *ledgerv1.Ledger, shown []ledgerv1.OutsideID) error {
+	if err := g.begin(place); err != nil {
+		return err
+	}
+	owners := map[string]bool{}
+	for _, o := range shown {
+		tag, found, err := g.tagOf(ctx, o)
+		switch {
+		case err != nil:
+			return err
+		case !found:
+			continue
+		case tag.Owner == "" || tag.Key == "":
+			return fault.Invalidf("the ledger is lost, and %s has no tag that says whose it is: write the ledger with `bedplate ledger seed`", o)
+		}
+		owners[tag.Owner] = true
+		g.ledger.Entries[tag.Key] = &entry{Kind: o.Kind, Condition: ReadyCondition, State: stateBound, ID: o.ID, Token: tag.Token}
+		g.ledger.Owner, g.ledger.stored.Spec.OwnerID = tag.Owner, tag.Owner
+	}
+	if len(owners) != 1 {
+		return fault.Invalidf("the ledger is lost, and it can't be rebuilt: what spec and status show carries %d different owner IDs: "+
+			"write the ledger with `bedplate ledger seed`, or, if all of it is gone, remove the finalizer", len(owners))
+	}
+	if err := g.unclaimed(ctx); err != nil {
+		return err
+	}
+	return g.write(ctx)
+}
+
+// unclaimed fails where another ledger has the owner's ID: what is shown isn't this object's then.
+func (g *Graph) unclaimed(ctx context.Context) error {
+	all := &ledgerv1.LedgerList{}
+	if err := g.engine.Client.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
+		return &fault.Error{Class: fault.Transient, Op: "list the ledgers", Err: err}
+	}
+	for i := range all.Items {
+		if other := &all.Items[i]; other.Spec.OwnerID == g.ledger.Owner {
+			return fault.Invalidf("what spec and status show is in ledger %s/%s: it isn't this object's", other.Namespace, other.Name)
+		}
+	}
+	return nil
+}
+
+// recall adds what the owner shows and an older ledger lacks, if it carries the owner's ID. It isn't written: whoever needs it
+// finds it again.
+func (g *Graph) recall(ctx context.Context) error {
+	for _, o := range lacking(g.ledger.stored, g.owner) {
+		tag, found, err := g.tagOf(ctx, o)
+		if err != nil {
+			return err
+		}
+		if !found || tag.Owner != g.ledger.Owner || tag.Key == "" {
+			continue
+		}
+		if known := g.ledger.Entries[tag.Key]; known != nil && (known.Foreign || known.State == stateBound) {
+			continue
+		}
+		g.ledger.Entries[tag.Key] = &entry{Kind: o.Kind, Condition: ReadyCondition, State: stateBound, ID: o.ID, Token: tag.Token}
+	}
+	return nil
+}
+
+// tagOf looks at what an owner shows. What isn't found is proven to be gone; a kind without tags has none to tell.
+func (g *Graph) tagOf(ctx context.Context, o ledgerv1.OutsideID) (_ Tag, found bool, _ error) {
+	kind, known := g.kinds[o.Kind]
+	if !known {
+		return Tag{}, true, nil
+	}
+	tag, err := kind.tagOf(ctx, o.ID)
+	if fault.IsNotFound(err) {
+		return Tag{}, false, nil
+	}
+	if err != nil {
+		return Tag{}, false, fmt.Errorf("%s: %w", o, err)
+	}
+	return tag, true, nil
+}
+
+func (k *Kind[T]) tagOf(ctx context.Context, id string) (Tag, error) {
+	object, err := k.Get(ctx, id)
+	if err != nil || k.Tag == nil {
+		return Tag{}, err
+	}
+	return k.Tag(object), nil
+}

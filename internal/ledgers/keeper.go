@@ -1,0 +1,141 @@
+// Package ledgers looks after the ledgers whose objects are gone: it counts those that still name something outside, and lets
+// those go that don't.
+package ledgers
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/wait"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+var forsaken = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+	Name: "bedplate_ledgers_without_owner",
+	Help: "Ledgers that name something outside while their object is gone: bedplate orphans lists it.",
+}, []string{"kind"})
+
+func init() { metrics.Registry.MustRegister(forsaken) }
+
+// Keeper is a part of a manager, and looks while that one leads.
+type Keeper struct {
+	Engine *graph.Engine
+	// Owners are lists of the kinds whose ledgers are looked after.
+	Owners []client.ObjectList
+
+	told map[types.UID]bool
+}
+
+// Start looks from time to time, until ctx ends. It is no hurry: an owner that goes takes its ledger along.
+func (k *Keeper) Start(ctx context.Context) error {
+	k.told = map[types.UID]bool{}
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		if err := k.look(ctx); err != nil && ctx.Err() == nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Can't look for ledgers whose objects are gone")
+		}
+	}, 10*k.Engine.Poll)
+	forsaken.Reset()
+	return nil
+}
+
+func (k *Keeper) look(ctx context.Context) error {
+	home, err := k.Engine.HomeOf(ctx)
+	if err != nil {
+		return err
+	}
+	// Before the objects: whoever has a ledger is there before it.
+	all := &ledgerv1.LedgerList{}
+	if err := k.Engine.Client.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list the ledgers: %w", err)
+	}
+	living, counts, err := k.living(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range all.Items {
+		l := &all.Items[i]
+		kind := l.Spec.Owner.Kind
+		if _, ours := counts[kind]; !ours || l.Spec.Home != home || len(l.OwnerReferences) == 0 || living.Has(l.OwnerReferences[0].UID) {
+			continue
+		}
+		if !l.Owns() {
+			if err := k.release(ctx, l.DeepCopy()); err != nil {
+				return err
+			}
+			continue
+		}
+		counts[kind]++
+		k.tell(ctx, l)
+	}
+	for kind, n := range counts {
+		forsaken.WithLabelValues(kind).Set(float64(n))
+	}
+	return nil
+}
+
+// living are the objects that are there; the counts are those of their kinds, all of them 0.
+func (k *Keeper) living(ctx context.Context) (sets.Set[types.UID], map[string]int, error) {
+	living, counts := sets.New[types.UID](), map[string]int{}
+	for _, kind := range k.Owners {
+		list := kind.DeepCopyObject().(client.ObjectList)
+		known, err := apiutil.GVKForObject(list, k.Engine.Client.Scheme())
+		if err == nil {
+			err = k.Engine.Client.List(ctx, list, client.UnsafeDisableDeepCopy)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("list the objects that have ledgers: %w", err)
+		}
+		counts[known.Kind[:len(known.Kind)-len("List")]] = 0
+		_ = meta.EachListItem(list, func(o runtime.Object) error {
+			living.Insert(o.(client.Object).GetUID())
+			return nil
+		})
+	}
+	return living, counts, nil
+}
+
+// release a ledger that nothing outside needs any more. The garbage collector takes it away.
+func (k *Keeper) release(ctx context.Context, l *ledgerv1.Ledger) error {
+	if !controllerutil.RemoveFinalizer(l, ledgerv1.Finalizer) {
+		return nil
+	}
+	owner := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{
+		APIVersion: l.OwnerReferences[0].APIVersion, Kind: l.OwnerReferences[0].Kind,
+	}}
+	name := client.ObjectKey{Namespace: l.Namespace, Name: l.OwnerReferences[0].Name}
+	err := k.Engine.Live.Get(ctx, name, owner)
+	if err == nil && owner.UID == l.OwnerReferences[0].UID { // the cache is behind
+		return nil
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("look for the object of ledger %s/%s: %w", l.Namespace, l.Name, err)
+	}
+	err = k.Engine.Client.Update(ctx, l)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func (k *Keeper) tell(ctx context.Context, l *ledgerv1.Ledger) {
+	if k.told[l.UID] {
+		return
+	}
+	k.told[l.UID] = true
+	ctrl.LoggerFrom(ctx).Info("An object is gone while something of it still exists outside: see `bedplate orphans`",
+		"ledger", client.ObjectKeyFromObject(l), "ownerID", l.Spec.OwnerID)
+}
