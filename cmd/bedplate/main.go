@@ -48,6 +48,6 @@ bare-metal sites are simulated.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(labCommand(), planCommand(), describeCommand(), topologyCommand(), orphansCommand(), versionCommand())
+	root.AddCommand(labCommand(), planCommand(), describeCommand(), topologyCommand(), orphansCommand(), ledgerCommand(), versionCommand())
 	return root
 }

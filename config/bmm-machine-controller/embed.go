@@ -4,6 +4,11 @@ package bmmmachinecontroller
 
 import "embed"
 
+// CRDs are the CustomResourceDefinitions that aren't OpenShift's own.
+//
+//go:embed crd/bmm*.yaml
+var CRDs embed.FS
+
 // RBAC is what the controller's service account may do.
 //
 //go:embed rbac/*role*.yaml rbac/secrets_policy.yaml rbac/service_account.yaml

@@ -292,11 +292,6 @@ func (g *Graph) DeleteAndRelease(ctx context.Context, finalizer string) (ctrl.Re
 	return ctrl.Result{}, g.engine.Release(ctx, g.owner, finalizer)
 }
 
-// Hold puts the finalizer on the owner, before anything is made for it.
-func (e *Engine) Hold(ctx context.Context, owner Owner, finalizer string) error {
-	return Hold(ctx, e.Client, objectOf(owner), finalizer)
-}
-
 // Release takes the finalizer off the owner once all is gone, then off its ledger if it is there still, and lets the owner wait
 // for no turn any more.
 func (e *Engine) Release(ctx context.Context, owner Owner, finalizer string) error {

@@ -147,7 +147,7 @@ func TestLedger_ofAnotherManagementClusterIsRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	_, ledger := f.madeAll()
-	ledger.Spec.Home = "another"
+	ledger.Spec.Home, ledger.OwnerReferences[0].UID = "another", "another"
 	f.Expect(f.client.Update(t.Context(), ledger)).To(Succeed())
 	f.refused(f.owner(), "is that of another management cluster")
 	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
@@ -162,7 +162,7 @@ func TestLedger_ofAnotherManagementClusterIsRefused(t *testing.T) {
 func TestLedger_thatWasCopiedWithNothingInItGetsAnIDOfItsOwn(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*ledgerv1.Ledger){
-		"of another management cluster": func(l *ledgerv1.Ledger) { l.Spec.Home = "another" },
+		"of another management cluster": func(l *ledgerv1.Ledger) { l.Spec.Home, l.OwnerReferences[0].UID = "another", "another" },
 		"of an earlier object":          func(l *ledgerv1.Ledger) { l.OwnerReferences[0].UID = "another" },
 	} {
 		t.Run(name, func(t *testing.T) {

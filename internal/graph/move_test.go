@@ -17,7 +17,7 @@ func (f *fixture) moved() {
 	f.stripped(before)
 	f.stripped(ledger)
 	f.recreate(before)
-	ledger.OwnerReferences[0].UID = f.owner().UID
+	ledger.OwnerReferences[0].UID, ledger.Spec.Home = f.owner().UID, "the source"
 	f.recreate(ledger)
 }
 
@@ -48,6 +48,7 @@ func TestMove_createsNothingAndDeletionStillFindsAll(t *testing.T) {
 
 	f.moved()
 	f.Expect(f.owner().UID).NotTo(Equal(before.UID))
+	defer func() { f.Expect(f.ledger().Spec.Home).NotTo(Equal("the source")) }()
 	owner, err := f.reconcile()
 	f.Expect(err).NotTo(HaveOccurred())
 	f.expectCondition(owner, "Ready", metav1.ConditionTrue, "Ready", "")

@@ -48,15 +48,21 @@ func (g *Graph) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if len(lacking(stored, g.owner)) == 0 && (g.isMine(stored) || ownsNothing(stored)) {
-		return g.use(stored)
+	if len(lacking(stored, g.owner)) == 0 {
+		if isOf(stored, g.owner) && g.atHome(stored) {
+			g.ledger = ledgerFrom(stored)
+			return nil
+		}
+		if ownsNothing(stored) && !isOf(stored, g.owner) {
+			return g.begin(stored)
+		}
 	}
 	if stored, err = g.read(ctx, g.engine.Live); err != nil {
 		return err
 	}
 	takesOver := g.owner.GetAnnotations()[ledgerv1.TakeOverAnnotation] == "true"
 	switch shown := lacking(stored, g.owner); {
-	case g.isMine(stored):
+	case isOf(stored, g.owner):
 	case ownsNothing(stored) && len(shown) == 0:
 		return g.begin(stored)
 	case ownsNothing(stored) && !takesOver:
@@ -65,14 +71,13 @@ func (g *Graph) open(ctx context.Context) (err error) {
 		return g.rebuild(ctx, stored, shown)
 	case !takesOver:
 		return g.others(stored)
-	default: // from another management cluster, or from an earlier object of this name
-		g.ledger = ledgerFrom(stored)
+	}
+	g.ledger = ledgerFrom(stored)
+	if !isOf(stored, g.owner) || !g.atHome(stored) { // taken over, or moved by clusterctl, which writes the new object's UID into it
 		if err := g.write(ctx); err != nil {
 			return err
 		}
-		stored = g.ledger.stored
 	}
-	g.ledger = ledgerFrom(stored)
 	return g.recall(ctx)
 }
 
@@ -80,26 +85,15 @@ func (g *Graph) read(ctx context.Context, c client.Reader) (*ledgerv1.Ledger, er
 	return LedgerOf(ctx, c, g.engine.Client.Scheme(), g.owner)
 }
 
-// use a ledger if it is the owner's. One that isn't, and owns nothing, is in the way of nothing: but its ID may be in use elsewhere.
-func (g *Graph) use(stored *ledgerv1.Ledger) error {
-	if !g.isMine(stored) {
-		return g.begin(stored)
-	}
-	g.ledger = ledgerFrom(stored)
-	return nil
-}
-
-// isMine reports whether this management cluster may act on a ledger for this owner.
-func (g *Graph) isMine(l *ledgerv1.Ledger) bool {
-	return l != nil && isOf(l, g.owner) && (l.Spec.Home == g.home || g.home == anyHome)
-}
+// atHome reports whether a ledger says that it is in this management cluster.
+func (g *Graph) atHome(l *ledgerv1.Ledger) bool { return l.Spec.Home == g.home || g.home == anyHome }
 
 func ownsNothing(l *ledgerv1.Ledger) bool { return l == nil || !l.Owns() }
 
-// isOf reports whether a ledger is that of this very object, and not of an earlier one of its name. `clusterctl move` gives it
-// the reference to the new object.
+// isOf reports whether a ledger is that of this very object, and not of one of its name that was before or is elsewhere. No copy is:
+// the object's UID is written into a ledger here, by us or by `clusterctl move`.
 func isOf(l *ledgerv1.Ledger, owner client.Object) bool {
-	return slices.ContainsFunc(l.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == owner.GetUID() })
+	return l != nil && slices.ContainsFunc(l.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == owner.GetUID() })
 }
 
 // lacking are the IDs that spec or status of an owner show and its ledger doesn't have.
@@ -116,7 +110,7 @@ const takeOverRemedy = "pause and unpause the object here, or give it the annota
 
 // others says whose the ledger is.
 func (g *Graph) others(l *ledgerv1.Ledger) error {
-	if l.Spec.Home != g.home {
+	if !g.atHome(l) {
 		return fault.Invalidf("ledger %s is that of another management cluster, which may still act on what it names; nothing is "+
 			"touched from here. If this cluster is to take over, and the other one doesn't have the object any more: %s",
 			l.Name, takeOverRemedy)

@@ -6,6 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -27,7 +29,8 @@ func Urgently(queue workqueue.TypedRateLimitingInterface[reconcile.Request], own
 	}
 }
 
-// ChangedByOthers keeps an owner from being woken by what the engine itself writes: its status. Without it every written
+// ChangedByOthers keeps an owner from being woken by what the engine itself writes: its status, and that
+// it holds up a move. Without it every written
 // condition would be the cause of another round of calls.
 func ChangedByOthers() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
@@ -35,7 +38,13 @@ func ChangedByOthers() predicate.Predicate {
 		return before.GetGeneration() != after.GetGeneration() ||
 			!before.GetDeletionTimestamp().Equal(after.GetDeletionTimestamp()) ||
 			!maps.Equal(before.GetLabels(), after.GetLabels()) ||
-			!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
+			!maps.Equal(othersAnnotations(before), othersAnnotations(after)) ||
 			!equality.Semantic.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences())
 	}}
+}
+
+func othersAnnotations(object client.Object) map[string]string {
+	annotations := maps.Clone(object.GetAnnotations())
+	delete(annotations, clusterctlv1.BlockMoveAnnotation)
+	return annotations
 }

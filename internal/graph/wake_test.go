@@ -6,6 +6,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -22,6 +23,7 @@ func TestChangedByOthers_sleepsThroughWhatTheEngineWrites(t *testing.T) {
 		wakes  bool
 	}{
 		"a status":         {func(m *bmmv1.NvidiaBMMMachine) { m.Status.InstanceID, m.ResourceVersion = "x", "2" }, false},
+		"a held up move":   {func(m *bmmv1.NvidiaBMMMachine) { m.Annotations[clusterctlv1.BlockMoveAnnotation] = "true" }, false},
 		"an annotation":    {func(m *bmmv1.NvidiaBMMMachine) { m.Annotations["a"] = "new" }, true},
 		"a spec":           {func(m *bmmv1.NvidiaBMMMachine) { m.Generation++ }, true},
 		"a deletion":       {func(m *bmmv1.NvidiaBMMMachine) { m.DeletionTimestamp = &metav1.Time{Time: time.Now()} }, true},

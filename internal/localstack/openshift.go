@@ -62,7 +62,7 @@ func (s *Stack) startMachineController(ctx context.Context) error {
 	}
 	return s.startManager(ctx, manager{
 		tool: BMMMachineController, namespace: MachineNamespace, serviceAccount: "bedplate-bmm-machine-controller",
-		manifests: []fs.FS{machinecontrollerconfig.RBAC, machinecontrollerconfig.Webhooks}, port: 9460,
+		manifests: []fs.FS{machinecontrollerconfig.CRDs, machinecontrollerconfig.RBAC, machinecontrollerconfig.Webhooks}, port: 9460,
 		flags: []string{"--namespace=" + MachineNamespace}, // its rights end there
 	})
 }

@@ -95,12 +95,24 @@ func (f *Fixture) Events(object client.Object, reason string) (notes []string) {
 }
 
 // Watch tells what happens to the objects of a kind, until the test ends.
-func (f *Fixture) Watch(list client.ObjectList) <-chan watch.Event {
+func (f *Fixture) Watch(lists ...client.ObjectList) <-chan watch.Event {
 	f.t.Helper()
-	w, err := f.Client.Watch(f.t.Context(), list, client.InNamespace(f.Namespace))
-	f.Expect(err).NotTo(HaveOccurred())
-	f.t.Cleanup(w.Stop)
-	return w.ResultChan()
+	all := make(chan watch.Event)
+	for _, list := range lists {
+		w, err := f.Client.Watch(f.t.Context(), list, client.InNamespace(f.Namespace))
+		f.Expect(err).NotTo(HaveOccurred())
+		f.t.Cleanup(w.Stop)
+		go func() {
+			for event := range w.ResultChan() {
+				select {
+				case all <- event:
+				case <-f.t.Context().Done():
+					return
+				}
+			}
+		}()
+	}
+	return all
 }
 
 // Message of a condition that isn't true; empty where it is, or isn't there.
@@ -185,6 +197,7 @@ func Move[T graph.Owner](f *Fixture, object T, before ...func(T)) {
 	Change(f, object, func(o T) { setAnnotation(o, clusterv1.PausedAnnotation, "") })
 	f.UntilTrue(object, clusterv1.PausedCondition)
 	finalizers := object.GetFinalizers()
+	ledger := f.LoseLedger(object)
 	f.Delete(object)
 	Change(f, object, func(o T) { o.SetFinalizers(nil) })
 	f.UntilGone(object)
@@ -201,6 +214,8 @@ func Move[T graph.Owner](f *Fixture, object T, before ...func(T)) {
 	object.SetOwnerReferences(owners)
 	f.Create(object)
 	f.Expect(object.GetConditions()).To(BeEmpty(), "status doesn't move")
+	ledger.OwnerReferences[0].UID, ledger.Spec.Home = object.GetUID(), "the-source"
+	f.Restore(ledger)
 	for _, b := range before {
 		b(object)
 	}

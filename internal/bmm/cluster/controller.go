@@ -125,7 +125,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	} else if isPaused {
 		r.Engine.Leave(object)
-		return ctrl.Result{}, nil
+		return r.Engine.LetMove(ctx, object)
 	}
 	if object.DeletionTimestamp.IsZero() && owner == nil {
 		ctrl.LoggerFrom(ctx).Info("Waiting until Cluster API makes a Cluster the owner of this object")

@@ -41,6 +41,7 @@ func (n *networks) project() {
 	status.FailureDomains = failureDomains(n.object.Spec.FailureDomains)
 	if provisioned(status.Conditions) {
 		status.Initialization.Provisioned = ptr.To(true)
+		n.graph.MayMove()
 	}
 }
 

@@ -105,7 +105,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	} else if isPaused {
 		r.Engine.Leave(object)
-		return ctrl.Result{}, nil
+		return r.Engine.LetMove(ctx, object)
 	}
 	if object.DeletionTimestamp.IsZero() {
 		if around.machine == nil || around.cluster == nil {

@@ -65,6 +65,9 @@ func (n *node) project() {
 	status := &n.object.Status
 	n.Project(&status.InstanceStatus)
 	n.object.Spec.ProviderID = cmp.Or(n.ProviderID(), n.object.Spec.ProviderID)
+	if n.object.Spec.ProviderID != "" { // which is written anyway
+		n.Graph.MayMove()
+	}
 	if o := n.Object(); o != nil {
 		status.Addresses = nil
 		for _, a := range instance.Addresses(o) {

@@ -89,7 +89,7 @@ func TestTrouble_aClusterDeletedInEveryPhaseLeavesNothing(t *testing.T) {
 	t.Parallel()
 	f := inSlowMotion(t)
 	peer := f.MakeVPC("peer", bmm.EthernetVirtualizer)
-	before, changes := f.Snapshot(peer), f.Watch(&infrav1.NvidiaBMMClusterList{})
+	before, changes := f.Snapshot(peer), f.Watch(&infrav1.NvidiaBMMClusterList{}, &ledgerv1.LedgerList{})
 	var owners []graph.Owner
 	for n := range phases {
 		owners = append(owners, f.CreateCluster(fmt.Sprintf("demo-%d", n), grouped, func(c *infrav1.NvidiaBMMCluster) {
@@ -104,7 +104,7 @@ func TestTrouble_aClusterDeletedInEveryPhaseLeavesNothing(t *testing.T) {
 func TestTrouble_aMachineDeletedInEveryPhaseLeavesNothing(t *testing.T) {
 	t.Parallel()
 	f := inSlowMotion(t)
-	changes := f.Watch(&infrav1.NvidiaBMMMachineList{})
+	changes := f.Watch(&infrav1.NvidiaBMMMachineList{}, &ledgerv1.LedgerList{})
 	var owners []graph.Owner
 	for n := range phases {
 		owners = append(owners, f.CreateMachine("demo", fmt.Sprintf("worker-%d", n), bootData))
@@ -124,42 +124,46 @@ func inSlowMotion(t *testing.T) *bmmtest.Fixture {
 	return f
 }
 
-// phaseOf an object is what its conditions say, in whatever order, how much of it there is outside, and how its instance is.
-func phaseOf(f *bmmtest.Fixture, object graph.Owner) string {
+// phaseOf an object is what its conditions say, in whatever order, and how its instance is.
+func phaseOf(object graph.Owner) string {
 	var says []string
 	for _, c := range object.GetConditions() {
 		says = append(says, fmt.Sprintln(c.Type, c.Status, c.Reason))
 	}
 	slices.Sort(says)
-	if l := f.Ledger(object); l != nil {
-		says = append(says, fmt.Sprintln(l.Status.Bound))
-	}
 	if m, ok := object.(*infrav1.NvidiaBMMMachine); ok {
 		says = append(says, m.Status.InstanceState)
 	}
 	return strings.Join(says, "")
 }
 
-// deleteInTurn deletes the nth owner when its conditions have changed n times, or when it is ready, and returns when all are
-// gone.
+// deleteInTurn deletes the nth owner when its conditions, or how much of it there is outside, have changed n times, or when it is
+// ready, and returns when all are gone.
 func deleteInTurn(f *bmmtest.Fixture, changes <-chan watch.Event, owners []graph.Owner) {
+	says, bound := map[string]string{}, map[string]int32{}
 	said, changed, deleted := map[string]string{}, map[string]int{}, map[string]bool{}
+	isReady := map[string]bool{}
 	var early []string
 	for len(deleted) < len(owners) {
 		var event watch.Event
 		f.Eventually(changes).Should(Receive(&event))
-		object, ok := event.Object.(graph.Owner)
-		f.Expect(ok).To(BeTrue(), "%v", event)
-		name := object.GetName()
+		name := ""
+		switch o := event.Object.(type) {
+		case *ledgerv1.Ledger:
+			name = o.Spec.Owner.Name
+			bound[name] = o.Status.Bound
+		case graph.Owner:
+			name = o.GetName()
+			says[name], isReady[name] = phaseOf(o), meta.IsStatusConditionTrue(o.GetConditions(), graph.ReadyCondition)
+		}
 		turn := slices.IndexFunc(owners, func(o graph.Owner) bool { return o.GetName() == name })
 		if turn < 0 || deleted[name] {
 			continue
 		}
-		says := phaseOf(f, object)
-		if says != said[name] {
-			said[name], changed[name] = says, changed[name]+1
+		if now := fmt.Sprintln(says[name], bound[name]); now != said[name] {
+			said[name], changed[name] = now, changed[name]+1
 		}
-		ready := meta.IsStatusConditionTrue(object.GetConditions(), graph.ReadyCondition)
+		ready := isReady[name]
 		if changed[name] < turn && !ready {
 			continue
 		}
@@ -167,7 +171,7 @@ func deleteInTurn(f *bmmtest.Fixture, changes <-chan watch.Event, owners []graph
 			early = append(early, name)
 		}
 		deleted[name] = true
-		f.Delete(object)
+		f.Delete(owners[turn])
 	}
 	f.Expect(len(early)).To(And(BeNumerically(">=", 4), BeNumerically("<", len(owners))), "as many as there are phases: %v", early)
 	for _, o := range owners {

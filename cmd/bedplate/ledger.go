@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	machinev1 "github.com/openshift/api/machine/v1beta1"
+	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	"github.com/bedplate/bedplate/internal/bmm/actuator"
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+func ledgerCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "ledger",
+		Short: "Look at what Bedplate remembers of an object, and repair it on a bad day",
+		Long: `A ledger says what exists outside Kubernetes for an object: an NvidiaBMMCluster, an NvidiaBMMMachine, or a Machine of OpenShift's.
+Bedplate's managers write it. These commands are for the day when one is lost or not complete: docs/backup.md has the cases.`,
+	}
+	command.AddCommand(ledgerShowCommand(), ledgerSeedCommand(), ledgerAdoptCommand(), ledgerRebuildCommand())
+	return command
+}
+
+// onLedger makes a command about the ledger of one object.
+func onLedger(
+	use, short, example string, args cobra.PositionalArgs,
+	run func(ctx context.Context, out io.Writer, c client.Client, owner graph.Owner, args []string) error,
+) *cobra.Command {
+	var from management
+	command := &cobra.Command{
+		Use: use, Short: short, Example: example, Args: args,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return from.use(func(c client.Client, namespace string) error {
+				owner, err := ledgerOwner(cmd.Context(), c, namespace, args[0])
+				if err != nil {
+					return err
+				}
+				return run(cmd.Context(), cmd.OutOrStdout(), c, owner, args[1:])
+			})
+		},
+	}
+	from.addFlags(command)
+	from.addNamespaceFlag(command, "the object")
+	return command
+}
+
+// ledgerOwner reads KIND/NAME.
+func ledgerOwner(ctx context.Context, c client.Client, namespace, text string) (graph.Owner, error) {
+	kind, name, _ := strings.Cut(text, "/")
+	key := client.ObjectKey{Namespace: namespace, Name: name}
+	switch strings.ToLower(kind) {
+	case "nvidiabmmcluster":
+		o := &infrav1.NvidiaBMMCluster{}
+		return o, c.Get(ctx, key, o)
+	case "nvidiabmmmachine":
+		o := &infrav1.NvidiaBMMMachine{}
+		return o, c.Get(ctx, key, o)
+	case "machine":
+		o := &machinev1.Machine{}
+		err := c.Get(ctx, key, o)
+		return actuator.OwnerOf(o), err
+	}
+	return nil, fmt.Errorf("%q: it has to be nvidiabmmcluster/NAME, nvidiabmmmachine/NAME or machine/NAME", text)
+}
+
+func ledgerShowCommand() *cobra.Command {
+	return onLedger("show KIND/NAME", "Print the ledger of an object", "  bedplate ledger show nvidiabmmcluster/demo", cobra.ExactArgs(1),
+		func(ctx context.Context, out io.Writer, c client.Client, owner graph.Owner, _ []string) error {
+			l, err := graph.LedgerOf(ctx, c, c.Scheme(), owner)
+			if err != nil {
+				return err
+			}
+			if l == nil {
+				return errors.New("it has no ledger")
+			}
+			_, _ = fmt.Fprintf(out, "Owner ID:     %s\nHome:         %s\nCredentials:  %s\n\n", l.Spec.OwnerID, l.Spec.Home, l.Spec.Credentials)
+			table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+			_, _ = fmt.Fprintln(table, "KEY\tKIND\tSTATE\tID\tNOTE")
+			for _, e := range l.Spec.Entries {
+				note := e.Message
+				if e.Foreign {
+					note = "yours"
+				}
+				_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", e.Key, e.Kind, e.State, e.ID, note)
+			}
+			return table.Flush()
+		})
+}
+
+func ledgerSeedCommand() *cobra.Command {
+	var ownerID, credentials string
+	command := onLedger("seed KIND/NAME --owner-id ID --credentials SECRET KEY=KIND/ID…",
+		"Write the ledger of an object that has none",
+		`  bedplate ledger seed nvidiabmmmachine/worker-1 --owner-id 0c1f7e2ab934 --credentials demo-bmm \
+    instance=instance/6f0c4c1e-58a8-4a0e-8d4e-2b5a3f0a9c11`, cobra.MinimumNArgs(2),
+		func(ctx context.Context, _ io.Writer, c client.Client, owner graph.Owner, args []string) error {
+			resources, err := resourcesOf(args)
+			if err != nil {
+				return err
+			}
+			return ledgerEngine(c).Seed(ctx, owner, ownerID, owner.GetNamespace()+"/"+credentials, resources...)
+		})
+	command.Flags().StringVar(&ownerID, "owner-id", "", "what the resources carry in their labels, or at the end of their names")
+	command.Flags().StringVar(&credentials, "credentials", "", "Secret that they were made with, in the object's namespace")
+	_ = command.MarkFlagRequired("owner-id")
+	_ = command.MarkFlagRequired("credentials")
+	return command
+}
+
+func ledgerAdoptCommand() *cobra.Command {
+	return onLedger("adopt KIND/NAME KEY=KIND/ID…", "Write what exists into the ledger of an object",
+		"  bedplate ledger adopt nvidiabmmcluster/demo subnet/nodes=subnet/5d2e8f67-10ac-4d0b-9c57-3f5f7a1c2b90", cobra.MinimumNArgs(2),
+		func(ctx context.Context, _ io.Writer, c client.Client, owner graph.Owner, args []string) error {
+			resources, err := resourcesOf(args)
+			if err != nil {
+				return err
+			}
+			return ledgerEngine(c).AdoptInto(ctx, owner, resources...)
+		})
+}
+
+func ledgerRebuildCommand() *cobra.Command {
+	return onLedger("rebuild KIND/NAME",
+		"Let the manager rebuild a lost ledger from the tags outside, or take over one of another management cluster",
+		"  bedplate ledger rebuild nvidiabmmcluster/demo", cobra.ExactArgs(1),
+		func(ctx context.Context, out io.Writer, c client.Client, owner graph.Owner, _ []string) error {
+			if err := graph.TakeOver(ctx, c, owner); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintln(out, "The manager has been asked; what comes of it stands in the object's conditions.")
+			return err
+		})
+}
+
+func ledgerEngine(c client.Client) *graph.Engine {
+	return &graph.Engine{Client: c, Live: c, Clock: clock.RealClock{}}
+}
+
+// resourcesOf reads KEY=KIND/ID.
+func resourcesOf(args []string) (resources []graph.Resource, _ error) {
+	for _, arg := range args {
+		key, what, _ := strings.Cut(arg, "=")
+		kind, id, found := strings.Cut(what, "/")
+		if !found || key == "" || kind == "" || id == "" {
+			return nil, fmt.Errorf("%q: it has to be KEY=KIND/ID, such as vpc=VPC/1f0c…", arg)
+		}
+		resources = append(resources, graph.Resource{Key: key, Kind: kind, ID: id, Own: true})
+	}
+	return resources, nil
+}

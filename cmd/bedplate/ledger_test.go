@@ -1,0 +1,58 @@
+package main
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+)
+
+// What docs/backup.md says to do when a ledger is lost.
+func TestLedger_isShownSeededAndRebuilt(t *testing.T) {
+	t.Parallel()
+	e := start(t)
+	cluster := e.CreateCluster("demo")
+	e.UntilReady(cluster)
+	const name = "nvidiabmmcluster/demo"
+	shown, err := e.run("", "ledger", "show", name)
+	e.Expect(err).NotTo(HaveOccurred())
+	e.Expect(shown).To(And(ContainSubstring(cluster.Status.VPCID), ContainSubstring("subnet/nodes"), ContainSubstring("yours")))
+
+	vpc, subnet := "vpc=VPC/"+cluster.Status.VPCID, "subnet/nodes=subnet/"+cluster.Status.Subnets[0].ID
+	_, err = e.run("", "ledger", "seed", name, "--owner-id", "0123456789ab", "--credentials", "demo", vpc)
+	e.Expect(err).To(MatchError(ContainSubstring("there is ledger nvidiabmmcluster-demo already")))
+
+	lost := e.LoseLedger(cluster)
+	e.UntilReason(cluster, infrav1.ReferencesResolvedCondition, "Invalid", "is lost")
+	_, err = e.run("", "ledger", "adopt", name, vpc)
+	e.Expect(err).To(MatchError(ContainSubstring("bedplate ledger seed")))
+	_, err = e.run("", "ledger", "seed", name, "--owner-id", lost.Spec.OwnerID, "--credentials", "demo", vpc)
+	e.Expect(err).NotTo(HaveOccurred())
+	_, err = e.run("", "ledger", "adopt", name, subnet)
+	e.Expect(err).NotTo(HaveOccurred())
+	e.UntilReady(cluster)
+
+	e.LoseLedger(cluster)
+	e.UntilReason(cluster, infrav1.ReferencesResolvedCondition, "Invalid", "is lost")
+	_, err = e.run("", "ledger", "rebuild", name)
+	e.Expect(err).NotTo(HaveOccurred())
+	e.UntilReady(cluster)
+	e.Expect(e.Ledger(cluster).Spec.OwnerID).To(Equal(lost.Spec.OwnerID))
+	e.Expect(cluster.Annotations).NotTo(HaveKey(ledgerv1.TakeOverAnnotation), "it has been done")
+	e.Expect(e.Called("createVpc")).To(Equal(1))
+	e.Expect(e.Called("createSubnet")).To(Equal(1))
+	e.Delete(cluster)
+	e.UntilGone(cluster)
+	e.Expect(e.Sim.State().Empty()).To(BeTrue())
+}
+
+func TestLedger_ofSomethingElse(t *testing.T) {
+	t.Parallel()
+	e := start(t)
+	for _, args := range [][]string{{"show", "pod/x"}, {"show", "nvidiabmmcluster/none"}, {"adopt", "nvidiabmmcluster/none", "vpc"}} {
+		_, err := e.run("", append([]string{"ledger"}, args...)...)
+		e.Expect(err).To(HaveOccurred(), "%v", args)
+	}
+}

@@ -1,0 +1,72 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+)
+
+// Hold puts the finalizer on the owner, before anything is made for it. `clusterctl move` waits then until it may go: with the
+// same write, because there is none between this one and the first create.
+func (e *Engine) Hold(ctx context.Context, owner Owner, finalizer string) error {
+	object := objectOf(owner)
+	if controllerutil.ContainsFinalizer(object, finalizer) {
+		return nil
+	}
+	before := object.DeepCopyObject().(client.Object)
+	annotate(object, clusterctlv1.BlockMoveAnnotation, "true")
+	controllerutil.AddFinalizer(object, finalizer)
+	return patchFinalizers(ctx, e.Client, before, object, "add the finalizer")
+}
+
+func annotate(object client.Object, name, value string) {
+	all := maps.Clone(object.GetAnnotations())
+	if all == nil {
+		all = map[string]string{}
+	}
+	all[name] = value
+	object.SetAnnotations(all)
+}
+
+// MayMove lets `clusterctl move` take the owner, if nothing is pending. It is in memory: the caller writes it with what else it
+// has to write.
+func (g *Graph) MayMove() {
+	for _, e := range g.ledger.Entries {
+		if e.State == statePending {
+			return
+		}
+	}
+	all := maps.Clone(g.owner.GetAnnotations())
+	delete(all, clusterctlv1.BlockMoveAnnotation)
+	g.owner.SetAnnotations(all)
+}
+
+// LetMove lets `clusterctl move` take an owner that is paused, unless a create is pending that the service may still be at. When
+// it can't be any more, it is found by its tag wherever the ledger is then.
+func (e *Engine) LetMove(ctx context.Context, owner Owner) (ctrl.Result, error) {
+	if _, blocked := owner.GetAnnotations()[clusterctlv1.BlockMoveAnnotation]; !blocked {
+		return ctrl.Result{}, nil
+	}
+	l, err := LedgerOf(ctx, e.Live, e.Client.Scheme(), owner)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	var wait time.Duration
+	for i := 0; l != nil && i < len(l.Spec.Entries); i++ {
+		if p := l.Spec.Entries[i]; p.State == statePending && p.At != nil {
+			wait = max(wait, p.At.Add(e.Settle).Sub(e.Clock.Now()))
+		}
+	}
+	if wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null}}}`, clusterctlv1.BlockMoveAnnotation))
+	return ctrl.Result{}, client.IgnoreNotFound(e.Client.Patch(ctx, objectOf(owner), patch))
+}

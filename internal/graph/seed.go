@@ -1,0 +1,68 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+)
+
+// Seed writes a ledger for an object that has none, from what is known otherwise: by hand, or from another provider's status.
+func (e *Engine) Seed(ctx context.Context, owner Owner, ownerID, credentials string, resources ...Resource) error {
+	home, err := e.HomeOf(ctx)
+	if err != nil {
+		return err
+	}
+	g := &Graph{engine: e, owner: owner, credentials: credentials, home: home}
+	stored, err := g.read(ctx, e.Live)
+	if err != nil {
+		return err
+	}
+	if !ownsNothing(stored) {
+		return fmt.Errorf("there is ledger %s already, and it names what exists: add to it with `bedplate ledger adopt`", stored.Name)
+	}
+	if err := g.begin(stored); err != nil {
+		return err
+	}
+	g.ledger.stored.Spec.OwnerID = ownerID
+	return g.enter(ctx, resources)
+}
+
+// AdoptInto writes resources into the ledger that an object has.
+func (e *Engine) AdoptInto(ctx context.Context, owner Owner, resources ...Resource) error {
+	home, err := e.HomeOf(ctx)
+	if err != nil {
+		return err
+	}
+	g := &Graph{engine: e, owner: owner, home: home}
+	stored, err := g.read(ctx, e.Live)
+	if err != nil {
+		return err
+	}
+	if !isOf(stored, owner) {
+		return fmt.Errorf("there is no ledger of this object: write one with `bedplate ledger seed`")
+	}
+	g.ledger, g.credentials = ledgerFrom(stored), stored.Spec.Credentials
+	return g.enter(ctx, resources)
+}
+
+func (g *Graph) enter(ctx context.Context, resources []Resource) error {
+	for _, r := range resources {
+		if known := g.ledger.Entries[r.Key]; known != nil && known.ID != "" && known.ID != r.ID {
+			return fmt.Errorf("the ledger has %s %s under the key %s already", known.Kind, known.ID, r.Key)
+		}
+		g.ledger.Entries[r.Key] = &entry{Kind: r.Kind, Condition: ReadyCondition, State: stateBound, ID: r.ID, Foreign: !r.Own}
+	}
+	return g.write(ctx)
+}
+
+// TakeOver asks the manager to act on a ledger that belongs to another management cluster or to an earlier object of this name, or
+// to rebuild one that is lost.
+func TakeOver(ctx context.Context, c client.Client, owner client.Object) error {
+	owner = objectOf(owner)
+	before := owner.DeepCopyObject().(client.Object)
+	annotate(owner, ledgerv1.TakeOverAnnotation, "true")
+	return c.Patch(ctx, owner, client.MergeFrom(before))
+}
