@@ -223,6 +223,11 @@ func TestLedger_thatIsBeingDeletedServesUntilItsOwnerIsGone(t *testing.T) {
 	delete(f.service.things, "id-1")
 	f.untilReady(0)
 	f.Expect(f.service.keys()).To(Equal(everything))
+	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+	for done := false; !done; f.service.finish() {
+		_, done = f.delete()
+	}
+	f.Expect(f.ownsNothing(f.shown())).To(BeTrue(), "the proof outlives a crash before the finalizer is off")
 	f.deleteAll(func() graph.Owner { return f.shown() })
 	f.Expect(apierrors.IsNotFound(f.client.Get(t.Context(), client.ObjectKeyFromObject(ledger), ledger))).To(BeTrue())
 }

@@ -48,10 +48,10 @@ func TestMove_createsNothingAndDeletionStillFindsAll(t *testing.T) {
 
 	f.moved()
 	f.Expect(f.owner().UID).NotTo(Equal(before.UID))
-	defer func() { f.Expect(f.ledger().Spec.Home).NotTo(Equal("the source")) }()
 	owner, err := f.reconcile()
 	f.Expect(err).NotTo(HaveOccurred())
 	f.expectCondition(owner, "Ready", metav1.ConditionTrue, "Ready", "")
+	f.Expect(f.ledger().Spec.Home).NotTo(Equal("the source"))
 	for _, call := range f.service.calls[calls:] {
 		f.Expect(call).To(HavePrefix("get"))
 	}
