@@ -26,6 +26,13 @@ func (e *Engine) Hold(ctx context.Context, owner Owner, finalizer string) error 
 	return patchFinalizers(ctx, e.Client, before, object, "add the finalizer")
 }
 
+// Held tells a copy of the owner that was made before Hold what that has written.
+func Held(before, owner client.Object) {
+	if value, held := owner.GetAnnotations()[clusterctlv1.BlockMoveAnnotation]; held {
+		annotate(before, clusterctlv1.BlockMoveAnnotation, value)
+	}
+}
+
 func annotate(object client.Object, name, value string) {
 	all := maps.Clone(object.GetAnnotations())
 	if all == nil {

@@ -4,12 +4,10 @@ package patch
 import (
 	"context"
 	"fmt"
-	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
-	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -26,14 +24,6 @@ func All(ctx context.Context, c client.Client, before, after client.Object) erro
 	base.GetObjectKind().SetGroupVersionKind(after.GetObjectKind().GroupVersionKind()) // the client takes it off, which is no change
 	base.SetResourceVersion(after.GetResourceVersion())
 	base.SetFinalizers(after.GetFinalizers())
-	if value, held := after.GetAnnotations()[clusterctlv1.BlockMoveAnnotation]; held { // it comes with the finalizer
-		all := maps.Clone(base.GetAnnotations())
-		if all == nil {
-			all = map[string]string{}
-		}
-		all[clusterctlv1.BlockMoveAnnotation] = value
-		base.SetAnnotations(all)
-	}
 	old, now, err := fields(base, after)
 	if err != nil {
 		return err

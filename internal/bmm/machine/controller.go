@@ -115,6 +115,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if err := r.Engine.Hold(ctx, object, infrav1.MachineFinalizer); err != nil {
 			return ctrl.Result{}, err
 		}
+		graph.Held(before, object)
 	}
 	result, err := r.reconcile(ctx, around, object)
 	return result, errors.Join(err, patch.All(ctx, r.Client, before, object))
