@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"golang.org/x/sys/unix"
@@ -124,21 +125,15 @@ func TestControlPlane_isOutOfReach(t *testing.T) {
 // count the IP packets of a kind that come to an interface of a DPU.
 func count(t testing.TB, f *fabric.Fabric, dpu fabric.DPU, on string, kind func(packet []byte) bool) *atomic.Int64 {
 	t.Helper()
-	g := NewWithT(t)
+	return countFrames(t, f, dpu.Name, on, unix.SOCK_DGRAM, kind)
+}
+
+// countFrames that come to an interface of a node: with all of them, by SOCK_RAW, or without what Ethernet adds, by SOCK_DGRAM.
+func countFrames(t testing.TB, f *fabric.Fabric, node, on string, socketType int, kind func(frame []byte) bool) *atomic.Int64 {
+	t.Helper()
 	var count atomic.Int64
-	var socket int
-	g.Expect(f.Do(dpu.Name, func() (err error) {
-		every := binary.NativeEndian.Uint16([]byte{unix.ETH_P_ALL >> 8, unix.ETH_P_ALL & 0xff})
-		if socket, err = unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM, int(every)); err != nil {
-			return err
-		}
-		link, err := net.InterfaceByName(on)
-		if err != nil {
-			return err
-		}
-		return unix.Bind(socket, &unix.SockaddrLinklayer{Protocol: every, Ifindex: link.Index})
-	})).To(Succeed())
-	g.Expect(unix.SetsockoptTimeval(socket, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 1})).To(Succeed())
+	socket, err := openFrames(f, node, on, socketType, time.Second)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	ended := make(chan struct{})
 	t.Cleanup(func() { <-ended; _ = unix.Close(socket) })
 	go func() {
@@ -147,7 +142,7 @@ func count(t testing.TB, f *fabric.Fabric, dpu fabric.DPU, on string, kind func(
 		for t.Context().Err() == nil {
 			n, from, err := unix.Recvfrom(socket, packet, 0)
 			switch {
-			case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR):
+			case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR), errors.Is(err, unix.ENETDOWN): // a host's cable may be out for a while
 			case err != nil:
 				return
 			case from.(*unix.SockaddrLinklayer).Pkttype != unix.PACKET_OUTGOING && n > 0 && kind(packet[:n]):
@@ -156,6 +151,23 @@ func count(t testing.TB, f *fabric.Fabric, dpu fabric.DPU, on string, kind func(
 		}
 	}()
 	return &count
+}
+
+// openFrames of an interface. Who reads waits for so long at most.
+func openFrames(f *fabric.Fabric, node, on string, socketType int, wait time.Duration) (socket int, err error) {
+	every := binary.NativeEndian.Uint16([]byte{unix.ETH_P_ALL >> 8, unix.ETH_P_ALL & 0xff})
+	err = f.Do(node, func() error {
+		if socket, err = unix.Socket(unix.AF_PACKET, socketType, int(every)); err != nil {
+			return err
+		}
+		link, err := net.InterfaceByName(on)
+		if err != nil {
+			return err
+		}
+		return unix.Bind(socket, &unix.SockaddrLinklayer{Protocol: every, Ifindex: link.Index})
+	})
+	limit := unix.NsecToTimeval(wait.Nanoseconds())
+	return socket, errors.Join(err, unix.SetsockoptTimeval(socket, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit))
 }
 
 func isDPU(f *fabric.Fabric, a netip.Addr) bool {

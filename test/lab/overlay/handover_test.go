@@ -1,0 +1,118 @@
+package overlay_test
+
+import (
+	"cmp"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/localstack/fabric"
+)
+
+// upTenants is hosts of two tenants in turn, each of which says its name at its fabric address.
+func upTenants(t *testing.T, dpus int) (s *stack, hosts []*resourcev1.ManagedResource) {
+	t.Helper()
+	s = up(t, fabric.Flat(dpus))
+	tenants, ips := []string{"blue", "red"}, []string{"10.10.10.2", "10.10.10.3"}
+	for _, tenant := range tenants {
+		s.group(tenant)
+	}
+	for i, host := range s.Topology().Hosts() {
+		hosts = append(hosts, s.join(tenants[i%2], host.Name, ips[i/2]))
+	}
+	s.ready(hosts...)
+	for _, host := range s.Topology().Hosts() {
+		s.nameServer(host.Name)
+		s.Eventually(func() string { return s.nameOf(host.FabricIP.String()) }).Should(Equal(host.Name))
+	}
+	return s, hosts
+}
+
+// hold keeps OVN from changing anything on some DPUs, which answer as before, until what is returned is called.
+func (s *stack) hold(dpus ...string) (goOn func()) {
+	s.t.Helper()
+	var controllers []int
+	for _, dpu := range dpus {
+		controllers = append(controllers, s.pidIn(filepath.Join(s.RunDir(dpu), "ovn-controller.pid")))
+	}
+	signal := func(signal syscall.Signal) (err error) {
+		for _, pid := range controllers {
+			err = cmp.Or(err, syscall.Kill(pid, signal))
+		}
+		return err
+	}
+	s.Expect(signal(syscall.SIGSTOP)).To(Succeed())
+	return func() { _ = signal(syscall.SIGCONT) } // the agent may have ended it
+}
+
+// The hosts of two tenants hand their fabric addresses on in a circle while all of them are asked who they are, and two DPUs hear of it
+// late. Each address is
+// answered for by the old host, and then by the new one: never by the old one again, wherever that is asked, nor by any other.
+func TestAddresses_underLoadAreOneHostsAtATime(t *testing.T) {
+	t.Parallel()
+	s, hosts := upTenants(t, 4)
+	address := func(i int) string { return s.Topology().Hosts()[i%len(hosts)].FabricIP.String() }
+	a := s.underLoad(func(a *answers) {
+		for i, h := range hosts {
+			s.more(a, address(i), h.Name)
+		}
+		goOn := s.hold("dpu1", "dpu3")
+		for i, h := range hosts {
+			change(s, h, func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[1] = resourcev1.IPAddress(address(i + 1)) })
+		}
+		for _, i := range []int{1, 3, 0, 2} {
+			if i == 0 {
+				goOn()
+			}
+			h := hosts[i]
+			s.Eventually(func() string { return s.nameOf(address(i + 1)) }).WithTimeout(2 * patience).Should(Equal(h.Name))
+			s.more(a, address(i+1), h.Name)
+		}
+		s.ready(hosts...)
+	})
+	for i, h := range hosts {
+		after := hosts[(i+len(hosts)-1)%len(hosts)].Name
+		names, counts := a.of(address(i))
+		t.Logf("%s: %v", address(i), counts)
+		s.Expect(names).To(Equal([]string{h.Name, after}))
+		s.Expect(a.late(address(i), h.Name, after)).To(BeEmpty())
+	}
+}
+
+// A DPU goes on by what it had when neither its agent nor OVN reach it. Its host has another address by now, and another tenant's host
+// asks for the one of before: that one gets it when the DPU has let go, and not while it answers.
+func TestAddress_ofADPUThatIsAwayIsNoOtherTenants(t *testing.T) {
+	t.Parallel()
+	s, hosts := upTenants(t, 3)
+	blue, red, stays := hosts[0], hosts[1], hosts[2]
+	wanted, free := string(blue.Spec.DPUIPs[1]), resourcev1.IPAddress("172.18.0.200")
+	var refused *metav1.Condition
+	a := s.underLoad(func(a *answers) {
+		s.Kill("dpu1")
+		s.becomes(blue, resourcev1.AttachedCondition, metav1.ConditionUnknown, "AgentUnreachable")
+		goOn := s.hold("dpu1")
+		change(s, blue, func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[1] = free })
+		change(s, red, func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[1] = resourcev1.IPAddress(wanted) })
+		s.Eventually(func(g Gomega) {
+			g.Expect(s.client.Get(t.Context(), keyOf(red), red)).To(Succeed())
+			refused = meta.FindStatusCondition(red.Status.Conditions, resourcev1.AcceptedCondition)
+			g.Expect(refused.ObservedGeneration).To(Equal(red.Generation))
+		}).Should(Succeed())
+		s.more(a, wanted, blue.Name)
+		goOn()
+		s.Expect(s.StartAgent(t.Context(), "dpu1")).To(Succeed())
+		s.ready(blue, red, stays)
+		s.Eventually(func() string { return s.nameOf(wanted) }).Should(Equal(red.Name))
+		s.more(a, wanted, red.Name)
+	})
+	names, counts := a.of(wanted)
+	t.Logf("%s: %v", wanted, counts)
+	s.Expect(names).To(Equal([]string{blue.Name, red.Name}))
+	s.Expect(a.late(wanted, blue.Name, red.Name)).To(BeEmpty())
+	s.Expect(*refused).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", "AddressTaken")))
+}
