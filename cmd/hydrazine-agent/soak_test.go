@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/bedplate/bedplate/internal/hydrazine/hostiletest"
 	"github.com/bedplate/bedplate/internal/localstack/fabric"
 	"github.com/bedplate/bedplate/internal/localstack/pki"
 	"github.com/bedplate/bedplate/internal/localstack/process/processtest"
@@ -25,28 +26,18 @@ func (d *dpu) bother(ctx context.Context, random *rand.Rand, wrong mtls.Files) {
 	if err != nil {
 		return
 	}
-	defer connection.Close()
-	defer context.AfterFunc(ctx, func() { _ = connection.Close() })()
-	switch random.IntN(4) {
-	case 0: // silent
-	case 1: // a part of a handshake
-		_, _ = connection.Write([]byte{22, 3, 1, 2, 0, 1}[:1+random.IntN(6)])
-	case 2: // noise
-		noise := make([]byte, random.IntN(1<<16))
-		for i := range noise {
-			noise[i] = byte(random.Uint32())
-		}
-		_, _ = connection.Write(noise)
-	case 3: // another's certificate
-		if creds, err := wrong.Client(ctx, nil); err == nil {
-			if secured, _, err := creds.ClientHandshake(ctx, d.ip, connection); err == nil {
-				_, _ = secured.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
-				_, _ = secured.Read(make([]byte, 1))
-			}
-		}
+	if random.IntN(4) > 0 {
+		hostiletest.Bother(ctx, connection, random)
 		return
 	}
-	_, _ = connection.Read(make([]byte, 1))
+	defer connection.Close()
+	defer context.AfterFunc(ctx, func() { _ = connection.Close() })()
+	if creds, err := wrong.Client(ctx, nil); err == nil { // another's certificate
+		if secured, _, err := creds.ClientHandshake(ctx, d.ip, connection); err == nil {
+			_, _ = secured.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
+			_, _ = secured.Read(make([]byte, 1))
+		}
+	}
 }
 
 // renewals of a lease, each by a new connection, and how long they take.

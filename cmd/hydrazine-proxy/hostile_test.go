@@ -18,6 +18,7 @@ import (
 
 	proxyv1 "github.com/bedplate/bedplate/api/hydrazine/proxy/v1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/hydrazine/hostiletest"
 	"github.com/bedplate/bedplate/internal/soaktest"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
@@ -54,7 +55,7 @@ func (p *program) attack(during time.Duration, most float64, do func(ctx context
 }
 
 // swarm has some connections of each of some tenants, and does the same with all of them at a time.
-func (p *program) swarm(ctx context.Context, tenants, connections int, settings []http2.Setting, do func(r *raw)) {
+func (p *program) swarm(ctx context.Context, tenants, connections int, settings []http2.Setting, do func(r *hostiletest.Raw)) {
 	var all sync.WaitGroup
 	for tenant := range tenants {
 		config := p.tenant(p.hostile(tenant))
@@ -72,17 +73,6 @@ func (p *program) swarm(ctx context.Context, tenants, connections int, settings 
 // hostile tenant of this program alone: the API server, and what was left there, is all tests'.
 func (p *program) hostile(n int) string { return fmt.Sprintf("hostile%s-%d", p.pid(), n) }
 
-// eachCall opens so many calls, and does the same in all of them at a time.
-func (r *raw) eachCall(n int, method string, do func(stream uint32), more ...[2]string) {
-	var all sync.WaitGroup
-	for range n {
-		if stream, ok := r.open(method, "", more...); ok {
-			all.Go(func() { do(stream) })
-		}
-	}
-	all.Wait()
-}
-
 // Not in parallel, as each has all of the machine: 2 connections are enough for half a GiB within a second, where limits begin
 // only when a message has come.
 func TestHostile_unfinishedMessages(t *testing.T) { //nolint:paralleltest // see above
@@ -90,8 +80,8 @@ func TestHostile_unfinishedMessages(t *testing.T) { //nolint:paralleltest // see
 		t.Run(name, func(t *testing.T) { //nolint:paralleltest // see above
 			p := start(t)
 			p.attack(15*time.Second, mostGrowth, func(ctx context.Context) {
-				p.swarm(ctx, 16, 2, nil, func(r *raw) {
-					r.eachCall(c.calls, "ResourceGroups/Create", func(stream uint32) { r.send(stream, unfinished(c.size), 16<<10, false) })
+				p.swarm(ctx, 16, 2, nil, func(r *hostiletest.Raw) {
+					r.EachCall(c.calls, "ResourceGroups/Create", func(stream uint32) { r.Send(stream, hostiletest.Unfinished(c.size), 16<<10, false) })
 				})
 			})
 		})
@@ -102,8 +92,8 @@ func TestHostile_unfinishedMessages(t *testing.T) { //nolint:paralleltest // see
 func TestHostile_messagesInPieces(t *testing.T) { //nolint:paralleltest // see above
 	p := start(t)
 	p.attack(15*time.Second, 100, func(ctx context.Context) {
-		p.swarm(ctx, 8, 2, nil, func(r *raw) {
-			r.eachCall(16, "ResourceGroups/Create", func(stream uint32) { r.send(stream, unfinished(64<<10), 1, false) })
+		p.swarm(ctx, 8, 2, nil, func(r *hostiletest.Raw) {
+			r.EachCall(16, "ResourceGroups/Create", func(stream uint32) { r.Send(stream, hostiletest.Unfinished(64<<10), 1, false) })
 		})
 	})
 }
@@ -116,12 +106,12 @@ func TestHostile_messagesOfManyValues(t *testing.T) { //nolint:paralleltest // s
 	for range 60_000 {
 		spec.SecurityGroups[0].Rules = append(spec.SecurityGroups[0].Rules, &proxyv1.SecurityRule{})
 	}
-	many := message(&proxyv1.CreateResourceGroupRequest{Name: "x", Spec: spec})
+	many := hostiletest.Message(&proxyv1.CreateResourceGroupRequest{Name: "x", Spec: spec})
 	p.attack(15*time.Second, mostGrowth, func(ctx context.Context) {
-		p.swarm(ctx, 8, 2, nil, func(r *raw) {
-			r.eachCall(50, "ResourceGroups/Create", func(stream uint32) {
-				if r.send(stream, many[:len(many)-1], 16<<10, false) {
-					r.send(stream, many[len(many)-1:], 1, true)
+		p.swarm(ctx, 8, 2, nil, func(r *hostiletest.Raw) {
+			r.EachCall(50, "ResourceGroups/Create", func(stream uint32) {
+				if r.Send(stream, many[:len(many)-1], 16<<10, false) {
+					r.Send(stream, many[len(many)-1:], 1, true)
 				}
 			})
 		})
@@ -131,24 +121,17 @@ func TestHostile_messagesOfManyValues(t *testing.T) { //nolint:paralleltest // s
 // A client that is refused leaves nothing behind, whatever deadline it has.
 func TestHostile_refusedCalls(t *testing.T) { //nolint:paralleltest // see above
 	p := start(t)
-	empty := message(&proxyv1.ListRequest{})
+	empty := hostiletest.Message(&proxyv1.ListRequest{})
 	p.attack(20*time.Second, mostGrowth, func(ctx context.Context) {
-		p.swarm(ctx, 4, 1, nil, func(r *raw) {
+		p.swarm(ctx, 4, 1, nil, func(r *hostiletest.Raw) {
 			for ctx.Err() == nil {
-				stream, ok := r.open("ResourceGroups/List", "99999999H")
-				if !ok || !r.send(stream, empty, len(empty), true) && r.over() {
+				stream, ok := r.Open("ResourceGroups/List", "99999999H")
+				if !ok || !r.Send(stream, empty, len(empty), true) && r.Over() {
 					return
 				}
 			}
 		})
 	})
-}
-
-// over says whether the connection has ended.
-func (r *raw) over() bool {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	return r.gone
 }
 
 // fill a tenant's namespace with groups that are as large as the API server takes without the manager's webhook.
@@ -191,10 +174,10 @@ const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
 func TestHostile_answersThatAreNotTaken(t *testing.T) { //nolint:paralleltest // see above
 	p := start(t)
 	p.fill(p.hostile(0), 30)
-	all := message(&proxyv1.ListRequest{PageSize: 500})
+	all := hostiletest.Message(&proxyv1.ListRequest{PageSize: 500})
 	p.attack(15*time.Second, mostGrowth, func(ctx context.Context) {
-		p.swarm(ctx, 1, 8, noWindow, func(r *raw) {
-			r.eachCall(100, "ResourceGroups/List", func(stream uint32) { r.send(stream, all, len(all), true) }, [2]string{"grpc-encoding", "gzip"})
+		p.swarm(ctx, 1, 8, hostiletest.NoWindow, func(r *hostiletest.Raw) {
+			r.EachCall(100, "ResourceGroups/List", func(stream uint32) { r.Send(stream, all, len(all), true) }, [2]string{"grpc-encoding", "gzip"})
 			<-ctx.Done()
 		})
 	})
@@ -266,25 +249,20 @@ func TestHostile_slowMessages(t *testing.T) {
 	p := start(t)
 	r, err := p.raw(t.Context(), p.tenant(p.hostile(0)))
 	p.Expect(err).NotTo(HaveOccurred())
-	stream, ok := r.open("ResourceGroups/Create", "")
+	stream, ok := r.Open("ResourceGroups/Create", "")
 	p.Expect(ok).To(BeTrue())
-	watch, ok := r.open("ResourceGroups/Watch", "")
+	watch, ok := r.Open("ResourceGroups/Watch", "")
 	p.Expect(ok).To(BeTrue())
-	whole := message(&proxyv1.WatchRequest{})
-	p.Expect(r.send(watch, whole, len(whole), true)).To(BeTrue())
+	whole := hostiletest.Message(&proxyv1.WatchRequest{})
+	p.Expect(r.Send(watch, whole, len(whole), true)).To(BeTrue())
 	open := func(stream uint32) func() bool {
 		return func() bool {
-			r.send(stream, []byte{0}, 1, false)
-			r.mutex.Lock()
-			defer r.mutex.Unlock()
-			_, open := r.window[stream]
-			return open
+			r.Send(stream, []byte{0}, 1, false)
+			return r.IsOpen(stream)
 		}
 	}
-	r.send(stream, unfinished(1000)[:5], 5, false)
+	r.Send(stream, hostiletest.Unfinished(1000)[:5], 5, false)
 	p.Eventually(open(stream), 20*time.Second, 500*time.Millisecond).Should(BeFalse())
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	p.Expect(r.window).To(HaveKey(watch), "whose message has come")
-	p.Expect(r.gone).To(BeFalse())
+	p.Expect(r.IsOpen(watch)).To(BeTrue(), "its message has come")
+	p.Expect(r.Over()).To(BeFalse())
 }

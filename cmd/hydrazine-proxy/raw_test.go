@@ -1,38 +1,17 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/binary"
-	"net"
 	"os"
-	"sync"
 
 	. "github.com/onsi/gomega"
 	"golang.org/x/net/http2"
-	"golang.org/x/net/http2/hpack"
-	"google.golang.org/protobuf/proto"
 
+	"github.com/bedplate/bedplate/internal/hydrazine/hostiletest"
 	"github.com/bedplate/bedplate/internal/localstack/process/processtest"
 )
-
-// raw is a client that speaks HTTP/2 as it likes. It keeps to the server's windows, so that it isn't thrown out for that.
-type raw struct {
-	conn   net.Conn
-	out    *bufio.Writer // to the server
-	framer *http2.Framer
-	mutex  sync.Mutex // of all that is written, and of what follows
-	change *sync.Cond
-	encode *hpack.Encoder
-	block  bytes.Buffer
-	next   uint32
-	first  int64            // window of a new stream
-	window map[uint32]int64 // of a stream that is open; 0 is the connection's
-	gone   bool
-}
 
 // tenant is the configuration of a client of an organization.
 func (p *program) tenant(organization string) *tls.Config {
@@ -46,141 +25,12 @@ func (p *program) tenant(organization string) *tls.Config {
 }
 
 // raw connects, and takes answers as settings say.
-func (p *program) raw(ctx context.Context, config *tls.Config, settings ...http2.Setting) (*raw, error) {
+func (p *program) raw(ctx context.Context, config *tls.Config, settings ...http2.Setting) (*hostiletest.Raw, error) {
 	conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", p.address)
 	if err != nil {
 		return nil, err
 	}
-	context.AfterFunc(ctx, func() { _ = conn.Close() })
-	out := bufio.NewWriterSize(conn, 64<<10)
-	r := &raw{conn: conn, out: out, framer: http2.NewFramer(out, conn), next: 1, first: 65535, window: map[uint32]int64{0: 65535}}
-	r.change, r.encode = sync.NewCond(&r.mutex), hpack.NewEncoder(&r.block)
-	_, _ = out.WriteString(http2.ClientPreface)
-	_ = r.framer.WriteSettings(settings...)
-	if err := out.Flush(); err != nil {
-		return nil, err
-	}
-	go r.listen()
-	return r, nil
-}
-
-// listen to the server until it, or the client, has enough.
-func (r *raw) listen() {
-	for {
-		frame, err := r.framer.ReadFrame()
-		r.mutex.Lock()
-		if err != nil {
-			r.gone = true
-			r.change.Broadcast()
-			r.mutex.Unlock()
-			_ = r.conn.Close()
-			return
-		}
-		if r.heard(frame) {
-			r.change.Broadcast()
-		}
-		r.mutex.Unlock()
-	}
-}
-
-// heard says whether who waits for a window may go on.
-func (r *raw) heard(frame http2.Frame) bool {
-	switch f := frame.(type) {
-	case *http2.SettingsFrame:
-		if f.IsAck() {
-			return false
-		}
-		if value, found := f.Value(http2.SettingInitialWindowSize); found {
-			for stream := range r.window {
-				if stream != 0 {
-					r.window[stream] += int64(value) - r.first
-				}
-			}
-			r.first = int64(value)
-		}
-		_ = r.framer.WriteSettingsAck()
-		_ = r.out.Flush()
-		return true
-	case *http2.PingFrame:
-		if !f.IsAck() {
-			_ = r.framer.WritePing(true, f.Data)
-			_ = r.out.Flush()
-		}
-	case *http2.WindowUpdateFrame:
-		if _, open := r.window[f.StreamID]; open {
-			r.window[f.StreamID] += int64(f.Increment)
-		}
-		return true
-	case *http2.RSTStreamFrame:
-		delete(r.window, f.StreamID)
-		return true
-	case *http2.HeadersFrame:
-		if f.StreamEnded() {
-			delete(r.window, f.StreamID)
-		}
-		return f.StreamEnded()
-	}
-	return false
-}
-
-// open a call, with a header for gRPC's deadline where there is one, and perhaps others.
-func (r *raw) open(method, timeout string, more ...[2]string) (stream uint32, ok bool) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	r.block.Reset()
-	for _, field := range append([][2]string{
-		{":method", "POST"}, {":scheme", "https"}, {":path", "/bedplate.hydrazine.proxy.v1." + method}, {":authority", "proxy"},
-		{"content-type", "application/grpc"}, {"te", "trailers"}, {"grpc-timeout", timeout},
-	}, more...) {
-		if field[1] != "" {
-			_ = r.encode.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]})
-		}
-	}
-	stream = r.next
-	r.next += 2
-	r.window[stream] = r.first
-	err := r.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: r.block.Bytes(), EndHeaders: true})
-	if err == nil {
-		err = r.out.Flush()
-	}
-	return stream, err == nil && !r.gone
-}
-
-// send some bytes of a call in pieces, as long as the server takes them.
-func (r *raw) send(stream uint32, data []byte, piece int, end bool) bool {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	defer r.out.Flush()
-	for len(data) > 0 {
-		window, open := r.window[stream]
-		switch {
-		case r.gone || !open:
-			return false
-		case window <= 0 || r.window[0] <= 0:
-			_ = r.out.Flush()
-			r.change.Wait()
-			continue
-		}
-		n := min(int64(len(data)), int64(piece), window, r.window[0])
-		if err := r.framer.WriteData(stream, end && n == int64(len(data)), data[:n]); err != nil {
-			return false
-		}
-		r.window[stream] -= n
-		r.window[0] -= n
-		data = data[n:]
-	}
-	return true
-}
-
-// message as gRPC sends it.
-func message(m proto.Message) []byte {
-	data, _ := proto.Marshal(m)
-	return append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(data))), data...)
-}
-
-// unfinished message of a size, of which the last byte is missing.
-func unfinished(size int) []byte {
-	return append(binary.BigEndian.AppendUint32([]byte{0}, uint32(size)), make([]byte, size-1)...)
+	return hostiletest.NewRaw(ctx, conn, settings...)
 }
 
 // peak of the program's resident memory, in MB, since it has begun or forget was called.
