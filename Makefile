@@ -93,6 +93,11 @@ soak-conntrack: lab-tools build ## As root, for an hour: flows at the timeout of
 	-@hack/lab-deps.sh
 	@BEDPLATE_SOAK=$(or $(DURATION),1h) go test -count=1 -v -timeout 0 -run TestSoak_flowsAtTheTimeoutOfConnectionTracking ./test/lab/overlay
 
+.PHONY: soak-hostile
+soak-hostile: lab-tools build ## As root, for an hour and quiet phases on top: hostile clients, hosts and DPUs beside another tenant (DURATION=5m).
+	-@hack/lab-deps.sh
+	@BEDPLATE_HOSTILE=$(or $(DURATION),1h) go test -count=1 -v -timeout 0 -run TestSoak_hostileClients ./test/lab/overlay
+
 .PHONY: lint
 lint: $(BIN)/golangci-lint $(BIN)/buf ## Run the linters, the import rules of the house among them, and vet the user's command for Windows.
 	$(BIN)/buf lint
