@@ -59,7 +59,7 @@ func (v *villain) udp(from, to net.HardwareAddr, source, destination netip.AddrP
 	return append(frame, payload...)
 }
 
-// arp says that an address is at somebody.
+// arp says that an address is at an Ethernet address.
 func (v *villain) arp(mac net.HardwareAddr, address netip.Addr) []byte {
 	frame := bytes.Join([][]byte{everybody, mac, {8, 6, 0, 1, 8, 0, 6, 4, 0, 2}, mac, address.AsSlice(), everybody, address.AsSlice(), mark}, nil)
 	return frame

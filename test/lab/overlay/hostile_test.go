@@ -61,7 +61,7 @@ func TestSoak_hostileClients(t *testing.T) { //nolint:paralleltest // it measure
 	})
 	s.Expect(err).NotTo(HaveOccurred())
 	acme := s.dial("acme")
-	s.joins(s.lasting(quiet/4), acme) // what the first ones take is nobody's fault
+	s.joins(s.lasting(quiet/4), acme) // the first ones take longer
 	before := s.resident(programs)
 	joined.alone = append(joined.alone, s.joins(s.lasting(quiet), acme))
 	for began := time.Duration(0); began < last; began += hostile {

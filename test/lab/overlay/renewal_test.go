@@ -20,7 +20,7 @@ import (
 func (s *stack) forgetful(dpu string) (mend func()) {
 	s.t.Helper()
 	ledger := filepath.Join(s.RunDir(dpu), "agent", "ledger.json")
-	s.Expect(os.Remove(ledger)).To(Succeed()) // nobody reads it as long as the agent runs
+	s.Expect(os.Remove(ledger)).To(Succeed()) // the agent reads it only when it starts
 	s.Expect(os.Mkdir(ledger, 0o700)).To(Succeed())
 	return func() { s.Expect(os.Remove(ledger)).To(Succeed()) }
 }
@@ -66,7 +66,7 @@ func TestLease_whoseRenewalsFailNowAndThenIsKept(t *testing.T) {
 	others := s.lostBetween("host3", "10.10.10.3", func() {
 		before := s.generations("dpu1")
 		own := s.lostBetween("host1", "10.10.10.3", func() {
-			for began := time.Now(); time.Since(began) < 11*time.Second; { // a lease that nobody renews would have ended
+			for began := time.Now(); time.Since(began) < 11*time.Second; { // a lease that is never renewed has ended
 				mend := s.forgetful("dpu1")
 				refused()
 				mend()
