@@ -51,6 +51,7 @@ func TestSoak_hostileClients(t *testing.T) { //nolint:paralleltest // it measure
 	s, sniffed := upSiege(t, seed)
 	programs := s.programs()
 	var joined alternating
+	var times []float64
 	quiet, hostile := quietPhase, hostilePhase
 	if last < 3*hostile {
 		hostile = last / 3
@@ -68,16 +69,16 @@ func TestSoak_hostileClients(t *testing.T) { //nolint:paralleltest // it measure
 		s.tell(programs, before)
 		s.during(s.lasting(hostile), func(ctx context.Context) { joined.beside = append(joined.beside, s.joins(ctx, acme)) })
 		s.tell(programs, before)
-		sniffed.expect(s)
 		joined.alone = append(joined.alone, s.joins(s.lasting(quiet), acme))
+		sniffed.expect(s)
+		s.bounded(programs, before)
+		times = joined.times()
+		t.Logf("joins take %.2f times as long as in the quiet phases before and after: %.2f", times[len(times)/2], times)
 	}
 	report, err := stream.Stop()
 	s.Expect(err).NotTo(HaveOccurred())
 	t.Logf("seed %d; pings beside: %s; marked or spoofed packets: %d", seed, report, s.villain.sent.Load())
 	soaktest.Compare(t, slices.Concat(joined.alone...), slices.Concat(joined.beside...))
-	times := joined.times()
-	t.Logf("joins take %.2f times as long as in the quiet phases before and after: %.2f", times[len(times)/2], times)
-	s.bounded(programs, before)
 	s.renewed("host3", last)
 	s.Expect(report.LongestGap).To(BeNumerically("<=", time.Second), "seed %d", seed)
 	if last >= longEnough {
