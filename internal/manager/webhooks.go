@@ -5,32 +5,22 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	"github.com/bedplate/bedplate/internal/evict"
 	"github.com/bedplate/bedplate/internal/mtls"
 )
 
 // The API server needs a few connections to the webhooks. Other clients that reach the port can open some too.
-const (
-	webhookConnections = 256
-	// webhookBody is more than the API server sends of one object, as it was and as it is to be. webhookRequests is what all
-	// requests may weigh together that are under way: each as much as its headers may, and what has come of its body.
-	webhookBody, webhookRequests = 4 << 20, 32 << 20 // bytes
-)
+const webhookConnections = 256
 
 // webhookServer is controller-runtime's, whose connections are bounded in number too, and their requests by what they weigh: of the
 // address that has the most the oldest connection is closed, or the heaviest request ended. A client needs no certificate here.
@@ -97,67 +87,4 @@ func (s *webhookServer) StartedChecker() healthz.Checker {
 		}
 		return connection.Close()
 	}
-}
-
-// bounded handles requests that weigh no more than webhookRequests together.
-func bounded(handler http.Handler) http.Handler {
-	all := evict.New[netip.Prefix](webhookRequests)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		b := &body{ReadCloser: http.MaxBytesReader(w, r.Body, webhookBody)}
-		b.weight = all.Add(from(r), portHeaders, func() { b.end(http.NewResponseController(w)) })
-		defer b.handled()
-		if b.surplus.Load() {
-			http.Error(w, errWebhookRequests.Error(), http.StatusTooManyRequests)
-			return
-		}
-		r.Body = b
-		handler.ServeHTTP(w, r)
-	})
-}
-
-// from is whose request it is.
-func from(r *http.Request) netip.Prefix {
-	address, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return netip.Prefix{}
-	}
-	return mtls.NetworkOf(net.TCPAddrFromAddrPort(address))
-}
-
-var errWebhookRequests = errors.New("the requests of this client are too many, or too large")
-
-// body of a request, which weighs what has come of it until it is handled.
-type body struct {
-	io.ReadCloser
-	weight  *evict.Entry[netip.Prefix]
-	surplus atomic.Bool // it has to go
-	mutex   sync.Mutex
-	over    bool // it has been handled: what it was read by is another request's
-}
-
-// Read implements io.Reader.
-func (b *body) Read(into []byte) (int, error) {
-	if b.surplus.Load() {
-		return 0, errWebhookRequests
-	}
-	n, err := b.ReadCloser.Read(into)
-	b.weight.Grow(n)
-	return n, err
-}
-
-// end reading, for which there may be nothing to come.
-func (b *body) end(reading *http.ResponseController) {
-	b.surplus.Store(true)
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	if !b.over {
-		_ = reading.SetReadDeadline(time.Now())
-	}
-}
-
-func (b *body) handled() {
-	b.mutex.Lock()
-	b.over = true
-	b.mutex.Unlock()
-	b.weight.Remove()
 }

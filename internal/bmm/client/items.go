@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"errors"
 	"io"
+
+	"github.com/bedplate/bedplate/internal/values"
 )
 
 var (
@@ -56,12 +58,12 @@ func (i *items) next() ([]byte, error) {
 		return nil, errNotObject
 	}
 	i.any, i.text = true, append(i.text[:0], c)
-	for s := (scan{values: 1, depth: 1}); s.depth > 0; {
+	for s := (values.Scan{Values: 1, Depth: 1}); s.Depth > 0; {
 		if _, err := i.in.Peek(1); err != nil {
 			return nil, errNotJSON
 		}
 		there, _ := i.in.Peek(i.in.Buffered())
-		n, ok := s.take(there)
+		n, ok := s.Take(there, maxValues, maxDepth)
 		if !ok {
 			return nil, errTooMuch
 		}
@@ -91,51 +93,8 @@ func (i *items) end() error {
 	return nil
 }
 
-// scan counts what a text that may be JSON has read so far: its values, keys among them, and how deep it is now.
-type scan struct {
-	values, depth   int
-	quoted, escaped bool
-}
-
-// take the next bytes, up to where the outermost value ends. It returns how many that are, and whether there are no more than maxValues
-// values yet, no deeper than maxDepth.
-func (s *scan) take(text []byte) (n int, ok bool) {
-	for ; n < len(text); n++ {
-		switch c := text[n]; {
-		case s.escaped:
-			s.escaped = false
-		case c == '"':
-			s.quoted = !s.quoted
-		case s.quoted:
-			s.escaped = c == '\\'
-		case c == '{', c == '[':
-			s.values++
-			s.depth++
-		case c == '}', c == ']':
-			s.depth--
-		case c == ',', c == ':':
-			s.values++
-		default:
-			continue
-		}
-		switch {
-		case s.values >= maxValues || s.depth > maxDepth:
-			return n, false
-		case s.depth == 0 && !s.quoted:
-			return n + 1, true
-		}
-	}
-	return n, true
-}
-
-// bounded reports whether a text that may be JSON has no more than maxValues values, and isn't deeper than maxDepth.
+// bounded reports whether a text that may be JSON has fewer than maxValues values, and isn't deeper than maxDepth.
 func bounded(text []byte) bool {
-	for s := (scan{}); len(text) > 0; {
-		n, ok := s.take(text)
-		if !ok {
-			return false
-		}
-		text = text[n:]
-	}
-	return true
+	_, ok := values.Of(text, maxValues, maxDepth)
+	return ok
 }

@@ -42,6 +42,9 @@ func (v groupValidator) check(ctx context.Context, before, g *resourcev1.Resourc
 			Type: kind, Field: "spec." + name, BadValue: value, Detail: detail,
 		}})
 	}
+	if err := few("ResourceGroup", g.Name, map[string]length{"securityGroups": {len(g.Spec.SecurityGroups), maxSecurityGroupsOfAGroup}}); err != nil {
+		return nil, err
+	}
 	if size := sizeOf(g); size > maxSecurityGroups && size > sizeOf(before) {
 		return nil, refuse(field.ErrorTypeTooLong, "securityGroups", "", fmt.Sprintf(
 			"they may have %d bytes together, and have %d: join rules, or prefixes", maxSecurityGroups, size))

@@ -36,6 +36,26 @@ func SetupWithManager(mgr ctrl.Manager) error {
 	)
 }
 
+// These are the API's own bounds, which the API server has checked. Others that reach the webhooks send what they like, and each element
+// is a search.
+const maxDPUIPs, maxSecurityGroupsOfOne, maxSecurityGroupsOfAGroup = 3, 8, 16
+
+type length struct{ is, most int }
+
+// few says that lists of an object aren't longer than they may be.
+func few(kind, name string, lists map[string]length) error {
+	var all field.ErrorList
+	for list, length := range lists {
+		if length.is > length.most {
+			all = append(all, field.TooMany(field.NewPath("spec", list), length.is, length.most))
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(resourcev1.GroupVersion.WithKind(kind).GroupKind(), name, all)
+}
+
 type validator struct{ client.Reader }
 
 func (v validator) ValidateCreate(ctx context.Context, r *resourcev1.ManagedResource) (admission.Warnings, error) {
@@ -55,6 +75,11 @@ func (v validator) ValidateDelete(context.Context, *resourcev1.ManagedResource) 
 }
 
 func (v validator) check(ctx context.Context, r *resourcev1.ManagedResource) (admission.Warnings, error) {
+	if err := few("ManagedResource", r.Name, map[string]length{
+		"dpuIPs": {len(r.Spec.DPUIPs), maxDPUIPs}, "securityGroups": {len(r.Spec.SecurityGroups), maxSecurityGroupsOfOne},
+	}); err != nil {
+		return nil, err
+	}
 	group := &resourcev1.ResourceGroup{}
 	err := v.Get(ctx, types.NamespacedName{Namespace: r.Namespace, Name: r.Spec.ResourceGroup}, group)
 	if apierrors.IsNotFound(err) {

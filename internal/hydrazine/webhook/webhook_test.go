@@ -1,6 +1,8 @@
 package webhook
 
 import (
+	"context"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -312,4 +314,46 @@ func TestGroup_securityGroupsMayBeSoLarge(t *testing.T) {
 	g.Expect(err).To(HaveOccurred())
 	_, err = groupValidator{among(t)}.ValidateUpdate(t.Context(), larger, large)
 	g.Expect(err).NotTo(HaveOccurred(), "one from before can be made smaller")
+}
+
+// asked counts what is read.
+type asked struct {
+	client.Reader
+	times int
+}
+
+func (a *asked) Get(ctx context.Context, key client.ObjectKey, into client.Object, o ...client.GetOption) error {
+	a.times++
+	return a.Reader.Get(ctx, key, into, o...)
+}
+
+func (a *asked) List(ctx context.Context, into client.ObjectList, o ...client.ListOption) error {
+	a.times++
+	return a.Reader.List(ctx, into, o...)
+}
+
+// Not only the API server reaches the webhooks: a request may have what no schema has let in, and each address is a search.
+func TestValidate_looksForFew(t *testing.T) {
+	t.Parallel()
+	g, in := NewWithT(t), &asked{Reader: among(t)}
+	many := older()
+	for i := range 10_000 {
+		many.Spec.DPUIPs = append(many.Spec.DPUIPs, resourcev1.IPAddress(strconv.Itoa(i)))
+		many.Spec.SecurityGroups = append(many.Spec.SecurityGroups, strconv.Itoa(i))
+	}
+	for _, before := range []*resourcev1.ManagedResource{many, older()} {
+		after := many.DeepCopy()
+		after.Spec.HostIP = "10.10.10.9"
+		_, err := validator{in}.ValidateUpdate(t.Context(), before, after)
+		g.Expect(err).To(MatchError(And(ContainSubstring("spec.dpuIPs: Too many"), ContainSubstring("spec.securityGroups: Too many"))))
+	}
+	_, err := validator{in}.ValidateCreate(t.Context(), many)
+	g.Expect(err).To(MatchError(ContainSubstring("must have at most 3 items")))
+	group := web("blue")
+	group.Spec.SecurityGroups = make([]resourcev1.SecurityGroup, 17)
+	_, err = groupValidator{in}.ValidateCreate(t.Context(), group)
+	g.Expect(err).To(MatchError(ContainSubstring("spec.securityGroups: Too many")))
+	g.Expect(in.times).To(BeZero(), "it isn't looked for any")
+	_, _ = validator{in}.ValidateCreate(t.Context(), older())
+	g.Expect(in.times).To(BeNumerically("<", 20))
 }
