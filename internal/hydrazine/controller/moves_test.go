@@ -220,3 +220,25 @@ func TestHost_besideAnotherOneKeepsItsAddressUntilItsDPUHasLetGo(t *testing.T) {
 	f.Expect(f.client.Delete(t.Context(), stays)).To(Succeed())
 	f.gone(stays)
 }
+
+// Two hosts that ask at the same moment are both let in. The older one doesn't get what the other one's DPU answers for, reached or not.
+func TestHost_thatIsOlderTakesNoAddressOfAnotherOne(t *testing.T) {
+	t.Parallel()
+	f := start(t).run()
+	f.group("blue")
+	f.group("red")
+	f.agent(3)
+	dpu := f.agent(2)
+	older := f.host("red", 3)
+	f.becomes(older, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	f.Eventually(func() bool { return time.Since(older.CreationTimestamp.Time) > time.Second }).Should(BeTrue(), "objects have whole seconds")
+	victim := f.host("blue", 2)
+	f.becomes(victim, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	dpu.Stop()
+	f.becomes(victim, resourcev1.AgentReadyCondition, metav1.ConditionFalse, "AgentUnreachable")
+	f.change(older, func(s *resourcev1.ManagedResourceSpec) { s.DPUIPs[1] = victim.Spec.DPUIPs[1] })
+	f.Expect(f.becomes(older, resourcev1.AcceptedCondition, metav1.ConditionFalse, "AddressTaken")).To(ContainSubstring("may still answer for"))
+	dpu.Restart()
+	f.becomes(victim, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	f.becomes(victim, resourcev1.AcceptedCondition, metav1.ConditionTrue, "")
+}

@@ -53,7 +53,7 @@ func Conflict(r *resourcev1.ManagedResource, others []resourcev1.ManagedResource
 	var first *resourcev1.ManagedResource
 	for i := range others {
 		other := &others[i]
-		if before(other, r) >= 0 || first != nil && before(other, first) > 0 {
+		if first != nil && before(other, first) > 0 {
 			continue
 		}
 		if problem := conflict(r, other); problem.Reason != "" {
@@ -69,6 +69,17 @@ func before(a, b *resourcev1.ManagedResource) int {
 		return 0
 	}
 	return cmp.Or(order(!attached(a), !attached(b)), Older(a, b))
+}
+
+// keeps says whether of two hosts that ask for an address of the fabric this one keeps it: who has it, then who is older. One that is
+// attached with other addresses, and asks for this one now, has it no more than a new one.
+func keeps(r, other *resourcev1.ManagedResource, ip resourcev1.IPAddress) bool {
+	return cmp.Or(order(!has(r, ip), !has(other, ip)), Older(r, other)) < 0
+}
+
+// has says whether a DPU may answer for an address because of a host, or because it is the host's DPU.
+func has(r *resourcev1.ManagedResource, ip resourcev1.IPAddress) bool {
+	return slices.Contains(Reached(r), ip) || attached(r) && (r.Spec.DPUIPs[0] == ip || slices.Contains(r.Status.DPUAddresses, ip))
 }
 
 // attached says whether a DPU may have the host on a network, and it is the one that the host asks for.
@@ -155,15 +166,15 @@ func Reached(r *resourcev1.ManagedResource) []resourcev1.IPAddress {
 	return slices.DeleteFunc(reached, func(ip resourcev1.IPAddress) bool { return ip == "" })
 }
 
-// held is the conflict with a host whose DPU may still answer for an address, and that doesn't ask for it any more, or asks for it
-// behind another DPU. Who was there first doesn't matter then.
+// held is the conflict with a host whose DPU may still answer for an address. Who was there first doesn't matter then, nor what the other
+// one asks for by now. Of two whose DPUs both answer, one that has moved, or asks for something else, hasn't let go yet.
 func held(r, other *resourcev1.ManagedResource) Problem {
 	if other.UID == r.UID {
 		return Problem{}
 	}
-	moving := other.Status.LeaseExpires != nil && !attached(other)
+	own, moving := Reached(r), other.Status.LeaseExpires != nil && !attached(other)
 	for _, ip := range Reached(other) {
-		if slices.Contains(r.Spec.DPUIPs, ip) && (moving || !slices.Contains(other.Spec.DPUIPs, ip)) {
+		if slices.Contains(r.Spec.DPUIPs, ip) && (!slices.Contains(own, ip) || moving || !slices.Contains(other.Spec.DPUIPs, ip)) {
 			return Problem{ReasonAddressTaken, "dpuIPs", fmt.Sprintf("the DPU of %s may still answer for the fabric's address %s: "+
 				"wait until it has let go, or choose another one", name(other, r.Namespace), ip)}
 		}
@@ -171,12 +182,16 @@ func held(r, other *resourcev1.ManagedResource) Problem {
 	return Problem{}
 }
 
-// conflict of a host with one that was there before.
+// conflict of a host with another one, if that was there first.
 func conflict(r, first *resourcev1.ManagedResource) Problem {
+	if first.UID == r.UID {
+		return Problem{}
+	}
+	earlier := before(first, r) < 0
 	taken := func(field, what string) Problem {
 		return Problem{ReasonAddressTaken, field, fmt.Sprintf("%s belongs to %s: choose another one, or delete that", what, name(first, r.Namespace))}
 	}
-	if sameGroup(r, first) {
+	if earlier && sameGroup(r, first) {
 		switch {
 		case r.Spec.HostIP == first.Spec.HostIP || r.Spec.HostIP == first.Spec.SecondHostIP:
 			return taken("hostIP", "the address "+string(r.Spec.HostIP))
@@ -189,9 +204,10 @@ func conflict(r, first *resourcev1.ManagedResource) Problem {
 	for i, ip := range r.Spec.DPUIPs {
 		switch {
 		case i == 0 && sameDPU(r, first):
-			if problem := share(r, first); problem != "" {
+			if problem := share(r, first); earlier && problem != "" {
 				return Problem{ReasonDPUOfAnotherHost, "dpuIPs", fmt.Sprintf("the DPU %s %s", ip, problem)}
 			}
+		case !keeps(first, r, ip):
 		case slices.Contains(first.Spec.DPUIPs, ip), slices.Contains(first.Status.DPUAddresses, ip):
 			return taken("dpuIPs", "the fabric's address "+string(ip))
 		}

@@ -152,8 +152,54 @@ func TestOf_whoWasThereFirst(t *testing.T) {
 			g.Expect(problem.Field).To(Equal(c.field))
 			g.Expect(problem.Message).To(HavePrefix(c.says))
 
-			second.CreationTimestamp = metav1.Time{} // not there yet
-			g.Expect(membership.Of(&second, in, []resourcev1.ManagedResource{first})).To(Equal(problem), "and so says admission")
+			asks := second.DeepCopy()
+			asks.CreationTimestamp = metav1.Time{} // not there yet
+			g.Expect(membership.Of(asks, in, []resourcev1.ManagedResource{first})).To(Equal(problem), "and so says admission")
+
+			// Both are attached, the second one by what it asked for before it was changed.
+			was := host("second", 1, elsewhere)
+			attach(&first, first.Spec.DPUIPs...)
+			attach(&second, was.Spec.DPUIPs...)
+			all = []resourcev1.ManagedResource{second, first}
+			g.Expect(membership.Of(&first, dual(group()), all)).To(BeZero(), "who was there first stays attached")
+			problem = membership.Of(&second, in, all)
+			g.Expect(problem.Reason).To(Equal(c.reason))
+			g.Expect(problem.Field).To(Equal(c.field))
+		})
+	}
+}
+
+// attach a host to a DPU that answers for these addresses.
+func attach(r *resourcev1.ManagedResource, dpuIPs ...resourcev1.IPAddress) {
+	r.Status.LeaseExpires = &metav1.Time{Time: began}
+	r.Status.LogicalPortReference = &resourcev1.LogicalPortReference{Agent: dpuIPs[0], FabricIP: dpuIPs[1]}
+	if len(dpuIPs) > 2 {
+		r.Status.LogicalPortReference.SecondFabricIP = dpuIPs[2]
+	}
+}
+
+// Admission lets in what it doesn't know of yet: an older host, attached all the time, asks for an address that another one has.
+func TestOf_whoHasAnAddressKeepsIt(t *testing.T) {
+	t.Parallel()
+	for name, ip := range map[string]resourcev1.IPAddress{"its own": "172.18.0.105", "its second one": "fd01::105", "its DPU's": "172.18.0.5"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, red := NewWithT(t), group()
+			red.Namespace = "red"
+			older, victim := host("older", 0, elsewhere), host("victim", 1, dualStack)
+			attach(&older, older.Spec.DPUIPs...)
+			attach(&victim, victim.Spec.DPUIPs...)
+			older.Namespace, older.Spec.DPUIPs[1] = "red", ip
+			all := []resourcev1.ManagedResource{older, victim}
+			g.Expect(membership.Of(&victim, dual(group()), all)).To(BeZero())
+			g.Expect(membership.Of(&older, red, all).Reason).To(Equal(membership.ReasonAddressTaken))
+
+			victim.Status = resourcev1.ManagedResourceStatus{}
+			all[1] = victim
+			g.Expect(membership.Of(&victim, dual(group()), all).Reason).To(Equal(membership.ReasonAddressTaken), "none has it: the older one gets it")
+			older.CreationTimestamp = metav1.NewTime(began.Add(time.Hour))
+			all[0] = older
+			g.Expect(membership.Of(&victim, dual(group()), all)).To(BeZero(), "who is attached with another address isn't there first")
 		})
 	}
 }
