@@ -51,7 +51,7 @@ func (r *resourceReconciler) settle(
 		return ctrl.Result{RequeueAfter: r.poll}, nil
 	}
 	if failed != nil {
-		r.unknown(resource, reason, failed)
+		r.unknown(ctx, resource, reason, failed)
 		return ctrl.Result{RequeueAfter: r.poll}, nil
 	}
 	unproven, err := r.learn(ctx, resource, report)
@@ -60,12 +60,12 @@ func (r *resourceReconciler) settle(
 	}
 	port, reference, reason, failed := seat(resource, group, inGroup, report)
 	if failed != nil {
-		r.unknown(resource, reason, failed)
+		r.unknown(ctx, resource, reason, failed)
 		return ctrl.Result{RequeueAfter: r.poll}, nil
 	}
 	if ip, what, err := r.reserved(ctx, resource, report); what != "" || err != nil {
 		if err == nil {
-			r.unknown(resource, reasonReserved, fmt.Errorf("%s is %s: choose another one of dpuIPs", ip, what))
+			r.unknown(ctx, resource, reasonReserved, fmt.Errorf("%s is %s: choose another one of dpuIPs", ip, what))
 		}
 		return ctrl.Result{RequeueAfter: r.poll}, err
 	}
@@ -184,7 +184,7 @@ func moving(resource *resourcev1.ManagedResource, to string) {
 }
 
 // unknown is what a host is that can't be driven through its agent, as long as its lease runs.
-func (r *resourceReconciler) unknown(resource *resourcev1.ManagedResource, reason string, failed error) {
+func (r *resourceReconciler) unknown(ctx context.Context, resource *resourcev1.ManagedResource, reason string, failed error) {
 	unmet(resource, resourcev1.AgentReadyCondition, reason, failed.Error())
 	if !attachedByUs(resource) {
 		unmet(resource, resourcev1.AttachedCondition, reasonIsolated, "the host isn't attached")
@@ -192,7 +192,7 @@ func (r *resourceReconciler) unknown(resource *resourcev1.ManagedResource, reaso
 	}
 	expires := resource.Status.LeaseExpires.Time
 	if r.leases.left(resource) <= 0 {
-		r.freed(resource)
+		r.freed(ctx, resource)
 	}
 	if r.now().After(expires) {
 		unmet(resource, resourcev1.AttachedCondition, reasonLeaseExpired,
@@ -204,17 +204,22 @@ func (r *resourceReconciler) unknown(resource *resourcev1.ManagedResource, reaso
 		fmt.Sprintf("the DPU keeps the host attached until %s", expires.UTC().Format(time.RFC3339)))
 }
 
-// freed are the addresses that a host doesn't ask for any more, when its lease has ended: its DPU may never come back.
-func (r *resourceReconciler) freed(resource *resourcev1.ManagedResource) {
+// freed are the addresses that a host doesn't ask for any more, when its lease has ended: its DPU may never come back. While it goes on
+// for other hosts of the group, those are freed that it is known to have let go.
+func (r *resourceReconciler) freed(ctx context.Context, resource *resourcev1.ManagedResource) {
 	at := resource.Status.LogicalPortReference
 	if at == nil {
 		return
 	}
-	at.FormerFabricIPs = nil
-	if !slices.Contains(resource.Spec.DPUIPs, at.FabricIP) {
+	serves, err := servesOthers(ctx, r, r.leases, resource)
+	held := func(ip resourcev1.IPAddress) bool {
+		return (serves || err != nil) && !r.networks.forgotten(ctx, at.GroupUID, at.DPU, overlay.Address(ip))
+	}
+	at.FormerFabricIPs = slices.DeleteFunc(at.FormerFabricIPs, func(ip resourcev1.IPAddress) bool { return !held(ip) })
+	if at.FabricIP != "" && !slices.Contains(resource.Spec.DPUIPs, at.FabricIP) && !held(at.FabricIP) {
 		at.FabricIP, at.FabricPrefixLength, at.FabricGateway = "", 0, ""
 	}
-	if !slices.Contains(resource.Spec.DPUIPs, at.SecondFabricIP) {
+	if at.SecondFabricIP != "" && !slices.Contains(resource.Spec.DPUIPs, at.SecondFabricIP) && !held(at.SecondFabricIP) {
 		at.SecondFabricIP, at.SecondFabricPrefixLength, at.SecondFabricGateway = "", 0, ""
 	}
 }
@@ -322,7 +327,7 @@ func (r *resourceReconciler) renew(
 	}
 	again := ctrl.Result{RequeueAfter: r.poll}
 	if code := status.Code(err); portOf(resource, report.GetPorts()) != nil && (code == codes.DeadlineExceeded || code == codes.Canceled) {
-		r.unknown(resource, reasonUnreachable, err) // it has refused nothing, and the lease from before runs
+		r.unknown(ctx, resource, reasonUnreachable, err) // it has refused nothing, and the lease from before runs
 		return nil, again, nil
 	}
 	unmet(resource, resourcev1.AttachedCondition, reasonRefusedBy, err.Error())

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
@@ -44,33 +45,37 @@ func (r *resourceReconciler) leave(ctx context.Context, resource *resourcev1.Man
 	if failed == nil {
 		failed = r.confirm(ctx, resource, at)
 	}
-	ends := resource.Status.LeaseExpires.UTC().Format(time.RFC3339)
-	switch left := r.leases.left(resource); {
+	left := r.leases.left(resource)
+	switch {
 	case failed == nil:
 		r.left(resource, reasonIsolated, fmt.Sprintf("DPU %s has isolated the host", at))
+		return ctrl.Result{}
 	case left <= 0:
-		r.left(resource, reasonLeaseExpired, fmt.Sprintf("the lease of DPU %s ended at %s. It hasn't confirmed that it has isolated the host: "+
-			"see that its agent runs, or its timer hydrazine-agent-expire", at, ends))
-	default:
-		latest := r.leases.latest(resource).UTC().Format(time.RFC3339)
-		message := fmt.Sprintf("the host is isolated when DPU %s hears of it, at %s at the latest: %v", at, latest, failed)
-		if errors.Is(failed, errAnswers) {
-			message = fmt.Sprintf("DPU %s %v, until %s at the latest", at, failed, latest)
+		if failed = r.ended(ctx, resource); failed == nil {
+			r.left(resource, reasonLeaseExpired, fmt.Sprintf("the lease of DPU %s ended at %s. It hasn't confirmed that it has isolated the host: "+
+				"see that its agent runs, or its timer hydrazine-agent-expire", at, resource.Status.LeaseExpires.UTC().Format(time.RFC3339)))
+			return ctrl.Result{}
 		}
-		unmet(resource, resourcev1.AttachedCondition, reasonIsolating, message)
-		if errors.Is(failed, errBusy) || errors.Is(failed, errAnswers) {
-			return ctrl.Result{RequeueAfter: min(r.poll, left, time.Second)} // nothing tells, and it is a matter of moments
-		}
-		return ctrl.Result{RequeueAfter: min(r.poll, left)}
+		left = r.poll
 	}
-	return ctrl.Result{}
+	message := fmt.Sprintf("the host is isolated when DPU %s hears of it, at %s at the latest: %v",
+		at, r.leases.latest(resource).UTC().Format(time.RFC3339), failed)
+	if errors.Is(failed, errAnswers) {
+		message = fmt.Sprintf("DPU %s has isolated the host, but %v: see that ovn-controller, which goes on there for other hosts of the group, "+
+			"reaches the southbound database", at, failed)
+	}
+	unmet(resource, resourcev1.AttachedCondition, reasonIsolating, message)
+	if errors.Is(failed, errBusy) || errors.Is(failed, errAnswers) {
+		return ctrl.Result{RequeueAfter: min(r.poll, left, time.Second)} // nothing tells, and it is a matter of moments
+	}
+	return ctrl.Result{RequeueAfter: min(r.poll, left)}
 }
 
 // errBusy means that a DPU hasn't answered others yet.
 var errBusy = errors.New("its agent hasn't answered other calls yet")
 
 // errAnswers means that a DPU has taken a host off, and isn't known to have let go its address.
-var errAnswers = errors.New("has isolated the host, but OVN there may still answer for")
+var errAnswers = errors.New("OVN there may still answer for")
 
 // confirm that a DPU has isolated a host.
 func (r *resourceReconciler) confirm(ctx context.Context, resource *resourcev1.ManagedResource, at resourcev1.IPAddress) error {
@@ -98,6 +103,12 @@ func (r *resourceReconciler) letGo(ctx context.Context, resource *resourcev1.Man
 	}) {
 		return nil
 	}
+	return r.unanswered(ctx, resource)
+}
+
+// unanswered says whether ovn-controller of a host's DPU has heard that all addresses are gone that the host doesn't take along.
+func (r *resourceReconciler) unanswered(ctx context.Context, resource *resourcev1.ManagedResource) error {
+	at := resource.Status.LogicalPortReference
 	stays := resource.DeletionTimestamp.IsZero() && resource.Spec.State == resourcev1.Attached &&
 		meta.IsStatusConditionTrue(resource.Status.Conditions, resourcev1.AcceptedCondition)
 	for _, ip := range membership.Reached(resource) {
@@ -109,6 +120,35 @@ func (r *resourceReconciler) letGo(ctx context.Context, resource *resourcev1.Man
 		}
 	}
 	return nil
+}
+
+// ended says whether the DPU of a host whose lease has ended answers for none of its addresses any more. The lease is one host's;
+// ovn-controller goes on for the others of the group.
+func (r *resourceReconciler) ended(ctx context.Context, resource *resourcev1.ManagedResource) error {
+	serves, err := servesOthers(ctx, r, r.leases, resource)
+	if err != nil || !serves {
+		return err
+	}
+	return r.unanswered(ctx, resource)
+}
+
+// servesOthers says whether the DPU of a host may have others of the group on the network: one of them has a lease.
+func servesOthers(ctx context.Context, c client.Reader, leases *hostLeases, of *resourcev1.ManagedResource) (bool, error) {
+	at := of.Status.LogicalPortReference
+	if at == nil || at.GroupUID == "" {
+		return false, nil
+	}
+	behind, err := WithFabricIP(ctx, c, place(of))
+	if err != nil {
+		return false, err
+	}
+	for i := range behind {
+		other := behind[i].Status.LogicalPortReference
+		if behind[i].UID != of.UID && other != nil && other.GroupUID == at.GroupUID && other.DPU == at.DPU && leases.left(&behind[i]) > 0 {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 func (r *resourceReconciler) left(resource *resourcev1.ManagedResource, reason, message string) {

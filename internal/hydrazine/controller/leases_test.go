@@ -6,9 +6,13 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/testenv"
 )
 
 func TestLeases_endByBothClocks(t *testing.T) {
@@ -93,4 +97,47 @@ func TestLeases_areOfOneObject(t *testing.T) {
 	g.Expect(l.left(r)).To(BeNumerically(">=", time.Hour), "another object of that name")
 	l.forget(client.ObjectKeyFromObject(r))
 	g.Expect(l.seen).To(BeEmpty())
+}
+
+// A lease is one host's. While its DPU serves another host of the group, ovn-controller there goes on with what the first one had.
+func TestStillUses_afterTheLeaseOfOneOfTwoHosts(t *testing.T) {
+	t.Parallel()
+	began := time.Now().Truncate(time.Second)
+	host := func(name string, lease time.Duration) *resourcev1.ManagedResource {
+		r := &resourcev1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: name, UID: types.UID(name)}}
+		r.Spec.DPUIPs = []resourcev1.IPAddress{"172.18.0.5", "172.18.0.105"}
+		r.Status.LeaseExpires = &metav1.Time{Time: began.Add(lease)}
+		r.Status.LogicalPortReference = &resourcev1.LogicalPortReference{Agent: "172.18.0.5", GroupUID: "blue", DPU: "dpu1"}
+		return r
+	}
+	for name, c := range map[string]struct {
+		beside func(r *resourcev1.ManagedResource)
+		uses   bool
+	}{
+		"of its group":          {func(*resourcev1.ManagedResource) {}, true},
+		"of another group":      {func(r *resourcev1.ManagedResource) { r.Status.LogicalPortReference.GroupUID = "red" }, false},
+		"of another chassis":    {func(r *resourcev1.ManagedResource) { r.Status.LogicalPortReference.DPU = "dpu2" }, false},
+		"that isn't attached":   {func(r *resourcev1.ManagedResource) { r.Status.LeaseExpires = nil }, false},
+		"whose lease has ended": {func(r *resourcev1.ManagedResource) { r.Status.LeaseExpires.Time = began }, false},
+		"by another of its IPs": {func(r *resourcev1.ManagedResource) {
+			r.Status.DPUAddresses, r.Spec.DPUIPs[0] = r.Spec.DPUIPs[:1], "172.18.0.6"
+		}, true},
+		"that it knows by agent": {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[0] = "172.18.0.7" }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, ended, beside := NewWithT(t), host("ended", 0), host("beside", 9*time.Hour)
+			c.beside(beside)
+			own, l := time.Duration(0), newHostLeases(time.Hour)
+			l.own, l.wall = func() time.Duration { return own }, func() time.Time { return began.Add(own) }
+			objects := fake.NewClientBuilder().WithScheme(testenv.Scheme(t)).WithObjects(ended, beside)
+			r := &publicIPReconciler{Client: testenv.Indexed(t, objects, Index).Build(), networks: &networks{}, leases: l}
+			ip := &networkfabricv1.PublicIP{Spec: networkfabricv1.PublicIPSpec{IPAddress: "203.0.113.9"}}
+			ip.Status.ManagedResource = &networkfabricv1.ManagedResourceReference{Namespace: "tenant", Name: "ended", UID: "ended"}
+			g.Expect(r.stillUses(t.Context(), ip)).To(BeTrue(), "its own lease isn't over")
+			_ = l.left(beside)
+			own = 2 * time.Hour
+			g.Expect(r.stillUses(t.Context(), ip)).To(Equal(c.uses))
+		})
+	}
 }

@@ -258,8 +258,13 @@ func (r *publicIPReconciler) stillUses(ctx context.Context, ip *networkfabricv1.
 		return false, fmt.Errorf("get ManagedResource %s/%s: %w", of.Namespace, of.Name, err)
 	}
 	at := host.Status.LogicalPortReference
-	if host.UID != of.UID || !attachedByUs(host) || at == nil || r.leases.left(host) <= 0 {
+	if host.UID != of.UID || !attachedByUs(host) || at == nil {
 		return false, nil
+	}
+	if r.leases.left(host) <= 0 {
+		if serves, err := servesOthers(ctx, r, r.leases, host); err != nil || !serves {
+			return false, err
+		}
 	}
 	return !r.networks.forgotten(ctx, at.GroupUID, at.DPU, overlay.Address(ip.Spec.IPAddress)), nil
 }
