@@ -152,6 +152,9 @@ func (a *Agent) rememberUplink(now *agentv1.Uplink, err error) (*agentv1.Uplink,
 // maxOtherAddresses are more than the controller keeps hosts from. A node of a cluster may have an address for each Service.
 const maxOtherAddresses = 256
 
+// maxGateways are more than the routers of any network.
+const maxGateways = 64
+
 func (a *Agent) uplink() (*agentv1.Uplink, error) {
 	u := &agentv1.Uplink{Interfaces: a.options.Uplinks, Bridge: vswitch.TransportBridge}
 	var problems []error
@@ -163,12 +166,15 @@ func (a *Agent) uplink() (*agentv1.Uplink, error) {
 	bridge, _, err := link.Get(vswitch.TransportBridge)
 	u.Mtu = uint32(bridge.MTU) //nolint:gosec // the kernel has none below 0
 	addresses, addressesErr := link.Addresses(vswitch.TransportBridge)
-	gateways, gatewaysErr := link.Gateways(vswitch.TransportBridge)
+	gateways, hops, gatewaysErr := link.Gateways(vswitch.TransportBridge)
 	for _, address := range addresses {
 		u.Addresses = append(u.Addresses, address.String())
 	}
-	for _, gateway := range gateways {
+	for _, gateway := range gateways[:min(len(gateways), maxGateways)] {
 		u.Gateways = append(u.Gateways, gateway.String())
+	}
+	for _, hop := range hops[:min(len(hops), maxGateways)] {
+		u.NextHops = append(u.NextHops, hop.String())
 	}
 	own, ownErr := ownip.Addresses()
 	for _, address := range own {

@@ -78,6 +78,14 @@ func (r Report) Addresses() []netip.Addr {
 	return r.said()
 }
 
+// IsGateway says whether a DPU sends to others by an address, whichever of its routes has that.
+func (r Report) IsGateway(ip netip.Addr) bool {
+	return slices.ContainsFunc(slices.Concat(r.GetUplink().GetGateways(), r.GetUplink().GetNextHops()), func(text string) bool {
+		a, err := netip.ParseAddr(text)
+		return err == nil && a == ip
+	})
+}
+
 // Unproven are the addresses that an agent says are its DPU's own, and that aren't in its certificate.
 func (r Report) Unproven() []netip.Addr {
 	proven := r.Addresses()

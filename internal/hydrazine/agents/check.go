@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp"
+	"slices"
 
 	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
 )
@@ -40,7 +41,7 @@ func check(r *agentv1.Report) error {
 		return nonsense("its chassis is called %.64q", r.GetChassis())
 	}
 	u := r.GetUplink()
-	if n := len(u.GetAddresses()) + len(u.GetOtherAddresses()) + len(u.GetGateways()); n > maxList {
+	if n := len(u.GetAddresses()) + len(u.GetOtherAddresses()) + len(u.GetGateways()) + len(u.GetNextHops()); n > maxList {
 		return nonsense("it has %d addresses and gateways", n)
 	}
 	if n := len(r.GetPorts()); n > maxList {
@@ -56,7 +57,7 @@ func check(r *agentv1.Report) error {
 			return nonsense("it has the address %.64q", address)
 		}
 	}
-	for _, gateway := range u.GetGateways() {
+	for _, gateway := range slices.Concat(u.GetGateways(), u.GetNextHops()) {
 		if _, err := netip.ParseAddr(gateway); err != nil {
 			return nonsense("its uplink has the gateway %.64q", gateway)
 		}

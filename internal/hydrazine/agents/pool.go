@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"strconv"
 	"sync"
 	"time"
@@ -105,6 +106,18 @@ func (p *Pool) Known(address string) (Report, bool) {
 	}
 	report, err := a.latest()
 	return report, err == nil
+}
+
+// Gateway returns the addresses of the agents that call an address a gateway of theirs.
+func (p *Pool) Gateway(ip netip.Addr) (by []string) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	for address, a := range p.known {
+		if report, err := a.latest(); err == nil && report.IsGateway(ip) {
+			by = append(by, address)
+		}
+	}
+	return by
 }
 
 // Turn to call an agent, until done is called. There is none while so many calls are on their way already.

@@ -162,7 +162,7 @@ func TestControlPlane_thatCantBeReadEndsNoLease(t *testing.T) {
 	}
 
 	host := behindDPU("host", "172.18.0.5", "172.18.0.105")
-	r := &resourceReconciler{Client: c, control: begin()}
+	r := &resourceReconciler{Client: c, agents: agents.NewPool(t.Context(), agents.Config{}), control: begin()}
 	_, _, err = r.reserved(t.Context(), host, agents.Report{})
 	g.Expect(err).To(MatchError(ContainSubstring("broken")), "it would be given its address without a check")
 	host.Status.LogicalPortReference = &resourcev1.LogicalPortReference{Agent: "172.18.0.5", FabricIP: "172.18.0.105"}

@@ -65,6 +65,7 @@ type fixture struct {
 	client    client.WithWatch
 	namespace string
 	dir       string
+	beside    []string // other namespaces
 	number    int
 	lease     time.Duration
 	plaintext bool              // DPUs reach the centrals so
@@ -151,10 +152,14 @@ func (f *fixture) run() *fixture {
 	if f.stop != nil {
 		f.stop()
 	}
+	namespaces := map[string]cache.Config{f.namespace: {}}
+	for _, name := range f.beside {
+		namespaces[name] = cache.Config{}
+	}
 	mgr, err := ctrl.NewManager(testenv.Config(f.t), ctrl.Options{
 		Scheme: testenv.Scheme(f.t), Metrics: metricsserver.Options{BindAddress: "0"},
 		Cache: cache.Options{
-			DefaultNamespaces: map[string]cache.Config{f.namespace: {}},
+			DefaultNamespaces: namespaces,
 			ByObject: map[client.Object]cache.ByObject{
 				&networkfabricv1.PublicIP{}: {Label: labels.SelectorFromSet(labels.Set{"fixture": f.namespace})},
 			},

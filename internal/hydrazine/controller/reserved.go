@@ -35,6 +35,8 @@ func Reserved(ctx context.Context, c client.Reader, r *resourcev1.ManagedResourc
 			return ip, "in a network of dpuPrefixes, which has DPUs only", nil
 		case overlay.IsShared(policy, a, overlay.Address(r.Spec.DPUIPs[0])):
 			return ip, "a shared service's", nil
+		case overlay.IsReserved(policy, a):
+			return ip, "in a network of reservedPrefixes, which are for no host", nil
 		case slices.Contains(gateways, ip):
 			return ip, "the gateway of its DPU", nil
 		}
@@ -87,6 +89,13 @@ func (r *resourceReconciler) reserved(
 		case slices.Contains(control.routers, a):
 			return ip, "of a router that public addresses are announced to", nil
 		}
+		gateway, err := r.gatewayOfSeveral(ctx, overlay.Address(ip))
+		if err != nil {
+			return "", "", err
+		}
+		if gateway {
+			return ip, "a gateway, as DPUs of several namespaces say", nil
+		}
 		public, err := PublicIPsWith(ctx, r, ip)
 		if err != nil {
 			return "", "", err
@@ -98,6 +107,28 @@ func (r *resourceReconciler) reserved(
 		}
 	}
 	return "", "", nil
+}
+
+// gatewayOfSeveral says whether DPUs call an address a gateway that serve hosts of more than one namespace. One tenant's DPUs alone may say
+// what they like.
+func (r *resourceReconciler) gatewayOfSeveral(ctx context.Context, ip netip.Addr) (bool, error) {
+	namespace := ""
+	for _, dpu := range r.agents.Gateway(ip) {
+		behind, err := WithFabricIP(ctx, r, resourcev1.IPAddress(dpu))
+		if err != nil {
+			return false, err
+		}
+		for i := range behind {
+			if at := behind[i].Status.LogicalPortReference; at == nil || at.Agent != resourcev1.IPAddress(dpu) || !attachedByUs(&behind[i]) {
+				continue
+			}
+			if namespace != "" && namespace != behind[i].Namespace {
+				return true, nil
+			}
+			namespace = behind[i].Namespace
+		}
+	}
+	return false, nil
 }
 
 // foreign says which of the addresses that a DPU calls its own without a proof can't be its own, and what it is. It names no object:
@@ -132,7 +163,7 @@ func (r *resourceReconciler) whose(
 ) (string, error) {
 	ip := resourcev1.IPAddress(a.String())
 	switch {
-	case slices.Contains(report.GetUplink().GetGateways(), string(ip)):
+	case report.IsGateway(a):
 		return "its gateway", nil
 	case slices.Contains(control.routers, a):
 		return "a router's", nil

@@ -43,7 +43,7 @@ func reservations(t *testing.T) *resourceReconciler {
 		&networkfabricv1.FabricPolicy{ObjectMeta: metav1.ObjectMeta{Name: networkfabricv1.FabricPolicyName}, Spec: networkfabricv1.FabricPolicySpec{
 			DPUPrefixes: []resourcev1.IPPrefix{"172.20.0.0/24"}, SharedServices: []resourcev1.IPPrefix{"172.22.0.20/32", "172.18.0.0/16"},
 		}})
-	return &resourceReconciler{Client: c, control: &controlPlane{Reader: c, live: c, now: time.Now, known: controlPlaneAddresses{
+	return &resourceReconciler{Client: c, agents: agents.NewPool(t.Context(), agents.Config{}), control: &controlPlane{Reader: c, live: c, now: time.Now, known: controlPlaneAddresses{
 		all: parsed("172.18.0.2"), routers: parsed("172.18.0.1"),
 	}, looked: time.Now()}}
 }

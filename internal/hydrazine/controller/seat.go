@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 
 	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
@@ -98,7 +97,7 @@ func unusable(ip netip.Addr, report agents.Report) string {
 			return "the broadcast address at the uplink"
 		}
 	}
-	if slices.Contains(report.GetUplink().GetGateways(), ip.String()) {
+	if report.IsGateway(ip) {
 		return "the gateway"
 	}
 	return ""

@@ -48,6 +48,11 @@ func IsDPUs(policy *networkfabricv1.FabricPolicy, a netip.Addr) bool {
 	return slices.ContainsFunc(prefixes(policy.Spec.DPUPrefixes), func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
+// IsReserved says whether an address is in one of reservedPrefixes: a gateway, say, which is no host's.
+func IsReserved(policy *networkfabricv1.FabricPolicy, a netip.Addr) bool {
+	return slices.ContainsFunc(prefixes(policy.Spec.ReservedPrefixes), func(n netip.Prefix) bool { return n.Contains(a) })
+}
+
 // IsShared says whether an address is a shared service's. A shared network that has the host's DPU too has more than services.
 func IsShared(policy *networkfabricv1.FabricPolicy, a, dpu netip.Addr) bool {
 	return slices.ContainsFunc(prefixes(policy.Spec.SharedServices), func(n netip.Prefix) bool { return n.Contains(a) && !n.Contains(dpu) })

@@ -113,6 +113,7 @@ func TestValidateUpdate_refusesWhatIsReserved(t *testing.T) {
 		"172.22.0.20":  "172.22.0.20 is a shared service's",
 		"172.20.0.9":   "172.20.0.9 is in a network of dpuPrefixes",
 		"172.18.0.1":   "172.18.0.1 is the gateway of its DPU",
+		"172.18.0.254": "172.18.0.254 is in a network of reservedPrefixes",
 		"172.18.0.2":   "", // by the word of another DPU, which is believed for its own hosts only
 		"172.18.0.108": "",
 	} {
@@ -127,7 +128,7 @@ func TestValidateUpdate_refusesWhatIsReserved(t *testing.T) {
 			after := before.DeepCopy()
 			after.Spec.DPUIPs[1] = address
 			in := among(t, victim, beside, web("blue"), web("red"), before, policy(networkfabricv1.FabricPolicySpec{
-				DPUPrefixes: []resourcev1.IPPrefix{"172.20.0.0/24"}, SharedServices: []resourcev1.IPPrefix{"172.22.0.0/24"},
+				ReservedPrefixes: []resourcev1.IPPrefix{"172.18.0.254/32"}, DPUPrefixes: []resourcev1.IPPrefix{"172.20.0.0/24"}, SharedServices: []resourcev1.IPPrefix{"172.22.0.0/24"},
 			}))
 			_, err := in.ValidateUpdate(t.Context(), before, after)
 			if says == "" {

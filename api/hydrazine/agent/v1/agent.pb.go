@@ -730,7 +730,7 @@ type Uplink struct {
 	Bridge string `protobuf:"bytes,2,opt,name=bridge,proto3" json:"bridge,omitempty"`
 	// Addresses with the length of their prefix, such as 172.18.0.5/24.
 	Addresses []string `protobuf:"bytes,3,rep,name=addresses,proto3" json:"addresses,omitempty"`
-	// Next hops of the default routes, at most one for each IP version.
+	// Next hops of the default routes, the preferred ones first. An older agent says at most one for each IP version.
 	Gateways []string `protobuf:"bytes,4,rep,name=gateways,proto3" json:"gateways,omitempty"`
 	// Largest IP packet that it carries, in bytes.
 	Mtu uint32 `protobuf:"varint,5,opt,name=mtu,proto3" json:"mtu,omitempty"`
@@ -739,8 +739,10 @@ type Uplink struct {
 	// The DPU's addresses on all its other interfaces, such as a management port, lo or a VLAN, without a prefix length. Those that
 	// reach no further than one link, or the DPU itself, aren't among them. Additive: an older agent says none.
 	OtherAddresses []string `protobuf:"bytes,7,rep,name=other_addresses,json=otherAddresses,proto3" json:"other_addresses,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Next hops of its other routes: routers too, though not the way to everywhere. Additive: an older agent says none.
+	NextHops      []string `protobuf:"bytes,8,rep,name=next_hops,json=nextHops,proto3" json:"next_hops,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Uplink) Reset() {
@@ -818,6 +820,13 @@ func (x *Uplink) GetUp() bool {
 func (x *Uplink) GetOtherAddresses() []string {
 	if x != nil {
 		return x.OtherAddresses
+	}
+	return nil
+}
+
+func (x *Uplink) GetNextHops() []string {
+	if x != nil {
+		return x.NextHops
 	}
 	return nil
 }
@@ -1051,7 +1060,7 @@ const file_hydrazine_agent_v1_agent_proto_rawDesc = "" +
 	"\brestarts\x18\x03 \x01(\rR\brestarts\"_\n" +
 	"\x05Relay\x12<\n" +
 	"\x05relay\x18\x01 \x01(\v2&.bedplate.hydrazine.agent.v1.DHCPRelayR\x05relay\x12\x18\n" +
-	"\aproblem\x18\x02 \x01(\tR\aproblem\"\xc5\x01\n" +
+	"\aproblem\x18\x02 \x01(\tR\aproblem\"\xe2\x01\n" +
 	"\x06Uplink\x12\x1e\n" +
 	"\n" +
 	"interfaces\x18\x01 \x03(\tR\n" +
@@ -1061,7 +1070,8 @@ const file_hydrazine_agent_v1_agent_proto_rawDesc = "" +
 	"\bgateways\x18\x04 \x03(\tR\bgateways\x12\x10\n" +
 	"\x03mtu\x18\x05 \x01(\rR\x03mtu\x12\x0e\n" +
 	"\x02up\x18\x06 \x01(\bR\x02up\x12'\n" +
-	"\x0fother_addresses\x18\a \x03(\tR\x0eotherAddresses\"\xc7\x02\n" +
+	"\x0fother_addresses\x18\a \x03(\tR\x0eotherAddresses\x12\x1b\n" +
+	"\tnext_hops\x18\b \x03(\tR\bnextHops\"\xc7\x02\n" +
 	"\x04Port\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02up\x18\x02 \x01(\bR\x02up\x12\x1e\n" +

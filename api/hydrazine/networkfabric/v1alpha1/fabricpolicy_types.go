@@ -37,6 +37,14 @@ type FabricPolicySpec struct {
 	// +kubebuilder:validation:MaxItems=256
 	DPUPrefixes []resourcev1.IPPrefix `json:"dpuPrefixes,omitempty"`
 
+	// reservedPrefixes are addresses and networks of the fabric that no host gets as
+	// one of its dpuIPs: gateways and other routers, say. Hosts reach them as they
+	// reach others. A host that has such an address already keeps it.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	ReservedPrefixes []resourcev1.IPPrefix `json:"reservedPrefixes,omitempty"`
+
 	// sharedServices are networks, such as that of a storage, which every host
 	// reaches, whatever deniedPrefixes and security groups say.
 	// +optional

@@ -260,6 +260,11 @@ func (in *FabricPolicySpec) DeepCopyInto(out *FabricPolicySpec) {
 		*out = make([]resourcev1alpha1.IPPrefix, len(*in))
 		copy(*out, *in)
 	}
+	if in.ReservedPrefixes != nil {
+		in, out := &in.ReservedPrefixes, &out.ReservedPrefixes
+		*out = make([]resourcev1alpha1.IPPrefix, len(*in))
+		copy(*out, *in)
+	}
 	if in.SharedServices != nil {
 		in, out := &in.SharedServices, &out.SharedServices
 		*out = make([]resourcev1alpha1.IPPrefix, len(*in))

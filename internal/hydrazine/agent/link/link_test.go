@@ -112,7 +112,10 @@ func TestMoveAddresses(t *testing.T) {
 				g.Expect(Addresses("p0")).To(BeEmpty())
 				g.Expect(routers(g, "br")).To(Equal(ways))
 				g.Expect(routers(g, "p0")).To(BeEmpty())
-				g.Expect(Gateways("br")).To(ConsistOf(netip.MustParseAddr("172.18.0.1"), netip.MustParseAddr("fd00::1")))
+				gateways, hops, err := Gateways("br")
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(gateways).To(ConsistOf(netip.MustParseAddr("172.18.0.1"), netip.MustParseAddr("fd00::1")))
+				g.Expect(hops).To(ConsistOf(netip.MustParseAddr("172.18.0.9")))
 			})
 		})
 	}
@@ -231,5 +234,42 @@ func TestMatch(t *testing.T) {
 		_, ok, err := Get("none")
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(ok).To(BeFalse())
+	})
+}
+
+// A fabric has several routers: one default route by two of them, two default routes, or none, but one to another network.
+func TestGateways_areTheNextHopsOfAllRoutes(t *testing.T) {
+	t.Parallel()
+	inside(t, func(g *WithT) {
+		add(g, "br", "172.18.0.5/24", "fd00::5/64")
+		br, err := netlink.LinkByName("br")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(netlink.LinkSetUp(br)).To(Succeed())
+		at := br.Attrs().Index
+		network := func(text string) *net.IPNet { _, n, _ := net.ParseCIDR(text); return n }
+		hop := func(ip string) *netlink.NexthopInfo { return &netlink.NexthopInfo{LinkIndex: at, Gw: net.ParseIP(ip)} }
+		for _, r := range []*netlink.Route{
+			{Dst: network("0.0.0.0/0"), Priority: 9, LinkIndex: at, Gw: net.ParseIP("172.18.0.3")},
+			{Dst: network("0.0.0.0/0"), Priority: 5, MultiPath: []*netlink.NexthopInfo{hop("172.18.0.1"), hop("172.18.0.2")}},
+			{Dst: network("0.0.0.0/0"), Priority: 6, LinkIndex: at, Via: &netlink.Via{AddrFamily: netlink.FAMILY_V6, Addr: net.ParseIP("fd00::2")}},
+			{Dst: network("10.0.0.0/8"), LinkIndex: at, Gw: net.ParseIP("172.18.0.4")},
+			{Dst: network("10.1.0.0/16"), LinkIndex: at, Gw: net.ParseIP("172.18.0.6"), Table: 100},
+			{Dst: network("fd01::/64"), LinkIndex: at, MultiPath: []*netlink.NexthopInfo{hop("fd00::1"), hop("fd00::3")}},
+		} {
+			g.Expect(netlink.RouteAdd(r)).To(Succeed(), r.String())
+		}
+		gateways, hops, err := Gateways("br")
+		g.Expect(err).NotTo(HaveOccurred())
+		of := func(texts ...string) (all []netip.Addr) {
+			for _, text := range texts {
+				all = append(all, netip.MustParseAddr(text))
+			}
+			return all
+		}
+		g.Expect(gateways).To(Equal(of("172.18.0.1", "172.18.0.2", "fd00::2", "172.18.0.3")))
+		g.Expect(hops).To(ConsistOf(of("172.18.0.4", "172.18.0.6", "fd00::1", "fd00::3")))
+		gateways, hops, err = Gateways("p0")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(append(gateways, hops...)).To(BeEmpty())
 	})
 }
