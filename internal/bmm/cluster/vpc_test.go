@@ -112,8 +112,8 @@ func TestVPC_changesWithTheSpec(t *testing.T) {
 	f.UntilReady(object)
 }
 
-// A tag is all that proves a VPC ours. Where somebody has taken it off, nobody deletes.
-func TestVPC_withoutOurTagIsNotDeleted(t *testing.T) {
+// A tag is all that proves a VPC ours. One with another object's tag is neither changed nor deleted.
+func TestVPC_withAnothersTagIsNotDeleted(t *testing.T) {
 	t.Parallel()
 	f, object := ready(t)
 	tagged := f.Sim.State().VPCs[0].Labels
@@ -121,11 +121,21 @@ func TestVPC_withoutOurTagIsNotDeleted(t *testing.T) {
 		_, err := f.API().UpdateVPC(t.Context(), sim.DefaultSiteID, object.Status.VPCID, bmm.VPCUpdateRequest{Labels: &labels})
 		f.Expect(err).NotTo(HaveOccurred())
 	}
-	set(bmm.Labels{})
+	set(bmm.Labels{"bedplate-owner": "0123456789ab"})
+	f.UntilReason(object, infrav1.VPCReadyCondition, "ForeignTag", "VPC "+object.Status.VPCID+" carries the tag of another object")
 	f.Delete(object)
 	f.UntilReason(object, infrav1.VPCReadyCondition, "Failed", "VPC "+object.Status.VPCID+" doesn't carry our tag any more")
 	f.Expect(f.Called("deleteVpc")).To(BeZero())
 	set(tagged)
 	f.UntilGone(object)
 	f.Expect(f.Sim.State().Empty()).To(BeTrue())
+}
+
+func TestVPC_getsItsTagBack(t *testing.T) {
+	t.Parallel()
+	f, object := ready(t)
+	tagged := f.Sim.State().VPCs[0].Labels
+	_, err := f.API().UpdateVPC(t.Context(), sim.DefaultSiteID, object.Status.VPCID, bmm.VPCUpdateRequest{Labels: new(bmm.Labels{})})
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Eventually(func() bmm.Labels { return f.Sim.State().VPCs[0].Labels }).Should(Equal(tagged))
 }
