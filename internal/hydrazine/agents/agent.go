@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
@@ -36,23 +37,22 @@ type agent struct {
 	mutex  sync.Mutex
 	report Report // of nothing while err isn't nil
 	err    error
-	slow   time.Time // when a call took long last
+	slow   bool // a call took long, and none was answered quickly since
 }
 
-// took says how long a call has taken.
-func (a *agent) took(d time.Duration) {
-	if d < slowCall {
-		return
-	}
+// took says how long a call has taken. An agent that can't be reached, or answers too late, hasn't answered.
+func (a *agent) took(d time.Duration, err error) {
+	code := status.Code(err)
+	answered := code != codes.Unavailable && code != codes.DeadlineExceeded && code != codes.Canceled
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	a.slow = time.Now()
+	a.slow = d >= slowCall || a.slow && !answered
 }
 
 func (a *agent) isSlow() bool {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	return !a.slow.IsZero() && time.Since(a.slow) < slowFor
+	return a.slow
 }
 
 // Report is what an agent has said.

@@ -35,10 +35,9 @@ const (
 	// callsAtOnce is how many calls to one agent may be on their way. One that doesn't answer keeps no more of the controller's workers,
 	// however many hosts it says are behind its DPU.
 	callsAtOnce = 2
-	// slowCall is far longer than a call to an agent that works. Agents that took so long within slowFor have slowCalls together, so that
-	// they leave workers to all others, however many they are.
+	// slowCall is far longer than a call to an agent that works. Agents that took so long have slowCalls together until they have answered
+	// quickly, each one of them, so that they leave workers to all others, however many they are.
 	slowCall  = time.Second
-	slowFor   = 5 * time.Minute
 	slowCalls = 2
 	// changesBuffer is how many changes may wait for the controller.
 	changesBuffer = 1024
@@ -69,7 +68,7 @@ type Pool struct {
 	life    context.Context // of all connections
 	changes chan event.TypedGenericEvent[string]
 
-	slow chan struct{} // calls to slow agents that are on their way
+	slow *turns // of calls to slow agents
 
 	mutex sync.Mutex
 	known map[string]*agent
@@ -78,7 +77,7 @@ type Pool struct {
 // NewPool returns a pool whose connections end with ctx.
 func NewPool(ctx context.Context, config Config) *Pool {
 	return &Pool{
-		config: config, life: ctx, known: map[string]*agent{}, slow: make(chan struct{}, slowCalls),
+		config: config, life: ctx, known: map[string]*agent{}, slow: &turns{most: slowCalls, calling: map[string]bool{}},
 		changes: make(chan event.TypedGenericEvent[string], changesBuffer),
 	}
 }
@@ -126,31 +125,19 @@ func (p *Pool) Turn(address string) (done func(), free bool) {
 	if err != nil {
 		return nil, false
 	}
-	places := []chan struct{}{a.calls}
+	select {
+	case a.calls <- struct{}{}:
+	default:
+		return nil, false
+	}
+	leave := func() {}
 	if a.isSlow() {
-		places = append(places, p.slow)
-	}
-	return take(places...)
-}
-
-// take a place everywhere, or nowhere.
-func take(places ...chan struct{}) (leave func(), free bool) {
-	var taken []chan struct{}
-	leave = func() {
-		for _, place := range taken {
-			<-place
-		}
-	}
-	for _, place := range places {
-		select {
-		case place <- struct{}{}:
-			taken = append(taken, place)
-		default:
-			leave()
+		if leave, free = p.slow.take(address); !free {
+			<-a.calls
 			return nil, false
 		}
 	}
-	return leave, true
+	return func() { leave(); <-a.calls }, true
 }
 
 // Attach puts a host's port on a network, or renews its lease. See agentv1.AgentClient.
@@ -178,7 +165,7 @@ func (p *Pool) call(
 	defer cancel()
 	began := time.Now()
 	report, err := do(ctx, a.client)
-	a.took(time.Since(began))
+	a.took(time.Since(began), err)
 	if err == nil {
 		err = check(report)
 	}

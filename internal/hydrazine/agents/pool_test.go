@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -12,7 +13,9 @@ import (
 
 	. "github.com/onsi/gomega"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
 )
@@ -127,8 +130,85 @@ func TestTurn_slowAgentsHaveFewTogether(t *testing.T) {
 		_, free = p.Turn(slow[0])
 		g.Expect(free).To(BeTrue())
 
-		time.Sleep(slowFor)
+		time.Sleep(24 * time.Hour)
 		_, free = p.Turn(slow[2])
-		g.Expect(free).To(BeTrue(), "that was long ago")
+		g.Expect(free).To(BeFalse(), "time alone makes none quick")
+		p.known[slow[2]].took(time.Millisecond, status.Error(codes.Unavailable, "it can't be reached"))
+		_, free = p.Turn(slow[2])
+		g.Expect(free).To(BeFalse(), "that is no answer")
+		p.known[slow[2]].took(time.Millisecond, nil)
+		_, free = p.Turn(slow[2])
+		g.Expect(free).To(BeTrue(), "it has answered quickly")
+	})
+}
+
+// One DPU whose agent never answers has many hosts, each of which wants to call it. Another one's is slow, and answers: its hosts have
+// leases to renew.
+func TestTurn_ofOneSlowAgentIsNotAnothers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g, p := NewWithT(t), NewPool(t.Context(), Config{Port: 1, Heartbeat: time.Second, Credentials: insecure.NewCredentials()})
+		hung, works := "192.0.2.1", "192.0.2.2"
+		for _, address := range []string{hung, works} {
+			p.known[address] = &agent{calls: make(chan struct{}, callsAtOnce), slow: true}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		call := func(address string, takes time.Duration) bool {
+			done, free := p.Turn(address)
+			if free {
+				time.Sleep(takes)
+				done()
+			}
+			return free
+		}
+		var all sync.WaitGroup
+		for i := range 200 {
+			all.Go(func() {
+				time.Sleep(time.Duration(i) * 5 * time.Millisecond)
+				for ctx.Err() == nil {
+					call(hung, callTimeout)
+					time.Sleep(time.Second)
+				}
+			})
+		}
+		longest, since := time.Duration(0), time.Now()
+		for ctx.Err() == nil {
+			if call(works, 1200*time.Millisecond) {
+				longest, since = max(longest, time.Since(since)), time.Now()
+			}
+			time.Sleep(time.Second)
+		}
+		all.Wait()
+		g.Expect(max(longest, time.Since(since))).To(BeNumerically("<", callTimeout))
+	})
+}
+
+// Each of many slow agents has its turn, and one that isn't asked for any more is in no other one's way.
+func TestTurn_slowAgentsHaveThemOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g, s := NewWithT(t), &turns{most: 1, calling: map[string]bool{}}
+		take := func(address string) (leave func()) {
+			leave, _ = s.take(address)
+			return leave
+		}
+		leave := take("a")
+		for _, address := range []string{"a", "b", "c", "d"} {
+			g.Expect(take(address)).To(BeNil(), address)
+		}
+		leave()
+		for _, address := range []string{"a", "d", "c"} {
+			g.Expect(take(address)).To(BeNil(), "b was there before %s", address)
+		}
+		leave = take("b")
+		g.Expect(leave).NotTo(BeNil())
+		leave()
+		g.Expect(take("b")).To(BeNil(), "now the others")
+		time.Sleep(turnAsked + time.Second)
+		leave = take("d")
+		g.Expect(leave).NotTo(BeNil(), "c wasn't asked for any more")
+		leave()
+		g.Expect(take("c")).NotTo(BeNil())
 	})
 }
