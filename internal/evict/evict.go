@@ -1,6 +1,8 @@
 // Package evict bounds what clients bring or hold at a time: connections without a certificate, messages that aren't complete,
 // bytes that aren't taken. There is always room for one more. Where there is too much, the client that has the most loses its
 // heaviest piece, and of several the oldest. So a client that brings too much takes no room from others.
+//
+// A client of many addresses is many clients. What has been of use can be kept before what hasn't, as long as that leaves half of the room.
 package evict
 
 import (
@@ -13,18 +15,26 @@ type Set[K comparable] struct {
 	limit   int
 	mutex   sync.Mutex
 	entries []*Entry[K] // oldest first
-	of      map[K]int   // weight of a client's entries
-	weight  int         // of all
+	parts   [2]part[K]  // what isn't kept, and what is
+}
+
+// part of a set.
+type part[K comparable] struct {
+	of     map[K]int // weight of a client's entries
+	weight int       // of all
 }
 
 // New makes a set of entries that weigh no more than limit together.
-func New[K comparable](limit int) *Set[K] { return &Set[K]{limit: limit, of: map[K]int{}} }
+func New[K comparable](limit int) *Set[K] {
+	return &Set[K]{limit: limit, parts: [2]part[K]{{of: map[K]int{}}, {of: map[K]int{}}}}
+}
 
 // Entry is in the set until it is removed, or evicted.
 type Entry[K comparable] struct {
 	set     *Set[K]
 	key     K
 	weight  int
+	kept    int // 1, or 0
 	gone    bool
 	evicted func()
 }
@@ -53,6 +63,21 @@ func (e *Entry[K]) Grow(by int) {
 	end(surplus)
 }
 
+// Keep an entry before those that aren't kept, and, of the same client, before those that were kept longer ago.
+func (e *Entry[K]) Keep() {
+	s := e.set
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if e.gone {
+		return
+	}
+	weight := e.weight
+	s.remove(e)
+	e.gone, e.kept = false, 1
+	s.entries = append(s.entries, e)
+	s.grow(e, weight)
+}
+
 // Remove an entry, if it is still there.
 func (e *Entry[K]) Remove() {
 	e.set.mutex.Lock()
@@ -64,14 +89,17 @@ func (e *Entry[K]) Remove() {
 func (s *Set[K]) Weight() int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return s.weight
+	return s.weight()
 }
 
+func (s *Set[K]) weight() int { return s.parts[0].weight + s.parts[1].weight }
+
 func (s *Set[K]) grow(e *Entry[K], by int) {
+	p := &s.parts[e.kept]
 	e.weight += by
-	s.weight += by
-	if s.of[e.key] += by; s.of[e.key] == 0 {
-		delete(s.of, e.key)
+	p.weight += by
+	if p.of[e.key] += by; p.of[e.key] == 0 {
+		delete(p.of, e.key)
 	}
 }
 
@@ -87,10 +115,15 @@ func (s *Set[K]) remove(e *Entry[K]) {
 
 // surplus removes and returns what has to go.
 func (s *Set[K]) surplus() (gone []*Entry[K]) {
-	for s.weight > s.limit {
+	for s.weight() > s.limit {
 		var most *Entry[K]
+		kept := 0
+		if 2*s.parts[1].weight > s.limit {
+			kept = 1
+		}
+		of := s.parts[kept].of
 		for _, e := range s.entries {
-			if most == nil || s.of[e.key] > s.of[most.key] || e.key == most.key && e.weight > most.weight {
+			if e.kept == kept && (most == nil || of[e.key] > of[most.key] || e.key == most.key && e.weight > most.weight) {
 				most = e
 			}
 		}

@@ -1,6 +1,7 @@
 package evict_test
 
 import (
+	"strconv"
 	"sync"
 	"testing"
 
@@ -63,6 +64,38 @@ func TestSet_evictsTheHeaviestOfWhoHasTheMost(t *testing.T) {
 	g.Expect(c.Weight()).To(BeZero())
 }
 
+func TestSet_keepsWhatHasBeenOfUse(t *testing.T) {
+	t.Parallel()
+	g, c := NewWithT(t), &crowd{Set: evict.New[string](8)}
+	first, second := c.add("blue", "first", 1), c.add("blue", "second", 1)
+	first.Keep()
+	second.Keep()
+	for i := range 20 {
+		c.add(strconv.Itoa(i), strconv.Itoa(i), 1)
+	}
+	g.Expect(c.gone).To(HaveLen(14))
+	g.Expect(c.gone).NotTo(ContainElement("first"), "blue has the most, but the others are of no use")
+	c.add("blue", "third", 1)
+	g.Expect(c.gone[14]).To(Equal("14"), "what is kept doesn't count against the rest")
+
+	var kept []*evict.Entry[string]
+	for _, name := range []string{"a", "b", "c"} {
+		kept = append(kept, c.add(name, name, 1))
+		kept[len(kept)-1].Keep()
+	}
+	g.Expect(c.Weight()).To(Equal(8))
+	c.add("new", "new", 1)
+	g.Expect(c.gone[len(c.gone)-1]).To(Equal("first"), "half of the room is for those that aren't kept")
+	second.Keep()
+	c.add("d", "d", 1).Keep()
+	c.add("newer", "newer", 1)
+	g.Expect(c.gone[len(c.gone)-1]).To(Equal("a"), "of those that have the same, the one that was of use longest ago")
+	g.Expect(c.Weight()).To(Equal(8))
+	c.Add("x", 1, func() {}).Remove()
+	kept[0].Keep()
+	g.Expect(c.Weight()).To(BeNumerically("<=", 8), "one that has gone isn't kept")
+}
+
 func TestSet_isUsedByManyAtATime(t *testing.T) {
 	t.Parallel()
 	s := evict.New[int](50)
@@ -72,6 +105,7 @@ func TestSet_isUsedByManyAtATime(t *testing.T) {
 			for range 1000 {
 				e := s.Add(worker, 10, func() {})
 				e.Grow(5)
+				e.Keep()
 				e.Remove()
 			}
 		})

@@ -57,6 +57,8 @@ func bounded(handler http.Handler) http.Handler {
 			http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
 			return
 		}
+		keep(r) // the request is there
+		defer keep(r)
 		select {
 		case turns <- struct{}{}:
 			defer func() { <-turns }()
@@ -70,6 +72,20 @@ func bounded(handler http.Handler) http.Handler {
 		r.Body = io.NopCloser(bytes.NewReader(data))
 		handler.ServeHTTP(w, r)
 	})
+}
+
+type connectionKey struct{}
+
+// connected remembers a request's connection.
+func connected(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connectionKey{}, c)
+}
+
+// keep the connection of a request before those on which none is complete.
+func keep(r *http.Request) {
+	if c, ok := r.Context().Value(connectionKey{}).(net.Conn); ok {
+		mtls.Keep(c)
+	}
 }
 
 // from is whose request it is.

@@ -55,7 +55,7 @@ func (s *webhookServer) Start(ctx context.Context) error {
 		}
 	}()
 	server := newServer(bounded(s.options.WebhookMux))
-	server.BaseContext = func(net.Listener) context.Context { return ctx }
+	server.BaseContext, server.ConnContext = func(net.Listener) context.Context { return ctx }, connected
 	stopped := make(chan error, 1)
 	context.AfterFunc(ctx, func() {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), portShutdown)

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -19,18 +20,9 @@ import (
 // Connections on which nothing is said are closed when there are too many, and after a while; the API server's aren't among them.
 func TestWebhooks_areServedBesideSilentConnections(t *testing.T) {
 	t.Parallel()
-	g, dir := NewWithT(t), pki.Dir(t.TempDir())
-	ca, err := pki.NewAuthority("webhooks")
-	g.Expect(err).NotTo(HaveOccurred())
-	pair, err := ca.Sign(pki.Leaf{CommonName: "webhooks", IPs: []net.IP{net.IPv4(127, 0, 0, 1)}, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(dir.Write("tls", pair)).To(Succeed())
-	free, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", ":0")
-	g.Expect(err).NotTo(HaveOccurred())
-	port := free.Addr().(*net.TCPAddr).Port
-	g.Expect(free.Close()).To(Succeed())
-
-	server := webhook.Server(newWebhookServer(port, string(dir)))
+	g := NewWithT(t)
+	port, dir, ca := certified(t)
+	server := webhook.Server(newWebhookServer(port, dir))
 	server.Register("/ask", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -42,9 +34,7 @@ func TestWebhooks_areServedBesideSilentConnections(t *testing.T) {
 
 	address := (&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}).String()
 	open := openSilent(t, address, 600)
-	authorities := x509.NewCertPool()
-	authorities.AppendCertsFromPEM(ca.CertPEM())
-	asking := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authorities}, ForceAttemptHTTP2: true}}
+	asking := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca}, ForceAttemptHTTP2: true}}
 	defer asking.CloseIdleConnections()
 	ask := func() (string, error) {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+address+"/ask", http.NoBody)
@@ -62,6 +52,70 @@ func TestWebhooks_areServedBesideSilentConnections(t *testing.T) {
 	g.Expect(ask()).To(Equal("HTTP/2.0"))
 	cancel()
 	g.Expect(<-ended).To(Succeed())
+}
+
+// certified is a free port, a folder with a certificate for it, and who has signed that.
+func certified(t *testing.T) (port int, folder string, authorities *x509.CertPool) {
+	t.Helper()
+	g, dir := NewWithT(t), pki.Dir(t.TempDir())
+	ca, err := pki.NewAuthority("webhooks")
+	g.Expect(err).NotTo(HaveOccurred())
+	pair, err := ca.Sign(pki.Leaf{CommonName: "webhooks", IPs: []net.IP{net.IPv4(127, 0, 0, 1)}, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(dir.Write("tls", pair)).To(Succeed())
+	free, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", ":0")
+	g.Expect(err).NotTo(HaveOccurred())
+	port = free.Addr().(*net.TCPAddr).Port
+	g.Expect(free.Close()).To(Succeed())
+	authorities = x509.NewCertPool()
+	authorities.AppendCertsFromPEM(ca.CertPEM())
+	return port, string(dir), authorities
+}
+
+// A stranger with many addresses has no more connections by each than the API server has, and never asks anything.
+func TestWebhooks_areServedBesideAStrangerOfManyAddresses(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	port, dir, authorities := certified(t)
+	server := newWebhookServer(port, dir)
+	asked := make(chan struct{}, 100)
+	server.Register("/ask", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked <- struct{}{}
+		time.Sleep(20 * time.Millisecond) // it looks at objects
+		w.WriteHeader(http.StatusTeapot)
+	}))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() { _ = server.Start(ctx) }()
+	address := (&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}).String()
+	apiServer := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authorities}, ForceAttemptHTTP2: true}}
+	ask := func() error {
+		answer, err := apiServer.Post("https://"+address+"/ask", "text/plain", strings.NewReader("x"))
+		if err != nil {
+			return err
+		}
+		return answer.Body.Close()
+	}
+	g.Eventually(ask, 10*time.Second).Should(Succeed())
+	var closed atomic.Int32
+	for i := range 300 {
+		go func() { // one connection at a time
+			dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 9, byte(i>>8), byte(i))}}
+			for ctx.Err() == nil {
+				c, err := dialer.DialContext(ctx, "tcp", address)
+				if err != nil {
+					continue
+				}
+				_, _ = c.Read(make([]byte, 1))
+				_ = c.Close()
+				closed.Add(1)
+			}
+		}()
+	}
+	for i := 0; i < 50 || closed.Load() < 100; i++ {
+		g.Expect(ask()).To(Succeed(), "request %d, when %d connections have been closed", i, closed.Load())
+		<-asked
+	}
 }
 
 // openSilent opens connections on which nothing is said, and returns how many of them are still open.

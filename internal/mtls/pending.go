@@ -1,6 +1,7 @@
 package mtls
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/netip"
@@ -53,13 +54,26 @@ func (l *pendingListener) Accept() (net.Conn, error) {
 
 func (p *Pending) hold(raw net.Conn) *connection {
 	c := &connection{Conn: raw}
-	c.place(p.set.Add(NetworkOf(raw.RemoteAddr()), 1, func() { _ = c.Close() }).Remove)
+	entry := p.set.Add(NetworkOf(raw.RemoteAddr()), 1, func() { _ = c.Close() })
+	c.keep = entry.Keep
+	c.place(entry.Remove)
 	return c
+}
+
+// Keep a connection that Listen has accepted, below TLS or not, before those on which no request has come yet.
+func Keep(conn net.Conn) {
+	if secured, ok := conn.(*tls.Conn); ok {
+		conn = secured.NetConn()
+	}
+	if c, ok := conn.(*connection); ok {
+		c.keep()
+	}
 }
 
 // connection has a place that it gives back when it is closed.
 type connection struct {
 	net.Conn
+	keep    func()
 	shaking bool // hands
 	left    int  // bytes that may be read then
 
