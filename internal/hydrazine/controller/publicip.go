@@ -35,7 +35,6 @@ type publicIPReconciler struct {
 	// poll is how soon something is tried again that nobody tells of.
 	poll       time.Duration
 	leases     *hostLeases // of hosts
-	now        func() time.Time
 	announcing announcing
 }
 
@@ -99,19 +98,17 @@ func (r *publicIPReconciler) reconcile(ctx context.Context, ip *networkfabricv1.
 // buryAnnouncers takes the names of speakers away that have been silent for so long that no router believes them any more: they
 // can't do so themselves. It says when to look again at those that are left. One of whom nothing is known keeps its name.
 func (r *publicIPReconciler) buryAnnouncers(ctx context.Context, ip *networkfabricv1.PublicIP) (again ctrl.Result) {
-	now := r.now()
-	since := now
+	since := time.Time{}
 	if c := condition(ip, resourcev1.ReadyCondition); c != nil && c.Reason == reasonWithdrawing {
 		since = c.LastTransitionTime.Time
 	}
 	var still []string
 	for _, name := range ip.Status.AnnouncedBy {
-		at, err := r.speakers.silentAt(ctx, name, since, now)
+		wait, err := r.speakers.silentIn(ctx, name, since)
 		if err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "It isn't known whether a BGP speaker lives", "speaker", name)
-			at = now.Add(r.poll)
+			wait = r.poll
 		}
-		wait := at.Sub(now)
 		if wait <= 0 {
 			continue
 		}

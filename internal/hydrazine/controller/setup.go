@@ -71,8 +71,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, config Config) error {
 		pool: &pool{Client: mgr.GetClient(), live: mgr.GetAPIReader(), given: map[types.UID]*networkfabricv1.PublicIP{}},
 	}
 	publicIPs := &publicIPReconciler{
-		Client: mgr.GetClient(), networks: networks, events: recorder, poll: config.Poll, leases: leases, now: time.Now,
-		speakers: &speakers{Reader: mgr.GetAPIReader(), namespace: config.SpeakersNamespace, heard: map[string]time.Time{}},
+		Client: mgr.GetClient(), networks: networks, events: recorder, poll: config.Poll, leases: leases,
+		speakers: newSpeakers(mgr.GetAPIReader(), config.SpeakersNamespace),
 	}
 	return errors.Join(
 		groups.setup(mgr, config.Options), resources.setup(mgr, config.Options), publicIPs.setup(mgr, config.Options),

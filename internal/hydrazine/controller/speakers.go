@@ -3,11 +3,13 @@ package controller
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,47 +20,80 @@ import (
 // clockSkew is how far the clocks of a speaker, or of another replica, and of this process may be apart.
 const clockSkew = 30 * time.Second
 
-// speakers are the BGP speakers, by what the API server knows of them.
+// readAgain is how often a speaker's Lease is read at most: all addresses ask for the same few.
+const readAgain = 30 * time.Second
+
+// speakers are the BGP speakers, by what the API server knows of them. How long one has been silent is counted by this process' own clock,
+// from when its last renewal was first seen: the wall's clocks, the speaker's and this one, may be set to anything.
 type speakers struct {
 	client.Reader
 	namespace string
+	// own is what has passed since some moment. It can't be set.
+	own func() time.Duration
 
 	mutex sync.Mutex
-	// heard of those that have a Lease: until when none has to be asked for again.
-	heard map[string]time.Time
+	words map[wordOf]word
+}
+
+// wordOf a speaker: the renewal of its Lease, or, where it has none, since when it has been expected to withdraw.
+type wordOf struct {
+	name  string
+	since time.Time
+}
+
+// word of a speaker's, the last one.
+type word struct {
+	renewed  time.Time
+	at, read time.Duration // when it was seen first, and last
+	silence  time.Duration // after which nothing is left of it
+}
+
+func newSpeakers(reader client.Reader, namespace string) *speakers {
+	began := time.Now()
+	return &speakers{
+		Reader: reader, namespace: namespace, own: func() time.Duration { return time.Since(began) }, words: map[wordOf]word{},
+	}
 }
 
 // +kubebuilder:rbac:groups=networkfabric.bedplate.dev,resources=bgpconfigurations,verbs=list
 
-// silentAt is when no neighbor of a speaker's has anything of it any more, although it hasn't said so: it has been dead for so
-// long then that all sessions have ended, and what the neighbors kept for its restart too. It is later if the speaker renews its
+// silentIn is how long it takes until no neighbor of a speaker's has anything of it any more, although it hasn't said so: it has been dead
+// for so long then that all sessions have ended, and what the neighbors kept for its restart too. It is later if the speaker renews its
 // Lease before; what is over now has just been read. Of one without a Lease nothing is known but since when it has been expected
-// to withdraw.
-func (s *speakers) silentAt(ctx context.Context, name string, since, now time.Time) (time.Time, error) {
+// to withdraw, which is the zero time where it isn't.
+func (s *speakers) silentIn(ctx context.Context, name string, since time.Time) (time.Duration, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if at := s.heard[name]; now.Before(at) {
-		return at, nil
+	now := s.own()
+	for _, of := range []wordOf{{name: name}, {name, since}} {
+		if w, known := s.words[of]; known && now-w.read < readAgain && now < w.at+w.silence {
+			return w.at + w.silence - now, nil
+		}
 	}
-	delete(s.heard, name)
 	memory, err := s.memory(ctx)
 	if err != nil {
-		return time.Time{}, err
+		return 0, err
 	}
 	found := &coordinationv1.Lease{}
 	err = s.Get(ctx, types.NamespacedName{Namespace: s.namespace, Name: lease.Name(name)}, found)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return time.Time{}, fmt.Errorf("get the Lease of BGP speaker %s: %w", name, err)
+		return 0, fmt.Errorf("get the Lease of BGP speaker %s: %w", name, err)
 	}
-	silence := lease.Silence(found, memory) + clockSkew
-	if err != nil || found.Spec.RenewTime == nil {
-		return since.Add(silence), nil
+	of, renewed, silence := wordOf{name: name}, found.Spec.RenewTime, lease.Silence(found, memory)+clockSkew
+	if err != nil || renewed == nil {
+		if since.IsZero() {
+			return silence, nil
+		}
+		of, renewed = wordOf{name, since}, &metav1.MicroTime{}
 	}
-	at := found.Spec.RenewTime.Add(silence)
-	if now.Before(at) {
-		s.heard[name] = at
+	w, known := s.words[of]
+	if !known || !w.renewed.Equal(renewed.Time) {
+		w = word{renewed: renewed.Time, at: now}
 	}
-	return at, nil
+	w.read, w.silence = now, silence
+	maps.DeleteFunc(s.words, func(_ wordOf, w word) bool { return now-w.read > 2*w.silence })
+	s.words[of] = w
+	return w.at + silence - now, nil
 }
 
 // memory is how long neighbors believe a speaker that is gone, whichever configuration it has. What its Lease says counts too:

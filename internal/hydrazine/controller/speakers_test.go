@@ -49,36 +49,79 @@ func (l *leases) List(_ context.Context, into client.ObjectList, _ ...client.Lis
 	return nil
 }
 
-// All addresses ask for the same few speakers, so a speaker's Lease is read when it may have run out, and not before.
-func TestSpeakers_areAskedForOnceInALifetime(t *testing.T) {
+// All addresses ask for the same few speakers, so a speaker's Lease isn't read each time.
+func TestSpeakers_areAskedForOnceInAWhile(t *testing.T) {
 	t.Parallel()
-	g, now, there := NewWithT(t), time.Now(), &leases{}
-	s := &speakers{Reader: there, heard: map[string]time.Time{}}
-	at := func(since time.Time) time.Duration {
-		silent, err := s.silentAt(t.Context(), "a", since, now)
+	g, own, there := NewWithT(t), time.Duration(0), &leases{}
+	s := newSpeakers(there, "")
+	s.own = func() time.Duration { return own }
+	in := func(since time.Time) time.Duration {
+		left, err := s.silentIn(t.Context(), "a", since)
 		g.Expect(err).NotTo(HaveOccurred())
-		return silent.Sub(now)
+		return left
 	}
-	g.Expect(at(now.Add(-time.Second))).To(BeNumerically(">", memory), "without a Lease it counts from when it was to withdraw")
-	g.Expect(at(now.Add(-time.Hour))).To(BeNumerically("<", 0))
+	silence := in(time.Time{})
+	g.Expect(silence).To(BeNumerically(">", memory))
+	own += silence
+	g.Expect(in(time.Time{})).To(Equal(silence), "it isn't expected to withdraw")
+	withdrawn := time.Now()
+	g.Expect(in(withdrawn)).To(Equal(silence), "without a Lease it counts from when that was seen first")
+	own += silence
+	g.Expect(in(withdrawn)).To(BeZero())
+	g.Expect(in(withdrawn.Add(time.Second))).To(Equal(silence), "another address is withdrawn later")
+
+	there.renewed = time.Now()
+	alive := in(withdrawn)
+	g.Expect(alive).To(Equal(silence))
 	asked := there.reads
-
-	there.renewed = now
-	alive := at(now)
-	g.Expect(alive).To(BeNumerically(">", memory))
-	now = now.Add(alive - time.Second)
-	there.renewed = now // it lives, which nobody has to know yet
-	g.Expect(at(now)).To(Equal(time.Second))
+	own += readAgain - 1
+	there.renewed = there.renewed.Add(time.Second) // it lives, which need not be known yet
+	g.Expect(in(withdrawn)).To(Equal(alive - readAgain + 1))
+	g.Expect(there.reads).To(Equal(asked))
+	own++
+	g.Expect(in(withdrawn)).To(Equal(alive))
 	g.Expect(there.reads).To(Equal(asked + 1))
-	now = now.Add(time.Second)
-	g.Expect(at(now)).To(Equal(alive - time.Second))
-	g.Expect(there.reads).To(Equal(asked + 2))
 
-	now = now.Add(alive)
+	own += alive
 	there.away = errors.New("the API server is away")
-	_, err := s.silentAt(t.Context(), "a", now, now)
+	_, err := s.silentIn(t.Context(), "a", withdrawn)
 	g.Expect(err).To(MatchError(ContainSubstring("the API server is away")), "unknown is not silent")
 	there.away = nil
-	g.Expect(at(now)).To(BeNumerically("<=", 0))
-	g.Expect(s.heard).To(BeEmpty())
+	g.Expect(in(withdrawn)).To(BeZero())
+	own += 3 * silence
+	_ = in(withdrawn)
+	g.Expect(s.words).To(HaveLen(1), "what isn't asked for any more isn't remembered")
+}
+
+// Whatever the clocks of the manager and of a speaker are set to, a speaker that renews its Lease lives, and one that doesn't is silent when
+// one silence has passed.
+func TestSpeakers_areBuriedByTheOwnClock(t *testing.T) {
+	t.Parallel()
+	for name, jump := range map[string]time.Duration{"right": 0, "behind": -10 * time.Minute, "ahead": 365 * 24 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, own, there := NewWithT(t), time.Duration(0), &leases{renewed: time.Now().Add(jump)}
+			r := &publicIPReconciler{speakers: newSpeakers(there, ""), poll: time.Second}
+			r.speakers.own = func() time.Duration { return own }
+			ip := &networkfabricv1.PublicIP{}
+			ip.Status.AnnouncedBy = []string{"a"}
+			for range 1000 {
+				g.Expect(r.buryAnnouncers(t.Context(), ip).RequeueAfter).NotTo(BeZero())
+				g.Expect(ip.Status.AnnouncedBy).To(ConsistOf("a"), "it has renewed its Lease")
+				own += lease.Interval
+				there.renewed = there.renewed.Add(lease.Interval)
+			}
+			there.renewed = time.Now() // its clock is right again, and it dies
+			r.buryAnnouncers(t.Context(), ip)
+			own += readAgain
+			again := r.buryAnnouncers(t.Context(), ip)
+			g.Expect(again.RequeueAfter).To(BeNumerically("<", 10*time.Minute))
+			own += again.RequeueAfter - 1
+			r.buryAnnouncers(t.Context(), ip)
+			g.Expect(ip.Status.AnnouncedBy).To(ConsistOf("a"))
+			own++
+			r.buryAnnouncers(t.Context(), ip)
+			g.Expect(ip.Status.AnnouncedBy).To(BeEmpty())
+		})
+	}
 }
