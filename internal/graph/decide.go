@@ -73,26 +73,7 @@ func (d decision) keep() step {
 		return ends(Failed("%s %s carries the tag of another object, %q: it is neither changed nor deleted; put the tag %q back, or "+
 			"correct this object's ledger", d.e.Kind, object.id, object.tag.Owner, d.w.owner).Because("ForeignTag"))
 	}
-	if s, must := d.lookAgain(); must {
-		return s
-	}
 	return d.repair(*object)
-}
-
-// lookAgain is for what was adopted before the service had come to the end of the last attempt: whatever else that has made goes.
-func (d decision) lookAgain() (step, bool) {
-	if _, unsettled := d.settles(); d.e.At == nil || unsettled {
-		return step{}, false
-	}
-	if !d.s.listed {
-		return step{verb: lookByName}, true
-	}
-	mine, _ := d.found()
-	doubles := slices.DeleteFunc(mine, func(o thing) bool { return o.id == d.e.ID })
-	if s, must := d.deleteDoubles(doubles); must && d.w.tagged {
-		return s, true
-	}
-	return d.write(note, func(e *entry) { e.At = nil }), true
 }
 
 // vanished is for a bound resource that is proven to be gone.
@@ -107,9 +88,6 @@ func (d decision) vanished() step {
 		return ends(Failed("%s %s was deleted outside Bedplate: %s", e.Kind, e.ID, d.w.ifLost).Because(ReasonLost))
 	}
 	if s, back := d.mayComeBack(); back {
-		return s
-	}
-	if s, must := d.settles(); must {
 		return s
 	}
 	return d.drop(forget, Waiting("%s %s was deleted outside Bedplate and is made again", e.Kind, e.ID))

@@ -142,11 +142,7 @@ func (d decision) adoptOne(mine []thing) step {
 	if s, must := d.deleteDoubles(mine[1:]); must {
 		return s
 	}
-	s := d.bindTo(adopt, mine[0].id, false)
-	if _, unsettled := d.settles(); unsettled {
-		s.entry.At = d.e.At
-	}
-	return s
+	return d.bindTo(adopt, mine[0].id, false)
 }
 
 // deleteDoubles asks for what is ours beside the one to keep to be deleted. Only the newest ledger may decide which one that is.

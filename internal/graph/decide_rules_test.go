@@ -206,7 +206,6 @@ func entries() (all []*entry) {
 			e.State, e.At, e.Refusal, e.Message, e.Token = stateRefused, at, string(fault.Conflict), "taken: choose another", "2"
 		})
 		add(func(e *entry) { e.State, e.At, e.Token = statePending, at, "2" })
-		add(func(e *entry) { e.State, e.At, e.ID, e.Token = stateBound, at, "2", "2" })
 		add(func(e *entry) { e.State, e.GoneAt, e.ID, e.Token = stateBound, at, "2", "2" })
 		add(func(e *entry) { e.State, e.AppliedAt, e.ID, e.InEffect = stateBound, at, "2", true })
 		add(func(e *entry) { e.State, e.AppliedAt, e.Applied, e.ID = stateBound, at, summary(drift), "2" })

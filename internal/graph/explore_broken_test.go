@@ -53,13 +53,6 @@ var breaks = map[string]decider{
 		}
 		return decide(w, e, s, now)
 	},
-	"what was adopted early isn't looked for again": func(w wish, e *entry, s sight, now time.Time) step {
-		d := decide(w, e, s, now)
-		if d.verb == adopt {
-			d.entry.At = nil
-		}
-		return d
-	},
 	"a taken name is a refusal": func(w wish, e *entry, s sight, now time.Time) step {
 		if s.attempt.known && fault.ClassOf(s.attempt.err) == fault.Conflict {
 			s.attempt.err = errRefused

@@ -248,7 +248,10 @@ func (m *model) service(s state) {
 	}
 	for i, r := range s.resources {
 		n := s
-		if n.resources[i].listed = true; r.exists && !r.listed {
+		for j := range n.resources { // what one create has made is shown together
+			n.resources[j].listed = n.resources[j].listed || n.resources[j].token == r.token
+		}
+		if r.exists && !r.listed {
 			settledAll = false
 			m.found("a list shows it", n)
 		}

@@ -35,7 +35,8 @@ func TestKeeper_countsWhatOutlivesItsObjectAndLetsTheRestGo(t *testing.T) {
 	scheme := runtime.NewScheme()
 	g.Expect(bmmv1.AddToScheme(scheme)).To(Succeed())
 	g.Expect(ledgerv1.AddToScheme(ledgerv1.GroupBMM)(scheme)).To(Succeed())
-	bound, refused := ledgerv1.Entry{Key: "instance", State: ledgerv1.Bound}, ledgerv1.Entry{Key: "instance", State: ledgerv1.Refused}
+	bound := ledgerv1.Entry{Key: "instance", State: ledgerv1.Bound}
+	refused := ledgerv1.Entry{Key: "instance", State: ledgerv1.Refused, At: new(metav1.Now())}
 	living := &bmmv1.NvidiaBMMMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "lives", UID: "lives"}}
 	all := map[string]*ledgerv1.Ledger{
 		"of a living object":              ledgerOf("lives", "lives", "here", bound),
