@@ -59,7 +59,7 @@ func NewAuthority(group string) (*Authority, error) {
 	return a, nil
 }
 
-// ParseAuthority reads what PEM and KeyPEM have written. One that will end soon is an error.
+// ParseAuthority reads what PEM and KeyPEM have written. One that will end soon, or begins later, is an error.
 func ParseAuthority(certificate, key []byte) (*Authority, error) {
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
@@ -68,6 +68,9 @@ func ParseAuthority(certificate, key []byte) (*Authority, error) {
 	signer, ok := pair.PrivateKey.(crypto.Signer)
 	if !ok || !pair.Leaf.IsCA {
 		return nil, errors.New("read an authority: it can't sign")
+	}
+	if time.Until(pair.Leaf.NotBefore) > 0 { // the clock was ahead that it was made by: no other end takes what it signs
+		return nil, fmt.Errorf("read an authority: it begins at %s", pair.Leaf.NotBefore.Format(time.RFC3339))
 	}
 	if time.Until(pair.Leaf.NotAfter) < authorityRest {
 		return nil, fmt.Errorf("read an authority: it ends at %s", pair.Leaf.NotAfter.Format(time.RFC3339))
@@ -157,8 +160,10 @@ func (a *Authority) Good(certificate, request []byte, name string) bool {
 		a.fresh(c)
 }
 
+// fresh says whether a certificate is valid, and more than half of its life is left. It isn't valid yet when the clock was ahead that it was
+// signed by.
 func (a *Authority) fresh(c *x509.Certificate) bool {
-	return a.now().Before(c.NotBefore.Add(c.NotAfter.Sub(c.NotBefore) / 2))
+	return !a.now().Before(c.NotBefore) && a.now().Before(c.NotBefore.Add(c.NotAfter.Sub(c.NotBefore)/2))
 }
 
 // Serve returns a certificate and its key (PEM) for a southbound database at an address.

@@ -52,6 +52,39 @@ func parse(t *testing.T, data []byte) *x509.Certificate {
 	return c
 }
 
+// The manager's clock was a year ahead when it signed, and is right again: no other end takes that for a year, so it is signed again.
+func TestAuthority_whoseClockWasAhead(t *testing.T) {
+	t.Parallel()
+	g, a, at := NewWithT(t), newAuthority(t), netip.MustParseAddr("127.0.0.1")
+	_, request := newRequest(t, "dpu1")
+	sign := func() (chassis, server, key []byte) {
+		chassis, err := a.Sign(request, "dpu1", 30*24*time.Hour)
+		g.Expect(err).NotTo(HaveOccurred())
+		server, key, err = a.Serve(at)
+		g.Expect(err).NotTo(HaveOccurred())
+		return chassis, server, key
+	}
+	a.now = func() time.Time { return time.Now().AddDate(1, 0, 0) }
+	chassis, server, key := sign()
+	a.now = time.Now
+	g.Expect(a.Good(chassis, request, "dpu1")).To(BeFalse())
+	g.Expect(a.Serves(server, key, at)).To(BeFalse())
+	chassis, server, key = sign()
+	g.Expect(a.Good(chassis, request, "dpu1")).To(BeTrue())
+	g.Expect(a.Serves(server, key, at)).To(BeTrue())
+
+	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	g.Expect(err).NotTo(HaveOccurred())
+	ahead := &Authority{key: own, now: func() time.Time { return time.Now().AddDate(1, 0, 0) }}
+	template := &x509.Certificate{Subject: pkix.Name{CommonName: "ovn-blue"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	der, err := ahead.issue(template, template, own.Public(), authorityLife)
+	g.Expect(err).NotTo(HaveOccurred())
+	private, err := keyPEM(own)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = ParseAuthority(encode("CERTIFICATE", der), private)
+	g.Expect(err).To(MatchError(ContainSubstring("it begins at")))
+}
+
 // Who asks gets a certificate for one name and one use, whatever the request asks for.
 func TestSign_givesNothingThatIsAskedFor(t *testing.T) {
 	t.Parallel()
