@@ -41,16 +41,6 @@ func (f *fixture) ends(of *resourcev1.ManagedResource) {
 	f.Eventually(func() bool { return time.Now().After(end) }).WithTimeout(patience).Should(BeTrue())
 }
 
-// hears makes the DPU's ovn-controller have heard of all changes.
-func (f *fixture) hears(group *resourcev1.ResourceGroup, chassis string) {
-	f.t.Helper()
-	f.Eventually(func(g Gomega) {
-		change := f.ovn(g, "ovn-nbctl", group, "get", "NB_Global", ".", "nb_cfg")
-		f.ovn(g, "ovn-sbctl", group, "--", "--if-exists", "destroy", "Chassis_Private", chassis,
-			"--", "create", "Chassis_Private", "name="+chassis, "nb_cfg="+change)
-	}).WithTimeout(patience).Should(Succeed())
-}
-
 // The lease is of one host. Of the other one's ovn-controller may never have heard that its address is gone.
 func TestLease_ofOneHostEndsNotWhatItsDPUAnswersForBesideOthers(t *testing.T) {
 	t.Parallel()

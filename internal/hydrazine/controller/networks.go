@@ -312,11 +312,12 @@ func (w *network) compare(ctx context.Context, chassis map[string]bool) (resourc
 	}, waiting, nil
 }
 
-// behind are the chassis that don't have a change, or of which nobody knows, in their order. A database that has just begun has had
-// no change yet, and so says nothing of any of them.
+// behind are the chassis that don't have a change, or of which it isn't known, in their order. A database that has just begun has had
+// no change yet, and so says nothing of any of them. One that has more than the last change has heard of another database, which began
+// to count by a clock that was ahead.
 func behind(change int, has map[string]int, chassis map[string]bool) (waiting []string) {
 	for _, name := range slices.Sorted(maps.Keys(chassis)) {
-		if at, told := has[name]; !told || change == 0 || at < change {
+		if at, told := has[name]; !told || change == 0 || at != change {
 			waiting = append(waiting, name)
 		}
 	}

@@ -45,11 +45,12 @@ func TestBehind_isWhoeverIsntKnownToHaveTheChange(t *testing.T) {
 		has    map[string]int
 		behind []string
 	}{
-		"all have it":        {3, map[string]int{"a": 3, "b": 4}, nil},
-		"one is late":        {3, map[string]int{"a": 3, "b": 2}, []string{"b"}},
-		"one isn't there":    {3, map[string]int{"b": 3}, []string{"a"}},
-		"nothing is counted": {0, map[string]int{"a": 0, "b": 7}, []string{"a", "b"}},
-		"nothing is known":   {0, nil, []string{"a", "b"}},
+		"all have it":         {3, map[string]int{"a": 3, "b": 3}, nil},
+		"of another database": {3, map[string]int{"a": 3, "b": 4}, []string{"b"}},
+		"one is late":         {3, map[string]int{"a": 3, "b": 2}, []string{"b"}},
+		"one isn't there":     {3, map[string]int{"b": 3}, []string{"a"}},
+		"nothing is counted":  {0, map[string]int{"a": 0, "b": 7}, []string{"a", "b"}},
+		"nothing is known":    {0, nil, []string{"a", "b"}},
 	} {
 		NewWithT(t).Expect(behind(c.change, c.has, map[string]bool{"a": true, "b": true})).To(Equal(c.behind), name)
 	}
