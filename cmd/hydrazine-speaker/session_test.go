@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,8 +78,9 @@ func TestSession_isNotTouchedByOthers(t *testing.T) {
 	leaf := w.frr("leaf", routers, "172.18.0.2", frr.Neighbor{Address: addrs(addressOf(1))[0], ASN: speakers})
 	w.configure()
 	w.publicIP("203.0.113.80", hop)
-	w.speaker(1)
+	speaker := w.speaker(1)
 	w.established(1, router)
+	w.Expect(listening(speaker.PID())).To(And(Not(BeEmpty()), HaveEach(HavePrefix("0100007F:"))), "its probes, at 127.0.0.1: it dials neighbors, and none dials it")
 	before, err := w.session(1, router)()
 	w.Expect(err).NotTo(HaveOccurred())
 	lost := w.watchRoute("fabric", "203.0.113.80/32")
@@ -98,6 +100,23 @@ func TestSession_isNotTouchedByOthers(t *testing.T) {
 	w.Expect(w.session(1, router)()).To(HaveField("Since", Equal(before.Since)))
 	w.Expect(lost.Load()).To(BeZero())
 	w.Eventually(w.session(1, "172.18.0.2")).WithTimeout(patience).Should(BeZero())
+}
+
+// listening are the addresses, as the kernel writes them, at which the network namespace of a process listens by TCP.
+func listening(pid int) (at []string, err error) {
+	for _, table := range []string{"tcp", "tcp6"} {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", pid, table))
+		if err != nil {
+			return nil, err
+		}
+		for _, line := range strings.Split(string(text), "\n") {
+			const state, listen = 3, "0A"
+			if fields := strings.Fields(line); len(fields) > state && fields[state] == listen {
+				at = append(at, fields[1])
+			}
+		}
+	}
+	return at, nil
 }
 
 // What neighbors say is thrown away: through a speaker none of them hears of another one.

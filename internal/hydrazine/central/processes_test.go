@@ -276,6 +276,8 @@ func TestProcesses_thatHangHoldUpNoOtherGroup(t *testing.T) {
 		done <- err
 	}()
 	g.Eventually(called, "5s").Should(Receive())
+	_, err := p.Ensure(t.Context(), "red")
+	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(p.Delete(t.Context(), "red")).To(Succeed())
 	g.Expect(done).NotTo(Receive(), "it still hangs")
 	g.Expect(os.Remove(filepath.Join(p.Dir, "blue", "nb.ctl"))).To(Succeed())

@@ -81,6 +81,12 @@ func TestAgent_thatSaysTooMuch(t *testing.T) {
 	message := f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionFalse, "PortProblem")
 	f.Expect(len(message)).To(BeNumerically("<=", 1024))
 	f.Expect(message).To(And(HavePrefix("port pf0hpf: üüü"), HaveSuffix("ü…")))
+
+	// A whole report has bounds too, far above all that is in one. What is larger isn't read.
+	agent.Say(func(r *agentstest.Said) { r.Ports[0].Problem = strings.Repeat("x", 256<<10) })
+	f.becomes(host, resourcev1.AgentReadyCondition, metav1.ConditionFalse, "AgentUnreachable")
+	agent.Say(func(r *agentstest.Said) { r.Ports[0].Problem = strings.Repeat("x", 200<<10) })
+	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionFalse, "PortProblem")
 }
 
 func TestAgent_thatWritesAddressesOtherwise(t *testing.T) {
@@ -115,6 +121,41 @@ func TestAgent_thatOnlyPretends(t *testing.T) {
 		ContainSubstring("the host still has port pf0hpf"))
 	agent.Pretend(false)
 	f.gone(host)
+}
+
+// What a DPU says of a host counts if the host is behind it, and for no other host.
+func TestAgent_thatSpeaksOfAnothersHost(t *testing.T) {
+	t.Parallel()
+	f := start(t).run()
+	f.group("blue")
+	agent, liar := f.agent(2), f.agent(3)
+	liar.Say(func(r *agentstest.Said) { r.Ports = append(r.Ports, &agentv1.Port{Name: "pf1hpf", Up: true}) })
+	host := f.host("blue", 2)
+	own := f.host("blue", 3, func(r *resourcev1.ManagedResource) { r.Spec.Identifier = "pf0hpf" })
+	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	f.becomes(own, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	claim := func(r *agentstest.Said) {
+		r.Ports[1].Assignment = &agentv1.Assignment{ResourceUid: string(host.UID), GroupUid: r.Ports[0].GetAssignment().GetGroupUid()}
+	}
+
+	// It has isolated the host, it says, which goes on elsewhere.
+	liar.Pretend(true)
+	agent.Pretend(true)
+	f.Expect(f.client.Delete(t.Context(), host)).To(Succeed())
+	f.Expect(f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionFalse, "Isolating")).To(
+		ContainSubstring("the host still has port pf0hpf"))
+	f.Consistently(func() error { return f.client.Get(t.Context(), client.ObjectKeyFromObject(host), host) }, "3s").Should(Succeed())
+
+	// It has the host, it says, which is isolated where it was.
+	liar.Say(claim)
+	f.Consistently(func(g Gomega) {
+		g.Expect(f.client.Get(t.Context(), client.ObjectKeyFromObject(host), host)).To(Succeed())
+		g.Expect(host.Status.LogicalPortReference.DPU).To(Equal("dpu2"))
+	}, "2s").Should(Succeed())
+	agent.Pretend(false)
+	f.Eventually(func() *agentv1.Assignment { return agent.Says().GetPorts()[0].GetAssignment() }).WithTimeout(patience).Should(BeNil())
+	f.gone(host)
+	f.becomes(own, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
 }
 
 // A DPU is known as soon as its agent is heard, whatever becomes of the host: it may have no seat, or be isolated.

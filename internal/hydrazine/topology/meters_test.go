@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"github.com/ovn-kubernetes/libovsdb/model"
 
 	"github.com/bedplate/bedplate/internal/hydrazine/ovn/nbdb"
 )
@@ -18,9 +19,32 @@ func TestMeters_boundEachKindOfPacketByItself(t *testing.T) {
 	} {
 		g.Expect(meters).To(HaveKey(kind))
 	}
+	rates := map[string]nbdb.MeterBand{}
+	for _, row := range rows {
+		if m, ok := row.(*nbdb.Meter); ok {
+			g.Expect(m.Unit).To(Equal(nbdb.MeterUnitPktps))
+			g.Expect(m.Bands).To(HaveLen(1))
+			g.Expect(rates).NotTo(HaveKey(m.Name))
+			rates[m.Name] = *bandOf(t, rows, m.Bands[0])
+		}
+	}
 	used := map[string]bool{}
-	for _, meter := range meters {
+	for kind, meter := range meters {
 		g.Expect(used).NotTo(HaveKey(meter))
 		used[meter] = true
+		g.Expect(rates).To(HaveKey(meter), kind)
+		g.Expect(rates[meter].Action).To(Equal(nbdb.MeterBandActionDrop), kind)
+		g.Expect([]int{rates[meter].Rate, rates[meter].BurstSize}).To(HaveEach(And(BeNumerically(">", 0), BeNumerically("<=", 100))), kind)
 	}
+}
+
+func bandOf(t *testing.T, rows []model.Model, ref string) *nbdb.MeterBand {
+	t.Helper()
+	for _, row := range rows {
+		if b, ok := row.(*nbdb.MeterBand); ok && b.UUID == ref {
+			return b
+		}
+	}
+	t.Fatalf("there is no band %s", ref)
+	return nil
 }
