@@ -124,6 +124,9 @@ func (e *Engine) New(ctx context.Context, owner Owner, credentials string, kinds
 	if err := g.open(ctx); err != nil {
 		return nil, err
 	}
+	if err := g.restore(ctx); err != nil {
+		return nil, err
+	}
 	if annotations := owner.GetAnnotations(); annotations[ledgerv1.TakeOverAnnotation] != "" {
 		delete(annotations, ledgerv1.TakeOverAnnotation) // what it asks for has been done; the caller writes that
 		owner.SetAnnotations(annotations)

@@ -187,7 +187,7 @@ func (g *Graph) object() (*ledgerv1.Ledger, error) {
 		}
 	}
 	reference, err := g.engine.referenceTo(g.owner)
-	next.OwnerReferences = []metav1.OwnerReference{reference}
+	next.OwnerReferences, next.Spec.OwnerUID = []metav1.OwnerReference{reference}, string(reference.UID)
 	return next, err
 }
 

@@ -362,3 +362,21 @@ func TestCreate_doesNotBeginForAnOwnerThatIsNotWhatItWas(t *testing.T) {
 		})
 	}
 }
+
+// Another client takes the references and the finalizer off: the ledger says itself whose it is, and both come back.
+func TestLedger_getsBackWhatAnotherClientTookOff(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	_, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	before := f.ledger()
+	stripped := before.DeepCopy()
+	stripped.OwnerReferences, stripped.Finalizers = nil, nil
+	f.Expect(f.client.Update(t.Context(), stripped)).To(Succeed())
+	_, err = f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(f.ledger().OwnerReferences).To(Equal(before.OwnerReferences))
+	f.Expect(f.ledger().Finalizers).To(Equal(before.Finalizers))
+	f.Expect(f.ledger().Spec.OwnerID).To(Equal(before.Spec.OwnerID))
+	f.Expect(f.service.keys()).To(Equal(everything))
+}

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/fault"
@@ -91,9 +92,24 @@ func (g *Graph) atHome(l *ledgerv1.Ledger) bool { return l.Spec.Home == g.home |
 func ownsNothing(l *ledgerv1.Ledger) bool { return l == nil || !l.Owns() }
 
 // isOf reports whether a ledger is that of this very object, and not of one of its name that was before or is elsewhere. No copy is:
-// the object's UID is written into a ledger here, by us or by `clusterctl move`.
+// the object's UID is written into a ledger here, by us or by `clusterctl move`. A ledger whose references another client has taken
+// away says itself whose it is.
 func isOf(l *ledgerv1.Ledger, owner client.Object) bool {
+	if l != nil && len(l.OwnerReferences) == 0 {
+		return l.Spec.OwnerUID == string(owner.GetUID())
+	}
 	return l != nil && slices.ContainsFunc(l.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == owner.GetUID() })
+}
+
+// restore puts back what another client has taken off a ledger: the reference to its owner, and its finalizer.
+func (g *Graph) restore(ctx context.Context) error {
+	reference, err := g.engine.referenceTo(g.owner)
+	l := g.ledger.stored
+	kept := l.DeletionTimestamp != nil || l.Spec.Closed || controllerutil.ContainsFinalizer(l, ledgerv1.Finalizer)
+	if err != nil || g.engine.OnlyLooks || g.ledger.fresh || kept && slices.Equal(l.OwnerReferences, []metav1.OwnerReference{reference}) {
+		return err
+	}
+	return g.write(ctx)
 }
 
 // lacking are the IDs that spec or status of an owner show and its ledger doesn't have.

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/cluster-api/test/framework"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/bmm/cluster"
 )
 
@@ -65,6 +66,12 @@ func ownersOfOurs(withClass bool) owners {
 		"NvidiaBMMCluster": func(_ types.NamespacedName, got []metav1.OwnerReference) error {
 			return framework.HasExactOwners(got, ofCluster)
 		},
+		"Ledger": func(_ types.NamespacedName, got []metav1.OwnerReference) error {
+			of := func(kind string) []metav1.OwnerReference {
+				return []metav1.OwnerReference{{APIVersion: infrav1.GroupVersion.String(), Kind: kind}}
+			}
+			return framework.HasOneOfExactOwners(got, of("NvidiaBMMCluster"), of("NvidiaBMMMachine"))
+		},
 		"NvidiaBMMClusterTemplate": func(_ types.NamespacedName, got []metav1.OwnerReference) error {
 			return framework.HasExactOwners(got, class)
 		},
@@ -98,6 +105,7 @@ func finalizersOfOurs(credentials string) finalizers {
 	return finalizers{
 		"NvidiaBMMCluster": func(types.NamespacedName) []string { return []string{infrav1.ClusterFinalizer} },
 		"NvidiaBMMMachine": func(types.NamespacedName) []string { return []string{infrav1.MachineFinalizer} },
+		"Ledger":           func(types.NamespacedName) []string { return []string{ledgerv1.Finalizer} },
 		"Secret": func(secret types.NamespacedName) []string {
 			if secret.Name == credentials {
 				return []string{cluster.SecretFinalizer}

@@ -126,6 +126,10 @@ type LedgerSpec struct {
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{12}$`
 	// +kubebuilder:validation:MaxLength=12
 	OwnerID string `json:"ownerID"`
+	// ownerUID is the UID of the object, for a ledger whose owner reference another client has taken away.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	OwnerUID string `json:"ownerUID,omitempty"`
 	// home is the UID of the Namespace kube-system of the management cluster that may act on this ledger.
 	// +required
 	// +kubebuilder:validation:MinLength=1
