@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -23,8 +24,11 @@ import (
 )
 
 const (
-	connectTimeout = 2 * time.Second
-	retryInterval  = 500 * time.Millisecond
+	// connectTimeout is more than a busy computer takes for the schema and a copy of the database.
+	connectTimeout = 4 * time.Second
+	// A server that doesn't answer for twice as long is lost.
+	echoInterval  = 5 * time.Second
+	retryInterval = 500 * time.Millisecond
 	// applyTimeout is how long ovs-vswitchd may take to do what the database says.
 	applyTimeout = 5 * time.Second
 	applyPoll    = 5 * time.Millisecond
@@ -37,8 +41,10 @@ var errDisconnected = errors.New("there is no connection to the database of Open
 
 // Database is the connection to the database of Open vSwitch, and what is in there.
 type Database struct {
-	client  client.Client
+	dial    func() (client.Client, error)
 	changed func()
+	// client of the present connection, or of the next one: read it with ovsdb.
+	client atomic.Pointer[client.Client]
 }
 
 // New returns a database that isn't connected yet. The endpoint is as OVSDB writes it, such as
@@ -49,13 +55,25 @@ func New(endpoint string, changed func()) (*Database, error) {
 		return nil, fmt.Errorf("build the model of Open vSwitch: %w", err)
 	}
 	logger := logr.FromSlogHandler(slog.Default().Handler())
-	c, err := client.NewOVSDBClient(tables, client.WithEndpoint(endpoint), client.WithLogger(&logger),
-		client.WithInactivityCheck(2*connectTimeout, connectTimeout, backoff.NewConstantBackOff(retryInterval)))
-	if err != nil {
+	d := &Database{changed: changed, dial: func() (client.Client, error) {
+		return client.NewOVSDBClient(tables, client.WithEndpoint(endpoint), client.WithLogger(&logger),
+			client.WithInactivityCheck(echoInterval, connectTimeout, backoff.NewConstantBackOff(retryInterval)))
+	}}
+	if err := d.renew(); err != nil {
 		return nil, fmt.Errorf("configure the client of Open vSwitch: %w", err)
 	}
-	return &Database{client: c, changed: changed}, nil
+	return d, nil
 }
+
+func (d *Database) renew() error {
+	c, err := d.dial()
+	if err == nil {
+		d.client.Store(&c)
+	}
+	return err
+}
+
+func (d *Database) ovsdb() client.Client { return *d.client.Load() }
 
 // Connect tries until there is a connection, or ctx ends. A connection that is lost later comes back by itself.
 func (d *Database) Connect(ctx context.Context) {
@@ -80,12 +98,13 @@ func (d *Database) Connect(ctx context.Context) {
 func (d *Database) connect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	if err := d.client.Connect(ctx); err != nil {
+	c := d.ovsdb()
+	if err := c.Connect(ctx); err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
 	root, bridge, port, iface := &vswitchd.OpenvSwitch{}, &vswitchd.Bridge{}, &vswitchd.Port{}, &vswitchd.Interface{}
 	datapath := &vswitchd.Datapath{}
-	_, err := d.client.Monitor(ctx, d.client.NewMonitor(
+	_, err := c.Monitor(ctx, c.NewMonitor(
 		client.WithTable(root, &root.Bridges, &root.ExternalIDs, &root.NextCfg, &root.CurCfg, &root.IfaceTypes,
 			&root.Datapaths),
 		client.WithTable(datapath, &datapath.Capabilities),
@@ -96,10 +115,11 @@ func (d *Database) connect(ctx context.Context) error {
 			&iface.MAC),
 	))
 	if err != nil {
-		d.client.Disconnect()
-		return fmt.Errorf("monitor: %w", err)
+		// It would go on to connect by itself beside us, and never read anything any more.
+		c.Close()
+		return fmt.Errorf("monitor: %w", errors.Join(err, d.renew()))
 	}
-	d.client.Cache().AddEventHandler(&cache.EventHandlerFuncs{
+	c.Cache().AddEventHandler(&cache.EventHandlerFuncs{
 		AddFunc:    func(string, model.Model) { d.changed() },
 		UpdateFunc: func(string, model.Model, model.Model) { d.changed() },
 		DeleteFunc: func(string, model.Model) { d.changed() },
@@ -108,10 +128,10 @@ func (d *Database) connect(ctx context.Context) error {
 }
 
 // Connected says whether there is a connection. The client's own Connected goes on saying so while it reconnects.
-func (d *Database) Connected() bool { return d.client.CurrentEndpoint() != "" }
+func (d *Database) Connected() bool { return d.ovsdb().CurrentEndpoint() != "" }
 
 // Close ends the connection.
-func (d *Database) Close() { d.client.Close() }
+func (d *Database) Close() { d.ovsdb().Close() }
 
 // transact writes a change, if there is one, and waits until ovs-vswitchd has done everything that the database says.
 func (d *Database) transact(ctx context.Context, operations ...ovsdb.Operation) error {
@@ -124,7 +144,7 @@ func (d *Database) transact(ctx context.Context, operations ...ovsdb.Operation) 
 	if len(operations) == 0 {
 		return d.applied(ctx, root.NextCfg)
 	}
-	where := d.client.Where(root)
+	where := d.ovsdb().Where(root)
 	next, err := where.Mutate(root, model.Mutation{Field: &root.NextCfg, Mutator: ovsdb.MutateOperationAdd, Value: 1})
 	if err != nil {
 		return fmt.Errorf("count the change: %w", err)
@@ -133,7 +153,7 @@ func (d *Database) transact(ctx context.Context, operations ...ovsdb.Operation) 
 	operations = append(operations, ovsdb.Operation{
 		Op: ovsdb.OperationSelect, Table: vswitchd.OpenvSwitchTable, Where: next[0].Where, Columns: []string{"next_cfg"},
 	})
-	results, err := d.client.Transact(ctx, operations...)
+	results, err := d.ovsdb().Transact(ctx, operations...)
 	if err != nil {
 		return fmt.Errorf("change Open vSwitch: %w", err)
 	}
@@ -174,7 +194,7 @@ func (d *Database) list(tables ...any) error {
 	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
 	for _, table := range tables {
-		if err := cmp.Or(d.client.List(ctx, table), ctx.Err()); err != nil { // it gives what it has when time is up
+		if err := cmp.Or(d.ovsdb().List(ctx, table), ctx.Err()); err != nil { // it gives what it has when time is up
 			return fmt.Errorf("read the database of Open vSwitch: %w", err)
 		}
 	}

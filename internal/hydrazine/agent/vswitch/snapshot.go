@@ -101,7 +101,7 @@ func (c *change) add(operations []ovsdb.Operation, err error) {
 
 func (c *change) create(rows ...model.Model) {
 	for _, row := range rows {
-		c.add(c.database.client.Create(row))
+		c.add(c.database.ovsdb().Create(row))
 	}
 }
 
@@ -113,11 +113,11 @@ func (c *change) remove(b *vswitchd.Bridge, ports ...string) {
 }
 
 func (c *change) mutate(row model.Model, mutations ...model.Mutation) {
-	c.add(c.database.client.Where(row).Mutate(row, mutations...))
+	c.add(c.database.ovsdb().Where(row).Mutate(row, mutations...))
 }
 
 func (c *change) update(row model.Model, fields ...any) {
-	c.add(c.database.client.Where(row).Update(row, fields...))
+	c.add(c.database.ovsdb().Where(row).Update(row, fields...))
 }
 
 // set makes keys of a map as wanted, and leaves the others alone. An empty value is one that isn't to be there.

@@ -1,7 +1,10 @@
 package vswitch
 
 import (
+	"bytes"
 	"context"
+	"io"
+	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -235,6 +238,53 @@ func TestDeleteIntegration(t *testing.T) {
 	d.Expect(d.vsctl("list-ports", "br-transport")).To(Equal("p0"))
 	d.Expect(d.vsctl("get", "open", ".", "external_ids")).NotTo(Or(ContainSubstring("ovn-remote"), ContainSubstring("ovn-encap-ip")))
 	d.Expect(d.Other("blue")).To(BeFalse())
+}
+
+// The first copy of the database doesn't come in time, nor does the answer to the next connection: the library connected by itself beside
+// us then, and took what we read for out of date for ever.
+func TestConnect_goesOnAfterAMonitorWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	socket := filepath.Join(filepath.Dir(strings.TrimPrefix(d.socket, "unix:")), "slow.sock")
+	listener, err := net.Listen("unix", socket)
+	d.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for n := 0; ; n++ {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go d.forward(connection, n)
+		}
+	}()
+	slow, err := New("unix:"+socket, func() {})
+	d.Expect(err).NotTo(HaveOccurred())
+	slow.Connect(t.Context())
+	t.Cleanup(slow.Close)
+	d.Consistently(func() error { _, err := slow.State(); return err }).WithTimeout(5 * retryInterval).Should(Succeed())
+}
+
+// forward the nth connection to the database, of which the first gets no answer to its monitor, and the second none at all.
+func (d *database) forward(connection net.Conn, n int) {
+	defer connection.Close()
+	server, err := net.Dial("unix", strings.TrimPrefix(d.socket, "unix:"))
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	answers := make(chan struct{})
+	if n != 1 {
+		go func() { defer close(answers); io.Copy(connection, server) }()
+	}
+	for buffer := make([]byte, 1<<16); ; {
+		read, err := connection.Read(buffer)
+		if err != nil || n == 0 && bytes.Contains(buffer[:read], []byte(`"monitor`)) {
+			break
+		}
+		server.Write(buffer[:read])
+	}
+	io.Copy(io.Discard, connection) // until the client has enough
 }
 
 // TestList_endsWithoutADatabase: the connection may be lost right after it was looked at.
