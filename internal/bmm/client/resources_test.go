@@ -88,6 +88,8 @@ var ofOneObject = []call{
 
 	updates(`PATCH vpc/ID {"networkSecurityGroupId":""}`, (*api).UpdateVPC,
 		client.VPCUpdateRequest{NetworkSecurityGroupID: ptr.To("")}),
+	updates(`PATCH subnet/ID {"name":"nodes"}`, (*api).UpdateSubnet, client.SubnetUpdateRequest{Name: "nodes"}),
+	updates(`PATCH vpc-prefix/ID {"name":"nodes"}`, (*api).UpdateVPCPrefix, client.VPCPrefixUpdateRequest{Name: "nodes"}),
 	updates(`PATCH network-security-group/ID {"rules":[]}`, (*api).UpdateNetworkSecurityGroup,
 		client.NetworkSecurityGroupUpdateRequest{Rules: &[]client.NetworkSecurityGroupRule{}}),
 	updates(`PATCH instance/ID {"labels":{}}`, (*api).UpdateInstance,

@@ -32,6 +32,11 @@ func (c *Client) Subnets(ctx context.Context, filter SubnetFilter) ([]Subnet, er
 	})
 }
 
+// UpdateSubnet renames a subnet of the site. Conflict means that another one has the name.
+func (c *Client) UpdateSubnet(ctx context.Context, siteID, id string, request SubnetUpdateRequest) (*Subnet, error) {
+	return update[Subnet](ctx, c, "update subnet", siteID, id, with2((*gen.Client).UpdateSubnet, id, request))
+}
+
 // DeleteSubnet starts the deletion of a subnet of the site. It is over when Subnet answers NotFound. Busy means that
 // instances use it.
 func (c *Client) DeleteSubnet(ctx context.Context, siteID, id string) error {
@@ -63,6 +68,11 @@ func (c *Client) VPCPrefixes(ctx context.Context, filter VPCPrefixFilter) ([]VPC
 			PageNumber: p.number, PageSize: p.size, OrderBy: p.order,
 			SiteID: optional(filter.SiteID), VPCID: optional(filter.VPCID), Query: optional(filter.Query)})
 	})
+}
+
+// UpdateVPCPrefix renames a VPC prefix of the site. Conflict means that another one has the name.
+func (c *Client) UpdateVPCPrefix(ctx context.Context, siteID, id string, request VPCPrefixUpdateRequest) (*VPCPrefix, error) {
+	return update[VPCPrefix](ctx, c, "update VPC prefix", siteID, id, with2((*gen.Client).UpdateVPCPrefix, id, request))
 }
 
 // DeleteVPCPrefix starts the deletion of a VPC prefix of the site. It is over when VPCPrefix answers NotFound. Busy means

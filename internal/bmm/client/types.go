@@ -61,8 +61,12 @@ type (
 	VPCPeeringCreateRequest = gen.VPCPeeringCreateRequest
 	// SubnetCreateRequest is what CreateSubnet takes.
 	SubnetCreateRequest = gen.SubnetCreateRequest
+	// SubnetUpdateRequest is what UpdateSubnet takes.
+	SubnetUpdateRequest = gen.SubnetUpdateRequest
 	// VPCPrefixCreateRequest is what CreateVPCPrefix takes.
 	VPCPrefixCreateRequest = gen.VPCPrefixCreateRequest
+	// VPCPrefixUpdateRequest is what UpdateVPCPrefix takes.
+	VPCPrefixUpdateRequest = gen.VPCPrefixUpdateRequest
 	// NetworkSecurityGroupCreateRequest is what CreateNetworkSecurityGroup takes.
 	NetworkSecurityGroupCreateRequest = gen.NetworkSecurityGroupCreateRequest
 	// NetworkSecurityGroupUpdateRequest is what UpdateNetworkSecurityGroup takes.

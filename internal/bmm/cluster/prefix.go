@@ -30,7 +30,8 @@ func (n *networks) prefixKind() *graph.Kind[bmm.VPCPrefix] {
 }
 
 func (n *networks) wantPrefix(spec infrav1.VPCPrefixSpec) *graph.Handle[bmm.VPCPrefix] {
-	return graph.Add(n.graph, n.kinds.prefix, graph.Want[bmm.VPCPrefix]{
+	var prefix *graph.Handle[bmm.VPCPrefix]
+	prefix = graph.Add(n.graph, n.kinds.prefix, graph.Want[bmm.VPCPrefix]{
 		Key: PrefixKey + "/" + spec.Name, Condition: infrav1.SubnetsReadyCondition, After: []graph.Ref{n.vpc, n.ipBlock},
 		Lock: n.ipBlockLock,
 		Create: func(_ context.Context, key graph.Key) (graph.Call[bmm.VPCPrefix], error) {
@@ -44,10 +45,15 @@ func (n *networks) wantPrefix(spec infrav1.VPCPrefixSpec) *graph.Handle[bmm.VPCP
 			return func(ctx context.Context) (*bmm.VPCPrefix, error) { return n.api.CreateVPCPrefix(ctx, request) }, nil
 		},
 		Diff: func(p *bmm.VPCPrefix) []graph.Change {
-			return sizeChange(p.PrefixLength, prefixLength(spec.PrefixLength, spec.CIDR))
+			return rangeChanges(p.Name, prefix.OwnKey(), p.PrefixLength, prefixLength(spec.PrefixLength, spec.CIDR))
 		},
-		Apply: func(_ context.Context, _ *bmm.VPCPrefix, changes []graph.Change) error {
-			return fault.Invalidf("VPC prefix %q can't be changed (%s): remove it, and add one with another name", spec.Name, changes[0])
+		Apply: func(ctx context.Context, p *bmm.VPCPrefix, changes []graph.Change) error {
+			if changes[0].Field != nameField {
+				return fault.Invalidf("VPC prefix %q can't be changed (%s): remove it, and add one with another name", spec.Name, changes[0])
+			}
+			_, err := n.api.UpdateVPCPrefix(ctx, n.siteID(), p.ID, bmm.VPCPrefixUpdateRequest{Name: changes[0].To})
+			return err
 		},
 	})
+	return prefix
 }

@@ -31,7 +31,8 @@ func (n *networks) subnetKind() *graph.Kind[bmm.Subnet] {
 }
 
 func (n *networks) wantSubnet(spec infrav1.SubnetSpec) *graph.Handle[bmm.Subnet] {
-	return graph.Add(n.graph, n.kinds.subnet, graph.Want[bmm.Subnet]{
+	var subnet *graph.Handle[bmm.Subnet]
+	subnet = graph.Add(n.graph, n.kinds.subnet, graph.Want[bmm.Subnet]{
 		Key: SubnetKey + "/" + spec.Name, Condition: infrav1.SubnetsReadyCondition, After: []graph.Ref{n.vpc, n.ipBlock},
 		Lock: n.ipBlockLock,
 		Create: func(_ context.Context, key graph.Key) (graph.Call[bmm.Subnet], error) {
@@ -45,12 +46,17 @@ func (n *networks) wantSubnet(spec infrav1.SubnetSpec) *graph.Handle[bmm.Subnet]
 			return func(ctx context.Context) (*bmm.Subnet, error) { return n.api.CreateSubnet(ctx, request) }, nil
 		},
 		Diff: func(s *bmm.Subnet) []graph.Change {
-			return sizeChange(s.PrefixLength, prefixLength(spec.PrefixLength, spec.CIDR))
+			return rangeChanges(s.Name, subnet.OwnKey(), s.PrefixLength, prefixLength(spec.PrefixLength, spec.CIDR))
 		},
-		Apply: func(_ context.Context, _ *bmm.Subnet, changes []graph.Change) error {
-			return fault.Invalidf("subnet %q can't be changed (%s): remove it, and add one with another name", spec.Name, changes[0])
+		Apply: func(ctx context.Context, s *bmm.Subnet, changes []graph.Change) error {
+			if changes[0].Field != nameField {
+				return fault.Invalidf("subnet %q can't be changed (%s): remove it, and add one with another name", spec.Name, changes[0])
+			}
+			_, err := n.api.UpdateSubnet(ctx, n.siteID(), s.ID, bmm.SubnetUpdateRequest{Name: changes[0].To})
+			return err
 		},
 	})
+	return subnet
 }
 
 // prefixLength is what the spec asks for; admission has seen to it that it says exactly one of the two.
@@ -65,10 +71,16 @@ func prefixLength(length *int32, cidr string) int {
 	return prefix.Bits()
 }
 
-// sizeChange is what can't be done: a range that was removed and added again before it was gone still has its old size.
-func sizeChange(found, wanted int) []graph.Change {
-	if found == wanted {
-		return nil
+const nameField = "name"
+
+// rangeChanges are those of a subnet or a prefix. The name, which is its tag, is put back. Its size can't be changed: a range that was
+// removed and added again before it was gone still has its old one.
+func rangeChanges(name string, key graph.Key, size, wanted int) (changes []graph.Change) {
+	if own := tag.Name(key); name != own {
+		changes = append(changes, graph.Change{Field: nameField, From: name, To: own})
 	}
-	return []graph.Change{{Field: "prefixLength", From: strconv.Itoa(found), To: strconv.Itoa(wanted)}}
+	if size != wanted {
+		changes = append(changes, graph.Change{Field: "prefixLength", From: strconv.Itoa(size), To: strconv.Itoa(wanted)})
+	}
+	return changes
 }

@@ -80,6 +80,14 @@ func (s *Server) draftPrefix(m maker, request api.VPCPrefixCreateRequest, now ti
 	}}, nil
 }
 
+// UpdateVPCPrefix implements the API.
+func (s *Server) UpdateVPCPrefix(
+	_ context.Context, r gen.UpdateVPCPrefixRequestObject,
+) (gen.UpdateVPCPrefixResponseObject, error) {
+	view, err := rename(s, &s.state.prefixes, r.ID, r.Body.Name, s.prefixView)
+	return gen.UpdateVPCPrefix200JSONResponse(view), err
+}
+
 // DeleteVPCPrefix implements the API.
 func (s *Server) DeleteVPCPrefix(
 	_ context.Context, r gen.DeleteVPCPrefixRequestObject,

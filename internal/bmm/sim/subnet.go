@@ -86,6 +86,12 @@ func (s *Server) cut(block *ipBlock, length int, what string) (netip.Prefix, err
 	return cut, nil
 }
 
+// UpdateSubnet implements the API.
+func (s *Server) UpdateSubnet(_ context.Context, r gen.UpdateSubnetRequestObject) (gen.UpdateSubnetResponseObject, error) {
+	view, err := rename(s, &s.state.subnets, r.ID, r.Body.Name, s.subnetView)
+	return gen.UpdateSubnet200JSONResponse(view), err
+}
+
 // DeleteSubnet implements the API.
 func (s *Server) DeleteSubnet(
 	_ context.Context, r gen.DeleteSubnetRequestObject,

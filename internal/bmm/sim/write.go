@@ -101,6 +101,23 @@ func (s *Server) alter(e edit) error {
 	})
 }
 
+// rename gives one of the tenant's objects another name, of which the site doesn't know.
+func rename[R resource, V any](s *Server, kind *store[R], id, name string, view func(R, time.Time) V) (v V, _ error) {
+	return v, s.change(func(now time.Time) error {
+		r, err := kind.get(s.config.Tenant.ID, id)
+		if err == nil {
+			err = kind.checkName(r, name)
+		}
+		if err != nil {
+			return err
+		}
+		r.base().describe(name, nil, nil)
+		r.base().changed = now
+		v = view(r, now)
+		return nil
+	})
+}
+
 // remove deletes one of the tenant's objects, unless something still needs it.
 func remove[R resource](s *Server, kind *store[R], id string, takes time.Duration, needed func(R) error) error {
 	return s.alter(func(now time.Time) (string, func(), error) {

@@ -1059,6 +1059,11 @@ type SubnetCreateRequest struct {
 // SubnetStatus defines model for SubnetStatus.
 type SubnetStatus string
 
+// SubnetUpdateRequest defines model for SubnetUpdateRequest.
+type SubnetUpdateRequest struct {
+	Name string `json:"name,omitempty,omitzero"`
+}
+
 // Tenant defines model for Tenant.
 type Tenant struct {
 	Capabilities TenantCapabilities `json:"capabilities,omitempty,omitzero"`
@@ -1174,6 +1179,11 @@ type VPCPrefixCreateRequest struct {
 
 // VPCPrefixStatus defines model for VpcPrefixStatus.
 type VPCPrefixStatus string
+
+// VPCPrefixUpdateRequest defines model for VpcPrefixUpdateRequest.
+type VPCPrefixUpdateRequest struct {
+	Name string `json:"name,omitempty,omitzero"`
+}
 
 // VPCStatus defines model for VpcStatus.
 type VPCStatus string
@@ -1438,6 +1448,9 @@ type UpdateNetworkSecurityGroupJSONRequestBody = NetworkSecurityGroupUpdateReque
 // CreateSubnetJSONRequestBody defines body for CreateSubnet for application/json ContentType.
 type CreateSubnetJSONRequestBody = SubnetCreateRequest
 
+// UpdateSubnetJSONRequestBody defines body for UpdateSubnet for application/json ContentType.
+type UpdateSubnetJSONRequestBody = SubnetUpdateRequest
+
 // CreateVPCJSONRequestBody defines body for CreateVPC for application/json ContentType.
 type CreateVPCJSONRequestBody = VPCCreateRequest
 
@@ -1446,6 +1459,9 @@ type CreateVPCPeeringJSONRequestBody = VPCPeeringCreateRequest
 
 // CreateVPCPrefixJSONRequestBody defines body for CreateVPCPrefix for application/json ContentType.
 type CreateVPCPrefixJSONRequestBody = VPCPrefixCreateRequest
+
+// UpdateVPCPrefixJSONRequestBody defines body for UpdateVPCPrefix for application/json ContentType.
+type UpdateVPCPrefixJSONRequestBody = VPCPrefixUpdateRequest
 
 // UpdateVPCJSONRequestBody defines body for UpdateVPC for application/json ContentType.
 type UpdateVPCJSONRequestBody = VPCUpdateRequest
@@ -1664,6 +1680,11 @@ type ClientInterface interface {
 	// GetSubnet request
 	GetSubnet(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// UpdateSubnetWithBody request with any body
+	UpdateSubnetWithBody(ctx context.Context, id ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	UpdateSubnet(ctx context.Context, id ID, body UpdateSubnetJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetCurrentTenant request
 	GetCurrentTenant(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -1702,6 +1723,11 @@ type ClientInterface interface {
 
 	// GetVPCPrefix request
 	GetVPCPrefix(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateVPCPrefixWithBody request with any body
+	UpdateVPCPrefixWithBody(ctx context.Context, id ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	UpdateVPCPrefix(ctx context.Context, id ID, body UpdateVPCPrefixJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteVPC request
 	DeleteVPC(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2315,6 +2341,30 @@ func (c *Client) GetSubnet(ctx context.Context, id ID, reqEditors ...RequestEdit
 	return c.Client.Do(req)
 }
 
+func (c *Client) UpdateSubnetWithBody(ctx context.Context, id ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateSubnetRequestWithBody(c.Server, id, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) UpdateSubnet(ctx context.Context, id ID, body UpdateSubnetJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateSubnetRequest(c.Server, id, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 func (c *Client) GetCurrentTenant(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetCurrentTenantRequest(c.Server)
 	if err != nil {
@@ -2473,6 +2523,30 @@ func (c *Client) DeleteVPCPrefix(ctx context.Context, id ID, reqEditors ...Reque
 
 func (c *Client) GetVPCPrefix(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetVPCPrefixRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) UpdateVPCPrefixWithBody(ctx context.Context, id ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateVPCPrefixRequestWithBody(c.Server, id, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) UpdateVPCPrefix(ctx context.Context, id ID, body UpdateVPCPrefixJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateVPCPrefixRequest(c.Server, id, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5269,6 +5343,53 @@ func NewGetSubnetRequest(server string, id ID) (*http.Request, error) {
 	return req, nil
 }
 
+// NewUpdateSubnetRequest calls the generic UpdateSubnet builder with application/json body
+func NewUpdateSubnetRequest(server string, id ID, body UpdateSubnetJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateSubnetRequestWithBody(server, id, "application/json", bodyReader)
+}
+
+// NewUpdateSubnetRequestWithBody generates requests for UpdateSubnet with any type of body
+func NewUpdateSubnetRequestWithBody(server string, id ID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "id", runtime.ParamLocationPath, id)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/subnet/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("PATCH", queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewGetCurrentTenantRequest generates requests for GetCurrentTenant
 func NewGetCurrentTenantRequest(server string) (*http.Request, error) {
 	var err error
@@ -5923,6 +6044,53 @@ func NewGetVPCPrefixRequest(server string, id ID) (*http.Request, error) {
 	return req, nil
 }
 
+// NewUpdateVPCPrefixRequest calls the generic UpdateVPCPrefix builder with application/json body
+func NewUpdateVPCPrefixRequest(server string, id ID, body UpdateVPCPrefixJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateVPCPrefixRequestWithBody(server, id, "application/json", bodyReader)
+}
+
+// NewUpdateVPCPrefixRequestWithBody generates requests for UpdateVPCPrefix with any type of body
+func NewUpdateVPCPrefixRequestWithBody(server string, id ID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "id", runtime.ParamLocationPath, id)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/vpc-prefix/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("PATCH", queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewDeleteVPCRequest generates requests for DeleteVPC
 func NewDeleteVPCRequest(server string, id ID) (*http.Request, error) {
 	var err error
@@ -6222,6 +6390,11 @@ type ClientWithResponsesInterface interface {
 	// GetSubnetWithResponse request
 	GetSubnetWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*GetSubnetResponse, error)
 
+	// UpdateSubnetWithBodyWithResponse request with any body
+	UpdateSubnetWithBodyWithResponse(ctx context.Context, id ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateSubnetResponse, error)
+
+	UpdateSubnetWithResponse(ctx context.Context, id ID, body UpdateSubnetJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateSubnetResponse, error)
+
 	// GetCurrentTenantWithResponse request
 	GetCurrentTenantWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetCurrentTenantResponse, error)
 
@@ -6260,6 +6433,11 @@ type ClientWithResponsesInterface interface {
 
 	// GetVPCPrefixWithResponse request
 	GetVPCPrefixWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*GetVPCPrefixResponse, error)
+
+	// UpdateVPCPrefixWithBodyWithResponse request with any body
+	UpdateVPCPrefixWithBodyWithResponse(ctx context.Context, id ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateVPCPrefixResponse, error)
+
+	UpdateVPCPrefixWithResponse(ctx context.Context, id ID, body UpdateVPCPrefixJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateVPCPrefixResponse, error)
 
 	// DeleteVPCWithResponse request
 	DeleteVPCWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*DeleteVPCResponse, error)
@@ -7211,6 +7389,29 @@ func (r GetSubnetResponse) StatusCode() int {
 	return 0
 }
 
+type UpdateSubnetResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSON200      *Subnet
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateSubnetResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateSubnetResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
 type GetCurrentTenantResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -7456,6 +7657,29 @@ func (r GetVPCPrefixResponse) Status() string {
 
 // StatusCode returns HTTPResponse.StatusCode
 func (r GetVPCPrefixResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type UpdateVPCPrefixResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	JSON200      *VPCPrefix
+	JSONDefault  *Error
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateVPCPrefixResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateVPCPrefixResponse) StatusCode() int {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.StatusCode
 	}
@@ -7971,6 +8195,23 @@ func (c *ClientWithResponses) GetSubnetWithResponse(ctx context.Context, id ID, 
 	return ParseGetSubnetResponse(rsp)
 }
 
+// UpdateSubnetWithBodyWithResponse request with arbitrary body returning *UpdateSubnetResponse
+func (c *ClientWithResponses) UpdateSubnetWithBodyWithResponse(ctx context.Context, id ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateSubnetResponse, error) {
+	rsp, err := c.UpdateSubnetWithBody(ctx, id, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateSubnetResponse(rsp)
+}
+
+func (c *ClientWithResponses) UpdateSubnetWithResponse(ctx context.Context, id ID, body UpdateSubnetJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateSubnetResponse, error) {
+	rsp, err := c.UpdateSubnet(ctx, id, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateSubnetResponse(rsp)
+}
+
 // GetCurrentTenantWithResponse request returning *GetCurrentTenantResponse
 func (c *ClientWithResponses) GetCurrentTenantWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetCurrentTenantResponse, error) {
 	rsp, err := c.GetCurrentTenant(ctx, reqEditors...)
@@ -8092,6 +8333,23 @@ func (c *ClientWithResponses) GetVPCPrefixWithResponse(ctx context.Context, id I
 		return nil, err
 	}
 	return ParseGetVPCPrefixResponse(rsp)
+}
+
+// UpdateVPCPrefixWithBodyWithResponse request with arbitrary body returning *UpdateVPCPrefixResponse
+func (c *ClientWithResponses) UpdateVPCPrefixWithBodyWithResponse(ctx context.Context, id ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateVPCPrefixResponse, error) {
+	rsp, err := c.UpdateVPCPrefixWithBody(ctx, id, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateVPCPrefixResponse(rsp)
+}
+
+func (c *ClientWithResponses) UpdateVPCPrefixWithResponse(ctx context.Context, id ID, body UpdateVPCPrefixJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateVPCPrefixResponse, error) {
+	rsp, err := c.UpdateVPCPrefix(ctx, id, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateVPCPrefixResponse(rsp)
 }
 
 // DeleteVPCWithResponse request returning *DeleteVPCResponse
@@ -9447,6 +9705,39 @@ func ParseGetSubnetResponse(rsp *http.Response) (*GetSubnetResponse, error) {
 	return response, nil
 }
 
+// ParseUpdateSubnetResponse parses an HTTP response from a UpdateSubnetWithResponse call
+func ParseUpdateSubnetResponse(rsp *http.Response) (*UpdateSubnetResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateSubnetResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Subnet
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseGetCurrentTenantResponse parses an HTTP response from a GetCurrentTenantWithResponse call
 func ParseGetCurrentTenantResponse(rsp *http.Response) (*GetCurrentTenantResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -9772,6 +10063,39 @@ func ParseGetVPCPrefixResponse(rsp *http.Response) (*GetVPCPrefixResponse, error
 	}
 
 	response := &GetVPCPrefixResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest VPCPrefix
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateVPCPrefixResponse parses an HTTP response from a UpdateVPCPrefixWithResponse call
+func ParseUpdateVPCPrefixResponse(rsp *http.Response) (*UpdateVPCPrefixResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateVPCPrefixResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}

@@ -148,6 +148,9 @@ type ServerInterface interface {
 	// One subnet.
 	// (GET /subnet/{id})
 	GetSubnet(w http.ResponseWriter, r *http.Request, id ID)
+	// Rename a subnet.
+	// (PATCH /subnet/{id})
+	UpdateSubnet(w http.ResponseWriter, r *http.Request, id ID)
 	// The tenant of the token. Creates it on first use.
 	// (GET /tenant/current)
 	GetCurrentTenant(w http.ResponseWriter, r *http.Request)
@@ -181,6 +184,9 @@ type ServerInterface interface {
 	// One VPC prefix.
 	// (GET /vpc-prefix/{id})
 	GetVPCPrefix(w http.ResponseWriter, r *http.Request, id ID)
+	// Rename a VPC prefix.
+	// (PATCH /vpc-prefix/{id})
+	UpdateVPCPrefix(w http.ResponseWriter, r *http.Request, id ID)
 	// Delete a VPC. Its ID is never free again.
 	// (DELETE /vpc/{id})
 	DeleteVPC(w http.ResponseWriter, r *http.Request, id ID)
@@ -1954,6 +1960,37 @@ func (siw *ServerInterfaceWrapper) GetSubnet(w http.ResponseWriter, r *http.Requ
 	handler.ServeHTTP(w, r)
 }
 
+// UpdateSubnet operation middleware
+func (siw *ServerInterfaceWrapper) UpdateSubnet(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", r.PathValue("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UpdateSubnet(w, r, id)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // GetCurrentTenant operation middleware
 func (siw *ServerInterfaceWrapper) GetCurrentTenant(w http.ResponseWriter, r *http.Request) {
 
@@ -2369,6 +2406,37 @@ func (siw *ServerInterfaceWrapper) GetVPCPrefix(w http.ResponseWriter, r *http.R
 	handler.ServeHTTP(w, r)
 }
 
+// UpdateVPCPrefix operation middleware
+func (siw *ServerInterfaceWrapper) UpdateVPCPrefix(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", r.PathValue("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	ctx := r.Context()
+
+	ctx = context.WithValue(ctx, BearerScopes, []string{})
+
+	r = r.WithContext(ctx)
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UpdateVPCPrefix(w, r, id)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // DeleteVPC operation middleware
 func (siw *ServerInterfaceWrapper) DeleteVPC(w http.ResponseWriter, r *http.Request) {
 
@@ -2623,6 +2691,7 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc("POST "+options.BaseURL+"/subnet", wrapper.CreateSubnet)
 	m.HandleFunc("DELETE "+options.BaseURL+"/subnet/{id}", wrapper.DeleteSubnet)
 	m.HandleFunc("GET "+options.BaseURL+"/subnet/{id}", wrapper.GetSubnet)
+	m.HandleFunc("PATCH "+options.BaseURL+"/subnet/{id}", wrapper.UpdateSubnet)
 	m.HandleFunc("GET "+options.BaseURL+"/tenant/current", wrapper.GetCurrentTenant)
 	m.HandleFunc("GET "+options.BaseURL+"/vpc", wrapper.ListVpcs)
 	m.HandleFunc("POST "+options.BaseURL+"/vpc", wrapper.CreateVPC)
@@ -2634,6 +2703,7 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc("POST "+options.BaseURL+"/vpc-prefix", wrapper.CreateVPCPrefix)
 	m.HandleFunc("DELETE "+options.BaseURL+"/vpc-prefix/{id}", wrapper.DeleteVPCPrefix)
 	m.HandleFunc("GET "+options.BaseURL+"/vpc-prefix/{id}", wrapper.GetVPCPrefix)
+	m.HandleFunc("PATCH "+options.BaseURL+"/vpc-prefix/{id}", wrapper.UpdateVPCPrefix)
 	m.HandleFunc("DELETE "+options.BaseURL+"/vpc/{id}", wrapper.DeleteVPC)
 	m.HandleFunc("GET "+options.BaseURL+"/vpc/{id}", wrapper.GetVPC)
 	m.HandleFunc("PATCH "+options.BaseURL+"/vpc/{id}", wrapper.UpdateVPC)
@@ -3933,6 +4003,36 @@ func (response GetSubnetdefaultJSONResponse) VisitGetSubnetResponse(w http.Respo
 	return json.NewEncoder(w).Encode(response.Body)
 }
 
+type UpdateSubnetRequestObject struct {
+	ID   ID `json:"id"`
+	Body *UpdateSubnetJSONRequestBody
+}
+
+type UpdateSubnetResponseObject interface {
+	VisitUpdateSubnetResponse(w http.ResponseWriter) error
+}
+
+type UpdateSubnet200JSONResponse Subnet
+
+func (response UpdateSubnet200JSONResponse) VisitUpdateSubnetResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+
+	return json.NewEncoder(w).Encode(response)
+}
+
+type UpdateSubnetdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response UpdateSubnetdefaultJSONResponse) VisitUpdateSubnetResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
 type GetCurrentTenantRequestObject struct {
 }
 
@@ -4271,6 +4371,36 @@ func (response GetVPCPrefixdefaultJSONResponse) VisitGetVPCPrefixResponse(w http
 	return json.NewEncoder(w).Encode(response.Body)
 }
 
+type UpdateVPCPrefixRequestObject struct {
+	ID   ID `json:"id"`
+	Body *UpdateVPCPrefixJSONRequestBody
+}
+
+type UpdateVPCPrefixResponseObject interface {
+	VisitUpdateVPCPrefixResponse(w http.ResponseWriter) error
+}
+
+type UpdateVPCPrefix200JSONResponse VPCPrefix
+
+func (response UpdateVPCPrefix200JSONResponse) VisitUpdateVPCPrefixResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+
+	return json.NewEncoder(w).Encode(response)
+}
+
+type UpdateVPCPrefixdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response UpdateVPCPrefixdefaultJSONResponse) VisitUpdateVPCPrefixResponse(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+
+	return json.NewEncoder(w).Encode(response.Body)
+}
+
 type DeleteVPCRequestObject struct {
 	ID ID `json:"id"`
 }
@@ -4482,6 +4612,9 @@ type StrictServerInterface interface {
 	// One subnet.
 	// (GET /subnet/{id})
 	GetSubnet(ctx context.Context, request GetSubnetRequestObject) (GetSubnetResponseObject, error)
+	// Rename a subnet.
+	// (PATCH /subnet/{id})
+	UpdateSubnet(ctx context.Context, request UpdateSubnetRequestObject) (UpdateSubnetResponseObject, error)
 	// The tenant of the token. Creates it on first use.
 	// (GET /tenant/current)
 	GetCurrentTenant(ctx context.Context, request GetCurrentTenantRequestObject) (GetCurrentTenantResponseObject, error)
@@ -4515,6 +4648,9 @@ type StrictServerInterface interface {
 	// One VPC prefix.
 	// (GET /vpc-prefix/{id})
 	GetVPCPrefix(ctx context.Context, request GetVPCPrefixRequestObject) (GetVPCPrefixResponseObject, error)
+	// Rename a VPC prefix.
+	// (PATCH /vpc-prefix/{id})
+	UpdateVPCPrefix(ctx context.Context, request UpdateVPCPrefixRequestObject) (UpdateVPCPrefixResponseObject, error)
 	// Delete a VPC. Its ID is never free again.
 	// (DELETE /vpc/{id})
 	DeleteVPC(ctx context.Context, request DeleteVPCRequestObject) (DeleteVPCResponseObject, error)
@@ -5668,6 +5804,39 @@ func (sh *strictHandler) GetSubnet(w http.ResponseWriter, r *http.Request, id ID
 	}
 }
 
+// UpdateSubnet operation middleware
+func (sh *strictHandler) UpdateSubnet(w http.ResponseWriter, r *http.Request, id ID) {
+	var request UpdateSubnetRequestObject
+
+	request.ID = id
+
+	var body UpdateSubnetJSONRequestBody
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateSubnet(ctx, request.(UpdateSubnetRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateSubnet")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UpdateSubnetResponseObject); ok {
+		if err := validResponse.VisitUpdateSubnetResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetCurrentTenant operation middleware
 func (sh *strictHandler) GetCurrentTenant(w http.ResponseWriter, r *http.Request) {
 	var request GetCurrentTenantRequestObject
@@ -5967,6 +6136,39 @@ func (sh *strictHandler) GetVPCPrefix(w http.ResponseWriter, r *http.Request, id
 	}
 }
 
+// UpdateVPCPrefix operation middleware
+func (sh *strictHandler) UpdateVPCPrefix(w http.ResponseWriter, r *http.Request, id ID) {
+	var request UpdateVPCPrefixRequestObject
+
+	request.ID = id
+
+	var body UpdateVPCPrefixJSONRequestBody
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateVPCPrefix(ctx, request.(UpdateVPCPrefixRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateVPCPrefix")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UpdateVPCPrefixResponseObject); ok {
+		if err := validResponse.VisitUpdateVPCPrefixResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // DeleteVPC operation middleware
 func (sh *strictHandler) DeleteVPC(w http.ResponseWriter, r *http.Request, id ID) {
 	var request DeleteVPCRequestObject
@@ -6055,132 +6257,133 @@ func (sh *strictHandler) UpdateVPC(w http.ResponseWriter, r *http.Request, id ID
 // Base64 encoded, gzipped, json marshaled Swagger object
 var swaggerSpec = []string{
 
-	"H4sIAAAAAAAC/+x9a3PbttLwX8HwPTNtZ+RL3DTTN/nkSE6iNrF1LNvteZo+ZyByJaGmABYA7aip/vsz",
-	"uPAqkCJ1s93xl8SSQBDY+y52F189n80iRoFK4b3+6k0BB8D1nwM8IRRLwqj6FIDwOYnMR+8U/TS8OEds",
-	"9Af48jX6+tmL8ATO49kI+Gevg8znIfkLzCfJJA7Nn4wHwN/OP3uLQ6/jCX8KM6xeIOcReK89ITmhE2+x",
-	"WHS8CHM8A2nX0++pf4l6fYTl1Ot4FM/UIyTwOh6HP2PCIfBeSx5DfuJ/cRh7r73/d5Tt9Mj8Ko76PU+9",
-	"6MKsKZ3/zxj4PHuBXXJhuRGWErga/L/fnp9+Ovt7eHV6dT38u3t5dnp11vv7etBT/3/3329Ph92/e2fD",
-	"7nf/8jqlXXa8LwcTdqC+PBC3JDpgGsA4PIgYoRK493qMQwFqjYMUwFXLzFBQWGkAYxyH0nv9ouPNCCWz",
-	"eKb/tktR75noR9qtRSG3biX6d+c6To473gx/sQs5Pt7asv6tV7FErO/iMEQSvsgOYnfAkVqkQJgGKMQj",
-	"CIWiQ9cuko9VNNpmaUMiIUfApTcJ9WtQRV+/HR/8f3wwPj149/vXHxcH3+Y/v1wcfPf1+0X+qxcni80o",
-	"bSixjEXlWs2v2wHLFVBMZTVgpPn90YDmJvKrF3sX+Y9lpQslEEXEqACNyFPfh0gq6bgkye0vh+hqClag",
-	"IyLQhFFA91Og6P3ZFcJU3AMX6OXxy0Nv0fF6EIJzOvtDBzHqA5JTsI+qKeUUOOjHzzhnWoz5jEqgUv2J",
-	"oygkvtY3R38Io3SaCXEzm950aW8UgfrtUAt5O1yDIwyZn6q2iLMIuCQGVDj9rcuokBwTqxqJhJlYtZZT",
-	"x9NqxxaRmHM8V599DtgCcMz4DEvvtRdgCQeSzGAJ8eWdfV3+nQRNdJ0SdGOOheSxL2MOA87uSAC8Hzgn",
-	"NYTt+MEKLOdPqfRoBicrbRSMEmZ3TRtHQRuALfIWwW/GRNC76RRkSip3zSJ+T+cxjKBe7MToEtVcgmAx",
-	"9+FqHlk5XyRFxVwC+J1iIhGBUkhTItAtzJFgHURoymKMhvND1AOfBaB+F8jHAg4IFUAFkeQOwvmhi0Iy",
-	"wq0AoZ+u/0r/1J6S9XOFmW5wGOdJJFHb65E4J3cQJKDsO8TLO8YRpqg/QKOQ+bcdLWH0n0hOsdQfDX7R",
-	"FCshJp2gasosPIfV5vDK08KWSLewkE6Z2pZQu4yhppTd1Ui7hD9jEEYsBwExSmaQI3itZjolHtgpfdXS",
-	"gcZ7xGFMvqAQ6EROERvniOEbgdg9TWhmbB4mVEistdQ8MqqKauNZPTrD/pRQ0KZhjXG6NRLJz9IPGnot",
-	"eSopEUhpvi0SSLJPoAokvylSVGJNveOC9mCGqfpzwAFmkSSjMD9zxoC5mTcguO2r6uJqFtpP6ZvJjPeU",
-	"fShr9JKCnuEvHzUlKhfn5GWnWrnmRp788Eq/Jf3cqVO9q+VXXqO2JKgaZekGez0BXZbYJCGf/uCtYkqv",
-	"4/UtO+oR9TSjTAaxLBR+0RpAL1igKb4DNAKgaELugCqmLvO8Yu4SQQlBJhQCt0LTQQz3TzGNRdVj5rdr",
-	"gRUzuEdUPLuoBWnmpiXAHAANjJ9wCRMiJHDNl9omN98bU9kF3V4Un32RysRgdAj8jvjgsI19ZX/cAFej",
-	"ipy2NOGjsXirjVizzYQk1zNyXbDHwbwp2Ldp83a8O4MZt/kZYglCIjvmsJXNnAdVM7PZQU89iEI2n4HL",
-	"fg7c5FeHXccbhvFshvk8o44axNUBbxkw7fa3njpzwMAQBg7Di7H3+rfV1P67DRHYiERvcL00Y6+015y6",
-	"ebGKJNwrzKZrSAgJmpaooAJphnJvKvGzCY9X0YML52nYooQ3LLErRD7DkVI7YwJhgCRDHLBg9A1iFGEd",
-	"hEQ+o+OQ+BJ99kjw2bNBEtTvJearjcdo30Y5NNpKxTMTRZmBEHhSsS+tbd37ymM0mcOFOZcfe4qur/s9",
-	"rTm3G9tS76NjQslbTIM+lcDH2KWCAkhkg0NhaIK0Kt6hUBvHzzreJHbRYpG73l/bkIqbahNbo0K4EzGY",
-	"zgXxCybFiLEQMPXM4YckNd58rSSjgSHU5Z8IlzEO38XUX5q71u5wIGcT0z1DY638cSE19ceOXf5YEaxF",
-	"4v0UC4lGgCSP4Q2yoEBjCwuBMAf6jUQijiLGJQRoDvn4QTVyVhshW0BJnm3z709g5C0BqwCN32uROkgm",
-	"XOa4BzPczOnMqrEfzag6JZBC62eY1w843yjguWwL6viq0lpF07DL6JhMYitT9m4o1hl6DUy7PDOWHfJ7",
-	"PBdvGZO/EDntxkKyWT/6Am4Jt3XCCupssuaBgXrTtezarLS48ktoF6gnlIzyArf5FlyqtH7hjidEXotl",
-	"kSmHoltjfVWrUvNFX2CoEV2hOK81uSdc5qSttrLDBvzanoNQkPeM3w7BjzmR8/ecxVHVHK6hdAqcyIL3",
-	"n9uE6xGlWfFEBwB6IDFZvcnzZrOo9919JPR2DXI7vyk8uILUSqP1q5UUwUoIDudCwqwChtGUUfjAZnBG",
-	"8SisApsAn9EA8/lN5PeDNmGK4jqH6TyDbr8nrDtBcNhlVLAQrnnYWleI6c+QkMkGKxt+SKexC2t06pZI",
-	"7uzMzTz3gQjJjEPWCN/meUM5Lg7eblQjFsB71sdatp70oftKP8ep49ID+9W67i2W/nSzWHUr1chiEyXJ",
-	"8mR+zJ1EnLgs39YB6H2oy1wofTOtuWVtuBTo34pqbKLV19eVdYcTr1acTqzQqeuY2gN93uaONSag0T6V",
-	"jlgEaHB59q7/68GLTvLXic7BEgyZaGT+HOTl8cpzkDaqd0t6rQ3RNFZyrYJ7RUgvzYcYRxmmD6tUZglf",
-	"PAY0w7dgwksmSwFFmAtAiejVmLpXpgoiEmEK9x10PyX+FI044FuBfiL0D4wkzCIdrHN4zS2CLw4FXlzy",
-	"2Rfsy3BuQmRyChzdDLoiCZplPPaNPRQG8Qa9Oz83uRXKLW7Ed7017INq/b7Zq5YUfpujvY4nWcRCNplf",
-	"RJLMyF/ORLAwRIQiRgFx7N92FC1RRsEdAGmmk9c4c7RSJVGBS1I209o5UVqnuTc9YL6/plPAoZzOPxkf",
-	"wa2x2+n3Z1394Lp6A7mbiB/FK2yMinNrUZm6k4f/IKXfzEdumc7wrMaf1fizGm+oxnemddurVZPovZ5a",
-	"JeISIky4yf53a0grbD5o1dsXIl6ZD/Bp+YmKk6xCEKRJ3L4Yr0+i+DoMmXyl9pP8PWLMfn8FfKaLqAqf",
-	"dFaOCfV3vGt6S9k9dQb9CzlRNZnqaUJU85Rr8aA5OWuqni6O8IiEJCWkJlz5qfTs3BWxols++EkSsNZI",
-	"CXqYwxwTU1/3MLeNNdtCg2Rk0ky9JgSzpGKVc2PUyuyNVi4wi+Q8Sa/gMGN3IBAOw8M2y9u6ybMcSDHr",
-	"NM+iACT2p1bBp6mMY85miEiT4jxRk70xCSNWj94MukhIPBeH3gaokJxMJsCNcFte6zmTSLIJaC1+T+TU",
-	"KnR/iunEaUhUyOaHTvxYM5kjOg0CDkJAy6zIVVkgM+zbmZ3TccOvEPSjumE1uSIiHlGoCtU3Sk3QpoNx",
-	"26si8dV4bued17phyU60kZtbkikSEXgGJvNfxzkSG6eUF7ycEpyRXYk5C8RepMCO+TK3Bm2ydvTKXGtY",
-	"irSsmf/Shs7zBFPKo3Yt3tQHhlhINCISzWwqzYs3eW9Dpu6HMoc0bBO2cNfh1CTrqFWwWFrQdhCWaMaE",
-	"1NhOYYeIQJGdwqxkTHgyaKyhigSeCySYO46VJ/8GWTwufigu+9Lq4jxddFBMQxACZfu1AW97tvNqVZVJ",
-	"icMaWPjLLBeZTPvHk9+znVLEqOYYwmrahAoNXyqiwsVqISdxmhGJInfJvYgzyXwW5jJTa3dtMDAoPaXE",
-	"OIuVWdikhshOcpl7YuvpSa0TkkpyWdssWs7Z8ixriUQWxW8qSrME8tnMGjSZc+MWHTuwkqMk9FzA/DKa",
-	"6+1pg5/NciP3U0m0Dc55oy3PKTNqQaR64S/grBFXZULw5MdVUvAx8tt6wZaU5vIraU6BNYQ3WIZRVmt1",
-	"99LrqP9euaMNy1vNS414FBJfSQcssQ9KA1/QcO6c6WPmtznJvkSqPzimmOEv+SdeHDu2nDuQ2VClmROe",
-	"VhEm/RgTslIxkcDtJuE0hb61l9EgF0+YQrO387rg2qMLv8ywYnOqNveppqoh4iyIfXleU+1BcJh1ydl+",
-	"3wK7m900LahJE3fprybhnWXoLzMLjrBvfylS68VYG9IRAWXDitifIizQZ++HFyfv3372nCTsM+7QYslU",
-	"3cF17ql8s4Ak4an42Ad2j2aYzk3vEJ1Mom0JItzTGHu7LLp6g2uvY49yVkRcx9qjpr47T3yKeXCPOVyC",
-	"MZsquNSUSfb0WpzxgHxRadNApJxywMEaoJUNtNwSmSSKrilBSqPA9Oob0WEZR12No08wY7qlznv9cSgZ",
-	"V7Kg49kkVi9fs6B00eDaicaipHZEzoHL1iLMzDbgbASnagIX+tjIlMOfynZlWcoT9f3lAFK7ZQ3NHMsL",
-	"W1SjpHTC0iL+ouutiUD3nNGJ8XeVXW+VRSmyonucqJ/vGQ902EWZi7EAvhxz8bGEic1HbXfi002e1LIg",
-	"TY9ebUKLrCRxaXCbCsl06dmUS+zQIkpTs8Mc73ywYqnAJwPgWueYQqALJUBXs0qOuJf1RIiFIGPbo6lt",
-	"nLPKotEvGxJawRV1NY4S8wm4+cxo5WpTYiU/FNipaZ1q5YJqXrd8CtmnRBIckr+KTvklCFC08ykzlbQ0",
-	"vBaQO03sgc9mMyKUdtLHjHXK7hNInBSvFjc4ikkYXJEKVVRbKZ3nhrq64HLNQEXAf0vlnFH8vklF5+B6",
-	"s6JOk6LSY8qe7a98nQGBHd3Lng/ZhPg4HBSLDPfbUMq10o/ldfVal1DXpuKsU0Kapw9XHnIAX5Lw03tj",
-	"IaURh+87K2pJDTY+OrGxdk1+NSjLoYKqty8dClSzV/npRxT9pc+llqvdN1ftlsOclRL70xlQ2SgRxDXp",
-	"aWmKLSSH0DgMTc8b05F37aPnyq4QWyoP5nEI3cT/dHT4isM2uYYO4F7GobPQcQWlwzgOzyalQ9382VWj",
-	"iIVrQXvvubgurZ8uU3ZJCRAOvkwkYTa8Bp/mkZvIbzSaaAPLCX/dD6qnZ2sw1aLhlvd6crAuD7U8adge",
-	"C2XZzyfHx3UctVoBrWax2th9UxJ2F+yW8aZ+gGDZGThnVL1TK3Aceh3dzDpn1tfpsZwDvPSbWfN/V5vE",
-	"F3pg0g4zVPKgn9rA61ewXpamalPFugLKmXCLaWS/3s6ir13zqZUv2tPCMqqHc+pPOaOJ45d9zuWLuvBc",
-	"yS8ti1182eBQreplp+ZpYwZIe3HAgHF5iemkKm0rG5geRS6P0gJ2g5X10gnq0wgI4zYKnnoIr46PC+3p",
-	"j+tOJdddX3Jil8UHC2ArNT7tXw6vDj6eDq8OUT8MYYJDE3nrdz8NOvrfVzrN6PT8Px0UkltALnw4Q/f2",
-	"5RWnwklii2NW/cTqhnIZJnNA6yR011Se5ogt7wecXX7qXykL/+z8P624pJenrzQGc/7+8mw4VGxn/mgz",
-	"4yBHEMmEV92Bkto99a9Ckv3vldfxTlsseLijZA7Xu54zgveWEZzaR43WqFVTeYk7tazaFP2ssqraXLdQ",
-	"JRBuTB4e+UvLn/JR0tnVh7PL87Or/970L6+uTz/2/+fsUllO5+dO2r8oll+56yzuL+6AcxI4RHI/rXWf",
-	"4Tka6UxtOQXCdWJTUrLjTj9cw8fWh4t63+dMVirW7STorWrEc6oPOt3eERHdkMVBn5KKJIRqVdysy0t7",
-	"UagsqiQOZMHYvEFuracsSyRIBr+e6YIfU0gXIPtFf1Zstribrih1jni1/22LeU/99Cy+yAZQh41WuZw1",
-	"oCwtPXmnc71EgjubIZ+jUtvGhshiTsuDXswhLmhYWV5OxDDfeqiWM/J3m6za/sdkbB1DMj6pSbexS/pQ",
-	"lwvVzLFTC8p5b9uLPtUQfZkElghK2bh3YBVPZb8xWhGodYzUYf1CRN6tIQvnBdl4tU/s336EOwhPA+Wa",
-	"CMlxxVROJVrA+zIDWSfIkdkTU8nn1eHKhkdAOSyv7l1eLY+HWY3uFk41Nj+1cPrzmSe/JUWzH6bIt/fa",
-	"HLa1fYqrK5Pab3V5I7q64zGVPER3L3WSbWUd2d3L91jCPZ5X/j7YVcHDihKLukqIjfMqDabWFv7b6QNX",
-	"yrqu4xC93L2G6kuk01xUrVUV4EjQ/z4fCfuxokppKx0IcjstracaF7uKjGRp1OvbmWaOsqXZVGZUWV+M",
-	"T3pERCGeV+RDu0hfTeYComOJS1s26U1Z6FuTf+V1E/YaLuUT+1PGBNQkBzYtD76J/H9if+oNu8jutCVs",
-	"XcClwSscD65IrFk3DamKTdIS6RtKqpPI0mOpZPB5P1coNOBsTMIdXYV4E/k7KydosGW90w2P7m8if7+6",
-	"cNOWS90pE0DRyPQe8kMCVB6iU4r6PdM74R4LBHfAUSwg0Pdy4FuguqhRfX24x8Pz9tJhj9y6gzQ4F9cV",
-	"sRdxckdCmEBwoCPGFIcdlPyFFIq+mL+zdlFZ7X32cHJXWKn56Ktiyvf3G97BZnkwO1P84Yfvf+g0qOKv",
-	"4c/VmQg3kT8A035mf84xEZ/iUJK6yrNtSEu7sc2chRertc3NoPvC4jDyTxqNP3FYt8S6GC8SX+Ok8d2z",
-	"2WY3Ea+tqDWFzNqc7QLbJpO5YFoJznoo1jkJ5R5f1hBo6y/cJJ0a9sl3UV1MYa3OCRzTCSBCUbffu0SU",
-	"Sa0RdCMLcgsI224r34g1WydsRQ7otzyZmEG64k14uYDqB4gBvNhbDKBFBKBMC4Xradvx7nAvGeY3kf+c",
-	"XfHE+q3dDLpZqzXdZm2jfmp1RvWKZWVdltSaWCyTasr0Gqu1y3k2SM4wDV81hIeKPGwhGWBuavHNX+8S",
-	"wfzTL1dKXOqRykQ049JZp1JG3mJhTpaZGyhqu0ltz9tPn9Dl2fAKnQ766FscCoZ0gizCAnUxH5EAOui8",
-	"+yvq0zHHqMuo5CwMgWu/4LzfZd8Zx+8tBPrIXjl+4vAzvZoSofy/5Hvbrya3GtMZy/iQ6NvEDTkazWZH",
-	"5svv9DtybbLsmgWZxSGWjH+mxccEmX2na91HTE7RBChwnURgyc8k/H32ZvgW0l8/e4ef6Wf6S3ILfqKy",
-	"kY/1nXZ4/hqFREhzI8NI/fPT8OLcJBOJDuqdfTy7OkuLxk6OT9JVW64lAk0YBXQ/BYren119psngl8cv",
-	"jX+FbS0wjsg5ngHKDUCSac95LqeETjpoBGPGAeFYToFKW1R6+JkqEiAyNFTa7/VPC6jN3TX62js5PD48",
-	"tg2ZKY6I99r7/vD48HtzOeVU099R1kdIfbTlmbbjsuE3T4Ela44q9OMcz0ACF5UiMBtyNMATsD0nFp1G",
-	"o4fkL2gy9oIHwN/OmwwdKsOk12Skcc+ajU2Nq5Uj/x0Dn2tNwEFEjNpC9pPjY236Mirtvb84ikKL7qM/",
-	"hEGL0Sdr3NzuqHQvB3i9i5893eAl0Oj86v16MMATm7pa9SY7/Cg30s48xnEoqx5Lt35kdP8iX1lu6uWT",
-	"Hlj2hnJzOblkWSxCmV9MOMjUuA+5vaexzbcsmLeCcsNr8Yt90osWm+QxLJaQ/WIHy3DhtGtdqU1R8p7c",
-	"KWfGnlXgVKVgivoD05RMX4Rhjy1Mu0hzeTw6BwiMGuYsNCcaKXYRzjIzGD/Ub82JoqOvJFgYpRaCSZwo",
-	"4tp8X8B1O5lkXekSek5WQ+nU9yHaBmivlHYaYf8W3Su6p0wLfq1WEaZzNGO8LRA7bvk9Abl1SB3viZAv",
-	"ft4Y0BcUct3yLK0FUXwAyTUdByK7Ub1SAzquBvnHq8LHqd4cmHhSek6Zw73BNUrpD1n6S692MPK2jlRT",
-	"CVnF8S4gPTbWdyJyZzLACXIL4+xKnoMon3lYKQ0cN0M/S4MHkQauO7qfmjTI9pDFKNzCwEWoK2WBC0SP",
-	"TRY40bgzWeACeArhrGFKDfvbmpZ/Os/fRP6OhEPHGcf7gn2p78PUNVvq6z/18CS4mZ4zpES1ZoRxX8LJ",
-	"EtNTk0jZBaVlKVTvfqcb3o3z7b60cM+ud4bU3TneZp5CDqAOo5qIoc4alMqB/OEYmWvEREl8HY2w9E1r",
-	"xwbo0tc37xhnjiuid4C4rbPlljEq4A44DosMxijooEl2qWhLZCf1dSsV1tU8enZbH8pQzV1W9lT1gSZT",
-	"G+YTRIKLEBvYozlIPD5DNI+mnVmgBYCWodgs/JnTtWuCcHfCvnj94cIK+ocLtiY3CxY1al8idk+FPhxW",
-	"hiWKqSQhIulhXm1QdXP475iE90C+xiBMTI0iiEy+0WOm0mKSSSNr5MlgqatvllMGBdd30uUp/w0aEwj1",
-	"wQKW+sA7hLHUqRJC4jnC+shhrn5JRFM0Sm5HqrYxTE7Ss3nxMOaFvb/qycW+BsnlRi09TbvfHUkI1zVF",
-	"+/YzE4zuw81M0FC+i2qNc1wrK5paMSken9oJrrFx6oBn5GtytEtEcg5pc5XqrYutwuV4H1S5reCshaYl",
-	"p1l2i1Gl6rHN4p9Vz4OonuSeqaemeopZKzl31v5w9NX+0a/3Z5P9LxFf1eVWWZ1AGNqLgPs9kYa8I6xz",
-	"5W3EO12DV1Y+1WHwxU5FQIrvnYkAu+cEHbl7GCpxkIzZ5b6Td+xm44okbfZmmgKrE2ItGGye9kGSRnww",
-	"SZq7VMpFVyHzs5B8ECHpbFX/1CRm0j8lIUGT6N/WdHeCYjd2/OoO4ns26t1ksHsLvwJ1OgYWMBBZAqIO",
-	"gWFTO8HzUQNtwOpG7hAgyRCRtYKpof1fQQxP1RmohPMljHWtvC5OePniBN1PSQjNAV3tKewQgsd7p/st",
-	"GRAVWFgZrdwuLPcjzx40irlHvNqIZhWLtQhqdpDuKKxrckxNnx7PIQqxD4EaitH9lIWJBUrvQkJvD+zF",
-	"Uw1zBN1VZM/m18OYX+77np6aAWa2gSwhrsoWrCLblSe0FdB6dEqlAqk7UytV4LfwZkmr7AOR9squFA+l",
-	"vtrPcuFB5EK5u/lTEwgpySFDclb9ZaIA+Vh3Wa8g0ZWioAygxyYDlhC4M+Yvg9pC1FYSHGDTGPzIjzm3",
-	"u6qCadcMKXUU3yGQSm/aXfzKAgNZYKRaid0CPUTGGTWHSYxPMCVC7+YbkTtRoknjKcQoGhMuZI58hW1q",
-	"XilVlTx6qqL0UQpI3Ub+qUlFRSarJKEas1L66d0/NpFnULIzOZc7CBFiegvz1XHmXLPxZzvmYdg01+79",
-	"qXHrcPhBX8xcEUwuEeJqns2B4tGxbh5NO+PgAkATCKa93qu5WA95rml65JxuEPnkVLIhrpZHRXazuwmm",
-	"urrU7/k4KEHmDg+A9O0GBvpJM6xcypKpNLGNl0wjcpvsZe5BzMmOhgc6Kcqe7BGO2W7tmctWN3m8B3La",
-	"lm2YgEaRheHhFg6v7Xy7QwDYN+zOwU1cU6dfS5w+653pyl+pdm8i/9lofhBVehP5T06P3gy6bZWo2uZu",
-	"NOhSY/s9q0+NwD0kT9wMug1LMu8i/yDKOovXMb1tuvzEeX9fjJq0a39q/GqJocSz3wjNyE1YN9n4zjjY",
-	"2UJ9/4ycInh3/PwRJJL3LJWhJukXccD+FOl/dDJue1ZvaBoXsLkNy/HlajgYq3aL1vHNoJsQdQNAVZvQ",
-	"WwfG8Z6ocUumdB6OOYJKm87Xqg496rn9zOO3L+1lB0/QyrQ3IsIa1qbd9O40luOegAdQWBa1u47d2Jsp",
-	"xyZJ9N35eb6vedtQTiZjWuisBJ1PNqKTkfNKlbTNvR7vh9y2qZASIFlaaU4kT5w8DlFfCtTvISIQ1Teb",
-	"jTkAwhNM6CqaeYzUsls6WZ1IvRFYdqI0HjRNencYSbOibwbdln0dcldSaPQkl1H89rtCg1EkBnExD73X",
-	"3leggW6jtzi6OzlifHL0lfHJ4uirvc9g4XW8O8wJHoUGgvZ7Iz/sHj3fXDfhlWHhJ9dQMI4o8RliFFFQ",
-	"noVdiSa6ZAnFOadSRuL10VHIfBxOlXGS3XiZjVJfLBaL3xf/FwAA//+iiWY21usAAA==",
+	"H4sIAAAAAAAC/+x9+3PbNrPov4LhPTNtZ+RH3DTz3eQnR3IStYmtY9n+em7d+w1EriTUFMACoB011f9+",
+	"Bg8+BVKkXrY7/iWxJBAE9r2L3cU3z2eziFGgUnhvv3lTwAFw/ecATwjFkjCqPgUgfE4i89E7RT8PL84R",
+	"G/0BvnyLvt16EZ7AeTwbAb/1Osh8HpK/wHySTOLQ/Ml4APz9/NZbHHodT/hTmGH1AjmPwHvrCckJnXiL",
+	"xaLjRZjjGUi7nn5P/UvU6yMsp17Ho3imHiGB1/E4/BkTDoH3VvIY8hP/F4ex99b7P0fZTo/Mr+Ko3/PU",
+	"iy7MmtL5/4yBz7MX2CUXlhthKYGrwf//+/PTL2d/D69Or66Hf3cvz06vznp/Xw966v8f/vP96bD7d+9s",
+	"2P3hv7xOaZcd7+vBhB2oLw/EHYkOmAYwDg8iRqgE7r0d41CAWuMgBXDVMjMUFFYawBjHofTevup4M0LJ",
+	"LJ7pv+1S1Hsm+pF2a1HIrVuJ/t25jpPjjjfDX+1Cjo+3tqz/1qtYItYPcRgiCV9lB7F74EgtUiBMAxTi",
+	"EYRC0aFrF8nHKhpts7QhkZAj4NKbhPo1qKKv344P/i8+GJ8efPj9278WB9/nP79eHPzw7cdF/qtXJ4vN",
+	"KG0osYxF5VrNr9sByxVQTGU1YKT5/cmA5ibyqxd7H/lPZaULJRBFxKgAjchT34dIKum4JMntL4foagpW",
+	"oCMi0IRRQA9ToOjj2RXCVDwAF+j18etDb9HxehCCczr7Qwcx6gOSU7CPqinlFDjox884Z1qM+YxKoFL9",
+	"iaMoJL7WN0d/CKN0mglxM5vedGlvFIH67VALeTtcgyMMmZ+qtoizCLgkBlQ4/a3LqJAcE6saiYSZWLWW",
+	"U8fTascWkZhzPFeffQ7YAnDM+AxL760XYAkHksxgCfHlnX1b/p0ETXSdEnRjjoXksS9jDgPO7kkAvB84",
+	"JzWE7fjBCiznT6n0aAYnK20UjBJmd00bR0EbgC3yFsFvxkTQu+kUZEoqd80ifk/nMYygXuzE6BLVXIJg",
+	"Mffhah5ZOV8kRcVcAvi9YiIRgVJIUyLQHcyRYB1EaMpijIbzQ9QDnwWgfhfIxwIOCBVABZHkHsL5oYtC",
+	"MsKtAKGfrv9K/9SekvVzhZlucBjnSSRR2+uROCf3ECSg7DvEywfGEaaoP0CjkPl3HS1h9J9ITrHUHw1+",
+	"0RQrISadoGrKLDyH1ebwytPClki3sJBOmdqWULuMoaaU3dVIu4Q/YxBGLAcBMUpmkCN4rWY6JR7YKX3V",
+	"0oHGe8RhTL6iEOhEThEb54jhO4HYA01oZmweJlRIrLXUPDKqimrjWT06w/6UUNCmYY1xujUSyc/SDxp6",
+	"LXkqKRFIab4tEkiyT6AKJL8pUlRiTb3jgvZghqn6c8ABZpEkozA/c8aAuZk3ILjtq+riahbaT+mbyYz3",
+	"lH0oa/SSgp7hr581JSoX5+R1p1q55kae/PRGvyX93KlTvavlV16jtiSoGmXpBns9AV2W2CQhn/7gvWJK",
+	"r+P1LTvqEfU0o0wGsSwU/q01gF6wQFN8D2gEQNGE3ANVTF3mecXcJYISgkwoBG6FpoMY7p9iGouqx8xv",
+	"1wIrZnCPqHh2UQvSzE1LgDkAGhg/4RImREjgmi+1TW6+N6ayC7q9KD77KpWJwegQ+D3xwWEb+8r+uAGu",
+	"RhU5bWnCJ2PxVhuxZpsJSa5n5Lpgj4N5U7Bv0+btePcGM27zM8QShER2zGErmzkPqmZms4OeehCFbD4D",
+	"l/0cuMmvDruONwzj2QzzeUYdNYirA94yYNrtbz115oCBIQwchhdj7+1vq6n9dxsisBGJ3uB6acZeaa85",
+	"dfNqFUm4V5hN15AQEjQtUUEF0gzl3lTiZxMer6IHF87TsEUJb1hiV4h8hiOldsYEwgBJhjhgweg7xCjC",
+	"OgiJfEbHIfEluvVIcOvZIAnq9xLz1cZjtG+jHBptpeKZiaLMQAg8qdiX1rbufeUxmszhwpzLjz1F19f9",
+	"ntac241tqffRMaHkPaZBn0rgY+xSQQEkssGhMDRBWhXvUKiN42cdbxK7aLHIXR+vbUjFTbWJrVEh3IkY",
+	"TOeC+AWTYsRYCJh65vBDkhpvvlaS0cAQ6vJPhMsYhx9i6i/NXWt3OJCziemeobFW/riQmvpjxy5/rAjW",
+	"IvF+iYVEI0CSx/AOWVCgsYWFQJgD/U4iEUcR4xICNId8/KAaOauNkC2gJM+2+fcnMPKWgFWAxu+1SB0k",
+	"Ey5z3KMZbuZ0ZtXYz2ZUnRJIofULzOsHnG8U8Fy2BXV8VWmtomnYZXRMJrGVKXs3FOsMvQamXZ4Zyw75",
+	"A56L94zJfxM57cZCslk/+gpuCbd1wgrqbLLmgYF607Xs2qy0uPJLaBeoJ5SM8gK3+RZcqrR+4Y4nRF6L",
+	"ZZEph6JbY31Vq1LzRV9hqBFdoTivNbknXOakrbaywwb82p6DUJAPjN8NwY85kfOPnMVR1RyuoXQKnMiC",
+	"95/bhOsRpVnxRAcAeiAxWb3J82azqPfdfyb0bg1yO78pPLiC1Eqj9auVFMFKCA7nQsKsAobRlFH4xGZw",
+	"RvEorAKbAJ/RAPP5TeT3gzZhiuI6h+k8g26/J6w7QXDYZVSwEK552FpXiOkvkJDJBisbfkqnsQtrdOqW",
+	"SO7szM0894kIyYxD1gjf5nlDOS4O3m5UIxbAe9bHWrae9KH7Sj/HqePSA/vVuu49lv50s1h1K9XIYhMl",
+	"yfJk/pU7iThxWb6tA9D7UJe5UPpmWnPL2nAp0L8V1dhEq6+vK+sOJ96sOJ1YoVPXMbUH+rzNHWtMQKN9",
+	"Kh2xCNDg8uxD/9eDV53krxOdgyUYMtHI/DnI6+OV5yBtVO+W9Fobomms5FoF94qQXpoPMY4yTB9WqcwS",
+	"vngMaIbvwISXTJYCijAXgBLRqzH1oEwVRCTCFB466GFK/CkaccB3Av1M6B8YSZhFOljn8JpbBF8cCry4",
+	"5LOv2Jfh3ITI5BQ4uhl0RRI0y3jsO3soDOId+nB+bnIrlFvciO96a9gH1fp9s1ctKfw2R3sdT7KIhWwy",
+	"v4gkmZG/nIlgYYgIRYwC4ti/6yhaooyCOwDSTCevceZopUqiApekbKa1c6K0TnNvesD8cE2ngEM5nX8x",
+	"PoJbY7fT7y+6+tF19QZyNxE/ilfYGBXn1qIydScP/0FKv5mP3DKd4UWNv6jxFzXeUI3vTOu2V6sm0Xs9",
+	"tUrEJUSYcJP979aQVth80qq3L0S8Mh/gy/ITFSdZhSBIk7h9MV6fRPF1GDL5Su0n+XvEmP3+CvhMF1EV",
+	"PumsHBPq73jX9I6yB+oM+hdyomoy1dOEqOYp1+JRc3LWVD1dHOERCUlKSE248kvp2bkrYkW3fPCTJGCt",
+	"kRL0OIc5Jqa+7mFuG2u2hQbJyKSZek0IZknFKufGqJXZO61cYBbJeZJewWHG7kEgHIaHbZa3dZNnOZBi",
+	"1mmeRQFI7E+tgk9TGceczRCRJsV5oiZ7ZxJGrB69GXSRkHguDr0NUCE5mUyAG+G2vNZzJpFkE9Ba/IHI",
+	"qVXo/hTTidOQqJDNj534sWYyR3QaBByEgJZZkauyQGbYtzM7p+OGXyHoR3XDanJFRDyiUBWqb5SaoE0H",
+	"47ZXReKr8dzOO691w5KdaCM3tyRTJCLwDEzmv45zJDZOKS94OSU4I7sScxaIvUiBHfNlbg3aZO3olbnW",
+	"sBRpWTP/pQ2d5wmmlEftWrypDwyxkGhEJJrZVJpX7/LehkzdD2UOadgmbOGuw6lJ1lGrYLG0oO0gLNGM",
+	"CamxncIOEYEiO4VZyZjwZNBYQxUJPBdIMHccK0/+DbJ4XPxQXPal1cV5uuigmIYgBMr2awPe9mznzaoq",
+	"kxKHNbDwl1kuMpn2Tye/ZzuliFHNMYTVtAkVGr5URIWL1UJO4jQjEkXuknsRZ5L5LMxlptbu2mBgUHpK",
+	"iXEWK7OwSQ2RneQy98TW05NaJySV5LK2WbScs+VZ1hKJLIrfVZRmCeSzmTVoMufGLTp2YCVHSei5gPll",
+	"NNfb0wY/m+VG7qeSaBuc805bnlNm1IJI9cJfwFkjrsqE4Mm/VknBp8hv6wVbUprLr6Q5BdYQ3mAZRlmt",
+	"1f1rr6P+e+OONixvNS814lFIfCUdsMQ+KA18QcO5c6bPmd/mJPsSqf7kmGKGv+afeHXs2HLuQGZDlWZO",
+	"eFpFmPRjTMhKxUQCt5uE0xT61l5Gg1w8YQrN3s/rgmtPLvwyw4rNqdrcl5qqhoizIPbleU21B8Fh1iVn",
+	"+30L7G5207SgJk3cpb+ahHeWob/MLDjCvv2lSK0XY21IRwSUDStif4qwQLfeT69OPr6/9Zwk7DPu0GLJ",
+	"VN3Bde6pfLOAJOGp+Ngn9oBmmM5N7xCdTKJtCSLc0xh7uyy6eoNrr2OPclZEXMfao6a+O098innwgDlc",
+	"gjGbKrjUlEn29Fqc8YB8UWnTQKSccsDBGqCVDbTcEpkkiq4pQUqjwPTqG9FhGUddjaMvMGO6pc5H/XEo",
+	"GVeyoOPZJFYvX7OgdNHg2onGoqR2RM6By9YizMw24GwEp2oCF/rYyJTDn8p2ZVnKE/X95QBSu2UNzRzL",
+	"C1tUo6R0wtIi/qLrrYlAD5zRifF3lV1vlUUpsqJ7nKifHxgPdNhFmYuxAL4cc/GxhInNR2134tNNntSy",
+	"IE2PXm1Ci6wkcWlwmwrJdOnZlEvs0CJKU7PDHO98smKpwCcD4FrnmEKgCyVAV7NKjriX9USIhSBj26Op",
+	"bZyzyqLRLxsSWsEVdTWOEvMJuPnMaOVqU2IlPxTYqWmdauWCal63fArZp0QSHJK/ik75JQhQtPMlM5W0",
+	"NLwWkDtN7IHPZjMilHbSx4x1yu4LSJwUrxY3OIpJGFyRClVUWymd54a6uuByzUBFwH9L5ZxR/LFJRefg",
+	"erOiTpOi0mPKnu2vfJ0BgR3dy54P2YT4OBwUiwz321DKtdLP5XX1WpdQ16birFNCmqcPVx5yAF+T8NNH",
+	"YyGlEYcfOytqSQ02PjuxsXZNfjUoy6GCqrcvHQpUs1f56ScU/aUvpZar3TdX7ZbDnJUS+9MZUNkoEcQ1",
+	"6Wlpii0kh9A4DE3PG9ORd+2j58quEFsqD+ZxCN3E/3R0+IrDNrmGDuBexqGz0HEFpcM4Ds8mpUPd/NlV",
+	"o4iFa0F777m4Lq2fLlN2SQkQDr5MJGE2vAaf5pGbyG80mmgDywl/3Q+qp2drMNWi4Zb3enKwLg+1PGnY",
+	"Hgtl2c8nx8d1HLVaAa1msdrYfVMSdhfslvGmfoBg2Rk4Z1S9UytwHHod3cw6Z9bX6bGcA7z0m1nzf1ab",
+	"xBd6YNIOM1TyoJ/awOtXsF6WpmpTxboCyplwi2lkv97Ooq9d86mVL9rTwjKqh3PqTzmjieOXfc7li7rw",
+	"XMkvLYtdfNngUK3qZafmaWMGSHtxwIBxeYnppCptKxuYHkUuj9ICdoOV9dIJ6tMICOM2Cp56CG+Ojwvt",
+	"6Y/rTiXXXV9yYpfFBwtgKzU+7V8Orw4+nw6vDlE/DGGCQxN563e/DDr63zc6zej0/H86KCR3gFz4cIbu",
+	"7csrToWTxBbHrPqJ1Q3lMkzmgNZJ6K6pPM0RW94POLv80r9SFv7Z+f+04pJenr7SGMz5x8uz4VCxnfmj",
+	"zYyDHEEkE151B0pq99S/Ckn2vzdexzttseDhjpI5XO96yQjeW0Zwah81WqNWTeUl7tSyalP0s8qqanPd",
+	"QpVAuDF5eOQvLX/KR0lnV5/OLs/Prv5z07+8uj793P9/Z5fKcjo/d9L+RbH8yl1n8XBxD5yTwCGS+2mt",
+	"+wzP0UhnasspEK4Tm5KSHXf64Ro+tj5c1Ps+Z7JSsW4nQW9VI55TfdDp9o6I6IYsDvqUVCQhVKviZl1e",
+	"2otCZVElcSALxuYNcms9ZVkiQTL49UwX/JhCugDZL/qzYrPF3XRFqXPEq/1vW8x76qdn8UU2gDpstMrl",
+	"rAFlaenJO53rJRLc2Qz5HJXaNjZEFnNaHvViDnFBw8ryciKG+dZDtZyRv9tk1fY/J2PrGJLxSU26jV3S",
+	"p7pcqGaOnVpQznvbXvSphujLJLBEUMrGvQereCr7jdGKQK1jpA7rFyLybg1ZOC/Ixqt9Yv/uM9xDeBoo",
+	"10RIjiumcirRAt6XGcg6QY7MnphKPq8OVzY8AspheXXv8mp5PMxqdLdwqrH5qYXTn888+S0pmv0wRb69",
+	"1+awre1TXF2Z1H6ryxvR1R1PqeQhun+tk2wr68juX3/EEh7wvPL3wa4KHlaUWNRVQmycV2kwtbbw304f",
+	"uFLWdR2H6OXuNVRfIp3momqtqgBHgv6P+UjYvyqqlLbSgSC309J6qnGxq8iImX2TWMhaeHBJsyyje32T",
+	"18xRNnqbiq8qQ5DxSY+IKMTzitRsFxeqyX6v3Ga9UWYyrbIovObEypsv7I1gyj33p4wJqMlTbFqpfBP5",
+	"/8RW2Rs2tN1pd9q62E+DVzgeXJHjs25GVBWbpNXaN5RU57OlJ2TJ4PN+rmZpwNmYhDu6lfEm8ndW2dBg",
+	"y3qnG2YR3ET+ftXypt2fulMmgKKRaYPkhwSoPESnFPV7po3DAxYI7oGjWECgrwjBd0B1faX6+nCP5/jt",
+	"pcMeuXUHGXkuritiL+LknoQwgeBAB68pDjso+QspFH01f2edq7I2ANnDybVlpT6ob4rZ5z9ueB2c5cHs",
+	"ePOnn378qdOgoUANf65OiriJ/AGYTjj789OJ+BKHktQVwW1DWtqNbea3vFqtbW4G3VcWh5F/0mj8icPQ",
+	"JtbbeZW4PSeNr8HNNruJeG1FrSlk1uZsF9g2mcwF00pw1kOxzl8ptxuzhkBb1+UmaRqxT76L6sIbazVx",
+	"4JhOABGKuv3eJaJMao2ge2qQO0DYNn75TqzZxWErckC/5dmEL9IVb8LLBVQ/Qjji1d7CES2CEWVaKNyU",
+	"uw7vPonIQ+YX7Dj1/ibyX9JOnlkjuptBN+tBp/vPbdRors7EX7GsrP2UWhOLZVJmmt7vtXad0wZZK6YT",
+	"robwUJGHrbADzE2TAvPXh0RN/PzvKyW89UhlsJpx6axTKSNvsTBH7swNFLXdpOjp/Zcv6PJseIVOB330",
+	"PQ4FQzpzGGGBupiPSAAddN79FfXpmGPUZVRyFobAtZdy3u+yH4wb+h4Cncug3FBxeEuvpkQobzT53jby",
+	"ya3GtAwzHi36PnGKjkaz2ZH58gf9jlz/MLtmQWZxiCXjt7T4mCCzH3QTgBGTUzQBClxnV1jyM5mQt94M",
+	"30H66613eEtvqbkcegqpAYF8rC/7w/O3KCRCmqsqRuqfn4cX5ybLSnRQ7+zz2dVZWk13cnySrtpyLRFo",
+	"wiighylQ9PHs6pYmg18fvzbeHrZF0jgi53gGKDcASab9+LmcEjrpoBGMGQeEYzkFKm217eEtVSRAZGio",
+	"tN/rnxZQm7uE9a13cnh8eGw7VVMcEe+t9+Ph8eGP5tbOqaa/o6zBkvpo61ZtK2rDb54CS9Y1VujHOZ6B",
+	"BC4qRWA25GiAJ2CbcSw6jUYPyV/QZOwFD4C/nzcZOlRmUq/JSOMsNhubmnorR/53DHyuNQEHETFqK/xP",
+	"jo+1Ic6otBci4ygKLbqP/hAGLUafrHGlvaMFQDnc7F384unON4FG5zfv14MBntic3qo32eFHuZF25jGO",
+	"Q1n1WLr1I6P7F/mSe9NIIGkOZq9uN7e2S5ZFRpQxyISDTI0zk9t7Gml9z4J5Kyg3A26pgXzRfpQ8hsUS",
+	"sl/tYBkunHatY7cpSj6Se+Va2ZMTnKoUTFF/YLq16RtC7CGK6aNpbtVH5wCBUcOcheZ8JcUuwlnKCuOH",
+	"+q05UXT0jQQLo9RCMBklRVyb7wu4bieTrGNfQs/Jaiid+j5E2wDtldJOI+zfoQdF95Rpwa/VKsJ0jmaM",
+	"twVixy2/JyC3DqnjPRHyxS8bA/qCQq6NoKW1IIoPILm/5EBkV81XakDHnSn/eFX4NNWbAxPPSs8pc7g3",
+	"uEYp/SFLf+mdF0be1pFqKiGrON4FpKfG+k5E7kwGOEFuYZzdVXQQ5VMyK6WB48rsF2nwKNLAdXn5c5MG",
+	"2R6yGIVbGLgIdaUscIHoqckCJxp3JgtcAE8hnHWSqWF/W+zzT+f5m8jfkXDoOON4X7Ev9UWhuphNff2n",
+	"Hp4EN9NTj5So1oww7ks4WWJ6bhIpu7m1LIXq3e90w7txvt23Oe7Z9c6QujvH28xTyEjUYVQTMdQ5jFI5",
+	"kD8dI3O/miiJr6MRlr7pedkAXfpe6x3jzHF39g4Qt3W23DJGBdwDx2GRwRgFHTTJblttieyk8HClwrqa",
+	"Ry9u62MZqrlb3J6rPtBkasN8gkhwEWIDezQHiadniObRtDMLtADQMhSbhT9zunZNEO5O2BfvhVxYQf94",
+	"wdbkysWiRu1LxB6o0IfDyrBEMZUkRCQ9zKsNqm4O/x2T8B7I1xiEialRBJHJfnrKVFpMMmlkjTwbLHX1",
+	"lXvKoOD6sr485b9DYwKhPljAUh94hzCWOlVCSDxHWB85zNUviWiKRsm1UdU2hsmQejEvHse8sBd7PbvY",
+	"1yC59amlp2n3uyMJ4bq/ad9+ZoLRfbiZCRrKl3StcY5rZUVTKybF43M7wTU2Th3wjHxNjnaJSM4hba5S",
+	"vXWxVbgc74MqtxWctdC05DTLrneqVD22i/6L6nkU1ZNcwPXcVE8xayXnztofjr7ZP/r1/myy/yXiq7r1",
+	"K6taCEN7Q3K/J9KQd4R15r6NeKdr8MrKpzoMvtipCEjxvTMRYPecoCN3QUUlDpIxu9x38o7dbFyRpM3e",
+	"TFNgdUKsBYPN0z5I0ogPJknXm0q56CqrfhGSjyIknT38n5vETBrLJCRoEv3bmu5OUOzGjl/dWn3PRr2b",
+	"DHZv4VegTsfAAgYiS0DUITBsaid4PmqgDVjd4R4CJBkislYwNbT/K4jhuToDlXC+hLGu3NfFCa9fnaCH",
+	"KQmhOaCrPYUdQvB473S/JQOiAgsro5XbheV+5NmjRjH3iFcb0axisRZBzQ7SrZZ1TY6p6dPjOUQh9iFQ",
+	"QzF6mLIwsUDpfUjo3YG9kathjqC7iuzF/Hoc88t9EdZzM8DMNpAlxFXZglVku/KEtgJaT06pVCB1Z2ql",
+	"CvwW3izpIX4g0ibileKh1HD8RS48ilwot31/bgIhJTlkSM6qv0wUIB/r9vMVJLpSFJQB9NRkwBICd8b8",
+	"ZVBbiNpKggNsOqYf+THndldVMO2aIaVW6zsEUulNu4tfWWAgC4xUK7E7oIfIOKPmMInxCaZE6N18J3In",
+	"SjRpg4UYRWPChcyRr7Dd3iulqpJHz1WUPkkBqfvrPzepqMhklSRUY1ZKP737pybyDEp2JudyByFCTO9g",
+	"vjrOnOvC/mLHPA6b5vrgPzduHQ4/6RurK4LJJUJczbM5UDw51s2jaWccXABoAsG0CX41F+shLzVNT5zT",
+	"DSKfnUo2xNXyqMhudjfBVFf7/j0fByXI3OEBkL72wUA/aYaVS1kylSa28ZJpi26TvcwFkTnZ0fBAJ0XZ",
+	"sz3CMdutPXPZ6iaP90BO27INM9DUnqNsCp9dMfujnpXsFDuXoCsYctSrONeI2RYxCdsqeYdQsG/YXQwi",
+	"iR44Qw/EGVa4N9c4VFpGN5H/4tc8irVzE/nPztS5GXTb2jlqm7uRe0s3IezZwtEI3EN+y82g27Bq9j7y",
+	"D6KsFX0d09su3c+c9/fFqEl//+fGr5YYSjz7ndCM3IR1k43vjIOdPff3z8gpgnfHz59BIvnAUhlq8rIR",
+	"B+xPkf5H50u3Z/WG3ksBm9sw7l+vhoNxPLbowNwMuglRNwBUtZezdWAc74kat+Tt5OGYI6j0loJa1aFH",
+	"vXQIevr2pb0d4xlamfY2T1jD2rSb3p3Gclws8QgKy6J21+E1e6vq2OTxfjg/z7eebxtty2RMC52VoPPZ",
+	"Bt0ycl6pkra51+P9kNs2FVIGpNoQ3BYgtUPJ8KiBuF2jKo3FFfBlebs5Uz9zdj5EfSlQv4eIQFRfXTjm",
+	"AAhPMKGrePwpcvdu+boRQz8xVn5sJt51ocHNoNuyVUrulheNnuR+l99+V2gwit8gLuah99b7BjTQnSkX",
+	"R/cnR4xPjr4xPlkcfbNXhCy8jnePOcGj0EDQfm/kh92j55sbXLwyLPzkZhfGESU+Q4wiCsoTtCvRRJcs",
+	"oTjnVMpIvD06CpmPw6kyJrMrbbNR6ovFYvH74n8DAAD//4t9pYRC8AAA",
 }
 
 // GetSwagger returns the content of the embedded swagger specification file
