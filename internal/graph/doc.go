@@ -4,8 +4,8 @@
 //
 // What it promises, whatever crashes or lies in between:
 //
-//   - Ledger. What was made is written into an annotation of the owner, because status doesn't survive `clusterctl move`.
-//     Status fields are a projection of it. A ledger that names another object (copied YAML) is refused.
+//   - Ledger. What was made is written into an object of its own beside the owner, which no manifest of the user's reaches and
+//     `clusterctl move` takes along. Status fields are a projection of it. A ledger of another object or home is refused.
 //   - Find first, then intend, then create. What carries our tag is adopted. Where nothing is found, the intention is
 //     written under optimistic lock, then the object is created, then its ID is written. So "pending" means: seen absent,
 //     then attempted by us.
@@ -17,7 +17,7 @@
 //   - Drift of what is ours is repaired; what is the user's own is never touched.
 //   - Delete in reverse, from the ledger alone: a node goes when everything after it is confirmed gone, only what ledger
 //     and tag prove ours is deleted, and gone means that the service says so. It never waits for readiness.
-//   - Plan says what would be done, and does nothing.
+//   - Plan says what would be done, by the same decision, and does nothing.
 //   - One voice. The engine writes the conditions and one event per transition.
 //
 // docs/engine.md has the rules in full, and a worked example.

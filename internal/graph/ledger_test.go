@@ -85,7 +85,7 @@ func (f *fixture) deleteAll(show func() graph.Owner) {
 	f.t.Fatalf("not gone in ten rounds: %v", f.service.keys())
 }
 
-// `kubectl replace --force` deletes an object, waits until it is gone, and makes it anew.
+// `kubectl replace --force` deletes an object, waits until it is gone, and makes it again.
 func TestLedger_ofAReplacedObjectIsClosedAndAnotherBegins(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -249,7 +249,7 @@ func TestLedger_isNotRebuiltFromWhatIsNotCertain(t *testing.T) {
 		change func(*fixture)
 		says   string
 	}{
-		"another's tag":  {func(f *fixture) { f.service.things["id-2"].tag.Owner = "somebody" }, "2 different owner IDs"},
+		"another's tag":  {func(f *fixture) { f.service.things["id-2"].tag.Owner = "another" }, "2 different owner IDs"},
 		"no tag":         {func(f *fixture) { f.service.things["id-2"].tag = graph.Tag{} }, "thing id-2 has no tag"},
 		"all of it gone": {func(f *fixture) { clear(f.service.things) }, "if all of it is gone, remove the finalizer"},
 		"in another ledger": {func(f *fixture) {
@@ -320,7 +320,7 @@ func TestLedger_thatIsDamagedIsNotTaken(t *testing.T) {
 	for what, damage := range map[string]func(*ledgerv1.Ledger){
 		"no owner":             func(l *ledgerv1.Ledger) { l.Spec.Owner = ledgerv1.Owner{} },
 		"no ID":                func(l *ledgerv1.Ledger) { l.Spec.OwnerID = "" },
-		"an ID that isn't one": func(l *ledgerv1.Ledger) { l.Spec.OwnerID = "somebody" },
+		"an ID that isn't one": func(l *ledgerv1.Ledger) { l.Spec.OwnerID = "not hexadecimal" },
 		"no home":              func(l *ledgerv1.Ledger) { l.Spec.Home = "" },
 		"no key":               func(l *ledgerv1.Ledger) { l.Spec.Entries[0].Key = "" },
 		"a key twice":          func(l *ledgerv1.Ledger) { l.Spec.Entries[0].Key = l.Spec.Entries[1].Key },

@@ -29,7 +29,7 @@ func (f *fixture) stripped(object client.Object) {
 	f.Expect(client.IgnoreNotFound(f.client.Patch(f.t.Context(), object.DeepCopyObject().(client.Object), patch))).To(Succeed())
 }
 
-// recreate makes an object that was read before anew.
+// recreate makes an object that was read before once more.
 func (f *fixture) recreate(object client.Object) {
 	f.t.Helper()
 	object = object.DeepCopyObject().(client.Object)

@@ -60,7 +60,7 @@ func TestInit_installsTheProviderIntoAnEmptyCluster(t *testing.T) {
 
 	ctl.must(t, "delete", "--infrastructure", "nvidia-bmm")
 	g.Expect(c.List(t.Context(), crds, provider)).To(Succeed())
-	g.Expect(crds.Items).To(HaveLen(5), "with the CRDs the objects would go, and what they made would be nobody's")
+	g.Expect(crds.Items).To(HaveLen(5), "with the CRDs the objects would go, and what they made would have no owner")
 	deployments := &appsv1.DeploymentList{}
 	g.Expect(c.List(t.Context(), deployments, provider)).To(Succeed())
 	g.Expect(deployments.Items).To(BeEmpty())
