@@ -5,10 +5,12 @@ package graph
 // them late until then: so these are asked for slowly.
 func (d decision) repair(o thing) step {
 	switch {
-	case o.phase.State != StateReady || !d.w.diffs:
+	case o.phase.State != StateReady || !d.w.updates:
 		return show(o)
 	case !d.s.compared:
 		return step{verb: compare, id: o.id}
+	case d.s.refused != nil:
+		return ends(PhaseOf(d.s.refused))
 	case len(d.s.changes) == 0 && d.w.again:
 		return d.applyAgain(o)
 	case len(d.s.changes) == 0:

@@ -86,8 +86,11 @@ var rules = map[string]func(w wish, e *entry, s sight, d step) string{
 		return ""
 	},
 	"changed is what is bound, ours, ready, and was compared": func(_ wish, e *entry, s sight, d step) string {
-		if d.verb == change && (e.State != stateBound || e.Foreign || !s.compared || s.applied) {
+		switch {
+		case d.verb == change && (e.State != stateBound || e.Foreign || !s.compared || s.applied):
 			return "it isn't"
+		case d.verb == change && s.refused != nil:
+			return "it can't be changed"
 		}
 		return ""
 	},
@@ -117,6 +120,12 @@ var rules = map[string]func(w wish, e *entry, s sight, d step) string{
 	"a failure says what to do": func(_ wish, _ *entry, _ sight, d step) string {
 		if d.verb == fail && !d.shows && !strings.ContainsAny(d.phase.Message, ":;") {
 			return fmt.Sprintf("%q doesn't", d.phase.Message)
+		}
+		return ""
+	},
+	"what can't be changed isn't done": func(w wish, e *entry, s sight, d step) string {
+		if d.verb == done && !e.Foreign && w.updates && s.compared && s.refused != nil && w.wanted && w.claim.resolve == nil {
+			return "it is"
 		}
 		return ""
 	},
@@ -171,7 +180,7 @@ func wishes() (all []wish) {
 				for variant := range 6 {
 					w := traits{tagged: tagged, comesBack: variant == 1, claims: []uint8{claimCreate}}.wish(claimNone)
 					if claim != nil {
-						w.wanted, w.claim, w.before, w.diffs = true, *claim, before, variant > 1
+						w.wanted, w.claim, w.before, w.updates = true, *claim, before, variant > 1
 						w.again, w.moved = variant > 2, variant == 4
 						w.fresh = entry{Kind: "thing", Condition: "Ready", State: stateRefused, Title: claim.title}
 						if variant == 5 {
@@ -249,6 +258,9 @@ func sights() (all []sight) {
 				for _, changes := range [][]Change{nil, drift} {
 					for _, list := range lists[:2] {
 						add(sight{id: id, object: o, compared: compared, changes: changes, inEffect: compared, listed: list != nil, list: list})
+						if compared && changes != nil {
+							add(sight{id: id, object: o, compared: compared, changes: changes, refused: errUnchangeable})
+						}
 						add(sight{id: id, object: o, compared: compared, changes: changes, applied: compared, asked: []string{"2"}})
 					}
 				}

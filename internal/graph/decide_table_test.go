@@ -55,7 +55,7 @@ func tableOf() string {
 		for _, claim := range claims {
 			w := traits{tagged: true, drifts: true, claims: []uint8{claimCreate}}.wish(claimNone)
 			if claim != nil {
-				w.wanted, w.claim, w.diffs = true, *claim, true
+				w.wanted, w.claim, w.updates = true, *claim, true
 				w.fresh = entry{Kind: "thing", Condition: "Ready", State: stateRefused, Title: claim.title}
 			}
 			if r.entry == nil && claim == nil {
@@ -125,6 +125,9 @@ func tableRows() []row {
 		{"bound, ours", "ready, not compared", bound, sight{id: "2", object: &ready}},
 		{"bound, ours", "ready, as wanted", bound, sight{id: "2", object: &ready, compared: true}},
 		{"bound, ours", "ready, not as wanted", bound, sight{id: "2", object: &ready, compared: true, changes: drift}},
+		{"bound, ours", "ready, not as wanted, and it can't be changed", bound, sight{
+			id: "2", object: &ready, compared: true, changes: drift, refused: errUnchangeable,
+		}},
 		{"bound, ours", "on its way out", bound, sight{id: "2", object: &deleting}},
 		{"bound, ours", "proven gone", bound, sight{id: "2"}},
 		{"bound, ours", "proven gone, and no other", bound, sight{id: "2", listed: true}},

@@ -17,8 +17,8 @@ type wish struct {
 	// generation of the owner that the spec has.
 	generation int64
 	ifLost     string
-	// diffs: it can be compared with the spec. again: what was applied has to be applied once more.
-	diffs, again bool
+	// updates: it is compared with the spec. again: what was applied has to be applied once more.
+	updates, again bool
 	// tagged resources prove whose they are. Without tags only the ledger does.
 	tagged    bool
 	goneAfter time.Duration
@@ -55,8 +55,9 @@ type sight struct {
 	// token and params of an attempt that is prepared.
 	token  string
 	params map[string]string
-	// changes are what Diff says, and inEffect what InEffect does; they count if compared.
+	// changes, and refused, are what Update says, and inEffect what InEffect does; they count if compared.
 	changes            []Change
+	refused            error
 	inEffect, compared bool
 	// wrote: the ledger was written in this round, so what was read of it is the newest.
 	wrote bool

@@ -183,7 +183,7 @@ func (t traits) wish(claim uint8) wish {
 	if claim == claimNone {
 		return w
 	}
-	w.wanted, w.diffs = true, t.drifts
+	w.wanted, w.updates = true, t.drifts
 	w.fresh = entry{Kind: "thing", Condition: "Ready", State: stateRefused}
 	switch claim {
 	case claimUse:
@@ -209,8 +209,9 @@ func (t traits) thing(s *state, slot, seen uint8) *thing {
 }
 
 var (
-	errRefused = &fault.Error{Class: fault.Quota, Err: errors.New("nothing left")}
-	errTaken   = errors.New("the name is taken")
+	errRefused      = &fault.Error{Class: fault.Quota, Err: errors.New("nothing left")}
+	errTaken        = errors.New("the name is taken")
+	errUnchangeable = fault.Invalidf("it can't be changed: replace it")
 )
 
 // sight is what a process has seen, in decide's terms.

@@ -49,6 +49,8 @@ type fixture struct {
 	below []string
 	// ifLost is what the wants say of lost things.
 	ifLost string
+	// stuck says of things by ID why they can't be changed.
+	stuck map[string]error
 	// size that the spec asks for.
 	size int
 	// slowly is run before each create, if set.
@@ -158,13 +160,14 @@ func (f *fixture) want(key string, after ...graph.Ref) graph.Want[thing] {
 				return f.service.create(tag)
 			}, nil
 		},
-		Diff: func(t *thing) []graph.Change {
-			if t.size == f.size {
-				return nil
+		Update: func(t *thing) graph.Update {
+			u := graph.Update{Apply: func(context.Context) error { return f.service.resize(t.id, f.size) }}
+			if t.size != f.size {
+				u.Changes = []graph.Change{{Field: "size", From: strconv.Itoa(t.size), To: strconv.Itoa(f.size)}}
+				u.Refused = f.stuck[t.id]
 			}
-			return []graph.Change{{Field: "size", From: strconv.Itoa(t.size), To: strconv.Itoa(f.size)}}
+			return u
 		},
-		Apply: func(_ context.Context, t *thing, _ []graph.Change) error { return f.service.resize(t.id, f.size) },
 	}
 }
 

@@ -105,16 +105,14 @@ type Want[T any] struct {
 	// Lock names what the service locks while it makes the resource, such as its instance type: creates with the same lock at
 	// the same endpoint go one after the other. It is asked when what the resource comes after is ready. Optional.
 	Lock func() string
-	// Diff says what isn't as the spec wants it. It asks nobody: Plan and the repair of drift both use it. Optional, and never
-	// used for what is the user's own.
-	Diff func(*T) []Change
-	// Apply makes the changes that Diff found. The engine looks at the resource again afterwards.
-	Apply func(ctx context.Context, object *T, changes []Change) error
-	// Again calls Apply once more, without changes, when the last ones have settled: for a service that may undo them at work
-	// on what it knew before, and go on showing them.
+	// Update says what isn't as the spec wants it, and how to make it so. It makes no call: Plan and the repair of drift both use
+	// it. Optional, and never used for what is the user's own.
+	Update func(*T) Update
+	// Again applies an Update once more, without changes, when the last ones have settled: for a service that may undo them at
+	// work on what it knew before, and go on showing them.
 	Again bool
 	// InEffect reports whether the service says that a resource does what it is for. Not every one ever says so; where it did
-	// and does no more, Apply is called once, without changes. It goes with Again.
+	// and does no more, an Update is applied once, without changes. It goes with Again.
 	InEffect func(*T) bool
 	// IfLost is what a person has to do when somebody else has deleted the resource; empty where it is made again.
 	IfLost string
@@ -122,6 +120,16 @@ type Want[T any] struct {
 
 // Call makes a resource. It may go on when the reconcile that began it is over, so it must not touch what a reconcile does.
 type Call[T any] func(ctx context.Context) (*T, error)
+
+// Update makes a resource as the spec wants it. The zero Update is that of one which is.
+type Update struct {
+	// Changes that it makes.
+	Changes []Change
+	// Apply makes them. The engine looks at the resource again afterwards.
+	Apply func(context.Context) error
+	// Refused says why the changes can't be made, and what to do instead. Then nothing is applied.
+	Refused error
+}
 
 // Change is one difference between what is and what is wanted, for people.
 type Change struct {

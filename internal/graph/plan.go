@@ -248,6 +248,8 @@ func (p *plan[T]) conclude(s step) (more bool) {
 		if e.Foreign {
 			step.Action = ActionUse
 		}
+	case p.sight.refused != nil:
+		step.Action, step.Changes = ActionFail, p.sight.changes
 	case p.sight.compared && len(p.sight.changes) > 0:
 		step = p.changed()
 	case p.sight.compared:

@@ -94,6 +94,7 @@ func (p *past) happen() {
 		"one is deleted":           func() { delete(p.service.things, one.id) },
 		"one is changed":           func() { one.size++ },
 		"the size changes":         func() { p.size = p.random.IntN(3) },
+		"one can't be changed":     func() { p.stuck = map[string]error{one.id: fault.Invalidf("replace it")} },
 		"what is wanted changes":   func() { p.below = [][]string{{"left"}, {"right"}, {"left", "right"}, nil}[p.random.IntN(4)] },
 		"the claim becomes Create": func() { p.claim = graph.Create() },
 		"the claim becomes Use":    func() { p.claim = graph.Use(p.theirs[p.random.IntN(2)].id) },
@@ -126,13 +127,17 @@ func (p *past) failing(calls []string, err error, done bool) {
 // planned are the calls that change something, and what the keys lead to, as the plan has them.
 func (p *past) planned() (calls []string, uses map[string]string) {
 	uses = map[string]string{}
+	fails := map[string]bool{}
 	for _, s := range p.graph().Plan(context.Background()) {
-		switch s.Action {
-		case graph.ActionCreate:
+		// What comes after something that fails is planned for when that has been mended.
+		fails[s.Key] = s.Action == graph.ActionFail || slices.ContainsFunc(s.After, func(key string) bool { return fails[key] })
+		switch {
+		case fails[s.Key]:
+		case s.Action == graph.ActionCreate:
 			calls = append(calls, "create "+s.Key)
-		case graph.ActionChange:
+		case s.Action == graph.ActionChange:
 			calls = append(calls, "resize "+s.ID)
-		case graph.ActionDelete:
+		case s.Action == graph.ActionDelete:
 			calls = append(calls, "delete "+s.ID)
 		}
 		if p.service.things[s.ID] != nil && s.Action != graph.ActionDelete && s.Action != graph.ActionForget {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
@@ -59,6 +60,28 @@ func TestPlan_ofSomethingHalfMade(t *testing.T) {
 		"right":  {Key: "right", Kind: "thing", Action: graph.ActionCreate, Why: "no more things"},
 		"lonely": {Key: "lonely", Kind: "thing", Action: graph.ActionKeep, ID: "id-3", Why: "id-3 is being made"},
 	}))
+}
+
+// What can't be changed is said once, in the plan as in the condition, and nothing is sent.
+func TestUpdate_thatIsRefusedIsSaidInPlanAndConditionAlike(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	_, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	stuck := fault.Invalidf("a thing keeps its size: replace it by another one")
+	f.size, f.stuck = 3, map[string]error{"id-4": stuck}
+	f.Expect(f.plan()["lonely"]).To(Equal(graph.Step{
+		Key: "lonely", Kind: "thing", Action: graph.ActionFail, ID: "id-4", Why: stuck.Error(),
+		Changes: []graph.Change{{Field: "size", From: "0", To: "3"}},
+	}))
+	owner, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	f.expectCondition(owner, "lonelyReady", metav1.ConditionFalse, "Invalid", stuck.Error())
+	f.Expect(f.service.called("resize id-4")).To(BeZero())
+	f.stuck = nil
+	_, err = f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(f.service.things["id-4"].size).To(Equal(3), "once it can be changed, it is")
 }
 
 func TestPlan_ofWhatWasLostOrCannotBeSeen(t *testing.T) {

@@ -38,7 +38,7 @@ func (k *Kind[T]) unwanted(g *Graph, key string) wish {
 func (h *Handle[T]) wish(before string) wish {
 	w := h.kind.unwanted(h.g, h.want.Key)
 	w.wanted, w.claim, w.fresh, w.before, w.ifLost = true, h.want.Claim, *h.fresh(), before, h.want.IfLost
-	w.diffs, w.again = h.want.Diff != nil, h.want.Again
+	w.updates, w.again = h.want.Update != nil, h.want.Again
 	w.generation, w.moved = h.g.owner.GetGeneration(), h.g.ledger.Credentials != h.g.credentials
 	return w
 }

@@ -24,6 +24,7 @@ type round[T any] struct {
 	objects map[string]*T
 	turn    *turn
 	call    Call[T]
+	update  Update
 }
 
 // run lets decide and the steps alternate until the round ends. Gone reports that the ledger doesn't have the key any more.
@@ -175,8 +176,8 @@ func (r *round[T]) lookUp(ctx context.Context) error {
 }
 
 func (r *round[T]) compare(id string) {
-	r.sight.compared = true
-	r.sight.changes = r.want.Diff(r.objects[id])
+	r.update = r.want.Update(r.objects[id])
+	r.sight.compared, r.sight.changes, r.sight.refused = true, r.update.Changes, r.update.Refused
 	if r.want.InEffect != nil {
 		r.sight.inEffect = r.want.InEffect(r.objects[id])
 	}
@@ -253,7 +254,7 @@ func (r *round[T]) change(ctx context.Context, s step) error {
 		return err
 	}
 	r.sight.applied = true
-	return r.want.Apply(ctx, r.object, r.sight.changes)
+	return r.update.Apply(ctx)
 }
 
 func (r *round[T]) delete(ctx context.Context, id string) error {

@@ -69,14 +69,12 @@ func (n *networks) wantGroup(spec *infrav1.NetworkSecurityGroupSpec) *graph.Hand
 			return group, nameTaken(err, "spec.vpc.networkSecurityGroup.name")
 		}, nil
 	}
-	want.Diff = func(g *bmm.NetworkSecurityGroup) []graph.Change {
-		_, changes := groupUpdate(spec, cmp.Or(spec.Name, n.object.Name), n.group.OwnKey(), g)
-		return changes
-	}
-	want.Apply = func(ctx context.Context, g *bmm.NetworkSecurityGroup, _ []graph.Change) error {
-		update, _ := groupUpdate(spec, cmp.Or(spec.Name, n.object.Name), n.group.OwnKey(), g)
-		_, err := n.api.UpdateNetworkSecurityGroup(ctx, n.siteID(), g.ID, update)
-		return err
+	want.Update = func(g *bmm.NetworkSecurityGroup) graph.Update {
+		update, changes := groupUpdate(spec, cmp.Or(spec.Name, n.object.Name), n.group.OwnKey(), g)
+		return graph.Update{Changes: changes, Apply: func(ctx context.Context) error {
+			_, err := n.api.UpdateNetworkSecurityGroup(ctx, n.siteID(), g.ID, update)
+			return err
+		}}
 	}
 	return graph.Add(n.graph, n.kinds.group, want)
 }

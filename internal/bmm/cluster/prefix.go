@@ -2,11 +2,11 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/tag"
-	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
@@ -44,15 +44,13 @@ func (n *networks) wantPrefix(spec infrav1.VPCPrefixSpec) *graph.Handle[bmm.VPCP
 			}
 			return func(ctx context.Context) (*bmm.VPCPrefix, error) { return n.api.CreateVPCPrefix(ctx, request) }, nil
 		},
-		Diff: func(p *bmm.VPCPrefix) []graph.Change {
-			return rangeChanges(p.Name, prefix.OwnKey(), p.PrefixLength, prefixLength(spec.PrefixLength, spec.CIDR))
-		},
-		Apply: func(ctx context.Context, p *bmm.VPCPrefix, changes []graph.Change) error {
-			if changes[0].Field != nameField {
-				return fault.Invalidf("VPC prefix %q can't be changed (%s): remove it, and add one with another name", spec.Name, changes[0])
+		Update: func(p *bmm.VPCPrefix) graph.Update {
+			u := rangeUpdate(fmt.Sprintf("VPC prefix %q", spec.Name), p.Name, prefix.OwnKey(), p.PrefixLength, prefixLength(spec.PrefixLength, spec.CIDR))
+			u.Apply = func(ctx context.Context) error {
+				_, err := n.api.UpdateVPCPrefix(ctx, n.siteID(), p.ID, bmm.VPCPrefixUpdateRequest{Name: tag.Name(prefix.OwnKey())})
+				return err
 			}
-			_, err := n.api.UpdateVPCPrefix(ctx, n.siteID(), p.ID, bmm.VPCPrefixUpdateRequest{Name: changes[0].To})
-			return err
+			return u
 		},
 	})
 	return prefix

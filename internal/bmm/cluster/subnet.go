@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"strconv"
 
@@ -45,15 +46,13 @@ func (n *networks) wantSubnet(spec infrav1.SubnetSpec) *graph.Handle[bmm.Subnet]
 			}
 			return func(ctx context.Context) (*bmm.Subnet, error) { return n.api.CreateSubnet(ctx, request) }, nil
 		},
-		Diff: func(s *bmm.Subnet) []graph.Change {
-			return rangeChanges(s.Name, subnet.OwnKey(), s.PrefixLength, prefixLength(spec.PrefixLength, spec.CIDR))
-		},
-		Apply: func(ctx context.Context, s *bmm.Subnet, changes []graph.Change) error {
-			if changes[0].Field != nameField {
-				return fault.Invalidf("subnet %q can't be changed (%s): remove it, and add one with another name", spec.Name, changes[0])
+		Update: func(s *bmm.Subnet) graph.Update {
+			u := rangeUpdate(fmt.Sprintf("subnet %q", spec.Name), s.Name, subnet.OwnKey(), s.PrefixLength, prefixLength(spec.PrefixLength, spec.CIDR))
+			u.Apply = func(ctx context.Context) error {
+				_, err := n.api.UpdateSubnet(ctx, n.siteID(), s.ID, bmm.SubnetUpdateRequest{Name: tag.Name(subnet.OwnKey())})
+				return err
 			}
-			_, err := n.api.UpdateSubnet(ctx, n.siteID(), s.ID, bmm.SubnetUpdateRequest{Name: changes[0].To})
-			return err
+			return u
 		},
 	})
 	return subnet
@@ -71,16 +70,16 @@ func prefixLength(length *int32, cidr string) int {
 	return prefix.Bits()
 }
 
-const nameField = "name"
-
-// rangeChanges are those of a subnet or a prefix. The name, which is its tag, is put back. Its size can't be changed: a range that was
+// rangeUpdate is that of a subnet or a prefix. The name, which is its tag, is put back. Its size can't be changed: a range that was
 // removed and added again before it was gone still has its old one.
-func rangeChanges(name string, key graph.Key, size, wanted int) (changes []graph.Change) {
-	if own := tag.Name(key); name != own {
-		changes = append(changes, graph.Change{Field: nameField, From: name, To: own})
+func rangeUpdate(what, name string, key graph.Key, size, wanted int) (u graph.Update) {
+	own := tag.Name(key)
+	switch {
+	case name != own:
+		u.Changes = []graph.Change{{Field: "name", From: name, To: own}}
+	case size != wanted:
+		u.Changes = []graph.Change{{Field: "prefixLength", From: strconv.Itoa(size), To: strconv.Itoa(wanted)}}
+		u.Refused = fault.Invalidf("%s can't be changed (%s): remove it, and add one with another name", what, u.Changes[0])
 	}
-	if size != wanted {
-		changes = append(changes, graph.Change{Field: "prefixLength", From: strconv.Itoa(size), To: strconv.Itoa(wanted)})
-	}
-	return changes
+	return u
 }

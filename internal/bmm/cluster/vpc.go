@@ -67,20 +67,13 @@ func (n *networks) wantVPC() *graph.Handle[bmm.VPC] {
 			return vpc, nameTaken(err, "spec.vpc.name")
 		}, nil
 	}
-	want.Diff = func(v *bmm.VPC) []graph.Change {
-		_, changes := n.vpcUpdate(v)
-		return changes
-	}
-	want.Apply = func(ctx context.Context, v *bmm.VPC, _ []graph.Change) error {
-		update, _ := n.vpcUpdate(v)
-		ignored := n.checkRoutingProfile(v)
-		if ignored != nil && update == (bmm.VPCUpdateRequest{}) { // nothing else differs, and this can't be written
-			return ignored
+	want.Update = func(v *bmm.VPC) graph.Update {
+		update, changes := n.vpcUpdate(v)
+		u := graph.Update{Changes: changes, Apply: func(ctx context.Context) error { return n.updateVPC(ctx, v.ID, update) }}
+		if update == (bmm.VPCUpdateRequest{}) { // what else differs is written before
+			u.Refused = n.checkRoutingProfile(v)
 		}
-		if err := n.updateVPC(ctx, v.ID, update); err != nil {
-			return err
-		}
-		return ignored
+		return u
 	}
 	// An inventory that is older than a change of the metadata, and is heard of after it, makes the service send these to the
 	// site again: without the group, which the site detaches and the API goes on showing. Instances' groups aren't affected.

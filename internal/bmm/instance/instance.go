@@ -100,16 +100,7 @@ func (i *Instance) Want(after ...graph.Ref) {
 		Key: key, Condition: infrav1.InstanceProvisionedCondition, After: after,
 		Choose: func(context.Context) (map[string]string, error) { return map[string]string{siteParam: i.SiteID()}, nil },
 		Create: i.create, Lock: i.lock,
-		Diff: func(o *bmm.Instance) []graph.Change {
-			_, changes := i.update(o)
-			return changes
-		},
-		Apply: func(ctx context.Context, o *bmm.Instance, _ []graph.Change) error {
-			update, _ := i.update(o)
-			defer i.inventory.Touch(i.api, i.SiteID(), o.ID)
-			_, err := i.api.UpdateInstance(ctx, i.SiteID(), o.ID, update)
-			return err
-		},
+		Update: i.update,
 		IfLost: "delete the Machine to get another one", // A machine isn't repaired under its node.
 	})
 }
@@ -227,8 +218,8 @@ func (i *Instance) create(ctx context.Context, k graph.Key) (graph.Call[bmm.Inst
 	}, nil
 }
 
-// update is what makes an instance as it is wanted, and the same for people.
-func (i *Instance) update(o *bmm.Instance) (bmm.InstanceUpdateRequest, []graph.Change) {
+// update is what makes an instance as it is wanted.
+func (i *Instance) update(o *bmm.Instance) graph.Update {
 	var update bmm.InstanceUpdateRequest
 	var changes []graph.Change
 	attached := o.NetworkSecurityGroupID
@@ -244,7 +235,11 @@ func (i *Instance) update(o *bmm.Instance) (bmm.InstanceUpdateRequest, []graph.C
 		update.Labels = &labels
 		changes = append(changes, graph.Change{Field: "label " + tag.LabelOwner, To: i.handle.OwnKey().Owner})
 	}
-	return update, changes
+	return graph.Update{Changes: changes, Apply: func(ctx context.Context) error {
+		defer i.inventory.Touch(i.api, i.SiteID(), o.ID)
+		_, err := i.api.UpdateInstance(ctx, i.SiteID(), o.ID, update)
+		return err
+	}}
 }
 
 // delete tells the site's operator what is wrong with the machine, where that is known for sure: otherwise the next tenant gets
