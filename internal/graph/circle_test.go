@@ -34,7 +34,7 @@ func TestDelete_saysThatALedgerHasACircle(t *testing.T) {
 	}
 	owner := &bmmv1.NvidiaBMMMachine{}
 	graph := &Graph{owner: owner, deleting: true, ledger: &ledger{Owner: "o", Entries: entries}}
-	report := newReport()
+	report := newReport(&Engine{})
 	graph.removeUnless(context.Background(), nil, report)
 	g.Expect(report.conditions["LeftReady"]).To(ConsistOf(HaveField("Phase.Message",
 		"the ledger has right after left, and that after it: correct the ledger")))

@@ -46,7 +46,8 @@ type Engine struct {
 	Live     client.Reader
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
-	// Poll is how often a resource is looked at that isn't ready yet; in the beginning it is more often: see Interval.
+	// Poll is how often a resource is looked at that isn't ready yet; in the beginning it is more often: see Interval. It, CreateTimeout
+	// and Settle are those of a Service that has none of its own.
 	Poll time.Duration
 	// CreateTimeout is how long after its intention was written a create may be answered; 0 sets no limit. It is begun within a
 	// fifth of that, or not at all: the service needs the rest. The service may take as long again for one that reaches it at
@@ -94,6 +95,7 @@ type Graph struct {
 // AnyKind is a Kind of any type.
 type AnyKind interface {
 	kindName() string
+	service() *Service
 	leave(ctx context.Context, g *Graph, key string) (gone bool, _ Phase)
 	planLeave(ctx context.Context, g *Graph, key string) []Step
 	search(ctx context.Context, g *Graph) error
@@ -107,6 +109,7 @@ type Ref interface{ ref() string }
 type node interface {
 	Ref
 	condition() string
+	service() *Service
 	reconcile(ctx context.Context, g *Graph) Phase
 	plan(ctx context.Context, g *Graph) []Step
 }
@@ -178,6 +181,7 @@ type Handle[T any] struct {
 
 func (h *Handle[T]) ref() string       { return h.want.Key }
 func (h *Handle[T]) condition() string { return h.want.Condition }
+func (h *Handle[T]) service() *Service { return h.kind.Service }
 
 // Key of the resource within the graph.
 func (h *Handle[T]) Key() string { return h.want.Key }
@@ -215,6 +219,7 @@ type gate struct {
 
 func (n *gate) ref() string                             { return n.name }
 func (n *gate) condition() string                       { return n.name }
+func (n *gate) service() *Service                       { return inside }
 func (n *gate) reconcile(context.Context, *Graph) Phase { return n.check() }
 
 // Gate adds something that lies inside Kubernetes or in the answers of the nodes before it: a prerequisite for those
@@ -230,19 +235,19 @@ func (g *Graph) Gate(condition string, check func() Phase) Ref {
 func (g *Graph) Reconcile(ctx context.Context) (_ ctrl.Result, err error) {
 	ctx, end := g.span(ctx, "reconcile")
 	defer func() { end(err) }()
-	report := newReport()
+	report := newReport(g.engine)
 	wanted := map[string]bool{}
 	for _, n := range g.nodes {
 		wanted[n.ref()] = true
-		phase, refused := report.stop(n.condition())
-		if _, asksNothing := n.(*gate); asksNothing || !refused {
+		phase, refused := report.stop(n.condition(), n.service())
+		if !refused {
 			phase = n.reconcile(ctx, g)
 		}
 		g.phases[n.ref()] = phase
-		report.add(n.condition(), n.ref(), phase)
+		report.add(n.condition(), n.ref(), n.service(), phase)
 	}
 	g.removeUnless(ctx, wanted, report)
-	result, err := report.conclude(g.engine, g.owner)
+	result, err := report.conclude(g.owner)
 	if err == nil && g.begun() {
 		result.Priority = ptr.To(Urgent)
 	}
@@ -265,10 +270,10 @@ func (g *Graph) Delete(ctx context.Context) (done bool, _ ctrl.Result, err error
 	ctx, end := g.span(ctx, "delete")
 	defer func() { end(err) }()
 	g.engine.Leave(g.owner)
-	report := newReport()
+	report := newReport(g.engine)
 	g.deleting = true
 	if err := g.sweepBefore(ctx, ""); err != nil { // where nothing of ours is left that would call for it
-		report.add(ReadyCondition, "", PhaseOf(err))
+		report.add(ReadyCondition, "", inside, PhaseOf(err))
 	} else {
 		g.removeUnless(ctx, nil, report)
 	}
@@ -276,7 +281,7 @@ func (g *Graph) Delete(ctx context.Context) (done bool, _ ctrl.Result, err error
 		g.engine.polls.rest(g.owner.GetUID())
 		return true, ctrl.Result{}, nil
 	}
-	result, err := report.conclude(g.engine, g.owner)
+	result, err := report.conclude(g.owner)
 	return false, result, err
 }
 

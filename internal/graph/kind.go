@@ -26,10 +26,9 @@ type Kind[T any] struct {
 	Phase func(*T) Phase
 	// Delete asks for a resource to be deleted; the engine polls Get until it is gone.
 	Delete func(ctx context.Context, id string) error
-	// Endpoint is the outside service that makes the resources: creates at the same one are limited together, whatever their
-	// credentials. By default it is the credentials.
-	Endpoint string
-	// Site is where the endpoint makes the resources, if it is more than itself and may hang alone: creates at a site that isn't
+	// Service that makes the resources. Kinds without one share one.
+	Service *Service
+	// Site is where the service makes the resources, if it is more than itself and may hang alone: creates at a site that isn't
 	// known to answer leave a turn to the others. It is asked when what the resource comes after is ready. Optional.
 	Site func() string
 	// GoneAfter is how long a resource has to stay away before it counts as gone, where a service brings deleted ones back.

@@ -40,7 +40,8 @@ const (
 	pasts       = 150
 )
 
-func newPast(t *testing.T, seed, n uint64) *past {
+// newInMemory is a fixture without an API server.
+func newInMemory(t *testing.T) *fixture {
 	f := &fixture{
 		WithT: NewWithT(t), t: t, service: newService(), clock: clocktesting.NewFakeClock(time.Now()), below: []string{"left", "right"},
 		events: events.NewFakeRecorder(10000), name: client.ObjectKey{Namespace: "default", Name: "owner"},
@@ -50,10 +51,14 @@ func newPast(t *testing.T, seed, n uint64) *past {
 	}}
 	home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "home"}}
 	f.client = fake.NewClientBuilder().WithScheme(testenv.Scheme(t)).WithObjects(owner, home).Build()
-	p := &past{fixture: f, random: rand.New(rand.NewPCG(seed, n))}
+	return f
+}
+
+func newPast(t *testing.T, seed, n uint64) *past {
+	p := &past{fixture: newInMemory(t), random: rand.New(rand.NewPCG(seed, n))}
 	for range 2 {
-		own, err := f.service.create(graph.Tag{})
-		f.Expect(err).NotTo(HaveOccurred())
+		own, err := p.service.create(graph.Tag{})
+		p.Expect(err).NotTo(HaveOccurred())
 		p.theirs = append(p.theirs, own)
 	}
 	return p

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -30,14 +31,14 @@ const (
 // and its owner is woken by the answer. What is in the pool when the process is killed is lost with it: the ledger has the
 // intention. A nil Pool runs each create within its reconcile.
 type Pool struct {
-	// Limit is how many creates are at work at once at one endpoint, at most.
+	// Limit is how many creates are at work at once at one endpoint, at most, where its Service doesn't say.
 	Limit int
 	// Patience is how long a reconcile waits for the answer itself: most come at once.
 	Patience time.Duration
 
 	mu        sync.Mutex
 	jobs      map[string]*job      // by the token of the attempt
-	endpoints map[string]*endpoint // by Kind.Endpoint
+	endpoints map[string]*endpoint // by Service.Endpoint
 	wakes     map[reflect.Type]chan event.GenericEvent
 	// drained is closed when nothing may begin any more and nothing is at work; nil before the pool is to drain.
 	drained chan struct{}
@@ -123,7 +124,7 @@ func (p *Pool) turn(at place) (*turn, bool) {
 	e, known := p.endpoints[at.endpoint]
 	if !known {
 		maps.DeleteFunc(p.endpoints, func(_ string, e *endpoint) bool { return e.forgettable() })
-		e = newEndpoint(max(p.Limit, 1))
+		e = newEndpoint(max(cmp.Or(at.most, p.Limit), 1))
 		p.endpoints[at.endpoint] = e
 	}
 	if !e.take(at) {

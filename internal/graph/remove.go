@@ -20,9 +20,9 @@ func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report
 			if len(g.holders(key, wanted)) > 0 {
 				continue
 			}
-			condition := g.ledger.Entries[key].Condition
-			if phase, refused := report.stop(condition); refused {
-				report.add(condition, key, phase)
+			condition, service := g.ledger.Entries[key].Condition, g.serviceOf(key)
+			if phase, refused := report.stop(condition, service); refused {
+				report.add(condition, key, service, phase)
 				continue
 			}
 			progress = g.removeEntry(ctx, key, report) || progress
@@ -35,10 +35,10 @@ func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report
 		switch {
 		case report.has(key) || len(holders) == 0:
 		case circle:
-			report.add(g.ledger.Entries[key].Condition, key, Failed("the ledger has %s after %s, and that after it: correct the ledger",
+			report.add(g.ledger.Entries[key].Condition, key, inside, Failed("the ledger has %s after %s, and that after it: correct the ledger",
 				strings.Join(holders, ", "), key).Because("Circle"))
 		default:
-			report.add(g.ledger.Entries[key].Condition, key, waitsUntilGone(holders))
+			report.add(g.ledger.Entries[key].Condition, key, g.serviceOf(key), waitsUntilGone(holders))
 		}
 	}
 }
@@ -94,14 +94,22 @@ func (g *Graph) removeEntry(ctx context.Context, key string, report *report) (go
 	e := g.ledger.Entries[key]
 	kind, ok := g.kinds[e.Kind]
 	if !ok {
-		report.add(e.Condition, key, unknownKind(e))
+		report.add(e.Condition, key, inside, unknownKind(e))
 		return false
 	}
 	gone, phase := kind.leave(ctx, g, key)
 	if !gone {
-		report.add(e.Condition, key, phase)
+		report.add(e.Condition, key, kind.service(), phase)
 	}
 	return gone
+}
+
+// serviceOf is that of the kind which the ledger names.
+func (g *Graph) serviceOf(key string) *Service {
+	if kind, known := g.kinds[g.ledger.Entries[key].Kind]; known {
+		return kind.service()
+	}
+	return inside
 }
 
 func unknownKind(e *entry) Phase {

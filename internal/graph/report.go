@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,15 +71,25 @@ func waitsUntilGone(dependents []string) Phase {
 
 // report collects the phases of one reconcile, and turns them into conditions, events and the next look.
 type report struct {
+	engine     *Engine
 	order      []string // conditions in the order in which they came
 	conditions map[string][]finding
 	seen       map[string]bool
 	errs       []error
 	retry      pace
-	// stopped is the phase of all nodes after the one whose credentials were refused, or whose service didn't answer in time;
-	// by is that one's condition.
+	// poll is the shortest interval of the services that something is on its way at.
+	poll     time.Duration
+	services map[*Service]*standing
+}
+
+// standing is how a service is in one reconcile.
+type standing struct {
+	// stopped is the phase of all nodes after the one whose credentials were refused, or which got no answer in time; by is that
+	// one's condition.
 	stopped *Phase
 	by      string
+	// failing: a call ended in an error. waiting: something is on its way there.
+	failing, waiting bool
 }
 
 type finding struct {
@@ -86,54 +97,69 @@ type finding struct {
 	Phase
 }
 
-func newReport() *report {
-	return &report{conditions: map[string][]finding{}, seen: map[string]bool{}}
+func newReport(e *Engine) *report {
+	return &report{engine: e, conditions: map[string][]finding{}, seen: map[string]bool{}, services: map[*Service]*standing{}}
 }
 
 func (r *report) has(key string) bool { return r.seen[key] }
 
-func (r *report) add(condition, key string, p Phase) {
+func (r *report) at(s *Service) *standing {
+	if r.services[s] == nil {
+		r.services[s] = &standing{}
+	}
+	return r.services[s]
+}
+
+func (r *report) add(condition, key string, of *Service, p Phase) {
 	if _, ok := r.conditions[condition]; !ok {
 		r.order = append(r.order, condition)
 	}
 	r.conditions[condition] = append(r.conditions[condition], finding{key, p})
 	r.seen[key] = true
+	service := r.at(of)
 	if p.err != nil {
 		r.errs = append(r.errs, p.err)
+		service.failing = true
 	}
 	silent := errors.Is(p.err, context.DeadlineExceeded)
-	if (p.Reason == string(fault.Credentials) || silent) && r.stopped == nil {
-		r.stopped, r.by = &Phase{State: StateUnknown, Reason: p.Reason}, condition
+	if (p.Reason == string(fault.Credentials) || silent) && service.stopped == nil {
+		service.stopped, service.by = &Phase{State: StateUnknown, Reason: p.Reason}, condition
 	}
-	r.retry = max(r.retry, p.retry)
+	if r.retry = max(r.retry, p.retry); p.retry == pacePoll {
+		service.waiting = true
+		poll := r.engine.service(of).Poll
+		r.poll = min(cmp.Or(r.poll, poll), poll)
+	}
 }
 
 // Blocked reports that a prerequisite of the whole graph is missing, such as its credentials. Nothing is asked or changed
 // outside, and the other conditions stay as they are.
 func (e *Engine) Blocked(owner Owner, condition string, err error) (ctrl.Result, error) {
-	r := newReport()
-	r.add(condition, condition, PhaseOf(err))
-	return r.conclude(e, owner)
+	r := newReport(e)
+	r.add(condition, condition, inside, PhaseOf(err))
+	return r.conclude(owner)
 }
 
-// stop reports whether the service isn't to be asked again in this reconcile, because it has refused our credentials or
+// stop reports whether a service isn't to be asked again in this reconcile, because it has refused our credentials or
 // doesn't answer; if so, with the phase of a node that would have asked.
-func (r *report) stop(condition string) (Phase, bool) {
-	if r.stopped == nil {
+func (r *report) stop(condition string, of *Service) (Phase, bool) {
+	service := r.at(of)
+	if service.stopped == nil {
 		return Phase{}, false
 	}
-	p := *r.stopped
-	if condition != r.by {
-		p.Message = "waits for " + r.by
+	p := *service.stopped
+	if condition != service.by {
+		p.Message = "waits for " + service.by
 	}
 	return p, true
 }
 
 // conclude writes the conditions and says when to look again.
-func (r *report) conclude(e *Engine, owner Owner) (ctrl.Result, error) {
+func (r *report) conclude(owner Owner) (ctrl.Result, error) {
 	if r.retry == paceSoon {
 		return ctrl.Result{RequeueAfter: jittered(time.Second)}, nil
 	}
+	e := r.engine
 	summary := finding{Phase: Ready()}
 	var sight strings.Builder
 	for _, condition := range r.order {
@@ -148,19 +174,28 @@ func (r *report) conclude(e *Engine, owner Owner) (ctrl.Result, error) {
 		}
 	}
 	e.set(owner, ReadyCondition, summary)
-	if err := errors.Join(r.errs...); err != nil {
+	if err := errors.Join(r.errs...); err != nil && !r.waitsElsewhere() {
 		return ctrl.Result{}, err
 	}
-	if r.retry != pacePoll {
+	slowly := e.service(nil).slowly()
+	if r.poll == 0 {
 		e.polls.rest(owner.GetUID())
-		return ctrl.Result{RequeueAfter: jittered(e.slowly())}, nil
+		return ctrl.Result{RequeueAfter: jittered(slowly)}, nil
 	}
-	since := e.polls.since(owner.GetUID(), sight.String(), e.Clock.Now(), e.slowly())
-	return ctrl.Result{RequeueAfter: jittered(Interval(e.Poll, since))}, nil
+	since := e.polls.since(owner.GetUID(), sight.String(), e.Clock.Now(), slowly)
+	return ctrl.Result{RequeueAfter: jittered(Interval(r.poll, since))}, nil
 }
 
-// slowly is how often something is looked at that won't change by itself soon.
-func (e *Engine) slowly() time.Duration { return 10 * e.Poll }
+// waitsElsewhere reports whether something is on its way at a service that answers. It doesn't wait for one that doesn't: the error
+// stands in the conditions, and is looked into as often as the rest.
+func (r *report) waitsElsewhere() bool {
+	for of, service := range r.services {
+		if of != inside && service.waiting && !service.failing {
+			return true
+		}
+	}
+	return false
+}
 
 // jittered keeps owners from coming in step.
 func jittered(interval time.Duration) time.Duration {

@@ -25,13 +25,15 @@ func handleOf[T any](g *Graph, k *Kind[T], key string) *Handle[T] {
 	return &Handle[T]{g: g, kind: k, want: Want[T]{Key: key}}
 }
 
-func (k *Kind[T]) kindName() string { return k.Name }
+func (k *Kind[T]) kindName() string  { return k.Name }
+func (k *Kind[T]) service() *Service { return k.Service }
 
 // unwanted is the wish that nothing is under a key.
 func (k *Kind[T]) unwanted(g *Graph, key string) wish {
+	service := g.engine.service(k.Service)
 	return wish{
-		owner: g.ledger.Owner, key: key, tagged: k.Tag != nil, goneAfter: k.GoneAfter, settle: g.engine.Settle,
-		slowly: g.engine.slowly(), leads: g.engine.Creates.leads(),
+		owner: g.ledger.Owner, key: key, tagged: k.Tag != nil, goneAfter: k.GoneAfter, settle: service.Settle,
+		slowly: service.slowly(), leads: g.engine.Creates.leads(),
 	}
 }
 

@@ -184,8 +184,9 @@ func (r *round[T]) compare(id string) {
 }
 
 func (r *round[T]) takeTurn() {
+	service := r.g.engine.service(r.kind.Service)
 	at := place{
-		endpoint: cmp.Or(r.kind.Endpoint, r.g.credentials), owner: sleeperOf(r.g.owner), credentials: r.g.credentials,
+		endpoint: cmp.Or(service.Endpoint, r.g.credentials), most: service.Creates, owner: sleeperOf(r.g.owner), credentials: r.g.credentials,
 		key: r.want.Key,
 	}
 	if r.want.Lock != nil {
@@ -223,9 +224,9 @@ func (r *round[T]) create(ctx context.Context, s step) error {
 		return err
 	}
 	r.sight.listed, r.sight.list = false, nil // what was seen before
-	engine, call, name := r.g.engine, r.call, r.kind.Name
+	engine, call, name, timeout := r.g.engine, r.call, r.kind.Name, r.g.engine.service(r.kind.Service).CreateTimeout
 	r.heed(r.turn.run(ctx, s.entry, func(ctx context.Context) (any, error) {
-		ctx, cancel, err := engine.attempt(ctx, s.entry)
+		ctx, cancel, err := engine.attempt(ctx, s.entry, timeout)
 		if err != nil {
 			return nil, fmt.Errorf("create %s: %w", name, err)
 		}
@@ -271,17 +272,17 @@ func (r *round[T]) delete(ctx context.Context, id string) error {
 
 // attempt gives a create the time that is left of its deadline. It is counted from the written intention, so that what was
 // suspended in between is not sent when another process may have settled the attempt already.
-func (e *Engine) attempt(ctx context.Context, intended *entry) (context.Context, context.CancelFunc, error) {
-	if e.CreateTimeout == 0 {
+func (e *Engine) attempt(ctx context.Context, intended *entry, timeout time.Duration) (context.Context, context.CancelFunc, error) {
+	if timeout == 0 {
 		return ctx, func() {}, nil
 	}
 	held := max(e.Clock.Now().Sub(intended.At.Time), 0)
 	// In the rest of the time the service must be able to answer: it may go on with what its client has left.
-	if most := e.CreateTimeout / 5; held > most {
+	if most := timeout / 5; held > most {
 		return nil, nil, &fault.Error{Class: fault.Transient, Err: fmt.Errorf(
 			"not sent, because this process was held up for more than %s: it is tried again", most)}
 	}
-	ctx, cancel := context.WithTimeout(ctx, e.CreateTimeout-held)
+	ctx, cancel := context.WithTimeout(ctx, timeout-held)
 	return ctx, cancel, nil
 }
 

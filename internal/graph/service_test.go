@@ -32,6 +32,8 @@ type service struct {
 	next          int
 	calls         []string
 	before, after func(call string) error
+	// slow: things aren't ready when they are made.
+	slow bool
 	// stubborn keeps the size of things as it is.
 	stubborn bool
 	// fuse of the process that speaks to the service, in the crash suite.
@@ -87,7 +89,7 @@ func (s *service) mustFind(key string) *thing {
 func (s *service) create(tag graph.Tag) (t *thing, err error) {
 	err = s.do("create "+tag.Key, func() error {
 		s.next++
-		t = &thing{id: fmt.Sprintf("id-%d", s.next), tag: tag}
+		t = &thing{id: fmt.Sprintf("id-%d", s.next), tag: tag, creating: s.slow}
 		s.things[t.id] = t
 		return nil
 	})

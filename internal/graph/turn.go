@@ -35,6 +35,8 @@ func sleeperOf(owner client.Object) sleeper {
 // meanwhile.
 type place struct {
 	endpoint, site, lock string
+	// most is how many creates may be at work at the endpoint; 0 is as the pool has it.
+	most int
 	// key of the resource within its graph.
 	key         string
 	owner       sleeper

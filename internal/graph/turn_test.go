@@ -80,7 +80,7 @@ func (ts *tenants) reconcile(name, credentials, lock string) string {
 		ts.all[name] = f
 	}
 	kind := f.service.kind()
-	kind.Endpoint = "the site"
+	kind.Service = &graph.Service{Endpoint: "the site"}
 	owner := f.owner()
 	g, err := f.engine().New(ts.t.Context(), owner, credentials, kind)
 	f.Expect(err).NotTo(HaveOccurred())

@@ -44,7 +44,7 @@ func needsProvider(err error) error {
 
 func (n *networks) allocationKind() *graph.Kind[bmm.Allocation] {
 	return &graph.Kind[bmm.Allocation]{
-		Name: "allocation", Endpoint: n.api.Endpoint(),
+		Name: "allocation", Service: n.service,
 		ID:  func(a *bmm.Allocation) string { return a.ID },
 		Tag: func(a *bmm.Allocation) graph.Tag { return tag.FromName(AllocationKey, a.Name) },
 		Get: func(ctx context.Context, id string) (*bmm.Allocation, error) {

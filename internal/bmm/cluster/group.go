@@ -16,7 +16,7 @@ import (
 
 func (n *networks) groupKind() *graph.Kind[bmm.NetworkSecurityGroup] {
 	return &graph.Kind[bmm.NetworkSecurityGroup]{
-		Name: "network security group", Endpoint: n.api.Endpoint(), Site: n.siteID,
+		Name: "network security group", Service: n.service, Site: n.siteID,
 		ID:  func(g *bmm.NetworkSecurityGroup) string { return g.ID },
 		Tag: func(g *bmm.NetworkSecurityGroup) graph.Tag { return tag.FromLabels(g.Labels) },
 		Get: func(ctx context.Context, id string) (*bmm.NetworkSecurityGroup, error) {

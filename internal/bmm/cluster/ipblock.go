@@ -17,7 +17,7 @@ import (
 // allocated from.
 func (n *networks) ipBlockKind() *graph.Kind[bmm.IPBlock] {
 	return &graph.Kind[bmm.IPBlock]{
-		Name: "IP block", Endpoint: n.api.Endpoint(),
+		Name: "IP block", Service: n.service,
 		ID:  func(b *bmm.IPBlock) string { return b.ID },
 		Tag: ipBlockTag,
 		Get: func(ctx context.Context, id string) (*bmm.IPBlock, error) {

@@ -33,10 +33,11 @@ const (
 //
 // where subnets and prefixes come after the IP block too, and parent block and allocation are for those who make their own.
 type networks struct {
-	api    *bmm.Client
-	live   client.Reader
-	object *infrav1.NvidiaBMMCluster
-	graph  *graph.Graph
+	api     *bmm.Client
+	service *graph.Service
+	live    client.Reader
+	object  *infrav1.NvidiaBMMCluster
+	graph   *graph.Graph
 	// planning means that nothing is done: changes may name what is still to be made.
 	planning bool
 
@@ -64,7 +65,7 @@ type networks struct {
 
 // open opens the graph with whatever its ledger names.
 func open(ctx context.Context, engine *graph.Engine, api *bmm.Client, object *infrav1.NvidiaBMMCluster) (*networks, error) {
-	n := &networks{api: api, live: engine.Live, object: object}
+	n := &networks{api: api, service: &graph.Service{Endpoint: api.Endpoint()}, live: engine.Live, object: object}
 	k := &n.kinds
 	k.site, k.ipBlock, k.allocation = n.siteKind(), n.ipBlockKind(), n.allocationKind()
 	k.group, k.vpc = n.groupKind(), n.vpcKind()

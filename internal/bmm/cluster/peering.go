@@ -14,7 +14,7 @@ import (
 // key is the other one.
 func (n *networks) peeringKind() *graph.Kind[bmm.VPCPeering] {
 	return &graph.Kind[bmm.VPCPeering]{
-		Name: "VPC peering", Endpoint: n.api.Endpoint(), Site: n.siteID,
+		Name: "VPC peering", Service: n.service, Site: n.siteID,
 		ID:     func(p *bmm.VPCPeering) string { return p.ID },
 		Get:    n.getPeering,
 		Find:   n.findPeering,

@@ -13,7 +13,7 @@ import (
 // prefixKind is what an FNN VPC has in place of subnets.
 func (n *networks) prefixKind() *graph.Kind[bmm.VPCPrefix] {
 	return &graph.Kind[bmm.VPCPrefix]{
-		Name: "VPC prefix", Endpoint: n.api.Endpoint(), Site: n.siteID,
+		Name: "VPC prefix", Service: n.service, Site: n.siteID,
 		ID:  func(p *bmm.VPCPrefix) string { return p.ID },
 		Tag: func(p *bmm.VPCPrefix) graph.Tag { return tag.FromName(PrefixKey, p.Name) },
 		Get: func(ctx context.Context, id string) (*bmm.VPCPrefix, error) {

@@ -23,7 +23,7 @@ var siteObject = schema.GroupVersionKind{Group: "forge.nvidia.io", Version: "v1"
 
 func (n *networks) siteKind() *graph.Kind[bmm.Site] {
 	return &graph.Kind[bmm.Site]{
-		Name:  "site",
+		Name: "site", Service: n.service,
 		ID:    func(s *bmm.Site) string { return s.ID },
 		Get:   n.api.Site,
 		Phase: sitePhase,

@@ -15,7 +15,7 @@ import (
 
 func (n *networks) subnetKind() *graph.Kind[bmm.Subnet] {
 	return &graph.Kind[bmm.Subnet]{
-		Name: "subnet", Endpoint: n.api.Endpoint(), Site: n.siteID,
+		Name: "subnet", Service: n.service, Site: n.siteID,
 		ID:  func(s *bmm.Subnet) string { return s.ID },
 		Tag: func(s *bmm.Subnet) graph.Tag { return tag.FromName(SubnetKey, s.Name) },
 		Get: func(ctx context.Context, id string) (*bmm.Subnet, error) {

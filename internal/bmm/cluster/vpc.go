@@ -17,7 +17,7 @@ import (
 
 func (n *networks) vpcKind() *graph.Kind[bmm.VPC] {
 	return &graph.Kind[bmm.VPC]{
-		Name: "VPC", Endpoint: n.api.Endpoint(), Site: n.siteID,
+		Name: "VPC", Service: n.service, Site: n.siteID,
 		ID:  func(v *bmm.VPC) string { return v.ID },
 		Tag: func(v *bmm.VPC) graph.Tag { return tag.FromLabels(v.Labels) },
 		Get: func(ctx context.Context, id string) (*bmm.VPC, error) {

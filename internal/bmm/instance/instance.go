@@ -66,7 +66,7 @@ func Open(
 ) (*Instance, error) {
 	i := &Instance{machine: machine, engine: engine, reports: reports, api: api, inventory: inventory}
 	i.kind = &graph.Kind[bmm.Instance]{
-		Name: "instance", Endpoint: api.Endpoint(), Site: i.SiteID,
+		Name: "instance", Service: &graph.Service{Endpoint: api.Endpoint()}, Site: i.SiteID,
 		ID:  func(o *bmm.Instance) string { return o.ID },
 		Tag: func(o *bmm.Instance) graph.Tag { return tag.FromLabels(o.Labels) },
 		Get: func(ctx context.Context, id string) (*bmm.Instance, error) {
