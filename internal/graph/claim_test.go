@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"context"
+	"maps"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -91,4 +92,27 @@ func TestChoose_isKeptUntilTheAttemptHasSettled(t *testing.T) {
 	reconcile()
 	f.Expect(zones[1]).To(Equal("dal12"))
 	f.Expect(f.ledger().Entry("workspace").Params).To(HaveKeyWithValue("zone", "dal12"), "what is in that zone has to be found there")
+}
+
+// What has the name before isn't touched, and the condition names both remedies.
+func TestCreateNamed_whatIsInTheWayIsAConflict(t *testing.T) {
+	t.Parallel()
+	f := newCloudFixture(t)
+	f.named = true
+	theirs := f.add(part{name: "shared", theirs: true})
+	for range 2 {
+		f.expectCondition(f.reconcile(), "WorkspaceReady", metav1.ConditionFalse, "Conflict",
+			`workspace id-1 has the name "shared" and wasn't made for this object: choose another name, or have the spec use it as your own`)
+	}
+	f.Expect(f.parts).To(HaveLen(1))
+	delete(f.parts, theirs.id)
+	f.reconcile()
+	f.Expect(f.parts["id-2"]).To(HaveField("name", "shared"))
+	g, _, err := f.open(f.engine(), f.owner())
+	f.Expect(err).NotTo(HaveOccurred())
+	for done := false; !done; maps.DeleteFunc(f.parts, func(_ string, p *part) bool { return p.deleting }) {
+		done, _, err = g.Delete(t.Context())
+		f.Expect(err).NotTo(HaveOccurred())
+	}
+	f.Expect(f.parts).To(BeEmpty())
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/bedplate/bedplate/internal/fault"
 )
 
 // sightOf is how a resource was seen last in this round: nil where it is proven that there is none. A list is newer than a look
@@ -53,6 +55,12 @@ func (d decision) found() (mine, others []thing) {
 		return cmp.Or(cmp.Compare(later(a), later(b)), cmp.Compare(a.id, b.id))
 	})
 	return mine, others
+}
+
+// inTheWay is for a resource of the name that ours is to have.
+func (d decision) inTheWay(other thing) Phase {
+	return Failed("%s %s has the name %q and wasn't made for this object: choose another name, or have the spec use it as your own",
+		d.w.fresh.Kind, other.id, d.w.claim.title).Because(string(fault.Conflict))
 }
 
 func (d decision) ambiguous(found []thing) Phase {

@@ -36,6 +36,8 @@ func (d decision) obtain() step {
 		return s
 	}
 	switch {
+	case len(others) > 0 && d.w.claim.made:
+		return ends(d.inTheWay(others[0]))
 	case len(others) == 1:
 		return d.bindTo(use, others[0].id, true)
 	case len(others) > 1:

@@ -105,6 +105,12 @@ var rules = map[string]func(w wish, e *entry, s sight, d step) string{
 		}
 		return ""
 	},
+	"what had the name before isn't taken for one that is to be made": func(w wish, _ *entry, _ sight, d step) string {
+		if d.verb == use && w.claim.made {
+			return "it is"
+		}
+		return ""
+	},
 	"adopted is what carries our tag, or was tried by us": func(w wish, e *entry, s sight, d step) string {
 		o, _ := decision{w: w, e: e, s: s}.sightOf(func() string {
 			if d.verb == adopt {
@@ -174,7 +180,7 @@ func space(found func(w wish, e *entry, s sight)) {
 
 func wishes() (all []wish) {
 	own := func(context.Context) (string, error) { return "1", nil }
-	for _, claim := range []*Claim{nil, new(Create()), new(Use("1")), new(UseFound(own)), new(UseOrCreate(ourTitle))} {
+	for _, claim := range []*Claim{nil, new(Create()), new(Use("1")), new(UseFound(own)), new(UseOrCreate(ourTitle)), new(CreateNamed(ourTitle))} {
 		for _, tagged := range []bool{true, false} {
 			for _, before := range []string{"", "net"} {
 				for variant := range 6 {

@@ -47,9 +47,9 @@ type row struct {
 // tableOf is the table of a tagged kind in Markdown.
 func tableOf() string {
 	own := func(context.Context) (string, error) { return "1", nil }
-	claims := []*Claim{new(Create()), new(UseFound(own)), new(UseOrCreate(ourTitle)), nil}
+	claims := []*Claim{new(Create()), new(CreateNamed(ourTitle)), new(UseFound(own)), new(UseOrCreate(ourTitle)), nil}
 	text := &strings.Builder{}
-	fmt.Fprintln(text, "| The ledger says | In this round was seen | `Create` | `Use`, `UseFound` | `UseOrCreate` | unwanted |\n|---|---|---|---|---|---|")
+	fmt.Fprintln(text, "| The ledger says | In this round was seen | `Create` | `CreateNamed` | `Use`, `UseFound` | `UseOrCreate` | unwanted |\n|---|---|---|---|---|---|---|")
 	for _, r := range tableRows() {
 		fmt.Fprintf(text, "| %s | %s |", r.ledger, r.seen)
 		for _, claim := range claims {

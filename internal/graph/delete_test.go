@@ -121,6 +121,32 @@ func TestDelete_isNotDoneWhileTheRestCannotBeLookedFor(t *testing.T) {
 	f.expectCondition(owner, "Ready", metav1.ConditionUnknown, "Transient", "connection refused")
 }
 
+// A newer version has written it, perhaps: the rest goes on, and nothing is forgotten.
+func TestDelete_keepsWhatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.below = nil
+	f.madeSome("net", "lonely")
+	newer := f.ledger()
+	newer.Spec.Entries = append(newer.Spec.Entries, ledgerv1.Entry{
+		Key: "moon", Kind: "rocket", Condition: "MoonReady", State: ledgerv1.Bound, ID: "id-9", After: []string{"net"},
+	})
+	f.Expect(f.client.Update(t.Context(), newer)).To(Succeed())
+	const says = `doesn't know the kind "rocket" that the ledger names: go back to the version that wrote it`
+	owner, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	f.expectCondition(owner, "MoonReady", metav1.ConditionFalse, "Failed", says)
+	f.expectCondition(owner, "netReady", metav1.ConditionTrue, "Ready", "")
+	for range 3 {
+		owner, done := f.delete()
+		f.service.finish()
+		f.Expect(done).To(BeFalse())
+		f.expectCondition(owner, "MoonReady", metav1.ConditionFalse, "Failed", says)
+	}
+	f.Expect(f.service.keys()).To(Equal([]string{"net"}), "what it needs stays")
+	f.Expect(f.ledger().Names("id-9")).To(BeTrue())
+}
+
 // The cache has no ledger yet when the owner is deleted.
 func TestRelease_keepsTheFinalizerWhenTheLedgerWasStale(t *testing.T) {
 	t.Parallel()

@@ -26,6 +26,7 @@ const (
 	claimCreate
 	claimUse
 	claimUseOrCreate
+	claimCreateNamed
 )
 
 // traits are what a service and its kind are like, and what may happen there.
@@ -40,7 +41,9 @@ type traits struct {
 	budget uint8
 }
 
-func (t traits) titled() bool { return t.claims[0] == claimUseOrCreate }
+func (t traits) titled() bool {
+	return t.claims[0] == claimUseOrCreate || t.claims[0] == claimCreateNamed
+}
 
 // resource in its slot.
 type resource struct {
@@ -190,6 +193,8 @@ func (t traits) wish(claim uint8) wish {
 		w.claim = Use(idOf(1))
 	case claimUseOrCreate:
 		w.claim, w.fresh.Title = UseOrCreate(ourTitle), ourTitle
+	case claimCreateNamed:
+		w.claim, w.fresh.Title = CreateNamed(ourTitle), ourTitle
 	}
 	return w
 }

@@ -23,6 +23,8 @@ var worlds = map[string]traits{
 	"tags, by name, which is unique": {claims: []uint8{claimUseOrCreate}, tagged: true, unique: true, saysWho: true, budget: 2},
 	"no tags, names of our own":      {claims: []uint8{claimCreate}, budget: 2},
 	"no tags, by name":               {claims: []uint8{claimUseOrCreate}, budget: 2},
+	"tags, a name that is ours":      {claims: []uint8{claimCreateNamed, claimUseOrCreate}, tagged: true, unique: true, saysWho: true, budget: 2},
+	"no tags, a name that is ours":   {claims: []uint8{claimCreateNamed}, budget: 2},
 }
 
 // exploration goes through the states of one world, breadth first, and stops at the first that is wrong.
@@ -258,8 +260,10 @@ func (x *exploration) checkFixed(s state) string {
 		return ""
 	case s.claim == claimUseOrCreate && bound && s.ledger.foreign && s.resources[0].exists:
 		return ""
-	case s.claim == claimUseOrCreate && !x.tagged && s.resources[0].exists && own > 0 && !bound:
+	case s.claim != claimCreate && !x.tagged && s.resources[0].exists && own > 0 && !bound:
 		return "" // two have the name, and nothing says which is ours
+	case s.claim == claimCreateNamed && s.resources[0].exists && own == 0:
+		return "" // it is in the way
 	case own == 0:
 		return "it isn't made"
 	case !bound || s.ledger.id != own:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -82,6 +83,8 @@ type Graph struct {
 	ledger *ledger
 	nodes  []node
 	phases map[string]Phase
+	// kept says of prefixes of keys why these stay.
+	kept map[string]string
 	// deleting: everything goes.
 	deleting bool
 	// searched are the kinds that were looked for by tag in this round, and strays what carries the owner's ID without being in
@@ -228,6 +231,24 @@ func (g *Graph) Gate(condition string, check func() Phase) Ref {
 	n := &gate{name: condition, check: check}
 	g.nodes = append(g.nodes, n)
 	return n
+}
+
+// Keep has all resources whose keys begin with a prefix stay as the ledger has them, unless they are wanted: what the spec asks for
+// of them can't be known now, such as while the zones of a region can't be looked up. Why is for a plan.
+func (g *Graph) Keep(prefix, why string) {
+	if g.kept == nil {
+		g.kept = map[string]string{}
+	}
+	g.kept[prefix] = why
+}
+
+func (g *Graph) keeps(key string) (why string, kept bool) {
+	for prefix, why := range g.kept {
+		if strings.HasPrefix(key, prefix) {
+			return why, true
+		}
+	}
+	return "", false
 }
 
 // Reconcile makes the outside as the graph wants it, as far as it goes now, and reports in the owner's conditions.

@@ -43,7 +43,7 @@ type Key struct {
 	Name string
 	// Token is a UUID made for the attempt to create the resource; empty before the first.
 	Token string
-	// Title is the resource's name outside, where the claim is UseOrCreate; otherwise the Kind makes names of its own.
+	// Title is the resource's name outside, where the claim is UseOrCreate or CreateNamed; otherwise the Kind makes names of its own.
 	Title string
 	// Params are what the Want chose for the attempt; empty before the first.
 	Params map[string]string
@@ -61,11 +61,13 @@ type Claim struct {
 	// id is what Use names.
 	id    string
 	title string
+	// made: what has the title and isn't ours is in the way.
+	made bool
 }
 
 // letsGo reports whether a resource of the user's own can't be what is claimed.
 func (c Claim) letsGo(id string) bool {
-	return (c.resolve == nil && c.title == "") || (c.id != "" && c.id != id)
+	return (c.resolve == nil && (c.title == "" || c.made)) || (c.id != "" && c.id != id)
 }
 
 // Create makes the resource, and deletes it in the end. It is the zero Claim.
@@ -85,6 +87,10 @@ func UseFound(resolve func(context.Context) (id string, err error)) Claim {
 // deletes that in the end.
 func UseOrCreate(title string) Claim { return Claim{title: title} }
 
+// CreateNamed makes the resource under a name that the spec gives, and deletes it in the end. What had the name before is a
+// conflict, and isn't touched.
+func CreateNamed(title string) Claim { return Claim{title: title, made: true} }
+
 // Want is one resource that an owner's spec asks for.
 type Want[T any] struct {
 	// Key within the graph, such as "vpc" or "subnet/worker".
@@ -93,7 +99,7 @@ type Want[T any] struct {
 	Condition string
 	// After lists what must be ready before the resource can be looked for and created.
 	After []Ref
-	// Claim is Create, Use, UseFound or UseOrCreate.
+	// Claim is Create, CreateNamed, Use, UseFound or UseOrCreate.
 	Claim Claim
 	// Choose decides, once for each attempt, what must not be decided anew while its outcome is unknown, such as a zone among
 	// those that are up. The ledger keeps the answer. Optional.

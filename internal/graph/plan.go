@@ -74,7 +74,10 @@ func (g *Graph) planRemoval(ctx context.Context, wanted map[string]bool) []Step 
 		})
 		i = max(i, 0) // A ledger has no circles; if one did, its order wouldn't matter.
 		key := left[i]
-		if e := g.ledger.Entries[key]; g.kinds[e.Kind] == nil {
+		e := g.ledger.Entries[key]
+		if why, kept := g.keeps(key); kept {
+			steps = append(steps, Step{Key: key, Kind: e.Kind, Action: ActionKeep, ID: e.ID, Why: why})
+		} else if g.kinds[e.Kind] == nil {
 			steps = append(steps, failing(Step{Key: key, Kind: e.Kind, ID: e.ID}, unknownKind(e).Message))
 		} else {
 			steps = append(steps, g.kinds[e.Kind].planLeave(ctx, g, key)...)

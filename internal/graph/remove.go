@@ -14,7 +14,7 @@ func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report
 	for progress := true; progress; {
 		progress = false
 		for _, key := range g.ledger.keys() {
-			if wanted[key] || report.has(key) {
+			if _, kept := g.keeps(key); kept || wanted[key] || report.has(key) {
 				continue
 			}
 			if len(g.holders(key, wanted)) > 0 {
@@ -28,7 +28,7 @@ func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report
 			progress = g.removeEntry(ctx, key, report) || progress
 		}
 	}
-	left := slices.DeleteFunc(g.ledger.keys(), func(key string) bool { return wanted[key] })
+	left := slices.DeleteFunc(g.ledger.keys(), func(key string) bool { _, kept := g.keeps(key); return kept || wanted[key] })
 	circle := !slices.ContainsFunc(left, func(key string) bool { return len(g.holders(key, wanted)) == 0 })
 	for _, key := range left {
 		holders := g.holders(key, wanted)

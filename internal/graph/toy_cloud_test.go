@@ -19,6 +19,8 @@ import (
 type cloud struct {
 	fuse  *crashtest.Fuse
 	zones []string
+	// named: the workspace's name is to be ours alone.
+	named bool
 	next  int
 	parts map[string]*part
 	// lostRequests never arrive, lostAnswers are never heard.
@@ -125,16 +127,25 @@ func TestCrash_likePowerVS(t *testing.T) {
 		t.Parallel()
 		crashtest.Suite{New: newCloud(false), Keys: []string{"network", "workspace"}}.Run(t)
 	})
+	t.Run("making a workspace of that name", func(t *testing.T) {
+		t.Parallel()
+		crashtest.Suite{Keys: []string{"network", "workspace"}, New: func(t *testing.T) crashtest.World {
+			return newCloud(false, func(c *cloud) { c.named = true })(t)
+		}}.Run(t)
+	})
 	t.Run("using the workspace of that name", func(t *testing.T) {
 		t.Parallel()
 		crashtest.Suite{New: newCloud(true), Keys: []string{"network"}}.Run(t)
 	})
 }
 
-func newCloud(workspaceExists bool) func(*testing.T) crashtest.World {
+func newCloud(workspaceExists bool, change ...func(*cloud)) func(*testing.T) crashtest.World {
 	return func(t *testing.T) crashtest.World {
 		w := &toy{fixture: newFixture(t)}
 		c := &cloud{zones: []string{"dal10", "dal12"}, parts: map[string]*part{}}
+		for _, change := range change {
+			change(c)
+		}
 		theirs := []*part{c.add(part{name: "other", theirs: true})}
 		if workspaceExists {
 			theirs = append(theirs, c.add(part{name: "shared", zone: "wdc06", theirs: true}))
@@ -180,9 +191,13 @@ func (c *cloud) open(e *graph.Engine, owner *bmmv1.NvidiaBMMMachine) (*graph.Gra
 		return c.find(func(p *part) bool { return p.in == g.ID("workspace") && p.name == key.Name+"-"+key.Owner })
 	})
 	g, err := e.New(context.Background(), owner, "any", workspaces, networks)
+	claim := graph.UseOrCreate("shared")
+	if c.named {
+		claim = graph.CreateNamed("shared")
+	}
 	return g, func() {
 		workspace := graph.Add(g, workspaces, graph.Want[part]{
-			Key: "workspace", Condition: "WorkspaceReady", Claim: graph.UseOrCreate("shared"), Choose: c.aZone,
+			Key: "workspace", Condition: "WorkspaceReady", Claim: claim, Choose: c.aZone,
 			Create: func(_ context.Context, key graph.Key) (graph.Call[part], error) {
 				return c.create(part{name: key.Title, zone: key.Params["zone"]}), nil
 			},
