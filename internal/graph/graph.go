@@ -298,12 +298,28 @@ func (g *Graph) Delete(ctx context.Context) (done bool, _ ctrl.Result, err error
 	} else {
 		g.removeUnless(ctx, nil, report)
 	}
-	if len(g.ledger.Entries) == 0 && !report.has("") {
+	gone := len(g.ledger.Entries) == 0 && report.empty()
+	if gone {
+		if err := g.close(ctx); err != nil {
+			report.add(ReadyCondition, "", inside, PhaseOf(err))
+			gone = false
+		}
+	}
+	if gone {
 		g.engine.polls.rest(g.owner.GetUID())
 		return true, ctrl.Result{}, nil
 	}
 	result, err := report.conclude(g.owner)
 	return false, result, err
+}
+
+// close marks a ledger as the proof that all is gone, where the last of it hasn't left it with a write: what spec and status show
+// counts as lost otherwise.
+func (g *Graph) close(ctx context.Context) error {
+	if l := g.ledger.stored; l.ResourceVersion == "" || l.Spec.Closed || g.owner.GetDeletionTimestamp() == nil {
+		return nil
+	}
+	return g.write(ctx)
 }
 
 // DeleteAndRelease deletes, and takes the finalizer off the owner when all is gone.

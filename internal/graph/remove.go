@@ -14,7 +14,8 @@ func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report
 	for progress := true; progress; {
 		progress = false
 		for _, key := range g.ledger.keys() {
-			if _, kept := g.keeps(key); kept || wanted[key] || report.has(key) {
+			_, kept := g.keeps(key)
+			if kept || wanted[key] || report.has(key) || g.ledger.Entries[key] == nil { // after a write that failed the ledger is as it was read
 				continue
 			}
 			if len(g.holders(key, wanted)) > 0 {

@@ -103,6 +103,8 @@ func newReport(e *Engine) *report {
 
 func (r *report) has(key string) bool { return r.seen[key] }
 
+func (r *report) empty() bool { return len(r.order) == 0 }
+
 func (r *report) at(s *Service) *standing {
 	if r.services[s] == nil {
 		r.services[s] = &standing{}
