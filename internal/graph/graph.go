@@ -293,7 +293,7 @@ func (g *Graph) Delete(ctx context.Context) (done bool, _ ctrl.Result, err error
 	g.engine.Leave(g.owner)
 	report := newReport(g.engine)
 	g.deleting = true
-	if err := g.sweepBefore(ctx, ""); err != nil { // where nothing of ours is left that would call for it
+	if err := g.sweep(ctx); err != nil { // where nothing of ours is left that would call for it
 		report.add(ReadyCondition, "", inside, PhaseOf(err))
 	} else {
 		g.removeUnless(ctx, nil, report)

@@ -201,7 +201,7 @@ func (g *Graph) recall(ctx context.Context) error {
 		if !found || tag.Owner != g.ledger.Owner || tag.Key == "" {
 			continue
 		}
-		if known := g.ledger.Entries[tag.Key]; known != nil && (known.Foreign || known.State == stateBound) {
+		if known := g.ledger.Entries[tag.Key]; known != nil && known.State == stateBound && !known.Foreign {
 			continue
 		}
 		g.ledger.Entries[tag.Key] = &entry{Kind: o.Kind, Condition: ReadyCondition, State: stateBound, ID: o.ID, Token: tag.Token}

@@ -53,11 +53,10 @@ func (g *Graph) holders(key string, wanted map[string]bool) []string {
 	return g.ledger.dependents(key)
 }
 
-// sweepBefore is the end of a deletion. Before the last of what is ours leaves the ledger, it has to name whatever else carries the
-// owner's ID, of which a ledger doesn't know that was restored from an older backup.
-func (g *Graph) sweepBefore(ctx context.Context, last string) error {
-	owned := g.ledger.owned()
-	if !g.deleting || len(owned) > 1 || len(owned) == 1 && owned[0] != last {
+// sweep is the end of a deletion. Before it is written that the last of what is ours has left the ledger, that has to name whatever else
+// carries the owner's ID, of which a ledger doesn't know that was restored from an older backup.
+func (g *Graph) sweep(ctx context.Context) error {
+	if !g.deleting || len(g.ledger.owned()) > 0 {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.kinds)) {
@@ -81,11 +80,12 @@ func (k *Kind[T]) search(ctx context.Context, g *Graph) error {
 	return handleOf(g, k, "").begin().find(ctx)
 }
 
-// noteStrays remembers which of the resources that a lookup has found carry the owner's ID and aren't in the ledger.
+// noteStrays remembers which of the resources that a lookup has found carry the owner's ID and aren't in the ledger. What the ledger
+// has under their key instead, of the user's own or refused, isn't theirs.
 func (g *Graph) noteStrays(kind string, found []thing) {
 	g.searched[kind] = true
 	for _, o := range found {
-		if o.tag.Owner == g.ledger.Owner && g.ledger.Entries[o.tag.Key] == nil {
+		if known := g.ledger.Entries[o.tag.Key]; o.tag.Owner == g.ledger.Owner && (known == nil || !known.Owned()) {
 			g.strays[o.tag.Key] = &entry{Kind: kind, Condition: ReadyCondition, State: stateBound, ID: o.id}
 		}
 	}

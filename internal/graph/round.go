@@ -40,6 +40,9 @@ func (h *Handle[T]) run(ctx context.Context, w wish) (_ Phase, gone bool) {
 		if err := r.write(ctx, s); err != nil {
 			return PhaseOf(err), false
 		}
+		if left := h.entry(); s.entry == nil && left != nil && (s.verb == forget || s.verb == release) {
+			return Deleting(), false // another one was found under the key
+		}
 		return s.phase, h.entry() == nil
 	}
 	panic("graph: the steps of " + h.want.Key + " don't come to an end")
@@ -94,10 +97,12 @@ func (r *round[T]) write(ctx context.Context, s step) error {
 	key := r.want.Key
 	switch s.verb {
 	case release, forget:
-		if err := r.g.sweepBefore(ctx, key); err != nil {
+		before := r.entry()
+		delete(r.g.ledger.Entries, key)
+		if err := r.g.sweep(ctx); err != nil {
+			r.g.ledger.Entries[key] = before
 			return err
 		}
-		delete(r.g.ledger.Entries, key)
 	default:
 		if s.entry == nil {
 			return nil
