@@ -62,6 +62,11 @@ func (g *Graph) Plan(ctx context.Context) []Step {
 		g.exists[n.ref()] = len(planned) == 0 || planned[len(planned)-1].exists()
 		steps = append(steps, planned...)
 	}
+	if len(g.nodes) == 0 { // in the end a deletion takes away what else carries the owner's ID
+		if err := g.look(ctx); err != nil {
+			steps = append(steps, failing(Step{}, err.Error()))
+		}
+	}
 	return append(steps, g.planRemoval(ctx, wanted)...)
 }
 

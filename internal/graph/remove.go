@@ -59,6 +59,11 @@ func (g *Graph) sweep(ctx context.Context) error {
 	if !g.deleting || len(g.ledger.owned()) > 0 {
 		return nil
 	}
+	return g.look(ctx)
+}
+
+// look for whatever carries the owner's ID and isn't in the ledger.
+func (g *Graph) look(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(g.kinds)) {
 		if g.searched[name] {
 			continue
