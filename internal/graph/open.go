@@ -176,14 +176,16 @@ func (g *Graph) rebuild(ctx context.Context, place *ledgerv1.Ledger, shown []led
 	return g.write(ctx)
 }
 
-// unclaimed fails where another ledger has the owner's ID: what is shown isn't this object's then.
+// unclaimed fails where another ledger has the owner's ID: what is shown isn't this object's then. The one in whose place it is written
+// isn't another.
 func (g *Graph) unclaimed(ctx context.Context) error {
 	all := &ledgerv1.LedgerList{}
 	if err := g.engine.Client.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
 		return &fault.Error{Class: fault.Transient, Op: "list the ledgers", Err: err}
 	}
 	for i := range all.Items {
-		if other := &all.Items[i]; other.Spec.OwnerID == g.ledger.Owner {
+		other := &all.Items[i]
+		if other.Spec.OwnerID == g.ledger.Owner && client.ObjectKeyFromObject(other) != client.ObjectKeyFromObject(g.ledger.stored) {
 			return fault.Invalidf("what spec and status show is in ledger %s/%s: it isn't this object's", other.Namespace, other.Name)
 		}
 	}
