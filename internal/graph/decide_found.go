@@ -19,6 +19,9 @@ func (d decision) sightOf(id string) (_ *thing, seen bool) {
 	return d.s.object, id != "" && d.s.id == id
 }
 
+// look by tag, and by the name that the attempt had or the spec gives.
+func (d decision) look() step { return step{verb: lookByName, title: d.e.Title} }
+
 func (d decision) wasAsked(id string) bool { return slices.Contains(d.s.asked, id) }
 
 // mine goes by the tag. Where there is no room for one, a name that the Kind has made holds the owner's ID and so proves as much;

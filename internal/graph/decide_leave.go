@@ -37,7 +37,7 @@ func (d decision) leave(then Phase) step {
 		}
 	}
 	if !d.s.listed {
-		return step{verb: lookByName}
+		return d.look()
 	}
 	if mine, _ := d.found(); len(mine) > 1 && !d.w.tagged {
 		return ends(d.ambiguous(mine))

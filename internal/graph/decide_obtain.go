@@ -26,7 +26,7 @@ func (d decision) obtain() step {
 		return s
 	}
 	if !d.s.listed {
-		return step{verb: lookByName}
+		return d.look()
 	}
 	mine, others := d.found()
 	if len(mine) > 0 {
@@ -98,7 +98,7 @@ func (d decision) lookIntoConflict() step {
 		return d.refuse("")
 	}
 	if !d.s.listed {
-		return step{verb: lookByName}
+		return d.look()
 	}
 	if mine, _ := d.found(); len(mine) > 0 {
 		return d.adoptOne(mine)

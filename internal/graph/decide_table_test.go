@@ -62,9 +62,13 @@ func tableOf() string {
 				fmt.Fprint(text, " |")
 				continue
 			}
-			s := r.sight
+			s, e := r.sight, r.entry
 			s.began = epoch
-			fmt.Fprintf(text, " %s |", cell(decide(w, r.entry, s, epoch)))
+			if e != nil && claim != nil {
+				e = new(*e)
+				e.Title = claim.title
+			}
+			fmt.Fprintf(text, " %s |", cell(decide(w, e, s, epoch)))
 		}
 		fmt.Fprintln(text)
 	}

@@ -115,8 +115,8 @@ const (
 // step is what comes next for one key.
 type step struct {
 	verb verb
-	// id that is looked up or deleted.
-	id string
+	// id that is looked up or deleted, and title that is looked for.
+	id, title string
 	// entry is what the ledger says of the key from then on; nil takes the key out.
 	entry *entry
 	// phase in which the round ends, if it ends with this step; shows says that it is the resource's own.

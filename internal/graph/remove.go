@@ -82,7 +82,7 @@ func (k *Kind[T]) search(ctx context.Context, g *Graph) error {
 	if k.Tag == nil || k.Find == nil {
 		return nil
 	}
-	return handleOf(g, k, "").begin().find(ctx)
+	return handleOf(g, k, "").begin().find(ctx, "")
 }
 
 // noteStrays remembers which of the resources that a lookup has found carry the owner's ID and aren't in the ledger. What the ledger

@@ -71,7 +71,7 @@ func (r *round[T]) do(ctx context.Context, s step) {
 	case lookByID:
 		err = r.get(ctx, s.id)
 	case lookByName:
-		err = r.find(ctx)
+		err = r.find(ctx, s.title)
 	case lookUp:
 		err = r.lookUp(ctx)
 	case compare:
@@ -155,8 +155,9 @@ func (r *round[T]) view(object *T) *thing {
 	return t
 }
 
-func (r *round[T]) find(ctx context.Context) error {
+func (r *round[T]) find(ctx context.Context, title string) error {
 	key := r.g.keyOf(r.want.Key, cmp.Or(r.entry(), r.fresh()))
+	key.Title = title
 	r.sight.listed = true
 	if r.g.ledger.fresh && key.Title == "" {
 		return nil // The owner's ID is new: nothing can carry it.
