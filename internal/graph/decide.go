@@ -22,7 +22,7 @@ func decide(w wish, e *entry, s sight, now time.Time) step {
 	case e.State == stateRefused && e.Token == "" && e.Title != w.fresh.Title: // which is no news of another name
 		d.e = &w.fresh
 		return d.obtain()
-	case e.State == statePending && (w.claim.resolve != nil || e.Title != w.fresh.Title):
+	case e.State != stateBound && e.Token != "" && (w.claim.resolve != nil || e.Title != w.fresh.Title):
 		return d.leave(Waiting("the %s of the last attempt is gone", e.Kind))
 	case e.State == stateBound && !e.Foreign && w.claim.resolve != nil:
 		return ends(Failed("%s %s was made for this object, and the spec names one of your own: take that out of the spec again, or "+

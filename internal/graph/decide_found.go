@@ -19,6 +19,9 @@ func (d decision) sightOf(id string) (_ *thing, seen bool) {
 	return d.s.object, id != "" && d.s.id == id
 }
 
+// provable: that something is ours can be told by its tag, or by a name that holds the owner's ID.
+func (d decision) provable() bool { return d.w.tagged || d.e.Title == "" }
+
 // look by tag, and by the name that the attempt had or the spec gives.
 func (d decision) look() step { return step{verb: lookByName, title: d.e.Title} }
 

@@ -21,7 +21,7 @@ func (d decision) leave(then Phase) step {
 		return ends(Waiting("the service is still at work on the %s: it is deleted afterwards", e.Kind).Because("Creating"))
 	case a.known && a.err == nil:
 		return d.write(bind, func(e *entry) { e.State, e.ID, e.At = stateBound, a.id, nil })
-	case a.known && !fault.IsAmbiguous(a.err) && fault.ClassOf(a.err) != fault.Conflict, !e.Owned():
+	case a.known && !fault.IsAmbiguous(a.err) && (fault.ClassOf(a.err) != fault.Conflict || !d.provable()), !e.Owned():
 		return d.drop(forget, then)
 	}
 	if e.ID != "" {

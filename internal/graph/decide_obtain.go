@@ -79,7 +79,7 @@ func (d decision) conclude() step {
 		return d.bindTo(bind, a.id, false)
 	case fault.IsAmbiguous(a.err):
 		return ends(PhaseOf(a.err))
-	case fault.ClassOf(a.err) == fault.Conflict && d.w.tagged:
+	case fault.ClassOf(a.err) == fault.Conflict && d.provable():
 		return d.lookIntoConflict()
 	}
 	return d.refuse("")
@@ -110,7 +110,9 @@ func (d decision) lookIntoConflict() step {
 func (d decision) refuse(token string) step {
 	e, phase := d.w.fresh, PhaseOf(d.s.attempt.err)
 	e.State, e.At, e.Refusal, e.Message = stateRefused, d.stamp(), string(fault.ClassOf(d.s.attempt.err)), phase.Message
-	e.Generation, e.Token = d.w.generation, token
+	if e.Generation = d.w.generation; token != "" {
+		e.Token, e.Params = token, d.e.Params
+	}
 	return step{verb: refuse, entry: &e, phase: phase, ends: true}
 }
 

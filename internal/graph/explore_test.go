@@ -25,6 +25,8 @@ var worlds = map[string]traits{
 	"no tags, by name":               {claims: []uint8{claimUseOrCreate}, budget: 2},
 	"tags, a name that is ours":      {claims: []uint8{claimCreateNamed, claimUseOrCreate}, tagged: true, unique: true, saysWho: true, budget: 2},
 	"no tags, a name that is ours":   {claims: []uint8{claimCreateNamed}, budget: 2},
+	"no tags, unique names of ours":  {claims: []uint8{claimCreate}, unique: true, budget: 2},
+	"tags, unique, claim changes":    {claims: []uint8{claimCreate, claimUse}, tagged: true, unique: true, budget: 2},
 }
 
 // exploration goes through the states of one world, breadth first, and stops at the first that is wrong.
