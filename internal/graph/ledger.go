@@ -201,27 +201,45 @@ func (e *Engine) referenceTo(owner Owner) (metav1.OwnerReference, error) {
 
 // unchanged looks at the owner past the cache: for one that was deleted, replaced or paused meanwhile nothing begins.
 func (g *Graph) unchanged(ctx context.Context) error {
-	kind, err := apiutil.GVKForObject(objectOf(g.owner), g.engine.Client.Scheme())
+	newest, err := g.newest(ctx)
 	if err != nil {
 		return err
-	}
-	newest := &metav1.PartialObjectMetadata{}
-	newest.SetGroupVersionKind(kind)
-	if err := g.engine.Live.Get(ctx, client.ObjectKeyFromObject(g.owner), newest); err != nil {
-		if apierrors.IsNotFound(err) {
-			return errStale
-		}
-		return err
-	}
-	deleted := newest.DeletionTimestamp != nil && g.owner.GetDeletionTimestamp() == nil
-	if deleted || newest.UID != g.owner.GetUID() {
-		return errStale
 	}
 	if g.engine.Paused == nil {
 		return nil
 	}
 	paused, err := g.engine.Paused(ctx, newest)
 	if err == nil && paused {
+		err = errStale
+	}
+	return err
+}
+
+// newest is the owner's metadata past the cache. It is an error if the owner was deleted or replaced meanwhile.
+func (g *Graph) newest(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
+	kind, err := apiutil.GVKForObject(objectOf(g.owner), g.engine.Client.Scheme())
+	if err != nil {
+		return nil, err
+	}
+	newest := &metav1.PartialObjectMetadata{}
+	newest.SetGroupVersionKind(kind)
+	if err := g.engine.Live.Get(ctx, client.ObjectKeyFromObject(g.owner), newest); err != nil {
+		if apierrors.IsNotFound(err) {
+			err = errStale
+		}
+		return nil, err
+	}
+	deleted := newest.DeletionTimestamp != nil && g.owner.GetDeletionTimestamp() == nil
+	if deleted || newest.UID != g.owner.GetUID() {
+		return nil, errStale
+	}
+	return newest, nil
+}
+
+// current fails where the spec isn't the newest one: what it doesn't name may be wanted.
+func (g *Graph) current(ctx context.Context) error {
+	newest, err := g.newest(ctx)
+	if err == nil && newest.Generation != g.owner.GetGeneration() {
 		err = errStale
 	}
 	return err

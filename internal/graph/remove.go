@@ -11,11 +11,17 @@ import (
 // removeUnless takes away what the ledger knows and the spec doesn't want; without a spec that is everything. A resource goes when
 // nothing comes after it any more, so one pass can take away a whole branch whose resources are already gone.
 func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report *report) {
+	left := g.unwanted(wanted)
+	if wanted != nil && len(left) > 0 {
+		if err := g.current(ctx); err != nil {
+			report.add(ReadyCondition, left[0], inside, PhaseOf(err))
+			return
+		}
+	}
 	for progress := true; progress; {
 		progress = false
-		for _, key := range g.ledger.keys() {
-			_, kept := g.keeps(key)
-			if kept || wanted[key] || report.has(key) || g.ledger.Entries[key] == nil { // after a write that failed the ledger is as it was read
+		for _, key := range g.unwanted(wanted) {
+			if report.has(key) || g.ledger.Entries[key] == nil { // after a write that failed the ledger is as it was read
 				continue
 			}
 			if len(g.holders(key, wanted)) > 0 {
@@ -29,7 +35,7 @@ func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report
 			progress = g.removeEntry(ctx, key, report) || progress
 		}
 	}
-	left := slices.DeleteFunc(g.ledger.keys(), func(key string) bool { _, kept := g.keeps(key); return kept || wanted[key] })
+	left = g.unwanted(wanted)
 	circle := !slices.ContainsFunc(left, func(key string) bool { return len(g.holders(key, wanted)) == 0 })
 	for _, key := range left {
 		holders := g.holders(key, wanted)
@@ -42,6 +48,11 @@ func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report
 			report.add(g.ledger.Entries[key].Condition, key, g.serviceOf(key), waitsUntilGone(holders))
 		}
 	}
+}
+
+// unwanted are the keys of the ledger that the spec neither asks for nor keeps.
+func (g *Graph) unwanted(wanted map[string]bool) []string {
+	return slices.DeleteFunc(g.ledger.keys(), func(key string) bool { _, kept := g.keeps(key); return kept || wanted[key] })
 }
 
 // holders are the keys that have to go before one. When everything goes, what is the user's own and comes after nothing stays in

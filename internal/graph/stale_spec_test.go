@@ -1,0 +1,25 @@
+package graph_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// A manager has just begun, and its cache of owners is behind that of ledgers: the spec that it has doesn't name all that exists.
+func TestReconcile_takesNothingAwayForASpecThatIsBehind(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	behind := f.owner()
+	newest := f.owner()
+	newest.Generation++
+	f.Expect(f.client.Update(t.Context(), newest)).To(Succeed())
+	f.Expect(f.owner().Generation).To(Equal(behind.Generation + 1))
+	f.madeAll()
+
+	f.below = nil
+	_, err := f.reconcileObject(behind)
+	f.Expect(err).NotTo(HaveOccurred())
+	f.service.finish()
+	f.Expect(f.service.keys()).To(Equal(everything))
+}
