@@ -7,7 +7,9 @@ import "time"
 type wish struct {
 	// wanted is false for a key that left the spec, and while the owner is deleted.
 	wanted bool
-	claim  Claim
+	// deleting: everything of the owner's goes.
+	deleting bool
+	claim    Claim
 	// owner is the owner's ID outside, and key the name within its graph: the tag that proves a resource ours.
 	owner, key string
 	// fresh is the entry of a resource of which nothing is known.

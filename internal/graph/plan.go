@@ -63,6 +63,7 @@ func (g *Graph) Plan(ctx context.Context) []Step {
 		steps = append(steps, planned...)
 	}
 	if len(g.nodes) == 0 { // in the end a deletion takes away what else carries the owner's ID
+		g.deleting = true
 		if err := g.look(ctx); err != nil {
 			steps = append(steps, failing(Step{}, err.Error()))
 		}

@@ -33,7 +33,7 @@ func (k *Kind[T]) unwanted(g *Graph, key string) wish {
 	service := g.engine.service(k.Service)
 	return wish{
 		owner: g.ledger.Owner, key: key, tagged: k.Tag != nil, goneAfter: k.GoneAfter, settle: service.Settle,
-		slowly: service.slowly(), leads: g.engine.Creates.leads(),
+		slowly: service.slowly(), leads: g.engine.Creates.leads(), deleting: g.deleting,
 	}
 }
 
