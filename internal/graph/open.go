@@ -186,7 +186,7 @@ func (g *Graph) unclaimed(ctx context.Context) error {
 	for i := range all.Items {
 		other := &all.Items[i]
 		if other.Spec.OwnerID == g.ledger.Owner && client.ObjectKeyFromObject(other) != client.ObjectKeyFromObject(g.ledger.stored) {
-			return fault.Invalidf("what spec and status show is in ledger %s/%s: it isn't this object's", other.Namespace, other.Name)
+			return fault.Invalidf("what carries the owner ID %s is in ledger %s/%s: it isn't this object's", other.Spec.OwnerID, other.Namespace, other.Name)
 		}
 	}
 	return nil

@@ -26,7 +26,10 @@ func (e *Engine) Seed(ctx context.Context, owner Owner, ownerID, credentials str
 	if err := g.begin(stored); err != nil {
 		return err
 	}
-	g.ledger.stored.Spec.OwnerID = ownerID
+	g.ledger.Owner, g.ledger.stored.Spec.OwnerID = ownerID, ownerID
+	if err := g.unclaimed(ctx); err != nil {
+		return err
+	}
 	return g.enter(ctx, resources)
 }
 
@@ -50,8 +53,15 @@ func (e *Engine) AdoptInto(ctx context.Context, owner Owner, resources ...Resour
 
 func (g *Graph) enter(ctx context.Context, resources []Resource) error {
 	for _, r := range resources {
-		if known := g.ledger.Entries[r.Key]; known != nil && known.ID != "" && known.ID != r.ID {
+		switch known := g.ledger.Entries[r.Key]; {
+		case known == nil || known.State == stateRefused && !known.Owned():
+		case known.State != stateBound:
+			return fmt.Errorf("an attempt to make the %s under the key %s may still have worked: the manager looks for what came of it, "+
+				"and goes on; stop it if it mustn't, and delete what that has made", known.Kind, r.Key)
+		case known.ID != r.ID || known.Foreign != !r.Own:
 			return fmt.Errorf("the ledger has %s %s under the key %s already", known.Kind, known.ID, r.Key)
+		default:
+			continue
 		}
 		g.ledger.Entries[r.Key] = &entry{Kind: r.Kind, Condition: ReadyCondition, State: stateBound, ID: r.ID, Foreign: !r.Own}
 	}

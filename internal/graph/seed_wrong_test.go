@@ -1,0 +1,59 @@
+package graph_test
+
+import (
+	"errors"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+// An attempt whose outcome isn't known must not be forgotten: what it has made would stand beside what was adopted.
+func TestAdoptInto_notInPlaceOfAnAttempt(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	f.below = nil
+	f.service.after = func(call string) error {
+		if call == "create net" {
+			return errors.New("connection reset")
+		}
+		return nil
+	}
+	_, _ = f.reconcile()
+	f.service.after = nil
+	f.Expect(f.ledger().Entry("net").State).To(Equal(ledgerv1.Pending))
+	other, err := f.service.create(graph.Tag{Owner: f.ledger().Spec.OwnerID, Key: "net"})
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(f.engine().AdoptInto(t.Context(), f.owner(), graph.Resource{Key: "net", Kind: "thing", ID: other.id, Own: true})).
+		NotTo(Succeed())
+}
+
+// What is the user's own doesn't become ours by the way.
+func TestAdoptInto_doesNotMakeTheUsersOwnOurs(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	theirs := f.put("shared")
+	untagged := func(kind *graph.Kind[thing]) { kind.Tag = nil }
+	f.Expect(f.round(f.owner(), graph.UseOrCreate("shared"), untagged)).To(Succeed())
+	f.Expect(f.ledger().Entry("lonely").Foreign).To(BeTrue())
+	err := f.engine().AdoptInto(t.Context(), f.owner(), graph.Resource{Key: "lonely", Kind: "thing", ID: theirs.id, Own: true})
+	f.Expect(err).To(HaveOccurred())
+	f.Expect(f.ledger().Entry("lonely").Foreign).To(BeTrue())
+}
+
+// The ID of a similar object's ledger was copied. Deleting one of the two would delete what the other has.
+func TestSeed_notWithTheIDOfAnotherObject(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	_, ledger := f.madeAll()
+	second := &bmmv1.NvidiaBMMMachine{ObjectMeta: metav1.ObjectMeta{
+		Namespace: f.name.Namespace, Name: "second", UID: "second", Finalizers: []string{finalizer},
+	}}
+	f.Expect(f.client.Create(t.Context(), second)).To(Succeed())
+	f.Expect(f.engine().Seed(t.Context(), second, ledger.Spec.OwnerID, "any", graph.Resource{Key: "net", Kind: "thing", ID: "id-1", Own: true})).
+		To(MatchError(ContainSubstring(ledger.Name)))
+}
