@@ -95,10 +95,7 @@ func ownsNothing(l *ledgerv1.Ledger) bool { return l == nil || !l.Owns() }
 // the object's UID is written into a ledger here, by us or by `clusterctl move`. A ledger whose references another client has taken
 // away says itself whose it is.
 func isOf(l *ledgerv1.Ledger, owner client.Object) bool {
-	if l != nil && len(l.OwnerReferences) == 0 {
-		return l.Spec.OwnerUID == string(owner.GetUID())
-	}
-	return l != nil && slices.ContainsFunc(l.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == owner.GetUID() })
+	return l != nil && l.IsOf(owner.GetUID())
 }
 
 // restore puts back what another client has taken off a ledger: the reference to its owner, and its finalizer.

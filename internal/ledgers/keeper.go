@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -62,18 +62,18 @@ func (k *Keeper) look(ctx context.Context) error {
 	if err := k.Engine.Client.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list the ledgers: %w", err)
 	}
-	living, counts, err := k.living(ctx)
+	living, counts, kinds, err := k.living(ctx)
 	if err != nil {
 		return err
 	}
 	for i := range all.Items {
 		l := &all.Items[i]
 		kind := l.Spec.Owner.Kind
-		if _, ours := counts[kind]; !ours || l.Spec.Home != home || len(l.OwnerReferences) == 0 || living.Has(l.OwnerReferences[0].UID) {
+		if _, ours := counts[kind]; !ours || l.Spec.Home != home || l.IsOf(living[ownerOf(l)]) {
 			continue
 		}
 		if !l.Owns() {
-			if err := k.release(ctx, l.DeepCopy()); err != nil {
+			if err := k.release(ctx, l.DeepCopy(), kinds[kind]); err != nil {
 				return err
 			}
 			continue
@@ -87,9 +87,16 @@ func (k *Keeper) look(ctx context.Context) error {
 	return nil
 }
 
-// living are the objects that are there; the counts are those of their kinds, all of them 0.
-func (k *Keeper) living(ctx context.Context) (sets.Set[types.UID], map[string]int, error) {
-	living, counts := sets.New[types.UID](), map[string]int{}
+// owner names an object that has a ledger.
+type owner struct{ kind, namespace, name string }
+
+func ownerOf(l *ledgerv1.Ledger) owner {
+	return owner{l.Spec.Owner.Kind, l.Namespace, l.Spec.Owner.Name}
+}
+
+// living are the UIDs of the objects that are there; the counts are those of their kinds, all of them 0.
+func (k *Keeper) living(ctx context.Context) (map[owner]types.UID, map[string]int, map[string]schema.GroupVersionKind, error) {
+	living, counts, kinds := map[owner]types.UID{}, map[string]int{}, map[string]schema.GroupVersionKind{}
 	for _, kind := range k.Owners {
 		list := kind.DeepCopyObject().(client.ObjectList)
 		known, err := apiutil.GVKForObject(list, k.Engine.Client.Scheme())
@@ -97,28 +104,28 @@ func (k *Keeper) living(ctx context.Context) (sets.Set[types.UID], map[string]in
 			err = k.Engine.Client.List(ctx, list, client.UnsafeDisableDeepCopy)
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("list the objects that have ledgers: %w", err)
+			return nil, nil, nil, fmt.Errorf("list the objects that have ledgers: %w", err)
 		}
-		counts[known.Kind[:len(known.Kind)-len("List")]] = 0
+		known.Kind = known.Kind[:len(known.Kind)-len("List")]
+		counts[known.Kind], kinds[known.Kind] = 0, known
 		_ = meta.EachListItem(list, func(o runtime.Object) error {
-			living.Insert(o.(client.Object).GetUID())
+			object := o.(client.Object)
+			living[owner{known.Kind, object.GetNamespace(), object.GetName()}] = object.GetUID()
 			return nil
 		})
 	}
-	return living, counts, nil
+	return living, counts, kinds, nil
 }
 
 // release a ledger that nothing outside needs any more. The garbage collector takes it away.
-func (k *Keeper) release(ctx context.Context, l *ledgerv1.Ledger) error {
+func (k *Keeper) release(ctx context.Context, l *ledgerv1.Ledger, kind schema.GroupVersionKind) error {
 	if !controllerutil.RemoveFinalizer(l, ledgerv1.Finalizer) {
 		return nil
 	}
-	owner := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{
-		APIVersion: l.OwnerReferences[0].APIVersion, Kind: l.OwnerReferences[0].Kind,
-	}}
-	name := client.ObjectKey{Namespace: l.Namespace, Name: l.OwnerReferences[0].Name}
-	err := k.Engine.Live.Get(ctx, name, owner)
-	if err == nil && owner.UID == l.OwnerReferences[0].UID { // the cache is behind
+	owner := &metav1.PartialObjectMetadata{}
+	owner.SetGroupVersionKind(kind)
+	err := k.Engine.Live.Get(ctx, client.ObjectKey{Namespace: l.Namespace, Name: l.Spec.Owner.Name}, owner)
+	if err == nil && l.IsOf(owner.UID) { // the cache is behind
 		return nil
 	}
 	if client.IgnoreNotFound(err) != nil {

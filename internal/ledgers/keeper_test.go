@@ -65,3 +65,27 @@ func TestKeeper_countsWhatOutlivesItsObjectAndLetsTheRestGo(t *testing.T) {
 		g.Expect(l.Finalizers).To(HaveLen(map[bool]int{true: 0, false: 1}[what == "that has nothing left"]), what)
 	}
 }
+
+// Another client has taken the references off, and nobody puts them back: the object is gone. The ledger says itself whose it is.
+// Not parallel: the metric is the process's own.
+func TestKeeper_knowsWhoseALedgerWithoutReferencesIs(t *testing.T) {
+	g := NewWithT(t)
+	scheme := runtime.NewScheme()
+	g.Expect(bmmv1.AddToScheme(scheme)).To(Succeed())
+	g.Expect(ledgerv1.AddToScheme(ledgerv1.GroupBMM)(scheme)).To(Succeed())
+	living := &bmmv1.NvidiaBMMMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "lives", UID: "lives"}}
+	bound := ledgerv1.Entry{Key: "instance", State: ledgerv1.Bound}
+	gone, empty, lives := ledgerOf("gone", "gone", "here", bound), ledgerOf("empty", "empty", "here"), ledgerOf("lives", "lives", "here", bound)
+	for _, l := range []*ledgerv1.Ledger{gone, empty, lives} {
+		l.Spec.OwnerUID, l.OwnerReferences = string(l.OwnerReferences[0].UID), nil
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(living, gone, empty, lives).Build()
+	k := &Keeper{
+		Engine: &graph.Engine{Client: c, Live: c, Clock: clock.RealClock{}, Poll: time.Hour, Home: "here"},
+		Owners: []client.ObjectList{&bmmv1.NvidiaBMMMachineList{}}, told: map[types.UID]bool{},
+	}
+	g.Expect(k.look(t.Context())).To(Succeed())
+	g.Expect(metricstest.ValuesOf(t, metrics.Registry, "bedplate_ledgers_without_owner")[0].GetGauge().GetValue()).To(Equal(1.0))
+	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(empty), empty)).To(Succeed())
+	g.Expect(empty.Finalizers).To(BeEmpty(), "nothing keeps it, nor its namespace")
+}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
@@ -207,6 +208,19 @@ func (l *Ledger) Owns() bool {
 		}
 	}
 	return false
+}
+
+// IsOf reports whether it is the ledger of the object with a UID. Where another client has taken our reference away, or has put its own
+// in its place, it says itself whose it is.
+func (l *Ledger) IsOf(owner types.UID) bool {
+	refers := false
+	for _, r := range l.OwnerReferences {
+		if r.UID == owner {
+			return true
+		}
+		refers = refers || r.Kind == l.Spec.Owner.Kind && r.Name == l.Spec.Owner.Name
+	}
+	return !refers && l.Spec.OwnerUID == string(owner)
 }
 
 // Names reports whether an entry has the ID.
