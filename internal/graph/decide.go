@@ -120,5 +120,5 @@ func (d decision) mayComeBack() (step, bool) {
 	}
 	until := d.e.GoneAt.Add(d.w.goneAfter)
 	return ends(Waiting("%s %s is gone, but the service may bring it back: until %s it is watched",
-		d.e.Kind, d.e.ID, clockTime(until)).Because("StayingAway")), d.s.began.Before(until)
+		d.e.Kind, d.e.ID, d.clockTime(until)).Because("StayingAway")), d.s.began.Before(until)
 }

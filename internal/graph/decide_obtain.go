@@ -2,6 +2,9 @@ package graph
 
 import (
 	"errors"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bedplate/bedplate/internal/fault"
 )
@@ -174,7 +177,12 @@ func (d decision) settles() (step, bool) {
 	}
 	settled := attempted.Add(d.w.settle)
 	return ends(Waiting("the service may still finish the last attempt to create the %s: until %s it is looked for",
-		d.e.Kind, clockTime(settled)).Because("Settling")), d.s.began.Before(settled)
+		d.e.Kind, d.clockTime(settled)).Because("Settling")), d.s.began.Before(settled)
+}
+
+// within reports whether something was written less than so long ago. A time that is still to come is that of a clock that was ahead.
+func (d decision) within(at *metav1.Time, most time.Duration) bool {
+	return d.s.began.Before(at.Add(most)) && d.s.began.After(at.Add(-most))
 }
 
 // refused reports whether the service has refused what the owner still asks for, not long ago. Whatever wakes the owner, it
@@ -188,5 +196,5 @@ func (d decision) refused() (Phase, bool) {
 	if phase.retry != paceSlow || e.Refusal == string(fault.Credentials) {
 		return Phase{}, false
 	}
-	return phase, d.s.began.Before(e.At.Add(d.w.slowly))
+	return phase, d.within(e.At, d.w.slowly)
 }

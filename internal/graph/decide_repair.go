@@ -24,7 +24,7 @@ func (d decision) repair(o thing) step {
 		s := d.write(note, func(e *entry) { e.Applied, e.AppliedAt = text, d.stamp() })
 		s.phase, s.ends = phase, true
 		return s
-	case d.e.Applied == text && d.e.AppliedAt != nil && d.s.began.Before(d.e.AppliedAt.Add(pause)):
+	case d.e.Applied == text && d.e.AppliedAt != nil && d.within(d.e.AppliedAt, pause):
 		return ends(phase)
 	case d.w.again: // another process that goes on from here has to know of it
 		return d.write(change, func(e *entry) { e.Applied, e.AppliedAt, e.InEffect = "", d.stamp(), false })

@@ -305,4 +305,10 @@ func summary(changes []Change) string {
 	return strings.Join(texts, ", ")
 }
 
-func clockTime(t time.Time) string { return t.UTC().Format(time.TimeOnly + " MST") }
+// clockTime is one of today: what is written as later is that of a clock that was ahead.
+func (d decision) clockTime(t time.Time) string {
+	if t.Sub(d.s.began) > 12*time.Hour {
+		return t.UTC().Format(time.DateTime + " MST")
+	}
+	return t.UTC().Format(time.TimeOnly + " MST")
+}
