@@ -128,6 +128,9 @@ func (r *round[T]) get(ctx context.Context, id string) error {
 	case err != nil: // not every service says in its errors what was asked for
 		return fmt.Errorf("%s %s: %w", r.kind.Name, id, err)
 	}
+	if is := r.kind.ID(object); is != id { // the ledger would name what is never seen
+		return fault.Invalidf("%s %s: the service says that its ID is %s: write it so", r.kind.Name, id, is)
+	}
 	if id != r.ID() {
 		r.sight.object = r.view(object)
 		return nil
@@ -175,6 +178,9 @@ func (r *round[T]) find(ctx context.Context, title string) error {
 
 func (r *round[T]) lookUp(ctx context.Context) error {
 	id, err := r.want.Claim.resolve(ctx)
+	if err == nil && id == "" {
+		err = fault.Invalidf("no %s was found that could be used, and no error: report that", r.kind.Name)
+	}
 	if err != nil {
 		return err
 	}
