@@ -66,3 +66,31 @@ func TestMayMove_onceNothingIsPending(t *testing.T) {
 	open().MayMove()
 	f.Expect(owner.Annotations).To(BeEmpty())
 }
+
+// What is made later than the first is on its way as well.
+func TestHold_holdsUpAMoveWhileSomethingNewIsPending(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	f.stripFinalizers()
+	f.below = nil
+	owner := f.owner()
+	f.Expect(f.engine().Hold(t.Context(), owner, finalizer)).To(Succeed())
+	_, err := f.reconcileObject(owner)
+	f.Expect(err).NotTo(HaveOccurred())
+	_, err = f.engine().LetMove(t.Context(), owner)
+	f.Expect(err).NotTo(HaveOccurred())
+	owner = f.owner()
+	f.Expect(owner.Annotations).NotTo(HaveKey(clusterctlv1.BlockMoveAnnotation), "nothing is pending")
+
+	f.below = []string{"left"}
+	f.service.after = func(call string) error {
+		if call == "create left" {
+			return &fault.Error{Class: fault.Transient, Ambiguous: true}
+		}
+		return nil
+	}
+	f.Expect(f.engine().Hold(t.Context(), owner, finalizer)).To(Succeed())
+	_, _ = f.reconcileObject(owner)
+	f.Expect(f.ledger().Entry("left").State).To(BeEquivalentTo("pending"))
+	f.Expect(f.owner().Annotations).To(HaveKey(clusterctlv1.BlockMoveAnnotation))
+}
