@@ -33,7 +33,8 @@ func Check(ctx context.Context, c client.Client, cluster *clusterv1.Cluster, obj
 		}
 		return true, nil
 	}
-	if conditions.IsTrue(object, clusterv1.PausedCondition) {
+	// A Cluster that is gone has unpaused nothing: what it held may be another management cluster's.
+	if cluster != nil && conditions.IsTrue(object, clusterv1.PausedCondition) {
 		all := maps.Clone(object.GetAnnotations())
 		if all == nil {
 			all = map[string]string{}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/paused"
 )
 
@@ -61,4 +62,15 @@ func TestCheck_writesThatAnObjectIsPausedBeforeItIsLeftAlone(t *testing.T) {
 			g.Expect(meta.IsStatusConditionTrue(stored.Status.Conditions, "Paused")).To(BeTrue())
 		})
 	}
+}
+
+// That its Cluster was taken away isn't that somebody has unpaused it: nobody has said that another management cluster's ledger is ours now.
+func TestCheck_takesNothingOverBecauseTheClusterIsGone(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	object := &infrav1.NvidiaBMMCluster{}
+	object.DeletionTimestamp = ptr.To(metav1.Now())
+	object.Status.Conditions = []metav1.Condition{{Type: clusterv1.PausedCondition, Status: metav1.ConditionTrue, Reason: clusterv1.PausedReason}}
+	g.Expect(paused.Check(t.Context(), nil, nil, object)).To(BeFalse())
+	g.Expect(object.Annotations).NotTo(HaveKey(ledgerv1.TakeOverAnnotation))
 }
