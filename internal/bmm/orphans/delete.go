@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -77,10 +78,18 @@ func (r *Report) dropLedgers(ctx context.Context, c client.Client) error {
 	return nil
 }
 
-// sees reports whether anything of an object's was seen, or the accounts where it would be weren't looked at.
+// mayAppear is how long after an attempt the service may still make what was attempted: more than managers wait for it.
+const mayAppear = 10 * time.Minute
+
+// sees reports whether anything of an object's was seen or may still appear, or the accounts where it would be weren't looked at.
 func (r *Report) sees(l living) bool {
 	if len(r.reach[l.namespace]) == 0 || len(r.sites) > 0 {
 		return true
+	}
+	for _, e := range l.forsaken.Spec.Entries {
+		if e.Owned() && e.At != nil && time.Since(e.At.Time) < mayAppear {
+			return true
+		}
 	}
 	for _, world := range r.world {
 		for _, i := range world {
