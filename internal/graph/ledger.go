@@ -252,11 +252,11 @@ func (l *ledger) owned() []string {
 	return slices.DeleteFunc(l.keys(), func(key string) bool { return l.Entries[key].Foreign })
 }
 
-// dependents of key that the ledger still knows.
+// dependents of key that the ledger still knows. What was refused isn't there.
 func (l *ledger) dependents(key string) []string {
 	var found []string
 	for _, other := range l.keys() {
-		if slices.Contains(l.Entries[other].After, key) {
+		if e := l.Entries[other]; slices.Contains(e.After, key) && (e.Foreign || e.Owned()) {
 			found = append(found, other)
 		}
 	}
