@@ -91,6 +91,8 @@ type Graph struct {
 	// the ledger.
 	searched map[string]bool
 	strays   map[string]*entry
+	// unproven is what the owner shows, the ledger lacks, and carries no tag: nothing says whose it is.
+	unproven []ledgerv1.OutsideID
 	// exists says of each node of a plan whether it is there already.
 	exists map[string]bool
 }
@@ -297,6 +299,10 @@ func (g *Graph) Delete(ctx context.Context) (done bool, _ ctrl.Result, err error
 		report.add(ReadyCondition, "", inside, PhaseOf(err))
 	} else {
 		g.removeUnless(ctx, nil, report)
+	}
+	for _, o := range g.unproven {
+		report.add(ReadyCondition, o.ID, inside, Failed("spec or status show %s, the ledger lacks it, and it has no tag that says whose it is: write "+
+			"it into the ledger with `bedplate ledger adopt`, or, if it is yours, remove the finalizer when all else is gone", o).Because("Unproven"))
 	}
 	gone := len(g.ledger.Entries) == 0 && report.empty()
 	if gone {

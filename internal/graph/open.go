@@ -197,6 +197,9 @@ func (g *Graph) recall(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if found && tag.Owner == "" {
+			g.unproven = append(g.unproven, o)
+		}
 		if !found || tag.Owner != g.ledger.Owner || tag.Key == "" {
 			continue
 		}
