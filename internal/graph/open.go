@@ -49,19 +49,19 @@ func (g *Graph) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	takesOver := g.owner.GetAnnotations()[ledgerv1.TakeOverAnnotation] == "true"
 	if len(lacking(stored, g.owner)) == 0 {
 		if isOf(stored, g.owner) && g.atHome(stored) {
 			g.ledger = ledgerFrom(stored)
 			return nil
 		}
-		if ownsNothing(stored) && !isOf(stored, g.owner) {
+		if ownsNothing(stored) && !isOf(stored, g.owner) && !takesOver {
 			return g.begin(stored)
 		}
 	}
 	if stored, err = g.read(ctx, g.engine.Live); err != nil {
 		return err
 	}
-	takesOver := g.owner.GetAnnotations()[ledgerv1.TakeOverAnnotation] == "true"
 	switch shown := lacking(stored, g.owner); {
 	case isOf(stored, g.owner):
 	case ownsNothing(stored) && len(shown) == 0:
