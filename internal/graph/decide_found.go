@@ -44,7 +44,7 @@ func (d decision) found() (mine, others []thing) {
 		switch {
 		case d.mine(o):
 			mine = append(mine, o)
-		case d.e.Title != "" && o.phase.State != StateDeleting:
+		case d.e.Title != "" && o.phase.State != StateDeleting && (!d.w.tagged || o.tag.Owner != d.w.owner): // or it is ours, under another key
 			others = append(others, o)
 		}
 	}
