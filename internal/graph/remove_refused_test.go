@@ -24,7 +24,9 @@ func TestReconcile_takesAwayWhatSomethingRefusedWasToComeAfter(t *testing.T) {
 	for range 3 { // now left comes after nothing, and can't be made because of something else
 		g, kind := f.graphOf(f.owner())
 		left := f.want("left")
-		left.Create = func(context.Context, graph.Key) (graph.Call[thing], error) { return nil, fault.Invalidf("not at this site: choose another") }
+		left.Create = func(context.Context, graph.Key) (graph.Call[thing], error) {
+			return nil, fault.Invalidf("not at this site: choose another")
+		}
 		graph.Add(g, kind, left)
 		graph.Add(g, kind, f.want("lonely"))
 		_, err = g.Reconcile(t.Context())

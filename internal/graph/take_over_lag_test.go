@@ -13,7 +13,9 @@ func TestLedger_isTakenOverAlsoWhenTheCacheIsBehind(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
 	_, ledger := f.madeAll()
-	f.update(ledger, func(l *ledgerv1.Ledger) { l.Spec.Home, l.Spec.OwnerUID, l.OwnerReferences[0].UID = "another", "another", "another" })
+	f.update(ledger, func(l *ledgerv1.Ledger) {
+		l.Spec.Home, l.Spec.OwnerUID, l.OwnerReferences[0].UID = "another", "another", "another"
+	})
 	owner := f.owner()
 	owner.Annotations = map[string]string{ledgerv1.TakeOverAnnotation: "true"}
 	f.lag = &ledgerv1.Ledger{}
