@@ -107,7 +107,7 @@ func TestCreateNamed_whatIsInTheWayIsAConflict(t *testing.T) {
 	f.Expect(f.parts).To(HaveLen(1))
 	delete(f.parts, theirs.id)
 	f.reconcile()
-	f.Expect(f.parts["id-2"]).To(HaveField("name", "shared"))
+	f.Expect(f.parts["id-2"].name).To(Equal("shared"))
 	g, _, err := f.open(f.engine(), f.owner())
 	f.Expect(err).NotTo(HaveOccurred())
 	for done := false; !done; maps.DeleteFunc(f.parts, func(_ string, p *part) bool { return p.deleting }) {

@@ -19,15 +19,16 @@ func TestLedger_thatWasEditedByHandMakesNothingOfTheUsersOurs(t *testing.T) {
 		g, kind := f.graphOf(f.owner())
 		want := f.want("lonely")
 		var h *graph.Handle[thing]
-		want.Diff = func(o *thing) []graph.Change { // as bmm's kinds with labels do
-			if o.tag.Owner == h.OwnKey().Owner {
+		want.Update = func(o *thing) (u graph.Update) { // as bmm's kinds with labels do
+			own := h.OwnKey()
+			if o.tag.Owner != own.Owner {
+				u.Changes = []graph.Change{{Field: "label owner", To: own.Owner}}
+			}
+			u.Apply = func(context.Context) error {
+				f.service.things[o.id].tag = graph.Tag{Owner: own.Owner, Key: own.Name, Token: own.Token}
 				return nil
 			}
-			return []graph.Change{{Field: "label owner", To: h.OwnKey().Owner}}
-		}
-		want.Apply = func(_ context.Context, o *thing, _ []graph.Change) error {
-			f.service.things[o.id].tag = graph.Tag{Owner: h.OwnKey().Owner, Key: h.OwnKey().Name, Token: h.OwnKey().Token}
-			return nil
+			return u
 		}
 		h = graph.Add(g, kind, want)
 		_, err := g.Reconcile(t.Context())

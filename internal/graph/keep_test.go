@@ -11,7 +11,7 @@ import (
 // The lookup that says which keys there are has failed: what the ledger has of them stays, and so does what it needs.
 func TestKeep_whatCannotBeKnownNowStays(t *testing.T) {
 	t.Parallel()
-	f := newInMemory(t)
+	f := inMemory(t)
 	open := func(known bool) *graph.Graph {
 		kind := f.service.kind()
 		g, err := f.engine().New(t.Context(), f.owner(), "any", kind)

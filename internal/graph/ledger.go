@@ -112,7 +112,13 @@ func (g *Graph) begin(place *ledgerv1.Ledger) error {
 func (g *Graph) write(ctx context.Context) error {
 	before, fresh := g.ledger.stored, g.ledger.fresh
 	intends := g.ledger.intends()
-	err := g.store(ctx)
+	var err error
+	if intends {
+		err = g.blockMove(ctx)
+	}
+	if err == nil {
+		err = g.store(ctx)
+	}
 	if err == nil && intends {
 		// In this order: whoever takes the finalizer off has looked at the ledger before, and whoever pauses waits for what is
 		// pending. So either they see the intention, or it is seen here that they were first.

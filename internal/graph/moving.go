@@ -26,6 +26,23 @@ func (e *Engine) Hold(ctx context.Context, owner Owner, finalizer string) error 
 	return patchFinalizers(ctx, e.Client, before, object, "add the finalizer")
 }
 
+// blockMove lets `clusterctl move` wait for what is about to be created, of an owner that it may have taken until now. Only of what
+// it moves is it asked whether it is paused.
+func (g *Graph) blockMove(ctx context.Context) error {
+	owner := objectOf(g.owner)
+	if _, blocked := owner.GetAnnotations()[clusterctlv1.BlockMoveAnnotation]; blocked || g.engine.Paused == nil {
+		return nil
+	}
+	object := owner.DeepCopyObject().(client.Object) // the server's answer would overwrite the status that is being built in memory
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, clusterctlv1.BlockMoveAnnotation))
+	if err := g.engine.Client.Patch(ctx, object, patch); err != nil {
+		return fmt.Errorf("hold up a move: %w", err)
+	}
+	owner.SetResourceVersion(object.GetResourceVersion())
+	annotate(owner, clusterctlv1.BlockMoveAnnotation, "true")
+	return nil
+}
+
 // Held tells a copy of the owner that was made before Hold what that has written.
 func Held(before, owner client.Object) {
 	if value, held := owner.GetAnnotations()[clusterctlv1.BlockMoveAnnotation]; held {

@@ -12,18 +12,10 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/events"
-	clocktesting "k8s.io/utils/clock/testing"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/soaktest"
-	"github.com/bedplate/bedplate/internal/testenv"
 )
 
 // past is what has happened to an owner, its spec and the service until a plan is asked for.
@@ -40,22 +32,8 @@ const (
 	pasts       = 150
 )
 
-// newInMemory is a fixture without an API server.
-func newInMemory(t *testing.T) *fixture {
-	f := &fixture{
-		WithT: NewWithT(t), t: t, service: newService(), clock: clocktesting.NewFakeClock(time.Now()), below: []string{"left", "right"},
-		events: events.NewFakeRecorder(10000), name: client.ObjectKey{Namespace: "default", Name: "owner"},
-	}
-	owner := &bmmv1.NvidiaBMMMachine{ObjectMeta: metav1.ObjectMeta{
-		Namespace: f.name.Namespace, Name: f.name.Name, UID: "an-owner", Finalizers: []string{finalizer},
-	}}
-	home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "home"}}
-	f.client = fake.NewClientBuilder().WithScheme(testenv.Scheme(t)).WithObjects(owner, home).Build()
-	return f
-}
-
 func newPast(t *testing.T, seed, n uint64) *past {
-	p := &past{fixture: newInMemory(t), random: rand.New(rand.NewPCG(seed, n))}
+	p := &past{fixture: inMemory(t), random: rand.New(rand.NewPCG(seed, n))}
 	for range 2 {
 		own, err := p.service.create(graph.Tag{})
 		p.Expect(err).NotTo(HaveOccurred())

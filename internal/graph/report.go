@@ -124,7 +124,7 @@ func (r *report) add(condition, key string, of *Service, p Phase) {
 		service.failing = true
 	}
 	silent := errors.Is(p.err, context.DeadlineExceeded)
-	if (p.Reason == string(fault.Credentials) || silent) && service.stopped == nil {
+	if (p.Reason == string(fault.Credentials) || silent) && service.stopped == nil && of != inside {
 		service.stopped, service.by = &Phase{State: StateUnknown, Reason: p.Reason}, condition
 	}
 	if r.retry = max(r.retry, p.retry); p.retry == pacePoll {

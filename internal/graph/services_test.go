@@ -27,7 +27,7 @@ type six struct {
 const takesToMake = 20 * time.Second
 
 func newSix(t *testing.T) *six {
-	s := &six{fixture: newInMemory(t), since: map[*thing]time.Time{}}
+	s := &six{fixture: inMemory(t), since: map[*thing]time.Time{}}
 	s.engine = s.fixture.engine()
 	for n := range 6 {
 		toy := newService()
