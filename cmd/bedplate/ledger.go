@@ -116,15 +116,21 @@ func ledgerSeedCommand() *cobra.Command {
 }
 
 func ledgerAdoptCommand() *cobra.Command {
-	return onLedger("adopt KIND/NAME KEY=KIND/ID…", "Write what exists into the ledger of an object",
+	var yours bool
+	command := onLedger("adopt KIND/NAME KEY=KIND/ID…", "Write what exists into the ledger of an object",
 		"  bedplate ledger adopt nvidiabmmcluster/demo subnet/nodes=subnet/5d2e8f67-10ac-4d0b-9c57-3f5f7a1c2b90", cobra.MinimumNArgs(2),
 		func(ctx context.Context, _ io.Writer, c client.Client, owner graph.Owner, args []string) error {
 			resources, err := resourcesOf(args)
 			if err != nil {
 				return err
 			}
+			for i := range resources {
+				resources[i].Own = !yours
+			}
 			return ledgerEngine(c).AdoptInto(ctx, owner, resources...)
 		})
+	command.Flags().BoolVar(&yours, "yours", false, "it was there before, and is never changed or deleted")
+	return command
 }
 
 func ledgerRebuildCommand() *cobra.Command {

@@ -79,6 +79,13 @@ func (d decision) keep() step {
 	if p, other := d.ofAnotherKey(*object); other {
 		return ends(p)
 	}
+	switch proven := d.e.Proven == d.e.ID; {
+	case d.w.tagged && object.tag.Owner == "" && !proven:
+		return ends(Failed("%s %s carries no tag, and nothing else says that it was made for this object: it is neither changed nor "+
+			"deleted; put the tag %q on it if it was, or correct this object's ledger", d.e.Kind, object.id, d.w.owner).Because("ForeignTag"))
+	case d.w.tagged && object.tag.Owner != "" && !proven:
+		return d.write(note, func(e *entry) { e.Proven = e.ID })
+	}
 	return d.repair(*object)
 }
 

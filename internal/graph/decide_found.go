@@ -69,6 +69,12 @@ func (d decision) inTheWay(other thing) Phase {
 		d.w.fresh.Kind, other.id, d.w.claim.title).Because(string(fault.Conflict))
 }
 
+// unproven is for what spec or status show and the ledger lacks, if nothing says whose it is.
+func unproven(what string) Phase {
+	return Failed("spec or status show %s, the ledger lacks it, and it has no tag that says whose it is: write it into the ledger with "+
+		"`bedplate ledger adopt`, or with its flag --yours if it isn't to be deleted", what).Because("Unproven")
+}
+
 func (d decision) ambiguous(found []thing) Phase {
 	var ids []string
 	for _, o := range found {

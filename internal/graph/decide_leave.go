@@ -20,7 +20,7 @@ func (d decision) leave(then Phase) step {
 	case a.running:
 		return ends(Waiting("the service is still at work on the %s: it is deleted afterwards", e.Kind).Because("Creating"))
 	case a.known && a.err == nil:
-		return d.write(bind, func(e *entry) { e.State, e.ID, e.At = stateBound, a.id, nil })
+		return d.write(bind, func(e *entry) { e.State, e.ID, e.Proven, e.At = stateBound, a.id, a.id, nil })
 	case a.known && !fault.IsAmbiguous(a.err) && (fault.ClassOf(a.err) != fault.Conflict || !d.provable()), !e.Owned():
 		return d.drop(forget, then)
 	}
@@ -42,7 +42,7 @@ func (d decision) leave(then Phase) step {
 	if mine, _ := d.found(); len(mine) > 1 && !d.w.tagged {
 		return ends(d.ambiguous(mine))
 	} else if len(mine) > 0 {
-		return d.write(adopt, func(e *entry) { e.ID, e.GoneAt = mine[0].id, nil })
+		return d.write(adopt, func(e *entry) { e.ID, e.Proven, e.GoneAt = mine[0].id, mine[0].id, nil })
 	}
 	if s, must := d.settles(); must {
 		return s

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,6 +42,8 @@ func (d decision) obtain() step {
 	switch {
 	case len(others) > 0 && d.w.claim.made:
 		return ends(d.inTheWay(others[0]))
+	case len(others) == 1 && slices.Contains(d.w.unproven, others[0].id):
+		return ends(unproven(d.w.fresh.Kind + " " + others[0].id))
 	case len(others) == 1:
 		return d.bindTo(use, others[0].id, true)
 	case len(others) > 1:
@@ -124,7 +127,7 @@ func (d decision) bindTo(v verb, id string, foreign bool) step {
 	e := d.w.fresh
 	e.State, e.ID, e.Foreign = stateBound, id, foreign
 	if !foreign {
-		e.Token, e.Params = d.e.Token, d.e.Params
+		e.Token, e.Params, e.Proven = d.e.Token, d.e.Params, id
 	}
 	return step{verb: v, entry: &e}
 }

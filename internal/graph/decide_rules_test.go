@@ -85,12 +85,14 @@ var rules = map[string]func(w wish, e *entry, s sight, d step) string{
 		}
 		return ""
 	},
-	"changed is what is bound, ours, ready, and was compared": func(_ wish, e *entry, s sight, d step) string {
+	"changed is what is bound, ours, ready, and was compared": func(w wish, e *entry, s sight, d step) string {
 		switch {
 		case d.verb == change && (e.State != stateBound || e.Foreign || !s.compared || s.applied):
 			return "it isn't"
 		case d.verb == change && s.refused != nil:
 			return "it can't be changed"
+		case d.verb == change && w.tagged && s.object != nil && s.object.tag.Owner == "" && e.Proven != e.ID:
+			return "nothing says that it is ours"
 		}
 		return ""
 	},
@@ -221,9 +223,11 @@ func entries() (all []*entry) {
 			e.State, e.At, e.Refusal, e.Message, e.Token = stateRefused, at, string(fault.Conflict), "taken: choose another", "2"
 		})
 		add(func(e *entry) { e.State, e.At, e.Token = statePending, at, "2" })
-		add(func(e *entry) { e.State, e.GoneAt, e.ID, e.Token = stateBound, at, "2", "2" })
+		add(func(e *entry) { e.State, e.GoneAt, e.ID, e.Proven, e.Token = stateBound, at, "2", "2", "2" })
 		add(func(e *entry) { e.State, e.AppliedAt, e.ID, e.InEffect = stateBound, at, "2", true })
-		add(func(e *entry) { e.State, e.AppliedAt, e.Applied, e.ID = stateBound, at, summary(drift), "2" })
+		add(func(e *entry) {
+			e.State, e.AppliedAt, e.Applied, e.ID, e.Proven = stateBound, at, summary(drift), "2", "2"
+		})
 	}
 	add(func(e *entry) { e.State, e.ID, e.Foreign = stateBound, "1", true })
 	return slices.DeleteFunc(all, func(e *entry) bool { return e != nil && e.State == statePending && e.At == nil })

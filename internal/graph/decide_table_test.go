@@ -100,7 +100,8 @@ func tableRows() []row {
 	now, old := stampOf(1), stampOf(3)
 	pending := entryOf(func(e *entry) { e.State, e.Token, e.At = statePending, "2", now })
 	settled := entryOf(func(e *entry) { e.State, e.Token, e.At = statePending, "2", old })
-	bound := entryOf(func(e *entry) { e.State, e.Token, e.ID = stateBound, "2", "2" })
+	bound := entryOf(func(e *entry) { e.State, e.Token, e.ID, e.Proven = stateBound, "2", "2", "2" })
+	edited := entryOf(func(e *entry) { e.State, e.Token, e.ID, e.Proven = stateBound, "2", "2", "1" })
 	own := entryOf(func(e *entry) { e.State, e.ID, e.Foreign = stateBound, "2", true })
 	quota := entryOf(func(e *entry) {
 		e.State, e.At, e.Refusal, e.Message = stateRefused, now, string(fault.Quota), "nothing left: ask for more"
@@ -135,6 +136,7 @@ func tableRows() []row {
 		{"bound, ours", "on its way out", bound, sight{id: "2", object: &deleting}},
 		{"bound, ours", "proven gone", bound, sight{id: "2"}},
 		{"bound, ours", "proven gone, and no other", bound, sight{id: "2", listed: true}},
+		{"bound, ours, of another ID than was proven", "without a tag", edited, sight{id: "2", object: &strange}},
 		{"bound, ours", "with another object's tag", bound, sight{id: "2", object: &foreign}},
 		{"bound, the user's", "nothing yet", own, sight{}},
 		{"bound, the user's", "ready", own, sight{id: "2", object: &strange}},

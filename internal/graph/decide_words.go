@@ -16,6 +16,8 @@ type wish struct {
 	fresh entry
 	// before is what it comes after and isn't ready; empty where nothing holds it up.
 	before string
+	// unproven are IDs that spec or status show, of which nothing says whose they are.
+	unproven []string
 	// generation of the owner that the spec has.
 	generation int64
 	ifLost     string

@@ -58,7 +58,7 @@ type resource struct {
 // record is a ledger entry. Times are ages.
 type record struct {
 	state                 uint8 // 0 none, 1 refused, 2 pending, 3 bound
-	id, token             uint8
+	id, token, proven     uint8
 	foreign, conflict     bool
 	at, goneAt, appliedAt uint8
 	applied               bool
@@ -147,7 +147,7 @@ func (t traits) entry(r record) *entry {
 	}
 	e := &entry{
 		Kind: "thing", Condition: "Ready", State: []entryState{"", stateRefused, statePending, stateBound}[r.state],
-		ID: idOf(r.id), Token: idOf(r.token), Foreign: r.foreign,
+		ID: idOf(r.id), Token: idOf(r.token), Proven: idOf(r.proven), Foreign: r.foreign,
 		At: stampOf(r.at), GoneAt: stampOf(r.goneAt), AppliedAt: stampOf(r.appliedAt),
 	}
 	if t.titled() {
@@ -171,7 +171,7 @@ func recordOf(e *entry) record {
 	}
 	return record{
 		state: map[entryState]uint8{stateRefused: 1, statePending: 2, stateBound: 3}[e.State],
-		id:    slotOf(e.ID), token: slotOf(e.Token), foreign: e.Foreign, conflict: e.Refusal == string(fault.Conflict),
+		id:    slotOf(e.ID), token: slotOf(e.Token), proven: slotOf(e.Proven), foreign: e.Foreign, conflict: e.Refusal == string(fault.Conflict),
 		at: ageOf(e.At), goneAt: ageOf(e.GoneAt), appliedAt: ageOf(e.AppliedAt), applied: e.Applied != "",
 	}
 }

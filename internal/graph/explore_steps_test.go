@@ -204,7 +204,7 @@ func (m *model) sweep(s *state, p *process) {
 	m.list(s, p)
 	for i, seen := range p.list {
 		if seen > 0 && m.tagged && !s.resources[i].theirs {
-			m.write(s, p, step{verb: adopt, entry: &entry{Kind: "thing", State: stateBound, ID: idOf(uint8(i + 1))}})
+			m.write(s, p, step{verb: adopt, entry: &entry{Kind: "thing", State: stateBound, ID: idOf(uint8(i + 1)), Proven: idOf(uint8(i + 1))}})
 			*p = process{}
 			return
 		}

@@ -301,8 +301,7 @@ func (g *Graph) Delete(ctx context.Context) (done bool, _ ctrl.Result, err error
 		g.removeUnless(ctx, nil, report)
 	}
 	for _, o := range g.unproven {
-		report.add(ReadyCondition, o.ID, inside, Failed("spec or status show %s, the ledger lacks it, and it has no tag that says whose it is: write "+
-			"it into the ledger with `bedplate ledger adopt`, or, if it is yours, remove the finalizer when all else is gone", o).Because("Unproven"))
+		report.add(ReadyCondition, o.ID, inside, unproven(o.String()))
 	}
 	gone := len(g.ledger.Entries) == 0 && report.empty()
 	if gone {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -35,7 +36,9 @@ func (g *Graph) blockMove(ctx context.Context) error {
 	}
 	object := owner.DeepCopyObject().(client.Object) // the server's answer would overwrite the status that is being built in memory
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, clusterctlv1.BlockMoveAnnotation))
-	if err := g.engine.Client.Patch(ctx, object, patch); err != nil {
+	if err := g.engine.Client.Patch(ctx, object, patch); apierrors.IsNotFound(err) {
+		return errStale
+	} else if err != nil {
 		return fmt.Errorf("hold up a move: %w", err)
 	}
 	owner.SetResourceVersion(object.GetResourceVersion())

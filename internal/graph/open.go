@@ -160,7 +160,7 @@ func (g *Graph) rebuild(ctx context.Context, place *ledgerv1.Ledger, shown []led
 			return fault.Invalidf("the ledger is lost, and %s has no tag that says whose it is: write the ledger with `bedplate ledger seed`", o)
 		}
 		owners[tag.Owner] = true
-		g.ledger.Entries[tag.Key] = &entry{Kind: o.Kind, Condition: ReadyCondition, State: stateBound, ID: o.ID, Token: tag.Token}
+		g.ledger.Entries[tag.Key] = &entry{Kind: o.Kind, Condition: ReadyCondition, State: stateBound, ID: o.ID, Proven: o.ID, Token: tag.Token}
 		g.ledger.Owner, g.ledger.stored.Spec.OwnerID = tag.Owner, tag.Owner
 	}
 	if len(owners) != 1 {
@@ -206,7 +206,7 @@ func (g *Graph) recall(ctx context.Context) error {
 		if known := g.ledger.Entries[tag.Key]; known != nil && known.State == stateBound && !known.Foreign {
 			continue
 		}
-		g.ledger.Entries[tag.Key] = &entry{Kind: o.Kind, Condition: ReadyCondition, State: stateBound, ID: o.ID, Token: tag.Token}
+		g.ledger.Entries[tag.Key] = &entry{Kind: o.Kind, Condition: ReadyCondition, State: stateBound, ID: o.ID, Proven: o.ID, Token: tag.Token}
 	}
 	return nil
 }

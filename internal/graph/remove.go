@@ -102,7 +102,7 @@ func (g *Graph) noteStrays(kind string, found []thing) {
 	g.searched[kind] = true
 	for _, o := range found {
 		if known := g.ledger.Entries[o.tag.Key]; o.tag.Owner == g.ledger.Owner && (known == nil || !known.Owned()) {
-			g.strays[o.tag.Key] = &entry{Kind: kind, Condition: ReadyCondition, State: stateBound, ID: o.id}
+			g.strays[o.tag.Key] = &entry{Kind: kind, Condition: ReadyCondition, State: stateBound, ID: o.id, Proven: o.id}
 		}
 	}
 }

@@ -41,6 +41,9 @@ func (h *Handle[T]) wish(before string) wish {
 	w := h.kind.unwanted(h.g, h.want.Key)
 	w.wanted, w.claim, w.fresh, w.before, w.ifLost = true, h.want.Claim, *h.fresh(), before, h.want.IfLost
 	w.updates, w.again = h.want.Update != nil, h.want.Again
+	for _, o := range h.g.unproven {
+		w.unproven = append(w.unproven, o.ID)
+	}
 	w.generation, w.moved = h.g.owner.GetGeneration(), h.g.ledger.Credentials != h.g.credentials
 	return w
 }

@@ -63,7 +63,7 @@ func (g *Graph) enter(ctx context.Context, resources []Resource) error {
 		default:
 			continue
 		}
-		g.ledger.Entries[r.Key] = &entry{Kind: r.Kind, Condition: ReadyCondition, State: stateBound, ID: r.ID, Foreign: !r.Own}
+		g.ledger.Entries[r.Key] = &entry{Kind: r.Kind, Condition: ReadyCondition, State: stateBound, ID: r.ID, Proven: r.ID, Foreign: !r.Own}
 	}
 	return g.write(ctx)
 }

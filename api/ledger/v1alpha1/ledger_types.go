@@ -57,6 +57,10 @@ type Entry struct {
 	// id outside; empty while it isn't known.
 	// +optional
 	ID string `json:"id,omitempty"`
+	// proven is the id if our tag was seen on it, or if an answer to a create of ours or an operator has named it. Only what is
+	// proven is given back a tag that went missing.
+	// +optional
+	Proven string `json:"proven,omitempty"`
 	// title is the name outside that the spec gave.
 	// +optional
 	Title string `json:"title,omitempty"`
