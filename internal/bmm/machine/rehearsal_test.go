@@ -38,6 +38,7 @@ func TestRehearsal_isTakenAwayWithoutWhatItsLedgersName(t *testing.T) {
 	f.UntilGone(owner)
 	f.Delete(object)
 	f.Delete(cluster)
+	f.Consistently(func() map[string]int { return writes(f) }, 60*bmmtest.Poll).Should(Equal(before))
 	f.UntilReason(object, infrav1.InstanceProvisionedCondition, "Invalid", "is that of another management cluster")
 	f.Consistently(func() map[string]int { return writes(f) }, 5*bmmtest.Poll).Should(Equal(before))
 	f.Expect(f.Sim.State().Instances).To(ConsistOf(HaveField("Status", BeEquivalentTo("Ready"))))
