@@ -108,8 +108,7 @@ func TestBackup_anOlderOneOverTheLiving(t *testing.T) {
 
 // Objects that were lost come back from a backup with their ledger: nothing is touched before a person has said that this
 // management cluster is to act on it.
-func TestBackup_whatWasLostIsTakenOverOnDemand(t *testing.T) {
-	t.Parallel()
+func TestBackup_whatWasLostIsTakenOverOnDemand(t *testing.T) { //nolint:paralleltest // orphans would be incomplete beside a lost ledger
 	e := start(t)
 	cluster := e.CreateCluster("demo")
 	e.UntilReady(cluster)

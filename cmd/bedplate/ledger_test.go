@@ -10,8 +10,7 @@ import (
 )
 
 // What docs/backup.md says to do when a ledger is lost.
-func TestLedger_isShownSeededAndRebuilt(t *testing.T) {
-	t.Parallel()
+func TestLedger_isShownSeededAndRebuilt(t *testing.T) { //nolint:paralleltest // orphans would be incomplete beside a lost ledger
 	e := start(t)
 	cluster := e.CreateCluster("demo")
 	e.UntilReady(cluster)
