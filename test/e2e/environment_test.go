@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/test/framework/clusterctl"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/bmm/sim/simtest"
 	"github.com/bedplate/bedplate/internal/localstack"
 	"github.com/bedplate/bedplate/internal/localstack/tools"
@@ -32,6 +33,7 @@ type environment struct {
 	clusterctl string // path of clusterctl's configuration
 
 	endpoints byte // control plane endpoints in use so far
+	targets   int  // management clusters that something was moved to so far
 }
 
 func (e *environment) start(ctx SpecContext) {
@@ -89,6 +91,7 @@ func scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	framework.TryAddDefaultSchemes(s)
 	Expect(infrav1.AddToScheme(s)).To(Succeed())
+	Expect(ledgerv1.AddToScheme(ledgerv1.GroupBMM)(s)).To(Succeed())
 	return s
 }
 

@@ -2,10 +2,16 @@ package e2e
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -15,6 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/bmm/providerid"
+	"github.com/bedplate/bedplate/internal/bmm/sim"
 )
 
 const moved = "move"
@@ -29,11 +38,13 @@ func move(ctx context.Context, e *environment) {
 
 	BeforeEach(func() {
 		namespace, stopWatching = framework.SetupSpecNamespace(ctx, moved, e.management, e.dir, nil)
-		stack, err := e.startStack(ctx, "target")
+		e.targets++
+		name := fmt.Sprintf("target-%d", e.targets)
+		stack, err := e.startStack(ctx, name)
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(stack.Stop)
 		Expect(stack.StartBMMManager(ctx)).To(Succeed())
-		target = e.proxy("target", stack)
+		target = e.proxy(name, stack)
 		e.registerProviders(ctx, target)
 	})
 
@@ -62,6 +73,37 @@ func move(ctx context.Context, e *environment) {
 		})
 	})
 
+	It("Should neither double nor lose machines that are being made, there and back", func() {
+		e.createCluster(ctx, namespace.Name, result)
+		source, destination := e.management, target
+		for replicas := int32(4); replicas <= 7; replicas += 3 {
+			pending := e.createsWithoutAnswer(ctx, source, result, replicas)
+			clusterctl.Move(ctx, clusterctl.MoveInput{
+				LogFolder: e.dir, ClusterctlConfigPath: e.clusterctl, Namespace: namespace.Name,
+				FromKubeconfigPath: source.GetKubeconfigPath(), ToKubeconfigPath: destination.GetKubeconfigPath(),
+			})
+			Expect(e.simulator.Ask(ctx, http.MethodDelete, "faults", nil, nil)).To(Succeed())
+			framework.ScaleAndWaitMachineDeployment(ctx, framework.ScaleAndWaitMachineDeploymentInput{
+				ClusterProxy: destination, Cluster: result.Cluster, MachineDeployment: result.MachineDeployments[0], Replicas: replicas,
+				WaitForMachineDeployments: e.config.GetIntervals(moved, "wait-worker-nodes"),
+			})
+			By("Checking that there is one instance for each machine, and one ledger, where the cluster is")
+			known := outsideOf(ctx, destination, result.Cluster).machines
+			Expect(known).To(HaveLen(1 + int(replicas)))
+			for _, name := range pending {
+				Expect(known).To(HaveKeyWithValue(name, Not(BeEmpty())))
+			}
+			var instances []string
+			for _, instance := range e.simulator.state().Instances {
+				instances = append(instances, providerid.ProviderID{SiteID: instance.SiteID, InstanceID: instance.ID}.String())
+			}
+			Expect(instances).To(ConsistOf(slices.Collect(maps.Values(known))))
+			Expect(ledgersIn(ctx, destination, namespace.Name)).To(HaveLen(len(known) + 1))
+			Expect(ledgersIn(ctx, source, namespace.Name)).To(BeEmpty())
+			source, destination = destination, source
+		}
+	})
+
 	AfterEach(func() {
 		for _, management := range []framework.ClusterProxy{target, e.management} {
 			if management != nil {
@@ -86,6 +128,56 @@ func (e *environment) createCluster(ctx context.Context, name string, result *cl
 		WaitForControlPlaneIntervals: e.config.GetIntervals(moved, "wait-control-plane"),
 		WaitForMachineDeployments:    e.config.GetIntervals(moved, "wait-worker-nodes"),
 	}, result)
+}
+
+// createsWithoutAnswer asks for machines at a service that doesn't answer: of some of their creates nothing comes, and others are done
+// after the client has gone. It returns the names of those whose ledger says that a create is on its way. clusterctl moves no cluster
+// whose machines have no nodes; so they are said to have some.
+func (e *environment) createsWithoutAnswer(
+	ctx context.Context, management framework.ClusterProxy, made *clusterctl.ApplyClusterTemplateAndWaitResult, replicas int32,
+) (pending []string) {
+	for _, fault := range []sim.Fault{
+		{Operation: "createInstance", Kind: sim.FaultCommitLate, Hold: minutes(1), Delay: minutes(3)},
+		{Operation: "createInstance", Kind: sim.FaultLoseAnswer},
+		{Operation: "createInstance", Kind: sim.FaultHang, Times: -1},
+	} {
+		Expect(e.simulator.Ask(ctx, http.MethodPost, "faults", fault, nil)).To(Succeed())
+	}
+	c, deployment := management.GetClient(), made.MachineDeployments[0]
+	Expect(c.Get(ctx, client.ObjectKeyFromObject(deployment), deployment)).To(Succeed())
+	scaled := deployment.DeepCopy()
+	scaled.Spec.Replicas = &replicas
+	Expect(c.Patch(ctx, scaled, client.MergeFrom(deployment))).To(Succeed())
+	machines := &clusterv1.MachineList{}
+	Eventually(func(g Gomega) {
+		pending = nil
+		for _, ledger := range ledgersIn(ctx, management, deployment.Namespace) {
+			if ledger.Status.Pending > 0 {
+				pending = append(pending, ledger.Spec.Owner.Name)
+			}
+		}
+		g.Expect(pending).NotTo(BeEmpty())
+		g.Expect(c.List(ctx, machines, client.InNamespace(deployment.Namespace))).To(Succeed())
+		g.Expect(machines.Items).To(HaveLen(1 + int(replicas)))
+	}, e.config.GetIntervals(moved, "wait-worker-nodes")...).Should(Succeed())
+	for i := range machines.Items {
+		machine := &machines.Items[i]
+		if machine.Status.NodeRef.IsDefined() {
+			continue
+		}
+		before := machine.DeepCopy()
+		machine.Status.NodeRef.Name = machine.Name
+		Expect(c.Status().Patch(ctx, machine, client.MergeFrom(before))).To(Succeed())
+	}
+	return pending
+}
+
+func minutes(n time.Duration) metav1.Duration { return metav1.Duration{Duration: n * time.Minute} }
+
+func ledgersIn(ctx context.Context, management framework.ClusterProxy, namespace string) []ledgerv1.Ledger {
+	ledgers := &ledgerv1.LedgerList{}
+	Expect(management.GetClient().List(ctx, ledgers, client.InNamespace(namespace))).To(Succeed())
+	return ledgers.Items
 }
 
 // available waits until a cluster and its machines are as they should be.
