@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -49,12 +50,22 @@ func Check(ctx context.Context, c client.Client, cluster *clusterv1.Cluster, obj
 	return false, nil
 }
 
+// clusterOf is the name of the Cluster that owns an object, or that its label names.
+func clusterOf(object client.Object) string {
+	for _, r := range object.GetOwnerReferences() {
+		if group, _, _ := strings.Cut(r.APIVersion, "/"); r.Kind == "Cluster" && group == clusterv1.GroupVersion.Group {
+			return r.Name
+		}
+	}
+	return object.GetLabels()[clusterv1.ClusterNameLabel]
+}
+
 // Live says for an engine whether an owner is paused, or its Cluster, past the cache: clusterctl pauses the Cluster, and moves what
 // it is of.
 func Live(live client.Reader) func(context.Context, client.Object) (bool, error) {
 	return func(ctx context.Context, owner client.Object) (bool, error) {
-		name, labelled := owner.GetLabels()[clusterv1.ClusterNameLabel]
-		if annotations.HasPaused(owner) || !labelled {
+		name := clusterOf(owner)
+		if annotations.HasPaused(owner) || name == "" {
 			return annotations.HasPaused(owner), nil
 		}
 		cluster := &clusterv1.Cluster{}

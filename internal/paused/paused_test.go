@@ -74,3 +74,35 @@ func TestCheck_takesNothingOverBecauseTheClusterIsGone(t *testing.T) {
 	g.Expect(paused.Check(t.Context(), nil, nil, object)).To(BeFalse())
 	g.Expect(object.Annotations).NotTo(HaveKey(ledgerv1.TakeOverAnnotation))
 }
+
+// The Cluster that owns an object counts before the one that its label names, as everywhere in Cluster API.
+func TestLive_asksForTheClusterThatCounts(t *testing.T) {
+	t.Parallel()
+	owned := []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "busy"}}
+	resting := map[string]string{clusterv1.ClusterNameLabel: "resting"}
+	for name, row := range map[string]struct {
+		object metav1.ObjectMeta
+		paused bool
+	}{
+		"nothing says":                {metav1.ObjectMeta{}, false},
+		"it is itself":                {metav1.ObjectMeta{Annotations: map[string]string{clusterv1.PausedAnnotation: ""}, OwnerReferences: owned}, true},
+		"its label's Cluster is":      {metav1.ObjectMeta{Labels: resting}, true},
+		"its owner isn't":             {metav1.ObjectMeta{Labels: resting, OwnerReferences: owned}, false},
+		"its label's Cluster is gone": {metav1.ObjectMeta{Labels: map[string]string{clusterv1.ClusterNameLabel: "gone"}}, false},
+		"it is of a Machine": {metav1.ObjectMeta{
+			Labels: resting, OwnerReferences: []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "busy"}},
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			scheme := runtime.NewScheme()
+			g.Expect(clusterv1.AddToScheme(scheme)).To(Succeed())
+			busy := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "busy"}}
+			rests := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "resting"}, Spec: clusterv1.ClusterSpec{Paused: ptr.To(true)}}
+			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(busy, rests).Build()
+			row.object.Namespace = "default"
+			g.Expect(paused.Live(c)(t.Context(), &infrav1.NvidiaBMMCluster{ObjectMeta: row.object})).To(Equal(row.paused))
+		})
+	}
+}
