@@ -73,6 +73,7 @@ func TestDelete_takesNothingAwayThatCarriesAnothersID(t *testing.T) {
 	other, err := f.service.create(graph.Tag{Owner: "another", Key: "moon"})
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+	done := false
 	for range 6 {
 		g, _ := f.graphOf(f.owner(), func(k *graph.Kind[thing]) {
 			k.Find = func(context.Context, graph.Key) (all []thing, err error) {
@@ -82,10 +83,11 @@ func TestDelete_takesNothingAwayThatCarriesAnothersID(t *testing.T) {
 				return all, nil
 			}
 		})
-		_, _, err := g.Delete(t.Context())
+		done, _, err = g.Delete(t.Context())
 		f.Expect(err).NotTo(HaveOccurred())
 		f.service.finish()
 	}
+	f.Expect(done).To(BeTrue(), "it isn't waited for")
 	f.Expect(f.service.keys()).To(Equal([]string{"moon"}))
 	f.Expect(f.service.called("delete " + other.id)).To(BeZero())
 }
