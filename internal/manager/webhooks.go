@@ -55,7 +55,9 @@ func (s *webhookServer) Start(ctx context.Context) error {
 		}
 	}()
 	server := newServer(bounded(s.options.WebhookMux))
-	server.BaseContext, server.ConnContext = func(net.Listener) context.Context { return ctx }, connected
+	// What has come before the end is still answered.
+	server.BaseContext = func(net.Listener) context.Context { return context.WithoutCancel(ctx) }
+	server.ConnContext = connected
 	stopped := make(chan error, 1)
 	context.AfterFunc(ctx, func() {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), portShutdown)

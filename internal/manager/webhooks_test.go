@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -70,6 +71,53 @@ func certified(t *testing.T) (port int, folder string, authorities *x509.CertPoo
 	authorities = x509.NewCertPool()
 	authorities.AppendCertsFromPEM(ca.CertPEM())
 	return port, string(dir), authorities
+}
+
+// A write that is under way isn't refused because the manager is told to stop: also one that waits for its turn.
+func TestWebhooks_answerWhatHasComeBeforeTheyStop(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	port, dir, authorities := certified(t)
+	server := newWebhookServer(port, dir)
+	asked, goOn := make(chan struct{}, 100), make(chan struct{})
+	server.Register("/ask", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		<-goOn
+		if r.Context().Err() == nil {
+			w.WriteHeader(http.StatusTeapot)
+		}
+	}))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- server.Start(ctx) }()
+	address := (&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}).String()
+	g.Eventually(func() (string, error) { return shownAt(address) }).ShouldNot(BeEmpty())
+	apiServer := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authorities}, ForceAttemptHTTP2: true}}
+	answers := make(chan int, 3*webhooksAtOnce)
+	written := make(chan struct{}, cap(answers))
+	for range cap(answers) {
+		go func() {
+			trace := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { written <- struct{}{} }})
+			request, _ := http.NewRequestWithContext(trace, http.MethodPost, "https://"+address+"/ask", strings.NewReader("x"))
+			answer, err := apiServer.Do(request)
+			if err != nil {
+				answers <- 0
+				return
+			}
+			_ = answer.Body.Close()
+			answers <- answer.StatusCode
+		}()
+	}
+	g.Eventually(func() int { return len(written) }).Should(Equal(cap(answers)))
+	g.Eventually(func() int { return len(asked) }).Should(Equal(webhooksAtOnce))
+	cancel()
+	g.Consistently(answers, 300*time.Millisecond).ShouldNot(Receive())
+	close(goOn)
+	for range cap(answers) {
+		g.Eventually(answers, 10*time.Second).Should(Receive(Equal(http.StatusTeapot)))
+	}
+	g.Eventually(ended, 10*time.Second).Should(Receive(BeNil()))
 }
 
 // A stranger with many addresses has no more connections by each than the API server has, and never asks anything.
