@@ -41,6 +41,14 @@ func (e *ends) kubectl(args ...string) {
 	testenv.Kubectl(e.t, append(args, "-n", e.Namespace)...)
 }
 
+// leavesNothing when a cluster is deleted.
+func (e *ends) leavesNothing(cluster *infrav1.NvidiaBMMCluster) {
+	e.t.Helper()
+	e.Delete(cluster)
+	e.UntilGone(cluster)
+	e.Expect(e.Sim.State().Empty()).To(BeTrue())
+}
+
 // What docs/backup.md says of the tools that write manifests, by kubectl itself: no ledger is in their reach.
 func TestBackup_manifestsOfTheLivingChangeNothing(t *testing.T) {
 	t.Parallel()
@@ -58,9 +66,7 @@ func TestBackup_manifestsOfTheLivingChangeNothing(t *testing.T) {
 			e.Expect(e.OwnerID(cluster)).To(Equal(id))
 			e.Expect(e.datacenter.written()).To(HaveLen(made))
 			e.Expect(e.Called("createVpc")).To(Equal(1))
-			e.Delete(cluster)
-			e.UntilGone(cluster)
-			e.Expect(e.Sim.State().Empty()).To(BeTrue())
+			e.leavesNothing(cluster)
 		})
 	}
 }
@@ -77,9 +83,7 @@ func TestBackup_replaceWithForceIsADeletion(t *testing.T) {
 	e.Expect(e.OwnerID(cluster)).NotTo(Equal(id))
 	e.Expect(e.Called("createVpc")).To(Equal(2))
 	e.Expect(e.Sim.State().VPCs).To(ConsistOf(HaveField("ID", cluster.Status.VPCID)))
-	e.Delete(cluster)
-	e.UntilGone(cluster)
-	e.Expect(e.Sim.State().Empty()).To(BeTrue())
+	e.leavesNothing(cluster)
 }
 
 // A backup of when there was one subnet is restored over the living, which has two: none is made twice, and none is left.
@@ -101,9 +105,7 @@ func TestBackup_anOlderOneOverTheLiving(t *testing.T) {
 	e.UntilReady(cluster)
 	e.Expect(e.Called("createVpc")).To(Equal(1))
 	e.Expect(e.Called("createSubnet")).To(Equal(2))
-	e.Delete(cluster)
-	e.UntilGone(cluster)
-	e.Expect(e.Sim.State().Empty()).To(BeTrue())
+	e.leavesNothing(cluster)
 }
 
 // Objects that were lost come back from a backup with their ledger: nothing is touched before a person has said that this
@@ -124,7 +126,5 @@ func TestBackup_whatWasLostIsTakenOverOnDemand(t *testing.T) { //nolint:parallel
 	e.UntilReady(cluster)
 	e.Expect(cluster.Status.VPCID).To(Equal(before.VPCs[0].ID))
 	e.Expect(e.Called("createVpc")).To(Equal(1))
-	e.Delete(cluster)
-	e.UntilGone(cluster)
-	e.Expect(e.Sim.State().Empty()).To(BeTrue())
+	e.leavesNothing(cluster)
 }

@@ -76,8 +76,8 @@ func (d decision) keep() step {
 		return ends(Failed("%s %s carries the tag of another object, %q: it is neither changed nor deleted; put the tag %q back, or "+
 			"correct this object's ledger", d.e.Kind, object.id, object.tag.Owner, d.w.owner).Because("ForeignTag"))
 	}
-	if p, other := d.ofAnotherKey(*object); other {
-		return ends(p)
+	if d.hasAnotherKey(*object) {
+		return d.anotherKey(*object)
 	}
 	switch proven := d.e.Proven == d.e.ID; {
 	case d.w.tagged && object.tag.Owner == "" && !proven:
@@ -89,11 +89,14 @@ func (d decision) keep() step {
 	return d.repair(*object)
 }
 
-// ofAnotherKey is for what is this owner's and carries another key than the ledger has it under: somebody has edited that.
-func (d decision) ofAnotherKey(o thing) (Phase, bool) {
-	other := d.w.tagged && !d.w.deleting && o.tag.Owner == d.w.owner && o.tag.Key != "" && o.tag.Key != d.w.key
-	return Failed("%s %s carries the key %q, and the ledger has it under %q: it is neither changed nor deleted; correct the ledger",
-		d.e.Kind, o.id, o.tag.Key, d.w.key).Because("ForeignTag"), other
+// hasAnotherKey reports whether what is this owner's carries another key than the ledger has it under: that was edited.
+func (d decision) hasAnotherKey(o thing) bool {
+	return d.w.tagged && !d.w.deleting && o.tag.Owner == d.w.owner && o.tag.Key != "" && o.tag.Key != d.w.key
+}
+
+func (d decision) anotherKey(o thing) step {
+	return ends(Failed("%s %s carries the key %q, and the ledger has it under %q: it is neither changed nor deleted; correct the ledger",
+		d.e.Kind, o.id, o.tag.Key, d.w.key).Because("ForeignTag"))
 }
 
 // vanished is for a bound resource that is proven to be gone.

@@ -52,10 +52,9 @@ func (d decision) leave(then Phase) step {
 
 // delete asks once: a resource that is being deleted is left to it. What doesn't carry our tag isn't ours to delete.
 func (d decision) delete(o thing) step {
-	if p, other := d.ofAnotherKey(o); other {
-		return ends(p)
-	}
 	switch {
+	case d.hasAnotherKey(o):
+		return d.anotherKey(o)
 	case d.w.tagged && o.tag.Owner != d.w.owner:
 		return ends(Failed("%s %s doesn't carry our tag any more: it isn't deleted; put the tag %q back or delete it yourself",
 			d.e.Kind, o.id, d.w.owner))

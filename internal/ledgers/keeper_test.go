@@ -66,7 +66,7 @@ func TestKeeper_countsWhatOutlivesItsObjectAndLetsTheRestGo(t *testing.T) {
 	}
 }
 
-// Another client has taken the references off, and nobody puts them back: the object is gone. The ledger says itself whose it is.
+// Another client has taken the references off, and no reconcile puts them back: the object is gone. The ledger says itself whose it is.
 // Not parallel: the metric is the process's own.
 func TestKeeper_knowsWhoseALedgerWithoutReferencesIs(t *testing.T) {
 	g := NewWithT(t)
@@ -79,13 +79,15 @@ func TestKeeper_knowsWhoseALedgerWithoutReferencesIs(t *testing.T) {
 	for _, l := range []*ledgerv1.Ledger{gone, empty, lives} {
 		l.Spec.OwnerUID, l.OwnerReferences = string(l.OwnerReferences[0].UID), nil
 	}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(living, gone, empty, lives).Build()
+	unsaid := ledgerOf("unsaid", "unsaid", "here", bound) // as an operator may have written it
+	unsaid.OwnerReferences = nil
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(living, gone, empty, lives, unsaid).Build()
 	k := &Keeper{
 		Engine: &graph.Engine{Client: c, Live: c, Clock: clock.RealClock{}, Poll: time.Hour, Home: "here"},
 		Owners: []client.ObjectList{&bmmv1.NvidiaBMMMachineList{}}, told: map[types.UID]bool{},
 	}
 	g.Expect(k.look(t.Context())).To(Succeed())
-	g.Expect(metricstest.ValuesOf(t, metrics.Registry, "bedplate_ledgers_without_owner")[0].GetGauge().GetValue()).To(Equal(1.0))
+	g.Expect(metricstest.ValuesOf(t, metrics.Registry, "bedplate_ledgers_without_owner")[0].GetGauge().GetValue()).To(Equal(2.0), "what is gone, and what doesn't say whose it is")
 	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(empty), empty)).To(Succeed())
 	g.Expect(empty.Finalizers).To(BeEmpty(), "nothing keeps it, nor its namespace")
 }

@@ -64,7 +64,7 @@ func TestCheck_writesThatAnObjectIsPausedBeforeItIsLeftAlone(t *testing.T) {
 	}
 }
 
-// That its Cluster was taken away isn't that somebody has unpaused it: nobody has said that another management cluster's ledger is ours now.
+// A Cluster that was taken away wasn't unpaused by its user: the ledger of another management cluster isn't ours for that.
 func TestCheck_takesNothingOverBecauseTheClusterIsGone(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -224,7 +224,7 @@ func (l *Ledger) IsOf(owner types.UID) bool {
 		}
 		refers = refers || r.Kind == l.Spec.Owner.Kind && r.Name == l.Spec.Owner.Name
 	}
-	return !refers && l.Spec.OwnerUID == string(owner)
+	return !refers && owner != "" && l.Spec.OwnerUID == string(owner)
 }
 
 // Names reports whether an entry has the ID.
