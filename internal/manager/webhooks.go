@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
@@ -59,11 +60,7 @@ func (s *webhookServer) Start(ctx context.Context) error {
 	server.BaseContext = func(net.Listener) context.Context { return context.WithoutCancel(ctx) }
 	server.ConnContext = connected
 	stopped := make(chan error, 1)
-	context.AfterFunc(ctx, func() {
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), portShutdown)
-		defer cancel()
-		stopped <- server.Shutdown(ending)
-	})
+	context.AfterFunc(ctx, func() { stopped <- shutdown(context.WithoutCancel(ctx), server) })
 	s.started.Store(true)
 	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"}, GetCertificate: watcher.GetCertificate}
 	err = server.Serve(tls.NewListener(mtls.NewPending(webhookConnections).Listen(listener), config))
@@ -71,6 +68,22 @@ func (s *webhookServer) Start(ctx context.Context) error {
 		return fmt.Errorf("serve the webhooks: %w", err)
 	}
 	return <-stopped
+}
+
+// shutdown tells clients to go, and returns when what they have asked is answered. A connection of HTTP/2 whose handshake ends later
+// is told by the next call only: net/http has a list of them, and looks at it once in each.
+func shutdown(ctx context.Context, server *http.Server) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, portShutdown)
+	defer cancel()
+	for ctx.Err() == nil {
+		once, cancel := context.WithTimeout(ctx, time.Second)
+		err = server.Shutdown(once)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			break
+		}
+	}
+	return err
 }
 
 // StartedChecker implements webhook.Server.

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/bedplate/bedplate/internal/localstack/pki"
+	"github.com/bedplate/bedplate/internal/testenv"
 )
 
 // Connections on which nothing is said are closed when there are too many, and after a while; the API server's aren't among them.
@@ -64,13 +65,9 @@ func certified(t *testing.T) (port int, folder string, authorities *x509.CertPoo
 	pair, err := ca.Sign(pki.Leaf{CommonName: "webhooks", IPs: []net.IP{net.IPv4(127, 0, 0, 1)}, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(dir.Write("tls", pair)).To(Succeed())
-	free, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", ":0")
-	g.Expect(err).NotTo(HaveOccurred())
-	port = free.Addr().(*net.TCPAddr).Port
-	g.Expect(free.Close()).To(Succeed())
 	authorities = x509.NewCertPool()
 	authorities.AppendCertsFromPEM(ca.CertPEM())
-	return port, string(dir), authorities
+	return testenv.FreeAddress(t, net.IPv4(127, 0, 0, 1)).Port, string(dir), authorities
 }
 
 // A write that is under way isn't refused because the manager is told to stop: also one that waits for its turn.
@@ -93,29 +90,34 @@ func TestWebhooks_answerWhatHasComeBeforeTheyStop(t *testing.T) {
 	go func() { ended <- server.Start(ctx) }()
 	address := (&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}).String()
 	g.Eventually(func() (string, error) { return shownAt(address) }).ShouldNot(BeEmpty())
-	apiServer := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authorities}, ForceAttemptHTTP2: true}}
-	answers := make(chan int, 3*webhooksAtOnce)
-	written := make(chan struct{}, cap(answers))
+	apiServer := &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: authorities}, ForceAttemptHTTP2: true, ExpectContinueTimeout: time.Minute,
+	}}
+	answers := make(chan any, 3*webhooksAtOnce) // a status, or why there is none
+	come := make(chan struct{}, cap(answers))   // a request that the server reads
 	for range cap(answers) {
 		go func() {
-			trace := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { written <- struct{}{} }})
+			trace := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got100Continue: func() { come <- struct{}{} }})
 			request, _ := http.NewRequestWithContext(trace, http.MethodPost, "https://"+address+"/ask", strings.NewReader("x"))
+			request.Header.Set("Expect", "100-continue")
 			answer, err := apiServer.Do(request)
 			if err != nil {
-				answers <- 0
+				answers <- err
 				return
 			}
 			_ = answer.Body.Close()
 			answers <- answer.StatusCode
 		}()
 	}
-	g.Eventually(func() int { return len(written) }).Should(Equal(cap(answers)))
+	g.Eventually(func() int { return len(come) }).Should(Equal(cap(answers)))
 	g.Eventually(func() int { return len(asked) }).Should(Equal(webhooksAtOnce))
 	cancel()
 	g.Consistently(answers, 300*time.Millisecond).ShouldNot(Receive())
 	close(goOn)
 	for range cap(answers) {
-		g.Eventually(answers, 10*time.Second).Should(Receive(Equal(http.StatusTeapot)))
+		var answer any
+		g.Eventually(answers, 10*time.Second).Should(Receive(&answer))
+		g.Expect(answer).To(Equal(http.StatusTeapot))
 	}
 	g.Eventually(ended, 10*time.Second).Should(Receive(BeNil()))
 }
