@@ -206,7 +206,7 @@ func start(t *testing.T, cloudConfig string) *log {
 	}
 	log := &log{}
 	command := program(t, append(args, "--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig,
-		"--authorization-kubeconfig="+kubeconfig, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", freePort(g)),
+		"--authorization-kubeconfig="+kubeconfig, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", testenv.FreeAddress(t, net.IPv4(127, 0, 0, 1)).Port),
 		"--node-monitor-period=200ms", "--insecure-loopback-endpoints")...)
 	command.Stdout, command.Stderr = log, log
 	g.Expect(command.Start()).To(Succeed())
@@ -225,13 +225,6 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 	command.Cancel = func() error { return nil } // the cleanup ends it
 	command.Env = append(os.Environ(), asProgram+"=1")
 	return command
-}
-
-func freePort(g *WithT) int {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	g.Expect(err).NotTo(HaveOccurred())
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
 }
 
 // log of a program that goes on writing.

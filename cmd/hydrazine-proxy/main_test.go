@@ -66,7 +66,7 @@ func start(t testing.TB, env ...string) *program {
 	t.Helper()
 	// Nobody else listens there, and no connection begins there.
 	host := net.IPv4(127, 66, byte(os.Getpid()), byte(started.Add(1)))
-	p := &program{WithT: NewWithT(t), t: t, address: freeAddress(t, host), metrics: freeAddress(t, host),
+	p := &program{WithT: NewWithT(t), t: t, address: testenv.FreeAddress(t, host).String(), metrics: testenv.FreeAddress(t, host).String(),
 		denied: filepath.Join(t.TempDir(), "denied")}
 	p.deny()
 	p.grant()
@@ -74,7 +74,7 @@ func start(t testing.TB, env ...string) *program {
 	p.ca, err = pki.NewAuthority("proxy")
 	p.Expect(err).NotTo(HaveOccurred())
 	own := p.files(pki.Leaf{CommonName: "proxy", IPs: []net.IP{host}, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
-	health := freeAddress(t, host)
+	health := testenv.FreeAddress(t, host).String()
 	p.cmd = exec.Command(os.Args[0],
 		"--kubeconfig", testenv.KubeconfigOf(t, "system:serviceaccount:bedplate-hydrazine-system:bedplate-hydrazine-proxy", "system:serviceaccounts"),
 		"--listen", p.address, "--health-addr", health, "--metrics-addr", p.metrics,
@@ -105,14 +105,6 @@ func start(t testing.TB, env ...string) *program {
 func (p *program) end() {
 	p.Expect(p.cmd.Process.Signal(os.Interrupt)).To(Succeed())
 	p.Expect(p.cmd.Wait()).To(Succeed())
-}
-
-func freeAddress(t testing.TB, host net.IP) string {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", host.String()+":0")
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 // grant what config/hydrazine-proxy/rbac grants, and nothing else.

@@ -72,7 +72,7 @@ func TestMetrics_areServedToThoseWhoMayGetThem(t *testing.T) {
 func servePorts(t *testing.T, certificates string) (probes, metrics string) {
 	t.Helper()
 	g := NewWithT(t)
-	probes, metrics = freeAddress(g), freeAddress(g)
+	probes, metrics = testenv.FreeAddress(t, net.IPv4(127, 0, 0, 1)).String(), testenv.FreeAddress(t, net.IPv4(127, 0, 0, 1)).String()
 	options := &Options{
 		Name: "test", Kubeconfig: testenv.Kubeconfig(t), HealthAddress: probes, MetricsAddress: metrics, WebhookCertDir: certificates,
 	}
@@ -107,13 +107,4 @@ func tokenOf(t *testing.T, name string, reader bool) string {
 	token := &authenticationv1.TokenRequest{}
 	g.Expect(c.SubResource("token").Create(t.Context(), account, token)).To(Succeed())
 	return token.Status.Token
-}
-
-// freeAddress is one that nothing listens at.
-func freeAddress(g *WithT) string {
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	g.Expect(err).NotTo(HaveOccurred())
-	address := free.Addr().String()
-	g.Expect(free.Close()).To(Succeed())
-	return address
 }

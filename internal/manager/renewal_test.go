@@ -183,14 +183,12 @@ func shownAt(address string) (number string, err error) {
 // serve starts a manager whose webhook allows everything, and returns when it answers.
 func (r *renewal) serve() (address string, leave func()) {
 	r.t.Helper()
-	address = freeAddress(r.WithT)
-	_, port, err := net.SplitHostPort(address)
-	r.Expect(err).NotTo(HaveOccurred())
+	free := testenv.FreeAddress(r.t, net.IPv4(127, 0, 0, 1))
+	address = free.String()
 	options := &Options{
-		Name: "test", Kubeconfig: testenv.Kubeconfig(r.t), HealthAddress: "0", MetricsAddress: "0", WebhookCertDir: r.dir,
+		Name: "test", Kubeconfig: testenv.Kubeconfig(r.t), HealthAddress: "0", MetricsAddress: "0",
+		WebhookPort: free.Port, WebhookCertDir: r.dir,
 	}
-	options.WebhookPort, err = strconv.Atoi(port)
-	r.Expect(err).NotTo(HaveOccurred())
 	mgr, err := options.New(testenv.Scheme(r.t))
 	r.Expect(err).NotTo(HaveOccurred())
 	r.Expect(options.Webhooks(mgr, func(mgr ctrl.Manager) error {

@@ -14,6 +14,7 @@ import (
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
+	"github.com/bedplate/bedplate/internal/testenv"
 )
 
 // mute is an API that accepts connections and answers nothing until it is healed.
@@ -44,11 +45,8 @@ func newMute(t *testing.T, api http.Handler) (m *mute, endpoint string) {
 }
 
 // refusing is an address at which no process listens.
-func refusing(f *bmmtest.Fixture) string {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	f.Expect(err).NotTo(HaveOccurred())
-	f.Expect(listener.Close()).To(Succeed())
-	return "http://" + listener.Addr().String()
+func refusing(t *testing.T) string {
+	return "http://" + testenv.FreeAddress(t, net.IPv4(127, 0, 0, 1)).String()
 }
 
 // dropping is an address that doesn't even answer SYN: no process accepts, and the backlog is full.
@@ -78,7 +76,7 @@ func TestDead_endpointsHoldUpNobodyElse(t *testing.T) {
 	f := bmmtest.StartPaced(t, time.Second, bmmtest.Settle) // a hundred clusters are busy by themselves with a shorter interval
 	healthy := f.Endpoint
 	silent, hangs := newMute(t, f.Sim)
-	dead := []string{hangs, refusing(f), dropping(t, f)}
+	dead := []string{hangs, refusing(t), dropping(t, f)}
 	var back []*infrav1.NvidiaBMMCluster
 	for n := range clusters {
 		f.Endpoint = dead[n%len(dead)]
