@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -17,7 +18,7 @@ func TestCrash_tagged(t *testing.T) {
 	t.Parallel()
 	t.Run("each create within its reconcile", func(t *testing.T) {
 		t.Parallel()
-		crashtest.Suite{New: newTagged, Keys: everything}.Run(t)
+		crashtest.Suite{New: newTagged, Keys: everything, Change: grow, Changed: append([]string{"grown"}, everything...)}.Run(t)
 	})
 	t.Run("creates in a pool", func(t *testing.T) {
 		t.Parallel()
@@ -37,7 +38,12 @@ func newTagged(t *testing.T) crashtest.World {
 		w.service.fuse = f
 		kind := w.service.kind()
 		g, err := e.New(w.t.Context(), owner, "any", kind)
-		return g, func() { w.wants(g, kind) }, err
+		return g, func() {
+			w.wants(g, kind)
+			if owner.Spec.ProviderID == grown {
+				graph.Add(g, kind, w.want("grown"))
+			}
+		}, err
 	}
 	w.pass = w.service.finish
 	w.outside = func() []string {
@@ -50,4 +56,13 @@ func newTagged(t *testing.T) crashtest.World {
 		return nil
 	}
 	return w
+}
+
+// grown is the providerID of an owner that wants one thing more: no other field of its spec may change. It names no instance.
+const grown = "grown/"
+
+func grow(w crashtest.World) {
+	owner := w.(*toy).owner()
+	owner.Spec.ProviderID = grown
+	w.(*toy).Expect(w.(*toy).client.Update(context.Background(), owner)).To(Succeed())
 }

@@ -155,6 +155,13 @@ func (w *world) Untouched() error {
 	return nil
 }
 
+// later changes the spec of the cluster.
+func (w *world) later(change func(*infrav1.NvidiaBMMCluster)) {
+	w.Expect(w.Read(w.owner)).To(Succeed())
+	change(w.owner.(*infrav1.NvidiaBMMCluster))
+	w.Expect(w.Client.Update(w.t.Context(), w.owner)).To(Succeed())
+}
+
 // remember takes what there is now as the user's own.
 func (w *world) remember() {
 	w.before = map[string]string{}
@@ -233,14 +240,20 @@ func TestCrash_cluster(t *testing.T) {
 	for name, row := range map[string]struct {
 		change func(*infrav1.NvidiaBMMCluster)
 		keys   []string
+		// later is what the spec of a ready cluster is changed to, and changed what there is then.
+		later   func(*infrav1.NvidiaBMMCluster)
+		changed []string
 	}{
 		"Ethernet with group and peering": {
 			change: func(c *infrav1.NvidiaBMMCluster) {
 				c.Spec.VPC.NetworkSecurityGroup = &infrav1.NetworkSecurityGroupSpec{Rules: []infrav1.SecurityRule{ssh}}
-				c.Spec.Subnets = append(c.Spec.Subnets, infrav1.SubnetSpec{Name: "storage", PrefixLength: ptr.To[int32](25)})
 				c.Spec.VPCPeerings = []infrav1.VPCPeeringSpec{{PeerVPCID: peerVPC}}
 			},
-			keys: []string{"group", "vpc", "subnet/nodes", "subnet/storage", "peering"},
+			keys: []string{"group", "vpc", "subnet/nodes", "peering"},
+			later: func(c *infrav1.NvidiaBMMCluster) {
+				c.Spec.Subnets = append(c.Spec.Subnets, infrav1.SubnetSpec{Name: "storage", PrefixLength: ptr.To[int32](25)})
+			},
+			changed: []string{"group", "vpc", "subnet/nodes", "subnet/storage", "peering"},
 		},
 		"FNN with an own IP block": {
 			change: func(c *infrav1.NvidiaBMMCluster) {
@@ -266,7 +279,11 @@ func TestCrash_cluster(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			crashtest.Suite{Keys: row.keys, New: func(t *testing.T) crashtest.World { return newWorld(t, row.change) }}.Run(t)
+			suite := crashtest.Suite{Keys: row.keys, New: func(t *testing.T) crashtest.World { return newWorld(t, row.change) }}
+			if row.later != nil {
+				suite.Changed, suite.Change = row.changed, func(w crashtest.World) { w.(*world).later(row.later) }
+			}
+			suite.Run(t)
 		})
 	}
 }

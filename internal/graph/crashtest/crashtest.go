@@ -6,14 +6,9 @@ package crashtest
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"os"
 	"slices"
 	"sync/atomic"
 	"testing"
-	"time"
-
-	"github.com/bedplate/bedplate/internal/soaktest"
 )
 
 // rounds bounds how often a system is let go on before it has to be where it should be.
@@ -38,21 +33,15 @@ type World interface {
 	Untouched() error
 }
 
-// everyVariable has the suite try all points of stale caches, instead of some by a seed that it prints.
-const everyVariable = "BEDPLATE_CRASH_EVERY"
-
-// sampled is one of how many points of stale caches is tried otherwise.
-const sampled = 4
-
-// mostBehind is how many revisions a cache may be behind.
-const mostBehind = 3
-
 // Suite runs the worlds of one graph.
 type Suite struct {
 	// New makes a world whose owner nobody has reconciled yet.
 	New func(t *testing.T) World
 	// Keys that exist outside when the owner is ready.
 	Keys []string
+	// Change, where a spec may change, has that of a ready owner want more; Changed are the keys then.
+	Change  func(World)
+	Changed []string
 }
 
 // Run kills the system at every point of creating and of deleting. Where that is during a call that changes something
@@ -61,6 +50,7 @@ type Suite struct {
 func (s Suite) Run(t *testing.T) {
 	t.Helper()
 	slices.Sort(s.Keys)
+	slices.Sort(s.Changed)
 	var points atomic.Int64
 	for _, variant := range []struct {
 		name           string
@@ -105,76 +95,6 @@ func (s Suite) Run(t *testing.T) {
 	})
 }
 
-// runStale has a system work with a cache that is some revisions behind, in each of its reconciles, also in the first after a
-// restart: each is built from nothing. In some runs it isn't woken for a while before, whatever happens.
-func (s Suite) runStale(t *testing.T) *atomic.Int64 {
-	var points atomic.Int64
-	_, seed := soaktest.Options(t, time.Second)
-	for _, deleting := range []bool{false, true} {
-		for behind := 1; behind <= mostBehind; behind++ {
-			t.Run(fmt.Sprintf("deleting %t, a cache that is %d behind", deleting, behind), func(t *testing.T) {
-				t.Parallel()
-				random := rand.New(rand.NewPCG(seed, uint64(behind)))
-				for n, more := 0, true; more && !t.Failed(); n++ {
-					if os.Getenv(everyVariable) == "" && random.IntN(sampled) > 0 {
-						if n > rounds {
-							return
-						}
-						continue
-					}
-					t.Run(fmt.Sprintf("in reconcile %d", n), func(t *testing.T) {
-						more = s.stale(t, n, behind, deleting, random.IntN(2) == 0)
-					})
-					points.Add(1)
-				}
-			})
-		}
-	}
-	return &points
-}
-
-// stale lets a system come to its n-th reconcile, in which its cache is behind, and then go on. It reports whether there was such
-// a reconcile.
-func (s Suite) stale(t *testing.T, n, behind int, deleting, missed bool) bool {
-	t.Helper()
-	w := s.New(t)
-	past := &history{revisions: map[string][]revision{}}
-	there := w.Ready
-	if deleting {
-		s.until(t, w, nil, past, w.Ready)
-		w.Delete()
-		there = w.Gone
-	}
-	for range n {
-		if there() {
-			break
-		}
-		_ = w.Reconcile(t.Context(), seeing(past, 0))
-		w.Pass()
-	}
-	more := !there()
-	if missed {
-		w.Pass()
-		w.Pass()
-	}
-	_ = w.Reconcile(t.Context(), seeing(past, behind)) // its errors are those of what is known to be old
-	if !deleting {
-		s.until(t, w, nil, past, w.Ready)
-		s.check(t, w)
-		w.Delete()
-		_ = w.Reconcile(t.Context(), seeing(past, behind))
-	}
-	s.until(t, w, nil, past, w.Gone)
-	if outside := w.Outside(); len(outside) > 0 {
-		t.Fatalf("left behind: %q", sorted(outside))
-	}
-	untouched(t, w)
-	return more
-}
-
-// seeing is a fuse that never blows, of a process whose cache is behind.
-func seeing(past *history, behind int) *Fuse { return &Fuse{left: -1, cache: past, behind: behind} }
-
 // kill runs a system until its fuse blows, or until it is where it should be.
 func (s Suite) kill(t *testing.T, w World, f *Fuse, deleting bool) {
 	t.Helper()
@@ -184,6 +104,12 @@ func (s Suite) kill(t *testing.T, w World, f *Fuse, deleting bool) {
 		w.Delete()
 		there = w.Gone
 	}
+	burn(t, w, f, there)
+}
+
+// burn lets a system go on until its fuse blows, or until it is where it should be.
+func burn(t *testing.T, w World, f *Fuse, there func() bool) {
+	t.Helper()
 	ctx, die := context.WithCancel(t.Context())
 	defer die()
 	f.die = die
@@ -212,29 +138,39 @@ func (s Suite) deletedAtOnce(t *testing.T, w World, f *Fuse) {
 // untilReady lets new reconcilers go on. What the killed one's last call does is done after the first of them has looked.
 func (s Suite) untilReady(t *testing.T, w World, killed *Fuse) {
 	t.Helper()
-	s.until(t, w, killed, nil, w.Ready)
+	until(t, w, killed, nil, w.Ready)
 	s.check(t, w)
 }
 
 // check what there is outside for an owner that is ready.
 func (s Suite) check(t *testing.T, w World) {
 	t.Helper()
-	if outside := sorted(w.Outside()); !slices.Equal(outside, s.Keys) {
-		t.Fatalf("outside there is %q, and should be %q", outside, s.Keys)
+	outsideIs(t, w, s.Keys)
+}
+
+func outsideIs(t *testing.T, w World, keys []string) {
+	t.Helper()
+	if outside := sorted(w.Outside()); !slices.Equal(outside, keys) {
+		t.Fatalf("outside there is %q, and should be %q", outside, keys)
 	}
 	untouched(t, w)
 }
 
 func (s Suite) untilGone(t *testing.T, w World, killed *Fuse) {
 	t.Helper()
-	s.until(t, w, killed, nil, w.Gone)
+	until(t, w, killed, nil, w.Gone)
+	nothingIsLeft(t, w)
+}
+
+func nothingIsLeft(t *testing.T, w World) {
+	t.Helper()
 	if outside := w.Outside(); len(outside) > 0 {
 		t.Fatalf("left behind: %q", sorted(outside))
 	}
 	untouched(t, w)
 }
 
-func (s Suite) until(t *testing.T, w World, killed *Fuse, past *history, there func() bool) {
+func until(t *testing.T, w World, killed *Fuse, past *history, there func() bool) {
 	t.Helper()
 	var last error
 	for range rounds {

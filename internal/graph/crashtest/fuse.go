@@ -8,6 +8,8 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 )
 
 // errDead is what a dead process would get to hear, if it could hear; a living one takes it for a broken connection.
@@ -32,6 +34,8 @@ type Fuse struct {
 	// cache shows what is behind revisions old; nil where it shows what is.
 	cache  *history
 	behind int
+	// newLedgers: the cache of ledgers isn't behind.
+	newLedgers bool
 }
 
 // Unbroken is a fuse that never blows.
@@ -144,6 +148,9 @@ func (f *Fuse) client(c client.WithWatch, behind int) client.WithWatch {
 				if err := c.Get(ctx, key, o, opts...); f.cache == nil || client.IgnoreNotFound(err) != nil {
 					return err
 				} else { //nolint:revive // the error may be that there is none
+					if _, ledger := o.(*ledgerv1.Ledger); ledger && f.newLedgers {
+						return f.cache.show(key, o, err, 0)
+					}
 					return f.cache.show(key, o, err, behind)
 				}
 			})

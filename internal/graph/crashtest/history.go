@@ -15,6 +15,8 @@ type history struct {
 	revisions map[string][]revision
 }
 
+func newHistory() *history { return &history{revisions: map[string][]revision{}} }
+
 // revision of an object: nil where there was none.
 type revision struct {
 	object client.Object

@@ -1,0 +1,161 @@
+package crashtest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/bedplate/bedplate/internal/soaktest"
+)
+
+// everyVariable has the suite try all points of stale caches, instead of some by a seed that it prints.
+const everyVariable = "BEDPLATE_CRASH_EVERY"
+
+// sampled is one of how many points of stale caches is tried otherwise.
+const sampled = 4
+
+// mostBehind is how many revisions a cache may be behind.
+const mostBehind = 3
+
+// runStale has a system work with a cache that is some revisions behind, in each of its reconciles, also in the first after a
+// restart: each is built from nothing. In some runs it isn't woken for a while before, whatever happens.
+func (s Suite) runStale(t *testing.T) *atomic.Int64 {
+	var points atomic.Int64
+	_, seed := soaktest.Options(t, time.Second)
+	type history struct {
+		name string
+		// run the n-th one of its kind. It reports whether there is such a one.
+		run func(t *testing.T, n, behind int, missed bool) bool
+	}
+	histories := []history{
+		{"creating", func(t *testing.T, n, behind int, missed bool) bool { return s.stale(t, n, behind, false, missed) }},
+		{"deleting", func(t *testing.T, n, behind int, missed bool) bool { return s.stale(t, n, behind, true, missed) }},
+		{"after a crash", func(t *testing.T, n, behind int, _ bool) bool { return s.staleAfterCrash(t, n, behind) }},
+	}
+	if s.Change != nil {
+		histories = append(histories, history{"a spec from before its change", func(t *testing.T, n, behind int, _ bool) bool {
+			return s.staleSpec(t, n, behind)
+		}})
+	}
+	for i, h := range histories {
+		for behind := 1; behind <= mostBehind; behind++ {
+			t.Run(fmt.Sprintf("%s, a cache that is %d behind", h.name, behind), func(t *testing.T) {
+				t.Parallel()
+				random := rand.New(rand.NewPCG(seed, uint64(i*mostBehind+behind)))
+				for n, more := 0, true; more && !t.Failed(); n++ {
+					if os.Getenv(everyVariable) == "" && random.IntN(sampled) > 0 {
+						if n > rounds {
+							return
+						}
+						continue
+					}
+					t.Run(fmt.Sprintf("at %d", n), func(t *testing.T) { more = h.run(t, n, behind, random.IntN(2) == 0) })
+					points.Add(1)
+				}
+			})
+		}
+	}
+	return &points
+}
+
+// stale lets a system come to its n-th reconcile, in which its cache is behind, and then go on.
+func (s Suite) stale(t *testing.T, n, behind int, deleting, missed bool) (more bool) {
+	t.Helper()
+	w, past := s.New(t), newHistory()
+	there := w.Ready
+	if deleting {
+		until(t, w, nil, past, w.Ready)
+		w.Delete()
+		there = w.Gone
+	}
+	for range n {
+		if there() {
+			break
+		}
+		_ = w.Reconcile(t.Context(), seeing(past, 0))
+		w.Pass()
+	}
+	more = !there()
+	if missed {
+		w.Pass()
+		w.Pass()
+	}
+	if !deleting {
+		harmless(t, w, seeing(past, behind), nil)
+		until(t, w, nil, past, w.Ready)
+		s.check(t, w)
+		w.Delete()
+	}
+	_ = w.Reconcile(t.Context(), seeing(past, behind)) // its errors are those of what is known to be old
+	until(t, w, nil, past, w.Gone)
+	nothingIsLeft(t, w)
+	return more
+}
+
+// staleAfterCrash kills a system at the n-th point of creating. The next one works with a cache from before what that one wrote, while
+// the service hasn't done yet what it was asked for last.
+func (s Suite) staleAfterCrash(t *testing.T, n, behind int) (more bool) {
+	t.Helper()
+	w, past := s.New(t), newHistory()
+	f := &Fuse{left: n, late: true, cache: past}
+	burn(t, w, f, w.Ready)
+	harmless(t, w, seeing(past, behind), f)
+	until(t, w, nil, past, w.Ready)
+	s.check(t, w)
+	s.deletedAtOnce(t, w, nil)
+	return f.isBlown()
+}
+
+// staleSpec lets a system come to its n-th reconcile after its spec has begun to want more. In that it sees the spec from before, with
+// the newest ledger: that has more than the spec wants.
+func (s Suite) staleSpec(t *testing.T, n, behind int) (more bool) {
+	t.Helper()
+	w, past := s.New(t), newHistory()
+	until(t, w, nil, past, w.Ready)
+	s.Change(w)
+	f := seeing(past, behind)
+	f.newLedgers = true
+	there := func() bool { return slices.Equal(sorted(w.Outside()), s.Changed) && w.Ready() }
+	for range n {
+		if there() {
+			break
+		}
+		_ = w.Reconcile(t.Context(), seeing(past, 0))
+		w.Pass()
+	}
+	more = !there()
+	harmless(t, w, f, nil)
+	until(t, w, nil, past, there)
+	outsideIs(t, w, s.Changed)
+	s.deletedAtOnce(t, w, nil)
+	return more
+}
+
+// harmless is a reconcile of an owner that is wanted: whatever it sees, it takes nothing away and doubles nothing, not even for a
+// while. After it the service does what it was last asked for by a process that was killed, if there was one.
+func harmless(t *testing.T, w World, f, killed *Fuse) {
+	t.Helper()
+	before := w.Outside()
+	_ = w.Reconcile(t.Context(), f) // its errors are those of what is known to be old
+	if killed != nil {
+		killed.deliver()
+	}
+	w.Pass()
+	after := sorted(w.Outside())
+	for _, key := range before {
+		if !slices.Contains(after, key) {
+			t.Fatalf("%s was taken away by a process that sees what was before", key)
+		}
+	}
+	if len(slices.Compact(slices.Clone(after))) < len(after) {
+		t.Fatalf("a double was made by a process that sees what was before: %q", after)
+	}
+	untouched(t, w)
+}
+
+// seeing is a fuse that never blows, of a process whose cache is behind.
+func seeing(past *history, behind int) *Fuse { return &Fuse{left: -1, cache: past, behind: behind} }
