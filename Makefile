@@ -73,8 +73,9 @@ crash: lab-tools ## Kill the engine and every system at every point of their way
 bench: bench-machines bench-networks ## Measure all that docs/performance.md says: the next two.
 
 .PHONY: bench-machines
-bench-machines: lab-tools build ## Measure what bmm's manager costs with thousands of machines (ARGS='--machines 10000').
+bench-machines: lab-tools build ## Measure what bmm's manager costs with thousands of machines, and a reconcile of one at rest (ARGS='--machines 10000').
 	@go run ./test/scale bench $(ARGS)
+	@go test -run '^$$' -bench Reconcile -benchtime 50000x ./internal/graph
 
 .PHONY: bench-networks
 bench-networks: lab-tools build ## Measure Hydrazine, as root: a host that joins, a group of 100 hosts, OVN's part in it, DHCP, BGP, the proxy, 100 groups.

@@ -17,10 +17,10 @@ func decide(w wish, e *entry, s sight, now time.Time) step {
 	case !w.wanted:
 		return d.leave(Phase{})
 	case e == nil:
-		d.e = &w.fresh
+		d.e = new(w.fresh)
 		return d.obtain()
 	case e.State == stateRefused && e.Token == "" && e.Title != w.fresh.Title: // which is no news of another name
-		d.e = &w.fresh
+		d.e = new(w.fresh)
 		return d.obtain()
 	case e.State != stateBound && e.Token != "" && (w.claim.resolve != nil || e.Title != w.fresh.Title):
 		return d.leave(Waiting("the %s of the last attempt is gone", e.Kind))

@@ -34,7 +34,7 @@ const (
 // fixture is an owner in a real API server, whose graph is: net, then left and right; and lonely on its own.
 type fixture struct {
 	*WithT
-	t       *testing.T
+	t       testing.TB
 	client  client.WithWatch
 	clock   *clocktesting.FakeClock
 	service *service
@@ -62,7 +62,7 @@ type fixture struct {
 	events *events.FakeRecorder
 }
 
-func newFixture(t *testing.T) *fixture {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	f := &fixture{
 		WithT: NewWithT(t), t: t, client: testenv.Client(t), service: newService(),

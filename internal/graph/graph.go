@@ -124,7 +124,6 @@ type node interface {
 func (e *Engine) New(ctx context.Context, owner Owner, credentials string, kinds ...AnyKind) (*Graph, error) {
 	g := &Graph{
 		engine: e, owner: owner, credentials: credentials, kinds: map[string]AnyKind{}, phases: map[string]Phase{},
-		searched: map[string]bool{}, strays: map[string]*entry{},
 	}
 	for _, k := range kinds {
 		g.kinds[k.kindName()] = k
@@ -199,7 +198,7 @@ func (h *Handle[T]) OwnKey() Key {
 	if e := h.entry(); e != nil {
 		return h.g.keyOf(h.want.Key, e)
 	}
-	return h.g.keyOf(h.want.Key, h.fresh())
+	return h.g.keyOf(h.want.Key, new(h.fresh()))
 }
 
 // Object is the resource as seen in this reconcile; nil where it wasn't.

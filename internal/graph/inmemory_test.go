@@ -20,7 +20,7 @@ import (
 )
 
 // inMemory is a fixture without an API server.
-func inMemory(t *testing.T) *fixture {
+func inMemory(t testing.TB) *fixture {
 	t.Helper()
 	f := &fixture{
 		WithT: NewWithT(t), t: t, service: newService(), clock: clocktesting.NewFakeClock(time.Now()), below: []string{"left", "right"},

@@ -79,7 +79,7 @@ func ledgerFrom(stored *ledgerv1.Ledger) *ledger {
 		Owner: stored.Spec.OwnerID, Credentials: stored.Spec.Credentials, Entries: map[string]*entry{}, stored: stored,
 	}
 	for i := range stored.Spec.Entries {
-		e := stored.Spec.Entries[i].DeepCopy()
+		e := &stored.Spec.Entries[i] // an entry is never changed, only replaced
 		l.Entries[e.Key] = e
 	}
 	return l
@@ -175,9 +175,9 @@ func (g *Graph) object() (*ledgerv1.Ledger, error) {
 	next.Spec.Credentials, next.Spec.Home = l.Credentials, g.home
 	next.Spec.Entries, next.Status = nil, ledgerv1.LedgerStatus{}
 	for _, key := range l.keys() {
-		e := l.Entries[key]
+		e := l.Entries[key].DeepCopy()
 		e.Key = key
-		next.Spec.Entries = append(next.Spec.Entries, *e.DeepCopy())
+		next.Spec.Entries = append(next.Spec.Entries, *e)
 		switch e.State {
 		case stateBound:
 			next.Status.Bound++

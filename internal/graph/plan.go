@@ -195,7 +195,7 @@ func (p *plan[T]) add(s Step) {
 func (p *plan[T]) assume(s step) {
 	p.g.ledger.Entries[p.want.Key] = s.entry
 	p.sight.wrote = true
-	if object := p.objects[s.entry.ID]; object != nil {
+	if object := p.seen(s.entry.ID); object != nil {
 		p.bound(object)
 	}
 }

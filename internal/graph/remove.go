@@ -99,6 +99,9 @@ func (k *Kind[T]) search(ctx context.Context, g *Graph) error {
 // noteStrays remembers which of the resources that a lookup has found carry the owner's ID and aren't in the ledger. What the ledger
 // has under their key instead, of the user's own or refused, isn't theirs.
 func (g *Graph) noteStrays(kind string, found []thing) {
+	if g.searched == nil {
+		g.searched, g.strays = map[string]bool{}, map[string]*entry{}
+	}
 	g.searched[kind] = true
 	for _, o := range found {
 		if known := g.ledger.Entries[o.tag.Key]; o.tag.Owner == g.ledger.Owner && (known == nil || !known.Owned()) {

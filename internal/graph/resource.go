@@ -39,7 +39,7 @@ func (k *Kind[T]) unwanted(g *Graph, key string) wish {
 
 func (h *Handle[T]) wish(before string) wish {
 	w := h.kind.unwanted(h.g, h.want.Key)
-	w.wanted, w.claim, w.fresh, w.before, w.ifLost = true, h.want.Claim, *h.fresh(), before, h.want.IfLost
+	w.wanted, w.claim, w.fresh, w.before, w.ifLost = true, h.want.Claim, h.fresh(), before, h.want.IfLost
 	w.updates, w.again = h.want.Update != nil, h.want.Again
 	for _, o := range h.g.unproven {
 		w.unproven = append(w.unproven, o.ID)
@@ -52,8 +52,8 @@ func (h *Handle[T]) wish(before string) wish {
 func (h *Handle[T]) entry() *entry { return h.g.ledger.Entries[h.want.Key] }
 
 // fresh is the entry of a resource of which nothing is known.
-func (h *Handle[T]) fresh() *entry {
-	e := &entry{Kind: h.kind.Name, Condition: h.want.Condition, State: stateRefused, Title: h.want.Claim.title}
+func (h *Handle[T]) fresh() entry {
+	e := entry{Kind: h.kind.Name, Condition: h.want.Condition, State: stateRefused, Title: h.want.Claim.title}
 	for _, r := range h.want.After {
 		e.After = append(e.After, r.ref())
 	}

@@ -20,8 +20,8 @@ const maxSteps = 64
 type round[T any] struct {
 	*Handle[T]
 	sight sight
-	// objects that were seen, by ID.
-	objects map[string]*T
+	// objects that were seen; of one ID the last one counts.
+	objects []*T
 	turn    *turn
 	call    Call[T]
 	update  Update
@@ -49,7 +49,7 @@ func (h *Handle[T]) run(ctx context.Context, w wish) (_ Phase, gone bool) {
 }
 
 func (h *Handle[T]) begin() *round[T] {
-	r := &round[T]{Handle: h, objects: map[string]*T{}, sight: sight{began: h.g.engine.Clock.Now()}}
+	r := &round[T]{Handle: h, sight: sight{began: h.g.engine.Clock.Now()}}
 	if e := h.entry(); e != nil {
 		if a, known := h.g.engine.Creates.answer(e); known {
 			r.heed(a)
@@ -113,7 +113,7 @@ func (r *round[T]) write(ctx context.Context, s step) error {
 		return err
 	}
 	r.sight.wrote = true
-	if object := r.objects[r.ID()]; object != nil { // which is bound now
+	if object := r.seen(r.ID()); object != nil { // which is bound now
 		r.bound(object)
 	}
 	return nil
@@ -154,12 +154,26 @@ func (r *round[T]) view(object *T) *thing {
 	if r.kind.Tag != nil {
 		t.tag = r.kind.Tag(object)
 	}
-	r.objects[t.id] = object
+	r.objects = append(r.objects, object)
 	return t
 }
 
+// seen is the object of an ID; nil where this round has seen none.
+func (r *round[T]) seen(id string) *T {
+	for _, object := range slices.Backward(r.objects) {
+		if r.kind.ID(object) == id {
+			return object
+		}
+	}
+	return nil
+}
+
 func (r *round[T]) find(ctx context.Context, title string) error {
-	key := r.g.keyOf(r.want.Key, cmp.Or(r.entry(), r.fresh()))
+	e := r.entry()
+	if e == nil {
+		e = new(r.fresh())
+	}
+	key := r.g.keyOf(r.want.Key, e)
 	key.Title = title
 	r.sight.listed = true
 	if r.g.ledger.fresh && key.Title == "" {
@@ -188,10 +202,10 @@ func (r *round[T]) lookUp(ctx context.Context) error {
 }
 
 func (r *round[T]) compare(id string) {
-	r.update = r.want.Update(r.objects[id])
+	r.update = r.want.Update(r.seen(id))
 	r.sight.compared, r.sight.changes, r.sight.refused = true, r.update.Changes, r.update.Refused
 	if r.want.InEffect != nil {
-		r.sight.inEffect = r.want.InEffect(r.objects[id])
+		r.sight.inEffect = r.want.InEffect(r.seen(id))
 	}
 }
 
@@ -222,7 +236,7 @@ func (r *round[T]) prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if r.call, err = r.want.Create(ctx, r.g.keyOf(r.want.Key, e)); err != nil {
+	if r.call, err = r.want.Create(ctx, r.g.keyOf(r.want.Key, &e)); err != nil {
 		return err
 	}
 	r.sight.token, r.sight.params = e.Token, e.Params
@@ -259,7 +273,7 @@ func (r *round[T]) heed(a answer) {
 		r.sight.attempt.err = fmt.Errorf("the service made a %s and didn't say its ID", r.kind.Name)
 		return
 	}
-	r.objects[r.sight.attempt.id] = object
+	r.objects = append(r.objects, object)
 }
 
 func (r *round[T]) change(ctx context.Context, s step) error {
