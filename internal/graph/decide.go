@@ -125,7 +125,7 @@ func (d decision) mayComeBack() (step, bool) {
 	if d.w.goneAfter == 0 {
 		return step{}, false
 	}
-	if d.e.GoneAt == nil {
+	if d.e.GoneAt == nil || d.e.GoneAt.After(d.now) { // by a clock that was ahead
 		return d.write(note, func(e *entry) { e.GoneAt = d.stamp() }), true
 	}
 	until := d.e.GoneAt.Add(d.w.goneAfter)

@@ -13,14 +13,14 @@ func (d decision) leave(then Phase) step {
 		return d.drop(release, then)
 	}
 	a := d.s.attempt
-	if e.State != statePending {
+	if e.State != statePending || e.ID != "" {
 		a = attempt{}
 	}
 	switch {
 	case a.running:
 		return ends(Waiting("the service is still at work on the %s: it is deleted afterwards", e.Kind).Because("Creating"))
 	case a.known && a.err == nil:
-		return d.write(bind, func(e *entry) { e.State, e.ID, e.Proven, e.At = stateBound, a.id, a.id, nil })
+		return d.write(bind, func(e *entry) { e.ID, e.Proven = a.id, a.id }) // pending: bound would say that it is as wanted
 	case a.known && !fault.IsAmbiguous(a.err) && (fault.ClassOf(a.err) != fault.Conflict || !d.provable()), !e.Owned():
 		return d.drop(forget, then)
 	}

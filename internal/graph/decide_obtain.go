@@ -2,7 +2,6 @@ package graph
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,10 +39,10 @@ func (d decision) obtain() step {
 		return s
 	}
 	switch {
+	case d.w.unproven.State != "":
+		return ends(d.w.unproven)
 	case len(others) > 0 && d.w.claim.made:
 		return ends(d.inTheWay(others[0]))
-	case len(others) == 1 && slices.Contains(d.w.unproven, others[0].id):
-		return ends(unproven(d.w.fresh.Kind + " " + others[0].id))
 	case len(others) == 1:
 		return d.bindTo(use, others[0].id, true)
 	case len(others) > 1:

@@ -36,7 +36,7 @@ func (d decision) repair(o thing) step {
 func (d decision) applyAgain(o thing) step {
 	phase, e, inEffect := o.phase, d.e, d.s.inEffect
 	changed, ceased := e.AppliedAt != nil, e.InEffect && !inEffect
-	if changed && d.s.began.Before(e.AppliedAt.Add(d.w.settle)) {
+	if changed && d.within(e.AppliedAt, d.w.settle) {
 		phase.retry = pacePoll
 		return ends(phase)
 	}

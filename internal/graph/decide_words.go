@@ -16,8 +16,9 @@ type wish struct {
 	fresh entry
 	// before is what it comes after and isn't ready; empty where nothing holds it up.
 	before string
-	// unproven are IDs that spec or status show, of which nothing says whose they are.
-	unproven []string
+	// unproven is what to say of another one of the kind that spec or status show, if nothing says whose that is. It may be the one
+	// that is wanted.
+	unproven Phase
 	// generation of the owner that the spec has.
 	generation int64
 	ifLost     string

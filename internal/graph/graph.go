@@ -91,8 +91,8 @@ type Graph struct {
 	// the ledger.
 	searched map[string]bool
 	strays   map[string]*entry
-	// unproven is what the owner shows, the ledger lacks, and carries no tag: nothing says whose it is.
-	unproven []ledgerv1.OutsideID
+	// unproven is what the owner shows and the ledger lacks, if nothing says whose it is.
+	unproven []shown
 	// exists says of each node of a plan whether it is there already.
 	exists map[string]bool
 }
@@ -153,14 +153,19 @@ func (g *Graph) ID(key string) string {
 	return ""
 }
 
-// Names reports whether the ledger has an ID under any key.
+// Names reports whether the ledger has an ID under any key, or lacks what nothing says whose it is: a status goes on showing that.
 func (g *Graph) Names(id string) bool {
 	for _, e := range g.ledger.Entries {
 		if e.ID == id {
 			return true
 		}
 	}
-	return false
+	return g.Unproven(id)
+}
+
+// Unproven reports whether spec or status show an ID that the ledger lacks, and nothing says whose it is.
+func (g *Graph) Unproven(id string) bool {
+	return slices.ContainsFunc(g.unproven, func(o shown) bool { return o.ID == id })
 }
 
 // Param is a choice that was made for the resource under a key; empty where there is none.
@@ -269,11 +274,23 @@ func (g *Graph) Reconcile(ctx context.Context) (_ ctrl.Result, err error) {
 		report.add(n.condition(), n.ref(), n.service(), phase)
 	}
 	g.removeUnless(ctx, wanted, report)
+	g.reportUnproven(report)
 	result, err := report.conclude(g.owner)
 	if err == nil && g.begun() {
 		result.Priority = ptr.To(Urgent)
 	}
 	return result, err
+}
+
+// reportUnproven says of what nothing says whose it is, also where no key stands for it.
+func (g *Graph) reportUnproven(report *report) {
+	for _, o := range g.unproven {
+		of := inside
+		if kind, known := g.kinds[o.Kind]; known && o.err != nil {
+			of = kind.service()
+		}
+		report.add(ReadyCondition, o.ID, of, o.phase())
+	}
 }
 
 // begun reports whether something was made, or attempted.
@@ -296,12 +313,9 @@ func (g *Graph) Delete(ctx context.Context) (done bool, _ ctrl.Result, err error
 	g.deleting = true
 	if err := g.sweep(ctx); err != nil { // where nothing of ours is left that would call for it
 		report.add(ReadyCondition, "", inside, PhaseOf(err))
-	} else {
-		g.removeUnless(ctx, nil, report)
 	}
-	for _, o := range g.unproven {
-		report.add(ReadyCondition, o.ID, inside, unproven(o.String()))
-	}
+	g.removeUnless(ctx, nil, report)
+	g.reportUnproven(report)
 	gone := len(g.ledger.Entries) == 0 && report.empty()
 	if gone {
 		if err := g.close(ctx); err != nil {

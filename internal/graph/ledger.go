@@ -79,7 +79,14 @@ func ledgerFrom(stored *ledgerv1.Ledger) *ledger {
 		Owner: stored.Spec.OwnerID, Credentials: stored.Spec.Credentials, Entries: map[string]*entry{}, stored: stored,
 	}
 	for i := range stored.Spec.Entries {
-		e := &stored.Spec.Entries[i] // an entry is never changed, only replaced
+		e := &stored.Spec.Entries[i]             // an entry is never changed, only replaced
+		if e.State == stateBound && e.ID == "" { // it was edited: ours is looked for, and the user's own is what the spec names
+			if e.Foreign {
+				continue
+			}
+			e = e.DeepCopy()
+			e.State = statePending
+		}
 		l.Entries[e.Key] = e
 	}
 	return l
@@ -185,7 +192,7 @@ func (g *Graph) object() (*ledgerv1.Ledger, error) {
 			next.Status.Pending++
 		}
 	}
-	next.Spec.Closed = len(l.Entries) == 0 && g.owner.GetDeletionTimestamp() != nil
+	next.Spec.Closed = len(l.Entries) == 0 && len(g.unproven) == 0 && g.owner.GetDeletionTimestamp() != nil
 	if next.DeletionTimestamp == nil {
 		controllerutil.AddFinalizer(next, ledgerv1.Finalizer)
 		if next.Spec.Closed {

@@ -35,13 +35,22 @@ func (g *Graph) blockMove(ctx context.Context) error {
 		return nil
 	}
 	object := owner.DeepCopyObject().(client.Object) // the server's answer would overwrite the status that is being built in memory
-	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, clusterctlv1.BlockMoveAnnotation))
-	if err := g.engine.Client.Patch(ctx, object, patch); apierrors.IsNotFound(err) {
+	blocking := func(version string) error {
+		return g.engine.Client.Patch(ctx, object, client.RawPatch(types.MergePatchType, fmt.Appendf(nil,
+			`{"metadata":{%s"annotations":{%q:"true"}}}`, version, clusterctlv1.BlockMoveAnnotation)))
+	}
+	err := blocking(fmt.Sprintf(`"resourceVersion":%q,`, owner.GetResourceVersion()))
+	switch {
+	case err == nil:
+		owner.SetResourceVersion(object.GetResourceVersion())
+	case apierrors.IsConflict(err): // what we have is an old one, and stays that: what it says isn't written over the newest
+		err = blocking("")
+	}
+	if apierrors.IsNotFound(err) {
 		return errStale
 	} else if err != nil {
 		return fmt.Errorf("hold up a move: %w", err)
 	}
-	owner.SetResourceVersion(object.GetResourceVersion())
 	annotate(owner, clusterctlv1.BlockMoveAnnotation, "true")
 	return nil
 }

@@ -74,12 +74,19 @@ func (g *Graph) open(ctx context.Context) (err error) {
 		return g.others(stored)
 	}
 	g.ledger = ledgerFrom(stored)
-	if !isOf(stored, g.owner) || !g.atHome(stored) { // taken over, or moved by clusterctl, which writes the new object's UID into it
+	if !isOf(stored, g.owner) { // it is taken over
+		if err := g.unclaimed(ctx); err != nil {
+			return err
+		}
+	}
+	// clusterctl writes a moved object's UID into its ledger.
+	if !g.engine.OnlyLooks && (!isOf(stored, g.owner) || !g.atHome(stored)) {
 		if err := g.write(ctx); err != nil {
 			return err
 		}
 	}
-	return g.recall(ctx)
+	g.recall(ctx)
+	return nil
 }
 
 func (g *Graph) read(ctx context.Context, c client.Reader) (*ledgerv1.Ledger, error) {
@@ -189,18 +196,28 @@ func (g *Graph) unclaimed(ctx context.Context) error {
 	return nil
 }
 
+// shown is what spec or status of an owner show. The error, if any, is why it couldn't be asked whose it is.
+type shown struct {
+	ledgerv1.OutsideID
+	err error
+}
+
+func (o shown) phase() Phase {
+	if o.err != nil {
+		return PhaseOf(o.err)
+	}
+	return unproven(o.String())
+}
+
 // recall adds what the owner shows and an older ledger lacks, if it carries the owner's ID. It isn't written: whoever needs it
 // finds it again.
-func (g *Graph) recall(ctx context.Context) error {
+func (g *Graph) recall(ctx context.Context) {
 	for _, o := range lacking(g.ledger.stored, g.owner) {
 		tag, found, err := g.tagOf(ctx, o)
-		if err != nil {
-			return err
+		if err != nil || found && tag.Owner == "" {
+			g.unproven = append(g.unproven, shown{o, err})
 		}
-		if found && tag.Owner == "" {
-			g.unproven = append(g.unproven, o)
-		}
-		if !found || tag.Owner != g.ledger.Owner || tag.Key == "" {
+		if err != nil || !found || tag.Owner != g.ledger.Owner || tag.Key == "" {
 			continue
 		}
 		if known := g.ledger.Entries[tag.Key]; known != nil && known.State == stateBound && !known.Foreign {
@@ -208,7 +225,7 @@ func (g *Graph) recall(ctx context.Context) error {
 		}
 		g.ledger.Entries[tag.Key] = &entry{Kind: o.Kind, Condition: ReadyCondition, State: stateBound, ID: o.ID, Proven: o.ID, Token: tag.Token}
 	}
-	return nil
+
 }
 
 // tagOf looks at what an owner shows. What isn't found is proven to be gone; a kind without tags has none to tell.

@@ -62,13 +62,19 @@ func (g *Graph) Plan(ctx context.Context) []Step {
 		g.exists[n.ref()] = len(planned) == 0 || planned[len(planned)-1].exists()
 		steps = append(steps, planned...)
 	}
-	if len(g.nodes) == 0 { // in the end a deletion takes away what else carries the owner's ID
+	if len(g.nodes) == 0 && len(g.kept) == 0 { // in the end a deletion takes away what else carries the owner's ID
 		g.deleting = true
 		if err := g.look(ctx); err != nil {
 			steps = append(steps, failing(Step{}, err.Error()))
 		}
 	}
-	return append(steps, g.planRemoval(ctx, wanted)...)
+	steps = append(steps, g.planRemoval(ctx, wanted)...)
+	for _, o := range g.unproven {
+		if !slices.ContainsFunc(steps, func(s Step) bool { return s.Action == ActionFail && s.Kind == o.Kind }) {
+			steps = append(steps, failing(Step{Kind: o.Kind, ID: o.ID}, o.phase().Message))
+		}
+	}
+	return steps
 }
 
 func (g *Graph) planRemoval(ctx context.Context, wanted map[string]bool) []Step {
@@ -81,7 +87,7 @@ func (g *Graph) planRemoval(ctx context.Context, wanted map[string]bool) []Step 
 		i = max(i, 0) // A ledger has no circles; if one did, its order wouldn't matter.
 		key := left[i]
 		e := g.ledger.Entries[key]
-		if why, kept := g.keeps(key); kept {
+		if why, kept := g.keeps(key); kept && !g.deleting {
 			steps = append(steps, Step{Key: key, Kind: e.Kind, Action: ActionKeep, ID: e.ID, Why: why})
 		} else if g.kinds[e.Kind] == nil {
 			steps = append(steps, failing(Step{Key: key, Kind: e.Kind, ID: e.ID}, unknownKind(e).Message))

@@ -1,7 +1,9 @@
 package graph
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,11 +34,15 @@ func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report
 				report.add(condition, key, service, phase)
 				continue
 			}
-			progress = g.removeEntry(ctx, key, report) || progress
+			known := len(g.ledger.Entries)
+			progress = g.removeEntry(ctx, key, report) || len(g.ledger.Entries) > known || progress // a sweep may have found more
 		}
 	}
 	left = g.unwanted(wanted)
-	circle := !slices.ContainsFunc(left, func(key string) bool { return len(g.holders(key, wanted)) == 0 })
+	circle := !slices.ContainsFunc(left, func(key string) bool {
+		holders := g.holders(key, wanted)
+		return len(holders) == 0 || slices.ContainsFunc(holders, func(h string) bool { return !slices.Contains(left, h) })
+	})
 	for _, key := range left {
 		holders := g.holders(key, wanted)
 		switch {
@@ -52,16 +58,26 @@ func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report
 
 // unwanted are the keys of the ledger that the spec neither asks for nor keeps.
 func (g *Graph) unwanted(wanted map[string]bool) []string {
-	return slices.DeleteFunc(g.ledger.keys(), func(key string) bool { _, kept := g.keeps(key); return kept || wanted[key] })
+	return slices.DeleteFunc(g.ledger.keys(), func(key string) bool {
+		_, kept := g.keeps(key)
+		return wanted != nil && kept || wanted[key]
+	})
 }
 
-// holders are the keys that have to go before one. When everything goes, what is the user's own and comes after nothing stays in
-// the ledger until the end: what the sweep looks for lies in it, such as in a site.
+// holders are the keys that have to go before one. When everything goes, what is the user's own stays in the ledger until the end, and
+// holds nothing up: what the sweep looks for may lie in it, such as in a site, and what status shows of it isn't unproven.
 func (g *Graph) holders(key string, wanted map[string]bool) []string {
-	if e := g.ledger.Entries[key]; wanted == nil && e.Foreign && len(e.After) == 0 {
-		return g.ledger.owned()
+	switch {
+	case wanted != nil:
+		return g.ledger.dependents(key)
+	case g.ledger.Entries[key].Foreign:
+		holders := g.ledger.owned()
+		for _, o := range g.unproven {
+			holders = append(holders, o.String())
+		}
+		return holders
 	}
-	return g.ledger.dependents(key)
+	return slices.DeleteFunc(g.ledger.dependents(key), func(other string) bool { return g.ledger.Entries[other].Foreign })
 }
 
 // sweep is the end of a deletion. Before it is written that the last of what is ours has left the ledger, that has to name whatever else
@@ -75,17 +91,18 @@ func (g *Graph) sweep(ctx context.Context) error {
 
 // look for whatever carries the owner's ID and isn't in the ledger.
 func (g *Graph) look(ctx context.Context) error {
+	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(g.kinds)) {
 		if g.searched[name] {
 			continue
 		}
 		if err := g.kinds[name].search(ctx, g); err != nil {
-			return fmt.Errorf("look for whatever else was made for this object: %w", err)
+			errs = append(errs, fmt.Errorf("look for whatever else was made for this object: %w", err))
 		}
 	}
 	maps.Copy(g.ledger.Entries, g.strays)
 	clear(g.strays)
-	return nil
+	return errors.Join(errs...)
 }
 
 // search looks for what carries the owner's ID.
@@ -104,8 +121,11 @@ func (g *Graph) noteStrays(kind string, found []thing) {
 	}
 	g.searched[kind] = true
 	for _, o := range found {
-		if known := g.ledger.Entries[o.tag.Key]; o.tag.Owner == g.ledger.Owner && (known == nil || !known.Owned()) {
-			g.strays[o.tag.Key] = &entry{Kind: kind, Condition: ReadyCondition, State: stateBound, ID: o.id, Proven: o.id}
+		key := cmp.Or(o.tag.Key, "stray/"+o.id) // whose tag has lost its key
+		known := g.ledger.Entries[key]
+		yours := known != nil && known.Foreign && known.ID == o.id // so the spec or an operator say, whatever it carries
+		if o.tag.Owner == g.ledger.Owner && !yours && (known == nil || !known.Owned()) {
+			g.strays[key] = &entry{Kind: kind, Condition: ReadyCondition, State: stateBound, ID: o.id, Proven: o.id}
 		}
 	}
 }

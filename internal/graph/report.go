@@ -167,7 +167,9 @@ func (r *report) conclude(owner Owner) (ctrl.Result, error) {
 	for _, condition := range r.order {
 		worst := worstOf(r.conditions[condition])
 		e.set(owner, condition, worst)
-		_, _ = fmt.Fprintln(&sight, condition, worst.Reason, worst.Message)
+		if _, _ = fmt.Fprint(&sight, condition, worst.Reason); worst.err == nil { // whose text may differ each time
+			_, _ = fmt.Fprintln(&sight, worst.Message)
+		}
 		if rank(worst.State) > rank(summary.State) {
 			summary = worst
 			if summary.Message != "" {

@@ -42,7 +42,9 @@ func (h *Handle[T]) wish(before string) wish {
 	w.wanted, w.claim, w.fresh, w.before, w.ifLost = true, h.want.Claim, h.fresh(), before, h.want.IfLost
 	w.updates, w.again = h.want.Update != nil, h.want.Again
 	for _, o := range h.g.unproven {
-		w.unproven = append(w.unproven, o.ID)
+		if o.Kind == h.kind.Name {
+			w.unproven = o.phase()
+		}
 	}
 	w.generation, w.moved = h.g.owner.GetGeneration(), h.g.ledger.Credentials != h.g.credentials
 	return w

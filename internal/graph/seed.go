@@ -53,6 +53,9 @@ func (e *Engine) AdoptInto(ctx context.Context, owner Owner, resources ...Resour
 
 func (g *Graph) enter(ctx context.Context, resources []Resource) error {
 	for _, r := range resources {
+		if err := g.isNoOther(ctx, r); err != nil {
+			return err
+		}
 		switch known := g.ledger.Entries[r.Key]; {
 		case known == nil || known.State == stateRefused && !known.Owned():
 		case known.State != stateBound:
@@ -60,12 +63,37 @@ func (g *Graph) enter(ctx context.Context, resources []Resource) error {
 				"and goes on; stop it if it mustn't, and delete what that has made", known.Kind, r.Key)
 		case known.ID != r.ID || known.Foreign != !r.Own:
 			return fmt.Errorf("the ledger has %s %s under the key %s already", known.Kind, known.ID, r.Key)
-		default:
-			continue
 		}
-		g.ledger.Entries[r.Key] = &entry{Kind: r.Kind, Condition: ReadyCondition, State: stateBound, ID: r.ID, Proven: r.ID, Foreign: !r.Own}
+		e := &entry{Kind: r.Kind, Condition: ReadyCondition, State: stateBound, ID: r.ID, Foreign: !r.Own}
+		if known := g.ledger.Entries[r.Key]; known != nil && known.State == stateBound {
+			e = known.DeepCopy()
+		}
+		if r.Own {
+			e.Proven = r.ID
+		}
+		g.ledger.Entries[r.Key] = e
 	}
 	return g.write(ctx)
+}
+
+// isNoOther fails where another ledger has a resource as its own.
+func (g *Graph) isNoOther(ctx context.Context, r Resource) error {
+	all := &ledgerv1.LedgerList{}
+	if err := g.engine.Client.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list the ledgers: %w", err)
+	}
+	for i := range all.Items {
+		other := &all.Items[i]
+		if client.ObjectKeyFromObject(other) == client.ObjectKeyFromObject(g.ledger.stored) {
+			continue
+		}
+		for j := range other.Spec.Entries {
+			if e := &other.Spec.Entries[j]; r.Own && e.Kind == r.Kind && e.ID == r.ID && !e.Foreign {
+				return fmt.Errorf("%s %s is in ledger %s/%s: it isn't this object's", r.Kind, r.ID, other.Namespace, other.Name)
+			}
+		}
+	}
+	return nil
 }
 
 // TakeOver asks the manager to act on a ledger that belongs to another management cluster or to an earlier object of this name, or

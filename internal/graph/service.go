@@ -13,7 +13,7 @@ type Service struct {
 	Endpoint string
 	// Creates is how many are at work at the endpoint at once, at most.
 	Creates int
-	// Poll, CreateTimeout and Settle are as in Engine.
+	// Poll, CreateTimeout and Settle are as in Engine. Settle is at least twice CreateTimeout.
 	Poll, CreateTimeout, Settle time.Duration
 }
 
@@ -26,8 +26,8 @@ func (e *Engine) service(s *Service) Service {
 	if s != nil {
 		all = *s
 	}
-	all.Poll, all.Settle = cmp.Or(all.Poll, e.Poll), cmp.Or(all.Settle, e.Settle)
-	all.CreateTimeout = cmp.Or(all.CreateTimeout, e.CreateTimeout)
+	all.Poll, all.CreateTimeout = cmp.Or(all.Poll, e.Poll), cmp.Or(all.CreateTimeout, e.CreateTimeout)
+	all.Settle = max(cmp.Or(all.Settle, e.Settle), 2*all.CreateTimeout)
 	return all
 }
 

@@ -1,0 +1,99 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+// The claim changes while the service is at work, and the answer comes then.
+func TestClaim_changesInMidCreate(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct{ from, to func(id string) graph.Claim }{
+		"another name":    {func(string) graph.Claim { return graph.CreateNamed("first") }, func(string) graph.Claim { return graph.CreateNamed("second") }},
+		"another name 2":  {func(string) graph.Claim { return graph.UseOrCreate("first") }, func(string) graph.Claim { return graph.UseOrCreate("second") }},
+		"the user's own":  {func(string) graph.Claim { return graph.Create() }, graph.Use},
+		"create to named": {func(string) graph.Claim { return graph.Create() }, func(string) graph.Claim { return graph.CreateNamed("second") }},
+	} {
+		for _, lost := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, lost answer %t", name, lost), func(t *testing.T) {
+				t.Parallel()
+				f := inMemory(t)
+				f.pool = &graph.Pool{Limit: 10, Patience: time.Millisecond}
+				theirs := f.put("theirs")
+				answer := make(chan struct{})
+				first := true
+				run := func(claim graph.Claim) string {
+					owner := f.owner()
+					g, kind := f.graphOf(owner)
+					w := f.want("lonely")
+					w.Claim = claim
+					w.Update = nil
+					w.Create = func(_ context.Context, key graph.Key) (graph.Call[thing], error) {
+						hangs := first
+						first = false
+						return func(context.Context) (*thing, error) {
+							o, err := f.service.create(graph.Tag{Owner: key.Owner, Key: key.Name, Token: key.Token})
+							o.title = key.Title
+							if hangs {
+								<-answer
+								if lost {
+									return nil, errors.New("connection reset")
+								}
+							}
+							return o, err
+						}, nil
+					}
+					graph.Add(g, kind, w)
+					_, _ = g.Reconcile(t.Context())
+					c := meta.FindStatusCondition(owner.Status.Conditions, "lonelyReady")
+					if c == nil {
+						return ""
+					}
+					return string(c.Status) + " " + c.Reason + " " + c.Message
+				}
+				run(row.from(theirs.id))
+				run(row.to(theirs.id))
+				close(answer)
+				f.Eventually(func() string {
+					last := run(row.to(theirs.id))
+					f.service.finish()
+					f.clock.Step(settle)
+					if e := f.ledger().Entry("lonely"); e == nil || e.Title != "second" && e.ID != theirs.id {
+						return fmt.Sprintf("%s; %+v", last, e)
+					}
+					return last
+				}).Should(Equal("True Ready "))
+			})
+		}
+	}
+}
+
+// After a restart the cache has the owner as it was before its claim changed. What was attempted for the newer one is there already.
+func TestClaim_thatIsBehindTakesNothingAway(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	stale := f.owner()
+	newer := f.owner()
+	newer.Generation = 2
+	f.Expect(f.client.Update(t.Context(), newer)).To(Succeed())
+	f.service.after = func(call string) error {
+		if call == "create lonely" {
+			return errors.New("connection reset")
+		}
+		return nil
+	}
+	_ = f.round(f.owner(), graph.CreateNamed("second"))
+	f.service.after = nil
+	f.Expect(f.ledger().Entry("lonely").State).To(Equal(ledgerv1.Pending))
+	_ = f.round(stale, graph.CreateNamed("first"))
+	f.Expect(f.service.called("delete id-1")).To(BeZero(), "%v", f.service.calls)
+}

@@ -1,0 +1,92 @@
+package graph_test
+
+import (
+	"errors"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+// Tag of the owner, but without a key.
+func TestSweep_takesWhatHasLostItsKey(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	_, ledger := f.madeAll()
+	f.update(ledger, func(l *ledgerv1.Ledger) { l.Spec.Entries = []ledgerv1.Entry{*l.Entry("net")} })
+	f.service.mustFind("lonely").tag.Key = ""
+	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+	done := false
+	var last error
+	owner := f.owner()
+	for range 8 {
+		owner = f.owner()
+		g, _ := f.graphOf(owner)
+		done, _, last = g.Delete(t.Context())
+		f.service.finish()
+	}
+	f.Expect(done).To(BeTrue(), "%v; %v; left: %q", last, owner.Status.Conditions, f.service.keys())
+}
+
+// A deletion with an older ledger, while one of two services is down: what was made at the other one goes all the same.
+func TestSweep_goesOnWhileOneServiceIsDown(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	_, ledger := f.madeAll()
+	f.update(ledger, func(l *ledgerv1.Ledger) { l.Spec.Entries = []ledgerv1.Entry{*l.Entry("lonely")} })
+	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+	other := newService()
+	other.before = func(string) error {
+		return &fault.Error{Class: fault.Transient, Op: "connect", Err: errors.New("refused")}
+	}
+	for range 6 {
+		down := other.kind()
+		down.Name, down.Service = "other", &graph.Service{Endpoint: "down"} // before "thing"
+		g, err := f.engine().New(t.Context(), f.owner(), "any", f.service.kind(), down)
+		f.Expect(err).NotTo(HaveOccurred())
+		_, _, err = g.Delete(t.Context())
+		t.Log(err)
+		f.service.finish()
+	}
+	f.Expect(f.service.keys()).To(BeEmpty())
+}
+
+// "--yours: it was there before, and is never changed or deleted." It carries our tag.
+func TestSweep_leavesWhatAnOperatorHasCalledTheUsers(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	_, ledger := f.madeAll()
+	f.update(ledger, func(l *ledgerv1.Ledger) { l.Spec.Entries = []ledgerv1.Entry{*l.Entry("left")} })
+	f.Expect(f.engine().AdoptInto(t.Context(), f.owner(), graph.Resource{Key: "net", Kind: "thing", ID: "id-1", Own: false})).To(Succeed())
+	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+	for range 6 {
+		g, _ := f.graphOf(f.owner())
+		if done, _, _ := g.Delete(t.Context()); done {
+			break
+		}
+		f.service.finish()
+	}
+	f.Expect(f.service.called("delete id-1")).To(BeZero(), "%v", f.service.calls)
+}
+
+// The spec uses by ID what carries our tag.
+func TestSweep_leavesWhatTheSpecUsesByID(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	f.Expect(f.round(f.owner(), graph.Create())).To(Succeed())
+	f.update(f.ledger(), func(l *ledgerv1.Ledger) { l.Spec.Entries = nil }) // an older one
+	f.Expect(f.round(f.owner(), graph.Use("id-1"))).To(Succeed())
+	f.Expect(f.ledger().Entry("lonely").Foreign).To(BeTrue())
+	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+	for range 6 {
+		g, _ := f.graphOf(f.owner())
+		if done, _, _ := g.Delete(t.Context()); done {
+			break
+		}
+		f.service.finish()
+	}
+	f.Expect(f.service.called("delete id-1")).To(BeZero(), "%v", f.service.calls)
+}
