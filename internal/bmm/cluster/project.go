@@ -18,21 +18,25 @@ import (
 // project shows the ledger in the status. What the ledger names and wasn't looked at in this reconcile stays as it was.
 func (n *networks) project() {
 	status := &n.object.Status
-	status.SiteID, status.IPBlockID, status.VPCID = n.site.ID(), n.ipBlock.ID(), n.vpc.ID()
-	status.ParentIPBlockID, status.AllocationID, status.NetworkSecurityGroupID = "", "", ""
+	status.SiteID, status.IPBlockID = n.site.ID(), n.ipBlock.ID()
+	n.show(&status.VPCID, n.vpc.ID())
+	parentBlock, allocation, group := "", "", ""
 	if n.parentBlock != nil {
-		status.ParentIPBlockID, status.AllocationID = n.parentBlock.ID(), n.allocation.ID()
+		parentBlock, allocation = n.parentBlock.ID(), n.allocation.ID()
 	}
 	if n.group != nil {
-		status.NetworkSecurityGroupID = n.group.ID()
+		group = n.group.ID()
 	}
-	status.Subnets = ranges(status.Subnets, n.subnets, func(s *bmm.Subnet) string {
+	n.show(&status.ParentIPBlockID, parentBlock)
+	n.show(&status.AllocationID, allocation)
+	n.show(&status.NetworkSecurityGroupID, group)
+	status.Subnets = ranges(n.graph, status.Subnets, n.subnets, func(s *bmm.Subnet) string {
 		return cidr(s.Ipv4Prefix, s.PrefixLength)
 	})
-	status.VPCPrefixes = ranges(status.VPCPrefixes, n.prefixes, func(p *bmm.VPCPrefix) string {
+	status.VPCPrefixes = ranges(n.graph, status.VPCPrefixes, n.prefixes, func(p *bmm.VPCPrefix) string {
 		return cidr(p.Prefix, p.PrefixLength)
 	})
-	status.VPCPeerings = nil
+	status.VPCPeerings = slices.DeleteFunc(status.VPCPeerings, func(p infrav1.VPCPeeringStatus) bool { return !n.graph.Unproven(p.ID) })
 	for _, handle := range n.peerings {
 		if id := handle.ID(); id != "" {
 			status.VPCPeerings = append(status.VPCPeerings, infrav1.VPCPeeringStatus{PeerVPCID: nameIn(handle.Key()), ID: id})
@@ -42,6 +46,13 @@ func (n *networks) project() {
 	if provisioned(status.Conditions) {
 		status.Initialization.Provisioned = ptr.To(true)
 		n.graph.MayMove()
+	}
+}
+
+// show an ID in the status. What it shows and nothing says whose it is stays until that is known: then it would be lost.
+func (n *networks) show(in *string, id string) {
+	if !n.graph.Unproven(*in) {
+		*in = id
 	}
 }
 
@@ -75,13 +86,15 @@ func provisioned(conditions []metav1.Condition) bool {
 
 // ranges shows the subnets or VPC prefixes that exist. One that wasn't looked at in this reconcile keeps its CIDR.
 func ranges[S infrav1.SubnetStatus | infrav1.VPCPrefixStatus, T any](
-	before []S, handles []*graph.Handle[T], cidrOf func(*T) string,
+	g *graph.Graph, before []S, handles []*graph.Handle[T], cidrOf func(*T) string,
 ) []S {
 	known := map[string]string{}
-	for _, b := range before {
-		known[infrav1.SubnetStatus(b).ID] = infrav1.SubnetStatus(b).CIDR
-	}
 	var shown []S
+	for _, b := range before {
+		if known[infrav1.SubnetStatus(b).ID] = infrav1.SubnetStatus(b).CIDR; g.Unproven(infrav1.SubnetStatus(b).ID) {
+			shown = append(shown, b)
+		}
+	}
 	for _, handle := range handles {
 		if handle.ID() == "" {
 			continue
