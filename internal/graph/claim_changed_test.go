@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/graph"
@@ -96,4 +97,30 @@ func TestClaim_thatIsBehindTakesNothingAway(t *testing.T) {
 	f.Expect(f.ledger().Entry("lonely").State).To(Equal(ledgerv1.Pending))
 	_ = f.round(stale, graph.CreateNamed("first"))
 	f.Expect(f.service.called("delete id-1")).To(BeZero(), "%v", f.service.calls)
+}
+
+func TestClaim_ofAnotherNameTakesWhatHasThat(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	f.put("first")
+	second := f.put("second")
+	f.Expect(f.round(f.owner(), graph.UseOrCreate("first"))).To(Succeed())
+	for range 3 {
+		f.Expect(f.round(f.owner(), graph.UseOrCreate("second"))).To(Succeed())
+	}
+	f.Expect(f.ledger().Entry("lonely").ID).To(Equal(second.id))
+}
+
+func TestClaim_ofAnotherNameIsNoChangeOfTheNameOutside(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	f.Expect(f.round(f.owner(), graph.CreateNamed("first"))).To(Succeed())
+	owner := f.owner()
+	for range 3 {
+		owner = f.owner()
+		f.Expect(f.round(owner, graph.CreateNamed("second"))).To(Succeed())
+	}
+	c := meta.FindStatusCondition(owner.Status.Conditions, "lonelyReady")
+	e := f.ledger().Entry("lonely")
+	f.Expect(e.Title == "second" || c.Status != metav1.ConditionTrue).To(BeTrue(), "%s %s; %+v", c.Status, c.Message, e)
 }

@@ -27,7 +27,10 @@ func decide(w wish, e *entry, s sight, now time.Time) step {
 	case e.State == stateBound && !e.Foreign && w.claim.resolve != nil:
 		return ends(Failed("%s %s was made for this object, and the spec names one of your own: take that out of the spec again, or "+
 			"make another object", e.Kind, e.ID).Because("ClaimChanged"))
-	case e.State == stateBound && e.Foreign && w.claim.letsGo(e.ID):
+	case e.State == stateBound && !e.Foreign && w.claim.renames(e.Title):
+		return ends(Failed("%s %s was made under the name %q, and the spec says %q, which can't be changed: say %q again, or make another "+
+			"object", e.Kind, e.ID, e.Title, w.claim.title, e.Title).Because("ClaimChanged"))
+	case e.State == stateBound && e.Foreign && (w.claim.letsGo(e.ID) || w.claim.renames(e.Title)):
 		return d.drop(release, Waiting("the spec doesn't ask for %s %s any more", e.Kind, e.ID))
 	case e.State == stateBound:
 		return d.keep()

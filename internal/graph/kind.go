@@ -70,6 +70,9 @@ func (c Claim) letsGo(id string) bool {
 	return (c.resolve == nil && (c.title == "" || c.made)) || (c.id != "" && c.id != id)
 }
 
+// renames reports whether another name is claimed than a resource was made or taken under.
+func (c Claim) renames(title string) bool { return c.title != "" && title != "" && c.title != title }
+
 // Create makes the resource, and deletes it in the end. It is the zero Claim.
 func Create() Claim { return Claim{} }
 
