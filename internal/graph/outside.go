@@ -52,3 +52,10 @@ func (e *Engine) OwnsNothing(ctx context.Context, owner Owner) (bool, error) {
 	}
 	return OwnsNothing(ctx, e.Live, e.Client.Scheme(), owner)
 }
+
+// NothingToLookFor reports whether an owner that owns nothing has no ledger, or one which proves that all is gone. Any other may be an
+// older one, of before something was made that carries the owner's ID: a deletion looks for that, if it can log in.
+func (e *Engine) NothingToLookFor(ctx context.Context, owner Owner) (bool, error) {
+	l, err := LedgerOf(ctx, e.Live, e.Client.Scheme(), owner)
+	return l == nil || closes(l, owner), err
+}

@@ -111,12 +111,20 @@ func (a *Actuator) Delete(ctx context.Context, m *machinev1.Machine) error {
 		return err
 	}
 	if nothing {
-		a.Engine.Leave(o)
-		return nil
+		if over, err := a.Engine.NothingToLookFor(ctx, o); err != nil {
+			return err
+		} else if over {
+			a.Engine.Leave(o)
+			return nil
+		}
 	}
 	defer o.store()
 	n, err := a.open(ctx, o, providerspec.Peek(m.Spec.ProviderSpec))
-	if err != nil {
+	switch {
+	case err != nil && nothing:
+		a.Engine.Leave(o)
+		return nil
+	case err != nil:
 		return err
 	}
 	done, result, err := n.Graph.Delete(ctx)

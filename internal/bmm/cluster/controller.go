@@ -154,11 +154,19 @@ func (r *Reconciler) reconcile(
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if deleted && nothing {
-		return ctrl.Result{}, r.Engine.Release(ctx, object, infrav1.ClusterFinalizer)
+	goes := deleted && nothing
+	if goes {
+		if over, err := r.Engine.NothingToLookFor(ctx, object); err != nil {
+			return ctrl.Result{}, err
+		} else if over {
+			return ctrl.Result{}, r.Engine.Release(ctx, object, infrav1.ClusterFinalizer)
+		}
 	}
 	api, err := r.Clients.Client(ctx, SecretOf(object))
-	if err != nil {
+	switch {
+	case err != nil && goes:
+		return ctrl.Result{}, r.Engine.Release(ctx, object, infrav1.ClusterFinalizer)
+	case err != nil:
 		return r.Engine.Blocked(object, infrav1.ReferencesResolvedCondition, err)
 	}
 	if !deleted && nothing {

@@ -69,6 +69,26 @@ func TestOlderLedger_lacksASubnetThatWasRenamed(t *testing.T) {
 	f.Expect(object.Status.Subnets).To(ContainElement(subnet))
 }
 
+// A backup of before anything was made was restored, and the cluster is deleted then.
+func TestOlderLedger_ofBeforeAnythingWasMade(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	object := f.CreateCluster("demo")
+	f.UntilReady(object)
+	whilePaused(f, object, func() {
+		l := f.Ledger(object)
+		l.Spec.Entries = []ledgerv1.Entry{*l.Entry("site")}
+		f.Expect(f.Client.Update(t.Context(), l)).To(Succeed())
+		f.Expect(f.Read(object)).To(Succeed())
+		object.Status.VPCID, object.Status.Subnets = "", nil
+		f.Expect(f.Client.Status().Update(t.Context(), object)).To(Succeed())
+		f.Delete(object)
+	})
+	f.UntilGone(object)
+	f.Expect(f.Sim.State().VPCs).To(BeEmpty())
+	f.Expect(f.Sim.State().Subnets).To(BeEmpty())
+}
+
 // whilePaused does something to a cluster that no reconcile sees before it is done.
 func whilePaused(f *bmmtest.Fixture, object *infrav1.NvidiaBMMCluster, do func()) {
 	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })

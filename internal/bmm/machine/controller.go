@@ -127,15 +127,23 @@ func (r *Reconciler) reconcile(ctx context.Context, around owners, object *infra
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if deleted && nothing {
-		return ctrl.Result{}, r.Engine.Release(ctx, object, infrav1.MachineFinalizer)
+	goes := deleted && nothing
+	if goes {
+		if over, err := r.Engine.NothingToLookFor(ctx, object); err != nil {
+			return ctrl.Result{}, err
+		} else if over {
+			return ctrl.Result{}, r.Engine.Release(ctx, object, infrav1.MachineFinalizer)
+		}
 	}
 	secret, err := r.secretOf(ctx, around, object)
-	if err != nil {
-		return r.Engine.Blocked(object, infrav1.ClusterReadyCondition, err)
+	var api *bmm.Client
+	if err == nil {
+		api, err = r.Clients.Client(ctx, secret)
 	}
-	api, err := r.Clients.Client(ctx, secret)
-	if err != nil {
+	switch {
+	case err != nil && goes:
+		return ctrl.Result{}, r.Engine.Release(ctx, object, infrav1.MachineFinalizer)
+	case err != nil:
 		return r.Engine.Blocked(object, infrav1.ClusterReadyCondition, err)
 	}
 	if !deleted && nothing {
