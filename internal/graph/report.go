@@ -88,8 +88,8 @@ type standing struct {
 	// one's condition.
 	stopped *Phase
 	by      string
-	// failing: a call ended in an error. waiting: something is on its way there.
-	failing, waiting bool
+	// failing: a call ended in an error.
+	failing bool
 }
 
 type finding struct {
@@ -128,7 +128,6 @@ func (r *report) add(condition, key string, of *Service, p Phase) {
 		service.stopped, service.by = &Phase{State: StateUnknown, Reason: p.Reason}, condition
 	}
 	if r.retry = max(r.retry, p.retry); p.retry == pacePoll {
-		service.waiting = true
 		poll := r.engine.service(of).Poll
 		r.poll = min(cmp.Or(r.poll, poll), poll)
 	}
@@ -178,23 +177,24 @@ func (r *report) conclude(owner Owner) (ctrl.Result, error) {
 		}
 	}
 	e.set(owner, ReadyCondition, summary)
-	if err := errors.Join(r.errs...); err != nil && !r.waitsElsewhere() {
+	err := errors.Join(r.errs...)
+	if err != nil && !r.goesOnElsewhere() {
 		return ctrl.Result{}, err
 	}
 	slowly := e.service(nil).slowly()
-	if r.poll == 0 {
+	if r.poll == 0 && err == nil {
 		e.polls.rest(owner.GetUID())
 		return ctrl.Result{RequeueAfter: jittered(slowly)}, nil
 	}
 	since := e.polls.since(owner.GetUID(), sight.String(), e.Clock.Now(), slowly)
-	return ctrl.Result{RequeueAfter: jittered(Interval(r.poll, since))}, nil
+	return ctrl.Result{RequeueAfter: jittered(Interval(cmp.Or(r.poll, slowly), since))}, nil
 }
 
-// waitsElsewhere reports whether something is on its way at a service that answers. It doesn't wait for one that doesn't: the error
-// stands in the conditions, and is looked into as often as the rest.
-func (r *report) waitsElsewhere() bool {
+// goesOnElsewhere reports whether there is a service without an error. It doesn't wait as long as the queue would have one wait that
+// fails again and again: the error stands in the conditions, and is looked into as often as the rest.
+func (r *report) goesOnElsewhere() bool {
 	for of, service := range r.services {
-		if of != inside && service.waiting && !service.failing {
+		if of != inside && !service.failing {
 			return true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -136,4 +137,44 @@ func TestService_settlesAfterItsCreateTimeout(t *testing.T) {
 	_, _ = f.service.create(late[0])
 	run(false)
 	f.Expect(f.service.keys()).To(HaveLen(1), "one is left")
+}
+
+// Nothing is on its way at the service that is up, but something there waits for its ten poll intervals: a quota.
+func TestServices_areAskedAsOftenAsEverWhileAnotherIsDown(t *testing.T) {
+	t.Parallel()
+	looks := func(down bool) int {
+		s := newSix(t)
+		s.engine.Poll = 30 * time.Second
+		if down {
+			s.services[0].before = func(string) error {
+				return &fault.Error{Class: fault.Transient, Op: "find", Err: errors.New("refused")}
+			}
+		}
+		for _, toy := range s.services[1:] {
+			toy.before = func(call string) error {
+				if strings.HasPrefix(call, "create") {
+					return &fault.Error{Class: fault.Quota, Err: errors.New("nothing left")}
+				}
+				return nil
+			}
+		}
+		for _, toy := range s.services {
+			toy.slow = false
+		}
+		backoff := 5 * time.Millisecond
+		for began := s.clock.Now(); s.clock.Since(began) < 4*time.Hour; {
+			result, err := s.graph().Reconcile(t.Context())
+			wait := result.RequeueAfter
+			if err != nil {
+				wait, backoff = backoff, min(2*backoff, 1000*time.Second)
+			}
+			s.clock.Step(wait)
+		}
+		return s.services[1].called("create lower1")
+	}
+	up, down := looks(false), looks(true)
+	t.Logf("in four hours it is tried %d times with all up, %d times with one down", up, down)
+	if down*3 < up*2 {
+		t.Errorf("%d instead of %d", down, up)
+	}
 }
