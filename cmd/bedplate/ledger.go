@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -150,6 +152,12 @@ func ledgerEngine(c client.Client) *graph.Engine {
 	return &graph.Engine{Client: c, Live: c, Clock: clock.RealClock{}}
 }
 
+// kindUnder is which kind of resource is under a key, by what comes before the slash in that.
+var kindUnder = map[string]string{
+	"site": "site", "ipblock": "IP block", "parentblock": "IP block", "allocation": "allocation", "group": "network security group",
+	"vpc": "VPC", "subnet": "subnet", "prefix": "VPC prefix", "peering": "VPC peering", "instance": "instance",
+}
+
 // resourcesOf reads KEY=KIND/ID.
 func resourcesOf(args []string) (resources []graph.Resource, _ error) {
 	for _, arg := range args {
@@ -157,6 +165,14 @@ func resourcesOf(args []string) (resources []graph.Resource, _ error) {
 		kind, id, found := strings.Cut(what, "/")
 		if !found || key == "" || kind == "" || id == "" {
 			return nil, fmt.Errorf("%q: it has to be KEY=KIND/ID, such as vpc=VPC/1f0c…", arg)
+		}
+		of, _, _ := strings.Cut(key, "/")
+		switch known := kindUnder[of]; known { // of another kind the manager wouldn't know what to delete
+		case kind:
+		case "":
+			return nil, fmt.Errorf("%q: keys begin with one of %s", arg, strings.Join(slices.Sorted(maps.Keys(kindUnder)), ", "))
+		default:
+			return nil, fmt.Errorf("%q: the kind of what is under this key is written %q", arg, known)
 		}
 		resources = append(resources, graph.Resource{Key: key, Kind: kind, ID: id, Own: true})
 	}

@@ -55,3 +55,16 @@ func TestLedger_ofSomethingElse(t *testing.T) {
 		e.Expect(err).To(HaveOccurred(), "%v", args)
 	}
 }
+
+func TestLedger_namesKindsAsTheManagersDo(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	for arg, says := range map[string]string{
+		"vpc=vpc/1": `written "VPC"`, "vps=VPC/1": "keys begin with one of allocation, group, ", "instance=Instance/1": `written "instance"`,
+		"vpc=VPC/": "has to be KEY=KIND/ID",
+	} {
+		_, err := resourcesOf([]string{arg})
+		g.Expect(err).To(MatchError(ContainSubstring(says)), arg)
+	}
+	g.Expect(resourcesOf([]string{"peering/2=VPC peering/1"})).To(HaveLen(1))
+}
