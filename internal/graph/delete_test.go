@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+
+	"github.com/bedplate/bedplate/internal/graph"
 )
 
 func TestDelete_goesInReverseOrderAndWaitsUntilEachIsGone(t *testing.T) {
@@ -179,4 +181,26 @@ func TestEvents_oneForEachTurn(t *testing.T) {
 	f.size++
 	reconcile()
 	f.Expect(f.events.Events).To(HaveLen(2*len(everything)), "changing, and ready again")
+}
+
+// What comes after something of the user's own comes after what that lies in.
+func TestDelete_goesInReverseOrderAlsoAroundTheUsersOwn(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	theirs := f.put("theirs")
+	g, kind := f.graphOf(f.owner())
+	below := graph.Add(g, kind, f.want("below"))
+	want := f.want("theirs", below)
+	want.Claim = graph.Use(theirs.id)
+	graph.Add(g, kind, f.want("above", graph.Add(g, kind, want)))
+	_, err := g.Reconcile(t.Context())
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(f.service.keys()).To(Equal([]string{"", "above", "below"}))
+	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+	_, done := f.delete()
+	f.Expect(done).To(BeFalse())
+	f.service.finish()
+	f.Expect(f.service.keys()).To(Equal([]string{"", "below"}))
+	f.Eventually(func() bool { _, done = f.delete(); f.service.finish(); return done }).Should(BeTrue())
+	f.Expect(f.service.keys()).To(Equal([]string{""}))
 }

@@ -77,7 +77,21 @@ func (g *Graph) holders(key string, wanted map[string]bool) []string {
 		}
 		return holders
 	}
-	return slices.DeleteFunc(g.ledger.dependents(key), func(other string) bool { return g.ledger.Entries[other].Foreign })
+	var holders []string
+	seen, next := map[string]bool{key: true}, g.ledger.dependents(key)
+	for len(next) > 0 {
+		other := next[0]
+		next = next[1:]
+		switch {
+		case seen[other]:
+		case g.ledger.Entries[other].Foreign: // what comes after that comes after this one, too
+			next = append(next, g.ledger.dependents(other)...)
+		default:
+			holders = append(holders, other)
+		}
+		seen[other] = true
+	}
+	return holders
 }
 
 // sweep is the end of a deletion. Before it is written that the last of what is ours has left the ledger, that has to name whatever else
