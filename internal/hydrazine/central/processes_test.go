@@ -296,9 +296,11 @@ func hanging(t *testing.T, p *Processes, name string) <-chan struct{} {
 	called := make(chan struct{}, 8)
 	go func() {
 		for {
-			if _, err := listener.Accept(); err != nil {
+			connection, err := listener.Accept()
+			if err != nil {
 				return
 			}
+			t.Cleanup(func() { _ = connection.Close() }) // what nothing refers to is closed by the garbage collector
 			called <- struct{}{}
 		}
 	}()
