@@ -204,6 +204,20 @@ func (f *fixture) delete() (*bmmv1.NvidiaBMMMachine, bool) {
 	return owner, done
 }
 
+// deletes goes on with a deletion, and does what the service was asked for, until it is done or doesn't get any further.
+func (f *fixture) deletes(shown ...string) (owner showing, done bool) {
+	f.t.Helper()
+	for range 8 {
+		owner = showing{f.owner(), shown}
+		g, _ := f.graphOf(owner)
+		if done, _, _ = g.Delete(f.t.Context()); done {
+			break
+		}
+		f.service.finish()
+	}
+	return owner, done
+}
+
 func (f *fixture) expectCondition(owner *bmmv1.NvidiaBMMMachine, condition string, status metav1.ConditionStatus, reason, message string) {
 	f.t.Helper()
 	found := meta.FindStatusCondition(owner.Status.Conditions, condition)

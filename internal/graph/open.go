@@ -225,7 +225,6 @@ func (g *Graph) recall(ctx context.Context) {
 		}
 		g.ledger.Entries[tag.Key] = &entry{Kind: o.Kind, Condition: ReadyCondition, State: stateBound, ID: o.ID, Proven: o.ID, Token: tag.Token}
 	}
-
 }
 
 // tagOf looks at what an owner shows. What isn't found is proven to be gone; a kind without tags has none to tell.

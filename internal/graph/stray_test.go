@@ -19,16 +19,8 @@ func TestSweep_takesWhatHasLostItsKey(t *testing.T) {
 	f.update(ledger, func(l *ledgerv1.Ledger) { l.Spec.Entries = []ledgerv1.Entry{*l.Entry("net")} })
 	f.service.mustFind("lonely").tag.Key = ""
 	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
-	done := false
-	var last error
-	owner := f.owner()
-	for range 8 {
-		owner = f.owner()
-		g, _ := f.graphOf(owner)
-		done, _, last = g.Delete(t.Context())
-		f.service.finish()
-	}
-	f.Expect(done).To(BeTrue(), "%v; %v; left: %q", last, owner.Status.Conditions, f.service.keys())
+	owner, done := f.deletes()
+	f.Expect(done).To(BeTrue(), "%v; left: %q", owner.Status.Conditions, f.service.keys())
 }
 
 // A deletion with an older ledger, while one of two services is down: what was made at the other one goes all the same.
@@ -62,13 +54,7 @@ func TestSweep_leavesWhatAnOperatorHasCalledTheUsers(t *testing.T) {
 	f.update(ledger, func(l *ledgerv1.Ledger) { l.Spec.Entries = []ledgerv1.Entry{*l.Entry("left")} })
 	f.Expect(f.engine().AdoptInto(t.Context(), f.owner(), graph.Resource{Key: "net", Kind: "thing", ID: "id-1", Own: false})).To(Succeed())
 	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
-	for range 6 {
-		g, _ := f.graphOf(f.owner())
-		if done, _, _ := g.Delete(t.Context()); done {
-			break
-		}
-		f.service.finish()
-	}
+	f.deletes()
 	f.Expect(f.service.called("delete id-1")).To(BeZero(), "%v", f.service.calls)
 }
 
@@ -81,12 +67,6 @@ func TestSweep_leavesWhatTheSpecUsesByID(t *testing.T) {
 	f.Expect(f.round(f.owner(), graph.Use("id-1"))).To(Succeed())
 	f.Expect(f.ledger().Entry("lonely").Foreign).To(BeTrue())
 	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
-	for range 6 {
-		g, _ := f.graphOf(f.owner())
-		if done, _, _ := g.Delete(t.Context()); done {
-			break
-		}
-		f.service.finish()
-	}
+	f.deletes()
 	f.Expect(f.service.called("delete id-1")).To(BeZero(), "%v", f.service.calls)
 }

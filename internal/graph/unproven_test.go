@@ -75,30 +75,29 @@ func TestUnproven_holdsADeletionToItsEnd(t *testing.T) {
 	f.update(ledger, func(l *ledgerv1.Ledger) { l.Spec.Entries = []ledgerv1.Entry{*l.Entry("net")} })
 	f.service.things["id-4"].tag = graph.Tag{}
 	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
-	done := false
-	for range 8 {
-		owner := f.shown()
-		g, _ := f.graphOf(owner)
-		if done, _, _ = g.Delete(t.Context()); done {
-			break
-		}
-		f.service.finish()
-	}
+	_, done := f.deletes("id-1", "id-2", "id-3", "id-4")
 	f.Expect(done).To(BeFalse(), "left: %v, ledger: %+v", f.service.things["id-4"], f.ledger().Spec)
+}
+
+// peered has something of the user's own in use, which comes after something of ours.
+func (f *fixture) peered() (theirs *thing) {
+	f.t.Helper()
+	theirs = f.put("theirs")
+	g, kind := f.graphOf(f.owner())
+	w := f.want("peering", graph.Add(g, kind, f.want("net")))
+	w.Claim = graph.UseOrCreate("theirs")
+	graph.Add(g, kind, w)
+	_, err := g.Reconcile(f.t.Context())
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(f.ledger().Entry("peering").Foreign).To(BeTrue())
+	return theirs
 }
 
 // What is the user's own, was released, and is shown until the status is written, isn't called unproven.
 func TestUnproven_isNotSaidOfTheUsersOwn(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
-	theirs := f.put("theirs")
-	g, kind := f.graphOf(f.owner())
-	net := graph.Add(g, kind, f.want("net"))
-	w := f.want("peering", net)
-	w.Claim = graph.UseOrCreate("theirs")
-	graph.Add(g, kind, w)
-	_, err := g.Reconcile(t.Context())
-	f.Expect(err).NotTo(HaveOccurred())
+	theirs := f.peered()
 	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
 	for range 3 {
 		owner := showing{f.owner(), []string{theirs.id}}
@@ -116,26 +115,8 @@ func TestUnproven_isNotSaidOfTheUsersOwn(t *testing.T) {
 func TestUnproven_isNotWhatWasReleased(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
-	theirs := f.put("theirs")
-	g, kind := f.graphOf(f.owner())
-	net := graph.Add(g, kind, f.want("net"))
-	w := f.want("peering", net)
-	w.Claim = graph.UseOrCreate("theirs")
-	graph.Add(g, kind, w)
-	_, err := g.Reconcile(t.Context())
-	f.Expect(err).NotTo(HaveOccurred())
-	f.Expect(f.ledger().Entry("peering").Foreign).To(BeTrue())
+	theirs := f.peered()
 	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
-	done := false
-	owner := showing{f.owner(), []string{theirs.id}}
-	for range 6 {
-		owner = showing{f.owner(), []string{theirs.id}}
-		g, _ := f.graphOf(owner)
-		if done, _, _ = g.Delete(t.Context()); done {
-			break
-		}
-		f.service.finish()
-	}
-	c := meta.FindStatusCondition(owner.Status.Conditions, "Ready")
-	f.Expect(done).To(BeTrue(), "%v", c)
+	owner, done := f.deletes(theirs.id)
+	f.Expect(done).To(BeTrue(), "%v", owner.Status.Conditions)
 }
