@@ -99,12 +99,13 @@ func ledgerShowCommand() *cobra.Command {
 
 func ledgerSeedCommand() *cobra.Command {
 	var ownerID, credentials string
+	var in map[string]string
 	command := onLedger("seed KIND/NAME --owner-id ID --credentials SECRET KEY=KIND/ID…",
 		"Write the ledger of an object that has none",
 		`  bedplate ledger seed nvidiabmmmachine/worker-1 --owner-id 0c1f7e2ab934 --credentials demo-bmm \
     instance=instance/6f0c4c1e-58a8-4a0e-8d4e-2b5a3f0a9c11`, cobra.MinimumNArgs(2),
 		func(ctx context.Context, _ io.Writer, c client.Client, owner graph.Owner, args []string) error {
-			resources, err := resourcesOf(args)
+			resources, err := resourcesOf(args, in)
 			if err != nil {
 				return err
 			}
@@ -112,6 +113,7 @@ func ledgerSeedCommand() *cobra.Command {
 		})
 	command.Flags().StringVar(&ownerID, "owner-id", "", "what the resources carry in their labels, or at the end of their names")
 	command.Flags().StringVar(&credentials, "credentials", "", "Secret that they were made with, in the object's namespace")
+	inFlag(command, &in)
 	_ = command.MarkFlagRequired("owner-id")
 	_ = command.MarkFlagRequired("credentials")
 	return command
@@ -119,10 +121,11 @@ func ledgerSeedCommand() *cobra.Command {
 
 func ledgerAdoptCommand() *cobra.Command {
 	var yours bool
+	var in map[string]string
 	command := onLedger("adopt KIND/NAME KEY=KIND/ID…", "Write what exists into the ledger of an object",
 		"  bedplate ledger adopt nvidiabmmcluster/demo subnet/nodes=subnet/5d2e8f67-10ac-4d0b-9c57-3f5f7a1c2b90", cobra.MinimumNArgs(2),
 		func(ctx context.Context, _ io.Writer, c client.Client, owner graph.Owner, args []string) error {
-			resources, err := resourcesOf(args)
+			resources, err := resourcesOf(args, in)
 			if err != nil {
 				return err
 			}
@@ -132,7 +135,12 @@ func ledgerAdoptCommand() *cobra.Command {
 			return ledgerEngine(c).AdoptInto(ctx, owner, resources...)
 		})
 	command.Flags().BoolVar(&yours, "yours", false, "it was there before, and is never changed or deleted")
+	inFlag(command, &in)
 	return command
+}
+
+func inFlag(command *cobra.Command, in *map[string]string) {
+	command.Flags().StringToStringVar(in, "in", nil, "what it lies in, such as site=ID, where neither the object nor its ledger says so")
 }
 
 func ledgerRebuildCommand() *cobra.Command {
@@ -158,8 +166,8 @@ var kindUnder = map[string]string{
 	"vpc": "VPC", "subnet": "subnet", "prefix": "VPC prefix", "peering": "VPC peering", "instance": "instance",
 }
 
-// resourcesOf reads KEY=KIND/ID.
-func resourcesOf(args []string) (resources []graph.Resource, _ error) {
+// resourcesOf reads KEY=KIND/ID, of what lies in a scope.
+func resourcesOf(args []string, in graph.Scope) (resources []graph.Resource, _ error) {
 	for _, arg := range args {
 		key, what, _ := strings.Cut(arg, "=")
 		kind, id, found := strings.Cut(what, "/")
@@ -174,7 +182,7 @@ func resourcesOf(args []string) (resources []graph.Resource, _ error) {
 		default:
 			return nil, fmt.Errorf("%q: the kind of what is under this key is written %q", arg, known)
 		}
-		resources = append(resources, graph.Resource{Key: key, Kind: kind, ID: id, Own: true})
+		resources = append(resources, graph.Resource{Key: key, Kind: kind, ID: id, Scope: in, Own: true})
 	}
 	return resources, nil
 }

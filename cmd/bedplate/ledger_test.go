@@ -63,8 +63,8 @@ func TestLedger_namesKindsAsTheManagersDo(t *testing.T) {
 		"vpc=vpc/1": `written "VPC"`, "vps=VPC/1": "keys begin with one of allocation, group, ", "instance=Instance/1": `written "instance"`,
 		"vpc=VPC/": "has to be KEY=KIND/ID",
 	} {
-		_, err := resourcesOf([]string{arg})
+		_, err := resourcesOf([]string{arg}, nil)
 		g.Expect(err).To(MatchError(ContainSubstring(says)), arg)
 	}
-	g.Expect(resourcesOf([]string{"peering/2=VPC peering/1"})).To(HaveLen(1))
+	g.Expect(resourcesOf([]string{"peering/2=VPC peering/1"}, nil)).To(HaveLen(1))
 }

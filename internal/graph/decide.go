@@ -1,7 +1,9 @@
 package graph
 
 import (
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,12 +16,15 @@ func decide(w wish, e *entry, s sight, now time.Time) step {
 	switch {
 	case s.failed != nil:
 		return ends(PhaseOf(s.failed))
+	case e != nil && (e.Owned() || w.wanted && e.Foreign) && d.isNowhere():
+		return d.locate()
 	case !w.wanted:
 		return d.leave(Phase{})
 	case e == nil:
 		d.e = new(w.fresh)
 		return d.obtain()
-	case e.State == stateRefused && e.Token == "" && e.Title != w.fresh.Title: // which is no news of another name
+	case !e.Foreign && !e.Owned() && (e.Title != w.fresh.Title || !maps.Equal(e.Scope, w.fresh.Scope)):
+		// It is no news of another name, or of another place.
 		d.e = new(w.fresh)
 		return d.obtain()
 	case e.State != stateBound && e.Token != "" && (w.claim.resolve != nil || e.Title != w.fresh.Title):
@@ -68,7 +73,7 @@ func (d decision) keep() step {
 	object, seen := d.sightOf(d.e.ID)
 	switch {
 	case !seen:
-		return step{verb: lookByID, id: d.e.ID}
+		return step{verb: lookByID, id: d.e.ID, in: d.e.Scope}
 	case object == nil:
 		return d.vanished()
 	case d.e.GoneAt != nil:
@@ -90,6 +95,21 @@ func (d decision) keep() step {
 		return d.write(note, func(e *entry) { e.Proven = e.ID })
 	}
 	return d.repair(*object)
+}
+
+// isNowhere reports whether nothing says what a resource lies in that can't be asked for without.
+func (d decision) isNowhere() bool { return d.e.Scope.Within(d.w.within) == nil }
+
+// locate writes down what a resource lies in, which an operator or another client has left out.
+func (d decision) locate() step {
+	if d.w.fresh.Scope.Within(d.w.within) != nil {
+		return d.write(note, func(e *entry) { e.Scope = d.w.fresh.Scope })
+	}
+	if d.w.before != "" {
+		return step{verb: waitBefore, phase: waitsFor(d.w.before), ends: true}
+	}
+	return ends(Failed("nothing says in which %s the %s lies: say it with `bedplate ledger adopt --in`", strings.Join(d.w.within, " and "),
+		strings.TrimSpace(d.e.Kind+" "+d.e.ID)).Because("NoScope"))
 }
 
 // hasAnotherKey reports whether what is this owner's carries another key than the ledger has it under: that was edited.

@@ -23,7 +23,7 @@ func (d decision) sightOf(id string) (_ *thing, seen bool) {
 func (d decision) provable() bool { return d.w.tagged || d.e.Title == "" }
 
 // look by tag, and by the name that the attempt had or the spec gives.
-func (d decision) look() step { return step{verb: lookByName, title: d.e.Title} }
+func (d decision) look() step { return step{verb: lookByName, title: d.e.Title, in: d.e.Scope} }
 
 func (d decision) wasAsked(id string) bool { return slices.Contains(d.s.asked, id) }
 

@@ -27,7 +27,7 @@ func (d decision) leave(then Phase) step {
 	if e.ID != "" {
 		object, seen := d.sightOf(e.ID)
 		if !seen {
-			return step{verb: lookByID, id: e.ID}
+			return step{verb: lookByID, id: e.ID, in: e.Scope}
 		}
 		if object != nil {
 			return d.delete(*object)
@@ -65,5 +65,5 @@ func (d decision) delete(o thing) step {
 	case d.wasAsked(o.id):
 		return ends(Deleting())
 	}
-	return step{verb: remove, id: o.id}
+	return step{verb: remove, id: o.id, in: d.e.Scope}
 }

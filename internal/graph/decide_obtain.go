@@ -18,6 +18,8 @@ func (d decision) obtain() step {
 	switch {
 	case d.w.before != "":
 		return step{verb: waitBefore, phase: waitsFor(d.w.before), ends: true}
+	case d.isNowhere():
+		return d.locate()
 	case d.w.claim.resolve != nil:
 		return d.useNamed()
 	}
@@ -96,7 +98,7 @@ func (d decision) lookIntoConflict() step {
 	if other := fault.OtherID(d.s.attempt.err); other != "" {
 		switch object, seen := d.sightOf(other); {
 		case !seen:
-			return step{verb: lookByID, id: other}
+			return step{verb: lookByID, id: other, in: d.e.Scope}
 		case object != nil && d.mine(*object):
 			return d.adoptOne([]thing{*object})
 		}
@@ -116,7 +118,7 @@ func (d decision) refuse(token string) step {
 	e, phase := d.w.fresh, PhaseOf(d.s.attempt.err)
 	e.State, e.At, e.Refusal, e.Message = stateRefused, d.stamp(), string(fault.ClassOf(d.s.attempt.err)), phase.Message
 	if e.Generation = d.w.generation; token != "" {
-		e.Token, e.Params = token, d.e.Params
+		e.Token, e.Params, e.Scope = token, d.e.Params, d.e.Scope
 	}
 	return step{verb: refuse, entry: &e, phase: phase, ends: true}
 }
@@ -124,7 +126,7 @@ func (d decision) refuse(token string) step {
 // bindTo has the ledger name a resource; what is noted of the attempt stays.
 func (d decision) bindTo(v verb, id string, foreign bool) step {
 	e := d.w.fresh
-	e.State, e.ID, e.Foreign = stateBound, id, foreign
+	e.State, e.ID, e.Foreign, e.Scope = stateBound, id, foreign, d.e.Scope
 	if !foreign {
 		e.Token, e.Params, e.Proven = d.e.Token, d.e.Params, id
 	}
@@ -135,7 +137,7 @@ func (d decision) bindTo(v verb, id string, foreign bool) step {
 func (d decision) useNamed() step {
 	switch {
 	case d.s.id == "":
-		return step{verb: lookUp}
+		return step{verb: lookUp, in: d.w.fresh.Scope}
 	case d.s.object == nil:
 		return ends(missing(d.w.fresh.Kind, d.s.id))
 	}
@@ -163,7 +165,7 @@ func (d decision) deleteDoubles(doubles []thing) (step, bool) {
 		if !d.s.wrote {
 			return d.write(note, func(*entry) {}), true
 		}
-		return step{verb: remove, id: double.id}, true
+		return step{verb: remove, id: double.id, in: d.e.Scope}, true
 	}
 	return step{}, false
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -125,6 +126,27 @@ var rules = map[string]func(w wish, e *entry, s sight, d step) string{
 		}
 		return ""
 	},
+	"what a service is asked for lies somewhere, and what was made where the ledger has it": func(w wish, e *entry, _ sight, d step) string {
+		made := e != nil && e.Owned() && e.Scope != nil
+		switch d.verb {
+		case lookByID, lookByName, remove:
+			if made && !maps.Equal(d.in, e.Scope) {
+				return "it is looked at elsewhere"
+			}
+		case lookUp:
+		case create:
+			d.in = d.entry.Scope
+		default:
+			if made && d.entry != nil && d.entry.Owned() && !maps.Equal(d.entry.Scope, e.Scope) {
+				return "it is elsewhere"
+			}
+			return ""
+		}
+		if d.in.Within(w.within) == nil {
+			return "it lies nowhere"
+		}
+		return ""
+	},
 	"a failure says what to do": func(_ wish, _ *entry, _ sight, d step) string {
 		if d.verb == fail && !d.shows && !strings.ContainsAny(d.phase.Message, ":;") {
 			return fmt.Sprintf("%q doesn't", d.phase.Message)
@@ -185,7 +207,7 @@ func wishes() (all []wish) {
 	for _, claim := range []*Claim{nil, new(Create()), new(Use("1")), new(UseFound(own)), new(UseOrCreate(ourTitle)), new(CreateNamed(ourTitle))} {
 		for _, tagged := range []bool{true, false} {
 			for _, before := range []string{"", "net"} {
-				for variant := range 6 {
+				for variant := range 7 {
 					w := traits{tagged: tagged, comesBack: variant == 1, claims: []uint8{claimCreate}}.wish(claimNone)
 					if claim != nil {
 						w.wanted, w.claim, w.before, w.updates = true, *claim, before, variant > 1
@@ -194,6 +216,9 @@ func wishes() (all []wish) {
 						if variant == 5 {
 							w.ifLost = "get another one"
 						}
+					}
+					if variant == 6 {
+						w.within, w.fresh.Scope = []string{"net"}, Scope{"net": "new"}
 					}
 					all = append(all, w)
 				}
@@ -211,7 +236,7 @@ func entries() (all []*entry) {
 		edit(&e)
 		all = append(all, &e)
 		titled := e
-		titled.Title = ourTitle
+		titled.Title, titled.Scope = ourTitle, Scope{"net": "old"}
 		all = append(all, &titled)
 	}
 	for age := range uint8(4) {

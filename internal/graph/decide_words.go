@@ -14,6 +14,8 @@ type wish struct {
 	owner, key string
 	// fresh is the entry of a resource of which nothing is known.
 	fresh entry
+	// within names the parts of the scope that it has to have.
+	within []string
 	// before is what it comes after and isn't ready; empty where nothing holds it up.
 	before string
 	// unproven is what to say of another one of the kind that spec or status show, if nothing says whose that is. It may be the one
@@ -120,8 +122,9 @@ const (
 // step is what comes next for one key.
 type step struct {
 	verb verb
-	// id that is looked up or deleted, and title that is looked for.
+	// id that is looked up or deleted, and title that is looked for, in a scope.
 	id, title string
+	in        Scope
 	// entry is what the ledger says of the key from then on; nil takes the key out.
 	entry *entry
 	// phase in which the round ends, if it ends with this step; shows says that it is the resource's own.

@@ -17,7 +17,9 @@ func TestUse_anIDThatTheServiceWritesInAnotherWay(t *testing.T) {
 	theirs := f.put("")
 	anyCase := func(kind *graph.Kind[thing]) {
 		get := kind.Get
-		kind.Get = func(ctx context.Context, id string) (*thing, error) { return get(ctx, strings.ToLower(id)) }
+		kind.Get = func(ctx context.Context, id string, in graph.Scope) (*thing, error) {
+			return get(ctx, strings.ToLower(id), in)
+		}
 	}
 	for range 2 {
 		owner := f.owner()

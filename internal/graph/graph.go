@@ -87,7 +87,7 @@ type Graph struct {
 	kept map[string]string
 	// deleting: everything goes.
 	deleting bool
-	// searched are the kinds that were looked for by tag in this round, and strays what carries the owner's ID without being in
+	// searched are the kinds that were looked for by tag in this round, and where, and strays what carries the owner's ID without being in
 	// the ledger.
 	searched map[string]bool
 	strays   map[string]*entry
@@ -104,7 +104,7 @@ type AnyKind interface {
 	leave(ctx context.Context, g *Graph, key string) (gone bool, _ Phase)
 	planLeave(ctx context.Context, g *Graph, key string) []Step
 	search(ctx context.Context, g *Graph) error
-	tagOf(ctx context.Context, id string) (Tag, error)
+	tagOf(ctx context.Context, o ledgerv1.OutsideID) (Tag, error)
 }
 
 // Ref is something that a Want can come after.
@@ -168,15 +168,15 @@ func (g *Graph) Unproven(id string) bool {
 	return slices.ContainsFunc(g.unproven, func(o shown) bool { return o.ID == id })
 }
 
-// Param is a choice that was made for the resource under a key; empty where there is none.
-func (g *Graph) Param(key, name string) string {
+// Scope is what the resource under a key lies in, as the ledger has it; nil where it says nothing.
+func (g *Graph) Scope(key string) Scope {
 	if g == nil {
-		return ""
+		return nil
 	}
 	if e, ok := g.ledger.Entries[key]; ok {
-		return e.Params[name]
+		return e.Scope
 	}
-	return ""
+	return nil
 }
 
 // Handle is a resource of the graph.

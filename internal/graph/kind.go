@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 )
 
 // Kind is one sort of outside resource. It works from the ledger alone, without the spec, so that deletion and lookups
@@ -16,21 +18,27 @@ type Kind[T any] struct {
 	// Tag that a resource carries; the zero Tag where it carries none of ours. A Kind of an API that has no room for tags, not
 	// even in names, has none: then a resource is ours if the ledger says that we tried to make it.
 	Tag func(*T) Tag
+	// Within names the kinds of what a resource lies in and can't be asked for without, such as "site": the parts of its Scope. By
+	// default it lies in those of them that it comes after. The ledger keeps it: what was made stays where it is.
+	Within []string
+	// Scope is that of something of another owner's which the resource under a key lies in; without a key, of all that may lie in
+	// it. Optional.
+	Scope func(key string) Scope
 	// Get looks a resource up. The error's class is fault.NotFound only where that is proven.
-	Get func(ctx context.Context, id string) (*T, error)
-	// Find looks for resources that may be the one of key: by its tag, and by its Title where it has one. It may return others
+	Get func(ctx context.Context, id string, in Scope) (*T, error)
+	// Find looks in the scope of key for resources that may be the one of key: by its tag, and by its Title where it has one. It may return others
 	// with other tags, because the engine compares those; it must not return others with other titles.
 	// A Kind of which only the user's own resources are used has none.
 	Find func(ctx context.Context, key Key) ([]T, error)
 	// Phase a resource is in.
 	Phase func(*T) Phase
 	// Delete asks for a resource to be deleted; the engine polls Get until it is gone.
-	Delete func(ctx context.Context, id string) error
+	Delete func(ctx context.Context, id string, in Scope) error
 	// Service that makes the resources. Kinds without one share one.
 	Service *Service
-	// Site is where the service makes the resources, if it is more than itself and may hang alone: creates at a site that isn't
-	// known to answer leave a turn to the others. It is asked when what the resource comes after is ready. Optional.
-	Site func() string
+	// Site is one of Within which may hang alone, if there is one: creates at a site that isn't known to answer leave a turn to the
+	// others.
+	Site string
 	// GoneAfter is how long a resource has to stay away before it counts as gone, where a service brings deleted ones back.
 	GoneAfter time.Duration
 }
@@ -47,7 +55,12 @@ type Key struct {
 	Title string
 	// Params are what the Want chose for the attempt; empty before the first.
 	Params map[string]string
+	// Scope is what the resource lies in.
+	Scope Scope
 }
+
+// Scope is what a resource lies in: IDs by the names of their kinds.
+type Scope = ledgerv1.Scope
 
 // Tag is what a resource carries to be found again: in labels where the API has them, else in its name. What an API has
 // no room for is empty.

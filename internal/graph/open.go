@@ -167,7 +167,7 @@ func (g *Graph) rebuild(ctx context.Context, place *ledgerv1.Ledger, shown []led
 			return fault.Invalidf("the ledger is lost, and %s has no tag that says whose it is: write the ledger with `bedplate ledger seed`", o)
 		}
 		owners[tag.Owner] = true
-		g.ledger.Entries[tag.Key] = &entry{Kind: o.Kind, Condition: ReadyCondition, State: stateBound, ID: o.ID, Proven: o.ID, Token: tag.Token}
+		g.ledger.Entries[tag.Key] = &entry{Kind: o.Kind, Condition: ReadyCondition, State: stateBound, ID: o.ID, Proven: o.ID, Token: tag.Token, Scope: o.Scope}
 		g.ledger.Owner, g.ledger.stored.Spec.OwnerID = tag.Owner, tag.Owner
 	}
 	if len(owners) != 1 {
@@ -223,7 +223,7 @@ func (g *Graph) recall(ctx context.Context) {
 		if known := g.ledger.Entries[tag.Key]; known != nil && known.State == stateBound && !known.Foreign {
 			continue
 		}
-		g.ledger.Entries[tag.Key] = &entry{Kind: o.Kind, Condition: ReadyCondition, State: stateBound, ID: o.ID, Proven: o.ID, Token: tag.Token}
+		g.ledger.Entries[tag.Key] = &entry{Kind: o.Kind, Condition: ReadyCondition, State: stateBound, ID: o.ID, Proven: o.ID, Token: tag.Token, Scope: o.Scope}
 	}
 }
 
@@ -233,7 +233,7 @@ func (g *Graph) tagOf(ctx context.Context, o ledgerv1.OutsideID) (_ Tag, found b
 	if !known {
 		return Tag{}, true, nil
 	}
-	tag, err := kind.tagOf(ctx, o.ID)
+	tag, err := kind.tagOf(ctx, o)
 	if fault.IsNotFound(err) {
 		return Tag{}, false, nil
 	}
@@ -243,8 +243,12 @@ func (g *Graph) tagOf(ctx context.Context, o ledgerv1.OutsideID) (_ Tag, found b
 	return tag, true, nil
 }
 
-func (k *Kind[T]) tagOf(ctx context.Context, id string) (Tag, error) {
-	object, err := k.Get(ctx, id)
+func (k *Kind[T]) tagOf(ctx context.Context, o ledgerv1.OutsideID) (Tag, error) {
+	in := k.shown(o)
+	if in == nil {
+		return Tag{}, fault.Invalidf("nothing says in which %s it lies", strings.Join(k.Within, " and "))
+	}
+	object, err := k.Get(ctx, o.ID, in)
 	if err != nil || k.Tag == nil {
 		return Tag{}, err
 	}

@@ -17,6 +17,8 @@ type Resource struct {
 	Kind string `json:"kind"`
 	// ID outside; empty while it isn't known.
 	ID string `json:"id,omitempty"`
+	// Scope is what it lies in, for a kind that can't be asked for without.
+	Scope Scope `json:"scope,omitempty"`
 	// Own is false for what is the user's, and never deleted.
 	Own bool `json:"own"`
 }
@@ -29,7 +31,7 @@ func Resources(l *ledgerv1.Ledger) (resources []Resource) {
 	all := ledgerFrom(l)
 	for _, key := range all.keys() {
 		e := all.Entries[key]
-		resources = append(resources, Resource{Key: key, Kind: e.Kind, ID: e.ID, Own: !e.Foreign})
+		resources = append(resources, Resource{Key: key, Kind: e.Kind, ID: e.ID, Scope: e.Scope, Own: !e.Foreign})
 	}
 	return resources
 }

@@ -107,9 +107,6 @@ func (g *Graph) sweep(ctx context.Context) error {
 func (g *Graph) look(ctx context.Context) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(g.kinds)) {
-		if g.searched[name] {
-			continue
-		}
 		if err := g.kinds[name].search(ctx, g); err != nil {
 			errs = append(errs, fmt.Errorf("look for whatever else was made for this object: %w", err))
 		}
@@ -119,27 +116,35 @@ func (g *Graph) look(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// search looks for what carries the owner's ID.
+// search looks for what carries the owner's ID, wherever that may lie.
 func (k *Kind[T]) search(ctx context.Context, g *Graph) error {
 	if k.Tag == nil || k.Find == nil {
 		return nil
 	}
-	return handleOf(g, k, "").begin().find(ctx, "")
+	var errs []error
+	for _, in := range k.scopes(g) {
+		if !g.searched[searchOf(k.Name, in)] {
+			errs = append(errs, handleOf(g, k, "").begin().find(ctx, "", in))
+		}
+	}
+	return errors.Join(errs...)
 }
+
+func searchOf(kind string, in Scope) string { return fmt.Sprint(kind, in) }
 
 // noteStrays remembers which of the resources that a lookup has found carry the owner's ID and aren't in the ledger. What the ledger
 // has under their key instead, of the user's own or refused, isn't theirs.
-func (g *Graph) noteStrays(kind string, found []thing) {
+func (g *Graph) noteStrays(kind string, in Scope, found []thing) {
 	if g.searched == nil {
 		g.searched, g.strays = map[string]bool{}, map[string]*entry{}
 	}
-	g.searched[kind] = true
+	g.searched[searchOf(kind, in)] = true
 	for _, o := range found {
 		key := cmp.Or(o.tag.Key, "stray/"+o.id) // whose tag has lost its key
 		known := g.ledger.Entries[key]
 		yours := known != nil && known.Foreign && known.ID == o.id // so the spec or an operator say, whatever it carries
 		if o.tag.Owner == g.ledger.Owner && !yours && (known == nil || !known.Owned()) {
-			g.strays[key] = &entry{Kind: kind, Condition: ReadyCondition, State: stateBound, ID: o.id, Proven: o.id}
+			g.strays[key] = &entry{Kind: kind, Condition: ReadyCondition, State: stateBound, ID: o.id, Proven: o.id, Scope: in}
 		}
 	}
 }

@@ -32,7 +32,7 @@ func (k *Kind[T]) service() *Service { return k.Service }
 func (k *Kind[T]) unwanted(g *Graph, key string) wish {
 	service := g.engine.service(k.Service)
 	return wish{
-		owner: g.ledger.Owner, key: key, tagged: k.Tag != nil, goneAfter: k.GoneAfter, settle: service.Settle,
+		owner: g.ledger.Owner, key: key, fresh: entry{Scope: k.scopeOf(g, key)}, within: k.Within, tagged: k.Tag != nil, goneAfter: k.GoneAfter, settle: service.Settle,
 		slowly: service.slowly(), leads: g.engine.Creates.leads(), deleting: g.deleting,
 	}
 }
@@ -59,9 +59,10 @@ func (h *Handle[T]) fresh() entry {
 	for _, r := range h.want.After {
 		e.After = append(e.After, r.ref())
 	}
+	e.Scope = h.kind.around(h.g, h.want.Key, e.After)
 	return e
 }
 
 func (g *Graph) keyOf(name string, e *entry) Key {
-	return Key{Owner: g.ledger.Owner, Name: name, Token: e.Token, Title: e.Title, Params: e.Params}
+	return Key{Owner: g.ledger.Owner, Name: name, Token: e.Token, Title: e.Title, Params: e.Params, Scope: e.Scope}
 }

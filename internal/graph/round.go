@@ -72,11 +72,11 @@ func (r *round[T]) do(ctx context.Context, s step) {
 	var err error
 	switch s.verb {
 	case lookByID:
-		err = r.get(ctx, s.id)
+		err = r.get(ctx, s.id, s.in)
 	case lookByName:
-		err = r.find(ctx, s.title)
+		err = r.find(ctx, s.title, s.in)
 	case lookUp:
-		err = r.lookUp(ctx)
+		err = r.lookUp(ctx, s.in)
 	case compare:
 		r.compare(s.id)
 	case takeTurn:
@@ -88,7 +88,7 @@ func (r *round[T]) do(ctx context.Context, s step) {
 	case change:
 		err = r.change(ctx, s)
 	case remove:
-		err = r.delete(ctx, s.id)
+		err = r.delete(ctx, s.id, s.in)
 	default:
 		err = r.write(ctx, s)
 	}
@@ -122,9 +122,9 @@ func (r *round[T]) write(ctx context.Context, s step) error {
 	return nil
 }
 
-func (r *round[T]) get(ctx context.Context, id string) error {
+func (r *round[T]) get(ctx context.Context, id string, in Scope) error {
 	r.sight.id, r.sight.object = id, nil
-	object, err := r.kind.Get(ctx, id)
+	object, err := r.kind.Get(ctx, id, in)
 	switch {
 	case fault.IsNotFound(err):
 		return nil
@@ -171,13 +171,13 @@ func (r *round[T]) seen(id string) *T {
 	return nil
 }
 
-func (r *round[T]) find(ctx context.Context, title string) error {
+func (r *round[T]) find(ctx context.Context, title string, in Scope) error {
 	e := r.entry()
 	if e == nil {
 		e = new(r.fresh())
 	}
 	key := r.g.keyOf(r.want.Key, e)
-	key.Title = title
+	key.Title, key.Scope = title, in
 	r.sight.listed = true
 	if r.g.ledger.fresh && key.Title == "" {
 		return nil // The owner's ID is new: nothing can carry it.
@@ -189,11 +189,11 @@ func (r *round[T]) find(ctx context.Context, title string) error {
 	for i := range all {
 		r.sight.list = append(r.sight.list, *r.view(&all[i]))
 	}
-	r.g.noteStrays(r.kind.Name, r.sight.list)
+	r.g.noteStrays(r.kind.Name, in, r.sight.list)
 	return nil
 }
 
-func (r *round[T]) lookUp(ctx context.Context) error {
+func (r *round[T]) lookUp(ctx context.Context, in Scope) error {
 	id, err := r.want.Claim.resolve(ctx)
 	if err == nil && id == "" {
 		err = fault.Invalidf("no %s was found that could be used, and no error: report that", r.kind.Name)
@@ -201,7 +201,7 @@ func (r *round[T]) lookUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.get(ctx, id)
+	return r.get(ctx, id, in)
 }
 
 func (r *round[T]) compare(id string) {
@@ -216,13 +216,10 @@ func (r *round[T]) takeTurn() {
 	service := r.g.engine.service(r.kind.Service)
 	at := place{
 		endpoint: cmp.Or(service.Endpoint, r.g.credentials), most: service.Creates, owner: sleeperOf(r.g.owner), credentials: r.g.credentials,
-		key: r.want.Key,
+		key: r.want.Key, site: r.fresh().Scope[r.kind.Site],
 	}
 	if r.want.Lock != nil {
 		at.lock = r.want.Lock()
-	}
-	if r.kind.Site != nil {
-		at.site = r.kind.Site()
 	}
 	r.sight.turn = turnQueued
 	if t, free := r.g.engine.Creates.turn(at); free {
@@ -287,14 +284,14 @@ func (r *round[T]) change(ctx context.Context, s step) error {
 	return r.update.Apply(ctx)
 }
 
-func (r *round[T]) delete(ctx context.Context, id string) error {
+func (r *round[T]) delete(ctx context.Context, id string, in Scope) error {
 	if r.wanted { // in another way than this was made: unless the spec that says so is an old one
 		if err := r.g.current(ctx); err != nil {
 			return err
 		}
 	}
 	r.sight.asked = append(r.sight.asked, id)
-	err := r.kind.Delete(ctx, id)
+	err := r.kind.Delete(ctx, id, in)
 	switch fault.ClassOf(err) {
 	case fault.NotFound:
 		return nil

@@ -71,6 +71,9 @@ func (g *Graph) enter(ctx context.Context, resources []Resource) error {
 		if r.Own {
 			e.Proven = r.ID
 		}
+		if len(r.Scope) > 0 {
+			e.Scope = r.Scope
+		}
 		g.ledger.Entries[r.Key] = e
 	}
 	return g.write(ctx)

@@ -176,7 +176,7 @@ func (s *service) kind() *graph.Kind[thing] {
 		Name: "thing",
 		ID:   func(t *thing) string { return t.id },
 		Tag:  func(t *thing) graph.Tag { return t.tag },
-		Get:  func(_ context.Context, id string) (*thing, error) { return s.get(id) },
+		Get:  func(_ context.Context, id string, _ graph.Scope) (*thing, error) { return s.get(id) },
 		Find: func(_ context.Context, key graph.Key) ([]thing, error) { return s.find(key.Owner, key.Title) },
 		Phase: func(t *thing) graph.Phase {
 			switch {
@@ -187,7 +187,7 @@ func (s *service) kind() *graph.Kind[thing] {
 			}
 			return graph.Ready()
 		},
-		Delete: func(_ context.Context, id string) error { return s.delete(id) },
+		Delete: func(_ context.Context, id string, _ graph.Scope) error { return s.delete(id) },
 	}
 }
 

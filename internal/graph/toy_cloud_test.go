@@ -52,17 +52,22 @@ func (c *cloud) find(match func(*part) bool) (found []part, err error) {
 	return found, err
 }
 
-func (c *cloud) kind(name string, find func(context.Context, graph.Key) ([]part, error)) *graph.Kind[part] {
+// kind is one whose resources lie in one of another kind, or in nothing.
+func (c *cloud) kind(name, within string, find func(context.Context, graph.Key) ([]part, error)) *graph.Kind[part] {
 	notFound := func(id string) error {
 		return &fault.Error{Class: fault.NotFound, Op: "look for " + id, Err: errors.New("404")}
 	}
+	var scope []string
+	if within != "" {
+		scope = []string{within}
+	}
 	return &graph.Kind[part]{
-		Name: name,
-		ID:   func(p *part) string { return p.id },
-		Get: func(_ context.Context, id string) (p *part, err error) {
+		Name: name, Within: scope,
+		ID: func(p *part) string { return p.id },
+		Get: func(_ context.Context, id string, in graph.Scope) (p *part, err error) {
 			err = c.fuse.Call(false, func() error {
 				known, ok := c.parts[id]
-				if !ok {
+				if !ok || known.in != in[within] {
 					return notFound(id)
 				}
 				p = new(*known)
@@ -77,10 +82,10 @@ func (c *cloud) kind(name string, find func(context.Context, graph.Key) ([]part,
 			}
 			return graph.Ready()
 		},
-		Delete: func(_ context.Context, id string) error {
+		Delete: func(_ context.Context, id string, in graph.Scope) error {
 			return c.fuse.Call(true, func() error {
 				p, ok := c.parts[id]
-				if !ok {
+				if !ok || p.in != in[within] {
 					return notFound(id)
 				}
 				p.deleting = true
@@ -183,12 +188,11 @@ func newCloud(workspaceExists bool, change ...func(*cloud)) func(*testing.T) cra
 }
 
 func (c *cloud) open(e *graph.Engine, owner *bmmv1.NvidiaBMMMachine) (*graph.Graph, func(), error) {
-	var g *graph.Graph
-	workspaces := c.kind("workspace", func(_ context.Context, key graph.Key) ([]part, error) {
+	workspaces := c.kind("workspace", "", func(_ context.Context, key graph.Key) ([]part, error) {
 		return c.find(func(p *part) bool { return p.in == "" && p.name == key.Title })
 	})
-	networks := c.kind("network", func(_ context.Context, key graph.Key) ([]part, error) {
-		return c.find(func(p *part) bool { return p.in == g.ID("workspace") && p.name == key.Name+"-"+key.Owner })
+	networks := c.kind("network", "workspace", func(_ context.Context, key graph.Key) ([]part, error) {
+		return c.find(func(p *part) bool { return p.in == key.Scope["workspace"] && p.name == key.Name+"-"+key.Owner })
 	})
 	g, err := e.New(context.Background(), owner, "any", workspaces, networks)
 	claim := graph.UseOrCreate("shared")
@@ -206,7 +210,7 @@ func (c *cloud) open(e *graph.Engine, owner *bmmv1.NvidiaBMMMachine) (*graph.Gra
 			Key: "network", Condition: "NetworkReady", After: []graph.Ref{workspace},
 			Create: func(_ context.Context, key graph.Key) (graph.Call[part], error) {
 				name := key.Name + "-" + key.Owner
-				return c.create(part{name: name, in: workspace.ID(), zone: workspace.Object().zone}), nil
+				return c.create(part{name: name, in: key.Scope["workspace"], zone: workspace.Object().zone}), nil
 			},
 		})
 	}, err

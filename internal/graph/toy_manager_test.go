@@ -32,7 +32,7 @@ type record struct {
 }
 
 func (m *manager) kind() *graph.Kind[record] {
-	get := func(_ context.Context, id string) (r *record, err error) {
+	get := func(_ context.Context, id string, _ graph.Scope) (r *record, err error) {
 		err = m.fuse.Call(false, func() error {
 			known, ok := m.records[id]
 			if !ok {
@@ -57,7 +57,7 @@ func (m *manager) kind() *graph.Kind[record] {
 			}
 			var found []record
 			for _, id := range ids {
-				r, err := get(ctx, id)
+				r, err := get(ctx, id, nil)
 				if err != nil {
 					return nil, err
 				}
@@ -65,7 +65,7 @@ func (m *manager) kind() *graph.Kind[record] {
 			}
 			return found, nil
 		},
-		Delete: func(_ context.Context, id string) error {
+		Delete: func(_ context.Context, id string, _ graph.Scope) error {
 			return m.fuse.Call(true, func() error {
 				if r, ok := m.records[id]; ok && !r.back {
 					m.deleted[id] = r

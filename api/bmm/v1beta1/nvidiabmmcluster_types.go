@@ -359,8 +359,14 @@ func (c *NvidiaBMMCluster) OutsideIDs() []ledgerv1.OutsideID {
 	for _, p := range c.Status.VPCPeerings {
 		add("VPC peering", p.ID, "")
 	}
+	for i := range ids {
+		ids[i].Scope = ledgerv1.Scope{KindSite: c.Status.SiteID, "VPC": c.Status.VPCID}
+	}
 	return ids
 }
+
+// KindSite is the kind of what networks and instances lie in, as ledgers name it.
+const KindSite = "site"
 
 // NvidiaBMMClusterList is a list of NvidiaBMMClusters.
 //

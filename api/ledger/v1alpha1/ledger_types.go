@@ -57,6 +57,9 @@ type Entry struct {
 	// id outside; empty while it isn't known.
 	// +optional
 	ID string `json:"id,omitempty"`
+	// scope is the IDs of what the resource lies in, by their kinds: without them it can't be named outside. Written with the intention.
+	// +optional
+	Scope Scope `json:"scope,omitempty"`
 	// proven is the id if our tag was seen on it, or if an answer to a create of ours or an operator has named it. Only what is
 	// proven is given back a tag that went missing.
 	// +optional
@@ -97,6 +100,20 @@ type Entry struct {
 	// goneAt is when it was first seen to be gone, where that has to last to count.
 	// +optional
 	GoneAt *metav1.Time `json:"goneAt,omitempty"`
+}
+
+// Scope is what a resource lies in: IDs by the names of their kinds, such as "site".
+type Scope map[string]string
+
+// Within is the part of a scope that has the given names; nil if one of them is missing.
+func (s Scope) Within(names []string) Scope {
+	part := Scope{}
+	for _, name := range names {
+		if part[name] = s[name]; part[name] == "" {
+			return nil
+		}
+	}
+	return part
 }
 
 // Owned reports whether the resource is ours and may exist. A refusal with a token is one of a name that was taken, perhaps by an
@@ -246,9 +263,12 @@ type LedgerList struct {
 	Items           []Ledger `json:"items"`
 }
 
-// OutsideID is an ID that spec or status of an object show of a resource.
+// OutsideID is an ID that spec or status of an object show of a resource, and what that lies in.
 // +kubebuilder:object:generate=false
-type OutsideID struct{ Kind, ID string }
+type OutsideID struct {
+	Kind, ID string
+	Scope    Scope
+}
 
 // String is for people.
 func (o OutsideID) String() string { return o.Kind + " " + o.ID }

@@ -44,19 +44,21 @@ func needsProvider(err error) error {
 
 func (n *networks) allocationKind() *graph.Kind[bmm.Allocation] {
 	return &graph.Kind[bmm.Allocation]{
-		Name: "allocation", Service: n.service,
+		Name: "allocation", Service: n.service, Within: []string{kindSite},
 		ID:  func(a *bmm.Allocation) string { return a.ID },
 		Tag: func(a *bmm.Allocation) graph.Tag { return tag.FromName(AllocationKey, a.Name) },
-		Get: func(ctx context.Context, id string) (*bmm.Allocation, error) {
-			return n.api.Allocation(ctx, n.siteID(), id)
+		Get: func(ctx context.Context, id string, in graph.Scope) (*bmm.Allocation, error) {
+			return n.api.Allocation(ctx, in[kindSite], id)
 		},
 		Find: func(ctx context.Context, key graph.Key) ([]bmm.Allocation, error) {
-			return n.api.Allocations(ctx, bmm.AllocationFilter{SiteID: n.siteID(), Query: key.Owner})
+			return n.api.Allocations(ctx, bmm.AllocationFilter{SiteID: key.Scope[kindSite], Query: key.Owner})
 		},
 		Phase: func(a *bmm.Allocation) graph.Phase {
 			return lifecycle("allocation", a.Name, a.ID, a.Status, bmm.AllocationRegistered)
 		},
-		Delete: func(ctx context.Context, id string) error { return n.api.DeleteAllocation(ctx, n.siteID(), id) },
+		Delete: func(ctx context.Context, id string, in graph.Scope) error {
+			return n.api.DeleteAllocation(ctx, in[kindSite], id)
+		},
 	}
 }
 

@@ -16,18 +16,18 @@ import (
 
 func (n *networks) groupKind() *graph.Kind[bmm.NetworkSecurityGroup] {
 	return &graph.Kind[bmm.NetworkSecurityGroup]{
-		Name: "network security group", Service: n.service, Site: n.siteID,
+		Name: "network security group", Service: n.service, Within: []string{kindSite}, Site: kindSite,
 		ID:  func(g *bmm.NetworkSecurityGroup) string { return g.ID },
 		Tag: func(g *bmm.NetworkSecurityGroup) graph.Tag { return tag.FromLabels(g.Labels) },
-		Get: func(ctx context.Context, id string) (*bmm.NetworkSecurityGroup, error) {
-			return n.api.NetworkSecurityGroup(ctx, n.siteID(), id)
+		Get: func(ctx context.Context, id string, in graph.Scope) (*bmm.NetworkSecurityGroup, error) {
+			return n.api.NetworkSecurityGroup(ctx, in[kindSite], id)
 		},
 		Find: func(ctx context.Context, key graph.Key) ([]bmm.NetworkSecurityGroup, error) {
-			return n.api.NetworkSecurityGroups(ctx, bmm.NetworkSecurityGroupFilter{SiteID: n.siteID(), Query: key.Owner})
+			return n.api.NetworkSecurityGroups(ctx, bmm.NetworkSecurityGroupFilter{SiteID: key.Scope[kindSite], Query: key.Owner})
 		},
 		Phase: groupPhase,
-		Delete: func(ctx context.Context, id string) error {
-			return n.api.DeleteNetworkSecurityGroup(ctx, n.siteID(), id)
+		Delete: func(ctx context.Context, id string, in graph.Scope) error {
+			return n.api.DeleteNetworkSecurityGroup(ctx, in[kindSite], id)
 		},
 	}
 }

@@ -17,17 +17,19 @@ import (
 // allocated from.
 func (n *networks) ipBlockKind() *graph.Kind[bmm.IPBlock] {
 	return &graph.Kind[bmm.IPBlock]{
-		Name: "IP block", Service: n.service,
+		Name: "IP block", Service: n.service, Within: []string{kindSite},
 		ID:  func(b *bmm.IPBlock) string { return b.ID },
 		Tag: ipBlockTag,
-		Get: func(ctx context.Context, id string) (*bmm.IPBlock, error) {
-			return n.api.IPBlock(ctx, n.siteID(), id)
+		Get: func(ctx context.Context, id string, in graph.Scope) (*bmm.IPBlock, error) {
+			return n.api.IPBlock(ctx, in[kindSite], id)
 		},
-		Find: func(ctx context.Context, _ graph.Key) ([]bmm.IPBlock, error) {
-			return n.api.IPBlocks(ctx, n.siteID())
+		Find: func(ctx context.Context, key graph.Key) ([]bmm.IPBlock, error) {
+			return n.api.IPBlocks(ctx, key.Scope[kindSite])
 		},
-		Phase:  ipBlockPhase,
-		Delete: func(ctx context.Context, id string) error { return n.api.DeleteIPBlock(ctx, n.siteID(), id) },
+		Phase: ipBlockPhase,
+		Delete: func(ctx context.Context, id string, in graph.Scope) error {
+			return n.api.DeleteIPBlock(ctx, in[kindSite], id)
+		},
 	}
 }
 

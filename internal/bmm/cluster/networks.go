@@ -24,6 +24,12 @@ const (
 	peeringKey     = "peering" // peering/ID of the other VPC
 )
 
+// Kinds of what others lie in.
+const (
+	kindSite = infrav1.KindSite
+	kindVPC  = "VPC"
+)
+
 // networks is the graph of one NvidiaBMMCluster:
 //
 //	site ─┬─ group ──┐
@@ -109,10 +115,5 @@ func (n *networks) want() {
 
 func notWanted() graph.Phase { return graph.Ready().Because("NotWanted") }
 
-// siteID is what every lookup proves its answer against.
-func (n *networks) siteID() string {
-	if n.graph == nil { // it is being opened, and its ledger lacks something
-		return n.object.Status.SiteID
-	}
-	return n.graph.ID(siteKey)
-}
+// siteID is that of the site which the spec names.
+func (n *networks) siteID() string { return n.graph.ID(siteKey) }

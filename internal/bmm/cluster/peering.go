@@ -14,19 +14,21 @@ import (
 // key is the other one.
 func (n *networks) peeringKind() *graph.Kind[bmm.VPCPeering] {
 	return &graph.Kind[bmm.VPCPeering]{
-		Name: "VPC peering", Service: n.service, Site: n.siteID,
-		ID:     func(p *bmm.VPCPeering) string { return p.ID },
-		Get:    n.getPeering,
-		Find:   n.findPeering,
-		Phase:  peeringPhase,
-		Delete: func(ctx context.Context, id string) error { return n.api.DeleteVPCPeering(ctx, n.siteID(), id) },
+		Name: "VPC peering", Service: n.service, Within: []string{kindSite, kindVPC}, Site: kindSite,
+		ID:    func(p *bmm.VPCPeering) string { return p.ID },
+		Get:   n.getPeering,
+		Find:  n.findPeering,
+		Phase: peeringPhase,
+		Delete: func(ctx context.Context, id string, in graph.Scope) error {
+			return n.api.DeleteVPCPeering(ctx, in[kindSite], id)
+		},
 	}
 }
 
 // getPeering says what to wait for when one of the VPCs is gone: the peering can neither be read nor deleted until the service
 // has heard from the site that it is gone too.
-func (n *networks) getPeering(ctx context.Context, id string) (*bmm.VPCPeering, error) {
-	peering, err := n.api.VPCPeering(ctx, n.siteID(), id)
+func (n *networks) getPeering(ctx context.Context, id string, in graph.Scope) (*bmm.VPCPeering, error) {
+	peering, err := n.api.VPCPeering(ctx, in[kindSite], id)
 	if fault.ClassOf(err) == fault.Busy {
 		err = fmt.Errorf("%w: one of its VPCs is gone, so the peering goes too, when the site reports that; if it hasn't within an "+
 			"hour, ask the site's operator to delete it", err)
@@ -36,17 +38,17 @@ func (n *networks) getPeering(ctx context.Context, id string) (*bmm.VPCPeering, 
 
 // findPeering doesn't bind what can't be asked for: the service goes on listing a peering when one of its VPCs is gone.
 func (n *networks) findPeering(ctx context.Context, key graph.Key) ([]bmm.VPCPeering, error) {
-	all, err := n.api.VPCPeerings(ctx, n.siteID())
+	all, err := n.api.VPCPeerings(ctx, key.Scope[kindSite])
 	if err != nil {
 		return nil, fault.Correct("spec.vpcPeerings", err)
 	}
-	ours, theirs := n.graph.ID(vpcKey), key.Title
+	ours, theirs := key.Scope[kindVPC], key.Title
 	var found []bmm.VPCPeering
 	for _, p := range all {
 		if (p.VPC1ID != ours || p.VPC2ID != theirs) && (p.VPC1ID != theirs || p.VPC2ID != ours) {
 			continue
 		}
-		if _, err := n.getPeering(ctx, p.ID); err == nil {
+		if _, err := n.getPeering(ctx, p.ID, key.Scope); err == nil {
 			found = append(found, p)
 		} else if !fault.IsNotFound(err) {
 			return nil, err

@@ -13,19 +13,21 @@ import (
 // prefixKind is what an FNN VPC has in place of subnets.
 func (n *networks) prefixKind() *graph.Kind[bmm.VPCPrefix] {
 	return &graph.Kind[bmm.VPCPrefix]{
-		Name: "VPC prefix", Service: n.service, Site: n.siteID,
+		Name: "VPC prefix", Service: n.service, Within: []string{kindSite}, Site: kindSite,
 		ID:  func(p *bmm.VPCPrefix) string { return p.ID },
 		Tag: func(p *bmm.VPCPrefix) graph.Tag { return tag.FromName(PrefixKey, p.Name) },
-		Get: func(ctx context.Context, id string) (*bmm.VPCPrefix, error) {
-			return n.api.VPCPrefix(ctx, n.siteID(), id)
+		Get: func(ctx context.Context, id string, in graph.Scope) (*bmm.VPCPrefix, error) {
+			return n.api.VPCPrefix(ctx, in[kindSite], id)
 		},
 		Find: func(ctx context.Context, key graph.Key) ([]bmm.VPCPrefix, error) {
-			return n.api.VPCPrefixes(ctx, bmm.VPCPrefixFilter{SiteID: n.siteID(), VPCID: n.graph.ID(vpcKey), Query: key.Owner})
+			return n.api.VPCPrefixes(ctx, bmm.VPCPrefixFilter{SiteID: key.Scope[kindSite], Query: key.Owner})
 		},
 		Phase: func(p *bmm.VPCPrefix) graph.Phase {
 			return lifecycle("VPC prefix", p.Name, p.ID, p.Status, bmm.VPCPrefixReady)
 		},
-		Delete: func(ctx context.Context, id string) error { return n.api.DeleteVPCPrefix(ctx, n.siteID(), id) },
+		Delete: func(ctx context.Context, id string, in graph.Scope) error {
+			return n.api.DeleteVPCPrefix(ctx, in[kindSite], id)
+		},
 	}
 }
 

@@ -23,9 +23,9 @@ var siteObject = schema.GroupVersionKind{Group: "forge.nvidia.io", Version: "v1"
 
 func (n *networks) siteKind() *graph.Kind[bmm.Site] {
 	return &graph.Kind[bmm.Site]{
-		Name: "site", Service: n.service,
+		Name: kindSite, Service: n.service,
 		ID:    func(s *bmm.Site) string { return s.ID },
-		Get:   n.api.Site,
+		Get:   func(ctx context.Context, id string, _ graph.Scope) (*bmm.Site, error) { return n.api.Site(ctx, id) },
 		Phase: sitePhase,
 	}
 }

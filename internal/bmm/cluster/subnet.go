@@ -15,19 +15,21 @@ import (
 
 func (n *networks) subnetKind() *graph.Kind[bmm.Subnet] {
 	return &graph.Kind[bmm.Subnet]{
-		Name: "subnet", Service: n.service, Site: n.siteID,
+		Name: "subnet", Service: n.service, Within: []string{kindSite}, Site: kindSite,
 		ID:  func(s *bmm.Subnet) string { return s.ID },
 		Tag: func(s *bmm.Subnet) graph.Tag { return tag.FromName(SubnetKey, s.Name) },
-		Get: func(ctx context.Context, id string) (*bmm.Subnet, error) {
-			return n.api.Subnet(ctx, n.siteID(), id)
+		Get: func(ctx context.Context, id string, in graph.Scope) (*bmm.Subnet, error) {
+			return n.api.Subnet(ctx, in[kindSite], id)
 		},
 		Find: func(ctx context.Context, key graph.Key) ([]bmm.Subnet, error) {
-			return n.api.Subnets(ctx, bmm.SubnetFilter{SiteID: n.siteID(), VPCID: n.graph.ID(vpcKey), Query: key.Owner})
+			return n.api.Subnets(ctx, bmm.SubnetFilter{SiteID: key.Scope[kindSite], Query: key.Owner})
 		},
 		Phase: func(s *bmm.Subnet) graph.Phase {
 			return lifecycle("subnet", s.Name, s.ID, s.Status, bmm.SubnetReady)
 		},
-		Delete: func(ctx context.Context, id string) error { return n.api.DeleteSubnet(ctx, n.siteID(), id) },
+		Delete: func(ctx context.Context, id string, in graph.Scope) error {
+			return n.api.DeleteSubnet(ctx, in[kindSite], id)
+		},
 	}
 }
 

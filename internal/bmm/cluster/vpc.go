@@ -17,19 +17,21 @@ import (
 
 func (n *networks) vpcKind() *graph.Kind[bmm.VPC] {
 	return &graph.Kind[bmm.VPC]{
-		Name: "VPC", Service: n.service, Site: n.siteID,
+		Name: kindVPC, Service: n.service, Within: []string{kindSite}, Site: kindSite,
 		ID:  func(v *bmm.VPC) string { return v.ID },
 		Tag: func(v *bmm.VPC) graph.Tag { return tag.FromLabels(v.Labels) },
-		Get: func(ctx context.Context, id string) (*bmm.VPC, error) {
-			return n.api.VPC(ctx, n.siteID(), id)
+		Get: func(ctx context.Context, id string, in graph.Scope) (*bmm.VPC, error) {
+			return n.api.VPC(ctx, in[kindSite], id)
 		},
 		Find: func(ctx context.Context, key graph.Key) ([]bmm.VPC, error) {
-			return n.api.VPCs(ctx, bmm.VPCFilter{SiteID: n.siteID(), Query: key.Owner})
+			return n.api.VPCs(ctx, bmm.VPCFilter{SiteID: key.Scope[kindSite], Query: key.Owner})
 		},
 		Phase: func(v *bmm.VPC) graph.Phase {
 			return lifecycle("VPC", v.Name, v.ID, v.Status, bmm.VPCReady)
 		},
-		Delete: func(ctx context.Context, id string) error { return n.api.DeleteVPC(ctx, n.siteID(), id) },
+		Delete: func(ctx context.Context, id string, in graph.Scope) error {
+			return n.api.DeleteVPC(ctx, in[kindSite], id)
+		},
 	}
 }
 

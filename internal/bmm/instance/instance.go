@@ -18,11 +18,7 @@ import (
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
-const (
-	key = "instance"
-	// siteParam is the site that an attempt was made at: the instance is looked for there.
-	siteParam = "site"
-)
+const key = "instance"
 
 // Machine is an object that wants an instance.
 type Machine interface {
@@ -66,18 +62,19 @@ func Open(
 ) (*Instance, error) {
 	i := &Instance{machine: machine, engine: engine, reports: reports, api: api, inventory: inventory}
 	i.kind = &graph.Kind[bmm.Instance]{
-		Name: "instance", Service: &graph.Service{Endpoint: api.Endpoint()}, Site: i.SiteID,
-		ID:  func(o *bmm.Instance) string { return o.ID },
-		Tag: func(o *bmm.Instance) graph.Tag { return tag.FromLabels(o.Labels) },
-		Get: func(ctx context.Context, id string) (*bmm.Instance, error) {
-			instance, err := inventory.Instance(ctx, api, i.SiteID(), id)
+		Name: "instance", Service: &graph.Service{Endpoint: api.Endpoint()}, Within: []string{infrav1.KindSite}, Site: infrav1.KindSite,
+		Scope: i.scope,
+		ID:    func(o *bmm.Instance) string { return o.ID },
+		Tag:   func(o *bmm.Instance) graph.Tag { return tag.FromLabels(o.Labels) },
+		Get: func(ctx context.Context, id string, in graph.Scope) (*bmm.Instance, error) {
+			instance, err := inventory.Instance(ctx, api, in[infrav1.KindSite], id)
 			if id == i.ID() { // and not another one that has the name
 				i.got = instance
 			}
 			return instance, err
 		},
-		Find: func(ctx context.Context, _ graph.Key) ([]bmm.Instance, error) {
-			return api.Instances(ctx, bmm.InstanceFilter{SiteID: i.SiteID(), Name: machine.InstanceName()})
+		Find: func(ctx context.Context, k graph.Key) ([]bmm.Instance, error) {
+			return api.Instances(ctx, bmm.InstanceFilter{SiteID: k.Scope[infrav1.KindSite], Name: machine.InstanceName()})
 		},
 		Phase:  func(o *bmm.Instance) graph.Phase { return i.announced(phaseOf(o)) },
 		Delete: i.delete,
@@ -98,7 +95,6 @@ func (i *Instance) Reconcile(ctx context.Context, after ...graph.Ref) (ctrl.Resu
 func (i *Instance) Want(after ...graph.Ref) {
 	i.handle = graph.Add(i.Graph, i.kind, graph.Want[bmm.Instance]{
 		Key: key, Condition: infrav1.InstanceProvisionedCondition, After: after,
-		Choose: func(context.Context) (map[string]string, error) { return map[string]string{siteParam: i.SiteID()}, nil },
 		Create: i.create, Lock: i.lock,
 		Update: i.update,
 		IfLost: "delete the Machine to get another one", // A machine isn't repaired under its node.
@@ -119,7 +115,7 @@ func (i *Instance) ID() string { return i.Graph.ID(key) }
 
 // Exists asks whether the instance that the ledger names is there. Without an error that is known for sure.
 func (i *Instance) Exists(ctx context.Context) (bool, error) {
-	_, err := i.kind.Get(ctx, i.ID())
+	_, err := i.kind.Get(ctx, i.ID(), graph.Scope{infrav1.KindSite: i.SiteID()})
 	if fault.IsNotFound(err) {
 		return false, nil
 	}
@@ -134,14 +130,21 @@ func (i *Instance) Object() *bmm.Instance {
 	return i.got
 }
 
-// SiteID of the instance. The object's own records come first: they survive `clusterctl move`, and the cluster.
+// SiteID of the instance.
 func (i *Instance) SiteID() string {
+	return cmp.Or(i.Graph.Scope(key)[infrav1.KindSite], i.newSiteID())
+}
+
+// newSiteID is where it is by what the object says. Its own records come first: they survive the cluster.
+func (i *Instance) newSiteID() string {
 	shown, _ := i.machine.Shown()
 	if id, err := providerid.Parse(shown); err == nil {
 		return id.SiteID
 	}
-	return cmp.Or(i.Graph.Param(key, siteParam), i.machine.NewSiteID())
+	return i.machine.NewSiteID()
 }
+
+func (i *Instance) scope(string) graph.Scope { return graph.Scope{infrav1.KindSite: i.newSiteID()} }
 
 // ProviderID names the instance; empty before it exists.
 func (i *Instance) ProviderID() string {
@@ -213,7 +216,7 @@ func (i *Instance) create(ctx context.Context, k graph.Key) (graph.Call[bmm.Inst
 		if err != nil {
 			return nil, refused(err, request)
 		}
-		i.inventory.Put(i.api, i.SiteID(), instance)
+		i.inventory.Put(i.api, k.Scope[infrav1.KindSite], instance)
 		return instance, nil
 	}, nil
 }
@@ -244,17 +247,18 @@ func (i *Instance) update(o *bmm.Instance) graph.Update {
 
 // delete tells the site's operator what is wrong with the machine, where that is known for sure: otherwise the next tenant gets
 // the same one.
-func (i *Instance) delete(ctx context.Context, id string) error {
+func (i *Instance) delete(ctx context.Context, id string, in graph.Scope) error {
 	issue, err := i.healthIssue(ctx, id)
 	if err != nil {
 		return err
 	}
-	i.inventory.Touch(i.api, i.SiteID(), id)
-	defer i.inventory.Touch(i.api, i.SiteID(), id) // a list may have begun meanwhile
+	siteID := in[infrav1.KindSite]
+	i.inventory.Touch(i.api, siteID, id)
+	defer i.inventory.Touch(i.api, siteID, id) // a list may have begun meanwhile
 	if issue != nil {
-		return i.api.DeleteUnhealthyInstance(ctx, i.SiteID(), id, *issue)
+		return i.api.DeleteUnhealthyInstance(ctx, siteID, id, *issue)
 	}
-	return i.api.DeleteInstance(ctx, i.SiteID(), id)
+	return i.api.DeleteInstance(ctx, siteID, id)
 }
 
 // phaseOf says how far an instance is.
