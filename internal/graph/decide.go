@@ -78,6 +78,10 @@ func (d decision) keep() step {
 		return d.vanished()
 	case d.e.GoneAt != nil:
 		return d.write(note, func(e *entry) { e.GoneAt = nil })
+	case d.w.chooses && len(d.e.Params) == 0 && !d.s.chosen:
+		return step{verb: pick}
+	case d.s.chosen && !maps.Equal(d.e.Params, d.s.params):
+		return d.write(note, func(e *entry) { e.Params = d.s.params })
 	case d.e.Foreign:
 		return show(*object)
 	case d.w.tagged && object.tag.Owner != "" && object.tag.Owner != d.w.owner:

@@ -1,10 +1,20 @@
 package graph
 
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
 // repair changes a resource of ours that isn't as the spec wants it. One that is on its way to something is left alone. A
 // service that writes what it is given in a way of its own would be asked for the same changes for ever, and one that shows
 // them late until then: so these are asked for slowly.
 func (d decision) repair(o thing) step {
 	switch {
+	case o.phase.State != StateReady && d.w.repairs:
+		return d.mend(o)
+	case d.e.UnreadySince != nil:
+		return d.write(note, func(e *entry) { e.UnreadySince, e.Repairs, e.RepairedAt = nil, 0, nil })
 	case o.phase.State != StateReady || !d.w.updates:
 		return show(o)
 	case !d.s.compared:
@@ -30,6 +40,48 @@ func (d decision) repair(o thing) step {
 		return d.write(change, func(e *entry) { e.Applied, e.AppliedAt, e.InEffect = "", d.stamp(), false })
 	}
 	return step{verb: change}
+}
+
+// mend is for a resource of ours that isn't ready. What it is to be like may have been the mistake, so that is put right first.
+func (d decision) mend(o thing) step {
+	e, text := d.e, summary(d.s.changes)
+	switch {
+	case o.phase.State == StateDeleting:
+		return show(o)
+	case e.UnreadySince == nil || e.UnreadySince.After(d.now) || e.Generation != d.w.generation: // a clock was ahead, or the spec is another one
+		return d.write(note, func(e *entry) {
+			e.UnreadySince, e.Repairs, e.RepairedAt, e.Generation = d.stamp(), 0, nil, d.w.generation
+		})
+	case o.phase.State == StateWaiting && (d.w.patience == 0 || d.within(e.UnreadySince, d.w.patience)):
+		return show(o)
+	case d.w.updates && !d.s.compared:
+		return step{verb: compare, id: o.id}
+	case d.s.refused != nil:
+		return ends(PhaseOf(d.s.refused))
+	case text != "" && text != e.Applied && d.s.applied:
+		return d.write(note, func(e *entry) { e.Applied, e.AppliedAt = text, d.stamp() })
+	case text != "" && text != e.Applied:
+		return step{verb: change}
+	case d.s.applied, d.rests(e.AppliedAt), d.rests(e.RepairedAt):
+		return ends(Waiting("%s: what was done about it may still help (%s)", o.phase.Message, d.tried()).Because("Repairing"))
+	case int(e.Repairs) >= d.w.limits.Most || d.w.limits.Within > 0 && !d.within(e.UnreadySince, d.w.limits.Within):
+		return ends(Failed("%s: it isn't repaired any more (%s); correct the spec, or repair it yourself", o.phase.Message, d.tried()))
+	}
+	return d.write(remedy, func(e *entry) { e.Repairs, e.RepairedAt = e.Repairs+1, d.stamp() })
+}
+
+// rests reports whether what was done may still help.
+func (d decision) rests(at *metav1.Time) bool {
+	return at != nil && d.within(at, min(d.w.poll<<max(d.e.Repairs-1, 0), d.w.slowly))
+}
+
+// tried says what was done about a resource that isn't ready.
+func (d decision) tried() string {
+	text := fmt.Sprintf("not ready since %s, repaired %d times of %d", d.clockTime(d.e.UnreadySince.Time), d.e.Repairs, d.w.limits.Most)
+	if d.e.Applied != "" {
+		text += ", changed: " + d.e.Applied
+	}
+	return text
 }
 
 // applyAgain applies what is as the spec wants it, where the service may have undone that without showing it.

@@ -97,6 +97,23 @@ var rules = map[string]func(w wish, e *entry, s sight, d step) string{
 		}
 		return ""
 	},
+	"a remedy is for what is ours, seen and not ready, and is counted before": func(w wish, e *entry, s sight, d step) string {
+		if d.verb != remedy {
+			return ""
+		}
+		o, seen := decision{w: w, e: e, s: s}.sightOf(e.ID)
+		switch {
+		case e.State != stateBound || e.Foreign || !w.wanted || w.claim.resolve != nil:
+			return "it isn't ours, or isn't wanted"
+		case !seen || o == nil || o.phase.State == StateReady || o.phase.State == StateDeleting:
+			return "it wasn't seen broken"
+		case d.entry == nil || d.entry.Repairs != e.Repairs+1 || int(d.entry.Repairs) > w.limits.Most || d.entry.RepairedAt == nil:
+			return "it isn't counted"
+		case w.tagged && o.tag.Owner == "" && e.Proven != e.ID:
+			return "nothing says that it is ours"
+		}
+		return ""
+	},
 	"the ledger names only what was seen or answered in this round": func(w wish, e *entry, s sight, d step) string {
 		if d.verb != bind && d.verb != adopt && d.verb != use {
 			return ""
@@ -207,7 +224,7 @@ func wishes() (all []wish) {
 	for _, claim := range []*Claim{nil, new(Create()), new(Use("1")), new(UseFound(own)), new(UseOrCreate(ourTitle)), new(CreateNamed(ourTitle))} {
 		for _, tagged := range []bool{true, false} {
 			for _, before := range []string{"", "net"} {
-				for variant := range 7 {
+				for variant := range 8 {
 					w := traits{tagged: tagged, comesBack: variant == 1, claims: []uint8{claimCreate}}.wish(claimNone)
 					if claim != nil {
 						w.wanted, w.claim, w.before, w.updates = true, *claim, before, variant > 1
@@ -216,6 +233,9 @@ func wishes() (all []wish) {
 						if variant == 5 {
 							w.ifLost = "get another one"
 						}
+					}
+					if variant == 7 && w.wanted {
+						w.chooses, w.repairs, w.limits.Most, w.patience, w.poll = true, true, 2, settled, settled
 					}
 					if variant == 6 {
 						w.within, w.fresh.Scope = []string{"net"}, Scope{"net": "new"}
@@ -252,6 +272,9 @@ func entries() (all []*entry) {
 		add(func(e *entry) { e.State, e.AppliedAt, e.ID, e.InEffect = stateBound, at, "2", true })
 		add(func(e *entry) {
 			e.State, e.AppliedAt, e.Applied, e.ID, e.Proven = stateBound, at, summary(drift), "2", "2"
+		})
+		add(func(e *entry) {
+			e.State, e.ID, e.Proven, e.UnreadySince, e.RepairedAt, e.Repairs, e.Params = stateBound, "2", "2", at, at, int32(age), theChoice
 		})
 	}
 	add(func(e *entry) { e.State, e.ID, e.Foreign = stateBound, "1", true })

@@ -24,15 +24,21 @@ type wish struct {
 	// generation of the owner that the spec has.
 	generation int64
 	ifLost     string
+	// chooses: what is chosen for it is kept, also if it exists already.
+	chooses bool
 	// updates: it is compared with the spec. again: what was applied has to be applied once more.
 	updates, again bool
 	// tagged resources prove whose they are. Without tags only the ledger does.
 	tagged    bool
 	goneAfter time.Duration
+	// repairs says that there is a remedy for what isn't ready, patience how long it may be on its way, and limits how often it is tried.
+	repairs  bool
+	patience time.Duration
+	limits   Limits
 	// leads is since when this process makes resources. What was attempted before was by another one, whose clock may differ.
 	leads time.Time
-	// settle and slowly are the engine's.
-	settle, slowly time.Duration
+	// settle, poll and slowly are those of the service.
+	settle, poll, slowly time.Duration
 	// moved: the credentials aren't those that the ledger names, until it is written.
 	moved bool
 }
@@ -59,9 +65,10 @@ type sight struct {
 	list   []thing
 	listed bool
 	turn   turnSight
-	// token and params of an attempt that is prepared.
+	// token of an attempt that is prepared, and params that were chosen for it or for what exists.
 	token  string
 	params map[string]string
+	chosen bool
 	// changes, and refused, are what Update says, and inEffect what InEffect does; they count if compared.
 	changes            []Change
 	refused            error
@@ -97,6 +104,7 @@ const (
 	lookByName verb = "look by tag and name"
 	lookUp     verb = "look up what the spec names"
 	compare    verb = "compare with the spec"
+	pick       verb = "choose"
 	takeTurn   verb = "take a turn"
 	prepare    verb = "prepare"
 	// Writes of the ledger.
@@ -110,6 +118,7 @@ const (
 	// Calls that change something outside. What they intend is written before.
 	create verb = "create"
 	change verb = "change"
+	remedy verb = "repair"
 	remove verb = "delete"
 	// Ends of a round.
 	waitBefore verb = "wait for what comes before"
@@ -135,7 +144,7 @@ type step struct {
 // looks reports whether a step changes nothing.
 func (s step) looks() bool {
 	switch s.verb {
-	case lookByID, lookByName, lookUp, compare, takeTurn, prepare:
+	case lookByID, lookByName, lookUp, compare, pick, takeTurn, prepare:
 		return true
 	}
 	return false

@@ -81,6 +81,21 @@ var breaks = map[string]decider{
 		}
 		return decide(w, e, s, now)
 	},
+	"a remedy isn't counted": func(w wish, e *entry, s sight, now time.Time) step {
+		d := decide(w, e, s, now)
+		if d.verb == remedy {
+			d.entry.Repairs = 0
+		}
+		return d
+	},
+	"what is broken is left alone": func(w wish, e *entry, s sight, now time.Time) step {
+		w.repairs = false
+		return decide(w, e, s, now)
+	},
+	"what exists needs no choice": func(w wish, e *entry, s sight, now time.Time) step {
+		w.chooses = false
+		return decide(w, e, s, now)
+	},
 	"a change is taken for made": func(w wish, e *entry, s sight, now time.Time) step {
 		s.changes = nil
 		return decide(w, e, s, now)

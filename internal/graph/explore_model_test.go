@@ -37,6 +37,8 @@ type traits struct {
 	tagged, unique, saysWho, comesBack bool
 	// What happens besides: our resources are changed; one create makes two; the ledger is restored from a backup.
 	drifts, doubles, restores bool
+	// chooses: a choice is made for it. breaks: ours may break, so that remedies help, or don't.
+	chooses, breaks bool
 	// budget of what users, strangers and operators do.
 	budget uint8
 }
@@ -48,6 +50,8 @@ func (t traits) titled() bool {
 // resource in its slot.
 type resource struct {
 	exists, deleting, theirs, drifted bool
+	// broken is how many remedies it takes until it is ready; remedied is how many there were.
+	broken, remedied uint8
 	// listed: lists show it. All do before a tick is over.
 	listed bool
 	// back: it is gone and may be brought back, once; was says that it has been.
@@ -61,8 +65,13 @@ type record struct {
 	id, token, proven     uint8
 	foreign, conflict     bool
 	at, goneAt, appliedAt uint8
-	applied               bool
+	applied, chosen       bool
+	unready, repairedAt   uint8
+	repairs               uint8
 }
+
+// remedies are tried, at most; a resource that breaks takes one more at most.
+const remedies = 2
 
 const (
 	stageDeciding uint8 = iota
@@ -85,13 +94,13 @@ type process struct {
 	claim, stage     uint8
 	began            uint8 // an age
 	ledger           record
-	looked, seen     uint8 // the slot that was looked up last, and how it was: 0 absent, 1 ready, 2 deleting
+	looked, seen     uint8 // the slot that was looked up last, and how it was: 0 absent, 1 ready, 2 deleting, 3 broken
 	list             [slots]uint8
 	asked            [slots]bool
 	token            uint8
 	answer, answerID uint8
 
-	listed, turn, wrote, compared, changes, applied bool
+	listed, turn, wrote, compared, changes, applied, chosen bool
 }
 
 type state struct {
@@ -149,6 +158,10 @@ func (t traits) entry(r record) *entry {
 		Kind: "thing", Condition: "Ready", State: []entryState{"", stateRefused, statePending, stateBound}[r.state],
 		ID: idOf(r.id), Token: idOf(r.token), Proven: idOf(r.proven), Foreign: r.foreign,
 		At: stampOf(r.at), GoneAt: stampOf(r.goneAt), AppliedAt: stampOf(r.appliedAt),
+		UnreadySince: stampOf(r.unready), RepairedAt: stampOf(r.repairedAt), Repairs: int32(r.repairs),
+	}
+	if r.chosen {
+		e.Params = theChoice
 	}
 	if t.titled() {
 		e.Title = ourTitle
@@ -173,20 +186,23 @@ func recordOf(e *entry) record {
 		state: map[entryState]uint8{stateRefused: 1, statePending: 2, stateBound: 3}[e.State],
 		id:    slotOf(e.ID), token: slotOf(e.Token), proven: slotOf(e.Proven), foreign: e.Foreign, conflict: e.Refusal == string(fault.Conflict),
 		at: ageOf(e.At), goneAt: ageOf(e.GoneAt), appliedAt: ageOf(e.AppliedAt), applied: e.Applied != "",
+		unready: ageOf(e.UnreadySince), repairedAt: ageOf(e.RepairedAt), repairs: uint8(e.Repairs), chosen: len(e.Params) > 0, //nolint:gosec // few
 	}
 }
+
+var theChoice = map[string]string{"zone": "a"}
 
 var drift = []Change{{Field: "size", From: "1", To: "2"}}
 
 func (t traits) wish(claim uint8) wish {
-	w := wish{owner: "o", key: "k", tagged: t.tagged, settle: settled, slowly: settled}
+	w := wish{owner: "o", key: "k", tagged: t.tagged, settle: settled, poll: settled, slowly: settled}
 	if t.comesBack {
 		w.goneAfter = settled
 	}
 	if claim == claimNone {
 		return w
 	}
-	w.wanted, w.updates = true, t.drifts
+	w.wanted, w.updates, w.chooses, w.repairs, w.limits.Most = true, t.drifts, t.chooses, t.breaks, remedies
 	w.fresh = entry{Kind: "thing", Condition: "Ready", State: stateRefused}
 	switch claim {
 	case claimUse:
@@ -204,8 +220,11 @@ func (t traits) thing(s *state, slot, seen uint8) *thing {
 		return nil
 	}
 	o := &thing{id: idOf(slot), phase: Ready()}
-	if seen == 2 {
+	switch seen {
+	case 2:
 		o.phase = Deleting()
+	case 3:
+		o.phase = Failed("it is broken: ask its operator")
 	}
 	if r := s.resources[slot-1]; t.tagged && !r.theirs {
 		o.tag = Tag{Owner: "o", Key: "k", Token: idOf(r.token)}
@@ -221,7 +240,10 @@ var (
 
 // sight is what a process has seen, in decide's terms.
 func (t traits) sight(s *state, p *process) sight {
-	v := sight{began: stampOf(p.began).Time, listed: p.listed, wrote: p.wrote, compared: p.compared, applied: p.applied, token: idOf(p.token)}
+	v := sight{began: stampOf(p.began).Time, listed: p.listed, wrote: p.wrote, compared: p.compared, applied: p.applied, token: idOf(p.token), chosen: p.chosen}
+	if p.chosen {
+		v.params = theChoice
+	}
 	if p.looked > 0 {
 		v.id, v.object = idOf(p.looked), t.thing(s, p.looked, p.seen)
 	}

@@ -107,17 +107,24 @@ func (m *model) do(s *state, p *process, d step) {
 		m.list(s, p)
 	case compare:
 		p.compared, p.changes = true, s.resources[slot-1].drifted
+	case pick:
+		p.chosen = true
 	case takeTurn:
 		p.turn = true
 	case prepare:
 		s.tokens++
-		p.token = s.tokens
+		p.token, p.chosen = s.tokens, m.chooses
 	case create:
 		if m.write(s, p, d) {
 			p.stage, p.listed, p.list = stageCreating, false, [slots]uint8{}
 		}
 	case change:
 		s.resources[p.ledger.id-1].drifted, p.applied = false, true
+	case remedy:
+		if m.write(s, p, d) {
+			r := &s.resources[p.ledger.id-1]
+			p.applied, r.broken, r.remedied = true, max(r.broken, 1)-1, r.remedied+1
+		}
 	case remove:
 		r := &s.resources[slot-1]
 		r.deleting, p.asked[slot-1] = r.exists, true
@@ -168,6 +175,8 @@ func (r resource) seen() uint8 {
 		return 0
 	case r.deleting:
 		return 2
+	case r.broken > 0:
+		return 3
 	}
 	return 1
 }
@@ -285,7 +294,7 @@ func (m *model) commit(s state, token uint8) {
 // older is the state a tick later. What came back is for good, what didn't stays away.
 func (s state) older() state {
 	for _, r := range []*record{&s.ledger, &s.before, &s.backup, &s.processes[0].ledger, &s.processes[1].ledger} {
-		for _, age := range []*uint8{&r.at, &r.goneAt, &r.appliedAt} {
+		for _, age := range []*uint8{&r.at, &r.goneAt, &r.appliedAt, &r.unready, &r.repairedAt} {
 			if *age > 0 {
 				*age = min(*age+1, 3)
 			}
@@ -331,6 +340,11 @@ func (m *model) others(s state) {
 			if n = s; m.drifts && !r.drifted {
 				n.resources[i].drifted = true
 				m.found("another client changes ours", n)
+			}
+			for broken := uint8(1); m.breaks && r.broken == 0 && broken <= remedies+1; broken++ {
+				n = s
+				n.resources[i].broken, n.resources[i].remedied = broken, 0
+				m.found("ours breaks", n)
 			}
 		}
 	}

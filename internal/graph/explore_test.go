@@ -26,6 +26,9 @@ var worlds = map[string]traits{
 	"tags, a name that is ours":      {claims: []uint8{claimCreateNamed, claimUseOrCreate}, tagged: true, unique: true, saysWho: true, budget: 2},
 	"no tags, a name that is ours":   {claims: []uint8{claimCreateNamed}, budget: 2},
 	"no tags, unique names of ours":  {claims: []uint8{claimCreate}, unique: true, budget: 2},
+	"tags, and ours breaks":         {claims: []uint8{claimCreate}, tagged: true, drifts: true, breaks: true, budget: 2},
+	"tags, by name, with a choice":  {claims: []uint8{claimUseOrCreate, claimCreate}, tagged: true, chooses: true, restores: true, budget: 3},
+	"no tags, with a choice":        {claims: []uint8{claimUseOrCreate}, chooses: true, budget: 2},
 	"tags, unique, claim changes":    {claims: []uint8{claimCreate, claimUse}, tagged: true, unique: true, budget: 2},
 }
 
@@ -162,6 +165,9 @@ func (x *exploration) check(m *model, s state) string {
 		if r.theirs && (r.deleting || r.drifted) {
 			return "the user's own is touched"
 		}
+		if r.remedied > remedies {
+			return "there are more remedies than are to be tried"
+		}
 		left = left || r.back
 		if !r.theirs && r.exists {
 			left = true
@@ -272,6 +278,10 @@ func (x *exploration) checkFixed(s state) string {
 		return "it isn't in the ledger"
 	case s.resources[own-1].drifted:
 		return "it isn't as wanted"
+	case s.resources[own-1].broken > 0 && s.ledger.repairs < remedies:
+		return "it isn't repaired"
+	case x.chooses && !s.ledger.chosen:
+		return "its choice isn't kept"
 	}
 	return ""
 }

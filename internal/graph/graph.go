@@ -179,6 +179,14 @@ func (g *Graph) Scope(key string) Scope {
 	return nil
 }
 
+// Param is a choice that was made for the resource under a key; empty where there is none.
+func (g *Graph) Param(key, name string) string {
+	if e, ok := g.ledger.Entries[key]; ok {
+		return e.Params[name]
+	}
+	return ""
+}
+
 // Handle is a resource of the graph.
 type Handle[T any] struct {
 	g    *Graph

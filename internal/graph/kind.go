@@ -118,8 +118,9 @@ type Want[T any] struct {
 	// Claim is Create, CreateNamed, Use, UseFound or UseOrCreate.
 	Claim Claim
 	// Choose decides, once for each attempt, what must not be decided anew while its outcome is unknown, such as a zone among
-	// those that are up. The ledger keeps the answer. Optional.
-	Choose func(ctx context.Context) (params map[string]string, err error)
+	// those that are up. The ledger keeps the answer. Of what exists, because it is the user's own or the ledger is an older one, it
+	// is asked once too, and gets it; otherwise existing is nil. Optional.
+	Choose func(ctx context.Context, existing *T) (params map[string]string, err error)
 	// Create prepares the call that makes the resource with the tag of key: it reads whatever is needed, and an error of its
 	// own means that nothing was attempted. Not needed with Use.
 	Create func(ctx context.Context, key Key) (Call[T], error)
@@ -135,8 +136,28 @@ type Want[T any] struct {
 	// InEffect reports whether the service says that a resource does what it is for. Not every one ever says so; where it did
 	// and does no more, an Update is applied once, without changes. It goes with Again.
 	InEffect func(*T) bool
+	// Repair is what to do when it isn't ready and won't be by itself. Optional, and never used for what is the user's own.
+	Repair *Repair[T]
 	// IfLost is what a person has to do when somebody else has deleted the resource; empty where it is made again.
 	IfLost string
+}
+
+// Repair brings back a resource that isn't ready. If it isn't as the spec wants it, that is tried first, by an Update.
+type Repair[T any] struct {
+	// After is how long it may be on its way until it counts as failed; 0 is without end.
+	After time.Duration
+	// Remedy is a call that may help. The engine looks at the resource again afterwards. It may happen that it is made twice.
+	Remedy func(ctx context.Context, object *T) error
+	Limits Limits
+}
+
+// Limits of how often a remedy is tried: the second time after a poll interval, then each time after twice as long, and from the
+// beginning when the spec changes.
+type Limits struct {
+	// Most is how often, at most.
+	Most int
+	// Within is how long after it was first seen not to be ready; 0 is without end.
+	Within time.Duration
 }
 
 // Call makes a resource. It may go on when the reconcile that began it is over, so it must not touch what a reconcile does.

@@ -22,6 +22,8 @@ const (
 	ActionCreate Action = "create"
 	// ActionChange: it is ours, and not as the spec wants it.
 	ActionChange Action = "change"
+	// ActionRepair: it is ours, as the spec wants it, and not ready.
+	ActionRepair Action = "repair"
 	// ActionDelete: it is ours, and the spec doesn't ask for it any more.
 	ActionDelete Action = "delete"
 	// ActionForget: it is the user's own, and the spec doesn't ask for it any more.
@@ -47,7 +49,7 @@ type Step struct {
 
 // exists reports whether the resource is there already.
 func (s Step) exists() bool {
-	return s.Action == ActionKeep || s.Action == ActionUse || s.Action == ActionAdopt || s.Action == ActionChange
+	return s.Action == ActionKeep || s.Action == ActionUse || s.Action == ActionAdopt || s.Action == ActionChange || s.Action == ActionRepair
 }
 
 // Plan says what Reconcile would do in the end; where nothing was added to the graph, what Delete would do. It looks, and
@@ -152,7 +154,7 @@ func (p *plan[T]) steps(ctx context.Context) []Step {
 // next carries a step out, or writes it down. More reports whether the plan of this key goes on.
 func (p *plan[T]) next(ctx context.Context, s step) (more bool) {
 	switch s.verb {
-	case lookByID, lookByName, lookUp, compare:
+	case lookByID, lookByName, lookUp, compare, pick:
 		p.do(ctx, s)
 	case takeTurn:
 		p.sight.turn = turnGranted
@@ -174,6 +176,9 @@ func (p *plan[T]) next(ctx context.Context, s step) (more bool) {
 		return false
 	case change:
 		p.add(p.changed())
+		return false
+	case remedy:
+		p.add(Step{Action: ActionRepair, ID: p.ID()})
 		return false
 	default:
 		if !s.ends {

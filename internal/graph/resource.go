@@ -33,14 +33,17 @@ func (k *Kind[T]) unwanted(g *Graph, key string) wish {
 	service := g.engine.service(k.Service)
 	return wish{
 		owner: g.ledger.Owner, key: key, fresh: entry{Scope: k.scopeOf(g, key)}, within: k.Within, tagged: k.Tag != nil, goneAfter: k.GoneAfter, settle: service.Settle,
-		slowly: service.slowly(), leads: g.engine.Creates.leads(), deleting: g.deleting,
+		poll: service.Poll, slowly: service.slowly(), leads: g.engine.Creates.leads(), deleting: g.deleting,
 	}
 }
 
 func (h *Handle[T]) wish(before string) wish {
 	w := h.kind.unwanted(h.g, h.want.Key)
 	w.wanted, w.claim, w.fresh, w.before, w.ifLost = true, h.want.Claim, h.fresh(), before, h.want.IfLost
-	w.updates, w.again = h.want.Update != nil, h.want.Again
+	w.chooses, w.updates, w.again = h.want.Choose != nil, h.want.Update != nil, h.want.Again
+	if r := h.want.Repair; r != nil {
+		w.repairs, w.patience, w.limits = true, r.After, r.Limits
+	}
 	for _, o := range h.g.unproven {
 		if o.Kind == h.kind.Name {
 			w.unproven = o.phase()

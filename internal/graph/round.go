@@ -79,6 +79,9 @@ func (r *round[T]) do(ctx context.Context, s step) {
 		err = r.lookUp(ctx, s.in)
 	case compare:
 		r.compare(s.id)
+	case pick:
+		r.sight.params, err = r.want.Choose(ctx, r.seen(r.ID()))
+		r.sight.chosen = err == nil
 	case takeTurn:
 		r.takeTurn()
 	case prepare:
@@ -87,6 +90,8 @@ func (r *round[T]) do(ctx context.Context, s step) {
 		err = r.create(ctx, s)
 	case change:
 		err = r.change(ctx, s)
+	case remedy:
+		err = r.remedy(ctx, s)
 	case remove:
 		err = r.delete(ctx, s.id, s.in)
 	default:
@@ -232,7 +237,7 @@ func (r *round[T]) prepare(ctx context.Context) (err error) {
 	e := r.fresh()
 	e.Token = uuid.NewString()
 	if r.want.Choose != nil {
-		if e.Params, err = r.want.Choose(ctx); err != nil {
+		if e.Params, err = r.want.Choose(ctx, nil); err != nil {
 			return err
 		}
 	}
@@ -282,6 +287,14 @@ func (r *round[T]) change(ctx context.Context, s step) error {
 	}
 	r.sight.applied = true
 	return r.update.Apply(ctx)
+}
+
+func (r *round[T]) remedy(ctx context.Context, s step) error {
+	if err := r.write(ctx, s); err != nil {
+		return err
+	}
+	r.sight.applied = true
+	return r.want.Repair.Remedy(ctx, r.seen(r.ID()))
 }
 
 func (r *round[T]) delete(ctx context.Context, id string, in Scope) error {

@@ -116,8 +116,11 @@ func (c *cloud) create(p part) graph.Call[part] {
 	}
 }
 
-// aZone chooses one of those that are up; which one is up changes with every look.
-func (c *cloud) aZone(context.Context) (params map[string]string, err error) {
+// aZone chooses one of those that are up; which one is up changes with every look. What exists is in a zone.
+func (c *cloud) aZone(_ context.Context, existing *part) (params map[string]string, err error) {
+	if existing != nil {
+		return map[string]string{"zone": existing.zone}, nil
+	}
 	err = c.fuse.Call(false, func() error {
 		params = map[string]string{"zone": c.zones[0]}
 		c.zones = append(c.zones[1:], c.zones[0])

@@ -82,7 +82,7 @@ type Entry struct {
 	// message says why it was refused.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// generation of the owner to which it was refused.
+	// generation of the owner to which it was refused, or for which it is repaired.
 	// +optional
 	Generation int64 `json:"generation,omitempty"`
 	// foreign: the user's own, never deleted.
@@ -97,6 +97,15 @@ type Entry struct {
 	// inEffect: the service said so, since the last changes.
 	// +optional
 	InEffect bool `json:"inEffect,omitempty"`
+	// unreadySince is when it was first seen not to be ready, of what can be repaired.
+	// +optional
+	UnreadySince *metav1.Time `json:"unreadySince,omitempty"`
+	// repairs is how often a remedy was tried since then.
+	// +optional
+	Repairs int32 `json:"repairs,omitempty"`
+	// repairedAt is when it was tried last.
+	// +optional
+	RepairedAt *metav1.Time `json:"repairedAt,omitempty"`
 	// goneAt is when it was first seen to be gone, where that has to last to count.
 	// +optional
 	GoneAt *metav1.Time `json:"goneAt,omitempty"`

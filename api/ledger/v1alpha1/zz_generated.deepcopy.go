@@ -38,6 +38,14 @@ func (in *Entry) DeepCopyInto(out *Entry) {
 		in, out := &in.AppliedAt, &out.AppliedAt
 		*out = (*in).DeepCopy()
 	}
+	if in.UnreadySince != nil {
+		in, out := &in.UnreadySince, &out.UnreadySince
+		*out = (*in).DeepCopy()
+	}
+	if in.RepairedAt != nil {
+		in, out := &in.RepairedAt, &out.RepairedAt
+		*out = (*in).DeepCopy()
+	}
 	if in.GoneAt != nil {
 		in, out := &in.GoneAt, &out.GoneAt
 		*out = (*in).DeepCopy()
