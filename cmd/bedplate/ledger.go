@@ -83,7 +83,7 @@ func ledgerShowCommand() *cobra.Command {
 			if l == nil {
 				return errors.New("it has no ledger")
 			}
-			_, _ = fmt.Fprintf(out, "Owner ID:     %s\nHome:         %s\nCredentials:  %s\n\n", l.Spec.OwnerID, l.Spec.Home, l.Spec.Credentials)
+			_, _ = fmt.Fprintf(out, "Owner ID:     %s\nHome:         %s\nCredentials:  %s\n\n", l.Spec.OwnerID, l.Spec.Home, strings.Join(l.Spec.Credentials, ", "))
 			table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 			_, _ = fmt.Fprintln(table, "KEY\tKIND\tSTATE\tID\tNOTE")
 			for _, e := range l.Spec.Entries {
@@ -98,7 +98,8 @@ func ledgerShowCommand() *cobra.Command {
 }
 
 func ledgerSeedCommand() *cobra.Command {
-	var ownerID, credentials string
+	var ownerID string
+	var credentials []string
 	var in map[string]string
 	command := onLedger("seed KIND/NAME --owner-id ID --credentials SECRET KEY=KIND/ID…",
 		"Write the ledger of an object that has none",
@@ -109,10 +110,14 @@ func ledgerSeedCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return ledgerEngine(c).Seed(ctx, owner, ownerID, owner.GetNamespace()+"/"+credentials, resources...)
+			var names []string
+			for _, secret := range credentials {
+				names = append(names, owner.GetNamespace()+"/"+secret)
+			}
+			return ledgerEngine(c).Seed(ctx, owner, ownerID, names, resources...)
 		})
 	command.Flags().StringVar(&ownerID, "owner-id", "", "what the resources carry in their labels, or at the end of their names")
-	command.Flags().StringVar(&credentials, "credentials", "", "Secret that they were made with, in the object's namespace")
+	command.Flags().StringSliceVar(&credentials, "credentials", nil, "Secrets that they were made with, in the object's namespace")
 	inFlag(command, &in)
 	_ = command.MarkFlagRequired("owner-id")
 	_ = command.MarkFlagRequired("credentials")

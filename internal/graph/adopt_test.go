@@ -32,7 +32,7 @@ func TestAdopt_refusesWhatAnotherLedgerHas(t *testing.T) {
 	}}
 	f.Expect(f.client.Create(t.Context(), second)).To(Succeed())
 	e := f.engine()
-	g, err := e.New(t.Context(), second, "any", f.service.kind())
+	g, err := e.New(t.Context(), second, []string{"any"}, f.service.kind())
 	f.Expect(err).NotTo(HaveOccurred())
 	graph.Add(g, f.service.kind(), f.want("lonely"))
 	_, err = g.Reconcile(t.Context())

@@ -16,7 +16,7 @@ func BenchmarkReconcile_ofAnOwnerAtRest(b *testing.B) {
 	engine.Recorder = events.NewFakeRecorder(0)
 	reconcile := func(owner *bmmv1.NvidiaBMMMachine) {
 		kind := f.service.kind()
-		g, err := engine.New(b.Context(), owner, "any", kind)
+		g, err := engine.New(b.Context(), owner, []string{"any"}, kind)
 		f.Expect(err).NotTo(HaveOccurred())
 		f.wants(g, kind)
 		_, err = g.Reconcile(b.Context())

@@ -18,7 +18,7 @@ func (f *fixture) claiming(claim graph.Claim) *bmmv1.NvidiaBMMMachine {
 	f.t.Helper()
 	kind := f.service.kind()
 	owner := f.owner()
-	g, err := f.engine().New(f.t.Context(), owner, "any", kind)
+	g, err := f.engine().New(f.t.Context(), owner, []string{"any"}, kind)
 	f.Expect(err).NotTo(HaveOccurred())
 	want := f.want("net")
 	want.Claim = claim

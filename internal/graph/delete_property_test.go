@@ -101,7 +101,7 @@ func (p *past) deleted(shown []string, random *rand.Rand) (wrong string) {
 				return errors.New("connection reset")
 			}
 		}
-		g, err := p.engine().New(p.t.Context(), showing{p.owner(), shown}, "any", p.service.kind())
+		g, err := p.engine().New(p.t.Context(), showing{p.owner(), shown}, []string{"any"}, p.service.kind())
 		if err == nil {
 			_, _ = g.DeleteAndRelease(p.t.Context(), finalizer)
 		}

@@ -158,7 +158,7 @@ func TestRelease_keepsTheFinalizerWhenTheLedgerWasStale(t *testing.T) {
 	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
 	f.lag = &ledgerv1.Ledger{}
 	f.Expect(f.ownsNothing(f.owner())).To(BeFalse())
-	g, err := f.engine().New(t.Context(), f.owner(), "any", f.service.kind())
+	g, err := f.engine().New(t.Context(), f.owner(), []string{"any"}, f.service.kind())
 	f.Expect(err).NotTo(HaveOccurred())
 	result, err := g.DeleteAndRelease(t.Context(), finalizer)
 	f.Expect(err).NotTo(HaveOccurred())

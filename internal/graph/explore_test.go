@@ -26,9 +26,9 @@ var worlds = map[string]traits{
 	"tags, a name that is ours":      {claims: []uint8{claimCreateNamed, claimUseOrCreate}, tagged: true, unique: true, saysWho: true, budget: 2},
 	"no tags, a name that is ours":   {claims: []uint8{claimCreateNamed}, budget: 2},
 	"no tags, unique names of ours":  {claims: []uint8{claimCreate}, unique: true, budget: 2},
-	"tags, and ours breaks":         {claims: []uint8{claimCreate}, tagged: true, drifts: true, breaks: true, budget: 2},
-	"tags, by name, with a choice":  {claims: []uint8{claimUseOrCreate, claimCreate}, tagged: true, chooses: true, restores: true, budget: 3},
-	"no tags, with a choice":        {claims: []uint8{claimUseOrCreate}, chooses: true, budget: 2},
+	"tags, and ours breaks":          {claims: []uint8{claimCreate}, tagged: true, drifts: true, breaks: true, budget: 2},
+	"tags, by name, with a choice":   {claims: []uint8{claimUseOrCreate, claimCreate}, tagged: true, chooses: true, restores: true, budget: 3},
+	"no tags, with a choice":         {claims: []uint8{claimUseOrCreate}, chooses: true, budget: 2},
 	"tags, unique, claim changes":    {claims: []uint8{claimCreate, claimUse}, tagged: true, unique: true, budget: 2},
 }
 

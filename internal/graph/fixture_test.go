@@ -173,7 +173,7 @@ func (f *fixture) want(key string, after ...graph.Ref) graph.Want[thing] {
 
 func (f *fixture) reconcileObject(owner graph.Owner) (ctrl.Result, error) {
 	kind := f.service.kind()
-	g, err := f.engine().New(f.t.Context(), owner, "any", kind)
+	g, err := f.engine().New(f.t.Context(), owner, []string{"any"}, kind)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -198,7 +198,7 @@ func (f *fixture) reconcile() (*bmmv1.NvidiaBMMMachine, error) {
 
 func (f *fixture) delete() (*bmmv1.NvidiaBMMMachine, bool) {
 	owner := f.owner()
-	g, err := f.engine().New(f.t.Context(), owner, "any", f.service.kind())
+	g, err := f.engine().New(f.t.Context(), owner, []string{"any"}, f.service.kind())
 	f.Expect(err).NotTo(HaveOccurred())
 	done, _, _ := g.Delete(f.t.Context())
 	return owner, done

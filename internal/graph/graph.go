@@ -75,8 +75,8 @@ type Engine struct {
 type Graph struct {
 	engine *Engine
 	owner  Owner
-	// credentials that all calls are made with, by name.
-	credentials string
+	// credentials that the calls are made with, by name.
+	credentials []string
 	kinds       map[string]AnyKind
 	// home is this management cluster.
 	home   string
@@ -119,9 +119,9 @@ type node interface {
 	plan(ctx context.Context, g *Graph) []Step
 }
 
-// New opens the graph of an owner. Credentials is the name of what all its calls log in with. Every kind that its ledger
+// New opens the graph of an owner. Credentials are the names of the Secrets that its calls log in with. Every kind that its ledger
 // may name has to be given. The error is a ledger that can't be used: it names the remedy.
-func (e *Engine) New(ctx context.Context, owner Owner, credentials string, kinds ...AnyKind) (*Graph, error) {
+func (e *Engine) New(ctx context.Context, owner Owner, credentials []string, kinds ...AnyKind) (*Graph, error) {
 	g := &Graph{
 		engine: e, owner: owner, credentials: credentials, kinds: map[string]AnyKind{}, phases: map[string]Phase{},
 	}

@@ -51,7 +51,7 @@ func (f *fixture) graphOf(owner graph.Owner, change ...func(*graph.Kind[thing]))
 	for _, c := range change {
 		c(kind)
 	}
-	g, err := f.engine().New(f.t.Context(), owner, "any", kind)
+	g, err := f.engine().New(f.t.Context(), owner, []string{"any"}, kind)
 	f.Expect(err).NotTo(HaveOccurred())
 	return g, kind
 }

@@ -14,7 +14,7 @@ func TestKeep_whatCannotBeKnownNowStays(t *testing.T) {
 	f := inMemory(t)
 	open := func(known bool) *graph.Graph {
 		kind := f.service.kind()
-		g, err := f.engine().New(t.Context(), f.owner(), "any", kind)
+		g, err := f.engine().New(t.Context(), f.owner(), []string{"any"}, kind)
 		f.Expect(err).NotTo(HaveOccurred())
 		if known {
 			zone := graph.Add(g, kind, f.want("zone/dal10"))
@@ -35,7 +35,7 @@ func TestKeep_whatCannotBeKnownNowStays(t *testing.T) {
 		f.service.finish()
 	}
 	f.Expect(f.service.keys()).To(Equal([]string{"net", "zone/dal10"}), "the zone is left as long as something needs it")
-	g, err := f.engine().New(t.Context(), f.owner(), "any", f.service.kind())
+	g, err := f.engine().New(t.Context(), f.owner(), []string{"any"}, f.service.kind())
 	f.Expect(err).NotTo(HaveOccurred())
 	for range 3 {
 		_, err = g.Reconcile(t.Context())

@@ -35,8 +35,8 @@ const (
 // ledger is an owner's as one reconcile sees it.
 type ledger struct {
 	Owner string
-	// Credentials is the name of what the resources were made with.
-	Credentials string
+	// Credentials are the names of what the resources were made with.
+	Credentials []string
 	Entries     map[string]*entry
 	// stored is the object as it was read or written last; without a resource version there is none yet.
 	stored *ledgerv1.Ledger

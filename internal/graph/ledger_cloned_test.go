@@ -22,7 +22,7 @@ func TestLedger_ofWhatLivesHereIsNotTakenOver(t *testing.T) {
 	f.Expect(f.client.Create(t.Context(), copied)).To(Succeed())
 	// Velero restores, the clusters in the copy are paused and unpaused
 	clone.Annotations = map[string]string{ledgerv1.TakeOverAnnotation: "true"}
-	g, err := f.engine().New(t.Context(), showing{clone, []string{"id-1", "id-2", "id-3", "id-4"}}, "any", f.service.kind())
+	g, err := f.engine().New(t.Context(), showing{clone, []string{"id-1", "id-2", "id-3", "id-4"}}, []string{"any"}, f.service.kind())
 	if err == nil {
 		now := metav1.Now()
 		clone.DeletionTimestamp = &now

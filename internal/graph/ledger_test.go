@@ -72,7 +72,7 @@ func (f *fixture) deleteAll(show func() graph.Owner) {
 	f.t.Helper()
 	f.Expect(client.IgnoreNotFound(f.client.Delete(f.t.Context(), f.owner()))).To(Succeed())
 	for range 10 {
-		g, err := f.engine().New(f.t.Context(), show(), "any", f.service.kind())
+		g, err := f.engine().New(f.t.Context(), show(), []string{"any"}, f.service.kind())
 		f.Expect(err).NotTo(HaveOccurred())
 		_, err = g.DeleteAndRelease(f.t.Context(), finalizer)
 		f.Expect(err).NotTo(HaveOccurred())

@@ -71,7 +71,7 @@ func TestMetrics_sayHowLongAConditionWasNotMet(t *testing.T) {
 			{graph.Phase{State: graph.StateUnknown, Reason: "Credentials"}, 10 * time.Second},
 			{graph.Ready(), time.Hour},
 		} {
-			round, err := engine.New(t.Context(), owner, "any")
+			round, err := engine.New(t.Context(), owner, []string{"any"})
 			g.Expect(err).NotTo(HaveOccurred())
 			round.Gate("MoodGood", func() graph.Phase { return step.phase })
 			round.Gate("AlwaysGood", graph.Ready)

@@ -41,7 +41,7 @@ func TestPlan_takesNoLedgerOver(t *testing.T) {
 	owner.Annotations = map[string]string{ledgerv1.TakeOverAnnotation: "true"}
 	engine := f.engine()
 	engine.OnlyLooks = true
-	_, err := engine.New(t.Context(), owner, "any", f.service.kind())
+	_, err := engine.New(t.Context(), owner, []string{"any"}, f.service.kind())
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(f.ledger().ResourceVersion).To(Equal(before))
 }
@@ -61,7 +61,7 @@ func TestMove_createsNothingBeforeASlowServiceHasSettled(t *testing.T) {
 			return nil
 		}
 		owner = f.owner()
-		g, err := f.engine().New(t.Context(), owner, "any", kind)
+		g, err := f.engine().New(t.Context(), owner, []string{"any"}, kind)
 		f.Expect(err).NotTo(HaveOccurred())
 		w := f.want("lonely")
 		graph.Add(g, kind, w)

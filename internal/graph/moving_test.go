@@ -53,7 +53,7 @@ func TestMayMove_onceNothingIsPending(t *testing.T) {
 	owner := f.owner()
 	owner.Annotations = map[string]string{clusterctlv1.BlockMoveAnnotation: "true"}
 	open := func() *graph.Graph {
-		g, err := f.engine().New(t.Context(), owner, "any", f.service.kind())
+		g, err := f.engine().New(t.Context(), owner, []string{"any"}, f.service.kind())
 		f.Expect(err).NotTo(HaveOccurred())
 		return g
 	}

@@ -18,7 +18,7 @@ func TestLedger_thatIsOlderThanWhatHasNoTag(t *testing.T) {
 	}
 	for name, then := range map[string]func(f *fixture, owner graph.Owner) error{
 		"goes on": func(f *fixture, owner graph.Owner) error {
-			g, err := f.engine().New(f.t.Context(), owner, "any", f.service.kindOf(untagged))
+			g, err := f.engine().New(f.t.Context(), owner, []string{"any"}, f.service.kindOf(untagged))
 			if err != nil {
 				return err
 			}
@@ -32,7 +32,7 @@ func TestLedger_thatIsOlderThanWhatHasNoTag(t *testing.T) {
 			return err
 		},
 		"is deleted": func(f *fixture, owner graph.Owner) error {
-			g, err := f.engine().New(f.t.Context(), owner, "any", f.service.kindOf(untagged))
+			g, err := f.engine().New(f.t.Context(), owner, []string{"any"}, f.service.kindOf(untagged))
 			if err != nil {
 				return err
 			}

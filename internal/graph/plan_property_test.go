@@ -45,7 +45,7 @@ func newPast(t *testing.T, seed, n uint64) *past {
 // graph of the owner: net, what is below it, and lonely, whose claim changes.
 func (p *past) graph() *graph.Graph {
 	kind := p.service.kind()
-	g, err := p.engine().New(p.t.Context(), p.owner(), "any", kind)
+	g, err := p.engine().New(p.t.Context(), p.owner(), []string{"any"}, kind)
 	p.Expect(err).NotTo(HaveOccurred())
 	net := graph.Add(g, kind, p.want("net"))
 	for _, key := range p.below {

@@ -16,7 +16,7 @@ func (f *fixture) plan() map[string]graph.Step {
 	f.t.Helper()
 	before, calls := f.owner(), len(f.service.calls)
 	kind := f.service.kind()
-	g, err := f.engine().New(f.t.Context(), f.owner(), "any", kind)
+	g, err := f.engine().New(f.t.Context(), f.owner(), []string{"any"}, kind)
 	f.Expect(err).NotTo(HaveOccurred())
 	f.wants(g, kind)
 	steps := map[string]graph.Step{}
@@ -129,7 +129,7 @@ func TestPlan_ofADeletion(t *testing.T) {
 	f := newFixture(t)
 	_, err := f.reconcile()
 	f.Expect(err).NotTo(HaveOccurred())
-	g, err := f.engine().New(t.Context(), f.owner(), "any", f.service.kind())
+	g, err := f.engine().New(t.Context(), f.owner(), []string{"any"}, f.service.kind())
 	f.Expect(err).NotTo(HaveOccurred())
 	var keys []string
 	for _, s := range g.Plan(t.Context()) {

@@ -29,7 +29,7 @@ func TestReconcile_looksSoonAtWhatIsOnItsWayAndThenLessOften(t *testing.T) {
 	phase := graph.Waiting("it is Pending")
 	engine, owner := f.engine(), f.owner()
 	after := func() time.Duration {
-		g, err := engine.New(t.Context(), owner, "any", f.service.kind())
+		g, err := engine.New(t.Context(), owner, []string{"any"}, f.service.kind())
 		f.Expect(err).NotTo(HaveOccurred())
 		g.Gate("Booted", func() graph.Phase { return phase })
 		result, err := g.Reconcile(t.Context())

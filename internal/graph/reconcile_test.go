@@ -52,7 +52,7 @@ func TestReconcile_doesNotWaitForWhatCanBeUsedBeforeItIsReady(t *testing.T) {
 	}
 	reconcile := func() *bmmv1.NvidiaBMMMachine {
 		owner := f.owner()
-		g, err := f.engine().New(t.Context(), owner, "any", kind)
+		g, err := f.engine().New(t.Context(), owner, []string{"any"}, kind)
 		f.Expect(err).NotTo(HaveOccurred())
 		f.wants(g, kind)
 		_, err = g.Reconcile(t.Context())
@@ -267,7 +267,7 @@ func TestReconcile_doesNotForgetAnIDOnTheStrengthOfAStaleOwner(t *testing.T) {
 
 	f.lag = old
 	kind := f.service.kind()
-	g, err := f.engine().New(t.Context(), stale, "any", kind)
+	g, err := f.engine().New(t.Context(), stale, []string{"any"}, kind)
 	f.Expect(err).NotTo(HaveOccurred())
 	net := graph.Add(g, kind, f.want("net"))
 	_, err = g.Reconcile(t.Context())
@@ -311,7 +311,7 @@ func TestReconcile_usesTheUsersOwnAndNeverDeletesIt(t *testing.T) {
 	kind := f.service.kind()
 	run := func() (*bmmv1.NvidiaBMMMachine, string) {
 		owner := f.owner()
-		g, err := f.engine().New(t.Context(), owner, "any", kind)
+		g, err := f.engine().New(t.Context(), owner, []string{"any"}, kind)
 		f.Expect(err).NotTo(HaveOccurred())
 		h := graph.Add(g, kind, graph.Want[thing]{Key: "theirs", Condition: "TheirsReady", Claim: graph.Use(theirs.id)})
 		_, err = g.Reconcile(t.Context())

@@ -22,7 +22,7 @@ func TestLedger_thatWasStrippedIsLeftAloneByAPlan(t *testing.T) {
 	before := f.ledger().ResourceVersion
 	engine := f.engine()
 	engine.OnlyLooks = true
-	_, err := engine.New(t.Context(), f.owner(), "any", f.service.kind())
+	_, err := engine.New(t.Context(), f.owner(), []string{"any"}, f.service.kind())
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(f.ledger().ResourceVersion).To(Equal(before))
 }
@@ -47,7 +47,7 @@ func TestLedger_thatIsOlderIsCompletedFromWhatIsShown(t *testing.T) {
 				l.Spec.Entries = append(l.Spec.Entries[:0], *l.Entry("left"), *l.Entry("net"), *l.Entry("right"))
 			})
 			row.change(f)
-			g, err := f.engine().New(t.Context(), f.shown(), "any", f.service.kind())
+			g, err := f.engine().New(t.Context(), f.shown(), []string{"any"}, f.service.kind())
 			f.Expect(err).NotTo(HaveOccurred())
 			f.Expect(g.ID("lonely")).To(Equal(row.id))
 		})
@@ -60,7 +60,7 @@ func TestLedger_thatNamesOneIsNotToldOfAnother(t *testing.T) {
 	f.madeAll()
 	_, err := f.service.create(f.service.things["id-4"].tag)
 	f.Expect(err).NotTo(HaveOccurred())
-	g, err := f.engine().New(t.Context(), showing{f.owner(), []string{"id-4", "id-5"}}, "any", f.service.kind())
+	g, err := f.engine().New(t.Context(), showing{f.owner(), []string{"id-4", "id-5"}}, []string{"any"}, f.service.kind())
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(g.ID("lonely")).To(Equal("id-4"))
 }
@@ -194,12 +194,12 @@ func TestLedger_saysWithWhichCredentialsItGoesOn(t *testing.T) {
 	f := inMemory(t)
 	f.madeAll()
 	kind := f.service.kind()
-	g, err := f.engine().New(t.Context(), f.owner(), "others", kind)
+	g, err := f.engine().New(t.Context(), f.owner(), []string{"others"}, kind)
 	f.Expect(err).NotTo(HaveOccurred())
 	f.wants(g, kind)
 	_, err = g.Reconcile(t.Context())
 	f.Expect(err).NotTo(HaveOccurred())
-	f.Expect(f.ledger().Spec.Credentials).To(Equal("others"))
+	f.Expect(f.ledger().Spec.Credentials).To(Equal([]string{"others"}))
 }
 
 // Other credentials may do what these may not, and nothing tells when they have come.

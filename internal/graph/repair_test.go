@@ -71,7 +71,7 @@ func TestRepair_asksSlowlyForWhatTheServiceWritesInAWayOfItsOwn(t *testing.T) {
 func (f *fixture) again(inEffect func(*thing) bool) *bmmv1.NvidiaBMMMachine {
 	f.t.Helper()
 	kind, owner := f.service.kind(), f.owner()
-	g, err := f.engine().New(f.t.Context(), owner, "any", kind)
+	g, err := f.engine().New(f.t.Context(), owner, []string{"any"}, kind)
 	f.Expect(err).NotTo(HaveOccurred())
 	want := f.want("net")
 	want.Again, want.InEffect = true, inEffect
@@ -174,7 +174,7 @@ func TestReconcile_keepsTheOrderOfDeletionUpToDate(t *testing.T) {
 	f.Expect(err).NotTo(HaveOccurred())
 	kind := f.service.kind()
 	reconcile := func() {
-		g, err := f.engine().New(t.Context(), f.owner(), "any", kind)
+		g, err := f.engine().New(t.Context(), f.owner(), []string{"any"}, kind)
 		f.Expect(err).NotTo(HaveOccurred())
 		for _, key := range everything {
 			if key != "net" {
@@ -196,7 +196,7 @@ func TestReconcile_intendsNothingThatCannotBePrepared(t *testing.T) {
 	f := newFixture(t)
 	kind := f.service.kind()
 	owner := f.owner()
-	g, err := f.engine().New(t.Context(), owner, "any", kind)
+	g, err := f.engine().New(t.Context(), owner, []string{"any"}, kind)
 	f.Expect(err).NotTo(HaveOccurred())
 	want := f.want("net")
 	want.Create = func(context.Context, graph.Key) (graph.Call[thing], error) {

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"slices"
 )
 
 // ReasonLost is that of a resource which is proven to be gone, and isn't made again.
@@ -49,7 +50,7 @@ func (h *Handle[T]) wish(before string) wish {
 			w.unproven = o.phase()
 		}
 	}
-	w.generation, w.moved = h.g.owner.GetGeneration(), h.g.ledger.Credentials != h.g.credentials
+	w.generation, w.moved = h.g.owner.GetGeneration(), !slices.Equal(h.g.ledger.Credentials, h.g.credentials)
 	return w
 }
 

@@ -218,9 +218,9 @@ func (r *round[T]) compare(id string) {
 }
 
 func (r *round[T]) takeTurn() {
-	service := r.g.engine.service(r.kind.Service)
+	service, credentials := r.g.engine.service(r.kind.Service), strings.Join(r.g.credentials, ",")
 	at := place{
-		endpoint: cmp.Or(service.Endpoint, r.g.credentials), most: service.Creates, owner: sleeperOf(r.g.owner), credentials: r.g.credentials,
+		endpoint: cmp.Or(service.Endpoint, credentials), most: service.Creates, owner: sleeperOf(r.g.owner), credentials: credentials,
 		key: r.want.Key, site: r.fresh().Scope[r.kind.Site],
 	}
 	if r.want.Lock != nil {

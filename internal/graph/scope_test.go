@@ -54,7 +54,7 @@ func (f *scoped) open(shown ...string) (owner showing, g *graph.Graph, want func
 	f.t.Helper()
 	nets, leaves := f.kinds()
 	owner = showing{f.owner(), shown}
-	g, err := f.engine().New(f.t.Context(), owner, "any", nets, leaves)
+	g, err := f.engine().New(f.t.Context(), owner, []string{"any"}, nets, leaves)
 	f.Expect(err).NotTo(HaveOccurred())
 	return owner, g, func() {
 		var after []graph.Ref
@@ -229,7 +229,7 @@ func TestScope_ofWhatTheOwnerShows(t *testing.T) {
 	f.asked = nil
 	nets, leaves := f.kinds()
 	owner := inNet{showing{f.owner(), []string{"id-1"}}, "first"}
-	g, err := f.engine().New(t.Context(), owner, "any", nets, leaves)
+	g, err := f.engine().New(t.Context(), owner, []string{"any"}, nets, leaves)
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(g.Scope(leafKey)).To(Equal(graph.Scope{netKind: "first"}))
 	f.Expect(f.asked).To(HaveEach("first"))

@@ -10,7 +10,7 @@ import (
 )
 
 // Seed writes a ledger for an object that has none, from what is known otherwise: by hand, or from another provider's status.
-func (e *Engine) Seed(ctx context.Context, owner Owner, ownerID, credentials string, resources ...Resource) error {
+func (e *Engine) Seed(ctx context.Context, owner Owner, ownerID string, credentials []string, resources ...Resource) error {
 	home, err := e.HomeOf(ctx)
 	if err != nil {
 		return err

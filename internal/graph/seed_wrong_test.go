@@ -54,6 +54,6 @@ func TestSeed_notWithTheIDOfAnotherObject(t *testing.T) {
 		Namespace: f.name.Namespace, Name: "second", UID: "second", Finalizers: []string{finalizer},
 	}}
 	f.Expect(f.client.Create(t.Context(), second)).To(Succeed())
-	f.Expect(f.engine().Seed(t.Context(), second, ledger.Spec.OwnerID, "any", graph.Resource{Key: "net", Kind: "thing", ID: "id-1", Own: true})).
+	f.Expect(f.engine().Seed(t.Context(), second, ledger.Spec.OwnerID, []string{"any"}, graph.Resource{Key: "net", Kind: "thing", ID: "id-1", Own: true})).
 		To(MatchError(ContainSubstring(ledger.Name)))
 }

@@ -24,7 +24,7 @@ func TestServices_areAskedWhileOneThatTheStatusNamesIsDown(t *testing.T) {
 		a, b := up.kind(), down.kind()
 		a.Name, a.Service = "other", &graph.Service{Endpoint: "up"}
 		b.Name, b.Service = "thing", &graph.Service{Endpoint: "down"}
-		g, err := f.engine().New(t.Context(), owner, "any", a, b)
+		g, err := f.engine().New(t.Context(), owner, []string{"any"}, a, b)
 		return g, a, b, err
 	}
 	want := func(s *service, key string) graph.Want[thing] {
@@ -113,7 +113,7 @@ func TestService_settlesAfterItsCreateTimeout(t *testing.T) {
 	kind.Service = &graph.Service{Endpoint: "slow", CreateTimeout: 10 * time.Minute} // Settle is the engine's: one minute
 	var late []graph.Tag
 	run := func(killed bool) {
-		g, err := f.engine().New(t.Context(), f.owner(), "any", kind)
+		g, err := f.engine().New(t.Context(), f.owner(), []string{"any"}, kind)
 		f.Expect(err).NotTo(HaveOccurred())
 		w := f.want("lonely")
 		w.Update = nil

@@ -40,7 +40,7 @@ func newSix(t *testing.T) *six {
 }
 
 func (s *six) graph() *graph.Graph {
-	g, err := s.engine.New(s.t.Context(), s.owner(), "any", s.kinds...)
+	g, err := s.engine.New(s.t.Context(), s.owner(), []string{"any"}, s.kinds...)
 	s.Expect(err).NotTo(HaveOccurred())
 	for n, toy := range s.services {
 		create := func(_ context.Context, key graph.Key) (graph.Call[thing], error) {

@@ -48,7 +48,7 @@ func TestOwner_isWithoutItsShellInEvents(t *testing.T) {
 	engine := f.engine()
 	engine.Recorder = heard
 	owner := f.owner()
-	g, err := engine.New(t.Context(), shell{owner}, "any")
+	g, err := engine.New(t.Context(), shell{owner}, []string{"any"})
 	f.Expect(err).NotTo(HaveOccurred())
 	g.Gate("MoodGood", func() graph.Phase { return graph.Failed("he is ill").Because("Ill") })
 	_, err = g.Reconcile(t.Context())

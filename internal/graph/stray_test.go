@@ -37,7 +37,7 @@ func TestSweep_goesOnWhileOneServiceIsDown(t *testing.T) {
 	for range 6 {
 		down := other.kind()
 		down.Name, down.Service = "other", &graph.Service{Endpoint: "down"} // before "thing"
-		g, err := f.engine().New(t.Context(), f.owner(), "any", f.service.kind(), down)
+		g, err := f.engine().New(t.Context(), f.owner(), []string{"any"}, f.service.kind(), down)
 		f.Expect(err).NotTo(HaveOccurred())
 		_, _, err = g.Delete(t.Context())
 		t.Log(err)

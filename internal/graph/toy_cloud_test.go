@@ -197,7 +197,7 @@ func (c *cloud) open(e *graph.Engine, owner *bmmv1.NvidiaBMMMachine) (*graph.Gra
 	networks := c.kind("network", "workspace", func(_ context.Context, key graph.Key) ([]part, error) {
 		return c.find(func(p *part) bool { return p.in == key.Scope["workspace"] && p.name == key.Name+"-"+key.Owner })
 	})
-	g, err := e.New(context.Background(), owner, "any", workspaces, networks)
+	g, err := e.New(context.Background(), owner, []string{"any"}, workspaces, networks)
 	claim := graph.UseOrCreate("shared")
 	if c.named {
 		claim = graph.CreateNamed("shared")

@@ -100,7 +100,7 @@ func newManager(t *testing.T) crashtest.World {
 	w.open = func(e *graph.Engine, owner *bmmv1.NvidiaBMMMachine, f *crashtest.Fuse) (*graph.Graph, func(), error) {
 		m.fuse = f
 		kind := m.kind()
-		g, err := e.New(w.t.Context(), owner, "any", kind)
+		g, err := e.New(w.t.Context(), owner, []string{"any"}, kind)
 		return g, func() {
 			graph.Add(g, kind, graph.Want[record]{
 				Key: "infrastructure", Condition: "InfrastructureReady",

@@ -37,7 +37,7 @@ func newTagged(t *testing.T) crashtest.World {
 	w.open = func(e *graph.Engine, owner *bmmv1.NvidiaBMMMachine, f *crashtest.Fuse) (*graph.Graph, func(), error) {
 		w.service.fuse = f
 		kind := w.service.kind()
-		g, err := e.New(w.t.Context(), owner, "any", kind)
+		g, err := e.New(w.t.Context(), owner, []string{"any"}, kind)
 		return g, func() {
 			w.wants(g, kind)
 			if owner.Spec.ProviderID == grown {

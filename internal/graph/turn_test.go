@@ -82,7 +82,7 @@ func (ts *tenants) reconcile(name, credentials, lock string) string {
 	kind := f.service.kind()
 	kind.Service = &graph.Service{Endpoint: "the site"}
 	owner := f.owner()
-	g, err := f.engine().New(ts.t.Context(), owner, credentials, kind)
+	g, err := f.engine().New(ts.t.Context(), owner, []string{credentials}, kind)
 	f.Expect(err).NotTo(HaveOccurred())
 	want := f.want("thing")
 	want.Lock = func() string { return lock }

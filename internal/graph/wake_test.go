@@ -51,7 +51,7 @@ func TestPhase_thatIsAnnouncedIsLookedAtSlowly(t *testing.T) {
 		phase            graph.Phase
 		soonest, slowest time.Duration
 	}{{waiting, poll / 30, poll / 25}, {waiting.Announced(), 10 * poll, 12 * poll}} {
-		g, err := f.engine().New(t.Context(), f.owner(), "any", f.service.kind())
+		g, err := f.engine().New(t.Context(), f.owner(), []string{"any"}, f.service.kind())
 		f.Expect(err).NotTo(HaveOccurred())
 		g.Gate("Booted", func() graph.Phase { return c.phase })
 		result, err := g.Reconcile(t.Context())
@@ -65,7 +65,7 @@ func TestReconcile_thatHasBegunSomethingComesBackUrgently(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	owner := f.owner()
-	g, err := f.engine().New(t.Context(), owner, "any", f.service.kind())
+	g, err := f.engine().New(t.Context(), owner, []string{"any"}, f.service.kind())
 	f.Expect(err).NotTo(HaveOccurred())
 	g.Gate("Prepared", func() graph.Phase { return graph.Waiting("not yet") })
 	result, err := g.Reconcile(t.Context())

@@ -166,10 +166,12 @@ type LedgerSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Home string `json:"home"`
-	// credentials names what the resources were made with: NAMESPACE/NAME of a Secret.
+	// credentials names what the resources were made with: NAMESPACE/NAME of one or more Secrets.
 	// +optional
-	// +kubebuilder:validation:MaxLength=512
-	Credentials string `json:"credentials,omitempty"`
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=512
+	Credentials []string `json:"credentials,omitempty"`
 	// closed: the owner is being deleted, and everything that was made for it is confirmed gone.
 	// +optional
 	Closed bool `json:"closed,omitempty"`
@@ -202,7 +204,7 @@ type LedgerStatus struct {
 // +kubebuilder:printcolumn:name="ID",type="string",JSONPath=".spec.ownerID",description="What everything that was made for the object carries outside"
 // +kubebuilder:printcolumn:name="Bound",type="integer",JSONPath=".status.bound",description="Resources that are known by ID"
 // +kubebuilder:printcolumn:name="Pending",type="integer",JSONPath=".status.pending",description="Resources that may exist, and are looked for"
-// +kubebuilder:printcolumn:name="Credentials",type="string",JSONPath=".spec.credentials",description="Secret that they were made with",priority=1
+// +kubebuilder:printcolumn:name="Credentials",type="string",JSONPath=".spec.credentials",description="Secrets that they were made with",priority=1
 // +kubebuilder:printcolumn:name="Home",type="string",JSONPath=".spec.home",description="UID of the Namespace kube-system of the management cluster that may act on it",priority=1
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
 type Ledger struct {

@@ -125,6 +125,11 @@ func (in *LedgerList) DeepCopyObject() runtime.Object {
 func (in *LedgerSpec) DeepCopyInto(out *LedgerSpec) {
 	*out = *in
 	out.Owner = in.Owner
+	if in.Credentials != nil {
+		in, out := &in.Credentials, &out.Credentials
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Entries != nil {
 		in, out := &in.Entries, &out.Entries
 		*out = make([]Entry, len(*in))

@@ -76,7 +76,7 @@ func open(ctx context.Context, engine *graph.Engine, api *bmm.Client, object *in
 	k.site, k.ipBlock, k.allocation = n.siteKind(), n.ipBlockKind(), n.allocationKind()
 	k.group, k.vpc = n.groupKind(), n.vpcKind()
 	k.subnet, k.prefix, k.peering = n.subnetKind(), n.prefixKind(), n.peeringKind()
-	g, err := engine.New(ctx, object, SecretOf(object).String(),
+	g, err := engine.New(ctx, object, []string{SecretOf(object).String()},
 		k.site, k.ipBlock, k.allocation, k.group, k.vpc, k.subnet, k.prefix, k.peering)
 	n.graph = g
 	return n, err

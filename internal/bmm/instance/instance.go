@@ -79,7 +79,7 @@ func Open(
 		Phase:  func(o *bmm.Instance) graph.Phase { return i.announced(phaseOf(o)) },
 		Delete: i.delete,
 	}
-	g, err := engine.New(ctx, owner, secret, i.kind)
+	g, err := engine.New(ctx, owner, []string{secret}, i.kind)
 	i.Graph = g
 	return i, err
 }

@@ -13,8 +13,8 @@ import (
 // never another namespace's Secret, whatever the ledger says.
 func SecretOf(owner client.Object, l *ledgerv1.Ledger) types.NamespacedName {
 	secret := types.NamespacedName{Namespace: owner.GetNamespace()}
-	if l != nil {
-		_, secret.Name, _ = strings.Cut(l.Spec.Credentials, string(types.Separator))
+	if l != nil && len(l.Spec.Credentials) > 0 { // an instance has one
+		_, secret.Name, _ = strings.Cut(l.Spec.Credentials[0], string(types.Separator))
 	}
 	return secret
 }

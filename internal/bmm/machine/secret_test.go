@@ -23,7 +23,7 @@ func TestSecretOf_isNeverOneOfAnotherNamespace(t *testing.T) {
 	}}
 	ledger := &ledgerv1.Ledger{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "attacker", Name: ledgerv1.Name("NvidiaBMMMachine", "m")},
-		Spec:       ledgerv1.LedgerSpec{Credentials: "victim/bmm"},
+		Spec:       ledgerv1.LedgerSpec{Credentials: []string{"victim/bmm"}},
 	}
 	scheme := runtime.NewScheme()
 	g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())

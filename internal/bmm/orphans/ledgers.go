@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/bmm/instance"
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
@@ -97,8 +98,7 @@ func (a ledgers) left(unread map[*ownerKind]error) (all []living) {
 		if a.home != "" && ledger.Spec.Home == a.home && unread[ownerKinds[i]] == nil {
 			l.forsaken = ledger
 		}
-		_, secret, _ := strings.Cut(ledger.Spec.Credentials, "/")
-		l.secret = types.NamespacedName{Namespace: ledger.Namespace, Name: secret}
+		l.secret = instance.SecretOf(ledger, ledger)
 		l.fill(ledger)
 		all = append(all, l)
 	}
