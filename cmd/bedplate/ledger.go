@@ -106,7 +106,7 @@ func ledgerSeedCommand() *cobra.Command {
 		`  bedplate ledger seed nvidiabmmmachine/worker-1 --owner-id 0c1f7e2ab934 --credentials demo-bmm \
     instance=instance/6f0c4c1e-58a8-4a0e-8d4e-2b5a3f0a9c11`, cobra.MinimumNArgs(2),
 		func(ctx context.Context, _ io.Writer, c client.Client, owner graph.Owner, args []string) error {
-			resources, err := resourcesOf(args, in)
+			resources, err := resourcesOf(owner, args, in, false)
 			if err != nil {
 				return err
 			}
@@ -130,12 +130,9 @@ func ledgerAdoptCommand() *cobra.Command {
 	command := onLedger("adopt KIND/NAME KEY=KIND/ID…", "Write what exists into the ledger of an object",
 		"  bedplate ledger adopt nvidiabmmcluster/demo subnet/nodes=subnet/5d2e8f67-10ac-4d0b-9c57-3f5f7a1c2b90", cobra.MinimumNArgs(2),
 		func(ctx context.Context, _ io.Writer, c client.Client, owner graph.Owner, args []string) error {
-			resources, err := resourcesOf(args, in)
+			resources, err := resourcesOf(owner, args, in, yours)
 			if err != nil {
 				return err
-			}
-			for i := range resources {
-				resources[i].Own = !yours
 			}
 			return ledgerEngine(c).AdoptInto(ctx, owner, resources...)
 		})
@@ -165,29 +162,49 @@ func ledgerEngine(c client.Client) *graph.Engine {
 	return &graph.Engine{Client: c, Live: c, Clock: clock.RealClock{}}
 }
 
-// kindUnder is which kind of resource is under a key, by what comes before the slash in that.
-var kindUnder = map[string]string{
-	"site": "site", "ipblock": "IP block", "parentblock": "IP block", "allocation": "allocation", "group": "network security group",
-	"vpc": "VPC", "subnet": "subnet", "prefix": "VPC prefix", "peering": "VPC peering", "instance": "instance",
+// form of a key in a ledger, and what is under it.
+type form struct {
+	kind string
+	// yours: it can only be the user's own.
+	yours bool
 }
 
-// resourcesOf reads KEY=KIND/ID, of what lies in a scope.
-func resourcesOf(args []string, in graph.Scope) (resources []graph.Resource, _ error) {
+// The forms of keys by the kinds of objects: with a slash at the end where a name comes after it. Under another key, or of another
+// kind, the manager wouldn't know what to do with it, or would delete what the spec doesn't ask for under that key.
+var (
+	clusterForms = map[string]form{
+		"site": {"site", true}, "ipblock": {"IP block", true}, "parentblock/": {"IP block", false}, "allocation/": {"allocation", false},
+		"group": {"network security group", false}, "group/": {"network security group", true}, "vpc": {"VPC", false},
+		"subnet/": {"subnet", false}, "prefix/": {"VPC prefix", false}, "peering/": {"VPC peering", false},
+	}
+	machineForms = map[string]form{"instance": {"instance", false}}
+)
+
+// resourcesOf reads KEY=KIND/ID, of what lies in a scope and belongs to an object.
+func resourcesOf(owner graph.Owner, args []string, in graph.Scope, yours bool) (resources []graph.Resource, _ error) {
+	forms := machineForms
+	if _, is := owner.(*infrav1.NvidiaBMMCluster); is {
+		forms = clusterForms
+	}
 	for _, arg := range args {
 		key, what, _ := strings.Cut(arg, "=")
 		kind, id, found := strings.Cut(what, "/")
 		if !found || key == "" || kind == "" || id == "" {
 			return nil, fmt.Errorf("%q: it has to be KEY=KIND/ID, such as vpc=VPC/1f0c…", arg)
 		}
-		of, _, _ := strings.Cut(key, "/")
-		switch known := kindUnder[of]; known { // of another kind the manager wouldn't know what to delete
-		case kind:
-		case "":
-			return nil, fmt.Errorf("%q: keys begin with one of %s", arg, strings.Join(slices.Sorted(maps.Keys(kindUnder)), ", "))
-		default:
-			return nil, fmt.Errorf("%q: the kind of what is under this key is written %q", arg, known)
+		of, name, named := strings.Cut(key, "/")
+		if named {
+			of += "/"
 		}
-		resources = append(resources, graph.Resource{Key: key, Kind: kind, ID: id, Scope: in, Own: true})
+		switch known, is := forms[of]; {
+		case !is || named && name == "":
+			return nil, fmt.Errorf("%q: the key has to be one of %s; a name follows the slash", arg, strings.Join(slices.Sorted(maps.Keys(forms)), ", "))
+		case known.kind != kind:
+			return nil, fmt.Errorf("%q: the kind of what is under this key is written %q", arg, known.kind)
+		case known.yours && !yours:
+			return nil, fmt.Errorf("%q: what is under this key is your own, and never deleted: adopt it with --yours", arg)
+		}
+		resources = append(resources, graph.Resource{Key: key, Kind: kind, ID: id, Scope: in, Own: !yours})
 	}
 	return resources, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/graph"
 )
 
 // What docs/backup.md says to do when a ledger is lost.
@@ -59,12 +60,20 @@ func TestLedger_ofSomethingElse(t *testing.T) {
 func TestLedger_namesKindsAsTheManagersDo(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	for arg, says := range map[string]string{
-		"vpc=vpc/1": `written "VPC"`, "vps=VPC/1": "keys begin with one of allocation, group, ", "instance=Instance/1": `written "instance"`,
-		"vpc=VPC/": "has to be KEY=KIND/ID",
-	} {
-		_, err := resourcesOf([]string{arg}, nil)
-		g.Expect(err).To(MatchError(ContainSubstring(says)), arg)
+	machine := map[string]string{
+		"vpc=VPC/1": "the key has to be one of instance;", "instance=Instance/1": `written "instance"`, "instance/1=instance/1": "one of instance;",
 	}
-	g.Expect(resourcesOf([]string{"peering/2=VPC peering/1"}, nil)).To(HaveLen(1))
+	cluster := map[string]string{
+		"vpc=vpc/1": `written "VPC"`, "vps=VPC/1": "the key has to be one of allocation/, group, ", "instance=instance/1": "one of allocation/",
+		"vpc=VPC/": "has to be KEY=KIND/ID", "peering=VPC peering/1": "a name follows the slash", "peering/=VPC peering/1": "a name follows",
+		"vpc/demo=VPC/1": "the key has to be one of", "site=site/1": "--yours", "group/1=network security group/1": "--yours",
+	}
+	for owner, refused := range map[graph.Owner]map[string]string{&infrav1.NvidiaBMMMachine{}: machine, &infrav1.NvidiaBMMCluster{}: cluster} {
+		for arg, says := range refused {
+			_, err := resourcesOf(owner, []string{arg}, nil, false)
+			g.Expect(err).To(MatchError(ContainSubstring(says)), arg)
+		}
+	}
+	g.Expect(resourcesOf(&infrav1.NvidiaBMMCluster{}, []string{"peering/2=VPC peering/1", "group=network security group/1"}, nil, false)).To(HaveLen(2))
+	g.Expect(resourcesOf(&infrav1.NvidiaBMMCluster{}, []string{"site=site/1"}, nil, true)).To(HaveLen(1))
 }

@@ -124,3 +124,59 @@ func TestClaim_ofAnotherNameIsNoChangeOfTheNameOutside(t *testing.T) {
 	e := f.ledger().Entry("lonely")
 	f.Expect(e.Title == "second" || c.Status != metav1.ConditionTrue).To(BeTrue(), "%s %s; %+v", c.Status, c.Message, e)
 }
+
+// A claim changed while its create was on its way, and changes back when its answer is known and its deletion was asked for.
+func TestClaim_thatChangesBackWhileItIsTakenAway(t *testing.T) {
+	t.Parallel()
+	for _, tagged := range []bool{true, false} {
+		f := inMemory(t)
+		change := func(k *graph.Kind[thing]) {
+			if !tagged {
+				k.Tag = nil
+			}
+		}
+		f.pool = &graph.Pool{Limit: 4, Patience: time.Millisecond}
+		answer := make(chan struct{})
+		f.slowly = func() { <-answer }
+		run := func(name string) error {
+			g, kind := f.graphOf(f.owner(), change)
+			w := f.want("lonely")
+			w.Update = nil
+			w.Claim = graph.CreateNamed(name)
+			create := w.Create
+			w.Create = func(ctx context.Context, key graph.Key) (graph.Call[thing], error) {
+				call, err := create(ctx, key)
+				return func(ctx context.Context) (*thing, error) {
+					made, err := call(ctx)
+					if made != nil {
+						f.service.mu.Lock()
+						f.service.things[made.id].title = name
+						f.service.mu.Unlock()
+					}
+					return made, err
+				}, err
+			}
+			graph.Add(g, kind, w)
+			_, err := g.Reconcile(t.Context())
+			return err
+		}
+		_ = run("first")
+		_ = run("second")
+		close(answer)
+		time.Sleep(50 * time.Millisecond)
+		f.slowly = nil
+		_ = run("second") // bound, and asked to go
+		for range 3 {
+			_ = run("first") // back again, while it goes
+		}
+		f.service.finish()
+		for range 10 {
+			_ = run("first")
+			f.clock.Step(settle)
+			time.Sleep(20 * time.Millisecond)
+			f.service.finish()
+		}
+		f.Expect(f.service.keys()).To(HaveLen(1), "tagged %t: %v", tagged, f.service.calls)
+		f.Expect(f.ledger().Entry("lonely").State).To(Equal(ledgerv1.Bound), "tagged %t: %v", tagged, f.service.calls)
+	}
+}

@@ -67,7 +67,7 @@ func TestUseOrCreate_remembersWhoseItIs(t *testing.T) {
 	f.reconcile()
 	f.Expect(graph.Resources(f.ledger())).To(ConsistOf(
 		graph.Resource{Key: "workspace", Kind: "workspace", ID: "id-1", Own: true},
-		graph.Resource{Key: "network", Kind: "network", ID: "id-2", Own: true},
+		graph.Resource{Key: "network", Kind: "network", ID: "id-2", Scope: graph.Scope{"workspace": "id-1"}, Own: true},
 	))
 }
 

@@ -53,6 +53,8 @@ func (d decision) leave(then Phase) step {
 // delete asks once: a resource that is being deleted is left to it. What doesn't carry our tag isn't ours to delete.
 func (d decision) delete(o thing) step {
 	switch {
+	case d.w.undeletable:
+		return ends(Failed("%s %s can't be ours, as the ledger says: correct the ledger", d.e.Kind, o.id).Because("ForeignTag"))
 	case d.hasAnotherKey(o):
 		return d.anotherKey(o)
 	case d.w.tagged && o.tag.Owner != d.w.owner:

@@ -58,7 +58,9 @@ func (d decision) takeTurn() (step, bool) {
 	case turnUnasked:
 		return step{verb: takeTurn}, true
 	case turnQueued:
-		return ends(Waiting("concurrent create limit reached; queued").Because("Queued")), true
+		p := Waiting("concurrent create limit reached; queued").Because("Queued")
+		p.unasked = true
+		return ends(p), true
 	}
 	return step{}, false
 }

@@ -14,6 +14,8 @@ type wish struct {
 	owner, key string
 	// fresh is the entry of a resource of which nothing is known.
 	fresh entry
+	// undeletable: only the user's own are of the kind.
+	undeletable bool
 	// within names the parts of the scope that it has to have.
 	within []string
 	// before is what it comes after and isn't ready; empty where nothing holds it up.

@@ -146,7 +146,7 @@ func TestDelete_keepsWhatItDoesNotKnow(t *testing.T) {
 		f.expectCondition(owner, "MoonReady", metav1.ConditionFalse, "Failed", says)
 	}
 	f.Expect(f.service.keys()).To(Equal([]string{"net"}), "what it needs stays")
-	f.Expect(f.ledger().Names("id-9")).To(BeTrue())
+	f.Expect(f.ledger().Entry("moon").ID == "id-9").To(BeTrue())
 }
 
 // The cache has no ledger yet when the owner is deleted.

@@ -186,7 +186,7 @@ func recordOf(e *entry) record {
 		state: map[entryState]uint8{stateRefused: 1, statePending: 2, stateBound: 3}[e.State],
 		id:    slotOf(e.ID), token: slotOf(e.Token), proven: slotOf(e.Proven), foreign: e.Foreign, conflict: e.Refusal == string(fault.Conflict),
 		at: ageOf(e.At), goneAt: ageOf(e.GoneAt), appliedAt: ageOf(e.AppliedAt), applied: e.Applied != "",
-		unready: ageOf(e.UnreadySince), repairedAt: ageOf(e.RepairedAt), repairs: uint8(e.Repairs), chosen: len(e.Params) > 0, //nolint:gosec // few
+		unready: ageOf(e.UnreadySince), repairedAt: ageOf(e.RepairedAt), repairs: uint8(e.Repairs), chosen: len(e.Params) > 0,
 	}
 }
 

@@ -91,6 +91,8 @@ type Graph struct {
 	// the ledger.
 	searched map[string]bool
 	strays   map[string]*entry
+	// stopped are services that aren't asked again in this reconcile, by why: they refused our credentials, or didn't answer in time.
+	stopped map[*Service]error
 	// unproven is what the owner shows and the ledger lacks, if nothing says whose it is.
 	unproven []shown
 	// exists says of each node of a plan whether it is there already.
@@ -153,19 +155,19 @@ func (g *Graph) ID(key string) string {
 	return ""
 }
 
-// Names reports whether the ledger has an ID under any key, or lacks what nothing says whose it is: a status goes on showing that.
-func (g *Graph) Names(id string) bool {
+// Names reports whether the ledger has a resource under any key, or lacks it and nothing says whose it is: a status goes on showing that.
+func (g *Graph) Names(kind, id string) bool {
 	for _, e := range g.ledger.Entries {
-		if e.ID == id {
+		if e.Kind == kind && e.ID == id {
 			return true
 		}
 	}
-	return g.Unproven(id)
+	return g.Unproven(kind, id)
 }
 
-// Unproven reports whether spec or status show an ID that the ledger lacks, and nothing says whose it is.
-func (g *Graph) Unproven(id string) bool {
-	return slices.ContainsFunc(g.unproven, func(o shown) bool { return o.ID == id })
+// Unproven reports whether spec or status show a resource that the ledger lacks, and nothing says whose it is.
+func (g *Graph) Unproven(kind, id string) bool {
+	return slices.ContainsFunc(g.unproven, func(o shown) bool { return o.Kind == kind && o.ID == id })
 }
 
 // Scope is what the resource under a key lies in, as the ledger has it; nil where it says nothing.
@@ -270,7 +272,7 @@ func (g *Graph) keeps(key string) (why string, kept bool) {
 func (g *Graph) Reconcile(ctx context.Context) (_ ctrl.Result, err error) {
 	ctx, end := g.span(ctx, "reconcile")
 	defer func() { end(err) }()
-	report := newReport(g.engine)
+	report := g.report()
 	wanted := map[string]bool{}
 	for _, n := range g.nodes {
 		wanted[n.ref()] = true
@@ -317,10 +319,10 @@ func (g *Graph) Delete(ctx context.Context) (done bool, _ ctrl.Result, err error
 	ctx, end := g.span(ctx, "delete")
 	defer func() { end(err) }()
 	g.engine.Leave(g.owner)
-	report := newReport(g.engine)
+	report := g.report()
 	g.deleting = true
 	if err := g.sweep(ctx); err != nil { // where nothing of ours is left that would call for it
-		report.add(ReadyCondition, "", inside, PhaseOf(err))
+		report.add(ReadyCondition, "", several, PhaseOf(err))
 	}
 	g.removeUnless(ctx, nil, report)
 	g.reportUnproven(report)

@@ -218,6 +218,8 @@ type Phase struct {
 	retry pace
 	// usable: those after it may begin all the same.
 	usable bool
+	// failed: the message is that of an error, so it may differ each time. unasked: the service wasn't asked.
+	failed, unasked bool
 }
 
 // Ready is the phase of a resource that is as wanted.

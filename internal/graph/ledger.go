@@ -120,8 +120,9 @@ func (g *Graph) write(ctx context.Context) error {
 	before, fresh := g.ledger.stored, g.ledger.fresh
 	intends := g.ledger.intends()
 	var err error
+	blocked := false
 	if intends {
-		err = g.blockMove(ctx)
+		blocked, err = g.blockMove(ctx)
 	}
 	if err == nil {
 		err = g.store(ctx)
@@ -134,6 +135,9 @@ func (g *Graph) write(ctx context.Context) error {
 			undone.ObjectMeta = g.ledger.stored.ObjectMeta
 			g.ledger = ledgerFrom(undone)
 			err = errors.Join(err, g.store(ctx))
+			if blocked {
+				err = errors.Join(err, g.unblockMove(ctx))
+			}
 		}
 	}
 	if err == nil {
@@ -192,6 +196,7 @@ func (g *Graph) object() (*ledgerv1.Ledger, error) {
 			next.Status.Pending++
 		}
 	}
+	next.Spec.Released = l.released(g.owner)
 	next.Spec.Closed = len(l.Entries) == 0 && len(g.unproven) == 0 && g.owner.GetDeletionTimestamp() != nil
 	if next.DeletionTimestamp == nil {
 		controllerutil.AddFinalizer(next, ledgerv1.Finalizer)
@@ -202,6 +207,18 @@ func (g *Graph) object() (*ledgerv1.Ledger, error) {
 	reference, err := g.engine.referenceTo(g.owner)
 	next.OwnerReferences, next.Spec.OwnerUID = []metav1.OwnerReference{reference}, string(reference.UID)
 	return next, err
+}
+
+// released are what of the user's own has left the ledger while the owner still shows it, now or before. It isn't lost.
+func (l *ledger) released(owner Owner) (all []string) {
+	for _, o := range owner.OutsideIDs() {
+		before := slices.ContainsFunc(l.stored.Spec.Entries, func(e entry) bool { return e.Foreign && e.Kind == o.Kind && e.ID == o.ID })
+		is := slices.ContainsFunc(slices.Collect(maps.Values(l.Entries)), func(e *entry) bool { return e.Kind == o.Kind && e.ID == o.ID })
+		if text := o.String(); !is && (before || slices.Contains(l.stored.Spec.Released, text)) && !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return all
 }
 
 func (e *Engine) referenceTo(owner Owner) (metav1.OwnerReference, error) {

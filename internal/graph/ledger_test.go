@@ -181,7 +181,7 @@ func TestLedger_thatWasCopiedWithNothingInItGetsAnIDOfItsOwn(t *testing.T) {
 			f.Expect(err).NotTo(HaveOccurred())
 			_, err = f.reconcile()
 			f.Expect(err).NotTo(HaveOccurred())
-			f.Expect(f.ledger().Names("id-1")).To(BeFalse(), "that is the other one's")
+			f.Expect(f.ledger().Names(ledgerv1.OutsideID{Kind: "thing", ID: "id-1"})).To(BeFalse(), "that is the other one's")
 			f.Expect(f.service.keys()).To(Equal([]string{"lonely", "net", "net"}))
 		})
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/graph"
@@ -75,4 +77,25 @@ func TestMove_createsNothingBeforeASlowServiceHasSettled(t *testing.T) {
 	t.Log("LetMove waits another", result.RequeueAfter)
 	run(false)
 	f.Expect(f.service.called("create lonely")).To(Equal(1))
+}
+
+// A former leader, or a reconcile whose cache is behind: the owner is paused, and clusterctl has been told that it may move.
+func TestBlockMove_ofWhatIsPausedIsTakenBack(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	behind := f.owner()
+	newer := f.owner()
+	newer.Labels = map[string]string{"a": "b"}
+	f.Expect(f.client.Update(t.Context(), newer)).To(Succeed())
+	f.paused = true
+	_, err := f.engine().LetMove(t.Context(), f.owner())
+	f.Expect(err).NotTo(HaveOccurred())
+	before := f.owner()
+	g, kind := f.graphOf(behind)
+	f.wants(g, kind)
+	_, _ = g.Reconcile(t.Context())
+	f.Expect(f.service.changes()).To(BeEmpty(), "it is paused")
+	after := f.owner()
+	woken := graph.ChangedByOthers().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})
+	f.Expect(after.Annotations).NotTo(HaveKey(clusterctlv1.BlockMoveAnnotation), "and nobody takes it off: whoever leads is woken: %v", woken)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -29,30 +30,51 @@ func (e *Engine) Hold(ctx context.Context, owner Owner, finalizer string) error 
 
 // blockMove lets `clusterctl move` wait for what is about to be created, of an owner that it may have taken until now. Only of what
 // it moves is it asked whether it is paused.
-func (g *Graph) blockMove(ctx context.Context) error {
+func (g *Graph) blockMove(ctx context.Context) (blocked bool, err error) {
 	owner := objectOf(g.owner)
-	if _, blocked := owner.GetAnnotations()[clusterctlv1.BlockMoveAnnotation]; blocked || g.engine.Paused == nil {
-		return nil
+	if _, already := owner.GetAnnotations()[clusterctlv1.BlockMoveAnnotation]; already || g.engine.Paused == nil {
+		return false, nil
 	}
-	object := owner.DeepCopyObject().(client.Object) // the server's answer would overwrite the status that is being built in memory
-	blocking := func(version string) error {
-		return g.engine.Client.Patch(ctx, object, client.RawPatch(types.MergePatchType, fmt.Appendf(nil,
-			`{"metadata":{%s"annotations":{%q:"true"}}}`, version, clusterctlv1.BlockMoveAnnotation)))
-	}
-	err := blocking(fmt.Sprintf(`"resourceVersion":%q,`, owner.GetResourceVersion()))
+	version, err := g.patchBlock(ctx, owner.GetResourceVersion(), `"true"`)
 	switch {
 	case err == nil:
-		owner.SetResourceVersion(object.GetResourceVersion())
+		owner.SetResourceVersion(version)
 	case apierrors.IsConflict(err): // what we have is an old one, and stays that: what it says isn't written over the newest
-		err = blocking("")
+		_, err = g.patchBlock(ctx, "", `"true"`)
 	}
-	if apierrors.IsNotFound(err) {
-		return errStale
+	if apierrors.IsNotFound(err) || isAnother(err) {
+		return false, errStale
 	} else if err != nil {
-		return fmt.Errorf("hold up a move: %w", err)
+		return false, fmt.Errorf("hold up a move: %w", err)
 	}
 	annotate(owner, clusterctlv1.BlockMoveAnnotation, "true")
-	return nil
+	return true, nil
+}
+
+// unblockMove takes back what blockMove has done: nothing is created, and whoever has paused the owner may be waiting.
+func (g *Graph) unblockMove(ctx context.Context) error {
+	_, err := g.patchBlock(ctx, "", "null")
+	if isAnother(err) {
+		return nil
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// isAnother reports whether a patch met another object of the name: a UID can't be changed.
+func isAnother(err error) bool {
+	cause, found := apierrors.StatusCause(err, metav1.CauseTypeFieldValueInvalid)
+	return found && cause.Field == "metadata.uid" || apierrors.IsConflict(err)
+}
+
+// patchBlock writes the annotation of this very owner; with a version, only if it is that.
+func (g *Graph) patchBlock(ctx context.Context, version, value string) (newVersion string, _ error) {
+	object := objectOf(g.owner).DeepCopyObject().(client.Object) // the answer would overwrite the status that is being built in memory
+	if version != "" {
+		version = fmt.Sprintf(`"resourceVersion":%q,`, version)
+	}
+	err := g.engine.Client.Patch(ctx, object, client.RawPatch(types.MergePatchType, fmt.Appendf(nil,
+		`{"metadata":{%s"uid":%q,"annotations":{%q:%s}}}`, version, object.GetUID(), clusterctlv1.BlockMoveAnnotation, value)))
+	return object.GetResourceVersion(), err
 }
 
 // Held tells a copy of the owner that was made before Hold what that has written.

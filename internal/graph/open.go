@@ -71,7 +71,7 @@ func (g *Graph) open(ctx context.Context) (err error) {
 	case ownsNothing(stored):
 		return g.rebuild(ctx, stored, shown)
 	case !takesOver:
-		return g.others(stored)
+		return g.isOthers(stored)
 	}
 	g.ledger = ledgerFrom(stored)
 	if !isOf(stored, g.owner) { // it is taken over
@@ -119,7 +119,7 @@ func (g *Graph) restore(ctx context.Context) error {
 // lacking are the IDs that spec or status of an owner show and its ledger doesn't have.
 func lacking(l *ledgerv1.Ledger, owner Owner) []ledgerv1.OutsideID {
 	return slices.DeleteFunc(owner.OutsideIDs(), func(o ledgerv1.OutsideID) bool {
-		return l != nil && (l.Names(o.ID) || closes(l, owner))
+		return l != nil && (l.Names(o) || slices.Contains(l.Spec.Released, o.String()) || closes(l, owner))
 	})
 }
 
@@ -128,8 +128,8 @@ func closes(l *ledgerv1.Ledger, owner client.Object) bool { return l.Spec.Closed
 
 const takeOverRemedy = "pause and unpause the object here, or give it the annotation " + ledgerv1.TakeOverAnnotation + `="true"`
 
-// others says whose the ledger is.
-func (g *Graph) others(l *ledgerv1.Ledger) error {
+// isOthers says whose the ledger is.
+func (g *Graph) isOthers(l *ledgerv1.Ledger) error {
 	if !g.atHome(l) {
 		return fault.Invalidf("ledger %s is that of another management cluster, which may still act on what it names; nothing is "+
 			"touched from here. If this cluster is to take over, and the other one doesn't have the object any more: %s",
@@ -183,17 +183,34 @@ func (g *Graph) rebuild(ctx context.Context, place *ledgerv1.Ledger, shown []led
 // unclaimed fails where another ledger has the owner's ID: what is shown isn't this object's then. The one in whose place it is written
 // isn't another.
 func (g *Graph) unclaimed(ctx context.Context) error {
-	all := &ledgerv1.LedgerList{}
-	if err := g.engine.Client.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
-		return &fault.Error{Class: fault.Transient, Op: "list the ledgers", Err: err}
+	others, err := g.others(ctx)
+	if err != nil {
+		return err
 	}
-	for i := range all.Items {
-		other := &all.Items[i]
-		if other.Spec.OwnerID == g.ledger.Owner && client.ObjectKeyFromObject(other) != client.ObjectKeyFromObject(g.ledger.stored) {
-			return fault.Invalidf("what carries the owner ID %s is in ledger %s/%s: it isn't this object's", other.Spec.OwnerID, other.Namespace, other.Name)
+	for _, other := range others {
+		if other.Spec.OwnerID == g.ledger.Owner {
+			return fault.Invalidf("what carries the owner ID %s is in ledger %s/%s: it isn't this object's. If %s %s is gone, and this one is to "+
+				"have what was made for it: take the finalizer %s off that ledger, and delete it",
+				other.Spec.OwnerID, other.Namespace, other.Name, other.Spec.Owner.Kind, other.Spec.Owner.Name, ledgerv1.Finalizer)
 		}
 	}
 	return nil
+}
+
+// others are all ledgers of this management cluster but the owner's, past a cache that may have one namespace only. Where we may see no
+// more than that, it is that.
+func (g *Graph) others(ctx context.Context) ([]ledgerv1.Ledger, error) {
+	all := &ledgerv1.LedgerList{}
+	err := g.engine.Live.List(ctx, all)
+	if apierrors.IsForbidden(err) {
+		err = g.engine.Live.List(ctx, all, client.InNamespace(g.owner.GetNamespace()))
+	}
+	if err != nil {
+		return nil, &fault.Error{Class: fault.Transient, Op: "list the ledgers", Err: err}
+	}
+	return slices.DeleteFunc(all.Items, func(l ledgerv1.Ledger) bool {
+		return client.ObjectKeyFromObject(&l) == client.ObjectKeyFromObject(g.ledger.stored)
+	}), nil
 }
 
 // shown is what spec or status of an owner show. The error, if any, is why it couldn't be asked whose it is.
@@ -220,8 +237,8 @@ func (g *Graph) recall(ctx context.Context) {
 		if err != nil || !found || tag.Owner != g.ledger.Owner || tag.Key == "" {
 			continue
 		}
-		if known := g.ledger.Entries[tag.Key]; known != nil && known.State == stateBound && !known.Foreign {
-			continue
+		if known := g.ledger.Entries[tag.Key]; known != nil && known.Owned() {
+			continue // what is looked for is found by the same tag
 		}
 		g.ledger.Entries[tag.Key] = &entry{Kind: o.Kind, Condition: ReadyCondition, State: stateBound, ID: o.ID, Proven: o.ID, Token: tag.Token, Scope: o.Scope}
 	}
@@ -233,7 +250,11 @@ func (g *Graph) tagOf(ctx context.Context, o ledgerv1.OutsideID) (_ Tag, found b
 	if !known {
 		return Tag{}, true, nil
 	}
-	tag, err := kind.tagOf(ctx, o)
+	var tag Tag
+	err := g.ask(kind.service(), func() (err error) {
+		tag, err = kind.tagOf(ctx, o)
+		return err
+	})
 	if fault.IsNotFound(err) {
 		return Tag{}, false, nil
 	}

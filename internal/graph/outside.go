@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/fault"
 )
 
 // Resource is a line of an owner's ledger, for people.
@@ -53,6 +54,13 @@ func (e *Engine) OwnsNothing(ctx context.Context, owner Owner) (bool, error) {
 		return nothing, err
 	}
 	return OwnsNothing(ctx, e.Live, e.Client.Scheme(), owner)
+}
+
+// CannotLogIn reports whether an error says that there are no credentials to log in with, or none that the service takes, and not just
+// that they couldn't be read. Then an owner of which nothing is known may go.
+func CannotLogIn(err error) bool {
+	class := fault.ClassOf(err)
+	return class == fault.Credentials || class == fault.Invalid
 }
 
 // NothingToLookFor reports whether an owner that owns nothing has no ledger, or one which proves that all is gone. Any other may be an

@@ -81,10 +81,13 @@ func (g *Graph) Plan(ctx context.Context) []Step {
 
 func (g *Graph) planRemoval(ctx context.Context, wanted map[string]bool) []Step {
 	var steps []Step
-	left := slices.DeleteFunc(g.ledger.keys(), func(key string) bool { return wanted[key] })
+	left, spec := slices.DeleteFunc(g.ledger.keys(), func(key string) bool { return wanted[key] }), wanted
+	if g.deleting {
+		spec = nil
+	}
 	for len(left) > 0 {
 		i := slices.IndexFunc(left, func(key string) bool {
-			return !slices.ContainsFunc(g.ledger.dependents(key), func(d string) bool { return slices.Contains(left, d) })
+			return !slices.ContainsFunc(g.holders(key, spec), func(d string) bool { return slices.Contains(left, d) })
 		})
 		i = max(i, 0) // A ledger has no circles; if one did, its order wouldn't matter.
 		key := left[i]

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/bedplate/bedplate/internal/fault"
 )
 
 // removeUnless takes away what the ledger knows and the spec doesn't want; without a spec that is everything. A resource goes when
@@ -103,7 +105,8 @@ func (g *Graph) sweep(ctx context.Context) error {
 	return g.look(ctx)
 }
 
-// look for whatever carries the owner's ID and isn't in the ledger.
+// look for whatever carries the owner's ID and isn't in the ledger. Where nothing says that there ever was something, credentials that
+// are refused don't keep the owner.
 func (g *Graph) look(ctx context.Context) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(g.kinds)) {
@@ -113,6 +116,9 @@ func (g *Graph) look(ctx context.Context) error {
 	}
 	maps.Copy(g.ledger.Entries, g.strays)
 	clear(g.strays)
+	if ownsNothing(g.ledger.stored) && len(g.unproven) == 0 {
+		errs = slices.DeleteFunc(errs, func(err error) bool { return fault.ClassOf(err) == fault.Credentials })
+	}
 	return errors.Join(errs...)
 }
 
@@ -124,7 +130,7 @@ func (k *Kind[T]) search(ctx context.Context, g *Graph) error {
 	var errs []error
 	for _, in := range k.scopes(g) {
 		if !g.searched[searchOf(k.Name, in)] {
-			errs = append(errs, handleOf(g, k, "").begin().find(ctx, "", in))
+			errs = append(errs, g.ask(k.Service, func() error { return handleOf(g, k, "").begin().find(ctx, "", in) }))
 		}
 	}
 	return errors.Join(errs...)

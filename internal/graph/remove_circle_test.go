@@ -77,3 +77,28 @@ func TestDelete_takesAwayWhatIsKept(t *testing.T) {
 	}
 	f.Expect(done).To(BeTrue(), "left: %v; %v", f.service.keys(), owner.Status.Conditions)
 }
+
+// Deletion with a circle around the user's own, and with an entry of a kind that nobody knows.
+func TestDelete_aroundACircleThroughTheUsersOwn(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	_, ledger := f.madeAll()
+	theirs := f.put("theirs")
+	f.update(ledger, func(l *ledgerv1.Ledger) {
+		l.Spec.Entries = append(l.Spec.Entries,
+			ledgerv1.Entry{Key: "a", Kind: "thing", State: ledgerv1.Bound, ID: theirs.id, Foreign: true, After: []string{"net", "b"}},
+			ledgerv1.Entry{Key: "b", Kind: "thing", State: ledgerv1.Bound, ID: theirs.id, Foreign: true, After: []string{"a"}})
+		l.Entry("net").After = []string{"b"}
+	})
+	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+	done := false
+	for range 8 {
+		g, _ := f.graphOf(f.owner())
+		if done, _, _ = g.Delete(t.Context()); done {
+			break
+		}
+		f.service.finish()
+	}
+	f.Expect(done).To(BeTrue())
+	f.Expect(f.service.keys()).To(Equal([]string{""}))
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,7 +40,7 @@ func PhaseOf(err error) Phase {
 		return Phase{State: StateUnknown, Reason: "Stale", retry: paceSoon}
 	}
 	class := fault.ClassOf(err)
-	phase := Phase{State: StateFailed, Reason: string(class), Message: err.Error(), retry: paceSlow}
+	phase := Phase{State: StateFailed, Reason: string(class), Message: err.Error(), retry: paceSlow, failed: true}
 	switch class {
 	case fault.Busy:
 		phase.State, phase.retry = StateWaiting, pacePoll
@@ -60,13 +61,13 @@ func PhaseOf(err error) Phase {
 // waitsFor is the phase of what another node has to go before. That one's own pace decides when to look again.
 func waitsFor(other string) Phase {
 	p := Waiting("waits for %s", other)
-	p.retry = paceSlow
+	p.retry, p.unasked = paceSlow, true
 	return p
 }
 
 func waitsUntilGone(dependents []string) Phase {
 	text := "waits until " + strings.Join(dependents, ", ") + " is gone"
-	return Phase{State: StateDeleting, Reason: "Deleting", Message: text}
+	return Phase{State: StateDeleting, Reason: "Deleting", Message: text, unasked: true}
 }
 
 // report collects the phases of one reconcile, and turns them into conditions, events and the next look.
@@ -75,8 +76,9 @@ type report struct {
 	order      []string // conditions in the order in which they came
 	conditions map[string][]finding
 	seen       map[string]bool
-	errs       []error
-	retry      pace
+	// errs are those of services, and inside of Kubernetes.
+	errs, inside []error
+	retry        pace
 	// poll is the shortest interval of the services that something is on its way at.
 	poll     time.Duration
 	services map[*Service]*standing
@@ -88,8 +90,8 @@ type standing struct {
 	// one's condition.
 	stopped *Phase
 	by      string
-	// failing: a call ended in an error.
-	failing bool
+	// asked: a call was made, and failing: one ended in an error.
+	asked, failing bool
 }
 
 type finding struct {
@@ -99,6 +101,16 @@ type finding struct {
 
 func newReport(e *Engine) *report {
 	return &report{engine: e, conditions: map[string][]finding{}, seen: map[string]bool{}, services: map[*Service]*standing{}}
+}
+
+// report begins with the services that have been asked in vain already.
+func (g *Graph) report() *report {
+	r := newReport(g.engine)
+	for service, err := range g.stopped {
+		p := PhaseOf(err)
+		r.at(service).stopped = &Phase{State: StateUnknown, Reason: p.Reason, Message: p.Message, failed: true}
+	}
+	return r
 }
 
 func (r *report) has(key string) bool { return r.seen[key] }
@@ -119,7 +131,12 @@ func (r *report) add(condition, key string, of *Service, p Phase) {
 	r.conditions[condition] = append(r.conditions[condition], finding{key, p})
 	r.seen[key] = true
 	service := r.at(of)
-	if p.err != nil {
+	service.asked = service.asked || !p.unasked
+	switch {
+	case p.err == nil:
+	case of == inside:
+		r.inside = append(r.inside, p.err)
+	default:
 		r.errs = append(r.errs, p.err)
 		service.failing = true
 	}
@@ -149,9 +166,10 @@ func (r *report) stop(condition string, of *Service) (Phase, bool) {
 		return Phase{}, false
 	}
 	p := *service.stopped
-	if condition != service.by {
+	if service.by != "" && condition != service.by {
 		p.Message = "waits for " + service.by
 	}
+	p.unasked = true
 	return p, true
 }
 
@@ -166,8 +184,11 @@ func (r *report) conclude(owner Owner) (ctrl.Result, error) {
 	for _, condition := range r.order {
 		worst := worstOf(r.conditions[condition])
 		e.set(owner, condition, worst)
-		if _, _ = fmt.Fprint(&sight, condition, worst.Reason); worst.err == nil { // whose text may differ each time
-			_, _ = fmt.Fprintln(&sight, worst.Message)
+		for _, f := range r.conditions[condition] {
+			if f.failed { // its text may differ each time
+				f.Message = ""
+			}
+			_, _ = fmt.Fprintln(&sight, condition, f.key, f.Reason, f.Message)
 		}
 		if rank(worst.State) > rank(summary.State) {
 			summary = worst
@@ -177,8 +198,8 @@ func (r *report) conclude(owner Owner) (ctrl.Result, error) {
 		}
 	}
 	e.set(owner, ReadyCondition, summary)
-	err := errors.Join(r.errs...)
-	if err != nil && !r.goesOnElsewhere() {
+	err := errors.Join(slices.Concat(r.inside, r.errs)...)
+	if len(r.inside) > 0 || err != nil && !r.goesOnElsewhere() {
 		return ctrl.Result{}, err
 	}
 	slowly := e.service(nil).slowly()
@@ -186,15 +207,16 @@ func (r *report) conclude(owner Owner) (ctrl.Result, error) {
 		e.polls.rest(owner.GetUID())
 		return ctrl.Result{RequeueAfter: jittered(slowly)}, nil
 	}
-	since := e.polls.since(owner.GetUID(), sight.String(), e.Clock.Now(), slowly)
-	return ctrl.Result{RequeueAfter: jittered(Interval(cmp.Or(r.poll, slowly), since))}, nil
+	interval := cmp.Or(r.poll, slowly)
+	since := e.polls.since(owner.GetUID(), sight.String(), e.Clock.Now(), 2*max(interval, slowly))
+	return ctrl.Result{RequeueAfter: jittered(Interval(interval, since))}, nil
 }
 
-// goesOnElsewhere reports whether there is a service without an error. It doesn't wait as long as the queue would have one wait that
+// goesOnElsewhere reports whether there is a service that was asked, without an error. It doesn't wait as long as the queue would have one wait that
 // fails again and again: the error stands in the conditions, and is looked into as often as the rest.
 func (r *report) goesOnElsewhere() bool {
 	for of, service := range r.services {
-		if of != inside && !service.failing {
+		if of != inside && service.asked && !service.failing {
 			return true
 		}
 	}

@@ -106,6 +106,11 @@ func (r *round[T]) write(ctx context.Context, s step) error {
 	switch s.verb {
 	case release, forget:
 		before := r.entry()
+		if r.wanted && before.Foreign { // in another way: unless the spec that says so is an old one
+			if err := r.g.current(ctx); err != nil {
+				return err
+			}
+		}
 		delete(r.g.ledger.Entries, key)
 		if err := r.g.sweep(ctx); err != nil {
 			r.g.ledger.Entries[key] = before

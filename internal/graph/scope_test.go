@@ -248,3 +248,21 @@ func (o inNet) OutsideIDs() []ledgerv1.OutsideID {
 	}
 	return all
 }
+
+// An older ledger has the net alone, which is the user's own. A plan keeps it until what lies in it has gone, as a deletion does.
+func TestScope_isKeptByThePlanOfADeletion(t *testing.T) {
+	t.Parallel()
+	f := &scoped{fixture: inMemory(t), tagged: true}
+	f.reconcile()
+	f.update(f.ledger(), func(l *ledgerv1.Ledger) {
+		l.Spec.Entries = []ledgerv1.Entry{*l.Entry(netKey)}
+		l.Spec.Entries[0].Foreign = true
+	})
+	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+	_, g, _ := f.open()
+	var steps []string
+	for _, s := range g.Plan(t.Context()) {
+		steps = append(steps, s.Key+" "+string(s.Action))
+	}
+	f.Expect(steps).To(Equal([]string{leafKey + " delete", netKey + " forget"}))
+}

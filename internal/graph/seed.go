@@ -79,19 +79,21 @@ func (g *Graph) enter(ctx context.Context, resources []Resource) error {
 	return g.write(ctx)
 }
 
-// isNoOther fails where another ledger has a resource as its own.
+// isNoOther fails where another ledger has a resource as its own, or this one under another key: what the spec doesn't ask for under
+// the one would be deleted under the other.
 func (g *Graph) isNoOther(ctx context.Context, r Resource) error {
-	all := &ledgerv1.LedgerList{}
-	if err := g.engine.Client.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("list the ledgers: %w", err)
-	}
-	for i := range all.Items {
-		other := &all.Items[i]
-		if client.ObjectKeyFromObject(other) == client.ObjectKeyFromObject(g.ledger.stored) {
-			continue
+	for key, e := range g.ledger.Entries {
+		if key != r.Key && e.Kind == r.Kind && e.ID == r.ID {
+			return fmt.Errorf("the ledger has %s %s already, under the key %s", r.Kind, r.ID, key)
 		}
-		for j := range other.Spec.Entries {
-			if e := &other.Spec.Entries[j]; r.Own && e.Kind == r.Kind && e.ID == r.ID && !e.Foreign {
+	}
+	others, err := g.others(ctx)
+	if err != nil {
+		return err
+	}
+	for _, other := range others {
+		for _, e := range other.Spec.Entries {
+			if r.Own && e.Kind == r.Kind && e.ID == r.ID && !e.Foreign {
 				return fmt.Errorf("%s %s is in ledger %s/%s: it isn't this object's", r.Kind, r.ID, other.Namespace, other.Name)
 			}
 		}

@@ -57,3 +57,36 @@ func TestSeed_notWithTheIDOfAnotherObject(t *testing.T) {
 	f.Expect(f.engine().Seed(t.Context(), second, ledger.Spec.OwnerID, []string{"any"}, graph.Resource{Key: "net", Kind: "thing", ID: "id-1", Own: true})).
 		To(MatchError(ContainSubstring(ledger.Name)))
 }
+
+// `bedplate ledger seed … site=site/ID`, and adopt without --yours, are taken. bmm's site has neither Find nor Delete.
+func TestSeed_ofWhatCannotBeDeleted(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	theirs := f.put("site")
+	open := func() *graph.Graph {
+		site := f.service.kind()
+		site.Name, site.Tag, site.Find, site.Delete = "site", nil, nil, nil
+		g, err := f.engine().New(t.Context(), f.owner(), []string{"any"}, site)
+		f.Expect(err).NotTo(HaveOccurred())
+		return g
+	}
+	f.Expect(f.engine().Seed(t.Context(), f.owner(), "0123456789ab", []string{"any"}, graph.Resource{Key: "site", Kind: "site", ID: theirs.id, Own: true})).To(Succeed())
+	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+	defer func() {
+		if r := recover(); r != nil {
+			t.Errorf("panic: %v", r)
+		}
+	}()
+	_, _, _ = open().Delete(t.Context())
+}
+
+// The same ledger has it under another key already: the spec doesn't ask for the second key, so the manager deletes what the first names.
+func TestAdoptInto_notUnderASecondKey(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	untagged := func(k *graph.Kind[thing]) { k.Tag = nil }
+	f.Expect(f.round(f.owner(), graph.Create(), untagged)).To(Succeed())
+	err := f.engine().AdoptInto(t.Context(), f.owner(), graph.Resource{Key: "mistyped", Kind: "thing", ID: "id-1", Own: true})
+	_ = f.round(f.owner(), graph.Create(), untagged)
+	f.Expect(f.service.called("delete id-1")).To(BeZero(), "adopt said: %v", err)
+}

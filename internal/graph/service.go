@@ -2,7 +2,11 @@ package graph
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"time"
+
+	"github.com/bedplate/bedplate/internal/fault"
 )
 
 // Service is one outside API, with an endpoint, limits and outages of its own: one that refuses credentials or doesn't answer stops
@@ -17,8 +21,8 @@ type Service struct {
 	Poll, CreateTimeout, Settle time.Duration
 }
 
-// inside is where gates look: Kubernetes.
-var inside = &Service{}
+// inside is where gates look: Kubernetes. Several stands for all services that something was looked for at.
+var inside, several = &Service{}, &Service{}
 
 // service with what it doesn't say itself.
 func (e *Engine) service(s *Service) Service {
@@ -33,3 +37,18 @@ func (e *Engine) service(s *Service) Service {
 
 // slowly is how often something is looked at that won't change by itself soon.
 func (s Service) slowly() time.Duration { return 10 * s.Poll }
+
+// ask a service, unless it has refused our credentials or let a call wait in vain in this reconcile: then the error is that one's.
+func (g *Graph) ask(s *Service, call func() error) error {
+	if err := g.stopped[s]; err != nil {
+		return err
+	}
+	err := call()
+	if errors.Is(err, context.DeadlineExceeded) || fault.ClassOf(err) == fault.Credentials {
+		if g.stopped == nil {
+			g.stopped = map[*Service]error{}
+		}
+		g.stopped[s] = err
+	}
+	return err
+}

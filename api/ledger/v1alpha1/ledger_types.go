@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -172,6 +173,11 @@ type LedgerSpec struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=512
 	Credentials []string `json:"credentials,omitempty"`
+	// released are the users' own resources that aren't in use any more, as KIND ID, for as long as the owner's status shows them.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:items:MaxLength=512
+	Released []string `json:"released,omitempty"`
 	// closed: the owner is being deleted, and everything that was made for it is confirmed gone.
 	// +optional
 	Closed bool `json:"closed,omitempty"`
@@ -255,14 +261,9 @@ func (l *Ledger) IsOf(owner types.UID) bool {
 	return !refers && owner != "" && l.Spec.OwnerUID == string(owner)
 }
 
-// Names reports whether an entry has the ID.
-func (l *Ledger) Names(id string) bool {
-	for i := range l.Spec.Entries {
-		if l.Spec.Entries[i].ID == id {
-			return true
-		}
-	}
-	return false
+// Names reports whether an entry is that of a resource.
+func (l *Ledger) Names(o OutsideID) bool {
+	return slices.ContainsFunc(l.Spec.Entries, func(e Entry) bool { return e.Kind == o.Kind && e.ID == o.ID })
 }
 
 // LedgerList is a list of ledgers.

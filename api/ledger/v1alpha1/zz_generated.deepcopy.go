@@ -130,6 +130,11 @@ func (in *LedgerSpec) DeepCopyInto(out *LedgerSpec) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.Released != nil {
+		in, out := &in.Released, &out.Released
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Entries != nil {
 		in, out := &in.Entries, &out.Entries
 		*out = make([]Entry, len(*in))

@@ -119,13 +119,22 @@ func (a *Actuator) Delete(ctx context.Context, m *machinev1.Machine) error {
 		}
 	}
 	defer o.store()
-	n, err := a.open(ctx, o, providerspec.Peek(m.Spec.ProviderSpec))
+	api, secret, err := a.logIn(ctx, o)
 	switch {
-	case err != nil && nothing:
+	case nothing && graph.CannotLogIn(err):
 		a.Engine.Leave(o)
 		return nil
 	case err != nil:
-		return err
+		return a.unknown(o, bmmv1.ReferencesResolvedCondition, err)
+	}
+	n, err := a.newNode(ctx, api, secret, o, providerspec.Peek(m.Spec.ProviderSpec))
+	if err != nil {
+		return a.unknown(o, bmmv1.InstanceProvisionedCondition, err)
+	}
+	if nothing {
+		if err := n.findSite(ctx); err != nil {
+			return a.unknown(o, bmmv1.ReferencesResolvedCondition, err)
+		}
 	}
 	done, result, err := n.Graph.Delete(ctx)
 	if done {
@@ -137,20 +146,26 @@ func (a *Actuator) Delete(ctx context.Context, m *machinev1.Machine) error {
 
 // open the graph of a Machine. The error has been reported in its conditions.
 func (a *Actuator) open(ctx context.Context, o *owner, spec bmmv1.NvidiaBMMMachineProviderSpec) (*node, error) {
-	ledger, err := graph.LedgerOf(ctx, a.Engine.Client, a.Engine.Client.Scheme(), o)
-	if err != nil {
-		return nil, err
-	}
-	secret, _ := SecretOf(o.Machine, ledger) // of what can't be read any more, the ledger knows it
-	api, err := a.Clients.Client(ctx, secret)
+	api, secret, err := a.logIn(ctx, o)
 	if err != nil {
 		return nil, a.unknown(o, bmmv1.ReferencesResolvedCondition, err)
 	}
-	n, err := a.newNode(ctx, api, secret.String(), o, spec)
+	n, err := a.newNode(ctx, api, secret, o, spec)
 	if err != nil {
 		return nil, a.unknown(o, bmmv1.InstanceProvisionedCondition, err)
 	}
 	return n, nil
+}
+
+// logIn with the Secret of a Machine.
+func (a *Actuator) logIn(ctx context.Context, o *owner) (_ *bmm.Client, secret string, _ error) {
+	ledger, err := graph.LedgerOf(ctx, a.Engine.Client, a.Engine.Client.Scheme(), o)
+	if err != nil {
+		return nil, "", err
+	}
+	name, _ := SecretOf(o.Machine, ledger) // of what can't be read any more, the ledger knows it
+	api, err := a.Clients.Client(ctx, name)
+	return api, name.String(), err
 }
 
 // blocked reports that a prerequisite of the whole graph is missing.

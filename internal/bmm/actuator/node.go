@@ -12,6 +12,7 @@ import (
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/instance"
+	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
@@ -70,6 +71,20 @@ func (n *node) referencesPhase(ctx context.Context) graph.Phase {
 	n.siteID = site.id
 	n.place = instance.Place{TenantID: n.spec.TenantID, VPCID: n.spec.VPCID, Networks: networks, SecurityGroupID: group}
 	return graph.Ready()
+}
+
+// findSite finds where the instance of a Machine that is deleted would be, for a ledger that is older than it. Where the VPC that the spec
+// names is gone there is none.
+func (n *node) findSite(ctx context.Context) error {
+	site, err := n.actuator.Places.find(ctx, n.api, n.spec)
+	switch fault.ClassOf(err) {
+	case "":
+		n.siteID = site.id
+	case fault.NotFound, fault.Invalid, fault.Credentials: // the last is for the deletion to say
+	default:
+		return err
+	}
+	return nil
 }
 
 // userDataPhase reads the user data, as long as there is no instance.

@@ -164,7 +164,7 @@ func (r *Reconciler) reconcile(
 	}
 	api, err := r.Clients.Client(ctx, SecretOf(object))
 	switch {
-	case err != nil && goes:
+	case goes && graph.CannotLogIn(err):
 		return ctrl.Result{}, r.Engine.Release(ctx, object, infrav1.ClusterFinalizer)
 	case err != nil:
 		return r.Engine.Blocked(object, infrav1.ReferencesResolvedCondition, err)

@@ -103,3 +103,34 @@ func forget(f *bmmtest.Fixture, object *infrav1.NvidiaBMMCluster, key string) {
 	l.Spec.Entries = slices.DeleteFunc(l.Spec.Entries, func(e ledgerv1.Entry) bool { return e.Key == key })
 	f.Expect(f.Client.Update(context.Background(), l)).To(Succeed())
 }
+
+// The ledger is lost (or has nothing in it), and the cluster is to be deleted: what the status shows is found by its tags.
+func TestDelete_withoutASiteInTheLedger(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(f *bmmtest.Fixture, object *infrav1.NvidiaBMMCluster){
+		"it is lost, and rebuilt": func(f *bmmtest.Fixture, object *infrav1.NvidiaBMMCluster) {
+			f.LoseLedger(object)
+			bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) {
+				c.Annotations = map[string]string{ledgerv1.TakeOverAnnotation: "true", clusterv1.PausedAnnotation: ""}
+			})
+		},
+		"it is empty": func(f *bmmtest.Fixture, object *infrav1.NvidiaBMMCluster) {
+			l := f.Ledger(object)
+			l.Spec.Entries = nil
+			f.Expect(f.Client.Update(t.Context(), l)).To(Succeed())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := bmmtest.Start(t)
+			object := f.CreateCluster("demo")
+			f.UntilReady(object)
+			bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })
+			f.UntilTrue(object, clusterv1.PausedCondition)
+			lose(f, object)
+			f.Delete(object)
+			bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { delete(c.Annotations, clusterv1.PausedAnnotation) })
+			f.UntilGone(object)
+		})
+	}
+}

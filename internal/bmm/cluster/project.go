@@ -19,7 +19,7 @@ import (
 func (n *networks) project() {
 	status := &n.object.Status
 	status.SiteID, status.IPBlockID = n.site.ID(), n.ipBlock.ID()
-	n.show(&status.VPCID, n.vpc.ID())
+	n.show(&status.VPCID, n.kinds.vpc.Name, n.vpc.ID())
 	parentBlock, allocation, group := "", "", ""
 	if n.parentBlock != nil {
 		parentBlock, allocation = n.parentBlock.ID(), n.allocation.ID()
@@ -27,21 +27,28 @@ func (n *networks) project() {
 	if n.group != nil {
 		group = n.group.ID()
 	}
-	n.show(&status.ParentIPBlockID, parentBlock)
-	n.show(&status.AllocationID, allocation)
-	n.show(&status.NetworkSecurityGroupID, group)
-	status.Subnets = ranges(n.graph, status.Subnets, n.subnets, func(s *bmm.Subnet) string {
+	n.show(&status.ParentIPBlockID, n.kinds.ipBlock.Name, parentBlock)
+	n.show(&status.AllocationID, n.kinds.allocation.Name, allocation)
+	n.show(&status.NetworkSecurityGroupID, n.kinds.group.Name, group)
+	status.Subnets = ranges(n.graph, n.kinds.subnet, status.Subnets, n.subnets, func(s *bmm.Subnet) string {
 		return cidr(s.Ipv4Prefix, s.PrefixLength)
 	})
-	status.VPCPrefixes = ranges(n.graph, status.VPCPrefixes, n.prefixes, func(p *bmm.VPCPrefix) string {
+	status.VPCPrefixes = ranges(n.graph, n.kinds.prefix, status.VPCPrefixes, n.prefixes, func(p *bmm.VPCPrefix) string {
 		return cidr(p.Prefix, p.PrefixLength)
 	})
-	status.VPCPeerings = slices.DeleteFunc(status.VPCPeerings, func(p infrav1.VPCPeeringStatus) bool { return !n.graph.Unproven(p.ID) })
+	var peerings []infrav1.VPCPeeringStatus
 	for _, handle := range n.peerings {
 		if id := handle.ID(); id != "" {
-			status.VPCPeerings = append(status.VPCPeerings, infrav1.VPCPeeringStatus{PeerVPCID: nameIn(handle.Key()), ID: id})
+			peerings = append(peerings, infrav1.VPCPeeringStatus{PeerVPCID: nameIn(handle.Key()), ID: id})
 		}
 	}
+	for _, p := range status.VPCPeerings {
+		isShown := func(other infrav1.VPCPeeringStatus) bool { return other.PeerVPCID == p.PeerVPCID }
+		if n.graph.Unproven(n.kinds.peering.Name, p.ID) && !slices.ContainsFunc(peerings, isShown) {
+			peerings = append(peerings, p)
+		}
+	}
+	status.VPCPeerings = peerings
 	status.FailureDomains = failureDomains(n.object.Spec.FailureDomains)
 	if provisioned(status.Conditions) {
 		status.Initialization.Provisioned = ptr.To(true)
@@ -49,24 +56,28 @@ func (n *networks) project() {
 	}
 }
 
-// show an ID in the status. What it shows and nothing says whose it is stays until that is known: then it would be lost.
-func (n *networks) show(in *string, id string) {
-	if !n.graph.Unproven(*in) {
+// show an ID in the status. What it shows and nothing says whose it is stays until that is known or there is another one: it would be
+// lost.
+func (n *networks) show(in *string, kind, id string) {
+	if id != "" || !n.graph.Unproven(kind, *in) {
 		*in = id
 	}
 }
 
 // projectLeft takes out of the status, during a deletion, what the ledger has no more.
 func (n *networks) projectLeft() {
-	status := &n.object.Status
-	for _, id := range []*string{&status.ParentIPBlockID, &status.AllocationID, &status.NetworkSecurityGroupID, &status.VPCID} {
-		if !n.graph.Names(*id) {
+	status, k := &n.object.Status, &n.kinds
+	for id, kind := range map[*string]string{
+		&status.ParentIPBlockID: k.ipBlock.Name, &status.AllocationID: k.allocation.Name, &status.NetworkSecurityGroupID: k.group.Name,
+		&status.VPCID: k.vpc.Name,
+	} {
+		if !n.graph.Names(kind, *id) {
 			*id = ""
 		}
 	}
-	status.Subnets = slices.DeleteFunc(status.Subnets, func(s infrav1.SubnetStatus) bool { return !n.graph.Names(s.ID) })
-	status.VPCPrefixes = slices.DeleteFunc(status.VPCPrefixes, func(p infrav1.VPCPrefixStatus) bool { return !n.graph.Names(p.ID) })
-	status.VPCPeerings = slices.DeleteFunc(status.VPCPeerings, func(p infrav1.VPCPeeringStatus) bool { return !n.graph.Names(p.ID) })
+	status.Subnets = slices.DeleteFunc(status.Subnets, func(s infrav1.SubnetStatus) bool { return !n.graph.Names(k.subnet.Name, s.ID) })
+	status.VPCPrefixes = slices.DeleteFunc(status.VPCPrefixes, func(p infrav1.VPCPrefixStatus) bool { return !n.graph.Names(k.prefix.Name, p.ID) })
+	status.VPCPeerings = slices.DeleteFunc(status.VPCPeerings, func(p infrav1.VPCPeeringStatus) bool { return !n.graph.Names(k.peering.Name, p.ID) })
 }
 
 // provisioned is true when machines can be made. A peering may wait for the owner of the other VPC, and nobody else has to. A
@@ -84,16 +95,15 @@ func provisioned(conditions []metav1.Condition) bool {
 	return meta.IsStatusConditionTrue(conditions, infrav1.VPCReadyCondition)
 }
 
-// ranges shows the subnets or VPC prefixes that exist. One that wasn't looked at in this reconcile keeps its CIDR.
+// ranges shows the subnets or VPC prefixes that exist. One that wasn't looked at in this reconcile keeps its CIDR. Each name is there
+// once: the API server refuses the whole status otherwise.
 func ranges[S infrav1.SubnetStatus | infrav1.VPCPrefixStatus, T any](
-	g *graph.Graph, before []S, handles []*graph.Handle[T], cidrOf func(*T) string,
+	g *graph.Graph, kind *graph.Kind[T], before []S, handles []*graph.Handle[T], cidrOf func(*T) string,
 ) []S {
 	known := map[string]string{}
 	var shown []S
 	for _, b := range before {
-		if known[infrav1.SubnetStatus(b).ID] = infrav1.SubnetStatus(b).CIDR; g.Unproven(infrav1.SubnetStatus(b).ID) {
-			shown = append(shown, b)
-		}
+		known[infrav1.SubnetStatus(b).ID] = infrav1.SubnetStatus(b).CIDR
 	}
 	for _, handle := range handles {
 		if handle.ID() == "" {
@@ -104,6 +114,12 @@ func ranges[S infrav1.SubnetStatus | infrav1.VPCPrefixStatus, T any](
 			now.CIDR = cidrOf(object)
 		}
 		shown = append(shown, S(now))
+	}
+	for _, b := range before {
+		isShown := func(s S) bool { return infrav1.SubnetStatus(s).Name == infrav1.SubnetStatus(b).Name }
+		if g.Unproven(kind.Name, infrav1.SubnetStatus(b).ID) && !slices.ContainsFunc(shown, isShown) {
+			shown = append(shown, b)
+		}
 	}
 	return shown
 }

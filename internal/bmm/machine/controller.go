@@ -141,7 +141,7 @@ func (r *Reconciler) reconcile(ctx context.Context, around owners, object *infra
 		api, err = r.Clients.Client(ctx, secret)
 	}
 	switch {
-	case err != nil && goes:
+	case goes && graph.CannotLogIn(err):
 		return ctrl.Result{}, r.Engine.Release(ctx, object, infrav1.MachineFinalizer)
 	case err != nil:
 		return r.Engine.Blocked(object, infrav1.ClusterReadyCondition, err)

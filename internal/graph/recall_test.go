@@ -1,0 +1,70 @@
+package graph_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+// kindShowing is an owner whose status shows things of several kinds.
+type kindShowing struct {
+	*bmmv1.NvidiaBMMMachine
+	ids []ledgerv1.OutsideID
+}
+
+func (s kindShowing) Unwrap() client.Object            { return s.NvidiaBMMMachine }
+func (s kindShowing) OutsideIDs() []ledgerv1.OutsideID { return slices.Clone(s.ids) }
+
+// Two services give IDs of their own, so that one ID may be that of two things. The ledger lacks one of them, and it has lost its tag.
+func TestRecall_anIDIsThatOfAKind(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	one, other := newService(), newService()
+	shown := func() kindShowing {
+		return kindShowing{f.owner(), []ledgerv1.OutsideID{{Kind: "one", ID: "id-1"}, {Kind: "other", ID: "id-1"}}}
+	}
+	open := func(owner graph.Owner) (*graph.Graph, *graph.Kind[thing], *graph.Kind[thing]) {
+		a, b := one.kind(), other.kind()
+		a.Name, b.Name = "one", "other"
+		g, err := f.engine().New(t.Context(), owner, []string{"any"}, a, b)
+		f.Expect(err).NotTo(HaveOccurred())
+		return g, a, b
+	}
+	g, a, b := open(f.owner())
+	for _, at := range []struct {
+		key  string
+		s    *service
+		kind *graph.Kind[thing]
+	}{{"a", one, a}, {"b", other, b}} {
+		w := f.want(at.key)
+		w.Update = nil
+		w.Create = func(_ context.Context, key graph.Key) (graph.Call[thing], error) {
+			return func(context.Context) (*thing, error) {
+				return at.s.create(graph.Tag{Owner: key.Owner, Key: key.Name, Token: key.Token})
+			}, nil
+		}
+		graph.Add(g, at.kind, w)
+	}
+	_, err := g.Reconcile(t.Context())
+	f.Expect(err).NotTo(HaveOccurred())
+	f.update(f.ledger(), func(l *ledgerv1.Ledger) { l.Spec.Entries = []ledgerv1.Entry{*l.Entry("a")} })
+	other.things["id-1"].tag = graph.Tag{}
+	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+	done := false
+	for range 6 {
+		g, _, _ = open(shown())
+		if done, _, _ = g.Delete(t.Context()); done {
+			break
+		}
+		one.finish()
+		other.finish()
+	}
+	f.Expect(done && len(other.things) > 0).To(BeFalse(), "the owner is released, and %+v is left", other.things["id-1"])
+}
