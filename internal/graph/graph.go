@@ -233,18 +233,25 @@ func Add[T any](g *Graph, k *Kind[T], w Want[T]) *Handle[T] {
 
 type gate struct {
 	name  string
+	after []Ref
 	check func() Phase
 }
 
-func (n *gate) ref() string                             { return n.name }
-func (n *gate) condition() string                       { return n.name }
-func (n *gate) service() *Service                       { return inside }
-func (n *gate) reconcile(context.Context, *Graph) Phase { return n.check() }
+func (n *gate) ref() string       { return n.name }
+func (n *gate) condition() string { return n.name }
+func (n *gate) service() *Service { return inside }
+
+func (n *gate) reconcile(_ context.Context, g *Graph) Phase {
+	if before, waits := g.firstUnready(n.after); waits {
+		return waitsFor(before)
+	}
+	return n.check()
+}
 
 // Gate adds something that lies inside Kubernetes or in the answers of the nodes before it: a prerequisite for those
-// after it, reported as a condition of its own. The check is made when its turn comes.
-func (g *Graph) Gate(condition string, check func() Phase) Ref {
-	n := &gate{name: condition, check: check}
+// after it, reported as a condition of its own. The check only looks, also in a plan, and is made when what it comes after is ready.
+func (g *Graph) Gate(condition string, check func() Phase, after ...Ref) Ref {
+	n := &gate{name: condition, check: check, after: after}
 	g.nodes = append(g.nodes, n)
 	return n
 }

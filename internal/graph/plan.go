@@ -104,7 +104,12 @@ func (g *Graph) planRemoval(ctx context.Context, wanted map[string]bool) []Step 
 	return steps
 }
 
-func (n *gate) plan(context.Context, *Graph) []Step {
+func (n *gate) plan(_ context.Context, g *Graph) []Step {
+	for _, r := range n.after {
+		if !g.exists[r.ref()] {
+			return []Step{{Key: n.name, Action: ActionWait, Why: waitsFor(r.ref()).Message}}
+		}
+	}
 	phase := n.check()
 	switch phase.State {
 	case StateReady:

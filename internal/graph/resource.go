@@ -61,9 +61,7 @@ func (h *Handle[T]) entry() *entry { return h.g.ledger.Entries[h.want.Key] }
 // fresh is the entry of a resource of which nothing is known.
 func (h *Handle[T]) fresh() entry {
 	e := entry{Kind: h.kind.Name, Condition: h.want.Condition, State: stateRefused, Title: h.want.Claim.title}
-	for _, r := range h.want.After {
-		e.After = append(e.After, r.ref())
-	}
+	e.After = refs(h.want.After)
 	e.Scope = h.kind.around(h.g, h.want.Key, e.After)
 	return e
 }

@@ -22,6 +22,8 @@ type thing struct {
 	size     int
 	creating bool
 	deleting bool
+	// broken is how many remedies it takes.
+	broken int
 }
 
 // service is an outside service with tags and asynchronous deletes. before and after are called around every call, and
@@ -140,6 +142,13 @@ func (s *service) resize(id string, size int) error {
 	})
 }
 
+func (s *service) remedy(id string) error {
+	return s.do("remedy "+id, func() error {
+		s.things[id].broken--
+		return nil
+	})
+}
+
 // finish lets deletes come to their end.
 func (s *service) finish() {
 	s.mu.Lock()
@@ -184,6 +193,8 @@ func (s *service) kind() *graph.Kind[thing] {
 				return graph.Deleting()
 			case t.creating:
 				return graph.Waiting("%s is being made", t.id)
+			case t.broken > 0:
+				return graph.Failed("%s is broken", t.id)
 			}
 			return graph.Ready()
 		},

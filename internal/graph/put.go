@@ -1,0 +1,159 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/bedplate/bedplate/internal/fault"
+)
+
+// putter owns the fields of the objects that a graph puts into Kubernetes.
+const putter = "bedplate"
+
+// Object is one inside Kubernetes that belongs to a graph, such as a Secret with what a resource has answered. It lies beside the owner
+// and goes with it, by its owner reference.
+type Object struct {
+	// Key within the graph, and condition of the owner that reports on it.
+	Key, Condition string
+	// After lists what must be ready before.
+	After []Ref
+	// Make says what of the object is ours: its name, and fields that are applied as they are. It may ask a service, but changes nothing.
+	Make func(ctx context.Context) (client.Object, error)
+}
+
+// Put adds an object inside Kubernetes. What had its name before and isn't the owner's isn't touched.
+func (g *Graph) Put(o Object) Ref {
+	n := &put{Object: o}
+	g.nodes = append(g.nodes, n)
+	return n
+}
+
+type put struct{ Object }
+
+func (n *put) ref() string       { return n.Key }
+func (n *put) condition() string { return n.Condition }
+func (n *put) service() *Service { return inside }
+
+func (n *put) reconcile(ctx context.Context, g *Graph) Phase {
+	if before, waits := g.firstUnready(n.After); waits {
+		return waitsFor(before)
+	}
+	wanted, _, err := n.look(ctx, g)
+	if err == nil {
+		err = apply(ctx, g.engine.Client, wanted)
+	}
+	if err != nil {
+		return PhaseOf(err)
+	}
+	return Ready()
+}
+
+func (n *put) plan(ctx context.Context, g *Graph) []Step {
+	step := Step{Key: n.Key, Action: ActionCreate, After: slices.DeleteFunc(refs(n.After), func(key string) bool { return g.exists[key] })}
+	if len(step.After) > 0 {
+		return []Step{step}
+	}
+	step.After = nil
+	wanted, existing, err := n.look(ctx, g)
+	if err == nil {
+		step.Kind, step.ID = wanted.GetKind(), wanted.GetName()
+		err = apply(ctx, g.engine.Client, wanted, client.DryRunAll)
+	}
+	switch {
+	case err != nil:
+		return []Step{failing(step, err.Error())}
+	case existing == nil:
+	case sameContent(wanted, existing):
+		step.Action = ActionKeep
+	default:
+		step.Action = ActionChange
+	}
+	return []Step{step}
+}
+
+// look makes the object as it is wanted, and reads the one that there is, past the cache; nil where there is none.
+func (n *put) look(ctx context.Context, g *Graph) (wanted, existing *unstructured.Unstructured, err error) {
+	if wanted, err = n.wanted(ctx, g); err != nil {
+		return nil, nil, err
+	}
+	existing = &unstructured.Unstructured{}
+	existing.SetGroupVersionKind(wanted.GroupVersionKind())
+	what := wanted.GetKind() + " " + wanted.GetName()
+	err = g.engine.Live.Get(ctx, client.ObjectKeyFromObject(wanted), existing)
+	if apierrors.IsNotFound(err) {
+		return wanted, nil, nil
+	} else if err != nil {
+		return nil, nil, &fault.Error{Class: fault.Transient, Op: "read " + what, Err: err}
+	}
+	if !slices.ContainsFunc(existing.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == g.owner.GetUID() }) {
+		return nil, nil, &fault.Error{Class: fault.Conflict, Err: fmt.Errorf(
+			"there is %s already, which isn't this object's: delete it, or give this object another name", what)}
+	}
+	return wanted, existing, nil
+}
+
+// wanted is the object as it is applied: beside its owner, and with a reference to it.
+func (n *put) wanted(ctx context.Context, g *Graph) (*unstructured.Unstructured, error) {
+	object, err := n.Make(ctx)
+	if err != nil {
+		return nil, err
+	}
+	kind, err := apiutil.GVKForObject(object, g.engine.Client.Scheme())
+	if err != nil {
+		return nil, err
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return nil, fmt.Errorf("apply %s: %w", n.Key, err)
+	}
+	u := &unstructured.Unstructured{Object: fields}
+	u.SetGroupVersionKind(kind)
+	u.SetNamespace(g.owner.GetNamespace())
+	reference, err := g.engine.referenceTo(g.owner)
+	u.SetOwnerReferences([]metav1.OwnerReference{reference})
+	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
+	unstructured.RemoveNestedField(u.Object, "status")
+	return u, err
+}
+
+// apply an object server-side. Our fields are ours: what another client makes of them is put right.
+func apply(ctx context.Context, c client.Client, wanted *unstructured.Unstructured, options ...client.ApplyOption) error {
+	options = append(options, client.FieldOwner(putter), client.ForceOwnership)
+	err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), options...)
+	if err == nil {
+		return nil
+	}
+	class := fault.Transient
+	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) {
+		class = fault.Invalid
+	}
+	return &fault.Error{Class: class, Op: "apply " + wanted.GetKind() + " " + wanted.GetName(), Err: err}
+}
+
+// sameContent compares what an apply would leave with what there is.
+func sameContent(applied, existing *unstructured.Unstructured) bool {
+	strip := func(u *unstructured.Unstructured) map[string]any {
+		u = u.DeepCopy()
+		for _, field := range []string{"managedFields", "resourceVersion", "generation", "creationTimestamp", "uid"} {
+			unstructured.RemoveNestedField(u.Object, "metadata", field)
+		}
+		return u.Object
+	}
+	return equality.Semantic.DeepEqual(strip(applied), strip(existing))
+}
+
+func refs(all []Ref) (keys []string) {
+	for _, r := range all {
+		keys = append(keys, r.ref())
+	}
+	return keys
+}
