@@ -114,7 +114,7 @@ func ledgerSeedCommand() *cobra.Command {
 			for _, secret := range credentials {
 				names = append(names, owner.GetNamespace()+"/"+secret)
 			}
-			return ledgerEngine(c).Seed(ctx, owner, ownerID, names, resources...)
+			return ledgerEngine(c).Seed(ctx, owner, ownerID, names, nil, resources...)
 		})
 	command.Flags().StringVar(&ownerID, "owner-id", "", "what the resources carry in their labels, or at the end of their names")
 	command.Flags().StringSliceVar(&credentials, "credentials", nil, "Secrets that they were made with, in the object's namespace")

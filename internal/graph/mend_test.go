@@ -80,7 +80,7 @@ func TestRepair_endsAndSaysWhatWasTried(t *testing.T) {
 		f.clock.Step(poll)
 	}
 	f.Expect(at).To(HaveLen(mostRemedies))
-	f.Expect(at[2]-at[1]).To(BeNumerically(">", at[1]-at[0]))
+	f.Expect(at[2] - at[1]).To(BeNumerically(">", at[1]-at[0]))
 	f.clock.Step(time.Hour)
 	f.mends()
 	f.Expect(f.service.called("remedy id-1")).To(Equal(mostRemedies), "for good")

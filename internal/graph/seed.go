@@ -7,15 +7,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/fault"
 )
 
-// Seed writes a ledger for an object that has none, from what is known otherwise: by hand, or from another provider's status.
-func (e *Engine) Seed(ctx context.Context, owner Owner, ownerID string, credentials []string, resources ...Resource) error {
+// Seed writes a ledger for an object that has none, from what is known otherwise: by hand, or from another provider's status. Without
+// an owner's ID it gets a new one. Where kinds are given, each resource has to exist, and one that is to be ours may not carry the tag of
+// another object.
+func (e *Engine) Seed(ctx context.Context, owner Owner, ownerID string, credentials []string, kinds []AnyKind, resources ...Resource) error {
 	home, err := e.HomeOf(ctx)
 	if err != nil {
 		return err
 	}
-	g := &Graph{engine: e, owner: owner, credentials: credentials, home: home}
+	g := &Graph{engine: e, owner: owner, credentials: credentials, home: home, kinds: map[string]AnyKind{}}
+	for _, k := range kinds {
+		g.kinds[k.kindName()] = k
+	}
 	stored, err := g.read(ctx, e.Live)
 	if err != nil {
 		return err
@@ -26,11 +32,36 @@ func (e *Engine) Seed(ctx context.Context, owner Owner, ownerID string, credenti
 	if err := g.begin(stored); err != nil {
 		return err
 	}
-	g.ledger.Owner, g.ledger.stored.Spec.OwnerID = ownerID, ownerID
+	if ownerID != "" {
+		g.ledger.Owner, g.ledger.stored.Spec.OwnerID = ownerID, ownerID
+	}
 	if err := g.unclaimed(ctx); err != nil {
 		return err
 	}
+	for _, r := range resources {
+		if err := g.verify(ctx, r); err != nil && len(kinds) > 0 {
+			return fmt.Errorf("write the ledger: %w", err)
+		}
+	}
 	return g.enter(ctx, resources)
+}
+
+// verify that what is to be entered exists, and isn't another object's.
+func (g *Graph) verify(ctx context.Context, r Resource) error {
+	o := ledgerv1.OutsideID{Kind: r.Kind, ID: r.ID, Scope: r.Scope}
+	if g.kinds[r.Kind] == nil {
+		return fault.Invalidf("nothing is known of the kind of %s", o)
+	}
+	tag, found, err := g.tagOf(ctx, o)
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return fault.Invalidf("%s doesn't exist: correct what names it", o)
+	case r.Own && tag.Owner != "" && tag.Owner != g.ledger.Owner:
+		return fault.Invalidf("%s carries the tag of another object, %q: it isn't this one's", o, tag.Owner)
+	}
+	return nil
 }
 
 // AdoptInto writes resources into the ledger that an object has.

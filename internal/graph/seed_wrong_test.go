@@ -54,7 +54,7 @@ func TestSeed_notWithTheIDOfAnotherObject(t *testing.T) {
 		Namespace: f.name.Namespace, Name: "second", UID: "second", Finalizers: []string{finalizer},
 	}}
 	f.Expect(f.client.Create(t.Context(), second)).To(Succeed())
-	f.Expect(f.engine().Seed(t.Context(), second, ledger.Spec.OwnerID, []string{"any"}, graph.Resource{Key: "net", Kind: "thing", ID: "id-1", Own: true})).
+	f.Expect(f.engine().Seed(t.Context(), second, ledger.Spec.OwnerID, []string{"any"}, nil, graph.Resource{Key: "net", Kind: "thing", ID: "id-1", Own: true})).
 		To(MatchError(ContainSubstring(ledger.Name)))
 }
 
@@ -70,7 +70,7 @@ func TestSeed_ofWhatCannotBeDeleted(t *testing.T) {
 		f.Expect(err).NotTo(HaveOccurred())
 		return g
 	}
-	f.Expect(f.engine().Seed(t.Context(), f.owner(), "0123456789ab", []string{"any"}, graph.Resource{Key: "site", Kind: "site", ID: theirs.id, Own: true})).To(Succeed())
+	f.Expect(f.engine().Seed(t.Context(), f.owner(), "0123456789ab", []string{"any"}, nil, graph.Resource{Key: "site", Kind: "site", ID: theirs.id, Own: true})).To(Succeed())
 	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
 	defer func() {
 		if r := recover(); r != nil {
@@ -89,4 +89,28 @@ func TestAdoptInto_notUnderASecondKey(t *testing.T) {
 	err := f.engine().AdoptInto(t.Context(), f.owner(), graph.Resource{Key: "mistyped", Kind: "thing", ID: "id-1", Own: true})
 	_ = f.round(f.owner(), graph.Create(), untagged)
 	f.Expect(f.service.called("delete id-1")).To(BeZero(), "adopt said: %v", err)
+}
+
+// Another provider's status is taken over: what it names is looked at first.
+func TestSeed_looksAtWhatIsEntered(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	theirs := f.put("theirs")
+	other, err := f.service.create(graph.Tag{Owner: "0123456789ab", Key: "net"})
+	f.Expect(err).NotTo(HaveOccurred())
+	seed := func(r graph.Resource) error {
+		return f.engine().Seed(t.Context(), f.owner(), "", []string{"any"}, []graph.AnyKind{f.service.kind()}, r)
+	}
+	f.Expect(seed(graph.Resource{Key: "lonely", Kind: "thing", ID: "id-9", Own: true})).To(MatchError(ContainSubstring("thing id-9 doesn't exist")))
+	f.Expect(seed(graph.Resource{Key: "lonely", Kind: "rocket", ID: "id-1", Own: true})).To(MatchError(ContainSubstring("rocket")))
+	f.Expect(seed(graph.Resource{Key: "lonely", Kind: "thing", ID: other.id, Own: true})).To(MatchError(ContainSubstring("tag of another object")))
+	f.service.failing("get "+theirs.id, errors.New("connection reset"))
+	f.Expect(seed(graph.Resource{Key: "lonely", Kind: "thing", ID: theirs.id, Own: true})).To(MatchError(ContainSubstring("connection reset")))
+	f.service.before = nil
+	f.Expect(f.ledger()).To(BeNil())
+	f.Expect(seed(graph.Resource{Key: "lonely", Kind: "thing", ID: theirs.id})).To(Succeed())
+	f.Expect(f.ledger().Entry("lonely").Foreign).To(BeTrue())
+	f.Expect(graph.IsOwnerID(f.ledger().Spec.OwnerID)).To(BeTrue())
+	f.Expect(seed(graph.Resource{Key: "net", Kind: "thing", ID: theirs.id})).To(Succeed(), "nothing is owned yet")
+	f.Expect(f.service.changes()).To(ConsistOf("create ", "create net"))
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	. "github.com/onsi/gomega"
+
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
@@ -21,8 +23,14 @@ type cloud struct {
 	zones []string
 	// named: the workspace's name is to be ours alone.
 	named bool
-	next  int
-	parts map[string]*part
+	// pooled: the network is a member of a pool that lies in the balancer of another owner, and the network's key is known from a lookup
+	// only. seeded: another provider has made all of it, and the ledger is written from what that says.
+	pooled, seeded bool
+	// mayDelete: the owner is deleted; astray are those that were asked to go all the same.
+	mayDelete bool
+	astray    []string
+	next      int
+	parts     map[string]*part
 	// lostRequests never arrive, lostAnswers are never heard.
 	lostRequests, lostAnswers int
 	onCreate                  func(part)
@@ -88,7 +96,9 @@ func (c *cloud) kind(name, within string, find func(context.Context, graph.Key) 
 				if !ok || p.in != in[within] {
 					return notFound(id)
 				}
-				p.deleting = true
+				if p.deleting = true; !c.mayDelete {
+					c.astray = append(c.astray, p.name)
+				}
 				return nil
 			})
 		},
@@ -141,6 +151,14 @@ func TestCrash_likePowerVS(t *testing.T) {
 			return newCloud(false, func(c *cloud) { c.named = true })(t)
 		}}.Run(t)
 	})
+	t.Run("in the balancer of another owner", func(t *testing.T) {
+		t.Parallel()
+		crashtest.Suite{Keys: []string{"member", "network", "workspace"}, New: newCloud(false, func(c *cloud) { c.pooled = true })}.Run(t)
+	})
+	t.Run("taking over from another provider", func(t *testing.T) {
+		t.Parallel()
+		crashtest.Suite{Keys: []string{"network", "workspace"}, New: newCloud(false, func(c *cloud) { c.seeded = true })}.Run(t)
+	})
 	t.Run("using the workspace of that name", func(t *testing.T) {
 		t.Parallel()
 		crashtest.Suite{New: newCloud(true), Keys: []string{"network"}}.Run(t)
@@ -158,6 +176,9 @@ func newCloud(workspaceExists bool, change ...func(*cloud)) func(*testing.T) cra
 		if workspaceExists {
 			theirs = append(theirs, c.add(part{name: "shared", zone: "wdc06", theirs: true}))
 		}
+		if c.seeded {
+			c.seed(w.fixture)
+		}
 		w.open = func(e *graph.Engine, owner *bmmv1.NvidiaBMMMachine, f *crashtest.Fuse) (*graph.Graph, func(), error) {
 			c.fuse = f
 			return c.open(e, owner)
@@ -167,18 +188,23 @@ func newCloud(workspaceExists bool, change ...func(*cloud)) func(*testing.T) cra
 			for _, p := range c.parts {
 				switch {
 				case p.theirs:
+				case p.in == anothersBalancer:
+					keys = append(keys, "member")
 				case p.in != "":
 					keys = append(keys, "network")
 				default:
 					keys = append(keys, "workspace")
 				}
-				if zone := c.parts[p.in]; p.in != "" && (zone == nil || zone.zone != p.zone) {
+				if zone := c.parts[p.in]; p.in != "" && p.in != anothersBalancer && (zone == nil || zone.zone != p.zone) {
 					keys = append(keys, "a network outside of its workspace's zone")
 				}
 			}
 			return keys
 		}
 		w.untouched = func() error {
+			if len(c.astray) > 0 {
+				return fmt.Errorf("asked to go while they were wanted: %v", c.astray)
+			}
 			for _, p := range theirs {
 				if now := c.parts[p.id]; now == nil || now.deleting {
 					return fmt.Errorf("workspace %q is gone", p.name)
@@ -190,14 +216,24 @@ func newCloud(workspaceExists bool, change ...func(*cloud)) func(*testing.T) cra
 	}
 }
 
+// anothersBalancer is made by another owner, whose ledger knows it.
+const anothersBalancer = "balancer-1"
+
 func (c *cloud) open(e *graph.Engine, owner *bmmv1.NvidiaBMMMachine) (*graph.Graph, func(), error) {
+	c.mayDelete = owner.DeletionTimestamp != nil
 	workspaces := c.kind("workspace", "", func(_ context.Context, key graph.Key) ([]part, error) {
 		return c.find(func(p *part) bool { return p.in == "" && p.name == key.Title })
 	})
 	networks := c.kind("network", "workspace", func(_ context.Context, key graph.Key) ([]part, error) {
 		return c.find(func(p *part) bool { return p.in == key.Scope["workspace"] && p.name == key.Name+"-"+key.Owner })
 	})
-	g, err := e.New(context.Background(), owner, []string{"any"}, workspaces, networks)
+	members := c.kind("member", "balancer", func(_ context.Context, key graph.Key) ([]part, error) {
+		return c.find(func(p *part) bool { return p.in == key.Scope["balancer"] && p.name == key.Name+"-"+key.Owner })
+	})
+	if !c.mayDelete { // or else its owner has gone first, and the ledger says where members are
+		members.Scope = func(string) graph.Scope { return graph.Scope{"balancer": anothersBalancer} }
+	}
+	g, err := e.New(context.Background(), owner, []string{"any"}, workspaces, networks, members)
 	claim := graph.UseOrCreate("shared")
 	if c.named {
 		claim = graph.CreateNamed("shared")
@@ -209,12 +245,61 @@ func (c *cloud) open(e *graph.Engine, owner *bmmv1.NvidiaBMMMachine) (*graph.Gra
 				return c.create(part{name: key.Title, zone: key.Params["zone"]}), nil
 			},
 		})
-		graph.Add(g, networks, graph.Want[part]{
+		if !c.known(g) {
+			return
+		}
+		network := graph.Add(g, networks, graph.Want[part]{
 			Key: "network", Condition: "NetworkReady", After: []graph.Ref{workspace},
 			Create: func(_ context.Context, key graph.Key) (graph.Call[part], error) {
 				name := key.Name + "-" + key.Owner
 				return c.create(part{name: name, in: key.Scope["workspace"], zone: workspace.Object().zone}), nil
 			},
 		})
+		if !c.pooled || g.ID("network") == "" && c.later(g) {
+			return
+		}
+		graph.Add(g, members, graph.Want[part]{
+			Key: "member", Condition: "MemberReady", After: []graph.Ref{network},
+			Create: func(_ context.Context, key graph.Key) (graph.Call[part], error) {
+				return c.create(part{name: key.Name + "-" + key.Owner, in: key.Scope["balancer"]}), nil
+			},
+		})
 	}, err
+}
+
+// known reports whether it is known which networks are wanted: those of the zone that was chosen, if a lookup says that it has any.
+func (c *cloud) known(g *graph.Graph) bool {
+	switch {
+	case !c.pooled:
+		return true
+	case g.Param("workspace", "zone") == "":
+		return !c.later(g)
+	}
+	err := c.fuse.Call(false, func() error { return nil })
+	if err != nil {
+		g.Keep("network", "the zones can't be looked up")
+		g.Keep("member", "the zones can't be looked up")
+		g.Gate("ZonesKnown", func() graph.Phase { return graph.PhaseOf(err) })
+	}
+	return err == nil
+}
+
+// later says that there is more to make.
+func (c *cloud) later(g *graph.Graph) bool {
+	g.Gate("AllWanted", func() graph.Phase { return graph.Waiting("more is wanted when that is made") })
+	return true
+}
+
+// seed writes the ledger from what another provider says. IDs are those of one world: no two ledgers may have the same.
+func (c *cloud) seed(f *fixture) {
+	f.t.Helper()
+	c.fuse = crashtest.Unbroken()
+	workspace, network := f.name.Name+"-workspace", f.name.Name+"-network"
+	c.parts[workspace] = &part{id: workspace, name: "theirs-workspace", zone: "wdc06"}
+	c.parts[network] = &part{id: network, name: "theirs-network", in: workspace, zone: "wdc06"}
+	none := func(context.Context, graph.Key) ([]part, error) { return nil, nil }
+	kinds := []graph.AnyKind{c.kind("workspace", "", none), c.kind("network", "workspace", none)}
+	f.Expect(f.engine().Seed(f.t.Context(), f.owner(), "", []string{"any"}, kinds,
+		graph.Resource{Key: "workspace", Kind: "workspace", ID: workspace, Own: true},
+		graph.Resource{Key: "network", Kind: "network", ID: network, Own: true, Scope: graph.Scope{"workspace": workspace}})).To(Succeed())
 }

@@ -9,6 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
@@ -16,7 +20,8 @@ import (
 )
 
 // manager is shaped like the Infrastructure Manager: one resource that is everything, whose tag is known only from the
-// record itself, so that a lookup costs a call for each record; and records that come back after they were deleted.
+// record itself, so that a lookup costs a call for each record; records that come back after they were deleted, and that aren't
+// configured before they were asked to be once more. What they answer goes into a Secret, and two Secrets log in.
 type manager struct {
 	fuse    *crashtest.Fuse
 	next    int
@@ -29,6 +34,33 @@ type record struct {
 	id   string
 	tag  graph.Tag
 	back bool
+	// unconfigured until it is asked to configure itself; asked is how often it was.
+	unconfigured bool
+	asked        int
+}
+
+// configure is the remedy for a record that isn't. It is limited, because each asks for all of it again.
+func (m *manager) configure(_ context.Context, r *record) error {
+	return m.fuse.Call(true, func() error {
+		known, ok := m.records[r.id]
+		if !ok {
+			return errors.New("404")
+		}
+		known.unconfigured = false
+		known.asked++
+		return nil
+	})
+}
+
+// answer is the Secret with what a record has answered.
+func (m *manager) answer(owner string, of *graph.Handle[record]) func(context.Context) (client.Object, error) {
+	return func(context.Context) (client.Object, error) {
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: owner + "-answer"}}
+		return secret, m.fuse.Call(false, func() error {
+			secret.Data = map[string][]byte{"id": []byte(of.ID())}
+			return nil
+		})
+	}
 }
 
 func (m *manager) kind() *graph.Kind[record] {
@@ -49,7 +81,12 @@ func (m *manager) kind() *graph.Kind[record] {
 		ID:        func(r *record) string { return r.id },
 		Tag:       func(r *record) graph.Tag { return r.tag },
 		Get:       get,
-		Phase:     func(*record) graph.Phase { return graph.Ready() },
+		Phase: func(r *record) graph.Phase {
+			if r.unconfigured {
+				return graph.Failed("record %s is unconfigured", r.id)
+			}
+			return graph.Ready()
+		},
 		Find: func(ctx context.Context, _ graph.Key) ([]record, error) {
 			var ids []string
 			if err := m.fuse.Call(false, func() error { ids = slices.Sorted(maps.Keys(m.records)); return nil }); err != nil {
@@ -100,16 +137,17 @@ func newManager(t *testing.T) crashtest.World {
 	w.open = func(e *graph.Engine, owner *bmmv1.NvidiaBMMMachine, f *crashtest.Fuse) (*graph.Graph, func(), error) {
 		m.fuse = f
 		kind := m.kind()
-		g, err := e.New(w.t.Context(), owner, []string{"any"}, kind)
+		g, err := e.New(w.t.Context(), owner, []string{"default/cloud", "default/manager"}, kind)
 		return g, func() {
-			graph.Add(g, kind, graph.Want[record]{
+			made := graph.Add(g, kind, graph.Want[record]{
 				Key: "infrastructure", Condition: "InfrastructureReady",
+				Repair: &graph.Repair[record]{Remedy: m.configure, Limits: graph.Limits{Most: mostRemedies}},
 				Create: func(_ context.Context, key graph.Key) (graph.Call[record], error) {
 					tag := graph.Tag{Owner: key.Owner, Key: key.Name, Token: key.Token}
 					return func(context.Context) (made *record, err error) {
 						err = m.fuse.Call(true, func() error {
 							m.next++
-							made = &record{id: fmt.Sprintf("ours-%d", m.next), tag: tag}
+							made = &record{id: fmt.Sprintf("ours-%d", m.next), tag: tag, unconfigured: true}
 							m.records[made.id] = made
 							return nil
 						})
@@ -117,6 +155,7 @@ func newManager(t *testing.T) crashtest.World {
 					}, nil
 				},
 			})
+			g.Put(graph.Object{Key: "answer", Condition: "AnswerStored", After: []graph.Ref{made}, Make: m.answer(owner.Name, made)})
 		}, err
 	}
 	w.pass = m.pass
@@ -135,6 +174,11 @@ func newManager(t *testing.T) crashtest.World {
 		for i := range 3 {
 			if m.records[fmt.Sprintf("theirs-%d", i)] == nil {
 				return errors.New("a record of somebody else is gone")
+			}
+		}
+		for _, r := range m.records {
+			if r.asked > 1+1 { // a process that dies afterwards doesn't know what came of it
+				return fmt.Errorf("record %s was configured %d times", r.id, r.asked)
 			}
 		}
 		return nil
