@@ -85,13 +85,17 @@ func ledgerShowCommand() *cobra.Command {
 			}
 			_, _ = fmt.Fprintf(out, "Owner ID:     %s\nHome:         %s\nCredentials:  %s\n\n", l.Spec.OwnerID, l.Spec.Home, strings.Join(l.Spec.Credentials, ", "))
 			table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-			_, _ = fmt.Fprintln(table, "KEY\tKIND\tSTATE\tID\tNOTE")
+			_, _ = fmt.Fprintln(table, "KEY\tKIND\tSTATE\tID\tIN\tNOTE")
 			for _, e := range l.Spec.Entries {
 				note := e.Message
 				if e.Foreign {
 					note = "yours"
 				}
-				_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", e.Key, e.Kind, e.State, e.ID, note)
+				var in []string
+				for _, kind := range slices.Sorted(maps.Keys(e.Scope)) {
+					in = append(in, kind+"="+e.Scope[kind])
+				}
+				_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", e.Key, e.Kind, e.State, e.ID, strings.Join(in, ","), note)
 			}
 			return table.Flush()
 		})

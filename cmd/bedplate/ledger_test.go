@@ -18,7 +18,8 @@ func TestLedger_isShownSeededAndRebuilt(t *testing.T) { //nolint:paralleltest //
 	const name = "nvidiabmmcluster/demo"
 	shown, err := e.run("", "ledger", "show", name)
 	e.Expect(err).NotTo(HaveOccurred())
-	e.Expect(shown).To(And(ContainSubstring(cluster.Status.VPCID), ContainSubstring("subnet/nodes"), ContainSubstring("yours")))
+	e.Expect(shown).To(And(ContainSubstring(cluster.Status.VPCID), ContainSubstring("subnet/nodes"), ContainSubstring("yours"),
+		ContainSubstring("site="+cluster.Status.SiteID)))
 
 	vpc, subnet := "vpc=VPC/"+cluster.Status.VPCID, "subnet/nodes=subnet/"+cluster.Status.Subnets[0].ID
 	_, err = e.run("", "ledger", "seed", name, "--owner-id", "0123456789ab", "--credentials", "demo", vpc)

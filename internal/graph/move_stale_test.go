@@ -95,6 +95,7 @@ func TestBlockMove_ofWhatIsPausedIsTakenBack(t *testing.T) {
 	f.wants(g, kind)
 	_, _ = g.Reconcile(t.Context())
 	f.Expect(f.service.changes()).To(BeEmpty(), "it is paused")
+	f.Expect(behind.Annotations).NotTo(HaveKey(clusterctlv1.BlockMoveAnnotation), "or the caller writes it")
 	after := f.owner()
 	woken := graph.ChangedByOthers().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})
 	f.Expect(after.Annotations).NotTo(HaveKey(clusterctlv1.BlockMoveAnnotation), "and nobody takes it off: whoever leads is woken: %v", woken)

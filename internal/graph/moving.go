@@ -51,8 +51,11 @@ func (g *Graph) blockMove(ctx context.Context) (blocked bool, err error) {
 	return true, nil
 }
 
-// unblockMove takes back what blockMove has done: nothing is created, and whoever has paused the owner may be waiting.
+// unblockMove takes back what blockMove has done, in memory too: nothing is created, and whoever has paused the owner may be waiting.
 func (g *Graph) unblockMove(ctx context.Context) error {
+	annotations := maps.Clone(objectOf(g.owner).GetAnnotations())
+	delete(annotations, clusterctlv1.BlockMoveAnnotation)
+	objectOf(g.owner).SetAnnotations(annotations)
 	_, err := g.patchBlock(ctx, "", "null")
 	if isAnother(err) {
 		return nil
