@@ -182,6 +182,9 @@ func (d decision) settles() (step, bool) {
 		attempted = d.w.leads
 	}
 	settled := attempted.Add(d.w.settle)
+	if !d.s.began.Before(settled) && !d.s.twice { // a list may be wrong once
+		return d.look(), true
+	}
 	return ends(Waiting("the service may still finish the last attempt to create the %s: until %s it is looked for",
 		d.e.Kind, d.clockTime(settled)).Because("Settling")), d.s.began.Before(settled)
 }

@@ -30,6 +30,8 @@ var rules = map[string]func(w wish, e *entry, s sight, d step) string{
 			return "there is one"
 		case e != nil && e.State == statePending && s.began.Before(e.At.Add(w.settle)):
 			return "the last attempt hasn't settled"
+		case e != nil && e.State == statePending && !s.twice:
+			return "what was attempted was looked for once only"
 		}
 		for _, o := range s.list {
 			if w.tagged && o.tag.Owner == w.owner && o.tag.Key == w.key {
@@ -183,7 +185,7 @@ var rules = map[string]func(w wish, e *entry, s sight, d step) string{
 		return ""
 	},
 	"no look is made twice": func(_ wish, _ *entry, s sight, d step) string {
-		if d.verb == lookByID && s.id == d.id || d.verb == lookByName && s.listed || d.verb == compare && s.compared ||
+		if d.verb == lookByID && s.id == d.id || d.verb == lookByName && s.twice || d.verb == compare && s.compared ||
 			d.verb == takeTurn && s.turn != turnUnasked || d.verb == prepare && s.token != "" {
 			return "it is"
 		}
@@ -306,6 +308,7 @@ func sights() (all []sight) {
 		for _, token := range []string{"", "7"} {
 			for _, list := range lists {
 				add(sight{turn: turn, token: token, listed: true, list: list, wrote: token != ""})
+				add(sight{turn: turn, token: token, listed: true, twice: true, list: list})
 			}
 			add(sight{turn: turn, token: token})
 		}

@@ -125,7 +125,7 @@ func tableRows() []row {
 		{"pending", "the name is taken", pending, sight{attempt: attempt{known: true, err: taken}}},
 		{"pending", "one with our tag", pending, sight{listed: true, list: []thing{ready}}},
 		{"pending", "none, before it has settled", pending, sight{listed: true}},
-		{"pending", "none, after it has settled", settled, sight{listed: true, turn: turnGranted}},
+		{"pending", "none twice, after it has settled", settled, sight{listed: true, twice: true, turn: turnGranted}},
 		{"bound, ours", "nothing yet", bound, sight{}},
 		{"bound, ours", "ready, not compared", bound, sight{id: "2", object: &ready}},
 		{"bound, ours", "ready, as wanted", bound, sight{id: "2", object: &ready, compared: true}},

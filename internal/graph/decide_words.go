@@ -63,10 +63,10 @@ type sight struct {
 	// id that was looked up last, and object, which is nil where it is proven that there is none.
 	id     string
 	object *thing
-	// list is what was found by tag and name; it counts if listed.
-	list   []thing
-	listed bool
-	turn   turnSight
+	// list is what was found by tag and name; it counts if listed. Twice: it was looked for once more.
+	list          []thing
+	listed, twice bool
+	turn          turnSight
 	// token of an attempt that is prepared, and params that were chosen for it or for what exists.
 	token  string
 	params map[string]string

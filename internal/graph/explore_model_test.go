@@ -100,7 +100,7 @@ type process struct {
 	token            uint8
 	answer, answerID uint8
 
-	listed, turn, wrote, compared, changes, applied, chosen bool
+	listed, twice, turn, wrote, compared, changes, applied, chosen bool
 }
 
 type state struct {
@@ -240,7 +240,7 @@ var (
 
 // sight is what a process has seen, in decide's terms.
 func (t traits) sight(s *state, p *process) sight {
-	v := sight{began: stampOf(p.began).Time, listed: p.listed, wrote: p.wrote, compared: p.compared, applied: p.applied, token: idOf(p.token), chosen: p.chosen}
+	v := sight{began: stampOf(p.began).Time, listed: p.listed, twice: p.twice, wrote: p.wrote, compared: p.compared, applied: p.applied, token: idOf(p.token), chosen: p.chosen}
 	if p.chosen {
 		v.params = theChoice
 	}

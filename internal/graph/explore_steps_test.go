@@ -116,7 +116,7 @@ func (m *model) do(s *state, p *process, d step) {
 		p.token, p.chosen = s.tokens, m.chooses
 	case create:
 		if m.write(s, p, d) {
-			p.stage, p.listed, p.list = stageCreating, false, [slots]uint8{}
+			p.stage, p.listed, p.twice, p.list = stageCreating, false, false, [slots]uint8{}
 		}
 	case change:
 		s.resources[p.ledger.id-1].drifted, p.applied = false, true
@@ -182,7 +182,7 @@ func (r resource) seen() uint8 {
 }
 
 func (m *model) list(s *state, p *process) {
-	p.listed = true
+	p.twice, p.listed = p.listed, true
 	for i, r := range s.resources {
 		if p.list[i] = 0; r.listed && (!r.theirs || m.titled()) {
 			p.list[i] = r.seen()

@@ -188,6 +188,7 @@ func (r *round[T]) find(ctx context.Context, title string, in Scope) error {
 	}
 	key := r.g.keyOf(r.want.Key, e)
 	key.Title, key.Scope = title, in
+	r.sight.twice = r.sight.listed
 	r.sight.listed = true
 	if r.g.ledger.fresh && key.Title == "" {
 		return nil // The owner's ID is new: nothing can carry it.
@@ -196,6 +197,7 @@ func (r *round[T]) find(ctx context.Context, title string, in Scope) error {
 	if err != nil {
 		return err
 	}
+	r.sight.list = nil
 	for i := range all {
 		r.sight.list = append(r.sight.list, *r.view(&all[i]))
 	}
@@ -259,7 +261,7 @@ func (r *round[T]) create(ctx context.Context, s step) error {
 	if err := r.write(ctx, s); err != nil {
 		return err
 	}
-	r.sight.listed, r.sight.list = false, nil // what was seen before
+	r.sight.listed, r.sight.twice, r.sight.list = false, false, nil // what was seen before
 	engine, call, name, timeout := r.g.engine, r.call, r.kind.Name, r.g.engine.service(r.kind.Service).CreateTimeout
 	r.heed(r.turn.run(ctx, s.entry, func(ctx context.Context) (any, error) {
 		ctx, cancel, err := engine.attempt(ctx, s.entry, timeout)

@@ -178,3 +178,64 @@ func TestServices_areAskedAsOftenAsEverWhileAnotherIsDown(t *testing.T) {
 		t.Errorf("%d instead of %d", down, up)
 	}
 }
+
+// The answer to a create is lost, and its service is down for an hour after that.
+func TestService_isDownBetweenACreateAndItsAnswer(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*graph.Kind[thing]){
+		"with tags": func(*graph.Kind[thing]) {}, "without": func(k *graph.Kind[thing]) { k.Tag = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := inMemory(t)
+			f.service.after = func(call string) error { return errors.New("connection reset") }
+			_ = f.round(f.owner(), graph.Create(), change)
+			f.service.before = func(string) error { return errors.New("connection refused") }
+			for range 60 {
+				f.clock.Step(time.Minute)
+				_ = f.round(f.owner(), graph.Create(), change)
+			}
+			f.service.before, f.service.after = nil, nil
+			f.Expect(f.round(f.owner(), graph.Create(), change)).To(Succeed())
+			f.Expect(f.service.called("create lonely")).To(Equal(1))
+			f.Expect(f.ledger().Entry("lonely")).To(And(HaveField("State", ledgerv1.Bound), HaveField("ID", "id-1")))
+		})
+	}
+}
+
+// A list that lacks what there is, once, makes no second one of an attempt whose answer was lost, and forgets none.
+func TestFind_thatIsWrongOnce(t *testing.T) {
+	t.Parallel()
+	for name, deleted := range map[string]bool{"wanted": false, "deleted": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := inMemory(t)
+			lost := errors.New("connection reset")
+			f.service.after = func(string) error { return lost }
+			_ = f.round(f.owner(), graph.Create())
+			f.service.after = nil
+			f.clock.Step(2 * settle)
+			wrong := true
+			empty := func(k *graph.Kind[thing]) {
+				find := k.Find
+				k.Find = func(ctx context.Context, key graph.Key) ([]thing, error) {
+					found, err := find(ctx, key)
+					if wrong {
+						wrong, found = false, nil
+					}
+					return found, err
+				}
+			}
+			if deleted {
+				f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+				g, _ := f.graphOf(f.owner(), empty)
+				_, _, _ = g.Delete(t.Context())
+				f.service.finish()
+				f.Expect(f.service.keys()).To(BeEmpty())
+				return
+			}
+			f.Expect(f.round(f.owner(), graph.Create(), empty)).To(Succeed())
+			f.Expect(f.service.called("create lonely")).To(Equal(1))
+		})
+	}
+}
