@@ -13,6 +13,7 @@ import (
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/creates"
 )
 
 // The claim changes while the service is at work, and the answer comes then.
@@ -28,7 +29,7 @@ func TestClaim_changesInMidCreate(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, lost answer %t", name, lost), func(t *testing.T) {
 				t.Parallel()
 				f := inMemory(t)
-				f.pool = &graph.Pool{Limit: 10, Patience: time.Millisecond}
+				f.pool = &creates.Pool{Limit: 10, Patience: time.Millisecond}
 				theirs := f.put("theirs")
 				answer := make(chan struct{})
 				first := true
@@ -135,7 +136,7 @@ func TestClaim_thatChangesBackWhileItIsTakenAway(t *testing.T) {
 				k.Tag = nil
 			}
 		}
-		f.pool = &graph.Pool{Limit: 4, Patience: time.Millisecond}
+		f.pool = &creates.Pool{Limit: 4, Patience: time.Millisecond}
 		answer := make(chan struct{})
 		f.slowly = func() { <-answer }
 		run := func(name string) error {

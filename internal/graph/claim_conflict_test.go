@@ -9,6 +9,7 @@ import (
 
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/creates"
 )
 
 // Two owners peer with each other, or a user is quicker: the service says that the name is taken, and so that ours wasn't made.
@@ -16,7 +17,7 @@ func TestDelete_leavesWhatHasTheNameOfARefusedAttempt(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
 	untagged := func(kind *graph.Kind[thing]) { kind.Tag = nil }
-	f.pool = &graph.Pool{Limit: 1, Patience: time.Millisecond}
+	f.pool = &creates.Pool{Limit: 1, Patience: time.Millisecond}
 	meanwhile := make(chan struct{})
 	f.slowly = func() { <-meanwhile }
 	f.Expect(f.round(f.owner(), graph.UseOrCreate("shared"), untagged)).To(Succeed())

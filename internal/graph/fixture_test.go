@@ -20,6 +20,7 @@ import (
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/creates"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -58,7 +59,7 @@ type fixture struct {
 	// createTimeout of the engine; 0 sets no limit.
 	createTimeout time.Duration
 	// pool of creates; nil where each runs within its reconcile.
-	pool   *graph.Pool
+	pool   *creates.Pool
 	events *events.FakeRecorder
 }
 

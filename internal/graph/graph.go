@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/graph/creates"
 )
 
 // Owner is a Kubernetes object that outside resources are made for. What was made for it stands in its ledger.
@@ -58,7 +60,7 @@ type Engine struct {
 	// a create, and the lag of its lists. So long after a change it may still be at work on what it knew before.
 	Settle time.Duration
 	// Creates runs what may block for long. Without it a create holds up its reconcile.
-	Creates *Pool
+	Creates *creates.Pool
 	// Paused reports whether an owner, of which the newest metadata is given, is paused. It is asked when a create is about to
 	// begin, so it reads past the cache. Optional.
 	Paused func(ctx context.Context, owner client.Object) (bool, error)
@@ -294,7 +296,7 @@ func (g *Graph) Reconcile(ctx context.Context) (_ ctrl.Result, err error) {
 	g.reportUnproven(report)
 	result, err := report.conclude(g.owner)
 	if err == nil && g.begun() {
-		result.Priority = ptr.To(Urgent)
+		result.Priority = ptr.To(creates.Urgent)
 	}
 	return result, err
 }
@@ -390,9 +392,14 @@ func (e *Engine) Release(ctx context.Context, owner Owner, finalizer string) err
 	return err
 }
 
+// sleeperOf is an owner that waits for its turn to create.
+func sleeperOf(owner client.Object) creates.Owner {
+	return creates.Owner{Kind: reflect.TypeOf(objectOf(owner)), Name: client.ObjectKeyFromObject(owner)}
+}
+
 // Leave lets an owner that is deleted or paused wait for no turn any more: the next one would have to wait until it is seen not
 // to come.
-func (e *Engine) Leave(owner client.Object) { e.Creates.leave(sleeperOf(owner)) }
+func (e *Engine) Leave(owner client.Object) { e.Creates.Leave(sleeperOf(owner)) }
 
 // firstUnready names the first of refs that isn't ready, nor of use before it is.
 func (g *Graph) firstUnready(refs []Ref) (string, bool) {

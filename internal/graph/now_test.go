@@ -26,13 +26,8 @@ func TestSettle_countsFromWhenThisProcessLeads(t *testing.T) {
 	g := NewWithT(t)
 	w := traits{tagged: true, claims: []uint8{claimCreate}}.wish(claimCreate)
 	pending := &entry{Kind: "thing", Condition: "Ready", State: statePending, Token: "2", At: stampOf(3)}
-	s := sight{began: epoch, listed: true, turn: turnGranted}
+	s := sight{began: epoch, listed: true, twice: true, turn: turnGranted}
 	g.Expect(decide(w, pending, s, epoch).verb).To(Equal(prepare))
 	w.leads = epoch.Add(-settled / 2)
 	g.Expect(decide(w, pending, s, epoch).phase.Reason).To(Equal("Settling"))
-
-	pool := &Pool{}
-	g.Expect(pool.leads()).To(BeZero())
-	go func() { _ = pool.Start(t.Context()) }()
-	g.Eventually(pool.leads).Should(BeTemporally("~", time.Now(), time.Minute))
 }

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
-	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/creates"
 )
 
 // slow makes creates of things last until the returned function is called.
@@ -33,7 +33,7 @@ func (f *fixture) woken() workqueue.TypedRateLimitingInterface[reconcile.Request
 func TestPool_holdsUpNoReconcileAndWakesTheOwner(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.pool = &graph.Pool{Limit: 10}
+	f.pool = &creates.Pool{Limit: 10}
 	queue := f.woken()
 	answer := f.slow()
 
@@ -64,7 +64,7 @@ func TestPool_holdsUpNoReconcileAndWakesTheOwner(t *testing.T) {
 func TestPool_letsNoMoreCreatesBeAtWorkThanItMayAndWakesWhoeverIsNext(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.pool = &graph.Pool{Limit: 1}
+	f.pool = &creates.Pool{Limit: 1}
 	queue := f.woken()
 	answer := f.slow()
 
@@ -87,7 +87,7 @@ func TestPool_letsNoMoreCreatesBeAtWorkThanItMayAndWakesWhoeverIsNext(t *testing
 func TestPool_isPatientWithAQuickService(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.pool = &graph.Pool{Limit: 1, Patience: time.Minute}
+	f.pool = &creates.Pool{Limit: 1, Patience: time.Minute}
 	queue := f.woken()
 	owner, err := f.reconcile()
 	f.Expect(err).NotTo(HaveOccurred())
@@ -98,7 +98,7 @@ func TestPool_isPatientWithAQuickService(t *testing.T) {
 func TestPool_deletesWhatItIsAtWorkOnAfterwards(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.pool = &graph.Pool{Limit: 10}
+	f.pool = &creates.Pool{Limit: 10}
 	f.below = nil
 	answer := f.slow()
 	_, err := f.reconcile()

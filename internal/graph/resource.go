@@ -35,7 +35,7 @@ func (k *Kind[T]) unwanted(g *Graph, key string) wish {
 	return wish{
 		owner: g.ledger.Owner, key: key, fresh: entry{Scope: k.scopeOf(g, key)}, within: k.Within, undeletable: k.Delete == nil,
 		tagged: k.Tag != nil, goneAfter: k.GoneAfter, settle: service.Settle,
-		poll: service.Poll, slowly: service.slowly(), leads: g.engine.Creates.leads(), deleting: g.deleting,
+		poll: service.Poll, slowly: service.slowly(), leads: g.engine.Creates.Leads(), deleting: g.deleting,
 	}
 }
 

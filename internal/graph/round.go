@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph/creates"
 )
 
 // maxSteps bounds a round: decide always comes to an end well before that.
@@ -22,7 +23,7 @@ type round[T any] struct {
 	sight sight
 	// objects that were seen; of one ID the last one counts.
 	objects []*T
-	turn    *turn
+	turn    *creates.Turn
 	call    Call[T]
 	update  Update
 	// wanted: the spec asks for the key.
@@ -53,8 +54,8 @@ func (h *Handle[T]) run(ctx context.Context, w wish) (_ Phase, gone bool) {
 
 func (h *Handle[T]) begin() *round[T] {
 	r := &round[T]{Handle: h, sight: sight{began: h.g.engine.Clock.Now()}}
-	if e := h.entry(); e != nil {
-		if a, known := h.g.engine.Creates.answer(e); known {
+	if e := h.entry(); e != nil && e.State == statePending {
+		if a, known := h.g.engine.Creates.Answer(e.Token); known {
 			r.heed(a)
 		}
 	}
@@ -63,7 +64,7 @@ func (h *Handle[T]) begin() *round[T] {
 
 func (r *round[T]) end() {
 	if r.turn != nil {
-		r.turn.end()
+		r.turn.End()
 	}
 }
 
@@ -226,15 +227,15 @@ func (r *round[T]) compare(id string) {
 
 func (r *round[T]) takeTurn() {
 	service, credentials := r.g.engine.service(r.kind.Service), strings.Join(r.g.credentials, ",")
-	at := place{
-		endpoint: cmp.Or(service.Endpoint, credentials), most: service.Creates, owner: sleeperOf(r.g.owner), credentials: credentials,
-		key: r.want.Key, site: r.fresh().Scope[r.kind.Site],
+	at := creates.Place{
+		Endpoint: cmp.Or(service.Endpoint, credentials), Most: service.Creates, Owner: sleeperOf(r.g.owner), Credentials: credentials,
+		Key: r.want.Key, Site: r.fresh().Scope[r.kind.Site],
 	}
 	if r.want.Lock != nil {
-		at.lock = r.want.Lock()
+		at.Lock = r.want.Lock()
 	}
 	r.sight.turn = turnQueued
-	if t, free := r.g.engine.Creates.turn(at); free {
+	if t, free := r.g.engine.Creates.Turn(at); free {
 		r.turn, r.sight.turn = t, turnGranted
 	}
 }
@@ -263,7 +264,7 @@ func (r *round[T]) create(ctx context.Context, s step) error {
 	}
 	r.sight.listed, r.sight.twice, r.sight.list = false, false, nil // what was seen before
 	engine, call, name, timeout := r.g.engine, r.call, r.kind.Name, r.g.engine.service(r.kind.Service).CreateTimeout
-	r.heed(r.turn.run(ctx, s.entry, func(ctx context.Context) (any, error) {
+	r.heed(r.turn.Run(ctx, s.entry.Token, func(ctx context.Context) (any, error) {
 		ctx, cancel, err := engine.attempt(ctx, s.entry, timeout)
 		if err != nil {
 			return nil, fmt.Errorf("create %s: %w", name, err)
@@ -275,12 +276,12 @@ func (r *round[T]) create(ctx context.Context, s step) error {
 }
 
 // heed is told the answer to an attempt.
-func (r *round[T]) heed(a answer) {
-	r.sight.attempt = attempt{known: true, running: a.running, err: a.err}
-	if a.running || a.err != nil {
+func (r *round[T]) heed(a creates.Answer) {
+	r.sight.attempt = attempt{known: true, running: a.Running, err: a.Err}
+	if a.Running || a.Err != nil {
 		return
 	}
-	object, _ := a.object.(*T)
+	object, _ := a.Object.(*T)
 	if r.sight.attempt.id = r.kind.ID(object); r.sight.attempt.id == "" {
 		r.sight.attempt.err = fmt.Errorf("the service made a %s and didn't say its ID", r.kind.Name)
 		return

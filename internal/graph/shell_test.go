@@ -9,6 +9,7 @@ import (
 
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/creates"
 )
 
 // shell is what an owner of a kind looks like that isn't ours.
@@ -20,7 +21,7 @@ func (s shell) Unwrap() client.Object { return s.NvidiaBMMMachine }
 func TestOwner_mayBeAShellAroundAnObject(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.pool = &graph.Pool{Limit: 10}
+	f.pool = &creates.Pool{Limit: 10}
 	queue := f.woken()
 	answer := f.slow()
 	owner, other := f.owner(), f.owner()

@@ -12,6 +12,7 @@ import (
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/crashtest"
+	"github.com/bedplate/bedplate/internal/graph/creates"
 )
 
 func TestCrash_tagged(t *testing.T) {
@@ -24,7 +25,7 @@ func TestCrash_tagged(t *testing.T) {
 		t.Parallel()
 		crashtest.Suite{Keys: everything, New: func(t *testing.T) crashtest.World {
 			w := newTagged(t).(*toy)
-			w.pool = &graph.Pool{Limit: 1, Patience: time.Minute}
+			w.pool = &creates.Pool{Limit: 1, Patience: time.Minute}
 			return w
 		}}.Run(t)
 	})

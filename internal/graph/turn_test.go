@@ -13,6 +13,7 @@ import (
 
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/creates"
 )
 
 // site is an endpoint that notes how many creates are at work, and answers when it is told to.
@@ -66,7 +67,7 @@ type tenants struct {
 
 func newTenants(t *testing.T, limit int) *tenants {
 	f := newFixture(t)
-	f.pool = &graph.Pool{Limit: limit}
+	f.pool = &creates.Pool{Limit: limit}
 	return &tenants{fixture: f, site: &site{answers: map[string]chan error{}}, all: map[string]*fixture{}}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/creates"
 )
 
 func TestChangedByOthers_sleepsThroughWhatTheEngineWrites(t *testing.T) {
@@ -75,7 +76,7 @@ func TestReconcile_thatHasBegunSomethingComesBackUrgently(t *testing.T) {
 	result, err = f.reconcileObject(owner)
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(f.service.keys()).NotTo(BeEmpty())
-	f.Expect(result.Priority).To(HaveValue(Equal(graph.Urgent)))
+	f.Expect(result.Priority).To(HaveValue(Equal(creates.Urgent)))
 
 	queue := priorityqueue.New[reconcile.Request]("test")
 	defer queue.ShutDown()
@@ -83,7 +84,7 @@ func TestReconcile_thatHasBegunSomethingComesBackUrgently(t *testing.T) {
 		return reconcile.Request{NamespacedName: client.ObjectKey{Name: name}}
 	}
 	queue.Add(request("new"))
-	graph.Urgently(queue, request("begun"))
+	creates.Urgently(queue, request("begun"))
 	first, _ := queue.Get()
 	f.Expect(first).To(Equal(request("begun")))
 }

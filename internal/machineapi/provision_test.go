@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/creates"
 	"github.com/bedplate/bedplate/internal/machineapi"
 )
 
@@ -162,8 +162,8 @@ func TestUpdate_mayAskToLookAgain(t *testing.T) {
 	f.reconcile()
 	f.Expect(f.reconcile().RequeueAfter).To(Equal(time.Minute))
 	f.expectPhase(machinev1.PhaseProvisioned)
-	f.cloud.set("Update", &machineapi.RequeueAfterError{After: time.Minute, Priority: ptr.To(graph.Urgent)})
-	f.Expect(f.reconcile()).To(Equal(ctrl.Result{RequeueAfter: time.Minute, Priority: ptr.To(graph.Urgent)}))
+	f.cloud.set("Update", &machineapi.RequeueAfterError{After: time.Minute, Priority: ptr.To(creates.Urgent)})
+	f.Expect(f.reconcile()).To(Equal(ctrl.Result{RequeueAfter: time.Minute, Priority: ptr.To(creates.Urgent)}))
 }
 
 func TestMachine_withoutTheClusterLabelWaitsForIt(t *testing.T) {

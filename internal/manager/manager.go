@@ -32,6 +32,7 @@ import (
 
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/creates"
 	"github.com/bedplate/bedplate/internal/queue"
 	"github.com/bedplate/bedplate/internal/version"
 )
@@ -253,7 +254,7 @@ func (o *Options) Engine(mgr ctrl.Manager) *graph.Engine {
 	return &graph.Engine{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(),
 		Recorder: mgr.GetEventRecorder(o.Name), Clock: clock.RealClock{}, Poll: o.Poll, Settle: o.Settle,
-		CreateTimeout: o.CreateTimeout, Creates: &graph.Pool{Limit: o.Creates, Patience: time.Second},
+		CreateTimeout: o.CreateTimeout, Creates: &creates.Pool{Limit: o.Creates, Patience: time.Second},
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/creates"
 	"github.com/bedplate/bedplate/internal/machineapi"
 )
 
@@ -17,6 +17,6 @@ func TestLater_keepsThePriority(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	g.Expect(later(ctrl.Result{}, nil)).To(Succeed())
-	g.Expect(later(ctrl.Result{RequeueAfter: time.Minute, Priority: ptr.To(graph.Urgent)}, nil)).To(
-		Equal(&machineapi.RequeueAfterError{After: time.Minute, Priority: ptr.To(graph.Urgent)}))
+	g.Expect(later(ctrl.Result{RequeueAfter: time.Minute, Priority: ptr.To(creates.Urgent)}, nil)).To(
+		Equal(&machineapi.RequeueAfterError{After: time.Minute, Priority: ptr.To(creates.Urgent)}))
 }

@@ -33,6 +33,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/creates"
 	"github.com/bedplate/bedplate/internal/queue"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
@@ -112,7 +113,7 @@ func (f *Fixture) Run(poll, settle time.Duration, setup Setup) (stop func()) {
 	engine := &graph.Engine{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("test"),
 		Clock: clock.RealClock{}, Poll: poll, Settle: settle,
-		Creates: &graph.Pool{Limit: 8, Patience: 100 * time.Millisecond},
+		Creates: &creates.Pool{Limit: 8, Patience: 100 * time.Millisecond},
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	f.Expect(setup(ctx, mgr, engine, controller.Options{

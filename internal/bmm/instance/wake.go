@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/bedplate/bedplate/internal/bmm/inventory"
-	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/creates"
 )
 
 // Changes wake the machines whose instances aren't as they were in the list before.
@@ -21,6 +21,6 @@ func Changes(
 		ctx context.Context, e event.TypedGenericEvent[inventory.Change],
 		queue workqueue.TypedRateLimitingInterface[reconcile.Request],
 	) {
-		graph.Urgently(queue, machinesOf(ctx, e.Object.InstanceID)...)
+		creates.Urgently(queue, machinesOf(ctx, e.Object.InstanceID)...)
 	}})
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/creates"
 )
 
 // Machines that are paused while they wait for their turn to create: none of these turns is kept for them.
@@ -26,7 +27,7 @@ func TestPaused_machinesKeepNoTurnFromOthers(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.StartSite(t)
 	f.Run(bmmtest.Poll, bmmtest.Settle, func(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, options controller.Options) error {
-		engine.Creates = &graph.Pool{Limit: 1, Patience: 100 * time.Millisecond}
+		engine.Creates = &creates.Pool{Limit: 1, Patience: 100 * time.Millisecond}
 		return provider.Setup(ctx, mgr, engine, bmm.Paced(bmmtest.Poll, 0, 0, egress.Policy{Loopback: true}), options)
 	})
 	f.UntilReady(f.CreateCluster("demo"))

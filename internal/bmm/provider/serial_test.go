@@ -18,6 +18,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/creates"
 )
 
 // The service makes one instance of a type after the other, refuses others meanwhile, and stops when its four connections are
@@ -34,7 +35,7 @@ func TestSerial_makesMachinesAsFastAsTheServiceDoes(t *testing.T) {
 		c.InstanceTypes[0].Machines = machines
 	})
 	f.Run(poll, time.Minute, func(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, options controller.Options) error {
-		engine.Creates = &graph.Pool{Limit: 3, Patience: 100 * time.Millisecond}
+		engine.Creates = &creates.Pool{Limit: 3, Patience: 100 * time.Millisecond}
 		return provider.Setup(ctx, mgr, engine, bmm.Paced(poll, 0, 0, egress.Policy{Loopback: true}), options)
 	})
 	for _, name := range []string{"red", "blue"} {

@@ -20,6 +20,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/creates"
 )
 
 var bootData = []byte("## template: jinja\n#cloud-config\nruncmd: []\n")
@@ -202,7 +203,7 @@ func TestTrap_aSiteWhoseAgentIsDownHoldsUpNobody(t *testing.T) {
 		w.Times.SiteTimeout = seconds(20000)
 	})
 	f.Run(bmmtest.Poll, bmmtest.Settle, func(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, options controller.Options) error {
-		engine.Creates = &graph.Pool{Limit: 3, Patience: 100 * time.Millisecond} // as by default
+		engine.Creates = &creates.Pool{Limit: 3, Patience: 100 * time.Millisecond} // as by default
 		return provider.Setup(ctx, mgr, engine, bmm.Paced(bmmtest.Poll, 0, 0, egress.Policy{Loopback: true}), options)
 	})
 	f.Expect(f.Sim.SetSite(far, sim.SiteAgentDown)).To(Succeed())

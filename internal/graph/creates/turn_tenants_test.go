@@ -1,4 +1,4 @@
-package graph
+package creates
 
 import (
 	"fmt"
@@ -15,10 +15,10 @@ func TestTurn_aTenantWithManySecretsGetsNoMoreThanAnotherOne(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	e := newEndpoint(2)
-	waits := map[string][]place{}
-	at := func(tenant string, n int) place {
-		p := place{credentials: fmt.Sprintf("%s/secret-%d", tenant, n)}
-		p.owner.name.Name = p.credentials
+	waits := map[string][]Place{}
+	at := func(tenant string, n int) Place {
+		p := Place{Credentials: fmt.Sprintf("%s/secret-%d", tenant, n)}
+		p.Owner.Name.Name = p.Credentials
 		return p
 	}
 	for n := range 20 {
@@ -29,7 +29,7 @@ func TestTurn_aTenantWithManySecretsGetsNoMoreThanAnotherOne(t *testing.T) {
 	}
 	one := at("one", 0)
 	for n := range 4 { // all with the same Secret
-		one.owner.name.Name = fmt.Sprintf("one-%d", n)
+		one.Owner.Name.Name = fmt.Sprintf("one-%d", n)
 		g.Expect(e.take(one)).To(BeFalse())
 		waits["one"] = append(waits["one"], one)
 	}
@@ -40,12 +40,12 @@ func TestTurn_aTenantWithManySecretsGetsNoMoreThanAnotherOne(t *testing.T) {
 				i := 0
 				for ; e.waiting[i].woken.IsZero(); i++ {
 				}
-				g.Expect(e.take(e.waiting[i].place)).To(BeTrue())
+				g.Expect(e.take(e.waiting[i].Place)).To(BeTrue())
 			}
 		}
 		left := 0
 		for _, w := range e.waiting {
-			if w.credentials == one.credentials {
+			if w.Credentials == one.Credentials {
 				left++
 			}
 		}
@@ -58,10 +58,10 @@ func TestTurn_aLoginThatHangsSaysNothingOfTheSite(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	e := newEndpoint(3)
-	p := place{site: "shared", credentials: "bad/secret"}
+	p := Place{Site: "shared", Credentials: "bad/secret"}
 	e.learnFrom(p, 15*time.Second, &fault.Error{Class: fault.Transient, Op: "log in"})
 	for n := range 2 {
-		g.Expect(e.take(place{site: "shared", credentials: fmt.Sprintf("good/secret-%d", n)})).To(BeTrue())
+		g.Expect(e.take(Place{Site: "shared", Credentials: fmt.Sprintf("good/secret-%d", n)})).To(BeTrue())
 	}
 }
 
@@ -70,9 +70,9 @@ func TestTurn_isNotKeptForWhatAnOwnerWantedBefore(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	e := newEndpoint(1)
-	at := func(owner, lock string) place {
-		p := place{lock: lock, key: "instance", credentials: "a/secret"}
-		p.owner.name.Name = owner
+	at := func(owner, lock string) Place {
+		p := Place{Lock: lock, Key: "instance", Credentials: "a/secret"}
+		p.Owner.Name.Name = owner
 		return p
 	}
 	g.Expect(e.take(at("one", ""))).To(BeTrue())
@@ -83,5 +83,5 @@ func TestTurn_isNotKeptForWhatAnOwnerWantedBefore(t *testing.T) {
 	g.Expect(e.wake()).To(HaveLen(1))
 	g.Expect(e.take(at("two", "large"))).To(BeTrue())
 	e.end(at("two", "large"))
-	g.Expect(e.wake()).To(Equal([]sleeper{at("three", "").owner}))
+	g.Expect(e.wake()).To(Equal([]Owner{at("three", "").Owner}))
 }

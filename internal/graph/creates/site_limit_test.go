@@ -1,4 +1,4 @@
-package graph
+package creates
 
 import (
 	"context"
@@ -15,7 +15,7 @@ func TestTurn_limitIsNotLoweredByASiteThatHangs(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	unanswered := &fault.Error{Class: fault.Transient, Op: "create instance", Ambiguous: true, Err: context.DeadlineExceeded}
-	at := func(site, credentials string) place { return place{site: site, credentials: credentials} }
+	at := func(site, credentials string) Place { return Place{Site: site, Credentials: credentials} }
 	e := newEndpoint(3)
 	for range 3 {
 		g.Expect(e.take(at("hangs", "red"))).To(BeTrue())
@@ -32,7 +32,7 @@ func TestTurn_limitIsLoweredByASiteThatAnswers(t *testing.T) {
 	g := NewWithT(t)
 	busy := &fault.Error{Class: fault.Busy, Op: "create instance", Overloaded: true, Err: context.DeadlineExceeded}
 	e := newEndpoint(4)
-	p := place{site: "any", credentials: "blue"}
+	p := Place{Site: "any", Credentials: "blue"}
 	g.Expect(e.take(p)).To(BeTrue())
 	e.end(p)
 	e.learnFrom(p, time.Second, busy)

@@ -1,4 +1,4 @@
-package graph
+package creates
 
 import (
 	"testing"
@@ -12,10 +12,10 @@ func TestTurn_sitesThatHangLeaveOneToOthers(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	e := newEndpoint(3)
-	at := func(site, credentials string) place { return place{site: site, credentials: credentials} }
-	answered := func(p place, took time.Duration, made bool) {
+	at := func(site, credentials string) Place { return Place{Site: site, Credentials: credentials} }
+	answered := func(p Place, took time.Duration, made bool) {
 		e.end(p)
-		e.learn(p.site, took, made)
+		e.learn(p.Site, took, made)
 	}
 	g.Expect(e.take(at("hangs", "a"))).To(BeTrue())
 	g.Expect(e.take(at("hangs", "b"))).To(BeTrue())
@@ -48,6 +48,6 @@ func TestTurn_aLimitOfOneIsForAnySite(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	e := newEndpoint(1)
-	g.Expect(e.take(place{site: "unknown", credentials: "a"})).To(BeTrue())
-	g.Expect(e.take(place{site: "unknown", credentials: "b"})).To(BeFalse())
+	g.Expect(e.take(Place{Site: "unknown", Credentials: "a"})).To(BeTrue())
+	g.Expect(e.take(Place{Site: "unknown", Credentials: "b"})).To(BeFalse())
 }

@@ -1,4 +1,4 @@
-package graph
+package creates
 
 import (
 	"math/rand/v2"
@@ -26,10 +26,10 @@ func TestTurn_isNeverOneTooManyAndNobodyIsForgotten(t *testing.T) {
 func serveAll(g *WithT, random *rand.Rand) {
 	pool := &Pool{Limit: 1 + random.IntN(4)}
 	const name = "the site"
-	var waiting, working []place
+	var waiting, working []Place
 	for n := range 30 {
-		at := place{endpoint: name, lock: []string{"", "a", "b"}[random.IntN(3)], credentials: strconv.Itoa(random.IntN(3))}
-		at.owner.name.Name = strconv.Itoa(n)
+		at := Place{Endpoint: name, Lock: []string{"", "a", "b"}[random.IntN(3)], Credentials: strconv.Itoa(random.IntN(3))}
+		at.Owner.Name.Name = strconv.Itoa(n)
 		waiting = append(waiting, at)
 	}
 	pause := []time.Duration{time.Millisecond, keptFor, lateFor}[random.IntN(3)]
@@ -45,9 +45,9 @@ func serveAll(g *WithT, random *rand.Rand) {
 			working = slices.Delete(working, i, i+1)
 		}
 		i := random.IntN(min(len(waiting), 6)) // others come later
-		if _, free := pool.turn(waiting[i]); free {
+		if _, free := pool.Turn(waiting[i]); free {
 			at := waiting[i]
-			holds := func(other place) bool { return at.lock != "" && at.lock == other.lock }
+			holds := func(other Place) bool { return at.Lock != "" && at.Lock == other.Lock }
 			g.Expect(slices.ContainsFunc(working, holds)).To(BeFalse(), "a lock is held twice")
 			waiting, working = slices.Delete(waiting, i, i+1), append(working, at)
 			g.Expect(len(working)).To(BeNumerically("<=", pool.Limit))

@@ -1,4 +1,4 @@
-package graph
+package creates
 
 import (
 	"context"
@@ -17,33 +17,32 @@ func TestPool_keepsFewAnswersThatNobodyAsksFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		pool := &Pool{Limit: 3}
-		create := func(tenant string, n int) *entry {
-			at := place{endpoint: fmt.Sprintf("%s-%d", tenant, n), credentials: tenant + "/secret"}
-			turn, free := pool.turn(at)
+		create := func(tenant string, n int) (token string) {
+			at := Place{Endpoint: fmt.Sprintf("%s-%d", tenant, n), Credentials: tenant + "/secret"}
+			turn, free := pool.Turn(at)
 			g.Expect(free).To(BeTrue())
-			e := &entry{State: statePending, Token: at.endpoint}
-			turn.run(t.Context(), e, func(context.Context) (any, error) {
+			turn.Run(t.Context(), at.Endpoint, func(context.Context) (any, error) {
 				time.Sleep(time.Second)
-				return &at.endpoint, nil
+				return &at.Endpoint, nil
 			})
-			return e
+			return at.Endpoint
 		}
 		one := create("one", 0)
 		time.Sleep(2 * time.Second)
-		var many []*entry
+		var many []string
 		for n := range 100 {
 			many = append(many, create("many", n))
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		kept := 0
-		for _, e := range many {
-			if _, known := pool.answer(e); known {
+		for _, token := range many {
+			if _, known := pool.Answer(token); known {
 				kept++
 			}
 		}
 		g.Expect(kept).To(BeNumerically("<=", 16), "the ledger has the intention, so the others are looked for")
-		_, known := pool.answer(one)
+		_, known := pool.Answer(one)
 		g.Expect(known).To(BeTrue(), "another tenant's stays")
 	})
 }

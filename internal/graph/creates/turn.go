@@ -1,4 +1,4 @@
-package graph
+package creates
 
 import (
 	"cmp"
@@ -21,37 +21,34 @@ const (
 	narrowedFor = 10 * time.Minute
 )
 
-// sleeper is an owner to be woken.
-type sleeper struct {
-	kind reflect.Type
-	name client.ObjectKey
-}
-
-func sleeperOf(owner client.Object) sleeper {
-	return sleeper{reflect.TypeOf(objectOf(owner)), client.ObjectKeyFromObject(owner)}
+// Owner is an owner to be woken.
+type Owner struct {
+	Kind reflect.Type
+	Name client.ObjectKey
 }
 
 // place is what a create needs a turn for: an endpoint, its site and, where the service has one, the lock that it takes
 // meanwhile.
-type place struct {
-	endpoint, site, lock string
-	// most is how many creates may be at work at the endpoint; 0 is as the pool has it.
-	most int
-	// key of the resource within its graph.
-	key         string
-	owner       sleeper
-	credentials string
+type Place struct {
+	Endpoint, Site, Lock string
+	// Most is how many creates may be at work at the endpoint; 0 is as the pool has it.
+	Most int
+	// Key of the resource within its graph.
+	Key   string
+	Owner Owner
+	// Credentials are the names of Secrets, NAMESPACE/NAME.
+	Credentials string
 }
 
 // tenant is whose the credentials are: the namespace of a Secret.
-func (p place) tenant() string {
-	namespace, _, _ := strings.Cut(p.credentials, "/")
+func (p Place) tenant() string {
+	namespace, _, _ := strings.Cut(p.Credentials, "/")
 	return namespace
 }
 
 // waiter is an owner that waits for its turn.
 type waiter struct {
-	place
+	Place
 	// woken is when it was woken because its turn had come; zero before that.
 	woken time.Time
 }
@@ -72,7 +69,7 @@ type endpoint struct {
 	// used is when the last turn ended.
 	used time.Time
 	// working are the turns that were taken. An owner may have several.
-	working []place
+	working []Place
 	// waiting is in the order of arrival.
 	waiting []waiter
 	// served says which of its turns the endpoint gave last to each tenant, and to each credentials; turns counts them.
@@ -88,13 +85,13 @@ func newEndpoint(most int) *endpoint {
 
 // take gives a turn, or lets its owner wait for one. Who was woken needs only room, however late it is: where all come late
 // no owner would get a turn otherwise. Who has lost it to a late owner is woken again.
-func (e *endpoint) take(p place) bool {
-	i := slices.IndexFunc(e.waiting, func(w waiter) bool { return w.owner == p.owner && w.key == p.key })
+func (e *endpoint) take(p Place) bool {
+	i := slices.IndexFunc(e.waiting, func(w waiter) bool { return w.Owner == p.Owner && w.Key == p.Key })
 	if i < 0 {
 		i = len(e.waiting)
 		e.waiting = append(e.waiting, waiter{})
 	}
-	e.waiting[i].place = p // it may need another one than before
+	e.waiting[i].Place = p // it may need another one than before
 	woken := !e.waiting[i].woken.IsZero()
 	e.waiting[i].woken = time.Time{}
 	if woken && !e.fits(p, e.working) || !woken && e.next() != i {
@@ -107,13 +104,13 @@ func (e *endpoint) take(p place) bool {
 }
 
 // wake returns the owners whose turn has come. The turns are kept for them.
-func (e *endpoint) wake() (woken []sleeper) {
+func (e *endpoint) wake() (woken []Owner) {
 	e.waiting = slices.DeleteFunc(e.waiting, func(w waiter) bool { return !w.woken.IsZero() && time.Since(w.woken) > lateFor })
 	for i := e.next(); i >= 0; i = e.next() {
 		w := &e.waiting[i]
 		w.woken = time.Now()
-		e.serve(w.place)
-		woken = append(woken, w.owner)
+		e.serve(w.Place)
+		woken = append(woken, w.Owner)
 	}
 	return woken
 }
@@ -125,7 +122,7 @@ func (e *endpoint) next() int {
 		return -1
 	}
 	for i, w := range e.waiting {
-		if w.woken.IsZero() && e.fits(w.place, held) && (next < 0 || e.before(w.place, e.waiting[next].place, held)) {
+		if w.woken.IsZero() && e.fits(w.Place, held) && (next < 0 || e.before(w.Place, e.waiting[next].Place, held)) {
 			next = i
 		}
 	}
@@ -133,24 +130,24 @@ func (e *endpoint) next() int {
 }
 
 // held are the turns that were taken, and those that are kept.
-func (e *endpoint) held() []place {
+func (e *endpoint) held() []Place {
 	held := slices.Clone(e.working)
 	for _, w := range e.waiting {
 		if w.expected() {
-			held = append(held, w.place)
+			held = append(held, w.Place)
 		}
 	}
 	return held
 }
 
 // fits reports whether there is room for one more turn beside those that are held.
-func (e *endpoint) fits(p place, held []place) bool {
-	locked := p.lock != "" && slices.ContainsFunc(held, func(h place) bool { return h.lock == p.lock })
+func (e *endpoint) fits(p Place, held []Place) bool {
+	locked := p.Lock != "" && slices.ContainsFunc(held, func(h Place) bool { return h.Lock == p.Lock })
 	return len(held) < e.limit && !locked && !e.reserved(p, held)
 }
 
-func (e *endpoint) before(a, b place, held []place) bool {
-	fewer := func(of func(place) string) int {
+func (e *endpoint) before(a, b Place, held []Place) bool {
+	fewer := func(of func(Place) string) int {
 		turns := 0
 		for _, h := range held {
 			if of(h) == of(a) {
@@ -162,21 +159,21 @@ func (e *endpoint) before(a, b place, held []place) bool {
 		}
 		return cmp.Or(turns, cmp.Compare(e.served[of(a)], e.served[of(b)]))
 	}
-	return cmp.Or(fewer(place.tenant), fewer(func(p place) string { return p.credentials })) < 0
+	return cmp.Or(fewer(Place.tenant), fewer(func(p Place) string { return p.Credentials })) < 0
 }
 
-func (e *endpoint) serve(p place) {
+func (e *endpoint) serve(p Place) {
 	e.turns++
-	e.served[p.tenant()], e.served[p.credentials] = e.turns, e.turns
+	e.served[p.tenant()], e.served[p.Credentials] = e.turns, e.turns
 }
 
 // leave lets an owner wait no more.
-func (e *endpoint) leave(owner sleeper) {
-	e.waiting = slices.DeleteFunc(e.waiting, func(w waiter) bool { return w.owner == owner })
+func (e *endpoint) leave(owner Owner) {
+	e.waiting = slices.DeleteFunc(e.waiting, func(w waiter) bool { return w.Owner == owner })
 }
 
 // end takes a turn back.
-func (e *endpoint) end(p place) {
+func (e *endpoint) end(p Place) {
 	i := slices.Index(e.working, p)
 	e.working = slices.Delete(e.working, i, i+1)
 	e.used = time.Now()

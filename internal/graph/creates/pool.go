@@ -1,4 +1,6 @@
-package graph
+// Package creates runs the creates of graphs at outside services: how many at once at an endpoint, which of the owners that wait is next,
+// and what came of one whose reconcile is over. It knows nothing of ledgers: docs/engine.md, rule 5.
+package creates
 
 import (
 	"cmp"
@@ -54,20 +56,20 @@ type job struct {
 	ended  time.Time
 	// left: the reconcile that began it is over, so its owner has to be woken.
 	left bool
-	answer
+	Answer
 }
 
-// answer of a create.
-type answer struct {
-	running bool
-	object  any
-	err     error
+// Answer to a create.
+type Answer struct {
+	Running bool
+	Object  any
+	Err     error
 }
 
-// turn is the right to run one create.
-type turn struct {
+// Turn is the right to run one create.
+type Turn struct {
 	pool *Pool
-	place
+	Place
 	// taken: a job has the turn now, and ends it.
 	taken bool
 }
@@ -94,24 +96,24 @@ func (p *Pool) channel(kind reflect.Type) chan event.GenericEvent {
 	return p.wakes[kind]
 }
 
-func (p *Pool) wake(owners ...sleeper) {
+func (p *Pool) wake(owners ...Owner) {
 	for _, who := range owners {
-		object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: who.name.Namespace, Name: who.name.Name}}
+		object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: who.Name.Namespace, Name: who.Name.Name}}
 		select {
-		case p.channel(who.kind) <- event.GenericEvent{Object: object}:
+		case p.channel(who.Kind) <- event.GenericEvent{Object: object}:
 		default:
 		}
 	}
 }
 
-// turn gives the right to create, unless as many creates are at work at the endpoint as may be, or one under the same lock:
+// Turn gives the right to create, unless as many creates are at work at the endpoint as may be, or one under the same lock:
 // then the owner is woken when its turn has come.
-func (p *Pool) turn(at place) (*turn, bool) {
-	t := &turn{pool: p, place: at}
+func (p *Pool) Turn(at Place) (*Turn, bool) {
+	t := &Turn{pool: p, Place: at}
 	if p == nil {
 		return t, true
 	}
-	var woken []sleeper
+	var woken []Owner
 	defer func() { p.wake(woken...) }() // after the lock is released
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,11 +123,11 @@ func (p *Pool) turn(at place) (*turn, bool) {
 	if p.endpoints == nil {
 		p.endpoints, p.jobs = map[string]*endpoint{}, map[string]*job{}
 	}
-	e, known := p.endpoints[at.endpoint]
+	e, known := p.endpoints[at.Endpoint]
 	if !known {
 		maps.DeleteFunc(p.endpoints, func(_ string, e *endpoint) bool { return e.forgettable() })
-		e = newEndpoint(max(cmp.Or(at.most, p.Limit), 1))
-		p.endpoints[at.endpoint] = e
+		e = newEndpoint(max(cmp.Or(at.Most, p.Limit), 1))
+		p.endpoints[at.Endpoint] = e
 	}
 	if !e.take(at) {
 		woken = p.next(e) // a turn that it couldn't take isn't kept any more
@@ -135,17 +137,17 @@ func (p *Pool) turn(at place) (*turn, bool) {
 	return t, true
 }
 
-// end gives the turn back, unless a job has it.
-func (t *turn) end() {
+// End gives the turn back, unless a job has it.
+func (t *Turn) End() {
 	if t.pool != nil && !t.taken {
-		t.pool.free(t.place, func(*endpoint) {})
+		t.pool.free(t.Place, func(*endpoint) {})
 	}
 }
 
 // free takes a turn back, and wakes the owners that are next.
-func (p *Pool) free(at place, heed func(*endpoint)) {
+func (p *Pool) free(at Place, heed func(*endpoint)) {
 	p.mu.Lock()
-	e := p.endpoints[at.endpoint]
+	e := p.endpoints[at.Endpoint]
 	e.end(at)
 	heed(e)
 	p.working--
@@ -157,7 +159,7 @@ func (p *Pool) free(at place, heed func(*endpoint)) {
 
 // next returns the owners to be woken because their turn has come at an endpoint; those that don't come lose it to others
 // after a while. p.mu is held.
-func (p *Pool) next(e *endpoint) []sleeper {
+func (p *Pool) next(e *endpoint) []Owner {
 	if p.drained != nil {
 		return nil
 	}
@@ -176,13 +178,13 @@ func (p *Pool) pass(e *endpoint) {
 	p.wake(woken...)
 }
 
-// leave lets an owner that won't come wait for no turn any more.
-func (p *Pool) leave(owner sleeper) {
+// Leave lets an owner that won't come wait for no turn any more.
+func (p *Pool) Leave(owner Owner) {
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
-	var woken []sleeper
+	var woken []Owner
 	for _, e := range p.endpoints {
 		e.leave(owner)
 		woken = append(woken, p.next(e)...)
@@ -191,22 +193,22 @@ func (p *Pool) leave(owner sleeper) {
 	p.wake(woken...)
 }
 
-// run makes the call of an attempt and waits for the answer, but not for long.
-func (t *turn) run(ctx context.Context, e *entry, call func(context.Context) (any, error)) answer {
+// Run makes the call of an attempt and waits for the answer, but not for long.
+func (t *Turn) Run(ctx context.Context, token string, call func(context.Context) (any, error)) Answer {
 	if t.pool == nil {
 		object, err := call(ctx)
-		return answer{object: object, err: err}
+		return Answer{Object: object, Err: err}
 	}
 	t.taken = true
 	j := &job{tenant: t.tenant(), done: make(chan struct{})}
-	t.pool.add(e.Token, j)
+	t.pool.add(token, j)
 	go func() {
 		began := time.Now()
 		object, err := survive(context.WithoutCancel(ctx), call)
-		if left := t.pool.finish(j, answer{object: object, err: err}); left {
-			t.pool.wake(t.owner)
+		if left := t.pool.finish(j, Answer{Object: object, Err: err}); left {
+			t.pool.wake(t.Owner)
 		}
-		t.pool.free(t.place, func(e *endpoint) { e.learnFrom(t.place, time.Since(began), err) })
+		t.pool.free(t.Place, func(e *endpoint) { e.learnFrom(t.Place, time.Since(began), err) })
 	}()
 	patience := time.NewTimer(t.pool.Patience)
 	defer patience.Stop()
@@ -216,7 +218,7 @@ func (t *turn) run(ctx context.Context, e *entry, call func(context.Context) (an
 	case <-ctx.Done():
 	}
 	t.pool.leaveAlone(j)
-	a, _ := t.pool.answer(e)
+	a, _ := t.pool.Answer(token)
 	return a
 }
 
@@ -241,10 +243,10 @@ func (p *Pool) add(token string, j *job) {
 	p.jobs[token] = j
 }
 
-func (p *Pool) finish(j *job, a answer) (left bool) {
+func (p *Pool) finish(j *job, a Answer) (left bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	j.answer, j.ended = a, time.Now()
+	j.Answer, j.ended = a, time.Now()
 	close(j.done)
 	p.dropUnclaimed(j.tenant)
 	return j.left
@@ -256,7 +258,7 @@ func (p *Pool) dropUnclaimed(tenant string) {
 	var oldest string
 	unclaimed := 0
 	for token, j := range p.jobs {
-		if j.tenant != tenant || !j.left || j.ended.IsZero() || j.err != nil {
+		if j.tenant != tenant || !j.left || j.ended.IsZero() || j.Err != nil {
 			continue
 		}
 		if unclaimed++; unclaimed == 1 || j.ended.Before(p.jobs[oldest].ended) {
@@ -274,22 +276,22 @@ func (p *Pool) leaveAlone(j *job) {
 	j.left = j.ended.IsZero()
 }
 
-// answer of a pending attempt, if this process made it: still running, or what came of it. It is given once.
-func (p *Pool) answer(e *entry) (answer, bool) {
-	if p == nil || e.State != statePending {
-		return answer{}, false
+// Answer of a pending attempt, if this process made it: still running, or what came of it. It is given once.
+func (p *Pool) Answer(token string) (_ Answer, known bool) {
+	if p == nil || token == "" {
+		return Answer{}, false
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	j, known := p.jobs[e.Token]
+	j, known := p.jobs[token]
 	if !known {
-		return answer{}, false
+		return Answer{}, false
 	}
 	if j.ended.IsZero() {
-		return answer{running: true}, true
+		return Answer{Running: true}, true
 	}
-	delete(p.jobs, e.Token)
-	return j.answer, true
+	delete(p.jobs, token)
+	return j.Answer, true
 }
 
 // Start drains the pool when the manager is told to stop. It is one of what the manager keeps its lease for, so no other
@@ -303,8 +305,8 @@ func (p *Pool) Start(ctx context.Context) error {
 	return nil
 }
 
-// leads is since when this process makes resources.
-func (p *Pool) leads() time.Time {
+// Leads is since when this process makes resources.
+func (p *Pool) Leads() time.Time {
 	if p == nil {
 		return time.Time{}
 	}

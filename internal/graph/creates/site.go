@@ -1,4 +1,4 @@
-package graph
+package creates
 
 import (
 	"maps"
@@ -18,17 +18,17 @@ type siteState struct {
 
 // reserved reports whether what is left beside the turns that are held is for other sites. A site of which nothing is known
 // doesn't get all turns. One that is known to hang gets one, and all such leave one to the others.
-func (e *endpoint) reserved(p place, held []place) bool {
-	state, known := e.state(p.site)
-	if p.site == "" || e.limit == 1 || state.quick {
+func (e *endpoint) reserved(p Place, held []Place) bool {
+	state, known := e.state(p.Site)
+	if p.Site == "" || e.limit == 1 || state.quick {
 		return false
 	}
 	here, hanging := 0, 0
 	for _, h := range held {
-		if h.site == p.site {
+		if h.Site == p.Site {
 			here++
 		}
-		if other, known := e.state(h.site); known && !other.quick {
+		if other, known := e.state(h.Site); known && !other.quick {
 			hanging++
 		}
 	}
@@ -48,11 +48,11 @@ func (e *endpoint) state(site string) (_ siteState, known bool) {
 
 // learnFrom how a create went. One that failed because its site hangs says nothing of what the endpoint can do: such a site has
 // one turn, and with fewer for all the others would wait behind it.
-func (e *endpoint) learnFrom(p place, took time.Duration, err error) {
+func (e *endpoint) learnFrom(p Place, took time.Duration, err error) {
 	if err == nil || fault.IsAmbiguous(err) { // otherwise it wasn't the site that took so long, but its tenant's login
-		e.learn(p.site, took, err == nil)
+		e.learn(p.Site, took, err == nil)
 	}
-	if p.site == "" || err == nil || took <= quickly {
+	if p.Site == "" || err == nil || took <= quickly {
 		e.heed(err)
 	}
 }
