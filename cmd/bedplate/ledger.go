@@ -187,8 +187,11 @@ var (
 // resourcesOf reads KEY=KIND/ID, of what lies in a scope and belongs to an object.
 func resourcesOf(owner graph.Owner, args []string, in graph.Scope, yours bool) (resources []graph.Resource, _ error) {
 	forms := machineForms
-	if _, is := owner.(*infrav1.NvidiaBMMCluster); is {
+	if cluster, is := owner.(*infrav1.NvidiaBMMCluster); is {
 		forms = clusterForms
+		if len(in) == 0 {
+			in = graph.Scope{infrav1.KindSite: cluster.Status.SiteID, "VPC": cluster.Status.VPCID}
+		}
 	}
 	for _, arg := range args {
 		key, what, _ := strings.Cut(arg, "=")

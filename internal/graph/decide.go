@@ -35,7 +35,7 @@ func decide(w wish, e *entry, s sight, now time.Time) step {
 	case e.State == stateBound && !e.Foreign && w.claim.renames(e.Title):
 		return ends(Failed("%s %s was made under the name %q, and the spec says %q, which can't be changed: say %q again, or make another "+
 			"object", e.Kind, e.ID, e.Title, w.claim.title, e.Title).Because("ClaimChanged"))
-	case e.State == stateBound && e.Foreign && (w.claim.letsGo(e.ID) || w.claim.renames(e.Title)):
+	case e.State == stateBound && e.Foreign && (w.claim.letsGo(e.ID) || w.claim.renames(e.Title) || d.isElsewhere()):
 		return d.drop(release, Waiting("the spec doesn't ask for %s %s any more", e.Kind, e.ID))
 	case e.State == stateBound:
 		return d.keep()
@@ -104,13 +104,16 @@ func (d decision) keep() step {
 // isNowhere reports whether nothing says what a resource lies in that can't be asked for without.
 func (d decision) isNowhere() bool { return d.e.Scope.Within(d.w.within) == nil }
 
+// isElsewhere reports whether what has the name that is claimed is to be looked for in another place than the user's own that has it.
+func (d decision) isElsewhere() bool {
+	is := d.w.fresh.Scope.Within(d.w.within)
+	return d.w.claim.title != "" && d.w.before == "" && is != nil && !maps.Equal(is, d.e.Scope)
+}
+
 // locate writes down what a resource lies in, which an operator or another client has left out.
 func (d decision) locate() step {
-	if d.w.fresh.Scope.Within(d.w.within) != nil {
-		return d.write(note, func(e *entry) { e.Scope = d.w.fresh.Scope })
-	}
-	if d.w.before != "" {
-		return step{verb: waitBefore, phase: waitsFor(d.w.before), ends: true}
+	if d.w.lies.Within(d.w.within) != nil {
+		return d.write(note, func(e *entry) { e.Scope = d.w.lies })
 	}
 	return ends(Failed("nothing says in which %s the %s lies: say it with `bedplate ledger adopt --in`", strings.Join(d.w.within, " and "),
 		strings.TrimSpace(d.e.Kind+" "+d.e.ID)).Because("NoScope"))

@@ -13,8 +13,8 @@ func (d decision) repair(o thing) step {
 	switch {
 	case o.phase.State != StateReady && d.w.repairs:
 		return d.mend(o)
-	case d.e.UnreadySince != nil:
-		return d.write(note, func(e *entry) { e.UnreadySince, e.Repairs, e.RepairedAt = nil, 0, nil })
+	case d.e.UnreadySince != nil && (d.e.RepairedAt == nil || !d.within(d.e.RepairedAt, d.w.slowly)): // or it may not last
+		return d.write(note, func(e *entry) { e.UnreadySince, e.Repairs, e.RepairedAt, e.Message = nil, 0, nil, "" })
 	case o.phase.State != StateReady || !d.w.updates:
 		return show(o)
 	case !d.s.compared:
@@ -45,12 +45,17 @@ func (d decision) repair(o thing) step {
 // mend is for a resource of ours that isn't ready. What it is to be like may have been the mistake, so that is put right first.
 func (d decision) mend(o thing) step {
 	e, text := d.e, summary(d.s.changes)
+	changed := e.AppliedAt != nil && e.UnreadySince != nil && !e.AppliedAt.Before(e.UnreadySince)
+	ends := func(p Phase) step {
+		p.usable = o.phase.usable
+		return ends(p)
+	}
 	switch {
 	case o.phase.State == StateDeleting:
 		return show(o)
 	case e.UnreadySince == nil || e.UnreadySince.After(d.now) || e.Generation != d.w.generation: // a clock was ahead, or the spec is another one
 		return d.write(note, func(e *entry) {
-			e.UnreadySince, e.Repairs, e.RepairedAt, e.Generation = d.stamp(), 0, nil, d.w.generation
+			e.UnreadySince, e.Repairs, e.RepairedAt, e.Generation, e.Message = d.stamp(), 0, nil, d.w.generation, ""
 		})
 	case o.phase.State == StateWaiting && (d.w.patience == 0 || d.within(e.UnreadySince, d.w.patience)):
 		return show(o)
@@ -58,12 +63,10 @@ func (d decision) mend(o thing) step {
 		return step{verb: compare, id: o.id}
 	case d.s.refused != nil:
 		return ends(PhaseOf(d.s.refused))
-	case text != "" && text != e.Applied && d.s.applied:
-		return d.write(note, func(e *entry) { e.Applied, e.AppliedAt = text, d.stamp() })
-	case text != "" && text != e.Applied:
-		return step{verb: change}
 	case d.s.applied, d.rests(e.AppliedAt), d.rests(e.RepairedAt):
 		return ends(Waiting("%s: what was done about it may still help (%s)", o.phase.Message, d.tried()).Because("Repairing"))
+	case text != "" && !changed: // once: a service that writes it in its own way each time would be asked for ever
+		return d.write(change, func(e *entry) { e.Applied, e.AppliedAt, e.InEffect = text, d.stamp(), false })
 	case int(e.Repairs) >= d.w.limits.Most || d.w.limits.Within > 0 && !d.within(e.UnreadySince, d.w.limits.Within):
 		return ends(Failed("%s: it isn't repaired any more (%s); correct the spec, or repair it yourself", o.phase.Message, d.tried()))
 	}
@@ -72,14 +75,18 @@ func (d decision) mend(o thing) step {
 
 // rests reports whether what was done may still help.
 func (d decision) rests(at *metav1.Time) bool {
-	return at != nil && d.within(at, min(d.w.poll<<max(d.e.Repairs-1, 0), d.w.slowly))
+	const doublings = 5 // until it is slower than slowly
+	return at != nil && d.within(at, min(d.w.poll<<min(max(d.e.Repairs-1, 0), doublings), d.w.slowly))
 }
 
 // tried says what was done about a resource that isn't ready.
 func (d decision) tried() string {
 	text := fmt.Sprintf("not ready since %s, repaired %d times of %d", d.clockTime(d.e.UnreadySince.Time), d.e.Repairs, d.w.limits.Most)
-	if d.e.Applied != "" {
+	if d.e.AppliedAt != nil && !d.e.AppliedAt.Before(d.e.UnreadySince) && d.e.Applied != "" {
 		text += ", changed: " + d.e.Applied
+	}
+	if d.e.Message != "" {
+		text += ", the last time in vain: " + d.e.Message
 	}
 	return text
 }

@@ -16,8 +16,9 @@ type wish struct {
 	fresh entry
 	// undeletable: only the user's own are of the kind.
 	undeletable bool
-	// within names the parts of the scope that it has to have.
+	// within names the parts of the scope that it has to have, and lies is the scope of what the ledger has without one, if it is known.
 	within []string
+	lies   Scope
 	// before is what it comes after and isn't ready; empty where nothing holds it up.
 	before string
 	// unproven is what to say of another one of the kind that spec or status show, if nothing says whose that is. It may be the one

@@ -119,7 +119,9 @@ func (m *model) do(s *state, p *process, d step) {
 			p.stage, p.listed, p.twice, p.list = stageCreating, false, false, [slots]uint8{}
 		}
 	case change:
-		s.resources[p.ledger.id-1].drifted, p.applied = false, true
+		if d.entry == nil || m.write(s, p, d) {
+			s.resources[p.ledger.id-1].drifted, p.applied = false, true
+		}
 	case remedy:
 		if m.write(s, p, d) {
 			r := &s.resources[p.ledger.id-1]

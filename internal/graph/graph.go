@@ -93,7 +93,7 @@ type Graph struct {
 	// the ledger.
 	searched map[string]bool
 	strays   map[string]*entry
-	// stopped are services that aren't asked again in this reconcile, by why: they refused our credentials, or didn't answer in time.
+	// stopped are services that aren't asked again in this reconcile, by why: they didn't answer in time.
 	stopped map[*Service]error
 	// unproven is what the owner shows and the ledger lacks, if nothing says whose it is.
 	unproven []shown
@@ -108,7 +108,7 @@ type AnyKind interface {
 	leave(ctx context.Context, g *Graph, key string) (gone bool, _ Phase)
 	planLeave(ctx context.Context, g *Graph, key string) []Step
 	search(ctx context.Context, g *Graph) error
-	tagOf(ctx context.Context, o ledgerv1.OutsideID) (Tag, error)
+	tagOf(ctx context.Context, g *Graph, o ledgerv1.OutsideID) (Tag, Scope, error)
 }
 
 // Ref is something that a Want can come after.

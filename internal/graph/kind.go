@@ -27,7 +27,8 @@ type Kind[T any] struct {
 	// Get looks a resource up. The error's class is fault.NotFound only where that is proven.
 	Get func(ctx context.Context, id string, in Scope) (*T, error)
 	// Find looks in the scope of key for resources that may be the one of key: by its tag, and by its Title where it has one. It may return others
-	// with other tags, because the engine compares those; it must not return others with other titles.
+	// with other tags, because the engine compares those; it must not return others with other titles. A deletion looks for strays by
+	// it: it returns all in that scope that carry the owner's ID.
 	// A Kind of which only the user's own resources are used has none.
 	Find func(ctx context.Context, key Key) ([]T, error)
 	// Phase a resource is in.

@@ -135,7 +135,7 @@ func (g *Graph) write(ctx context.Context) error {
 			undone.ObjectMeta = g.ledger.stored.ObjectMeta
 			g.ledger = ledgerFrom(undone)
 			err = errors.Join(err, g.store(ctx))
-			if blocked {
+			if blocked && !g.ledger.pends() {
 				err = errors.Join(err, g.unblockMove(ctx))
 			}
 		}
@@ -149,6 +149,11 @@ func (g *Graph) write(ctx context.Context) error {
 		return errStale
 	}
 	return fmt.Errorf("write the ledger: %w", err)
+}
+
+// pends reports whether an attempt may still be at work.
+func (l *ledger) pends() bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(l.Entries)), func(e *entry) bool { return e.State == statePending })
 }
 
 // intends reports whether a create is about to begin that the server doesn't know of.
@@ -282,11 +287,14 @@ func (l *ledger) owned() []string {
 	return slices.DeleteFunc(l.keys(), func(key string) bool { return l.Entries[key].Foreign })
 }
 
-// dependents of key that the ledger still knows. What was refused isn't there.
+// dependents of key that the ledger still knows: what comes after it, or lies in it. What was refused isn't there.
 func (l *ledger) dependents(key string) []string {
 	var found []string
+	of := l.Entries[key]
 	for _, other := range l.keys() {
-		if e := l.Entries[other]; slices.Contains(e.After, key) && (e.Foreign || e.Owned()) {
+		e := l.Entries[other]
+		needs := slices.Contains(e.After, key) || of != nil && of.ID != "" && e.Scope[of.Kind] == of.ID
+		if needs && (e.Foreign || e.Owned()) {
 			found = append(found, other)
 		}
 	}

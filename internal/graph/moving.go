@@ -99,10 +99,8 @@ func annotate(object client.Object, name, value string) {
 // MayMove lets `clusterctl move` take the owner, if nothing is pending. It is in memory: the caller writes it with what else it
 // has to write.
 func (g *Graph) MayMove() {
-	for _, e := range g.ledger.Entries {
-		if e.State == statePending {
-			return
-		}
+	if g.ledger.pends() {
+		return
 	}
 	all := maps.Clone(g.owner.GetAnnotations())
 	delete(all, clusterctlv1.BlockMoveAnnotation)

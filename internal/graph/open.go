@@ -157,7 +157,7 @@ func (g *Graph) rebuild(ctx context.Context, place *ledgerv1.Ledger, shown []led
 	}
 	owners := map[string]bool{}
 	for _, o := range shown {
-		tag, found, err := g.tagOf(ctx, o)
+		tag, in, found, err := g.tagOf(ctx, o)
 		switch {
 		case err != nil:
 			return err
@@ -167,7 +167,7 @@ func (g *Graph) rebuild(ctx context.Context, place *ledgerv1.Ledger, shown []led
 			return fault.Invalidf("the ledger is lost, and %s has no tag that says whose it is: write the ledger with `bedplate ledger seed`", o)
 		}
 		owners[tag.Owner] = true
-		g.ledger.Entries[tag.Key] = &entry{Kind: o.Kind, Condition: ReadyCondition, State: stateBound, ID: o.ID, Proven: o.ID, Token: tag.Token, Scope: o.Scope}
+		g.ledger.Entries[tag.Key] = &entry{Kind: o.Kind, Condition: ReadyCondition, State: stateBound, ID: o.ID, Proven: o.ID, Token: tag.Token, Scope: in}
 		g.ledger.Owner, g.ledger.stored.Spec.OwnerID = tag.Owner, tag.Owner
 	}
 	if len(owners) != 1 {
@@ -230,7 +230,7 @@ func (o shown) phase() Phase {
 // finds it again.
 func (g *Graph) recall(ctx context.Context) {
 	for _, o := range lacking(g.ledger.stored, g.owner) {
-		tag, found, err := g.tagOf(ctx, o)
+		tag, in, found, err := g.tagOf(ctx, o)
 		if err != nil || found && tag.Owner == "" {
 			g.unproven = append(g.unproven, shown{o, err})
 		}
@@ -240,38 +240,47 @@ func (g *Graph) recall(ctx context.Context) {
 		if known := g.ledger.Entries[tag.Key]; known != nil && known.Owned() {
 			continue // what is looked for is found by the same tag
 		}
-		g.ledger.Entries[tag.Key] = &entry{Kind: o.Kind, Condition: ReadyCondition, State: stateBound, ID: o.ID, Proven: o.ID, Token: tag.Token, Scope: o.Scope}
+		g.ledger.Entries[tag.Key] = &entry{Kind: o.Kind, Condition: ReadyCondition, State: stateBound, ID: o.ID, Proven: o.ID, Token: tag.Token, Scope: in}
 	}
 }
 
 // tagOf looks at what an owner shows. What isn't found is proven to be gone; a kind without tags has none to tell.
-func (g *Graph) tagOf(ctx context.Context, o ledgerv1.OutsideID) (_ Tag, found bool, _ error) {
+func (g *Graph) tagOf(ctx context.Context, o ledgerv1.OutsideID) (tag Tag, in Scope, found bool, err error) {
 	kind, known := g.kinds[o.Kind]
 	if !known {
-		return Tag{}, true, nil
+		return Tag{}, nil, true, nil
 	}
-	var tag Tag
-	err := g.ask(kind.service(), func() (err error) {
-		tag, err = kind.tagOf(ctx, o)
+	err = g.ask(kind.service(), func() (err error) {
+		tag, in, err = kind.tagOf(ctx, g, o)
 		return err
 	})
 	if fault.IsNotFound(err) {
-		return Tag{}, false, nil
+		return Tag{}, nil, false, nil
 	}
 	if err != nil {
-		return Tag{}, false, fmt.Errorf("%s: %w", o, err)
+		return Tag{}, nil, false, fmt.Errorf("%s: %w", o, err)
 	}
-	return tag, true, nil
+	return tag, in, true, nil
 }
 
-func (k *Kind[T]) tagOf(ctx context.Context, o ledgerv1.OutsideID) (Tag, error) {
-	in := k.shown(o)
-	if in == nil {
-		return Tag{}, fault.Invalidf("nothing says in which %s it lies", strings.Join(k.Within, " and "))
+// tagOf looks where the owner shows it, or wherever something of the owner's may lie.
+func (k *Kind[T]) tagOf(ctx context.Context, g *Graph, o ledgerv1.OutsideID) (_ Tag, in Scope, err error) {
+	places := k.scopes(g)
+	if shown := k.shown(o); shown != nil {
+		places = []Scope{shown}
 	}
-	object, err := k.Get(ctx, o.ID, in)
-	if err != nil || k.Tag == nil {
-		return Tag{}, err
+	err = fault.Invalidf("nothing says in which %s it lies", strings.Join(k.Within, " and "))
+	for _, in = range places {
+		var object *T
+		if object, err = k.Get(ctx, o.ID, in); err == nil {
+			if k.Tag == nil {
+				return Tag{}, in, nil
+			}
+			return k.Tag(object), in, nil
+		}
+		if !fault.IsNotFound(err) {
+			break
+		}
 	}
-	return k.Tag(object), nil
+	return Tag{}, nil, err
 }

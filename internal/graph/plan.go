@@ -105,12 +105,11 @@ func (g *Graph) planRemoval(ctx context.Context, wanted map[string]bool) []Step 
 }
 
 func (n *gate) plan(_ context.Context, g *Graph) []Step {
-	for _, r := range n.after {
-		if !g.exists[r.ref()] {
-			return []Step{{Key: n.name, Action: ActionWait, Why: waitsFor(r.ref()).Message}}
-		}
+	if before, waits := g.firstUnready(n.after); waits {
+		return []Step{{Key: n.name, Action: ActionWait, Why: waitsFor(before).Message}}
 	}
 	phase := n.check()
+	g.phases[n.name] = phase
 	switch phase.State {
 	case StateReady:
 		return nil
@@ -128,20 +127,19 @@ func (h *Handle[T]) plan(ctx context.Context, g *Graph) []Step {
 		}
 	}
 	w := h.wish(strings.Join(missing, ", "))
-	p := &plan[T]{round: h.begin(), w: w, missing: missing}
+	p := &plan[T]{round: h.begin(w), missing: missing}
 	return p.steps(ctx)
 }
 
 func (k *Kind[T]) planLeave(ctx context.Context, g *Graph, key string) []Step {
 	h := handleOf(g, k, key)
-	p := &plan[T]{round: h.begin(), w: k.unwanted(g, key)}
+	p := &plan[T]{round: h.begin(k.unwanted(g, key))}
 	return p.steps(ctx)
 }
 
 // plan is a round that looks for real, writes the other steps down, and goes on as if they were done.
 type plan[T any] struct {
 	*round[T]
-	w       wish
 	missing []string
 	planned []Step
 	// why something is made that there was.
@@ -149,9 +147,9 @@ type plan[T any] struct {
 }
 
 func (p *plan[T]) steps(ctx context.Context) []Step {
-	p.w.slowly = 0 // What was refused, or didn't help, is tried again in the end.
+	p.wish.slowly = 0 // What was refused, or didn't help, is tried again in the end.
 	for range maxSteps {
-		s := decide(p.w, p.entry(), p.sight, p.g.engine.Clock.Now())
+		s := decide(p.wish, p.entry(), p.sight, p.g.engine.Clock.Now())
 		if !p.next(ctx, s) {
 			return p.planned
 		}
@@ -228,7 +226,7 @@ func (p *plan[T]) drop(s step) (more bool) {
 	p.why = s.phase.Message
 	delete(p.g.ledger.Entries, p.want.Key)
 	p.sight = sight{began: p.sight.began}
-	return p.w.wanted
+	return p.wish.wanted
 }
 
 func (p *plan[T]) isGone(id string) bool { return p.sight.id == id && p.sight.object == nil }
@@ -252,6 +250,7 @@ func (p *plan[T]) changed() Step {
 // conclude writes down how a round would end.
 func (p *plan[T]) conclude(s step) (more bool) {
 	e := p.entry()
+	p.g.phases[p.want.Key] = s.phase
 	deleted := len(p.planned) > 0 && p.planned[len(p.planned)-1].Action == ActionDelete
 	step := Step{Action: ActionWait, Why: s.phase.Message}
 	if e != nil {
@@ -265,11 +264,11 @@ func (p *plan[T]) conclude(s step) (more bool) {
 		if p.want.Claim.resolve != nil {
 			step.Action = ActionUse
 		}
-	case deleted && p.w.wanted:
+	case deleted && p.wish.wanted:
 		return p.drop(s)
 	case deleted:
 		return false
-	case !p.w.wanted && s.phase.State == StateDeleting:
+	case !p.wish.wanted && s.phase.State == StateDeleting:
 		step.Action = ActionDelete
 	case s.shows:
 		step.Action = ActionKeep
@@ -278,6 +277,8 @@ func (p *plan[T]) conclude(s step) (more bool) {
 		}
 	case p.sight.refused != nil:
 		step.Action, step.Changes = ActionFail, p.sight.changes
+	case p.sight.compared && s.phase.State == StateFailed:
+		step.Action = ActionFail
 	case p.sight.compared && len(p.sight.changes) > 0:
 		step = p.changed()
 	case p.sight.compared:

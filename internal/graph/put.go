@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -47,8 +48,12 @@ func (n *put) reconcile(ctx context.Context, g *Graph) Phase {
 	if before, waits := g.firstUnready(n.After); waits {
 		return waitsFor(before)
 	}
-	wanted, _, err := n.look(ctx, g)
-	if err == nil {
+	wanted, existing, err := n.look(ctx, g)
+	switch {
+	case err != nil:
+	case existing == nil: // an apply would write over what another client has made meanwhile
+		err = makeNew(ctx, g.engine.Client, wanted)
+	default:
 		err = apply(ctx, g.engine.Client, wanted)
 	}
 	if err != nil {
@@ -62,11 +67,20 @@ func (n *put) plan(ctx context.Context, g *Graph) []Step {
 	if len(step.After) > 0 {
 		return []Step{step}
 	}
+	if before, waits := g.firstUnready(n.After); waits {
+		return []Step{{Key: n.Key, Action: ActionWait, Why: waitsFor(before).Message}}
+	}
 	step.After = nil
 	wanted, existing, err := n.look(ctx, g)
 	if err == nil {
 		step.Kind, step.ID = wanted.GetKind(), wanted.GetName()
-		err = apply(ctx, g.engine.Client, wanted, client.DryRunAll)
+		applied := wanted.DeepCopy()
+		err = apply(ctx, g.engine.Client, applied, client.DryRunAll)
+		if apierrors.IsForbidden(err) { // who plans may only look: then it is compared with what we say of it
+			err = nil
+		} else {
+			wanted = applied
+		}
 	}
 	switch {
 	case err != nil:
@@ -92,7 +106,7 @@ func (n *put) look(ctx context.Context, g *Graph) (wanted, existing *unstructure
 	if apierrors.IsNotFound(err) {
 		return wanted, nil, nil
 	} else if err != nil {
-		return nil, nil, &fault.Error{Class: fault.Transient, Op: "read " + what, Err: err}
+		return nil, nil, &fault.Error{Class: classOf(err), Op: "read " + what, Err: err}
 	}
 	if !slices.ContainsFunc(existing.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == g.owner.GetUID() }) {
 		return nil, nil, &fault.Error{Class: fault.Conflict, Err: fmt.Errorf(
@@ -106,6 +120,9 @@ func (n *put) wanted(ctx context.Context, g *Graph) (*unstructured.Unstructured,
 	object, err := n.Make(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if object == nil || reflect.ValueOf(object).IsNil() || object.GetName() == "" {
+		return nil, fault.Invalidf("there is nothing with a name to put under %s: report that", n.Key)
 	}
 	kind, err := apiutil.GVKForObject(object, g.engine.Client.Scheme())
 	if err != nil {
@@ -125,6 +142,18 @@ func (n *put) wanted(ctx context.Context, g *Graph) (*unstructured.Unstructured,
 	return u, err
 }
 
+// makeNew makes an object that wasn't there a moment ago. If another one is now, that is looked into in the next round.
+func makeNew(ctx context.Context, c client.Client, wanted *unstructured.Unstructured) error {
+	err := c.Create(ctx, wanted, client.FieldOwner(putter))
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsAlreadyExists(err):
+		return errStale
+	}
+	return &fault.Error{Class: classOf(err), Op: "create " + wanted.GetKind() + " " + wanted.GetName(), Err: err}
+}
+
 // apply an object server-side. Our fields are ours: what another client makes of them is put right.
 func apply(ctx context.Context, c client.Client, wanted *unstructured.Unstructured, options ...client.ApplyOption) error {
 	options = append(options, client.FieldOwner(putter), client.ForceOwnership)
@@ -132,14 +161,18 @@ func apply(ctx context.Context, c client.Client, wanted *unstructured.Unstructur
 	if err == nil {
 		return nil
 	}
-	class := fault.Transient
-	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) {
-		class = fault.Invalid
-	}
-	return &fault.Error{Class: class, Op: "apply " + wanted.GetKind() + " " + wanted.GetName(), Err: err}
+	return &fault.Error{Class: classOf(err), Op: "apply " + wanted.GetKind() + " " + wanted.GetName(), Err: err}
 }
 
-// sameContent compares what an apply would leave with what there is.
+// classOf an answer of the API server's. What is forbidden waits for another role, and not for another try.
+func classOf(err error) fault.Class {
+	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) {
+		return fault.Invalid
+	}
+	return fault.Transient
+}
+
+// sameContent compares what an apply would leave with what there is; if that isn't known, what is ours of it.
 func sameContent(applied, existing *unstructured.Unstructured) bool {
 	strip := func(u *unstructured.Unstructured) map[string]any {
 		u = u.DeepCopy()
@@ -147,6 +180,9 @@ func sameContent(applied, existing *unstructured.Unstructured) bool {
 			unstructured.RemoveNestedField(u.Object, "metadata", field)
 		}
 		return u.Object
+	}
+	if applied.GetUID() == "" {
+		return equality.Semantic.DeepDerivative(strip(applied), strip(existing))
 	}
 	return equality.Semantic.DeepEqual(strip(applied), strip(existing))
 }

@@ -73,6 +73,9 @@ func TestPut_comesAfterItsResourceAndIsKept(t *testing.T) {
 	_, err := f.secret()
 	f.Expect(apierrors.IsNotFound(err)).To(BeTrue())
 
+	action, why := f.planned()
+	f.Expect(action).To(Equal(graph.ActionWait))
+	f.Expect(why).To(ContainSubstring("waits for lonely"))
 	f.service.mustFind("lonely").creating = false
 	f.Expect(f.planned()).To(Equal(graph.ActionCreate))
 	_, err = f.secret()
@@ -85,6 +88,9 @@ func TestPut_comesAfterItsResourceAndIsKept(t *testing.T) {
 	f.Expect(secret.OwnerReferences).To(ConsistOf(HaveField("UID", owner.UID)))
 	f.Expect(f.planned()).To(Equal(graph.ActionKeep))
 
+	f.reconcile() // which applies what was created before
+	secret, err = f.secret()
+	f.Expect(err).NotTo(HaveOccurred())
 	f.reconcile()
 	again, err := f.secret()
 	f.Expect(err).NotTo(HaveOccurred())

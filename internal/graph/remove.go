@@ -106,18 +106,22 @@ func (g *Graph) sweep(ctx context.Context) error {
 }
 
 // look for whatever carries the owner's ID and isn't in the ledger. Where nothing says that there ever was something, credentials that
-// are refused don't keep the owner.
+// are refused everywhere don't keep the owner.
 func (g *Graph) look(ctx context.Context) error {
 	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(g.kinds)) {
-		if err := g.kinds[name].search(ctx, g); err != nil {
-			errs = append(errs, fmt.Errorf("look for whatever else was made for this object: %w", err))
+	for again := true; again; again = len(g.strays) > 0 { // something else may lie in what was found
+		maps.Copy(g.ledger.Entries, g.strays)
+		clear(g.strays)
+		errs = nil
+		for _, name := range slices.Sorted(maps.Keys(g.kinds)) {
+			if err := g.kinds[name].search(ctx, g); err != nil {
+				errs = append(errs, fmt.Errorf("look for whatever else was made for this object: %w", err))
+			}
 		}
 	}
-	maps.Copy(g.ledger.Entries, g.strays)
-	clear(g.strays)
-	if ownsNothing(g.ledger.stored) && len(g.unproven) == 0 {
-		errs = slices.DeleteFunc(errs, func(err error) bool { return fault.ClassOf(err) == fault.Credentials })
+	refused := func(err error) bool { return fault.ClassOf(err) == fault.Credentials }
+	if len(g.searched) == 0 && ownsNothing(g.ledger.stored) && len(g.unproven) == 0 {
+		errs = slices.DeleteFunc(errs, refused)
 	}
 	return errors.Join(errs...)
 }
@@ -130,7 +134,7 @@ func (k *Kind[T]) search(ctx context.Context, g *Graph) error {
 	var errs []error
 	for _, in := range k.scopes(g) {
 		if !g.searched[searchOf(k.Name, in)] {
-			errs = append(errs, g.ask(k.Service, func() error { return handleOf(g, k, "").begin().find(ctx, "", in) }))
+			errs = append(errs, g.ask(k.Service, func() error { return handleOf(g, k, "").begin(wish{}).find(ctx, "", in) }))
 		}
 	}
 	return errors.Join(errs...)

@@ -33,7 +33,7 @@ func (k *Kind[T]) service() *Service { return k.Service }
 func (k *Kind[T]) unwanted(g *Graph, key string) wish {
 	service := g.engine.service(k.Service)
 	return wish{
-		owner: g.ledger.Owner, key: key, fresh: entry{Scope: k.scopeOf(g, key)}, within: k.Within, undeletable: k.Delete == nil,
+		owner: g.ledger.Owner, key: key, lies: k.scopeOf(g, key), within: k.Within, undeletable: k.Delete == nil,
 		tagged: k.Tag != nil, goneAfter: k.GoneAfter, settle: service.Settle,
 		poll: service.Poll, slowly: service.slowly(), leads: g.engine.Creates.Leads(), deleting: g.deleting,
 	}

@@ -3,6 +3,7 @@ package graph
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,14 +27,12 @@ type round[T any] struct {
 	turn    *creates.Turn
 	call    Call[T]
 	update  Update
-	// wanted: the spec asks for the key.
-	wanted bool
+	wish    wish
 }
 
 // run lets decide and the steps alternate until the round ends. Gone reports that the ledger doesn't have the key any more.
 func (h *Handle[T]) run(ctx context.Context, w wish) (_ Phase, gone bool) {
-	r := h.begin()
-	r.wanted = w.wanted
+	r := h.begin(w)
 	defer r.end()
 	for range maxSteps {
 		s := decide(w, h.entry(), r.sight, h.g.engine.Clock.Now())
@@ -52,8 +51,8 @@ func (h *Handle[T]) run(ctx context.Context, w wish) (_ Phase, gone bool) {
 	panic("graph: the steps of " + h.want.Key + " don't come to an end")
 }
 
-func (h *Handle[T]) begin() *round[T] {
-	r := &round[T]{Handle: h, sight: sight{began: h.g.engine.Clock.Now()}}
+func (h *Handle[T]) begin(w wish) *round[T] {
+	r := &round[T]{Handle: h, wish: w, sight: sight{began: h.g.engine.Clock.Now()}}
 	if e := h.entry(); e != nil && e.State == statePending {
 		if a, known := h.g.engine.Creates.Answer(e.Token); known {
 			r.heed(a)
@@ -107,7 +106,7 @@ func (r *round[T]) write(ctx context.Context, s step) error {
 	switch s.verb {
 	case release, forget:
 		before := r.entry()
-		if r.wanted && before.Foreign { // in another way: unless the spec that says so is an old one
+		if r.wish.wanted && before.Foreign { // in another way: unless the spec that says so is an old one
 			if err := r.g.current(ctx); err != nil {
 				return err
 			}
@@ -185,7 +184,7 @@ func (r *round[T]) seen(id string) *T {
 func (r *round[T]) find(ctx context.Context, title string, in Scope) error {
 	e := r.entry()
 	if e == nil {
-		e = new(r.fresh())
+		e = new(r.wish.fresh)
 	}
 	key := r.g.keyOf(r.want.Key, e)
 	key.Title, key.Scope = title, in
@@ -195,7 +194,7 @@ func (r *round[T]) find(ctx context.Context, title string, in Scope) error {
 		return nil // The owner's ID is new: nothing can carry it.
 	}
 	all, err := r.kind.Find(ctx, key)
-	if err != nil {
+	if err != nil && !fault.IsNotFound(err) { // in what is proven to be gone there is nothing
 		return err
 	}
 	r.sight.list = nil
@@ -229,7 +228,7 @@ func (r *round[T]) takeTurn() {
 	service, credentials := r.g.engine.service(r.kind.Service), strings.Join(r.g.credentials, ",")
 	at := creates.Place{
 		Endpoint: cmp.Or(service.Endpoint, credentials), Most: service.Creates, Owner: sleeperOf(r.g.owner), Credentials: credentials,
-		Key: r.want.Key, Site: r.fresh().Scope[r.kind.Site],
+		Key: r.want.Key, Site: r.wish.fresh.Scope[r.kind.Site],
 	}
 	if r.want.Lock != nil {
 		at.Lock = r.want.Lock()
@@ -242,7 +241,7 @@ func (r *round[T]) takeTurn() {
 
 // prepare reads whatever the call needs that makes the resource.
 func (r *round[T]) prepare(ctx context.Context) (err error) {
-	e := r.fresh()
+	e := r.wish.fresh
 	e.Token = uuid.NewString()
 	if r.want.Choose != nil {
 		if e.Params, err = r.want.Choose(ctx, nil); err != nil {
@@ -297,16 +296,28 @@ func (r *round[T]) change(ctx context.Context, s step) error {
 	return r.update.Apply(ctx)
 }
 
+// remedy is counted before it is tried, and not tried by a process that was suspended in between: what it saw is old then.
 func (r *round[T]) remedy(ctx context.Context, s step) error {
 	if err := r.write(ctx, s); err != nil {
 		return err
 	}
 	r.sight.applied = true
-	return r.want.Repair.Remedy(ctx, r.seen(r.ID()))
+	if r.g.engine.Clock.Since(s.entry.RepairedAt.Time) > r.wish.poll {
+		return errStale
+	}
+	err := r.want.Repair.Remedy(ctx, r.seen(r.ID()))
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("repair %s %s: %w", r.kind.Name, r.ID(), err)
+	said := r.decided().write(note, func(e *entry) { e.Message = err.Error() })
+	return errors.Join(err, r.write(ctx, said))
 }
 
+func (r *round[T]) decided() decision { return decision{w: r.wish, e: r.entry(), s: r.sight} }
+
 func (r *round[T]) delete(ctx context.Context, id string, in Scope) error {
-	if r.wanted { // in another way than this was made: unless the spec that says so is an old one
+	if r.wish.wanted { // in another way than this was made: unless the spec that says so is an old one
 		if err := r.g.current(ctx); err != nil {
 			return err
 		}

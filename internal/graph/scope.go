@@ -1,15 +1,14 @@
 package graph
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 )
 
-// scopeOf is what the resource under a key lies in: as the ledger says, the owner shows, or follows from the rest of the ledger. It is
-// nil if nothing says so.
+// scopeOf is what the resource under a key lies in: as the ledger says, or the owner shows. It is nil if neither does. What it comes after
+// proves nothing: that may be another one by now.
 func (k *Kind[T]) scopeOf(g *Graph, key string) Scope {
 	e := g.ledger.Entries[key]
 	if e == nil {
@@ -19,15 +18,9 @@ func (k *Kind[T]) scopeOf(g *Graph, key string) Scope {
 		return in
 	}
 	for _, o := range g.owner.OutsideIDs() {
-		if in := k.shown(o); in != nil && o.Kind == k.Name && o.ID == e.ID {
+		if in := o.Scope.Within(k.Within); in != nil && o.Kind == k.Name && o.ID == e.ID {
 			return in
 		}
-	}
-	if in := k.around(g, key, e.After); in != nil {
-		return in
-	}
-	if all := k.scopes(g); len(all) == 1 {
-		return all[0]
 	}
 	return nil
 }
@@ -41,14 +34,17 @@ func (k *Kind[T]) shown(o ledgerv1.OutsideID) Scope {
 	return in.Within(k.Within)
 }
 
-// around is the scope of what comes after others: these, and what they lie in. It is nil if that isn't the whole of it.
+// around is the scope of what comes after others: these, and what they lie in, unless it comes after another one of that kind itself. It
+// is nil if that isn't the whole of it.
 func (k *Kind[T]) around(g *Graph, key string, after []string) Scope {
-	all := Scope{}
+	all, direct := Scope{}, Scope{}
 	for _, before := range after {
 		if e := g.ledger.Entries[before]; e != nil {
-			maps.Copy(all, within(e))
+			maps.Copy(all, e.Scope)
+			direct[e.Kind] = e.ID
 		}
 	}
+	maps.Copy(all, direct)
 	maps.Copy(all, k.outer(key))
 	return all.Within(k.Within)
 }
@@ -61,33 +57,42 @@ func (k *Kind[T]) outer(key string) Scope {
 	return k.Scope(key)
 }
 
-// within is the scope of what lies in a resource.
-func within(e *entry) Scope {
-	in := Scope{e.Kind: e.ID}
-	maps.Copy(in, e.Scope)
-	return in
-}
-
 // scopes are all that something of this owner's may lie in, by what the ledger names, what that lies in, and what the owner shows. A
-// kind that lies in nothing has one, which is empty.
-func (k *Kind[T]) scopes(g *Graph) (all []Scope) {
-	found := map[string]Scope{}
+// kind that lies in nothing has one, which is empty; of one that lies in several each goes with each.
+func (k *Kind[T]) scopes(g *Graph) []Scope {
+	known := map[string]map[string]bool{}
 	add := func(in Scope) {
-		if in = in.Within(k.Within); in != nil {
-			found[fmt.Sprint(in)] = in
+		for kind, id := range in {
+			if known[kind] == nil {
+				known[kind] = map[string]bool{}
+			}
+			known[kind][id] = id != ""
 		}
 	}
 	add(k.outer(""))
 	for _, entries := range []map[string]*entry{ledgerFrom(g.ledger.stored).Entries, g.ledger.Entries} {
 		for _, e := range entries {
-			add(within(e))
+			add(e.Scope)
+			add(Scope{e.Kind: e.ID})
 		}
 	}
 	for _, o := range g.owner.OutsideIDs() {
 		add(o.Scope)
+		add(Scope{o.Kind: o.ID})
 	}
-	for _, name := range slices.Sorted(maps.Keys(found)) {
-		all = append(all, found[name])
+	all := []Scope{{}}
+	for _, kind := range k.Within {
+		var longer []Scope
+		for _, in := range all {
+			for _, id := range slices.Sorted(maps.Keys(known[kind])) {
+				if known[kind][id] {
+					more := maps.Clone(in)
+					more[kind] = id
+					longer = append(longer, more)
+				}
+			}
+		}
+		all = longer
 	}
 	return all
 }

@@ -3,6 +3,7 @@ package graph_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -33,12 +34,20 @@ func (f *scoped) kinds() (nets, leaves *graph.Kind[thing]) {
 	nets, leaves = f.service.kind(), f.service.kind()
 	nets.Name, leaves.Name, leaves.Within = netKind, "leaf", []string{netKind}
 	get, find, remove := leaves.Get, leaves.Find, leaves.Delete
+	nets.Find = func(ctx context.Context, key graph.Key) ([]thing, error) {
+		all, err := find(ctx, key)
+		return slices.DeleteFunc(all, func(t thing) bool { return t.tag.Key != netKey }), err
+	}
 	note := func(in graph.Scope) { f.asked = append(f.asked, in[netKind]) }
 	leaves.Get = func(ctx context.Context, id string, in graph.Scope) (*thing, error) {
 		note(in)
 		return get(ctx, id, in)
 	}
-	leaves.Find = func(ctx context.Context, key graph.Key) ([]thing, error) { note(key.Scope); return find(ctx, key) }
+	leaves.Find = func(ctx context.Context, key graph.Key) ([]thing, error) {
+		note(key.Scope)
+		all, err := find(ctx, key)
+		return slices.DeleteFunc(all, func(t thing) bool { return t.tag.Key != leafKey }), err
+	}
 	leaves.Delete = func(ctx context.Context, id string, in graph.Scope) error { note(in); return remove(ctx, id, in) }
 	if !f.tagged {
 		leaves.Tag = nil
@@ -162,24 +171,34 @@ func TestScope_ofWhatWasRefusedIsTheNewest(t *testing.T) {
 	f.Expect(f.asked).To(HaveEach("second"))
 }
 
-// Another client has taken the scope away. It follows from what the resource comes after, and is written again.
+// Another client has taken the scope away. The owner shows it, and it is written again.
 func TestScope_isFoundAgain(t *testing.T) {
 	t.Parallel()
 	for name, deleted := range map[string]bool{"a reconcile": false, "a deletion": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := &scoped{fixture: inMemory(t)}
+			f := &scoped{fixture: inMemory(t), outer: "first"}
 			f.reconcile()
 			f.update(f.ledger(), func(l *ledgerv1.Ledger) { l.Entry(leafKey).Scope = nil })
-			f.asked = nil
-			if !deleted {
-				f.reconcile()
-				f.Expect(f.ledger().Entry(leafKey).Scope).To(Equal(graph.Scope{netKind: "id-1"}))
+			f.outer, f.asked = "second", nil // the other owner has moved on
+			if deleted {
+				f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
 			}
-			_, done := f.deletes()
-			f.Expect(done).To(BeTrue())
-			f.Expect(f.service.keys()).To(BeEmpty())
-			f.Expect(f.asked).To(HaveEach("id-1"))
+			nets, leaves := f.kinds()
+			owner := inNet{showing{f.owner(), []string{"id-1"}}, "first"}
+			g, err := f.engine().New(t.Context(), owner, []string{"any"}, nets, leaves)
+			f.Expect(err).NotTo(HaveOccurred())
+			if deleted {
+				_, _, _ = g.Delete(t.Context())
+				f.service.finish()
+				f.Expect(f.service.keys()).To(BeEmpty())
+			} else {
+				graph.Add(g, leaves, f.want(leafKey))
+				_, err = g.Reconcile(t.Context())
+				f.Expect(err).NotTo(HaveOccurred())
+				f.Expect(f.ledger().Entry(leafKey).Scope).To(Equal(graph.Scope{netKind: "first"}))
+			}
+			f.Expect(f.asked).To(HaveEach("first"))
 		})
 	}
 }

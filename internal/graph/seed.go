@@ -32,6 +32,9 @@ func (e *Engine) Seed(ctx context.Context, owner Owner, ownerID string, credenti
 	if err := g.begin(stored); err != nil {
 		return err
 	}
+	if ownerID == "" && isOf(stored, owner) { // what carries that one may still exist
+		ownerID = stored.Spec.OwnerID
+	}
 	if ownerID != "" {
 		g.ledger.Owner, g.ledger.stored.Spec.OwnerID = ownerID, ownerID
 	}
@@ -52,7 +55,7 @@ func (g *Graph) verify(ctx context.Context, r Resource) error {
 	if g.kinds[r.Kind] == nil {
 		return fault.Invalidf("nothing is known of the kind of %s", o)
 	}
-	tag, found, err := g.tagOf(ctx, o)
+	tag, _, found, err := g.tagOf(ctx, o)
 	switch {
 	case err != nil:
 		return err
@@ -92,7 +95,7 @@ func (g *Graph) enter(ctx context.Context, resources []Resource) error {
 		case known.State != stateBound:
 			return fmt.Errorf("an attempt to make the %s under the key %s may still have worked: the manager looks for what came of it, "+
 				"and goes on; stop it if it mustn't, and delete what that has made", known.Kind, r.Key)
-		case known.ID != r.ID || known.Foreign != !r.Own:
+		case known.ID != r.ID || known.Kind != r.Kind || known.Foreign != !r.Own:
 			return fmt.Errorf("the ledger has %s %s under the key %s already", known.Kind, known.ID, r.Key)
 		}
 		e := &entry{Kind: r.Kind, Condition: ReadyCondition, State: stateBound, ID: r.ID, Foreign: !r.Own}

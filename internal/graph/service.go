@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"time"
-
-	"github.com/bedplate/bedplate/internal/fault"
 )
 
 // Service is one outside API, with an endpoint, limits and outages of its own: one that refuses credentials or doesn't answer stops
@@ -38,13 +36,13 @@ func (e *Engine) service(s *Service) Service {
 // slowly is how often something is looked at that won't change by itself soon.
 func (s Service) slowly() time.Duration { return 10 * s.Poll }
 
-// ask a service, unless it has refused our credentials or let a call wait in vain in this reconcile: then the error is that one's.
+// ask a service, unless it has let a call wait in vain in this reconcile: then the error is that one's.
 func (g *Graph) ask(s *Service, call func() error) error {
 	if err := g.stopped[s]; err != nil {
 		return err
 	}
 	err := call()
-	if errors.Is(err, context.DeadlineExceeded) || fault.ClassOf(err) == fault.Credentials {
+	if errors.Is(err, context.DeadlineExceeded) {
 		if g.stopped == nil {
 			g.stopped = map[*Service]error{}
 		}
