@@ -3,9 +3,7 @@ package graph
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -258,24 +256,6 @@ func (g *Graph) Gate(condition string, check func() Phase, after ...Ref) Ref {
 	return n
 }
 
-// Keep has all resources whose keys begin with a prefix stay as the ledger has them, unless they are wanted: what the spec asks for
-// of them can't be known now, such as while the zones of a region can't be looked up. Why is for a plan.
-func (g *Graph) Keep(prefix, why string) {
-	if g.kept == nil {
-		g.kept = map[string]string{}
-	}
-	g.kept[prefix] = why
-}
-
-func (g *Graph) keeps(key string) (why string, kept bool) {
-	for prefix, why := range g.kept {
-		if strings.HasPrefix(key, prefix) {
-			return why, true
-		}
-	}
-	return "", false
-}
-
 // Reconcile makes the outside as the graph wants it, as far as it goes now, and reports in the owner's conditions.
 // The error is worth a retry with backoff.
 func (g *Graph) Reconcile(ctx context.Context) (_ ctrl.Result, err error) {
@@ -391,15 +371,6 @@ func (e *Engine) Release(ctx context.Context, owner Owner, finalizer string) err
 	}
 	return err
 }
-
-// sleeperOf is an owner that waits for its turn to create.
-func sleeperOf(owner client.Object) creates.Owner {
-	return creates.Owner{Kind: reflect.TypeOf(objectOf(owner)), Name: client.ObjectKeyFromObject(owner)}
-}
-
-// Leave lets an owner that is deleted or paused wait for no turn any more: the next one would have to wait until it is seen not
-// to come.
-func (e *Engine) Leave(owner client.Object) { e.Creates.Leave(sleeperOf(owner)) }
 
 // firstUnready names the first of refs that isn't ready, nor of use before it is.
 func (g *Graph) firstUnready(refs []Ref) (string, bool) {

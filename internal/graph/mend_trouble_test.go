@@ -130,7 +130,7 @@ func TestRepair_leavesItUsable(t *testing.T) {
 			Remedy: func(_ context.Context, t *thing) error { return f.service.remedy(t.id) }, Limits: graph.Limits{Most: 1},
 		}
 		n := graph.Add(g, kind, w)
-		g.Gate("Booted", func() graph.Phase { return graph.Ready() }, n)
+		g.Gate("Booted", graph.Ready, n)
 		_, _ = g.Reconcile(t.Context())
 		c := meta.FindStatusCondition(owner.Status.Conditions, "Booted")
 		return string(c.Status) + " " + c.Message

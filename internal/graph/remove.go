@@ -66,6 +66,24 @@ func (g *Graph) unwanted(wanted map[string]bool) []string {
 	})
 }
 
+// Keep has all resources whose keys begin with a prefix stay as the ledger has them, unless they are wanted: what the spec asks for
+// of them can't be known now, such as while the zones of a region can't be looked up. Why is for a plan.
+func (g *Graph) Keep(prefix, why string) {
+	if g.kept == nil {
+		g.kept = map[string]string{}
+	}
+	g.kept[prefix] = why
+}
+
+func (g *Graph) keeps(key string) (why string, kept bool) {
+	for prefix, why := range g.kept {
+		if strings.HasPrefix(key, prefix) {
+			return why, true
+		}
+	}
+	return "", false
+}
+
 // holders are the keys that have to go before one. When everything goes, what is the user's own stays in the ledger until the end, and
 // holds nothing up: what the sweep looks for may lie in it, such as in a site, and what status shows of it isn't unproven.
 func (g *Graph) holders(key string, wanted map[string]bool) []string {

@@ -188,7 +188,7 @@ func TestService_isDownBetweenACreateAndItsAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := inMemory(t)
-			f.service.after = func(call string) error { return errors.New("connection reset") }
+			f.service.after = func(string) error { return errors.New("connection reset") }
 			_ = f.round(f.owner(), graph.Create(), change)
 			f.service.before = func(string) error { return errors.New("connection refused") }
 			for range 60 {

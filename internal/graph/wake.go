@@ -2,17 +2,19 @@ package graph
 
 import (
 	"maps"
+	"reflect"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/bedplate/bedplate/internal/graph/creates"
 )
 
-// ChangedByOthers keeps an owner from being woken by what the engine itself writes: its status, and that
-// it holds up a move. Without it every written
-// condition would be the cause of another round of calls.
+// ChangedByOthers keeps an owner from being woken by what the engine itself writes: its status, and that it holds up a move. Without
+// it every written condition would be the cause of another round of calls.
 func ChangedByOthers() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld, e.ObjectNew
@@ -29,3 +31,12 @@ func othersAnnotations(object client.Object) map[string]string {
 	delete(annotations, clusterctlv1.BlockMoveAnnotation)
 	return annotations
 }
+
+// sleeperOf is an owner that waits for its turn to create.
+func sleeperOf(owner client.Object) creates.Owner {
+	return creates.Owner{Kind: reflect.TypeOf(objectOf(owner)), Name: client.ObjectKeyFromObject(owner)}
+}
+
+// Leave lets an owner that is deleted or paused wait for no turn any more: the next one would have to wait until it is seen not
+// to come.
+func (e *Engine) Leave(owner client.Object) { e.Creates.Leave(sleeperOf(owner)) }

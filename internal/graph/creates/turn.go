@@ -27,7 +27,7 @@ type Owner struct {
 	Name client.ObjectKey
 }
 
-// place is what a create needs a turn for: an endpoint, its site and, where the service has one, the lock that it takes
+// Place is what a create needs a turn for: an endpoint, its site and, where the service has one, the lock that it takes
 // meanwhile.
 type Place struct {
 	Endpoint, Site, Lock string
