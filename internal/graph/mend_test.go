@@ -63,8 +63,8 @@ func TestRepair_triesARemedyUntilItHelps(t *testing.T) {
 	f.Expect(e.UnreadySince).To(BeNil(), "the next time begins from the beginning")
 }
 
-// A remedy that never helps is tried so often, with longer and longer pauses. Then the condition says what was done. Another spec begins
-// anew.
+// A remedy that never helps is tried so often, with longer and longer pauses. Then the condition says what was done. Another spec starts
+// over.
 func TestRepair_endsAndSaysWhatWasTried(t *testing.T) {
 	t.Parallel()
 	f := broken(t, 100)

@@ -19,7 +19,7 @@ import (
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
-// A change was made long ago. Somebody undoes it, and that breaks the thing: no remedy helps before it is as the spec wants it.
+// A change was made long ago. Another client undoes it, and that breaks the thing: no remedy helps before it is as the spec wants it.
 func TestRepair_appliesWhatWasAppliedOnce(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
@@ -40,7 +40,7 @@ func TestRepair_appliesWhatWasAppliedOnce(t *testing.T) {
 	f.Expect(f.service.things["id-1"].size).To(Equal(7), "remedies %d; %s", f.service.called("remedy id-1"), c.Message)
 }
 
-// Another spec begins anew, also for a change that was tried for the one before.
+// Another spec starts over, also for a change that was tried for the one before.
 func TestRepair_appliesAgainForAnotherSpec(t *testing.T) {
 	t.Parallel()
 	f := broken(t, 100)

@@ -98,5 +98,5 @@ func TestBlockMove_ofWhatIsPausedIsTakenBack(t *testing.T) {
 	f.Expect(behind.Annotations).NotTo(HaveKey(clusterctlv1.BlockMoveAnnotation), "or the caller writes it")
 	after := f.owner()
 	woken := graph.ChangedByOthers().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})
-	f.Expect(after.Annotations).NotTo(HaveKey(clusterctlv1.BlockMoveAnnotation), "and nobody takes it off: whoever leads is woken: %v", woken)
+	f.Expect(after.Annotations).NotTo(HaveKey(clusterctlv1.BlockMoveAnnotation), "and nothing takes it off: whoever leads is woken: %v", woken)
 }

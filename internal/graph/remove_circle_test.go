@@ -78,7 +78,7 @@ func TestDelete_takesAwayWhatIsKept(t *testing.T) {
 	f.Expect(done).To(BeTrue(), "left: %v; %v", f.service.keys(), owner.Status.Conditions)
 }
 
-// Deletion with a circle around the user's own, and with an entry of a kind that nobody knows.
+// Deletion with a circle around the user's own, and with an entry of an unknown kind.
 func TestDelete_aroundACircleThroughTheUsersOwn(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)

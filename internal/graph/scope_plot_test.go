@@ -91,7 +91,7 @@ func TestScope_listOfWhatIsGone(t *testing.T) {
 		_, _ = f.rounds(1, f.usual)
 		f.Expect(f.ledger().Entry(leafKey).State).To(Equal(ledgerv1.Pending))
 		f.service.before = nil
-		delete(f.service.things, "id-1") // somebody has deleted the net, it is made again
+		delete(f.service.things, "id-1") // another client has deleted the net, it is made again
 		owner, _ := f.rounds(6, f.usual)
 		f.Expect(f.service.keys()).To(Equal([]string{leafKey, netKey}), f.why(owner))
 	})
@@ -221,7 +221,7 @@ func TestScope_seedInPlaceOfAnOlderLedger(t *testing.T) {
 	theirs := f.put("theirs")
 	f.Expect(f.engine().Seed(t.Context(), f.owner(), "", []string{"any"}, []graph.AnyKind{nets, leaves},
 		graph.Resource{Key: "net/theirs", Kind: netKind, ID: theirs.id})).To(Succeed())
-	f.Expect(f.ledger().Spec.OwnerID).To(Equal(before), "what carries %s is found by nobody any more", before)
+	f.Expect(f.ledger().Spec.OwnerID).To(Equal(before), "what carries %s is not found any more", before)
 }
 
 func TestScope_adoptOfAnotherKind(t *testing.T) {
