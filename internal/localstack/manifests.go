@@ -8,8 +8,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bedplate/bedplate/internal/localstack/manifest"
@@ -18,8 +22,8 @@ import (
 const (
 	fieldOwner     = client.FieldOwner("bedplate-lab")
 	installers     = 4 // parallel requests: CRDs cost the API server much work
-	establishedIn  = time.Minute
-	establishCheck = 100 * time.Millisecond
+	discoveredIn   = time.Minute
+	discoveryCheck = 100 * time.Millisecond
 )
 
 func onlyKinds(objects []*unstructured.Unstructured, kinds ...string) []*unstructured.Unstructured {
@@ -42,7 +46,7 @@ func (s *Stack) Apply(ctx context.Context, yaml []byte) error {
 	return nil
 }
 
-// install creates objects, namespaces first, and waits until the CRDs among them are served.
+// install creates objects, namespaces first, and waits until discovery lists the kinds of the CRDs among them.
 func (s *Stack) install(ctx context.Context, objects []*unstructured.Unstructured) error {
 	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return rank(a) - rank(b) })
 	split := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return rank(o) > 0 })
@@ -56,7 +60,7 @@ func (s *Stack) install(ctx context.Context, objects []*unstructured.Unstructure
 			return err
 		}
 	}
-	return nil
+	return s.discovered(ctx, onlyKinds(slices.Clone(objects), "CustomResourceDefinition"))
 }
 
 func rank(object *unstructured.Unstructured) int {
@@ -70,23 +74,57 @@ func (s *Stack) installOne(ctx context.Context, object *unstructured.Unstructure
 	if err := s.client.Create(ctx, object); err != nil {
 		return fmt.Errorf("create %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
-	if object.GetKind() != "CustomResourceDefinition" {
-		return nil
+	return nil
+}
+
+// discovered waits until the API server's discovery lists all kinds of CRDs. That comes later than their condition Established,
+// and a manager that starts in between ends with "no matches for kind".
+func (s *Stack) discovered(ctx context.Context, crds []*unstructured.Unstructured) error {
+	kinds, err := servedKinds(crds)
+	if err != nil || len(kinds) == 0 {
+		return err
 	}
-	if err := wait.PollUntilContextTimeout(ctx, establishCheck, establishedIn, true, func(ctx context.Context) (bool, error) {
-		return s.established(ctx, object.GetName())
-	}); err != nil {
-		return fmt.Errorf("wait for CustomResourceDefinition %s: %w", object.GetName(), err)
+	api, err := discovery.NewDiscoveryClientForConfig(s.AdminConfig())
+	if err != nil {
+		return fmt.Errorf("client for discovery: %w", err)
+	}
+	var missing []schema.GroupVersionKind
+	err = wait.PollUntilContextTimeout(ctx, discoveryCheck, discoveredIn, true, func(context.Context) (bool, error) {
+		_, lists, err := api.ServerGroupsAndResources()
+		if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
+			return false, err
+		}
+		missing = unlisted(kinds, lists)
+		return len(missing) == 0, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait until discovery lists %v: %w", missing, err)
 	}
 	return nil
 }
 
-func (s *Stack) established(ctx context.Context, name string) (bool, error) {
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := s.client.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
-		return false, err
+// servedKinds are all kinds, with their versions, that CRDs serve.
+func servedKinds(crds []*unstructured.Unstructured) (kinds []schema.GroupVersionKind, _ error) {
+	for _, object := range crds {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, crd); err != nil {
+			return nil, fmt.Errorf("read CustomResourceDefinition %s: %w", object.GetName(), err)
+		}
+		for _, version := range crd.Spec.Versions {
+			if version.Served {
+				kinds = append(kinds, schema.GroupVersionKind{Group: crd.Spec.Group, Version: version.Name, Kind: crd.Spec.Names.Kind})
+			}
+		}
 	}
-	return slices.ContainsFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
-		return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
-	}), nil
+	return kinds, nil
+}
+
+// unlisted are those of the kinds that no list of discovery has.
+func unlisted(kinds []schema.GroupVersionKind, lists []*metav1.APIResourceList) []schema.GroupVersionKind {
+	return slices.DeleteFunc(slices.Clone(kinds), func(kind schema.GroupVersionKind) bool {
+		return slices.ContainsFunc(lists, func(list *metav1.APIResourceList) bool {
+			return list.GroupVersion == kind.GroupVersion().String() && slices.ContainsFunc(list.APIResources,
+				func(r metav1.APIResource) bool { return r.Kind == kind.Kind })
+		})
+	})
 }
