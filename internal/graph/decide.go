@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bedplate/bedplate/internal/graph/phases"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -15,11 +16,11 @@ func decide(w wish, e *entry, s sight, now time.Time) step {
 	d := decision{w: w, e: e, s: s, now: now}
 	switch {
 	case s.failed != nil:
-		return ends(PhaseOf(s.failed))
+		return ends(phases.Of(s.failed))
 	case e != nil && (e.Owned() || w.wanted && e.Foreign) && d.isNowhere():
 		return d.locate()
 	case !w.wanted:
-		return d.leave(Phase{})
+		return d.leave(phases.Phase{})
 	case e == nil:
 		d.e = new(w.fresh)
 		return d.obtain()
@@ -27,16 +28,16 @@ func decide(w wish, e *entry, s sight, now time.Time) step {
 		// It is no news of another name, or of another place.
 		d.e = new(w.fresh)
 		return d.obtain()
-	case e.State != stateBound && e.Token != "" && (w.claim.resolve != nil || e.Title != w.fresh.Title):
-		return d.leave(Waiting("the %s of the last attempt is gone", e.Kind))
-	case e.State == stateBound && !e.Foreign && w.claim.resolve != nil:
-		return ends(Failed("%s %s was made for this object, and the spec names one of your own: take that out of the spec again, or "+
+	case e.State != stateBound && e.Token != "" && (w.claim.uses || e.Title != w.fresh.Title):
+		return d.leave(phases.Waiting("the %s of the last attempt is gone", e.Kind))
+	case e.State == stateBound && !e.Foreign && w.claim.uses:
+		return ends(phases.Failed("%s %s was made for this object, and the spec names one of your own: take that out of the spec again, or "+
 			"make another object", e.Kind, e.ID).Because("ClaimChanged"))
 	case e.State == stateBound && !e.Foreign && w.claim.renames(e.Title):
-		return ends(Failed("%s %s was made under the name %q, and the spec says %q, which can't be changed: say %q again, or make another "+
+		return ends(phases.Failed("%s %s was made under the name %q, and the spec says %q, which can't be changed: say %q again, or make another "+
 			"object", e.Kind, e.ID, e.Title, w.claim.title, e.Title).Because("ClaimChanged"))
 	case e.State == stateBound && e.Foreign && (w.claim.letsGo(e.ID) || w.claim.renames(e.Title) || d.isElsewhere()):
-		return d.drop(release, Waiting("the spec doesn't ask for %s %s any more", e.Kind, e.ID))
+		return d.drop(release, phases.Waiting("the spec doesn't ask for %s %s any more", e.Kind, e.ID))
 	case e.State == stateBound:
 		return d.keep()
 	}
@@ -59,7 +60,7 @@ func (d decision) write(v verb, edit func(*entry)) step {
 }
 
 // drop takes the key out of the ledger. One that is still wanted begins again in the next round.
-func (d decision) drop(v verb, p Phase) step {
+func (d decision) drop(v verb, p phases.Phase) step {
 	return step{verb: v, phase: p, ends: true}
 }
 
@@ -85,7 +86,7 @@ func (d decision) keep() step {
 	case d.e.Foreign:
 		return show(*object)
 	case d.w.tagged && object.tag.Owner != "" && object.tag.Owner != d.w.owner:
-		return ends(Failed("%s %s carries the tag of another object, %q: it is neither changed nor deleted; put the tag %q back, or "+
+		return ends(phases.Failed("%s %s carries the tag of another object, %q: it is neither changed nor deleted; put the tag %q back, or "+
 			"correct this object's ledger", d.e.Kind, object.id, object.tag.Owner, d.w.owner).Because("ForeignTag"))
 	}
 	if d.hasAnotherKey(*object) {
@@ -93,7 +94,7 @@ func (d decision) keep() step {
 	}
 	switch proven := d.e.Proven == d.e.ID; {
 	case d.w.tagged && object.tag.Owner == "" && !proven:
-		return ends(Failed("%s %s carries no tag, and nothing else says that it was made for this object: it is neither changed nor "+
+		return ends(phases.Failed("%s %s carries no tag, and nothing else says that it was made for this object: it is neither changed nor "+
 			"deleted; put the tag %q on it if it was, or correct this object's ledger", d.e.Kind, object.id, d.w.owner).Because("ForeignTag"))
 	case d.w.tagged && object.tag.Owner != "" && !proven:
 		return d.write(note, func(e *entry) { e.Proven = e.ID })
@@ -115,7 +116,7 @@ func (d decision) locate() step {
 	if d.w.lies.Within(d.w.within) != nil {
 		return d.write(note, func(e *entry) { e.Scope = d.w.lies })
 	}
-	return ends(Failed("nothing says in which %s the %s lies: say it with `bedplate ledger adopt --in`", strings.Join(d.w.within, " and "),
+	return ends(phases.Failed("nothing says in which %s the %s lies: say it with `bedplate ledger adopt --in`", strings.Join(d.w.within, " and "),
 		strings.TrimSpace(d.e.Kind+" "+d.e.ID)).Because("NoScope"))
 }
 
@@ -125,7 +126,7 @@ func (d decision) hasAnotherKey(o thing) bool {
 }
 
 func (d decision) anotherKey(o thing) step {
-	return ends(Failed("%s %s carries the key %q, and the ledger has it under %q: it is neither changed nor deleted; correct the ledger",
+	return ends(phases.Failed("%s %s carries the key %q, and the ledger has it under %q: it is neither changed nor deleted; correct the ledger",
 		d.e.Kind, o.id, o.tag.Key, d.w.key).Because("ForeignTag"))
 }
 
@@ -134,20 +135,20 @@ func (d decision) vanished() step {
 	e := d.e
 	switch {
 	case e.Foreign && d.w.claim.title != "":
-		return d.drop(release, Waiting("%s %s was deleted by its owner: another one of that name is looked for", e.Kind, e.ID))
+		return d.drop(release, phases.Waiting("%s %s was deleted by its owner: another one of that name is looked for", e.Kind, e.ID))
 	case e.Foreign:
 		return ends(missing(e.Kind, e.ID))
 	case d.w.ifLost != "":
-		return ends(Failed("%s %s was deleted outside Bedplate: %s", e.Kind, e.ID, d.w.ifLost).Because(ReasonLost))
+		return ends(phases.Failed("%s %s was deleted outside Bedplate: %s", e.Kind, e.ID, d.w.ifLost).Because(ReasonLost))
 	}
 	if s, back := d.mayComeBack(); back {
 		return s
 	}
-	return d.drop(forget, Waiting("%s %s was deleted outside Bedplate and is made again", e.Kind, e.ID))
+	return d.drop(forget, phases.Waiting("%s %s was deleted outside Bedplate and is made again", e.Kind, e.ID))
 }
 
-func missing(kind, id string) Phase {
-	return Failed("%s %s does not exist: name another one in the spec, or bring it back", kind, id)
+func missing(kind, id string) phases.Phase {
+	return phases.Failed("%s %s does not exist: name another one in the spec, or bring it back", kind, id)
 }
 
 // mayComeBack is what to do as long as a resource that is gone may be brought back by its service.
@@ -159,6 +160,14 @@ func (d decision) mayComeBack() (step, bool) {
 		return d.write(note, func(e *entry) { e.GoneAt = d.stamp() }), true
 	}
 	until := d.e.GoneAt.Add(d.w.goneAfter)
-	return ends(Waiting("%s %s is gone, but the service may bring it back: until %s it is watched",
+	return ends(phases.Waiting("%s %s is gone, but the service may bring it back: until %s it is watched",
 		d.e.Kind, d.e.ID, d.clockTime(until)).Because("StayingAway")), d.s.began.Before(until)
+}
+
+// clockTime is one of today: what is written as later is that of a clock that was ahead.
+func (d decision) clockTime(t time.Time) string {
+	if t.Sub(d.s.began) > 12*time.Hour {
+		return t.UTC().Format(time.DateTime + " MST")
+	}
+	return t.UTC().Format(time.TimeOnly + " MST")
 }

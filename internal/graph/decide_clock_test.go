@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bedplate/bedplate/internal/graph/phases"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -12,7 +13,7 @@ func TestDecide_waitsForNoClockThatWasAhead(t *testing.T) {
 	ahead := &metav1.Time{Time: epoch.Add(1000 * time.Hour)}
 	w := traits{tagged: true, claims: []uint8{claimCreate}}.wish(claimCreate)
 	w.updates, w.again = true, true
-	o := thing{id: "1", tag: Tag{Owner: w.owner, Key: w.key}, phase: Ready()}
+	o := thing{id: "1", tag: Tag{Owner: w.owner, Key: w.key}, phase: phases.Ready()}
 	s := sight{began: epoch, id: "1", object: &o, compared: true, inEffect: false}
 	e := entry{State: stateBound, ID: "1", Proven: "1", AppliedAt: ahead, InEffect: false}
 	e.Kind, e.Condition, e.After = w.fresh.Kind, w.fresh.Condition, w.fresh.After

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // sightOf is how a resource was seen last in this round: nil where it is proven that there is none. A list is newer than a look
@@ -44,13 +45,13 @@ func (d decision) found() (mine, others []thing) {
 		switch {
 		case d.mine(o):
 			mine = append(mine, o)
-		case d.e.Title != "" && o.phase.State != StateDeleting && (!d.w.tagged || o.tag.Owner != d.w.owner): // or it is ours, under another key
+		case d.e.Title != "" && o.phase.State != phases.StateDeleting && (!d.w.tagged || o.tag.Owner != d.w.owner): // or it is ours, under another key
 			others = append(others, o)
 		}
 	}
 	later := func(o thing) int {
 		switch {
-		case o.phase.State == StateDeleting:
+		case o.phase.State == phases.StateDeleting:
 			return 2
 		case d.w.tagged && o.tag.Token != d.e.Token:
 			return 1
@@ -64,22 +65,22 @@ func (d decision) found() (mine, others []thing) {
 }
 
 // inTheWay is for a resource of the name that ours is to have.
-func (d decision) inTheWay(other thing) Phase {
-	return Failed("%s %s has the name %q and wasn't made for this object: choose another name, or have the spec use it as your own",
+func (d decision) inTheWay(other thing) phases.Phase {
+	return phases.Failed("%s %s has the name %q and wasn't made for this object: choose another name, or have the spec use it as your own",
 		d.w.fresh.Kind, other.id, d.w.claim.title).Because(string(fault.Conflict))
 }
 
 // unproven is for what spec or status show and the ledger lacks, if nothing says whose it is.
-func unproven(what string) Phase {
-	return Failed("spec or status show %s, the ledger lacks it, and it has no tag that says whose it is: write it into the ledger with "+
+func unproven(what string) phases.Phase {
+	return phases.Failed("spec or status show %s, the ledger lacks it, and it has no tag that says whose it is: write it into the ledger with "+
 		"`bedplate ledger adopt`, or with its flag --yours if it isn't to be deleted", what).Because("Unproven")
 }
 
-func (d decision) ambiguous(found []thing) Phase {
+func (d decision) ambiguous(found []thing) phases.Phase {
 	var ids []string
 	for _, o := range found {
 		ids = append(ids, o.id)
 	}
-	return Failed("several %ss are named %q (%s), and nothing says which one is meant: rename or delete the others",
+	return phases.Failed("several %ss are named %q (%s), and nothing says which one is meant: rename or delete the others",
 		d.e.Kind, d.e.Title, strings.Join(ids, ", ")).Because("Ambiguous")
 }

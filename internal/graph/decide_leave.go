@@ -1,10 +1,13 @@
 package graph
 
-import "github.com/bedplate/bedplate/internal/fault"
+import (
+	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph/phases"
+)
 
 // leave takes away what the ledger has under the key. When the one whose ID is known is gone, what else is ours is looked for and
 // deleted in its turn. A key that is wanted in another way ends in the phase.
-func (d decision) leave(then Phase) step {
+func (d decision) leave(then phases.Phase) step {
 	e := d.e
 	if e == nil {
 		return step{verb: gone, phase: then, ends: true}
@@ -18,7 +21,7 @@ func (d decision) leave(then Phase) step {
 	}
 	switch {
 	case a.running:
-		return ends(Waiting("the service is still at work on the %s: it is deleted afterwards", e.Kind).Because("Creating"))
+		return ends(phases.Waiting("the service is still at work on the %s: it is deleted afterwards", e.Kind).Because("Creating"))
 	case a.known && a.err == nil:
 		return d.write(bind, func(e *entry) { e.ID, e.Proven = a.id, a.id }) // pending: bound would say that it is as wanted
 	case a.known && !fault.IsAmbiguous(a.err) && (fault.ClassOf(a.err) != fault.Conflict || !d.provable()), !e.Owned():
@@ -54,18 +57,18 @@ func (d decision) leave(then Phase) step {
 func (d decision) delete(o thing) step {
 	switch {
 	case d.w.undeletable:
-		return ends(Failed("%s %s can't be ours, as the ledger says: correct the ledger", d.e.Kind, o.id).Because("ForeignTag"))
+		return ends(phases.Failed("%s %s can't be ours, as the ledger says: correct the ledger", d.e.Kind, o.id).Because("ForeignTag"))
 	case d.hasAnotherKey(o):
 		return d.anotherKey(o)
 	case d.w.tagged && o.tag.Owner != d.w.owner:
-		return ends(Failed("%s %s doesn't carry our tag any more: it isn't deleted; put the tag %q back or delete it yourself",
+		return ends(phases.Failed("%s %s doesn't carry our tag any more: it isn't deleted; put the tag %q back or delete it yourself",
 			d.e.Kind, o.id, d.w.owner))
 	case d.e.GoneAt != nil:
 		return d.write(note, func(e *entry) { e.GoneAt = nil })
-	case o.phase.State == StateDeleting:
+	case o.phase.State == phases.StateDeleting:
 		return ends(o.phase)
 	case d.wasAsked(o.id):
-		return ends(Deleting())
+		return ends(phases.Deleting())
 	}
 	return step{verb: remove, id: o.id, in: d.e.Scope}
 }

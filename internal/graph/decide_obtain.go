@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // obtain gets a resource for a key that has none: the answer to an attempt, one of the user's own, one that carries our tag, or a
@@ -17,10 +18,10 @@ func (d decision) obtain() step {
 	}
 	switch {
 	case d.w.before != "":
-		return step{verb: waitBefore, phase: waitsFor(d.w.before), ends: true}
+		return step{verb: waitBefore, phase: phases.WaitsFor(d.w.before), ends: true}
 	case d.isNowhere():
 		return d.locate()
-	case d.w.claim.resolve != nil:
+	case d.w.claim.uses:
 		return d.useNamed()
 	}
 	if phase, refused := d.refused(); refused {
@@ -58,8 +59,8 @@ func (d decision) takeTurn() (step, bool) {
 	case turnUnasked:
 		return step{verb: takeTurn}, true
 	case turnQueued:
-		p := Waiting("concurrent create limit reached; queued").Because("Queued")
-		p.unasked = true
+		p := phases.Waiting("concurrent create limit reached; queued").Because("Queued")
+		p.Unasked = true
 		return ends(p), true
 	}
 	return step{}, false
@@ -83,11 +84,11 @@ func (d decision) conclude() step {
 	a := d.s.attempt
 	switch {
 	case a.running:
-		return ends(Waiting("the service is at work on the %s", d.e.Kind).Because("Creating"))
+		return ends(phases.Waiting("the service is at work on the %s", d.e.Kind).Because("Creating"))
 	case a.err == nil:
 		return d.bindTo(bind, a.id, false)
 	case fault.IsAmbiguous(a.err):
-		return ends(PhaseOf(a.err))
+		return ends(phases.Of(a.err))
 	case fault.ClassOf(a.err) == fault.Conflict && d.provable():
 		return d.lookIntoConflict()
 	}
@@ -117,7 +118,7 @@ func (d decision) lookIntoConflict() step {
 
 // refuse notes that the service has refused an attempt. A token says that something was made all the same, perhaps.
 func (d decision) refuse(token string) step {
-	e, phase := d.w.fresh, PhaseOf(d.s.attempt.err)
+	e, phase := d.w.fresh, phases.Of(d.s.attempt.err)
 	e.State, e.At, e.Refusal, e.Message = stateRefused, d.stamp(), string(fault.ClassOf(d.s.attempt.err)), phase.Message
 	if e.Generation = d.w.generation; token != "" {
 		e.Token, e.Params, e.Scope = token, d.e.Params, d.e.Scope
@@ -161,7 +162,7 @@ func (d decision) adoptOne(mine []thing) step {
 // deleteDoubles asks for what is ours beside the one to keep to be deleted. Only the newest ledger may decide which one that is.
 func (d decision) deleteDoubles(doubles []thing) (step, bool) {
 	for _, double := range doubles {
-		if double.phase.State == StateDeleting || d.wasAsked(double.id) {
+		if double.phase.State == phases.StateDeleting || d.wasAsked(double.id) {
 			continue
 		}
 		if !d.s.wrote {
@@ -185,7 +186,7 @@ func (d decision) settles() (step, bool) {
 	if !d.s.began.Before(settled) && !d.s.twice { // a list may be wrong once
 		return d.look(), true
 	}
-	return ends(Waiting("the service may still finish the last attempt to create the %s: until %s it is looked for",
+	return ends(phases.Waiting("the service may still finish the last attempt to create the %s: until %s it is looked for",
 		d.e.Kind, d.clockTime(settled)).Because("Settling")), d.s.began.Before(settled)
 }
 
@@ -196,14 +197,14 @@ func (d decision) within(at *metav1.Time, most time.Duration) bool {
 
 // refused reports whether the service has refused what the owner still asks for, not long ago. Whatever wakes the owner, it
 // isn't asked again so soon. Other credentials and a service that recovers are worth a try at any time.
-func (d decision) refused() (Phase, bool) {
+func (d decision) refused() (phases.Phase, bool) {
 	e := d.e
 	if e.State != stateRefused || e.At == nil || e.Generation != d.w.generation {
-		return Phase{}, false
+		return phases.Phase{}, false
 	}
-	phase := PhaseOf(&fault.Error{Class: fault.Class(e.Refusal), Err: errors.New(e.Message)})
-	if phase.retry != paceSlow || e.Refusal == string(fault.Credentials) {
-		return Phase{}, false
+	phase := phases.Of(&fault.Error{Class: fault.Class(e.Refusal), Err: errors.New(e.Message)})
+	if phase.Retry != phases.Slowly || e.Refusal == string(fault.Credentials) {
+		return phases.Phase{}, false
 	}
 	return phase, d.within(e.At, d.w.slowly)
 }

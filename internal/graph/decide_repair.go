@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 
+	"github.com/bedplate/bedplate/internal/graph/phases"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -11,23 +12,23 @@ import (
 // them late until then: so these are asked for slowly.
 func (d decision) repair(o thing) step {
 	switch {
-	case o.phase.State != StateReady && d.w.repairs:
+	case o.phase.State != phases.StateReady && d.w.repairs:
 		return d.mend(o)
 	case d.e.UnreadySince != nil && (d.e.RepairedAt == nil || !d.within(d.e.RepairedAt, d.w.slowly)): // or it may not last
 		return d.write(note, func(e *entry) { e.UnreadySince, e.Repairs, e.RepairedAt, e.Message = nil, 0, nil, "" })
-	case o.phase.State != StateReady || !d.w.updates:
+	case o.phase.State != phases.StateReady || !d.w.updates:
 		return show(o)
 	case !d.s.compared:
 		return step{verb: compare, id: o.id}
 	case d.s.refused != nil:
-		return ends(PhaseOf(d.s.refused))
+		return ends(phases.Of(d.s.refused))
 	case len(d.s.changes) == 0 && d.w.again:
 		return d.applyAgain(o)
 	case len(d.s.changes) == 0:
 		return show(o)
 	}
 	text := summary(d.s.changes)
-	phase := Waiting("%s %s is being changed: %s", d.e.Kind, o.id, text).Because("Changing")
+	phase := phases.Waiting("%s %s is being changed: %s", d.e.Kind, o.id, text).Because("Changing")
 	pause := max(d.w.slowly, d.w.settle)
 	switch {
 	case d.s.applied:
@@ -46,29 +47,29 @@ func (d decision) repair(o thing) step {
 func (d decision) mend(o thing) step {
 	e, text := d.e, summary(d.s.changes)
 	changed := e.AppliedAt != nil && e.UnreadySince != nil && !e.AppliedAt.Before(e.UnreadySince)
-	ends := func(p Phase) step {
-		p.usable = o.phase.usable
+	ends := func(p phases.Phase) step {
+		p.Suffices = o.phase.Suffices
 		return ends(p)
 	}
 	switch {
-	case o.phase.State == StateDeleting:
+	case o.phase.State == phases.StateDeleting:
 		return show(o)
 	case e.UnreadySince == nil || e.UnreadySince.After(d.now) || e.Generation != d.w.generation: // a clock was ahead, or the spec is another one
 		return d.write(note, func(e *entry) {
 			e.UnreadySince, e.Repairs, e.RepairedAt, e.Generation, e.Message = d.stamp(), 0, nil, d.w.generation, ""
 		})
-	case o.phase.State == StateWaiting && (d.w.patience == 0 || d.within(e.UnreadySince, d.w.patience)):
+	case o.phase.State == phases.StateWaiting && (d.w.patience == 0 || d.within(e.UnreadySince, d.w.patience)):
 		return show(o)
 	case d.w.updates && !d.s.compared:
 		return step{verb: compare, id: o.id}
 	case d.s.refused != nil:
-		return ends(PhaseOf(d.s.refused))
+		return ends(phases.Of(d.s.refused))
 	case d.s.applied, d.rests(e.AppliedAt), d.rests(e.RepairedAt):
-		return ends(Waiting("%s: what was done about it may still help (%s)", o.phase.Message, d.tried()).Because("Repairing"))
+		return ends(phases.Waiting("%s: what was done about it may still help (%s)", o.phase.Message, d.tried()).Because("Repairing"))
 	case text != "" && !changed: // once: a service that writes it in its own way each time would be asked for ever
 		return d.write(change, func(e *entry) { e.Applied, e.AppliedAt, e.InEffect = text, d.stamp(), false })
 	case int(e.Repairs) >= d.w.limits.Most || d.w.limits.Within > 0 && !d.within(e.UnreadySince, d.w.limits.Within):
-		return ends(Failed("%s: it isn't repaired any more (%s); correct the spec, or repair it yourself", o.phase.Message, d.tried()))
+		return ends(phases.Failed("%s: it isn't repaired any more (%s); correct the spec, or repair it yourself", o.phase.Message, d.tried()))
 	}
 	return d.write(remedy, func(e *entry) { e.Repairs, e.RepairedAt = e.Repairs+1, d.stamp() })
 }
@@ -96,11 +97,11 @@ func (d decision) applyAgain(o thing) step {
 	phase, e, inEffect := o.phase, d.e, d.s.inEffect
 	changed, ceased := e.AppliedAt != nil, e.InEffect && !inEffect
 	if changed && d.within(e.AppliedAt, d.w.settle) {
-		phase.retry = pacePoll
+		phase.Retry = phases.Poll
 		return ends(phase)
 	}
 	if ceased {
-		phase = Waiting("%s %s was in effect and isn't any more: it is applied again", e.Kind, e.ID).Because("Changing")
+		phase = phases.Waiting("%s %s was in effect and isn't any more: it is applied again", e.Kind, e.ID).Because("Changing")
 	}
 	switch {
 	case d.s.applied:

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // The rules that hold for each step, whatever the spec wishes, the ledger says and was seen. Each says what is wrong with a step,
@@ -20,7 +20,7 @@ var rules = map[string]func(w wish, e *entry, s sight, d step) string{
 		switch {
 		case d.verb != create:
 			return ""
-		case !w.wanted || w.claim.resolve != nil || w.before != "":
+		case !w.wanted || w.claim.uses || w.before != "":
 			return "it isn't wanted"
 		case !s.listed || s.turn != turnGranted || s.token == "":
 			return "it wasn't looked for, has no turn, or isn't prepared"
@@ -54,13 +54,13 @@ var rules = map[string]func(w wish, e *entry, s sight, d step) string{
 			return "it doesn't carry our tag"
 		case !w.tagged && e != nil && e.State == stateBound && e.ID != d.id:
 			return "the ledger names another one"
-		case o.phase.State == StateDeleting || slices.Contains(s.asked, d.id):
+		case o.phase.State == phases.StateDeleting || slices.Contains(s.asked, d.id):
 			return "it was asked to go before"
 		}
 		return ""
 	},
 	"which of two is kept is decided on the newest ledger": func(w wish, _ *entry, s sight, d step) string {
-		if d.verb == remove && w.wanted && w.claim.resolve == nil && !s.wrote {
+		if d.verb == remove && w.wanted && !w.claim.uses && !s.wrote {
 			return "it may be older"
 		}
 		return ""
@@ -105,9 +105,9 @@ var rules = map[string]func(w wish, e *entry, s sight, d step) string{
 		}
 		o, seen := decision{w: w, e: e, s: s}.sightOf(e.ID)
 		switch {
-		case e.State != stateBound || e.Foreign || !w.wanted || w.claim.resolve != nil:
+		case e.State != stateBound || e.Foreign || !w.wanted || w.claim.uses:
 			return "it isn't ours, or isn't wanted"
-		case !seen || o == nil || o.phase.State == StateReady || o.phase.State == StateDeleting:
+		case !seen || o == nil || o.phase.State == phases.StateReady || o.phase.State == phases.StateDeleting:
 			return "it wasn't seen broken"
 		case d.entry == nil || d.entry.Repairs != e.Repairs+1 || int(d.entry.Repairs) > w.limits.Most || d.entry.RepairedAt == nil:
 			return "it isn't counted"
@@ -173,7 +173,7 @@ var rules = map[string]func(w wish, e *entry, s sight, d step) string{
 		return ""
 	},
 	"what can't be changed isn't done": func(w wish, e *entry, s sight, d step) string {
-		if d.verb == done && !e.Foreign && w.updates && s.compared && s.refused != nil && w.wanted && w.claim.resolve == nil {
+		if d.verb == done && !e.Foreign && w.updates && s.compared && s.refused != nil && w.wanted && !w.claim.uses {
 			return "it is"
 		}
 		return ""
@@ -222,8 +222,7 @@ func space(found func(w wish, e *entry, s sight)) {
 }
 
 func wishes() (all []wish) {
-	own := func(context.Context) (string, error) { return "1", nil }
-	for _, claim := range []*Claim{nil, new(Create()), new(Use("1")), new(UseFound(own)), new(UseOrCreate(ourTitle)), new(CreateNamed(ourTitle))} {
+	for _, claim := range []*claim{nil, {}, {uses: true, id: "1"}, {uses: true}, {title: ourTitle}, {title: ourTitle, made: true}} {
 		for _, tagged := range []bool{true, false} {
 			for _, before := range []string{"", "net"} {
 				for variant := range 8 {
@@ -291,7 +290,7 @@ func sights() (all []sight) {
 	ours, others := Tag{Owner: "o", Key: "k", Token: "2"}, Tag{Owner: "x", Key: "k"}
 	things := []*thing{nil}
 	for _, tag := range []Tag{ours, others, {}} {
-		for _, phase := range []Phase{Ready(), Waiting("on its way"), Failed("broken"), Deleting()} {
+		for _, phase := range []phases.Phase{phases.Ready(), phases.Waiting("on its way"), phases.Failed("broken"), phases.Deleting()} {
 			things = append(things, &thing{id: "2", tag: tag, phase: phase})
 		}
 	}
@@ -301,7 +300,7 @@ func sights() (all []sight) {
 		second.id = "3"
 		lists = append(lists, []thing{*o}, []thing{*o, second})
 	}
-	for _, err := range []error{errStale, errors.New("timeout"), &fault.Error{Class: fault.Credentials, Err: errors.New("refused")}} {
+	for _, err := range []error{phases.ErrStale, errors.New("timeout"), &fault.Error{Class: fault.Credentials, Err: errors.New("refused")}} {
 		add(sight{failed: err})
 	}
 	for _, turn := range []turnSight{turnUnasked, turnGranted, turnQueued} {

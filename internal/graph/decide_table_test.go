@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 const (
@@ -46,8 +46,7 @@ type row struct {
 
 // tableOf is the table of a tagged kind in Markdown.
 func tableOf() string {
-	own := func(context.Context) (string, error) { return "1", nil }
-	claims := []*Claim{new(Create()), new(CreateNamed(ourTitle)), new(UseFound(own)), new(UseOrCreate(ourTitle)), nil}
+	claims := []*claim{{}, {title: ourTitle, made: true}, {uses: true}, {title: ourTitle}, nil}
 	text := &strings.Builder{}
 	fmt.Fprintln(text, "| The ledger says | In this round was seen | `Create` | `CreateNamed` | `Use`, `UseFound` | `UseOrCreate` | unwanted |\n|---|---|---|---|---|---|---|")
 	for _, r := range tableRows() {
@@ -87,11 +86,11 @@ func cell(d step) string {
 
 func tableRows() []row {
 	ours, others := Tag{Owner: "o", Key: "k", Token: "2"}, Tag{Owner: "x", Key: "k"}
-	ready := thing{id: "2", tag: ours, phase: Ready()}
-	second, strange := ready, thing{id: "2", phase: Ready()}
+	ready := thing{id: "2", tag: ours, phase: phases.Ready()}
+	second, strange := ready, thing{id: "2", phase: phases.Ready()}
 	second.id = "3"
-	foreign := thing{id: "2", tag: others, phase: Ready()}
-	deleting := thing{id: "2", tag: ours, phase: Deleting()}
+	foreign := thing{id: "2", tag: others, phase: phases.Ready()}
+	deleting := thing{id: "2", tag: ours, phase: phases.Deleting()}
 	entryOf := func(edit func(*entry)) *entry {
 		e := &entry{Kind: "thing", Condition: "Ready", Title: ourTitle}
 		edit(e)

@@ -1,6 +1,9 @@
 package graph
 
-import "time"
+import (
+	"github.com/bedplate/bedplate/internal/graph/phases"
+	"time"
+)
 
 // wish is what a spec says of one key, and what the key's Kind and the engine add to that. The zero wish wants nothing: what the
 // ledger has under the key goes.
@@ -9,7 +12,7 @@ type wish struct {
 	wanted bool
 	// deleting: everything of the owner's goes.
 	deleting bool
-	claim    Claim
+	claim    claim
 	// owner is the owner's ID outside, and key the name within its graph: the tag that proves a resource ours.
 	owner, key string
 	// fresh is the entry of a resource of which nothing is known.
@@ -23,7 +26,7 @@ type wish struct {
 	before string
 	// unproven is what to say of another one of the kind that spec or status show, if nothing says whose that is. It may be the one
 	// that is wanted.
-	unproven Phase
+	unproven phases.Phase
 	// generation of the owner that the spec has.
 	generation int64
 	ifLost     string
@@ -50,7 +53,7 @@ type wish struct {
 type thing struct {
 	id    string
 	tag   Tag
-	phase Phase
+	phase phases.Phase
 }
 
 // sight is what was seen of one key in this round. The zero sight has seen nothing yet.
@@ -140,7 +143,7 @@ type step struct {
 	// entry is what the ledger says of the key from then on; nil takes the key out.
 	entry *entry
 	// phase in which the round ends, if it ends with this step; shows says that it is the resource's own.
-	phase       Phase
+	phase       phases.Phase
 	ends, shows bool
 }
 
@@ -153,12 +156,12 @@ func (s step) looks() bool {
 	return false
 }
 
-func ends(p Phase) step {
+func ends(p phases.Phase) step {
 	v := wait
 	switch p.State {
-	case StateReady:
+	case phases.StateReady:
 		v = done
-	case StateFailed:
+	case phases.StateFailed:
 		v = fail
 	}
 	return step{verb: v, phase: p, ends: true}

@@ -70,7 +70,7 @@ var breaks = map[string]decider{
 		return decide(w, e, s, now)
 	},
 	"an attempt is dropped when the claim changes": func(w wish, e *entry, s sight, now time.Time) step {
-		if w.wanted && w.claim.resolve != nil && e != nil && e.State == statePending {
+		if w.wanted && w.claim.uses && e != nil && e.State == statePending {
 			e = nil
 		}
 		return decide(w, e, s, now)

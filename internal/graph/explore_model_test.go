@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // A model of the world around decide: one key, two processes that may be suspended between any two of their steps, a service, and
@@ -194,23 +195,23 @@ var theChoice = map[string]string{"zone": "a"}
 
 var drift = []Change{{Field: "size", From: "1", To: "2"}}
 
-func (t traits) wish(claim uint8) wish {
+func (t traits) wish(claimed uint8) wish {
 	w := wish{owner: "o", key: "k", tagged: t.tagged, settle: settled, poll: settled, slowly: settled}
 	if t.comesBack {
 		w.goneAfter = settled
 	}
-	if claim == claimNone {
+	if claimed == claimNone {
 		return w
 	}
 	w.wanted, w.updates, w.chooses, w.repairs, w.limits.Most = true, t.drifts, t.chooses, t.breaks, remedies
 	w.fresh = entry{Kind: "thing", Condition: "Ready", State: stateRefused}
-	switch claim {
+	switch claimed {
 	case claimUse:
-		w.claim = Use(idOf(1))
+		w.claim = claim{uses: true, id: idOf(1)}
 	case claimUseOrCreate:
-		w.claim, w.fresh.Title = UseOrCreate(ourTitle), ourTitle
+		w.claim, w.fresh.Title = claim{title: ourTitle}, ourTitle
 	case claimCreateNamed:
-		w.claim, w.fresh.Title = CreateNamed(ourTitle), ourTitle
+		w.claim, w.fresh.Title = claim{title: ourTitle, made: true}, ourTitle
 	}
 	return w
 }
@@ -219,12 +220,12 @@ func (t traits) thing(s *state, slot, seen uint8) *thing {
 	if seen == 0 {
 		return nil
 	}
-	o := &thing{id: idOf(slot), phase: Ready()}
+	o := &thing{id: idOf(slot), phase: phases.Ready()}
 	switch seen {
 	case 2:
-		o.phase = Deleting()
+		o.phase = phases.Deleting()
 	case 3:
-		o.phase = Failed("it is broken: ask its operator")
+		o.phase = phases.Failed("it is broken: ask its operator")
 	}
 	if r := s.resources[slot-1]; t.tagged && !r.theirs {
 		o.tag = Tag{Owner: "o", Key: "k", Token: idOf(r.token)}

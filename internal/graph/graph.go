@@ -18,6 +18,7 @@ import (
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/graph/creates"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // Owner is a Kubernetes object that outside resources are made for. What was made for it stands in its ledger.
@@ -82,7 +83,7 @@ type Graph struct {
 	home   string
 	ledger *ledger
 	nodes  []node
-	phases map[string]Phase
+	phases map[string]phases.Phase
 	// kept says of prefixes of keys why these stay.
 	kept map[string]string
 	// deleting: everything goes.
@@ -103,7 +104,7 @@ type Graph struct {
 type AnyKind interface {
 	kindName() string
 	service() *Service
-	leave(ctx context.Context, g *Graph, key string) (gone bool, _ Phase)
+	leave(ctx context.Context, g *Graph, key string) (gone bool, _ phases.Phase)
 	planLeave(ctx context.Context, g *Graph, key string) []Step
 	search(ctx context.Context, g *Graph) error
 	tagOf(ctx context.Context, g *Graph, o ledgerv1.OutsideID) (Tag, Scope, error)
@@ -117,7 +118,7 @@ type node interface {
 	Ref
 	condition() string
 	service() *Service
-	reconcile(ctx context.Context, g *Graph) Phase
+	reconcile(ctx context.Context, g *Graph) phases.Phase
 	plan(ctx context.Context, g *Graph) []Step
 }
 
@@ -125,7 +126,7 @@ type node interface {
 // may name has to be given. The error is a ledger that can't be used: it names the remedy.
 func (e *Engine) New(ctx context.Context, owner Owner, credentials []string, kinds ...AnyKind) (*Graph, error) {
 	g := &Graph{
-		engine: e, owner: owner, credentials: credentials, kinds: map[string]AnyKind{}, phases: map[string]Phase{},
+		engine: e, owner: owner, credentials: credentials, kinds: map[string]AnyKind{}, phases: map[string]phases.Phase{},
 	}
 	for _, k := range kinds {
 		g.kinds[k.kindName()] = k
@@ -234,23 +235,23 @@ func Add[T any](g *Graph, k *Kind[T], w Want[T]) *Handle[T] {
 type gate struct {
 	name  string
 	after []Ref
-	check func() Phase
+	check func() phases.Phase
 }
 
 func (n *gate) ref() string       { return n.name }
 func (n *gate) condition() string { return n.name }
 func (n *gate) service() *Service { return inside }
 
-func (n *gate) reconcile(_ context.Context, g *Graph) Phase {
+func (n *gate) reconcile(_ context.Context, g *Graph) phases.Phase {
 	if before, waits := g.firstUnready(n.after); waits {
-		return waitsFor(before)
+		return phases.WaitsFor(before)
 	}
 	return n.check()
 }
 
 // Gate adds something that lies inside Kubernetes or in the answers of the nodes before it: a prerequisite for those
 // after it, reported as a condition of its own. The check only looks, also in a plan, and is made when what it comes after is ready.
-func (g *Graph) Gate(condition string, check func() Phase, after ...Ref) Ref {
+func (g *Graph) Gate(condition string, check func() phases.Phase, after ...Ref) Ref {
 	n := &gate{name: condition, check: check, after: after}
 	g.nodes = append(g.nodes, n)
 	return n
@@ -311,14 +312,14 @@ func (g *Graph) Delete(ctx context.Context) (done bool, _ ctrl.Result, err error
 	report := g.report()
 	g.deleting = true
 	if err := g.sweep(ctx); err != nil { // where nothing of ours is left that would call for it
-		report.add(ReadyCondition, "", several, PhaseOf(err))
+		report.add(ReadyCondition, "", several, phases.Of(err))
 	}
 	g.removeUnless(ctx, nil, report)
 	g.reportUnproven(report)
 	gone := len(g.ledger.Entries) == 0 && report.empty()
 	if gone {
 		if err := g.close(ctx); err != nil {
-			report.add(ReadyCondition, "", inside, PhaseOf(err))
+			report.add(ReadyCondition, "", inside, phases.Of(err))
 			gone = false
 		}
 	}
@@ -375,7 +376,7 @@ func (e *Engine) Release(ctx context.Context, owner Owner, finalizer string) err
 // firstUnready names the first of refs that isn't ready, nor of use before it is.
 func (g *Graph) firstUnready(refs []Ref) (string, bool) {
 	for _, r := range refs {
-		if phase := g.phases[r.ref()]; phase.State != StateReady && !phase.usable {
+		if phase := g.phases[r.ref()]; phase.State != phases.StateReady && !phase.Suffices {
 			return r.ref(), true
 		}
 	}

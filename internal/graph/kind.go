@@ -2,10 +2,10 @@ package graph
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // Kind is one sort of outside resource. It works from the ledger alone, without the spec, so that deletion and lookups
@@ -32,7 +32,7 @@ type Kind[T any] struct {
 	// A Kind of which only the user's own resources are used has none.
 	Find func(ctx context.Context, key Key) ([]T, error)
 	// Phase a resource is in.
-	Phase func(*T) Phase
+	Phase func(*T) phases.Phase
 	// Delete asks for a resource to be deleted; the engine polls Get until it is gone.
 	Delete func(ctx context.Context, id string, in Scope) error
 	// Service that makes the resources. Kinds without one share one.
@@ -63,50 +63,33 @@ type Key struct {
 // Scope is what a resource lies in: IDs by the names of their kinds.
 type Scope = ledgerv1.Scope
 
-// Tag is what a resource carries to be found again: in labels where the API has them, else in its name. What an API has
-// no room for is empty.
-type Tag struct {
-	Owner, Key, Token string
-}
-
 // Claim says how a Want gets its resource.
 type Claim struct {
+	claim claim
+	// resolve looks up what is the user's own.
 	resolve func(context.Context) (id string, err error)
-	// id is what Use names.
-	id    string
-	title string
-	// made: what has the title and isn't ours is in the way.
-	made bool
 }
-
-// letsGo reports whether a resource of the user's own can't be what is claimed.
-func (c Claim) letsGo(id string) bool {
-	return (c.resolve == nil && (c.title == "" || c.made)) || (c.id != "" && c.id != id)
-}
-
-// renames reports whether another name is claimed than a resource was made or taken under.
-func (c Claim) renames(title string) bool { return c.title != "" && title != "" && c.title != title }
 
 // Create makes the resource, and deletes it in the end. It is the zero Claim.
 func Create() Claim { return Claim{} }
 
 // Use takes a resource of the user's own. It is never changed and never deleted.
 func Use(id string) Claim {
-	return Claim{id: id, resolve: func(context.Context) (string, error) { return id, nil }}
+	return Claim{claim: claim{uses: true, id: id}, resolve: func(context.Context) (string, error) { return id, nil }}
 }
 
 // UseFound takes a resource of the user's own that has to be looked for. That happens once: the ledger keeps the answer.
 func UseFound(resolve func(context.Context) (id string, err error)) Claim {
-	return Claim{resolve: resolve}
+	return Claim{claim: claim{uses: true}, resolve: resolve}
 }
 
 // UseOrCreate takes the resource that has this name outside, as the user's own; where there is none, it makes one, and
 // deletes that in the end.
-func UseOrCreate(title string) Claim { return Claim{title: title} }
+func UseOrCreate(title string) Claim { return Claim{claim: claim{title: title}} }
 
 // CreateNamed makes the resource under a name that the spec gives, and deletes it in the end. What had the name before is a
 // conflict, and isn't touched.
-func CreateNamed(title string) Claim { return Claim{title: title, made: true} }
+func CreateNamed(title string) Claim { return Claim{claim: claim{title: title, made: true}} }
 
 // Want is one resource that an owner's spec asks for.
 type Want[T any] struct {
@@ -152,15 +135,6 @@ type Repair[T any] struct {
 	Limits Limits
 }
 
-// Limits of how often a remedy is tried: the second time after a poll interval, then each time after twice as long, and from the
-// beginning when the spec changes.
-type Limits struct {
-	// Most is how often, at most.
-	Most int
-	// Within is how long after it was first seen not to be ready; 0 is without end.
-	Within time.Duration
-}
-
 // Call makes a resource. It may go on when the reconcile that began it is over, so it must not touch what a reconcile does.
 type Call[T any] func(ctx context.Context) (*T, error)
 
@@ -172,87 +146,4 @@ type Update struct {
 	Apply func(context.Context) error
 	// Refused says why the changes can't be made, and what to do instead. Then nothing is applied.
 	Refused error
-}
-
-// Change is one difference between what is and what is wanted, for people.
-type Change struct {
-	Field string `json:"field"`
-	From  string `json:"from,omitempty"`
-	To    string `json:"to,omitempty"`
-}
-
-// String is "FIELD: FROM → TO".
-func (c Change) String() string {
-	switch {
-	case c.From == "":
-		return fmt.Sprintf("%s: add %s", c.Field, c.To)
-	case c.To == "":
-		return fmt.Sprintf("%s: remove %s", c.Field, c.From)
-	}
-	return fmt.Sprintf("%s: %s → %s", c.Field, c.From, c.To)
-}
-
-// State of a node.
-type State string
-
-// States of a node. Only Ready lets those after it begin, or a phase that is Usable.
-const (
-	StateReady    State = "Ready"
-	StateWaiting  State = "Waiting"
-	StateFailed   State = "Failed"
-	StateDeleting State = "Deleting"
-	// StateUnknown: the service couldn't be asked.
-	StateUnknown State = "Unknown"
-)
-
-// Phase is the state of a node, why it is in it, and what to do about it.
-type Phase struct {
-	State State
-	// Reason is a CamelCase word for programs; by default the State.
-	Reason string
-	// Message is for people; it names the object and the remedy.
-	Message string
-
-	// err made the phase unknown and is worth a retry with backoff.
-	err error
-	// retry says how soon to look again.
-	retry pace
-	// usable: those after it may begin all the same.
-	usable bool
-	// failed: the message is that of an error, so it may differ each time. unasked: the service wasn't asked.
-	failed, unasked bool
-}
-
-// Ready is the phase of a resource that is as wanted.
-func Ready() Phase { return Phase{State: StateReady, Reason: "Ready"} }
-
-// Waiting is the phase of a resource that will be ready by itself.
-func Waiting(format string, args ...any) Phase {
-	return Phase{State: StateWaiting, Reason: "Waiting", Message: fmt.Sprintf(format, args...), retry: pacePoll}
-}
-
-// Failed is the phase of a resource that won't be ready by itself.
-func Failed(format string, args ...any) Phase {
-	return Phase{State: StateFailed, Reason: "Failed", Message: fmt.Sprintf(format, args...)}
-}
-
-// Deleting is the phase of a resource that is on its way out.
-func Deleting() Phase { return Phase{State: StateDeleting, Reason: "Deleting", retry: pacePoll} }
-
-// Announced says that somebody wakes the owner when the phase changes: until then it is looked at slowly.
-func (p Phase) Announced() Phase {
-	p.retry = paceSlow
-	return p
-}
-
-// Usable lets those after it begin, although it isn't ready: that it exists is enough for them.
-func (p Phase) Usable() Phase {
-	p.usable = true
-	return p
-}
-
-// Because gives a phase a more telling reason: a CamelCase word for programs.
-func (p Phase) Because(reason string) Phase {
-	p.Reason = reason
-	return p
 }

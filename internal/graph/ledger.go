@@ -19,6 +19,7 @@ import (
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 type (
@@ -43,9 +44,6 @@ type ledger struct {
 	// fresh: the owner's ID is new, so nothing can carry it.
 	fresh bool
 }
-
-// errStale: something was read from a cache that lags behind the server. Nothing has been done on the strength of it.
-var errStale = errors.New("the object changed meanwhile")
 
 // LedgerOf reads the ledger of an object; nil where it has none.
 func LedgerOf(ctx context.Context, c client.Reader, scheme *runtime.Scheme, object client.Object) (*ledgerv1.Ledger, error) {
@@ -145,8 +143,8 @@ func (g *Graph) write(ctx context.Context) error {
 	}
 	g.ledger = ledgerFrom(g.ledger.stored)
 	g.ledger.fresh = fresh && g.ledger.stored == before
-	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || errors.Is(err, errStale) {
-		return errStale
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || errors.Is(err, phases.ErrStale) {
+		return phases.ErrStale
 	}
 	return fmt.Errorf("write the ledger: %w", err)
 }
@@ -245,7 +243,7 @@ func (g *Graph) unchanged(ctx context.Context) error {
 	}
 	paused, err := g.engine.Paused(ctx, newest)
 	if err == nil && paused {
-		err = errStale
+		err = phases.ErrStale
 	}
 	return err
 }
@@ -260,13 +258,13 @@ func (g *Graph) newest(ctx context.Context) (*metav1.PartialObjectMetadata, erro
 	newest.SetGroupVersionKind(kind)
 	if err := g.engine.Live.Get(ctx, client.ObjectKeyFromObject(g.owner), newest); err != nil {
 		if apierrors.IsNotFound(err) {
-			err = errStale
+			err = phases.ErrStale
 		}
 		return nil, err
 	}
 	deleted := newest.DeletionTimestamp != nil && g.owner.GetDeletionTimestamp() == nil
 	if deleted || newest.UID != g.owner.GetUID() {
-		return nil, errStale
+		return nil, phases.ErrStale
 	}
 	return newest, nil
 }
@@ -275,7 +273,7 @@ func (g *Graph) newest(ctx context.Context) (*metav1.PartialObjectMetadata, erro
 func (g *Graph) current(ctx context.Context) error {
 	newest, err := g.newest(ctx)
 	if err == nil && newest.Generation != g.owner.GetGeneration() {
-		err = errStale
+		err = phases.ErrStale
 	}
 	return err
 }

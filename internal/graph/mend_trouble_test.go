@@ -17,6 +17,7 @@ import (
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // A change was made long ago. Another client undoes it, and that breaks the thing: no remedy helps before it is as the spec wants it.
@@ -122,7 +123,7 @@ func TestRepair_leavesItUsable(t *testing.T) {
 		owner := f.owner()
 		g, kind := f.graphOf(owner, func(k *graph.Kind[thing]) {
 			phase := k.Phase
-			k.Phase = func(t *thing) graph.Phase { return phase(t).Usable() }
+			k.Phase = func(t *thing) phases.Phase { return phase(t).Usable() }
 		})
 		w := f.want("net")
 		w.Repair = &graph.Repair[thing]{
@@ -130,7 +131,7 @@ func TestRepair_leavesItUsable(t *testing.T) {
 			Remedy: func(_ context.Context, t *thing) error { return f.service.remedy(t.id) }, Limits: graph.Limits{Most: 1},
 		}
 		n := graph.Add(g, kind, w)
-		g.Gate("Booted", graph.Ready, n)
+		g.Gate("Booted", phases.Ready, n)
 		_, _ = g.Reconcile(t.Context())
 		c := meta.FindStatusCondition(owner.Status.Conditions, "Booted")
 		return string(c.Status) + " " + c.Message

@@ -17,6 +17,7 @@ import (
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 	"github.com/bedplate/bedplate/internal/metricstest"
 )
 
@@ -61,20 +62,20 @@ func TestMetrics_sayHowLongAConditionWasNotMet(t *testing.T) {
 		}
 		owner := &metered{}
 		for _, step := range []struct {
-			phase graph.Phase
+			phase phases.Phase
 			lasts time.Duration
 		}{
-			{graph.Waiting("for the boss"), 90 * time.Second},
-			{graph.Failed("he is ill").Because("Ill"), 30 * time.Second},
-			{graph.Ready(), time.Hour},
-			{graph.Ready(), time.Hour},
-			{graph.Phase{State: graph.StateUnknown, Reason: "Credentials"}, 10 * time.Second},
-			{graph.Ready(), time.Hour},
+			{phases.Waiting("for the boss"), 90 * time.Second},
+			{phases.Failed("he is ill").Because("Ill"), 30 * time.Second},
+			{phases.Ready(), time.Hour},
+			{phases.Ready(), time.Hour},
+			{phases.Phase{State: phases.StateUnknown, Reason: "Credentials"}, 10 * time.Second},
+			{phases.Ready(), time.Hour},
 		} {
 			round, err := engine.New(t.Context(), owner, []string{"any"})
 			g.Expect(err).NotTo(HaveOccurred())
-			round.Gate("MoodGood", func() graph.Phase { return step.phase })
-			round.Gate("AlwaysGood", graph.Ready)
+			round.Gate("MoodGood", func() phases.Phase { return step.phase })
+			round.Gate("AlwaysGood", phases.Ready)
 			_, err = round.Reconcile(t.Context())
 			g.Expect(err).NotTo(HaveOccurred())
 			time.Sleep(step.lasts) // the bubble's time

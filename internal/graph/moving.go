@@ -6,6 +6,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/bedplate/bedplate/internal/graph/phases"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -43,7 +44,7 @@ func (g *Graph) blockMove(ctx context.Context) (blocked bool, err error) {
 		_, err = g.patchBlock(ctx, "", `"true"`)
 	}
 	if apierrors.IsNotFound(err) || isAnother(err) {
-		return false, errStale
+		return false, phases.ErrStale
 	} else if err != nil {
 		return false, fmt.Errorf("hold up a move: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // anyHome stands for a management cluster that isn't known.
@@ -219,9 +220,9 @@ type shown struct {
 	err error
 }
 
-func (o shown) phase() Phase {
+func (o shown) phase() phases.Phase {
 	if o.err != nil {
-		return PhaseOf(o.err)
+		return phases.Of(o.err)
 	}
 	return unproven(o.String())
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // Two services share a condition. At one something has failed, the other is down, with another text each time.
@@ -87,7 +88,7 @@ func TestPace_anOwnerThatIsLookedAtSlowlyIsNotForgotten(t *testing.T) {
 				other.SetUID(types.UID(other.Name))
 				g, err := s.engine.New(t.Context(), other, []string{"any"}, s.kinds...)
 				s.Expect(err).NotTo(HaveOccurred())
-				g.Gate("Booted", func() graph.Phase { return graph.Waiting("boots") })
+				g.Gate("Booted", func() phases.Phase { return phases.Waiting("boots") })
 				_, _ = g.Reconcile(t.Context())
 			}
 		}
@@ -110,8 +111,8 @@ func TestPace_aGateThatFailsIsTriedAgainSoon(t *testing.T) {
 	g, err := engine.New(t.Context(), f.owner(), []string{"any"}, kind)
 	f.Expect(err).NotTo(HaveOccurred())
 	graph.Add(g, kind, f.want("net"))
-	gate := g.Gate("BootstrapDataReady", func() graph.Phase {
-		return graph.PhaseOf(&fault.Error{Class: fault.Transient, Op: "read the Secret", Err: errors.New("etcd leader changed")})
+	gate := g.Gate("BootstrapDataReady", func() phases.Phase {
+		return phases.Of(&fault.Error{Class: fault.Transient, Op: "read the Secret", Err: errors.New("etcd leader changed")})
 	})
 	graph.Add(g, kind, f.want("lonely", gate))
 	result, err := g.Reconcile(t.Context())

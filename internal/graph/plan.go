@@ -3,6 +3,7 @@ package graph
 import (
 	"cmp"
 	"context"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 	"slices"
 	"strings"
 )
@@ -106,14 +107,14 @@ func (g *Graph) planRemoval(ctx context.Context, wanted map[string]bool) []Step 
 
 func (n *gate) plan(_ context.Context, g *Graph) []Step {
 	if before, waits := g.firstUnready(n.after); waits {
-		return []Step{{Key: n.name, Action: ActionWait, Why: waitsFor(before).Message}}
+		return []Step{{Key: n.name, Action: ActionWait, Why: phases.WaitsFor(before).Message}}
 	}
 	phase := n.check()
 	g.phases[n.name] = phase
 	switch phase.State {
-	case StateReady:
+	case phases.StateReady:
 		return nil
-	case StateFailed:
+	case phases.StateFailed:
 		return []Step{{Key: n.name, Action: ActionFail, Why: phase.Message}}
 	}
 	return []Step{{Key: n.name, Action: ActionWait, Why: phase.Message}}
@@ -261,14 +262,14 @@ func (p *plan[T]) conclude(s step) (more bool) {
 		return false
 	case s.verb == waitBefore:
 		step.Action, step.After, step.Why = ActionCreate, p.missing, p.why
-		if p.want.Claim.resolve != nil {
+		if p.wish.claim.uses {
 			step.Action = ActionUse
 		}
 	case deleted && p.wish.wanted:
 		return p.drop(s)
 	case deleted:
 		return false
-	case !p.wish.wanted && s.phase.State == StateDeleting:
+	case !p.wish.wanted && s.phase.State == phases.StateDeleting:
 		step.Action = ActionDelete
 	case s.shows:
 		step.Action = ActionKeep
@@ -277,14 +278,14 @@ func (p *plan[T]) conclude(s step) (more bool) {
 		}
 	case p.sight.refused != nil:
 		step.Action, step.Changes = ActionFail, p.sight.changes
-	case p.sight.compared && s.phase.State == StateFailed:
+	case p.sight.compared && s.phase.State == phases.StateFailed:
 		step.Action = ActionFail
 	case p.sight.compared && len(p.sight.changes) > 0:
 		step = p.changed()
 	case p.sight.compared:
 		step = p.changed()
 		step.Action = ActionKeep
-	case s.phase.State == StateFailed || s.phase.State == StateUnknown:
+	case s.phase.State == phases.StateFailed || s.phase.State == phases.StateUnknown:
 		step.Action = ActionFail
 	}
 	p.add(step)

@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 func TestInterval_growsToThePollInterval(t *testing.T) {
@@ -26,12 +27,12 @@ func TestInterval_growsToThePollInterval(t *testing.T) {
 func TestReconcile_looksSoonAtWhatIsOnItsWayAndThenLessOften(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	phase := graph.Waiting("it is Pending")
+	phase := phases.Waiting("it is Pending")
 	engine, owner := f.engine(), f.owner()
 	after := func() time.Duration {
 		g, err := engine.New(t.Context(), owner, []string{"any"}, f.service.kind())
 		f.Expect(err).NotTo(HaveOccurred())
-		g.Gate("Booted", func() graph.Phase { return phase })
+		g.Gate("Booted", func() phases.Phase { return phase })
 		result, err := g.Reconcile(t.Context())
 		f.Expect(err).NotTo(HaveOccurred())
 		return result.RequeueAfter
@@ -44,13 +45,13 @@ func TestReconcile_looksSoonAtWhatIsOnItsWayAndThenLessOften(t *testing.T) {
 	f.clock.Step(2 * poll)
 	f.Expect(after()).To(about(poll))
 
-	phase = graph.Waiting("it is Provisioning")
+	phase = phases.Waiting("it is Provisioning")
 	f.Expect(after()).To(about(poll / 30))
 	f.clock.Step(2 * poll)
 	f.Expect(after()).To(about(poll))
 
-	phase = graph.Ready()
+	phase = phases.Ready()
 	f.Expect(after()).To(about(10 * poll))
-	phase = graph.Waiting("it is Provisioning")
+	phase = phases.Waiting("it is Provisioning")
 	f.Expect(after()).To(about(poll / 30))
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // putter owns the fields of the objects that a graph puts into Kubernetes.
@@ -44,9 +45,9 @@ func (n *put) ref() string       { return n.Key }
 func (n *put) condition() string { return n.Condition }
 func (n *put) service() *Service { return inside }
 
-func (n *put) reconcile(ctx context.Context, g *Graph) Phase {
+func (n *put) reconcile(ctx context.Context, g *Graph) phases.Phase {
 	if before, waits := g.firstUnready(n.After); waits {
-		return waitsFor(before)
+		return phases.WaitsFor(before)
 	}
 	wanted, existing, err := n.look(ctx, g)
 	switch {
@@ -57,9 +58,9 @@ func (n *put) reconcile(ctx context.Context, g *Graph) Phase {
 		err = apply(ctx, g.engine.Client, wanted)
 	}
 	if err != nil {
-		return PhaseOf(err)
+		return phases.Of(err)
 	}
-	return Ready()
+	return phases.Ready()
 }
 
 func (n *put) plan(ctx context.Context, g *Graph) []Step {
@@ -68,7 +69,7 @@ func (n *put) plan(ctx context.Context, g *Graph) []Step {
 		return []Step{step}
 	}
 	if before, waits := g.firstUnready(n.After); waits {
-		return []Step{{Key: n.Key, Action: ActionWait, Why: waitsFor(before).Message}}
+		return []Step{{Key: n.Key, Action: ActionWait, Why: phases.WaitsFor(before).Message}}
 	}
 	step.After = nil
 	wanted, existing, err := n.look(ctx, g)
@@ -149,7 +150,7 @@ func makeNew(ctx context.Context, c client.Client, wanted *unstructured.Unstruct
 	case err == nil:
 		return nil
 	case apierrors.IsAlreadyExists(err):
-		return errStale
+		return phases.ErrStale
 	}
 	return &fault.Error{Class: classOf(err), Op: "create " + wanted.GetKind() + " " + wanted.GetName(), Err: err}
 }

@@ -14,6 +14,7 @@ import (
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 const putCondition = "AnswerStored"
@@ -146,7 +147,7 @@ func TestGate_comesAfterWhatItLooksAt(t *testing.T) {
 		for _, plans := range []bool{true, false} {
 			g, kind := f.graphOf(f.owner())
 			lonely := graph.Add(g, kind, f.want("lonely"))
-			g.Gate("Booted", func() graph.Phase { asked = asked || !plans; return graph.Ready() }, lonely)
+			g.Gate("Booted", func() phases.Phase { asked = asked || !plans; return phases.Ready() }, lonely)
 			if plans {
 				steps = g.Plan(t.Context())
 				continue

@@ -16,6 +16,7 @@ import (
 
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // The thing exists and isn't ready. A reconcile doesn't ask it for an answer yet; a plan does, and says that it fails.
@@ -27,7 +28,7 @@ func TestPut_planAndAGateBeforeTheirTime(t *testing.T) {
 	open := func() *graph.Graph {
 		g, kind := f.graphOf(f.owner())
 		lonely := graph.Add(g, kind, f.want("lonely"))
-		g.Gate("Booted", func() graph.Phase { checked++; return graph.Failed("there is no console") }, lonely)
+		g.Gate("Booted", func() phases.Phase { checked++; return phases.Failed("there is no console") }, lonely)
 		g.Put(graph.Object{
 			Key: "answer", Condition: putCondition, After: []graph.Ref{lonely},
 			Make: func(context.Context) (client.Object, error) {

@@ -12,6 +12,7 @@ import (
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 func TestReconcile_makesEverythingOnceAndSaysSo(t *testing.T) {
@@ -43,12 +44,12 @@ func TestReconcile_doesNotWaitForWhatCanBeUsedBeforeItIsReady(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	kind := f.service.kind()
-	phase := graph.Waiting("nobody has seen it yet").Usable()
-	kind.Phase = func(t *thing) graph.Phase {
+	phase := phases.Waiting("nobody has seen it yet").Usable()
+	kind.Phase = func(t *thing) phases.Phase {
 		if t.tag.Key == "net" {
 			return phase
 		}
-		return graph.Ready()
+		return phases.Ready()
 	}
 	reconcile := func() *bmmv1.NvidiaBMMMachine {
 		owner := f.owner()
@@ -65,7 +66,7 @@ func TestReconcile_doesNotWaitForWhatCanBeUsedBeforeItIsReady(t *testing.T) {
 	f.expectCondition(owner, "leftReady", metav1.ConditionTrue, "Ready", "")
 	f.expectCondition(owner, "Ready", metav1.ConditionFalse, "Waiting", "netReady: nobody has seen it yet")
 
-	phase = graph.Failed("it has failed")
+	phase = phases.Failed("it has failed")
 	delete(f.service.things, f.service.mustFind("left").id)
 	reconcile()
 	owner = reconcile()

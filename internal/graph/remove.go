@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // removeUnless takes away what the ledger knows and the spec doesn't want; without a spec that is everything. A resource goes when
@@ -18,7 +19,7 @@ func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report
 	left := g.unwanted(wanted)
 	if wanted != nil && len(left) > 0 {
 		if err := g.current(ctx); err != nil {
-			report.add(ReadyCondition, left[0], inside, PhaseOf(err))
+			report.add(ReadyCondition, left[0], inside, phases.Of(err))
 			return
 		}
 	}
@@ -50,7 +51,7 @@ func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report
 		switch {
 		case report.has(key) || len(holders) == 0:
 		case circle:
-			report.add(g.ledger.Entries[key].Condition, key, inside, Failed("the ledger has %s after %s, and that after it: correct the ledger",
+			report.add(g.ledger.Entries[key].Condition, key, inside, phases.Failed("the ledger has %s after %s, and that after it: correct the ledger",
 				strings.Join(holders, ", "), key).Because("Circle"))
 		default:
 			report.add(g.ledger.Entries[key].Condition, key, g.serviceOf(key), waitsUntilGone(holders))
@@ -199,6 +200,6 @@ func (g *Graph) serviceOf(key string) *Service {
 	return inside
 }
 
-func unknownKind(e *entry) Phase {
-	return Failed("this version doesn't know the kind %q that the ledger names: go back to the version that wrote it", e.Kind)
+func unknownKind(e *entry) phases.Phase {
+	return phases.Failed("this version doesn't know the kind %q that the ledger names: go back to the version that wrote it", e.Kind)
 }

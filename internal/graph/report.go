@@ -16,6 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // maxNote is what the API server takes of an event's note, in bytes.
@@ -24,50 +25,9 @@ const maxNote = 1024
 // ReadyCondition sums up the conditions that the engine writes.
 const ReadyCondition = "Ready"
 
-// pace says how soon to look at something again.
-type pace int
-
-const (
-	paceSlow  pace = iota // it is as wanted, or won't change by itself soon: ten poll intervals
-	pacePoll              // it is on its way: soon in the beginning, then one poll interval
-	paceError             // the service couldn't be asked: back off
-	paceSoon              // our own view was stale, so nothing is reported: a second
-)
-
-// PhaseOf says what an error means for a node. Gates whose check can fail use it too.
-func PhaseOf(err error) Phase {
-	if errors.Is(err, errStale) {
-		return Phase{State: StateUnknown, Reason: "Stale", retry: paceSoon}
-	}
-	class := fault.ClassOf(err)
-	phase := Phase{State: StateFailed, Reason: string(class), Message: err.Error(), retry: paceSlow, failed: true}
-	switch class {
-	case fault.Busy:
-		phase.State, phase.retry = StateWaiting, pacePoll
-	case fault.Quota:
-		phase.State = StateWaiting
-	case fault.Credentials:
-		phase.State = StateUnknown
-	case fault.Conflict:
-		if other := fault.OtherID(err); other != "" {
-			phase.Message += fmt.Sprintf(" (the name is taken by %s)", other)
-		}
-	case fault.Transient:
-		phase.State, phase.retry, phase.err = StateUnknown, paceError, err
-	}
-	return phase
-}
-
-// waitsFor is the phase of what another node has to go before. That one's own pace decides when to look again.
-func waitsFor(other string) Phase {
-	p := Waiting("waits for %s", other)
-	p.retry, p.unasked = paceSlow, true
-	return p
-}
-
-func waitsUntilGone(dependents []string) Phase {
+func waitsUntilGone(dependents []string) phases.Phase {
 	text := "waits until " + strings.Join(dependents, ", ") + " is gone"
-	return Phase{State: StateDeleting, Reason: "Deleting", Message: text, unasked: true}
+	return phases.Phase{State: phases.StateDeleting, Reason: "Deleting", Message: text, Unasked: true}
 }
 
 // report collects the phases of one reconcile, and turns them into conditions, events and the next look.
@@ -78,7 +38,7 @@ type report struct {
 	seen       map[string]bool
 	// errs are those of services, and inside of Kubernetes.
 	errs, inside []error
-	retry        pace
+	retry        phases.Pace
 	// poll is the shortest interval of the services that something is on its way at.
 	poll     time.Duration
 	services map[*Service]*standing
@@ -88,7 +48,7 @@ type report struct {
 type standing struct {
 	// stopped is the phase of all nodes after the one whose credentials were refused, or which got no answer in time; by is that
 	// one's condition.
-	stopped *Phase
+	stopped *phases.Phase
 	by      string
 	// asked: a call was made, and failing: one ended in an error.
 	asked, failing bool
@@ -96,7 +56,7 @@ type standing struct {
 
 type finding struct {
 	key string
-	Phase
+	phases.Phase
 }
 
 func newReport(e *Engine) *report {
@@ -107,8 +67,8 @@ func newReport(e *Engine) *report {
 func (g *Graph) report() *report {
 	r := newReport(g.engine)
 	for service, err := range g.stopped {
-		p := PhaseOf(err)
-		r.at(service).stopped = &Phase{State: StateUnknown, Reason: p.Reason, Message: p.Message, failed: true}
+		p := phases.Of(err)
+		r.at(service).stopped = &phases.Phase{State: phases.StateUnknown, Reason: p.Reason, Message: p.Message, FromError: true}
 	}
 	return r
 }
@@ -124,27 +84,27 @@ func (r *report) at(s *Service) *standing {
 	return r.services[s]
 }
 
-func (r *report) add(condition, key string, of *Service, p Phase) {
+func (r *report) add(condition, key string, of *Service, p phases.Phase) {
 	if _, ok := r.conditions[condition]; !ok {
 		r.order = append(r.order, condition)
 	}
 	r.conditions[condition] = append(r.conditions[condition], finding{key, p})
 	r.seen[key] = true
 	service := r.at(of)
-	service.asked = service.asked || !p.unasked
+	service.asked = service.asked || !p.Unasked
 	switch {
-	case p.err == nil:
+	case p.Err == nil:
 	case of == inside:
-		r.inside = append(r.inside, p.err)
+		r.inside = append(r.inside, p.Err)
 	default:
-		r.errs = append(r.errs, p.err)
+		r.errs = append(r.errs, p.Err)
 		service.failing = true
 	}
-	silent := errors.Is(p.err, context.DeadlineExceeded)
+	silent := errors.Is(p.Err, context.DeadlineExceeded)
 	if (p.Reason == string(fault.Credentials) || silent) && service.stopped == nil && of != inside {
-		service.stopped, service.by = &Phase{State: StateUnknown, Reason: p.Reason}, condition
+		service.stopped, service.by = &phases.Phase{State: phases.StateUnknown, Reason: p.Reason}, condition
 	}
-	if r.retry = max(r.retry, p.retry); p.retry == pacePoll {
+	if r.retry = max(r.retry, p.Retry); p.Retry == phases.Poll {
 		poll := r.engine.service(of).Poll
 		r.poll = min(cmp.Or(r.poll, poll), poll)
 	}
@@ -154,38 +114,38 @@ func (r *report) add(condition, key string, of *Service, p Phase) {
 // outside, and the other conditions stay as they are.
 func (e *Engine) Blocked(owner Owner, condition string, err error) (ctrl.Result, error) {
 	r := newReport(e)
-	r.add(condition, condition, inside, PhaseOf(err))
+	r.add(condition, condition, inside, phases.Of(err))
 	return r.conclude(owner)
 }
 
 // stop reports whether a service isn't to be asked again in this reconcile, because it has refused our credentials or
 // doesn't answer; if so, with the phase of a node that would have asked.
-func (r *report) stop(condition string, of *Service) (Phase, bool) {
+func (r *report) stop(condition string, of *Service) (phases.Phase, bool) {
 	service := r.at(of)
 	if service.stopped == nil {
-		return Phase{}, false
+		return phases.Phase{}, false
 	}
 	p := *service.stopped
 	if service.by != "" && condition != service.by {
 		p.Message = "waits for " + service.by
 	}
-	p.unasked = true
+	p.Unasked = true
 	return p, true
 }
 
 // conclude writes the conditions and says when to look again.
 func (r *report) conclude(owner Owner) (ctrl.Result, error) {
-	if r.retry == paceSoon {
+	if r.retry == phases.Soon {
 		return ctrl.Result{RequeueAfter: jittered(time.Second)}, nil
 	}
 	e := r.engine
-	summary := finding{Phase: Ready()}
+	summary := finding{Phase: phases.Ready()}
 	var sight strings.Builder
 	for _, condition := range r.order {
 		worst := worstOf(r.conditions[condition])
 		e.set(owner, condition, worst)
 		for _, f := range r.conditions[condition] {
-			if f.failed { // its text may differ each time
+			if f.FromError { // its text may differ each time
 				f.Message = ""
 			}
 			_, _ = fmt.Fprintln(&sight, condition, f.key, f.Reason, f.Message)
@@ -228,15 +188,15 @@ func jittered(interval time.Duration) time.Duration {
 	return interval + time.Duration(rand.Int64N(int64(interval)/5+1)) //nolint:gosec // it decides nothing
 }
 
-func rank(s State) int {
+func rank(s phases.State) int {
 	switch s {
-	case StateReady:
+	case phases.StateReady:
 		return 0
-	case StateWaiting:
+	case phases.StateWaiting:
 		return 1
-	case StateDeleting:
+	case phases.StateDeleting:
 		return 2
-	case StateUnknown:
+	case phases.StateUnknown:
 		return 3
 	default:
 		return 4
@@ -252,7 +212,7 @@ func worstOf(findings []finding) finding {
 		if rank(f.State) > rank(worst.State) {
 			worst = f
 		}
-		if f.State == StateReady || f.Message == "" {
+		if f.State == phases.StateReady || f.Message == "" {
 			continue
 		}
 		if len(findings) > 1 {
@@ -268,15 +228,15 @@ func worstOf(findings []finding) finding {
 func (e *Engine) set(owner Owner, condition string, f finding) {
 	status := metav1.ConditionFalse
 	switch f.State {
-	case StateReady:
+	case phases.StateReady:
 		status = metav1.ConditionTrue
-	case StateUnknown:
+	case phases.StateUnknown:
 		status = metav1.ConditionUnknown
 	}
 	conditions := owner.GetConditions()
 	before := meta.FindStatusCondition(conditions, condition)
 	// A condition that begins well hasn't turned: of thousands of owners that would be most events.
-	begins := before == nil && (f.State == StateReady || f.State == StateWaiting)
+	begins := before == nil && (f.State == phases.StateReady || f.State == phases.StateWaiting)
 	turned := !begins && (before == nil || before.Status != status || before.Reason != f.Reason)
 	if status == metav1.ConditionTrue {
 		met(owner, before)
@@ -289,7 +249,7 @@ func (e *Engine) set(owner Owner, condition string, f finding) {
 		return
 	}
 	kind := corev1.EventTypeNormal
-	if f.State == StateFailed || f.State == StateUnknown {
+	if f.State == phases.StateFailed || f.State == phases.StateUnknown {
 		kind = corev1.EventTypeWarning
 	}
 	note := condition + " is " + string(status)

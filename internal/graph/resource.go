@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 	"slices"
 )
 
@@ -9,14 +10,14 @@ import (
 const ReasonLost = "Lost"
 
 // reconcile brings one resource a step further.
-func (h *Handle[T]) reconcile(ctx context.Context, g *Graph) Phase {
+func (h *Handle[T]) reconcile(ctx context.Context, g *Graph) phases.Phase {
 	before, _ := g.firstUnready(h.want.After)
 	phase, _ := h.run(ctx, h.wish(before))
 	return phase
 }
 
 // leave takes the resource under a key away that the spec doesn't ask for, and says whether it is confirmed gone.
-func (k *Kind[T]) leave(ctx context.Context, g *Graph, key string) (gone bool, _ Phase) {
+func (k *Kind[T]) leave(ctx context.Context, g *Graph, key string) (gone bool, _ phases.Phase) {
 	phase, gone := handleOf(g, k, key).run(ctx, k.unwanted(g, key))
 	return gone, phase
 }
@@ -41,7 +42,7 @@ func (k *Kind[T]) unwanted(g *Graph, key string) wish {
 
 func (h *Handle[T]) wish(before string) wish {
 	w := h.kind.unwanted(h.g, h.want.Key)
-	w.wanted, w.claim, w.fresh, w.before, w.ifLost = true, h.want.Claim, h.fresh(), before, h.want.IfLost
+	w.wanted, w.claim, w.fresh, w.before, w.ifLost = true, h.want.Claim.claim, h.fresh(), before, h.want.IfLost
 	w.chooses, w.updates, w.again = h.want.Choose != nil, h.want.Update != nil, h.want.Again
 	if r := h.want.Repair; r != nil {
 		w.repairs, w.patience, w.limits = true, r.After, r.Limits
@@ -60,7 +61,7 @@ func (h *Handle[T]) entry() *entry { return h.g.ledger.Entries[h.want.Key] }
 
 // fresh is the entry of a resource of which nothing is known.
 func (h *Handle[T]) fresh() entry {
-	e := entry{Kind: h.kind.Name, Condition: h.want.Condition, State: stateRefused, Title: h.want.Claim.title}
+	e := entry{Kind: h.kind.Name, Condition: h.want.Condition, State: stateRefused, Title: h.want.Claim.claim.title}
 	e.After = refs(h.want.After)
 	e.Scope = h.kind.around(h.g, h.want.Key, e.After)
 	return e

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph/creates"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // maxSteps bounds a round: decide always comes to an end well before that.
@@ -31,7 +32,7 @@ type round[T any] struct {
 }
 
 // run lets decide and the steps alternate until the round ends. Gone reports that the ledger doesn't have the key any more.
-func (h *Handle[T]) run(ctx context.Context, w wish) (_ Phase, gone bool) {
+func (h *Handle[T]) run(ctx context.Context, w wish) (_ phases.Phase, gone bool) {
 	r := h.begin(w)
 	defer r.end()
 	for range maxSteps {
@@ -41,10 +42,10 @@ func (h *Handle[T]) run(ctx context.Context, w wish) (_ Phase, gone bool) {
 			continue
 		}
 		if err := r.write(ctx, s); err != nil {
-			return PhaseOf(err), false
+			return phases.Of(err), false
 		}
 		if left := h.entry(); s.entry == nil && left != nil && (s.verb == forget || s.verb == release) {
-			return Deleting(), false // another one was found under the key
+			return phases.Deleting(), false // another one was found under the key
 		}
 		return s.phase, h.entry() == nil
 	}
@@ -303,7 +304,7 @@ func (r *round[T]) remedy(ctx context.Context, s step) error {
 	}
 	r.sight.applied = true
 	if r.g.engine.Clock.Since(s.entry.RepairedAt.Time) > r.wish.poll {
-		return errStale
+		return phases.ErrStale
 	}
 	err := r.want.Repair.Remedy(ctx, r.seen(r.ID()))
 	if err == nil {
@@ -347,25 +348,4 @@ func (e *Engine) attempt(ctx context.Context, intended *entry, timeout time.Dura
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout-held)
 	return ctx, cancel, nil
-}
-
-// summary names the changes, in a line that isn't too long for a condition.
-func summary(changes []Change) string {
-	const most = 5
-	var texts []string
-	for _, c := range changes[:min(len(changes), most)] {
-		texts = append(texts, c.String())
-	}
-	if more := len(changes) - most; more > 0 {
-		texts = append(texts, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(texts, ", ")
-}
-
-// clockTime is one of today: what is written as later is that of a clock that was ahead.
-func (d decision) clockTime(t time.Time) string {
-	if t.Sub(d.s.began) > 12*time.Hour {
-		return t.UTC().Format(time.DateTime + " MST")
-	}
-	return t.UTC().Format(time.TimeOnly + " MST")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/crashtest"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // thing is a resource of the toy service.
@@ -187,16 +188,16 @@ func (s *service) kind() *graph.Kind[thing] {
 		Tag:  func(t *thing) graph.Tag { return t.tag },
 		Get:  func(_ context.Context, id string, _ graph.Scope) (*thing, error) { return s.get(id) },
 		Find: func(_ context.Context, key graph.Key) ([]thing, error) { return s.find(key.Owner, key.Title) },
-		Phase: func(t *thing) graph.Phase {
+		Phase: func(t *thing) phases.Phase {
 			switch {
 			case t.deleting:
-				return graph.Deleting()
+				return phases.Deleting()
 			case t.creating:
-				return graph.Waiting("%s is being made", t.id)
+				return phases.Waiting("%s is being made", t.id)
 			case t.broken > 0:
-				return graph.Failed("%s is broken", t.id)
+				return phases.Failed("%s is broken", t.id)
 			}
-			return graph.Ready()
+			return phases.Ready()
 		},
 		Delete: func(_ context.Context, id string, _ graph.Scope) error { return s.delete(id) },
 	}

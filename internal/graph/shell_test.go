@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
-	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/creates"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // shell is what an owner of a kind looks like that isn't ours.
@@ -51,7 +51,7 @@ func TestOwner_isWithoutItsShellInEvents(t *testing.T) {
 	owner := f.owner()
 	g, err := engine.New(t.Context(), shell{owner}, []string{"any"})
 	f.Expect(err).NotTo(HaveOccurred())
-	g.Gate("MoodGood", func() graph.Phase { return graph.Failed("he is ill").Because("Ill") })
+	g.Gate("MoodGood", func() phases.Phase { return phases.Failed("he is ill").Because("Ill") })
 	_, err = g.Reconcile(t.Context())
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(heard.about).To(HaveExactElements(BeIdenticalTo(owner)))

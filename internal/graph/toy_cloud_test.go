@@ -14,6 +14,7 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/crashtest"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // cloud is shaped like PowerVS: no tags, names that several may have, zones that are known at run time only, networks that
@@ -84,11 +85,11 @@ func (c *cloud) kind(name, within string, find func(context.Context, graph.Key) 
 			return p, err
 		},
 		Find: find,
-		Phase: func(p *part) graph.Phase {
+		Phase: func(p *part) phases.Phase {
 			if p.deleting {
-				return graph.Deleting()
+				return phases.Deleting()
 			}
-			return graph.Ready()
+			return phases.Ready()
 		},
 		Delete: func(_ context.Context, id string, in graph.Scope) error {
 			return c.fuse.Call(true, func() error {
@@ -279,14 +280,14 @@ func (c *cloud) known(g *graph.Graph) bool {
 	if err != nil {
 		g.Keep("network", "the zones can't be looked up")
 		g.Keep("member", "the zones can't be looked up")
-		g.Gate("ZonesKnown", func() graph.Phase { return graph.PhaseOf(err) })
+		g.Gate("ZonesKnown", func() phases.Phase { return phases.Of(err) })
 	}
 	return err == nil
 }
 
 // later says that there is more to make.
 func (c *cloud) later(g *graph.Graph) bool {
-	g.Gate("AllWanted", func() graph.Phase { return graph.Waiting("more is wanted when that is made") })
+	g.Gate("AllWanted", func() phases.Phase { return phases.Waiting("more is wanted when that is made") })
 	return true
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/crashtest"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // manager is shaped like the Infrastructure Manager: one resource that is everything, whose tag is known only from the
@@ -81,11 +82,11 @@ func (m *manager) kind() *graph.Kind[record] {
 		ID:        func(r *record) string { return r.id },
 		Tag:       func(r *record) graph.Tag { return r.tag },
 		Get:       get,
-		Phase: func(r *record) graph.Phase {
+		Phase: func(r *record) phases.Phase {
 			if r.unconfigured {
-				return graph.Failed("record %s is unconfigured", r.id)
+				return phases.Failed("record %s is unconfigured", r.id)
 			}
-			return graph.Ready()
+			return phases.Ready()
 		},
 		Find: func(ctx context.Context, _ graph.Key) ([]record, error) {
 			var ids []string

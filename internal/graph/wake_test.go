@@ -15,6 +15,7 @@ import (
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/creates"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 func TestChangedByOthers_sleepsThroughWhatTheEngineWrites(t *testing.T) {
@@ -47,14 +48,14 @@ func TestChangedByOthers_sleepsThroughWhatTheEngineWrites(t *testing.T) {
 func TestPhase_thatIsAnnouncedIsLookedAtSlowly(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	waiting := graph.Waiting("it boots")
+	waiting := phases.Waiting("it boots")
 	for _, c := range []struct {
-		phase            graph.Phase
+		phase            phases.Phase
 		soonest, slowest time.Duration
 	}{{waiting, poll / 30, poll / 25}, {waiting.Announced(), 10 * poll, 12 * poll}} {
 		g, err := f.engine().New(t.Context(), f.owner(), []string{"any"}, f.service.kind())
 		f.Expect(err).NotTo(HaveOccurred())
-		g.Gate("Booted", func() graph.Phase { return c.phase })
+		g.Gate("Booted", func() phases.Phase { return c.phase })
 		result, err := g.Reconcile(t.Context())
 		f.Expect(err).NotTo(HaveOccurred())
 		f.Expect(result.RequeueAfter).To(BeNumerically("~", (c.soonest+c.slowest)/2, (c.slowest-c.soonest)/2))
@@ -68,7 +69,7 @@ func TestReconcile_thatHasBegunSomethingComesBackUrgently(t *testing.T) {
 	owner := f.owner()
 	g, err := f.engine().New(t.Context(), owner, []string{"any"}, f.service.kind())
 	f.Expect(err).NotTo(HaveOccurred())
-	g.Gate("Prepared", func() graph.Phase { return graph.Waiting("not yet") })
+	g.Gate("Prepared", func() phases.Phase { return phases.Waiting("not yet") })
 	result, err := g.Reconcile(t.Context())
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(result.Priority).To(BeNil())

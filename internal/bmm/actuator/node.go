@@ -14,6 +14,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/instance"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // userDataKey is where OpenShift's installer and its machine config operator put user data.
@@ -46,8 +47,8 @@ func (a *Actuator) newNode(
 
 // reconcile brings the instance a step further, and shows it in the Machine.
 func (n *node) reconcile(ctx context.Context) (ctrl.Result, error) {
-	references := n.Graph.Gate(bmmv1.ReferencesResolvedCondition, func() graph.Phase { return n.referencesPhase(ctx) })
-	userData := n.Graph.Gate(bmmv1.UserDataReadyCondition, func() graph.Phase { return n.userDataPhase(ctx) })
+	references := n.Graph.Gate(bmmv1.ReferencesResolvedCondition, func() phases.Phase { return n.referencesPhase(ctx) })
+	userData := n.Graph.Gate(bmmv1.UserDataReadyCondition, func() phases.Phase { return n.userDataPhase(ctx) })
 	result, err := n.Reconcile(ctx, references, userData)
 	n.project(ctx)
 	return result, err
@@ -55,22 +56,22 @@ func (n *node) reconcile(ctx context.Context) (ctrl.Result, error) {
 
 // referencesPhase says whether the instance can be put where the spec wants it. Once there is one, the troubles of the site
 // and the VPC aren't the Machine's any more.
-func (n *node) referencesPhase(ctx context.Context) graph.Phase {
+func (n *node) referencesPhase(ctx context.Context) phases.Phase {
 	if n.ID() != "" {
-		return graph.Ready()
+		return phases.Ready()
 	}
 	site, err := n.actuator.Places.find(ctx, n.api, n.spec)
 	if err != nil {
-		return graph.PhaseOf(err)
+		return phases.Of(err)
 	}
 	networks, err := site.networksOf(n.spec.Network)
 	if err != nil {
-		return graph.PhaseOf(err)
+		return phases.Of(err)
 	}
 	group, _ := n.SecurityGroup()
 	n.siteID = site.id
 	n.place = instance.Place{TenantID: n.spec.TenantID, VPCID: n.spec.VPCID, Networks: networks, SecurityGroupID: group}
-	return graph.Ready()
+	return phases.Ready()
 }
 
 // findSite finds where the instance of a Machine that is deleted would be, for a ledger that is older than it. Where the VPC that the spec
@@ -88,23 +89,23 @@ func (n *node) findSite(ctx context.Context) error {
 }
 
 // userDataPhase reads the user data, as long as there is no instance.
-func (n *node) userDataPhase(ctx context.Context) graph.Phase {
+func (n *node) userDataPhase(ctx context.Context) phases.Phase {
 	if n.ID() != "" {
-		return graph.Ready()
+		return phases.Ready()
 	}
 	name := types.NamespacedName{Namespace: n.owner.Namespace, Name: n.spec.UserDataSecret.Name}
 	secret := &corev1.Secret{}
 	err := n.actuator.Engine.Live.Get(ctx, name, secret)
 	if apierrors.IsNotFound(err) {
-		return graph.Waiting("Secret %s does not exist: create it, with the user data under the key %s", name, userDataKey)
+		return phases.Waiting("Secret %s does not exist: create it, with the user data under the key %s", name, userDataKey)
 	}
 	if err == nil {
 		n.userData, err = instance.UserData(secret, userDataKey, "put into it what the instance is to boot with", n.spec.InstanceSpec)
 	}
 	if err != nil {
-		return graph.PhaseOf(err)
+		return phases.Of(err)
 	}
-	return graph.Ready()
+	return phases.Ready()
 }
 
 // InstanceName is the Machine's own: its Node gets that name, and the instance is found by it.

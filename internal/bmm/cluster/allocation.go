@@ -10,6 +10,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/tag"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // wantParentBlock asks for a block of the provider's. Only credentials with the provider's rights can make one.
@@ -53,7 +54,7 @@ func (n *networks) allocationKind() *graph.Kind[bmm.Allocation] {
 		Find: func(ctx context.Context, key graph.Key) ([]bmm.Allocation, error) {
 			return n.api.Allocations(ctx, bmm.AllocationFilter{SiteID: key.Scope[kindSite], Query: key.Owner})
 		},
-		Phase: func(a *bmm.Allocation) graph.Phase {
+		Phase: func(a *bmm.Allocation) phases.Phase {
 			return lifecycle("allocation", a.Name, a.ID, a.Status, bmm.AllocationRegistered)
 		},
 		Delete: func(ctx context.Context, id string, in graph.Scope) error {

@@ -25,6 +25,7 @@ import (
 	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 	"github.com/bedplate/bedplate/internal/patch"
 	"github.com/bedplate/bedplate/internal/paused"
 )
@@ -184,7 +185,7 @@ func (r *Reconciler) reconcile(
 		return result, err
 	}
 	networks.want()
-	networks.graph.Gate(infrav1.ControlPlaneEndpointReadyCondition, func() graph.Phase { return endpoint(owner, object) })
+	networks.graph.Gate(infrav1.ControlPlaneEndpointReadyCondition, func() phases.Phase { return endpoint(owner, object) })
 	result, err := networks.graph.Reconcile(ctx)
 	networks.project()
 	return result, err
@@ -217,13 +218,13 @@ func (r *Reconciler) machinesGone(ctx context.Context, object *infrav1.NvidiaBMM
 
 // endpoint says whether the control plane can begin: KubeadmControlPlane does nothing until the endpoint is known, and
 // there is none here that could be made up.
-func endpoint(owner *clusterv1.Cluster, object *infrav1.NvidiaBMMCluster) graph.Phase {
+func endpoint(owner *clusterv1.Cluster, object *infrav1.NvidiaBMMCluster) phases.Phase {
 	if object.Spec.ControlPlaneEndpoint != nil || owner.Spec.ControlPlaneEndpoint.IsValid() {
-		return graph.Ready()
+		return phases.Ready()
 	}
 	if owner.Spec.ControlPlaneRef.Kind != "KubeadmControlPlane" {
-		return graph.Ready() // Other control plane providers bring an endpoint of their own.
+		return phases.Ready() // Other control plane providers bring an endpoint of their own.
 	}
-	return graph.Failed("KubeadmControlPlane %s waits for an endpoint: set spec.controlPlaneEndpoint to an address that "+
+	return phases.Failed("KubeadmControlPlane %s waits for an endpoint: set spec.controlPlaneEndpoint to an address that "+
 		"leads to the control plane, such as a virtual IP", owner.Spec.ControlPlaneRef.Name).Because("NoEndpoint")
 }

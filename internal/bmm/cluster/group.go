@@ -12,6 +12,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/tag"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 func (n *networks) groupKind() *graph.Kind[bmm.NetworkSecurityGroup] {
@@ -37,9 +38,9 @@ func (n *networks) groupKind() *graph.Kind[bmm.NetworkSecurityGroup] {
 const groupPending = "Pending"
 
 // groupPhase doesn't make a VPC wait for the inventory: a group's ID is enough for it, and the site applies the rules at once.
-func groupPhase(g *bmm.NetworkSecurityGroup) graph.Phase {
+func groupPhase(g *bmm.NetworkSecurityGroup) phases.Phase {
 	phase := lifecycle("network security group", g.Name, g.ID, g.Status, bmm.NetworkSecurityGroupReady)
-	if phase.State == graph.StateWaiting {
+	if phase.State == phases.StateWaiting {
 		phase = phase.Because(groupPending).Usable()
 	}
 	return phase

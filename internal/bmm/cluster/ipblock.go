@@ -11,6 +11,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/tag"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // ipBlockKind is that of the tenant's block, which is always used and never made, and of the provider's that it may be
@@ -41,17 +42,17 @@ func ipBlockTag(b *bmm.IPBlock) graph.Tag {
 	return tag.FromName(ParentBlockKey, b.Name)
 }
 
-func ipBlockPhase(b *bmm.IPBlock) graph.Phase {
+func ipBlockPhase(b *bmm.IPBlock) phases.Phase {
 	switch {
 	case b.ProtocolVersion != bmm.IPv4:
-		return graph.Failed("IP block %s is %s: subnets are cut from IPv4 blocks; name another one in spec.ipBlock",
+		return phases.Failed("IP block %s is %s: subnets are cut from IPv4 blocks; name another one in spec.ipBlock",
 			b.Name, b.ProtocolVersion).Because("WrongIPFamily")
 	case b.Status == bmm.IPBlockDeleting:
-		return graph.Deleting()
+		return phases.Deleting()
 	case b.Status != bmm.IPBlockReady:
-		return graph.Waiting("IP block %s is %s", b.Name, b.Status)
+		return phases.Waiting("IP block %s is %s", b.Name, b.Status)
 	}
-	return graph.Ready()
+	return phases.Ready()
 }
 
 func (n *networks) wantIPBlock() *graph.Handle[bmm.IPBlock] {

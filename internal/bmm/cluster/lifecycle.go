@@ -1,17 +1,19 @@
 package cluster
 
-import "github.com/bedplate/bedplate/internal/graph"
+import (
+	"github.com/bedplate/bedplate/internal/graph/phases"
+)
 
 // lifecycle is the phase of a resource whose status is of the words that the BMM API has for nearly all kinds. Only what it
 // calls a resource that can be used differs.
-func lifecycle[S ~string](kind, name, id string, status, ready S) graph.Phase {
+func lifecycle[S ~string](kind, name, id string, status, ready S) phases.Phase {
 	switch status {
 	case ready:
-		return graph.Ready()
+		return phases.Ready()
 	case "Deleting":
-		return graph.Deleting()
+		return phases.Deleting()
 	case "Error":
-		return graph.Failed("the BMM API reports %s %s (%s) as Error: ask the site's operator", kind, name, id)
+		return phases.Failed("the BMM API reports %s %s (%s) as Error: ask the site's operator", kind, name, id)
 	}
-	return graph.Waiting("%s %s (%s) is %s", kind, name, id, status)
+	return phases.Waiting("%s %s (%s) is %s", kind, name, id, status)
 }

@@ -6,23 +6,23 @@ import (
 	. "github.com/onsi/gomega"
 
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
-	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 func TestLifecycle(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
-		phase   graph.Phase
-		state   graph.State
+		phase   phases.Phase
+		state   phases.State
 		message string
 	}{
-		{lifecycle("VPC", "net", "id", bmm.VPCReady, bmm.VPCReady), graph.StateReady, ""},
-		{lifecycle("VPC", "net", "id", bmm.VPCDeleting, bmm.VPCReady), graph.StateDeleting, ""},
-		{lifecycle("VPC", "net", "id", bmm.VPCError, bmm.VPCReady), graph.StateFailed,
+		{lifecycle("VPC", "net", "id", bmm.VPCReady, bmm.VPCReady), phases.StateReady, ""},
+		{lifecycle("VPC", "net", "id", bmm.VPCDeleting, bmm.VPCReady), phases.StateDeleting, ""},
+		{lifecycle("VPC", "net", "id", bmm.VPCError, bmm.VPCReady), phases.StateFailed,
 			"the BMM API reports VPC net (id) as Error: ask the site's operator"},
-		{lifecycle("VPC", "net", "id", bmm.VPCStatus("New"), bmm.VPCReady), graph.StateWaiting, "VPC net (id) is New"},
-		{lifecycle("allocation", "a", "id", bmm.AllocationRegistered, bmm.AllocationRegistered), graph.StateReady, ""},
-		{lifecycle("allocation", "a", "id", "Ready", bmm.AllocationRegistered), graph.StateWaiting, "allocation a (id) is Ready"},
+		{lifecycle("VPC", "net", "id", bmm.VPCStatus("New"), bmm.VPCReady), phases.StateWaiting, "VPC net (id) is New"},
+		{lifecycle("allocation", "a", "id", bmm.AllocationRegistered, bmm.AllocationRegistered), phases.StateReady, ""},
+		{lifecycle("allocation", "a", "id", "Ready", bmm.AllocationRegistered), phases.StateWaiting, "allocation a (id) is Ready"},
 	} {
 		g := NewWithT(t)
 		g.Expect(row.phase.State).To(Equal(row.state))

@@ -8,6 +8,7 @@ import (
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // Keys of the graph. Where there may be several of a kind they are KIND/NAME, and so they are where the name of the
@@ -113,7 +114,7 @@ func (n *networks) want() {
 	}
 }
 
-func notWanted() graph.Phase { return graph.Ready().Because("NotWanted") }
+func notWanted() phases.Phase { return phases.Ready().Because("NotWanted") }
 
 // siteID is that of the site which the spec names.
 func (n *networks) siteID() string { return n.graph.ID(siteKey) }

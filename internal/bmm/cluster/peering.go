@@ -8,6 +8,7 @@ import (
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // peeringKind has no tag: a peering has neither labels nor a name. It is known by its two VPCs, of which the title of the
@@ -57,20 +58,20 @@ func (n *networks) findPeering(ctx context.Context, key graph.Key) ([]bmm.VPCPee
 	return found, nil
 }
 
-func peeringPhase(p *bmm.VPCPeering) graph.Phase {
+func peeringPhase(p *bmm.VPCPeering) phases.Phase {
 	switch p.Status {
 	case bmm.VPCPeeringReady:
-		return graph.Ready()
+		return phases.Ready()
 	case bmm.VPCPeeringDeleting:
-		return graph.Deleting()
+		return phases.Deleting()
 	case bmm.VPCPeeringError:
-		return graph.Failed("the BMM API reports the peering %s of VPCs %s and %s as Error: ask the site's operator",
+		return phases.Failed("the BMM API reports the peering %s of VPCs %s and %s as Error: ask the site's operator",
 			p.ID, p.VPC1ID, p.VPC2ID)
 	case bmm.VPCPeeringRequested:
-		return graph.Waiting("the owner of the other VPC has to accept the peering %s of VPCs %s and %s",
+		return phases.Waiting("the owner of the other VPC has to accept the peering %s of VPCs %s and %s",
 			p.ID, p.VPC1ID, p.VPC2ID).Because("NotAccepted")
 	}
-	return graph.Waiting("the peering %s of VPCs %s and %s is %s", p.ID, p.VPC1ID, p.VPC2ID, p.Status)
+	return phases.Waiting("the peering %s of VPCs %s and %s is %s", p.ID, p.VPC1ID, p.VPC2ID, p.Status)
 }
 
 // wantPeering takes a peering of the two VPCs that is there already as the user's own.

@@ -8,6 +8,7 @@ import (
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // Plan says what reconciling an NvidiaBMMCluster would do, or, where it is being deleted, what its deletion would. It
@@ -22,7 +23,7 @@ func Plan(
 	networks.planning = true
 	if object.DeletionTimestamp.IsZero() {
 		networks.want()
-		networks.graph.Gate(infrav1.ControlPlaneEndpointReadyCondition, func() graph.Phase { return endpoint(owner, object) })
+		networks.graph.Gate(infrav1.ControlPlaneEndpointReadyCondition, func() phases.Phase { return endpoint(owner, object) })
 	}
 	return networks.graph.Plan(ctx), nil
 }

@@ -8,6 +8,7 @@ import (
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/tag"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // prefixKind is what an FNN VPC has in place of subnets.
@@ -22,7 +23,7 @@ func (n *networks) prefixKind() *graph.Kind[bmm.VPCPrefix] {
 		Find: func(ctx context.Context, key graph.Key) ([]bmm.VPCPrefix, error) {
 			return n.api.VPCPrefixes(ctx, bmm.VPCPrefixFilter{SiteID: key.Scope[kindSite], Query: key.Owner})
 		},
-		Phase: func(p *bmm.VPCPrefix) graph.Phase {
+		Phase: func(p *bmm.VPCPrefix) phases.Phase {
 			return lifecycle("VPC prefix", p.Name, p.ID, p.Status, bmm.VPCPrefixReady)
 		},
 		Delete: func(ctx context.Context, id string, in graph.Scope) error {

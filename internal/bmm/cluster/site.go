@@ -14,6 +14,7 @@ import (
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // +kubebuilder:rbac:groups=forge.nvidia.io,resources=sites,verbs=get
@@ -30,14 +31,14 @@ func (n *networks) siteKind() *graph.Kind[bmm.Site] {
 	}
 }
 
-func sitePhase(s *bmm.Site) graph.Phase {
+func sitePhase(s *bmm.Site) phases.Phase {
 	switch {
 	case s.Status != bmm.SiteRegistered:
-		return graph.Waiting("site %s is %s: its operator has to register it", s.Name, s.Status).Because("SiteNotRegistered")
+		return phases.Waiting("site %s is %s: its operator has to register it", s.Name, s.Status).Because("SiteNotRegistered")
 	case !s.IsOnline:
-		return graph.Waiting("site %s is offline: nothing can be made there until it is back", s.Name).Because("SiteOffline")
+		return phases.Waiting("site %s is offline: nothing can be made there until it is back", s.Name).Because("SiteOffline")
 	}
-	return graph.Ready()
+	return phases.Ready()
 }
 
 func (n *networks) wantSite() *graph.Handle[bmm.Site] {

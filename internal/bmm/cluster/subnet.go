@@ -11,6 +11,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/tag"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 func (n *networks) subnetKind() *graph.Kind[bmm.Subnet] {
@@ -24,7 +25,7 @@ func (n *networks) subnetKind() *graph.Kind[bmm.Subnet] {
 		Find: func(ctx context.Context, key graph.Key) ([]bmm.Subnet, error) {
 			return n.api.Subnets(ctx, bmm.SubnetFilter{SiteID: key.Scope[kindSite], Query: key.Owner})
 		},
-		Phase: func(s *bmm.Subnet) graph.Phase {
+		Phase: func(s *bmm.Subnet) phases.Phase {
 			return lifecycle("subnet", s.Name, s.ID, s.Status, bmm.SubnetReady)
 		},
 		Delete: func(ctx context.Context, id string, in graph.Scope) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/tag"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 func (n *networks) vpcKind() *graph.Kind[bmm.VPC] {
@@ -26,7 +27,7 @@ func (n *networks) vpcKind() *graph.Kind[bmm.VPC] {
 		Find: func(ctx context.Context, key graph.Key) ([]bmm.VPC, error) {
 			return n.api.VPCs(ctx, bmm.VPCFilter{SiteID: key.Scope[kindSite], Query: key.Owner})
 		},
-		Phase: func(v *bmm.VPC) graph.Phase {
+		Phase: func(v *bmm.VPC) phases.Phase {
 			return lifecycle("VPC", v.Name, v.ID, v.Status, bmm.VPCReady)
 		},
 		Delete: func(ctx context.Context, id string, in graph.Scope) error {

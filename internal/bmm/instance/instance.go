@@ -16,6 +16,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/tag"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 const key = "instance"
@@ -76,7 +77,7 @@ func Open(
 		Find: func(ctx context.Context, k graph.Key) ([]bmm.Instance, error) {
 			return api.Instances(ctx, bmm.InstanceFilter{SiteID: k.Scope[infrav1.KindSite], Name: machine.InstanceName()})
 		},
-		Phase:  func(o *bmm.Instance) graph.Phase { return i.announced(phaseOf(o)) },
+		Phase:  func(o *bmm.Instance) phases.Phase { return i.announced(phaseOf(o)) },
 		Delete: i.delete,
 	}
 	g, err := engine.New(ctx, owner, []string{secret}, i.kind)
@@ -156,21 +157,21 @@ func (i *Instance) ProviderID() string {
 }
 
 // networkPhase says whether every interface has its address, and those that were asked for.
-func (i *Instance) networkPhase() graph.Phase {
+func (i *Instance) networkPhase() phases.Phase {
 	instance := i.Object()
 	if instance == nil {
-		return graph.Waiting("there is no instance yet")
+		return phases.Waiting("there is no instance yet")
 	}
 	if lacks := Unaddressed(instance); lacks != "" {
-		return i.announced(graph.Waiting("instance %s has no %s yet", instance.ID, lacks))
+		return i.announced(phases.Waiting("instance %s has no %s yet", instance.ID, lacks))
 	}
 	for _, wanted := range i.machine.Network().Interfaces() { // the first releases ignore what they don't know
 		if wanted.IPAddress != "" && !hasAddress(instance, wanted.IPAddress) {
-			return graph.Failed("the BMM API has ignored ipAddress %s: no interface of instance %s has it, and this can't be changed; "+
+			return phases.Failed("the BMM API has ignored ipAddress %s: no interface of instance %s has it, and this can't be changed; "+
 				"replace this machine by one without ipAddress, or at a site whose release knows it", wanted.IPAddress, instance.ID)
 		}
 	}
-	return graph.Ready()
+	return phases.Ready()
 }
 
 func hasAddress(o *bmm.Instance, wanted string) bool {
@@ -199,7 +200,7 @@ func (i *Instance) Project(status *infrav1.InstanceStatus) {
 }
 
 // announced is a phase whose change the inventory tells, once the object can be found by its instance.
-func (i *Instance) announced(p graph.Phase) graph.Phase {
+func (i *Instance) announced(p phases.Phase) phases.Phase {
 	if _, shown := i.machine.Shown(); shown == "" || shown != i.ID() {
 		return p
 	}
@@ -262,19 +263,19 @@ func (i *Instance) delete(ctx context.Context, id string, in graph.Scope) error 
 }
 
 // phaseOf says how far an instance is.
-func phaseOf(o *bmm.Instance) graph.Phase {
+func phaseOf(o *bmm.Instance) phases.Phase {
 	switch o.Status {
 	case bmm.InstanceReady:
-		return graph.Ready()
+		return phases.Ready()
 	case bmm.InstanceTerminating, bmm.InstanceTerminated:
-		return graph.Deleting()
+		return phases.Deleting()
 	case bmm.InstanceError:
-		return graph.Failed("the BMM API reports instance %s as Error: ask the site's operator, or delete the Machine to "+
+		return phases.Failed("the BMM API reports instance %s as Error: ask the site's operator, or delete the Machine to "+
 			"get another one", o.ID)
 	case bmm.InstanceRepairing, bmm.InstanceRebooting, bmm.InstanceUpdating: // it was ready, and comes back as the same
-		return graph.Waiting("instance %s is %s", o.ID, o.Status).Because(string(o.Status))
+		return phases.Waiting("instance %s is %s", o.ID, o.Status).Because(string(o.Status))
 	}
-	return graph.Waiting("instance %s is %s", o.ID, o.Status)
+	return phases.Waiting("instance %s is %s", o.ID, o.Status)
 }
 
 // Addresses of an instance, as its node has them: its name, and the addresses of all its interfaces.

@@ -13,6 +13,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/instance"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // node is the graph of one NvidiaBMMMachine: an instance.
@@ -60,7 +61,7 @@ func (n *node) InstanceRequest(ctx context.Context, key graph.Key) (*bmm.Instanc
 		return nil, err
 	}
 	networks, phase := n.networks()
-	if phase.State != graph.StateReady {
+	if phase.State != phases.StateReady {
 		return nil, &fault.Error{Class: fault.Invalid, Err: errors.New(phase.Message)}
 	}
 	group, _ := n.SecurityGroup()

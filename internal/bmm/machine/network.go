@@ -5,13 +5,13 @@ import (
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/bmm/instance"
-	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // networkOf finds what an interface is attached to: for the first one, what the failure domain names; else what the
 // interface names itself; else the network of the machine's role; else the only one there is. The phase says what is wrong,
 // if it isn't ready.
-func (n *node) networkOf(i infrav1.NetworkInterface, first bool) (instance.NetworkID, graph.Phase) {
+func (n *node) networkOf(i infrav1.NetworkInterface, first bool) (instance.NetworkID, phases.Phase) {
 	subnet, prefix := i.SubnetName, i.VPCPrefixName
 	if domain, known := n.failureDomain(); first && known && domain.Name != "" {
 		subnet, prefix = domain.SubnetName, domain.VPCPrefixName
@@ -19,7 +19,7 @@ func (n *node) networkOf(i infrav1.NetworkInterface, first bool) (instance.Netwo
 	if subnet == "" && prefix == "" {
 		names := n.defaultNetworks()
 		if len(names) != 1 {
-			return instance.NetworkID{}, graph.Failed("NvidiaBMMCluster %s has %d networks for a machine that names none: replace this "+
+			return instance.NetworkID{}, phases.Failed("NvidiaBMMCluster %s has %d networks for a machine that names none: replace this "+
 				"machine by one with network.subnetName or network.vpcPrefixName, or give the networks roles",
 				n.infra.Name, len(names)).Because("NoSuchNetwork")
 		}
@@ -54,22 +54,22 @@ func (n *node) defaultNetworks() []instance.NetworkID {
 }
 
 // networkNamed is the network of a name, as the cluster's status has it.
-func (n *node) networkNamed(subnet, prefix string) (instance.NetworkID, graph.Phase) {
+func (n *node) networkNamed(subnet, prefix string) (instance.NetworkID, phases.Phase) {
 	for _, s := range n.infra.Status.Subnets {
 		if subnet != "" && s.Name == subnet {
-			return instance.NetworkID{Subnet: s.ID}, graph.Ready()
+			return instance.NetworkID{Subnet: s.ID}, phases.Ready()
 		}
 	}
 	for _, p := range n.infra.Status.VPCPrefixes {
 		if prefix != "" && p.Name == prefix {
-			return instance.NetworkID{Prefix: p.ID}, graph.Ready()
+			return instance.NetworkID{Prefix: p.ID}, phases.Ready()
 		}
 	}
 	what, field := "subnet", "network.subnetName"
 	if prefix != "" {
 		what, field = "VPC prefix", "network.vpcPrefixName"
 	}
-	return instance.NetworkID{}, graph.Failed("NvidiaBMMCluster %s has no %s %q: add it there, or replace this machine by one with "+
+	return instance.NetworkID{}, phases.Failed("NvidiaBMMCluster %s has no %s %q: add it there, or replace this machine by one with "+
 		"another %s", n.infra.Name, what, cmp.Or(subnet, prefix), field).Because("NoSuchNetwork")
 }
 
@@ -86,16 +86,16 @@ func (n *node) failureDomain() (domain infrav1.FailureDomainSpec, known bool) {
 }
 
 // networks of the interfaces, in the order of the spec.
-func (n *node) networks() ([]instance.NetworkID, graph.Phase) {
+func (n *node) networks() ([]instance.NetworkID, phases.Phase) {
 	var networks []instance.NetworkID
 	for index, i := range n.object.Spec.Network.Interfaces() {
 		network, phase := n.networkOf(i, index == 0)
-		if phase.State != graph.StateReady {
+		if phase.State != phases.StateReady {
 			return nil, phase
 		}
 		networks = append(networks, network)
 	}
-	return networks, graph.Ready()
+	return networks, phases.Ready()
 }
 
 // SecurityGroup is the one that is attached to the instance itself. A VPC of our own has the cluster's group, so that its

@@ -11,27 +11,28 @@ import (
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/bmm/instance"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // prerequisites of the instance: the cluster's network, and the bootstrap data.
 func (n *node) prerequisites() []graph.Ref {
 	return []graph.Ref{
 		n.Graph.Gate(infrav1.ClusterReadyCondition, n.clusterPhase),
-		n.Graph.Gate(infrav1.BootstrapDataReadyCondition, func() graph.Phase { return bootstrapPhase(n.machine) }),
+		n.Graph.Gate(infrav1.BootstrapDataReadyCondition, func() phases.Phase { return bootstrapPhase(n.machine) }),
 	}
 }
 
 // clusterPhase says whether the cluster has the network that the machine is put into. Once there is an instance, the
 // cluster's later troubles aren't the machine's.
-func (n *node) clusterPhase() graph.Phase {
+func (n *node) clusterPhase() phases.Phase {
 	if n.ID() != "" {
-		return graph.Ready()
+		return phases.Ready()
 	}
 	if !networksReady(n.infra) {
-		return graph.Waiting("NvidiaBMMCluster %s isn't ready yet", n.infra.Name)
+		return phases.Waiting("NvidiaBMMCluster %s isn't ready yet", n.infra.Name)
 	}
 	if _, known := n.failureDomain(); !known {
-		return graph.Failed("NvidiaBMMCluster %s has no failure domain %q: add it there, or replace Machine %s by one in another",
+		return phases.Failed("NvidiaBMMCluster %s has no failure domain %q: add it there, or replace Machine %s by one in another",
 			n.infra.Name, n.machine.Spec.FailureDomain, n.machine.Name).Because("NoSuchFailureDomain")
 	}
 	_, phase := n.networks()
@@ -46,18 +47,18 @@ func networksReady(infra *infrav1.NvidiaBMMCluster) bool {
 	return ptr.Deref(status.Initialization.Provisioned, false) && status.VPCID != "" &&
 		meta.IsStatusConditionTrue(status.Conditions, infrav1.VPCReadyCondition) &&
 		(infra.Spec.VPC.NetworkSecurityGroup == nil || status.NetworkSecurityGroupID != "") &&
-		(group == nil || group.Reason != string(graph.StateFailed))
+		(group == nil || group.Reason != string(phases.StateFailed))
 }
 
 // isControlPlane tells a machine of the control plane from a worker.
 func (n *node) isControlPlane() bool { return util.IsControlPlaneMachine(n.machine) }
 
 // bootstrapPhase says whether the bootstrap provider has done its part.
-func bootstrapPhase(machine *clusterv1.Machine) graph.Phase {
+func bootstrapPhase(machine *clusterv1.Machine) phases.Phase {
 	if ptr.Deref(machine.Spec.Bootstrap.DataSecretName, "") == "" {
-		return graph.Waiting("the bootstrap provider hasn't written the data of Machine %s yet", machine.Name)
+		return phases.Waiting("the bootstrap provider hasn't written the data of Machine %s yet", machine.Name)
 	}
-	return graph.Ready()
+	return phases.Ready()
 }
 
 // project shows the instance in spec.providerID and in the status. What wasn't seen stays as it was.

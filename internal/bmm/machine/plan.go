@@ -13,6 +13,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/cluster"
 	"github.com/bedplate/bedplate/internal/bmm/instance"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // Plan says what reconciling an NvidiaBMMMachine would do, or, where it is being deleted, what its deletion would. It
@@ -29,8 +30,8 @@ func (r *Reconciler) Plan(
 	switch {
 	case !object.DeletionTimestamp.IsZero():
 	case machine == nil:
-		n.Want(n.Graph.Gate(infrav1.BootstrapDataReadyCondition, func() graph.Phase {
-			return graph.Waiting("no Machine owns NvidiaBMMMachine %s yet", object.Name)
+		n.Want(n.Graph.Gate(infrav1.BootstrapDataReadyCondition, func() phases.Phase {
+			return phases.Waiting("no Machine owns NvidiaBMMMachine %s yet", object.Name)
 		}))
 	default:
 		n.Want(n.prerequisites()...)
@@ -68,7 +69,7 @@ func InstanceOf(
 		return Wanted{}, fmt.Errorf("NvidiaBMMCluster %s has no failure domain %q", infra.Name, failureDomain)
 	}
 	networks, phase := n.networks()
-	if phase.State != graph.StateReady {
+	if phase.State != phases.StateReady {
 		return Wanted{}, errors.New(phase.Message)
 	}
 	domain, _ := n.failureDomain()
