@@ -66,7 +66,7 @@ e2e: lab-tools build ## Run Cluster API's own end-to-end specs against Bedplate,
 
 .PHONY: crash
 crash: lab-tools ## Kill the engine and every system at every point of their way, explore its decision, and print how many points and states those were.
-	@BEDPLATE_EXPLORE=1500000 go test -v -count=1 -timeout 30m -run TestExplore ./internal/graph/ 2>&1 | grep -E '^(--- |ok|FAIL|panic)|states to depth'
+	@BEDPLATE_EXPLORE=1500000 go test -v -count=1 -timeout 30m -run TestExplore ./internal/graph/decide/ 2>&1 | grep -E '^(--- |ok|FAIL|panic)|states to depth'
 	@BEDPLATE_CRASH_EVERY=true go test -v -count=1 -timeout 60m -run Crash ./internal/graph/ ./internal/bmm/provider/ ./internal/bmm/actuator/ 2>&1 | grep -E '^(--- |ok|FAIL|panic)|crash points|stale caches|left behind|outside there is'
 
 .PHONY: bench
@@ -136,7 +136,7 @@ generate: $(BIN)/controller-gen $(BIN)/oapi-codegen $(BIN)/kubectl $(BIN)/buf $(
 	$(BIN)/oapi-codegen -config internal/bmm/client/gen/config.yaml internal/bmm/client/openapi.yaml
 	$(BIN)/oapi-codegen -config internal/bmm/sim/gen/config.yaml internal/bmm/client/openapi.yaml
 	$(BIN)/buf generate
-	BEDPLATE_WRITE=true go test -count=1 -run TestDecide_isInTheDocs ./internal/graph
+	BEDPLATE_WRITE=true go test -count=1 -run TestDecide_isInTheDocs ./internal/graph/decide
 	go run ./internal/hydrazine/ovn/gen -tables $(NB_TABLES) internal/hydrazine/ovn/nbdb/ovn-nb.ovsschema
 	go run ./internal/hydrazine/ovn/gen -tables $(SB_TABLES) internal/hydrazine/ovn/sbdb/ovn-sb.ovsschema
 	go run ./internal/hydrazine/ovn/gen -tables $(OVS_TABLES) internal/hydrazine/ovn/vswitchd/vswitch.ovsschema

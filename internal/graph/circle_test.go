@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 )
 
 type named string
@@ -17,10 +18,10 @@ func TestAdd_panicsWhereThereCouldBeACircle(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	graph := &Graph{}
-	kind := &Kind[thing]{Name: "thing"}
-	net := Add(graph, kind, Want[thing]{Key: "net"})
-	Add(graph, kind, Want[thing]{Key: "left", After: []Ref{net}})
-	g.Expect(func() { Add(graph, kind, Want[thing]{Key: "right", After: []Ref{named("later")}}) }).
+	kind := &Kind[struct{}]{Name: "thing"}
+	net := Add(graph, kind, Want[struct{}]{Key: "net"})
+	Add(graph, kind, Want[struct{}]{Key: "left", After: []Ref{net}})
+	g.Expect(func() { Add(graph, kind, Want[struct{}]{Key: "right", After: []Ref{named("later")}}) }).
 		To(PanicWith("graph: right comes after later, which isn't added before it"))
 }
 
@@ -28,9 +29,9 @@ func TestAdd_panicsWhereThereCouldBeACircle(t *testing.T) {
 func TestDelete_saysThatALedgerHasACircle(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	entries := map[string]*entry{
-		"left":  {Kind: "thing", Condition: "LeftReady", State: stateBound, ID: "1", After: []string{"right"}},
-		"right": {Kind: "thing", Condition: "RightReady", State: stateBound, ID: "2", After: []string{"left"}},
+	entries := map[string]*ledgerv1.Entry{
+		"left":  {Kind: "thing", Condition: "LeftReady", State: ledgerv1.Bound, ID: "1", After: []string{"right"}},
+		"right": {Kind: "thing", Condition: "RightReady", State: ledgerv1.Bound, ID: "2", After: []string{"left"}},
 	}
 	owner := &bmmv1.NvidiaBMMMachine{}
 	graph := &Graph{owner: owner, deleting: true, ledger: &ledger{Owner: "o", Entries: entries}}

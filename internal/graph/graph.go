@@ -91,7 +91,7 @@ type Graph struct {
 	// searched are the kinds that were looked for by tag in this round, and where, and strays what carries the owner's ID without being in
 	// the ledger.
 	searched map[string]bool
-	strays   map[string]*entry
+	strays   map[string]*ledgerv1.Entry
 	// stopped are services that aren't asked again in this reconcile, by why: they didn't answer in time.
 	stopped map[*Service]error
 	// unproven is what the owner shows and the ledger lacks, if nothing says whose it is.
@@ -296,7 +296,7 @@ func (g *Graph) reportUnproven(report *report) {
 // begun reports whether something was made, or attempted.
 func (g *Graph) begun() bool {
 	for _, e := range g.ledger.Entries {
-		if e.State != stateRefused && !e.Foreign {
+		if e.State != ledgerv1.Refused && !e.Foreign {
 			return true
 		}
 	}

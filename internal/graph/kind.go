@@ -5,6 +5,7 @@ import (
 	"time"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/graph/decide"
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
@@ -60,12 +61,21 @@ type Key struct {
 	Scope Scope
 }
 
-// Scope is what a resource lies in: IDs by the names of their kinds.
-type Scope = ledgerv1.Scope
+// What a system says of its resources, and the decision and the ledger know too.
+type (
+	// Scope is what a resource lies in: IDs by the names of their kinds.
+	Scope = ledgerv1.Scope
+	// Tag is what a resource carries to be found again.
+	Tag = decide.Tag
+	// Change is one difference between what is and what is wanted, for people.
+	Change = decide.Change
+	// Limits of how often a remedy is tried.
+	Limits = decide.Limits
+)
 
 // Claim says how a Want gets its resource.
 type Claim struct {
-	claim claim
+	claim decide.Claim
 	// resolve looks up what is the user's own.
 	resolve func(context.Context) (id string, err error)
 }
@@ -75,21 +85,21 @@ func Create() Claim { return Claim{} }
 
 // Use takes a resource of the user's own. It is never changed and never deleted.
 func Use(id string) Claim {
-	return Claim{claim: claim{uses: true, id: id}, resolve: func(context.Context) (string, error) { return id, nil }}
+	return Claim{claim: decide.Claim{Uses: true, ID: id}, resolve: func(context.Context) (string, error) { return id, nil }}
 }
 
 // UseFound takes a resource of the user's own that has to be looked for. That happens once: the ledger keeps the answer.
 func UseFound(resolve func(context.Context) (id string, err error)) Claim {
-	return Claim{claim: claim{uses: true}, resolve: resolve}
+	return Claim{claim: decide.Claim{Uses: true}, resolve: resolve}
 }
 
 // UseOrCreate takes the resource that has this name outside, as the user's own; where there is none, it makes one, and
 // deletes that in the end.
-func UseOrCreate(title string) Claim { return Claim{claim: claim{title: title}} }
+func UseOrCreate(title string) Claim { return Claim{claim: decide.Claim{Title: title}} }
 
 // CreateNamed makes the resource under a name that the spec gives, and deletes it in the end. What had the name before is a
 // conflict, and isn't touched.
-func CreateNamed(title string) Claim { return Claim{claim: claim{title: title, made: true}} }
+func CreateNamed(title string) Claim { return Claim{claim: decide.Claim{Title: title, Made: true}} }
 
 // Want is one resource that an owner's spec asks for.
 type Want[T any] struct {

@@ -22,23 +22,12 @@ import (
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
-type (
-	entry      = ledgerv1.Entry
-	entryState = ledgerv1.State
-)
-
-const (
-	statePending = ledgerv1.Pending
-	stateRefused = ledgerv1.Refused
-	stateBound   = ledgerv1.Bound
-)
-
 // ledger is an owner's as one reconcile sees it.
 type ledger struct {
 	Owner string
 	// Credentials are the names of what the resources were made with.
 	Credentials []string
-	Entries     map[string]*entry
+	Entries     map[string]*ledgerv1.Entry
 	// stored is the object as it was read or written last; without a resource version there is none yet.
 	stored *ledgerv1.Ledger
 	// fresh: the owner's ID is new, so nothing can carry it.
@@ -74,16 +63,16 @@ func newID() string { return strings.ReplaceAll(uuid.NewString(), "-", "")[:owne
 
 func ledgerFrom(stored *ledgerv1.Ledger) *ledger {
 	l := &ledger{
-		Owner: stored.Spec.OwnerID, Credentials: stored.Spec.Credentials, Entries: map[string]*entry{}, stored: stored,
+		Owner: stored.Spec.OwnerID, Credentials: stored.Spec.Credentials, Entries: map[string]*ledgerv1.Entry{}, stored: stored,
 	}
 	for i := range stored.Spec.Entries {
-		e := &stored.Spec.Entries[i]             // an entry is never changed, only replaced
-		if e.State == stateBound && e.ID == "" { // it was edited: ours is looked for, and the user's own is what the spec names
+		e := &stored.Spec.Entries[i]                 // an entry is never changed, only replaced
+		if e.State == ledgerv1.Bound && e.ID == "" { // it was edited: ours is looked for, and the user's own is what the spec names
 			if e.Foreign {
 				continue
 			}
 			e = e.DeepCopy()
-			e.State = statePending
+			e.State = ledgerv1.Pending
 		}
 		l.Entries[e.Key] = e
 	}
@@ -151,13 +140,13 @@ func (g *Graph) write(ctx context.Context) error {
 
 // pends reports whether an attempt may still be at work.
 func (l *ledger) pends() bool {
-	return slices.ContainsFunc(slices.Collect(maps.Values(l.Entries)), func(e *entry) bool { return e.State == statePending })
+	return slices.ContainsFunc(slices.Collect(maps.Values(l.Entries)), func(e *ledgerv1.Entry) bool { return e.State == ledgerv1.Pending })
 }
 
 // intends reports whether a create is about to begin that the server doesn't know of.
 func (l *ledger) intends() bool {
 	for key, e := range l.Entries {
-		if before := l.stored.Entry(key); e.State == statePending && (before == nil || before.Token != e.Token) {
+		if before := l.stored.Entry(key); e.State == ledgerv1.Pending && (before == nil || before.Token != e.Token) {
 			return true
 		}
 	}
@@ -193,9 +182,9 @@ func (g *Graph) object() (*ledgerv1.Ledger, error) {
 		e.Key = key
 		next.Spec.Entries = append(next.Spec.Entries, *e)
 		switch e.State {
-		case stateBound:
+		case ledgerv1.Bound:
 			next.Status.Bound++
-		case statePending:
+		case ledgerv1.Pending:
 			next.Status.Pending++
 		}
 	}
@@ -215,8 +204,8 @@ func (g *Graph) object() (*ledgerv1.Ledger, error) {
 // released are what of the user's own has left the ledger while the owner still shows it, now or before. It isn't lost.
 func (l *ledger) released(owner Owner) (all []string) {
 	for _, o := range owner.OutsideIDs() {
-		before := slices.ContainsFunc(l.stored.Spec.Entries, func(e entry) bool { return e.Foreign && e.Kind == o.Kind && e.ID == o.ID })
-		is := slices.ContainsFunc(slices.Collect(maps.Values(l.Entries)), func(e *entry) bool { return e.Kind == o.Kind && e.ID == o.ID })
+		before := slices.ContainsFunc(l.stored.Spec.Entries, func(e ledgerv1.Entry) bool { return e.Foreign && e.Kind == o.Kind && e.ID == o.ID })
+		is := slices.ContainsFunc(slices.Collect(maps.Values(l.Entries)), func(e *ledgerv1.Entry) bool { return e.Kind == o.Kind && e.ID == o.ID })
 		if text := o.String(); !is && (before || slices.Contains(l.stored.Spec.Released, text)) && !slices.Contains(all, text) {
 			all = append(all, text)
 		}

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"time"
 
-	"github.com/bedplate/bedplate/internal/graph/phases"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,6 +13,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // Hold puts the finalizer on the owner, before anything is made for it. `clusterctl move` waits then until it may go: with the
@@ -120,7 +122,7 @@ func (e *Engine) LetMove(ctx context.Context, owner Owner) (ctrl.Result, error) 
 	}
 	var wait time.Duration
 	for i := 0; l != nil && i < len(l.Spec.Entries); i++ {
-		if p := l.Spec.Entries[i]; p.State == statePending && p.At != nil {
+		if p := l.Spec.Entries[i]; p.State == ledgerv1.Pending && p.At != nil {
 			wait = max(wait, p.At.Add(e.Settle).Sub(e.Clock.Now()))
 		}
 	}

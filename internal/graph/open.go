@@ -14,6 +14,7 @@ import (
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph/decide"
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
@@ -168,7 +169,7 @@ func (g *Graph) rebuild(ctx context.Context, place *ledgerv1.Ledger, shown []led
 			return fault.Invalidf("the ledger is lost, and %s has no tag that says whose it is: write the ledger with `bedplate ledger seed`", o)
 		}
 		owners[tag.Owner] = true
-		g.ledger.Entries[tag.Key] = &entry{Kind: o.Kind, Condition: ReadyCondition, State: stateBound, ID: o.ID, Proven: o.ID, Token: tag.Token, Scope: in}
+		g.ledger.Entries[tag.Key] = &ledgerv1.Entry{Kind: o.Kind, Condition: ReadyCondition, State: ledgerv1.Bound, ID: o.ID, Proven: o.ID, Token: tag.Token, Scope: in}
 		g.ledger.Owner, g.ledger.stored.Spec.OwnerID = tag.Owner, tag.Owner
 	}
 	if len(owners) != 1 {
@@ -224,7 +225,7 @@ func (o shown) phase() phases.Phase {
 	if o.err != nil {
 		return phases.Of(o.err)
 	}
-	return unproven(o.String())
+	return decide.Unproven(o.String())
 }
 
 // recall adds what the owner shows and an older ledger lacks, if it carries the owner's ID. It isn't written: whoever needs it
@@ -241,7 +242,7 @@ func (g *Graph) recall(ctx context.Context) {
 		if known := g.ledger.Entries[tag.Key]; known != nil && known.Owned() {
 			continue // what is looked for is found by the same tag
 		}
-		g.ledger.Entries[tag.Key] = &entry{Kind: o.Kind, Condition: ReadyCondition, State: stateBound, ID: o.ID, Proven: o.ID, Token: tag.Token, Scope: in}
+		g.ledger.Entries[tag.Key] = &ledgerv1.Entry{Kind: o.Kind, Condition: ReadyCondition, State: ledgerv1.Bound, ID: o.ID, Proven: o.ID, Token: tag.Token, Scope: in}
 	}
 }
 

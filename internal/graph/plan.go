@@ -3,9 +3,11 @@ package graph
 import (
 	"cmp"
 	"context"
-	"github.com/bedplate/bedplate/internal/graph/phases"
 	"slices"
 	"strings"
+
+	"github.com/bedplate/bedplate/internal/graph/decide"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // Action is what a reconcile would do with one resource.
@@ -148,9 +150,9 @@ type plan[T any] struct {
 }
 
 func (p *plan[T]) steps(ctx context.Context) []Step {
-	p.wish.slowly = 0 // What was refused, or didn't help, is tried again in the end.
-	for range maxSteps {
-		s := decide(p.wish, p.entry(), p.sight, p.g.engine.Clock.Now())
+	p.wish.Slowly = 0 // What was refused, or didn't help, is tried again in the end.
+	for range decide.MaxSteps {
+		s := decide.Next(p.wish, p.entry(), p.sight, p.g.engine.Clock.Now())
 		if !p.next(ctx, s) {
 			return p.planned
 		}
@@ -159,36 +161,36 @@ func (p *plan[T]) steps(ctx context.Context) []Step {
 }
 
 // next carries a step out, or writes it down. More reports whether the plan of this key goes on.
-func (p *plan[T]) next(ctx context.Context, s step) (more bool) {
-	switch s.verb {
-	case lookByID, lookByName, lookUp, compare, pick:
+func (p *plan[T]) next(ctx context.Context, s decide.Step) (more bool) {
+	switch s.Verb {
+	case decide.LookByID, decide.LookByName, decide.LookUp, decide.Compare, decide.Pick:
 		p.do(ctx, s)
-	case takeTurn:
-		p.sight.turn = turnGranted
-	case prepare:
-		p.sight.token = "planned"
-	case bind, adopt:
-		p.add(Step{Action: ActionAdopt, ID: s.entry.ID})
+	case decide.TakeTurn:
+		p.sight.Turn = decide.TurnGranted
+	case decide.Prepare:
+		p.sight.Token = "planned"
+	case decide.Bind, decide.Adopt:
+		p.add(Step{Action: ActionAdopt, ID: s.Entry.ID})
 		p.assume(s)
-	case use:
-		p.add(Step{Action: ActionUse, ID: s.entry.ID})
+	case decide.Use:
+		p.add(Step{Action: ActionUse, ID: s.Entry.ID})
 		p.assume(s)
-	case release, forget:
+	case decide.Release, decide.Forget:
 		return p.drop(s)
-	case remove:
-		p.add(Step{Action: ActionDelete, ID: s.id})
-		p.sight.asked = append(p.sight.asked, s.id)
-	case create:
+	case decide.Remove:
+		p.add(Step{Action: ActionDelete, ID: s.ID})
+		p.sight.Asked = append(p.sight.Asked, s.ID)
+	case decide.Create:
 		p.add(Step{Action: ActionCreate, Why: cmp.Or(p.why, p.message())})
 		return false
-	case change:
+	case decide.Apply:
 		p.add(p.changed())
 		return false
-	case remedy:
+	case decide.Remedy:
 		p.add(Step{Action: ActionRepair, ID: p.ID()})
 		return false
 	default:
-		if !s.ends {
+		if !s.Ends {
 			p.assume(s)
 			return true
 		}
@@ -210,27 +212,27 @@ func (p *plan[T]) add(s Step) {
 }
 
 // assume that a write was made. The ledger is this plan's own and never written.
-func (p *plan[T]) assume(s step) {
-	p.g.ledger.Entries[p.want.Key] = s.entry
-	p.sight.wrote = true
-	if object := p.seen(s.entry.ID); object != nil {
+func (p *plan[T]) assume(s decide.Step) {
+	p.g.ledger.Entries[p.want.Key] = s.Entry
+	p.sight.Wrote = true
+	if object := p.seen(s.Entry.ID); object != nil {
 		p.bound(object)
 	}
 }
 
 // drop assumes that the key was taken out of the ledger.
-func (p *plan[T]) drop(s step) (more bool) {
+func (p *plan[T]) drop(s decide.Step) (more bool) {
 	e := p.entry()
 	if e.Foreign && !p.isGone(e.ID) {
 		p.add(Step{Action: ActionForget, ID: e.ID})
 	}
-	p.why = s.phase.Message
+	p.why = s.Phase.Message
 	delete(p.g.ledger.Entries, p.want.Key)
-	p.sight = sight{began: p.sight.began}
-	return p.wish.wanted
+	p.sight = decide.Sight{Began: p.sight.Began}
+	return p.wish.Wanted
 }
 
-func (p *plan[T]) isGone(id string) bool { return p.sight.id == id && p.sight.object == nil }
+func (p *plan[T]) isGone(id string) bool { return p.sight.ID == id && p.sight.Object == nil }
 
 // message is that of a refusal.
 func (p *plan[T]) message() string {
@@ -241,7 +243,7 @@ func (p *plan[T]) message() string {
 }
 
 func (p *plan[T]) changed() Step {
-	s := Step{Action: ActionChange, ID: p.ID(), Changes: p.sight.changes}
+	s := Step{Action: ActionChange, ID: p.ID(), Changes: p.sight.Changes}
 	if len(s.Changes) == 0 { // what the service may have undone is applied once more
 		s.Action = ActionKeep
 	}
@@ -249,43 +251,43 @@ func (p *plan[T]) changed() Step {
 }
 
 // conclude writes down how a round would end.
-func (p *plan[T]) conclude(s step) (more bool) {
+func (p *plan[T]) conclude(s decide.Step) (more bool) {
 	e := p.entry()
-	p.g.phases[p.want.Key] = s.phase
+	p.g.phases[p.want.Key] = s.Phase
 	deleted := len(p.planned) > 0 && p.planned[len(p.planned)-1].Action == ActionDelete
-	step := Step{Action: ActionWait, Why: s.phase.Message}
+	step := Step{Action: ActionWait, Why: s.Phase.Message}
 	if e != nil {
 		step.ID = e.ID
 	}
 	switch {
-	case s.verb == gone:
+	case s.Verb == decide.Gone:
 		return false
-	case s.verb == waitBefore:
+	case s.Verb == decide.WaitBefore:
 		step.Action, step.After, step.Why = ActionCreate, p.missing, p.why
-		if p.wish.claim.uses {
+		if p.wish.Claim.Uses {
 			step.Action = ActionUse
 		}
-	case deleted && p.wish.wanted:
+	case deleted && p.wish.Wanted:
 		return p.drop(s)
 	case deleted:
 		return false
-	case !p.wish.wanted && s.phase.State == phases.StateDeleting:
+	case !p.wish.Wanted && s.Phase.State == phases.StateDeleting:
 		step.Action = ActionDelete
-	case s.shows:
+	case s.Shows:
 		step.Action = ActionKeep
 		if e.Foreign {
 			step.Action = ActionUse
 		}
-	case p.sight.refused != nil:
-		step.Action, step.Changes = ActionFail, p.sight.changes
-	case p.sight.compared && s.phase.State == phases.StateFailed:
+	case p.sight.Refused != nil:
+		step.Action, step.Changes = ActionFail, p.sight.Changes
+	case p.sight.Compared && s.Phase.State == phases.StateFailed:
 		step.Action = ActionFail
-	case p.sight.compared && len(p.sight.changes) > 0:
+	case p.sight.Compared && len(p.sight.Changes) > 0:
 		step = p.changed()
-	case p.sight.compared:
+	case p.sight.Compared:
 		step = p.changed()
 		step.Action = ActionKeep
-	case s.phase.State == phases.StateFailed || s.phase.State == phases.StateUnknown:
+	case s.Phase.State == phases.StateFailed || s.Phase.State == phases.StateUnknown:
 		step.Action = ActionFail
 	}
 	p.add(step)

@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph/decide"
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
@@ -153,7 +155,7 @@ func (k *Kind[T]) search(ctx context.Context, g *Graph) error {
 	var errs []error
 	for _, in := range k.scopes(g) {
 		if !g.searched[searchOf(k.Name, in)] {
-			errs = append(errs, g.ask(k.Service, func() error { return handleOf(g, k, "").begin(wish{}).find(ctx, "", in) }))
+			errs = append(errs, g.ask(k.Service, func() error { return handleOf(g, k, "").begin(decide.Wish{}).find(ctx, "", in) }))
 		}
 	}
 	return errors.Join(errs...)
@@ -163,17 +165,17 @@ func searchOf(kind string, in Scope) string { return fmt.Sprint(kind, in) }
 
 // noteStrays remembers which of the resources that a lookup has found carry the owner's ID and aren't in the ledger. What the ledger
 // has under their key instead, of the user's own or refused, isn't theirs.
-func (g *Graph) noteStrays(kind string, in Scope, found []thing) {
+func (g *Graph) noteStrays(kind string, in Scope, found []decide.Thing) {
 	if g.searched == nil {
-		g.searched, g.strays = map[string]bool{}, map[string]*entry{}
+		g.searched, g.strays = map[string]bool{}, map[string]*ledgerv1.Entry{}
 	}
 	g.searched[searchOf(kind, in)] = true
 	for _, o := range found {
-		key := cmp.Or(o.tag.Key, "stray/"+o.id) // whose tag has lost its key
+		key := cmp.Or(o.Tag.Key, "stray/"+o.ID) // whose tag has lost its key
 		known := g.ledger.Entries[key]
-		yours := known != nil && known.Foreign && known.ID == o.id // so the spec or an operator say, whatever it carries
-		if o.tag.Owner == g.ledger.Owner && !yours && (known == nil || !known.Owned()) {
-			g.strays[key] = &entry{Kind: kind, Condition: ReadyCondition, State: stateBound, ID: o.id, Proven: o.id, Scope: in}
+		yours := known != nil && known.Foreign && known.ID == o.ID // so the spec or an operator say, whatever it carries
+		if o.Tag.Owner == g.ledger.Owner && !yours && (known == nil || !known.Owned()) {
+			g.strays[key] = &ledgerv1.Entry{Kind: kind, Condition: ReadyCondition, State: ledgerv1.Bound, ID: o.ID, Proven: o.ID, Scope: in}
 		}
 	}
 }
@@ -200,6 +202,6 @@ func (g *Graph) serviceOf(key string) *Service {
 	return inside
 }
 
-func unknownKind(e *entry) phases.Phase {
+func unknownKind(e *ledgerv1.Entry) phases.Phase {
 	return phases.Failed("this version doesn't know the kind %q that the ledger names: go back to the version that wrote it", e.Kind)
 }

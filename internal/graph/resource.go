@@ -2,12 +2,12 @@ package graph
 
 import (
 	"context"
-	"github.com/bedplate/bedplate/internal/graph/phases"
 	"slices"
-)
 
-// ReasonLost is that of a resource which is proven to be gone, and isn't made again.
-const ReasonLost = "Lost"
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/graph/decide"
+	"github.com/bedplate/bedplate/internal/graph/phases"
+)
 
 // reconcile brings one resource a step further.
 func (h *Handle[T]) reconcile(ctx context.Context, g *Graph) phases.Phase {
@@ -31,42 +31,42 @@ func (k *Kind[T]) kindName() string  { return k.Name }
 func (k *Kind[T]) service() *Service { return k.Service }
 
 // unwanted is the wish that nothing is under a key.
-func (k *Kind[T]) unwanted(g *Graph, key string) wish {
+func (k *Kind[T]) unwanted(g *Graph, key string) decide.Wish {
 	service := g.engine.service(k.Service)
-	return wish{
-		owner: g.ledger.Owner, key: key, lies: k.scopeOf(g, key), within: k.Within, undeletable: k.Delete == nil,
-		tagged: k.Tag != nil, goneAfter: k.GoneAfter, settle: service.Settle,
-		poll: service.Poll, slowly: service.slowly(), leads: g.engine.Creates.Leads(), deleting: g.deleting,
+	return decide.Wish{
+		Owner: g.ledger.Owner, Key: key, Lies: k.scopeOf(g, key), Within: k.Within, Undeletable: k.Delete == nil,
+		Tagged: k.Tag != nil, GoneAfter: k.GoneAfter, Settle: service.Settle,
+		Poll: service.Poll, Slowly: service.slowly(), Leads: g.engine.Creates.Leads(), Deleting: g.deleting,
 	}
 }
 
-func (h *Handle[T]) wish(before string) wish {
+func (h *Handle[T]) wish(before string) decide.Wish {
 	w := h.kind.unwanted(h.g, h.want.Key)
-	w.wanted, w.claim, w.fresh, w.before, w.ifLost = true, h.want.Claim.claim, h.fresh(), before, h.want.IfLost
-	w.chooses, w.updates, w.again = h.want.Choose != nil, h.want.Update != nil, h.want.Again
+	w.Wanted, w.Claim, w.Fresh, w.Before, w.IfLost = true, h.want.Claim.claim, h.fresh(), before, h.want.IfLost
+	w.Chooses, w.Updates, w.Again = h.want.Choose != nil, h.want.Update != nil, h.want.Again
 	if r := h.want.Repair; r != nil {
-		w.repairs, w.patience, w.limits = true, r.After, r.Limits
+		w.Repairs, w.Patience, w.Limits = true, r.After, r.Limits
 	}
 	for _, o := range h.g.unproven {
 		if o.Kind == h.kind.Name {
-			w.unproven = o.phase()
+			w.Unproven = o.phase()
 		}
 	}
-	w.generation, w.moved = h.g.owner.GetGeneration(), !slices.Equal(h.g.ledger.Credentials, h.g.credentials)
+	w.Generation, w.Moved = h.g.owner.GetGeneration(), !slices.Equal(h.g.ledger.Credentials, h.g.credentials)
 	return w
 }
 
 // entry is what the ledger says; nil where it says nothing.
-func (h *Handle[T]) entry() *entry { return h.g.ledger.Entries[h.want.Key] }
+func (h *Handle[T]) entry() *ledgerv1.Entry { return h.g.ledger.Entries[h.want.Key] }
 
 // fresh is the entry of a resource of which nothing is known.
-func (h *Handle[T]) fresh() entry {
-	e := entry{Kind: h.kind.Name, Condition: h.want.Condition, State: stateRefused, Title: h.want.Claim.claim.title}
+func (h *Handle[T]) fresh() ledgerv1.Entry {
+	e := ledgerv1.Entry{Kind: h.kind.Name, Condition: h.want.Condition, State: ledgerv1.Refused, Title: h.want.Claim.claim.Title}
 	e.After = refs(h.want.After)
 	e.Scope = h.kind.around(h.g, h.want.Key, e.After)
 	return e
 }
 
-func (g *Graph) keyOf(name string, e *entry) Key {
+func (g *Graph) keyOf(name string, e *ledgerv1.Entry) Key {
 	return Key{Owner: g.ledger.Owner, Name: name, Token: e.Token, Title: e.Title, Params: e.Params, Scope: e.Scope}
 }

@@ -11,50 +11,49 @@ import (
 
 	"github.com/google/uuid"
 
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph/creates"
+	"github.com/bedplate/bedplate/internal/graph/decide"
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
-
-// maxSteps bounds a round: decide always comes to an end well before that.
-const maxSteps = 64
 
 // round carries out the steps of one key in one reconcile, and keeps what was seen.
 type round[T any] struct {
 	*Handle[T]
-	sight sight
+	sight decide.Sight
 	// objects that were seen; of one ID the last one counts.
 	objects []*T
 	turn    *creates.Turn
 	call    Call[T]
 	update  Update
-	wish    wish
+	wish    decide.Wish
 }
 
 // run lets decide and the steps alternate until the round ends. Gone reports that the ledger doesn't have the key any more.
-func (h *Handle[T]) run(ctx context.Context, w wish) (_ phases.Phase, gone bool) {
+func (h *Handle[T]) run(ctx context.Context, w decide.Wish) (_ phases.Phase, gone bool) {
 	r := h.begin(w)
 	defer r.end()
-	for range maxSteps {
-		s := decide(w, h.entry(), r.sight, h.g.engine.Clock.Now())
-		if !s.ends {
+	for range decide.MaxSteps {
+		s := decide.Next(w, h.entry(), r.sight, h.g.engine.Clock.Now())
+		if !s.Ends {
 			r.do(ctx, s)
 			continue
 		}
 		if err := r.write(ctx, s); err != nil {
 			return phases.Of(err), false
 		}
-		if left := h.entry(); s.entry == nil && left != nil && (s.verb == forget || s.verb == release) {
+		if left := h.entry(); s.Entry == nil && left != nil && (s.Verb == decide.Forget || s.Verb == decide.Release) {
 			return phases.Deleting(), false // another one was found under the key
 		}
-		return s.phase, h.entry() == nil
+		return s.Phase, h.entry() == nil
 	}
 	panic("graph: the steps of " + h.want.Key + " don't come to an end")
 }
 
-func (h *Handle[T]) begin(w wish) *round[T] {
-	r := &round[T]{Handle: h, wish: w, sight: sight{began: h.g.engine.Clock.Now()}}
-	if e := h.entry(); e != nil && e.State == statePending {
+func (h *Handle[T]) begin(w decide.Wish) *round[T] {
+	r := &round[T]{Handle: h, wish: w, sight: decide.Sight{Began: h.g.engine.Clock.Now()}}
+	if e := h.entry(); e != nil && e.State == ledgerv1.Pending {
 		if a, known := h.g.engine.Creates.Answer(e.Token); known {
 			r.heed(a)
 		}
@@ -69,45 +68,45 @@ func (r *round[T]) end() {
 }
 
 // do carries out a step that doesn't end the round.
-func (r *round[T]) do(ctx context.Context, s step) {
+func (r *round[T]) do(ctx context.Context, s decide.Step) {
 	var err error
-	switch s.verb {
-	case lookByID:
-		err = r.get(ctx, s.id, s.in)
-	case lookByName:
-		err = r.find(ctx, s.title, s.in)
-	case lookUp:
-		err = r.lookUp(ctx, s.in)
-	case compare:
-		r.compare(s.id)
-	case pick:
-		r.sight.params, err = r.want.Choose(ctx, r.seen(r.ID()))
-		r.sight.chosen = err == nil
-	case takeTurn:
+	switch s.Verb {
+	case decide.LookByID:
+		err = r.get(ctx, s.ID, s.In)
+	case decide.LookByName:
+		err = r.find(ctx, s.Title, s.In)
+	case decide.LookUp:
+		err = r.lookUp(ctx, s.In)
+	case decide.Compare:
+		r.compare(s.ID)
+	case decide.Pick:
+		r.sight.Params, err = r.want.Choose(ctx, r.seen(r.ID()))
+		r.sight.Chosen = err == nil
+	case decide.TakeTurn:
 		r.takeTurn()
-	case prepare:
+	case decide.Prepare:
 		err = r.prepare(ctx)
-	case create:
+	case decide.Create:
 		err = r.create(ctx, s)
-	case change:
+	case decide.Apply:
 		err = r.change(ctx, s)
-	case remedy:
+	case decide.Remedy:
 		err = r.remedy(ctx, s)
-	case remove:
-		err = r.delete(ctx, s.id, s.in)
+	case decide.Remove:
+		err = r.delete(ctx, s.ID, s.In)
 	default:
 		err = r.write(ctx, s)
 	}
-	r.sight.failed = err
+	r.sight.Failed = err
 }
 
 // write has the ledger say what a step wants it to, if it wants anything.
-func (r *round[T]) write(ctx context.Context, s step) error {
+func (r *round[T]) write(ctx context.Context, s decide.Step) error {
 	key := r.want.Key
-	switch s.verb {
-	case release, forget:
+	switch s.Verb {
+	case decide.Release, decide.Forget:
 		before := r.entry()
-		if r.wish.wanted && before.Foreign { // in another way: unless the spec that says so is an old one
+		if r.wish.Wanted && before.Foreign { // in another way: unless the spec that says so is an old one
 			if err := r.g.current(ctx); err != nil {
 				return err
 			}
@@ -118,15 +117,15 @@ func (r *round[T]) write(ctx context.Context, s step) error {
 			return err
 		}
 	default:
-		if s.entry == nil {
+		if s.Entry == nil {
 			return nil
 		}
-		r.g.ledger.Entries[key] = s.entry
+		r.g.ledger.Entries[key] = s.Entry
 	}
 	if err := r.g.write(ctx); err != nil {
 		return err
 	}
-	r.sight.wrote = true
+	r.sight.Wrote = true
 	if object := r.seen(r.ID()); object != nil { // which is bound now
 		r.bound(object)
 	}
@@ -134,7 +133,7 @@ func (r *round[T]) write(ctx context.Context, s step) error {
 }
 
 func (r *round[T]) get(ctx context.Context, id string, in Scope) error {
-	r.sight.id, r.sight.object = id, nil
+	r.sight.ID, r.sight.Object = id, nil
 	object, err := r.kind.Get(ctx, id, in)
 	switch {
 	case fault.IsNotFound(err):
@@ -146,7 +145,7 @@ func (r *round[T]) get(ctx context.Context, id string, in Scope) error {
 		return fault.Invalidf("%s %s: the service says that its ID is %s: write it so", r.kind.Name, id, is)
 	}
 	if id != r.ID() {
-		r.sight.object = r.view(object)
+		r.sight.Object = r.view(object)
 		return nil
 	}
 	r.bound(object)
@@ -156,17 +155,17 @@ func (r *round[T]) get(ctx context.Context, id string, in Scope) error {
 // bound shows the object of the ID that the ledger has.
 func (r *round[T]) bound(object *T) {
 	r.object = object
-	r.sight.object = r.view(object)
-	r.sight.id = r.sight.object.id
-	if i := slices.IndexFunc(r.sight.list, func(t thing) bool { return t.id == r.sight.id }); i >= 0 {
-		r.sight.list[i] = *r.sight.object // the phase may depend on what the ledger says
+	r.sight.Object = r.view(object)
+	r.sight.ID = r.sight.Object.ID
+	if i := slices.IndexFunc(r.sight.List, func(t decide.Thing) bool { return t.ID == r.sight.ID }); i >= 0 {
+		r.sight.List[i] = *r.sight.Object // the phase may depend on what the ledger says
 	}
 }
 
-func (r *round[T]) view(object *T) *thing {
-	t := &thing{id: r.kind.ID(object), phase: r.kind.Phase(object)}
+func (r *round[T]) view(object *T) *decide.Thing {
+	t := &decide.Thing{ID: r.kind.ID(object), Phase: r.kind.Phase(object)}
 	if r.kind.Tag != nil {
-		t.tag = r.kind.Tag(object)
+		t.Tag = r.kind.Tag(object)
 	}
 	r.objects = append(r.objects, object)
 	return t
@@ -185,12 +184,12 @@ func (r *round[T]) seen(id string) *T {
 func (r *round[T]) find(ctx context.Context, title string, in Scope) error {
 	e := r.entry()
 	if e == nil {
-		e = new(r.wish.fresh)
+		e = new(r.wish.Fresh)
 	}
 	key := r.g.keyOf(r.want.Key, e)
 	key.Title, key.Scope = title, in
-	r.sight.twice = r.sight.listed
-	r.sight.listed = true
+	r.sight.Twice = r.sight.Listed
+	r.sight.Listed = true
 	if r.g.ledger.fresh && key.Title == "" {
 		return nil // The owner's ID is new: nothing can carry it.
 	}
@@ -198,11 +197,11 @@ func (r *round[T]) find(ctx context.Context, title string, in Scope) error {
 	if err != nil && !fault.IsNotFound(err) { // in what is proven to be gone there is nothing
 		return err
 	}
-	r.sight.list = nil
+	r.sight.List = nil
 	for i := range all {
-		r.sight.list = append(r.sight.list, *r.view(&all[i]))
+		r.sight.List = append(r.sight.List, *r.view(&all[i]))
 	}
-	r.g.noteStrays(r.kind.Name, in, r.sight.list)
+	r.g.noteStrays(r.kind.Name, in, r.sight.List)
 	return nil
 }
 
@@ -219,9 +218,9 @@ func (r *round[T]) lookUp(ctx context.Context, in Scope) error {
 
 func (r *round[T]) compare(id string) {
 	r.update = r.want.Update(r.seen(id))
-	r.sight.compared, r.sight.changes, r.sight.refused = true, r.update.Changes, r.update.Refused
+	r.sight.Compared, r.sight.Changes, r.sight.Refused = true, r.update.Changes, r.update.Refused
 	if r.want.InEffect != nil {
-		r.sight.inEffect = r.want.InEffect(r.seen(id))
+		r.sight.InEffect = r.want.InEffect(r.seen(id))
 	}
 }
 
@@ -229,20 +228,20 @@ func (r *round[T]) takeTurn() {
 	service, credentials := r.g.engine.service(r.kind.Service), strings.Join(r.g.credentials, ",")
 	at := creates.Place{
 		Endpoint: cmp.Or(service.Endpoint, credentials), Most: service.Creates, Owner: sleeperOf(r.g.owner), Credentials: credentials,
-		Key: r.want.Key, Site: r.wish.fresh.Scope[r.kind.Site],
+		Key: r.want.Key, Site: r.wish.Fresh.Scope[r.kind.Site],
 	}
 	if r.want.Lock != nil {
 		at.Lock = r.want.Lock()
 	}
-	r.sight.turn = turnQueued
+	r.sight.Turn = decide.TurnQueued
 	if t, free := r.g.engine.Creates.Turn(at); free {
-		r.turn, r.sight.turn = t, turnGranted
+		r.turn, r.sight.Turn = t, decide.TurnGranted
 	}
 }
 
 // prepare reads whatever the call needs that makes the resource.
 func (r *round[T]) prepare(ctx context.Context) (err error) {
-	e := r.wish.fresh
+	e := r.wish.Fresh
 	e.Token = uuid.NewString()
 	if r.want.Choose != nil {
 		if e.Params, err = r.want.Choose(ctx, nil); err != nil {
@@ -252,20 +251,20 @@ func (r *round[T]) prepare(ctx context.Context) (err error) {
 	if r.call, err = r.want.Create(ctx, r.g.keyOf(r.want.Key, &e)); err != nil {
 		return err
 	}
-	r.sight.token, r.sight.params = e.Token, e.Params
+	r.sight.Token, r.sight.Params = e.Token, e.Params
 	return nil
 }
 
 // create writes the intention, then makes the call. Wherever it is interrupted, the next reconcile finds either no intention and
 // nothing outside, or an intention and its tag to look for.
-func (r *round[T]) create(ctx context.Context, s step) error {
+func (r *round[T]) create(ctx context.Context, s decide.Step) error {
 	if err := r.write(ctx, s); err != nil {
 		return err
 	}
-	r.sight.listed, r.sight.twice, r.sight.list = false, false, nil // what was seen before
+	r.sight.Listed, r.sight.Twice, r.sight.List = false, false, nil // what was seen before
 	engine, call, name, timeout := r.g.engine, r.call, r.kind.Name, r.g.engine.service(r.kind.Service).CreateTimeout
-	r.heed(r.turn.Run(ctx, s.entry.Token, func(ctx context.Context) (any, error) {
-		ctx, cancel, err := engine.attempt(ctx, s.entry, timeout)
+	r.heed(r.turn.Run(ctx, s.Entry.Token, func(ctx context.Context) (any, error) {
+		ctx, cancel, err := engine.attempt(ctx, s.Entry, timeout)
 		if err != nil {
 			return nil, fmt.Errorf("create %s: %w", name, err)
 		}
@@ -277,33 +276,33 @@ func (r *round[T]) create(ctx context.Context, s step) error {
 
 // heed is told the answer to an attempt.
 func (r *round[T]) heed(a creates.Answer) {
-	r.sight.attempt = attempt{known: true, running: a.Running, err: a.Err}
+	r.sight.Attempt = decide.Attempt{Known: true, Running: a.Running, Err: a.Err}
 	if a.Running || a.Err != nil {
 		return
 	}
 	object, _ := a.Object.(*T)
-	if r.sight.attempt.id = r.kind.ID(object); r.sight.attempt.id == "" {
-		r.sight.attempt.err = fmt.Errorf("the service made a %s and didn't say its ID", r.kind.Name)
+	if r.sight.Attempt.ID = r.kind.ID(object); r.sight.Attempt.ID == "" {
+		r.sight.Attempt.Err = fmt.Errorf("the service made a %s and didn't say its ID", r.kind.Name)
 		return
 	}
 	r.objects = append(r.objects, object)
 }
 
-func (r *round[T]) change(ctx context.Context, s step) error {
+func (r *round[T]) change(ctx context.Context, s decide.Step) error {
 	if err := r.write(ctx, s); err != nil {
 		return err
 	}
-	r.sight.applied = true
+	r.sight.Applied = true
 	return r.update.Apply(ctx)
 }
 
 // remedy is counted before it is tried, and not tried by a process that was suspended in between: what it saw is old then.
-func (r *round[T]) remedy(ctx context.Context, s step) error {
+func (r *round[T]) remedy(ctx context.Context, s decide.Step) error {
 	if err := r.write(ctx, s); err != nil {
 		return err
 	}
-	r.sight.applied = true
-	if r.g.engine.Clock.Since(s.entry.RepairedAt.Time) > r.wish.poll {
+	r.sight.Applied = true
+	if r.g.engine.Clock.Since(s.Entry.RepairedAt.Time) > r.wish.Poll {
 		return phases.ErrStale
 	}
 	err := r.want.Repair.Remedy(ctx, r.seen(r.ID()))
@@ -311,19 +310,18 @@ func (r *round[T]) remedy(ctx context.Context, s step) error {
 		return nil
 	}
 	err = fmt.Errorf("repair %s %s: %w", r.kind.Name, r.ID(), err)
-	said := r.decided().write(note, func(e *entry) { e.Message = err.Error() })
-	return errors.Join(err, r.write(ctx, said))
+	e := *r.entry()
+	e.Message = err.Error()
+	return errors.Join(err, r.write(ctx, decide.Step{Verb: decide.Note, Entry: &e}))
 }
 
-func (r *round[T]) decided() decision { return decision{w: r.wish, e: r.entry(), s: r.sight} }
-
 func (r *round[T]) delete(ctx context.Context, id string, in Scope) error {
-	if r.wish.wanted { // in another way than this was made: unless the spec that says so is an old one
+	if r.wish.Wanted { // in another way than this was made: unless the spec that says so is an old one
 		if err := r.g.current(ctx); err != nil {
 			return err
 		}
 	}
-	r.sight.asked = append(r.sight.asked, id)
+	r.sight.Asked = append(r.sight.Asked, id)
 	err := r.kind.Delete(ctx, id, in)
 	switch fault.ClassOf(err) {
 	case fault.NotFound:
@@ -336,7 +334,7 @@ func (r *round[T]) delete(ctx context.Context, id string, in Scope) error {
 
 // attempt gives a create the time that is left of its deadline. It is counted from the written intention, so that what was
 // suspended in between is not sent when another process may have settled the attempt already.
-func (e *Engine) attempt(ctx context.Context, intended *entry, timeout time.Duration) (context.Context, context.CancelFunc, error) {
+func (e *Engine) attempt(ctx context.Context, intended *ledgerv1.Entry, timeout time.Duration) (context.Context, context.CancelFunc, error) {
 	if timeout == 0 {
 		return ctx, func() {}, nil
 	}

@@ -70,7 +70,7 @@ func (k *Kind[T]) scopes(g *Graph) []Scope {
 		}
 	}
 	add(k.outer(""))
-	for _, entries := range []map[string]*entry{ledgerFrom(g.ledger.stored).Entries, g.ledger.Entries} {
+	for _, entries := range []map[string]*ledgerv1.Entry{ledgerFrom(g.ledger.stored).Entries, g.ledger.Entries} {
 		for _, e := range entries {
 			add(e.Scope)
 			add(Scope{e.Kind: e.ID})

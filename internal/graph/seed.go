@@ -91,15 +91,15 @@ func (g *Graph) enter(ctx context.Context, resources []Resource) error {
 			return err
 		}
 		switch known := g.ledger.Entries[r.Key]; {
-		case known == nil || known.State == stateRefused && !known.Owned():
-		case known.State != stateBound:
+		case known == nil || known.State == ledgerv1.Refused && !known.Owned():
+		case known.State != ledgerv1.Bound:
 			return fmt.Errorf("an attempt to make the %s under the key %s may still have worked: the manager looks for what came of it, "+
 				"and goes on; stop it if it mustn't, and delete what that has made", known.Kind, r.Key)
 		case known.ID != r.ID || known.Kind != r.Kind || known.Foreign != !r.Own:
 			return fmt.Errorf("the ledger has %s %s under the key %s already", known.Kind, known.ID, r.Key)
 		}
-		e := &entry{Kind: r.Kind, Condition: ReadyCondition, State: stateBound, ID: r.ID, Foreign: !r.Own}
-		if known := g.ledger.Entries[r.Key]; known != nil && known.State == stateBound {
+		e := &ledgerv1.Entry{Kind: r.Kind, Condition: ReadyCondition, State: ledgerv1.Bound, ID: r.ID, Foreign: !r.Own}
+		if known := g.ledger.Entries[r.Key]; known != nil && known.State == ledgerv1.Bound {
 			e = known.DeepCopy()
 		}
 		if r.Own {

@@ -16,6 +16,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/topology"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // namesTimeout is how long names of the site and of instance types are waited for. They are asked for once an hour.
@@ -70,7 +71,7 @@ func (r *Reconciler) wanted(
 // lost reports that the engine has proven that a machine's instance is gone.
 func lost(machine *infrav1.NvidiaBMMMachine) bool {
 	condition := meta.FindStatusCondition(machine.Status.Conditions, infrav1.InstanceProvisionedCondition)
-	return condition != nil && condition.Status == metav1.ConditionFalse && condition.Reason == graph.ReasonLost
+	return condition != nil && condition.Status == metav1.ConditionFalse && condition.Reason == phases.ReasonLost
 }
 
 // released reports that the engine has deleted the instance of a machine to the end, which is gone itself: then it has closed the

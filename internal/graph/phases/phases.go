@@ -9,8 +9,11 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
-// ErrStale: something was read from a cache that lags behind the server. Nothing has been done on the strength of it.
+// ErrStale says that something was read from a cache that lags behind the server. Nothing has been done on the strength of it.
 var ErrStale = errors.New("the object changed meanwhile")
+
+// ReasonLost is that of a resource which is proven to be gone, and isn't made again.
+const ReasonLost = "Lost"
 
 // State of a node.
 type State string
@@ -39,7 +42,7 @@ type Phase struct {
 	Retry Pace
 	// Suffices: those after it may begin all the same.
 	Suffices bool
-	// FromError: the message is that of an error, so it may differ each time. unasked: the service wasn't asked.
+	// FromError: the message is that of an error, so it may differ each time. Unasked: the service wasn't asked.
 	FromError, Unasked bool
 }
 
@@ -80,6 +83,7 @@ func (p Phase) Because(reason string) Phase {
 // Pace says how soon to look at something again.
 type Pace int
 
+// Paces.
 const (
 	Slowly  Pace = iota // it is as wanted, or won't change by itself soon: ten poll intervals
 	Poll                // it is on its way: soon in the beginning, then one poll interval

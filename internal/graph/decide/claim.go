@@ -1,4 +1,4 @@
-package graph
+package decide
 
 import (
 	"fmt"
@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// claim says how a key gets its resource. The zero claim makes it.
-type claim struct {
-	// uses: it is the user's own, by an ID or a lookup; id is the one, if it was given.
-	uses bool
-	id   string
-	// title is the name outside under which the user's own is used, or one is made. Made: what has the title and isn't ours is in the way.
-	title string
-	made  bool
+// Claim says how a key gets its resource. The zero claim makes it.
+type Claim struct {
+	// Uses: it is the user's own, by an ID or a lookup; ID is the one, if it was given.
+	Uses bool
+	ID   string
+	// Title is the name outside under which the user's own is used, or one is made. Made: what has the title and isn't ours is in the way.
+	Title string
+	Made  bool
 }
 
 // letsGo reports whether a resource of the user's own can't be what is claimed.
-func (c claim) letsGo(id string) bool {
-	return (!c.uses && (c.title == "" || c.made)) || (c.id != "" && c.id != id)
+func (c Claim) letsGo(id string) bool {
+	return (!c.Uses && (c.Title == "" || c.Made)) || (c.ID != "" && c.ID != id)
 }
 
 // renames reports whether another name is claimed than a resource was made or taken under.
-func (c claim) renames(title string) bool { return c.title != "" && title != "" && c.title != title }
+func (c Claim) renames(title string) bool { return c.Title != "" && title != "" && c.Title != title }
 
 // Tag is what a resource carries to be found again: in labels where the API has them, else in its name. What an API has
 // no room for is empty.

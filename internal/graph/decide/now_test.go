@@ -1,4 +1,4 @@
-package graph
+package decide
 
 import (
 	"testing"
@@ -6,6 +6,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/utils/clock"
+
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 )
 
 // Times in the ledger have no reading of the monotonic clock, which stands still while a machine is suspended. How long ago one was
@@ -25,9 +27,9 @@ func TestSettle_countsFromWhenThisProcessLeads(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	w := traits{tagged: true, claims: []uint8{claimCreate}}.wish(claimCreate)
-	pending := &entry{Kind: "thing", Condition: "Ready", State: statePending, Token: "2", At: stampOf(3)}
-	s := sight{began: epoch, listed: true, twice: true, turn: turnGranted}
-	g.Expect(decide(w, pending, s, epoch).verb).To(Equal(prepare))
-	w.leads = epoch.Add(-settled / 2)
-	g.Expect(decide(w, pending, s, epoch).phase.Reason).To(Equal("Settling"))
+	pending := &ledgerv1.Entry{Kind: "thing", Condition: "Ready", State: ledgerv1.Pending, Token: "2", At: stampOf(3)}
+	s := Sight{Began: epoch, Listed: true, Twice: true, Turn: TurnGranted}
+	g.Expect(Next(w, pending, s, epoch).Verb).To(Equal(Prepare))
+	w.Leads = epoch.Add(-settled / 2)
+	g.Expect(Next(w, pending, s, epoch).Phase.Reason).To(Equal("Settling"))
 }

@@ -1,4 +1,4 @@
-package graph
+package decide
 
 import (
 	"fmt"
@@ -206,7 +206,7 @@ func (x *exploration) settle(m *model, s state) string {
 			s.processes[0].stage = stageSweeping
 		}
 		for n := 0; s.processes[0].on; n++ {
-			if n > maxSteps {
+			if n > MaxSteps {
 				return "a round doesn't end"
 			}
 			quiet.step(&s, 0)
@@ -251,7 +251,7 @@ func (x *exploration) checkLeft(s state) string {
 
 // checkFixed says what is wrong with a fixed point. Where a user has to do something, that is the fixed point.
 func (x *exploration) checkFixed(s state) string {
-	d := x.decide(x.wish(s.claim), x.entry(s.ledger), sight{}, epoch)
+	d := x.decide(x.wish(s.claim), x.entry(s.ledger), Sight{}, epoch)
 	own, bound := uint8(0), s.ledger.state == 3
 	for i, r := range s.resources {
 		if r.exists && !r.theirs {
@@ -264,7 +264,7 @@ func (x *exploration) checkFixed(s state) string {
 		return "the owner isn't released"
 	case full:
 		return "" // the model has no room for another one
-	case s.claim == claimUse && d.verb == fail, s.claim == claimUse && bound && s.ledger.foreign:
+	case s.claim == claimUse && d.Verb == Fail, s.claim == claimUse && bound && s.ledger.foreign:
 		return ""
 	case s.claim == claimUseOrCreate && bound && s.ledger.foreign && s.resources[0].exists:
 		return ""
@@ -301,7 +301,7 @@ func TestExplore_findsNothing(t *testing.T) {
 	for name, world := range worlds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			x := &exploration{traits: world, decide: decide, most: most}
+			x := &exploration{traits: world, decide: Next, most: most}
 			began := time.Now()
 			x.run()
 			first := len(x.known)

@@ -1,9 +1,13 @@
-package graph
+package decide
 
-import "time"
+import (
+	"time"
+
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+)
 
 // decider is decide, or a version of it that is broken on purpose.
-type decider func(w wish, e *entry, s sight, now time.Time) step
+type decider func(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step
 
 // model finds what may happen next in a world.
 type model struct {
@@ -96,38 +100,38 @@ func (m *model) step(s *state, i int) {
 	}
 }
 
-func (m *model) do(s *state, p *process, d step) {
-	slot := slotOf(d.id)
-	switch d.verb {
-	case lookByID:
+func (m *model) do(s *state, p *process, d Step) {
+	slot := slotOf(d.ID)
+	switch d.Verb {
+	case LookByID:
 		p.looked, p.seen = slot, s.resources[slot-1].seen()
-	case lookUp:
+	case LookUp:
 		p.looked, p.seen = 1, s.resources[0].seen()
-	case lookByName:
+	case LookByName:
 		m.list(s, p)
-	case compare:
+	case Compare:
 		p.compared, p.changes = true, s.resources[slot-1].drifted
-	case pick:
+	case Pick:
 		p.chosen = true
-	case takeTurn:
+	case TakeTurn:
 		p.turn = true
-	case prepare:
+	case Prepare:
 		s.tokens++
 		p.token, p.chosen = s.tokens, m.chooses
-	case create:
+	case Create:
 		if m.write(s, p, d) {
 			p.stage, p.listed, p.twice, p.list = stageCreating, false, false, [slots]uint8{}
 		}
-	case change:
-		if d.entry == nil || m.write(s, p, d) {
+	case Apply:
+		if d.Entry == nil || m.write(s, p, d) {
 			s.resources[p.ledger.id-1].drifted, p.applied = false, true
 		}
-	case remedy:
+	case Remedy:
 		if m.write(s, p, d) {
 			r := &s.resources[p.ledger.id-1]
 			p.applied, r.broken, r.remedied = true, max(r.broken, 1)-1, r.remedied+1
 		}
-	case remove:
+	case Remove:
 		r := &s.resources[slot-1]
 		r.deleting, p.asked[slot-1] = r.exists, true
 	default:
@@ -136,12 +140,12 @@ func (m *model) do(s *state, p *process, d step) {
 }
 
 // finish writes what a step says, and ends the round where it does.
-func (m *model) finish(s *state, p *process, d step) {
-	if writes := d.entry != nil || d.verb == release || d.verb == forget; writes && !m.write(s, p, d) {
+func (m *model) finish(s *state, p *process, d Step) {
+	if writes := d.Entry != nil || d.Verb == Release || d.Verb == Forget; writes && !m.write(s, p, d) {
 		return
 	}
 	switch {
-	case !d.ends:
+	case !d.Ends:
 	case p.claim == claimNone && p.ledger.state == 0:
 		p.stage = stageSweeping
 	default:
@@ -151,12 +155,12 @@ func (m *model) finish(s *state, p *process, d step) {
 
 // write succeeds on the newest ledger only. An intention is for an owner that was looked at just before. A write that fails ends
 // the round.
-func (m *model) write(s *state, p *process, d step) bool {
-	if !p.fresh || s.released || (d.verb == create && s.claim == claimNone) {
+func (m *model) write(s *state, p *process, d Step) bool {
+	if !p.fresh || s.released || (d.Verb == Create && s.claim == claimNone) {
 		*p = process{}
 		return false
 	}
-	s.before, s.ledger = s.ledger, recordOf(d.entry)
+	s.before, s.ledger = s.ledger, recordOf(d.Entry)
 	for i := range s.processes {
 		s.processes[i].fresh = s.processes[i].on && &s.processes[i] == p
 	}
@@ -215,7 +219,7 @@ func (m *model) sweep(s *state, p *process) {
 	m.list(s, p)
 	for i, seen := range p.list {
 		if seen > 0 && m.tagged && !s.resources[i].theirs {
-			m.write(s, p, step{verb: adopt, entry: &entry{Kind: "thing", State: stateBound, ID: idOf(uint8(i + 1)), Proven: idOf(uint8(i + 1))}})
+			m.write(s, p, Step{Verb: Adopt, Entry: &ledgerv1.Entry{Kind: "thing", State: ledgerv1.Bound, ID: idOf(uint8(i + 1)), Proven: idOf(uint8(i + 1))}})
 			*p = process{}
 			return
 		}

@@ -1,4 +1,4 @@
-package graph
+package decide
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
@@ -151,12 +152,12 @@ func ageOf(t *metav1.Time) uint8 {
 	return uint8(epoch.Sub(t.Time)/settled) + 1
 }
 
-func (t traits) entry(r record) *entry {
+func (t traits) entry(r record) *ledgerv1.Entry {
 	if r.state == 0 {
 		return nil
 	}
-	e := &entry{
-		Kind: "thing", Condition: "Ready", State: []entryState{"", stateRefused, statePending, stateBound}[r.state],
+	e := &ledgerv1.Entry{
+		Kind: "thing", Condition: "Ready", State: []ledgerv1.State{"", ledgerv1.Refused, ledgerv1.Pending, ledgerv1.Bound}[r.state],
 		ID: idOf(r.id), Token: idOf(r.token), Proven: idOf(r.proven), Foreign: r.foreign,
 		At: stampOf(r.at), GoneAt: stampOf(r.goneAt), AppliedAt: stampOf(r.appliedAt),
 		UnreadySince: stampOf(r.unready), RepairedAt: stampOf(r.repairedAt), Repairs: int32(r.repairs),
@@ -179,12 +180,12 @@ func (t traits) entry(r record) *entry {
 	return e
 }
 
-func recordOf(e *entry) record {
+func recordOf(e *ledgerv1.Entry) record {
 	if e == nil {
 		return record{}
 	}
 	return record{
-		state: map[entryState]uint8{stateRefused: 1, statePending: 2, stateBound: 3}[e.State],
+		state: map[ledgerv1.State]uint8{ledgerv1.Refused: 1, ledgerv1.Pending: 2, ledgerv1.Bound: 3}[e.State],
 		id:    slotOf(e.ID), token: slotOf(e.Token), proven: slotOf(e.Proven), foreign: e.Foreign, conflict: e.Refusal == string(fault.Conflict),
 		at: ageOf(e.At), goneAt: ageOf(e.GoneAt), appliedAt: ageOf(e.AppliedAt), applied: e.Applied != "",
 		unready: ageOf(e.UnreadySince), repairedAt: ageOf(e.RepairedAt), repairs: uint8(e.Repairs), chosen: len(e.Params) > 0,
@@ -195,40 +196,40 @@ var theChoice = map[string]string{"zone": "a"}
 
 var drift = []Change{{Field: "size", From: "1", To: "2"}}
 
-func (t traits) wish(claimed uint8) wish {
-	w := wish{owner: "o", key: "k", tagged: t.tagged, settle: settled, poll: settled, slowly: settled}
+func (t traits) wish(claimed uint8) Wish {
+	w := Wish{Owner: "o", Key: "k", Tagged: t.tagged, Settle: settled, Poll: settled, Slowly: settled}
 	if t.comesBack {
-		w.goneAfter = settled
+		w.GoneAfter = settled
 	}
 	if claimed == claimNone {
 		return w
 	}
-	w.wanted, w.updates, w.chooses, w.repairs, w.limits.Most = true, t.drifts, t.chooses, t.breaks, remedies
-	w.fresh = entry{Kind: "thing", Condition: "Ready", State: stateRefused}
+	w.Wanted, w.Updates, w.Chooses, w.Repairs, w.Limits.Most = true, t.drifts, t.chooses, t.breaks, remedies
+	w.Fresh = ledgerv1.Entry{Kind: "thing", Condition: "Ready", State: ledgerv1.Refused}
 	switch claimed {
 	case claimUse:
-		w.claim = claim{uses: true, id: idOf(1)}
+		w.Claim = Claim{Uses: true, ID: idOf(1)}
 	case claimUseOrCreate:
-		w.claim, w.fresh.Title = claim{title: ourTitle}, ourTitle
+		w.Claim, w.Fresh.Title = Claim{Title: ourTitle}, ourTitle
 	case claimCreateNamed:
-		w.claim, w.fresh.Title = claim{title: ourTitle, made: true}, ourTitle
+		w.Claim, w.Fresh.Title = Claim{Title: ourTitle, Made: true}, ourTitle
 	}
 	return w
 }
 
-func (t traits) thing(s *state, slot, seen uint8) *thing {
+func (t traits) thing(s *state, slot, seen uint8) *Thing {
 	if seen == 0 {
 		return nil
 	}
-	o := &thing{id: idOf(slot), phase: phases.Ready()}
+	o := &Thing{ID: idOf(slot), Phase: phases.Ready()}
 	switch seen {
 	case 2:
-		o.phase = phases.Deleting()
+		o.Phase = phases.Deleting()
 	case 3:
-		o.phase = phases.Failed("it is broken: ask its operator")
+		o.Phase = phases.Failed("it is broken: ask its operator")
 	}
 	if r := s.resources[slot-1]; t.tagged && !r.theirs {
-		o.tag = Tag{Owner: "o", Key: "k", Token: idOf(r.token)}
+		o.Tag = Tag{Owner: "o", Key: "k", Token: idOf(r.token)}
 	}
 	return o
 }
@@ -240,36 +241,36 @@ var (
 )
 
 // sight is what a process has seen, in decide's terms.
-func (t traits) sight(s *state, p *process) sight {
-	v := sight{began: stampOf(p.began).Time, listed: p.listed, twice: p.twice, wrote: p.wrote, compared: p.compared, applied: p.applied, token: idOf(p.token), chosen: p.chosen}
+func (t traits) sight(s *state, p *process) Sight {
+	v := Sight{Began: stampOf(p.began).Time, Listed: p.listed, Twice: p.twice, Wrote: p.wrote, Compared: p.compared, Applied: p.applied, Token: idOf(p.token), Chosen: p.chosen}
 	if p.chosen {
-		v.params = theChoice
+		v.Params = theChoice
 	}
 	if p.looked > 0 {
-		v.id, v.object = idOf(p.looked), t.thing(s, p.looked, p.seen)
+		v.ID, v.Object = idOf(p.looked), t.thing(s, p.looked, p.seen)
 	}
 	for i, seen := range p.list {
 		slot := uint8(i + 1)
 		if seen > 0 {
-			v.list = append(v.list, *t.thing(s, slot, seen))
+			v.List = append(v.List, *t.thing(s, slot, seen))
 		}
 		if p.asked[i] {
-			v.asked = append(v.asked, idOf(slot))
+			v.Asked = append(v.Asked, idOf(slot))
 		}
 	}
 	if p.turn {
-		v.turn = turnGranted
+		v.Turn = TurnGranted
 	}
 	if p.changes {
-		v.changes = drift
+		v.Changes = drift
 	}
 	switch p.answer {
 	case answerMade:
-		v.attempt = attempt{known: true, id: idOf(p.answerID)}
+		v.Attempt = Attempt{Known: true, ID: idOf(p.answerID)}
 	case answerRefused:
-		v.attempt = attempt{known: true, err: errRefused}
+		v.Attempt = Attempt{Known: true, Err: errRefused}
 	case answerTaken:
-		v.attempt = attempt{known: true, err: &fault.Error{Class: fault.Conflict, OtherID: idOf(p.answerID), Err: errTaken}}
+		v.Attempt = Attempt{Known: true, Err: &fault.Error{Class: fault.Conflict, OtherID: idOf(p.answerID), Err: errTaken}}
 	}
 	return v
 }

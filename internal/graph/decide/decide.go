@@ -1,0 +1,178 @@
+// Package decide is the one decision of the engine: what comes next for one key of an owner, from what the spec wants, what the ledger
+// says and what was seen outside. It is pure: it calls nothing, changes nothing and waits for nothing, so that it can be explored in
+// all states of a model of the world.
+package decide
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/graph/phases"
+)
+
+// Next says what comes next for one key. It asks nothing and changes nothing. Reconcile, Plan and deletion are loops around it:
+// each step is carried out, what came of it is in the next sight, until a step ends the round.
+func Next(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
+	d := decision{w: w, e: e, s: s, now: now}
+	switch {
+	case s.Failed != nil:
+		return ends(phases.Of(s.Failed))
+	case e != nil && (e.Owned() || w.Wanted && e.Foreign) && d.isNowhere():
+		return d.locate()
+	case !w.Wanted:
+		return d.leave(phases.Phase{})
+	case e == nil:
+		d.e = new(w.Fresh)
+		return d.obtain()
+	case !e.Foreign && !e.Owned() && (e.Title != w.Fresh.Title || !maps.Equal(e.Scope, w.Fresh.Scope)):
+		// It is no news of another name, or of another place.
+		d.e = new(w.Fresh)
+		return d.obtain()
+	case e.State != ledgerv1.Bound && e.Token != "" && (w.Claim.Uses || e.Title != w.Fresh.Title):
+		return d.leave(phases.Waiting("the %s of the last attempt is gone", e.Kind))
+	case e.State == ledgerv1.Bound && !e.Foreign && w.Claim.Uses:
+		return ends(phases.Failed("%s %s was made for this object, and the spec names one of your own: take that out of the spec again, or "+
+			"make another object", e.Kind, e.ID).Because("ClaimChanged"))
+	case e.State == ledgerv1.Bound && !e.Foreign && w.Claim.renames(e.Title):
+		return ends(phases.Failed("%s %s was made under the name %q, and the spec says %q, which can't be changed: say %q again, or make another "+
+			"object", e.Kind, e.ID, e.Title, w.Claim.Title, e.Title).Because("ClaimChanged"))
+	case e.State == ledgerv1.Bound && e.Foreign && (w.Claim.letsGo(e.ID) || w.Claim.renames(e.Title) || d.isElsewhere()):
+		return d.drop(Release, phases.Waiting("the spec doesn't ask for %s %s any more", e.Kind, e.ID))
+	case e.State == ledgerv1.Bound:
+		return d.keep()
+	}
+	return d.obtain()
+}
+
+// decision is what one step follows from.
+type decision struct {
+	w   Wish
+	e   *ledgerv1.Entry
+	s   Sight
+	now time.Time
+}
+
+// write is a step that has the ledger say something else of the key.
+func (d decision) write(v Verb, edit func(*ledgerv1.Entry)) Step {
+	e := *d.e
+	edit(&e)
+	return Step{Verb: v, Entry: &e}
+}
+
+// drop takes the key out of the ledger. One that is still wanted begins again in the next round.
+func (d decision) drop(v Verb, p phases.Phase) Step {
+	return Step{Verb: v, Phase: p, Ends: true}
+}
+
+func (d decision) stamp() *metav1.Time { return &metav1.Time{Time: d.now.Round(0)} }
+
+// keep looks after a resource that is bound. Only a proven "not found" counts as gone.
+func (d decision) keep() Step {
+	if f := d.w.Fresh; !slices.Equal(f.After, d.e.After) || f.Condition != d.e.Condition || (d.w.Moved && !d.s.Wrote) {
+		return d.write(Note, func(e *ledgerv1.Entry) { e.After, e.Condition = f.After, f.Condition })
+	}
+	object, seen := d.sightOf(d.e.ID)
+	switch {
+	case !seen:
+		return Step{Verb: LookByID, ID: d.e.ID, In: d.e.Scope}
+	case object == nil:
+		return d.vanished()
+	case d.e.GoneAt != nil:
+		return d.write(Note, func(e *ledgerv1.Entry) { e.GoneAt = nil })
+	case d.w.Chooses && len(d.e.Params) == 0 && !d.s.Chosen:
+		return Step{Verb: Pick}
+	case d.s.Chosen && !maps.Equal(d.e.Params, d.s.Params):
+		return d.write(Note, func(e *ledgerv1.Entry) { e.Params = d.s.Params })
+	case d.e.Foreign:
+		return show(*object)
+	case d.w.Tagged && object.Tag.Owner != "" && object.Tag.Owner != d.w.Owner:
+		return ends(phases.Failed("%s %s carries the tag of another object, %q: it is neither changed nor deleted; put the tag %q back, or "+
+			"correct this object's ledger", d.e.Kind, object.ID, object.Tag.Owner, d.w.Owner).Because("ForeignTag"))
+	}
+	if d.hasAnotherKey(*object) {
+		return d.anotherKey(*object)
+	}
+	switch proven := d.e.Proven == d.e.ID; {
+	case d.w.Tagged && object.Tag.Owner == "" && !proven:
+		return ends(phases.Failed("%s %s carries no tag, and nothing else says that it was made for this object: it is neither changed nor "+
+			"deleted; put the tag %q on it if it was, or correct this object's ledger", d.e.Kind, object.ID, d.w.Owner).Because("ForeignTag"))
+	case d.w.Tagged && object.Tag.Owner != "" && !proven:
+		return d.write(Note, func(e *ledgerv1.Entry) { e.Proven = e.ID })
+	}
+	return d.repair(*object)
+}
+
+// isNowhere reports whether nothing says what a resource lies in that can't be asked for without.
+func (d decision) isNowhere() bool { return d.e.Scope.Within(d.w.Within) == nil }
+
+// isElsewhere reports whether what has the name that is claimed is to be looked for in another place than the user's own that has it.
+func (d decision) isElsewhere() bool {
+	is := d.w.Fresh.Scope.Within(d.w.Within)
+	return d.w.Claim.Title != "" && d.w.Before == "" && is != nil && !maps.Equal(is, d.e.Scope)
+}
+
+// locate writes down what a resource lies in, which an operator or another client has left out.
+func (d decision) locate() Step {
+	if d.w.Lies.Within(d.w.Within) != nil {
+		return d.write(Note, func(e *ledgerv1.Entry) { e.Scope = d.w.Lies })
+	}
+	return ends(phases.Failed("nothing says in which %s the %s lies: say it with `bedplate ledger adopt --in`", strings.Join(d.w.Within, " and "),
+		strings.TrimSpace(d.e.Kind+" "+d.e.ID)).Because("NoScope"))
+}
+
+// hasAnotherKey reports whether what is this owner's carries another key than the ledger has it under: that was edited.
+func (d decision) hasAnotherKey(o Thing) bool {
+	return d.w.Tagged && !d.w.Deleting && o.Tag.Owner == d.w.Owner && o.Tag.Key != "" && o.Tag.Key != d.w.Key
+}
+
+func (d decision) anotherKey(o Thing) Step {
+	return ends(phases.Failed("%s %s carries the key %q, and the ledger has it under %q: it is neither changed nor deleted; correct the ledger",
+		d.e.Kind, o.ID, o.Tag.Key, d.w.Key).Because("ForeignTag"))
+}
+
+// vanished is for a bound resource that is proven to be gone.
+func (d decision) vanished() Step {
+	e := d.e
+	switch {
+	case e.Foreign && d.w.Claim.Title != "":
+		return d.drop(Release, phases.Waiting("%s %s was deleted by its owner: another one of that name is looked for", e.Kind, e.ID))
+	case e.Foreign:
+		return ends(missing(e.Kind, e.ID))
+	case d.w.IfLost != "":
+		return ends(phases.Failed("%s %s was deleted outside Bedplate: %s", e.Kind, e.ID, d.w.IfLost).Because(phases.ReasonLost))
+	}
+	if s, back := d.mayComeBack(); back {
+		return s
+	}
+	return d.drop(Forget, phases.Waiting("%s %s was deleted outside Bedplate and is made again", e.Kind, e.ID))
+}
+
+func missing(kind, id string) phases.Phase {
+	return phases.Failed("%s %s does not exist: name another one in the spec, or bring it back", kind, id)
+}
+
+// mayComeBack is what to do as long as a resource that is gone may be brought back by its service.
+func (d decision) mayComeBack() (Step, bool) {
+	if d.w.GoneAfter == 0 {
+		return Step{}, false
+	}
+	if d.e.GoneAt == nil || d.e.GoneAt.After(d.now) { // by a clock that was ahead
+		return d.write(Note, func(e *ledgerv1.Entry) { e.GoneAt = d.stamp() }), true
+	}
+	until := d.e.GoneAt.Add(d.w.GoneAfter)
+	return ends(phases.Waiting("%s %s is gone, but the service may bring it back: until %s it is watched",
+		d.e.Kind, d.e.ID, d.clockTime(until)).Because("StayingAway")), d.s.Began.Before(until)
+}
+
+// clockTime is one of today: what is written as later is that of a clock that was ahead.
+func (d decision) clockTime(t time.Time) string {
+	if t.Sub(d.s.Began) > 12*time.Hour {
+		return t.UTC().Format(time.DateTime + " MST")
+	}
+	return t.UTC().Format(time.TimeOnly + " MST")
+}

@@ -1,0 +1,135 @@
+package decide
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/fault"
+)
+
+// breaks are versions of decide that are broken on purpose, by what it is told. Each has to be found; docs/engine.md lists them.
+var breaks = map[string]decider{
+	"the last attempt isn't waited for": func(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
+		w.Settle = 0
+		return Next(w, e, s, now)
+	},
+	"settling counts from now, not from when the round began": func(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
+		s.Began = now
+		return Next(w, e, s, now)
+	},
+	"a create is made without a look": func(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
+		if d := Next(w, e, s, now); d.Verb != LookByName || !w.Wanted {
+			return d
+		}
+		s.Listed = true
+		return Next(w, e, s, now)
+	},
+	"what failed was seen to be absent": func(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
+		s.Failed = nil
+		return Next(w, e, s, now)
+	},
+	"whatever has the name is ours": func(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
+		for i := range s.List {
+			s.List[i].Tag = Tag{Owner: w.Owner, Key: w.Key}
+		}
+		return Next(w, e, s, now)
+	},
+	"the user's own is deleted": func(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
+		if e != nil && e.Foreign && !w.Wanted {
+			own := *e
+			own.Foreign, w.Tagged = false, false
+			e = &own
+		}
+		return Next(w, e, s, now)
+	},
+	"which of two is kept is decided by an old ledger": func(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
+		s.Wrote = true
+		return Next(w, e, s, now)
+	},
+	"the second of two stays": func(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
+		if len(s.List) > 1 {
+			s.List = s.List[:1]
+		}
+		return Next(w, e, s, now)
+	},
+	"a taken name is a refusal": func(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
+		if s.Attempt.Known && fault.ClassOf(s.Attempt.Err) == fault.Conflict {
+			s.Attempt.Err = errRefused
+		}
+		return Next(w, e, s, now)
+	},
+	"an attempt is forgotten without a look": func(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
+		if e != nil && e.State == ledgerv1.Pending && !w.Wanted {
+			return Step{Verb: Forget, Ends: true}
+		}
+		return Next(w, e, s, now)
+	},
+	"gone once is gone for good": func(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
+		w.GoneAfter = 0
+		return Next(w, e, s, now)
+	},
+	"an attempt is dropped when the claim changes": func(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
+		if w.Wanted && w.Claim.Uses && e != nil && e.State == ledgerv1.Pending {
+			e = nil
+		}
+		return Next(w, e, s, now)
+	},
+	"a deletion is done when it is asked for": func(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
+		if len(s.Asked) > 0 && !w.Wanted {
+			return Step{Verb: Forget, Ends: true}
+		}
+		return Next(w, e, s, now)
+	},
+	"a remedy isn't counted": func(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
+		d := Next(w, e, s, now)
+		if d.Verb == Remedy {
+			d.Entry.Repairs = 0
+		}
+		return d
+	},
+	"what is broken is left alone": func(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
+		w.Repairs = false
+		return Next(w, e, s, now)
+	},
+	"what exists needs no choice": func(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
+		w.Chooses = false
+		return Next(w, e, s, now)
+	},
+	"a change is taken for made": func(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
+		s.Changes = nil
+		return Next(w, e, s, now)
+	},
+}
+
+// A check that finds nothing in a decide that is wrong is worth nothing.
+func TestExplore_findsWhatIsBroken(t *testing.T) {
+	t.Parallel()
+	for name, decide := range breaks {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for in, world := range worlds {
+				x := &exploration{traits: world, decide: decide, most: exploredToFindABreak}
+				x.run()
+				x.walks(rand.New(rand.NewPCG(1, 2)), exploredToFindABreak)
+				if x.wrong != "" {
+					t.Logf("found in %q after %d states", in, len(x.known))
+					return
+				}
+			}
+			found := ""
+			space(func(w Wish, e *ledgerv1.Entry, s Sight) {
+				if found == "" {
+					found = broken(w, e, s, decide(w, e, s, epoch.Add(2*settled)))
+				}
+			})
+			if found == "" {
+				t.Error("it isn't found")
+			}
+			t.Logf("found by a rule: %s", found)
+		})
+	}
+}
+
+const exploredToFindABreak = 50_000

@@ -1,0 +1,75 @@
+package decide
+
+import (
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph/phases"
+)
+
+// leave takes away what the ledger has under the key. When the one whose ID is known is gone, what else is ours is looked for and
+// deleted in its turn. A key that is wanted in another way ends in the phase.
+func (d decision) leave(then phases.Phase) Step {
+	e := d.e
+	if e == nil {
+		return Step{Verb: Gone, Phase: then, Ends: true}
+	}
+	if e.Foreign {
+		return d.drop(Release, then)
+	}
+	a := d.s.Attempt
+	if e.State != ledgerv1.Pending || e.ID != "" {
+		a = Attempt{}
+	}
+	switch {
+	case a.Running:
+		return ends(phases.Waiting("the service is still at work on the %s: it is deleted afterwards", e.Kind).Because("Creating"))
+	case a.Known && a.Err == nil:
+		return d.write(Bind, func(e *ledgerv1.Entry) { e.ID, e.Proven = a.ID, a.ID }) // pending: bound would say that it is as wanted
+	case a.Known && !fault.IsAmbiguous(a.Err) && (fault.ClassOf(a.Err) != fault.Conflict || !d.provable()), !e.Owned():
+		return d.drop(Forget, then)
+	}
+	if e.ID != "" {
+		object, seen := d.sightOf(e.ID)
+		if !seen {
+			return Step{Verb: LookByID, ID: e.ID, In: e.Scope}
+		}
+		if object != nil {
+			return d.delete(*object)
+		}
+		if s, back := d.mayComeBack(); back {
+			return s
+		}
+	}
+	if !d.s.Listed {
+		return d.look()
+	}
+	if mine, _ := d.found(); len(mine) > 1 && !d.w.Tagged {
+		return ends(d.ambiguous(mine))
+	} else if len(mine) > 0 {
+		return d.write(Adopt, func(e *ledgerv1.Entry) { e.ID, e.Proven, e.GoneAt = mine[0].ID, mine[0].ID, nil })
+	}
+	if s, must := d.settles(); must {
+		return s
+	}
+	return d.drop(Forget, then)
+}
+
+// delete asks once: a resource that is being deleted is left to it. What doesn't carry our tag isn't ours to delete.
+func (d decision) delete(o Thing) Step {
+	switch {
+	case d.w.Undeletable:
+		return ends(phases.Failed("%s %s can't be ours, as the ledger says: correct the ledger", d.e.Kind, o.ID).Because("ForeignTag"))
+	case d.hasAnotherKey(o):
+		return d.anotherKey(o)
+	case d.w.Tagged && o.Tag.Owner != d.w.Owner:
+		return ends(phases.Failed("%s %s doesn't carry our tag any more: it isn't deleted; put the tag %q back or delete it yourself",
+			d.e.Kind, o.ID, d.w.Owner))
+	case d.e.GoneAt != nil:
+		return d.write(Note, func(e *ledgerv1.Entry) { e.GoneAt = nil })
+	case o.Phase.State == phases.StateDeleting:
+		return ends(o.Phase)
+	case d.wasAsked(o.ID):
+		return ends(phases.Deleting())
+	}
+	return Step{Verb: Remove, ID: o.ID, In: d.e.Scope}
+}

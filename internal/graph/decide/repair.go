@@ -1,0 +1,119 @@
+package decide
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/graph/phases"
+)
+
+// repair changes a resource of ours that isn't as the spec wants it. One that is on its way to something is left alone. A
+// service that writes what it is given in a way of its own would be asked for the same changes for ever, and one that shows
+// them late until then: so these are asked for slowly.
+func (d decision) repair(o Thing) Step {
+	switch {
+	case o.Phase.State != phases.StateReady && d.w.Repairs:
+		return d.mend(o)
+	case d.e.UnreadySince != nil && (d.e.RepairedAt == nil || !d.within(d.e.RepairedAt, d.w.Slowly)): // or it may not last
+		return d.write(Note, func(e *ledgerv1.Entry) { e.UnreadySince, e.Repairs, e.RepairedAt, e.Message = nil, 0, nil, "" })
+	case o.Phase.State != phases.StateReady || !d.w.Updates:
+		return show(o)
+	case !d.s.Compared:
+		return Step{Verb: Compare, ID: o.ID}
+	case d.s.Refused != nil:
+		return ends(phases.Of(d.s.Refused))
+	case len(d.s.Changes) == 0 && d.w.Again:
+		return d.applyAgain(o)
+	case len(d.s.Changes) == 0:
+		return show(o)
+	}
+	text := summary(d.s.Changes)
+	phase := phases.Waiting("%s %s is being changed: %s", d.e.Kind, o.ID, text).Because("Changing")
+	pause := max(d.w.Slowly, d.w.Settle)
+	switch {
+	case d.s.Applied:
+		s := d.write(Note, func(e *ledgerv1.Entry) { e.Applied, e.AppliedAt = text, d.stamp() })
+		s.Phase, s.Ends = phase, true
+		return s
+	case d.e.Applied == text && d.e.AppliedAt != nil && d.within(d.e.AppliedAt, pause):
+		return ends(phase)
+	case d.w.Again: // another process that goes on from here has to know of it
+		return d.write(Apply, func(e *ledgerv1.Entry) { e.Applied, e.AppliedAt, e.InEffect = "", d.stamp(), false })
+	}
+	return Step{Verb: Apply}
+}
+
+// mend is for a resource of ours that isn't ready. What it is to be like may have been the mistake, so that is put right first.
+func (d decision) mend(o Thing) Step {
+	e, text := d.e, summary(d.s.Changes)
+	changed := e.AppliedAt != nil && e.UnreadySince != nil && !e.AppliedAt.Before(e.UnreadySince)
+	ends := func(p phases.Phase) Step {
+		p.Suffices = o.Phase.Suffices
+		return ends(p)
+	}
+	switch {
+	case o.Phase.State == phases.StateDeleting:
+		return show(o)
+	case e.UnreadySince == nil || e.UnreadySince.After(d.now) || e.Generation != d.w.Generation: // a clock was ahead, or the spec is another one
+		return d.write(Note, func(e *ledgerv1.Entry) {
+			e.UnreadySince, e.Repairs, e.RepairedAt, e.Generation, e.Message = d.stamp(), 0, nil, d.w.Generation, ""
+		})
+	case o.Phase.State == phases.StateWaiting && (d.w.Patience == 0 || d.within(e.UnreadySince, d.w.Patience)):
+		return show(o)
+	case d.w.Updates && !d.s.Compared:
+		return Step{Verb: Compare, ID: o.ID}
+	case d.s.Refused != nil:
+		return ends(phases.Of(d.s.Refused))
+	case d.s.Applied, d.rests(e.AppliedAt), d.rests(e.RepairedAt):
+		return ends(phases.Waiting("%s: what was done about it may still help (%s)", o.Phase.Message, d.tried()).Because("Repairing"))
+	case text != "" && !changed: // once: a service that writes it in its own way each time would be asked for ever
+		return d.write(Apply, func(e *ledgerv1.Entry) { e.Applied, e.AppliedAt, e.InEffect = text, d.stamp(), false })
+	case int(e.Repairs) >= d.w.Limits.Most || d.w.Limits.Within > 0 && !d.within(e.UnreadySince, d.w.Limits.Within):
+		return ends(phases.Failed("%s: it isn't repaired any more (%s); correct the spec, or repair it yourself", o.Phase.Message, d.tried()))
+	}
+	return d.write(Remedy, func(e *ledgerv1.Entry) { e.Repairs, e.RepairedAt = e.Repairs+1, d.stamp() })
+}
+
+// rests reports whether what was done may still help.
+func (d decision) rests(at *metav1.Time) bool {
+	const doublings = 5 // until it is slower than slowly
+	return at != nil && d.within(at, min(d.w.Poll<<min(max(d.e.Repairs-1, 0), doublings), d.w.Slowly))
+}
+
+// tried says what was done about a resource that isn't ready.
+func (d decision) tried() string {
+	text := fmt.Sprintf("not ready since %s, repaired %d times of %d", d.clockTime(d.e.UnreadySince.Time), d.e.Repairs, d.w.Limits.Most)
+	if d.e.AppliedAt != nil && !d.e.AppliedAt.Before(d.e.UnreadySince) && d.e.Applied != "" {
+		text += ", changed: " + d.e.Applied
+	}
+	if d.e.Message != "" {
+		text += ", the last time in vain: " + d.e.Message
+	}
+	return text
+}
+
+// applyAgain applies what is as the spec wants it, where the service may have undone that without showing it.
+func (d decision) applyAgain(o Thing) Step {
+	phase, e, inEffect := o.Phase, d.e, d.s.InEffect
+	changed, ceased := e.AppliedAt != nil, e.InEffect && !inEffect
+	if changed && d.within(e.AppliedAt, d.w.Settle) {
+		phase.Retry = phases.Poll
+		return ends(phase)
+	}
+	if ceased {
+		phase = phases.Waiting("%s %s was in effect and isn't any more: it is applied again", e.Kind, e.ID).Because("Changing")
+	}
+	switch {
+	case d.s.Applied:
+		inEffect = false // until the service says so after that
+	case changed || ceased:
+		return Step{Verb: Apply}
+	case e.InEffect == inEffect:
+		return ends(phase)
+	}
+	s := d.write(Note, func(e *ledgerv1.Entry) { e.Applied, e.AppliedAt, e.InEffect = "", nil, inEffect })
+	s.Phase, s.Ends = phase, true
+	return s
+}

@@ -1,0 +1,371 @@
+package decide
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph/phases"
+)
+
+// The rules that hold for each step, whatever the spec wishes, the ledger says and was seen. Each says what is wrong with a step,
+// or nothing.
+var rules = map[string]func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string{
+	"a create is for what the spec wants made, and was seen absent after the last attempt had settled": func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
+		switch {
+		case d.Verb != Create:
+			return ""
+		case !w.Wanted || w.Claim.Uses || w.Before != "":
+			return "it isn't wanted"
+		case !s.Listed || s.Turn != TurnGranted || s.Token == "":
+			return "it wasn't looked for, has no turn, or isn't prepared"
+		case d.Entry == nil || d.Entry.State != ledgerv1.Pending || d.Entry.At == nil || d.Entry.Token != s.Token:
+			return "its intention isn't written"
+		case e != nil && e.State == ledgerv1.Bound:
+			return "there is one"
+		case e != nil && e.State == ledgerv1.Pending && s.Began.Before(e.At.Add(w.Settle)):
+			return "the last attempt hasn't settled"
+		case e != nil && e.State == ledgerv1.Pending && !s.Twice:
+			return "what was attempted was looked for once only"
+		}
+		for _, o := range s.List {
+			if w.Tagged && o.Tag.Owner == w.Owner && o.Tag.Key == w.Key {
+				return "there is one of ours"
+			}
+		}
+		return ""
+	},
+	"deleted is what was seen in this round, is ours by tag or ledger, and isn't on its way": func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
+		if d.Verb != Remove {
+			return ""
+		}
+		o, seen := decision{w: w, e: e, s: s}.sightOf(d.ID)
+		switch {
+		case !seen || o == nil:
+			return "it wasn't seen"
+		case e != nil && e.Foreign && e.ID == d.ID:
+			return "it is the user's own"
+		case w.Tagged && o.Tag.Owner != w.Owner:
+			return "it doesn't carry our tag"
+		case !w.Tagged && e != nil && e.State == ledgerv1.Bound && e.ID != d.ID:
+			return "the ledger names another one"
+		case o.Phase.State == phases.StateDeleting || slices.Contains(s.Asked, d.ID):
+			return "it was asked to go before"
+		}
+		return ""
+	},
+	"which of two is kept is decided on the newest ledger": func(w Wish, _ *ledgerv1.Entry, s Sight, d Step) string {
+		if d.Verb == Remove && w.Wanted && !w.Claim.Uses && !s.Wrote {
+			return "it may be older"
+		}
+		return ""
+	},
+	"a failed call ends the round without a write, and isn't reported as done": func(_ Wish, _ *ledgerv1.Entry, s Sight, d Step) string {
+		if s.Failed != nil && (!d.Ends || d.Entry != nil || d.Verb == Done || d.Verb == Release || d.Verb == Forget) {
+			return "it goes on"
+		}
+		return ""
+	},
+	"what is ours leaves the ledger when it is proven to be gone, and nothing of it can appear any more": func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
+		if d.Verb != Forget || s.Attempt.Known || e.State == ledgerv1.Refused && e.Token == "" && e.At != nil {
+			return ""
+		}
+		o, seen := decision{w: w, e: e, s: s}.sightOf(e.ID)
+		switch {
+		case e.Foreign:
+			return "it isn't ours"
+		case e.ID != "" && (!seen || o != nil):
+			return "it wasn't seen to be gone"
+		case e.At != nil && s.Began.Before(e.At.Add(w.Settle)):
+			return "the attempt hasn't settled"
+		case !w.Wanted && !s.Listed:
+			return "no other one was looked for"
+		}
+		return ""
+	},
+	"changed is what is bound, ours, ready, and was compared": func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
+		switch {
+		case d.Verb == Apply && (e.State != ledgerv1.Bound || e.Foreign || !s.Compared || s.Applied):
+			return "it isn't"
+		case d.Verb == Apply && s.Refused != nil:
+			return "it can't be changed"
+		case d.Verb == Apply && w.Tagged && s.Object != nil && s.Object.Tag.Owner == "" && e.Proven != e.ID:
+			return "nothing says that it is ours"
+		}
+		return ""
+	},
+	"a remedy is for what is ours, seen and not ready, and is counted before": func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
+		if d.Verb != Remedy {
+			return ""
+		}
+		o, seen := decision{w: w, e: e, s: s}.sightOf(e.ID)
+		switch {
+		case e.State != ledgerv1.Bound || e.Foreign || !w.Wanted || w.Claim.Uses:
+			return "it isn't ours, or isn't wanted"
+		case !seen || o == nil || o.Phase.State == phases.StateReady || o.Phase.State == phases.StateDeleting:
+			return "it wasn't seen broken"
+		case d.Entry == nil || d.Entry.Repairs != e.Repairs+1 || int(d.Entry.Repairs) > w.Limits.Most || d.Entry.RepairedAt == nil:
+			return "it isn't counted"
+		case w.Tagged && o.Tag.Owner == "" && e.Proven != e.ID:
+			return "nothing says that it is ours"
+		}
+		return ""
+	},
+	"the ledger names only what was seen or answered in this round": func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
+		if d.Verb != Bind && d.Verb != Adopt && d.Verb != Use {
+			return ""
+		}
+		o, seen := decision{w: w, e: e, s: s}.sightOf(d.Entry.ID)
+		answered := s.Attempt.Known && s.Attempt.Err == nil && s.Attempt.ID == d.Entry.ID
+		if !answered && (!seen || o == nil) || (d.Verb == Use) != d.Entry.Foreign {
+			return "it wasn't"
+		}
+		return ""
+	},
+	"what had the name before isn't taken for one that is to be made": func(w Wish, _ *ledgerv1.Entry, _ Sight, d Step) string {
+		if d.Verb == Use && w.Claim.Made {
+			return "it is"
+		}
+		return ""
+	},
+	"adopted is what carries our tag, or was tried by us": func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
+		o, _ := decision{w: w, e: e, s: s}.sightOf(func() string {
+			if d.Verb == Adopt {
+				return d.Entry.ID
+			}
+			return ""
+		}())
+		if d.Verb == Adopt && w.Tagged && (o == nil || o.Tag.Owner != w.Owner || o.Tag.Key != w.Key) {
+			return "it isn't"
+		}
+		return ""
+	},
+	"what a service is asked for lies somewhere, and what was made where the ledger has it": func(w Wish, e *ledgerv1.Entry, _ Sight, d Step) string {
+		made := e != nil && e.Owned() && e.Scope != nil
+		switch d.Verb {
+		case LookByID, LookByName, Remove:
+			if made && !maps.Equal(d.In, e.Scope) {
+				return "it is looked at elsewhere"
+			}
+		case LookUp:
+		case Create:
+			d.In = d.Entry.Scope
+		default:
+			if made && d.Entry != nil && d.Entry.Owned() && !maps.Equal(d.Entry.Scope, e.Scope) {
+				return "it is elsewhere"
+			}
+			return ""
+		}
+		if d.In.Within(w.Within) == nil {
+			return "it lies nowhere"
+		}
+		return ""
+	},
+	"a failure says what to do": func(_ Wish, _ *ledgerv1.Entry, _ Sight, d Step) string {
+		if d.Verb == Fail && !d.Shows && !strings.ContainsAny(d.Phase.Message, ":;") {
+			return fmt.Sprintf("%q doesn't", d.Phase.Message)
+		}
+		return ""
+	},
+	"what can't be changed isn't done": func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
+		if d.Verb == Done && !e.Foreign && w.Updates && s.Compared && s.Refused != nil && w.Wanted && !w.Claim.Uses {
+			return "it is"
+		}
+		return ""
+	},
+	"done is what was seen ready": func(_ Wish, e *ledgerv1.Entry, s Sight, d Step) string {
+		if d.Verb == Done && (e == nil || e.State != ledgerv1.Bound || s.Object == nil && len(s.List) == 0) {
+			return "it wasn't seen"
+		}
+		return ""
+	},
+	"no look is made twice": func(_ Wish, _ *ledgerv1.Entry, s Sight, d Step) string {
+		if d.Verb == LookByID && s.ID == d.ID || d.Verb == LookByName && s.Twice || d.Verb == Compare && s.Compared ||
+			d.Verb == TakeTurn && s.Turn != TurnUnasked || d.Verb == Prepare && s.Token != "" {
+			return "it is"
+		}
+		return ""
+	},
+	"a round ends, or goes on by something": func(_ Wish, _ *ledgerv1.Entry, _ Sight, d Step) string {
+		writes := d.Entry != nil || d.Verb == Release || d.Verb == Forget
+		if !d.Ends && !d.looks() && !writes && d.Verb != Remove && d.Verb != Apply {
+			return "nothing is done"
+		}
+		return ""
+	},
+}
+
+// broken says which rule a step breaks, and how.
+func broken(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
+	for rule, check := range rules {
+		if wrong := check(w, e, s, d); wrong != "" {
+			return fmt.Sprintf("%s: %s", rule, wrong)
+		}
+	}
+	return ""
+}
+
+// space is all combinations of wishes, entries and sights, as far as decide tells them apart.
+func space(found func(w Wish, e *ledgerv1.Entry, s Sight)) {
+	for _, w := range wishes() {
+		for _, e := range entries() {
+			for _, s := range sights() {
+				found(w, e, s)
+			}
+		}
+	}
+}
+
+func wishes() (all []Wish) {
+	for _, claim := range []*Claim{nil, {}, {Uses: true, ID: "1"}, {Uses: true}, {Title: ourTitle}, {Title: ourTitle, Made: true}} {
+		for _, tagged := range []bool{true, false} {
+			for _, before := range []string{"", "net"} {
+				for variant := range 8 {
+					w := traits{tagged: tagged, comesBack: variant == 1, claims: []uint8{claimCreate}}.wish(claimNone)
+					if claim != nil {
+						w.Wanted, w.Claim, w.Before, w.Updates = true, *claim, before, variant > 1
+						w.Again, w.Moved = variant > 2, variant == 4
+						w.Fresh = ledgerv1.Entry{Kind: "thing", Condition: "Ready", State: ledgerv1.Refused, Title: claim.Title}
+						if variant == 5 {
+							w.IfLost = "get another one"
+						}
+					}
+					if variant == 7 && w.Wanted {
+						w.Chooses, w.Repairs, w.Limits.Most, w.Patience, w.Poll = true, true, 2, settled, settled
+					}
+					if variant == 6 {
+						w.Within, w.Fresh.Scope = []string{"net"}, ledgerv1.Scope{"net": "new"}
+					}
+					all = append(all, w)
+				}
+			}
+		}
+	}
+	return all
+}
+
+func entries() (all []*ledgerv1.Entry) {
+	all = append(all, nil)
+	base := ledgerv1.Entry{Kind: "thing", Condition: "Ready"}
+	add := func(edit func(*ledgerv1.Entry)) {
+		e := base
+		edit(&e)
+		all = append(all, &e)
+		titled := e
+		titled.Title, titled.Scope = ourTitle, ledgerv1.Scope{"net": "old"}
+		all = append(all, &titled)
+	}
+	for age := range uint8(4) {
+		at := stampOf(age)
+		add(func(e *ledgerv1.Entry) {
+			e.State, e.At, e.Refusal, e.Message = ledgerv1.Refused, at, string(fault.Quota), "nothing left: ask for more"
+		})
+		add(func(e *ledgerv1.Entry) {
+			e.State, e.At, e.Refusal, e.Message, e.Token = ledgerv1.Refused, at, string(fault.Conflict), "taken: choose another", "2"
+		})
+		add(func(e *ledgerv1.Entry) { e.State, e.At, e.Token = ledgerv1.Pending, at, "2" })
+		add(func(e *ledgerv1.Entry) {
+			e.State, e.GoneAt, e.ID, e.Proven, e.Token = ledgerv1.Bound, at, "2", "2", "2"
+		})
+		add(func(e *ledgerv1.Entry) { e.State, e.AppliedAt, e.ID, e.InEffect = ledgerv1.Bound, at, "2", true })
+		add(func(e *ledgerv1.Entry) {
+			e.State, e.AppliedAt, e.Applied, e.ID, e.Proven = ledgerv1.Bound, at, summary(drift), "2", "2"
+		})
+		add(func(e *ledgerv1.Entry) {
+			e.State, e.ID, e.Proven, e.UnreadySince, e.RepairedAt, e.Repairs, e.Params = ledgerv1.Bound, "2", "2", at, at, int32(age), theChoice
+		})
+	}
+	add(func(e *ledgerv1.Entry) { e.State, e.ID, e.Foreign = ledgerv1.Bound, "1", true })
+	return slices.DeleteFunc(all, func(e *ledgerv1.Entry) bool { return e != nil && e.State == ledgerv1.Pending && e.At == nil })
+}
+
+func sights() (all []Sight) {
+	add := func(s Sight) {
+		s.Began = epoch
+		all = append(all, s)
+	}
+	ours, others := Tag{Owner: "o", Key: "k", Token: "2"}, Tag{Owner: "x", Key: "k"}
+	things := []*Thing{nil}
+	for _, tag := range []Tag{ours, others, {}} {
+		for _, phase := range []phases.Phase{phases.Ready(), phases.Waiting("on its way"), phases.Failed("broken"), phases.Deleting()} {
+			things = append(things, &Thing{ID: "2", Tag: tag, Phase: phase})
+		}
+	}
+	lists := [][]Thing{nil}
+	for _, o := range things[1:] {
+		second := *o
+		second.ID = "3"
+		lists = append(lists, []Thing{*o}, []Thing{*o, second})
+	}
+	for _, err := range []error{phases.ErrStale, errors.New("timeout"), &fault.Error{Class: fault.Credentials, Err: errors.New("refused")}} {
+		add(Sight{Failed: err})
+	}
+	for _, turn := range []TurnSight{TurnUnasked, TurnGranted, TurnQueued} {
+		for _, token := range []string{"", "7"} {
+			for _, list := range lists {
+				add(Sight{Turn: turn, Token: token, Listed: true, List: list, Wrote: token != ""})
+				add(Sight{Turn: turn, Token: token, Listed: true, Twice: true, List: list})
+			}
+			add(Sight{Turn: turn, Token: token})
+		}
+	}
+	for _, o := range things {
+		for _, id := range []string{"1", "2"} {
+			for _, compared := range []bool{false, true} {
+				for _, changes := range [][]Change{nil, drift} {
+					for _, list := range lists[:2] {
+						add(Sight{ID: id, Object: o, Compared: compared, Changes: changes, InEffect: compared, Listed: list != nil, List: list})
+						if compared && changes != nil {
+							add(Sight{ID: id, Object: o, Compared: compared, Changes: changes, Refused: errUnchangeable})
+						}
+						add(Sight{ID: id, Object: o, Compared: compared, Changes: changes, Applied: compared, Asked: []string{"2"}})
+					}
+				}
+			}
+		}
+	}
+	for _, err := range []error{nil, errors.New("timeout"), errRefused, &fault.Error{Class: fault.Conflict, Err: errTaken},
+		&fault.Error{Class: fault.Conflict, OtherID: "2", Err: errTaken}} {
+		for _, o := range things {
+			a := Attempt{Known: true, Err: err}
+			if err == nil {
+				a.ID = "2"
+			}
+			add(Sight{Attempt: a, ID: "2", Object: o})
+			add(Sight{Attempt: a, Listed: true, List: lists[1]})
+			add(Sight{Attempt: Attempt{Known: true, Running: true}})
+		}
+	}
+	return all
+}
+
+func TestDecide_keepsTheRules(t *testing.T) {
+	t.Parallel()
+	n, wrong := 0, map[string]int{}
+	space(func(w Wish, e *ledgerv1.Entry, s Sight) {
+		n++
+		if rule := broken(w, e, s, Next(w, e, s, epoch.Add(time.Second))); rule != "" {
+			if wrong[rule]++; wrong[rule] == 1 {
+				t.Errorf("%s\nwish %+v\nentry %+v\nsight %+v", rule, w, e, s)
+			}
+		}
+	})
+	t.Logf("%d combinations, %d rules", n, len(rules))
+}
+
+// What of an owner may still be outside is said by the ledger's own Owned, for those who only read it, and by decide.
+func TestDecide_dropsWithoutALookWhatIsNotOwned(t *testing.T) {
+	t.Parallel()
+	for _, e := range entries()[1:] {
+		d := Next(Wish{}, e, Sight{}, epoch)
+		if dropped := d.Verb == Release || d.Verb == Forget; dropped == e.Owned() {
+			t.Errorf("owned %t, and decide says %q of %+v", e.Owned(), d.Verb, e)
+		}
+	}
+}
