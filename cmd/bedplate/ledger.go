@@ -18,6 +18,7 @@ import (
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/bmm/actuator"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 func ledgerCommand() *cobra.Command {
@@ -76,7 +77,7 @@ func ledgerOwner(ctx context.Context, c client.Client, namespace, text string) (
 func ledgerShowCommand() *cobra.Command {
 	return onLedger("show KIND/NAME", "Print the ledger of an object", "  bedplate ledger show nvidiabmmcluster/demo", cobra.ExactArgs(1),
 		func(ctx context.Context, out io.Writer, c client.Client, owner graph.Owner, _ []string) error {
-			l, err := graph.LedgerOf(ctx, c, c.Scheme(), owner)
+			l, err := ledgers.Of(ctx, c, c.Scheme(), owner)
 			if err != nil {
 				return err
 			}
@@ -163,7 +164,7 @@ func ledgerRebuildCommand() *cobra.Command {
 }
 
 func ledgerEngine(c client.Client) *graph.Engine {
-	return &graph.Engine{Client: c, Live: c, Clock: clock.RealClock{}}
+	return &graph.Engine{Store: &ledgers.Store{Client: c, Live: c}, Clock: clock.RealClock{}}
 }
 
 // form of a key in a ledger, and what is under it.
@@ -185,7 +186,7 @@ var (
 )
 
 // resourcesOf reads KEY=KIND/ID, of what lies in a scope and belongs to an object.
-func resourcesOf(owner graph.Owner, args []string, in graph.Scope, yours bool) (resources []graph.Resource, _ error) {
+func resourcesOf(owner graph.Owner, args []string, in graph.Scope, yours bool) (resources []ledgers.Resource, _ error) {
 	forms := machineForms
 	if cluster, is := owner.(*infrav1.NvidiaBMMCluster); is {
 		forms = clusterForms
@@ -211,7 +212,7 @@ func resourcesOf(owner graph.Owner, args []string, in graph.Scope, yours bool) (
 		case known.yours && !yours:
 			return nil, fmt.Errorf("%q: what is under this key is your own, and never deleted: adopt it with --yours", arg)
 		}
-		resources = append(resources, graph.Resource{Key: key, Kind: kind, ID: id, Scope: in, Own: !yours})
+		resources = append(resources, ledgers.Resource{Key: key, Kind: kind, ID: id, Scope: in, Own: !yours})
 	}
 	return resources, nil
 }

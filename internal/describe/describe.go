@@ -16,7 +16,7 @@ import (
 
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
-	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // Object is a node of the tree.
@@ -30,7 +30,7 @@ type Object struct {
 	// Conditions are all of the object's own, sorted by type.
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// Outside is what was made or taken for the object outside Kubernetes.
-	Outside []graph.Resource `json:"outside,omitempty"`
+	Outside []ledgers.Resource `json:"outside,omitempty"`
 	// Details are what else there is to know of the object.
 	Details  []Detail  `json:"details,omitempty"`
 	Children []*Object `json:"children,omitempty"`
@@ -61,14 +61,14 @@ func Cluster(ctx context.Context, c client.Client, namespace, name string) (*Obj
 	return read(found, found.GetRoot(), byName), nil
 }
 
-func read(t *tree.ObjectTree, object client.Object, ledgers map[string]*ledgerv1.Ledger) *Object {
+func read(t *tree.ObjectTree, object client.Object, byName map[string]*ledgerv1.Ledger) *Object {
 	o := &Object{
 		Kind: object.GetObjectKind().GroupVersionKind().Kind, Name: object.GetName(), Role: tree.GetMetaName(object),
 		State: cmp.Or(tree.GetAvailableCondition(object), tree.GetReadyCondition(object)),
 	}
 	if !tree.IsVirtualObject(object) {
 		o.Conditions = slices.Clone(tree.GetConditions(object))
-		o.Outside = graph.Resources(ledgers[ledgerv1.Name(o.Kind, o.Name)])
+		o.Outside = ledgers.Resources(byName[ledgerv1.Name(o.Kind, o.Name)])
 	}
 	slices.SortFunc(o.Conditions, func(a, b metav1.Condition) int { return cmp.Compare(a.Type, b.Type) })
 	children := t.GetObjectsByParent(object.GetUID())
@@ -76,7 +76,7 @@ func read(t *tree.ObjectTree, object client.Object, ledgers map[string]*ledgerv1
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.GetName(), b.GetName()))
 	})
 	for _, child := range children {
-		o.Children = append(o.Children, read(t, child, ledgers))
+		o.Children = append(o.Children, read(t, child, byName))
 	}
 	return o
 }

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // Print writes the tree for people: a line for each object, below it what was made for it outside, where it waits what for,
@@ -103,7 +103,7 @@ func (p *printer) condition(name, indent string, c metav1.Condition, withMessage
 	}
 }
 
-func resource(r graph.Resource) string {
+func resource(r ledgers.Resource) string {
 	text := r.Kind
 	if _, name, named := strings.Cut(r.Key, "/"); named {
 		text += "/" + name

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bedplate/bedplate/internal/describe"
-	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 var now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -30,7 +30,7 @@ func TestPrint_showsWhatThereIsAndWhatItWaitsFor(t *testing.T) {
 		Children: []*describe.Object{
 			{
 				Kind: "NvidiaBMMCluster", Name: "demo", Role: "ClusterInfrastructure", State: &ready, Conditions: []metav1.Condition{ready},
-				Outside: []graph.Resource{
+				Outside: []ledgers.Resource{
 					{Key: "site", Kind: "site", ID: "s-1"},
 					{Key: "subnet/nodes", Kind: "subnet", Own: true},
 					{Key: "vpc", Kind: "VPC", ID: "v-1", Own: true},

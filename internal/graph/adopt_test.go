@@ -9,6 +9,7 @@ import (
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // An operator says that it is ours, and the ledger has it already.
@@ -18,7 +19,7 @@ func TestAdopt_provesWhatTheLedgerHas(t *testing.T) {
 	f.Expect(f.round(f.owner(), graph.Create())).To(Succeed())
 	f.update(f.ledger(), func(l *ledgerv1.Ledger) { l.Entry("lonely").Proven = "" }) // written by an earlier version
 	f.service.things["id-1"].tag = graph.Tag{}
-	f.Expect(f.engine().AdoptInto(t.Context(), f.owner(), graph.Resource{Key: "lonely", Kind: "thing", ID: "id-1", Own: true})).To(Succeed())
+	f.Expect(f.engine().AdoptInto(t.Context(), f.owner(), ledgers.Resource{Key: "lonely", Kind: "thing", ID: "id-1", Own: true})).To(Succeed())
 	f.Expect(f.ledger().Entry("lonely").Proven).To(Equal("id-1"))
 }
 
@@ -37,5 +38,5 @@ func TestAdopt_refusesWhatAnotherLedgerHas(t *testing.T) {
 	graph.Add(g, f.service.kind(), f.want("lonely"))
 	_, err = g.Reconcile(t.Context())
 	f.Expect(err).NotTo(HaveOccurred())
-	f.Expect(e.AdoptInto(t.Context(), second, graph.Resource{Key: "net", Kind: "thing", ID: "id-1", Own: true})).NotTo(Succeed())
+	f.Expect(e.AdoptInto(t.Context(), second, ledgers.Resource{Key: "net", Kind: "thing", ID: "id-1", Own: true})).NotTo(Succeed())
 }

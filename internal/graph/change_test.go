@@ -11,6 +11,7 @@ import (
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // claiming reconciles a graph of one thing, net, with another claim than before.
@@ -76,8 +77,8 @@ func TestClaimChanged_letsTheUsersOwnGo(t *testing.T) {
 	f.claiming(graph.Use(one.id))
 	f.claiming(graph.Use(two.id))
 	f.claiming(graph.Use(two.id))
-	owned := graph.Resources(f.ledger())
-	f.Expect(owned).To(ConsistOf(graph.Resource{Key: "net", Kind: "thing", ID: two.id}))
+	owned := ledgers.Resources(f.ledger())
+	f.Expect(owned).To(ConsistOf(ledgers.Resource{Key: "net", Kind: "thing", ID: two.id}))
 
 	f.claiming(graph.Create())
 	owner := f.claiming(graph.Create())
@@ -94,7 +95,7 @@ func TestUseOrCreate_looksAgainWhenTheUsersOwnIsGone(t *testing.T) {
 	f.reconcile()
 	f.reconcile()
 	f.Expect(f.parts).To(HaveLen(2), "the old network, and a workspace of our own")
-	owned := graph.Resources(f.ledger())
+	owned := ledgers.Resources(f.ledger())
 	f.Expect(owned).To(ContainElement(HaveField("Own", true)))
 }
 

@@ -8,6 +8,7 @@ import (
 
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 type named string
@@ -34,7 +35,7 @@ func TestDelete_saysThatALedgerHasACircle(t *testing.T) {
 		"right": {Kind: "thing", Condition: "RightReady", State: ledgerv1.Bound, ID: "2", After: []string{"left"}},
 	}
 	owner := &bmmv1.NvidiaBMMMachine{}
-	graph := &Graph{owner: owner, deleting: true, ledger: &ledger{Owner: "o", Entries: entries}}
+	graph := &Graph{owner: owner, deleting: true, ledger: &ledgers.Ledger{OwnerID: "o", Entries: entries}}
 	report := newReport(&Engine{})
 	graph.removeUnless(context.Background(), nil, report)
 	g.Expect(report.conditions["LeftReady"]).To(ConsistOf(HaveField("Phase.Message",

@@ -11,6 +11,7 @@ import (
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/crashtest"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // cloudFixture is the owner of a graph in the cloud without tags, outside of the crash suite.
@@ -65,9 +66,9 @@ func TestUseOrCreate_remembersWhoseItIs(t *testing.T) {
 	f := newCloudFixture(t)
 	f.reconcile()
 	f.reconcile()
-	f.Expect(graph.Resources(f.ledger())).To(ConsistOf(
-		graph.Resource{Key: "workspace", Kind: "workspace", ID: "id-1", Own: true},
-		graph.Resource{Key: "network", Kind: "network", ID: "id-2", Scope: graph.Scope{"workspace": "id-1"}, Own: true},
+	f.Expect(ledgers.Resources(f.ledger())).To(ConsistOf(
+		ledgers.Resource{Key: "workspace", Kind: "workspace", ID: "id-1", Own: true},
+		ledgers.Resource{Key: "network", Kind: "network", ID: "id-2", Scope: graph.Scope{"workspace": "id-1"}, Own: true},
 	))
 }
 

@@ -21,6 +21,7 @@ import (
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/creates"
+	"github.com/bedplate/bedplate/internal/ledgers"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -128,15 +129,17 @@ func (f *fixture) engine() *graph.Engine {
 		},
 	})
 	return &graph.Engine{
-		Client: c, Live: f.client, Recorder: f.events, Clock: f.clock, Poll: poll, Settle: settle, CreateTimeout: f.createTimeout,
-		Creates: f.pool, Paused: func(context.Context, client.Object) (bool, error) { return f.paused, nil },
+		Store: &ledgers.Store{
+			Client: c, Live: f.client, Paused: func(context.Context, client.Object) (bool, error) { return f.paused, nil },
+		},
+		Recorder: f.events, Clock: f.clock, Poll: poll, Settle: settle, CreateTimeout: f.createTimeout, Creates: f.pool,
 	}
 }
 
 // ledger of the owner; nil where it has none.
 func (f *fixture) ledger() *ledgerv1.Ledger {
 	f.t.Helper()
-	l, err := graph.LedgerOf(f.t.Context(), f.client, f.client.Scheme(), f.owner())
+	l, err := ledgers.Of(f.t.Context(), f.client, f.client.Scheme(), f.owner())
 	f.Expect(err).NotTo(HaveOccurred())
 	return l
 }

@@ -4,48 +4,25 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/graph/creates"
 	"github.com/bedplate/bedplate/internal/graph/phases"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
-// Owner is a Kubernetes object that outside resources are made for. What was made for it stands in its ledger.
-// It may be a shell around an object of another kind: then it has a method Unwrap() client.Object too.
-type Owner interface {
-	client.Object
-	GetConditions() []metav1.Condition
-	SetConditions([]metav1.Condition)
-	// OutsideIDs are the IDs of outside resources that spec and status show, by the names of their kinds. They come from the
-	// ledger: IDs that it doesn't have mean that it is lost, or an older one.
-	OutsideIDs() []ledgerv1.OutsideID
-}
-
-// objectOf is the object that the API server knows. An owner of a kind that isn't ours is a shell around it, which says
-// where conditions and IDs are.
-func objectOf(owner client.Object) client.Object {
-	if shell, ok := owner.(interface{ Unwrap() client.Object }); ok {
-		return shell.Unwrap()
-	}
-	return owner
-}
+// Owner is a Kubernetes object that outside resources are made for.
+type Owner = ledgers.Owner
 
 // Engine runs graphs. One is shared by all owners of a manager.
 type Engine struct {
-	Client client.Client
-	// Live reads past the cache.
-	Live     client.Reader
+	*ledgers.Store
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 	// Poll is how often a resource is looked at that isn't ready yet; in the beginning it is more often: see Interval. It, CreateTimeout
@@ -60,30 +37,20 @@ type Engine struct {
 	Settle time.Duration
 	// Creates runs what may block for long. Without it a create holds up its reconcile.
 	Creates *creates.Pool
-	// Paused reports whether an owner, of which the newest metadata is given, is paused. It is asked when a create is about to
-	// begin, so it reads past the cache. Optional.
-	Paused func(ctx context.Context, owner client.Object) (bool, error)
-	// Home is the UID of this management cluster's Namespace kube-system. It is read if it isn't given.
-	Home string
-	// OnlyLooks: it makes plans, and nothing is written.
-	OnlyLooks bool
-
-	home  sync.Mutex
-	polls polls
+	polls   polls
 }
 
 // Graph is everything one owner has outside, and wants there. It serves one reconcile.
 type Graph struct {
 	engine *Engine
 	owner  Owner
-	// credentials that the calls are made with, by name.
+	// credentials are the names of what the calls log in with, and home is this management cluster.
 	credentials []string
+	home        string
 	kinds       map[string]AnyKind
-	// home is this management cluster.
-	home   string
-	ledger *ledger
-	nodes  []node
-	phases map[string]phases.Phase
+	ledger      *ledgers.Ledger
+	nodes       []node
+	phases      map[string]phases.Phase
 	// kept says of prefixes of keys why these stay.
 	kept map[string]string
 	// deleting: everything goes.
@@ -134,7 +101,7 @@ func (e *Engine) New(ctx context.Context, owner Owner, credentials []string, kin
 	if err := g.open(ctx); err != nil {
 		return nil, err
 	}
-	if err := g.restore(ctx); err != nil {
+	if err := g.ledger.Restore(ctx); err != nil {
 		return nil, err
 	}
 	if annotations := owner.GetAnnotations(); annotations[ledgerv1.TakeOverAnnotation] != "" {
@@ -334,10 +301,10 @@ func (g *Graph) Delete(ctx context.Context) (done bool, _ ctrl.Result, err error
 // close marks a ledger as the proof that all is gone, where the last of it hasn't left it with a write: what spec and status show
 // counts as lost otherwise.
 func (g *Graph) close(ctx context.Context) error {
-	if l := g.ledger.stored; l.ResourceVersion == "" || l.Spec.Closed || g.owner.GetDeletionTimestamp() == nil {
+	if l := g.ledger.Stored; l.ResourceVersion == "" || l.Spec.Closed || g.owner.GetDeletionTimestamp() == nil {
 		return nil
 	}
-	return g.write(ctx)
+	return g.ledger.Write(ctx)
 }
 
 // DeleteAndRelease deletes, and takes the finalizer off the owner when all is gone.
@@ -346,31 +313,13 @@ func (g *Graph) DeleteAndRelease(ctx context.Context, finalizer string) (ctrl.Re
 	if !done || err != nil {
 		return result, err
 	}
-	if !g.ledger.stored.Spec.Closed { // by a write under a lock; otherwise it came from the cache
-		nothing, err := OwnsNothing(ctx, g.engine.Live, g.engine.Client.Scheme(), g.owner)
+	if !g.ledger.Stored.Spec.Closed { // by a write under a lock; otherwise it came from the cache
+		nothing, err := ledgers.OwnsNothing(ctx, g.engine.Live, g.engine.Client.Scheme(), g.owner)
 		if err != nil || !nothing {
 			return ctrl.Result{RequeueAfter: jittered(time.Second)}, err
 		}
 	}
 	return ctrl.Result{}, g.engine.Release(ctx, g.owner, finalizer)
-}
-
-// Release takes the finalizer off the owner once all is gone, then off its ledger if it is there still, and lets the owner wait
-// for no turn any more.
-func (e *Engine) Release(ctx context.Context, owner Owner, finalizer string) error {
-	e.Leave(owner)
-	if err := Release(ctx, e.Client, objectOf(owner), finalizer); err != nil {
-		return err
-	}
-	l, err := LedgerOf(ctx, e.Client, e.Client.Scheme(), owner)
-	if err != nil || l == nil || l.Owns() || !controllerutil.RemoveFinalizer(l, ledgerv1.Finalizer) {
-		return err
-	}
-	err = e.Client.Update(ctx, l)
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // the cache is behind; what is left then is taken away later
-	}
-	return err
 }
 
 // firstUnready names the first of refs that isn't ready, nor of use before it is.

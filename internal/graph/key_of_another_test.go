@@ -7,6 +7,7 @@ import (
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // A ledger that was edited by hand names what is ours under a second key, which leaves the spec.
@@ -34,7 +35,7 @@ func TestAdoptInto_aWrongKeyTakesNothingAway(t *testing.T) {
 	f.update(ledger, func(l *ledgerv1.Ledger) {
 		l.Spec.Entries = []ledgerv1.Entry{*l.Entry("net"), *l.Entry("right"), *l.Entry("lonely")}
 	})
-	f.Expect(f.engine().AdoptInto(t.Context(), f.owner(), graph.Resource{Key: "lefft", Kind: "thing", ID: left, Own: true})).To(Succeed())
+	f.Expect(f.engine().AdoptInto(t.Context(), f.owner(), ledgers.Resource{Key: "lefft", Kind: "thing", ID: left, Own: true})).To(Succeed())
 	for range 3 {
 		_, err := f.reconcile()
 		f.Expect(err).NotTo(HaveOccurred())

@@ -6,7 +6,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
-	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // That a ledger is lost, or another's, is read past the cache.
@@ -27,6 +27,6 @@ func TestAdoptInto_notInPlaceOfAnother(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
 	f.madeAll()
-	f.Expect(f.engine().AdoptInto(t.Context(), f.owner(), graph.Resource{Key: "net", Kind: "thing", ID: "id-9", Own: true})).
+	f.Expect(f.engine().AdoptInto(t.Context(), f.owner(), ledgers.Resource{Key: "net", Kind: "thing", ID: "id-9", Own: true})).
 		To(MatchError(ContainSubstring("id-1 under the key net already")))
 }

@@ -12,6 +12,7 @@ import (
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // showing is an owner whose status shows things.
@@ -196,7 +197,7 @@ func TestLedger_thatIsOlderThanWhatWasMade(t *testing.T) {
 			_, err := f.reconcileObject(f.shown())
 			f.Expect(err).NotTo(HaveOccurred())
 			f.Expect(f.service.changes()).To(Equal(calls))
-			f.Expect(graph.Resources(f.ledger())).To(HaveLen(len(everything)))
+			f.Expect(ledgers.Resources(f.ledger())).To(HaveLen(len(everything)))
 		},
 		"is deleted": func(*fixture) {},
 	} {
@@ -356,7 +357,7 @@ func TestCreate_doesNotBeginForAnOwnerThatIsNotWhatItWas(t *testing.T) {
 			f.Expect(result.RequeueAfter).To(BeNumerically(">", 0))
 			f.Expect(stale.Status.Conditions).To(BeEmpty())
 			f.Expect(f.service.keys()).To(BeEmpty())
-			l, err := graph.LedgerOf(t.Context(), f.client, f.client.Scheme(), stale)
+			l, err := ledgers.Of(t.Context(), f.client, f.client.Scheme(), stale)
 			f.Expect(err).NotTo(HaveOccurred())
 			f.Expect(l != nil && l.Owns()).To(BeFalse(), "nothing is pending that never began")
 		})

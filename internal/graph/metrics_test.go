@@ -18,6 +18,7 @@ import (
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/phases"
+	"github.com/bedplate/bedplate/internal/ledgers"
 	"github.com/bedplate/bedplate/internal/metricstest"
 )
 
@@ -58,7 +59,8 @@ func TestMetrics_sayHowLongAConditionWasNotMet(t *testing.T) {
 		g := NewWithT(t)
 		c := meteredClient(t)
 		engine := &graph.Engine{
-			Client: c, Live: c, Recorder: events.NewFakeRecorder(100), Clock: clock.RealClock{}, Poll: time.Second, Home: "here",
+			Store:    &ledgers.Store{Client: c, Live: c, Home: "here"},
+			Recorder: events.NewFakeRecorder(100), Clock: clock.RealClock{}, Poll: time.Second,
 		}
 		owner := &metered{}
 		for _, step := range []struct {
@@ -91,7 +93,7 @@ func TestMetrics_sayHowLongADeletionTook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		c := meteredClient(t)
-		engine := &graph.Engine{Client: c}
+		engine := &graph.Engine{Store: &ledgers.Store{Client: c}}
 		for _, name := range []string{"kept", "deleted"} {
 			owner := &metered{}
 			owner.Namespace, owner.Name = "blue", name

@@ -6,40 +6,15 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph/decide"
 	"github.com/bedplate/bedplate/internal/graph/phases"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
-
-// anyHome stands for a management cluster that isn't known.
-const anyHome = "*"
-
-// HomeOf is the UID of this management cluster, which never changes.
-func (e *Engine) HomeOf(ctx context.Context) (string, error) {
-	e.home.Lock()
-	defer e.home.Unlock()
-	if e.Home != "" {
-		return e.Home, nil
-	}
-	system := &metav1.PartialObjectMetadata{}
-	system.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	err := e.Live.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system)
-	if e.OnlyLooks && apierrors.IsForbidden(err) { // whoever plans may not be allowed to know
-		return anyHome, nil
-	}
-	if err != nil {
-		return "", &fault.Error{Class: fault.Transient, Op: "read which management cluster this is", Err: err}
-	}
-	e.Home = string(system.UID)
-	return e.Home, nil
-}
 
 // open reads the owner's ledger, from the cache first. Nothing that speaks against it, and nothing that it lacks, counts before
 // it was read past the cache too.
@@ -52,38 +27,38 @@ func (g *Graph) open(ctx context.Context) (err error) {
 		return err
 	}
 	takesOver := g.owner.GetAnnotations()[ledgerv1.TakeOverAnnotation] == "true"
-	if len(lacking(stored, g.owner)) == 0 {
-		if isOf(stored, g.owner) && g.atHome(stored) {
-			g.ledger = ledgerFrom(stored)
+	if len(ledgers.Lacking(stored, g.owner)) == 0 {
+		if stored.IsOf(g.owner.GetUID()) && g.atHome(stored) {
+			g.ledger = g.engine.Open(g.owner, g.home, g.credentials, stored)
 			return nil
 		}
-		if ownsNothing(stored) && !isOf(stored, g.owner) && !takesOver {
+		if !stored.Owns() && !stored.IsOf(g.owner.GetUID()) && !takesOver {
 			return g.begin(stored)
 		}
 	}
 	if stored, err = g.read(ctx, g.engine.Live); err != nil {
 		return err
 	}
-	switch shown := lacking(stored, g.owner); {
-	case isOf(stored, g.owner):
-	case ownsNothing(stored) && len(shown) == 0:
+	switch shown := ledgers.Lacking(stored, g.owner); {
+	case stored.IsOf(g.owner.GetUID()):
+	case !stored.Owns() && len(shown) == 0:
 		return g.begin(stored)
-	case ownsNothing(stored) && !takesOver:
+	case !stored.Owns() && !takesOver:
 		return g.lost(shown)
-	case ownsNothing(stored):
+	case !stored.Owns():
 		return g.rebuild(ctx, stored, shown)
 	case !takesOver:
 		return g.isOthers(stored)
 	}
-	g.ledger = ledgerFrom(stored)
-	if !isOf(stored, g.owner) { // it is taken over
+	g.ledger = g.engine.Open(g.owner, g.home, g.credentials, stored)
+	if !stored.IsOf(g.owner.GetUID()) { // it is taken over
 		if err := g.unclaimed(ctx); err != nil {
 			return err
 		}
 	}
 	// clusterctl writes a moved object's UID into its ledger.
-	if !g.engine.OnlyLooks && (!isOf(stored, g.owner) || !g.atHome(stored)) {
-		if err := g.write(ctx); err != nil {
+	if !g.engine.OnlyLooks && (!stored.IsOf(g.owner.GetUID()) || !g.atHome(stored)) {
+		if err := g.ledger.Write(ctx); err != nil {
 			return err
 		}
 	}
@@ -92,41 +67,19 @@ func (g *Graph) open(ctx context.Context) (err error) {
 }
 
 func (g *Graph) read(ctx context.Context, c client.Reader) (*ledgerv1.Ledger, error) {
-	return LedgerOf(ctx, c, g.engine.Client.Scheme(), g.owner)
+	return ledgers.Of(ctx, c, g.engine.Client.Scheme(), g.owner)
 }
 
 // atHome reports whether a ledger says that it is in this management cluster.
-func (g *Graph) atHome(l *ledgerv1.Ledger) bool { return l.Spec.Home == g.home || g.home == anyHome }
-
-func ownsNothing(l *ledgerv1.Ledger) bool { return l == nil || !l.Owns() }
-
-// isOf reports whether a ledger is that of this very object, and not of one of its name that was before or is elsewhere. No copy is:
-// the object's UID is written into a ledger here, by us or by `clusterctl move`. A ledger whose references another client has taken
-// away says itself whose it is.
-func isOf(l *ledgerv1.Ledger, owner client.Object) bool {
-	return l != nil && l.IsOf(owner.GetUID())
+func (g *Graph) atHome(l *ledgerv1.Ledger) bool {
+	return l.Spec.Home == g.home || g.home == ledgers.AnyHome
 }
 
-// restore puts back what another client has taken off a ledger: the reference to its owner, and its finalizer.
-func (g *Graph) restore(ctx context.Context) error {
-	reference, err := g.engine.referenceTo(g.owner)
-	l := g.ledger.stored
-	kept := l.DeletionTimestamp != nil || l.Spec.Closed || controllerutil.ContainsFinalizer(l, ledgerv1.Finalizer)
-	if err != nil || g.engine.OnlyLooks || g.ledger.fresh || kept && slices.Equal(l.OwnerReferences, []metav1.OwnerReference{reference}) {
-		return err
-	}
-	return g.write(ctx)
+// begin a ledger in the place of one, or of none.
+func (g *Graph) begin(place *ledgerv1.Ledger) (err error) {
+	g.ledger, err = g.engine.Begin(g.owner, g.home, g.credentials, place)
+	return err
 }
-
-// lacking are the IDs that spec or status of an owner show and its ledger doesn't have.
-func lacking(l *ledgerv1.Ledger, owner Owner) []ledgerv1.OutsideID {
-	return slices.DeleteFunc(owner.OutsideIDs(), func(o ledgerv1.OutsideID) bool {
-		return l != nil && (l.Names(o) || slices.Contains(l.Spec.Released, o.String()) || closes(l, owner))
-	})
-}
-
-// closes reports whether a ledger proves that everything of an owner is gone.
-func closes(l *ledgerv1.Ledger, owner client.Object) bool { return l.Spec.Closed && isOf(l, owner) }
 
 const takeOverRemedy = "pause and unpause the object here, or give it the annotation " + ledgerv1.TakeOverAnnotation + `="true"`
 
@@ -170,7 +123,7 @@ func (g *Graph) rebuild(ctx context.Context, place *ledgerv1.Ledger, shown []led
 		}
 		owners[tag.Owner] = true
 		g.ledger.Entries[tag.Key] = &ledgerv1.Entry{Kind: o.Kind, Condition: ReadyCondition, State: ledgerv1.Bound, ID: o.ID, Proven: o.ID, Token: tag.Token, Scope: in}
-		g.ledger.Owner, g.ledger.stored.Spec.OwnerID = tag.Owner, tag.Owner
+		g.ledger.BelongsTo(tag.Owner)
 	}
 	if len(owners) != 1 {
 		return fault.Invalidf("the ledger is lost, and it can't be rebuilt: what spec and status show carries %d different owner IDs: "+
@@ -179,7 +132,7 @@ func (g *Graph) rebuild(ctx context.Context, place *ledgerv1.Ledger, shown []led
 	if err := g.unclaimed(ctx); err != nil {
 		return err
 	}
-	return g.write(ctx)
+	return g.ledger.Write(ctx)
 }
 
 // unclaimed fails where another ledger has the owner's ID: what is shown isn't this object's then. The one in whose place it is written
@@ -190,7 +143,7 @@ func (g *Graph) unclaimed(ctx context.Context) error {
 		return err
 	}
 	for _, other := range others {
-		if other.Spec.OwnerID == g.ledger.Owner {
+		if other.Spec.OwnerID == g.ledger.OwnerID {
 			return fault.Invalidf("what carries the owner ID %s is in ledger %s/%s: it isn't this object's. If %s %s is gone, and this one is to "+
 				"have what was made for it: take the finalizer %s off that ledger, and delete it",
 				other.Spec.OwnerID, other.Namespace, other.Name, other.Spec.Owner.Kind, other.Spec.Owner.Name, ledgerv1.Finalizer)
@@ -211,7 +164,7 @@ func (g *Graph) others(ctx context.Context) ([]ledgerv1.Ledger, error) {
 		return nil, &fault.Error{Class: fault.Transient, Op: "list the ledgers", Err: err}
 	}
 	return slices.DeleteFunc(all.Items, func(l ledgerv1.Ledger) bool {
-		return client.ObjectKeyFromObject(&l) == client.ObjectKeyFromObject(g.ledger.stored)
+		return client.ObjectKeyFromObject(&l) == client.ObjectKeyFromObject(g.ledger.Stored)
 	}), nil
 }
 
@@ -231,12 +184,12 @@ func (o shown) phase() phases.Phase {
 // recall adds what the owner shows and an older ledger lacks, if it carries the owner's ID. It isn't written: whoever needs it
 // finds it again.
 func (g *Graph) recall(ctx context.Context) {
-	for _, o := range lacking(g.ledger.stored, g.owner) {
+	for _, o := range ledgers.Lacking(g.ledger.Stored, g.owner) {
 		tag, in, found, err := g.tagOf(ctx, o)
 		if err != nil || found && tag.Owner == "" {
-			g.unproven = append(g.unproven, shown{o, err})
+			g.unproven, g.ledger.Incomplete = append(g.unproven, shown{o, err}), true
 		}
-		if err != nil || !found || tag.Owner != g.ledger.Owner || tag.Key == "" {
+		if err != nil || !found || tag.Owner != g.ledger.OwnerID || tag.Key == "" {
 			continue
 		}
 		if known := g.ledger.Entries[tag.Key]; known != nil && known.Owned() {
@@ -285,4 +238,11 @@ func (k *Kind[T]) tagOf(ctx context.Context, g *Graph, o ledgerv1.OutsideID) (_ 
 		}
 	}
 	return Tag{}, nil, err
+}
+
+// CannotLogIn reports whether an error says that there are no credentials to log in with, or none that the service takes, and not just
+// that they couldn't be read. Then an owner of which nothing is known may go.
+func CannotLogIn(err error) bool {
+	class := fault.ClassOf(err)
+	return class == fault.Credentials || class == fault.Invalid
 }

@@ -84,7 +84,7 @@ func (g *Graph) Plan(ctx context.Context) []Step {
 
 func (g *Graph) planRemoval(ctx context.Context, wanted map[string]bool) []Step {
 	var steps []Step
-	left, spec := slices.DeleteFunc(g.ledger.keys(), func(key string) bool { return wanted[key] }), wanted
+	left, spec := slices.DeleteFunc(g.ledger.Keys(), func(key string) bool { return wanted[key] }), wanted
 	if g.deleting {
 		spec = nil
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 	"github.com/bedplate/bedplate/internal/soaktest"
 )
 
@@ -147,7 +148,7 @@ func (p *past) done() (calls []string, uses map[string]string) {
 		}
 	}
 	uses = map[string]string{}
-	for _, r := range graph.Resources(p.ledger()) {
+	for _, r := range ledgers.Resources(p.ledger()) {
 		if r.ID != "" && known[r.ID] != nil {
 			uses[r.Key] = r.ID
 		}

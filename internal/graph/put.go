@@ -16,6 +16,7 @@ import (
 
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph/phases"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // putter owns the fields of the objects that a graph puts into Kubernetes.
@@ -136,7 +137,7 @@ func (n *put) wanted(ctx context.Context, g *Graph) (*unstructured.Unstructured,
 	u := &unstructured.Unstructured{Object: fields}
 	u.SetGroupVersionKind(kind)
 	u.SetNamespace(g.owner.GetNamespace())
-	reference, err := g.engine.referenceTo(g.owner)
+	reference, err := ledgers.ReferenceTo(g.owner, g.engine.Client.Scheme())
 	u.SetOwnerReferences([]metav1.OwnerReference{reference})
 	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
 	unstructured.RemoveNestedField(u.Object, "status")

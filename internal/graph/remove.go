@@ -20,7 +20,7 @@ import (
 func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report *report) {
 	left := g.unwanted(wanted)
 	if wanted != nil && len(left) > 0 {
-		if err := g.current(ctx); err != nil {
+		if err := g.ledger.Current(ctx); err != nil {
 			report.add(ReadyCondition, left[0], inside, phases.Of(err))
 			return
 		}
@@ -63,7 +63,7 @@ func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report
 
 // unwanted are the keys of the ledger that the spec neither asks for nor keeps.
 func (g *Graph) unwanted(wanted map[string]bool) []string {
-	return slices.DeleteFunc(g.ledger.keys(), func(key string) bool {
+	return slices.DeleteFunc(g.ledger.Keys(), func(key string) bool {
 		_, kept := g.keeps(key)
 		return wanted != nil && kept || wanted[key]
 	})
@@ -92,23 +92,23 @@ func (g *Graph) keeps(key string) (why string, kept bool) {
 func (g *Graph) holders(key string, wanted map[string]bool) []string {
 	switch {
 	case wanted != nil:
-		return g.ledger.dependents(key)
+		return g.ledger.Dependents(key)
 	case g.ledger.Entries[key].Foreign:
-		holders := g.ledger.owned()
+		holders := g.ledger.Owned()
 		for _, o := range g.unproven {
 			holders = append(holders, o.String())
 		}
 		return holders
 	}
 	var holders []string
-	seen, next := map[string]bool{key: true}, g.ledger.dependents(key)
+	seen, next := map[string]bool{key: true}, g.ledger.Dependents(key)
 	for len(next) > 0 {
 		other := next[0]
 		next = next[1:]
 		switch {
 		case seen[other]:
 		case g.ledger.Entries[other].Foreign: // what comes after that comes after this one, too
-			next = append(next, g.ledger.dependents(other)...)
+			next = append(next, g.ledger.Dependents(other)...)
 		default:
 			holders = append(holders, other)
 		}
@@ -120,7 +120,7 @@ func (g *Graph) holders(key string, wanted map[string]bool) []string {
 // sweep is the end of a deletion. Before it is written that the last of what is ours has left the ledger, that has to name whatever else
 // carries the owner's ID, of which a ledger doesn't know that was restored from an older backup.
 func (g *Graph) sweep(ctx context.Context) error {
-	if !g.deleting || len(g.ledger.owned()) > 0 {
+	if !g.deleting || len(g.ledger.Owned()) > 0 {
 		return nil
 	}
 	return g.look(ctx)
@@ -141,7 +141,7 @@ func (g *Graph) look(ctx context.Context) error {
 		}
 	}
 	refused := func(err error) bool { return fault.ClassOf(err) == fault.Credentials }
-	if len(g.searched) == 0 && ownsNothing(g.ledger.stored) && len(g.unproven) == 0 {
+	if len(g.searched) == 0 && !g.ledger.Stored.Owns() && len(g.unproven) == 0 {
 		errs = slices.DeleteFunc(errs, refused)
 	}
 	return errors.Join(errs...)
@@ -174,7 +174,7 @@ func (g *Graph) noteStrays(kind string, in Scope, found []decide.Thing) {
 		key := cmp.Or(o.Tag.Key, "stray/"+o.ID) // whose tag has lost its key
 		known := g.ledger.Entries[key]
 		yours := known != nil && known.Foreign && known.ID == o.ID // so the spec or an operator say, whatever it carries
-		if o.Tag.Owner == g.ledger.Owner && !yours && (known == nil || !known.Owned()) {
+		if o.Tag.Owner == g.ledger.OwnerID && !yours && (known == nil || !known.Owned()) {
 			g.strays[key] = &ledgerv1.Entry{Kind: kind, Condition: ReadyCondition, State: ledgerv1.Bound, ID: o.ID, Proven: o.ID, Scope: in}
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph/phases"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // maxNote is what the API server takes of an event's note, in bytes.
@@ -256,7 +257,7 @@ func (e *Engine) set(owner Owner, condition string, f finding) {
 	if f.Message != "" {
 		note += ": " + f.Message
 	}
-	e.Recorder.Eventf(objectOf(owner), nil, kind, f.Reason, condition, "%s", Note(note))
+	e.Recorder.Eventf(ledgers.ObjectOf(owner), nil, kind, f.Reason, condition, "%s", Note(note))
 }
 
 // Note is as much of a text as the API server takes as that of an event.

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"slices"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/graph/decide"
@@ -34,7 +33,7 @@ func (k *Kind[T]) service() *Service { return k.Service }
 func (k *Kind[T]) unwanted(g *Graph, key string) decide.Wish {
 	service := g.engine.service(k.Service)
 	return decide.Wish{
-		Owner: g.ledger.Owner, Key: key, Lies: k.scopeOf(g, key), Within: k.Within, Undeletable: k.Delete == nil,
+		Owner: g.ledger.OwnerID, Key: key, Lies: k.scopeOf(g, key), Within: k.Within, Undeletable: k.Delete == nil,
 		Tagged: k.Tag != nil, GoneAfter: k.GoneAfter, Settle: service.Settle,
 		Poll: service.Poll, Slowly: service.slowly(), Leads: g.engine.Creates.Leads(), Deleting: g.deleting,
 	}
@@ -52,7 +51,7 @@ func (h *Handle[T]) wish(before string) decide.Wish {
 			w.Unproven = o.phase()
 		}
 	}
-	w.Generation, w.Moved = h.g.owner.GetGeneration(), !slices.Equal(h.g.ledger.Credentials, h.g.credentials)
+	w.Generation, w.Moved = h.g.owner.GetGeneration(), h.g.ledger.Moved()
 	return w
 }
 
@@ -68,5 +67,5 @@ func (h *Handle[T]) fresh() ledgerv1.Entry {
 }
 
 func (g *Graph) keyOf(name string, e *ledgerv1.Entry) Key {
-	return Key{Owner: g.ledger.Owner, Name: name, Token: e.Token, Title: e.Title, Params: e.Params, Scope: e.Scope}
+	return Key{Owner: g.ledger.OwnerID, Name: name, Token: e.Token, Title: e.Title, Params: e.Params, Scope: e.Scope}
 }

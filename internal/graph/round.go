@@ -107,7 +107,7 @@ func (r *round[T]) write(ctx context.Context, s decide.Step) error {
 	case decide.Release, decide.Forget:
 		before := r.entry()
 		if r.wish.Wanted && before.Foreign { // in another way: unless the spec that says so is an old one
-			if err := r.g.current(ctx); err != nil {
+			if err := r.g.ledger.Current(ctx); err != nil {
 				return err
 			}
 		}
@@ -122,7 +122,7 @@ func (r *round[T]) write(ctx context.Context, s decide.Step) error {
 		}
 		r.g.ledger.Entries[key] = s.Entry
 	}
-	if err := r.g.write(ctx); err != nil {
+	if err := r.g.ledger.Write(ctx); err != nil {
 		return err
 	}
 	r.sight.Wrote = true
@@ -190,7 +190,7 @@ func (r *round[T]) find(ctx context.Context, title string, in Scope) error {
 	key.Title, key.Scope = title, in
 	r.sight.Twice = r.sight.Listed
 	r.sight.Listed = true
-	if r.g.ledger.fresh && key.Title == "" {
+	if r.g.ledger.Fresh && key.Title == "" {
 		return nil // The owner's ID is new: nothing can carry it.
 	}
 	all, err := r.kind.Find(ctx, key)
@@ -317,7 +317,7 @@ func (r *round[T]) remedy(ctx context.Context, s decide.Step) error {
 
 func (r *round[T]) delete(ctx context.Context, id string, in Scope) error {
 	if r.wish.Wanted { // in another way than this was made: unless the spec that says so is an old one
-		if err := r.g.current(ctx); err != nil {
+		if err := r.g.ledger.Current(ctx); err != nil {
 			return err
 		}
 	}

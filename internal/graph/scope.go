@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // scopeOf is what the resource under a key lies in: as the ledger says, or the owner shows. It is nil if neither does. What it comes after
@@ -70,7 +71,7 @@ func (k *Kind[T]) scopes(g *Graph) []Scope {
 		}
 	}
 	add(k.outer(""))
-	for _, entries := range []map[string]*ledgerv1.Entry{ledgerFrom(g.ledger.stored).Entries, g.ledger.Entries} {
+	for _, entries := range []map[string]*ledgerv1.Entry{ledgers.EntriesOf(g.ledger.Stored), g.ledger.Entries} {
 		for _, e := range entries {
 			add(e.Scope)
 			add(Scope{e.Kind: e.ID})

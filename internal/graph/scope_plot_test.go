@@ -10,6 +10,7 @@ import (
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // A ledger from a backup of before both were made: net and leaf are strays. The net is found, what lies in it isn't.
@@ -220,7 +221,7 @@ func TestScope_seedInPlaceOfAnOlderLedger(t *testing.T) {
 	nets, leaves, _ := f.kinds()
 	theirs := f.put("theirs")
 	f.Expect(f.engine().Seed(t.Context(), f.owner(), "", []string{"any"}, []graph.AnyKind{nets, leaves},
-		graph.Resource{Key: "net/theirs", Kind: netKind, ID: theirs.id})).To(Succeed())
+		ledgers.Resource{Key: "net/theirs", Kind: netKind, ID: theirs.id})).To(Succeed())
 	f.Expect(f.ledger().Spec.OwnerID).To(Equal(before), "what carries %s is not found any more", before)
 }
 
@@ -229,7 +230,7 @@ func TestScope_adoptOfAnotherKind(t *testing.T) {
 	f := newPlot(t)
 	_, err := f.rounds(3, f.usual)
 	f.Expect(err).NotTo(HaveOccurred())
-	err = f.engine().AdoptInto(t.Context(), f.owner(), graph.Resource{Key: netKey, Kind: "leaf", ID: "id-1", Own: true, Scope: graph.Scope{netKind: "id-9"}})
+	err = f.engine().AdoptInto(t.Context(), f.owner(), ledgers.Resource{Key: netKey, Kind: "leaf", ID: "id-1", Own: true, Scope: graph.Scope{netKind: "id-9"}})
 	f.Expect(err).To(HaveOccurred(), "%+v", f.ledger().Entry(netKey))
 }
 

@@ -13,6 +13,7 @@ import (
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // leaf is a thing that can't be named without the net that it lies in.
@@ -216,7 +217,7 @@ func TestScope_thatNothingSaysIsAskedFor(t *testing.T) {
 	c := meta.FindStatusCondition(owner.Status.Conditions, leafKey+"Ready")
 	f.Expect(c.Reason).To(Equal("NoScope"))
 	f.Expect(c.Message).To(ContainSubstring("bedplate ledger adopt --in"))
-	f.Expect(f.engine().AdoptInto(t.Context(), f.owner(), graph.Resource{
+	f.Expect(f.engine().AdoptInto(t.Context(), f.owner(), ledgers.Resource{
 		Key: leafKey, Kind: "leaf", ID: "id-1", Own: true, Scope: graph.Scope{netKind: "first"},
 	})).To(Succeed())
 	_, g, _ := f.open()

@@ -8,12 +8,13 @@ import (
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // Seed writes a ledger for an object that has none, from what is known otherwise: by hand, or from another provider's status. Without
 // an owner's ID it gets a new one. Where kinds are given, each resource has to exist, and one that is to be ours may not carry the tag of
 // another object.
-func (e *Engine) Seed(ctx context.Context, owner Owner, ownerID string, credentials []string, kinds []AnyKind, resources ...Resource) error {
+func (e *Engine) Seed(ctx context.Context, owner Owner, ownerID string, credentials []string, kinds []AnyKind, resources ...ledgers.Resource) error {
 	home, err := e.HomeOf(ctx)
 	if err != nil {
 		return err
@@ -26,17 +27,17 @@ func (e *Engine) Seed(ctx context.Context, owner Owner, ownerID string, credenti
 	if err != nil {
 		return err
 	}
-	if !ownsNothing(stored) {
+	if stored.Owns() {
 		return fmt.Errorf("there is ledger %s already, and it names what exists: add to it with `bedplate ledger adopt`", stored.Name)
 	}
 	if err := g.begin(stored); err != nil {
 		return err
 	}
-	if ownerID == "" && isOf(stored, owner) { // what carries that one may still exist
+	if ownerID == "" && stored.IsOf(owner.GetUID()) { // what carries that one may still exist
 		ownerID = stored.Spec.OwnerID
 	}
 	if ownerID != "" {
-		g.ledger.Owner, g.ledger.stored.Spec.OwnerID = ownerID, ownerID
+		g.ledger.BelongsTo(ownerID)
 	}
 	if err := g.unclaimed(ctx); err != nil {
 		return err
@@ -50,7 +51,7 @@ func (e *Engine) Seed(ctx context.Context, owner Owner, ownerID string, credenti
 }
 
 // verify that what is to be entered exists, and isn't another object's.
-func (g *Graph) verify(ctx context.Context, r Resource) error {
+func (g *Graph) verify(ctx context.Context, r ledgers.Resource) error {
 	o := ledgerv1.OutsideID{Kind: r.Kind, ID: r.ID, Scope: r.Scope}
 	if g.kinds[r.Kind] == nil {
 		return fault.Invalidf("nothing is known of the kind of %s", o)
@@ -61,14 +62,14 @@ func (g *Graph) verify(ctx context.Context, r Resource) error {
 		return err
 	case !found:
 		return fault.Invalidf("%s doesn't exist: correct what names it", o)
-	case r.Own && tag.Owner != "" && tag.Owner != g.ledger.Owner:
+	case r.Own && tag.Owner != "" && tag.Owner != g.ledger.OwnerID:
 		return fault.Invalidf("%s carries the tag of another object, %q: it isn't this one's", o, tag.Owner)
 	}
 	return nil
 }
 
 // AdoptInto writes resources into the ledger that an object has.
-func (e *Engine) AdoptInto(ctx context.Context, owner Owner, resources ...Resource) error {
+func (e *Engine) AdoptInto(ctx context.Context, owner Owner, resources ...ledgers.Resource) error {
 	home, err := e.HomeOf(ctx)
 	if err != nil {
 		return err
@@ -78,14 +79,14 @@ func (e *Engine) AdoptInto(ctx context.Context, owner Owner, resources ...Resour
 	if err != nil {
 		return err
 	}
-	if !isOf(stored, owner) {
+	if !stored.IsOf(owner.GetUID()) {
 		return fmt.Errorf("there is no ledger of this object: write one with `bedplate ledger seed`")
 	}
-	g.ledger, g.credentials = ledgerFrom(stored), stored.Spec.Credentials
+	g.ledger = e.Open(owner, home, stored.Spec.Credentials, stored)
 	return g.enter(ctx, resources)
 }
 
-func (g *Graph) enter(ctx context.Context, resources []Resource) error {
+func (g *Graph) enter(ctx context.Context, resources []ledgers.Resource) error {
 	for _, r := range resources {
 		if err := g.isNoOther(ctx, r); err != nil {
 			return err
@@ -110,12 +111,12 @@ func (g *Graph) enter(ctx context.Context, resources []Resource) error {
 		}
 		g.ledger.Entries[r.Key] = e
 	}
-	return g.write(ctx)
+	return g.ledger.Write(ctx)
 }
 
 // isNoOther fails where another ledger has a resource as its own, or this one under another key: what the spec doesn't ask for under
 // the one would be deleted under the other.
-func (g *Graph) isNoOther(ctx context.Context, r Resource) error {
+func (g *Graph) isNoOther(ctx context.Context, r ledgers.Resource) error {
 	for key, e := range g.ledger.Entries {
 		if key != r.Key && e.Kind == r.Kind && e.ID == r.ID {
 			return fmt.Errorf("the ledger has %s %s already, under the key %s", r.Kind, r.ID, key)
@@ -138,8 +139,8 @@ func (g *Graph) isNoOther(ctx context.Context, r Resource) error {
 // TakeOver asks the manager to act on a ledger that belongs to another management cluster or to an earlier object of this name, or
 // to rebuild one that is lost.
 func TakeOver(ctx context.Context, c client.Client, owner client.Object) error {
-	owner = objectOf(owner)
+	owner = ledgers.ObjectOf(owner)
 	before := owner.DeepCopyObject().(client.Object)
-	annotate(owner, ledgerv1.TakeOverAnnotation, "true")
+	ledgers.Annotate(owner, ledgerv1.TakeOverAnnotation, "true")
 	return c.Patch(ctx, owner, client.MergeFrom(before))
 }

@@ -10,6 +10,7 @@ import (
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // An attempt whose outcome isn't known must not be forgotten: what it has made would stand beside what was adopted.
@@ -28,7 +29,7 @@ func TestAdoptInto_notInPlaceOfAnAttempt(t *testing.T) {
 	f.Expect(f.ledger().Entry("net").State).To(Equal(ledgerv1.Pending))
 	other, err := f.service.create(graph.Tag{Owner: f.ledger().Spec.OwnerID, Key: "net"})
 	f.Expect(err).NotTo(HaveOccurred())
-	f.Expect(f.engine().AdoptInto(t.Context(), f.owner(), graph.Resource{Key: "net", Kind: "thing", ID: other.id, Own: true})).
+	f.Expect(f.engine().AdoptInto(t.Context(), f.owner(), ledgers.Resource{Key: "net", Kind: "thing", ID: other.id, Own: true})).
 		NotTo(Succeed())
 }
 
@@ -40,7 +41,7 @@ func TestAdoptInto_doesNotMakeTheUsersOwnOurs(t *testing.T) {
 	untagged := func(kind *graph.Kind[thing]) { kind.Tag = nil }
 	f.Expect(f.round(f.owner(), graph.UseOrCreate("shared"), untagged)).To(Succeed())
 	f.Expect(f.ledger().Entry("lonely").Foreign).To(BeTrue())
-	err := f.engine().AdoptInto(t.Context(), f.owner(), graph.Resource{Key: "lonely", Kind: "thing", ID: theirs.id, Own: true})
+	err := f.engine().AdoptInto(t.Context(), f.owner(), ledgers.Resource{Key: "lonely", Kind: "thing", ID: theirs.id, Own: true})
 	f.Expect(err).To(HaveOccurred())
 	f.Expect(f.ledger().Entry("lonely").Foreign).To(BeTrue())
 }
@@ -54,7 +55,7 @@ func TestSeed_notWithTheIDOfAnotherObject(t *testing.T) {
 		Namespace: f.name.Namespace, Name: "second", UID: "second", Finalizers: []string{finalizer},
 	}}
 	f.Expect(f.client.Create(t.Context(), second)).To(Succeed())
-	f.Expect(f.engine().Seed(t.Context(), second, ledger.Spec.OwnerID, []string{"any"}, nil, graph.Resource{Key: "net", Kind: "thing", ID: "id-1", Own: true})).
+	f.Expect(f.engine().Seed(t.Context(), second, ledger.Spec.OwnerID, []string{"any"}, nil, ledgers.Resource{Key: "net", Kind: "thing", ID: "id-1", Own: true})).
 		To(MatchError(ContainSubstring(ledger.Name)))
 }
 
@@ -70,7 +71,7 @@ func TestSeed_ofWhatCannotBeDeleted(t *testing.T) {
 		f.Expect(err).NotTo(HaveOccurred())
 		return g
 	}
-	f.Expect(f.engine().Seed(t.Context(), f.owner(), "0123456789ab", []string{"any"}, nil, graph.Resource{Key: "site", Kind: "site", ID: theirs.id, Own: true})).To(Succeed())
+	f.Expect(f.engine().Seed(t.Context(), f.owner(), "0123456789ab", []string{"any"}, nil, ledgers.Resource{Key: "site", Kind: "site", ID: theirs.id, Own: true})).To(Succeed())
 	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
 	defer func() {
 		if r := recover(); r != nil {
@@ -86,7 +87,7 @@ func TestAdoptInto_notUnderASecondKey(t *testing.T) {
 	f := inMemory(t)
 	untagged := func(k *graph.Kind[thing]) { k.Tag = nil }
 	f.Expect(f.round(f.owner(), graph.Create(), untagged)).To(Succeed())
-	err := f.engine().AdoptInto(t.Context(), f.owner(), graph.Resource{Key: "mistyped", Kind: "thing", ID: "id-1", Own: true})
+	err := f.engine().AdoptInto(t.Context(), f.owner(), ledgers.Resource{Key: "mistyped", Kind: "thing", ID: "id-1", Own: true})
 	_ = f.round(f.owner(), graph.Create(), untagged)
 	f.Expect(f.service.called("delete id-1")).To(BeZero(), "adopt said: %v", err)
 }
@@ -98,19 +99,19 @@ func TestSeed_looksAtWhatIsEntered(t *testing.T) {
 	theirs := f.put("theirs")
 	other, err := f.service.create(graph.Tag{Owner: "0123456789ab", Key: "net"})
 	f.Expect(err).NotTo(HaveOccurred())
-	seed := func(r graph.Resource) error {
+	seed := func(r ledgers.Resource) error {
 		return f.engine().Seed(t.Context(), f.owner(), "", []string{"any"}, []graph.AnyKind{f.service.kind()}, r)
 	}
-	f.Expect(seed(graph.Resource{Key: "lonely", Kind: "thing", ID: "id-9", Own: true})).To(MatchError(ContainSubstring("thing id-9 doesn't exist")))
-	f.Expect(seed(graph.Resource{Key: "lonely", Kind: "rocket", ID: "id-1", Own: true})).To(MatchError(ContainSubstring("rocket")))
-	f.Expect(seed(graph.Resource{Key: "lonely", Kind: "thing", ID: other.id, Own: true})).To(MatchError(ContainSubstring("tag of another object")))
+	f.Expect(seed(ledgers.Resource{Key: "lonely", Kind: "thing", ID: "id-9", Own: true})).To(MatchError(ContainSubstring("thing id-9 doesn't exist")))
+	f.Expect(seed(ledgers.Resource{Key: "lonely", Kind: "rocket", ID: "id-1", Own: true})).To(MatchError(ContainSubstring("rocket")))
+	f.Expect(seed(ledgers.Resource{Key: "lonely", Kind: "thing", ID: other.id, Own: true})).To(MatchError(ContainSubstring("tag of another object")))
 	f.service.failing("get "+theirs.id, errors.New("connection reset"))
-	f.Expect(seed(graph.Resource{Key: "lonely", Kind: "thing", ID: theirs.id, Own: true})).To(MatchError(ContainSubstring("connection reset")))
+	f.Expect(seed(ledgers.Resource{Key: "lonely", Kind: "thing", ID: theirs.id, Own: true})).To(MatchError(ContainSubstring("connection reset")))
 	f.service.before = nil
 	f.Expect(f.ledger()).To(BeNil())
-	f.Expect(seed(graph.Resource{Key: "lonely", Kind: "thing", ID: theirs.id})).To(Succeed())
+	f.Expect(seed(ledgers.Resource{Key: "lonely", Kind: "thing", ID: theirs.id})).To(Succeed())
 	f.Expect(f.ledger().Entry("lonely").Foreign).To(BeTrue())
-	f.Expect(graph.IsOwnerID(f.ledger().Spec.OwnerID)).To(BeTrue())
-	f.Expect(seed(graph.Resource{Key: "net", Kind: "thing", ID: theirs.id})).To(Succeed(), "nothing is owned yet")
+	f.Expect(ledgers.IsOwnerID(f.ledger().Spec.OwnerID)).To(BeTrue())
+	f.Expect(seed(ledgers.Resource{Key: "net", Kind: "thing", ID: theirs.id})).To(Succeed(), "nothing is owned yet")
 	f.Expect(f.service.changes()).To(ConsistOf("create ", "create net"))
 }

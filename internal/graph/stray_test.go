@@ -9,6 +9,7 @@ import (
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // Tag of the owner, but without a key.
@@ -52,7 +53,7 @@ func TestSweep_leavesWhatAnOperatorHasCalledTheUsers(t *testing.T) {
 	f := inMemory(t)
 	_, ledger := f.madeAll()
 	f.update(ledger, func(l *ledgerv1.Ledger) { l.Spec.Entries = []ledgerv1.Entry{*l.Entry("left")} })
-	f.Expect(f.engine().AdoptInto(t.Context(), f.owner(), graph.Resource{Key: "net", Kind: "thing", ID: "id-1", Own: false})).To(Succeed())
+	f.Expect(f.engine().AdoptInto(t.Context(), f.owner(), ledgers.Resource{Key: "net", Kind: "thing", ID: "id-1", Own: false})).To(Succeed())
 	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
 	f.deletes()
 	f.Expect(f.service.called("delete id-1")).To(BeZero(), "%v", f.service.calls)

@@ -15,6 +15,7 @@ import (
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/crashtest"
 	"github.com/bedplate/bedplate/internal/graph/phases"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // cloud is shaped like PowerVS: no tags, names that several may have, zones that are known at run time only, networks that
@@ -301,6 +302,6 @@ func (c *cloud) seed(f *fixture) {
 	none := func(context.Context, graph.Key) ([]part, error) { return nil, nil }
 	kinds := []graph.AnyKind{c.kind("workspace", "", none), c.kind("network", "workspace", none)}
 	f.Expect(f.engine().Seed(f.t.Context(), f.owner(), "", []string{"any"}, kinds,
-		graph.Resource{Key: "workspace", Kind: "workspace", ID: workspace, Own: true},
-		graph.Resource{Key: "network", Kind: "network", ID: network, Own: true, Scope: graph.Scope{"workspace": workspace}})).To(Succeed())
+		ledgers.Resource{Key: "workspace", Kind: "workspace", ID: workspace, Own: true},
+		ledgers.Resource{Key: "network", Kind: "network", ID: network, Own: true, Scope: graph.Scope{"workspace": workspace}})).To(Succeed())
 }

@@ -11,6 +11,7 @@ import (
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/crashtest"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // toy is a world of the crash suite: an owner, and a service that remembers whom it speaks to.
@@ -31,7 +32,7 @@ func (w *toy) Reconcile(ctx context.Context, f *crashtest.Fuse) error {
 		return client.IgnoreNotFound(err)
 	}
 	before := owner.DeepCopy()
-	e := &graph.Engine{Client: c, Live: f.Live(w.client), Recorder: w.events, Clock: w.clock, Poll: poll, Settle: settle, Creates: w.pool}
+	e := &graph.Engine{Store: &ledgers.Store{Client: c, Live: f.Live(w.client)}, Recorder: w.events, Clock: w.clock, Poll: poll, Settle: settle, Creates: w.pool}
 	g, want, err := w.open(e, owner, f)
 	if err != nil {
 		return err

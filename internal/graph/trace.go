@@ -8,6 +8,8 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // tracer is what the spans say they come from.
@@ -16,7 +18,7 @@ const tracer = "github.com/bedplate/bedplate/internal/graph"
 // span begins one round of the graph. The calls that are made within it are its children. The function that it returns
 // ends it.
 func (g *Graph) span(ctx context.Context, doing string) (context.Context, func(error)) {
-	kind := kindOf(g.owner)
+	kind := ledgers.KindOf(g.owner)
 	ctx, span := otel.Tracer(tracer).Start(ctx, doing+" "+kind, trace.WithAttributes(
 		attribute.String("bedplate.kind", kind),
 		attribute.String("bedplate.object", client.ObjectKeyFromObject(g.owner).String())))

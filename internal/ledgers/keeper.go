@@ -1,10 +1,9 @@
-// Package ledgers looks after the ledgers whose objects are gone: it counts those that still name something outside, and lets
-// those go that don't.
 package ledgers
 
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
-	"github.com/bedplate/bedplate/internal/graph"
 )
 
 var forsaken = prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -31,9 +29,12 @@ var forsaken = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 
 func init() { metrics.Registry.MustRegister(forsaken) }
 
-// Keeper is a part of a manager, and looks while that one leads.
+// Keeper looks after the ledgers whose objects are gone: it counts those that still name something outside, and lets those go that
+// don't. It is a part of a manager, and looks while that one leads.
 type Keeper struct {
-	Engine *graph.Engine
+	*Store
+	// Poll is how often the outside is looked at: ten times slower is often enough here.
+	Poll time.Duration
 	// Owners are lists of the kinds whose ledgers are looked after.
 	Owners []client.ObjectList
 
@@ -47,19 +48,19 @@ func (k *Keeper) Start(ctx context.Context) error {
 		if err := k.look(ctx); err != nil && ctx.Err() == nil {
 			ctrl.LoggerFrom(ctx).Error(err, "Can't look for ledgers whose objects are gone")
 		}
-	}, 10*k.Engine.Poll)
+	}, 10*k.Poll)
 	forsaken.Reset()
 	return nil
 }
 
 func (k *Keeper) look(ctx context.Context) error {
-	home, err := k.Engine.HomeOf(ctx)
+	home, err := k.HomeOf(ctx)
 	if err != nil {
 		return err
 	}
 	// Before the objects: whoever has a ledger is there before it.
 	all := &ledgerv1.LedgerList{}
-	if err := k.Engine.Client.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
+	if err := k.Client.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list the ledgers: %w", err)
 	}
 	living, counts, kinds, err := k.living(ctx)
@@ -99,9 +100,9 @@ func (k *Keeper) living(ctx context.Context) (map[owner]types.UID, map[string]in
 	living, counts, kinds := map[owner]types.UID{}, map[string]int{}, map[string]schema.GroupVersionKind{}
 	for _, kind := range k.Owners {
 		list := kind.DeepCopyObject().(client.ObjectList)
-		known, err := apiutil.GVKForObject(list, k.Engine.Client.Scheme())
+		known, err := apiutil.GVKForObject(list, k.Client.Scheme())
 		if err == nil {
-			err = k.Engine.Client.List(ctx, list, client.UnsafeDisableDeepCopy)
+			err = k.Client.List(ctx, list, client.UnsafeDisableDeepCopy)
 		}
 		if err != nil {
 			return nil, nil, nil, fmt.Errorf("list the objects that have ledgers: %w", err)
@@ -124,14 +125,14 @@ func (k *Keeper) release(ctx context.Context, l *ledgerv1.Ledger, kind schema.Gr
 	}
 	owner := &metav1.PartialObjectMetadata{}
 	owner.SetGroupVersionKind(kind)
-	err := k.Engine.Live.Get(ctx, client.ObjectKey{Namespace: l.Namespace, Name: l.Spec.Owner.Name}, owner)
+	err := k.Live.Get(ctx, client.ObjectKey{Namespace: l.Namespace, Name: l.Spec.Owner.Name}, owner)
 	if err == nil && l.IsOf(owner.UID) { // the cache is behind
 		return nil
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("look for the object of ledger %s/%s: %w", l.Namespace, l.Name, err)
 	}
-	err = k.Engine.Client.Update(ctx, l)
+	err = k.Client.Update(ctx, l)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil
 	}

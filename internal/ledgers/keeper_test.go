@@ -8,14 +8,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
-	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/metricstest"
 )
 
@@ -53,7 +51,7 @@ func TestKeeper_countsWhatOutlivesItsObjectAndLetsTheRestGo(t *testing.T) {
 	}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
 	k := &Keeper{
-		Engine: &graph.Engine{Client: c, Live: c, Clock: clock.RealClock{}, Poll: time.Hour, Home: "here"},
+		Store: &Store{Client: c, Live: c, Home: "here"}, Poll: time.Hour,
 		Owners: []client.ObjectList{&bmmv1.NvidiaBMMMachineList{}}, told: map[types.UID]bool{},
 	}
 	g.Expect(k.look(t.Context())).To(Succeed())
@@ -83,7 +81,7 @@ func TestKeeper_knowsWhoseALedgerWithoutReferencesIs(t *testing.T) {
 	unsaid.OwnerReferences = nil
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(living, gone, empty, lives, unsaid).Build()
 	k := &Keeper{
-		Engine: &graph.Engine{Client: c, Live: c, Clock: clock.RealClock{}, Poll: time.Hour, Home: "here"},
+		Store: &Store{Client: c, Live: c, Home: "here"}, Poll: time.Hour,
 		Owners: []client.ObjectList{&bmmv1.NvidiaBMMMachineList{}}, told: map[types.UID]bool{},
 	}
 	g.Expect(k.look(t.Context())).To(Succeed())

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // delete brings a Machine towards its end: its Node is drained, its instance goes, then its Node, then its finalizer. Hooks
@@ -43,7 +43,7 @@ func (r *Reconciler) delete(ctx context.Context, machine *machinev1.Machine) (ct
 	if err := r.deleteNode(ctx, machine); err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{}, graph.Release(ctx, r.Client, machine, machinev1.MachineFinalizer)
+	return ctrl.Result{}, ledgers.Release(ctx, r.Client, machine, machinev1.MachineFinalizer)
 }
 
 func (r *Reconciler) deleteNode(ctx context.Context, machine *machinev1.Machine) error {

@@ -33,6 +33,7 @@ import (
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/creates"
+	"github.com/bedplate/bedplate/internal/ledgers"
 	"github.com/bedplate/bedplate/internal/queue"
 	"github.com/bedplate/bedplate/internal/version"
 )
@@ -252,7 +253,7 @@ func (o *Options) restConfig() (*rest.Config, error) {
 // Engine is the one that all controllers of the manager share.
 func (o *Options) Engine(mgr ctrl.Manager) *graph.Engine {
 	return &graph.Engine{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(),
+		Store:    &ledgers.Store{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
 		Recorder: mgr.GetEventRecorder(o.Name), Clock: clock.RealClock{}, Poll: o.Poll, Settle: o.Settle,
 		CreateTimeout: o.CreateTimeout, Creates: &creates.Pool{Limit: o.Creates, Patience: time.Second},
 	}

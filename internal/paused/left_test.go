@@ -11,6 +11,7 @@ import (
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 	"github.com/bedplate/bedplate/internal/paused"
 )
 
@@ -20,7 +21,7 @@ func TestLeft_saysNothingWhileClusterctlIsAtWork(t *testing.T) {
 	g := NewWithT(t)
 	now := time.Now()
 	left := paused.Left{
-		Engine:    &graph.Engine{Clock: clocktesting.NewFakePassiveClock(now), Poll: 30 * time.Second},
+		Engine:    &graph.Engine{Store: &ledgers.Store{}, Clock: clocktesting.NewFakePassiveClock(now), Poll: 30 * time.Second},
 		Finalizer: infrav1.ClusterFinalizer, Condition: infrav1.VPCReadyCondition,
 	}
 	object := &infrav1.NvidiaBMMCluster{ObjectMeta: metav1.ObjectMeta{

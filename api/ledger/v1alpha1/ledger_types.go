@@ -238,8 +238,11 @@ func (l *Ledger) Entry(key string) *Entry {
 	return nil
 }
 
-// Owns reports whether it names anything that is ours and may exist.
+// Owns reports whether it names anything that is ours and may exist. No ledger does not.
 func (l *Ledger) Owns() bool {
+	if l == nil {
+		return false
+	}
 	for i := range l.Spec.Entries {
 		if l.Spec.Entries[i].Owned() {
 			return true
@@ -248,9 +251,13 @@ func (l *Ledger) Owns() bool {
 	return false
 }
 
-// IsOf reports whether it is the ledger of the object with a UID. Where another client has taken our reference away, or has put its own
-// in its place, it says itself whose it is.
+// IsOf reports whether it is the ledger of the object with a UID, and not of one of its name that was before or is elsewhere. No copy
+// is: the object's UID is written into a ledger where it is, by us or by `clusterctl move`. Where another client has taken our
+// reference away, or has put its own in its place, it says itself whose it is.
 func (l *Ledger) IsOf(owner types.UID) bool {
+	if l == nil {
+		return false
+	}
 	refers := false
 	for _, r := range l.OwnerReferences {
 		if r.UID == owner {

@@ -16,6 +16,7 @@ import (
 	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 	"github.com/bedplate/bedplate/internal/machineapi"
 )
 
@@ -159,7 +160,7 @@ func (a *Actuator) open(ctx context.Context, o *owner, spec bmmv1.NvidiaBMMMachi
 
 // logIn with the Secret of a Machine.
 func (a *Actuator) logIn(ctx context.Context, o *owner) (_ *bmm.Client, secret string, _ error) {
-	ledger, err := graph.LedgerOf(ctx, a.Engine.Client, a.Engine.Client.Scheme(), o)
+	ledger, err := ledgers.Of(ctx, a.Engine.Client, a.Engine.Client.Scheme(), o)
 	if err != nil {
 		return nil, "", err
 	}

@@ -31,6 +31,7 @@ import (
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/crashtest"
+	"github.com/bedplate/bedplate/internal/ledgers"
 	"github.com/bedplate/bedplate/internal/machineapi"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
@@ -68,7 +69,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) Reconcile(ctx context.Context, f *crashtest.Fuse) error {
 	c := f.Client(w.Client)
 	engine := &graph.Engine{
-		Client: c, Live: f.Live(w.Client), Recorder: events.NewFakeRecorder(1000), Clock: w.clock, Poll: crashPoll, Settle: crashSettle,
+		Store: &ledgers.Store{Client: c, Live: f.Live(w.Client)}, Recorder: events.NewFakeRecorder(1000), Clock: w.clock, Poll: crashPoll, Settle: crashSettle,
 	}
 	kube, err := kubernetes.NewForConfig(testenv.Config(w.t))
 	w.Expect(err).NotTo(HaveOccurred())

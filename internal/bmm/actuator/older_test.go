@@ -25,6 +25,7 @@ import (
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -87,7 +88,7 @@ func TestDelete_releasesNothingForAMomentOfTrouble(t *testing.T) {
 	home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "home"}}
 	c := fake.NewClientBuilder().WithScheme(testenv.Scheme(t)).WithObjects(m, l, home).Build()
 	a := &actuator.Actuator{
-		Engine:  &graph.Engine{Client: c, Live: c, Clock: clock.RealClock{}, Poll: time.Second, Settle: time.Minute, Recorder: silent{}},
+		Engine:  &graph.Engine{Store: &ledgers.Store{Client: c, Live: c}, Clock: clock.RealClock{}, Poll: time.Second, Settle: time.Minute, Recorder: silent{}},
 		Clients: &credentials.Cache[*bmm.Client]{Reader: broken{}, Clock: clock.RealClock{}},
 	}
 	err := a.Delete(t.Context(), m)

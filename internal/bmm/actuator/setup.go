@@ -54,7 +54,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, change f
 	if err != nil {
 		return fmt.Errorf("make a client to drain Nodes with: %w", err)
 	}
-	if err := mgr.Add(&ledgers.Keeper{Engine: engine, Owners: []client.ObjectList{&machinev1.MachineList{}}}); err != nil {
+	if err := mgr.Add(&ledgers.Keeper{Store: engine.Store, Poll: engine.Poll, Owners: []client.ObjectList{&machinev1.MachineList{}}}); err != nil {
 		return fmt.Errorf("add the keeper of ledgers: %w", err)
 	}
 	secrets := guard(mgr, engine)

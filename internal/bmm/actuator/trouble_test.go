@@ -21,6 +21,7 @@ import (
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 	"github.com/bedplate/bedplate/internal/machineapi"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
@@ -268,7 +269,7 @@ func TestProviderSpec_thatIsBadNevertheless(t *testing.T) {
 	specs, err := providerspec.NewReader()
 	f.Expect(err).NotTo(HaveOccurred())
 	a := &actuator.Actuator{Specs: specs, Engine: &graph.Engine{
-		Client: f.Client, Live: f.Client, Recorder: events.NewFakeRecorder(10), Clock: clock.RealClock{}, Poll: time.Second,
+		Store: &ledgers.Store{Client: f.Client, Live: f.Client}, Recorder: events.NewFakeRecorder(10), Clock: clock.RealClock{}, Poll: time.Second,
 	}}
 	bad := func(s *bmmv1.NvidiaBMMMachineProviderSpec) { s.VPCID = "net" }
 	err = a.Create(t.Context(), f.machine("worker-1", bad))

@@ -14,7 +14,7 @@ import (
 
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/machine/v1beta1"
 	"github.com/bedplate/bedplate/internal/bmm/actuator/providerspec"
-	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // SetupWebhooks registers the webhooks with the manager's webhook server. They refuse Machines and MachineSets whose provider
@@ -29,7 +29,7 @@ func SetupWebhooks(mgr ctrl.Manager) error {
 			kind: "Machine", path: providerspec.Path(), specs: specs, named: true,
 			spec: func(m *machinev1.Machine) machinev1.ProviderSpec { return m.Spec.ProviderSpec },
 			used: func(ctx context.Context, m *machinev1.Machine) bool {
-				nothing, err := graph.OwnsNothing(ctx, mgr.GetAPIReader(), mgr.GetScheme(), ownerOf(m))
+				nothing, err := ledgers.OwnsNothing(ctx, mgr.GetAPIReader(), mgr.GetScheme(), ownerOf(m))
 				return err != nil || !nothing // what isn't known may be there
 			},
 		}),

@@ -34,6 +34,7 @@ import (
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/creates"
+	"github.com/bedplate/bedplate/internal/ledgers"
 	"github.com/bedplate/bedplate/internal/queue"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
@@ -111,8 +112,8 @@ func (f *Fixture) Run(poll, settle time.Duration, setup Setup) (stop func()) {
 	})
 	f.Expect(err).NotTo(HaveOccurred())
 	engine := &graph.Engine{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("test"),
-		Clock: clock.RealClock{}, Poll: poll, Settle: settle,
+		Store:    &ledgers.Store{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
+		Recorder: mgr.GetEventRecorder("test"), Clock: clock.RealClock{}, Poll: poll, Settle: settle,
 		Creates: &creates.Pool{Limit: 8, Patience: 100 * time.Millisecond},
 	}
 	ctx, cancel := context.WithCancel(context.Background())

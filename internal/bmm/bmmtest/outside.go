@@ -21,6 +21,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // API is the user's own access to the site: what it does, it does behind the provider's back.
@@ -130,7 +131,7 @@ func (f *Fixture) Message(object graph.Owner, condition string) string {
 // Ledger of an object; nil where it has none.
 func (f *Fixture) Ledger(object client.Object) *ledgerv1.Ledger {
 	f.t.Helper()
-	l, err := graph.LedgerOf(f.t.Context(), f.Client, f.Client.Scheme(), object)
+	l, err := ledgers.Of(f.t.Context(), f.Client, f.Client.Scheme(), object)
 	f.Expect(err).NotTo(HaveOccurred())
 	return l
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/phases"
+	"github.com/bedplate/bedplate/internal/ledgers"
 	"github.com/bedplate/bedplate/internal/patch"
 	"github.com/bedplate/bedplate/internal/paused"
 )
@@ -136,7 +137,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if err := r.Engine.Hold(ctx, object, infrav1.ClusterFinalizer); err != nil {
 			return ctrl.Result{}, err
 		}
-		graph.Held(before, object)
+		ledgers.Held(before, object)
 	}
 	result, err := r.reconcile(ctx, owner, object)
 	return result, errors.Join(err, patch.All(ctx, r.Client, before, object))

@@ -13,6 +13,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // An older ledger lacks a peering that was made. It has no tag, so only the status knows of it, and goes on showing it until an operator
@@ -38,8 +39,8 @@ func TestOlderLedger_lacksAPeering(t *testing.T) {
 				f.Expect(f.Read(object)).To(Succeed())
 				return object.Status.VPCPeerings
 			}).Should(ConsistOf(infrav1.VPCPeeringStatus{PeerVPCID: peer, ID: made}))
-			engine := &graph.Engine{Client: f.Client, Live: f.Client}
-			f.Expect(engine.AdoptInto(t.Context(), object, graph.Resource{Key: key, Kind: "VPC peering", ID: made, Own: true})).To(Succeed())
+			engine := &graph.Engine{Store: &ledgers.Store{Client: f.Client, Live: f.Client}}
+			f.Expect(engine.AdoptInto(t.Context(), object, ledgers.Resource{Key: key, Kind: "VPC peering", ID: made, Own: true})).To(Succeed())
 			if !deleted {
 				f.UntilReady(object)
 				f.Delete(object)

@@ -9,7 +9,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
-	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 func peered(with ...string) func(*infrav1.NvidiaBMMCluster) {
@@ -86,7 +86,7 @@ func TestPeerings_whosePeerIsGoneAreNotBound(t *testing.T) {
 	f.Eventually(func() []bmm.VPC { return f.Sim.State().VPCs }).Should(ConsistOf(HaveField("ID", own)))
 	object := f.CreateCluster("demo", in(own), peered(peer))
 	f.UntilReason(object, infrav1.VPCPeeringsReadyCondition, "Busy", "ask the site's operator to delete it")
-	f.Expect(graph.Resources(f.Ledger(object))).NotTo(ContainElement(HaveField("ID", theirs)))
+	f.Expect(ledgers.Resources(f.Ledger(object))).NotTo(ContainElement(HaveField("ID", theirs)))
 	f.Expect(f.Called("createVpcPeering")).To(BeZero())
 	f.Delete(object)
 	f.UntilGone(object)
@@ -133,7 +133,7 @@ func TestPeerings_whosePeerIsGoneAreNotForgotten(t *testing.T) {
 				looks := f.Called("getVpcPeering")
 				f.Eventually(func() int { return f.Called("getVpcPeering") }).Should(BeNumerically(">", looks+4))
 				f.UntilReason(object, infrav1.VPCPeeringsReadyCondition, "Busy", "ask the site's operator to delete it")
-				f.Expect(graph.Resources(f.Ledger(object))).To(ContainElement(And(HaveField("ID", peering), HaveField("Own", true))))
+				f.Expect(ledgers.Resources(f.Ledger(object))).To(ContainElement(And(HaveField("ID", peering), HaveField("Own", true))))
 			}
 			untilNamed()
 			row.end(f, object)

@@ -18,6 +18,7 @@ import (
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -36,7 +37,7 @@ func TestStatus_hasEachNameOnce(t *testing.T) {
 	}
 	home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "home"}}
 	c := fake.NewClientBuilder().WithScheme(testenv.Scheme(t)).WithObjects(object, l, home).Build()
-	engine := &graph.Engine{Client: c, Live: c, Clock: clock.RealClock{}, Poll: time.Second, Settle: time.Minute, Recorder: events.NewFakeRecorder(100)}
+	engine := &graph.Engine{Store: &ledgers.Store{Client: c, Live: c}, Clock: clock.RealClock{}, Poll: time.Second, Settle: time.Minute, Recorder: events.NewFakeRecorder(100)}
 	kind := &graph.Kind[bmm.Subnet]{
 		Name: "subnet", ID: func(s *bmm.Subnet) string { return s.ID },
 		Tag: func(*bmm.Subnet) graph.Tag { return graph.Tag{} },

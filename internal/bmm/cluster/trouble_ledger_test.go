@@ -24,6 +24,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/cluster"
 	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -83,7 +84,7 @@ func TestDelete_releasesNothingForAMomentOfTrouble(t *testing.T) {
 	c := fake.NewClientBuilder().WithScheme(testenv.Scheme(t)).WithObjects(object, l, home).WithStatusSubresource(object).Build()
 	r := &cluster.Reconciler{
 		Client:  c,
-		Engine:  &graph.Engine{Client: c, Live: c, Clock: clock.RealClock{}, Poll: time.Second, Settle: time.Minute, Recorder: events.NewFakeRecorder(100)},
+		Engine:  &graph.Engine{Store: &ledgers.Store{Client: c, Live: c}, Clock: clock.RealClock{}, Poll: time.Second, Settle: time.Minute, Recorder: events.NewFakeRecorder(100)},
 		Clients: &credentials.Cache[*bmm.Client]{Reader: broken{}, Clock: clock.RealClock{}},
 	}
 	_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(object)})

@@ -25,6 +25,7 @@ import (
 	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 	"github.com/bedplate/bedplate/internal/patch"
 	"github.com/bedplate/bedplate/internal/paused"
 )
@@ -115,7 +116,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if err := r.Engine.Hold(ctx, object, infrav1.MachineFinalizer); err != nil {
 			return ctrl.Result{}, err
 		}
-		graph.Held(before, object)
+		ledgers.Held(before, object)
 	}
 	result, err := r.reconcile(ctx, around, object)
 	return result, errors.Join(err, patch.All(ctx, r.Client, before, object))
@@ -195,7 +196,7 @@ func (r *Reconciler) secretOf(
 	if around.infra != nil {
 		return cluster.SecretOf(around.infra), nil
 	}
-	ledger, err := graph.LedgerOf(ctx, r.Client, r.Scheme(), object)
+	ledger, err := ledgers.Of(ctx, r.Client, r.Scheme(), object)
 	if err != nil {
 		return none, err
 	}

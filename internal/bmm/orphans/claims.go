@@ -18,6 +18,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/cluster"
 	"github.com/bedplate/bedplate/internal/bmm/instance"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // living is an object of the management cluster that may have something at a BMM API.
@@ -30,7 +31,7 @@ type living struct {
 	// owner is the ID that what it has carries; empty where it has nothing.
 	owner string
 	// ledger by key.
-	ledger map[string]graph.Resource
+	ledger map[string]ledgers.Resource
 	// damage of its ledger: then it isn't known what it has.
 	damage error
 	// forsaken is the ledger, where that is all that is left of the object.
@@ -54,7 +55,7 @@ type ownerKind struct {
 	name string
 	// mayHave says what its objects have at the BMM API, or name in their specs.
 	mayHave func(stage) bool
-	list    func(context.Context, client.Reader, ledgers) ([]holder, error)
+	list    func(context.Context, client.Reader, allLedgers) ([]holder, error)
 }
 
 // holder is an object as its kind shows it.
@@ -70,7 +71,7 @@ var ownerKinds = []*ownerKind{
 	{"Machine", func(stage) bool { return true }, openShiftMachines},
 }
 
-func clusters(ctx context.Context, c client.Reader, _ ledgers) ([]holder, error) {
+func clusters(ctx context.Context, c client.Reader, _ allLedgers) ([]holder, error) {
 	list := &infrav1.NvidiaBMMClusterList{}
 	err := c.List(ctx, list)
 	return holders(list.Items, func(o *infrav1.NvidiaBMMCluster) (holder, bool) {
@@ -79,7 +80,7 @@ func clusters(ctx context.Context, c client.Reader, _ ledgers) ([]holder, error)
 }
 
 // machines log in as their clusters do: what they have was made with the Secret that the ledger names.
-func machines(ctx context.Context, c client.Reader, all ledgers) ([]holder, error) {
+func machines(ctx context.Context, c client.Reader, all allLedgers) ([]holder, error) {
 	list := &infrav1.NvidiaBMMMachineList{}
 	err := c.List(ctx, list)
 	return holders(list.Items, func(o *infrav1.NvidiaBMMMachine) (holder, bool) {
@@ -88,7 +89,7 @@ func machines(ctx context.Context, c client.Reader, all ledgers) ([]holder, erro
 }
 
 // openShiftMachines leaves out other providers' Machines, unless a ledger says that one was ours.
-func openShiftMachines(ctx context.Context, c client.Reader, all ledgers) ([]holder, error) {
+func openShiftMachines(ctx context.Context, c client.Reader, all allLedgers) ([]holder, error) {
 	list := &machinev1.MachineList{}
 	err := c.List(ctx, list)
 	return holders(list.Items, func(o *machinev1.Machine) (holder, bool) {

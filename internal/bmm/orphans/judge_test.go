@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 func TestJudge_callsOnlyWhatIsCertainAnOrphan(t *testing.T) {
@@ -16,7 +17,7 @@ func TestJudge_callsOnlyWhatIsCertainAnOrphan(t *testing.T) {
 	demo := living{
 		kind: clusters, name: "NvidiaBMMCluster default/demo", namespace: "default", owner: lives,
 		text: `{"vpcPeerings":[{"peerVpcId":"peer"}]}`,
-		ledger: map[string]graph.Resource{
+		ledger: map[string]ledgers.Resource{
 			"vpc":           {Key: "vpc", Kind: "VPC", ID: "bound", Own: true},
 			"subnet/nodes":  {Key: "subnet/nodes", Kind: "subnet", Own: true}, // pending
 			"group/foreign": {Key: "group/foreign", Kind: "network security group", ID: "foreign"},
@@ -102,7 +103,7 @@ func TestJudge_takesNoTenantsWordForWhatAnotherIsAboutToFind(t *testing.T) {
 	hostile := living{kind: ownerKinds[1], name: "NvidiaBMMMachine a/copy", namespace: "a", owner: id}
 	honest := living{
 		kind: ownerKinds[1], name: "NvidiaBMMMachine b/worker", namespace: "b", owner: id,
-		ledger: map[string]graph.Resource{"instance": {Key: "instance", Kind: "instance", Own: true}}, // pending
+		ledger: map[string]ledgers.Resource{"instance": {Key: "instance", Kind: "instance", Own: true}}, // pending
 	}
 	made := item{id: "made", tag: graph.Tag{Owner: id, Key: "instance"}, labelled: true}
 	here := func(string) bool { return true }

@@ -17,11 +17,11 @@ import (
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/bmm/instance"
-	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
-// ledgers of all namespaces.
-type ledgers struct {
+// allLedgers of all namespaces.
+type allLedgers struct {
 	byName map[types.NamespacedName]*ledgerv1.Ledger
 	// claimed are those whose objects are there, or may be.
 	claimed map[*ledgerv1.Ledger]bool
@@ -30,8 +30,8 @@ type ledgers struct {
 }
 
 // readLedgers reads all. A management cluster that doesn't know ledgers has none.
-func readLedgers(ctx context.Context, c client.Reader) (ledgers, error) {
-	all := ledgers{byName: map[types.NamespacedName]*ledgerv1.Ledger{}, claimed: map[*ledgerv1.Ledger]bool{}}
+func readLedgers(ctx context.Context, c client.Reader) (allLedgers, error) {
+	all := allLedgers{byName: map[types.NamespacedName]*ledgerv1.Ledger{}, claimed: map[*ledgerv1.Ledger]bool{}}
 	list := &ledgerv1.LedgerList{}
 	if err := c.List(ctx, list); err != nil && !meta.IsNoMatchError(err) {
 		return all, fmt.Errorf("list the ledgers of all namespaces: %w", err)
@@ -51,15 +51,15 @@ func readLedgers(ctx context.Context, c client.Reader) (ledgers, error) {
 }
 
 // of an object, or of an earlier one of its name.
-func (a ledgers) of(kind string, o client.Object) *ledgerv1.Ledger {
+func (a allLedgers) of(kind string, o client.Object) *ledgerv1.Ledger {
 	return a.byName[types.NamespacedName{Namespace: o.GetNamespace(), Name: ledgerv1.Name(kind, o.GetName())}]
 }
 
-func (a ledgers) claimOf(kind *ownerKind, h holder) living {
+func (a allLedgers) claimOf(kind *ownerKind, h holder) living {
 	name := client.ObjectKeyFromObject(h)
 	l := living{
 		kind: kind, name: kind.name + " " + name.String(), namespace: name.Namespace, secret: h.secret,
-		ledger: map[string]graph.Resource{},
+		ledger: map[string]ledgers.Resource{},
 	}
 	if ledger := a.of(kind.name, h); ledger != nil { // also that of an earlier object of its name, which this one may take over
 		a.claimed[ledger] = true
@@ -77,14 +77,14 @@ func (a ledgers) claimOf(kind *ownerKind, h holder) living {
 
 func (l *living) fill(ledger *ledgerv1.Ledger) {
 	l.owner = ledger.Spec.OwnerID
-	for _, r := range graph.Resources(ledger) {
+	for _, r := range ledgers.Resources(ledger) {
 		l.ledger[r.Key] = r
 	}
 }
 
 // left are the ledgers that no object claims. Of a kind that can't be read the objects may be there; and where it isn't certain
 // that a ledger belongs to this management cluster, it isn't certain that its object is gone.
-func (a ledgers) left(unread map[*ownerKind]error) (all []living) {
+func (a allLedgers) left(unread map[*ownerKind]error) (all []living) {
 	for _, ledger := range a.byName {
 		i := slices.IndexFunc(ownerKinds, func(k *ownerKind) bool { return k.name == ledger.Spec.Owner.Kind })
 		if a.claimed[ledger] || i < 0 || ledger.Spec.Closed {
@@ -93,7 +93,7 @@ func (a ledgers) left(unread map[*ownerKind]error) (all []living) {
 		owner := ledger.Spec.Owner
 		l := living{
 			kind: ownerKinds[i], name: fmt.Sprintf("%s %s/%s", owner.Kind, ledger.Namespace, owner.Name), namespace: ledger.Namespace,
-			ledger: map[string]graph.Resource{},
+			ledger: map[string]ledgers.Resource{},
 		}
 		if a.home != "" && ledger.Spec.Home == a.home && unread[ownerKinds[i]] == nil {
 			l.forsaken = ledger

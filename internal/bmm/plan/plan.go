@@ -19,6 +19,7 @@ import (
 	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 const (
@@ -136,7 +137,7 @@ func File(ctx context.Context, c client.Client, policy egress.Policy, namespace 
 func newPlanner(c client.Client, policy egress.Policy) *planner {
 	c = client.WithFieldValidation(client.NewDryRunClient(c), client.FieldValidation(metav1.FieldValidationStrict))
 	p := &planner{Client: c, file: &file{secrets: map[client.ObjectKey]*corev1.Secret{}}}
-	p.engine = &graph.Engine{Client: c, Live: c, Clock: clock.RealClock{}, Poll: time.Minute, Settle: settle, OnlyLooks: true}
+	p.engine = &graph.Engine{Store: &ledgers.Store{Client: c, Live: c, OnlyLooks: true}, Clock: clock.RealClock{}, Poll: time.Minute, Settle: settle}
 	p.clients = &credentials.Cache[*bmm.Client]{
 		Reader: overlay{c, p.file.secrets}, Clock: clock.RealClock{},
 		Build: bmm.Connect(func(c *bmm.Config) { c.Timeout, c.Egress = callTimeout, policy }),

@@ -31,6 +31,7 @@ import (
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/crashtest"
+	"github.com/bedplate/bedplate/internal/ledgers"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -81,7 +82,7 @@ func machineReconciler(p parts) reconcile.Reconciler {
 func (w *world) Reconcile(ctx context.Context, f *crashtest.Fuse) error {
 	c := f.Client(w.Client)
 	p := parts{client: c, engine: &graph.Engine{
-		Client: c, Live: f.Live(w.Client), Recorder: events.NewFakeRecorder(1000), Clock: w.clock, Poll: crashPoll, Settle: crashSettle,
+		Store: &ledgers.Store{Client: c, Live: f.Live(w.Client)}, Recorder: events.NewFakeRecorder(1000), Clock: w.clock, Poll: crashPoll, Settle: crashSettle,
 	}}
 	p.guard = &credentials.Guard{Client: c, Metadata: c, Live: f.Live(w.Client), Finalizer: cluster.SecretFinalizer}
 	p.clients = &credentials.Cache[*bmm.Client]{Reader: c, Clock: w.clock, Build: bmm.Connect(func(config *bmm.Config) {

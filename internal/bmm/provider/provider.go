@@ -86,7 +86,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, change f
 	if err := publisher.SetupWithManager(mgr, options); err != nil {
 		return fmt.Errorf("set up the publication of instances: %w", err)
 	}
-	if err := mgr.Add(&ledgers.Keeper{Engine: engine, Owners: Lists()}); err != nil {
+	if err := mgr.Add(&ledgers.Keeper{Store: engine.Store, Poll: engine.Poll, Owners: Lists()}); err != nil {
 		return fmt.Errorf("add the keeper of ledgers: %w", err)
 	}
 	if err := guard.SetupWithManager(mgr, &infrav1.NvidiaBMMCluster{}, cluster.SecretOf, options); err != nil {

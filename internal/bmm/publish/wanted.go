@@ -15,8 +15,8 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/publication"
 	"github.com/bedplate/bedplate/internal/bmm/topology"
 	"github.com/bedplate/bedplate/internal/fault"
-	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/phases"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // namesTimeout is how long names of the site and of instance types are waited for. They are asked for once an hour.
@@ -82,7 +82,7 @@ func (r *Reconciler) released(ctx context.Context, machine *infrav1.NvidiaBMMMac
 	}
 	ctx, cancel := context.WithTimeout(ctx, ledgerTimeout)
 	defer cancel()
-	ledger, err := graph.LedgerOf(ctx, r.Secrets, r.Scheme(), machine)
+	ledger, err := ledgers.Of(ctx, r.Secrets, r.Scheme(), machine)
 	return err == nil && (ledger == nil || ledger.Spec.Closed)
 }
 

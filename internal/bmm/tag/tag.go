@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // Labels that belong to Bedplate begin with this.
@@ -51,7 +52,7 @@ func Name(key graph.Key) string {
 // FromName is the tag that a resource of a kind carries in its name. There is no room for the token.
 func FromName(kind, name string) graph.Tag {
 	dash := strings.LastIndex(name, "-")
-	if dash < 0 || !graph.IsOwnerID(name[dash+1:]) { // a name of another's, or one that was changed
+	if dash < 0 || !ledgers.IsOwnerID(name[dash+1:]) { // a name of another's, or one that was changed
 		return graph.Tag{}
 	}
 	return graph.Tag{Owner: name[dash+1:], Key: kind + "/" + name[:dash]}

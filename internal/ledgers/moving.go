@@ -1,4 +1,4 @@
-package graph
+package ledgers
 
 import (
 	"context"
@@ -20,46 +20,46 @@ import (
 
 // Hold puts the finalizer on the owner, before anything is made for it. `clusterctl move` waits then until it may go: with the
 // same write, because there is none between this one and the first create.
-func (e *Engine) Hold(ctx context.Context, owner Owner, finalizer string) error {
-	object := objectOf(owner)
+func (s *Store) Hold(ctx context.Context, owner Owner, finalizer string) error {
+	object := ObjectOf(owner)
 	if controllerutil.ContainsFinalizer(object, finalizer) {
 		return nil
 	}
 	before := object.DeepCopyObject().(client.Object)
-	annotate(object, clusterctlv1.BlockMoveAnnotation, "true")
+	Annotate(object, clusterctlv1.BlockMoveAnnotation, "true")
 	controllerutil.AddFinalizer(object, finalizer)
-	return patchFinalizers(ctx, e.Client, before, object, "add the finalizer")
+	return patchFinalizers(ctx, s.Client, before, object, "add the finalizer")
 }
 
 // blockMove lets `clusterctl move` wait for what is about to be created, of an owner that it may have taken until now. Only of what
 // it moves is it asked whether it is paused.
-func (g *Graph) blockMove(ctx context.Context) (blocked bool, err error) {
-	owner := objectOf(g.owner)
-	if _, already := owner.GetAnnotations()[clusterctlv1.BlockMoveAnnotation]; already || g.engine.Paused == nil {
+func (l *Ledger) blockMove(ctx context.Context) (blocked bool, err error) {
+	owner := ObjectOf(l.owner)
+	if _, already := owner.GetAnnotations()[clusterctlv1.BlockMoveAnnotation]; already || l.store.Paused == nil {
 		return false, nil
 	}
-	version, err := g.patchBlock(ctx, owner.GetResourceVersion(), `"true"`)
+	version, err := l.patchBlock(ctx, owner.GetResourceVersion(), `"true"`)
 	switch {
 	case err == nil:
 		owner.SetResourceVersion(version)
 	case apierrors.IsConflict(err): // what we have is an old one, and stays that: what it says isn't written over the newest
-		_, err = g.patchBlock(ctx, "", `"true"`)
+		_, err = l.patchBlock(ctx, "", `"true"`)
 	}
 	if apierrors.IsNotFound(err) || isAnother(err) {
 		return false, phases.ErrStale
 	} else if err != nil {
 		return false, fmt.Errorf("hold up a move: %w", err)
 	}
-	annotate(owner, clusterctlv1.BlockMoveAnnotation, "true")
+	Annotate(owner, clusterctlv1.BlockMoveAnnotation, "true")
 	return true, nil
 }
 
 // unblockMove takes back what blockMove has done, in memory too: nothing is created, and whoever has paused the owner may be waiting.
-func (g *Graph) unblockMove(ctx context.Context) error {
-	annotations := maps.Clone(objectOf(g.owner).GetAnnotations())
+func (l *Ledger) unblockMove(ctx context.Context) error {
+	annotations := maps.Clone(ObjectOf(l.owner).GetAnnotations())
 	delete(annotations, clusterctlv1.BlockMoveAnnotation)
-	objectOf(g.owner).SetAnnotations(annotations)
-	_, err := g.patchBlock(ctx, "", "null")
+	ObjectOf(l.owner).SetAnnotations(annotations)
+	_, err := l.patchBlock(ctx, "", "null")
 	if isAnother(err) {
 		return nil
 	}
@@ -73,12 +73,12 @@ func isAnother(err error) bool {
 }
 
 // patchBlock writes the annotation of this very owner; with a version, only if it is that.
-func (g *Graph) patchBlock(ctx context.Context, version, value string) (newVersion string, _ error) {
-	object := objectOf(g.owner).DeepCopyObject().(client.Object) // the answer would overwrite the status that is being built in memory
+func (l *Ledger) patchBlock(ctx context.Context, version, value string) (newVersion string, _ error) {
+	object := ObjectOf(l.owner).DeepCopyObject().(client.Object) // the answer would overwrite the status that is being built in memory
 	if version != "" {
 		version = fmt.Sprintf(`"resourceVersion":%q,`, version)
 	}
-	err := g.engine.Client.Patch(ctx, object, client.RawPatch(types.MergePatchType, fmt.Appendf(nil,
+	err := l.store.Client.Patch(ctx, object, client.RawPatch(types.MergePatchType, fmt.Appendf(nil,
 		`{"metadata":{%s"uid":%q,"annotations":{%q:%s}}}`, version, object.GetUID(), clusterctlv1.BlockMoveAnnotation, value)))
 	return object.GetResourceVersion(), err
 }
@@ -86,11 +86,12 @@ func (g *Graph) patchBlock(ctx context.Context, version, value string) (newVersi
 // Held tells a copy of the owner that was made before Hold what that has written.
 func Held(before, owner client.Object) {
 	if value, held := owner.GetAnnotations()[clusterctlv1.BlockMoveAnnotation]; held {
-		annotate(before, clusterctlv1.BlockMoveAnnotation, value)
+		Annotate(before, clusterctlv1.BlockMoveAnnotation, value)
 	}
 }
 
-func annotate(object client.Object, name, value string) {
+// Annotate gives an object an annotation, in memory.
+func Annotate(object client.Object, name, value string) {
 	all := maps.Clone(object.GetAnnotations())
 	if all == nil {
 		all = map[string]string{}
@@ -101,34 +102,34 @@ func annotate(object client.Object, name, value string) {
 
 // MayMove lets `clusterctl move` take the owner, if nothing is pending. It is in memory: the caller writes it with what else it
 // has to write.
-func (g *Graph) MayMove() {
-	if g.ledger.pends() {
+func (l *Ledger) MayMove() {
+	if l.pends() {
 		return
 	}
-	all := maps.Clone(g.owner.GetAnnotations())
+	all := maps.Clone(l.owner.GetAnnotations())
 	delete(all, clusterctlv1.BlockMoveAnnotation)
-	g.owner.SetAnnotations(all)
+	l.owner.SetAnnotations(all)
 }
 
 // LetMove lets `clusterctl move` take an owner that is paused, unless a create is pending that the service may still be at. When
 // it can't be any more, it is found by its tag wherever the ledger is then.
-func (e *Engine) LetMove(ctx context.Context, owner Owner) (ctrl.Result, error) {
+func (s *Store) LetMove(ctx context.Context, owner Owner, settle time.Duration, now time.Time) (ctrl.Result, error) {
 	if _, blocked := owner.GetAnnotations()[clusterctlv1.BlockMoveAnnotation]; !blocked {
 		return ctrl.Result{}, nil
 	}
-	l, err := LedgerOf(ctx, e.Live, e.Client.Scheme(), owner)
+	l, err := Of(ctx, s.Live, s.Client.Scheme(), owner)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	var wait time.Duration
 	for i := 0; l != nil && i < len(l.Spec.Entries); i++ {
 		if p := l.Spec.Entries[i]; p.State == ledgerv1.Pending && p.At != nil {
-			wait = max(wait, p.At.Add(e.Settle).Sub(e.Clock.Now()))
+			wait = max(wait, p.At.Add(settle).Sub(now))
 		}
 	}
 	if wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null}}}`, clusterctlv1.BlockMoveAnnotation))
-	return ctrl.Result{}, client.IgnoreNotFound(e.Client.Patch(ctx, objectOf(owner), patch))
+	return ctrl.Result{}, client.IgnoreNotFound(s.Client.Patch(ctx, ObjectOf(owner), patch))
 }

@@ -1,11 +1,14 @@
-package graph
+package ledgers
 
 import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 )
 
 // Hold puts a finalizer on an object, before anything is made for it.
@@ -25,7 +28,7 @@ func Release(ctx context.Context, c client.Client, object client.Object, finaliz
 	}
 	err := patchFinalizers(ctx, c, before, object, "remove the finalizer")
 	if err == nil {
-		released(object)
+		gone(object)
 	}
 	return client.IgnoreNotFound(err)
 }
@@ -39,4 +42,20 @@ func patchFinalizers(ctx context.Context, c client.Client, before, object client
 	}
 	object.SetResourceVersion(answer.GetResourceVersion())
 	return nil
+}
+
+// Release takes the finalizer off the owner once all is gone, then off its ledger if it is there still.
+func (s *Store) Release(ctx context.Context, owner Owner, finalizer string) error {
+	if err := Release(ctx, s.Client, ObjectOf(owner), finalizer); err != nil {
+		return err
+	}
+	l, err := Of(ctx, s.Client, s.Client.Scheme(), owner)
+	if err != nil || l == nil || l.Owns() || !controllerutil.RemoveFinalizer(l, ledgerv1.Finalizer) {
+		return err
+	}
+	err = s.Client.Update(ctx, l)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil // the cache is behind; what is left then is taken away later
+	}
+	return err
 }

@@ -1,0 +1,297 @@
+package ledgers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/graph/phases"
+)
+
+// Ledger is an owner's as one reconcile sees it.
+type Ledger struct {
+	// OwnerID is what the owner's resources are tagged with.
+	OwnerID string
+	// Credentials are the names of what the calls log in with. Each write notes them.
+	Credentials []string
+	// Entries by their keys. An entry is never changed, only replaced.
+	Entries map[string]*ledgerv1.Entry
+	// Stored is the object as it was read or written last; without a resource version there is none yet.
+	Stored *ledgerv1.Ledger
+	// Fresh: the owner's ID is new, so nothing can carry it.
+	Fresh bool
+	// Incomplete: the owner shows what the ledger lacks, and nothing says whose that is. So it doesn't prove that all is gone.
+	Incomplete bool
+
+	store *Store
+	owner Owner
+	home  string
+}
+
+// ownerIDLength is short enough for names of resources where an API has no tags.
+const ownerIDLength = 12
+
+// IsOwnerID reports whether a text may be an owner's ID.
+func IsOwnerID(text string) bool {
+	return len(text) == ownerIDLength && strings.Trim(text, "0123456789abcdef") == ""
+}
+
+func newID() string { return strings.ReplaceAll(uuid.NewString(), "-", "")[:ownerIDLength] }
+
+// Open a ledger that was read.
+func (s *Store) Open(owner Owner, home string, credentials []string, stored *ledgerv1.Ledger) *Ledger {
+	l := &Ledger{OwnerID: stored.Spec.OwnerID, Credentials: credentials, store: s, owner: owner, home: home}
+	l.take(stored)
+	return l
+}
+
+// Begin a ledger, which isn't written before it is needed; then it takes the place of the one that is in its place, if one is.
+func (s *Store) Begin(owner Owner, home string, credentials []string, place *ledgerv1.Ledger) (*Ledger, error) {
+	object := ObjectOf(owner)
+	kind, err := apiutil.GVKForObject(object, s.Client.Scheme())
+	if err != nil {
+		return nil, err
+	}
+	stored := &ledgerv1.Ledger{
+		ObjectMeta: metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: ledgerv1.Name(kind.Kind, object.GetName())},
+		Spec: ledgerv1.LedgerSpec{
+			Owner: ledgerv1.Owner{Kind: kind.Kind, Name: object.GetName()}, OwnerID: newID(), Home: home,
+		},
+	}
+	if place != nil {
+		stored.ObjectMeta = *place.ObjectMeta.DeepCopy()
+	}
+	l := s.Open(owner, home, credentials, stored)
+	l.Fresh = true
+	return l, nil
+}
+
+// take what was read or written last.
+func (l *Ledger) take(stored *ledgerv1.Ledger) {
+	l.Stored, l.Entries = stored, EntriesOf(stored)
+}
+
+// EntriesOf are the entries of a ledger by their keys, as they count.
+func EntriesOf(stored *ledgerv1.Ledger) map[string]*ledgerv1.Entry {
+	entries := map[string]*ledgerv1.Entry{}
+	for i := range stored.Spec.Entries {
+		e := &stored.Spec.Entries[i]
+		if e.State == ledgerv1.Bound && e.ID == "" { // it was edited: ours is looked for, and the user's own is what the spec names
+			if e.Foreign {
+				continue
+			}
+			e = e.DeepCopy()
+			e.State = ledgerv1.Pending
+		}
+		entries[e.Key] = e
+	}
+	return entries
+}
+
+// BelongsTo gives a ledger the owner ID of what was found, or is known otherwise.
+func (l *Ledger) BelongsTo(ownerID string) { l.OwnerID, l.Stored.Spec.OwnerID = ownerID, ownerID }
+
+// Moved reports whether the credentials aren't those that the ledger names, until it is written.
+func (l *Ledger) Moved() bool { return !slices.Equal(l.Stored.Spec.Credentials, l.Credentials) }
+
+// Write stores the ledger, on the server and in memory. It fails with phases.ErrStale where the server has another one than the one
+// that was read, so what is intended is always intended on the newest one; and where an owner that something is intended for
+// isn't what it was. After a failure the ledger in memory is again the one that was read.
+func (l *Ledger) Write(ctx context.Context) error {
+	before, fresh := l.Stored, l.Fresh
+	intends := l.intends()
+	var err error
+	blocked := false
+	if intends {
+		blocked, err = l.blockMove(ctx)
+	}
+	if err == nil {
+		err = l.put(ctx)
+	}
+	if err == nil && intends {
+		// In this order: whoever takes the finalizer off has looked at the ledger before, and whoever pauses waits for what is
+		// pending. So either they see the intention, or it is seen here that they were first.
+		if err = l.unchanged(ctx); err != nil {
+			undone := before.DeepCopy()
+			undone.ObjectMeta = l.Stored.ObjectMeta
+			l.take(undone)
+			err = errors.Join(err, l.put(ctx))
+			if blocked && !l.pends() {
+				err = errors.Join(err, l.unblockMove(ctx))
+			}
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	l.take(l.Stored)
+	l.Fresh = fresh && l.Stored == before
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || errors.Is(err, phases.ErrStale) {
+		return phases.ErrStale
+	}
+	return fmt.Errorf("write the ledger: %w", err)
+}
+
+// Restore puts back what another client has taken off a ledger: the reference to its owner, and its finalizer.
+func (l *Ledger) Restore(ctx context.Context) error {
+	reference, err := ReferenceTo(l.owner, l.store.Client.Scheme())
+	s := l.Stored
+	kept := s.DeletionTimestamp != nil || s.Spec.Closed || controllerutil.ContainsFinalizer(s, ledgerv1.Finalizer)
+	if err != nil || l.store.OnlyLooks || l.Fresh || kept && slices.Equal(s.OwnerReferences, []metav1.OwnerReference{reference}) {
+		return err
+	}
+	return l.Write(ctx)
+}
+
+// pends reports whether an attempt may still be at work.
+func (l *Ledger) pends() bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(l.Entries)), func(e *ledgerv1.Entry) bool { return e.State == ledgerv1.Pending })
+}
+
+// intends reports whether a create is about to begin that the server doesn't know of.
+func (l *Ledger) intends() bool {
+	for key, e := range l.Entries {
+		if before := l.Stored.Entry(key); e.State == ledgerv1.Pending && (before == nil || before.Token != e.Token) {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *Ledger) put(ctx context.Context) error {
+	next, err := l.object()
+	if err != nil {
+		return err
+	}
+	if next.ResourceVersion != "" {
+		err = l.store.Client.Update(ctx, next)
+	} else {
+		err = l.store.Client.Create(ctx, next)
+	}
+	if err == nil {
+		next.ManagedFields = nil
+		l.Stored, l.Fresh = next, false
+	}
+	return err
+}
+
+// object is the ledger as it is to be stored. What is empty at the end of a deletion is closed, and nothing keeps it any more:
+// it goes with its owner. One that is being deleted already stays until that one has gone: it is the proof that all is gone.
+func (l *Ledger) object() (*ledgerv1.Ledger, error) {
+	next := l.Stored.DeepCopy()
+	next.Spec.Credentials, next.Spec.Home = l.Credentials, l.home
+	next.Spec.Entries, next.Status = nil, ledgerv1.LedgerStatus{}
+	for _, key := range l.Keys() {
+		e := l.Entries[key].DeepCopy()
+		e.Key = key
+		next.Spec.Entries = append(next.Spec.Entries, *e)
+		switch e.State {
+		case ledgerv1.Bound:
+			next.Status.Bound++
+		case ledgerv1.Pending:
+			next.Status.Pending++
+		}
+	}
+	next.Spec.Released = l.released()
+	next.Spec.Closed = len(l.Entries) == 0 && !l.Incomplete && l.owner.GetDeletionTimestamp() != nil
+	if next.DeletionTimestamp == nil {
+		controllerutil.AddFinalizer(next, ledgerv1.Finalizer)
+		if next.Spec.Closed {
+			controllerutil.RemoveFinalizer(next, ledgerv1.Finalizer)
+		}
+	}
+	reference, err := ReferenceTo(l.owner, l.store.Client.Scheme())
+	next.OwnerReferences, next.Spec.OwnerUID = []metav1.OwnerReference{reference}, string(reference.UID)
+	return next, err
+}
+
+// released are what of the user's own has left the ledger while the owner still shows it, now or before. It isn't lost.
+func (l *Ledger) released() (all []string) {
+	for _, o := range l.owner.OutsideIDs() {
+		before := slices.ContainsFunc(l.Stored.Spec.Entries, func(e ledgerv1.Entry) bool { return e.Foreign && e.Kind == o.Kind && e.ID == o.ID })
+		is := slices.ContainsFunc(slices.Collect(maps.Values(l.Entries)), func(e *ledgerv1.Entry) bool { return e.Kind == o.Kind && e.ID == o.ID })
+		if text := o.String(); !is && (before || slices.Contains(l.Stored.Spec.Released, text)) && !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// unchanged looks at the owner past the cache: for one that was deleted, replaced or paused meanwhile nothing begins.
+func (l *Ledger) unchanged(ctx context.Context) error {
+	newest, err := l.newest(ctx)
+	if err != nil {
+		return err
+	}
+	if l.store.Paused == nil {
+		return nil
+	}
+	paused, err := l.store.Paused(ctx, newest)
+	if err == nil && paused {
+		err = phases.ErrStale
+	}
+	return err
+}
+
+// newest is the owner's metadata past the cache. It is an error if the owner was deleted or replaced meanwhile.
+func (l *Ledger) newest(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
+	kind, err := apiutil.GVKForObject(ObjectOf(l.owner), l.store.Client.Scheme())
+	if err != nil {
+		return nil, err
+	}
+	newest := &metav1.PartialObjectMetadata{}
+	newest.SetGroupVersionKind(kind)
+	if err := l.store.Live.Get(ctx, client.ObjectKeyFromObject(l.owner), newest); err != nil {
+		if apierrors.IsNotFound(err) {
+			err = phases.ErrStale
+		}
+		return nil, err
+	}
+	deleted := newest.DeletionTimestamp != nil && l.owner.GetDeletionTimestamp() == nil
+	if deleted || newest.UID != l.owner.GetUID() {
+		return nil, phases.ErrStale
+	}
+	return newest, nil
+}
+
+// Current fails where the spec isn't the newest one: what it doesn't name may be wanted.
+func (l *Ledger) Current(ctx context.Context) error {
+	newest, err := l.newest(ctx)
+	if err == nil && newest.Generation != l.owner.GetGeneration() {
+		err = phases.ErrStale
+	}
+	return err
+}
+
+// Keys of the entries, sorted.
+func (l *Ledger) Keys() []string { return slices.Sorted(maps.Keys(l.Entries)) }
+
+// Owned are the keys of what isn't the user's own.
+func (l *Ledger) Owned() []string {
+	return slices.DeleteFunc(l.Keys(), func(key string) bool { return l.Entries[key].Foreign })
+}
+
+// Dependents of key that the ledger still knows: what comes after it, or lies in it. What was refused isn't there.
+func (l *Ledger) Dependents(key string) []string {
+	var found []string
+	of := l.Entries[key]
+	for _, other := range l.Keys() {
+		e := l.Entries[other]
+		needs := slices.Contains(e.After, key) || of != nil && of.ID != "" && e.Scope[of.Kind] == of.ID
+		if needs && (e.Foreign || e.Owned()) {
+			found = append(found, other)
+		}
+	}
+	return found
+}

@@ -1,0 +1,27 @@
+package ledgers
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+)
+
+// Durations are buckets in seconds, from a call that is answered at once to hardware that takes an afternoon.
+var Durations = []float64{1, 5, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400}
+
+var deletions = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	Name:    "bedplate_deletion_seconds",
+	Help:    "How long it took from the deletion of an object until all was gone that had been made for it.",
+	Buckets: Durations,
+}, []string{"kind"})
+
+func init() { metrics.Registry.MustRegister(deletions) }
+
+// gone notes that an object goes.
+func gone(owner client.Object) {
+	if at := owner.GetDeletionTimestamp(); at != nil {
+		deletions.WithLabelValues(KindOf(owner)).Observe(time.Since(at.Time).Seconds())
+	}
+}
