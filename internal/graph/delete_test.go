@@ -81,7 +81,7 @@ func TestDelete_leavesWhatDoesNotCarryOurTagAnyMore(t *testing.T) {
 	f.service.finish()
 	owner, done := f.delete()
 	f.Expect(done).To(BeFalse())
-	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Failed", "doesn't carry our tag any more")
+	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "ForeignTag", "carries the tag of another object")
 	f.Expect(f.service.called("delete id-1")).To(BeZero())
 }
 

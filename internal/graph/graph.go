@@ -277,7 +277,7 @@ func (g *Graph) Delete(ctx context.Context) (done bool, _ ctrl.Result, err error
 	defer func() { end(err) }()
 	g.engine.Leave(g.owner)
 	report := g.report()
-	g.deleting = true
+	g.deleting, g.ledger.Leaving = true, true
 	if err := g.sweep(ctx); err != nil { // where nothing of ours is left that would call for it
 		report.add(ReadyCondition, "", several, phases.Of(err))
 	}

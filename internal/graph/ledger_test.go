@@ -292,7 +292,7 @@ func TestLedger_thatWasEditedByHandDeletesNothingOfAnothers(t *testing.T) {
 		owner, done := f.delete()
 		f.service.finish()
 		f.Expect(done).To(BeFalse())
-		f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Failed", "doesn't carry our tag")
+		f.expectCondition(owner, "netReady", metav1.ConditionFalse, "ForeignTag", "carries the tag of another object")
 	}
 	f.Expect(f.service.things).To(HaveKey(other.id))
 }

@@ -277,3 +277,56 @@ func TestRepair_ofASuspendedProcess(t *testing.T) {
 	_, _ = g.Reconcile(t.Context())
 	f.Expect(f.service.called("remedy id-1")).To(BeZero(), "it has been ready for an hour")
 }
+
+// The change that a broken thing needs fails once (503, or the process is killed after its note). It is never made after that.
+func TestRepair_changeThatFailedOnceIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	f := broken(t, math.MaxInt)
+	f.size = 7
+	failed := false
+	f.service.before = func(call string) error {
+		if call == "resize id-1" && !failed {
+			failed = true
+			return &fault.Error{Class: fault.Transient, Op: call, Err: errors.New("503")}
+		}
+		return nil
+	}
+	message := ""
+	for range 400 {
+		owner := f.owner()
+		g, kind := f.graphOf(owner)
+		w := f.want("lonely")
+		w.Repair = &graph.Repair[thing]{
+			Remedy: func(_ context.Context, t *thing) error { return f.service.remedy(t.id) }, Limits: graph.Limits{Most: mostRemedies},
+		}
+		graph.Add(g, kind, w)
+		_, _ = g.Reconcile(t.Context())
+		message = meta.FindStatusCondition(owner.Status.Conditions, "lonelyReady").Message
+		f.clock.Step(10 * poll)
+	}
+	f.Expect(failed).To(BeTrue())
+	f.Expect(f.service.things["id-1"].size).To(Equal(7), message)
+}
+
+// A remedy helped, an hour after the thing had first been seen not to be ready. A moment later it is on its way again: it may be that for
+// ten minutes, and gets a remedy at once.
+func TestRepair_patienceCountsAgainAfterARemedy(t *testing.T) {
+	t.Parallel()
+	f := broken(t, 1)
+	th := f.service.things["id-1"]
+	th.creating = true
+	patient := func(w *graph.Want[thing]) { w.Repair.After = 10 * time.Minute }
+	f.mends(patient)
+	f.clock.Step(11 * time.Minute)
+	f.mends(patient)
+	f.Expect(f.service.called("remedy id-1")).To(Equal(1))
+	th.creating, th.broken = false, 0
+	f.clock.Step(poll)
+	f.Expect(f.mends(patient).Reason).To(Equal("Ready"))
+	th.creating = true
+	f.clock.Step(2 * poll)
+	f.mends(patient)
+	f.clock.Step(2 * poll)
+	f.mends(patient)
+	f.Expect(f.service.called("remedy id-1")).To(Equal(1), "it may be on its way for ten minutes")
+}

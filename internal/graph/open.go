@@ -192,10 +192,9 @@ func (g *Graph) recall(ctx context.Context) {
 		if err != nil || !found || tag.Owner != g.ledger.OwnerID || tag.Key == "" {
 			continue
 		}
-		if known := g.ledger.Entries[tag.Key]; known != nil && known.Owned() {
-			continue // what is looked for is found by the same tag
-		}
-		g.ledger.Entries[tag.Key] = &ledgerv1.Entry{Kind: o.Kind, Condition: ReadyCondition, State: ledgerv1.Bound, ID: o.ID, Proven: o.ID, Token: tag.Token, Scope: in}
+		g.ledger.Recall(tag.Key, &ledgerv1.Entry{
+			Kind: o.Kind, Condition: ReadyCondition, State: ledgerv1.Bound, ID: o.ID, Proven: o.ID, Token: tag.Token, Scope: in,
+		})
 	}
 }
 
@@ -224,7 +223,7 @@ func (k *Kind[T]) tagOf(ctx context.Context, g *Graph, o ledgerv1.OutsideID) (_ 
 	if shown := k.shown(o); shown != nil {
 		places = []Scope{shown}
 	}
-	err = fault.Invalidf("nothing says in which %s it lies", strings.Join(k.Within, " and "))
+	err = fault.Invalidf("nothing says in which %s it lies: say it with `bedplate ledger adopt --in`", strings.Join(k.Within, " and "))
 	for _, in = range places {
 		var object *T
 		if object, err = k.Get(ctx, o.ID, in); err == nil {

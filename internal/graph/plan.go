@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph/decide"
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
@@ -92,10 +93,13 @@ func (g *Graph) planRemoval(ctx context.Context, wanted map[string]bool) []Step 
 		i := slices.IndexFunc(left, func(key string) bool {
 			return !slices.ContainsFunc(g.holders(key, spec), func(d string) bool { return slices.Contains(left, d) })
 		})
-		i = max(i, 0) // A ledger has no circles; if one did, its order wouldn't matter.
+		circle := i < 0
+		i = max(i, 0)
 		key := left[i]
 		e := g.ledger.Entries[key]
-		if why, kept := g.keeps(key); kept && !g.deleting {
+		if circle {
+			steps = append(steps, failing(Step{Key: key, Kind: e.Kind, ID: e.ID}, inACircle(key, g.holders(key, spec)).Message))
+		} else if why, kept := g.keeps(key); kept && !g.deleting {
 			steps = append(steps, Step{Key: key, Kind: e.Kind, Action: ActionKeep, ID: e.ID, Why: why})
 		} else if g.kinds[e.Kind] == nil {
 			steps = append(steps, failing(Step{Key: key, Kind: e.Kind, ID: e.ID}, unknownKind(e).Message))
@@ -168,6 +172,9 @@ func (p *plan[T]) next(ctx context.Context, s decide.Step) (more bool) {
 	case decide.TakeTurn:
 		p.sight.Turn = decide.TurnGranted
 	case decide.Prepare:
+		if err := p.prepare(ctx); fault.ClassOf(err) == fault.Invalid { // what can't be known yet is prepared when it is made
+			p.sight.Failed = err
+		}
 		p.sight.Token = "planned"
 	case decide.Bind, decide.Adopt:
 		p.add(Step{Action: ActionAdopt, ID: s.Entry.ID})

@@ -1,10 +1,12 @@
 package graph_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bedplate/bedplate/internal/fault"
@@ -137,4 +139,24 @@ func TestPlan_ofADeletion(t *testing.T) {
 		keys = append(keys, s.Key)
 	}
 	f.Expect(keys).To(Equal([]string{"left", "lonely", "right", "net"}))
+}
+
+// What Create can't prepare (bmm: a subnet that doesn't fit into its block): the reconcile fails, the plan says "create".
+func TestPlan_ofWhatCannotBePrepared(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	open := func(owner graph.Owner) *graph.Graph {
+		g, kind := f.graphOf(owner)
+		w := f.want("lonely")
+		w.Create = func(context.Context, graph.Key) (graph.Call[thing], error) {
+			return nil, fault.Invalidf("it doesn't fit")
+		}
+		graph.Add(g, kind, w)
+		return g
+	}
+	owner := f.owner()
+	_, err := open(owner).Reconcile(t.Context())
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(meta.FindStatusCondition(owner.Status.Conditions, "lonelyReady").Reason).To(Equal("Invalid"))
+	f.Expect(open(f.owner()).Plan(t.Context())).To(ConsistOf(HaveField("Action", graph.ActionFail)))
 }

@@ -56,6 +56,7 @@ func (n *put) reconcile(ctx context.Context, g *Graph) phases.Phase {
 	case existing == nil: // an apply would write over what another client has made meanwhile
 		err = makeNew(ctx, g.engine.Client, wanted)
 	default:
+		wanted.SetUID(existing.GetUID()) // or it has been replaced since
 		err = apply(ctx, g.engine.Client, wanted)
 	}
 	if err != nil {
@@ -160,8 +161,11 @@ func makeNew(ctx context.Context, c client.Client, wanted *unstructured.Unstruct
 func apply(ctx context.Context, c client.Client, wanted *unstructured.Unstructured, options ...client.ApplyOption) error {
 	options = append(options, client.FieldOwner(putter), client.ForceOwnership)
 	err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), options...)
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
+	case apierrors.IsConflict(err):
+		return phases.ErrStale
 	}
 	return &fault.Error{Class: classOf(err), Op: "apply " + wanted.GetKind() + " " + wanted.GetName(), Err: err}
 }

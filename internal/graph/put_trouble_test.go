@@ -194,3 +194,45 @@ func TestBlockMove_ofWhatIsPending(t *testing.T) {
 	f.Expect(f.ledger().Entry("net").State).To(BeEquivalentTo("pending"))
 	f.Expect(f.owner().Annotations).To(HaveKey("clusterctl.cluster.x-k8s.io/block-move"), "net is pending")
 }
+
+// replacing has another client replace an object right after it was seen to be ours.
+type replacing struct {
+	client.Reader
+	then func()
+}
+
+func (r replacing) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	err := r.Reader.Get(ctx, key, o, opts...)
+	if o.GetObjectKind().GroupVersionKind().Kind == "Secret" && err == nil {
+		r.then()
+	}
+	return err
+}
+
+// Another client replaces ours by its own between our look and our apply.
+func TestPut_overWhatReplacedOurs(t *testing.T) {
+	t.Parallel()
+	f := &answering{fixture: newFixture(t), answer: "1"}
+	e := f.engine()
+	_, _ = f.with(e).Reconcile(t.Context())
+	_, _ = f.with(e).Reconcile(t.Context())
+	secret, err := f.secret()
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(secret.OwnerReferences).To(HaveLen(1))
+	once := false
+	e.Live = replacing{f.client, func() {
+		if once {
+			return
+		}
+		once = true
+		f.Expect(f.client.Delete(t.Context(), secret)).To(Succeed())
+		theirs := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: f.name.Namespace, Name: f.secretName()}, Data: map[string][]byte{"value": []byte("theirs")},
+		}
+		f.Expect(f.client.Create(t.Context(), theirs)).To(Succeed())
+	}}
+	_, _ = f.with(e).Reconcile(t.Context())
+	secret, err = f.secret()
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(secret.Data).To(HaveKeyWithValue("value", []byte("theirs")), "and it refers to %v", secret.OwnerReferences)
+}

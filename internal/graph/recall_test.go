@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 
@@ -67,4 +68,44 @@ func TestRecall_anIDIsThatOfAKind(t *testing.T) {
 		other.finish()
 	}
 	f.Expect(done && len(other.things) > 0).To(BeFalse(), "the owner is released, and %+v is left", other.things["id-1"])
+}
+
+// What was recalled from the status is forgotten by a write that fails, and the same reconcile goes on without it.
+func TestRecall_outlivesAWriteThatFails(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	open := func(wrong bool, shown ...string) *graph.Graph {
+		owner := showing{f.owner(), shown}
+		g, kind := f.graphOf(owner, func(k *graph.Kind[thing]) {
+			find := k.Find
+			k.Find = func(ctx context.Context, key graph.Key) ([]thing, error) {
+				all, err := find(ctx, key)
+				if wrong {
+					wrong, all = false, nil
+				}
+				return all, err
+			}
+		})
+		graph.Add(g, kind, f.want("first"))
+		graph.Add(g, kind, f.want("second"))
+		return g
+	}
+	for range 2 {
+		_, err := open(false).Reconcile(t.Context())
+		f.Expect(err).NotTo(HaveOccurred())
+	}
+	f.update(f.ledger(), func(l *ledgerv1.Ledger) { l.Spec.Entries = nil })
+	writes := 0
+	f.write = func() error {
+		if writes++; writes == 1 {
+			return errors.New("etcdserver: request timed out")
+		}
+		return nil
+	}
+	g := open(true, "id-1", "id-2") // a list that is wrong once
+	f.Expect(g.Names("thing", "id-2")).To(BeTrue())
+	_, _ = g.Reconcile(t.Context())
+	t.Logf("writes %d, calls %v", writes, f.service.changes())
+	f.Expect(f.service.keys()).To(Equal([]string{"first", "second"}))
+	f.Expect(g.Names("thing", "id-2")).To(BeTrue(), "the status goes on showing what exists")
 }

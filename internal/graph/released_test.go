@@ -116,3 +116,33 @@ func TestRelease_notForASpecOfBefore(t *testing.T) {
 	}
 	f.Expect(c.Status).To(Equal(metav1.ConditionTrue), "%s: %s", c.Reason, c.Message)
 }
+
+// The user's own leaves the spec while the owner in the cache doesn't show it yet: the status that does was written a moment ago.
+func TestRelease_byAnOwnerThatDoesNotShowItYet(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	theirs := f.put("theirs")
+	run := func(owner showing, asks bool) string {
+		g, kind := f.graphOf(owner)
+		net := graph.Add(g, kind, f.want("net"))
+		if asks {
+			w := f.want("peering", net)
+			w.Claim = graph.UseOrCreate("theirs")
+			graph.Add(g, kind, w)
+		}
+		_, err := g.Reconcile(t.Context())
+		f.Expect(err).NotTo(HaveOccurred())
+		c := meta.FindStatusCondition(owner.Status.Conditions, "Ready")
+		return c.Reason + ": " + c.Message
+	}
+	run(showing{f.owner(), nil}, true)
+	f.Expect(f.ledger().Entry("peering").Foreign).To(BeTrue())
+	run(showing{f.owner(), nil}, false) // the spec of after it, the status of before it
+	f.Expect(f.ledger().Entry("peering")).To(BeNil())
+	why := ""
+	for range 5 {
+		f.clock.Step(time.Hour)
+		why = run(showing{f.owner(), []string{"id-2", theirs.id}}, false) // as the server has it; bmm goes on showing what is unproven
+	}
+	f.Expect(why).NotTo(HavePrefix("Unproven"))
+}

@@ -53,12 +53,15 @@ func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report
 		switch {
 		case report.has(key) || len(holders) == 0:
 		case circle:
-			report.add(g.ledger.Entries[key].Condition, key, inside, phases.Failed("the ledger has %s after %s, and that after it: correct the ledger",
-				strings.Join(holders, ", "), key).Because("Circle"))
+			report.add(g.ledger.Entries[key].Condition, key, inside, inACircle(key, holders))
 		default:
 			report.add(g.ledger.Entries[key].Condition, key, g.serviceOf(key), waitsUntilGone(holders))
 		}
 	}
+}
+
+func inACircle(key string, holders []string) phases.Phase {
+	return phases.Failed("the ledger has %s after %s, and that after it: correct the ledger", strings.Join(holders, ", "), key).Because("Circle")
 }
 
 // unwanted are the keys of the ledger that the spec neither asks for nor keeps.
@@ -173,7 +176,7 @@ func (g *Graph) noteStrays(kind string, in Scope, found []decide.Thing) {
 	for _, o := range found {
 		key := cmp.Or(o.Tag.Key, "stray/"+o.ID) // whose tag has lost its key
 		known := g.ledger.Entries[key]
-		yours := known != nil && known.Foreign && known.ID == o.ID // so the spec or an operator say, whatever it carries
+		yours := g.ledger.IsYours(kind, o.ID) // so the spec or an operator say, whatever it carries
 		if o.Tag.Owner == g.ledger.OwnerID && !yours && (known == nil || !known.Owned()) {
 			g.strays[key] = &ledgerv1.Entry{Kind: kind, Condition: ReadyCondition, State: ledgerv1.Bound, ID: o.ID, Proven: o.ID, Scope: in}
 		}

@@ -1,7 +1,9 @@
 package graph_test
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -10,6 +12,7 @@ import (
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // The spec exchanges what something comes after, while the create of that isn't answered yet.
@@ -101,4 +104,62 @@ func TestDelete_aroundACircleThroughTheUsersOwn(t *testing.T) {
 	}
 	f.Expect(done).To(BeTrue())
 	f.Expect(f.service.keys()).To(Equal([]string{""}))
+}
+
+// What `bedplate ledger adopt` and `seed` write into the ledger of an NvidiaBMMCluster lies in {site, VPC}, whatever its kind: the group
+// that the VPC comes after lies in the VPC then. Each of the two holds the other.
+func TestDelete_ofWhatLiesInWhatComesAfterIt(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	open := func(owner graph.Owner) (*graph.Graph, *graph.Kind[thing], *graph.Kind[thing]) {
+		groups, vpcs := f.service.kind(), f.service.kind()
+		groups.Name, vpcs.Name = "network security group", "VPC"
+		for _, k := range []*graph.Kind[thing]{groups, vpcs} {
+			k.Within = []string{"site"}
+			k.Scope = func(string) graph.Scope { return graph.Scope{"site": "s"} }
+			find, name := k.Find, map[string]string{"VPC": "vpc", "network security group": "group"}[k.Name]
+			k.Find = func(ctx context.Context, key graph.Key) ([]thing, error) {
+				all, err := find(ctx, key)
+				return slices.DeleteFunc(all, func(t thing) bool { return t.tag.Key != name }), err
+			}
+		}
+		g, err := f.engine().New(t.Context(), owner, []string{"any"}, groups, vpcs)
+		f.Expect(err).NotTo(HaveOccurred())
+		return g, groups, vpcs
+	}
+	round := func() {
+		g, groups, vpcs := open(f.owner())
+		graph.Add(g, vpcs, f.want("vpc", graph.Add(g, groups, f.want("group"))))
+		_, err := g.Reconcile(t.Context())
+		f.Expect(err).NotTo(HaveOccurred())
+	}
+	round()
+	round()
+	// an older ledger lacks the group, and the operator adds it: resourcesOf in cmd/bedplate/ledger.go gives it this scope
+	f.update(f.ledger(), func(l *ledgerv1.Ledger) {
+		l.Spec.Entries = slices.DeleteFunc(l.Spec.Entries, func(e ledgerv1.Entry) bool { return e.Key == "group" })
+	})
+	f.Expect(f.engine().AdoptInto(t.Context(), f.owner(), ledgers.Resource{
+		Key: "group", Kind: "network security group", ID: "id-1", Own: true, Scope: graph.Scope{"site": "s", "VPC": "id-2"},
+	})).To(Succeed())
+	round()
+	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+	done, why := false, ""
+	for range 10 {
+		owner := f.owner()
+		g, _, _ := open(owner)
+		if done, _, _ = g.Delete(t.Context()); done {
+			break
+		}
+		why = meta.FindStatusCondition(owner.Status.Conditions, "Ready").Message
+		f.service.finish()
+		f.clock.Step(2 * settle)
+	}
+	_, groups, vpcs := open(f.owner())
+	e := f.engine()
+	e.OnlyLooks = true
+	g, err := e.New(t.Context(), f.owner(), []string{"any"}, groups, vpcs)
+	f.Expect(err).NotTo(HaveOccurred())
+	t.Logf("the plan: %+v", g.Plan(t.Context()))
+	f.Expect(done).To(BeTrue(), "left: %v %s", f.service.keys(), why)
 }

@@ -32,11 +32,32 @@ func (k *Kind[T]) service() *Service { return k.Service }
 // unwanted is the wish that nothing is under a key.
 func (k *Kind[T]) unwanted(g *Graph, key string) decide.Wish {
 	service := g.engine.service(k.Service)
+	yours, ours := k.underOtherKeys(g, key)
 	return decide.Wish{
+		Yours: yours, Ours: ours,
 		Owner: g.ledger.OwnerID, Key: key, Lies: k.scopeOf(g, key), Within: k.Within, Undeletable: k.Delete == nil,
 		Tagged: k.Tag != nil, GoneAfter: k.GoneAfter, Settle: service.Settle,
 		Poll: service.Poll, Slowly: service.slowly(), Leads: g.engine.Creates.Leads(), Deleting: g.deleting,
 	}
+}
+
+// underOtherKeys are the keys of what the ledger has of this kind as ours under other keys, by their IDs; yours reports whether the user's own
+// is among those under other keys that has the same ID.
+func (k *Kind[T]) underOtherKeys(g *Graph, key string) (yours bool, ours map[string]string) {
+	e := g.ledger.Entries[key]
+	for other, o := range g.ledger.Entries {
+		switch {
+		case other == key || o.Kind != k.Name || o.ID == "":
+		case !o.Foreign:
+			if ours == nil {
+				ours = map[string]string{}
+			}
+			ours[o.ID] = other
+		case e != nil && e.ID == o.ID:
+			yours = true
+		}
+	}
+	return yours, ours
 }
 
 func (h *Handle[T]) wish(before string) decide.Wish {

@@ -301,7 +301,7 @@ func (r *round[T]) remedy(ctx context.Context, s decide.Step) error {
 	if err := r.write(ctx, s); err != nil {
 		return err
 	}
-	r.sight.Applied = true
+	r.sight.Remedied = true
 	if r.g.engine.Clock.Since(s.Entry.RepairedAt.Time) > r.wish.Poll {
 		return phases.ErrStale
 	}

@@ -59,7 +59,7 @@ func (k *Kind[T]) outer(key string) Scope {
 }
 
 // scopes are all that something of this owner's may lie in, by what the ledger names, what that lies in, and what the owner shows. A
-// kind that lies in nothing has one, which is empty; of one that lies in several each goes with each.
+// kind that lies in nothing has one, which is empty; of one that lies in several each goes with each that it isn't known to lie outside of.
 func (k *Kind[T]) scopes(g *Graph) []Scope {
 	known := map[string]map[string]bool{}
 	add := func(in Scope) {
@@ -70,16 +70,31 @@ func (k *Kind[T]) scopes(g *Graph) []Scope {
 			known[kind][id] = id != ""
 		}
 	}
+	type part struct{ kind, id string }
+	lies := map[part]Scope{}
+	note := func(kind, id string, in Scope) {
+		add(in)
+		add(Scope{kind: id})
+		lies[part{kind, id}] = in
+	}
+	fits := func(in Scope) bool {
+		for kind, id := range in {
+			for outer, is := range lies[part{kind, id}] {
+				if other := in[outer]; other != "" && other != is {
+					return false
+				}
+			}
+		}
+		return true
+	}
 	add(k.outer(""))
 	for _, entries := range []map[string]*ledgerv1.Entry{ledgers.EntriesOf(g.ledger.Stored), g.ledger.Entries} {
 		for _, e := range entries {
-			add(e.Scope)
-			add(Scope{e.Kind: e.ID})
+			note(e.Kind, e.ID, e.Scope)
 		}
 	}
 	for _, o := range g.owner.OutsideIDs() {
-		add(o.Scope)
-		add(Scope{o.Kind: o.ID})
+		note(o.Kind, o.ID, o.Scope)
 	}
 	all := []Scope{{}}
 	for _, kind := range k.Within {
@@ -88,8 +103,9 @@ func (k *Kind[T]) scopes(g *Graph) []Scope {
 			for _, id := range slices.Sorted(maps.Keys(known[kind])) {
 				if known[kind][id] {
 					more := maps.Clone(in)
-					more[kind] = id
-					longer = append(longer, more)
+					if more[kind] = id; fits(more) {
+						longer = append(longer, more)
+					}
 				}
 			}
 		}

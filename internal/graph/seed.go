@@ -93,6 +93,11 @@ func (g *Graph) enter(ctx context.Context, resources []ledgers.Resource) error {
 		}
 		switch known := g.ledger.Entries[r.Key]; {
 		case known == nil || known.State == ledgerv1.Refused && !known.Owned():
+		case known.State != ledgerv1.Bound && len(known.Scope) == 0 && len(r.Scope) > 0: // it isn't known where to look for what came of it
+			e := known.DeepCopy()
+			e.Scope = r.Scope
+			g.ledger.Entries[r.Key] = e
+			continue
 		case known.State != ledgerv1.Bound:
 			return fmt.Errorf("an attempt to make the %s under the key %s may still have worked: the manager looks for what came of it, "+
 				"and goes on; stop it if it mustn't, and delete what that has made", known.Kind, r.Key)

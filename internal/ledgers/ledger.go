@@ -33,6 +33,13 @@ type Ledger struct {
 	Fresh bool
 	// Incomplete: the owner shows what the ledger lacks, and nothing says whose that is. So it doesn't prove that all is gone.
 	Incomplete bool
+	// Leaving: everything of the owner's goes, and what isn't in the ledger was looked for. Once it is empty, it is closed.
+	Leaving bool
+
+	// recalled is what the stored ledger lacks and the owner shows. It is found again for each look at the ledger.
+	recalled map[string]*ledgerv1.Entry
+	// left is what of the user's own was released in this reconcile.
+	left []string
 
 	store *Store
 	owner Owner
@@ -80,6 +87,27 @@ func (s *Store) Begin(owner Owner, home string, credentials []string, place *led
 // take what was read or written last.
 func (l *Ledger) take(stored *ledgerv1.Ledger) {
 	l.Stored, l.Entries = stored, EntriesOf(stored)
+	for key, e := range l.recalled {
+		l.Recall(key, e)
+	}
+}
+
+// Recall adds what the owner shows and an older ledger lacks. The next write has it, and a write that fails doesn't lose it.
+func (l *Ledger) Recall(key string, e *ledgerv1.Entry) {
+	if known := l.Entries[key]; known != nil && known.Owned() {
+		return // what is looked for is found by the same tag
+	}
+	if l.recalled == nil {
+		l.recalled = map[string]*ledgerv1.Entry{}
+	}
+	l.recalled[key], l.Entries[key] = e, e
+}
+
+// IsYours reports whether it has a resource as the user's own, under any key.
+func (l *Ledger) IsYours(kind, id string) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(l.Entries)), func(e *ledgerv1.Entry) bool {
+		return e.Foreign && e.Kind == kind && e.ID == id
+	})
 }
 
 // EntriesOf are the entries of a ledger by their keys, as they count.
@@ -181,7 +209,7 @@ func (l *Ledger) put(ctx context.Context) error {
 	}
 	if err == nil {
 		next.ManagedFields = nil
-		l.Stored, l.Fresh = next, false
+		l.Stored, l.Fresh, l.recalled = next, false, nil
 	}
 	return err
 }
@@ -204,7 +232,7 @@ func (l *Ledger) object() (*ledgerv1.Ledger, error) {
 		}
 	}
 	next.Spec.Released = l.released()
-	next.Spec.Closed = len(l.Entries) == 0 && !l.Incomplete && l.owner.GetDeletionTimestamp() != nil
+	next.Spec.Closed = l.Leaving && len(l.Entries) == 0 && !l.Incomplete && l.owner.GetDeletionTimestamp() != nil
 	if next.DeletionTimestamp == nil {
 		controllerutil.AddFinalizer(next, ledgerv1.Finalizer)
 		if next.Spec.Closed {
@@ -216,12 +244,26 @@ func (l *Ledger) object() (*ledgerv1.Ledger, error) {
 	return next, err
 }
 
-// released are what of the user's own has left the ledger while the owner still shows it, now or before. It isn't lost.
+// released are what of the user's own has left the ledger: now, or before if the owner shows it still. It isn't lost. The owner may be
+// an older one than the ledger, which doesn't show yet what was bound a moment ago.
 func (l *Ledger) released() (all []string) {
+	has := func(kind, id string) bool {
+		return slices.ContainsFunc(slices.Collect(maps.Values(l.Entries)), func(e *ledgerv1.Entry) bool { return e.Kind == kind && e.ID == id })
+	}
+	for _, e := range l.Stored.Spec.Entries {
+		if text := (ledgerv1.OutsideID{Kind: e.Kind, ID: e.ID}).String(); e.Foreign && !has(e.Kind, e.ID) && !slices.Contains(l.left, text) {
+			l.left = append(l.left, text)
+		}
+	}
+	for _, text := range l.left {
+		if !slices.ContainsFunc(slices.Collect(maps.Values(l.Entries)), func(e *ledgerv1.Entry) bool {
+			return (ledgerv1.OutsideID{Kind: e.Kind, ID: e.ID}).String() == text
+		}) {
+			all = append(all, text)
+		}
+	}
 	for _, o := range l.owner.OutsideIDs() {
-		before := slices.ContainsFunc(l.Stored.Spec.Entries, func(e ledgerv1.Entry) bool { return e.Foreign && e.Kind == o.Kind && e.ID == o.ID })
-		is := slices.ContainsFunc(slices.Collect(maps.Values(l.Entries)), func(e *ledgerv1.Entry) bool { return e.Kind == o.Kind && e.ID == o.ID })
-		if text := o.String(); !is && (before || slices.Contains(l.Stored.Spec.Released, text)) && !slices.Contains(all, text) {
+		if text := o.String(); !has(o.Kind, o.ID) && slices.Contains(l.Stored.Spec.Released, text) && !slices.Contains(all, text) {
 			all = append(all, text)
 		}
 	}
@@ -288,7 +330,8 @@ func (l *Ledger) Dependents(key string) []string {
 	of := l.Entries[key]
 	for _, other := range l.Keys() {
 		e := l.Entries[other]
-		needs := slices.Contains(e.After, key) || of != nil && of.ID != "" && e.Scope[of.Kind] == of.ID
+		lies := of != nil && of.ID != "" && e.Scope[of.Kind] == of.ID && !slices.Contains(of.After, other) // it can't lie in what comes after it
+		needs := lies || slices.Contains(e.After, key)
 		if needs && (e.Foreign || e.Owned()) {
 			found = append(found, other)
 		}

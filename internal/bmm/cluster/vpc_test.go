@@ -124,7 +124,7 @@ func TestVPC_withAnothersTagIsNotDeleted(t *testing.T) {
 	set(bmm.Labels{"bedplate-owner": "0123456789ab"})
 	f.UntilReason(object, infrav1.VPCReadyCondition, "ForeignTag", "VPC "+object.Status.VPCID+" carries the tag of another object")
 	f.Delete(object)
-	f.UntilReason(object, infrav1.VPCReadyCondition, "Failed", "VPC "+object.Status.VPCID+" doesn't carry our tag any more")
+	f.UntilReason(object, infrav1.VPCReadyCondition, "ForeignTag", "it isn't deleted; correct this object's ledger")
 	f.Expect(f.Called("deleteVpc")).To(BeZero())
 	set(tagged)
 	f.UntilGone(object)

@@ -102,7 +102,7 @@ type process struct {
 	token            uint8
 	answer, answerID uint8
 
-	listed, twice, turn, wrote, compared, changes, applied, chosen bool
+	listed, twice, turn, wrote, compared, changes, applied, mended, chosen bool
 }
 
 type state struct {
@@ -242,7 +242,7 @@ var (
 
 // sight is what a process has seen, in decide's terms.
 func (t traits) sight(s *state, p *process) Sight {
-	v := Sight{Began: stampOf(p.began).Time, Listed: p.listed, Twice: p.twice, Wrote: p.wrote, Compared: p.compared, Applied: p.applied, Token: idOf(p.token), Chosen: p.chosen}
+	v := Sight{Began: stampOf(p.began).Time, Listed: p.listed, Twice: p.twice, Wrote: p.wrote, Compared: p.compared, Applied: p.applied, Remedied: p.mended, Token: idOf(p.token), Chosen: p.chosen}
 	if p.chosen {
 		v.Params = theChoice
 	}

@@ -129,7 +129,7 @@ func (m *model) do(s *state, p *process, d Step) {
 	case Remedy:
 		if m.write(s, p, d) {
 			r := &s.resources[p.ledger.id-1]
-			p.applied, r.broken, r.remedied = true, max(r.broken, 1)-1, r.remedied+1
+			p.mended, r.broken, r.remedied = true, max(r.broken, 1)-1, r.remedied+1
 		}
 	case Remove:
 		r := &s.resources[slot-1]

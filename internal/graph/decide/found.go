@@ -65,6 +65,16 @@ func (d decision) found() (mine, others []Thing) {
 	return mine, others
 }
 
+// oursElsewhere is the key under which the ledger has one of the others as ours; empty if it has none.
+func (d decision) oursElsewhere(others []Thing) string {
+	for _, o := range others {
+		if key := d.w.Ours[o.ID]; key != "" {
+			return key
+		}
+	}
+	return ""
+}
+
 // inTheWay is for a resource of the name that ours is to have.
 func (d decision) inTheWay(other Thing) phases.Phase {
 	return phases.Failed("%s %s has the name %q and wasn't made for this object: choose another name, or have the spec use it as your own",

@@ -13,7 +13,7 @@ func (d decision) leave(then phases.Phase) Step {
 	if e == nil {
 		return Step{Verb: Gone, Phase: then, Ends: true}
 	}
-	if e.Foreign {
+	if e.Foreign || d.w.Yours {
 		return d.drop(Release, then)
 	}
 	a := d.s.Attempt
@@ -61,7 +61,10 @@ func (d decision) delete(o Thing) Step {
 		return ends(phases.Failed("%s %s can't be ours, as the ledger says: correct the ledger", d.e.Kind, o.ID).Because("ForeignTag"))
 	case d.hasAnotherKey(o):
 		return d.anotherKey(o)
-	case d.w.Tagged && o.Tag.Owner != d.w.Owner:
+	case d.w.Tagged && o.Tag.Owner != "" && o.Tag.Owner != d.w.Owner:
+		return ends(phases.Failed("%s %s carries the tag of another object, %q: it isn't deleted; correct this object's ledger",
+			d.e.Kind, o.ID, o.Tag.Owner).Because("ForeignTag"))
+	case d.w.Tagged && o.Tag.Owner == "":
 		return ends(phases.Failed("%s %s doesn't carry our tag any more: it isn't deleted; put the tag %q back or delete it yourself",
 			d.e.Kind, o.ID, d.w.Owner))
 	case d.e.GoneAt != nil:

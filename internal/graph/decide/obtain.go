@@ -45,6 +45,8 @@ func (d decision) obtain() Step {
 	switch {
 	case d.w.Unproven.State != "":
 		return ends(d.w.Unproven)
+	case d.oursElsewhere(others) != "":
+		return ends(phases.Waiting("what has the name %q was made under the key %q: it has to go first", d.e.Title, d.oursElsewhere(others)))
 	case len(others) > 0 && d.w.Claim.Made:
 		return ends(d.inTheWay(others[0]))
 	case len(others) == 1:
@@ -176,7 +178,10 @@ func (d decision) deleteDoubles(doubles []Thing) (Step, bool) {
 
 // settles is what to do as long as "none found" proves nothing, because the service may still finish a create.
 func (d decision) settles() (Step, bool) {
-	if d.e.At == nil || !d.e.Owned() {
+	switch {
+	case d.e.At == nil && d.e.State == ledgerv1.Pending: // it was edited
+		return d.look(), !d.s.Twice
+	case d.e.At == nil || !d.e.Owned():
 		return Step{}, false
 	}
 	attempted := d.e.At.Time

@@ -16,8 +16,10 @@ func (d decision) repair(o Thing) Step {
 	switch {
 	case o.Phase.State != phases.StateReady && d.w.Repairs:
 		return d.mend(o)
-	case d.e.UnreadySince != nil && (d.e.RepairedAt == nil || !d.within(d.e.RepairedAt, d.w.Slowly)): // or it may not last
-		return d.write(Note, func(e *ledgerv1.Entry) { e.UnreadySince, e.Repairs, e.RepairedAt, e.Message = nil, 0, nil, "" })
+	case d.e.UnreadySince != nil:
+		return d.write(Note, func(e *ledgerv1.Entry) { e.UnreadySince = nil })
+	case d.e.RepairedAt != nil && !d.within(d.e.RepairedAt, d.w.Slowly): // until then it may not last
+		return d.write(Note, func(e *ledgerv1.Entry) { e.Repairs, e.RepairedAt, e.Message = 0, nil, "" })
 	case o.Phase.State != phases.StateReady || !d.w.Updates:
 		return show(o)
 	case !d.s.Compared:
@@ -48,7 +50,7 @@ func (d decision) repair(o Thing) Step {
 // mend is for a resource of ours that isn't ready. What it is to be like may have been the mistake, so that is put right first.
 func (d decision) mend(o Thing) Step {
 	e, text := d.e, summary(d.s.Changes)
-	changed := e.AppliedAt != nil && e.UnreadySince != nil && !e.AppliedAt.Before(e.UnreadySince)
+	changed := e.Applied != "" && e.AppliedAt != nil && e.UnreadySince != nil && !e.AppliedAt.Before(e.UnreadySince)
 	ends := func(p phases.Phase) Step {
 		p.Suffices = o.Phase.Suffices
 		return ends(p)
@@ -57,8 +59,11 @@ func (d decision) mend(o Thing) Step {
 	case o.Phase.State == phases.StateDeleting:
 		return show(o)
 	case e.UnreadySince == nil || e.UnreadySince.After(d.now) || e.Generation != d.w.Generation: // a clock was ahead, or the spec is another one
+		again := e.UnreadySince == nil && e.Generation == d.w.Generation && e.RepairedAt != nil && d.within(e.RepairedAt, d.w.Slowly)
 		return d.write(Note, func(e *ledgerv1.Entry) {
-			e.UnreadySince, e.Repairs, e.RepairedAt, e.Generation, e.Message = d.stamp(), 0, nil, d.w.Generation, ""
+			if e.UnreadySince, e.Generation = d.stamp(), d.w.Generation; !again {
+				e.Repairs, e.RepairedAt, e.Message = 0, nil, ""
+			}
 		})
 	case o.Phase.State == phases.StateWaiting && (d.w.Patience == 0 || d.within(e.UnreadySince, d.w.Patience)):
 		return show(o)
@@ -66,10 +71,12 @@ func (d decision) mend(o Thing) Step {
 		return Step{Verb: Compare, ID: o.ID}
 	case d.s.Refused != nil:
 		return ends(phases.Of(d.s.Refused))
-	case d.s.Applied, d.rests(e.AppliedAt), d.rests(e.RepairedAt):
+	case d.s.Applied && e.Applied != text: // now that it is done: a change that failed, or was cut off, is made again
+		return d.write(Note, func(e *ledgerv1.Entry) { e.Applied = text })
+	case d.s.Applied, d.s.Remedied, d.rests(e.AppliedAt), d.rests(e.RepairedAt):
 		return ends(phases.Waiting("%s: what was done about it may still help (%s)", o.Phase.Message, d.tried()).Because("Repairing"))
 	case text != "" && !changed: // once: a service that writes it in its own way each time would be asked for ever
-		return d.write(Apply, func(e *ledgerv1.Entry) { e.Applied, e.AppliedAt, e.InEffect = text, d.stamp(), false })
+		return d.write(Apply, func(e *ledgerv1.Entry) { e.Applied, e.AppliedAt, e.InEffect = "", d.stamp(), false })
 	case int(e.Repairs) >= d.w.Limits.Most || d.w.Limits.Within > 0 && !d.within(e.UnreadySince, d.w.Limits.Within):
 		return ends(phases.Failed("%s: it isn't repaired any more (%s); correct the spec, or repair it yourself", o.Phase.Message, d.tried()))
 	}

@@ -324,7 +324,7 @@ func sights() (all []Sight) {
 						if compared && changes != nil {
 							add(Sight{ID: id, Object: o, Compared: compared, Changes: changes, Refused: errUnchangeable})
 						}
-						add(Sight{ID: id, Object: o, Compared: compared, Changes: changes, Applied: compared, Asked: []string{"2"}})
+						add(Sight{ID: id, Object: o, Compared: compared, Changes: changes, Applied: compared, Remedied: !compared, Asked: []string{"2"}})
 					}
 				}
 			}

@@ -21,6 +21,10 @@ type Wish struct {
 	Fresh ledgerv1.Entry
 	// Undeletable: only the user's own are of the kind.
 	Undeletable bool
+	// Yours: the ledger has it as the user's own under another key, too. Ours are the keys of what it has of this kind as ours under
+	// other keys, by their IDs.
+	Yours bool
+	Ours  map[string]string
 	// Within names the parts of the scope that it has to have, and Lies is the scope of what the ledger has without one, if it is known.
 	Within []string
 	Lies   ledgerv1.Scope
@@ -83,9 +87,9 @@ type Sight struct {
 	InEffect, Compared bool
 	// Wrote: the ledger was written in this round, so what was read of it is the newest.
 	Wrote bool
-	// Asked are the IDs that were asked to go, and Applied says that the changes were asked for.
-	Asked   []string
-	Applied bool
+	// Asked are the IDs that were asked to go, Applied says that the changes were made, and Remedied that a remedy was.
+	Asked             []string
+	Applied, Remedied bool
 }
 
 // TurnSight is whether it is this owner's turn to create.

@@ -1,0 +1,87 @@
+package graph_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
+)
+
+// The spec names as the user's own what was made under another key of this object (bmm: key "group" becomes "group/ID").
+func TestYours_isWhatTheSpecUsesUnderAnotherKey(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	round := func(own bool) {
+		g, kind := f.graphOf(f.owner())
+		w := f.want("group")
+		if own {
+			w = f.want("group/id-1")
+			w.Claim = graph.Use("id-1")
+		}
+		graph.Add(g, kind, f.want("vpc", graph.Add(g, kind, w)))
+		_, _ = g.Reconcile(t.Context())
+		f.clock.Step(2 * settle)
+	}
+	round(false)
+	round(false)
+	for range 5 {
+		round(true)
+	}
+	f.Expect(f.service.called("delete id-1")).To(BeZero(), "the spec uses it as the user's own, and the ledger says so: %+v", f.ledger().Spec.Entries)
+}
+
+// The ledger says that it is the user's own, under another key than its tag names: the sweep at the end of a deletion takes it for a stray.
+func TestYours_isNoStray(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	f.Expect(f.round(f.owner(), graph.Create())).To(Succeed()) // lonely, id-1
+	made, err := f.service.create(graph.Tag{Owner: f.ledger().Spec.OwnerID, Key: "group", Token: "earlier"})
+	f.Expect(err).NotTo(HaveOccurred())
+	// an operator says that it is the user's own: bedplate ledger adopt --yours, for which the key is group/ID
+	f.Expect(f.engine().AdoptInto(t.Context(), f.owner(), ledgers.Resource{Key: "group/" + made.id, Kind: "thing", ID: made.id, Own: false})).To(Succeed())
+	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+	_, done := f.deletes()
+	f.Expect(f.service.called("delete "+made.id)).To(BeZero(), "done %v", done)
+}
+
+// The spec gives what was made under one key another key, which uses what has the name: it is taken for the user's own, and deleted.
+func TestYours_isNotWhatWasMadeUnderAnotherKey(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	untagged := func(k *graph.Kind[thing]) {
+		k.Tag = nil
+		find := k.Find
+		k.Find = func(ctx context.Context, key graph.Key) ([]thing, error) {
+			all, err := find(ctx, key)
+			return slices.DeleteFunc(all, func(t thing) bool { return t.title != key.Title }), err
+		}
+	}
+	round := func(key string) {
+		g, kind := f.graphOf(f.owner(), untagged)
+		w := f.want(key)
+		w.Claim = graph.UseOrCreate("name")
+		w.Create = func(context.Context, graph.Key) (graph.Call[thing], error) {
+			return func(context.Context) (*thing, error) {
+				made, err := f.service.create(graph.Tag{})
+				made.title = "name"
+				return made, err
+			}, nil
+		}
+		graph.Add(g, kind, w)
+		_, _ = g.Reconcile(t.Context())
+	}
+	round("one")
+	round("one")
+	f.Expect(f.ledger().Entry("one").Foreign).To(BeFalse())
+	for range 4 {
+		round("other")
+		f.service.finish()
+		f.clock.Step(2 * settle)
+	}
+	f.Expect(f.ledger().Spec.Entries).To(ConsistOf(And(HaveField("Key", "other"), HaveField("Foreign", false), HaveField("ID", "id-2"))))
+	f.Expect(f.service.things).To(HaveLen(1), "what was made under the other key went first")
+}
