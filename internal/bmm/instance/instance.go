@@ -4,6 +4,7 @@ package instance
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -249,13 +250,20 @@ func (i *Instance) update(o *bmm.Instance) graph.Update {
 // delete tells the site's operator what is wrong with the machine, where that is known for sure: otherwise the next tenant gets
 // the same one.
 func (i *Instance) delete(ctx context.Context, id string, in graph.Scope) error {
+	siteID := in[infrav1.KindSite]
+	i.inventory.Touch(i.api, siteID, id)
+	defer i.inventory.Touch(i.api, siteID, id) // a list may have begun meanwhile
+	now, err := i.api.Instance(ctx, siteID, id)
+	if err != nil {
+		return err
+	}
+	if i.got != nil && i.got.ID == id && tag.FromLabels(now.Labels) != tag.FromLabels(i.got.Labels) { // the inventory's may be some intervals old
+		return &fault.Error{Class: fault.Busy, Op: "delete instance " + id, Err: errors.New("its labels have changed: it is looked at again")}
+	}
 	issue, err := i.healthIssue(ctx, id)
 	if err != nil {
 		return err
 	}
-	siteID := in[infrav1.KindSite]
-	i.inventory.Touch(i.api, siteID, id)
-	defer i.inventory.Touch(i.api, siteID, id) // a list may have begun meanwhile
 	if issue != nil {
 		return i.api.DeleteUnhealthyInstance(ctx, siteID, id, *issue)
 	}
