@@ -212,7 +212,21 @@ func resourcesOf(owner graph.Owner, args []string, in graph.Scope, yours bool) (
 		case known.yours && !yours:
 			return nil, fmt.Errorf("%q: what is under this key is your own, and never deleted: adopt it with --yours", arg)
 		}
-		resources = append(resources, ledgers.Resource{Key: key, Kind: kind, ID: id, Scope: in, Own: !yours})
+		lies := in
+		if kind != "VPC peering" { // nothing else lies in the VPC; the group even comes before it
+			lies = maps.Clone(in)
+			delete(lies, "VPC")
+		} else if cluster, is := owner.(*infrav1.NvidiaBMMCluster); is && !asksFor(cluster, name) {
+			return nil, fmt.Errorf("%q: the spec has no peering with %q, and under this key it would be deleted", arg, name)
+		}
+		resources = append(resources, ledgers.Resource{Key: key, Kind: kind, ID: id, Scope: lies, Own: !yours})
 	}
 	return resources, nil
+}
+
+// asksFor reports whether a cluster wants a peering, or wants nothing any more.
+func asksFor(cluster *infrav1.NvidiaBMMCluster, peer string) bool {
+	return cluster.DeletionTimestamp != nil || slices.ContainsFunc(cluster.Spec.VPCPeerings, func(p infrav1.VPCPeeringSpec) bool {
+		return p.PeerVPCID == peer
+	})
 }

@@ -78,3 +78,28 @@ func TestLedger_namesKindsAsTheManagersDo(t *testing.T) {
 	g.Expect(resourcesOf(&infrav1.NvidiaBMMCluster{}, []string{"peering/2=VPC peering/1", "group=network security group/1"}, nil, false)).To(HaveLen(2))
 	g.Expect(resourcesOf(&infrav1.NvidiaBMMCluster{}, []string{"site=site/1"}, nil, true)).To(HaveLen(1))
 }
+
+// The group comes before the VPC, and doesn't lie in it, whatever the ledger is written from. The cluster goes in the end.
+func TestLedger_seedOfAGroup(t *testing.T) { //nolint:paralleltest // orphans would be incomplete beside a lost ledger
+	e := start(t)
+	cluster := e.CreateCluster("demo", func(c *infrav1.NvidiaBMMCluster) {
+		c.Spec.VPC.NetworkSecurityGroup = &infrav1.NetworkSecurityGroupSpec{Rules: []infrav1.SecurityRule{
+			{Name: "out", Direction: infrav1.Egress, Protocol: infrav1.ProtocolAll, Action: infrav1.Allow},
+		}}
+	})
+	e.UntilReady(cluster)
+	const name = "nvidiabmmcluster/demo"
+	lost := e.LoseLedger(cluster)
+	e.UntilReason(cluster, infrav1.ReferencesResolvedCondition, "Invalid", "is lost")
+	_, err := e.run("", "ledger", "seed", name, "--owner-id", lost.Spec.OwnerID, "--credentials", "demo",
+		"vpc=VPC/"+cluster.Status.VPCID, "group=network security group/"+cluster.Status.NetworkSecurityGroupID,
+		"subnet/nodes=subnet/"+cluster.Status.Subnets[0].ID)
+	e.Expect(err).NotTo(HaveOccurred())
+	e.UntilReady(cluster)
+	e.Expect(e.Ledger(cluster).Entry("group").Scope).NotTo(HaveKey("VPC"))
+
+	_, err = e.run("", "ledger", "adopt", name, "peering/typo=VPC peering/1f0c4c1e-58a8-4a0e-8d4e-2b5a3f0a9c11")
+	e.Expect(err).To(MatchError(ContainSubstring(`the spec has no peering with "typo"`)))
+	e.Delete(cluster)
+	e.UntilGone(cluster)
+}
