@@ -217,16 +217,16 @@ func resourcesOf(owner graph.Owner, args []string, in graph.Scope, yours bool) (
 			lies = maps.Clone(in)
 			delete(lies, "VPC")
 		} else if cluster, is := owner.(*infrav1.NvidiaBMMCluster); is && !asksFor(cluster, name) {
-			return nil, fmt.Errorf("%q: the spec has no peering with %q, and under this key it would be deleted", arg, name)
+			return nil, fmt.Errorf("%q: neither spec nor status have a peering with %q, and under this key it would be deleted", arg, name)
 		}
 		resources = append(resources, ledgers.Resource{Key: key, Kind: kind, ID: id, Scope: lies, Own: !yours})
 	}
 	return resources, nil
 }
 
-// asksFor reports whether a cluster wants a peering, or wants nothing any more.
-func asksFor(cluster *infrav1.NvidiaBMMCluster, peer string) bool {
-	return cluster.DeletionTimestamp != nil || slices.ContainsFunc(cluster.Spec.VPCPeerings, func(p infrav1.VPCPeeringSpec) bool {
-		return p.PeerVPCID == peer
-	})
+// asksFor reports whether a cluster wants a peering, has it in its status, or wants nothing any more.
+func asksFor(c *infrav1.NvidiaBMMCluster, peer string) bool {
+	return c.DeletionTimestamp != nil ||
+		slices.ContainsFunc(c.Spec.VPCPeerings, func(p infrav1.VPCPeeringSpec) bool { return p.PeerVPCID == peer }) ||
+		slices.ContainsFunc(c.Status.VPCPeerings, func(p infrav1.VPCPeeringStatus) bool { return p.PeerVPCID == peer })
 }

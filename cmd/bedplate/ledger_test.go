@@ -67,7 +67,8 @@ func TestLedger_namesKindsAsTheManagersDo(t *testing.T) {
 	cluster := map[string]string{
 		"vpc=vpc/1": `written "VPC"`, "vps=VPC/1": "the key has to be one of allocation/, group, ", "instance=instance/1": "one of allocation/",
 		"vpc=VPC/": "has to be KEY=KIND/ID", "peering=VPC peering/1": "a name follows the slash", "peering/=VPC peering/1": "a name follows",
-		"vpc/demo=VPC/1": "the key has to be one of", "site=site/1": "--yours", "group/1=network security group/1": "--yours",
+		"peering/2=VPC peering/1": "neither spec nor status",
+		"vpc/demo=VPC/1":          "the key has to be one of", "site=site/1": "--yours", "group/1=network security group/1": "--yours",
 	}
 	for owner, refused := range map[graph.Owner]map[string]string{&infrav1.NvidiaBMMMachine{}: machine, &infrav1.NvidiaBMMCluster{}: cluster} {
 		for arg, says := range refused {
@@ -75,7 +76,8 @@ func TestLedger_namesKindsAsTheManagersDo(t *testing.T) {
 			g.Expect(err).To(MatchError(ContainSubstring(says)), arg)
 		}
 	}
-	g.Expect(resourcesOf(&infrav1.NvidiaBMMCluster{}, []string{"peering/2=VPC peering/1", "group=network security group/1"}, nil, false)).To(HaveLen(2))
+	peered := &infrav1.NvidiaBMMCluster{Spec: infrav1.NvidiaBMMClusterSpec{VPCPeerings: []infrav1.VPCPeeringSpec{{PeerVPCID: "2"}}}}
+	g.Expect(resourcesOf(peered, []string{"peering/2=VPC peering/1", "group=network security group/1"}, nil, false)).To(HaveLen(2))
 	g.Expect(resourcesOf(&infrav1.NvidiaBMMCluster{}, []string{"site=site/1"}, nil, true)).To(HaveLen(1))
 }
 
@@ -99,7 +101,7 @@ func TestLedger_seedOfAGroup(t *testing.T) { //nolint:paralleltest // orphans wo
 	e.Expect(e.Ledger(cluster).Entry("group").Scope).NotTo(HaveKey("VPC"))
 
 	_, err = e.run("", "ledger", "adopt", name, "peering/typo=VPC peering/1f0c4c1e-58a8-4a0e-8d4e-2b5a3f0a9c11")
-	e.Expect(err).To(MatchError(ContainSubstring(`the spec has no peering with "typo"`)))
+	e.Expect(err).To(MatchError(ContainSubstring(`have a peering with "typo"`)))
 	e.Delete(cluster)
 	e.UntilGone(cluster)
 }
