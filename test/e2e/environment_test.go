@@ -27,7 +27,7 @@ type environment struct {
 
 	stack      *localstack.Stack
 	bmm        *localstack.BMM
-	simulator  simulator
+	simulator  remote
 	management framework.ClusterProxy
 	config     *clusterctl.E2EConfig
 	clusterctl string // path of clusterctl's configuration
@@ -42,7 +42,7 @@ func (e *environment) start(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	e.bmm, err = e.stack.StartBMM(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	e.simulator = simulator{simtest.Remote{URL: e.bmm.URL}}
+	e.simulator = remote{simtest.Remote{URL: e.bmm.URL}}
 	e.management = e.proxy("management", e.stack)
 
 	e.buildRelease(ctx)

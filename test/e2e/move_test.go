@@ -23,7 +23,7 @@ import (
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/bmm/providerid"
-	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/simulator"
 )
 
 const moved = "move"
@@ -136,10 +136,10 @@ func (e *environment) createCluster(ctx context.Context, name string, result *cl
 func (e *environment) createsWithoutAnswer(
 	ctx context.Context, management framework.ClusterProxy, made *clusterctl.ApplyClusterTemplateAndWaitResult, replicas int32,
 ) (pending []string) {
-	for _, fault := range []sim.Fault{
-		{Operation: "createInstance", Kind: sim.FaultCommitLate, Hold: minutes(1), Delay: minutes(3)},
-		{Operation: "createInstance", Kind: sim.FaultLoseAnswer},
-		{Operation: "createInstance", Kind: sim.FaultHang, Times: -1},
+	for _, fault := range []simulator.Fault{
+		{Operation: "createInstance", Kind: simulator.FaultCommitLate, Hold: minutes(1), Delay: minutes(3)},
+		{Operation: "createInstance", Kind: simulator.FaultLoseAnswer},
+		{Operation: "createInstance", Kind: simulator.FaultHang, Times: -1},
 	} {
 		Expect(e.simulator.Ask(ctx, http.MethodPost, "faults", fault, nil)).To(Succeed())
 	}

@@ -10,17 +10,17 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/sim/simtest"
 )
 
-// simulator is the outside world of both management clusters.
-type simulator struct{ simtest.Remote }
+// remote is the simulator that both management clusters use.
+type remote struct{ simtest.Remote }
 
-func (s simulator) state() sim.State {
+func (s remote) state() sim.State {
 	state, err := s.State(context.Background())
 	Expect(err).NotTo(HaveOccurred())
 	return state
 }
 
 // writes counts the calls by operation that make, change or delete something.
-func (s simulator) writes() map[string]int {
+func (s remote) writes() map[string]int {
 	calls, err := s.Calls(context.Background())
 	Expect(err).NotTo(HaveOccurred())
 	for operation := range calls {

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bedplate/bedplate/internal/bmm/providerid"
-	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/localstack"
+	"github.com/bedplate/bedplate/internal/simulator"
 )
 
 // The main job: from YAML to Ready nodes and back, with the commands of the README.
@@ -48,7 +48,7 @@ func TestLab_bringsUpABareMetalClusterAndLeavesNothing(t *testing.T) {
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: up.Cluster.Namespace, Name: up.Cluster.Name}}
 	g.Expect(c.Delete(t.Context(), cluster)).To(Succeed())
 	untilGone(g, c, cluster)
-	g.Expect(simulatorAt(up.Simulator).state(g).Empty()).To(BeTrue())
+	g.Expect(remoteAt(up.Simulator).state(g).Empty()).To(BeTrue())
 	up.down()
 }
 
@@ -65,7 +65,7 @@ func TestManager_killedAtAnyMomentLeaksAndDoublesNothing(t *testing.T) {
 	g := eventual(t)
 	s := startStack(t, g)
 	for _, operation := range []string{"createVpc", "createInstance", "deleteInstance", "deleteVpc"} {
-		s.sim.fault(g, sim.Fault{Operation: operation, Kind: sim.FaultCommitLate, Delay: metav1.Duration{Duration: time.Minute}})
+		s.sim.fault(g, simulator.Fault{Operation: operation, Kind: simulator.FaultCommitLate, Delay: metav1.Duration{Duration: time.Minute}})
 	}
 	s.apply(g, "demo", nil)
 	s.killAt(g, localstack.BMMManager, "createVpc")

@@ -13,17 +13,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bedplate/bedplate/internal/bmm/providerid"
-	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/localstack"
 	"github.com/bedplate/bedplate/internal/localstack/lab"
 	"github.com/bedplate/bedplate/internal/localstack/machineset"
+	"github.com/bedplate/bedplate/internal/simulator"
 )
 
 // From YAML to instances and back, with the commands of the README.
 func TestLab_makesOpenShiftsMachinesInstancesAndLeavesNothing(t *testing.T) {
 	g := eventual(t)
 	up := startLab(t, g, lab.MachinesExample)
-	site := simulatorAt(up.Simulator)
+	site := remoteAt(up.Simulator)
 	c := clientOfFile(t, g, up.Kubeconfig)
 
 	machines := openshiftMachines(g, c)
@@ -47,7 +47,7 @@ func TestMachineController_killedAtAnyMomentLeaksAndDoublesNothing(t *testing.T)
 	g := eventual(t)
 	s := startOpenShift(t, g)
 	for _, operation := range []string{"createInstance", "deleteInstance"} {
-		s.sim.fault(g, sim.Fault{Operation: operation, Kind: sim.FaultCommitLate, Delay: metav1.Duration{Duration: time.Minute}})
+		s.sim.fault(g, simulator.Fault{Operation: operation, Kind: simulator.FaultCommitLate, Delay: metav1.Duration{Duration: time.Minute}})
 	}
 	s.applyMachines(g, "2")
 	s.killAt(g, localstack.BMMMachineController, "createInstance")

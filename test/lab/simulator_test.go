@@ -8,33 +8,34 @@ import (
 
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/bmm/sim/simtest"
+	"github.com/bedplate/bedplate/internal/simulator"
 )
 
-// simulator is that of a lab.
-type simulator struct{ simtest.Remote }
+// remote is the simulator of a lab.
+type remote struct{ simtest.Remote }
 
-func simulatorAt(url string) simulator { return simulator{simtest.Remote{URL: url}} }
+func remoteAt(url string) remote { return remote{simtest.Remote{URL: url}} }
 
-func (s simulator) state(g Gomega) sim.State {
+func (s remote) state(g Gomega) sim.State {
 	state, err := s.State(context.Background())
 	g.Expect(err).NotTo(HaveOccurred())
 	return state
 }
 
-func (s simulator) calls(g *WithT) map[string]int {
+func (s remote) calls(g *WithT) map[string]int {
 	calls, err := s.Calls(context.Background())
 	g.Expect(err).NotTo(HaveOccurred())
 	return calls
 }
 
-func (s simulator) fault(g *WithT, fault sim.Fault) { s.post(g, "faults", fault) }
+func (s remote) fault(g *WithT, fault simulator.Fault) { s.post(g, "faults", fault) }
 
 // vanish takes an instance away behind everybody's back.
-func (s simulator) vanish(g *WithT, id string) { s.post(g, "vanish", map[string]string{"id": id}) }
+func (s remote) vanish(g *WithT, id string) { s.post(g, "vanish", map[string]string{"id": id}) }
 
 // tokens are the only ones that are valid from now on.
-func (s simulator) tokens(g *WithT, tokens ...string) { s.post(g, "tokens", tokens) }
+func (s remote) tokens(g *WithT, tokens ...string) { s.post(g, "tokens", tokens) }
 
-func (s simulator) post(g *WithT, path string, body any) {
+func (s remote) post(g *WithT, path string, body any) {
 	g.Expect(s.Ask(context.Background(), http.MethodPost, path, body, nil)).To(Succeed())
 }

@@ -51,7 +51,7 @@ type stack struct {
 	*localstack.Stack
 	t      *testing.T
 	bmm    *localstack.BMM
-	sim    simulator
+	sim    remote
 	dir    string
 	client client.Client // which knows every kind that is used here
 }
@@ -76,7 +76,7 @@ func start(t *testing.T, g *WithT, kubernetes func(context.Context, localstack.C
 	t.Cleanup(s.Stop)
 	s.bmm, err = program(s.Stack, bounded(t))
 	g.Expect(err).NotTo(HaveOccurred())
-	s.sim, s.client = simulatorAt(s.bmm.URL), clientOf(t, g, s.AdminConfig())
+	s.sim, s.client = remoteAt(s.bmm.URL), clientOf(t, g, s.AdminConfig())
 	return s
 }
 

@@ -13,6 +13,7 @@ import (
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/simulator"
 )
 
 // trouble is something that happens in a storm.
@@ -42,7 +43,7 @@ func (s *soak) troubles(kills bool) []trouble {
 
 // tempest lets random things happen, while a share of all outside calls goes wrong.
 func (s *soak) tempest(ctx context.Context, kills bool) error {
-	chaos := sim.Chaos{Seed: s.random.Uint64(), Rate: 0.05 + 0.25*s.random.Float64()}
+	chaos := simulator.Chaos{Seed: s.random.Uint64(), Rate: 0.05 + 0.25*s.random.Float64()}
 	if err := s.site.Ask(ctx, http.MethodPost, "chaos", chaos, nil); err != nil {
 		return err
 	}
@@ -170,7 +171,7 @@ func (s *soak) loseInstance(ctx context.Context) error {
 func (s *soak) siteRefuses(ctx context.Context) error {
 	operations := []string{"listInstances", "getInstance", "createInstance", "deleteInstance", "getSite", "getVpc"}
 	for _, operation := range operations {
-		fault := sim.Fault{Operation: operation, Kind: sim.FaultStatus, Status: http.StatusServiceUnavailable, Times: -1}
+		fault := simulator.Fault{Operation: operation, Kind: simulator.FaultStatus, Status: http.StatusServiceUnavailable, Times: -1}
 		if err := s.site.Ask(ctx, http.MethodPost, "faults", fault, nil); err != nil {
 			return err
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
+	"github.com/bedplate/bedplate/internal/simulator"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -67,7 +68,7 @@ func TestProcess_killedWhileItCreates(t *testing.T) {
 	f.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	f.prepare()
 	kubeconfig := f.serviceAccount()
-	f.Fault(sim.Fault{Operation: "createInstance", Kind: sim.FaultCommitLate})
+	f.Fault(simulator.Fault{Operation: "createInstance", Kind: simulator.FaultCommitLate})
 	first := f.process(kubeconfig)
 	m := f.createMachine("worker-1")
 	f.Eventually(func() int { return f.Called("createInstance") }).Should(Equal(1))

@@ -36,6 +36,7 @@ import (
 	"github.com/bedplate/bedplate/internal/graph/creates"
 	"github.com/bedplate/bedplate/internal/ledgers"
 	"github.com/bedplate/bedplate/internal/queue"
+	"github.com/bedplate/bedplate/internal/simulator"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -288,13 +289,13 @@ func (f *Fixture) UntilGone(object client.Object) {
 // Refuse every call of the operations with a status until the returned function is called.
 func (f *Fixture) Refuse(status int, operations ...string) (heal func()) {
 	for _, operation := range operations {
-		f.Fault(sim.Fault{Operation: operation, Kind: sim.FaultStatus, Status: status, Times: -1, Message: http.StatusText(status)})
+		f.Fault(simulator.Fault{Operation: operation, Kind: simulator.FaultStatus, Status: status, Times: -1, Message: http.StatusText(status)})
 	}
 	return f.Sim.ClearFaults
 }
 
 // Fault lets calls go wrong.
-func (f *Fixture) Fault(fault sim.Fault) {
+func (f *Fixture) Fault(fault simulator.Fault) {
 	f.t.Helper()
 	f.Expect(f.Sim.AddFault(fault)).To(Succeed())
 }

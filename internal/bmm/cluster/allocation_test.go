@@ -12,6 +12,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/simulator"
 )
 
 // ownBlock lets a cluster make its IP block.
@@ -57,8 +58,8 @@ func TestAllocation_isMadeWithItsBlockAndBothGo(t *testing.T) {
 func TestAllocation_isFoundAgainByItsName(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t, bare)
-	f.Fault(sim.Fault{Operation: "createIpBlock", Kind: sim.FaultLoseAnswer})
-	f.Fault(sim.Fault{Operation: "createAllocation", Kind: sim.FaultLoseAnswer})
+	f.Fault(simulator.Fault{Operation: "createIpBlock", Kind: simulator.FaultLoseAnswer})
+	f.Fault(simulator.Fault{Operation: "createAllocation", Kind: simulator.FaultLoseAnswer})
 	object := f.CreateCluster("demo", ownBlock)
 	f.UntilReady(object)
 	f.Expect(f.Called("createIpBlock")).To(Equal(1))

@@ -18,6 +18,7 @@ import (
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/simulator"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -213,7 +214,7 @@ func TestCluster_namesTheSecretOfARefusedTokenAndHealsWithIt(t *testing.T) {
 func TestCluster_outlastsA401ThatWasTheServersHiccup(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.StartPaced(t, 8*time.Second, bmmtest.Settle)
-	f.Fault(sim.Fault{Operation: "getCurrentTenant", Kind: sim.FaultStatus, Status: 401, Message: "Invalid authorization token in request"})
+	f.Fault(simulator.Fault{Operation: "getCurrentTenant", Kind: simulator.FaultStatus, Status: 401, Message: "Invalid authorization token in request"})
 	object := f.CreateCluster("demo")
 	f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Transient", "secret "+f.Namespace+"/demo")
 	f.UntilTrue(object, infrav1.ReferencesResolvedCondition)
@@ -287,14 +288,14 @@ func TestCluster_doesNotTakeAWrongPathForAnEmptySite(t *testing.T) {
 
 func TestCluster_makesOneVPCWhateverHappensToTheCreate(t *testing.T) {
 	t.Parallel()
-	for _, fault := range []sim.Fault{
-		{Operation: "createVpc", Kind: sim.FaultLoseAnswer},
-		{Operation: "createVpc", Kind: sim.FaultStatus, Status: 500, Message: "workflow failed"},
-		{Operation: "createVpc", Kind: sim.FaultStatus, Status: 503, Message: "try later"},
-		{Operation: "listVpcs", Kind: sim.FaultStatus, Status: 500, Message: "can't list"},
-		{Operation: "createSubnet", Kind: sim.FaultLoseAnswer},
-		{Operation: "createSubnet", Kind: sim.FaultStatus, Status: 500, Message: "workflow failed"},
-		{Operation: "listSubnets", Kind: sim.FaultStatus, Status: 503, Message: "can't list"},
+	for _, fault := range []simulator.Fault{
+		{Operation: "createVpc", Kind: simulator.FaultLoseAnswer},
+		{Operation: "createVpc", Kind: simulator.FaultStatus, Status: 500, Message: "workflow failed"},
+		{Operation: "createVpc", Kind: simulator.FaultStatus, Status: 503, Message: "try later"},
+		{Operation: "listVpcs", Kind: simulator.FaultStatus, Status: 500, Message: "can't list"},
+		{Operation: "createSubnet", Kind: simulator.FaultLoseAnswer},
+		{Operation: "createSubnet", Kind: simulator.FaultStatus, Status: 500, Message: "workflow failed"},
+		{Operation: "listSubnets", Kind: simulator.FaultStatus, Status: 503, Message: "can't list"},
 	} {
 		t.Run(fault.Operation+" "+string(fault.Kind)+" "+http.StatusText(fault.Status), func(t *testing.T) {
 			t.Parallel()

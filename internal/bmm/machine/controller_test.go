@@ -16,6 +16,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/localstack/boot/cloudinit"
+	"github.com/bedplate/bedplate/internal/simulator"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -105,7 +106,7 @@ func TestMachine_canBeDeletedInEveryPhase(t *testing.T) {
 		}},
 		{"after a create that nobody answered", nil, func(f *bmmtest.Fixture) *infrav1.NvidiaBMMMachine {
 			f.UntilReady(f.CreateCluster("demo"))
-			f.Fault(sim.Fault{Operation: "createInstance", Kind: sim.FaultLoseAnswer})
+			f.Fault(simulator.Fault{Operation: "createInstance", Kind: simulator.FaultLoseAnswer})
 			f.Refuse(http.StatusServiceUnavailable, "listInstances")
 			object := f.CreateMachine("demo", "worker-1", userData)
 			f.UntilReason(object, infrav1.InstanceProvisionedCondition, "Transient", "")
@@ -130,12 +131,12 @@ func TestMachine_canBeDeletedInEveryPhase(t *testing.T) {
 
 func TestMachine_getsOneInstanceWhateverHappensToTheCreate(t *testing.T) {
 	t.Parallel()
-	for _, fault := range []sim.Fault{
-		{Operation: "createInstance", Kind: sim.FaultLoseAnswer},
-		{Operation: "createInstance", Kind: sim.FaultStatus, Status: 500, Message: "workflow failed"},
-		{Operation: "createInstance", Kind: sim.FaultStatus, Status: 429, Message: "slow down"},
-		{Operation: "listInstances", Kind: sim.FaultStatus, Status: 503, Message: "can't list"},
-		{Operation: "getInstance", Kind: sim.FaultStatus, Status: 503, Message: "can't look", Times: 5},
+	for _, fault := range []simulator.Fault{
+		{Operation: "createInstance", Kind: simulator.FaultLoseAnswer},
+		{Operation: "createInstance", Kind: simulator.FaultStatus, Status: 500, Message: "workflow failed"},
+		{Operation: "createInstance", Kind: simulator.FaultStatus, Status: 429, Message: "slow down"},
+		{Operation: "listInstances", Kind: simulator.FaultStatus, Status: 503, Message: "can't list"},
+		{Operation: "getInstance", Kind: simulator.FaultStatus, Status: 503, Message: "can't look", Times: 5},
 	} {
 		t.Run(fault.Operation+" "+string(fault.Kind)+" "+http.StatusText(fault.Status), func(t *testing.T) {
 			t.Parallel()

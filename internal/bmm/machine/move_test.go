@@ -14,7 +14,7 @@ import (
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
-	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/simulator"
 )
 
 // writes are the calls so far that make, change or delete something.
@@ -66,7 +66,7 @@ func TestMove_inTheMiddleOfACreate(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t)
 	f.UntilReady(f.CreateCluster("demo"))
-	f.Fault(sim.Fault{Operation: "createInstance", Kind: sim.FaultLoseAnswer})
+	f.Fault(simulator.Fault{Operation: "createInstance", Kind: simulator.FaultLoseAnswer})
 	f.Refuse(http.StatusServiceUnavailable, "listInstances")
 	object := f.CreateMachine("demo", "worker-1", userData)
 	f.UntilReason(object, infrav1.InstanceProvisionedCondition, "Transient", "")
@@ -86,7 +86,7 @@ func TestDelete_worksFromTheLedgerWhenEverythingAroundIsGone(t *testing.T) {
 	object := f.CreateMachine("demo", "worker-1", userData)
 	f.UntilReady(object)
 	waiting := f.CreateMachine("demo", "worker-2", nil) // owns nothing
-	f.Fault(sim.Fault{Operation: "createInstance", Kind: sim.FaultLoseAnswer})
+	f.Fault(simulator.Fault{Operation: "createInstance", Kind: simulator.FaultLoseAnswer})
 	f.Refuse(http.StatusServiceUnavailable, "listInstances")
 	lost := f.CreateMachine("demo", "worker-3", userData) // owns an instance and doesn't know
 	f.UntilReason(lost, infrav1.InstanceProvisionedCondition, "Transient", "")

@@ -16,10 +16,10 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/provider"
-	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/creates"
+	"github.com/bedplate/bedplate/internal/simulator"
 )
 
 // Machines that are paused while they wait for their turn to create: none of these turns is kept for them.
@@ -34,7 +34,7 @@ func TestPaused_machinesKeepNoTurnFromOthers(t *testing.T) {
 	says := func(m *infrav1.NvidiaBMMMachine, what string) {
 		f.Eventually(func() string { return f.Message(m, infrav1.InstanceProvisionedCondition) }).Should(ContainSubstring(what))
 	}
-	f.Fault(sim.Fault{Operation: "createInstance", Kind: sim.FaultHang})
+	f.Fault(simulator.Fault{Operation: "createInstance", Kind: simulator.FaultHang})
 	create := func(name string) *infrav1.NvidiaBMMMachine {
 		return f.CreateMachine("demo", name, []byte("#cloud-config\n"))
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/simulator"
 )
 
 func TestPeersGetWrong_theContractOfClusterAPI(t *testing.T) {
@@ -38,9 +39,9 @@ func TestPeersGetWrong_aFailedGetClearsNothing(t *testing.T) {
 		"getSite", "getIpBlock", "getNetworkSecurityGroup", "listNetworkSecurityGroups", "getVpc", "listVpcs", "getSubnet", "listSubnets",
 		"getInstance", "listInstances",
 	}
-	faults := map[string]sim.Fault{"no answer": {Kind: sim.FaultHang, Hold: seconds(100)}, "a lost answer": {Kind: sim.FaultLoseAnswer}}
+	faults := map[string]simulator.Fault{"no answer": {Kind: simulator.FaultHang, Hold: seconds(100)}, "a lost answer": {Kind: simulator.FaultLoseAnswer}}
 	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable} {
-		faults[http.StatusText(status)] = sim.Fault{Kind: sim.FaultStatus, Status: status, Message: http.StatusText(status)}
+		faults[http.StatusText(status)] = simulator.Fault{Kind: simulator.FaultStatus, Status: status, Message: http.StatusText(status)}
 	}
 	for name, fault := range faults {
 		t.Run(name, func(t *testing.T) {
@@ -139,7 +140,7 @@ func TestPeersGetWrong_anInstanceIsAdoptedAmongManyAndGetsItsProviderID(t *testi
 				f.Make(sim.Object{Kind: sim.KindInstance, Request: instanceOf(cluster, fmt.Sprintf("other-%d", n))})
 			}
 			before := f.Snapshot(namesake)
-			f.Fault(sim.Fault{Operation: "createInstance", Kind: sim.FaultLoseAnswer})
+			f.Fault(simulator.Fault{Operation: "createInstance", Kind: simulator.FaultLoseAnswer})
 			f.Refuse(http.StatusServiceUnavailable, "listInstances", "getInstance")
 			machine := f.CreateMachine("demo", "worker-1", bootData)
 			f.Eventually(func() []bmm.Instance { return f.Sim.State().Instances }).Should(HaveLen(others + 2))

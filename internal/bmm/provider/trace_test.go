@@ -14,6 +14,7 @@ import (
 
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/simulator"
 )
 
 // Not parallel: the tracer is the process's own.
@@ -23,8 +24,8 @@ func TestTrace_showsWhatEachReconcileAskedOutside(t *testing.T) {
 	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)))
 	t.Cleanup(func() { otel.SetTracerProvider(before) })
 	f := bmmtest.Start(t)
-	f.Fault(sim.Fault{
-		Operation: "createVpc", Kind: sim.FaultStatus, Status: http.StatusUnauthorized, Message: "no such token: " + sim.DefaultToken,
+	f.Fault(simulator.Fault{
+		Operation: "createVpc", Kind: simulator.FaultStatus, Status: http.StatusUnauthorized, Message: "no such token: " + sim.DefaultToken,
 		Times: 2, // once may be the server's hiccup
 	})
 

@@ -21,6 +21,7 @@ import (
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/creates"
+	"github.com/bedplate/bedplate/internal/simulator"
 )
 
 var bootData = []byte("## template: jinja\n#cloud-config\nruncmd: []\n")
@@ -93,7 +94,7 @@ func TestTrap_aCreateIsCommittedAfterItsClientIsGone(t *testing.T) {
 	f := bmmtest.StartPaced(t, bmmtest.Poll, 10*time.Second) // nobody has to wait for the end of it
 	creates := []string{"createNetworkSecurityGroup", "createVpc", "createSubnet", "createInstance"}
 	for _, operation := range creates {
-		f.Fault(sim.Fault{Operation: operation, Kind: sim.FaultCommitLate, Hold: seconds(100), Delay: seconds(1000)})
+		f.Fault(simulator.Fault{Operation: operation, Kind: simulator.FaultCommitLate, Hold: seconds(100), Delay: seconds(1000)})
 	}
 	cluster := f.CreateCluster("demo", grouped)
 	machine := f.CreateMachine("demo", "worker-1", bootData)
@@ -160,7 +161,7 @@ func TestTrap_subnetsAndPrefixesHaveNoLabels(t *testing.T) {
 			vpc := f.MakeVPC("users", row.kind)
 			theirs := f.Make(row.theirs(vpc))
 			before := f.Snapshot(vpc, theirs)
-			f.Fault(sim.Fault{Operation: row.operation, Kind: sim.FaultLoseAnswer})
+			f.Fault(simulator.Fault{Operation: row.operation, Kind: simulator.FaultLoseAnswer})
 			object := f.CreateCluster("demo", row.change, func(c *infrav1.NvidiaBMMCluster) { c.Spec.VPC.ID = vpc })
 			f.UntilReady(object)
 			f.Expect(f.Called(row.operation)).To(Equal(1))

@@ -20,6 +20,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/bmm/tag"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/simulator"
 )
 
 // patient is how long trouble may take to be overcome on a busy computer.
@@ -36,7 +37,7 @@ func TestTrouble_aFifthOfAllCallsFail(t *testing.T) {
 			// Longer than any late commit, on a computer however busy: an attempt's time is written in whole seconds.
 			f := bmmtest.StartPaced(t, 2*bmmtest.Poll, 6*time.Second)
 			f.SetDefaultEventuallyTimeout(patient)
-			f.Expect(f.Sim.StartChaos(sim.Chaos{Seed: seed, Rate: 0.2, Hold: seconds(100), Delay: seconds(1000)})).To(Succeed())
+			f.Expect(f.Sim.StartChaos(simulator.Chaos{Seed: seed, Rate: 0.2, Hold: seconds(100), Delay: seconds(1000)})).To(Succeed())
 			var owners []graph.Owner
 			for c := range clusters {
 				name := fmt.Sprintf("cluster-%d", c)
@@ -261,7 +262,7 @@ func TestTrouble_tenMinutesOfItClearNothing(t *testing.T) {
 		{"the API is down", "Transient", down},
 		{"nothing answers", "Transient", func(f *bmmtest.Fixture) func() {
 			for _, operation := range everything {
-				f.Fault(sim.Fault{Operation: operation, Kind: sim.FaultHang, Times: -1, Hold: seconds(200)})
+				f.Fault(simulator.Fault{Operation: operation, Kind: simulator.FaultHang, Times: -1, Hold: seconds(200)})
 			}
 			return f.Sim.ClearFaults
 		}},

@@ -2,52 +2,25 @@ package sim
 
 import (
 	"context"
-	"crypto/subtle"
+	"errors"
 	"net/http"
 	"slices"
-	"strings"
-	"time"
+
+	"github.com/bedplate/bedplate/internal/simulator"
 )
-
-// token is a bearer token that the service knows.
-type token struct {
-	value string
-	roles []Role
-	// expires is in real time; zero means never.
-	expires time.Time
-}
-
-// setTokens replaces all tokens. Server.mu is held.
-func (s *Server) setTokens(values []string) {
-	s.tokens = nil
-	for _, value := range values {
-		roles, limited := s.config.TokenRoles[value]
-		if !limited {
-			roles = allRoles()
-		}
-		s.tokens = append(s.tokens, token{value: value, roles: roles})
-	}
-}
 
 // authenticate returns the roles of the caller.
 func (s *Server) authenticate(r *http.Request) ([]Role, error) {
-	header := r.Header.Get("Authorization")
-	if header == "" {
+	roles, err := s.tokens.Grant(r)
+	switch {
+	case errors.Is(err, simulator.ErrNoToken):
 		return nil, refuse(http.StatusUnauthorized, "Request is missing authorization header")
+	case errors.Is(err, simulator.ErrTokenExpired):
+		return nil, refuse(http.StatusUnauthorized, "Authorization token in request has expired")
+	case err != nil:
+		return nil, refuse(http.StatusUnauthorized, "Invalid authorization token in request")
 	}
-	value, isBearer := strings.CutPrefix(header, "Bearer ")
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, t := range s.tokens {
-		if !isBearer || subtle.ConstantTimeCompare([]byte(value), []byte(t.value)) != 1 {
-			continue
-		}
-		if !t.expires.IsZero() && !time.Now().Before(t.expires) {
-			return nil, refuse(http.StatusUnauthorized, "Authorization token in request has expired")
-		}
-		return t.roles, nil
-	}
-	return nil, refuse(http.StatusUnauthorized, "Invalid authorization token in request")
+	return roles, nil
 }
 
 // forProviders are the operations that only providers may do, forAnyone those that either role is enough for. All others

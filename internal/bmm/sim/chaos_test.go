@@ -12,6 +12,7 @@ import (
 
 	"github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/simulator"
 )
 
 // try sends a request, and returns what came of it: a status, or "dropped".
@@ -37,7 +38,7 @@ func (b bench) outcomes() []string {
 func TestChaos_isTheSameForTheSameSeed(t *testing.T) {
 	inSimulatedTime(t, func(b bench) {
 		run := func(seed uint64) []string {
-			b.Expect(b.server.StartChaos(sim.Chaos{Seed: seed, Rate: 0.2})).To(Succeed())
+			b.Expect(b.server.StartChaos(simulator.Chaos{Seed: seed, Rate: 0.2})).To(Succeed())
 			return b.outcomes()
 		}
 		first := run(7)
@@ -59,8 +60,8 @@ func TestChaos_isTheSameForTheSameSeed(t *testing.T) {
 
 func TestChaos_hitsOnlyWhatItIsAskedTo(t *testing.T) {
 	inSimulatedTime(t, func(b bench) {
-		b.Expect(b.server.StartChaos(sim.Chaos{
-			Rate: 1, Kinds: []sim.ChaosKind{sim.Chaos503}, Operations: []string{"listSites"},
+		b.Expect(b.server.StartChaos(simulator.Chaos{
+			Rate: 1, Kinds: []simulator.ChaosKind{simulator.Chaos503}, Operations: []string{"listSites"},
 		})).To(Succeed())
 		b.Expect(b.try("GET", base+"/site", "")).To(Equal("503"))
 		b.Expect(b.try("GET", base+"/vpc", "")).To(Equal("200"))
@@ -69,8 +70,8 @@ func TestChaos_hitsOnlyWhatItIsAskedTo(t *testing.T) {
 
 func TestChaos_holdsNoCallForLong(t *testing.T) {
 	inSimulatedTime(t, func(b bench) {
-		for vpcs, kind := range []sim.ChaosKind{sim.ChaosHang, sim.ChaosCommitLate} { // the first one makes none
-			chaos := sim.Chaos{Rate: 1, Kinds: []sim.ChaosKind{kind}, Operations: []string{"createVpc"}}
+		for vpcs, kind := range []simulator.ChaosKind{simulator.ChaosHang, simulator.ChaosCommitLate} { // the first one makes none
+			chaos := simulator.Chaos{Rate: 1, Kinds: []simulator.ChaosKind{kind}, Operations: []string{"createVpc"}}
 			b.Expect(b.server.StartChaos(chaos)).To(Succeed())
 			began := time.Now()
 			b.Expect(b.try("POST", base+"/vpc", newVPCBody(b, nil))).To(Equal("dropped"))

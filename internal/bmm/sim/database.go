@@ -34,43 +34,13 @@ func (a Abandoned) validate() error {
 // defaultConnections are those of a service that sets no size, on up to four CPUs.
 const defaultConnections = 4
 
-// connections of the service to its database. A call has one as long as it is at work.
-type connections chan struct{}
-
-// newConnections makes so many; with a negative number, as many as anybody wants.
-func newConnections(number int) connections {
-	if number < 0 {
-		return nil
-	}
-	return make(connections, number)
-}
-
-// get waits for a connection as long as the client does.
-func (c connections) get(ctx context.Context) error {
-	if c == nil {
-		return nil
-	}
-	select {
-	case c <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (c connections) put() {
-	if c != nil {
-		<-c
-	}
-}
-
 // connect is around the work of every operation.
 func (s *Server) connect(work gen.StrictHandlerFunc, _ string) gen.StrictHandlerFunc {
 	return func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error) {
-		if err := s.connections.get(ctx); err != nil {
+		if err := s.connections.Get(ctx); err != nil {
 			return nil, err
 		}
-		defer s.connections.put()
+		defer s.connections.Put()
 		return work(ctx, w, r, request)
 	}
 }
@@ -78,10 +48,10 @@ func (s *Server) connect(work gen.StrictHandlerFunc, _ string) gen.StrictHandler
 // readBesides is what a create of instances does within its transaction: it reads over a second connection. As many of them
 // as there are connections wait for each other until their clients leave, and so does every other call.
 func (s *Server) readBesides(ctx context.Context) error {
-	if err := s.connections.get(ctx); err != nil {
+	if err := s.connections.Get(ctx); err != nil {
 		return err
 	}
-	s.connections.put()
+	s.connections.Put()
 	return nil
 }
 
@@ -101,22 +71,14 @@ const (
 // lock takes an advisory lock, or refuses the call.
 func (s *Server) lock(l lock) (unlock func(), err error) {
 	for try := range lockTries {
-		if s.tryLock(l) {
-			return func() { s.view(func(time.Time) { delete(s.state.locks, l) }) }, nil
+		if l == (lock{}) || s.locks.Try(l) {
+			return func() { s.locks.Release(l) }, nil
 		}
-		if err := s.wait(lockPause << try); err != nil {
+		if err := s.Wait(lockPause << try); err != nil {
 			return nil, err
 		}
 	}
 	return nil, refuse(http.StatusInternalServerError, "detected multiple parallel request on %s by Tenant", l.what)
-}
-
-func (s *Server) tryLock(l lock) (locked bool) {
-	s.view(func(time.Time) {
-		locked = l == (lock{}) || !s.state.locks[l]
-		s.state.locks[l] = true
-	})
-	return locked
 }
 
 // stray is what a site has made for a client that has left, after the service has forgotten it.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	api "github.com/bedplate/bedplate/internal/bmm/client/gen"
+	"github.com/bedplate/bedplate/internal/simulator"
 )
 
 // apiError is an error answer of the service.
@@ -42,10 +43,12 @@ func nameTaken(what, otherID string) *apiError {
 	return taken(what+" with specified name already exists for Tenant", otherID)
 }
 
-// writeError answers with an apiError as it is, and with 500 for any other error.
+// writeError answers with a refusal as it is, and with 500 for any other error.
 func writeError(w http.ResponseWriter, r *http.Request, err error) {
 	answer, ok := errors.AsType[*apiError](err)
-	if !ok {
+	if refusal, is := errors.AsType[*simulator.Refusal](err); !ok && is {
+		answer = refuse(refusal.Status, "%s", refusal.Message)
+	} else if !ok {
 		answer = refuse(http.StatusInternalServerError, "%s", err)
 	}
 	body := api.Error{Source: sourceOf(r.Context()), Message: answer.message}

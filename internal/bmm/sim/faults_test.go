@@ -16,13 +16,14 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/sim/simtest"
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/simulator"
 )
 
 var newVPC = client.VPCCreateRequest{Name: "net", SiteID: sim.DefaultSiteID}
 
 func TestFaultStatus_answersWithoutTheWork(t *testing.T) {
 	inSimulatedTime(t, func(b bench) {
-		b.Expect(b.server.AddFault(sim.Fault{Operation: "createVpc", Kind: sim.FaultStatus, Status: 503, Message: "busy", Times: 2})).To(Succeed())
+		b.Expect(b.server.AddFault(simulator.Fault{Operation: "createVpc", Kind: simulator.FaultStatus, Status: 503, Message: "busy", Times: 2})).To(Succeed())
 		for range 2 {
 			_, err := b.client.CreateVPC(b.t.Context(), newVPC)
 			b.Expect(err).To(MatchError("create VPC: 503 Service Unavailable: busy"))
@@ -35,7 +36,7 @@ func TestFaultStatus_answersWithoutTheWork(t *testing.T) {
 
 func TestFaultLoseAnswer_doesTheWork(t *testing.T) {
 	inSimulatedTime(t, func(b bench) {
-		b.Expect(b.server.AddFault(sim.Fault{Operation: "createVpc", Kind: sim.FaultLoseAnswer})).To(Succeed())
+		b.Expect(b.server.AddFault(simulator.Fault{Operation: "createVpc", Kind: simulator.FaultLoseAnswer})).To(Succeed())
 		_, err := b.client.CreateVPC(b.t.Context(), newVPC)
 		b.Expect(fault.IsAmbiguous(err)).To(BeTrue())
 		b.Expect(err).To(MatchError(io.ErrUnexpectedEOF))
@@ -45,7 +46,7 @@ func TestFaultLoseAnswer_doesTheWork(t *testing.T) {
 
 func TestFaultHang_lastsUntilTheClientGoes(t *testing.T) {
 	inSimulatedTime(t, func(b bench) {
-		b.Expect(b.server.AddFault(sim.Fault{Operation: "createVpc", Kind: sim.FaultHang})).To(Succeed())
+		b.Expect(b.server.AddFault(simulator.Fault{Operation: "createVpc", Kind: simulator.FaultHang})).To(Succeed())
 		began := time.Now()
 		_, err := b.client.CreateVPC(b.t.Context(), newVPC)
 		b.Expect(fault.IsAmbiguous(err)).To(BeTrue())
@@ -57,7 +58,7 @@ func TestFaultHang_lastsUntilTheClientGoes(t *testing.T) {
 
 func TestFaultHang_endsWhenFaultsAreCleared(t *testing.T) {
 	inSimulatedTime(t, func(b bench) {
-		b.Expect(b.server.AddFault(sim.Fault{Operation: "listVpcs", Kind: sim.FaultHang, Times: -1})).To(Succeed())
+		b.Expect(b.server.AddFault(simulator.Fault{Operation: "listVpcs", Kind: simulator.FaultHang, Times: -1})).To(Succeed())
 		var list sync.WaitGroup
 		list.Go(func() {
 			status, _ := b.call(http.MethodGet, base+"/vpc", "")
@@ -73,7 +74,7 @@ func TestFaultHang_endsWhenFaultsAreCleared(t *testing.T) {
 
 func TestFaultCommitLate_worksForAClientThatHasGone(t *testing.T) {
 	inSimulatedTime(t, func(b bench) {
-		b.Expect(b.server.AddFault(sim.Fault{Operation: "createVpc", Kind: sim.FaultCommitLate,
+		b.Expect(b.server.AddFault(simulator.Fault{Operation: "createVpc", Kind: simulator.FaultCommitLate,
 			Delay: metav1.Duration{Duration: 20 * time.Second}})).To(Succeed())
 		ctx, cancel := context.WithTimeout(b.t.Context(), time.Second)
 		defer cancel()
@@ -134,13 +135,13 @@ func TestOverTheNetwork(t *testing.T) {
 	c, err := client.New(client.Config{Endpoint: endpoint, Org: config.Org, Token: config.Tokens[0], Egress: egress.Policy{Loopback: true}})
 	g.Expect(err).NotTo(HaveOccurred())
 
-	g.Expect(server.AddFault(sim.Fault{Operation: "createVpc", Kind: sim.FaultLoseAnswer})).To(Succeed())
+	g.Expect(server.AddFault(simulator.Fault{Operation: "createVpc", Kind: simulator.FaultLoseAnswer})).To(Succeed())
 	_, err = c.CreateVPC(t.Context(), newVPC)
 	g.Expect(fault.IsAmbiguous(err)).To(BeTrue())
 	g.Expect(err).To(MatchError(io.EOF))
 	g.Expect(server.State().VPCs).To(HaveLen(1))
 
-	g.Expect(server.AddFault(sim.Fault{Operation: "createVpc", Kind: sim.FaultCommitLate})).To(Succeed())
+	g.Expect(server.AddFault(simulator.Fault{Operation: "createVpc", Kind: simulator.FaultCommitLate})).To(Succeed())
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	_, err = c.CreateVPC(ctx, client.VPCCreateRequest{Name: "late", SiteID: sim.DefaultSiteID})

@@ -22,26 +22,13 @@ const firstASN = 4200000000
 
 // schedulePowerOn powers the machine on when the instance becomes Ready. Server.mu is held.
 func (s *Server) schedulePowerOn(i *instance, in time.Duration) {
-	i.timer = time.AfterFunc(s.clock.real(in), func() { s.run(func() { s.powerOn(i) }) })
+	i.timer = time.AfterFunc(s.Real(in), func() { s.Run(func() { s.powerOn(i) }) })
 }
 
 // schedulePowerOff powers the machine off, now, in the background. Server.mu is held.
 func (s *Server) schedulePowerOff(i *instance) {
 	i.timer.Stop()
-	go s.run(func() { s.powerOff(i) })
-}
-
-// run runs work that Close waits for, unless the simulator is already closing.
-func (s *Server) run(work func()) {
-	s.mu.Lock()
-	if s.closing.Err() != nil {
-		s.mu.Unlock()
-		return
-	}
-	s.background.Add(1)
-	s.mu.Unlock()
-	defer s.background.Done()
-	work()
+	go s.Run(func() { s.powerOff(i) })
 }
 
 func (s *Server) powerOn(i *instance) {
@@ -57,9 +44,9 @@ func (s *Server) powerOn(i *instance) {
 	if !boot || s.booter == nil {
 		return
 	}
-	s.log.Info("power on", "machine", i.machine.id, "instance", i.id, "address", machine.Address)
+	s.Log.Info("power on", "machine", i.machine.id, "instance", i.id, "address", machine.Address)
 	if err := s.booter.PowerOn(machine); err != nil {
-		s.log.Error("machine does not start", "machine", i.machine.id, "instance", i.id, "error", err)
+		s.Log.Error("machine does not start", "machine", i.machine.id, "instance", i.id, "error", err)
 		s.view(func(now time.Time) { i.force(now, string(api.InstanceStatusError), "the machine doesn't start") })
 	}
 }
@@ -70,7 +57,7 @@ func (s *Server) powerOff(i *instance) {
 	var booted bool
 	s.view(func(time.Time) { booted = i.booted })
 	if booted && s.booter != nil {
-		s.log.Info("power off", "machine", i.machine.id, "instance", i.id)
+		s.Log.Info("power off", "machine", i.machine.id, "instance", i.id)
 		s.booter.PowerOff(i.machine.id)
 	}
 	s.view(func(time.Time) { i.booted = false })

@@ -4,7 +4,6 @@ package sim
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,9 +11,9 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/bedplate/bedplate/internal/bmm/sim/gen"
+	"github.com/bedplate/bedplate/internal/simulator"
 )
 
 // Machine is what a machine gets to see when it is powered on.
@@ -40,30 +39,21 @@ const maxRequest = 8 << 20
 
 // Server is the simulated service.
 type Server struct {
+	*simulator.Service
+
 	config Config
-	clock  clock
 	booter Booter
-	log    *slog.Logger
 
 	api        *http.ServeMux
-	admin      *http.ServeMux
+	admin      *simulator.Admin
 	operations operations
 
-	// closing ends everything that waits; background counts what must be waited for.
-	closing    context.Context
-	close      context.CancelFunc
-	background sync.WaitGroup
+	connections simulator.Pool
+	locks       simulator.Locks[lock]
+	tokens      simulator.Tokens[[]Role]
 
-	connections connections
-
-	faults     faults
-	chaos      chaos
-	signingKey []byte
-
-	mu     sync.Mutex
-	tokens []token
-	calls  map[string]int
-	state  state
+	mu    sync.Mutex
+	state state
 }
 
 // swagger is read once: tests make simulators by the hundred.
@@ -80,20 +70,11 @@ func New(config Config, booter Booter, log *slog.Logger) (*Server, error) {
 		return nil, fmt.Errorf("load OpenAPI document: %w", err)
 	}
 	s := &Server{
-		config: config,
-		clock:  clock{start: time.Now(), speed: config.Speed},
-		booter: booter,
-		log:    log,
-		api:    http.NewServeMux(),
-		calls:  map[string]int{},
-
-		connections: newConnections(config.Connections),
-
-		signingKey: []byte(rand.Text()),
+		Service: simulator.New(config.Speed, log),
+		config:  config, booter: booter, api: http.NewServeMux(), connections: simulator.NewPool(config.Connections),
 	}
-	s.closing, s.close = context.WithCancel(context.Background())
-	s.setTokens(config.Tokens)
-	s.state = newState(config, s.clock.now())
+	s.SetTokens(config.Tokens)
+	s.state = newState(config, s.Now())
 	for _, object := range config.Objects {
 		if _, err := s.Make(object); err != nil {
 			s.Close()
@@ -102,7 +83,8 @@ func New(config Config, booter Booter, log *slog.Logger) (*Server, error) {
 	}
 	base := "/v2/org/{org}/" + config.APIName
 	s.operations = operationsOf(document, base, s.dialect())
-	strict := gen.NewStrictHandlerWithOptions(s, []gen.StrictMiddlewareFunc{s.connect, s.injectFaults},
+	s.Known = s.operations.check
+	strict := gen.NewStrictHandlerWithOptions(s, []gen.StrictMiddlewareFunc{s.connect, s.inject},
 		gen.StrictHTTPServerOptions{RequestErrorHandlerFunc: badRequest, ResponseErrorHandlerFunc: writeError})
 	gen.HandlerWithOptions(strict, gen.StdHTTPServerOptions{
 		BaseURL: base, BaseRouter: s.api,
@@ -116,11 +98,8 @@ func New(config Config, booter Booter, log *slog.Logger) (*Server, error) {
 
 // Close ends all waiting calls, powers all machines off and returns when nothing runs any more.
 func (s *Server) Close() {
-	s.mu.Lock() // so that run either counts itself in before, or doesn't start
-	s.close()
-	s.mu.Unlock()
+	s.Service.Close()
 	s.stopTimers()
-	s.background.Wait()
 	s.powerAllOff()
 }
 
@@ -137,7 +116,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeError(w, r, refuse(http.StatusNotFound, "The requested path could not be found"))
 		return
 	}
-	s.count(operation.id)
+	s.Count(operation.id)
 	roles, err := s.authenticate(r)
 	if err != nil {
 		writeError(w, r, err)
@@ -160,27 +139,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.api.ServeHTTP(w, r)
 }
 
-func (s *Server) count(operationID string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.calls[operationID]++
-}
-
-// wait lets a simulated duration pass, and fails if the simulator closes meanwhile.
-func (s *Server) wait(simulated time.Duration) error {
-	return s.waitFor(context.Background(), simulated)
-}
-
-// waitFor is wait for a client: it ends early, without an error, when that leaves.
-func (s *Server) waitFor(ctx context.Context, simulated time.Duration) error {
-	timer := time.NewTimer(s.clock.real(simulated))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return nil
-	case <-s.closing.Done():
-		return refuse(http.StatusServiceUnavailable, "The service is shutting down")
+// inject is around every operation: a fault or chaos takes its place.
+func (s *Server) inject(work gen.StrictHandlerFunc, operation string) gen.StrictHandlerFunc {
+	return func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (answer any, _ error) {
+		err := s.Inject(ctx, operation, func(ctx context.Context) (err error) {
+			answer, err = work(ctx, w, r, request)
+			return err
+		})
+		return answer, err
 	}
 }

@@ -49,7 +49,7 @@ func (s *Server) workflow(ctx context.Context, siteID string) error {
 	if s.config.Abandoned == AbandonedCommitted {
 		ctx = context.WithoutCancel(ctx)
 	}
-	return s.waitFor(ctx, s.config.Times.Create.Duration)
+	return s.WaitFor(ctx, s.config.Times.Create.Duration)
 }
 
 // reach fails, after a long time, if the site can't be reached. What was begun is rolled back.
@@ -59,7 +59,7 @@ func (s *Server) reach(siteID string) error {
 	if state == SiteOnline {
 		return nil
 	}
-	if err := s.wait(s.config.Times.SiteTimeout.Duration); err != nil {
+	if err := s.Wait(s.config.Times.SiteTimeout.Duration); err != nil {
 		return err
 	}
 	return refuse(http.StatusInternalServerError,

@@ -29,8 +29,6 @@ type state struct {
 	usedVPCIDs map[string]bool
 	releases   []Release
 
-	// locks are the advisory locks that are held.
-	locks map[lock]bool
 	// creating is how many creates the service or a site is at work on, whether their clients have left or not.
 	creating int
 	// strays stand at a site and aren't known to the API.
@@ -53,7 +51,6 @@ func newState(config Config, now time.Time) state {
 		instances:   store[*instance]{what: "Instance"},
 		usedVPCIDs:  map[string]bool{},
 		releases:    []Release{},
-		locks:       map[lock]bool{},
 	}
 	for _, block := range config.IPBlocks {
 		s.ipBlocks.add(worldBlock(block, now))
@@ -109,7 +106,7 @@ func (s *state) between(low, high time.Duration) time.Duration {
 func (s *Server) view(read func(now time.Time)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.clock.now()
+	now := s.Now()
 	s.state.forget(now)
 	read(now)
 }

@@ -42,7 +42,7 @@ func create[Q any, R resource, V any](
 		unlock()
 		if s.config.Abandoned == AbandonedAtSite {
 			ended := s.creates()
-			go s.run(func() { defer ended(); strand(s, kind, plan) })
+			go s.Run(func() { defer ended(); strand(s, kind, plan) })
 		}
 		return v, abandoned
 	}
@@ -66,7 +66,7 @@ func (s *Server) creates() (ended func()) {
 
 // strand lets the site bring to its end what the service has rolled back.
 func strand[R resource](s *Server, kind *store[R], plan draft[R]) {
-	if s.wait(s.config.Times.Create.Duration) != nil {
+	if s.Wait(s.config.Times.Create.Duration) != nil {
 		return
 	}
 	s.view(func(now time.Time) {

@@ -14,6 +14,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/bmm/sim/simtest"
 	"github.com/bedplate/bedplate/internal/bmm/topology"
+	"github.com/bedplate/bedplate/internal/simulator"
 )
 
 func TestZoneAndRegion_areLabelValues(t *testing.T) {
@@ -60,7 +61,7 @@ func TestLookup_tellsGoneFromUnknown(t *testing.T) {
 	other := &bmm.Instance{SiteID: sim.DefaultSiteID, InstanceTypeID: "17fe0000-0000-4000-8000-00000000dead"}
 	g.Expect(lookup.Of(t.Context(), api, other)).To(Equal(topology.Place{Zone: "site-1", Region: "zurich"}))
 
-	g.Expect(server.AddFault(sim.Fault{Operation: "getInstanceType", Kind: sim.FaultStatus, Status: 403})).To(Succeed())
+	g.Expect(server.AddFault(simulator.Fault{Operation: "getInstanceType", Kind: simulator.FaultStatus, Status: 403})).To(Succeed())
 	_, err := lookup.Of(t.Context(), api, &bmm.Instance{SiteID: sim.DefaultSiteID, InstanceTypeID: sim.DefaultInstanceTypeID})
 	g.Expect(err).To(HaveOccurred())
 }

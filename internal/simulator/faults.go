@@ -1,4 +1,4 @@
-package sim
+package simulator
 
 import (
 	"context"
@@ -10,8 +10,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/bedplate/bedplate/internal/bmm/sim/gen"
 )
 
 // FaultKind is what goes wrong with a call.
@@ -30,7 +28,7 @@ const (
 
 // Fault makes the next calls of an operation go wrong.
 type Fault struct {
-	// Operation is an operation ID of the OpenAPI document, such as createVpc.
+	// Operation is what goes wrong, such as createVpc.
 	Operation string `json:"operation"`
 	// Times is how many calls go wrong; 0 means 1, and -1 means all until the faults are cleared.
 	Times int       `json:"times,omitempty"`
@@ -103,40 +101,38 @@ func (f *faults) next(operationID string) (*Fault, <-chan struct{}) {
 	return &fault, f.cleared
 }
 
-// injectFaults is around every operation.
-func (s *Server) injectFaults(work gen.StrictHandlerFunc, operationID string) gen.StrictHandlerFunc {
-	return func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error) {
-		fault, cleared := s.faults.next(operationID)
-		if fault == nil {
-			fault, cleared = s.chaos.next(operationID)
+// Inject is around the work of every operation. Its error is a *Refusal, or that of the work.
+func (s *Service) Inject(ctx context.Context, operation string, work func(context.Context) error) error {
+	fault, cleared := s.faults.next(operation)
+	if fault == nil {
+		fault, cleared = s.chaos.next(operation)
+	}
+	if fault == nil {
+		return work(ctx)
+	}
+	s.Log.Info("fault", "operation", operation, "kind", fault.Kind, "status", fault.Status)
+	switch fault.Kind {
+	case FaultStatus:
+		return &Refusal{Status: fault.Status, Message: fault.Message}
+	case FaultLoseAnswer:
+		if err := work(ctx); err != nil {
+			s.Log.Info("nothing done before the answer was lost", "operation", operation, "error", err)
 		}
-		if fault == nil {
-			return work(ctx, w, r, request)
-		}
-		s.log.Info("fault", "operation", operationID, "kind", fault.Kind, "status", fault.Status)
-		switch fault.Kind {
-		case FaultStatus:
-			return nil, refuse(fault.Status, "%s", fault.Message)
-		case FaultLoseAnswer:
-			if _, err := work(ctx, w, r, request); err != nil {
-				s.log.Info("nothing done before the answer was lost", "operation", operationID, "error", err)
-			}
-			panic(http.ErrAbortHandler)
-		default:
-			return nil, s.hang(ctx, cleared, fault, func() {
-				_, err := work(context.WithoutCancel(ctx), w, r, request)
-				s.log.Info("work for a client that has gone", "operation", operationID, "error", err)
-			})
-		}
+		panic(http.ErrAbortHandler)
+	default:
+		return s.hang(ctx, cleared, fault, func() {
+			err := work(context.WithoutCancel(ctx))
+			s.Log.Info("work for a client that has gone", "operation", operation, "error", err)
+		})
 	}
 }
 
 // hang holds a call until its client is gone, its time is up or the faults are cleared. For FaultCommitLate it then goes
 // on in the background.
-func (s *Server) hang(ctx context.Context, cleared <-chan struct{}, fault *Fault, work func()) error {
+func (s *Service) hang(ctx context.Context, cleared <-chan struct{}, fault *Fault, work func()) error {
 	var held <-chan time.Time
 	if fault.Hold.Duration > 0 {
-		timer := time.NewTimer(s.clock.real(fault.Hold.Duration))
+		timer := time.NewTimer(s.Real(fault.Hold.Duration))
 		defer timer.Stop()
 		held = timer.C
 	}
@@ -144,16 +140,38 @@ func (s *Server) hang(ctx context.Context, cleared <-chan struct{}, fault *Fault
 	case <-ctx.Done():
 	case <-held:
 	case <-cleared:
-		return refuse(http.StatusServiceUnavailable, "The service gave up")
+		return &Refusal{Status: http.StatusServiceUnavailable, Message: "The service gave up"}
 	case <-s.closing.Done():
-		return refuse(http.StatusServiceUnavailable, "The service is shutting down")
+		return errClosing
 	}
 	if fault.Kind == FaultCommitLate {
-		go s.run(func() {
-			if s.wait(fault.Delay.Duration) == nil {
+		go s.Run(func() {
+			if s.Wait(fault.Delay.Duration) == nil {
 				work()
 			}
 		})
 	}
-	panic(http.ErrAbortHandler) // nobody is there to get an answer
+	panic(http.ErrAbortHandler) // no client is left to get an answer
+}
+
+// AddFault lets calls go wrong.
+func (s *Service) AddFault(fault Fault) error {
+	if err := fault.validate(); err != nil {
+		return err
+	}
+	if err := s.check(fault.Operation); err != nil {
+		return err
+	}
+	s.faults.add(fault)
+	return nil
+}
+
+// ClearFaults ends all faults. Calls that hang are answered with an error.
+func (s *Service) ClearFaults() { s.faults.clear() }
+
+func (s *Service) check(operations ...string) error {
+	if s.Known == nil {
+		return nil
+	}
+	return s.Known(operations...)
 }

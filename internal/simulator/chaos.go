@@ -1,4 +1,4 @@
-package sim
+package simulator
 
 import (
 	"errors"
@@ -142,3 +142,20 @@ func (c *chaos) next(operationID string) (*Fault, <-chan struct{}) {
 	}
 	return c.reign.fault(kind), c.cleared
 }
+
+// StartChaos lets calls go wrong at random, instead of any chaos that there was. Faults come first.
+func (s *Service) StartChaos(c Chaos) error {
+	c, err := c.complete()
+	if err == nil {
+		err = s.check(c.Operations...)
+	}
+	if err != nil {
+		return err
+	}
+	s.Log.Info("chaos", "seed", c.Seed, "rate", c.Rate, "kinds", c.Kinds, "operations", c.Operations)
+	s.chaos.start(c)
+	return nil
+}
+
+// StopChaos ends the chaos. Calls that hang are answered with an error.
+func (s *Service) StopChaos() { s.chaos.stop() }
