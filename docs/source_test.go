@@ -35,8 +35,8 @@ func constants(g Gomega, file string, name *regexp.Regexp) (values []string) {
 
 // reasonsGiven returns those of the engine and of all who use it.
 func reasonsGiven(g Gomega) []string {
-	return reasonsIn(g, "../internal/graph", "../internal/bmm/actuator", "../internal/bmm/cluster", "../internal/bmm/instance",
-		"../internal/bmm/machine")
+	return reasonsIn(g, "../internal/graph", "../internal/graph/decide", "../internal/graph/phases",
+		"../internal/bmm/actuator", "../internal/bmm/cluster", "../internal/bmm/instance", "../internal/bmm/machine")
 }
 
 // reasonsIn returns the reasons that the code of some packages gives to conditions, where it says them in so many words.
