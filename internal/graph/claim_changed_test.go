@@ -168,7 +168,7 @@ func TestClaim_thatChangesBackWhileItIsTakenAway(t *testing.T) {
 		f.slowly = nil
 		_ = run("second") // bound, and asked to go
 		for range 3 {
-			_ = run("first") // back again, while it goes
+			_ = run("first") // back again, while it is being deleted
 		}
 		f.service.finish()
 		for range 10 {

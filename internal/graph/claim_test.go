@@ -72,7 +72,7 @@ func TestUseOrCreate_remembersWhoseItIs(t *testing.T) {
 	))
 }
 
-// A choice is kept while its outcome is unknown, and made anew for another attempt.
+// A choice is kept while its outcome is unknown, and made again for another attempt.
 func TestChoose_isKeptUntilTheAttemptHasSettled(t *testing.T) {
 	t.Parallel()
 	f := newCloudFixture(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
-// A ledger that names nothing (an older one) is written before the sweep, for its home or its finalizer: it is closed then, and the next
-// look takes that for the proof that all is gone.
+// A ledger that names nothing (an older one) is written before the sweep, for its home or its finalizer: if it were closed then, the
+// next reconcile would take that for the proof that all is gone.
 func TestLedger_isNotClosedBeforeTheSweep(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*ledgerv1.Ledger){

@@ -45,7 +45,7 @@ type fixture struct {
 	write func() error
 	// lag, if set, is the ledger that the engine's cache still has; without a name it has none.
 	lag *ledgerv1.Ledger
-	// paused is what the engine's look past the cache says.
+	// paused is what the engine reads past the cache.
 	paused bool
 	// keys wanted below net.
 	below []string
@@ -193,7 +193,7 @@ func (f *fixture) wants(g *graph.Graph, kind *graph.Kind[thing]) {
 	graph.Add(g, kind, f.want("lonely"))
 }
 
-// reconcile returns the owner with the conditions of this reconcile, which nobody has written to the server.
+// reconcile returns the owner with the conditions of this reconcile, which aren't written to the server.
 func (f *fixture) reconcile() (*bmmv1.NvidiaBMMMachine, error) {
 	owner := f.owner()
 	_, err := f.reconcileObject(owner)

@@ -17,7 +17,7 @@ import (
 	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
-// Owner is a Kubernetes object that outside resources are made for.
+// Owner is a Kubernetes object that outside resources are created for.
 type Owner = ledgers.Owner
 
 // Engine runs graphs. One is shared by all owners of a manager.
@@ -25,45 +25,45 @@ type Engine struct {
 	*ledgers.Store
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
-	// Poll is how often a resource is looked at that isn't ready yet; in the beginning it is more often: see Interval. It, CreateTimeout
-	// and Settle are those of a Service that has none of its own.
+	// Poll is how often a resource that isn't ready yet is polled; more often at first: see Interval. Poll, CreateTimeout and Settle are
+	// the defaults of a Service.
 	Poll time.Duration
-	// CreateTimeout is how long after its intention was written a create may be answered; 0 sets no limit. It is begun within a
-	// fifth of that, or not at all: the service needs the rest. The service may take as long again for one that reaches it at
-	// the last moment, so Settle has to be at least twice as long.
+	// CreateTimeout is how long after its intention was written a create may be answered; 0 sets no limit. A create is started
+	// within a fifth of that, or not at all: the service needs the rest. One that reaches the service at the last moment may
+	// take it as long again, so Settle has to be at least twice as long.
 	CreateTimeout time.Duration
 	// Settle is how long after a create with unknown outcome the resource may still appear: the service's own deadline for
-	// a create, and the lag of its lists. So long after a change it may still be at work on what it knew before.
+	// a create, and the lag of its lists. For that long after a change it may still work on the previous state.
 	Settle time.Duration
-	// Creates runs what may block for long. Without it a create holds up its reconcile.
+	// Creates runs the creates, which may block for long. Without it a create blocks its reconcile.
 	Creates *creates.Pool
 	polls   polls
 }
 
-// Graph is everything one owner has outside, and wants there. It serves one reconcile.
+// Graph is everything one owner has outside and wants there. It serves one reconcile.
 type Graph struct {
 	engine *Engine
 	owner  Owner
-	// credentials are the names of what the calls log in with, and home is this management cluster.
+	// credentials are the names of the Secrets that the calls log in with, and home is this management cluster.
 	credentials []string
 	home        string
 	kinds       map[string]AnyKind
 	ledger      *ledgers.Ledger
 	nodes       []node
 	phases      map[string]phases.Phase
-	// kept says of prefixes of keys why these stay.
+	// kept holds the reason for each prefix of keys that stay as they are.
 	kept map[string]string
-	// deleting: everything goes.
+	// deleting: everything is deleted.
 	deleting bool
-	// searched are the kinds that were looked for by tag in this round, and where, and strays what carries the owner's ID without being in
-	// the ledger.
+	// searched are the kinds and scopes already searched by tag in this round; strays are resources that carry the owner's ID and aren't
+	// in the ledger.
 	searched map[string]bool
 	strays   map[string]*ledgerv1.Entry
-	// stopped are services that aren't asked again in this reconcile, by why: they didn't answer in time.
+	// stopped are the services that didn't answer in time, with the error: they aren't called again in this reconcile.
 	stopped map[*Service]error
-	// unproven is what the owner shows and the ledger lacks, if nothing says whose it is.
+	// unproven is what the owner shows and the ledger lacks, if nothing proves whose it is.
 	unproven []shown
-	// exists says of each node of a plan whether it is there already.
+	// exists records for each node of a plan whether it exists already.
 	exists map[string]bool
 }
 
@@ -90,7 +90,7 @@ type node interface {
 }
 
 // New opens the graph of an owner. Credentials are the names of the Secrets that its calls log in with. Every kind that its ledger
-// may name has to be given. The error is a ledger that can't be used: it names the remedy.
+// may name has to be given. An error means that the ledger can't be used, and names the remedy.
 func (e *Engine) New(ctx context.Context, owner Owner, credentials []string, kinds ...AnyKind) (*Graph, error) {
 	g := &Graph{
 		engine: e, owner: owner, credentials: credentials, kinds: map[string]AnyKind{}, phases: map[string]phases.Phase{},
@@ -105,16 +105,16 @@ func (e *Engine) New(ctx context.Context, owner Owner, credentials []string, kin
 		return nil, err
 	}
 	if annotations := owner.GetAnnotations(); annotations[ledgerv1.TakeOverAnnotation] != "" {
-		delete(annotations, ledgerv1.TakeOverAnnotation) // what it asks for has been done; the caller writes that
+		delete(annotations, ledgerv1.TakeOverAnnotation) // the request is done; the caller writes that
 		owner.SetAnnotations(annotations)
 	}
 	return g, nil
 }
 
-// ID of the resource under a key, as the ledger has it; empty where there is none. Kinds ask for what theirs lies in, and
-// get an answer on deletion too.
+// ID of the resource under a key, as the ledger has it; empty if there is none. Kinds use it for what their resource lies
+// in; it works on deletion too.
 func (g *Graph) ID(key string) string {
-	if g == nil { // kinds are asked while the graph is opened
+	if g == nil { // kinds are called while the graph is being opened
 		return ""
 	}
 	if e, ok := g.ledger.Entries[key]; ok {
@@ -123,7 +123,7 @@ func (g *Graph) ID(key string) string {
 	return ""
 }
 
-// Names reports whether the ledger has a resource under any key, or lacks it and nothing says whose it is: a status goes on showing that.
+// Names reports whether the ledger has a resource under any key, or lacks it and nothing proves whose it is: status keeps showing both.
 func (g *Graph) Names(kind, id string) bool {
 	for _, e := range g.ledger.Entries {
 		if e.Kind == kind && e.ID == id {
@@ -133,12 +133,12 @@ func (g *Graph) Names(kind, id string) bool {
 	return g.Unproven(kind, id)
 }
 
-// Unproven reports whether spec or status show a resource that the ledger lacks, and nothing says whose it is.
+// Unproven reports whether spec or status show a resource that the ledger lacks, and nothing proves whose it is.
 func (g *Graph) Unproven(kind, id string) bool {
 	return slices.ContainsFunc(g.unproven, func(o shown) bool { return o.Kind == kind && o.ID == id })
 }
 
-// Scope is what the resource under a key lies in, as the ledger has it; nil where it says nothing.
+// Scope is what the resource under a key lies in, as the ledger has it; nil if the ledger doesn't say.
 func (g *Graph) Scope(key string) Scope {
 	if g == nil {
 		return nil
@@ -149,7 +149,7 @@ func (g *Graph) Scope(key string) Scope {
 	return nil
 }
 
-// Param is a choice that was made for the resource under a key; empty where there is none.
+// Param is a parameter that was chosen for the resource under a key; empty if there is none.
 func (g *Graph) Param(key, name string) string {
 	if e, ok := g.ledger.Entries[key]; ok {
 		return e.Params[name]
@@ -176,7 +176,7 @@ func (h *Handle[T]) Key() string { return h.want.Key }
 // ID of the resource as the ledger has it; empty before it exists.
 func (h *Handle[T]) ID() string { return h.g.ID(h.want.Key) }
 
-// OwnKey is what the resource is tagged with, as the ledger has it. Changes write the tag from it, and never from what was read.
+// OwnKey is what the resource is tagged with, as the ledger has it. Updates write the tag from it, never from what was read.
 func (h *Handle[T]) OwnKey() Key {
 	if e := h.entry(); e != nil {
 		return h.g.keyOf(h.want.Key, e)
@@ -184,10 +184,11 @@ func (h *Handle[T]) OwnKey() Key {
 	return h.g.keyOf(h.want.Key, new(h.fresh()))
 }
 
-// Object is the resource as seen in this reconcile; nil where it wasn't.
+// Object is the resource as seen in this reconcile; nil if it wasn't seen.
 func (h *Handle[T]) Object() *T { return h.object }
 
-// Add wants a resource. What it comes after has to be added before it, so that there are no circles; it panics otherwise.
+// Add adds a wanted resource. What it comes after has to be added before it, so that there are no cycles; it panics
+// otherwise.
 func Add[T any](g *Graph, k *Kind[T], w Want[T]) *Handle[T] {
 	h := &Handle[T]{g: g, kind: k, want: w}
 	for _, before := range w.After {
@@ -216,16 +217,16 @@ func (n *gate) reconcile(_ context.Context, g *Graph) phases.Phase {
 	return n.check()
 }
 
-// Gate adds something that lies inside Kubernetes or in the answers of the nodes before it: a prerequisite for those
-// after it, reported as a condition of its own. The check only looks, also in a plan, and is made when what it comes after is ready.
+// Gate adds a prerequisite inside Kubernetes, or in the answers of the nodes before it, reported as a condition of its own. The
+// check only reads, also in a plan, and runs when what it comes after is ready.
 func (g *Graph) Gate(condition string, check func() phases.Phase, after ...Ref) Ref {
 	n := &gate{name: condition, check: check, after: after}
 	g.nodes = append(g.nodes, n)
 	return n
 }
 
-// Reconcile makes the outside as the graph wants it, as far as it goes now, and reports in the owner's conditions.
-// The error is worth a retry with backoff.
+// Reconcile brings the outside to what the graph wants, as far as possible now, and reports in the owner's
+// conditions. An error should be retried with backoff.
 func (g *Graph) Reconcile(ctx context.Context) (_ ctrl.Result, err error) {
 	ctx, end := g.span(ctx, "reconcile")
 	defer func() { end(err) }()
@@ -249,7 +250,7 @@ func (g *Graph) Reconcile(ctx context.Context) (_ ctrl.Result, err error) {
 	return result, err
 }
 
-// reportUnproven says of what nothing says whose it is, also where no key stands for it.
+// reportUnproven reports what nothing proves the owner of, also where no key stands for it.
 func (g *Graph) reportUnproven(report *report) {
 	for _, o := range g.unproven {
 		of := inside
@@ -260,7 +261,7 @@ func (g *Graph) reportUnproven(report *report) {
 	}
 }
 
-// begun reports whether something was made, or attempted.
+// begun reports whether a create was done or attempted.
 func (g *Graph) begun() bool {
 	for _, e := range g.ledger.Entries {
 		if e.State != ledgerv1.Refused && !e.Foreign {
@@ -270,15 +271,15 @@ func (g *Graph) begun() bool {
 	return false
 }
 
-// Delete takes away everything that the ledger knows, in reverse order, as far as it goes now. It is done when all is
-// gone; until then the owner's conditions say what is left and why.
+// Delete deletes everything in the ledger, in reverse order, as far as possible now. It is done when all is gone;
+// until then the owner's conditions say what is left and why.
 func (g *Graph) Delete(ctx context.Context) (done bool, _ ctrl.Result, err error) {
 	ctx, end := g.span(ctx, "delete")
 	defer func() { end(err) }()
 	g.engine.Leave(g.owner)
 	report := g.report()
 	g.deleting, g.ledger.Leaving = true, true
-	if err := g.sweep(ctx); err != nil { // where nothing of ours is left that would call for it
+	if err := g.sweep(ctx); err != nil { // unless something of ours is left that requires it
 		report.add(ReadyCondition, "", several, phases.Of(err))
 	}
 	g.removeUnless(ctx, nil, report)
@@ -298,8 +299,8 @@ func (g *Graph) Delete(ctx context.Context) (done bool, _ ctrl.Result, err error
 	return false, result, err
 }
 
-// close marks a ledger as the proof that all is gone, where the last of it hasn't left it with a write: what spec and status show
-// counts as lost otherwise.
+// close marks a ledger as the proof that all is gone, if removing its last entry hasn't done so: otherwise what spec and status
+// show would count as lost.
 func (g *Graph) close(ctx context.Context) error {
 	if l := g.ledger.Stored; l.ResourceVersion == "" || l.Spec.Closed || g.owner.GetDeletionTimestamp() == nil {
 		return nil
@@ -307,13 +308,13 @@ func (g *Graph) close(ctx context.Context) error {
 	return g.ledger.Write(ctx)
 }
 
-// DeleteAndRelease deletes, and takes the finalizer off the owner when all is gone.
+// DeleteAndRelease deletes, and removes the finalizer from the owner when all is gone.
 func (g *Graph) DeleteAndRelease(ctx context.Context, finalizer string) (ctrl.Result, error) {
 	done, result, err := g.Delete(ctx)
 	if !done || err != nil {
 		return result, err
 	}
-	if !g.ledger.Stored.Spec.Closed { // by a write under a lock; otherwise it came from the cache
+	if !g.ledger.Stored.Spec.Closed { // by a write under optimistic lock; otherwise it came from the cache
 		nothing, err := ledgers.OwnsNothing(ctx, g.engine.Live, g.engine.Client.Scheme(), g.owner)
 		if err != nil || !nothing {
 			return ctrl.Result{RequeueAfter: jittered(time.Second)}, err
@@ -322,7 +323,7 @@ func (g *Graph) DeleteAndRelease(ctx context.Context, finalizer string) (ctrl.Re
 	return ctrl.Result{}, g.engine.Release(ctx, g.owner, finalizer)
 }
 
-// firstUnready names the first of refs that isn't ready, nor of use before it is.
+// firstUnready names the first of refs that is neither ready nor usable.
 func (g *Graph) firstUnready(refs []Ref) (string, bool) {
 	for _, r := range refs {
 		if phase := g.phases[r.ref()]; phase.State != phases.StateReady && !phase.Suffices {

@@ -131,7 +131,7 @@ func TestLedger_isOutOfReachOfManifests(t *testing.T) {
 	f.Expect(f.service.changes()).To(Equal(calls))
 }
 
-// A manifest in Git has the old name; the finalizer was taken off by hand, and what was made stands.
+// A manifest in Git has the old name; the finalizer was removed by hand, and what was created still exists.
 func TestLedger_ofAnEarlierObjectOfTheSameNameIsRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -82,7 +82,7 @@ func TestRepair_pausesDoNotOverflow(t *testing.T) {
 		shortest[20], shortest[40], shortest[50])
 }
 
-// What was tried in vain is in the condition. The plan says it, too.
+// Failed remedies are in the condition, and in the plan.
 func TestPlan_ofWhatIsNotRepairedAnyMore(t *testing.T) {
 	t.Parallel()
 	for name, size := range map[string]int{"as the spec wants it": 0, "not as the spec wants it": 7} {

@@ -19,8 +19,8 @@ var unmet = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 
 func init() { metrics.Registry.MustRegister(unmet) }
 
-// met notes that a condition that had the given one as its predecessor is met now. The time is the server's, in whole
-// seconds, so that it outlives this process.
+// met observes how long a condition took to be met, given what it was before. The start is the server's time, in
+// whole seconds, so that it survives a restart.
 func met(owner client.Object, before *metav1.Condition) {
 	if before != nil && before.Status != metav1.ConditionTrue {
 		unmet.WithLabelValues(ledgers.KindOf(owner), before.Type).Observe(time.Since(before.LastTransitionTime.Time).Seconds())

@@ -79,7 +79,7 @@ func TestMove_createsNothingBeforeASlowServiceHasSettled(t *testing.T) {
 	f.Expect(f.service.called("create lonely")).To(Equal(1))
 }
 
-// A former leader, or a reconcile whose cache is behind: the owner is paused, and clusterctl has been told that it may move.
+// A former leader, or a reconcile whose cache is behind: the owner is paused, and clusterctl already may move it.
 func TestBlockMove_ofWhatIsPausedIsTakenBack(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)

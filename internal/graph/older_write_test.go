@@ -13,7 +13,7 @@ import (
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
-// What the sweep has found stands in memory only. A write that fails must not take it for gone, nor for there.
+// What the sweep has found is in memory only. After a failed write it must count neither as gone nor as recorded.
 func TestDelete_isNotDoneWhenAWriteFails(t *testing.T) {
 	t.Parallel()
 	for name, below := range map[string]bool{"one thing": false, "several": true} {
@@ -42,7 +42,7 @@ func TestDelete_isNotDoneWhenAWriteFails(t *testing.T) {
 	}
 }
 
-// What an older ledger lacks stands in memory only, until something is written.
+// What an older ledger lacks is in memory only, until something is written.
 func TestDelete_goesOnAfterAWriteOfAnOlderLedgerHasFailed(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
-// open reads the owner's ledger, from the cache first. Nothing that speaks against it, and nothing that it lacks, counts before
-// it was read past the cache too.
+// open reads the owner's ledger, from the cache first. What is wrong with it, or missing from it, counts only once it was also
+// read past the cache.
 func (g *Graph) open(ctx context.Context) (err error) {
 	if g.home, err = g.engine.HomeOf(ctx); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (g *Graph) open(ctx context.Context) (err error) {
 		return g.isOthers(stored)
 	}
 	g.ledger = g.engine.Open(g.owner, g.home, g.credentials, stored)
-	if !stored.IsOf(g.owner.GetUID()) { // it is taken over
+	if !stored.IsOf(g.owner.GetUID()) { // it is being taken over
 		if err := g.unclaimed(ctx); err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (g *Graph) atHome(l *ledgerv1.Ledger) bool {
 	return l.Spec.Home == g.home || g.home == ledgers.AnyHome
 }
 
-// begin a ledger in the place of one, or of none.
+// begin a ledger, in the place of another if there is one.
 func (g *Graph) begin(place *ledgerv1.Ledger) (err error) {
 	g.ledger, err = g.engine.Begin(g.owner, g.home, g.credentials, place)
 	return err
@@ -83,7 +83,7 @@ func (g *Graph) begin(place *ledgerv1.Ledger) (err error) {
 
 const takeOverRemedy = "pause and unpause the object here, or give it the annotation " + ledgerv1.TakeOverAnnotation + `="true"`
 
-// isOthers says whose the ledger is.
+// isOthers is the error for a ledger of another owner or cluster: it says whose it is.
 func (g *Graph) isOthers(l *ledgerv1.Ledger) error {
 	if !g.atHome(l) {
 		return fault.Invalidf("ledger %s is that of another management cluster, which may still act on what it names; nothing is "+
@@ -135,8 +135,8 @@ func (g *Graph) rebuild(ctx context.Context, place *ledgerv1.Ledger, shown []led
 	return g.ledger.Write(ctx)
 }
 
-// unclaimed fails where another ledger has the owner's ID: what is shown isn't this object's then. The one in whose place it is written
-// isn't another.
+// unclaimed fails if another ledger has the owner's ID: what is shown isn't this object's then. The ledger that is being replaced
+// doesn't count as another.
 func (g *Graph) unclaimed(ctx context.Context) error {
 	others, err := g.others(ctx)
 	if err != nil {
@@ -152,8 +152,8 @@ func (g *Graph) unclaimed(ctx context.Context) error {
 	return nil
 }
 
-// others are all ledgers of this management cluster but the owner's, past a cache that may have one namespace only. Where we may see no
-// more than that, it is that.
+// others are all ledgers of this management cluster except the owner's, read past a cache that may have one namespace only. If RBAC
+// allows only one namespace, they are those of that namespace.
 func (g *Graph) others(ctx context.Context) ([]ledgerv1.Ledger, error) {
 	all := &ledgerv1.LedgerList{}
 	err := g.engine.Live.List(ctx, all)
@@ -168,7 +168,7 @@ func (g *Graph) others(ctx context.Context) ([]ledgerv1.Ledger, error) {
 	}), nil
 }
 
-// shown is what spec or status of an owner show. The error, if any, is why it couldn't be asked whose it is.
+// shown is what spec or status of an owner show. The error, if any, is why its tag couldn't be read.
 type shown struct {
 	ledgerv1.OutsideID
 	err error
@@ -181,8 +181,8 @@ func (o shown) phase() phases.Phase {
 	return decide.Unproven(o.String())
 }
 
-// recall adds what the owner shows and an older ledger lacks, if it carries the owner's ID. It isn't written: whoever needs it
-// finds it again.
+// recall adds what the owner shows and an older ledger lacks, if it carries the owner's ID. It isn't written: a later
+// reconcile finds it again.
 func (g *Graph) recall(ctx context.Context) {
 	for _, o := range ledgers.Lacking(g.ledger.Stored, g.owner) {
 		tag, in, found, err := g.tagOf(ctx, o)
@@ -198,7 +198,7 @@ func (g *Graph) recall(ctx context.Context) {
 	}
 }
 
-// tagOf looks at what an owner shows. What isn't found is proven to be gone; a kind without tags has none to tell.
+// tagOf reads the tag of what an owner shows. What isn't found is proven to be gone; a kind without tags has none.
 func (g *Graph) tagOf(ctx context.Context, o ledgerv1.OutsideID) (tag Tag, in Scope, found bool, err error) {
 	kind, known := g.kinds[o.Kind]
 	if !known {
@@ -217,7 +217,7 @@ func (g *Graph) tagOf(ctx context.Context, o ledgerv1.OutsideID) (tag Tag, in Sc
 	return tag, in, true, nil
 }
 
-// tagOf looks where the owner shows it, or wherever something of the owner's may lie.
+// tagOf reads it in the scope that the owner shows, or in every scope that something of the owner's may lie in.
 func (k *Kind[T]) tagOf(ctx context.Context, g *Graph, o ledgerv1.OutsideID) (_ Tag, in Scope, err error) {
 	places := k.scopes(g)
 	if shown := k.shown(o); shown != nil {
@@ -239,8 +239,8 @@ func (k *Kind[T]) tagOf(ctx context.Context, g *Graph, o ledgerv1.OutsideID) (_ 
 	return Tag{}, nil, err
 }
 
-// CannotLogIn reports whether an error says that there are no credentials to log in with, or none that the service takes, and not just
-// that they couldn't be read. Then an owner of which nothing is known may go.
+// CannotLogIn reports whether an error says that there are no credentials, or none that the service accepts, and not just that they
+// couldn't be read. Then an owner of which nothing is known may be released.
 func CannotLogIn(err error) bool {
 	class := fault.ClassOf(err)
 	return class == fault.Credentials || class == fault.Invalid

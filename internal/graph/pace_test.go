@@ -101,7 +101,7 @@ func TestPace_anOwnerThatIsLookedAtSlowlyIsNotForgotten(t *testing.T) {
 	}
 }
 
-// A look inside Kubernetes fails once; the only outside service is well. When is it looked again?
+// A read inside Kubernetes fails once; the only outside service is healthy. When is it retried?
 func TestPace_aGateThatFailsIsTriedAgainSoon(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)

@@ -32,32 +32,32 @@ const (
 	ActionDelete Action = "delete"
 	// ActionForget: it is the user's own, and the spec doesn't ask for it any more.
 	ActionForget Action = "forget"
-	// ActionWait: nothing can be done before something else happens.
+	// ActionWait: it waits for something else.
 	ActionWait Action = "wait"
 	// ActionFail: it can't be done; Why says what is wrong.
 	ActionFail Action = "fail"
 )
 
-// Step is what a reconcile would do with one resource, as far as can be seen now.
+// Step is what a reconcile would do with one resource, as far as is known now.
 type Step struct {
 	Key     string   `json:"key"`
 	Kind    string   `json:"kind,omitempty"`
 	Action  Action   `json:"action"`
 	ID      string   `json:"id,omitempty"`
 	Changes []Change `json:"changes,omitempty"`
-	// After are keys that have to be there first.
+	// After are the keys that have to exist first.
 	After []string `json:"after,omitempty"`
-	// Why the action is this one, where that isn't plain.
+	// Why the action is this one, if it isn't obvious.
 	Why string `json:"why,omitempty"`
 }
 
-// exists reports whether the resource is there already.
+// exists reports whether the resource exists already.
 func (s Step) exists() bool {
 	return s.Action == ActionKeep || s.Action == ActionUse || s.Action == ActionAdopt || s.Action == ActionChange || s.Action == ActionRepair
 }
 
-// Plan says what Reconcile would do in the end; where nothing was added to the graph, what Delete would do. It looks, and
-// changes nothing: neither outside nor in the ledger.
+// Plan reports what Reconcile would do in the end; if nothing was added to the graph, what Delete would do. It only
+// reads, and changes nothing: neither outside nor in the ledger.
 func (g *Graph) Plan(ctx context.Context) []Step {
 	g.exists = map[string]bool{}
 	var steps []Step
@@ -68,7 +68,7 @@ func (g *Graph) Plan(ctx context.Context) []Step {
 		g.exists[n.ref()] = len(planned) == 0 || planned[len(planned)-1].exists()
 		steps = append(steps, planned...)
 	}
-	if len(g.nodes) == 0 && len(g.kept) == 0 { // in the end a deletion takes away what else carries the owner's ID
+	if len(g.nodes) == 0 && len(g.kept) == 0 { // in the end a deletion also deletes what else carries the owner's ID
 		g.deleting = true
 		if err := g.look(ctx); err != nil {
 			steps = append(steps, failing(Step{}, err.Error()))
@@ -144,17 +144,17 @@ func (k *Kind[T]) planLeave(ctx context.Context, g *Graph, key string) []Step {
 	return p.steps(ctx)
 }
 
-// plan is a round that looks for real, writes the other steps down, and goes on as if they were done.
+// plan is a round that does the reads, records all other steps, and continues as if they were done.
 type plan[T any] struct {
 	*round[T]
 	missing []string
 	planned []Step
-	// why something is made that there was.
+	// why something that existed is created again.
 	why string
 }
 
 func (p *plan[T]) steps(ctx context.Context) []Step {
-	p.wish.Slowly = 0 // What was refused, or didn't help, is tried again in the end.
+	p.wish.Slowly = 0 // A create that was refused, or a remedy that didn't help, is tried again eventually.
 	for range decide.MaxSteps {
 		s := decide.Next(p.wish, p.entry(), p.sight, p.g.engine.Clock.Now())
 		if !p.next(ctx, s) {
@@ -164,7 +164,7 @@ func (p *plan[T]) steps(ctx context.Context) []Step {
 	panic("graph: the plan of " + p.want.Key + " doesn't come to an end")
 }
 
-// next carries a step out, or writes it down. More reports whether the plan of this key goes on.
+// next carries a step out, or records it. More reports whether the plan of this key continues.
 func (p *plan[T]) next(ctx context.Context, s decide.Step) (more bool) {
 	switch s.Verb {
 	case decide.LookByID, decide.LookByName, decide.LookUp, decide.Compare, decide.Pick:
@@ -172,7 +172,7 @@ func (p *plan[T]) next(ctx context.Context, s decide.Step) (more bool) {
 	case decide.TakeTurn:
 		p.sight.Turn = decide.TurnGranted
 	case decide.Prepare:
-		if err := p.prepare(ctx); fault.ClassOf(err) == fault.Invalid { // what can't be known yet is prepared when it is made
+		if err := p.prepare(ctx); fault.ClassOf(err) == fault.Invalid { // what can't be known yet is prepared when it is created
 			p.sight.Failed = err
 		}
 		p.sight.Token = "planned"
@@ -218,7 +218,7 @@ func (p *plan[T]) add(s Step) {
 	p.planned = append(p.planned, s)
 }
 
-// assume that a write was made. The ledger is this plan's own and never written.
+// assume that a write was done. The ledger is this plan's own and never stored.
 func (p *plan[T]) assume(s decide.Step) {
 	p.g.ledger.Entries[p.want.Key] = s.Entry
 	p.sight.Wrote = true
@@ -227,7 +227,7 @@ func (p *plan[T]) assume(s decide.Step) {
 	}
 }
 
-// drop assumes that the key was taken out of the ledger.
+// drop assumes that the key was removed from the ledger.
 func (p *plan[T]) drop(s decide.Step) (more bool) {
 	e := p.entry()
 	if e.Foreign && !p.isGone(e.ID) {
@@ -241,7 +241,7 @@ func (p *plan[T]) drop(s decide.Step) (more bool) {
 
 func (p *plan[T]) isGone(id string) bool { return p.sight.ID == id && p.sight.Object == nil }
 
-// message is that of a refusal.
+// message of a refusal.
 func (p *plan[T]) message() string {
 	if e := p.entry(); e != nil {
 		return e.Message
@@ -251,13 +251,13 @@ func (p *plan[T]) message() string {
 
 func (p *plan[T]) changed() Step {
 	s := Step{Action: ActionChange, ID: p.ID(), Changes: p.sight.Changes}
-	if len(s.Changes) == 0 { // what the service may have undone is applied once more
+	if len(s.Changes) == 0 { // what the service may have undone is applied again
 		s.Action = ActionKeep
 	}
 	return s
 }
 
-// conclude writes down how a round would end.
+// conclude records how a round would end.
 func (p *plan[T]) conclude(s decide.Step) (more bool) {
 	e := p.entry()
 	p.g.phases[p.want.Key] = s.Phase

@@ -28,7 +28,7 @@ type plot struct {
 	within   []string
 	// refuses says of a net why it can't be listed.
 	refuses map[string]error
-	// made are the scopes that leaves were made in, as Create was told.
+	// made are the scopes that Create got for leaves.
 	made []graph.Scope
 	// shown by the owner.
 	shown []ledgerv1.OutsideID

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Interval is how long to wait before the next look at something that has been on its way for so long. With a poll interval
-// of 30 s it is 1 s, then 2, 5 and 10, and 30 from then on.
+// Interval is how long to wait before the next poll of something that has been in progress for so long. With a poll
+// interval of 30 s it is 1 s, then 2, 5 and 10, and 30 from then on.
 func Interval(poll, since time.Duration) time.Duration {
 	var passed time.Duration
 	for _, part := range []time.Duration{30, 15, 6, 3} {
@@ -20,13 +20,13 @@ func Interval(poll, since time.Duration) time.Duration {
 	return poll
 }
 
-// polls remembers since when owners see what they see while something of theirs is on its way.
+// polls remembers since when the view of each owner hasn't changed while something of it is in progress.
 type polls struct {
 	mu    sync.Mutex
 	views map[types.UID]view
 }
 
-// view of an owner. Whatever comes further makes another one of it.
+// view of an owner. Any progress changes it.
 type view struct {
 	text        string
 	since, last time.Time
@@ -38,7 +38,7 @@ func (p *polls) since(owner types.UID, text string, now time.Time, keep time.Dur
 	defer p.mu.Unlock()
 	known, ok := p.views[owner]
 	if !ok {
-		maps.DeleteFunc(p.views, func(_ types.UID, v view) bool { return now.Sub(v.last) > keep }) // owners that are gone
+		maps.DeleteFunc(p.views, func(_ types.UID, v view) bool { return now.Sub(v.last) > keep }) // of owners that are gone
 	}
 	if !ok || known.text != text {
 		known = view{text: text, since: now}
@@ -51,7 +51,7 @@ func (p *polls) since(owner types.UID, text string, now time.Time, keep time.Dur
 	return now.Sub(known.since)
 }
 
-// rest forgets an owner that waits for nothing.
+// rest forgets an owner that waits for nothing outside.
 func (p *polls) rest(owner types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

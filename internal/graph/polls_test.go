@@ -23,7 +23,7 @@ func TestInterval_growsToThePollInterval(t *testing.T) {
 		time.Second, 2*time.Second, 5*time.Second, 10*time.Second, 30*time.Second, 30*time.Second, 30*time.Second, 30*time.Second))
 }
 
-// What has come further is looked at soon again, and an owner at rest is looked at slowly.
+// After progress the next poll comes soon again, and an owner at rest is polled slowly.
 func TestReconcile_looksSoonAtWhatIsOnItsWayAndThenLessOften(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

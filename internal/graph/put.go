@@ -19,21 +19,22 @@ import (
 	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
-// putter owns the fields of the objects that a graph puts into Kubernetes.
+// putter is the field owner of the objects that a graph puts into Kubernetes.
 const putter = "bedplate"
 
-// Object is one inside Kubernetes that belongs to a graph, such as a Secret with what a resource has answered. It lies beside the owner
-// and goes with it, by its owner reference.
+// Object is a Kubernetes object that belongs to a graph, such as a Secret with a resource's answer. It is in the owner's namespace and
+// is deleted with it, by its owner reference.
 type Object struct {
 	// Key within the graph, and condition of the owner that reports on it.
 	Key, Condition string
 	// After lists what must be ready before.
 	After []Ref
-	// Make says what of the object is ours: its name, and fields that are applied as they are. It may ask a service, but changes nothing.
+	// Make returns what of the object is ours: its name, and fields that are applied as they are. It may call a service, but changes
+	// nothing.
 	Make func(ctx context.Context) (client.Object, error)
 }
 
-// Put adds an object inside Kubernetes. What had its name before and isn't the owner's isn't touched.
+// Put adds a Kubernetes object. An existing object of that name that isn't the owner's isn't touched.
 func (g *Graph) Put(o Object) Ref {
 	n := &put{Object: o}
 	g.nodes = append(g.nodes, n)
@@ -53,7 +54,7 @@ func (n *put) reconcile(ctx context.Context, g *Graph) phases.Phase {
 	wanted, existing, err := n.look(ctx, g)
 	switch {
 	case err != nil:
-	case existing == nil: // an apply would write over what another client has made meanwhile
+	case existing == nil: // an apply would overwrite what another client has created meanwhile
 		err = makeNew(ctx, g.engine.Client, wanted)
 	default:
 		wanted.SetUID(existing.GetUID()) // or it has been replaced since
@@ -79,7 +80,7 @@ func (n *put) plan(ctx context.Context, g *Graph) []Step {
 		step.Kind, step.ID = wanted.GetKind(), wanted.GetName()
 		applied := wanted.DeepCopy()
 		err = apply(ctx, g.engine.Client, applied, client.DryRunAll)
-		if apierrors.IsForbidden(err) { // who plans may only look: then it is compared with what we say of it
+		if apierrors.IsForbidden(err) { // a plan may have read access only: then compare with what we would apply
 			err = nil
 		} else {
 			wanted = applied
@@ -97,7 +98,7 @@ func (n *put) plan(ctx context.Context, g *Graph) []Step {
 	return []Step{step}
 }
 
-// look makes the object as it is wanted, and reads the one that there is, past the cache; nil where there is none.
+// look builds the wanted object, and reads the existing one past the cache; nil if there is none.
 func (n *put) look(ctx context.Context, g *Graph) (wanted, existing *unstructured.Unstructured, err error) {
 	if wanted, err = n.wanted(ctx, g); err != nil {
 		return nil, nil, err
@@ -145,7 +146,7 @@ func (n *put) wanted(ctx context.Context, g *Graph) (*unstructured.Unstructured,
 	return u, err
 }
 
-// makeNew makes an object that wasn't there a moment ago. If another one is now, that is looked into in the next round.
+// makeNew creates an object that didn't exist a moment ago. If one exists by now, the next round handles that.
 func makeNew(ctx context.Context, c client.Client, wanted *unstructured.Unstructured) error {
 	err := c.Create(ctx, wanted, client.FieldOwner(putter))
 	switch {
@@ -157,7 +158,7 @@ func makeNew(ctx context.Context, c client.Client, wanted *unstructured.Unstruct
 	return &fault.Error{Class: classOf(err), Op: "create " + wanted.GetKind() + " " + wanted.GetName(), Err: err}
 }
 
-// apply an object server-side. Our fields are ours: what another client makes of them is put right.
+// apply an object server-side, with force: changes of other clients to our fields are corrected.
 func apply(ctx context.Context, c client.Client, wanted *unstructured.Unstructured, options ...client.ApplyOption) error {
 	options = append(options, client.FieldOwner(putter), client.ForceOwnership)
 	err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), options...)
@@ -170,7 +171,7 @@ func apply(ctx context.Context, c client.Client, wanted *unstructured.Unstructur
 	return &fault.Error{Class: classOf(err), Op: "apply " + wanted.GetKind() + " " + wanted.GetName(), Err: err}
 }
 
-// classOf an answer of the API server's. What is forbidden waits for another role, and not for another try.
+// classOf an answer of the API server. Forbidden needs another role, not a retry.
 func classOf(err error) fault.Class {
 	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) {
 		return fault.Invalid
@@ -178,7 +179,8 @@ func classOf(err error) fault.Class {
 	return fault.Transient
 }
 
-// sameContent compares what an apply would leave with what there is; if that isn't known, what is ours of it.
+// sameContent compares the result of an apply with the existing object; if the result isn't known, only the fields that
+// are ours.
 func sameContent(applied, existing *unstructured.Unstructured) bool {
 	strip := func(u *unstructured.Unstructured) map[string]any {
 		u = u.DeepCopy()

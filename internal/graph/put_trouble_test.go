@@ -77,7 +77,7 @@ func (f *answering) with(e *graph.Engine) *graph.Graph {
 	return g
 }
 
-// Another client makes one of that name between our look and our write.
+// Another client creates one of that name between our read and our write.
 func TestPut_overWhatCameMeanwhile(t *testing.T) {
 	t.Parallel()
 	f := &answering{fixture: newFixture(t), answer: "1"}
@@ -95,7 +95,7 @@ func TestPut_overWhatCameMeanwhile(t *testing.T) {
 	f.Expect(secret.Data).To(HaveKeyWithValue("value", []byte("theirs")), "and it refers to %v: it is deleted with our owner", secret.OwnerReferences)
 }
 
-// Whoever plans may look and not write.
+// A plan may have read access only.
 func TestPut_planByWhoMayOnlyLook(t *testing.T) {
 	t.Parallel()
 	f := &answering{fixture: newFixture(t), answer: "1"}
@@ -209,7 +209,7 @@ func (r replacing) Get(ctx context.Context, key client.ObjectKey, o client.Objec
 	return err
 }
 
-// Another client replaces ours by its own between our look and our apply.
+// Another client replaces ours by its own between our read and our apply.
 func TestPut_overWhatReplacedOurs(t *testing.T) {
 	t.Parallel()
 	f := &answering{fixture: newFixture(t), answer: "1"}

@@ -145,8 +145,8 @@ func TestReconcile_waitsUntilAnUnansweredCreateHasSettled(t *testing.T) {
 	f.Expect(f.service.keys()).To(Equal(everything))
 }
 
-// Whoever wakes the owner: what the service has refused isn't asked for again at once, and is when its time has come, or
-// when the spec has changed.
+// Whatever enqueues the owner: a create that the service has refused isn't repeated at once, but when its time has come,
+// or when the spec has changed.
 func TestReconcile_asksSlowlyForWhatWasRefused(t *testing.T) {
 	t.Parallel()
 	for _, class := range []fault.Class{fault.Quota, fault.Conflict, fault.Invalid} {

@@ -59,7 +59,7 @@ func TestRelease_ofOneOfTwoThenAKill(t *testing.T) {
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
 	shown := func() showing { return showing{f.owner(), []string{one.id, two.id, "id-3"}} }
-	// ours goes, and the first of the user's own; then the process is killed
+	// ours is deleted, and the first of the user's own released; then the process is killed
 	g, _ = f.graphOf(shown())
 	_, _, _ = g.Delete(t.Context())
 	f.service.finish()

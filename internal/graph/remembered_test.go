@@ -13,7 +13,7 @@ import (
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
-// Whoever only looks puts nothing back.
+// A plan restores nothing.
 func TestLedger_thatWasStrippedIsLeftAloneByAPlan(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)

@@ -15,8 +15,8 @@ import (
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
-// removeUnless takes away what the ledger knows and the spec doesn't want; without a spec that is everything. A resource goes when
-// nothing comes after it any more, so one pass can take away a whole branch whose resources are already gone.
+// removeUnless deletes what the ledger has and the spec doesn't want; without a spec that is everything. A resource is deleted
+// when nothing comes after it any more, so one pass can remove a whole branch whose resources are already gone.
 func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report *report) {
 	left := g.unwanted(wanted)
 	if wanted != nil && len(left) > 0 {
@@ -28,7 +28,7 @@ func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report
 	for progress := true; progress; {
 		progress = false
 		for _, key := range g.unwanted(wanted) {
-			if report.has(key) || g.ledger.Entries[key] == nil { // after a write that failed the ledger is as it was read
+			if report.has(key) || g.ledger.Entries[key] == nil { // after a failed write the ledger is as it was read
 				continue
 			}
 			if len(g.holders(key, wanted)) > 0 {
@@ -64,7 +64,7 @@ func inACircle(key string, holders []string) phases.Phase {
 	return phases.Failed("the ledger has %s after %s, and that after it: correct the ledger", strings.Join(holders, ", "), key).Because("Circle")
 }
 
-// unwanted are the keys of the ledger that the spec neither asks for nor keeps.
+// unwanted are the keys of the ledger that are neither wanted nor kept.
 func (g *Graph) unwanted(wanted map[string]bool) []string {
 	return slices.DeleteFunc(g.ledger.Keys(), func(key string) bool {
 		_, kept := g.keeps(key)
@@ -72,8 +72,8 @@ func (g *Graph) unwanted(wanted map[string]bool) []string {
 	})
 }
 
-// Keep has all resources whose keys begin with a prefix stay as the ledger has them, unless they are wanted: what the spec asks for
-// of them can't be known now, such as while the zones of a region can't be looked up. Why is for a plan.
+// Keep leaves all resources whose keys begin with a prefix as the ledger has them, unless they are wanted: which of them the spec
+// asks for can't be known now, such as while the zones of a region can't be looked up. Why is for a plan.
 func (g *Graph) Keep(prefix, why string) {
 	if g.kept == nil {
 		g.kept = map[string]string{}
@@ -90,8 +90,9 @@ func (g *Graph) keeps(key string) (why string, kept bool) {
 	return "", false
 }
 
-// holders are the keys that have to go before one. When everything goes, what is the user's own stays in the ledger until the end, and
-// holds nothing up: what the sweep looks for may lie in it, such as in a site, and what status shows of it isn't unproven.
+// holders are the keys that have to be gone before one. When everything is deleted, the user's own resources stay in the ledger until
+// the end, and hold nothing up: what the sweep searches for may lie in them, such as in a site, and what status shows of them isn't
+// unproven.
 func (g *Graph) holders(key string, wanted map[string]bool) []string {
 	switch {
 	case wanted != nil:
@@ -120,8 +121,8 @@ func (g *Graph) holders(key string, wanted map[string]bool) []string {
 	return holders
 }
 
-// sweep is the end of a deletion. Before it is written that the last of what is ours has left the ledger, that has to name whatever else
-// carries the owner's ID, of which a ledger doesn't know that was restored from an older backup.
+// sweep is the end of a deletion. Before the last entry of ours leaves the ledger, the ledger has to name whatever else carries the
+// owner's ID: one that was restored from an older backup lacks what was created since.
 func (g *Graph) sweep(ctx context.Context) error {
 	if !g.deleting || len(g.ledger.Owned()) > 0 {
 		return nil
@@ -129,7 +130,7 @@ func (g *Graph) sweep(ctx context.Context) error {
 	return g.look(ctx)
 }
 
-// look for whatever carries the owner's ID and isn't in the ledger. Where nothing says that there ever was something, credentials that
+// look for whatever carries the owner's ID and isn't in the ledger. If nothing says that there ever was something, credentials that
 // are refused everywhere don't keep the owner.
 func (g *Graph) look(ctx context.Context) error {
 	var errs []error
@@ -150,7 +151,7 @@ func (g *Graph) look(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// search looks for what carries the owner's ID, wherever that may lie.
+// search finds what carries the owner's ID, in every scope that it may lie in.
 func (k *Kind[T]) search(ctx context.Context, g *Graph) error {
 	if k.Tag == nil || k.Find == nil {
 		return nil
@@ -166,17 +167,17 @@ func (k *Kind[T]) search(ctx context.Context, g *Graph) error {
 
 func searchOf(kind string, in Scope) string { return fmt.Sprint(kind, in) }
 
-// noteStrays remembers which of the resources that a lookup has found carry the owner's ID and aren't in the ledger. What the ledger
-// has under their key instead, of the user's own or refused, isn't theirs.
+// noteStrays remembers which of the resources that a lookup has found carry the owner's ID and aren't in the ledger. An entry under
+// their key that is the user's own, or was refused, isn't theirs.
 func (g *Graph) noteStrays(kind string, in Scope, found []decide.Thing) {
 	if g.searched == nil {
 		g.searched, g.strays = map[string]bool{}, map[string]*ledgerv1.Entry{}
 	}
 	g.searched[searchOf(kind, in)] = true
 	for _, o := range found {
-		key := cmp.Or(o.Tag.Key, "stray/"+o.ID) // whose tag has lost its key
+		key := cmp.Or(o.Tag.Key, "stray/"+o.ID) // its tag has lost its key
 		known := g.ledger.Entries[key]
-		yours := g.ledger.IsYours(kind, o.ID) // so the spec or an operator say, whatever it carries
+		yours := g.ledger.IsYours(kind, o.ID) // so says the spec or an operator, whatever tag it carries
 		if o.Tag.Owner == g.ledger.OwnerID && !yours && (known == nil || !known.Owned()) {
 			g.strays[key] = &ledgerv1.Entry{Kind: kind, Condition: ReadyCondition, State: ledgerv1.Bound, ID: o.ID, Proven: o.ID, Scope: in}
 		}
@@ -197,7 +198,7 @@ func (g *Graph) removeEntry(ctx context.Context, key string, report *report) (go
 	return gone
 }
 
-// serviceOf is that of the kind which the ledger names.
+// serviceOf is the service of the kind that the ledger has under a key.
 func (g *Graph) serviceOf(key string) *Service {
 	if kind, known := g.kinds[g.ledger.Entries[key].Kind]; known {
 		return kind.service()

@@ -11,7 +11,7 @@ import (
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
-// What was refused isn't there, so nothing that it was to come after has to wait until it goes; and it is wanted, so it never does.
+// What was refused doesn't exist, so nothing that it comes after has to wait until it is deleted; and it is wanted, so it never is.
 func TestReconcile_takesAwayWhatSomethingRefusedWasToComeAfter(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)

@@ -27,7 +27,7 @@ func TestRepair_changesWhatIsNotAsWanted(t *testing.T) {
 	f.expectCondition(owner, "netReady", metav1.ConditionTrue, "Ready", "")
 	f.Expect(f.service.called("resize id-1")).To(Equal(1))
 
-	f.service.things["id-1"].size = 7 // somebody else
+	f.service.things["id-1"].size = 7 // another client
 	_, _ = f.reconcile()
 	f.Expect(f.service.things["id-1"].size).To(Equal(3))
 }
@@ -104,7 +104,7 @@ func TestRepair_appliesOnceMoreWhatTheServiceMayHaveUndone(t *testing.T) {
 	}
 }
 
-// Whoever dies between the change and its note has made it all the same.
+// A process that dies between the change and its record has made the change all the same.
 func TestRepair_appliesOnceMoreAlsoWhereverItCrashed(t *testing.T) {
 	t.Parallel()
 	for n := 0; ; n++ {

@@ -31,27 +31,27 @@ func waitsUntilGone(dependents []string) phases.Phase {
 	return phases.Phase{State: phases.StateDeleting, Reason: "Deleting", Message: text, Unasked: true}
 }
 
-// report collects the phases of one reconcile, and turns them into conditions, events and the next look.
+// report collects the phases of one reconcile, and turns them into conditions, events and the next poll.
 type report struct {
 	engine     *Engine
 	order      []string // conditions in the order in which they came
 	conditions map[string][]finding
 	seen       map[string]bool
-	// errs are those of services, and inside of Kubernetes.
+	// errs are the errors of services, inside those of Kubernetes.
 	errs, inside []error
 	retry        phases.Pace
-	// poll is the shortest interval of the services that something is on its way at.
+	// poll is the shortest interval of the services at which something is in progress.
 	poll     time.Duration
 	services map[*Service]*standing
 }
 
-// standing is how a service is in one reconcile.
+// standing is the state of a service in one reconcile.
 type standing struct {
-	// stopped is the phase of all nodes after the one whose credentials were refused, or which got no answer in time; by is that
-	// one's condition.
+	// stopped is the phase of all nodes after one whose credentials were refused, or which got no answer in time; by is the
+	// condition of that one.
 	stopped *phases.Phase
 	by      string
-	// asked: a call was made, and failing: one ended in an error.
+	// asked: a call was made; failing: a call ended in an error.
 	asked, failing bool
 }
 
@@ -64,7 +64,7 @@ func newReport(e *Engine) *report {
 	return &report{engine: e, conditions: map[string][]finding{}, seen: map[string]bool{}, services: map[*Service]*standing{}}
 }
 
-// report begins with the services that have been asked in vain already.
+// report starts with the services that haven't answered in this reconcile.
 func (g *Graph) report() *report {
 	r := newReport(g.engine)
 	for service, err := range g.stopped {
@@ -111,7 +111,7 @@ func (r *report) add(condition, key string, of *Service, p phases.Phase) {
 	}
 }
 
-// Blocked reports that a prerequisite of the whole graph is missing, such as its credentials. Nothing is asked or changed
+// Blocked reports that a prerequisite of the whole graph is missing, such as its credentials. Nothing is read or changed
 // outside, and the other conditions stay as they are.
 func (e *Engine) Blocked(owner Owner, condition string, err error) (ctrl.Result, error) {
 	r := newReport(e)
@@ -119,8 +119,8 @@ func (e *Engine) Blocked(owner Owner, condition string, err error) (ctrl.Result,
 	return r.conclude(owner)
 }
 
-// stop reports whether a service isn't to be asked again in this reconcile, because it has refused our credentials or
-// doesn't answer; if so, with the phase of a node that would have asked.
+// stop reports whether a service isn't to be called again in this reconcile, because it refused our credentials or
+// doesn't answer; if so, with the phase of a node that would have called it.
 func (r *report) stop(condition string, of *Service) (phases.Phase, bool) {
 	service := r.at(of)
 	if service.stopped == nil {
@@ -134,7 +134,7 @@ func (r *report) stop(condition string, of *Service) (phases.Phase, bool) {
 	return p, true
 }
 
-// conclude writes the conditions and says when to look again.
+// conclude writes the conditions and says when to requeue.
 func (r *report) conclude(owner Owner) (ctrl.Result, error) {
 	if r.retry == phases.Soon {
 		return ctrl.Result{RequeueAfter: jittered(time.Second)}, nil
@@ -146,7 +146,7 @@ func (r *report) conclude(owner Owner) (ctrl.Result, error) {
 		worst := worstOf(r.conditions[condition])
 		e.set(owner, condition, worst)
 		for _, f := range r.conditions[condition] {
-			if f.FromError { // its text may differ each time
+			if f.FromError { // the text of an error may differ each time
 				f.Message = ""
 			}
 			_, _ = fmt.Fprintln(&sight, condition, f.key, f.Reason, f.Message)
@@ -173,8 +173,8 @@ func (r *report) conclude(owner Owner) (ctrl.Result, error) {
 	return ctrl.Result{RequeueAfter: jittered(Interval(interval, since))}, nil
 }
 
-// goesOnElsewhere reports whether there is a service that was asked, without an error. It doesn't wait as long as the queue would have one wait that
-// fails again and again: the error stands in the conditions, and is looked into as often as the rest.
+// goesOnElsewhere reports whether another service was called without an error. Then the owner is requeued at the poll interval, not with the queue's
+// backoff: the error is in the conditions.
 func (r *report) goesOnElsewhere() bool {
 	for of, service := range r.services {
 		if of != inside && service.asked && !service.failing {
@@ -184,7 +184,7 @@ func (r *report) goesOnElsewhere() bool {
 	return false
 }
 
-// jittered keeps owners from coming in step.
+// jittered keeps owners from being requeued in step.
 func jittered(interval time.Duration) time.Duration {
 	return interval + time.Duration(rand.Int64N(int64(interval)/5+1)) //nolint:gosec // it decides nothing
 }
@@ -204,8 +204,7 @@ func rank(s phases.State) int {
 	}
 }
 
-// worstOf is the finding that counts for a condition. Where several keys share the condition, its message says of which
-// of them it speaks.
+// worstOf is the finding that counts for a condition. If several keys share the condition, the message names the key.
 func worstOf(findings []finding) finding {
 	worst := findings[0]
 	var messages []string
@@ -225,7 +224,7 @@ func worstOf(findings []finding) finding {
 	return worst
 }
 
-// set writes one condition, and an event when it turned.
+// set writes one condition, and an event if it changed.
 func (e *Engine) set(owner Owner, condition string, f finding) {
 	status := metav1.ConditionFalse
 	switch f.State {
@@ -236,13 +235,13 @@ func (e *Engine) set(owner Owner, condition string, f finding) {
 	}
 	conditions := owner.GetConditions()
 	before := meta.FindStatusCondition(conditions, condition)
-	// A condition that begins well hasn't turned: of thousands of owners that would be most events.
+	// A condition that starts well hasn't changed: with thousands of owners those would be most events.
 	begins := before == nil && (f.State == phases.StateReady || f.State == phases.StateWaiting)
 	turned := !begins && (before == nil || before.Status != status || before.Reason != f.Reason)
 	if status == metav1.ConditionTrue {
 		met(owner, before)
 	}
-	meta.SetStatusCondition(&conditions, metav1.Condition{ // which overwrites before
+	meta.SetStatusCondition(&conditions, metav1.Condition{ // overwrites before
 		Type: condition, Status: status, Reason: f.Reason, Message: f.Message, ObservedGeneration: owner.GetGeneration(),
 	})
 	owner.SetConditions(conditions)
@@ -260,5 +259,5 @@ func (e *Engine) set(owner Owner, condition string, f finding) {
 	e.Recorder.Eventf(ledgers.ObjectOf(owner), nil, kind, f.Reason, condition, "%s", Note(note))
 }
 
-// Note is as much of a text as the API server takes as that of an event.
+// Note is as much of a text as the API server accepts as an event's note.
 func Note(text string) string { return strings.ToValidUTF8(text[:min(len(text), maxNote)], "") }

@@ -15,13 +15,13 @@ func (h *Handle[T]) reconcile(ctx context.Context, g *Graph) phases.Phase {
 	return phase
 }
 
-// leave takes the resource under a key away that the spec doesn't ask for, and says whether it is confirmed gone.
+// leave deletes the resource under a key that the spec doesn't ask for, and reports whether it is confirmed gone.
 func (k *Kind[T]) leave(ctx context.Context, g *Graph, key string) (gone bool, _ phases.Phase) {
 	phase, gone := handleOf(g, k, key).run(ctx, k.unwanted(g, key))
 	return gone, phase
 }
 
-// handleOf is a handle of a key that only the ledger knows.
+// handleOf is a handle of a key that is only in the ledger.
 func handleOf[T any](g *Graph, k *Kind[T], key string) *Handle[T] {
 	return &Handle[T]{g: g, kind: k, want: Want[T]{Key: key}}
 }
@@ -41,8 +41,8 @@ func (k *Kind[T]) unwanted(g *Graph, key string) decide.Wish {
 	}
 }
 
-// underOtherKeys are the keys of what the ledger has of this kind as ours under other keys, by their IDs; yours reports whether the user's own
-// is among those under other keys that has the same ID.
+// underOtherKeys are the other keys under which the ledger has resources of this kind as ours, by ID; yours reports whether another key has
+// the same ID as the user's own.
 func (k *Kind[T]) underOtherKeys(g *Graph, key string) (yours bool, ours map[string]string) {
 	e := g.ledger.Entries[key]
 	for other, o := range g.ledger.Entries {
@@ -76,10 +76,10 @@ func (h *Handle[T]) wish(before string) decide.Wish {
 	return w
 }
 
-// entry is what the ledger says; nil where it says nothing.
+// entry of the ledger; nil if there is none.
 func (h *Handle[T]) entry() *ledgerv1.Entry { return h.g.ledger.Entries[h.want.Key] }
 
-// fresh is the entry of a resource of which nothing is known.
+// fresh is the entry of a resource before anything is known of it.
 func (h *Handle[T]) fresh() ledgerv1.Entry {
 	e := ledgerv1.Entry{Kind: h.kind.Name, Condition: h.want.Condition, State: ledgerv1.Refused, Title: h.want.Claim.claim.Title}
 	e.After = refs(h.want.After)

@@ -22,7 +22,7 @@ import (
 type round[T any] struct {
 	*Handle[T]
 	sight decide.Sight
-	// objects that were seen; of one ID the last one counts.
+	// objects that were seen; for one ID the last one counts.
 	objects []*T
 	turn    *creates.Turn
 	call    Call[T]
@@ -30,7 +30,7 @@ type round[T any] struct {
 	wish    decide.Wish
 }
 
-// run lets decide and the steps alternate until the round ends. Gone reports that the ledger doesn't have the key any more.
+// run lets decide and the steps alternate until the round ends. Gone reports that the key isn't in the ledger any more.
 func (h *Handle[T]) run(ctx context.Context, w decide.Wish) (_ phases.Phase, gone bool) {
 	r := h.begin(w)
 	defer r.end()
@@ -44,7 +44,7 @@ func (h *Handle[T]) run(ctx context.Context, w decide.Wish) (_ phases.Phase, gon
 			return phases.Of(err), false
 		}
 		if left := h.entry(); s.Entry == nil && left != nil && (s.Verb == decide.Forget || s.Verb == decide.Release) {
-			return phases.Deleting(), false // another one was found under the key
+			return phases.Deleting(), false // another resource was found under the key
 		}
 		return s.Phase, h.entry() == nil
 	}
@@ -100,13 +100,13 @@ func (r *round[T]) do(ctx context.Context, s decide.Step) {
 	r.sight.Failed = err
 }
 
-// write has the ledger say what a step wants it to, if it wants anything.
+// write stores the entry of a step in the ledger, if the step has one.
 func (r *round[T]) write(ctx context.Context, s decide.Step) error {
 	key := r.want.Key
 	switch s.Verb {
 	case decide.Release, decide.Forget:
 		before := r.entry()
-		if r.wish.Wanted && before.Foreign { // in another way: unless the spec that says so is an old one
+		if r.wish.Wanted && before.Foreign { // wanted under another claim: fail if the spec that says so is stale
 			if err := r.g.ledger.Current(ctx); err != nil {
 				return err
 			}
@@ -126,7 +126,7 @@ func (r *round[T]) write(ctx context.Context, s decide.Step) error {
 		return err
 	}
 	r.sight.Wrote = true
-	if object := r.seen(r.ID()); object != nil { // which is bound now
+	if object := r.seen(r.ID()); object != nil { // it is bound now
 		r.bound(object)
 	}
 	return nil
@@ -138,10 +138,10 @@ func (r *round[T]) get(ctx context.Context, id string, in Scope) error {
 	switch {
 	case fault.IsNotFound(err):
 		return nil
-	case err != nil: // not every service says in its errors what was asked for
+	case err != nil: // not every service names the resource in its errors
 		return fmt.Errorf("%s %s: %w", r.kind.Name, id, err)
 	}
-	if is := r.kind.ID(object); is != id { // the ledger would name what is never seen
+	if is := r.kind.ID(object); is != id { // the ledger would name an ID that is never seen
 		return fault.Invalidf("%s %s: the service says that its ID is %s: write it so", r.kind.Name, id, is)
 	}
 	if id != r.ID() {
@@ -152,7 +152,7 @@ func (r *round[T]) get(ctx context.Context, id string, in Scope) error {
 	return nil
 }
 
-// bound shows the object of the ID that the ledger has.
+// bound records the object whose ID the ledger has.
 func (r *round[T]) bound(object *T) {
 	r.object = object
 	r.sight.Object = r.view(object)
@@ -171,7 +171,7 @@ func (r *round[T]) view(object *T) *decide.Thing {
 	return t
 }
 
-// seen is the object of an ID; nil where this round has seen none.
+// seen is the object of an ID; nil if this round has seen none.
 func (r *round[T]) seen(id string) *T {
 	for _, object := range slices.Backward(r.objects) {
 		if r.kind.ID(object) == id {
@@ -194,7 +194,7 @@ func (r *round[T]) find(ctx context.Context, title string, in Scope) error {
 		return nil // The owner's ID is new: nothing can carry it.
 	}
 	all, err := r.kind.Find(ctx, key)
-	if err != nil && !fault.IsNotFound(err) { // in what is proven to be gone there is nothing
+	if err != nil && !fault.IsNotFound(err) { // nothing lies in what is proven to be gone
 		return err
 	}
 	r.sight.List = nil
@@ -239,7 +239,7 @@ func (r *round[T]) takeTurn() {
 	}
 }
 
-// prepare reads whatever the call needs that makes the resource.
+// prepare reads whatever the create call needs.
 func (r *round[T]) prepare(ctx context.Context) (err error) {
 	e := r.wish.Fresh
 	e.Token = uuid.NewString()
@@ -261,7 +261,7 @@ func (r *round[T]) create(ctx context.Context, s decide.Step) error {
 	if err := r.write(ctx, s); err != nil {
 		return err
 	}
-	r.sight.Listed, r.sight.Twice, r.sight.List = false, false, nil // what was seen before
+	r.sight.Listed, r.sight.Twice, r.sight.List = false, false, nil // it was seen before the create
 	engine, call, name, timeout := r.g.engine, r.call, r.kind.Name, r.g.engine.service(r.kind.Service).CreateTimeout
 	r.heed(r.turn.Run(ctx, s.Entry.Token, func(ctx context.Context) (any, error) {
 		ctx, cancel, err := engine.attempt(ctx, s.Entry, timeout)
@@ -274,7 +274,7 @@ func (r *round[T]) create(ctx context.Context, s decide.Step) error {
 	return nil
 }
 
-// heed is told the answer to an attempt.
+// heed records the answer to an attempt.
 func (r *round[T]) heed(a creates.Answer) {
 	r.sight.Attempt = decide.Attempt{Known: true, Running: a.Running, Err: a.Err}
 	if a.Running || a.Err != nil {
@@ -296,7 +296,7 @@ func (r *round[T]) change(ctx context.Context, s decide.Step) error {
 	return r.update.Apply(ctx)
 }
 
-// remedy is counted before it is tried, and not tried by a process that was suspended in between: what it saw is old then.
+// remedy is counted before it is tried, and isn't tried by a process that was suspended in between: what it saw is stale.
 func (r *round[T]) remedy(ctx context.Context, s decide.Step) error {
 	if err := r.write(ctx, s); err != nil {
 		return err
@@ -316,7 +316,7 @@ func (r *round[T]) remedy(ctx context.Context, s decide.Step) error {
 }
 
 func (r *round[T]) delete(ctx context.Context, id string, in Scope) error {
-	if r.wish.Wanted { // in another way than this was made: unless the spec that says so is an old one
+	if r.wish.Wanted { // wanted under another claim: fail if the spec that says so is stale
 		if err := r.g.ledger.Current(ctx); err != nil {
 			return err
 		}
@@ -326,20 +326,20 @@ func (r *round[T]) delete(ctx context.Context, id string, in Scope) error {
 	switch fault.ClassOf(err) {
 	case fault.NotFound:
 		return nil
-	case fault.Conflict: // something else is being done with it
+	case fault.Conflict: // another operation on it is in progress
 		return &fault.Error{Class: fault.Busy, Err: err}
 	}
 	return err
 }
 
-// attempt gives a create the time that is left of its deadline. It is counted from the written intention, so that what was
-// suspended in between is not sent when another process may have settled the attempt already.
+// attempt gives a create the time that is left of its deadline. The deadline counts from the written intention: a process
+// that was suspended in between must not send a create that another process may have settled already.
 func (e *Engine) attempt(ctx context.Context, intended *ledgerv1.Entry, timeout time.Duration) (context.Context, context.CancelFunc, error) {
 	if timeout == 0 {
 		return ctx, func() {}, nil
 	}
 	held := max(e.Clock.Now().Sub(intended.At.Time), 0)
-	// In the rest of the time the service must be able to answer: it may go on with what its client has left.
+	// The service needs the rest of the time to answer: it may continue with a request that its client has given up.
 	if most := timeout / 5; held > most {
 		return nil, nil, &fault.Error{Class: fault.Transient, Err: fmt.Errorf(
 			"not sent, because this process was held up for more than %s: it is tried again", most)}

@@ -8,8 +8,8 @@ import (
 	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
-// scopeOf is what the resource under a key lies in: as the ledger says, or the owner shows. It is nil if neither does. What it comes after
-// proves nothing: that may be another one by now.
+// scopeOf is what the resource under a key lies in, as the ledger has it or the owner shows it; nil if neither does. What the resource
+// comes after proves nothing: that may have been replaced.
 func (k *Kind[T]) scopeOf(g *Graph, key string) Scope {
 	e := g.ledger.Entries[key]
 	if e == nil {
@@ -26,7 +26,7 @@ func (k *Kind[T]) scopeOf(g *Graph, key string) Scope {
 	return nil
 }
 
-// shown is the scope of what an owner shows; nil if nothing says it.
+// shown is the scope of what an owner shows; nil if it isn't known.
 func (k *Kind[T]) shown(o ledgerv1.OutsideID) Scope {
 	in := o.Scope
 	if in.Within(k.Within) == nil {
@@ -35,8 +35,8 @@ func (k *Kind[T]) shown(o ledgerv1.OutsideID) Scope {
 	return in.Within(k.Within)
 }
 
-// around is the scope of what comes after others: these, and what they lie in, unless it comes after another one of that kind itself. It
-// is nil if that isn't the whole of it.
+// around is the scope that follows from what a resource comes after: these, and what they lie in. Of one kind, what it comes after
+// directly counts. It is nil if that isn't a complete scope.
 func (k *Kind[T]) around(g *Graph, key string, after []string) Scope {
 	all, direct := Scope{}, Scope{}
 	for _, before := range after {
@@ -50,7 +50,7 @@ func (k *Kind[T]) around(g *Graph, key string, after []string) Scope {
 	return all.Within(k.Within)
 }
 
-// outer is what the owner doesn't have in its own ledger.
+// outer is the part of the scope that isn't in the owner's own ledger.
 func (k *Kind[T]) outer(key string) Scope {
 	if k.Scope == nil {
 		return nil
@@ -58,8 +58,8 @@ func (k *Kind[T]) outer(key string) Scope {
 	return k.Scope(key)
 }
 
-// scopes are all that something of this owner's may lie in, by what the ledger names, what that lies in, and what the owner shows. A
-// kind that lies in nothing has one, which is empty; of one that lies in several each goes with each that it isn't known to lie outside of.
+// scopes are all scopes that a resource of this owner may lie in, from what the ledger names, what that lies in, and what the owner shows.
+// A kind that lies in nothing has one empty scope; with several parts, all combinations count that aren't known to be impossible.
 func (k *Kind[T]) scopes(g *Graph) []Scope {
 	known := map[string]map[string]bool{}
 	add := func(in Scope) {

@@ -162,7 +162,7 @@ func TestScope_isThatOfTheIntention(t *testing.T) {
 	}
 }
 
-// Two nets of the user's own. In the first we may not look; in the second there is one of ours, of which an older ledger doesn't know.
+// Two nets of the user's own. The first we may not read; in the second there is one of ours that an older ledger lacks.
 func TestScope_refusedInOneScope(t *testing.T) {
 	t.Parallel()
 	f := newPlot(t)

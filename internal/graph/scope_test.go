@@ -117,7 +117,8 @@ func TestScope_isWhatAResourceComesAfter(t *testing.T) {
 	f.Expect(f.asked).To(HaveEach("id-1"))
 }
 
-// The cluster of a machine moves on to another workspace: the machine stays where it was made, and goes from there.
+// The cluster of a machine changes to another workspace: the machine stays where it was created, and is deleted from
+// there.
 func TestScope_ofAnotherOwnersStaysAsItWas(t *testing.T) {
 	t.Parallel()
 	f := &scoped{fixture: inMemory(t), outer: "first"}

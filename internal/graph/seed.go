@@ -11,8 +11,8 @@ import (
 	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
-// Seed writes a ledger for an object that has none, from what is known otherwise: by hand, or from another provider's status. Without
-// an owner's ID it gets a new one. Where kinds are given, each resource has to exist, and one that is to be ours may not carry the tag of
+// Seed writes a ledger for an object that has none, from other knowledge: given by hand, or from another provider's status. Without an
+// owner ID it gets a new one. If kinds are given, each resource has to exist, and one that is to be ours must not carry the tag of
 // another object.
 func (e *Engine) Seed(ctx context.Context, owner Owner, ownerID string, credentials []string, kinds []AnyKind, resources ...ledgers.Resource) error {
 	home, err := e.HomeOf(ctx)
@@ -33,7 +33,7 @@ func (e *Engine) Seed(ctx context.Context, owner Owner, ownerID string, credenti
 	if err := g.begin(stored); err != nil {
 		return err
 	}
-	if ownerID == "" && stored.IsOf(owner.GetUID()) { // what carries that one may still exist
+	if ownerID == "" && stored.IsOf(owner.GetUID()) { // resources that carry that ID may still exist
 		ownerID = stored.Spec.OwnerID
 	}
 	if ownerID != "" {
@@ -50,7 +50,7 @@ func (e *Engine) Seed(ctx context.Context, owner Owner, ownerID string, credenti
 	return g.enter(ctx, resources)
 }
 
-// verify that what is to be entered exists, and isn't another object's.
+// verify that a resource to be entered exists, and isn't another object's.
 func (g *Graph) verify(ctx context.Context, r ledgers.Resource) error {
 	o := ledgerv1.OutsideID{Kind: r.Kind, ID: r.ID, Scope: r.Scope}
 	if g.kinds[r.Kind] == nil {
@@ -68,7 +68,7 @@ func (g *Graph) verify(ctx context.Context, r ledgers.Resource) error {
 	return nil
 }
 
-// AdoptInto writes resources into the ledger that an object has.
+// AdoptInto adds resources to an object's existing ledger.
 func (e *Engine) AdoptInto(ctx context.Context, owner Owner, resources ...ledgers.Resource) error {
 	home, err := e.HomeOf(ctx)
 	if err != nil {
@@ -93,7 +93,7 @@ func (g *Graph) enter(ctx context.Context, resources []ledgers.Resource) error {
 		}
 		switch known := g.ledger.Entries[r.Key]; {
 		case known == nil || known.State == ledgerv1.Refused && !known.Owned():
-		case known.State != ledgerv1.Bound && len(known.Scope) == 0 && len(r.Scope) > 0: // it isn't known where to look for what came of it
+		case known.State != ledgerv1.Bound && len(known.Scope) == 0 && len(r.Scope) > 0: // the scope of its result isn't known
 			e := known.DeepCopy()
 			e.Scope = r.Scope
 			g.ledger.Entries[r.Key] = e
@@ -119,8 +119,8 @@ func (g *Graph) enter(ctx context.Context, resources []ledgers.Resource) error {
 	return g.ledger.Write(ctx)
 }
 
-// isNoOther fails where another ledger has a resource as its own, or this one under another key: what the spec doesn't ask for under
-// the one would be deleted under the other.
+// isNoOther fails if another ledger has a resource as its own, or this one has it under another key: one of the two would delete
+// what the other keeps.
 func (g *Graph) isNoOther(ctx context.Context, r ledgers.Resource) error {
 	for key, e := range g.ledger.Entries {
 		if key != r.Key && e.Kind == r.Kind && e.ID == r.ID {

@@ -92,7 +92,7 @@ func TestAdoptInto_notUnderASecondKey(t *testing.T) {
 	f.Expect(f.service.called("delete id-1")).To(BeZero(), "adopt said: %v", err)
 }
 
-// Another provider's status is taken over: what it names is looked at first.
+// Another provider's status is taken over: what it names is read first.
 func TestSeed_looksAtWhatIsEntered(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)

@@ -8,21 +8,21 @@ import (
 )
 
 // Service is one outside API, with an endpoint, limits and outages of its own: one that refuses credentials or doesn't answer stops
-// the nodes of its kinds, and no others. What is zero is as the Engine has it.
+// only the nodes of its kinds. Zero fields default to the Engine's.
 type Service struct {
-	// Endpoint is where it is: creates at the same one are limited together, whatever their credentials. By default it is the
+	// Endpoint is its address: creates at the same endpoint share a limit, whatever their credentials. By default it is the
 	// credentials.
 	Endpoint string
-	// Creates is how many are at work at the endpoint at once, at most.
+	// Creates limits the concurrent creates at the endpoint.
 	Creates int
 	// Poll, CreateTimeout and Settle are as in Engine. Settle is at least twice CreateTimeout.
 	Poll, CreateTimeout, Settle time.Duration
 }
 
-// inside is where gates look: Kubernetes. Several stands for all services that something was looked for at.
+// inside stands for Kubernetes, which gates read. Several stands for all services that were searched.
 var inside, several = &Service{}, &Service{}
 
-// service with what it doesn't say itself.
+// service with defaults for its zero fields.
 func (e *Engine) service(s *Service) Service {
 	var all Service
 	if s != nil {
@@ -33,10 +33,10 @@ func (e *Engine) service(s *Service) Service {
 	return all
 }
 
-// slowly is how often something is looked at that won't change by itself soon.
+// slowly is how often something is polled that won't change by itself soon.
 func (s Service) slowly() time.Duration { return 10 * s.Poll }
 
-// ask a service, unless it has let a call wait in vain in this reconcile: then the error is that one's.
+// ask calls a service, unless a call has timed out in this reconcile: then it returns that error.
 func (g *Graph) ask(s *Service, call func() error) error {
 	if err := g.stopped[s]; err != nil {
 		return err

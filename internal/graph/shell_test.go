@@ -12,7 +12,7 @@ import (
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
-// shell is what an owner of a kind looks like that isn't ours.
+// shell is an adapter, as for an owner of a kind that isn't ours.
 type shell struct{ *bmmv1.NvidiaBMMMachine }
 
 func (s shell) Unwrap() client.Object { return s.NvidiaBMMMachine }
@@ -41,7 +41,7 @@ func (l *listener) Eventf(about, _ runtime.Object, _, _, _, _ string, _ ...any) 
 	l.about = append(l.about, about)
 }
 
-// So does whoever reads an event.
+// The object of an event is the real one, too.
 func TestOwner_isWithoutItsShellInEvents(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

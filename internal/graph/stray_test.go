@@ -24,7 +24,8 @@ func TestSweep_takesWhatHasLostItsKey(t *testing.T) {
 	f.Expect(done).To(BeTrue(), "%v; left: %q", owner.Status.Conditions, f.service.keys())
 }
 
-// A deletion with an older ledger, while one of two services is down: what was made at the other one goes all the same.
+// A deletion with an older ledger, while one of two services is down: what was created at the other one is deleted all
+// the same.
 func TestSweep_goesOnWhileOneServiceIsDown(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)

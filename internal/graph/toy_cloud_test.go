@@ -128,7 +128,7 @@ func (c *cloud) create(p part) graph.Call[part] {
 	}
 }
 
-// aZone chooses one of those that are up; which one is up changes with every look. What exists is in a zone.
+// aZone chooses one of those that are up; which one is up changes with every list. An existing part has a zone.
 func (c *cloud) aZone(_ context.Context, existing *part) (params map[string]string, err error) {
 	if existing != nil {
 		return map[string]string{"zone": existing.zone}, nil

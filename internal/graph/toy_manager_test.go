@@ -22,12 +22,12 @@ import (
 
 // manager is shaped like the Infrastructure Manager: one resource that is everything, whose tag is known only from the
 // record itself, so that a lookup costs a call for each record; records that come back after they were deleted, and that aren't
-// configured before they were asked to be once more. What they answer goes into a Secret, and two Secrets log in.
+// configured before that was requested a second time. Their answer goes into a Secret, and two Secrets log in.
 type manager struct {
 	fuse    *crashtest.Fuse
 	next    int
 	records map[string]*record
-	// deleted records come back when time goes by, once.
+	// deleted records come back after some time, once.
 	deleted map[string]*record
 }
 

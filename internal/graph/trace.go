@@ -12,11 +12,11 @@ import (
 	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
-// tracer is what the spans say they come from.
+// tracer is the name of the tracer of the spans.
 const tracer = "github.com/bedplate/bedplate/internal/graph"
 
-// span begins one round of the graph. The calls that are made within it are its children. The function that it returns
-// ends it.
+// span begins one round of the graph. The calls that are made within it are its children. The returned function ends
+// it.
 func (g *Graph) span(ctx context.Context, doing string) (context.Context, func(error)) {
 	kind := ledgers.KindOf(g.owner)
 	ctx, span := otel.Tracer(tracer).Start(ctx, doing+" "+kind, trace.WithAttributes(

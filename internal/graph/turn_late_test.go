@@ -53,7 +53,7 @@ func TestTurn_isNotTakenByCreatesThatHangWhereOthersWait(t *testing.T) {
 	ts.answer("hangs-1", nil)
 }
 
-// An owner that was deleted while it waited has nothing outside, and is let go without a graph.
+// An owner that was deleted while it waited has nothing outside, and is released without a graph.
 func TestTurn_isNotKeptForAnOwnerThatWasLetGo(t *testing.T) {
 	t.Parallel()
 	ts := newTenants(t, 1)

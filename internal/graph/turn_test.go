@@ -16,7 +16,7 @@ import (
 	"github.com/bedplate/bedplate/internal/graph/creates"
 )
 
-// site is an endpoint that notes how many creates are at work, and answers when it is told to.
+// site is an endpoint that counts the running creates, and answers when the test says so.
 type site struct {
 	mu       sync.Mutex
 	creating []string
@@ -138,7 +138,7 @@ func TestTurn_createsWithOneLockGoOneAfterTheOtherWhateverTheirCredentials(t *te
 	ts.settles("b", "two", "large")
 }
 
-// The next one begins when the answer is there, not when it looks again by itself.
+// The next one starts when the answer is there, not at its next poll.
 func TestTurn_wakesWhoIsNextAtOnce(t *testing.T) {
 	t.Parallel()
 	ts := newTenants(t, 1)
@@ -220,7 +220,7 @@ func TestTurn_limitFollowsWhatTheEndpointCanDo(t *testing.T) {
 	}
 }
 
-// Told to stop, the manager begins nothing and cuts nothing off.
+// When it shuts down, the manager starts nothing and interrupts nothing.
 func TestDrain_waitsForCreatesAtWorkAndLetsNoneBegin(t *testing.T) {
 	t.Parallel()
 	ts := newTenants(t, 2)

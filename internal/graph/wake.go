@@ -16,8 +16,8 @@ import (
 	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
-// ChangedByOthers keeps an owner from being woken by what the engine itself writes: its status, and that it holds up a move. Without
-// it every written condition would be the cause of another round of calls.
+// ChangedByOthers ignores what the engine itself writes to an owner: its status, and the block-move annotation. Otherwise every
+// written condition would cause another round of calls.
 func ChangedByOthers() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld, e.ObjectNew
@@ -40,20 +40,20 @@ func sleeperOf(owner client.Object) creates.Owner {
 	return creates.Owner{Kind: reflect.TypeOf(ledgers.ObjectOf(owner)), Name: client.ObjectKeyFromObject(owner)}
 }
 
-// Leave lets an owner that is deleted or paused wait for no turn any more: the next one would have to wait until it is seen not
-// to come.
+// Leave removes an owner that is deleted or paused from the queue for a turn: otherwise the next one waits until its turn
+// expires.
 func (e *Engine) Leave(owner client.Object) { e.Creates.Leave(sleeperOf(owner)) }
 
-// Release takes the finalizer off an owner of which all is gone, and lets it wait for no turn any more.
+// Release removes the finalizer of an owner of which all is gone, and removes it from the queue for a turn.
 func (e *Engine) Release(ctx context.Context, owner Owner, finalizer string) error {
 	e.Leave(owner)
 	return e.Store.Release(ctx, owner, finalizer)
 }
 
-// LetMove lets `clusterctl move` take an owner that is paused, unless a create is pending that the service may still be at.
+// LetMove lets `clusterctl move` take a paused owner, unless a create is pending that the service may still work on.
 func (e *Engine) LetMove(ctx context.Context, owner Owner) (ctrl.Result, error) {
 	return e.Store.LetMove(ctx, owner, e.Settle, e.Clock.Now())
 }
 
-// MayMove is the ledger's.
+// MayMove is that of the ledger.
 func (g *Graph) MayMove() { g.ledger.MayMove() }

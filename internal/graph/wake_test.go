@@ -44,7 +44,7 @@ func TestChangedByOthers_sleepsThroughWhatTheEngineWrites(t *testing.T) {
 	}
 }
 
-// Thousands of machines wait for minutes: where the change comes as news, nobody has to look for it.
+// Thousands of machines wait for minutes: if changes come as events, they needn't be polled.
 func TestPhase_thatIsAnnouncedIsLookedAtSlowly(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -1,6 +1,6 @@
-// Package crashtest proves of a system that no crash makes it leak or double anything outside: it kills the system at every
-// point of its way, lets a new one go on from what the API server knows, and counts what is there in the end. The service
-// may finish the work of a client that has died, before or after that.
+// Package crashtest proves that no crash makes a system leak or duplicate anything outside: it kills the system at every
+// point, has a new one continue from what is in the API server, and counts what exists in the end. The service may finish
+// the work of a dead client, before or after that.
 package crashtest
 
 import (
@@ -11,23 +11,24 @@ import (
 	"testing"
 )
 
-// rounds bounds how often a system is let go on before it has to be where it should be.
+// rounds bounds how many reconciles a system may take to reach its goal.
 const rounds = 60
 
-// World is one owner in a real API server and the service that its graph speaks to. Each run has its own.
+// World is one owner in a real API server and the service that its graph calls. Each run has its own.
 type World interface {
-	// Reconcile lets a reconciler, built from nothing, look at the owner once. All its outside calls and its client of the
-	// API server go through the fuse.
+	// Reconcile reconciles the owner once, with a new reconciler. All its outside calls and its client of the API server
+	// go through the fuse.
 	Reconcile(ctx context.Context, f *Fuse) error
-	// Ready reports whether the owner is as its spec wants it.
+	// Ready reports whether the owner matches its spec.
 	Ready() bool
 	// Delete asks the API server to delete the owner.
 	Delete()
-	// Gone reports whether the API server has no owner any more.
+	// Gone reports whether the owner is gone from the API server.
 	Gone() bool
-	// Pass lets so much time go by that the service comes to the end of whatever it is at, and any settle time is over.
+	// Pass advances the time so far that the service finishes all its work, and any settle time is over.
 	Pass()
-	// Outside names what exists outside and isn't the user's own: each resource by its key, doubles as often as they exist.
+	// Outside names what exists outside and isn't the user's own: each resource by its key, duplicates as often as they
+	// exist.
 	Outside() []string
 	// Untouched is an error if anything of the user's own is gone or changed.
 	Untouched() error
@@ -35,18 +36,19 @@ type World interface {
 
 // Suite runs the worlds of one graph.
 type Suite struct {
-	// New makes a world whose owner nobody has reconciled yet.
+	// New makes a world whose owner hasn't been reconciled yet.
 	New func(t *testing.T) World
 	// Keys that exist outside when the owner is ready.
 	Keys []string
-	// Change, where a spec may change, has that of a ready owner want more; Changed are the keys then.
+	// Change, if a spec may change, has the spec of a ready owner want more; Changed are the keys then.
 	Change  func(World)
 	Changed []string
 }
 
-// Run kills the system at every point of creating and of deleting. Where that is during a call that changes something
-// outside, the call is lost in one run and done late by the service in another. What was killed while creating goes on
-// creating, or is deleted at once. And it lets one call or write fail at every point of a system that lives on.
+// Run kills the system at every point of creating and of deleting. If that is during a call that changes something
+// outside, the call is lost in one run and done late by the service in another. After a kill while creating, the
+// creation continues, or the owner is deleted at once. Besides, Run lets a single call or write fail at every point of
+// a system that stays alive.
 func (s Suite) Run(t *testing.T) {
 	t.Helper()
 	slices.Sort(s.Keys)
@@ -95,7 +97,7 @@ func (s Suite) Run(t *testing.T) {
 	})
 }
 
-// kill runs a system until its fuse blows, or until it is where it should be.
+// kill runs a system until its fuse blows, or until it has reached its goal.
 func (s Suite) kill(t *testing.T, w World, f *Fuse, deleting bool) {
 	t.Helper()
 	there := w.Ready
@@ -107,7 +109,7 @@ func (s Suite) kill(t *testing.T, w World, f *Fuse, deleting bool) {
 	burn(t, w, f, there)
 }
 
-// burn lets a system go on until its fuse blows, or until it is where it should be.
+// burn reconciles until the fuse blows, or until the goal is reached.
 func burn(t *testing.T, w World, f *Fuse, there func() bool) {
 	t.Helper()
 	ctx, die := context.WithCancel(t.Context())
@@ -135,14 +137,14 @@ func (s Suite) deletedAtOnce(t *testing.T, w World, f *Fuse) {
 	s.untilGone(t, w, f)
 }
 
-// untilReady lets new reconcilers go on. What the killed one's last call does is done after the first of them has looked.
+// untilReady continues with new reconcilers. The last call of the killed one is done after the first of them has run.
 func (s Suite) untilReady(t *testing.T, w World, killed *Fuse) {
 	t.Helper()
 	until(t, w, killed, nil, w.Ready)
 	s.check(t, w)
 }
 
-// check what there is outside for an owner that is ready.
+// check what exists outside for an owner that is ready.
 func (s Suite) check(t *testing.T, w World) {
 	t.Helper()
 	outsideIs(t, w, s.Keys)

@@ -12,15 +12,15 @@ import (
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 )
 
-// errDead is what a dead process would get to hear, if it could hear; a living one takes it for a broken connection.
+// errDead is the error of every call of a dead process; a living one takes it for a broken connection.
 var errDead = errors.New("connection lost")
 
-// Fuse kills a process: it lets a number of points pass and refuses everything after that. Each outside call and each write
-// to the API server has two points, one before it and one when its work is done and its answer isn't there yet.
+// Fuse kills a process: it lets a number of points pass and fails everything after that. Each outside call and each write
+// to the API server has two points: before it, and when its work is done but not answered yet.
 type Fuse struct {
 	// late: the call during which the process died reaches the service, but only when deliver is called.
 	late bool
-	// once: the process lives on, and only that one call or write has failed.
+	// once: the process stays alive, and only that one call or write fails.
 	once bool
 
 	mu    sync.Mutex
@@ -29,12 +29,12 @@ type Fuse struct {
 	held  []func() error
 	// delivered: there was a call for the service to do late.
 	delivered bool
-	// die ends everything that the process is at.
+	// die cancels everything that the process is doing.
 	die context.CancelFunc
-	// cache shows what is behind revisions old; nil where it shows what is.
+	// cache shows objects as of behind revisions ago; nil if it is up to date.
 	cache  *history
 	behind int
-	// newLedgers: the cache of ledgers isn't behind.
+	// newLedgers: the cache of ledgers is up to date.
 	newLedgers bool
 }
 
@@ -67,11 +67,11 @@ func (f *Fuse) isBlown() bool {
 	return f.blown
 }
 
-// Dead reports whether the process does nothing any more: what is still done is done by the service, for nobody.
+// Dead reports whether the process has died: what is still done is done by the service, without a client.
 func (f *Fuse) Dead() bool { return f.isBlown() && !f.once }
 
-// Call is one outside call. Changes says that the call changes something outside, so that it matters whether a service
-// does the work of a client that has died.
+// Call is one outside call. Changes says that the call changes something outside, so that it matters whether the
+// service does the work of a dead client.
 func (f *Fuse) Call(changes bool, work func() error) error {
 	if first, err := f.step(); err != nil {
 		if first && changes && f.late {
@@ -92,14 +92,14 @@ func (f *Fuse) hold(work func() error) {
 	f.held = append(f.held, work)
 }
 
-// deliver lets the service do the work of the client that has died.
+// deliver lets the service do the work of the dead client.
 func (f *Fuse) deliver() {
 	f.mu.Lock()
 	held := f.held
 	f.held, f.delivered = nil, f.delivered || len(f.held) > 0
 	f.mu.Unlock()
 	for _, work := range held {
-		_ = work() // nobody is there to hear
+		_ = work() // the client is dead
 	}
 }
 
@@ -107,7 +107,7 @@ func (f *Fuse) deliver() {
 func (f *Fuse) Transport(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (response *http.Response, err error) {
 		err = f.Call(r.Method != http.MethodGet, func() error {
-			sent := r.Clone(context.WithoutCancel(r.Context())) // it may be sent when its client is long dead
+			sent := r.Clone(context.WithoutCancel(r.Context())) // it may be sent long after its client has died
 			if r.GetBody != nil {
 				if sent.Body, err = r.GetBody(); err != nil {
 					return err

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// history is what was read of the objects of one world, so that a cache can be behind. Each reconcile reads what it works on, so it
+// history is what was read of the objects of one world, so that a cache can lag. Each reconcile reads what it works on, so history
 // has each revision that a reconcile has left.
 type history struct {
 	mu        sync.Mutex

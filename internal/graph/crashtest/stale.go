@@ -15,20 +15,20 @@ import (
 // everyVariable has the suite try all points of stale caches, instead of some by a seed that it prints.
 const everyVariable = "BEDPLATE_CRASH_EVERY"
 
-// sampled is one of how many points of stale caches is tried otherwise.
+// sampled: otherwise one of this many points of stale caches is tried.
 const sampled = 4
 
 // mostBehind is how many revisions a cache may be behind.
 const mostBehind = 3
 
 // runStale has a system work with a cache that is some revisions behind, in each of its reconciles, also in the first after a
-// restart: each is built from nothing. In some runs it isn't woken for a while before, whatever happens.
+// restart: each uses a new reconciler. In some runs it misses events before.
 func (s Suite) runStale(t *testing.T) *atomic.Int64 {
 	var points atomic.Int64
 	_, seed := soaktest.Options(t, time.Second)
 	type history struct {
 		name string
-		// run the n-th one of its kind. It reports whether there is such a one.
+		// run the n-th case of its kind. It reports whether there is one.
 		run func(t *testing.T, n, behind int, missed bool) bool
 	}
 	histories := []history{
@@ -62,7 +62,7 @@ func (s Suite) runStale(t *testing.T) *atomic.Int64 {
 	return &points
 }
 
-// stale lets a system come to its n-th reconcile, in which its cache is behind, and then go on.
+// stale runs a system with a stale cache in its n-th reconcile, and then lets it continue.
 func (s Suite) stale(t *testing.T, n, behind int, deleting, missed bool) (more bool) {
 	t.Helper()
 	w, past := s.New(t), newHistory()
@@ -90,14 +90,14 @@ func (s Suite) stale(t *testing.T, n, behind int, deleting, missed bool) (more b
 		s.check(t, w)
 		w.Delete()
 	}
-	_ = w.Reconcile(t.Context(), seeing(past, behind)) // its errors are those of what is known to be old
+	_ = w.Reconcile(t.Context(), seeing(past, behind)) // errors from stale reads are expected
 	until(t, w, nil, past, w.Gone)
 	nothingIsLeft(t, w)
 	return more
 }
 
-// staleAfterCrash kills a system at the n-th point of creating. The next one works with a cache from before what that one wrote, while
-// the service hasn't done yet what it was asked for last.
+// staleAfterCrash kills a system at the n-th point of creating. The next one works with a cache from before the last writes, while the
+// service hasn't done the last request yet.
 func (s Suite) staleAfterCrash(t *testing.T, n, behind int) (more bool) {
 	t.Helper()
 	w, past := s.New(t), newHistory()
@@ -110,8 +110,8 @@ func (s Suite) staleAfterCrash(t *testing.T, n, behind int) (more bool) {
 	return f.isBlown()
 }
 
-// staleSpec lets a system come to its n-th reconcile after its spec has begun to want more. In that it sees the spec from before, with
-// the newest ledger: that has more than the spec wants.
+// staleSpec runs a system to its n-th reconcile after its spec has been extended. That reconcile sees the old spec with the newest
+// ledger, which has more than the spec wants.
 func (s Suite) staleSpec(t *testing.T, n, behind int) (more bool) {
 	t.Helper()
 	w, past := s.New(t), newHistory()
@@ -135,12 +135,12 @@ func (s Suite) staleSpec(t *testing.T, n, behind int) (more bool) {
 	return more
 }
 
-// harmless is a reconcile of an owner that is wanted: whatever it sees, it takes nothing away and doubles nothing, not even for a
-// while. After it the service does what it was last asked for by a process that was killed, if there was one.
+// harmless is a reconcile of an owner that isn't deleted: whatever it sees, it deletes and duplicates nothing, not even for a
+// while. After it the service does the last request of the killed process, if there was one.
 func harmless(t *testing.T, w World, f, killed *Fuse) {
 	t.Helper()
 	before := w.Outside()
-	_ = w.Reconcile(t.Context(), f) // its errors are those of what is known to be old
+	_ = w.Reconcile(t.Context(), f) // errors from stale reads are expected
 	if killed != nil {
 		killed.deliver()
 	}

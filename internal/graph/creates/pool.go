@@ -1,5 +1,5 @@
-// Package creates runs the creates of graphs at outside services: how many at once at an endpoint, which of the owners that wait is next,
-// and what came of one whose reconcile is over. It knows nothing of ledgers: docs/engine.md, rule 5.
+// Package creates runs the creates of graphs at outside services: it limits them per endpoint, chooses which waiting owner is next, and
+// keeps the answer to one whose reconcile is over. It doesn't use ledgers: docs/engine.md, rule 5.
 package creates
 
 import (
@@ -21,40 +21,40 @@ import (
 )
 
 const (
-	// unclaimedFor is how long an answer is kept that nobody asks for, because its owner is gone.
+	// unclaimedFor is how long an answer is kept that no reconcile takes, because its owner is gone.
 	unclaimedFor = 10 * time.Minute
-	// maxUnclaimed bounds how many resources of one tenant are kept that no reconcile asks for: each may have 2 MB.
+	// maxUnclaimed bounds how many answers of one tenant are kept that no reconcile takes: each may have 2 MB.
 	maxUnclaimed = 16
-	// wakeBuffer bounds the owners that are to be woken and weren't yet; further ones wake by their poll interval.
+	// wakeBuffer bounds the events that aren't delivered yet; further owners are requeued by their poll interval.
 	wakeBuffer = 1024
 )
 
-// Pool runs creates, which some services answer only after most of a minute, so that no reconcile is held up: it returns,
-// and its owner is woken by the answer. What is in the pool when the process is killed is lost with it: the ledger has the
-// intention. A nil Pool runs each create within its reconcile.
+// Pool runs creates, which some services answer only after most of a minute, so that no reconcile blocks: it returns, and
+// the answer enqueues its owner. What is in the pool when the process is killed is lost: the ledger has the intention. A
+// nil Pool runs each create within its reconcile.
 type Pool struct {
-	// Limit is how many creates are at work at once at one endpoint, at most, where its Service doesn't say.
+	// Limit is the default limit of concurrent creates at one endpoint, if its Service has none.
 	Limit int
-	// Patience is how long a reconcile waits for the answer itself: most come at once.
+	// Patience is how long a reconcile waits for the answer itself: most answers come at once.
 	Patience time.Duration
 
 	mu        sync.Mutex
 	jobs      map[string]*job      // by the token of the attempt
 	endpoints map[string]*endpoint // by Service.Endpoint
 	wakes     map[reflect.Type]chan event.GenericEvent
-	// drained is closed when nothing may begin any more and nothing is at work; nil before the pool is to drain.
+	// drained is closed when no create may start any more and none is running; nil before the pool drains.
 	drained chan struct{}
 	working int
-	// began is when this process was elected; zero where none is.
+	// began is when this process was elected; zero without leader election.
 	began time.Time
 }
 
-// job is one create at work, or its answer until somebody asks for it.
+// job is one running create, or its answer until a reconcile takes it.
 type job struct {
 	tenant string
 	done   chan struct{}
 	ended  time.Time
-	// left: the reconcile that began it is over, so its owner has to be woken.
+	// left: the reconcile that started it is over, so its owner has to be enqueued.
 	left bool
 	Answer
 }
@@ -70,12 +70,12 @@ type Answer struct {
 type Turn struct {
 	pool *Pool
 	Place
-	// taken: a job has the turn now, and ends it.
+	// taken: a job has the turn, and ends it.
 	taken bool
 }
 
-// Woken is a source of events for the controller of a kind of owners: one for each whose create was answered, or has its
-// turn now.
+// Woken is an event source for the controller of a kind of owners: one event for each owner whose create was answered,
+// or whose turn has come.
 func (p *Pool) Woken(kind client.Object) source.Source {
 	return source.Channel(p.channel(reflect.TypeOf(kind)), handler.Funcs{GenericFunc: func(
 		_ context.Context, e event.GenericEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request],
@@ -106,8 +106,8 @@ func (p *Pool) wake(owners ...Owner) {
 	}
 }
 
-// Turn gives the right to create, unless as many creates are at work at the endpoint as may be, or one under the same lock:
-// then the owner is woken when its turn has come.
+// Turn gives the right to create, unless the endpoint's limit is reached or a create under the same lock is running: then
+// the owner is enqueued when its turn has come.
 func (p *Pool) Turn(at Place) (*Turn, bool) {
 	t := &Turn{pool: p, Place: at}
 	if p == nil {
@@ -130,7 +130,7 @@ func (p *Pool) Turn(at Place) (*Turn, bool) {
 		p.endpoints[at.Endpoint] = e
 	}
 	if !e.take(at) {
-		woken = p.next(e) // a turn that it couldn't take isn't kept any more
+		woken = p.next(e) // a turn that was kept for this owner and didn't fit passes to the next
 		return nil, false
 	}
 	p.working++
@@ -144,7 +144,7 @@ func (t *Turn) End() {
 	}
 }
 
-// free takes a turn back, and wakes the owners that are next.
+// free takes a turn back, and enqueues the owners that are next.
 func (p *Pool) free(at Place, heed func(*endpoint)) {
 	p.mu.Lock()
 	e := p.endpoints[at.Endpoint]
@@ -157,8 +157,8 @@ func (p *Pool) free(at Place, heed func(*endpoint)) {
 	p.wake(woken...)
 }
 
-// next returns the owners to be woken because their turn has come at an endpoint; those that don't come lose it to others
-// after a while. p.mu is held.
+// next returns the owners to enqueue because their turn has come at an endpoint; after a while those that don't take it
+// lose it to others. p.mu is held.
 func (p *Pool) next(e *endpoint) []Owner {
 	if p.drained != nil {
 		return nil
@@ -170,7 +170,7 @@ func (p *Pool) next(e *endpoint) []Owner {
 	return woken
 }
 
-// pass gives the turns of owners that haven't come to others.
+// pass gives turns that weren't taken in time to other owners.
 func (p *Pool) pass(e *endpoint) {
 	p.mu.Lock()
 	woken := p.next(e)
@@ -178,7 +178,7 @@ func (p *Pool) pass(e *endpoint) {
 	p.wake(woken...)
 }
 
-// Leave lets an owner that won't come wait for no turn any more.
+// Leave removes an owner from the queue for a turn.
 func (p *Pool) Leave(owner Owner) {
 	if p == nil {
 		return
@@ -222,7 +222,7 @@ func (t *Turn) Run(ctx context.Context, token string, call func(context.Context)
 	return a
 }
 
-// survive turns a panic into an error, as a reconcile does: one bad answer must not end the whole manager.
+// survive turns a panic into an error, as a reconcile does: one bad answer must not crash the manager.
 func survive(ctx context.Context, call func(context.Context) (any, error)) (object any, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -252,8 +252,8 @@ func (p *Pool) finish(j *job, a Answer) (left bool) {
 	return j.left
 }
 
-// dropUnclaimed forgets the oldest resource of a tenant that no reconcile has asked for, where there are too many. It is found again
-// as after a crash: the ledger has the intention. p.mu is held.
+// dropUnclaimed forgets a tenant's oldest answer that no reconcile has taken, if there are too many. The resource is found again as
+// after a crash: the ledger has the intention. p.mu is held.
 func (p *Pool) dropUnclaimed(tenant string) {
 	var oldest string
 	unclaimed := 0
@@ -276,7 +276,7 @@ func (p *Pool) leaveAlone(j *job) {
 	j.left = j.ended.IsZero()
 }
 
-// Answer of a pending attempt, if this process made it: still running, or what came of it. It is given once.
+// Answer of a pending attempt, if this process made it: still running, or its result. A result is given once.
 func (p *Pool) Answer(token string) (_ Answer, known bool) {
 	if p == nil || token == "" {
 		return Answer{}, false
@@ -294,8 +294,8 @@ func (p *Pool) Answer(token string) (_ Answer, known bool) {
 	return j.Answer, true
 }
 
-// Start drains the pool when the manager is told to stop. It is one of what the manager keeps its lease for, so no other
-// process begins before this one has ended.
+// Start drains the pool when the manager shuts down. The manager keeps its lease until this returns, so no other process
+// starts creates before.
 func (p *Pool) Start(ctx context.Context) error {
 	p.mu.Lock()
 	p.began = time.Now()
@@ -305,7 +305,7 @@ func (p *Pool) Start(ctx context.Context) error {
 	return nil
 }
 
-// Leads is since when this process makes resources.
+// Leads is since when this process creates resources.
 func (p *Pool) Leads() time.Time {
 	if p == nil {
 		return time.Time{}
@@ -315,8 +315,9 @@ func (p *Pool) Leads() time.Time {
 	return p.began
 }
 
-// Drain lets no create begin any more, and waits for those at work, each of which has its deadline. A service may do what
-// its client has left, and where it does so after it has told others that it didn't, what it made can't be found again.
+// Drain starts no more creates, and waits for the running ones, each of which has a deadline. A service may finish a
+// request whose client is gone; if that happens after a list without the resource has counted as settled, the resource
+// can't be found again.
 func (p *Pool) Drain() {
 	p.mu.Lock()
 	if p.drained == nil {
@@ -328,7 +329,7 @@ func (p *Pool) Drain() {
 	<-drained
 }
 
-// checkDrained tells who waits for the end that it has come. p.mu is held.
+// checkDrained signals the end of the drain. p.mu is held.
 func (p *Pool) checkDrained() {
 	if p.drained == nil || p.working > 0 {
 		return

@@ -7,17 +7,17 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
-// quickly is how long a create takes at most at a site that is well.
+// quickly is how long a create takes at most at a healthy site.
 const quickly = 10 * time.Second
 
-// siteState is how the last create went at a site, for some time.
+// siteState is the outcome of the last create at a site. It expires.
 type siteState struct {
 	quick bool
 	until time.Time
 }
 
-// reserved reports whether what is left beside the turns that are held is for other sites. A site of which nothing is known
-// doesn't get all turns. One that is known to hang gets one, and all such leave one to the others.
+// reserved reports whether the turns that are left are reserved for other sites. A site of which nothing is known doesn't
+// get the last turn. A site that is known to hang gets one turn, and all such sites leave one to the others.
 func (e *endpoint) reserved(p Place, held []Place) bool {
 	state, known := e.state(p.Site)
 	if p.Site == "" || e.limit == 1 || state.quick {
@@ -46,8 +46,8 @@ func (e *endpoint) state(site string) (_ siteState, known bool) {
 	return state, true
 }
 
-// learnFrom how a create went. One that failed because its site hangs says nothing of what the endpoint can do: such a site has
-// one turn, and with fewer for all the others would wait behind it.
+// learnFrom the outcome of a create. One that failed because its site hangs says nothing about the endpoint: such a site has
+// one turn, and with a lower limit the others would wait behind it.
 func (e *endpoint) learnFrom(p Place, took time.Duration, err error) {
 	if err == nil || fault.IsAmbiguous(err) { // otherwise it wasn't the site that took so long, but its tenant's login
 		e.learn(p.Site, took, err == nil)
@@ -57,7 +57,7 @@ func (e *endpoint) learnFrom(p Place, took time.Duration, err error) {
 	}
 }
 
-// learn how a site is from a create that took so long there. A refusal at once may be the endpoint's own.
+// learn the state of a site from how long a create took there. An immediate refusal may be the endpoint's own.
 func (e *endpoint) learn(site string, took time.Duration, made bool) {
 	if site == "" || !made && took <= quickly {
 		return

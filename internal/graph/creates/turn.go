@@ -13,25 +13,24 @@ import (
 )
 
 const (
-	// keptFor is how long a turn is kept for the owner that was woken for it.
+	// keptFor is how long a turn is kept for the owner that was enqueued for it.
 	keptFor = 2 * time.Second
-	// lateFor is how long an owner is remembered that was woken and hasn't come: it may be gone.
+	// lateFor is how long an owner is remembered that was enqueued and hasn't taken its turn: it may be gone.
 	lateFor = 10 * time.Minute
-	// narrowedFor is how long an endpoint that isn't used keeps a limit that was lowered, and how long is known how a site was.
+	// narrowedFor is how long an unused endpoint keeps a lowered limit, and how long the state of a site is remembered.
 	narrowedFor = 10 * time.Minute
 )
 
-// Owner is an owner to be woken.
+// Owner is an owner to enqueue.
 type Owner struct {
 	Kind reflect.Type
 	Name client.ObjectKey
 }
 
-// Place is what a create needs a turn for: an endpoint, its site and, where the service has one, the lock that it takes
-// meanwhile.
+// Place is what a create needs a turn for: an endpoint, its site and, if there is one, the lock that the service takes.
 type Place struct {
 	Endpoint, Site, Lock string
-	// Most is how many creates may be at work at the endpoint; 0 is as the pool has it.
+	// Most limits the concurrent creates at the endpoint; 0 is the pool's default.
 	Most int
 	// Key of the resource within its graph.
 	Key   string
@@ -40,42 +39,41 @@ type Place struct {
 	Credentials string
 }
 
-// tenant is whose the credentials are: the namespace of a Secret.
+// tenant is the owner of the credentials: the namespace of a Secret.
 func (p Place) tenant() string {
 	namespace, _, _ := strings.Cut(p.Credentials, "/")
 	return namespace
 }
 
-// waiter is an owner that waits for its turn.
+// waiter is an owner that waits for a turn.
 type waiter struct {
 	Place
-	// woken is when it was woken because its turn had come; zero before that.
+	// woken is when it was enqueued because its turn had come; zero before that.
 	woken time.Time
 }
 
-// expected reports whether a turn is kept for it. Later it is late: then it may still have one whenever it comes, but none is
-// kept for it.
+// expected reports whether a turn is kept for it. Afterwards it may still take a turn at any time, but none is kept for it.
 func (w waiter) expected() bool { return !w.woken.IsZero() && time.Since(w.woken) < keptFor }
 
-// endpoint says who may create at an outside endpoint. The limit adapts: it is halved when the endpoint doesn't answer or
-// says that there were too many, and grows by one after as many good answers. Of the owners that wait those are next whose
-// tenant has the fewest turns now, and of these those whose tenant has waited longest for one; within a tenant the same goes
-// for its credentials. So neither one tenant's thousand objects or Secrets nor its creates that hang hold up another tenant's
-// one. See reserved about sites that hang.
+// endpoint decides which owners may create at an outside endpoint. The limit adapts: it is halved when the endpoint doesn't
+// answer or says that there were too many, and grows by one after as many good answers. Next is the waiting owner whose
+// tenant has the fewest turns now, and of these the one whose tenant has waited longest; within a tenant the same holds for
+// its credentials. So neither a tenant's thousand objects or Secrets nor its hanging creates hold up another tenant. See
+// reserved about sites that hang.
 type endpoint struct {
 	limit, most int
-	// good answers since the limit has changed.
+	// good answers since the limit changed.
 	good int
 	// used is when the last turn ended.
 	used time.Time
 	// working are the turns that were taken. An owner may have several.
 	working []Place
-	// waiting is in the order of arrival.
+	// waiting owners, in the order of arrival.
 	waiting []waiter
-	// served says which of its turns the endpoint gave last to each tenant, and to each credentials; turns counts them.
+	// served is the number of the last turn that each tenant, and each credentials, got; turns counts them.
 	served map[string]int
 	turns  int
-	// sites are those of which something is known.
+	// sites whose state is known.
 	sites map[string]siteState
 }
 
@@ -83,15 +81,15 @@ func newEndpoint(most int) *endpoint {
 	return &endpoint{limit: most, most: most, served: map[string]int{}, sites: map[string]siteState{}}
 }
 
-// take gives a turn, or lets its owner wait for one. Who was woken needs only room, however late it is: where all come late
-// no owner would get a turn otherwise. Who has lost it to a late owner is woken again.
+// take gives a turn, or queues its owner for one. An owner that was enqueued needs only room, however late it is:
+// otherwise, if all are late, none would get a turn. An owner that lost its turn to a late one is enqueued again.
 func (e *endpoint) take(p Place) bool {
 	i := slices.IndexFunc(e.waiting, func(w waiter) bool { return w.Owner == p.Owner && w.Key == p.Key })
 	if i < 0 {
 		i = len(e.waiting)
 		e.waiting = append(e.waiting, waiter{})
 	}
-	e.waiting[i].Place = p // it may need another one than before
+	e.waiting[i].Place = p // it may need another place than before
 	woken := !e.waiting[i].woken.IsZero()
 	e.waiting[i].woken = time.Time{}
 	if woken && !e.fits(p, e.working) || !woken && e.next() != i {
@@ -103,7 +101,7 @@ func (e *endpoint) take(p Place) bool {
 	return true
 }
 
-// wake returns the owners whose turn has come. The turns are kept for them.
+// wake returns the owners whose turn has come, and keeps turns for them.
 func (e *endpoint) wake() (woken []Owner) {
 	e.waiting = slices.DeleteFunc(e.waiting, func(w waiter) bool { return !w.woken.IsZero() && time.Since(w.woken) > lateFor })
 	for i := e.next(); i >= 0; i = e.next() {
@@ -115,10 +113,10 @@ func (e *endpoint) wake() (woken []Owner) {
 	return woken
 }
 
-// next is whose turn it is, if another create may begin now; otherwise -1.
+// next is the index of the waiter whose turn it is, if another create may start now; otherwise -1.
 func (e *endpoint) next() int {
 	next, held := -1, e.held()
-	if len(held) >= e.limit { // so most calls look at no owner
+	if len(held) >= e.limit { // so most calls compare no owners
 		return -1
 	}
 	for i, w := range e.waiting {
@@ -140,7 +138,7 @@ func (e *endpoint) held() []Place {
 	return held
 }
 
-// fits reports whether there is room for one more turn beside those that are held.
+// fits reports whether there is room for one more turn.
 func (e *endpoint) fits(p Place, held []Place) bool {
 	locked := p.Lock != "" && slices.ContainsFunc(held, func(h Place) bool { return h.Lock == p.Lock })
 	return len(held) < e.limit && !locked && !e.reserved(p, held)
@@ -167,7 +165,7 @@ func (e *endpoint) serve(p Place) {
 	e.served[p.tenant()], e.served[p.Credentials] = e.turns, e.turns
 }
 
-// leave lets an owner wait no more.
+// leave removes a waiting owner.
 func (e *endpoint) leave(owner Owner) {
 	e.waiting = slices.DeleteFunc(e.waiting, func(w waiter) bool { return w.Owner == owner })
 }
@@ -182,7 +180,7 @@ func (e *endpoint) end(p Place) {
 	}
 }
 
-// heed adapts the limit to an answer. One that is neither good nor says that there was too much proves nothing.
+// heed adapts the limit to an answer. One that is neither a success nor an overload proves nothing.
 func (e *endpoint) heed(err error) {
 	switch {
 	case fault.IsOverload(err):
@@ -194,12 +192,12 @@ func (e *endpoint) heed(err error) {
 	}
 }
 
-// idle reports whether no owner has a turn, or waits for one and comes in time.
+// idle reports whether no owner has a turn, or waits for one in time.
 func (e *endpoint) idle() bool {
 	return len(e.working) == 0 && !slices.ContainsFunc(e.waiting, func(w waiter) bool { return w.woken.IsZero() || w.expected() })
 }
 
-// forgettable reports whether a new one would do as well.
+// forgettable reports whether a new endpoint would behave the same.
 func (e *endpoint) forgettable() bool {
 	return e.idle() && (e.limit == e.most && len(e.sites) == 0 || time.Since(e.used) > narrowedFor)
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
-// Whoever comes, in whatever order and however late: no limit is exceeded, no lock is held twice, and every owner has a turn.
+// Whichever owners come, in whatever order and however late: no limit is exceeded, no lock is held twice, and every owner
+// gets a turn.
 func TestTurn_isNeverOneTooManyAndNobodyIsForgotten(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {

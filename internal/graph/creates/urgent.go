@@ -7,11 +7,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Urgent is the priority of owners for which something was begun. Thousands of new owners that wait for their turn must not
-// keep one waiting whose resource has come.
+// Urgent is the priority of owners for which a create was started. Thousands of new owners that wait for their turn must
+// not delay one whose resource exists.
 const Urgent = 1
 
-// Urgently wakes owners before those for which nothing was begun.
+// Urgently enqueues owners ahead of those for which nothing was started.
 func Urgently(queue workqueue.TypedRateLimitingInterface[reconcile.Request], owners ...reconcile.Request) {
 	if ordered, ok := queue.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
 		ordered.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(Urgent)}, owners...)

@@ -6,40 +6,41 @@ import (
 	"time"
 )
 
-// Claim says how a key gets its resource. The zero claim makes it.
+// Claim is how a key gets its resource. The zero claim creates it.
 type Claim struct {
-	// Uses: it is the user's own, by an ID or a lookup; ID is the one, if it was given.
+	// Uses: it is the user's own, by an ID or a lookup; ID is set if it was given.
 	Uses bool
 	ID   string
-	// Title is the name outside under which the user's own is used, or one is made. Made: what has the title and isn't ours is in the way.
+	// Title is the name outside under which the user's own is used, or one is created. Made: another resource with the title is a
+	// conflict.
 	Title string
 	Made  bool
 }
 
-// letsGo reports whether a resource of the user's own can't be what is claimed.
+// letsGo reports whether a resource of the user's own isn't the one claimed, so that it is released.
 func (c Claim) letsGo(id string) bool {
 	return (!c.Uses && (c.Title == "" || c.Made)) || (c.ID != "" && c.ID != id)
 }
 
-// renames reports whether another name is claimed than a resource was made or taken under.
+// renames reports whether the claim has another name than the resource was created or taken under.
 func (c Claim) renames(title string) bool { return c.Title != "" && title != "" && c.Title != title }
 
-// Tag is what a resource carries to be found again: in labels where the API has them, else in its name. What an API has
-// no room for is empty.
+// Tag identifies a resource outside: in labels if the API has them, else in its name. Fields that the API has no room
+// for are empty.
 type Tag struct {
 	Owner, Key, Token string
 }
 
-// Limits of how often a remedy is tried: the second time after a poll interval, then each time after twice as long, and from the
-// beginning when the spec changes.
+// Limits how often a remedy is tried: the second time after a poll interval, then with doubling pauses, and from the start when
+// the spec changes.
 type Limits struct {
-	// Most is how often, at most.
+	// Most is the maximum number of tries.
 	Most int
-	// Within is how long after it was first seen not to be ready; 0 is without end.
+	// Within is how long after it was first seen unready; 0 sets no limit.
 	Within time.Duration
 }
 
-// Change is one difference between what is and what is wanted, for people.
+// Change is one difference between the actual and the wanted state, in readable form.
 type Change struct {
 	Field string `json:"field"`
 	From  string `json:"from,omitempty"`
@@ -57,7 +58,7 @@ func (c Change) String() string {
 	return fmt.Sprintf("%s: %s → %s", c.Field, c.From, c.To)
 }
 
-// summary names the changes, in a line that isn't too long for a condition.
+// summary names the changes, in a line short enough for a condition.
 func summary(changes []Change) string {
 	const most = 5
 	var texts []string

@@ -1,6 +1,6 @@
 // Package decide is the one decision of the engine: what comes next for one key of an owner, from what the spec wants, what the ledger
-// says and what was seen outside. It is pure: it calls nothing, changes nothing and waits for nothing, so that it can be explored in
-// all states of a model of the world.
+// says and what was seen outside. It is pure: it makes no calls, changes nothing and doesn't wait, so that tests can explore it in all
+// states of a model.
 package decide
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
-// Next says what comes next for one key. It asks nothing and changes nothing. Reconcile, Plan and deletion are loops around it:
-// each step is carried out, what came of it is in the next sight, until a step ends the round.
+// Next decides what comes next for one key. It makes no calls and changes nothing. Reconcile, Plan and deletion are loops
+// around it: each step is carried out, and its result is in the next sight, until a step ends the round.
 func Next(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
 	d := decision{w: w, e: e, s: s, now: now}
 	switch {
@@ -30,7 +30,7 @@ func Next(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
 		d.e = new(w.Fresh)
 		return d.obtain()
 	case !e.Foreign && !e.Owned() && (e.Title != w.Fresh.Title || !maps.Equal(e.Scope, w.Fresh.Scope)):
-		// It is no news of another name, or of another place.
+		// A refusal of another name, or in another scope, doesn't count.
 		d.e = new(w.Fresh)
 		return d.obtain()
 	case e.State != ledgerv1.Bound && e.Token != "" && (w.Claim.Uses || e.Title != w.Fresh.Title):
@@ -49,7 +49,7 @@ func Next(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
 	return d.obtain()
 }
 
-// decision is what one step follows from.
+// decision is the input of one step.
 type decision struct {
 	w   Wish
 	e   *ledgerv1.Entry
@@ -57,21 +57,21 @@ type decision struct {
 	now time.Time
 }
 
-// write is a step that has the ledger say something else of the key.
+// write is a step that changes the key's entry in the ledger.
 func (d decision) write(v Verb, edit func(*ledgerv1.Entry)) Step {
 	e := *d.e
 	edit(&e)
 	return Step{Verb: v, Entry: &e}
 }
 
-// drop takes the key out of the ledger. One that is still wanted begins again in the next round.
+// drop removes the key from the ledger. One that is still wanted starts again in the next round.
 func (d decision) drop(v Verb, p phases.Phase) Step {
 	return Step{Verb: v, Phase: p, Ends: true}
 }
 
 func (d decision) stamp() *metav1.Time { return &metav1.Time{Time: d.now.Round(0)} }
 
-// keep looks after a resource that is bound. Only a proven "not found" counts as gone.
+// keep maintains a bound resource. Only a proven "not found" counts as gone.
 func (d decision) keep() Step {
 	if f := d.w.Fresh; !slices.Equal(f.After, d.e.After) || f.Condition != d.e.Condition || (d.w.Moved && !d.s.Wrote) {
 		return d.write(Note, func(e *ledgerv1.Entry) { e.After, e.Condition = f.After, f.Condition })
@@ -107,16 +107,16 @@ func (d decision) keep() Step {
 	return d.repair(*object)
 }
 
-// isNowhere reports whether nothing says what a resource lies in that can't be asked for without.
+// isNowhere reports whether the scope that a resource needs isn't known.
 func (d decision) isNowhere() bool { return d.e.Scope.Within(d.w.Within) == nil }
 
-// isElsewhere reports whether what has the name that is claimed is to be looked for in another place than the user's own that has it.
+// isElsewhere reports whether the claimed name is to be searched in another scope than that of the user's own resource which has it.
 func (d decision) isElsewhere() bool {
 	is := d.w.Fresh.Scope.Within(d.w.Within)
 	return d.w.Claim.Title != "" && d.w.Before == "" && is != nil && !maps.Equal(is, d.e.Scope)
 }
 
-// locate writes down what a resource lies in, which an operator or another client has left out.
+// locate records a resource's scope, which an operator or another client has left out.
 func (d decision) locate() Step {
 	if d.w.Lies.Within(d.w.Within) != nil {
 		return d.write(Note, func(e *ledgerv1.Entry) { e.Scope = d.w.Lies })
@@ -125,7 +125,8 @@ func (d decision) locate() Step {
 		strings.TrimSpace(d.e.Kind+" "+d.e.ID)).Because("NoScope"))
 }
 
-// hasAnotherKey reports whether what is this owner's carries another key than the ledger has it under: that was edited.
+// hasAnotherKey reports whether a resource of this owner carries another key than the ledger has it under: the tag or
+// the ledger was edited.
 func (d decision) hasAnotherKey(o Thing) bool {
 	return d.w.Tagged && !d.w.Deleting && o.Tag.Owner == d.w.Owner && o.Tag.Key != "" && o.Tag.Key != d.w.Key
 }
@@ -135,7 +136,7 @@ func (d decision) anotherKey(o Thing) Step {
 		d.e.Kind, o.ID, o.Tag.Key, d.w.Key).Because("ForeignTag"))
 }
 
-// vanished is for a bound resource that is proven to be gone.
+// vanished handles a bound resource that is proven to be gone.
 func (d decision) vanished() Step {
 	e := d.e
 	switch {
@@ -156,12 +157,12 @@ func missing(kind, id string) phases.Phase {
 	return phases.Failed("%s %s does not exist: name another one in the spec, or bring it back", kind, id)
 }
 
-// mayComeBack is what to do as long as a resource that is gone may be brought back by its service.
+// mayComeBack is what to do while the service may still bring back a resource that is gone.
 func (d decision) mayComeBack() (Step, bool) {
 	if d.w.GoneAfter == 0 {
 		return Step{}, false
 	}
-	if d.e.GoneAt == nil || d.e.GoneAt.After(d.now) { // by a clock that was ahead
+	if d.e.GoneAt == nil || d.e.GoneAt.After(d.now) { // written by a clock that was ahead
 		return d.write(Note, func(e *ledgerv1.Entry) { e.GoneAt = d.stamp() }), true
 	}
 	until := d.e.GoneAt.Add(d.w.GoneAfter)
@@ -169,7 +170,7 @@ func (d decision) mayComeBack() (Step, bool) {
 		d.e.Kind, d.e.ID, d.clockTime(until)).Because("StayingAway")), d.s.Began.Before(until)
 }
 
-// clockTime is one of today: what is written as later is that of a clock that was ahead.
+// clockTime formats a time of day, with a date if it is far ahead: then it was written by a clock that was ahead.
 func (d decision) clockTime(t time.Time) string {
 	if t.Sub(d.s.Began) > 12*time.Hour {
 		return t.UTC().Format(time.DateTime + " MST")

@@ -9,7 +9,8 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
-// breaks are versions of decide that are broken on purpose, by what it is told. Each has to be found; docs/engine.md lists them.
+// breaks are versions of decide that are broken on purpose, through their input. Each has to be found; docs/engine.md lists
+// them.
 var breaks = map[string]decider{
 	"the last attempt isn't waited for": func(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
 		w.Settle = 0

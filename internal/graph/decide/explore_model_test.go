@@ -41,7 +41,7 @@ type traits struct {
 	drifts, doubles, restores bool
 	// chooses: a choice is made for it. breaks: ours may break, so that remedies help, or don't.
 	chooses, breaks bool
-	// budget of what users, strangers and operators do.
+	// budget of the actions of users, other clients and operators.
 	budget uint8
 }
 

@@ -13,7 +13,7 @@ type decider func(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step
 type model struct {
 	traits
 	decide decider
-	// found is told each state that may come next, and by what.
+	// found is called with each state that may come next, and its cause.
 	found func(by string, next state)
 }
 
@@ -153,8 +153,8 @@ func (m *model) finish(s *state, p *process, d Step) {
 	}
 }
 
-// write succeeds on the newest ledger only. An intention is for an owner that was looked at just before. A write that fails ends
-// the round.
+// write succeeds on the newest ledger only. An intention is written only after the owner was read just before. A write that
+// fails ends the round.
 func (m *model) write(s *state, p *process, d Step) bool {
 	if !p.fresh || s.released || (d.Verb == Create && s.claim == claimNone) {
 		*p = process{}
@@ -317,7 +317,7 @@ func (s state) older() state {
 	return s
 }
 
-// others are users, strangers and operators.
+// others are users, other clients and operators.
 func (m *model) others(s state) {
 	if s.claim != claimNone {
 		n := s

@@ -286,7 +286,7 @@ func (x *exploration) checkFixed(s state) string {
 	return ""
 }
 
-// exploreVariable says how many states of each world are looked at; `make crash` sets it.
+// exploreVariable says how many states of each world are explored; `make crash` sets it.
 const exploreVariable = "BEDPLATE_EXPLORE"
 
 func TestExplore_findsNothing(t *testing.T) {

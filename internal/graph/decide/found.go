@@ -10,8 +10,8 @@ import (
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
-// sightOf is how a resource was seen last in this round: nil where it is proven that there is none. A list is newer than a look
-// by ID.
+// sightOf is how a resource was last seen in this round: nil if it is proven that there is none. A list is newer than a get by
+// ID.
 func (d decision) sightOf(id string) (_ *Thing, seen bool) {
 	for i := range d.s.List {
 		if d.s.List[i].ID == id {
@@ -21,7 +21,7 @@ func (d decision) sightOf(id string) (_ *Thing, seen bool) {
 	return d.s.Object, id != "" && d.s.ID == id
 }
 
-// provable: that something is ours can be told by its tag, or by a name that holds the owner's ID.
+// provable: a tag, or a name that holds the owner's ID, can prove that something is ours.
 func (d decision) provable() bool { return d.w.Tagged || d.e.Title == "" }
 
 // look by tag, and by the name that the attempt had or the spec gives.
@@ -29,8 +29,8 @@ func (d decision) look() Step { return Step{Verb: LookByName, Title: d.e.Title, 
 
 func (d decision) wasAsked(id string) bool { return slices.Contains(d.s.Asked, id) }
 
-// mine goes by the tag. Where there is no room for one, a name that the Kind has made holds the owner's ID and so proves as much;
-// a name that the user gave proves it only if we have seen it absent and then tried to make it.
+// mine compares the tag. For an API without tags, a name that the Kind generated holds the owner's ID and so proves as much; a
+// name from the user proves it only if we have seen it absent and then tried to create it.
 func (d decision) mine(o Thing) bool {
 	if !d.w.Tagged {
 		return d.e.Title == "" || d.e.State == ledgerv1.Pending
@@ -38,15 +38,15 @@ func (d decision) mine(o Thing) bool {
 	return o.Tag.Owner == d.w.Owner && o.Tag.Key == d.w.Key
 }
 
-// found sorts what was found by whose it is. Of ours the one to keep comes first: one that stays, then one of this attempt, then
-// by ID, so that every reconcile chooses the same one. Others are the user's, with the name that the claim gives; there are none
-// without such a name.
+// found splits what was found into ours and others. Of ours the one to keep comes first: one that isn't being deleted, then one
+// of this attempt, then by ID, so that every reconcile chooses the same one. Others are the user's, with the claimed name;
+// without such a name there are none.
 func (d decision) found() (mine, others []Thing) {
 	for _, o := range d.s.List {
 		switch {
 		case d.mine(o):
 			mine = append(mine, o)
-		case d.e.Title != "" && o.Phase.State != phases.StateDeleting && (!d.w.Tagged || o.Tag.Owner != d.w.Owner): // or it is ours, under another key
+		case d.e.Title != "" && o.Phase.State != phases.StateDeleting && (!d.w.Tagged || o.Tag.Owner != d.w.Owner): // else it is ours, under another key
 			others = append(others, o)
 		}
 	}
@@ -65,7 +65,7 @@ func (d decision) found() (mine, others []Thing) {
 	return mine, others
 }
 
-// oursElsewhere is the key under which the ledger has one of the others as ours; empty if it has none.
+// oursElsewhere is the key under which the ledger has one of the others as ours; empty if there is none.
 func (d decision) oursElsewhere(others []Thing) string {
 	for _, o := range others {
 		if key := d.w.Ours[o.ID]; key != "" {
@@ -75,13 +75,13 @@ func (d decision) oursElsewhere(others []Thing) string {
 	return ""
 }
 
-// inTheWay is for a resource of the name that ours is to have.
+// inTheWay is the phase if another resource has the name that ours is to have.
 func (d decision) inTheWay(other Thing) phases.Phase {
 	return phases.Failed("%s %s has the name %q and wasn't made for this object: choose another name, or have the spec use it as your own",
 		d.w.Fresh.Kind, other.ID, d.w.Claim.Title).Because(string(fault.Conflict))
 }
 
-// Unproven is for what spec or status show and the ledger lacks, if nothing says whose it is.
+// Unproven is the phase of what spec or status show and the ledger lacks, if nothing proves whose it is.
 func Unproven(what string) phases.Phase {
 	return phases.Failed("spec or status show %s, the ledger lacks it, and it has no tag that says whose it is: write it into the ledger with "+
 		"`bedplate ledger adopt`, or with its flag --yours if it isn't to be deleted", what).Because("Unproven")

@@ -6,8 +6,8 @@ import (
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
-// leave takes away what the ledger has under the key. When the one whose ID is known is gone, what else is ours is looked for and
-// deleted in its turn. A key that is wanted in another way ends in the phase.
+// leave deletes what the ledger has under the key. When the resource with the known ID is gone, other resources of ours are
+// searched for and deleted, too. A key that is still wanted under another claim ends in the given phase.
 func (d decision) leave(then phases.Phase) Step {
 	e := d.e
 	if e == nil {
@@ -24,7 +24,7 @@ func (d decision) leave(then phases.Phase) Step {
 	case a.Running:
 		return ends(phases.Waiting("the service is still at work on the %s: it is deleted afterwards", e.Kind).Because("Creating"))
 	case a.Known && a.Err == nil:
-		return d.write(Bind, func(e *ledgerv1.Entry) { e.ID, e.Proven = a.ID, a.ID }) // pending: bound would say that it is as wanted
+		return d.write(Bind, func(e *ledgerv1.Entry) { e.ID, e.Proven = a.ID, a.ID }) // pending: bound would mean that it is as wanted
 	case a.Known && !fault.IsAmbiguous(a.Err) && (fault.ClassOf(a.Err) != fault.Conflict || !d.provable()), !e.Owned():
 		return d.drop(Forget, then)
 	}
@@ -54,7 +54,8 @@ func (d decision) leave(then phases.Phase) Step {
 	return d.drop(Forget, then)
 }
 
-// delete asks once: a resource that is being deleted is left to it. What doesn't carry our tag isn't ours to delete.
+// delete requests a deletion once: it isn't repeated while the resource is being deleted. What doesn't carry our tag
+// isn't ours to delete.
 func (d decision) delete(o Thing) Step {
 	switch {
 	case d.w.Undeletable:

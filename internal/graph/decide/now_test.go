@@ -10,8 +10,8 @@ import (
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 )
 
-// Times in the ledger have no reading of the monotonic clock, which stands still while a machine is suspended. How long ago one was
-// is computed by the wall clock then, as in the next process.
+// Times in the ledger have no reading of the monotonic clock, which stops while a machine is suspended. So ages are computed by the
+// wall clock, as in the next process.
 func TestNow_isByTheWallClockOnly(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -28,7 +28,7 @@ func (d decision) obtain() Step {
 	if phase, refused := d.refused(); refused {
 		return ends(phase)
 	}
-	// What was attempted is looked for at once. Where nothing was, nothing is asked before it is this owner's turn to create.
+	// What was attempted is searched for at once. Otherwise no call is made before it is this owner's turn to create.
 	if s, must := d.takeTurn(); must && d.e.State != ledgerv1.Pending {
 		return s
 	}
@@ -69,7 +69,7 @@ func (d decision) takeTurn() (Step, bool) {
 	return Step{}, false
 }
 
-// begin creates. It is prepared before its intention is written, and that before it is asked for.
+// begin creates a resource: first prepare the call, then write the intention, then make the call.
 func (d decision) begin() Step {
 	if s, must := d.takeTurn(); must {
 		return s
@@ -82,7 +82,7 @@ func (d decision) begin() Step {
 	return Step{Verb: Create, Entry: &e}
 }
 
-// conclude writes down what came of an attempt.
+// conclude records the outcome of an attempt.
 func (d decision) conclude() Step {
 	a := d.s.Attempt
 	switch {
@@ -98,8 +98,9 @@ func (d decision) conclude() Step {
 	return d.refuse("")
 }
 
-// lookIntoConflict finds out whether what has the name is ours: an attempt whose answer was lost may have made it. Where the
-// service doesn't say what has it, and no list shows it, the attempt's token stays in the ledger: it may still appear.
+// lookIntoConflict finds out whether the resource that has the name is ours: an attempt whose answer was lost may have
+// created it. If the service doesn't say which one has it, and no list shows it, the attempt's token stays in the ledger:
+// the resource may still appear.
 func (d decision) lookIntoConflict() Step {
 	if other := fault.OtherID(d.s.Attempt.Err); other != "" {
 		switch object, seen := d.sightOf(other); {
@@ -119,7 +120,7 @@ func (d decision) lookIntoConflict() Step {
 	return d.refuse(d.e.Token)
 }
 
-// refuse notes that the service has refused an attempt. A token says that something was made all the same, perhaps.
+// refuse records that the service has refused an attempt. With a token: something may have been created all the same.
 func (d decision) refuse(token string) Step {
 	e, phase := d.w.Fresh, phases.Of(d.s.Attempt.Err)
 	e.State, e.At, e.Refusal, e.Message = ledgerv1.Refused, d.stamp(), string(fault.ClassOf(d.s.Attempt.Err)), phase.Message
@@ -129,7 +130,7 @@ func (d decision) refuse(token string) Step {
 	return Step{Verb: Refuse, Entry: &e, Phase: phase, Ends: true}
 }
 
-// bindTo has the ledger name a resource; what is noted of the attempt stays.
+// bindTo writes a resource's ID into the ledger; what is recorded of the attempt stays.
 func (d decision) bindTo(v Verb, id string, foreign bool) Step {
 	e := d.w.Fresh
 	e.State, e.ID, e.Foreign, e.Scope = ledgerv1.Bound, id, foreign, d.e.Scope
@@ -139,7 +140,7 @@ func (d decision) bindTo(v Verb, id string, foreign bool) Step {
 	return Step{Verb: v, Entry: &e}
 }
 
-// useNamed binds a resource of the user's own, once it was seen.
+// useNamed binds a resource of the user's own once it was seen.
 func (d decision) useNamed() Step {
 	switch {
 	case d.s.ID == "":
@@ -150,8 +151,8 @@ func (d decision) useNamed() Step {
 	return d.bindTo(Use, d.s.ID, true)
 }
 
-// adoptOne binds the first of the resources that are ours. Others were made by the same attempt, when a service lost the race
-// with itself: they go first, because once one is bound none is looked for any more.
+// adoptOne binds the first of the resources that are ours. Others are duplicates of the same attempt, from a race inside the
+// service: they are deleted first, because once one is bound no others are searched for.
 func (d decision) adoptOne(mine []Thing) Step {
 	if len(mine) > 1 && !d.w.Tagged { // without tags nothing proves that more than one of them is ours
 		return ends(d.ambiguous(mine))
@@ -162,7 +163,7 @@ func (d decision) adoptOne(mine []Thing) Step {
 	return d.bindTo(Adopt, mine[0].ID, false)
 }
 
-// deleteDoubles asks for what is ours beside the one to keep to be deleted. Only the newest ledger may decide which one that is.
+// deleteDoubles requests the deletion of duplicates of the one to keep. Only the newest ledger may decide which one that is.
 func (d decision) deleteDoubles(doubles []Thing) (Step, bool) {
 	for _, double := range doubles {
 		if double.Phase.State == phases.StateDeleting || d.wasAsked(double.ID) {
@@ -176,10 +177,10 @@ func (d decision) deleteDoubles(doubles []Thing) (Step, bool) {
 	return Step{}, false
 }
 
-// settles is what to do as long as "none found" proves nothing, because the service may still finish a create.
+// settles is what to do while "none found" proves nothing, because the service may still finish a create.
 func (d decision) settles() (Step, bool) {
 	switch {
-	case d.e.At == nil && d.e.State == ledgerv1.Pending: // it was edited
+	case d.e.At == nil && d.e.State == ledgerv1.Pending: // the ledger was edited
 		return d.look(), !d.s.Twice
 	case d.e.At == nil || !d.e.Owned():
 		return Step{}, false
@@ -196,13 +197,13 @@ func (d decision) settles() (Step, bool) {
 		d.e.Kind, d.clockTime(settled)).Because("Settling")), d.s.Began.Before(settled)
 }
 
-// within reports whether something was written less than so long ago. A time that is still to come is that of a clock that was ahead.
+// within reports whether something was written less than so long ago. A time in the future was written by a clock that was ahead.
 func (d decision) within(at *metav1.Time, most time.Duration) bool {
 	return d.s.Began.Before(at.Add(most)) && d.s.Began.After(at.Add(-most))
 }
 
-// refused reports whether the service has refused what the owner still asks for, not long ago. Whatever wakes the owner, it
-// isn't asked again so soon. Other credentials and a service that recovers are worth a try at any time.
+// refused reports whether the service has recently refused what the owner still asks for. Whatever enqueues the owner, the
+// create isn't repeated so soon. Refused credentials and services that were down are retried at any time.
 func (d decision) refused() (phases.Phase, bool) {
 	e := d.e
 	if e.State != ledgerv1.Refused || e.At == nil || e.Generation != d.w.Generation {

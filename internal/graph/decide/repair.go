@@ -9,16 +9,16 @@ import (
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
-// repair changes a resource of ours that isn't as the spec wants it. One that is on its way to something is left alone. A
-// service that writes what it is given in a way of its own would be asked for the same changes for ever, and one that shows
-// them late until then: so these are asked for slowly.
+// repair changes a resource of ours that differs from the spec. One that is in transition is left alone. A service that
+// normalizes what it is given would get the same changes for ever, and one that shows them late until then: so the same
+// changes are repeated slowly.
 func (d decision) repair(o Thing) Step {
 	switch {
 	case o.Phase.State != phases.StateReady && d.w.Repairs:
 		return d.mend(o)
 	case d.e.UnreadySince != nil:
 		return d.write(Note, func(e *ledgerv1.Entry) { e.UnreadySince = nil })
-	case d.e.RepairedAt != nil && !d.within(d.e.RepairedAt, d.w.Slowly): // until then it may not last
+	case d.e.RepairedAt != nil && !d.within(d.e.RepairedAt, d.w.Slowly): // until then the change may be undone
 		return d.write(Note, func(e *ledgerv1.Entry) { e.Repairs, e.RepairedAt, e.Message = 0, nil, "" })
 	case o.Phase.State != phases.StateReady || !d.w.Updates:
 		return show(o)
@@ -41,13 +41,13 @@ func (d decision) repair(o Thing) Step {
 		return s
 	case d.e.Applied == text && d.e.AppliedAt != nil && d.within(d.e.AppliedAt, pause):
 		return ends(phase)
-	case d.w.Again: // another process that goes on from here has to know of it
+	case d.w.Again: // another process that takes over here has to know of it
 		return d.write(Apply, func(e *ledgerv1.Entry) { e.Applied, e.AppliedAt, e.InEffect = "", d.stamp(), false })
 	}
 	return Step{Verb: Apply}
 }
 
-// mend is for a resource of ours that isn't ready. What it is to be like may have been the mistake, so that is put right first.
+// mend handles a resource of ours that isn't ready. A difference from the spec may be the cause, so that is corrected first.
 func (d decision) mend(o Thing) Step {
 	e, text := d.e, summary(d.s.Changes)
 	changed := e.Applied != "" && e.AppliedAt != nil && e.UnreadySince != nil && !e.AppliedAt.Before(e.UnreadySince)
@@ -58,7 +58,7 @@ func (d decision) mend(o Thing) Step {
 	switch {
 	case o.Phase.State == phases.StateDeleting:
 		return show(o)
-	case e.UnreadySince == nil || e.UnreadySince.After(d.now) || e.Generation != d.w.Generation: // a clock was ahead, or the spec is another one
+	case e.UnreadySince == nil || e.UnreadySince.After(d.now) || e.Generation != d.w.Generation: // a clock was ahead, or the spec has changed
 		again := e.UnreadySince == nil && e.Generation == d.w.Generation && e.RepairedAt != nil && d.within(e.RepairedAt, d.w.Slowly)
 		return d.write(Note, func(e *ledgerv1.Entry) {
 			if e.UnreadySince, e.Generation = d.stamp(), d.w.Generation; !again {
@@ -71,11 +71,11 @@ func (d decision) mend(o Thing) Step {
 		return Step{Verb: Compare, ID: o.ID}
 	case d.s.Refused != nil:
 		return ends(phases.Of(d.s.Refused))
-	case d.s.Applied && e.Applied != text: // now that it is done: a change that failed, or was cut off, is made again
+	case d.s.Applied && e.Applied != text: // recorded when done: a change that failed, or was interrupted, is made again
 		return d.write(Note, func(e *ledgerv1.Entry) { e.Applied = text })
 	case d.s.Applied, d.s.Remedied, d.rests(e.AppliedAt), d.rests(e.RepairedAt):
 		return ends(phases.Waiting("%s: what was done about it may still help (%s)", o.Phase.Message, d.tried()).Because("Repairing"))
-	case text != "" && !changed: // once: a service that writes it in its own way each time would be asked for ever
+	case text != "" && !changed: // once: a service that normalizes it would get it for ever
 		return d.write(Apply, func(e *ledgerv1.Entry) { e.Applied, e.AppliedAt, e.InEffect = "", d.stamp(), false })
 	case int(e.Repairs) >= d.w.Limits.Most || d.w.Limits.Within > 0 && !d.within(e.UnreadySince, d.w.Limits.Within):
 		return ends(phases.Failed("%s: it isn't repaired any more (%s); correct the spec, or repair it yourself", o.Phase.Message, d.tried()))
@@ -83,13 +83,13 @@ func (d decision) mend(o Thing) Step {
 	return d.write(Remedy, func(e *ledgerv1.Entry) { e.Repairs, e.RepairedAt = e.Repairs+1, d.stamp() })
 }
 
-// rests reports whether what was done may still help.
+// rests reports whether the last remedy may still take effect.
 func (d decision) rests(at *metav1.Time) bool {
-	const doublings = 5 // until it is slower than slowly
+	const doublings = 5 // until the pause is longer than Slowly
 	return at != nil && d.within(at, min(d.w.Poll<<min(max(d.e.Repairs-1, 0), doublings), d.w.Slowly))
 }
 
-// tried says what was done about a resource that isn't ready.
+// tried describes what was done about a resource that isn't ready.
 func (d decision) tried() string {
 	text := fmt.Sprintf("not ready since %s, repaired %d times of %d", d.clockTime(d.e.UnreadySince.Time), d.e.Repairs, d.w.Limits.Most)
 	if d.e.AppliedAt != nil && !d.e.AppliedAt.Before(d.e.UnreadySince) && d.e.Applied != "" {
@@ -101,7 +101,7 @@ func (d decision) tried() string {
 	return text
 }
 
-// applyAgain applies what is as the spec wants it, where the service may have undone that without showing it.
+// applyAgain applies an Update without changes, if the service may have undone the last one without showing it.
 func (d decision) applyAgain(o Thing) Step {
 	phase, e, inEffect := o.Phase, d.e, d.s.InEffect
 	changed, ceased := e.AppliedAt != nil, e.InEffect && !inEffect

@@ -8,50 +8,50 @@ import (
 )
 
 // Wish is what a spec says of one key, and what the key's Kind and the engine add to that. The zero wish wants nothing: what the
-// ledger has under the key goes.
+// ledger has under the key is deleted.
 type Wish struct {
 	// Wanted is false for a key that left the spec, and while the owner is deleted.
 	Wanted bool
-	// Deleting: everything of the owner's goes.
+	// Deleting: everything of the owner is deleted.
 	Deleting bool
 	Claim    Claim
 	// Owner is the owner's ID outside, and Key the name within its graph: the tag that proves a resource ours.
 	Owner, Key string
-	// Fresh is the entry of a resource of which nothing is known.
+	// Fresh is the entry of a resource before anything is known of it.
 	Fresh ledgerv1.Entry
-	// Undeletable: only the user's own are of the kind.
+	// Undeletable: the kind has only resources of the user's own.
 	Undeletable bool
-	// Yours: the ledger has it as the user's own under another key, too. Ours are the keys of what it has of this kind as ours under
-	// other keys, by their IDs.
+	// Yours: the ledger has it as the user's own under another key, too. Ours are the other keys under which the ledger has
+	// resources of this kind as ours, by ID.
 	Yours bool
 	Ours  map[string]string
-	// Within names the parts of the scope that it has to have, and Lies is the scope of what the ledger has without one, if it is known.
+	// Within names the required parts of the scope; Lies is the scope, if it is known, of a resource that has none in the ledger.
 	Within []string
 	Lies   ledgerv1.Scope
-	// Before is what it comes after and isn't ready; empty where nothing holds it up.
+	// Before is what it comes after that isn't ready; empty if nothing holds it up.
 	Before string
-	// Unproven is what to say of another one of the kind that spec or status show, if nothing says whose that is. It may be the one
-	// that is wanted.
+	// Unproven is the phase if spec or status show another resource of the kind, and nothing proves whose that is. It may be the
+	// one that is wanted.
 	Unproven phases.Phase
-	// Generation of the owner that the spec has.
+	// Generation of the owner's spec.
 	Generation int64
 	IfLost     string
 	// Chooses: what is chosen for it is kept, also if it exists already.
 	Chooses bool
-	// Updates: it is compared with the spec. Again: what was applied has to be applied once more.
+	// Updates: it is compared with the spec. Again: changes have to be applied once more.
 	Updates, Again bool
-	// Tagged resources prove whose they are. Without tags only the ledger does.
+	// Tagged: the resource's tag proves whose it is. Without tags only the ledger does.
 	Tagged    bool
 	GoneAfter time.Duration
 	// Repairs says that there is a remedy for what isn't ready, Patience how long it may be on its way, and Limits how often it is tried.
 	Repairs  bool
 	Patience time.Duration
 	Limits   Limits
-	// Leads is since when this process makes resources. What was attempted before was by another one, whose clock may differ.
+	// Leads is since when this process creates resources. Earlier attempts were by another process, whose clock may differ.
 	Leads time.Time
 	// Settle, Poll and Slowly are those of the service.
 	Settle, Poll, Slowly time.Duration
-	// Moved: the credentials aren't those that the ledger names, until it is written.
+	// Moved: the ledger names other credentials, until it is written.
 	Moved bool
 }
 
@@ -64,35 +64,35 @@ type Thing struct {
 
 // Sight is what was seen of one key in this round. The zero sight has seen nothing yet.
 type Sight struct {
-	// Began is when the round did. What was seen is that new and not newer: a process may have been suspended since.
+	// Began is when the round started. What was seen counts as of then: the process may have been suspended since.
 	Began time.Time
 	// Failed is the call, or the write, after which the round ends.
 	Failed error
-	// Attempt is what this process knows of the attempt that the ledger names.
+	// Attempt is what this process knows of the attempt in the ledger.
 	Attempt Attempt
 	// ID that was looked up last, and Object, which is nil where it is proven that there is none.
 	ID     string
 	Object *Thing
-	// List is what was found by tag and name; it counts if Listed. Twice: it was looked for once more.
+	// List is what was found by tag and name, if Listed. Twice: it was listed a second time.
 	List          []Thing
 	Listed, Twice bool
 	Turn          TurnSight
-	// Token of an attempt that is prepared, and Params that were chosen for it or for what exists.
+	// Token of a prepared attempt, and Params that were chosen for it or for an existing resource.
 	Token  string
 	Params map[string]string
 	Chosen bool
-	// Changes, and Refused, are what Update says, and InEffect what that says; they count if Compared.
+	// Changes and Refused come from Update, InEffect from that function; they count if Compared.
 	Changes            []Change
 	Refused            error
 	InEffect, Compared bool
-	// Wrote: the ledger was written in this round, so what was read of it is the newest.
+	// Wrote: the ledger was written in this round, so it is the newest.
 	Wrote bool
-	// Asked are the IDs that were asked to go, Applied says that the changes were made, and Remedied that a remedy was.
+	// Asked are the IDs whose deletion was requested; Applied: the changes were made; Remedied: a remedy was tried.
 	Asked             []string
 	Applied, Remedied bool
 }
 
-// TurnSight is whether it is this owner's turn to create.
+// TurnSight says whether it is this owner's turn to create.
 type TurnSight int
 
 // Answers to that.
@@ -102,14 +102,14 @@ const (
 	TurnQueued
 )
 
-// Attempt is a create of which this process knows the answer, or that it is still at work.
+// Attempt is a create of which this process knows the answer, or that it is still running.
 type Attempt struct {
 	Known, Running bool
 	ID             string
 	Err            error
 }
 
-// MaxSteps bounds a round: it always comes to an end well before that.
+// MaxSteps bounds a round, which always ends well before that.
 const MaxSteps = 64
 
 // Verb is what a step does.
@@ -117,7 +117,7 @@ type Verb string
 
 // Verbs of a step.
 const (
-	// Looks, which change nothing.
+	// Reads, which change nothing.
 	LookByID   Verb = "look by ID"
 	LookByName Verb = "look by tag and name"
 	LookUp     Verb = "look up what the spec names"
@@ -133,12 +133,12 @@ const (
 	Refuse  Verb = "note the refusal"
 	Release Verb = "release"
 	Forget  Verb = "forget"
-	// Calls that change something outside. What they intend is written before.
+	// Calls that change something outside. The intention is written before.
 	Create Verb = "create"
 	Apply  Verb = "change"
 	Remedy Verb = "repair"
 	Remove Verb = "delete"
-	// Ends of a round.
+	// Steps that end a round.
 	WaitBefore Verb = "wait for what comes before"
 	Wait       Verb = "wait"
 	Fail       Verb = "fail"
@@ -149,17 +149,17 @@ const (
 // Step is what comes next for one key.
 type Step struct {
 	Verb Verb
-	// ID that is looked up or deleted, and Title that is looked for, in a scope.
+	// ID to get or delete, and Title to search for, in a scope.
 	ID, Title string
 	In        ledgerv1.Scope
-	// Entry is what the ledger says of the key from then on; nil takes the key out.
+	// Entry is the key's new entry in the ledger; nil removes the key.
 	Entry *ledgerv1.Entry
-	// Phase in which the round ends, if it ends with this step; Shows says that it is the resource's own.
+	// Phase in which the round ends, if it ends with this step. Shows: it is the resource's own phase.
 	Phase       phases.Phase
 	Ends, Shows bool
 }
 
-// looks reports whether a step changes nothing.
+// looks reports whether a step only reads.
 func (s Step) looks() bool {
 	switch s.Verb {
 	case LookByID, LookByName, LookUp, Compare, Pick, TakeTurn, Prepare:
@@ -179,7 +179,7 @@ func ends(p phases.Phase) Step {
 	return Step{Verb: v, Phase: p, Ends: true}
 }
 
-// show ends with how the resource is.
+// show ends the round with the resource's own phase.
 func show(o Thing) Step {
 	s := ends(o.Phase)
 	s.Shows = true

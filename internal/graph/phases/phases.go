@@ -1,5 +1,5 @@
-// Package phases has the states that a node of a graph can be in: what they mean for the nodes after it, for the owner's conditions, and
-// for when to look again.
+// Package phases has the states of a node of a graph: what they mean for the nodes after it, for the owner's conditions, and for when to
+// requeue.
 package phases
 
 import (
@@ -9,40 +9,40 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
-// ErrStale says that something was read from a cache that lags behind the server. Nothing has been done on the strength of it.
+// ErrStale says that something was read from a cache that lags behind the server. Nothing was changed because of it.
 var ErrStale = errors.New("the object changed meanwhile")
 
-// ReasonLost is that of a resource which is proven to be gone, and isn't made again.
+// ReasonLost is the reason of a resource that is proven to be gone, and isn't created again.
 const ReasonLost = "Lost"
 
 // State of a node.
 type State string
 
-// States of a node. Only Ready lets those after it begin, or a phase that is Usable.
+// States of a node. Those after it start only if it is Ready, or its phase is Usable.
 const (
 	StateReady    State = "Ready"
 	StateWaiting  State = "Waiting"
 	StateFailed   State = "Failed"
 	StateDeleting State = "Deleting"
-	// StateUnknown: the service couldn't be asked.
+	// StateUnknown: the service couldn't be reached.
 	StateUnknown State = "Unknown"
 )
 
 // Phase is the state of a node, why it is in it, and what to do about it.
 type Phase struct {
 	State State
-	// Reason is a CamelCase word for programs; by default the State.
+	// Reason is the machine-readable CamelCase reason; by default the State.
 	Reason string
-	// Message is for people; it names the object and the remedy.
+	// Message is human-readable; it names the object and the remedy.
 	Message string
 
 	// Err made the phase unknown and is worth a retry with backoff.
 	Err error
-	// Retry says how soon to look again.
+	// Retry says how soon to requeue.
 	Retry Pace
-	// Suffices: those after it may begin all the same.
+	// Suffices: those after it may start although it isn't ready.
 	Suffices bool
-	// FromError: the message is that of an error, so it may differ each time. Unasked: the service wasn't asked.
+	// FromError: the message is that of an error, so it may differ each time. Unasked: the service wasn't called.
 	FromError, Unasked bool
 }
 
@@ -59,39 +59,39 @@ func Failed(format string, args ...any) Phase {
 	return Phase{State: StateFailed, Reason: "Failed", Message: fmt.Sprintf(format, args...)}
 }
 
-// Deleting is the phase of a resource that is on its way out.
+// Deleting is the phase of a resource that is being deleted.
 func Deleting() Phase { return Phase{State: StateDeleting, Reason: "Deleting", Retry: Poll} }
 
-// Announced says that somebody wakes the owner when the phase changes: until then it is looked at slowly.
+// Announced says that an event enqueues the owner when the phase changes: until then it is polled slowly.
 func (p Phase) Announced() Phase {
 	p.Retry = Slowly
 	return p
 }
 
-// Usable lets those after it begin, although it isn't ready: that it exists is enough for them.
+// Usable lets those after it start although it isn't ready: that it exists is enough for them.
 func (p Phase) Usable() Phase {
 	p.Suffices = true
 	return p
 }
 
-// Because gives a phase a more telling reason: a CamelCase word for programs.
+// Because gives a phase a more specific machine-readable reason.
 func (p Phase) Because(reason string) Phase {
 	p.Reason = reason
 	return p
 }
 
-// Pace says how soon to look at something again.
+// Pace says how soon to poll something again.
 type Pace int
 
 // Paces.
 const (
 	Slowly  Pace = iota // it is as wanted, or won't change by itself soon: ten poll intervals
-	Poll                // it is on its way: soon in the beginning, then one poll interval
-	BackOff             // the service couldn't be asked: back off
-	Soon                // our own view was stale, so nothing is reported: a second
+	Poll                // it is in progress: soon at first, then one poll interval
+	BackOff             // the service couldn't be reached: back off
+	Soon                // our own view was stale, so nothing is reported: requeue after a second
 )
 
-// Of says what an error means for a node. Gates whose check can fail use it too.
+// Of is the phase of a node after an error. Gates whose check can fail use it too.
 func Of(err error) Phase {
 	if errors.Is(err, ErrStale) {
 		return Phase{State: StateUnknown, Reason: "Stale", Retry: Soon}
@@ -115,7 +115,7 @@ func Of(err error) Phase {
 	return phase
 }
 
-// WaitsFor is the phase of what another node has to go before. That one's own pace decides when to look again.
+// WaitsFor is the phase of a node that waits for another one. The other's pace decides when to requeue.
 func WaitsFor(other string) Phase {
 	p := Waiting("waits for %s", other)
 	p.Retry, p.Unasked = Slowly, true
