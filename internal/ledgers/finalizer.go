@@ -11,7 +11,7 @@ import (
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 )
 
-// Hold puts a finalizer on an object, before anything is made for it.
+// Hold puts a finalizer on an object, before anything is created for it.
 func Hold(ctx context.Context, c client.Client, object client.Object, finalizer string) error {
 	before := object.DeepCopyObject().(client.Object)
 	if !controllerutil.AddFinalizer(object, finalizer) {
@@ -20,7 +20,7 @@ func Hold(ctx context.Context, c client.Client, object client.Object, finalizer 
 	return patchFinalizers(ctx, c, before, object, "add the finalizer")
 }
 
-// Release takes a finalizer off an object once all is gone. The lock makes sure that "all" was the newest ledger.
+// Release removes a finalizer once all is gone. The optimistic lock makes sure that "all" was the newest ledger.
 func Release(ctx context.Context, c client.Client, object client.Object, finalizer string) error {
 	before := object.DeepCopyObject().(client.Object)
 	if !controllerutil.RemoveFinalizer(object, finalizer) {
@@ -44,7 +44,7 @@ func patchFinalizers(ctx context.Context, c client.Client, before, object client
 	return nil
 }
 
-// Release takes the finalizer off the owner once all is gone, then off its ledger if it is there still.
+// Release removes the finalizer of the owner once all is gone, then that of its ledger if it still exists.
 func (s *Store) Release(ctx context.Context, owner Owner, finalizer string) error {
 	if err := Release(ctx, s.Client, ObjectOf(owner), finalizer); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (s *Store) Release(ctx context.Context, owner Owner, finalizer string) erro
 	}
 	err = s.Client.Update(ctx, l)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // the cache is behind; what is left then is taken away later
+		return nil // the cache is stale; the Keeper cleans up what is left
 	}
 	return err
 }

@@ -29,19 +29,19 @@ var forsaken = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 
 func init() { metrics.Registry.MustRegister(forsaken) }
 
-// Keeper looks after the ledgers whose objects are gone: it counts those that still name something outside, and lets those go that
-// don't. It is a part of a manager, and looks while that one leads.
+// Keeper maintains the ledgers whose objects are gone: it counts those that still name something outside, and releases those that
+// don't. It is part of a manager, and runs while that is leader.
 type Keeper struct {
 	*Store
-	// Poll is how often the outside is looked at: ten times slower is often enough here.
+	// Poll is the poll interval of outside resources: ten times slower is often enough here.
 	Poll time.Duration
-	// Owners are lists of the kinds whose ledgers are looked after.
+	// Owners are lists of the kinds whose ledgers are maintained.
 	Owners []client.ObjectList
 
 	told map[types.UID]bool
 }
 
-// Start looks from time to time, until ctx ends. It is no hurry: an owner that goes takes its ledger along.
+// Start polls until ctx ends. A slow poll is enough: a ledger is deleted together with its owner.
 func (k *Keeper) Start(ctx context.Context) error {
 	k.told = map[types.UID]bool{}
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
@@ -58,7 +58,7 @@ func (k *Keeper) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Before the objects: whoever has a ledger is there before it.
+	// Listed before the objects: an owner exists before its ledger.
 	all := &ledgerv1.LedgerList{}
 	if err := k.Client.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list the ledgers: %w", err)
@@ -95,7 +95,7 @@ func ownerOf(l *ledgerv1.Ledger) owner {
 	return owner{l.Spec.Owner.Kind, l.Namespace, l.Spec.Owner.Name}
 }
 
-// living are the UIDs of the objects that are there; the counts are those of their kinds, all of them 0.
+// living are the UIDs of the existing objects; the counts have each of their kinds, at 0.
 func (k *Keeper) living(ctx context.Context) (map[owner]types.UID, map[string]int, map[string]schema.GroupVersionKind, error) {
 	living, counts, kinds := map[owner]types.UID{}, map[string]int{}, map[string]schema.GroupVersionKind{}
 	for _, kind := range k.Owners {
@@ -118,7 +118,7 @@ func (k *Keeper) living(ctx context.Context) (map[owner]types.UID, map[string]in
 	return living, counts, kinds, nil
 }
 
-// release a ledger that nothing outside needs any more. The garbage collector takes it away.
+// release a ledger that names nothing outside any more. The garbage collector deletes it.
 func (k *Keeper) release(ctx context.Context, l *ledgerv1.Ledger, kind schema.GroupVersionKind) error {
 	if !controllerutil.RemoveFinalizer(l, ledgerv1.Finalizer) {
 		return nil
@@ -126,7 +126,7 @@ func (k *Keeper) release(ctx context.Context, l *ledgerv1.Ledger, kind schema.Gr
 	owner := &metav1.PartialObjectMetadata{}
 	owner.SetGroupVersionKind(kind)
 	err := k.Live.Get(ctx, client.ObjectKey{Namespace: l.Namespace, Name: l.Spec.Owner.Name}, owner)
-	if err == nil && l.IsOf(owner.UID) { // the cache is behind
+	if err == nil && l.IsOf(owner.UID) { // the cache is stale
 		return nil
 	}
 	if client.IgnoreNotFound(err) != nil {

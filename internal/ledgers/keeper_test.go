@@ -64,7 +64,7 @@ func TestKeeper_countsWhatOutlivesItsObjectAndLetsTheRestGo(t *testing.T) {
 	}
 }
 
-// Another client has taken the references off, and no reconcile puts them back: the object is gone. The ledger says itself whose it is.
+// Another client has removed the references, and no reconcile restores them: the object is gone. The ledger says itself whose it is.
 // Not parallel: the metric is the process's own.
 func TestKeeper_knowsWhoseALedgerWithoutReferencesIs(t *testing.T) {
 	g := NewWithT(t)

@@ -19,11 +19,11 @@ import (
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
-// Ledger is an owner's as one reconcile sees it.
+// Ledger is an owner's ledger as one reconcile sees it.
 type Ledger struct {
 	// OwnerID is what the owner's resources are tagged with.
 	OwnerID string
-	// Credentials are the names of what the calls log in with. Each write notes them.
+	// Credentials are the names of the Secrets that the calls log in with. Each write stores them.
 	Credentials []string
 	// Entries by their keys. An entry is never changed, only replaced.
 	Entries map[string]*ledgerv1.Entry
@@ -31,14 +31,16 @@ type Ledger struct {
 	Stored *ledgerv1.Ledger
 	// Fresh: the owner's ID is new, so nothing can carry it.
 	Fresh bool
-	// Incomplete: the owner shows what the ledger lacks, and nothing says whose that is. So it doesn't prove that all is gone.
+	// Incomplete: the owner shows what the ledger lacks, and nothing proves whose that is. So it doesn't prove that all is
+	// gone.
 	Incomplete bool
-	// Leaving: everything of the owner's goes, and what isn't in the ledger was looked for. Once it is empty, it is closed.
+	// Leaving: everything of the owner is being deleted, and what isn't in the ledger was searched for. Once it is empty,
+	// it is closed.
 	Leaving bool
 
-	// recalled is what the stored ledger lacks and the owner shows. It is found again for each look at the ledger.
+	// recalled is what the stored ledger lacks and the owner shows. It is found again each time the ledger is opened.
 	recalled map[string]*ledgerv1.Entry
-	// left is what of the user's own was released in this reconcile.
+	// left are the user's own resources that were released in this reconcile.
 	left []string
 
 	store *Store
@@ -63,7 +65,7 @@ func (s *Store) Open(owner Owner, home string, credentials []string, stored *led
 	return l
 }
 
-// Begin a ledger, which isn't written before it is needed; then it takes the place of the one that is in its place, if one is.
+// Begin a ledger, which isn't written before it is needed; then it replaces the existing one, if there is one.
 func (s *Store) Begin(owner Owner, home string, credentials []string, place *ledgerv1.Ledger) (*Ledger, error) {
 	object := ObjectOf(owner)
 	kind, err := apiutil.GVKForObject(object, s.Client.Scheme())
@@ -95,7 +97,7 @@ func (l *Ledger) take(stored *ledgerv1.Ledger) {
 // Recall adds what the owner shows and an older ledger lacks. The next write has it, and a write that fails doesn't lose it.
 func (l *Ledger) Recall(key string, e *ledgerv1.Entry) {
 	if known := l.Entries[key]; known != nil && known.Owned() {
-		return // what is looked for is found by the same tag
+		return // a search finds it by the same tag
 	}
 	if l.recalled == nil {
 		l.recalled = map[string]*ledgerv1.Entry{}
@@ -110,12 +112,12 @@ func (l *Ledger) IsYours(kind, id string) bool {
 	})
 }
 
-// EntriesOf are the entries of a ledger by their keys, as they count.
+// EntriesOf are the effective entries of a ledger, by key.
 func EntriesOf(stored *ledgerv1.Ledger) map[string]*ledgerv1.Entry {
 	entries := map[string]*ledgerv1.Entry{}
 	for i := range stored.Spec.Entries {
 		e := &stored.Spec.Entries[i]
-		if e.State == ledgerv1.Bound && e.ID == "" { // it was edited: ours is looked for, and the user's own is what the spec names
+		if e.State == ledgerv1.Bound && e.ID == "" { // it was edited: ours is searched for, and the user's own is what the spec names
 			if e.Foreign {
 				continue
 			}
@@ -127,15 +129,15 @@ func EntriesOf(stored *ledgerv1.Ledger) map[string]*ledgerv1.Entry {
 	return entries
 }
 
-// BelongsTo gives a ledger the owner ID of what was found, or is known otherwise.
+// BelongsTo gives a ledger the owner ID that was found, or is known otherwise.
 func (l *Ledger) BelongsTo(ownerID string) { l.OwnerID, l.Stored.Spec.OwnerID = ownerID, ownerID }
 
-// Moved reports whether the credentials aren't those that the ledger names, until it is written.
+// Moved reports whether the ledger names other credentials, until it is written.
 func (l *Ledger) Moved() bool { return !slices.Equal(l.Stored.Spec.Credentials, l.Credentials) }
 
-// Write stores the ledger, on the server and in memory. It fails with phases.ErrStale where the server has another one than the one
-// that was read, so what is intended is always intended on the newest one; and where an owner that something is intended for
-// isn't what it was. After a failure the ledger in memory is again the one that was read.
+// Write stores the ledger, on the server and in memory. It fails with phases.ErrStale if the server has another version than was
+// read, so an intention is always written on the newest ledger; and if the owner has changed since, for an intention. After a
+// failure the ledger in memory is again the one that was read.
 func (l *Ledger) Write(ctx context.Context) error {
 	before, fresh := l.Stored, l.Fresh
 	intends := l.intends()
@@ -148,8 +150,8 @@ func (l *Ledger) Write(ctx context.Context) error {
 		err = l.put(ctx)
 	}
 	if err == nil && intends {
-		// In this order: whoever takes the finalizer off has looked at the ledger before, and whoever pauses waits for what is
-		// pending. So either they see the intention, or it is seen here that they were first.
+		// In this order: a client that removes the finalizer has read the ledger before, and one that pauses the owner waits
+		// for what is pending. So either it sees the intention, or its change is seen here.
 		if err = l.unchanged(ctx); err != nil {
 			undone := before.DeepCopy()
 			undone.ObjectMeta = l.Stored.ObjectMeta
@@ -171,7 +173,7 @@ func (l *Ledger) Write(ctx context.Context) error {
 	return fmt.Errorf("write the ledger: %w", err)
 }
 
-// Restore puts back what another client has taken off a ledger: the reference to its owner, and its finalizer.
+// Restore puts back what another client has removed from a ledger: the reference to its owner, and its finalizer.
 func (l *Ledger) Restore(ctx context.Context) error {
 	reference, err := ReferenceTo(l.owner, l.store.Client.Scheme())
 	s := l.Stored
@@ -182,12 +184,12 @@ func (l *Ledger) Restore(ctx context.Context) error {
 	return l.Write(ctx)
 }
 
-// pends reports whether an attempt may still be at work.
+// pends reports whether an attempt may still be running.
 func (l *Ledger) pends() bool {
 	return slices.ContainsFunc(slices.Collect(maps.Values(l.Entries)), func(e *ledgerv1.Entry) bool { return e.State == ledgerv1.Pending })
 }
 
-// intends reports whether a create is about to begin that the server doesn't know of.
+// intends reports whether a create is about to start that isn't in the stored ledger.
 func (l *Ledger) intends() bool {
 	for key, e := range l.Entries {
 		if before := l.Stored.Entry(key); e.State == ledgerv1.Pending && (before == nil || before.Token != e.Token) {
@@ -214,8 +216,9 @@ func (l *Ledger) put(ctx context.Context) error {
 	return err
 }
 
-// object is the ledger as it is to be stored. What is empty at the end of a deletion is closed, and nothing keeps it any more:
-// it goes with its owner. One that is being deleted already stays until that one has gone: it is the proof that all is gone.
+// object is the ledger as it is to be stored. One that is empty at the end of a deletion is closed and loses its finalizer: it
+// is deleted with its owner. One that is already being deleted keeps its finalizer until the owner is gone: it is the proof
+// that all is gone.
 func (l *Ledger) object() (*ledgerv1.Ledger, error) {
 	next := l.Stored.DeepCopy()
 	next.Spec.Credentials, next.Spec.Home = l.Credentials, l.home
@@ -244,8 +247,8 @@ func (l *Ledger) object() (*ledgerv1.Ledger, error) {
 	return next, err
 }
 
-// released are what of the user's own has left the ledger: now, or before if the owner shows it still. It isn't lost. The owner may be
-// an older one than the ledger, which doesn't show yet what was bound a moment ago.
+// released are the user's own resources that have left the ledger: now, or before if the owner still shows them. They aren't lost. The
+// owner may be older than the ledger, and not show yet what was bound a moment ago.
 func (l *Ledger) released() (all []string) {
 	has := func(kind, id string) bool {
 		return slices.ContainsFunc(slices.Collect(maps.Values(l.Entries)), func(e *ledgerv1.Entry) bool { return e.Kind == kind && e.ID == id })
@@ -270,7 +273,7 @@ func (l *Ledger) released() (all []string) {
 	return all
 }
 
-// unchanged looks at the owner past the cache: for one that was deleted, replaced or paused meanwhile nothing begins.
+// unchanged reads the owner past the cache: if it was deleted, replaced or paused meanwhile, nothing is created.
 func (l *Ledger) unchanged(ctx context.Context) error {
 	newest, err := l.newest(ctx)
 	if err != nil {
@@ -307,7 +310,7 @@ func (l *Ledger) newest(ctx context.Context) (*metav1.PartialObjectMetadata, err
 	return newest, nil
 }
 
-// Current fails where the spec isn't the newest one: what it doesn't name may be wanted.
+// Current fails if the spec isn't the newest one: what it doesn't name may be wanted.
 func (l *Ledger) Current(ctx context.Context) error {
 	newest, err := l.newest(ctx)
 	if err == nil && newest.Generation != l.owner.GetGeneration() {
@@ -324,7 +327,7 @@ func (l *Ledger) Owned() []string {
 	return slices.DeleteFunc(l.Keys(), func(key string) bool { return l.Entries[key].Foreign })
 }
 
-// Dependents of key that the ledger still knows: what comes after it, or lies in it. What was refused isn't there.
+// Dependents of key in the ledger: what comes after it, or lies in it. What was refused doesn't exist.
 func (l *Ledger) Dependents(key string) []string {
 	var found []string
 	of := l.Entries[key]

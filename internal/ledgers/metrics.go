@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// Durations are buckets in seconds, from a call that is answered at once to hardware that takes an afternoon.
+// Durations are buckets in seconds, from an immediate answer to hardware that takes hours.
 var Durations = []float64{1, 5, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400}
 
 var deletions = prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -19,7 +19,7 @@ var deletions = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 
 func init() { metrics.Registry.MustRegister(deletions) }
 
-// gone notes that an object goes.
+// gone records that an object is released.
 func gone(owner client.Object) {
 	if at := owner.GetDeletionTimestamp(); at != nil {
 		deletions.WithLabelValues(KindOf(owner)).Observe(time.Since(at.Time).Seconds())

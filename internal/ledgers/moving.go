@@ -18,8 +18,8 @@ import (
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
-// Hold puts the finalizer on the owner, before anything is made for it. `clusterctl move` waits then until it may go: with the
-// same write, because there is none between this one and the first create.
+// Hold puts the finalizer on the owner, before anything is created for it, and in the same write the annotation that makes
+// `clusterctl move` wait: there is no other write before the first create.
 func (s *Store) Hold(ctx context.Context, owner Owner, finalizer string) error {
 	object := ObjectOf(owner)
 	if controllerutil.ContainsFinalizer(object, finalizer) {
@@ -31,8 +31,8 @@ func (s *Store) Hold(ctx context.Context, owner Owner, finalizer string) error {
 	return patchFinalizers(ctx, s.Client, before, object, "add the finalizer")
 }
 
-// blockMove lets `clusterctl move` wait for what is about to be created, of an owner that it may have taken until now. Only of what
-// it moves is it asked whether it is paused.
+// blockMove makes `clusterctl move` wait for what is about to be created, for an owner that could be moved until now. Only objects
+// that it moves are checked for a pause.
 func (l *Ledger) blockMove(ctx context.Context) (blocked bool, err error) {
 	owner := ObjectOf(l.owner)
 	if _, already := owner.GetAnnotations()[clusterctlv1.BlockMoveAnnotation]; already || l.store.Paused == nil {
@@ -42,7 +42,7 @@ func (l *Ledger) blockMove(ctx context.Context) (blocked bool, err error) {
 	switch {
 	case err == nil:
 		owner.SetResourceVersion(version)
-	case apierrors.IsConflict(err): // what we have is an old one, and stays that: what it says isn't written over the newest
+	case apierrors.IsConflict(err): // our copy is stale, and stays so: it must not overwrite the newest
 		_, err = l.patchBlock(ctx, "", `"true"`)
 	}
 	if apierrors.IsNotFound(err) || isAnother(err) {
@@ -54,7 +54,7 @@ func (l *Ledger) blockMove(ctx context.Context) (blocked bool, err error) {
 	return true, nil
 }
 
-// unblockMove takes back what blockMove has done, in memory too: nothing is created, and whoever has paused the owner may be waiting.
+// unblockMove undoes blockMove, in memory too: nothing is created, and the client that paused the owner may be waiting.
 func (l *Ledger) unblockMove(ctx context.Context) error {
 	annotations := maps.Clone(ObjectOf(l.owner).GetAnnotations())
 	delete(annotations, clusterctlv1.BlockMoveAnnotation)
@@ -66,13 +66,13 @@ func (l *Ledger) unblockMove(ctx context.Context) error {
 	return client.IgnoreNotFound(err)
 }
 
-// isAnother reports whether a patch met another object of the name: a UID can't be changed.
+// isAnother reports whether a patch met another object of that name: a UID can't be changed.
 func isAnother(err error) bool {
 	cause, found := apierrors.StatusCause(err, metav1.CauseTypeFieldValueInvalid)
 	return found && cause.Field == "metadata.uid" || apierrors.IsConflict(err)
 }
 
-// patchBlock writes the annotation of this very owner; with a version, only if it is that.
+// patchBlock writes the annotation of exactly this owner; with a version, only at that version.
 func (l *Ledger) patchBlock(ctx context.Context, version, value string) (newVersion string, _ error) {
 	object := ObjectOf(l.owner).DeepCopyObject().(client.Object) // the answer would overwrite the status that is being built in memory
 	if version != "" {
@@ -83,7 +83,7 @@ func (l *Ledger) patchBlock(ctx context.Context, version, value string) (newVers
 	return object.GetResourceVersion(), err
 }
 
-// Held tells a copy of the owner that was made before Hold what that has written.
+// Held gives a copy of the owner from before Hold what Hold has written.
 func Held(before, owner client.Object) {
 	if value, held := owner.GetAnnotations()[clusterctlv1.BlockMoveAnnotation]; held {
 		Annotate(before, clusterctlv1.BlockMoveAnnotation, value)
@@ -100,8 +100,8 @@ func Annotate(object client.Object, name, value string) {
 	object.SetAnnotations(all)
 }
 
-// MayMove lets `clusterctl move` take the owner, if nothing is pending. It is in memory: the caller writes it with what else it
-// has to write.
+// MayMove lets `clusterctl move` take the owner, if nothing is pending. In memory only: the caller writes it with its other
+// changes.
 func (l *Ledger) MayMove() {
 	if l.pends() {
 		return
@@ -111,8 +111,8 @@ func (l *Ledger) MayMove() {
 	l.owner.SetAnnotations(all)
 }
 
-// LetMove lets `clusterctl move` take an owner that is paused, unless a create is pending that the service may still be at. When
-// it can't be any more, it is found by its tag wherever the ledger is then.
+// LetMove lets `clusterctl move` take a paused owner, unless a create is pending that the service may still work on. Once it
+// can't, the resource is found by its tag wherever the ledger is then.
 func (s *Store) LetMove(ctx context.Context, owner Owner, settle time.Duration, now time.Time) (ctrl.Result, error) {
 	if _, blocked := owner.GetAnnotations()[clusterctlv1.BlockMoveAnnotation]; !blocked {
 		return ctrl.Result{}, nil

@@ -11,18 +11,18 @@ import (
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 )
 
-// Owner is a Kubernetes object that outside resources are made for. What was made for it stands in its ledger.
-// It may be a shell around an object of another kind: then it has a method Unwrap() client.Object too.
+// Owner is a Kubernetes object that outside resources are created for. What was created for it is in its
+// ledger. It may be an adapter for an object of another kind: then it has a method Unwrap() client.Object too.
 type Owner interface {
 	client.Object
 	GetConditions() []metav1.Condition
 	SetConditions([]metav1.Condition)
 	// OutsideIDs are the IDs of outside resources that spec and status show, by the names of their kinds. They come from the
-	// ledger: IDs that it doesn't have mean that it is lost, or an older one.
+	// ledger: IDs that it lacks mean that it is lost, or an older one.
 	OutsideIDs() []ledgerv1.OutsideID
 }
 
-// ObjectOf is the object that the API server knows. An owner of a kind that isn't ours is a shell around it, which says
+// ObjectOf is the object that the API server knows. An owner of a kind that isn't ours is an adapter for it, which says
 // where conditions and IDs are.
 func ObjectOf(owner client.Object) client.Object {
 	if shell, ok := owner.(interface{ Unwrap() client.Object }); ok {

@@ -25,12 +25,12 @@ type Store struct {
 	Client client.Client
 	// Live reads past the cache.
 	Live client.Reader
-	// Paused reports whether an owner, of which the newest metadata is given, is paused. It is asked when a create is about to
-	// begin, so it reads past the cache. Optional.
+	// Paused reports whether an owner, given its newest metadata, is paused. It is called when a create is about to start, so
+	// it reads past the cache. Optional.
 	Paused func(ctx context.Context, owner client.Object) (bool, error)
 	// Home is the UID of this management cluster's Namespace kube-system. It is read if it isn't given.
 	Home string
-	// OnlyLooks: it makes plans, and nothing is written.
+	// OnlyLooks: only plans are made, and nothing is written.
 	OnlyLooks bool
 
 	home sync.Mutex
@@ -46,7 +46,7 @@ func (s *Store) HomeOf(ctx context.Context) (string, error) {
 	system := &metav1.PartialObjectMetadata{}
 	system.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	err := s.Live.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system)
-	if s.OnlyLooks && apierrors.IsForbidden(err) { // whoever plans may not be allowed to know
+	if s.OnlyLooks && apierrors.IsForbidden(err) { // a plan may lack permission to read it
 		return AnyHome, nil
 	}
 	if err != nil {
@@ -85,8 +85,8 @@ func closes(l *ledgerv1.Ledger, owner client.Object) bool {
 	return l.Spec.Closed && l.IsOf(owner.GetUID())
 }
 
-// OwnsNothing reports whether nothing of an owner would have to be deleted: then it can go without its credentials, or
-// whatever else a graph needs. What spec or status show and the ledger doesn't know counts: that ledger is an older one, or lost.
+// OwnsNothing reports whether nothing of an owner would have to be deleted: then it can be released without credentials, or
+// whatever else a graph needs. What spec or status show and the ledger lacks counts: that ledger is an older one, or lost.
 func OwnsNothing(ctx context.Context, c client.Reader, scheme *runtime.Scheme, owner Owner) (bool, error) {
 	l, err := Of(ctx, c, scheme, owner)
 	if err != nil {
@@ -95,7 +95,7 @@ func OwnsNothing(ctx context.Context, c client.Reader, scheme *runtime.Scheme, o
 	return !l.Owns() && len(Lacking(l, owner)) == 0, nil
 }
 
-// OwnsNothing reads from the cache. For an owner that is being deleted that isn't enough to let it go.
+// OwnsNothing reads from the cache. For an owner that is being deleted that isn't enough to release it.
 func (s *Store) OwnsNothing(ctx context.Context, owner Owner) (bool, error) {
 	nothing, err := OwnsNothing(ctx, s.Client, s.Client.Scheme(), owner)
 	if err != nil || !nothing || owner.GetDeletionTimestamp() == nil {
@@ -105,7 +105,7 @@ func (s *Store) OwnsNothing(ctx context.Context, owner Owner) (bool, error) {
 }
 
 // NothingToLookFor reports whether an owner that owns nothing has no ledger, or one which proves that all is gone. Any other may be an
-// older one, of before something was made that carries the owner's ID: a deletion looks for that, if it can log in.
+// older one, from before something was created that carries the owner's ID: a deletion searches for that, if it can log in.
 func (s *Store) NothingToLookFor(ctx context.Context, owner Owner) (bool, error) {
 	l, err := Of(ctx, s.Live, s.Client.Scheme(), owner)
 	return l == nil || closes(l, owner), err
