@@ -174,7 +174,8 @@ func (a *Actuator) blocked(o *owner, condition string, err error) error {
 	return later(a.Engine.Blocked(o, condition, err))
 }
 
-// unknown reports in the conditions why nothing is known of the instance, and returns that, with the time to look again.
+// unknown reports in the conditions why nothing is known of the instance, and returns that, with the time to requeue
+// after.
 func (a *Actuator) unknown(o *owner, condition string, err error) error {
 	result, retry := a.Engine.Blocked(o, condition, err)
 	if retry != nil {
@@ -183,7 +184,7 @@ func (a *Actuator) unknown(o *owner, condition string, err error) error {
 	return &unknown{error: err, later: later(result, nil)}
 }
 
-// unknown is an error that passes, or waits for somebody: it is no use to try again at once.
+// unknown is an error that passes, or requires manual intervention: an immediate retry is no use.
 type unknown struct {
 	error
 	later error

@@ -8,7 +8,7 @@ import (
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/machine/v1beta1"
 )
 
-// A Secret that isn't kept goes with its namespace, and what was made with it stays for ever.
+// A Secret without a finalizer is deleted with its namespace, and what was created with it leaks.
 func TestSecret_thatPolicyLetsNobodyKeepIsNamedBeforeTheFirstInstance(t *testing.T) {
 	t.Parallel()
 	f := start(t)

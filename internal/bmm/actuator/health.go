@@ -30,7 +30,8 @@ func (n *node) Health(ctx context.Context) (instance.Health, error) {
 	return health, nil
 }
 
-// failed goes by what a Machine has been before it was deleted. A spec that can't be fulfilled isn't the hardware's fault.
+// failed reports whether a Machine had failed before it was deleted. A spec that can't be fulfilled isn't the hardware's
+// fault.
 func failed(m *machinev1.Machine) bool {
 	if ptr.Deref(m.Status.ErrorReason, "") == machinev1.InvalidConfigurationMachineError {
 		return false
@@ -38,7 +39,8 @@ func failed(m *machinev1.Machine) bool {
 	return ptr.Deref(m.Status.Phase, "") == machinev1.PhaseFailed || m.Status.ErrorReason != nil || m.Status.ErrorMessage != nil
 }
 
-// notReady is the condition of a Node that says so; nil for a Node that is ready, that never told, or that isn't there.
+// notReady is the Ready condition of a Node that isn't ready; nil for a Node that is ready, that never reported, or
+// that doesn't exist.
 func notReady(joined *corev1.Node) *corev1.NodeCondition {
 	if joined == nil {
 		return nil

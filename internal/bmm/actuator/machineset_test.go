@@ -305,7 +305,7 @@ func TestHealth_aPersonKnowsMore(t *testing.T) {
 	}
 }
 
-// Somebody else may take a Machine for Failed that has an instance.
+// Another client may set a Machine that has an instance to Failed.
 func TestHealth_aFailedMachine(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -30,7 +30,7 @@ type owner struct {
 
 var _ graph.Owner = &owner{}
 
-// ownerOf reads the provider status of a Machine. One that can't be read counts as empty: it is written anew.
+// ownerOf reads the provider status of a Machine. One that can't be read counts as empty: it is written again.
 func ownerOf(m *machinev1.Machine) *owner {
 	o := &owner{Machine: m}
 	if raw := m.Status.ProviderStatus; raw != nil && json.Unmarshal(raw.Raw, &o.status) != nil {

@@ -145,7 +145,7 @@ func (p *place) networkOf(i infrav1.NetworkInterface) (network, error) {
 
 func (p *place) isFNN() bool { return p.vpc.NetworkVirtualizationType == bmm.FNN }
 
-// sort of the VPC's networks, for people.
+// sort of the VPC's networks, in readable form.
 func (p *place) sort() string {
 	if p.isFNN() {
 		return "VPC prefix"

@@ -19,7 +19,7 @@ func named(subnet string) infrav1.NetworkSpec {
 	return infrav1.NetworkSpec{NetworkInterface: infrav1.NetworkInterface{SubnetName: subnet}}
 }
 
-// The server's own check of names loses races: nothing but a person can say which of two is meant.
+// The server's own check of names loses races: only the user can say which of two is meant.
 func TestPlace_twoNetworksOfOneName(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -96,8 +96,8 @@ func TestProcess_killedWhileItCreates(t *testing.T) {
 	f.Expect(second.Wait()).To(Succeed())
 }
 
-// A create that is cut off is rolled back by the service and finished by the site, where no client sees it any more: so none
-// is, whether the process is told to stop or loses its lease, and its successor adopts the instance.
+// A create that is interrupted is rolled back by the service and finished by the site, where no client sees it any more: so
+// none is interrupted, whether the process shuts down or loses its lease, and its successor adopts the instance.
 func TestProcess_cutsNoCreateOff(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {

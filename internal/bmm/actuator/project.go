@@ -30,7 +30,7 @@ func (n *node) project(ctx context.Context) {
 	n.label(ctx, o)
 }
 
-// label the Machine with what people sort Machines by. An instance doesn't have to wait for that.
+// label the Machine with what users select Machines by. An instance doesn't have to wait for that.
 func (n *node) label(ctx context.Context, o *bmm.Instance) {
 	place, err := n.actuator.Topology.Of(ctx, n.api, o)
 	if err != nil {

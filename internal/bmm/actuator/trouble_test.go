@@ -126,7 +126,7 @@ func TestCredentials_stayAsLongAsTheyAreNeeded(t *testing.T) {
 func TestUserData_wakesWhoWaitsForIt(t *testing.T) {
 	t.Parallel()
 	f := startSite(t)
-	f.run(time.Hour) // nobody looks by himself
+	f.run(time.Hour) // no controller requeues by itself
 	m := f.createMachine("worker-1", func(s *bmmv1.NvidiaBMMMachineProviderSpec) { s.UserDataSecret.Name = "late" })
 	f.untilSays(m, bmmv1.UserDataReadyCondition, "does not exist")
 	f.Create(f.userData("late", ignition))

@@ -45,7 +45,7 @@ func register[T client.Object](mgr ctrl.Manager, object T, v validator[T]) error
 	return ctrl.NewWebhookManagedBy(mgr, object).WithValidator(v).Complete()
 }
 
-// validator looks at the provider specs that are ours; the others it lets pass.
+// validator checks the provider specs that are ours, and allows all others.
 type validator[T client.Object] struct {
 	kind  string
 	path  *field.Path

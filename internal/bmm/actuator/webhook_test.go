@@ -159,7 +159,7 @@ func TestWebhook_aUsedProviderSpecStays(t *testing.T) {
 	f.Expect(f.Client.Update(t.Context(), set)).To(Succeed(), "that is for Machines to come")
 }
 
-// An API server doesn't even ask about them, so they can be written while nobody is there to answer.
+// An API server doesn't call the webhook for them, so they can be written while it is down.
 func TestWebhook_lacksOpinionsOnOtherProviders(t *testing.T) {
 	t.Parallel()
 	f := startSite(t)

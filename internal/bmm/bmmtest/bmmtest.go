@@ -41,7 +41,7 @@ import (
 )
 
 const (
-	// Poll is the provider's poll interval; what waits for long is looked at after ten of these.
+	// Poll is the provider's poll interval; what waits for long is polled after ten of these.
 	Poll = 50 * time.Millisecond
 	// Settle is longer than any late commit of these tests.
 	Settle = 2 * time.Second
@@ -231,7 +231,7 @@ func (f *Fixture) Create(object client.Object) {
 	f.Expect(f.Client.Create(f.t.Context(), object)).To(Succeed())
 }
 
-// Change an object, and try again where somebody else was faster.
+// Change an object, and retry on conflict.
 func Change[T client.Object](f *Fixture, object T, change func(T)) {
 	f.t.Helper()
 	f.Eventually(func() error {
@@ -249,7 +249,7 @@ func (f *Fixture) Delete(object client.Object) {
 	f.Expect(f.Client.Delete(f.t.Context(), object)).To(Succeed())
 }
 
-// Read an object anew.
+// Read an object again.
 func (f *Fixture) Read(object client.Object) error {
 	return f.Client.Get(f.t.Context(), client.ObjectKeyFromObject(object), object)
 }

@@ -157,7 +157,7 @@ func (f *Fixture) LoseLedger(object client.Object) *ledgerv1.Ledger {
 	return lost
 }
 
-// Strip takes all finalizers off an object, as people do who are tired of waiting.
+// Strip removes all finalizers of an object, as impatient users do.
 func (f *Fixture) Strip(object client.Object) {
 	f.t.Helper()
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
@@ -191,8 +191,9 @@ func (f *Fixture) UntilNotReady(object graph.Owner) {
 	}).Should(Succeed())
 }
 
-// Move does what `clusterctl move` does with an object: pauses it, makes it anew with spec, labels and annotations, without
-// status and under another UID, removes the old one, and lets it go on. Before tells of the new one before it does.
+// Move does what `clusterctl move` does with an object: pauses it, creates it again with spec, labels and annotations,
+// without status and under another UID, deletes the old one, and unpauses it. Before is called with the new one before
+// that.
 func Move[T graph.Owner](f *Fixture, object T, before ...func(T)) {
 	f.t.Helper()
 	Change(f, object, func(o T) { setAnnotation(o, clusterv1.PausedAnnotation, "") })

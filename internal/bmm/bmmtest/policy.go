@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ForbidFinalizer lets an admission policy refuse whoever puts a finalizer on a Secret of the namespace, until it is lifted. It
-// returns when the API server enforces it.
+// ForbidFinalizer has an admission policy refuse finalizers on Secrets of the namespace, until it is lifted. It returns when
+// the API server enforces it.
 func (f *Fixture) ForbidFinalizer(finalizer string) (lift func()) {
 	f.t.Helper()
 	has := func(object string) string {

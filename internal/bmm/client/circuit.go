@@ -49,7 +49,7 @@ const (
 // Trusted is who has answered, and hasn't been silent or slow lately. Of the calls to others only a few are let through at
 // once; the others wait for a moment, and then fail.
 type Circuits struct {
-	// interval between two looks at the same object: a silent endpoint rests for half of it, at most.
+	// interval between two polls of the same object: a silent endpoint rests for at most half of it.
 	interval time.Duration
 
 	mu        sync.Mutex
@@ -95,7 +95,7 @@ type pass struct {
 // visit is one pass for all pages of a list: a worker waits for all of them.
 type visit struct{ pass *pass }
 
-// NewCircuits returns the circuits of a program that looks at each of its objects once in an interval.
+// NewCircuits returns the circuits of a program that polls each of its objects once per interval.
 func NewCircuits(interval time.Duration) *Circuits {
 	return &Circuits{
 		interval: interval, endpoints: map[string]*circuit{}, passes: map[*pass]struct{}{}, changed: make(chan struct{}),
@@ -250,14 +250,14 @@ func (a *circuit) note(site string, took time.Duration, now time.Time) {
 	}
 }
 
-// wake lets those look again who wait. c.mu is held.
+// wake lets waiting calls check again. c.mu is held.
 func (c *Circuits) wake() {
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
 
-// silence is the error of who isn't let through to a silent endpoint. It stands in a condition of each object there, so it
-// doesn't change while nothing else does.
+// silence is the error of a call that isn't let through to a silent endpoint. It is in a condition of each object there,
+// so it doesn't change while nothing else does.
 func (a *circuit) silence(endpoint string) error {
 	since := a.silent.UTC().Format(time.TimeOnly + " MST")
 	return fmt.Errorf("not sent, because %s hasn't answered since %s, and is asked by one at a time (%w)", endpoint, since, a.cause)
@@ -293,7 +293,7 @@ func namespaceOf(secret string) string {
 	return namespace
 }
 
-// causeOf an error, without what was being done: others are told of it, who did something else.
+// causeOf an error, without the operation: it is reported to other operations, too.
 func causeOf(err error) error {
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Err != nil {
 		return f.Err

@@ -55,7 +55,7 @@ func TestCircuit_listsOfManyPagesHoldHalfOfTheWorkers(t *testing.T) {
 	})
 }
 
-// A tenant's login is as slow as the tenant wants. Who asks the API isn't to be blamed on the API.
+// A tenant's login is as slow as the tenant wants. Its slowness must not count against the API.
 func TestCircuit_aLoginThatHangsLaterIsNoMatterOfTheAPI(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestCircuit_aLoginThatHangsLaterIsNoMatterOfTheAPI(t *testing.T) {
 	})
 }
 
-// The text stands in a condition of each object there, and each change of it is a write.
+// The text is in a condition of each object there, and each change of it is a write.
 func TestCircuit_saysTheSameAsLongAsNothingChanges(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestCircuit_anOrganisationIsNoWayOutOfItsPath(t *testing.T) {
 	}
 }
 
-// Each site is well as far as anybody knows, and the API answers. A tenant's own API knows as many sites as it likes.
+// No site is known to hang, and the API answers. A tenant's own API may have any number of sites.
 func TestCircuit_writesAtManySitesThatHangHoldFewWorkers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

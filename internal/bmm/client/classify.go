@@ -109,7 +109,7 @@ func (c *Client) answerFailure(r request, resp *http.Response, body []byte, reda
 	}
 }
 
-// wrongPath is what the service says of every path that it doesn't know, before it looks at the token.
+// wrongPath is the service's answer to every path that it doesn't know, before it checks the token.
 const wrongPath = "requested path could not be found"
 
 func (a answer) wrongPath() bool {
@@ -124,7 +124,7 @@ func isWrongPath(err error) bool {
 	return wrong
 }
 
-// roleError is the refusal of a call to somebody whom the service knows.
+// roleError is the refusal of a call of an authenticated user.
 type roleError struct{ error }
 
 // LacksRole reports whether the credentials were refused for this one call, because it needs another role.

@@ -1,7 +1,7 @@
 // Package client speaks to the NVIDIA BMM REST API; nothing else does. Every error is a *fault.Error.
 //
 // Methods that ask for one object take the ID of its site as well. A server answers 404 to everything under a wrong
-// path, before it looks at the token, so a 404 counts as fault.NotFound only if the site can still be seen.
+// path, before it checks the token, so a 404 counts as fault.NotFound only if the site can still be seen.
 //
 // Reads are repeated after passing faults, twice at most; writes only if the server certainly didn't begin them. All calls
 // of a Client share its login, its rate limit and what it has learned about the server.
@@ -96,8 +96,8 @@ func (c *Client) Silent() error { return c.circuits.state(c.server) }
 // Org is the organisation of the tenant.
 func (c *Client) Org() string { return c.name }
 
-// Tenancy is whose creates the service locks out while it is at work on one of this client's: those of the organisation, once
-// the API has let the client in. Before that anybody could have written its name into a Secret.
+// Tenancy names whose creates the service blocks while it works on one of this client's: those of the organisation, once the
+// API has accepted the client's login. Before that, the name in the Secret proves nothing.
 func (c *Client) Tenancy() string {
 	if c.letIn.Load() {
 		return c.name
@@ -261,7 +261,7 @@ func (c *Client) remove(ctx context.Context, op, siteID string, call send) error
 }
 
 // proveAbsence leaves a NotFound as it is if the control call succeeds: GET of the site, through the same client. It is
-// made anew for each 404, and after it: an earlier success says nothing about a server that was switched in between.
+// repeated for each 404, and after it: an earlier success says nothing about a server that was replaced in between.
 // 404s are rare, so this costs next to nothing.
 func (c *Client) proveAbsence(ctx context.Context, siteID string, err error) error {
 	if !fault.IsNotFound(err) {

@@ -63,9 +63,9 @@ type Config struct {
 	Circuits *Circuits `json:"-"`
 }
 
-// Paced returns a change of a Config for a program that looks at each of its objects once in an interval: so many requests
-// per second and at once (0 is the default), ten intervals of rest after a refusal, and calls only to where the policy allows. What
-// it has changed shares circuits.
+// Paced returns a change of a Config for a program that polls each of its objects once per interval: the given rate and burst (0 is
+// the default), ten intervals of rest after a refusal, and calls only to where the policy allows. All Configs that it has changed
+// share circuits.
 func Paced(interval time.Duration, qps float64, burst int, policy egress.Policy) func(*Config) {
 	circuits := NewCircuits(interval)
 	return func(c *Config) {

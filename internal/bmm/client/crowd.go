@@ -54,7 +54,7 @@ func (c *Circuits) crowd(p *pass) (none crowd) {
 	return none
 }
 
-// crowdOfTenant is what a call has to wait for, wherever it goes. c.mu is held.
+// crowdOfTenant is what a call has to wait for, whatever its endpoint. c.mu is held.
 func (c *Circuits) crowdOfTenant(p *pass) (none crowd) {
 	var held, writes crowd
 	for other := range c.passes {

@@ -32,7 +32,7 @@ func newDialect(set string, detect func(ctx context.Context, token string) (stri
 	return dialect{set: set, detect: detect, detected: &memo[string]{}}
 }
 
-// name of the API, as who has a token is told.
+// name of the API, as its server answers to a request with this token.
 func (d dialect) name(ctx context.Context, token string) (string, error) {
 	if d.set != "" {
 		return d.set, nil
@@ -56,8 +56,8 @@ const (
 )
 
 // detect asks for the server's version under each name. Only a definite answer counts: the version itself; or a
-// refusal of the token under one name while the other is a wrong path, which the server says before it looks at the
-// token.
+// refusal of the token under one name while the other is a wrong path, which the server reports before it checks
+// the token.
 func (c *Client) detect(ctx context.Context, token string) (string, error) {
 	metadata := request{op: opMetadata, send: plain((*gen.Client).GetMetadata)}
 	ctx, cancel := context.WithTimeout(ctx, c.timeoutOf(metadata))

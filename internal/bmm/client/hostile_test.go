@@ -89,7 +89,7 @@ func TestHostile_answersAreRefusedBeforeTheyBecomeMemory(t *testing.T) { //nolin
 				began := time.Now()
 				g.Expect(allocated(func() { err = call(t.Context(), c) })).To(BeNumerically("<", 3*most), "with the server's own")
 				g.Expect(time.Since(began)).To(BeNumerically("<", 5*time.Second))
-				if name != "delete" { // the answer to which isn't looked at
+				if name != "delete" { // its answer isn't read
 					g.Expect(err).To(HaveOccurred())
 				}
 				g.Expect(fault.IsNotFound(err)).To(BeFalse())
@@ -248,7 +248,7 @@ func TestHostile_soak(t *testing.T) { //nolint:paralleltest // it counts gorouti
 				random := rand.New(rand.NewPCG(seed, uint64(worker)))
 				names := []string{"get", "site", "type", "delete", "create", "VPCs", "instances"}
 				for time.Now().Before(until) {
-					c, err := client.New(config) // a new one: one that was told to wait learns little
+					c, err := client.New(config) // a new one: a client that has to wait learns little
 					g.Expect(err).NotTo(HaveOccurred())
 					for range 5 {
 						_ = calls[names[random.IntN(len(names))]](t.Context(), c) // any error will do

@@ -25,7 +25,7 @@ func (c *Client) IPBlocks(ctx context.Context, siteID string) ([]IPBlock, error)
 }
 
 // DeleteIPBlock deletes an IP block of the provider's. Busy means that allocations of it are left. The block that a tenant
-// got by an allocation goes with the allocation only: for that one the answer is Invalid.
+// got by an allocation is only deleted with the allocation: for that one the answer is Invalid.
 func (c *Client) DeleteIPBlock(ctx context.Context, siteID, id string) error {
 	return c.remove(ctx, "delete IP block", siteID, with((*gen.Client).DeleteIPBlock, id))
 }

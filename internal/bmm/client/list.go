@@ -120,7 +120,7 @@ func (l *listing[T]) add(text []byte) error {
 	return l.memory.set(bytes)
 }
 
-// isLastPage goes by the page size that the server says it used, which may be smaller than what was asked for.
+// isLastPage compares with the page size that the server says it used, which may be smaller than requested.
 func isLastPage(header http.Header, number int) (bool, error) {
 	var pagination struct{ PageSize, Total int }
 	err := json.Unmarshal([]byte(header.Get("X-Pagination")), &pagination)

@@ -34,7 +34,7 @@ type login struct {
 	means string
 	// token returns the token to send.
 	token func(context.Context) (string, error)
-	// renew is told that a token was refused, and reports whether token may return another one.
+	// renew is called when a token was refused, and reports whether token may return another one.
 	renew func(refused string) bool
 	// redact takes the secrets out of a text.
 	redact func(string) string

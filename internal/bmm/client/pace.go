@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// patience bounds how long a call waits for its turn. Who would have to wait longer is told to come again, so that no
-	// worker is held.
+	// patience bounds how long a call waits for its turn. A call that would have to wait longer fails as Busy, so that no
+	// worker is blocked.
 	patience = 3 * time.Second
 	// firstPause follows the first answer that there were too many calls; it doubles with each further one, up to
 	// lastPause.
@@ -60,8 +60,8 @@ func (p *pace) wait(ctx context.Context, op string) error {
 	return nil
 }
 
-// heed takes notice of what an answer says about the pace, to a request that was sent at a time, and returns how long
-// all calls are held back.
+// heed records what an answer says about the pace, for a request that was sent at the given time, and returns how
+// long all calls are held back.
 func (p *pace) heed(sent time.Time, status int, retryAfter time.Duration) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -5,9 +5,8 @@ import (
 	"sync"
 )
 
-// ration bounds what the answers that are just being read take of the process's memory, together, in bytes. Each namespace may
-// have as much as it leaves free: one by itself half of it, of two each a third. So whoever comes gets something, however
-// much others take.
+// ration bounds the memory that all answers being read take together, in bytes. Each namespace may have as much as it leaves
+// free: one by itself half of it, of two each a third. So every newcomer gets something, however much others take.
 type ration struct {
 	limit int
 

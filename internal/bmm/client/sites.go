@@ -17,7 +17,8 @@ func (c *Client) Tenant(ctx context.Context) (*Tenant, error) {
 	return tenant, nil
 }
 
-// TenantIs checks whose credentials these are. It comes before all else in an organisation that nobody has used yet: see Tenant.
+// TenantIs checks whose credentials these are. It comes before all else in an organisation that hasn't been used yet: see
+// Tenant.
 func (c *Client) TenantIs(ctx context.Context, id string) error {
 	tenant, err := c.Tenant(ctx)
 	if err != nil {

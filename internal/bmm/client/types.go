@@ -75,7 +75,7 @@ type (
 	InstanceCreateRequest = gen.InstanceCreateRequest
 	// InstanceUpdateRequest is what UpdateInstance takes.
 	InstanceUpdateRequest = gen.InstanceUpdateRequest
-	// InstanceDeleteRequest is what goes with the deletion of an instance.
+	// InstanceDeleteRequest is the body of the deletion of an instance.
 	InstanceDeleteRequest = gen.InstanceDeleteRequest
 	// InterfaceCreateRequest is an interface of an InstanceCreateRequest.
 	InterfaceCreateRequest = gen.InterfaceCreateRequest

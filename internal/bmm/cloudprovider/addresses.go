@@ -10,7 +10,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/instance"
 )
 
-// shared are addresses for carriers' own networks (RFC 6598), which nobody reaches from outside.
+// shared are addresses for carriers' own networks (RFC 6598), which can't be reached from outside.
 var shared = netip.MustParsePrefix("100.64.0.0/10")
 
 // nodeAddresses of an instance: its IP addresses; a Node without one keeps those that it has.

@@ -86,11 +86,11 @@ func (c *Cloud) Initialize(builder cloudprovider.ControllerClientBuilder, stop <
 	}()
 }
 
-// SetInformers lets the Nodes be known, and begins to follow their instances. What is remembered of a Node goes with it. It
-// panics where the cache of Nodes can't be prepared.
+// SetInformers sets up the cache of Nodes, and starts to follow their instances. What is remembered of a Node is forgotten
+// with it. It panics if the cache of Nodes can't be prepared.
 func (c *Cloud) SetInformers(factory informers.SharedInformerFactory) {
 	informer := factory.Core().V1().Nodes().Informer()
-	// Without its index two Nodes could get one instance: then better none is looked after.
+	// Without its index two Nodes could get one instance: better initialize none then.
 	utilruntime.Must(informer.AddIndexers(cache.Indexers{byProviderID: providerIDOf}))
 	utilruntime.Must(informer.SetTransform(slim))
 	c.nodes = nodes{informer.GetIndexer()}
@@ -120,8 +120,8 @@ func (c *Cloud) site(ctx context.Context) (site, error) {
 	return now, nil
 }
 
-// follow looks after the nodes of an instance that has changed, so that events say soon what is wrong. Nodes that waited for
-// just that are initialised: upstream would look at them again later and later.
+// follow checks the nodes of an instance that has changed, so that events say soon what is wrong. Nodes that waited for just
+// that are initialised: upstream would retry them later and later.
 func (c *Cloud) follow(ctx context.Context, is change) {
 	for _, node := range c.nodes.concerned(is) {
 		_, err := c.find(ctx, node) // notes what is wrong
@@ -134,7 +134,7 @@ func (c *Cloud) follow(ctx context.Context, is change) {
 	}
 }
 
-// nudge lets upstream look at a node now: it does so when the Node has changed.
+// nudge has upstream sync a node now: it does so when the Node has changed.
 func (c *Cloud) nudge(ctx context.Context, node *corev1.Node) error {
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, annotationKnown, c.clock.Now().UTC().Format(time.RFC3339Nano))
 	_, err := c.builder.ClientOrDie(component).CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{})
@@ -144,13 +144,13 @@ func (c *Cloud) nudge(ctx context.Context, node *corev1.Node) error {
 // InstancesV2 is supported.
 func (c *Cloud) InstancesV2() (cloudprovider.InstancesV2, bool) { return c, true }
 
-// Zones is supported; nobody asks for it where InstancesV2 is.
+// Zones is supported; it isn't called if InstancesV2 is.
 func (c *Cloud) Zones() (cloudprovider.Zones, bool) { return c, true }
 
 // Instances has been replaced by InstancesV2.
 func (c *Cloud) Instances() (cloudprovider.Instances, bool) { return nil, false }
 
-// LoadBalancer isn't implemented: there is room for somebody else's.
+// LoadBalancer isn't implemented: another program may provide it.
 func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return nil, false }
 
 // Clusters isn't implemented.

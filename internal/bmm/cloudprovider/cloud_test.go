@@ -45,7 +45,7 @@ func TestZones_areTheSite(t *testing.T) {
 	}
 }
 
-// Without the cache of Nodes nobody would see that an instance has a Node already.
+// Without the cache of Nodes it couldn't be seen that an instance has a Node already.
 func TestCloud_doesntRunWithoutItsCache(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, world(1))

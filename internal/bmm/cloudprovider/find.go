@@ -108,8 +108,8 @@ func (c *Cloud) unknown(at site, err error) error {
 	return &problem{reason: ReasonUnknown, err: err}
 }
 
-// search for the instance of a node that has no provider ID: by the node's name, else by its addresses. An address goes from
-// one instance to the next, so a list from before the node was there proves nothing about it.
+// search for the instance of a node that has no provider ID: by the node's name, else by its addresses. Addresses are
+// reused, so a list from before the node existed proves nothing about it.
 func (c *Cloud) search(ctx context.Context, at site, node *corev1.Node) (*bmm.Instance, error) {
 	var addresses []netip.Addr
 	if listed, _ := at.listed(); listed.After(node.CreationTimestamp.Time) {
@@ -156,7 +156,7 @@ func (c *Cloud) only(all []bmm.Instance, what string, node *corev1.Node, at site
 	return &all[0], nil
 }
 
-// addressesOf are the IP addresses that a node's kubelet has told.
+// addressesOf are the IP addresses that a node's kubelet has reported.
 func addressesOf(node *corev1.Node) (known []netip.Addr) {
 	for _, a := range node.Status.Addresses {
 		if a.Type != corev1.NodeInternalIP && a.Type != corev1.NodeExternalIP {

@@ -41,7 +41,7 @@ const (
 	monitorPeriod = 16 * time.Millisecond
 	callTimeout   = 300 * time.Millisecond
 	timeout       = time.Minute
-	// seldomLooked is how often upstream looks at the addresses of all nodes: never again in a test.
+	// seldomLooked is how often upstream updates the addresses of all nodes: never again in a test.
 	seldomLooked = time.Hour
 
 	testLabel = "test"
@@ -196,7 +196,7 @@ func (f *fixture) untilAsked(kind map[string]int, times int, names ...string) {
 	}).Should(Succeed())
 }
 
-// asked is the cloud, and a record of what upstream's controllers were told about nodes.
+// asked is the cloud, and a record of its answers to upstream's controllers about nodes.
 type asked struct {
 	*Cloud
 	mu               sync.Mutex

@@ -19,7 +19,7 @@ import (
 const dataLink = "..data"
 
 // folder reads a folder as the Secret that is mounted there: no right to read Secrets is needed, and what the kubelet has
-// written anew counts from the next read on. The namespace of the Secret is the path of the folder above.
+// rewritten counts from the next read on. The namespace of the Secret is the path of the folder above.
 type folder struct{}
 
 // Get the Secret.

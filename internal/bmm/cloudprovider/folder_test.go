@@ -26,7 +26,7 @@ func mounted(t *testing.T, files map[string]string) (path string, read func() (m
 	}
 }
 
-// Somebody has to put right what can't be read: that is no outage of the API.
+// What can't be read requires manual intervention: that is no outage of the API.
 func TestFolder_thatCantBeReadIsARefusedLogin(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string]string{"a loop": "token", "a link to nothing": "nothing"} {
@@ -56,7 +56,7 @@ func TestFolder_thatChangesWhileItIsReadIsReadAgain(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	path, read := mounted(t, map[string]string{"token": "old"})
-	slow := filepath.Join(path, "..data", "endpoint") // is read before the token, and lasts until somebody has written it
+	slow := filepath.Join(path, "..data", "endpoint") // read before the token, and blocks until it is written
 	g.Expect(syscall.Mkfifo(slow, 0o600)).To(Succeed())
 	type answer struct {
 		data map[string][]byte

@@ -154,7 +154,7 @@ func TestNode_waitsForItsZone(t *testing.T) {
 	f.Expect(f.events.of(f.name(0))).To(HaveLen(1))
 }
 
-// An instance goes, and the next one gets its address.
+// An instance is deleted, and the next one gets its address.
 func TestNode_isNotTakenForWhoHadItsAddressBefore(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, world(2), seldom)

@@ -23,8 +23,8 @@ func (c *Cloud) InstanceExists(ctx context.Context, node *corev1.Node) (bool, er
 }
 
 // InstanceShutdown is true for an instance whose machine has been given back: the BMM API still shows it, but nothing of the
-// node can run any more. One that is being terminated may still run its pods, and a machine that is off otherwise looks like
-// any other that isn't Ready.
+// node can run any more. One that is being terminated may still run its pods, and a machine that is off for another reason
+// can't be told from any other that isn't Ready.
 func (c *Cloud) InstanceShutdown(ctx context.Context, node *corev1.Node) (bool, error) {
 	f, err := c.find(ctx, node)
 	if err != nil {
@@ -33,7 +33,7 @@ func (c *Cloud) InstanceShutdown(ctx context.Context, node *corev1.Node) (bool, 
 	return f.is.Status == bmm.InstanceTerminated, nil
 }
 
-// InstanceMetadata is what a Node is initialised with. Its addresses are looked at again later on, its labels aren't.
+// InstanceMetadata is what a Node is initialised with. Its addresses are updated later on, its labels aren't.
 func (c *Cloud) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
 	f, err := c.find(ctx, node)
 	if err != nil {

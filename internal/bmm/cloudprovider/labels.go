@@ -5,8 +5,8 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/topology"
 )
 
-// Additional labels. A machine's health isn't among them, because labels of a Node are never looked at again, and its rack
-// isn't, because the BMM API doesn't tell.
+// Additional labels. A machine's health isn't among them, because labels of a Node are never updated, nor is its rack,
+// because the BMM API doesn't report it.
 const (
 	// LabelMachine is the ID of the physical machine.
 	LabelMachine = "bmm.bedplate.dev/machine"

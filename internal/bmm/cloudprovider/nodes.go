@@ -20,8 +20,8 @@ func providerIDOf(object any) ([]string, error) {
 	return []string{node.Spec.ProviderID}, nil
 }
 
-// slim leaves out what is most of a Node and nobody here reads. The controllers write back nothing of it: an update of a
-// Node doesn't change its status, and patches say only what has changed.
+// slim drops most of a Node, which isn't read here. The controllers write back nothing of it: an update of a Node
+// doesn't change its status, and patches say only what has changed.
 func slim(object any) (any, error) {
 	if node, ok := object.(*corev1.Node); ok {
 		node.ManagedFields, node.Status.Images = nil, nil
@@ -74,7 +74,7 @@ func (n nodes) has(node *corev1.Node) bool {
 	return err == nil && exists && ok && known.UID == node.UID
 }
 
-// uninitialized is a node that nothing but its kubelet has looked after yet.
+// uninitialized is a node that no cloud provider has initialised yet.
 func uninitialized(node *corev1.Node) bool {
 	for _, taint := range node.Spec.Taints {
 		if taint.Key == cloudproviderapi.TaintExternalCloudProvider {

@@ -23,14 +23,15 @@ const (
 	ReasonAmbiguous           = "AmbiguousInstance"
 	ReasonUnknown             = "InstanceUnknown"
 	ReasonNotFound            = "InstanceNotFound"
-	// ReasonIncomplete is told of a Node that can't be initialised yet.
+	// ReasonIncomplete is reported for a Node that can't be initialised yet.
 	ReasonIncomplete = "InstanceIncomplete"
 	// ReasonInstance is followed by the state of the instance: InstanceError, InstanceRepairing, InstanceTerminating, …
 	ReasonInstance = "Instance"
 
 	ReasonCredentials = "CredentialsRefused"
 	ReasonAPI         = "BMMAPIUnavailable"
-	// ReasonUnpublished is told where instances are known from a management cluster only, and it has published nothing.
+	// ReasonUnpublished is reported if instances are known from a management cluster only, and it has published
+	// nothing.
 	ReasonUnpublished = "InstancesNotPublished"
 )
 
@@ -59,7 +60,7 @@ func ofSite(err error) *problem {
 	return &problem{reason: reason, ofSite: true, err: err}
 }
 
-// problems are told of as events when they begin: once for each node, and once for the site where nothing is known of any
+// problems are reported as events when they start: once for each node, and once for the site if nothing is known of any
 // node. They are remembered until they end, or their node is gone.
 type problems struct {
 	clock    clock.PassiveClock
@@ -77,7 +78,7 @@ type nodeNotes struct {
 	// problem is the reason why its instance isn't known or isn't well. What keeps a Node from being initialised is another
 	// one: the next look for the instance doesn't end it.
 	problem, incomplete string
-	// sought is when somebody has first looked for the instance in vain.
+	// sought is when the instance was first not found.
 	sought time.Time
 }
 
@@ -161,9 +162,9 @@ func (t *problems) siteAnswered(listed time.Time) {
 	}
 }
 
-// soughtInVain returns how new a list must be in which a node's instance is looked for again. At first that is one of just
-// now, and of after the node's creation. A moment later it is one that began after the first look, and from then on one in
-// each interval. So all nodes that look at about the same time share a list.
+// soughtInVain returns how new a list must be in which a node's instance is looked for again. At first it has to be
+// current, and newer than the node. A moment later it has to be newer than the first search, and from then on there is one
+// in each interval. So all nodes that search at about the same time share a list.
 func (t *problems) soughtInVain(node *corev1.Node, interval time.Duration) (since time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

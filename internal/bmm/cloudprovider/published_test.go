@@ -71,14 +71,14 @@ func providerIDOfInstance(i publication.Instance) string {
 	return providerid.ProviderID{SiteID: i.SiteID, InstanceID: i.ID}.String()
 }
 
-// The Node is there long before the entry: upstream looks at it ever more seldom.
+// The Node exists long before the entry: upstream retries it with backoff.
 func TestPublished_aNodeIsInitializedAsSoonAsItsInstanceIsKnown(t *testing.T) {
 	t.Parallel()
 	f := startPublished(t)
 	f.cloud.config.AdditionalLabels = true
 	f.publish(theSite())
 	f.register(f.name(0))
-	f.untilAsked(f.asked.incomplete, 10, f.name(0)) // the next look is 5 s away, and then 10 s
+	f.untilAsked(f.asked.incomplete, 10, f.name(0)) // the next retry is in 5 s, and then 10 s
 	f.publish(f.instance(0))
 	published := time.Now()
 	node := f.untilInitialized(f.name(0), providerIDOfInstance(f.instance(0)))

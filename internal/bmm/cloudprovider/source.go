@@ -36,6 +36,6 @@ type site interface {
 // change of an instance, or of the site where there is no ID.
 type change struct {
 	siteID, instanceID string
-	// name of the instance, where it is told.
+	// name of the instance, if it is known.
 	name string
 }

@@ -69,7 +69,8 @@ func TestAllocation_isFoundAgainByItsName(t *testing.T) {
 	f.Expect(f.Sim.State().Empty()).To(BeTrue())
 }
 
-// A tenant's token is good for everything else. Whoever puts in one of the provider's gets on without touching the object.
+// A tenant's token is good for everything else. With one of the provider's in the Secret it continues without a change of
+// the object.
 func TestAllocation_needsTheProvidersRights(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t, bare, func(w *sim.Config) {
@@ -87,7 +88,7 @@ func TestAllocation_needsTheProvidersRights(t *testing.T) {
 	f.UntilReady(object)
 }
 
-// Who isn't let in at all isn't told to get another role.
+// A refused login isn't reported as a missing role.
 func TestAllocation_withRefusedCredentialsSaysSo(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t, bare)

@@ -11,7 +11,7 @@ import (
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
-// change is what to write into a field, and tells people of it; nil where the field has it already.
+// change is what to write into a field, and records it; nil if the field has it already.
 func change[T comparable](changes *[]graph.Change, field string, from, to T) *T {
 	if from == to {
 		return nil

@@ -271,7 +271,7 @@ func TestCluster_outlastsAnAPIThatIsDown(t *testing.T) {
 	}
 }
 
-// A server answers 404 to everything under a wrong path: it looks like an empty data centre and isn't one.
+// A server answers 404 to everything under a wrong path: that looks like an empty data centre, but isn't one.
 func TestCluster_doesNotTakeAWrongPathForAnEmptySite(t *testing.T) {
 	t.Parallel()
 	f, object := ready(t)

@@ -46,8 +46,8 @@ func groupPhase(g *bmm.NetworkSecurityGroup) phases.Phase {
 	return phase
 }
 
-// wantGroup asks for the group before the VPC, which it is attached to, so that no machine is ever without it. A group of
-// the user's own has another key than one of ours: changing from one to the other attaches the new before the old one goes.
+// wantGroup adds the group before the VPC that it is attached to, so that no machine is ever without it. A group of the
+// user's own has another key than one of ours: so the new one is attached before the old one is deleted.
 func (n *networks) wantGroup(spec *infrav1.NetworkSecurityGroupSpec) *graph.Handle[bmm.NetworkSecurityGroup] {
 	want := graph.Want[bmm.NetworkSecurityGroup]{
 		Key: groupKey, Condition: infrav1.NSGReadyCondition, After: []graph.Ref{n.site},
@@ -88,7 +88,7 @@ func nameTaken(err error, field string) error {
 	return err
 }
 
-// groupUpdate is what makes a group as the spec wants it, and the same for people.
+// groupUpdate is the request that makes a group match the spec, and the same in readable form.
 func groupUpdate(
 	spec *infrav1.NetworkSecurityGroupSpec, name string, key graph.Key, g *bmm.NetworkSecurityGroup,
 ) (bmm.NetworkSecurityGroupUpdateRequest, []graph.Change) {

@@ -181,7 +181,7 @@ func TestGroup_thatAnOldInventoryDetachesIsAttachedAgain(t *testing.T) {
 	}
 }
 
-// Whoever opened a port by hand finds it closed again, and the object says what was done.
+// A port that was opened by hand is closed again, and the object says what was done.
 func TestGroup_isPutBackAsTheSpecSays(t *testing.T) {
 	t.Parallel()
 	open := bmm.NetworkSecurityGroupRule{
@@ -264,7 +264,7 @@ func TestGroup_thatSomebodyDetachedOrDeletedIsBackAgain(t *testing.T) {
 	f.Expect(object.Status.NetworkSecurityGroupID).To(Equal(attached()))
 }
 
-// From the cluster's own group to the user's, to none, and back: the new one is attached before the old one goes.
+// From the cluster's own group to the user's, to none, and back: the new one is attached before the old one is deleted.
 func TestGroup_canBeChangedForTheUsersOwnAndForNone(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t)

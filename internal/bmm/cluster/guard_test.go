@@ -13,7 +13,7 @@ import (
 
 const doesntTake = "doesn't take the finalizer " + cluster.SecretFinalizer
 
-// A Secret that isn't kept goes with its namespace, and what was made with it stays for ever.
+// A Secret without a finalizer is deleted with its namespace, and what was created with it leaks.
 func TestSecret_thatPolicyLetsNobodyKeepIsNamedBeforeTheFirstCreate(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t)
@@ -34,7 +34,7 @@ func TestSecret_thatPolicyLetsNobodyKeepIsNamedBeforeTheFirstCreate(t *testing.T
 	f.UntilGone(object)
 }
 
-// What was made before there was such a policy is looked after, and nothing is made for others.
+// What was created before there was such a policy is maintained, and nothing new is created.
 func TestSecret_thatIsNotKeptAnyMoreStopsOnlyWhatBegins(t *testing.T) {
 	t.Parallel()
 	f, object := ready(t)

@@ -34,7 +34,8 @@ func (n *networks) ipBlockKind() *graph.Kind[bmm.IPBlock] {
 	}
 }
 
-// ipBlockTag is that of a provider's block. The tenant's part of it has the name of its allocation, and goes with that.
+// ipBlockTag is that of a provider's block. The tenant's part of it has the name of its allocation, and is deleted with
+// that.
 func ipBlockTag(b *bmm.IPBlock) graph.Tag {
 	if b.TenantID != "" {
 		return graph.Tag{}
@@ -103,8 +104,8 @@ func cannotFind(format string, args ...any) error {
 	return &fault.Error{Class: fault.Invalid, Op: "find IP block", Err: fmt.Errorf(format, args...)}
 }
 
-// fits refuses a range that can't be cut from the block: the BMM API chooses the range itself, so that one which lies
-// elsewhere is a mistake of whoever wrote it.
+// fits refuses a range that can't be cut from the block: the BMM API chooses the range itself, so a range elsewhere
+// is a mistake in the spec.
 func fits(what, name, wanted string, length int, block *bmm.IPBlock) error {
 	within, err := netip.ParsePrefix(cidr(block.Prefix, block.PrefixLength))
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
-// project shows the ledger in the status. What the ledger names and wasn't looked at in this reconcile stays as it was.
+// project shows the ledger in the status. What the ledger names and wasn't read in this reconcile stays as it was.
 func (n *networks) project() {
 	status := &n.object.Status
 	status.SiteID, status.IPBlockID = n.site.ID(), n.ipBlock.ID()
@@ -80,8 +80,8 @@ func (n *networks) projectLeft() {
 	status.VPCPeerings = slices.DeleteFunc(status.VPCPeerings, func(p infrav1.VPCPeeringStatus) bool { return !n.graph.Names(k.peering.Name, p.ID) })
 }
 
-// provisioned is true when machines can be made. A peering may wait for the owner of the other VPC, and nobody else has to. A
-// group that is pending is attached already.
+// provisioned is true when machines can be created. They needn't wait for a peering, which may wait for the owner of the
+// other VPC. A group that is pending is attached already.
 func provisioned(conditions []metav1.Condition) bool {
 	for _, c := range conditions {
 		switch c.Type {
@@ -95,7 +95,7 @@ func provisioned(conditions []metav1.Condition) bool {
 	return meta.IsStatusConditionTrue(conditions, infrav1.VPCReadyCondition)
 }
 
-// ranges shows the subnets or VPC prefixes that exist. One that wasn't looked at in this reconcile keeps its CIDR. Each name is there
+// ranges shows the subnets or VPC prefixes that exist. One that wasn't read in this reconcile keeps its CIDR. Each name is there
 // once: the API server refuses the whole status otherwise.
 func ranges[S infrav1.SubnetStatus | infrav1.VPCPrefixStatus, T any](
 	g *graph.Graph, kind *graph.Kind[T], before []S, handles []*graph.Handle[T], cidrOf func(*T) string,

@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// priorityStep leaves room between the priorities of rules, which are in the order of the spec: the lowest goes first.
+	// priorityStep leaves room between the priorities of rules, which are in the order of the spec: the lowest applies
+	// first.
 	priorityStep = 100
 	// lastPriority is what the BMM API takes at most.
 	lastPriority = 60000

@@ -85,7 +85,7 @@ func TestSite_thatIsDownIsWaitedFor(t *testing.T) {
 	f.UntilReady(object)
 }
 
-// Cluster API's contract: a list of names, who may be put there, and attributes for people.
+// Cluster API's contract: a list of names, whether control planes may be placed there, and informative attributes.
 func TestFailureDomains_areTold(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t)

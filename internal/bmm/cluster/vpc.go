@@ -109,13 +109,13 @@ func (n *networks) usersVPC(ctx context.Context) (string, error) {
 	return v.ID, nil
 }
 
-// groupInEffect goes by the details that the API has of a group on the instances of a VPC; without instances it has none.
+// groupInEffect reads the details that the API has of a group on the instances of a VPC; without instances it has none.
 func groupInEffect(v *bmm.VPC) bool {
 	status := v.NetworkSecurityGroupPropagationDetails.Status
 	return status != "" && status != bmm.PropagationError
 }
 
-// checkRoutingProfile looks at what the service has made: the first releases ignore what they don't know.
+// checkRoutingProfile checks what the service has created: the first releases ignore what they don't know.
 func (n *networks) checkRoutingProfile(v *bmm.VPC) error {
 	wanted := n.object.Spec.VPC.RoutingProfile
 	if wanted == "" || strings.EqualFold(v.RoutingProfile, wanted) {
@@ -145,7 +145,7 @@ func (n *networks) updateVPC(ctx context.Context, id string, update bmm.VPCUpdat
 	return err
 }
 
-// vpcUpdate is what makes a VPC of ours as the spec wants it, and the same for people.
+// vpcUpdate is the request that makes a VPC of ours match the spec, and the same in readable form.
 func (n *networks) vpcUpdate(v *bmm.VPC) (bmm.VPCUpdateRequest, []graph.Change) {
 	spec := n.object.Spec.VPC
 	var update bmm.VPCUpdateRequest

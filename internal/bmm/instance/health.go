@@ -29,7 +29,7 @@ const (
 
 // Health of a machine whose instance is to be deleted, as Kubernetes knows it.
 type Health struct {
-	// Object has the annotation that a person may have written, and gets an event.
+	// Object has the annotation that the user may have written, and gets an event.
 	Object client.Object
 	// Cluster that the machine is of; empty where there is one only.
 	Cluster string
@@ -37,8 +37,9 @@ type Health struct {
 	Found, Details string
 }
 
-// Reports remembers which machines' ill health the sites' operators were told of. Each report takes a host out of its site's
-// pool until the operator has looked at it, so there are few. It is kept in memory: a manager that starts knows of none.
+// Reports remembers which unhealthy machines were reported to the sites' operators. Each report takes a host out of its
+// site's pool until the operator has checked it, so there are few. It is kept in memory, and empty after a restart of the
+// manager.
 type Reports struct {
 	mu   sync.Mutex
 	told map[string][]report // by cluster
@@ -73,8 +74,8 @@ func (r *Reports) take(cluster, instanceID string, now time.Time) bool {
 	return true
 }
 
-// healthIssue is a word to the site's operator about the instance's machine; nil without one. What Kubernetes has found may as
-// well be a bad image or a network, on all machines at once. So a person has to have written it into the annotation, or the
+// healthIssue is a report to the site's operator about the instance's machine; nil without one. What Kubernetes has found may
+// as well be a bad image or a network, on all machines at once. So the user has to have written it into the annotation, or the
 // BMM API has to show an alert itself.
 func (i *Instance) healthIssue(ctx context.Context, id string) (*bmm.MachineHealthIssue, error) {
 	h, err := i.machine.Health(ctx)

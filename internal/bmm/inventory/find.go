@@ -46,7 +46,8 @@ func (v *Inventory) Newest(api *bmm.Client, siteID string) (listed time.Time, er
 	return s.listed, s.err
 }
 
-// Forget what a client has been told of a site that isn't asked any more, so that it isn't listed with that one again.
+// Forget what a client has listed at a site that isn't used any more, so that the site isn't listed with that client
+// again.
 func (v *Inventory) Forget(api *bmm.Client, siteID string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package inventory knows how the instances of a site are, from one paged list per site and interval that all who ask share:
-// a call for each machine and look would be too many.
+// Package inventory knows the state of the instances of a site, from one paged list per site and interval that all callers
+// share: a call for each machine and poll would be too many.
 package inventory
 
 import (
@@ -31,12 +31,13 @@ const (
 	moment   = time.Second
 )
 
-// Inventory of all sites that somebody asks about. Start keeps it up to date.
+// Inventory of all sites that have callers. Start keeps it up to date.
 type Inventory struct {
 	// Interval between two lists of a site where nothing is on its way. What has just changed is listed sooner: see shelf.due.
 	Interval time.Duration
 	Clock    clock.PassiveClock
-	// Keep bounds what is known of all sites together, in bytes. Where that is too much, what no caller has asked about goes first.
+	// Keep bounds what is known of all sites together, in bytes. If that is too much, what no caller has asked for is dropped
+	// first.
 	Keep int
 
 	mu      sync.Mutex
@@ -62,7 +63,7 @@ type site struct {
 
 // shelf is what is known of a site.
 type shelf struct {
-	// listing is full during a list, so that whoever comes meanwhile waits for that one.
+	// listing is full during a list, so that callers wait for that one meanwhile.
 	listing chan struct{}
 
 	mu sync.Mutex
@@ -111,7 +112,7 @@ func (v *Inventory) Changes() <-chan event.TypedGenericEvent[Change] { return v.
 func (v *Inventory) Instance(ctx context.Context, api *bmm.Client, siteID, id string) (*bmm.Instance, error) {
 	s := v.shelf(api, siteID)
 	s.ask(id, v.Clock.Now())
-	// Start lists often enough; only where it doesn't run, or has only just begun, somebody has to who asks.
+	// Start lists often enough; a caller has to list only if it doesn't run, or has only just started.
 	if err := v.update(ctx, siteID, s, v.ago(2*v.Interval), v.mention); err != nil {
 		return nil, err
 	}
@@ -144,8 +145,8 @@ func (v *Inventory) Touch(api *bmm.Client, siteID, id string) {
 	s.moves(v.Clock.Now())
 }
 
-// Start lists each site that is asked about, at least once per interval, until ctx ends. It tells of changes. At its end it
-// cuts off all lists: a manager that is told to stop has its lease until nothing is at work any more.
+// Start lists each site that is asked about, at least once per interval, until ctx ends. It reports changes. At its end it
+// cancels all lists: a manager that shuts down keeps its lease until nothing is running any more.
 func (v *Inventory) Start(ctx context.Context) error {
 	ticker := time.NewTicker(graph.Interval(v.Interval, 0))
 	defer ticker.Stop()
@@ -167,14 +168,14 @@ func (v *Inventory) Start(ctx context.Context) error {
 			listing.Go(func() { // a site that is slow or dead is no reason to hear late from the others
 				turn, cancel := context.WithTimeout(ctx, v.Interval) // then it is the next one's
 				defer cancel()
-				// Whoever asks gets to hear of an error.
+				// The caller gets the error.
 				_ = v.update(turn, at.id, s, since, func(c Change) { v.tell(ctx, c) })
 			})
 		}
 	}
 }
 
-// tell of a change, when somebody listens.
+// tell reports a change, if there is a listener.
 func (v *Inventory) tell(ctx context.Context, c Change) {
 	select {
 	case v.changes <- event.TypedGenericEvent[Change]{Object: c}:
@@ -219,14 +220,15 @@ func (v *Inventory) shelf(api *bmm.Client, siteID string) *shelf {
 	return s
 }
 
-// forgetLogin forgets what is known with another login of the same Secret: who asks has read the newest one. v.mu is held.
+// forgetLogin forgets what is known with another login of the same Secret: the caller has read the newest one. v.mu is
+// held.
 func (v *Inventory) forgetLogin(api *bmm.Client) {
 	maps.DeleteFunc(v.sites, func(at site, s *shelf) bool {
 		return api.Secret() != "" && at.account != api.Account() && s.client().Secret() == api.Secret()
 	})
 }
 
-// inUse are the sites that somebody asks about; the others are forgotten.
+// inUse are the sites that have callers; the others are forgotten.
 func (v *Inventory) inUse() map[site]*shelf {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -266,7 +268,7 @@ func (v *Inventory) list(ctx context.Context, siteID string, s *shelf, since tim
 		return nil, err
 	}
 	defer func() { <-s.listing }()
-	if young, err := v.judge(s, since); young || err != nil { // somebody else has listed meanwhile
+	if young, err := v.judge(s, since); young || err != nil { // another caller has listed meanwhile
 		return nil, err
 	}
 	began := v.Clock.Now()

@@ -92,7 +92,7 @@ func TestInstance_thatWasJustSeenWaitsForNoListAndFailsWithNone(t *testing.T) {
 	go func() { listed <- f.status(0) }()
 	f.Eventually(func() int { lists, _ := f.calls(); return lists }).Should(Equal(2), "a list is on its way")
 	f.inventory.Put(f.api, siteID, &bmm.Instance{ID: id(1), SiteID: siteID, Status: bmm.InstancePending})
-	f.clock.Step(-interval - time.Second) // for whoever asks now the last list is young enough
+	f.clock.Step(-interval - time.Second) // for a caller now the last list is recent enough
 	f.Expect(f.status(0)).To(Equal("Ready"))
 	release()
 	f.Eventually(listed).Should(Receive(Equal("Ready")))

@@ -126,9 +126,9 @@ func (s *shelf) tryEnter(hasPatience bool) (wait time.Duration, free bool) {
 	return time.Until(s.entered.Add(moment)), false
 }
 
-// due says whether it is time for a list, and when the one began that it is to replace. While something moves, lists follow
-// soon and then less and less often, but there is a tenth of the interval between two of them, and no more than a tenth of the
-// time goes into them: a site of thousands of instances that are being made isn't listed all the time.
+// due reports whether it is time for a list, and when the list that it replaces started. While something changes, lists follow
+// soon and then less and less often, but at least a tenth of the interval apart, and they take no more than a tenth of the
+// time: a site with thousands of instances being created isn't listed all the time.
 func (s *shelf) due(now time.Time, interval time.Duration) (since time.Time, due bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

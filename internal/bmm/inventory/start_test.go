@@ -49,7 +49,7 @@ func TestStart_tellsOnlyWhatHasChanged(t *testing.T) {
 	f.Eventually(ended).Should(Receive(BeNil()))
 }
 
-// Who asks doesn't wait until all changes are heard of, and still none gets lost.
+// A caller doesn't wait until all changes are delivered, and still none gets lost.
 func TestStart_tellsWhatThereWasNoRoomFor(t *testing.T) {
 	t.Parallel()
 	const number = 3000
@@ -123,7 +123,7 @@ func TestStart_listsASiteWhileAnotherHangs(t *testing.T) {
 	f.Eventually(ended).Should(Receive(BeNil()))
 }
 
-// A manager that is told to stop keeps its lease until all has ended, and no replica works meanwhile. Only creates are worth that.
+// A manager that shuts down keeps its lease until all has ended, and no replica works meanwhile. Only creates are worth that.
 func TestStart_endsWhileAListHangs(t *testing.T) {
 	t.Parallel()
 	f := start(t, 1, 20*time.Millisecond)

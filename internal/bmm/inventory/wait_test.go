@@ -12,7 +12,7 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
-// Of the workers that look after the machines of a dead site, one waits.
+// Of the workers that reconcile the machines of a dead site, one waits.
 func TestRefresh_waitsForNobodysListWhereTheAPIDoesntAnswer(t *testing.T) {
 	t.Parallel()
 	f := start(t, 1, interval)
@@ -38,7 +38,7 @@ func TestRefresh_waitsForNobodysListWhereTheAPIDoesntAnswer(t *testing.T) {
 	f.Expect(f.inventory.Refresh(f.ctx, api, siteID, f.clock.Now())).To(Succeed())
 }
 
-// An API may answer each page, and never come to the end: whoever waits for that holds a worker.
+// An API may answer each page, and never come to the end: each caller that waits for it blocks a worker.
 func TestInstance_fewWaitLongForAListOfANamespace(t *testing.T) {
 	t.Parallel()
 	const workers = 10

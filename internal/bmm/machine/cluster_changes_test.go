@@ -50,7 +50,7 @@ func TestMachine_keepsItsGroupWhileThatOfTheClusterIsNotKnown(t *testing.T) {
 	f.Eventually(group).Should(BeEmpty(), "taken out of the spec it is another matter")
 }
 
-// A rollout to another subnet has to make the new machine before the old one goes, and with it the old subnet.
+// A rollout to another subnet has to create the new machine before the old one is deleted, and with it the old subnet.
 func TestMachine_comesUpWhileAnotherSubnetIsOnItsWayOut(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t)

@@ -96,8 +96,8 @@ func TestGroup_thatIsPendingHoldsNoMachineUpAndOneInErrorDoes(t *testing.T) {
 	f.UntilReady(cluster)
 }
 
-// Somebody renames the VPC, which isn't ours to put back, and the service detaches the group at the site. What the API says of
-// the group's propagation is all that shows it.
+// Another client renames the VPC, which we don't correct, and the service detaches the group at the site. Only the group's
+// propagation status in the API shows it.
 func TestGroup_whosePropagationDetailsVanishIsAttachedAgain(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t, func(w *sim.Config) { w.Times.InventoryDelay = w.Times.Inventory })

@@ -16,8 +16,8 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 )
 
-// A report takes the host out of the site's pool. What makes a Node unhealthy may as well be a bad image, on all hosts at once, so
-// a person or the BMM API itself has to vouch for it.
+// A report takes the host out of the site's pool. A Node may as well be unhealthy because of a bad image, on all hosts at once, so
+// the user or the BMM API has to confirm it.
 func TestHealth_theSiteHearsOfAMachineThatIsIllForSure(t *testing.T) {
 	t.Parallel()
 	failed := func(reason, message string) []metav1.Condition {
@@ -91,7 +91,7 @@ func TestHealth_theSiteHearsOfAMachineThatIsIllForSure(t *testing.T) {
 	}
 }
 
-// A cluster can't empty a site's pool, whoever annotates its machines.
+// A cluster can't empty a site's pool, whatever annotates its machines.
 func TestHealth_theSiteHearsOfAFewMachinesOnly(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t)

@@ -65,7 +65,7 @@ func TestInventory_oneListServesAllMachines(t *testing.T) {
 	f.Expect(f.Called("deleteInstance")).To(Equal(number))
 }
 
-// A machine that is ready is looked at every ten poll intervals. What changes is seen within about one, by the list.
+// A machine that is ready is polled every ten intervals. A change is seen within about one, by the list.
 func TestInventory_aChangeWakesItsMachine(t *testing.T) {
 	t.Parallel()
 	const poll = 2 * time.Second
@@ -84,7 +84,7 @@ func TestInventory_aChangeWakesItsMachine(t *testing.T) {
 	f.Expect(time.Since(changed)).To(BeNumerically("<", 4*poll))
 }
 
-// A list is paged. Wherever an instance stands, it is known, and half a list is none.
+// A list is paged. An instance on any page is known, and half a list counts as none.
 func TestInventory_knowsInstancesOfEveryPage(t *testing.T) {
 	t.Parallel()
 	const others = 110

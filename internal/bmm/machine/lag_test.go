@@ -35,7 +35,7 @@ func TestLag_aChangeIsAskedForOnce(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			f := bmmtest.Start(t, func(w *sim.Config) {
-				lag := 16 * bmmtest.Poll * time.Duration(w.Speed) // longer than what waits for long isn't looked at
+				lag := 16 * bmmtest.Poll * time.Duration(w.Speed) // longer than the slowest poll
 				w.Times.ViewLag.Duration, w.Times.Freeze.Duration = lag, lag
 			})
 			vpc := infrav1.VPCSpec{NetworkSecurityGroup: group.DeepCopy()}

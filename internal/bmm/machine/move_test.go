@@ -61,7 +61,7 @@ func TestMove_makesNothingAndFindsEverything(t *testing.T) {
 	f.Expect(f.Sim.State().Empty()).To(BeTrue())
 }
 
-// Moved while nobody knew what had come of the create: its token moves too.
+// Moved while the outcome of the create was unknown: its token moves too.
 func TestMove_inTheMiddleOfACreate(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t)
@@ -120,7 +120,7 @@ func TestDelete_worksFromTheLedgerWhenEverythingAroundIsGone(t *testing.T) {
 	f.Expect(f.Sim.State().Releases).To(HaveLen(2))
 }
 
-// The Secret was removed by force. Its name is known, so that a person can be told to put it back.
+// The Secret was removed by force. Its name is known, so that the condition can tell the user to put it back.
 func TestDelete_waitsForCredentialsThatAreGone(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t)

@@ -231,7 +231,7 @@ func TestNetwork_isConfiguredWhenEveryInterfaceHasItsAddress(t *testing.T) {
 	f.UntilTrue(object, infrav1.NetworkConfiguredCondition)
 }
 
-// Release 1.0.6 ignores it without an error. The instance would be Ready, under an address that nobody knows of.
+// Release 1.0.6 ignores it without an error. The instance would be Ready, under an unknown address.
 func TestNetwork_anAddressThatWasIgnoredIsSaid(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t, fabric, func(w *sim.Config) { w.Release = sim.Release106 })

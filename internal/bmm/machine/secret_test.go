@@ -14,7 +14,7 @@ import (
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 )
 
-// Whoever may write a ledger may write any name into it.
+// A client that may write a ledger may write any name into it.
 func TestSecretOf_isNeverOneOfAnotherNamespace(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -68,7 +68,7 @@ func times(count int64, size string) resource.Quantity {
 	return quantity
 }
 
-// architecture goes by the CPU's name; empty if that doesn't tell.
+// architecture by the CPU's name; empty if that isn't known.
 func architecture(capabilities []bmm.MachineCapability) infrav1.Architecture {
 	for _, c := range capabilities {
 		if c.Type != bmm.CapabilityCPU {

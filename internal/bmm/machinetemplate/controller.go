@@ -29,7 +29,7 @@ import (
 type Reconciler struct {
 	client.Client
 	Clients *credentials.Cache[*bmm.Client]
-	// Poll is how often to look whether the cluster has found its site.
+	// Poll is how often to check whether the cluster has found its site.
 	Poll time.Duration
 }
 
@@ -54,7 +54,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case err == nil && owner == nil:
 		return ctrl.Result{}, nil // Cluster API makes a Cluster the owner when something uses the template.
 	case owner == nil || annotations.IsPaused(owner, template):
-		return ctrl.Result{RequeueAfter: r.Poll}, nil // Nobody tells when the Cluster comes, or goes on.
+		return ctrl.Result{RequeueAfter: r.Poll}, nil // No event says when the Cluster appears or is unpaused.
 	}
 	infra := &infrav1.NvidiaBMMCluster{}
 	name := types.NamespacedName{Namespace: template.Namespace, Name: owner.Spec.InfrastructureRef.Name}

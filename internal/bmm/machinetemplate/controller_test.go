@@ -87,7 +87,7 @@ func TestTemplate_saysWhatItsMachinesWillHave(t *testing.T) {
 	}
 }
 
-// Nobody has to come back to it: the template waits for its cluster, for the API, and for an end of the pause.
+// It needs no manual intervention: the template waits for its cluster, for the API, and for an end of the pause.
 func TestTemplate_waitsForWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t, gpus)

@@ -24,7 +24,7 @@ import (
 // living is an object of the management cluster that may have something at a BMM API.
 type living struct {
 	kind *ownerKind
-	// name for people: KIND NAMESPACE/NAME.
+	// name in readable form: KIND NAMESPACE/NAME.
 	name, namespace string
 	// secret that it logs in with; its name is empty where none is known.
 	secret types.NamespacedName
@@ -36,7 +36,7 @@ type living struct {
 	damage error
 	// forsaken is the ledger, where that is all that is left of the object.
 	forsaken *ledgerv1.Ledger
-	// text is the spec, to see whether an ID stands in it; the whole object where the ledger can't be used.
+	// text is the spec, to check whether it contains an ID; the whole object if the ledger can't be used.
 	text string
 }
 

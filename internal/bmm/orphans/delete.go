@@ -32,10 +32,10 @@ const (
 	Failed Deletion = "failed"
 )
 
-// Delete asks for the deletion of all orphans of the report that nothing stands in the way of, and waits for none: whoever
-// wants them gone repeats it until the report is empty. Right before each one it looks again whether it still is an orphan.
-// The error says how many deletions failed; or that the objects can't be seen any more, so that nothing more is deleted.
-// Ledgers that are all that is left of an object, and name nothing any more that was seen, go too.
+// Delete requests the deletion of all orphans of the report that nothing blocks, and waits for none: it has to be repeated
+// until the report is empty. Right before each deletion it checks again that it still is an orphan. The error says how many
+// deletions failed; or that the objects can't be read any more, so that nothing more is deleted. Ledgers that are all that
+// is left of an object, and name nothing any more that was seen, are deleted too.
 func (r *Report) Delete(ctx context.Context, c client.Client) error {
 	failed := 0
 	for _, o := range r.Orphans {
@@ -81,7 +81,7 @@ func (r *Report) dropLedgers(ctx context.Context, c client.Client) error {
 // mayAppear is how long after an attempt the service may still make what was attempted: more than managers wait for it.
 const mayAppear = 10 * time.Minute
 
-// sees reports whether anything of an object's was seen or may still appear, or the accounts where it would be weren't looked at.
+// sees reports whether anything of an object's was seen or may still appear, or the accounts where it would be weren't read.
 func (r *Report) sees(l living) bool {
 	if len(r.reach[l.namespace]) == 0 || len(r.sites) > 0 {
 		return true
@@ -139,8 +139,8 @@ func outcome(err error) (Deletion, string) {
 
 const onItsWay = "it is on its way out"
 
-// wait says what an orphan has to wait for: its own end; resources that lie in it or use it, whoever made them; and those of
-// the same owner that come before it.
+// wait says what an orphan has to wait for: its own deletion; resources that lie in it or use it, orphans or not; and those
+// of the same owner that come before it.
 func (r *Report) wait(o *Orphan) (Deletion, string) {
 	if o.deleting() {
 		return Waits, onItsWay

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ownerPattern is what the engine makes owner IDs like. MAC addresses look the same, so a name alone proves nothing.
+// ownerPattern is the form of the engine's owner IDs. MAC addresses look the same, so a name alone proves nothing.
 var ownerPattern = regexp.MustCompile(`^[0-9a-f]{12}$`)
 
 // verdict on a resource.
@@ -16,7 +16,7 @@ type verdict int
 const (
 	// notOurs: it carries no tag, or a living object claims it.
 	notOurs verdict = iota
-	// orphaned: it carries our tag, and nobody claims it.
+	// orphaned: it carries our tag, and no object claims it.
 	orphaned
 	// uncertain: it may be ours, and isn't touched.
 	uncertain
@@ -28,7 +28,7 @@ type judge struct {
 	// here reports whether a Secret of the namespace leads to the account. An object of another namespace may lead there
 	// under another name of the server's, or claim what isn't its own.
 	here func(namespace string) bool
-	// proven are the owner IDs that stand in labels, which nobody but Bedplate writes, and those that the user vouches for.
+	// proven are the owner IDs in labels, which only Bedplate writes, and those that the user has confirmed.
 	proven map[string]bool
 }
 

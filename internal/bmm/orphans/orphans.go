@@ -34,13 +34,14 @@ const (
 const Warning = "only the objects of this management cluster were looked at. What belongs to objects of another one, or " +
 	"to a cluster that is being moved or restored, looks like an orphan from here. Delete only what you know to be nobody's."
 
-// Options say where to look.
+// Options say where to search.
 type Options struct {
 	// Secrets to log in with; by default those of all objects that may have something.
 	Secrets []types.NamespacedName
 	// Sites by ID or name; by default all.
 	Sites []string
-	// Owners limits the report to these owner IDs. Whoever names one vouches for it: what carries it in its name only counts.
+	// Owners limits the report to these owner IDs. Naming one confirms it: then resources that carry it only in their name
+	// count, too.
 	Owners []string
 	// Egress says where the Secrets may lead to.
 	Egress egress.Policy
@@ -86,7 +87,7 @@ type Orphan struct {
 	item
 }
 
-// Find looks for orphans. What can't be seen is left out, and named. The error is that there is nothing to look with.
+// Find searches for orphans. What can't be read is left out, and named. An error means that no search is possible.
 func Find(ctx context.Context, c client.Reader, o Options) (*Report, error) {
 	before, err := readClaims(ctx, c)
 	if err != nil {
@@ -138,7 +139,7 @@ func (c claims) err() error {
 	return errors.Join(all...)
 }
 
-// misses names the objects that can't be read and may have something where we have looked.
+// misses names the objects that can't be read and may have something in the accounts that were searched.
 func (r *Report) misses(c claims) {
 	for _, kind := range ownerKinds {
 		if err := c.unread[kind]; err != nil {
@@ -166,7 +167,7 @@ func (r *Report) reaches(secret types.NamespacedName, api *bmm.Client) {
 }
 
 // look collects everything that is seen with a Secret, each thing once for each account: what another account shows under
-// the same ID is another thing. Half of it is nothing.
+// the same ID is another thing. A partial result counts as none.
 func (r *Report) look(
 	ctx context.Context, clients *credentials.Cache[*bmm.Client], secret types.NamespacedName, sites []string,
 ) error {
@@ -203,7 +204,7 @@ func (r *Report) look(
 	return nil
 }
 
-// siteIDs finds sites by their names; without any it returns the empty ID, which stands for all.
+// siteIDs finds sites by their names; without names it returns the empty ID, which means all.
 func (a account) siteIDs(ctx context.Context, sites []string) ([]string, error) {
 	if len(sites) == 0 {
 		return []string{""}, nil

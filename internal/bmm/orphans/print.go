@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// Print writes the report for people.
+// Print writes the report in readable form.
 func Print(out io.Writer, r *Report) error {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)

@@ -24,7 +24,7 @@ const (
 	stageBlock
 )
 
-// item is a resource at a BMM API, whoever made it.
+// item is a resource at a BMM API, ours or not.
 type item struct {
 	kind             string
 	stage            stage
@@ -35,7 +35,7 @@ type item struct {
 	labelled bool
 	// uses are the IDs of what has to outlive it.
 	uses []string
-	// gives is the ID of what goes with it.
+	// gives is the ID of what is deleted with it.
 	gives string
 
 	account account
@@ -201,7 +201,8 @@ func (a account) rangeKinds() []anyKind {
 	}
 }
 
-// providerKinds carry their tags in their names. The block of a tenant isn't among them: it goes with its allocation.
+// providerKinds carry their tags in their names. The block of a tenant isn't among them: it is deleted with its
+// allocation.
 func (a account) providerKinds() []anyKind {
 	return []anyKind{
 		kind[bmm.Allocation]{

@@ -60,8 +60,8 @@ func (p *planner) dryRun(
 	return live, false, p.Patch(ctx, live, client.RawPatch(types.MergePatchType, patch))
 }
 
-// serverSideManager is who has applied an object with server-side apply: what is gone from the file counts as removed only
-// in the same name. It is empty if nobody has.
+// serverSideManager is the field manager that has applied an object server-side: fields missing from the file count as
+// removed only for the same manager. It is empty if there is none.
 func serverSideManager(live *unstructured.Unstructured) string {
 	for _, entry := range live.GetManagedFields() {
 		if entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {

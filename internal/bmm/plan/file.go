@@ -134,7 +134,7 @@ func (p *planner) variables() (all []string) {
 	return slices.Compact(all)
 }
 
-// eachOnce refuses a file in which an object stands twice: the second would undo the first.
+// eachOnce refuses a file that has an object twice: the second would undo the first.
 func eachOnce(objects []*unstructured.Unstructured) error {
 	type key struct {
 		kind schema.GroupKind
@@ -151,7 +151,7 @@ func eachOnce(objects []*unstructured.Unstructured) error {
 	return nil
 }
 
-// ask looks after the objects that the provider reads.
+// ask handles the objects that the provider reads.
 func (p *planner) ask(ctx context.Context, object *unstructured.Unstructured) (err error) {
 	f := p.file
 	switch kind := object.GroupVersionKind(); {
@@ -168,7 +168,7 @@ func (p *planner) ask(ctx context.Context, object *unstructured.Unstructured) (e
 	return err
 }
 
-// holdsCredentials reports whether an NvidiaBMMCluster of the file names the Secret. Others are nobody's business here.
+// holdsCredentials reports whether an NvidiaBMMCluster of the file names the Secret. Others don't matter here.
 func (p *planner) holdsCredentials(secret *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(p.file.objects, func(o *unstructured.Unstructured) bool {
 		name, _, _ := unstructured.NestedString(o.Object, "spec", "authentication", "secretRef", "name")

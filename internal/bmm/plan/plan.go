@@ -25,7 +25,7 @@ import (
 const (
 	// callTimeout bounds a call of the BMM API: reads are answered at once.
 	callTimeout = 30 * time.Second
-	// settle is how long after a create with unknown outcome the managers look for the resource, if they aren't told otherwise.
+	// settle is how long after a create with unknown outcome the managers search for the resource, by default.
 	settle = 3 * time.Minute
 	// listAge is longer than a plan takes: the instances of a site are listed once.
 	listAge = 10 * time.Minute

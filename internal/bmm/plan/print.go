@@ -37,8 +37,8 @@ func signOf(action graph.Action) string {
 	return " "
 }
 
-// Print writes the plan for people: a line for each resource, with what is done, its ID and why; what changes below it; and
-// in the end how many there are.
+// Print writes the plan in readable form: a line for each resource, with what is done, its ID and why; what changes below
+// it; and in the end how many there are.
 func Print(out io.Writer, p *Plan) error {
 	var text strings.Builder
 	for _, c := range p.Clusters {
@@ -164,7 +164,7 @@ func reasons(s graph.Step, names map[string]string) []string {
 	return all
 }
 
-// name of a resource for people: its kind, and what it is called where there may be several.
+// name of a resource in readable form: its kind, and what it is called where there may be several.
 func name(s graph.Step) string {
 	_, called, several := strings.Cut(s.Key, "/")
 	switch {

@@ -185,7 +185,7 @@ func TestPeersGetWrong_aTenantsRightsAreEnoughAndNoRangeIsFixed(t *testing.T) {
 	f.Expect(f.Sim.State().Empty()).To(BeTrue())
 }
 
-// What is as it should be is looked at and not written, neither there nor here.
+// What is as it should be is read and not written, neither outside nor here.
 func TestPeersGetWrong_nothingIsWrittenInTheSteadyState(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.StartPaced(t, 2*bmmtest.Poll, bmmtest.Settle)

@@ -44,8 +44,8 @@ func instanceOf(c *infrav1.NvidiaBMMCluster, name string) bmm.InstanceCreateRequ
 	}
 }
 
-// The service looks whether a name is free, and writes some time later. Of two that come together both get the name: each
-// owner has to know its own.
+// The service checks whether a name is free, and writes some time later. Of two concurrent creates both get the name:
+// each owner has to know its own.
 func TestTrap_parallelCreatesMakeTwoOfOneName(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t, func(w *sim.Config) { w.Times.Create = seconds(6000) })
@@ -91,7 +91,7 @@ func TestTrap_parallelCreatesMakeTwoOfOneName(t *testing.T) {
 // The row of what a create makes is written up to 50 seconds after its client has gone.
 func TestTrap_aCreateIsCommittedAfterItsClientIsGone(t *testing.T) {
 	t.Parallel()
-	f := bmmtest.StartPaced(t, bmmtest.Poll, 10*time.Second) // nobody has to wait for the end of it
+	f := bmmtest.StartPaced(t, bmmtest.Poll, 10*time.Second) // the test needn't wait for its end
 	creates := []string{"createNetworkSecurityGroup", "createVpc", "createSubnet", "createInstance"}
 	for _, operation := range creates {
 		f.Fault(simulator.Fault{Operation: operation, Kind: simulator.FaultCommitLate, Hold: seconds(100), Delay: seconds(1000)})
@@ -175,7 +175,7 @@ func TestTrap_subnetsAndPrefixesHaveNoLabels(t *testing.T) {
 }
 
 // A machine that boots can read the ID of its instance, and not that of its site: the kubelet's provider ID has to get it
-// from whoever writes the bootstrap data.
+// through the bootstrap data.
 func TestTrap_aBootingMachineIsNotToldItsSitesUUID(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t)
@@ -189,8 +189,8 @@ func TestTrap_aBootingMachineIsNotToldItsSitesUUID(t *testing.T) {
 	f.Expect(machine.Spec.ProviderID).To(Equal("nvidia-bmm://" + sim.DefaultSiteID + "/" + booted.Metadata["instance-id"]))
 }
 
-// A create blocks for 50 seconds while the site's agent is down, then fails and is rolled back. Nobody else waits meanwhile,
-// and when the agent is back there is one of each.
+// A create blocks for 50 seconds while the site's agent is down, then fails and is rolled back. Nothing else waits
+// meanwhile, and when the agent is back there is one of each.
 func TestTrap_aSiteWhoseAgentIsDownHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	const far, blocked = "517e0000-0000-4000-8000-000000000002", 6 // more than there are workers, or turns

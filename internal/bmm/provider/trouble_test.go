@@ -228,8 +228,8 @@ func TestTrouble_whatIsTheUsersOwnIsNeverTouched(t *testing.T) {
 	}
 }
 
-// Our subnets carry the owner's ID in their names, so that one of the user's own doesn't even stand in the way. It stands in
-// the way of its VPC's deletion, and that is said.
+// Our subnets carry the owner's ID in their names, so that one of the user's own doesn't conflict with them. It blocks its
+// VPC's deletion, and that is reported.
 func TestTrouble_aSubnetOfTheUsersOwnIsNeverTouched(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t)
@@ -247,7 +247,7 @@ func TestTrouble_aSubnetOfTheUsersOwnIsNeverTouched(t *testing.T) {
 	f.Expect(f.Sim.State().Empty()).To(BeTrue())
 }
 
-// Ten minutes of trouble, of which a poll interval is half a minute. Nothing is forgotten, and nobody has to do anything.
+// Ten minutes of faults; a poll interval is half a minute. Nothing is forgotten, and no manual intervention is required.
 func TestTrouble_tenMinutesOfItClearNothing(t *testing.T) {
 	t.Parallel()
 	everything := []string{

@@ -20,7 +20,7 @@ type ProviderID struct {
 // String is nvidia-bmm://SITE-UUID/INSTANCE-UUID.
 func (p ProviderID) String() string { return Scheme + "://" + p.SiteID + "/" + p.InstanceID }
 
-// ForeignError says that a provider ID is well made, but by somebody else: another cloud's, or another program's for the same
+// ForeignError says that a provider ID is well-formed, but not ours: another cloud's, or another program's for the same
 // service (nico://org/tenant/site/id, nvidia-carbide://…). It says nothing of an instance of ours.
 type ForeignError struct{ Text, Scheme string }
 

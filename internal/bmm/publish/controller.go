@@ -1,5 +1,5 @@
-// Package publish tells workload clusters of their instances, so that a workload cluster needs no login of its own: whoever
-// has the BMM API's may delete all instances of the tenant. See package publication for what is told.
+// Package publish publishes their instances to workload clusters, so that a workload cluster needs no login of its own: a
+// login to the BMM API may delete all instances of the tenant. See package publication for the contents.
 //
 // What it knows it knows from the machine controller and the inventory. A workload cluster that doesn't answer costs a call
 // now and then, and holds up neither other clusters, nor the deletion of anything.
@@ -59,8 +59,8 @@ type Reconciler struct {
 	Clock     clock.PassiveClock
 	// Egress says where kubeconfigs may lead to, which tenants may write.
 	Egress egress.Policy
-	// Poll is the interval that others are derived from: changes are gathered for a thirtieth of it, and after ten of them it is
-	// looked at what there really is.
+	// Poll is the interval that others are derived from: changes are gathered for a thirtieth of it, and after ten of them the
+	// actual state is read.
 	Poll time.Duration
 
 	clusters clusters
@@ -181,8 +181,8 @@ func (r *Reconciler) infra(ctx context.Context, cluster *clusterv1.Cluster) (*in
 	return infra, nil
 }
 
-// due tells whether the instances of a cluster are published now: its control plane answers, and no other manager has it. While it
-// is deleted, Cluster API looks after what there is to do with its nodes.
+// due reports whether the instances of a cluster are published now: its control plane answers, and no other manager has it. While
+// it is deleted, Cluster API handles its nodes.
 func due(cluster *clusterv1.Cluster, infra *infrav1.NvidiaBMMCluster) bool {
 	return ptr.Deref(infra.Spec.PublishInstances, false) && !annotations.IsPaused(cluster, infra) &&
 		cluster.DeletionTimestamp.IsZero() && infra.DeletionTimestamp.IsZero() &&

@@ -43,8 +43,8 @@ func connect(
 	return open(config, policy)
 }
 
-// restConfig takes from a kubeconfig where the cluster is and what it says of its user, and nothing that would be read or run
-// here: whoever may write Secrets in a namespace of a tenant's writes it. The errors repeat nothing of it.
+// restConfig takes from a kubeconfig the address and the user's credentials, and nothing that would be read or run here:
+// anyone who may write Secrets in a tenant's namespace can write it. The errors repeat nothing of it.
 func restConfig(data []byte) (*rest.Config, error) {
 	all, err := clientcmd.Load(data)
 	if err != nil {

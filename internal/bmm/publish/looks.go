@@ -5,7 +5,7 @@ import "sync"
 // share of the workers that the clusters of one namespace may have at once. A cluster that answers needs one for a moment only.
 const share = workers / 8
 
-// looks are how many clusters of each namespace are being looked at. The zero value is ready to use.
+// looks are how many clusters of each namespace are being read. The zero value is ready to use.
 type looks struct {
 	mu     sync.Mutex
 	atWork map[string]int

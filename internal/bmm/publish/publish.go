@@ -18,8 +18,8 @@ const tombstoneFor = time.Hour
 // errNotAll says that a turn was over before all was written. The next one goes on.
 var errNotAll = errors.New("one turn was too short for all of it")
 
-// publish what has changed, and now and then look at what there really is. Where nothing has changed no connection is made.
-// What was written before an error stays noted.
+// publish what has changed, and from time to time read the actual state. If nothing has changed, no connection is made.
+// What was written before an error stays recorded.
 func (r *Reconciler) publish(ctx context.Context, name types.NamespacedName, known *state, want wanted) error {
 	changed, obsolete := known.changed(want), known.obsolete(want)
 	whole := r.Clock.Since(known.whole) >= r.resync()

@@ -230,7 +230,7 @@ func named[T client.Object](f *bmmtest.Fixture, name string, object T) T {
 	return object
 }
 
-// The reason is told, and not what the network or the server says: a tenant could look around with that.
+// Only the reason is reported, not what the network or the server says: a tenant could scan the network with that.
 func TestPublish_saysOnceWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t)

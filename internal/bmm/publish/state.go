@@ -18,13 +18,13 @@ import (
 type state struct {
 	// published are the instances as they were written last, or found, without the time.
 	published map[string]publication.Instance
-	// whole is when it was last looked at what there really is.
+	// whole is when the actual state was last read.
 	whole    time.Time
 	complete metav1.Time
 	// next is when something may be written again, and pause is how long that is put off after a failure.
 	next  time.Time
 	pause time.Duration
-	// told is what the newest event says; empty where all is well.
+	// told is the text of the newest event; empty if all is well.
 	told string
 }
 
@@ -48,7 +48,7 @@ func (s *state) obsolete(want wanted) (ids []string) {
 	return ids
 }
 
-// bury leaves a tombstone to whole looks.
+// bury leaves tombstones for the next complete reads.
 func (s *state) bury(tombstones []publication.Instance) {
 	for _, one := range tombstones {
 		delete(s.published, one.ID)

@@ -22,7 +22,7 @@ import (
 // namesTimeout is how long names of the site and of instance types are waited for. They are asked for once an hour.
 const namesTimeout = 5 * time.Second
 
-// ledgerTimeout bounds the look at the ledger of a machine that is gone.
+// ledgerTimeout bounds the read of the ledger of a machine that is gone.
 const ledgerTimeout = 5 * time.Second
 
 // wanted is what a workload cluster is to know.
@@ -74,8 +74,8 @@ func lost(machine *infrav1.NvidiaBMMMachine) bool {
 	return condition != nil && condition.Status == metav1.ConditionFalse && condition.Reason == phases.ReasonLost
 }
 
-// released reports that the engine has deleted the instance of a machine to the end, which is gone itself: then it has closed the
-// ledger, which goes too. That of a machine whose finalizer a user has removed stays; one that was moved says so.
+// released reports that the engine has completely deleted the instance of a machine that is gone: then it has closed the ledger,
+// which is being deleted, too. That of a machine whose finalizer a user has removed stays; one that was moved says so.
 func (r *Reconciler) released(ctx context.Context, machine *infrav1.NvidiaBMMMachine) bool {
 	if _, moved := machine.Annotations[clusterctlv1.DeleteForMoveAnnotation]; moved || machine.DeletionTimestamp.IsZero() {
 		return false

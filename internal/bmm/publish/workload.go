@@ -19,12 +19,12 @@ import (
 const (
 	resource = "configmaps"
 	pageSize = 50
-	// strangers are how many ConfigMaps are looked at, and how many tombstones are remembered, beside what is wanted.
+	// strangers are how many other ConfigMaps are read, and how many tombstones are remembered, beside what is wanted.
 	strangers = 1000
 )
 
-// workload is the namespace of a workload cluster that instances are published in. All that comes from there is the word of
-// whoever has that cluster.
+// workload is the namespace of a workload cluster that instances are published in. What is read there is controlled by the
+// cluster's owner.
 type workload struct {
 	api   rest.Interface
 	close func()
@@ -71,8 +71,8 @@ func (w *workload) remove(ctx context.Context, name string) error {
 	return clusterErrorOf(err)
 }
 
-// list what is published. Of what isn't wanted there may be more than is listed: the next look sees that, when some of it is gone.
-// All pages together have as many bytes as so many full ones may have, and of an item only what is read here is kept.
+// list what is published. There may be more unwanted ones than are listed: the next list has them, when some are gone. All pages
+// together have as many bytes as so many full ones may have, and of an item only what is read here is kept.
 func (w *workload) list(ctx context.Context, wanted int) (found []corev1.ConfigMap, err error) {
 	bytes, most := 0, (wanted+strangers)/pageSize*maxAnswer
 	for next := ""; len(found) < wanted+strangers; {

@@ -170,7 +170,7 @@ func (s *Server) allocateBlock(a *allocation, now time.Time) error {
 	return nil
 }
 
-// DeleteAllocation implements the API. The tenant's block goes with it.
+// DeleteAllocation implements the API. The tenant's block is deleted with it.
 func (s *Server) DeleteAllocation(
 	_ context.Context, r gen.DeleteAllocationRequestObject,
 ) (gen.DeleteAllocationResponseObject, error) {

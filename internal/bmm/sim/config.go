@@ -27,7 +27,7 @@ type Config struct {
 	Tenant     Tenant `json:"tenant"`
 	// OtherTenants have objects at the sites as well, and can be given allocations.
 	OtherTenants []Tenant `json:"otherTenants,omitempty"`
-	// FirstUse means that the organisation has no tenant until someone asks for the current one.
+	// FirstUse means that the organisation has no tenant until the current one is requested.
 	FirstUse      bool           `json:"firstUse,omitempty"`
 	Sites         []Site         `json:"sites"`
 	IPBlocks      []IPBlock      `json:"ipBlocks"`

@@ -18,8 +18,8 @@ const (
 	AbandonedRolledBack Abandoned = "rolledBack"
 	// AbandonedCommitted makes it all the same.
 	AbandonedCommitted Abandoned = "committed"
-	// AbandonedAtSite rolls the record back, and the site goes on. What it makes stands there, unknown to the API:
-	// see State.Strays.
+	// AbandonedAtSite rolls the record back, and the site continues. What it creates exists there, unknown to the
+	// API: see State.Strays.
 	AbandonedAtSite Abandoned = "atSite"
 )
 
@@ -87,7 +87,7 @@ type stray struct {
 	resource
 }
 
-// Stray stands at the site, and the API knows nothing of it.
+// Stray exists at the site, and the API knows nothing of it.
 type Stray struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`

@@ -169,7 +169,7 @@ func (s *Server) checkGroup(id, tenantID string, site Site) error {
 	return nil
 }
 
-// shownDescription is null where there is none, until the site has told of the group.
+// shownDescription is null where there is none, until the site has reported the group.
 func (g *group) shownDescription(now time.Time) *string {
 	if g.description == "" && g.status(now) != string(api.NetworkSecurityGroupStatusReady) {
 		return nil

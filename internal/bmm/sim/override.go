@@ -34,8 +34,8 @@ type Object struct {
 	Request any `json:"request"`
 }
 
-// Make makes an object without a call, and returns its ID. It is ready at once. The rules are those of the API, but for
-// allocations: nobody needs one.
+// Make makes an object without a call, and returns its ID. It is ready at once. The rules are those of the API, except
+// for allocations: none is needed.
 func (s *Server) Make(o Object) (string, error) {
 	m := maker{tenantID: cmp.Or(o.TenantID, s.config.Tenant.ID), id: o.ID, world: true}
 	if !s.config.tenant(m.tenantID) {

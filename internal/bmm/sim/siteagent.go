@@ -13,7 +13,7 @@ type SiteState string
 const (
 	// SiteOnline is how sites are at first.
 	SiteOnline SiteState = "Online"
-	// SiteAgentDown is a site that nobody knows to be down: what is written there blocks for Times.SiteTimeout, then fails.
+	// SiteAgentDown is a site that isn't known to be down: writes there block for Times.SiteTimeout, then fail.
 	SiteAgentDown SiteState = "AgentDown"
 	// SiteOffline is a site that is known to be down: its status is Error, and nothing new is begun there.
 	SiteOffline SiteState = "Offline"

@@ -19,7 +19,7 @@ import (
 // keptFor is how long names of sites and instance types are taken for current.
 const keptFor = time.Hour
 
-// Place of an instance. Each field is a valid label value, or empty where nobody knows.
+// Place of an instance. Each field is a valid label value, or empty if unknown.
 type Place struct {
 	// Zone is the site's name.
 	Zone string

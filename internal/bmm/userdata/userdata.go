@@ -1,5 +1,6 @@
-// Package userdata brings user data through the BMM API. The service doesn't leave it alone: whatever parses as a YAML mapping
-// it writes again, with the library that is used here. Shell scripts, MIME multipart and what isn't YAML stay as they are.
+// Package userdata passes user data through the BMM API unchanged. The service doesn't leave it alone: whatever parses as a
+// YAML mapping it writes again, with the library that is used here. Shell scripts, MIME multipart and what isn't YAML stay as
+// they are.
 package userdata
 
 import (

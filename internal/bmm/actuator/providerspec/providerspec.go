@@ -33,8 +33,8 @@ import (
 // Path of a provider spec in a Machine.
 func Path() *field.Path { return field.NewPath("spec", "providerSpec", "value") }
 
-// IsOurs reports whether a provider spec is of our group, whatever else is wrong with it. A Machine with another one is
-// somebody else's.
+// IsOurs reports whether a provider spec is of our group, whatever else is wrong with it. A Machine with another one
+// belongs to another provider.
 func IsOurs(spec machinev1.ProviderSpec) bool {
 	var is metav1.TypeMeta
 	if spec.Value == nil || json.Unmarshal(spec.Value.Raw, &is) != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/actuator/providerspec"
 )
 
-// Problems stand in a condition: in another order each time they would be written, and told of, each time.
+// Problems are listed in a condition: if their order varied, each reconcile would write it and record an event.
 func TestRead_namesProblemsInTheSameOrder(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

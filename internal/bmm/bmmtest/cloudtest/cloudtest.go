@@ -88,7 +88,7 @@ func Node(name string, change ...func(*corev1.Node)) *corev1.Node {
 // NotReady is a node whose kubelet isn't heard of any more.
 func NotReady(node *corev1.Node) { node.Status.Conditions[0].Status = corev1.ConditionUnknown }
 
-// Initialized is a node that the cloud provider has looked after.
+// Initialized is a node that the cloud provider has initialized.
 func Initialized(node *corev1.Node) { node.Spec.Taints = nil }
 
 // WithProviderID gives a node a provider ID.

@@ -54,7 +54,7 @@ func Names() string {
 
 // Server is the hostile service.
 type Server struct {
-	// Trust is how many calls in a hundred are answered as an honest service would: without it nothing gets past the first.
+	// Trust is how many calls in a hundred are answered as a correct service would: without it nothing gets past the first.
 	Trust   int
 	mode    Mode
 	seed    uint64

@@ -17,7 +17,7 @@ const (
 	SiteID = "11111111-1111-4111-8111-111111111111"
 )
 
-// honest answers with an object that is as it should be, or with an empty list.
+// honest answers correctly, with an object or an empty list.
 func (c *call) honest() {
 	switch {
 	case c.list != "":
