@@ -1,4 +1,5 @@
-// Package conflict keeps out of logs and metrics of failures what is none: that somebody else has written an object first.
+// Package conflict keeps write conflicts, which aren't failures, out of logs and failure metrics: another client has
+// written the object first.
 package conflict
 
 import (
@@ -9,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// retry is when an object is looked at again that somebody else has changed. The cache has it by then, as a rule.
+// retry is when an object that another client has changed is requeued. The cache usually has the change by then.
 const retry = 50 * time.Millisecond
 
 // Expected returns a reconciler that tries again where the API server has refused a write because of another one's.

@@ -126,7 +126,7 @@ func (c *Cache[C]) forgetUnused(now time.Time) {
 	}
 }
 
-// makeRoom for a client in its namespace: the one goes that wasn't asked for longest. c.mu is held.
+// makeRoom for a client in its namespace: the least recently used one is dropped. c.mu is held.
 func (c *Cache[C]) makeRoom(wanted types.NamespacedName) {
 	var oldest types.NamespacedName
 	kept := 0

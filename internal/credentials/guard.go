@@ -66,8 +66,8 @@ func (g *Guard) SetupWithManager(mgr ctrl.Manager, user client.Object, secretOf 
 		Complete(g)
 }
 
-// concerned leaves out the Secrets that are neither in use nor guarded: most of a management cluster's, and each look at one
-// is a call.
+// concerned leaves out the Secrets that are neither in use nor guarded: most of a management cluster's, and each check of
+// one is a call.
 func (g *Guard) concerned() predicate.Predicate {
 	return predicate.NewPredicateFuncs(func(secret client.Object) bool {
 		if controllerutil.ContainsFinalizer(secret, g.Finalizer) {

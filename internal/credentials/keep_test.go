@@ -12,7 +12,7 @@ import (
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
-// A thousand machines that wait for their turn ask at each look.
+// A thousand machines that wait for their turn ask in each reconcile.
 func TestKeep_costsNoCallOnceTheFinalizerIsInTheCache(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -82,7 +82,7 @@ func object(kind string, from conditioned) *Object {
 	o := &Object{Kind: kind, Name: from.GetName(), Conditions: slices.Clone(from.GetConditions())}
 	slices.SortFunc(o.Conditions, func(a, b metav1.Condition) int { return cmp.Compare(a.Type, b.Type) })
 	o.State = meta.FindStatusCondition(o.Conditions, resourcev1.ReadyCondition)
-	if o.State == nil { // nobody has looked at it yet
+	if o.State == nil { // not reconciled yet
 		o.State = &metav1.Condition{Type: resourcev1.ReadyCondition, Status: metav1.ConditionUnknown}
 	}
 	if at := from.GetDeletionTimestamp(); at != nil {

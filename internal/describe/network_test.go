@@ -182,13 +182,13 @@ func byFabric(g *resourcev1.ResourceGroup) {
 	g.Spec.NetworkImplementationType, g.Status.SoftwareNetworkConfiguration = resourcev1.FabricNetwork, nil
 }
 
-// unseen is a host that no controller has looked at yet.
+// unseen is a host that no controller has reconciled yet.
 func unseen(r *resourcev1.ManagedResource) {
 	r.Status = resourcev1.ManagedResourceStatus{}
 	r.Finalizers, r.DeletionTimestamp = []string{resourcev1.ManagedResourceFinalizer}, in(-3*time.Minute)
 }
 
-// A tenant may read a network of his own and nobody's public addresses.
+// A tenant may read its own network, and no public addresses.
 func TestNetwork_isShownToWhoMayNotReadPublicIPs(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

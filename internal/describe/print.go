@@ -13,8 +13,8 @@ import (
 	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
-// Print writes the tree for people: a line for each object, below it what was made for it outside, where it waits what for,
-// and what else there is to know.
+// Print writes the tree in readable form: a line for each object, below it what was created for it outside, what it waits
+// for, and further details.
 func Print(out io.Writer, root *Object, now time.Time) error {
 	p := &printer{now: now}
 	p.row("NAME", "READY", "REASON", "SINCE", "MESSAGE")

@@ -84,7 +84,7 @@ func (p Policy) allows(host, port string, at netip.Addr) bool {
 	case slices.ContainsFunc(p.Allowed, func(d Destination) bool { return d.contains(at) && d.isAt(port) }):
 		return true
 	case contain(never, at):
-		return false // a name that is allowed doesn't change that: whoever answers for it isn't always who was meant
+		return false // an allowed name doesn't change that: its DNS answer can't be trusted
 	case len(p.Allowed) > 0:
 		return p.names(host, port)
 	}

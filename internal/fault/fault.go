@@ -72,7 +72,7 @@ func Correct(field string, err error) error {
 	return err
 }
 
-// ClassOf returns the class of err: "" for nil, Transient for an error that nobody classified.
+// ClassOf returns the class of err: "" for nil, Transient for an unclassified error.
 func ClassOf(err error) Class {
 	if err == nil {
 		return ""
@@ -87,8 +87,8 @@ func ClassOf(err error) Class {
 func IsNotFound(err error) bool { return ClassOf(err) == NotFound }
 
 // IsAmbiguous reports whether the service may have done the work, or may yet do
-// it. An error that nobody classified, such as a passed deadline or a dropped
-// connection, proves nothing and is therefore ambiguous.
+// it. An unclassified error, such as a passed deadline or a dropped connection,
+// proves nothing and is therefore ambiguous.
 func IsAmbiguous(err error) bool {
 	if err == nil {
 		return false

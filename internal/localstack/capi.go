@@ -85,7 +85,7 @@ func (s *Stack) startCAPIManager(ctx context.Context, m capiManager, index int, 
 		Args: slices.Concat([]string{
 			"--kubeconfig=" + s.Kubeconfig(),
 			"--health-addr=" + health,
-			"--diagnostics-address=0", // nobody reads its metrics
+			"--diagnostics-address=0", // its metrics aren't read
 		}, server.flags(), m.flags),
 	}, answersOK("http://"+health+"/readyz"))
 }

@@ -23,12 +23,12 @@ type child struct {
 
 // children are the processes of a stack.
 type children struct {
-	crashes  chan error // ends that nobody here asked for; more than maxCrashes unread ones are dropped
+	crashes  chan error // unexpected ends; more than maxCrashes unread ones are dropped
 	watchers sync.WaitGroup
 
 	mu       sync.Mutex
 	byName   map[string]*child
-	expected map[int]bool // PIDs that were told to end
+	expected map[int]bool // PIDs that were stopped here
 	stopping bool
 }
 
@@ -38,7 +38,7 @@ func newChildren() *children {
 	}
 }
 
-// watch reports the end of a process, unless it was told to end.
+// watch reports the end of a process, unless it was stopped here.
 func (c *children) watch(p *process.Process) {
 	c.watchers.Go(func() {
 		<-p.Done()
@@ -126,5 +126,5 @@ func (c *children) stop() {
 	all.Wait()
 }
 
-// wait returns when nobody watches any more: all watched processes must have been told to end.
+// wait returns when all watchers have ended: all watched processes must have been stopped.
 func (c *children) wait() { c.watchers.Wait() }

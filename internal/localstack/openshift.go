@@ -67,7 +67,7 @@ func (s *Stack) startMachineController(ctx context.Context) error {
 	})
 }
 
-// makeNetwork makes a VPC and a subnet as somebody of the tenant does by hand: machines are put into networks that are there.
+// makeNetwork makes a VPC and a subnet as a user of the tenant does by hand: machines are put into existing networks.
 func (b *BMM) makeNetwork(ctx context.Context) error {
 	var err error
 	b.VPCID, err = b.make(ctx, "vpc", map[string]any{

@@ -55,7 +55,7 @@ func Files() []string {
 type Config struct {
 	Dir     string     // for all files of the stack: secrets, data and logs
 	Tools   tools.Dir  // as built by "make tools"
-	Observe func(Step) // told about progress, from several goroutines; may be nil
+	Observe func(Step) // called with progress, from several goroutines; may be nil
 
 	Bedplate string // the program "bedplate", which plays the simulators; default: the one beside the tools
 }

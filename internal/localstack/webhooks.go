@@ -48,7 +48,7 @@ func (w webhookServer) flags() []string {
 	return []string{fmt.Sprintf("--webhook-port=%d", w.port), "--webhook-cert-dir=" + w.certDir}
 }
 
-// serve makes an object's webhooks point to the server instead of a Service, which nobody would route to.
+// serve makes an object's webhooks point to the server instead of a Service, to which there is no route.
 func (w webhookServer) serve(object *unstructured.Unstructured) {
 	if object.GetKind() == "CustomResourceDefinition" {
 		conversion, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "conversion", "webhook")

@@ -11,7 +11,7 @@ import (
 
 // Actuator makes, changes and deletes what a Machine stands for outside Kubernetes. Every method may be called again at any
 // time, after an error or a crash too, and doesn't wait for the outside world: it returns a RequeueAfterError instead, unless
-// something else will wake the Machine.
+// something else will enqueue the Machine.
 //
 // A method changes the Machine in memory: spec.providerID, status.addresses, status.providerStatus, status.conditions, labels
 // and annotations. The controller writes what has changed, once, when the methods have returned, whatever they returned. The
@@ -33,7 +33,7 @@ type Actuator interface {
 	Delete(ctx context.Context, machine *machinev1.Machine) error
 }
 
-// RequeueAfterError is no failure: look again after some time, if nothing wakes the Machine before.
+// RequeueAfterError is no failure: requeue after some time, if nothing enqueues the Machine before.
 type RequeueAfterError struct {
 	After time.Duration
 	// Priority in the queue, as that of a ctrl.Result.

@@ -24,9 +24,9 @@ type cloud struct {
 	made      int
 	// refuse are errors by method.
 	refuse map[string]error
-	// slow instances terminate until somebody ends them.
+	// slow instances keep terminating until the test ends them.
 	slow bool
-	// at is told before and after each method has done its work.
+	// at is called before and after each method has done its work.
 	at func(ctx context.Context, point string, machine *machinev1.Machine)
 }
 
@@ -97,7 +97,7 @@ func (c *cloud) Delete(ctx context.Context, machine *machinev1.Machine) error {
 	return nil
 }
 
-// end an instance, whoever wants that.
+// end an instance, also outside the actuator.
 func (c *cloud) end(machine *machinev1.Machine) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -35,13 +35,13 @@ import (
 // +kubebuilder:rbac:groups=apps,resources=daemonsets,verbs=get
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,namespace=openshift-machine-api,verbs=create;patch
 
-// soon is when a Machine is looked at again that somebody else has changed meanwhile.
+// soon is when a Machine that another client has changed meanwhile is requeued.
 const soon = time.Second
 
 // Reconciler leads Machines through their phases.
 type Reconciler struct {
 	client.Client
-	// Live reads past the cache: Nodes, which nobody has to keep in memory for the few that are drained.
+	// Live reads past the cache: Nodes, which needn't be cached for the few that are drained.
 	Live client.Reader
 	// Kube cordons and drains Nodes.
 	Kube     kubernetes.Interface
@@ -49,7 +49,7 @@ type Reconciler struct {
 	Actuator Actuator
 	// Ours tells the Machines of this provider from those of others, which are left alone completely.
 	Ours func(*machinev1.Machine) bool
-	// Poll is how often something is looked at that is on its way and tells nobody.
+	// Poll is how often something in progress that sends no events is polled.
 	Poll time.Duration
 
 	// cordoning makes sure that of several control plane Nodes only one is seen as the first to be drained.
@@ -130,7 +130,7 @@ func handedOver(machine *machinev1.Machine) bool {
 	}
 }
 
-// write stores what has changed, unless somebody else has changed the Machine since it was read.
+// write stores what has changed, unless another client has changed the Machine since it was read.
 func (r *Reconciler) write(ctx context.Context, before, machine *machinev1.Machine) error {
 	if !equality.Semantic.DeepEqual(before.Status, machine.Status) {
 		machine.Status.LastUpdated = ptr.To(metav1.Now())

@@ -15,13 +15,13 @@ import (
 	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
-// delete brings a Machine towards its end: its Node is drained, its instance goes, then its Node, then its finalizer. Hooks
-// hold it up, readiness never does.
+// delete continues the deletion of a Machine: its Node is drained, its instance is deleted, then its Node, then its
+// finalizer. Hooks hold it up, readiness never does.
 func (r *Reconciler) delete(ctx context.Context, machine *machinev1.Machine) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(machine, machinev1.MachineFinalizer) {
 		return ctrl.Result{}, nil
 	}
-	machine.Status.Phase = ptr.To(machinev1.PhaseDeleting) // why it was Failed still stands in the status
+	machine.Status.Phase = ptr.To(machinev1.PhaseDeleting) // status still says why it was Failed
 	showHooks(machine)
 	if done, result, err := r.drain(ctx, machine); !done || err != nil {
 		return result, err

@@ -19,8 +19,8 @@ import (
 const ExcludeNodeDrainingAnnotation = "machine.openshift.io/exclude-node-draining"
 
 const (
-	// drainPoll is how often the Pods of a Node that is drained are looked at. To watch all Pods of a cluster for the few
-	// Nodes that are drained would cost more.
+	// drainPoll is how often the Pods of a Node that is being drained are listed. To watch all Pods of a cluster for the
+	// few Nodes that are drained would cost more.
 	drainPoll = 5 * time.Second
 	// drainPatience is the longest pause between two evictions that are refused: a budget may allow none for days.
 	drainPatience = 1000 * time.Second
@@ -30,8 +30,8 @@ const (
 	maxNamed = 5
 )
 
-// drain empties the Machine's Node as far as it goes now, and reports whether that is done. Each round asks for evictions and
-// waits for none of them, so it holds no worker and needs no controller of its own.
+// drain empties the Machine's Node as far as possible now, and reports whether that is done. Each round requests evictions
+// and waits for none of them, so it blocks no worker and needs no controller of its own.
 func (r *Reconciler) drain(ctx context.Context, machine *machinev1.Machine) (done bool, _ ctrl.Result, _ error) {
 	if isTrue(machine, machinev1.MachineDrained) {
 		return true, ctrl.Result{}, nil
@@ -53,7 +53,7 @@ func (r *Reconciler) drain(ctx context.Context, machine *machinev1.Machine) (don
 		return false, ctrl.Result{}, err
 	case len(left.refused) > 0:
 		setFalse(machine, machinev1.MachineDrained, machinev1.ConditionSeverityWarning, machinev1.MachineDrainError, "%s", left)
-		// Twice the one before, as of a queue that backs off, but nobody has to remember it.
+		// Twice the one before, as of a queue that backs off, but without state.
 		pause = min(pause+time.Since(findCondition(machine, machinev1.MachineDrained).LastTransitionTime.Time), drainPatience)
 	case len(left.leaving) > 0:
 		setFalse(machine, machinev1.MachineDrained, machinev1.ConditionSeverityInfo, drainingReason, "%s", left)
@@ -66,7 +66,7 @@ func (r *Reconciler) drain(ctx context.Context, machine *machinev1.Machine) (don
 
 // leftovers keep a Node from being empty.
 type leftovers struct {
-	// leaving are Pods that have been told to go.
+	// leaving are Pods that have been evicted.
 	leaving []string
 	// refused are Pods that must not be evicted now, or another Node that has to go first, each with the reason.
 	refused []string
@@ -111,7 +111,7 @@ func (r *Reconciler) empty(ctx context.Context, machine *machinev1.Machine) (lef
 	}
 	for _, pod := range pods.Pods() {
 		name := pod.Namespace + "/" + pod.Name
-		if pod.DeletionTimestamp != nil && !isUnreachable(node) { // where nobody ends it, its grace period is cut short
+		if pod.DeletionTimestamp != nil && !isUnreachable(node) { // where no kubelet ends it, its grace period is cut short
 			left.leaving = append(left.leaving, name)
 			continue
 		}
@@ -133,7 +133,7 @@ func (r *Reconciler) helper(ctx context.Context, node *corev1.Node) *drain.Helpe
 		Ctx: ctx, Client: r.Kube, Force: true, IgnoreAllDaemonSets: true, DeleteEmptyDirData: true, GracePeriodSeconds: -1,
 	}
 	if isUnreachable(node) {
-		// Nobody there ends Pods or says that they have ended, so those that were told to go don't count.
+		// No kubelet there ends Pods or reports their end, so those that are being deleted don't count.
 		helper.GracePeriodSeconds, helper.SkipWaitForDeleteTimeoutSeconds = 1, 1
 	}
 	return helper

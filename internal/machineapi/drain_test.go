@@ -135,7 +135,7 @@ func TestDrain_leavesTheNodeOfAnotherInstance(t *testing.T) {
 	f.Expect(f.node().Spec.Unschedulable).To(BeFalse())
 }
 
-// What belongs to the Node goes with it, what was drained once isn't drained again.
+// What belongs to the Node is deleted with it; what was drained once isn't drained again.
 func TestDrain_leavesWhatBelongsToTheNode(t *testing.T) {
 	t.Parallel()
 	f := newRunning(t, func(m *machinev1.Machine) { m.Spec.LifecycleHooks.PreTerminate = hook })

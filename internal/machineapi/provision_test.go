@@ -191,7 +191,7 @@ func TestMachine_ofAnotherProviderIsLeftAlone(t *testing.T) {
 	f.change(func(m *machinev1.Machine) { m.Finalizers = nil })
 }
 
-// A change of somebody else's during a reconcile is neither overwritten nor an error.
+// A change by another client during a reconcile is neither overwritten nor an error.
 func TestConflict_isLookedAtAgain(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"before Create", "after Update"} {
@@ -223,7 +223,7 @@ func TestConflict_isLookedAtAgain(t *testing.T) {
 	}
 }
 
-// What a reconcile has seen that was told to stop is written nevertheless.
+// What a reconcile has seen is written even if the manager shuts down.
 func TestReconcile_thatIsStoppedWritesWhatItHasSeen(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -57,7 +57,7 @@ func TestWake_byEventsAlone(t *testing.T) {
 	f := newFixture(t, func(m *machinev1.Machine) { m.Spec.LifecycleHooks.PreDrain = hook })
 	f.SetDefaultEventuallyTimeout(20 * time.Second)
 	f.cloud.slow = true
-	f.cloud.set("Update", &machineapi.RequeueAfterError{After: time.Hour}) // the instance isn't there yet, however often one looks
+	f.cloud.set("Update", &machineapi.RequeueAfterError{After: time.Hour}) // the instance isn't there yet, however often it is polled
 	wake := f.start()
 	f.Eventually(f.phase).Should(Equal(machinev1.PhaseProvisioning))
 	f.cloud.set("Update", nil)

@@ -65,7 +65,8 @@ func TestEgressPolicy_withAListRefusesTheClustersOwnServicesToTheRest(t *testing
 	g.Expect(rest.CheckURL(&url.URL{Scheme: "https", Host: "203.0.113.7"})).To(Succeed())
 }
 
-// Before Kubernetes 1.33 the API server doesn't tell the ranges. One that isn't told for another reason isn't none.
+// Before Kubernetes 1.33 the API server doesn't report the ranges. If they can't be read for another reason, that
+// doesn't mean that there are none.
 func TestEgressPolicy_withoutRangesOfServices(t *testing.T) {
 	for _, row := range []struct {
 		status int

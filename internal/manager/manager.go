@@ -94,7 +94,7 @@ func EngineCommand(name, short string, run func(context.Context, *Options) error
 	return command
 }
 
-// Command is a manager's command line: it reads the options and runs until it is told to stop.
+// Command is a manager's command line: it reads the options and runs until it is stopped.
 func Command(name, short string, run func(context.Context, *Options) error) *cobra.Command {
 	o := &Options{Name: name}
 	command := o.command(short, run)
@@ -227,7 +227,7 @@ func (o *Options) Webhooks(mgr ctrl.Manager, register func(ctrl.Manager) error) 
 	return nil
 }
 
-// slim takes out of the cache what nobody reads there. kubectl keeps a copy of an applied Secret in an annotation.
+// slim drops what isn't read from the cache. kubectl keeps a copy of an applied Secret in an annotation.
 func slim(object any) (any, error) {
 	accessor, err := meta.Accessor(object)
 	if err != nil {
@@ -259,8 +259,8 @@ func (o *Options) Engine(mgr ctrl.Manager) *graph.Engine {
 	}
 }
 
-// Run a manager until it is told to stop, and then as long as a create is at work. It keeps its lease until the end, so that
-// its successor meets no half-made resource. Where the lease was lost, the creates are still not cut off.
+// Run a manager until it is stopped, and then as long as a create is running. It keeps its lease until the end, so that its
+// successor finds no half-created resource. If the lease was lost, the creates still aren't interrupted.
 func (o *Options) Run(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine) error {
 	if err := mgr.Add(engine.Creates); err != nil {
 		return fmt.Errorf("add the pool of creates: %w", err)

@@ -59,7 +59,7 @@ func TestCommand_saysItsVersion(t *testing.T) {
 	}
 }
 
-// With controller-runtime's own queue a manager that is told to stop sometimes doesn't: see package queue.
+// With controller-runtime's own queue a manager sometimes doesn't shut down: see package queue.
 func TestController_hasAQueueThatEnds(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// With the certificate that the webhooks have, and the role that config/bmm gives to whoever collects the metrics.
+// With the certificate that the webhooks have, and the role that config/bmm gives to the collector of the metrics.
 func TestMetrics_areServedToThoseWhoMayGetThem(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -24,7 +24,7 @@ import (
 	"github.com/bedplate/bedplate/internal/mtls"
 )
 
-// Whoever reaches a port may connect, so all of them have bounds.
+// Any client that reaches a port may connect, so all of them have limits.
 const (
 	portHeaderTime = 10 * time.Second // the handshake too
 	portTime       = 30 * time.Second // the longest that an API server waits for a webhook's answer

@@ -133,7 +133,7 @@ func (r *renewal) renew() {
 	r.whileWritesGoOn()
 }
 
-// inject the CA, and return when the API server has it: then it calls anew.
+// inject the CA, and return when the API server has it: then it opens new connections.
 func (r *renewal) inject() {
 	r.t.Helper()
 	bundle := r.issued.secrets[r.issued.leaf].authority

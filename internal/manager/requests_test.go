@@ -44,7 +44,7 @@ func clientAt(t *testing.T, server *httptest.Server, address string) *http.Clien
 	return &http.Client{Transport: transport}
 }
 
-// Whoever reaches the webhooks may begin requests, and needs no certificate for that.
+// Any client that reaches the webhooks may start requests, without a certificate.
 func TestWebhooks_areServedBesideUnfinishedRequests(t *testing.T) { //nolint:paralleltest // all webhooks of a process share what may be in memory
 	for name, h2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
 		t.Run(name, func(t *testing.T) {

@@ -36,8 +36,8 @@ func (s *spans) Export(_ context.Context, r *collector.ExportTraceServiceRequest
 	return &collector.ExportTraceServiceResponse{}, nil
 }
 
-// A reconcile that is under way when the manager is told to end may be the one that the traces are wanted for. Not parallel: the
-// tracer is the process'.
+// A reconcile that is running when the manager shuts down may be the one whose traces are needed. Not parallel: the tracer is
+// the process'.
 func TestTraces_areFlushedAfterTheLastReconcileHasEnded(t *testing.T) {
 	g := NewWithT(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -59,7 +59,7 @@ func TestTraces_areFlushedAfterTheLastReconcileHasEnded(t *testing.T) {
 		stop()
 		<-ctx.Done()
 		for end := time.Now().Add(200 * time.Millisecond); span.IsRecording() && recording() && time.Now().Before(end); {
-			time.Sleep(time.Millisecond) // whoever doesn't wait for this has flushed by then
+			time.Sleep(time.Millisecond) // a flush that doesn't wait for this is over by then
 		}
 		span.End()
 		return nil

@@ -70,8 +70,8 @@ func (s *webhookServer) Start(ctx context.Context) error {
 	return <-stopped
 }
 
-// shutdown tells clients to go, and returns when what they have asked is answered. A connection of HTTP/2 whose handshake ends later
-// is told by the next call only: net/http has a list of them, and looks at it once in each.
+// shutdown tells clients to disconnect, and returns when their requests are answered. An HTTP/2 connection whose handshake ends
+// later is only told by the next call: net/http has a list of them, and reads it once in each.
 func shutdown(ctx context.Context, server *http.Server) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, portShutdown)
 	defer cancel()

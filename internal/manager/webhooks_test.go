@@ -70,7 +70,7 @@ func certified(t *testing.T) (port int, folder string, authorities *x509.CertPoo
 	return testenv.FreeAddress(t, net.IPv4(127, 0, 0, 1)).Port, string(dir), authorities
 }
 
-// A write that is under way isn't refused because the manager is told to stop: also one that waits for its turn.
+// A write in progress isn't refused because the manager shuts down, nor is one that waits for its turn.
 func TestWebhooks_answerWhatHasComeBeforeTheyStop(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -122,7 +122,8 @@ func TestWebhooks_answerWhatHasComeBeforeTheyStop(t *testing.T) {
 	g.Eventually(ended, 10*time.Second).Should(Receive(BeNil()))
 }
 
-// A stranger with many addresses has no more connections by each than the API server has, and never asks anything.
+// An unknown client with many addresses has no more connections from each than the API server has, and never sends a
+// request.
 func TestWebhooks_areServedBesideAStrangerOfManyAddresses(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -131,7 +132,7 @@ func TestWebhooks_areServedBesideAStrangerOfManyAddresses(t *testing.T) {
 	asked := make(chan struct{}, 100)
 	server.Register("/ask", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked <- struct{}{}
-		time.Sleep(20 * time.Millisecond) // it looks at objects
+		time.Sleep(20 * time.Millisecond) // it reads objects
 		w.WriteHeader(http.StatusTeapot)
 	}))
 	ctx, cancel := context.WithCancel(t.Context())

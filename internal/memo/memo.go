@@ -62,7 +62,7 @@ func (c *Calls[V]) Share(
 		return value, err
 	}
 	found := c.flights.DoChan(question, func() (any, error) {
-		if value, known, err := recall(); known { // somebody else's call has ended just now
+		if value, known, err := recall(); known { // another caller's call has ended just now
 			return value, err
 		}
 		return find(context.WithoutCancel(ctx))

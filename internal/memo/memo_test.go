@@ -65,7 +65,7 @@ func TestMemo_sharesACallAndItsFailure(t *testing.T) {
 	})
 }
 
-// Somebody else's call may end between the look and the call.
+// Another caller's call may end between the check and the call.
 func TestCalls_lookOnceMoreBeforeTheCall(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

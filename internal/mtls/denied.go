@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// denyInterval is how often the deny file is looked at for connections that there are.
+// denyInterval is how often the deny file is read for existing connections.
 const denyInterval = time.Second
 
 // denied are the serial numbers of certificates that are refused although they are valid: their keys are in wrong hands. A file

@@ -15,7 +15,7 @@ import (
 	"github.com/bedplate/bedplate/internal/mtls"
 )
 
-// anybody may pass this gate who has shown a certificate.
+// anybody is a gate that lets every client with a certificate pass.
 type anybody struct{}
 
 func (anybody) Admit(_ net.Conn, info credentials.AuthInfo) (credentials.AuthInfo, func(), error) {
@@ -23,7 +23,7 @@ func (anybody) Admit(_ net.Conn, info credentials.AuthInfo) (credentials.AuthInf
 }
 func (anybody) Refused(error) {}
 
-// Whoever has shown no certificate yet may turn out to be a stranger: it has no more of the server's memory than a few certificates need.
+// A client that has shown no certificate yet may be unauthorized: it gets no more of the server's memory than a few certificates need.
 func TestPending_aHandshakeIsSmall(t *testing.T) {
 	t.Parallel()
 	g, ca := NewWithT(t), authority(t, "ca")

@@ -34,7 +34,7 @@ type Files struct {
 	Authorities string
 	// Denied has the serial numbers of certificates that aren't accepted from others any more, one in each line; "" is none.
 	Denied string
-	// Insecure is to speak in plaintext with anybody, instead.
+	// Insecure means plaintext without authentication, instead.
 	Insecure bool
 }
 
@@ -73,8 +73,8 @@ func (f *Files) Validate() error {
 	return nil
 }
 
-// Server returns what a gRPC server shows its clients, and checks theirs by. Of those whose certificates are valid, authorize
-// says which may connect. It isn't asked with Insecure. Whoever is refused is in the log of ctx.
+// Server returns the credentials of a gRPC server, which also check its clients. Of those with valid certificates, authorize
+// says which may connect. It isn't called with Insecure. Refused clients are in the log of ctx.
 func (f *Files) Server(ctx context.Context, authorize func(*x509.Certificate) error) (credentials.TransportCredentials, error) {
 	return f.credentials(ctx, x509.ExtKeyUsageServerAuth, authorize)
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/bedplate/bedplate/internal/evict"
 )
 
-// Pending are the connections of a server whose clients haven't shown a certificate yet. There is always room for one more: where
-// there are too many, the oldest is closed of the address that has the most. So a client that connects and says nothing keeps
-// out no other client, and one that shares its address with an honest client would have to be faster than that is.
+// Pending are the connections of a server whose clients haven't shown a certificate yet. There is always room for one more: if
+// there are too many, the oldest one of the address with the most is closed. So a client that connects and says nothing keeps out
+// no other client, and one that shares its address with a legitimate client would have to be faster than that.
 type Pending struct{ set *evict.Set[netip.Prefix] }
 
 // NewPending bounds their number.
@@ -31,7 +31,7 @@ type Gate interface {
 	// Admit a client that has shown a certificate, or refuse it. Closing raw ends its connection at once. Leave is called when
 	// it has ended. The server's handlers get the AuthInfo that is returned.
 	Admit(raw net.Conn, info credentials.AuthInfo) (admitted credentials.AuthInfo, leave func(), err error)
-	// Refused is told of a handshake that failed.
+	// Refused is called when a handshake failed.
 	Refused(err error)
 }
 

@@ -68,7 +68,7 @@ func TestRotation_ofCertificates(t *testing.T) {
 	alive()
 }
 
-// A CA is replaced in three steps: all trust both, all get certificates of the new one, nobody trusts the old one.
+// A CA is replaced in three steps: all trust both, all get certificates of the new one, none trusts the old one.
 func TestRotation_ofTheAuthority(t *testing.T) {
 	t.Parallel()
 	before, after := authority(t, "before"), authority(t, "after")

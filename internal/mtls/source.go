@@ -57,8 +57,8 @@ func (s *source) refused(from string, because error) {
 	})
 }
 
-// current looks into the files: whoever replaces them needn't tell anybody. As long as they make no sense, as when not all of
-// them are replaced yet, it goes on with what did.
+// current reads the files: replacing them needs no signal. While they are inconsistent, such as when not all of them are
+// replaced yet, it continues with the last good ones.
 func (s *source) current() material {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -114,8 +114,8 @@ func (s *source) parse(read [3][]byte) (material, error) {
 	return material{certificate, pool}, nil
 }
 
-// usable says whether a certificate names what it is used for. One that names nothing could be used for anything as far as Go is
-// concerned, so that whoever has any certificate of the authority's could be either side.
+// usable reports whether a certificate names what it is used for. Go accepts one that names nothing for anything, so that any
+// certificate of the authority could be used on either side.
 func usable(certificate *x509.Certificate, as x509.ExtKeyUsage) error {
 	uses := certificate.ExtKeyUsage
 	if slices.Contains(uses, as) || slices.Contains(uses, x509.ExtKeyUsageAny) {

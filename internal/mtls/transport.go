@@ -83,7 +83,7 @@ func (t *transport) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 	conn, info, err := credentials.NewTLS(t.config(x509.ExtKeyUsageClientAuth)).ServerHandshake(raw)
 	if err != nil {
 		err = explained(err)
-		if !errors.Is(err, io.EOF) { // as of who only looks whether the port is open
+		if !errors.Is(err, io.EOF) { // as from a probe of the port
 			t.source.refused(raw.RemoteAddr().String(), err)
 		}
 		return nil, nil, err

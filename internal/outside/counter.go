@@ -33,7 +33,7 @@ func (c *counter) count(system, operation, class, credential string) {
 	c.WithLabelValues(system, operation, class, credential).Inc()
 }
 
-// Collect is called by whoever collects the metrics.
+// Collect is called when the metrics are collected.
 func (c *counter) Collect(into chan<- prometheus.Metric) {
 	c.forgetIdle()
 	c.CounterVec.Collect(into)

@@ -19,8 +19,9 @@ import (
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 )
 
-// Check reports whether an object or its Cluster, which may be nil, is paused. That it is, is written into the object's
-// condition before anything else; that it isn't, is said in memory only: whoever asks writes it with what follows.
+// Check reports whether an object or its Cluster, which may be nil, is paused. If it is, that is written into the
+// object's condition before anything else; if it isn't, the condition is set in memory only: the caller writes it with
+// its other changes.
 //
 // One that was paused here and isn't any more has been moved or restored, perhaps: then this is the management cluster that is to
 // act on its ledger, and the annotation says so. It is in memory too, so that it isn't lost before that was done.

@@ -35,7 +35,8 @@ func workers(number int) (end func() (ended <-chan struct{})) {
 	}
 }
 
-// Of a manager that is told to stop each worker of each controller has to end, or it stays for its whole grace period.
+// When a manager shuts down, each worker of each controller has to end, or the manager stays for its whole grace
+// period.
 func TestQueue_letsAllWorkersEndWhenItIsShutDown(t *testing.T) {
 	t.Parallel()
 	for range 200 {

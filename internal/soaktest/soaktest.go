@@ -1,4 +1,4 @@
-// Package soaktest has what tests share that go on for as long as they are told to.
+// Package soaktest has what tests with a configurable duration share.
 package soaktest
 
 import (

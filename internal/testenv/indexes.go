@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-// Indexed lets a client of objects in memory find them by the fields that a manager's cache is told to index, so that no test has an
-// index of its own, which may find less.
+// Indexed lets a client of objects in memory find them by the fields that a manager's cache indexes, so that no test has an index of
+// its own, which may find less.
 func Indexed(
 	t testing.TB, builder *fake.ClientBuilder, index func(context.Context, client.FieldIndexer) error,
 ) *fake.ClientBuilder {

@@ -12,8 +12,8 @@ import (
 )
 
 // ExpectWebhooks expects that manifests lead from the API server's question to the port of the program that answers, which has
-// the certificate of a Secret, its Pod's first volume, in the folder that it looks into. A Pod that goes answers until the API
-// server has heard of that.
+// the certificate of a Secret, its Pod's first volume, in the folder that it reads. A Pod that is being deleted answers until
+// the API server knows that.
 func ExpectWebhooks(t testing.TB, hooks []admissionregistrationv1.ValidatingWebhook, service corev1.Service,
 	deployment appsv1.Deployment, certDir string,
 ) {

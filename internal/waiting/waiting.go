@@ -31,8 +31,8 @@ var (
 // patience with the cache: metrics that come late don't come at all.
 const patience = 5 * time.Second
 
-// Collector counts whenever somebody collects the metrics, so there is nothing to forget when an object goes. It is a part
-// of a manager, and counts while that one leads: otherwise each replica would count the same objects.
+// Collector counts whenever the metrics are collected, so there is nothing to forget when an object is deleted. It is part
+// of a manager, and counts while that is leader: otherwise each replica would count the same objects.
 type Collector struct {
 	// Conditions of an object, where it isn't a graph.Owner itself.
 	Conditions func(runtime.Object) []metav1.Condition
@@ -67,7 +67,7 @@ func (c *Collector) Describe(into chan<- *prometheus.Desc) {
 	into <- longestDesc
 }
 
-// Collect is called by whoever collects the metrics. A kind that can't be read is left out, so that the other metrics aren't
+// Collect is called when the metrics are collected. A kind that can't be read is left out, so that the other metrics aren't
 // lost too.
 func (c *Collector) Collect(into chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

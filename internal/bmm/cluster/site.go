@@ -48,7 +48,7 @@ func (n *networks) wantSite() *graph.Handle[bmm.Site] {
 }
 
 // findSite returns the ID of the site that the spec names: by its ID, by the name of a Site object, or by its own name. In
-// an organisation that hasn't been used yet there is no tenant until the current one is requested from the BMM API.
+// an organisation that hasn't been used yet none is found before TenantIs has asked the BMM API who we are.
 func (n *networks) findSite(ctx context.Context) (string, error) {
 	ref := n.object.Spec.SiteRef
 	if err := n.api.TenantIs(ctx, n.object.Spec.TenantID); err != nil {

@@ -57,7 +57,7 @@ func (r *Rack) leaveEndpoint(endpoint, backend netip.AddrPort) {
 	}
 }
 
-// apiServerReady asks an API server, as anybody may, whether it wants traffic. That needs no trust.
+// apiServerReady asks an API server, without authentication, whether it is ready for traffic. That needs no trust.
 func apiServerReady() loadbalancer.Check {
 	client := &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, //nolint:gosec // see above

@@ -66,7 +66,7 @@ func (c *ControlPlane) controllerManager() (process.Command, error) {
 	}
 	args := []string{
 		"--kubeconfig=" + kubeconfig,
-		"--secure-port=0", // nobody asks it for health or metrics
+		"--secure-port=0", // its health and metrics aren't used
 		"--cluster-name=" + c.cfg.Name,
 		"--cluster-signing-cert-file=" + c.cfg.PKI.Cert(pki.ClusterCA),
 		"--cluster-signing-key-file=" + c.cfg.PKI.Key(pki.ClusterCA),

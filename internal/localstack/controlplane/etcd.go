@@ -35,7 +35,7 @@ func (c *ControlPlane) startEtcd(ctx context.Context) error {
 	return c.run(ctx, etcd(c.cfg, "new", []string{c.cfg.Member + "=" + c.cfg.peerURL()}), c.etcdHealthy)
 }
 
-// joinEtcd goes kubeadm's way: a learner, which doesn't count for the quorum while it catches up, becomes a voting member.
+// joinEtcd does as kubeadm: a learner, which doesn't count for the quorum while it catches up, becomes a voting member.
 func (c *ControlPlane) joinEtcd(ctx context.Context) error {
 	client, err := c.etcdClient()
 	if err != nil {
@@ -81,8 +81,8 @@ func addLearner(ctx context.Context, client *clientv3.Client, cfg Config) (id ui
 	return added.Member.ID, members, nil
 }
 
-// promote fails while the learner is behind, or when the answer is lost: the new voter's connections to the others begin
-// anew, and for about five seconds (rafthttp's timeout) a cluster of two has no quorum.
+// promote fails while the learner is behind, or when the answer is lost: the new voter's connections to the others are
+// opened again, and for about five seconds (rafthttp's timeout) a cluster of two has no quorum.
 func promote(ctx context.Context, client *clientv3.Client, id uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
 	defer cancel()

@@ -98,7 +98,7 @@ func TestDown_leavesNothing(t *testing.T) {
 	g.Expect(f.Down()).To(Succeed())
 	expectGone(t, prefix, canaries...)
 	for _, pid := range pids {
-		_, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)) // a zombie, where nobody reaps, has none
+		_, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)) // a zombie that isn't reaped has none
 		g.Expect(err).To(MatchError(os.ErrNotExist))
 	}
 	g.Expect(f.Down()).To(Succeed()) // once more

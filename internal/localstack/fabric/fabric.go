@@ -42,7 +42,7 @@ type Fabric struct {
 // Dashes separate the prefix from the node, so no prefix is the beginning of another.
 var validPrefix = regexp.MustCompile(`^[a-z][a-z0-9]{0,31}$`)
 
-// RandomPrefix returns a prefix for Up that nobody else has.
+// RandomPrefix returns a unique prefix for Up.
 func RandomPrefix(name string) string {
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails

@@ -103,7 +103,7 @@ func (f *Fabric) startVswitchd(ctx context.Context, dpu string) error {
 // restartPause keeps a daemon that can't be started from being started all the time.
 const restartPause = time.Second
 
-// KeepSwitches starts each ovs-vswitchd again that ends, as systemd does on a DPU, until the fabric goes down. It tells of each end, from
+// KeepSwitches starts each ovs-vswitchd again that ends, as systemd does on a DPU, until the fabric goes down. It reports each end, from
 // any goroutine.
 func (f *Fabric) KeepSwitches(tell func(error)) {
 	for _, dpu := range f.topology.DPUs() {

@@ -88,7 +88,8 @@ func (f *folder) takeOver(ctx context.Context) error {
 	}
 }
 
-// removeIfFree removes the folder unless someone holds it or its owner has removed it already. It closes the lock file.
+// removeIfFree removes the folder unless another process holds it or its owner has removed it already. It closes the
+// lock file.
 func (f *folder) removeIfFree() error {
 	held, err := f.tryLock()
 	if err != nil || !held || !f.current() {

@@ -22,7 +22,7 @@ type Event struct {
 	Lab     *Lab    `json:"lab,omitempty"`
 }
 
-// Lab says how to look around in a running lab.
+// Lab says how to inspect a running lab.
 type Lab struct {
 	Dir        string   `json:"dir"`
 	PID        int      `json:"pid"`                 // of the supervisor

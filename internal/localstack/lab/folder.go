@@ -66,8 +66,8 @@ type owner struct {
 	CreatedParents []string `json:"createdParents,omitempty"` // innermost first; removed again when empty
 }
 
-// folder is the state folder of a lab, held by whoever has the lock. The lock belongs to the open file: a child that
-// inherits the file holds it too, and the kernel releases it when the last of them has ended.
+// folder is the state folder of a lab, held by the process that has the lock. The lock belongs to the open file: a
+// child that inherits the file holds it too, and the kernel releases it when the last of them has ended.
 type folder struct {
 	dir   string
 	lock  *os.File
@@ -198,7 +198,7 @@ func (f *folder) writeOwner() error {
 	return nil
 }
 
-// tryLock returns false while someone else holds the lock.
+// tryLock returns false while another process holds the lock.
 func (f *folder) tryLock() (bool, error) {
 	err := syscall.Flock(int(f.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	f.readOwner() // another may have come since the file was opened

@@ -11,7 +11,7 @@ import (
 // Reporter shows progress to a user. Show and Refresh must not run at the same time.
 type Reporter interface {
 	Show(Event)
-	Refresh() // called about once a second, for whoever shows a running clock
+	Refresh() // called about once a second, to show a running clock
 }
 
 // JSONReporter writes one JSON object per line.

@@ -101,8 +101,8 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// watchCrashes ends a start in which a child crashes that isn't started again. Later, crashes are only noted: what still runs may
-// be what the user wants to look at.
+// watchCrashes ends a start in which a child crashes that isn't started again. Later, crashes are only recorded: the user may
+// want to inspect what still runs.
 func (r *run) watchCrashes(ctx context.Context, stack *localstack.Stack) {
 	for {
 		select {

@@ -1,5 +1,5 @@
-// Package lab runs a management cluster with simulated clouds for a person at a terminal. "lab up" starts a supervisor,
-// a process of its own session that owns everything else; it lives until "lab down".
+// Package lab runs a management cluster with simulated clouds for a user at a terminal. "lab up" starts a supervisor, a
+// process of its own session that owns everything else; it lives until "lab down".
 package lab
 
 import (

@@ -79,7 +79,7 @@ func (b *Block) Address(third, fourth byte) netip.Addr {
 	return netip.AddrFrom4([4]byte{127, b.octet, third, fourth})
 }
 
-// Machines returns the part of the block for machines: its lower half. The rest is for whoever runs them.
+// Machines returns the part of the block for machines: its lower half. The rest is for the simulator that runs them.
 func (b *Block) Machines() netip.Prefix {
 	return netip.PrefixFrom(b.Address(0, 0), 17)
 }

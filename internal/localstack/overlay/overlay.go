@@ -64,7 +64,7 @@ type Config struct {
 	Flags []string
 	// Served are ports of the manager's on loopback that are reached from outside its namespace too, such as its webhooks'.
 	Served []netip.AddrPort
-	// Crashed is told of each end that nobody here asked for, from any goroutine; may be nil.
+	// Crashed is called for each unexpected end, from any goroutine; may be nil.
 	Crashed func(error)
 	// KeepManager starts a manager again that ends by itself, as Kubernetes does.
 	KeepManager bool
@@ -82,7 +82,7 @@ type Overlay struct {
 
 	mutex     sync.Mutex
 	processes map[string]*process.Process
-	expected  map[*process.Process]bool // that were told to end
+	expected  map[*process.Process]bool // that were stopped here
 	flags     []string                  // more of the manager's, at its last start
 	life      context.Context           // ends with Stop
 	end       context.CancelFunc

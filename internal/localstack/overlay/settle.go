@@ -10,7 +10,7 @@ import (
 	"github.com/bedplate/bedplate/internal/localstack/fabric"
 )
 
-// leaseTime of hosts. They renew after half of it, so it's something to look at.
+// leaseTime of hosts. They renew after half of it, so renewals can be watched.
 const leaseTime = 2 * time.Minute
 
 // Settle gives hosts their addresses, by DHCP where their group has a server, lets them and the servers answer, and returns the

@@ -27,7 +27,7 @@ type Flow struct {
 	Problem  string         `json:"problem,omitempty"` // how it went otherwise
 }
 
-// Table writes flows as a list for people: pass or FAIL, and why.
+// Table writes flows as a readable list: pass or FAIL, and why.
 func Table(w io.Writer, flows []Flow) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "\tFROM\tTO\tADDRESS\tBY\tEXPECTED")

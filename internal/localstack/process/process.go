@@ -55,7 +55,7 @@ func Start(c Command) (*Process, error) {
 
 func (p *Process) wait() {
 	p.err = p.cmd.Wait()
-	// What the child has left in its group goes with it.
+	// What the child has left in its group is killed with it.
 	_ = syscall.Kill(-p.PID(), syscall.SIGKILL)
 	close(p.done)
 }

@@ -85,7 +85,7 @@ func TestStart_childrenDieWithAKilledParent(t *testing.T) {
 	g.Eventually(func() bool { return ended(child) }).WithTimeout(10 * time.Second).Should(BeTrue())
 }
 
-// ended also counts a zombie as ended: in a container the orphan may have nobody who reaps it.
+// ended also counts a zombie as ended: in a container the orphan may not be reaped.
 func ended(pid int) bool {
 	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	return err != nil || strings.Contains(string(status), ") Z ")

@@ -47,7 +47,7 @@ type controller struct {
 	version string // of the DaemonSet that runs
 	process *process.Process
 	started time.Time
-	trouble string // told last
+	trouble string // reported last
 }
 
 // Run follows the DaemonSet until ctx ends, and returns when nothing runs any more.

@@ -1,6 +1,6 @@
 // Package cloudinit reads user data as cloud-init does on a machine's first boot: it is unpacked, the jinja template is
 // rendered with the instance metadata, then the cloud-config below it is parsed. Only write_files, bootcmd and runcmd are
-// looked at.
+// read.
 package cloudinit
 
 import (

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Verb is what kubeadm is told to do.
+// Verb is a subcommand of kubeadm.
 type Verb string
 
 // The verbs that user data contains.

@@ -103,7 +103,7 @@ func checkNameIsFree(ctx context.Context, client kubernetes.Interface, name stri
 	return nil
 }
 
-// clusterConfiguration reads what "kubeadm init" was told about the cluster.
+// clusterConfiguration reads the configuration that "kubeadm init" got for the cluster.
 func clusterConfiguration(ctx context.Context, client kubernetes.Interface) (*kubeadmv1.ClusterConfiguration, error) {
 	configMap, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, configMapName, metav1.GetOptions{})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/bedplate/bedplate/internal/localstack/controlplane"
 )
 
-// joinedConfig is what "kubeadm init" on this machine would have been told.
+// joinedConfig is the configuration that "kubeadm init" on this machine would have got.
 func joinedConfig(cluster *kubeadmv1.ClusterConfiguration, join *kubeadmv1.JoinConfiguration) *InitConfig {
 	config := &InitConfig{Cluster: *cluster}
 	config.Init.LocalAPIEndpoint = join.ControlPlane.LocalAPIEndpoint

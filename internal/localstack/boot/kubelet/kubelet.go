@@ -1,6 +1,6 @@
 // Package kubelet stands for the kubelet of one machine. It registers the Node and its static pods as a kubelet does, with
-// the kubelet's own credentials; then one KWOK process keeps the Node's heartbeat and plays the lives of its pods. No
-// container runs.
+// the kubelet's own credentials; then one KWOK process keeps the Node's heartbeat and simulates its pods. No container
+// runs.
 package kubelet
 
 import (

@@ -75,7 +75,7 @@ func TestCreateMirror_makesWhatAdmissionAcceptsFromAKubelet(t *testing.T) {
 	g.Expect(string(pod.OwnerReferences[0].UID)).To(Equal("u"))
 }
 
-// The API server's admission looks a Node up in a cache, which may not have heard of it yet.
+// The API server's admission looks a Node up in a cache, which may not have it yet.
 func TestCreateMirror_goesOnUntilTheAPIServerKnowsTheNode(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

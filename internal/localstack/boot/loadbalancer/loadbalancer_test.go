@@ -103,7 +103,7 @@ func TestForward_usesAllBackendsThatAnswer(t *testing.T) {
 	g := NewWithT(t)
 	balancer, endpoint := listen(t)
 	balancer.Add(backend(t, "a"))
-	balancer.Add(freeEndpoint(t)) // nobody listens there
+	balancer.Add(freeEndpoint(t)) // nothing listens there
 	balancer.Add(backend(t, "b"))
 
 	seen := map[string]int{}

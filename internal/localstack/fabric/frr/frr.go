@@ -40,7 +40,7 @@ type Neighbor struct {
 	ASN      uint32
 	Password string // "" is none
 	Hops     int    // 0 means that it has to be on the same link
-	// TTLSecurity is how many hops away it may be, by the TTL of its packets; 0 is without. It goes without Hops.
+	// TTLSecurity is how many hops away it may be, by the TTL of its packets; 0 is without. It excludes Hops.
 	TTLSecurity int
 }
 
@@ -146,7 +146,7 @@ func (r *Router) Do(ctx context.Context, commands ...string) (string, error) {
 	return r.run(ctx, args...)
 }
 
-// Path is a way to a prefix that a neighbor has told of.
+// Path is a path to a prefix that a neighbor has announced.
 type Path struct {
 	From    string // the neighbor's address
 	NextHop string

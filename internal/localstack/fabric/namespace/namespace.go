@@ -37,8 +37,8 @@ func Create(name string) error {
 	return nil
 }
 
-// shareDir makes dir a shared mount, as the first "ip netns add" of a computer does. If that came later, it would cover the
-// names that are there, and nobody could remove them.
+// shareDir makes dir a shared mount, as the first "ip netns add" of a computer does. If that came later, it would hide the
+// existing names, and they couldn't be removed.
 func shareDir() error {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // everybody may see the names
 		return err
@@ -123,7 +123,7 @@ func Remove(names ...string) error {
 	}
 	var failures []error
 	for _, name := range names {
-		// Not a mount point: whoever made it died in between.
+		// Not a mount point: its creator died in between.
 		if err := unix.Unmount(Path(name), unix.MNT_DETACH); err != nil &&
 			!errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
 			failures = append(failures, fmt.Errorf("remove network namespace %s: %w", name, err))

@@ -139,7 +139,7 @@ func TestRemove_takesWhatIsHalfMadeOrGone(t *testing.T) {
 	g.Expect(namespace.List(half)).To(BeEmpty())
 }
 
-// On a computer where nobody has used "ip netns" yet, the first one to do so would cover the names made before.
+// On a computer where "ip netns" hasn't been used yet, its first use would hide the names made before.
 func TestRemove_mixesWithIPNetns(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -83,7 +83,7 @@ func killProcesses(names []string) error {
 	}
 }
 
-// kill looks again after it has a hold on the process: its ID may have become another's.
+// kill checks again once it holds the process: its ID may have been reused.
 func kill(pid int, namespaces []os.FileInfo) {
 	process, err := os.FindProcess(pid)
 	if err != nil {

@@ -101,7 +101,8 @@ func Reach(ctx context.Context, p Probe) (Answer, error) {
 	}
 }
 
-// checkRoute tells a namespace without a route, which is a mistake of the one who asks, from a network that doesn't answer.
+// checkRoute distinguishes a namespace without a route, which is a mistake of the caller, from a network that doesn't
+// answer.
 func checkRoute(p Probe) error {
 	return namespace.Do(p.From, func() error {
 		// Connecting a UDP socket sends nothing.

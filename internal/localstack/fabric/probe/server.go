@@ -72,7 +72,7 @@ func (s *Server) answerDatagrams() {
 			return
 		}
 		if err != nil || length < headerSize {
-			continue // nobody to answer
+			continue // no sender to answer
 		}
 		s.received.Add(1)
 		setSource(buffer, source.Addr())
