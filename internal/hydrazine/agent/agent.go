@@ -20,8 +20,8 @@ import (
 const (
 	// lookInterval is how often everything is compared when nothing seems to have changed.
 	lookInterval = 10 * time.Second
-	// applyPause keeps changes that come together from being looked at one by one: OVN makes dozens when a host comes. What the
-	// controller asks for doesn't wait for it, and who is to be isolated has no link before it.
+	// applyPause batches changes that come together: OVN makes dozens when a host is attached. Requests of the controller don't
+	// wait for it, and a host that is to be isolated loses its link before it.
 	applyPause         = 200 * time.Millisecond
 	minRetry, maxRetry = applyPause, 10 * time.Second
 	watchAgain         = time.Second
@@ -62,10 +62,10 @@ type status struct {
 	restarts              uint32        // of ovs-vswitchd, as far as the agent has seen
 }
 
-// errNotLooked is what isn't certain before the first look.
+// errNotLooked is the error before the first comparison.
 var errNotLooked = errors.New("the agent has not looked yet")
 
-// New makes an agent. Ports that nobody has by its ledger are cut off as soon as they are seen.
+// New makes an agent. Ports that its ledger assigns to no host are cut off as soon as they are seen.
 func New(options Options) (*Agent, error) {
 	if err := options.Validate(); err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (a *Agent) cut(port string) {
 // Run works until ctx ends. Then everything stays as it is: flows, ports and ovn-controller.
 func (a *Agent) Run(ctx context.Context) error {
 	defer a.database.Close()
-	a.meetPorts() // cut off before anything else: Open vSwitch may take its time, the address be somebody else's, a certificate broken
+	a.meetPorts() // cut off before anything else: Open vSwitch may be slow, the address in use, a certificate broken
 	creds, err := a.options.TLS.Server(ctx, mtls.Named(a.options.ControllerName))
 	if err != nil {
 		return err

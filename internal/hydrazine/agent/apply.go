@@ -10,8 +10,8 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/agent/vswitch"
 )
 
-// apply compares what the ledger says with what there is, and does what is missing. Each error says why one half of it
-// isn't certain: that nobody has a network who shouldn't, and that everybody has one who should.
+// apply compares the ledger with the actual state, and does what is missing. Each error says why one half of it isn't
+// certain: that no host has a network that shouldn't, and that every host that should has one.
 func (a *Agent) apply(ctx context.Context) (isolation, attachment error) {
 	a.applying.Lock()
 	defer a.applying.Unlock()
@@ -46,7 +46,7 @@ func text(err error) string {
 	return err.Error()
 }
 
-// meetPorts takes up the ports of hosts that are new, and keeps those down that nobody has.
+// meetPorts adds new ports of hosts, and keeps unassigned ones down.
 func (a *Agent) meetPorts() {
 	ports, err := link.Match(a.options.HostPorts)
 	if err != nil {
@@ -66,7 +66,7 @@ func (a *Agent) meetPorts() {
 	}
 }
 
-// attach puts the ports that somebody has on the integration bridge, and sees to it that OVN knows.
+// attach puts the assigned ports on the integration bridge, and makes them known to OVN.
 func (a *Agent) attach(ctx context.Context, wanted *ledger.Ledger) error {
 	ports := logicalPorts(wanted)
 	if len(ports) == 0 {

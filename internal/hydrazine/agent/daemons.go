@@ -11,11 +11,11 @@ import (
 
 const (
 	daemonPoll = time.Second
-	// startPoll is how often ovn-controller is looked at while it connects, or while much is going on.
+	// startPoll is how often ovn-controller is polled while it connects, or while much changes.
 	startPoll = 50 * time.Millisecond
 )
 
-// daemons is what is seen of the programs that the agent needs, by looking again and again.
+// daemons is the polled state of the programs that the agent needs.
 type daemons struct {
 	database           bool // there is a connection to Open vSwitch's
 	running, connected bool // ovn-controller
@@ -62,7 +62,7 @@ func (a *Agent) noteVswitchd(run vswitchd) {
 	s.vswitchd, s.started = run, sinceBoot()-time.Since(run.made)
 }
 
-// watchDaemons looks at the database, ovn-controller and ovs-vswitchd.
+// watchDaemons polls the database, ovn-controller and ovs-vswitchd.
 func (a *Agent) watchDaemons(ctx context.Context) {
 	for first := true; ctx.Err() == nil; first = false {
 		news := a.news.wait()

@@ -62,7 +62,7 @@ func loadIdentity(dir string) (*identity, error) {
 
 func (i *identity) file(name string) string { return filepath.Join(i.dir, name) }
 
-// request for a certificate. It stays the same: whoever compares reports would see another one each time.
+// request for a certificate. It stays the same: otherwise each report would differ from the last.
 func (i *identity) request(chassis string) (string, error) {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
@@ -97,7 +97,7 @@ func (i *identity) check(n ledger.Network) error {
 }
 
 // write the files for a network. An ovn-controller that runs uses them from its next connection on, so there is no need to end
-// the one that it has. It looks at the certificate only when it sees that the key is newer, so that is written last.
+// the one that it has. It reads the certificate only when it sees that the key is newer, so the key is written last.
 func (i *identity) write(n ledger.Network) error {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
@@ -121,7 +121,7 @@ type file struct {
 	data []byte
 }
 
-// differs says whether a file isn't as it is to be, such as one that somebody has removed.
+// differs reports whether a file isn't as it should be, such as one that was removed.
 func (i *identity) differs(f file) bool {
 	found, err := os.ReadFile(i.file(f.name))
 	return err != nil || !bytes.Equal(found, f.data)

@@ -63,7 +63,7 @@ func TestIdentity_isKeptAndNeverShown(t *testing.T) {
 	g.Expect(after.ModTime()).To(BeTemporally(">=", certificate.ModTime()))
 	g.Expect(read(certificateFile)).To(Equal(second.Certificate))
 
-	// What somebody has removed comes back.
+	// Removed files come back.
 	for _, name := range []string{authoritiesFile, certificateFile, keyFile} {
 		g.Expect(os.Remove(i.file(name))).To(Succeed())
 		g.Expect(i.write(second)).To(Succeed())

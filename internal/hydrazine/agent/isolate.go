@@ -12,8 +12,8 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/unixctl"
 )
 
-// isolate takes everything off the integration bridge that nobody was given. With the last port, and where the bridge is
-// still another group's, all traces of the network go.
+// isolate removes all unassigned ports from the integration bridge. With the last port, and if the bridge is still
+// another group's, all traces of the network are removed.
 func (a *Agent) isolate(ctx context.Context, wanted *ledger.Ledger) error {
 	hosts, isolated := logicalPorts(wanted), []string{}
 	keep := withRelay(hosts, wanted.Network.Relay)
@@ -50,7 +50,7 @@ func (a *Agent) deleteIntegration(ctx context.Context, nobody bool) error {
 	return a.database.DeleteIntegration(ctx)
 }
 
-// logicalPorts returns the logical port of each port that somebody has.
+// logicalPorts returns the logical port of each assigned port.
 func logicalPorts(l *ledger.Ledger) map[string]string {
 	ports := map[string]string{}
 	for _, name := range l.Assigned() {
@@ -59,7 +59,7 @@ func logicalPorts(l *ledger.Ledger) map[string]string {
 	return ports
 }
 
-// uncut returns which ports could not be taken down. For one that somebody has by now it doesn't matter any more.
+// uncut returns which ports could not be taken down. For one that is assigned by now it doesn't matter any more.
 func (a *Agent) uncut(wanted *ledger.Ledger) error {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -67,7 +67,7 @@ func (a *Agent) uncut(wanted *ledger.Ledger) error {
 	return errors.Join(slices.Collect(maps.Values(a.status.uncut))...)
 }
 
-// noteZones remembers which tracked connections will have to be forgotten: afterwards nobody knows.
+// noteZones remembers which tracked connections will have to be forgotten: afterwards that can't be found out.
 func (a *Agent) noteZones(keep map[string]string, all bool) error {
 	zones, err := a.database.Zones()
 	if err != nil {
@@ -89,7 +89,8 @@ func (a *Agent) noteZones(keep map[string]string, all bool) error {
 	return nil
 }
 
-// ownsAll says whether all tracked connections are those of a network that nobody has. In the kernel others have some too.
+// ownsAll reports whether all tracked connections belong to a network that no host has. In the kernel other programs have
+// some too.
 func (a *Agent) ownsAll(nobody bool) bool {
 	return nobody && a.options.DatapathType == userspaceDatapath
 }

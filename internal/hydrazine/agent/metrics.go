@@ -86,7 +86,7 @@ func (m *Metrics) cut() {
 	}
 }
 
-// begin returns what applied has to be told: everything that was taken away until now is going to be isolated.
+// begin returns the argument for applied: everything that was released until now is going to be isolated.
 func (m *Metrics) begin() (released time.Time) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -174,7 +174,7 @@ func number(is bool) float64 {
 	return 0
 }
 
-// scrapeTimeout is more than anybody takes to ask.
+// scrapeTimeout is longer than any scrape takes.
 const scrapeTimeout = 10 * time.Second
 
 // serveMetrics serves /metrics and /healthz until ctx ends. An agent without them does its work all the same.

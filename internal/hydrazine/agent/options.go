@@ -86,7 +86,7 @@ func (o *Options) Validate() error {
 		flagcheck.Address("metrics-addr", o.MetricsAddress, ""),
 		// Whose certificate has no name would drive the agent.
 		flagcheck.That("controller-name", o.ControllerName, o.ControllerName != "", "the name in the controller's certificate"),
-		// The agent and the timer that stands in for it have to find the same leases, whatever folder they are started in.
+		// The agent and the timer that stands in for it have to find the same leases, whatever their working directory.
 		flagcheck.That("state-dir", o.StateDir, filepath.IsAbs(o.StateDir), "the absolute path of a folder"),
 		flagcheck.That("uplink", strings.Join(o.Uplinks, ","), len(o.Uplinks) > 0, "at least one interface to the fabric"),
 		flagcheck.That("lacp", o.LACP, !o.LACP || len(o.Uplinks) > 1, "false where there is one --uplink"),

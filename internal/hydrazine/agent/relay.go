@@ -40,7 +40,7 @@ func withRelay(hosts map[string]string, r ledger.Relay) map[string]string {
 	return all
 }
 
-// relayLink is the relay's interface, if ovs-vswitchd has made it. One that somebody else has made is left alone.
+// relayLink is the relay's interface, if ovs-vswitchd has made it. One that another program has made is left alone.
 func relayLink(r ledger.Relay) (link.Link, error) {
 	found, exists, err := link.Get(r.Interface)
 	switch {
@@ -287,7 +287,7 @@ func unicast(text string) (netip.Addr, bool) {
 		a != netip.AddrFrom4([4]byte{255, 255, 255, 255})
 }
 
-// admitRelay refuses an interface that is somebody else's.
+// admitRelay refuses an interface of another program.
 func (a *Agent) admitRelay(r ledger.Relay) error {
 	taken := append([]string{"lo", vswitch.TransportBridge, vswitch.IntegrationBridge}, a.options.Uplinks...)
 	hosts := func(pattern string) bool { ok, _ := filepath.Match(pattern, r.Interface); return ok }

@@ -85,7 +85,7 @@ func (a *Agent) snapshot() status {
 	return s
 }
 
-// port reports a port of the ledger. One that neither is there nor belongs to anybody is none.
+// port reports a port of the ledger. One that neither exists nor is assigned is left out.
 func port(name string, l *ledger.Ledger, on vswitch.PortState, s status) *agentv1.Port {
 	entry := l.Ports[name]
 	interfaceNow, exists, err := link.Get(name)

@@ -19,7 +19,7 @@ import (
 	"github.com/bedplate/bedplate/internal/mtls"
 )
 
-// The one client is a controller, perhaps with its replacement and a curious person beside it.
+// The one client is a controller, perhaps with its replacement and a user who debugs.
 const (
 	maxConnections, maxStreams, maxWatchers = 32, 32, 16
 	maxMessage, maxHeaders                  = 64 << 10, 8 << 10 // bytes

@@ -22,7 +22,7 @@ import (
 
 const (
 	minHeartbeat, defaultHeartbeat, maxHeartbeat = time.Second, 10 * time.Second, time.Minute
-	// maxLease is longer than any outage of a controller that somebody would want hosts to survive.
+	// maxLease is longer than any outage of a controller that hosts should survive.
 	maxLease = 7 * 24 * time.Hour
 	// maxText is more than any name or address that a controller has.
 	maxText = 256
@@ -108,7 +108,7 @@ func (s *server) Attach(ctx context.Context, request *agentv1.AttachRequest) (*a
 	if err := cmp.Or(a.admit(port, to.Network.EncapIP), a.admitRelay(to.Network.Relay)); err != nil {
 		return nil, err
 	}
-	if ctx.Err() != nil { // nobody waits for it any more
+	if ctx.Err() != nil { // the caller doesn't wait any more
 		return nil, grpcstatus.FromContextError(ctx.Err()).Err()
 	}
 	if err := a.keeper.Attach(port, request.GetGeneration(), to, sinceBootAt(request.GetAsOf()), lease); err != nil {
@@ -167,7 +167,7 @@ func (s *server) Isolate(ctx context.Context, request *agentv1.IsolateRequest) (
 	if err := errors.Join(err, isolation); err != nil {
 		return nil, grpcstatus.Errorf(codes.Unavailable, "isolation isn't certain yet: %s", words([]error{err}))
 	}
-	s.agent.news.announce() // ports that nobody has got new generations
+	s.agent.news.announce() // unassigned ports got new generations
 	return s.agent.report()
 }
 

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// stuckAfter is how long the keeper may not look at leases: three times as long as between two looks. WatchdogSec of the unit is the same.
+// stuckAfter is how long the keeper may go without checking leases: three times its interval. WatchdogSec of the unit is the same.
 const stuckAfter = 15 * time.Second
 
 // watchdog is fed by the keeper. When it expires, leases don't end: the agent is stopped, throttled or in a deadlock. systemd (sd_notify),
@@ -19,7 +19,7 @@ type watchdog struct {
 	fed atomic.Int64 // sinceBoot
 }
 
-// feeder returns what the keeper calls after each look. It needs the lock that the keeper needs to cut a port off.
+// feeder returns what the keeper calls after each check. It needs the lock that the keeper needs to cut a port off.
 func (w *watchdog) feeder(needed sync.Locker) func() {
 	say := "READY=1\nWATCHDOG=1" // leases end from now on
 	return func() {

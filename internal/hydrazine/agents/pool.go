@@ -1,5 +1,5 @@
-// Package agents speaks to the agents on the DPUs. It watches each agent that somebody asks about, so that what the agent says
-// is known when it is needed, and wakes who has to hear of it.
+// Package agents calls the agents on the DPUs. It watches each agent that has callers, so that its report is known when it is
+// needed, and notifies of changes.
 package agents
 
 import (
@@ -62,7 +62,7 @@ type Config struct {
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 }
 
-// Pool has a connection to each agent that somebody has asked about.
+// Pool has a connection to each agent that has callers.
 type Pool struct {
 	config  Config
 	life    context.Context // of all connections
@@ -85,8 +85,8 @@ func NewPool(ctx context.Context, config Config) *Pool {
 // Changes is the addresses of the agents that say something else than before, or nothing any more.
 func (p *Pool) Changes() <-chan event.TypedGenericEvent[string] { return p.changes }
 
-// Report is what the agent of a DPU has said last. It doesn't wait: whoever asks for the first time gets ErrUnheard, and
-// is woken by a change.
+// Report is the last report of the agent of a DPU. It doesn't wait: the first call returns ErrUnheard, and a change
+// enqueues the caller.
 func (p *Pool) Report(address string) (Report, error) {
 	a, err := p.agent(address)
 	if err != nil {
@@ -95,7 +95,7 @@ func (p *Pool) Report(address string) (Report, error) {
 	return a.latest()
 }
 
-// Known is what the agent of a DPU has said last, if it is watched and can be worked with. Who asks begins nothing.
+// Known is the last report of the agent of a DPU, if it is watched and usable. It doesn't start a watch.
 func (p *Pool) Known(address string) (Report, bool) {
 	p.mutex.Lock()
 	a := p.known[address]

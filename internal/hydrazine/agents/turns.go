@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// turnAsked is how long an agent that waits for a turn stands before others after it was asked for: who has to call it asks each second.
+	// turnAsked is how long an agent that waits for a turn precedes others after it was asked for: a caller that needs it asks each second.
 	turnAsked = 3 * time.Second
 	// turnKept is for how long it has its place then, should it be asked for again.
 	turnKept = time.Minute

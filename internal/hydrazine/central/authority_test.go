@@ -85,7 +85,7 @@ func TestAuthority_whoseClockWasAhead(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("it begins at")))
 }
 
-// Who asks gets a certificate for one name and one use, whatever the request asks for.
+// The result is a certificate for one name and one use, whatever the request asks for.
 func TestSign_givesNothingThatIsAskedFor(t *testing.T) {
 	t.Parallel()
 	g, a := NewWithT(t), newAuthority(t)
@@ -197,7 +197,7 @@ func TestAuthority_isKept(t *testing.T) {
 	g.Expect(ensureAuthority(t.Context(), dir, "blue")).NotTo(HaveField("PEM()", first.PEM()))
 }
 
-// Another authority means other certificates for everybody, so somebody is told why.
+// Another authority means other certificates for all, so the reason is reported.
 func TestUsableAuthority_saysWhyItIsnt(t *testing.T) {
 	t.Parallel()
 	g, a := NewWithT(t), newAuthority(t)

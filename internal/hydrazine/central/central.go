@@ -1,8 +1,8 @@
-// Package central runs OVN's central databases, one set for each ResourceGroup: what goes wrong in one harms no other tenant.
+// Package central runs OVN's central databases, one set for each ResourceGroup: a failure of one harms no other tenant.
 //
-// A central is disposable. Everything in it is written anew from the objects in Kubernetes, so its databases need no backup
-// and no replica. DPUs that lose it go on with the flows they have. They must not see one that is only half written: that
-// would take away what is missing. So a central begins closed, and is opened to the DPUs once it is complete: by a row in its
+// A central is disposable. Everything in it is rebuilt from the objects in Kubernetes, so its databases need no backup and no
+// replica. DPUs that lose it continue with the flows they have. They must not see one that is only half written: they would
+// remove what is missing. So a central starts closed, and is opened to the DPUs once it is complete: by a row in its
 // southbound database, which is lost with the rest of it.
 package central
 
@@ -30,11 +30,12 @@ type Central struct {
 	Authority *Authority
 }
 
-// Runtime starts and deletes centrals. The name of a group is unique and fit for a file's. All methods may be called
-// again at any time, and after a crash of the caller: they look at what there is. Where something outside takes its time, they
-// don't wait for it but return ErrOnItsWay.
+// Runtime starts and deletes centrals. The name of a group is unique and fit for a file's. All methods may be called again at
+// any time, and after a crash of the caller: they read the actual state. If something outside takes time, they don't wait for
+// it but return ErrOnItsWay.
 type Runtime interface {
-	// Ensure starts what doesn't run of a group's central. It is closed to the DPUs before a database of it begins anew.
+	// Ensure starts what doesn't run of a group's central. It is closed to the DPUs before one of its databases starts
+	// empty.
 	Ensure(ctx context.Context, group string) (Central, error)
 	// Delete ends a group's central and removes its databases. One that isn't there is deleted.
 	Delete(ctx context.Context, group string) error

@@ -133,7 +133,7 @@ func (d daemon) pid() int {
 }
 
 // running returns the daemon's process ID by its pid file, with its command line, or 0. The number may be another program's by
-// now, which wasn't told to write this file.
+// now, whose command line doesn't name this file.
 func (d daemon) running() (pid int, command []string) {
 	data, err := os.ReadFile(d.pidFile)
 	if err != nil {
@@ -157,7 +157,8 @@ func (d daemon) outdated() bool {
 	return pid != 0 && !slices.Equal(command[1:], d.command[1:])
 }
 
-// untilEnded waits until nobody listens at the control socket, and the process has gone, which has its pid file longer.
+// untilEnded waits until nothing listens at the control socket, and the process, which keeps its pid file longer, has
+// ended.
 func (d daemon) untilEnded(ctx context.Context) error {
 	for {
 		if _, err := unixctl.Call(ctx, d.control, "version"); ended(err) && d.pid() == 0 {
@@ -171,7 +172,7 @@ func (d daemon) untilEnded(ctx context.Context) error {
 	}
 }
 
-// ended says whether an error means that nobody listens at a control socket.
+// ended reports whether an error means that nothing listens at a control socket.
 func ended(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
 }

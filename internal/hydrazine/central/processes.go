@@ -31,8 +31,8 @@ type Processes struct {
 
 	life    context.Context        // of those who wait for the end of daemons
 	mutex   sync.Mutex             // of ports, of watched, and of groups
-	watched map[string]net.Conn    // by the control sockets of daemons whose end somebody waits for
-	groups  map[string]*sync.Mutex // of starting and ending: a central that hangs holds up nobody else
+	watched map[string]net.Conn    // by the control sockets of daemons whose end is awaited
+	groups  map[string]*sync.Mutex // of starting and ending: a central that hangs holds up no other
 	died    chan string
 }
 
@@ -87,7 +87,7 @@ func (p *Processes) Ensure(ctx context.Context, group string) (Central, error) {
 
 func socket(dir, kind string) string { return "unix:" + filepath.Join(dir, kind+".sock") }
 
-// lock a group, and return what unlocks it. The lock stays when the group is deleted: somebody may wait for it.
+// lock a group, and return what unlocks it. The lock stays when the group is deleted: a caller may wait for it.
 func (p *Processes) lock(group string) (unlock func()) {
 	p.mutex.Lock()
 	own, ok := p.groups[group]
@@ -121,7 +121,7 @@ func (p *Processes) Delete(ctx context.Context, group string) error {
 			return fmt.Errorf("end %s: %w", d.name, err)
 		}
 	}
-	p.mutex.Lock() // who chooses a port looks at the folders of all groups
+	p.mutex.Lock() // choosing a port reads the folders of all groups
 	defer p.mutex.Unlock()
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("remove the folder of the central: %w", err)

@@ -256,7 +256,7 @@ func TestProcesses_areDeletedEvenIfTheyHang(t *testing.T) {
 	g.Expect(os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))).To(BeEmpty(), "the process has ended")
 }
 
-// The process that has the number now is somebody else's.
+// The process that has the number now isn't ours.
 func TestProcesses_killNobodyElse(t *testing.T) {
 	t.Parallel()
 	p, g := start(t, 17180)
@@ -284,7 +284,7 @@ func TestProcesses_thatHangHoldUpNoOtherGroup(t *testing.T) {
 	g.Eventually(done, "10s").Should(Receive(HaveOccurred()))
 }
 
-// hanging has somebody at a control socket who never answers. It tells of calls.
+// hanging has a control socket that never answers. It reports calls.
 func hanging(t *testing.T, p *Processes, name string) <-chan struct{} {
 	t.Helper()
 	socket := filepath.Join(p.Dir, name+".ctl")

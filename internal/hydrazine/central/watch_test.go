@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// A daemon that is told to end hasn't ended by itself.
+// A daemon that was stopped hasn't ended by itself.
 func TestWatch_tellsOfThoseThatEndByThemselves(t *testing.T) { //nolint:paralleltest // the counter is everybody's
 	g := NewWithT(t)
 	p := NewProcesses(t.Context(), t.TempDir(), loopback)

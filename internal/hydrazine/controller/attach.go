@@ -23,7 +23,8 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/overlay"
 )
 
-// maxFormer bounds the addresses in a status that a host's DPU isn't known to have let go. One more, and the host is isolated first.
+// maxFormer bounds the addresses in a status that a host's DPU isn't known to have released. With one more, the host is isolated
+// first.
 const maxFormer = 16
 
 // attach a host to the network of its group, or keep it there. Trouble with its public address keeps it off no network.
@@ -101,8 +102,8 @@ func conditionsOf(resource *resourcev1.ManagedResource, group *resourcev1.Resour
 	return kinds
 }
 
-// public gives a host its public address, and says whether that leads to it. One that isn't attached yet is given none: nobody
-// has addresses for hosts that there aren't.
+// public gives a host its public address, and reports whether that leads to it. One that isn't attached yet gets none:
+// addresses aren't reserved for hosts that don't exist.
 func (r *resourceReconciler) public(ctx context.Context, resource *resourcev1.ManagedResource) error {
 	if resource.Spec.HostAccess != resourcev1.PublicAccess {
 		drop(resource, resourcev1.PublicIPReadyCondition)
@@ -164,7 +165,7 @@ func portOf(resource *resourcev1.ManagedResource, ports []*agentv1.Port) *agentv
 	return nil
 }
 
-// former are the addresses of the fabric that the host had before, and that its DPU isn't known to have let go.
+// former are the addresses of the fabric that the host had before, and that its DPU isn't known to have released.
 func (r *resourceReconciler) former(
 	ctx context.Context, resource *resourcev1.ManagedResource, now *resourcev1.LogicalPortReference,
 ) (former []resourcev1.IPAddress) {
@@ -204,8 +205,8 @@ func (r *resourceReconciler) unknown(ctx context.Context, resource *resourcev1.M
 		fmt.Sprintf("the DPU keeps the host attached until %s", expires.UTC().Format(time.RFC3339)))
 }
 
-// freed are the addresses that a host doesn't ask for any more, when its lease has ended: its DPU may never come back. While it goes on
-// for other hosts of the group, those are freed that it is known to have let go.
+// freed are the addresses that a host doesn't ask for any more, when its lease has ended: its DPU may never come back. While the DPU
+// still serves other hosts of the group, those are freed that it is known to have released.
 func (r *resourceReconciler) freed(ctx context.Context, resource *resourcev1.ManagedResource) {
 	at := resource.Status.LogicalPortReference
 	if at == nil {
@@ -285,7 +286,7 @@ func (r *resourceReconciler) remaining(
 	return leaseEnds(resource, report, port).Sub(r.now())
 }
 
-// leaseEnds is when the lease of an attached host does, by what its agent says: both times are of the DPU's clock, whatever it is
+// leaseEnds is when the lease of an attached host ends, by what its agent says: both times are of the DPU's clock, whatever it is
 // set to. It is never later than what was promised, which is all that is known of an agent of level 2: a promise is written before
 // each attempt, so there a renewal that failed looks like one that was made.
 func leaseEnds(resource *resourcev1.ManagedResource, report agents.Report, port *agentv1.Port) time.Time {
@@ -334,7 +335,7 @@ func (r *resourceReconciler) renew(
 	return nil, again, nil
 }
 
-// promise writes until when the host may be attached, by when the last report was received, before the agent is told to attach it.
+// promise writes until when the host may be attached, counted from the last report, before the agent is called to attach it.
 func (r *resourceReconciler) promise(ctx context.Context, resource *resourcev1.ManagedResource, received time.Time) error {
 	ends := received.Add(r.lease)
 	resource.Status.LastReport = &metav1.Time{Time: received.Truncate(time.Second)}
@@ -353,7 +354,7 @@ func (r *resourceReconciler) promise(ctx context.Context, resource *resourcev1.M
 func (r *resourceReconciler) bound(resource *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, port *agentv1.Port) bool {
 	name, dpu := resource.Status.LogicalPortReference.LogicalPort, resource.Status.LogicalPortReference.DPU
 	binding, known := r.networks.binding(group.UID, name)
-	if !known { // what was known is the best there is, while nobody says that the central has failed
+	if !known { // the last known state counts, while the central isn't reported as failed
 		central := meta.IsStatusConditionTrue(group.Status.Conditions, resourcev1.CentralReadyCondition)
 		if !central || condition(resource, resourcev1.PortUpCondition) == nil {
 			set(resource, resourcev1.PortUpCondition, metav1.ConditionUnknown, reasonNoCentral, "the OVN central can't be reached now")

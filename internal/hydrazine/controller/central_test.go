@@ -13,7 +13,7 @@ import (
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 )
 
-// A central on Kubernetes takes its time to come, and to go. Nobody waits for it but the group.
+// A central on Kubernetes takes time to start and to end. Only its group waits for it.
 func TestCentral_comesAndGoesInItsOwnTime(t *testing.T) {
 	t.Parallel()
 	f := start(t).run()

@@ -246,7 +246,7 @@ func TestHost_whoseAgentCannotBeWorkedWith(t *testing.T) {
 	}
 }
 
-// What an agent was told stays true while it refuses, and the refusal is shown.
+// What an agent was last called with stays in effect while it refuses, and the refusal is shown.
 func TestHost_whoseAgentRefuses(t *testing.T) {
 	t.Parallel()
 	f := start(t).run()

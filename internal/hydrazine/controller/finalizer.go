@@ -25,7 +25,8 @@ func release(ctx context.Context, c client.Client, object client.Object, finaliz
 	return patchFinalizers(ctx, c, base, object)
 }
 
-// patchFinalizers under a lock: a list is written as a whole, and must not bring back or take away somebody else's.
+// patchFinalizers under optimistic lock: a list is written as a whole, and must not restore or remove those of other
+// clients.
 func patchFinalizers(ctx context.Context, c client.Client, base, object client.Object) error {
 	written := object.DeepCopyObject().(client.Object) // the answer has no status of ours yet
 	err := c.Patch(ctx, written, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))

@@ -146,7 +146,7 @@ func (f *fixture) clean() {
 	f.Expect(os.RemoveAll(f.dir)).To(Succeed())
 }
 
-// run the controllers. Called again, it starts them anew, without anything that they knew.
+// run the controllers. Called again, it restarts them without their state.
 func (f *fixture) run() *fixture {
 	f.t.Helper()
 	if f.stop != nil {
@@ -309,7 +309,7 @@ func (f *fixture) ovn(g Gomega, program string, group *resourcev1.ResourceGroup,
 	return strings.TrimSpace(string(said))
 }
 
-// change an object's spec, whoever writes its status meanwhile.
+// change an object's spec, even if its status is written meanwhile.
 func (f *fixture) change(r *resourcev1.ManagedResource, change func(*resourcev1.ManagedResourceSpec)) {
 	f.t.Helper()
 	base := r.DeepCopy()

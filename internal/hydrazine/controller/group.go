@@ -88,8 +88,8 @@ func (r *groupReconciler) delete(ctx context.Context, group *resourcev1.Resource
 	return writeStatus(ctx, r.Client, r.events, before, group, failed)
 }
 
-// empty a network before its central goes, as far as that can be done now. Where an agent is dead, ovn-controller still takes
-// the host's flows away, and it hears of that from nobody else.
+// empty a network before its central is deleted, as far as possible now. If an agent is dead, ovn-controller still removes
+// the host's flows, and nothing else tells it to.
 func (r *groupReconciler) empty(ctx context.Context, group *resourcev1.ResourceGroup) {
 	network := r.networks.find(group.UID)
 	wanted, err := overlay.Topology(group, nil, overlay.Outside{})
@@ -201,8 +201,8 @@ func propagation(ctx context.Context, group *resourcev1.ResourceGroup, network *
 	return nil
 }
 
-// refill waits until the southbound database has what was written. A northbound database that has begun anew meanwhile may have
-// lost rows: then it isn't complete.
+// refill waits until the southbound database has what was written. A northbound database that was restarted empty meanwhile may
+// have lost rows: then it isn't complete.
 func (r *groupReconciler) refill(
 	ctx context.Context, group *resourcev1.ResourceGroup, network *network, wanted *topology.Topology,
 ) error {
@@ -253,7 +253,8 @@ func (r *groupReconciler) surroundings(
 	if err != nil {
 		return nil, overlay.Outside{}, err
 	}
-	// A host and what keeps others away from its DPU come together, also before all groups are told of the DPU.
+	// A host and the rule that keeps others away from its DPU are written together, even before all groups know of the
+	// DPU.
 	outside, err = overlay.LookOutside(ctx, r, overlay.Ascending(slices.Concat(underlay, overlay.DPUAddresses(inGroup))))
 	if err != nil {
 		return nil, overlay.Outside{}, err

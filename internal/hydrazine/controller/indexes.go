@@ -91,7 +91,7 @@ func addresses(r *resourcev1.ManagedResource) []string {
 	return all
 }
 
-// members of a group, whoever of them is accepted. They are the cache's own: nobody may change them.
+// members of a group, accepted or not. They are the cache's own and must not be changed.
 func members(ctx context.Context, c client.Reader, group types.NamespacedName) ([]resourcev1.ManagedResource, error) {
 	list := &resourcev1.ManagedResourceList{}
 	if err := c.List(ctx, list, client.UnsafeDisableDeepCopy, client.InNamespace(group.Namespace),

@@ -74,7 +74,7 @@ func (r *resourceReconciler) leave(ctx context.Context, resource *resourcev1.Man
 // errBusy means that a DPU hasn't answered others yet.
 var errBusy = errors.New("its agent hasn't answered other calls yet")
 
-// errAnswers means that a DPU has taken a host off, and isn't known to have let go its address.
+// errAnswers means that a DPU has detached a host, and isn't known to have released its address.
 var errAnswers = errors.New("OVN there may still answer for")
 
 // confirm that a DPU has isolated a host.

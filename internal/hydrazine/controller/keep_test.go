@@ -63,7 +63,7 @@ func TestRelayFor_keepsOnlyItsOwnGroups(t *testing.T) {
 	g.Expect(known).To(BeFalse())
 }
 
-// What isn't known yet is nobody's mistake.
+// What isn't known yet isn't a failure.
 func TestRelayed_isUnknownAtFirst(t *testing.T) {
 	t.Parallel()
 	group := &resourcev1.ResourceGroup{Spec: resourcev1.ResourceGroupSpec{DHCPServer: "172.19.0.10"}}

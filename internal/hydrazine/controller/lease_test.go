@@ -18,7 +18,7 @@ import (
 	"github.com/bedplate/bedplate/internal/metricstest"
 )
 
-// What is out for less than two thirds of a lease isolates nobody.
+// An outage shorter than two thirds of a lease isolates no host.
 func TestLease_isRenewedEarly(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -45,7 +45,7 @@ func TestLease_whoseRenewalIsRefused(t *testing.T) {
 	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
 }
 
-// A call that nobody has answered has refused nothing.
+// A call without an answer isn't a refusal.
 func TestLease_whoseRenewalIsntAnswered(t *testing.T) {
 	t.Parallel()
 	f, agent, host := attached(t, 6*time.Second)
@@ -72,7 +72,7 @@ func TestLease_whoseDPUGetsAnotherPort(t *testing.T) {
 	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionFalse, "LeaseExpired")
 }
 
-// It isn't ready because somebody has just begun to look.
+// It doesn't become ready just because a controller has started.
 func TestLease_whenTheControllerIsStartedAnew(t *testing.T) {
 	t.Parallel()
 	f := start(t)

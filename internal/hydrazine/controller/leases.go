@@ -96,5 +96,5 @@ func (l *hostLeases) forget(name types.NamespacedName) {
 }
 
 // skewOf is how far this process' clock may be ahead of the one that a lease's end was written by, another replica's. It counts for
-// long leases only: a short one is over before anybody has taken over.
+// long leases only: a short one is over before another replica has taken over.
 func skewOf(lease time.Duration) time.Duration { return min(clockSkew, lease/10) }

@@ -13,7 +13,7 @@ import (
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 )
 
-// buckets are from a change that only goes to the next rack to one that waits for somebody who mends something.
+// buckets range from a change within a rack to one that requires manual intervention.
 var buckets = []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}
 
 var (

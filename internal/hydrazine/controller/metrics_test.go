@@ -29,7 +29,7 @@ func TestAnnouncing_countsFromWhenItIsToBe(t *testing.T) {
 	g.Expect(took).To(Equal(3 * time.Second))
 	never(at(5, "172.18.0.5", "a", "b")) // the first one counts
 	never(at(6, "", "a"))
-	never(at(7, "172.18.0.5")) // to be announced anew
+	never(at(7, "172.18.0.5")) // to be announced again
 	never(at(8, ""))           // and not any more
 	never(at(9, "172.18.0.5", "a"))
 	g.Expect(a.since).To(BeEmpty())

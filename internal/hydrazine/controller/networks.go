@@ -186,14 +186,14 @@ func (n *networks) Start(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case name := <-n.runtime.Died():
-			if group, ok := strings.CutPrefix(name, service("")); ok { // anybody may write labels
+			if group, ok := strings.CutPrefix(name, service("")); ok { // any client may write labels
 				tell(ctx, n.groups, types.UID(group))
 			}
 		}
 	}
 }
 
-// binding of a logical port of a group, as it was told of last, and whether it has ever been.
+// binding of a logical port of a group, as last reported, and whether it has ever been.
 func (n *networks) binding(group types.UID, port string) (ovn.Binding, bool) {
 	w := n.find(group)
 	if w == nil {
@@ -267,7 +267,7 @@ func (n *networks) forgotten(ctx context.Context, group types.UID, chassis strin
 func (w *network) rebound(ctx context.Context) (ports []string) {
 	now, err := w.south.Bindings(ctx)
 	if err != nil {
-		return nil // it is told of again when the database is back; until then what was known is the best there is
+		return nil // it is reported again when the database is back; until then the last known state counts
 	}
 	w.mutex.Lock()
 	before := w.bindings
@@ -292,7 +292,7 @@ func (w *network) propagation(ctx context.Context, chassis map[string]bool) (res
 	defer w.mutex.Unlock()
 	w.chassis = chassis
 	p, waiting, err := w.compare(ctx, chassis)
-	w.spread = err == nil && len(waiting) == 0 // who has been told that some wait is told when none does
+	w.spread = err == nil && len(waiting) == 0 // if it was reported that some wait, it is reported when none does
 	w.arrived(len(chassis))
 	return p, waiting, err
 }
@@ -324,8 +324,8 @@ func behind(change int, has map[string]int, chassis map[string]bool) (waiting []
 	return waiting
 }
 
-// spreads says whether, since it was asked last, all members' chassis have got the last change, or not all have it any more.
-// Nobody has to hear of each single one.
+// spreads reports whether, since the last call, all members' chassis have got the last change, or not all have it any more.
+// There is no notification for each one.
 func (w *network) spreads(ctx context.Context) bool {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

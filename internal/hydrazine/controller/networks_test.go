@@ -19,7 +19,7 @@ type telling struct {
 
 func (t telling) Died() <-chan string { return t.news }
 
-// A runtime on Kubernetes tells what labels say, which anybody may write.
+// A runtime on Kubernetes reports what labels say, which any client may write.
 func TestStart_takesOnlyNamesOfCentrals(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -37,7 +37,7 @@ func TestStart_takesOnlyNamesOfCentrals(t *testing.T) {
 	g.Eventually(ended).Should(Receive(BeNil()))
 }
 
-// A database that has begun anew has counted nothing yet, and one that counts anew has lower numbers than DPUs remember.
+// A restarted database has counted nothing yet, and one that counts from the start has lower numbers than DPUs remember.
 func TestBehind_isWhoeverIsntKnownToHaveTheChange(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -18,14 +18,14 @@ const paceInterval = time.Minute
 type pace struct {
 	now   func() time.Time
 	mutex sync.Mutex
-	due   map[resourcev1.IPAddress]time.Time // when groups are, or were, told of a DPU last
+	due   map[resourcev1.IPAddress]time.Time // when groups are, or were, last notified of a DPU
 }
 
 func newPace(now func() time.Time) *pace {
 	return &pace{now: now, due: map[resourcev1.IPAddress]time.Time{}}
 }
 
-// after how long groups are told of a DPU: soon, or when its interval is over. What changes until then is told with it.
+// after how long groups are notified of a DPU: soon, or when its interval is over. What changes until then is included.
 func (p *pace) after(dpu resourcev1.IPAddress, soon time.Duration) time.Duration {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -45,8 +45,8 @@ func (p *pace) after(dpu resourcev1.IPAddress, soon time.Duration) time.Duration
 // afterwards; and a group, for what its DPUs say of the last change.
 const turnsAtOnce, turnsPerSecond = 100, 2
 
-// turns keep a host of which there is news all the time from the time of the others, and from the requests that the manager may make:
-// its DPU may report something else each moment, and so may a link that goes up and down.
+// turns keep a host with constant changes from using up the workers, and the requests that the manager may make: its DPU may report
+// something else each moment, and so may a flapping link.
 type turns struct {
 	mutex sync.Mutex
 	of    map[types.NamespacedName]*rate.Limiter

@@ -23,7 +23,7 @@ import (
 // pool gives public addresses to hosts.
 type pool struct {
 	client.Client
-	// live reads past the cache, which may not know yet what somebody else has given.
+	// live reads past the cache, which may not show yet what was assigned concurrently.
 	live client.Reader
 
 	mutex sync.Mutex
@@ -58,7 +58,7 @@ func (p *pool) of(ctx context.Context, resource *resourcev1.ManagedResource) (*n
 	return given, nil
 }
 
-// allocate an address for a host that has none, or return nil if none is free: whoever frees one wakes us.
+// allocate an address for a host that has none, or return nil if none is free: when one is freed, we are enqueued.
 func (p *pool) allocate(ctx context.Context, resource *resourcev1.ManagedResource) (*networkfabricv1.PublicIP, error) {
 	p.mutex.Lock() // one host is given an address at a time
 	defer p.mutex.Unlock()
@@ -79,7 +79,7 @@ func (p *pool) allocate(ctx context.Context, resource *resourcev1.ManagedResourc
 	return nil, errors.New("the PublicIPs change all the time")
 }
 
-// attempts to give an address that somebody else changes meanwhile.
+// attempts to assign an address that another client changes meanwhile.
 const attempts = 3
 
 // choose a free address and give it to a host, or return nil if none is free. A conflict says that one was and has been changed.
@@ -122,7 +122,7 @@ func (p *pool) give(
 	given.Status.ManagedResource = &networkfabricv1.ManagedResourceReference{
 		Namespace: resource.Namespace, Name: resource.Name, UID: resource.UID,
 	}
-	// In the same write: whoever waits for it to be Ready means with its new owner.
+	// In the same write: a client that waits for Ready means with the new owner.
 	set(given, resourcev1.ReadyCondition, metav1.ConditionUnknown, reasonPending, "the address has just been given to ManagedResource "+resource.Name)
 	return given, patchStatus(ctx, p.Client, ip, given)
 }

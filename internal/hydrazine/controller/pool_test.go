@@ -46,7 +46,7 @@ func lacksOne(t *testing.T, conflicts int) (client.Client, *resourcev1.ManagedRe
 	}}).Build(), host
 }
 
-// That somebody else writes into a PublicIP, as its finalizer, doesn't make it another one's.
+// A write by another client into a PublicIP, such as of its finalizer, doesn't make it another host's.
 func TestPool_givesAnAddressThatIsBeingChanged(t *testing.T) {
 	t.Parallel()
 	for conflicts := range attempts {
@@ -64,7 +64,7 @@ func TestPool_givesAnAddressThatIsBeingChanged(t *testing.T) {
 	g.Expect(err).To(HaveOccurred(), "it isn't that there is none")
 }
 
-// A host may be about to write that there is none: it is told all the same.
+// A host may be about to write that there is none: it is enqueued all the same.
 func TestConcernedBy_whoeverLacksAnAddress(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -77,7 +77,7 @@ func TestConcernedBy_whoeverLacksAnAddress(t *testing.T) {
 	g.Expect(r.concernedBy(t.Context(), ip)).To(BeEmpty())
 }
 
-// Whoever had an address and has lost it meanwhile, before he was looked at again, doesn't have it any more.
+// A host that has lost its address before it was reconciled again doesn't have it any more.
 func TestPool_forgetsWhatWasTakenBack(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -106,7 +106,7 @@ func (b behindCache) Get(ctx context.Context, key client.ObjectKey, into client.
 
 func (b behindCache) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
-// Until it has the manager's finalizer, a PublicIP may be gone at any moment, without anybody who waits for its host's DPU.
+// Until it has the manager's finalizer, a PublicIP may be gone at any moment, and nothing waits for its host's DPU.
 func TestPool_givesNoAddressThatNobodyHolds(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -118,7 +118,7 @@ func TestPool_givesNoAddressThatNobodyHolds(t *testing.T) {
 	g.Expect((&pool{Client: c, live: c}).allocate(t.Context(), host)).To(BeNil())
 }
 
-// Who was in the way of a host that is refused may have gone before anybody knew that he was.
+// The host that another one conflicts with may be deleted before the conflict is recorded.
 func TestReconcile_looksAgainAtWhoIsRefused(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

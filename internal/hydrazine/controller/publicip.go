@@ -23,16 +23,16 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/overlay"
 )
 
-// publicIPReconciler says where each public address leads, and frees those that nobody is to have any more.
+// publicIPReconciler says where each public address leads, and frees those that aren't to be used any more.
 //
-// The status of a PublicIP is the only record of who has it. Speakers write into it too, so every write here is refused where
-// somebody else has written since it was read: an address is free when no speaker may announce it, and none begins meanwhile.
+// The status of a PublicIP is the only record of its host. Speakers write into it too, so every write here fails on conflict:
+// an address is free when no speaker may announce it, and none starts meanwhile.
 type publicIPReconciler struct {
 	client.Client
 	networks *networks
 	speakers *speakers
 	events   events.EventRecorder
-	// poll is how soon something is tried again that nobody tells of.
+	// poll is how soon something without events is retried.
 	poll       time.Duration
 	leases     *hostLeases // of hosts
 	announcing announcing
@@ -95,8 +95,8 @@ func (r *publicIPReconciler) reconcile(ctx context.Context, ip *networkfabricv1.
 	return again, nil
 }
 
-// buryAnnouncers takes the names of speakers away that have been silent for so long that no router believes them any more: they
-// can't do so themselves. It says when to look again at those that are left. One of whom nothing is known keeps its name.
+// buryAnnouncers removes the names of speakers that have been silent for so long that no router keeps their routes any more:
+// they can't do so themselves. It says when to check the others again. One of which nothing is known keeps its name.
 func (r *publicIPReconciler) buryAnnouncers(ctx context.Context, ip *networkfabricv1.PublicIP) (again ctrl.Result) {
 	since := time.Time{}
 	if c := condition(ip, resourcev1.ReadyCondition); c != nil && c.Reason == reasonWithdrawing {
@@ -123,7 +123,7 @@ func (r *publicIPReconciler) buryAnnouncers(ctx context.Context, ip *networkfabr
 
 const notAnnounced = "no BGP speaker announces the address: see that hydrazine-speaker runs, and what the BGPConfiguration says of its sessions"
 
-// offer an address that nobody has.
+// offer an unused address.
 func (r *publicIPReconciler) offer(ctx context.Context, ip *networkfabricv1.PublicIP) error {
 	if len(ip.Status.AnnouncedBy) > 0 { // who has just come too late takes its name away
 		r.withdrawing(ip, false)
@@ -151,7 +151,7 @@ func (r *publicIPReconciler) offer(ctx context.Context, ip *networkfabricv1.Publ
 	return nil
 }
 
-// namesakeIP is another PublicIP with the address that goes before.
+// namesakeIP is another PublicIP with the same address that takes precedence.
 func namesakeIP(ip *networkfabricv1.PublicIP, all []networkfabricv1.PublicIP) *networkfabricv1.PublicIP {
 	for i := range all {
 		other := &all[i]
@@ -189,7 +189,7 @@ func (r *publicIPReconciler) holder(ctx context.Context, ip *networkfabricv1.Pub
 		return nil, fmt.Errorf("get ResourceGroup %s: %w", resource.Spec.ResourceGroup, err)
 	}
 	if err == nil && group.Spec.NetworkImplementationType == resourcev1.FabricNetwork {
-		return nil, nil // whoever carries that network has public addresses of his own
+		return nil, nil // the carrier of such a network has public addresses of its own
 	}
 	first, err := firstOf(ctx, r, resource.UID)
 	if err != nil || first == nil || first.UID != ip.UID {
@@ -203,8 +203,8 @@ func sameVersion(ip *networkfabricv1.PublicIP, resource *resourcev1.ManagedResou
 	return overlay.Address(ip.Spec.IPAddress).BitLen() == overlay.Address(resource.Spec.HostIP).BitLen()
 }
 
-// nextHop of a host's public address: its fabric address, while a DPU has the host on its network. What an agent merely has to
-// complain of, or can't say, takes nobody off the internet.
+// nextHop of a host's public address: its fabric address, while a DPU has the host on its network. What an agent merely
+// complains about, or can't say, takes no host off the internet.
 func nextHop(resource *resourcev1.ManagedResource) resourcev1.IPAddress {
 	at := resource.Status.LogicalPortReference
 	if !attachedByUs(resource) || leaving(resource) || at == nil || at.Agent != resource.Spec.DPUIPs[0] || at.FabricPrefixLength == 0 ||
@@ -280,7 +280,7 @@ func (r *publicIPReconciler) withdrawing(ip *networkfabricv1.PublicIP, used bool
 	unmet(ip, resourcev1.ReadyCondition, reasonWithdrawing, message)
 }
 
-// write what has changed, unless somebody else has written since.
+// write what has changed, unless another client has written since.
 func (r *publicIPReconciler) write(ctx context.Context, before, after *networkfabricv1.PublicIP) error {
 	if equality.Semantic.DeepEqual(before.Status, after.Status) {
 		return nil
@@ -295,7 +295,7 @@ func (r *publicIPReconciler) write(ctx context.Context, before, after *networkfa
 	return nil
 }
 
-// firstOf the PublicIPs that a host has: there is one, unless somebody has written a status by hand.
+// firstOf the PublicIPs that a host has: there is one, unless a status was written by hand.
 func firstOf(ctx context.Context, c client.Reader, holder types.UID) (*networkfabricv1.PublicIP, error) {
 	list := &networkfabricv1.PublicIPList{}
 	if err := c.List(ctx, list, client.MatchingFields{byHolder: string(holder)}); err != nil {

@@ -61,7 +61,7 @@ func TestPublicIP(t *testing.T) {
 			ContainSubstring(string(first.Spec.IPAddress)))
 	}).Should(Succeed())
 
-	// A host that goes gives its address back, when nobody announces it any more and not before.
+	// A deleted host's address is free when no speaker announces it any more and not before.
 	f.Expect(f.client.Delete(t.Context(), hosts[0])).To(Succeed())
 	f.gone(hosts[0])
 	f.becomes(first, resourcev1.ReadyCondition, metav1.ConditionFalse, "Withdrawing")
@@ -113,7 +113,7 @@ func TestPublicIP(t *testing.T) {
 	f.withdraw(third, "speaker-unknown")
 	f.becomes(third, resourcev1.ReadyCondition, metav1.ConditionTrue, "Available")
 
-	// A speaker that has written its name too late announces nothing. Until it has taken that away, nobody is told of the address.
+	// A speaker that has written its name too late announces nothing. Until it has removed it, the address isn't assigned.
 	f.speak(third, func(s *networkfabricv1.PublicIPStatus) error {
 		s.AnnouncedBy = append(s.AnnouncedBy, "speaker-late")
 		return nil
@@ -126,7 +126,7 @@ func TestPublicIP(t *testing.T) {
 	twin := f.publicIP("203.0.113.10")
 	f.Expect(f.becomes(twin, resourcev1.ReadyCondition, metav1.ConditionFalse, "AddressTaken")).To(ContainSubstring("delete one of them"))
 
-	// One that is the fabric's by mistake is given to nobody.
+	// One that is the fabric's by mistake isn't assigned.
 	mistaken := f.publicIP(last.Spec.DPUIPs[1])
 	f.Expect(f.becomes(mistaken, resourcev1.ReadyCondition, metav1.ConditionFalse, "AddressTaken")).To(
 		ContainSubstring("ManagedResource " + f.namespace + "/" + last.Name + " has the address among its dpuIPs"))
@@ -153,7 +153,7 @@ func TestPublicIP(t *testing.T) {
 	f.Expect(kept.Status.ManagedResource.UID).To(Equal(last.UID))
 }
 
-// Somebody else writes into a PublicIP between the manager's reading and writing. That is no failure.
+// Another client writes into a PublicIP between the manager's reading and writing. That is no failure.
 func TestPublicIP_isWrittenByOthersToo(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -54,7 +54,7 @@ func TestDHCPServer_thatTheSiteDoesntAllow(t *testing.T) {
 	}
 }
 
-// The agent is told by which addresses a host may ask. One that doesn't know what that means isn't.
+// The agent gets the addresses that a host may ask by. An older agent doesn't.
 func TestAttach_saysWhoTheHostIs(t *testing.T) {
 	t.Parallel()
 	f := start(t).run()

@@ -195,7 +195,7 @@ func (r *resourceReconciler) whose(
 }
 
 // alarm where an agent names as its DPU's own what can't be that: a mistake in an address, or a lie. No other host is harmed, but the operator
-// has to look at the DPU.
+// has to check the DPU.
 func alarm(resource *resourcev1.ManagedResource, foreign string) string {
 	return fmt.Sprintf("DPU %s says that it has %s: look at its addresses, and at who runs it. Only the hosts behind it are kept from that",
 		resource.Spec.DPUIPs[0], foreign)

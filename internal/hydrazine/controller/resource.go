@@ -29,7 +29,7 @@ type resourceReconciler struct {
 	agents   *agents.Pool
 	events   events.EventRecorder
 	pool     *pool
-	// lease is how long a host stays attached while nobody renews that.
+	// lease is how long a host stays attached without a renewal.
 	lease  time.Duration
 	leases *hostLeases
 	turns  *turns
@@ -107,7 +107,7 @@ func (r *resourceReconciler) reconcile(ctx context.Context, resource *resourcev1
 		return r.attach(ctx, resource, group, inGroup)
 	}
 	if problem.Reason != "" && result.RequeueAfter == 0 {
-		result.RequeueAfter = r.poll // who was in the way may have gone before anybody knew that he is
+		result.RequeueAfter = r.poll // the conflicting host may be deleted before the conflict is recorded
 	}
 	return result, nil
 }

@@ -32,7 +32,7 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/central"
 )
 
-// sweepInterval is how often connections to agents are ended that nobody asks about any more.
+// sweepInterval is how often unused connections to agents are closed.
 const sweepInterval = time.Minute
 
 // Config of the controllers.
@@ -41,7 +41,7 @@ type Config struct {
 	Agents   *agents.Pool
 	// Lease is how long a host stays attached while the controller is away.
 	Lease time.Duration
-	// Poll is how often everything is looked at without a reason.
+	// Poll is how often everything is reconciled without an event.
 	Poll time.Duration
 	// Own are the addresses of this process, if it has any that tenants may reach.
 	Own func() ([]netip.Addr, error)
@@ -165,8 +165,8 @@ func (r *groupReconciler) groupsOf(ctx context.Context, object client.Object) []
 	return requests
 }
 
-// gatherDelay gathers what comes at once and is in no hurry: hosts, which make no difference to their group before they have a
-// place, and DPUs, before all groups keep their hosts away from them.
+// gatherDelay batches changes that aren't urgent: hosts, which make no difference to their group before they have a place, and
+// DPUs, before all groups keep their hosts away from them.
 const gatherDelay = time.Second
 
 // hostCreated counts a host.
@@ -181,8 +181,8 @@ func (r *groupReconciler) hostCreated(
 	}
 }
 
-// underlayChanged tells all groups of a DPU that has an address now which it hadn't: no host may reach any DPU. One that is gone is in no
-// hurry, and whoever writes a host makes it go by naming another DPU.
+// underlayChanged notifies all groups of a DPU that has a new address: no host may reach any DPU. A removed address isn't urgent, and
+// any user can cause that by naming another DPU in a host.
 func (r *groupReconciler) underlayChanged(
 	ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request],
 ) {
@@ -265,8 +265,8 @@ func (r *resourceReconciler) membersOf(ctx context.Context, object client.Object
 	return requestsFor(all)
 }
 
-// concernedBy a public address are the host that has it, and while nobody has it those that want one: also one that is being told at
-// this moment that there is none.
+// concernedBy a public address are the host that has it, and while no host has it those that want one: also one whose reconcile is
+// just finding none.
 func (r *resourceReconciler) concernedBy(ctx context.Context, object client.Object) []reconcile.Request {
 	if of := object.(*networkfabricv1.PublicIP).Status.ManagedResource; of != nil {
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: of.Namespace, Name: of.Name}}}
@@ -330,7 +330,7 @@ func mapped[T any](requests func(context.Context, T) []reconcile.Request) handle
 	return handler.TypedEnqueueRequestsFromMapFunc(requests)
 }
 
-// sweep ends the connections to agents that nobody asks about any more.
+// sweep closes the unused connections to agents.
 func (r *resourceReconciler) sweep(ctx context.Context) error {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		r.agents.Keep(func(address string) bool { return len(r.behind(ctx, address)) > 0 })

@@ -14,12 +14,12 @@ import (
 
 // +kubebuilder:rbac:groups=networkfabric.bedplate.dev,resources=fabricpolicies,verbs=get;list;watch
 
-// underlayAge is how long the address of a DPU that has gone may still be kept from hosts. It is no hurry: to take it away is a
-// change for all DPUs, and often it comes back, with another host.
+// underlayAge is how long the address of a deleted DPU may still be kept from hosts. It isn't urgent: removing it is a change
+// for all DPUs, and often it comes back, with another host.
 const underlayAge = time.Minute
 
-// underlays are the own addresses of all DPUs, sorted. Every group has to know them, and to find them out means to look at all
-// hosts. So they are remembered until there is a new one.
+// underlays are the own addresses of all DPUs, sorted. Every group has to know them, and finding them means listing all hosts.
+// So they are remembered until there is a new one.
 type underlays struct {
 	client.Reader
 	now     func() time.Time
@@ -34,7 +34,7 @@ type underlays struct {
 func (u *underlays) all(ctx context.Context) ([]netip.Addr, error) {
 	u.mutex.Lock()
 	defer u.mutex.Unlock()
-	changed := u.changed.Swap(false) // before it looks: what changes meanwhile is looked for again
+	changed := u.changed.Swap(false) // before the list: what changes meanwhile is listed again
 	now := u.now()
 	if !changed && now.Sub(u.looked) < underlayAge {
 		return u.known, nil

@@ -45,7 +45,7 @@ func TestCertificate_isForTheDPUAndStays(t *testing.T) {
 	f.Expect(own.GetAuthorities()).To(Equal(string(authority)))
 	f.Expect(agent.Says().GetPorts()[0].GetAssignment().GetSouthbound()).To(HavePrefix("ssl:"))
 
-	// The lease is renewed, another port gets a host, the controller starts anew: the certificate is still good.
+	// The lease is renewed, another port gets a host, the controller is restarted: the certificate is still good.
 	calls := agent.Calls("Attach")
 	f.Eventually(func() int { return agent.Calls("Attach") }).WithTimeout(patience).Should(BeNumerically(">", calls+1))
 	f.run()

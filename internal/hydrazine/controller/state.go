@@ -220,7 +220,7 @@ func (s *State) ends(r *resourcev1.ManagedResource) time.Time {
 	return s.now() // it was, and its DPU has isolated it
 }
 
-// toStay says whether somebody ought to renew the lease of a host.
+// toStay reports whether the lease of a host has to be renewed.
 func toStay(r *resourcev1.ManagedResource) bool {
 	c := condition(r, resourcev1.AttachedCondition)
 	return r.DeletionTimestamp.IsZero() && (c == nil || c.Reason != reasonIsolating && c.Reason != reasonMoving)

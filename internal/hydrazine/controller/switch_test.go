@@ -24,7 +24,7 @@ func TestSwitch_thatWasStartedAgainIsNamed(t *testing.T) {
 			r.OpenVswitch = &agentv1.OpenVSwitch{Running: running, Restarts: restarts, Started: started}
 		})
 	}
-	// told is how many events name a restart. Kubernetes counts those of one reason in one object, with the words of the first.
+	// told is how many events name a restart. Kubernetes counts those of one reason in one object, with the text of the first.
 	told := func() (all int32) {
 		list := &eventsv1.EventList{}
 		f.Expect(f.client.List(t.Context(), list, client.InNamespace(f.namespace))).To(Succeed())

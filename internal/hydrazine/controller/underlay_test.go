@@ -60,7 +60,7 @@ func TestUnderlays_forgetSlowly(t *testing.T) {
 	g.Expect(known()).To(Equal("[172.18.0.6]"))
 }
 
-// A group knows its own hosts' DPUs at once, also where nobody has told it yet of one that is new.
+// A group knows its own hosts' DPUs at once, also before it was notified of a new one.
 func TestGroup_knowsItsOwnDPUs(t *testing.T) {
 	t.Parallel()
 	g, now := NewWithT(t), time.Now

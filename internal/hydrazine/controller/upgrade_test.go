@@ -13,7 +13,7 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/agents/agentstest"
 )
 
-// upgradeLease is so long that renewals in time are told from a loop.
+// upgradeLease is long enough to distinguish renewals in time from a loop.
 const upgradeLease = 12 * time.Second
 
 // renewedInTime sees several renewals, and no more of them than it takes: a call for each report would make another report.
@@ -87,7 +87,7 @@ func TestUpgrade_ofAnAgentFromPlaintextToTLS(t *testing.T) {
 	stays()
 }
 
-// A manager that isn't told to speak plaintext keeps what such an agent has, and gives it nothing.
+// A manager that may not use plaintext keeps what such an agent has, and gives it nothing new.
 func TestUpgrade_ofAnAgentUnderTLS(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -30,8 +30,8 @@ type Problem struct {
 }
 
 // Of a host in a group: nil where there is no such group, or it is being deleted. The others are all ManagedResources that
-// share the group or one of the host's DPU IPs; the host itself may be among them. Who was there first stays: what was accepted
-// once is never refused because of somebody who came later.
+// share the group or one of the host's DPU IPs; the host itself may be among them. The first one stays: what was accepted once
+// is never refused because of a later one.
 func Of(r *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, others []resourcev1.ManagedResource) Problem {
 	if group == nil || !group.DeletionTimestamp.IsZero() {
 		return Problem{ReasonNoGroup, "resourceGroup", fmt.Sprintf("there is no ResourceGroup %s/%s: make it, or name another one",
@@ -166,8 +166,8 @@ func Reached(r *resourcev1.ManagedResource) []resourcev1.IPAddress {
 	return slices.DeleteFunc(reached, func(ip resourcev1.IPAddress) bool { return ip == "" })
 }
 
-// held is the conflict with a host whose DPU may still answer for an address. Who was there first doesn't matter then, nor what the other
-// one asks for by now. Of two whose DPUs both answer, one that has moved, or asks for something else, hasn't let go yet.
+// held is the conflict with a host whose DPU may still answer for an address. Which one is older doesn't matter then, nor what the other
+// one asks for by now. Of two whose DPUs both answer, the one that has moved, or asks for something else, hasn't released it yet.
 func held(r, other *resourcev1.ManagedResource) Problem {
 	if other.UID == r.UID {
 		return Problem{}
@@ -236,7 +236,7 @@ func sameGroup(a, b *resourcev1.ManagedResource) bool {
 	return a.Namespace == b.Namespace && a.Spec.ResourceGroup == b.Spec.ResourceGroup
 }
 
-// name of an object as far as somebody in a namespace may know it: others are other tenants'.
+// name of an object as far as users of a namespace may know it: others are other tenants'.
 func name(r *resourcev1.ManagedResource, namespace string) string {
 	if r.Namespace != namespace {
 		return "a ManagedResource of another namespace"

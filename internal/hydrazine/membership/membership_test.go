@@ -217,7 +217,7 @@ func TestOf_twoPortsOfADPU(t *testing.T) {
 	g.Expect(membership.Of(&third, group(), all).Message).To(HavePrefix("the DPU 172.18.0.5 has the host of ManagedResource second: "))
 }
 
-// What a DPU answers for isn't free because a spec names something else by now, however old who asks for it is.
+// What a DPU answers for isn't free because a spec names something else by now, however old the host that wants it is.
 func TestOf_anAddressThatADPUMayStillAnswerFor(t *testing.T) {
 	t.Parallel()
 	for name, has := range map[string]resourcev1.LogicalPortReference{
@@ -305,7 +305,7 @@ func TestOf_whoIsAttachedStays(t *testing.T) {
 	g.Expect(membership.Of(&old, group(), all).Message).To(HavePrefix("the DPU 172.18.0.5 has the host of ManagedResource young: "))
 }
 
-// Of two that came in the same second one is first, whoever asks.
+// Of two created in the same second one is first, always the same.
 func TestOlder_isATotalOrder(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -8,7 +8,7 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/topology"
 )
 
-// A group of 100 members against a real northbound database: comparing alone, one change, and everything anew.
+// A group of 100 members against a real northbound database: comparing alone, one change, and everything from scratch.
 func BenchmarkApply(b *testing.B) {
 	c := newCentral(b)
 	n := c.northbound()

@@ -31,8 +31,8 @@ func (r *row) place() place { return place{r.TableName, r.key} }
 
 // difference returns the operations, to be done in one transaction, that make the owner's rows those that are wanted.
 //
-// Of a kept row only the columns that differ are written. References are added and removed one by one, because those in
-// between may be somebody else's.
+// Of a kept row only the columns that differ are written. References are added and removed one by one, because others
+// among them may be another client's.
 func (t tables) difference(owner string, found, wanted []model.Model) ([]ovsdb.Operation, error) {
 	d := difference{tables: t, owner: owner, mine: map[string]bool{}, kept: map[place]*row{}, uuids: map[string]string{}}
 	var err error
@@ -258,7 +258,7 @@ func (d *difference) remove() []ovsdb.Operation {
 	return operations
 }
 
-// release takes the owner's rows away from a row of somebody else: a port on two switches is on none that can be relied on.
+// release removes the owner's rows from another client's row: a port on two switches isn't reliably on either.
 func (d *difference) release(foreign *row) []ovsdb.Operation {
 	var mutations []ovsdb.Mutation
 	for _, column := range foreign.columns {

@@ -199,7 +199,7 @@ func TestDifference_needsAnOwner(t *testing.T) {
 
 func ptr[T any](v T) *T { return &v }
 
-// told is operations in words.
+// told is operations as text.
 func told(operations []ovsdb.Operation) []string {
 	var all []string
 	short := strings.NewReplacer("00000000-0000-4000-8000-00000000000", "", Ref("p"), "p", Ref("new"), "new")

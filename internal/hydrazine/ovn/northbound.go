@@ -39,7 +39,7 @@ func DialNorthbound(ctx context.Context, endpoint string, changed func(table str
 	return &Northbound{Database: database, tables: known}, nil
 }
 
-// asked is what somebody wishes, and how far that has come. The rest is what OVN adds, several times for each change.
+// asked is the wanted state, and how far that has come. The rest is what OVN adds, several times for each change.
 func (t tables) asked() map[string]ovsdb.MonitorRequest {
 	requests := map[string]ovsdb.MonitorRequest{}
 	for _, table := range t {
@@ -52,7 +52,7 @@ func (t tables) asked() map[string]ovsdb.MonitorRequest {
 // Apply makes the rows of an owner those that are wanted, in one transaction, and returns of how many operations. None
 // means that nothing was to be done. Each change has a number: see Change.
 //
-// Wanted rows carry Mark and Ref. A row of somebody else that has a name which OVN knows only once is an error.
+// Wanted rows carry Mark and Ref. A row of another client with a name that has to be unique in OVN is an error.
 func (n *Northbound) Apply(ctx context.Context, owner string, wanted []model.Model) (int, error) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()

@@ -108,7 +108,7 @@ func TestTopology_keepsDPUsApart(t *testing.T) {
 	}
 }
 
-// OVN lets these through before it looks at an ACL, so no security group keeps a host of the network from being another one's router.
+// OVN lets these through before it evaluates ACLs, so no security group keeps a host of the network from being another one's router.
 func TestSecurityGroups_closedLetNeighbourDiscoveryThrough(t *testing.T) {
 	t.Parallel()
 	g, c := NewWithT(t), newCentral(t)

@@ -22,7 +22,7 @@ import (
 // session is one connection to a database, with a copy of what it was asked for. It isn't made again.
 //
 // libovsdb has a client too. It takes more than half a megabyte for a connection before there is a row: a queue for 65,536 events,
-// its own copy of the schema, and indexes that nobody here asks for. A site has two connections for each group.
+// its own copy of the schema, and indexes that aren't used here. A site has two connections for each group.
 type session struct {
 	model model.DatabaseModel
 	rpc   *rpc2.Client
@@ -90,7 +90,7 @@ func everything(tables model.DatabaseModel) map[string]ovsdb.MonitorRequest {
 	return all
 }
 
-// read what there is, and ask to be told of its changes.
+// read the current content, and subscribe to its changes.
 func (s *session) read(ctx context.Context, requests map[string]ovsdb.MonitorRequest) error {
 	s.mutex.Lock() // or a change could come before what it changes
 	defer s.mutex.Unlock()

@@ -65,7 +65,7 @@ func FuzzSession_update(f *testing.F) {
 	f.Fuzz(func(t *testing.T, update []byte) { _ = copyOf(t).update([]json.RawMessage{nil, update}) })
 }
 
-// copyOf a southbound database that nobody changes but the test.
+// copyOf a southbound database that only the test changes.
 func copyOf(t *testing.T) *session {
 	t.Helper()
 	tables, err := southbound()
@@ -80,7 +80,7 @@ func copyOf(t *testing.T) *session {
 	return s
 }
 
-// A copy that can't be kept as the database is would be wrong without an end: it is read anew.
+// A copy that can't follow the database would stay wrong for ever: it is read again.
 func TestDial_readsAnewWhatItCannotFollow(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

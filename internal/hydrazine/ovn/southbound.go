@@ -99,7 +99,7 @@ func (s *Southbound) DeleteChassis(ctx context.Context, name string) error {
 }
 
 // inactivityProbe is how long, in milliseconds, a DPU may say nothing before it is asked whether it is still there. A large one
-// that computes all flows anew takes longer than the default, and would have to do so again after it.
+// that recomputes all flows takes longer than the default, and would have to do so again after it.
 const inactivityProbe = 30_000
 
 // IsOpen says whether chassis may connect by what the database listens at, such as pssl:16642:172.18.0.2. It asks the
@@ -115,8 +115,8 @@ func (s *Southbound) IsOpen(ctx context.Context, listen string) (bool, error) {
 	return len(rows) == 1 && rows[0]["target"] == listen && rows[0]["role"] == role(listen), nil
 }
 
-// role of who connects: that of a chassis, which may only change what is its own, by the name in its certificate. In plaintext
-// nobody has a name.
+// role of a client: that of a chassis, which may only change what is its own, by the name in its certificate. In plaintext
+// clients have no name.
 func role(listen string) string {
 	if strings.HasPrefix(listen, "pssl:") {
 		return "ovn-controller"

@@ -17,7 +17,7 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/ovn/sbdb"
 )
 
-// externalIDs is a column of every table. Each key in it may be somebody else's.
+// externalIDs is a column of every table. Each key in it may be another client's.
 const externalIDs = "external_ids"
 
 // tables is the northbound schema, by type of model.
@@ -25,7 +25,7 @@ type tables map[reflect.Type]*table
 
 type table struct {
 	mapper.Metadata
-	columns []string // that are somebody's wish, sorted
+	columns []string // that are part of the wanted state, sorted
 }
 
 // northbound and southbound are the databases' models, which all connections share.
@@ -74,7 +74,7 @@ func (t tables) names() []string {
 	return names
 }
 
-// writtenByOVN says whether a column is nobody's wish.
+// writtenByOVN reports whether a column isn't part of the wanted state.
 func writtenByOVN(table, column string) bool {
 	switch table {
 	case nbdb.LogicalSwitchPortTable:

@@ -26,7 +26,7 @@ const callTimeout = 30 * time.Second
 // ours are the methods that are about tenants' objects. The others are health and reflection.
 var ours = "/" + string(proxyv1.File_hydrazine_proxy_v1_common_proto.Package()) + "."
 
-// admission stands before all methods, so that none can forget whose objects it may touch.
+// admission runs before all methods, so that none can forget whose objects it may touch.
 type admission struct {
 	*Tenancy
 	limits  *limits

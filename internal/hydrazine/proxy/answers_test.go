@@ -32,7 +32,7 @@ func (e *encodings) HandleRPC(_ context.Context, said stats.RPCStats) {
 	}
 }
 
-// What is compressed is another copy of an answer, which gRPC keeps until it is written, and which counts for nobody.
+// What is compressed is another copy of an answer, which gRPC keeps until it is written, and which no limit counts.
 func TestAnswers_areNotCompressed(t *testing.T) {
 	t.Parallel()
 	f, heard := newFixture(t), &encodings{}

@@ -45,7 +45,7 @@ func TestClient_repeatsWhatIsUnavailable(t *testing.T) {
 	f.Expect(code(err)).To(Equal(codes.NotFound))
 }
 
-// Whoever renews the certificate needn't tell the client.
+// A renewal of the certificate needs no signal to the client.
 func TestClient_readsItsFilesForEachConnection(t *testing.T) {
 	t.Parallel()
 	f, w := newFixture(t), newWire()
@@ -73,7 +73,7 @@ func TestClient_readsItsFilesForEachConnection(t *testing.T) {
 	f.Expect(err).To(MatchError(ContainSubstring("read the certificate: open none")))
 }
 
-// Whoever waits, and doesn't reach the proxy, is told why.
+// A wait that doesn't reach the proxy says why.
 func TestWait_saysWhyNothingIsKnown(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -96,7 +96,7 @@ func readyAt(generation int64, reason string) []metav1.Condition {
 	}}
 }
 
-// waits says whether a wait with a deadline ends with an error that says why, and then, once somebody has ended what it waits for, well.
+// waits checks that a wait with a deadline ends with an error that says why, and then, once the condition is met, without one.
 func (f *fixture) waits(wait func(context.Context) error, why string, end func()) {
 	f.t.Helper()
 	f.Eventually(func() error { // the first call makes the connection

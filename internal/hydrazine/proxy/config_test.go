@@ -9,7 +9,7 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/proxy"
 )
 
-// Without a prefix whoever has a certificate of the organization "default" has Kubernetes' namespace of that name.
+// Without a prefix a certificate of the organization "default" gives access to Kubernetes' namespace of that name.
 func TestConfig_keepsTenantsInNamespacesOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	for prefix, args := range map[string][]string{"tenant-": nil, "": {"--namespace-prefix="}, "site-": {"--namespace-prefix=site-"}} {

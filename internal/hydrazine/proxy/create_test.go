@@ -64,7 +64,7 @@ func TestCreate_ofAnotherSpecNamesWhatDiffers(t *testing.T) {
 	f.Expect(info.GetMetadata()).To(HaveKeyWithValue("fields", "spec.host_ip, spec.identifier"))
 }
 
-// The tenant that the fabric is told of is the one whose certificate it is, unless an operator says otherwise.
+// The tenant that is named to the fabric is that of the certificate, unless an operator says otherwise.
 func TestCreate_ofAGroupNamesItsTenant(t *testing.T) {
 	t.Parallel()
 	f, blue, red := newFixture(t), tenant("blue"), tenant("red")

@@ -24,11 +24,12 @@ import (
 const (
 	// errorDomain of the reasons, see common.proto.
 	errorDomain = "hydrazine.bedplate.dev"
-	// retrySoon is when to try again where nobody has said it.
+	// retrySoon is when to retry if the API server doesn't say it.
 	retrySoon = time.Second
 )
 
-// failure is an error as clients get it. Only what it says goes out: errors of the API server may name what is others'.
+// failure is an error as clients get it. Only its own text is sent: errors of the API server may name objects of
+// others.
 type failure struct {
 	code    codes.Code
 	message string

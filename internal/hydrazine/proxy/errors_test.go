@@ -22,7 +22,7 @@ import (
 	proxyv1 "github.com/bedplate/bedplate/api/hydrazine/proxy/v1"
 )
 
-// Whatever the API server answers, the code is the one that clients act upon, and nothing of the answer goes out that isn't
+// Whatever the API server answers, the code is the one that clients act upon, and nothing of the answer is sent that isn't
 // about the client's own fields.
 func TestTranslate_isForTheClient(t *testing.T) {
 	t.Parallel()

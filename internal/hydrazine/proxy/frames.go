@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// framed credentials are those of connections whose frames are looked at.
+// framed credentials are those of connections whose frames are checked.
 type framed struct {
 	credentials.TransportCredentials
 	metrics *Metrics
@@ -41,8 +41,8 @@ const (
 
 var errPieces = errors.New("messages come in too many pieces")
 
-// frames of a connection. It is closed when its client cuts messages into small pieces. Honest clients send a message in one
-// piece, or as large ones as the window allows.
+// frames of a connection. It is closed when its client cuts messages into small pieces. Normal clients send a message in one
+// piece, or in pieces as large as the window allows.
 type frames struct {
 	net.Conn
 	metrics *Metrics
@@ -62,7 +62,7 @@ func (f *frames) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// look at what has come, and say whether it may go on.
+// look checks received data, and reports whether the connection may continue.
 func (f *frames) look(data []byte) bool {
 	for len(data) > 0 {
 		if f.skip > 0 {

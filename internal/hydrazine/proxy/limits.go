@@ -109,7 +109,7 @@ type quota struct {
 	used  map[string]int
 }
 
-// take one. Whoever has got it gives it back.
+// take one. The caller has to give it back.
 func (q *quota) take(who caller) (giveBack func(), ok bool) {
 	if who.operator {
 		return func() {}, true

@@ -80,8 +80,8 @@ func TestList_ofLargeObjectsHasSmallPages(t *testing.T) {
 	f.Expect(pages).To(BeNumerically(">=", 3))
 }
 
-// Whatever somebody writes, it leads to nothing of others, and to no bug. It is no fuzz target of Go's, since each of its
-// workers would have an API server of its own, and leave it behind.
+// No input leads to objects of others, or to a bug. It is no fuzz target of Go's, since each of its workers would have an
+// API server of its own, and leave it behind.
 func TestTenants_canWriteWhatTheyLike(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, func(_ *rest.Config, c *proxy.Config) { c.TenantQPS = 1e9 })

@@ -17,7 +17,7 @@ import (
 // Why a client is refused, in the label reason.
 const (
 	refusedSilence     = "silence"     // it hasn't shown a certificate in time
-	refusedHandshake   = "handshake"   // it has shown none that makes it somebody
+	refusedHandshake   = "handshake"   // it has shown none that identifies it
 	refusedConnections = "connections" // there are too many
 	refusedCalls       = "calls"       // so are they
 	refusedWatches     = "watches"     // and they
@@ -29,7 +29,7 @@ const (
 	refusedBytes       = "bytes"       // it writes too much
 )
 
-// Metrics of a proxy. No label names a tenant: there may be any number of them, and each is nobody else's business.
+// Metrics of a proxy. No label names a tenant: there may be any number of them, and they are confidential.
 type Metrics struct {
 	calls    *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -87,7 +87,7 @@ func (m *Metrics) all() []prometheus.Collector {
 
 func (m *Metrics) refuse(reason string) { m.refused.WithLabelValues(reason).Inc() }
 
-// refuseHandshake that has failed. Who has gone by himself may only have looked whether the port is open.
+// refuseHandshake that has failed. A client that has disconnected may only have probed the port.
 func (m *Metrics) refuseHandshake(err error) {
 	switch {
 	case errors.Is(err, io.EOF):

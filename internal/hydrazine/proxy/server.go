@@ -33,7 +33,7 @@ const (
 	maxHeaders = 8 << 10   // bytes
 	window     = 64 << 10  // bytes of a call that a client may send before anything reads them; gRPC's least
 	bufferSize = 8 << 10   // bytes, of each connection
-	// maxPending is how many connections there may be without a certificate. Honest ones are for a few milliseconds.
+	// maxPending is how many connections there may be without a certificate. Normally that takes a few milliseconds.
 	maxPending   = 1024
 	gracefulStop = 4 * time.Second
 	// handshakeTime is how long a client may take to show its certificate, and to begin to speak HTTP/2.

@@ -80,7 +80,7 @@ func (s *service[M]) namespaceOf(by scope) (string, error) {
 	return s.namespace(by.tenant)
 }
 
-// change says whether somebody may make and delete objects.
+// change reports whether a client may create and delete objects.
 func (s *service[M]) change(by scope) error {
 	switch {
 	case !s.clusterWide:

@@ -36,14 +36,14 @@ func certificate(organizations ...string) *x509.Certificate {
 	}
 }
 
-// strangers are organizations of certificates that make nobody of their client, without a prefix and with one.
+// strangers are organizations of certificates that give no access, without a prefix and with one.
 var strangers = map[string][]string{
 	"no organization": nil, "two": {"blue", "red"}, "two of operators": {"operators", "blue"}, "empty": {""}, "no label": {"Blue"},
 	"a path": {"../red"}, "everyone": {"-"}, "with a dot": {"blue.red"}, "Kubernetes' own": {"kube-system"},
 	"too long": {strings.Repeat("x", 64)},
 }
 
-// Who isn't anybody doesn't get through the handshake, nor, if that were passed, any further.
+// A client without access doesn't pass the handshake, nor, if it did, any further check.
 func TestStrangers_areRefusedTwice(t *testing.T) {
 	t.Parallel()
 	g, tenancy := NewWithT(t), &Tenancy{Operators: []string{"operators"}}

@@ -87,9 +87,9 @@ func (s *service[M]) watch(ctx context.Context, r *proxyv1.WatchRequest, send fu
 	}
 }
 
-// happened says whether a version can be one that a client has heard of. The API server's may have been taken back, with a
-// backup: a watch from there would be silent until as much has happened anew. A list, or what the client has written itself,
-// is ahead of the feed for a moment; then the API server is asked, once for all who come meanwhile.
+// happened reports whether a version can be one that a client has seen. The API server may have been restored from a backup:
+// a watch from there would be silent until as much has happened again. A list, or what the client has written itself, is
+// ahead of the feed for a moment; then the API server is asked, once for all clients that wait.
 func (s *service[M]) happened(ctx context.Context, version uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

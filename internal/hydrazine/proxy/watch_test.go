@@ -94,8 +94,8 @@ func (f *fixture) watchGroups(c *client.Client, version string) groupStream {
 	return stream
 }
 
-// The client's watch goes on while the proxy's to the API server is away, and neither misses nor repeats anything. When
-// nobody answers at the API server's address the proxy's goes on from where it was; after anything else it lists again.
+// The client's watch goes on while the proxy's to the API server is away, and neither misses nor repeats anything. If
+// the API server can't be reached, the proxy's continues from where it was; after any other error it lists again.
 func TestWatch_survivesTheLossOfTheAPIServer(t *testing.T) {
 	t.Parallel()
 	for name, cut := range map[string]error{"refused": syscall.ECONNREFUSED, "lost": syscall.EHOSTUNREACH} {
@@ -145,7 +145,8 @@ func TestWatch_survivesTheLossOfTheAPIServer(t *testing.T) {
 	}
 }
 
-// asked counts how often a proxy asks the API server for the newest version, and lets nobody hear it before it may be heard.
+// asked counts how often a proxy asks the API server for the newest version, and holds back the answers until the test
+// releases them.
 type asked struct {
 	http.RoundTripper
 	times  *atomic.Int32

@@ -42,8 +42,7 @@ type configurations struct {
 	resumed   <-chan struct{}
 }
 
-// Reconcile makes the sessions as they are wanted. Secrets and Leases are looked at once in a while: nothing says when they
-// change.
+// Reconcile makes the sessions as they are wanted. Secrets and Leases are polled: no event says when they change.
 func (r *configurations) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	select {
 	case <-r.resumed:
@@ -76,7 +75,7 @@ func (r *configurations) Reconcile(ctx context.Context, request reconcile.Reques
 
 // config is a BGPConfiguration as this speaker has it.
 func (r *configurations) config(ctx context.Context, spec networkfabricv1.BGPConfigurationSpec) (bgp.Config, error) {
-	config := bgp.Config{ASN: uint32(spec.ASN), RouterID: r.routerID} //nolint:gosec // the API server has looked
+	config := bgp.Config{ASN: uint32(spec.ASN), RouterID: r.routerID} //nolint:gosec // the API server has validated it
 	if spec.RestartTime != nil {
 		config.RestartTime = spec.RestartTime.Duration
 	}

@@ -1,8 +1,8 @@
 // Package speaker announces public IPs by BGP: each with the fabric IP of its host as the next hop, so that packets go to the
 // host's DPU and never through here.
 //
-// GoBGP runs inside this process; FRR, a routing suite of several daemons, is what the tests speak to. GoBGP sends a next hop
-// that is somebody else's as it is, where FRR puts its own address unless each neighbor is configured otherwise; it is one
+// GoBGP runs inside this process; FRR, a routing suite of several daemons, is what the tests use as a neighbor. GoBGP sends
+// another router's next hop unchanged, where FRR puts its own address unless each neighbor is configured otherwise; it is one
 // process with one configuration, which is the BGPConfiguration; and a route is a call whose failure is seen.
 //
 // Every replica speaks for itself, there is no leader. What a speaker may announce is decided by PublicIPs alone:
@@ -12,6 +12,6 @@
 //   - It renews a Lease, which says how long its neighbors believe it, and withdraws everything before others may count it as
 //     silent: see package lease.
 //
-// A speaker that was restarted opens its sessions after it has read all PublicIPs. Until then the neighbors keep what its
-// predecessor told them (graceful restart, RFC 4724).
+// A speaker that was restarted opens its sessions after it has read all PublicIPs. Until then the neighbors keep its
+// predecessor's routes (graceful restart, RFC 4724).
 package speaker

@@ -53,7 +53,7 @@ type recorder struct {
 	known    bool     // there has been a configuration
 	since    time.Time
 	config   bgp.Config
-	believed time.Time // until when a neighbor may believe what it was told before
+	believed time.Time // until when a neighbor may keep earlier routes
 	settled  *time.Duration
 	memory   time.Duration
 	sessions []bgp.Session
@@ -102,7 +102,7 @@ func (r *recorder) Configure(c bgp.Config) error {
 	return nil
 }
 
-// remembered is how long the slowest neighbor believes what it was told.
+// remembered is how long the slowest neighbor keeps routes.
 func remembered(c bgp.Config) (longest time.Duration) {
 	for _, n := range c.Neighbors {
 		longest = max(longest, n.HoldTime+c.RestartTime)
@@ -215,7 +215,7 @@ func (f *fixture) run(name string, c clock.Clock, faults interceptor.Funcs) (pro
 	f.t.Helper()
 	protocol = newRecorder()
 	protocol.me, protocol.look = name, f.namesOf
-	protocol.settle(0) // neighbors are told at once
+	protocol.settle(0) // neighbors get withdrawals at once
 	mgr, err := ctrl.NewManager(testenv.Config(f.t), ctrl.Options{
 		Scheme: testenv.Scheme(f.t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: f.logger(),
 		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},

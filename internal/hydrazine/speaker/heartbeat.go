@@ -26,7 +26,7 @@ const (
 	renewTimeout = 5 * time.Second
 	// renewRetry is after how long a renewal is tried again.
 	renewRetry = 2 * time.Second
-	// expiryInterval is how often it is looked whether the last word is over.
+	// expiryInterval is how often it is checked whether the last word has expired.
 	expiryInterval = 250 * time.Millisecond
 )
 
@@ -107,7 +107,7 @@ func (h *heartbeat) beat(ctx context.Context) error {
 		return nil
 	default:
 	}
-	if now.Sub(before) < last { // or else somebody may be about to give away what the names stand for
+	if now.Sub(before) < last { // or else the manager may be about to reassign what the names stand for
 		if err := h.resume(ctx); err != nil {
 			return err
 		}
@@ -116,8 +116,8 @@ func (h *heartbeat) beat(ctx context.Context) error {
 	return nil
 }
 
-// readConfiguration learns for how long neighbors believe this speaker. It is read live, as others do that count its silence.
-// A session is opened anew some time after the configuration has changed, or isn't, as when a password is missing.
+// readConfiguration reads for how long neighbors keep this speaker's routes. It is read live, as by those that count its
+// silence. A session is reopened some time after the configuration has changed, or isn't, as when a password is missing.
 func (h *heartbeat) readConfiguration(ctx context.Context) error {
 	configuration := &networkfabricv1.BGPConfiguration{}
 	err := h.live.Get(ctx, client.ObjectKey{Name: h.configuration}, configuration)
@@ -130,8 +130,8 @@ func (h *heartbeat) readConfiguration(ctx context.Context) error {
 	return nil
 }
 
-// remember returns the memory that the Lease is to speak of. What was longer counts until it is over: a neighbor may have been told
-// so by a session that has ended, or by this speaker's predecessor.
+// remember returns the memory to write into the Lease. A longer one counts until it is over: a neighbor may have it from a session
+// that has ended, or from this speaker's predecessor.
 func (h *heartbeat) remember(recorded time.Duration, now time.Time) time.Duration {
 	if h.memory < recorded && now.Sub(h.since) <= recorded {
 		return recorded

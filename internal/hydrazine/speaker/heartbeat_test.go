@@ -53,7 +53,7 @@ func TestLease_isRenewed(t *testing.T) {
 	f.Eventually(renewed).WithTimeout(patience).Should(BeTemporally("==", c.Now()))
 }
 
-// Neighbors keep what they were told in a session, whatever the configuration has become.
+// Neighbors keep the times of their session, whatever the configuration is by now.
 func TestLease_longerTimesCountUntilTheyAreForgotten(t *testing.T) {
 	f := newFixture(t)
 	c := clocktesting.NewFakeClock(time.Unix(2_000_000_000, 0))
@@ -135,8 +135,8 @@ func TestLease_withoutItEverythingIsWithdrawnInTime(t *testing.T) {
 	}
 }
 
-// Whoever counted the predecessor as silent may be about to give its addresses away. A name that is taken away and written
-// again makes them see that somebody is there.
+// The manager may have counted the predecessor as silent and be about to reassign its addresses. Removing a name and
+// writing it again shows that the speaker is alive.
 func TestLease_afterSilenceNamesCountForNothing(t *testing.T) {
 	f := newFixture(t)
 	now := time.Now()

@@ -21,7 +21,7 @@ import (
 // +kubebuilder:rbac:groups=networkfabric.bedplate.dev,resources=publicips,verbs=get;list;watch
 // +kubebuilder:rbac:groups=networkfabric.bedplate.dev,resources=publicips/status,verbs=patch
 
-// settleRetry is how often it is looked whether neighbors have heard of a withdrawal.
+// settleRetry is how often it is checked whether neighbors have got a withdrawal.
 const settleRetry = 2 * time.Second
 
 // publicIPs announces each PublicIP with a next hop.
@@ -66,12 +66,12 @@ func (r *publicIPs) Reconcile(ctx context.Context, request reconcile.Request) (r
 	case wanted && !holds && !named:
 		return reconcile.Result{}, r.announce(ctx, ip, want)
 	default:
-		// A name that stands for something else is taken away first, also that of a predecessor.
+		// A name that stands for something else is removed first, also that of a predecessor.
 		return r.leave(ctx, ip, named)
 	}
 }
 
-// configured says whether there is anybody to speak to.
+// configured reports whether there are neighbors.
 func (r *publicIPs) configured(ctx context.Context, from client.Reader) (bool, error) {
 	configuration := &networkfabricv1.BGPConfiguration{}
 	err := from.Get(ctx, client.ObjectKey{Name: r.configuration}, configuration)
@@ -97,8 +97,8 @@ func holdingOf(ip *networkfabricv1.PublicIP) (h holding, wanted bool, err error)
 	return holding{uid: ip.UID, route: route{netip.PrefixFrom(address, address.BitLen()), nextHop}}, true, nil
 }
 
-// announce writes this speaker's name first. What the server answers was stored together with the name: whoever changes the
-// next hop after that sees the name, and waits for it to go.
+// announce writes this speaker's name first. What the server answers was stored together with the name: a client that
+// changes the next hop after that sees the name, and waits for its removal.
 func (r *publicIPs) announce(ctx context.Context, ip *networkfabricv1.PublicIP, want holding) error {
 	if err := r.table.free(ip.Name, want.prefix); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (r *publicIPs) announce(ctx context.Context, ip *networkfabricv1.PublicIP, 
 		return client.IgnoreNotFound(err)
 	}
 	if now, wanted, err := holdingOf(stored); err != nil || !wanted || now != want {
-		return nil //nolint:nilerr // it has changed: the cache will say so, and the name goes then
+		return nil //nolint:nilerr // it has changed: the cache will say so, and then the name is removed
 	}
 	return r.table.announce(ip.Name, want, term)
 }
@@ -131,8 +131,8 @@ func (r *publicIPs) addName(ctx context.Context, ip *networkfabricv1.PublicIP) (
 	return stored, nil
 }
 
-// keep looks after a name that doesn't seem to be there. The cache may be behind; but somebody may have taken it away, and
-// then the address has to be withdrawn before it is announced under the name again.
+// keep handles a name that seems to be missing. The cache may be stale; but another client may have removed it, and then
+// the address has to be withdrawn before it is announced under the name again.
 func (r *publicIPs) keep(ctx context.Context, ip *networkfabricv1.PublicIP, named bool) error {
 	if named {
 		return nil
@@ -167,8 +167,8 @@ func (r *publicIPs) leave(ctx context.Context, ip *networkfabricv1.PublicIP, nam
 	return reconcile.Result{}, nil
 }
 
-// resume announces what a predecessor of the same name announced. Neighbors that still believe it must not be told that this
-// is all before that.
+// resume announces what a predecessor of the same name announced. Neighbors that still keep its routes must not get the
+// end-of-RIB marker before that.
 func (r *publicIPs) resume(ctx context.Context) error {
 	configured, err := r.configured(ctx, r.live)
 	if err != nil || !configured {

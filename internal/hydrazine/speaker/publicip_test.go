@@ -100,7 +100,8 @@ func TestPublicIP_isWrittenAgainAfterAConflict(t *testing.T) {
 	f.Expect(f.failures.Load()).To(BeZero())
 }
 
-// The name may come too late: whoever took the next hop away saw no name, and gives the address to another host.
+// The name may come too late: the manager saw no name when it removed the next hop, and gives the address to another
+// host.
 func TestPublicIP_isNotAnnouncedAsItWasBeforeTheName(t *testing.T) {
 	f := newFixture(t)
 	ip := f.publicIP("203.0.113.1", hop)
@@ -142,7 +143,7 @@ func TestPublicIP_hasTheNamesOfAllSpeakers(t *testing.T) {
 	f.Eventually(f.names("203.0.113.1")).WithTimeout(patience).Should(BeEmpty())
 }
 
-// A restarted speaker announces what bears its name before it speaks to anybody, and gives up what it doesn't announce.
+// A restarted speaker announces what has its name before it opens sessions, and gives up what it doesn't announce.
 func TestPublicIP_isTakenOverFromAPredecessor(t *testing.T) {
 	f := newFixture(t)
 	_, stop := f.run("one", clock.RealClock{}, interceptor.Funcs{}) // leaves a Lease

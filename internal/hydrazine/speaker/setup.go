@@ -37,7 +37,7 @@ type Config struct {
 	Configuration string // name of the BGPConfiguration
 	RouterID      netip.Addr
 	Addresses     []netip.Addr // of its node, or machine: hosts are kept from them
-	// Poll is how often Secrets and other speakers' Leases are looked at.
+	// Poll is how often Secrets and other speakers' Leases are read.
 	Poll    time.Duration
 	Options controller.Options
 	Clock   clock.Clock

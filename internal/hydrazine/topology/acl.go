@@ -40,7 +40,7 @@ func (r *rows) rule(to *[]string, a rule) {
 	*to = append(*to, ovn.Ref(a.key))
 }
 
-// direction is how a match speaks of what goes one way: of the port in question, and of the address at the other end.
+// direction is how a match describes traffic in one direction: the port in question, and the address at the other end.
 type direction struct {
 	name      string // for keys
 	direction nbdb.ACLDirection

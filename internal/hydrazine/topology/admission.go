@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Whether a host fits in beside the others is decided before, by package membership. What is refused here is what can't be
-// told in OVN, wherever it comes from; an agent may have said it.
+// Whether a host fits in beside the others is decided before, by package membership. What is refused here can't be
+// expressed in OVN, whatever its source; an agent may have reported it.
 
 func (g Group) check() error {
 	if g.UID == "" || !isName(g.Name) {
@@ -93,7 +93,7 @@ func (m Member) claims() []string {
 	return claims
 }
 
-// accepts says whether a member fits into the group, whoever else is in.
+// accepts says whether a member fits into the group, regardless of the other members.
 func (g Group) accepts(m Member) error {
 	mac, err := net.ParseMAC(m.HostMAC)
 	switch {

@@ -62,7 +62,7 @@ func FuzzTopology(f *testing.F) {
 	})
 }
 
-// anybody makes members whose addresses are often close to each other, or wrong.
+// anybody creates members whose addresses are often close to each other, or wrong.
 func anybody(in topology.Group, word string, blob []byte) []topology.Member {
 	var members []topology.Member
 	for ; len(blob) >= 10; blob = blob[10:] {

@@ -15,7 +15,7 @@ type Group struct {
 	// Networks are one, or two of different IP versions.
 	Networks []Network
 	// Relayed is the DHCP server that the members' requests are passed on to. Its IP version is that of one of the networks.
-	// Without one they are passed on to nobody.
+	// Without one they aren't passed on.
 	Relayed        netip.Addr
 	SecurityGroups []resourcev1.SecurityGroup
 }

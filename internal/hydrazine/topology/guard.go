@@ -14,7 +14,7 @@ var (
 	multicastIPv6 = netip.MustParsePrefix("ff00::/8")
 )
 
-// guard stands between a gateway router and the fabric.
+// guard filters between a gateway router and the fabric.
 //
 // It keeps out what isn't for the router's own addresses. Otherwise a machine on the fabric would only need a route to reach the host by
 // its address in the group. It lets nothing out that hasn't become one of these addresses.
@@ -23,9 +23,9 @@ var (
 // DPU says it has besides what it has proven is kept from this member alone, so that a DPU that lies harms its own hosts only. Nor does it
 // let anything out to the programs that make the networks, or to the BGP of routers, unless the operator shares what is there.
 //
-// What is inside is never outside: nothing goes to an address of the group's own networks, which the site's rules don't mean, and nothing
-// comes from one, which security groups would believe. Nor does anything go to a group of machines or to all of them: routers would take
-// a host for one of them.
+// What is inside is never outside: nothing is sent to an address of the group's own networks, which the site's rules don't mean, and
+// nothing comes from one, which security groups would trust. Nor is multicast or broadcast sent: routers would take a host for one of
+// them.
 func (r *rows) guard(public *nbdb.LogicalSwitch, localnet, mac string, m Member) {
 	own := map[string][]string{}
 	for _, a := range m.Routed() {

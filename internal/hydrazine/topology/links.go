@@ -24,7 +24,8 @@ type link struct {
 	router, gateway netip.Prefix
 }
 
-// Link is the network between the logical router and a member's gateway router that one of the member's addresses goes over.
+// Link is the network between the logical router and a member's gateway router that one of the member's addresses is routed
+// over.
 func (t *Topology) Link(a Address) netip.Prefix { return t.links[a.HostIP].router.Masked() }
 
 // connect gives each member its links. They follow from the host's addresses, so that they don't depend on who else is there.

@@ -15,9 +15,9 @@ var metered = []string{
 // that find their neighbors.
 const meterRate = 100
 
-// meters bound what hosts, and the fabric, make ovn-controller do. Each such packet leaves the datapath for a thread of
-// ovn-controller, and one that asks for a next hop goes to all of the fabric. A kind has a meter of its own, so that a flood of one kind
-// keeps no other from ovn-controller. OVN has one of each on a DPU for all of its hosts.
+// meters bound what hosts, and the fabric, make ovn-controller do. Each such packet leaves the datapath for a thread of ovn-controller,
+// and one that asks for a next hop is sent to all of the fabric. A kind has a meter of its own, so that a flood of one kind keeps no
+// other from ovn-controller. OVN has one of each on a DPU for all of its hosts.
 func (r *rows) meters() {
 	uid := r.Group.UID
 	copp := &nbdb.Copp{UUID: ovn.Ref("copp/" + uid), ExternalIDs: r.mark("copp/" + uid), Name: r.Group.Name, Meters: map[string]string{}}

@@ -19,8 +19,8 @@ func SwitchName(group string) string { return "ls-" + group }
 // RouterName is the logical router's.
 func (g Group) RouterName() string { return "lr-" + g.Name }
 
-// PortName is the name of a member's port on the logical switch, which its DPU has to know. A member that was made anew has
-// another one, although its own name is the same: a DPU that still has the old one must not get the new one's place.
+// PortName is the name of a member's port on the logical switch, which its DPU has to know. A recreated member has another
+// one, although its own name is the same: a DPU that still has the old one must not get the new one's place.
 func PortName(uid, name string) string {
 	sum := digest(uid)
 	return name + "_" + hex.EncodeToString(sum[:4])

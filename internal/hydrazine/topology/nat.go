@@ -12,7 +12,7 @@ import (
 // There are rules of their own for both: OVN drops what is for an address of the router itself if one rule of both kinds is to
 // translate it, and doesn't say which of two such rules with one host it takes. Of two that translate a source it takes the one
 // for fewer addresses. So the fabric's is for the host alone, and is bound to destinations; the public one is for the network,
-// of which nobody else comes this way.
+// of which no other host uses this router.
 //
 // No host is without the fabric's: OVN drops what is for an address of the router itself that no source is translated into.
 func (r *rows) nat(gateway *nbdb.LogicalRouter, m Member, a Address) {

@@ -50,8 +50,8 @@ func (g Group) routesIPv6() bool {
 
 // host is a member's port. It lets through what has the host's own addresses, and is for its DPU alone.
 //
-// What another one sends to it by the router goes to the network too. Otherwise the route by the sender's address would be
-// taken, and what a host sends to itself would go to and fro.
+// What another host sends to it by the router is routed to the network too. Otherwise the route by the sender's address
+// would be taken, and what a host sends to itself would loop.
 func (r *rows) host(m Member) {
 	addresses := m.HostMAC
 	for _, a := range m.Addresses {
@@ -76,7 +76,7 @@ type ends struct {
 // wayOut is what leads from the router to the fabric for one member, all on its DPU.
 func (r *rows) wayOut(m Member) {
 	transit := r.logicalSwitch("transit-switch/"+m.UID, m.TransitName())
-	// It has no use for the MAC addresses of everybody who asks for one on the fabric.
+	// It doesn't need the MAC addresses of all senders of ARP requests on the fabric.
 	gateway := r.logicalRouter("gateway-router/"+m.UID, m.GatewayName(),
 		map[string]string{"chassis": m.Chassis, "always_learn_from_arp_request": "false"})
 	public := r.logicalSwitch("public-switch/"+m.UID, m.PublicName())
@@ -106,7 +106,7 @@ func (r *rows) wayOut(m Member) {
 	}
 }
 
-// routes: what the host sends goes to its gateway router, and from there to the fabric; what is for it goes back.
+// routes: what the host sends is routed to its gateway router, and from there to the fabric; what is for it comes back.
 func (r *rows) routes(m Member, a Address, e ends) {
 	l, of := r.links[a.HostIP], version(a.HostIP)+"/"+m.UID
 	r.route(r.router, "route-out-"+of, nbdb.LogicalRouterStaticRoutePolicySrcIP, alone(a.HostIP), l.gateway.Addr(), e.down)

@@ -94,8 +94,8 @@ func (t *Topology) relayAddresses() (all []netip.Prefix) {
 	return all
 }
 
-// relayPorts are the relays' places on the network. Their interfaces are on the DPUs themselves, whose own addresses nobody may
-// come near by them. So nothing passes but what hosts on the same DPU ask a DHCP server, and the answers.
+// relayPorts are the relays' places on the network. Their interfaces are on the DPUs themselves, whose own addresses must not
+// be reachable through them. So nothing passes but what hosts on the same DPU ask a DHCP server, and the answers.
 func (r *rows) relayPorts() {
 	for _, chassis := range slices.Sorted(maps.Keys(r.relays)) {
 		relay := r.relays[chassis]

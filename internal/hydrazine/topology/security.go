@@ -66,7 +66,7 @@ func (g Group) basics(d direction, relays addressSets) string {
 	return either(basics)
 }
 
-// matches of the rules of a security group, each once, sorted. What can't be told lets nothing through.
+// matches of the rules of a security group, each once, sorted. A rule that can't be expressed lets nothing through.
 func (g Group) matches(s resourcev1.SecurityGroup) []string {
 	var all []string
 	for _, rule := range s.Rules {
@@ -90,7 +90,7 @@ func (g Group) matches(s resourcev1.SecurityGroup) []string {
 	return slices.Compact(all)
 }
 
-// farEnd is who a rule is about. It is empty if that is nobody.
+// farEnd is the peer of a rule. It is empty if there is none.
 func (g Group) farEnd(rule resourcev1.SecurityRule, v, end string) string {
 	if len(rule.Prefixes)+len(rule.SecurityGroups) == 0 {
 		return v
@@ -112,7 +112,7 @@ func (g Group) farEnd(rule resourcev1.SecurityRule, v, end string) string {
 	return fmt.Sprintf("%s.%s == %s", v, end, oneOf(who))
 }
 
-// carried is what a rule lets through, to be added to a match, and whether that can be told.
+// carried is what a rule lets through, to be added to a match, and whether that can be expressed.
 func carried(rule resourcev1.SecurityRule, v string) (string, bool) {
 	var protocol string
 	switch rule.Protocol {

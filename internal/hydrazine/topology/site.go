@@ -9,7 +9,7 @@ import (
 )
 
 // site is what all groups have in common. What it allows and denies holds at the members' own ports, where OVN knows
-// connections: what a member begins with a shared service is answered, although nobody there may begin anything.
+// connections: connections of a member to a shared service are answered, although the service may open none.
 //
 // The group's own networks, and what hosts need to be on them, are never meant, whatever the site says.
 func (r *rows) site() {
@@ -70,7 +70,7 @@ func (r *rows) portGroup(name string, members []Member) *nbdb.PortGroup {
 	return group
 }
 
-// inside are the addresses of the group's networks, and those that are meant for nobody beyond them.
+// inside are the addresses of the group's networks, and those without meaning beyond them.
 func (g Group) inside() []netip.Prefix {
 	inside := []netip.Prefix{
 		relaysIPv4, netip.MustParsePrefix("255.255.255.255/32"), netip.MustParsePrefix("fe80::/10"), netip.MustParsePrefix("ff00::/8"),

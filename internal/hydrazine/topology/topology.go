@@ -1,5 +1,5 @@
-// Package topology says what the network of a ResourceGroup looks like in OVN's northbound database. It is a pure function
-// of the group, its members and the site: no clock, no input, no output.
+// Package topology computes the network of a ResourceGroup in OVN's northbound database. It is a pure function of the
+// group, its members and the site: no clock, no input, no output.
 //
 // One logical switch carries the network; one logical router is its gateway. Both are on all DPUs. Each member that has an
 // address of the fabric gets a way out of its own, which exists on its DPU alone:
@@ -27,7 +27,8 @@ type Topology struct {
 	Members []Member
 	// Refused says, by UID, why a member is not in. Of two that contradict each other the older one is.
 	Refused map[string]error
-	// Warnings say, by UID of the group or of a member, what of its security groups can't be told. It lets nothing through.
+	// Warnings say, by UID of the group or of a member, what of its security groups can't be expressed. Such rules let
+	// nothing through.
 	Warnings map[string][]string
 	// NotRelayed says why requests for DHCP aren't passed on although the group has a server. New leaves it empty; overlay sets it.
 	NotRelayed string
@@ -39,7 +40,7 @@ type Topology struct {
 
 // New returns the network of a group. It fails if the group itself makes no sense.
 func New(group Group, members []Member, site Site) (*Topology, error) {
-	if !group.relayable() { // a server that nobody can be relayed to takes nothing else from the group
+	if !group.relayable() { // an unusable DHCP server doesn't affect the rest of the group
 		group.Relayed = netip.Addr{}
 	}
 	if err := group.check(); err != nil {

@@ -6,7 +6,7 @@ import (
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 )
 
-// warn of what can't be told of security groups. The API server has refused most of it.
+// warn of what can't be expressed of security groups. The API server has refused most of it.
 func (t *Topology) warn() {
 	for _, m := range t.Members {
 		for _, name := range m.SecurityGroups {

@@ -57,8 +57,8 @@ func Call(ctx context.Context, socket, command string, args ...string) (string, 
 	return answer.Result, nil
 }
 
-// Socket returns the control socket that a daemon makes when it isn't told another one, and its process ID. The daemon is
-// found by its pid file in its run directory, so it need not live any more.
+// Socket returns the default control socket of a daemon, and its process ID. The daemon is found by its pid file in its
+// run directory, so it need not live any more.
 func Socket(runDir, daemon string) (string, int, error) {
 	data, err := os.ReadFile(filepath.Join(runDir, daemon+".pid"))
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 // +kubebuilder:webhook:path=/validate-networkfabric-bedplate-dev-v1alpha1-publicip,mutating=false,failurePolicy=fail,sideEffects=None,groups=networkfabric.bedplate.dev,resources=publicips,verbs=create,versions=v1alpha1,name=validation.publicip.networkfabric.bedplate.dev,admissionReviewVersions=v1,serviceName=bedplate-hydrazine-webhooks,serviceNamespace=bedplate-hydrazine-system
 
-// publicIPValidator refuses an address that somebody has already. It can't be changed later.
+// publicIPValidator refuses an address that is already in use. It can't be changed later.
 type publicIPValidator struct{ client.Reader }
 
 func (v publicIPValidator) ValidateCreate(ctx context.Context, ip *networkfabricv1.PublicIP) (admission.Warnings, error) {

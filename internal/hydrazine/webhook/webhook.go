@@ -1,5 +1,5 @@
 // Package webhook refuses what only the other objects show to be wrong: an address outside the group's network, or one that
-// somebody else has. Two objects that come at the same moment are both let in; then the controller refuses the younger one.
+// is in use. Concurrent creates of two objects are both accepted; then the controller refuses the younger one.
 package webhook
 
 import (
@@ -111,7 +111,7 @@ func (v validator) problem(
 	// Whatever it has now, what it asks for it asks for last.
 	wanted.CreationTimestamp, wanted.Status = metav1.Time{}, resourcev1.ManagedResourceStatus{}
 	problem := membership.Of(wanted, group, others)
-	if problem.Reason == membership.ReasonNoGroup { // it goes, or comes later; the host could get back what it has lost then
+	if problem.Reason == membership.ReasonNoGroup { // it is being deleted, or comes later; the host could get back what it has lost then
 		problem = membership.Conflict(wanted, others)
 	}
 	if problem.Reason != "" {

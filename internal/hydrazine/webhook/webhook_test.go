@@ -65,7 +65,7 @@ func publicIP(name string, address resourcev1.IPAddress) *networkfabricv1.Public
 	}
 }
 
-// Whoever is older by creation must not get what another one has by asking for it later.
+// The older host must not get what another one has by asking for it later.
 func TestValidateUpdate_keepsWhoWasThereFirst(t *testing.T) {
 	t.Parallel()
 	const taken = "belongs to a ManagedResource of another namespace"
@@ -289,7 +289,7 @@ func TestWarnings_ofUnknownSecurityGroups(t *testing.T) {
 	g.Expect(among(group, "web")).To(ConsistOf(ContainSubstring("securityGroups keep nobody away")))
 }
 
-// Each change of them goes to every DPU of the group, and to every client that watches it.
+// Each change of them is sent to every DPU of the group, and to every client that watches it.
 func TestGroup_securityGroupsMayBeSoLarge(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

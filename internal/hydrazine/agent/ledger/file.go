@@ -15,7 +15,8 @@ const format = 1
 // File keeps a ledger over restarts of the agent.
 type File struct {
 	Path string
-	// Boot names the time since the DPU was started. Leases of an earlier one are void: nobody knows how long it was off.
+	// Boot names the time since the DPU was started. Leases from before that are void: it isn't known how long it was
+	// off.
 	Boot string
 }
 

@@ -21,9 +21,9 @@ type Keeper struct {
 	kick    chan struct{} // the next lease to end may be another one
 }
 
-// NewKeeper takes up the ledger of a file, without what has run out. The error says why the file couldn't be used: then
-// nobody has a port. From now on isolated is called for each port that is met or that nobody has any more, before anything
-// else happens to the ledger, and changed when something has happened. Both must return soon.
+// NewKeeper loads the ledger of a file, without expired leases. The error says why the file couldn't be used: then no port
+// is assigned. From now on isolated is called for each port that is new or not assigned any more, before anything else
+// happens to the ledger, and changed after each change. Both must return soon.
 func NewKeeper(file File, clock func() time.Duration, isolated func(port string), changed func()) (*Keeper, error) {
 	l, err := file.Load()
 	k := &Keeper{
@@ -54,8 +54,8 @@ func (k *Keeper) Meet(ports ...string) {
 	}
 }
 
-// Attach assigns a port or renews its lease, which begins at a time by the keeper's clock. An error means that nobody has
-// the port because of it.
+// Attach assigns a port or renews its lease, which begins at a time by the keeper's clock. An error means that the port
+// wasn't assigned by it.
 func (k *Keeper) Attach(port string, generation uint64, to Assignment, from, lease time.Duration) error {
 	k.writing.Lock()
 	defer k.writing.Unlock()
@@ -164,8 +164,8 @@ func (k *Keeper) Holding(port, resource string, do func() error) error {
 // How long Run sleeps. Timers stand still while the machine sleeps, and leases don't.
 const shortest, longest = time.Millisecond, 5 * time.Second
 
-// Run ends leases when they have run out, until ctx ends. It calls looked after each look at them, at least every 5 s: who doesn't hear
-// that for longer knows that leases don't end any more.
+// Run ends leases when they have run out, until ctx ends. It calls looked after each check of them, at least every 5 s: without such a
+// call for longer, leases don't end any more.
 func (k *Keeper) Run(ctx context.Context, looked func()) {
 	for {
 		k.Expire()

@@ -21,7 +21,7 @@ type desk struct {
 	file File
 	told int // how often something has changed
 
-	mutex sync.Mutex // the keeper's goroutine doesn't wait for who looks at it
+	mutex sync.Mutex // the keeper's goroutine doesn't wait for its readers
 	cut   []string
 }
 
@@ -158,7 +158,7 @@ func TestKeeper_survivesARestart(t *testing.T) {
 			g.Expect(is).To(Equal(was))
 		}
 
-		time.Sleep(30 * time.Second) // nobody is there
+		time.Sleep(30 * time.Second) // no keeper is running
 		again = open(t, g, d.file, start)
 		g.Expect(again.isolated()).To(Equal([]string{"p1"}))
 		g.Expect(again.Ledger().Assigned()).To(Equal([]string{"p0"}))

@@ -1,7 +1,7 @@
-// Package ledger is what the agent has been told: who has which port of a host, and until when.
+// Package ledger is the agent's record of its assignments: which resource has which port of a host, and until when.
 //
-// A Ledger is a value without a clock or a file. Time is what has passed since the DPU was started, so that nobody who sets
-// its clock makes a lease longer.
+// A Ledger is a value without a clock or a file. Time is what has passed since the DPU was started, so that setting its
+// clock doesn't make a lease longer.
 package ledger
 
 import (
@@ -64,7 +64,7 @@ type Port struct {
 	LogicalPort string        `json:"logicalPort,omitempty"`
 	Host        Host          `json:"host,omitzero"`
 	Expires     time.Duration `json:"expires,omitempty"` // since the DPU was started
-	Until       time.Time     `json:"until,omitzero"`    // the same, for people: by the clock that the DPU had then
+	Until       time.Time     `json:"until,omitzero"`    // the same, in readable form: by the clock that the DPU had then
 }
 
 // Ledger is the whole of it. Network is empty when no port is assigned.
@@ -121,13 +121,13 @@ func (l *Ledger) Attach(port string, generation uint64, to Assignment, expires t
 	return nil
 }
 
-// Isolate takes a resource's port away from it, and returns whether anything has changed. Ports that nobody has get a new
-// generation too: an Attach of the resource may still be on its way.
+// Isolate takes a resource's port away from it, and returns whether anything has changed. Unassigned ports get a new
+// generation too: an Attach of the resource may still be in flight.
 func (l *Ledger) Isolate(resource string) bool {
 	return l.release(func(p Port) bool { return p.Resource == resource || p.Resource == "" })
 }
 
-// Expire takes away what nobody has renewed, and returns whether there was any.
+// Expire removes what wasn't renewed, and reports whether there was any.
 func (l *Ledger) Expire(now time.Duration) bool {
 	return l.release(func(p Port) bool { return p.Resource != "" && p.Expires <= now })
 }
@@ -146,7 +146,7 @@ func (l *Ledger) release(which func(Port) bool) bool {
 	return released
 }
 
-// Assigned returns the names of the ports that somebody has, sorted.
+// Assigned returns the names of the assigned ports, sorted.
 func (l *Ledger) Assigned() []string {
 	var names []string
 	for name, p := range l.Ports {

@@ -14,7 +14,7 @@ func host(name string, on Network) Assignment {
 	return Assignment{Network: on, Resource: "uid-" + name, LogicalPort: "port-" + name}
 }
 
-// twoHosts is a ledger where a has p0 and b has p1 until the fifth second, with generation 11; nobody has p2.
+// twoHosts is a ledger where a has p0 and b has p1 until the fifth second, with generation 11; p2 is unassigned.
 func twoHosts(g *WithT) *Ledger {
 	l := &Ledger{}
 	for _, port := range []string{"p0", "p1", "p2"} {

@@ -90,7 +90,7 @@ func Silence(name string) error {
 	}
 	for _, setting := range []struct{ path, value string }{
 		{"ipv6/conf/" + name + "/disable_ipv6", "1"}, // no neighbour discovery, no link-local address
-		{"ipv4/conf/" + name + "/rp_filter", "1"},    // nobody's way back leads there, so every packet is refused
+		{"ipv4/conf/" + name + "/rp_filter", "1"},    // no reverse path leads there, so every packet is refused
 	} {
 		if err := sysctl(setting.path, setting.value); err != nil {
 			return fmt.Errorf("silence %s: %w", name, err)

@@ -40,7 +40,7 @@ func moveFamily(from, to netlink.Link, family int) error {
 	for _, a := range addresses {
 		moved := netlink.Addr{IPNet: a.IPNet, Broadcast: a.Broadcast, Flags: a.Flags & unix.IFA_F_NODAD}
 		if family == netlink.FAMILY_V6 {
-			moved.Flags |= unix.IFA_F_NODAD // the uplink has it already, so it is nobody else's
+			moved.Flags |= unix.IFA_F_NODAD // the uplink has it already, so it isn't a duplicate
 		}
 		if err := netlink.AddrReplace(to, &moved); err != nil {
 			return fmt.Errorf("add %s: %w", a.IPNet, err)

@@ -111,7 +111,7 @@ func Watch(ctx context.Context, changed func()) error {
 	if err != nil {
 		return fmt.Errorf("watch the interfaces: %w", err)
 	}
-	// Each channel is closed by its sender, and is read until then: the sender doesn't look at ctx while it sends.
+	// Each channel is closed by its sender, and is read until then: the sender doesn't check ctx while it sends.
 	open := 3
 	for open > 0 {
 		ok := true

@@ -183,5 +183,5 @@ func (d Daemon) Replace(ctx context.Context, installed string) error {
 	if !d.ended(ctx, pid) {
 		return fmt.Errorf("%s %s doesn't end", name, running)
 	}
-	return nil // started again when the integration bridge is looked at
+	return nil // started again when the integration bridge is reconciled
 }

@@ -57,7 +57,7 @@ func TestHostile_soak(t *testing.T) { //nolint:paralleltest // it measures memor
 	g.Expect(h.fresh).To(BeNumerically("<=", newIdentities+int(hours*2)+1))
 }
 
-// hostile is a host, and who makes up hosts where the relay isn't told of any.
+// hostile is a host that also invents hosts, where the relay doesn't know the real ones.
 type hostile struct {
 	*WithT
 	*rand.Rand

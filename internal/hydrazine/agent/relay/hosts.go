@@ -40,8 +40,8 @@ type Hosts func() map[MAC][]netip.Addr
 // identity is what a server of DHCPv6 keeps a lease by: the client's identifier and one of its identity associations.
 type identity [sha256.Size]byte
 
-// hosts is what is remembered of those who ask. It never grows beyond maxHosts: who has been silent for longest is forgotten,
-// and can be told apart no more from one who is new.
+// hosts is what is remembered of the hosts that send requests. It never grows beyond maxHosts: the one that has been silent
+// for longest is forgotten, and then counts as new.
 type hosts struct {
 	behind Hosts
 	mutex  sync.Mutex

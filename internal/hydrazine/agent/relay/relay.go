@@ -11,9 +11,9 @@
 // installer and system of a host are one client then, and have one lease. A relay agent of RFC 1542 changes no such field; this
 // one is the hosts' only way to the server.
 //
-// A client's message of DHCPv6 isn't changed by a relay (RFC 8415). The server is told the MAC address beside it (option 79, RFC
-// 6939), new identities of a host are few, and what it gives back are addresses of its own, under an identity that was
-// heard from it.
+// A client's message of DHCPv6 isn't changed by a relay (RFC 8415). The server gets the MAC address beside it (option 79, RFC
+// 6939), new identities of a host are few, and what it gives back are addresses of its own, under an identity that was heard
+// from it.
 package relay
 
 import (

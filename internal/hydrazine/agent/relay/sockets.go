@@ -47,9 +47,9 @@ func Open(s Settings, behind Hosts) (*Relay, error) {
 	return &Relay{s.protocol(behind), s.Server, frames, datagrams}, nil
 }
 
-// Run relays until ctx ends, then it returns nil, or until a socket fails. Afterwards the sockets are closed. heard is told
-// what comes of a request: that the server has answered (nil), or why it can't be asked. It may be called at the same time by
-// several, and has to return soon.
+// Run relays until ctx ends, then it returns nil, or until a socket fails. Afterwards the sockets are closed. heard is called
+// with the result of a request: nil if the server has answered, or why it can't be reached. It may be called concurrently,
+// and has to return soon.
 func (r *Relay) Run(ctx context.Context, heard func(error)) error {
 	defer r.server.Close() // before it returns: the next relay needs the address
 	group, ending := errgroup.WithContext(ctx)

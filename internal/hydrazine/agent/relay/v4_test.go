@@ -298,7 +298,7 @@ func TestAnswer4_fitsThroughTheInterface(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("don't fit through the network")))
 }
 
-// Who asks through a router may call itself as it likes. It is one host nevertheless.
+// A client behind a router may claim any identity. It counts as one host nevertheless.
 func TestRequest4_madeUpBehindARouter(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

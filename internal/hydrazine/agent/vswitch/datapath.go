@@ -21,7 +21,7 @@ const zeroSNAT, no = "ct_zero_snat", "false"
 const userspace = "netdev"
 
 // withoutZeroSNAT makes the datapath say that it hasn't got it, before ovn-controller can ask. When ovs-vswitchd sees the row for the
-// first time, also after each start, it writes all that it can: so this is looked at again after every change.
+// first time, also after each start, it writes all that it can: so this is checked again after every change.
 func (s *snapshot) withoutZeroSNAT(c *change, kind string) {
 	if kind != userspace {
 		return

@@ -110,7 +110,8 @@ func (w Integration) interfaces() map[string]*vswitchd.Interface {
 	return wanted
 }
 
-// reconcilePorts renames what somebody else was given, creates what is missing, and returns the rows of the latter.
+// reconcilePorts renames what was assigned to another resource, creates what is missing, and returns the rows of the
+// latter.
 func (s *snapshot) reconcilePorts(
 	c *change, bridge *vswitchd.Bridge, wanted map[string]*vswitchd.Interface,
 ) (added []string) {

@@ -287,7 +287,7 @@ func (d *database) forward(connection net.Conn, n int) {
 	io.Copy(io.Discard, connection) // until the client has enough
 }
 
-// TestList_endsWithoutADatabase: the connection may be lost right after it was looked at.
+// TestList_endsWithoutADatabase: the connection may be lost right after it was checked.
 func TestList_endsWithoutADatabase(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)

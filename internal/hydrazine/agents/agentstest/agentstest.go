@@ -336,8 +336,8 @@ func (a *Agent) expire() {
 	}
 }
 
-// isolate a host. An Attach that was decided on before has to fail, also for ports that nobody had: they change too. They
-// are told of when something else is.
+// isolate a host. An Attach that was decided on before has to fail, also for unassigned ports: they change too. Those are
+// reported with the next other change.
 func (a *Agent) isolate(resource string) {
 	for _, port := range a.report.GetPorts() {
 		switch port.GetAssignment().GetResourceUid() {

@@ -22,7 +22,7 @@ import (
 	"github.com/bedplate/bedplate/internal/queue"
 )
 
-// From a ResourceGroup to a central that is open, and to nothing again; nothing is looked at without a reason.
+// From a ResourceGroup to a central that is open, and to nothing again; nothing is read without a reason.
 func TestGroup_hasACentralOnKubernetes(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -160,7 +160,7 @@ func (k *kubelet) who(name string, certificate, key, authorities []byte) who {
 	return who{write(".crt", certificate), write(".key", key), write(".ca", authorities)}
 }
 
-// dpu has a certificate as an agent gets it. It trusts whom it is told to.
+// dpu has a certificate as an agent gets it. It trusts the given authority.
 func (k *kubelet) dpu(name string, a *central.Authority, trusts []byte) who {
 	k.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -227,8 +227,8 @@ func (k *kubelet) apply(north *ovn.Northbound, names ...string) {
 	k.Expect(err).NotTo(HaveOccurred())
 }
 
-// What the Deployment says, with the certificates of the Secret, is a central that begins closed, is filled and opened by the
-// manager, and lets nobody else in than the DPUs, at their port.
+// What the Deployment says, with the certificates of the Secret, is a central that starts closed, is filled and opened by the
+// manager, and accepts only the DPUs besides, at their port.
 func TestPod_isACentral(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -265,7 +265,7 @@ func TestPod_isACentral(t *testing.T) {
 	f.Expect(own.ctl("ovn-sbctl", ip, 6642, "get-connection")).NotTo(Succeed(), "the manager is no DPU")
 }
 
-// A container that is started again finds its database. A Pod that begins anew, or takes another's place, finds none and is closed.
+// A container that is started again finds its database. A new Pod, or one that replaces another, finds none and is closed.
 func TestPod_keepsItsDatabasesAsLongAsItLives(t *testing.T) {
 	t.Parallel()
 	f := start(t)

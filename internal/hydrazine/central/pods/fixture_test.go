@@ -65,7 +65,7 @@ func start(t *testing.T, change ...func(*pods.Config)) *fixture {
 	return f.run()
 }
 
-// run the runtime. Called again, it starts it anew, without anything that it knew.
+// run the runtime. Called again, it restarts it without its state.
 func (f *fixture) run() *fixture {
 	f.t.Helper()
 	f.stop()

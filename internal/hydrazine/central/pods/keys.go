@@ -43,7 +43,7 @@ type keys struct {
 	tls       *tls.Config
 }
 
-// keys returns those of a group, and makes what is missing or ends too soon. The servers read anew what is replaced.
+// keys returns those of a group, and makes what is missing or expires too soon. The servers reload what is replaced.
 func (r *Runtime) keys(ctx context.Context, group string) (*keys, error) {
 	secret := &corev1.Secret{}
 	there, err := r.find(ctx, group, secret)
@@ -74,7 +74,7 @@ func (r *Runtime) keys(ctx context.Context, group string) (*keys, error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if k := r.known[group]; k != nil && k.version == secret.ResourceVersion {
-		return k, nil // the same configuration, so that nobody has to connect anew
+		return k, nil // the same configuration, so that no client has to reconnect
 	}
 	k, err := parse(secret)
 	if err == nil {
@@ -83,7 +83,7 @@ func (r *Runtime) keys(ctx context.Context, group string) (*keys, error) {
 	return k, err
 }
 
-// renewed are the keys, with those made anew that are missing, damaged, or end too soon. Others stay.
+// renewed are the keys, with new ones for those that are missing, damaged, or expire too soon. Others stay.
 func renewed(ctx context.Context, found map[string][]byte, group string) (map[string][]byte, error) {
 	data := maps.Clone(found)
 	if data == nil {

@@ -73,7 +73,7 @@ func TestCentral_isWhereItsPodIs(t *testing.T) {
 	}).Should(MatchError(ContainSubstring("its Pod " + p.Name + " isn't ready")))
 }
 
-// Two Pods at a time are one that goes and one that comes. What was written to one must not open the other.
+// Two Pods at a time are an old one that ends and a new one. What was written to one must not open the other.
 func TestCentral_isOnePodOnly(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -169,7 +169,7 @@ func TestCentral_thatSomebodyChangesIsRepaired(t *testing.T) {
 	f.settled(blue)
 }
 
-// kubectl rollout restart, or a label of somebody's own.
+// kubectl rollout restart, or a label of another client.
 func TestCentral_keepsWhatOthersAdd(t *testing.T) {
 	t.Parallel()
 	f := start(t)

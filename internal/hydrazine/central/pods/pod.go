@@ -15,7 +15,7 @@ const (
 	schemasDir = "/usr/share/ovn"
 )
 
-// user of the daemons: nobody in particular.
+// user of the daemons: an unprivileged one.
 const user = 65532
 
 // create makes empty databases whenever the Pod begins, also on a node that was restarted: what they had may be old. An empty
@@ -47,7 +47,7 @@ func (r *Runtime) pod(group string) corev1.PodSpec {
 			// It listens for DPUs as soon as a row in its own table of connections says so.
 			r.daemon("sb", "1Gi", forDPUs, "ovsdb-server", "--remote=db:OVN_Southbound,SB_Global,connections",
 				"--remote=punix:"+runDir+"/sb.sock", runDir+"/sb.db"),
-			// A server trusts one authority. This one stands before the southbound database for those of the other.
+			// A server trusts one authority. This one is in front of the southbound database for clients of the other.
 			r.daemon("sb-admin", "1Gi", administration, "ovsdb-server", remote(administrationPort),
 				"relay:OVN_Southbound:unix:"+runDir+"/sb.sock"),
 			r.daemon("northd", "1Gi", "", "ovn-northd", "--ovnnb-db=unix:"+runDir+"/nb.sock", "--ovnsb-db=unix:"+runDir+"/sb.sock"),

@@ -17,7 +17,7 @@ import (
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
-// A Pod of a tenant's that calls itself the manager is nobody.
+// A tenant's Pod that claims to be the manager has no rights.
 func TestCentral_letsInTheManagerOfItsNamespace(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -1,8 +1,8 @@
 // Package pods runs OVN's centrals on Kubernetes: a Deployment of one Pod for each group.
 //
-// All objects of a group have the same name, that of its central, and its label. One of that name that hasn't the label is
-// somebody else's, and is left alone. They have no owner that could take them along: a Service that went would come back with
-// another address, and a Secret with another authority, which no DPU knows.
+// All objects of a group have the same name, that of its central, and its label. One of that name without the label is
+// another client's, and is left alone. They have no owner reference, so that they aren't garbage collected: a deleted Service
+// would come back with another address, and a Secret with another authority, which no DPU knows.
 package pods
 
 import (
@@ -79,7 +79,8 @@ func New(mgr ctrl.Manager, config Config) (*Runtime, error) {
 	return r, r.watch(mgr)
 }
 
-// Died implements central.Runtime. It also receives groups whose central has just come, or has been changed by somebody.
+// Died implements central.Runtime. It also receives groups whose central has just started, or was changed by another
+// client.
 func (r *Runtime) Died() <-chan string { return r.died }
 
 // Ensure implements central.Runtime. It doesn't wait: what is on its way is central.ErrOnItsWay, and Died tells when it has come.
@@ -135,7 +136,8 @@ func (r *Runtime) outside(service *corev1.Service) (string, error) {
 	return "", fmt.Errorf("its Service has no address of a load balancer: %w", central.ErrOnItsWay)
 }
 
-// Delete implements central.Runtime. The Deployment goes first, with its Pods: as long as they run they have the others.
+// Delete implements central.Runtime. The Deployment is deleted first, with its Pods: they use the other objects as long
+// as they run.
 func (r *Runtime) Delete(ctx context.Context, group string) error {
 	if err := r.remove(ctx, group, &appsv1.Deployment{}, metav1.DeletePropagationForeground); err != nil {
 		return err

@@ -25,8 +25,8 @@ import (
 // +kubebuilder:rbac:groups="",resources=secrets,namespace=bedplate-hydrazine-centrals,verbs=get;list;watch;create;update;delete
 // +kubebuilder:rbac:groups="",resources=pods,namespace=bedplate-hydrazine-centrals,verbs=list;watch
 
-// watch the objects of all groups, and tell when one has changed, whoever did it. This is a cache of its own: the manager's
-// sees other namespaces.
+// watch the objects of all groups, and report each change, by any client. This is a cache of its own: the manager's sees
+// other namespaces.
 func (r *Runtime) watch(mgr ctrl.Manager) error {
 	own, err := cluster.New(mgr.GetConfig(), func(o *cluster.Options) {
 		o.Scheme = mgr.GetScheme()
@@ -64,7 +64,7 @@ func (r *Runtime) events() toolscache.ResourceEventHandler {
 			r.news.Add(of.GetLabels()[groupLabel])
 		}
 	}
-	// Who takes the label off an object, or puts another one on, is told of to the group that it was of.
+	// If the label of an object is removed or replaced, the group that it belonged to is notified.
 	return toolscache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(was, is any) { add(was); add(is) }, DeleteFunc: add}
 }
 

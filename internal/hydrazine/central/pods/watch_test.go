@@ -18,7 +18,7 @@ func of(group string) *corev1.Pod {
 	return p
 }
 
-// Labels are anybody's to change.
+// Any client may change labels.
 func TestEvents_areOfGroups(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

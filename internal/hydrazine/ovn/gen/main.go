@@ -1,4 +1,4 @@
-// Command gen writes the Go models of those tables of an OVSDB schema that it is told.
+// Command gen writes the Go models of the given tables of an OVSDB schema.
 //
 // libovsdb's own command writes all tables of a schema, a third of a megabyte of Go for OVN's.
 package main

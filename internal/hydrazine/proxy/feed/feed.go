@@ -34,7 +34,7 @@ type Config struct {
 
 // Item is an object as clients see it.
 type Item[M any] struct {
-	// Owner is whose it is. It is "" while it is nobody's, and may change.
+	// Owner of the item. It is "" while it has none, and may change.
 	Owner string
 	Name  string
 	// Version of the object. Those of one kind are ordered by time.
@@ -77,7 +77,7 @@ type Feed[M any] struct {
 	byOwner   map[string]map[*Subscription[M]]struct{} // "" are those who hear of everything
 }
 
-// New returns a feed of objects that are told of as item says.
+// New returns a feed of objects that are sent as item says.
 func New[M any](config Config, item func(client.Object) *Item[M]) *Feed[M] {
 	return &Feed[M]{
 		config: config, item: item, items: map[client.ObjectKey]*Item[M]{}, owned: map[string]map[client.ObjectKey]*Item[M]{},

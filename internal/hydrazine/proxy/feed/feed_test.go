@@ -179,7 +179,7 @@ func TestReplace_tellsTheDifference(t *testing.T) {
 	f.Expect(err).To(MatchError(feed.ErrExpired))
 	f.hears(f.subscribe(feed.Filter{}, 30))
 
-	// The API server has been restored from a backup: nothing that anybody knows is true any more.
+	// The API server has been restored from a backup: nothing that clients know is true any more.
 	f.Expect(f.Replace(nil, "12")).To(Succeed())
 	_, err = beyond.Next(t.Context(), long)
 	f.Expect(err).To(MatchError(feed.ErrExpired))

@@ -43,8 +43,8 @@ func (f *Feed[M]) Bookmark(version string) error {
 // Resync implements cache.ReflectorStore.
 func (f *Feed[M]) Resync() error { return nil }
 
-// Replace implements cache.ReflectorStore: it comes at the beginning, and when the watch was away for so long that nobody
-// knows what has happened on the way. Who has heard everything until then hears the differences, what is gone first.
+// Replace implements cache.ReflectorStore: it is called at the start, and when the watch was interrupted for so long that
+// changes were lost. Listeners that are up to date get the differences, deletions first.
 func (f *Feed[M]) Replace(objects []any, version string) error {
 	at, err := Version(version)
 	if err != nil {
@@ -56,7 +56,7 @@ func (f *Feed[M]) Replace(objects []any, version string) error {
 	}
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	// Somebody who comes from another proxy may know more than this one did, and less than it does.
+	// A client that comes from another proxy may know more than this one did, and less than it does now.
 	for s := range f.listeners {
 		if s.position > f.latest && s.position < at || at < f.latest {
 			s.end(ErrExpired)

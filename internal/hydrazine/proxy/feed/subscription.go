@@ -42,7 +42,7 @@ func matches[M any](f Filter, item *Item[M]) bool {
 type Subscription[M any] struct {
 	feed     *Feed[M]
 	filter   Filter
-	position uint64 // nothing up to this version is told any more
+	position uint64 // nothing up to this version is sent any more
 	queue    []Event[M]
 	limit    int // of the queue
 	weight   int
@@ -97,7 +97,7 @@ func (s *Subscription[M]) begin() {
 	s.bookmark()
 }
 
-// bookmark says that everything until now has been told.
+// bookmark says that everything until now has been sent.
 func (s *Subscription[M]) bookmark() {
 	if s.err != nil {
 		return

@@ -100,7 +100,7 @@ func TestMirror_goesBothWays(t *testing.T) {
 	g.Expect(m.FromMessage(message.ProtoReflect(), reflect.ValueOf(&back).Elem())).To(Succeed())
 	g.Expect(back).To(Equal(r))
 
-	// What a newer API server says is passed on without the word that nobody here knows.
+	// What a newer API server says is passed on without the unknown value.
 	message = &proxyv1.SecurityRule{}
 	m.ToMessage(reflect.ValueOf(rule[[]ports]{Protocol: "SCTP", Direction: "Ingress"}), message.ProtoReflect())
 	g.Expect(message.GetProtocol()).To(BeZero())

@@ -1,11 +1,11 @@
 // Package bgp announces routes to the devices of the fabric, by GoBGP inside this process.
 //
-// It only dials out and listens to nobody. What neighbors announce is thrown away, so that no neighbor hears of another one
+// It only dials out and doesn't listen. What neighbors announce is thrown away, so that no neighbor hears of another one
 // through this process. GoBGP keeps it in memory all the same, before any policy: so there is a limit for each neighbor.
 //
 // Graceful restart (RFC 4724) is used for more than restarts of the process: whenever a session is opened, the neighbor is
-// told that forwarding went on meanwhile, which is true, since packets never come here. So it keeps what it knows of the last
-// session until all routes have been sent again, however that session ended, unless by a NOTIFICATION.
+// told that forwarding continued meanwhile, which is true, since packets never come here. So it keeps what it knows of the
+// last session until all routes have been sent again, however that session ended, unless by a NOTIFICATION.
 package bgp
 
 import (

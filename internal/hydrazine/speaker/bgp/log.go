@@ -25,8 +25,8 @@ type logHandler struct {
 	pace     *pace // of the neighbor's warnings
 }
 
-// pace of warnings: GoBGP has one for each message that is wrong, and whoever sends such ones in a loop fills no disk. After the
-// first ones there is one in a second.
+// pace of warnings: GoBGP logs one for each malformed message, and a neighbor that sends them in a loop must not fill the disk.
+// After the first ones there is one per second.
 type pace struct {
 	rate.Sometimes
 	unsaid atomic.Int64 // since the last that was logged

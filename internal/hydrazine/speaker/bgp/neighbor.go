@@ -17,12 +17,12 @@ const (
 	// deferral is how long GoBGP waits for the routes of all neighbors before it sends ours, after a restart. We take none of
 	// theirs, so it is the shortest that there is.
 	deferral = time.Second
-	// limitPause is how long a neighbor that announces too much is left alone. The limit is met only after it has been told of our
+	// limitPause is how long a neighbor that announces too much is left alone. The limit is reached only after it has got our
 	// routes, and with the end of the session it forgets them: so the pause is long.
 	limitPause = 5 * time.Minute
 	// farthest is the TTL that a packet starts with where its distance counts (RFC 5082).
 	farthest = 255
-	// settling is after how long a new session has surely been told all routes, and that these are all.
+	// settling is after how long a new session has certainly got all routes, and the end-of-RIB marker.
 	settling = 3 * deferral
 )
 
@@ -33,7 +33,7 @@ type neighbor struct {
 	state  string
 	since  time.Time
 	reason string // why it isn't established, if that is known
-	// forgotten is when the neighbor has forgotten what it was told in a session that has ended.
+	// forgotten is when the neighbor has forgotten the routes of a session that has ended.
 	forgotten time.Time
 	paused    time.Time // until then it isn't dialled, as it announces too much
 }
@@ -47,7 +47,7 @@ func (s *Server) setNeighbors(wanted []Neighbor) error {
 		n := s.neighbors[want.Address]
 		if n == nil {
 			n = &neighbor{Neighbor: want, state: stateIdle, since: now}
-			// Another process may have told it something just before.
+			// Another process may have announced something to it just before.
 			n.forgotten = now.Add(want.HoldTime + s.identity.restartTime)
 			s.neighbors[want.Address] = n
 		}
@@ -117,7 +117,7 @@ func (s *Server) closeSession(n *neighbor, now time.Time) error {
 	return nil
 }
 
-// closed notes that there is no session any more. Notified is whether the neighbor was told.
+// closed records that there is no session any more. Notified is whether the neighbor got a NOTIFICATION.
 func (n *neighbor) closed(now time.Time, restartTime time.Duration, notified bool) {
 	if n.state == stateEstablished {
 		n.forgotten = now.Add(n.HoldTime + restartTime)

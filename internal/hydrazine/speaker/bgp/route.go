@@ -23,7 +23,7 @@ func announce(gobgp *server.BgpServer, prefix netip.Prefix, nextHop netip.Addr) 
 	return nil
 }
 
-// pathOf is a route as GoBGP has it. The next hop of a route of our own goes to every neighbor as it is.
+// pathOf is a route as GoBGP has it. The next hop of a route of our own is sent to every neighbor unchanged.
 func pathOf(prefix netip.Prefix, nextHop netip.Addr) (*apiutil.Path, error) {
 	nlri, err := bgp.NewIPAddrPrefix(prefix)
 	if err != nil {

@@ -37,7 +37,7 @@ func New(log logr.Logger, changed func()) *Server {
 	}
 }
 
-// Announce tells all neighbors that a prefix is reached by the next hop, instead of the one that they were told before.
+// Announce a prefix with the next hop to all neighbors, instead of the next hop announced before.
 func (s *Server) Announce(prefix netip.Prefix, nextHop netip.Addr) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

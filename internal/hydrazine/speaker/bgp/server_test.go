@@ -34,7 +34,7 @@ func newServer(t *testing.T) *bgp.Server {
 	return s
 }
 
-// A process before this one may have told neighbors of routes.
+// A process before this one may have announced routes to neighbors.
 func TestServer_isNotSettledBeforeItKnowsWhomToTell(t *testing.T) {
 	g := NewWithT(t)
 	s := newServer(t)
@@ -47,7 +47,7 @@ func TestServer_isNotSettledBeforeItKnowsWhomToTell(t *testing.T) {
 	g.Expect(s.Settled()).To(BeNumerically("~", memory, 5*time.Second), "it forgets no sooner by being none")
 }
 
-// What can't be changed yet goes on as it was, and so does what the neighbor was told.
+// What can't be changed yet continues unchanged, and so does what was announced to the neighbor.
 func TestServer_remembersWhatASessionHasSaid(t *testing.T) {
 	g := NewWithT(t)
 	s := newServer(t)

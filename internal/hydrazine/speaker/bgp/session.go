@@ -36,9 +36,9 @@ func (s *Server) Sessions() []Session {
 	return all
 }
 
-// Settled returns how long it may take until no neighbor believes in a route any more that is withdrawn now: not at all where
-// each has been told. One that can't be told forgets it when its hold time and the restart time are over. What a neighbor was
-// told before it was removed counts too, and so does what another process may have told those that aren't known yet.
+// Settled returns how long it may take until no neighbor has a route any more that is withdrawn now: 0 if each has got the
+// withdrawal. One that can't get it forgets the route when its hold time and the restart time are over. Announcements to a
+// removed neighbor count too, and so do those that another process may have made to neighbors that aren't known yet.
 func (s *Server) Settled() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,8 +58,8 @@ func (s *Server) Settled() time.Duration {
 	return max(0, time.Until(last))
 }
 
-// Memory returns how long neighbors may believe what they are told, if they hear nothing more from now on: their hold time, and then the
-// restart time, as the sessions have them.
+// Memory returns how long neighbors may keep our routes, if they hear nothing more from now on: their hold time, and then the restart
+// time, as the sessions have them.
 func (s *Server) Memory() (longest time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,12 +1,12 @@
-// Package lease says whether a BGP speaker may still be heard of. Each speaker renews a Lease; whoever gives away addresses
-// asks here whether the address of a speaker that can't be asked is free again.
+// Package lease says whether a BGP speaker's routes may still be in use. Each speaker renews a Lease; before an address is
+// reassigned, this package says whether that of a speaker that can't be asked is free again.
 //
 // A speaker that can't renew its Lease goes on announcing, because the packets of tenants matter more than the API server,
 // but it withdraws everything when LastWord is over. Had it died in its last moment, its neighbors would have gone on
 // believing it for the hold time and the restart time; then it is Silent. So no address is ever in two places.
 //
-// Both follow from what the neighbors were told in the sessions that there are, which may be older than the configuration. So
-// the Lease says it, as its duration: that is over when the speaker is silent.
+// Both follow from the existing sessions with the neighbors, which may be older than the configuration. So the Lease says it,
+// as its duration: that is over when the speaker is silent.
 package lease
 
 import (
@@ -69,9 +69,9 @@ func Recorded(lease *coordinationv1.Lease) time.Duration {
 	return max(0, (time.Duration(*lease.Spec.LeaseDurationSeconds)*time.Second-grace)/2)
 }
 
-// Silence is after how long without a renewal of this Lease no neighbor believes the speaker any more. The memory is that of the
-// configuration of today: the speaker may have it already, and not have renewed its Lease since. The clocks of the speaker and of
-// who asks must not be further apart than the distance that LastWord keeps, or he adds to it.
+// Silence is after how long without a renewal of this Lease no neighbor keeps the speaker's routes any more. The memory is that
+// of the configuration of today: the speaker may have it already, and not have renewed its Lease since. The clocks of the speaker
+// and of the caller must not be further apart than the distance that LastWord keeps, or the caller adds to it.
 func Silence(lease *coordinationv1.Lease, memory time.Duration) time.Duration {
 	return silence(max(memory, Recorded(lease)))
 }

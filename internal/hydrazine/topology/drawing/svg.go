@@ -153,7 +153,7 @@ func (c *canvas) lines(x, y int, lines ...string) {
 	}
 }
 
-// line goes straight down.
+// line is vertical.
 func (c *canvas) line(x, from, to int) {
 	fmt.Fprintf(c, `<line x1="%d" y1="%d" x2="%d" y2="%d"/>`, x, from, x, to)
 }

@@ -1,4 +1,4 @@
-// Package drawing shows a group's network to people, as text and as SVG, with the names that OVN's own tools show.
+// Package drawing draws a group's network, as text and as SVG, with the names that OVN's own tools show.
 package drawing
 
 import (
