@@ -71,7 +71,7 @@ func TestBackup_manifestsOfTheLivingChangeNothing(t *testing.T) {
 	}
 }
 
-// What was made goes with the object, and is made again for the next one.
+// What was created is deleted with the object, and is created again for the next one.
 func TestBackup_replaceWithForceIsADeletion(t *testing.T) {
 	t.Parallel()
 	e := start(t)
@@ -108,8 +108,8 @@ func TestBackup_anOlderOneOverTheLiving(t *testing.T) {
 	e.leavesNothing(cluster)
 }
 
-// Objects that were lost come back from a backup with their ledger: nothing is touched before a person has said that this
-// management cluster is to act on it.
+// Objects that were lost come back from a backup with their ledger: nothing is touched before the operator has said that
+// this management cluster is to act on it.
 func TestBackup_whatWasLostIsTakenOverOnDemand(t *testing.T) { //nolint:paralleltest // orphans would be incomplete beside a lost ledger
 	e := start(t)
 	cluster := e.CreateCluster("demo")

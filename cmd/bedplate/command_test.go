@@ -41,7 +41,7 @@ func run(t *testing.T, stdin io.Reader, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// wire stands before a server and remembers what isn't a read: neither a GET nor a dry run.
+// wire is a proxy that records what isn't a read: neither a GET nor a dry run.
 type wire struct {
 	url    string
 	refuse func(*http.Request) bool

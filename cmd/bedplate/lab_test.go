@@ -27,7 +27,7 @@ import (
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
-// TestMain lets the test binary play bedplate, also where a lab starts itself anew as its supervisor and its simulator.
+// TestMain lets the test binary play bedplate, also when a lab starts itself again as its supervisor and its simulator.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "lab" {
 		main()

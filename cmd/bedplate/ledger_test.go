@@ -81,7 +81,8 @@ func TestLedger_namesKindsAsTheManagersDo(t *testing.T) {
 	g.Expect(resourcesOf(&infrav1.NvidiaBMMCluster{}, []string{"site=site/1"}, nil, true)).To(HaveLen(1))
 }
 
-// The group comes before the VPC, and doesn't lie in it, whatever the ledger is written from. The cluster goes in the end.
+// The group comes before the VPC, and doesn't lie in it, whatever the ledger is written from. The cluster is deleted in
+// the end.
 func TestLedger_seedOfAGroup(t *testing.T) { //nolint:paralleltest // orphans would be incomplete beside a lost ledger
 	e := start(t)
 	cluster := e.CreateCluster("demo", func(c *infrav1.NvidiaBMMCluster) {

@@ -97,7 +97,7 @@ func TestOrphans_aFalseServerHidesNothing(t *testing.T) {
 	e.Expect(listed(e, "--secret", secret).Orphans).To(BeEmpty())
 }
 
-// Not parallel: it looks with the Secrets of all objects.
+// Not parallel: it reads with the Secrets of all objects.
 func TestOrphans_oneTenantsTroubleHidesNothingOfAnothers(t *testing.T) {
 	poor, rich := start(t), start(t)
 	for _, e := range []*ends{poor, rich} {
@@ -147,7 +147,7 @@ func TestOrphans_oneTenantsTroubleHidesNothingOfAnothers(t *testing.T) {
 	}
 }
 
-// Not parallel: it looks with the Secrets of all clusters.
+// Not parallel: it reads with the Secrets of all clusters.
 func TestOrphans_aLostLedgerIsNoLedger(t *testing.T) {
 	e := start(t)
 	cluster := e.CreateCluster("demo")

@@ -22,8 +22,8 @@ import (
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
-// abandon takes an object and its ledger away by force, as people do who are tired of waiting: what it has outside stays. It
-// returns the ID of the owner.
+// abandon deletes an object and its ledger by force, as impatient users do: what it has outside stays. It returns the ID of
+// the owner.
 func abandon(e *ends, object graph.Owner) string {
 	e.t.Helper()
 	bmmtest.Change(e.Fixture, object, func(o graph.Owner) {
@@ -40,7 +40,7 @@ func abandon(e *ends, object graph.Owner) string {
 	return owner
 }
 
-// Whoever takes off the finalizer leaves the ledger, and what it names.
+// Removing the finalizer leaves the ledger, and what it names.
 func TestOrphans_areWhatALedgerNamesThatIsAllThatIsLeft(t *testing.T) {
 	t.Parallel()
 	e := start(t)
@@ -324,7 +324,7 @@ func TestOrphans_areDoublesTooAndTheBoundOneStays(t *testing.T) {
 	e.Expect(e.Sim.State().VPCs[0].ID).To(Equal(cluster.Status.VPCID))
 }
 
-// Somebody else's cluster lives in a VPC whose own cluster is gone, and has a machine there.
+// Another cluster is in a VPC whose own cluster is gone, and has a machine there.
 func TestOrphans_areNotWhatALivingObjectUses(t *testing.T) {
 	t.Parallel()
 	e, secret, cluster := startCluster(t)
@@ -357,7 +357,7 @@ func TestOrphans_withNothingButANameNeedSomebodyWhoVouches(t *testing.T) {
 	e.Expect(e.Sim.State().Subnets).To(HaveLen(1), "the user's own")
 }
 
-// An object comes back from a backup, or by clusterctl move, while somebody deletes what it had.
+// An object comes back from a backup, or by clusterctl move, while what it had is being deleted.
 func TestOrphans_areLookedAtOnceMoreBeforeTheyGo(t *testing.T) {
 	t.Parallel()
 	e := start(t)

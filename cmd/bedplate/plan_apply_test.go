@@ -17,7 +17,7 @@ import (
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
-// What is gone from a file is gone from the object only if whoever applied it last time is believed.
+// A field removed from a file is removed from the object only if its last field manager is known.
 func TestPlan_takesTheObjectAsKubectlApplyWouldLeaveIt(t *testing.T) {
 	t.Parallel()
 	for _, how := range [][]string{

@@ -93,7 +93,7 @@ func TestPlan_ofTheExample(t *testing.T) {
 }
 
 // halfMade leaves a cluster whose VPC is there, with a machine that has its instance and one that has none, a label that
-// somebody has changed, and a range that the spec asks for no more.
+// another client has changed, and a range that the spec doesn't ask for any more.
 func halfMade(e *ends) {
 	e.t.Helper()
 	object := e.CreateCluster("demo", func(c *infrav1.NvidiaBMMCluster) {
@@ -109,7 +109,7 @@ func halfMade(e *ends) {
 	e.UntilReady(e.CreateMachine("demo", "worker-1", []byte("#cloud-config"), ofWorkers))
 	waiting := e.CreateMachine("demo", "worker-2", []byte("#cloud-config"), ofWorkers)
 	e.UntilReason(waiting, infrav1.InstanceProvisionedCondition, "Quota", "")
-	bmmtest.Change(e.Fixture, waiting, func(m *infrav1.NvidiaBMMMachine) { // no further attempt while somebody looks
+	bmmtest.Change(e.Fixture, waiting, func(m *infrav1.NvidiaBMMMachine) { // no further attempt while the test reads
 		metav1.SetMetaDataAnnotation(&m.ObjectMeta, clusterv1.PausedAnnotation, "")
 	})
 	e.UntilTrue(waiting, clusterv1.PausedCondition)
@@ -252,7 +252,7 @@ spec:
 	return text + strings.Repeat(template, templates)
 }
 
-// A terminal says nothing until somebody types.
+// A terminal sends nothing until the user types.
 func TestPlan_endsWhileItWaitsForItsInput(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

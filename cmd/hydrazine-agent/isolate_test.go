@@ -85,7 +85,7 @@ func TestIsolate_lastPortLeavesNoTraces(t *testing.T) {
 	d.Eventually(d.pings("h2", "h3")).WithTimeout(patience).Should(BeTrue())
 }
 
-// TestIsolate_overtakesItsAttach: the agent confirms that nobody has a port, and an older request comes afterwards.
+// TestIsolate_overtakesItsAttach: the agent confirms that a port is unassigned, and an older request comes afterwards.
 func TestIsolate_overtakesItsAttach(t *testing.T) {
 	t.Parallel()
 	d := dpuWith(t, "h2", "h3")
@@ -133,7 +133,7 @@ func TestIsolate_whileCentralIsGone(t *testing.T) {
 	d.cutOff("h2", "h3")
 }
 
-// TestIsolate_whileOVNControllerHangs: so nobody but the agent forgets the connections.
+// TestIsolate_whileOVNControllerHangs: so only the agent forgets the connections.
 func TestIsolate_whileOVNControllerHangs(t *testing.T) {
 	t.Parallel()
 	d := dpuWith(t, "h2", "h3")
@@ -197,7 +197,7 @@ func (d *dpu) asked() string {
 	return strings.Fields(lines[1])[slices.Index(strings.Fields(lines[0]), "InEchos")]
 }
 
-// TestHost_cannotReachTheDPU looks at what gets in: the answers wouldn't find their way back anyhow.
+// TestHost_cannotReachTheDPU checks what gets in: the answers wouldn't get back anyhow.
 func TestHost_cannotReachTheDPU(t *testing.T) {
 	t.Parallel()
 	d := dpuWith(t, "h2", "h3")

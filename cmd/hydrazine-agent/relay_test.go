@@ -43,7 +43,7 @@ func TestRelay_leaseAndRenewal(t *testing.T) {
 		w.Expect(w.said(mac+" via "+dpus[1-i].ip)).To(BeZero(), "the other DPU has passed it on")
 	}
 
-	// The agent comes back, and the relay with it. Nobody has to rebind.
+	// The agent comes back, and the relay with it. No host has to rebind.
 	d, renewed := dpus[0], len(clients[0]("RENEW"))
 	flows := d.vsctl("get", "open", ".", "next_cfg")
 	d.endAgent(syscall.SIGKILL)
@@ -98,7 +98,7 @@ func TestRelay_comesBack(t *testing.T) {
 	w.startServer(centralNode, "-4", serverConfig)
 	w.Eventually(d.relayProblem).WithTimeout(patience).Should(BeEmpty())
 
-	// The interface stays, or is made anew.
+	// The interface stays, or is created again.
 	for _, breakOff := range []func(){
 		func() {
 			d.kill("ovs-vswitchd")

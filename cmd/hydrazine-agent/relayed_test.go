@@ -115,7 +115,7 @@ func (w *relayed) router(on string) {
 	}
 }
 
-// relay adds the rows of a DPU's relay to a switch, and returns what its agent is to be told.
+// relay adds the rows of a DPU's relay to a switch, and returns the request for its agent.
 func (w *relayed) relay(d *dpu, on, name, host string) *agentv1.DHCPRelay {
 	w.Helper()
 	last := netip.MustParseAddr(d.ip).As4()[3]

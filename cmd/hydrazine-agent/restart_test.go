@@ -47,8 +47,8 @@ func TestOVNController_isStartedAgainWithoutLoss(t *testing.T) {
 	d.Expect(lost).To(BeZero())
 }
 
-// As after an upgrade of OVN: an agent that starts replaces an ovn-controller that was started otherwise. One that isn't told that it
-// will be back takes its tunnels along.
+// As after an upgrade of OVN: an agent that starts replaces an ovn-controller that was started otherwise. One that is stopped without
+// --restart deletes its tunnels.
 func TestOVNController_isReplacedWithoutLoss(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, hostsBehind(1, 1, 2), hostsBehind(2, 1, 3))

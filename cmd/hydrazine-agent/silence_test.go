@@ -68,7 +68,7 @@ func TestTLS_silentConnectionsAreInNobodyElsesWay(t *testing.T) {
 				_, err := d.attach(fabric.Port(0), "h2", time.Hour)
 				d.Expect(err).NotTo(HaveOccurred(), "%d silent connections", open.Load())
 			}
-			// They are told to go in time, and as soon as there are too many.
+			// They are closed in time, and as soon as there are too many.
 			d.Eventually(open.Load).WithTimeout(patience).Should(BeNumerically("<=", 130))
 		})
 	}

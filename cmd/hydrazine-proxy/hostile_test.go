@@ -27,7 +27,8 @@ import (
 // Go's collector leaves lying about, is less than the 512 MiB of its Pod.
 const mostGrowth = 250
 
-// attack the program for some time, then compare its memory with what it was before, and look whether it still answers.
+// attack the program for some time, then compare its memory with what it was before, and check whether it still
+// answers.
 func (p *program) attack(during time.Duration, most float64, do func(ctx context.Context)) {
 	p.t.Helper()
 	c := p.as("honest")
@@ -215,7 +216,7 @@ func (c *cut) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// A stranger needs no certificate of ours to send one that doesn't end, as large as TLS allows.
+// A client without a certificate of ours can send one that doesn't end, as large as TLS allows.
 func TestHostile_unfinishedHandshakes(t *testing.T) { //nolint:paralleltest // see above
 	p := start(t)
 	stranger := p.tenant(p.hostile(0))

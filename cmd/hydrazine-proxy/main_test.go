@@ -64,7 +64,7 @@ var started atomic.Uint32
 
 func start(t testing.TB, env ...string) *program {
 	t.Helper()
-	// Nobody else listens there, and no connection begins there.
+	// No other process listens there, and no connection starts there.
 	host := net.IPv4(127, 66, byte(os.Getpid()), byte(started.Add(1)))
 	p := &program{WithT: NewWithT(t), t: t, address: testenv.FreeAddress(t, host).String(), metrics: testenv.FreeAddress(t, host).String(),
 		denied: filepath.Join(t.TempDir(), "denied")}
@@ -233,7 +233,7 @@ func TestProxy_worksWithTheRightsOfItsServiceAccount(t *testing.T) {
 	p.Expect(err).NotTo(HaveOccurred())
 }
 
-// To whoever has the role that Hydrazine's metrics have, as the program's own account lets it ask.
+// To clients with the role for Hydrazine's metrics, which the program's own account may check.
 func TestProxy_servesItsMetrics(t *testing.T) {
 	t.Parallel()
 	p, ctx, admin, namespace := start(t), t.Context(), testenv.Client(t), testenv.Namespace(t)

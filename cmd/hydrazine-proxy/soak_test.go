@@ -23,7 +23,7 @@ func (p *program) connect(ctx context.Context) (net.Conn, error) {
 	return (&net.Dialer{}).DialContext(ctx, "tcp", p.address)
 }
 
-// normal is what an honest client does: it makes a host, looks at it, and takes it away. It returns how long each took.
+// normal is what a normal client does: it creates a host, reads it, and deletes it. It returns how long each took.
 func (p *program) normal(ctx context.Context, c *client.Client) (took []time.Duration) {
 	for n := 0; ctx.Err() == nil; n++ {
 		name, began := fmt.Sprintf("host%d", n), time.Now()

@@ -15,7 +15,7 @@ func TestSpeaker_neighborsKnowExactlyWhatIsAnnounced(t *testing.T) {
 	w.speaker(1)
 	first, other := w.publicIP("203.0.113.10", hop), w.publicIP("203.0.113.11", hop2)
 	six := w.publicIP("2001:db8::10", hop6)
-	w.publicIP("203.0.113.12", "") // nobody has it
+	w.publicIP("203.0.113.12", "") // it is unused
 
 	all := map[string]map[string]string{
 		"203.0.113.10/32":  by(addressOf(1), hop),

@@ -28,7 +28,7 @@ import (
 
 const (
 	namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
-	// longestName leaves room for what stands before it where the API server wants at most 128 characters.
+	// longestName leaves room for its prefix where the API server allows at most 128 characters.
 	longestName = 110
 )
 

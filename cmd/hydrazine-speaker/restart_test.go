@@ -68,7 +68,7 @@ func TestSpeaker_theDeathOfOneOfTwoLosesNothing(t *testing.T) {
 	tr.expectNothingLost(time.Second)
 }
 
-// Its neighbor remembers what it was told, however a speaker ended, until the new one has said that this is all.
+// Its neighbor keeps the routes, however a speaker ended, until the new one has sent the end-of-RIB marker.
 func TestSpeaker_theRestartOfTheOnlyOneLosesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.configure()
@@ -78,7 +78,7 @@ func TestSpeaker_theRestartOfTheOnlyOneLosesNothing(t *testing.T) {
 	tr := w.traffic("203.0.113.30")
 
 	only.Kill()
-	w.setNextHop(gone, "") // while nobody is there to withdraw it
+	w.setNextHop(gone, "") // while no speaker is running to withdraw it
 	w.Consistently(w.announcedBy(gone)).WithTimeout(time.Second).Should(HaveLen(1))
 	only = w.speaker(1)
 	exactly := map[string]map[string]string{"203.0.113.30/32": by(addressOf(1), hop)}

@@ -17,7 +17,7 @@ func brief(s *networkfabricv1.BGPConfigurationSpec) {
 	s.RestartTime.Duration, s.Neighbors[0].HoldTime.Duration = 4*time.Second, 3*time.Second
 }
 
-// A neighbor that can't be told goes on believing in the route; nobody may get the address before it has stopped.
+// A neighbor that can't get the withdrawal keeps the route; the address must not be reassigned before it has expired.
 func TestSpeaker_keepsItsNameWhileANeighborCannotBeTold(t *testing.T) {
 	w := newWorld(t)
 	w.configure(brief)

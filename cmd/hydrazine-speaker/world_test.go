@@ -337,7 +337,7 @@ func (w *world) giveAddress(address string) {
 	})).To(Succeed())
 }
 
-// killConnections of a node's BGP sessions, without a word to anybody.
+// killConnections of a node's BGP sessions, without notification.
 func (w *world) killConnections(node string) {
 	w.Helper()
 	out, err := w.fabric.Command(w.Context(), node, "ss", "--kill", "state", "established", "dport", "=", "179").CombinedOutput()
