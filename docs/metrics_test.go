@@ -183,7 +183,7 @@ func TestAlertsAndDashboard_askForWhatThereIs(t *testing.T) {
 	}
 }
 
-// Agents that systemd runs have no Pod to be told apart by.
+// Agents that systemd runs have no Pod to distinguish them by.
 func TestAlerts_sayWhichAgentsCertificateEnds(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -213,7 +213,7 @@ func dashboard(g Gomega, system string) map[string]string {
 	return queries
 }
 
-// Whatever an object of bmm's may wait for, somebody hears of it in the end. The alerts on Hydrazine's leave no reason out.
+// Whatever an object of bmm's may wait for, an alert fires in the end. The alerts on Hydrazine's leave no reason out.
 func TestAlerts_leaveNoReasonOut(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -234,7 +234,7 @@ func TestAlerts_leaveNoReasonOut(t *testing.T) {
 	}
 }
 
-// A label that grows with the site makes a metric that nobody can afford, and one with a tenant's words tells others of it.
+// A label that grows with the site makes a metric too expensive, and one with a tenant's text reveals it to others.
 func TestMetrics_ofHydrazineNameNobody(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

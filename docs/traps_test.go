@@ -64,7 +64,7 @@ func haveOne(g Gomega, base, pattern string, names [][]string) string {
 	return all
 }
 
-// function is how a test begins. One whose name ends with an ellipsis stands for all that begin so.
+// function is the pattern of a test's first line. A name that ends with an ellipsis stands for all with that prefix.
 func function(name string) string {
 	prefix, several := strings.CutSuffix(name, "…")
 	if several {

@@ -23,7 +23,7 @@ func TestManifests_areTakenWithoutAWarning(t *testing.T) {
 	testenv.Kubectl(t, "apply", "-k", "default", "--warnings-as-errors")
 }
 
-// One that goes must leave the other one alone on a machine of its own, and its name has to outlive it.
+// When one ends, the other has to be on another machine; its name has to outlive it.
 func TestManifests_keepASpeakerOnEachMachine(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

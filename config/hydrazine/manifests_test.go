@@ -134,7 +134,8 @@ func TestManifests_limitTheManagersMemoryAsMeasured(t *testing.T) {
 		"what the collector doesn't count has room too")
 }
 
-// Whoever reads the Secrets of the authority, the proxy and the DPUs can be any of them. The manager gets its own as a file.
+// A client that reads the Secrets of the authority, the proxy and the DPUs can impersonate any of them. The manager gets its
+// own as a file.
 func TestManifests_letTheManagerReadTheSecretsOfCentralsOnly(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -80,7 +80,7 @@ func (e *environment) clusterctlConfig(ctx context.Context) string {
 	return path
 }
 
-// nothingIsLeft holds after each spec: of what it made outside nothing is left, and nobody crashed over it.
+// nothingIsLeft holds after each spec: nothing is left of what it created outside, and no process crashed.
 func (e *environment) nothingIsLeft() {
 	state := e.simulator.state()
 	Expect(state.Empty()).To(BeTrue(), "left at the simulated site: %+v", state)

@@ -208,7 +208,8 @@ func outsideOf(ctx context.Context, management framework.ClusterProxy, cluster *
 	return known
 }
 
-// nodesOf returns the UIDs of a cluster's nodes by name: they change when its control plane or a machine is made anew.
+// nodesOf returns the UIDs of a cluster's nodes by name: they change when its control plane or a machine is created
+// again.
 func nodesOf(ctx context.Context, management framework.ClusterProxy, cluster *clusterv1.Cluster) map[string]types.UID {
 	nodes := &corev1.NodeList{}
 	workload := management.GetWorkloadCluster(ctx, cluster.Namespace, cluster.Name)

@@ -23,7 +23,7 @@ type (
 )
 
 // validateObjects checks, as Cluster API does with its own providers, that a cluster's objects get back the owners and
-// finalizers that somebody took away, and that they stand still when nothing changes.
+// finalizers that another client removed, and that they aren't written when nothing changes.
 func validateObjects(ctx context.Context, e *environment, withClass bool) func(framework.ClusterProxy, string, string) {
 	return func(management framework.ClusterProxy, namespace, name string) {
 		filter := clusterctlcluster.FilterClusterObjectsWithNameFilter(name)

@@ -22,7 +22,7 @@ import (
 	"github.com/bedplate/bedplate/internal/localstack/process/processtest"
 )
 
-// stays is longer than the cloud controller manager takes to look at a node that isn't Ready.
+// stays is longer than the cloud controller manager takes to check a node that isn't Ready.
 const stays = 12 * time.Second
 
 // The life of nodes whose kubelets know nothing of the cloud, with the cloud controller manager that the example brings.
@@ -50,7 +50,7 @@ func TestNodes_areInitialisedAndGoWithTheirInstances(t *testing.T) {
 	g.Consistently(func(g Gomega) map[string]types.UID { return uids(g, workload) }, stays).Should(Equal(nodes),
 		"a silent node whose instance exists stays")
 
-	// Whoever is root there can only lie to the cluster itself.
+	// Root there can only deceive the cluster itself.
 	hostile := &corev1.ConfigMap{}
 	published := client.ObjectKey{Namespace: publication.Namespace, Name: instanceOf(g, victim)}
 	g.Expect(workload.Get(context.Background(), published, hostile)).To(Succeed())

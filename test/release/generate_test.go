@@ -15,7 +15,7 @@ import (
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
-// A template with a field that nobody knows, or one that a rule of the CRDs or a webhook of ours refuses, is of no use.
+// A template with an unknown field, or one that a rule of the CRDs or a webhook of ours refuses, is of no use.
 func TestGenerateCluster_isTakenByAManagementCluster(t *testing.T) {
 	t.Parallel()
 	ctl := newClusterctl(t)

@@ -16,8 +16,8 @@ var tricky = []string{"0491946863192633", "true", "1e5", "null", "0x1f", "2026-1
 // word is a value that YAML takes for a string.
 const word = "wordy"
 
-// A value is a string whatever it looks like, in a document and in those within it: a template is rendered as of any word, and
-// then with the word replaced.
+// A value is a string whatever its text, in a document and in those within it: a template is rendered as of any word, and then
+// with the word replaced.
 func TestGenerateCluster_keepsValuesThatLookLikeNoStrings(t *testing.T) {
 	t.Parallel()
 	ctl := newClusterctl(t)

@@ -14,7 +14,7 @@ import (
 type cost struct {
 	Calls   int     `json:"calls"`
 	Seconds float64 `json:"seconds"`
-	// CPU seconds of who asks and of the site that answers.
+	// CPU seconds of the client and of the site that answers.
 	CPU     float64 `json:"cpuSeconds"`
 	SiteCPU float64 `json:"siteCPUSeconds"`
 }

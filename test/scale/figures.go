@@ -31,7 +31,7 @@ type figures struct {
 	} `json:"make"`
 
 	Idle struct {
-		// RestAfter is when a new manager had looked at everything once; RestartCalls what that took outside.
+		// RestAfter is when a new manager had reconciled everything once; RestartCalls are the outside calls for that.
 		RestAfter    float64        `json:"restAfter"`
 		RestartCalls map[string]int `json:"restartCalls"`
 		Window       float64        `json:"window"`

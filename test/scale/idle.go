@@ -12,7 +12,7 @@ const pageSize = 100
 // pages of a list of so many instances.
 func pages(instances int) int { return (instances + pageSize - 1) / pageSize }
 
-// idle starts the manager anew, with its defaults, and measures while nothing changes.
+// idle restarts the manager, with its defaults, and measures while nothing changes.
 func (r *run) idle(ctx context.Context) error {
 	r.stopManager()
 	t := tempo{Speed: 1, Poll: r.idling.poll, Settle: lifeSettle, Create: lifeCreate, OutsideQPS: lifeOutsideQPS, OutsideBurst: lifeOutsideBurst}
@@ -63,7 +63,7 @@ func (r *run) idle(ctx context.Context) error {
 	return nil
 }
 
-// untilAtRest waits until the manager has looked at everything once, and nothing waits for its turn.
+// untilAtRest waits until the manager has reconciled everything once, and nothing waits for its turn.
 func (r *run) untilAtRest(ctx context.Context) error {
 	return r.until(ctx, "the manager is at rest", r.patience, func(ctx context.Context) error {
 		l, err := r.look(ctx)

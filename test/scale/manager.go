@@ -17,8 +17,8 @@ import (
 	"github.com/bedplate/bedplate/internal/localstack/process"
 )
 
-// manager is what is tested: a running bmm-manager, or, where nobody asks for its metrics, a cloud controller manager. It has
-// the rights that it has in production.
+// manager is what is tested: a running bmm-manager, or, without metrics, a cloud controller manager. It has the rights that
+// it has in production.
 type manager struct {
 	process  *process.Process
 	metrics  string // URL

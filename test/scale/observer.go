@@ -140,8 +140,8 @@ func (o *observer) delays(readySince map[string]time.Time) []time.Duration {
 	return all
 }
 
-// until waits for a condition: check returns what is still missing, and asks nobody for longer than its context lasts. It
-// fails, and says what was missing last, when the manager ends, or when nothing has come of it in time.
+// until waits for a condition: check returns what is still missing, and makes no call for longer than its context lasts.
+// It fails, and says what was missing last, when the manager ends, or when nothing has come of it in time.
 func (r *rig) until(ctx context.Context, what string, patience time.Duration, check func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

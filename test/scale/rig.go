@@ -50,7 +50,7 @@ func folder(dir string) (path string, remove func(), err error) {
 	return path, func() { _ = os.RemoveAll(path) }, err
 }
 
-// rig is an API server with the CRDs, a simulated site, and whoever manages it.
+// rig is an API server with the CRDs, a simulated site, and its manager.
 type rig struct {
 	dir    string
 	tools  tools.Dir
@@ -110,7 +110,7 @@ func (r *rig) start(ctx context.Context, world sim.Config) error {
 	return err
 }
 
-// install puts into the API server what the manager needs there, and whoever reads its metrics.
+// install puts into the API server what the manager and the reader of its metrics need there.
 func (r *rig) install(ctx context.Context) error {
 	crds := filepath.Join(r.dir, "crds")
 	if err := os.CopyFS(crds, bmmconfig.CRDs); err != nil {

@@ -14,7 +14,7 @@ import (
 const (
 	serialCreate = time.Second
 	serialBoot   = 24 * time.Second
-	// serialNetworks are made to know how long one takes: up to 10 s more or less, by whether it is ready before an early look or after.
+	// serialNetworks are made to know how long one takes: up to 10 s more or less, by whether it is ready before an early poll or after.
 	serialNetworks = 8
 )
 

@@ -126,7 +126,7 @@ func (s *soak) cycles(ctx context.Context) error {
 	return s.judge()
 }
 
-// calm ends all trouble, lets the fleet become what it should be, and looks at it and at the manager.
+// calm ends all faults, lets the fleet become what it should be, and checks it and the manager.
 func (s *soak) calm(ctx context.Context) error {
 	if err := s.heal(ctx); err != nil {
 		return err

@@ -41,7 +41,7 @@ func (s *soak) troubles(kills bool) []trouble {
 	return all
 }
 
-// tempest lets random things happen, while a share of all outside calls goes wrong.
+// tempest makes random changes, while a share of all outside calls fails.
 func (s *soak) tempest(ctx context.Context, kills bool) error {
 	chaos := simulator.Chaos{Seed: s.random.Uint64(), Rate: 0.05 + 0.25*s.random.Float64()}
 	if err := s.site.Ask(ctx, http.MethodPost, "chaos", chaos, nil); err != nil {
@@ -98,7 +98,7 @@ func (s *soak) anyCluster() string {
 	return names[s.random.IntN(len(names))]
 }
 
-// name is always a new one: whoever keeps something for each name, keeps more and more.
+// name is always a new one: so state that is kept per name would grow.
 func (s *soak) name(prefix string) string {
 	s.serial++
 	return fmt.Sprintf("%s%d", prefix, s.serial)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// What a grown-up manager may grow by between the first and the last third of what was seen of it. The Go runtime gives
-// memory back late, so that resident memory says less than the live heap, which is looked at just after a garbage collection.
+// What a settled manager may grow by between the first and the last third of the samples. The Go runtime gives memory back
+// late, so that resident memory says less than the live heap, which is measured just after a garbage collection.
 const (
 	heapGrowth      = 1.10
 	heapSlack       = 1 << 20
@@ -28,7 +28,7 @@ type vital struct {
 	heap, rss, goroutines float64
 }
 
-// examine looks at the manager, after a garbage collection.
+// examine measures the manager, after a garbage collection.
 func (s *soak) examine(ctx context.Context) error {
 	if _, err := s.manager.profile(ctx, "heap?gc=1"); err != nil {
 		return err

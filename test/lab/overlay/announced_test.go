@@ -83,8 +83,8 @@ func TestSpeaker_killedLosesNoPacket(t *testing.T) {
 	a.Expect(report.Lost).To(BeZero())
 }
 
-// The only address goes from one host to another. Each step is seen in order: no next hop any more, no speaker that announces
-// it, no route in the router, and only then it is another host's.
+// The only address moves from one host to another. Each step is seen in order: no next hop any more, no speaker that
+// announces it, no route in the router, and only then it is another host's.
 func TestPublicIP_isWithdrawnBeforeAnotherHostGetsIt(t *testing.T) {
 	t.Parallel()
 	a := upAbroad(t)
@@ -120,7 +120,7 @@ func TestPublicIP_isWithdrawnBeforeAnotherHostGetsIt(t *testing.T) {
 	a.Expect(gone.at).To(BeTemporally("<", steps[hers].at))
 }
 
-// look at a PublicIP that a host has.
+// look reads a PublicIP that a host has.
 func (s *stack) look(g Gomega, address string) *networkfabricv1.PublicIP {
 	ip := &networkfabricv1.PublicIP{ObjectMeta: metav1.ObjectMeta{Name: "ip-" + address}}
 	g.Expect(s.client.Get(s.t.Context(), keyOf(ip), ip)).To(Succeed())
@@ -134,8 +134,8 @@ type step struct {
 	at   time.Time
 }
 
-// watchOwners notes each state of the PublicIPs: whose the address is, and as long as somebody announces it or is to, by whom and
-// with which next hop.
+// watchOwners records each state of the PublicIPs: the host of the address, and as long as it is announced or is to be, by which
+// speakers and with which next hop.
 func (s *stack) watchOwners() func() []step {
 	s.t.Helper()
 	watcher, err := client.NewWithWatch(s.kubernetes.AdminConfig(), client.Options{Scheme: s.client.Scheme()})

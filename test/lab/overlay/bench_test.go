@@ -141,7 +141,7 @@ func (l large) bench(b *testing.B) {
 		n := l.northbound()
 		defer n.Close()
 		l.measure(b, func() {
-			l.signalManager(syscall.SIGSTOP) // or it repairs what somebody else takes away
+			l.signalManager(syscall.SIGSTOP) // or it repairs what is removed
 			_, err := n.Apply(b.Context(), string(l.group.UID), nil)
 			l.Expect(err).NotTo(HaveOccurred())
 			l.Expect(n.SyncChassis(b.Context())).To(Succeed())

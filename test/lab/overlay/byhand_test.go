@@ -14,8 +14,8 @@ import (
 	"github.com/bedplate/bedplate/internal/localstack/fabric/fabrictest"
 )
 
-// byHand is the same network without Hydrazine: OVN's and Open vSwitch's own commands, in the order in which somebody who
-// knows them would type them. It is the floor that Hydrazine is compared with.
+// byHand is the same network without Hydrazine: OVN's and Open vSwitch's own commands, in the order in which an expert
+// would type them. It is the baseline that Hydrazine is compared with.
 type byHand struct {
 	*WithT
 	*fabric.Fabric

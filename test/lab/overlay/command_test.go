@@ -114,7 +114,7 @@ func TestLab_showsWherePacketsGoAndLeavesNothing(t *testing.T) {
 	c.expectNothingLeft()
 }
 
-// OVN's centrals don't end with the manager, and namespaces with nobody.
+// OVN's centrals don't end with the manager, and network namespaces with no process.
 func TestLab_downCleansUpAfterAKilledSupervisor(t *testing.T) {
 	t.Parallel()
 	c := newcomer(t)

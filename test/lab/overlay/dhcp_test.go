@@ -53,7 +53,7 @@ func TestDHCP_leasesAndRenewsInTwoGroupsWithTheSameNetwork(t *testing.T) {
 			return strings.Count(string(events), "RENEW "+ip), err
 		}).Should(BeNumerically(">=", 2), host)
 	}
-	// In the other group nobody is known by this address, so the server says nothing.
+	// In the other group no host is known by this address, so the server says nothing.
 	host3 := s.resource("", "host3", "")
 	change(s, host3, func(r *resourcev1.ManagedResource) { r.Spec.ResourceGroup = "blue" })
 	s.Eventually(func() (string, error) {

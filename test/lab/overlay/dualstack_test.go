@@ -43,7 +43,7 @@ func TestDualStack_hostsLearnTheirIPv6Gateway(t *testing.T) {
 		return os.WriteFile("/proc/sys/net/ipv6/conf/eth0/accept_ra", []byte("2"), 0)
 	})).To(Succeed())
 	d.run(host, "ip", "link", "set", "eth0", "down")
-	d.run(host, "ip", "link", "set", "eth0", "up") // it asks anew
+	d.run(host, "ip", "link", "set", "eth0", "up") // it asks again
 	ask := func(args ...string) string {
 		said, err := exec.CommandContext(t.Context(), "ip", append([]string{"-n", d.Namespace(host), "-6"}, args...)...).CombinedOutput()
 		d.Expect(err).NotTo(HaveOccurred())

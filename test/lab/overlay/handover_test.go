@@ -84,8 +84,8 @@ func TestAddresses_underLoadAreOneHostsAtATime(t *testing.T) {
 	}
 }
 
-// A DPU goes on by what it had when neither its agent nor OVN reach it. Its host has another address by now, and another tenant's host
-// asks for the one of before: that one gets it when the DPU has let go, and not while it answers.
+// A DPU keeps its state when neither its agent nor OVN can be reached. Its host has another address by now, and another tenant's host
+// asks for the previous one: that host gets it when the DPU has released it, and not while it answers.
 func TestAddress_ofADPUThatIsAwayIsNoOtherTenants(t *testing.T) {
 	t.Parallel()
 	s, hosts := upTenants(t, 3)

@@ -203,7 +203,7 @@ func (s *siege) joins(until context.Context, c *proxyclient.Client) (took []time
 	return took
 }
 
-// programs whose memory is looked at, by their names.
+// programs whose memory is measured, by their names.
 func (s *siege) programs() map[string]int {
 	programs := map[string]int{"this test": os.Getpid()}
 	find := func(name, argument string) {

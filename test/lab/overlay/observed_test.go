@@ -70,7 +70,7 @@ func (s *site) get(g Gomega, request *http.Request) []byte {
 	return data
 }
 
-// profile of the manager, if somebody wants it. What is returned is closed when it is there.
+// profile of the manager, if requested. The returned channel is closed when it is there.
 func (s *site) profile(name, query string) <-chan struct{} {
 	done := make(chan struct{})
 	dir := os.Getenv("BEDPLATE_PROFILES")
@@ -89,7 +89,7 @@ func (s *site) profile(name, query string) <-chan struct{} {
 	return done
 }
 
-// scrape the manager's metrics, as somebody who may.
+// scrape the manager's metrics, as an authorized client.
 func (s *site) scrape(g Gomega) metrics {
 	request, err := http.NewRequestWithContext(s.b.Context(), http.MethodGet, "https://"+metricsAddress+"/metrics", nil)
 	s.Expect(err).NotTo(HaveOccurred())

@@ -29,7 +29,7 @@ import (
 const (
 	siteGroups  = 100
 	siteMembers = 20 // of each group
-	// rest is how long the manager is watched while nothing changes: each group is looked at twice.
+	// rest is how long the manager is watched while nothing changes: each group is reconciled twice.
 	rest = time.Minute
 	// calm is how long nothing may have happened before the manager is at rest.
 	calm = 5 * time.Second
@@ -37,8 +37,8 @@ const (
 	metricsAddress, profilerAddress = "127.0.0.1:9471", "127.0.0.1:9472"
 )
 
-// A site of 100 groups with 20 hosts each: what the manager costs that starts anew, as after an upgrade, and finds everything as it
-// is to be. Manager, API server and centrals are real; agents and the DPUs' ovn-controllers are simulated, over gRPC and OVSDB.
+// A site of 100 groups with 20 hosts each: the cost of a restarted manager, as after an upgrade, that finds everything as it is to
+// be. Manager, API server and centrals are real; agents and the DPUs' ovn-controllers are simulated, over gRPC and OVSDB.
 //
 // BEDPLATE_PROFILES names a folder for the manager's profiles.
 func BenchmarkSite(b *testing.B) {
@@ -149,7 +149,7 @@ func (s *site) notReady() (names []string) {
 	return names
 }
 
-// state is what must not change while the manager starts anew.
+// state is what must not change while the manager restarts.
 type state struct {
 	versions map[types.UID]string // of objects
 	changes  map[types.UID]string // of the centrals' databases
@@ -191,7 +191,7 @@ func differences[K comparable](a, b map[K]string) (n int) {
 	return n
 }
 
-// restart the manager, and wait until it has looked at everything and does nothing more.
+// restart the manager, and wait until it has reconciled everything and is idle.
 func (s *site) restart() {
 	before := s.state()
 	s.b.StopTimer()
@@ -253,7 +253,7 @@ func (s *site) untilCalm() (since time.Time) {
 	return since
 }
 
-// calmReconciles is more than the manager does without a reason between two looks at it.
+// calmReconciles is more than the manager does without an event between two measurements.
 const calmReconciles = 10
 
 // idle measures what the manager costs while nothing changes.

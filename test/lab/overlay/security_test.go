@@ -25,7 +25,7 @@ var (
 	anywhere = resourcev1.SecurityRule{Direction: resourcev1.Egress}
 )
 
-// Who is in a security group is reached by nobody but whom a rule lets through, from within and without, by both IP versions.
+// A member of a security group is reached only by what a rule lets through, from within and without, by both IP versions.
 func TestSecurityGroups_letThroughWhatTheySay(t *testing.T) {
 	t.Parallel()
 	d := upDrawn(t, fabric.TwoPorts(2))
@@ -62,7 +62,7 @@ func TestSecurityGroups_letThroughWhatTheySay(t *testing.T) {
 	d.seen(web.Name, other.Addresses[0].HostIP, web.Addresses[0].HostIP)
 }
 
-// A connection ends when the rule goes that let it in, and one that another rule lets in goes on.
+// A connection ends when the rule that let it in is deleted, and one that another rule lets in continues.
 func TestSecurityGroups_holdForConnectionsThatThereAre(t *testing.T) {
 	t.Parallel()
 	d := upDrawn(t, fabric.Flat(2))

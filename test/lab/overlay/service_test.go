@@ -59,7 +59,7 @@ func (s *stack) create(object client.Object) {
 	s.Expect(s.client.Create(s.t.Context(), object)).To(Succeed())
 }
 
-// change an object, whoever else writes to it.
+// change an object, and retry on conflict.
 func change[T client.Object](s *stack, object T, how func(T)) {
 	s.t.Helper()
 	s.Expect(s.client.Get(s.t.Context(), keyOf(object), object)).To(Succeed())
@@ -130,7 +130,7 @@ func (s *stack) policy() *networkfabricv1.FabricPolicy {
 // publicly is a host that is reached from the internet.
 func publicly(r *resourcev1.ManagedResource) { r.Spec.HostAccess = resourcev1.PublicAccess }
 
-// paths that the router has learned to an address, by the neighbors that told of them.
+// paths that the router has learned to an address, by the neighbors that announced them.
 func (s *stack) paths(address string) (from []string, err error) {
 	all, err := s.Router.Routes(s.t.Context())
 	for _, path := range all[address+"/32"] {

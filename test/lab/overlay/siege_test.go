@@ -78,7 +78,7 @@ func (s *siege) during(ctx context.Context, while func(ctx context.Context)) {
 	}
 }
 
-// honest makes a report what the agent of that number would say if it were one.
+// honest makes a report as the real agent of that number would.
 func honest(r *agentstest.Said, n int) {
 	r.Chassis, r.OvnController = fmt.Sprintf("liar%d", n), &agentv1.OVNController{Running: true, Connected: true}
 	r.GetUplink().OtherAddresses, r.GetUplink().Gateways = nil, []string{"10.20.0.1"}

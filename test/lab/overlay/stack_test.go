@@ -186,7 +186,7 @@ func (s *stack) probe(p probe.Probe) (netip.Addr, error) {
 	return answer.Source, err
 }
 
-// silent is for a probe that nobody answers. An error of another kind is none.
+// silent expects a probe without an answer. An error of another kind is a failure.
 func (s *stack) silent(_ netip.Addr, err error) {
 	s.t.Helper()
 	s.Expect(err).To(MatchError(probe.ErrNoAnswer))

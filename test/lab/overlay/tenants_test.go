@@ -112,7 +112,7 @@ func TestHost_getsNoAddressThatIsADPUs(t *testing.T) {
 }
 
 // A DPU says that a server of the data centre is itself, and then that another tenant's host is. Its own hosts are kept from the server,
-// no other host is, and the operator is told.
+// no other host is, and that is reported to the operator.
 func TestDPU_thatCallsAServerItsOwnHarmsNoOtherTenant(t *testing.T) {
 	t.Parallel()
 	s := up(t, fabric.Flat(2))

@@ -35,7 +35,8 @@ func TestTraffic_ofTwoGroupsOverTwoDPUsEach(t *testing.T) {
 		s.reached(fabricIP, func() (netip.Addr, error) { return s.connects(host.Name, dc) })
 		s.reached(dc, func() (netip.Addr, error) { return s.connects(fabric.DC, fabricIP) })
 	}
-	// By their fabric IPs hosts reach each other as anybody in the data centre does, in the same group and in another.
+	// By their fabric IPs hosts reach each other as all machines in the data centre do, in the same group and in
+	// another.
 	s.reached(string(blue2.Spec.DPUIPs[1]), func() (netip.Addr, error) { return s.connects("host1", string(blue3.Spec.DPUIPs[1])) })
 	s.reached(string(blue2.Spec.DPUIPs[1]), func() (netip.Addr, error) { return s.connects("host1", string(red2.Spec.DPUIPs[1])) })
 }

@@ -150,7 +150,7 @@ func TestOVNController_killedLosesNoPacketAndIsStartedAgain(t *testing.T) {
 	p.Expect(packets).To(BeZero())
 }
 
-// The finalizer stays until the lease has ended, and the host is isolated then, although nobody could say so.
+// The finalizer stays until the lease has ended, and the host is isolated then, although no agent could confirm it.
 func TestDelete_ofAHostWhoseAgentIsCutOff(t *testing.T) {
 	t.Parallel()
 	p := upPair(t, fabric.Flat(2), "--lease=15s")

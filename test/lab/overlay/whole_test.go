@@ -90,7 +90,7 @@ func (s *stack) addresses(name string) (all []string) {
 	return all
 }
 
-// quiet waits until nobody answers: after a change Open vSwitch remembers for a moment what it did before.
+// quiet waits until there is no answer: after a change Open vSwitch remembers for a moment what it did before.
 func (s *stack) quiet(do func() (netip.Addr, error)) {
 	s.t.Helper()
 	s.Eventually(func() error { _, err := do(); return err }).WithTimeout(10 * time.Second).Should(MatchError(probe.ErrNoAnswer))
