@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds programs: a name to show, and the arguments of `go build`. A dot is 40 packages that were compiled, or modules that were
-# downloaded. Whoever interrupts it finds each program whole or not at all, because the Go tool only has to rename it.
+# downloaded. When interrupted, it leaves each program whole or not at all, because the Go tool only has to rename it.
 set -euo pipefail
 name=$1 bin=${BEDPLATE_TOOLS:-bin}
 shift
