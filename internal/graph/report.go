@@ -173,8 +173,8 @@ func (r *report) conclude(owner Owner) (ctrl.Result, error) {
 	return ctrl.Result{RequeueAfter: jittered(Interval(interval, since))}, nil
 }
 
-// goesOnElsewhere reports whether another service was called without an error. Then the owner is requeued at the poll interval, not with the queue's
-// backoff: the error is in the conditions.
+// goesOnElsewhere reports whether another service was called without an error. Then the owner is requeued at the poll
+// interval, not with the queue's backoff: the error is in the conditions.
 func (r *report) goesOnElsewhere() bool {
 	for of, service := range r.services {
 		if of != inside && service.asked && !service.failing {
