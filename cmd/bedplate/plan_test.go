@@ -39,7 +39,7 @@ func (e *ends) example() string {
 	return string(text)
 }
 
-// file is a Secret, a Cluster and an NvidiaBMMCluster, named demo, whose spec goes on with the lines given.
+// file is a Secret, a Cluster and an NvidiaBMMCluster, named demo, whose spec continues with the lines given.
 func (e *ends) file(spec string) string {
 	return strings.NewReplacer(
 		"NAMESPACE", e.Namespace, "ENDPOINT", e.datacenter.url, "ORG", sim.DefaultOrg, "TOKEN", sim.DefaultToken,

@@ -227,7 +227,7 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 	return command
 }
 
-// log of a program that goes on writing.
+// log of a program that keeps writing.
 type log struct {
 	mu   sync.Mutex
 	text bytes.Buffer

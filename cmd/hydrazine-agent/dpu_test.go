@@ -75,7 +75,7 @@ func (d *dpu) pid(program string) int {
 	return pid
 }
 
-// lives says whether a daemon runs. One that has ended has no command line.
+// lives reports whether a daemon runs. One that has ended has no command line.
 func (d *dpu) lives(program string) bool {
 	command, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", d.pid(program)))
 	return strings.HasPrefix(string(command), program)
@@ -91,7 +91,7 @@ func (d *dpu) switchSocket() string {
 	return fmt.Sprintf("%s/ovs-vswitchd.%d.ctl", d.dir, d.pid("ovs-vswitchd"))
 }
 
-// isDown says whether an interface was taken down.
+// isDown reports whether an interface was taken down.
 func (d *dpu) isDown(name string) bool {
 	flags, err := strconv.ParseUint(strings.TrimSpace(d.in(d.name, "cat", "/sys/class/net/"+name+"/flags")), 0, 32)
 	d.Expect(err).NotTo(HaveOccurred())

@@ -32,7 +32,7 @@ func TestLease_endsWhileOpenVSwitchIsGone(t *testing.T) {
 	d := dpuWith(t, "h2", "h3")
 	_, err := d.attach("pf1hpf", "h3", 3*time.Second)
 	d.Expect(err).NotTo(HaveOccurred())
-	d.kill("ovsdb-server") // the flows go on
+	d.kill("ovsdb-server") // the flows continue
 	d.Eventually(d.isDown).WithArguments("pf1hpf").WithTimeout(patience).Should(BeTrue())
 	d.cutOff("h2", "h3")
 	d.Eventually(func() string { return d.port("pf1hpf").GetProblem() }).WithTimeout(patience).ShouldNot(BeEmpty())

@@ -109,7 +109,7 @@ func TestTLS_controllerOnly(t *testing.T) {
 	d.Eventually(func() string { _, body := d.get("/metrics"); return body }).WithTimeout(patience).Should(
 		MatchRegexp(`(?m)^bedplate_tls_certificate_remaining_seconds [1-9]`))
 
-	// A renewed certificate is what the next connection is shown; that of the stream goes on.
+	// A renewed certificate is what the next connection is shown; that of the stream continues.
 	leaf := d.leaf()
 	leaf.CommonName = "renewed"
 	d.issue(own, ca, leaf)

@@ -156,7 +156,7 @@ func (w *world) nb(args ...string) string {
 	return w.run(append([]string{"ovn-nbctl", "--db=unix:" + w.fabric.RunDir("central") + "/nb.sock"}, args...)...)
 }
 
-// pings says whether one host gets an answer from another one, which may take a moment after a change.
+// pings reports whether one host gets an answer from another one, which may take a moment after a change.
 func (w *world) pings(from, to string) func() bool {
 	return func() bool {
 		return w.command(from, "ping", "-c1", "-W1", "-n", address(to)).Run() == nil

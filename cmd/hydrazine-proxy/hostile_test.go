@@ -184,7 +184,8 @@ func TestHostile_answersThatAreNotTaken(t *testing.T) { //nolint:paralleltest //
 	})
 }
 
-// The feed keeps changes, so that clients can go on from where they were: as many bytes as it may, not as many changes.
+// The feed keeps changes, so that clients can continue from where they were: as many bytes as it may, not as many
+// changes.
 func TestHostile_changesOfLargeObjects(t *testing.T) { //nolint:paralleltest // see above
 	p := start(t)
 	c, ctx := testenv.Client(t), t.Context()

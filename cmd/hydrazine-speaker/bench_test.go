@@ -68,7 +68,7 @@ func BenchmarkSpeaker_thousandPublicIPs(b *testing.B) {
 	}
 }
 
-// announcedByAll says whether the first speaker's status counts so many.
+// announcedByAll reports whether the first speaker's status counts so many.
 func (w *world) announcedByAll(many int32) func() (bool, error) {
 	return func() (bool, error) {
 		all := &networkfabricv1.BGPConfigurationList{}

@@ -35,7 +35,7 @@ func (w *world) traffic(address string) *traffic {
 	return &traffic{world: w, stream: stream, lost: lost}
 }
 
-// expectNothingLost goes on for a while: what is remembered only for a time is forgotten then.
+// expectNothingLost continues for a while: what is remembered only for a time is forgotten then.
 func (tr *traffic) expectNothingLost(while time.Duration) {
 	tr.Helper()
 	tr.Consistently(tr.lost.Load).WithTimeout(while).Should(BeZero(), "how often the route was lost")

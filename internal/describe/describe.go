@@ -40,7 +40,7 @@ type Object struct {
 type Detail struct {
 	Name string `json:"name"`
 	Text string `json:"text,omitempty"`
-	// Time that it is about; nil where it is about none.
+	// Time that it is about; nil if it is about none.
 	Time *metav1.Time `json:"time,omitempty"`
 }
 

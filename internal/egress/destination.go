@@ -78,7 +78,7 @@ func isName(host string) bool {
 	return len(host) < 254 && namePattern.MatchString(host) && !numberPattern.MatchString(host)
 }
 
-// isLoopback says whether a host is written so that it is the own one.
+// isLoopback reports whether a host is written so that it is the own one.
 func isLoopback(host string) bool {
 	if host == "localhost" {
 		return true
@@ -87,8 +87,8 @@ func isLoopback(host string) bool {
 	return err == nil && canonical(addr).IsLoopback()
 }
 
-// isOfCluster says whether a name is one that only the own host or the own cluster knows. Whether there is such a name is
-// not for tenants to learn.
+// isOfCluster reports whether a name is one that only the own host or the own cluster knows. Whether there is such a name
+// is not for tenants to learn.
 func isOfCluster(host string) bool {
 	return !strings.Contains(host, ".") || slices.ContainsFunc([]string{".localhost", ".svc", ".cluster.local"}, func(domain string) bool {
 		return strings.HasSuffix(host, domain)

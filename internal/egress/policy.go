@@ -75,7 +75,7 @@ func (p Policy) mayProxy(host, port string) bool {
 	return p.mayCall(host, port) && (err == nil || len(p.Allowed) == 0 || p.names(host, port))
 }
 
-// allows says whether a host may be called at an address that is its own.
+// allows reports whether a host may be called at an address that is its own.
 func (p Policy) allows(host, port string, at netip.Addr) bool {
 	at = canonical(at)
 	switch {
@@ -91,7 +91,7 @@ func (p Policy) allows(host, port string, at netip.Addr) bool {
 	return !contain(p.Cluster, at)
 }
 
-// names says whether the operator has named the host.
+// names reports whether the operator has named the host.
 func (p Policy) names(host, port string) bool {
 	return slices.ContainsFunc(p.Allowed, func(d Destination) bool { return d.matches(host) && d.isAt(port) })
 }

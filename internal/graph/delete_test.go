@@ -123,7 +123,7 @@ func TestDelete_isNotDoneWhileTheRestCannotBeLookedFor(t *testing.T) {
 	f.expectCondition(owner, "Ready", metav1.ConditionUnknown, "Transient", "connection refused")
 }
 
-// A newer version has written it, perhaps: the rest goes on, and nothing is forgotten.
+// A newer version has written it, perhaps: the rest continues, and nothing is forgotten.
 func TestDelete_keepsWhatItDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

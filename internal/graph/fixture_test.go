@@ -59,7 +59,7 @@ type fixture struct {
 	slowly func()
 	// createTimeout of the engine; 0 sets no limit.
 	createTimeout time.Duration
-	// pool of creates; nil where each runs within its reconcile.
+	// pool of creates; nil if each runs within its reconcile.
 	pool   *creates.Pool
 	events *events.FakeRecorder
 }
@@ -136,7 +136,7 @@ func (f *fixture) engine() *graph.Engine {
 	}
 }
 
-// ledger of the owner; nil where it has none.
+// ledger of the owner; nil if it has none.
 func (f *fixture) ledger() *ledgerv1.Ledger {
 	f.t.Helper()
 	l, err := ledgers.Of(f.t.Context(), f.client, f.client.Scheme(), f.owner())
@@ -208,7 +208,8 @@ func (f *fixture) delete() (*bmmv1.NvidiaBMMMachine, bool) {
 	return owner, done
 }
 
-// deletes goes on with a deletion, and does what the service was asked for, until it is done or doesn't get any further.
+// deletes continues with a deletion, and does what the service was asked for, until it is done or doesn't get any
+// further.
 func (f *fixture) deletes(shown ...string) (owner showing, done bool) {
 	f.t.Helper()
 	for range 8 {

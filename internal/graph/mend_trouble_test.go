@@ -145,7 +145,7 @@ func TestRepair_leavesItUsable(t *testing.T) {
 	f.Expect(run()).To(HavePrefix("True"), "nothing is tried any more")
 }
 
-// A change is made while it isn't ready, and the process is killed before that is noted. The service may undo it and go on showing it.
+// A change is made while it isn't ready, and the process is killed before that is noted. The service may undo it and keep showing it.
 func TestRepair_ofWhatIsAppliedAgain(t *testing.T) {
 	t.Parallel()
 	f := broken(t, 1)

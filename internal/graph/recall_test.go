@@ -70,7 +70,7 @@ func TestRecall_anIDIsThatOfAKind(t *testing.T) {
 	f.Expect(done && len(other.things) > 0).To(BeFalse(), "the owner is released, and %+v is left", other.things["id-1"])
 }
 
-// What was recalled from the status is forgotten by a write that fails, and the same reconcile goes on without it.
+// What was recalled from the status is forgotten by a write that fails, and the same reconcile continues without it.
 func TestRecall_outlivesAWriteThatFails(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)

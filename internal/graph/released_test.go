@@ -13,7 +13,7 @@ import (
 )
 
 // The spec doesn't ask for the user's own any more. The ledger was written, and the process was killed (or its patch of the status met
-// a conflict) before the status was: it goes on showing what was released, because Graph.Names and Graph.Unproven say so.
+// a conflict) before the status was: it keeps showing what was released, because Graph.Names and Graph.Unproven say so.
 func TestRelease_isRememberedUntilTheStatusSaysSo(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
@@ -142,7 +142,7 @@ func TestRelease_byAnOwnerThatDoesNotShowItYet(t *testing.T) {
 	why := ""
 	for range 5 {
 		f.clock.Step(time.Hour)
-		why = run(showing{f.owner(), []string{"id-2", theirs.id}}, false) // as the server has it; bmm goes on showing what is unproven
+		why = run(showing{f.owner(), []string{"id-2", theirs.id}}, false) // as the server has it; bmm keeps showing what is unproven
 	}
 	f.Expect(why).NotTo(HavePrefix("Unproven"))
 }

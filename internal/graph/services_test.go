@@ -56,7 +56,8 @@ func (s *six) graph() *graph.Graph {
 	return g
 }
 
-// made is after how long everything is made at all services but the first, as a controller would go on: with backoff after an error.
+// made is after how long everything is made at all services but the first, as a controller would continue: with backoff after an
+// error.
 func (s *six) made() time.Duration {
 	began, queue := s.clock.Now(), workqueue.NewTypedItemExponentialFailureRateLimiter[string](5*time.Millisecond, 1000*time.Second)
 	for range 200 {

@@ -6,7 +6,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// A service may go on with what its client hasn't waited for: better not to begin than to leave before a usual answer comes.
+// A service may continue with what its client hasn't waited for: better not to begin than to leave before a usual answer
+// comes.
 func TestCreate_isNotSentWhenTooLittleTimeIsLeftForTheAnswer(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

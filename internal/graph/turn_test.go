@@ -238,8 +238,8 @@ func TestDrain_waitsForCreatesAtWorkAndLetsNoneBegin(t *testing.T) {
 	ts.Expect(ts.service.keys()).To(Equal([]string{"thing"}))
 }
 
-// A process that was suspended after it had written the intention doesn't send the create when it goes on: by then another
-// one may have found nothing, settled the attempt and made its own.
+// A process that was suspended after it had written the intention doesn't send the create when it continues: by then
+// another one may have found nothing, settled the attempt and made its own.
 func TestCreate_isNotSentAfterItsDeadline(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -56,7 +56,7 @@ func (s *Store) HomeOf(ctx context.Context) (string, error) {
 	return s.Home, nil
 }
 
-// Of reads the ledger of an object; nil where it has none.
+// Of reads the ledger of an object; nil if it has none.
 func Of(ctx context.Context, c client.Reader, scheme *runtime.Scheme, object client.Object) (*ledgerv1.Ledger, error) {
 	kind, err := apiutil.GVKForObject(ObjectOf(object), scheme)
 	if err != nil {

@@ -80,7 +80,7 @@ type BMM struct {
 	InstanceTypeID    string
 	OperatingSystemID string // any: the simulated machines boot no image
 
-	// The networks of OpenShift's machines; empty where Cluster API makes them.
+	// The networks of OpenShift's machines; empty if Cluster API makes them.
 	VPCID      string
 	SubnetName string
 

@@ -44,7 +44,7 @@ func setFalse(
 	})
 }
 
-// findCondition points into the Machine; nil where it has none of the type.
+// findCondition points into the Machine; nil if it has none of the type.
 func findCondition(machine *machinev1.Machine, kind machinev1.ConditionType) *machinev1.Condition {
 	for i := range machine.Status.Conditions {
 		if machine.Status.Conditions[i].Type == kind {

@@ -58,7 +58,7 @@ func (r *Reconciler) deleteNode(ctx context.Context, machine *machinev1.Machine)
 	return nil
 }
 
-// NodeOf a Machine; nil where it has none, or none any more. Another instance may have registered a Node under the same name
+// NodeOf a Machine; nil if it has none, or none any more. Another instance may have registered a Node under the same name
 // meanwhile: that one isn't the Machine's.
 func NodeOf(ctx context.Context, live client.Reader, machine *machinev1.Machine) (*corev1.Node, error) {
 	if machine.Status.NodeRef == nil {

@@ -149,7 +149,7 @@ func TestUpdate_anErrorKeepsThePhase(t *testing.T) {
 	f.expectCondition(machinev1.InstanceExistsCondition, corev1.ConditionTrue, "", "")
 }
 
-// Update's RequeueAfterError is no failure: phases go on.
+// Update's RequeueAfterError is no failure: phases continue.
 func TestUpdate_mayAskToLookAgain(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

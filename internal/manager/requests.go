@@ -97,7 +97,8 @@ func from(r *http.Request) netip.Prefix {
 	return mtls.NetworkOf(net.TCPAddrFromAddrPort(address))
 }
 
-// grows says whether an object is to be larger than one may be. One that was let in and couldn't be written again would never go.
+// grows reports whether an object is to be larger than one may be. One that was let in and couldn't be written again would never
+// go.
 func grows(data []byte) bool {
 	var review struct {
 		Request struct{ Object, OldObject json.RawMessage }

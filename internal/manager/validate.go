@@ -74,5 +74,5 @@ func optional(check func(flag, value string) error, flag, value string) error {
 	return check(flag, value)
 }
 
-// isRate says whether so many requests per second ever let one through. NaN compares as false.
+// isRate reports whether so many requests per second ever let one through. NaN compares as false.
 func isRate(qps float64) bool { return qps > 0 && !math.IsInf(qps, 1) }

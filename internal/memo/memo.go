@@ -53,8 +53,8 @@ func (m *Memo[K, V]) Get(ctx context.Context, question K, find func(context.Cont
 // Calls are shared by those who need their answers at the same time. The zero value is ready to use.
 type Calls[V any] struct{ flights singleflight.Group }
 
-// Share returns what is known, or makes a call to find it out. The call goes on when this caller gives up, since others may
-// wait for it: so it must end by itself.
+// Share returns what is known, or makes a call to find it out. The call continues when this caller gives up, since others
+// may wait for it: so it must end by itself.
 func (c *Calls[V]) Share(
 	ctx context.Context, question string, recall func() (_ V, known bool, _ error), find func(context.Context) (V, error),
 ) (V, error) {

@@ -65,7 +65,8 @@ func (d *denied) watch(ctx context.Context) {
 	}
 }
 
-// toClose are the connections whose certificates are denied by now. Those of others go on while the file can't be read.
+// toClose are the connections whose certificates are denied by now. Those of others continue while the file can't be
+// read.
 func (d *denied) toClose() (conns []*deniable) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -83,7 +84,7 @@ func (d *denied) toClose() (conns []*deniable) {
 	return conns
 }
 
-// check says whether a certificate may still be used.
+// check reports whether a certificate may still be used.
 func (d *denied) check(c *x509.Certificate) error {
 	if d == nil {
 		return nil

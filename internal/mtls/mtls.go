@@ -1,5 +1,5 @@
 // Package mtls makes gRPC speak TLS 1.3 with certificates on both sides. They come from files, which may be replaced at any
-// time: connections that there are go on, new ones use what is in the files then.
+// time: connections that there are continue, new ones use what is in the files then.
 package mtls
 
 import (

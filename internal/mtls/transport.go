@@ -23,7 +23,8 @@ type transport struct {
 // maxChain is how many certificates the other side may show: they are in memory as long as the connection is.
 const maxChain = 10
 
-// config of one connection. The other side's certificate has to be for what it is there. There are no session tickets: a session that goes on would be one whose certificate isn't checked again.
+// config of one connection. The other side's certificate has to be for what it is there. There are no session tickets: a session that
+// continues would be one whose certificate isn't checked again.
 func (t *transport) config(other x509.ExtKeyUsage) *tls.Config {
 	now := t.source.current()
 	return &tls.Config{

@@ -68,8 +68,8 @@ func TestAll_writesOnceForSpecAndStatusAndNothingWhereNothingChanged(t *testing.
 	g.Expect(patch.All(t.Context(), c, found, object)).To(Succeed(), "an object that is gone needs no status")
 }
 
-// A process that was suspended goes on with what it read before, and writes before it learns that another one leads. Machines read
-// their cluster's status.
+// A process that was suspended continues with what it read before, and writes before it learns that another one leads. Machines
+// read their cluster's status.
 func TestAll_aFormerLeaderBlanksNoStatus(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -34,7 +34,7 @@ func allChaos() []ChaosKind {
 	return []ChaosKind{ChaosStatus500, Chaos503, Chaos429, ChaosHang, ChaosLoseAnswer, ChaosCommitLate}
 }
 
-// Chaos lets calls go wrong at random. Which call of an operation goes wrong, counted since the start, and how, depends on
+// Chaos makes calls fail at random. Which call of an operation goes wrong, counted since the start, and how, depends on
 // the seed alone.
 type Chaos struct {
 	Seed uint64 `json:"seed"`

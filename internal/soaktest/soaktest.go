@@ -13,8 +13,8 @@ import (
 
 const durationVariable, seedVariable = "BEDPLATE_HOSTILE", "BEDPLATE_SEED"
 
-// Options are how long a test goes on and what its random choices follow from: BEDPLATE_HOSTILE, such as 1h, or the duration that is
-// given, and BEDPLATE_SEED, or any. The seed is in the log. A test without a duration is skipped.
+// Options are how long a test continues and what its random choices follow from: BEDPLATE_HOSTILE, such as 1h, or the duration that
+// is given, and BEDPLATE_SEED, or any. The seed is in the log. A test without a duration is skipped.
 func Options(t testing.TB, duration time.Duration) (_ time.Duration, seed uint64) {
 	t.Helper()
 	var err error

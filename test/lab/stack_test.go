@@ -28,7 +28,7 @@ import (
 const (
 	patience = 6 * time.Minute
 	interval = 250 * time.Millisecond
-	// answerTimeout is for one answer: whatever else happens, a test goes on.
+	// answerTimeout is for one answer: whatever else happens, a test continues.
 	answerTimeout = 30 * time.Second
 )
 

@@ -17,7 +17,7 @@ import (
 // observer watches the fleet, as Cluster API would.
 type observer struct {
 	mu          sync.Mutex
-	provisioned map[string]time.Time // clusters, when that was first seen; zero where it wasn't yet
+	provisioned map[string]time.Time // clusters, when that was first seen; zero if it wasn't yet
 	sights      map[string]sight
 }
 

@@ -28,14 +28,14 @@ const (
 type report struct {
 	Host  machineRoom `json:"host"`
 	Began time.Time   `json:"began"`
-	// Serial is nil where that wasn't measured.
+	// Serial is nil if that wasn't measured.
 	Serial *serialFigures `json:"serial,omitempty"`
-	// Hostile is nil where that wasn't measured.
+	// Hostile is nil if that wasn't measured.
 	Hostile *hostileFigures `json:"hostile,omitempty"`
 	// Dead is nil likewise.
 	Dead *deadFigures `json:"dead,omitempty"`
 	Runs []figures    `json:"runs"`
-	// Nodes is nil where the cloud controller manager wasn't measured.
+	// Nodes is nil if the cloud controller manager wasn't measured.
 	Nodes *nodeFigures `json:"nodes,omitempty"`
 }
 

@@ -54,8 +54,8 @@ func (n *node) reconcile(ctx context.Context) (ctrl.Result, error) {
 	return result, err
 }
 
-// referencesPhase says whether the instance can be put where the spec wants it. Once there is one, the troubles of the site
-// and the VPC aren't the Machine's any more.
+// referencesPhase reports whether the instance can be put where the spec wants it. Once there is one, the troubles of the
+// site and the VPC aren't the Machine's any more.
 func (n *node) referencesPhase(ctx context.Context) phases.Phase {
 	if n.ID() != "" {
 		return phases.Ready()

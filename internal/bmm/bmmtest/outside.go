@@ -116,7 +116,7 @@ func (f *Fixture) Watch(lists ...client.ObjectList) <-chan watch.Event {
 	return all
 }
 
-// Message of a condition that isn't true; empty where it is, or isn't there.
+// Message of a condition that isn't true; empty if it is, or isn't there.
 func (f *Fixture) Message(object graph.Owner, condition string) string {
 	if err := f.Read(object); err != nil {
 		return err.Error()
@@ -128,7 +128,7 @@ func (f *Fixture) Message(object graph.Owner, condition string) string {
 	return c.Message
 }
 
-// Ledger of an object; nil where it has none.
+// Ledger of an object; nil if it has none.
 func (f *Fixture) Ledger(object client.Object) *ledgerv1.Ledger {
 	f.t.Helper()
 	l, err := ledgers.Of(f.t.Context(), f.Client, f.Client.Scheme(), object)

@@ -130,8 +130,8 @@ func unmarshal(text []byte, out any) error {
 	return nil
 }
 
-// rightObject says whether an answer is of the object that was asked for, or of any where none was. What isn't an object of the
-// API has no ID.
+// rightObject reports whether an answer is of the object that was asked for, or of any where none was. What isn't an object of
+// the API has no ID.
 func rightObject(out any, id string) error {
 	value := reflect.Indirect(reflect.ValueOf(out))
 	if value.Kind() != reflect.Struct {

@@ -64,7 +64,7 @@ type circuit struct {
 	// used is when the newest call began, answered when the newest answer came, offended when the endpoint was last silent or
 	// slow.
 	used, answered, offended time.Time
-	// silent is when the first of those calls began that got no answer; zero where the endpoint isn't silent.
+	// silent is when the first of those calls began that got no answer; zero if the endpoint isn't silent.
 	silent time.Time
 	cause  error
 	// rests is until when no call is sent, and rest how long that was.
@@ -263,7 +263,7 @@ func (a *circuit) silence(endpoint string) error {
 	return fmt.Errorf("not sent, because %s hasn't answered since %s, and is asked by one at a time (%w)", endpoint, since, a.cause)
 }
 
-// state is the error of an endpoint that is silent, or lets others wait; nil where it isn't.
+// state is the error of an endpoint that is silent, or lets others wait; nil if it isn't.
 func (c *Circuits) state(endpoint string) error {
 	if c == nil {
 		return nil

@@ -137,7 +137,7 @@ func (a answer) lacksRole() bool {
 	return a.status == http.StatusForbidden && strings.Contains(strings.ToLower(a.message), "role")
 }
 
-// mayHaveWorked reports whether the work may be done, or go on, in spite of the answer.
+// mayHaveWorked reports whether the work may be done, or continue, in spite of the answer.
 func (a answer) mayHaveWorked() bool {
 	return a.status >= 500 || strings.Contains(strings.ToLower(a.message), "workflow")
 }

@@ -84,10 +84,10 @@ func (c *Client) String() string { return "BMM API at " + c.org.String() }
 // Endpoint is the server, whichever organisation asks it, and however that has written it.
 func (c *Client) Endpoint() string { return c.org.Scheme + "://" + c.org.Host }
 
-// Namespace is that of the Secret: what is bounded is shared among these. Empty where there is none.
+// Namespace is that of the Secret: what is bounded is shared among these. Empty if there is none.
 func (c *Client) Namespace() string { return namespaceOf(c.secret) }
 
-// Secret is the namespace/name of the Secret that the login is from. Empty where there is none.
+// Secret is the namespace/name of the Secret that the login is from. Empty if there is none.
 func (c *Client) Secret() string { return c.secret }
 
 // Silent is why callers shouldn't wait for the API now: it doesn't answer, as the circuits know. Otherwise nil.
@@ -135,7 +135,7 @@ type request struct {
 	rules []rule
 	// site is that of a change of one object.
 	site string
-	// id is that of the object that is asked for; empty where it isn't one certain object.
+	// id is that of the object that is asked for; empty if it isn't one certain object.
 	id string
 	// list is the one that it is a page of; nil for what isn't.
 	list *visit

@@ -21,7 +21,7 @@ type items struct {
 	text []byte // of the last one; the next one takes its place
 }
 
-// begin says whether there is a list. Null is an empty one.
+// begin reports whether there is a list. Null is an empty one.
 func (i *items) begin() (list bool, err error) {
 	switch c, err := i.symbol(); {
 	case err != nil:

@@ -67,7 +67,7 @@ func (n nodes) concerned(is change) []*corev1.Node {
 	return found
 }
 
-// has tells whether there still is this node, and not another one of its name.
+// has reports whether there still is this node, and not another one of its name.
 func (n nodes) has(node *corev1.Node) bool {
 	object, exists, err := n.indexer.GetByKey(node.Name)
 	known, ok := object.(*corev1.Node)

@@ -65,7 +65,7 @@ func ofSite(err error) *problem {
 type problems struct {
 	clock    clock.PassiveClock
 	recorder record.EventRecorder
-	// exists tells whether there still is a node: nothing is remembered of one that there isn't.
+	// exists reports whether there still is a node: nothing is remembered of one that there isn't.
 	exists func(*corev1.Node) bool
 
 	mu    sync.Mutex

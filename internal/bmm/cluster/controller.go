@@ -217,8 +217,8 @@ func (r *Reconciler) machinesGone(ctx context.Context, object *infrav1.NvidiaBMM
 	return nil
 }
 
-// endpoint says whether the control plane can begin: KubeadmControlPlane does nothing until the endpoint is known, and
-// there is none here that could be made up.
+// endpoint reports whether the control plane can begin: KubeadmControlPlane does nothing until the endpoint is known,
+// and there is none here that could be made up.
 func endpoint(owner *clusterv1.Cluster, object *infrav1.NvidiaBMMCluster) phases.Phase {
 	if object.Spec.ControlPlaneEndpoint != nil || owner.Spec.ControlPlaneEndpoint.IsValid() {
 		return phases.Ready()

@@ -230,7 +230,7 @@ func TestCluster_namesTheSecretThatIsMissingOrIncomplete(t *testing.T) {
 	f.Expect(object.Status.VPCID).NotTo(BeEmpty(), "what isn't known any more isn't cleared")
 
 	f.Delete(object)
-	f.Create(f.Secret("other")) // deletion goes on when there are credentials again
+	f.Create(f.Secret("other")) // deletion continues when there are credentials again
 	f.UntilGone(object)
 	f.Expect(f.Sim.State().Empty()).To(BeTrue())
 }

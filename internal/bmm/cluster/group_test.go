@@ -131,7 +131,7 @@ func TestGroup_inErrorStopsTheCluster(t *testing.T) {
 func lateInventory(w *sim.Config) { w.Times.InventoryDelay = w.Times.Inventory }
 
 // The service corrects a VPC's metadata on the strength of an inventory that is older than a change of ours, and detaches the
-// group at the site by that. The API goes on showing it.
+// group at the site by that. The API keeps showing it.
 func TestGroup_thatAnOldInventoryDetachesIsAttachedAgain(t *testing.T) {
 	t.Parallel()
 	relabel := func(f *bmmtest.Fixture, c *infrav1.NvidiaBMMCluster) {

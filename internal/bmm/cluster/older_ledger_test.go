@@ -16,7 +16,7 @@ import (
 	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
-// An older ledger lacks a peering that was made. It has no tag, so only the status knows of it, and goes on showing it until an operator
+// An older ledger lacks a peering that was made. It has no tag, so only the status knows of it, and keeps showing it until an operator
 // has said whose it is.
 func TestOlderLedger_lacksAPeering(t *testing.T) {
 	t.Parallel()

@@ -37,7 +37,7 @@ func (n *networks) getPeering(ctx context.Context, id string, in graph.Scope) (*
 	return peering, err
 }
 
-// findPeering doesn't bind what can't be asked for: the service goes on listing a peering when one of its VPCs is gone.
+// findPeering doesn't bind what can't be asked for: the service keeps listing a peering when one of its VPCs is gone.
 func (n *networks) findPeering(ctx context.Context, key graph.Key) ([]bmm.VPCPeering, error) {
 	all, err := n.api.VPCPeerings(ctx, key.Scope[kindSite])
 	if err != nil {

@@ -68,7 +68,7 @@ func (n *networks) findSite(ctx context.Context) (string, error) {
 	return site.ID, nil
 }
 
-// siteOfObject is empty where there is no Site object of this name, or the cluster doesn't know the kind.
+// siteOfObject is empty if there is no Site object of this name, or the cluster doesn't know the kind.
 func (n *networks) siteOfObject(ctx context.Context, name string) (string, error) {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(siteObject)

@@ -79,12 +79,12 @@ func (n *networks) wantVPC() *graph.Handle[bmm.VPC] {
 		return u
 	}
 	// An inventory that is older than a change of the metadata, and is heard of after it, makes the service send these to the
-	// site again: without the group, which the site detaches and the API goes on showing. Instances' groups aren't affected.
+	// site again: without the group, which the site detaches and the API keeps showing. Instances' groups aren't affected.
 	want.Again, want.InEffect = n.group != nil, groupInEffect
 	return graph.Add(n.graph, n.kinds.vpc, want)
 }
 
-// groupID is that of the group that the VPC is attached to; empty where the spec has none.
+// groupID is that of the group that the VPC is attached to; empty if the spec has none.
 func (n *networks) groupID() string {
 	if n.group == nil {
 		return ""

@@ -31,9 +31,9 @@ const (
 type Health struct {
 	// Object has the annotation that the user may have written, and gets an event.
 	Object client.Object
-	// Cluster that the machine is of; empty where there is one only.
+	// Cluster that the machine is of; empty if there is one only.
 	Cluster string
-	// Found is what is wrong; empty where nothing is known to be.
+	// Found is what is wrong; empty if nothing is known to be.
 	Found, Details string
 }
 
@@ -50,7 +50,8 @@ type report struct {
 	at         time.Time
 }
 
-// take says whether there may be a report of an instance. One that was let through is so again, because a call may fail.
+// take reports whether there may be a report of an instance. One that was let through is so again, because a call may
+// fail.
 func (r *Reports) take(cluster, instanceID string, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,7 +112,7 @@ func (i *Instance) healthIssue(ctx context.Context, id string) (*bmm.MachineHeal
 	return issue, nil
 }
 
-// alert is what the BMM API shows to be wrong with the machine itself; empty where it shows nothing. No deletion waits for an
+// alert is what the BMM API shows to be wrong with the machine itself; empty if it shows nothing. No deletion waits for an
 // answer: without one nothing is known.
 func (i *Instance) alert(ctx context.Context) string {
 	if i.got == nil || i.got.MachineID == "" {

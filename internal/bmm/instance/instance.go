@@ -28,9 +28,9 @@ type Machine interface {
 	InstanceName() string
 	// Shown are the IDs that the object shows of its instance; empty before there is one.
 	Shown() (providerID, instanceID string)
-	// NewSiteID is the site where an instance would be made; empty where that isn't known.
+	// NewSiteID is the site where an instance would be made; empty if that isn't known.
 	NewSiteID() string
-	// InstanceTypeID is the type that an instance would be of; empty where the spec names one certain machine.
+	// InstanceTypeID is the type that an instance would be of; empty if the spec names one certain machine.
 	InstanceTypeID() string
 	// Network is what the spec asks for.
 	Network() infrav1.NetworkSpec
@@ -124,7 +124,7 @@ func (i *Instance) Exists(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// Object is the instance as seen in this reconcile; nil where it wasn't.
+// Object is the instance as seen in this reconcile; nil if it wasn't.
 func (i *Instance) Object() *bmm.Instance {
 	if i.handle != nil && i.handle.Object() != nil {
 		return i.handle.Object()
@@ -157,7 +157,7 @@ func (i *Instance) ProviderID() string {
 	return providerid.ProviderID{SiteID: site, InstanceID: id}.String()
 }
 
-// networkPhase says whether every interface has its address, and those that were asked for.
+// networkPhase reports whether every interface has its address, and those that were asked for.
 func (i *Instance) networkPhase() phases.Phase {
 	instance := i.Object()
 	if instance == nil {
@@ -179,7 +179,7 @@ func hasAddress(o *bmm.Instance, wanted string) bool {
 	return slices.ContainsFunc(o.Interfaces, func(i bmm.Interface) bool { return slices.Contains(i.IPAddresses, wanted) })
 }
 
-// Unaddressed is what an instance lacks until every interface has its address; empty where it lacks nothing.
+// Unaddressed is what an instance lacks until every interface has its address; empty if it lacks nothing.
 func Unaddressed(o *bmm.Instance) string {
 	for _, n := range o.Interfaces {
 		if len(n.IPAddresses) == 0 {

@@ -64,7 +64,7 @@ func Request(name string, k graph.Key, spec infrav1.InstanceSpec, place Place, u
 	return request
 }
 
-// TypeID is the type of machine that a spec asks for at a place; empty where it asks for one certain machine. Not every
+// TypeID is the type of machine that a spec asks for at a place; empty if it asks for one certain machine. Not every
 // rack has every type, so the place's comes first.
 func TypeID(spec infrav1.InstanceSpec, ofPlace string) string {
 	if ofPlace != "" && spec.InstanceType.MachineID == "" {

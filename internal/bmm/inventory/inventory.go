@@ -47,7 +47,7 @@ type Inventory struct {
 	untold map[Change]bool
 	// waiting are the callers that wait for another one's list, by the namespace of their credentials.
 	waiting map[string]int
-	// ending is closed by end, once: no list goes on then.
+	// ending is closed by end, once: no list continues then.
 	ending chan struct{}
 	end    func()
 }

@@ -22,8 +22,8 @@ func (n *node) prerequisites() []graph.Ref {
 	}
 }
 
-// clusterPhase says whether the cluster has the network that the machine is put into. Once there is an instance, the
-// cluster's later troubles aren't the machine's.
+// clusterPhase reports whether the cluster has the network that the machine is put into. Once there is an instance,
+// the cluster's later troubles aren't the machine's.
 func (n *node) clusterPhase() phases.Phase {
 	if n.ID() != "" {
 		return phases.Ready()
@@ -53,7 +53,7 @@ func networksReady(infra *infrav1.NvidiaBMMCluster) bool {
 // isControlPlane tells a machine of the control plane from a worker.
 func (n *node) isControlPlane() bool { return util.IsControlPlaneMachine(n.machine) }
 
-// bootstrapPhase says whether the bootstrap provider has done its part.
+// bootstrapPhase reports whether the bootstrap provider has done its part.
 func bootstrapPhase(machine *clusterv1.Machine) phases.Phase {
 	if ptr.Deref(machine.Spec.Bootstrap.DataSecretName, "") == "" {
 		return phases.Waiting("the bootstrap provider hasn't written the data of Machine %s yet", machine.Name)

@@ -12,8 +12,8 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 )
 
-// A rehearsal of a restore, as docs/backup.md has it: paused, and never unpaused. It is taken away again, its Cluster first, while the first
-// management cluster goes on with what the ledgers name.
+// A rehearsal of a restore, as docs/backup.md has it: paused, and never unpaused. It is taken away again, its Cluster first, while the
+// first management cluster continues with what the ledgers name.
 func TestRehearsal_isTakenAwayWithoutWhatItsLedgersName(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t)

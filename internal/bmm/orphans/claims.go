@@ -26,9 +26,9 @@ type living struct {
 	kind *ownerKind
 	// name in readable form: KIND NAMESPACE/NAME.
 	name, namespace string
-	// secret that it logs in with; its name is empty where none is known.
+	// secret that it logs in with; its name is empty if none is known.
 	secret types.NamespacedName
-	// owner is the ID that what it has carries; empty where it has nothing.
+	// owner is the ID that what it has carries; empty if it has nothing.
 	owner string
 	// ledger by key.
 	ledger map[string]ledgers.Resource

@@ -25,7 +25,7 @@ type allLedgers struct {
 	byName map[types.NamespacedName]*ledgerv1.Ledger
 	// claimed are those whose objects are there, or may be.
 	claimed map[*ledgerv1.Ledger]bool
-	// home is this management cluster; empty where that can't be read.
+	// home is this management cluster; empty if that can't be read.
 	home string
 }
 

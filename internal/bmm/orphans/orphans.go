@@ -68,7 +68,7 @@ type Report struct {
 type Orphan struct {
 	// Owner is the ID of the object that it was made for.
 	Owner string `json:"owner"`
-	// Key of the resource within that object's graph, such as "subnet/nodes"; empty where it carries none.
+	// Key of the resource within that object's graph, such as "subnet/nodes"; empty if it carries none.
 	Key    string `json:"key,omitempty"`
 	Kind   string `json:"kind"`
 	ID     string `json:"id"`

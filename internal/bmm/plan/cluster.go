@@ -147,7 +147,7 @@ func ownerOf(m *infrav1.NvidiaBMMMachine, machines *clusterv1.MachineList) *clus
 	return nil
 }
 
-// idOf is the ID of the resource under a key; empty where there is none yet.
+// idOf is the ID of the resource under a key; empty if there is none yet.
 func idOf(steps []graph.Step, key string) string {
 	for _, s := range steps {
 		if s.Key == key {

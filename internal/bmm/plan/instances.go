@@ -38,7 +38,7 @@ type set struct {
 	label    string
 	template string
 	domain   string
-	// replicas is nil where the file leaves them to others.
+	// replicas is nil if the file leaves them to others.
 	replicas *int64
 }
 

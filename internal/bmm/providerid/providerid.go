@@ -46,7 +46,7 @@ func Parse(text string) (ProviderID, error) {
 	return ProviderID{SiteID: site, InstanceID: instance}, nil
 }
 
-// IsCanonical tells whether a text is a UUID as the BMM API writes it.
+// IsCanonical reports whether a text is a UUID as the BMM API writes it.
 func IsCanonical(text string) bool {
 	id, err := uuid.Parse(text)
 	return err == nil && id.String() == text

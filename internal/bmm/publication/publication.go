@@ -38,7 +38,7 @@ type Site struct {
 	ID     string `json:"id"`
 	Zone   string `json:"zone,omitempty"`
 	Region string `json:"region,omitempty"`
-	// Complete is when every instance of the cluster was last seen as it is published; zero where that never was so.
+	// Complete is when every instance of the cluster was last seen as it is published; zero if that never was so.
 	Complete metav1.Time `json:"complete,omitzero"`
 }
 

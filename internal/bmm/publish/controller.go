@@ -167,7 +167,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: r.resync()}, nil
 }
 
-// infra is the NvidiaBMMCluster of a cluster; nil where there is none.
+// infra is the NvidiaBMMCluster of a cluster; nil if there is none.
 func (r *Reconciler) infra(ctx context.Context, cluster *clusterv1.Cluster) (*infrav1.NvidiaBMMCluster, error) {
 	ref := cluster.Spec.InfrastructureRef
 	if ref.Kind != "NvidiaBMMCluster" || ref.APIGroup != infrav1.GroupVersion.Group {

@@ -103,7 +103,7 @@ func TestReconcile_oneTenantsSilentClustersLeaveWorkersToOthers(t *testing.T) {
 	g.Expect(r.clusters.of(demo.NamespacedName).told).To(BeEmpty(), "another tenant's is looked at")
 }
 
-// Thousands of instances take many turns to publish. Nothing is wrong with a cluster that goes on with them.
+// Thousands of instances take many turns to publish. Nothing is wrong with a cluster that continues with them.
 func TestState_doesNotPutOffMoreAndMoreWhatGoesOn(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -197,7 +197,7 @@ func TestPublish_whatDoesNotFitIntoATurnIsNoTrouble(t *testing.T) {
 	g.Expect(len(known.published)).To(BeNumerically(">", 5), "the next turn goes on from there")
 }
 
-// Deletions of a cluster that doesn't answer, which a tenant may go on with for ever.
+// Deletions of a cluster that doesn't answer, which a tenant may continue with for ever.
 func TestClusters_rememberTombstonesWithinBounds(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -15,7 +15,7 @@ import (
 // tombstoneFor is how long a tombstone stays whose machine is gone: Kubernetes asks about a node once it isn't Ready.
 const tombstoneFor = time.Hour
 
-// errNotAll says that a turn was over before all was written. The next one goes on.
+// errNotAll says that a turn was over before all was written. The next one continues.
 var errNotAll = errors.New("one turn was too short for all of it")
 
 // publish what has changed, and from time to time read the actual state. If nothing has changed, no connection is made.

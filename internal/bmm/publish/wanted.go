@@ -27,7 +27,7 @@ const ledgerTimeout = 5 * time.Second
 
 // wanted is what a workload cluster is to know.
 type wanted struct {
-	// site is nil where its names aren't known at the moment.
+	// site is nil if its names aren't known at the moment.
 	site      *publication.Site
 	instances map[string]publication.Instance
 	// unknown are the IDs of those of which nothing can be said at the moment: what was published of them stays.

@@ -27,7 +27,7 @@ func (s *Server) seen(now time.Time) time.Time {
 	return s.heard(s.taken(now).Add(s.config.Times.Inventory.Duration))
 }
 
-// outdate lets clients go on seeing an object as it was, before a change: for Times.ViewLag.
+// outdate lets clients keep seeing an object as it was, before a change: for Times.ViewLag.
 func (s *Server) outdate(o *object, before any, now time.Time) {
 	if lag := s.config.Times.ViewLag.Duration; lag > 0 && !now.Before(o.beforeUntil) {
 		o.before, o.beforeUntil = before, now.Add(lag)

@@ -78,7 +78,7 @@ func (l *Lookup) Of(ctx context.Context, api *bmm.Client, i *bmm.Instance) (Plac
 // Zone is the name of a site.
 func Zone(site *bmm.Site) string { return labelValue(site.Name) }
 
-// Region is the location of a site, such as "ch-zh-zurich"; empty where the site doesn't say.
+// Region is the location of a site, such as "ch-zh-zurich"; empty if the site doesn't say.
 func Region(site *bmm.Site) string {
 	var known []string
 	for _, part := range []string{site.Location.Country, site.Location.State, site.Location.City} {
@@ -89,7 +89,7 @@ func Region(site *bmm.Site) string {
 	return labelValue(strings.ToLower(strings.Join(known, "-")))
 }
 
-// NVLinkDomain of an instance; empty where it is in none, or in several.
+// NVLinkDomain of an instance; empty if it is in none, or in several.
 func NVLinkDomain(i *bmm.Instance) (domain string) {
 	for _, n := range i.NVLinkInterfaces {
 		if domain != "" && n.NVLinkDomainID != domain {

@@ -30,7 +30,7 @@ var kinds = []struct{ header, contentType string }{
 type headers struct {
 	// lines are at most two: a template's is followed by that of what is rendered.
 	lines []string
-	// contentType is empty where cloud-init doesn't know the header.
+	// contentType is empty if cloud-init doesn't know the header.
 	contentType string
 	template    bool
 	// rendered is the content type of what the machine reads, behind that of a template.
@@ -67,7 +67,7 @@ func contentTypeOf(line string) string {
 	return ""
 }
 
-// wrap returns user data in a form that is no YAML, and the same to the machine; empty where there is none. JSON, which
+// wrap returns user data in a form that is no YAML, and the same to the machine; empty if there is none. JSON, which
 // Ignition reads, may have a tab in front, and YAML must not. Cloud-init reads MIME multipart.
 func wrap(data string) string {
 	if json.Valid([]byte(data)) {

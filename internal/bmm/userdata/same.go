@@ -64,7 +64,7 @@ func sameJSON(before, after string) bool {
 	return json.Valid([]byte(after)) && reflect.DeepEqual(value(before), value(after))
 }
 
-// onlyDocument is nil where there are several, or what follows isn't YAML.
+// onlyDocument is nil if there are several, or what follows isn't YAML.
 func onlyDocument(text string) *yaml.Node {
 	decoder := yaml.NewDecoder(strings.NewReader(text))
 	document, next := &yaml.Node{}, &yaml.Node{}

@@ -17,7 +17,7 @@ type history struct {
 
 func newHistory() *history { return &history{revisions: map[string][]revision{}} }
 
-// revision of an object: nil where there was none.
+// revision of an object: nil if there was none.
 type revision struct {
 	object client.Object
 	err    error

@@ -26,7 +26,7 @@ func (m *model) next(s state) {
 	m.others(s)
 }
 
-// process begins a round, goes on with it, or dies. A call that fails is a death before it or after it.
+// process begins a round, continues with it, or dies. A call that fails is a death before it or after it.
 func (m *model) process(s state, i int) {
 	p := s.processes[i]
 	if !p.on {
@@ -248,7 +248,7 @@ func (m *model) taken(s *state) uint8 {
 	return 0
 }
 
-// service goes on with what it is at.
+// service continues with what it is at.
 func (m *model) service(s state) {
 	settledAll := true
 	for i, token := range s.flights {

@@ -103,7 +103,7 @@ func (x *exploration) walks(random *rand.Rand, most int) {
 	}
 }
 
-// choose one of what may come next. Where processes died as often as they go on, none would come far.
+// choose one of what may come next. Where processes died as often as they continue, none would come far.
 func choose(next []visit, random *rand.Rand) visit {
 	weight := func(v visit) int {
 		switch v.by {
@@ -194,7 +194,7 @@ func (x *exploration) check(m *model, s state) string {
 // rounds in which the fixed point has to be reached once nothing fails any more.
 const rounds = 14
 
-// settle lets one process go on while nothing else happens, and says what is wrong with where that ends.
+// settle lets one process continue while nothing else happens, and says what is wrong with where that ends.
 func (x *exploration) settle(m *model, s state) string {
 	quiet := &model{traits: m.traits, decide: m.decide}
 	quiet.found = func(string, state) {}

@@ -70,7 +70,7 @@ type Sight struct {
 	Failed error
 	// Attempt is what this process knows of the attempt in the ledger.
 	Attempt Attempt
-	// ID that was looked up last, and Object, which is nil where it is proven that there is none.
+	// ID that was looked up last, and Object, which is nil if it is proven that there is none.
 	ID     string
 	Object *Thing
 	// List is what was found by tag and name, if Listed. Twice: it was listed a second time.
@@ -92,7 +92,7 @@ type Sight struct {
 	Applied, Remedied bool
 }
 
-// TurnSight says whether it is this owner's turn to create.
+// TurnSight reports whether it is this owner's turn to create.
 type TurnSight int
 
 // Answers to that.

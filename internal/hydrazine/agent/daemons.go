@@ -29,7 +29,7 @@ type vswitchd struct {
 	made   time.Time
 }
 
-// lookAtVswitchd says which run of it there is, or was last, and whether that goes on.
+// lookAtVswitchd says which run of it there is, or was last, and whether that continues.
 func (a *Agent) lookAtVswitchd(ctx context.Context) (run vswitchd, running bool) {
 	socket, err := a.vswitchdSocket()
 	if err != nil {

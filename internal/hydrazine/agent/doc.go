@@ -4,6 +4,6 @@
 // and what the kernel has. They are compared again after every change and every failure, so it makes no difference where
 // the agent was interrupted. A port that the ledger doesn't assign to any host is isolated, in this order: the interface
 // is taken down, which needs no other program; the port leaves the integration bridge; and after the last one
-// ovn-controller is stopped, the bridge deleted, and the tracked connections forgotten. OVN alone would go on forwarding
+// ovn-controller is stopped, the bridge deleted, and the tracked connections forgotten. OVN alone would keep forwarding
 // when it is cut off.
 package agent

@@ -70,7 +70,8 @@ func TestIdentity_isKeptAndNeverShown(t *testing.T) {
 		g.Expect(i.file(name)).To(BeAnExistingFile())
 	}
 
-	// The next agent goes on with the key. One that is damaged makes way for another, whose certificates aren't these.
+	// The next agent continues with the key. One that is damaged makes way for another, whose certificates aren't
+	// these.
 	next, err := loadIdentity(dir)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(next.check(second)).To(Succeed())

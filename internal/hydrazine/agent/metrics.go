@@ -31,7 +31,7 @@ var (
 type Metrics struct {
 	// Report is how everything is now.
 	Report func() (*agentv1.Report, error)
-	// Connected says whether there is a connection to Open vSwitch's database.
+	// Connected reports whether there is a connection to Open vSwitch's database.
 	Connected func() bool
 
 	applies    *prometheus.CounterVec
@@ -40,7 +40,7 @@ type Metrics struct {
 	isolations prometheus.Histogram
 
 	mutex    sync.Mutex
-	released time.Time // when the first port was taken away whose isolation isn't certain yet; zero where there is none
+	released time.Time // when the first port was taken away whose isolation isn't certain yet; zero if there is none
 }
 
 // NewMetrics returns metrics of nothing yet.
@@ -102,7 +102,7 @@ func (m *Metrics) applied(released time.Time, isolation, attachment error) {
 		m.mutex.Lock()
 		defer m.mutex.Unlock()
 		if !released.IsZero() {
-			m.released = released // it goes on
+			m.released = released // it continues
 		}
 		return
 	case attachment != nil:

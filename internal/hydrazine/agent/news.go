@@ -32,8 +32,8 @@ func (n *news) wait() <-chan struct{} {
 	return n.next
 }
 
-// follow does something whenever there is news, and at least every daemonPoll, until ctx ends. It says whether it has failed in
-// a way that is news itself: then it waits all the time, or it would go on at once for ever.
+// follow does something whenever there is news, and at least every daemonPoll, until ctx ends. It reports whether it has failed
+// in a way that is news itself: then it waits all the time, or it would continue at once for ever.
 func (n *news) follow(ctx context.Context, do func() (failed bool)) {
 	for ctx.Err() == nil {
 		next := n.wait()

@@ -181,7 +181,7 @@ func underlay(encapIP, server netip.Addr) (netip.Addr, error) {
 	return netip.Addr{}, fmt.Errorf("%s has no address of the server's IP version: %s", vswitch.TransportBridge, server)
 }
 
-// relayReport says what there is of the relay, or nil where there is to be none.
+// relayReport says what there is of the relay, or nil if there is to be none.
 func relayReport(l *ledger.Ledger, state vswitch.State, s status) *agentv1.Relay {
 	r := l.Network.Relay
 	if r.Interface == "" {

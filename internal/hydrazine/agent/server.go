@@ -77,7 +77,7 @@ func (s *server) Watch(request *agentv1.WatchRequest, stream agentv1.Agent_Watch
 	}
 }
 
-// same says whether two reports differ in nothing but their time.
+// same reports whether two reports differ in nothing but their time.
 func same(report, last *agentv1.Report) bool {
 	if last == nil {
 		return false

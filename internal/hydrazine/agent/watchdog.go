@@ -33,7 +33,7 @@ func (w *watchdog) feeder(needed sync.Locker) func() {
 	}
 }
 
-// expired says whether the agent is stuck.
+// expired reports whether the agent is stuck.
 func (w *watchdog) expired() bool { return sinceBoot()-time.Duration(w.fed.Load()) > stuckAfter }
 
 // notify tells systemd a state, as sd_notify does, if systemd has started this process and asks for it.

@@ -78,7 +78,7 @@ func (r Report) Addresses() []netip.Addr {
 	return r.said()
 }
 
-// IsGateway says whether a DPU sends to others by an address, whichever of its routes has that.
+// IsGateway reports whether a DPU sends to others by an address, whichever of its routes has that.
 func (r Report) IsGateway(ip netip.Addr) bool {
 	return slices.ContainsFunc(slices.Concat(r.GetUplink().GetGateways(), r.GetUplink().GetNextHops()), func(text string) bool {
 		a, err := netip.ParseAddr(text)

@@ -49,7 +49,7 @@ func observe(
 	return err
 }
 
-// observeStream observes a call whose answer goes on. It is a grpc.StreamClientInterceptor.
+// observeStream observes a call whose answer continues. It is a grpc.StreamClientInterceptor.
 func observeStream(
 	ctx context.Context, description *grpc.StreamDesc, connection *grpc.ClientConn, method string, begin grpc.Streamer, options ...grpc.CallOption,
 ) (grpc.ClientStream, error) {

@@ -78,7 +78,7 @@ func ParseAuthority(certificate, key []byte) (*Authority, error) {
 	return &Authority{certificate: pair.Leaf, key: signer, now: time.Now}, nil
 }
 
-// UsableAuthority reads what PEM and KeyPEM have written. It returns nil where there is nothing, and where it can't be used: it
+// UsableAuthority reads what PEM and KeyPEM have written. It returns nil if there is nothing, and where it can't be used: it
 // logs why, for all certificates of the group will be replaced.
 func UsableAuthority(ctx context.Context, certificate, key []byte) *Authority {
 	if len(certificate) == 0 && len(key) == 0 {
@@ -147,8 +147,8 @@ func requested(request []byte) (*ecdsa.PublicKey, error) {
 	return key, nil
 }
 
-// Good says whether a certificate is one that Sign has given for this request's key and this name, and more than half of its
-// life is left.
+// Good reports whether a certificate is one that Sign has given for this request's key and this name, and more than half of
+// its life is left.
 func (a *Authority) Good(certificate, request []byte, name string) bool {
 	block, _ := pem.Decode(certificate)
 	key, err := requested(request)
@@ -160,8 +160,8 @@ func (a *Authority) Good(certificate, request []byte, name string) bool {
 		a.fresh(c)
 }
 
-// fresh says whether a certificate is valid, and more than half of its life is left. It isn't valid yet when the clock was ahead that it was
-// signed by.
+// fresh reports whether a certificate is valid, and more than half of its life is left. It isn't valid yet when the clock was ahead that it
+// was signed by.
 func (a *Authority) fresh(c *x509.Certificate) bool {
 	return !a.now().Before(c.NotBefore) && a.now().Before(c.NotBefore.Add(c.NotAfter.Sub(c.NotBefore)/2))
 }
@@ -183,7 +183,7 @@ func (a *Authority) Serve(at netip.Addr) (certificate, key []byte, err error) {
 	return encode("CERTIFICATE", der), key, err
 }
 
-// Serves says whether a southbound database at an address can go on with a certificate and its key.
+// Serves reports whether a southbound database at an address can continue with a certificate and its key.
 func (a *Authority) Serves(certificate, key []byte, at netip.Addr) bool {
 	pair, err := tls.X509KeyPair(certificate, key)
 	return err == nil && pair.Leaf.VerifyHostname(at.String()) == nil && a.fresh(pair.Leaf) &&

@@ -38,7 +38,7 @@ func ensureAuthority(ctx context.Context, dir, group string) (*Authority, error)
 	return a, writePair(dir, authorityCertificate, a.PEM(), authorityKey, key)
 }
 
-// ensureServer sees to it that the southbound database has a certificate. A server that runs serves a new one from its next
+// ensureServer makes sure that the southbound database has a certificate. A server that runs serves a new one from its next
 // connection on, once it sees that the key is another one: so that is written last.
 func (a *Authority) ensureServer(dir string, at netip.Addr) error {
 	certificate, key, err := readPair(dir, serverCertificate, serverKey)

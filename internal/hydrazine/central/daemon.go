@@ -89,7 +89,7 @@ func (d daemon) ensure(ctx context.Context, shut func() error) error {
 }
 
 // closeOthers ends listening where the command line doesn't say so. An older version of this program opens databases by telling
-// the servers, and they go on when this one is back.
+// the servers, and they continue when this one is back.
 func (d daemon) closeOthers(ctx context.Context) error {
 	if d.database == "" {
 		return nil
@@ -151,7 +151,7 @@ func (d daemon) running() (pid int, command []string) {
 	return pid, command
 }
 
-// outdated says whether the daemon was started in another way than it would be now.
+// outdated reports whether the daemon was started in another way than it would be now.
 func (d daemon) outdated() bool {
 	pid, command := d.running()
 	return pid != 0 && !slices.Equal(command[1:], d.command[1:])

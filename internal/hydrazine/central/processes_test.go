@@ -59,7 +59,7 @@ func (p *Processes) kill(g Gomega, name string) {
 	g.Eventually(p.answers).WithArguments(name).Should(BeFalse())
 }
 
-// answers says whether a daemon listens: who is dead may go on as a zombie.
+// answers reports whether a daemon listens: who is dead may continue as a zombie.
 func (p *Processes) answers(name string) bool {
 	_, err := unixctl.Call(context.Background(), filepath.Join(p.Dir, name+".ctl"), "version")
 	return !ended(err)
@@ -95,7 +95,7 @@ func (c chassis) sbctl(at Central, args ...string) error {
 	return nil
 }
 
-// connects says whether a DPU gets through to a southbound database.
+// connects reports whether a DPU gets through to a southbound database.
 func (p *Processes) connects(t *testing.T, c Central) func() bool {
 	t.Helper()
 	dpu := p.chassis(t, c.Authority, "dpu1", time.Hour)

@@ -350,7 +350,7 @@ func (r *resourceReconciler) promise(ctx context.Context, resource *resourcev1.M
 	return nil
 }
 
-// bound says whether OVN has the port on the DPU. It returns false where that isn't known yet.
+// bound reports whether OVN has the port on the DPU. It returns false where that isn't known yet.
 func (r *resourceReconciler) bound(resource *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, port *agentv1.Port) bool {
 	name, dpu := resource.Status.LogicalPortReference.LogicalPort, resource.Status.LogicalPortReference.DPU
 	binding, known := r.networks.binding(group.UID, name)

@@ -103,7 +103,7 @@ func TestControlPlane_isKnownWithoutAPolicy(t *testing.T) {
 	g.Expect(known().all).To(ContainElement(netip.MustParseAddr("172.18.0.41")))
 }
 
-// A DHCP server on the manager's machine goes on serving: the DPUs' relays speak to it, past what hosts may reach.
+// A DHCP server on the manager's machine keeps serving: the DPUs' relays speak to it, past what hosts may reach.
 func TestControlPlane_keepsNoRelayFromItsServer(t *testing.T) {
 	t.Parallel()
 	g, group := NewWithT(t), softwareGroup("blue")

@@ -66,7 +66,7 @@ func (r *resourceReconciler) heard(resource *resourcev1.ManagedResource, unprove
 		resource.Spec.DPUIPs[0], guarded))
 }
 
-// warn in AgentReady of what the host goes on with, and by an event when it is new.
+// warn in AgentReady of what the host continues with, and by an event when it is new.
 func (r *resourceReconciler) warn(resource *resourcev1.ManagedResource, reason, message string) {
 	before := condition(resource, resourcev1.AgentReadyCondition)
 	if before == nil || before.Reason != reason || before.Message != message {

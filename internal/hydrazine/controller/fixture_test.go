@@ -379,7 +379,7 @@ func (f *fixture) wipe(group *resourcev1.ResourceGroup) {
 	}
 }
 
-// open says whether the DPUs can connect to a group's central.
+// open reports whether the DPUs can connect to a group's central.
 func (f *fixture) open(group *resourcev1.ResourceGroup) bool {
 	_, address, _ := strings.Cut(group.Status.SoftwareNetworkConfiguration.Southbound, ":")
 	connection, err := net.DialTimeout("tcp", address, time.Second)

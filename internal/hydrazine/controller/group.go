@@ -272,7 +272,7 @@ func texts(all []netip.Addr) []resourcev1.IPAddress {
 	return ips
 }
 
-// accept says whether a resource is to be on the network of its group, and if it can't be, why.
+// accept reports whether a resource is to be on the network of its group, and if it can't be, why.
 func accept(
 	ctx context.Context, c client.Reader, r *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, inGroup []resourcev1.ManagedResource,
 ) (bool, membership.Problem, error) {

@@ -94,8 +94,9 @@ func (r *resourceReconciler) confirm(ctx context.Context, resource *resourcev1.M
 	return r.letGo(ctx, resource, answer)
 }
 
-// letGo says whether a DPU that has isolated a host answers for none of its addresses any more. It doesn't if it has left the network
-// with its last host. As long as other hosts of the group are behind it, its ovn-controller has to hear that the address is gone.
+// letGo reports whether a DPU that has isolated a host answers for none of its addresses any more. It doesn't if it has left the
+// network with its last host. As long as other hosts of the group are behind it, its ovn-controller has to hear that the address is
+// gone.
 func (r *resourceReconciler) letGo(ctx context.Context, resource *resourcev1.ManagedResource, answer *agentv1.Report) error {
 	at := resource.Status.LogicalPortReference
 	if at == nil || at.GroupUID == "" || !slices.ContainsFunc(answer.GetPorts(), func(p *agentv1.Port) bool {
@@ -106,7 +107,8 @@ func (r *resourceReconciler) letGo(ctx context.Context, resource *resourcev1.Man
 	return r.unanswered(ctx, resource)
 }
 
-// unanswered says whether ovn-controller of a host's DPU has heard that all addresses are gone that the host doesn't take along.
+// unanswered reports whether ovn-controller of a host's DPU has heard that all addresses are gone that the host doesn't take
+// along.
 func (r *resourceReconciler) unanswered(ctx context.Context, resource *resourcev1.ManagedResource) error {
 	at := resource.Status.LogicalPortReference
 	stays := resource.DeletionTimestamp.IsZero() && resource.Spec.State == resourcev1.Attached &&
@@ -122,8 +124,8 @@ func (r *resourceReconciler) unanswered(ctx context.Context, resource *resourcev
 	return nil
 }
 
-// ended says whether the DPU of a host whose lease has ended answers for none of its addresses any more. The lease is one host's;
-// ovn-controller goes on for the others of the group.
+// ended reports whether the DPU of a host whose lease has ended answers for none of its addresses any more. The lease is one
+// host's; ovn-controller continues for the others of the group.
 func (r *resourceReconciler) ended(ctx context.Context, resource *resourcev1.ManagedResource) error {
 	serves, err := servesOthers(ctx, r, r.leases, resource)
 	if err != nil || !serves {
@@ -132,7 +134,7 @@ func (r *resourceReconciler) ended(ctx context.Context, resource *resourcev1.Man
 	return r.unanswered(ctx, resource)
 }
 
-// servesOthers says whether the DPU of a host may have others of the group on the network: one of them has a lease.
+// servesOthers reports whether the DPU of a host may have others of the group on the network: one of them has a lease.
 func servesOthers(ctx context.Context, c client.Reader, leases *hostLeases, of *resourcev1.ManagedResource) (bool, error) {
 	at := of.Status.LogicalPortReference
 	if at == nil || at.GroupUID == "" {

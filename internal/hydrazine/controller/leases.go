@@ -29,7 +29,7 @@ type hostLeases struct {
 type sighting struct {
 	of      types.UID
 	expires time.Time
-	// length of the lease, both ends by the clock that they were written by. 0 where only its end was written.
+	// length of the lease, both ends by the clock that they were written by. 0 if only its end was written.
 	length time.Duration
 	at     time.Duration
 	// latest is when the lease has ended, as the wall's clock was then.
@@ -66,7 +66,8 @@ func (s sighting) byWall(now time.Time, since time.Duration) time.Duration {
 	return left
 }
 
-// latest is when the lease of an attached host has ended, if the clocks go on as they went. It stays the same while the lease does.
+// latest is when the lease of an attached host has ended, if the clocks continue as they went. It stays the same while the lease
+// does.
 func (l *hostLeases) latest(r *resourcev1.ManagedResource) time.Time {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -99,7 +99,8 @@ func TestLeases_areOfOneObject(t *testing.T) {
 	g.Expect(l.seen).To(BeEmpty())
 }
 
-// A lease is one host's. While its DPU serves another host of the group, ovn-controller there goes on with what the first one had.
+// A lease is one host's. While its DPU serves another host of the group, ovn-controller there continues with what the first one
+// had.
 func TestStillUses_afterTheLeaseOfOneOfTwoHosts(t *testing.T) {
 	t.Parallel()
 	began := time.Now().Truncate(time.Second)

@@ -187,8 +187,8 @@ func TestHost_thatHasMovedLeavesItsDPUToOthers(t *testing.T) {
 	f.becomes(one, resourcev1.AcceptedCondition, metav1.ConditionTrue, "")
 }
 
-// A DPU leaves a network with its last host. Before that its ovn-controller goes on, and answers for the address of a host that was isolated
-// until it hears that this is gone.
+// A DPU leaves a network with its last host. Before that its ovn-controller continues, and answers for the address of a host that was
+// isolated until it hears that this is gone.
 func TestHost_besideAnotherOneKeepsItsAddressUntilItsDPUHasLetGo(t *testing.T) {
 	t.Parallel()
 	f := start(t).run()

@@ -47,10 +47,10 @@ type network struct {
 	bindings  map[string]ovn.Binding     // of logical ports; nil until they are known
 	chassis   map[string]bool            // of the members
 	spread    bool                       // whether all of these had the last change
-	relays    map[string]*topology.Relay // by chassis, nil where there is to be none; without those that aren't known yet
+	relays    map[string]*topology.Relay // by chassis, nil if there is to be none; without those that aren't known yet
 	unrelayed string                     // why there is to be none, where the site doesn't allow the group's server
 	authority *central.Authority         // nil in plaintext
-	changed   time.Time                  // when the first change was made that not all have; zero where they have all
+	changed   time.Time                  // when the first change was made that not all have; zero if they have all
 }
 
 func newNetworks(ctx context.Context, runtime central.Runtime) *networks {
@@ -88,8 +88,8 @@ func (n *networks) ensure(ctx context.Context, group types.UID) (*network, centr
 	return made, c, nil
 }
 
-// reaches says whether these are connections to a central. Both are always to the same one: what is written to one's northbound
-// database must not open another one's southbound database.
+// reaches reports whether these are connections to a central. Both are always to the same one: what is written to one's
+// northbound database must not open another one's southbound database.
 func (w *network) reaches(c central.Central) bool {
 	return w.to.Northbound == c.Northbound && w.to.Southbound == c.Southbound && w.to.TLS == c.TLS
 }
@@ -248,7 +248,7 @@ func (n *networks) notRelayed(group types.UID) string {
 	return w.unrelayed
 }
 
-// forgotten says whether a DPU of a group is known to have nothing of a public address any more.
+// forgotten reports whether a DPU of a group is known to have nothing of a public address any more.
 func (n *networks) forgotten(ctx context.Context, group types.UID, chassis string, public netip.Addr) bool {
 	w := n.find(group)
 	if w == nil {

@@ -31,7 +31,7 @@ type pool struct {
 	given map[types.UID]*networkfabricv1.PublicIP
 }
 
-// of a host: its address, or nil where none is free.
+// of a host: its address, or nil if none is free.
 func (p *pool) of(ctx context.Context, resource *resourcev1.ManagedResource) (*networkfabricv1.PublicIP, error) {
 	p.mutex.Lock() // what the cache knows is compared with what was given
 	defer p.mutex.Unlock()
@@ -136,7 +136,8 @@ func (p *pool) forget(known []networkfabricv1.PublicIP) {
 	maps.DeleteFunc(p.given, func(_ types.UID, ip *networkfabricv1.PublicIP) bool { return isKnown(ip, byName[ip.Name]) })
 }
 
-// isKnown says whether the cache, which has this under the name of an address that was given, knows that it was, or that it is gone.
+// isKnown reports whether the cache, which has this under the name of an address that was given, knows that it was, or that it is
+// gone.
 func isKnown(given, cached *networkfabricv1.PublicIP) bool {
 	if cached == nil || cached.UID != given.UID {
 		return true

@@ -215,7 +215,7 @@ func nextHop(resource *resourcev1.ManagedResource) resourcev1.IPAddress {
 	return resource.Spec.DPUIPs[1]
 }
 
-// leaving says whether a host is being taken off its network, or its DPU has done that by itself.
+// leaving reports whether a host is being taken off its network, or its DPU has done that by itself.
 func leaving(resource *resourcev1.ManagedResource) bool {
 	attached := condition(resource, resourcev1.AttachedCondition)
 	return attached != nil && slices.Contains([]string{reasonIsolating, reasonIsolated, reasonLeaseExpired, reasonMoving}, attached.Reason)
@@ -240,8 +240,8 @@ func (r *publicIPReconciler) takeBack(ctx context.Context, ip *networkfabricv1.P
 	return ctrl.Result{}, r.offer(ctx, ip)
 }
 
-// stillUses says whether the host that has an address may still send under it: a DPU has the host on its network, and isn't known
-// to have heard that the address is no longer the host's. Of a central that can't be asked nothing is known.
+// stillUses reports whether the host that has an address may still send under it: a DPU has the host on its network, and isn't
+// known to have heard that the address is no longer the host's. Of a central that can't be asked nothing is known.
 func (r *publicIPReconciler) stillUses(ctx context.Context, ip *networkfabricv1.PublicIP) (bool, error) {
 	of := ip.Status.ManagedResource
 	if of == nil {
@@ -275,7 +275,7 @@ func (r *publicIPReconciler) withdrawing(ip *networkfabricv1.PublicIP, used bool
 		message += fmt.Sprintf("; the DPU of ManagedResource %s may still use it, until its lease ends", of.Name)
 	}
 	if c := condition(ip, resourcev1.ReadyCondition); c != nil && c.Reason != reasonWithdrawing {
-		drop(ip, resourcev1.ReadyCondition) // its time says since when this goes on
+		drop(ip, resourcev1.ReadyCondition) // its time says since when this continues
 	}
 	unmet(ip, resourcev1.ReadyCondition, reasonWithdrawing, message)
 }

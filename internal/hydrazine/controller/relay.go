@@ -35,7 +35,8 @@ func (r *resourceReconciler) relayFor(
 	return message, true
 }
 
-// relayed says whether the DPU relays what its hosts ask the group's DHCP server for, or why the site doesn't allow that.
+// relayed reports whether the DPU relays what its hosts ask the group's DHCP server for, or why the site doesn't allow
+// that.
 func relayed(
 	resource *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, report agents.Report, wanted *agentv1.DHCPRelay, known bool,
 	refused string,

@@ -109,8 +109,8 @@ func (r *resourceReconciler) reserved(
 	return "", "", nil
 }
 
-// gatewayOfSeveral says whether DPUs call an address a gateway that serve hosts of more than one namespace. One tenant's DPUs alone may say
-// what they like.
+// gatewayOfSeveral reports whether DPUs call an address a gateway that serve hosts of more than one namespace. One tenant's DPUs alone may
+// say what they like.
 func (r *resourceReconciler) gatewayOfSeveral(ctx context.Context, ip netip.Addr) (bool, error) {
 	namespace := ""
 	for _, dpu := range r.agents.Gateway(ip) {

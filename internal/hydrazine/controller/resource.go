@@ -171,12 +171,12 @@ func secondAccess(resource *resourcev1.ManagedResource) *resourcev1.IPAssociatio
 	return ips
 }
 
-// attachedByUs says whether a DPU may have the host on a network.
+// attachedByUs reports whether a DPU may have the host on a network.
 func attachedByUs(resource *resourcev1.ManagedResource) bool {
 	return resource.Status.LeaseExpires != nil
 }
 
-// isolated says whether no DPU has the host on a network.
+// isolated reports whether no DPU has the host on a network.
 func isolated(resource *resourcev1.ManagedResource) bool { return !attachedByUs(resource) }
 
 // report of the agent at an address, and if there is none that can be worked with, why.

@@ -28,7 +28,7 @@ func (r *resourceReconciler) secure(resource *resourcev1.ManagedResource, report
 		return r.older(resource, report, wanted)
 	}
 	authority := r.networks.authority(types.UID(wanted.GroupUid))
-	if authority == nil && has == nil { // its central isn't there yet, or hangs: a host goes on with what it has
+	if authority == nil && has == nil { // its central isn't there yet, or hangs: a host continues with what it has
 		if keep(resource, report, wanted) { // without TLS, as before the manager asked for it
 			return true
 		}

@@ -63,7 +63,7 @@ func (r *Raw) listen() {
 	}
 }
 
-// heard says whether who waits for a window may go on.
+// heard reports whether who waits for a window may continue.
 func (r *Raw) heard(frame http2.Frame) bool {
 	switch f := frame.(type) {
 	case *http2.SettingsFrame:
@@ -174,14 +174,14 @@ func (r *Raw) EachCall(n int, method string, do func(stream uint32), more ...[2]
 	all.Wait()
 }
 
-// Over says whether the connection has ended.
+// Over reports whether the connection has ended.
 func (r *Raw) Over() bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	return r.gone
 }
 
-// IsOpen says whether a call hasn't ended.
+// IsOpen reports whether a call hasn't ended.
 func (r *Raw) IsOpen(stream uint32) bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

@@ -29,9 +29,9 @@ type Problem struct {
 	Message string
 }
 
-// Of a host in a group: nil where there is no such group, or it is being deleted. The others are all ManagedResources that
-// share the group or one of the host's DPU IPs; the host itself may be among them. The first one stays: what was accepted once
-// is never refused because of a later one.
+// Of a host in a group: nil if there is no such group, or it is being deleted. The others are all ManagedResources that share
+// the group or one of the host's DPU IPs; the host itself may be among them. The first one stays: what was accepted once is
+// never refused because of a later one.
 func Of(r *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, others []resourcev1.ManagedResource) Problem {
 	if group == nil || !group.DeletionTimestamp.IsZero() {
 		return Problem{ReasonNoGroup, "resourceGroup", fmt.Sprintf("there is no ResourceGroup %s/%s: make it, or name another one",
@@ -71,18 +71,18 @@ func before(a, b *resourcev1.ManagedResource) int {
 	return cmp.Or(order(!attached(a), !attached(b)), Older(a, b))
 }
 
-// keeps says whether of two hosts that ask for an address of the fabric this one keeps it: who has it, then who is older. One that is
-// attached with other addresses, and asks for this one now, has it no more than a new one.
+// keeps reports whether of two hosts that ask for an address of the fabric this one keeps it: who has it, then who is older. One that
+// is attached with other addresses, and asks for this one now, has it no more than a new one.
 func keeps(r, other *resourcev1.ManagedResource, ip resourcev1.IPAddress) bool {
 	return cmp.Or(order(!has(r, ip), !has(other, ip)), Older(r, other)) < 0
 }
 
-// has says whether a DPU may answer for an address because of a host, or because it is the host's DPU.
+// has reports whether a DPU may answer for an address because of a host, or because it is the host's DPU.
 func has(r *resourcev1.ManagedResource, ip resourcev1.IPAddress) bool {
 	return slices.Contains(Reached(r), ip) || attached(r) && (r.Spec.DPUIPs[0] == ip || slices.Contains(r.Status.DPUAddresses, ip))
 }
 
-// attached says whether a DPU may have the host on a network, and it is the one that the host asks for.
+// attached reports whether a DPU may have the host on a network, and it is the one that the host asks for.
 func attached(r *resourcev1.ManagedResource) bool {
 	at := r.Status.LogicalPortReference
 	return r.Status.LeaseExpires != nil && at != nil && len(r.Spec.DPUIPs) > 0 && at.Agent == r.Spec.DPUIPs[0]
@@ -111,7 +111,7 @@ func order(a, b bool) int {
 	return -1
 }
 
-// place says whether the host's addresses are in the group's networks.
+// place reports whether the host's addresses are in the group's networks.
 func place(r *resourcev1.ManagedResource, group *resourcev1.ResourceGroup) Problem {
 	if problem := inside(r, group.Spec.Network, "hostIP", r.Spec.HostIP); problem.Reason != "" || r.Spec.SecondHostIP == "" {
 		return problem
@@ -123,7 +123,7 @@ func place(r *resourcev1.ManagedResource, group *resourcev1.ResourceGroup) Probl
 	return inside(r, group.Spec.SecondNetwork, "secondHostIP", r.Spec.SecondHostIP)
 }
 
-// inside says whether an address is one of a network's hosts.
+// inside reports whether an address is one of a network's hosts.
 func inside(r *resourcev1.ManagedResource, n *resourcev1.IPNet, field string, ip resourcev1.IPAddress) Problem {
 	network, gateway, err := n.Parse()
 	if err != nil {
@@ -215,7 +215,7 @@ func conflict(r, first *resourcev1.ManagedResource) Problem {
 	return Problem{}
 }
 
-// sameDPU says whether two hosts are behind the same DPU, which may have several addresses of its own.
+// sameDPU reports whether two hosts are behind the same DPU, which may have several addresses of its own.
 func sameDPU(a, b *resourcev1.ManagedResource) bool {
 	one, other := a.Spec.DPUIPs[0], b.Spec.DPUIPs[0]
 	return one == other || slices.Contains(a.Status.DPUAddresses, other) || slices.Contains(b.Status.DPUAddresses, one)

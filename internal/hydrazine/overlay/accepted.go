@@ -32,7 +32,7 @@ func Accepted(group *resourcev1.ResourceGroup, all []resourcev1.ManagedResource)
 	return in
 }
 
-// Expressible says whether OVN can have a host on its group's network, with what its agent says of the fabric.
+// Expressible reports whether OVN can have a host on its group's network, with what its agent says of the fabric.
 func Expressible(r *resourcev1.ManagedResource, group *resourcev1.ResourceGroup) membership.Problem {
 	t, err := Topology(group, []resourcev1.ManagedResource{*r}, Outside{})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/topology"
 )
 
-// notRelayed says why the site doesn't allow that a group's DHCP server is asked, and what to do. It is empty where it does, or where
+// notRelayed says why the site doesn't allow that a group's DHCP server is asked, and what to do. It is empty if it does, or where
 // there is none.
 //
 // DPUs ask under their own addresses, past all rules for hosts, and say which network an address is to be from. So a tenant

@@ -13,7 +13,7 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/topology"
 )
 
-// Policy of the site, which is empty where there is none.
+// Policy of the site, which is empty if there is none.
 func Policy(ctx context.Context, c client.Reader) (*networkfabricv1.FabricPolicy, error) {
 	policy := &networkfabricv1.FabricPolicy{}
 	err := c.Get(ctx, client.ObjectKey{Name: networkfabricv1.FabricPolicyName}, policy)
@@ -43,17 +43,18 @@ func LookAtSite(ctx context.Context, c client.Reader, underlay []netip.Addr) (to
 	return site, nil
 }
 
-// IsDPUs says whether an address is in one of dpuPrefixes: these have nothing but DPUs' own addresses.
+// IsDPUs reports whether an address is in one of dpuPrefixes: these have nothing but DPUs' own addresses.
 func IsDPUs(policy *networkfabricv1.FabricPolicy, a netip.Addr) bool {
 	return slices.ContainsFunc(prefixes(policy.Spec.DPUPrefixes), func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
-// IsReserved says whether an address is in one of reservedPrefixes: a gateway, say, which is no host's.
+// IsReserved reports whether an address is in one of reservedPrefixes: a gateway, say, which is no host's.
 func IsReserved(policy *networkfabricv1.FabricPolicy, a netip.Addr) bool {
 	return slices.ContainsFunc(prefixes(policy.Spec.ReservedPrefixes), func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
-// IsShared says whether an address is a shared service's. A shared network that has the host's DPU too has more than services.
+// IsShared reports whether an address is a shared service's. A shared network that has the host's DPU too has more than
+// services.
 func IsShared(policy *networkfabricv1.FabricPolicy, a, dpu netip.Addr) bool {
 	return slices.ContainsFunc(prefixes(policy.Spec.SharedServices), func(n netip.Prefix) bool { return n.Contains(a) && !n.Contains(dpu) })
 }

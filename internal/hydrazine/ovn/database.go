@@ -30,7 +30,7 @@ type Database struct {
 	model    model.DatabaseModel
 	requests map[string]ovsdb.MonitorRequest // what is read, by table
 	endpoint string
-	tls      *tls.Config // nil where the endpoint isn't ssl:
+	tls      *tls.Config // nil if the endpoint isn't ssl:
 	changed  func(table string)
 	stop     context.CancelFunc
 	stopped  chan struct{}

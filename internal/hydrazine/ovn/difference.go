@@ -158,7 +158,7 @@ func (d *difference) write(r *row) ([]ovsdb.Operation, error) {
 }
 
 // amend a set by what differs, if that is less than the set: one DPU more among a thousand is one address to write, in each group. It
-// returns nil where the column is better written whole. What is new comes first, as some sets may not be empty in between.
+// returns nil if the column is better written whole. What is new comes first, as some sets may not be empty in between.
 func (r *row) amend(kept *row, column string) (mutations []ovsdb.Mutation) {
 	wanted, set := r.value(column).Interface().([]string)
 	has, _ := kept.value(column).Interface().([]string)
@@ -316,7 +316,7 @@ func equal(a, b reflect.Value) bool {
 	return slices.Equal(slices.Sorted(slices.Values(one)), slices.Sorted(slices.Values(other)))
 }
 
-// empty says whether a value is what a new row has by itself.
+// empty reports whether a value is what a new row has by itself.
 func empty(v reflect.Value) bool {
 	if v.Kind() == reflect.Map || v.Kind() == reflect.Slice {
 		return v.Len() == 0

@@ -71,7 +71,7 @@ func (n *Northbound) Apply(ctx context.Context, owner string, wanted []model.Mod
 	return len(operations), nil
 }
 
-// Translates says whether a row translates something into an address, or from it.
+// Translates reports whether a row translates something into an address, or from it.
 func (n *Northbound) Translates(external netip.Addr) (bool, error) {
 	rows, err := n.rows()
 	if err != nil {
@@ -98,7 +98,7 @@ func count() []ovsdb.Operation {
 
 var one = []ovsdb.Mutation{*ovsdb.NewMutation("nb_cfg", ovsdb.MutateOperationAdd, 1)}
 
-// Change is the number of the last change, or 0 where none has been counted. See Southbound.Changes for who has it.
+// Change is the number of the last change, or 0 if none has been counted. See Southbound.Changes for who has it.
 func (n *Northbound) Change(_ context.Context) (int, error) {
 	g, err := n.global()
 	if g == nil || err != nil {

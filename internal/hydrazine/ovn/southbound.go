@@ -102,8 +102,8 @@ func (s *Southbound) DeleteChassis(ctx context.Context, name string) error {
 // that recomputes all flows takes longer than the default, and would have to do so again after it.
 const inactivityProbe = 30_000
 
-// IsOpen says whether chassis may connect by what the database listens at, such as pssl:16642:172.18.0.2. It asks the
-// database, which may have been another one a moment ago.
+// IsOpen reports whether chassis may connect by what the database listens at, such as pssl:16642:172.18.0.2. It asks
+// the database, which may have been another one a moment ago.
 func (s *Southbound) IsOpen(ctx context.Context, listen string) (bool, error) {
 	results, err := s.Transact(ctx, ovsdb.Operation{
 		Op: ovsdb.OperationSelect, Table: sbdb.ConnectionTable, Where: everyRow(), Columns: []string{"target", "role"},

@@ -130,7 +130,7 @@ func (r *row) value(column string) reflect.Value {
 
 func (r *row) schema(column string) *ovsdb.ColumnSchema { return r.TableSchema.Column(column) }
 
-// refersTo says whether a column holds UUIDs of other rows, and whether these live by it.
+// refersTo reports whether a column holds UUIDs of other rows, and whether these live by it.
 func (r *row) refersTo(column string) (reference, strong bool) {
 	typ := r.schema(column).TypeObj
 	if typ == nil || typ.Key == nil || typ.Key.Type != ovsdb.TypeUUID {
@@ -153,7 +153,7 @@ func (r *row) references(column string) []string {
 	return nil
 }
 
-// holds says whether other rows live by this one.
+// holds reports whether other rows live by this one.
 func (r *row) holds() bool {
 	return slices.ContainsFunc(r.columns, func(column string) bool {
 		_, strong := r.refersTo(column)

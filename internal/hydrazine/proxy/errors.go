@@ -63,7 +63,7 @@ func invalid(field, description string) error {
 		fields: []*errdetails.BadRequest_FieldViolation{{Field: field, Description: description}}}.error()
 }
 
-// listAgain says that what a client wants to go on from isn't known any more.
+// listAgain says that what a client wants to continue from isn't known any more.
 func listAgain(message string) error {
 	return failure{code: codes.OutOfRange, message: message, reason: "LIST_AGAIN"}.error()
 }
@@ -114,7 +114,7 @@ func translate(ctx context.Context, err error, what string, path func(string) st
 	return f.error()
 }
 
-// transient says whether the same may succeed later. What the API server hasn't answered at all may.
+// transient reports whether the same may succeed later. What the API server hasn't answered at all may.
 func transient(err error, reason metav1.StatusReason) bool {
 	answer := apierrors.APIStatus(nil)
 	return !errors.As(err, &answer) || answer.Status().Code >= http.StatusInternalServerError || reason == metav1.StatusReasonTimeout

@@ -27,7 +27,7 @@ type kind struct {
 	object      func() client.Object
 	list        func() client.ObjectList
 	message     proto.Message // an example
-	// complete fills in what the API server or the proxy would for a client that has left it out. Current is nil where the
+	// complete fills in what the API server or the proxy would for a client that has left it out. Current is nil if the
 	// object isn't there.
 	complete func(wanted, current client.Object, by scope) error
 

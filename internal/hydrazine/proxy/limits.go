@@ -67,7 +67,7 @@ func (l *limits) call(who caller) error {
 	return reserve(l.pace(who.organization).calls, 1, "these are more calls than a tenant may make")
 }
 
-// refuse counts a call that is refused, and says whether there may be another one.
+// refuse counts a call that is refused, and reports whether there may be another one.
 func (l *limits) refuse(who caller) bool { return l.pace(who.organization).refusals.Allow() }
 
 // write counts the bytes of a message that is to be written.

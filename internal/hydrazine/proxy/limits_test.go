@@ -137,7 +137,7 @@ func TestLimits_countEachMessageOfACall(t *testing.T) {
 	f.Expect(code(ask())).To(Equal(codes.ResourceExhausted))
 }
 
-// Who goes on with calls that are refused is work, whose messages are read before they are refused.
+// Who continues with calls that are refused is work, whose messages are read before they are refused.
 func TestLimits_ofCallsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, func(_ *rest.Config, c *proxy.Config) { c.TenantQPS, c.TenantBurst = 0.0001, 2 })

@@ -13,7 +13,7 @@ import (
 // managedBy is in the label of namespaces that the proxy has made.
 const managedBy = "bedplate-hydrazine-proxy"
 
-// noNamespace says whether a create has failed because its namespace isn't there.
+// noNamespace reports whether a create has failed because its namespace isn't there.
 func noNamespace(err error) bool {
 	answer := apierrors.APIStatus(nil)
 	return apierrors.IsNotFound(err) && errors.As(err, &answer) && answer.Status().Details != nil &&

@@ -115,7 +115,7 @@ func (s *Server) register(b *backend) error {
 	return nil
 }
 
-// Ready says whether everything can be answered.
+// Ready reports whether everything can be answered.
 func (s *Server) Ready(*http.Request) error {
 	for _, feed := range s.feeds {
 		if !feed.synced() {

@@ -51,7 +51,7 @@ func (t *Tenancy) caller(c *x509.Certificate) (caller, error) {
 	return who, err
 }
 
-// Authorize says whether a client with a certificate may connect.
+// Authorize reports whether a client with a certificate may connect.
 func (t *Tenancy) Authorize(c *x509.Certificate) error {
 	_, err := t.caller(c)
 	return err

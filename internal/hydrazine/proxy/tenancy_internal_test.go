@@ -60,7 +60,7 @@ func TestStrangers_areRefusedTwice(t *testing.T) {
 	g.Expect(tenancy.Authorize(certificate("kube-system"))).To(Succeed(), "with the prefix it is a name as others")
 }
 
-// passes says whether a client whom the handshake has let through may stay connected.
+// passes reports whether a client whom the handshake has let through may stay connected.
 func passes(tenancy *Tenancy, c *x509.Certificate) bool {
 	g := &gate{tenancy: tenancy, limits: newLimits(&Config{Connections: 1, TenantConnections: 1}), metrics: NewMetrics()}
 	_, _, err := g.Admit(nil, credentials.TLSInfo{State: tls.ConnectionState{PeerCertificates: []*x509.Certificate{c}}})

@@ -94,8 +94,8 @@ func (f *fixture) watchGroups(c *client.Client, version string) groupStream {
 	return stream
 }
 
-// The client's watch goes on while the proxy's to the API server is away, and neither misses nor repeats anything. If
-// the API server can't be reached, the proxy's continues from where it was; after any other error it lists again.
+// The client's watch continues while the proxy's to the API server is away, and neither misses nor repeats anything.
+// If the API server can't be reached, the proxy's continues from where it was; after any other error it lists again.
 func TestWatch_survivesTheLossOfTheAPIServer(t *testing.T) {
 	t.Parallel()
 	for name, cut := range map[string]error{"refused": syscall.ECONNREFUSED, "lost": syscall.EHOSTUNREACH} {

@@ -33,7 +33,7 @@ func TestPublicIP_hasTheNameAsLongAsItIsAnnounced(t *testing.T) {
 		"announce 203.0.113.1/32", "withdraw 203.0.113.1/32", "announce 203.0.113.1/32", "withdraw 203.0.113.1/32"))
 }
 
-// ofPublicIP says whether a PublicIP is written, not the BGPConfiguration.
+// ofPublicIP reports whether a PublicIP is written, not the BGPConfiguration.
 func ofPublicIP(object runtime.ApplyConfiguration) bool {
 	return object.(interface{ GetKind() string }).GetKind() == "PublicIP"
 }

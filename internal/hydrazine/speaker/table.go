@@ -75,7 +75,7 @@ func (t *table) allow(until time.Time) (again bool, err error) {
 	return again, err
 }
 
-// allowed says whether anything may be announced.
+// allowed reports whether anything may be announced.
 func (t *table) allowed() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -114,7 +114,7 @@ func (t *table) announce(name string, h holding, term int) error {
 	return nil
 }
 
-// free says whether a PublicIP may have a prefix. Another one that it is announced for keeps it.
+// free reports whether a PublicIP may have a prefix. Another one that it is announced for keeps it.
 func (t *table) free(name string, prefix netip.Prefix) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -93,7 +93,7 @@ func (m Member) claims() []string {
 	return claims
 }
 
-// accepts says whether a member fits into the group, regardless of the other members.
+// accepts reports whether a member fits into the group, regardless of the other members.
 func (g Group) accepts(m Member) error {
 	mac, err := net.ParseMAC(m.HostMAC)
 	switch {

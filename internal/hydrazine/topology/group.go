@@ -94,12 +94,12 @@ func (m Member) Routed() []Address {
 	return slices.DeleteFunc(slices.Clone(m.Addresses), func(a Address) bool { return !a.FabricIP.IsValid() || a.FabricBits <= 0 })
 }
 
-// Reachable says whether a member can be reached from the fabric.
+// Reachable reports whether a member can be reached from the fabric.
 func (m Member) Reachable() bool {
 	return m.Access == resourcev1.FabricAccess || m.Access == resourcev1.PublicAccess
 }
 
-// Public says whether a member can be reached from the internet by one of its addresses.
+// Public reports whether a member can be reached from the internet by one of its addresses.
 func (m Member) Public(a Address) bool {
 	return m.Access == resourcev1.PublicAccess && a.PublicIP.IsValid()
 }

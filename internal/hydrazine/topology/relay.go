@@ -36,7 +36,7 @@ type Relay struct {
 	Link netip.Addr
 }
 
-// relayable says whether the DHCP server's address is of the IP version of one of the networks.
+// relayable reports whether the DHCP server's address is of the IP version of one of the networks.
 func (g Group) relayable() bool {
 	return plain(g.Relayed) && slices.ContainsFunc(g.Networks, func(n Network) bool { return n.Gateway.BitLen() == g.Relayed.BitLen() })
 }

@@ -59,7 +59,7 @@ func New(config Config) *Rack {
 	}
 }
 
-// PowerOn starts a machine with an empty disk. It returns at once; how the boot goes on is in <Dir>/<ID>/console.log.
+// PowerOn starts a machine with an empty disk. It returns at once; how the boot continues is in <Dir>/<ID>/console.log.
 func (r *Rack) PowerOn(m Machine) error {
 	if m.ID != filepath.Base(m.ID) || !filepath.IsLocal(m.ID) || m.ID == "." {
 		return fmt.Errorf("power on: %q can't be the ID of a machine", m.ID)

@@ -171,7 +171,7 @@ func (f *Fabric) Reach(ctx context.Context, p probe.Probe) (probe.Answer, error)
 	return probe.Reach(ctx, p)
 }
 
-// Stream goes on probing, from the node that p.From names: see probe.Start.
+// Stream keeps probing, from the node that p.From names: see probe.Start.
 func (f *Fabric) Stream(ctx context.Context, p probe.Probe) (*probe.Stream, error) {
 	p.From = f.Namespace(p.From)
 	stream, err := probe.Start(ctx, p)

@@ -112,7 +112,7 @@ func (t Topology) Nodes() []string {
 	return names
 }
 
-// usesIPv6 says whether any node of the fabric has an IPv6 address.
+// usesIPv6 reports whether any node of the fabric has an IPv6 address.
 func (t Topology) usesIPv6() bool {
 	return slices.ContainsFunc(t.Subnets, func(s Subnet) bool {
 		return slices.ContainsFunc(s.Gateways, func(p netip.Prefix) bool { return p.Addr().Is6() })

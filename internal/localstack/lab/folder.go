@@ -211,7 +211,7 @@ func (f *folder) tryLock() (bool, error) {
 	return true, nil
 }
 
-// current tells whether the locked file is still the one in the folder.
+// current reports whether the locked file is still the one in the folder.
 func (f *folder) current() bool {
 	ours, err := f.lock.Stat()
 	if err != nil {

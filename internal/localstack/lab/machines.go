@@ -23,7 +23,7 @@ const MachinesExample = "openshift-machines"
 const instanceState = "machine.openshift.io/instance-state"
 
 // startMachines applies the example and waits until the instances of its Machines are ready. What stands for OpenShift's MachineSet
-// controller goes on until the lab ends.
+// controller continues until the lab ends.
 func (r *run) startMachines(ctx, life context.Context, stack *localstack.Stack) (*Lab, error) {
 	bmm, err := stack.StartMachineAPI(ctx)
 	if err != nil {

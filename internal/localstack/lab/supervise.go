@@ -122,7 +122,7 @@ func (r *run) watchCrashes(ctx context.Context, stack *localstack.Stack) {
 	}
 }
 
-// start ends with ctx; what goes on afterwards ends with life.
+// start ends with ctx; what continues afterwards ends with life.
 func (r *run) start(ctx, life context.Context, stack *localstack.Stack) (*Lab, error) {
 	switch r.options.Example {
 	case MachinesExample:

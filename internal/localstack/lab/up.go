@@ -117,7 +117,7 @@ func startSupervisor(f *folder, o Options) (*supervisor, error) {
 	}
 	defer eventsOut.Close()
 
-	//nolint:noctx // this program itself, which goes on without us
+	//nolint:noctx // this program itself, which continues without us
 	cmd := exec.Command(self, "lab", SuperviseArg, o.Dir)
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr = log, log

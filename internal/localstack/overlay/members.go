@@ -114,8 +114,8 @@ func (m member) version(other netip.Addr) (address, bool) {
 	return m.addresses[i], true
 }
 
-// lets says whether the member's security groups let through what it begins, or what others begin. Peer is the other end as it
-// is seen here, and of are the security groups that it is in, if it's in the same network.
+// lets reports whether the member's security groups let through what it begins, or what others begin. Peer is the other end as
+// it is seen here, and of are the security groups that it is in, if it's in the same network.
 func (m member) lets(direction resourcev1.SecurityDirection, protocol probe.Protocol, port uint16, peer netip.Addr, of []resourcev1.SecurityGroup) bool {
 	if len(m.securityGroups) == 0 {
 		return true

@@ -51,7 +51,7 @@ type siege struct {
 	liars     []*agentstest.Agent
 }
 
-// during sends all attackers while something goes on, and returns when all have stopped.
+// during sends all attackers while something continues, and returns when all have stopped.
 func (s *siege) during(ctx context.Context, while func(ctx context.Context)) {
 	attack, stop := context.WithCancel(ctx)
 	var all sync.WaitGroup

@@ -62,7 +62,7 @@ func (c *call) begin(field string) string {
 	return `{"id":"` + c.askedID() + `",` + field
 }
 
-// endless goes on for ever with one string.
+// endless continues for ever with one string.
 func (c *call) endless() {
 	c.paginate(pageSize, 1)
 	text := strings.Repeat("a", block)

@@ -30,7 +30,7 @@ type Assignment struct {
 	Host        Host
 }
 
-// Host is who a port leads to. It is empty where an older controller hasn't said it.
+// Host is who a port leads to. It is empty if an older controller hasn't said it.
 type Host struct {
 	MAC       string       `json:"mac,omitempty"`
 	Addresses []netip.Addr `json:"addresses,omitempty"`

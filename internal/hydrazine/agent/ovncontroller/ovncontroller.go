@@ -112,7 +112,7 @@ func (d Daemon) Stop(ctx context.Context) error {
 	return nil
 }
 
-// ended waits for the end of a process, and says whether it has come.
+// ended waits for the end of a process, and reports whether it has come.
 func (d Daemon) ended(ctx context.Context, pid int) bool {
 	for d.PID() == pid {
 		select {
@@ -124,7 +124,7 @@ func (d Daemon) ended(ctx context.Context, pid int) bool {
 	return true
 }
 
-// Connected says whether it has a connection to the southbound database.
+// Connected reports whether it has a connection to the southbound database.
 func (d Daemon) Connected(ctx context.Context) bool {
 	status, err := d.call(ctx, "connection-status")
 	return err == nil && strings.TrimSpace(status) == "connected"

@@ -114,7 +114,7 @@ func checkRequest6(t *testing.T, out []byte) {
 	}
 }
 
-// ownedBy says whether an address is one of those that the controller has said.
+// ownedBy reports whether an address is one of those that the controller has said.
 func ownedBy(mac net.HardwareAddr, ip net.IP) bool {
 	return slices.ContainsFunc(present()[MAC(mac)], func(a netip.Addr) bool { return ip.Equal(a.AsSlice()) })
 }

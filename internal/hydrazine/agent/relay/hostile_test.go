@@ -16,7 +16,7 @@ import (
 )
 
 // TestHostile_soak is a host that sends whatever it likes, for some seconds, or for as long as BEDPLATE_HOSTILE says, such as 1h,
-// with the seed in BEDPLATE_SEED, or any. The relay's clock goes on with each frame, so that an hour of it is over in about
+// with the seed in BEDPLATE_SEED, or any. The relay's clock continues with each frame, so that an hour of it is over in about
 // half a minute. The host is few clients to the server, its neighbour is always heard, and memory is bounded.
 func TestHostile_soak(t *testing.T) { //nolint:paralleltest // it measures memory
 	const growth = 2 << 20

@@ -173,8 +173,8 @@ func (h *hosts) forgetOne() {
 	delete(h.all, oldest)
 }
 
-// answered says whether a host waits for an answer, and notes how its server calls itself. It returns how the host has called
-// itself, nil if not at all.
+// answered reports whether a host waits for an answer, and notes how its server calls itself. It returns how the host has
+// called itself, nil if not at all.
 func (h *hosts) answered(mac MAC, transaction [4]byte, server netip.Addr) (identifier []byte, err error) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()

@@ -84,8 +84,9 @@ func (r *v4) request(frame []byte, now time.Time) ([]byte, error) {
 // identifier4 is what the server knows a host by, whatever that calls itself (RFC 2132, section 9.14).
 func identifier4(mac MAC) []byte { return append([]byte{byte(iana.HWTypeEthernet)}, mac[:]...) }
 
-// mayAsk says whether the MAC address is that of a host behind this DPU, the address by which it asks through a router is that
-// host's, and so is the one that it gives back. Servers answer an inform to ciaddr, past the relay: so that is the host's too.
+// mayAsk reports whether the MAC address is that of a host behind this DPU, the address by which it asks through a router is
+// that host's, and so is the one that it gives back. Servers answer an inform to ciaddr, past the relay: so that is the host's
+// too.
 func (r *v4) mayAsk(d datagram, m *dhcpv4.DHCPv4, mac MAC) error {
 	own, known, err := r.hosts.addresses(mac)
 	if err != nil || !known {
@@ -141,7 +142,7 @@ func (r *v4) readRequest(d datagram, routed bool) (*dhcpv4.DHCPv4, error) {
 	return m, nil
 }
 
-// sends says whether hosts send messages of a type. Through a router only those do that have an address.
+// sends reports whether hosts send messages of a type. Through a router only those do that have an address.
 func sends(kind dhcpv4.MessageType, routed bool) bool {
 	switch kind {
 	case dhcpv4.MessageTypeRequest, dhcpv4.MessageTypeRelease, dhcpv4.MessageTypeInform:
@@ -243,7 +244,7 @@ func unfold(m *dhcpv4.DHCPv4, message []byte) error {
 	return nil
 }
 
-// limitMTU sees to it that the host's packets fit through tunnels: larger ones vanish without a word.
+// limitMTU makes sure that the host's packets fit through tunnels: larger ones vanish without a word.
 func (r *v4) limitMTU(m *dhcpv4.DHCPv4) {
 	given, err := dhcpv4.GetUint16(dhcpv4.OptionInterfaceMTU, m.Options)
 	if err != nil || int(given) > r.MTU {

@@ -247,7 +247,7 @@ func TestIdentifier_isTheServersOnTheWayBack(t *testing.T) {
 	g.Expect(selected(elsewhere)).To(Equal("10.9.9.9"), "the host has chosen another one")
 }
 
-// TestAnswer4_unfolds: a server that lacks room goes on in the fields for names.
+// TestAnswer4_unfolds: a server that lacks room continues in the fields for names.
 func TestAnswer4_unfolds(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

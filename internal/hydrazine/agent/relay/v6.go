@@ -114,7 +114,7 @@ func identities(m *dhcpv6.Message) (all []identity, err error) {
 	return all, nil
 }
 
-// givesBack says whether a message gives back addresses of its host's own, and nothing else.
+// givesBack reports whether a message gives back addresses of its host's own, and nothing else.
 func givesBack(m *dhcpv6.Message, own []netip.Addr) bool {
 	for _, o := range m.Options.Options {
 		switch o := o.(type) {

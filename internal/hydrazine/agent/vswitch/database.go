@@ -115,7 +115,7 @@ func (d *Database) connect(ctx context.Context) error {
 			&iface.MAC),
 	))
 	if err != nil {
-		// It would go on to connect by itself beside us, and never read anything any more.
+		// It would continue to connect by itself beside us, and never read anything any more.
 		c.Close()
 		return fmt.Errorf("monitor: %w", errors.Join(err, d.renew()))
 	}
@@ -127,7 +127,7 @@ func (d *Database) connect(ctx context.Context) error {
 	return nil
 }
 
-// Connected says whether there is a connection. The client's own Connected goes on saying so while it reconnects.
+// Connected reports whether there is a connection. The client's own Connected keeps saying so while it reconnects.
 func (d *Database) Connected() bool { return d.ovsdb().CurrentEndpoint() != "" }
 
 // Close ends the connection.

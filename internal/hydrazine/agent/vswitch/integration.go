@@ -43,7 +43,7 @@ type RelayPort struct {
 	Name, LogicalPort, MAC string
 }
 
-// Other says whether the integration bridge is there for another group: then nothing of it may stay.
+// Other reports whether the integration bridge is there for another group: then nothing of it may stay.
 func (d *Database) Other(group string) (bool, error) {
 	found, err := d.snapshot()
 	if err != nil {

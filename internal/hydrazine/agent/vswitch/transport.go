@@ -71,7 +71,7 @@ func (d *Database) EnsureTransport(ctx context.Context, t Transport) error {
 	return nil
 }
 
-// hasUplinks says whether a port of the bridge has just these uplinks, in the same way.
+// hasUplinks reports whether a port of the bridge has just these uplinks, in the same way.
 func (s *snapshot) hasUplinks(bridge *vswitchd.Bridge, t Transport) bool {
 	return slices.ContainsFunc(s.portsOf(bridge), func(p *vswitchd.Port) bool {
 		var names []string

@@ -90,7 +90,7 @@ func (a *Agent) Restart() {
 	a.stop = server.Stop
 }
 
-// Upgrade to an agent that was built with other options. It goes on with all that the one before has written down.
+// Upgrade to an agent that was built with other options. It continues with all that the one before has written down.
 func (a *Agent) Upgrade(change func(*agentv1.Report), options ...grpc.ServerOption) {
 	a.t.Helper()
 	a.Stop()
@@ -233,7 +233,7 @@ func (a *Agent) Attach(_ context.Context, request *agentv1.AttachRequest) (*agen
 	return a.says(), nil
 }
 
-// changes says whether an assignment changes a port's generation.
+// changes reports whether an assignment changes a port's generation.
 func changes(from, to *agentv1.Assignment) bool {
 	return from.GetResourceUid() != to.GetResourceUid() || from.GetGroupUid() != to.GetGroupUid() ||
 		from.GetSouthbound() != to.GetSouthbound() || from.GetLogicalPort() != to.GetLogicalPort()

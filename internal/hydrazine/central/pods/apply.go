@@ -22,7 +22,8 @@ import (
 // appliedAnnotation has a digest of all that was applied: a field that isn't wanted any more is seen by nothing else.
 const appliedAnnotation = "resource.bedplate.dev/applied"
 
-// find reads an object of a group, and says whether it is there. Of one that the cache hasn't, the API server is asked.
+// find reads an object of a group, and reports whether it is there. Of one that the cache hasn't, the API server is
+// asked.
 func (r *Runtime) find(ctx context.Context, group string, into client.Object) (bool, error) {
 	key := client.ObjectKey{Namespace: r.config.Namespace, Name: group}
 	err := r.client.Get(ctx, key, into)
@@ -97,7 +98,8 @@ func (r *Runtime) fields(wanted client.Object) (*unstructured.Unstructured, erro
 	return u, nil
 }
 
-// holds says whether an object has all that is wanted. It may have more fields, such as defaults, but no longer lists.
+// holds reports whether an object has all that is wanted. It may have more fields, such as defaults, but no longer
+// lists.
 func holds(has, wanted any) bool {
 	switch wanted := wanted.(type) {
 	case map[string]any:

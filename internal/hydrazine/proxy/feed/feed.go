@@ -93,7 +93,7 @@ func (f *Feed[M]) Run(ctx context.Context, watch cache.ListerWatcher, example cl
 	}).RunWithContext(ctx)
 }
 
-// Synced says whether the objects are known.
+// Synced reports whether the objects are known.
 func (f *Feed[M]) Synced() bool {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()

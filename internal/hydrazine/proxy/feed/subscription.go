@@ -17,7 +17,7 @@ const (
 	Bookmark
 )
 
-// Event is what a client hears. Version is where it can go on from; it is 0 where what comes next is needed too, until a
+// Event is what a client hears. Version is where it can continue from; it is 0 if what comes next is needed too, until a
 // Bookmark.
 type Event[M any] struct {
 	Type    Type

@@ -35,7 +35,7 @@ type Neighbor struct {
 	// MaxPrefixes of each IP version that the neighbor may announce; 0 is defaultMaxPrefixes.
 	MaxPrefixes uint32
 	Password    string // of TCP's MD5 signatures; "" is none
-	// Problem says why the neighbor can't be spoken to as it is wanted. A session that is there goes on as it is.
+	// Problem says why the neighbor can't be spoken to as it is wanted. A session that is there continues as it is.
 	Problem string
 }
 

@@ -80,7 +80,7 @@ func (s *Server) setNeighbors(wanted []Neighbor) error {
 	return nil
 }
 
-// sameSession says whether a session serves for another configuration too.
+// sameSession reports whether a session serves for another configuration too.
 func (n *neighbor) sameSession(want Neighbor) bool {
 	is := n.Neighbor
 	is.Problem, want.Problem = "", ""

@@ -1,7 +1,7 @@
 // Package lease says whether a BGP speaker's routes may still be in use. Each speaker renews a Lease; before an address is
 // reassigned, this package says whether that of a speaker that can't be asked is free again.
 //
-// A speaker that can't renew its Lease goes on announcing, because the packets of tenants matter more than the API server,
+// A speaker that can't renew its Lease keeps announcing, because the packets of tenants matter more than the API server,
 // but it withdraws everything when LastWord is over. Had it died in its last moment, its neighbors would have gone on
 // believing it for the hold time and the restart time; then it is Silent. So no address is ever in two places.
 //
@@ -76,7 +76,7 @@ func Silence(lease *coordinationv1.Lease, memory time.Duration) time.Duration {
 	return silence(max(memory, Recorded(lease)))
 }
 
-// Silent says whether no neighbor believes a speaker any more that doesn't renew this Lease.
+// Silent reports whether no neighbor believes a speaker any more that doesn't renew this Lease.
 func Silent(lease *coordinationv1.Lease, memory time.Duration, now time.Time) bool {
 	if lease.Spec.RenewTime == nil {
 		return true

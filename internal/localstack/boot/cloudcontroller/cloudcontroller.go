@@ -81,7 +81,7 @@ func (c *controller) tell(ctx context.Context, err error) {
 	c.trouble = trouble
 }
 
-// sync makes what runs here what the cluster says. What runs goes on while the cluster can't be asked.
+// sync makes what runs here what the cluster says. What runs continues while the cluster can't be asked.
 func (c *controller) sync(ctx context.Context) error {
 	daemonSet, err := c.config.Client.AppsV1().DaemonSets(metav1.NamespaceSystem).Get(ctx, Tool, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

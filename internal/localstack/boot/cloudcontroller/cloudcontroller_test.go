@@ -18,7 +18,7 @@ import (
 	"github.com/bedplate/bedplate/internal/localstack/tools"
 )
 
-// program says how it was started, and goes on until it is killed.
+// program says how it was started, and continues until it is killed.
 const program = "#!/bin/sh\necho \"$$ $TZ $*\" >> \"$STARTS\"\nexec sleep 300\n"
 
 func object(name string) metav1.ObjectMeta {
@@ -95,7 +95,7 @@ func TestRun_followsTheClustersDaemonSet(t *testing.T) {
 	g.Eventually(func() bool { return alive(lines()[1]) }).Should(BeFalse())
 }
 
-// alive tells whether the process of a line runs.
+// alive reports whether the process of a line runs.
 func alive(line string) bool {
 	_, err := os.Stat(filepath.Join("/proc", strings.Fields(line)[0]))
 	return err == nil

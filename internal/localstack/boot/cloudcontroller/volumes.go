@@ -109,7 +109,7 @@ func project(dir string, files map[string][]byte) error {
 	return os.RemoveAll(filepath.Join(dir, before))
 }
 
-// current tells whether a folder has these files and no others.
+// current reports whether a folder has these files and no others.
 func current(data string, files map[string][]byte) bool {
 	entries, err := os.ReadDir(data)
 	if err != nil || len(entries) != len(files) {

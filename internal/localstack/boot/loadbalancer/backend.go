@@ -60,8 +60,8 @@ func (b *backend) ask(check Check) error {
 	return check(ctx, b.address)
 }
 
-// checked takes note of a check's result. A backend that goes down loses its connections: an API server whose etcd is
-// gone still answers, and its clients would stay with it.
+// checked records a check's result. A backend that goes down loses its connections: an API server whose etcd is gone
+// still answers, and its clients would stay with it.
 func (b *backend) checked(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

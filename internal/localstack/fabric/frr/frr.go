@@ -187,7 +187,7 @@ func (r *Router) Routes(ctx context.Context) (map[string][]Path, error) {
 	return all, nil
 }
 
-// Preserved says whether a neighbor said of both IP versions, when the session was opened, that it went on forwarding
+// Preserved reports whether a neighbor said of both IP versions, when the session was opened, that it kept forwarding
 // meanwhile (RFC 4724). If it didn't, the router forgot what it knew from the session before.
 func (r *Router) Preserved(ctx context.Context, neighbor string) (bool, error) {
 	out, err := r.Do(ctx, "show bgp neighbors "+neighbor+" json")

@@ -19,7 +19,7 @@ type Stream struct {
 	stop     context.CancelFunc // sends no more
 	first    chan Answer        // gets the first answer
 	progress chan struct{}      // has an element after each answer
-	ended    chan struct{}      // closed when the stream can't go on
+	ended    chan struct{}      // closed when the stream can't continue
 
 	mu     sync.Mutex
 	record record
@@ -67,7 +67,7 @@ func (s *Stream) Answered() int {
 }
 
 // Stop sends no more, gives the last answers the time that p.Patience allows, and reports. An error means that the stream
-// could not go on to this point; the report is of what was before.
+// could not continue to this point; the report is of what was before.
 func (s *Stream) Stop() (Report, error) {
 	s.stop()
 	timer := time.NewTimer(s.probe.Patience)
