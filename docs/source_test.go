@@ -33,7 +33,7 @@ func constants(g Gomega, file string, name *regexp.Regexp) (values []string) {
 	return values
 }
 
-// reasonsGiven returns those of the engine and of all who use it.
+// reasonsGiven returns those of the engine and of all its users.
 func reasonsGiven(g Gomega) []string {
 	return reasonsIn(g, "../internal/graph", "../internal/graph/decide", "../internal/graph/phases",
 		"../internal/bmm/actuator", "../internal/bmm/cluster", "../internal/bmm/instance", "../internal/bmm/machine")

@@ -61,7 +61,7 @@ KIND/NAME does as well.`,
 
 type describer func(ctx context.Context, c client.Client, namespace, name string) (*describe.Object, error)
 
-// described is who describes what the arguments name, and its name.
+// described is the describer of what the arguments name, and its name.
 func described(args []string) (describer, string, error) {
 	kind, name, named := strings.Cut(args[0], "/")
 	if len(args) == 2 {

@@ -221,7 +221,7 @@ func brokenTools(t *testing.T, name, script string) string {
 	return broken
 }
 
-// Who shows one system needn't have built the others.
+// A lab of one system needs no tools of the others.
 func TestLab_namesMissingToolsOfItsExampleBeforeItStartsAnything(t *testing.T) {
 	t.Parallel()
 	for example, test := range map[string]struct{ needs, doesnt []string }{

@@ -25,7 +25,7 @@ func main() {
 	}
 }
 
-// signals end a command, unless who started it has them ignored, as nohup does.
+// signals end a command, unless they are ignored from its start, as with nohup.
 func signals() []os.Signal {
 	return slices.DeleteFunc([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}, signal.Ignored)
 }

@@ -268,7 +268,7 @@ func TestPlan_endsWhileItWaitsForItsInput(t *testing.T) {
 	g.Eventually(ended).WithTimeout(10 * time.Second).Should(Receive(MatchError("interrupt signal received")))
 }
 
-// A rolling update makes new machines before the old ones go; fewer replicas take some away.
+// A rolling update creates new machines before the old ones are deleted; fewer replicas delete some.
 func TestPlan_countsTheMachinesThatComeAndGo(t *testing.T) {
 	t.Parallel()
 	e := start(t)

@@ -69,7 +69,7 @@ func TestLedger_lostIsolatesEverybody(t *testing.T) {
 	d.Eventually(func() string { return d.vsctl("list-br") }).WithTimeout(patience).Should(Equal("br-transport"))
 	d.Expect(d.port("pf0hpf").GetGeneration()).To(BeNumerically(">", generation))
 
-	// The controller says again who may be where.
+	// The controller attaches the hosts again.
 	for port, host := range map[string]string{"pf0hpf": "h2", "pf1hpf": "h3"} {
 		_, err := d.attach(port, host, time.Hour)
 		d.Expect(err).NotTo(HaveOccurred())

@@ -42,7 +42,7 @@ func command() *cobra.Command {
 			}
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := options.TLS.Validate(); err != nil { // who only isolates needs no certificate
+			if err := options.TLS.Validate(); err != nil { // isolation alone needs no certificate
 				return err
 			}
 			unlock, err := agent.Lock(c.Context(), options)

@@ -49,7 +49,7 @@ func TestWatchdog_anAgentThatIsStoppedIsReplaced(t *testing.T) {
 	d.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { _ = systemd.Close() })
 	d.env = []string{"NOTIFY_SOCKET=" + d.dir + "/notify"}
-	// fed reports whether the watchdog is fed before it would bite.
+	// fed reports whether the watchdog is fed before it expires.
 	fed := func() bool {
 		buffer := make([]byte, 100)
 		d.Expect(systemd.SetReadDeadline(time.Now().Add(15 * time.Second))).To(Succeed())

@@ -18,7 +18,7 @@ import (
 	"github.com/bedplate/bedplate/internal/localstack/fabric/frr"
 )
 
-// The router announces three prefixes. The other neighbor continues to hear of the public IPs.
+// The router announces three prefixes. The other neighbor still gets the public IPs.
 func TestSession_endsWithANeighborThatAnnouncesTooMuch(t *testing.T) {
 	w := newWorld(t)
 	leaf := w.frr("leaf", routers, "172.18.0.2", frr.Neighbor{Address: addrs(addressOf(1))[0], ASN: speakers})

@@ -29,8 +29,7 @@ func TestManifests_areTakenWithoutAWarning(t *testing.T) {
 	testenv.Kubectl(t, "apply", "-k", "example", "--warnings-as-errors")
 }
 
-// As a workload cluster gets it from a management cluster: no login, no Secret, and of ConfigMaps those only that tell of its
-// instances.
+// As a workload cluster gets it from a management cluster: no login, no Secret, and only the ConfigMaps of its instances.
 func TestManifests_giveTheProgramOfAWorkloadClusterNoLogin(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

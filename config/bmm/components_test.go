@@ -42,7 +42,7 @@ func everything(t *testing.T) string {
 	return dir
 }
 
-// Who selects by label or calls by the name of a port finds the manager.
+// Selectors by label and ports by name match the manager.
 func TestComponents_meetTheManager(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

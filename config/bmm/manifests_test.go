@@ -63,7 +63,8 @@ func TestManifests_leadTheAPIServerToTheWebhooks(t *testing.T) {
 	g.Expect(certificate.Namespace).To(Equal(deployment.Namespace))
 }
 
-// Its Pods are among the last that a full cluster gives up, wherever that has to be allowed, and aren't killed while they work.
+// Its Pods are among the last that a full cluster evicts, also where a quota is needed for that, and aren't killed while they
+// work.
 func TestManifests_keepTheManagerAliveWhileItIsNeeded(t *testing.T) {
 	t.Parallel()
 	var deployment appsv1.Deployment

@@ -14,7 +14,7 @@ var CRDs embed.FS
 //go:embed rbac/*role*.yaml rbac/service_account.yaml rbac/centrals_namespace.yaml
 var RBAC embed.FS
 
-// Webhooks are what the API server asks the manager about; who installs them says where it is served.
+// Webhooks of the manager; the installer sets where they are served.
 //
 //go:embed webhook/manifests.yaml
 var Webhooks embed.FS

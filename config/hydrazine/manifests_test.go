@@ -110,7 +110,8 @@ func TestManifests_leadToTheManagersCertificates(t *testing.T) {
 	g.Expect(issuer.Spec.CA.SecretName).To(Equal(authority.Spec.SecretName))
 }
 
-// Its Pods are among the last that a full cluster gives up, wherever that has to be allowed, and aren't killed while they work.
+// Its Pods are among the last that a full cluster evicts, also where a quota is needed for that, and aren't killed while they
+// work.
 func TestManifests_keepTheManagerAliveWhileItIsNeeded(t *testing.T) {
 	t.Parallel()
 	var deployment appsv1.Deployment
@@ -160,7 +161,7 @@ func TestManifests_letTheManagerReadTheSecretsOfCentralsOnly(t *testing.T) {
 		HaveField("Labels", HaveKeyWithValue("pod-security.kubernetes.io/enforce", "restricted")))))
 }
 
-// Who selects by label or calls by the name of a port finds the manager.
+// Selectors by label and ports by name match the manager.
 func TestComponents_meetTheManager(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -16,7 +16,7 @@ import (
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 )
 
-// ResourceGroup reads a network with its members and their public addresses. Who waits comes first.
+// ResourceGroup reads a network with its members and their public addresses. Objects that wait come first.
 func ResourceGroup(ctx context.Context, c client.Client, namespace, name string) (*Object, error) {
 	group := &resourcev1.ResourceGroup{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, group); err != nil {
@@ -59,7 +59,7 @@ func ManagedResource(ctx context.Context, c client.Client, namespace, name strin
 	return root, nil
 }
 
-// publicIPs that there are. Not everybody who may read a network may read them: then that is all there is to say of them.
+// publicIPs that there are. Not every user who may read a network may read them: then only that is said.
 func publicIPs(ctx context.Context, c client.Reader) ([]networkfabricv1.PublicIP, []Detail, error) {
 	list := &networkfabricv1.PublicIPList{}
 	switch err := c.List(ctx, list); {
@@ -91,7 +91,7 @@ func object(kind string, from conditioned) *Object {
 	return o
 }
 
-// urgency of an object: who isn't as wanted comes first.
+// urgency of an object: what isn't as wanted comes first.
 func urgency(o *Object) int {
 	for _, child := range o.Children {
 		if urgency(child) == 0 {

@@ -80,7 +80,7 @@ func (p *printer) object(o *Object, indent, branch, below string) {
 	}
 }
 
-// stem goes down beside what belongs to an object, to its children.
+// stem is the line beside what belongs to an object, down to its children.
 func stem(o *Object) string {
 	if len(o.Children) > 0 {
 		return "│ "

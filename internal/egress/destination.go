@@ -87,8 +87,8 @@ func isLoopback(host string) bool {
 	return err == nil && canonical(addr).IsLoopback()
 }
 
-// isOfCluster reports whether a name is one that only the own host or the own cluster knows. Whether there is such a name
-// is not for tenants to learn.
+// isOfCluster reports whether a name is one that only the own host or the own cluster knows. Tenants must not learn
+// whether there is such a name.
 func isOfCluster(host string) bool {
 	return !strings.Contains(host, ".") || slices.ContainsFunc([]string{".localhost", ".svc", ".cluster.local"}, func(domain string) bool {
 		return strings.HasSuffix(host, domain)

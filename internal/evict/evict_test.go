@@ -10,7 +10,7 @@ import (
 	"github.com/bedplate/bedplate/internal/evict"
 )
 
-// crowd notes who has been evicted.
+// crowd records evictions.
 type crowd struct {
 	*evict.Set[string]
 	gone []string

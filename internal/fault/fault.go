@@ -17,7 +17,7 @@ const (
 	NotFound Class = "NotFound"
 	// Conflict means the name or ID is taken; Error.OtherID says by whom, if the service does.
 	Conflict Class = "Conflict"
-	// Credentials means the service refuses who we are; only new credentials help.
+	// Credentials means the service refuses our credentials; only new ones help.
 	Credentials Class = "Credentials"
 	// Quota means nothing is left to give: an exhausted quota, no allocation, or no free machine.
 	Quota Class = "Quota"

@@ -21,7 +21,7 @@ func TestUseOrCreate_doesNotTakeWhatItsOwnerHasUnderAnotherKey(t *testing.T) {
 		_, err := g.Reconcile(t.Context())
 		f.Expect(err).NotTo(HaveOccurred())
 		if lonely := f.ledger().Entry("lonely"); n == 0 {
-			delete(f.service.things, lonely.ID) // so that it is looked for
+			delete(f.service.things, lonely.ID) // so that it is searched for
 		}
 	}
 	f.Expect(f.ledger().Entry("lonely").ID).NotTo(Equal(f.ledger().Entry("net").ID))

@@ -10,7 +10,7 @@ import (
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
-// The first name was refused. What is looked for then is what the spec names now.
+// The first name was refused. The search is for the name in the spec then.
 func TestClaim_byAnotherNameAfterARefusal(t *testing.T) {
 	t.Parallel()
 	for name, also := range map[string]string{"uses the one of that name": "", "and not the one of the name before": "first"} {

@@ -17,8 +17,8 @@ import (
 	"github.com/bedplate/bedplate/internal/soaktest"
 )
 
-// Whatever has happened before, an older ledger that was put back and a write that failed among it: a deletion comes to its end, takes away all
-// that was made, and nothing of the user's own.
+// Whatever has happened before, an older ledger that was put back and a write that failed among it: a deletion ends, deletes all that was
+// created, and nothing of the user's own.
 func TestDelete_takesAwayAllThatWasMade(t *testing.T) {
 	t.Parallel()
 	_, seed := soaktest.Options(t, time.Second)

@@ -108,7 +108,7 @@ func TestDelete_takesAwayWhatAnOlderLedgerDoesNotKnow(t *testing.T) {
 	f.Expect(f.service.keys()).To(BeEmpty())
 }
 
-// What can't be looked for may be there.
+// What can't be searched for may exist.
 func TestDelete_isNotDoneWhileTheRestCannotBeLookedFor(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

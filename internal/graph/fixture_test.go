@@ -208,8 +208,7 @@ func (f *fixture) delete() (*bmmv1.NvidiaBMMMachine, bool) {
 	return owner, done
 }
 
-// deletes continues with a deletion, and does what the service was asked for, until it is done or doesn't get any
-// further.
+// deletes continues with a deletion, and lets the service do its work, until it is done or makes no progress.
 func (f *fixture) deletes(shown ...string) (owner showing, done bool) {
 	f.t.Helper()
 	for range 8 {

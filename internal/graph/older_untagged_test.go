@@ -9,8 +9,8 @@ import (
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
-// The status shows it, an older ledger lacks it, and it has no tag that would say whose it is: a peering of the user's own VPC, say. Only
-// the operator can tell; it must neither be left behind without a word nor become the user's own.
+// The status shows it, an older ledger lacks it, and it has no tag that would prove whose it is: a peering of the user's own VPC, say.
+// Only the operator knows; it must neither be leaked silently nor become the user's own.
 func TestLedger_thatIsOlderThanWhatHasNoTag(t *testing.T) {
 	t.Parallel()
 	untagged := func(kind *graph.Kind[thing]) {

@@ -166,7 +166,7 @@ func TestCreate_hasTheTimeThatIsLeft(t *testing.T) {
 	f.Expect(left).To(BeNumerically("~", 56*time.Minute, time.Minute))
 }
 
-// It may have made something: that is looked for.
+// It may have created something: that is searched for.
 func TestCreate_thatAnswersWithoutAnIDIsLookedInto(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
@@ -202,7 +202,7 @@ func TestLedger_saysWithWhichCredentialsItGoesOn(t *testing.T) {
 	f.Expect(f.ledger().Spec.Credentials).To(Equal([]string{"others"}))
 }
 
-// Other credentials may do what these may not, and nothing tells when they have come.
+// Other credentials may do what these may not, and no event says when they change.
 func TestCreate_thatWasRefusedForItsCredentialsIsTriedAgainAtOnce(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)

@@ -190,7 +190,7 @@ func TestReconcile_keepsTheOrderOfDeletionUpToDate(t *testing.T) {
 	f.Expect(f.service.keys()).To(Equal([]string{"left", "lonely", "right"}))
 }
 
-// An attempt that couldn't even be prepared was none: nothing has to settle, nothing has to be looked for.
+// An attempt that couldn't even be prepared was none: nothing has to settle, nothing has to be searched for.
 func TestReconcile_intendsNothingThatCannotBePrepared(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -108,7 +108,7 @@ func TestScope_listOfWhatIsGone(t *testing.T) {
 	})
 }
 
-// Another client has taken the scope away, or a half of it. The status says where the leaf lies; the other owner has moved on.
+// Another client has removed the scope, or half of it. The status says where the leaf lies; the other owner has moved on.
 func TestScope_thatWasTakenAway(t *testing.T) {
 	t.Parallel()
 	for name, left := range map[string]graph.Scope{"all of it": nil, "half of it": {netKind: "first"}} {
@@ -234,7 +234,8 @@ func TestScope_adoptOfAnotherKind(t *testing.T) {
 	f.Expect(err).To(HaveOccurred(), "%+v", f.ledger().Entry(netKey))
 }
 
-// The spec renames the net: the leaf stays where it was made, so the net that it lies in mustn't go as long as it does.
+// The spec renames the net: the leaf stays where it was made, so the net that it lies in mustn't be deleted as long as
+// the leaf exists.
 func TestScope_netOfWhatIsWanted(t *testing.T) {
 	t.Parallel()
 	f := newPlot(t)

@@ -98,7 +98,7 @@ func (f *scoped) deletes() (owner showing, done bool) {
 	return owner, done
 }
 
-// What a resource lies in is that of its kind which it comes after; the intention says so, and everything is asked for in there.
+// What a resource lies in is that of its kind which it comes after; the intention says so, and all calls use it.
 func TestScope_isWhatAResourceComesAfter(t *testing.T) {
 	t.Parallel()
 	f := &scoped{fixture: inMemory(t), tagged: true}
@@ -133,7 +133,7 @@ func TestScope_ofAnotherOwnersStaysAsItWas(t *testing.T) {
 	f.Expect(f.asked).To(HaveEach("first"))
 }
 
-// An attempt whose answer was lost is looked for where it was made, whatever the other owner says now.
+// An attempt whose answer was lost is searched for where it was made, whatever the other owner says now.
 func TestScope_ofAnAttemptStaysAsItWas(t *testing.T) {
 	t.Parallel()
 	f := &scoped{fixture: inMemory(t), outer: "first"}
@@ -205,7 +205,7 @@ func TestScope_isFoundAgain(t *testing.T) {
 	}
 }
 
-// Nothing says where it lies: it is neither asked for nowhere nor taken for gone.
+// Its scope isn't known: it is neither read without one nor taken for gone.
 func TestScope_thatNothingSaysIsAskedFor(t *testing.T) {
 	t.Parallel()
 	f := &scoped{fixture: inMemory(t), outer: "first"}

@@ -232,7 +232,7 @@ func (c *cloud) open(e *graph.Engine, owner *bmmv1.NvidiaBMMMachine) (*graph.Gra
 	members := c.kind("member", "balancer", func(_ context.Context, key graph.Key) ([]part, error) {
 		return c.find(func(p *part) bool { return p.in == key.Scope["balancer"] && p.name == key.Name+"-"+key.Owner })
 	})
-	if !c.mayDelete { // or else its owner has gone first, and the ledger says where members are
+	if !c.mayDelete { // or else its owner was deleted first, and the ledger says where members are
 		members.Scope = func(string) graph.Scope { return graph.Scope{"balancer": anothersBalancer} }
 	}
 	g, err := e.New(context.Background(), owner, []string{"any"}, workspaces, networks, members)

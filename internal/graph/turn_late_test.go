@@ -8,7 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// Where all workers are busy, owners come later than their turn is kept. If each of them lost it to the next one, who comes
+// Where all workers are busy, owners come later than their turn is kept. If each of them lost it to the next one, which is
 // too late as well, nothing would ever be created.
 func TestTurn_goesToSomebodyWhereAllComeLate(t *testing.T) {
 	t.Parallel()

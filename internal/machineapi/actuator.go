@@ -9,7 +9,7 @@ import (
 	machinev1 "github.com/openshift/api/machine/v1beta1"
 )
 
-// Actuator makes, changes and deletes what a Machine stands for outside Kubernetes. Every method may be called again at any
+// Actuator creates, changes and deletes what a Machine represents outside Kubernetes. Every method may be called again at any
 // time, after an error or a crash too, and doesn't wait for the outside world: it returns a RequeueAfterError instead, unless
 // something else will enqueue the Machine.
 //

@@ -47,7 +47,7 @@ type Reconciler struct {
 	Kube     kubernetes.Interface
 	Recorder events.EventRecorder
 	Actuator Actuator
-	// Ours tells the Machines of this provider from those of others, which are left alone completely.
+	// Ours reports whether a Machine belongs to this provider. Others are left alone completely.
 	Ours func(*machinev1.Machine) bool
 	// Poll is how often something in progress that sends no events is polled.
 	Poll time.Duration

@@ -73,7 +73,7 @@ func (f *fixture) live() {
 	f.t.Fatalf("it doesn't end: %+v", f.machine())
 }
 
-// survive reconciles once; who is killed is followed by another controller, which remembers nothing.
+// survive reconciles once; a killed controller is followed by another one without its memory.
 func (f *fixture) survive() {
 	defer func() {
 		if cause := recover(); cause != nil {

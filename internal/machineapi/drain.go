@@ -90,7 +90,7 @@ func some(names []string) []string {
 	return append(names[:maxNamed:maxNamed], fmt.Sprintf("and %d more", len(names)-maxNamed))
 }
 
-// empty cordons the Machine's Node, if there is one still, and tells its Pods to go, once each.
+// empty cordons the Machine's Node, if it still exists, and evicts its Pods, once each.
 func (r *Reconciler) empty(ctx context.Context, machine *machinev1.Machine) (left leftovers, err error) {
 	node, err := NodeOf(ctx, r.Live, machine)
 	if node == nil || err != nil {

@@ -19,7 +19,7 @@ import (
 
 const (
 	clusterFlag = "cluster-cidrs"
-	// rangesTimeout is for the API server to tell the ranges of Services.
+	// rangesTimeout is for the API server to report the ranges of Services.
 	rangesTimeout = 30 * time.Second
 )
 

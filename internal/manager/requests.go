@@ -97,13 +97,13 @@ func from(r *http.Request) netip.Prefix {
 	return mtls.NetworkOf(net.TCPAddrFromAddrPort(address))
 }
 
-// grows reports whether an object is to be larger than one may be. One that was let in and couldn't be written again would never
-// go.
+// grows reports whether an object is to be larger than one may be. One that was accepted and couldn't be written again could
+// never be deleted.
 func grows(data []byte) bool {
 	var review struct {
 		Request struct{ Object, OldObject json.RawMessage }
 	}
-	if len(data) <= maxObject && fewer(data, maxValues) || json.Unmarshal(data, &review) != nil { // who decodes it says what is wrong
+	if len(data) <= maxObject && fewer(data, maxValues) || json.Unmarshal(data, &review) != nil { // the decoder says what is wrong
 		return false
 	}
 	after, before := review.Request.Object, review.Request.OldObject

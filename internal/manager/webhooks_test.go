@@ -56,7 +56,7 @@ func TestWebhooks_areServedBesideSilentConnections(t *testing.T) {
 	g.Expect(<-ended).To(Succeed())
 }
 
-// certified is a free port, a folder with a certificate for it, and who has signed that.
+// certified is a free port, a folder with a certificate for it, and the CA that has signed it.
 func certified(t *testing.T) (port int, folder string, authorities *x509.CertPool) {
 	t.Helper()
 	g, dir := NewWithT(t), pki.Dir(t.TempDir())

@@ -11,8 +11,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Memo keeps answers by their question, and failures for a shorter while, so that those who ask during an outage don't each
-// make the call. Those who ask the same at the same time share it. What has expired doesn't stay in memory.
+// Memo keeps answers by their question, and failures for a shorter while, so that callers during an outage don't each make
+// the call. Concurrent callers with the same question share it. What has expired doesn't stay in memory.
 type Memo[K comparable, V any] struct {
 	keepFor, retryAfter time.Duration
 	answers             *cache.Expiring
@@ -50,7 +50,7 @@ func (m *Memo[K, V]) Get(ctx context.Context, question K, find func(context.Cont
 	})
 }
 
-// Calls are shared by those who need their answers at the same time. The zero value is ready to use.
+// Calls are shared by concurrent callers. The zero value is ready to use.
 type Calls[V any] struct{ flights singleflight.Group }
 
 // Share returns what is known, or makes a call to find it out. The call continues when this caller gives up, since others

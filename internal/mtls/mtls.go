@@ -106,7 +106,7 @@ func (f *Files) credentials(
 	return &transport{source: source, denied: denied, authorize: authorize}, nil
 }
 
-// Named authorizes who has a name as a DNS name or as the subject's common name.
+// Named authorizes certificates with a name as a DNS name or as the subject's common name.
 func Named(name string) func(*x509.Certificate) error {
 	return func(c *x509.Certificate) error {
 		if c.Subject.CommonName == name || slices.Contains(c.DNSNames, name) {

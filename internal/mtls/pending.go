@@ -82,7 +82,7 @@ type connection struct {
 	closed bool
 }
 
-// Read implements net.Conn. Who shakes hands reads alone.
+// Read implements net.Conn. During the handshake nothing else reads.
 func (c *connection) Read(into []byte) (int, error) {
 	if !c.shaking {
 		return c.Conn.Read(into)
@@ -122,7 +122,8 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// Credentials shake hands as others do, on connections that Listen has accepted. Who has done it has to pass the gate.
+// Credentials shake hands as others do, on connections that Listen has accepted. After it the client has to pass the
+// gate.
 func (p *Pending) Credentials(handshake credentials.TransportCredentials, gate Gate) credentials.TransportCredentials {
 	return &gated{handshake, gate}
 }

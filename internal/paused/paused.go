@@ -1,4 +1,4 @@
-// Package paused tells whether a Cluster API object may be reconciled.
+// Package paused reports whether a Cluster API object may be reconciled.
 package paused
 
 import (

@@ -49,7 +49,7 @@ func (q *queue[T]) GetWithPriority() (object T, priority int, shutdown bool) {
 	}
 }
 
-// Get is GetWithPriority for who doesn't need the priority.
+// Get is GetWithPriority without the priority.
 func (q *queue[T]) Get() (object T, shutdown bool) {
 	object, _, shutdown = q.GetWithPriority()
 	return object, shutdown

@@ -86,7 +86,7 @@ func TestCollector_countsWhileItRuns(t *testing.T) {
 	g.Expect(counts()).To(BeZero())
 }
 
-// An error must not take away the metrics that would show it.
+// An error must not hide the metrics that would show it.
 func TestCollector_leavesOutWhatItCannotRead(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -52,7 +52,7 @@ func validateObjects(ctx context.Context, e *environment, withClass bool) func(f
 // credentialsOf is the Secret with which the templates let a cluster log in.
 func credentialsOf(cluster string) string { return cluster + "-bmm" }
 
-// ownersOfOurs says who owns Bedplate's objects. A Cluster controls what it has made of a class.
+// ownersOfOurs says who owns Bedplate's objects. A Cluster controls what it has created from a class.
 func ownersOfOurs(withClass bool) owners {
 	core := clusterv1.GroupVersion.String()
 	owner := metav1.OwnerReference{APIVersion: core, Kind: "Cluster"}

@@ -15,7 +15,7 @@ import (
 	"github.com/bedplate/bedplate/internal/localstack/process/processtest"
 )
 
-// healthCheck gives up a control plane machine whose node is silent.
+// healthCheck replaces a control plane machine whose node is silent.
 const healthCheck = `
 ---
 apiVersion: cluster.x-k8s.io/v1beta2

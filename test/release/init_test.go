@@ -66,7 +66,7 @@ func TestInit_installsTheProviderIntoAnEmptyCluster(t *testing.T) {
 	g.Expect(deployments.Items).To(BeEmpty())
 }
 
-// emptyCluster starts an API server that knows nothing of Cluster API, and tells clusterctl of it.
+// emptyCluster starts an API server without Cluster API, and configures clusterctl for it.
 func emptyCluster(t *testing.T, ctl *clusterctl) client.Client {
 	t.Helper()
 	g := NewWithT(t)

@@ -241,7 +241,7 @@ func (r *run) judgeMaking(ctx context.Context, before, after look) error {
 	return nil
 }
 
-// remove deletes everything, and looks for what is left outside.
+// remove deletes everything, and searches for what is left outside.
 func (r *run) remove(ctx context.Context) error {
 	r.stopManager()
 	if err := r.startManager(ctx, r.tempo.flags()...); err != nil {

@@ -41,7 +41,7 @@ func rigTools() []string {
 	return append([]string{"bedplate", "bmm-manager", cloudControllerManager, "manifests/core.yaml"}, controlplane.Tools...)
 }
 
-// folder is the one that was asked for, or a temporary one that remove takes away.
+// folder is the given one, or a temporary one that remove deletes.
 func folder(dir string) (path string, remove func(), err error) {
 	if dir != "" {
 		return dir, func() {}, nil
@@ -95,7 +95,7 @@ func (r *rig) start(ctx context.Context, world sim.Config) error {
 		return err
 	}
 	r.config = r.plane.AdminConfig()
-	r.config.QPS, r.config.Burst = -1, -1 // who measures doesn't wait for himself
+	r.config.QPS, r.config.Burst = -1, -1 // the measurement must not throttle itself
 	scheme := runtime.NewScheme()
 	if err := errors.Join(provider.AddToScheme(scheme), rbacv1.AddToScheme(scheme)); err != nil {
 		return err

@@ -151,7 +151,7 @@ func (s *soak) removeMachine(ctx context.Context, cluster, name string) error {
 	return s.forgetMachine(ctx, name)
 }
 
-// loseInstance takes an instance away behind the manager's back.
+// loseInstance deletes an instance outside the manager.
 func (s *soak) loseInstance(ctx context.Context) error {
 	cluster := s.anyCluster()
 	for _, name := range s.wanted[cluster] {

@@ -16,7 +16,7 @@ const (
 	rssSlack        = 8 << 20
 	goroutineGrowth = 1.0
 	goroutineSlack  = 30 // connections come and go: between two calms it is up to 25 in either direction
-	// enough calms to tell growth from noise.
+	// enough calms to distinguish growth from noise.
 	enough = 6
 	// grownUp is the age from which a manager's memory is judged: client-go remembers each event for 6 to 12 minutes.
 	grownUp = 12 * time.Minute

@@ -20,7 +20,7 @@ import (
 	"github.com/bedplate/bedplate/internal/machineapi"
 )
 
-// Actuator makes the instance that a Machine wants, and takes it away again.
+// Actuator creates and deletes the instance of a Machine.
 type Actuator struct {
 	Engine  *graph.Engine
 	Specs   *providerspec.Reader
@@ -37,7 +37,7 @@ type Actuator struct {
 
 var _ machineapi.Actuator = &Actuator{}
 
-// Create looks for the instance, and makes it where there is none.
+// Create searches for the instance, and creates it if there is none.
 func (a *Actuator) Create(ctx context.Context, m *machinev1.Machine) error {
 	return a.reconcile(ctx, m)
 }

@@ -54,7 +54,7 @@ func (n *node) reconcile(ctx context.Context) (ctrl.Result, error) {
 	return result, err
 }
 
-// referencesPhase reports whether the instance can be put where the spec wants it. Once there is one, the troubles of the
+// referencesPhase reports whether the instance can be put where the spec wants it. Once there is one, problems of the
 // site and the VPC aren't the Machine's any more.
 func (n *node) referencesPhase(ctx context.Context) phases.Phase {
 	if n.ID() != "" {

@@ -48,7 +48,7 @@ func (f *fixture) process(kubeconfig string, flags ...string) *exec.Cmd {
 	return process
 }
 
-// serviceAccount installs the roles, and returns a kubeconfig of who has them.
+// serviceAccount installs the roles, and returns the kubeconfig of their service account.
 func (f *fixture) serviceAccount() (kubeconfig string) {
 	f.t.Helper()
 	program := toolstest.Find(f.t, "kubectl").Path("kubectl")

@@ -82,7 +82,7 @@ func (f *Fixture) Snapshot(ids ...string) string {
 	return strings.Join(found, "\n")
 }
 
-// Events of an object that tell of a reason, in no order: "TYPE NOTE".
+// Events of an object with a reason, in no order: "TYPE NOTE".
 func (f *Fixture) Events(object client.Object, reason string) (notes []string) {
 	f.t.Helper()
 	events := &eventsv1.EventList{}
@@ -95,7 +95,7 @@ func (f *Fixture) Events(object client.Object, reason string) (notes []string) {
 	return notes
 }
 
-// Watch tells what happens to the objects of a kind, until the test ends.
+// Watch returns the events of the objects of a kind, until the test ends.
 func (f *Fixture) Watch(lists ...client.ObjectList) <-chan watch.Event {
 	f.t.Helper()
 	all := make(chan watch.Event)
@@ -173,8 +173,8 @@ func (f *Fixture) Restore(object client.Object) {
 	f.Create(restored)
 }
 
-// UntilInEffect waits until the ledger of a cluster says that its group was seen on instances, which an inventory tells some
-// time after they are there.
+// UntilInEffect waits until the ledger of a cluster says that its group was seen on instances, which an inventory shows some
+// time after they exist.
 func (f *Fixture) UntilInEffect(cluster client.Object) {
 	f.t.Helper()
 	f.Eventually(func(g Gomega) {

@@ -46,8 +46,8 @@ const (
 // for a while, and calls fail at once. Then one read at a time is let through, until one is answered. A call that isn't let
 // through has certainly not been sent.
 //
-// Trusted is who has answered, and hasn't been silent or slow lately. Of the calls to others only a few are let through at
-// once; the others wait for a moment, and then fail.
+// An endpoint is trusted if it has answered, and hasn't been silent or slow lately. Of the calls to others only a few are
+// let through at once; the rest wait for a moment, and then fail.
 type Circuits struct {
 	// interval between two polls of the same object: a silent endpoint rests for at most half of it.
 	interval time.Duration
@@ -102,8 +102,8 @@ func NewCircuits(interval time.Duration) *Circuits {
 	}
 }
 
-// enter lets a call to an endpoint through, or returns a Transient error. Who is let through has to leave. A call that holds
-// no worker isn't limited, only kept from who rests.
+// enter lets a call to an endpoint through, or returns a Transient error. A call that was let through has to leave. A call
+// that blocks no worker isn't limited, only kept from a resting endpoint.
 func (c *Circuits) enter(ctx context.Context, endpoint, op string, of purpose) (*pass, error) {
 	if c == nil {
 		return nil, nil

@@ -22,7 +22,7 @@ func TestErrorsAreClassifiedByStatusAndMessage(t *testing.T) {
 		class     fault.Class
 		ambiguous bool
 	}{
-		// Who we are.
+		// Authentication.
 		"expired token":            {401, "Authorization token in request has expired", fault.Credentials, false},
 		"token of another issuer":  {401, "Invalid authorization token in request", fault.Credentials, false},
 		"service accounts are off": {401, "Service accounts are not enabled", fault.Credentials, false},

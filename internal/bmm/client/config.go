@@ -158,7 +158,7 @@ func (c Config) validateLogin() error {
 
 const mustLookLike = " must look like https://host[:port][/path]"
 
-// inOneForm is the server of a URL as each one would write it. What is known of a server is known for all who name it, so it has
+// inOneForm is the server of a URL as each one would write it. What is known of a server counts for all its clients, so it has
 // to be the same one that they call.
 func inOneForm(u *url.URL) (server string, ok bool) {
 	server = strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")

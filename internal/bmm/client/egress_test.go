@@ -22,7 +22,7 @@ func connect(policy egress.Policy, data map[string]string) (*client.Client, erro
 	return client.Connect(client.Paced(30*time.Second, 0, 0, policy))(secretWith(data))
 }
 
-// listen is a server beside the manager that counts who connects.
+// listen is a server beside the manager that counts its connections.
 func listen(t *testing.T) (port string, connections *atomic.Int32) {
 	t.Helper()
 	connections = &atomic.Int32{}
@@ -39,7 +39,8 @@ func listen(t *testing.T) (port string, connections *atomic.Int32) {
 	return at.Port(), connections
 }
 
-// A sidecar's administration, a profiler, the metadata of the machine: what listens beside the manager trusts who can connect.
+// A sidecar's administration, a profiler, the metadata of the machine: what listens beside the manager trusts every client
+// that can connect.
 func TestEgress_aTenantsSecretCallsNothingBesideTheManager(t *testing.T) {
 	t.Parallel()
 	port, connections := listen(t)

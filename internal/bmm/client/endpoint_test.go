@@ -32,7 +32,7 @@ func TestEndpoint_isTheSameHoweverItIsWritten(t *testing.T) {
 	}
 }
 
-// What is known of a server is shared by all who name it. If one of them reached something else, an address that isn't there or
+// What is known of a server is shared by all its clients. If one of them reached something else, an address that isn't there or
 // a name that isn't looked up in the cluster's domains, no call would reach the server any more.
 func TestEndpoint_isWhatIsCalledHoweverItIsWritten(t *testing.T) {
 	t.Parallel()

@@ -10,7 +10,7 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
-// Gateways have deadlines, too, and most of them are shorter than ours: then it is they who say that the service hangs.
+// Gateways have deadlines, too, and most of them are shorter than ours: then they report that the service hangs.
 func TestGatewayTimeout_isOverload(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

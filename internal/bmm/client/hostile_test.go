@@ -29,7 +29,7 @@ func attack(t *testing.T, server *hostile.Server, timeout time.Duration) *client
 	return c
 }
 
-// victim starts a hostile server, and is who calls it.
+// victim starts a hostile server, and is its client.
 func victim(t *testing.T, server *hostile.Server, timeout time.Duration) client.Config {
 	t.Helper()
 	listening := httptest.NewServer(server)

@@ -28,7 +28,7 @@ const (
 	tokenMargin = 30 * time.Second
 )
 
-// login is how a client proves who it is. It keeps its secrets in closures only, so that printing it can't show them.
+// login is how a client authenticates. It keeps its secrets in closures only, so that printing it can't show them.
 type login struct {
 	// means is what a user would have to correct.
 	means string

@@ -50,7 +50,7 @@ func (p *pace) wait(ctx context.Context, op string) error {
 		return &fault.Error{Class: fault.Transient, Op: op, Err: errors.New("the API asks to wait")}
 	}
 	if pause > 0 {
-		pause += jitter(shortBackoff) // so that those who waited don't all come at once
+		pause += jitter(shortBackoff) // so that waiting calls aren't all sent at once
 	}
 	ctx, cancel := context.WithTimeout(ctx, max(pause, 0)+patience)
 	defer cancel()
@@ -87,7 +87,7 @@ const shortBackoff = 200 * time.Millisecond
 
 func backoff(repeats int) time.Duration { return jitter(shortBackoff << repeats) }
 
-// jitter takes off up to half, so that those who failed together don't come back together.
+// jitter takes off up to half, so that calls that failed together aren't retried together.
 func jitter(d time.Duration) time.Duration { return wait.Jitter(d/2, 1) }
 
 // sleep reports whether the time has passed before the context was done.

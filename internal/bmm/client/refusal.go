@@ -11,8 +11,8 @@ import (
 // secondTry is how long after a first refusal the credentials are used again, at most: it may have been the server's hiccup.
 const secondTry = 5 * time.Second
 
-// refusal remembers that the API or its login has refused who we are, for all who share the client: asking again with
-// the same credentials would only be hammering.
+// refusal remembers that the API or its login has refused our credentials, for all users of the client: retries with
+// the same credentials are useless load.
 type refusal struct {
 	pause time.Duration
 

@@ -32,7 +32,7 @@ type failure struct {
 	unsent bool
 	// hopeless means that no repetition can help.
 	hopeless bool
-	// refused means that who we are was, before any work.
+	// refused means that our credentials were, before any work.
 	refused bool
 	// wrongPath is the answer to everything under a wrong path.
 	wrongPath bool

@@ -22,8 +22,8 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
-// script is a server without a network, for simulated time: who sleeps in a bubble of testing/synctest sleeps by a fake
-// clock. It answers with one step after the other, then with the last one again and again.
+// script is a server without a network, for simulated time: sleeps in a bubble of testing/synctest use a fake clock. It
+// answers with one step after the other, then with the last one again and again.
 type script struct {
 	mu    sync.Mutex
 	steps []step

@@ -162,5 +162,5 @@ func (c *Cloud) Routes() (cloudprovider.Routes, bool) { return nil, false }
 // ProviderName is the scheme of provider IDs.
 func (c *Cloud) ProviderName() string { return Name }
 
-// HasClusterID is true: nothing is shared with another cluster that an ID would have to tell apart.
+// HasClusterID is true: nothing is shared with another cluster that an ID would have to distinguish.
 func (c *Cloud) HasClusterID() bool { return true }

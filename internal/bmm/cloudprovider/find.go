@@ -169,7 +169,7 @@ func addressesOf(node *corev1.Node) (known []netip.Addr) {
 	return known
 }
 
-// trait is what an instance is looked for by: its name or, where there is none, one of its addresses.
+// trait is what an instance is searched for by: its name or, where there is none, one of its addresses.
 type trait struct {
 	name      string
 	addresses []netip.Addr

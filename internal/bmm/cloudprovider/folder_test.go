@@ -51,7 +51,7 @@ func TestFolder_thatIsMissingIsAMissingSecret(t *testing.T) {
 	g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
 }
 
-// The kubelet takes the old files away while they are read.
+// The kubelet removes the old files while they are read.
 func TestFolder_thatChangesWhileItIsReadIsReadAgain(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -15,7 +15,7 @@ import (
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 )
 
-// Reasons of the events that tell of a problem: first those of a node, then those of the site.
+// Reasons of the events that report a problem: first those of a node, then those of the site.
 const (
 	ReasonMalformedProviderID = "MalformedProviderID"
 	ReasonForeignProviderID   = "ForeignProviderID"
@@ -65,7 +65,7 @@ func ofSite(err error) *problem {
 type problems struct {
 	clock    clock.PassiveClock
 	recorder record.EventRecorder
-	// exists reports whether there still is a node: nothing is remembered of one that there isn't.
+	// exists reports whether there still is a node: nothing is remembered of one that doesn't exist.
 	exists func(*corev1.Node) bool
 
 	mu    sync.Mutex
@@ -76,7 +76,7 @@ type problems struct {
 
 type nodeNotes struct {
 	// problem is the reason why its instance isn't known or isn't well. What keeps a Node from being initialised is another
-	// one: the next look for the instance doesn't end it.
+	// one: the next search for the instance doesn't end it.
 	problem, incomplete string
 	// sought is when the instance was first not found.
 	sought time.Time
@@ -89,7 +89,7 @@ func newProblems(clock clock.PassiveClock) *problems {
 	}
 }
 
-// note what a look for the instance of a node has brought.
+// note the result of a search for the instance of a node.
 func (t *problems) note(node *corev1.Node, instance *bmm.Instance, err error) {
 	if err == nil {
 		err = ofState(instance)
@@ -102,7 +102,7 @@ func (t *problems) note(node *corev1.Node, instance *bmm.Instance, err error) {
 	t.nodeIs(node, found)
 }
 
-// nodeIs tells of a problem with a node's instance that has begun. Nil ends what there was.
+// nodeIs reports a new problem with a node's instance. Nil ends the last one.
 func (t *problems) nodeIs(node *corev1.Node, now *problem) {
 	t.tell(node, now, func(notes *nodeNotes) *string { return &notes.problem })
 }
@@ -116,7 +116,7 @@ func (t *problems) initializes(node *corev1.Node, err error) {
 	t.tell(node, now, func(notes *nodeNotes) *string { return &notes.incomplete })
 }
 
-// tell of a problem that isn't the one that was noted.
+// tell reports a problem if it isn't the one that was noted.
 func (t *problems) tell(node *corev1.Node, now *problem, noted func(*nodeNotes) *string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -162,7 +162,7 @@ func (t *problems) siteAnswered(listed time.Time) {
 	}
 }
 
-// soughtInVain returns how new a list must be in which a node's instance is looked for again. At first it has to be
+// soughtInVain returns how new a list must be in which a node's instance is searched for again. At first it has to be
 // current, and newer than the node. A moment later it has to be newer than the first search, and from then on there is one
 // in each interval. So all nodes that search at about the same time share a list.
 func (t *problems) soughtInVain(node *corev1.Node, interval time.Duration) (since time.Time) {

@@ -28,7 +28,8 @@ type published struct {
 	synced     cache.InformerSynced
 }
 
-// Indexes find what is published of an instance by its name and by its addresses, so that no look for one reads all.
+// Indexes find what is published of an instance by its name and by its addresses, so that a search for one doesn't read
+// all.
 const (
 	byName    = "name"
 	byAddress = "address"
@@ -176,7 +177,7 @@ func (s *publishedSite) find(_ context.Context, by trait) (found []bmm.Instance,
 
 func (s *publishedSite) listed() (time.Time, error) { return s.is.Complete.Time, nil }
 
-// refresh does nothing: the informer tells what is new.
+// refresh does nothing: the informer delivers changes.
 func (s *publishedSite) refresh(context.Context, time.Time) error { return nil }
 
 func (s *publishedSite) place(_ context.Context, i *bmm.Instance) (topology.Place, error) {

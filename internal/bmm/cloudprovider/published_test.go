@@ -162,7 +162,7 @@ type fakeBuilder struct {
 // ClientOrDie implements cloudprovider.ControllerClientBuilder.
 func (b fakeBuilder) ClientOrDie(string) kubernetes.Interface { return b.client }
 
-// When a thousand machines join at once, a look for one of them must not read what is published of all the others.
+// When a thousand machines join at once, a search for one of them must not read what is published of all the others.
 func TestPublished_aSearchCostsTheSameHoweverManyInstancesThereAre(t *testing.T) { //nolint:paralleltest // it counts allocations
 	g := NewWithT(t)
 	allocations := func(instances int) float64 {

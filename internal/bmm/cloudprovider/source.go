@@ -12,7 +12,7 @@ import (
 
 // source is where it is known how the instances of the nodes are: the BMM API itself, or what a management cluster publishes.
 type source interface {
-	// start keeps what is known up to date until ctx ends, and tells of what has changed. It is called once, before site.
+	// start keeps what is known up to date until ctx ends, and reports changes. It is called once, before site.
 	start(ctx context.Context, builder cloudprovider.ControllerClientBuilder, changed func(change))
 	// site as it is known now. No error says anything of an instance.
 	site(ctx context.Context) (site, error)

@@ -40,7 +40,7 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=servicecidrs,verbs=list
 
-// Reconciler makes the networks that an NvidiaBMMCluster wants, and takes them away again.
+// Reconciler creates and deletes the networks of an NvidiaBMMCluster.
 type Reconciler struct {
 	client.Client
 	Engine  *graph.Engine

@@ -364,7 +364,7 @@ func touch(f *bmmtest.Fixture, object *infrav1.NvidiaBMMCluster) {
 	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { metav1.SetMetaDataAnnotation(&c.ObjectMeta, "touched", "yes") })
 }
 
-// Conditions are read by the tenant who has written the Secret: they must not tell what listens inside.
+// Conditions are read by the tenant who has written the Secret: they must not reveal what listens inside.
 func TestCluster_saysTheSameOfARefusedEndpointWhateverListensThere(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t)

@@ -80,7 +80,7 @@ func (n *networks) wantGroup(spec *infrav1.NetworkSecurityGroupSpec) *graph.Hand
 	return graph.Add(n.graph, n.kinds.group, want)
 }
 
-// nameTaken says where to write another name when the one that was asked for is another's.
+// nameTaken names the field for another name when the wanted one is taken.
 func nameTaken(err error, field string) error {
 	if fault.ClassOf(err) == fault.Conflict {
 		return fmt.Errorf("%w: choose another %s", err, field)

@@ -130,8 +130,8 @@ func TestGroup_inErrorStopsTheCluster(t *testing.T) {
 // lateInventory is a site whose inventories are heard of so late that each change is overtaken by an older one.
 func lateInventory(w *sim.Config) { w.Times.InventoryDelay = w.Times.Inventory }
 
-// The service corrects a VPC's metadata on the strength of an inventory that is older than a change of ours, and detaches the
-// group at the site by that. The API keeps showing it.
+// The service corrects a VPC's metadata because of an inventory that is older than a change of ours, and detaches the group
+// at the site by that. The API keeps showing it.
 func TestGroup_thatAnOldInventoryDetachesIsAttachedAgain(t *testing.T) {
 	t.Parallel()
 	relabel := func(f *bmmtest.Fixture, c *infrav1.NvidiaBMMCluster) {

@@ -38,7 +38,8 @@ const (
 //	      │                   └─ peerings
 //	      └─ parent block ─ allocation ─ IP block ─┘
 //
-// where subnets and prefixes come after the IP block too, and parent block and allocation are for those who make their own.
+// where subnets and prefixes come after the IP block too, and parent block and allocation exist if the cluster creates
+// its own block.
 type networks struct {
 	api     *bmm.Client
 	service *graph.Service

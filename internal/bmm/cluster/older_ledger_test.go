@@ -16,8 +16,8 @@ import (
 	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
-// An older ledger lacks a peering that was made. It has no tag, so only the status knows of it, and keeps showing it until an operator
-// has said whose it is.
+// An older ledger lacks a peering that was created. It has no tag, so only the status knows of it, and keeps showing it until an
+// operator has said whose it is.
 func TestOlderLedger_lacksAPeering(t *testing.T) {
 	t.Parallel()
 	for name, deleted := range map[string]bool{"of a cluster that lives": false, "of a cluster that is deleted": true} {

@@ -63,7 +63,7 @@ func portRange(ports infrav1.PortRange) string {
 	return fmt.Sprintf("%s-%s", ports, ports)
 }
 
-// ruleChanges tells by name what to add, to remove and to change.
+// ruleChanges says by name what to add, to remove and to change.
 func ruleChanges(wanted, found []bmm.NetworkSecurityGroupRule) []graph.Change {
 	byName := func(rules []bmm.NetworkSecurityGroupRule) map[string]string {
 		texts := map[string]string{}

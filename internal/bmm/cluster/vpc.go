@@ -78,7 +78,7 @@ func (n *networks) wantVPC() *graph.Handle[bmm.VPC] {
 		}
 		return u
 	}
-	// An inventory that is older than a change of the metadata, and is heard of after it, makes the service send these to the
+	// An inventory that is older than a change of the metadata, and arrives after it, makes the service send these to the
 	// site again: without the group, which the site detaches and the API keeps showing. Instances' groups aren't affected.
 	want.Again, want.InEffect = n.group != nil, groupInEffect
 	return graph.Add(n.graph, n.kinds.vpc, want)

@@ -50,8 +50,7 @@ type report struct {
 	at         time.Time
 }
 
-// take reports whether there may be a report of an instance. One that was let through is so again, because a call may
-// fail.
+// take reports whether an instance may be reported. One that was allowed is allowed again, because a call may fail.
 func (r *Reports) take(cluster, instanceID string, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

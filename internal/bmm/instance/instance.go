@@ -200,7 +200,7 @@ func (i *Instance) Project(status *infrav1.InstanceStatus) {
 	}
 }
 
-// announced is a phase whose change the inventory tells, once the object can be found by its instance.
+// announced is a phase whose change the inventory reports, once the object can be found by its instance.
 func (i *Instance) announced(p phases.Phase) phases.Phase {
 	if _, shown := i.machine.Shown(); shown == "" || shown != i.ID() {
 		return p
@@ -247,8 +247,8 @@ func (i *Instance) update(o *bmm.Instance) graph.Update {
 	}}
 }
 
-// delete tells the site's operator what is wrong with the machine, where that is known for sure: otherwise the next tenant gets
-// the same one.
+// delete reports to the site's operator what is wrong with the machine, if that is certain: otherwise the next tenant gets the
+// same one.
 func (i *Instance) delete(ctx context.Context, id string, in graph.Scope) error {
 	siteID := in[infrav1.KindSite]
 	i.inventory.Touch(i.api, siteID, id)

@@ -19,7 +19,7 @@ func (v *Inventory) Find(
 	return s.matching(v.Clock.Now(), v.ago(3*v.Interval), match), nil
 }
 
-// Refresh lists a site, unless the newest list began after a time. All who ask meanwhile share the list.
+// Refresh lists a site, unless the newest list began after a time. All callers meanwhile share the list.
 func (v *Inventory) Refresh(ctx context.Context, api *bmm.Client, siteID string, since time.Time) error {
 	return v.update(ctx, siteID, v.shelf(api, siteID), since, v.mention)
 }

@@ -37,7 +37,7 @@ func TestFind_looksInTheList(t *testing.T) {
 	f.Expect(err).To(HaveOccurred())
 }
 
-// A list that takes longer than it may be old is still new enough for those who have waited for it.
+// A list that takes longer than it may be old is still recent enough for the callers that waited for it.
 func TestRefresh_isOneListForAllWhoWait(t *testing.T) {
 	t.Parallel()
 	const callers = 20

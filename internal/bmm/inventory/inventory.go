@@ -69,7 +69,7 @@ type shelf struct {
 	mu sync.Mutex
 	// entered is when the list began that is on its way, by the machine's own clock.
 	entered time.Time
-	// api is the client of who asked last: the Secret of another may be gone.
+	// api is the client of the last caller: the Secret of another may be gone.
 	api    *bmm.Client
 	used   time.Time
 	listed time.Time     // when the newest list began
@@ -104,7 +104,7 @@ func New(interval time.Duration, clock clock.PassiveClock) *Inventory {
 	}
 }
 
-// Changes is where Start tells what has changed between two lists.
+// Changes is where Start sends what has changed between two lists.
 func (v *Inventory) Changes() <-chan event.TypedGenericEvent[Change] { return v.changes }
 
 // Instance is how an instance was at most an interval ago. One that isn't in the list is asked for by its ID: a list proves
@@ -128,14 +128,13 @@ func (v *Inventory) Instance(ctx context.Context, api *bmm.Client, siteID, id st
 	return instance, nil
 }
 
-// Put tells of an instance that the caller has just got from the BMM API, asking for it at a site: which site an answer names
-// isn't believed.
+// Put records an instance that the caller has just got from the BMM API at a site: the site named in an answer isn't trusted.
 func (v *Inventory) Put(api *bmm.Client, siteID string, instance *bmm.Instance) {
 	v.shelf(api, siteID).put(*instance, v.Clock.Now())
 	v.trim()
 }
 
-// Touch tells that an instance is being changed, so that what was seen before doesn't count any more.
+// Touch records that an instance is being changed, so that what was seen before doesn't count any more.
 func (v *Inventory) Touch(api *bmm.Client, siteID, id string) {
 	s := v.shelf(api, siteID)
 	s.mu.Lock()
@@ -183,7 +182,7 @@ func (v *Inventory) tell(ctx context.Context, c Change) {
 	}
 }
 
-// mention tells of a change if there is room for it; else Start tells of it.
+// mention sends a change if there is room for it; else Start does.
 func (v *Inventory) mention(c Change) {
 	select {
 	case v.changes <- event.TypedGenericEvent[Change]{Object: c}:
@@ -249,14 +248,14 @@ func (v *Inventory) inUse() map[site]*shelf {
 // ago is the time that was so long ago.
 func (v *Inventory) ago(d time.Duration) time.Time { return v.Clock.Now().Add(-d) }
 
-// update lists a site, unless the newest list began after a time, or the last attempt has failed just now. Only who needs a
-// new list waits for one, and all who wait are content with the same.
+// update lists a site, unless the newest list began after a time, or the last attempt has failed just now. Only a caller
+// that needs a new list waits for one, and all that wait share it.
 func (v *Inventory) update(ctx context.Context, siteID string, s *shelf, since time.Time, tell func(Change)) error {
 	if young, err := v.judge(s, since); young || err != nil {
 		return err
 	}
 	differ, err := v.list(ctx, siteID, s, since)
-	for _, id := range differ { // after the list, since those who hear of it ask in turn
+	for _, id := range differ { // after the list, since the receivers ask in turn
 		tell(Change{siteID, id})
 	}
 	return err
@@ -272,7 +271,7 @@ func (v *Inventory) list(ctx context.Context, siteID string, s *shelf, since tim
 		return nil, err
 	}
 	began := v.Clock.Now()
-	// The answer is for all who ask, so the one who happens to ask now can't end it by leaving.
+	// The answer is for all callers, so the current one can't cancel it by leaving.
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	go func() {

@@ -136,7 +136,7 @@ func TestPut_believesNoAnswerAboutItsSite(t *testing.T) {
 	f.Expect(f.inventory.Shelves()).To(Equal(1))
 }
 
-// Who writes another login into a Secret once a second would leave a client, and a list in each interval, for each of them.
+// Writing another login into a Secret once a second would leave a client, and a list in each interval, for each of them.
 func TestInventory_forgetsTheLoginThatASecretHadBefore(t *testing.T) {
 	t.Parallel()
 	f := start(t, 1, interval)

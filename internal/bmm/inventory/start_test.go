@@ -77,7 +77,7 @@ func TestStart_tellsWhatThereWasNoRoomFor(t *testing.T) {
 	f.Eventually(ended).Should(Receive(BeNil()))
 }
 
-// Who hears of a change asks how the site is now, whatever else there is to hear of.
+// The receiver of a change reads the current state of the site, whatever other changes are pending.
 func TestStart_isHeardByWhoAsksInTurn(t *testing.T) {
 	t.Parallel()
 	const number = 3000 // more than there is room for

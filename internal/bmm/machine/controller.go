@@ -39,7 +39,7 @@ import (
 // +kubebuilder:rbac:groups="",resources=namespaces,resourceNames=kube-system,verbs=get
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconciler makes the instance that an NvidiaBMMMachine wants, and takes it away again.
+// Reconciler creates and deletes the instance of an NvidiaBMMMachine.
 type Reconciler struct {
 	client.Client
 	Engine  *graph.Engine

@@ -35,7 +35,7 @@ func (r *Reconciler) open(
 	return n, err
 }
 
-// InstanceName is the object's own, and so exact: the instance isn't looked for by label.
+// InstanceName is the object's own, and so exact: the instance isn't searched for by label.
 func (n *node) InstanceName() string { return n.object.Name }
 
 // Shown are the IDs in spec and status.

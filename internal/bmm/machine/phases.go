@@ -23,7 +23,7 @@ func (n *node) prerequisites() []graph.Ref {
 }
 
 // clusterPhase reports whether the cluster has the network that the machine is put into. Once there is an instance,
-// the cluster's later troubles aren't the machine's.
+// the cluster's later problems aren't the machine's.
 func (n *node) clusterPhase() phases.Phase {
 	if n.ID() != "" {
 		return phases.Ready()
@@ -39,8 +39,8 @@ func (n *node) clusterPhase() phases.Phase {
 	return phase
 }
 
-// networksReady is true when machines can be put into the cluster's networks. Each machine looks for its own network
-// besides: another one that is on its way, or on its way out, is no reason to wait. A security group that has failed is.
+// networksReady is true when machines can be put into the cluster's networks. Each machine checks its own network
+// besides: another one that is in progress, or being deleted, is no reason to wait. A security group that has failed is.
 func networksReady(infra *infrav1.NvidiaBMMCluster) bool {
 	status := infra.Status
 	group := meta.FindStatusCondition(status.Conditions, infrav1.NSGReadyCondition)
@@ -50,7 +50,7 @@ func networksReady(infra *infrav1.NvidiaBMMCluster) bool {
 		(group == nil || group.Reason != string(phases.StateFailed))
 }
 
-// isControlPlane tells a machine of the control plane from a worker.
+// isControlPlane reports whether a machine belongs to the control plane.
 func (n *node) isControlPlane() bool { return util.IsControlPlaneMachine(n.machine) }
 
 // bootstrapPhase reports whether the bootstrap provider has done its part.

@@ -12,7 +12,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 )
 
-// A rehearsal of a restore, as docs/backup.md has it: paused, and never unpaused. It is taken away again, its Cluster first, while the
+// A rehearsal of a restore, as docs/backup.md has it: paused, and never unpaused. It is deleted again, its Cluster first, while the
 // first management cluster continues with what the ledgers name.
 func TestRehearsal_isTakenAwayWithoutWhatItsLedgersName(t *testing.T) {
 	t.Parallel()

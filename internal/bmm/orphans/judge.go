@@ -22,7 +22,8 @@ const (
 	uncertain
 )
 
-// judge knows what tells ours from the user's own in one account. What is seen in another account proves nothing there.
+// judge decides what is ours and what the user's own in one account. What is seen in another account proves nothing
+// there.
 type judge struct {
 	claims
 	// here reports whether a Secret of the namespace leads to the account. An object of another namespace may lead there

@@ -1,4 +1,4 @@
-// Package orphans finds what was made at a BMM API and belongs to no object any more, and takes it away on demand.
+// Package orphans finds what was created at a BMM API and belongs to no object any more, and deletes it on demand.
 //
 // It errs on the safe side: what may be the user's own isn't listed as an orphan, and what can't be seen completely, or may
 // belong to an object that can't be read, isn't judged at all. What is seen with the credentials of one account counts for

@@ -106,8 +106,8 @@ type anyKind interface {
 	items(ctx context.Context, a account, site string) ([]item, error)
 }
 
-// world returns everything at a site that Bedplate may have made, and what lies in it; at all sites if that is empty. Half a
-// world is an error.
+// world returns everything at a site that Bedplate may have made, and what lies in it; at all sites if that is empty. A
+// partial result is an error.
 func (a account) world(ctx context.Context, site string) ([]item, error) {
 	var all []item
 	for _, k := range slices.Concat(a.networkKinds(), a.rangeKinds(), a.providerKinds()) {

@@ -89,7 +89,7 @@ func clientSidePatch(wanted, live *unstructured.Unstructured) ([]byte, error) {
 	return jsonmergepatch.CreateThreeWayJSONMergePatch(before, modified, current)
 }
 
-// explain says what a refusal means for who wrote the file.
+// explain says what a refusal means for the author of the file.
 func explain(object *unstructured.Unstructured, err error) error {
 	what := fmt.Sprintf("%s %s/%s", object.GetKind(), object.GetNamespace(), object.GetName())
 	switch {

@@ -61,7 +61,7 @@ type Machine struct {
 	Steps []graph.Step `json:"steps"`
 }
 
-// Instances are a number of instances that Cluster API makes machines for, or takes away.
+// Instances are a number of instances that Cluster API creates machines for, or deletes.
 type Instances struct {
 	// Kind and Name of the object that they are replicas of.
 	Kind string `json:"kind"`

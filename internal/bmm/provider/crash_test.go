@@ -294,8 +294,8 @@ func TestCrash_machine(t *testing.T) {
 	crashMachine(t)
 }
 
-// What is cut off while the service is at work is made all the same, is not made, or is made by the site alone: then no client
-// sees it, and only an operator can take it away.
+// A create that is interrupted while the service is working is done all the same, is not done, or is done by the site alone:
+// then no client sees the result, and only an operator can delete it.
 func TestCrash_machineAtAServiceThatNoticesThatItsClientHasLeft(t *testing.T) {
 	t.Parallel()
 	for _, fate := range []sim.Abandoned{sim.AbandonedCommitted, sim.AbandonedRolledBack, sim.AbandonedAtSite} {

@@ -36,7 +36,7 @@ func grouped(c *infrav1.NvidiaBMMCluster) {
 	}}
 }
 
-// instanceOf is what a user asks for who makes an instance by hand in a cluster's network.
+// instanceOf is the request for an instance that is created by hand in a cluster's network.
 func instanceOf(c *infrav1.NvidiaBMMCluster, name string) bmm.InstanceCreateRequest {
 	return bmm.InstanceCreateRequest{
 		Name: name, TenantID: sim.DefaultTenantID, VPCID: c.Status.VPCID, InstanceTypeID: sim.DefaultInstanceTypeID,

@@ -1,6 +1,6 @@
-// Package publication is what a management cluster tells a workload cluster of its instances: ConfigMaps in the workload
-// cluster, one for each instance and one for their site. So the workload cluster needs no login of the BMM API's, and none of
-// the management cluster's.
+// Package publication is what a management cluster publishes of its instances to a workload cluster: ConfigMaps in the
+// workload cluster, one for each instance and one for their site. So the workload cluster needs no login of the BMM API's,
+// and none of the management cluster's.
 //
 // That an instance exists no more is said by a ConfigMap alone, and never by the absence of one.
 package publication
@@ -23,7 +23,7 @@ const (
 	SiteName = "site"
 	// Selector finds the ConfigMaps, beside the one that Kubernetes puts into each namespace.
 	Selector = managedBy + "=" + Manager
-	// Manager is who writes them.
+	// Manager is their writer.
 	Manager = "bedplate-bmm-manager"
 
 	// InstanceKey of a ConfigMap is what it says of an instance.

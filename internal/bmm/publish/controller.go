@@ -189,7 +189,7 @@ func due(cluster *clusterv1.Cluster, infra *infrav1.NvidiaBMMCluster) bool {
 		ptr.Deref(cluster.Status.Initialization.ControlPlaneInitialized, false)
 }
 
-// tell of an error that is new, and remember that one is over.
+// tell reports an error that is new, and remembers when one is over.
 func (r *Reconciler) tell(infra *infrav1.NvidiaBMMCluster, known *state, err error) {
 	says := ""
 	if err != nil && !errors.Is(err, errNotAll) {

@@ -191,7 +191,7 @@ func (s *Server) DeleteAllocation(
 	return gen.DeleteAllocation202Response{}, err
 }
 
-// checkUnallocated refuses what would take away something in use.
+// checkUnallocated refuses to remove something in use.
 func (s *Server) checkUnallocated(a *allocation) error {
 	if n := count(s.state.subnets, func(n *subnet) bool { return n.blockID == a.derivedID }); n > 0 {
 		return bad("%d Subnets exist for Allocation", n)

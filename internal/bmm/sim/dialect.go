@@ -26,7 +26,7 @@ type dialect struct {
 	// connections and abandoned are the defaults of Config.
 	connections int
 	abandoned   Abandoned
-	// source is who says that something is wrong.
+	// source of an error message.
 	source string
 	// first is the release of March 2026. It has no VPC peerings, ignores without an error what it doesn't know, and wants
 	// the tenant of each instance.
@@ -75,7 +75,7 @@ func (d dialect) in(ctx context.Context) context.Context {
 	return context.WithValue(ctx, dialectKey{}, d)
 }
 
-// sourceOf is who answers a request.
+// sourceOf is the component that answers a request.
 func sourceOf(ctx context.Context) string {
 	d, _ := ctx.Value(dialectKey{}).(dialect)
 	return d.source

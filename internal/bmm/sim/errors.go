@@ -33,7 +33,7 @@ func badField(field, format string, args ...any) *apiError {
 	return answer
 }
 
-// taken is the answer that tells who has the name, or the ID.
+// taken is the answer that says which resource has the name, or the ID.
 func taken(message, otherID string) *apiError {
 	return &apiError{status: http.StatusConflict, message: message, data: map[string]string{"id": otherID}}
 }

@@ -207,8 +207,8 @@ func (a *attachment) attach(groupID string, now time.Time) {
 	a.sent = now
 }
 
-// propagation tells of a group that an inventory has found on the instances of an object. It is only as new as that, and a
-// change of the group takes it away until the next one.
+// propagation of a group that an inventory has found on the instances of an object. It is only as new as that, and a
+// change of the group removes it until the next one.
 func (s *Server) propagation(a attachment, objectID string, now time.Time) api.NetworkSecurityGroupPropagationDetails {
 	inventory := s.inventory(now)
 	if a.groupID == "" || a.since.After(inventory) || a.sent.After(s.heard(inventory)) {

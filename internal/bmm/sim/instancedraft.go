@@ -76,7 +76,7 @@ func (s *Server) order(m maker, request api.InstanceCreateRequest, instances int
 	return order{siteID: v.siteID, request: request}, err
 }
 
-// checkRequest checks what can be seen from the request alone, and who sends it.
+// checkRequest checks what can be seen from the request alone, and its sender.
 func (s *Server) checkRequest(m maker, request api.InstanceCreateRequest) error {
 	tenant, _ := byID(append(s.config.OtherTenants, s.config.Tenant), func(t Tenant) string { return t.ID }, m.tenantID)
 	switch {

@@ -27,14 +27,14 @@ func (s *Server) seen(now time.Time) time.Time {
 	return s.heard(s.taken(now).Add(s.config.Times.Inventory.Duration))
 }
 
-// outdate lets clients keep seeing an object as it was, before a change: for Times.ViewLag.
+// outdate keeps showing clients an object as it was before a change, for Times.ViewLag.
 func (s *Server) outdate(o *object, before any, now time.Time) {
 	if lag := s.config.Times.ViewLag.Duration; lag > 0 && !now.Before(o.beforeUntil) {
 		o.before, o.beforeUntil = before, now.Add(lag)
 	}
 }
 
-// asSeen is an object as clients see it who haven't changed it just now.
+// asSeen is an object as clients see it that haven't changed it just now.
 func asSeen[R resource, V any](view func(R, time.Time) V) func(R, time.Time) V {
 	return func(r R, now time.Time) V {
 		if o := r.base(); now.Before(o.beforeUntil) && o.deleted.IsZero() {

@@ -77,7 +77,7 @@ func (s *Server) machineStatus(m *machine, now time.Time) api.MachineStatus {
 }
 
 func (s *Server) freeMachines(typeID string, now time.Time) []*machine {
-	used := make(map[*machine]bool, len(s.state.instances.items)) // a look for the user of each would take too long
+	used := make(map[*machine]bool, len(s.state.instances.items)) // a search for the user of each would take too long
 	for _, i := range s.state.onMachines() {
 		used[i.machine] = true
 	}

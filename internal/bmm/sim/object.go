@@ -24,7 +24,7 @@ type object struct {
 	beforeUntil time.Time
 }
 
-// maker is who makes an object.
+// maker is the creator of an object.
 type maker struct {
 	tenantID string
 	// id is chosen already, if set.

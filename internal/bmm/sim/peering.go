@@ -119,7 +119,7 @@ func (s *Server) draftPeering(m maker, request api.VPCPeeringCreateRequest, now 
 	return p.draft(m), err
 }
 
-// plannedPeering checks a request, except for who may make it.
+// plannedPeering checks a request, except for the rights of its sender.
 func (s *Server) plannedPeering(m maker, request api.VPCPeeringCreateRequest, now time.Time) (*peering, error) {
 	p := &peering{vpcs: [2]string{request.VPC1ID, request.VPC2ID}}
 	site, err := s.registered(request.SiteID)

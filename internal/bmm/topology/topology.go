@@ -1,4 +1,4 @@
-// Package topology says where an instance is and what it runs on, in the words of labels: those of nodes and those of
+// Package topology says where an instance is and what it runs on, in the form of labels: those of nodes and those of
 // OpenShift's machines are the same.
 package topology
 

@@ -16,8 +16,8 @@ import (
 
 var templateSpec = field.NewPath("spec", "template", "spec")
 
-// changeProblems are the fields of a template that an update changes. What was made from a template is never changed with
-// it, so a changed template would be a lie about it. Cluster API's topology controller may ask, in a dry run, what a
+// changeProblems are the fields of a template that an update changes. What was created from a template is never changed
+// with it, so a changed template would be wrong about it. Cluster API's topology controller may ask, in a dry run, what a
 // change would be: it then makes another template itself.
 func changeProblems(ctx context.Context, template client.Object, before, after any) (field.ErrorList, error) {
 	request, err := admission.RequestFromContext(ctx)

@@ -9,7 +9,7 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
-// What may still appear is looked for where it was attempted.
+// What may still appear is searched for where it was attempted.
 func TestDecide_keepsTheChoicesOfAnAttemptThatMayStillAppear(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

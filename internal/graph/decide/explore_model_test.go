@@ -13,7 +13,7 @@ import (
 )
 
 // A model of the world around decide: one key, two processes that may be suspended between any two of their steps, a service, and
-// those who change things. All of it is one value that can be compared, so that a state is known again.
+// clients that change things. All of it is one value that can be compared, so that a state is known again.
 
 const (
 	slots = 4 // resources that there may be; the first is the user's own

@@ -248,7 +248,7 @@ func (m *model) taken(s *state) uint8 {
 	return 0
 }
 
-// service continues with what it is at.
+// service continues its work.
 func (m *model) service(s state) {
 	settledAll := true
 	for i, token := range s.flights {

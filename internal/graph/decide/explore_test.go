@@ -127,7 +127,7 @@ func choose(next []visit, random *rand.Rand) visit {
 	panic("unreachable")
 }
 
-// way to a state, for who has to understand it.
+// way to a state, for debugging.
 func (x *exploration) way(to int) string {
 	var steps []string
 	for i := to; i >= 0; i = x.queue[i].from {
@@ -137,7 +137,7 @@ func (x *exploration) way(to int) string {
 	return "\n" + strings.Join(steps, "\n")
 }
 
-// String is what is known of a state, for who reads how it came about.
+// String is what is known of a state, for debugging.
 func (s state) String() string {
 	text := fmt.Sprintf("claim %d ledger%s", s.claim, s.ledger)
 	for i, r := range s.resources {

@@ -211,7 +211,7 @@ func broken(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
 	return ""
 }
 
-// space is all combinations of wishes, entries and sights, as far as decide tells them apart.
+// space is all combinations of wishes, entries and sights, as far as decide distinguishes them.
 func space(found func(w Wish, e *ledgerv1.Entry, s Sight)) {
 	for _, w := range wishes() {
 		for _, e := range entries() {
@@ -359,7 +359,7 @@ func TestDecide_keepsTheRules(t *testing.T) {
 	t.Logf("%d combinations, %d rules", n, len(rules))
 }
 
-// What of an owner may still be outside is said by the ledger's own Owned, for those who only read it, and by decide.
+// What of an owner may still be outside is said by the ledger's own Owned, for readers, and by decide.
 func TestDecide_dropsWithoutALookWhatIsNotOwned(t *testing.T) {
 	t.Parallel()
 	for _, e := range entries()[1:] {

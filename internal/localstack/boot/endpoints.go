@@ -43,7 +43,7 @@ func (r *Rack) joinEndpoint(endpoint, backend netip.AddrPort) error {
 	return nil
 }
 
-// leaveEndpoint takes a backend away; without its last backend the virtual address is gone.
+// leaveEndpoint removes a backend; without its last backend the virtual address is gone.
 func (r *Rack) leaveEndpoint(endpoint, backend netip.AddrPort) {
 	r.mu.Lock()
 	balancer := r.endpoints[endpoint]

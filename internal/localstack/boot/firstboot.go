@@ -44,7 +44,7 @@ func (m *machine) boot(ctx context.Context) error {
 	return m.runCommands(ctx, disk, config.RunCommands)
 }
 
-// isIgnition tells OpenShift's user data from cloud-init's.
+// isIgnition distinguishes OpenShift's user data from cloud-init's.
 func isIgnition(userData []byte) bool {
 	var config struct {
 		Ignition struct{ Version string }

@@ -36,7 +36,7 @@ type Machine struct {
 	Hostname string            // name of its Node, unless its user data says otherwise
 	Address  netip.Addr        // its own loopback address: its ports are there
 	UserData []byte            // may be empty
-	Metadata map[string]string // what the instance metadata service tells it
+	Metadata map[string]string // what the instance metadata service returns
 }
 
 // Rack holds all machines of one data centre.

@@ -54,8 +54,9 @@ func (c *ControlPlane) joinEtcd(ctx context.Context) error {
 	})
 }
 
-// addLearner tells the cluster of a new member until it agrees: it takes one learner at a time, and none while it has to
-// fear for its quorum. The members are returned as etcd's flag --initial-cluster wants them, the new one included.
+// addLearner adds a new member, and retries until the cluster accepts it: that takes one learner at a time, and none
+// while its quorum is at risk. The members are returned as etcd's flag --initial-cluster wants them, the new one
+// included.
 func addLearner(ctx context.Context, client *clientv3.Client, cfg Config) (id uint64, members []string, err error) {
 	var added *clientv3.MemberAddResponse
 	var last error

@@ -103,7 +103,7 @@ func apiserverSANs(c Config) (altNames, error) {
 	return sans, nil
 }
 
-// AdminConfig returns a client configuration of a cluster administrator, who talks to this very API server.
+// AdminConfig returns a client configuration of a cluster administrator, for exactly this API server.
 func (c *ControlPlane) AdminConfig() *rest.Config { return rest.CopyConfig(c.admin) }
 
 // Config returns a client configuration of the given user, authenticated by a client certificate. It talks to the
@@ -122,7 +122,7 @@ func (c *ControlPlane) WriteKubeconfig(path, user string, groups ...string) erro
 	return c.write(path, config, user)
 }
 
-// WriteServiceAccountKubeconfig is WriteKubeconfig of who has the rights of a service account.
+// WriteServiceAccountKubeconfig is WriteKubeconfig for a user with the rights of a service account.
 func (c *ControlPlane) WriteServiceAccountKubeconfig(path, namespace, name string) error {
 	return c.WriteKubeconfig(path, "system:serviceaccount:"+namespace+":"+name,
 		"system:serviceaccounts", "system:serviceaccounts:"+namespace)

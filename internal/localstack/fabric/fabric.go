@@ -1,6 +1,6 @@
 // Package fabric builds a data centre's network on one Linux computer, out of network namespaces: a routed fabric, servers,
-// and DPUs with a real Open vSwitch and hosts behind them. It knows nothing of OVN or of who drives the DPUs. It needs root
-// and Debian's packages iproute2 and openvswitch-switch.
+// and DPUs with a real Open vSwitch and hosts behind them. It knows nothing of OVN or of what drives the DPUs. It needs
+// root and Debian's packages iproute2 and openvswitch-switch.
 package fabric
 
 import (

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// crashesName is the file that tells of children that crashed after the lab was up.
+// crashesName is the file that lists children that crashed after the lab was up.
 const crashesName = "crashes.log"
 
 func noteCrash(dir string, crash error) error {
@@ -20,7 +20,7 @@ func noteCrash(dir string, crash error) error {
 	return err
 }
 
-// Crashes tells of the children of a running lab that crashed, each with the end of its log; "" if none has.
+// Crashes lists the children of a running lab that crashed, each with the end of its log; "" if none has.
 func Crashes(dir string) string {
 	data, err := os.ReadFile(filepath.Join(dir, crashesName))
 	if err != nil {

@@ -60,7 +60,7 @@ func (e *ForeignError) Error() string {
 		e.Dir, strings.Join(e.Names, ", "))
 }
 
-// owner is what the lock file says about who holds it.
+// owner is what the lock file says about its holder.
 type owner struct {
 	PID            int      `json:"pid"`
 	CreatedParents []string `json:"createdParents,omitempty"` // innermost first; removed again when empty
@@ -155,7 +155,7 @@ func lockFolder(dir string) (*folder, error) {
 	return nil, fmt.Errorf("lock the lab's folder %s: another lab comes and goes there", dir)
 }
 
-// openLock opens the lock file and reads who owns it.
+// openLock opens the lock file and reads its owner.
 func openLock(dir string, flags int) (*folder, error) {
 	file, err := os.OpenFile(filepath.Join(dir, lockName), flags|syscall.O_NOFOLLOW, 0o600)
 	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.EISDIR) {

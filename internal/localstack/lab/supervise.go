@@ -158,7 +158,7 @@ func (r *run) observe(s localstack.Step) {
 	r.emit(event)
 }
 
-// emit tells Up. An Up that has died doesn't listen, and watch notices that.
+// emit sends an event to Up. An Up that has died doesn't listen, and watch notices that.
 func (r *run) emit(event Event) {
 	event.Elapsed = time.Since(r.began).Seconds()
 	data, err := json.Marshal(event)

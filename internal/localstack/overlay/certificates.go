@@ -44,7 +44,7 @@ func (o *Overlay) CertifyTenant(organization string) (Identity, error) {
 }
 
 // Certify writes a certificate for a name, which is a server's if it has addresses, into files of that name. Those that were
-// there are replaced, and who has them open continues with the new ones.
+// there are replaced, and programs that have them open continue with the new ones.
 func (o *Overlay) Certify(name string, addresses ...netip.Addr) (Identity, error) {
 	leaf := pki.Leaf{CommonName: name, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
 	for _, address := range addresses {

@@ -294,7 +294,7 @@ func (o *Overlay) watch(node string, p *process.Process) {
 // restartPause keeps a manager that ends at once from being started all the time.
 const restartPause = time.Second
 
-// restartManager starts it again. When it ends before it is ready, watch of that process tells it.
+// restartManager starts it again. If it ends before it is ready, watch of that process reports it.
 func (o *Overlay) restartManager(flags []string) {
 	select {
 	case <-o.life.Done():

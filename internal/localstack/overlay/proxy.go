@@ -13,7 +13,7 @@ import (
 
 const proxyPort = 9661
 
-// Operators is the organization of those who may act for every tenant of the proxy.
+// Operators is the organization of clients that may act for every tenant of the proxy.
 const Operators = "operators"
 
 // ProxyAddress is where the proxy serves gRPC, in the fabric.

@@ -26,7 +26,7 @@ const (
 	echoID   = 0x4242
 )
 
-// nameServer has a host answer with its name who connects to it.
+// nameServer has a host answer every connection with its name.
 func (s *stack) nameServer(host string) {
 	s.t.Helper()
 	var listener net.Listener

@@ -15,8 +15,8 @@ import (
 	"github.com/bedplate/bedplate/internal/localstack/overlay"
 )
 
-// Hosts of two groups with the same network ask one DHCP server, each behind a DPU of its own. It tells them apart by the
-// circuit-id that the groups say; hosts get their addresses, use them, and renew them.
+// Hosts of two groups with the same network ask one DHCP server, each behind a DPU of its own. It distinguishes them by
+// the circuit-id of the groups; hosts get their addresses, use them, and renew them.
 func TestDHCP_leasesAndRenewsInTwoGroupsWithTheSameNetwork(t *testing.T) {
 	t.Parallel()
 	s := upService(t, fabric.Routed(3))

@@ -26,7 +26,7 @@ func TestDualStack_passesAsIPv4Does(t *testing.T) {
 		d.seen(one.Name, two.Addresses[v].FabricIP, one.Addresses[v].FabricIP)
 		d.seen(one.Name, one.Addresses[v].FabricIP, one.Addresses[v].FabricIP)
 	}
-	// Who has a route to the network is let in by neither version.
+	// A client with a route to the network is let in by neither version.
 	for v, network := range d.group.Networks {
 		d.Expect(d.AddRoute(fabric.Router, network.Prefix, two.Addresses[v].FabricIP)).To(Succeed())
 		d.silent(probe.TCP, fabric.DC, two.Addresses[v].HostIP)

@@ -50,9 +50,9 @@ func (s *stack) hold(dpus ...string) (goOn func()) {
 	return func() { _ = signal(syscall.SIGCONT) } // the agent may have ended it
 }
 
-// The hosts of two tenants hand their fabric addresses on in a circle while all of them are asked who they are, and two DPUs hear of it
-// late. Each address is
-// answered for by the old host, and then by the new one: never by the old one again, wherever that is asked, nor by any other.
+// The hosts of two tenants hand their fabric addresses on in a circle while all of them are asked for their identity, and two DPUs get
+// the change late. Each address is answered for by the old host, and then by the new one: never by the old one again, wherever that is
+// asked, nor by any other.
 func TestAddresses_underLoadAreOneHostsAtATime(t *testing.T) {
 	t.Parallel()
 	s, hosts := upTenants(t, 4)

@@ -44,8 +44,8 @@ var mostGrowth = map[string]float64{"manager": 100, "proxy": 250, "agent": 30}
 // as BEDPLATE_HOSTILE says, such as 1h, with the seed in BEDPLATE_SEED, or any. `make soak-hostile` is an hour. Quiet phases come on
 // top. The other tenant's hosts join and leave all the time, and speak with each other.
 //
-// All programs share the machine's cores with those who attack them. So these have a pace by which they take about a twentieth of two
-// cores themselves: it is the programs' own limits that are tested, and not how much work the machine can do.
+// All programs share the machine's cores with the attackers. So the attackers' rate is limited to about a twentieth of two cores: the
+// programs' own limits are tested, not the machine's capacity.
 func TestSoak_hostileClients(t *testing.T) { //nolint:paralleltest // it measures
 	last, seed := soaktest.Options(t, 0)
 	s, sniffed := upSiege(t, seed)
@@ -232,7 +232,7 @@ func (s *siege) resident(programs map[string]int) map[string]float64 {
 	return before
 }
 
-// tell the figures, in a table.
+// tell prints the figures, in a table.
 func (s *siege) tell(programs map[string]int, before map[string]float64) {
 	var table strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(programs)) {

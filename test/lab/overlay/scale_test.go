@@ -226,7 +226,7 @@ func (s *site) calls() (n int) {
 	return n
 }
 
-// writes to the API server, but for those that ask who reads the metrics.
+// writes to the API server, except those that authorize the reader of the metrics.
 func writes(m metrics) float64 {
 	by := m.by("rest_client_requests_total", "method")
 	return by["PATCH"] + by["PUT"] + by["DELETE"]

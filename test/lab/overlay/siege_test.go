@@ -41,7 +41,7 @@ type attacker struct {
 	once   func(ctx context.Context, random *rand.Rand)
 }
 
-// siege is all who are hostile.
+// siege is all attackers.
 type siege struct {
 	*stack
 	seed      uint64
@@ -146,7 +146,7 @@ func (s *siege) againstAgents(tenant string) func(ctx context.Context, random *r
 var listens = regexp.MustCompile(`--(?:webhook-port|metrics-addr|health-addr)=(\S+)`)
 
 // againstManager is connections to all ports of the manager's and of the groups' databases. Webhooks, metrics and probes are on the
-// manager's own machine here, so who bothers them is another address of that.
+// manager's own machine here, so the attacker is another address of that.
 func (s *siege) againstManager(groups ...*resourcev1.ResourceGroup) func(ctx context.Context, random *rand.Rand) {
 	type port struct{ from, own, to string }
 	var ports []port

@@ -153,7 +153,7 @@ func countFrames(t testing.TB, f *fabric.Fabric, node, on string, socketType int
 	return &count
 }
 
-// openFrames of an interface. Who reads waits for so long at most.
+// openFrames of an interface. A read waits for so long at most.
 func openFrames(f *fabric.Fabric, node, on string, socketType int, wait time.Duration) (socket int, err error) {
 	every := binary.NativeEndian.Uint16([]byte{unix.ETH_P_ALL >> 8, unix.ETH_P_ALL & 0xff})
 	err = f.Do(node, func() error {

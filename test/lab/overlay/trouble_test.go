@@ -158,7 +158,7 @@ func TestDelete_ofAHostWhoseAgentIsCutOff(t *testing.T) {
 	p.Expect(p.client.Delete(t.Context(), p.two)).To(Succeed())
 	p.becomes(p.two, resourcev1.AttachedCondition, metav1.ConditionFalse, "Isolating")
 	p.Eventually(func() error { return p.client.Get(t.Context(), keyOf(p.two), p.two) }).Should(MatchError(ContainSubstring("not found")))
-	// Its rows have gone before, so packets alone would not tell whether the DPU itself has cut the host off.
+	// Its rows have gone before, so packets alone would not show whether the DPU itself has cut the host off.
 	p.Expect(p.Do("dpu2", func() error {
 		port, err := net.InterfaceByName(fabric.Port(0))
 		p.Expect(err).NotTo(HaveOccurred())

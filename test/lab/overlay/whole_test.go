@@ -96,7 +96,8 @@ func (s *stack) quiet(do func() (netip.Addr, error)) {
 	s.Eventually(func() error { _, err := do(); return err }).WithTimeout(10 * time.Second).Should(MatchError(probe.ErrNoAnswer))
 }
 
-// A rule is taken away and comes back, and the site's policy changes; packets tell, and the group says when all DPUs have it.
+// A rule is removed and added again, and the site's policy changes; packets show that, and the group says when all DPUs have
+// it.
 func TestSecurityGroups_changeByManagerAndAgents(t *testing.T) {
 	t.Parallel()
 	s := upService(t, fabric.Flat(2))

@@ -82,7 +82,7 @@ func NewReader() (*Reader, error) {
 }
 
 // Read a provider spec, with defaults filled in. All problems are found at once; they name the field, and are always in the
-// same order, so that a condition that tells of them stays as it is.
+// same order, so that a condition that lists them doesn't change.
 func (r *Reader) Read(
 	ctx context.Context, path *field.Path, spec machinev1.ProviderSpec,
 ) (*bmmv1.NvidiaBMMMachineProviderSpec, field.ErrorList) {

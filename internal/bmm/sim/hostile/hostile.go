@@ -1,4 +1,4 @@
-// Package hostile plays a BMM API whose owner wants to harm who calls it: each mode does so in one way.
+// Package hostile simulates a BMM API that attacks its clients: each mode does so in one way.
 package hostile
 
 import (

@@ -66,7 +66,7 @@ func Run(ctx context.Context, config Config) {
 	}
 }
 
-// tell says once what is wrong. It is a warning, because it may come right: the boot of the machine has not failed.
+// tell reports once what is wrong. It is a warning, because it may recover: the boot of the machine has not failed.
 func (c *controller) tell(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
@@ -81,7 +81,7 @@ func (c *controller) tell(ctx context.Context, err error) {
 	c.trouble = trouble
 }
 
-// sync makes what runs here what the cluster says. What runs continues while the cluster can't be asked.
+// sync makes what runs here match the cluster. What runs keeps running while the cluster can't be reached.
 func (c *controller) sync(ctx context.Context) error {
 	daemonSet, err := c.config.Client.AppsV1().DaemonSets(metav1.NamespaceSystem).Get(ctx, Tool, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -63,7 +63,7 @@ func applyFlag(r *kubelet.Registration, host Host, name, value string) error {
 		}
 	case "cloud-provider":
 		if value == "external" {
-			// The cloud controller manager takes it away.
+			// The cloud controller manager removes it.
 			r.Taints = append(r.Taints, corev1.Taint{
 				Key: cloudproviderapi.TaintExternalCloudProvider, Value: "true", Effect: corev1.TaintEffectNoSchedule,
 			})

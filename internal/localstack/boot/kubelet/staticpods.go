@@ -19,7 +19,7 @@ import (
 func createMirror(ctx context.Context, client kubernetes.Interface, node *corev1.Node, static *corev1.Pod) error {
 	pod := static.DeepCopy()
 	pod.Name = mirrorName(static, node.Name)
-	hash := fmt.Sprintf("%x", sha256.Sum224([]byte(static.String()))) // only tells one version of the pod from another
+	hash := fmt.Sprintf("%x", sha256.Sum224([]byte(static.String()))) // only distinguishes versions of the pod
 	pod.Annotations = maps.Clone(static.Annotations)
 	if pod.Annotations == nil {
 		pod.Annotations = map[string]string{}
