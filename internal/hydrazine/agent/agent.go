@@ -120,7 +120,7 @@ func (a *Agent) changed() {
 	}
 }
 
-// takeAway a port from who had it.
+// takeAway a port from its host.
 func (a *Agent) takeAway(port string) {
 	a.metrics.cut()
 	a.cut(port)

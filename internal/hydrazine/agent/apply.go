@@ -92,7 +92,7 @@ func (a *Agent) attach(ctx context.Context, wanted *ledger.Ledger) error {
 		a.metrics.starts.Inc()
 	}
 	for name := range ports {
-		// Who has lost the port in the meantime stays cut off.
+		// A host that has lost the port in the meantime stays cut off.
 		connect := func() error { return link.Connect(name) }
 		if err := a.keeper.Holding(name, wanted.Ports[name].Resource, connect); err != nil {
 			return err

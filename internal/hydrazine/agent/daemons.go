@@ -23,13 +23,13 @@ type daemons struct {
 	vswitchd           vswitchd
 }
 
-// vswitchd is one run of ovs-vswitchd, which its control socket tells from others: each run makes another one.
+// vswitchd is one run of ovs-vswitchd, identified by its control socket: each run makes another one.
 type vswitchd struct {
 	socket string
 	made   time.Time
 }
 
-// lookAtVswitchd says which run of it there is, or was last, and whether that continues.
+// lookAtVswitchd returns the current or last run of it, and whether that is running.
 func (a *Agent) lookAtVswitchd(ctx context.Context) (run vswitchd, running bool) {
 	socket, err := a.vswitchdSocket()
 	if err != nil {

@@ -27,7 +27,8 @@ const (
 	authoritiesFile = "southbound-ca.crt"
 )
 
-// identity is who the DPU is for southbound databases. Its key never leaves the DPU: each group signs a certificate for it.
+// identity is the DPU's identity for southbound databases. Its key never leaves the DPU: each group signs a certificate for
+// it.
 type identity struct {
 	dir    string
 	key    *ecdsa.PrivateKey

@@ -9,7 +9,7 @@ import (
 // pause keeps what happens together from being news one by one.
 const pause = 20 * time.Millisecond
 
-// news wakes everybody who waits for the next thing to happen.
+// news wakes all waiters when something happens.
 type news struct {
 	mutex sync.Mutex
 	next  chan struct{}
@@ -17,7 +17,7 @@ type news struct {
 
 func newNews() *news { return &news{next: make(chan struct{})} }
 
-// announce wakes those who wait.
+// announce wakes the waiters.
 func (n *news) announce() {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()

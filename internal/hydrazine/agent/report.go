@@ -136,7 +136,7 @@ func words(problems []error) string {
 }
 
 // rememberUplink returns what was read of the uplink, or the last that was read in full. What couldn't be read isn't gone: the
-// controller would take a network away from hosts whose next hop is missing.
+// controller would remove hosts from their network whose next hop is missing.
 func (a *Agent) rememberUplink(now *agentv1.Uplink, err error) (*agentv1.Uplink, error) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()

@@ -21,7 +21,7 @@ import (
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 )
 
-// TestAttach_notForACallerWhoHasGone: who has given up says something else next, which may be done already.
+// TestAttach_notForACallerWhoHasGone: a caller that has given up sends another request next, which may be done already.
 func TestAttach_notForACallerWhoHasGone(t *testing.T) {
 	t.Parallel()
 	toolstest.Root(t)

@@ -69,8 +69,8 @@ type Report struct {
 	plaintext bool
 }
 
-// Addresses are the DPU's own, sorted: those in the agent's certificate. What it merely says may be wrong, or a lie that makes an
-// address of another machine unreachable for all hosts. In plaintext, for trials, its word has to do.
+// Addresses are the DPU's own, sorted: those in the agent's certificate. What it merely reports may be wrong, or maliciously make
+// an address of another machine unreachable for all hosts. In plaintext, for trials, its report has to do.
 func (r Report) Addresses() []netip.Addr {
 	if !r.plaintext {
 		return r.certified
@@ -136,7 +136,7 @@ func (a *agent) latest() (Report, error) {
 	return a.report, a.err
 }
 
-// watch until ctx ends. It tells when the report or the reason for having none changes.
+// watch until ctx ends. It calls tell when the report or the reason for having none changes.
 func (a *agent) watch(ctx context.Context, heartbeat time.Duration, tell func()) {
 	first := wait.Backoff{Duration: retryFirst, Factor: 2, Jitter: 0.2, Steps: 6, Cap: retryLast}
 	for backoff := first; ctx.Err() == nil; {

@@ -56,7 +56,7 @@ type Config struct {
 	Port uint16
 	// Heartbeat is how often an agent says that nothing has changed. One that is silent for three times as long is lost.
 	Heartbeat time.Duration
-	// Credentials say who the controller is, and whom it trusts.
+	// Credentials identify the controller, and say which agents it trusts.
 	Credentials credentials.TransportCredentials
 	// Dial connects to an agent's address and port. Without it that is TCP.
 	Dial func(ctx context.Context, address string) (net.Conn, error)

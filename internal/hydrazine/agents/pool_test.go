@@ -51,7 +51,7 @@ func (s *scripted) Watch(
 	switch {
 	case len(s.at) <= s.deaf:
 		return nil, errors.New("nobody is there")
-	case len(s.at) > 1000: // who doesn't pause gets no further
+	case len(s.at) > 1000: // a watch without pauses gets no further
 		<-ctx.Done()
 	}
 	return &oneReport{}, nil

@@ -95,7 +95,7 @@ func UsableAuthority(ctx context.Context, certificate, key []byte) *Authority {
 // PEM is the certificate that all others of the group are verified by.
 func (a *Authority) PEM() []byte { return encode("CERTIFICATE", a.certificate.Raw) }
 
-// KeyPEM is secret: who has it can be any DPU of the group.
+// KeyPEM is secret: its holder can impersonate any DPU of the group.
 func (a *Authority) KeyPEM() ([]byte, error) { return keyPEM(a.key) }
 
 func keyPEM(key crypto.Signer) ([]byte, error) {
@@ -110,8 +110,8 @@ func encode(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// Sign returns a certificate (PEM) for who has made a request (PKCS #10, PEM): by it the southbound database knows the DPU of
-// that name. Nothing but the key is taken from the request. An error says what is wrong with it.
+// Sign returns a certificate (PEM) for a request (PKCS #10, PEM): by it the southbound database knows the DPU of that name.
+// Nothing but the key is taken from the request. An error says what is wrong with it.
 func (a *Authority) Sign(request []byte, name string, life time.Duration) ([]byte, error) {
 	key, err := requested(request)
 	if err != nil {

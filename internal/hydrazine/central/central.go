@@ -12,7 +12,7 @@ import (
 	"errors"
 )
 
-// ErrOnItsWay means that what was asked for has begun, and that Runtime.Died tells when it is to be asked for again.
+// ErrOnItsWay means that the operation has started, and that Runtime.Died says when to call it again.
 var ErrOnItsWay = errors.New("it is on its way")
 
 // Central is where the databases of one group are.

@@ -29,14 +29,14 @@ type Processes struct {
 	// Schemas is the folder of ovn-nb.ovsschema and ovn-sb.ovsschema.
 	Schemas string
 
-	life    context.Context        // of those who wait for the end of daemons
+	life    context.Context        // of the goroutines that wait for the end of daemons
 	mutex   sync.Mutex             // of ports, of watched, and of groups
 	watched map[string]net.Conn    // by the control sockets of daemons whose end is awaited
 	groups  map[string]*sync.Mutex // of starting and ending: a central that hangs holds up no other
 	died    chan string
 }
 
-// NewProcesses returns a runtime whose files are in a folder. It tells of deaths until ctx ends.
+// NewProcesses returns a runtime whose files are in a folder. It reports deaths until ctx ends.
 func NewProcesses(ctx context.Context, dir string, listen netip.Addr) *Processes {
 	return &Processes{
 		Dir: dir, Listen: listen, Ports: [2]uint16{16640, 26639}, Schemas: "/usr/share/ovn",
@@ -213,7 +213,7 @@ func writePort(dir string, port uint16) error {
 	return replaceFile(filepath.Join(dir, portFile), []byte(strconv.Itoa(int(port))))
 }
 
-// watch tells when a daemon ends by itself. It holds a connection to it, which ends with it.
+// watch reports when a daemon ends by itself. It holds a connection to it, which ends with it.
 func (p *Processes) watch(group string, d daemon) {
 	p.mutex.Lock()
 	watched := p.watched[d.control]

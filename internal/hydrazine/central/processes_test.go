@@ -59,7 +59,7 @@ func (p *Processes) kill(g Gomega, name string) {
 	g.Eventually(p.answers).WithArguments(name).Should(BeFalse())
 }
 
-// answers reports whether a daemon listens: who is dead may continue as a zombie.
+// answers reports whether a daemon listens: a dead one may still be a zombie.
 func (p *Processes) answers(name string) bool {
 	_, err := unixctl.Call(context.Background(), filepath.Join(p.Dir, name+".ctl"), "version")
 	return !ended(err)
@@ -167,7 +167,7 @@ func TestProcesses_thatEndAreStartedAgain(t *testing.T) {
 	g.Eventually(p.connects(t, c), "5s").Should(BeTrue(), "nothing is lost")
 }
 
-// An open southbound database would take away from the DPUs what the new northbound one lacks.
+// An open southbound database would remove from the DPUs what the new northbound one lacks.
 func TestProcesses_closeForANewDatabase(t *testing.T) {
 	t.Parallel()
 	damage := func(db string) error { return os.WriteFile(db, []byte("no database"), 0o600) }

@@ -57,7 +57,7 @@ func TestSouthbound_knowsItsOwnChassisOnly(t *testing.T) {
 	g.Expect(one.sbctl(blue, "get-connection")).To(Succeed())
 }
 
-// A server whose certificates are replaced continues, and shows the new one to who connects then.
+// A server whose certificates are replaced continues, and shows the new one to new connections.
 func TestSouthbound_rotatesWithoutRestart(t *testing.T) {
 	t.Parallel()
 	p, g := start(t, 17440)

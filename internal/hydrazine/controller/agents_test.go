@@ -138,7 +138,7 @@ func TestAgent_thatSpeaksOfAnothersHost(t *testing.T) {
 		r.Ports[1].Assignment = &agentv1.Assignment{ResourceUid: string(host.UID), GroupUid: r.Ports[0].GetAssignment().GetGroupUid()}
 	}
 
-	// It has isolated the host, it says, which continues elsewhere.
+	// It reports the host as isolated, which continues elsewhere.
 	liar.Pretend(true)
 	agent.Pretend(true)
 	f.Expect(f.client.Delete(t.Context(), host)).To(Succeed())

@@ -85,7 +85,7 @@ func (r *resourceReconciler) settle(
 	resource.Status.LogicalPortReference = reference
 	result, err := r.assign(ctx, resource, group, report, port)
 	if err == nil && len(reference.FormerFabricIPs) > 0 && (result.RequeueAfter == 0 || result.RequeueAfter > r.poll) {
-		result.RequeueAfter = r.poll // nothing tells when the DPU has let them go
+		result.RequeueAfter = r.poll // no event says when the DPU has released them
 	}
 	return result, err
 }

@@ -181,7 +181,7 @@ func TestGroup_goesBeforeItsMembers(t *testing.T) {
 	f.becomes(two, resourcev1.AttachedCondition, metav1.ConditionFalse, "Isolated")
 }
 
-// A controller that knows nothing yet takes nothing away.
+// A controller that knows nothing yet removes nothing.
 func TestController_startedAnewChangesNothing(t *testing.T) {
 	t.Parallel()
 	f := start(t).run()

@@ -43,7 +43,7 @@ type controlPlane struct {
 type controlPlaneAddresses struct {
 	// all that no host reaches: the manager's, the proxy's, the centrals', the BGP speakers'. Sorted.
 	all []netip.Addr
-	// routers that the speakers tell of public addresses. Hosts may reach them, but not their BGP. Sorted.
+	// routers that the speakers announce public addresses to. Hosts may reach them, but not their BGP. Sorted.
 	routers []netip.Addr
 }
 

@@ -18,7 +18,7 @@ import (
 const maxAddresses = 64
 
 // learn the DPU's own addresses, whatever becomes of the host. All hosts are kept from those that its certificate proves, and the hosts
-// behind it from those that its agent only says: so a DPU that lies harms no other host. It returns the latter.
+// behind it from those that its agent only says: so a malicious DPU harms no other host. It returns the latter.
 func (r *resourceReconciler) learn(
 	ctx context.Context, resource *resourcev1.ManagedResource, report agents.Report,
 ) (unproven []netip.Addr, err error) {

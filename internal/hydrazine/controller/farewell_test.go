@@ -12,7 +12,7 @@ import (
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 )
 
-// Where an agent is dead for good, only ovn-controller can take the host's flows away.
+// If an agent is dead for good, only ovn-controller can remove the host's flows.
 func TestGroup_tellsItsDPUsBeforeItGoes(t *testing.T) {
 	t.Parallel()
 	f := start(t).run()

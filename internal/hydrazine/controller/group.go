@@ -81,7 +81,7 @@ func (r *groupReconciler) delete(ctx context.Context, group *resourcev1.Resource
 	before, reason, message := group.DeepCopy(), reasonCentralFailed, "the OVN central isn't deleted: "+failed.Error()
 	failed = fmt.Errorf("delete the OVN central: %w", failed)
 	if errors.Is(failed, central.ErrOnItsWay) {
-		reason, failed = reasonCentralEnding, nil // the runtime tells when it is gone
+		reason, failed = reasonCentralEnding, nil // the runtime notifies when it is gone
 	}
 	unmet(group, resourcev1.CentralReadyCondition, reason, message)
 	sumUp(group, resourcev1.CentralReadyCondition, resourcev1.TopologyReadyCondition)
@@ -115,7 +115,7 @@ func (r *groupReconciler) reconcile(ctx context.Context, group *resourcev1.Resou
 	network, found, err := r.networks.ensure(ctx, group.UID)
 	if errors.Is(err, central.ErrOnItsWay) {
 		unmet(group, resourcev1.CentralReadyCondition, reasonCentralStarting, "the OVN central doesn't run yet: "+err.Error())
-		return nil // the runtime tells when it does
+		return nil // the runtime notifies when it does
 	}
 	if err != nil {
 		unmet(group, resourcev1.CentralReadyCondition, reasonCentralFailed, "the OVN central doesn't run: "+err.Error())
@@ -150,7 +150,7 @@ func warnings(wanted *topology.Topology) string {
 	return strings.Join(all, "; ")
 }
 
-// open the central to the DPUs, once it is complete. One that is only half written would take away from them what is missing.
+// open the central to the DPUs, once it is complete. One that is only half written would make them remove what is missing.
 func (r *groupReconciler) open(
 	ctx context.Context, group *resourcev1.ResourceGroup, network *network, found central.Central, wanted *topology.Topology,
 ) error {
@@ -284,7 +284,7 @@ func accept(
 	return accepted, problem, nil
 }
 
-// writeStatus writes what has changed, and tells of it when an object has become ready or isn't any more.
+// writeStatus writes what has changed, and records an event when an object has become ready or isn't any more.
 func writeStatus(
 	ctx context.Context, c client.Client, recorder events.EventRecorder, before, after conditioned, failed error,
 ) error {

@@ -66,7 +66,7 @@ func (r *resourceReconciler) leave(ctx context.Context, resource *resourcev1.Man
 	}
 	unmet(resource, resourcev1.AttachedCondition, reasonIsolating, message)
 	if errors.Is(failed, errBusy) || errors.Is(failed, errAnswers) {
-		return ctrl.Result{RequeueAfter: min(r.poll, left, time.Second)} // nothing tells, and it is a matter of moments
+		return ctrl.Result{RequeueAfter: min(r.poll, left, time.Second)} // there is no event, and it takes only moments
 	}
 	return ctrl.Result{RequeueAfter: min(r.poll, left)}
 }
@@ -95,8 +95,8 @@ func (r *resourceReconciler) confirm(ctx context.Context, resource *resourcev1.M
 }
 
 // letGo reports whether a DPU that has isolated a host answers for none of its addresses any more. It doesn't if it has left the
-// network with its last host. As long as other hosts of the group are behind it, its ovn-controller has to hear that the address is
-// gone.
+// network with its last host. As long as other hosts of the group are behind it, its ovn-controller has to get the removal of the
+// address.
 func (r *resourceReconciler) letGo(ctx context.Context, resource *resourcev1.ManagedResource, answer *agentv1.Report) error {
 	at := resource.Status.LogicalPortReference
 	if at == nil || at.GroupUID == "" || !slices.ContainsFunc(answer.GetPorts(), func(p *agentv1.Port) bool {
@@ -107,8 +107,7 @@ func (r *resourceReconciler) letGo(ctx context.Context, resource *resourcev1.Man
 	return r.unanswered(ctx, resource)
 }
 
-// unanswered reports whether ovn-controller of a host's DPU has heard that all addresses are gone that the host doesn't take
-// along.
+// unanswered reports whether ovn-controller of a host's DPU has got the removal of all addresses that the host doesn't keep.
 func (r *resourceReconciler) unanswered(ctx context.Context, resource *resourcev1.ManagedResource) error {
 	at := resource.Status.LogicalPortReference
 	stays := resource.DeletionTimestamp.IsZero() && resource.Spec.State == resourcev1.Attached &&

@@ -188,7 +188,7 @@ func TestHost_thatHasMovedLeavesItsDPUToOthers(t *testing.T) {
 }
 
 // A DPU leaves a network with its last host. Before that its ovn-controller continues, and answers for the address of a host that was
-// isolated until it hears that this is gone.
+// isolated until it gets its removal.
 func TestHost_besideAnotherOneKeepsItsAddressUntilItsDPUHasLetGo(t *testing.T) {
 	t.Parallel()
 	f := start(t).run()

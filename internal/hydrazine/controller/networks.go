@@ -179,7 +179,7 @@ func (n *networks) forget(ctx context.Context, group types.UID) error {
 	return n.runtime.Delete(ctx, service(group))
 }
 
-// Start tells of centrals of which there is news, until ctx ends.
+// Start reports centrals that have changed, until ctx ends.
 func (n *networks) Start(ctx context.Context) error {
 	for {
 		select {
@@ -204,7 +204,7 @@ func (n *networks) binding(group types.UID, port string) (ovn.Binding, bool) {
 	return w.bindings[port], w.bindings != nil
 }
 
-// tellRelays remembers which relays a group's DPUs are to have, and tells those who have to see to that.
+// tellRelays remembers which relays a group's DPUs are to have, and enqueues the hosts whose DPUs need a change.
 func (n *networks) tellRelays(of *network, wanted *topology.Topology) {
 	now := map[string]*topology.Relay{}
 	var changed []string
@@ -330,7 +330,7 @@ func (w *network) spreads(ctx context.Context) bool {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	if w.chassis == nil {
-		return false // the group is about to look for the first time
+		return false // the group is about to compare for the first time
 	}
 	_, waiting, err := w.compare(ctx, w.chassis)
 	if err != nil {
@@ -360,7 +360,7 @@ func (w *network) removeChassis(ctx context.Context, wanted map[string]bool) err
 	return nil
 }
 
-// signal that something has happened, to who hears of it once if it happens again before he listens.
+// signal that something has happened. Several signals before the receiver reads count as one.
 func signal(to chan struct{}) {
 	select {
 	case to <- struct{}{}:

@@ -125,7 +125,7 @@ const notAnnounced = "no BGP speaker announces the address: see that hydrazine-s
 
 // offer an unused address.
 func (r *publicIPReconciler) offer(ctx context.Context, ip *networkfabricv1.PublicIP) error {
-	if len(ip.Status.AnnouncedBy) > 0 { // who has just come too late takes its name away
+	if len(ip.Status.AnnouncedBy) > 0 { // a speaker that was too late removes its name
 		r.withdrawing(ip, false)
 		return nil
 	}
@@ -167,7 +167,7 @@ func namesakeIP(ip *networkfabricv1.PublicIP, all []networkfabricv1.PublicIP) *n
 	return nil
 }
 
-// holder of an address, who is to keep it, or nil.
+// holder of an address that is to keep it, or nil.
 func (r *publicIPReconciler) holder(ctx context.Context, ip *networkfabricv1.PublicIP) (*resourcev1.ManagedResource, error) {
 	of := ip.Status.ManagedResource
 	if of == nil || !ip.DeletionTimestamp.IsZero() {
@@ -215,7 +215,7 @@ func nextHop(resource *resourcev1.ManagedResource) resourcev1.IPAddress {
 	return resource.Spec.DPUIPs[1]
 }
 
-// leaving reports whether a host is being taken off its network, or its DPU has done that by itself.
+// leaving reports whether a host is being removed from its network, or its DPU has done that by itself.
 func leaving(resource *resourcev1.ManagedResource) bool {
 	attached := condition(resource, resourcev1.AttachedCondition)
 	return attached != nil && slices.Contains([]string{reasonIsolating, reasonIsolated, reasonLeaseExpired, reasonMoving}, attached.Reason)
@@ -241,7 +241,7 @@ func (r *publicIPReconciler) takeBack(ctx context.Context, ip *networkfabricv1.P
 }
 
 // stillUses reports whether the host that has an address may still send under it: a DPU has the host on its network, and isn't
-// known to have heard that the address is no longer the host's. Of a central that can't be asked nothing is known.
+// known to have got the removal of the address. If the central can't be reached, nothing is known.
 func (r *publicIPReconciler) stillUses(ctx context.Context, ip *networkfabricv1.PublicIP) (bool, error) {
 	of := ip.Status.ManagedResource
 	if of == nil {

@@ -253,7 +253,7 @@ func (f *fixture) leaseOf(speaker string, renewed time.Time, memory time.Duratio
 	f.Expect(f.client.Create(f.t.Context(), renewal)).To(Succeed())
 }
 
-// clearPublicIPs takes away what a fixture has made: it isn't in the fixture's namespace.
+// clearPublicIPs deletes what a fixture has created: it isn't in the fixture's namespace.
 func (f *fixture) clearPublicIPs() {
 	list := &networkfabricv1.PublicIPList{}
 	f.Expect(f.client.List(context.Background(), list, client.MatchingLabels{"fixture": f.namespace})).To(Succeed())

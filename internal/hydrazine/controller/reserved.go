@@ -16,7 +16,7 @@ import (
 )
 
 // Reserved says which of a resource's addresses on the fabric no host can have, and what it is. Those that the host's DPU answers for
-// already stay: who makes a site's rules later takes no attached host off its network. The reader has the controllers' indexes.
+// already stay: later site rules remove no attached host from its network. The reader has the controllers' indexes.
 func Reserved(ctx context.Context, c client.Reader, r *resourcev1.ManagedResource) (ip resourcev1.IPAddress, what string, err error) {
 	if len(asked(r)) == 0 {
 		return "", "", nil
@@ -110,7 +110,7 @@ func (r *resourceReconciler) reserved(
 }
 
 // gatewayOfSeveral reports whether DPUs call an address a gateway that serve hosts of more than one namespace. One tenant's DPUs alone may
-// say what they like.
+// report anything, so they don't count.
 func (r *resourceReconciler) gatewayOfSeveral(ctx context.Context, ip netip.Addr) (bool, error) {
 	namespace := ""
 	for _, dpu := range r.agents.Gateway(ip) {
@@ -194,8 +194,8 @@ func (r *resourceReconciler) whose(
 	return "", nil
 }
 
-// alarm where an agent names as its DPU's own what can't be that: a mistake in an address, or a lie. No other host is harmed, but the operator
-// has to check the DPU.
+// alarm where an agent names as its DPU's own what can't be that: a mistake in an address, or an attack. No other host is harmed, but the
+// operator has to check the DPU.
 func alarm(resource *resourcev1.ManagedResource, foreign string) string {
 	return fmt.Sprintf("DPU %s says that it has %s: look at its addresses, and at who runs it. Only the hosts behind it are kept from that",
 		resource.Spec.DPUIPs[0], foreign)

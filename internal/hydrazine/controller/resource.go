@@ -33,7 +33,7 @@ type resourceReconciler struct {
 	lease  time.Duration
 	leases *hostLeases
 	turns  *turns
-	// poll is how soon something is tried again that nobody tells of.
+	// poll is how soon something without events is retried.
 	poll time.Duration
 	now  func() time.Time
 }

@@ -103,7 +103,7 @@ func unusable(ip netip.Addr, report agents.Report) string {
 	return ""
 }
 
-// namesake is another member whose DPU has the same name: OVN would take both for one. Who is attached stays.
+// namesake is another member whose DPU has the same name: OVN would take both for one. An attached one stays.
 func namesake(
 	resource *resourcev1.ManagedResource, inGroup []resourcev1.ManagedResource, chassis string,
 ) *resourcev1.ManagedResource {

@@ -125,7 +125,7 @@ func (r *publicIPReconciler) setup(mgr ctrl.Manager, options controller.Options)
 	return nil
 }
 
-// placeChanged: what a group's rows follow from. Conditions aren't a part of that, and who has just come has no place yet.
+// placeChanged: what a group's rows follow from. Conditions aren't a part of that, and a new host has no place yet.
 var placeChanged = predicate.Funcs{
 	CreateFunc: func(event.CreateEvent) bool { return false },
 	UpdateFunc: func(e event.UpdateEvent) bool {
@@ -136,8 +136,8 @@ var placeChanged = predicate.Funcs{
 	},
 }
 
-// precedenceChanged: what decides who was there first. A host's own reconciler has to hear of it too: it may have called a host
-// isolated before it saw the promise that it had written.
+// precedenceChanged: what decides which host is first. A host's own reconciler needs these events too: it may have called a
+// host isolated before it saw the promise that it had written.
 var precedenceChanged = predicate.Or(predicate.GenerationChangedPredicate{}, predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	old, now := e.ObjectOld.(*resourcev1.ManagedResource), e.ObjectNew.(*resourcev1.ManagedResource)
 	return attachedByUs(old) != attachedByUs(now)

@@ -65,7 +65,7 @@ func waitsFor(object runtime.Object) []metav1.Condition {
 	return nil
 }
 
-// State tells how everything is, by what the cache and the watched agents say. It has nothing to forget.
+// State reports the state of all objects, from the cache and the watched agents. It keeps no state.
 type State struct {
 	cache  client.Reader
 	agents *agents.Pool
@@ -78,7 +78,7 @@ func NewState(cache client.Reader, config Config) *State {
 	return &State{cache: cache, agents: config.Agents, lease: config.Lease, now: time.Now}
 }
 
-// Start registers the collector until ctx ends: only who leads knows the agents.
+// Start registers the collector until ctx ends: only the leader knows the agents.
 func (s *State) Start(ctx context.Context) error {
 	if err := metrics.Registry.Register(s); err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 // switchMemory is for how long a condition says that ovs-vswitchd was started again.
 const switchMemory = time.Hour
 
-// tell in AgentReady what is known of the host's DPU, the worst first: what its agent calls its own and isn't, unless there is nothing,
-// and which of its addresses aren't proven.
+// tell writes into AgentReady what is known of the host's DPU, the worst first: what its agent calls its own and isn't, unless there is
+// nothing, and which of its addresses aren't proven.
 func (r *resourceReconciler) tell(resource *resourcev1.ManagedResource, report agents.Report, foreign string, unproven []netip.Addr) {
 	restarted := r.restarted(report)
 	switch said := report.GetOpenVswitch(); {

@@ -15,7 +15,7 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/agents/agentstest"
 )
 
-// A DPU that lies about its addresses can't hide that its switch is down, or was started again.
+// A DPU that reports wrong addresses can't hide that its switch is down, or was started again.
 func TestTell_theWorstOfADPUFirst(t *testing.T) {
 	t.Parallel()
 	down, again := &agentv1.OpenVSwitch{Restarts: 1}, &agentv1.OpenVSwitch{Running: true, Restarts: 1}

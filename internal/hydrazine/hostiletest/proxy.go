@@ -104,7 +104,8 @@ func secured(ctx context.Context, dial Dial, config *tls.Config, settings ...htt
 	return NewRaw(ctx, tls.Client(conn, config), settings...)
 }
 
-// Bother who speaks TLS by a connection that says nothing, or a part of a handshake, or noise, and waits. It is closed then.
+// Bother a TLS server with a connection that sends nothing, or a part of a handshake, or noise, and waits. It is closed
+// then.
 func Bother(ctx context.Context, conn net.Conn, random *rand.Rand) {
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()

@@ -63,7 +63,7 @@ func (r *Raw) listen() {
 	}
 }
 
-// heard reports whether who waits for a window may continue.
+// heard reports whether a sender that waits for a window may continue.
 func (r *Raw) heard(frame http2.Frame) bool {
 	switch f := frame.(type) {
 	case *http2.SettingsFrame:

@@ -1,5 +1,6 @@
 // Package membership says whether a host may be a member of the group that it names, beside all the others. It is pure: the
-// webhook asks it before an object is there, and the controller afterwards, since both objects of a conflict may come at once.
+// webhook calls it before an object exists, and the controller afterwards, since both objects of a conflict may be created
+// concurrently.
 package membership
 
 import (
@@ -63,7 +64,7 @@ func Conflict(r *resourcev1.ManagedResource, others []resourcev1.ManagedResource
 	return found
 }
 
-// before orders by who was there first: who is attached, then who is older. An older one may have changed what it asks for.
+// before orders hosts: attached ones first, then older ones. An older one may have changed what it asks for.
 func before(a, b *resourcev1.ManagedResource) int {
 	if a.UID == b.UID {
 		return 0
@@ -71,8 +72,8 @@ func before(a, b *resourcev1.ManagedResource) int {
 	return cmp.Or(order(!attached(a), !attached(b)), Older(a, b))
 }
 
-// keeps reports whether of two hosts that ask for an address of the fabric this one keeps it: who has it, then who is older. One that
-// is attached with other addresses, and asks for this one now, has it no more than a new one.
+// keeps reports whether of two hosts that ask for an address of the fabric this one keeps it: the one that has it, then the older
+// one. One that is attached with other addresses, and asks for this one now, has it no more than a new one.
 func keeps(r, other *resourcev1.ManagedResource, ip resourcev1.IPAddress) bool {
 	return cmp.Or(order(!has(r, ip), !has(other, ip)), Older(r, other)) < 0
 }

@@ -212,7 +212,7 @@ func (d *Database) set(s *session) {
 	d.tell("")
 }
 
-// tell everybody who waits that a table has changed, or the connection.
+// tell all waiters that a table has changed, or the connection.
 func (d *Database) tell(table string) {
 	d.mutex.Lock()
 	closed := d.closed

@@ -242,8 +242,8 @@ func (d *difference) refer(found *row, column string, wanted []string) []ovsdb.M
 	return mutations
 }
 
-// remove deletes the owner's rows that aren't wanted. Those that aren't roots go when nothing refers to them any more. But OVSDB
-// looks for references to deleted rows before that, so one that may have some is deleted too.
+// remove deletes the owner's rows that aren't wanted. Those that aren't roots are deleted when nothing refers to them any more.
+// But OVSDB looks for references to deleted rows before that, so one that may have some is deleted too.
 func (d *difference) remove() []ovsdb.Operation {
 	var operations []ovsdb.Operation
 	for _, r := range d.found {

@@ -98,7 +98,8 @@ func count() []ovsdb.Operation {
 
 var one = []ovsdb.Mutation{*ovsdb.NewMutation("nb_cfg", ovsdb.MutateOperationAdd, 1)}
 
-// Change is the number of the last change, or 0 if none has been counted. See Southbound.Changes for who has it.
+// Change is the number of the last change, or 0 if none has been counted. See Southbound.Changes for the chassis that
+// have it.
 func (n *Northbound) Change(_ context.Context) (int, error) {
 	g, err := n.global()
 	if g == nil || err != nil {

@@ -324,7 +324,7 @@ func TestTransact_namesTheOperationThatFailed(t *testing.T) {
 	g.Expect(c.contents()).To(BeEmpty(), "nor has the other one come about")
 }
 
-// A server that hangs must not hold up who writes for ever, nor keep the connection from being made again.
+// A server that hangs must not block a writer for ever, nor keep the connection from being made again.
 func TestDatabase_transactionsEnd(t *testing.T) {
 	t.Parallel()
 	g, c := NewWithT(t), newCentral(t)

@@ -7,9 +7,9 @@ import (
 
 // Keys of external_ids. A row with an owner is changed and deleted by that owner alone.
 const (
-	// OwnerID is who a row belongs to.
+	// OwnerID is the owner of a row.
 	OwnerID = "bedplate.dev/owner"
-	// KeyID tells the rows of one owner in one table apart. It stays when a row's name changes.
+	// KeyID distinguishes the rows of one owner in one table. It stays when a row's name changes.
 	KeyID = "bedplate.dev/key"
 )
 

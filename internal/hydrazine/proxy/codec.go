@@ -78,7 +78,7 @@ func (codec) Unmarshal(data mem.BufferSlice, value any) error {
 	return proto.Unmarshal(buffer.ReadOnlyData(), message)
 }
 
-// count the values of a message off those that are left. What can't be read is left to who decodes it.
+// count the values of a message off those that are left. What can't be read is left to the decoder.
 func count(data []byte, of protoreflect.MessageDescriptor, left *int) {
 	for len(data) > 0 && *left >= 0 {
 		number, kind, n := protowire.ConsumeTag(data)

@@ -143,7 +143,7 @@ func (l *limits) connect(who caller) (giveBack func(), err error) {
 	return func() { own(); all() }, nil
 }
 
-// gate of the connections whose clients have shown who they are. It is a mtls.Gate.
+// gate of the connections whose clients are authenticated. It is a mtls.Gate.
 type gate struct {
 	tenancy *Tenancy
 	limits  *limits

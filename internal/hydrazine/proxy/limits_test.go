@@ -90,7 +90,7 @@ func TestLimits_ofAllConnections(t *testing.T) {
 	f.Expect(fourth()).NotTo(Succeed(), "what is refused gives nothing back")
 }
 
-// Those who connect and say nothing, or begin to and stop, take no place of others, and have to go.
+// Clients that connect and send nothing, or a part, take no place of others, and are disconnected.
 func TestLimits_ofThoseWhoSayNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, func(_ *rest.Config, c *proxy.Config) { c.Connections, c.TenantConnections = 2, 1 })
@@ -137,7 +137,7 @@ func TestLimits_countEachMessageOfACall(t *testing.T) {
 	f.Expect(code(ask())).To(Equal(codes.ResourceExhausted))
 }
 
-// Who continues with calls that are refused is work, whose messages are read before they are refused.
+// A client that continues with refused calls is work: its messages are read before they are refused.
 func TestLimits_ofCallsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, func(_ *rest.Config, c *proxy.Config) { c.TenantQPS, c.TenantBurst = 0.0001, 2 })

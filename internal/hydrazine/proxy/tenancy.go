@@ -21,7 +21,7 @@ const everyone = "-"
 // reserved namespaces begin like this: they are Kubernetes' own.
 const reserved = "kube-"
 
-// Tenancy says who may do what: a certificate's organization is a tenant, or one of the operators. A tenant's objects are in
+// Tenancy is the authorization: a certificate's organization is a tenant, or one of the operators. A tenant's objects are in
 // the namespace of its name, with a prefix.
 type Tenancy struct {
 	NamespacePrefix string
@@ -30,7 +30,7 @@ type Tenancy struct {
 	Plaintext bool
 }
 
-// caller is who makes a call.
+// caller is the client of a call.
 type caller struct {
 	organization string
 	operator     bool
@@ -57,7 +57,7 @@ func (t *Tenancy) Authorize(c *x509.Certificate) error {
 	return err
 }
 
-// connected is who has made the connection of a call.
+// connected is the client of the connection of a call.
 func (t *Tenancy) connected(ctx context.Context) (*session, caller, error) {
 	var s *session
 	if from, found := peer.FromContext(ctx); found {
@@ -119,7 +119,7 @@ type scope struct {
 	tenant string
 }
 
-// scope of a request that names a tenant. It gives nothing away of who else there is.
+// scope of a request that names a tenant. It reveals nothing of other tenants.
 func (t *Tenancy) scope(who caller, tenant string) (scope, error) {
 	switch {
 	case !who.operator && (tenant == "" || tenant == who.organization):

@@ -195,7 +195,7 @@ func TestTenants_withPublicIPsSeeTheirOwn(t *testing.T) {
 	f.Expect(len(all.GetPublicIps())).To(BeNumerically(">=", len(ips)))
 }
 
-// allocate a public IP as the allocator does. Owner "" takes it away.
+// allocate a public IP as the allocator does. Owner "" releases it.
 func (f *fixture) allocate(name, owner string) {
 	f.t.Helper()
 	c, ip := testenv.Client(f.t), &networkfabricv1.PublicIP{}

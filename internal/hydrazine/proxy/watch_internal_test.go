@@ -29,7 +29,8 @@ func (slow) List(_ context.Context, list client.ObjectList, _ ...client.ListOpti
 	return nil
 }
 
-// Watches from versions that never come ask the API server. Who has just listed has to ask it too, and doesn't wait for them.
+// Watches from versions that never come ask the API server. A client that has just listed has to ask it too, and doesn't wait
+// for them.
 func TestWatch_fromTheFutureIsInNobodyElsesWay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -8,7 +8,7 @@
 // Every replica speaks for itself, there is no leader. What a speaker may announce is decided by PublicIPs alone:
 //   - It adds its name to status.announcedBy before it announces an address, and only if the object that this was written to
 //     still asked for that next hop.
-//   - It takes its name away after it has withdrawn the address, and after no neighbor can believe in it any more.
+//   - It removes its name after it has withdrawn the address, and when no neighbor can have its route any more.
 //   - It renews a Lease, which says how long its neighbors believe it, and withdraws everything before others may count it as
 //     silent: see package lease.
 //

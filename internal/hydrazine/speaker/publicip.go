@@ -150,7 +150,7 @@ func (r *publicIPs) keep(ctx context.Context, ip *networkfabricv1.PublicIP, name
 	return fmt.Errorf("status.announcedBy has lost %s: the address was withdrawn for a moment", r.name)
 }
 
-// leave withdraws the address, and takes this speaker's name away as soon as no neighbor believes in it any more.
+// leave withdraws the address, and removes this speaker's name as soon as no neighbor has its route any more.
 func (r *publicIPs) leave(ctx context.Context, ip *networkfabricv1.PublicIP, named bool) (reconcile.Result, error) {
 	if err := r.table.withdraw(ip.Name); err != nil || !named {
 		return reconcile.Result{}, err

@@ -17,11 +17,11 @@ import (
 type BGP interface {
 	// Configure makes sessions with the neighbors of a configuration, and with no others.
 	Configure(bgp.Config) error
-	// Announce tells all neighbors of a route, now and whenever a session is opened.
+	// Announce a route to all neighbors, now and whenever a session is opened.
 	Announce(prefix netip.Prefix, nextHop netip.Addr) error
-	// Withdraw takes a route back.
+	// Withdraw a route.
 	Withdraw(prefix netip.Prefix) error
-	// Sessions are how the neighbors are spoken to.
+	// Sessions are those with the neighbors.
 	Sessions() []bgp.Session
 	// Settled is how long it may take until no neighbor believes in a route that is withdrawn now.
 	Settled() time.Duration

@@ -50,7 +50,7 @@ func (n Network) check() error {
 	return nil
 }
 
-// admit decides who is in. Members come oldest first.
+// admit decides which members are accepted. Members come oldest first.
 func (t *Topology) admit(members []Member) {
 	taken := map[string]string{"MAC address " + t.Group.gatewayMAC(): "the gateway"}
 	for _, n := range t.Group.Networks {

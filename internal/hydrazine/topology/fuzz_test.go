@@ -157,7 +157,7 @@ func independent(g Gomega, all *topology.Topology, without int) {
 	for key := range before {
 		key = strings.TrimSuffix(key, "/switch")
 		its := strings.HasSuffix(key, "/"+gone.UID) || relay.LogicalPort != "" && strings.HasSuffix(key, "/"+relay.LogicalPort)
-		// Who was the only one in a security group was so in one that there isn't.
+		// It may have been the only member of a security group that isn't defined.
 		last := len(gone.SecurityGroups) > 0 && len(all.Group.SecurityGroups) == 0
 		g.Expect(its || last).To(BeTrue(), "%s is gone too", key)
 	}

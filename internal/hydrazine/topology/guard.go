@@ -20,8 +20,8 @@ var (
 // its address in the group. It lets nothing out that hasn't become one of these addresses.
 //
 // It lets nothing out to DPUs, whatever else is allowed: a host that reached one could send packets into its tunnels. What the member's own
-// DPU says it has besides what it has proven is kept from this member alone, so that a DPU that lies harms its own hosts only. Nor does it
-// let anything out to the programs that make the networks, or to the BGP of routers, unless the operator shares what is there.
+// DPU reports beyond what its certificate proves is kept from this member alone, so that a malicious DPU harms its own hosts only. Nor does
+// it let anything out to the programs that make the networks, or to the BGP of routers, unless the operator shares what is there.
 //
 // What is inside is never outside: nothing is sent to an address of the group's own networks, which the site's rules don't mean, and
 // nothing comes from one, which security groups would trust. Nor is multicast or broadcast sent: routers would take a host for one of

@@ -28,9 +28,9 @@ type link struct {
 // over.
 func (t *Topology) Link(a Address) netip.Prefix { return t.links[a.HostIP].router.Masked() }
 
-// connect gives each member its links. They follow from the host's addresses, so that they don't depend on who else is there.
-// Only in an IPv4 network with more than linkCount addresses, larger than a /20, can two hosts come upon the same one. There
-// the younger one takes the next that is free, and changes its link when the older one leaves.
+// connect gives each member its links. They follow from the host's addresses, so that they don't depend on other members.
+// Only in an IPv4 network with more than linkCount addresses, larger than a /20, can two hosts get the same one. There the
+// younger one takes the next that is free, and changes its link when the older one leaves.
 func (t *Topology) connect() {
 	taken := map[link]bool{}
 	for _, m := range t.Members {

@@ -81,8 +81,8 @@ func (g Group) relayMAC(chassis string) string {
 	return net.HardwareAddr(append([]byte{relayMAC}, sum[:5]...)).String()
 }
 
-// portMAC is that of a router's port with an address that no other port on its network has. The first byte tells links from
-// the fabric. All are locally administered.
+// portMAC is that of a router's port with an address that no other port on its network has. The first byte distinguishes
+// links from the fabric. All are locally administered.
 func portMAC(first byte, a netip.Addr) string {
 	if a.Is4() {
 		b := a.As4()

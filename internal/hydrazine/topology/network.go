@@ -84,7 +84,7 @@ func (r *rows) wayOut(m Member) {
 	first := m.Routed()[0]
 	l := r.links[first.HostIP]
 	down, up := plug{mac: portMAC(linkMAC, l.router.Addr())}, plug{mac: portMAC(linkMAC, l.gateway.Addr())}
-	// The option tells the fabric where the addresses are, as soon as they are there.
+	// The option announces the addresses to the fabric as soon as they are there.
 	out := plug{mac: portMAC(fabricMAC, first.FabricIP), options: map[string]string{"nat-addresses": "router"}}
 	for _, a := range m.Routed() {
 		l := r.links[a.HostIP]

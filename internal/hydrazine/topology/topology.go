@@ -23,7 +23,7 @@ import (
 type Topology struct {
 	Group Group
 	Site  Site
-	// Members are those who are in, the oldest first.
+	// Members are the accepted ones, the oldest first.
 	Members []Member
 	// Refused says, by UID, why a member is not in. Of two that contradict each other the older one is.
 	Refused map[string]error

@@ -106,7 +106,7 @@ func TestValidateUpdate_keepsWhoWasThereFirst(t *testing.T) {
 	}
 }
 
-// Some addresses are no host's. Who has one already keeps it.
+// Some addresses are reserved. A host that has one already keeps it.
 func TestValidateUpdate_refusesWhatIsReserved(t *testing.T) {
 	t.Parallel()
 	for address, says := range map[resourcev1.IPAddress]string{
@@ -257,7 +257,7 @@ func TestValidate_theDHCPServerOfAGroup(t *testing.T) {
 	}
 }
 
-// A security group that there isn't may come yet, so it is no error; but who names it hears of it.
+// An unknown security group may be added later, so it is no error; but it causes a warning.
 func TestWarnings_ofUnknownSecurityGroups(t *testing.T) {
 	t.Parallel()
 	g, group := NewWithT(t), web("blue")

@@ -75,13 +75,13 @@ func (k *Keeper) Attach(port string, generation uint64, to Assignment, from, lea
 	}
 }
 
-// Isolate takes a resource's port away. It does so even where the file can't be written, and returns why.
+// Isolate removes a resource's assignment. It does so even if the file can't be written, and returns why.
 func (k *Keeper) Isolate(resource string) error {
 	k.release(func(l *Ledger) bool { return l.Isolate(resource) })
 	return k.Save()
 }
 
-// Expire takes away what has run out. It doesn't wait for the disk: without Save the next agent does it again.
+// Expire removes expired leases. It doesn't wait for the disk: without Save the next agent does it again.
 func (k *Keeper) Expire() {
 	k.release(func(l *Ledger) bool { return l.Expire(k.clock()) })
 }
@@ -130,7 +130,7 @@ func (k *Keeper) save(before, next *Ledger) (done bool, err error) {
 	return done, err
 }
 
-// release takes ports away. A new generation alone isn't worth telling: it is asked for by those who try again.
+// release removes assignments. A new generation alone isn't reported: callers read it when they retry.
 func (k *Keeper) release(from func(*Ledger) bool) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()

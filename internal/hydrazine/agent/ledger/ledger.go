@@ -30,7 +30,7 @@ type Assignment struct {
 	Host        Host
 }
 
-// Host is who a port leads to. It is empty if an older controller hasn't said it.
+// Host is the host behind a port. It is empty if an older controller hasn't said it.
 type Host struct {
 	MAC       string       `json:"mac,omitempty"`
 	Addresses []netip.Addr `json:"addresses,omitempty"`
@@ -121,7 +121,7 @@ func (l *Ledger) Attach(port string, generation uint64, to Assignment, expires t
 	return nil
 }
 
-// Isolate takes a resource's port away from it, and returns whether anything has changed. Unassigned ports get a new
+// Isolate removes a resource's assignment, and reports whether anything has changed. Unassigned ports get a new
 // generation too: an Attach of the resource may still be in flight.
 func (l *Ledger) Isolate(resource string) bool {
 	return l.release(func(p Port) bool { return p.Resource == resource || p.Resource == "" })

@@ -99,7 +99,7 @@ func Silence(name string) error {
 	return nil
 }
 
-// Unaddressed fails where an interface has an IPv4 address: who is behind it can speak to the DPU as one of the same network.
+// Unaddressed fails where an interface has an IPv4 address: a host behind it can reach the DPU in the same network.
 func Unaddressed(name string) error {
 	return set(name, "look at the addresses of %s", func(l netlink.Link) error {
 		addresses, err := netlink.AddrList(l, netlink.FAMILY_V4)

@@ -91,7 +91,7 @@ func realServer(t *testing.T, f *fabric.Fabric, version string, s Settings, port
 	t.Cleanup(func() { _ = own.Close() })
 	return func(message []byte) []byte {
 		answer := make([]byte, readSize)
-		for try := range 20 { // the first packets may be lost while neighbours are looked for
+		for try := range 20 { // the first packets may be lost during neighbour discovery
 			_, err := own.Write(message)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(own.SetReadDeadline(time.Now().Add(time.Second))).To(Succeed())
@@ -161,7 +161,7 @@ func contract4(t *testing.T, answer func(passed []byte, kind dhcpv4.MessageType)
 func contract6(t *testing.T, answer func(passed []byte, kind dhcpv6.MessageType) []byte) {
 	t.Helper()
 	r := &v6{settings6, newHosts(present)}
-	var server dhcpv6.DUID // who has answered first
+	var server dhcpv6.DUID // the first one that has answered
 	to := func(m *dhcpv6.Message) { m.AddOption(dhcpv6.OptServerID(server)) }
 	for _, term := range []struct {
 		asks   dhcpv6.MessageType

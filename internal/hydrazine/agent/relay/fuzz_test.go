@@ -119,8 +119,8 @@ func ownedBy(mac net.HardwareAddr, ip net.IP) bool {
 	return slices.ContainsFunc(present()[MAC(mac)], func(a netip.Addr) bool { return ip.Equal(a.AsSlice()) })
 }
 
-// FuzzAnswer: whatever the server's address sends, only who has asked gets it, from the relay, and without what is between
-// relay and server.
+// FuzzAnswer: whatever the server's address sends, only the requesting host gets it, from the relay, and without what is
+// between relay and server.
 func FuzzAnswer(f *testing.F) {
 	request := ask(dhcpv4.MessageTypeDiscover)
 	request.TransactionID = dhcpv4.TransactionID{0, 1, 2, 3}

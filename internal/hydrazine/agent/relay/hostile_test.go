@@ -177,7 +177,7 @@ func (h *hostile) spoil(message []byte) []byte {
 	return message
 }
 
-// clear what the test remembers. Who is known stays known to the relay, and isn't counted again.
+// clear what the test remembers. Known hosts stay known to the relay, and aren't counted again.
 func (h *hostile) clear() {
 	kept := map[identity]bool{}
 	for _, host := range h.six.hosts.all {

@@ -49,8 +49,8 @@ type hosts struct {
 	limit  *rate.Limiter // of all together: addresses are easily made up
 }
 
-// asker is a host on the link by its MAC address, or one that asks through a router by its IP address: whatever it says then of
-// its MAC address takes nothing away from others.
+// asker is a host on the link by its MAC address, or one that asks through a router by its IP address: then its claimed MAC
+// address takes nothing away from others.
 type asker struct {
 	mac     MAC
 	address netip.Addr
@@ -100,8 +100,8 @@ func (h *hosts) addresses(mac MAC) (own []netip.Addr, known bool, err error) {
 	return own, true, nil
 }
 
-// ask notes a request of who has a MAC address, or says so from another one through a router. It may be refused. It returns how
-// the host's server calls itself, if that is known.
+// ask records a request from a MAC address, or from a client behind a router that claims one. It may be refused. It returns the
+// identity of the host's server, if that is known.
 func (h *hosts) ask(q question, now time.Time) (server netip.Addr, err error) {
 	by := asker{mac: q.mac}
 	if q.routed {
@@ -173,8 +173,8 @@ func (h *hosts) forgetOne() {
 	delete(h.all, oldest)
 }
 
-// answered reports whether a host waits for an answer, and notes how its server calls itself. It returns how the host has
-// called itself, nil if not at all.
+// answered reports whether a host waits for an answer, and records the identity of its server. It returns the host's
+// identity, nil if it has sent none.
 func (h *hosts) answered(mac MAC, transaction [4]byte, server netip.Addr) (identifier []byte, err error) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()

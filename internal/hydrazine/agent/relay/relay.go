@@ -1,8 +1,8 @@
 // Package relay passes on what hosts on a DPU ask a DHCP server for, and what it answers.
 //
-// Hosts are heard by a raw socket on an interface without an address: the DPU's own kernel can't be reached by it. What passes
-// is decided and rewritten by code without sockets, packet by packet. Towards the server the relay speaks for the DPU's address
-// on the fabric; towards hosts it stands for the server, so that a lease is renewed through it too.
+// Hosts are heard by a raw socket on an interface without an address: the DPU's own kernel can't be reached by it. Code without
+// sockets decides what passes, and rewrites it, packet by packet. To the server the relay sends from the DPU's address on the
+// fabric; to hosts it acts as the server, so that a lease is renewed through it too.
 //
 // A host is one client. A server of DHCPv4 keeps leases by the client identifier (option 61), which a client chooses: a host
 // that used one after the other would get all addresses, and one that used another host's would release that host's lease. Identifiers

@@ -337,7 +337,8 @@ func TestIdentifier_isTheServersBehindARouter(t *testing.T) {
 	g.Expect(m.ServerIdentifier().String()).To(Equal("172.18.0.30"))
 }
 
-// Where the controller has said who is behind the DPU, no other sender is listened to, and no host gives back what another one has.
+// If the controller has set the hosts behind the DPU, requests of other senders are dropped, and no host can release what another
+// one has.
 func TestRequest4_ofKnownHosts(t *testing.T) {
 	t.Parallel()
 	stranger := MAC{2, 0, 10, 10, 10, 9}

@@ -162,7 +162,7 @@ func (s *snapshot) secure(c *change, bridge *vswitchd.Bridge) {
 	c.set(bridge, &bridge.OtherConfig, map[string]string{"disable-in-band": "true"})
 }
 
-// Release takes away from the integration bridge what is neither OVN's nor kept, and the named ports from every bridge.
+// Release removes from the integration bridge what is neither OVN's nor kept, and the named ports from every bridge.
 func (d *Database) Release(ctx context.Context, keep map[string]string, ports []string) error {
 	found, err := d.snapshot()
 	if err != nil {

@@ -239,7 +239,7 @@ func changes(from, to *agentv1.Assignment) bool {
 		from.GetSouthbound() != to.GetSouthbound() || from.GetLogicalPort() != to.GetLogicalPort()
 }
 
-// check what a request says, as far as that doesn't depend on who has what.
+// check what a request says, as far as that doesn't depend on assignments.
 func (a *Agent) check(request *agentv1.AttachRequest) error {
 	to, lease := request.GetAssignment(), request.GetLease().AsDuration()
 	for name, value := range map[string]string{

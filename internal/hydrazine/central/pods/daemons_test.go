@@ -147,7 +147,7 @@ func (k *kubelet) kill(name string) {
 	_ = k.running[name].Wait()
 }
 
-// who connects to a central, by certificates in files.
+// who is a client of a central, by certificates in files.
 type who struct{ certificate, key, authorities string }
 
 func (k *kubelet) who(name string, certificate, key, authorities []byte) who {

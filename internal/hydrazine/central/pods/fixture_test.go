@@ -189,7 +189,7 @@ func (f *fixture) hears(group string) {
 	f.Eventually(f.runtime.Died()).Should(Receive(Equal(group)))
 }
 
-// quiet drains what the runtime has to tell.
+// quiet drains the runtime's notifications.
 func (f *fixture) quiet() {
 	for {
 		select {

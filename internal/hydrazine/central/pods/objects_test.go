@@ -35,7 +35,7 @@ func TestCentral_isMadeOnceAndStaysAsItIs(t *testing.T) {
 	f.Expect(f.writes.take()).To(BeEmpty())
 }
 
-// A full cluster gives up others' Pods first: without a central a group's DPUs hear of no change.
+// A full cluster evicts other Pods first: without a central a group's DPUs get no changes.
 func TestCentral_isCriticalForTheCluster(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -83,7 +83,8 @@ func New(mgr ctrl.Manager, config Config) (*Runtime, error) {
 // client.
 func (r *Runtime) Died() <-chan string { return r.died }
 
-// Ensure implements central.Runtime. It doesn't wait: what is on its way is central.ErrOnItsWay, and Died tells when it has come.
+// Ensure implements central.Runtime. It doesn't wait: what is on its way is central.ErrOnItsWay, and Died says when it has
+// started.
 func (r *Runtime) Ensure(ctx context.Context, group string) (central.Central, error) {
 	k, err := r.keys(ctx, group)
 	if err != nil {

@@ -68,7 +68,7 @@ func (r *Runtime) events() toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(was, is any) { add(was); add(is) }, DeleteFunc: add}
 }
 
-// tell of groups until ctx ends.
+// tell sends the names of changed groups until ctx ends.
 func (r *Runtime) tell(ctx context.Context) error {
 	defer context.AfterFunc(ctx, r.news.ShutDown)()
 	for {

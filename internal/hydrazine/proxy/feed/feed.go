@@ -1,5 +1,6 @@
-// Package feed tells many clients what happens to the objects of one kind, by one watch of the API server. A client that
-// comes back hears what it has missed, as far as that is remembered, and hears that it has missed more otherwise.
+// Package feed distributes the changes of the objects of one kind to many clients, with one watch of the API server. A
+// client that comes back gets what it has missed, as far as that is remembered; otherwise it is told that it has missed
+// more.
 package feed
 
 import (
@@ -26,7 +27,7 @@ var ErrUnsynced = errors.New("the objects aren't known yet")
 // Config of a feed.
 type Config struct {
 	// Remember is how many changes a client can have missed, and RememberBytes what they may weigh together: an object as it was
-	// before weighs its Bytes. Who is slower, or comes back later, has to begin with all objects.
+	// before weighs its Bytes. A client that is slower, or comes back later, has to start with all objects.
 	Remember, RememberBytes int
 	// Backlog is how many changes may wait for a client that takes them slowly, beside those that it has begun with.
 	Backlog int
@@ -74,7 +75,7 @@ type Feed[M any] struct {
 	latest    uint64
 	known     uint64 // a version that the API server has had; what came until then may be yet to hear
 	listeners map[*Subscription[M]]struct{}
-	byOwner   map[string]map[*Subscription[M]]struct{} // "" are those who hear of everything
+	byOwner   map[string]map[*Subscription[M]]struct{} // "" are those that get all changes
 }
 
 // New returns a feed of objects that are sent as item says.

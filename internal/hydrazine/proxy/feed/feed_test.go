@@ -212,7 +212,7 @@ func TestSubscription_ofAClientThatDoesNotListenEnds(t *testing.T) {
 	f.Expect(err).To(MatchError(feed.ErrExpired))
 }
 
-// What an object was before each change is kept for those who come back, and for those who are slow, as long as it isn't too much.
+// What an object was before each change is kept for clients that come back, and for slow ones, as long as it isn't too much.
 func TestRemember_isBoundedByBytesToo(t *testing.T) {
 	t.Parallel()
 	f := newFeedWith(t, feed.Config{Remember: 100, RememberBytes: 25, Backlog: 100}, object("a", "blue", 7))

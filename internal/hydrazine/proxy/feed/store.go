@@ -124,7 +124,7 @@ func (f *Feed[M]) forget() {
 	}
 }
 
-// tell those whom a change concerns.
+// tell the clients that a change concerns.
 func (f *Feed[M]) tell(c change[M]) {
 	told := map[string]bool{}
 	for _, owner := range []string{"", owner(c.before), owner(c.after)} {

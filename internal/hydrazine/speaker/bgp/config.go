@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Config says who speaks, and to whom.
+// Config has the speaker's identity and its neighbors.
 type Config struct {
 	ASN      uint32
 	RouterID netip.Addr // IPv4
@@ -35,7 +35,7 @@ type Neighbor struct {
 	// MaxPrefixes of each IP version that the neighbor may announce; 0 is defaultMaxPrefixes.
 	MaxPrefixes uint32
 	Password    string // of TCP's MD5 signatures; "" is none
-	// Problem says why the neighbor can't be spoken to as it is wanted. A session that is there continues as it is.
+	// Problem says why the wanted session isn't possible. An existing session continues as it is.
 	Problem string
 }
 

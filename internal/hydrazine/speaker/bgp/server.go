@@ -14,7 +14,7 @@ import (
 	"github.com/osrg/gobgp/v4/pkg/server"
 )
 
-// Server speaks BGP. It knows all routes itself, and tells GoBGP of them as soon as there is a configuration.
+// Server speaks BGP. It keeps all routes itself, and gives them to GoBGP as soon as there is a configuration.
 type Server struct {
 	log     logr.Logger
 	changed func()

@@ -21,7 +21,7 @@ type Session struct {
 	Message  string // why it isn't established, and what helps
 }
 
-// Established reports whether the neighbor hears of routes.
+// Established reports whether the neighbor gets routes.
 func (s Session) Established() bool { return s.State == stateEstablished }
 
 // Sessions returns all, ordered by neighbor.

@@ -2,8 +2,8 @@
 // reassigned, this package says whether that of a speaker that can't be asked is free again.
 //
 // A speaker that can't renew its Lease keeps announcing, because the packets of tenants matter more than the API server,
-// but it withdraws everything when LastWord is over. Had it died in its last moment, its neighbors would have gone on
-// believing it for the hold time and the restart time; then it is Silent. So no address is ever in two places.
+// but it withdraws everything when LastWord is over. If it died at the last moment, its neighbors would keep its routes
+// for the hold time and the restart time; then it is Silent. So no address is ever in two places.
 //
 // Both follow from the existing sessions with the neighbors, which may be older than the configuration. So the Lease says it,
 // as its duration: that is over when the speaker is silent.
@@ -76,7 +76,7 @@ func Silence(lease *coordinationv1.Lease, memory time.Duration) time.Duration {
 	return silence(max(memory, Recorded(lease)))
 }
 
-// Silent reports whether no neighbor believes a speaker any more that doesn't renew this Lease.
+// Silent reports whether no neighbor keeps the routes any more of a speaker that doesn't renew this Lease.
 func Silent(lease *coordinationv1.Lease, memory time.Duration, now time.Time) bool {
 	if lease.Spec.RenewTime == nil {
 		return true
