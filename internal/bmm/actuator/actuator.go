@@ -1,4 +1,4 @@
-// Package actuator makes bare-metal instances for the Machines of OpenShift: it is what machineapi's controller asks.
+// Package actuator creates bare-metal instances for the Machines of OpenShift: machineapi's controller calls it.
 package actuator
 
 import (
@@ -27,7 +27,7 @@ type Actuator struct {
 	Clients *credentials.Cache[*bmm.Client]
 	// Guard keeps the Secrets that Machines log in with.
 	Guard *credentials.Guard
-	// Instances is how all instances are, without a call for each.
+	// Instances is the state of all instances, without a call for each.
 	Instances *inventory.Inventory
 	Places    *Places
 	Topology  *topology.Lookup
@@ -59,7 +59,7 @@ func (a *Actuator) reconcile(ctx context.Context, m *machinev1.Machine) error {
 	case err == nil:
 	case nothing:
 		return machineapi.InvalidConfiguration(err)
-	default: // Failed is for Machines that better go, and this one may have a node that runs.
+	default: // Failed is for Machines that should be deleted, and this one may have a running node.
 		return a.blocked(o, bmmv1.ReferencesResolvedCondition, &fault.Error{Class: fault.Invalid, Err: err})
 	}
 	if nothing {
@@ -75,8 +75,8 @@ func (a *Actuator) reconcile(ctx context.Context, m *machinev1.Machine) error {
 	return later(result, err)
 }
 
-// Exists asks about the instance that the ledger names. During deletion the ledger itself is the answer: an instance is
-// taken out of it when it is gone for sure.
+// Exists reads the instance that the ledger names. During deletion the ledger itself is the answer: an instance is
+// removed from it when it is certainly gone.
 func (a *Actuator) Exists(ctx context.Context, m *machinev1.Machine) (bool, error) {
 	o := ownerOf(m)
 	nothing, err := a.Engine.OwnsNothing(ctx, o)
@@ -92,7 +92,7 @@ func (a *Actuator) Exists(ctx context.Context, m *machinev1.Machine) (bool, erro
 		return false, err
 	}
 	if n.ID() == "" {
-		return false, nil // it isn't known whether the last attempt has worked: Create finds out
+		return false, nil // it isn't known whether the last attempt succeeded: Create finds out
 	}
 	exists, err := n.Exists(ctx)
 	if err != nil {
@@ -104,7 +104,7 @@ func (a *Actuator) Exists(ctx context.Context, m *machinev1.Machine) (bool, erro
 	return exists, err
 }
 
-// Delete asks for deletion, and waits in a RequeueAfterError until nothing is left.
+// Delete requests the deletion, and returns a RequeueAfterError until nothing is left.
 func (a *Actuator) Delete(ctx context.Context, m *machinev1.Machine) error {
 	o := ownerOf(m)
 	nothing, err := a.Engine.OwnsNothing(ctx, o)
@@ -164,7 +164,7 @@ func (a *Actuator) logIn(ctx context.Context, o *owner) (_ *bmm.Client, secret s
 	if err != nil {
 		return nil, "", err
 	}
-	name, _ := SecretOf(o.Machine, ledger) // of what can't be read any more, the ledger knows it
+	name, _ := SecretOf(o.Machine, ledger) // the ledger has that of a spec that can't be read any more
 	api, err := a.Clients.Client(ctx, name)
 	return api, name.String(), err
 }
@@ -192,7 +192,7 @@ type unknown struct {
 
 func (e *unknown) Unwrap() []error { return []error{e.error, e.later} }
 
-// later turns what the engine says into what the controller wants to hear.
+// later turns the engine's result into the error that the controller expects.
 func later(result ctrl.Result, err error) error {
 	if err != nil || result.RequeueAfter == 0 {
 		return err

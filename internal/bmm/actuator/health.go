@@ -11,8 +11,8 @@ import (
 	"github.com/bedplate/bedplate/internal/machineapi"
 )
 
-// Health is what a Machine or its Node says. A MachineHealthCheck leaves no word: it deletes Machines whose Nodes aren't ready,
-// and those that are Failed.
+// Health is what a Machine or its Node says. A MachineHealthCheck leaves no record: it deletes Machines whose Nodes aren't
+// ready, and those that are Failed.
 func (n *node) Health(ctx context.Context) (instance.Health, error) {
 	m := n.owner.Machine
 	health := instance.Health{Object: m}

@@ -35,7 +35,7 @@ type node struct {
 
 var _ instance.Machine = &node{}
 
-// newNode opens a graph. The error is a ledger that can't be used.
+// newNode opens a graph. An error means that the ledger can't be used.
 func (a *Actuator) newNode(
 	ctx context.Context, api *bmm.Client, secret string, o *owner, spec bmmv1.NvidiaBMMMachineProviderSpec,
 ) (*node, error) {
@@ -74,14 +74,14 @@ func (n *node) referencesPhase(ctx context.Context) phases.Phase {
 	return phases.Ready()
 }
 
-// findSite finds where the instance of a Machine that is deleted would be, for a ledger that is older than it. Where the VPC that the spec
-// names is gone there is none.
+// findSite finds the site of the instance of a Machine that is being deleted, for a ledger that is older than the instance. If the VPC in
+// the spec is gone, there is no instance.
 func (n *node) findSite(ctx context.Context) error {
 	site, err := n.actuator.Places.find(ctx, n.api, n.spec)
 	switch fault.ClassOf(err) {
 	case "":
 		n.siteID = site.id
-	case fault.NotFound, fault.Invalid, fault.Credentials: // the last is for the deletion to say
+	case fault.NotFound, fault.Invalid, fault.Credentials: // the deletion reports the last one
 	default:
 		return err
 	}
@@ -125,7 +125,7 @@ func (n *node) NewSiteID() string { return n.siteID }
 // Network is that of the spec.
 func (n *node) Network() infrav1.NetworkSpec { return n.spec.Network }
 
-// InstanceRequest is what the spec and the user data ask for.
+// InstanceRequest is made from the spec and the user data.
 func (n *node) InstanceRequest(_ context.Context, key graph.Key) (*bmm.InstanceCreateRequest, error) {
 	return instance.Request(n.owner.Name, key, n.spec.InstanceSpec, n.place, n.userData), nil
 }
@@ -133,7 +133,7 @@ func (n *node) InstanceRequest(_ context.Context, key graph.Key) (*bmm.InstanceC
 // InstanceTypeID is the one that the spec names.
 func (n *node) InstanceTypeID() string { return n.spec.InstanceType.ID }
 
-// SecurityGroup is the one that the spec names. Where it names none, whatever is attached is the user's own affair.
+// SecurityGroup is the one that the spec names. If it names none, what is attached is left to the user.
 func (n *node) SecurityGroup() (id string, known bool) {
 	id = n.spec.Network.NetworkSecurityGroupID
 	return id, id != ""

@@ -40,13 +40,13 @@ func ownerOf(m *machinev1.Machine) *owner {
 	return o
 }
 
-// store the provider status in the Machine, if it isn't as it was: the server has its own way of writing the same.
+// store the provider status in the Machine, if it isn't as it was: the server may format the same value differently.
 func (o *owner) store() {
 	o.status.APIVersion, o.status.Kind = bmmv1.GroupVersion.String(), bmmv1.ProviderStatusKind
 	if equality.Semantic.DeepEqual(o.before, o.status) {
 		return
 	}
-	raw, _ := json.Marshal(o.status) // which has nothing that can't be written
+	raw, _ := json.Marshal(o.status) // it has nothing that can't be encoded
 	o.Status.ProviderStatus = &runtime.RawExtension{Raw: raw}
 }
 
@@ -59,7 +59,7 @@ func (o *owner) GetConditions() []metav1.Condition { return o.status.Conditions 
 // SetConditions replaces the conditions of the provider status.
 func (o *owner) SetConditions(conditions []metav1.Condition) { o.status.Conditions = conditions }
 
-// OutsideIDs are the IDs of what spec and status say was made.
+// OutsideIDs are the IDs of what spec and status show as created.
 func (o *owner) OutsideIDs() []ledgerv1.OutsideID {
 	id := cmp.Or(ptr.Deref(o.Spec.ProviderID, ""), o.status.InstanceID)
 	if known, err := providerid.Parse(id); err == nil {
@@ -71,7 +71,7 @@ func (o *owner) OutsideIDs() []ledgerv1.OutsideID {
 	return []ledgerv1.OutsideID{{Kind: "instance", ID: id}}
 }
 
-// OwnerOf is a Machine as the owner of what was made for it.
+// OwnerOf is a Machine as the owner of what was created for it.
 func OwnerOf(m *machinev1.Machine) graph.Owner { return ownerOf(m) }
 
 // SecretOf names the Secret that a Machine logs in with. Another provider's Machine isn't ours: then it is the one that its

@@ -21,7 +21,7 @@ type Places struct {
 	memo *memo.Memo[placeKey, *place]
 }
 
-// placeKey is what a provider spec says of the place, as an account sees it.
+// placeKey is the place in a provider spec, as an account sees it.
 type placeKey struct {
 	account     bmm.Account
 	site        infrav1.SiteReference
@@ -116,7 +116,7 @@ func (p *place) networksOf(spec infrav1.NetworkSpec) (ids []instance.NetworkID, 
 // networkReady is the status of a subnet that can be used, and of a prefix.
 const networkReady = string(bmm.SubnetReady)
 
-// networkOf an interface: the only one of the name that it gives, or the only one there is.
+// networkOf an interface: the only one of its name, or the only one that exists.
 func (p *place) networkOf(i infrav1.NetworkInterface) (network, error) {
 	name, field := i.SubnetName, "subnetName"
 	if p.isFNN() {

@@ -37,7 +37,8 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	return builder.AddToScheme(scheme)
 }
 
-// Setup registers the machine controller with its actuator. Change may alter how clients of the BMM API are made.
+// Setup registers the machine controller with its actuator. Change may modify the configuration of clients of the BMM
+// API.
 func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, change func(*bmm.Config), options controller.Options) error {
 	specs, err := providerspec.NewReader()
 	if err != nil {

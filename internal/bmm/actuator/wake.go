@@ -59,7 +59,7 @@ func secretOf(o client.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: o.GetNamespace(), Name: spec.CredentialsSecret.Name}
 }
 
-// sources wake Machines for what the actuator waits for.
+// sources enqueue Machines for what the actuator waits for.
 func sources(mgr ctrl.Manager, engine *graph.Engine, instances *inventory.Inventory) []source.Source {
 	machines := mgr.GetClient()
 	secret := &metav1.PartialObjectMetadata{}

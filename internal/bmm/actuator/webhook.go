@@ -30,7 +30,7 @@ func SetupWebhooks(mgr ctrl.Manager) error {
 			spec: func(m *machinev1.Machine) machinev1.ProviderSpec { return m.Spec.ProviderSpec },
 			used: func(ctx context.Context, m *machinev1.Machine) bool {
 				nothing, err := ledgers.OwnsNothing(ctx, mgr.GetAPIReader(), mgr.GetScheme(), ownerOf(m))
-				return err != nil || !nothing // what isn't known may be there
+				return err != nil || !nothing // what isn't known may exist
 			},
 		}),
 		register(mgr, &machinev1.MachineSet{}, validator[*machinev1.MachineSet]{
@@ -66,8 +66,8 @@ func (v validator[T]) ValidateCreate(ctx context.Context, object T) (admission.W
 	return nil, v.refuse(object, problems)
 }
 
-// ValidateUpdate leaves alone what doesn't change: an object with problems that were there before can still be changed
-// otherwise, and go.
+// ValidateUpdate leaves alone what doesn't change: an object with existing problems can still be changed otherwise,
+// and deleted.
 func (v validator[T]) ValidateUpdate(ctx context.Context, before, after T) (admission.Warnings, error) {
 	if equality.Semantic.DeepEqual(v.spec(before), v.spec(after)) {
 		return nil, nil
@@ -77,7 +77,7 @@ func (v validator[T]) ValidateUpdate(ctx context.Context, before, after T) (admi
 		return nil, v.refuse(after, problems)
 	}
 	was, problems := v.read(ctx, before)
-	unreadable := len(problems) > 0 // such a one may be repaired, and no more
+	unreadable := len(problems) > 0 // such a spec may be corrected, but not changed otherwise
 	if unreadable && now != nil || !unreadable && sameInstance(was, now) {
 		return nil, nil
 	}

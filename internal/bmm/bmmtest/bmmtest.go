@@ -61,7 +61,7 @@ type Fixture struct {
 	Rack      *Rack
 }
 
-// Start runs a provider and a simulator until the test ends. Change may alter the simulator's world first.
+// Start runs a provider and a simulator until the test ends. Change may modify the simulator's world first.
 func Start(t *testing.T, change ...func(*sim.Config)) *Fixture {
 	t.Helper()
 	return StartPaced(t, Poll, Settle, change...)
@@ -184,7 +184,7 @@ func (f *Fixture) CreateMachine(cluster, name string, userData []byte, change ..
 	return f.CreateMachineOf(func(*clusterv1.Machine) {}, cluster, name, userData, change...)
 }
 
-// CreateMachineOf is CreateMachine with a Machine that differs from the plainest one as own says.
+// CreateMachineOf is CreateMachine with a Machine that own has changed.
 func (f *Fixture) CreateMachineOf(
 	own func(*clusterv1.Machine), cluster, name string, userData []byte, change ...func(*infrav1.NvidiaBMMMachine),
 ) *infrav1.NvidiaBMMMachine {
@@ -266,7 +266,7 @@ func (f *Fixture) UntilTrue(object graph.Owner, condition string) {
 	}).Should(Succeed())
 }
 
-// UntilReason waits until a condition has a reason, and says something.
+// UntilReason waits until a condition has a reason and a message.
 func (f *Fixture) UntilReason(object graph.Owner, condition, reason, message string) {
 	f.t.Helper()
 	f.Eventually(func(g Gomega) {
@@ -279,7 +279,7 @@ func (f *Fixture) UntilReason(object graph.Owner, condition, reason, message str
 	}).Should(Succeed())
 }
 
-// UntilGone waits until an object is no more.
+// UntilGone waits until an object is gone.
 func (f *Fixture) UntilGone(object client.Object) {
 	f.t.Helper()
 	f.Eventually(func() error { return client.IgnoreNotFound(f.Read(object)) }).Should(Succeed())

@@ -24,7 +24,7 @@ import (
 	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
-// API is the user's own access to the site: what it does, it does behind the provider's back.
+// API is the user's own access to the site: its changes are outside the provider.
 func (f *Fixture) API() *bmm.Client {
 	f.t.Helper()
 	api, err := bmm.New(bmm.Config{Endpoint: f.Endpoint, Org: sim.DefaultOrg, Token: sim.DefaultToken, Egress: egress.Policy{Loopback: true}})
@@ -74,7 +74,7 @@ func (f *Fixture) Snapshot(ids ...string) string {
 		f.Expect(json.Unmarshal(kinds[kind], &objects)).To(Succeed())
 		for _, o := range objects {
 			if slices.Contains(ids, fmt.Sprint(o["id"])) {
-				text, _ := json.Marshal(o) // it was JSON before
+				text, _ := json.Marshal(o) // it was JSON already
 				found = append(found, kind+" "+string(text))
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
-// maxMessage bounds what is taken over from an answer into an error text, in bytes.
+// maxMessage bounds what is copied from an answer into an error text, in bytes.
 const maxMessage = 300
 
 // answer is an error answer: {"source", "message", "data"}.
@@ -60,7 +60,7 @@ func (a answer) String() string {
 	return text
 }
 
-// shorten comes after taking out secrets, of which a cut could leave a part.
+// shorten runs after secrets are removed: a cut could leave a part of one.
 func shorten(text string) string {
 	if len(text) > maxMessage {
 		text = strings.ToValidUTF8(text[:maxMessage], "") + "…"

@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// An endpoint is what a tenant says it is, so an answer is bounded in what it becomes in memory, and not only in bytes: an
-// empty object in a list is 3 bytes, and up to 900 decoded.
+// A tenant chooses the endpoint, so an answer is bounded by its size in memory, and not only in bytes: an empty object in
+// a list is 3 bytes, and up to 900 decoded.
 //
-// What is being read takes readFactor times its bytes, lists what has been decoded of them; both are in the ration. What is being
-// decoded is maxValues times the largest element of a list at most, 2 MB, in no more than maxDecoding places. Beyond that
-// only what callers have been given is alive: one object of 2 MB or one list of maxListed bytes for each worker.
+// An answer being read takes readFactor times its bytes, and a list its decoded items besides; both count in the ration. An
+// object being decoded takes at most maxValues times the largest element of a list, 2 MB, for at most maxDecoding objects. Beyond
+// that only the results of callers are alive: one object of 2 MB or one list of maxListed bytes for each worker.
 const (
 	// maxObject bounds an object, alone or in a list, in bytes. With 64 KiB of user data, every byte of it escaped, it has 400 KiB.
 	maxObject = 1 << 20
 	// maxPage bounds a page of a list, in bytes. 100 instances with 64 KiB of user data each fit well.
 	maxPage = 32 << 20
-	// maxOther bounds what is no object: answers with an error, to a DELETE or to a login, in bytes.
+	// maxOther bounds other answers: answers with an error, to a DELETE or to a login, in bytes.
 	maxOther = 64 << 10
 	// maxValues bounds the values of an object, those within others too. 200 rules of a security group have 3,000.
 	maxValues = 10_000
@@ -42,11 +42,11 @@ var (
 	errNotJSON = errors.New("unexpected answer: not JSON")
 )
 
-// body is an answer that is being read, by a program that allows it more when it has made something of what there was.
+// body is an answer that is being read. Its reader allows more bytes after it has processed the last ones.
 type body struct {
 	from   io.Reader
 	memory *share
-	// err is why it ended before its time; lost where that was the network.
+	// err is why it ended early; lost if that was the network.
 	err  error
 	lost bool
 
@@ -90,10 +90,10 @@ func (b *body) whole(bytes int) ([]byte, error) {
 	return io.ReadAll(b)
 }
 
-// inParts is what decodes itself from an answer, instead of from all of it at once.
+// inParts decodes itself from the stream of an answer, instead of from all of it at once.
 type inParts interface{ decodeFrom(b *body) error }
 
-// decode an answer. Without an out it is no more than read, so that its connection can be used again.
+// decode an answer. Without an out it is only read, so that its connection can be reused.
 func decode(b *body, out any) error {
 	if out == nil {
 		_, err := b.whole(maxOther)
@@ -116,8 +116,8 @@ func decodeObject(text []byte, out any) error {
 	return unmarshal(text, out)
 }
 
-// unmarshal takes keys in any case: the service isn't consistent in its own (ResourceTypeID). It doesn't repeat the text in its
-// errors: an instance contains user data.
+// unmarshal accepts keys in any case: the service isn't consistent (ResourceTypeID). Its errors don't repeat the text: an
+// instance contains user data.
 func unmarshal(text []byte, out any) error {
 	decoding <- struct{}{}
 	defer func() { <-decoding }()
@@ -130,8 +130,8 @@ func unmarshal(text []byte, out any) error {
 	return nil
 }
 
-// rightObject reports whether an answer is of the object that was asked for, or of any where none was. What isn't an object of
-// the API has no ID.
+// rightObject fails if an answer isn't the requested object; without an ID, any object will do. What isn't an object of the
+// API has no ID.
 func rightObject(out any, id string) error {
 	value := reflect.Indirect(reflect.ValueOf(out))
 	if value.Kind() != reflect.Struct {

@@ -15,25 +15,24 @@ import (
 )
 
 const (
-	// hesitation is how long an answer may take until others don't wait beside it any more.
+	// hesitation is how long an answer may take until other calls don't wait for it any more.
 	hesitation = time.Second
-	// slow is an answer, or none, that takes longer.
+	// slow is how long an answer may take until it counts as slow.
 	slow = 5 * time.Second
-	// trialIntervals is how long an endpoint has to do well until it is trusted again.
+	// trialIntervals is how long an endpoint has to be healthy until it is trusted again.
 	trialIntervals = 10
 
-	// Of the calls to endpoints that aren't trusted, so many are at work at once: those of one namespace, and all. A tenant
-	// can name any number of endpoints.
+	// Limits of concurrent calls to endpoints that aren't trusted: of one namespace, and of all. A tenant can name any
+	// number of endpoints.
 	maxOfTenant = 3
 	maxOfAll    = 8
-	// Of the reads of one namespace, at whatever endpoints, so many are at work at once: an endpoint that is a little slow each
-	// time is trusted, too.
+	// Limit of concurrent reads of one namespace, at any endpoints: an endpoint that is always a little slow is trusted, too.
 	maxReads = 5
-	// Of its writes so many, at whatever sites: an endpoint of its own has as many of these as it likes. And so many of all its
-	// calls. Of ten workers two are left to others.
+	// Limits of its concurrent writes, at any sites: a tenant's own endpoint may have any number of those. And of all its
+	// calls: of ten workers two are left to others.
 	maxWrites = 6
 	maxHeld   = 8
-	// A write takes as long as its site does. Of those at one site so many are at work at once: one, where the site has let
+	// A write takes as long as its site does. Limits of concurrent writes at one site: only one, if the site has let
 	// another one wait.
 	maxOfSite = 5
 )
@@ -61,8 +60,8 @@ type Circuits struct {
 
 // circuit is what is known of an endpoint.
 type circuit struct {
-	// used is when the newest call began, answered when the newest answer came, offended when the endpoint was last silent or
-	// slow.
+	// used is when the newest call started, answered when the newest answer came, offended when the endpoint was last silent
+	// or slow.
 	used, answered, offended time.Time
 	// silent is when the first of those calls began that got no answer; zero if the endpoint isn't silent.
 	silent time.Time
@@ -74,7 +73,7 @@ type circuit struct {
 	waited map[string]time.Time
 }
 
-// purpose of a call.
+// purpose describes a call.
 type purpose struct {
 	tenant string
 	// site of a write; empty for a read.
@@ -137,7 +136,7 @@ func (c *Circuits) admit(endpoint string, of purpose) (_ *pass, changed <-chan s
 	now := time.Now()
 	at := c.at(endpoint, now)
 	p := &pass{purpose: of, at: at, began: now, asked: now}
-	// A change may take as long as its site does, also where the API answers again: it isn't what finds that out.
+	// A change may take as long as its site does, even if the API answers again: so a read is used to probe it.
 	if now.Before(at.rests) || of.site != "" && !at.silent.IsZero() {
 		return nil, nil, at.silence(endpoint)
 	}
@@ -169,13 +168,13 @@ func (c *Circuits) at(endpoint string, now time.Time) *circuit {
 
 func (c *Circuits) trial() time.Duration { return trialIntervals * c.interval }
 
-// trusts reports whether an endpoint may be asked by any number of workers. c.mu is held.
+// trusts reports whether any number of workers may call an endpoint. c.mu is held.
 func (c *Circuits) trusts(at *circuit, now time.Time) bool {
 	return !at.answered.IsZero() && at.silent.IsZero() && now.Sub(at.offended) > c.trial() && !c.hangs(at, now)
 }
 
-// hangs reports whether the newest answer of an endpoint is older than a read that waits for too long already: how long a write
-// takes is up to its site. c.mu is held.
+// hangs reports whether a read has been waiting for too long, and no answer is newer than it: how long a write takes depends on
+// its site. c.mu is held.
 func (c *Circuits) hangs(at *circuit, now time.Time) bool {
 	for p := range c.passes {
 		if p.at == at && p.holds && p.site == "" && !p.asked.Before(at.answered) && now.Sub(p.asked) >= hesitation {
@@ -185,7 +184,7 @@ func (c *Circuits) hangs(at *circuit, now time.Time) bool {
 	return false
 }
 
-// heard takes notice of an answer to a request that was sent at a time. How long a write takes is up to its site.
+// heard records an answer to a request that was sent at the given time. How long a write takes depends on its site.
 func (c *Circuits) heard(endpoint string, sent time.Time, read bool) {
 	if c == nil {
 		return

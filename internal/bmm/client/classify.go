@@ -21,12 +21,12 @@ func transportFailure(ctx context.Context, r request, secret string, err error) 
 		return notAllowed(r, secret, refused)
 	}
 	if sent, ok := errors.AsType[*url.Error](err); ok {
-		err = sent.Err // the URL says nothing that op doesn't
+		err = sent.Err // the URL adds nothing to op
 	}
 	dialled := false
 	if network, ok := errors.AsType[*net.OpError](err); ok {
 		dialled = network.Op == "dial"
-		// Without the addresses: the port of this side is another one each time, and conditions must not change with it.
+		// Without the addresses: the local port differs each time, and conditions must not change with it.
 		err = &net.OpError{Op: network.Op, Net: network.Net, Err: withoutResolver(network.Err)}
 	}
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
@@ -39,8 +39,8 @@ func transportFailure(ctx context.Context, r request, secret string, err error) 
 	}
 }
 
-// notAllowed is a request that wasn't sent, because of where it would have gone. It says the same whatever is there, and isn't
-// tried again before the Secret changes or its time is over.
+// notAllowed is a request that wasn't sent, because of its destination. Its text is the same whatever is there, and it isn't
+// retried before the Secret changes or its time is over.
 func notAllowed(r request, secret string, refused *egress.Refused) *failure {
 	key := SecretKeyEndpoint
 	if r.op == opLogin {
@@ -60,7 +60,7 @@ func isNotAllowed(err error) bool {
 	return refused
 }
 
-// withoutResolver leaves out which server was asked for a name, and by which port of this side.
+// withoutResolver leaves out the DNS server and the local port.
 func withoutResolver(err error) error {
 	lookup, ok := errors.AsType[*net.DNSError](err)
 	switch {
@@ -98,7 +98,7 @@ func (c *Client) answerFailure(r request, resp *http.Response, body []byte, reda
 			Op:        r.op,
 			OtherID:   a.otherID(class),
 			Ambiguous: class == fault.Transient && r.write && a.mayHaveWorked(),
-			// Others than the server's own errors are about the object.
+			// The rest are about the object, not the server.
 			Overloaded: class == fault.Busy && a.status >= http.StatusInternalServerError || a.status == http.StatusGatewayTimeout,
 			Err:        cause,
 		},
@@ -137,12 +137,12 @@ func (a answer) lacksRole() bool {
 	return a.status == http.StatusForbidden && strings.Contains(strings.ToLower(a.message), "role")
 }
 
-// mayHaveWorked reports whether the work may be done, or continue, in spite of the answer.
+// mayHaveWorked reports whether the work may be done, or still be in progress, in spite of the answer.
 func (a answer) mayHaveWorked() bool {
 	return a.status >= 500 || strings.Contains(strings.ToLower(a.message), "workflow")
 }
 
-// rule says what an answer means whose message contains one of the texts, in lower case. The status alone doesn't say it:
+// rule is the meaning of an answer whose message contains one of the texts, in lower case. The status alone isn't enough:
 // a VPC that is still in use is 400, like a misspelled field.
 type rule struct {
 	status int
@@ -164,10 +164,10 @@ var rules = []rule{
 		"in ready state", "is not ready",
 	}, fault.Busy},
 
-	// The user was let in, but his record couldn't be written.
+	// The user was authenticated, but his record couldn't be written.
 	{http.StatusUnauthorized, []string{"db error"}, fault.Transient},
 
-	// The site's refusal, not that of the token.
+	// A refusal by the site, not of the token.
 	{http.StatusForbidden, []string{"workflow"}, fault.Invalid},
 	{http.StatusForbidden, []string{
 		"maximum number", "quota", "does not have any allocations", "does not have access to site",
@@ -178,14 +178,14 @@ var rules = []rule{
 		"role with org", "roles assigned", "membership for org", "token", "not authorized", "unauthorized",
 	}, fault.Credentials},
 
-	// 404s that say nothing of the object that was asked for: the path is wrong, the organisation has nothing yet, or the
-	// site doesn't know what the service does.
+	// 404s that say nothing of the requested object: the path is wrong, the organisation has nothing yet, or the site
+	// doesn't know what the service does.
 	{http.StatusNotFound, []string{wrongPath, "tenant for org", "provider for org", "workflow"}, fault.Transient},
 
 	{http.StatusPreconditionFailed, []string{"capability"}, fault.Invalid},
 
 	{http.StatusInternalServerError, []string{"no allocations for"}, fault.Quota},
-	// Nothing was begun: another request had the lock.
+	// Nothing was started: another request had the lock.
 	{http.StatusInternalServerError, []string{"multiple parallel request", "failed to lock", "unable to acquire"}, fault.Busy},
 }
 
@@ -200,7 +200,7 @@ var classes = map[int]fault.Class{
 	http.StatusNotImplemented:     fault.Invalid,
 }
 
-// class of the answer to a call that may have rules of its own.
+// class of the answer to a call, which may have its own rules.
 func (a answer) class(own []rule) fault.Class {
 	message := strings.ToLower(a.message)
 	for _, r := range slices.Concat(own, rules) {

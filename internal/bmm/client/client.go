@@ -1,9 +1,9 @@
-// Package client speaks to the NVIDIA BMM REST API; nothing else does. Every error is a *fault.Error.
+// Package client calls the NVIDIA BMM REST API; no other package does. Every error is a *fault.Error.
 //
-// Methods that ask for one object take the ID of its site as well. A server answers 404 to everything under a wrong
+// Methods that read one object take the ID of its site as well. A server answers 404 to everything under a wrong
 // path, before it checks the token, so a 404 counts as fault.NotFound only if the site can still be seen.
 //
-// Reads are repeated after passing faults, twice at most; writes only if the server certainly didn't begin them. All calls
+// Reads are repeated after passing faults, twice at most; writes only if the server certainly didn't start them. All calls
 // of a Client share its login, its rate limit and what it has learned about the server.
 package client
 
@@ -24,7 +24,7 @@ import (
 // Client is safe for concurrent use. One is enough for all calls with the same credentials.
 type Client struct {
 	sender *http.Client
-	// org is what the API's name and then all paths follow.
+	// org is the URL of the organisation: the API's name and then the path are appended.
 	org *url.URL
 	// name of the organisation.
 	name    string
@@ -33,13 +33,14 @@ type Client struct {
 	secret  string
 	account Account
 	login   login
-	// server is what the circuits know the API by. A path is part of it: what one tenant writes there is no matter of others'.
+	// server is the key of the API in the circuits. The path is part of it: what one tenant writes there must not affect
+	// others.
 	server   string
 	circuits *Circuits
 	dialect  dialect
 	pace     *pace
 	refusal  refusal
-	// letIn: the API has answered a call of the organisation's.
+	// letIn: the API has answered a call of the organisation.
 	letIn atomic.Bool
 }
 
@@ -81,16 +82,17 @@ func build(config Config) (*Client, error) {
 // String names the server and not the login.
 func (c *Client) String() string { return "BMM API at " + c.org.String() }
 
-// Endpoint is the server, whichever organisation asks it, and however that has written it.
+// Endpoint is the server in canonical form, the same for all organisations.
 func (c *Client) Endpoint() string { return c.org.Scheme + "://" + c.org.Host }
 
-// Namespace is that of the Secret: what is bounded is shared among these. Empty if there is none.
+// Namespace is that of the Secret: limits are per namespace. Empty if there is none.
 func (c *Client) Namespace() string { return namespaceOf(c.secret) }
 
 // Secret is the namespace/name of the Secret that the login is from. Empty if there is none.
 func (c *Client) Secret() string { return c.secret }
 
-// Silent is why callers shouldn't wait for the API now: it doesn't answer, as the circuits know. Otherwise nil.
+// Silent is the error if the circuits know that the API doesn't answer, so that callers shouldn't wait for it now;
+// otherwise nil.
 func (c *Client) Silent() error { return c.circuits.state(c.server) }
 
 // Org is the organisation of the tenant.
@@ -129,15 +131,15 @@ func with2[A, B any](
 type request struct {
 	// op names it in errors, metrics and spans, such as "create VPC".
 	op string
-	// write means that repeating it isn't safe; create that no worker waits for it.
+	// write means that repeating it isn't safe; create means that no worker waits for it.
 	write, create bool
-	// rules of its own, which are tried before the common ones.
+	// rules of its own, tried before the common ones.
 	rules []rule
 	// site is that of a change of one object.
 	site string
-	// id is that of the object that is asked for; empty if it isn't one certain object.
+	// id is that of the requested object; empty if it isn't one certain object.
 	id string
-	// list is the one that it is a page of; nil for what isn't.
+	// list is the one that it reads a page of; nil for other calls.
 	list *visit
 	send send
 }
@@ -218,8 +220,8 @@ func get[T any](
 	return out, nil
 }
 
-// ask makes a call for one object of a site. That there is no such object is believed where the server says so twice, and
-// shows the site in between. Once isn't enough: it may come back to its senses just before it is asked for the site.
+// ask makes a call for one object of a site. The object counts as absent if the server says so twice, and shows the site
+// in between. Once isn't enough: the server may recover just before the site is read.
 func (c *Client) ask(ctx context.Context, siteID string, r request, out any) error {
 	if r.write {
 		r.site = siteID

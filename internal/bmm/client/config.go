@@ -28,7 +28,7 @@ const (
 	DefaultBurst = 100
 )
 
-// Config says which API to speak to, and as whom: with a Token or with OAuth2.
+// Config is an API and its login: a Token or OAuth2.
 type Config struct {
 	// Endpoint is the base URL: https, and what Egress allows.
 	Endpoint string
@@ -113,7 +113,7 @@ var (
 	tokenPattern   = regexp.MustCompile(`^[\x21-\x7e]+$`)
 )
 
-// validate returns the URL of the organisation, which the API's name and then all paths follow.
+// validate returns the URL of the organisation, to which the API's name and then the path are appended.
 func (c Config) validate() (*url.URL, error) {
 	endpoint, err := c.serviceURL(SecretKeyEndpoint, c.Endpoint)
 	if err != nil {
@@ -126,7 +126,7 @@ func (c Config) validate() (*url.URL, error) {
 		return nil, errors.New(SecretKeyEndpoint + mustLookLike)
 	case c.Org == "":
 		return nil, errors.New("org is empty")
-	case c.Org == "." || c.Org == "..": // steps in a path
+	case c.Org == "." || c.Org == "..": // segments of a path
 		return nil, errors.New("org isn't a name")
 	case c.APIName != "" && !apiNamePattern.MatchString(c.APIName):
 		return nil, errors.New("apiName must consist of lower case letters, digits and dashes")
@@ -158,8 +158,8 @@ func (c Config) validateLogin() error {
 
 const mustLookLike = " must look like https://host[:port][/path]"
 
-// inOneForm is the server of a URL as each one would write it. What is known of a server counts for all its clients, so it has
-// to be the same one that they call.
+// inOneForm is the server of a URL in canonical form. What is known of a server counts for all its clients, so it has to be
+// the same one that they call.
 func inOneForm(u *url.URL) (server string, ok bool) {
 	server = strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 	if addr, err := netip.ParseAddr(server); err == nil {

@@ -41,7 +41,7 @@ func (c *Circuits) crowd(p *pass) (none crowd) {
 	}
 	silent, left := !p.at.silent.IsZero(), 0
 	if silent {
-		left = 1 // for those of which nothing bad is known
+		left = 1 // for those that aren't known to be slow
 	}
 	switch {
 	case here.number > 0 && (silent || p.at.answered.IsZero()):

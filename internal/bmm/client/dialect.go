@@ -11,7 +11,7 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
-// The names that the API has had: a segment of every path. What else differs between the releases is little: roles (with
+// The names of the API, by release: a segment of every path. Other differences between the releases are small: roles (with
 // the prefix FORGE_ in older ones) occur in tokens only, newer states of objects are additions, and the first releases have
 // no VPC peerings and ignore a field that they don't know.
 const (
@@ -47,7 +47,7 @@ func (d dialect) name(ctx context.Context, token string) (string, error) {
 	return name, err
 }
 
-// forget makes the next call ask again: the server may have been upgraded.
+// forget makes the next call detect again: the server may have been upgraded.
 func (d dialect) forget(name string) { d.detected.forget(name) }
 
 const (

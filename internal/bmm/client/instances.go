@@ -26,7 +26,7 @@ type InstanceFilter struct {
 // maxInstances bounds what a list of the instances of a whole site takes in memory, in bytes.
 const maxInstances = 40 << 20
 
-// Instances returns the instances of the tenant that the filter selects, without what they boot and what they were.
+// Instances returns the instances of the tenant that the filter selects, without what they boot and their history.
 func (c *Client) Instances(ctx context.Context, filter InstanceFilter) ([]Instance, error) {
 	most := maxListed
 	if filter == (InstanceFilter{SiteID: filter.SiteID}) {
@@ -73,8 +73,8 @@ func (c *Client) DeleteInstance(ctx context.Context, siteID, id string) error {
 	return c.deleteInstance(ctx, siteID, id, InstanceDeleteRequest{})
 }
 
-// DeleteUnhealthyInstance is DeleteInstance with a word to the site's operator on what is wrong with the machine, so that
-// it isn't given to the next one.
+// DeleteUnhealthyInstance is DeleteInstance with a report to the site's operator of what is wrong with the machine, so
+// that it isn't given to the next one.
 func (c *Client) DeleteUnhealthyInstance(ctx context.Context, siteID, id string, issue MachineHealthIssue) error {
 	return c.deleteInstance(ctx, siteID, id, InstanceDeleteRequest{MachineHealthIssue: &issue})
 }

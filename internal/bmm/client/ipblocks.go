@@ -58,7 +58,7 @@ func (c *Client) Allocations(ctx context.Context, filter AllocationFilter) ([]Al
 	})
 }
 
-// DeleteAllocation deletes an allocation at the site. Busy means that the tenant still uses what it gave.
+// DeleteAllocation deletes an allocation at the site. Busy means that the tenant still uses it.
 func (c *Client) DeleteAllocation(ctx context.Context, siteID, id string) error {
 	return c.remove(ctx, "delete allocation", siteID, with((*gen.Client).DeleteAllocation, id))
 }

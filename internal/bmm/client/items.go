@@ -13,8 +13,9 @@ var (
 	errNotObject = errors.New("unexpected answer: a list of something else than objects")
 )
 
-// items cuts a list into its objects, as it comes. A cut finds where an object ends if it is JSON; whether it is one shows when it is
-// decoded. So each is read once, and one is in memory at a time: encoding/json's Decoder reads each three times before it is decoded.
+// items cuts a list into its objects, as it comes. A cut finds the end of an object if it is JSON; whether it is, is checked when it
+// is decoded. So each is read once, and one is in memory at a time: encoding/json's Decoder reads each three times before it is
+// decoded.
 type items struct {
 	in   *bufio.Reader
 	any  bool

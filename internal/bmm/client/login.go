@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// tokenTimeout bounds the fetching of a token.
+	// tokenTimeout bounds the fetch of a token.
 	tokenTimeout = 15 * time.Second
 	// tokenMargin is how long before its end a token isn't used any more, or a fifth of its life if that is shorter.
 	tokenMargin = 30 * time.Second
@@ -30,7 +30,7 @@ const (
 
 // login is how a client authenticates. It keeps its secrets in closures only, so that printing it can't show them.
 type login struct {
-	// means is what a user would have to correct.
+	// means is what the user would have to correct.
 	means string
 	// token returns the token to send.
 	token func(context.Context) (string, error)
@@ -60,7 +60,7 @@ func (o OAuth2) login(sender *http.Client, secret string, circuits *Circuits) lo
 	}
 	short := *sender
 	short.Transport = shortAnswers{sender.Transport}
-	server := "the login at " + o.TokenURL // another one than the API, also where both are at the same address
+	server := "the login at " + o.TokenURL // another one than the API, even if both are at the same address
 	tokens := &memo[string]{}
 	fetch := func(ctx context.Context) (string, time.Time, error) {
 		ctx, cancel := context.WithTimeout(context.WithValue(ctx, oauth2.HTTPClient, &short), tokenTimeout)
@@ -101,10 +101,10 @@ func (o OAuth2) login(sender *http.Client, secret string, circuits *Circuits) lo
 
 const opLogin = "log in"
 
-// shortAnswers bounds answers before OAuth2's library decodes them: that takes up to a MiB, of anything.
+// shortAnswers bounds answers before OAuth2's library decodes them: that accepts up to a MiB, of anything.
 type shortAnswers struct{ next http.RoundTripper }
 
-// RoundTrip gives an answer that is too long up to there, which is no JSON then.
+// RoundTrip truncates an answer that is too long, which is no JSON then.
 func (s shortAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := cmp.Or(s.next, http.DefaultTransport).RoundTrip(r)
 	if err != nil {
@@ -143,7 +143,7 @@ func useUntil(token *oauth2.Token, now time.Time) time.Time {
 	return token.Expiry.Add(-min(tokenMargin, token.Expiry.Sub(now)/5))
 }
 
-// wrongCredentials are the errors of OAuth2 (RFC 6749, 5.2 and 4.1.2.1) that only another Secret ends.
+// wrongCredentials are the errors of OAuth2 (RFC 6749, 5.2 and 4.1.2.1) that only a change of the Secret can fix.
 var wrongCredentials = []string{
 	"invalid_client", "invalid_grant", "invalid_request", "invalid_scope", "unauthorized_client", "unsupported_grant_type",
 	"access_denied",

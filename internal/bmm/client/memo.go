@@ -8,8 +8,8 @@ import (
 	shared "github.com/bedplate/bedplate/internal/memo"
 )
 
-// memo is a value that has to be found out by a call. Callers that need it at the same time share the call. It is kept
-// until it expires or is forgotten; an error isn't kept.
+// memo is a value that a call has to find out. Callers that need it at the same time share the call. It is kept until
+// it expires or is forgotten; an error isn't kept.
 type memo[T comparable] struct {
 	calls shared.Calls[T]
 

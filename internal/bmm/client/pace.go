@@ -18,15 +18,14 @@ const (
 	// patience bounds how long a call waits for its turn. A call that would have to wait longer fails as Busy, so that no
 	// worker is blocked.
 	patience = 3 * time.Second
-	// firstPause follows the first answer that there were too many calls; it doubles with each further one, up to
-	// lastPause.
+	// firstPause follows the first 429; it doubles with each further one, up to lastPause.
 	firstPause = 500 * time.Millisecond
 	lastPause  = 16 * time.Second
 	// maxPause bounds how long a server can make a client wait.
 	maxPause = 5 * time.Minute
 )
 
-// pace holds the calls of a client below a rate, and back after the server said that there were too many.
+// pace limits the rate of a client's calls, and holds them back after a 429.
 type pace struct {
 	limiter *rate.Limiter
 
@@ -108,7 +107,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// retryAfter is how long an answer asks all to wait, in seconds or with a date, up to maxPause; 0 if it doesn't.
+// retryAfter is the Retry-After of an answer, in seconds or with a date, up to maxPause; 0 without one.
 func retryAfter(resp *http.Response) time.Duration {
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
 		return 0

@@ -21,7 +21,7 @@ var answers = &ration{limit: 96 << 20, taken: map[string]int{}}
 var errNoMemory = errors.New("the answers to calls with the credentials of this namespace take too much memory at the moment: " +
 	"it is tried again; is the endpoint the right one?")
 
-// share is what one reader has of a ration. It isn't safe for concurrent use.
+// share is one reader's part of a ration. It isn't safe for concurrent use.
 type share struct {
 	of  *ration
 	who string

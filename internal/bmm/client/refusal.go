@@ -8,7 +8,8 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
-// secondTry is how long after a first refusal the credentials are used again, at most: it may have been the server's hiccup.
+// secondTry is how long after a first refusal the credentials are used again, at most: it may have been a transient failure
+// of the server.
 const secondTry = 5 * time.Second
 
 // refusal remembers that the API or its login has refused our credentials, for all users of the client: retries with
@@ -22,10 +23,10 @@ type refusal struct {
 	at, until time.Time
 }
 
-// doubtedError is a refusal that may pass.
+// doubtedError is a refusal that may be transient.
 type doubtedError struct{ error }
 
-// doubt makes a refusal one that may pass.
+// doubt marks a refusal as possibly transient.
 func doubt(err error) error {
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return &fault.Error{Class: fault.Transient, Op: f.Op, Err: doubtedError{f.Err}}
@@ -50,8 +51,8 @@ func (r *refusal) recent() error {
 }
 
 // note remembers a refusal of a call that began at a time, which is about the credentials and nothing else, and returns
-// what to make of it: the first one for long may pass, where it isn't final and there is a pause to come back after. What
-// else is answered meanwhile proves nothing: it may be some calls only that are refused.
+// how to treat it: the first one in a long time may be transient, if it isn't final and there is a pause to retry after.
+// Other answers meanwhile prove nothing: only some calls may be refused.
 func (r *refusal) note(began time.Time, err error, final bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

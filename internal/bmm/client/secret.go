@@ -101,7 +101,8 @@ func fromSecret(secret *corev1.Secret) (Config, error) {
 	return config, nil
 }
 
-// Connect returns a function that makes a client of what a Secret says, once change, which may be nil, has seen that.
+// Connect returns a function that makes a client from a Secret, after change, which may be nil, has modified the
+// Config.
 func Connect(change func(*Config)) func(*corev1.Secret) (*Client, error) {
 	return func(secret *corev1.Secret) (*Client, error) {
 		config, err := FromSecret(secret)

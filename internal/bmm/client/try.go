@@ -41,7 +41,7 @@ type failure struct {
 // mayRepeat reports whether repeating the request is safe and may help.
 func (f *failure) mayRepeat(write bool) bool {
 	switch f.status {
-	case http.StatusTooManyRequests: // said before any work
+	case http.StatusTooManyRequests: // answered before any work
 		return true
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return !write
@@ -51,8 +51,8 @@ func (f *failure) mayRepeat(write bool) bool {
 	return false
 }
 
-// try makes one call under an API name, and repeats it where it may. Another token is fetched where this one is refused, and not
-// before: a login that hangs would pass for an API that does.
+// try makes one call under an API name, and repeats it if it may. Another token is fetched only after this one is refused: a
+// login that hangs would look like an API that hangs.
 func (c *Client) try(
 	ctx context.Context, apiName, token string, r request, out any,
 ) (header http.Header, failed *failure) {

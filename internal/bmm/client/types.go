@@ -5,7 +5,7 @@ package client
 import "github.com/bedplate/bedplate/internal/bmm/client/gen"
 
 type (
-	// Tenant is who the token belongs to.
+	// Tenant is the owner of the token.
 	Tenant = gen.Tenant
 	// Site is a data centre.
 	Site = gen.Site

@@ -9,7 +9,7 @@ import (
 )
 
 // CreateVPC creates a VPC. The caller may choose its ID, once: an ID that was ever used is a Conflict or Transient. A
-// server of the first releases ignores the choice, so what counts is the ID in the answer.
+// server of the first releases ignores the choice, so the ID in the answer counts.
 func (c *Client) CreateVPC(ctx context.Context, request VPCCreateRequest) (*VPC, error) {
 	return create[VPC](ctx, c, "create VPC", request.SiteID, with((*gen.Client).CreateVPC, request))
 }
@@ -47,8 +47,9 @@ func (c *Client) DeleteVPC(ctx context.Context, siteID, id string) error {
 	return c.remove(ctx, "delete VPC", siteID, with((*gen.Client).DeleteVPC, id))
 }
 
-// peerings makes a call about VPC peerings, of which the first releases know nothing: there the path is wrong, and that is
-// Invalid. A server that is being upgraded isn't taken for one: it has to say so twice, and its release in between.
+// peerings makes a call about VPC peerings, which the first releases don't have: there the path is wrong, and that is
+// Invalid. So that a server that is being upgraded isn't taken for one, it has to say so twice, and its release in
+// between.
 func peerings[T any](ctx context.Context, c *Client, call func() (T, error)) (T, error) {
 	answer, err := call()
 	if !isWrongPath(err) {
@@ -73,8 +74,8 @@ func (c *Client) CreateVPCPeering(ctx context.Context, request VPCPeeringCreateR
 	})
 }
 
-// ofPeering are the rules for calls about one peering. Of a peering that is there the service says 404 too, when one of its
-// VPCs is gone: the site has dropped the peering with the VPC, and the service does when it hears of that.
+// ofPeering are the rules for calls about one peering. The service also answers 404 for an existing peering, when one of
+// its VPCs is gone: the site has dropped the peering with the VPC, and the service does with its next inventory.
 var ofPeering = []rule{
 	{http.StatusNotFound, []string{"could not find vpc peering"}, fault.NotFound},
 	{http.StatusNotFound, []string{"could not find vpc with id"}, fault.Busy},

@@ -1,9 +1,9 @@
 // Package cloudprovider ties the Nodes of a cluster to the instances of a BMM site, for Kubernetes' own controllers: the one
 // that initialises Nodes, and the one that deletes those whose instances are gone.
 //
-// How the instances are comes from one paged list in each interval, or from what a management cluster publishes. That an
-// instance exists no more is said in one case only: the BMM API doesn't know it, and does know its site, through the same client;
-// or the management cluster has published that it has proven the same. All else is an error, which keeps the Node.
+// The state of the instances comes from one paged list in each interval, or from what a management cluster publishes. An instance
+// counts as gone only if the BMM API doesn't know it, and does know its site, through the same client; or if the management
+// cluster has published that it has proven the same. All else is an error, which keeps the Node.
 package cloudprovider
 
 import (
@@ -32,10 +32,10 @@ import (
 const Name = providerid.Scheme
 
 const (
-	// recent is how old the list may be in which an instance isn't found at first. Upstream tries again and again, at longer
-	// and longer intervals: after so long a new list still initialises a Node within two seconds.
+	// recent is how old the list may be in which an instance isn't found at first. Upstream retries with backoff: after so
+	// long a new list still initialises a Node within two seconds.
 	recent = time.Second
-	// siteKeptFor is how long the ID of a site is taken for current that is named by its name.
+	// siteKeptFor is how long the ID of a site that is configured by its name counts as current.
 	siteKeptFor = time.Hour
 	component   = "bmm-cloud-provider"
 	// annotationKnown of a Node is when the instance that it waited for became known.
@@ -73,7 +73,7 @@ func New(config Config) *Cloud {
 	return c
 }
 
-// Initialize lets events be recorded.
+// Initialize sets up the recording of events.
 func (c *Cloud) Initialize(builder cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
 	ctx := wait.ContextForChannel(stop)
 	c.builder, c.stop = builder, stop
@@ -108,7 +108,7 @@ func (c *Cloud) SetInformers(factory informers.SharedInformerFactory) {
 	c.source.start(ctx, c.builder, func(is change) { c.follow(ctx, is) })
 }
 
-// site as it is known now. No error of it says anything of an instance.
+// site as it is known now. Its errors say nothing of an instance.
 func (c *Cloud) site(ctx context.Context) (site, error) {
 	now, err := c.source.site(ctx)
 	if err != nil {
@@ -124,7 +124,7 @@ func (c *Cloud) site(ctx context.Context) (site, error) {
 // that are initialised: upstream would retry them later and later.
 func (c *Cloud) follow(ctx context.Context, is change) {
 	for _, node := range c.nodes.concerned(is) {
-		_, err := c.find(ctx, node) // notes what is wrong
+		_, err := c.find(ctx, node) // records what is wrong
 		if err != nil || !uninitialized(node) {
 			continue
 		}

@@ -25,7 +25,7 @@ const (
 
 // Config is what --cloud-config says.
 type Config struct {
-	// Published says that the management cluster publishes the instances in this one. Then nothing else is said.
+	// Published says that the management cluster publishes the instances in this one. Then nothing else may be set.
 	Published bool `json:"published,omitempty"`
 
 	// Site whose instances the cluster's nodes are.
@@ -49,7 +49,7 @@ type Site struct {
 	Name string `json:"name,omitempty"`
 }
 
-// ReadConfig reads a cloud-config file, in YAML. A key that isn't known is an error.
+// ReadConfig reads a cloud-config file, in YAML. An unknown key is an error.
 func ReadConfig(file string) (Config, error) {
 	if file == "" {
 		return Config{}, errors.New("there is no cloud config: name its file with --cloud-config")
@@ -93,7 +93,7 @@ func (c Config) validate() error {
 	return nil
 }
 
-// secret is what the folder is called where a Secret is meant: as text it is the folder's path.
+// secret is the folder as the name of a Secret: as text it is the folder's path.
 func (c Config) secret() types.NamespacedName {
 	folder := filepath.Clean(c.Credentials)
 	return types.NamespacedName{Namespace: filepath.Dir(folder), Name: filepath.Base(folder)}

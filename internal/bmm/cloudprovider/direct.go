@@ -17,7 +17,7 @@ import (
 	"github.com/bedplate/bedplate/internal/memo"
 )
 
-// direct asks the BMM API, with a login of the cluster's own.
+// direct calls the BMM API, with a login of the cluster's own.
 type direct struct {
 	config    Config
 	clients   *credentials.Cache[*bmm.Client]
@@ -26,7 +26,7 @@ type direct struct {
 	siteIDs   *memo.Memo[siteName, string]
 
 	mu           sync.Mutex
-	last, before *directSite // with the login of now, and with another one
+	last, before *directSite // with the current login, and with another one
 }
 
 func newDirect(config Config, now clock.Clock) *direct {
@@ -63,7 +63,7 @@ func (d *direct) start(ctx context.Context, _ cloudprovider.ControllerClientBuil
 	}()
 }
 
-// directSite is a site and how it is asked at the moment.
+// directSite is a site and its current client.
 type directSite struct {
 	*direct
 	api    *bmm.Client
@@ -91,7 +91,7 @@ func (d *direct) site(ctx context.Context) (site, error) {
 	return now, nil
 }
 
-// siteID is what the configuration says, or the ID of the name that it says, which is looked up once in a while.
+// siteID is that of the configuration, or the ID of the configured name, which is looked up from time to time.
 func (d *direct) siteID(ctx context.Context, api *bmm.Client) (string, error) {
 	if d.config.Site.ID != "" {
 		return d.config.Site.ID, nil
@@ -119,8 +119,8 @@ func (d *direct) lastID() string {
 	return d.last.siteID
 }
 
-// switchTo another login: with the one before nothing is listed any more. It is forgotten again and again, because another
-// call may still have been using it.
+// switchTo another login: the one before isn't used for lists any more. It is forgotten each time, because another call
+// may still have been using it.
 func (d *direct) switchTo(now *directSite) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -26,8 +26,8 @@ type found struct {
 // look for an instance in the newest list. Nil without an error means that there is none in it.
 type look func(context.Context, site) (*bmm.Instance, error)
 
-// find the instance of a node, and note what is wrong with it. cloudprovider.InstanceNotFound is the only error that means
-// that it is gone.
+// find the instance of a node, and record what is wrong with it. cloudprovider.InstanceNotFound is the only error that
+// means that it is gone.
 func (c *Cloud) find(ctx context.Context, node *corev1.Node) (found, error) {
 	f, err := c.seek(ctx, node)
 	c.problems.note(node, f.is, err)
@@ -100,7 +100,7 @@ func (c *Cloud) get(ctx context.Context, at site, id providerid.ProviderID) (*bm
 	return nil, c.unknown(at, err)
 }
 
-// unknown is an error that proves nothing. If the site's instances can be listed, it is about the one that was asked for.
+// unknown is an error that proves nothing. If the site's instances can be listed, it is about the one instance.
 func (c *Cloud) unknown(at site, err error) error {
 	if _, listing := at.listed(); listing != nil {
 		return ofSite(err)
@@ -134,7 +134,7 @@ func (c *Cloud) search(ctx context.Context, at site, node *corev1.Node) (*bmm.In
 	return nil, nil
 }
 
-// only is the instance that a node is on, if it can be no other, and no other node is on it.
+// only is the instance of a node, if there is exactly one candidate, and no other node is on it.
 func (c *Cloud) only(all []bmm.Instance, what string, node *corev1.Node, at site) (*bmm.Instance, error) {
 	if len(all) > 1 {
 		var ids []string
@@ -198,7 +198,7 @@ func ipsOf(i *bmm.Instance) (known []netip.Addr) {
 	return known
 }
 
-// ofState is the problem that an instance is in; nil for one that is well.
+// ofState is the problem of an instance; nil for a healthy one.
 func ofState(i *bmm.Instance) error {
 	var what string
 	switch i.Status {

@@ -43,7 +43,7 @@ func (folder) Get(_ context.Context, key client.ObjectKey, object client.Object,
 	return nil
 }
 
-// read all files of a folder: a half-read login is none.
+// read all files of a folder: a partly read login is unusable.
 func read(path string) (map[string][]byte, error) {
 	path, err := filesOf(path)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/providerid"
 )
 
-// InstanceExists says no only where it is proven: without an error the Node is deleted. An instance that is being deleted,
+// InstanceExists is false only if that is proven: without an error the Node is deleted. An instance that is being deleted,
 // is broken or is under repair exists.
 func (c *Cloud) InstanceExists(ctx context.Context, node *corev1.Node) (bool, error) {
 	_, err := c.find(ctx, node)
@@ -40,7 +40,7 @@ func (c *Cloud) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloud
 		return nil, err
 	}
 	metadata, err := c.metadataOf(ctx, f, node)
-	if uninitialized(node) { // another one has got all of it, but for an address that has changed
+	if uninitialized(node) { // an initialised one has all of it, except changed addresses
 		c.problems.initializes(node, err)
 	}
 	return metadata, err

@@ -29,7 +29,7 @@ func slim(object any) (any, error) {
 	return object, nil
 }
 
-// nodes are those of the cluster, as far as they are known.
+// nodes are those of the cluster in the cache.
 type nodes struct{ indexer cache.Indexer }
 
 // of an instance.
@@ -49,8 +49,8 @@ func (n nodes) of(id providerid.ProviderID) (found []*corev1.Node) {
 	return found
 }
 
-// concerned are the nodes that a change is about: those of the instance, and one of its name that waits for it. If it is the site
-// that has changed, all that wait.
+// concerned are the nodes that a change is about: those of the instance, and one of its name that waits for it. If the site has
+// changed, all that wait.
 func (n nodes) concerned(is change) []*corev1.Node {
 	found := n.of(providerid.ProviderID{SiteID: is.siteID, InstanceID: is.instanceID})
 	var objects []any

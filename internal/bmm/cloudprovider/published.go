@@ -20,7 +20,7 @@ import (
 )
 
 // published reads what the management cluster has written into this one. It makes no call of the BMM API, and has no login.
-// However old what it reads is: only a tombstone means that an instance is gone.
+// However old the data: only a tombstone means that an instance is gone.
 type published struct {
 	patience   time.Duration
 	configMaps listers.ConfigMapNamespaceLister
@@ -40,7 +40,7 @@ func indexers() cache.Indexers {
 	by := func(values func(*bmm.Instance) []string) cache.IndexFunc {
 		return func(object any) ([]string, error) {
 			if configMap, ok := object.(*corev1.ConfigMap); ok {
-				if i, err := publication.ReadInstance(configMap); err == nil { // the site's own ConfigMap is none
+				if i, err := publication.ReadInstance(configMap); err == nil { // the site's own ConfigMap has none
 					return values(i.BMM()), nil
 				}
 			}

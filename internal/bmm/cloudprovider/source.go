@@ -10,7 +10,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/topology"
 )
 
-// source is where it is known how the instances of the nodes are: the BMM API itself, or what a management cluster publishes.
+// source of the state of the nodes' instances: the BMM API itself, or what a management cluster publishes.
 type source interface {
 	// start keeps what is known up to date until ctx ends, and reports changes. It is called once, before site.
 	start(ctx context.Context, builder cloudprovider.ControllerClientBuilder, changed func(change))
@@ -23,17 +23,17 @@ type site interface {
 	id() string
 	// instance of an ID, as it was seen last. An error of class fault.NotFound is the proof that there is none.
 	instance(ctx context.Context, id string) (*bmm.Instance, error)
-	// find those that have a trait. That there is none proves nothing.
+	// find those that have a trait. An empty result proves nothing.
 	find(ctx context.Context, by trait) ([]bmm.Instance, error)
-	// listed is from when all is known that find knows, and the error of an attempt to know more that has failed since.
+	// listed is as of when find's data is complete, and the error of a failed attempt to update it since.
 	listed() (time.Time, error)
-	// refresh lets find know what there was after a time, where that can be had by asking.
+	// refresh updates find's data to after a time, if that takes a call.
 	refresh(ctx context.Context, since time.Time) error
 	// place of an instance; without an ID that of the site.
 	place(ctx context.Context, i *bmm.Instance) (topology.Place, error)
 }
 
-// change of an instance, or of the site where there is no ID.
+// change of an instance, or of the site if there is no ID.
 type change struct {
 	siteID, instanceID string
 	// name of the instance, if it is known.

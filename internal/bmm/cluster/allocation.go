@@ -13,7 +13,7 @@ import (
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
-// wantParentBlock asks for a block of the provider's. Only credentials with the provider's rights can make one.
+// wantParentBlock adds a block of the provider's. Only credentials with the provider's rights can create one.
 func (n *networks) wantParentBlock(spec *infrav1.IPBlockCreateSpec) *graph.Handle[bmm.IPBlock] {
 	return graph.Add(n.graph, n.kinds.ipBlock, graph.Want[bmm.IPBlock]{
 		Key: ParentBlockKey + "/" + n.object.Name, Condition: infrav1.IPBlockReadyCondition, After: []graph.Ref{n.site},
@@ -34,7 +34,7 @@ func (n *networks) wantParentBlock(spec *infrav1.IPBlockCreateSpec) *graph.Handl
 	})
 }
 
-// needsProvider says what to do about credentials that may not do what only the provider may. They are good for all else.
+// needsProvider says what to do about credentials without the provider's rights. They are good for all else.
 func needsProvider(err error) error {
 	if !bmm.LacksRole(err) {
 		return err
@@ -87,7 +87,7 @@ func (n *networks) wantAllocation(spec *infrav1.IPBlockCreateSpec) *graph.Handle
 	})
 }
 
-// allocatedBlock is the tenant's block that an allocation has made.
+// allocatedBlock is the tenant's block that an allocation has created.
 func allocatedBlock(a *bmm.Allocation) (string, error) {
 	for _, constraint := range a.AllocationConstraints {
 		if constraint.ResourceType == bmm.AllocationOfIPBlock && constraint.DerivedResourceID != "" {

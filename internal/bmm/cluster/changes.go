@@ -26,7 +26,7 @@ func labelChanges(spec infrav1.ResourceLabels, key graph.Key, found bmm.Labels) 
 	return wanted, textChanges("label ", wanted, found)
 }
 
-// textChanges are those of texts that have names.
+// textChanges are the differences of named texts.
 func textChanges(prefix string, wanted, found map[string]string) []graph.Change {
 	names := maps.Clone(wanted)
 	if names == nil {

@@ -49,7 +49,7 @@ type Reconciler struct {
 	Guard *credentials.Guard
 }
 
-// SetupWithManager registers the controller: it wakes for the object itself, its Cluster, and its credentials.
+// SetupWithManager registers the controller: it watches the object itself, its Cluster, and its credentials.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.NvidiaBMMCluster{}, SecretIndex, func(o client.Object) []string {
 		return []string{o.(*infrav1.NvidiaBMMCluster).Spec.Authentication.SecretRef.Name}
@@ -62,7 +62,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.NvidiaBMMCluster{}, builder.WithPredicates(graph.ChangedByOthers())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(toInfrastructure),
-			builder.WithPredicates(predicate.GenerationChangedPredicate{})). // its status is no news: much of it comes from here
+			builder.WithPredicates(predicate.GenerationChangedPredicate{})). // changes of its status don't count: much of it comes from here
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.usersOf)).
 		WatchesRawSource(r.Engine.Creates.Woken(&infrav1.NvidiaBMMCluster{})).
 		WithOptions(options).
@@ -92,7 +92,7 @@ func UsersOf(ctx context.Context, c client.Reader, secret types.NamespacedName) 
 	return users.Items, nil
 }
 
-// usersOf wakes the NvidiaBMMClusters that log in with a Secret.
+// usersOf enqueues the NvidiaBMMClusters that log in with a Secret.
 func (r *Reconciler) usersOf(ctx context.Context, secret client.Object) []reconcile.Request {
 	users, err := UsersOf(ctx, r.Client, client.ObjectKeyFromObject(secret))
 	if err != nil {
@@ -193,7 +193,7 @@ func (r *Reconciler) reconcile(
 }
 
 // machinesGone fails as long as machines of the cluster have something outside. They log in with its Secret, which may be
-// deleted as soon as the cluster is gone: a namespace that is deleted is deleted in no order.
+// deleted as soon as the cluster is gone: a namespace is deleted in no order.
 func (r *Reconciler) machinesGone(ctx context.Context, object *infrav1.NvidiaBMMCluster) error {
 	name, ok := object.Labels[clusterv1.ClusterNameLabel]
 	if !ok {
@@ -218,7 +218,7 @@ func (r *Reconciler) machinesGone(ctx context.Context, object *infrav1.NvidiaBMM
 }
 
 // endpoint reports whether the control plane can begin: KubeadmControlPlane does nothing until the endpoint is known,
-// and there is none here that could be made up.
+// and there is no default.
 func endpoint(owner *clusterv1.Cluster, object *infrav1.NvidiaBMMCluster) phases.Phase {
 	if object.Spec.ControlPlaneEndpoint != nil || owner.Spec.ControlPlaneEndpoint.IsValid() {
 		return phases.Ready()

@@ -33,8 +33,8 @@ func (n *networks) groupKind() *graph.Kind[bmm.NetworkSecurityGroup] {
 	}
 }
 
-// groupPending is the reason of a group that the site has, and the service hasn't seen there yet: it does so with the next
-// inventory, up to three minutes later.
+// groupPending is the reason of a group that the site has, and the service hasn't seen there yet: that takes until the
+// next inventory, up to three minutes.
 const groupPending = "Pending"
 
 // groupPhase doesn't make a VPC wait for the inventory: a group's ID is enough for it, and the site applies the rules at once.

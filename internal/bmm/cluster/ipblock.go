@@ -14,7 +14,7 @@ import (
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
-// ipBlockKind is that of the tenant's block, which is always used and never made, and of the provider's that it may be
+// ipBlockKind is the kind of the tenant's block, which is never created directly, and of the provider's that it may be
 // allocated from.
 func (n *networks) ipBlockKind() *graph.Kind[bmm.IPBlock] {
 	return &graph.Kind[bmm.IPBlock]{
@@ -125,7 +125,8 @@ func fits(what, name, wanted string, length int, block *bmm.IPBlock) error {
 	return nil
 }
 
-// ipBlockLock is that of the service: it makes one subnet or prefix of a tenant and an IP block at a time, and refuses others.
+// ipBlockLock is that of the service: it creates one subnet or prefix of a tenant and an IP block at a time, and refuses
+// others.
 func (n *networks) ipBlockLock() string {
 	return "IP block " + n.ipBlock.ID() + " of " + n.api.Tenancy()
 }

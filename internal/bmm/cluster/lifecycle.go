@@ -4,8 +4,8 @@ import (
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
-// lifecycle is the phase of a resource whose status is of the words that the BMM API has for nearly all kinds. Only what it
-// calls a resource that can be used differs.
+// lifecycle is the phase of a resource whose status has the values that the BMM API uses for nearly all kinds. Only that of
+// a usable resource differs.
 func lifecycle[S ~string](kind, name, id string, status, ready S) phases.Phase {
 	switch status {
 	case ready:

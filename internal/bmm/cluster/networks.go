@@ -46,7 +46,7 @@ type networks struct {
 	live    client.Reader
 	object  *infrav1.NvidiaBMMCluster
 	graph   *graph.Graph
-	// planning means that nothing is done: changes may name what is still to be made.
+	// planning means that nothing is done: changes may name what is still to be created.
 	planning bool
 
 	kinds struct {

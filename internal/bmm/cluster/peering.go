@@ -27,7 +27,7 @@ func (n *networks) peeringKind() *graph.Kind[bmm.VPCPeering] {
 }
 
 // getPeering says what to wait for when one of the VPCs is gone: the peering can neither be read nor deleted until the service
-// has heard from the site that it is gone too.
+// learns from the site that it is gone too.
 func (n *networks) getPeering(ctx context.Context, id string, in graph.Scope) (*bmm.VPCPeering, error) {
 	peering, err := n.api.VPCPeering(ctx, in[kindSite], id)
 	if fault.ClassOf(err) == fault.Busy {
@@ -37,7 +37,7 @@ func (n *networks) getPeering(ctx context.Context, id string, in graph.Scope) (*
 	return peering, err
 }
 
-// findPeering doesn't bind what can't be asked for: the service keeps listing a peering when one of its VPCs is gone.
+// findPeering doesn't bind what can't be read: the service keeps listing a peering when one of its VPCs is gone.
 func (n *networks) findPeering(ctx context.Context, key graph.Key) ([]bmm.VPCPeering, error) {
 	all, err := n.api.VPCPeerings(ctx, key.Scope[kindSite])
 	if err != nil {

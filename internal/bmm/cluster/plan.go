@@ -11,8 +11,8 @@ import (
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
-// Plan says what reconciling an NvidiaBMMCluster would do, or, where it is being deleted, what its deletion would. It
-// changes nothing. The owner is its Cluster. The error is a ledger that can't be used.
+// Plan reports what reconciling an NvidiaBMMCluster would do, or, if it is being deleted, what its deletion would. It
+// changes nothing. The owner is its Cluster. An error means that the ledger can't be used.
 func Plan(
 	ctx context.Context, engine *graph.Engine, api *bmm.Client, owner *clusterv1.Cluster, object *infrav1.NvidiaBMMCluster,
 ) ([]graph.Step, error) {

@@ -56,7 +56,7 @@ func (n *networks) project() {
 	}
 }
 
-// show an ID in the status. What it shows and nothing says whose it is stays until that is known or there is another one: it would be
+// show an ID in the status. An ID of unproven ownership stays until that is known or there is another one: otherwise it would be
 // lost.
 func (n *networks) show(in *string, kind, id string) {
 	if id != "" || !n.graph.Unproven(kind, *in) {
@@ -64,7 +64,7 @@ func (n *networks) show(in *string, kind, id string) {
 	}
 }
 
-// projectLeft takes out of the status, during a deletion, what the ledger has no more.
+// projectLeft removes from the status, during a deletion, what the ledger doesn't have any more.
 func (n *networks) projectLeft() {
 	status, k := &n.object.Status, &n.kinds
 	for id, kind := range map[*string]string{
@@ -95,7 +95,7 @@ func provisioned(conditions []metav1.Condition) bool {
 	return meta.IsStatusConditionTrue(conditions, infrav1.VPCReadyCondition)
 }
 
-// ranges shows the subnets or VPC prefixes that exist. One that wasn't read in this reconcile keeps its CIDR. Each name is there
+// ranges shows the subnets or VPC prefixes that exist. One that wasn't read in this reconcile keeps its CIDR. Each name occurs
 // once: the API server refuses the whole status otherwise.
 func ranges[S infrav1.SubnetStatus | infrav1.VPCPrefixStatus, T any](
 	g *graph.Graph, kind *graph.Kind[T], before []S, handles []*graph.Handle[T], cidrOf func(*T) string,
@@ -124,7 +124,7 @@ func ranges[S infrav1.SubnetStatus | infrav1.VPCPrefixStatus, T any](
 	return shown
 }
 
-// failureDomains are those of the spec, in the words of Cluster API's contract.
+// failureDomains are those of the spec, in the form of Cluster API's contract.
 func failureDomains(specs []infrav1.FailureDomainSpec) []clusterv1.FailureDomain {
 	var domains []clusterv1.FailureDomain
 	for _, spec := range specs {

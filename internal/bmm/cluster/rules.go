@@ -15,12 +15,12 @@ const (
 	// priorityStep leaves room between the priorities of rules, which are in the order of the spec: the lowest applies
 	// first.
 	priorityStep = 100
-	// lastPriority is what the BMM API takes at most.
+	// lastPriority is the BMM API's maximum.
 	lastPriority = 60000
 	everywhere   = "0.0.0.0/0"
 )
 
-// rules are those of the spec in the BMM API's words, and behind them what denies everything that no rule allows.
+// rules are those of the spec in the BMM API's form, followed by those that deny everything else.
 func rules(specs []infrav1.SecurityRule) []bmm.NetworkSecurityGroupRule {
 	var all []bmm.NetworkSecurityGroupRule
 	for i, spec := range specs {

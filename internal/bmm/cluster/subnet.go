@@ -61,7 +61,7 @@ func (n *networks) wantSubnet(spec infrav1.SubnetSpec) *graph.Handle[bmm.Subnet]
 	return subnet
 }
 
-// prefixLength is what the spec asks for; admission has seen to it that it says exactly one of the two.
+// prefixLength is what the spec asks for; admission ensures that it has exactly one of the two.
 func prefixLength(length *int32, cidr string) int {
 	if length != nil {
 		return int(*length)
@@ -73,7 +73,7 @@ func prefixLength(length *int32, cidr string) int {
 	return prefix.Bits()
 }
 
-// rangeUpdate is that of a subnet or a prefix. The name, which is its tag, is put back. Its size can't be changed: a range that was
+// rangeUpdate is that of a subnet or a prefix. The name, which is its tag, is restored. Its size can't be changed: a range that was
 // removed and added again before it was gone still has its old one.
 func rangeUpdate(what, name string, key graph.Key, size, wanted int) (u graph.Update) {
 	own := tag.Name(key)

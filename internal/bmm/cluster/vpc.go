@@ -73,7 +73,7 @@ func (n *networks) wantVPC() *graph.Handle[bmm.VPC] {
 	want.Update = func(v *bmm.VPC) graph.Update {
 		update, changes := n.vpcUpdate(v)
 		u := graph.Update{Changes: changes, Apply: func(ctx context.Context) error { return n.updateVPC(ctx, v.ID, update) }}
-		if update == (bmm.VPCUpdateRequest{}) { // what else differs is written before
+		if update == (bmm.VPCUpdateRequest{}) { // other differences are written before
 			u.Refused = n.checkRoutingProfile(v)
 		}
 		return u
@@ -126,7 +126,7 @@ func (n *networks) checkRoutingProfile(v *bmm.VPC) error {
 }
 
 // updateVPC sends the NVLink partition by itself, and last: the service refuses to change it while instances use it, and
-// that must not keep the security group away. The group is named whatever changes, in case the site has lost it.
+// that must not delay the security group. The group is always sent, in case the site has lost it.
 func (n *networks) updateVPC(ctx context.Context, id string, update bmm.VPCUpdateRequest) error {
 	partition := bmm.VPCUpdateRequest{NVLinkLogicalPartitionID: update.NVLinkLogicalPartitionID}
 	update.NVLinkLogicalPartitionID = nil

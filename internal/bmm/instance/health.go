@@ -15,14 +15,14 @@ import (
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
-// What the BMM API takes, in characters.
+// Limits of the BMM API, in characters.
 const (
 	maxSummary = 256
 	maxDetails = 1024
 )
 
 const (
-	// maxReports are as many as a cluster may send in reportsWithin.
+	// maxReports is how many reports a cluster may send in reportsWithin.
 	maxReports    = 3
 	reportsWithin = time.Hour
 )

@@ -28,17 +28,17 @@ type Machine interface {
 	InstanceName() string
 	// Shown are the IDs that the object shows of its instance; empty before there is one.
 	Shown() (providerID, instanceID string)
-	// NewSiteID is the site where an instance would be made; empty if that isn't known.
+	// NewSiteID is the site where an instance would be created; empty if that isn't known.
 	NewSiteID() string
 	// InstanceTypeID is the type that an instance would be of; empty if the spec names one certain machine.
 	InstanceTypeID() string
 	// Network is what the spec asks for.
 	Network() infrav1.NetworkSpec
-	// InstanceRequest is what an instance would be made like.
+	// InstanceRequest is the request that would create an instance.
 	InstanceRequest(context.Context, graph.Key) (*bmm.InstanceCreateRequest, error)
 	// SecurityGroup is what the instance itself is to be attached to. As long as it isn't known, nothing is changed.
 	SecurityGroup() (id string, known bool)
-	// Health is asked for when the instance is to be deleted.
+	// Health is called when the instance is to be deleted.
 	Health(context.Context) (Health, error)
 }
 
@@ -53,11 +53,12 @@ type Instance struct {
 	inventory *inventory.Inventory
 	kind      *graph.Kind[bmm.Instance]
 	handle    *graph.Handle[bmm.Instance]
-	// got is the instance as it was last asked for in this reconcile, on deletion too.
+	// got is the instance as last read in this reconcile, on deletion too.
 	got *bmm.Instance
 }
 
-// Open the graph of an owner that has a Machine's instance in it and nothing else. The error is a ledger that can't be used.
+// Open the graph of an owner that has a Machine's instance in it and nothing else. An error means that the ledger can't be
+// used.
 func Open(
 	ctx context.Context, engine *graph.Engine, owner graph.Owner, secret string, api *bmm.Client, inventory *inventory.Inventory, reports *Reports,
 	machine Machine,
@@ -70,7 +71,7 @@ func Open(
 		Tag:   func(o *bmm.Instance) graph.Tag { return tag.FromLabels(o.Labels) },
 		Get: func(ctx context.Context, id string, in graph.Scope) (*bmm.Instance, error) {
 			instance, err := inventory.Instance(ctx, api, in[infrav1.KindSite], id)
-			if id == i.ID() { // and not another one that has the name
+			if id == i.ID() { // and not another one of that name
 				i.got = instance
 			}
 			return instance, err
@@ -103,7 +104,7 @@ func (i *Instance) Want(after ...graph.Ref) {
 	})
 }
 
-// lock is that of the service: it makes one instance of a tenant and a type at a time, and refuses others.
+// lock is that of the service: it creates one instance of a tenant and a type at a time, and refuses others.
 func (i *Instance) lock() string {
 	typeID := i.machine.InstanceTypeID()
 	if typeID == "" { // the spec names one certain machine
@@ -115,7 +116,7 @@ func (i *Instance) lock() string {
 // ID of the instance; empty before it exists.
 func (i *Instance) ID() string { return i.Graph.ID(key) }
 
-// Exists asks whether the instance that the ledger names is there. Without an error that is known for sure.
+// Exists reports whether the instance that the ledger names exists. Without an error the answer is certain.
 func (i *Instance) Exists(ctx context.Context) (bool, error) {
 	_, err := i.kind.Get(ctx, i.ID(), graph.Scope{infrav1.KindSite: i.SiteID()})
 	if fault.IsNotFound(err) {
@@ -137,7 +138,7 @@ func (i *Instance) SiteID() string {
 	return cmp.Or(i.Graph.Scope(key)[infrav1.KindSite], i.newSiteID())
 }
 
-// newSiteID is where it is by what the object says. Its own records come first: they survive the cluster.
+// newSiteID is its site by what the object says. The object's own records come first: they survive the cluster.
 func (i *Instance) newSiteID() string {
 	shown, _ := i.machine.Shown()
 	if id, err := providerid.Parse(shown); err == nil {
@@ -223,7 +224,7 @@ func (i *Instance) create(ctx context.Context, k graph.Key) (graph.Call[bmm.Inst
 	}, nil
 }
 
-// update is what makes an instance as it is wanted.
+// update is the request that makes an instance match the spec.
 func (i *Instance) update(o *bmm.Instance) graph.Update {
 	var update bmm.InstanceUpdateRequest
 	var changes []graph.Change
@@ -270,7 +271,7 @@ func (i *Instance) delete(ctx context.Context, id string, in graph.Scope) error 
 	return i.api.DeleteInstance(ctx, siteID, id)
 }
 
-// phaseOf says how far an instance is.
+// phaseOf is the phase of an instance.
 func phaseOf(o *bmm.Instance) phases.Phase {
 	switch o.Status {
 	case bmm.InstanceReady:

@@ -21,7 +21,7 @@ type NetworkID struct{ Subnet, Prefix string }
 // Place is where an instance is put.
 type Place struct {
 	TenantID, VPCID string
-	// InstanceTypeID takes the place of the spec's, where the place has a type of its own.
+	// InstanceTypeID overrides the spec's, if the place has a type of its own.
 	InstanceTypeID string
 	// Networks of the interfaces, in their order.
 	Networks []NetworkID
@@ -29,7 +29,7 @@ type Place struct {
 	SecurityGroupID string
 }
 
-// Request is what an instance is made with. Each interface of the spec has its network in the place.
+// Request is the request that creates an instance. Each interface of the spec has its network in the place.
 func Request(name string, k graph.Key, spec infrav1.InstanceSpec, place Place, userData string) *bmm.InstanceCreateRequest {
 	request := &bmm.InstanceCreateRequest{
 		Name:                     name,
@@ -80,7 +80,7 @@ func number(n *int32) *int {
 	return ptr.To(int(*n))
 }
 
-// addDevices asks for what the machine has beside its Ethernet interfaces.
+// addDevices adds what the machine has beside its Ethernet interfaces.
 func addDevices(request *bmm.InstanceCreateRequest, spec infrav1.InstanceSpec) {
 	for _, i := range spec.InfiniBandInterfaces {
 		request.InfiniBandInterfaces = append(request.InfiniBandInterfaces, bmm.InfiniBandInterfaceCreateRequest{
@@ -99,7 +99,7 @@ func addDevices(request *bmm.InstanceCreateRequest, spec infrav1.InstanceSpec) {
 	}
 }
 
-// refused says what to do when the BMM API doesn't make an instance.
+// refused says what to do when the BMM API doesn't create an instance.
 func refused(err error, request *bmm.InstanceCreateRequest) error {
 	hardware := "machine of instance type " + request.InstanceTypeID
 	if request.MachineID != "" {

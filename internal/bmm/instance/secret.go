@@ -9,8 +9,8 @@ import (
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 )
 
-// SecretOf names the credentials that an owner's instance was made with; the name is empty if there is no ledger. It is
-// never another namespace's Secret, whatever the ledger says.
+// SecretOf names the credentials that an owner's instance was created with; the name is empty if there is no ledger. It
+// is never another namespace's Secret, whatever the ledger says.
 func SecretOf(owner client.Object, l *ledgerv1.Ledger) types.NamespacedName {
 	secret := types.NamespacedName{Namespace: owner.GetNamespace()}
 	if l != nil && len(l.Spec.Credentials) > 0 { // an instance has one

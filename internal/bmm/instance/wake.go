@@ -13,7 +13,7 @@ import (
 	"github.com/bedplate/bedplate/internal/graph/creates"
 )
 
-// Changes wake the machines whose instances aren't as they were in the list before.
+// Changes enqueue the machines whose instances have changed since the previous list.
 func Changes(
 	instances *inventory.Inventory, machinesOf func(ctx context.Context, instanceID string) []reconcile.Request,
 ) source.Source {

@@ -7,8 +7,8 @@ import (
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 )
 
-// Find returns the instances that match, as they were at most an interval ago. That none does proves nothing: a list may
-// lag behind. The errors are those of the client.
+// Find returns the instances that match, as they were at most an interval ago. An empty result proves nothing: a list
+// may lag behind. The errors are those of the client.
 func (v *Inventory) Find(
 	ctx context.Context, api *bmm.Client, siteID string, match func(*bmm.Instance) bool,
 ) ([]bmm.Instance, error) {
@@ -24,7 +24,7 @@ func (v *Inventory) Refresh(ctx context.Context, api *bmm.Client, siteID string,
 	return v.update(ctx, siteID, v.shelf(api, siteID), since, v.mention)
 }
 
-// Known is an instance as it was seen last, and when, however long ago that was. It makes no call, and asks for none.
+// Known is an instance as it was seen last, and when, however long ago that was. It makes and causes no call.
 func (v *Inventory) Known(api *bmm.Client, siteID, id string) (is bmm.Instance, at time.Time, ok bool) {
 	v.mu.Lock()
 	s, ok := v.sites[site{api.Account(), siteID}]

@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// unusedFor is how many intervals long a site is listed that no reconcile asks about.
+	// unusedFor is for how many intervals a site without callers is still listed.
 	unusedFor = 30
-	// changesBuffer is how many changes may wait until they are heard of.
+	// changesBuffer is how many changes may wait for delivery.
 	changesBuffer = 1024
 	// maxKept is three times what 10,000 instances take.
 	maxKept = 64 << 20
-	// patience bounds how long a caller waits for a list that another one makes; glance is how often the API is seen to answer
-	// meanwhile. Of those with the credentials of a namespace so many have patience, as each holds a worker; the others wait
-	// until the list has been on its way for a moment.
+	// patience bounds how long a caller waits for another caller's list; glance is how often it checks meanwhile that the API
+	// answers. With the credentials of one namespace only so many callers have patience, as each blocks a worker; the others
+	// wait only until the list has been running for a moment.
 	patience = 10 * time.Second
 	glance   = 500 * time.Millisecond
 	patient  = 2
@@ -33,7 +33,8 @@ const (
 
 // Inventory of all sites that have callers. Start keeps it up to date.
 type Inventory struct {
-	// Interval between two lists of a site where nothing is on its way. What has just changed is listed sooner: see shelf.due.
+	// Interval between two lists of a site where nothing is in progress. After a change the next list is sooner: see
+	// shelf.due.
 	Interval time.Duration
 	Clock    clock.PassiveClock
 	// Keep bounds what is known of all sites together, in bytes. If that is too much, what no caller has asked for is dropped
@@ -43,7 +44,7 @@ type Inventory struct {
 	mu      sync.Mutex
 	sites   map[site]*shelf
 	changes chan event.TypedGenericEvent[Change]
-	// untold are changes that there was no room for, each once.
+	// untold are changes that the channel had no room for, each once.
 	untold map[Change]bool
 	// waiting are the callers that wait for another one's list, by the namespace of their credentials.
 	waiting map[string]int
@@ -52,7 +53,7 @@ type Inventory struct {
 	end    func()
 }
 
-// Change says that an instance isn't as it was in the list before.
+// Change says that an instance has changed since the previous list.
 type Change struct{ SiteID, InstanceID string }
 
 // site as an account sees it. Many Secrets may hold the same account: one for each cluster, say.
@@ -67,24 +68,24 @@ type shelf struct {
 	listing chan struct{}
 
 	mu sync.Mutex
-	// entered is when the list began that is on its way, by the machine's own clock.
+	// entered is when the running list started, by the machine's own clock.
 	entered time.Time
 	// api is the client of the last caller: the Secret of another may be gone.
 	api    *bmm.Client
 	used   time.Time
 	listed time.Time     // when the newest list began
 	took   time.Duration // how long it took
-	// moved is when something last was, or was set, on its way to something else; unseen is the first time since the newest list.
+	// moved is when something was last in transition, or was changed; unseen is the first such time since the newest list.
 	moved, unseen time.Time
 	failed        time.Time
 	err           error
 	instances     map[string]seen
-	// bytes that the instances take in memory; short where some were left out, because all shelves took too much.
+	// bytes that the instances take in memory; short: some were left out, because all shelves took too much.
 	bytes int
 	short bool
 	// asked is when a caller last asked about an instance.
 	asked map[string]time.Time
-	// stale are instances that we have changed ourselves since they were seen.
+	// stale are instances that we have changed since they were seen.
 	stale map[string]time.Time
 }
 
@@ -107,7 +108,7 @@ func New(interval time.Duration, clock clock.PassiveClock) *Inventory {
 // Changes is where Start sends what has changed between two lists.
 func (v *Inventory) Changes() <-chan event.TypedGenericEvent[Change] { return v.changes }
 
-// Instance is how an instance was at most an interval ago. One that isn't in the list is asked for by its ID: a list proves
+// Instance is the state of an instance at most an interval ago. One that isn't in the list is read by its ID: a list proves
 // no absence. The errors are those of the client.
 func (v *Inventory) Instance(ctx context.Context, api *bmm.Client, siteID, id string) (*bmm.Instance, error) {
 	s := v.shelf(api, siteID)
@@ -144,7 +145,7 @@ func (v *Inventory) Touch(api *bmm.Client, siteID, id string) {
 	s.moves(v.Clock.Now())
 }
 
-// Start lists each site that is asked about, at least once per interval, until ctx ends. It reports changes. At its end it
+// Start lists each site that has callers, at least once per interval, until ctx ends. It reports changes. At its end it
 // cancels all lists: a manager that shuts down keeps its lease until nothing is running any more.
 func (v *Inventory) Start(ctx context.Context) error {
 	ticker := time.NewTicker(graph.Interval(v.Interval, 0))
@@ -164,8 +165,8 @@ func (v *Inventory) Start(ctx context.Context) error {
 			if !due {
 				continue
 			}
-			listing.Go(func() { // a site that is slow or dead is no reason to hear late from the others
-				turn, cancel := context.WithTimeout(ctx, v.Interval) // then it is the next one's
+			listing.Go(func() { // a site that is slow or dead must not delay the others
+				turn, cancel := context.WithTimeout(ctx, v.Interval) // then its next turn follows
 				defer cancel()
 				// The caller gets the error.
 				_ = v.update(turn, at.id, s, since, func(c Change) { v.tell(ctx, c) })
@@ -261,7 +262,7 @@ func (v *Inventory) update(ctx context.Context, siteID string, s *shelf, since t
 	return err
 }
 
-// list a site, and say which of its instances aren't as they were in the list before.
+// list a site, and return which of its instances have changed since the previous list.
 func (v *Inventory) list(ctx context.Context, siteID string, s *shelf, since time.Time) (differ []string, err error) {
 	if err := v.enter(ctx, s); err != nil {
 		return nil, err

@@ -12,8 +12,8 @@ import (
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
-// take puts the answer of a list that began and ended at these times on the shelf, and returns the IDs of what is another
-// than before. What was last asked about before a time to forget isn't asked about any more.
+// take stores the answer of a list that started and ended at these times, and returns the IDs of changed instances. What
+// callers last asked for before the time to forget doesn't count as used any more.
 func (s *shelf) take(began, ended, forget time.Time, list []bmm.Instance, err error) (differ []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -31,7 +31,7 @@ func (s *shelf) take(began, ended, forget time.Time, list []bmm.Instance, err er
 		s.put1(slim(instance), began)
 	}
 	for _, known := range before {
-		if known.at.After(began) { // seen while the list was on its way
+		if known.at.After(began) { // seen while the list was running
 			s.put1(known.instance, known.at)
 		}
 	}
@@ -62,7 +62,7 @@ func (s *shelf) take(began, ended, forget time.Time, list []bmm.Instance, err er
 	return differ
 }
 
-// enter lets one list a site, and the others wait for that, but not all of them for long.
+// enter lets one caller list a site, and the others wait for that, but not all of them for long.
 func (v *Inventory) enter(ctx context.Context, s *shelf) error {
 	namespace := s.client().Namespace()
 	v.mu.Lock()
@@ -79,8 +79,8 @@ func (v *Inventory) enter(ctx context.Context, s *shelf) error {
 	return s.enter(ctx, hasPatience)
 }
 
-// enter waits until no other caller lists any more. It gives up where the API doesn't answer, so that a worker for each object of a
-// dead site isn't held by one list.
+// enter waits until no other caller lists any more. It gives up if the API doesn't answer, so that one list doesn't block a worker
+// for each object of a dead site.
 func (s *shelf) enter(ctx context.Context, hasPatience bool) error {
 	wait, free := s.tryEnter(hasPatience)
 	if free {
@@ -110,7 +110,7 @@ func (s *shelf) enter(ctx context.Context, hasPatience bool) error {
 	}
 }
 
-// tryEnter enters where no other caller lists, or says how long to wait for the list that is on its way.
+// tryEnter enters if no other caller lists, or says how long to wait for the running list.
 func (s *shelf) tryEnter(hasPatience bool) (wait time.Duration, free bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +140,7 @@ func (s *shelf) due(now time.Time, interval time.Duration) (since time.Time, due
 	return s.listed, now.Sub(s.listed) >= pause && (seen || now.Sub(s.listed) >= interval)
 }
 
-// moves notes that an instance is on its way. s.mu is held.
+// moves records that an instance is in transition. s.mu is held.
 func (s *shelf) moves(now time.Time) {
 	s.moved = now
 	if s.unseen.IsZero() {
@@ -183,7 +183,7 @@ func (s *shelf) wasKept(id string) bool {
 	return asked || !s.short
 }
 
-// cut leaves what callers ask about; nothing, if that is all there is.
+// cut keeps only what callers ask for; if that is everything, it keeps nothing.
 func (s *shelf) cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,7 +200,7 @@ func (s *shelf) cut() {
 	}
 }
 
-// ask notes that a caller asks about an instance, so that it is kept when there isn't room for all.
+// ask records that a caller asks for an instance, so that it is kept when there isn't room for all.
 func (s *shelf) ask(id string, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,8 +7,8 @@ type kept struct {
 	most    int // bytes of the largest
 }
 
-// trim drops what is known beyond what may be kept, of the namespace that has most. So one that fills up its sites leaves the
-// others theirs, and an instance that isn't known any more is asked for by its ID.
+// trim drops what is known beyond what may be kept, of the namespace that has most. So one that fills up its sites doesn't
+// affect others, and an instance that was dropped is read by its ID.
 func (v *Inventory) trim() {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -46,13 +46,13 @@ type Reconciler struct {
 	Clients *credentials.Cache[*bmm.Client]
 	// Guard keeps the Secret of a cluster.
 	Guard *credentials.Guard
-	// Instances is how all instances are, without a call for each.
+	// Instances is the state of all instances, without a call for each.
 	Instances *inventory.Inventory
 
 	reports instance.Reports
 }
 
-// SetupWithManager registers the controller: it wakes for the object itself and for everything that it waits for.
+// SetupWithManager registers the controller: it watches the object itself and everything that it waits for.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.NvidiaBMMMachine{}, instanceIndex, func(o client.Object) []string {
 		return []string{o.(*infrav1.NvidiaBMMMachine).Status.InstanceID}
@@ -189,7 +189,7 @@ func (r *Reconciler) around(ctx context.Context, object *infrav1.NvidiaBMMMachin
 	return o, nil
 }
 
-// secretOf names the credentials: those of the cluster, or where it is gone those that the instance was made with.
+// secretOf names the credentials: those of the cluster, or if it is gone, those that the instance was created with.
 func (r *Reconciler) secretOf(
 	ctx context.Context, around owners, object *infrav1.NvidiaBMMMachine,
 ) (none types.NamespacedName, _ error) {

@@ -54,7 +54,7 @@ func (n *node) NewSiteID() string {
 // Network is that of the spec.
 func (n *node) Network() infrav1.NetworkSpec { return n.object.Spec.Network }
 
-// InstanceRequest is what the spec, the cluster and the bootstrap data ask for.
+// InstanceRequest is made from the spec, the cluster and the bootstrap data.
 func (n *node) InstanceRequest(ctx context.Context, key graph.Key) (*bmm.InstanceCreateRequest, error) {
 	userData, err := n.userData(ctx)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 )
 
 // networkOf finds what an interface is attached to: for the first one, what the failure domain names; else what the
-// interface names itself; else the network of the machine's role; else the only one there is. The phase says what is wrong,
-// if it isn't ready.
+// interface names itself; else the network of the machine's role; else the only one. The phase says what is wrong, if it
+// isn't ready.
 func (n *node) networkOf(i infrav1.NetworkInterface, first bool) (instance.NetworkID, phases.Phase) {
 	subnet, prefix := i.SubnetName, i.VPCPrefixName
 	if domain, known := n.failureDomain(); first && known && domain.Name != "" {
@@ -99,8 +99,8 @@ func (n *node) networks() ([]instance.NetworkID, phases.Phase) {
 }
 
 // SecurityGroup is the one that is attached to the instance itself. A VPC of our own has the cluster's group, so that its
-// instances need none; one of the user's own isn't touched. It isn't known while the cluster is still to find or to make the
-// group that its spec asks for: until then no instance loses the one that it has.
+// instances need none; one of the user's own isn't touched. It isn't known until the cluster has found or created the group
+// in its spec: until then no instance loses the one that it has.
 func (n *node) SecurityGroup() (id string, known bool) {
 	if own := n.object.Spec.Network.NetworkSecurityGroupID; own != "" {
 		return own, true

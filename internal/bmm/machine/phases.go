@@ -66,7 +66,7 @@ func (n *node) project() {
 	status := &n.object.Status
 	n.Project(&status.InstanceStatus)
 	n.object.Spec.ProviderID = cmp.Or(n.ProviderID(), n.object.Spec.ProviderID)
-	if n.object.Spec.ProviderID != "" { // which is written anyway
+	if n.object.Spec.ProviderID != "" { // it is written anyway
 		n.Graph.MayMove()
 	}
 	if o := n.Object(); o != nil {

@@ -16,9 +16,9 @@ import (
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
-// Plan says what reconciling an NvidiaBMMMachine would do, or, where it is being deleted, what its deletion would. It
-// changes nothing. Infra is the NvidiaBMMCluster of its cluster; its Machine may be nil. The error is a ledger that can't be
-// used.
+// Plan reports what reconciling an NvidiaBMMMachine would do, or, if it is being deleted, what its deletion would. It
+// changes nothing. Infra is the NvidiaBMMCluster of its cluster; its Machine may be nil. An error means that the ledger
+// can't be used.
 func (r *Reconciler) Plan(
 	ctx context.Context, api *bmm.Client, infra *infrav1.NvidiaBMMCluster, machine *clusterv1.Machine,
 	object *infrav1.NvidiaBMMMachine,
@@ -39,7 +39,7 @@ func (r *Reconciler) Plan(
 	return n.Graph.Plan(ctx), nil
 }
 
-// Wanted is what an instance would be made like.
+// Wanted describes an instance that would be created.
 type Wanted struct {
 	// InstanceTypeID or MachineID is set.
 	InstanceTypeID, MachineID string
@@ -47,8 +47,8 @@ type Wanted struct {
 	Networks []string
 }
 
-// InstanceOf says what an instance of a template would be made like, once the networks of infra exist. The error is for the
-// user: it names what doesn't fit.
+// InstanceOf describes the instance of a template, once the networks of infra exist. The error is for the user: it names
+// what doesn't fit.
 func InstanceOf(
 	spec infrav1.NvidiaBMMMachineSpec, infra *infrav1.NvidiaBMMCluster, controlPlane bool, failureDomain string,
 ) (Wanted, error) {

@@ -16,10 +16,10 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/cluster"
 )
 
-// specChanged keeps the progress of owners from waking their machines: much of it comes from here.
+// specChanged ignores the progress of owners: much of it comes from here.
 var specChanged = predicate.GenerationChangedPredicate{}
 
-// networksChanged wakes machines for what they take from their NvidiaBMMCluster.
+// networksChanged passes changes of what machines take from their NvidiaBMMCluster.
 var networksChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	before, after := e.ObjectOld.(*infrav1.NvidiaBMMCluster), e.ObjectNew.(*infrav1.NvidiaBMMCluster)
 	return before.Generation != after.Generation || !reflect.DeepEqual(networksOf(before), networksOf(after))
@@ -40,7 +40,7 @@ func networksOf(infra *infrav1.NvidiaBMMCluster) networks {
 // instanceIndex finds the machine that has an instance.
 const instanceIndex = "status.instanceID"
 
-// machinesOn wakes the machine that has an instance.
+// machinesOn enqueues the machine that has an instance.
 func (r *Reconciler) machinesOn(ctx context.Context, instanceID string) []reconcile.Request {
 	machines := &infrav1.NvidiaBMMMachineList{}
 	if err := r.List(ctx, machines, client.MatchingFields{instanceIndex: instanceID}); err != nil {
@@ -57,7 +57,7 @@ func requests(machines *infrav1.NvidiaBMMMachineList) []reconcile.Request {
 	return all
 }
 
-// machinesIn wakes the machines of an NvidiaBMMCluster.
+// machinesIn enqueues the machines of an NvidiaBMMCluster.
 func (r *Reconciler) machinesIn(ctx context.Context, infra client.Object) []reconcile.Request {
 	name, ok := infra.GetLabels()[clusterv1.ClusterNameLabel]
 	if !ok {
@@ -71,7 +71,7 @@ func (r *Reconciler) machinesIn(ctx context.Context, infra client.Object) []reco
 	return requests(machines)
 }
 
-// machinesWith wakes the machines whose cluster logs in with a Secret.
+// machinesWith enqueues the machines whose cluster logs in with a Secret.
 func (r *Reconciler) machinesWith(ctx context.Context, secret client.Object) []reconcile.Request {
 	users, err := cluster.UsersOf(ctx, r.Client, client.ObjectKeyFromObject(secret))
 	if err != nil {

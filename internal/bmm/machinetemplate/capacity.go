@@ -11,10 +11,10 @@ import (
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 )
 
-// gpuResource is what NVIDIA's device plugin calls GPUs.
+// gpuResource is the resource name of GPUs in NVIDIA's device plugin.
 const gpuResource corev1.ResourceName = "nvidia.com/gpu"
 
-// capacity is what the autoscaler counts with. What isn't known is left out.
+// capacity for the autoscaler. What isn't known is left out.
 func capacity(capabilities []bmm.MachineCapability) corev1.ResourceList {
 	var cpus, gpus int64
 	var memory, storage resource.Quantity

@@ -1,5 +1,5 @@
 // Package machinetemplate reconciles NvidiaBMMMachineTemplate: it says what a machine of the template will have, so that
-// the cluster autoscaler can begin at none.
+// the cluster autoscaler can scale from zero.
 package machinetemplate
 
 import (
@@ -38,7 +38,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 	return ctrl.NewControllerManagedBy(mgr).For(&infrav1.NvidiaBMMMachineTemplate{}).WithOptions(options).Complete(r)
 }
 
-// Reconcile asks once what the machines of a template are like: a template never changes.
+// Reconcile reads the capacity of a template's machines once: a template never changes.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	template := &infrav1.NvidiaBMMMachineTemplate{}
 	if err := r.Get(ctx, req.NamespacedName, template); err != nil {

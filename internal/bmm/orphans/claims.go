@@ -32,9 +32,9 @@ type living struct {
 	owner string
 	// ledger by key.
 	ledger map[string]ledgers.Resource
-	// damage of its ledger: then it isn't known what it has.
+	// damage of its ledger: then its resources aren't known.
 	damage error
-	// forsaken is the ledger, where that is all that is left of the object.
+	// forsaken is the ledger, if that is all that is left of the object.
 	forsaken *ledgerv1.Ledger
 	// text is the spec, to check whether it contains an ID; the whole object if the ledger can't be used.
 	text string
@@ -53,7 +53,7 @@ func (l living) uses(id string) bool {
 // ownerKind is a kind of object for which something is made at a BMM API.
 type ownerKind struct {
 	name string
-	// mayHave says what its objects have at the BMM API, or name in their specs.
+	// mayHave lists what its objects may have at the BMM API, or name in their specs.
 	mayHave func(stage) bool
 	list    func(context.Context, client.Reader, allLedgers) ([]holder, error)
 }
@@ -79,7 +79,7 @@ func clusters(ctx context.Context, c client.Reader, _ allLedgers) ([]holder, err
 	}), err
 }
 
-// machines log in as their clusters do: what they have was made with the Secret that the ledger names.
+// machines log in as their clusters do: their instances were created with the Secret that the ledger names.
 func machines(ctx context.Context, c client.Reader, all allLedgers) ([]holder, error) {
 	list := &infrav1.NvidiaBMMMachineList{}
 	err := c.List(ctx, list)
@@ -117,7 +117,7 @@ type claims struct {
 }
 
 // readClaims reads all objects of all namespaces that may have something at a BMM API. A kind that the management cluster
-// doesn't know has no objects; the error is that it knows none.
+// doesn't know has no objects; it is an error if it knows none.
 func readClaims(ctx context.Context, c client.Reader) (claims, error) {
 	all := claims{unread: map[*ownerKind]error{}}
 	known, unreadable := readLedgers(ctx, c)
@@ -125,7 +125,7 @@ func readClaims(ctx context.Context, c client.Reader) (claims, error) {
 	for _, kind := range ownerKinds {
 		found, err := kind.list(ctx, c, known)
 		if err == nil && unreadable != nil {
-			err = unreadable // then nothing is known of what these have
+			err = unreadable // then the resources of these aren't known
 		}
 		switch {
 		case meta.IsNoMatchError(err):

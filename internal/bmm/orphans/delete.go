@@ -15,20 +15,20 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
-// Deletion is what came of the wish to delete an orphan.
+// Deletion is the outcome of deleting an orphan.
 type Deletion string
 
 // Outcomes of a deletion.
 const (
-	// Asked: the BMM API has begun to delete it.
+	// Asked: the BMM API has started to delete it.
 	Asked Deletion = "asked"
-	// Waits: something else has to go first, or it is on its way out already.
+	// Waits: something else has to be deleted first, or it is being deleted already.
 	Waits Deletion = "waits"
-	// Gone: it isn't there any more.
+	// Gone: it doesn't exist any more.
 	Gone Deletion = "gone"
 	// Spared: it isn't an orphan any more.
 	Spared Deletion = "spared"
-	// Failed: the BMM API refuses, or couldn't be asked.
+	// Failed: the BMM API refuses, or can't be reached.
 	Failed Deletion = "failed"
 )
 
@@ -57,7 +57,7 @@ func (r *Report) Delete(ctx context.Context, c client.Client) error {
 	return r.dropLedgers(ctx, c)
 }
 
-// dropLedgers lets the ledgers of the owners that are meant go, where everything could be seen and nothing of theirs was.
+// dropLedgers deletes the ledgers of the selected owners, if everything could be read and nothing of theirs exists.
 func (r *Report) dropLedgers(ctx context.Context, c client.Client) error {
 	claims, err := readClaims(ctx, r.objects)
 	if err != nil || len(r.Incomplete) > 0 {
@@ -78,7 +78,7 @@ func (r *Report) dropLedgers(ctx context.Context, c client.Client) error {
 	return nil
 }
 
-// mayAppear is how long after an attempt the service may still make what was attempted: more than managers wait for it.
+// mayAppear is how long after an attempt its resource may still appear: longer than managers wait for it.
 const mayAppear = 10 * time.Minute
 
 // sees reports whether anything of an object's was seen or may still appear, or the accounts where it would be weren't read.
@@ -101,7 +101,7 @@ func (r *Report) sees(l living) bool {
 	return false
 }
 
-// own are the IDs of what the ledger says is the object's own.
+// own are the IDs that the ledger has as the object's own.
 func (l living) own() (ids []string) {
 	for _, r := range l.ledger {
 		if r.Own && r.ID != "" {

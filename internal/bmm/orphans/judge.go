@@ -26,8 +26,8 @@ const (
 // there.
 type judge struct {
 	claims
-	// here reports whether a Secret of the namespace leads to the account. An object of another namespace may lead there
-	// under another name of the server's, or claim what isn't its own.
+	// here reports whether a Secret of the namespace leads to the account. The Secret of an object of another namespace
+	// may lead there under another name of the server, or the object may claim what isn't its own.
 	here func(namespace string) bool
 	// proven are the owner IDs in labels, which only Bedplate writes, and those that the user has confirmed.
 	proven map[string]bool
@@ -46,7 +46,7 @@ func newJudge(c claims, here func(namespace string) bool, world []item, vouched 
 	return j
 }
 
-// of judges a resource, and says why where that isn't plain.
+// of judges a resource, and says why if that isn't obvious.
 func (j judge) of(i item) (verdict, string) {
 	what, why := j.byTag(i)
 	if what == orphaned {
@@ -75,7 +75,7 @@ func (j judge) byTag(i item) (verdict, string) {
 	}
 	if lives {
 		same := func(l living) bool { return l.owner == owner.owner && l.name != owner.name }
-		if other, several := j.first(same); several { // the engine makes each ID once, so one of the ledgers is forged
+		if other, several := j.first(same); several { // the engine generates each ID once, so one of the ledgers is forged
 			return uncertain, fmt.Sprintf("%s and %s both have its owner's ID", owner.name, other.name)
 		}
 		return j.ofLiving(owner, i)
@@ -96,12 +96,12 @@ func (j judge) ofLiving(owner living, i item) (verdict, string) {
 	case !known:
 		return orphaned, fmt.Sprintf("%s is there, but doesn't know it", owner.name)
 	case entry.ID == "":
-		return notOurs, "" // The object is about to make it, or to find it.
+		return notOurs, "" // The object is about to create it, or to find it.
 	}
 	return orphaned, fmt.Sprintf("a double: the %s of %s is %s", entry.Kind, owner.name, entry.ID)
 }
 
-// ofPeering judges a peering by the VPC of ours that it lies in: it can't outlive that.
+// ofPeering judges a peering by the VPC of ours that it lies in: it is deleted with that.
 func (j judge) ofPeering(peering item, vpcs []item) (verdict, string, item) {
 	for _, vpc := range vpcs {
 		if !slices.Contains(peering.uses, vpc.id) {
@@ -136,7 +136,7 @@ func (j judge) unlessDoubtful(i item, why string) (verdict, string) {
 	return orphaned, why
 }
 
-// first of the objects that fit; those of the account go before others.
+// first of the objects that fit; those of the account come before others.
 func (j judge) first(fits func(living) bool) (found living, ok bool) {
 	for _, l := range j.living {
 		if fits(l) && (!ok || j.here(l.namespace)) {

@@ -23,7 +23,7 @@ import (
 // allLedgers of all namespaces.
 type allLedgers struct {
 	byName map[types.NamespacedName]*ledgerv1.Ledger
-	// claimed are those whose objects are there, or may be.
+	// claimed are those whose objects exist, or may.
 	claimed map[*ledgerv1.Ledger]bool
 	// home is this management cluster; empty if that can't be read.
 	home string
@@ -82,8 +82,8 @@ func (l *living) fill(ledger *ledgerv1.Ledger) {
 	}
 }
 
-// left are the ledgers that no object claims. Of a kind that can't be read the objects may be there; and where it isn't certain
-// that a ledger belongs to this management cluster, it isn't certain that its object is gone.
+// left are the ledgers that no object claims. Objects of a kind that can't be read may exist; and unless a ledger certainly
+// belongs to this management cluster, its object isn't certainly gone.
 func (a allLedgers) left(unread map[*ownerKind]error) (all []living) {
 	for _, ledger := range a.byName {
 		i := slices.IndexFunc(ownerKinds, func(k *ownerKind) bool { return k.name == ledger.Spec.Owner.Kind })

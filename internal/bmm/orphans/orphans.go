@@ -1,8 +1,8 @@
 // Package orphans finds what was created at a BMM API and belongs to no object any more, and deletes it on demand.
 //
-// It errs on the safe side: what may be the user's own isn't listed as an orphan, and what can't be seen completely, or may
-// belong to an object that can't be read, isn't judged at all. What is seen with the credentials of one account counts for
-// that account only: a tenant may name a server of its own.
+// It fails closed: what may be the user's own isn't listed as an orphan, and what can't be read completely, or may belong
+// to an object that can't be read, isn't judged at all. What is seen with the credentials of one account counts for that
+// account only: a tenant may name a server of its own.
 package orphans
 
 import (
@@ -56,7 +56,7 @@ type Report struct {
 	Incomplete []string `json:"incomplete,omitempty"`
 	Warning    string   `json:"warning"`
 
-	// world is what there is in each account.
+	// world is what exists in each account.
 	world map[string][]item
 	// reach are the accounts that the Secrets of a namespace lead to.
 	reach         map[string][]string
@@ -66,7 +66,7 @@ type Report struct {
 
 // Orphan is one resource.
 type Orphan struct {
-	// Owner is the ID of the object that it was made for.
+	// Owner is the ID of the object that it was created for.
 	Owner string `json:"owner"`
 	// Key of the resource within that object's graph, such as "subnet/nodes"; empty if it carries none.
 	Key    string `json:"key,omitempty"`
@@ -77,9 +77,9 @@ type Orphan struct {
 	Status string `json:"status,omitempty"`
 	// Secret that it was seen with: NAMESPACE/NAME.
 	Secret string `json:"secret"`
-	// Why it is listed, where that isn't plain.
+	// Why it is listed, if that isn't obvious.
 	Why string `json:"why,omitempty"`
-	// Deletion is what came of the wish to delete it; empty without one.
+	// Deletion is the outcome of its deletion; empty without one.
 	Deletion Deletion `json:"deletion,omitempty"`
 	// DeletionWhy says more.
 	DeletionWhy string `json:"deletionWhy,omitempty"`
@@ -117,8 +117,8 @@ func Find(ctx context.Context, c client.Reader, o Options) (*Report, error) {
 			r.reaches(secret, api)
 		}
 	}
-	// After the resources: what was made for an object meanwhile isn't among them, and an object that was there when its
-	// resource was listed still is, or has seen it go.
+	// After the resources: what is created for an object meanwhile isn't among them, and an object that existed when its
+	// resource was listed still does, or its resource was deleted.
 	claims, err := readClaims(ctx, c)
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func Find(ctx context.Context, c client.Reader, o Options) (*Report, error) {
 	return r, nil
 }
 
-// err is that kinds of objects can't be read.
+// err if kinds of objects can't be read.
 func (c claims) err() error {
 	var all []error
 	for _, kind := range ownerKinds {

@@ -55,7 +55,7 @@ func Print(out io.Writer, r *Report) error {
 	return err
 }
 
-// printable is a text that may be of a tenant's server, without what would move an operator's cursor or begin a line.
+// printable is a text, possibly of a tenant's server, without control characters for the operator's terminal.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -65,7 +65,7 @@ func printable(text string) string {
 	}, text)
 }
 
-// note says what came of a deletion, or why an orphan is listed.
+// note is the outcome of a deletion, or why an orphan is listed.
 func (o *Orphan) note() string {
 	if o.Deletion == "" {
 		return o.Why

@@ -11,7 +11,7 @@ import (
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
-// stage says in which order the resources of one owner go.
+// stage is the order in which the resources of one owner are deleted.
 type stage int
 
 const (
@@ -30,7 +30,7 @@ type item struct {
 	stage            stage
 	id, name, siteID string
 	status           string
-	// tag is that of its labels; where labelled is false, what its name would mean as a tag.
+	// tag is that of its labels; if labelled is false, its name read as a tag.
 	tag      graph.Tag
 	labelled bool
 	// uses are the IDs of what has to outlive it.
@@ -50,7 +50,7 @@ func (i item) String() string {
 	return fmt.Sprintf("%s %s (%s)", i.kind, i.name, i.id)
 }
 
-// deleting reports whether it is on its way out.
+// deleting reports whether it is being deleted.
 func (i item) deleting() bool {
 	switch i.status {
 	case string(bmm.VPCDeleting), string(bmm.InstanceTerminating), string(bmm.InstanceTerminated):
@@ -72,7 +72,7 @@ type kind[T any] struct {
 	list   func(ctx context.Context, site string) ([]T, error)
 	get    func(ctx context.Context, site, id string) (*T, error)
 	remove func(ctx context.Context, site, id string) error
-	// read reads what is peculiar to the kind.
+	// read reads what is specific to the kind.
 	read func(*T) item
 }
 
@@ -120,7 +120,7 @@ func (a account) world(ctx context.Context, site string) ([]item, error) {
 	return all, nil
 }
 
-// networkKinds carry their tags in labels, except for peerings: those are what their VPCs are.
+// networkKinds carry their tags in labels, except for peerings, which are judged by their VPCs.
 func (a account) networkKinds() []anyKind {
 	return []anyKind{
 		kind[bmm.Instance]{

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// applyOne reads what the API server would make of an object into a typed one, and adds that to a list unless it is nil.
+// applyOne reads the result of a dry run of an object into a typed one, and adds that to a list unless it is nil.
 func applyOne[T client.Object](
 	ctx context.Context, p *planner, wanted *unstructured.Unstructured, into T, list *[]*applied[T],
 ) (T, error) {
@@ -35,7 +35,7 @@ func applyOne[T client.Object](
 }
 
 // dryRun lets the API server default, validate and admit an object as `kubectl apply` would send it: as a new one, or merged
-// into the one there is, whose ledger and status stay.
+// into the existing one, whose ledger and status stay.
 func (p *planner) dryRun(
 	ctx context.Context, wanted *unstructured.Unstructured,
 ) (result *unstructured.Unstructured, isNew bool, err error) {

@@ -77,7 +77,7 @@ func failed(condition string, err error) []graph.Step {
 	return []graph.Step{{Key: condition, Action: graph.ActionFail, Why: err.Error()}}
 }
 
-// owner is the Cluster of an NvidiaBMMCluster: that of the file, or else the one there is; nil if there is none.
+// owner is the Cluster of an NvidiaBMMCluster: that of the file, or else the existing one; nil if there is none.
 func (p *planner) owner(ctx context.Context, infra *infrav1.NvidiaBMMCluster) (*clusterv1.Cluster, error) {
 	owner, err := p.file.owner(infra)
 	if owner != nil || err != nil {
@@ -135,7 +135,7 @@ func (p *planner) machinesOf(
 	return all, owners, nil
 }
 
-// ownerOf is the Machine that an NvidiaBMMMachine was made for; nil if there is none.
+// ownerOf is the Machine that an NvidiaBMMMachine was created for; nil if there is none.
 func ownerOf(m *infrav1.NvidiaBMMMachine, machines *clusterv1.MachineList) *clusterv1.Machine {
 	for _, reference := range m.OwnerReferences {
 		for i := range machines.Items {

@@ -23,8 +23,8 @@ import (
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 )
 
-// file is what a plan is made for: its objects as they stand there, and those that the provider reads as the API server
-// would have them.
+// file is the input of a plan: its objects as written, and those that the provider reads as the API server would store
+// them.
 type file struct {
 	objects   []*unstructured.Unstructured
 	clusters  []*applied[*infrav1.NvidiaBMMCluster]
@@ -33,7 +33,7 @@ type file struct {
 	secrets   map[client.ObjectKey]*corev1.Secret
 }
 
-// applied is an object as the API server would have it.
+// applied is an object as the API server would store it.
 type applied[T client.Object] struct {
 	object T
 	isNew  bool
@@ -88,7 +88,7 @@ func objectsIn(document []byte) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// read reads the file and asks the API server what it would make of it. All that it wouldn't take is said at once.
+// read reads the file and sends it to the API server as a dry run. All refusals are reported at once.
 func (p *planner) read(ctx context.Context, source []byte, namespace string) error {
 	objects, err := decode(bytes.NewReader(source))
 	p.file.objects = objects
@@ -117,7 +117,7 @@ func (p *planner) read(ctx context.Context, source []byte, namespace string) err
 // variable is what clusterctl replaces in a template. In scripts there are others like it.
 var variable = regexp.MustCompile(`\$\{[A-Z][A-Z0-9_]*(:?[=-][^}]*)?\}`)
 
-// variables returns those that have been left where no script is: in names, and in what Bedplate reads.
+// variables returns those that are left outside of scripts: in names, and in what Bedplate reads.
 func (p *planner) variables() (all []string) {
 	for _, o := range p.file.objects {
 		read := any([]string{o.GetName(), o.GetNamespace()})

@@ -19,7 +19,7 @@ import (
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
-// wanted says what instances the sets of machines in the file want beside those there are.
+// wanted computes the instances that the sets of machines in the file want beside the existing ones.
 type wanted struct {
 	*planner
 	api      *bmm.Client
@@ -113,7 +113,7 @@ func (w *wanted) of(ctx context.Context, s set) []Instances {
 	return all
 }
 
-// describe says what new instances of a set would be like, or why they can't be made.
+// describe describes new instances of a set, or says why they can't be created.
 func (w *wanted) describe(ctx context.Context, s set, i *Instances) {
 	domains := w.domains(s)
 	if len(domains) > 1 {
@@ -137,7 +137,7 @@ func (w *wanted) describe(ctx context.Context, s set, i *Instances) {
 	}
 }
 
-// like is what an instance of a set in a failure domain would be, with the name of its type.
+// like describes an instance of a set in a failure domain, with the name of its type.
 func (w *wanted) like(ctx context.Context, s set, domain string) (machine.Wanted, string, error) {
 	template, err := w.template(ctx, s.template)
 	if err != nil {
@@ -147,7 +147,7 @@ func (w *wanted) like(ctx context.Context, s set, domain string) (machine.Wanted
 	if err != nil || like.InstanceTypeID == "" || w.site == "" {
 		return like, "", err
 	}
-	// A type that doesn't exist is to be known before anything is made.
+	// A type that doesn't exist has to be reported before anything is created.
 	found, err := w.api.InstanceType(ctx, w.site, like.InstanceTypeID)
 	if err != nil {
 		return like, "", fmt.Errorf("instance type %s: %w", like.InstanceTypeID, err)
@@ -155,7 +155,7 @@ func (w *wanted) like(ctx context.Context, s set, domain string) (machine.Wanted
 	return like, found.Name, nil
 }
 
-// domains are the failure domains that the machines of a set may be put into; one without a name where there are none.
+// domains are the failure domains that the machines of a set may be put into; one without a name if there are none.
 func (w *wanted) domains(s set) []string {
 	var all []string
 	for _, d := range w.infra.Spec.FailureDomains {
@@ -169,7 +169,7 @@ func (w *wanted) domains(s set) []string {
 	return all
 }
 
-// template is that of the file, or else the one there is.
+// template is that of the file, or else the existing one.
 func (w *wanted) template(ctx context.Context, name string) (*infrav1.NvidiaBMMMachineTemplate, error) {
 	i := slices.IndexFunc(w.file.templates, func(a *applied[*infrav1.NvidiaBMMMachineTemplate]) bool {
 		return a.object.Name == name && a.object.Namespace == w.infra.Namespace

@@ -1,5 +1,5 @@
-// Package plan says what applying a file would do at a BMM site. It asks the API server by dry runs and the BMM API by
-// reads, and writes nothing.
+// Package plan computes what applying a file would do at a BMM site. It uses dry runs of the API server and reads of
+// the BMM API, and writes nothing.
 package plan
 
 import (
@@ -43,13 +43,13 @@ type Plan struct {
 type Cluster struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// New is true where there is no such object yet.
+	// New is true if there is no such object yet.
 	New bool `json:"new,omitempty"`
-	// Notes say what keeps all of it from being done.
+	// Notes say what prevents all of it.
 	Notes []string `json:"notes,omitempty"`
 	// Steps are those of the NvidiaBMMCluster itself: its networks.
 	Steps []graph.Step `json:"steps"`
-	// Machines are the NvidiaBMMMachines there are, and those of the file.
+	// Machines are the existing NvidiaBMMMachines, and those of the file.
 	Machines []Machine `json:"machines,omitempty"`
 	// Instances are what control plane, MachineDeployments and MachineSets of the file gain or lose beside those.
 	Instances []Instances `json:"instances,omitempty"`
@@ -66,16 +66,16 @@ type Instances struct {
 	// Kind and Name of the object that they are replicas of.
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// Action is create, delete, or fail where the instances can't be made.
+	// Action is create, delete, or fail if the instances can't be created.
 	Action graph.Action `json:"action"`
 	Count  int          `json:"count"`
-	// InstanceType and InstanceTypeName, or MachineID, say what they run on. They aren't given for those that go.
+	// InstanceType and InstanceTypeName, or MachineID, say what they run on. They aren't given for deleted ones.
 	InstanceType     string `json:"instanceType,omitempty"`
 	InstanceTypeName string `json:"instanceTypeName,omitempty"`
 	MachineID        string `json:"machineID,omitempty"`
 	// Networks are the names of subnets or VPC prefixes, in the order of the interfaces.
 	Networks []string `json:"networks,omitempty"`
-	// Why the action is this one, where that isn't plain.
+	// Why the action is this one, if it isn't obvious.
 	Why string `json:"why,omitempty"`
 }
 
@@ -102,7 +102,7 @@ func (p *Plan) sum() {
 
 // planner plans the clusters of one file.
 type planner struct {
-	// Client reads what there is. What it writes is a dry run.
+	// Client reads the actual state. Its writes are dry runs.
 	client.Client
 	file     *file
 	engine   *graph.Engine
@@ -111,8 +111,8 @@ type planner struct {
 }
 
 // File plans the NvidiaBMMClusters of a file, which is YAML of any number of documents. Objects without a namespace get the
-// one given. Policy says where Secrets may lead to. The error is a file that can't be read, or that the API server wouldn't
-// take; what the BMM API says is in the plan.
+// one given. Policy says where Secrets may lead to. An error means that the file can't be read, or that the API server
+// would refuse it; errors of the BMM API are in the plan.
 func File(ctx context.Context, c client.Client, policy egress.Policy, namespace string, source []byte) (*Plan, error) {
 	p := newPlanner(c, policy)
 	if err := p.read(ctx, source, namespace); err != nil {

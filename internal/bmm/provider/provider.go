@@ -37,7 +37,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	return builder.AddToScheme(scheme)
 }
 
-// Lists of the kinds for whose objects something is made outside.
+// Lists of the kinds for whose objects something is created outside.
 func Lists() []client.ObjectList {
 	return []client.ObjectList{&infrav1.NvidiaBMMClusterList{}, &infrav1.NvidiaBMMMachineList{}}
 }
@@ -45,7 +45,7 @@ func Lists() []client.ObjectList {
 // SetupWebhooks registers the provider's webhooks.
 func SetupWebhooks(mgr ctrl.Manager) error { return webhook.SetupWithManager(mgr) }
 
-// Setup registers the provider's controllers. Change may alter how clients of the BMM API are made.
+// Setup registers the provider's controllers. Change may modify the configuration of clients of the BMM API.
 func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, change func(*bmm.Config), options controller.Options) error {
 	engine.Paused = paused.Live(engine.Live)
 	clients := &credentials.Cache[*bmm.Client]{

@@ -1,4 +1,4 @@
-// Package providerid says how nodes and machines name a BMM instance.
+// Package providerid defines how nodes and machines name a BMM instance.
 package providerid
 
 import (

@@ -2,7 +2,7 @@
 // workload cluster, one for each instance and one for their site. So the workload cluster needs no login of the BMM API's,
 // and none of the management cluster's.
 //
-// That an instance exists no more is said by a ConfigMap alone, and never by the absence of one.
+// Only a ConfigMap says that an instance doesn't exist any more, never the absence of one.
 package publication
 
 import (
@@ -38,11 +38,11 @@ type Site struct {
 	ID     string `json:"id"`
 	Zone   string `json:"zone,omitempty"`
 	Region string `json:"region,omitempty"`
-	// Complete is when every instance of the cluster was last seen as it is published; zero if that never was so.
+	// Complete is when every instance of the cluster was last seen as it is published; zero if never.
 	Complete metav1.Time `json:"complete,omitzero"`
 }
 
-// Instance as its Node gets to know it.
+// Instance as it is published for its Node.
 type Instance struct {
 	ID           string   `json:"id"`
 	SiteID       string   `json:"siteID"`
@@ -52,9 +52,9 @@ type Instance struct {
 	MachineID    string   `json:"machineID,omitempty"`
 	NVLinkDomain string   `json:"nvLinkDomain,omitempty"`
 	Addresses    []string `json:"addresses,omitempty"`
-	// Gone is true where it is proven that the instance exists no more.
+	// Gone is true if it is proven that the instance doesn't exist any more.
 	Gone bool `json:"gone,omitempty"`
-	// Seen is when it was first seen to be like this.
+	// Seen is when it was first seen in this state.
 	Seen metav1.Time `json:"seen"`
 }
 
@@ -70,7 +70,7 @@ func Of(i *bmm.Instance, instanceType string) Instance {
 	return published
 }
 
-// BMM is the instance in the BMM API's words, as far as it was published.
+// BMM is the instance in the BMM API's form, as far as it was published.
 func (i Instance) BMM() *bmm.Instance {
 	instance := &bmm.Instance{
 		ID: i.ID, SiteID: i.SiteID, Name: i.Name, Status: bmm.InstanceStatus(i.Status), MachineID: i.MachineID,

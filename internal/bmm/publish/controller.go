@@ -1,8 +1,8 @@
 // Package publish publishes their instances to workload clusters, so that a workload cluster needs no login of its own: a
 // login to the BMM API may delete all instances of the tenant. See package publication for the contents.
 //
-// What it knows it knows from the machine controller and the inventory. A workload cluster that doesn't answer costs a call
-// now and then, and holds up neither other clusters, nor the deletion of anything.
+// Its data comes from the machine controller and the inventory. A workload cluster that doesn't answer costs an occasional
+// call, and delays neither other clusters nor any deletion.
 package publish
 
 import (
@@ -38,8 +38,8 @@ import (
 )
 
 const (
-	// workers wait for workload clusters, each of them for no longer than lookTimeout. They are no other controller's, and one
-	// tenant has its share of them.
+	// workers wait for workload clusters, each for no longer than lookTimeout. No other controller uses them, and each tenant
+	// has a share of them.
 	workers     = 64
 	lookTimeout = 30 * time.Second
 	// Event of an NvidiaBMMCluster.
@@ -81,7 +81,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 func (r *Reconciler) gather() time.Duration { return r.Poll / 30 }
 func (r *Reconciler) resync() time.Duration { return 10 * r.Poll }
 
-// patience is how seldom a cluster is asked that doesn't answer.
+// patience is the longest pause between calls to a cluster that doesn't answer.
 func (r *Reconciler) patience() time.Duration { return 4 * r.Poll }
 
 // clusterOf is the Cluster that an object belongs to.
@@ -93,8 +93,8 @@ func clusterOf(_ context.Context, object client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name}}}
 }
 
-// machines wake their clusters, where these are published. Of a machine that is gone the watch has shown how it went, which
-// can't be read afterwards.
+// machines enqueue their clusters, if these are published. The last event of a deleted machine shows how it was deleted,
+// which can't be read afterwards.
 func (r *Reconciler) machines() handler.EventHandler {
 	published := func(ctx context.Context, object client.Object) []reconcile.Request {
 		return slices.DeleteFunc(clusterOf(ctx, object), func(q reconcile.Request) bool { return !r.clusters.has(q.NamespacedName) })
@@ -133,7 +133,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	known := r.clusters.of(req.NamespacedName)
-	if soon := known.next.Sub(r.Clock.Now()); soon > 0 { // whatever wakes it
+	if soon := known.next.Sub(r.Clock.Now()); soon > 0 { // whatever enqueues it
 		return ctrl.Result{RequeueAfter: soon}, nil
 	}
 	if !r.looks.begin(req.Namespace) {
@@ -150,7 +150,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	defer cancel()
 	want := r.wanted(turn, infra, machines.Items, dead)
 	err = r.publish(turn, req.NamespacedName, known, want)
-	if ctx.Err() != nil { // the manager ends, which isn't the cluster's fault
+	if ctx.Err() != nil { // the manager shuts down, which isn't the cluster's fault
 		return ctrl.Result{}, ctx.Err()
 	}
 	r.tell(infra, known, err)
@@ -161,7 +161,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	known.pause, known.next = 0, r.Clock.Now().Add(r.gather())
 	r.clusters.buried(req.NamespacedName, dead)
 	known.bury(dead)
-	if want.site == nil || len(want.unknown) > 0 { // the manager itself has to learn more
+	if want.site == nil || len(want.unknown) > 0 { // the manager itself lacks data
 		return ctrl.Result{RequeueAfter: r.Poll}, nil
 	}
 	return ctrl.Result{RequeueAfter: r.resync()}, nil

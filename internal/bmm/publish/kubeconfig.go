@@ -77,7 +77,7 @@ func restConfig(data []byte) (*rest.Config, error) {
 	}, nil
 }
 
-// open a client whose answers have bounds, which follows no redirect, and tries nothing twice. It has connections of its own.
+// open a client with bounded answers, without redirects and retries. It has connections of its own.
 func open(config *rest.Config, policy egress.Policy) (*workload, error) {
 	tlsConfig, err := rest.TLSConfigFor(config)
 	if err != nil {

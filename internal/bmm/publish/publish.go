@@ -79,7 +79,7 @@ func (r *Reconciler) publish(ctx context.Context, name types.NamespacedName, kno
 	return nil
 }
 
-// compare what there is with what is wanted, and return the names of what isn't needed any more.
+// compare the actual state with the wanted one, and return the names of what isn't needed any more.
 func (r *Reconciler) compare(known *state, want wanted, found []corev1.ConfigMap) (obsolete []string) {
 	known.published = map[string]publication.Instance{}
 	for i := range found {

@@ -38,7 +38,7 @@ func (s *state) changed(want wanted) (ids []string) {
 	return ids
 }
 
-// obsolete are the instances of machines that there are no more.
+// obsolete are the instances of machines that don't exist any more.
 func (s *state) obsolete(want wanted) (ids []string) {
 	for id := range s.published {
 		if _, needed := want.instances[id]; !needed && !want.unknown[id] {
@@ -102,8 +102,8 @@ func (c *clusters) forget(name types.NamespacedName) {
 	delete(c.gone, name)
 }
 
-// died notes that an instance is proven to be gone, whose machine is gone as well. Of more than a few that have to be written
-// nothing is noted: without a tombstone a Node stays until Cluster API deletes it.
+// died records an instance that is proven to be gone, whose machine is gone as well. Beyond a few pending ones nothing is
+// recorded: without a tombstone a Node stays until Cluster API deletes it.
 func (c *clusters) died(name types.NamespacedName, one publication.Instance) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -25,18 +25,18 @@ const namesTimeout = 5 * time.Second
 // ledgerTimeout bounds the read of the ledger of a machine that is gone.
 const ledgerTimeout = 5 * time.Second
 
-// wanted is what a workload cluster is to know.
+// wanted is what is to be published to a workload cluster.
 type wanted struct {
 	// site is nil if its names aren't known at the moment.
 	site      *publication.Site
 	instances map[string]publication.Instance
-	// unknown are the IDs of those of which nothing can be said at the moment: what was published of them stays.
+	// unknown are the IDs of those whose state isn't known at the moment: what was published of them stays.
 	unknown map[string]bool
-	// seen is from when all of it is.
+	// seen is as of when all of it is known.
 	seen time.Time
 }
 
-// wanted is what the manager knows of the instances of a cluster's machines. It asks the BMM API for names only.
+// wanted is what the manager knows of the instances of a cluster's machines. It reads only names from the BMM API.
 func (r *Reconciler) wanted(
 	ctx context.Context, infra *infrav1.NvidiaBMMCluster, machines []infrav1.NvidiaBMMMachine, buried []publication.Instance,
 ) wanted {
@@ -91,7 +91,7 @@ func tombstone(machine *infrav1.NvidiaBMMMachine, id providerid.ProviderID) publ
 	return publication.Instance{ID: id.InstanceID, SiteID: id.SiteID, Name: machine.Name, Gone: true}
 }
 
-// names of what the instances of a cluster are at and run on.
+// names of the sites and types of a cluster's instances.
 type names struct {
 	of func(*bmm.Instance) (topology.Place, bool)
 	// known is how an instance was seen last, and when.
@@ -103,7 +103,7 @@ func (r *Reconciler) names(ctx context.Context, infra *infrav1.NvidiaBMMCluster)
 	failed := err != nil
 	return names{
 		of: func(i *bmm.Instance) (place topology.Place, ok bool) {
-			if failed { // a site that doesn't answer isn't waited for again and again
+			if failed { // a site that doesn't answer isn't waited for repeatedly
 				return place, false
 			}
 			turn, cancel := context.WithTimeout(ctx, namesTimeout)

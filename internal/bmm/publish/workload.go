@@ -48,7 +48,7 @@ type published interface {
 	ConfigMap() (*corev1.ConfigMap, error)
 }
 
-// apply a ConfigMap. What others have written into it is theirs no more.
+// apply a ConfigMap. Fields of other clients are taken over.
 func (w *workload) apply(ctx context.Context, what published) error {
 	wanted, err := what.ConfigMap()
 	if err != nil {

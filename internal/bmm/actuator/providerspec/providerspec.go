@@ -1,6 +1,6 @@
-// Package providerspec reads the provider spec of an OpenShift Machine. What is refused of it is refused here and nowhere
-// else: when it is written, by the webhook, and when it is used, by the actuator. The rules are those of the generated CRD,
-// which is never installed, and so the same as those of an NvidiaBMMMachine.
+// Package providerspec reads the provider spec of an OpenShift Machine. All its validation is here: the webhook calls it
+// when a spec is written, the actuator when it is used. The rules are those of the generated CRD, which is never installed,
+// and so the same as those of an NvidiaBMMMachine.
 package providerspec
 
 import (
@@ -43,7 +43,7 @@ func IsOurs(spec machinev1.ProviderSpec) bool {
 	return is.GroupVersionKind().Group == bmmv1.GroupVersion.Group
 }
 
-// Peek reads what can be read of one of our provider specs, and refuses nothing.
+// Peek reads what can be read of one of our provider specs, without validation.
 func Peek(spec machinev1.ProviderSpec) bmmv1.NvidiaBMMMachineProviderSpec {
 	var peeked bmmv1.NvidiaBMMMachineProviderSpec
 	if IsOurs(spec) {
@@ -105,7 +105,7 @@ func (r *Reader) read(
 	defaulting.Default(object, r.structural)
 	problems = append(problems, validation.ValidateCustomResource(path, object, r.fields)...)
 	problems = append(problems, listtype.ValidateListSetsAndMaps(path, r.structural, object)...)
-	if len(problems) == 0 { // the rules take the types for granted
+	if len(problems) == 0 { // the rules rely on correct types
 		problems, _ = r.rules.Validate(ctx, path, r.structural, object, nil, celconfig.RuntimeCELCostBudget)
 	}
 	if len(problems) > 0 {

@@ -42,7 +42,7 @@ func World(prefix string, instances int) sim.Config {
 	return world
 }
 
-// Instance of a World, or one more.
+// Instance of a World, or an additional one.
 func Instance(prefix string, n int) sim.Object {
 	return sim.Object{Kind: sim.KindInstance, ID: InstanceID(n), Request: bmm.InstanceCreateRequest{
 		Name: NodeName(prefix, n), TenantID: sim.DefaultTenantID, VPCID: vpcID, InstanceTypeID: sim.DefaultInstanceTypeID,
@@ -85,7 +85,7 @@ func Node(name string, change ...func(*corev1.Node)) *corev1.Node {
 	return node
 }
 
-// NotReady is a node whose kubelet isn't heard of any more.
+// NotReady is a node whose kubelet doesn't report any more.
 func NotReady(node *corev1.Node) { node.Status.Conditions[0].Status = corev1.ConditionUnknown }
 
 // Initialized is a node that the cloud provider has initialized.
