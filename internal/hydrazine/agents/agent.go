@@ -23,14 +23,14 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/ownip"
 )
 
-// keepaliveTime is the shortest that servers allow by default without calling it rude.
+// keepaliveTime is the shortest that servers accept by default.
 const keepaliveTime = 5 * time.Minute
 
-// agent is one that is watched.
+// agent is a watched agent.
 type agent struct {
 	client agentv1.AgentClient
 	end    context.CancelFunc
-	calls  chan struct{} // those that are on their way
+	calls  chan struct{} // those in flight
 
 	vswitchd run // of listen alone
 
@@ -40,7 +40,7 @@ type agent struct {
 	slow   bool // a call took long, and none was answered quickly since
 }
 
-// took says how long a call has taken. An agent that can't be reached, or answers too late, hasn't answered.
+// took records how long a call has taken. An agent that can't be reached, or answers too late, hasn't answered.
 func (a *agent) took(d time.Duration, err error) {
 	code := status.Code(err)
 	answered := code != codes.Unavailable && code != codes.DeadlineExceeded && code != codes.Canceled
@@ -55,16 +55,16 @@ func (a *agent) isSlow() bool {
 	return a.slow
 }
 
-// Report is what an agent has said.
+// Report of an agent.
 type Report struct {
 	*agentv1.Report
 	// Received is when, by the clock of this process.
 	Received time.Time
-	// AsOf is when, by the agent's clock: what is decided on this report quotes it.
+	// AsOf is when, by the agent's clock: decisions on this report quote it.
 	AsOf *timestamppb.Timestamp
 	// SwitchSince is when ovs-vswitchd was started, by the clock of this process. It is the same in all reports of one run.
 	SwitchSince time.Time
-	// certified are the addresses in the agent's certificate, which there isn't in plaintext.
+	// certified are the addresses in the agent's certificate; there is none in plaintext.
 	certified []netip.Addr
 	plaintext bool
 }
@@ -78,7 +78,7 @@ func (r Report) Addresses() []netip.Addr {
 	return r.said()
 }
 
-// IsGateway reports whether a DPU sends to others by an address, whichever of its routes has that.
+// IsGateway reports whether an address is the gateway of any of a DPU's routes.
 func (r Report) IsGateway(ip netip.Addr) bool {
 	return slices.ContainsFunc(slices.Concat(r.GetUplink().GetGateways(), r.GetUplink().GetNextHops()), func(text string) bool {
 		a, err := netip.ParseAddr(text)
@@ -107,7 +107,8 @@ func (r Report) said() (all []netip.Addr) {
 	return ownip.Callable(all)
 }
 
-// received is a report without its time, so that it equals one that says the same later. It came by a stream with this context.
+// received is a report without its time, so that it equals a later one with the same content. It came by a stream with this
+// context.
 func received(ctx context.Context, r *agentv1.Report) Report {
 	asOf := r.GetTime()
 	r.Time = nil
@@ -183,8 +184,8 @@ func (a *agent) listen(ctx context.Context, heartbeat time.Duration, tell func()
 	return heard, reason(err)
 }
 
-// reason is an error whose text stays the same as long as it fails for the same reason: gRPC's has port numbers, which are
-// others each time.
+// reason is an error whose text stays the same as long as it fails for the same reason: gRPC's has port numbers, which
+// differ each time.
 func reason(err error) error {
 	said := strings.ReplaceAll(strings.TrimSuffix(status.Convert(err).Message(), `"`), `\"`, `"`)
 	if _, why, ok := strings.Cut(said, "remote error: tls: "); ok {

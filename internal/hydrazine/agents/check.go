@@ -10,22 +10,22 @@ import (
 	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
 )
 
-// ErrNonsense means that what an agent says can't be true. Nothing is built on it.
+// ErrNonsense means that an agent's report can't be true. It isn't used.
 var ErrNonsense = errors.New("the agent says what can't be true")
 
-// ErrNewer means that an agent speaks a language that is newer than the controller.
+// ErrNewer means that an agent's protocol is newer than the controller.
 var ErrNewer = errors.New("the agent is newer than the controller")
 
-// word is what may become part of OVN's databases and of a status.
+// word matches what may become part of OVN's databases and of a status.
 var word = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,62}$`)
 
-// maxRequest is far more bytes than a request for a certificate has whose key is taken.
+// maxRequest is far more bytes than a certificate request with an accepted key has.
 const maxRequest = 4 << 10
 
 // maxList is how many addresses or ports a DPU may have. Each is compared with all that the manager knows of the site, for each report.
 const maxList = 1024
 
-// check whether a report makes sense.
+// check whether a report is valid.
 func check(r *agentv1.Report) error {
 	nonsense := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrNonsense, fmt.Sprintf(format, args...))

@@ -25,36 +25,36 @@ const (
 	// callTimeout bounds a call that changes something. An agent that reports answers within milliseconds.
 	callTimeout = 10 * time.Second
 	// connectTimeout bounds an attempt to connect; retryFirst and retryLast are the shortest and the longest pause after one.
-	// gRPC's own pauses become two minutes: so long a DPU that has come back would wait.
+	// gRPC's own pauses become two minutes: a DPU that has come back would wait that long.
 	connectTimeout        = 5 * time.Second
 	retryFirst, retryLast = 100 * time.Millisecond, 5 * time.Second
-	// messageLimit is far more than a report of any DPU.
+	// messageLimit is far larger than a report of any DPU.
 	messageLimit = 256 << 10
-	// bufferSize of a connection, in bytes: there are thousands of them, each with little to say.
+	// bufferSize of a connection, in bytes: there are thousands of them, each with little traffic.
 	bufferSize = 4 << 10
-	// callsAtOnce is how many calls to one agent may be on their way. One that doesn't answer keeps no more of the controller's workers,
-	// however many hosts it says are behind its DPU.
+	// callsAtOnce limits the concurrent calls to one agent. One that doesn't answer blocks no more of the controller's workers, however
+	// many hosts it reports behind its DPU.
 	callsAtOnce = 2
-	// slowCall is far longer than a call to an agent that works. Agents that took so long have slowCalls together until they have answered
-	// quickly, each one of them, so that they leave workers to all others, however many they are.
+	// slowCall is far longer than a call to a healthy agent takes. Agents that took so long share slowCalls until each has answered
+	// quickly, so that they leave workers to all others, however many they are.
 	slowCall  = time.Second
 	slowCalls = 2
 	// changesBuffer is how many changes may wait for the controller.
 	changesBuffer = 1024
 )
 
-// ErrUnreachable means that an agent doesn't say anything now. What it said last may be wrong by now.
+// ErrUnreachable means that an agent doesn't report now. Its last report may be wrong by now.
 var ErrUnreachable = errors.New("the agent can't be reached")
 
-// ErrUnheard means that an agent hasn't said anything yet, and may still do so. Before three heartbeats have passed it says
-// something, or can't be reached.
+// ErrUnheard means that an agent hasn't reported yet, and may still do so. Within three heartbeats it reports, or counts as
+// unreachable.
 var ErrUnheard = errors.New("the agent hasn't been heard yet")
 
 // Config of a pool.
 type Config struct {
 	// Port that agents listen on.
 	Port uint16
-	// Heartbeat is how often an agent says that nothing has changed. One that is silent for three times as long is lost.
+	// Heartbeat is how often an agent reports without a change. One that is silent for three times as long is lost.
 	Heartbeat time.Duration
 	// Credentials identify the controller, and say which agents it trusts.
 	Credentials credentials.TransportCredentials
@@ -82,7 +82,7 @@ func NewPool(ctx context.Context, config Config) *Pool {
 	}
 }
 
-// Changes is the addresses of the agents that say something else than before, or nothing any more.
+// Changes are the addresses of the agents whose report has changed, or that don't report any more.
 func (p *Pool) Changes() <-chan event.TypedGenericEvent[string] { return p.changes }
 
 // Report is the last report of the agent of a DPU. It doesn't wait: the first call returns ErrUnheard, and a change
@@ -107,7 +107,7 @@ func (p *Pool) Known(address string) (Report, bool) {
 	return report, err == nil
 }
 
-// Gateway returns the addresses of the agents that call an address a gateway of theirs.
+// Gateway returns the addresses of the agents that report an address as their gateway.
 func (p *Pool) Gateway(ip netip.Addr) (by []string) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -119,7 +119,7 @@ func (p *Pool) Gateway(ip netip.Addr) (by []string) {
 	return by
 }
 
-// Turn to call an agent, until done is called. There is none while so many calls are on their way already.
+// Turn to call an agent, until done is called. There is none while the limit of concurrent calls is reached.
 func (p *Pool) Turn(address string) (done func(), free bool) {
 	a, err := p.agent(address)
 	if err != nil {
@@ -147,7 +147,7 @@ func (p *Pool) Attach(ctx context.Context, address string, request *agentv1.Atta
 	})
 }
 
-// Isolate takes a host off its network. See agentv1.AgentClient.
+// Isolate removes a host from its network. See agentv1.AgentClient.
 func (p *Pool) Isolate(ctx context.Context, address string, request *agentv1.IsolateRequest) (*agentv1.Report, error) {
 	return p.call(ctx, address, func(ctx context.Context, c agentv1.AgentClient) (*agentv1.Report, error) {
 		return c.Isolate(ctx, request)
@@ -175,7 +175,7 @@ func (p *Pool) call(
 	return report, nil
 }
 
-// Keep ends the connections to all agents but those that are still wanted.
+// Keep closes the connections to all agents except those that are still wanted.
 func (p *Pool) Keep(wanted func(address string) bool) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -187,7 +187,7 @@ func (p *Pool) Keep(wanted func(address string) bool) {
 	}
 }
 
-// agent at an address, which from now on is watched.
+// agent at an address, which is watched from now on.
 func (p *Pool) agent(address string) (*agent, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

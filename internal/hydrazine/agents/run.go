@@ -10,10 +10,10 @@ type run struct {
 	since    time.Time     // by the clock of this process
 }
 
-// mostRestarts is how many restarts one report may add to the metric: an agent may say any number.
+// mostRestarts is how many restarts one report may add to the metric: an agent may report any number.
 const mostRestarts = 100
 
-// note the run that a report is of, and count the restarts since the report before it.
+// note the run of a report, and count the restarts since the previous report.
 func (r *run) note(report *Report) {
 	said := report.GetOpenVswitch()
 	if said == nil {
@@ -22,7 +22,7 @@ func (r *run) note(report *Report) {
 	now := said.GetRestarts()
 	if r.known && now != r.restarts {
 		more := now
-		if now > r.restarts { // or else the agent was started again, and counts from 0
+		if now > r.restarts { // otherwise the agent was restarted, and counts from 0
 			more -= r.restarts
 		}
 		switchRestarts.Add(float64(min(more, mostRestarts)))

@@ -9,11 +9,11 @@ import (
 const (
 	// turnAsked is how long an agent that waits for a turn precedes others after it was asked for: a caller that needs it asks each second.
 	turnAsked = 3 * time.Second
-	// turnKept is for how long it has its place then, should it be asked for again.
+	// turnKept is for how long it keeps its place then, if it is asked for again.
 	turnKept = time.Minute
 )
 
-// turns of agents that are slow: few of them are called at a time, each once, one after the other.
+// turns of slow agents: few of them are called at a time, each once, one after the other.
 type turns struct {
 	most    int
 	mutex   sync.Mutex

@@ -27,7 +27,8 @@ import (
 // first.
 const maxFormer = 16
 
-// attach a host to the network of its group, or keep it there. Trouble with its public address keeps it off no network.
+// attach a host to the network of its group, or keep it there. A problem with its public address doesn't keep it off
+// the network.
 func (r *resourceReconciler) attach(
 	ctx context.Context, resource *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, inGroup []resourcev1.ManagedResource,
 ) (ctrl.Result, error) {
@@ -48,7 +49,7 @@ func (r *resourceReconciler) settle(
 			return result, nil
 		}
 	}
-	if errors.Is(failed, agents.ErrUnheard) { // what was known of it is the best there is, until it is heard or lost
+	if errors.Is(failed, agents.ErrUnheard) { // its last known state counts, until it reports or is lost
 		return ctrl.Result{RequeueAfter: r.poll}, nil
 	}
 	if failed != nil {
@@ -155,7 +156,7 @@ func (r *resourceReconciler) destination(
 	return ""
 }
 
-// portOf a resource, by what the agent says.
+// portOf a resource, by the agent's report.
 func portOf(resource *resourcev1.ManagedResource, ports []*agentv1.Port) *agentv1.Port {
 	for _, port := range ports {
 		if port.GetAssignment().GetResourceUid() == string(resource.UID) {
@@ -184,7 +185,7 @@ func moving(resource *resourcev1.ManagedResource, to string) {
 		condition(resource, resourcev1.AttachedCondition).Message)
 }
 
-// unknown is what a host is that can't be driven through its agent, as long as its lease runs.
+// unknown is the state of a host that can't be controlled through its agent, as long as its lease runs.
 func (r *resourceReconciler) unknown(ctx context.Context, resource *resourcev1.ManagedResource, reason string, failed error) {
 	unmet(resource, resourcev1.AgentReadyCondition, reason, failed.Error())
 	if !attachedByUs(resource) {
@@ -232,7 +233,7 @@ func (r *resourceReconciler) assign(
 	southbound := group.Status.SoftwareNetworkConfiguration
 	if southbound == nil || southbound.Southbound == "" {
 		unmet(resource, resourcev1.AttachedCondition, reasonNoCentral, fmt.Sprintf("ResourceGroup %s has no OVN central yet", group.Name))
-		return ctrl.Result{}, nil // its status wakes us
+		return ctrl.Result{}, nil // the change of its status enqueues the host
 	}
 	wanted := &agentv1.Assignment{
 		ResourceUid: string(resource.UID), GroupUid: string(group.UID), Southbound: southbound.Southbound,
@@ -272,8 +273,8 @@ func (r *resourceReconciler) assign(
 	return ctrl.Result{RequeueAfter: again}, nil
 }
 
-// renewal is how much of a lease is left when it is renewed. With the time that this takes, two thirds are always left. It is
-// less than the three quarters that a new lease has at least, whose report was one heartbeat old.
+// renewal is how much of a lease is left when it is renewed: even after the time that this takes, two thirds. It is less than
+// the three quarters that a new lease has at least, whose report was one heartbeat old.
 func (r *resourceReconciler) renewal() time.Duration { return r.lease * 7 / 10 }
 
 // remaining is what is left of a lease.
@@ -288,7 +289,7 @@ func (r *resourceReconciler) remaining(
 
 // leaseEnds is when the lease of an attached host ends, by what its agent says: both times are of the DPU's clock, whatever it is
 // set to. It is never later than what was promised, which is all that is known of an agent of level 2: a promise is written before
-// each attempt, so there a renewal that failed looks like one that was made.
+// each attempt, so there a failed renewal looks like a successful one.
 func leaseEnds(resource *resourcev1.ManagedResource, report agents.Report, port *agentv1.Port) time.Time {
 	promised := resource.Status.LeaseExpires.Time
 	if port.GetLeaseEnds() == nil {
@@ -300,7 +301,7 @@ func leaseEnds(resource *resourcev1.ManagedResource, report agents.Report, port 
 	return promised
 }
 
-// renew a lease, or begin one. It returns the port as it is now, or nil.
+// renew a lease, or start one. It returns the port as it is now, or nil.
 func (r *resourceReconciler) renew(
 	ctx context.Context, resource *resourcev1.ManagedResource, report agents.Report, port *agentv1.Port,
 	wanted *agentv1.Assignment,
@@ -316,7 +317,7 @@ func (r *resourceReconciler) renew(
 	answer, err := r.agents.Attach(ctx, string(resource.Spec.DPUIPs[0]), &agentv1.AttachRequest{
 		Port: port.GetName(), Generation: port.GetGeneration(), Assignment: wanted, Lease: durationpb.New(r.lease), AsOf: report.AsOf,
 	})
-	if status.Code(err) == codes.Aborted { // a newer report is on its way
+	if status.Code(err) == codes.Aborted { // a newer report is about to come
 		return nil, ctrl.Result{RequeueAfter: time.Second}, nil
 	}
 	if err == nil {
@@ -328,7 +329,7 @@ func (r *resourceReconciler) renew(
 	}
 	again := ctrl.Result{RequeueAfter: r.poll}
 	if code := status.Code(err); portOf(resource, report.GetPorts()) != nil && (code == codes.DeadlineExceeded || code == codes.Canceled) {
-		r.unknown(ctx, resource, reasonUnreachable, err) // it has refused nothing, and the lease from before runs
+		r.unknown(ctx, resource, reasonUnreachable, err) // it isn't a refusal, and the previous lease runs
 		return nil, again, nil
 	}
 	unmet(resource, resourcev1.AttachedCondition, reasonRefusedBy, err.Error())
@@ -341,7 +342,7 @@ func (r *resourceReconciler) promise(ctx context.Context, resource *resourcev1.M
 	resource.Status.LastReport = &metav1.Time{Time: received.Truncate(time.Second)}
 	resource.Status.LeaseExpires = &metav1.Time{Time: ends.Truncate(time.Second).Add(time.Second)} // the API has whole seconds
 	base := resource.DeepCopy()
-	// All that the group's rows follow from is written, whatever else has changed: so they are written once.
+	// Everything that the group's rows depend on is written in one patch, so that they are computed once.
 	base.Status.LeaseExpires, base.Status.LogicalPortReference, base.Status.LastReport = nil, nil, nil
 	base.Status.DPUAddresses, base.Status.UnprovenDPUAddresses = nil, nil
 	if err := patchStatus(ctx, r.Client, base, resource); err != nil {
@@ -350,7 +351,7 @@ func (r *resourceReconciler) promise(ctx context.Context, resource *resourcev1.M
 	return nil
 }
 
-// bound reports whether OVN has the port on the DPU. It returns false where that isn't known yet.
+// bound reports whether OVN has the port on the DPU. It returns false if that isn't known yet.
 func (r *resourceReconciler) bound(resource *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, port *agentv1.Port) bool {
 	name, dpu := resource.Status.LogicalPortReference.LogicalPort, resource.Status.LogicalPortReference.DPU
 	binding, known := r.networks.binding(group.UID, name)

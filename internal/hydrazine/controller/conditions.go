@@ -65,7 +65,7 @@ type conditioned interface {
 	SetConditions([]metav1.Condition)
 }
 
-// maxMessage is how many bytes of a message an event takes. An agent's words may be longer.
+// maxMessage is how many bytes of a message fit into an event. An agent's text may be longer.
 const maxMessage = 1024
 
 func set(object conditioned, kind string, status metav1.ConditionStatus, reason, message string) {
@@ -99,7 +99,7 @@ func drop(object conditioned, kinds ...string) {
 	object.SetConditions(conditions)
 }
 
-// sumUp makes Ready of the others, in the order in which they are met.
+// sumUp computes Ready from the others, in the order in which they are met.
 func sumUp(object conditioned, kinds ...string) {
 	var pending []string
 	for _, kind := range kinds {

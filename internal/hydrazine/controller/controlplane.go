@@ -41,14 +41,14 @@ type controlPlane struct {
 }
 
 type controlPlaneAddresses struct {
-	// all that no host reaches: the manager's, the proxy's, the centrals', the BGP speakers'. Sorted.
+	// addresses that no host may reach: the manager's, the proxy's, the centrals', the BGP speakers'. Sorted.
 	all []netip.Addr
 	// routers that the speakers announce public addresses to. Hosts may reach them, but not their BGP. Sorted.
 	routers []netip.Addr
 }
 
-// addresses that were known at most underlayAge ago, or last, where they can't be read: no host's lease may end because of that. They
-// must not be changed.
+// addresses as known at most underlayAge ago, or the last known ones if they can't be read: no host's lease may end because of that.
+// They must not be changed.
 func (p *controlPlane) addresses(ctx context.Context) (controlPlaneAddresses, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -60,7 +60,7 @@ func (p *controlPlane) addresses(ctx context.Context) (controlPlaneAddresses, er
 		case p.looked.IsZero():
 			return controlPlaneAddresses{}, err
 		default:
-			p.looked = now // it takes its time, and all hosts wait for it
+			p.looked = now // it is slow, and all hosts wait for it
 			ctrl.LoggerFrom(ctx).Error(err, "The addresses of the control plane are those that were known last")
 		}
 	}
@@ -105,8 +105,8 @@ func (p *controlPlane) look(ctx context.Context) (found controlPlaneAddresses, e
 	return found, nil
 }
 
-// services are the addresses of the Services that lead to the webhooks and the proxy, and of the Pods behind them, as far as the manager may
-// read them: it may have been installed in another way.
+// services are the addresses of the Services that lead to the webhooks and the proxy, and of the Pods behind them, as far as the manager
+// may read them: it may be installed in another way.
 func (p *controlPlane) services(ctx context.Context) (all []netip.Addr, err error) {
 	if p.namespace == "" {
 		return nil, nil

@@ -14,11 +14,11 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/overlay"
 )
 
-// maxAddresses are in a status at most.
+// maxAddresses limits the addresses in a status.
 const maxAddresses = 64
 
-// learn the DPU's own addresses, whatever becomes of the host. All hosts are kept from those that its certificate proves, and the hosts
-// behind it from those that its agent only says: so a malicious DPU harms no other host. It returns the latter.
+// learn the DPU's own addresses, whatever happens to the host. All hosts are kept from those that its certificate proves, and the hosts
+// behind it from those that its agent only reports: so a malicious DPU harms no other host. It returns the latter.
 func (r *resourceReconciler) learn(
 	ctx context.Context, resource *resourcev1.ManagedResource, report agents.Report,
 ) (unproven []netip.Addr, err error) {
@@ -33,15 +33,15 @@ func (r *resourceReconciler) learn(
 	return unproven, nil
 }
 
-// forgetDPU forgets the addresses of a DPU that the host has left for another one: by them that one would count as the same DPU, and
-// while it says nothing of itself no other host could have the one that was left.
+// forgetDPU forgets the addresses of a DPU that the host has left for another one: otherwise the new one would count as the same
+// DPU, and until it reports, no other host could use the old one.
 func forgetDPU(resource *resourcev1.ManagedResource) {
 	if all := resource.Status.DPUAddresses; len(all) > 0 && !slices.Contains(all, place(resource)) {
 		resource.Status.DPUAddresses, resource.Status.UnprovenDPUAddresses = nil, nil
 	}
 }
 
-// remember what a DPU says whose host isn't to be on a network, if it says anything.
+// remember the report of a DPU whose host isn't to be on a network, if there is one.
 func (r *resourceReconciler) remember(ctx context.Context, resource *resourcev1.ManagedResource) error {
 	report, known := r.agents.Known(string(resource.Spec.DPUIPs[0]))
 	if !known {
@@ -51,7 +51,7 @@ func (r *resourceReconciler) remember(ctx context.Context, resource *resourcev1.
 	return err
 }
 
-// heard says that the agent can be worked with, and which of its DPU's addresses the operator has to prove.
+// heard records that the agent is usable, and which of its DPU's addresses the operator has to prove.
 func (r *resourceReconciler) heard(resource *resourcev1.ManagedResource, unproven []netip.Addr) {
 	if len(unproven) == 0 {
 		met(resource, resourcev1.AgentReadyCondition)
@@ -66,7 +66,7 @@ func (r *resourceReconciler) heard(resource *resourcev1.ManagedResource, unprove
 		resource.Spec.DPUIPs[0], guarded))
 }
 
-// warn in AgentReady of what the host continues with, and by an event when it is new.
+// warn in AgentReady of a problem that doesn't stop the host, and by an event when it is new.
 func (r *resourceReconciler) warn(resource *resourcev1.ManagedResource, reason, message string) {
 	before := condition(resource, resourcev1.AgentReadyCondition)
 	if before == nil || before.Reason != reason || before.Message != message {

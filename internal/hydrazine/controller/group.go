@@ -33,9 +33,9 @@ const (
 	carriedByFabric = "the network fabric carries this network; Hydrazine records it and touches no DPU"
 )
 
-// groupReconciler has a central for each group that OVN carries, with the rows that the group and its members ask for.
+// groupReconciler maintains a central for each group that OVN carries, with the rows of the group and its members.
 //
-// What it writes follows from objects in Kubernetes alone, with what the agents have said in the members' status. So a
+// What it writes follows only from objects in Kubernetes; the agents' reports are in the members' status. So a
 // controller that has just started, and can't reach an agent, changes nothing for the host behind it.
 type groupReconciler struct {
 	client.Client
@@ -68,7 +68,8 @@ func (r *groupReconciler) Reconcile(ctx context.Context, request ctrl.Request) (
 	return ctrl.Result{RequeueAfter: r.poll}, writeStatus(ctx, r.Client, r.events, before, group, failed)
 }
 
-// delete a group's central, and say what holds that up. Its members don't: their hosts are isolated for having no group.
+// delete a group's central, and say what blocks that. Its members don't: their hosts are isolated because they have no
+// group.
 func (r *groupReconciler) delete(ctx context.Context, group *resourcev1.ResourceGroup) error {
 	if !controllerutil.ContainsFinalizer(group, resourcev1.ResourceGroupFinalizer) {
 		return nil
@@ -128,7 +129,7 @@ func (r *groupReconciler) reconcile(ctx context.Context, group *resourcev1.Resou
 	wanted, err := overlay.Topology(group, in, outside)
 	if err != nil {
 		unmet(group, resourcev1.TopologyReadyCondition, overlay.ReasonRefused, err.Error())
-		return nil // only another spec helps
+		return nil // only a change of the spec helps
 	}
 	if _, err := network.apply(ctx, string(group.UID), wanted.Rows()); err != nil {
 		unmet(group, resourcev1.TopologyReadyCondition, reasonWriteFailed, "the topology isn't written: "+err.Error())
@@ -139,7 +140,7 @@ func (r *groupReconciler) reconcile(ctx context.Context, group *resourcev1.Resou
 	return r.open(ctx, group, network, found, wanted)
 }
 
-// warnings of what is done as it was asked for, but can't be meant so.
+// warnings of what is done as specified, but is probably a mistake.
 func warnings(wanted *topology.Topology) string {
 	all := slices.Clone(wanted.Warnings[wanted.Group.UID])
 	for _, m := range wanted.Members {
@@ -181,7 +182,7 @@ func (r *groupReconciler) open(
 	return errors.Join(network.removeChassis(ctx, chassis), propagation(ctx, group, network, chassis))
 }
 
-// propagation says how far the last change has come.
+// propagation of the last change.
 func propagation(ctx context.Context, group *resourcev1.ResourceGroup, network *network, chassis map[string]bool) error {
 	p, waiting, err := network.propagation(ctx, chassis)
 	if err != nil {
@@ -236,7 +237,7 @@ func (r *groupReconciler) record(ctx context.Context, group *resourcev1.Resource
 	return nil
 }
 
-// surroundings of a group: those members that are to be on its network, and what else its topology follows from.
+// surroundings of a group: those members that are to be on its network, and what else its topology depends on.
 func (r *groupReconciler) surroundings(
 	ctx context.Context, group *resourcev1.ResourceGroup, inGroup []resourcev1.ManagedResource,
 ) (in []resourcev1.ManagedResource, outside overlay.Outside, err error) {

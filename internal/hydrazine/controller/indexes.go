@@ -18,7 +18,7 @@ const (
 	byGroup = "spec.resourceGroup"
 	byDPUIP = "spec.dpuIPs" // and the others of addresses
 	byPort  = "status.networkFabricReference.logicalPort"
-	byLack  = "status.hostAccessIPs.publicIP" // that is to be there and isn't
+	byLack  = "status.hostAccessIPs.publicIP" // that should exist and doesn't
 	byUID   = "metadata.uid"
 	// of PublicIPs
 	byAddress = "spec.ipAddress"
@@ -76,8 +76,8 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// addresses of the fabric that a resource has to do with: those that it asks for, those that its DPU may answer for because of it,
-// and the DPU's own.
+// addresses of the fabric that concern a resource: those that it asks for, those that its DPU may answer for because of it, and
+// the DPU's own.
 func addresses(r *resourcev1.ManagedResource) []string {
 	ips := slices.Concat(r.Spec.DPUIPs, membership.Reached(r), r.Status.DPUAddresses)
 	if at := r.Status.LogicalPortReference; at != nil && at.Agent != "" {

@@ -31,7 +31,7 @@ func (r *resourceReconciler) isolate(ctx context.Context, resource *resourcev1.M
 	return result
 }
 
-// leave the DPU that may have the host on a network. Afterwards it is isolated, or it is tried again.
+// leave the DPU that may have the host on a network. Afterwards the host is isolated, or it is requeued.
 func (r *resourceReconciler) leave(ctx context.Context, resource *resourcev1.ManagedResource) ctrl.Result {
 	if !attachedByUs(resource) {
 		resource.Status.LogicalPortReference = nil
@@ -71,7 +71,7 @@ func (r *resourceReconciler) leave(ctx context.Context, resource *resourcev1.Man
 	return ctrl.Result{RequeueAfter: min(r.poll, left)}
 }
 
-// errBusy means that a DPU hasn't answered others yet.
+// errBusy means that a DPU hasn't answered other calls yet.
 var errBusy = errors.New("its agent hasn't answered other calls yet")
 
 // errAnswers means that a DPU has detached a host, and isn't known to have released its address.
@@ -114,7 +114,7 @@ func (r *resourceReconciler) unanswered(ctx context.Context, resource *resourcev
 		meta.IsStatusConditionTrue(resource.Status.Conditions, resourcev1.AcceptedCondition)
 	for _, ip := range membership.Reached(resource) {
 		if stays && slices.Contains(resource.Spec.DPUIPs, ip) {
-			continue // it takes the address along
+			continue // it keeps the address
 		}
 		if !r.networks.forgotten(ctx, at.GroupUID, at.DPU, overlay.Address(ip)) {
 			return fmt.Errorf("%w %s", errAnswers, ip)

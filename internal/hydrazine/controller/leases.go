@@ -10,15 +10,15 @@ import (
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 )
 
-// hostLeases know when a lease has certainly ended that no agent has confirmed the end of. Both clocks have to say so: the wall's,
-// by the time in the status, and this process' own, by which a lease has ended one lease after its time was first seen. The
-// wall's may be set to anything, and a status restored from a backup says a time that was long ago, while the DPU's lease was
-// renewed since. The own clock says nothing of a lease from before a restart with a shorter --lease, except by how long the status
-// says that it is: a lease that was promised while the wall's clock was ahead ends when that has passed.
+// hostLeases know when a lease has certainly ended whose end no agent has confirmed. Two clocks have to agree: the wall clock, by
+// the time in the status, and this process' own clock, by which a lease has ended one lease duration after its time was first
+// seen. The wall clock may be set to anything, and a status restored from a backup has a time long ago, while the DPU's lease was
+// renewed since. The own clock alone isn't enough for a lease from before a restart with a shorter --lease; its duration is in the
+// status: a lease that was promised while the wall clock was ahead ends when that has passed.
 type hostLeases struct {
 	length time.Duration
 	wall   func() time.Time
-	// own is what has passed since some moment. It can't be set.
+	// own is a monotonic clock.
 	own func() time.Duration
 
 	mutex sync.Mutex
@@ -32,7 +32,7 @@ type sighting struct {
 	// length of the lease, both ends by the clock that they were written by. 0 if only its end was written.
 	length time.Duration
 	at     time.Duration
-	// latest is when the lease has ended, as the wall's clock was then.
+	// latest is when the lease has ended, by the wall clock of that time.
 	latest time.Time
 }
 
@@ -43,7 +43,7 @@ func newHostLeases(length time.Duration) *hostLeases {
 	}
 }
 
-// left is how long a host may still be attached whose DPU doesn't say anything, at most.
+// left is how long a host may still be attached, at most, whose DPU doesn't report.
 func (l *hostLeases) left(r *resourcev1.ManagedResource) time.Duration {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -57,7 +57,7 @@ func (l *hostLeases) left(r *resourcev1.ManagedResource) time.Duration {
 	return max(0, skewOf(l.length)+max(first.byWall(l.wall(), since), l.length-since))
 }
 
-// byWall is what is left of a lease by the wall's clock, this long after it was first seen.
+// byWall is what is left of a lease by the wall clock, this long after it was first seen.
 func (s sighting) byWall(now time.Time, since time.Duration) time.Duration {
 	left := s.expires.Sub(now.Round(0))
 	if s.length > 0 {
@@ -66,8 +66,7 @@ func (s sighting) byWall(now time.Time, since time.Duration) time.Duration {
 	return left
 }
 
-// latest is when the lease of an attached host has ended, if the clocks continue as they went. It stays the same while the lease
-// does.
+// latest is when the lease of an attached host has ended, if the clocks aren't set. It stays the same while the lease does.
 func (l *hostLeases) latest(r *resourcev1.ManagedResource) time.Time {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -96,6 +95,6 @@ func (l *hostLeases) forget(name types.NamespacedName) {
 	delete(l.seen, name)
 }
 
-// skewOf is how far this process' clock may be ahead of the one that a lease's end was written by, another replica's. It counts for
-// long leases only: a short one is over before another replica has taken over.
+// skewOf is how far this process' clock may be ahead of another replica's, which has written a lease's end. It counts for long
+// leases only: a short one is over before another replica has taken over.
 func skewOf(lease time.Duration) time.Duration { return min(clockSkew, lease/10) }

@@ -32,7 +32,7 @@ var (
 
 func init() { metrics.Registry.MustRegister(propagations, announcements) }
 
-// apply rows to a central, and note when what not all DPUs have yet began to be changed.
+// apply rows to a central, and note when the first change was made that not all DPUs have yet.
 func (w *network) apply(ctx context.Context, owner string, wanted []model.Model) (int, error) {
 	start := time.Now()
 	operations, err := w.north.Apply(ctx, owner, wanted)
@@ -54,21 +54,21 @@ func (w *network) arrived(dpus int) {
 	}
 }
 
-// announcing takes the time until addresses are announced that are to be. The zero value is ready for use. Since when an address
-// has been waiting that was before this process isn't known.
+// announcing measures the time until wanted addresses are announced. The zero value is ready for use. For addresses from before
+// this process it isn't known since when they have been waiting.
 type announcing struct {
 	mutex sync.Mutex
 	since map[types.UID]time.Time
 }
 
-// note how an address is now.
+// note the current state of an address.
 func (a *announcing) note(ip *networkfabricv1.PublicIP) {
 	if took, announced := a.step(ip, time.Now()); announced {
 		announcements.Observe(took.Seconds())
 	}
 }
 
-// step says how long an address has been waiting that is announced now.
+// step returns how long an address has been waiting that is announced now.
 func (a *announcing) step(ip *networkfabricv1.PublicIP, now time.Time) (took time.Duration, announced bool) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()

@@ -47,8 +47,8 @@ type network struct {
 	bindings  map[string]ovn.Binding     // of logical ports; nil until they are known
 	chassis   map[string]bool            // of the members
 	spread    bool                       // whether all of these had the last change
-	relays    map[string]*topology.Relay // by chassis, nil if there is to be none; without those that aren't known yet
-	unrelayed string                     // why there is to be none, where the site doesn't allow the group's server
+	relays    map[string]*topology.Relay // by chassis; nil without one; those that aren't known yet are missing
+	unrelayed string                     // why there is none, if the site doesn't allow the group's server
 	authority *central.Authority         // nil in plaintext
 	changed   time.Time                  // when the first change was made that not all have; zero if they have all
 }
@@ -74,7 +74,7 @@ func (n *networks) ensure(ctx context.Context, group types.UID) (*network, centr
 		known.trust(c.Authority)
 		return known, c, nil
 	}
-	// Without the lock, which others need: a central that hangs takes its time. No group is reconciled twice at a time.
+	// Without the lock, which others need: a hanging central is slow. No group is reconciled twice at a time.
 	made, err := n.connect(ctx, group, c)
 	if err != nil {
 		return nil, c, err
@@ -104,7 +104,7 @@ func (n *networks) connect(ctx context.Context, group types.UID, c central.Centr
 	life, end := context.WithCancel(n.life)
 	changed, bound, spread := make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)
 	rows := func(table string) {
-		if table != nbdb.NBGlobalTable { // how far changes have come, the chassis say
+		if table != nbdb.NBGlobalTable { // the chassis report how far changes have come
 			signal(changed)
 		}
 	}
@@ -129,7 +129,7 @@ func (n *networks) connect(ctx context.Context, group types.UID, c central.Centr
 			signal(spread)
 		}
 	})
-	pace := rate.NewLimiter(turnsPerSecond, turnsAtOnce) // a DPU writes into its row what it likes, and as often
+	pace := rate.NewLimiter(turnsPerSecond, turnsAtOnce) // a DPU may write anything into its row, as often as it likes
 	go pass(life, spread, func() {
 		if pace.Wait(life) == nil {
 			tell(life, n.groups, group)
@@ -146,7 +146,8 @@ func (n *networks) find(group types.UID) *network {
 	return n.known[group]
 }
 
-// trust an authority from now on. Where it's another one, all members need other certificates: they hear of it with their relays.
+// trust an authority from now on. If it's another one, all members need other certificates: they are enqueued together with relay
+// changes.
 func (w *network) trust(authority *central.Authority) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -237,7 +238,7 @@ func (n *networks) relay(group types.UID, chassis string) (relay *topology.Relay
 	return relay, known
 }
 
-// notRelayed says why a group's DHCP server isn't asked, or "".
+// notRelayed says why a group's DHCP server isn't used, or "".
 func (n *networks) notRelayed(group types.UID) string {
 	w := n.find(group)
 	if w == nil {
@@ -263,7 +264,7 @@ func (n *networks) forgotten(ctx context.Context, group types.UID, chassis strin
 	return err == nil && len(waiting) == 0
 }
 
-// rebound reads how ports are bound now, and returns those that were otherwise before.
+// rebound reads the current bindings of ports, and returns those that have changed.
 func (w *network) rebound(ctx context.Context) (ports []string) {
 	now, err := w.south.Bindings(ctx)
 	if err != nil {
@@ -312,9 +313,9 @@ func (w *network) compare(ctx context.Context, chassis map[string]bool) (resourc
 	}, waiting, nil
 }
 
-// behind are the chassis that don't have a change, or of which it isn't known, in their order. A database that has just begun has had
-// no change yet, and so says nothing of any of them. One that has more than the last change has heard of another database, which began
-// to count by a clock that was ahead.
+// behind are the chassis that don't have a change, or of which it isn't known, in their order. A new database has had no change yet,
+// and so says nothing of any of them. One that has more than the last change got it from another database, whose count started from a
+// clock that was ahead.
 func behind(change int, has map[string]int, chassis map[string]bool) (waiting []string) {
 	for _, name := range slices.Sorted(maps.Keys(chassis)) {
 		if at, told := has[name]; !told || change == 0 || at != change {

@@ -11,7 +11,7 @@ import (
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 )
 
-// paceInterval is how often the addresses of one DPU are news for all groups. A DPU that is new has them once.
+// paceInterval is how often all groups are notified of the addresses of one DPU. A new DPU's are sent once.
 const paceInterval = time.Minute
 
 // pace bounds how often all groups are reconciled because of one DPU, whose addresses may change all the time.
@@ -41,8 +41,8 @@ func (p *pace) after(dpu resourcev1.IPAddress, soon time.Duration) time.Duration
 	return p.due[dpu].Sub(now)
 }
 
-// A host is reconciled so often at once, which is more than it takes to join and to leave several times, and so often in a second
-// afterwards; and a group, for what its DPUs say of the last change.
+// Burst and rate per second of the reconciles of a host, more than it takes to join and to leave several times; and of a group,
+// for its DPUs' reports on the last change.
 const turnsAtOnce, turnsPerSecond = 100, 2
 
 // turns keep a host with constant changes from using up the workers, and the requests that the manager may make: its DPU may report

@@ -31,9 +31,9 @@ type pool struct {
 	given map[types.UID]*networkfabricv1.PublicIP
 }
 
-// of a host: its address, or nil if none is free.
+// of returns a host's address, or nil if none is free.
 func (p *pool) of(ctx context.Context, resource *resourcev1.ManagedResource) (*networkfabricv1.PublicIP, error) {
-	p.mutex.Lock() // what the cache knows is compared with what was given
+	p.mutex.Lock() // the cache is compared with what was given
 	defer p.mutex.Unlock()
 	has, err := firstOf(ctx, p, resource.UID)
 	if err != nil {
@@ -82,7 +82,8 @@ func (p *pool) allocate(ctx context.Context, resource *resourcev1.ManagedResourc
 // attempts to assign an address that another client changes meanwhile.
 const attempts = 3
 
-// choose a free address and give it to a host, or return nil if none is free. A conflict says that one was and has been changed.
+// choose a free address and give it to a host, or return nil if none is free. A conflict means that one was free and has been
+// changed.
 func (p *pool) choose(ctx context.Context, resource *resourcev1.ManagedResource) (*networkfabricv1.PublicIP, error) {
 	all := &networkfabricv1.PublicIPList{}
 	if err := p.live.List(ctx, all); err != nil {
@@ -127,7 +128,7 @@ func (p *pool) give(
 	return given, patchStatus(ctx, p.Client, ip, given)
 }
 
-// forget what the cache knows by now, whatever has become of it since.
+// forget what the cache has by now, whatever has happened to it since.
 func (p *pool) forget(known []networkfabricv1.PublicIP) {
 	byName := map[string]*networkfabricv1.PublicIP{}
 	for i := range known {

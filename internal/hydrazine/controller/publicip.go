@@ -223,7 +223,7 @@ func leaving(resource *resourcev1.ManagedResource) bool {
 
 // takeBack an address: once it is withdrawn everywhere it is free.
 func (r *publicIPReconciler) takeBack(ctx context.Context, ip *networkfabricv1.PublicIP) (ctrl.Result, error) {
-	if ip.Status.NextHop != "" { // speakers have to hear of it first
+	if ip.Status.NextHop != "" { // speakers have to see that first
 		ip.Status.NextHop = ""
 		r.withdrawing(ip, true)
 		return ctrl.Result{RequeueAfter: r.poll}, nil
@@ -275,7 +275,7 @@ func (r *publicIPReconciler) withdrawing(ip *networkfabricv1.PublicIP, used bool
 		message += fmt.Sprintf("; the DPU of ManagedResource %s may still use it, until its lease ends", of.Name)
 	}
 	if c := condition(ip, resourcev1.ReadyCondition); c != nil && c.Reason != reasonWithdrawing {
-		drop(ip, resourcev1.ReadyCondition) // its time says since when this continues
+		drop(ip, resourcev1.ReadyCondition) // its time says since when this has been going on
 	}
 	unmet(ip, resourcev1.ReadyCondition, reasonWithdrawing, message)
 }

@@ -50,7 +50,7 @@ func asked(r *resourcev1.ManagedResource) []resourcev1.IPAddress {
 	return slices.DeleteFunc(slices.Clone(r.Spec.DPUIPs[1:]), func(ip resourcev1.IPAddress) bool { return slices.Contains(has, ip) })
 }
 
-// gatewaysOf a DPU, by what it has said where other hosts are behind it. What other DPUs say is believed for their own hosts only.
+// gatewaysOf a DPU, by its reports for other hosts behind it. Reports of other DPUs count for their own hosts only.
 func gatewaysOf(ctx context.Context, c client.Reader, dpu resourcev1.IPAddress) (all []resourcev1.IPAddress, err error) {
 	behind, err := WithFabricIP(ctx, c, dpu)
 	if err != nil {
@@ -65,7 +65,7 @@ func gatewaysOf(ctx context.Context, c client.Reader, dpu resourcev1.IPAddress) 
 }
 
 // reserved is what Reserved says, and what only the controller knows: addresses of the programs that make the networks, of the routers
-// that these speak to, and public ones that were there before the host.
+// that these speak to, and public ones that existed before the host.
 func (r *resourceReconciler) reserved(
 	ctx context.Context, resource *resourcev1.ManagedResource, report agents.Report,
 ) (resourcev1.IPAddress, string, error) {
@@ -100,7 +100,7 @@ func (r *resourceReconciler) reserved(
 		if err != nil {
 			return "", "", err
 		}
-		for i := range public { // a younger one is given to no host
+		for i := range public { // a younger one isn't assigned
 			if public[i].Status.Allocated || !resource.CreationTimestamp.Before(&public[i].CreationTimestamp) {
 				return ip, "a public address", nil
 			}
@@ -131,8 +131,8 @@ func (r *resourceReconciler) gatewayOfSeveral(ctx context.Context, ip netip.Addr
 	return false, nil
 }
 
-// foreign says which of the addresses that a DPU calls its own without a proof can't be its own, and what it is. It names no object:
-// that may be another tenant's.
+// foreign returns one of the unproven addresses of a DPU that can't be its own, and what it is. It names no object: that may be
+// another tenant's.
 func (r *resourceReconciler) foreign(
 	ctx context.Context, resource *resourcev1.ManagedResource, report agents.Report, unproven []netip.Addr,
 ) (string, error) {
@@ -194,7 +194,7 @@ func (r *resourceReconciler) whose(
 	return "", nil
 }
 
-// alarm where an agent names as its DPU's own what can't be that: a mistake in an address, or an attack. No other host is harmed, but the
+// alarm if an agent reports as its DPU's own what can't be that: a mistake in an address, or an attack. No other host is harmed, but the
 // operator has to check the DPU.
 func alarm(resource *resourcev1.ManagedResource, foreign string) string {
 	return fmt.Sprintf("DPU %s says that it has %s: look at its addresses, and at who runs it. Only the hosts behind it are kept from that",

@@ -18,10 +18,10 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/agents"
 )
 
-// resourceReconciler puts hosts on the networks of their groups, and takes them off.
+// resourceReconciler attaches hosts to the networks of their groups, and isolates them.
 //
-// A host is on a network while the agent of its DPU holds a lease for it. When that ends at the latest is in the status before
-// the agent hears of it. So it is always known until when a host may be attached that can't be isolated now.
+// A host is on a network while the agent of its DPU holds a lease for it. The latest end of the lease is written into the
+// status before the agent is called. So it is always known until when a host may be attached that can't be isolated now.
 type resourceReconciler struct {
 	client.Client
 	networks *networks
@@ -97,7 +97,7 @@ func (r *resourceReconciler) reconcile(ctx context.Context, resource *resourcev1
 	case group != nil && group.Spec.NetworkImplementationType == resourcev1.FabricNetwork:
 		result = r.record(ctx, resource, accepted)
 	case !accepted:
-		if problem.Reason == "" { // the DPU is there without its host too
+		if problem.Reason == "" { // the DPU exists without its host too
 			if err := r.remember(ctx, resource); err != nil {
 				return ctrl.Result{}, err
 			}
@@ -179,7 +179,7 @@ func attachedByUs(resource *resourcev1.ManagedResource) bool {
 // isolated reports whether no DPU has the host on a network.
 func isolated(resource *resourcev1.ManagedResource) bool { return !attachedByUs(resource) }
 
-// report of the agent at an address, and if there is none that can be worked with, why.
+// report of the agent at an address, or why there is no usable one.
 func (r *resourceReconciler) report(address resourcev1.IPAddress) (agents.Report, string, error) {
 	report, err := r.agents.Report(string(address))
 	switch {

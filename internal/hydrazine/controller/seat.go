@@ -82,7 +82,7 @@ func onUplink(
 	return nil
 }
 
-// unusable says what of the host's DPU an address is, if it can't be the host's for that.
+// unusable says which address of the host's DPU it is, if the host can't have it for that reason.
 func unusable(ip netip.Addr, report agents.Report) string {
 	for _, text := range report.GetUplink().GetAddresses() {
 		prefix, err := netip.ParsePrefix(text)
@@ -122,7 +122,7 @@ func namesake(
 	return nil
 }
 
-// hostPort is the one that is named. Without a name it is the one that the host has, or the only one.
+// hostPort is the named one. Without a name it is the one that the host has, or the only one.
 func hostPort(resource *resourcev1.ManagedResource, ports []*agentv1.Port) (*agentv1.Port, error) {
 	name := resource.Spec.Identifier
 	if port := portOf(resource, ports); port != nil && name == "" {

@@ -1,4 +1,4 @@
-// Package controller makes ResourceGroups and ManagedResources real: a central of OVN for each group, the rows that group and
+// Package controller reconciles ResourceGroups and ManagedResources: a central of OVN for each group, the rows that group and
 // members ask for, and the calls to the agents of the members' DPUs.
 package controller
 
@@ -52,7 +52,7 @@ type Config struct {
 	Options           controller.Options
 }
 
-// Setup registers the controllers with a manager. ctx is the manager's life.
+// Setup registers the controllers with a manager. ctx ends with the manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, config Config) error {
 	if err := Index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
@@ -125,7 +125,7 @@ func (r *publicIPReconciler) setup(mgr ctrl.Manager, options controller.Options)
 	return nil
 }
 
-// placeChanged: what a group's rows follow from. Conditions aren't a part of that, and a new host has no place yet.
+// placeChanged: what a group's rows depend on. Conditions aren't a part of that, and a new host has no place yet.
 var placeChanged = predicate.Funcs{
 	CreateFunc: func(event.CreateEvent) bool { return false },
 	UpdateFunc: func(e event.UpdateEvent) bool {
@@ -143,7 +143,7 @@ var precedenceChanged = predicate.Or(predicate.GenerationChangedPredicate{}, pre
 	return attachedByUs(old) != attachedByUs(now)
 }})
 
-// homeChanged: what a host's place follows from.
+// homeChanged: what a host's place depends on.
 var homeChanged = predicate.Or(predicate.GenerationChangedPredicate{}, predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	old, now := e.ObjectOld.(*resourcev1.ResourceGroup), e.ObjectNew.(*resourcev1.ResourceGroup)
 	return !equality.Semantic.DeepEqual(old.Status.SoftwareNetworkConfiguration, now.Status.SoftwareNetworkConfiguration)
@@ -220,7 +220,7 @@ func (r *groupReconciler) groupOfHolder(ctx context.Context, object client.Objec
 	}
 	holder := &resourcev1.ManagedResource{}
 	if err := r.Get(ctx, types.NamespacedName{Namespace: of.Namespace, Name: of.Name}, holder); err != nil {
-		return nil // it has gone, and its group has heard of that
+		return nil // it is gone, and its group was notified of that
 	}
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: of.Namespace, Name: holder.Spec.ResourceGroup}}}
 }

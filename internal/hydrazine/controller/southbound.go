@@ -13,12 +13,12 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/agents"
 )
 
-// certificateLife is that of what a DPU shows its group's southbound database. It is renewed when half of it is left, with the
-// lease, so it is long enough for the longest lease to end first.
+// certificateLife is the lifetime of a DPU's certificate for its group's southbound database. It is renewed when half of it is
+// left, with the lease, so it is long enough for the longest lease to end first.
 const certificateLife = 30 * 24 * time.Hour
 
-// secure puts into an assignment what the DPU needs to reach the southbound database where that speaks TLS. It returns false
-// where the host can't be assigned, and says why.
+// secure puts into an assignment what the DPU needs to reach the southbound database if that uses TLS. It returns false if
+// the host can't be assigned, and says why.
 func (r *resourceReconciler) secure(resource *resourcev1.ManagedResource, report agents.Report, wanted *agentv1.Assignment) bool {
 	if !strings.HasPrefix(wanted.Southbound, "ssl:") {
 		return true
@@ -51,7 +51,7 @@ func (r *resourceReconciler) secure(resource *resourcev1.ManagedResource, report
 	return true
 }
 
-// held is what a DPU has for a group. All its ports share it.
+// held is a DPU's certificate for a group. All its ports share it.
 func held(ports []*agentv1.Port, group string) *agentv1.SouthboundTLS {
 	for _, port := range ports {
 		if tls := port.GetAssignment().GetSouthboundTls(); tls != nil && port.GetAssignment().GetGroupUid() == group {
@@ -61,8 +61,7 @@ func held(ports []*agentv1.Port, group string) *agentv1.SouthboundTLS {
 	return nil
 }
 
-// older is for an agent that knows no TLS. A host that it has keeps what it has, and hears of no change; another one isn't
-// given to it.
+// older is for an agent without TLS. Its attached hosts stay attached, and get no changes; no further host is attached.
 func (r *resourceReconciler) older(resource *resourcev1.ManagedResource, report agents.Report, wanted *agentv1.Assignment) bool {
 	unmet(resource, resourcev1.AgentReadyCondition, reasonOlder, fmt.Sprintf("the agent of DPU %s, version %.64q, asks for no certificate: "+
 		"upgrade it, or start the manager with --southbound-plaintext until it is", report.GetChassis(), report.GetVersion()))

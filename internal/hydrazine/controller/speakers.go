@@ -20,11 +20,11 @@ import (
 // clockSkew is how far the clocks of a speaker, or of another replica, and of this process may be apart.
 const clockSkew = 30 * time.Second
 
-// readAgain is how often a speaker's Lease is read at most: all addresses ask for the same few.
+// readAgain limits how often a speaker's Lease is read: all addresses need the same few.
 const readAgain = 30 * time.Second
 
-// speakers are the BGP speakers, by what the API server knows of them. How long one has been silent is counted by this process' own clock,
-// from when its last renewal was first seen: the wall's clocks, the speaker's and this one, may be set to anything.
+// speakers are the BGP speakers, by their objects in the API server. How long one has been silent is counted by this process' own clock,
+// from when its last renewal was first seen: the wall clocks, the speaker's and this one, may be set to anything.
 type speakers struct {
 	client.Reader
 	namespace string
@@ -35,17 +35,17 @@ type speakers struct {
 	words map[wordOf]word
 }
 
-// wordOf a speaker: the renewal of its Lease, or, where it has none, since when it has been expected to withdraw.
+// wordOf a speaker: the renewal of its Lease, or, if it has none, since when it has been expected to withdraw.
 type wordOf struct {
 	name  string
 	since time.Time
 }
 
-// word of a speaker's, the last one.
+// word is the last sign of a speaker.
 type word struct {
 	renewed  time.Time
 	at, read time.Duration // when it was seen first, and last
-	silence  time.Duration // after which nothing is left of it
+	silence  time.Duration // after which no neighbor has its routes
 }
 
 func newSpeakers(reader client.Reader, namespace string) *speakers {
@@ -57,10 +57,10 @@ func newSpeakers(reader client.Reader, namespace string) *speakers {
 
 // +kubebuilder:rbac:groups=networkfabric.bedplate.dev,resources=bgpconfigurations,verbs=list
 
-// silentIn is how long it takes until no neighbor of a speaker's has anything of it any more, although it hasn't said so: it has been dead
-// for so long then that all sessions have ended, and what the neighbors kept for its restart too. It is later if the speaker renews its
-// Lease before; what is over now has just been read. Of one without a Lease nothing is known but since when it has been expected
-// to withdraw, which is the zero time where it isn't.
+// silentIn is how long it takes until no neighbor of a speaker has its routes any more, although it hasn't confirmed that: by then all
+// sessions have ended, and the routes that neighbors kept for its restart are gone. It is later if the speaker renews its Lease before; a
+// result of 0 is from a Lease that was just read. Of a speaker without a Lease nothing is known except since when it has been expected to
+// withdraw: zero if it isn't.
 func (s *speakers) silentIn(ctx context.Context, name string, since time.Time) (time.Duration, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -96,14 +96,14 @@ func (s *speakers) silentIn(ctx context.Context, name string, since time.Time) (
 	return w.at + silence - now, nil
 }
 
-// memory is how long neighbors believe a speaker that is gone, whichever configuration it has. What its Lease says counts too:
-// its sessions may be older than the configuration.
+// memory is how long neighbors keep the routes of a speaker that is gone, whichever configuration it has. The duration in its
+// Lease counts too: its sessions may be older than the configuration.
 func (s *speakers) memory(ctx context.Context) (time.Duration, error) {
 	list := &networkfabricv1.BGPConfigurationList{}
 	if err := s.List(ctx, list); err != nil {
 		return 0, fmt.Errorf("list BGPConfigurations: %w", err)
 	}
-	// What it had may be gone: then it had what the API fills in.
+	// Its configuration may be gone: then it had the API's defaults.
 	longest := lease.Memory(networkfabricv1.BGPConfigurationSpec{Neighbors: []networkfabricv1.BGPNeighbor{{}}})
 	for i := range list.Items {
 		longest = max(longest, lease.Memory(list.Items[i].Spec))

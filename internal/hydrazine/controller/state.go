@@ -42,18 +42,18 @@ var (
 		"Agents that are watched, by state.", []string{"state"}, nil)
 )
 
-// readTimeout is the patience with the cache: metrics that come late don't come at all.
+// readTimeout bounds reads of the cache: late metrics are lost.
 const readTimeout = 5 * time.Second
 
-// Expose says in the manager's metrics how everything is, while the manager leads.
+// Expose the state of all objects in the manager's metrics, while the manager leads.
 func Expose(mgr ctrl.Manager, config Config) error {
 	waits := waiting.New(mgr.GetClient(), &resourcev1.ResourceGroupList{}, &resourcev1.ManagedResourceList{})
 	waits.Conditions = waitsFor
 	return errors.Join(mgr.Add(waits), mgr.Add(NewState(mgr.GetClient(), config)))
 }
 
-// waitsFor are the conditions that keep an object from being as it is wanted. A host that is to be isolated isn't attached, and
-// waits for nothing.
+// waitsFor are the conditions that have to be met before an object is as wanted. A host that is to be isolated isn't
+// attached, and waits for nothing.
 func waitsFor(object runtime.Object) []metav1.Condition {
 	of := object.(conditioned)
 	if !isReady(of) {
@@ -199,8 +199,8 @@ func (s *State) countHosts(g gauges, all []resourcev1.ManagedResource) {
 	}
 }
 
-// ends is when a host's lease does: by what its agent says, or else by what was promised, which an agent that refuses to renew it
-// doesn't keep.
+// ends is when a host's lease ends: by its agent's report, or else by the promise in the status, which is too late if the agent
+// refused to renew.
 func (s *State) ends(r *resourcev1.ManagedResource) time.Time {
 	if !attachedByUs(r) {
 		return time.Time{}

@@ -9,11 +9,11 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/agents"
 )
 
-// switchMemory is for how long a condition says that ovs-vswitchd was started again.
+// switchMemory is for how long a condition says that ovs-vswitchd was restarted.
 const switchMemory = time.Hour
 
-// tell writes into AgentReady what is known of the host's DPU, the worst first: what its agent calls its own and isn't, unless there is
-// nothing, and which of its addresses aren't proven.
+// tell writes into AgentReady what is known of the host's DPU, the worst first: an address that its agent reports as its own and isn't,
+// if any, and which of its addresses aren't proven.
 func (r *resourceReconciler) tell(resource *resourcev1.ManagedResource, report agents.Report, foreign string, unproven []netip.Addr) {
 	restarted := r.restarted(report)
 	switch said := report.GetOpenVswitch(); {
@@ -31,7 +31,7 @@ func (r *resourceReconciler) tell(resource *resourcev1.ManagedResource, report a
 	}
 }
 
-// restarted says that the DPU's ovs-vswitchd was started again, unless that was long ago.
+// restarted says that the DPU's ovs-vswitchd was restarted, unless that was long ago.
 func (r *resourceReconciler) restarted(report agents.Report) string {
 	said := report.GetOpenVswitch()
 	if said.GetRestarts() == 0 || r.now().Sub(report.SwitchSince) > switchMemory {

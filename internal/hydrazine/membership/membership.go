@@ -44,7 +44,7 @@ func Of(r *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, others [
 	return Conflict(r, others)
 }
 
-// Conflict of a host with the first of those that were there before, whether or not there is its group.
+// Conflict of a host with the first of the hosts before it, whether or not its group exists.
 func Conflict(r *resourcev1.ManagedResource, others []resourcev1.ManagedResource) (found Problem) {
 	for i := range others {
 		if problem := held(r, &others[i]); problem.Reason != "" {
@@ -89,12 +89,12 @@ func attached(r *resourcev1.ManagedResource) bool {
 	return r.Status.LeaseExpires != nil && at != nil && len(r.Spec.DPUIPs) > 0 && at.Agent == r.Spec.DPUIPs[0]
 }
 
-// Older orders by age: negative means that a was there before b. Two with the same UID are the same.
+// Older orders by age: negative means that a is older than b. Two with the same UID are the same.
 func Older(a, b *resourcev1.ManagedResource) int {
 	if a.UID == b.UID {
 		return 0
 	}
-	// One that isn't there yet, at admission, is younger than all.
+	// One that doesn't exist yet, at admission, is younger than all.
 	return cmp.Or(
 		order(a.CreationTimestamp.IsZero(), b.CreationTimestamp.IsZero()),
 		a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
@@ -183,7 +183,7 @@ func held(r, other *resourcev1.ManagedResource) Problem {
 	return Problem{}
 }
 
-// conflict of a host with another one, if that was there first.
+// conflict of a host with another one that comes before it.
 func conflict(r, first *resourcev1.ManagedResource) Problem {
 	if first.UID == r.UID {
 		return Problem{}

@@ -5,7 +5,7 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/membership"
 )
 
-// ReasonRefused is why a condition isn't true where OVN can't have a network, or a host on it.
+// ReasonRefused is the reason if OVN can't have a network, or a host on it.
 const ReasonRefused = "TopologyRefused"
 
 // Judge whether a resource is to be on the network of its group beside others, and if it can't be, why.
@@ -32,7 +32,7 @@ func Accepted(group *resourcev1.ResourceGroup, all []resourcev1.ManagedResource)
 	return in
 }
 
-// Expressible reports whether OVN can have a host on its group's network, with what its agent says of the fabric.
+// Expressible reports whether OVN can have a host on its group's network, with its agent's report of the fabric.
 func Expressible(r *resourcev1.ManagedResource, group *resourcev1.ResourceGroup) membership.Problem {
 	t, err := Topology(group, []resourcev1.ManagedResource{*r}, Outside{})
 	if err != nil {

@@ -9,11 +9,10 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/topology"
 )
 
-// notRelayed says why the site doesn't allow that a group's DHCP server is asked, and what to do. It is empty if it does, or where
-// there is none.
+// notRelayed says why the site doesn't allow a group's DHCP server, and what to do. It is empty if it does, or if there is none.
 //
-// DPUs ask under their own addresses, past all rules for hosts, and say which network an address is to be from. So a tenant
-// could speak to any server, and have it give away addresses of the data centre's own networks.
+// DPUs relay under their own addresses, past all rules for hosts, and name the network of the wanted address. So a tenant
+// could reach any server, and use up addresses of the data centre's own networks.
 func notRelayed(group *resourcev1.ResourceGroup, site topology.Site) string {
 	server := Address(group.Spec.DHCPServer)
 	if !server.IsValid() || group.Spec.NetworkImplementationType == resourcev1.FabricNetwork {
@@ -58,7 +57,7 @@ func overlap(group *resourcev1.ResourceGroup, server netip.Addr, site topology.S
 			{"fabricPrefixes", site.FabricPrefixes}, {"deniedPrefixes", site.Denied}, {"dpuPrefixes", site.DPUs}, {"sharedServices", site.Shared},
 		} {
 			for _, p := range of.all {
-				if p.Bits() > 0 && p.Overlaps(network) { // with 0.0.0.0/0 no single one is meant
+				if p.Bits() > 0 && p.Overlaps(network) { // 0.0.0.0/0 means no single one
 					return fmt.Sprintf("the network %s has a dhcpServer, and overlaps %s of %s of the FabricPolicy: make a ResourceGroup with "+
 						"another network, or leave out dhcpServer", network, p, of.field)
 				}

@@ -23,8 +23,8 @@ func Policy(ctx context.Context, c client.Reader) (*networkfabricv1.FabricPolicy
 	return policy, nil
 }
 
-// LookAtSite returns what holds for the networks of all tenants, with the addresses of all DPUs whose agents were heard. What a tenant
-// merely writes keeps no host away from anything.
+// LookAtSite returns what applies to the networks of all tenants, with the addresses of all DPUs whose agents have reported. What a
+// tenant merely writes blocks no host.
 func LookAtSite(ctx context.Context, c client.Reader, underlay []netip.Addr) (topology.Site, error) {
 	policy, err := Policy(ctx, c)
 	if err != nil {

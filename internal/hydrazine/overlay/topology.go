@@ -1,5 +1,5 @@
-// Package overlay is the network that the objects in Kubernetes ask for a ResourceGroup: which of its members are on it, and
-// the topology that follows. Manager and command compute it alike.
+// Package overlay computes the network of a ResourceGroup from the objects in Kubernetes: which of its members are on it,
+// and the topology that follows. Manager and command share it.
 package overlay
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/topology"
 )
 
-// Outside is what a group's network has to do with beside the group and its members.
+// Outside is what a group's network depends on beside the group and its members.
 type Outside struct {
 	Site topology.Site
 	// PublicIPs of hosts, by the UID of their ManagedResource.
@@ -105,7 +105,7 @@ func member(g topology.Group, r *resourcev1.ManagedResource, outside Outside) to
 	return m
 }
 
-// DPUIP is none where there are fewer.
+// DPUIP is invalid if there are fewer.
 func DPUIP(r *resourcev1.ManagedResource, i int) netip.Addr {
 	if i >= len(r.Spec.DPUIPs) {
 		return netip.Addr{}
@@ -113,7 +113,7 @@ func DPUIP(r *resourcev1.ManagedResource, i int) netip.Addr {
 	return Address(r.Spec.DPUIPs[i])
 }
 
-// Address is none where there is none. The API server has checked all others.
+// Address is invalid if the text is empty. The API server has checked all others.
 func Address(ip resourcev1.IPAddress) netip.Addr {
 	parsed, err := netip.ParseAddr(string(ip))
 	if err != nil {

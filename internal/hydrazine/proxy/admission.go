@@ -36,11 +36,12 @@ type admission struct {
 const (
 	// receiveTime is how long a message may take to come after the headers of its call.
 	receiveTime = 10 * time.Second
-	// unreadWeight is that of a call until its message has come: as much as the largest one.
+	// unreadWeight is that of a call until its message has come: that of the largest one.
 	unreadWeight = callWeight + maxMessage + window
 )
 
-// errSurplus means that a call has been ended because all calls together weigh too much, and those of its tenant the most.
+// errSurplus means that a call was ended because all calls together take too much memory, and those of its tenant the
+// most.
 var errSurplus = errors.New("the tenant's calls are too many, or too large")
 
 // call is one whose headers have come.
@@ -115,7 +116,7 @@ func (c *call) weigh(now int) {
 	c.weighs = now
 }
 
-// admit says whose objects a call is about, where it may be made.
+// admit returns whose objects a call is about, if it may be made.
 func (a *admission) admit(ctx context.Context, c *call, method string, request any) (context.Context, error) {
 	size := c.received(request)
 	if c.refused != nil {
@@ -150,7 +151,7 @@ func (a *admission) admit(ctx context.Context, c *call, method string, request a
 // plain makes the answers of a call be sent as they are, whatever their client asks for: what gRPC compresses is a copy that it
 // keeps instead of the one that counts, and takes the proxy's time.
 func plain(ctx context.Context) {
-	_ = grpc.SetSendCompressor(ctx, encoding.Identity) // it fails only when the client has gone
+	_ = grpc.SetSendCompressor(ctx, encoding.Identity) // it fails only if the client is gone
 }
 
 func (a *admission) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
@@ -210,7 +211,7 @@ func (s *admittedStream) SendMsg(message any) error {
 	return s.ServerStream.SendMsg(&answer{message: message, to: s.session})
 }
 
-// recovered is what a client hears of a bug: one request must not end the service for everybody.
+// recovered is a client's error after a bug: one request must not end the service for all.
 func recovered(ctx context.Context, panicked any) error {
 	klog.FromContext(ctx).Error(fmt.Errorf("%v", panicked), "A call panicked", "stack", string(debug.Stack()))
 	return status.Error(codes.Internal, "a bug of the proxy; its log says more")

@@ -12,7 +12,7 @@ import (
 const (
 	// pooled is the least capacity of a buffer that gRPC gives back to its pool.
 	pooled = 1 << 10
-	// maxValues of a message is more than any object has that admission lets in. An empty message of two bytes takes a
+	// maxValues of a message is more than any object has that admission accepts. An empty message of two bytes takes a
 	// hundred when it is decoded.
 	maxValues = 32 << 10
 )
@@ -78,7 +78,7 @@ func (codec) Unmarshal(data mem.BufferSlice, value any) error {
 	return proto.Unmarshal(buffer.ReadOnlyData(), message)
 }
 
-// count the values of a message off those that are left. What can't be read is left to the decoder.
+// count subtracts the values of a message from those that are left. What can't be read is left to the decoder.
 func count(data []byte, of protoreflect.MessageDescriptor, left *int) {
 	for len(data) > 0 && *left >= 0 {
 		number, kind, n := protowire.ConsumeTag(data)

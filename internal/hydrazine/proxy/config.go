@@ -44,7 +44,7 @@ func (c *Config) AddFlags(flags *pflag.FlagSet) {
 		"creates and updates. After a pause they may write those of half a minute at once.")
 }
 
-// Validate says what makes no sense, by the flags that it is from.
+// Validate reports invalid values, with their flags.
 func (c *Config) Validate() error {
 	const atLeastOne = "at least 1"
 	// With an "x" behind it, it is the shortest name that it is the beginning of.

@@ -80,7 +80,7 @@ func (f *frames) look(data []byte) bool {
 	return f.pieces >= 0
 }
 
-// count a frame of so many bytes as are to be skipped.
+// count a frame of f.skip bytes.
 func (f *frames) count(kind, flags byte) {
 	switch {
 	case kind == callFrame:

@@ -20,15 +20,14 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/proxy/mirror"
 )
 
-// kind is what one service differs from the others in.
+// kind is the specific part of one service.
 type kind struct {
 	name        string // such as ResourceGroup
 	clusterWide bool   // operators create and delete, tenants see those that are theirs
 	object      func() client.Object
 	list        func() client.ObjectList
 	message     proto.Message // an example
-	// complete fills in what the API server or the proxy would for a client that has left it out. Current is nil if the
-	// object isn't there.
+	// complete fills in the defaults of the API server and the proxy. Current is nil if the object isn't there.
 	complete func(wanted, current client.Object, by scope) error
 
 	spec, status *mirror.Mirror

@@ -15,28 +15,30 @@ import (
 )
 
 const (
-	// maxRequests is what all calls that are open may weigh, and maxUnsent what answers may that clients don't take, in bytes.
-	// Where it is more, the tenant that has the most loses its heaviest call, or the connection with most answers.
+	// maxRequests bounds the bytes of all open calls, and maxUnsent those of answers that clients don't take. Beyond that, the
+	// tenant that has the most loses its heaviest call, or the connection with most answers.
 	maxRequests, maxUnsent = 128 << 20, 64 << 20
-	// decoded is how many times its size a message may take, at most, while it is worked on.
+	// decoded is how many times its size a message may take in memory, at most.
 	decoded = 16
 	// callWeight is that of a call without its message: its goroutine, its headers, its contexts.
 	callWeight = 32 << 10
-	// writeBurst is for how many seconds a tenant may have saved what it may write.
+	// writeBurst is for how many seconds a tenant may save up its rate of writes.
 	writeBurst = 32
 )
 
-// refusals is how many calls of a tenant are refused for each that it may make. Each is work, so then its connection is closed.
+// refusals is how many calls of a tenant are refused for each that it may make. Each refusal is work, so beyond that its
+// connection is closed.
 const refusals = 10
 
-// tenantsRemembered is for how many tenants their pace is known. One that is forgotten begins with its whole burst again.
+// tenantsRemembered is for how many tenants their pace is remembered. One that is forgotten starts with its whole burst
+// again.
 const tenantsRemembered = 16384
 
-// limits keep one tenant from taking everything. Operators have none, but for all connections together.
+// limits keep one tenant from taking everything. Operators have none, except for all connections together.
 type limits struct {
 	rate, bytes          rate.Limit
 	burst, bytesBurst    int
-	all                  *quota // of all connections, whosever they are
+	all                  *quota // of all connections, of any client
 	connections, watches *quota
 	lists                *turns
 	requests, unsent     *evict.Set[string] // bytes, by organization

@@ -19,11 +19,11 @@ import (
 
 const (
 	pageSize, maxPageSize = 100, 500
-	// maxPageBytes is less than what gRPC's clients take in one message.
+	// maxPageBytes is less than what gRPC's clients accept in one message.
 	maxPageBytes = 2 << 20
 	// listStep is how many objects the API server is asked for at a time.
 	listStep = 50
-	// listsAtATime are under way, and tenantLists of one tenant.
+	// listsAtATime limits the concurrent lists, tenantLists those of one tenant.
 	listsAtATime, tenantLists = 8, 2
 )
 
@@ -54,13 +54,13 @@ func (s *service[M]) list(ctx context.Context, r *proxyv1.ListRequest) (page[M],
 		}
 	}
 	p, err := s.listAll(ctx, namespace, limit, r.GetPageToken())
-	if err == nil && ctx.Err() != nil { // its turn is over with the call, and nothing is left to answer
+	if err == nil && ctx.Err() != nil { // its turn ends with the call, and there is nothing to answer
 		return page[M]{}, translate(ctx, ctx.Err(), s.name+"s", s.path)
 	}
 	return p, err
 }
 
-// listAll objects of a namespace, or of all, as the API server pages them: few at a time, as it knows no bound but their number.
+// listAll objects of a namespace, or of all, as the API server pages them: few at a time, as it only bounds their number.
 func (s *service[M]) listAll(ctx context.Context, namespace string, limit int, token string) (page[M], error) {
 	giveBack, err := s.limits.lists.take(ctx, scopeOf(ctx).organization)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Why a client is refused, in the label reason.
+// Reasons of refusals, in the label reason.
 const (
 	refusedSilence     = "silence"     // it hasn't shown a certificate in time
 	refusedHandshake   = "handshake"   // it has shown none that identifies it
@@ -37,7 +37,7 @@ type Metrics struct {
 	refused  *prometheus.CounterVec
 }
 
-// NewMetrics returns metrics of nothing yet.
+// NewMetrics returns empty metrics.
 func NewMetrics() *Metrics {
 	m := &Metrics{
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -98,7 +98,7 @@ func (m *Metrics) refuseHandshake(err error) {
 	}
 }
 
-// short name of a method, such as ResourceGroups/Create. There are no calls of methods that there aren't.
+// short name of a method, such as ResourceGroups/Create. Unknown methods have no calls.
 func short(method string) string { return method[strings.LastIndex(method, ".")+1:] }
 
 func (m *Metrics) count(method string, err error) {

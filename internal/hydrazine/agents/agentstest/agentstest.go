@@ -1,4 +1,4 @@
-// Package agentstest is an agent without a DPU: it keeps the agent's word, to the letter, and puts no packet anywhere.
+// Package agentstest is an agent without a DPU: it follows the agent's contract exactly, and forwards no packets.
 package agentstest
 
 import (
@@ -49,7 +49,7 @@ type Agent struct {
 	refusing error
 	idle     bool
 	calls    map[string]int
-	least    time.Duration // that was left of a lease when it was renewed
+	least    time.Duration // the smallest remainder of a lease at a renewal
 }
 
 // Start an agent at an address, in plaintext without other options. It ends with the test.
@@ -64,7 +64,7 @@ func Start(t testing.TB, address string, port uint16, report *agentv1.Report, op
 	return a
 }
 
-// now is what has passed since the fake DPU was started, as a timestamp. It is another clock than the wall's, as a real DPU's is.
+// now is the time since the fake DPU was started, as a timestamp. It isn't the wall clock, as with a real DPU.
 func (a *Agent) now() *timestamppb.Timestamp {
 	return timestamppb.New(time.Unix(0, 0).Add(time.Since(a.booted)))
 }
@@ -77,7 +77,7 @@ func (a *Agent) left(port *agentv1.Port) time.Duration {
 // Stop answering.
 func (a *Agent) Stop() { a.stop() }
 
-// Restart to answer, with all that was known before.
+// Restart answering, with the state from before.
 func (a *Agent) Restart() {
 	a.t.Helper()
 	listener, err := net.Listen("tcp", a.address)
@@ -123,7 +123,7 @@ func Request(chassis string) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}))
 }
 
-// Say something else from now on.
+// Say changes what it reports from now on.
 func (a *Agent) Say(change func(*agentv1.Report)) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -156,14 +156,14 @@ func (a *Agent) Refuse(err error) {
 	a.refusing = err
 }
 
-// Pretend to do what it is asked, or do it.
+// Pretend to do what is requested, or do it.
 func (a *Agent) Pretend(idle bool) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	a.idle = idle
 }
 
-// Least says how much of a lease was left when it was renewed, of all renewals the least. Without one it is an hour.
+// Least is the smallest remainder of a lease at a renewal. Without one it is an hour.
 func (a *Agent) Least() time.Duration {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -277,7 +277,7 @@ func (a *Agent) check(request *agentv1.AttachRequest) error {
 	return nil
 }
 
-// port that is asked for, if it may be given.
+// port that is requested, if it may be assigned.
 func (a *Agent) port(request *agentv1.AttachRequest) (wanted *agentv1.Port, err error) {
 	if err := a.check(request); err != nil {
 		return nil, err
@@ -327,7 +327,7 @@ func (a *Agent) Isolate(_ context.Context, request *agentv1.IsolateRequest) (*ag
 	return a.says(), nil
 }
 
-// expire isolates whose leases have run out.
+// expire isolates hosts whose leases have expired.
 func (a *Agent) expire() {
 	for _, port := range a.report.GetPorts() {
 		if port.GetLeaseEnds() != nil && a.left(port) <= 0 {

@@ -24,8 +24,8 @@ type DPU struct {
 	Address, Southbound string
 }
 
-// Contract is what agent.proto says, as calls and their answers. The fake agent and the real one pass it, so that a test with the
-// fake proves something. Only the clock of the report's time counts: a real DPU's isn't its controller's.
+// Contract is agent.proto as calls and their answers. The fake agent and the real one pass it, so that tests with the fake prove
+// something. Only the clock of the report's time counts: a real DPU's isn't its controller's.
 func Contract(t *testing.T, on DPU) {
 	for _, term := range []struct {
 		name string
@@ -41,7 +41,7 @@ func Contract(t *testing.T, on DPU) {
 	} {
 		t.Run(term.name, func(t *testing.T) {
 			c := contract{NewWithT(t), t, on}
-			t.Cleanup(func() { // each begins with what the one before has left: nothing
+			t.Cleanup(func() { // each starts with what the one before has left: nothing
 				for _, who := range []string{"one", "two"} {
 					_, err := on.Client.Isolate(context.Background(), &agentv1.IsolateRequest{ResourceUid: who})
 					c.Expect(err).NotTo(HaveOccurred())
@@ -96,7 +96,7 @@ func (c contract) port(r *agentv1.Report, n int) *agentv1.Port {
 	return nil
 }
 
-// request to attach a resource, decided on what the agent says now.
+// request to attach a resource, based on the agent's current report.
 func (c contract) request(n int, resource string) *agentv1.AttachRequest {
 	c.t.Helper()
 	now := c.report()

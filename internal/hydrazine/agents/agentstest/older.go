@@ -14,15 +14,15 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// level1 is agent.proto as agents of level 1 were built from it. It never changes. It was made there by
+// level1 is agent.proto as agents of level 1 were built from it. It never changes. It was created there by
 //
 //	buf build --as-file-descriptor-set --exclude-imports --exclude-source-info -o level1.json
 //
 //go:embed testdata/level1.json
 var level1 []byte
 
-// Level1 is an agent that knows only what agents of level 1 know: all else is lost on its way in and out, as it is with a program
-// that was built before. Its report has to say its level too: see Older.
+// Level1 is an agent that knows only what agents of level 1 know: all other fields are lost on the way in and out, as with an
+// older program. Its report has to have its level too: see Older.
 func Level1() grpc.ServerOption {
 	set := &descriptorpb.FileDescriptorSet{}
 	if err := protojson.Unmarshal(level1, set); err != nil {

@@ -21,7 +21,7 @@ import (
 // ErrExpired means that a client has missed what isn't remembered any more.
 var ErrExpired = errors.New("what has happened since that version isn't known any more")
 
-// ErrUnsynced means that the API server hasn't been heard yet.
+// ErrUnsynced means that the objects haven't been listed yet.
 var ErrUnsynced = errors.New("the objects aren't known yet")
 
 // Config of a feed.
@@ -29,7 +29,7 @@ type Config struct {
 	// Remember is how many changes a client can have missed, and RememberBytes what they may weigh together: an object as it was
 	// before weighs its Bytes. A client that is slower, or comes back later, has to start with all objects.
 	Remember, RememberBytes int
-	// Backlog is how many changes may wait for a client that takes them slowly, beside those that it has begun with.
+	// Backlog is how many changes may wait for a slow client, beside those that it started with.
 	Backlog int
 }
 
@@ -73,7 +73,7 @@ type Feed[M any] struct {
 	weight    int         // of the past, in bytes
 	since     uint64      // all changes after this version are in the past
 	latest    uint64
-	known     uint64 // a version that the API server has had; what came until then may be yet to hear
+	known     uint64 // a version of the API server; changes until then may still be missing here
 	listeners map[*Subscription[M]]struct{}
 	byOwner   map[string]map[*Subscription[M]]struct{} // "" are those that get all changes
 }
@@ -101,7 +101,7 @@ func (f *Feed[M]) Synced() bool {
 	return f.synced
 }
 
-// Known is the newest version that there is known to be, 0 before there is any.
+// Known is the newest known version, 0 before there is any.
 func (f *Feed[M]) Known() uint64 {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()

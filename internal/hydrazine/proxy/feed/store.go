@@ -21,7 +21,7 @@ func (f *Feed[M]) Update(object any) error {
 	return nil
 }
 
-// Delete implements cache.ReflectorStore. The API server says at which version it was.
+// Delete implements cache.ReflectorStore. The object has the version of its deletion.
 func (f *Feed[M]) Delete(object any) error {
 	o := object.(client.Object)
 	version := f.item(o).Version
@@ -84,7 +84,7 @@ func byAge[M any](items map[client.ObjectKey]*Item[M]) []client.ObjectKey {
 	return slices.SortedFunc(maps.Keys(items), func(a, b client.ObjectKey) int { return cmp.Compare(items[a].Version, items[b].Version) })
 }
 
-// apply makes a change known: after is nil when the object is gone.
+// apply publishes a change: after is nil when the object is gone.
 func (f *Feed[M]) apply(key client.ObjectKey, after *Item[M], version uint64, partly bool) {
 	c := change[M]{before: f.items[key], after: after, version: version, partly: partly}
 	if c.before == nil && c.after == nil {
@@ -105,7 +105,7 @@ func (f *Feed[M]) apply(key client.ObjectKey, after *Item[M], version uint64, pa
 	f.forget()
 }
 
-// forget the oldest changes where they are too many, or too large together. Clients that still wait for one of them have to list again.
+// forget the oldest changes if they are too many, or too large together. Clients that still wait for one of them have to list again.
 func (f *Feed[M]) forget() {
 	n := 0
 	for ; len(f.past)-n > f.config.Remember || f.weight > f.config.RememberBytes && n < len(f.past); n++ {

@@ -13,12 +13,11 @@ const (
 	Added Type = iota
 	Modified
 	Deleted
-	// Bookmark has only a version: all until then has been heard.
+	// Bookmark has only a version: all changes until then were sent.
 	Bookmark
 )
 
-// Event is what a client hears. Version is where it can continue from; it is 0 if what comes next is needed too, until a
-// Bookmark.
+// Event for a client. Version is where it can continue from; it is 0 if what comes next is needed too, until a Bookmark.
 type Event[M any] struct {
 	Type    Type
 	Item    *Item[M]
@@ -26,9 +25,9 @@ type Event[M any] struct {
 	from    uint64 // the version at which it was so
 }
 
-// Filter says what a client hears of.
+// Filter says what a client gets.
 type Filter struct {
-	// Owner of the objects. "" is everybody.
+	// Owner of the objects. "" is any.
 	Owner string
 	// Name of the objects. "" is any.
 	Name string
@@ -50,7 +49,7 @@ type Subscription[M any] struct {
 	news     chan struct{}
 }
 
-// Subscribe to what has happened after a version. 0 is to begin with all objects. ErrExpired: that isn't known any more.
+// Subscribe to what has happened after a version. 0 starts with all objects. ErrExpired: that isn't known any more.
 func (f *Feed[M]) Subscribe(filter Filter, after uint64) (*Subscription[M], error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -77,10 +76,10 @@ func (f *Feed[M]) Subscribe(filter Filter, after uint64) (*Subscription[M], erro
 // eventBytes is what an event takes.
 const eventBytes = 32
 
-// Weight of what a subscription begins with, in bytes. It is gone with the first Bookmark.
+// Weight of what a subscription starts with, in bytes. It is 0 after the first Bookmark.
 func (s *Subscription[M]) Weight() int { return s.weight }
 
-// begin with all there is.
+// begin with all objects.
 func (s *Subscription[M]) begin() {
 	items := s.feed.items
 	if s.filter.Owner != "" {
@@ -107,7 +106,7 @@ func (s *Subscription[M]) bookmark() {
 	s.wake()
 }
 
-// hear of a change, as far as it concerns this client.
+// hear queues a change, as far as it concerns this client.
 func (s *Subscription[M]) hear(c change[M]) {
 	was, is := matches(s.filter, c.before), matches(s.filter, c.after)
 	if s.err != nil || c.version <= s.position || !was && !is {
@@ -170,7 +169,7 @@ func (s *Subscription[M]) Next(ctx context.Context, idle time.Duration) (Event[M
 	}
 }
 
-// take the first event of the queue, or, where there is none and that is wanted, a bookmark.
+// take the first event of the queue, or, if there is none and that is wanted, a bookmark.
 func (s *Subscription[M]) take(bookmark bool) (event Event[M], found bool, err error) {
 	s.feed.mutex.Lock()
 	defer s.feed.mutex.Unlock()

@@ -1,5 +1,5 @@
 // Package mirror converts between the structs of a kind and protobuf messages that have the same fields. It pairs them by
-// name, once, and fails where one has a field that the other hasn't: they can't drift apart.
+// name, once, and fails if one has a field that the other lacks: so they can't drift apart.
 package mirror
 
 import (
@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Mirror is the pairs of a struct's fields with a message's. It doesn't change.
+// Mirror is the pairs of a struct's fields with a message's. It is immutable.
 type Mirror struct{ pairs []pair }
 
 type pair struct {
@@ -50,7 +50,7 @@ func New(t reflect.Type, message protoreflect.MessageDescriptor, words []string)
 	return m, nil
 }
 
-// plain is a name without what the two worlds spell differently: hostIP and host_ip.
+// plain is a name without the differences in spelling: hostIP and host_ip.
 func plain(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
 
 func find(fields protoreflect.FieldDescriptors, name string) protoreflect.FieldDescriptor {
@@ -123,7 +123,7 @@ func (m *Mirror) ToMessage(from reflect.Value, into protoreflect.Message) {
 	}
 }
 
-// toMessage fills fresh where that is a message; otherwise it returns another value.
+// toMessage fills fresh if that is a message; otherwise it returns another value.
 func (p *pair) toMessage(value reflect.Value, fresh protoreflect.Value) protoreflect.Value {
 	value = reflect.Indirect(value)
 	switch {
