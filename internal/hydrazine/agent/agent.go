@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// lookInterval is how often everything is compared when nothing seems to have changed.
+	// lookInterval is how often everything is compared without a change.
 	lookInterval = 10 * time.Second
 	// applyPause batches changes that come together: OVN makes dozens when a host is attached. Requests of the controller don't
 	// wait for it, and a host that is to be isolated loses its link before it.
@@ -40,26 +40,26 @@ type Agent struct {
 	metrics  *Metrics
 	watchdog watchdog
 
-	applying sync.Mutex        // what is done to the DPU is done by one at a time
-	stale    map[string]string // zones of connection tracking to be forgotten, by whose they were
+	applying sync.Mutex        // only one goroutine changes the DPU at a time
+	stale    map[string]string // zones of connection tracking to be forgotten, by former owner
 	swept    bool              // connections from before the agent are forgotten
 
 	mutex  sync.Mutex // of what is reported
 	status status
 }
 
-// status is what the agent has found out and reports.
+// status is what the agent reports.
 type status struct {
-	isolation, attachment error // what came out of the last attempt at either
+	isolation, attachment error // the result of the last attempt at either
 	chassis               string
-	uplink                *agentv1.Uplink   // as it was read last, never changed
+	uplink                *agentv1.Uplink   // as last read, never modified
 	uncut                 map[string]error  // ports that can't be cut
 	versions              map[string]string // of the programs that the agent drives
 	daemons               daemons
-	relay                 error // what keeps it from passing on requests
+	relay                 error // what prevents it from relaying requests
 	vswitchd              vswitchd
 	started               time.Duration // the run of ovs-vswitchd, sinceBoot
-	restarts              uint32        // of ovs-vswitchd, as far as the agent has seen
+	restarts              uint32        // of ovs-vswitchd, that the agent has seen
 }
 
 // errNotLooked is the error before the first comparison.
@@ -103,7 +103,7 @@ func New(options Options) (*Agent, error) {
 	return a, nil
 }
 
-// ovnController is how ovn-controller is run, with the identity of the DPU.
+// ovnController is ovn-controller with its settings and the identity of the DPU.
 func (o *Options) ovnController(own *identity) ovncontroller.Daemon {
 	return ovncontroller.Daemon{
 		Path: o.OVNController, Unit: o.OVNUnit, Database: o.OVSDatabase, RunDir: o.OVNRunDir, LogDir: o.OVNLogDir, OVSRun: o.OVSRunDir,
@@ -111,7 +111,7 @@ func (o *Options) ovnController(own *identity) ovncontroller.Daemon {
 	}
 }
 
-// changed says that there may be something to do and to report.
+// changed signals that there may be something to do and to report.
 func (a *Agent) changed() {
 	a.news.announce()
 	select {
@@ -141,7 +141,7 @@ func (a *Agent) cut(port string) {
 	}
 }
 
-// Run works until ctx ends. Then everything stays as it is: flows, ports and ovn-controller.
+// Run runs until ctx ends. Then everything stays as it is: flows, ports and ovn-controller.
 func (a *Agent) Run(ctx context.Context) error {
 	defer a.database.Close()
 	a.meetPorts() // cut off before anything else: Open vSwitch may be slow, the address in use, a certificate broken
@@ -163,7 +163,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	return a.serve(ctx, listener, creds)
 }
 
-// work brings the DPU to where it should be, whenever something has changed.
+// work brings the DPU to the wanted state, whenever something has changed.
 func (a *Agent) work(ctx context.Context) {
 	a.replaceOld(ctx)
 	retry := minRetry

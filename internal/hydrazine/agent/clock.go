@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// sinceBoot is what has passed since the DPU was started, sleep included. It can't be set.
+// sinceBoot is the time since the DPU was started, sleep included. It can't be set.
 func sinceBoot() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
@@ -19,15 +19,15 @@ func sinceBoot() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// timestamp is a time since the DPU was started, as it is said to the controller, which can only say it back.
+// timestamp is a time since the DPU was started, opaque to the controller, which only returns it.
 func timestamp(t time.Duration) *timestamppb.Timestamp {
 	return timestamppb.New(time.Unix(0, int64(t)))
 }
 
-// sinceBootAt is the time since the DPU was started that a timestamp says.
+// sinceBootAt is the time since the DPU was started in a timestamp.
 func sinceBootAt(t *timestamppb.Timestamp) time.Duration { return t.AsTime().Sub(time.Unix(0, 0)) }
 
-// bootID names the time since the DPU was started.
+// bootID identifies the boot of the DPU.
 func bootID() (string, error) {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -90,7 +90,7 @@ func (a *Agent) watchDaemons(ctx context.Context) {
 	}
 }
 
-// readVersions asks the programs that run for their versions.
+// readVersions reads the versions of the running programs.
 func (a *Agent) readVersions(ctx context.Context) {
 	controller, controllerErr := a.daemon.Running(ctx)
 	vswitchd, vswitchdErr := a.callVswitchd(ctx, "version")
@@ -104,12 +104,12 @@ func (a *Agent) readVersions(ctx context.Context) {
 	}
 }
 
-// replaceOld restarts an ovn-controller that isn't the installed one, or that an older agent has started in another way. That
-// loses no packet.
+// replaceOld restarts an ovn-controller that isn't the installed one, or that an older agent has started with other
+// arguments. That loses no packet.
 func (a *Agent) replaceOld(ctx context.Context) {
 	installed, err := a.daemon.Installed(ctx)
 	if err == nil {
-		if a.daemon.PID() == 0 { // it is the one that will run
+		if a.daemon.PID() == 0 { // it is the version that will run
 			a.mutex.Lock()
 			a.status.versions["ovn-controller"] = installed
 			a.mutex.Unlock()

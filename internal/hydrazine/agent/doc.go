@@ -1,4 +1,5 @@
-// Package agent runs on a DPU. It puts the ports of the hosts behind it on the networks of tenants, and takes them off.
+// Package agent runs on a DPU. It attaches the ports of the hosts behind it to the networks of tenants, and isolates
+// them.
 //
 // Everything is decided from three things: the ledger (which host has which port, and until when), what Open vSwitch
 // has, and what the kernel has. They are compared again after every change and every failure, so it makes no difference

@@ -23,7 +23,7 @@ const (
 // errLocked means that another process has the ledger.
 var errLocked = errors.New("another process decides for this DPU")
 
-// Lock makes this process the only one that decides for the DPU, until unlock is called or the process ends. It waits for
+// Lock makes this process the only one that controls the DPU, until unlock is called or the process ends. It waits for
 // another one until ctx ends.
 func Lock(ctx context.Context, options Options) (unlock func(), err error) {
 	for {
@@ -42,7 +42,7 @@ func tryLock(options Options) (unlock func(), err error) {
 	if err := os.MkdirAll(options.StateDir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the state's folder: %w", err)
 	}
-	folder, err := os.Open(options.StateDir) // which can be locked even where nothing can be written
+	folder, err := os.Open(options.StateDir) // it can be locked even if nothing can be written
 	if err != nil {
 		return nil, fmt.Errorf("lock the ledger: %w", err)
 	}
@@ -56,8 +56,8 @@ func tryLock(options Options) (unlock func(), err error) {
 	return func() { _ = folder.Close() }, nil
 }
 
-// Expire isolates hosts whose leases have run out, as an agent does when it starts. While there is an agent, that is the agent's to do; but
-// it may be stuck, so ports without a lease are taken down all the same.
+// Expire isolates hosts whose leases have expired, as an agent does when it starts. A running agent does that itself; but it may be stuck,
+// so ports without a lease are taken down all the same.
 func Expire(ctx context.Context, options Options) error {
 	unlock, err := tryLock(options)
 	if errors.Is(err, errLocked) {
@@ -79,15 +79,15 @@ func Expire(ctx context.Context, options Options) error {
 	return errors.Join(a.keeper.Save(), a.isolate(ctx, a.keeper.Ledger()))
 }
 
-// cutEnded takes down the ports that no host has by the ledger's file, without the agent's lock. An agent that isn't stuck has done so before;
-// it writes the file before it takes a port up, and takes up again a port that is taken down in between.
+// cutEnded takes down the ports that no host has by the ledger's file, without the agent's lock. An agent that isn't stuck has done so
+// before; it writes the file before it takes a port up, and restores a port that is taken down in between.
 func cutEnded(options Options) error {
 	file, err := ledgerFile(options)
 	if err != nil {
 		return err
 	}
 	l, err := file.Load()
-	if err != nil { // the agent's own ledger may be a good one
+	if err != nil { // the agent's ledger in memory may be valid
 		return err
 	}
 	l.Expire(sinceBoot())

@@ -39,7 +39,7 @@ type identity struct {
 	requested string
 }
 
-// loadIdentity reads the key, or makes another one. That is written with its first certificate.
+// loadIdentity reads the key, or makes another one, which is written with its first certificate.
 func loadIdentity(dir string) (*identity, error) {
 	i := &identity{dir: dir}
 	data, _ := os.ReadFile(i.file(keyFile))
@@ -79,7 +79,7 @@ func (i *identity) request(chassis string) (string, error) {
 	return i.requested, nil
 }
 
-// check that a network can be reached with what comes with it.
+// check that a network can be reached with its certificate.
 func (i *identity) check(n ledger.Network) error {
 	secure := strings.HasPrefix(n.Southbound, "ssl:")
 	if !secure && n.Certificate == "" {

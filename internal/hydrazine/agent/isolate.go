@@ -42,7 +42,7 @@ func (a *Agent) isolate(ctx context.Context, wanted *ledger.Ledger) error {
 	return nil
 }
 
-// deleteIntegration forgets the connections before too: an agent that is killed afterwards finds their zones no more.
+// deleteIntegration forgets the connections before, too: after a kill the next agent wouldn't find their zones.
 func (a *Agent) deleteIntegration(ctx context.Context, nobody bool) error {
 	if err := a.forget(ctx, nobody); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (a *Agent) forget(ctx context.Context, nobody bool) error {
 	return nil
 }
 
-// flush flushes connections. The datapath is only named where there are several: Open vSwitch 3.1 refuses its name here.
+// flush flushes connections. The datapath is only named if there are several: Open vSwitch 3.1 refuses its name here.
 func (a *Agent) flush(ctx context.Context, arguments ...string) error {
 	list, err := a.callVswitchd(ctx, "dpctl/dump-dps")
 	if err != nil {

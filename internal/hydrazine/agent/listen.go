@@ -24,10 +24,10 @@ type uplinkListener struct {
 	end         context.CancelFunc
 
 	at      map[netip.Addr]net.Listener // of follow alone
-	problem string                      // that was logged last
+	problem string                      // the last one logged
 }
 
-// listenAtUplink until the listener is closed: gRPC would take it for a failure if it ended before.
+// listenAtUplink until the listener is closed: gRPC would treat an earlier end as a failure.
 func (a *Agent) listenAtUplink(ctx context.Context) net.Listener {
 	l := &uplinkListener{
 		addresses: a.uplinkAddresses, port: DefaultPort, connections: make(chan net.Conn), at: map[netip.Addr]net.Listener{},
@@ -52,7 +52,7 @@ func (a *Agent) uplinkAddresses() (all []netip.Addr, err error) {
 	return all, err
 }
 
-// follow the addresses: it listens at those that are new, and no more at those that are gone. What can't be read isn't gone.
+// follow the addresses: it listens at new ones, and stops at those that are gone. What can't be read isn't gone.
 func (l *uplinkListener) follow() {
 	now, err := l.addresses()
 	for _, a := range now {
@@ -130,7 +130,7 @@ func (l *uplinkListener) Close() error {
 // Addr implements net.Listener.
 func (l *uplinkListener) Addr() net.Addr { return uplinkAddr{l.port} }
 
-// uplinkAddr is how a log calls what may be several addresses.
+// uplinkAddr stands in logs for possibly several addresses.
 type uplinkAddr struct{ port uint16 }
 
 func (uplinkAddr) Network() string  { return "tcp" }

@@ -29,7 +29,7 @@ var (
 
 // Metrics of an agent. Its registry has nothing of Go's own: a DPU's memory belongs to the network.
 type Metrics struct {
-	// Report is how everything is now.
+	// Report is the current state.
 	Report func() (*agentv1.Report, error)
 	// Connected reports whether there is a connection to Open vSwitch's database.
 	Connected func() bool
@@ -40,10 +40,10 @@ type Metrics struct {
 	isolations prometheus.Histogram
 
 	mutex    sync.Mutex
-	released time.Time // when the first port was taken away whose isolation isn't certain yet; zero if there is none
+	released time.Time // when the first port was released whose isolation isn't certain yet; zero if there is none
 }
 
-// NewMetrics returns metrics of nothing yet.
+// NewMetrics returns empty metrics.
 func NewMetrics() *Metrics {
 	m := &Metrics{
 		applies: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -70,14 +70,14 @@ func NewMetrics() *Metrics {
 	return m
 }
 
-// What comes of apply.
+// Results of apply.
 const (
 	outcomeOK          = "ok"
 	outcomeNotIsolated = "not isolated"
 	outcomeNotAttached = "not attached"
 )
 
-// cut notes that a port has been taken away.
+// cut records that a port was released.
 func (m *Metrics) cut() {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -94,7 +94,7 @@ func (m *Metrics) begin() (released time.Time) {
 	return released
 }
 
-// applied notes what has come of it.
+// applied records the result.
 func (m *Metrics) applied(released time.Time, isolation, attachment error) {
 	switch {
 	case isolation != nil:
@@ -102,7 +102,7 @@ func (m *Metrics) applied(released time.Time, isolation, attachment error) {
 		m.mutex.Lock()
 		defer m.mutex.Unlock()
 		if !released.IsZero() {
-			m.released = released // it continues
+			m.released = released // it is still pending
 		}
 		return
 	case attachment != nil:
@@ -126,7 +126,7 @@ func (m *Metrics) Describe(into chan<- *prometheus.Desc) {
 	m.isolations.Describe(into)
 }
 
-// Collect implements prometheus.Collector. Before there is a report, nothing is said of the ports.
+// Collect implements prometheus.Collector. Before there is a report, there are no metrics of ports.
 func (m *Metrics) Collect(into chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		into <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
@@ -177,7 +177,7 @@ func number(is bool) float64 {
 // scrapeTimeout is longer than any scrape takes.
 const scrapeTimeout = 10 * time.Second
 
-// serveMetrics serves /metrics and /healthz until ctx ends. An agent without them does its work all the same.
+// serveMetrics serves /metrics and /healthz until ctx ends. The agent works without them.
 func (a *Agent) serveMetrics(ctx context.Context) {
 	if a.options.MetricsAddress == "" {
 		return

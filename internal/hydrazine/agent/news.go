@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// pause keeps what happens together from being news one by one.
+// pause batches events that happen together.
 const pause = 20 * time.Millisecond
 
 // news wakes all waiters when something happens.
@@ -32,8 +32,8 @@ func (n *news) wait() <-chan struct{} {
 	return n.next
 }
 
-// follow does something whenever there is news, and at least every daemonPoll, until ctx ends. It reports whether it has failed
-// in a way that is news itself: then it waits all the time, or it would continue at once for ever.
+// follow does something whenever there is news, and at least every daemonPoll, until ctx ends. do reports whether it has failed
+// in a way that causes an event itself: then follow waits for the full interval, or it would loop.
 func (n *news) follow(ctx context.Context, do func() (failed bool)) {
 	for ctx.Err() == nil {
 		next := n.wait()

@@ -24,7 +24,7 @@ type Options struct {
 	Chassis        string
 	DatapathType   string
 	MinMTU         int
-	// TLS is how the agent speaks to the controller; ControllerName is the name in the certificate of that one.
+	// TLS is for the connections of the controller; ControllerName is the name in its certificate.
 	TLS            mtls.Files
 	ControllerName string
 
@@ -43,7 +43,7 @@ const (
 	userspaceDatapath = "netdev"
 )
 
-// What --min-mtu may be: what each network carries, and what no packet is longer than.
+// Bounds of --min-mtu: what each network carries, and the maximum length of a packet.
 const minMinMTU, maxMinMTU = 576, 65535
 
 // DefaultPort is where agents listen.
@@ -84,7 +84,7 @@ func (o *Options) Validate() error {
 		flagcheck.That("listen", o.Listen, o.Listen == "" || flagcheck.Address("", o.Listen) == nil,
 			"HOST:PORT or :PORT, or nothing for the uplink's addresses"),
 		flagcheck.Address("metrics-addr", o.MetricsAddress, ""),
-		// Whose certificate has no name would drive the agent.
+		// Otherwise a certificate without a name could control the agent.
 		flagcheck.That("controller-name", o.ControllerName, o.ControllerName != "", "the name in the controller's certificate"),
 		// The agent and the timer that stands in for it have to find the same leases, whatever their working directory.
 		flagcheck.That("state-dir", o.StateDir, filepath.IsAbs(o.StateDir), "the absolute path of a folder"),

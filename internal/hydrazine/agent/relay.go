@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	// maxInterface is how many letters the kernel allows.
+	// maxInterface is the kernel's limit of a name's length.
 	maxInterface = 15
-	// smallestMTU is what every host has to take, and so what a server's answer may have.
+	// smallestMTU is what every host has to accept, and so the limit of a server's answer.
 	smallestMTU = 576
 )
 
-// errRelayNotLooked is what the relay's problem is before it was tried to start it.
+// errRelayNotLooked is the relay's problem before the first attempt to start it.
 var errRelayNotLooked = errors.New("it hasn't been started yet")
 
 // withRelay adds the relay's port to those of hosts.
@@ -54,7 +54,7 @@ func relayLink(r ledger.Relay) (link.Link, error) {
 	return found, nil
 }
 
-// keepRelay runs the relay that there is to be, until ctx ends. What becomes of it makes no difference to anything else.
+// keepRelay runs the wanted relay, until ctx ends. Its failures don't affect anything else.
 func (a *Agent) keepRelay(ctx context.Context) {
 	a.news.follow(ctx, func() bool {
 		settings, err := a.relaySettings()
@@ -69,7 +69,7 @@ func (a *Agent) keepRelay(ctx context.Context) {
 
 // runRelay relays until something else is wanted, or it fails.
 func (a *Agent) runRelay(ctx context.Context, settings relay.Settings) error {
-	// Hosts must not reach the DPU by the interface.
+	// Hosts must not reach the DPU through the interface.
 	if err := link.Silence(settings.Interface); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (a *Agent) runRelay(ctx context.Context, settings relay.Settings) error {
 	return r.Run(ctx, a.setRelayProblem)
 }
 
-// hostsBehind the DPU, which may ask. They aren't known before the controller has said them of all ports.
+// hostsBehind the DPU, which may ask. They aren't known before the controller has set them for all ports.
 func (a *Agent) hostsBehind() map[relay.MAC][]netip.Addr {
 	l, all := a.keeper.Ledger(), map[relay.MAC][]netip.Addr{}
 	for _, name := range l.Assigned() {
@@ -131,7 +131,7 @@ func (a *Agent) setRelayProblem(problem error) {
 	a.news.announce()
 }
 
-// relaySettings returns how to relay now. Where there is to be no relay, they are empty.
+// relaySettings returns how to relay now; empty if there is to be no relay.
 func (a *Agent) relaySettings() (relay.Settings, error) {
 	network := a.keeper.Ledger().Network
 	r := network.Relay
@@ -181,7 +181,7 @@ func underlay(encapIP, server netip.Addr) (netip.Addr, error) {
 	return netip.Addr{}, fmt.Errorf("%s has no address of the server's IP version: %s", vswitch.TransportBridge, server)
 }
 
-// relayReport says what there is of the relay, or nil if there is to be none.
+// relayReport is the state of the relay, or nil if there is to be none.
 func relayReport(l *ledger.Ledger, state vswitch.State, s status) *agentv1.Relay {
 	r := l.Network.Relay
 	if r.Interface == "" {
@@ -198,7 +198,7 @@ func relayReport(l *ledger.Ledger, state vswitch.State, s status) *agentv1.Relay
 	return &agentv1.Relay{Relay: assigned(r), Problem: words(problems)}
 }
 
-// assigned is the relay as the controller said it.
+// assigned is the relay as the controller has set it.
 func assigned(r ledger.Relay) *agentv1.DHCPRelay {
 	if r.Interface == "" {
 		return nil
@@ -216,7 +216,7 @@ func assigned(r ledger.Relay) *agentv1.DHCPRelay {
 // maxHostIPs is more than a host has addresses on its network.
 const maxHostIPs = 8
 
-// hostOf checks what a controller says of the host that a port leads to. One that is older says nothing.
+// hostOf checks the controller's settings of the host behind a port. An older controller has none.
 func hostOf(from *agentv1.Assignment) (ledger.Host, error) {
 	if from.GetHostMac() == "" && len(from.GetHostIps()) == 0 {
 		return ledger.Host{}, nil
@@ -239,7 +239,7 @@ func hostOf(from *agentv1.Assignment) (ledger.Host, error) {
 	return host, nil
 }
 
-// dhcpRelay checks what a controller says.
+// dhcpRelay checks the controller's settings.
 func dhcpRelay(from *agentv1.DHCPRelay) (ledger.Relay, error) {
 	if from == nil {
 		return ledger.Relay{}, nil

@@ -22,13 +22,12 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/ownip"
 )
 
-// report says how everything is at the moment, or has been since. There is none before the DPU's name in OVN and its uplink are
-// known.
+// report of the current state. There is none before the DPU's name in OVN and its uplink are known.
 func (a *Agent) report() (*agentv1.Report, error) {
 	now := timestamp(sinceBoot())
 	s, l := a.snapshot(), a.keeper.Ledger()
 	state, err := a.database.State()
-	if err != nil { // whatever was found out last isn't certain any more
+	if err != nil { // the last known state isn't certain any more
 		s.isolation, s.attachment = err, err
 	}
 	chassis := a.remember(state.Chassis)
@@ -124,7 +123,7 @@ func port(name string, l *ledger.Ledger, on vswitch.PortState, s status) *agentv
 	return p
 }
 
-// words joins what there is to say, each thing once.
+// words joins texts, each once.
 func words(problems []error) string {
 	var said []string
 	for _, err := range problems {
@@ -149,10 +148,10 @@ func (a *Agent) rememberUplink(now *agentv1.Uplink, err error) (*agentv1.Uplink,
 	return a.status.uplink, err
 }
 
-// maxOtherAddresses are more than the controller keeps hosts from. A node of a cluster may have an address for each Service.
+// maxOtherAddresses is more than the controller keeps hosts from. A node of a cluster may have an address for each Service.
 const maxOtherAddresses = 256
 
-// maxGateways are more than the routers of any network.
+// maxGateways is more than the routers of any network.
 const maxGateways = 64
 
 func (a *Agent) uplink() (*agentv1.Uplink, error) {
@@ -197,7 +196,7 @@ func overhead(encapIP netip.Addr) int {
 	return overIPv4
 }
 
-// mtuProblem says what doesn't fit through a tunnel, or through the port.
+// mtuProblem says which MTU is too small for a tunnel, or for the port.
 func (a *Agent) mtuProblem(uplink *agentv1.Uplink, name string, encapIP netip.Addr) string {
 	if fits := int(uplink.GetMtu()) - overhead(encapIP); fits < a.options.MinMTU {
 		return fmt.Sprintf("packets of more than %d bytes don't fit through a tunnel: raise the uplink's MTU to %d",

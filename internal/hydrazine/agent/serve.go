@@ -43,8 +43,8 @@ func (a *Agent) listen(ctx context.Context) (net.Listener, error) {
 	return listener, nil
 }
 
-// gate for connections that have shown the controller's certificate. All of them are the controller's, so a new one is let in and the
-// oldest is closed. In plaintext they may be other clients' too, and one that has too many loses its own.
+// gate for connections that have shown the controller's certificate. All of them are the controller's, so a new one is accepted and
+// the oldest is closed. In plaintext they may be other clients' too, and a client with too many loses its own.
 type gate struct{ connections *evict.Set[netip.Prefix] }
 
 // Admit implements mtls.Gate.
@@ -88,7 +88,7 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, creds credenti
 	return nil
 }
 
-// reportHealth says by gRPC's health service whether the agent can do anything at all: without Open vSwitch it can't.
+// reportHealth reports by gRPC's health service whether the agent can work: without Open vSwitch it can't.
 func (a *Agent) reportHealth(ctx context.Context, healthy *health.Server) {
 	for ctx.Err() == nil {
 		news := a.news.wait()

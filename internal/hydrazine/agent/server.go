@@ -24,7 +24,7 @@ const (
 	minHeartbeat, defaultHeartbeat, maxHeartbeat = time.Second, 10 * time.Second, time.Minute
 	// maxLease is longer than any outage of a controller that hosts should survive.
 	maxLease = 7 * 24 * time.Hour
-	// maxText is more than any name or address that a controller has.
+	// maxText is longer than any name or address of a controller.
 	maxText = 256
 )
 
@@ -32,7 +32,7 @@ const (
 type server struct {
 	agentv1.UnimplementedAgentServer
 	agent    *Agent
-	watchers chan struct{} // as many as may watch at a time
+	watchers chan struct{} // the limit of concurrent watches
 	stop     <-chan struct{}
 }
 
@@ -121,7 +121,7 @@ func (s *server) Attach(ctx context.Context, request *agentv1.AttachRequest) (*a
 	return a.report()
 }
 
-// admit refuses what the DPU hasn't got.
+// admit refuses what the DPU doesn't have.
 func (a *Agent) admit(port string, encapIP netip.Addr) error {
 	ports, err := link.Match(a.options.HostPorts)
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *server) Isolate(ctx context.Context, request *agentv1.IsolateRequest) (
 	return s.agent.report()
 }
 
-// assignment checks what a controller says. Open vSwitch and OVN get these words as they are.
+// assignment checks a controller's request. Open vSwitch and OVN get these texts unchanged.
 func assignment(from *agentv1.Assignment) (ledger.Assignment, error) {
 	for _, field := range []struct{ name, value string }{
 		{"resource_uid", from.GetResourceUid()}, {"group_uid", from.GetGroupUid()}, {"logical_port", from.GetLogicalPort()},

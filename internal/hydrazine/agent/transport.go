@@ -9,7 +9,7 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/agent/vswitch"
 )
 
-// transport makes the bridge to the fabric, and gives it the addresses of the uplinks.
+// transport creates the bridge to the fabric, and gives it the addresses of the uplinks.
 func (a *Agent) transport(ctx context.Context) error {
 	t := vswitch.Transport{
 		DatapathType: a.options.DatapathType, Uplinks: a.options.Uplinks, LACP: a.options.LACP,

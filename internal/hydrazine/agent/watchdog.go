@@ -36,7 +36,7 @@ func (w *watchdog) feeder(needed sync.Locker) func() {
 // expired reports whether the agent is stuck.
 func (w *watchdog) expired() bool { return sinceBoot()-time.Duration(w.fed.Load()) > stuckAfter }
 
-// notify tells systemd a state, as sd_notify does, if systemd has started this process and asks for it.
+// notify sends a state to systemd, as sd_notify does, if systemd has started this process with a notify socket.
 func notify(state string) error {
 	socket := os.Getenv("NOTIFY_SOCKET")
 	if socket == "" {

@@ -31,7 +31,7 @@ const (
 	backdate = 5 * time.Minute
 )
 
-// Authority signs the certificates of one group: those that its DPUs show its southbound database, and that database's own.
+// Authority signs the certificates of one group: those of its DPUs for its southbound database, and that database's own.
 type Authority struct {
 	certificate *x509.Certificate
 	key         crypto.Signer
@@ -59,7 +59,7 @@ func NewAuthority(group string) (*Authority, error) {
 	return a, nil
 }
 
-// ParseAuthority reads what PEM and KeyPEM have written. One that will end soon, or begins later, is an error.
+// ParseAuthority reads what PEM and KeyPEM have written. One that will expire soon, or isn't valid yet, is an error.
 func ParseAuthority(certificate, key []byte) (*Authority, error) {
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
@@ -69,7 +69,7 @@ func ParseAuthority(certificate, key []byte) (*Authority, error) {
 	if !ok || !pair.Leaf.IsCA {
 		return nil, errors.New("read an authority: it can't sign")
 	}
-	if time.Until(pair.Leaf.NotBefore) > 0 { // the clock was ahead that it was made by: no other end takes what it signs
+	if time.Until(pair.Leaf.NotBefore) > 0 { // it was made by a clock that was ahead: no peer accepts what it signs
 		return nil, fmt.Errorf("read an authority: it begins at %s", pair.Leaf.NotBefore.Format(time.RFC3339))
 	}
 	if time.Until(pair.Leaf.NotAfter) < authorityRest {
@@ -78,8 +78,8 @@ func ParseAuthority(certificate, key []byte) (*Authority, error) {
 	return &Authority{certificate: pair.Leaf, key: signer, now: time.Now}, nil
 }
 
-// UsableAuthority reads what PEM and KeyPEM have written. It returns nil if there is nothing, and where it can't be used: it
-// logs why, for all certificates of the group will be replaced.
+// UsableAuthority reads what PEM and KeyPEM have written. It returns nil if there is nothing, or it can't be used: then it
+// logs why, since all certificates of the group will be replaced.
 func UsableAuthority(ctx context.Context, certificate, key []byte) *Authority {
 	if len(certificate) == 0 && len(key) == 0 {
 		return nil
@@ -147,8 +147,8 @@ func requested(request []byte) (*ecdsa.PublicKey, error) {
 	return key, nil
 }
 
-// Good reports whether a certificate is one that Sign has given for this request's key and this name, and more than half of
-// its life is left.
+// Good reports whether a certificate was signed by Sign for this request's key and this name, and more than half of its
+// life is left.
 func (a *Authority) Good(certificate, request []byte, name string) bool {
 	block, _ := pem.Decode(certificate)
 	key, err := requested(request)
@@ -160,8 +160,8 @@ func (a *Authority) Good(certificate, request []byte, name string) bool {
 		a.fresh(c)
 }
 
-// fresh reports whether a certificate is valid, and more than half of its life is left. It isn't valid yet when the clock was ahead that it
-// was signed by.
+// fresh reports whether a certificate is valid, and more than half of its life is left. It isn't valid yet if it was signed by a clock that
+// was ahead.
 func (a *Authority) fresh(c *x509.Certificate) bool {
 	return !a.now().Before(c.NotBefore) && a.now().Before(c.NotBefore.Add(c.NotAfter.Sub(c.NotBefore)/2))
 }

@@ -15,18 +15,19 @@ import (
 // ErrOnItsWay means that the operation has started, and that Runtime.Died says when to call it again.
 var ErrOnItsWay = errors.New("it is on its way")
 
-// Central is where the databases of one group are.
+// Central has the addresses of the databases of one group.
 type Central struct {
 	// Northbound and Southbound are where this process reaches them, as OVSDB writes it, such as unix:/run/…/nb.sock.
 	Northbound, Southbound string
-	// TLS is what they are reached with where they are ssl:. Another pointer means other certificates.
+	// TLS is for ssl: addresses. Another pointer means other certificates.
 	TLS *tls.Config
 	// ForDPUs is where the DPUs reach the southbound database once it is open, such as ssl:172.18.0.2:16642. It stays the
 	// same as long as the central isn't deleted.
 	ForDPUs string
 	// Listen is what the southbound database listens at once it is open, such as pssl:16642:172.18.0.2.
 	Listen string
-	// Authority signs the certificates that the southbound database knows the DPUs by. Without one it speaks plaintext.
+	// Authority signs the certificates by which the southbound database identifies the DPUs. Without one it speaks
+	// plaintext.
 	Authority *Authority
 }
 
@@ -34,11 +35,12 @@ type Central struct {
 // any time, and after a crash of the caller: they read the actual state. If something outside takes time, they don't wait for
 // it but return ErrOnItsWay.
 type Runtime interface {
-	// Ensure starts what doesn't run of a group's central. It is closed to the DPUs before one of its databases starts
-	// empty.
+	// Ensure starts the parts of a group's central that don't run. It is closed to the DPUs before one of its
+	// databases starts empty.
 	Ensure(ctx context.Context, group string) (Central, error)
-	// Delete ends a group's central and removes its databases. One that isn't there is deleted.
+	// Delete ends a group's central and removes its databases. One that doesn't exist counts as deleted.
 	Delete(ctx context.Context, group string) error
-	// Died receives the name of a group when a part of its central has ended by itself, or when there is other news of it.
+	// Died receives the name of a group when a part of its central has ended by itself, or when something else of it has
+	// changed.
 	Died() <-chan string
 }

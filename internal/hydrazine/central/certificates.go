@@ -18,7 +18,7 @@ const (
 	serverKey            = "southbound.key"
 )
 
-// ensureAuthority returns a group's authority, and makes one where there is none that can be used. The DPUs then get new
+// ensureAuthority returns a group's authority, and makes one if there is none that can be used. The DPUs then get new
 // certificates.
 func ensureAuthority(ctx context.Context, dir, group string) (*Authority, error) {
 	certificate, key, err := readPair(dir, authorityCertificate, authorityKey)
@@ -39,7 +39,7 @@ func ensureAuthority(ctx context.Context, dir, group string) (*Authority, error)
 }
 
 // ensureServer makes sure that the southbound database has a certificate. A server that runs serves a new one from its next
-// connection on, once it sees that the key is another one: so that is written last.
+// connection on, once it sees that the key has changed: so the key is written last.
 func (a *Authority) ensureServer(dir string, at netip.Addr) error {
 	certificate, key, err := readPair(dir, serverCertificate, serverKey)
 	if err != nil || a.Serves(certificate, key, at) {
@@ -51,7 +51,7 @@ func (a *Authority) ensureServer(dir string, at netip.Addr) error {
 	return writePair(dir, serverCertificate, certificate, serverKey, key)
 }
 
-// readPair reads a certificate and its key. What isn't there is empty.
+// readPair reads a certificate and its key. Missing files are empty.
 func readPair(dir, certificateFile, keyFile string) (certificate, key []byte, err error) {
 	if certificate, err = os.ReadFile(filepath.Join(dir, certificateFile)); err == nil || errors.Is(err, fs.ErrNotExist) {
 		key, err = os.ReadFile(filepath.Join(dir, keyFile))
@@ -74,7 +74,7 @@ func writePair(dir, certificateFile string, certificate []byte, keyFile string, 
 	return nil
 }
 
-// replaceFile writes a file that is whole at any time, for its owner only.
+// replaceFile writes a file atomically, for its owner only.
 func replaceFile(path string, data []byte) error {
 	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
 		return err

@@ -54,8 +54,8 @@ func (d daemon) background(program, log string, args ...string) []string {
 		"--detach", "--no-chdir", "-vconsole:off")...)
 }
 
-// ensure starts the daemon if it doesn't run, or runs as an older version of this program has started it. A database that it
-// can't start with is put aside: there will be another. Before a new one is made, shut is called.
+// ensure starts the daemon if it doesn't run, or was started differently by an older version of this program. A database
+// that it can't start with is moved aside and replaced. Before a new one is made, shut is called.
 func (d daemon) ensure(ctx context.Context, shut func() error) error {
 	_, err := unixctl.Call(ctx, d.control, "version")
 	if err == nil && !d.outdated() {
@@ -88,8 +88,8 @@ func (d daemon) ensure(ctx context.Context, shut func() error) error {
 	return d.ensure(ctx, shut)
 }
 
-// closeOthers ends listening where the command line doesn't say so. An older version of this program opens databases by telling
-// the servers, and they continue when this one is back.
+// closeOthers closes listeners that aren't in the command line. An older version of this program opens databases by commands to
+// the servers, which still apply when this one is back.
 func (d daemon) closeOthers(ctx context.Context) error {
 	if d.database == "" {
 		return nil
@@ -111,7 +111,7 @@ func (d daemon) end(ctx context.Context) error {
 	asked, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	_, err := unixctl.Call(asked, d.control, "exit")
-	if err == nil || ended(err) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) { // it may go before it answers
+	if err == nil || ended(err) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) { // it may end before it answers
 		err = d.untilEnded(asked)
 	}
 	pid := d.pid()
@@ -151,7 +151,7 @@ func (d daemon) running() (pid int, command []string) {
 	return pid, command
 }
 
-// outdated reports whether the daemon was started in another way than it would be now.
+// outdated reports whether the daemon was started with other arguments than it would be now.
 func (d daemon) outdated() bool {
 	pid, command := d.running()
 	return pid != 0 && !slices.Equal(command[1:], d.command[1:])

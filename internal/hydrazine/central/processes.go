@@ -100,8 +100,8 @@ func (p *Processes) lock(group string) (unlock func()) {
 	return own.Unlock
 }
 
-// shut the DPUs out of the southbound database until it is complete again. What a new northbound database lacks would be taken
-// away from them.
+// shut the DPUs out of the southbound database until it is complete again. What a new northbound database lacks would be
+// removed from them.
 func (p *Processes) shut(ctx context.Context, dir string) error {
 	south, err := ovn.DialSouthbound(ctx, socket(dir, "sb"), nil)
 	if err != nil {
@@ -129,7 +129,7 @@ func (p *Processes) Delete(ctx context.Context, group string) error {
 	return nil
 }
 
-// connect is the southbound database as the DPUs know it.
+// connect is the address of the southbound database for the DPUs.
 func (p *Processes) connect(method string, port uint16) string {
 	return method + ":" + netip.AddrPortFrom(p.Listen, port).String()
 }
@@ -143,8 +143,8 @@ func (p *Processes) listen(method string, port uint16) string {
 	return fmt.Sprintf("%s:%d:%s", method, port, address)
 }
 
-// port returns the group's port, and chooses the next one that no other group has if it is new. One that has become free comes
-// last: a DPU that doesn't know it yet must not come to another tenant's central.
+// port returns the group's port, and chooses the next one that no other group has if it is new. A freed one comes last: a DPU
+// that doesn't know it yet must not come to another tenant's central.
 func (p *Processes) port(dir string) (uint16, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

@@ -44,11 +44,10 @@ type Database struct {
 // Option of a connection.
 type Option func(*Database)
 
-// WithTLS says what an endpoint such as ssl:10.0.0.7:6641 is reached with: whom it trusts, the name that it expects, and its own
-// certificate.
+// WithTLS is for endpoints such as ssl:10.0.0.7:6641: the trusted authorities, the expected name, and the client's certificate.
 func WithTLS(config *tls.Config) Option { return func(d *Database) { d.tls = config } }
 
-// only says what is read of which tables. Of others there is nothing in memory, and columns that are left out are as if empty.
+// only limits the tables and columns that are read. Other tables aren't in memory, and other columns are as if empty.
 func only(requests map[string]ovsdb.MonitorRequest) Option {
 	return func(d *Database) { d.requests = requests }
 }
@@ -99,7 +98,7 @@ func (d *Database) connected() (*session, error) {
 	return d.session, nil
 }
 
-// Rows of a table as they are in memory, by UUID, in a map of the caller's. They must not be changed.
+// Rows of a table in memory, by UUID, in a map of the caller's own. They must not be changed.
 func (d *Database) Rows(table string) (map[string]model.Model, error) {
 	s, err := d.connected()
 	if err != nil {
@@ -150,7 +149,8 @@ func (d *Database) transact(ctx context.Context, s *session, operations []ovsdb.
 	return results, nil
 }
 
-// Wait returns when done says so, or fails otherwise than for want of a connection. It is asked at once and after every change.
+// Wait returns when done reports true, or fails with another error than a missing connection. It is called at once and after
+// every change.
 func (d *Database) Wait(ctx context.Context, done func() (bool, error)) error {
 	for {
 		d.mutex.Lock()
@@ -177,7 +177,7 @@ func (d *Database) connect(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// keep has a connection at all times, until ctx ends.
+// keep maintains a connection until ctx ends.
 func (d *Database) keep(ctx context.Context, s *session) {
 	defer close(d.stopped)
 	for s != nil {
@@ -190,7 +190,7 @@ func (d *Database) keep(ctx context.Context, s *session) {
 	}
 }
 
-// again connects as soon as that is possible. It returns nil when ctx has ended.
+// again connects as soon as possible. It returns nil when ctx has ended.
 func (d *Database) again(ctx context.Context) *session {
 	for wait := retryFirst; ctx.Err() == nil; wait = min(2*wait, retryLast) {
 		if s, err := d.connect(ctx); err == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/ovn/nbdb"
 )
 
-// difference is one comparison of what is wanted with what was found.
+// difference is one comparison of the wanted rows with those found.
 type difference struct {
 	tables
 	owner  string
@@ -29,7 +29,7 @@ type place struct{ table, key string }
 
 func (r *row) place() place { return place{r.TableName, r.key} }
 
-// difference returns the operations, to be done in one transaction, that make the owner's rows those that are wanted.
+// difference returns the operations, to be done in one transaction, that make the owner's rows the wanted ones.
 //
 // Of a kept row only the columns that differ are written. References are added and removed one by one, because others
 // among them may be another client's.
@@ -85,7 +85,7 @@ func (d *difference) match() error {
 	return nil
 }
 
-// conflicts names rows of others that have what only one row can have.
+// conflicts names rows of others that have a unique value of ours.
 func (d *difference) conflicts() error {
 	taken := map[string]*row{}
 	for _, r := range d.found {
@@ -124,7 +124,7 @@ func (r *row) unique() []string {
 	return values
 }
 
-// write creates a wanted row or changes the one that there is.
+// write creates a wanted row or changes the existing one.
 func (d *difference) write(r *row) ([]ovsdb.Operation, error) {
 	kept := d.kept[r.place()]
 	if kept == nil {
@@ -211,7 +211,7 @@ func (d *difference) insert(r *row) ([]ovsdb.Operation, error) {
 	return []ovsdb.Operation{{Op: ovsdb.OperationInsert, Table: r.TableName, UUIDName: r.uuid, Row: columns}}, nil
 }
 
-// resolve replaces what stands for rows that there are.
+// resolve replaces references to existing rows by their UUIDs.
 func (d *difference) resolve(references []string) []string {
 	resolved := make([]string, len(references))
 	for i, reference := range references {
@@ -224,7 +224,7 @@ func (d *difference) resolve(references []string) []string {
 	return resolved
 }
 
-// refer makes the owner's rows that a found row refers to those that are wanted.
+// refer makes the owner's rows that a found row refers to the wanted ones.
 func (d *difference) refer(found *row, column string, wanted []string) []ovsdb.Mutation {
 	has := found.references(column)
 	missing := without(wanted, has)
@@ -290,7 +290,7 @@ func without(these, those []string) []string {
 	return slices.DeleteFunc(slices.Clone(these), func(s string) bool { return slices.Contains(those, s) })
 }
 
-// merged is a wanted value with what others have noted in the found row.
+// merged is a wanted value with the keys of others in the found row.
 func (r *row) merged(found *row, column string) reflect.Value {
 	if column != externalIDs {
 		return r.value(column)

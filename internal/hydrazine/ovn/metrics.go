@@ -27,7 +27,7 @@ var (
 
 func init() { metrics.Registry.MustRegister(transactions, operationsDone, transactionDuration) }
 
-// observe a transaction that has ended. The database is called as OVSDB calls it, such as OVN_Northbound.
+// observe a transaction that has ended. The database has its name in OVSDB, such as OVN_Northbound.
 func observe(database string, operations int, took time.Duration, err error) {
 	outcome := "ok"
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/ovn/nbdb"
 )
 
-// Northbound is a connection to OVN's northbound database: the logical network as it is wanted.
+// Northbound is a connection to OVN's northbound database: the wanted logical network.
 type Northbound struct {
 	*Database
 	tables tables
@@ -49,8 +49,8 @@ func (t tables) asked() map[string]ovsdb.MonitorRequest {
 	return requests
 }
 
-// Apply makes the rows of an owner those that are wanted, in one transaction, and returns of how many operations. None
-// means that nothing was to be done. Each change has a number: see Change.
+// Apply makes the rows of an owner the wanted ones, in one transaction, and returns its number of operations. 0 means
+// that there was nothing to do. Each change has a number: see Change.
 //
 // Wanted rows carry Mark and Ref. A row of another client with a name that has to be unique in OVN is an error.
 func (n *Northbound) Apply(ctx context.Context, owner string, wanted []model.Model) (int, error) {
@@ -64,7 +64,8 @@ func (n *Northbound) Apply(ctx context.Context, owner string, wanted []model.Mod
 	if err != nil || len(operations) == 0 {
 		return 0, err
 	}
-	// A new database has no row to count in yet. ovn-northd makes it, and all that was written before is in its first change.
+	// A new database has no row to count in yet. ovn-northd creates it, and all that was written before is in its first
+	// change.
 	if _, err := n.Transact(ctx, append(operations, count()...)...); err != nil {
 		return 0, err
 	}
@@ -85,8 +86,8 @@ func (n *Northbound) Translates(external netip.Addr) (bool, error) {
 	return false, nil
 }
 
-// count one change more. A new database counts from the milliseconds since 1970: DPUs remember the number of the last change of a
-// database that was lost, and say it of the next one too, until they have changes of that. It has to be less than these.
+// count one more change. A new database counts from the milliseconds since 1970: DPUs remember the number of the last change of a
+// lost database, and report it for the next one too, until they have changes of that. It has to be less than those.
 func count() []ovsdb.Operation {
 	const never = 1_000_000_000_000 // in 2001
 	isNew := []ovsdb.Condition{ovsdb.NewCondition("nb_cfg", ovsdb.ConditionLessThan, never)}
@@ -121,7 +122,7 @@ func (n *Northbound) rows() ([]model.Model, error) {
 	return rows, nil
 }
 
-// Sync returns when ovn-northd has brought everything that is written until now to the southbound database.
+// Sync returns when ovn-northd has transferred everything that is written until now to the southbound database.
 func (n *Northbound) Sync(ctx context.Context) error {
 	return n.sync(ctx, "the southbound database", func(g *nbdb.NBGlobal) int { return g.SbCfg })
 }
@@ -146,10 +147,10 @@ func (n *Northbound) sync(ctx context.Context, with string, reached func(*nbdb.N
 	return nil
 }
 
-// bump begins another generation and returns its number.
+// bump starts another generation and returns its number.
 func (n *Northbound) bump(ctx context.Context) (int, error) {
 	var where []ovsdb.Condition
-	// A new database has no row yet: ovn-northd makes it.
+	// A new database has no row yet: ovn-northd creates it.
 	if err := n.Wait(ctx, func() (bool, error) {
 		g, err := n.global()
 		if g != nil {

@@ -21,7 +21,7 @@ func Mark(owner, key string) map[string]string {
 // Ref stands for the UUID of a wanted row, in the row's own UUID and wherever another wanted row refers to it. Rows of
 // different tables have different keys.
 func Ref(key string) string {
-	// OVSDB wants the name of a UUID to be like one of a variable.
+	// OVSDB requires the name of a UUID to be an identifier.
 	sum := sha256.Sum256([]byte(key))
 	return "row_" + hex.EncodeToString(sum[:16])
 }

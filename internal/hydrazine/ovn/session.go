@@ -19,7 +19,7 @@ import (
 	"github.com/ovn-kubernetes/libovsdb/updates"
 )
 
-// session is one connection to a database, with a copy of what it was asked for. It isn't made again.
+// session is one connection to a database, with a copy of what was requested. It doesn't reconnect.
 //
 // libovsdb has a client too. It takes more than half a megabyte for a connection before there is a row: a queue for 65,536 events,
 // its own copy of the schema, and indexes that aren't used here. A site has two connections for each group.
@@ -67,7 +67,7 @@ func dial(ctx context.Context, endpoint string, config *tls.Config) (net.Conn, e
 	return nil, fmt.Errorf("the endpoint %s is none of unix:, tcp: and ssl:, which are known", endpoint)
 }
 
-// impatient is a connection that fails when the other side takes nothing.
+// impatient is a connection that fails when the other side doesn't read.
 type impatient struct{ net.Conn }
 
 func (c impatient) Write(data []byte) (int, error) {
@@ -77,7 +77,7 @@ func (c impatient) Write(data []byte) (int, error) {
 	return c.Conn.Write(data)
 }
 
-// everything asks for all columns that there are models of.
+// everything requests all columns that have models.
 func everything(tables model.DatabaseModel) map[string]ovsdb.MonitorRequest {
 	all := map[string]ovsdb.MonitorRequest{}
 	for name := range tables.Types() {
@@ -92,7 +92,7 @@ func everything(tables model.DatabaseModel) map[string]ovsdb.MonitorRequest {
 
 // read the current content, and subscribe to its changes.
 func (s *session) read(ctx context.Context, requests map[string]ovsdb.MonitorRequest) error {
-	s.mutex.Lock() // or a change could come before what it changes
+	s.mutex.Lock() // otherwise a change could come before what it changes
 	defer s.mutex.Unlock()
 	var all json.RawMessage
 	args := ovsdb.NewMonitorArgs(s.model.Client().Name(), "", requests)
@@ -103,7 +103,7 @@ func (s *session) read(ctx context.Context, requests map[string]ovsdb.MonitorReq
 	return err
 }
 
-// update the copy. One that can't be made as the database is no longer one: the connection ends.
+// update the copy. If that fails, it doesn't match the database any more: the connection ends.
 func (s *session) update(update []json.RawMessage) error {
 	if len(update) != 2 {
 		s.close()
@@ -122,7 +122,7 @@ func (s *session) update(update []json.RawMessage) error {
 	return nil
 }
 
-// take changes into the copy, with the lock.
+// take applies changes to the copy, under the lock.
 func (s *session) take(data json.RawMessage) (changes ovsdb.TableUpdates2, err error) {
 	if err := decode(data, &changes); err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (s *session) take(data json.RawMessage) (changes ovsdb.TableUpdates2, err e
 	return changes, s.apply(changes)
 }
 
-// decode what the server says. libovsdb panics at some things that OVSDB never says.
+// decode a message of the server. libovsdb panics at some messages that OVSDB never sends.
 func decode(data json.RawMessage, into any) (err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -181,10 +181,10 @@ func (s *session) transact(ctx context.Context, operations []ovsdb.Operation) (r
 	return results, err
 }
 
-// close the connection. The server's part in it isn't waited for.
+// close the connection, without waiting for the server.
 func (s *session) close() { _ = s.rpc.Close() }
 
-// watch returns when the server has gone, or doesn't answer any more, or ctx ends.
+// watch returns when the connection is closed, the server doesn't answer any more, or ctx ends.
 func (s *session) watch(ctx context.Context) {
 	ticker := time.NewTicker(echoInterval)
 	defer ticker.Stop()

@@ -12,7 +12,7 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/ovn/sbdb"
 )
 
-// Southbound is a connection to OVN's southbound database: the logical network as the chassis have it.
+// Southbound is a connection to OVN's southbound database: the logical network as applied by the chassis.
 type Southbound struct {
 	*Database
 }
@@ -48,7 +48,7 @@ type Binding struct {
 	Up bool
 }
 
-// Bindings returns how the ports of hosts are bound, by their names. Those that no chassis has are not among them.
+// Bindings returns how the ports of hosts are bound, by their names. Unbound ones are not among them.
 func (s *Southbound) Bindings(_ context.Context) (map[string]Binding, error) {
 	chassis, err := s.chassisNames()
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *Southbound) Changes(_ context.Context) (map[string]int, error) {
 	return changes, nil
 }
 
-// DeleteChassis removes a chassis that has left. One that is still there comes back by itself.
+// DeleteChassis removes a chassis that has left. One that still runs registers again by itself.
 func (s *Southbound) DeleteChassis(ctx context.Context, name string) error {
 	where := []ovsdb.Condition{ovsdb.NewCondition("name", ovsdb.ConditionEqual, name)}
 	_, err := s.Transact(ctx,
@@ -102,8 +102,8 @@ func (s *Southbound) DeleteChassis(ctx context.Context, name string) error {
 // that recomputes all flows takes longer than the default, and would have to do so again after it.
 const inactivityProbe = 30_000
 
-// IsOpen reports whether chassis may connect by what the database listens at, such as pssl:16642:172.18.0.2. It asks
-// the database, which may have been another one a moment ago.
+// IsOpen reports whether chassis may connect by what the database listens at, such as pssl:16642:172.18.0.2. It
+// reads from the database itself, which may have been replaced a moment ago.
 func (s *Southbound) IsOpen(ctx context.Context, listen string) (bool, error) {
 	results, err := s.Transact(ctx, ovsdb.Operation{
 		Op: ovsdb.OperationSelect, Table: sbdb.ConnectionTable, Where: everyRow(), Columns: []string{"target", "role"},
@@ -124,7 +124,7 @@ func role(listen string) string {
 	return ""
 }
 
-// Open lets chassis connect by what the database listens at, and by nothing else.
+// Open lets chassis connect at this address only.
 func (s *Southbound) Open(ctx context.Context, listen string) error {
 	if !strings.HasPrefix(listen, "pssl:") && !strings.HasPrefix(listen, "ptcp:") {
 		return fmt.Errorf("let chassis connect: nothing can listen at %q", listen)
@@ -158,7 +158,7 @@ func (s *Southbound) listen(ctx context.Context, connections ...ovsdb.Row) error
 	return nil
 }
 
-// everyRow is a condition that all rows meet: libovsdb leaves out an empty one, which the database then misses.
+// everyRow is a condition that all rows meet: libovsdb omits an empty one, which the database requires.
 func everyRow() []ovsdb.Condition {
 	none := ovsdb.UUID{GoUUID: "00000000-0000-0000-0000-000000000000"}
 	return []ovsdb.Condition{ovsdb.NewCondition("_uuid", ovsdb.ConditionNotEqual, none)}

@@ -85,7 +85,7 @@ func writtenByOVN(table, column string) bool {
 	return false
 }
 
-// row is a model that can be asked by column.
+// row is a model with access by column.
 type row struct {
 	*table
 	fields reflect.Value
@@ -107,7 +107,7 @@ func (t tables) row(m model.Model) (*row, error) {
 	return r, nil
 }
 
-// rows sorts by table and by what a row is called there, so that equal sets give equal transactions.
+// rows sorts by table and name, so that equal sets give equal transactions.
 func (t tables) rows(models []model.Model, name func(*row) string) ([]*row, error) {
 	rows := make([]*row, 0, len(models))
 	for _, m := range models {

@@ -23,11 +23,11 @@ import (
 const (
 	// passwordKey of a Secret with a password.
 	passwordKey = "password"
-	// longestPassword is what Linux takes for TCP's MD5 signatures, in bytes.
+	// longestPassword is Linux's limit for TCP's MD5 signatures, in bytes.
 	longestPassword = 80
 )
 
-// configurations makes the sessions of the BGPConfiguration, and says in its status how they are.
+// configurations makes the sessions of the BGPConfiguration, and reports them in its status.
 type configurations struct {
 	client.Client
 	live      client.Reader

@@ -45,13 +45,14 @@ type heartbeat struct {
 	again         func()                      // is called when announcements are allowed again
 
 	memory time.Duration // of neighbors, by the configuration and the sessions
-	since  time.Time     // when it has become so
+	since  time.Time     // since when that is so
 }
 
 // NeedLeaderElection is false: there is no leader.
 func (h *heartbeat) NeedLeaderElection() bool { return false }
 
-// Start runs until the context ends. The Lease stays then: neighbors believe a speaker that is being restarted.
+// Start runs until the context ends. The Lease stays then: neighbors keep the routes of a speaker that is being
+// restarted.
 func (h *heartbeat) Start(ctx context.Context) error {
 	go wait.UntilWithContext(ctx, h.expire, expiryInterval)
 	log := ctrl.LoggerFrom(ctx).WithName("lease")

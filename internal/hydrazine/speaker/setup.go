@@ -43,13 +43,13 @@ type Config struct {
 	Clock   clock.Clock
 }
 
-// signal that something has changed. It doesn't add up.
+// signal that something has changed. Several count as one.
 type signal chan event.GenericEvent
 
 func (s signal) send() {
 	select {
 	case s <- event.GenericEvent{}:
-	default: // it is on its way
+	default: // one is pending already
 	}
 }
 
@@ -132,7 +132,7 @@ func (r *configurations) setup(mgr ctrl.Manager, config Config, sessionsChanged 
 	return nil
 }
 
-// ready once a neighbor hears of the addresses, or there is none: a rolling update has to wait for that.
+// ready once a neighbor gets the addresses, or there is none: a rolling update has to wait for that.
 func ready(protocol BGP, resumed <-chan struct{}) func(*http.Request) error {
 	return func(*http.Request) error {
 		select {

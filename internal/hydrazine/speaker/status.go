@@ -17,7 +17,7 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/speaker/lease"
 )
 
-// report writes this speaker's entry, if it says something else.
+// report writes this speaker's entry, if it has changed.
 func (r *configurations) report(ctx context.Context, configuration *networkfabricv1.BGPConfiguration) error {
 	mine := r.entry()
 	of := func(s networkfabricv1.BGPSpeaker) bool { return s.Name == r.name }
@@ -40,10 +40,10 @@ func (r *configurations) report(ctx context.Context, configuration *networkfabri
 	return nil
 }
 
-// maxAddresses are in a status at most.
+// maxAddresses limits the addresses in a status.
 const maxAddresses = 16
 
-// entry is what there is to say of this speaker.
+// entry of this speaker.
 func (r *configurations) entry() networkfabricv1.BGPSpeaker {
 	all := r.bgp.Sessions()
 	count(all)
@@ -62,8 +62,8 @@ func (r *configurations) entry() networkfabricv1.BGPSpeaker {
 	return entry
 }
 
-// bury removes the entries of speakers that are gone for good: their Leases are, or have run out for so long that no neighbor
-// believes them any more.
+// bury removes the entries of speakers that are gone for good: their Leases are gone, or have been expired for so long that
+// no neighbor keeps their routes any more.
 func (r *configurations) bury(ctx context.Context, configuration *networkfabricv1.BGPConfiguration) error {
 	var gone []string
 	for _, speaker := range configuration.Status.Speakers {

@@ -13,7 +13,7 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/speaker/bgp"
 )
 
-// BGP is what a speaker needs of the protocol.
+// BGP is the interface of a speaker to the protocol.
 type BGP interface {
 	// Configure makes sessions with the neighbors of a configuration, and with no others.
 	Configure(bgp.Config) error
@@ -23,9 +23,9 @@ type BGP interface {
 	Withdraw(prefix netip.Prefix) error
 	// Sessions are those with the neighbors.
 	Sessions() []bgp.Session
-	// Settled is how long it may take until no neighbor believes in a route that is withdrawn now.
+	// Settled is how long it may take until no neighbor has a route that is withdrawn now.
 	Settled() time.Duration
-	// Memory is how long neighbors may believe this speaker when it is gone, by the sessions that there are.
+	// Memory is how long neighbors may keep this speaker's routes when it is gone, by the existing sessions.
 	Memory() time.Duration
 }
 
@@ -41,7 +41,7 @@ type holding struct {
 	route
 }
 
-// errSilent is what announcing fails with while others may count this speaker as silent.
+// errSilent is the error of announcements while others may count this speaker as silent.
 var errSilent = errors.New("the Lease of this speaker has run out")
 
 // table is what is announced. It is empty when others may count this speaker as silent.
@@ -84,7 +84,7 @@ func (t *table) allowed() bool {
 
 func (t *table) open() bool { return t.clock.Now().Before(t.until) }
 
-// currentTerm is to be asked for before a name is written, and to be given to announce.
+// currentTerm has to be read before a name is written, and passed to announce.
 func (t *table) currentTerm() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/ovn/nbdb"
 )
 
-// A match that OVN can't parse is left out, and what it would have dropped passes. So matches are built from addresses, numbers
-// and names of our own alone; sets that a match names are rows that are written together with it.
+// A match that OVN can't parse is left out, and what it would have dropped passes. So matches are built only from addresses,
+// numbers and names of our own; sets that a match names are rows that are written together with it.
 
 // Priorities of ACLs. Those on a switch of its own are compared with none of the others.
 const (
@@ -84,7 +84,7 @@ func oneOf[T any](all []T) string {
 // addresses.
 type addressSets map[string]string
 
-// addressSets writes what the group needs of a list: addresses of its own IP versions.
+// addressSets writes the addresses of a list that have the group's IP versions.
 func (r *rows) addressSets(kind string, prefixes []netip.Prefix) addressSets {
 	sets := addressSets{}
 	for _, v := range r.Group.versions() {

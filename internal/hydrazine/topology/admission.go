@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Whether a host fits in beside the others is decided before, by package membership. What is refused here can't be
+// Whether a host conflicts with others is decided before, by package membership. What is refused here can't be
 // expressed in OVN, whatever its source; an agent may have reported it.
 
 func (g Group) check() error {

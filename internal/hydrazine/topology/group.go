@@ -14,8 +14,8 @@ type Group struct {
 	Name string
 	// Networks are one, or two of different IP versions.
 	Networks []Network
-	// Relayed is the DHCP server that the members' requests are passed on to. Its IP version is that of one of the networks.
-	// Without one they aren't passed on.
+	// Relayed is the DHCP server that the members' requests are relayed to. Its IP version is that of one of the networks.
+	// Without one they aren't relayed.
 	Relayed        netip.Addr
 	SecurityGroups []resourcev1.SecurityGroup
 }
@@ -60,9 +60,10 @@ type Address struct {
 
 // Site is what all groups have in common.
 type Site struct {
-	// FabricPrefixes are where a host with a public address is seen under its fabric address. Without one it is nowhere.
+	// FabricPrefixes are networks in which a host with a public address appears under its fabric address. Without one
+	// there are none.
 	FabricPrefixes []netip.Prefix
-	// Denied are networks that no host reaches, and that reach none. Those of the group itself are never meant.
+	// Denied are networks that no host reaches, and that reach none. They never include the group's own.
 	Denied []netip.Prefix
 	// Shared are networks that every host reaches, whatever Denied and security groups say.
 	Shared []netip.Prefix
@@ -71,13 +72,14 @@ type Site struct {
 	DPUs     []netip.Prefix
 	// ControlPlane are addresses of the programs that make the networks, sorted. No host reaches one that isn't among Shared.
 	ControlPlane []netip.Addr
-	// Routers are whom public addresses are announced to, sorted. No host speaks BGP to one that isn't among Shared.
+	// Routers are those that public addresses are announced to, sorted. No host reaches BGP of one that isn't among
+	// Shared.
 	Routers []netip.Addr
 	// DHCPServers are those that a group may have. Nil is all that its hosts may reach.
 	DHCPServers []netip.Addr
 }
 
-// SecurityGroupsOf are those that a member is in which names these.
+// SecurityGroupsOf are the effective security groups of a member that names these.
 func (g Group) SecurityGroupsOf(named []string) []string {
 	isDefault := func(s resourcev1.SecurityGroup) bool { return s.Name == resourcev1.DefaultSecurityGroup }
 	if len(named) == 0 && slices.ContainsFunc(g.SecurityGroups, isDefault) {

@@ -55,7 +55,7 @@ func (r *rows) guard(public *nbdb.LogicalSwitch, localnet, mac string, m Member)
 		r.rule(&public.ACLs, rule{"inside-" + d.port + "/" + m.UID, d.direction, fabricPriority + 2, nbdb.ACLActionDrop,
 			fmt.Sprintf("%s == %q && %s", d.port, localnet, r.Group.own(far))})
 	}
-	// Neighbours ask under whatever address they have. The router asks them too: what it passes on has a lower hop limit than nd has.
+	// Neighbours may ask under any address. The router asks them too: what it forwards has a lower hop limit than nd has.
 	if r.Group.routesIPv6() {
 		r.rule(&public.ACLs, rule{"neighbours/" + m.UID, nbdb.ACLDirectionFromLport, fabricPriority + 3, nbdb.ACLActionAllow,
 			fmt.Sprintf("inport == %q && nd", localnet)})

@@ -9,14 +9,13 @@ import (
 	"path/filepath"
 )
 
-// format is the version of the file. What another one has isn't understood.
+// format is the version of the file. Other versions can't be read.
 const format = 1
 
 // File keeps a ledger over restarts of the agent.
 type File struct {
 	Path string
-	// Boot names the time since the DPU was started. Leases from before that are void: it isn't known how long it was
-	// off.
+	// Boot identifies the boot of the DPU. Leases from before that are void: it isn't known how long it was off.
 	Boot string
 }
 
@@ -26,8 +25,8 @@ type content struct {
 	Ledger
 }
 
-// Load reads the ledger. Where there is no file it is empty. One that can't be used is an error, and the ledger empty too:
-// what isn't known to be assigned is isolated.
+// Load reads the ledger. Without a file it is empty. If the file can't be used, that is an error, and the ledger is empty
+// too: what isn't known to be assigned is isolated.
 func (f File) Load() (*Ledger, error) {
 	empty := &Ledger{Ports: map[string]Port{}}
 	data, err := os.ReadFile(f.Path)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Keeper holds the agent's ledger, keeps its file up to date, and ends leases when they have run out.
+// Keeper holds the agent's ledger, keeps its file up to date, and ends expired leases.
 type Keeper struct {
 	write    func(*Ledger) error
 	clock    func() time.Duration // since the DPU was started
@@ -16,9 +16,9 @@ type Keeper struct {
 
 	writing sync.Mutex // of the file; never taken with the other one held: the disk may hang, and leases end
 	mutex   sync.Mutex
-	ledger  *Ledger       // replaced by another one and never changed
-	unsaved bool          // the file isn't as the ledger is
-	kick    chan struct{} // the next lease to end may be another one
+	ledger  *Ledger       // replaced, never modified
+	unsaved bool          // the file differs from the ledger
+	kick    chan struct{} // the next lease to end may have changed
 }
 
 // NewKeeper loads the ledger of a file, without expired leases. The error says why the file couldn't be used: then no port
@@ -41,7 +41,7 @@ func (k *Keeper) Ledger() *Ledger {
 	return k.ledger.Clone()
 }
 
-// Meet takes up ports that are new. No generation of theirs can have been before.
+// Meet adds new ports. They can't have had a generation before.
 func (k *Keeper) Meet(ports ...string) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -86,7 +86,7 @@ func (k *Keeper) Expire() {
 	k.release(func(l *Ledger) bool { return l.Expire(k.clock()) })
 }
 
-// Save writes the file where it isn't as the ledger is.
+// Save writes the file if it differs from the ledger.
 func (k *Keeper) Save() error {
 	k.writing.Lock()
 	defer k.writing.Unlock()
@@ -109,8 +109,8 @@ func (k *Keeper) now() *Ledger {
 	return k.ledger
 }
 
-// save writes a ledger and puts it in the place of the one before, unless that has changed in the meantime. A file that
-// couldn't be written may still have been.
+// save writes a ledger and replaces the previous one, unless that has changed in the meantime. A failed write may still
+// have happened.
 func (k *Keeper) save(before, next *Ledger) (done bool, err error) {
 	err = k.write(next)
 	k.mutex.Lock()
@@ -151,7 +151,7 @@ func (k *Keeper) release(from func(*Ledger) bool) {
 	}
 }
 
-// Holding does something while a port stays with a resource. When it hasn't got the port any more, nothing is done.
+// Holding does something while a port is assigned to a resource. If it isn't any more, nothing is done.
 func (k *Keeper) Holding(port, resource string, do func() error) error {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -161,11 +161,11 @@ func (k *Keeper) Holding(port, resource string, do func() error) error {
 	return do()
 }
 
-// How long Run sleeps. Timers stand still while the machine sleeps, and leases don't.
+// How long Run sleeps. Timers stop while the machine sleeps, leases don't.
 const shortest, longest = time.Millisecond, 5 * time.Second
 
-// Run ends leases when they have run out, until ctx ends. It calls looked after each check of them, at least every 5 s: without such a
-// call for longer, leases don't end any more.
+// Run ends expired leases, until ctx ends. It calls looked after each check of them, at least every 5 s: without such a call for
+// longer, leases don't end any more.
 func (k *Keeper) Run(ctx context.Context, looked func()) {
 	for {
 		k.Expire()

@@ -1,7 +1,7 @@
 // Package ledger is the agent's record of its assignments: which resource has which port of a host, and until when.
 //
-// A Ledger is a value without a clock or a file. Time is what has passed since the DPU was started, so that setting its
-// clock doesn't make a lease longer.
+// A Ledger is a value without a clock or a file. Times count from the start of the DPU, so that setting its clock
+// doesn't make a lease longer.
 package ledger
 
 import (
@@ -42,12 +42,12 @@ type Network struct {
 	Southbound string     `json:"southbound"`
 	EncapIP    netip.Addr `json:"encapIP"`
 	Relay      Relay      `json:"relay,omitzero"`
-	// Certificate and Authorities are what the southbound database is reached with over TLS, PEM.
+	// Certificate and Authorities are for TLS to the southbound database, PEM.
 	Certificate string `json:"certificate,omitempty"`
 	Authorities string `json:"authorities,omitempty"`
 }
 
-// Relay passes on what hosts ask a DHCP server for. Without an interface there is none.
+// Relay relays DHCP requests of hosts. Without an interface there is none.
 type Relay struct {
 	Interface   string     `json:"interface"`
 	LogicalPort string     `json:"logicalPort"`
@@ -67,7 +67,7 @@ type Port struct {
 	Until       time.Time     `json:"until,omitzero"`    // the same, in readable form: by the clock that the DPU had then
 }
 
-// Ledger is the whole of it. Network is empty when no port is assigned.
+// Ledger of all ports. Network is empty when no port is assigned.
 type Ledger struct {
 	Network Network         `json:"network,omitzero"`
 	Ports   map[string]Port `json:"ports"`
@@ -76,7 +76,7 @@ type Ledger struct {
 // Clone returns a copy that shares nothing with the original.
 func (l *Ledger) Clone() *Ledger { return &Ledger{Network: l.Network, Ports: maps.Clone(l.Ports)} }
 
-// Meet takes up a port that is new to the ledger, as isolated. Its generation begins at first.
+// Meet adds a port that is new to the ledger, as isolated. Its generation starts at first.
 func (l *Ledger) Meet(port string, first uint64) {
 	if _, known := l.Ports[port]; !known {
 		if l.Ports == nil {
@@ -86,8 +86,8 @@ func (l *Ledger) Meet(port string, first uint64) {
 	}
 }
 
-// Attach assigns a known port, or renews its lease. The generation must be the port's. Where the southbound database has
-// moved, or the relay is another one, that is so for the other ports too.
+// Attach assigns a known port, or renews its lease. The generation must be the port's. A new southbound database or
+// relay applies to the other ports too.
 func (l *Ledger) Attach(port string, generation uint64, to Assignment, expires time.Duration, until time.Time) error {
 	p := l.Ports[port]
 	if p.Generation != generation {

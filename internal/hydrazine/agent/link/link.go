@@ -82,8 +82,8 @@ func set(name, doing string, change func(netlink.Link) error) error {
 // Silence keeps the DPU's own kernel from answering what arrives at an interface that belongs to Open vSwitch. In userspace
 // Open vSwitch gets only a copy: without this a host could speak to the DPU, and every packet for the DPU arrived twice.
 //
-// The kernel takes the larger one of an interface's rp_filter and everybody's, which distributions set to 2 (loose). For an interface
-// without an IPv4 address that is as good as 1, and for one with an address neither is enough: see Unaddressed.
+// The kernel uses the larger one of an interface's rp_filter and that of "all", which distributions set to 2 (loose). For an
+// interface without an IPv4 address that is as good as 1, and for one with an address neither is enough: see Unaddressed.
 func Silence(name string) error {
 	if err := set(name, "turn off ARP on %s", arpOff); err != nil {
 		return err
@@ -99,7 +99,7 @@ func Silence(name string) error {
 	return nil
 }
 
-// Unaddressed fails where an interface has an IPv4 address: a host behind it can reach the DPU in the same network.
+// Unaddressed fails if an interface has an IPv4 address: a host behind it can reach the DPU in the same network.
 func Unaddressed(name string) error {
 	return set(name, "look at the addresses of %s", func(l netlink.Link) error {
 		addresses, err := netlink.AddrList(l, netlink.FAMILY_V4)

@@ -11,7 +11,7 @@ import (
 var families = []int{netlink.FAMILY_V4, netlink.FAMILY_V6}
 
 // MoveAddresses gives the bridge the addresses and routes that its uplink has, and removes them there. At every moment
-// at least one of them has each, so it can be interrupted and done again. What the kernel makes by itself stays.
+// at least one of them has each, so it can be interrupted and done again. What the kernel creates by itself stays.
 func MoveAddresses(uplink, bridge string) error {
 	from, err := netlink.LinkByName(uplink)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package ovncontroller runs ovn-controller, which turns what OVN's southbound database says into flows.
+// Package ovncontroller runs ovn-controller, which turns OVN's southbound database into flows.
 //
-// It lives on its own: it doesn't end with the agent, and the next agent finds it by its pid file. So an agent can be
+// It is independent: it doesn't end with the agent, and the next agent finds it by its pid file. So an agent can be
 // replaced without a packet being lost.
 package ovncontroller
 
@@ -23,13 +23,13 @@ import (
 const (
 	name         = "ovn-controller"
 	startTimeout = 10 * time.Second
-	// exitTimeout is how long it may take to sign off at the southbound database. It never comes to an end without one.
+	// exitTimeout is how long it may take to sign off at the southbound database. Without a database it never ends.
 	exitTimeout = time.Second
 	killTimeout = 5 * time.Second
 	poll        = 5 * time.Millisecond
 )
 
-// Daemon says how ovn-controller is run. There is at most one for each run directory.
+// Daemon is an ovn-controller with its settings. There is at most one for each run directory.
 type Daemon struct {
 	Path     string // of the program
 	Database string // of Open vSwitch, as OVSDB writes it
@@ -38,8 +38,8 @@ type Daemon struct {
 	OVSRun   string // Open vSwitch's run directory: the control sockets of the bridges
 	// Unit of systemd that runs it with these very Arguments, in a cgroup of its own. Without one the agent does, in its own.
 	Unit string
-	// Key, Certificate and Authorities are files that it reaches the southbound database with over TLS. They needn't be there
-	// yet. It takes up new ones when it connects again, and only once the key file is newer too.
+	// Key, Certificate and Authorities are files for TLS to the southbound database. They needn't exist yet. It loads new
+	// ones when it connects again, and only once the key file is newer too.
 	Key, Certificate, Authorities string
 }
 
@@ -65,7 +65,7 @@ func (d Daemon) PID() int {
 	return pid
 }
 
-// commandLine of a process. That of one that isn't there is one empty word.
+// commandLine of a process. That of a process that doesn't exist is one empty word.
 func commandLine(pid int) []string {
 	line, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
 	return strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")
@@ -83,7 +83,7 @@ func (d Daemon) Start(ctx context.Context) error {
 		cmd = exec.CommandContext(ctx, "systemctl", "start", d.Unit)
 	}
 	cmd.Env = append(os.Environ(), "OVN_RUNDIR="+d.RunDir, "OVS_RUNDIR="+d.OVSRun)
-	cmd.WaitDelay = time.Second // the daemon keeps what it inherits
+	cmd.WaitDelay = time.Second // the daemon keeps inherited files
 	if output, err := cmd.CombinedOutput(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
 		return fmt.Errorf("start %s: %w: %s", name, err, strings.TrimSpace(string(output)))
 	}
@@ -112,7 +112,7 @@ func (d Daemon) Stop(ctx context.Context) error {
 	return nil
 }
 
-// ended waits for the end of a process, and reports whether it has come.
+// ended waits for the end of a process, and reports whether it has ended.
 func (d Daemon) ended(ctx context.Context, pid int) bool {
 	for d.PID() == pid {
 		select {
@@ -144,7 +144,7 @@ func (d Daemon) Running(ctx context.Context) (string, error) {
 	return version(said), err
 }
 
-// Installed returns the version of the program, which is started for that.
+// Installed returns the version of the program, by running it.
 func (d Daemon) Installed(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -155,14 +155,14 @@ func (d Daemon) Installed(ctx context.Context) (string, error) {
 	return version(string(output)), nil
 }
 
-// version in what the program says of itself.
+// version in the program's output.
 func version(said string) string {
 	line, _, _ := strings.Cut(said, "\n")
 	return strings.TrimPrefix(line, name+" ")
 }
 
-// Replace restarts it when the version that runs isn't the one that is installed, or was started with other arguments. Its
-// flows stay in the meantime.
+// Replace restarts it when the running version isn't the installed one, or was started with other arguments. Its flows
+// stay in the meantime.
 func (d Daemon) Replace(ctx context.Context, installed string) error {
 	pid := d.PID()
 	if pid == 0 {

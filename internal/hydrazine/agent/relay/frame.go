@@ -70,7 +70,7 @@ func parse(frame []byte) (datagram, error) {
 	return d, nil
 }
 
-// frame is the frame with the datagram in it. Its payload is at most maxMessage bytes and some.
+// frame is the frame with the datagram in it. Its payload is at most maxMessage bytes plus headers.
 func (d datagram) frame() []byte {
 	udp := make([]byte, udpHeader, udpHeader+len(d.payload))
 	udp = append(udp, d.payload...)
@@ -80,7 +80,7 @@ func (d datagram) frame() []byte {
 	from, to := d.from.Addr().AsSlice(), d.to.Addr().AsSlice()
 	pseudo := append(append(append([]byte{}, from...), to...), 0, protocolUDP, udp[4], udp[5])
 	sum := checksum(append(pseudo, udp...))
-	if sum == 0 { // which would mean that there is none
+	if sum == 0 { // 0 would mean that there is none
 		sum = 0xffff
 	}
 	binary.BigEndian.PutUint16(udp[6:], sum)

@@ -13,7 +13,7 @@ import (
 const (
 	// maxHosts is far more than are behind a DPU, virtual machines of theirs included.
 	maxHosts = 256
-	// A client repeats itself after seconds; a firmware that tries several things in turn is faster.
+	// A client retries after seconds; firmware that tries several things in turn is faster.
 	perHost, hostBurst = rate.Limit(5), 20
 	perRelay, burst    = rate.Limit(100), 200
 
@@ -33,8 +33,8 @@ var (
 	errNotItsOwn  = errors.New("it speaks of what isn't known to be its own")
 )
 
-// Hosts returns the addresses of the hosts behind the DPU, by their MAC addresses, as the controller says. It is nil as long as an older
-// controller hasn't said them of all hosts.
+// Hosts returns the addresses of the hosts behind the DPU, by their MAC addresses, as the controller has set them. It is nil as long as
+// an older controller hasn't set them for all hosts.
 type Hosts func() map[MAC][]netip.Addr
 
 // identity is what a server of DHCPv6 keeps a lease by: the client's identifier and one of its identity associations.
@@ -46,7 +46,7 @@ type hosts struct {
 	behind Hosts
 	mutex  sync.Mutex
 	all    map[asker]*host
-	limit  *rate.Limiter // of all together: addresses are easily made up
+	limit  *rate.Limiter // of all together: addresses are easily forged
 }
 
 // asker is a host on the link by its MAC address, or one that asks through a router by its IP address: then its claimed MAC
@@ -62,8 +62,8 @@ type host struct {
 	asked       time.Time
 	transaction [4]byte    // the latest; the first byte of DHCPv6's is 0
 	peer        netip.Addr // its address by which it asked, of DHCPv6
-	server      netip.Addr // how the server that answered last calls itself, of DHCPv4
-	identifier  []byte     // that it gave itself in the latest request, of DHCPv4
+	server      netip.Addr // identity of the server that answered last, of DHCPv4
+	identifier  []byte     // identifier in its latest request, of DHCPv4
 
 	identities map[identity]time.Time // of DHCPv6: when each was heard last
 	fresh      *rate.Limiter          // of identities

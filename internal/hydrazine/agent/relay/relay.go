@@ -1,8 +1,8 @@
-// Package relay passes on what hosts on a DPU ask a DHCP server for, and what it answers.
+// Package relay is a DHCP relay for the hosts behind a DPU.
 //
-// Hosts are heard by a raw socket on an interface without an address: the DPU's own kernel can't be reached by it. Code without
-// sockets decides what passes, and rewrites it, packet by packet. To the server the relay sends from the DPU's address on the
-// fabric; to hosts it acts as the server, so that a lease is renewed through it too.
+// A raw socket on an interface without an address receives the hosts' packets: the DPU's own kernel can't be reached by it.
+// Code without sockets decides what passes, and rewrites it, packet by packet. To the server the relay sends from the DPU's
+// address on the fabric; to hosts it acts as the server, so that a lease is renewed through it too.
 //
 // A host is one client. A server of DHCPv4 keeps leases by the client identifier (option 61), which a client chooses: a host
 // that used one after the other would get all addresses, and one that used another host's would release that host's lease. Identifiers
@@ -12,8 +12,8 @@
 // one is the hosts' only way to the server.
 //
 // A client's message of DHCPv6 isn't changed by a relay (RFC 8415). The server gets the MAC address beside it (option 79, RFC
-// 6939), new identities of a host are few, and what it gives back are addresses of its own, under an identity that was heard
-// from it.
+// 6939), new identities of a host are limited, and it can only release addresses of its own, under an identity that it has
+// used.
 package relay
 
 import (
@@ -23,14 +23,14 @@ import (
 	"time"
 )
 
-// Settings say between whom a relay passes messages on. The server's IP version says which DHCP is spoken.
+// Settings of a relay. The server's IP version decides between DHCPv4 and DHCPv6.
 type Settings struct {
-	Interface   string     // that hosts are heard by; the server tells networks apart by its name
+	Interface   string     // that receives the hosts' packets; the server distinguishes networks by its name
 	MAC         MAC        // of the interface
-	Address     netip.Addr // that hosts know as the server's; of DHCPv4 only
+	Address     netip.Addr // that hosts see as the server's; of DHCPv4 only
 	Server      netip.Addr
 	LinkAddress netip.Addr // of the network that hosts get their addresses from
-	Underlay    netip.Addr // the DPU's, which the server answers to
+	Underlay    netip.Addr // the DPU's, to which the server answers
 	MTU         int        // of the hosts' network: the largest IP packet, in bytes
 	Largest     int        // IP packet that the interface takes, in bytes
 }
@@ -53,13 +53,13 @@ func ParseMAC(text string) (MAC, error) {
 func (m MAC) String() string { return net.HardwareAddr(m[:]).String() }
 
 const (
-	// maxMessage is the largest message that is passed on, in bytes. With what a relay adds it fits into a packet of 1500.
+	// maxMessage is the largest message that is relayed, in bytes. With what a relay adds it fits into a packet of 1500.
 	maxMessage = 1400
 	ipv4Header = 20
 	ipv6Header = 40
 )
 
-// protocol is DHCPv4 or DHCPv6. An error says why something isn't passed on.
+// protocol is DHCPv4 or DHCPv6. An error says why something isn't relayed.
 type protocol interface {
 	// request turns a frame of a host's into a message to the server.
 	request(frame []byte, now time.Time) ([]byte, error)

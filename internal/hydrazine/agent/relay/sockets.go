@@ -16,7 +16,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// readSize is more than any message that passes; what is longer is cut off, and refused.
+// readSize is more than any message that is relayed; what is longer is truncated, and refused.
 const readSize = 2048
 
 // Relay is a relay with its sockets.
@@ -27,8 +27,8 @@ type Relay struct {
 	server *net.UDPConn
 }
 
-// Open opens the sockets: a raw one on the interface, and one on the DPU's address, which hears the server alone. Only hosts behind
-// the DPU are listened to.
+// Open opens the sockets: a raw one on the interface, and one on the DPU's address, which receives from the server alone. Only
+// requests of hosts behind the DPU are relayed.
 func Open(s Settings, behind Hosts) (*Relay, error) {
 	frames, err := listen(s)
 	if err != nil {
@@ -94,7 +94,7 @@ func (r *Relay) answers(ctx context.Context, heard func(error)) error {
 	buffer := make([]byte, readSize)
 	for {
 		n, err := r.server.Read(buffer)
-		if unreachable(err) { // as the fabric said after the last request
+		if unreachable(err) { // as the fabric reported after the last request
 			heard(fmt.Errorf("ask the server: %w", err))
 			continue
 		}
@@ -108,7 +108,7 @@ func (r *Relay) answers(ctx context.Context, heard func(error)) error {
 		}
 		heard(nil)
 		if _, err := r.hosts.WriteTo(frame, &packet.Addr{HardwareAddr: frame[:6]}); err != nil {
-			slog.WarnContext(ctx, "A host isn't answered", "error", err) // the others are, and it asks again
+			slog.WarnContext(ctx, "A host isn't answered", "error", err) // the others are relayed, and this client retries
 		}
 	}
 }
@@ -122,7 +122,7 @@ func unreachable(err error) bool {
 	return false
 }
 
-// listen hears frames for a DHCP server.
+// listen receives frames for a DHCP server.
 func listen(s Settings) (net.PacketConn, error) {
 	found, err := net.InterfaceByName(s.Interface)
 	if err != nil {

@@ -70,7 +70,7 @@ func (r *v4) request(frame []byte, now time.Time) ([]byte, error) {
 	}
 	m.HopCount++
 	m.GatewayIPAddr = r.Underlay.AsSlice()
-	// Which network an address is from is the relay's to say.
+	// Only the relay may choose the network of an address.
 	m.DeleteOption(dhcpv4.OptionSubnetSelection)
 	m.DeleteOption(optionVSS)
 	m.UpdateOption(dhcpv4.OptRelayAgentInfo(
@@ -81,7 +81,7 @@ func (r *v4) request(frame []byte, now time.Time) ([]byte, error) {
 	return m.ToBytes(), nil
 }
 
-// identifier4 is what the server knows a host by, whatever that calls itself (RFC 2132, section 9.14).
+// identifier4 is the client identifier for the server, whatever the host sends (RFC 2132, section 9.14).
 func identifier4(mac MAC) []byte { return append([]byte{byte(iana.HWTypeEthernet)}, mac[:]...) }
 
 // mayAsk reports whether the MAC address is that of a host behind this DPU, the address by which it asks through a router is
@@ -110,8 +110,8 @@ func (r *v4) mayAsk(d datagram, m *dhcpv4.DHCPv4, mac MAC) error {
 	return nil
 }
 
-// readRequest reads a request, and refuses what a client of DHCP doesn't send. What comes by a router has the router's MAC
-// address; then the host's IP address vouches for it.
+// readRequest reads a request, and refuses what a DHCP client doesn't send. What comes through a router has the router's
+// MAC address; then the host's IP address identifies it.
 func (r *v4) readRequest(d datagram, routed bool) (*dhcpv4.DHCPv4, error) {
 	if len(d.payload) > maxMessage {
 		return nil, fmt.Errorf("it has %d bytes", len(d.payload))
@@ -142,7 +142,7 @@ func (r *v4) readRequest(d datagram, routed bool) (*dhcpv4.DHCPv4, error) {
 	return m, nil
 }
 
-// sends reports whether hosts send messages of a type. Through a router only those do that have an address.
+// sends reports whether hosts send messages of a type. Through a router only hosts with an address do.
 func sends(kind dhcpv4.MessageType, routed bool) bool {
 	switch kind {
 	case dhcpv4.MessageTypeRequest, dhcpv4.MessageTypeRelease, dhcpv4.MessageTypeInform:
@@ -168,12 +168,12 @@ func (r *v4) answer(message []byte, from netip.Addr) ([]byte, error) {
 		return nil, err
 	}
 	m.DeleteOption(dhcpv4.OptionClientIdentifier)
-	if identifier != nil { // a client doesn't take what is for another one (RFC 6842)
+	if identifier != nil { // a client doesn't accept what is for another one (RFC 6842)
 		m.UpdateOption(dhcpv4.OptClientIdentifier(identifier))
 	}
 	m.DeleteOption(dhcpv4.OptionRelayAgentInformation)
 	m.UpdateOption(dhcpv4.OptServerIdentifier(r.Address.AsSlice()))
-	m.GatewayIPAddr = nil // no business of the tenant's
+	m.GatewayIPAddr = nil // not for the tenant
 	if m.MessageType() != dhcpv4.MessageTypeNak {
 		r.limitMTU(m)
 	}
@@ -188,7 +188,7 @@ func (r *v4) answer(message []byte, from netip.Addr) ([]byte, error) {
 	}.frame(), nil
 }
 
-// readAnswer reads an answer, and refuses what isn't one of the server's to a request that was passed on here.
+// readAnswer reads an answer, and refuses what isn't the server's answer to a request that was relayed here.
 func (r *v4) readAnswer(message []byte, from netip.Addr) (*dhcpv4.DHCPv4, error) {
 	if from != r.Server {
 		return nil, fmt.Errorf("%s isn't the server", from)
@@ -244,7 +244,7 @@ func unfold(m *dhcpv4.DHCPv4, message []byte) error {
 	return nil
 }
 
-// limitMTU makes sure that the host's packets fit through tunnels: larger ones vanish without a word.
+// limitMTU makes sure that the host's packets fit through tunnels: larger ones are dropped silently.
 func (r *v4) limitMTU(m *dhcpv4.DHCPv4) {
 	given, err := dhcpv4.GetUint16(dhcpv4.OptionInterfaceMTU, m.Options)
 	if err != nil || int(given) > r.MTU {
@@ -259,7 +259,7 @@ func destination(m *dhcpv4.DHCPv4) (netip.Addr, MAC) {
 	yours, _ := netip.AddrFromSlice(m.YourIPAddr.To4())
 	switch {
 	case m.MessageType() == dhcpv4.MessageTypeNak:
-		return broadcast4, broadcastMAC // what it has for an address isn't its own
+		return broadcast4, broadcastMAC // its address isn't valid
 	case !client.IsUnspecified():
 		return client, MAC(m.ClientHWAddr)
 	case m.IsBroadcast() || yours.IsUnspecified():

@@ -40,12 +40,12 @@ func (r *v6) request(frame []byte, now time.Time) ([]byte, error) {
 		return nil, err
 	case d.to != netip.AddrPortFrom(allServers, serverPort6) || d.toMAC != allServersMAC:
 		return nil, errors.New("it isn't for a DHCP server")
-	case d.from.Addr() != linkLocal(d.fromMAC): // OVN lets no other one through
+	case d.from.Addr() != linkLocal(d.fromMAC): // OVN lets no other address through
 		return nil, fmt.Errorf("%s isn't the address of the link that follows from %s", d.from.Addr(), d.fromMAC)
 	case len(d.payload) > maxMessage:
 		return nil, fmt.Errorf("it has %d bytes", len(d.payload))
 	}
-	m, err := dhcpv6.MessageFromBytes(d.payload) // not a relay's: none is between a host and its DPU
+	m, err := dhcpv6.MessageFromBytes(d.payload) // not from a relay: none is between a host and its DPU
 	if err != nil {
 		return nil, fmt.Errorf("read the request: %w", err)
 	}
@@ -79,12 +79,12 @@ func (r *v6) request(frame []byte, now time.Time) ([]byte, error) {
 	}
 	forward.AddOption(dhcpv6.OptInterfaceID([]byte(r.Interface)))
 	forward.AddOption(dhcpv6.OptClientLinkLayerAddress(iana.HWTypeEthernet, d.fromMAC[:]))
-	// As it is: it may be signed.
+	// Unchanged: it may be signed.
 	forward.AddOption(&dhcpv6.OptionGeneric{OptionCode: dhcpv6.OptionRelayMsg, OptionData: d.payload})
 	return forward.ToBytes(), nil
 }
 
-// identities under which a message asks for leases, or speaks of them.
+// identities under which a message requests or names leases.
 func identities(m *dhcpv6.Message) (all []identity, err error) {
 	ids := m.Options.Get(dhcpv6.OptionClientID)
 	if len(ids) > 1 || len(ids) == 1 && len(ids[0].ToBytes()) > maxDUID {
@@ -119,7 +119,7 @@ func givesBack(m *dhcpv6.Message, own []netip.Addr) bool {
 	for _, o := range m.Options.Options {
 		switch o := o.(type) {
 		case *dhcpv6.OptIATA, *dhcpv6.OptIAPD:
-			return false // Hydrazine gives hosts no such addresses
+			return false // Hydrazine assigns hosts no such addresses
 		case *dhcpv6.OptIANA:
 			named := o.Options.Addresses()
 			if len(named) == 0 {

@@ -1,7 +1,8 @@
-// Package vswitch keeps Open vSwitch of a DPU as the agent wants it, by its own database.
+// Package vswitch configures Open vSwitch of a DPU through its database.
 //
-// What is wanted is compared with what there is, and only the difference is written, in one transaction. So nothing happens
-// to packets where nothing has to change. A change counts as made when ovs-vswitchd has said so, not when it is written.
+// The wanted state is compared with the actual one, and only the difference is written, in one transaction. So packets
+// aren't affected if nothing has to change. A change counts as made when ovs-vswitchd has confirmed it, not when it is
+// written.
 package vswitch
 
 import (
@@ -36,7 +37,7 @@ const (
 	readTimeout = time.Second
 )
 
-// errDisconnected says that nothing is known of Open vSwitch at the moment.
+// errDisconnected says that the state of Open vSwitch isn't known at the moment.
 var errDisconnected = errors.New("there is no connection to the database of Open vSwitch")
 
 // Database is the connection to the database of Open vSwitch, and what is in there.
@@ -115,7 +116,7 @@ func (d *Database) connect(ctx context.Context) error {
 			&iface.MAC),
 	))
 	if err != nil {
-		// It would continue to connect by itself beside us, and never read anything any more.
+		// It would keep connecting by itself besides, and never read anything any more.
 		c.Close()
 		return fmt.Errorf("monitor: %w", errors.Join(err, d.renew()))
 	}
@@ -133,7 +134,7 @@ func (d *Database) Connected() bool { return d.ovsdb().CurrentEndpoint() != "" }
 // Close ends the connection.
 func (d *Database) Close() { d.ovsdb().Close() }
 
-// transact writes a change, if there is one, and waits until ovs-vswitchd has done everything that the database says.
+// transact writes a change, if there is one, and waits until ovs-vswitchd has applied the database.
 func (d *Database) transact(ctx context.Context, operations ...ovsdb.Operation) error {
 	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
 	defer cancel()
@@ -171,7 +172,7 @@ func (d *Database) transact(ctx context.Context, operations ...ovsdb.Operation) 
 	return d.applied(ctx, int(number))
 }
 
-// applied waits until ovs-vswitchd has done what the database said at a count of its changes.
+// applied waits until ovs-vswitchd has applied the database as of a count of its changes.
 func (d *Database) applied(ctx context.Context, count int) error {
 	for {
 		root, err := d.root()
@@ -189,12 +190,12 @@ func (d *Database) applied(ctx context.Context, count int) error {
 	}
 }
 
-// list reads tables. While the client fills its copy again it doesn't know them, and waits.
+// list reads tables. While the client refills its copy, it waits.
 func (d *Database) list(tables ...any) error {
 	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
 	for _, table := range tables {
-		if err := cmp.Or(d.ovsdb().List(ctx, table), ctx.Err()); err != nil { // it gives what it has when time is up
+		if err := cmp.Or(d.ovsdb().List(ctx, table), ctx.Err()); err != nil { // at the timeout it returns what it has
 			return fmt.Errorf("read the database of Open vSwitch: %w", err)
 		}
 	}

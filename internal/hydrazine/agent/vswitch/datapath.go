@@ -10,9 +10,9 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/ovn/vswitchd"
 )
 
-// Where the datapath says that it has zeroSNAT, ovn-controller commits each connection that an ACL tracks with a source NAT to no
-// address. Open vSwitch 3.1 in userspace aborts by an assertion (conn_update_state) when a packet of such a connection arrives after
-// its timeout and before it is swept away, within seconds. Any host can send that: UDP packets 60 s apart do it, and DHCP renewals.
+// If the datapath reports zeroSNAT, ovn-controller commits each connection that an ACL tracks with a source NAT to no address. Open
+// vSwitch 3.1 in userspace aborts by an assertion (conn_update_state) when a packet of such a connection arrives after its timeout
+// and before it is swept away, within seconds. Any host can send that: UDP packets 60 s apart do it, and DHCP renewals.
 //
 // OVN needs it only where load balancers and ACLs share a zone of connection tracking. No network here has load balancers.
 const zeroSNAT, no = "ct_zero_snat", "false"
@@ -20,8 +20,8 @@ const zeroSNAT, no = "ct_zero_snat", "false"
 // userspace is the type of the datapath that aborts. The kernel's tracks connections otherwise.
 const userspace = "netdev"
 
-// withoutZeroSNAT makes the datapath say that it hasn't got it, before ovn-controller can ask. When ovs-vswitchd sees the row for the
-// first time, also after each start, it writes all that it can: so this is checked again after every change.
+// withoutZeroSNAT makes the datapath report that it doesn't have it, before ovn-controller reads that. When ovs-vswitchd sees the row
+// for the first time, also after each start, it writes all its features: so this is checked again after every change.
 func (s *snapshot) withoutZeroSNAT(c *change, kind string) {
 	if kind != userspace {
 		return
@@ -37,7 +37,7 @@ func (s *snapshot) withoutZeroSNAT(c *change, kind string) {
 	})
 }
 
-// repairDatapath takes back what ovs-vswitchd has written when it saw the row.
+// repairDatapath reverts what ovs-vswitchd has written when it saw the row.
 func (d *Database) repairDatapath(ctx context.Context, kind string) error {
 	found, err := d.snapshot()
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// groupKey is whose flows are on the integration bridge.
+	// groupKey is the group whose flows are on the integration bridge.
 	groupKey = "bedplate.dev/resource-group"
-	// interfaceKey is what OVN knows an interface by, and installedKey what it says when the flows are there.
+	// interfaceKey identifies an interface in OVN, and installedKey is set when the flows are there.
 	interfaceKey, installedKey = "iface-id", "ovn-installed"
 	zonePrefix                 = "ct-zone-"
 	internalType               = "internal"
@@ -33,8 +33,8 @@ type Integration struct {
 	EncapIP      netip.Addr
 	Ports        map[string]string // logical port by interface
 	Relay        RelayPort         // without a name there is none
-	// Restart says that ovn-controller is about to be started. Where the bridge has flows already, they may be in use: it is
-	// to leave them until it has learned which ones it needs. Otherwise the first thing that it does is to clear them all.
+	// Restart says that ovn-controller is about to be started. If the bridge has flows already, they may be in use: it has
+	// to keep them until it knows which ones it needs. Otherwise it clears them all first.
 	Restart bool
 }
 
@@ -53,7 +53,7 @@ func (d *Database) Other(group string) (bool, error) {
 	return bridge != nil && bridge.ExternalIDs[groupKey] != group, nil
 }
 
-// EnsureIntegration makes the integration bridge, puts the ports on it, and tells ovn-controller where to connect.
+// EnsureIntegration creates the integration bridge, puts the ports on it, and configures where ovn-controller connects.
 func (d *Database) EnsureIntegration(ctx context.Context, w Integration) error {
 	found, err := d.snapshot()
 	if err != nil {
@@ -83,7 +83,7 @@ func (d *Database) EnsureIntegration(ctx context.Context, w Integration) error {
 		"ovn-bridge-datapath-type": w.DatapathType,
 	}
 	switch {
-	case !exists: // there is nothing to keep, and no time to lose
+	case !exists: // there is nothing to keep, so don't wait
 		settings[waitKey] = ""
 	case w.Restart:
 		settings[waitKey] = waitBeforeClear
@@ -96,7 +96,7 @@ func (d *Database) EnsureIntegration(ctx context.Context, w Integration) error {
 	return d.repairDatapath(ctx, w.DatapathType)
 }
 
-// interfaces returns what is to be on the bridge besides what OVN puts there, by name.
+// interfaces returns those that are to be on the bridge besides OVN's own, by name.
 func (w Integration) interfaces() map[string]*vswitchd.Interface {
 	wanted := map[string]*vswitchd.Interface{}
 	for name, logical := range w.Ports {
@@ -124,7 +124,7 @@ func (s *snapshot) reconcilePorts(
 		}
 		there[p.Name] = true
 		if i.ExternalIDs[interfaceKey] != w.ExternalIDs[interfaceKey] {
-			i.ExternalIDs = w.ExternalIDs // nothing is installed for the new one
+			i.ExternalIDs = w.ExternalIDs // no flows are installed for the new one
 			c.update(i, &i.ExternalIDs)
 		}
 		if w.MAC != nil && ptr.Deref(i.MAC, "") != *w.MAC {
@@ -153,7 +153,7 @@ func (s *snapshot) hostPorts(bridge *vswitchd.Bridge) []*vswitchd.Port {
 	})
 }
 
-// secure repairs what keeps an integration bridge without flows from forwarding like a switch.
+// secure repairs the setting that keeps an integration bridge without flows from forwarding like a switch.
 func (s *snapshot) secure(c *change, bridge *vswitchd.Bridge) {
 	if ptr.Deref(bridge.FailMode, "") != vswitchd.BridgeFailModeSecure {
 		bridge.FailMode = ptr.To(vswitchd.BridgeFailModeSecure)

@@ -12,7 +12,7 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/ovn/vswitchd"
 )
 
-// snapshot is what the database has at one moment.
+// snapshot of the database.
 type snapshot struct {
 	root       *vswitchd.OpenvSwitch
 	bridges    map[string]*vswitchd.Bridge    // by name
@@ -105,7 +105,7 @@ func (c *change) create(rows ...model.Model) {
 	}
 }
 
-// remove takes ports off a bridge. With the last reference the database deletes them and their interfaces.
+// remove removes ports from a bridge. With the last reference the database deletes them and their interfaces.
 func (c *change) remove(b *vswitchd.Bridge, ports ...string) {
 	if len(ports) > 0 {
 		c.mutate(b, model.Mutation{Field: &b.Ports, Mutator: ovsdb.MutateOperationDelete, Value: ports})
@@ -120,7 +120,7 @@ func (c *change) update(row model.Model, fields ...any) {
 	c.add(c.database.ovsdb().Where(row).Update(row, fields...))
 }
 
-// set makes keys of a map as wanted, and leaves the others alone. An empty value is one that isn't to be there.
+// set sets keys of a map, and leaves the others alone. An empty value removes the key.
 func (c *change) set(row model.Model, field *map[string]string, wanted map[string]string) {
 	var stale []string
 	missing := map[string]string{}

@@ -19,10 +19,10 @@ type State struct {
 type PortState struct {
 	LogicalPort string
 	Installed   bool   // OVN has put its flows onto the bridge
-	Problem     string // what ovs-vswitchd says
+	Problem     string // as ovs-vswitchd reports it
 }
 
-// State returns what there is. A port that isn't on the integration bridge is missing.
+// State returns the current state. Only ports on the integration bridge are in it.
 func (d *Database) State() (State, error) {
 	found, err := d.snapshot()
 	if err != nil {

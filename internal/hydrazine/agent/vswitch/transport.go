@@ -17,7 +17,7 @@ import (
 const (
 	TransportBridge   = "br-transport"
 	IntegrationBridge = "br-int"
-	// physicalNetwork is what OVN's localnet ports call the fabric.
+	// physicalNetwork is the name of the fabric in OVN's localnet ports.
 	physicalNetwork = "fabric"
 	bondPort        = "uplinks"
 )
@@ -26,14 +26,14 @@ const (
 type Transport struct {
 	DatapathType string
 	Uplinks      []string
-	LACP         bool   // several uplinks are one link of the switch's; otherwise one carries all and the others wait
+	LACP         bool   // several uplinks are one link of the switch; otherwise one carries all and the others are standby
 	MAC          string // of the bridge
 	MTU          int
-	Chassis      string // the DPU's name in OVN; without it the one that is there, or else Hostname
+	Chassis      string // the DPU's name in OVN; by default the existing one, or else Hostname
 	Hostname     string
 }
 
-// EnsureTransport makes the bridge to the fabric and takes the uplinks to it, out of any other bridge.
+// EnsureTransport creates the bridge to the fabric and moves the uplinks to it, from any other bridge.
 func (d *Database) EnsureTransport(ctx context.Context, t Transport) error {
 	found, err := d.snapshot()
 	if err != nil {
@@ -71,7 +71,7 @@ func (d *Database) EnsureTransport(ctx context.Context, t Transport) error {
 	return nil
 }
 
-// hasUplinks reports whether a port of the bridge has just these uplinks, in the same way.
+// hasUplinks reports whether a port of the bridge has exactly these uplinks, with the same settings.
 func (s *snapshot) hasUplinks(bridge *vswitchd.Bridge, t Transport) bool {
 	return slices.ContainsFunc(s.portsOf(bridge), func(p *vswitchd.Port) bool {
 		var names []string
@@ -84,7 +84,7 @@ func (s *snapshot) hasUplinks(bridge *vswitchd.Bridge, t Transport) bool {
 	})
 }
 
-// release takes an interface out of whatever bridge it is in.
+// release removes an interface from any bridge.
 func (s *snapshot) release(c *change, name string) {
 	for _, bridge := range s.bridges {
 		for _, p := range s.portsOf(bridge) {

@@ -22,8 +22,8 @@ import (
 // appliedAnnotation has a digest of all that was applied: a field that isn't wanted any more is seen by nothing else.
 const appliedAnnotation = "resource.bedplate.dev/applied"
 
-// find reads an object of a group, and reports whether it is there. Of one that the cache hasn't, the API server is
-// asked.
+// find reads an object of a group, and reports whether it is there. One that isn't in the cache is read from the
+// API server.
 func (r *Runtime) find(ctx context.Context, group string, into client.Object) (bool, error) {
 	key := client.ObjectKey{Namespace: r.config.Namespace, Name: group}
 	err := r.client.Get(ctx, key, into)
@@ -45,14 +45,14 @@ func (r *Runtime) find(ctx context.Context, group string, into client.Object) (b
 
 func (r *Runtime) gvk(of client.Object) schema.GroupVersionKind {
 	gvk, err := apiutil.GVKForObject(of, r.client.Scheme())
-	utilruntime.Must(err) // the scheme knows all that are in this package
+	utilruntime.Must(err) // the scheme has all kinds of this package
 	return gvk
 }
 
 func (r *Runtime) kind(of client.Object) string { return r.gvk(of).Kind }
 
-// apply makes an object as it is wanted, and returns it in found. Nothing is written where it is so already. What others have
-// added stays.
+// apply makes an object as wanted, and returns it in found. Nothing is written if it is so already. What others have added
+// stays.
 func (r *Runtime) apply(ctx context.Context, group string, wanted, found client.Object) error {
 	there, err := r.find(ctx, group, found)
 	if err != nil {
@@ -71,7 +71,7 @@ func (r *Runtime) apply(ctx context.Context, group string, wanted, found client.
 		if holds(has, fields.Object) {
 			return nil
 		}
-		fields.SetUID(found.GetUID()) // not another one that has come in its place
+		fields.SetUID(found.GetUID()) // not another one that has replaced it
 		options = append(options, client.ForceOwnership)
 	}
 	fields.SetGroupVersionKind(r.gvk(wanted))
@@ -126,8 +126,8 @@ func holds(has, wanted any) bool {
 	}
 }
 
-// remove an object of a group. As long as it is there that is central.ErrOnItsWay, and in the foreground it is there as long as
-// anything is that was made of it.
+// remove an object of a group. As long as it exists that is central.ErrOnItsWay; with foreground deletion it exists as long as
+// its dependents do.
 func (r *Runtime) remove(ctx context.Context, group string, object client.Object, how metav1.DeletionPropagation) error {
 	there, err := r.find(ctx, group, object)
 	if err != nil || !there {

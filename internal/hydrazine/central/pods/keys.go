@@ -20,13 +20,13 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/central"
 )
 
-// The certificates of a central are of two authorities, so that what DPUs have opens nothing but the port for DPUs. Each has
-// two entries in the Secret: with .crt, and with .key.
+// The certificates of a central are of two authorities, so that those of DPUs are only accepted at the port for DPUs. Each
+// has two entries in the Secret: with .crt, and with .key.
 const (
 	forDPUs         = "dpus"
 	administration  = "administration"
 	authoritySuffix = "-ca"
-	ownName         = "manager" // what this program shows the administration's ports
+	ownName         = "manager" // this program's certificate for the administration's ports
 )
 
 // ownLife is that of this program's own certificate. Half of it is always left.
@@ -59,12 +59,12 @@ func (r *Runtime) keys(ctx context.Context, group string) (*keys, error) {
 	}
 	if !equality.Semantic.DeepEqual(data, secret.Data) {
 		secret.Data = data
-		if there { // and is as it was read
+		if there { // and is unchanged since it was read
 			err = r.client.Update(ctx, secret)
 		} else {
 			err = r.client.Create(ctx, secret)
 		}
-		if apierrors.IsConflict(err) { // it isn't in the cache yet as it is
+		if apierrors.IsConflict(err) { // the cache is stale
 			err = central.ErrOnItsWay
 		}
 		if err != nil {

@@ -46,14 +46,14 @@ func (r *Runtime) policy(group string) *networkingv1.NetworkPolicy {
 					PodSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{nameLabel: managerName}},
 				}},
 			},
-			// From everywhere: a node that passes on what DPUs send may put its own address in.
+			// From everywhere: a node that forwards packets of DPUs may put its own address in.
 			{Ports: []networkingv1.NetworkPolicyPort{port(dpuPort)}},
 		},
 	}}
 }
 
-// service is where the DPUs come in. The manager calls the Pod itself: what it has written to one Pod's northbound database
-// must not open another Pod's southbound one.
+// service is for the DPUs. The manager calls the Pod itself: what it has written to one Pod's northbound database must not
+// open another Pod's southbound one.
 func (r *Runtime) service(group string) *corev1.Service {
 	return &corev1.Service{ObjectMeta: r.meta(group), Spec: corev1.ServiceSpec{
 		Type: r.config.Service, Selector: labelsOf(group),
@@ -63,7 +63,7 @@ func (r *Runtime) service(group string) *corev1.Service {
 	}}
 }
 
-// deployment of a central: one Pod, and never two at a time, as far as this can be.
+// deployment of a central: one Pod, and never two at a time, as far as possible.
 func (r *Runtime) deployment(group string) *appsv1.Deployment {
 	return &appsv1.Deployment{ObjectMeta: r.meta(group), Spec: appsv1.DeploymentSpec{
 		Replicas: ptr.To[int32](1),

@@ -11,8 +11,8 @@ type parts struct {
 	restarts int // of all of them together
 }
 
-// restarted notes a group's Pod, and returns how many of its containers have been started again since one was noted last. What
-// was before this process isn't known.
+// restarted notes a group's Pod, and returns how many of its containers have been started again since one was noted last.
+// Restarts before this process aren't known.
 func (r *Runtime) restarted(group string, pod *corev1.Pod) int {
 	now := parts{pod: pod.UID}
 	for _, c := range pod.Status.ContainerStatuses {
@@ -21,7 +21,7 @@ func (r *Runtime) restarted(group string, pod *corev1.Pod) int {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	before, known := r.parts[group]
-	if known && before.pod == now.pod && before.restarts > now.restarts { // the cache is late
+	if known && before.pod == now.pod && before.restarts > now.restarts { // the cache is stale
 		return 0
 	}
 	r.parts[group] = now

@@ -18,7 +18,7 @@ const (
 // user of the daemons: an unprivileged one.
 const user = 65532
 
-// create makes empty databases whenever the Pod begins, also on a node that was restarted: what they had may be old. An empty
+// create makes empty databases whenever the Pod begins, also on a node that was restarted: their data may be old. An empty
 // southbound database is closed to the DPUs.
 const create = `set -e
 rm -f ` + runDir + `/*.db
@@ -30,11 +30,11 @@ done`
 // Pod that takes another one's place finds none.
 func (r *Runtime) pod(group string) corev1.PodSpec {
 	return corev1.PodSpec{
-		PriorityClassName:             "system-cluster-critical", // DPUs without a central hear of no change
+		PriorityClassName:             "system-cluster-critical", // DPUs without a central get no changes
 		AutomountServiceAccountToken:  ptr.To(false),
 		EnableServiceLinks:            ptr.To(false),
 		TerminationGracePeriodSeconds: ptr.To[int64](5),
-		// It has nothing that it could lose, so it needn't wait for five minutes until a node comes back.
+		// It has no state to lose, so it needn't wait for five minutes until a node comes back.
 		Tolerations: []corev1.Toleration{lost(corev1.TaintNodeNotReady), lost(corev1.TaintNodeUnreachable)},
 		SecurityContext: &corev1.PodSecurityContext{
 			RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](user), RunAsGroup: ptr.To[int64](user),
@@ -98,7 +98,7 @@ func (r *Runtime) daemon(name, memory, side string, command ...string) corev1.Co
 	}
 	answers := corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"ovs-appctl", "--timeout=5", "-t", control, "version"}}}
 	c.ReadinessProbe = &corev1.Probe{ProbeHandler: answers, PeriodSeconds: 5, TimeoutSeconds: 6, FailureThreshold: 3}
-	// One that has much to do answers late.
+	// A busy one answers late.
 	c.LivenessProbe = &corev1.Probe{ProbeHandler: answers, PeriodSeconds: 20, TimeoutSeconds: 6, FailureThreshold: 6}
 	return c
 }

@@ -28,7 +28,7 @@ import (
 
 // Config of the centrals.
 type Config struct {
-	// Namespace is where they are.
+	// Namespace of the centrals.
 	Namespace string
 	// Manager is the namespace of this manager's Pods.
 	Manager string
@@ -59,12 +59,12 @@ type Runtime struct {
 	config Config
 	client client.Client // reads from a cache of what has our label in the namespace
 	live   client.Reader
-	news   workqueue.TypedInterface[string] // groups; the same one is in it once
+	news   workqueue.TypedInterface[string] // groups, each at most once
 	died   chan string
 
 	mutex sync.Mutex
 	known map[string]*keys // by group; what is in use
-	parts map[string]parts // by group; as they were seen last
+	parts map[string]parts // by group; as last seen
 }
 
 // New returns a runtime that reads with a cache of its own, which begins and ends with the manager.
@@ -83,8 +83,8 @@ func New(mgr ctrl.Manager, config Config) (*Runtime, error) {
 // client.
 func (r *Runtime) Died() <-chan string { return r.died }
 
-// Ensure implements central.Runtime. It doesn't wait: what is on its way is central.ErrOnItsWay, and Died says when it has
-// started.
+// Ensure implements central.Runtime. It doesn't wait: what is in progress is central.ErrOnItsWay, and Died says when it
+// has started.
 func (r *Runtime) Ensure(ctx context.Context, group string) (central.Central, error) {
 	k, err := r.keys(ctx, group)
 	if err != nil {

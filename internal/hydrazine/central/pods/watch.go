@@ -92,7 +92,7 @@ func (r *Runtime) running(ctx context.Context, group string) (netip.Addr, error)
 		return netip.Addr{}, fmt.Errorf("look for the central's Pod: %w", err)
 	}
 	var pod *corev1.Pod
-	for i := range list.Items { // of several the oldest: those that come are to go again
+	for i := range list.Items { // of several the oldest: surplus new ones are deleted again
 		p := &list.Items[i]
 		ended := p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded // such as one that was evicted
 		if p.DeletionTimestamp.IsZero() && !ended && (pod == nil || p.CreationTimestamp.Before(&pod.CreationTimestamp)) {

@@ -1,7 +1,8 @@
 // Package bgp announces routes to the devices of the fabric, by GoBGP inside this process.
 //
-// It only dials out and doesn't listen. What neighbors announce is thrown away, so that no neighbor hears of another one
-// through this process. GoBGP keeps it in memory all the same, before any policy: so there is a limit for each neighbor.
+// It only dials out and doesn't listen. What neighbors announce is discarded, so that no neighbor gets another one's
+// routes through this process. GoBGP keeps it in memory all the same, before any policy: so there is a limit for each
+// neighbor.
 //
 // Graceful restart (RFC 4724) is used for more than restarts of the process: whenever a session is opened, the neighbor is
 // told that forwarding continued meanwhile, which is true, since packets never come here. So it keeps what it knows of the
@@ -23,7 +24,7 @@ type Config struct {
 	Neighbors   []Neighbor
 }
 
-// Neighbor is a device of the fabric.
+// Neighbor is a router of the fabric.
 type Neighbor struct {
 	Address  netip.Addr
 	ASN      uint32

@@ -17,7 +17,7 @@ type entry struct {
 	code, subcode uint8
 }
 
-// logHandler passes GoBGP's warnings on, and what it says of neighbors that it says nowhere else.
+// logHandler forwards GoBGP's warnings, and what it reports of neighbors only in its log.
 type logHandler struct {
 	log      logr.Logger
 	heard    func(netip.Addr, entry)
@@ -38,7 +38,7 @@ func newLogger(log logr.Logger, heard func(netip.Addr, entry)) *slog.Logger {
 	return slog.New(&logHandler{log: log, heard: heard, pace: newPace()})
 }
 
-// Enabled is true for all levels: some of what is heard is said at the lowest.
+// Enabled is true for all levels: some of what is needed is logged at the lowest.
 func (h *logHandler) Enabled(context.Context, slog.Level) bool { return true }
 
 // WithGroup changes nothing: there are no groups.

@@ -14,8 +14,8 @@ import (
 const (
 	// connectRetry is how often a neighbor is dialled.
 	connectRetry = 5 * time.Second
-	// deferral is how long GoBGP waits for the routes of all neighbors before it sends ours, after a restart. We take none of
-	// theirs, so it is the shortest that there is.
+	// deferral is how long GoBGP waits for the routes of all neighbors before it sends ours, after a restart. We accept none
+	// of theirs, so it is the shortest possible.
 	deferral = time.Second
 	// limitPause is how long a neighbor that announces too much is left alone. The limit is reached only after it has got our
 	// routes, and with the end of the session it forgets them: so the pause is long.
@@ -26,7 +26,7 @@ const (
 	settling = 3 * deferral
 )
 
-// neighbor is a configured one, and how it is.
+// neighbor is a configured one, and its state.
 type neighbor struct {
 	Neighbor
 	open   bool // GoBGP has it
@@ -158,7 +158,7 @@ func (s *Server) peer(n Neighbor) *api.Peer {
 
 func seconds(d time.Duration) uint64 { return uint64(d / time.Second) } //nolint:gosec // never negative
 
-// peerChanged is GoBGP's news of a session.
+// peerChanged handles GoBGP's event of a session.
 func (s *Server) peerChanged(event *apiutil.WatchEventMessage_PeerEvent, _ time.Time) {
 	if event.Type != apiutil.PEER_EVENT_STATE {
 		return
@@ -197,7 +197,7 @@ func (n *neighbor) enter(state string, now time.Time) {
 }
 
 // reopen replaces a session that was lost by a new one. GoBGP would open the old one again too, but only the first time does
-// it say that forwarding went on, and without that the neighbor forgets the routes in the moment of the new session.
+// it signal that forwarding continued, and without that the neighbor forgets the routes at the start of the new session.
 func (s *Server) reopen(n *neighbor) {
 	err := s.gobgp.DeletePeer(context.Background(), &api.DeletePeerRequest{Address: n.Address.String()})
 	if err == nil {
@@ -209,7 +209,7 @@ func (s *Server) reopen(n *neighbor) {
 	}
 }
 
-// pause leaves a neighbor alone that has announced more than it may. GoBGP has sent it the NOTIFICATION for that.
+// pause stops dialling a neighbor that has announced more than it may. GoBGP has sent it the NOTIFICATION for that.
 func (s *Server) pause(n *neighbor, now time.Time) {
 	if err := s.gobgp.DeletePeer(context.Background(), &api.DeletePeerRequest{Address: n.Address.String()}); err != nil {
 		s.log.Error(err, "close the session with a neighbor that announces too much", "neighbor", n.Address)

@@ -10,12 +10,13 @@ import (
 	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
 )
 
-// silent is why packets of a session get lost although there is a connection. A router with TTL security drops what it gets from a
-// speaker without, from the moment on in which it has accepted the connection: so there may even be a session, for a hold time.
+// silent is the reason if packets of a session get lost although there is a connection. A router with TTL security drops what it
+// gets from a speaker without, from the moment on in which it has accepted the connection: so there may even be a session, for a
+// hold time.
 const silent = "the neighbor didn't say a word for the hold time: see that packets get there and back, and that both ends have TTL " +
 	"security (ttlSecurity), or none"
 
-// heard takes what GoBGP says of a neighbor in its log only.
+// heard records what GoBGP reports of a neighbor only in its log.
 func (s *Server) heard(address netip.Addr, e entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -31,7 +32,7 @@ func (s *Server) heard(address netip.Addr, e entry) {
 	s.changed()
 }
 
-// reason of a session that doesn't come about.
+// reason why a session isn't established.
 func (e entry) reason(n Neighbor, asn uint32) string {
 	at := netip.AddrPortFrom(n.Address, n.Port)
 	switch {
@@ -63,7 +64,7 @@ func lastPart(err string) string {
 	return err[strings.LastIndex(err, ": ")+1:]
 }
 
-// reasonOf is what an event of GoBGP says, if it says why a session isn't established.
+// reasonOf is the text of an event of GoBGP, if it says why a session isn't established.
 func reasonOf(state apiutil.PeerState, asn uint32) string {
 	switch state.DisconnectReason {
 	case api.PeerState_DISCONNECT_REASON_NOTIFICATION_RECEIVED:

@@ -26,7 +26,7 @@ type Server struct {
 	unwatch   context.CancelFunc
 	routes    map[netip.Prefix]netip.Addr
 	neighbors map[netip.Addr]*neighbor
-	forgotten time.Time // when those that are no longer neighbors have surely forgotten all routes
+	forgotten time.Time // when removed neighbors have certainly forgotten all routes
 }
 
 // New returns a server without neighbors. Changed is called when a session has changed, and must not block.
@@ -50,7 +50,7 @@ func (s *Server) Announce(prefix netip.Prefix, nextHop netip.Addr) error {
 	return nil
 }
 
-// Withdraw takes back what was announced. A prefix that wasn't is no error.
+// Withdraw a prefix. One that wasn't announced is no error.
 func (s *Server) Withdraw(prefix netip.Prefix) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,8 +72,8 @@ func (s *Server) Withdraw(prefix netip.Prefix) error {
 }
 
 // Configure makes sessions with the neighbors of a configuration, and with no others. Sessions that stay as they are aren't
-// touched. Where a change concerns all of them they are closed without a word and opened again, which a neighbor takes for a
-// graceful restart.
+// touched. If a change concerns all of them they are closed without a NOTIFICATION and opened again, which a neighbor takes
+// for a graceful restart.
 func (s *Server) Configure(config Config) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +126,7 @@ func (s *Server) start(as identity) error {
 	return nil
 }
 
-// stop closes all sessions, with or without a word.
+// stop closes all sessions, with or without a NOTIFICATION.
 func (s *Server) stop(graceful bool) error {
 	s.unwatch()
 	if err := s.gobgp.StopBgp(context.Background(), &api.StopBgpRequest{AllowGracefulRestart: graceful}); err != nil {
@@ -140,7 +140,7 @@ func (s *Server) stop(graceful bool) error {
 	return nil
 }
 
-// keepToOurselves throws away all routes that aren't ours.
+// keepToOurselves discards all routes that aren't ours.
 func keepToOurselves(ctx context.Context, gobgp *server.BgpServer) error {
 	ours := &api.Policy{Name: "ours", Statements: []*api.Statement{{
 		Name:       "ours",

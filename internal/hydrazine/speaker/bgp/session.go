@@ -13,10 +13,10 @@ const (
 	stateEstablished = "Established"
 )
 
-// Session is how a neighbor is spoken to.
+// Session with a neighbor.
 type Session struct {
 	Neighbor netip.Addr
-	State    string // as RFC 4271 names it
+	State    string // by its name in RFC 4271
 	Since    time.Time
 	Message  string // why it isn't established, and what helps
 }

@@ -23,7 +23,7 @@ const (
 	// grace is how long renewals may fail before the neighbors' memory is counted on.
 	grace = 30 * time.Second
 
-	// What the API server fills in where nothing is said.
+	// Defaults of the API server.
 	defaultHoldTime    = 90 * time.Second
 	defaultRestartTime = 2 * time.Minute
 )
@@ -31,7 +31,8 @@ const (
 // Name of a speaker's Lease, in the speakers' namespace, and of the manager of the fields that it writes.
 func Name(speaker string) string { return "hydrazine-speaker-" + speaker }
 
-// Memory is how long neighbors may believe a speaker that is gone: until they notice, and then the restart time.
+// Memory is how long neighbors may keep the routes of a speaker that is gone: until they notice, and then the restart
+// time.
 func Memory(spec networkfabricv1.BGPConfigurationSpec) time.Duration {
 	hold := time.Duration(0)
 	for _, neighbor := range spec.Neighbors {
@@ -47,8 +48,8 @@ func Memory(spec networkfabricv1.BGPConfigurationSpec) time.Duration {
 	return hold + spec.RestartTime.Duration
 }
 
-// LastWord is how long after its last renewal a speaker announces anything whose neighbors remember it for so long. Others hear
-// of that before the neighbors' memory is counted on, by a distance that clocks may differ by.
+// LastWord is how long after its last renewal a speaker still announces, given its neighbors' memory. It ends before others
+// count on that memory, by a margin for clocks that differ.
 func LastWord(memory time.Duration) time.Duration {
 	return grace + memory - min(Interval, memory/4)
 }
@@ -58,7 +59,7 @@ func Seconds(memory time.Duration) int32 {
 	return int32((silence(memory) + time.Second - 1) / time.Second) //nolint:gosec // some hours
 }
 
-// silence is after how long without a renewal no neighbor believes a speaker any more.
+// silence is after how long without a renewal no neighbor keeps a speaker's routes any more.
 func silence(memory time.Duration) time.Duration { return grace + 2*memory }
 
 // Recorded is the memory of a speaker's neighbors that its Lease speaks of.

@@ -10,7 +10,7 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/topology"
 )
 
-// What both kinds of drawing say of a network's parts.
+// Texts of both kinds of drawing.
 
 func networks(g topology.Group) string {
 	return join(g.Networks, func(n topology.Network) string { return n.Prefix.String() })
@@ -45,7 +45,7 @@ func dpu(m topology.Member) string {
 	return m.Chassis
 }
 
-// groups are the security groups that a member is in.
+// groups are the security groups of a member.
 func groups(m topology.Member) string {
 	if len(m.SecurityGroups) == 0 {
 		return ""
@@ -87,7 +87,7 @@ func translations(t *topology.Topology, m topology.Member) (rules []string) {
 	return rules
 }
 
-// sentence says what a rule of a security group lets through.
+// sentence describes a rule of a security group.
 func sentence(r resourcev1.SecurityRule) string {
 	words := []string{string(r.Direction)}
 	if r.Protocol != "" && r.Protocol != resourcev1.AnyProtocol {

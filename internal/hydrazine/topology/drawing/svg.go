@@ -28,7 +28,7 @@ const (
 	gatewayAt = transitAt + box + 26
 )
 
-// layout is where what is below the gateway routers is. It depends on how much they have to say.
+// layout has the positions below the gateway routers, which depend on their texts.
 type layout struct{ publicAt, framesEnd, fabricAt, bottom int }
 
 func layoutOf(t *topology.Topology) layout {
@@ -79,7 +79,7 @@ func SVG(w io.Writer, t *topology.Topology) error {
 	return err
 }
 
-// byDPU puts members of one DPU side by side, in the order of the first of them.
+// byDPU groups members by DPU, in the order of the first of them.
 func byDPU(members []topology.Member) [][]topology.Member {
 	var dpus [][]topology.Member
 	at := map[string]int{}
