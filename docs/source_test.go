@@ -39,7 +39,7 @@ func reasonsGiven(g Gomega) []string {
 		"../internal/bmm/actuator", "../internal/bmm/cluster", "../internal/bmm/instance", "../internal/bmm/machine")
 }
 
-// reasonsIn returns the reasons that the code of some packages gives to conditions, where it says them in so many words.
+// reasonsIn returns the reasons that the code of some packages gives to conditions, if they are literals.
 func reasonsIn(g Gomega, packages ...string) []string {
 	reasons := map[string]bool{}
 	note := func(e ast.Expr) {

@@ -87,7 +87,7 @@ func (w *wire) written() []string {
 	return w.writes
 }
 
-// ends are the two services that a command speaks to, each behind a wire, and a kubeconfig that leads to the first.
+// ends are the two services that a command calls, each behind a wire, and a kubeconfig that leads to the first.
 type ends struct {
 	*bmmtest.Fixture
 	t                      *testing.T

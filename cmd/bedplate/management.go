@@ -24,7 +24,7 @@ import (
 // requestTimeout is for the API server to answer one request.
 const requestTimeout = 30 * time.Second
 
-// management is the management cluster that a command speaks to, as its flags say.
+// management is the management cluster of a command, by its flags.
 type management struct{ kubeconfig, context, namespace string }
 
 func (m *management) addFlags(command *cobra.Command) {

@@ -34,7 +34,7 @@ func stuck(t *testing.T, command *exec.Cmd) (process *os.Process, ended <-chan e
 	return command.Process, end
 }
 
-// A supervisor that waits for its options hears no signal.
+// A supervisor that waits for its options handles no signal.
 func supervisor(t *testing.T) []string { return []string{os.Args[0], "lab", "supervise", t.TempDir()} }
 
 func TestSignal_theSecondKillsWhateverStillRuns(t *testing.T) {
@@ -42,7 +42,7 @@ func TestSignal_theSecondKillsWhateverStillRuns(t *testing.T) {
 	g := NewWithT(t)
 	process, ended := stuck(t, exec.CommandContext(t.Context(), supervisor(t)[0], supervisor(t)[1:]...))
 	g.Expect(process.Signal(syscall.SIGTERM)).To(Succeed())
-	g.Eventually(func() bool { // the handler is gone as soon as it has heard the first
+	g.Eventually(func() bool { // the handler is gone after the first signal
 		_ = process.Signal(os.Interrupt)
 		select {
 		case err := <-ended:

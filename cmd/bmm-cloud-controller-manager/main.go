@@ -91,7 +91,7 @@ func newCommand(stop <-chan struct{}) (*cobra.Command, error) {
 	return command, nil
 }
 
-// check what Kubernetes' own program starts with without a word: no worker, or one that never rests.
+// check what Kubernetes' own program silently accepts: no worker, or one that never rests.
 func check(o *options.CloudControllerManagerOptions) error {
 	workers, status, monitor := o.NodeController.ConcurrentNodeSyncs, o.NodeStatusUpdateFrequency.Duration, o.KubeCloudShared.NodeMonitorPeriod.Duration
 	kube := o.Generic.ClientConnection

@@ -1,4 +1,4 @@
-// hydrazine-agent runs on a DPU and puts the hosts behind it on the networks of tenants, or takes them off.
+// hydrazine-agent runs on a DPU and puts the hosts behind it on the networks of tenants, or isolates them.
 package main
 
 import (

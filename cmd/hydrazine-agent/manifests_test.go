@@ -46,7 +46,7 @@ func TestDaemonSet_isForThisProgram(t *testing.T) {
 	}
 }
 
-// The relay hears hosts by a raw socket, and speaks to the server as the port that is DHCP's.
+// The relay receives from hosts by a raw socket, and calls the server from DHCP's port.
 func TestUnit_allowsTheRelay(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

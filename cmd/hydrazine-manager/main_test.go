@@ -32,7 +32,7 @@ func TestFlags_areChecked(t *testing.T) {
 	}
 }
 
-// Of a Lease that can't be looked for, nothing says when the last word of a silent speaker is over.
+// Without its Lease it isn't known when the last word of a silent speaker has expired.
 func TestFlags_nameAPortAndANamespaceThatThereCanBe(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ arg, says string }{

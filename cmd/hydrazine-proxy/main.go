@@ -1,4 +1,4 @@
-// hydrazine-proxy lets managers of bare metal that don't speak to Kubernetes drive Hydrazine, by gRPC.
+// hydrazine-proxy lets managers of bare metal without Kubernetes control Hydrazine, by gRPC.
 package main
 
 import (

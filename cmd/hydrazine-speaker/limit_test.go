@@ -162,7 +162,7 @@ func (f *flood) run(conn net.Conn, prefixes int) error {
 	select {
 	case err := <-heard:
 		return err
-	case <-time.After(patience): // longer than it takes to read all that is on its way
+	case <-time.After(patience): // longer than it takes to read all that is in flight
 		return nil
 	}
 }

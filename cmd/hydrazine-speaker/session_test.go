@@ -119,7 +119,7 @@ func listening(pid int) (at []string, err error) {
 	return at, nil
 }
 
-// What neighbors say is thrown away: through a speaker none of them hears of another one.
+// Routes of neighbors are discarded: through a speaker none gets another one's.
 func TestSession_passesNothingOn(t *testing.T) {
 	const other = 65002 // or else FRR would see a loop
 	w := newWorld(t)

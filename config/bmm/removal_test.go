@@ -128,7 +128,7 @@ func (s *site) apply() {
 	s.kubectl("apply", "-k", "default")
 }
 
-// machine is one that has an instance: the manager, which isn't there, would take its finalizer off.
+// machine is one that has an instance: the manager, which isn't running, would remove its finalizer.
 func (s *site) machine() *infrav1.NvidiaBMMMachine {
 	s.t.Helper()
 	s.kubectl("apply", "-k", "crd") // before the webhooks, which nothing serves here

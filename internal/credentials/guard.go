@@ -78,7 +78,7 @@ func (g *Guard) concerned() predicate.Predicate {
 	})
 }
 
-// Reconcile puts the finalizer on a Secret in use, and takes it off one that isn't any more.
+// Reconcile puts the finalizer on a Secret in use, and removes it from one that isn't any more.
 func (g *Guard) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	secret := metadataOfSecret()
 	if err := g.Metadata.Get(ctx, req.NamespacedName, secret); err != nil {

@@ -1,5 +1,5 @@
-// Package flagcheck refuses, when a program starts, values of flags that would make it panic or hang later, or that would turn
-// a guarantee off without a word.
+// Package flagcheck refuses, when a program starts, values of flags that would make it panic or hang later, or that would
+// silently turn a guarantee off.
 package flagcheck
 
 import (

@@ -16,7 +16,7 @@ import (
 	"github.com/bedplate/bedplate/internal/graph/creates"
 )
 
-// The claim changes while the service is at work, and the answer comes then.
+// The claim changes while the service is working, and the answer comes then.
 func TestClaim_changesInMidCreate(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct{ from, to func(id string) graph.Claim }{
@@ -126,7 +126,7 @@ func TestClaim_ofAnotherNameIsNoChangeOfTheNameOutside(t *testing.T) {
 	f.Expect(e.Title == "second" || c.Status != metav1.ConditionTrue).To(BeTrue(), "%s %s; %+v", c.Status, c.Message, e)
 }
 
-// A claim changed while its create was on its way, and changes back when its answer is known and its deletion was asked for.
+// A claim changed while its create was running, and changes back when its answer is known and its deletion was requested.
 func TestClaim_thatChangesBackWhileItIsTakenAway(t *testing.T) {
 	t.Parallel()
 	for _, tagged := range []bool{true, false} {

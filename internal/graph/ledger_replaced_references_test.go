@@ -9,7 +9,7 @@ import (
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 )
 
-// Another client that writes a reference of its own in place of ours takes ours off as well.
+// Another client that writes a reference of its own in place of ours removes ours as well.
 func TestLedger_getsBackItsReferenceInPlaceOfAnothers(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
@@ -22,7 +22,7 @@ func TestLedger_getsBackItsReferenceInPlaceOfAnothers(t *testing.T) {
 	f.Expect(f.ledger().OwnerReferences).To(Equal(before.OwnerReferences))
 }
 
-// Each of what was taken off comes back by itself.
+// Everything that was removed is restored.
 func TestLedger_getsBackItsFinalizer(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)

@@ -215,7 +215,7 @@ func TestLedger_thatIsOlderThanWhatWasMade(t *testing.T) {
 	}
 }
 
-// A namespace that is deleted is deleted in no order: the ledger may be on its way out before its owner.
+// A namespace is deleted in no order: the ledger may be deleted before its owner.
 func TestLedger_thatIsBeingDeletedServesUntilItsOwnerIsGone(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

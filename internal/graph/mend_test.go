@@ -95,7 +95,7 @@ func TestRepair_endsAndSaysWhatWasTried(t *testing.T) {
 	f.Expect(f.service.called("remedy id-1")).To(Equal(mostRemedies + 1))
 }
 
-// What it is to be like may have been the mistake: that is put right first, also while it isn't ready.
+// A difference from the spec may be the cause: that is corrected first, also while it isn't ready.
 func TestRepair_updatesFirst(t *testing.T) {
 	t.Parallel()
 	f := broken(t, 1)

@@ -308,8 +308,8 @@ func TestRepair_changeThatFailedOnceIsMadeAgain(t *testing.T) {
 	f.Expect(f.service.things["id-1"].size).To(Equal(7), message)
 }
 
-// A remedy helped, an hour after the thing had first been seen not to be ready. A moment later it is on its way again: it may be that for
-// ten minutes, and gets a remedy at once.
+// A remedy helped, an hour after the thing had first been seen not to be ready. A moment later it is in progress again: it may be that
+// for ten minutes, and gets a remedy at once.
 func TestRepair_patienceCountsAgainAfterARemedy(t *testing.T) {
 	t.Parallel()
 	f := broken(t, 1)

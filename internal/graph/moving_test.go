@@ -67,7 +67,7 @@ func TestMayMove_onceNothingIsPending(t *testing.T) {
 	f.Expect(owner.Annotations).To(BeEmpty())
 }
 
-// What is made later than the first is on its way as well.
+// Later creates block a move as well.
 func TestHold_holdsUpAMoveWhileSomethingNewIsPending(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)

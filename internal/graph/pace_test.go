@@ -65,7 +65,8 @@ func TestPace_errorsOfAnotherTextBesideAFailure(t *testing.T) {
 	}
 }
 
-// One service is down for hours, nothing is on its way at the others. Each time another owner comes, it is forgotten since when.
+// One service is down for hours, nothing is in progress at the others. Each time another owner comes, it is forgotten since
+// when.
 func TestPace_anOwnerThatIsLookedAtSlowlyIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	count := func(others bool) int {

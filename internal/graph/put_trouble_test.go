@@ -139,7 +139,7 @@ func (r forbids) Get(ctx context.Context, key client.ObjectKey, o client.Object,
 	return r.Reader.Get(ctx, key, o, opts...)
 }
 
-// The role lacks a right. That isn't better by itself, and nothing else waits for it: another thing is on its way.
+// The role lacks a right. That doesn't recover by itself, and nothing else waits for it: another thing is in progress.
 func TestPut_thatMayNotBeRead(t *testing.T) {
 	t.Parallel()
 	f := &answering{fixture: inMemory(t), answer: "1"}

@@ -252,7 +252,7 @@ func TestScope_netOfWhatIsWanted(t *testing.T) {
 	f.Expect(f.service.called("delete id-1")).To(BeZero(), "the leaf, which is wanted and Ready, lies in it")
 }
 
-// The scope was taken away, and the net under the key that it comes after is another one by now: that is no proof that the leaf is gone.
+// The scope was removed, and the net under the key that it comes after is another one by now: that is no proof that the leaf is gone.
 func TestScope_isGuessed(t *testing.T) {
 	t.Parallel()
 	f := newPlot(t)

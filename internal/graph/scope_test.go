@@ -173,7 +173,7 @@ func TestScope_ofWhatWasRefusedIsTheNewest(t *testing.T) {
 	f.Expect(f.asked).To(HaveEach("second"))
 }
 
-// Another client has taken the scope away. The owner shows it, and it is written again.
+// Another client has removed the scope. The owner shows it, and it is written again.
 func TestScope_isFoundAgain(t *testing.T) {
 	t.Parallel()
 	for name, deleted := range map[string]bool{"a reconcile": false, "a deletion": true} {

@@ -15,7 +15,7 @@ import (
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
-// One service is down, and status shows something at it that the ledger lacks: what was taken away last, before the status was written.
+// One service is down, and status shows something at it that the ledger lacks: what was deleted last, before the status was written.
 func TestServices_areAskedWhileOneThatTheStatusNamesIsDown(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
@@ -43,7 +43,7 @@ func TestServices_areAskedWhileOneThatTheStatusNamesIsDown(t *testing.T) {
 	graph.Add(g, b, want(down, "b"))
 	_, err = g.Reconcile(t.Context())
 	f.Expect(err).NotTo(HaveOccurred())
-	// b leaves the spec, is taken away, the ledger forgets it; the status that shows it still couldn't be written.
+	// b leaves the spec, is deleted, the ledger forgets it; the status that shows it still couldn't be written.
 	for range 3 {
 		g, a, _, err = open(showing{f.owner(), []string{"id-1"}})
 		f.Expect(err).NotTo(HaveOccurred())
@@ -139,7 +139,7 @@ func TestService_settlesAfterItsCreateTimeout(t *testing.T) {
 	f.Expect(f.service.keys()).To(HaveLen(1), "one is left")
 }
 
-// Nothing is on its way at the service that is up, but something there waits for its ten poll intervals: a quota.
+// Nothing is in progress at the service that is up, but something there waits for its ten poll intervals: a quota.
 func TestServices_areAskedAsOftenAsEverWhileAnotherIsDown(t *testing.T) {
 	t.Parallel()
 	looks := func(down bool) int {

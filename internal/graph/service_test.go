@@ -39,7 +39,7 @@ type service struct {
 	slow bool
 	// stubborn keeps the size of things as it is.
 	stubborn bool
-	// fuse of the process that speaks to the service, in the crash suite.
+	// fuse of the process that calls the service, in the crash suite.
 	fuse *crashtest.Fuse
 }
 

@@ -33,7 +33,7 @@ type cloud struct {
 	astray    []string
 	next      int
 	parts     map[string]*part
-	// lostRequests never arrive, lostAnswers are never heard.
+	// lostRequests never arrive, lostAnswers never reach the client.
 	lostRequests, lostAnswers int
 	onCreate                  func(part)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
-// toy is a world of the crash suite: an owner, and a service that remembers whom it speaks to.
+// toy is a world of the crash suite: an owner, and a service that remembers its clients.
 type toy struct {
 	*fixture
 	// open makes the graph of the owner; want adds what its spec asks for.

@@ -187,7 +187,7 @@ func TestTurn_isNotKeptForAnOwnerThatIsGone(t *testing.T) {
 	}
 }
 
-// Fewer creates are at work at an endpoint that doesn't answer, or says that there were too many; more again when it does.
+// Fewer creates run at an endpoint that doesn't answer, or says that there were too many; more again when it does.
 func TestTurn_limitFollowsWhatTheEndpointCanDo(t *testing.T) {
 	t.Parallel()
 	for name, failure := range map[string]error{

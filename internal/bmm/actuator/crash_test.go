@@ -103,7 +103,7 @@ func (w *world) Gone() bool {
 	return err != nil
 }
 
-// Pass waits until no instance is on its way to anything.
+// Pass waits until no instance is in transition.
 func (w *world) Pass() {
 	w.clock.Step(crashSettle)
 	w.Eventually(func() (moving []bmm.Instance) {

@@ -20,7 +20,7 @@ import (
 
 const pollInterval = 30 * time.Second
 
-// host is a server without a network whose handling may be changed. It counts what is at work.
+// host is a server without a network whose handling may be changed. It counts running requests.
 type host struct {
 	mu      sync.Mutex
 	answer  step

@@ -13,7 +13,7 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
-// suspended is a context whose deadline has passed while its timer stood still.
+// suspended is a context whose deadline has passed while its timer was stopped.
 type suspended struct{ context.Context }
 
 func (suspended) Deadline() (time.Time, bool) { return time.Now().Add(-time.Second), true }

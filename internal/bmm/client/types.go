@@ -31,7 +31,7 @@ type (
 	Machine = gen.Machine
 	// MachineCapability is what a Machine, or those of an InstanceType, have of one kind.
 	MachineCapability = gen.MachineCapability
-	// MachineHealthIssue is what is wrong with a machine, in the words of its user.
+	// MachineHealthIssue is what is wrong with a machine, as described by its user.
 	MachineHealthIssue = gen.MachineHealthIssue
 	// MachineHealthIssueCategory says what part of a machine is bad.
 	MachineHealthIssueCategory = gen.MachineHealthIssueCategory

@@ -156,7 +156,7 @@ func (f *fixture) register(name string, change ...func(*corev1.Node)) *corev1.No
 	return registered
 }
 
-// registerSilent registers initialised nodes of the first instances, of whose kubelets nothing is heard any more.
+// registerSilent registers initialised nodes of the first instances, whose kubelets don't report any more.
 func (f *fixture) registerSilent(number int) {
 	f.t.Helper()
 	for n := range number {

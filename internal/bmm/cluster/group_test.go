@@ -127,7 +127,7 @@ func TestGroup_inErrorStopsTheCluster(t *testing.T) {
 	f.UntilReady(object)
 }
 
-// lateInventory is a site whose inventories are heard of so late that each change is overtaken by an older one.
+// lateInventory is a site whose inventories arrive so late that each change is overtaken by an older one.
 func lateInventory(w *sim.Config) { w.Times.InventoryDelay = w.Times.Inventory }
 
 // The service corrects a VPC's metadata because of an inventory that is older than a change of ours, and detaches the group

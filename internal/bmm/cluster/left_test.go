@@ -14,7 +14,7 @@ import (
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
-// saidOnce waits for the one event of the object that speaks of an annotation.
+// saidOnce waits for the one event of the object about an annotation.
 func saidOnce(f *bmmtest.Fixture, object graph.Owner, annotation string) {
 	f.Eventually(func() (said int) {
 		for _, note := range f.Events(object, "Invalid") {
@@ -43,7 +43,7 @@ func TestDelete_ofWhatSomebodyElseManagesSaysWhatHoldsIt(t *testing.T) {
 	f.Expect(f.Sim.State().Empty()).To(BeTrue())
 }
 
-// clusterctl marks what it has moved, in place of all other annotations, deletes it, and dies before it takes the finalizers off.
+// clusterctl marks what it has moved, in place of all other annotations, deletes it, and dies before it removes the finalizers.
 func TestDelete_ofWhatABrokenMoveHasLeftSaysWhatHoldsIt(t *testing.T) {
 	t.Parallel()
 	f, object := ready(t)

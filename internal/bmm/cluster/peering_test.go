@@ -152,7 +152,7 @@ func TestPeerings_whosePeerIsGoneAreNotForgotten(t *testing.T) {
 	}
 }
 
-// The service forgets a peering when it hears from the site that it is gone with its VPC.
+// The service forgets a peering when it learns from the site that it is gone with its VPC.
 func TestPeerings_goWithTheirPeer(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t)

@@ -14,7 +14,7 @@ var sshRule = infrav1.SecurityRule{
 	Name: "ssh", Direction: infrav1.Ingress, Protocol: infrav1.ProtocolTCP, PortRange: "22", SourceCIDR: "10.0.0.0/8", Action: infrav1.Allow,
 }
 
-// The peers send the words of their CRD, which the server refuses.
+// The peers send the values of their CRD, which the server refuses.
 func TestRules_areInTheServersWords(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -66,7 +66,7 @@ func TestRuleChanges(t *testing.T) {
 	}))
 }
 
-// The tag comes from the ledger, also where another client has taken it away or changed it.
+// The tag comes from the ledger, also if another client has removed or changed it.
 func TestLabelChanges_putTheTagBack(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

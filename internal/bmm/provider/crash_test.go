@@ -93,7 +93,7 @@ func (w *world) Reconcile(ctx context.Context, f *crashtest.Fuse) error {
 	return err
 }
 
-// leaving is how a dead process's last call reaches the service: its connection is closed while the service is at work.
+// leaving is how a dead process's last call reaches the service: its connection is closed while the service is working.
 type leaving struct{ fuse *crashtest.Fuse }
 
 func (l leaving) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -118,7 +118,7 @@ func (w *world) Gone() bool {
 	return err != nil
 }
 
-// Pass waits until nothing at the site is on its way to anything.
+// Pass waits until nothing at the site is in transition.
 func (w *world) Pass() {
 	w.clock.Step(crashSettle)
 	settled := []string{"Ready", "Registered", "Error"}

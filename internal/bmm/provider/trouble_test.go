@@ -84,8 +84,8 @@ func keys(s sim.State) map[string]int {
 	return counts
 }
 
-// Whatever an object says of itself when it is deleted, nothing is left of it. One object is deleted at its first word, the
-// next one at its second, and so on, until one is ready before its turn comes.
+// Whatever an object says of itself when it is deleted, nothing is left of it. One object is deleted at its first message,
+// the next one at its second, and so on, until one is ready before that.
 func TestTrouble_aClusterDeletedInEveryPhaseLeavesNothing(t *testing.T) {
 	t.Parallel()
 	f := inSlowMotion(t)
@@ -110,7 +110,7 @@ func TestTrouble_aMachineDeletedInEveryPhaseLeavesNothing(t *testing.T) {
 	for n := range phases {
 		owners = append(owners, f.CreateMachine("demo", fmt.Sprintf("worker-%d", n), bootData))
 	}
-	f.CreateCluster("demo", grouped) // the machines have their word without it too
+	f.CreateCluster("demo", grouped) // the machines have their messages without it too
 	deleteInTurn(f, changes, owners)
 	f.Expect(f.Sim.State().Instances).To(BeEmpty())
 }

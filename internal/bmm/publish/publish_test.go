@@ -82,7 +82,7 @@ func TestPublish_saysGoneOnlyWhereItIsProven(t *testing.T) {
 	f.Delete(machines["vanishes"])
 	f.UntilGone(machines["vanishes"])
 
-	// A user takes the finalizer off a machine whose instance is still there.
+	// A user removes the finalizer of a machine whose instance still exists.
 	torn := machines["is-torn-out"]
 	f.Refuse(http.StatusServiceUnavailable, "deleteInstance")
 	f.Delete(torn)
@@ -164,7 +164,7 @@ func TestPublish_isCompleteAsOfWhatWasSeen(t *testing.T) {
 	}, 3*time.Second).Should(Succeed())
 }
 
-// Root in the workload cluster writes what it likes there. It is put right again, and changes nothing outside.
+// Root in the workload cluster writes anything there. It is reverted, and changes nothing outside.
 func TestPublish_whatAWorkloadClusterWritesChangesNothingOutside(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t)
@@ -202,7 +202,7 @@ func TestPublish_aSilentWorkloadClusterHoldsUpNobody(t *testing.T) {
 	f.UntilReady(first)
 	silent.untilPublished(first, isGone(false))
 	says := func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // before, no server hears that its client has left
+		_, _ = io.Copy(io.Discard, r.Body) // before, no server learns that its client has left
 		<-r.Context().Done()
 	}
 	silent.answers(says)

@@ -10,8 +10,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// What a tenant's own endpoint answers has up to 2 MB, and a tenant that pauses its objects, or takes their finalizers off, asks
-// for none of it.
+// What a tenant's own endpoint answers has up to 2 MB, and a tenant that pauses its objects, or removes their finalizers, takes
+// none of it.
 func TestPool_keepsFewAnswersThatNobodyAsksFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

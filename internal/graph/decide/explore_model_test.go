@@ -31,7 +31,7 @@ const (
 	claimCreateNamed
 )
 
-// traits are what a service and its kind are like, and what may happen there.
+// traits are the properties of a service and its kind, and what may happen there.
 type traits struct {
 	// claims that the owner's spec changes between; it begins with the first.
 	claims []uint8
@@ -107,7 +107,7 @@ type process struct {
 
 type state struct {
 	resources [slots]resource
-	// flights are creates, by token, that the service may still be at work on. Their clients have heard nothing.
+	// flights are creates, by token, that the service may still work on. Their clients have no answer.
 	flights [2]uint8
 	claim   uint8
 	ledger  record

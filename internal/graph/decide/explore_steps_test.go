@@ -61,7 +61,7 @@ func (m *model) begin(s state, i int) {
 	}
 }
 
-// unanswered is for a create that was sent by a process that has died: the service may be at work on it, or make two.
+// unanswered is for a create that was sent by a process that has died: the service may still work on it, or create two.
 func (m *model) unanswered(s state, p process) {
 	if p.ledger.at != 1 || m.taken(&s) > 0 {
 		return

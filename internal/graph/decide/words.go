@@ -43,7 +43,8 @@ type Wish struct {
 	// Tagged: the resource's tag proves whose it is. Without tags only the ledger does.
 	Tagged    bool
 	GoneAfter time.Duration
-	// Repairs says that there is a remedy for what isn't ready, Patience how long it may be on its way, and Limits how often it is tried.
+	// Repairs says that there is a remedy for what isn't ready, Patience how long it may be in progress, and Limits how often it is
+	// tried.
 	Repairs  bool
 	Patience time.Duration
 	Limits   Limits

@@ -67,7 +67,7 @@ func TestMetrics_sayNothingOfWhatIsNotKnown(t *testing.T) {
 		HaveField("Labels", map[string]string{"to": "Open_vSwitch"})))
 }
 
-// The time runs from the first port that is taken away until all that is known to be taken away is isolated.
+// The time runs from the first port that is released until all released ports are isolated.
 func TestMetrics_takeTheTimeOfIsolation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestMetrics_takeTheTimeOfIsolation(t *testing.T) {
 			m.applied(released, isolation, attachment)
 		}
 		failed := errors.New("ovs-vswitchd hangs")
-		apply(time.Second, nil, nil) // nothing was taken away
+		apply(time.Second, nil, nil) // nothing was released
 		m.cut()
 		time.Sleep(time.Second)
 		m.cut() // the first one counts

@@ -24,7 +24,7 @@ func TestUplink_isNotGoneWhenItCannotBeRead(t *testing.T) {
 	g.Expect(a.rememberUplink(partly, nil)).To(BeIdenticalTo(partly), "it has really gone")
 }
 
-// What is too large for a tunnel vanishes without a word, so it is said before.
+// What is too large for a tunnel is dropped silently, so it is reported before.
 func TestMTU_thatLeavesTooLittleIsAProblem(t *testing.T) {
 	t.Parallel()
 	g, a := NewWithT(t), &Agent{options: Options{MinMTU: 1442}}

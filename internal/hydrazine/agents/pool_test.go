@@ -20,7 +20,7 @@ import (
 	agentv1 "github.com/bedplate/bedplate/api/hydrazine/agent/v1"
 )
 
-// The pauses grow while an agent can't be reached, and are short again, but there, once it was heard.
+// The pauses grow while an agent can't be reached, and are short again, but not zero, once it has reported.
 func TestWatch_pausesAreShortAfterAStream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

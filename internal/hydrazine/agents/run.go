@@ -2,7 +2,7 @@ package agents
 
 import "time"
 
-// run of ovs-vswitchd on a DPU, as it was reported last. The agent isn't heard while it is dead.
+// run of ovs-vswitchd on a DPU, as it was reported last. The agent can't report while it is dead.
 type run struct {
 	known    bool
 	restarts uint32

@@ -119,7 +119,7 @@ func TestPool_connectsAgainWithARenewedCertificate(t *testing.T) {
 	g.Eventually(heard, patience).Should(Succeed())
 }
 
-// What an agent says of its DPU's addresses may be anything. Its certificate is the operator's word.
+// An agent may report any addresses of its DPU. Its certificate is from the operator.
 func TestReport_believesTheCertificateOnly(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

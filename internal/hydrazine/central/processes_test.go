@@ -85,7 +85,7 @@ func (p *Processes) chassis(t *testing.T, a *Authority, name string, life time.D
 	return c
 }
 
-// sbctl speaks to a southbound database as a chassis does.
+// sbctl calls a southbound database as a chassis does.
 func (c chassis) sbctl(at Central, args ...string) error {
 	said, err := exec.Command("ovn-sbctl", append([]string{"--db=" + at.ForDPUs, "--private-key=" + c.key, "--certificate=" + c.certificate,
 		"--ca-cert=" + c.authorities, "--timeout=2"}, args...)...).CombinedOutput()
@@ -307,7 +307,7 @@ func hanging(t *testing.T, p *Processes, name string) <-chan struct{} {
 	return called
 }
 
-// A DPU that hasn't heard yet that its group is deleted must not come to another tenant's central.
+// A DPU that doesn't know yet that its group is deleted must not connect to another tenant's central.
 func TestProcesses_doNotReuseAPortSoon(t *testing.T) {
 	t.Parallel()
 	p, g := start(t, 17200)

@@ -57,7 +57,7 @@ func TestAgent_withTheNameOfAnother(t *testing.T) {
 	f.becomes(first, resourcev1.AgentReadyCondition, metav1.ConditionTrue, "")
 }
 
-// One that isn't heard yet is lost in the end.
+// One that hasn't reported yet is lost in the end.
 func TestAgent_thatNeverSpeaks(t *testing.T) {
 	t.Parallel()
 	f := start(t).run()
@@ -158,7 +158,7 @@ func TestAgent_thatSpeaksOfAnothersHost(t *testing.T) {
 	f.becomes(own, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
 }
 
-// A DPU is known as soon as its agent is heard, whatever becomes of the host: it may have no seat, or be isolated.
+// A DPU is known as soon as its agent reports, whatever happens to the host: it may have no seat, or be isolated.
 func TestDPU_isKnownWithoutAHostOnItsNetwork(t *testing.T) {
 	t.Parallel()
 	f := start(t).run()

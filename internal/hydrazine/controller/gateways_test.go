@@ -33,7 +33,7 @@ func TestReserved_isTheGatewayOfOthers(t *testing.T) {
 	one := f.host("blue", 3, in(f.beside[0]))
 	f.becomes(one, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
 	taker := f.host("blue", 2, func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[1] = resourcev1.IPAddress(hop) })
-	f.becomes(taker, resourcev1.AttachedCondition, metav1.ConditionTrue, "") // one tenant's word alone keeps an address from no other one
+	f.becomes(taker, resourcev1.AttachedCondition, metav1.ConditionTrue, "") // one tenant's report alone blocks an address for no other one
 	f.change(taker, func(s *resourcev1.ManagedResourceSpec) { s.DPUIPs[1] = resourcev1.IPAddress(f.dpu(102)) })
 	f.becomes(taker, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
 

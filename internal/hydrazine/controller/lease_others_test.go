@@ -41,7 +41,7 @@ func (f *fixture) ends(of *resourcev1.ManagedResource) {
 	f.Eventually(func() bool { return time.Now().After(end) }).WithTimeout(patience).Should(BeTrue())
 }
 
-// The lease is of one host. Of the other one's ovn-controller may never have heard that its address is gone.
+// The lease is of one host. The other one's ovn-controller may never have got the removal of its address.
 func TestLease_ofOneHostEndsNotWhatItsDPUAnswersForBesideOthers(t *testing.T) {
 	t.Parallel()
 	f, group, agent, stays, goes := two(t, 10*time.Second)
@@ -61,7 +61,7 @@ func TestLease_ofOneHostEndsNotWhatItsDPUAnswersForBesideOthers(t *testing.T) {
 	f.Expect(agent.Says().GetPorts()[1].GetAssignment()).To(BeNil())
 }
 
-// The last lease has ended ovn-controller there, whatever that has heard.
+// With the last lease ovn-controller was stopped there, whatever its state.
 func TestLease_ofTheLastHostFreesWhatItsDPUAnsweredFor(t *testing.T) {
 	t.Parallel()
 	f, _, agent, stays, goes := two(t, 10*time.Second)

@@ -170,7 +170,7 @@ func TestHost_whoseDPUIsLostFreesTheAddressesOfBefore(t *testing.T) {
 	f.Expect(one.Status.LogicalPortReference.FabricIP).To(BeEquivalentTo(f.dpu(150)))
 }
 
-// Its new DPU may never be heard, because there is none with that address.
+// Its new DPU may never report, because there is none with that address.
 func TestHost_thatHasMovedLeavesItsDPUToOthers(t *testing.T) {
 	t.Parallel()
 	f := start(t).run()

@@ -87,7 +87,7 @@ func TestPublicIP(t *testing.T) {
 	f.withdraw(second, "speaker-dead")
 	f.becomes(second, resourcev1.ReadyCondition, metav1.ConditionFalse, "NotAnnounced")
 
-	// One that is not to be public any more gives its address back once its DPU has heard of that.
+	// One that is not to be public any more gives its address back once its DPU has that change.
 	f.change(hosts[1], func(s *resourcev1.ManagedResourceSpec) { s.HostAccess = resourcev1.FabricAccess })
 	f.Expect(f.becomes(second, resourcev1.ReadyCondition, metav1.ConditionFalse, "Withdrawing")).To(ContainSubstring("may still use it"))
 	for _, host := range []*resourcev1.ManagedResource{hosts[1], hosts[2], last} { // what ovn-controller says when it has everything

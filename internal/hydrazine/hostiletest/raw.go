@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Raw is a client that speaks HTTP/2 as it likes. It keeps to the server's windows, so that it isn't thrown out for that.
+// Raw is a client that sends any HTTP/2 frames. It keeps to the server's windows, so that it isn't thrown out for that.
 type Raw struct {
 	conn   net.Conn
 	out    *bufio.Writer // to the server

@@ -1,5 +1,5 @@
-// Package proxy lets managers of bare metal that don't speak to Kubernetes drive Hydrazine, by gRPC. It keeps no state:
-// every object is in the API server.
+// Package proxy lets managers of bare metal without Kubernetes control Hydrazine, by gRPC. It keeps no state: every
+// object is in the API server.
 package proxy
 
 import (

@@ -21,7 +21,7 @@ import (
 const (
 	// longestWatch lets a client come back now and then, perhaps to a replica with less to do.
 	longestWatch = 30 * time.Minute
-	// bookmarkInterval is how often a client hears that nothing has happened.
+	// bookmarkInterval is how often a client gets a bookmark without a change.
 	bookmarkInterval = time.Minute
 )
 
@@ -32,7 +32,7 @@ type event[M proto.Message] struct {
 	version string
 }
 
-// watch until the client has heard enough.
+// watch sends changes until the call ends.
 func (s *service[M]) watch(ctx context.Context, r *proxyv1.WatchRequest, send func(event[M]) error) error {
 	by := scopeOf(ctx)
 	if !s.clusterWide && by.tenant == "" {

@@ -10,8 +10,9 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/ovn/nbdb"
 )
 
-// Each DPU of a group relays what its hosts ask a DHCP server for. It hears them by an interface of its own on the group's
-// logical switch. Hosts renew their leases at the relay's address, by the logical router if they know no other way.
+// Each DPU of a group relays what its hosts ask a DHCP server for. It receives from them on an interface of its own on the
+// group's logical switch. Hosts renew their leases at the relay's address, by the logical router if they know no other
+// way.
 
 // relaysIPv4 is the network of the relays. Their router has its first address.
 var (
@@ -23,7 +24,7 @@ var (
 // reserved.
 const relayCount = 1<<15 - 1<<8 - 2
 
-// Relay is a DPU's interface that the DHCP relay hears hosts by.
+// Relay is a DPU's interface on which the DHCP relay receives from hosts.
 type Relay struct {
 	// Interface is its name, the same on all DPUs of the group. The server knows the group by it.
 	Interface string

@@ -1,4 +1,4 @@
-// Package unixctl speaks to the control sockets of OVN's and Open vSwitch's daemons, as ovs-appctl does.
+// Package unixctl calls the control sockets of OVN's and Open vSwitch's daemons, as ovs-appctl does.
 package unixctl
 
 import (

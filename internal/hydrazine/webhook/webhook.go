@@ -36,8 +36,8 @@ func SetupWithManager(mgr ctrl.Manager) error {
 	)
 }
 
-// These are the API's own bounds, which the API server has checked. Others that reach the webhooks send what they like, and each element
-// is a search.
+// These are the API's own bounds, which the API server has checked. Other clients of the webhooks may send anything, and each element is
+// a search.
 const maxDPUIPs, maxSecurityGroupsOfOne, maxSecurityGroupsOfAGroup = 3, 8, 16
 
 type length struct{ is, most int }

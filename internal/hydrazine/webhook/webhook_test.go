@@ -114,7 +114,7 @@ func TestValidateUpdate_refusesWhatIsReserved(t *testing.T) {
 		"172.20.0.9":   "172.20.0.9 is in a network of dpuPrefixes",
 		"172.18.0.1":   "172.18.0.1 is the gateway of its DPU",
 		"172.18.0.254": "172.18.0.254 is in a network of reservedPrefixes",
-		"172.18.0.2":   "", // by the word of another DPU, which is believed for its own hosts only
+		"172.18.0.2":   "", // by the report of another DPU, which counts for its own hosts only
 		"172.18.0.108": "",
 	} {
 		t.Run(string(address), func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestValidateCreate_ofAPublicIP(t *testing.T) {
 	}
 }
 
-// DPUs speak to a group's DHCP server themselves: which one, and of which network, isn't a tenant's choice alone.
+// DPUs call a group's DHCP server themselves: which one, and of which network, isn't a tenant's choice alone.
 func TestValidate_theDHCPServerOfAGroup(t *testing.T) {
 	t.Parallel()
 	allows := func(servers ...resourcev1.IPAddress) []client.Object {

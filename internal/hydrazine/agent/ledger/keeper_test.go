@@ -128,7 +128,7 @@ func TestKeeper_countsFromWhatTheCallerHasSeen(t *testing.T) {
 		d, _ := newDesk(t, g)
 		seen := d.clock()
 		generation := d.Ledger().Ports["p0"].Generation
-		time.Sleep(time.Minute) // the request is on its way
+		time.Sleep(time.Minute) // the request is in flight
 		g.Expect(d.Attach("p0", generation, host("a", red), seen, time.Minute)).To(MatchError(ErrTime))
 		g.Expect(d.Attach("p0", generation, host("a", red), d.clock()+1, time.Hour)).To(MatchError(ErrTime))
 		g.Expect(d.Ledger().Assigned()).To(BeEmpty())

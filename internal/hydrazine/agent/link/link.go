@@ -80,7 +80,7 @@ func set(name, doing string, change func(netlink.Link) error) error {
 }
 
 // Silence keeps the DPU's own kernel from answering what arrives at an interface that belongs to Open vSwitch. In userspace
-// Open vSwitch gets only a copy: without this a host could speak to the DPU, and every packet for the DPU arrived twice.
+// Open vSwitch gets only a copy: without this a host could reach the DPU, and every packet for the DPU arrived twice.
 //
 // The kernel uses the larger one of an interface's rp_filter and that of "all", which distributions set to 2 (loose). For an
 // interface without an IPv4 address that is as good as 1, and for one with an address neither is enough: see Unaddressed.

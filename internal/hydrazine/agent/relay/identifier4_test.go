@@ -21,7 +21,7 @@ func clientIdentifiers() map[string][]byte {
 	}
 }
 
-// A host is one client to the server, and hears in the answer what it has called itself.
+// A host is one client to the server, and gets its own identifier in the answer.
 func TestIdentifier4_isTheMACAddress(t *testing.T) {
 	t.Parallel()
 	for name, sent := range clientIdentifiers() {

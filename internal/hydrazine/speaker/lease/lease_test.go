@@ -38,7 +38,7 @@ func leaseOf(renewed time.Time, memory time.Duration) *coordinationv1.Lease {
 	}}
 }
 
-// In its last moment a speaker may die without a word, and its neighbors still believe it for as long as they can.
+// A speaker may die at the last moment, and its neighbors keep its routes for as long as they can.
 func TestSilent_isAfterTheLastWordIsForgotten(t *testing.T) {
 	t.Parallel()
 	for _, memory := range memories {

@@ -32,7 +32,7 @@ func createMirror(ctx context.Context, client kubernetes.Interface, node *corev1
 	}}
 	pod.Spec.NodeName = node.Name
 	pod.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}}
-	// Like a kubelet: again, until the API server's admission has heard of the Node that was registered just now.
+	// Like a kubelet: again, until the API server's admission knows the Node that was registered just now.
 	err := persist(ctx, func(ctx context.Context) error {
 		_, err := client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
