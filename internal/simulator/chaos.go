@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ChaosKind is what goes wrong with a call that chaos hits.
+// ChaosKind is how a call that chaos hits fails.
 type ChaosKind string
 
 // The kinds of chaos. Those without a comment are answers with that status, without the work.
@@ -34,8 +34,8 @@ func allChaos() []ChaosKind {
 	return []ChaosKind{ChaosStatus500, Chaos503, Chaos429, ChaosHang, ChaosLoseAnswer, ChaosCommitLate}
 }
 
-// Chaos makes calls fail at random. Which call of an operation goes wrong, counted since the start, and how, depends on
-// the seed alone.
+// Chaos makes calls fail at random. Which call of an operation fails, counted since the start, and how, depends on the
+// seed alone.
 type Chaos struct {
 	Seed uint64 `json:"seed"`
 	// Rate is the share of calls that go wrong, between 0 and 1.

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FaultKind is what goes wrong with a call.
+// FaultKind is how a call fails.
 type FaultKind string
 
 const (
@@ -28,7 +28,7 @@ const (
 
 // Fault makes the next calls of an operation go wrong.
 type Fault struct {
-	// Operation is what goes wrong, such as createVpc.
+	// Operation is what fails, such as createVpc.
 	Operation string `json:"operation"`
 	// Times is how many calls go wrong; 0 means 1, and -1 means all until the faults are cleared.
 	Times int       `json:"times,omitempty"`
@@ -127,8 +127,8 @@ func (s *Service) Inject(ctx context.Context, operation string, work func(contex
 	}
 }
 
-// hang holds a call until its client is gone, its time is up or the faults are cleared. For FaultCommitLate it then goes
-// on in the background.
+// hang holds a call until its client is gone, its time is up or the faults are cleared. For FaultCommitLate it then
+// continues in the background.
 func (s *Service) hang(ctx context.Context, cleared <-chan struct{}, fault *Fault, work func()) error {
 	var held <-chan time.Time
 	if fault.Hold.Duration > 0 {

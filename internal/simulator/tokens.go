@@ -85,7 +85,7 @@ const defaultLifetime = 5 * time.Minute
 type Issuer struct {
 	// Lifetime of a token; default 5 minutes.
 	Lifetime time.Duration
-	// Issue is told of each new token. It returns the client's own claims, or that there is no such client.
+	// Claims returns a client's own claims, or that there is no such client. Issue is called with each new token.
 	Claims func(r *http.Request, clientID, secret string) (claims map[string]any, known bool)
 	Issue  func(clientID, token string, expires time.Time)
 

@@ -30,7 +30,7 @@ func (s remote) calls(g *WithT) map[string]int {
 
 func (s remote) fault(g *WithT, fault simulator.Fault) { s.post(g, "faults", fault) }
 
-// vanish takes an instance away behind everybody's back.
+// vanish deletes an instance without the API.
 func (s remote) vanish(g *WithT, id string) { s.post(g, "vanish", map[string]string{"id": id}) }
 
 // tokens are the only ones that are valid from now on.

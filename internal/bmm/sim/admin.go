@@ -11,7 +11,7 @@ import (
 //
 //	GET    /simulator/state    everything that exists (State)
 //	POST   /simulator/status   change the status of an object or a machine (Status)
-//	POST   /simulator/vanish   remove an object behind everybody's back ({"id"})
+//	POST   /simulator/vanish   remove an object without the API ({"id"})
 //	POST   /simulator/objects  make an object that no client makes (Object); answers {"id"}
 //	POST   /simulator/sites    change the state of a site ({"id", "state"}: SiteState)
 //	POST   /simulator/tokens   replace the valid tokens (a JSON array of strings)
