@@ -48,6 +48,7 @@ func (k *Kind[T]) underOtherKeys(g *Graph, key string) (yours bool, ours map[str
 	for other, o := range g.ledger.Entries {
 		switch {
 		case other == key || o.Kind != k.Name || o.ID == "":
+		case !o.Foreign && e != nil && e.State == ledgerv1.Bound: // its name isn't searched
 		case !o.Foreign:
 			if ours == nil {
 				ours = map[string]string{}
