@@ -132,7 +132,8 @@ func (e *environment) createCluster(ctx context.Context, name string, result *cl
 
 // createsWithoutAnswer asks for machines at a service that doesn't answer: of some of their creates nothing comes, and others are done
 // after the client has gone. It returns the names of those whose ledger says that a create is on its way. clusterctl moves no cluster
-// whose machines have no nodes; so they are said to have some.
+// whose machines have no nodes; so they are said to have some. With a node goes a ledger: clusterctl lists objects once, before it
+// pauses the cluster, and never moves a ledger that is created in between.
 func (e *environment) createsWithoutAnswer(
 	ctx context.Context, management framework.ClusterProxy, made *clusterctl.ApplyClusterTemplateAndWaitResult, replicas int32,
 ) (pending []string) {
@@ -151,7 +152,8 @@ func (e *environment) createsWithoutAnswer(
 	machines := &clusterv1.MachineList{}
 	Eventually(func(g Gomega) {
 		pending = nil
-		for _, ledger := range ledgersIn(ctx, management, deployment.Namespace) {
+		ledgers := ledgersIn(ctx, management, deployment.Namespace)
+		for _, ledger := range ledgers {
 			if ledger.Status.Pending > 0 {
 				pending = append(pending, ledger.Spec.Owner.Name)
 			}
@@ -159,6 +161,7 @@ func (e *environment) createsWithoutAnswer(
 		g.Expect(pending).NotTo(BeEmpty())
 		g.Expect(c.List(ctx, machines, client.InNamespace(deployment.Namespace))).To(Succeed())
 		g.Expect(machines.Items).To(HaveLen(1 + int(replicas)))
+		g.Expect(ledgers).To(HaveLen(len(machines.Items)+1), "one for each machine, and the cluster's")
 	}, e.config.GetIntervals(moved, "wait-worker-nodes")...).Should(Succeed())
 	for i := range machines.Items {
 		machine := &machines.Items[i]
