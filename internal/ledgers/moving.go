@@ -16,6 +16,7 @@ import (
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/graph/phases"
+	"github.com/bedplate/bedplate/internal/patch"
 )
 
 // Hold puts the finalizer on the owner, before anything is created for it, and in the same write the annotation that makes
@@ -28,7 +29,7 @@ func (s *Store) Hold(ctx context.Context, owner Owner, finalizer string) error {
 	before := object.DeepCopyObject().(client.Object)
 	Annotate(object, clusterctlv1.BlockMoveAnnotation, "true")
 	controllerutil.AddFinalizer(object, finalizer)
-	return patchFinalizers(ctx, s.Client, before, object, "add the finalizer")
+	return patch.Finalizers(ctx, s.Client, before, object)
 }
 
 // blockMove makes `clusterctl move` wait for what is about to be created, for an owner that could be moved until now. Only objects

@@ -23,7 +23,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/bedplate/bedplate/internal/graph"
-	"github.com/bedplate/bedplate/internal/ledgers"
 	"github.com/bedplate/bedplate/internal/patch"
 )
 
@@ -101,7 +100,7 @@ func (r *Reconciler) reconcile(ctx context.Context, machine *machinev1.Machine) 
 			", which says what cluster the Machine belongs to: add it")
 		return ctrl.Result{}, nil
 	}
-	if err := ledgers.Hold(ctx, r.Client, machine, machinev1.MachineFinalizer); err != nil {
+	if err := patch.AddFinalizer(ctx, r.Client, machine, machinev1.MachineFinalizer); err != nil {
 		return ctrl.Result{}, err
 	}
 	showHooks(machine)

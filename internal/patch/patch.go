@@ -1,4 +1,4 @@
-// Package patch writes what a reconcile has changed in an object, once, at its end.
+// Package patch writes what a reconcile has changed in an object: finalizers at once, everything else at its end.
 package patch
 
 import (

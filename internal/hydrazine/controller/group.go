@@ -22,6 +22,7 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/membership"
 	"github.com/bedplate/bedplate/internal/hydrazine/overlay"
 	"github.com/bedplate/bedplate/internal/hydrazine/topology"
+	"github.com/bedplate/bedplate/internal/patch"
 )
 
 const (
@@ -59,7 +60,7 @@ func (r *groupReconciler) Reconcile(ctx context.Context, request ctrl.Request) (
 	if !group.DeletionTimestamp.IsZero() {
 		return ctrl.Result{RequeueAfter: r.poll}, r.delete(ctx, group)
 	}
-	if err := hold(ctx, r.Client, group, resourcev1.ResourceGroupFinalizer); err != nil {
+	if err := patch.AddFinalizer(ctx, r.Client, group, resourcev1.ResourceGroupFinalizer); err != nil {
 		return ctrl.Result{}, err
 	}
 	before := group.DeepCopy()
@@ -77,7 +78,7 @@ func (r *groupReconciler) delete(ctx context.Context, group *resourcev1.Resource
 	r.empty(ctx, group)
 	failed := r.networks.forget(ctx, group.UID)
 	if failed == nil {
-		return release(ctx, r.Client, group, resourcev1.ResourceGroupFinalizer)
+		return patch.RemoveFinalizer(ctx, r.Client, group, resourcev1.ResourceGroupFinalizer)
 	}
 	before, reason, message := group.DeepCopy(), reasonCentralFailed, "the OVN central isn't deleted: "+failed.Error()
 	failed = fmt.Errorf("delete the OVN central: %w", failed)

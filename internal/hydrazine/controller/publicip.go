@@ -21,6 +21,7 @@ import (
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/hydrazine/overlay"
+	"github.com/bedplate/bedplate/internal/patch"
 )
 
 // publicIPReconciler says where each public address leads, and frees those that aren't to be used any more.
@@ -52,7 +53,7 @@ func (r *publicIPReconciler) Reconcile(ctx context.Context, request ctrl.Request
 		return ctrl.Result{}, nil
 	}
 	if !deleted {
-		if err := hold(ctx, r.Client, ip, networkfabricv1.PublicIPFinalizer); err != nil {
+		if err := patch.AddFinalizer(ctx, r.Client, ip, networkfabricv1.PublicIPFinalizer); err != nil {
 			return ctrl.Result{}, err
 		}
 	}
@@ -66,7 +67,7 @@ func (r *publicIPReconciler) Reconcile(ctx context.Context, request ctrl.Request
 	}
 	r.announcing.note(ip)
 	if deleted && !ip.Status.Allocated {
-		return ctrl.Result{}, release(ctx, r.Client, ip, networkfabricv1.PublicIPFinalizer)
+		return ctrl.Result{}, patch.RemoveFinalizer(ctx, r.Client, ip, networkfabricv1.PublicIPFinalizer)
 	}
 	return result, nil
 }

@@ -16,6 +16,7 @@ import (
 
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/hydrazine/agents"
+	"github.com/bedplate/bedplate/internal/patch"
 )
 
 // resourceReconciler attaches hosts to the networks of their groups, and isolates them.
@@ -61,14 +62,14 @@ func (r *resourceReconciler) Reconcile(ctx context.Context, request ctrl.Request
 		return ctrl.Result{}, nil
 	}
 	if !deleted {
-		if err := hold(ctx, r.Client, resource, resourcev1.ManagedResourceFinalizer); err != nil {
+		if err := patch.AddFinalizer(ctx, r.Client, resource, resourcev1.ManagedResourceFinalizer); err != nil {
 			return ctrl.Result{}, err
 		}
 	}
 	before := resource.DeepCopy()
 	result, failed := r.reconcile(ctx, resource)
 	if deleted && failed == nil && isolated(resource) {
-		return ctrl.Result{}, release(ctx, r.Client, resource, resourcev1.ManagedResourceFinalizer)
+		return ctrl.Result{}, patch.RemoveFinalizer(ctx, r.Client, resource, resourcev1.ManagedResourceFinalizer)
 	}
 	return result, writeStatus(ctx, r.Client, r.events, before, resource, failed)
 }

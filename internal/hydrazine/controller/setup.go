@@ -27,9 +27,9 @@ import (
 
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
-	"github.com/bedplate/bedplate/internal/conflict"
 	"github.com/bedplate/bedplate/internal/hydrazine/agents"
 	"github.com/bedplate/bedplate/internal/hydrazine/central"
+	"github.com/bedplate/bedplate/internal/patch"
 )
 
 // sweepInterval is how often unused connections to agents are closed.
@@ -89,7 +89,7 @@ func (r *groupReconciler) setup(mgr ctrl.Manager, options controller.Options) er
 		Watches(&networkfabricv1.FabricPolicy{}, handler.EnqueueRequestsFromMapFunc(r.all)).
 		WatchesRawSource(source.Channel(r.networks.groups, mapped(r.groupWithUID))).
 		WithOptions(options).
-		Complete(conflict.Expected(r))
+		Complete(patch.ExpectConflicts(r))
 	if err != nil {
 		return fmt.Errorf("set up the controller of ResourceGroups: %w", err)
 	}
@@ -105,7 +105,7 @@ func (r *resourceReconciler) setup(mgr ctrl.Manager, options controller.Options)
 		WatchesRawSource(source.Channel(r.agents.Changes(), mapped(r.behind))).
 		WatchesRawSource(source.Channel(r.networks.ports, mapped(r.withPort))).
 		WithOptions(options).
-		Complete(conflict.Expected(r))
+		Complete(patch.ExpectConflicts(r))
 	if err != nil {
 		return fmt.Errorf("set up the controller of ManagedResources: %w", err)
 	}
@@ -118,7 +118,7 @@ func (r *publicIPReconciler) setup(mgr ctrl.Manager, options controller.Options)
 		Watches(&networkfabricv1.PublicIP{}, handler.EnqueueRequestsFromMapFunc(r.namesakes)).
 		Watches(&resourcev1.ManagedResource{}, handler.EnqueueRequestsFromMapFunc(r.heldBy)).
 		WithOptions(options).
-		Complete(conflict.Expected(r)) // speakers write into the same objects
+		Complete(patch.ExpectConflicts(r)) // speakers write into the same objects
 	if err != nil {
 		return fmt.Errorf("set up the controller of PublicIPs: %w", err)
 	}

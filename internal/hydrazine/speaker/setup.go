@@ -23,8 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
-	"github.com/bedplate/bedplate/internal/conflict"
 	"github.com/bedplate/bedplate/internal/hydrazine/speaker/bgp"
+	"github.com/bedplate/bedplate/internal/patch"
 )
 
 // reportDelay gathers news of sessions and addresses for one write of the status.
@@ -98,7 +98,7 @@ func (r *publicIPs) setup(mgr ctrl.Manager, config Config, allowedAgain signal) 
 			handler.EnqueueRequestsFromMapFunc(every), ours, predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(source.Channel(allowedAgain, handler.EnqueueRequestsFromMapFunc(every))).
 		WithOptions(config.Options).
-		Complete(conflict.Expected(r))
+		Complete(patch.ExpectConflicts(r))
 	if err != nil {
 		return fmt.Errorf("set up the controller of PublicIPs: %w", err)
 	}
@@ -125,7 +125,7 @@ func (r *configurations) setup(mgr ctrl.Manager, config Config, sessionsChanged 
 				later(queue)
 			},
 		})).
-		Complete(conflict.Expected(r))
+		Complete(patch.ExpectConflicts(r))
 	if err != nil {
 		return fmt.Errorf("set up the controller of the BGPConfiguration: %w", err)
 	}

@@ -1,4 +1,4 @@
-package conflict_test
+package patch_test
 
 import (
 	"context"
@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/bedplate/bedplate/internal/conflict"
+	"github.com/bedplate/bedplate/internal/patch"
 )
 
-func TestExpected_onlyConflicts(t *testing.T) {
+func TestExpectConflicts_onlyConflicts(t *testing.T) {
 	t.Parallel()
 	later := reconcile.Result{RequeueAfter: time.Hour}
 	for name, c := range map[string]struct {
@@ -23,14 +23,14 @@ func TestExpected_onlyConflicts(t *testing.T) {
 		soon  bool
 		fails bool
 	}{
-		"nothing":         {},
-		"a conflict":      {err: fmt.Errorf("write: %w", apierrors.NewConflict(schema.GroupResource{}, "a", errors.New("modified"))), soon: true},
-		"somebody's name": {err: apierrors.NewAlreadyExists(schema.GroupResource{}, "a"), fails: true},
-		"something else":  {err: errors.New("the API server is away"), fails: true},
+		"nothing":            {},
+		"a conflict":         {err: fmt.Errorf("write: %w", apierrors.NewConflict(schema.GroupResource{}, "a", errors.New("modified"))), soon: true},
+		"a name that exists": {err: apierrors.NewAlreadyExists(schema.GroupResource{}, "a"), fails: true},
+		"something else":     {err: errors.New("the API server is away"), fails: true},
 	} {
 		g := NewWithT(t)
 		inner := reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) { return later, c.err })
-		result, err := conflict.Expected(inner).Reconcile(t.Context(), reconcile.Request{})
+		result, err := patch.ExpectConflicts(inner).Reconcile(t.Context(), reconcile.Request{})
 		g.Expect(err != nil).To(Equal(c.fails), name)
 		if c.soon {
 			g.Expect(result.RequeueAfter).To(And(BeNumerically(">", 0), BeNumerically("<", time.Second)), name)

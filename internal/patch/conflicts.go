@@ -1,6 +1,4 @@
-// Package conflict keeps write conflicts, which aren't failures, out of logs and failure metrics: another client has
-// written the object first.
-package conflict
+package patch
 
 import (
 	"context"
@@ -13,8 +11,9 @@ import (
 // retry is when an object that another client has changed is requeued. The cache usually has the change by then.
 const retry = 50 * time.Millisecond
 
-// Expected returns a reconciler that tries again where the API server has refused a write because of another one's.
-func Expected(inner reconcile.Reconciler) reconcile.Reconciler {
+// ExpectConflicts returns a reconciler that tries again where the API server has refused a write because another client has written the
+// object first. That is no failure, and stays out of logs and failure metrics.
+func ExpectConflicts(inner reconcile.Reconciler) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 		result, err := inner.Reconcile(ctx, request)
 		if apierrors.IsConflict(err) {
