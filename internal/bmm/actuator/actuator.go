@@ -5,6 +5,7 @@ import (
 	"context"
 
 	machinev1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/machine/v1beta1"
@@ -13,20 +14,16 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/instance"
 	"github.com/bedplate/bedplate/internal/bmm/inventory"
 	"github.com/bedplate/bedplate/internal/bmm/topology"
-	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/fault"
-	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/ledgers"
+	"github.com/bedplate/bedplate/internal/lifecycle"
 	"github.com/bedplate/bedplate/internal/machineapi"
 )
 
 // Actuator creates and deletes the instance of a Machine.
 type Actuator struct {
-	Engine  *graph.Engine
-	Specs   *providerspec.Reader
-	Clients *credentials.Cache[*bmm.Client]
-	// Guard keeps the Secrets that Machines log in with.
-	Guard *credentials.Guard
+	lifecycle.Logins[*bmm.Client]
+	Specs *providerspec.Reader
 	// Instances is the state of all instances, without a call for each.
 	Instances *inventory.Inventory
 	Places    *Places
@@ -50,22 +47,9 @@ func (a *Actuator) Update(ctx context.Context, m *machinev1.Machine) error {
 func (a *Actuator) reconcile(ctx context.Context, m *machinev1.Machine) error {
 	o := ownerOf(m)
 	defer o.store()
-	nothing, err := a.Engine.OwnsNothing(ctx, o)
-	if err != nil {
-		return err
-	}
 	spec, problems := a.Specs.Read(ctx, providerspec.Path(), m.Spec.ProviderSpec)
-	switch err := problems.ToAggregate(); {
-	case err == nil:
-	case nothing:
-		return machineapi.InvalidConfiguration(err)
-	default: // Failed is for Machines that should be deleted, and this one may have a running node.
-		return a.blocked(o, bmmv1.ReferencesResolvedCondition, &fault.Error{Class: fault.Invalid, Err: err})
-	}
-	if nothing {
-		if err := a.Guard.Keep(ctx, secretOf(m)); err != nil {
-			return a.blocked(o, bmmv1.ReferencesResolvedCondition, err)
-		}
+	if err := problems.ToAggregate(); err != nil {
+		return a.refuse(ctx, o, err)
 	}
 	n, err := a.open(ctx, o, *spec)
 	if err != nil {
@@ -73,6 +57,19 @@ func (a *Actuator) reconcile(ctx context.Context, m *machinev1.Machine) error {
 	}
 	result, err := n.reconcile(ctx)
 	return later(result, err)
+}
+
+// refuse an invalid spec. Failed is for Machines that should be deleted, and one that owns something may have a running node.
+func (a *Actuator) refuse(ctx context.Context, o *owner, invalid error) error {
+	nothing, err := a.Engine.OwnsNothing(ctx, o)
+	switch {
+	case err != nil:
+		return err
+	case nothing:
+		return machineapi.InvalidConfiguration(invalid)
+	default:
+		return later(a.Engine.Blocked(o, bmmv1.ReferencesResolvedCondition, &fault.Error{Class: fault.Invalid, Err: invalid}))
+	}
 }
 
 // Exists reads the instance that the ledger names. During deletion the ledger itself is the answer: an instance is
@@ -107,32 +104,20 @@ func (a *Actuator) Exists(ctx context.Context, m *machinev1.Machine) (bool, erro
 // Delete requests the deletion, and returns a RequeueAfterError until nothing is left.
 func (a *Actuator) Delete(ctx context.Context, m *machinev1.Machine) error {
 	o := ownerOf(m)
-	nothing, err := a.Engine.OwnsNothing(ctx, o)
-	if err != nil {
-		return err
-	}
-	if nothing {
-		if over, err := a.Engine.NothingToLookFor(ctx, o); err != nil {
-			return err
-		} else if over {
-			a.Engine.Leave(o)
-			return nil
-		}
-	}
 	defer o.store()
-	api, secret, err := a.logIn(ctx, o)
+	login, err := a.login(ctx, o)
 	switch {
-	case nothing && graph.CannotLogIn(err):
-		a.Engine.Leave(o)
-		return nil
 	case err != nil:
 		return a.unknown(o, bmmv1.ReferencesResolvedCondition, err)
+	case login == nil:
+		a.Engine.Leave(o)
+		return nil
 	}
-	n, err := a.newNode(ctx, api, secret, o, providerspec.Peek(m.Spec.ProviderSpec))
+	n, err := a.newNode(ctx, login, o, providerspec.Peek(m.Spec.ProviderSpec))
 	if err != nil {
 		return a.unknown(o, bmmv1.InstanceProvisionedCondition, err)
 	}
-	if nothing {
+	if login.OwnsNothing {
 		if err := n.findSite(ctx); err != nil {
 			return a.unknown(o, bmmv1.ReferencesResolvedCondition, err)
 		}
@@ -147,31 +132,24 @@ func (a *Actuator) Delete(ctx context.Context, m *machinev1.Machine) error {
 
 // open the graph of a Machine. The error has been reported in its conditions.
 func (a *Actuator) open(ctx context.Context, o *owner, spec bmmv1.NvidiaBMMMachineProviderSpec) (*node, error) {
-	api, secret, err := a.logIn(ctx, o)
+	login, err := a.login(ctx, o)
 	if err != nil {
 		return nil, a.unknown(o, bmmv1.ReferencesResolvedCondition, err)
 	}
-	n, err := a.newNode(ctx, api, secret, o, spec)
+	n, err := a.newNode(ctx, login, o, spec)
 	if err != nil {
 		return nil, a.unknown(o, bmmv1.InstanceProvisionedCondition, err)
 	}
 	return n, nil
 }
 
-// logIn with the Secret of a Machine.
-func (a *Actuator) logIn(ctx context.Context, o *owner) (_ *bmm.Client, secret string, _ error) {
-	ledger, err := ledgers.Of(ctx, a.Engine.Client, a.Engine.Client.Scheme(), o)
-	if err != nil {
-		return nil, "", err
-	}
-	name, _ := SecretOf(o.Machine, ledger) // the ledger has that of a spec that can't be read any more
-	api, err := a.Clients.Client(ctx, name)
-	return api, name.String(), err
-}
-
-// blocked reports that a prerequisite of the whole graph is missing.
-func (a *Actuator) blocked(o *owner, condition string, err error) error {
-	return later(a.Engine.Blocked(o, condition, err))
+// login with the Secret of a Machine.
+func (a *Actuator) login(ctx context.Context, o *owner) (*lifecycle.Login[*bmm.Client], error) {
+	return a.Login(ctx, o, func(ctx context.Context) (types.NamespacedName, error) {
+		ledger, err := ledgers.Of(ctx, a.Engine.Client, a.Engine.Client.Scheme(), o)
+		secret, _ := SecretOf(o.Machine, ledger) // the ledger has that of a spec that can't be read any more
+		return secret, err
+	})
 }
 
 // unknown reports in the conditions why nothing is known of the instance, and returns that, with the time to requeue

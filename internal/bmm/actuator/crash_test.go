@@ -32,6 +32,7 @@ import (
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/crashtest"
 	"github.com/bedplate/bedplate/internal/ledgers"
+	"github.com/bedplate/bedplate/internal/lifecycle"
 	"github.com/bedplate/bedplate/internal/machineapi"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
@@ -77,13 +78,15 @@ func (w *world) Reconcile(ctx context.Context, f *crashtest.Fuse) error {
 		Client: c, Live: f.Live(w.Client), Kube: kube, Recorder: engine.Recorder, Poll: crashPoll,
 		Ours: func(*machinev1.Machine) bool { return true },
 		Actuator: &actuator.Actuator{
-			Engine: engine, Specs: w.specs, Guard: &credentials.Guard{Client: c, Metadata: c, Live: f.Live(w.Client), Finalizer: bmmv1.SecretFinalizer},
-			Instances: inventory.New(crashPoll, w.clock),
-			Places:    actuator.NewPlaces(crashPoll, clock.RealClock{}), Topology: topology.NewLookup(crashPoll, clock.RealClock{}),
-			Clients: &credentials.Cache[*bmm.Client]{Reader: c, Clock: w.clock, Build: bmm.Connect(func(config *bmm.Config) {
-				config.APIName, config.Egress = bmm.APINameCarbide, egress.Policy{Loopback: true} // finding the name out is tried elsewhere
-				config.HTTP = &http.Client{Transport: f.Transport(http.DefaultTransport)}
-			})},
+			Logins: lifecycle.Logins[*bmm.Client]{
+				Engine: engine, Guard: &credentials.Guard{Client: c, Metadata: c, Live: f.Live(w.Client), Finalizer: bmmv1.SecretFinalizer},
+				Clients: &credentials.Cache[*bmm.Client]{Reader: c, Clock: w.clock, Build: bmm.Connect(func(config *bmm.Config) {
+					config.APIName, config.Egress = bmm.APINameCarbide, egress.Policy{Loopback: true} // finding the name out is tried elsewhere
+					config.HTTP = &http.Client{Transport: f.Transport(http.DefaultTransport)}
+				})},
+			},
+			Specs: w.specs, Instances: inventory.New(crashPoll, w.clock),
+			Places: actuator.NewPlaces(crashPoll, clock.RealClock{}), Topology: topology.NewLookup(crashPoll, clock.RealClock{}),
 		},
 	}
 	_, err = reconciler.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.machine)})

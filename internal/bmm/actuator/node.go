@@ -15,6 +15,7 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/phases"
+	"github.com/bedplate/bedplate/internal/lifecycle"
 )
 
 // userDataKey is where OpenShift's installer and its machine config operator put user data.
@@ -37,10 +38,10 @@ var _ instance.Machine = &node{}
 
 // newNode opens a graph. An error means that the ledger can't be used.
 func (a *Actuator) newNode(
-	ctx context.Context, api *bmm.Client, secret string, o *owner, spec bmmv1.NvidiaBMMMachineProviderSpec,
+	ctx context.Context, login *lifecycle.Login[*bmm.Client], o *owner, spec bmmv1.NvidiaBMMMachineProviderSpec,
 ) (*node, error) {
-	n := &node{actuator: a, api: api, owner: o, spec: spec}
-	opened, err := instance.Open(ctx, a.Engine, o, secret, api, a.Instances, &a.reports, n)
+	n := &node{actuator: a, api: login.API, owner: o, spec: spec}
+	opened, err := instance.Open(ctx, a.Engine, o, login.Secret.String(), login.API, a.Instances, &a.reports, n)
 	n.Instance = opened
 	return n, err
 }

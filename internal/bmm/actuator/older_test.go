@@ -26,6 +26,7 @@ import (
 	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/ledgers"
+	"github.com/bedplate/bedplate/internal/lifecycle"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -87,10 +88,10 @@ func TestDelete_releasesNothingForAMomentOfTrouble(t *testing.T) {
 	}
 	home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "home"}}
 	c := fake.NewClientBuilder().WithScheme(testenv.Scheme(t)).WithObjects(m, l, home).Build()
-	a := &actuator.Actuator{
+	a := &actuator.Actuator{Logins: lifecycle.Logins[*bmm.Client]{
 		Engine:  &graph.Engine{Store: &ledgers.Store{Client: c, Live: c}, Clock: clock.RealClock{}, Poll: time.Second, Settle: time.Minute, Recorder: silent{}},
 		Clients: &credentials.Cache[*bmm.Client]{Reader: broken{}, Clock: clock.RealClock{}},
-	}
+	}}
 	err := a.Delete(t.Context(), m)
 	g.Expect(err).To(HaveOccurred(), "the controller takes the finalizer off, and what carries %s is left behind", l.Spec.OwnerID)
 }

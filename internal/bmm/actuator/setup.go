@@ -23,6 +23,7 @@ import (
 	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/ledgers"
+	"github.com/bedplate/bedplate/internal/lifecycle"
 	"github.com/bedplate/bedplate/internal/machineapi"
 )
 
@@ -63,10 +64,13 @@ func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, change f
 		Client: mgr.GetClient(), Live: engine.Live, Kube: kube, Recorder: engine.Recorder, Poll: engine.Poll,
 		Ours: func(m *machinev1.Machine) bool { return providerspec.IsOurs(m.Spec.ProviderSpec) },
 		Actuator: &Actuator{
-			Engine: engine, Specs: specs, Guard: secrets, Instances: instances,
-			Clients: &credentials.Cache[*bmm.Client]{
-				Reader: engine.Live, Metadata: mgr.GetCache(), Clock: engine.Clock, Build: bmm.Connect(change),
+			Logins: lifecycle.Logins[*bmm.Client]{
+				Engine: engine, Guard: secrets,
+				Clients: &credentials.Cache[*bmm.Client]{
+					Reader: engine.Live, Metadata: mgr.GetCache(), Clock: engine.Clock, Build: bmm.Connect(change),
+				},
 			},
+			Specs: specs, Instances: instances,
 			Places: NewPlaces(engine.Poll, clock.RealClock{}), Topology: topology.NewLookup(engine.Poll/2, clock.RealClock{}),
 		},
 	}

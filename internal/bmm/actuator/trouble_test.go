@@ -22,6 +22,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/ledgers"
+	"github.com/bedplate/bedplate/internal/lifecycle"
 	"github.com/bedplate/bedplate/internal/machineapi"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
@@ -268,9 +269,9 @@ func TestProviderSpec_thatIsBadNevertheless(t *testing.T) {
 	f := start(t)
 	specs, err := providerspec.NewReader()
 	f.Expect(err).NotTo(HaveOccurred())
-	a := &actuator.Actuator{Specs: specs, Engine: &graph.Engine{
+	a := &actuator.Actuator{Specs: specs, Logins: lifecycle.Logins[*bmm.Client]{Engine: &graph.Engine{
 		Store: &ledgers.Store{Client: f.Client, Live: f.Client}, Recorder: events.NewFakeRecorder(10), Clock: clock.RealClock{}, Poll: time.Second,
-	}}
+	}}}
 	bad := func(s *bmmv1.NvidiaBMMMachineProviderSpec) { s.VPCID = "net" }
 	err = a.Create(t.Context(), f.machine("worker-1", bad))
 	f.Expect(machineapi.IsInvalidConfiguration(err)).To(BeTrue())

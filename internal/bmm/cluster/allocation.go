@@ -55,7 +55,7 @@ func (n *networks) allocationKind() *graph.Kind[bmm.Allocation] {
 			return n.api.Allocations(ctx, bmm.AllocationFilter{SiteID: key.Scope[kindSite], Query: key.Owner})
 		},
 		Phase: func(a *bmm.Allocation) phases.Phase {
-			return lifecycle("allocation", a.Name, a.ID, a.Status, bmm.AllocationRegistered)
+			return phaseOf("allocation", a.Name, a.ID, a.Status, bmm.AllocationRegistered)
 		},
 		Delete: func(ctx context.Context, id string, in graph.Scope) error {
 			return n.api.DeleteAllocation(ctx, in[kindSite], id)

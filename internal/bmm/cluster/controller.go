@@ -3,15 +3,12 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/util"
-	"sigs.k8s.io/cluster-api/util/annotations"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,13 +19,10 @@ import (
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
-	"github.com/bedplate/bedplate/internal/credentials"
+	"github.com/bedplate/bedplate/internal/capi"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
-	"github.com/bedplate/bedplate/internal/graph/phases"
-	"github.com/bedplate/bedplate/internal/ledgers"
-	"github.com/bedplate/bedplate/internal/patch"
-	"github.com/bedplate/bedplate/internal/paused"
+	"github.com/bedplate/bedplate/internal/lifecycle"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=nvidiabmmclusters,verbs=get;list;watch;patch
@@ -43,10 +37,7 @@ import (
 // Reconciler creates and deletes the networks of an NvidiaBMMCluster.
 type Reconciler struct {
 	client.Client
-	Engine  *graph.Engine
-	Clients *credentials.Cache[*bmm.Client]
-	// Guard keeps the Secret of a cluster.
-	Guard *credentials.Guard
+	lifecycle.Logins[*bmm.Client]
 }
 
 // SetupWithManager registers the controller: it watches the object itself, its Cluster, and its credentials.
@@ -111,85 +102,34 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Get(ctx, req.NamespacedName, object); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	left := paused.Left{Client: r.Client, Engine: r.Engine, Finalizer: infrav1.ClusterFinalizer, Condition: infrav1.VPCReadyCondition}
-	if isLeft, result, err := left.Say(ctx, object, clusterv1.ManagedByAnnotation, clusterctlv1.DeleteForMoveAnnotation); isLeft {
-		return result, err
-	}
-	if annotations.IsExternallyManaged(object) {
-		return ctrl.Result{}, nil
-	}
 	owner, err := util.GetOwnerCluster(ctx, r.Client, object.ObjectMeta)
 	if client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, fmt.Errorf("get the owning Cluster: %w", err)
 	}
-	before := object.DeepCopy()
-	if isPaused, err := paused.Check(ctx, r.Client, owner, object); err != nil {
-		return ctrl.Result{}, err
-	} else if isPaused {
-		r.Engine.Leave(object)
-		return r.Engine.LetMove(ctx, object)
-	}
-	if object.DeletionTimestamp.IsZero() && owner == nil {
-		ctrl.LoggerFrom(ctx).Info("Waiting until Cluster API makes a Cluster the owner of this object")
-		return ctrl.Result{}, nil
-	}
-	if object.DeletionTimestamp.IsZero() {
-		if err := r.Engine.Hold(ctx, object, infrav1.ClusterFinalizer); err != nil {
-			return ctrl.Result{}, err
-		}
-		ledgers.Held(before, object)
-	}
-	result, err := r.reconcile(ctx, owner, object)
-	return result, errors.Join(err, patch.All(ctx, r.Client, before, object))
+	return r.lifecycle().Reconcile(ctx, object, lifecycle.Steps[*bmm.Client]{
+		Stop: func(ctx context.Context) (bool, ctrl.Result, error) {
+			return r.conventions().Stop(ctx, object, owner, owner != nil)
+		},
+		Secret:    func(context.Context) (types.NamespacedName, error) { return SecretOf(object), nil },
+		Deletable: func(ctx context.Context) error { return r.machinesGone(ctx, object) },
+		Open: func(ctx context.Context, login *lifecycle.Login[*bmm.Client]) (lifecycle.Graph, error) {
+			return open(ctx, r.Engine, login.API, owner, object)
+		},
+	})
 }
 
-func (r *Reconciler) reconcile(
-	ctx context.Context, owner *clusterv1.Cluster, object *infrav1.NvidiaBMMCluster,
-) (ctrl.Result, error) {
-	deleted := !object.DeletionTimestamp.IsZero()
-	if deleted {
-		if err := r.machinesGone(ctx, object); err != nil {
-			return r.Engine.Blocked(object, infrav1.VPCReadyCondition, err)
-		}
+func (r *Reconciler) lifecycle() *lifecycle.Lifecycle[*bmm.Client] {
+	return &lifecycle.Lifecycle[*bmm.Client]{
+		Client: r.Client, Logins: r.Logins,
+		Finalizer: infrav1.ClusterFinalizer, LoginCondition: infrav1.ReferencesResolvedCondition,
+		GraphCondition: infrav1.ReferencesResolvedCondition, DeletionCondition: infrav1.VPCReadyCondition,
 	}
-	nothing, err := r.Engine.OwnsNothing(ctx, object)
-	if err != nil {
-		return ctrl.Result{}, err
+}
+
+func (r *Reconciler) conventions() capi.Conventions {
+	return capi.Conventions{
+		Client: r.Client, Engine: r.Engine, Finalizer: infrav1.ClusterFinalizer, Condition: infrav1.VPCReadyCondition, ManagedBy: true,
 	}
-	goes := deleted && nothing
-	if goes {
-		if over, err := r.Engine.NothingToLookFor(ctx, object); err != nil {
-			return ctrl.Result{}, err
-		} else if over {
-			return ctrl.Result{}, r.Engine.Release(ctx, object, infrav1.ClusterFinalizer)
-		}
-	}
-	api, err := r.Clients.Client(ctx, SecretOf(object))
-	switch {
-	case goes && graph.CannotLogIn(err):
-		return ctrl.Result{}, r.Engine.Release(ctx, object, infrav1.ClusterFinalizer)
-	case err != nil:
-		return r.Engine.Blocked(object, infrav1.ReferencesResolvedCondition, err)
-	}
-	if !deleted && nothing {
-		if err := r.Guard.Keep(ctx, SecretOf(object)); err != nil {
-			return r.Engine.Blocked(object, infrav1.ReferencesResolvedCondition, err)
-		}
-	}
-	networks, err := open(ctx, r.Engine, api, object)
-	if err != nil {
-		return r.Engine.Blocked(object, infrav1.ReferencesResolvedCondition, err)
-	}
-	if deleted {
-		result, err := networks.graph.DeleteAndRelease(ctx, infrav1.ClusterFinalizer)
-		networks.projectLeft()
-		return result, err
-	}
-	networks.want()
-	networks.graph.Gate(infrav1.ControlPlaneEndpointReadyCondition, func() phases.Phase { return endpoint(owner, object) })
-	result, err := networks.graph.Reconcile(ctx)
-	networks.project()
-	return result, err
 }
 
 // machinesGone fails as long as machines of the cluster have something outside. They log in with its Secret, which may be
@@ -215,17 +155,4 @@ func (r *Reconciler) machinesGone(ctx context.Context, object *infrav1.NvidiaBMM
 		}
 	}
 	return nil
-}
-
-// endpoint reports whether the control plane can begin: KubeadmControlPlane does nothing until the endpoint is known,
-// and there is no default.
-func endpoint(owner *clusterv1.Cluster, object *infrav1.NvidiaBMMCluster) phases.Phase {
-	if object.Spec.ControlPlaneEndpoint != nil || owner.Spec.ControlPlaneEndpoint.IsValid() {
-		return phases.Ready()
-	}
-	if owner.Spec.ControlPlaneRef.Kind != "KubeadmControlPlane" {
-		return phases.Ready() // Other control plane providers bring an endpoint of their own.
-	}
-	return phases.Failed("KubeadmControlPlane %s waits for an endpoint: set spec.controlPlaneEndpoint to an address that "+
-		"leads to the control plane, such as a virtual IP", owner.Spec.ControlPlaneRef.Name).Because("NoEndpoint")
 }

@@ -39,7 +39,7 @@ const groupPending = "Pending"
 
 // groupPhase doesn't make a VPC wait for the inventory: a group's ID is enough for it, and the site applies the rules at once.
 func groupPhase(g *bmm.NetworkSecurityGroup) phases.Phase {
-	phase := lifecycle("network security group", g.Name, g.ID, g.Status, bmm.NetworkSecurityGroupReady)
+	phase := phaseOf("network security group", g.Name, g.ID, g.Status, bmm.NetworkSecurityGroupReady)
 	if phase.State == phases.StateWaiting {
 		phase = phase.Because(groupPending).Usable()
 	}

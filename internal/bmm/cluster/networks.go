@@ -3,6 +3,8 @@ package cluster
 import (
 	"context"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
@@ -44,6 +46,7 @@ type networks struct {
 	api     *bmm.Client
 	service *graph.Service
 	live    client.Reader
+	owner   *clusterv1.Cluster // nil if it is gone
 	object  *infrav1.NvidiaBMMCluster
 	graph   *graph.Graph
 	// planning means that nothing is done: changes may name what is still to be created.
@@ -72,8 +75,10 @@ type networks struct {
 }
 
 // open opens the graph with whatever its ledger names.
-func open(ctx context.Context, engine *graph.Engine, api *bmm.Client, object *infrav1.NvidiaBMMCluster) (*networks, error) {
-	n := &networks{api: api, service: &graph.Service{Endpoint: api.Endpoint()}, live: engine.Live, object: object}
+func open(
+	ctx context.Context, engine *graph.Engine, api *bmm.Client, owner *clusterv1.Cluster, object *infrav1.NvidiaBMMCluster,
+) (*networks, error) {
+	n := &networks{api: api, service: &graph.Service{Endpoint: api.Endpoint()}, live: engine.Live, owner: owner, object: object}
 	k := &n.kinds
 	k.site, k.ipBlock, k.allocation = n.siteKind(), n.ipBlockKind(), n.allocationKind()
 	k.group, k.vpc = n.groupKind(), n.vpcKind()
@@ -82,6 +87,21 @@ func open(ctx context.Context, engine *graph.Engine, api *bmm.Client, object *in
 		k.site, k.ipBlock, k.allocation, k.group, k.vpc, k.subnet, k.prefix, k.peering)
 	n.graph = g
 	return n, err
+}
+
+// Reconcile makes what the spec asks for, and shows it in the status.
+func (n *networks) Reconcile(ctx context.Context) (ctrl.Result, error) {
+	n.want()
+	result, err := n.graph.Reconcile(ctx)
+	n.project()
+	return result, err
+}
+
+// Delete all that the ledger has, and remove from the status what it doesn't have any more.
+func (n *networks) Delete(ctx context.Context, finalizer string) (ctrl.Result, error) {
+	result, err := n.graph.DeleteAndRelease(ctx, finalizer)
+	n.projectLeft()
+	return result, err
 }
 
 // want adds what the spec asks for.
@@ -113,9 +133,23 @@ func (n *networks) want() {
 	for _, peering := range spec.VPCPeerings {
 		n.peerings = append(n.peerings, n.wantPeering(peering))
 	}
+	n.graph.Gate(infrav1.ControlPlaneEndpointReadyCondition, n.endpoint)
 }
 
 func notWanted() phases.Phase { return phases.Ready().Because("NotWanted") }
 
 // siteID is that of the site which the spec names.
 func (n *networks) siteID() string { return n.graph.ID(siteKey) }
+
+// endpoint reports whether the control plane can begin: KubeadmControlPlane does nothing until the endpoint is known,
+// and there is no default.
+func (n *networks) endpoint() phases.Phase {
+	if n.object.Spec.ControlPlaneEndpoint != nil || n.owner.Spec.ControlPlaneEndpoint.IsValid() {
+		return phases.Ready()
+	}
+	if n.owner.Spec.ControlPlaneRef.Kind != "KubeadmControlPlane" {
+		return phases.Ready() // Other control plane providers bring an endpoint of their own.
+	}
+	return phases.Failed("KubeadmControlPlane %s waits for an endpoint: set spec.controlPlaneEndpoint to an address that "+
+		"leads to the control plane, such as a virtual IP", n.owner.Spec.ControlPlaneRef.Name).Because("NoEndpoint")
+}

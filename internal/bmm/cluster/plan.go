@@ -8,7 +8,6 @@ import (
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/graph"
-	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // Plan reports what reconciling an NvidiaBMMCluster would do, or, if it is being deleted, what its deletion would. It
@@ -16,14 +15,13 @@ import (
 func Plan(
 	ctx context.Context, engine *graph.Engine, api *bmm.Client, owner *clusterv1.Cluster, object *infrav1.NvidiaBMMCluster,
 ) ([]graph.Step, error) {
-	networks, err := open(ctx, engine, api, object)
+	networks, err := open(ctx, engine, api, owner, object)
 	if err != nil {
 		return nil, err
 	}
 	networks.planning = true
 	if object.DeletionTimestamp.IsZero() {
 		networks.want()
-		networks.graph.Gate(infrav1.ControlPlaneEndpointReadyCondition, func() phases.Phase { return endpoint(owner, object) })
 	}
 	return networks.graph.Plan(ctx), nil
 }

@@ -24,7 +24,7 @@ func (n *networks) prefixKind() *graph.Kind[bmm.VPCPrefix] {
 			return n.api.VPCPrefixes(ctx, bmm.VPCPrefixFilter{SiteID: key.Scope[kindSite], Query: key.Owner})
 		},
 		Phase: func(p *bmm.VPCPrefix) phases.Phase {
-			return lifecycle("VPC prefix", p.Name, p.ID, p.Status, bmm.VPCPrefixReady)
+			return phaseOf("VPC prefix", p.Name, p.ID, p.Status, bmm.VPCPrefixReady)
 		},
 		Delete: func(ctx context.Context, id string, in graph.Scope) error {
 			return n.api.DeleteVPCPrefix(ctx, in[kindSite], id)

@@ -26,7 +26,7 @@ func (n *networks) subnetKind() *graph.Kind[bmm.Subnet] {
 			return n.api.Subnets(ctx, bmm.SubnetFilter{SiteID: key.Scope[kindSite], Query: key.Owner})
 		},
 		Phase: func(s *bmm.Subnet) phases.Phase {
-			return lifecycle("subnet", s.Name, s.ID, s.Status, bmm.SubnetReady)
+			return phaseOf("subnet", s.Name, s.ID, s.Status, bmm.SubnetReady)
 		},
 		Delete: func(ctx context.Context, id string, in graph.Scope) error {
 			return n.api.DeleteSubnet(ctx, in[kindSite], id)

@@ -25,6 +25,7 @@ import (
 	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/ledgers"
+	"github.com/bedplate/bedplate/internal/lifecycle"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -83,9 +84,11 @@ func TestDelete_releasesNothingForAMomentOfTrouble(t *testing.T) {
 	home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "home"}}
 	c := fake.NewClientBuilder().WithScheme(testenv.Scheme(t)).WithObjects(object, l, home).WithStatusSubresource(object).Build()
 	r := &cluster.Reconciler{
-		Client:  c,
-		Engine:  &graph.Engine{Store: &ledgers.Store{Client: c, Live: c}, Clock: clock.RealClock{}, Poll: time.Second, Settle: time.Minute, Recorder: events.NewFakeRecorder(100)},
-		Clients: &credentials.Cache[*bmm.Client]{Reader: broken{}, Clock: clock.RealClock{}},
+		Client: c,
+		Logins: lifecycle.Logins[*bmm.Client]{
+			Engine:  &graph.Engine{Store: &ledgers.Store{Client: c, Live: c}, Clock: clock.RealClock{}, Poll: time.Second, Settle: time.Minute, Recorder: events.NewFakeRecorder(100)},
+			Clients: &credentials.Cache[*bmm.Client]{Reader: broken{}, Clock: clock.RealClock{}},
+		},
 	}
 	_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(object)})
 	after := &infrav1.NvidiaBMMCluster{}

@@ -28,7 +28,7 @@ func (n *networks) vpcKind() *graph.Kind[bmm.VPC] {
 			return n.api.VPCs(ctx, bmm.VPCFilter{SiteID: key.Scope[kindSite], Query: key.Owner})
 		},
 		Phase: func(v *bmm.VPC) phases.Phase {
-			return lifecycle("VPC", v.Name, v.ID, v.Status, bmm.VPCReady)
+			return phaseOf("VPC", v.Name, v.ID, v.Status, bmm.VPCReady)
 		},
 		Delete: func(ctx context.Context, id string, in graph.Scope) error {
 			return n.api.DeleteVPC(ctx, in[kindSite], id)

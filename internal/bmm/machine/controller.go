@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/util"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -22,12 +21,11 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/cluster"
 	"github.com/bedplate/bedplate/internal/bmm/instance"
 	"github.com/bedplate/bedplate/internal/bmm/inventory"
-	"github.com/bedplate/bedplate/internal/credentials"
+	"github.com/bedplate/bedplate/internal/capi"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/ledgers"
-	"github.com/bedplate/bedplate/internal/patch"
-	"github.com/bedplate/bedplate/internal/paused"
+	"github.com/bedplate/bedplate/internal/lifecycle"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=nvidiabmmmachines,verbs=get;list;watch;patch
@@ -42,10 +40,7 @@ import (
 // Reconciler creates and deletes the instance of an NvidiaBMMMachine.
 type Reconciler struct {
 	client.Client
-	Engine  *graph.Engine
-	Clients *credentials.Cache[*bmm.Client]
-	// Guard keeps the Secret of a cluster.
-	Guard *credentials.Guard
+	lifecycle.Logins[*bmm.Client]
 	// Instances is the state of all instances, without a call for each.
 	Instances *inventory.Inventory
 
@@ -91,79 +86,33 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Get(ctx, req.NamespacedName, object); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	left := paused.Left{
-		Client: r.Client, Engine: r.Engine, Finalizer: infrav1.MachineFinalizer, Condition: infrav1.InstanceProvisionedCondition,
-	}
-	if isLeft, result, err := left.Say(ctx, object, clusterctlv1.DeleteForMoveAnnotation); isLeft {
-		return result, err
-	}
 	around, err := r.around(ctx, object)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	before := object.DeepCopy()
-	if isPaused, err := paused.Check(ctx, r.Client, around.cluster, object); err != nil {
-		return ctrl.Result{}, err
-	} else if isPaused {
-		r.Engine.Leave(object)
-		return r.Engine.LetMove(ctx, object)
-	}
-	if object.DeletionTimestamp.IsZero() {
-		if around.machine == nil || around.cluster == nil {
-			ctrl.LoggerFrom(ctx).Info("Waiting until Cluster API makes a Machine the owner of this object")
-			return ctrl.Result{}, nil
-		}
-		if err := r.Engine.Hold(ctx, object, infrav1.MachineFinalizer); err != nil {
-			return ctrl.Result{}, err
-		}
-		ledgers.Held(before, object)
-	}
-	result, err := r.reconcile(ctx, around, object)
-	return result, errors.Join(err, patch.All(ctx, r.Client, before, object))
+	return r.lifecycle().Reconcile(ctx, object, lifecycle.Steps[*bmm.Client]{
+		Stop: func(ctx context.Context) (bool, ctrl.Result, error) {
+			return r.conventions().Stop(ctx, object, around.cluster, around.machine != nil && around.cluster != nil)
+		},
+		Secret: func(ctx context.Context) (types.NamespacedName, error) { return r.secretOf(ctx, around, object) },
+		Open: func(ctx context.Context, login *lifecycle.Login[*bmm.Client]) (lifecycle.Graph, error) {
+			return r.open(ctx, login.API, login.Secret.String(), around, object)
+		},
+	})
 }
 
-func (r *Reconciler) reconcile(ctx context.Context, around owners, object *infrav1.NvidiaBMMMachine) (ctrl.Result, error) {
-	deleted := !object.DeletionTimestamp.IsZero()
-	nothing, err := r.Engine.OwnsNothing(ctx, object)
-	if err != nil {
-		return ctrl.Result{}, err
+func (r *Reconciler) lifecycle() *lifecycle.Lifecycle[*bmm.Client] {
+	return &lifecycle.Lifecycle[*bmm.Client]{
+		Client: r.Client, Logins: r.Logins,
+		Finalizer: infrav1.MachineFinalizer, LoginCondition: infrav1.ClusterReadyCondition,
+		GraphCondition: infrav1.InstanceProvisionedCondition, DeletionCondition: infrav1.InstanceProvisionedCondition,
 	}
-	goes := deleted && nothing
-	if goes {
-		if over, err := r.Engine.NothingToLookFor(ctx, object); err != nil {
-			return ctrl.Result{}, err
-		} else if over {
-			return ctrl.Result{}, r.Engine.Release(ctx, object, infrav1.MachineFinalizer)
-		}
+}
+
+func (r *Reconciler) conventions() capi.Conventions {
+	return capi.Conventions{
+		Client: r.Client, Engine: r.Engine, Finalizer: infrav1.MachineFinalizer, Condition: infrav1.InstanceProvisionedCondition,
 	}
-	secret, err := r.secretOf(ctx, around, object)
-	var api *bmm.Client
-	if err == nil {
-		api, err = r.Clients.Client(ctx, secret)
-	}
-	switch {
-	case goes && graph.CannotLogIn(err):
-		return ctrl.Result{}, r.Engine.Release(ctx, object, infrav1.MachineFinalizer)
-	case err != nil:
-		return r.Engine.Blocked(object, infrav1.ClusterReadyCondition, err)
-	}
-	if !deleted && nothing {
-		if err := r.Guard.Keep(ctx, secret); err != nil {
-			return r.Engine.Blocked(object, infrav1.ClusterReadyCondition, err)
-		}
-	}
-	node, err := r.open(ctx, api, secret.String(), around, object)
-	if err != nil {
-		return r.Engine.Blocked(object, infrav1.InstanceProvisionedCondition, err)
-	}
-	if deleted {
-		result, err := node.Graph.DeleteAndRelease(ctx, infrav1.MachineFinalizer)
-		node.project()
-		return result, err
-	}
-	result, err := node.Reconcile(ctx, node.prerequisites()...)
-	node.project()
-	return result, err
 }
 
 // around fetches the owners, as far as they exist.

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
@@ -33,6 +34,20 @@ func (r *Reconciler) open(
 	opened, err := instance.Open(ctx, r.Engine, object, secret, api, r.Instances, &r.reports, n)
 	n.Instance = opened
 	return n, err
+}
+
+// Reconcile makes the instance once the cluster's network and the bootstrap data exist, and shows it in the object.
+func (n *node) Reconcile(ctx context.Context) (ctrl.Result, error) {
+	result, err := n.Instance.Reconcile(ctx, n.prerequisites()...)
+	n.project()
+	return result, err
+}
+
+// Delete the instance, and show what is left of it.
+func (n *node) Delete(ctx context.Context, finalizer string) (ctrl.Result, error) {
+	result, err := n.Graph.DeleteAndRelease(ctx, finalizer)
+	n.project()
+	return result, err
 }
 
 // InstanceName is the object's own, and so exact: the instance isn't searched for by label.

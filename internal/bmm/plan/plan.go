@@ -20,6 +20,7 @@ import (
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/ledgers"
+	"github.com/bedplate/bedplate/internal/lifecycle"
 )
 
 const (
@@ -142,7 +143,9 @@ func newPlanner(c client.Client, policy egress.Policy) *planner {
 		Reader: overlay{c, p.file.secrets}, Clock: clock.RealClock{},
 		Build: bmm.Connect(func(c *bmm.Config) { c.Timeout, c.Egress = callTimeout, policy }),
 	}
-	p.machines = &machine.Reconciler{Client: c, Engine: p.engine, Instances: inventory.New(listAge, clock.RealClock{})}
+	p.machines = &machine.Reconciler{
+		Client: c, Logins: lifecycle.Logins[*bmm.Client]{Engine: p.engine}, Instances: inventory.New(listAge, clock.RealClock{}),
+	}
 	return p
 }
 

@@ -32,6 +32,7 @@ import (
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/crashtest"
 	"github.com/bedplate/bedplate/internal/ledgers"
+	"github.com/bedplate/bedplate/internal/lifecycle"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -63,29 +64,26 @@ type world struct {
 
 // parts are what a reconciler is made from.
 type parts struct {
-	client  client.Client
-	engine  *graph.Engine
-	clients *credentials.Cache[*bmm.Client]
-	guard   *credentials.Guard
+	client client.Client
+	lifecycle.Logins[*bmm.Client]
 }
 
 func clusterReconciler(p parts) reconcile.Reconciler {
-	return &cluster.Reconciler{Client: p.client, Engine: p.engine, Clients: p.clients, Guard: p.guard}
+	return &cluster.Reconciler{Client: p.client, Logins: p.Logins}
 }
 
 func machineReconciler(p parts) reconcile.Reconciler {
-	return &machine.Reconciler{
-		Client: p.client, Engine: p.engine, Clients: p.clients, Guard: p.guard, Instances: inventory.New(crashPoll, p.engine.Clock),
-	}
+	return &machine.Reconciler{Client: p.client, Logins: p.Logins, Instances: inventory.New(crashPoll, p.Engine.Clock)}
 }
 
 func (w *world) Reconcile(ctx context.Context, f *crashtest.Fuse) error {
 	c := f.Client(w.Client)
-	p := parts{client: c, engine: &graph.Engine{
+	p := parts{client: c}
+	p.Engine = &graph.Engine{
 		Store: &ledgers.Store{Client: c, Live: f.Live(w.Client)}, Recorder: events.NewFakeRecorder(1000), Clock: w.clock, Poll: crashPoll, Settle: crashSettle,
-	}}
-	p.guard = &credentials.Guard{Client: c, Metadata: c, Live: f.Live(w.Client), Finalizer: cluster.SecretFinalizer}
-	p.clients = &credentials.Cache[*bmm.Client]{Reader: c, Clock: w.clock, Build: bmm.Connect(func(config *bmm.Config) {
+	}
+	p.Guard = &credentials.Guard{Client: c, Metadata: c, Live: f.Live(w.Client), Finalizer: cluster.SecretFinalizer}
+	p.Clients = &credentials.Cache[*bmm.Client]{Reader: c, Clock: w.clock, Build: bmm.Connect(func(config *bmm.Config) {
 		config.APIName, config.Egress = bmm.APINameCarbide, egress.Policy{Loopback: true} // finding the name out is tried elsewhere
 		config.HTTP = &http.Client{Transport: f.Transport(leaving{f})}
 	})}

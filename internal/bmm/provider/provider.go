@@ -24,10 +24,11 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/publish"
 	"github.com/bedplate/bedplate/internal/bmm/topology"
 	"github.com/bedplate/bedplate/internal/bmm/webhook"
+	"github.com/bedplate/bedplate/internal/capi"
 	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/ledgers"
-	"github.com/bedplate/bedplate/internal/paused"
+	"github.com/bedplate/bedplate/internal/lifecycle"
 )
 
 // AddToScheme makes every kind known that the provider reads or writes.
@@ -47,7 +48,7 @@ func SetupWebhooks(mgr ctrl.Manager) error { return webhook.SetupWithManager(mgr
 
 // Setup registers the provider's controllers. Change may modify the configuration of clients of the BMM API.
 func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, change func(*bmm.Config), options controller.Options) error {
-	engine.Paused = paused.Live(engine.Live)
+	engine.Paused = capi.LivePause(engine.Live)
 	clients := &credentials.Cache[*bmm.Client]{
 		Reader: engine.Live, Metadata: mgr.GetCache(), Clock: engine.Clock, Build: bmm.Connect(change),
 	}
@@ -58,7 +59,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, change f
 			return len(users) > 0, err
 		},
 	}
-	clusters := &cluster.Reconciler{Client: mgr.GetClient(), Engine: engine, Clients: clients, Guard: guard}
+	logins := lifecycle.Logins[*bmm.Client]{Engine: engine, Clients: clients, Guard: guard}
+	clusters := &cluster.Reconciler{Client: mgr.GetClient(), Logins: logins}
 	if err := clusters.SetupWithManager(ctx, mgr, options); err != nil {
 		return fmt.Errorf("set up the NvidiaBMMCluster controller: %w", err)
 	}
@@ -66,9 +68,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, change f
 	if err := mgr.Add(instances); err != nil {
 		return fmt.Errorf("add the inventory of instances: %w", err)
 	}
-	machines := &machine.Reconciler{
-		Client: mgr.GetClient(), Engine: engine, Clients: clients, Guard: guard, Instances: instances,
-	}
+	machines := &machine.Reconciler{Client: mgr.GetClient(), Logins: logins, Instances: instances}
 	if err := machines.SetupWithManager(ctx, mgr, options); err != nil {
 		return fmt.Errorf("set up the NvidiaBMMMachine controller: %w", err)
 	}

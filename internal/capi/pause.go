@@ -1,5 +1,5 @@
-// Package paused reports whether a Cluster API object may be reconciled.
-package paused
+// Package capi is what Cluster API asks of every controller of infrastructure objects: pauses, moves, other managers.
+package capi
 
 import (
 	"context"
@@ -19,13 +19,13 @@ import (
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 )
 
-// Check reports whether an object or its Cluster, which may be nil, is paused. If it is, that is written into the
+// Paused reports whether an object or its Cluster, which may be nil, is paused. If it is, that is written into the
 // object's condition before anything else; if it isn't, the condition is set in memory only: the caller writes it with
 // its other changes.
 //
 // One that was paused here and isn't any more has been moved or restored, perhaps: then this is the management cluster that is to
 // act on its ledger, and the annotation says so. It is in memory too, so that it isn't lost before that was done.
-func Check(ctx context.Context, c client.Client, cluster *clusterv1.Cluster, object paused.ConditionSetter) (bool, error) {
+func Paused(ctx context.Context, c client.Client, cluster *clusterv1.Cluster, object paused.ConditionSetter) (bool, error) {
 	if _, moving := object.GetAnnotations()[clusterctlv1.DeleteForMoveAnnotation]; moving {
 		return true, nil // It lives on in another management cluster, and so does everything outside.
 	}
@@ -61,9 +61,9 @@ func clusterOf(object client.Object) string {
 	return object.GetLabels()[clusterv1.ClusterNameLabel]
 }
 
-// Live says for an engine whether an owner is paused, or its Cluster, past the cache: clusterctl pauses the Cluster, and moves what
+// LivePause says for an engine whether an owner is paused, or its Cluster, past the cache: clusterctl pauses the Cluster, and moves what
 // it is of.
-func Live(live client.Reader) func(context.Context, client.Object) (bool, error) {
+func LivePause(live client.Reader) func(context.Context, client.Object) (bool, error) {
 	return func(ctx context.Context, owner client.Object) (bool, error) {
 		name := clusterOf(owner)
 		if annotations.HasPaused(owner) || name == "" {

@@ -1,4 +1,4 @@
-package paused_test
+package capi_test
 
 import (
 	"testing"
@@ -15,31 +15,31 @@ import (
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
-	"github.com/bedplate/bedplate/internal/paused"
+	"github.com/bedplate/bedplate/internal/capi"
 )
 
 // What clusterctl deletes because it has moved it lives on elsewhere, whatever its Cluster says. Without clients: such an
 // object isn't written any more either.
-func TestCheck_leavesAloneWhatHasMoved(t *testing.T) {
+func TestPaused_leavesAloneWhatHasMoved(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	object := &infrav1.NvidiaBMMCluster{}
 	object.Annotations = map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""}
-	g.Expect(paused.Check(t.Context(), nil, nil, object)).To(BeTrue())
+	g.Expect(capi.Paused(t.Context(), nil, nil, object)).To(BeTrue())
 }
 
 // Without clients: most objects are never paused, and a write for each to say so would be one of a dozen.
-func TestCheck_saysInMemoryThatANewObjectIsNotPaused(t *testing.T) {
+func TestPaused_saysInMemoryThatANewObjectIsNotPaused(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	object := &infrav1.NvidiaBMMCluster{}
-	g.Expect(paused.Check(t.Context(), nil, nil, object)).To(BeFalse())
+	g.Expect(capi.Paused(t.Context(), nil, nil, object)).To(BeFalse())
 	g.Expect(object.Status.Conditions).To(ConsistOf(And(
 		HaveField("Type", "Paused"), HaveField("Status", metav1.ConditionFalse), HaveField("Reason", "NotPaused"),
 	)))
 }
 
-func TestCheck_writesThatAnObjectIsPausedBeforeItIsLeftAlone(t *testing.T) {
+func TestPaused_writesThatAnObjectIsPausedBeforeItIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	for name, pause := range map[string]func(*clusterv1.Cluster, *infrav1.NvidiaBMMCluster){
 		"its Cluster is": func(c *clusterv1.Cluster, _ *infrav1.NvidiaBMMCluster) { c.Spec.Paused = ptr.To(true) },
@@ -56,7 +56,7 @@ func TestCheck_writesThatAnObjectIsPausedBeforeItIsLeftAlone(t *testing.T) {
 			scheme := runtime.NewScheme()
 			g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
 			c := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(object).WithObjects(object).Build()
-			g.Expect(paused.Check(t.Context(), c, cluster, object)).To(BeTrue())
+			g.Expect(capi.Paused(t.Context(), c, cluster, object)).To(BeTrue())
 			stored := &infrav1.NvidiaBMMCluster{}
 			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(object), stored)).To(Succeed())
 			g.Expect(meta.IsStatusConditionTrue(stored.Status.Conditions, "Paused")).To(BeTrue())
@@ -65,18 +65,18 @@ func TestCheck_writesThatAnObjectIsPausedBeforeItIsLeftAlone(t *testing.T) {
 }
 
 // A Cluster that was taken away wasn't unpaused by its user: the ledger of another management cluster isn't ours for that.
-func TestCheck_takesNothingOverBecauseTheClusterIsGone(t *testing.T) {
+func TestPaused_takesNothingOverBecauseTheClusterIsGone(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	object := &infrav1.NvidiaBMMCluster{}
 	object.DeletionTimestamp = ptr.To(metav1.Now())
 	object.Status.Conditions = []metav1.Condition{{Type: clusterv1.PausedCondition, Status: metav1.ConditionTrue, Reason: clusterv1.PausedReason}}
-	g.Expect(paused.Check(t.Context(), nil, nil, object)).To(BeFalse())
+	g.Expect(capi.Paused(t.Context(), nil, nil, object)).To(BeFalse())
 	g.Expect(object.Annotations).NotTo(HaveKey(ledgerv1.TakeOverAnnotation))
 }
 
 // The Cluster that owns an object counts before the one that its label names, as everywhere in Cluster API.
-func TestLive_asksForTheClusterThatCounts(t *testing.T) {
+func TestLivePause_asksForTheClusterThatCounts(t *testing.T) {
 	t.Parallel()
 	owned := []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "busy"}}
 	resting := map[string]string{clusterv1.ClusterNameLabel: "resting"}
@@ -102,7 +102,7 @@ func TestLive_asksForTheClusterThatCounts(t *testing.T) {
 			rests := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "resting"}, Spec: clusterv1.ClusterSpec{Paused: ptr.To(true)}}
 			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(busy, rests).Build()
 			row.object.Namespace = "default"
-			g.Expect(paused.Live(c)(t.Context(), &infrav1.NvidiaBMMCluster{ObjectMeta: row.object})).To(Equal(row.paused))
+			g.Expect(capi.LivePause(c)(t.Context(), &infrav1.NvidiaBMMCluster{ObjectMeta: row.object})).To(Equal(row.paused))
 		})
 	}
 }

@@ -4,9 +4,9 @@ import (
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
-// lifecycle is the phase of a resource whose status has the values that the BMM API uses for nearly all kinds. Only that of
+// phaseOf is the phase of a resource whose status has the values that the BMM API uses for nearly all kinds. Only that of
 // a usable resource differs.
-func lifecycle[S ~string](kind, name, id string, status, ready S) phases.Phase {
+func phaseOf[S ~string](kind, name, id string, status, ready S) phases.Phase {
 	switch status {
 	case ready:
 		return phases.Ready()
