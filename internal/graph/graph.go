@@ -50,7 +50,9 @@ type Graph struct {
 	kinds       map[string]AnyKind
 	ledger      *ledgers.Ledger
 	nodes       []node
-	phases      map[string]phases.Phase
+	// named are the IDs that the spec names as the user's own, by kind.
+	named  map[string][]string
+	phases map[string]phases.Phase
 	// kept holds the reason for each prefix of keys that stay as they are.
 	kept map[string]string
 	// deleting: everything is deleted.
@@ -197,6 +199,12 @@ func Add[T any](g *Graph, k *Kind[T], w Want[T]) *Handle[T] {
 		}
 	}
 	g.nodes = append(g.nodes, h)
+	if id := w.Claim.claim.ID; id != "" {
+		if g.named == nil {
+			g.named = map[string][]string{}
+		}
+		g.named[k.Name] = append(g.named[k.Name], id)
+	}
 	return h
 }
 
@@ -308,13 +316,17 @@ func (g *Graph) close(ctx context.Context) error {
 	return g.ledger.Write(ctx)
 }
 
+// OwnerID is what the owner's resources carry.
+func (g *Graph) OwnerID() string { return g.ledger.OwnerID }
+
 // DeleteAndRelease deletes, and removes the finalizer from the owner when all is gone.
 func (g *Graph) DeleteAndRelease(ctx context.Context, finalizer string) (ctrl.Result, error) {
+	wasClosed := g.ledger.Stored.Spec.Closed
 	done, result, err := g.Delete(ctx)
 	if !done || err != nil {
 		return result, err
 	}
-	if !g.ledger.Stored.Spec.Closed { // by a write under optimistic lock; otherwise it came from the cache
+	if wasClosed || !g.ledger.Stored.Spec.Closed { // what wasn't closed by a write under optimistic lock comes from the cache
 		nothing, err := ledgers.OwnsNothing(ctx, g.engine.Live, g.engine.Client.Scheme(), g.owner)
 		if err != nil || !nothing {
 			return ctrl.Result{RequeueAfter: jittered(time.Second)}, err

@@ -94,12 +94,16 @@ func (g *Graph) planRemoval(ctx context.Context, wanted map[string]bool) []Step 
 			return !slices.ContainsFunc(g.holders(key, spec), func(d string) bool { return slices.Contains(left, d) })
 		})
 		circle := i < 0
-		i = max(i, 0)
-		key := left[i]
+		key := left[max(i, 0)]
 		e := g.ledger.Entries[key]
-		if circle {
-			steps = append(steps, failing(Step{Key: key, Kind: e.Kind, ID: e.ID}, inACircle(key, g.holders(key, spec)).Message))
-		} else if why, kept := g.keeps(key); kept && !g.deleting {
+		if circle { // each of them is held by another one
+			for _, key := range left {
+				e := g.ledger.Entries[key]
+				steps = append(steps, failing(Step{Key: key, Kind: e.Kind, ID: e.ID}, inACircle(key, g.holders(key, spec)).Message))
+			}
+			break
+		}
+		if why, kept := g.keeps(key); kept && !g.deleting {
 			steps = append(steps, Step{Key: key, Kind: e.Kind, Action: ActionKeep, ID: e.ID, Why: why})
 		} else if g.kinds[e.Kind] == nil {
 			steps = append(steps, failing(Step{Key: key, Kind: e.Kind, ID: e.ID}, unknownKind(e).Message))

@@ -168,7 +168,7 @@ func (k *Kind[T]) search(ctx context.Context, g *Graph) error {
 func searchOf(kind string, in Scope) string { return fmt.Sprint(kind, in) }
 
 // noteStrays remembers which of the resources that a lookup has found carry the owner's ID and aren't in the ledger. An entry under
-// their key that is the user's own, or was refused, isn't theirs.
+// their key that is the user's own stays, and one that was refused isn't theirs.
 func (g *Graph) noteStrays(kind string, in Scope, found []decide.Thing) {
 	if g.searched == nil {
 		g.searched, g.strays = map[string]bool{}, map[string]*ledgerv1.Entry{}
@@ -176,8 +176,11 @@ func (g *Graph) noteStrays(kind string, in Scope, found []decide.Thing) {
 	g.searched[searchOf(kind, in)] = true
 	for _, o := range found {
 		key := cmp.Or(o.Tag.Key, "stray/"+o.ID) // its tag has lost its key
+		if known := g.ledger.Entries[key]; known != nil && known.Foreign {
+			key = "stray/" + o.ID
+		}
 		known := g.ledger.Entries[key]
-		yours := g.ledger.IsYours(kind, o.ID) // so says the spec or an operator, whatever tag it carries
+		yours := g.ledger.IsYours(kind, o.ID) || slices.Contains(g.named[kind], o.ID) // whatever tag it carries
 		if o.Tag.Owner == g.ledger.OwnerID && !yours && (known == nil || !known.Owned()) {
 			g.strays[key] = &ledgerv1.Entry{Kind: kind, Condition: ReadyCondition, State: ledgerv1.Bound, ID: o.ID, Proven: o.ID, Scope: in}
 		}

@@ -32,33 +32,12 @@ func (k *Kind[T]) service() *Service { return k.Service }
 // unwanted is the wish that nothing is under a key.
 func (k *Kind[T]) unwanted(g *Graph, key string) decide.Wish {
 	service := g.engine.service(k.Service)
-	yours, ours := k.underOtherKeys(g, key)
 	return decide.Wish{
-		Yours: yours, Ours: ours,
+		Kind: k.Name, Ledger: g.ledger.Entries, Named: g.named[k.Name],
 		Owner: g.ledger.OwnerID, Key: key, Lies: k.scopeOf(g, key), Within: k.Within, Undeletable: k.Delete == nil,
 		Tagged: k.Tag != nil, GoneAfter: k.GoneAfter, Settle: service.Settle,
 		Poll: service.Poll, Slowly: service.slowly(), Leads: g.engine.Creates.Leads(), Deleting: g.deleting,
 	}
-}
-
-// underOtherKeys are the other keys under which the ledger has resources of this kind as ours, by ID; yours reports whether another key has
-// the same ID as the user's own.
-func (k *Kind[T]) underOtherKeys(g *Graph, key string) (yours bool, ours map[string]string) {
-	e := g.ledger.Entries[key]
-	for other, o := range g.ledger.Entries {
-		switch {
-		case other == key || o.Kind != k.Name || o.ID == "":
-		case !o.Foreign && e != nil && e.State == ledgerv1.Bound: // its name isn't searched
-		case !o.Foreign:
-			if ours == nil {
-				ours = map[string]string{}
-			}
-			ours[o.ID] = other
-		case e != nil && e.ID == o.ID:
-			yours = true
-		}
-	}
-	return yours, ours
 }
 
 func (h *Handle[T]) wish(before string) decide.Wish {

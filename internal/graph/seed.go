@@ -3,6 +3,8 @@ package graph
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -93,7 +95,7 @@ func (g *Graph) enter(ctx context.Context, resources []ledgers.Resource) error {
 		}
 		switch known := g.ledger.Entries[r.Key]; {
 		case known == nil || known.State == ledgerv1.Refused && !known.Owned():
-		case known.State != ledgerv1.Bound && len(known.Scope) == 0 && len(r.Scope) > 0: // the scope of its result isn't known
+		case known.State != ledgerv1.Bound && unknown(known.Scope) && !unknown(r.Scope): // what comes of the attempt is searched there
 			e := known.DeepCopy()
 			e.Scope = r.Scope
 			g.ledger.Entries[r.Key] = e
@@ -118,6 +120,9 @@ func (g *Graph) enter(ctx context.Context, resources []ledgers.Resource) error {
 	}
 	return g.ledger.Write(ctx)
 }
+
+// unknown reports whether a scope doesn't say everything.
+func unknown(s Scope) bool { return len(s) == 0 || slices.Contains(slices.Collect(maps.Values(s)), "") }
 
 // isNoOther fails if another ledger has a resource as its own, or this one has it under another key: one of the two would delete
 // what the other keeps.

@@ -40,8 +40,6 @@ type Ledger struct {
 
 	// recalled is what the stored ledger lacks and the owner shows. It is found again each time the ledger is opened.
 	recalled map[string]*ledgerv1.Entry
-	// left are the user's own resources that were released in this reconcile.
-	left []string
 
 	store *Store
 	owner Owner
@@ -139,7 +137,7 @@ func (l *Ledger) Moved() bool { return !slices.Equal(l.Stored.Spec.Credentials, 
 // read, so an intention is always written on the newest ledger; and if the owner has changed since, for an intention. After a
 // failure the ledger in memory is again the one that was read.
 func (l *Ledger) Write(ctx context.Context) error {
-	before, fresh := l.Stored, l.Fresh
+	before, fresh, recalled := l.Stored, l.Fresh, l.recalled
 	intends := l.intends()
 	var err error
 	blocked := false
@@ -154,7 +152,7 @@ func (l *Ledger) Write(ctx context.Context) error {
 		// for what is pending. So either it sees the intention, or its change is seen here.
 		if err = l.unchanged(ctx); err != nil {
 			undone := before.DeepCopy()
-			undone.ObjectMeta = l.Stored.ObjectMeta
+			undone.ObjectMeta, l.recalled = l.Stored.ObjectMeta, recalled
 			l.take(undone)
 			err = errors.Join(err, l.put(ctx))
 			if blocked && !l.pends() {
@@ -247,31 +245,32 @@ func (l *Ledger) object() (*ledgerv1.Ledger, error) {
 	return next, err
 }
 
-// released are the user's own resources that have left the ledger: now, or before if the owner still shows them. They aren't lost. The
-// owner may be older than the ledger, and not show yet what was bound a moment ago.
+// maxReleased bounds what a ledger remembers of what it has released.
+const maxReleased = 64
+
+// released are the user's own resources that have left the ledger, the last ones at the end: they aren't lost if the owner shows them.
+// The owner may be a copy from before, or may not show yet what was bound a moment ago.
 func (l *Ledger) released() (all []string) {
-	has := func(kind, id string) bool {
-		return slices.ContainsFunc(slices.Collect(maps.Values(l.Entries)), func(e *ledgerv1.Entry) bool { return e.Kind == kind && e.ID == id })
+	names := map[string]bool{}
+	for _, e := range l.Entries {
+		names[shownAs(e)] = true
 	}
-	for _, e := range l.Stored.Spec.Entries {
-		if text := (ledgerv1.OutsideID{Kind: e.Kind, ID: e.ID}).String(); e.Foreign && !has(e.Kind, e.ID) && !slices.Contains(l.left, text) {
-			l.left = append(l.left, text)
+	gone := l.Stored.Spec.Released
+	for i := range l.Stored.Spec.Entries {
+		if e := &l.Stored.Spec.Entries[i]; e.Foreign {
+			gone = append(gone[:len(gone):len(gone)], shownAs(e))
 		}
 	}
-	for _, text := range l.left {
-		if !slices.ContainsFunc(slices.Collect(maps.Values(l.Entries)), func(e *ledgerv1.Entry) bool {
-			return (ledgerv1.OutsideID{Kind: e.Kind, ID: e.ID}).String() == text
-		}) {
-			all = append(all, text)
+	for _, text := range gone {
+		if !names[text] {
+			all, names[text] = append(all, text), true
 		}
 	}
-	for _, o := range l.owner.OutsideIDs() {
-		if text := o.String(); !has(o.Kind, o.ID) && slices.Contains(l.Stored.Spec.Released, text) && !slices.Contains(all, text) {
-			all = append(all, text)
-		}
-	}
-	return all
+	return all[max(0, len(all)-maxReleased):]
 }
+
+// shownAs is how an owner shows what an entry names.
+func shownAs(e *ledgerv1.Entry) string { return ledgerv1.OutsideID{Kind: e.Kind, ID: e.ID}.String() }
 
 // unchanged reads the owner past the cache: if it was deleted, replaced or paused meanwhile, nothing is created.
 func (l *Ledger) unchanged(ctx context.Context) error {

@@ -73,8 +73,13 @@ func (d decision) stamp() *metav1.Time { return &metav1.Time{Time: d.now.Round(0
 
 // keep maintains a bound resource. Only a proven "not found" counts as gone.
 func (d decision) keep() Step {
-	if f := d.w.Fresh; !slices.Equal(f.After, d.e.After) || f.Condition != d.e.Condition || (d.w.Moved && !d.s.Wrote) {
-		return d.write(Note, func(e *ledgerv1.Entry) { e.After, e.Condition = f.After, f.Condition })
+	f, ready := d.w.Fresh, d.w.Before == ""
+	if ready && !slices.Equal(f.After, d.e.After) || f.Condition != d.e.Condition || (d.w.Moved && !d.s.Wrote) {
+		return d.write(Note, func(e *ledgerv1.Entry) {
+			if e.Condition = f.Condition; ready { // until then it may need what it came after
+				e.After = f.After
+			}
+		})
 	}
 	object, seen := d.sightOf(d.e.ID)
 	switch {

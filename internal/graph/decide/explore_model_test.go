@@ -197,7 +197,7 @@ var theChoice = map[string]string{"zone": "a"}
 var drift = []Change{{Field: "size", From: "1", To: "2"}}
 
 func (t traits) wish(claimed uint8) Wish {
-	w := Wish{Owner: "o", Key: "k", Tagged: t.tagged, Settle: settled, Poll: settled, Slowly: settled}
+	w := Wish{Owner: "o", Key: "k", Kind: "thing", Tagged: t.tagged, Settle: settled, Poll: settled, Slowly: settled}
 	if t.comesBack {
 		w.GoneAfter = settled
 	}
@@ -208,7 +208,7 @@ func (t traits) wish(claimed uint8) Wish {
 	w.Fresh = ledgerv1.Entry{Kind: "thing", Condition: "Ready", State: ledgerv1.Refused}
 	switch claimed {
 	case claimUse:
-		w.Claim = Claim{Uses: true, ID: idOf(1)}
+		w.Claim, w.Named = Claim{Uses: true, ID: idOf(1)}, []string{idOf(1)}
 	case claimUseOrCreate:
 		w.Claim, w.Fresh.Title = Claim{Title: ourTitle}, ourTitle
 	case claimCreateNamed:

@@ -2,6 +2,7 @@ package decide
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -31,7 +32,11 @@ func (d decision) wasAsked(id string) bool { return slices.Contains(d.s.Asked, i
 
 // mine compares the tag. For an API without tags, a name that the Kind generated holds the owner's ID and so proves as much; a
 // name from the user proves it only if we have seen it absent and then tried to create it.
+// What is the user's own isn't ours, whatever it carries.
 func (d decision) mine(o Thing) bool {
+	if d.isTheirs(o.ID) {
+		return false
+	}
 	if !d.w.Tagged {
 		return d.e.Title == "" || d.e.State == ledgerv1.Pending
 	}
@@ -65,10 +70,34 @@ func (d decision) found() (mine, others []Thing) {
 	return mine, others
 }
 
-// oursElsewhere is the key under which the ledger has one of the others as ours; empty if there is none.
+// isTheirs reports whether a resource is the user's own: the spec names it, or the ledger has it as such under another key.
+func (d decision) isTheirs(id string) bool {
+	if id == "" {
+		return false
+	}
+	key := d.elsewhere(func(e *ledgerv1.Entry) bool { return e.Foreign && e.ID == id })
+	return key != "" || slices.Contains(d.w.Named, id)
+}
+
+// oursElsewhere is the key under which the ledger has one of the others as ours, or an attempt that may have made it; empty if there is
+// none.
 func (d decision) oursElsewhere(others []Thing) string {
 	for _, o := range others {
-		if key := d.w.Ours[o.ID]; key != "" {
+		key := d.elsewhere(func(e *ledgerv1.Entry) bool {
+			tried := e.ID == "" && e.Owned() && e.Title == d.e.Title && maps.Equal(e.Scope, d.e.Scope)
+			return !e.Foreign && e.ID == o.ID || tried
+		})
+		if key != "" {
+			return key
+		}
+	}
+	return ""
+}
+
+// elsewhere is another key under which the ledger has an entry of this kind that fits; empty if there is none.
+func (d decision) elsewhere(fits func(*ledgerv1.Entry) bool) string {
+	for key, e := range d.w.Ledger {
+		if key != d.w.Key && e.Kind == d.w.Kind && fits(e) {
 			return key
 		}
 	}

@@ -13,7 +13,7 @@ func (d decision) leave(then phases.Phase) Step {
 	if e == nil {
 		return Step{Verb: Gone, Phase: then, Ends: true}
 	}
-	if e.Foreign || d.w.Yours {
+	if e.Foreign || d.isTheirs(e.ID) {
 		return d.drop(Release, then)
 	}
 	a := d.s.Attempt

@@ -50,7 +50,9 @@ func (d decision) repair(o Thing) Step {
 // mend handles a resource of ours that isn't ready. A difference from the spec may be the cause, so that is corrected first.
 func (d decision) mend(o Thing) Step {
 	e, text := d.e, summary(d.s.Changes)
-	changed := e.Applied != "" && e.AppliedAt != nil && e.UnreadySince != nil && !e.AppliedAt.Before(e.UnreadySince)
+	tried := e.AppliedAt != nil && e.UnreadySince != nil && !e.AppliedAt.Before(e.UnreadySince)
+	// A change that failed, or was interrupted, is made again after a remedy: then that counts.
+	changed := tried && (e.Applied != "" || e.RepairedAt == nil || e.RepairedAt.Before(e.AppliedAt))
 	ends := func(p phases.Phase) Step {
 		p.Suffices = o.Phase.Suffices
 		return ends(p)
@@ -71,7 +73,7 @@ func (d decision) mend(o Thing) Step {
 		return Step{Verb: Compare, ID: o.ID}
 	case d.s.Refused != nil:
 		return ends(phases.Of(d.s.Refused))
-	case d.s.Applied && e.Applied != text: // recorded when done: a change that failed, or was interrupted, is made again
+	case d.s.Applied && e.Applied != text: // recorded when done
 		return d.write(Note, func(e *ledgerv1.Entry) { e.Applied = text })
 	case d.s.Applied, d.s.Remedied, d.rests(e.AppliedAt), d.rests(e.RepairedAt):
 		return ends(phases.Waiting("%s: what was done about it may still help (%s)", o.Phase.Message, d.tried()).Because("Repairing"))

@@ -35,7 +35,7 @@ var rules = map[string]func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string{
 			return "what was attempted was looked for once only"
 		}
 		for _, o := range s.List {
-			if w.Tagged && o.Tag.Owner == w.Owner && o.Tag.Key == w.Key {
+			if w.Tagged && o.Tag.Owner == w.Owner && o.Tag.Key == w.Key && !(decision{w: w}).isTheirs(o.ID) {
 				return "there is one of ours"
 			}
 		}
@@ -57,6 +57,24 @@ var rules = map[string]func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string{
 			return "the ledger names another one"
 		case o.Phase.State == phases.StateDeleting || slices.Contains(s.Asked, d.ID):
 			return "it was asked to go before"
+		}
+		return ""
+	},
+	"what is the user's own by the spec or under another key is neither deleted nor taken for ours": func(w Wish, _ *ledgerv1.Entry, _ Sight, d Step) string {
+		id := d.ID
+		if d.Verb == Adopt {
+			id = d.Entry.ID
+		}
+		if d.Verb != Remove && d.Verb != Adopt {
+			return ""
+		}
+		for key, e := range w.Ledger {
+			if key != w.Key && e.Foreign && e.ID == id {
+				return "the ledger has it as such"
+			}
+		}
+		if slices.Contains(w.Named, id) {
+			return "the spec names it"
 		}
 		return ""
 	},
@@ -226,7 +244,7 @@ func wishes() (all []Wish) {
 	for _, claim := range []*Claim{nil, {}, {Uses: true, ID: "1"}, {Uses: true}, {Title: ourTitle}, {Title: ourTitle, Made: true}} {
 		for _, tagged := range []bool{true, false} {
 			for _, before := range []string{"", "net"} {
-				for variant := range 8 {
+				for variant := range 9 {
 					w := traits{tagged: tagged, comesBack: variant == 1, claims: []uint8{claimCreate}}.wish(claimNone)
 					if claim != nil {
 						w.Wanted, w.Claim, w.Before, w.Updates = true, *claim, before, variant > 1
@@ -241,6 +259,9 @@ func wishes() (all []Wish) {
 					}
 					if variant == 6 {
 						w.Within, w.Fresh.Scope = []string{"net"}, ledgerv1.Scope{"net": "new"}
+					}
+					if variant == 8 {
+						w.Named, w.Ledger = []string{"2"}, map[string]*ledgerv1.Entry{"another": {Kind: "thing", State: ledgerv1.Bound, ID: "3", Foreign: true}}
 					}
 					all = append(all, w)
 				}

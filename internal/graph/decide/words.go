@@ -21,10 +21,11 @@ type Wish struct {
 	Fresh ledgerv1.Entry
 	// Undeletable: the kind has only resources of the user's own.
 	Undeletable bool
-	// Yours: the ledger has it as the user's own under another key, too. Ours are the other keys under which the ledger has
-	// resources of this kind as ours, by ID.
-	Yours bool
-	Ours  map[string]string
+	// Ledger has the entries under all keys, read when they are needed. Named are the IDs that the spec names as the user's own, of
+	// this Kind.
+	Ledger map[string]*ledgerv1.Entry
+	Named  []string
+	Kind   string
 	// Within names the required parts of the scope; Lies is the scope, if it is known, of a resource that has none in the ledger.
 	Within []string
 	Lies   ledgerv1.Scope
