@@ -19,8 +19,8 @@ func (c *Client) Instance(ctx context.Context, siteID, id string) (*Instance, er
 // InstanceFilter selects instances. Empty fields select all.
 type InstanceFilter struct {
 	SiteID, VPCID string
-	// Name is the exact name.
-	Name string
+	// Name is the exact name, and Query a full text search over names and labels.
+	Name, Query string
 }
 
 // maxInstances bounds what a list of the instances of a whole site takes in memory, in bytes.
@@ -35,7 +35,7 @@ func (c *Client) Instances(ctx context.Context, filter InstanceFilter) ([]Instan
 	all, err := listUpTo[listed](ctx, c, most, "list instances", func(p page) send {
 		return with((*gen.Client).ListInstances, &gen.ListInstancesParams{
 			PageNumber: p.number, PageSize: p.size, OrderBy: p.order,
-			SiteID: optional(filter.SiteID), VPCID: optional(filter.VPCID), Name: optional(filter.Name)})
+			SiteID: optional(filter.SiteID), VPCID: optional(filter.VPCID), Name: optional(filter.Name), Query: optional(filter.Query)})
 	})
 	if err != nil {
 		return nil, err

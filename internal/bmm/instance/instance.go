@@ -76,15 +76,29 @@ func Open(
 			}
 			return instance, err
 		},
-		Find: func(ctx context.Context, k graph.Key) ([]bmm.Instance, error) {
-			return api.Instances(ctx, bmm.InstanceFilter{SiteID: k.Scope[infrav1.KindSite], Name: machine.InstanceName()})
-		},
+		Find:   i.find,
 		Phase:  func(o *bmm.Instance) phases.Phase { return i.announced(phaseOf(o)) },
 		Delete: i.delete,
 	}
 	g, err := engine.New(ctx, owner, []string{secret}, i.kind)
 	i.Graph = g
 	return i, err
+}
+
+// find lists by name. What came of an attempt without an answer may have got another name since, and is searched for by its label, too.
+func (i *Instance) find(ctx context.Context, k graph.Key) ([]bmm.Instance, error) {
+	site := k.Scope[infrav1.KindSite]
+	found, err := i.api.Instances(ctx, bmm.InstanceFilter{SiteID: site, Name: i.machine.InstanceName()})
+	if err != nil || i.ID() != "" || k.Token == "" {
+		return found, err
+	}
+	labelled, err := i.api.Instances(ctx, bmm.InstanceFilter{SiteID: site, Query: k.Owner})
+	for _, l := range labelled {
+		if !slices.ContainsFunc(found, func(f bmm.Instance) bool { return f.ID == l.ID }) {
+			found = append(found, l)
+		}
+	}
+	return found, err
 }
 
 // Reconcile brings the instance a step further, once what it comes after is ready.
@@ -258,7 +272,8 @@ func (i *Instance) delete(ctx context.Context, id string, in graph.Scope) error 
 	if err != nil {
 		return err
 	}
-	if i.got != nil && i.got.ID == id && tag.FromLabels(now.Labels) != tag.FromLabels(i.got.Labels) { // the inventory's may be some intervals old
+	// What the decision has seen is the inventory's, which may be some intervals old, or a list's.
+	if is := tag.FromLabels(now.Labels); is.Owner != i.Graph.OwnerID() || i.got != nil && i.got.ID == id && is != tag.FromLabels(i.got.Labels) {
 		return &fault.Error{Class: fault.Busy, Op: "delete instance " + id, Err: errors.New("its labels have changed: it is looked at again")}
 	}
 	issue, err := i.healthIssue(ctx, id)

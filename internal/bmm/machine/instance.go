@@ -50,7 +50,7 @@ func (n *node) Delete(ctx context.Context, finalizer string) (ctrl.Result, error
 	return result, err
 }
 
-// InstanceName is the object's own, and so exact: the instance isn't searched for by label.
+// InstanceName is the object's own.
 func (n *node) InstanceName() string { return n.object.Name }
 
 // Shown are the IDs in spec and status.

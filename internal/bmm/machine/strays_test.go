@@ -1,0 +1,80 @@
+package machine_test
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
+	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/bmm/tag"
+	"github.com/bedplate/bedplate/internal/simulator"
+)
+
+func pause(f *bmmtest.Fixture, object *infrav1.NvidiaBMMMachine) {
+	bmmtest.Change(f, object, func(m *infrav1.NvidiaBMMMachine) {
+		if m.Annotations == nil {
+			m.Annotations = map[string]string{}
+		}
+		m.Annotations[clusterv1.PausedAnnotation] = ""
+	})
+	f.UntilTrue(object, clusterv1.PausedCondition)
+}
+
+func unpause(f *bmmtest.Fixture, object *infrav1.NvidiaBMMMachine) {
+	bmmtest.Change(f, object, func(m *infrav1.NvidiaBMMMachine) { delete(m.Annotations, clusterv1.PausedAnnotation) })
+}
+
+// As TestDelete_ofWhatIsAnothersByNow, for what a sweep has put into the ledger (graph/remove.go, noteStrays: "its tag has lost its key").
+func TestDelete_ofAStrayThatIsAnothersByNow(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.StartPaced(t, 4*time.Second, bmmtest.Settle)
+	f.UntilReady(f.CreateCluster("demo"))
+	object := f.CreateMachine("demo", "worker-1", userData)
+	f.UntilReady(object)
+	id := object.Status.InstanceID
+	pause(f, object)
+	l := f.Ledger(object)
+	for i := range l.Spec.Entries {
+		if l.Spec.Entries[i].ID == id {
+			l.Spec.Entries[i].Key = "stray/" + id
+		}
+	}
+	f.Expect(f.Client.Update(t.Context(), l)).To(Succeed())
+	f.Delete(object)
+	lists := f.Called("listInstances")
+	f.Eventually(func() int { return f.Called("listInstances") }, time.Minute).Should(BeNumerically(">", lists+1))
+	labels := maps.Clone(f.Sim.State().Instances[0].Labels)
+	labels[tag.LabelOwner] = "0123456789ab"
+	_, err := f.API().UpdateInstance(t.Context(), sim.DefaultSiteID, id, bmm.InstanceUpdateRequest{Labels: &labels})
+	f.Expect(err).NotTo(HaveOccurred())
+	unpause(f, object)
+	f.Eventually(func() string { return f.Message(object, "Ready") }, time.Minute).Should(ContainSubstring("carries the tag of another object"))
+	f.Expect(f.Called("deleteInstance")).To(BeZero())
+}
+
+// The answer to the create was lost, and the instance was renamed since: it carries our label all the same.
+func TestDelete_ofARenamedInstanceWhoseCreateHadNoAnswer(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.Start(t)
+	f.UntilReady(f.CreateCluster("demo"))
+	f.Fault(simulator.Fault{Operation: "createInstance", Kind: simulator.FaultLoseAnswer})
+	heal := f.Refuse(503, "listInstances")
+	object := f.CreateMachine("demo", "worker-1", userData)
+	f.Eventually(func() []bmm.Instance { return f.Sim.State().Instances }, time.Minute).Should(HaveLen(1))
+	made := f.Sim.State().Instances[0]
+	_, err := f.API().UpdateInstance(t.Context(), sim.DefaultSiteID, made.ID, bmm.InstanceUpdateRequest{Name: "renamed"})
+	f.Expect(err).NotTo(HaveOccurred())
+	owner := f.OwnerID(object)
+	f.Expect(made.Labels).To(HaveKeyWithValue(tag.LabelOwner, owner))
+	f.Delete(object)
+	heal()
+	f.UntilGone(object)
+	f.Expect(f.Called("createInstance")).To(Equal(1))
+	f.Expect(f.Sim.State().Instances).To(BeEmpty())
+}
