@@ -1,8 +1,10 @@
 package simulator
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -84,8 +86,22 @@ func WriteJSON(w http.ResponseWriter, value any) {
 
 func readJSON(w http.ResponseWriter, r *http.Request, value any) error {
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(value); err != nil {
+	var text json.RawMessage
+	err := decoder.Decode(&text)
+	if err == nil && string(text) == "null" {
+		err = errors.New("null")
+	}
+	if err == nil {
+		if _, more := decoder.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("something follows it")
+		}
+	}
+	if err == nil {
+		decoder = json.NewDecoder(bytes.NewReader(text))
+		decoder.DisallowUnknownFields()
+		err = decoder.Decode(value)
+	}
+	if err != nil {
 		return errors.New("not the expected JSON: " + err.Error())
 	}
 	return nil

@@ -64,7 +64,10 @@ func (c Chaos) complete() (Chaos, error) {
 		}
 	}
 	for _, pause := range []*metav1.Duration{&c.Hold, &c.Delay} {
-		if pause.Duration == 0 {
+		switch {
+		case pause.Duration < 0:
+			return c, errors.New("hold and delay of chaos mustn't be negative")
+		case pause.Duration == 0:
 			pause.Duration = chaosPause
 		}
 	}
@@ -113,15 +116,20 @@ type chaos struct {
 }
 
 func (c *chaos) start(reign Chaos) {
-	c.stop()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.end()
 	c.reign, c.calls, c.cleared = &reign, map[string]int{}, make(chan struct{})
 }
 
 func (c *chaos) stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.end()
+}
+
+// end what reigns. c.mu is held.
+func (c *chaos) end() {
 	if c.reign != nil {
 		c.reign = nil
 		close(c.cleared)

@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -44,6 +45,14 @@ type Fault struct {
 }
 
 func (f Fault) validate() error {
+	switch {
+	case f.Operation == "":
+		return errors.New("a fault needs an operation")
+	case f.Times < -1:
+		return fmt.Errorf("times of a fault must be -1 or more, not %d", f.Times)
+	case f.Hold.Duration < 0 || f.Delay.Duration < 0:
+		return errors.New("hold and delay of a fault mustn't be negative")
+	}
 	switch f.Kind {
 	case FaultStatus:
 		if f.Status < 400 || f.Status > 599 {
@@ -103,10 +112,13 @@ func (f *faults) next(operationID string) (*Fault, <-chan struct{}) {
 
 // Inject is around the work of every operation. Its error is a *Refusal, or that of the work.
 func (s *Service) Inject(ctx context.Context, operation string, work func(context.Context) error) error {
-	fault, cleared := s.faults.next(operation)
-	if fault == nil {
-		fault, cleared = s.chaos.next(operation)
+	fault, cleared := s.chaos.next(operation) // each call counts
+	if one, ends := s.faults.next(operation); one != nil {
+		fault, cleared = one, ends
 	}
+	waiting := ctx
+	ctx, end := s.untilClosed(ctx)
+	defer end()
 	if fault == nil {
 		return work(ctx)
 	}
@@ -120,11 +132,25 @@ func (s *Service) Inject(ctx context.Context, operation string, work func(contex
 		}
 		panic(http.ErrAbortHandler)
 	default:
-		return s.hang(ctx, cleared, fault, func() {
-			err := work(context.WithoutCancel(ctx))
+		return s.hang(waiting, cleared, fault, func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(waiting), s.Real(lateWork))
+			defer cancel()
+			ctx, end := s.untilClosed(ctx)
+			defer end()
+			err := work(ctx)
 			s.Log.Info("work for a client that has gone", "operation", operation, "error", err)
 		})
 	}
+}
+
+// lateWork bounds, in simulated time, how long work for a client that has gone may wait for connections.
+const lateWork = 2 * time.Minute
+
+// untilClosed ends work when the service closes.
+func (s *Service) untilClosed(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(s.closing, cancel)
+	return ctx, func() { stop(); cancel() }
 }
 
 // hang holds a call until its client is gone, its time is up or the faults are cleared. For FaultCommitLate it then

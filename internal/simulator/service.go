@@ -78,7 +78,7 @@ func (s *Service) Wait(simulated time.Duration) error {
 	return s.WaitFor(context.Background(), simulated)
 }
 
-// WaitFor is Wait for a client: it ends early, without an error, when that leaves.
+// WaitFor is Wait for a client. It ends early, without an error, when that leaves: the caller decides what becomes of its work.
 func (s *Service) WaitFor(ctx context.Context, simulated time.Duration) error {
 	timer := time.NewTimer(s.Real(simulated))
 	defer timer.Stop()

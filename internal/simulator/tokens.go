@@ -10,6 +10,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -34,18 +35,23 @@ type token[G any] struct {
 	expires time.Time // zero means never
 }
 
-// Add a token that is valid until a time; the zero time is for ever.
+// Add a token that is valid until a time, in place of any with that value; the zero time is for ever.
 func (t *Tokens[G]) Add(value string, grant G, expires time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.all = slices.DeleteFunc(t.all, func(known token[G]) bool { return known.value == value })
 	t.all = append(t.all, token[G]{value, grant, expires})
 }
 
-// Clear forgets all tokens.
-func (t *Tokens[G]) Clear() {
+// Replace all tokens, at once, by those of a map. They don't expire.
+func (t *Tokens[G]) Replace(grants map[string]G) {
+	var all []token[G]
+	for value, grant := range grants {
+		all = append(all, token[G]{value: value, grant: grant})
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.all = nil
+	t.all = all
 }
 
 // Expire lets all tokens expire that there are.

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/bedplate/bedplate/internal/simulator"
 )
@@ -43,14 +42,15 @@ func (s *Server) adminHandler() *simulator.Admin {
 
 // SetTokens replaces all tokens.
 func (s *Server) SetTokens(tokens []string) {
-	s.tokens.Clear()
+	grants := map[string][]Role{}
 	for _, value := range tokens {
 		roles, limited := s.config.TokenRoles[value]
 		if !limited {
 			roles = allRoles()
 		}
-		s.tokens.Add(value, roles, time.Time{})
+		grants[value] = roles
 	}
+	s.tokens.Replace(grants)
 }
 
 // ExpireTokens lets all tokens expire that there are. The token endpoint issues new ones.

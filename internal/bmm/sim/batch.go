@@ -33,6 +33,9 @@ func (s *Server) CreateInstanceBatch(
 	if err := s.workflow(ctx, orders[0].siteID); err != nil {
 		return nil, err
 	}
+	if abandoned := ctx.Err(); abandoned != nil && s.config.Abandoned != AbandonedCommitted {
+		return nil, abandoned
+	}
 	views := []api.Instance{}
 	err = s.change(func(now time.Time) error {
 		instances, err := s.newInstances(s.me(), orders, now)
