@@ -2,6 +2,7 @@ package localstack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bedplate/bedplate/internal/localstack/manifest"
@@ -24,6 +26,7 @@ const (
 	installers     = 4 // parallel requests: CRDs cost the API server much work
 	discoveredIn   = time.Minute
 	discoveryCheck = 100 * time.Millisecond
+	discoveryCall  = 5 * time.Second
 )
 
 func onlyKinds(objects []*unstructured.Unstructured, kinds ...string) []*unstructured.Unstructured {
@@ -60,7 +63,7 @@ func (s *Stack) install(ctx context.Context, objects []*unstructured.Unstructure
 			return err
 		}
 	}
-	return s.discovered(ctx, onlyKinds(slices.Clone(objects), "CustomResourceDefinition"))
+	return discovered(ctx, s.AdminConfig(), onlyKinds(slices.Clone(objects), "CustomResourceDefinition"))
 }
 
 func rank(object *unstructured.Unstructured) int {
@@ -79,26 +82,27 @@ func (s *Stack) installOne(ctx context.Context, object *unstructured.Unstructure
 
 // discovered waits until the API server's discovery lists all kinds of CRDs. That comes later than their condition Established,
 // and a manager that starts in between ends with "no matches for kind".
-func (s *Stack) discovered(ctx context.Context, crds []*unstructured.Unstructured) error {
+func discovered(ctx context.Context, server *rest.Config, crds []*unstructured.Unstructured) error {
 	kinds, err := servedKinds(crds)
 	if err != nil || len(kinds) == 0 {
 		return err
 	}
-	api, err := discovery.NewDiscoveryClientForConfig(s.AdminConfig())
+	config := rest.CopyConfig(server)
+	config.Timeout = discoveryCall // its calls know no context
+	api, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return fmt.Errorf("client for discovery: %w", err)
 	}
-	var missing []schema.GroupVersionKind
+	missing, last := kinds, error(nil)
 	err = wait.PollUntilContextTimeout(ctx, discoveryCheck, discoveredIn, true, func(context.Context) (bool, error) {
-		_, lists, err := api.ServerGroupsAndResources()
-		if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
-			return false, err
+		var lists []*metav1.APIResourceList
+		if _, lists, last = api.ServerGroupsAndResources(); last == nil || discovery.IsGroupDiscoveryFailedError(last) {
+			missing = unlisted(kinds, lists)
 		}
-		missing = unlisted(kinds, lists)
 		return len(missing) == 0, nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait until discovery lists %v: %w", missing, err)
+		return fmt.Errorf("wait until discovery lists %v: %w", missing, errors.Join(err, last))
 	}
 	return nil
 }
