@@ -77,29 +77,33 @@ func ledgerOwner(ctx context.Context, c client.Client, namespace, text string) (
 func ledgerShowCommand() *cobra.Command {
 	return onLedger("show KIND/NAME", "Print the ledger of an object", "  bedplate ledger show nvidiabmmcluster/demo", cobra.ExactArgs(1),
 		func(ctx context.Context, out io.Writer, c client.Client, owner graph.Owner, _ []string) error {
-			l, err := ledgers.Of(ctx, c, c.Scheme(), owner)
-			if err != nil {
-				return err
-			}
-			if l == nil {
-				return errors.New("it has no ledger")
-			}
-			_, _ = fmt.Fprintf(out, "Owner ID:     %s\nHome:         %s\nCredentials:  %s\n\n", l.Spec.OwnerID, l.Spec.Home, strings.Join(l.Spec.Credentials, ", "))
-			table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-			_, _ = fmt.Fprintln(table, "KEY\tKIND\tSTATE\tID\tIN\tNOTE")
-			for _, e := range l.Spec.Entries {
-				note := e.Message
-				if e.Foreign {
-					note = "yours"
-				}
-				var in []string
-				for _, kind := range slices.Sorted(maps.Keys(e.Scope)) {
-					in = append(in, kind+"="+e.Scope[kind])
-				}
-				_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", e.Key, e.Kind, e.State, e.ID, strings.Join(in, ","), note)
-			}
-			return table.Flush()
+			return showLedger(ctx, out, c, owner)
 		})
+}
+
+func showLedger(ctx context.Context, out io.Writer, c client.Client, owner graph.Owner) error {
+	l, err := ledgers.Of(ctx, c, c.Scheme(), owner)
+	if err != nil {
+		return err
+	}
+	if l == nil {
+		return errors.New("it has no ledger")
+	}
+	_, _ = fmt.Fprintf(out, "Owner ID:     %s\nHome:         %s\nCredentials:  %s\n\n", l.Spec.OwnerID, l.Spec.Home, strings.Join(l.Spec.Credentials, ", "))
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "KEY\tKIND\tSTATE\tID\tIN\tNOTE")
+	for _, e := range l.Spec.Entries {
+		note := e.Message
+		if e.Foreign {
+			note = "yours"
+		}
+		var in []string
+		for _, kind := range slices.Sorted(maps.Keys(e.Scope)) {
+			in = append(in, kind+"="+e.Scope[kind])
+		}
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", e.Key, e.Kind, e.State, e.ID, strings.Join(in, ","), note)
+	}
+	return table.Flush()
 }
 
 func ledgerSeedCommand() *cobra.Command {
@@ -134,12 +138,15 @@ func ledgerAdoptCommand() *cobra.Command {
 	var in map[string]string
 	command := onLedger("adopt KIND/NAME KEY=KIND/ID…", "Write what exists into the ledger of an object",
 		"  bedplate ledger adopt nvidiabmmcluster/demo subnet/nodes=subnet/5d2e8f67-10ac-4d0b-9c57-3f5f7a1c2b90", cobra.MinimumNArgs(2),
-		func(ctx context.Context, _ io.Writer, c client.Client, owner graph.Owner, args []string) error {
+		func(ctx context.Context, out io.Writer, c client.Client, owner graph.Owner, args []string) error {
 			resources, err := resourcesOf(owner, args, in, yours)
+			if err == nil {
+				err = ledgerEngine(c).AdoptInto(ctx, owner, resources...)
+			}
 			if err != nil {
 				return err
 			}
-			return ledgerEngine(c).AdoptInto(ctx, owner, resources...)
+			return showLedger(ctx, out, c, owner) // of an attempt only the scope was written
 		})
 	command.Flags().BoolVar(&yours, "yours", false, "it was there before, and is never changed or deleted")
 	inFlag(command, &in)
@@ -192,6 +199,7 @@ func resourcesOf(owner graph.Owner, args []string, in graph.Scope, yours bool) (
 		forms = clusterForms
 		if len(in) == 0 {
 			in = graph.Scope{infrav1.KindSite: cluster.Status.SiteID, "VPC": cluster.Status.VPCID}
+			maps.DeleteFunc(in, func(_, id string) bool { return id == "" })
 		}
 	}
 	for _, arg := range args {
@@ -216,7 +224,7 @@ func resourcesOf(owner graph.Owner, args []string, in graph.Scope, yours bool) (
 		if kind != "VPC peering" { // nothing else lies in the VPC; the group even comes before it
 			lies = maps.Clone(in)
 			delete(lies, "VPC")
-		} else if cluster, is := owner.(*infrav1.NvidiaBMMCluster); is && !asksFor(cluster, name) {
+		} else if cluster, is := owner.(*infrav1.NvidiaBMMCluster); is && !yours && !asksFor(cluster, name, id) {
 			return nil, fmt.Errorf("%q: neither spec nor status have a peering with %q, and under this key it would be deleted", arg, name)
 		}
 		resources = append(resources, ledgers.Resource{Key: key, Kind: kind, ID: id, Scope: lies, Own: !yours})
@@ -225,8 +233,8 @@ func resourcesOf(owner graph.Owner, args []string, in graph.Scope, yours bool) (
 }
 
 // asksFor reports whether a cluster wants a peering, has it in its status, or wants nothing any more.
-func asksFor(c *infrav1.NvidiaBMMCluster, peer string) bool {
+func asksFor(c *infrav1.NvidiaBMMCluster, peer, id string) bool {
 	return c.DeletionTimestamp != nil ||
 		slices.ContainsFunc(c.Spec.VPCPeerings, func(p infrav1.VPCPeeringSpec) bool { return p.PeerVPCID == peer }) ||
-		slices.ContainsFunc(c.Status.VPCPeerings, func(p infrav1.VPCPeeringStatus) bool { return p.PeerVPCID == peer })
+		slices.ContainsFunc(c.Status.VPCPeerings, func(p infrav1.VPCPeeringStatus) bool { return p.PeerVPCID == peer && p.ID == id })
 }

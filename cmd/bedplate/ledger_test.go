@@ -106,3 +106,17 @@ func TestLedger_seedOfAGroup(t *testing.T) { //nolint:paralleltest // orphans wo
 	e.Delete(cluster)
 	e.UntilGone(cluster)
 }
+
+// Only the status has a peering with this VPC, and says which one it is: another one would be deleted at once. What is the user's own is
+// never deleted.
+func TestLedgerAdopt_ofAPeeringThatOnlyTheStatusHas(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := &infrav1.NvidiaBMMCluster{Status: infrav1.NvidiaBMMClusterStatus{
+		SiteID: "s", VPCID: "v", VPCPeerings: []infrav1.VPCPeeringStatus{{PeerVPCID: "2", ID: "p-1"}},
+	}}
+	g.Expect(resourcesOf(c, []string{"peering/2=VPC peering/p-1"}, nil, false)).To(HaveLen(1))
+	_, err := resourcesOf(c, []string{"peering/2=VPC peering/p-9"}, nil, false)
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(resourcesOf(c, []string{"peering/2=VPC peering/p-9"}, nil, true)).To(HaveLen(1))
+}
