@@ -1,4 +1,5 @@
-// Package values counts the values of JSON before it is decoded: an empty object in a list is 3 bytes, and hundreds in memory.
+// Package values counts the values of JSON before it is decoded, as an empty object in a list is 3 bytes and hundreds in memory; and
+// what a decoded object takes there.
 package values
 
 // Scan counts what a text that may be JSON has read so far: its values, keys among them, and how deep it is now.

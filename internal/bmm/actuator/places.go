@@ -11,6 +11,7 @@ import (
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/instance"
+	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/memo"
 )
@@ -23,7 +24,7 @@ type Places struct {
 
 // placeKey is the place in a provider spec, as an account sees it.
 type placeKey struct {
-	account     bmm.Account
+	account     credentials.Account
 	site        infrav1.SiteReference
 	tenant, vpc string
 }

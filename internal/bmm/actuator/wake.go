@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/bedplate/bedplate/internal/bmm/actuator/providerspec"
-	"github.com/bedplate/bedplate/internal/bmm/instance"
 	"github.com/bedplate/bedplate/internal/bmm/inventory"
 	"github.com/bedplate/bedplate/internal/bmm/providerid"
 	"github.com/bedplate/bedplate/internal/graph"
@@ -66,7 +65,7 @@ func sources(mgr ctrl.Manager, engine *graph.Engine, instances *inventory.Invent
 	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	return []source.Source{
 		engine.Creates.Woken(&machinev1.Machine{}),
-		instance.Changes(instances, func(ctx context.Context, instanceID string) []reconcile.Request {
+		instances.Source(func(ctx context.Context, instanceID string) []reconcile.Request {
 			return find(ctx, machines, client.MatchingFields{instanceIndex: instanceID})
 		}),
 		source.Kind(mgr.GetCache(), client.Object(secret), handler.EnqueueRequestsFromMapFunc(

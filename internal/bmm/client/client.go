@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/bedplate/bedplate/internal/bmm/client/gen"
+	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
@@ -31,7 +32,7 @@ type Client struct {
 	timeout time.Duration
 	// secret is the name of the Secret.
 	secret  string
-	account Account
+	account credentials.Account
 	login   login
 	// server is the key of the API in the circuits. The path is part of it: what one tenant writes there must not affect
 	// others.

@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/credentials"
 )
 
 // The service isn't consistent in how it writes its keys.
@@ -28,7 +29,7 @@ func TestInstances_leavesOutUserDataHoweverItIsSpelled(t *testing.T) {
 func TestAccount_isThatOfTheLoginAndNotOfTheSecret(t *testing.T) {
 	t.Parallel()
 	config := client.Config{Endpoint: "https://bmm.example.com", Org: "acme", Token: token, Secret: "one/bmm"}
-	account := func(change func(*client.Config)) client.Account {
+	account := func(change func(*client.Config)) credentials.Account {
 		c := config
 		change(&c)
 		api, err := client.New(c)

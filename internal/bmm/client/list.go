@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/values"
 )
 
 const (
@@ -112,7 +113,7 @@ func (l *listing[T]) add(text []byte) error {
 	if err := rightObject(&item, ""); err != nil {
 		return err
 	}
-	bytes := l.memory.has + Size(&item)
+	bytes := l.memory.has + values.Size(&item)
 	if bytes > l.most || len(l.items) == maxObjects {
 		return fmt.Errorf("the list is too long: it may have %d objects and %d MiB", maxObjects, l.most>>20)
 	}

@@ -3,9 +3,10 @@ package client
 import (
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/bedplate/bedplate/internal/values"
 )
 
 func TestRation_leavesSomethingForWhoComes(t *testing.T) {
@@ -26,18 +27,10 @@ func TestRation_leavesSomethingForWhoComes(t *testing.T) {
 	g.Expect(r.taken).To(BeEmpty())
 }
 
-func TestSize_isAboutWhatAnObjectTakes(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	small := Size(&Instance{})
-	g.Expect(small).To(BeNumerically("<", 1000), "the comment in body.go says so")
-	large := &Instance{Name: "0123456789", Interfaces: make([]Interface, 10), Labels: Labels{"key": "value"}, Created: time.Now()}
-	g.Expect(Size(large)).To(BeNumerically("~", small+10+10*Size(&Interface{})+mapEntry+40, 50))
-}
-
 // What the comment in body.go says of the largest object.
 func TestDecode_makesNoObjectOfMoreThan2MB(t *testing.T) {
 	t.Parallel()
+	NewWithT(t).Expect(values.Size(&Instance{})).To(BeNumerically("<", 1000), "the comment in body.go says so")
 	many := "[" + strings.Repeat("{},", (maxValues-10)/2-1) + "{}]"
 	for _, field := range []string{
 		"interfaces", "infinibandInterfaces", "nvLinkInterfaces", "dpuExtensionServiceDeployments", "statusHistory",
@@ -48,7 +41,7 @@ func TestDecode_makesNoObjectOfMoreThan2MB(t *testing.T) {
 		_ = decodeObject(text, &instance) // a field may be of another type
 		_ = decodeObject(text, &kind)
 		_ = decodeObject(text, &group)
-		size := max(Size(&instance), Size(&kind), Size(&group))
+		size := max(values.Size(&instance), values.Size(&kind), values.Size(&group))
 		t.Logf("%s: %d KiB", field, size>>10)
 		NewWithT(t).Expect(size).To(BeNumerically("<", 2<<20), field)
 	}

@@ -57,7 +57,7 @@ func (d *direct) start(ctx context.Context, _ cloudprovider.ControllerClientBuil
 			case <-ctx.Done():
 				return
 			case c := <-d.instances.Changes():
-				changed(change{siteID: c.Object.SiteID, instanceID: c.Object.InstanceID})
+				changed(change{siteID: c.Object.Site, instanceID: c.Object.ID})
 			}
 		}
 	}()
@@ -72,7 +72,7 @@ type directSite struct {
 
 // siteName is a site as an account sees it.
 type siteName struct {
-	account bmm.Account
+	account credentials.Account
 	name    string
 }
 
@@ -136,7 +136,7 @@ func (d *direct) switchTo(now *directSite) {
 func (s *directSite) id() string { return s.siteID }
 
 func (s *directSite) instance(ctx context.Context, id string) (*bmm.Instance, error) {
-	return s.instances.Instance(ctx, s.api, s.siteID, id)
+	return s.instances.Get(ctx, s.api, s.siteID, id)
 }
 
 func (s *directSite) find(ctx context.Context, by trait) ([]bmm.Instance, error) {

@@ -70,7 +70,7 @@ func Open(
 		ID:    func(o *bmm.Instance) string { return o.ID },
 		Tag:   func(o *bmm.Instance) graph.Tag { return tag.FromLabels(o.Labels) },
 		Get: func(ctx context.Context, id string, in graph.Scope) (*bmm.Instance, error) {
-			instance, err := inventory.Instance(ctx, api, in[infrav1.KindSite], id)
+			instance, err := inventory.Get(ctx, api, in[infrav1.KindSite], id)
 			if id == i.ID() { // and not another one of that name
 				i.got = instance
 			}

@@ -31,14 +31,11 @@ const (
 type service struct {
 	mu        sync.Mutex
 	instances map[string]string // status by ID
-	unlisted  map[string]bool
-	more      map[string]any // of each instance
-	failing   bool
-	// slow, if set, holds up each list until it is closed; where slowSite is set, each one of that site. See hold.
-	slow     chan struct{}
-	slowSite string
-	lists    int
-	gets     int
+	more      map[string]any    // of each instance
+	// slow, if set, holds up each list until it is closed. See hold.
+	slow  chan struct{}
+	lists int
+	gets  int
 }
 
 func id(n int) string { return fmt.Sprintf("30000000-0000-4000-8000-%012d", n) }
@@ -62,20 +59,16 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.Contains(r.URL.Path, "/site/"):
 		answer(http.StatusOK, map[string]any{"id": siteID, "name": "site", "status": "Registered", "isOnline": true})
-	case s.failing:
-		answer(http.StatusInternalServerError, map[string]any{"message": "broken"})
 	case last == "instance":
 		s.lists++
-		if slow := s.slow; slow != nil && strings.HasPrefix(r.URL.Query().Get("siteId"), s.slowSite) {
+		if slow := s.slow; slow != nil {
 			s.mu.Unlock()
 			<-slow
 			s.mu.Lock()
 		}
 		list := []map[string]any{}
 		for _, id := range slices.Sorted(maps.Keys(s.instances)) {
-			if !s.unlisted[id] {
-				list = append(list, view(id))
-			}
+			list = append(list, view(id))
 		}
 		number, _ := strconv.Atoi(r.URL.Query().Get("pageNumber"))
 		if number > 1 {
@@ -92,22 +85,15 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// hold up each list of a site, or of any where it is empty, until it is released: with the end of the test at the latest, because
-// the server doesn't close before.
-func (s *service) hold(t *testing.T, site string) (release func()) {
+// hold up each list until it is released: with the end of the test at the latest, because the server doesn't close before.
+func (s *service) hold(t *testing.T) (release func()) {
 	slow := make(chan struct{})
 	release = sync.OnceFunc(func() { close(slow) })
 	t.Cleanup(release)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.slow, s.slowSite = slow, site
+	s.slow = slow
 	return release
-}
-
-func (s *service) set(n int, status string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.instances[id(n)] = status
 }
 
 func (s *service) calls() (lists, gets int) {
@@ -126,9 +112,9 @@ type fixture struct {
 	ctx       context.Context
 }
 
-func start(t *testing.T, machines int, every time.Duration) *fixture {
+func start(t *testing.T, machines int) *fixture {
 	f := &fixture{
-		WithT: NewWithT(t), service: &service{instances: map[string]string{}, unlisted: map[string]bool{}},
+		WithT: NewWithT(t), service: &service{instances: map[string]string{}},
 		clock: clocktesting.NewFakeClock(time.Now()), ctx: t.Context(),
 	}
 	for n := range machines {
@@ -137,7 +123,7 @@ func start(t *testing.T, machines int, every time.Duration) *fixture {
 	server := httptest.NewServer(f.service)
 	t.Cleanup(server.Close)
 	f.url = server.URL
-	f.api, f.inventory = f.login("token"), inventory.New(every, f.clock)
+	f.api, f.inventory = f.login("token"), inventory.New(interval, f.clock)
 	return f
 }
 
@@ -157,7 +143,7 @@ func (f *fixture) loginFrom(namespace, token string, changes ...func(*bmm.Config
 }
 
 func (f *fixture) status(n int) string {
-	instance, err := f.inventory.Instance(f.ctx, f.api, siteID, id(n))
+	instance, err := f.inventory.Get(f.ctx, f.api, siteID, id(n))
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(instance.UserData).To(BeEmpty())
 	return string(instance.Status)

@@ -1,302 +1,46 @@
-// Package inventory knows the state of the instances of a site, from one paged list per site and interval that all callers
-// share: a call for each machine and poll would be too many.
+// Package inventory knows the state of the instances of a site, from one paged list that all callers share.
 package inventory
 
 import (
 	"context"
-	"maps"
-	"sync"
+	"reflect"
 	"time"
 
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
-	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/inventory"
 )
 
-const (
-	// unusedFor is for how many intervals a site without callers is still listed.
-	unusedFor = 30
-	// changesBuffer is how many changes may wait for delivery.
-	changesBuffer = 1024
-	// maxKept is three times what 10,000 instances take.
-	maxKept = 64 << 20
-	// patience bounds how long a caller waits for another caller's list; glance is how often it checks meanwhile that the API
-	// answers. With the credentials of one namespace only so many callers have patience, as each blocks a worker; the others
-	// wait only until the list has been running for a moment.
-	patience = 10 * time.Second
-	glance   = 500 * time.Millisecond
-	patient  = 2
-	moment   = time.Second
-)
-
-// Inventory of all sites that have callers. Start keeps it up to date.
-type Inventory struct {
-	// Interval between two lists of a site where nothing is in progress. After a change the next list is sooner: see
-	// shelf.due.
-	Interval time.Duration
-	Clock    clock.PassiveClock
-	// Keep bounds what is known of all sites together, in bytes. If that is too much, what no caller has asked for is dropped
-	// first.
-	Keep int
-
-	mu      sync.Mutex
-	sites   map[site]*shelf
-	changes chan event.TypedGenericEvent[Change]
-	// untold are changes that the channel had no room for, each once.
-	untold map[Change]bool
-	// waiting are the callers that wait for another one's list, by the namespace of their credentials.
-	waiting map[string]int
-	// ending is closed by end, once: no list continues then.
-	ending chan struct{}
-	end    func()
-}
-
-// Change says that an instance has changed since the previous list.
-type Change struct{ SiteID, InstanceID string }
-
-// site as an account sees it. Many Secrets may hold the same account: one for each cluster, say.
-type site struct {
-	account bmm.Account
-	id      string
-}
-
-// shelf is what is known of a site.
-type shelf struct {
-	// listing is full during a list, so that callers wait for that one meanwhile.
-	listing chan struct{}
-
-	mu sync.Mutex
-	// entered is when the running list started, by the machine's own clock.
-	entered time.Time
-	// api is the client of the last caller: the Secret of another may be gone.
-	api    *bmm.Client
-	used   time.Time
-	listed time.Time     // when the newest list began
-	took   time.Duration // how long it took
-	// moved is when something was last in transition, or was changed; unseen is the first such time since the newest list.
-	moved, unseen time.Time
-	failed        time.Time
-	err           error
-	instances     map[string]seen
-	// bytes that the instances take in memory; short: some were left out, because all shelves took too much.
-	bytes int
-	short bool
-	// asked is when a caller last asked about an instance.
-	asked map[string]time.Time
-	// stale are instances that we have changed since they were seen.
-	stale map[string]time.Time
-}
-
-type seen struct {
-	at       time.Time
-	instance bmm.Instance
-	bytes    int
-}
+// Inventory of the instances of all sites that have callers.
+type Inventory = inventory.Inventory[*bmm.Client, bmm.Instance]
 
 // New returns an inventory.
 func New(interval time.Duration, clock clock.PassiveClock) *Inventory {
-	ending := make(chan struct{})
-	return &Inventory{
-		Interval: interval, Clock: clock, Keep: maxKept, sites: map[site]*shelf{}, untold: map[Change]bool{}, waiting: map[string]int{},
-		changes: make(chan event.TypedGenericEvent[Change], changesBuffer),
-		ending:  ending, end: sync.OnceFunc(func() { close(ending) }),
-	}
+	return inventory.New(service, interval, clock)
 }
 
-// Changes is where Start sends what has changed between two lists.
-func (v *Inventory) Changes() <-chan event.TypedGenericEvent[Change] { return v.changes }
-
-// Instance is the state of an instance at most an interval ago. One that isn't in the list is read by its ID: a list proves
-// no absence. The errors are those of the client.
-func (v *Inventory) Instance(ctx context.Context, api *bmm.Client, siteID, id string) (*bmm.Instance, error) {
-	s := v.shelf(api, siteID)
-	s.ask(id, v.Clock.Now())
-	// Start lists often enough; a caller has to list only if it doesn't run, or has only just started.
-	if err := v.update(ctx, siteID, s, v.ago(2*v.Interval), v.mention); err != nil {
-		return nil, err
-	}
-	if known, ok := s.fresh(id, v.ago(3*v.Interval)); ok {
-		return &known, nil
-	}
-	instance, err := api.Instance(ctx, siteID, id)
-	if err != nil {
-		return nil, err
-	}
-	v.Put(api, siteID, instance)
-	*instance = slim(*instance)
-	return instance, nil
+var service = inventory.Service[*bmm.Client, bmm.Instance]{
+	Items: "instances",
+	List: func(ctx context.Context, api *bmm.Client, siteID string) ([]bmm.Instance, error) {
+		return api.Instances(ctx, bmm.InstanceFilter{SiteID: siteID})
+	},
+	Get: func(ctx context.Context, api *bmm.Client, siteID, id string) (*bmm.Instance, error) {
+		return api.Instance(ctx, siteID, id)
+	},
+	ID:      func(i *bmm.Instance) string { return i.ID },
+	Settled: func(i *bmm.Instance) bool { return i.Status == bmm.InstanceReady || i.Status == bmm.InstanceError },
+	Slim:    slim,
+	Same:    same,
 }
 
-// Put records an instance that the caller has just got from the BMM API at a site: the site named in an answer isn't trusted.
-func (v *Inventory) Put(api *bmm.Client, siteID string, instance *bmm.Instance) {
-	v.shelf(api, siteID).put(*instance, v.Clock.Now())
-	v.trim()
+// slim leaves out what no list has: of ten thousand instances it is most of the bytes, and user data is confidential.
+func slim(i bmm.Instance) bmm.Instance {
+	i.UserData, i.IpxeScript, i.StatusHistory = "", "", nil
+	return i
 }
 
-// Touch records that an instance is being changed, so that what was seen before doesn't count any more.
-func (v *Inventory) Touch(api *bmm.Client, siteID, id string) {
-	s := v.shelf(api, siteID)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.drop(id)
-	s.stale[id] = v.Clock.Now()
-	s.moves(v.Clock.Now())
-}
-
-// Start lists each site that has callers, at least once per interval, until ctx ends. It reports changes. At its end it
-// cancels all lists: a manager that shuts down keeps its lease until nothing is running any more.
-func (v *Inventory) Start(ctx context.Context) error {
-	ticker := time.NewTicker(graph.Interval(v.Interval, 0))
-	defer ticker.Stop()
-	var listing sync.WaitGroup
-	defer listing.Wait()
-	defer v.end()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-		v.tellUntold(ctx)
-		for at, s := range v.inUse() {
-			since, due := s.due(v.Clock.Now(), v.Interval)
-			if !due {
-				continue
-			}
-			listing.Go(func() { // a site that is slow or dead must not delay the others
-				turn, cancel := context.WithTimeout(ctx, v.Interval) // then its next turn follows
-				defer cancel()
-				// The caller gets the error.
-				_ = v.update(turn, at.id, s, since, func(c Change) { v.tell(ctx, c) })
-			})
-		}
-	}
-}
-
-// tell reports a change, if there is a listener.
-func (v *Inventory) tell(ctx context.Context, c Change) {
-	select {
-	case v.changes <- event.TypedGenericEvent[Change]{Object: c}:
-	case <-ctx.Done():
-	}
-}
-
-// mention sends a change if there is room for it; else Start does.
-func (v *Inventory) mention(c Change) {
-	select {
-	case v.changes <- event.TypedGenericEvent[Change]{Object: c}:
-	default:
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		v.untold[c] = true
-	}
-}
-
-func (v *Inventory) tellUntold(ctx context.Context) {
-	v.mu.Lock()
-	untold := v.untold
-	v.untold = map[Change]bool{}
-	v.mu.Unlock()
-	for c := range untold {
-		v.tell(ctx, c)
-	}
-}
-
-func (v *Inventory) shelf(api *bmm.Client, siteID string) *shelf {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	at := site{api.Account(), siteID}
-	s, ok := v.sites[at]
-	if !ok {
-		v.forgetLogin(api)
-		s = &shelf{listing: make(chan struct{}, 1), instances: map[string]seen{}, stale: map[string]time.Time{}, asked: map[string]time.Time{}}
-		v.sites[at] = s
-	}
-	s.mu.Lock()
-	s.api, s.used = api, v.Clock.Now()
-	s.mu.Unlock()
-	return s
-}
-
-// forgetLogin forgets what is known with another login of the same Secret: the caller has read the newest one. v.mu is
-// held.
-func (v *Inventory) forgetLogin(api *bmm.Client) {
-	maps.DeleteFunc(v.sites, func(at site, s *shelf) bool {
-		return api.Secret() != "" && at.account != api.Account() && s.client().Secret() == api.Secret()
-	})
-}
-
-// inUse are the sites that have callers; the others are forgotten.
-func (v *Inventory) inUse() map[site]*shelf {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	all := map[site]*shelf{}
-	for at, s := range v.sites {
-		s.mu.Lock()
-		unused := v.Clock.Now().Sub(s.used)
-		s.mu.Unlock()
-		if unused > unusedFor*v.Interval {
-			delete(v.sites, at)
-			continue
-		}
-		all[at] = s
-	}
-	return all
-}
-
-// ago is the time that was so long ago.
-func (v *Inventory) ago(d time.Duration) time.Time { return v.Clock.Now().Add(-d) }
-
-// update lists a site, unless the newest list began after a time, or the last attempt has failed just now. Only a caller
-// that needs a new list waits for one, and all that wait share it.
-func (v *Inventory) update(ctx context.Context, siteID string, s *shelf, since time.Time, tell func(Change)) error {
-	if young, err := v.judge(s, since); young || err != nil {
-		return err
-	}
-	differ, err := v.list(ctx, siteID, s, since)
-	for _, id := range differ { // after the list, since the receivers ask in turn
-		tell(Change{siteID, id})
-	}
-	return err
-}
-
-// list a site, and return which of its instances have changed since the previous list.
-func (v *Inventory) list(ctx context.Context, siteID string, s *shelf, since time.Time) (differ []string, err error) {
-	if err := v.enter(ctx, s); err != nil {
-		return nil, err
-	}
-	defer func() { <-s.listing }()
-	if young, err := v.judge(s, since); young || err != nil { // another caller has listed meanwhile
-		return nil, err
-	}
-	began := v.Clock.Now()
-	// The answer is for all callers, so the current one can't cancel it by leaving.
-	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	go func() {
-		select {
-		case <-v.ending:
-			cancel()
-		case <-lasting.Done():
-		}
-	}()
-	instances, err := s.client().Instances(lasting, bmm.InstanceFilter{SiteID: siteID})
-	differ = s.take(began, v.Clock.Now(), v.ago(unusedFor*v.Interval), instances, err)
-	v.trim()
-	return differ, err
-}
-
-// judge reports whether the newest list began after a time; the error is that of an attempt which has failed since, just now.
-func (v *Inventory) judge(s *shelf, since time.Time) (young bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.listed.After(since) {
-		return true, nil
-	}
-	if s.err != nil && v.Clock.Now().Sub(s.failed) < v.Interval/2 {
-		return false, s.err
-	}
-	return false, nil
+func same(a, b bmm.Instance) bool {
+	a.Updated, b.Updated = time.Time{}, time.Time{}
+	return reflect.DeepEqual(a, b)
 }

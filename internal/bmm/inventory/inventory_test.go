@@ -1,31 +1,19 @@
 package inventory_test
 
 import (
-	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
-	"github.com/bedplate/bedplate/internal/fault"
 )
 
-func TestInstance_costsOneListForAllMachines(t *testing.T) {
-	t.Parallel()
-	f := start(t, 50, interval)
-	for n := range 50 {
-		f.Expect(f.status(n)).To(Equal("Ready"))
-	}
-	lists, gets := f.calls()
-	f.Expect(lists).To(Equal(1))
-	f.Expect(gets).To(BeZero())
-}
-
 // Each cluster may have a Secret of its own, with the same login in it.
-func TestInstance_costsOneListForAllSecretsOfAnAccount(t *testing.T) {
+func TestInventory_isOneListForAllSecretsOfAnAccount(t *testing.T) {
 	t.Parallel()
-	f := start(t, 1, interval)
+	f := start(t, 1)
 	for range 3 {
 		f.api = f.login("token")
 		f.Expect(f.status(0)).To(Equal("Ready"))
@@ -35,115 +23,42 @@ func TestInstance_costsOneListForAllSecretsOfAnAccount(t *testing.T) {
 	f.api = f.login("another-token")
 	f.Expect(f.status(0)).To(Equal("Ready"))
 	lists, _ = f.calls()
-	f.Expect(lists).To(Equal(2), "who logs in as somebody else may see something else")
+	f.Expect(lists).To(Equal(2), "another account may see something else")
 }
 
-func TestInstance_isListedAnewWhenNobodyElseDoes(t *testing.T) {
+// What was got, or put, has user data; what is kept doesn't.
+func TestInventory_keepsNoUserData(t *testing.T) {
 	t.Parallel()
-	f := start(t, 1, interval)
+	f := start(t, 1)
 	f.Expect(f.status(0)).To(Equal("Ready"))
-	f.set(0, "Error")
-	f.Expect(f.status(0)).To(Equal("Ready"))
-	f.clock.Step(2 * interval)
-	f.Expect(f.status(0)).To(Equal("Error"))
-}
-
-// A list may lag behind, and half of one is none.
-func TestInstance_thatIsNotInTheListIsAskedFor(t *testing.T) {
-	t.Parallel()
-	f := start(t, 2, interval)
-	f.unlisted[id(1)] = true
-	f.Expect(f.status(1)).To(Equal("Ready"))
-	f.Expect(f.status(1)).To(Equal("Ready"))
-	_, gets := f.calls()
-	f.Expect(gets).To(Equal(1), "what was got counts like what was listed")
-
-	_, err := f.inventory.Instance(f.ctx, f.api, siteID, id(7))
-	f.Expect(fault.IsNotFound(err)).To(BeTrue())
-}
-
-func TestInstance_isUnknownWhenTheListFails(t *testing.T) {
-	t.Parallel()
-	f := start(t, 1, interval)
-	f.Expect(f.status(0)).To(Equal("Ready"))
-	f.mu.Lock()
-	f.failing = true
-	f.mu.Unlock()
-	f.clock.Step(2 * interval)
-	for range 5 {
-		_, err := f.inventory.Instance(f.ctx, f.api, siteID, id(0))
-		f.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
-	}
-	f.mu.Lock()
-	f.failing = false
-	f.mu.Unlock()
-	f.clock.Step(interval)
-	f.Expect(f.status(0)).To(Equal("Ready"))
-}
-
-// A site whose list takes its time, or fails once, is no reason to know less than a moment ago.
-func TestInstance_thatWasJustSeenWaitsForNoListAndFailsWithNone(t *testing.T) {
-	t.Parallel()
-	f := start(t, 1, interval)
-	f.Expect(f.status(0)).To(Equal("Ready"))
-	release := f.hold(t, "")
-	f.clock.Step(2 * interval)
-	listed := make(chan string)
-	go func() { listed <- f.status(0) }()
-	f.Eventually(func() int { lists, _ := f.calls(); return lists }).Should(Equal(2), "a list is on its way")
-	f.inventory.Put(f.api, siteID, &bmm.Instance{ID: id(1), SiteID: siteID, Status: bmm.InstancePending})
-	f.clock.Step(-interval - time.Second) // for a caller now the last list is recent enough
-	f.Expect(f.status(0)).To(Equal("Ready"))
-	release()
-	f.Eventually(listed).Should(Receive(Equal("Ready")))
-
-	f.mu.Lock()
-	f.failing = true
-	f.mu.Unlock()
-	f.clock.Step(interval / 2)
-	f.Expect(f.status(0)).To(Equal("Ready"))
-}
-
-func TestTouch_forgetsWhatWasSeenBefore(t *testing.T) {
-	t.Parallel()
-	f := start(t, 1, interval)
-	f.Expect(f.status(0)).To(Equal("Ready"))
-	f.inventory.Touch(f.api, siteID, id(0))
-	f.set(0, "Terminating")
-	f.Expect(f.status(0)).To(Equal("Terminating"))
-	f.Expect(f.status(0)).To(Equal("Terminating"))
+	f.instances[id(1)] = "Ready"
+	f.Expect(f.status(1)).To(Equal("Ready"), "got by its ID")
+	f.inventory.Put(f.api, siteID, &bmm.Instance{ID: id(2), SiteID: siteID, Status: bmm.InstancePending, UserData: "secret", IpxeScript: "secret"})
+	f.Expect(f.status(2)).To(Equal("Pending"))
+	known, _, ok := f.inventory.Known(f.api, siteID, id(2))
+	f.Expect(ok).To(BeTrue())
+	f.Expect(known.UserData + known.IpxeScript).To(BeEmpty())
 	_, gets := f.calls()
 	f.Expect(gets).To(Equal(1))
 }
 
-func TestPut_sparesTheFirstLook(t *testing.T) {
+func TestInventory_hasRoomForALargeSite(t *testing.T) {
 	t.Parallel()
-	f := start(t, 1, interval)
-	f.Expect(f.status(0)).To(Equal("Ready"))
-	f.inventory.Put(f.api, siteID, &bmm.Instance{ID: id(1), SiteID: siteID, Status: bmm.InstancePending, UserData: "secret"})
-	f.Expect(f.status(1)).To(Equal("Pending"))
-	_, gets := f.calls()
+	const number = 10_000
+	f := start(t, number)
+	face := map[string]any{
+		"id": id(1), "instanceId": id(2), "subnetId": id(3), "status": "Ready", "macAddress": "00:00:00:00:00:00",
+		"ipAddresses": []string{"10.0.0.1"}, "created": time.Now(), "updated": time.Now(),
+	}
+	f.more = map[string]any{
+		"tenantId": id(1), "instanceTypeId": id(2), "operatingSystemId": id(3), "machineId": "fm100" + strings.Repeat("h", 54),
+		"labels":     map[string]string{"owner": id(1), "key": "instance", "token": id(2), "kind": "NvidiaBMMMachine", "name": "machine"},
+		"interfaces": []any{face, face}, "serialConsoleUrl": "ssh://" + id(1) + "@console.example.com", "created": time.Now(),
+	}
+	for n := range number {
+		f.Expect(f.status(n)).To(Equal("Ready"))
+	}
+	lists, gets := f.calls()
+	f.Expect(lists).To(Equal(1))
 	f.Expect(gets).To(BeZero())
-}
-
-func TestPut_believesNoAnswerAboutItsSite(t *testing.T) {
-	t.Parallel()
-	f := start(t, 1, interval)
-	f.Expect(f.status(0)).To(Equal("Ready"))
-	for n := range 100 {
-		f.inventory.Put(f.api, siteID, &bmm.Instance{ID: id(0), SiteID: id(n), Status: bmm.InstanceReady})
-	}
-	f.Expect(f.inventory.Shelves()).To(Equal(1))
-}
-
-// Writing another login into a Secret once a second would leave a client, and a list in each interval, for each of them.
-func TestInventory_forgetsTheLoginThatASecretHadBefore(t *testing.T) {
-	t.Parallel()
-	f := start(t, 1, interval)
-	other := f.loginFrom("other", "token")
-	f.Expect(f.inventory.Refresh(f.ctx, other, siteID, f.clock.Now())).To(Succeed())
-	for n := range 100 {
-		f.Expect(f.inventory.Refresh(f.ctx, f.login(strconv.Itoa(n)), siteID, f.clock.Now())).To(Succeed())
-	}
-	f.Expect(f.inventory.Shelves()).To(Equal(2))
 }

@@ -13,10 +13,10 @@ import (
 )
 
 // Of the workers that reconcile the machines of a dead site, one waits.
-func TestRefresh_waitsForNobodysListWhereTheAPIDoesntAnswer(t *testing.T) {
+func TestInventory_waitsForNoListOfASilentAPI(t *testing.T) {
 	t.Parallel()
-	f := start(t, 1, interval)
-	release := f.hold(t, "")
+	f := start(t, 1)
+	release := f.hold(t)
 	api, err := bmm.New(bmm.Config{
 		Endpoint: f.url, Org: "org", Token: "token", APIName: bmm.APINameCarbide, Circuits: bmm.NewCircuits(interval),
 		Egress: egress.Policy{Loopback: true},
@@ -38,50 +38,11 @@ func TestRefresh_waitsForNobodysListWhereTheAPIDoesntAnswer(t *testing.T) {
 	f.Expect(f.inventory.Refresh(f.ctx, api, siteID, f.clock.Now())).To(Succeed())
 }
 
-// An API may answer each page, and never come to the end: each caller that waits for it blocks a worker.
-func TestInstance_fewWaitLongForAListOfANamespace(t *testing.T) {
+func TestInventory_waitsForNoListWithoutEnd(t *testing.T) {
 	t.Parallel()
-	const workers = 10
-	f := start(t, 1, interval)
-	release := f.hold(t, "")
-	red := f.loginFrom("red", "token")
-	first, others := make(chan error, 1), make(chan error, workers)
-	ask := func(back chan error) { _, err := f.inventory.Instance(f.ctx, red, siteID, id(0)); back <- err }
-	go ask(first)
-	f.Eventually(func() int { lists, _ := f.calls(); return lists }).Should(Equal(1))
-	for range workers {
-		go ask(others)
-	}
-	f.Eventually(others, 5*time.Second).Should(HaveLen(workers - 2))
-	for range workers - 2 {
-		f.Expect(fault.ClassOf(<-others)).To(Equal(fault.Transient))
-	}
-	release()
-	for range 2 {
-		f.Eventually(others, 5*time.Second).Should(Receive(BeNil()))
-	}
-	f.Eventually(first, 5*time.Second).Should(Receive(BeNil()))
-}
-
-func TestRefresh_canBeLeft(t *testing.T) {
-	t.Parallel()
-	f := start(t, 1, interval)
-	release := f.hold(t, "")
-	first := make(chan error, 1)
-	go func() { first <- f.inventory.Refresh(f.ctx, f.api, siteID, f.clock.Now()) }()
-	f.Eventually(func() int { lists, _ := f.calls(); return lists }).Should(Equal(1))
-	ctx, leave := context.WithCancel(f.ctx)
-	leave()
-	f.Expect(f.inventory.Refresh(ctx, f.api, siteID, f.clock.Now())).To(MatchError(context.Canceled))
-	release()
-	f.Eventually(first).Should(Receive(BeNil()))
-}
-
-func TestInstance_isNotWaitedForWithoutEnd(t *testing.T) {
-	t.Parallel()
-	f := start(t, 1, interval)
-	f.hold(t, "")
+	f := start(t, 1)
+	f.hold(t)
 	f.api = f.loginFrom("slow", "token", func(c *bmm.Config) { c.Timeout = 100 * time.Millisecond })
-	_, err := f.inventory.Instance(context.WithoutCancel(f.ctx), f.api, siteID, id(0))
+	_, err := f.inventory.Get(context.WithoutCancel(f.ctx), f.api, siteID, id(0))
 	f.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
 }

@@ -67,7 +67,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&infrav1.NvidiaBMMCluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesIn),
 			builder.WithPredicates(networksChanged)).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.machinesWith)).
-		WatchesRawSource(instance.Changes(r.Instances, r.machinesOn)).
+		WatchesRawSource(r.Instances.Source(r.machinesOn)).
 		WatchesRawSource(r.Engine.Creates.Woken(&infrav1.NvidiaBMMMachine{})).
 		WithOptions(options).
 		Complete(r)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/memo"
 )
@@ -37,7 +38,7 @@ type Lookup struct {
 
 // key is a site or an instance type as an account sees it.
 type key struct {
-	account bmm.Account
+	account credentials.Account
 	id      string
 }
 

@@ -1,4 +1,4 @@
-package client
+package values
 
 import (
 	"reflect"
@@ -8,7 +8,7 @@ import (
 // mapEntry is about what a map takes for each entry beside key and value, in bytes, with the room that it keeps free.
 const mapEntry = 32
 
-// Size is about what an object takes in memory, in bytes.
+// Size is about what a decoded object takes in memory, in bytes.
 func Size[T any](object *T) int {
 	value := reflect.ValueOf(object).Elem()
 	return int(value.Type().Size()) + behind(value)

@@ -6,22 +6,21 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
-func name(text string) func(*bmm.Instance) bool {
-	return func(i *bmm.Instance) bool { return i.Name == text }
+func name(text string) func(*toy) bool {
+	return func(t *toy) bool { return t.Name == text }
 }
 
 func TestFind_looksInTheList(t *testing.T) {
 	t.Parallel()
 	f := start(t, 3, interval)
 	for range 3 {
-		found, err := f.inventory.Find(f.ctx, f.api, siteID, name(id(1)))
+		found, err := f.inventory.Find(f.ctx, f.api, site, name(id(1)))
 		f.Expect(err).NotTo(HaveOccurred())
 		f.Expect(found).To(ConsistOf(HaveField("ID", id(1))))
-		f.Expect(f.inventory.Find(f.ctx, f.api, siteID, name("another"))).To(BeEmpty())
+		f.Expect(f.inventory.Find(f.ctx, f.api, site, name("another"))).To(BeEmpty())
 	}
 	lists, gets := f.calls()
 	f.Expect(lists).To(Equal(1))
@@ -31,9 +30,9 @@ func TestFind_looksInTheList(t *testing.T) {
 	f.failing = true
 	f.mu.Unlock()
 	f.clock.Step(2 * interval)
-	_, err := f.inventory.Find(f.ctx, f.api, siteID, name(id(1)))
+	_, err := f.inventory.Find(f.ctx, f.api, site, name(id(1)))
 	f.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
-	_, err = f.inventory.Newest(f.api, siteID)
+	_, err = f.inventory.Newest(f.api, site)
 	f.Expect(err).To(HaveOccurred())
 }
 
@@ -43,9 +42,9 @@ func TestRefresh_isOneListForAllWhoWait(t *testing.T) {
 	const callers = 20
 	f := start(t, 1, interval)
 	f.Expect(f.status(0)).To(Equal("Ready"))
-	began, err := f.inventory.Newest(f.api, siteID)
+	began, err := f.inventory.Newest(f.api, site)
 	f.Expect(err).NotTo(HaveOccurred())
-	f.Expect(f.inventory.Refresh(f.ctx, f.api, siteID, began.Add(-time.Second))).To(Succeed())
+	f.Expect(f.inventory.Refresh(f.ctx, f.api, site, began.Add(-time.Second))).To(Succeed())
 	lists, _ := f.calls()
 	f.Expect(lists).To(Equal(1), "the newest is new enough")
 
@@ -54,7 +53,7 @@ func TestRefresh_isOneListForAllWhoWait(t *testing.T) {
 	release := f.hold(t, "")
 	ended := make(chan error, callers)
 	for range callers {
-		go func() { ended <- f.inventory.Refresh(f.ctx, f.api, siteID, since) }()
+		go func() { ended <- f.inventory.Refresh(f.ctx, f.api, site, since) }()
 	}
 	f.Eventually(func() int { lists, _ := f.calls(); return lists }).Should(Equal(2))
 	f.clock.Step(5 * time.Second)
@@ -70,8 +69,8 @@ func TestForget_endsTheListsOfALogin(t *testing.T) {
 	t.Parallel()
 	f := start(t, 1, interval)
 	f.Expect(f.status(0)).To(Equal("Ready"))
-	f.inventory.Forget(f.api, siteID)
-	listed, err := f.inventory.Newest(f.api, siteID)
+	f.inventory.Forget(f.api, site)
+	listed, err := f.inventory.Newest(f.api, site)
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(listed).To(BeZero())
 }

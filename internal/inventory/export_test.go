@@ -1,7 +1,7 @@
 package inventory
 
 // Kept is how many bytes all shelves take.
-func (v *Inventory) Kept() (bytes int) {
+func (v *Inventory[C, T]) Kept() (bytes int) {
 	for _, s := range v.inUse() {
 		bytes += s.bytes
 	}
@@ -9,4 +9,4 @@ func (v *Inventory) Kept() (bytes int) {
 }
 
 // Shelves is how many there are.
-func (v *Inventory) Shelves() int { return len(v.inUse()) }
+func (v *Inventory[C, T]) Shelves() int { return len(v.inUse()) }

@@ -7,8 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	bmm "github.com/bedplate/bedplate/internal/bmm/client"
-	"github.com/bedplate/bedplate/internal/bmm/inventory"
+	"github.com/bedplate/bedplate/internal/inventory"
 )
 
 func TestStart_tellsOnlyWhatHasChanged(t *testing.T) {
@@ -40,11 +39,11 @@ func TestStart_tellsOnlyWhatHasChanged(t *testing.T) {
 			return false
 		}
 	}).Should(BeTrue())
-	f.Expect(change.Object).To(Equal(inventory.Change{SiteID: siteID, InstanceID: id(3)}))
+	f.Expect(change.Object).To(Equal(inventory.Change{Site: site, ID: id(3)}))
 	f.mu.Lock()
-	delete(f.instances, id(4))
+	delete(f.toys, id(4))
 	f.mu.Unlock()
-	f.Eventually(f.inventory.Changes()).Should(Receive(HaveField("Object.InstanceID", id(4))), "gone, or only not listed: a reconcile has to look")
+	f.Eventually(f.inventory.Changes()).Should(Receive(HaveField("Object.ID", id(4))), "gone, or only not listed: a reconcile has to look")
 	stop()
 	f.Eventually(ended).Should(Receive(BeNil()))
 }
@@ -68,7 +67,7 @@ func TestStart_tellsWhatThereWasNoRoomFor(t *testing.T) {
 	for len(heard) < number {
 		select {
 		case c := <-f.inventory.Changes():
-			heard[c.Object.InstanceID] = true
+			heard[c.Object.ID] = true
 		case <-time.After(10 * time.Second):
 			t.Fatalf("heard of %d changes of %d", len(heard), number)
 		}
@@ -95,7 +94,7 @@ func TestStart_isHeardByWhoAsksInTurn(t *testing.T) {
 	f.Expect(f.inventory.Changes()).To(Receive())
 	asking, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	f.Expect(f.inventory.Refresh(asking, f.api, siteID, f.clock.Now())).To(Succeed())
+	f.Expect(f.inventory.Refresh(asking, f.api, site, f.clock.Now())).To(Succeed())
 	stop()
 	f.Eventually(ended).Should(Receive(BeNil()))
 }
@@ -105,8 +104,8 @@ func TestStart_listsASiteWhileAnotherHangs(t *testing.T) {
 	const dead = "20000000-0000-4000-8000-000000000002"
 	f := start(t, 1, 20*time.Millisecond)
 	release := f.hold(t, dead)
-	for _, site := range []string{siteID, dead} {
-		_, err := f.inventory.Newest(f.api, site) // from now on it is listed
+	for _, at := range []string{site, dead} {
+		_, err := f.inventory.Newest(f.api, at) // from now on it is listed
 		f.Expect(err).NotTo(HaveOccurred())
 	}
 	ctx, stop := context.WithCancel(t.Context())
@@ -116,7 +115,7 @@ func TestStart_listsASiteWhileAnotherHangs(t *testing.T) {
 		f.clock.Step(time.Millisecond)
 		since := f.clock.Now()
 		f.clock.Step(20 * time.Millisecond)
-		f.Eventually(func() (time.Time, error) { return f.inventory.Newest(f.api, siteID) }).Should(BeTemporally(">", since))
+		f.Eventually(func() (time.Time, error) { return f.inventory.Newest(f.api, site) }).Should(BeTemporally(">", since))
 	}
 	stop()
 	release()
@@ -128,7 +127,7 @@ func TestStart_endsWhileAListHangs(t *testing.T) {
 	t.Parallel()
 	f := start(t, 1, 20*time.Millisecond)
 	f.hold(t, "")
-	_, err := f.inventory.Newest(f.api, siteID) // from now on it is listed
+	_, err := f.inventory.Newest(f.api, site) // from now on it is listed
 	f.Expect(err).NotTo(HaveOccurred())
 	ctx, stop := context.WithCancel(t.Context())
 	ended, asked := make(chan error, 1), make(chan error, 1)
@@ -136,7 +135,7 @@ func TestStart_endsWhileAListHangs(t *testing.T) {
 	f.clock.Step(40 * time.Millisecond)
 	f.Eventually(func() int { lists, _ := f.calls(); return lists }).Should(Equal(1))
 	const other = "20000000-0000-4000-8000-000000000002"
-	go func() { _, err := f.inventory.Instance(ctx, f.api, other, id(0)); asked <- err }()
+	go func() { _, err := f.inventory.Get(ctx, f.api, other, id(0)); asked <- err }()
 	f.Eventually(func() int { lists, _ := f.calls(); return lists }).Should(Equal(2))
 	stop()
 	f.Eventually(ended).WithTimeout(5 * time.Second).Should(Receive(BeNil()))
@@ -167,7 +166,7 @@ func TestStart_listsSoonWhatIsOnItsWay(t *testing.T) {
 	f.Expect(looks()).To(BeNumerically(">=", every-every/30))
 
 	f.set(1, "Pending")
-	f.inventory.Put(f.api, siteID, &bmm.Instance{ID: id(1), SiteID: siteID, Status: "Pending"})
+	f.inventory.Put(f.api, site, &toy{ID: id(1), Site: site, Status: "Pending"})
 	var soon []time.Duration
 	for range 4 {
 		soon = append(soon, looks())
