@@ -11,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/bedplate/bedplate/internal/bmm/orphans"
+	bmmorphans "github.com/bedplate/bedplate/internal/bmm/orphans"
 	"github.com/bedplate/bedplate/internal/egress"
+	"github.com/bedplate/bedplate/internal/orphans"
 )
 
 type orphansOptions struct {
@@ -91,7 +92,7 @@ func (o *orphansOptions) check() error {
 }
 
 func (o *orphansOptions) run(ctx context.Context, out io.Writer, c client.Client) error {
-	report, err := orphans.Find(ctx, c, o.Options)
+	report, err := orphans.Find(ctx, c, bmmorphans.System, o.Options)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
-	"github.com/bedplate/bedplate/internal/bmm/orphans"
+	"github.com/bedplate/bedplate/internal/orphans"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 

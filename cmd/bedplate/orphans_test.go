@@ -16,10 +16,11 @@ import (
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
-	"github.com/bedplate/bedplate/internal/bmm/orphans"
+	bmmorphans "github.com/bedplate/bedplate/internal/bmm/orphans"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/orphans"
 )
 
 // abandon deletes an object and its ledger by force, as impatient users do: what it has outside stays. It returns the ID of
@@ -368,7 +369,7 @@ func TestOrphans_areLookedAtOnceMoreBeforeTheyGo(t *testing.T) {
 	back, ledger := cluster.DeepCopy(), e.Ledger(cluster)
 	owner := abandon(e, cluster)
 	options := orphans.Options{Secrets: []client.ObjectKey{secret}, Owners: []string{owner}, Egress: egress.Policy{Loopback: true}}
-	report, err := orphans.Find(t.Context(), e.Client, options)
+	report, err := orphans.Find(t.Context(), e.Client, bmmorphans.System, options)
 	e.Expect(err).NotTo(HaveOccurred())
 	e.Expect(report.Orphans).To(HaveLen(2))
 

@@ -8,8 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
-	"github.com/bedplate/bedplate/internal/bmm/orphans"
+	bmmorphans "github.com/bedplate/bedplate/internal/bmm/orphans"
 	"github.com/bedplate/bedplate/internal/egress"
+	"github.com/bedplate/bedplate/internal/orphans"
 )
 
 // A hub on such Machines that runs the Cluster API provider too would else delete its own nodes.
@@ -18,7 +19,7 @@ func TestOrphans_areNotWhatMachinesHave(t *testing.T) {
 	f := start(t)
 	m := f.ready("worker-1")
 	find := func() *orphans.Report {
-		report, err := orphans.Find(t.Context(), f.Client, orphans.Options{
+		report, err := orphans.Find(t.Context(), f.Client, bmmorphans.System, orphans.Options{
 			Secrets: []types.NamespacedName{{Namespace: f.Namespace, Name: "bmm"}}, Egress: egress.Policy{Loopback: true},
 		})
 		f.Expect(err).NotTo(HaveOccurred())

@@ -15,9 +15,9 @@ import (
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/machine/v1beta1"
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/bmm/actuator/providerspec"
-	"github.com/bedplate/bedplate/internal/bmm/instance"
 	"github.com/bedplate/bedplate/internal/bmm/providerid"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // owner is a Machine as the engine sees it: its conditions are those of the provider status.
@@ -78,7 +78,7 @@ func OwnerOf(m *machinev1.Machine) graph.Owner { return ownerOf(m) }
 // ledger names, if it has one.
 func SecretOf(m *machinev1.Machine, l *ledgerv1.Ledger) (secret types.NamespacedName, ours bool) {
 	if secret = secretOf(m); secret.Name == "" {
-		secret = instance.SecretOf(m, l)
+		secret = ledgers.SecretOf(m, l)
 	}
 	return secret, providerspec.IsOurs(m.Spec.ProviderSpec)
 }

@@ -15,8 +15,8 @@ import (
 
 // wantParentBlock adds a block of the provider's. Only credentials with the provider's rights can create one.
 func (n *networks) wantParentBlock(spec *infrav1.IPBlockCreateSpec) *graph.Handle[bmm.IPBlock] {
-	return graph.Add(n.graph, n.kinds.ipBlock, graph.Want[bmm.IPBlock]{
-		Key: ParentBlockKey + "/" + n.object.Name, Condition: infrav1.IPBlockReadyCondition, After: []graph.Ref{n.site},
+	return graph.Add(n.graph, n.kinds.IPBlock, graph.Want[bmm.IPBlock]{
+		Key: parentBlockKey + "/" + n.object.Name, Condition: infrav1.IPBlockReadyCondition, After: []graph.Ref{n.site},
 		Create: func(_ context.Context, key graph.Key) (graph.Call[bmm.IPBlock], error) {
 			prefix, err := netip.ParsePrefix(spec.Prefix)
 			if err != nil {
@@ -43,30 +43,30 @@ func needsProvider(err error) error {
 		"instead", err)
 }
 
-func (n *networks) allocationKind() *graph.Kind[bmm.Allocation] {
+func allocationKind(api *bmm.Client, service *graph.Service) *graph.Kind[bmm.Allocation] {
 	return &graph.Kind[bmm.Allocation]{
-		Name: "allocation", Service: n.service, Within: []string{kindSite},
+		Name: "allocation", Service: service, Within: []string{kindSite},
 		ID:  func(a *bmm.Allocation) string { return a.ID },
-		Tag: func(a *bmm.Allocation) graph.Tag { return tag.FromName(AllocationKey, a.Name) },
+		Tag: func(a *bmm.Allocation) graph.Tag { return tag.FromName(allocationKey, a.Name) },
 		Get: func(ctx context.Context, id string, in graph.Scope) (*bmm.Allocation, error) {
-			return n.api.Allocation(ctx, in[kindSite], id)
+			return api.Allocation(ctx, in[kindSite], id)
 		},
 		Find: func(ctx context.Context, key graph.Key) ([]bmm.Allocation, error) {
-			return n.api.Allocations(ctx, bmm.AllocationFilter{SiteID: key.Scope[kindSite], Query: key.Owner})
+			return api.Allocations(ctx, bmm.AllocationFilter{SiteID: key.Scope[kindSite], Query: key.Owner})
 		},
 		Phase: func(a *bmm.Allocation) phases.Phase {
 			return phaseOf("allocation", a.Name, a.ID, a.Status, bmm.AllocationRegistered)
 		},
 		Delete: func(ctx context.Context, id string, in graph.Scope) error {
-			return n.api.DeleteAllocation(ctx, in[kindSite], id)
+			return api.DeleteAllocation(ctx, in[kindSite], id)
 		},
 	}
 }
 
 // wantAllocation gives the whole of the parent block to the tenant.
 func (n *networks) wantAllocation(spec *infrav1.IPBlockCreateSpec) *graph.Handle[bmm.Allocation] {
-	return graph.Add(n.graph, n.kinds.allocation, graph.Want[bmm.Allocation]{
-		Key: AllocationKey + "/" + n.object.Name, Condition: infrav1.IPBlockReadyCondition, After: []graph.Ref{n.parentBlock},
+	return graph.Add(n.graph, n.kinds.Allocation, graph.Want[bmm.Allocation]{
+		Key: allocationKey + "/" + n.object.Name, Condition: infrav1.IPBlockReadyCondition, After: []graph.Ref{n.parentBlock},
 		Create: func(_ context.Context, key graph.Key) (graph.Call[bmm.Allocation], error) {
 			prefix, err := netip.ParsePrefix(spec.Prefix)
 			if err != nil {

@@ -15,20 +15,20 @@ import (
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
-func (n *networks) groupKind() *graph.Kind[bmm.NetworkSecurityGroup] {
+func groupKind(api *bmm.Client, service *graph.Service) *graph.Kind[bmm.NetworkSecurityGroup] {
 	return &graph.Kind[bmm.NetworkSecurityGroup]{
-		Name: "network security group", Service: n.service, Within: []string{kindSite}, Site: kindSite,
+		Name: "network security group", Service: service, Within: []string{kindSite}, Site: kindSite,
 		ID:  func(g *bmm.NetworkSecurityGroup) string { return g.ID },
 		Tag: func(g *bmm.NetworkSecurityGroup) graph.Tag { return tag.FromLabels(g.Labels) },
 		Get: func(ctx context.Context, id string, in graph.Scope) (*bmm.NetworkSecurityGroup, error) {
-			return n.api.NetworkSecurityGroup(ctx, in[kindSite], id)
+			return api.NetworkSecurityGroup(ctx, in[kindSite], id)
 		},
 		Find: func(ctx context.Context, key graph.Key) ([]bmm.NetworkSecurityGroup, error) {
-			return n.api.NetworkSecurityGroups(ctx, bmm.NetworkSecurityGroupFilter{SiteID: key.Scope[kindSite], Query: key.Owner})
+			return api.NetworkSecurityGroups(ctx, bmm.NetworkSecurityGroupFilter{SiteID: key.Scope[kindSite], Query: key.Owner})
 		},
 		Phase: groupPhase,
 		Delete: func(ctx context.Context, id string, in graph.Scope) error {
-			return n.api.DeleteNetworkSecurityGroup(ctx, in[kindSite], id)
+			return api.DeleteNetworkSecurityGroup(ctx, in[kindSite], id)
 		},
 	}
 }
@@ -54,7 +54,7 @@ func (n *networks) wantGroup(spec *infrav1.NetworkSecurityGroupSpec) *graph.Hand
 	}
 	if spec.ID != "" {
 		want.Key, want.Claim = groupKey+"/"+spec.ID, graph.Use(spec.ID)
-		return graph.Add(n.graph, n.kinds.group, want)
+		return graph.Add(n.graph, n.kinds.Group, want)
 	}
 	want.Create = func(_ context.Context, key graph.Key) (graph.Call[bmm.NetworkSecurityGroup], error) {
 		if site := n.site.Object(); !site.Capabilities.NetworkSecurityGroup {
@@ -77,7 +77,7 @@ func (n *networks) wantGroup(spec *infrav1.NetworkSecurityGroupSpec) *graph.Hand
 			return err
 		}}
 	}
-	return graph.Add(n.graph, n.kinds.group, want)
+	return graph.Add(n.graph, n.kinds.Group, want)
 }
 
 // nameTaken names the field for another name when the wanted one is taken.

@@ -16,20 +16,20 @@ import (
 
 // ipBlockKind is the kind of the tenant's block, which is never created directly, and of the provider's that it may be
 // allocated from.
-func (n *networks) ipBlockKind() *graph.Kind[bmm.IPBlock] {
+func ipBlockKind(api *bmm.Client, service *graph.Service) *graph.Kind[bmm.IPBlock] {
 	return &graph.Kind[bmm.IPBlock]{
-		Name: "IP block", Service: n.service, Within: []string{kindSite},
+		Name: "IP block", Service: service, Within: []string{kindSite},
 		ID:  func(b *bmm.IPBlock) string { return b.ID },
 		Tag: ipBlockTag,
 		Get: func(ctx context.Context, id string, in graph.Scope) (*bmm.IPBlock, error) {
-			return n.api.IPBlock(ctx, in[kindSite], id)
+			return api.IPBlock(ctx, in[kindSite], id)
 		},
 		Find: func(ctx context.Context, key graph.Key) ([]bmm.IPBlock, error) {
-			return n.api.IPBlocks(ctx, key.Scope[kindSite])
+			return api.IPBlocks(ctx, key.Scope[kindSite])
 		},
 		Phase: ipBlockPhase,
 		Delete: func(ctx context.Context, id string, in graph.Scope) error {
-			return n.api.DeleteIPBlock(ctx, in[kindSite], id)
+			return api.DeleteIPBlock(ctx, in[kindSite], id)
 		},
 	}
 }
@@ -40,7 +40,7 @@ func ipBlockTag(b *bmm.IPBlock) graph.Tag {
 	if b.TenantID != "" {
 		return graph.Tag{}
 	}
-	return tag.FromName(ParentBlockKey, b.Name)
+	return tag.FromName(parentBlockKey, b.Name)
 }
 
 func ipBlockPhase(b *bmm.IPBlock) phases.Phase {
@@ -67,7 +67,7 @@ func (n *networks) wantIPBlock() *graph.Handle[bmm.IPBlock] {
 	case ref != nil && ref.ID != "":
 		claim = graph.Use(ref.ID)
 	}
-	return graph.Add(n.graph, n.kinds.ipBlock, graph.Want[bmm.IPBlock]{
+	return graph.Add(n.graph, n.kinds.IPBlock, graph.Want[bmm.IPBlock]{
 		Key: ipBlockKey, Condition: infrav1.ReferencesResolvedCondition, After: after, Claim: claim,
 	})
 }

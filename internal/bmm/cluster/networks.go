@@ -18,12 +18,12 @@ import (
 const (
 	siteKey        = "site"
 	ipBlockKey     = "ipblock"
-	ParentBlockKey = "parentblock" // parentblock/NAME
-	AllocationKey  = "allocation"  // allocation/NAME
+	parentBlockKey = "parentblock" // parentblock/NAME
+	allocationKey  = "allocation"  // allocation/NAME
 	groupKey       = "group"       // group, or group/ID for the user's own
 	vpcKey         = "vpc"
-	SubnetKey      = "subnet"  // subnet/NAME
-	PrefixKey      = "prefix"  // prefix/NAME
+	subnetKey      = "subnet"  // subnet/NAME
+	prefixKey      = "prefix"  // prefix/NAME
 	peeringKey     = "peering" // peering/ID of the other VPC
 )
 
@@ -32,6 +32,28 @@ const (
 	kindSite = infrav1.KindSite
 	kindVPC  = "VPC"
 )
+
+// Kinds of what clusters have outside.
+type Kinds struct {
+	Site       *graph.Kind[bmm.Site]
+	IPBlock    *graph.Kind[bmm.IPBlock]
+	Allocation *graph.Kind[bmm.Allocation]
+	Group      *graph.Kind[bmm.NetworkSecurityGroup]
+	VPC        *graph.Kind[bmm.VPC]
+	Subnet     *graph.Kind[bmm.Subnet]
+	Prefix     *graph.Kind[bmm.VPCPrefix]
+	Peering    *graph.Kind[bmm.VPCPeering]
+}
+
+// KindsOf are the kinds as a client sees them.
+func KindsOf(api *bmm.Client) *Kinds {
+	service := &graph.Service{Endpoint: api.Endpoint()}
+	return &Kinds{
+		Site: siteKind(api, service), IPBlock: ipBlockKind(api, service), Allocation: allocationKind(api, service),
+		Group: groupKind(api, service), VPC: vpcKind(api, service),
+		Subnet: subnetKind(api, service), Prefix: prefixKind(api, service), Peering: peeringKind(api, service),
+	}
+}
 
 // networks is the graph of one NvidiaBMMCluster:
 //
@@ -43,25 +65,15 @@ const (
 // where subnets and prefixes come after the IP block too, and parent block and allocation exist if the cluster creates
 // its own block.
 type networks struct {
-	api     *bmm.Client
-	service *graph.Service
-	live    client.Reader
-	owner   *clusterv1.Cluster // nil if it is gone
-	object  *infrav1.NvidiaBMMCluster
-	graph   *graph.Graph
+	api    *bmm.Client
+	live   client.Reader
+	owner  *clusterv1.Cluster // nil if it is gone
+	object *infrav1.NvidiaBMMCluster
+	graph  *graph.Graph
 	// planning means that nothing is done: changes may name what is still to be created.
 	planning bool
 
-	kinds struct {
-		site       *graph.Kind[bmm.Site]
-		ipBlock    *graph.Kind[bmm.IPBlock]
-		allocation *graph.Kind[bmm.Allocation]
-		group      *graph.Kind[bmm.NetworkSecurityGroup]
-		vpc        *graph.Kind[bmm.VPC]
-		subnet     *graph.Kind[bmm.Subnet]
-		prefix     *graph.Kind[bmm.VPCPrefix]
-		peering    *graph.Kind[bmm.VPCPeering]
-	}
+	kinds *Kinds
 
 	site        *graph.Handle[bmm.Site]
 	parentBlock *graph.Handle[bmm.IPBlock]    // nil unless the spec makes one
@@ -78,13 +90,10 @@ type networks struct {
 func open(
 	ctx context.Context, engine *graph.Engine, api *bmm.Client, owner *clusterv1.Cluster, object *infrav1.NvidiaBMMCluster,
 ) (*networks, error) {
-	n := &networks{api: api, service: &graph.Service{Endpoint: api.Endpoint()}, live: engine.Live, owner: owner, object: object}
-	k := &n.kinds
-	k.site, k.ipBlock, k.allocation = n.siteKind(), n.ipBlockKind(), n.allocationKind()
-	k.group, k.vpc = n.groupKind(), n.vpcKind()
-	k.subnet, k.prefix, k.peering = n.subnetKind(), n.prefixKind(), n.peeringKind()
+	k := KindsOf(api)
+	n := &networks{api: api, live: engine.Live, owner: owner, object: object, kinds: k}
 	g, err := engine.New(ctx, object, []string{SecretOf(object).String()},
-		k.site, k.ipBlock, k.allocation, k.group, k.vpc, k.subnet, k.prefix, k.peering)
+		k.Site, k.IPBlock, k.Allocation, k.Group, k.VPC, k.Subnet, k.Prefix, k.Peering)
 	n.graph = g
 	return n, err
 }

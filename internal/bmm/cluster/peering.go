@@ -13,23 +13,27 @@ import (
 
 // peeringKind has no tag: a peering has neither labels nor a name. It is known by its two VPCs, of which the title of the
 // key is the other one.
-func (n *networks) peeringKind() *graph.Kind[bmm.VPCPeering] {
+func peeringKind(api *bmm.Client, service *graph.Service) *graph.Kind[bmm.VPCPeering] {
 	return &graph.Kind[bmm.VPCPeering]{
-		Name: "VPC peering", Service: n.service, Within: []string{kindSite, kindVPC}, Site: kindSite,
-		ID:    func(p *bmm.VPCPeering) string { return p.ID },
-		Get:   n.getPeering,
-		Find:  n.findPeering,
+		Name: "VPC peering", Service: service, Within: []string{kindSite, kindVPC}, Site: kindSite,
+		ID: func(p *bmm.VPCPeering) string { return p.ID },
+		Get: func(ctx context.Context, id string, in graph.Scope) (*bmm.VPCPeering, error) {
+			return getPeering(ctx, api, id, in)
+		},
+		Find: func(ctx context.Context, key graph.Key) ([]bmm.VPCPeering, error) {
+			return findPeering(ctx, api, key)
+		},
 		Phase: peeringPhase,
 		Delete: func(ctx context.Context, id string, in graph.Scope) error {
-			return n.api.DeleteVPCPeering(ctx, in[kindSite], id)
+			return api.DeleteVPCPeering(ctx, in[kindSite], id)
 		},
 	}
 }
 
 // getPeering says what to wait for when one of the VPCs is gone: the peering can neither be read nor deleted until the service
 // learns from the site that it is gone too.
-func (n *networks) getPeering(ctx context.Context, id string, in graph.Scope) (*bmm.VPCPeering, error) {
-	peering, err := n.api.VPCPeering(ctx, in[kindSite], id)
+func getPeering(ctx context.Context, api *bmm.Client, id string, in graph.Scope) (*bmm.VPCPeering, error) {
+	peering, err := api.VPCPeering(ctx, in[kindSite], id)
 	if fault.ClassOf(err) == fault.Busy {
 		err = fmt.Errorf("%w: one of its VPCs is gone, so the peering goes too, when the site reports that; if it hasn't within an "+
 			"hour, ask the site's operator to delete it", err)
@@ -38,8 +42,8 @@ func (n *networks) getPeering(ctx context.Context, id string, in graph.Scope) (*
 }
 
 // findPeering doesn't bind what can't be read: the service keeps listing a peering when one of its VPCs is gone.
-func (n *networks) findPeering(ctx context.Context, key graph.Key) ([]bmm.VPCPeering, error) {
-	all, err := n.api.VPCPeerings(ctx, key.Scope[kindSite])
+func findPeering(ctx context.Context, api *bmm.Client, key graph.Key) ([]bmm.VPCPeering, error) {
+	all, err := api.VPCPeerings(ctx, key.Scope[kindSite])
 	if err != nil {
 		return nil, fault.Correct("spec.vpcPeerings", err)
 	}
@@ -49,7 +53,7 @@ func (n *networks) findPeering(ctx context.Context, key graph.Key) ([]bmm.VPCPee
 		if (p.VPC1ID != ours || p.VPC2ID != theirs) && (p.VPC1ID != theirs || p.VPC2ID != ours) {
 			continue
 		}
-		if _, err := n.getPeering(ctx, p.ID, key.Scope); err == nil {
+		if _, err := getPeering(ctx, api, p.ID, key.Scope); err == nil {
 			found = append(found, p)
 		} else if !fault.IsNotFound(err) {
 			return nil, err
@@ -76,7 +80,7 @@ func peeringPhase(p *bmm.VPCPeering) phases.Phase {
 
 // wantPeering takes a peering of the two VPCs that is there already as the user's own.
 func (n *networks) wantPeering(spec infrav1.VPCPeeringSpec) *graph.Handle[bmm.VPCPeering] {
-	return graph.Add(n.graph, n.kinds.peering, graph.Want[bmm.VPCPeering]{
+	return graph.Add(n.graph, n.kinds.Peering, graph.Want[bmm.VPCPeering]{
 		Key: peeringKey + "/" + spec.PeerVPCID, Condition: infrav1.VPCPeeringsReadyCondition, After: []graph.Ref{n.vpc},
 		Claim: graph.UseOrCreate(spec.PeerVPCID),
 		Create: func(context.Context, graph.Key) (graph.Call[bmm.VPCPeering], error) {

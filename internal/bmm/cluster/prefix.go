@@ -12,30 +12,30 @@ import (
 )
 
 // prefixKind is what an FNN VPC has in place of subnets.
-func (n *networks) prefixKind() *graph.Kind[bmm.VPCPrefix] {
+func prefixKind(api *bmm.Client, service *graph.Service) *graph.Kind[bmm.VPCPrefix] {
 	return &graph.Kind[bmm.VPCPrefix]{
-		Name: "VPC prefix", Service: n.service, Within: []string{kindSite}, Site: kindSite,
+		Name: "VPC prefix", Service: service, Within: []string{kindSite}, Site: kindSite,
 		ID:  func(p *bmm.VPCPrefix) string { return p.ID },
-		Tag: func(p *bmm.VPCPrefix) graph.Tag { return tag.FromName(PrefixKey, p.Name) },
+		Tag: func(p *bmm.VPCPrefix) graph.Tag { return tag.FromName(prefixKey, p.Name) },
 		Get: func(ctx context.Context, id string, in graph.Scope) (*bmm.VPCPrefix, error) {
-			return n.api.VPCPrefix(ctx, in[kindSite], id)
+			return api.VPCPrefix(ctx, in[kindSite], id)
 		},
 		Find: func(ctx context.Context, key graph.Key) ([]bmm.VPCPrefix, error) {
-			return n.api.VPCPrefixes(ctx, bmm.VPCPrefixFilter{SiteID: key.Scope[kindSite], Query: key.Owner})
+			return api.VPCPrefixes(ctx, bmm.VPCPrefixFilter{SiteID: key.Scope[kindSite], Query: key.Owner})
 		},
 		Phase: func(p *bmm.VPCPrefix) phases.Phase {
 			return phaseOf("VPC prefix", p.Name, p.ID, p.Status, bmm.VPCPrefixReady)
 		},
 		Delete: func(ctx context.Context, id string, in graph.Scope) error {
-			return n.api.DeleteVPCPrefix(ctx, in[kindSite], id)
+			return api.DeleteVPCPrefix(ctx, in[kindSite], id)
 		},
 	}
 }
 
 func (n *networks) wantPrefix(spec infrav1.VPCPrefixSpec) *graph.Handle[bmm.VPCPrefix] {
 	var prefix *graph.Handle[bmm.VPCPrefix]
-	prefix = graph.Add(n.graph, n.kinds.prefix, graph.Want[bmm.VPCPrefix]{
-		Key: PrefixKey + "/" + spec.Name, Condition: infrav1.SubnetsReadyCondition, After: []graph.Ref{n.vpc, n.ipBlock},
+	prefix = graph.Add(n.graph, n.kinds.Prefix, graph.Want[bmm.VPCPrefix]{
+		Key: prefixKey + "/" + spec.Name, Condition: infrav1.SubnetsReadyCondition, After: []graph.Ref{n.vpc, n.ipBlock},
 		Lock: n.ipBlockLock,
 		Create: func(_ context.Context, key graph.Key) (graph.Call[bmm.VPCPrefix], error) {
 			length := prefixLength(spec.PrefixLength, spec.CIDR)

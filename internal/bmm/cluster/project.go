@@ -19,7 +19,7 @@ import (
 func (n *networks) project() {
 	status := &n.object.Status
 	status.SiteID, status.IPBlockID = n.site.ID(), n.ipBlock.ID()
-	n.show(&status.VPCID, n.kinds.vpc.Name, n.vpc.ID())
+	n.show(&status.VPCID, n.kinds.VPC.Name, n.vpc.ID())
 	parentBlock, allocation, group := "", "", ""
 	if n.parentBlock != nil {
 		parentBlock, allocation = n.parentBlock.ID(), n.allocation.ID()
@@ -27,13 +27,13 @@ func (n *networks) project() {
 	if n.group != nil {
 		group = n.group.ID()
 	}
-	n.show(&status.ParentIPBlockID, n.kinds.ipBlock.Name, parentBlock)
-	n.show(&status.AllocationID, n.kinds.allocation.Name, allocation)
-	n.show(&status.NetworkSecurityGroupID, n.kinds.group.Name, group)
-	status.Subnets = ranges(n.graph, n.kinds.subnet, status.Subnets, n.subnets, func(s *bmm.Subnet) string {
+	n.show(&status.ParentIPBlockID, n.kinds.IPBlock.Name, parentBlock)
+	n.show(&status.AllocationID, n.kinds.Allocation.Name, allocation)
+	n.show(&status.NetworkSecurityGroupID, n.kinds.Group.Name, group)
+	status.Subnets = ranges(n.graph, n.kinds.Subnet, status.Subnets, n.subnets, func(s *bmm.Subnet) string {
 		return cidr(s.Ipv4Prefix, s.PrefixLength)
 	})
-	status.VPCPrefixes = ranges(n.graph, n.kinds.prefix, status.VPCPrefixes, n.prefixes, func(p *bmm.VPCPrefix) string {
+	status.VPCPrefixes = ranges(n.graph, n.kinds.Prefix, status.VPCPrefixes, n.prefixes, func(p *bmm.VPCPrefix) string {
 		return cidr(p.Prefix, p.PrefixLength)
 	})
 	var peerings []infrav1.VPCPeeringStatus
@@ -44,7 +44,7 @@ func (n *networks) project() {
 	}
 	for _, p := range status.VPCPeerings {
 		isShown := func(other infrav1.VPCPeeringStatus) bool { return other.PeerVPCID == p.PeerVPCID }
-		if n.graph.Unproven(n.kinds.peering.Name, p.ID) && !slices.ContainsFunc(peerings, isShown) {
+		if n.graph.Unproven(n.kinds.Peering.Name, p.ID) && !slices.ContainsFunc(peerings, isShown) {
 			peerings = append(peerings, p)
 		}
 	}
@@ -66,18 +66,18 @@ func (n *networks) show(in *string, kind, id string) {
 
 // projectLeft removes from the status, during a deletion, what the ledger doesn't have any more.
 func (n *networks) projectLeft() {
-	status, k := &n.object.Status, &n.kinds
+	status, k := &n.object.Status, n.kinds
 	for id, kind := range map[*string]string{
-		&status.ParentIPBlockID: k.ipBlock.Name, &status.AllocationID: k.allocation.Name, &status.NetworkSecurityGroupID: k.group.Name,
-		&status.VPCID: k.vpc.Name,
+		&status.ParentIPBlockID: k.IPBlock.Name, &status.AllocationID: k.Allocation.Name, &status.NetworkSecurityGroupID: k.Group.Name,
+		&status.VPCID: k.VPC.Name,
 	} {
 		if !n.graph.Names(kind, *id) {
 			*id = ""
 		}
 	}
-	status.Subnets = slices.DeleteFunc(status.Subnets, func(s infrav1.SubnetStatus) bool { return !n.graph.Names(k.subnet.Name, s.ID) })
-	status.VPCPrefixes = slices.DeleteFunc(status.VPCPrefixes, func(p infrav1.VPCPrefixStatus) bool { return !n.graph.Names(k.prefix.Name, p.ID) })
-	status.VPCPeerings = slices.DeleteFunc(status.VPCPeerings, func(p infrav1.VPCPeeringStatus) bool { return !n.graph.Names(k.peering.Name, p.ID) })
+	status.Subnets = slices.DeleteFunc(status.Subnets, func(s infrav1.SubnetStatus) bool { return !n.graph.Names(k.Subnet.Name, s.ID) })
+	status.VPCPrefixes = slices.DeleteFunc(status.VPCPrefixes, func(p infrav1.VPCPrefixStatus) bool { return !n.graph.Names(k.Prefix.Name, p.ID) })
+	status.VPCPeerings = slices.DeleteFunc(status.VPCPeerings, func(p infrav1.VPCPeeringStatus) bool { return !n.graph.Names(k.Peering.Name, p.ID) })
 }
 
 // provisioned is true when machines can be created. They needn't wait for a peering, which may wait for the owner of the

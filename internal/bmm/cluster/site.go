@@ -22,11 +22,11 @@ import (
 // siteObject is the kind of NVIDIA's site manager.
 var siteObject = schema.GroupVersionKind{Group: "forge.nvidia.io", Version: "v1", Kind: "Site"}
 
-func (n *networks) siteKind() *graph.Kind[bmm.Site] {
+func siteKind(api *bmm.Client, service *graph.Service) *graph.Kind[bmm.Site] {
 	return &graph.Kind[bmm.Site]{
-		Name: kindSite, Service: n.service,
+		Name: kindSite, Service: service,
 		ID:    func(s *bmm.Site) string { return s.ID },
-		Get:   func(ctx context.Context, id string, _ graph.Scope) (*bmm.Site, error) { return n.api.Site(ctx, id) },
+		Get:   func(ctx context.Context, id string, _ graph.Scope) (*bmm.Site, error) { return api.Site(ctx, id) },
 		Phase: sitePhase,
 	}
 }
@@ -42,7 +42,7 @@ func sitePhase(s *bmm.Site) phases.Phase {
 }
 
 func (n *networks) wantSite() *graph.Handle[bmm.Site] {
-	return graph.Add(n.graph, n.kinds.site, graph.Want[bmm.Site]{
+	return graph.Add(n.graph, n.kinds.Site, graph.Want[bmm.Site]{
 		Key: siteKey, Condition: infrav1.ReferencesResolvedCondition, Claim: graph.UseFound(n.findSite),
 	})
 }

@@ -14,30 +14,30 @@ import (
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
-func (n *networks) subnetKind() *graph.Kind[bmm.Subnet] {
+func subnetKind(api *bmm.Client, service *graph.Service) *graph.Kind[bmm.Subnet] {
 	return &graph.Kind[bmm.Subnet]{
-		Name: "subnet", Service: n.service, Within: []string{kindSite}, Site: kindSite,
+		Name: "subnet", Service: service, Within: []string{kindSite}, Site: kindSite,
 		ID:  func(s *bmm.Subnet) string { return s.ID },
-		Tag: func(s *bmm.Subnet) graph.Tag { return tag.FromName(SubnetKey, s.Name) },
+		Tag: func(s *bmm.Subnet) graph.Tag { return tag.FromName(subnetKey, s.Name) },
 		Get: func(ctx context.Context, id string, in graph.Scope) (*bmm.Subnet, error) {
-			return n.api.Subnet(ctx, in[kindSite], id)
+			return api.Subnet(ctx, in[kindSite], id)
 		},
 		Find: func(ctx context.Context, key graph.Key) ([]bmm.Subnet, error) {
-			return n.api.Subnets(ctx, bmm.SubnetFilter{SiteID: key.Scope[kindSite], Query: key.Owner})
+			return api.Subnets(ctx, bmm.SubnetFilter{SiteID: key.Scope[kindSite], Query: key.Owner})
 		},
 		Phase: func(s *bmm.Subnet) phases.Phase {
 			return phaseOf("subnet", s.Name, s.ID, s.Status, bmm.SubnetReady)
 		},
 		Delete: func(ctx context.Context, id string, in graph.Scope) error {
-			return n.api.DeleteSubnet(ctx, in[kindSite], id)
+			return api.DeleteSubnet(ctx, in[kindSite], id)
 		},
 	}
 }
 
 func (n *networks) wantSubnet(spec infrav1.SubnetSpec) *graph.Handle[bmm.Subnet] {
 	var subnet *graph.Handle[bmm.Subnet]
-	subnet = graph.Add(n.graph, n.kinds.subnet, graph.Want[bmm.Subnet]{
-		Key: SubnetKey + "/" + spec.Name, Condition: infrav1.SubnetsReadyCondition, After: []graph.Ref{n.vpc, n.ipBlock},
+	subnet = graph.Add(n.graph, n.kinds.Subnet, graph.Want[bmm.Subnet]{
+		Key: subnetKey + "/" + spec.Name, Condition: infrav1.SubnetsReadyCondition, After: []graph.Ref{n.vpc, n.ipBlock},
 		Lock: n.ipBlockLock,
 		Create: func(_ context.Context, key graph.Key) (graph.Call[bmm.Subnet], error) {
 			length := prefixLength(spec.PrefixLength, spec.CIDR)

@@ -16,22 +16,22 @@ import (
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
-func (n *networks) vpcKind() *graph.Kind[bmm.VPC] {
+func vpcKind(api *bmm.Client, service *graph.Service) *graph.Kind[bmm.VPC] {
 	return &graph.Kind[bmm.VPC]{
-		Name: kindVPC, Service: n.service, Within: []string{kindSite}, Site: kindSite,
+		Name: kindVPC, Service: service, Within: []string{kindSite}, Site: kindSite,
 		ID:  func(v *bmm.VPC) string { return v.ID },
 		Tag: func(v *bmm.VPC) graph.Tag { return tag.FromLabels(v.Labels) },
 		Get: func(ctx context.Context, id string, in graph.Scope) (*bmm.VPC, error) {
-			return n.api.VPC(ctx, in[kindSite], id)
+			return api.VPC(ctx, in[kindSite], id)
 		},
 		Find: func(ctx context.Context, key graph.Key) ([]bmm.VPC, error) {
-			return n.api.VPCs(ctx, bmm.VPCFilter{SiteID: key.Scope[kindSite], Query: key.Owner})
+			return api.VPCs(ctx, bmm.VPCFilter{SiteID: key.Scope[kindSite], Query: key.Owner})
 		},
 		Phase: func(v *bmm.VPC) phases.Phase {
 			return phaseOf("VPC", v.Name, v.ID, v.Status, bmm.VPCReady)
 		},
 		Delete: func(ctx context.Context, id string, in graph.Scope) error {
-			return n.api.DeleteVPC(ctx, in[kindSite], id)
+			return api.DeleteVPC(ctx, in[kindSite], id)
 		},
 	}
 }
@@ -41,7 +41,7 @@ func (n *networks) wantVPC() *graph.Handle[bmm.VPC] {
 	want := graph.Want[bmm.VPC]{Key: vpcKey, Condition: infrav1.VPCReadyCondition, After: []graph.Ref{n.site}}
 	if spec.ID != "" {
 		want.Claim = graph.UseFound(n.usersVPC)
-		return graph.Add(n.graph, n.kinds.vpc, want)
+		return graph.Add(n.graph, n.kinds.VPC, want)
 	}
 	if n.group != nil {
 		want.After = append(want.After, n.group)
@@ -81,7 +81,7 @@ func (n *networks) wantVPC() *graph.Handle[bmm.VPC] {
 	// An inventory that is older than a change of the metadata, and arrives after it, makes the service send these to the
 	// site again: without the group, which the site detaches and the API keeps showing. Instances' groups aren't affected.
 	want.Again, want.InEffect = n.group != nil, groupInEffect
-	return graph.Add(n.graph, n.kinds.vpc, want)
+	return graph.Add(n.graph, n.kinds.VPC, want)
 }
 
 // groupID is that of the group that the VPC is attached to; empty if the spec has none.

@@ -57,6 +57,22 @@ type Instance struct {
 	got *bmm.Instance
 }
 
+// KindOf are instances as a client sees them. A machine's own is read from the inventory, and what is wrong with it is reported
+// when it is deleted: see Open.
+func KindOf(api *bmm.Client) *graph.Kind[bmm.Instance] {
+	return &graph.Kind[bmm.Instance]{
+		Name: "instance", Service: &graph.Service{Endpoint: api.Endpoint()}, Within: []string{infrav1.KindSite}, Site: infrav1.KindSite,
+		ID:  func(o *bmm.Instance) string { return o.ID },
+		Tag: func(o *bmm.Instance) graph.Tag { return tag.FromLabels(o.Labels) },
+		Get: func(ctx context.Context, id string, in graph.Scope) (*bmm.Instance, error) {
+			return api.Instance(ctx, in[infrav1.KindSite], id)
+		},
+		Delete: func(ctx context.Context, id string, in graph.Scope) error {
+			return api.DeleteInstance(ctx, in[infrav1.KindSite], id)
+		},
+	}
+}
+
 // Open the graph of an owner that has a Machine's instance in it and nothing else. An error means that the ledger can't be
 // used.
 func Open(
@@ -64,22 +80,16 @@ func Open(
 	machine Machine,
 ) (*Instance, error) {
 	i := &Instance{machine: machine, engine: engine, reports: reports, api: api, inventory: inventory}
-	i.kind = &graph.Kind[bmm.Instance]{
-		Name: "instance", Service: &graph.Service{Endpoint: api.Endpoint()}, Within: []string{infrav1.KindSite}, Site: infrav1.KindSite,
-		Scope: i.scope,
-		ID:    func(o *bmm.Instance) string { return o.ID },
-		Tag:   func(o *bmm.Instance) graph.Tag { return tag.FromLabels(o.Labels) },
-		Get: func(ctx context.Context, id string, in graph.Scope) (*bmm.Instance, error) {
-			instance, err := inventory.Get(ctx, api, in[infrav1.KindSite], id)
-			if id == i.ID() { // and not another one of that name
-				i.got = instance
-			}
-			return instance, err
-		},
-		Find:   i.find,
-		Phase:  func(o *bmm.Instance) phases.Phase { return i.announced(phaseOf(o)) },
-		Delete: i.delete,
+	i.kind = KindOf(api)
+	i.kind.Scope, i.kind.Find, i.kind.Delete = i.scope, i.find, i.delete
+	i.kind.Get = func(ctx context.Context, id string, in graph.Scope) (*bmm.Instance, error) {
+		instance, err := inventory.Get(ctx, api, in[infrav1.KindSite], id)
+		if id == i.ID() { // and not another one of that name
+			i.got = instance
+		}
+		return instance, err
 	}
+	i.kind.Phase = func(o *bmm.Instance) phases.Phase { return i.announced(phaseOf(o)) }
 	g, err := engine.New(ctx, owner, []string{secret}, i.kind)
 	i.Graph = g
 	return i, err

@@ -150,7 +150,7 @@ func (r *Reconciler) secretOf(
 		return none, err
 	}
 	name, labelled := object.Labels[clusterv1.ClusterNameLabel]
-	made := instance.SecretOf(object, ledger)
+	made := ledgers.SecretOf(object, ledger)
 	switch {
 	case made.Name != "" && !object.DeletionTimestamp.IsZero():
 		return made, nil

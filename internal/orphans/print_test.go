@@ -6,7 +6,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/bedplate/bedplate/internal/bmm/orphans"
+	"github.com/bedplate/bedplate/internal/orphans"
 )
 
 // Names are what a tenant's server says, and the report is read by an operator.

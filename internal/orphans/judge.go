@@ -2,13 +2,11 @@ package orphans
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-)
 
-// ownerPattern is the form of the engine's owner IDs. MAC addresses look the same, so a name alone proves nothing.
-var ownerPattern = regexp.MustCompile(`^[0-9a-f]{12}$`)
+	"github.com/bedplate/bedplate/internal/ledgers"
+)
 
 // verdict on a resource.
 type verdict int
@@ -39,7 +37,7 @@ func newJudge(c claims, here func(namespace string) bool, world []item, vouched 
 		j.proven[owner] = true
 	}
 	for _, i := range world {
-		if i.labelled && ownerPattern.MatchString(i.tag.Owner) {
+		if i.labelled && ledgers.IsOwnerID(i.tag.Owner) {
 			j.proven[i.tag.Owner] = true
 		}
 	}
@@ -56,7 +54,7 @@ func (j judge) of(i item) (verdict, string) {
 }
 
 func (j judge) byTag(i item) (verdict, string) {
-	isTag := ownerPattern.MatchString(i.tag.Owner) && i.tag.Key != ""
+	isTag := ledgers.IsOwnerID(i.tag.Owner) && i.tag.Key != ""
 	if !isTag {
 		if i.labelled && i.tag.Owner != "" {
 			return uncertain, fmt.Sprintf("its label says %q is its owner, which isn't an ID of Bedplate's", i.tag.Owner)
@@ -83,7 +81,7 @@ func (j judge) byTag(i item) (verdict, string) {
 	if gone, ok := j.first(func(l living) bool { return l.owner == i.tag.Owner && l.forsaken != nil && j.here(l.namespace) }); ok {
 		return orphaned, gone.name + " is gone, and only its ledger is left"
 	}
-	if !i.labelled && !j.proven[i.tag.Owner] {
+	if !i.labelled && !j.proven[i.tag.Owner] { // MAC addresses look the same as owner IDs
 		return uncertain, "only its name looks like one that Bedplate gives: if it is ours, say --owner " + i.tag.Owner
 	}
 	return orphaned, ""
@@ -101,34 +99,34 @@ func (j judge) ofLiving(owner living, i item) (verdict, string) {
 	return orphaned, fmt.Sprintf("a double: the %s of %s is %s", entry.Kind, owner.name, entry.ID)
 }
 
-// ofPeering judges a peering by the VPC of ours that it lies in: it is deleted with that.
-func (j judge) ofPeering(peering item, vpcs []item) (verdict, string, item) {
-	for _, vpc := range vpcs {
-		if !slices.Contains(peering.uses, vpc.id) {
+// ofPart judges what has no tag by that of ours which it is a part of: it is deleted with that.
+func (j judge) ofPart(part item, world []item) (_ verdict, why string, of item) {
+	for _, whole := range world {
+		if !slices.Contains(part.Uses, whole.id) {
 			continue
 		}
-		if what, _ := j.of(vpc); what != orphaned {
+		if what, _ := j.of(whole); what != orphaned {
 			continue
 		}
-		if user, used := j.userOf(peering.id); used {
-			return uncertain, user.name + " uses it", vpc
+		if user, used := j.userOf(part.id); used {
+			return uncertain, user.name + " uses it", whole
 		}
-		what, why := j.unlessDoubtful(peering, "a peering of the orphaned "+vpc.String())
-		return what, why, vpc
+		what, why := j.unlessDoubtful(part, "a "+part.part+" of the orphaned "+whole.String())
+		return what, why, whole
 	}
 	return notOurs, "", item{}
 }
 
 // unlessDoubtful calls what no object claims an orphan, unless it may belong to an object that can't be read.
 func (j judge) unlessDoubtful(i item, why string) (verdict, string) {
-	for _, kind := range ownerKinds {
-		if j.unread[kind] != nil && kind.mayHave(i.stage) {
-			return uncertain, "it may belong to a " + kind.name + ", and these can't be read"
+	for _, kind := range j.owners {
+		if j.unread[kind] != nil && kind.MayHave(i.stage) {
+			return uncertain, "it may belong to a " + kind.Name + ", and these can't be read"
 		}
 	}
 	damaged, found := j.first(func(l living) bool {
 		names := i.tag.Owner != "" && strings.Contains(l.text, i.tag.Owner)
-		return l.damage != nil && l.kind.mayHave(i.stage) && (j.here(l.namespace) || names)
+		return l.damage != nil && l.kind.MayHave(i.stage) && (j.here(l.namespace) || names)
 	})
 	if found {
 		return uncertain, "it may belong to " + damaged.name + ", whose ledger can't be used"

@@ -20,7 +20,7 @@ type Deletion string
 
 // Outcomes of a deletion.
 const (
-	// Asked: the BMM API has started to delete it.
+	// Asked: the service has started to delete it.
 	Asked Deletion = "asked"
 	// Waits: something else has to be deleted first, or it is being deleted already.
 	Waits Deletion = "waits"
@@ -28,7 +28,7 @@ const (
 	Gone Deletion = "gone"
 	// Spared: it isn't an orphan any more.
 	Spared Deletion = "spared"
-	// Failed: the BMM API refuses, or can't be reached.
+	// Failed: the service refuses, or can't be reached.
 	Failed Deletion = "failed"
 )
 
@@ -42,11 +42,11 @@ func (r *Report) Delete(ctx context.Context, c client.Client) error {
 		if o.Deletion, o.DeletionWhy = r.wait(o); o.Deletion == Waits {
 			continue
 		}
-		claims, err := readClaims(ctx, r.objects)
+		claims, err := readClaims(ctx, r.objects, r.system.Owners)
 		if err != nil {
 			return err
 		}
-		o.Deletion, o.DeletionWhy = r.deleteOne(ctx, o, r.judge(o.account.String(), claims))
+		o.Deletion, o.DeletionWhy = r.deleteOne(ctx, o, r.judge(o.item.account, claims))
 		if o.Deletion == Failed {
 			failed++
 		}
@@ -59,7 +59,7 @@ func (r *Report) Delete(ctx context.Context, c client.Client) error {
 
 // dropLedgers deletes the ledgers of the selected owners, if everything could be read and nothing of theirs exists.
 func (r *Report) dropLedgers(ctx context.Context, c client.Client) error {
-	claims, err := readClaims(ctx, r.objects)
+	claims, err := readClaims(ctx, r.objects, r.system.Owners)
 	if err != nil || len(r.Incomplete) > 0 {
 		return err
 	}
@@ -112,17 +112,17 @@ func (l living) own() (ids []string) {
 }
 
 func (r *Report) deleteOne(ctx context.Context, o *Orphan, j judge) (Deletion, string) {
-	now, err := o.get(ctx)
+	now, err := o.item.get(ctx)
 	switch {
 	case err != nil:
 		return outcome(err)
-	case now.deleting():
+	case now.Deleting:
 		return Waits, onItsWay
 	}
 	if still, why := r.stillOrphaned(o, now, j); !still {
 		return Spared, cmp.Or(why, "it was changed or claimed meanwhile")
 	}
-	return outcome(o.remove(ctx))
+	return outcome(o.item.remove(ctx))
 }
 
 func outcome(err error) (Deletion, string) {
@@ -142,16 +142,16 @@ const onItsWay = "it is on its way out"
 // wait says what an orphan has to wait for: its own deletion; resources that lie in it or use it, orphans or not; and those
 // of the same owner that come before it.
 func (r *Report) wait(o *Orphan) (Deletion, string) {
-	if o.deleting() {
+	if o.item.Deleting {
 		return Waits, onItsWay
 	}
 	var before []string
-	for _, i := range r.world[o.account.String()] {
-		uses := slices.Contains(i.uses, o.id) || (o.gives != "" && slices.Contains(i.uses, o.gives))
+	for _, i := range r.world[o.item.account] {
+		uses := slices.Contains(i.Uses, o.ID) || (o.item.Gives != "" && slices.Contains(i.Uses, o.item.Gives))
 		mine := slices.ContainsFunc(r.Orphans, func(p *Orphan) bool {
-			return p.id == i.id && p.account.String() == o.account.String() && p.Owner == o.Owner
+			return p.ID == i.id && p.item.account == o.item.account && p.Owner == o.Owner
 		})
-		if uses || (mine && i.stage < o.stage) {
+		if uses || (mine && i.stage < o.item.stage) {
 			before = append(before, i.String())
 		}
 	}
@@ -163,16 +163,16 @@ func (r *Report) wait(o *Orphan) (Deletion, string) {
 
 // stillOrphaned judges a resource once more, as it is now, and says why.
 func (r *Report) stillOrphaned(o *Orphan, now item, j judge) (still bool, why string) {
-	if o.stage == stagePeering {
-		what, why, vpc := j.ofPeering(now, r.world[o.account.String()])
+	if o.item.part != "" {
+		what, why, whole := j.ofPart(now, r.world[o.item.account])
 		if what == orphaned {
-			return vpc.tag.Owner == o.Owner, ""
+			return whole.tag.Owner == o.Owner, ""
 		}
 		return false, why
 	}
 	what, why := j.of(now)
 	if what == orphaned {
-		return now.tag == o.tag, ""
+		return now.tag == o.item.tag, ""
 	}
 	return false, why
 }

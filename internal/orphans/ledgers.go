@@ -16,12 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
-	"github.com/bedplate/bedplate/internal/bmm/instance"
 	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
-// allLedgers of all namespaces.
-type allLedgers struct {
+// Ledgers of all namespaces.
+type Ledgers struct {
 	byName map[types.NamespacedName]*ledgerv1.Ledger
 	// claimed are those whose objects exist, or may.
 	claimed map[*ledgerv1.Ledger]bool
@@ -30,8 +29,8 @@ type allLedgers struct {
 }
 
 // readLedgers reads all. A management cluster that doesn't know ledgers has none.
-func readLedgers(ctx context.Context, c client.Reader) (allLedgers, error) {
-	all := allLedgers{byName: map[types.NamespacedName]*ledgerv1.Ledger{}, claimed: map[*ledgerv1.Ledger]bool{}}
+func readLedgers(ctx context.Context, c client.Reader) (Ledgers, error) {
+	all := Ledgers{byName: map[types.NamespacedName]*ledgerv1.Ledger{}, claimed: map[*ledgerv1.Ledger]bool{}}
 	list := &ledgerv1.LedgerList{}
 	if err := c.List(ctx, list); err != nil && !meta.IsNoMatchError(err) {
 		return all, fmt.Errorf("list the ledgers of all namespaces: %w", err)
@@ -50,26 +49,26 @@ func readLedgers(ctx context.Context, c client.Reader) (allLedgers, error) {
 	return all, nil
 }
 
-// of an object, or of an earlier one of its name.
-func (a allLedgers) of(kind string, o client.Object) *ledgerv1.Ledger {
+// Of is the ledger of an object, or of an earlier one of its name; nil if there is none.
+func (a Ledgers) Of(kind string, o client.Object) *ledgerv1.Ledger {
 	return a.byName[types.NamespacedName{Namespace: o.GetNamespace(), Name: ledgerv1.Name(kind, o.GetName())}]
 }
 
-func (a allLedgers) claimOf(kind *ownerKind, h holder) living {
+func (a Ledgers) claimOf(kind *OwnerKind, h Holder) living {
 	name := client.ObjectKeyFromObject(h)
 	l := living{
-		kind: kind, name: kind.name + " " + name.String(), namespace: name.Namespace, secret: h.secret,
+		kind: kind, name: kind.Name + " " + name.String(), namespace: name.Namespace, secret: h.Secret,
 		ledger: map[string]ledgers.Resource{},
 	}
-	if ledger := a.of(kind.name, h); ledger != nil { // also that of an earlier object of its name, which this one may take over
+	if ledger := a.Of(kind.Name, h); ledger != nil { // also that of an earlier object of its name, which this one may take over
 		a.claimed[ledger] = true
 		l.fill(ledger)
 	} else if shown := h.OutsideIDs(); len(shown) > 0 {
 		l.damage = fmt.Errorf("its ledger is lost, and its status shows %s", shown[0])
 	}
-	text, err := json.Marshal(h.spec)
+	text, err := json.Marshal(h.Spec)
 	if l.damage != nil {
-		text, err = json.Marshal([]any{h.spec, h.OutsideIDs()})
+		text, err = json.Marshal([]any{h.Spec, h.OutsideIDs()})
 	}
 	l.text, l.damage = string(text), errors.Join(l.damage, err)
 	return l
@@ -84,21 +83,21 @@ func (l *living) fill(ledger *ledgerv1.Ledger) {
 
 // left are the ledgers that no object claims. Objects of a kind that can't be read may exist; and unless a ledger certainly
 // belongs to this management cluster, its object isn't certainly gone.
-func (a allLedgers) left(unread map[*ownerKind]error) (all []living) {
+func (a Ledgers) left(owners []*OwnerKind, unread map[*OwnerKind]error) (all []living) {
 	for _, ledger := range a.byName {
-		i := slices.IndexFunc(ownerKinds, func(k *ownerKind) bool { return k.name == ledger.Spec.Owner.Kind })
+		i := slices.IndexFunc(owners, func(k *OwnerKind) bool { return k.Name == ledger.Spec.Owner.Kind })
 		if a.claimed[ledger] || i < 0 || ledger.Spec.Closed {
 			continue
 		}
 		owner := ledger.Spec.Owner
 		l := living{
-			kind: ownerKinds[i], name: fmt.Sprintf("%s %s/%s", owner.Kind, ledger.Namespace, owner.Name), namespace: ledger.Namespace,
+			kind: owners[i], name: fmt.Sprintf("%s %s/%s", owner.Kind, ledger.Namespace, owner.Name), namespace: ledger.Namespace,
 			ledger: map[string]ledgers.Resource{},
 		}
-		if a.home != "" && ledger.Spec.Home == a.home && unread[ownerKinds[i]] == nil {
+		if a.home != "" && ledger.Spec.Home == a.home && unread[owners[i]] == nil {
 			l.forsaken = ledger
 		}
-		l.secret = instance.SecretOf(ledger, ledger)
+		l.secret = ledgers.SecretOf(ledger, ledger)
 		l.fill(ledger)
 		all = append(all, l)
 	}
