@@ -9,8 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/bedplate/bedplate/internal/bmm/plan"
+	bmmplan "github.com/bedplate/bedplate/internal/bmm/plan"
 	"github.com/bedplate/bedplate/internal/egress"
+	"github.com/bedplate/bedplate/internal/plan"
 )
 
 func planCommand() *cobra.Command {
@@ -51,7 +52,7 @@ The exit code is 0 also where there is something to do; it is 1 where something 
 				return err
 			}
 			return from.use(func(c client.Client, namespace string) error {
-				planned, err := plan.File(cmd.Context(), c, policy, namespace, source)
+				planned, err := plan.File(cmd.Context(), c, bmmplan.System, policy, namespace, source)
 				if err != nil {
 					return err
 				}

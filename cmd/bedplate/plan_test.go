@@ -19,9 +19,9 @@ import (
 	"github.com/bedplate/bedplate/examples"
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
-	"github.com/bedplate/bedplate/internal/bmm/plan"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/plan"
 )
 
 // example renders the example; its Secret leads to the simulator by the wire.

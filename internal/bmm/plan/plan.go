@@ -1,165 +1,120 @@
-// Package plan computes what applying a file would do at a BMM site. It uses dry runs of the API server and reads of
-// the BMM API, and writes nothing.
+// Package plan makes the graphs of clusters and machines at a BMM site for `bedplate plan`.
 package plan
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/bmm/cluster"
 	"github.com/bedplate/bedplate/internal/bmm/inventory"
 	"github.com/bedplate/bedplate/internal/bmm/machine"
 	"github.com/bedplate/bedplate/internal/credentials"
-	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
-	"github.com/bedplate/bedplate/internal/ledgers"
 	"github.com/bedplate/bedplate/internal/lifecycle"
+	"github.com/bedplate/bedplate/internal/plan"
 )
 
 const (
 	// callTimeout bounds a call of the BMM API: reads are answered at once.
 	callTimeout = 30 * time.Second
-	// settle is how long after a create with unknown outcome the managers search for the resource, by default.
-	settle = 3 * time.Minute
 	// listAge is longer than a plan takes: the instances of a site are listed once.
 	listAge = 10 * time.Minute
 )
 
-// Plan is what applying a file would do outside Kubernetes.
-type Plan struct {
-	// Clusters are the NvidiaBMMClusters of the file, in its order.
-	Clusters []*Cluster `json:"clusters"`
-	// Summary counts resources by what is done with them.
-	Summary map[graph.Action]int `json:"summary"`
+// System is NVIDIA bare metal.
+var System = plan.System{
+	Name: "bmm", Version: infrav1.GroupVersion,
+	Cluster: "NvidiaBMMCluster", Machine: "NvidiaBMMMachine", Template: "NvidiaBMMMachineTemplate",
+	Secret: []string{"spec", "authentication", "secretRef", "name"}, Open: open,
 }
 
-// Cluster is the plan of one NvidiaBMMCluster and its machines.
-type Cluster struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	// New is true if there is no such object yet.
-	New bool `json:"new,omitempty"`
-	// Notes say what prevents all of it.
-	Notes []string `json:"notes,omitempty"`
-	// Steps are those of the NvidiaBMMCluster itself: its networks.
-	Steps []graph.Step `json:"steps"`
-	// Machines are the existing NvidiaBMMMachines, and those of the file.
-	Machines []Machine `json:"machines,omitempty"`
-	// Instances are what control plane, MachineDeployments and MachineSets of the file gain or lose beside those.
-	Instances []Instances `json:"instances,omitempty"`
-}
-
-// Machine is the plan of one NvidiaBMMMachine.
-type Machine struct {
-	Name  string       `json:"name"`
-	Steps []graph.Step `json:"steps"`
-}
-
-// Instances are a number of instances that Cluster API creates machines for, or deletes.
-type Instances struct {
-	// Kind and Name of the object that they are replicas of.
-	Kind string `json:"kind"`
-	Name string `json:"name"`
-	// Action is create, delete, or fail if the instances can't be created.
-	Action graph.Action `json:"action"`
-	Count  int          `json:"count"`
-	// InstanceType and InstanceTypeName, or MachineID, say what they run on. They aren't given for deleted ones.
-	InstanceType     string `json:"instanceType,omitempty"`
-	InstanceTypeName string `json:"instanceTypeName,omitempty"`
-	MachineID        string `json:"machineID,omitempty"`
-	// Networks are the names of subnets or VPC prefixes, in the order of the interfaces.
-	Networks []string `json:"networks,omitempty"`
-	// Why the action is this one, if it isn't obvious.
-	Why string `json:"why,omitempty"`
-}
-
-// Failures is how many steps can't be done.
-func (p *Plan) Failures() int { return p.Summary[graph.ActionFail] }
-
-func (p *Plan) sum() {
-	p.Summary = map[graph.Action]int{}
-	count := func(steps []graph.Step) {
-		for _, s := range steps {
-			p.Summary[s.Action]++
-		}
+func open(a plan.Access) func(client.Object) plan.Infrastructure {
+	clients := &credentials.Cache[*bmm.Client]{
+		Reader: a.Secrets, Clock: clock.RealClock{},
+		Build: bmm.Connect(func(c *bmm.Config) { c.Timeout, c.Egress = callTimeout, a.Policy }),
 	}
-	for _, c := range p.Clusters {
-		count(c.Steps)
-		for _, m := range c.Machines {
-			count(m.Steps)
-		}
-		for _, i := range c.Instances {
-			p.Summary[i.Action] += i.Count
-		}
+	machines := &machine.Reconciler{
+		Client: a.Client, Logins: lifecycle.Logins[*bmm.Client]{Engine: a.Engine}, Instances: inventory.New(listAge, clock.RealClock{}),
+	}
+	return func(object client.Object) plan.Infrastructure {
+		return &infrastructure{engine: a.Engine, clients: clients, machines: machines, object: object.(*infrav1.NvidiaBMMCluster)}
 	}
 }
 
-// planner plans the clusters of one file.
-type planner struct {
-	// Client reads the actual state. Its writes are dry runs.
-	client.Client
-	file     *file
+// infrastructure plans one NvidiaBMMCluster and its machines.
+type infrastructure struct {
 	engine   *graph.Engine
 	clients  *credentials.Cache[*bmm.Client]
 	machines *machine.Reconciler
+	object   *infrav1.NvidiaBMMCluster
+
+	api *bmm.Client
+	// site is empty while it isn't known.
+	site string
 }
 
-// File plans the NvidiaBMMClusters of a file, which is YAML of any number of documents. Objects without a namespace get the
-// one given. Policy says where Secrets may lead to. An error means that the file can't be read, or that the API server
-// would refuse it; errors of the BMM API are in the plan.
-func File(ctx context.Context, c client.Client, policy egress.Policy, namespace string, source []byte) (*Plan, error) {
-	p := newPlanner(c, policy)
-	if err := p.read(ctx, source, namespace); err != nil {
-		return nil, err
+// Networks are planned first, and say with which client and at which site the rest is.
+func (i *infrastructure) Networks(ctx context.Context, owner *clusterv1.Cluster) (steps []graph.Step, ok bool) {
+	api, err := i.clients.Client(ctx, cluster.SecretOf(i.object))
+	if err != nil {
+		return plan.Failed(infrav1.ReferencesResolvedCondition, err), false
 	}
-	if len(p.file.clusters) == 0 {
-		return nil, errors.New("there is no NvidiaBMMCluster in the file (one that a ClusterClass makes has to be written " +
-			"out first: clusterctl alpha topology plan -o DIR)")
+	if steps, err = cluster.Plan(ctx, i.engine, api, owner, i.object); err != nil {
+		return plan.Failed(infrav1.ReferencesResolvedCondition, err), false
 	}
-	plan := &Plan{}
-	for _, infra := range p.file.clusters {
-		planned, err := p.cluster(ctx, infra)
-		if err != nil {
-			return nil, fmt.Errorf("NvidiaBMMCluster %s: %w", client.ObjectKeyFromObject(infra.object), err)
+	i.api = api
+	for _, s := range steps {
+		if s.Key == "site" {
+			i.site = s.ID
 		}
-		plan.Clusters = append(plan.Clusters, planned)
 	}
-	plan.sum()
-	return plan, nil
+	return steps, true
 }
 
-func newPlanner(c client.Client, policy egress.Policy) *planner {
-	c = client.WithFieldValidation(client.NewDryRunClient(c), client.FieldValidation(metav1.FieldValidationStrict))
-	p := &planner{Client: c, file: &file{secrets: map[client.ObjectKey]*corev1.Secret{}}}
-	p.engine = &graph.Engine{Store: &ledgers.Store{Client: c, Live: c, OnlyLooks: true}, Clock: clock.RealClock{}, Poll: time.Minute, Settle: settle}
-	p.clients = &credentials.Cache[*bmm.Client]{
-		Reader: overlay{c, p.file.secrets}, Clock: clock.RealClock{},
-		Build: bmm.Connect(func(c *bmm.Config) { c.Timeout, c.Egress = callTimeout, policy }),
+// Machine plans an NvidiaBMMMachine.
+func (i *infrastructure) Machine(ctx context.Context, owner *clusterv1.Machine, object client.Object) []graph.Step {
+	steps, err := i.machines.Plan(ctx, i.api, i.object, owner, object.(*infrav1.NvidiaBMMMachine))
+	if err != nil {
+		return plan.Failed(infrav1.InstanceProvisionedCondition, err)
 	}
-	p.machines = &machine.Reconciler{
-		Client: c, Logins: lifecycle.Logins[*bmm.Client]{Engine: p.engine}, Instances: inventory.New(listAge, clock.RealClock{}),
-	}
-	return p
+	return steps
 }
 
-// overlay reads Secrets as they would be.
-type overlay struct {
-	client.Reader
-	secrets map[client.ObjectKey]*corev1.Secret
+// Domains are those of the control plane.
+func (i *infrastructure) Domains() (all []string) {
+	for _, d := range i.object.Spec.FailureDomains {
+		if ptr.Deref(d.ControlPlane, false) {
+			all = append(all, d.Name)
+		}
+	}
+	return all
 }
 
-// Get reads an object.
-func (o overlay) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-	if secret, ok := object.(*corev1.Secret); ok && o.secrets[key] != nil {
-		o.secrets[key].DeepCopyInto(secret)
-		return nil
+// Instance looks up its type: one that doesn't exist has to be reported before anything is created.
+func (i *infrastructure) Instance(
+	ctx context.Context, template client.Object, controlPlane bool, domain string,
+) (like plan.Instance, err error) {
+	spec := template.(*infrav1.NvidiaBMMMachineTemplate).Spec.Template.Spec
+	wanted, err := machine.InstanceOf(spec, i.object, controlPlane, domain)
+	if err != nil {
+		return like, err
 	}
-	return o.Reader.Get(ctx, key, object, options...)
+	like = plan.Instance{Type: wanted.InstanceTypeID, MachineID: wanted.MachineID, Networks: wanted.Networks}
+	if like.Type == "" || i.site == "" {
+		return like, nil
+	}
+	found, err := i.api.InstanceType(ctx, i.site, like.Type)
+	if err != nil {
+		return like, fmt.Errorf("instance type %s: %w", like.Type, err)
+	}
+	like.TypeName = found.Name
+	return like, nil
 }

@@ -85,7 +85,7 @@ func (p *Plan) total() string {
 }
 
 func printCluster(text *strings.Builder, c *Cluster) {
-	fmt.Fprintf(text, "NvidiaBMMCluster %s/%s", c.Namespace, c.Name)
+	fmt.Fprintf(text, "%s %s/%s", c.Kind, c.Namespace, c.Name)
 	if c.New {
 		text.WriteString(" (new)")
 	}
@@ -112,8 +112,8 @@ func (i Instances) String() string {
 		text = "1 instance"
 	}
 	switch {
-	case i.InstanceType != "":
-		text += fmt.Sprintf(" of type %s", cmp.Or(i.InstanceTypeName, i.InstanceType))
+	case i.Type != "":
+		text += fmt.Sprintf(" of type %s", cmp.Or(i.TypeName, i.Type))
 	case i.MachineID != "":
 		text += " on machine " + i.MachineID
 	}

@@ -17,21 +17,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// applyOne reads the result of a dry run of an object into a typed one, and adds that to a list unless it is nil.
-func applyOne[T client.Object](
-	ctx context.Context, p *planner, wanted *unstructured.Unstructured, into T, list *[]*applied[T],
-) (T, error) {
+// apply reads the result of a dry run of an object into a typed one.
+func (p *planner) apply(ctx context.Context, wanted *unstructured.Unstructured, into client.Object) (isNew bool, err error) {
 	result, isNew, err := p.dryRun(ctx, wanted)
 	if err == nil {
 		err = runtime.DefaultUnstructuredConverter.FromUnstructured(result.Object, into)
 	}
 	if err != nil {
-		return into, explain(wanted, err)
+		return false, p.explain(wanted, err)
 	}
-	if list != nil {
-		*list = append(*list, &applied[T]{into, isNew})
-	}
-	return into, nil
+	return isNew, nil
 }
 
 // dryRun lets the API server default, validate and admit an object as `kubectl apply` would send it: as a new one, or merged
@@ -90,12 +85,12 @@ func clientSidePatch(wanted, live *unstructured.Unstructured) ([]byte, error) {
 }
 
 // explain says what a refusal means for the author of the file.
-func explain(object *unstructured.Unstructured, err error) error {
+func (p *planner) explain(object *unstructured.Unstructured, err error) error {
 	what := fmt.Sprintf("%s %s/%s", object.GetKind(), object.GetNamespace(), object.GetName())
 	switch {
 	case meta.IsNoMatchError(err):
 		return fmt.Errorf("%s: the management cluster doesn't know %s %s: install the provider first "+
-			"(kubectl apply -k config/bmm/default)", what, object.GetAPIVersion(), object.GetKind())
+			"(kubectl apply -k config/%s/default)", what, object.GetAPIVersion(), object.GetKind(), p.system.Name)
 	case isMissingNamespace(err):
 		return fmt.Errorf("%s: namespace %q does not exist: create it first, dry runs need it", what, object.GetNamespace())
 	}

@@ -19,24 +19,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 )
 
 // file is the input of a plan: its objects as written, and those that the provider reads as the API server would store
 // them.
 type file struct {
-	objects   []*unstructured.Unstructured
-	clusters  []*applied[*infrav1.NvidiaBMMCluster]
-	templates []*applied[*infrav1.NvidiaBMMMachineTemplate]
-	machines  []*applied[*infrav1.NvidiaBMMMachine]
-	secrets   map[client.ObjectKey]*corev1.Secret
+	objects []*unstructured.Unstructured
+	// applied are those of the system's kinds, by kind.
+	applied map[string][]applied
+	secrets map[client.ObjectKey]*corev1.Secret
 }
 
 // applied is an object as the API server would store it.
-type applied[T client.Object] struct {
-	object T
-	isNew  bool
+type applied struct {
+	client.Object
+	isNew bool
 }
 
 // decode reads the objects of a file, Lists taken apart.
@@ -121,7 +118,7 @@ var variable = regexp.MustCompile(`\$\{[A-Z][A-Z0-9_]*(:?[=-][^}]*)?\}`)
 func (p *planner) variables() (all []string) {
 	for _, o := range p.file.objects {
 		read := any([]string{o.GetName(), o.GetNamespace()})
-		if o.GroupVersionKind().Group == infrav1.GroupVersion.Group || o.GetKind() == "Secret" && p.holdsCredentials(o) {
+		if o.GroupVersionKind().Group == p.system.Version.Group || o.GetKind() == "Secret" && p.holdsCredentials(o) {
 			read = o.Object
 		}
 		text, err := json.Marshal(read)
@@ -152,37 +149,60 @@ func eachOnce(objects []*unstructured.Unstructured) error {
 }
 
 // ask handles the objects that the provider reads.
-func (p *planner) ask(ctx context.Context, object *unstructured.Unstructured) (err error) {
+func (p *planner) ask(ctx context.Context, object *unstructured.Unstructured) error {
 	f := p.file
 	switch kind := object.GroupVersionKind(); {
 	case kind == corev1.SchemeGroupVersion.WithKind("Secret") && p.holdsCredentials(object):
-		f.secrets[client.ObjectKeyFromObject(object)], err = applyOne(ctx, p, object, &corev1.Secret{}, nil)
-	case kind.Group != infrav1.GroupVersion.Group:
-	case kind.Kind == "NvidiaBMMCluster":
-		_, err = applyOne(ctx, p, object, &infrav1.NvidiaBMMCluster{}, &f.clusters)
-	case kind.Kind == "NvidiaBMMMachineTemplate":
-		_, err = applyOne(ctx, p, object, &infrav1.NvidiaBMMMachineTemplate{}, &f.templates)
-	case kind.Kind == "NvidiaBMMMachine":
-		_, err = applyOne(ctx, p, object, &infrav1.NvidiaBMMMachine{}, &f.machines)
+		secret := &corev1.Secret{}
+		f.secrets[client.ObjectKeyFromObject(object)] = secret
+		_, err := p.apply(ctx, object, secret)
+		return err
+	case kind.Group == p.system.Version.Group && slices.Contains([]string{p.system.Cluster, p.system.Template, p.system.Machine}, kind.Kind):
+		typed, err := p.empty(kind.Kind)
+		if err != nil {
+			return err
+		}
+		isNew, err := p.apply(ctx, object, typed)
+		f.applied[kind.Kind] = append(f.applied[kind.Kind], applied{typed, isNew})
+		return err
 	}
-	return err
+	return nil
 }
 
-// holdsCredentials reports whether an NvidiaBMMCluster of the file names the Secret. Others don't matter here.
+// empty is an empty object of one of the system's kinds.
+func (p *planner) empty(kind string) (client.Object, error) {
+	object, err := p.Scheme().New(p.system.Version.WithKind(kind))
+	if err != nil {
+		return nil, err
+	}
+	return object.(client.Object), nil
+}
+
+// find is an object of the file, as the API server would store it; nil if there is none.
+func (f *file) find(kind, namespace, name string) client.Object {
+	for _, a := range f.applied[kind] {
+		if a.GetName() == name && a.GetNamespace() == namespace {
+			return a.Object
+		}
+	}
+	return nil
+}
+
+// holdsCredentials reports whether a cluster of the file names the Secret. Others don't matter here.
 func (p *planner) holdsCredentials(secret *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(p.file.objects, func(o *unstructured.Unstructured) bool {
-		name, _, _ := unstructured.NestedString(o.Object, "spec", "authentication", "secretRef", "name")
-		return o.GetKind() == "NvidiaBMMCluster" && name == secret.GetName() && o.GetNamespace() == secret.GetNamespace()
+		name, _, _ := unstructured.NestedString(o.Object, p.system.Secret...)
+		return o.GetKind() == p.system.Cluster && name == secret.GetName() && o.GetNamespace() == secret.GetNamespace()
 	})
 }
 
-// owner is the Cluster of the file that an NvidiaBMMCluster is the infrastructure of; nil if there is none.
-func (f *file) owner(infra *infrav1.NvidiaBMMCluster) (*clusterv1.Cluster, error) {
+// ownerOf is the Cluster of the file that an object of a kind is the infrastructure of; nil if there is none.
+func (f *file) ownerOf(infraKind string, infra client.Object) (*clusterv1.Cluster, error) {
 	for _, o := range f.objects {
 		kind, _, _ := unstructured.NestedString(o.Object, "spec", "infrastructureRef", "kind")
 		name, _, _ := unstructured.NestedString(o.Object, "spec", "infrastructureRef", "name")
 		isCluster := o.GroupVersionKind().GroupKind() == clusterv1.GroupVersion.WithKind("Cluster").GroupKind()
-		if !isCluster || kind != "NvidiaBMMCluster" || name != infra.Name || o.GetNamespace() != infra.Namespace {
+		if !isCluster || kind != infraKind || name != infra.GetName() || o.GetNamespace() != infra.GetNamespace() {
 			continue
 		}
 		owner := &clusterv1.Cluster{} // Older versions have the fields that are needed here, too.

@@ -13,7 +13,7 @@ func TestPrint_showsEveryActionAtAGlance(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	p := &Plan{Clusters: []*Cluster{{
-		Namespace: "default", Name: "demo", Notes: []string{"it is paused: nothing is done before it goes on"},
+		Kind: "NvidiaBMMCluster", Namespace: "default", Name: "demo", Notes: []string{"it is paused: nothing is done before it goes on"},
 		Steps: []graph.Step{
 			{Key: "site", Kind: "site", Action: graph.ActionUse, ID: "s-1"},
 			{Key: "group/g-1", Kind: "network security group", Action: graph.ActionForget, ID: "g-1"},
@@ -30,7 +30,7 @@ func TestPrint_showsEveryActionAtAGlance(t *testing.T) {
 		}}},
 		Instances: []Instances{
 			{Kind: "MachineDeployment", Name: "a", Action: graph.ActionCreate, Count: 2,
-				MachineID: "m-7", Networks: []string{"a", "b"}, Why: "spread"},
+				Instance: Instance{MachineID: "m-7", Networks: []string{"a", "b"}}, Why: "spread"},
 			{Kind: "MachineDeployment", Name: "b", Action: graph.ActionDelete, Count: 1, Why: "Cluster API chooses which"},
 		},
 	}}}
@@ -62,7 +62,7 @@ Plan: 3 to create, 1 to change, 2 to delete, 1 to adopt, 1 to forget, 1 kept, 1 
 func TestPrint_saysThatThereIsNothingToDo(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	p := &Plan{Clusters: []*Cluster{{Namespace: "default", Name: "demo", Steps: []graph.Step{
+	p := &Plan{Clusters: []*Cluster{{Kind: "NvidiaBMMCluster", Namespace: "default", Name: "demo", Steps: []graph.Step{
 		{Key: "vpc", Kind: "VPC", Action: graph.ActionKeep, ID: "v-1"},
 	}}}}
 	p.sum()

@@ -13,21 +13,16 @@ import (
 	"sigs.k8s.io/cluster-api/util/labels/format"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
-	bmm "github.com/bedplate/bedplate/internal/bmm/client"
-	"github.com/bedplate/bedplate/internal/bmm/machine"
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
 // wanted computes the instances that the sets of machines in the file want beside the existing ones.
 type wanted struct {
 	*planner
-	api      *bmm.Client
-	owner    *clusterv1.Cluster
-	infra    *infrav1.NvidiaBMMCluster
-	machines []*infrav1.NvidiaBMMMachine
-	// site is empty while it isn't known.
-	site string
+	outside   Infrastructure
+	owner     *clusterv1.Cluster
+	namespace string
+	machines  []client.Object
 }
 
 // set is an object that Cluster API makes machines for.
@@ -53,7 +48,7 @@ func (w *wanted) instances(ctx context.Context) []Instances {
 	return all
 }
 
-// set reads an object of the file, if it is a set of this cluster's NvidiaBMMMachines.
+// set reads an object of the file, if it is a set of this cluster's machines.
 func (w *wanted) set(o *unstructured.Unstructured) (set, bool) {
 	text := func(path ...string) string {
 		value, _, _ := unstructured.NestedString(o.Object, path...)
@@ -63,7 +58,7 @@ func (w *wanted) set(o *unstructured.Unstructured) (set, bool) {
 	template := []string{"spec", "template", "spec", "infrastructureRef"}
 	mine := text("spec", "clusterName") == w.owner.Name
 	switch {
-	case o.GetNamespace() != w.infra.Namespace:
+	case o.GetNamespace() != w.namespace:
 		return s, false
 	case s.kind == w.owner.Spec.ControlPlaneRef.Kind && s.name == w.owner.Spec.ControlPlaneRef.Name:
 		s.controlPlane, s.label, mine = true, clusterv1.MachineControlPlaneNameLabel, true
@@ -83,7 +78,7 @@ func (w *wanted) set(o *unstructured.Unstructured) (set, bool) {
 	if n, found, _ := unstructured.NestedInt64(o.Object, "spec", "replicas"); found {
 		s.replicas = &n
 	}
-	return s, mine && text(append(template, "kind")...) == "NvidiaBMMMachineTemplate"
+	return s, mine && text(append(template, "kind")...) == w.system.Template
 }
 
 // of compares what a set wants with the machines that it has. Those of another template are replaced.
@@ -91,8 +86,8 @@ func (w *wanted) of(ctx context.Context, s set) []Instances {
 	var same, others int
 	for _, m := range w.machines {
 		switch {
-		case m.Labels[s.label] != format.MustFormatValue(s.name) || !m.DeletionTimestamp.IsZero():
-		case m.Annotations[clusterv1.TemplateClonedFromNameAnnotation] == s.template:
+		case m.GetLabels()[s.label] != format.MustFormatValue(s.name) || !m.GetDeletionTimestamp().IsZero():
+		case m.GetAnnotations()[clusterv1.TemplateClonedFromNameAnnotation] == s.template:
 			same++
 		default:
 			others++
@@ -120,16 +115,16 @@ func (w *wanted) describe(ctx context.Context, s set, i *Instances) {
 		i.Why = "Cluster API spreads them over the failure domains " + strings.Join(domains, ", ")
 	}
 	for n, domain := range domains {
-		like, typeName, err := w.like(ctx, s, domain)
+		like, err := w.like(ctx, s, domain)
 		if err != nil {
 			i.Action, i.Why = graph.ActionFail, err.Error()
 			return
 		}
 		if n == 0 {
-			i.InstanceType, i.InstanceTypeName, i.MachineID, i.Networks = like.InstanceTypeID, typeName, like.MachineID, like.Networks
+			i.Instance = like
 		}
-		if like.InstanceTypeID != i.InstanceType {
-			i.InstanceType, i.InstanceTypeName = "", ""
+		if like.Type != i.Type {
+			i.Type, i.TypeName = "", ""
 		}
 		if !slices.Equal(like.Networks, i.Networks) {
 			i.Networks = nil
@@ -137,31 +132,19 @@ func (w *wanted) describe(ctx context.Context, s set, i *Instances) {
 	}
 }
 
-// like describes an instance of a set in a failure domain, with the name of its type.
-func (w *wanted) like(ctx context.Context, s set, domain string) (machine.Wanted, string, error) {
+// like describes an instance of a set in a failure domain.
+func (w *wanted) like(ctx context.Context, s set, domain string) (Instance, error) {
 	template, err := w.template(ctx, s.template)
 	if err != nil {
-		return machine.Wanted{}, "", err
+		return Instance{}, err
 	}
-	like, err := machine.InstanceOf(template.Spec.Template.Spec, w.infra, s.controlPlane, domain)
-	if err != nil || like.InstanceTypeID == "" || w.site == "" {
-		return like, "", err
-	}
-	// A type that doesn't exist has to be reported before anything is created.
-	found, err := w.api.InstanceType(ctx, w.site, like.InstanceTypeID)
-	if err != nil {
-		return like, "", fmt.Errorf("instance type %s: %w", like.InstanceTypeID, err)
-	}
-	return like, found.Name, nil
+	return w.outside.Instance(ctx, template, s.controlPlane, domain)
 }
 
 // domains are the failure domains that the machines of a set may be put into; one without a name if there are none.
-func (w *wanted) domains(s set) []string {
-	var all []string
-	for _, d := range w.infra.Spec.FailureDomains {
-		if s.controlPlane && ptr.Deref(d.ControlPlane, false) {
-			all = append(all, d.Name)
-		}
+func (w *wanted) domains(s set) (all []string) {
+	if s.controlPlane {
+		all = w.outside.Domains()
 	}
 	if len(all) == 0 {
 		all = []string{s.domain}
@@ -170,17 +153,17 @@ func (w *wanted) domains(s set) []string {
 }
 
 // template is that of the file, or else the existing one.
-func (w *wanted) template(ctx context.Context, name string) (*infrav1.NvidiaBMMMachineTemplate, error) {
-	i := slices.IndexFunc(w.file.templates, func(a *applied[*infrav1.NvidiaBMMMachineTemplate]) bool {
-		return a.object.Name == name && a.object.Namespace == w.infra.Namespace
-	})
-	if i >= 0 {
-		return w.file.templates[i].object, nil
+func (w *wanted) template(ctx context.Context, name string) (client.Object, error) {
+	if found := w.file.find(w.system.Template, w.namespace, name); found != nil {
+		return found, nil
 	}
-	template := &infrav1.NvidiaBMMMachineTemplate{}
-	err := w.Get(ctx, client.ObjectKey{Namespace: w.infra.Namespace, Name: name}, template)
+	template, err := w.empty(w.system.Template)
+	if err != nil {
+		return nil, err
+	}
+	err = w.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: name}, template)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("there is no NvidiaBMMMachineTemplate %s: add it to the file", name)
+		return nil, fmt.Errorf("there is no %s %s: add it to the file", w.system.Template, name)
 	}
 	return template, err
 }

@@ -1,0 +1,69 @@
+package plan
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bedplate/bedplate/internal/credentials"
+	"github.com/bedplate/bedplate/internal/egress"
+	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
+)
+
+// settle is how long after a create with unknown outcome the managers search for the resource, by default.
+const settle = 3 * time.Minute
+
+// System is what has to be known of a Cluster API infrastructure provider.
+type System struct {
+	// Name of its folder in config/.
+	Name string
+	// Version of its kinds, and those that are planned: of clusters, of machines and of the machines' templates.
+	Version                    schema.GroupVersion
+	Cluster, Machine, Template string
+	// Secret is the path of the name of the credentials in a cluster.
+	Secret []string
+	// Open is called once for a file; what it returns, once for each cluster.
+	Open func(Access) func(cluster client.Object) Infrastructure
+}
+
+// Access is what a system makes its graphs with.
+type Access struct {
+	// Client writes nothing: its writes are dry runs.
+	client.Client
+	Engine *graph.Engine
+	// Secrets are those of the file as they would be, and else the existing ones.
+	Secrets credentials.Reader
+	// Policy says where Secrets may lead to.
+	Policy egress.Policy
+}
+
+// Infrastructure plans what one cluster has outside.
+type Infrastructure interface {
+	// Networks are the steps of the cluster itself. If they aren't ok, nothing else of it can be planned: without credentials
+	// or ledger.
+	Networks(ctx context.Context, owner *clusterv1.Cluster) (steps []graph.Step, ok bool)
+	// Machine has the steps of one of its machines; owner is nil if there is no Machine yet.
+	Machine(ctx context.Context, owner *clusterv1.Machine, machine client.Object) []graph.Step
+	// Domains are the failure domains that control plane machines are spread over.
+	Domains() []string
+	// Instance describes one that would be created from a template. The error says why it can't be.
+	Instance(ctx context.Context, template client.Object, controlPlane bool, domain string) (Instance, error)
+}
+
+// Failed is the step of something that the manager reports in a condition.
+func Failed(condition string, err error) []graph.Step {
+	return []graph.Step{{Key: condition, Action: graph.ActionFail, Why: err.Error()}}
+}
+
+func newAccess(c client.Client, secrets credentials.Reader, policy egress.Policy) Access {
+	store := &ledgers.Store{Client: c, Live: c, OnlyLooks: true}
+	return Access{
+		Client: c, Secrets: secrets, Policy: policy,
+		Engine: &graph.Engine{Store: store, Clock: clock.RealClock{}, Poll: time.Minute, Settle: settle},
+	}
+}
