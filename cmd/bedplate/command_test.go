@@ -32,8 +32,13 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // run runs a command of bedplate's and returns what it prints.
 func run(t *testing.T, stdin io.Reader, args ...string) (string, error) {
 	t.Helper()
+	return runWith(t, systems, stdin, args...)
+}
+
+func runWith(t *testing.T, all catalogue, stdin io.Reader, args ...string) (string, error) {
+	t.Helper()
 	var out bytes.Buffer
-	root := rootCommand()
+	root := rootCommand(all)
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(&out)
@@ -205,7 +210,7 @@ func TestDescribe_knowsItsKinds(t *testing.T) {
 		"managedresource x":  "",
 		"publicip/x":         "",
 	} {
-		_, name, err := described(strings.Fields(args))
+		_, name, err := described(systems.kinds(), strings.Fields(args))
 		if refusal == "" {
 			NewWithT(t).Expect(err).NotTo(HaveOccurred(), args)
 			NewWithT(t).Expect(name).NotTo(ContainSubstring("/"), args)

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,23 +13,14 @@ import (
 	"github.com/bedplate/bedplate/internal/describe"
 )
 
-func describeCommand() *cobra.Command {
-	var from management
+func describeCommand(all catalogue) *cobra.Command {
+	from := management{systems: all}
 	var output string
 	command := &cobra.Command{
 		Use:   "describe KIND NAME",
 		Short: "Show what something consists of, here and outside, and what it waits for",
-		Long: `Shows an object as a tree, with each condition that says why it isn't ready:
-
-  cluster          the objects of a Cluster API cluster. Below each stands what was made for it outside Kubernetes, with its ID
-                   there. What is yours and only used, and so never deleted, is marked "(yours)". "(asked for)" is on its way:
-                   the outside service hasn't named it yet
-  resourcegroup    the network of a tenant: its OVN central, how far its last change has come, and its members with their
-                   addresses, DPUs and leases. Who waits comes first
-  managedresource  one of these members
-  publicip         a public address: who has it, and how the BGP speakers get on with their neighbors
-
-KIND/NAME does as well.`,
+		Long: "Shows an object as a tree, with each condition that says why it isn't ready:\n\n" + kindsHelp(all.kinds()) + `
+KIND/NAME does as well. It knows these systems: ` + all.String() + `.`,
 		Example: `  # The cluster "demo" of the current kubeconfig context
   bedplate describe cluster demo
 
@@ -40,12 +31,12 @@ KIND/NAME does as well.`,
   bedplate describe resourcegroup/blue -n tenant`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			describe, name, err := described(args)
+			kind, name, err := described(all.kinds(), args)
 			if err != nil {
 				return err
 			}
 			return from.use(func(c client.Client, namespace string) error {
-				root, err := describe(cmd.Context(), c, namespace, name)
+				root, err := kind.Read(cmd.Context(), c, namespace, name)
 				if err != nil {
 					return err
 				}
@@ -59,28 +50,40 @@ KIND/NAME does as well.`,
 	return command
 }
 
-type describer func(ctx context.Context, c client.Client, namespace, name string) (*describe.Object, error)
+// kindsHelp has a paragraph for each kind, beside its name.
+func kindsHelp(kinds []describe.Kind) string {
+	width := 0
+	for _, k := range kinds {
+		width = max(width, len(k.Names[0]))
+	}
+	var text strings.Builder
+	for _, k := range kinds {
+		begin := k.Names[0]
+		for line := range strings.SplitSeq(k.Shows, "\n") {
+			fmt.Fprintf(&text, "  %-*s  %s\n", width, begin, line)
+			begin = ""
+		}
+	}
+	return text.String()
+}
 
-// described is the describer of what the arguments name, and its name.
-func described(args []string) (describer, string, error) {
+// described is the kind that the arguments name, and the name of the object.
+func described(kinds []describe.Kind, args []string) (describe.Kind, string, error) {
 	kind, name, named := strings.Cut(args[0], "/")
-	if len(args) == 2 {
+	if len(args) > 1 {
 		kind, name, named = args[0], args[1], true
 	}
 	if !named || name == "" || strings.Contains(name, "/") {
-		return nil, "", fmt.Errorf("%q names no object: write KIND NAME, such as cluster demo", strings.Join(args, " "))
+		return describe.Kind{}, "", fmt.Errorf("%q names no object: write KIND NAME, such as cluster demo", strings.Join(args, " "))
 	}
-	switch strings.ToLower(kind) {
-	case "cluster":
-		return describe.Cluster, name, nil
-	case "resourcegroup", "rg":
-		return describe.ResourceGroup, name, nil
-	case "managedresource", "mr":
-		return describe.ManagedResource, name, nil
-	case "publicip":
-		return describe.PublicIP, name, nil
+	var known []string
+	for _, k := range kinds {
+		if slices.Contains(k.Names, strings.ToLower(kind)) {
+			return k, name, nil
+		}
+		known = append(known, k.Names[0])
 	}
-	return nil, "", fmt.Errorf("nothing is known of the kind %q: use cluster, resourcegroup, managedresource or publicip", kind)
+	return describe.Kind{}, "", fmt.Errorf("nothing is known of the kind %q: use %s", kind, choice(known))
 }
 
 func printTree(out io.Writer, root *describe.Object, output string) error {

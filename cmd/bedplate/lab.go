@@ -18,7 +18,6 @@ import (
 	"golang.org/x/term"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/bedplate/bedplate/examples"
 	"github.com/bedplate/bedplate/internal/hydrazine/topology/drawing"
 	"github.com/bedplate/bedplate/internal/localstack/lab"
 	"github.com/bedplate/bedplate/internal/localstack/overlay"
@@ -27,21 +26,21 @@ import (
 
 const refreshInterval = time.Second
 
-func labCommand() *cobra.Command {
+func labCommand(all catalogue) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "lab",
 		Short: "Run a management cluster with simulated machines on this computer",
 		Long: `A lab is a real management cluster made of plain processes: etcd, kube-apiserver, Cluster API's managers and
 Bedplate's, on loopback addresses, without containers. Only the outside world is simulated: the cloud's API, and machines
-that boot the user data they get into real workload clusters.
+that boot the user data they get into real workload clusters. It has examples of these systems: ` + all.String() + `.
 
 The programs it needs are built by "make tools". They are looked for in --tools, $BEDPLATE_TOOLS, then ./bin.`,
 	}
-	command.AddCommand(labUpCommand(), labDownCommand(), simulateCommand(), superviseCommand())
+	command.AddCommand(labUpCommand(all), labDownCommand(), simulateCommand(all), superviseCommand())
 	return command
 }
 
-func labUpCommand() *cobra.Command {
+func labUpCommand(all catalogue) *cobra.Command {
 	var o lab.Options
 	var toolsFlag, output string
 	command := &cobra.Command{
@@ -75,13 +74,13 @@ If something fails, or on Ctrl-C, everything is taken down: no process and no fi
 				return err
 			}
 			o.Tools = string(dir)
-			return labUp(cmd.Context(), cmd.OutOrStdout(), o, output)
+			return labUp(cmd.Context(), cmd.OutOrStdout(), all, o, output)
 		},
 	}
 	addDirFlag(command, &o.Dir)
 	addToolsFlag(command, &toolsFlag)
 	flags := command.Flags()
-	flags.StringVar(&o.Example, "example", "", "create what is in this example: "+strings.Join(examples.Names(), ", "))
+	flags.StringVar(&o.Example, "example", "", "create what is in this example: "+strings.Join(all.examples(), ", "))
 	flags.IntVar(&o.ControlPlanes, "control-planes", 1, "control plane machines of the example's cluster")
 	flags.IntVar(&o.Workers, "workers", 2, "worker machines of the example")
 	flags.DurationVar(&o.Timeout, "timeout", 10*time.Minute, "give up after this time")
@@ -98,14 +97,9 @@ func labTools(flag, example string) (tools.Dir, error) {
 	return dir, dir.Require(lab.Tools(example)...)
 }
 
-func labUp(ctx context.Context, out io.Writer, o lab.Options, output string) error {
-	if o.Example != "" && !slices.Contains(examples.Names(), o.Example) {
-		return fmt.Errorf("no example %q: there are %s", o.Example, strings.Join(examples.Names(), ", "))
-	}
-	if o.Example == lab.OverlayExample {
-		if err := overlay.Check(); err != nil {
-			return fmt.Errorf("the example %s can't run here (see \"make lab-deps\"): %w", o.Example, err)
-		}
+func labUp(ctx context.Context, out io.Writer, all catalogue, o lab.Options, output string) error {
+	if err := checkExample(all, o.Example); err != nil {
+		return err
 	}
 	if o.ControlPlanes < 1 || o.ControlPlanes%2 == 0 {
 		return fmt.Errorf("--control-planes must be an odd number: etcd needs a majority of its members")
@@ -125,6 +119,26 @@ func labUp(ctx context.Context, out io.Writer, o lab.Options, output string) err
 	}
 	return printOverlay(ctx, out, running)
 }
+
+// checkExample refuses an example that no system has, or that can't run on this computer.
+func checkExample(all catalogue, name string) error {
+	if name == "" {
+		return nil
+	}
+	of := all.with(func(s system) bool { return slices.Contains(s.examples, name) })
+	if len(of) == 0 {
+		return fmt.Errorf("no example %q: there are %s", name, strings.Join(all.examples(), ", "))
+	}
+	if of[0].canRun == nil {
+		return nil
+	}
+	if err := of[0].canRun(); err != nil {
+		return fmt.Errorf("the example %s can't run here (see \"make lab-deps\"): %w", name, err)
+	}
+	return nil
+}
+
+func canRunOverlay() error { return overlay.Check() }
 
 func reporter(out io.Writer, output string) lab.Reporter {
 	if output == "json" {
@@ -202,7 +216,7 @@ func printOverlay(ctx context.Context, out io.Writer, l *lab.Lab) error {
 	if err := overlay.Table(out, l.Overlay.Traffic); err != nil {
 		return err
 	}
-	c, _, err := (&management{kubeconfig: l.Kubeconfig}).connect()
+	c, _, err := (&management{kubeconfig: l.Kubeconfig, systems: catalogue{hydrazineSystem}}).connect()
 	if err != nil {
 		return err
 	}

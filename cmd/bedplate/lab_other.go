@@ -9,10 +9,14 @@ import (
 )
 
 // labCommand says why there is none. A lab needs the loopback addresses and the namespaces of Linux.
-func labCommand() *cobra.Command {
+func labCommand(catalogue) *cobra.Command {
 	return &cobra.Command{
 		Use:   "lab",
 		Short: "Run a management cluster with simulated machines on this computer, which needs Linux",
 		RunE:  func(*cobra.Command, []string) error { return errors.New("a lab needs Linux") },
 	}
 }
+
+func simulateBMMCommand() *cobra.Command { return nil }
+
+func canRunOverlay() error { return errors.New("a lab needs Linux") }

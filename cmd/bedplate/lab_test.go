@@ -18,6 +18,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/spf13/cobra"
 
+	"github.com/bedplate/bedplate/examples"
 	"github.com/bedplate/bedplate/internal/bmm/provider"
 	"github.com/bedplate/bedplate/internal/localstack"
 	"github.com/bedplate/bedplate/internal/localstack/lab"
@@ -252,7 +253,7 @@ func TestLab_namesMissingToolsOfItsExampleBeforeItStartsAnything(t *testing.T) {
 func TestHelp_everyCommandTeaches(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	commands := everyCommand(rootCommand())
+	commands := everyCommand(rootCommand(systems))
 	g.Expect(len(commands)).To(BeNumerically(">", 10))
 	for _, command := range commands {
 		path := command.CommandPath()
@@ -272,6 +273,11 @@ func everyCommand(c *cobra.Command) []*cobra.Command {
 		}
 	}
 	return all
+}
+
+func TestSystems_haveAllExamples(t *testing.T) {
+	t.Parallel()
+	NewWithT(t).Expect(systems.examples()).To(Equal(examples.Names()))
 }
 
 func TestLab_refusesCountsBeforeItStartsAnything(t *testing.T) {

@@ -37,7 +37,7 @@ func onLedger(
 	use, short, example string, args cobra.PositionalArgs,
 	run func(ctx context.Context, out io.Writer, c client.Client, owner graph.Owner, args []string) error,
 ) *cobra.Command {
-	var from management
+	from := management{systems: catalogue{bmmSystem}, ledgers: bmmSystem.ledgers}
 	command := &cobra.Command{
 		Use: use, Short: short, Example: example, Args: args,
 		RunE: func(cmd *cobra.Command, args []string) error {

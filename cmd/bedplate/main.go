@@ -17,7 +17,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), signals()...)
 	context.AfterFunc(ctx, stop) // whatever still runs then, a second signal kills
-	err := rootCommand().ExecuteContext(ctx)
+	err := rootCommand(systems).ExecuteContext(ctx)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
@@ -30,7 +30,7 @@ func signals() []os.Signal {
 	return slices.DeleteFunc([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}, signal.Ignored)
 }
 
-func rootCommand() *cobra.Command {
+func rootCommand(all catalogue) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "bedplate",
 		Short: "What a Kubernetes cluster stands on: machines and networks from YAML",
@@ -38,7 +38,9 @@ func rootCommand() *cobra.Command {
 
 Its managers run in a Cluster API management cluster; this command is for the people in front of it. It shows what a
 cluster consists of and what it waits for, and runs a whole lab on this computer: a real management cluster whose
-bare-metal sites are simulated.`,
+outside world is simulated.
+
+Systems: ` + all.String() + `.`,
 		Example: `  # Watch a bare-metal cluster come up on this computer, then look around
   bedplate lab up --example bmm
 
@@ -48,6 +50,6 @@ bare-metal sites are simulated.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(labCommand(), planCommand(), describeCommand(), topologyCommand(), orphansCommand(), ledgerCommand(), versionCommand())
+	root.AddCommand(labCommand(all), planCommand(all), describeCommand(all), topologyCommand(), orphansCommand(all), ledgerCommand(), versionCommand())
 	return root
 }

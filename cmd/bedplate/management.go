@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	machinev1 "github.com/openshift/api/machine/v1beta1"
 	"github.com/spf13/cobra"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,9 +14,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
-	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
-	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 )
 
@@ -25,7 +21,13 @@ import (
 const requestTimeout = 30 * time.Second
 
 // management is the management cluster of a command, by its flags.
-type management struct{ kubeconfig, context, namespace string }
+type management struct {
+	kubeconfig, context, namespace string
+
+	systems catalogue
+	// ledgers is the group of those that the command reads with their Go type: a client knows that in one group only.
+	ledgers string
+}
 
 func (m *management) addFlags(command *cobra.Command) {
 	flags := command.Flags()
@@ -68,9 +70,13 @@ func (m *management) connect() (client.Client, string, error) {
 		}
 	}
 	scheme := runtime.NewScheme()
-	builder := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme,
-		addonsv1.AddToScheme, machinev1.Install, infrav1.AddToScheme,
-		ledgerv1.AddToScheme(ledgerv1.GroupBMM), resourcev1.AddToScheme, networkfabricv1.AddToScheme)
+	builder := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, addonsv1.AddToScheme)
+	for _, s := range m.systems {
+		builder.Register(s.scheme...)
+	}
+	if m.ledgers != "" {
+		builder.Register(ledgerv1.AddToScheme(m.ledgers))
+	}
 	if err := builder.AddToScheme(scheme); err != nil {
 		return nil, "", fmt.Errorf("build the scheme: %w", err)
 	}

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bmmorphans "github.com/bedplate/bedplate/internal/bmm/orphans"
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/orphans"
 )
@@ -19,24 +18,27 @@ import (
 type orphansOptions struct {
 	orphans.Options
 	from    management
+	system  system
 	output  string
 	secrets []string
 	remove  bool
 	calls   egress.Flags
 }
 
-func orphansCommand() *cobra.Command {
+func orphansCommand(all catalogue) *cobra.Command {
 	var o orphansOptions
+	var name string
+	o.from.systems = all
+	all = all.searched()
 	command := &cobra.Command{
 		Use:   "orphans",
-		Short: "List what was made at BMM sites and belongs to no object any more, and delete it on demand",
-		Long: `Lists what carries an owner tag of Bedplate's at BMM sites while no object of the management cluster claims it, be it an
-NvidiaBMMCluster, an NvidiaBMMMachine, or a Machine of OpenShift's: what is left when a finalizer was removed by hand, or a
-management cluster was lost. Doubles are listed too: what carries the tag of a living object that has another one.
+		Short: "List what was made outside and belongs to no object any more, and delete it on demand",
+		Long: `Lists what carries an owner tag of Bedplate's while no object of the management cluster claims it: what is left when a
+finalizer was removed by hand, or a management cluster was lost. Doubles are listed too: what carries the tag of a living
+object that has another one. It knows these systems:
+` + all.list(func(s system) string { return s.orphans.Help }) + `
 
-VPCs, network security groups and instances are known by their labels. Subnets, VPC prefixes, allocations and the provider's
-IP blocks have none: their names count only where the owner ID in them stands in a label as well. What isn't certain is left
-out, and named.
+What isn't certain is left out, and named.
 
 Only this management cluster is looked at. What belongs to another one looks like an orphan: so --delete needs the owner IDs
 that are meant, and looks at each resource, and for its owner in all namespaces, once more before it deletes it. It waits for
@@ -55,13 +57,21 @@ one account counts for that account only.`,
   bedplate orphans --secret default/demo-bmm --delete --owner 0c1f7e2ab934,5d2e8f6710ac`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			if o.system, err = all.named(name); err != nil {
+				return err
+			}
 			if err := o.check(); err != nil {
 				return err
 			}
+			o.from.ledgers = o.system.ledgers
 			return o.from.use(func(c client.Client, _ string) error { return o.run(cmd.Context(), cmd.OutOrStdout(), c) })
 		},
 	}
 	flags := command.Flags()
+	if len(all) > 1 {
+		flags.StringVar(&name, "system", "", "system whose orphans are meant: "+choice(all.names()))
+	}
 	flags.StringSliceVar(&o.secrets, "secret", nil, "NAMESPACE/NAME to log in with (default the Secrets of all objects)")
 	flags.StringSliceVar(&o.Sites, "site", nil, "ID or name of a site (default all)")
 	flags.StringSliceVar(&o.Owners, "owner", nil, "only what carries these owner IDs; also where nothing but its name does")
@@ -92,7 +102,7 @@ func (o *orphansOptions) check() error {
 }
 
 func (o *orphansOptions) run(ctx context.Context, out io.Writer, c client.Client) error {
-	report, err := orphans.Find(ctx, c, bmmorphans.System, o.Options)
+	report, err := orphans.Find(ctx, c, *o.system.orphans, o.Options)
 	if err != nil {
 		return err
 	}

@@ -9,25 +9,26 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bmmplan "github.com/bedplate/bedplate/internal/bmm/plan"
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/plan"
 )
 
-func planCommand() *cobra.Command {
-	var from management
+func planCommand(all catalogue) *cobra.Command {
+	from := management{systems: all}
+	all = all.planned()
 	var file, output string
 	var calls egress.Flags
 	command := &cobra.Command{
 		Use:   "plan -f FILE",
-		Short: "Show what applying a file would make, change and delete at the BMM site",
-		Long: `Shows what would happen outside Kubernetes if the file were applied: for each NvidiaBMMCluster in it, what would be
-created, used, adopted, changed and deleted at its site, and why; for its machines, what becomes of those there are, and how
-many more there would be.
+		Short: "Show what applying a file would make, change and delete outside Kubernetes",
+		Long: `Shows what would happen outside Kubernetes if the file were applied: for each cluster in it, what would be created, used,
+adopted, changed and deleted, and why; for its machines, what becomes of those there are, and how many more there would be.
+It knows the clusters of these systems:
+` + all.list(func(s system) string { return s.plan.Cluster }) + `
 
 Nothing is written. The management cluster is asked by server-side dry runs, so that defaults, validation and webhooks have
-their say: that needs the provider's CRDs, the namespace, and the rights to apply the file. The BMM API is only read, with
-the credentials of the file or else of the management cluster.
+their say: that needs the provider's CRDs, the namespace, and the rights to apply the file. The outside service is only read,
+with the credentials of the file or else of the management cluster.
 
 A plan knows what can be seen now. It doesn't foresee what Cluster API decides by itself, such as the replacement of machines
 by a new Kubernetes version.
@@ -51,8 +52,13 @@ The exit code is 0 also where there is something to do; it is 1 where something 
 			if err != nil {
 				return err
 			}
+			s, err := all.planning(source)
+			if err != nil {
+				return err
+			}
+			from.ledgers = s.ledgers
 			return from.use(func(c client.Client, namespace string) error {
-				planned, err := plan.File(cmd.Context(), c, bmmplan.System, policy, namespace, source)
+				planned, err := plan.File(cmd.Context(), c, *s.plan, policy, namespace, source)
 				if err != nil {
 					return err
 				}

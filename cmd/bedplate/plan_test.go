@@ -258,7 +258,7 @@ func TestPlan_endsWhileItWaitsForItsInput(t *testing.T) {
 	g := NewWithT(t)
 	silent, writer := io.Pipe()
 	t.Cleanup(func() { _ = writer.Close() })
-	root := rootCommand()
+	root := rootCommand(systems)
 	root.SetArgs([]string{"plan", "-f", "-"})
 	root.SetIn(silent)
 	ctx, interrupt := context.WithCancelCause(t.Context())

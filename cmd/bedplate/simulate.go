@@ -25,14 +25,18 @@ const (
 	shutdownTimeout   = 5 * time.Second
 )
 
-func simulateCommand() *cobra.Command {
+func simulateCommand(all catalogue) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "simulate",
 		Short: "Run the simulator of an outside system by itself",
 		Long: `A simulator plays the API of an outside system: stateful, strict, and as slow and as faulty as it is told to be.
 "lab up" runs the simulators it needs; this is for tests, and for trying a manager against a simulated site.`,
 	}
-	command.AddCommand(simulateBMMCommand())
+	for _, s := range all {
+		if s.simulate != nil {
+			command.AddCommand(s.simulate())
+		}
+	}
 	return command
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 func topologyCommand() *cobra.Command {
-	var from management
+	from := management{systems: catalogue{hydrazineSystem}}
 	var output string
 	command := &cobra.Command{
 		Use:   "topology RESOURCEGROUP",

@@ -1,5 +1,5 @@
-// Package describe shows a cluster, or a network of a tenant's, as a tree: its Kubernetes objects, what was made for them
-// outside, and why they wait.
+// Package describe shows what something consists of as a tree: its Kubernetes objects, what was made for them outside, and why
+// they wait. It knows clusters of Cluster API; systems have kinds of their own.
 package describe
 
 import (
@@ -10,14 +10,26 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/tree"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/ledgers"
 )
+
+// Kind is a kind of object that can be described.
+type Kind struct {
+	// Names of it in small letters, such as "cluster". The first one is that of the help.
+	Names []string
+	// Shows is the help: what is shown of it.
+	Shows string
+	// Read returns the tree. The namespace doesn't matter for an object that is in none.
+	Read func(ctx context.Context, c client.Client, namespace, name string) (*Object, error)
+}
 
 // Object is a node of the tree.
 type Object struct {
@@ -29,6 +41,8 @@ type Object struct {
 	State *metav1.Condition `json:"state,omitempty"`
 	// Conditions are all of the object's own, sorted by type.
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// Apart are the conditions that State doesn't sum up.
+	Apart []string `json:"-"`
 	// Outside is what was made or taken for the object outside Kubernetes.
 	Outside []ledgers.Resource `json:"outside,omitempty"`
 	// Details are what else there is to know of the object.
@@ -44,21 +58,48 @@ type Detail struct {
 	Time *metav1.Time `json:"time,omitempty"`
 }
 
-// Cluster reads the tree of a cluster.
-func Cluster(ctx context.Context, c client.Client, namespace, name string) (*Object, error) {
+// Cluster is the kind of clusters of Cluster API. The groups are those of the ledgers of all systems.
+func Cluster(ledgerGroups ...string) Kind {
+	return Kind{
+		Names: []string{"cluster"},
+		Shows: `the objects of a Cluster API cluster. Below each stands what was made for it outside Kubernetes, with its ID
+there. What is yours and only used, and so never deleted, is marked "(yours)". "(asked for)" is on its way:
+the outside service hasn't named it yet`,
+		Read: func(ctx context.Context, c client.Client, namespace, name string) (*Object, error) {
+			return cluster(ctx, c, ledgerGroups, namespace, name)
+		},
+	}
+}
+
+func cluster(ctx context.Context, c client.Client, ledgerGroups []string, namespace, name string) (*Object, error) {
 	found, err := tree.Discovery(ctx, c, namespace, name, tree.DiscoverOptions{Echo: true})
 	if err != nil {
 		return nil, fmt.Errorf("read Cluster %s/%s: %w", namespace, name, err)
 	}
-	ledgers := &ledgerv1.LedgerList{}
-	if err := c.List(ctx, ledgers, client.InNamespace(namespace)); err != nil && !meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("list the ledgers of namespace %s: %w", namespace, err)
-	}
 	byName := map[string]*ledgerv1.Ledger{}
-	for i := range ledgers.Items {
-		byName[ledgers.Items[i].Name] = &ledgers.Items[i]
+	for _, group := range ledgerGroups {
+		if err := readLedgers(ctx, c, group, namespace, byName); err != nil && !meta.IsNoMatchError(err) {
+			return nil, fmt.Errorf("list the ledgers of namespace %s: %w", namespace, err)
+		}
 	}
 	return read(found, found.GetRoot(), byName), nil
+}
+
+// readLedgers adds the ledgers of one group. A scheme knows the Go type in one group only.
+func readLedgers(ctx context.Context, c client.Client, group, namespace string, byName map[string]*ledgerv1.Ledger) error {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: ledgerv1.Version, Kind: "LedgerList"})
+	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return err
+	}
+	for _, item := range list.Items {
+		ledger := &ledgerv1.Ledger{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, ledger); err != nil {
+			return err
+		}
+		byName[ledger.Name] = ledger
+	}
+	return nil
 }
 
 func read(t *tree.ObjectTree, object client.Object, byName map[string]*ledgerv1.Ledger) *Object {
@@ -92,15 +133,15 @@ func rank(object client.Object) int {
 	return 1
 }
 
-// waiting are the conditions that say why an object isn't as wanted. Where it is, only those are left that are no part of that.
-func (o *Object) waiting() []metav1.Condition {
+// Waiting are the conditions that say why an object isn't as wanted. Where it is, only those are left that are no part of that.
+func (o *Object) Waiting() []metav1.Condition {
 	if o.State == nil {
 		return nil
 	}
 	wanted := o.State.Status == metav1.ConditionTrue
 	var reasons []metav1.Condition
 	for _, c := range o.Conditions {
-		sums := c.Type == o.State.Type || c.Type == clusterv1.ReadyCondition || wanted && c.Type != resourcev1.PropagatedCondition
+		sums := c.Type == o.State.Type || c.Type == clusterv1.ReadyCondition || wanted && !slices.Contains(o.Apart, c.Type)
 		if !sums && c.Status != metav1.ConditionTrue && c.Message != "" && !saysNoIsGood(c.Type) {
 			reasons = append(reasons, c)
 		}

@@ -60,12 +60,12 @@ func (p *printer) object(o *Object, indent, branch, below string) {
 	if o.State == nil {
 		p.row(indent + branch + name)
 	} else {
-		p.condition(indent+branch+name, indent+below+stem(o), *o.State, len(o.waiting()) == 0)
+		p.condition(indent+branch+name, indent+below+stem(o), *o.State, len(o.Waiting()) == 0)
 	}
 	for _, r := range o.Outside {
 		p.row(indent + below + stem(o) + "  " + resource(r))
 	}
-	for _, c := range o.waiting() {
+	for _, c := range o.Waiting() {
 		p.condition(indent+below+stem(o)+"  "+c.Type, indent+below+stem(o), c, true)
 	}
 	for _, d := range o.Details {

@@ -12,6 +12,8 @@ import (
 
 // System is what has to be known of a system: the objects that own something, and what is seen with a login.
 type System struct {
+	// Help says which objects these are, and what is known by which tag.
+	Help   string
 	Owners []*OwnerKind
 	// Connect turns Secrets into accounts. The policy says where they may lead to.
 	Connect func(egress.Policy) func(*corev1.Secret) (Account, error)

@@ -36,6 +36,14 @@ type applied struct {
 	isNew bool
 }
 
+// Has reports whether a file has a cluster of a system. One that can't be read has none.
+func Has(source []byte, system System) bool {
+	objects, err := decode(bytes.NewReader(source)) // File says what is wrong with it
+	return err == nil && slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool {
+		return o.GetKind() == system.Cluster && o.GroupVersionKind().Group == system.Version.Group
+	})
+}
+
 // decode reads the objects of a file, Lists taken apart.
 func decode(source io.Reader) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured

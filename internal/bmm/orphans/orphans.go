@@ -17,7 +17,12 @@ import (
 const callTimeout = 30 * time.Second
 
 // System is NVIDIA bare metal.
-var System = orphans.System{Owners: owners, Connect: connect}
+var System = orphans.System{
+	Help: `what was made for an NvidiaBMMCluster, an NvidiaBMMMachine, or a Machine of OpenShift's.
+VPCs, network security groups and instances are known by their labels. Subnets, VPC prefixes, allocations and the
+provider's IP blocks have none: their names count only where the owner ID in them stands in a label as well.`,
+	Owners: owners, Connect: connect,
+}
 
 func connect(policy egress.Policy) func(*corev1.Secret) (orphans.Account, error) {
 	build := bmm.Connect(func(c *bmm.Config) { c.Timeout, c.Egress = callTimeout, policy })

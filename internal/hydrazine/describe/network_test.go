@@ -21,9 +21,16 @@ import (
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	"github.com/bedplate/bedplate/internal/describe"
+	hydrazine "github.com/bedplate/bedplate/internal/hydrazine/describe"
 )
 
 const tenant = "tenant"
+
+var now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+func condition(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(now.Add(-90 * time.Second))}
+}
 
 var ready = condition("Ready", metav1.ConditionTrue, "AsWanted", "")
 
@@ -158,11 +165,11 @@ func TestNetwork_isShownWithWhatItWaitsFor(t *testing.T) {
 		of       string
 		objects  []client.Object
 	}{
-		"resourcegroup":        {describe.ResourceGroup, "blue", large()},
-		"resourcegroup-small":  {describe.ResourceGroup, "blue", []client.Object{group(), host("host1", "10.10.10.2")}},
-		"resourcegroup-fabric": {describe.ResourceGroup, "blue", []client.Object{group(byFabric), host("host1", "10.10.10.2", unseen)}},
-		"managedresource":      {describe.ManagedResource, "host1", large()},
-		"publicip":             {describe.PublicIP, "two", large()},
+		"resourcegroup":        {hydrazine.ResourceGroup, "blue", large()},
+		"resourcegroup-small":  {hydrazine.ResourceGroup, "blue", []client.Object{group(), host("host1", "10.10.10.2")}},
+		"resourcegroup-fabric": {hydrazine.ResourceGroup, "blue", []client.Object{group(byFabric), host("host1", "10.10.10.2", unseen)}},
+		"managedresource":      {hydrazine.ManagedResource, "host1", large()},
+		"publicip":             {hydrazine.PublicIP, "two", large()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -200,10 +207,10 @@ func TestNetwork_isShownToWhoMayNotReadPublicIPs(t *testing.T) {
 			return c.List(ctx, list, options...)
 		},
 	}).Build()
-	root, err := describe.ResourceGroup(t.Context(), c, tenant, "blue")
+	root, err := hydrazine.ResourceGroup(t.Context(), c, tenant, "blue")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(root.Children).To(HaveLen(4))
 	g.Expect(root.Details).To(ContainElement(And(HaveField("Name", "PublicIPs not shown:"), HaveField("Text", ContainSubstring("ask your operator")))))
-	_, err = describe.ResourceGroup(t.Context(), c, tenant, "green")
+	_, err = hydrazine.ResourceGroup(t.Context(), c, tenant, "green")
 	g.Expect(err).To(MatchError(ContainSubstring(`read ResourceGroup tenant/green: resourcegroups.resource.bedplate.dev "green" not found`)))
 }

@@ -1,3 +1,4 @@
+// Package describe shows networks of tenants, the hosts on them and their public addresses.
 package describe
 
 import (
@@ -14,10 +15,22 @@ import (
 
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/describe"
 )
 
+// Kinds that can be described.
+var Kinds = []describe.Kind{
+	{
+		Names: []string{"resourcegroup", "rg"}, Read: ResourceGroup,
+		Shows: `the network of a tenant: its OVN central, how far its last change has come, and its members with their
+addresses, DPUs and leases. Who waits comes first`,
+	},
+	{Names: []string{"managedresource", "mr"}, Read: ManagedResource, Shows: "one of these members"},
+	{Names: []string{"publicip"}, Read: PublicIP, Shows: "a public address: who has it, and how the BGP speakers get on with their neighbors"},
+}
+
 // ResourceGroup reads a network with its members and their public addresses. Objects that wait come first.
-func ResourceGroup(ctx context.Context, c client.Client, namespace, name string) (*Object, error) {
+func ResourceGroup(ctx context.Context, c client.Client, namespace, name string) (*describe.Object, error) {
 	group := &resourcev1.ResourceGroup{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, group); err != nil {
 		return nil, fmt.Errorf("read ResourceGroup %s/%s: %w", namespace, name, err)
@@ -37,14 +50,14 @@ func ResourceGroup(ctx context.Context, c client.Client, namespace, name string)
 	for i := range members {
 		root.Children = append(root.Children, member(&members[i], ips))
 	}
-	slices.SortStableFunc(root.Children, func(a, b *Object) int {
+	slices.SortStableFunc(root.Children, func(a, b *describe.Object) int {
 		return cmp.Or(cmp.Compare(urgency(a), urgency(b)), cmp.Compare(a.Name, b.Name))
 	})
 	return root, nil
 }
 
 // ManagedResource reads a host with its public address.
-func ManagedResource(ctx context.Context, c client.Client, namespace, name string) (*Object, error) {
+func ManagedResource(ctx context.Context, c client.Client, namespace, name string) (*describe.Object, error) {
 	resource := &resourcev1.ManagedResource{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, resource); err != nil {
 		return nil, fmt.Errorf("read ManagedResource %s/%s: %w", namespace, name, err)
@@ -54,17 +67,17 @@ func ManagedResource(ctx context.Context, c client.Client, namespace, name strin
 		return nil, err
 	}
 	root := member(resource, ips)
-	root.Details = append([]Detail{{Name: "group", Text: resource.Spec.ResourceGroup}}, root.Details...)
+	root.Details = append([]describe.Detail{{Name: "group", Text: resource.Spec.ResourceGroup}}, root.Details...)
 	root.Details = append(root.Details, hidden...)
 	return root, nil
 }
 
 // publicIPs that there are. Not every user who may read a network may read them: then only that is said.
-func publicIPs(ctx context.Context, c client.Reader) ([]networkfabricv1.PublicIP, []Detail, error) {
+func publicIPs(ctx context.Context, c client.Reader) ([]networkfabricv1.PublicIP, []describe.Detail, error) {
 	list := &networkfabricv1.PublicIPList{}
 	switch err := c.List(ctx, list); {
 	case apierrors.IsForbidden(err), meta.IsNoMatchError(err):
-		return nil, []Detail{{Name: "PublicIPs not shown:", Text: err.Error()}}, nil
+		return nil, []describe.Detail{{Name: "PublicIPs not shown:", Text: err.Error()}}, nil
 	case err != nil:
 		return nil, nil, fmt.Errorf("read the PublicIPs: %w", err)
 	}
@@ -78,55 +91,58 @@ type conditioned interface {
 	GetConditions() []metav1.Condition
 }
 
-func object(kind string, from conditioned) *Object {
-	o := &Object{Kind: kind, Name: from.GetName(), Conditions: slices.Clone(from.GetConditions())}
+func object(kind string, from conditioned) *describe.Object {
+	o := &describe.Object{
+		Kind: kind, Name: from.GetName(), Conditions: slices.Clone(from.GetConditions()),
+		Apart: []string{resourcev1.PropagatedCondition},
+	}
 	slices.SortFunc(o.Conditions, func(a, b metav1.Condition) int { return cmp.Compare(a.Type, b.Type) })
 	o.State = meta.FindStatusCondition(o.Conditions, resourcev1.ReadyCondition)
 	if o.State == nil { // not reconciled yet
 		o.State = &metav1.Condition{Type: resourcev1.ReadyCondition, Status: metav1.ConditionUnknown}
 	}
 	if at := from.GetDeletionTimestamp(); at != nil {
-		o.Details = append(o.Details, Detail{Name: "deleted", Time: at})
+		o.Details = append(o.Details, describe.Detail{Name: "deleted", Time: at})
 	}
 	return o
 }
 
 // urgency of an object: what isn't as wanted comes first.
-func urgency(o *Object) int {
+func urgency(o *describe.Object) int {
 	for _, child := range o.Children {
 		if urgency(child) == 0 {
 			return 0
 		}
 	}
-	if o.State.Status != metav1.ConditionTrue || len(o.waiting()) > 0 {
+	if o.State.Status != metav1.ConditionTrue || len(o.Waiting()) > 0 {
 		return 0
 	}
 	return 1
 }
 
-func ofGroup(group *resourcev1.ResourceGroup, members []resourcev1.ManagedResource) []Detail {
-	details := []Detail{{Name: "network", Text: network(group.Spec.Network)}}
+func ofGroup(group *resourcev1.ResourceGroup, members []resourcev1.ManagedResource) []describe.Detail {
+	details := []describe.Detail{{Name: "network", Text: network(group.Spec.Network)}}
 	if second := group.Spec.SecondNetwork; second != nil {
-		details = append(details, Detail{Name: "second network", Text: network(second)})
+		details = append(details, describe.Detail{Name: "second network", Text: network(second)})
 	}
 	if group.Spec.NetworkImplementationType == resourcev1.FabricNetwork {
-		details = append(details, Detail{Name: "carried by", Text: "the fabric"})
+		details = append(details, describe.Detail{Name: "carried by", Text: "the fabric"})
 	}
 	if group.Spec.DHCPServer != "" {
 		text := string(group.Spec.DHCPServer)
 		if at := group.Status.SoftwareNetworkConfiguration; at != nil && at.DHCPCircuitID != "" {
 			text += ", which knows the group as " + at.DHCPCircuitID
 		}
-		details = append(details, Detail{Name: "DHCP server", Text: text})
+		details = append(details, describe.Detail{Name: "DHCP server", Text: text})
 	}
 	if at := group.Status.SoftwareNetworkConfiguration; at != nil {
-		details = append(details, Detail{Name: "OVN central", Text: at.OvnService + ", for DPUs at " + at.Southbound})
+		details = append(details, describe.Detail{Name: "OVN central", Text: at.OvnService + ", for DPUs at " + at.Southbound})
 	}
 	if p := group.Status.Propagation; p != nil {
-		details = append(details, Detail{Name: "propagation", Text: fmt.Sprintf("%d of %s have change %d", p.Current, count(int(p.DPUs), "DPU"), p.Change)})
+		details = append(details, describe.Detail{Name: "propagation", Text: fmt.Sprintf("%d of %s have change %d", p.Current, count(int(p.DPUs), "DPU"), p.Change)})
 	}
 	for _, s := range group.Spec.SecurityGroups {
-		details = append(details, Detail{Name: "security group", Text: fmt.Sprintf("%s, %s, %s", s.Name,
+		details = append(details, describe.Detail{Name: "security group", Text: fmt.Sprintf("%s, %s, %s", s.Name,
 			count(len(s.Rules), "rule"), count(inSecurityGroup(s.Name, members), "member"))})
 	}
 	return details
@@ -161,24 +177,24 @@ func inSecurityGroup(name string, members []resourcev1.ManagedResource) (n int) 
 	return n
 }
 
-func member(r *resourcev1.ManagedResource, ips []networkfabricv1.PublicIP) *Object {
+func member(r *resourcev1.ManagedResource, ips []networkfabricv1.PublicIP) *describe.Object {
 	o := object("ManagedResource", r)
-	o.Details = append(o.Details, Detail{Name: "addresses", Text: addresses(r.Spec.HostIP, r.Status.HostAccessIPs)})
+	o.Details = append(o.Details, describe.Detail{Name: "addresses", Text: addresses(r.Spec.HostIP, r.Status.HostAccessIPs)})
 	if r.Spec.SecondHostIP != "" {
-		o.Details = append(o.Details, Detail{Name: "second addresses", Text: addresses(r.Spec.SecondHostIP, r.Status.SecondHostAccessIPs)})
+		o.Details = append(o.Details, describe.Detail{Name: "second addresses", Text: addresses(r.Spec.SecondHostIP, r.Status.SecondHostAccessIPs)})
 	}
-	o.Details = append(o.Details, Detail{Name: "DPU", Text: dpu(r)})
+	o.Details = append(o.Details, describe.Detail{Name: "DPU", Text: dpu(r)})
 	if len(r.Spec.SecurityGroups) > 0 {
-		o.Details = append(o.Details, Detail{Name: "in security groups", Text: strings.Join(r.Spec.SecurityGroups, ", ")})
+		o.Details = append(o.Details, describe.Detail{Name: "in security groups", Text: strings.Join(r.Spec.SecurityGroups, ", ")})
 	}
 	if r.Spec.State == resourcev1.Isolated {
-		o.Details = append(o.Details, Detail{Name: "to be isolated"})
+		o.Details = append(o.Details, describe.Detail{Name: "to be isolated"})
 	}
 	if at := r.Status.LeaseExpires; at != nil {
-		o.Details = append(o.Details, Detail{Name: "lease ends", Time: at})
+		o.Details = append(o.Details, describe.Detail{Name: "lease ends", Time: at})
 	}
 	if at := r.Status.LastReport; at != nil { // all of the status is as old, where it isn't renewed
-		o.Details = append(o.Details, Detail{Name: "last report", Time: at})
+		o.Details = append(o.Details, describe.Detail{Name: "last report", Time: at})
 	}
 	for i := range ips {
 		if of := ips[i].Status.ManagedResource; of != nil && of.UID == r.UID {
