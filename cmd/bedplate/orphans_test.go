@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -56,6 +57,7 @@ func TestOrphans_areWhatALedgerNamesThatIsAllThatIsLeft(t *testing.T) {
 	e.Delete(cluster)
 	e.Strip(cluster)
 	e.UntilGone(cluster)
+	bmmtest.Change(e.Fixture, e.Secret("demo"), func(s *corev1.Secret) { s.Data["endpoint"] = []byte(e.datacenter.url) }) // else it is another account
 	out, err := e.run("", "orphans", "--secret", secret)
 	e.Expect(err).NotTo(HaveOccurred())
 	e.Expect(out).To(ContainSubstring("NvidiaBMMCluster " + e.Namespace + "/demo is gone, and only its ledger is left"))

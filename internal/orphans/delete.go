@@ -86,6 +86,11 @@ func (r *Report) sees(l living) bool {
 	if len(r.reach[l.namespace]) == 0 || len(r.sites) > 0 {
 		return true
 	}
+	for _, secret := range l.forsaken.Spec.Credentials {
+		if account, known := r.leads[secret]; known && !r.read[account] {
+			return true
+		}
+	}
 	for _, e := range l.forsaken.Spec.Entries {
 		if e.Owned() && e.At != nil && time.Since(e.At.Time) < mayAppear {
 			return true

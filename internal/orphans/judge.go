@@ -1,6 +1,7 @@
 package orphans
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,10 +30,12 @@ type judge struct {
 	here func(namespace string) bool
 	// proven are the owner IDs in labels, which only Bedplate writes, and those that the user has confirmed.
 	proven map[string]bool
+	// asked are the owner IDs that the report is limited to; without any it isn't.
+	asked []string
 }
 
 func newJudge(c claims, here func(namespace string) bool, world []item, vouched []string) judge {
-	j := judge{claims: c, here: here, proven: map[string]bool{}}
+	j := judge{claims: c, here: here, proven: map[string]bool{}, asked: vouched}
 	for _, owner := range vouched {
 		j.proven[owner] = true
 	}
@@ -99,15 +102,20 @@ func (j judge) ofLiving(owner living, i item) (verdict, string) {
 	return orphaned, fmt.Sprintf("a double: the %s of %s is %s", entry.Kind, owner.name, entry.ID)
 }
 
-// ofPart judges what has no tag by that of ours which it is a part of: it is deleted with that.
+// ofPart judges what has no tag by that of ours which it is a part of: it is deleted with that. If it is a part of two, it is that of an
+// owner that is asked for.
 func (j judge) ofPart(part item, world []item) (_ verdict, why string, of item) {
-	for _, whole := range world {
+	wholes := slices.DeleteFunc(slices.Clone(world), func(whole item) bool {
 		if !slices.Contains(part.Uses, whole.id) {
-			continue
+			return true
 		}
-		if what, _ := j.of(whole); what != orphaned {
-			continue
-		}
+		what, _ := j.of(whole)
+		return what != orphaned
+	})
+	slices.SortStableFunc(wholes, func(a, b item) int {
+		return cmp.Compare(slices.Index(j.asked, b.tag.Owner), slices.Index(j.asked, a.tag.Owner))
+	})
+	for _, whole := range wholes {
 		if user, used := j.userOf(part.id); used {
 			return uncertain, user.name + " uses it", whole
 		}

@@ -52,8 +52,11 @@ type Report struct {
 
 	// world is what exists in each account.
 	world map[string][]item
-	// reach are the accounts that the Secrets of a namespace lead to.
+	// reach are the accounts that the Secrets of a namespace lead to; leads says it of each Secret, and read are those of which all was
+	// listed.
 	reach         map[string][]string
+	leads         map[string]string
+	read          map[string]bool
 	owners, sites []string
 	objects       client.Reader
 	system        System
@@ -96,7 +99,7 @@ func Find(ctx context.Context, c client.Reader, system System, o Options) (*Repo
 	}
 	r := &Report{
 		Orphans: []*Orphan{}, Warning: Warning, owners: o.Owners, sites: o.Sites, objects: c, system: system,
-		world: map[string][]item{}, reach: map[string][]string{},
+		world: map[string][]item{}, reach: map[string][]string{}, leads: map[string]string{}, read: map[string]bool{},
 	}
 	accounts := &credentials.Cache[Account]{Reader: c, Clock: clock.RealClock{}, Build: system.Connect(o.Egress)}
 	for _, secret := range secrets {
@@ -153,6 +156,7 @@ func (r *Report) misses(c claims) {
 
 // reaches remembers to which account a Secret leads.
 func (r *Report) reaches(secret types.NamespacedName, account Account) {
+	r.leads[secret.String()] = account.String()
 	if accounts := r.reach[secret.Namespace]; !slices.Contains(accounts, account.String()) {
 		r.reach[secret.Namespace] = append(accounts, account.String())
 	}
@@ -182,6 +186,7 @@ func (r *Report) look(
 		}
 		found = append(found, items...)
 	}
+	r.read[account.String()] = true
 	seen := map[string]bool{}
 	for _, i := range r.world[account.String()] {
 		seen[i.id] = true
