@@ -23,9 +23,9 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/version"  // the build
 
 	bmm "github.com/bedplate/bedplate/internal/bmm/cloudprovider"
+	"github.com/bedplate/bedplate/internal/callmetrics"
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/flagcheck"
-	"github.com/bedplate/bedplate/internal/outside"
 	"github.com/bedplate/bedplate/internal/version"
 )
 
@@ -35,7 +35,7 @@ const (
 )
 
 func main() {
-	legacyregistry.RawMustRegister(outside.Collectors()...)
+	legacyregistry.RawMustRegister(callmetrics.Collectors()...)
 	command, err := newCommand(genericapiserver.SetupSignalHandler())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)

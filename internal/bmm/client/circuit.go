@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bedplate/bedplate/internal/callmetrics"
 	"github.com/bedplate/bedplate/internal/fault"
-	"github.com/bedplate/bedplate/internal/outside"
 )
 
 const (
@@ -122,7 +122,7 @@ func (c *Circuits) enter(ctx context.Context, endpoint, op string, of purpose) (
 				err = errCrowded
 			}
 		}
-		outside.Withheld(system)
+		callmetrics.Withheld(system)
 		return nil, &fault.Error{Class: fault.Transient, Op: op, Err: err}
 	}
 }

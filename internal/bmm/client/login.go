@@ -17,8 +17,8 @@ import (
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
 
+	"github.com/bedplate/bedplate/internal/callmetrics"
 	"github.com/bedplate/bedplate/internal/fault"
-	"github.com/bedplate/bedplate/internal/outside"
 )
 
 const (
@@ -65,7 +65,7 @@ func (o OAuth2) login(sender *http.Client, secret string, circuits *Circuits) lo
 	fetch := func(ctx context.Context) (string, time.Time, error) {
 		ctx, cancel := context.WithTimeout(context.WithValue(ctx, oauth2.HTTPClient, &short), tokenTimeout)
 		defer cancel()
-		ctx, done := outside.Observe(ctx, system, opLogin, secret)
+		ctx, done := callmetrics.Observe(ctx, system, opLogin, secret)
 		sent := time.Now()
 		token, answered, err := fetchToken(ctx, &config, secret)
 		if answered {

@@ -11,8 +11,8 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/bedplate/bedplate/internal/bmm/client/gen"
+	"github.com/bedplate/bedplate/internal/callmetrics"
 	"github.com/bedplate/bedplate/internal/fault"
-	"github.com/bedplate/bedplate/internal/outside"
 )
 
 // system names the API in metrics and spans.
@@ -91,7 +91,7 @@ func (c *Client) try(
 func (c *Client) exchange(
 	ctx context.Context, apiName, token string, r request, out any,
 ) (header http.Header, failed *failure) {
-	ctx, done := outside.Observe(ctx, system, r.op, c.secret)
+	ctx, done := callmetrics.Observe(ctx, system, r.op, c.secret)
 	defer func() {
 		if failed != nil {
 			done(failed.err)

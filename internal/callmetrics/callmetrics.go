@@ -1,8 +1,8 @@
-// Package outside makes calls to services outside Kubernetes visible: each is a span, and is counted and timed in the
+// Package callmetrics makes calls to services outside Kubernetes visible: each is a span, and is counted and timed in the
 // manager's metrics.
 //
 // Spans go to OpenTelemetry's global provider, so that they are dropped until the program sets one.
-package outside
+package callmetrics
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 )
 
 // tracer is what the spans say they come from.
-const tracer = "github.com/bedplate/bedplate/internal/outside"
+const tracer = "github.com/bedplate/bedplate/internal/callmetrics"
 
 // classOK is the class of a call that succeeded; the others are those of package fault.
 const classOK = "ok"

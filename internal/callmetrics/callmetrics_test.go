@@ -1,4 +1,4 @@
-package outside_test
+package callmetrics_test
 
 import (
 	"crypto/rand"
@@ -15,9 +15,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/bedplate/bedplate/internal/callmetrics"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/metricstest"
-	"github.com/bedplate/bedplate/internal/outside"
 )
 
 var spans = tracetest.NewInMemoryExporter()
@@ -67,7 +67,7 @@ func TestObserve_isOneSpanAndOneCount(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			operation := name + " " + rand.Text() // metrics are the process's own
-			ctx, done := outside.Observe(t.Context(), "test", operation, "default/"+operation)
+			ctx, done := callmetrics.Observe(t.Context(), "test", operation, "default/"+operation)
 			g.Expect(trace.SpanFromContext(ctx).IsRecording()).To(BeTrue(), "what is done within belongs to the span")
 			done(row.outcome)
 
