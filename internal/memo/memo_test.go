@@ -75,3 +75,34 @@ func TestCalls_lookOnceMoreBeforeTheCall(t *testing.T) {
 	find := func(context.Context) (int, error) { return 0, errors.New("it was known") }
 	g.Expect(calls.Share(t.Context(), "a", recall, find)).To(Equal(7))
 }
+
+func TestValue_isFoundOnceUntilItExpiresOrIsForgotten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		var v memo.Value[int]
+		calls := 0
+		get := func() (int, error) {
+			return v.Get(t.Context(), func(context.Context) (int, time.Time, error) {
+				calls++
+				return calls, time.Now().Add(time.Minute), nil
+			})
+		}
+		g.Expect(get()).To(Equal(1))
+		g.Expect(get()).To(Equal(1))
+		time.Sleep(time.Minute) // of the bubble's own time
+		_, known := v.Recall()
+		g.Expect(known).To(BeFalse())
+		g.Expect(get()).To(Equal(2))
+		v.Forget(1)
+		g.Expect(get()).To(Equal(2), "there already is another one")
+		v.Forget(2)
+		g.Expect(get()).To(Equal(3))
+
+		var failing memo.Value[int]
+		_, err := failing.Get(t.Context(), func(context.Context) (int, time.Time, error) { return 0, time.Time{}, errors.New("down") })
+		g.Expect(err).To(MatchError("down"))
+		_, known = failing.Recall()
+		g.Expect(known).To(BeFalse(), "an error isn't kept")
+	})
+}

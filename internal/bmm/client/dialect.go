@@ -9,6 +9,7 @@ import (
 
 	"github.com/bedplate/bedplate/internal/bmm/client/gen"
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/memo"
 )
 
 // The names of the API, by release: a segment of every path. Other differences between the releases are small: roles (with
@@ -25,11 +26,11 @@ const (
 type dialect struct {
 	set      string
 	detect   func(ctx context.Context, token string) (string, error)
-	detected *memo[string]
+	detected *memo.Value[string]
 }
 
 func newDialect(set string, detect func(ctx context.Context, token string) (string, error)) dialect {
-	return dialect{set: set, detect: detect, detected: &memo[string]{}}
+	return dialect{set: set, detect: detect, detected: &memo.Value[string]{}}
 }
 
 // name of the API, as its server answers to a request with this token.
@@ -37,7 +38,7 @@ func (d dialect) name(ctx context.Context, token string) (string, error) {
 	if d.set != "" {
 		return d.set, nil
 	}
-	name, err := d.detected.get(ctx, func(ctx context.Context) (string, time.Time, error) {
+	name, err := d.detected.Get(ctx, func(ctx context.Context) (string, time.Time, error) {
 		name, err := d.detect(ctx, token)
 		return name, time.Time{}, err
 	})
@@ -48,7 +49,7 @@ func (d dialect) name(ctx context.Context, token string) (string, error) {
 }
 
 // forget makes the next call detect again: the server may have been upgraded.
-func (d dialect) forget(name string) { d.detected.forget(name) }
+func (d dialect) forget(name string) { d.detected.Forget(name) }
 
 const (
 	opDetect   = "detect the API's name"

@@ -19,6 +19,7 @@ import (
 
 	"github.com/bedplate/bedplate/internal/callmetrics"
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/memo"
 )
 
 const (
@@ -61,7 +62,7 @@ func (o OAuth2) login(sender *http.Client, secret string, circuits *Circuits) lo
 	short := *sender
 	short.Transport = shortAnswers{sender.Transport}
 	server := "the login at " + o.TokenURL // another one than the API, even if both are at the same address
-	tokens := &memo[string]{}
+	tokens := &memo.Value[string]{}
 	fetch := func(ctx context.Context) (string, time.Time, error) {
 		ctx, cancel := context.WithTimeout(context.WithValue(ctx, oauth2.HTTPClient, &short), tokenTimeout)
 		defer cancel()
@@ -80,21 +81,21 @@ func (o OAuth2) login(sender *http.Client, secret string, circuits *Circuits) lo
 	return login{
 		means: "OAuth2 client",
 		token: func(ctx context.Context) (string, error) {
-			if token, known, _ := tokens.recall(); known {
+			if token, known := tokens.Recall(); known {
 				return token, nil
 			}
 			pass, err := circuits.enter(ctx, server, opLogin, purpose{tenant: namespaceOf(secret), holds: true})
 			if err != nil {
 				return "", err
 			}
-			token, err := tokens.get(ctx, fetch)
+			token, err := tokens.Get(ctx, fetch)
 			circuits.leave(pass, err)
 			if err != nil && ctx.Err() != nil {
 				err = &fault.Error{Class: fault.Transient, Op: opLogin, Err: err}
 			}
 			return token, err
 		},
-		renew:  func(refused string) bool { tokens.forget(refused); return true },
+		renew:  func(refused string) bool { tokens.Forget(refused); return true },
 		redact: func(text string) string { return hide(text, o.ClientSecret) },
 	}
 }
