@@ -8,7 +8,7 @@ import (
 
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
-	"github.com/bedplate/bedplate/internal/values"
+	"github.com/bedplate/bedplate/internal/httpclient/bounds"
 )
 
 // take stores the answer of a list that started and ended at these times, and returns the IDs of changed items. What
@@ -168,7 +168,7 @@ func (s *shelf[C, T]) put(item T, at time.Time) {
 func (s *shelf[C, T]) put1(item T, at time.Time) {
 	id := s.service.ID(&item)
 	s.drop(id)
-	bytes := values.Size(&item)
+	bytes := bounds.Size(&item)
 	s.items[id] = seen[T]{at: at, item: item, bytes: bytes}
 	s.bytes += bytes
 }

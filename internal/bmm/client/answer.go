@@ -9,10 +9,8 @@ import (
 	"strings"
 
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/httpclient/bounds"
 )
-
-// maxMessage bounds what is copied from an answer into an error text, in bytes.
-const maxMessage = 300
 
 // answer is an error answer: {"source", "message", "data"}.
 type answer struct {
@@ -27,7 +25,7 @@ func parseAnswer(status int, body []byte) answer {
 		Data    json.RawMessage `json:"data"`
 	}
 	// A body that isn't the service's own (a proxy's page) is not repeated.
-	if !bounded(body) || json.Unmarshal(body, &parsed) != nil {
+	if !bounds.Fit(body) || json.Unmarshal(body, &parsed) != nil {
 		return answer{status: status}
 	}
 	a := answer{status: status, message: parsed.Message, fields: map[string]string{}}
@@ -56,14 +54,6 @@ func (a answer) String() string {
 		default:
 			text += fmt.Sprintf("; %s: %s", field, a.fields[field])
 		}
-	}
-	return text
-}
-
-// shorten runs after secrets are removed: a cut could leave a part of one.
-func shorten(text string) string {
-	if len(text) > maxMessage {
-		text = strings.ToValidUTF8(text[:maxMessage], "") + "…"
 	}
 	return text
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/httpclient/bounds"
 )
 
 // transportFailure classifies a request that got no answer.
@@ -78,7 +79,7 @@ func withoutResolver(err error) error {
 func (c *Client) answerFailure(r request, resp *http.Response, body []byte, redact func(string) string) *failure {
 	a := parseAnswer(resp.StatusCode, body)
 	class := a.class(r.rules)
-	text := shorten(redact(a.String()))
+	text := bounds.Shorten(redact(a.String()))
 	if a.status == http.StatusNotFound && (a.message == "" || a.wrongPath()) {
 		text += " (are endpoint, orgName and apiName right?)"
 	}

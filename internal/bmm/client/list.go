@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +8,7 @@ import (
 	"net/http"
 
 	"github.com/bedplate/bedplate/internal/fault"
-	"github.com/bedplate/bedplate/internal/values"
+	"github.com/bedplate/bedplate/internal/httpclient/bounds"
 )
 
 const (
@@ -33,7 +32,7 @@ type page struct {
 
 // listing is a list that is being read.
 type listing[T any] struct {
-	memory *share
+	memory *bounds.Share
 	// most it may take in memory, in bytes.
 	most  int
 	items []T
@@ -52,10 +51,10 @@ func listUpTo[T any](ctx context.Context, c *Client, most int, op string, call f
 	defer cancel()
 	pages := &visit{}
 	defer func() { c.circuits.leave(pages.pass, err) }()
-	l := &listing[T]{memory: c.share(), most: most}
-	defer l.memory.release()
+	l := &listing[T]{memory: bounds.ShareOf(c.Namespace()), most: most}
+	defer l.memory.Release()
 	for number := 1; number <= maxPages; number++ {
-		l.before.items, l.before.bytes = len(l.items), l.memory.has
+		l.before.items, l.before.bytes = len(l.items), l.memory.Has()
 		p := page{number: ptr(number), size: ptr(pageSize), order: ptr(orderBy)}
 		header, err := c.do(ctx, request{op: op, list: pages, send: call(p)}, l)
 		if err != nil {
@@ -73,25 +72,23 @@ func listUpTo[T any](ctx context.Context, c *Client, most int, op string, call f
 }
 
 // decodeFrom adds the items of a page, one after the other. It starts over where a page is read once more.
-func (l *listing[T]) decodeFrom(b *body) error {
+func (l *listing[T]) decodeFrom(b *bounds.Body) error {
 	l.items = l.items[:l.before.items]
-	_ = l.memory.set(l.before.bytes) // less than before
+	_ = l.memory.Set(l.before.bytes) // less than before
 	err := l.decodeItems(b)
-	if b.err != nil { // the other is only its consequence
-		return b.err
+	if b.Err() != nil { // the other is only its consequence
+		return b.Err()
 	}
 	return err
 }
 
-func (l *listing[T]) decodeItems(b *body) error {
-	b.allow(maxOther)
-	of := &items{in: bufio.NewReader(b)}
-	if list, err := of.begin(); !list {
+func (l *listing[T]) decodeItems(b *bounds.Body) error {
+	of := bounds.ItemsOf(b)
+	if list, err := of.Begin(); !list {
 		return err
 	}
 	for {
-		b.allow(maxObject)
-		text, err := of.next()
+		text, err := of.Next()
 		switch {
 		case err != nil || text == nil:
 			return err
@@ -107,18 +104,18 @@ func (l *listing[T]) decodeItems(b *body) error {
 // add an item, whose text is within the bounds of an object.
 func (l *listing[T]) add(text []byte) error {
 	var item T
-	if err := unmarshal(text, &item); err != nil {
+	if err := bounds.Unmarshal(text, &item); err != nil {
 		return err
 	}
 	if err := rightObject(&item, ""); err != nil {
 		return err
 	}
-	bytes := l.memory.has + values.Size(&item)
+	bytes := l.memory.Has() + bounds.Size(&item)
 	if bytes > l.most || len(l.items) == maxObjects {
 		return fmt.Errorf("the list is too long: it may have %d objects and %d MiB", maxObjects, l.most>>20)
 	}
 	l.items = append(l.items, item)
-	return l.memory.set(bytes)
+	return l.memory.Set(bytes)
 }
 
 // isLastPage compares with the page size that the server says it used, which may be smaller than requested.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/bedplate/bedplate/internal/callmetrics"
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/httpclient/bounds"
 	"github.com/bedplate/bedplate/internal/memo"
 )
 
@@ -112,11 +113,11 @@ func (s shortAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	defer func() { _ = resp.Body.Close() }() // all that matters has been read
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxOther))
+	text, err := io.ReadAll(io.LimitReader(resp.Body, bounds.MaxOther))
 	if err != nil {
 		return nil, err
 	}
-	if !bounded(text) {
+	if !bounds.Fit(text) {
 		text = nil
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(text))

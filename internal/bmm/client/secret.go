@@ -32,7 +32,7 @@ const (
 	maxBundle = 256
 )
 
-var bounds = []struct {
+var maxOfKeys = []struct {
 	key string
 	kib int
 }{
@@ -53,7 +53,7 @@ func FromSecret(secret *corev1.Secret) (Config, error) {
 }
 
 func fromSecret(secret *corev1.Secret) (Config, error) {
-	for _, bound := range bounds {
+	for _, bound := range maxOfKeys {
 		if len(secret.Data[bound.key]) > bound.kib<<10 {
 			return Config{}, fmt.Errorf("has more than %d KiB under %s", bound.kib, bound.key)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/client/gen"
 	"github.com/bedplate/bedplate/internal/callmetrics"
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/httpclient/bounds"
 )
 
 // system names the API in metrics and spans.
@@ -111,23 +112,20 @@ func (c *Client) exchange(
 		return nil, transportFailure(ctx, r, c.secret, err)
 	}
 	defer func() { _ = resp.Body.Close() }() // all that matters has been read
-	memory := c.share()
-	defer memory.release()
-	body := newBody(resp.Body, memory)
+	memory := bounds.ShareOf(c.Namespace())
+	defer memory.Release()
+	body := bounds.NewBody(resp.Body, memory)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		text, err := body.whole(maxOther)
-		if !body.lost { // what is too long is not in the service's own words
+		text, err := body.Whole(bounds.MaxOther)
+		if !body.Lost() { // what is too long is not in the service's own words
 			return nil, c.answerFailure(r, resp, text, func(text string) string { return c.login.redact(hide(text, token)) })
 		}
 		return nil, &failure{err: &fault.Error{Class: fault.Transient, Op: r.op, Ambiguous: r.write, Err: err}}
 	}
-	if err = decode(body, out); err == nil {
-		err = rightObject(out, r.id)
-	}
-	if err != nil {
+	if err = decode(body, out, r.id); err != nil {
 		// A write that was answered with 2xx has happened, whatever the answer says.
 		failed := &failure{err: &fault.Error{Class: fault.Transient, Op: r.op, Ambiguous: r.write, Err: err}}
-		if !body.lost {
+		if !body.Lost() {
 			failed.status = resp.StatusCode
 		}
 		return nil, failed

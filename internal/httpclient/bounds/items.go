@@ -1,4 +1,4 @@
-package client
+package bounds
 
 import (
 	"bufio"
@@ -13,17 +13,22 @@ var (
 	errNotObject = errors.New("unexpected answer: a list of something else than objects")
 )
 
-// items cuts a list into its objects, as it comes. A cut finds the end of an object if it is JSON; whether it is, is checked when it
+// Items cuts a list into its objects, as it comes. A cut finds the end of an object if it is JSON; whether it is, is checked when it
 // is decoded. So each is read once, and one is in memory at a time: encoding/json's Decoder reads each three times before it is
 // decoded.
-type items struct {
+type Items struct {
+	body *Body
 	in   *bufio.Reader
 	any  bool
 	text []byte // of the last one; the next one takes its place
 }
 
-// begin reports whether there is a list. Null is an empty one.
-func (i *items) begin() (list bool, err error) {
+// ItemsOf the list that an answer is.
+func ItemsOf(b *Body) *Items { return &Items{body: b, in: bufio.NewReader(b)} }
+
+// Begin reports whether there is a list. Null is an empty one.
+func (i *Items) Begin() (list bool, err error) {
+	i.body.allow(MaxOther)
 	switch c, err := i.symbol(); {
 	case err != nil:
 		return false, errNotJSON
@@ -40,8 +45,9 @@ func (i *items) begin() (list bool, err error) {
 	return false, i.end()
 }
 
-// next is the text of an object, or nil after the last one.
-func (i *items) next() ([]byte, error) {
+// Next is the text of an object, or nil after the last one. It fits, if it is JSON.
+func (i *Items) Next() ([]byte, error) {
+	i.body.allow(MaxObject)
 	c, err := i.symbol()
 	if err == nil && c == ']' {
 		return nil, i.end()
@@ -64,7 +70,7 @@ func (i *items) next() ([]byte, error) {
 			return nil, errNotJSON
 		}
 		there, _ := i.in.Peek(i.in.Buffered())
-		n, ok := s.Take(there, maxValues, maxDepth)
+		n, ok := s.Take(there, MaxValues, maxDepth)
 		if !ok {
 			return nil, errTooMuch
 		}
@@ -75,7 +81,7 @@ func (i *items) next() ([]byte, error) {
 }
 
 // symbol is the next byte that is no white space.
-func (i *items) symbol() (byte, error) {
+func (i *Items) symbol() (byte, error) {
 	for {
 		switch c, err := i.in.ReadByte(); {
 		case err != nil:
@@ -87,15 +93,9 @@ func (i *items) symbol() (byte, error) {
 }
 
 // end is nil if there is nothing more.
-func (i *items) end() error {
+func (i *Items) end() error {
 	if _, err := i.symbol(); !errors.Is(err, io.EOF) {
 		return errNotJSON
 	}
 	return nil
-}
-
-// bounded reports whether a text that may be JSON has fewer than maxValues values, and isn't deeper than maxDepth.
-func bounded(text []byte) bool {
-	_, ok := values.Of(text, maxValues, maxDepth)
-	return ok
 }

@@ -1,4 +1,4 @@
-package client
+package bounds
 
 import (
 	"errors"
@@ -15,23 +15,27 @@ type ration struct {
 	taken map[string]int
 }
 
-// answers is the ration of the process. A list of 10,000 instances takes a quarter of it.
+// answers is the ration of the process. A list of 10,000 machines takes a quarter of it.
 var answers = &ration{limit: 96 << 20, taken: map[string]int{}}
 
 var errNoMemory = errors.New("the answers to calls with the credentials of this namespace take too much memory at the moment: " +
 	"it is tried again; is the endpoint the right one?")
 
-// share is one reader's part of a ration. It isn't safe for concurrent use.
-type share struct {
+// Share is one reader's part of the ration of the process. It isn't safe for concurrent use.
+type Share struct {
 	of  *ration
 	who string
 	has int
 }
 
-func (c *Client) share() *share { return &share{of: answers, who: c.Namespace()} }
+// ShareOf a namespace.
+func ShareOf(namespace string) *Share { return &Share{of: answers, who: namespace} }
 
-// set what it has, in bytes. It may always have less.
-func (s *share) set(bytes int) error {
+// Has is what it has, in bytes.
+func (s *Share) Has() int { return s.has }
+
+// Set what it has, in bytes. It may always have less.
+func (s *Share) Set(bytes int) error {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
 	more := bytes - s.has
@@ -46,4 +50,5 @@ func (s *share) set(bytes int) error {
 	return nil
 }
 
-func (s *share) release() { _ = s.set(0) } // can't fail
+// Release all that it has.
+func (s *Share) Release() { _ = s.Set(0) } // can't fail

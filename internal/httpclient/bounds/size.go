@@ -1,4 +1,4 @@
-package values
+package bounds
 
 import (
 	"reflect"
