@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/httpclient/circuit"
 )
 
 // Each answer comes before it counts as slow, and still they hold all workers together.
@@ -22,7 +23,7 @@ func TestCircuit_anEndpointThatTakesItsTimeHoldsHalfOfTheWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		lazy := &host{answer: after(4900*time.Millisecond, found)}
-		c := reaching(t, client.NewCircuits(pollInterval), "red", "https://lazy.example.com", lazy)
+		c := reaching(t, circuit.New(pollInterval), "red", "https://lazy.example.com", lazy)
 		_, err := c.Tenant(t.Context())
 		g.Expect(err).NotTo(HaveOccurred())
 		for range 5 {
@@ -39,7 +40,7 @@ func TestCircuit_listsOfManyPagesHoldHalfOfTheWorkers(t *testing.T) {
 		g := NewWithT(t)
 		page := answers(http.StatusOK, `[]`, "X-Pagination", `{"pageNumber":1,"pageSize":100,"total":20000}`)
 		endless := &host{answer: after(900*time.Millisecond, page)}
-		c := reaching(t, client.NewCircuits(pollInterval), "red", "https://endless.example.com", endless)
+		c := reaching(t, circuit.New(pollInterval), "red", "https://endless.example.com", endless)
 		var held atomic.Int32
 		var all sync.WaitGroup
 		for range 10 {
@@ -73,7 +74,7 @@ func TestCircuit_aLoginThatHangsLaterIsNoMatterOfTheAPI(t *testing.T) {
 			}
 			return found(r)
 		})
-		circuits := client.NewCircuits(pollInterval)
+		circuits := circuit.New(pollInterval)
 		blue := reaching(t, circuits, "blue", api, h)
 		_, err := blue.Tenant(t.Context())
 		g.Expect(err).NotTo(HaveOccurred())
@@ -95,7 +96,7 @@ func TestCircuit_saysTheSameAsLongAsNothingChanges(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
-		c := reaching(t, client.NewCircuits(pollInterval), "blue", "https://dead.example.com", &host{answer: hanging})
+		c := reaching(t, circuit.New(pollInterval), "blue", "https://dead.example.com", &host{answer: hanging})
 		_, err := c.Tenant(t.Context())
 		g.Expect(err).To(HaveOccurred())
 		said := map[string]bool{}
@@ -121,7 +122,7 @@ func TestCircuit_aChangeAtASiteThatHangsIsNotWhatAsksAgain(t *testing.T) {
 		g := NewWithT(t)
 		const api = "https://api.example.com"
 		h := &host{answer: undialed}
-		circuits := client.NewCircuits(pollInterval)
+		circuits := circuit.New(pollInterval)
 		red, blue := reaching(t, circuits, "red", api, h), reaching(t, circuits, "blue", api, h)
 		_, err := blue.Tenant(t.Context())
 		g.Expect(err).To(HaveOccurred())
@@ -165,7 +166,7 @@ func TestCircuit_writesAtManySitesThatHangHoldFewWorkers(t *testing.T) {
 			defer held.Add(-1)
 			return hanging(r)
 		})
-		circuits := client.NewCircuits(pollInterval)
+		circuits := circuit.New(pollInterval)
 		red := reaching(t, circuits, "red", "https://red.example.com", api)
 		_, err := red.Tenant(t.Context())
 		g.Expect(err).NotTo(HaveOccurred())
@@ -188,7 +189,7 @@ func TestCircuit_allThatATenantCanThinkOfLeavesWorkers(t *testing.T) {
 		g := NewWithT(t)
 		var held, most atomic.Int32
 		api := &host{answer: found}
-		circuits := client.NewCircuits(pollInterval)
+		circuits := circuit.New(pollInterval)
 		trusted := reaching(t, circuits, "red", "https://red.example.com", api)
 		_, err := trusted.Tenant(t.Context())
 		g.Expect(err).NotTo(HaveOccurred())

@@ -16,6 +16,7 @@ import (
 
 	"github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/httpclient/circuit"
 )
 
 const pollInterval = 30 * time.Second
@@ -73,7 +74,7 @@ func after(d time.Duration, then step) step {
 var siteIsDown = after(50*time.Second, answers(http.StatusInternalServerError, `{"message": "the site doesn't answer"}`))
 
 // reaching returns a client of a namespace's that shares the circuits with others.
-func reaching(t *testing.T, circuits *client.Circuits, namespace, endpoint string, h http.RoundTripper) *client.Client {
+func reaching(t *testing.T, circuits *circuit.Circuits, namespace, endpoint string, h http.RoundTripper) *client.Client {
 	t.Helper()
 	c, err := client.New(client.Config{
 		Endpoint: endpoint, Org: "acme", Token: token, APIName: "carbide", Secret: namespace + "/bmm",
@@ -84,7 +85,7 @@ func reaching(t *testing.T, circuits *client.Circuits, namespace, endpoint strin
 }
 
 // loggingIn is reaching for a client of the namespace red that has to log in first.
-func loggingIn(t *testing.T, circuits *client.Circuits, endpoint, tokenURL string, h http.RoundTripper) *client.Client {
+func loggingIn(t *testing.T, circuits *circuit.Circuits, endpoint, tokenURL string, h http.RoundTripper) *client.Client {
 	t.Helper()
 	c, err := client.New(client.Config{
 		Endpoint: endpoint, Org: "acme", APIName: "carbide", Secret: "red/bmm", HTTP: &http.Client{Transport: h},
@@ -120,7 +121,7 @@ func TestCircuit_anEndpointThatDoesntAnswerIsAskedByOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		dead := &host{answer: hanging}
-		c := reaching(t, client.NewCircuits(pollInterval), "blue", "https://dead.example.com", dead)
+		c := reaching(t, circuit.New(pollInterval), "blue", "https://dead.example.com", dead)
 		errs, took := atOnce(t.Context(), 10, c)
 		g.Expect(failed(errs)).To(Equal(10))
 		g.Expect(dead.most.Load()).To(BeEquivalentTo(1))
@@ -159,7 +160,7 @@ func TestCircuit_aStartAtAHealthyEndpointMeetsNoError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		healthy := &host{answer: after(50*time.Millisecond, found)}
-		errs, took := atOnce(t.Context(), 20, reaching(t, client.NewCircuits(pollInterval), "blue", "https://api.example.com", healthy))
+		errs, took := atOnce(t.Context(), 20, reaching(t, circuit.New(pollInterval), "blue", "https://api.example.com", healthy))
 		g.Expect(failed(errs)).To(BeZero())
 		g.Expect(took).To(Equal(250*time.Millisecond), "nineteen wait for the first answer, and then go on five by five")
 	})
@@ -170,7 +171,7 @@ func TestCircuit_aTenantsDeadEndpointsHoldThreeWorkers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
-		circuits, dead, healthy := client.NewCircuits(pollInterval), &host{answer: hanging}, &host{answer: found}
+		circuits, dead, healthy := circuit.New(pollInterval), &host{answer: hanging}, &host{answer: found}
 		var gone sync.WaitGroup
 		for n := range 50 {
 			c := reaching(t, circuits, "red", fmt.Sprintf("https://dead-%d.example.com", n), dead)
@@ -222,7 +223,7 @@ func TestCircuit_anEndpointThatHangsNowAndThenIsOnTrial(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := NewWithT(t)
 				moody := &host{answer: found}
-				c := reaching(t, client.NewCircuits(pollInterval), "red", "https://api.example.com", moody)
+				c := reaching(t, circuit.New(pollInterval), "red", "https://api.example.com", moody)
 				errs, _ := atOnce(t.Context(), 10, c)
 				g.Expect(failed(errs)).To(BeZero())
 				moody.set(bad)
@@ -261,16 +262,16 @@ func TestCircuit_staysClosedForOthers(t *testing.T) {
 		}
 		return found(r)
 	}
-	for name, hangs := range map[string]func(t *testing.T, circuits *client.Circuits, h http.RoundTripper) error{
-		"a create at a dead site": func(t *testing.T, circuits *client.Circuits, h http.RoundTripper) error {
+	for name, hangs := range map[string]func(t *testing.T, circuits *circuit.Circuits, h http.RoundTripper) error{
+		"a create at a dead site": func(t *testing.T, circuits *circuit.Circuits, h http.RoundTripper) error {
 			_, err := reaching(t, circuits, "red", api, h).CreateVPC(t.Context(), client.VPCCreateRequest{})
 			return err
 		},
-		"a login that hangs": func(t *testing.T, circuits *client.Circuits, h http.RoundTripper) error {
+		"a login that hangs": func(t *testing.T, circuits *circuit.Circuits, h http.RoundTripper) error {
 			_, err := loggingIn(t, circuits, api, "https://login.example.com/token", h).Tenant(t.Context())
 			return err
 		},
-		"a path that hangs": func(t *testing.T, circuits *client.Circuits, h http.RoundTripper) error {
+		"a path that hangs": func(t *testing.T, circuits *circuit.Circuits, h http.RoundTripper) error {
 			_, err := reaching(t, circuits, "red", api+"/path", h).Tenant(t.Context())
 			return err
 		},
@@ -279,7 +280,7 @@ func TestCircuit_staysClosedForOthers(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				g := NewWithT(t)
-				circuits, h := client.NewCircuits(pollInterval), &host{answer: creates}
+				circuits, h := circuit.New(pollInterval), &host{answer: creates}
 				blue := reaching(t, circuits, "blue", api, h)
 				_, err := blue.Tenant(t.Context())
 				g.Expect(err).NotTo(HaveOccurred())
@@ -303,7 +304,7 @@ func TestCircuit_anEndpointThatRefusesConnectionsRestsForAMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		down := &host{answer: found}
-		c := reaching(t, client.NewCircuits(pollInterval), "blue", "https://api.example.com", down)
+		c := reaching(t, circuit.New(pollInterval), "blue", "https://api.example.com", down)
 		_, err := c.Tenant(t.Context())
 		g.Expect(err).NotTo(HaveOccurred())
 		down.set(undialed)
@@ -326,7 +327,7 @@ func TestCircuit_aLoginThatHangsIsWaitedForByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		h := &host{answer: hanging}
-		c := loggingIn(t, client.NewCircuits(pollInterval), "https://api.example.com", "https://login.example.com/token", h)
+		c := loggingIn(t, circuit.New(pollInterval), "https://api.example.com", "https://login.example.com/token", h)
 		var back atomic.Int32
 		var all sync.WaitGroup
 		for range 10 {
@@ -355,7 +356,7 @@ func TestCircuit_writesAtASiteThatHangsHoldFewWorkers(t *testing.T) {
 			defer hanging.Add(-1)
 			return siteIsDown(r)
 		})
-		c := reaching(t, client.NewCircuits(pollInterval), "blue", "https://api.example.com", api)
+		c := reaching(t, circuit.New(pollInterval), "blue", "https://api.example.com", api)
 		_, err := c.Tenant(t.Context())
 		g.Expect(err).NotTo(HaveOccurred())
 		deleteAll := func() {

@@ -20,6 +20,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/client/gen"
 	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/httpclient/circuit"
 )
 
 // Client is safe for concurrent use. One is enough for all calls with the same credentials.
@@ -37,7 +38,7 @@ type Client struct {
 	// server is the key of the API in the circuits. The path is part of it: what one tenant writes there must not affect
 	// others.
 	server   string
-	circuits *Circuits
+	circuits *circuit.Circuits
 	dialect  dialect
 	pace     *pace
 	refusal  refusal
@@ -94,7 +95,7 @@ func (c *Client) Secret() string { return c.secret }
 
 // Silent is the error if the circuits know that the API doesn't answer, so that callers shouldn't wait for it now;
 // otherwise nil.
-func (c *Client) Silent() error { return c.circuits.state(c.server) }
+func (c *Client) Silent() error { return c.circuits.State(c.server) }
 
 // Org is the organisation of the tenant.
 func (c *Client) Org() string { return c.name }
@@ -145,6 +146,15 @@ type request struct {
 	send send
 }
 
+// visit is one pass for all pages of a list: a worker waits for all of them.
+type visit struct{ pass *circuit.Pass }
+
+// namespaceOf a Secret, by its namespace/name.
+func namespaceOf(secret string) string {
+	namespace, _, _ := strings.Cut(secret, "/")
+	return namespace
+}
+
 // do makes one call, within its timeout, and decodes the answer into out unless that is nil.
 func (c *Client) do(ctx context.Context, r request, out any) (_ http.Header, err error) {
 	if err := c.refusal.recent(); err != nil {
@@ -162,17 +172,19 @@ func (c *Client) do(ctx context.Context, r request, out any) (_ http.Header, err
 		return nil, err
 	}
 	if r.list != nil && r.list.pass != nil {
-		c.circuits.goOn(r.list.pass)
+		c.circuits.Resume(r.list.pass)
 		return c.call(ctx, began, token, r, out)
 	}
-	pass, err := c.circuits.enter(ctx, c.server, r.op, purpose{tenant: c.Namespace(), site: r.site, holds: !r.create})
+	pass, err := c.circuits.Enter(ctx, circuit.Call{
+		System: system, Endpoint: c.server, Op: r.op, Tenant: c.Namespace(), Change: r.write && !r.create, Site: r.site, Unattended: r.create,
+	})
 	if err != nil {
 		return nil, err
 	}
 	if r.list != nil {
 		r.list.pass = pass
 	} else {
-		defer func() { c.circuits.leave(pass, err) }()
+		defer func() { c.circuits.Leave(pass, err) }()
 	}
 	return c.call(ctx, began, token, r, out)
 }

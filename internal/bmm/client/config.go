@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/bedplate/bedplate/internal/egress"
+	"github.com/bedplate/bedplate/internal/httpclient/circuit"
 )
 
 const (
@@ -60,14 +61,14 @@ type Config struct {
 	// first refusal is Transient, and they are tried once more after a tenth of it, or sooner.
 	RefusalPause time.Duration
 	// Circuits of the program; without them each call is sent.
-	Circuits *Circuits `json:"-"`
+	Circuits *circuit.Circuits `json:"-"`
 }
 
 // Paced returns a change of a Config for a program that polls each of its objects once per interval: the given rate and burst (0 is
 // the default), ten intervals of rest after a refusal, and calls only to where the policy allows. All Configs that it has changed
 // share circuits.
 func Paced(interval time.Duration, qps float64, burst int, policy egress.Policy) func(*Config) {
-	circuits := NewCircuits(interval)
+	circuits := circuit.New(interval)
 	return func(c *Config) {
 		c.RefusalPause, c.QPS, c.Burst, c.Egress, c.Circuits = 10*interval, qps, burst, policy, circuits
 	}

@@ -50,7 +50,7 @@ func listUpTo[T any](ctx context.Context, c *Client, most int, op string, call f
 	ctx, cancel := context.WithTimeout(ctx, listTimeouts*c.timeout)
 	defer cancel()
 	pages := &visit{}
-	defer func() { c.circuits.leave(pages.pass, err) }()
+	defer func() { c.circuits.Leave(pages.pass, err) }()
 	l := &listing[T]{memory: bounds.ShareOf(c.Namespace()), most: most}
 	defer l.memory.Release()
 	for number := 1; number <= maxPages; number++ {

@@ -20,6 +20,7 @@ import (
 	"github.com/bedplate/bedplate/internal/callmetrics"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/httpclient/bounds"
+	"github.com/bedplate/bedplate/internal/httpclient/circuit"
 	"github.com/bedplate/bedplate/internal/memo"
 )
 
@@ -56,7 +57,7 @@ func (c Config) login(sender *http.Client) login {
 	}
 }
 
-func (o OAuth2) login(sender *http.Client, secret string, circuits *Circuits) login {
+func (o OAuth2) login(sender *http.Client, secret string, circuits *circuit.Circuits) login {
 	config := clientcredentials.Config{
 		ClientID: o.ClientID, ClientSecret: o.ClientSecret, TokenURL: o.TokenURL, Scopes: o.Scopes,
 	}
@@ -71,7 +72,7 @@ func (o OAuth2) login(sender *http.Client, secret string, circuits *Circuits) lo
 		sent := time.Now()
 		token, answered, err := fetchToken(ctx, &config, secret)
 		if answered {
-			circuits.heard(server, sent, true)
+			circuits.Heard(server, sent, true)
 		}
 		done(err)
 		if err != nil {
@@ -85,12 +86,12 @@ func (o OAuth2) login(sender *http.Client, secret string, circuits *Circuits) lo
 			if token, known := tokens.Recall(); known {
 				return token, nil
 			}
-			pass, err := circuits.enter(ctx, server, opLogin, purpose{tenant: namespaceOf(secret), holds: true})
+			pass, err := circuits.Enter(ctx, circuit.Call{System: system, Endpoint: server, Op: opLogin, Tenant: namespaceOf(secret)})
 			if err != nil {
 				return "", err
 			}
 			token, err := tokens.Get(ctx, fetch)
-			circuits.leave(pass, err)
+			circuits.Leave(pass, err)
 			if err != nil && ctx.Err() != nil {
 				err = &fault.Error{Class: fault.Transient, Op: opLogin, Err: err}
 			}

@@ -6,7 +6,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/httpclient/circuit"
 )
 
 // A tenant may write another one's organisation into its Secret, and let its login hang for as long as it wants: then a create
@@ -15,7 +15,7 @@ func TestTenancy_isAnothersOnlyWhereTheAPIHasLetItIn(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	red, blue := &host{answer: found}, &host{answer: found}
-	circuits := client.NewCircuits(pollInterval)
+	circuits := circuit.New(pollInterval)
 	const api = "https://api.example.com"
 	victim, attacker := reaching(t, circuits, "blue", api, blue), reaching(t, circuits, "red", api, red)
 	_, err := victim.Tenant(t.Context())

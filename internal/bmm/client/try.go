@@ -71,7 +71,7 @@ func (c *Client) try(
 		sent := time.Now()
 		header, failed = c.exchange(ctx, apiName, token, r, out)
 		if failed == nil || failed.status > 0 {
-			c.circuits.heard(c.server, sent, !r.write)
+			c.circuits.Heard(c.server, sent, !r.write)
 		}
 		if failed == nil {
 			c.pace.heed(sent, http.StatusOK, 0)

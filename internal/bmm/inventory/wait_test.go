@@ -10,6 +10,7 @@ import (
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/httpclient/circuit"
 )
 
 // Of the workers that reconcile the machines of a dead site, one waits.
@@ -18,7 +19,7 @@ func TestInventory_waitsForNoListOfASilentAPI(t *testing.T) {
 	f := start(t, 1)
 	release := f.hold(t)
 	api, err := bmm.New(bmm.Config{
-		Endpoint: f.url, Org: "org", Token: "token", APIName: bmm.APINameCarbide, Circuits: bmm.NewCircuits(interval),
+		Endpoint: f.url, Org: "org", Token: "token", APIName: bmm.APINameCarbide, Circuits: circuit.New(interval),
 		Egress: egress.Policy{Loopback: true},
 	})
 	f.Expect(err).NotTo(HaveOccurred())

@@ -1,4 +1,4 @@
-package client
+package circuit
 
 import "time"
 
@@ -9,14 +9,14 @@ type crowd struct {
 	since  time.Time
 }
 
-func (w *crowd) add(p *pass) {
+func (w *crowd) add(p *Pass) {
 	if w.number++; w.number == 1 || p.began.After(w.since) {
 		w.since = p.began
 	}
 }
 
 // crowd is what a call has to wait for: nothing, if it may be let through. c.mu is held.
-func (c *Circuits) crowd(p *pass) (none crowd) {
+func (c *Circuits) crowd(p *Pass) (none crowd) {
 	if held := c.crowdOfTenant(p); held.number > 0 {
 		return held
 	}
@@ -28,11 +28,11 @@ func (c *Circuits) crowd(p *pass) (none crowd) {
 	}
 	var here, tenants, all crowd
 	for other := range c.passes {
-		if !other.holds || c.trusts(other.at, p.began) {
+		if other.Unattended || c.trusts(other.at, p.began) {
 			continue
 		}
 		all.add(other)
-		if other.tenant == p.tenant {
+		if other.Tenant == p.Tenant {
 			tenants.add(other)
 		}
 		if other.at == p.at {
@@ -55,34 +55,34 @@ func (c *Circuits) crowd(p *pass) (none crowd) {
 }
 
 // crowdOfTenant is what a call has to wait for, whatever its endpoint. c.mu is held.
-func (c *Circuits) crowdOfTenant(p *pass) (none crowd) {
+func (c *Circuits) crowdOfTenant(p *Pass) (none crowd) {
 	var held, writes crowd
 	for other := range c.passes {
-		if other.tenant != p.tenant || !other.holds {
+		if other.Tenant != p.Tenant || other.Unattended {
 			continue
 		}
 		held.add(other)
-		if other.site != "" {
+		if other.Change {
 			writes.add(other)
 		}
 	}
 	switch {
 	case held.number >= maxHeld:
 		return held
-	case p.site != "" && writes.number >= maxWrites:
+	case p.Change && writes.number >= maxWrites:
 		return writes
 	}
 	return none
 }
 
 // crowdOfReads is what a read at an endpoint that is trusted has to wait for. c.mu is held.
-func (c *Circuits) crowdOfReads(p *pass) (none crowd) {
-	if p.site != "" {
+func (c *Circuits) crowdOfReads(p *Pass) (none crowd) {
+	if p.Change {
 		return none
 	}
 	var reads crowd
 	for other := range c.passes {
-		if other.tenant == p.tenant && other.holds && other.site == "" {
+		if other.Tenant == p.Tenant && !other.Unattended && !other.Change {
 			reads.add(other)
 		}
 	}
@@ -93,18 +93,18 @@ func (c *Circuits) crowdOfReads(p *pass) (none crowd) {
 }
 
 // crowdAtSite is what a write has to wait for, behind an endpoint that answers others. c.mu is held.
-func (c *Circuits) crowdAtSite(p *pass) (none crowd) {
-	if p.site == "" {
+func (c *Circuits) crowdAtSite(p *Pass) (none crowd) {
+	if !p.Change {
 		return none
 	}
 	var writes crowd
 	for other := range c.passes {
-		if other.at == p.at && other.site == p.site && other.holds {
+		if other.at == p.at && other.Change && other.Site == p.Site && !other.Unattended {
 			writes.add(other)
 		}
 	}
 	most := maxOfSite
-	if waited, ever := p.at.waited[p.site]; ever && p.began.Sub(waited) < c.trial() {
+	if waited, ever := p.at.waited[p.Site]; ever && p.began.Sub(waited) < c.trial() {
 		most = 1
 	}
 	if writes.number < most {

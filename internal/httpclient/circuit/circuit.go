@@ -1,4 +1,5 @@
-package client
+// Package circuit keeps calls from endpoints that don't answer, and the workers of others from being held by such calls.
+package circuit
 
 import (
 	"context"
@@ -6,11 +7,11 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/bedplate/bedplate/internal/callmetrics"
+	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/fault"
 )
 
@@ -21,6 +22,8 @@ const (
 	slow = 5 * time.Second
 	// trialIntervals is how long an endpoint has to be healthy until it is trusted again.
 	trialIntervals = 10
+	// keepFor is how long an endpoint is known that isn't called, at least.
+	keepFor = 150 * time.Second
 
 	// Limits of concurrent calls to endpoints that aren't trusted: of one namespace, and of all. A tenant can name any
 	// number of endpoints.
@@ -37,8 +40,7 @@ const (
 	maxOfSite = 5
 )
 
-// Circuits keep calls from endpoints that don't answer, and the workers of others from being held by such calls. All clients
-// of a process share one; a nil one lets every call through.
+// Circuits of all endpoints that a process calls. All its clients share one; a nil one lets every call through.
 //
 // An endpoint is silent when a call to it wasn't answered in time, or there was no connection, and no other call was answered
 // since that one began: so a create that hangs at one site doesn't count where the API answers others. What is silent rests
@@ -53,7 +55,7 @@ type Circuits struct {
 
 	mu        sync.Mutex
 	endpoints map[string]*circuit
-	passes    map[*pass]struct{}
+	passes    map[*Pass]struct{}
 	// changed is closed, and replaced, when a call ends or is answered.
 	changed chan struct{}
 }
@@ -73,44 +75,50 @@ type circuit struct {
 	waited map[string]time.Time
 }
 
-// purpose describes a call.
-type purpose struct {
-	tenant string
-	// site of a write; empty for a read.
-	site string
-	// holds: a worker waits for the answer.
-	holds bool
+// Call describes a call.
+type Call struct {
+	// System is the service's short name, for metrics.
+	System string
+	// Endpoint names the server in messages. All that is known of it is known of this name.
+	Endpoint string
+	// Op is what is being done, such as "create VPC".
+	Op string
+	// Tenant whose workers the call may hold.
+	Tenant string
+	// Change means that a worker waits until something is changed, at a Site behind the endpoint. That takes as long as the site
+	// does. What isn't a change is a read, or holds no worker.
+	Change bool
+	Site   string
+	// Unattended means that no worker waits for the answer.
+	Unattended bool
 }
 
-// pass is a call that was let through.
-type pass struct {
-	purpose
+// Pass is a call that was let through.
+type Pass struct {
+	Call
 	at    *circuit
 	began time.Time
 	// asked is when the newest request of a list began; of others it is when they began.
 	asked time.Time
 }
 
-// visit is one pass for all pages of a list: a worker waits for all of them.
-type visit struct{ pass *pass }
-
-// NewCircuits returns the circuits of a program that polls each of its objects once per interval.
-func NewCircuits(interval time.Duration) *Circuits {
+// New returns the circuits of a program that polls each of its objects once per interval.
+func New(interval time.Duration) *Circuits {
 	return &Circuits{
-		interval: interval, endpoints: map[string]*circuit{}, passes: map[*pass]struct{}{}, changed: make(chan struct{}),
+		interval: interval, endpoints: map[string]*circuit{}, passes: map[*Pass]struct{}{}, changed: make(chan struct{}),
 	}
 }
 
-// enter lets a call to an endpoint through, or returns a Transient error. A call that was let through has to leave. A call
-// that blocks no worker isn't limited, only kept from a resting endpoint.
-func (c *Circuits) enter(ctx context.Context, endpoint, op string, of purpose) (*pass, error) {
+// Enter lets a call through, or returns a Transient error. A call that was let through has to leave. A call that blocks no
+// worker isn't limited, only kept from a resting endpoint.
+func (c *Circuits) Enter(ctx context.Context, call Call) (*Pass, error) {
 	if c == nil {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, hesitation)
 	defer cancel()
 	for {
-		p, changed, err := c.admit(endpoint, of)
+		p, changed, err := c.admit(call)
 		if p != nil {
 			return p, nil
 		}
@@ -122,28 +130,28 @@ func (c *Circuits) enter(ctx context.Context, endpoint, op string, of purpose) (
 				err = errCrowded
 			}
 		}
-		callmetrics.Withheld(system)
-		return nil, &fault.Error{Class: fault.Transient, Op: op, Err: err}
+		callmetrics.Withheld(call.System)
+		return nil, &fault.Error{Class: fault.Transient, Op: call.Op, Err: err}
 	}
 }
 
 var errCrowded = errors.New("not sent, because other calls are still waiting for an answer")
 
 // admit lets a call through, or says why it may not, or returns what to wait for.
-func (c *Circuits) admit(endpoint string, of purpose) (_ *pass, changed <-chan struct{}, _ error) {
+func (c *Circuits) admit(call Call) (_ *Pass, changed <-chan struct{}, _ error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
-	at := c.at(endpoint, now)
-	p := &pass{purpose: of, at: at, began: now, asked: now}
+	at := c.at(call.Endpoint, now)
+	p := &Pass{Call: call, at: at, began: now, asked: now}
 	// A change may take as long as its site does, even if the API answers again: so a read is used to probe it.
-	if now.Before(at.rests) || of.site != "" && !at.silent.IsZero() {
-		return nil, nil, at.silence(endpoint)
+	if now.Before(at.rests) || call.Change && !at.silent.IsZero() {
+		return nil, nil, at.silence(call.Endpoint)
 	}
-	if crowd := c.crowd(p); of.holds && crowd.number > 0 {
+	if crowd := c.crowd(p); !call.Unattended && crowd.number > 0 {
 		switch {
 		case !at.silent.IsZero():
-			return nil, nil, at.silence(endpoint)
+			return nil, nil, at.silence(call.Endpoint)
 		case now.Sub(crowd.since) >= hesitation:
 			return nil, nil, errCrowded
 		}
@@ -158,7 +166,7 @@ func (c *Circuits) admit(endpoint string, of purpose) (_ *pass, changed <-chan s
 func (c *Circuits) at(endpoint string, now time.Time) *circuit {
 	at, known := c.endpoints[endpoint]
 	if !known {
-		forgotten := 2 * max(c.trial(), DefaultTimeout)
+		forgotten := max(2*c.trial(), keepFor)
 		maps.DeleteFunc(c.endpoints, func(_ string, at *circuit) bool { return now.Sub(at.used) > forgotten })
 		at = &circuit{used: now}
 		c.endpoints[endpoint] = at
@@ -177,15 +185,15 @@ func (c *Circuits) trusts(at *circuit, now time.Time) bool {
 // its site. c.mu is held.
 func (c *Circuits) hangs(at *circuit, now time.Time) bool {
 	for p := range c.passes {
-		if p.at == at && p.holds && p.site == "" && !p.asked.Before(at.answered) && now.Sub(p.asked) >= hesitation {
+		if p.at == at && !p.Unattended && !p.Change && !p.asked.Before(at.answered) && now.Sub(p.asked) >= hesitation {
 			return true
 		}
 	}
 	return false
 }
 
-// heard records an answer to a request that was sent at the given time. How long a write takes depends on its site.
-func (c *Circuits) heard(endpoint string, sent time.Time, read bool) {
+// Heard records an answer to a request that was sent at the given time. How long a write takes depends on its site.
+func (c *Circuits) Heard(endpoint string, sent time.Time, read bool) {
 	if c == nil {
 		return
 	}
@@ -200,8 +208,8 @@ func (c *Circuits) heard(endpoint string, sent time.Time, read bool) {
 	c.wake()
 }
 
-// goOn notes that the next request of a list begins.
-func (c *Circuits) goOn(p *pass) {
+// Resume notes that the next request of a list begins.
+func (c *Circuits) Resume(p *Pass) {
 	if p == nil {
 		return
 	}
@@ -210,8 +218,8 @@ func (c *Circuits) goOn(p *pass) {
 	p.asked = time.Now()
 }
 
-// leave ends a call, with its outcome.
-func (c *Circuits) leave(p *pass, outcome error) {
+// Leave ends a call, with its outcome.
+func (c *Circuits) Leave(p *Pass, outcome error) {
 	if p == nil {
 		return
 	}
@@ -221,8 +229,10 @@ func (c *Circuits) leave(p *pass, outcome error) {
 	c.wake()
 	now := time.Now()
 	took := now.Sub(p.asked)
-	p.at.note(p.site, took, now)
-	unanswered := outcome != nil && !isNotAllowed(outcome) && !p.at.answered.After(p.asked) && (took > slow || unconnected(outcome))
+	if p.Change {
+		p.at.note(p.Site, took, now)
+	}
+	unanswered := outcome != nil && !notAllowed(outcome) && !p.at.answered.After(p.asked) && (took > slow || unconnected(outcome))
 	if !unanswered || p.asked.Before(p.at.offended) { // several that fail together count once
 		return
 	}
@@ -238,7 +248,6 @@ func (c *Circuits) leave(p *pass, outcome error) {
 // note how long a write at a site took. Sites are forgotten with their endpoint.
 func (a *circuit) note(site string, took time.Duration, now time.Time) {
 	switch {
-	case site == "":
 	case took > slow:
 		if a.waited == nil {
 			a.waited = map[string]time.Time{}
@@ -262,8 +271,8 @@ func (a *circuit) silence(endpoint string) error {
 	return fmt.Errorf("not sent, because %s hasn't answered since %s, and is asked by one at a time (%w)", endpoint, since, a.cause)
 }
 
-// state is the error of an endpoint that is silent, or lets others wait; nil if it isn't.
-func (c *Circuits) state(endpoint string) error {
+// State is the error of an endpoint that is silent, or lets others wait; nil if it isn't.
+func (c *Circuits) State(endpoint string) error {
 	if c == nil {
 		return nil
 	}
@@ -286,10 +295,10 @@ func unconnected(err error) bool {
 	return ok && network.Op == "dial"
 }
 
-// namespaceOf a Secret, by its namespace/name.
-func namespaceOf(secret string) string {
-	namespace, _, _ := strings.Cut(secret, "/")
-	return namespace
+// notAllowed reports whether a request wasn't sent because of its destination.
+func notAllowed(err error) bool {
+	_, refused := errors.AsType[*egress.Refused](err)
+	return refused
 }
 
 // causeOf an error, without the operation: it is reported to other operations, too.
