@@ -16,6 +16,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/bmm/sim/simtest"
 	"github.com/bedplate/bedplate/internal/egress"
+	"github.com/bedplate/bedplate/internal/httpclient"
 	"github.com/bedplate/bedplate/internal/localstack/process"
 )
 
@@ -67,7 +68,8 @@ func (r *rig) startSite(ctx context.Context, world sim.Config) (*site, error) {
 // client is the manager's own. It isn't held back: how long a site makes it wait is another matter.
 func (s *site) client(apiName string) (*bmm.Client, error) {
 	return bmm.New(bmm.Config{
-		Endpoint: s.URL, Org: sim.DefaultOrg, Token: sim.DefaultToken, APIName: apiName, QPS: 1e6, Burst: 1e6, Egress: egress.Policy{Loopback: true},
+		Endpoint: s.URL, Org: sim.DefaultOrg, Token: sim.DefaultToken, APIName: apiName,
+		Limits: httpclient.Limits{QPS: 1e6, Burst: 1e6, Egress: egress.Policy{Loopback: true}},
 	})
 }
 

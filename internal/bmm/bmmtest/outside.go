@@ -21,13 +21,14 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/httpclient"
 	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // API is the user's own access to the site: its changes are outside the provider.
 func (f *Fixture) API() *bmm.Client {
 	f.t.Helper()
-	api, err := bmm.New(bmm.Config{Endpoint: f.Endpoint, Org: sim.DefaultOrg, Token: sim.DefaultToken, Egress: egress.Policy{Loopback: true}})
+	api, err := bmm.New(bmm.Config{Endpoint: f.Endpoint, Org: sim.DefaultOrg, Token: sim.DefaultToken, Limits: httpclient.Limits{Egress: egress.Policy{Loopback: true}}})
 	f.Expect(err).NotTo(HaveOccurred())
 	return api
 }

@@ -4,11 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/httpclient"
 	"github.com/bedplate/bedplate/internal/httpclient/bounds"
 )
 
@@ -25,7 +24,7 @@ func parseAnswer(status int, body []byte) answer {
 		Data    json.RawMessage `json:"data"`
 	}
 	// A body that isn't the service's own (a proxy's page) is not repeated.
-	if !bounds.Fit(body) || json.Unmarshal(body, &parsed) != nil {
+	if bounds.Check(body) != nil || json.Unmarshal(body, &parsed) != nil {
 		return answer{status: status}
 	}
 	a := answer{status: status, message: parsed.Message, fields: map[string]string{}}
@@ -42,7 +41,7 @@ func parseAnswer(status int, body []byte) answer {
 
 // String repeats nothing of the user's data.
 func (a answer) String() string {
-	text := strings.TrimSpace(fmt.Sprintf("%d %s", a.status, http.StatusText(a.status)))
+	text := httpclient.StatusText(a.status)
 	if a.message != "" {
 		text += ": " + a.message
 	}

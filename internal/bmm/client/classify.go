@@ -1,114 +1,44 @@
 package client
 
 import (
-	"context"
-	"crypto/tls"
 	"errors"
-	"fmt"
-	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
-	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/fault"
-	"github.com/bedplate/bedplate/internal/httpclient/bounds"
+	"github.com/bedplate/bedplate/internal/httpclient"
 )
 
-// transportFailure classifies a request that got no answer.
-func transportFailure(ctx context.Context, r request, secret string, err error) *failure {
-	if refused, ok := errors.AsType[*egress.Refused](err); ok {
-		return notAllowed(r, secret, refused)
-	}
-	if sent, ok := errors.AsType[*url.Error](err); ok {
-		err = sent.Err // the URL adds nothing to op
-	}
-	dialled := false
-	if network, ok := errors.AsType[*net.OpError](err); ok {
-		dialled = network.Op == "dial"
-		// Without the addresses: the local port differs each time, and conditions must not change with it.
-		err = &net.OpError{Op: network.Op, Net: network.Net, Err: withoutResolver(network.Err)}
-	}
-	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		err = fmt.Errorf("no answer in time: %w", context.DeadlineExceeded)
-	}
-	return &failure{
-		err:    &fault.Error{Class: fault.Transient, Op: r.op, Ambiguous: r.write && !dialled && !untrusted, Err: err},
-		unsent: dialled, hopeless: untrusted,
-	}
-}
-
-// notAllowed is a request that wasn't sent, because of its destination. Its text is the same whatever is there, and it isn't
-// retried before the Secret changes or its time is over.
-func notAllowed(r request, secret string, refused *egress.Refused) *failure {
-	key := SecretKeyEndpoint
-	if r.op == opLogin {
-		key = SecretKeyTokenURL
-	}
-	if secret != "" {
-		key += " of secret " + secret
-	}
-	return &failure{
-		err:     &fault.Error{Class: fault.Credentials, Op: r.op, Err: fmt.Errorf("%s: %w", key, refused)},
-		refused: true, hopeless: true,
-	}
-}
-
-func isNotAllowed(err error) bool {
-	_, refused := errors.AsType[*egress.Refused](err)
-	return refused
-}
-
-// withoutResolver leaves out the DNS server and the local port.
-func withoutResolver(err error) error {
-	lookup, ok := errors.AsType[*net.DNSError](err)
-	switch {
-	case !ok:
-		return err
-	case lookup.IsNotFound:
-		return fmt.Errorf("lookup %s: no such host", lookup.Name)
-	case lookup.IsTimeout:
-		return fmt.Errorf("lookup %s: no answer in time", lookup.Name)
-	}
-	return fmt.Errorf("lookup %s failed", lookup.Name)
-}
-
-// answerFailure classifies an answer that isn't a success.
-func (c *Client) answerFailure(r request, resp *http.Response, body []byte, redact func(string) string) *failure {
-	a := parseAnswer(resp.StatusCode, body)
-	class := a.class(r.rules)
-	text := bounds.Shorten(redact(a.String()))
-	if a.status == http.StatusNotFound && (a.message == "" || a.wrongPath()) {
-		text += " (are endpoint, orgName and apiName right?)"
-	}
-	if class == fault.Credentials && c.secret != "" {
-		text += fmt.Sprintf("; correct the %s in secret %s", c.login.means, c.secret)
-	}
-	cause := errors.New(text)
-	switch {
-	case class == fault.Credentials && a.lacksRole():
-		cause = roleError{cause}
-	case a.wrongPath():
-		cause = pathError{cause}
-	}
-	return &failure{
-		err: &fault.Error{
-			Class:     class,
-			Op:        r.op,
-			OtherID:   a.otherID(class),
-			Ambiguous: class == fault.Transient && r.write && a.mayHaveWorked(),
+// classify the answers to a call, which may have rules of its own.
+func classify(own []rule) func(httpclient.Answer) httpclient.Meaning {
+	return func(from httpclient.Answer) httpclient.Meaning {
+		a := parseAnswer(from.Status, from.Body)
+		class := a.class(own)
+		m := httpclient.Meaning{
+			Class: class, Text: a.String(), OtherID: a.otherID(class), MayHaveWorked: a.mayHaveWorked(),
 			// The rest are about the object, not the server.
 			Overloaded: class == fault.Busy && a.status >= http.StatusInternalServerError || a.status == http.StatusGatewayTimeout,
-			Err:        cause,
-		},
-		status:     a.status,
-		retryAfter: retryAfter(resp),
-		refused:    a.status == http.StatusUnauthorized && class == fault.Credentials,
-		wrongPath:  a.wrongPath(),
+		}
+		if a.status == http.StatusNotFound && (a.message == "" || a.wrongPath()) {
+			m.Hint = " (are endpoint, orgName and apiName right?)"
+		}
+		switch {
+		case class == fault.Credentials && a.lacksRole():
+			m.Kind = errLacksRole
+		case a.wrongPath():
+			m.Kind = errWrongPath
+		}
+		return m
 	}
 }
+
+var (
+	// errWrongPath is the answer to everything under a wrong path.
+	errWrongPath = errors.New("wrong path")
+	// errLacksRole is the refusal of a call of an authenticated user.
+	errLacksRole = errors.New("lacks a role")
+)
 
 // wrongPath is the service's answer to every path that it doesn't know, before it checks the token.
 const wrongPath = "requested path could not be found"
@@ -117,22 +47,8 @@ func (a answer) wrongPath() bool {
 	return a.status == http.StatusNotFound && strings.Contains(strings.ToLower(a.message), wrongPath)
 }
 
-// pathError is the answer to a wrong path.
-type pathError struct{ error }
-
-func isWrongPath(err error) bool {
-	_, wrong := errors.AsType[pathError](err)
-	return wrong
-}
-
-// roleError is the refusal of a call of an authenticated user.
-type roleError struct{ error }
-
 // LacksRole reports whether the credentials were refused for this one call, because it needs another role.
-func LacksRole(err error) bool {
-	_, lacks := errors.AsType[roleError](err)
-	return lacks
-}
+func LacksRole(err error) bool { return errors.Is(err, errLacksRole) }
 
 func (a answer) lacksRole() bool {
 	return a.status == http.StatusForbidden && strings.Contains(strings.ToLower(a.message), "role")

@@ -3,8 +3,7 @@
 // Methods that read one object take the ID of its site as well. A server answers 404 to everything under a wrong
 // path, before it checks the token, so a 404 counts as fault.NotFound only if the site can still be seen.
 //
-// Reads are repeated after passing faults, twice at most; writes only if the server certainly didn't start them. All calls
-// of a Client share its login, its rate limit and what it has learned about the server.
+// What it has in common with clients of other services is in package httpclient.
 package client
 
 import (
@@ -13,42 +12,33 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/bedplate/bedplate/internal/bmm/client/gen"
 	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/fault"
-	"github.com/bedplate/bedplate/internal/httpclient/circuit"
+	"github.com/bedplate/bedplate/internal/httpclient"
+	"github.com/bedplate/bedplate/internal/httpclient/bounds"
 )
 
 // Client is safe for concurrent use. One is enough for all calls with the same credentials.
 type Client struct {
-	sender *http.Client
+	api  *httpclient.Client
+	http *http.Client
 	// org is the URL of the organisation: the API's name and then the path are appended.
 	org *url.URL
 	// name of the organisation.
-	name    string
-	timeout time.Duration
+	name string
 	// secret is the name of the Secret.
 	secret  string
 	account credentials.Account
-	login   login
-	// server is the key of the API in the circuits. The path is part of it: what one tenant writes there must not affect
-	// others.
-	server   string
-	circuits *circuit.Circuits
-	dialect  dialect
-	pace     *pace
-	refusal  refusal
 	// letIn: the API has answered a call of the organisation.
 	letIn atomic.Bool
 }
 
 // New validates the configuration and returns a client. It makes no call. Its errors don't contain a secret.
 func New(config Config) (*Client, error) {
-	c, err := build(config.withDefaults())
+	c, err := build(config)
 	if err != nil {
 		return nil, fmt.Errorf("configure BMM client: %w", err)
 	}
@@ -56,28 +46,18 @@ func New(config Config) (*Client, error) {
 }
 
 func build(config Config) (*Client, error) {
-	org, err := config.validate()
+	if err := config.validate(); err != nil {
+		return nil, err
+	}
+	c := &Client{name: config.Org, secret: config.Secret, account: config.account()}
+	frame := config.frame()
+	frame.Layer = c.dialect(config.APIName)
+	api, err := httpclient.New(frame)
 	if err != nil {
 		return nil, err
 	}
-	sender, err := config.sender()
-	if err != nil {
-		return nil, err
-	}
-	c := &Client{
-		sender:   sender,
-		org:      org,
-		name:     config.Org,
-		timeout:  config.Timeout,
-		secret:   config.Secret,
-		account:  config.account(),
-		login:    config.login(sender),
-		circuits: config.Circuits,
-		pace:     newPace(config.QPS, config.Burst),
-		refusal:  refusal{pause: config.RefusalPause},
-	}
-	c.server = "the BMM API at " + c.Endpoint() + strings.TrimSuffix(org.JoinPath("../../..").EscapedPath(), "/")
-	c.dialect = newDialect(config.APIName, c.detect)
+	c.api, c.http = api, api.HTTP()
+	c.org = api.Base().JoinPath("v2", "org", url.PathEscape(config.Org))
 	return c, nil
 }
 
@@ -85,17 +65,17 @@ func build(config Config) (*Client, error) {
 func (c *Client) String() string { return "BMM API at " + c.org.String() }
 
 // Endpoint is the server in canonical form, the same for all organisations.
-func (c *Client) Endpoint() string { return c.org.Scheme + "://" + c.org.Host }
+func (c *Client) Endpoint() string { return c.api.Endpoint() }
 
 // Namespace is that of the Secret: limits are per namespace. Empty if there is none.
-func (c *Client) Namespace() string { return namespaceOf(c.secret) }
+func (c *Client) Namespace() string { return c.api.Namespace() }
 
 // Secret is the namespace/name of the Secret that the login is from. Empty if there is none.
 func (c *Client) Secret() string { return c.secret }
 
 // Silent is the error if the circuits know that the API doesn't answer, so that callers shouldn't wait for it now;
 // otherwise nil.
-func (c *Client) Silent() error { return c.circuits.State(c.server) }
+func (c *Client) Silent() error { return c.api.Silent() }
 
 // Org is the organisation of the tenant.
 func (c *Client) Org() string { return c.name }
@@ -133,92 +113,46 @@ func with2[A, B any](
 type request struct {
 	// op names it in errors, metrics and spans, such as "create VPC".
 	op string
-	// write means that repeating it isn't safe; create means that no worker waits for it.
-	write, create bool
+	// create means that no worker waits for it.
+	create bool
 	// rules of its own, tried before the common ones.
 	rules []rule
 	// site is that of a change of one object.
 	site string
 	// id is that of the requested object; empty if it isn't one certain object.
-	id string
-	// list is the one that it reads a page of; nil for other calls.
-	list *visit
+	id   string
 	send send
 }
 
-// visit is one pass for all pages of a list: a worker waits for all of them.
-type visit struct{ pass *circuit.Pass }
-
-// namespaceOf a Secret, by its namespace/name.
-func namespaceOf(secret string) string {
-	namespace, _, _ := strings.Cut(secret, "/")
-	return namespace
+// call for the frame, whose answer is decoded into out unless that is nil.
+func (r request) call(out any) *httpclient.Call {
+	return &httpclient.Call{
+		Op: r.op, Site: r.site, Unattended: r.create, Classify: classify(r.rules),
+		Read: func(b *bounds.Body) error { return decode(b, out, r.id) },
+	}
 }
 
 // do makes one call, within its timeout, and decodes the answer into out unless that is nil.
-func (c *Client) do(ctx context.Context, r request, out any) (_ http.Header, err error) {
-	if err := c.refusal.recent(); err != nil {
-		return nil, err
-	}
-	began := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, c.timeoutOf(r))
-	defer cancel()
-	// Before the call is let through: a login that hangs must not keep others from the API.
-	token, err := c.login.token(ctx)
-	if err != nil {
-		if fault.ClassOf(err) == fault.Credentials {
-			err = c.refusal.note(began, err, true)
-		}
-		return nil, err
-	}
-	if r.list != nil && r.list.pass != nil {
-		c.circuits.Resume(r.list.pass)
-		return c.call(ctx, began, token, r, out)
-	}
-	pass, err := c.circuits.Enter(ctx, circuit.Call{
-		System: system, Endpoint: c.server, Op: r.op, Tenant: c.Namespace(), Change: r.write && !r.create, Site: r.site, Unattended: r.create,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if r.list != nil {
-		r.list.pass = pass
-	} else {
-		defer func() { c.circuits.Leave(pass, err) }()
-	}
-	return c.call(ctx, began, token, r, out)
+func (c *Client) do(ctx context.Context, r request, out any) error {
+	call := r.call(out)
+	_, err := c.send(ctx, call, r.send)
+	return c.api.End(call, err)
 }
 
-// call makes a call that was let through.
-func (c *Client) call(ctx context.Context, began time.Time, token string, r request, out any) (http.Header, error) {
-	apiName, err := c.dialect.name(ctx, token)
+// send one request of a call, and return the header of the answer.
+func (c *Client) send(ctx context.Context, call *httpclient.Call, send send) (http.Header, error) {
+	api := gen.Client{Server: c.org.String() + "/", Client: c.http, RequestEditors: []gen.RequestEditorFn{acceptJSON}}
+	resp, err := send(httpclient.With(ctx, call), &api)
 	if err != nil {
-		if fault.ClassOf(err) == fault.Credentials {
-			err = c.refusal.note(began, err, true)
-		}
 		return nil, err
 	}
-	header, failed := c.try(ctx, apiName, token, r, out)
-	switch {
-	case failed == nil:
-		c.letIn.Store(true)
-		return header, nil
-	case failed.refused:
-		noAnswer := failed.status == 0 // from the API: the login itself has refused
-		return nil, c.refusal.note(began, failed.err, noAnswer)
-	}
-	if failed.wrongPath {
-		c.dialect.forget(apiName)
-	}
-	return nil, failed.err
+	c.letIn.Store(true)
+	return resp.Header, resp.Body.Close()
 }
 
-// timeoutOf a call. A write may take as long as its site does.
-func (c *Client) timeoutOf(r request) time.Duration {
-	if r.write {
-		return c.timeout
-	}
-	return min(c.timeout, readTimeout)
+func acceptJSON(_ context.Context, r *http.Request) error {
+	r.Header.Set("Accept", "application/json")
+	return nil
 }
 
 // get makes a call for one object of a site. See the package comment about the site.
@@ -236,12 +170,9 @@ func get[T any](
 // ask makes a call for one object of a site. The object counts as absent if the server says so twice, and shows the site
 // in between. Once isn't enough: the server may recover just before the site is read.
 func (c *Client) ask(ctx context.Context, siteID string, r request, out any) error {
-	if r.write {
-		r.site = siteID
-	}
-	_, err := c.do(ctx, r, out)
+	err := c.do(ctx, r, out)
 	if err = c.proveAbsence(ctx, siteID, err); fault.IsNotFound(err) {
-		_, err = c.do(ctx, r, out)
+		err = c.do(ctx, r, out)
 	}
 	return err
 }
@@ -250,7 +181,7 @@ func (c *Client) ask(ctx context.Context, siteID string, r request, out any) err
 // becomes Invalid; the new object itself can't be missing.
 func create[T any](ctx context.Context, c *Client, op, siteID string, call send) (*T, error) {
 	out := new(T)
-	_, err := c.do(ctx, request{op: op, write: true, create: true, send: call}, out)
+	err := c.do(ctx, request{op: op, create: true, send: call}, out)
 	if err == nil {
 		return out, nil
 	}
@@ -264,7 +195,7 @@ func create[T any](ctx context.Context, c *Client, op, siteID string, call send)
 // update makes a call that changes one object of a site.
 func update[T any](ctx context.Context, c *Client, op, siteID, id string, call send) (*T, error) {
 	out := new(T)
-	if err := c.ask(ctx, siteID, request{op: op, write: true, id: id, send: call}, out); err != nil {
+	if err := c.ask(ctx, siteID, request{op: op, site: siteID, id: id, send: call}, out); err != nil {
 		return nil, err
 	}
 	return out, nil
@@ -272,7 +203,7 @@ func update[T any](ctx context.Context, c *Client, op, siteID, id string, call s
 
 // remove makes a call that deletes one object of a site.
 func (c *Client) remove(ctx context.Context, op, siteID string, call send) error {
-	return c.ask(ctx, siteID, request{op: op, write: true, send: call}, nil)
+	return c.ask(ctx, siteID, request{op: op, site: siteID, send: call}, nil)
 }
 
 // proveAbsence leaves a NotFound as it is if the control call succeeds: GET of the site, through the same client. It is
@@ -285,7 +216,7 @@ func (c *Client) proveAbsence(ctx context.Context, siteID string, err error) err
 	if siteID == "" {
 		return notProven(err)
 	}
-	if _, controlErr := c.do(ctx, getSite(siteID), &Site{}); controlErr != nil {
+	if controlErr := c.do(ctx, getSite(siteID), &Site{}); controlErr != nil {
 		return notProven(err)
 	}
 	return err
@@ -301,15 +232,5 @@ func notProven(err error) error {
 		"%w (this proves no absence: are endpoint, orgName and apiName right?)", f.Err)}
 }
 
-// hide takes secrets out of a text.
-func hide(text string, secrets ...string) string {
-	for _, secret := range secrets {
-		if secret != "" {
-			text = strings.ReplaceAll(text, secret, "[redacted]")
-		}
-	}
-	return text
-}
-
 // CloseIdleConnections is for the end of the client.
-func (c *Client) CloseIdleConnections() { c.sender.CloseIdleConnections() }
+func (c *Client) CloseIdleConnections() { c.api.CloseIdleConnections() }

@@ -15,6 +15,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/httpclient"
 )
 
 const (
@@ -24,15 +25,19 @@ const (
 	prefix = "/v2/org/acme/carbide/"
 )
 
-// loopback allows a server of the test's.
-var loopback = egress.Policy{Loopback: true}
+// loopback allows a server of the test's, and lab are limits for a client of one.
+var (
+	loopback = egress.Policy{Loopback: true}
+	lab      = httpclient.Limits{Egress: loopback, Timeout: 5 * time.Second}
+)
 
 // serve starts a server with the given routes, below the prefix, and returns a client for it.
 func serve(t *testing.T, routes map[string]http.HandlerFunc) *client.Client {
 	t.Helper()
 	server := start(t, routes)
 	c, err := client.New(client.Config{
-		Endpoint: server.URL, Org: "acme", Token: token, APIName: "carbide", Egress: loopback, Timeout: 5 * time.Second,
+		Endpoint: server.URL, Org: "acme", Token: token, APIName: "carbide",
+		Limits: lab,
 	})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return c
@@ -152,7 +157,7 @@ func TestWrites_areNotAmbiguousWhenNothingListens(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	endpoint := server.URL
 	server.Close()
-	c, err := client.New(client.Config{Endpoint: endpoint, Org: "acme", Token: token, APIName: "carbide", Egress: loopback})
+	c, err := client.New(client.Config{Endpoint: endpoint, Org: "acme", Token: token, APIName: "carbide", Limits: lab})
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = c.CreateVPC(t.Context(), client.VPCCreateRequest{})
 	g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/httpclient"
 )
 
 func TestNew_refusesWhatCantWork(t *testing.T) {
@@ -42,7 +43,7 @@ func TestNew_refusesWhatCantWork(t *testing.T) {
 		"OAuth2 in a lab":           {func(c *client.Config) { c.Token, c.OAuth2, c.Egress = "", oauth2("http://localhost:8080"), loopback }, ""},
 		"OAuth2 in the clear":       {func(c *client.Config) { c.Token, c.OAuth2 = "", oauth2("http://login.example.com") }, "tokenURL must use https"},
 		"OAuth2 without a URL":      {func(c *client.Config) { c.Token, c.OAuth2 = "", oauth2("") }, "tokenURL"},
-		"OAuth2 without a client":   {func(c *client.Config) { c.Token, c.OAuth2 = "", &client.OAuth2{TokenURL: "https://l.example.com"} }, "clientID"},
+		"OAuth2 without a client":   {func(c *client.Config) { c.Token, c.OAuth2 = "", &httpclient.OAuth2{TokenURL: "https://l.example.com"} }, "clientID"},
 		"a CA that isn't one":       {func(c *client.Config) { c.CABundle = []byte("-----BEGIN NONSENSE-----") }, "ca.crt"},
 		"a CA for another's client": {func(c *client.Config) { c.CABundle, c.HTTP = []byte("x"), &http.Client{} }, "CA bundle"},
 		"a negative rate":           {func(c *client.Config) { c.QPS = -1 }, "QPS"},
@@ -117,8 +118,8 @@ func TestFromSecret_takesExactlyOneWayToLogIn(t *testing.T) {
 
 const clientSecret = "an-even-more-secret-secret"
 
-func oauth2(tokenURL string) *client.OAuth2 {
-	return &client.OAuth2{TokenURL: tokenURL, ClientID: "me", ClientSecret: clientSecret, Scopes: []string{}}
+func oauth2(tokenURL string) *httpclient.OAuth2 {
+	return &httpclient.OAuth2{TokenURL: tokenURL, ClientID: "me", ClientSecret: clientSecret, Scopes: []string{}}
 }
 
 // secretWith returns a Secret with an endpoint, an organisation and the given data.
@@ -158,5 +159,14 @@ func TestSecretsAreNeverPrinted(t *testing.T) {
 		for _, text := range printed {
 			g.Expect(text).NotTo(Or(ContainSubstring(token), ContainSubstring(clientSecret)))
 		}
+	}
+}
+
+// With such an organisation the endpoint's path would be cut off, and what hangs below it passed for the API of others.
+func TestNew_refusesAnOrganisationThatIsAWayOutOfItsPath(t *testing.T) {
+	t.Parallel()
+	for _, org := range []string{".", ".."} {
+		_, err := client.New(client.Config{Endpoint: "https://api.example.com/red", Org: org, Token: token, APIName: "carbide"})
+		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("org isn't a name")))
 	}
 }

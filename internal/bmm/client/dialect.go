@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/bedplate/bedplate/internal/bmm/client/gen"
+	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/httpclient"
+	"github.com/bedplate/bedplate/internal/httpclient/bounds"
 	"github.com/bedplate/bedplate/internal/memo"
 )
 
@@ -22,67 +26,79 @@ const (
 	APINameCarbide = "carbide"
 )
 
-// dialect is the API's name at a server: set, or detected and remembered.
-type dialect struct {
-	set      string
-	detect   func(ctx context.Context, token string) (string, error)
-	detected *memo.Value[string]
-}
-
-func newDialect(set string, detect func(ctx context.Context, token string) (string, error)) dialect {
-	return dialect{set: set, detect: detect, detected: &memo.Value[string]{}}
-}
-
-// name of the API, as its server answers to a request with this token.
-func (d dialect) name(ctx context.Context, token string) (string, error) {
-	if d.set != "" {
-		return d.set, nil
-	}
-	name, err := d.detected.Get(ctx, func(ctx context.Context) (string, time.Time, error) {
-		name, err := d.detect(ctx, token)
-		return name, time.Time{}, err
-	})
-	if err != nil && ctx.Err() != nil {
-		err = &fault.Error{Class: fault.Transient, Op: opDetect, Err: err}
-	}
-	return name, err
-}
-
-// forget makes the next call detect again: the server may have been upgraded.
-func (d dialect) forget(name string) { d.detected.Forget(name) }
-
 const (
 	opDetect   = "detect the API's name"
 	opMetadata = "get metadata"
 )
 
-// detect asks for the server's version under each name. Only a definite answer counts: the version itself; or a
-// refusal of the token under one name while the other is a wrong path, which the server reports before it checks
-// the token.
-func (c *Client) detect(ctx context.Context, token string) (string, error) {
-	metadata := request{op: opMetadata, send: plain((*gen.Client).GetMetadata)}
-	ctx, cancel := context.WithTimeout(ctx, c.timeoutOf(metadata))
+// dialect is the layer that puts the API's name at a server into each path: it is set, or detected and remembered.
+func (c *Client) dialect(set string) func(http.RoundTripper) http.RoundTripper {
+	detected := &memo.Value[string]{}
+	return func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
+			name := set
+			if name == "" {
+				var err error
+				name, err = detected.Get(r.Context(), func(ctx context.Context) (string, time.Time, error) {
+					name, err := c.detect(ctx, next, r.Header.Get("Authorization"))
+					return name, time.Time{}, err
+				})
+				if err != nil && r.Context().Err() != nil {
+					err = &fault.Error{Class: fault.Transient, Op: opDetect, Err: err}
+				}
+				if err != nil {
+					return nil, err
+				}
+			}
+			resp, err := next.RoundTrip(c.under(name, r))
+			if errors.Is(err, errWrongPath) {
+				detected.Forget(name) // the server may have been upgraded
+			}
+			return resp, err
+		})
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// under an API name: the same request, whose path has none yet.
+func (c *Client) under(name string, r *http.Request) *http.Request {
+	r = r.Clone(r.Context())
+	to := c.org.JoinPath(name, strings.TrimPrefix(r.URL.EscapedPath(), c.org.EscapedPath()))
+	to.RawQuery = r.URL.RawQuery
+	r.URL = to
+	return r
+}
+
+// detect asks for the server's version under each name, logged in as a call is. Only a definite answer counts: the version
+// itself; or a refusal of the token under one name while the other is a wrong path, which the server reports before it checks the
+// token.
+func (c *Client) detect(ctx context.Context, next http.RoundTripper, login string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.api.Timeout(false))
 	defer cancel()
 	var wrong, refusing int
 	var name string
 	var last error
 	for _, candidate := range []string{APINameNICo, APINameCarbide} {
-		answer := gen.Metadata{}
-		_, failed := c.try(ctx, candidate, token, metadata, &answer)
+		version, failed := c.version(ctx, next, candidate, login)
+		status, cause := httpclient.Failed(failed)
+		_, notAllowed := errors.AsType[*egress.Refused](failed)
 		switch {
-		case failed == nil && answer.Version != "":
+		case failed == nil && version != "":
 			return candidate, nil
 		case failed == nil:
 			last = errors.New("the answer has no version")
-		case failed.wrongPath:
+		case errors.Is(failed, errWrongPath):
 			wrong++
-		case isNotAllowed(failed.err):
-			return "", failed.err
-		case failed.status == http.StatusUnauthorized || failed.status == http.StatusForbidden:
+		case notAllowed:
+			return "", cause
+		case status == http.StatusUnauthorized || status == http.StatusForbidden:
 			refusing++
-			name, last = candidate, failed.err
+			name, last = candidate, cause
 		default:
-			last = failed.err
+			last = cause
 		}
 	}
 	switch {
@@ -96,4 +112,21 @@ func (c *Client) detect(ctx context.Context, token string) (string, error) {
 		class = fault.Credentials
 	}
 	return "", &fault.Error{Class: class, Op: opDetect, Err: last}
+}
+
+// version of the server under an API name.
+func (c *Client) version(ctx context.Context, next http.RoundTripper, apiName, login string) (string, error) {
+	metadata := gen.Metadata{}
+	ctx = httpclient.With(ctx, &httpclient.Call{Op: opMetadata, Read: func(b *bounds.Body) error { return decode(b, &metadata, "") }})
+	r, err := gen.NewGetMetadataRequest(c.org.JoinPath(apiName).String() + "/")
+	if err != nil {
+		return "", err
+	}
+	r.Header.Set("Authorization", login)
+	_ = acceptJSON(ctx, r) // can't fail
+	resp, err := next.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		return "", err
+	}
+	return metadata.Version, resp.Body.Close()
 }

@@ -57,7 +57,7 @@ func TestAPIName_isDetectedByDefiniteAnswersOnly(t *testing.T) {
 				"POST /v2/org/acme/nico/vpc":    reply(201, `{"id":"nico"}`),
 				"POST /v2/org/acme/carbide/vpc": reply(201, `{"id":"carbide"}`),
 			})
-			c, err := client.New(client.Config{Endpoint: server.URL, Org: "acme", Token: token, Egress: loopback, Timeout: 5 * time.Second})
+			c, err := client.New(client.Config{Endpoint: server.URL, Org: "acme", Token: token, Limits: lab})
 			g.Expect(err).NotTo(HaveOccurred())
 			vpc, err := c.CreateVPC(t.Context(), client.VPCCreateRequest{})
 			if row.found != "" {
@@ -153,7 +153,7 @@ func TestPeerings_ofAReleaseWithoutThemAreInvalid(t *testing.T) {
 					}
 					row.metadata(w, r)
 				}})
-				c, err := client.New(client.Config{Endpoint: server.URL, Org: "acme", Token: token, APIName: apiName, Egress: loopback, Timeout: 5 * time.Second})
+				c, err := client.New(client.Config{Endpoint: server.URL, Org: "acme", Token: token, APIName: apiName, Limits: lab})
 				g.Expect(err).NotTo(HaveOccurred())
 				_, err = c.VPCPeerings(t.Context(), siteID)
 				g.Expect(err).To(MatchError(ContainSubstring(row.says)))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/credentials"
+	"github.com/bedplate/bedplate/internal/httpclient"
 )
 
 // The service isn't consistent in how it writes its keys.
@@ -48,7 +49,7 @@ func TestAccount_isThatOfTheLoginAndNotOfTheSecret(t *testing.T) {
 		"another token":    {func(c *client.Config) { c.Token = "other" }, false},
 		"another way": {func(c *client.Config) {
 			c.Token = ""
-			c.OAuth2 = &client.OAuth2{TokenURL: "https://login.example.com", ClientID: "id", ClientSecret: token}
+			c.OAuth2 = &httpclient.OAuth2{TokenURL: "https://login.example.com", ClientID: "id", ClientSecret: token}
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {

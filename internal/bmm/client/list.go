@@ -47,16 +47,17 @@ func list[T any](ctx context.Context, c *Client, op string, call func(page) send
 
 // listUpTo is list with another bound than maxListed.
 func listUpTo[T any](ctx context.Context, c *Client, most int, op string, call func(page) send) (_ []T, err error) {
-	ctx, cancel := context.WithTimeout(ctx, listTimeouts*c.timeout)
+	ctx, cancel := context.WithTimeout(ctx, listTimeouts*c.api.Timeout(true))
 	defer cancel()
-	pages := &visit{}
-	defer func() { c.circuits.Leave(pages.pass, err) }()
-	l := &listing[T]{memory: bounds.ShareOf(c.Namespace()), most: most}
+	l := &listing[T]{memory: c.api.Memory(), most: most}
 	defer l.memory.Release()
+	all := request{op: op}.call(l)
+	all.Pages = true
+	defer func() { err = c.api.End(all, err) }()
 	for number := 1; number <= maxPages; number++ {
 		l.before.items, l.before.bytes = len(l.items), l.memory.Has()
 		p := page{number: ptr(number), size: ptr(pageSize), order: ptr(orderBy)}
-		header, err := c.do(ctx, request{op: op, list: pages, send: call(p)}, l)
+		header, err := c.send(ctx, all, call(p))
 		if err != nil {
 			return nil, notProven(err)
 		}

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -19,8 +20,21 @@ import (
 func TestRotation_takesEffectWithoutARestart(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	i := startIssuer(t, 3600, nil)
-	server := start(t, map[string]http.HandlerFunc{tenantPath: admits("new", "fetched-1")})
+	login := start(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, r *http.Request) {
+		if _, secret, _ := r.BasicAuth(); secret != clientSecret {
+			reply(401, `{"error":"invalid_client"}`)(w, r)
+			return
+		}
+		reply(200, `{"access_token":"fetched-1","token_type":"Bearer","expires_in":3600}`)(w, r)
+	}})
+	server := start(t, map[string]http.HandlerFunc{"GET " + prefix + "tenant/current": func(w http.ResponseWriter, r *http.Request) {
+		_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		if token != "new" && token != "fetched-1" {
+			reply(401, `{"message":"Authorization token in request has expired"}`)(w, r)
+			return
+		}
+		reply(200, `{"id":"`+token+`","org":"acme"}`)(w, r)
+	}})
 	secret := secretWith(map[string]string{"endpoint": server.URL, "apiName": "carbide", "token": "old"})
 	cluster := fake.NewClientBuilder().WithObjects(secret).Build()
 	cache := &credentials.Cache[*client.Client]{Reader: cluster, Clock: clock.RealClock{},
@@ -58,7 +72,7 @@ func TestRotation_takesEffectWithoutARestart(t *testing.T) {
 	g.Expect(fault.ClassOf(err)).To(Equal(fault.Credentials), "two ways to log in")
 	g.Expect(err).To(MatchError(ContainSubstring("secret default/bmm has two ways to log in")))
 
-	change(map[string]string{"token": "", "tokenURL": i.URL, "clientSecret": "wrong"})
+	change(map[string]string{"token": "", "tokenURL": login.URL, "clientSecret": "wrong"})
 	_, err = tenant()
 	g.Expect(err).To(MatchError(ContainSubstring("invalid_client")))
 	change(map[string]string{"clientSecret": clientSecret})

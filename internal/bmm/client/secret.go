@@ -6,23 +6,25 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/bedplate/bedplate/internal/httpclient"
 )
 
 // Keys of a credentials Secret.
 const (
-	SecretKeyEndpoint = "endpoint"
+	SecretKeyEndpoint = httpclient.KeyEndpoint
 	SecretKeyOrg      = "orgName"
 	SecretKeyAPIName  = "apiName"
-	SecretKeyCA       = "ca.crt"
+	SecretKeyCA       = httpclient.KeyCA
 
 	// SecretKeyToken is one way to log in.
 	SecretKeyToken = "token"
 
 	// The keys of the other way to log in; the last one is optional.
-	SecretKeyTokenURL     = "tokenURL"
-	SecretKeyClientID     = "clientID"
-	SecretKeyClientSecret = "clientSecret"
-	SecretKeyScopes       = "scopes"
+	SecretKeyTokenURL     = httpclient.KeyTokenURL
+	SecretKeyClientID     = httpclient.KeyClientID
+	SecretKeyClientSecret = httpclient.KeyClientSecret
+	SecretKeyScopes       = httpclient.KeyScopes
 )
 
 // What a client keeps of a value of its Secret's, in KiB. A bundle of all public authorities has 220.
@@ -93,7 +95,7 @@ func fromSecret(secret *corev1.Secret) (Config, error) {
 		CABundle: secret.Data[SecretKeyCA],
 	}
 	if oauth2 {
-		config.OAuth2 = &OAuth2{
+		config.OAuth2 = &httpclient.OAuth2{
 			TokenURL: value(SecretKeyTokenURL), ClientID: value(SecretKeyClientID), ClientSecret: value(SecretKeyClientSecret),
 			Scopes: strings.Fields(value(SecretKeyScopes)),
 		}

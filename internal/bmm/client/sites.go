@@ -11,7 +11,7 @@ import (
 // Tenant returns the tenant of the token. The server creates it on first use; before that it refuses calls for sites.
 func (c *Client) Tenant(ctx context.Context) (*Tenant, error) {
 	tenant := &Tenant{}
-	if _, err := c.do(ctx, request{op: "get tenant", send: plain((*gen.Client).GetCurrentTenant)}, tenant); err != nil {
+	if err := c.do(ctx, request{op: "get tenant", send: plain((*gen.Client).GetCurrentTenant)}, tenant); err != nil {
 		return nil, notProven(err)
 	}
 	return tenant, nil
@@ -38,7 +38,7 @@ func getSite(id string) request {
 // Site returns a site by ID. NotFound is proven by another call: the tenant can be seen and the site can't.
 func (c *Client) Site(ctx context.Context, id string) (*Site, error) {
 	site := &Site{}
-	_, err := c.do(ctx, getSite(id), site)
+	err := c.do(ctx, getSite(id), site)
 	if err == nil {
 		return site, nil
 	}

@@ -6,7 +6,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/bedplate/bedplate/internal/httpclient/circuit"
+	"github.com/bedplate/bedplate/internal/bmm/client"
 )
 
 // A tenant may write another one's organisation into its Secret, and let its login hang for as long as it wants: then a create
@@ -14,20 +14,35 @@ import (
 func TestTenancy_isAnothersOnlyWhereTheAPIHasLetItIn(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	red, blue := &host{answer: found}, &host{answer: found}
-	circuits := circuit.New(pollInterval)
-	const api = "https://api.example.com"
-	victim, attacker := reaching(t, circuits, "blue", api, blue), reaching(t, circuits, "red", api, red)
+	admitted := reply(http.StatusOK, `{"id":"`+id+`"}`)
+	refused := reply(http.StatusForbidden, `{"message": "User does not have any roles assigned"}`)
+	answer := refused
+	server := start(t, map[string]http.HandlerFunc{
+		"GET " + prefix + "tenant/current": func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") == "Bearer "+token {
+				admitted(w, r)
+				return
+			}
+			answer(w, r)
+		},
+	})
+	reaching := func(namespace, token string) *client.Client {
+		c, err := client.New(client.Config{
+			Endpoint: server.URL, Org: "acme", Token: token, APIName: "carbide", Secret: namespace + "/bmm", Limits: lab,
+		})
+		g.Expect(err).NotTo(HaveOccurred())
+		return c
+	}
+	victim, attacker := reaching("blue", token), reaching("red", "red")
 	_, err := victim.Tenant(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(attacker.Tenancy()).NotTo(Equal(victim.Tenancy()))
 
-	red.set(answers(http.StatusForbidden, `{"message": "User does not have any roles assigned"}`))
 	_, err = attacker.Tenant(t.Context())
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(attacker.Tenancy()).NotTo(Equal(victim.Tenancy()))
 
-	red.set(found)
+	answer = admitted
 	_, err = attacker.Tenant(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(attacker.Tenancy()).To(Equal(victim.Tenancy()), "the service makes one after the other for an organisation")

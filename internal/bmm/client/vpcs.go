@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/bedplate/bedplate/internal/bmm/client/gen"
@@ -52,15 +53,15 @@ func (c *Client) DeleteVPC(ctx context.Context, siteID, id string) error {
 // between.
 func peerings[T any](ctx context.Context, c *Client, call func() (T, error)) (T, error) {
 	answer, err := call()
-	if !isWrongPath(err) {
+	if !errors.Is(err, errWrongPath) {
 		return answer, err
 	}
 	release := gen.Metadata{}
-	_, unknown := c.do(ctx, request{op: opMetadata, send: plain((*gen.Client).GetMetadata)}, &release)
+	unknown := c.do(ctx, request{op: opMetadata, send: plain((*gen.Client).GetMetadata)}, &release)
 	if unknown != nil || release.Version == "" {
 		return answer, err
 	}
-	if answer, err = call(); isWrongPath(err) {
+	if answer, err = call(); errors.Is(err, errWrongPath) {
 		err = fault.Invalidf("this release (%s) has no VPC peerings", release.Version)
 	}
 	return answer, err
@@ -108,6 +109,6 @@ func (c *Client) VPCPeerings(ctx context.Context, siteID string) ([]VPCPeering, 
 // one of its VPCs is gone, and the peering isn't yet.
 func (c *Client) DeleteVPCPeering(ctx context.Context, siteID, id string) error {
 	return c.ask(ctx, siteID, request{
-		op: "delete VPC peering", write: true, rules: ofPeering, send: with((*gen.Client).DeleteVPCPeering, id),
+		op: "delete VPC peering", site: siteID, rules: ofPeering, send: with((*gen.Client).DeleteVPCPeering, id),
 	}, nil)
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/httpclient"
 )
 
 // Reasons of the events that report a problem: first those of a node, then those of the site.
@@ -54,7 +55,7 @@ func ofSite(err error) *problem {
 		return known
 	}
 	reason := ReasonAPI
-	if bmm.Refused(err) {
+	if httpclient.Refused(err) {
 		reason = ReasonCredentials
 	}
 	return &problem{reason: reason, ofSite: true, err: err}

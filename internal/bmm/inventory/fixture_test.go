@@ -20,6 +20,7 @@ import (
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/inventory"
 	"github.com/bedplate/bedplate/internal/egress"
+	"github.com/bedplate/bedplate/internal/httpclient"
 )
 
 const (
@@ -131,8 +132,8 @@ func (f *fixture) login(token string) *bmm.Client { return f.loginFrom("", token
 
 func (f *fixture) loginFrom(namespace, token string, changes ...func(*bmm.Config)) *bmm.Client {
 	config := bmm.Config{
-		Endpoint: f.url, Org: "org", APIName: "carbide", Token: token, Secret: namespace + "/bmm", QPS: 1e6, Burst: 1e6,
-		Egress: egress.Policy{Loopback: true},
+		Endpoint: f.url, Org: "org", APIName: "carbide", Token: token, Secret: namespace + "/bmm",
+		Limits: httpclient.Limits{QPS: 1e6, Burst: 1e6, Egress: egress.Policy{Loopback: true}},
 	}
 	for _, change := range changes {
 		change(&config)

@@ -10,6 +10,7 @@ import (
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/httpclient"
 	"github.com/bedplate/bedplate/internal/httpclient/circuit"
 )
 
@@ -19,8 +20,8 @@ func TestInventory_waitsForNoListOfASilentAPI(t *testing.T) {
 	f := start(t, 1)
 	release := f.hold(t)
 	api, err := bmm.New(bmm.Config{
-		Endpoint: f.url, Org: "org", Token: "token", APIName: bmm.APINameCarbide, Circuits: circuit.New(interval),
-		Egress: egress.Policy{Loopback: true},
+		Endpoint: f.url, Org: "org", Token: "token", APIName: bmm.APINameCarbide,
+		Limits: httpclient.Limits{Circuits: circuit.New(interval), Egress: egress.Policy{Loopback: true}},
 	})
 	f.Expect(err).NotTo(HaveOccurred())
 	first, others := make(chan error, 1), make(chan error, 20)

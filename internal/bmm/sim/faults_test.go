@@ -16,6 +16,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/sim/simtest"
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/httpclient"
 	"github.com/bedplate/bedplate/internal/simulator"
 )
 
@@ -132,7 +133,7 @@ func TestOverTheNetwork(t *testing.T) {
 	config := sim.DefaultWorld()
 	config.Speed = 100
 	server, endpoint := simtest.Start(t, config, nil)
-	c, err := client.New(client.Config{Endpoint: endpoint, Org: config.Org, Token: config.Tokens[0], Egress: egress.Policy{Loopback: true}})
+	c, err := client.New(client.Config{Endpoint: endpoint, Org: config.Org, Token: config.Tokens[0], Limits: httpclient.Limits{Egress: egress.Policy{Loopback: true}}})
 	g.Expect(err).NotTo(HaveOccurred())
 
 	g.Expect(server.AddFault(simulator.Fault{Operation: "createVpc", Kind: simulator.FaultLoseAnswer})).To(Succeed())

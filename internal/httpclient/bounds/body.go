@@ -116,19 +116,21 @@ func (b *Body) Decode(out any) error {
 
 // Decode the text of an object.
 func Decode(text []byte, out any) error {
-	if !Fit(text) {
-		return errTooMuch
+	if err := Check(text); err != nil {
+		return err
 	}
 	return Unmarshal(text, out)
 }
 
-// Fit reports whether a text that may be JSON has fewer than MaxValues values, and isn't too deep.
-func Fit(text []byte) bool {
-	_, ok := values.Of(text, MaxValues, maxDepth)
-	return ok
+// Check is an error of a text that may be JSON and has MaxValues values or more, or is too deep.
+func Check(text []byte) error {
+	if _, ok := values.Of(text, MaxValues, maxDepth); !ok {
+		return errTooMuch
+	}
+	return nil
 }
 
-// Unmarshal decodes a text that fits. It accepts keys in any case: services aren't consistent (ResourceTypeID). Its errors
+// Unmarshal decodes a text that was checked. It accepts keys in any case: services aren't consistent (ResourceTypeID). Its errors
 // don't repeat the text: a machine contains user data.
 func Unmarshal(text []byte, out any) error {
 	decoding <- struct{}{}

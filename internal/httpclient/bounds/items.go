@@ -45,7 +45,7 @@ func (i *Items) Begin() (list bool, err error) {
 	return false, i.end()
 }
 
-// Next is the text of an object, or nil after the last one. It fits, if it is JSON.
+// Next is the text of an object, or nil after the last one. It needs no check.
 func (i *Items) Next() ([]byte, error) {
 	i.body.allow(MaxObject)
 	c, err := i.symbol()

@@ -31,10 +31,11 @@ func Start(t testing.TB, config sim.Config, booter sim.Booter) (*sim.Server, str
 func InMemory(t testing.TB, config sim.Config, booter sim.Booter) (*sim.Server, *client.Client) {
 	t.Helper()
 	server := newServer(t, config, booter)
-	c, err := client.New(client.Config{
+	login := client.Config{
 		Endpoint: "https://bmm.example.com", Org: config.Org, Token: config.Tokens[0], APIName: config.APIName,
-		HTTP: &http.Client{Transport: handlerTransport{server}},
-	})
+	}
+	login.HTTP = &http.Client{Transport: handlerTransport{server}}
+	c, err := client.New(login)
 	if err != nil {
 		t.Fatal(err)
 	}

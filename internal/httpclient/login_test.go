@@ -1,4 +1,4 @@
-package client_test
+package httpclient_test
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,8 +16,8 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/httpclient"
 )
 
 // issuer is a token endpoint. It counts the tokens it gave: fetched-1, fetched-2, …
@@ -66,21 +68,23 @@ func admits(tokens ...string) http.HandlerFunc {
 }
 
 // oauth2Client logs in at the issuer.
-func oauth2Client(t *testing.T, server *httptest.Server, i *issuer, change ...func(*client.Config)) *client.Client {
+func oauth2Client(t *testing.T, server *httptest.Server, i *issuer, change ...func(*httpclient.Config)) *toy {
 	t.Helper()
-	config := client.Config{
-		Endpoint: server.URL, Org: "acme", OAuth2: oauth2(i.URL), APIName: "carbide", Secret: "default/bmm",
-		Egress: loopback, Timeout: 5 * time.Second, RefusalPause: time.Minute,
-	}
-	for _, c := range change {
-		c(&config)
-	}
-	c, err := client.New(config)
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	return c
+	secret := func(c *httpclient.Config) { c.Secret, c.RefusalPause = "default/toy", time.Minute }
+	return newToy(t, append([]func(*httpclient.Config){at(server), secret, oauth2(i.URL)}, change...)...)
 }
 
-const tenantPath = "GET " + prefix + "tenant/current"
+const (
+	thingPath    = "GET /thing"
+	clientSecret = "an-even-more-secret-secret"
+)
+
+// oauth2 is the login of a toy.
+func oauth2(tokenURL string, scopes ...string) func(*httpclient.Config) {
+	return func(c *httpclient.Config) {
+		c.Login = httpclient.OAuth2{TokenURL: tokenURL, ClientID: "me", ClientSecret: clientSecret, Scopes: scopes}.Login(c.Secret)
+	}
+}
 
 func TestOAuth2_oneTokenServesAllUntilItEnds(t *testing.T) {
 	t.Parallel()
@@ -97,12 +101,12 @@ func TestOAuth2_oneTokenServesAllUntilItEnds(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			i := startIssuer(t, row.seconds, nil)
-			server := start(t, map[string]http.HandlerFunc{tenantPath: func(w http.ResponseWriter, r *http.Request) {
+			server := start(t, map[string]http.HandlerFunc{thingPath: func(w http.ResponseWriter, r *http.Request) {
 				reply(200, `{"id":"`+r.Header.Get("Authorization")+`","org":"acme"}`)(w, r)
 			}})
 			c := oauth2Client(t, server, i)
 			for range 8 {
-				_, err := c.Tenant(t.Context())
+				_, err := c.Get(t.Context())
 				g.Expect(err).NotTo(HaveOccurred())
 			}
 			g.Expect(i.given.Load()).To(Equal(row.fetched))
@@ -120,11 +124,11 @@ func TestOAuth2_thoseWhoComeTogetherShareOneFetch(t *testing.T) {
 		<-release
 		reply(200, `{"access_token":"one","token_type":"Bearer","expires_in":3600}`)(w, r)
 	})
-	c := oauth2Client(t, start(t, map[string]http.HandlerFunc{tenantPath: admits("one")}), i)
+	c := oauth2Client(t, start(t, map[string]http.HandlerFunc{thingPath: admits("one")}), i)
 	var together sync.WaitGroup
 	for range 10 {
 		together.Go(func() {
-			_, err := c.Tenant(t.Context())
+			_, err := c.Get(t.Context())
 			if err != nil {
 				t.Error(err)
 			}
@@ -140,12 +144,10 @@ func TestOAuth2_sendsTheScopes(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	i := startIssuer(t, 3600, nil)
-	c := oauth2Client(t, start(t, map[string]http.HandlerFunc{tenantPath: admits("fetched-1")}), i, func(config *client.Config) {
-		config.OAuth2.Scopes = []string{"bmm", "openid"}
-	})
-	_, err := c.Tenant(t.Context())
+	c := oauth2Client(t, start(t, map[string]http.HandlerFunc{thingPath: admits("fetched-1")}), i, oauth2(i.URL, "toy", "openid"))
+	_, err := c.Get(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(i.forms).To(ConsistOf(url.Values{"grant_type": {"client_credentials"}, "scope": {"bmm openid"}}))
+	g.Expect(i.forms).To(ConsistOf(url.Values{"grant_type": {"client_credentials"}, "scope": {"toy openid"}}))
 }
 
 func TestOAuth2_aRefusedTokenIsFetchedAnewOnce(t *testing.T) {
@@ -156,16 +158,16 @@ func TestOAuth2_aRefusedTokenIsFetchedAnewOnce(t *testing.T) {
 		i := startIssuer(t, 3600, nil)
 		var posts atomic.Int32
 		c := oauth2Client(t, start(t, map[string]http.HandlerFunc{
-			tenantPath: admits("fetched-2", "fetched-3"),
-			"POST " + prefix + "vpc": func(w http.ResponseWriter, r *http.Request) {
+			thingPath: admits("fetched-2", "fetched-3"),
+			"POST /thing": func(w http.ResponseWriter, r *http.Request) {
 				posts.Add(1)
 				admits("fetched-3")(w, r)
 			},
 		}), i)
-		g.Expect(c.Tenant(t.Context())).To(HaveField("ID", "fetched-2"))
-		g.Expect(c.CreateVPC(t.Context(), client.VPCCreateRequest{})).To(HaveField("ID", "fetched-3"))
+		g.Expect(c.Get(t.Context())).To(HaveField("ID", "fetched-2"))
+		g.Expect(c.Create(t.Context())).To(HaveField("ID", "fetched-3"))
 		g.Expect(posts.Load()).To(BeEquivalentTo(2))
-		g.Expect(c.Tenant(t.Context())).To(HaveField("ID", "fetched-3"))
+		g.Expect(c.Get(t.Context())).To(HaveField("ID", "fetched-3"))
 		g.Expect(i.given.Load()).To(BeEquivalentTo(3))
 	})
 	t.Run("and the refusal is remembered when that doesn't help", func(t *testing.T) {
@@ -173,15 +175,15 @@ func TestOAuth2_aRefusedTokenIsFetchedAnewOnce(t *testing.T) {
 		g := NewWithT(t)
 		i := startIssuer(t, 3600, nil)
 		var calls atomic.Int32
-		c := oauth2Client(t, start(t, map[string]http.HandlerFunc{tenantPath: func(w http.ResponseWriter, r *http.Request) {
+		c := oauth2Client(t, start(t, map[string]http.HandlerFunc{thingPath: func(w http.ResponseWriter, r *http.Request) {
 			calls.Add(1)
 			admits()(w, r)
 		}}), i)
 		for range 3 {
-			_, err := c.Tenant(t.Context())
+			_, err := c.Get(t.Context())
 			g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
-			g.Expect(err).To(MatchError("get tenant: 401 Unauthorized: Authorization token in request has expired: Bearer [redacted]; " +
-				"correct the OAuth2 client in secret default/bmm"))
+			g.Expect(err).To(MatchError("get thing: 401 Unauthorized: Authorization token in request has expired: Bearer [redacted]; " +
+				"correct the OAuth2 client in secret default/toy"))
 		}
 		g.Expect(calls.Load()).To(BeEquivalentTo(2))
 		g.Expect(i.given.Load()).To(BeEquivalentTo(2))
@@ -192,11 +194,11 @@ func TestAStaticToken_isSentOnceMoreAfterItsRefusalAndThenNoMore(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	tenant, calls := refusedAtFirst(t, math.MaxInt32, 1)
-	correct := And(HaveSuffix("; correct the token in secret default/bmm"), Not(ContainSubstring(token)))
+	correct := And(HaveSuffix("; correct the token in secret default/toy"), Not(ContainSubstring(token)))
 	for range 3 {
 		_, err := tenant()
 		g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient), "it may be the server's hiccup")
-		g.Expect(client.Refused(err)).To(BeTrue(), "and it is about the token all the same")
+		g.Expect(httpclient.Refused(err)).To(BeTrue(), "and it is about the token all the same")
 		g.Expect(fault.IsAmbiguous(err)).To(BeFalse())
 		g.Expect(err).To(MatchError(correct))
 	}
@@ -241,11 +243,11 @@ func TestAStaticToken_thatIsRefusedTwiceAtOnceIsStillSentOnceMore(t *testing.T) 
 
 // refusedAtFirst is a call of a client whose first calls are refused, once so many are there together. The long pause is longer
 // than any test.
-func refusedAtFirst(t *testing.T, first, together int32) (tenant func() (*client.Tenant, error), calls *atomic.Int32) {
+func refusedAtFirst(t *testing.T, first, together int32) (tenant func() (*thing, error), calls *atomic.Int32) {
 	t.Helper()
 	calls = &atomic.Int32{}
 	arrived := make(chan struct{})
-	server := start(t, map[string]http.HandlerFunc{tenantPath: func(w http.ResponseWriter, r *http.Request) {
+	server := start(t, map[string]http.HandlerFunc{thingPath: func(w http.ResponseWriter, r *http.Request) {
 		n := calls.Add(1)
 		if n == together {
 			close(arrived)
@@ -257,11 +259,8 @@ func refusedAtFirst(t *testing.T, first, together int32) (tenant func() (*client
 		}
 		admits(token)(w, r)
 	}})
-	c, err := client.New(client.Config{
-		Endpoint: server.URL, Org: "acme", Token: token, APIName: "carbide", Secret: "default/bmm", Egress: loopback, RefusalPause: 20 * time.Second,
-	})
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	return func() (*client.Tenant, error) { return c.Tenant(t.Context()) }, calls
+	c := newToy(t, at(server), func(c *httpclient.Config) { c.Secret, c.RefusalPause = "default/toy", 20*time.Second })
+	return func() (*thing, error) { return c.Get(t.Context()) }, calls
 }
 
 func TestOAuth2_whyThereIsNoToken(t *testing.T) {
@@ -269,7 +268,7 @@ func TestOAuth2_whyThereIsNoToken(t *testing.T) {
 	// What an endpoint may repeat of the request, and must not show up anywhere.
 	echo := `,"error_description":"client_secret=` + clientSecret + `"}`
 	const noOAuth2 = "log in: the answer isn't one of OAuth2 (is tokenURL right?)"
-	correct := "; correct the keys tokenURL, clientID, clientSecret and scopes in secret default/bmm"
+	correct := "; correct the keys tokenURL, clientID, clientSecret and scopes in secret default/toy"
 	for name, row := range map[string]struct {
 		answer http.HandlerFunc
 		class  fault.Class
@@ -299,13 +298,13 @@ func TestOAuth2_whyThereIsNoToken(t *testing.T) {
 			var asked atomic.Int32
 			i := startIssuer(t, 0, func(w http.ResponseWriter, r *http.Request) { asked.Add(1); row.answer(w, r) })
 			c := oauth2Client(t, start(t, nil), i)
-			_, err := c.CreateVPC(t.Context(), client.VPCCreateRequest{})
+			_, err := c.Create(t.Context())
 			g.Expect(err).To(MatchError(row.text))
 			g.Expect(fault.ClassOf(err)).To(Equal(row.class))
 			g.Expect(fault.IsAmbiguous(err)).To(BeFalse(), "nothing was sent")
 
 			before := asked.Load()
-			_, err = c.Tenant(t.Context())
+			_, err = c.Get(t.Context())
 			g.Expect(err).To(MatchError(row.text))
 			g.Expect(asked.Load() > before).To(Equal(row.class == fault.Transient), "a refusal is remembered, a passing fault isn't")
 		})
@@ -323,8 +322,8 @@ func TestOAuth2_aSilentEndpointHoldsNobodyLongerThanTheCall(t *testing.T) {
 		}
 	})
 	t.Cleanup(func() { close(release) })
-	c := oauth2Client(t, start(t, nil), i, func(config *client.Config) { config.Timeout = 100 * time.Millisecond })
-	_, err := c.CreateVPC(t.Context(), client.VPCCreateRequest{})
+	c := oauth2Client(t, start(t, nil), i, func(config *httpclient.Config) { config.Timeout = 100 * time.Millisecond })
+	_, err := c.Create(t.Context())
 	g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
 	g.Expect(fault.IsAmbiguous(err)).To(BeFalse())
 	g.Expect(err).To(MatchError(HavePrefix("log in: ")))
@@ -338,11 +337,9 @@ func TestOAuth2_fetchingATokenEnds(t *testing.T) {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
 		})
-		c := (&script{steps: []step{silent}}).client(t, func(config *client.Config) {
-			config.Token, config.OAuth2 = "", oauth2("https://login.example.com")
-		})
+		c := (&script{steps: []step{silent}}).client(t, oauth2("https://login.example.com"))
 		begin := time.Now()
-		_, err := c.Tenant(t.Context())
+		_, err := c.Get(t.Context())
 		g.Expect(err).To(MatchError("log in: no answer in time: context deadline exceeded"))
 		g.Expect(time.Since(begin)).To(BeNumerically("<=", 20*time.Second), "long before the call's own time is over")
 	})
@@ -360,17 +357,34 @@ func TestOAuth2_aTokenIsReplacedBeforeItEnds(t *testing.T) {
 			fetched++
 			return answers(200, `{"access_token":"t","token_type":"Bearer","expires_in":300}`, "Content-Type", "application/json")(r)
 		})
-		c := (&script{steps: []step{both}}).client(t, func(config *client.Config) {
-			config.Token, config.OAuth2 = "", oauth2("https://login.example.com")
-		})
+		c := (&script{steps: []step{both}}).client(t, oauth2("https://login.example.com"))
 		for _, row := range []struct {
 			after   time.Duration
 			fetched int
 		}{{0, 1}, {269 * time.Second, 1}, {2 * time.Second, 2}, {269 * time.Second, 2}, {time.Hour, 3}} {
 			time.Sleep(row.after)
-			_, err := c.Tenant(t.Context())
+			_, err := c.Get(t.Context())
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(fetched).To(Equal(row.fetched))
 		}
 	})
+}
+
+// allocated is how many bytes a function allocates, in all.
+func allocated(do func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	do()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+func TestLogin_isBoundedToo(t *testing.T) { //nolint:paralleltest // what others allocate would count
+	g := NewWithT(t)
+	server := httptest.NewServer(reply(200, `{"access_token":"x","x":[`+strings.Repeat("{},", 300_000)+`{}]}`))
+	t.Cleanup(server.Close)
+	c := newToy(t, at(server), oauth2(server.URL))
+	var err error
+	g.Expect(allocated(func() { _, err = c.Get(t.Context()) })).To(BeNumerically("<", 4<<20))
+	g.Expect(err).To(MatchError(ContainSubstring("isn't one of OAuth2")))
 }

@@ -1,4 +1,4 @@
-package client_test
+package httpclient_test
 
 import (
 	"net/http"
@@ -6,7 +6,8 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/httpclient"
+
 	"github.com/bedplate/bedplate/internal/egress"
 )
 
@@ -15,9 +16,7 @@ func TestEndpoint_isTheSameHoweverItIsWritten(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	endpoint := func(written string) string {
-		api, err := bmm.New(bmm.Config{Endpoint: written, Org: "org", Token: "token"})
-		g.Expect(err).NotTo(HaveOccurred())
-		return api.Endpoint()
+		return newToy(t, func(c *httpclient.Config) { c.Endpoint = written }).Endpoint()
 	}
 	for _, same := range []string{"https://api.example.com/", "https://api.example.com:443", "https://API.example.com", "HTTPS://api.example.com.",
 		"https://api.example.com:0443", "https://api.example.com:000443",
@@ -37,25 +36,23 @@ func TestEndpoint_isTheSameHoweverItIsWritten(t *testing.T) {
 func TestEndpoint_isWhatIsCalledHoweverItIsWritten(t *testing.T) {
 	t.Parallel()
 	for written, called := range map[string]string{
-		"https://carbide.nico.svc.":        "carbide.nico.svc",
+		"https://toy.lab.svc.":             "toy.lab.svc",
 		"https://API.example.com:0443/red": "api.example.com",
 		"https://api.example.com:08443":    "api.example.com:8443",
 		"https://192.0.2.1.":               "192.0.2.1",
 		"https://[2001:0DB8:0::1]":         "[2001:db8::1]",
 	} {
 		g := NewWithT(t)
-		config := bmm.Config{Endpoint: written, Org: "org", Token: "token", APIName: "carbide"}
-		config.Egress.Allowed = allowed(g, "carbide.nico.svc", "*.example.com", "192.0.2.0/24", "2001:db8::/32")
+		config := configured(func(c *httpclient.Config) { c.Endpoint = written })
+		config.Egress.Allowed = allowed(g, "toy.lab.svc", "*.example.com", "192.0.2.0/24", "2001:db8::/32")
 		config.HTTP = &http.Client{Transport: step(func(r *http.Request) (*http.Response, error) {
 			g.Expect(r.URL.Host).To(Equal(called), written)
 			return found(r)
 		})}
-		api, err := bmm.New(config)
-		g.Expect(err).NotTo(HaveOccurred())
-		_, err = api.Tenant(t.Context())
+		_, err := newToy(t, func(c *httpclient.Config) { *c = config }).Get(t.Context())
 		g.Expect(err).NotTo(HaveOccurred())
 	}
-	_, err := bmm.New(bmm.Config{Endpoint: "https://api.example.com:99999", Org: "org", Token: "token"})
+	_, err := httpclient.New(configured(func(c *httpclient.Config) { c.Endpoint = "https://api.example.com:99999" }))
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("endpoint must look like")))
 }
 

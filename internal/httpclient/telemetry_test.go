@@ -1,4 +1,4 @@
-package client_test
+package httpclient_test
 
 import (
 	"crypto/rand"
@@ -17,7 +17,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/httpclient"
+
 	"github.com/bedplate/bedplate/internal/metricstest"
 )
 
@@ -35,7 +36,7 @@ func countsOf(t *testing.T, credential string) map[string]float64 {
 	counts := map[string]float64{}
 	for _, value := range metricstest.ValuesOf(t, metrics.Registry, "bedplate_outside_calls_total") {
 		if value.Labels["credential"] == credential {
-			NewWithT(t).Expect(value.Labels["system"]).To(Equal("bmm"))
+			NewWithT(t).Expect(value.Labels["system"]).To(Equal("toy"))
 			counts[value.Labels["operation"]+": "+value.Labels["class"]] = value.GetCounter().GetValue()
 		}
 	}
@@ -50,7 +51,7 @@ func TestEachRequest_isCountedAndTraced(t *testing.T) {
 	refusals := 1
 	i := startIssuer(t, 3600, nil)
 	server := start(t, map[string]http.HandlerFunc{
-		tenantPath: func(w http.ResponseWriter, r *http.Request) {
+		thingPath: func(w http.ResponseWriter, r *http.Request) {
 			traceparents = append(traceparents, r.Header.Get("Traceparent"))
 			if refusals--; refusals >= 0 {
 				reply(503, `{"message":"try again, `+r.Header.Get("Authorization")+`"}`)(w, r)
@@ -58,19 +59,19 @@ func TestEachRequest_isCountedAndTraced(t *testing.T) {
 			}
 			admits("fetched-1")(w, r)
 		},
-		"POST " + prefix + "vpc": reply(403, `{"message":"Tenant has reached the maximum number of VPCs with `+clientSecret+`"}`),
+		"POST /thing": reply(403, `{"message":"Tenant has reached the maximum number of VPCs with `+clientSecret+`"}`),
 	})
-	c := oauth2Client(t, server, i, func(config *client.Config) { config.Secret = credential })
+	c := oauth2Client(t, server, i, func(config *httpclient.Config) { config.Secret = credential })
 
 	ctx, parent := otel.Tracer("test").Start(t.Context(), "reconcile")
-	_, err := c.Tenant(ctx)
+	_, err := c.Get(ctx)
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = c.CreateVPC(ctx, client.VPCCreateRequest{})
+	_, err = c.Create(ctx)
 	g.Expect(err).To(HaveOccurred())
 	parent.End()
 
 	g.Expect(countsOf(t, credential)).To(Equal(map[string]float64{
-		"log in: ok": 1, "get tenant: Transient": 1, "get tenant: ok": 1, "create VPC: Quota": 1,
+		"log in: ok": 1, "get thing: Transient": 1, "get thing: ok": 1, "create thing: Quota": 1,
 	}))
 	names := []string{}
 	var mine tracetest.SpanStubs
@@ -81,7 +82,7 @@ func TestEachRequest_isCountedAndTraced(t *testing.T) {
 			mine = append(mine, span)
 		}
 	}
-	g.Expect(names).To(Equal([]string{"bmm log in", "bmm get tenant", "bmm get tenant", "bmm create VPC"}))
+	g.Expect(names).To(Equal([]string{"toy log in", "toy get thing", "toy get thing", "toy create thing"}))
 	for n, header := range traceparents {
 		g.Expect(header).To(Equal(fmt.Sprintf("00-%s-%s-01", parent.SpanContext().TraceID(), mine[n+1].SpanContext.SpanID())))
 	}

@@ -1,4 +1,4 @@
-package client
+package httpclient
 
 import (
 	"crypto/tls"
@@ -13,7 +13,7 @@ const (
 	dialTimeout = 10 * time.Second
 	// idleConnections are kept for each host: about as many as there are reconciles at the same time.
 	idleConnections = 32
-	// idleTimeout is shorter than the service's own, two minutes, so that a request seldom meets a connection that is just
+	// idleTimeout is shorter than those of most services, such as two minutes, so that a request seldom meets a connection that is just
 	// being closed.
 	idleTimeout = 90 * time.Second
 	// pingAfter is how long an HTTP/2 connection may be silent until it has to prove that it is alive.
@@ -80,7 +80,7 @@ func rootsWith(caBundle []byte) (*x509.CertPool, error) {
 		return nil, fmt.Errorf("read the system's CA certificates: %w", err)
 	}
 	if !roots.AppendCertsFromPEM(caBundle) {
-		return nil, errors.New(SecretKeyCA + " contains no certificate in PEM")
+		return nil, errors.New(KeyCA + " contains no certificate in PEM")
 	}
 	return roots, nil
 }

@@ -1,4 +1,4 @@
-package client_test
+package httpclient_test
 
 import (
 	"encoding/pem"
@@ -8,19 +8,18 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 
-	"github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/httpclient"
 )
 
 func TestCABundle_isTrustedForAPIAndLogin(t *testing.T) {
 	t.Parallel()
 	var protocols atomic.Value
 	handler := mux(map[string]http.HandlerFunc{
-		tenantPath: func(w http.ResponseWriter, r *http.Request) {
+		thingPath: func(w http.ResponseWriter, r *http.Request) {
 			protocols.Store(r.Proto)
 			admits("one")(w, r)
 		},
@@ -31,35 +30,25 @@ func TestCABundle_isTrustedForAPIAndLogin(t *testing.T) {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	config := client.Config{
-		Endpoint: server.URL, Org: "acme", APIName: "carbide", OAuth2: oauth2(server.URL + "/token"), Egress: loopback, Timeout: 5 * time.Second,
-	}
 
 	t.Run("with it", func(t *testing.T) {
 		t.Parallel()
 		g := NewWithT(t)
-		config := config
-		config.CABundle = bundle
-		c, err := client.New(config)
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(c.Tenant(t.Context())).To(HaveField("ID", "one"))
+		c := newToy(t, at(server), oauth2(server.URL+"/token"), func(c *httpclient.Config) { c.CABundle = bundle })
+		g.Expect(c.Get(t.Context())).To(HaveField("ID", "one"))
 		g.Expect(protocols.Load()).To(Equal("HTTP/2.0"))
 	})
 	t.Run("without it", func(t *testing.T) {
 		t.Parallel()
 		g := NewWithT(t)
-		c, err := client.New(config)
-		g.Expect(err).NotTo(HaveOccurred())
-		_, err = c.Tenant(t.Context())
+		c := newToy(t, at(server), oauth2(server.URL+"/token"))
+		_, err := c.Get(t.Context())
 		g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
 		g.Expect(err).To(MatchError(And(HavePrefix("log in: "), ContainSubstring("certificate"))))
 
-		config := config
-		config.OAuth2, config.Token = nil, token
-		c, err = client.New(config)
-		g.Expect(err).NotTo(HaveOccurred())
-		_, err = c.CreateVPC(t.Context(), client.VPCCreateRequest{})
-		g.Expect(err).To(MatchError(And(HavePrefix("create VPC: "), ContainSubstring("certificate"))))
+		c = newToy(t, at(server))
+		_, err = c.Create(t.Context())
+		g.Expect(err).To(MatchError(And(HavePrefix("create thing: "), ContainSubstring("certificate"))))
 		g.Expect(fault.IsAmbiguous(err)).To(BeFalse(), "nothing was sent to a server that isn't trusted")
 	})
 }
@@ -70,17 +59,14 @@ func TestRedirects_areNotFollowed(t *testing.T) {
 	g := NewWithT(t)
 	elsewhere := start(t, map[string]http.HandlerFunc{"/": func(http.ResponseWriter, *http.Request) { t.Error("followed") }})
 	c := serve(t, map[string]http.HandlerFunc{"/": http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect).ServeHTTP})
-	_, err := c.Tenant(t.Context())
-	g.Expect(err).To(MatchError(HavePrefix("get tenant: 307")))
-	_, err = c.CreateVPC(t.Context(), client.VPCCreateRequest{})
-	g.Expect(err).To(MatchError(HavePrefix("create VPC: 307")))
+	_, err := c.Get(t.Context())
+	g.Expect(err).To(MatchError(HavePrefix("get thing: 307")))
+	_, err = c.Create(t.Context())
+	g.Expect(err).To(MatchError(HavePrefix("create thing: 307")))
 
-	login, err := client.New(client.Config{
-		Endpoint: elsewhere.URL, Org: "acme", APIName: "carbide", Egress: loopback,
-		OAuth2: oauth2(start(t, map[string]http.HandlerFunc{"/": http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect).ServeHTTP}).URL),
-	})
-	g.Expect(err).NotTo(HaveOccurred())
-	_, err = login.Tenant(t.Context())
+	redirects := start(t, map[string]http.HandlerFunc{"/": http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect).ServeHTTP})
+	login := newToy(t, at(elsewhere), oauth2(redirects.URL))
+	_, err = login.Get(t.Context())
 	g.Expect(err).To(MatchError(HavePrefix("log in: 307")), "with the client's secret it's the same")
 }
 
@@ -90,7 +76,7 @@ func TestConnections_areKeptForTheNextCalls(t *testing.T) {
 	const workers, rounds = 16, 3
 	var connections atomic.Int32
 	var arrived sync.WaitGroup
-	server := httptest.NewUnstartedServer(mux(map[string]http.HandlerFunc{tenantPath: func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewUnstartedServer(mux(map[string]http.HandlerFunc{thingPath: func(w http.ResponseWriter, r *http.Request) {
 		arrived.Done()
 		arrived.Wait() // so that each has a connection of its own
 		admits(token)(w, r)
@@ -102,14 +88,13 @@ func TestConnections_areKeptForTheNextCalls(t *testing.T) {
 	}
 	server.Start()
 	t.Cleanup(server.Close)
-	c, err := client.New(client.Config{Endpoint: server.URL, Org: "acme", APIName: "carbide", Token: token, Egress: loopback})
-	g.Expect(err).NotTo(HaveOccurred())
+	c := newToy(t, at(server))
 	for range rounds {
 		arrived.Add(workers)
 		var together sync.WaitGroup
 		for range workers {
 			together.Go(func() {
-				if _, err := c.Tenant(t.Context()); err != nil {
+				if _, err := c.Get(t.Context()); err != nil {
 					t.Error(err)
 				}
 			})

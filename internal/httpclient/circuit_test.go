@@ -1,4 +1,4 @@
-package client_test
+package httpclient_test
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/httpclient"
 	"github.com/bedplate/bedplate/internal/httpclient/circuit"
 )
 
@@ -74,34 +74,29 @@ func after(d time.Duration, then step) step {
 var siteIsDown = after(50*time.Second, answers(http.StatusInternalServerError, `{"message": "the site doesn't answer"}`))
 
 // reaching returns a client of a namespace's that shares the circuits with others.
-func reaching(t *testing.T, circuits *circuit.Circuits, namespace, endpoint string, h http.RoundTripper) *client.Client {
+func reaching(t *testing.T, circuits *circuit.Circuits, namespace, endpoint string, h http.RoundTripper) *toy {
 	t.Helper()
-	c, err := client.New(client.Config{
-		Endpoint: endpoint, Org: "acme", Token: token, APIName: "carbide", Secret: namespace + "/bmm",
-		HTTP: &http.Client{Transport: h}, QPS: 1000, Burst: 1000, Circuits: circuits,
+	return newToy(t, func(c *httpclient.Config) {
+		c.Endpoint, c.Secret, c.Circuits, c.HTTP = endpoint, namespace+"/toy", circuits, &http.Client{Transport: h}
+		c.QPS, c.Burst = 1000, 1000
 	})
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	return c
 }
 
 // loggingIn is reaching for a client of the namespace red that has to log in first.
-func loggingIn(t *testing.T, circuits *circuit.Circuits, endpoint, tokenURL string, h http.RoundTripper) *client.Client {
+func loggingIn(t *testing.T, circuits *circuit.Circuits, endpoint, tokenURL string, h http.RoundTripper) *toy {
 	t.Helper()
-	c, err := client.New(client.Config{
-		Endpoint: endpoint, Org: "acme", APIName: "carbide", Secret: "red/bmm", HTTP: &http.Client{Transport: h},
-		OAuth2: oauth2(tokenURL), Circuits: circuits,
+	return newToy(t, oauth2(tokenURL), func(c *httpclient.Config) {
+		c.Endpoint, c.Secret, c.Circuits, c.HTTP = endpoint, "red/toy", circuits, &http.Client{Transport: h}
 	})
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	return c
 }
 
 // at once so many reads; it returns the errors and how long all have taken, when all are back.
-func atOnce(ctx context.Context, number int, c *client.Client) (errs []error, took time.Duration) {
+func atOnce(ctx context.Context, number int, c *toy) (errs []error, took time.Duration) {
 	began := time.Now()
 	errs = make([]error, number)
 	var all sync.WaitGroup
 	for n := range number {
-		all.Go(func() { _, errs[n] = c.Tenant(ctx) })
+		all.Go(func() { _, errs[n] = c.Get(ctx) })
 	}
 	all.Wait()
 	return errs, time.Since(began)
@@ -128,13 +123,13 @@ func TestCircuit_anEndpointThatDoesntAnswerIsAskedByOneAtATime(t *testing.T) {
 		g.Expect(took).To(Equal(20*time.Second), "a read isn't given the time of a create")
 
 		began := time.Now()
-		_, err := c.Tenant(t.Context())
+		_, err := c.Get(t.Context())
 		g.Expect(time.Since(began)).To(BeZero())
 		g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
 		g.Expect(err).To(MatchError(And(
-			HavePrefix("get tenant: not sent, because the BMM API at https://dead.example.com hasn't answered since 00:00:00 UTC, and is asked by one at a time"),
+			HavePrefix("get thing: not sent, because the toy API at https://dead.example.com hasn't answered since 00:00:00 UTC, and is asked by one at a time"),
 			ContainSubstring("no answer in time"))))
-		_, err = c.CreateVPC(t.Context(), client.VPCCreateRequest{})
+		_, err = c.Create(t.Context())
 		g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
 		g.Expect(fault.IsAmbiguous(err)).To(BeFalse(), "nothing was sent")
 		g.Expect(fault.IsOverload(err)).To(BeFalse())
@@ -175,7 +170,7 @@ func TestCircuit_aTenantsDeadEndpointsHoldThreeWorkers(t *testing.T) {
 		var gone sync.WaitGroup
 		for n := range 50 {
 			c := reaching(t, circuits, "red", fmt.Sprintf("https://dead-%d.example.com", n), dead)
-			gone.Go(func() { _, _ = c.Tenant(t.Context()) })
+			gone.Go(func() { _, _ = c.Get(t.Context()) })
 		}
 		time.Sleep(2 * time.Second)
 		g.Expect(dead.working.Load()).To(BeEquivalentTo(3))
@@ -186,21 +181,21 @@ func TestCircuit_aTenantsDeadEndpointsHoldThreeWorkers(t *testing.T) {
 
 		for n := range 50 { // of as many tenants
 			c := reaching(t, circuits, fmt.Sprintf("red-%d", n), fmt.Sprintf("https://dead-too-%d.example.com", n), dead)
-			gone.Go(func() { _, _ = c.Tenant(t.Context()) })
+			gone.Go(func() { _, _ = c.Get(t.Context()) })
 		}
 		time.Sleep(2 * time.Second)
 		g.Expect(dead.working.Load()).To(BeNumerically("<=", 8), "of ten workers")
 		gone.Wait()
 
-		var known []*client.Client
+		var known []*toy
 		for n := range 3 {
 			known = append(known, reaching(t, circuits, "green", fmt.Sprintf("https://dead-as-well-%d.example.com", n), dead))
-			_, err := known[n].Tenant(t.Context())
+			_, err := known[n].Get(t.Context())
 			g.Expect(err).To(HaveOccurred())
 		}
 		time.Sleep(pollInterval)
 		for _, c := range known {
-			gone.Go(func() { _, _ = c.Tenant(t.Context()) })
+			gone.Go(func() { _, _ = c.Get(t.Context()) })
 		}
 		time.Sleep(2 * time.Second)
 		g.Expect(dead.working.Load()).To(BeEquivalentTo(2))
@@ -231,7 +226,7 @@ func TestCircuit_anEndpointThatHangsNowAndThenIsOnTrial(t *testing.T) {
 				for range 3 {
 					time.Sleep(pollInterval)
 					moody.set(found)
-					_, err := c.Tenant(t.Context())
+					_, err := c.Get(t.Context())
 					g.Expect(err).NotTo(HaveOccurred())
 					moody.set(bad)
 					moody.most.Store(0)
@@ -241,7 +236,7 @@ func TestCircuit_anEndpointThatHangsNowAndThenIsOnTrial(t *testing.T) {
 				moody.set(found)
 				for range 11 {
 					time.Sleep(pollInterval)
-					_, _ = c.Tenant(t.Context())
+					_, _ = c.Get(t.Context())
 				}
 				moody.set(after(100*time.Millisecond, found))
 				errs, took := atOnce(t.Context(), 10, c)
@@ -257,22 +252,22 @@ func TestCircuit_staysClosedForOthers(t *testing.T) {
 	t.Parallel()
 	const api = "https://api.example.com"
 	creates := func(r *http.Request) (*http.Response, error) {
-		if r.Method == http.MethodPost || r.URL.Host != "api.example.com" || len(r.URL.Path) > 0 && r.URL.Path[:2] != "/v" {
+		if r.Method == http.MethodPost || r.URL.Host != "api.example.com" || strings.HasPrefix(r.URL.Path, "/path") {
 			return hanging(r)
 		}
 		return found(r)
 	}
 	for name, hangs := range map[string]func(t *testing.T, circuits *circuit.Circuits, h http.RoundTripper) error{
 		"a create at a dead site": func(t *testing.T, circuits *circuit.Circuits, h http.RoundTripper) error {
-			_, err := reaching(t, circuits, "red", api, h).CreateVPC(t.Context(), client.VPCCreateRequest{})
+			_, err := reaching(t, circuits, "red", api, h).Create(t.Context())
 			return err
 		},
 		"a login that hangs": func(t *testing.T, circuits *circuit.Circuits, h http.RoundTripper) error {
-			_, err := loggingIn(t, circuits, api, "https://login.example.com/token", h).Tenant(t.Context())
+			_, err := loggingIn(t, circuits, api, "https://login.example.com/token", h).Get(t.Context())
 			return err
 		},
 		"a path that hangs": func(t *testing.T, circuits *circuit.Circuits, h http.RoundTripper) error {
-			_, err := reaching(t, circuits, "red", api+"/path", h).Tenant(t.Context())
+			_, err := reaching(t, circuits, "red", api+"/path", h).Get(t.Context())
 			return err
 		},
 	} {
@@ -282,7 +277,7 @@ func TestCircuit_staysClosedForOthers(t *testing.T) {
 				g := NewWithT(t)
 				circuits, h := circuit.New(pollInterval), &host{answer: creates}
 				blue := reaching(t, circuits, "blue", api, h)
-				_, err := blue.Tenant(t.Context())
+				_, err := blue.Get(t.Context())
 				g.Expect(err).NotTo(HaveOccurred())
 				var over sync.WaitGroup
 				over.Go(func() { g.Expect(hangs(t, circuits, h)).NotTo(Succeed()) })
@@ -305,18 +300,18 @@ func TestCircuit_anEndpointThatRefusesConnectionsRestsForAMoment(t *testing.T) {
 		g := NewWithT(t)
 		down := &host{answer: found}
 		c := reaching(t, circuit.New(pollInterval), "blue", "https://api.example.com", down)
-		_, err := c.Tenant(t.Context())
+		_, err := c.Get(t.Context())
 		g.Expect(err).NotTo(HaveOccurred())
 		down.set(undialed)
 		time.Sleep(time.Second)
-		_, err = c.Tenant(t.Context())
+		_, err = c.Get(t.Context())
 		g.Expect(err).To(MatchError(ContainSubstring("refused")))
 		g.Expect(err).NotTo(MatchError(ContainSubstring("not sent")))
-		_, err = c.Tenant(t.Context())
+		_, err = c.Get(t.Context())
 		g.Expect(err).To(MatchError(And(ContainSubstring("not sent"), ContainSubstring("refused"))))
 		down.set(found)
 		time.Sleep(time.Second)
-		_, err = c.Tenant(t.Context())
+		_, err = c.Get(t.Context())
 		g.Expect(err).NotTo(HaveOccurred())
 	})
 }
@@ -331,12 +326,12 @@ func TestCircuit_aLoginThatHangsIsWaitedForByOne(t *testing.T) {
 		var back atomic.Int32
 		var all sync.WaitGroup
 		for range 10 {
-			all.Go(func() { _, _ = c.Tenant(t.Context()); back.Add(1) })
+			all.Go(func() { _, _ = c.Get(t.Context()); back.Add(1) })
 		}
 		time.Sleep(2 * time.Second)
 		g.Expect(back.Load()).To(BeEquivalentTo(9))
 		all.Wait()
-		_, err := c.Tenant(t.Context())
+		_, err := c.Get(t.Context())
 		g.Expect(err).To(MatchError(HavePrefix("log in: not sent, because the login at https://login.example.com/token hasn't answered")))
 	})
 }
@@ -357,18 +352,18 @@ func TestCircuit_writesAtASiteThatHangsHoldFewWorkers(t *testing.T) {
 			return siteIsDown(r)
 		})
 		c := reaching(t, circuit.New(pollInterval), "blue", "https://api.example.com", api)
-		_, err := c.Tenant(t.Context())
+		_, err := c.Get(t.Context())
 		g.Expect(err).NotTo(HaveOccurred())
 		deleteAll := func() {
 			var all sync.WaitGroup
 			for range 20 {
-				all.Go(func() { _ = c.DeleteInstance(t.Context(), "dead-site", "dead") })
+				all.Go(func() { _ = c.Delete(t.Context(), "dead-site", "dead") })
 			}
 			time.Sleep(2 * time.Second)
 			errs, took := atOnce(t.Context(), 20, c)
 			g.Expect(failed(errs)).To(BeZero())
 			g.Expect(took).To(BeZero())
-			g.Expect(c.DeleteInstance(t.Context(), "healthy-site", "alive")).To(Succeed())
+			g.Expect(c.Delete(t.Context(), "healthy-site", "alive")).To(Succeed())
 			all.Wait()
 		}
 		deleteAll()
@@ -376,7 +371,7 @@ func TestCircuit_writesAtASiteThatHangsHoldFewWorkers(t *testing.T) {
 		most.Store(0)
 		deleteAll()
 		g.Expect(most.Load()).To(BeEquivalentTo(1))
-		g.Expect(c.DeleteInstance(t.Context(), "dead-site", "alive")).To(Succeed())
+		g.Expect(c.Delete(t.Context(), "dead-site", "alive")).To(Succeed())
 		most.Store(0)
 		deleteAll()
 		g.Expect(most.Load()).To(BeEquivalentTo(5), "it answers again")

@@ -1,4 +1,4 @@
-package client
+package httpclient
 
 import (
 	"context"
@@ -81,6 +81,24 @@ func (p *pace) heed(sent time.Time, status int, retryAfter time.Duration) time.D
 	return pause
 }
 
+// paced is the layer of the pace: each attempt waits for its turn.
+func (c *Client) paced(next http.RoundTripper) http.RoundTripper {
+	return roundTrip(func(r *http.Request) (*http.Response, error) {
+		if err := c.pace.wait(r.Context(), callOf(r).Op); err != nil {
+			return nil, &failure{err: err, withheld: true}
+		}
+		sent := time.Now()
+		resp, err := next.RoundTrip(r)
+		if err == nil {
+			c.pace.heed(sent, resp.StatusCode, 0)
+			return resp, nil
+		}
+		failed := failureOf(err)
+		failed.pause = c.pace.heed(sent, failed.status, failed.retryAfter)
+		return nil, failed
+	})
+}
+
 // shortBackoff is where the waiting before a repetition begins; it doubles with each.
 const shortBackoff = 200 * time.Millisecond
 
@@ -108,11 +126,11 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // retryAfter is the Retry-After of an answer, in seconds or with a date, up to maxPause; 0 without one.
-func retryAfter(resp *http.Response) time.Duration {
-	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
+func retryAfter(a Answer) time.Duration {
+	if a.Status != http.StatusTooManyRequests && a.Status != http.StatusServiceUnavailable {
 		return 0
 	}
-	value := resp.Header.Get("Retry-After")
+	value := a.Header.Get("Retry-After")
 	date, err := http.ParseTime(value)
 	if seconds, notANumber := strconv.ParseUint(value, 10, 32); notANumber == nil {
 		date, err = time.Now().Add(time.Duration(seconds)*time.Second), nil

@@ -1,4 +1,4 @@
-package client_test
+package httpclient_test
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/httpclient/circuit"
 )
 
@@ -24,7 +23,7 @@ func TestCircuit_anEndpointThatTakesItsTimeHoldsHalfOfTheWorkers(t *testing.T) {
 		g := NewWithT(t)
 		lazy := &host{answer: after(4900*time.Millisecond, found)}
 		c := reaching(t, circuit.New(pollInterval), "red", "https://lazy.example.com", lazy)
-		_, err := c.Tenant(t.Context())
+		_, err := c.Get(t.Context())
 		g.Expect(err).NotTo(HaveOccurred())
 		for range 5 {
 			_, _ = atOnce(t.Context(), 10, c)
@@ -38,15 +37,14 @@ func TestCircuit_listsOfManyPagesHoldHalfOfTheWorkers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
-		page := answers(http.StatusOK, `[]`, "X-Pagination", `{"pageNumber":1,"pageSize":100,"total":20000}`)
-		endless := &host{answer: after(900*time.Millisecond, page)}
+		endless := &host{answer: after(900*time.Millisecond, found)}
 		c := reaching(t, circuit.New(pollInterval), "red", "https://endless.example.com", endless)
 		var held atomic.Int32
 		var all sync.WaitGroup
 		for range 10 {
 			held.Add(1)
 			all.Go(func() {
-				_, _ = c.Instances(t.Context(), client.InstanceFilter{Name: "mine"})
+				_ = c.List(t.Context())
 				held.Add(-1)
 			})
 		}
@@ -76,17 +74,13 @@ func TestCircuit_aLoginThatHangsLaterIsNoMatterOfTheAPI(t *testing.T) {
 		})
 		circuits := circuit.New(pollInterval)
 		blue := reaching(t, circuits, "blue", api, h)
-		_, err := blue.Tenant(t.Context())
+		_, err := blue.Get(t.Context())
 		g.Expect(err).NotTo(HaveOccurred())
-		red, err := client.New(client.Config{
-			Endpoint: api, Org: "acme", Secret: "red/bmm", HTTP: &http.Client{Transport: h},
-			OAuth2: oauth2("https://red.example.com/token"), Circuits: circuits,
-		})
-		g.Expect(err).NotTo(HaveOccurred())
+		red := loggingIn(t, circuits, api, "https://red.example.com/token", h)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		_, _ = red.Tenant(ctx)
-		_, err = blue.Tenant(t.Context())
+		_, _ = red.Get(ctx)
+		_, err = blue.Get(t.Context())
 		g.Expect(err).NotTo(HaveOccurred())
 	})
 }
@@ -97,15 +91,15 @@ func TestCircuit_saysTheSameAsLongAsNothingChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		c := reaching(t, circuit.New(pollInterval), "blue", "https://dead.example.com", &host{answer: hanging})
-		_, err := c.Tenant(t.Context())
+		_, err := c.Get(t.Context())
 		g.Expect(err).To(HaveOccurred())
 		said := map[string]bool{}
 		for range 20 {
 			asking := make(chan error, 1)
-			go func() { _, err := c.Tenant(t.Context()); asking <- err }()
+			go func() { _, err := c.Get(t.Context()); asking <- err }()
 			for range 3 {
 				time.Sleep(10 * time.Second)
-				if _, err := c.VPC(t.Context(), siteID, id); strings.Contains(err.Error(), "not sent") {
+				if _, err := c.Get(t.Context()); strings.Contains(err.Error(), "not sent") {
 					said[err.Error()] = true
 				}
 			}
@@ -124,7 +118,7 @@ func TestCircuit_aChangeAtASiteThatHangsIsNotWhatAsksAgain(t *testing.T) {
 		h := &host{answer: undialed}
 		circuits := circuit.New(pollInterval)
 		red, blue := reaching(t, circuits, "red", api, h), reaching(t, circuits, "blue", api, h)
-		_, err := blue.Tenant(t.Context())
+		_, err := blue.Get(t.Context())
 		g.Expect(err).To(HaveOccurred())
 		h.set(func(r *http.Request) (*http.Response, error) {
 			if r.Method == http.MethodDelete {
@@ -134,21 +128,12 @@ func TestCircuit_aChangeAtASiteThatHangsIsNotWhatAsksAgain(t *testing.T) {
 		})
 		time.Sleep(pollInterval)
 		var all sync.WaitGroup
-		all.Go(func() { _ = red.DeleteInstance(t.Context(), "dead-site", id) })
+		all.Go(func() { _ = red.Delete(t.Context(), "dead-site", id) })
 		time.Sleep(time.Second)
-		_, err = blue.Tenant(t.Context())
+		_, err = blue.Get(t.Context())
 		g.Expect(err).NotTo(HaveOccurred())
 		all.Wait()
 	})
-}
-
-// With such an organisation the endpoint's path would be cut off, and what hangs below it passed for the API of others.
-func TestCircuit_anOrganisationIsNoWayOutOfItsPath(t *testing.T) {
-	t.Parallel()
-	for _, org := range []string{".", ".."} {
-		c, err := client.New(client.Config{Endpoint: "https://api.example.com/red", Org: org, Token: token, APIName: "carbide"})
-		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("org")), "%v", c)
-	}
 }
 
 // No site is known to hang, and the API answers. A tenant's own API may have any number of sites.
@@ -168,15 +153,15 @@ func TestCircuit_writesAtManySitesThatHangHoldFewWorkers(t *testing.T) {
 		})
 		circuits := circuit.New(pollInterval)
 		red := reaching(t, circuits, "red", "https://red.example.com", api)
-		_, err := red.Tenant(t.Context())
+		_, err := red.Get(t.Context())
 		g.Expect(err).NotTo(HaveOccurred())
 		var all sync.WaitGroup
 		for n := range 20 {
-			all.Go(func() { _ = red.DeleteInstance(t.Context(), fmt.Sprintf("site-%d", n), id) })
+			all.Go(func() { _ = red.Delete(t.Context(), fmt.Sprintf("site-%d", n), id) })
 		}
 		time.Sleep(2 * time.Second)
 		g.Expect(most.Load()).To(BeNumerically("<=", 6))
-		_, err = red.Tenant(t.Context())
+		_, err = red.Get(t.Context())
 		g.Expect(err).NotTo(HaveOccurred(), "what it has elsewhere goes on")
 		all.Wait()
 	})
@@ -191,7 +176,7 @@ func TestCircuit_allThatATenantCanThinkOfLeavesWorkers(t *testing.T) {
 		api := &host{answer: found}
 		circuits := circuit.New(pollInterval)
 		trusted := reaching(t, circuits, "red", "https://red.example.com", api)
-		_, err := trusted.Tenant(t.Context())
+		_, err := trusted.Get(t.Context())
 		g.Expect(err).NotTo(HaveOccurred())
 		api.set(func(r *http.Request) (*http.Response, error) {
 			most.Store(max(held.Add(1), most.Load()))
@@ -213,9 +198,9 @@ func TestCircuit_allThatATenantCanThinkOfLeavesWorkers(t *testing.T) {
 		}
 		for n := range 20 {
 			other := reaching(t, circuits, "red", fmt.Sprintf("https://other-%d.example.com", n), api)
-			attack(func() { _ = trusted.DeleteInstance(ctx, fmt.Sprintf("site-%d", n), id) })
-			attack(func() { _, _ = trusted.Tenant(ctx) })
-			attack(func() { _, _ = other.Tenant(ctx) })
+			attack(func() { _ = trusted.Delete(ctx, fmt.Sprintf("site-%d", n), id) })
+			attack(func() { _, _ = trusted.Get(ctx) })
+			attack(func() { _, _ = other.Get(ctx) })
 		}
 		all.Wait()
 		end()

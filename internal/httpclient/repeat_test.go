@@ -1,4 +1,4 @@
-package client_test
+package httpclient_test
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,8 +17,8 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/httpclient"
 )
 
 // script is a server without a network, for simulated time: sleeps in a bubble of testing/synctest use a fake clock. It
@@ -44,17 +43,9 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // client returns a client of the script's.
-func (s *script) client(t *testing.T, change ...func(*client.Config)) *client.Client {
+func (s *script) client(t *testing.T, change ...func(*httpclient.Config)) *toy {
 	t.Helper()
-	config := client.Config{
-		Endpoint: "https://bmm.example.com", Org: "acme", Token: token, APIName: "carbide", HTTP: &http.Client{Transport: s},
-	}
-	for _, c := range change {
-		c(&config)
-	}
-	c, err := client.New(config)
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	return c
+	return newToy(t, append([]func(*httpclient.Config){func(c *httpclient.Config) { c.HTTP = &http.Client{Transport: s} }}, change...)...)
 }
 
 // answers returns a step; headers are alternating names and values.
@@ -77,13 +68,7 @@ func fails(err error) step {
 }
 
 var (
-	found = func(r *http.Request) (*http.Response, error) { // whatever is asked for
-		asked := id
-		if strings.HasSuffix(r.URL.Path, "/site/"+siteID) {
-			asked = siteID
-		}
-		return answers(200, `{"id":"`+asked+`"}`)(r)
-	}
+	found    = answers(200, `{"id":"`+id+`"}`)
 	undialed = fails(&net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")})
 	dropped  = fails(&net.OpError{Op: "read", Net: "tcp", Err: errors.New("connection reset by peer")})
 	cut      = func(r *http.Request) (*http.Response, error) {
@@ -125,20 +110,16 @@ func TestRepetitions_onlyWhereTheyAreSafeAndHelp(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := NewWithT(t)
 				reads := &script{steps: []step{row.fault}}
-				_, err := reads.client(t).Tenant(t.Context())
+				_, err := reads.client(t).Get(t.Context())
 				g.Expect(err).To(HaveOccurred())
 				g.Expect(reads.at).To(HaveLen(row.reads), "reads")
 
-				for _, write := range []func(*client.Client) error{
-					func(c *client.Client) error {
-						_, err := c.CreateVPC(t.Context(), client.VPCCreateRequest{})
+				for _, write := range []func(*toy) error{
+					func(c *toy) error {
+						_, err := c.Create(t.Context())
 						return err
 					},
-					func(c *client.Client) error {
-						_, err := c.UpdateVPC(t.Context(), siteID, id, client.VPCUpdateRequest{})
-						return err
-					},
-					func(c *client.Client) error { return c.DeleteVPC(t.Context(), siteID, id) },
+					func(c *toy) error { return c.Delete(t.Context(), "site", id) },
 				} {
 					writes := &script{steps: []step{row.fault}}
 					g.Expect(write(writes.client(t))).NotTo(Succeed())
@@ -155,12 +136,12 @@ func TestRepetitions_succeedWithinTheCall(t *testing.T) {
 		g := NewWithT(t)
 		s := &script{steps: []step{dropped, answers(503, ""), found}}
 		begin := time.Now()
-		g.Expect(s.client(t).Tenant(t.Context())).To(HaveField("ID", id))
+		g.Expect(s.client(t).Get(t.Context())).To(HaveField("ID", id))
 		g.Expect(s.at).To(HaveLen(3))
 		g.Expect(time.Since(begin)).To(And(BeNumerically(">=", 300*time.Millisecond), BeNumerically("<", 600*time.Millisecond)))
 
 		s = &script{steps: []step{undialed, tooMany, answers(201, `{"id":"`+id+`"}`)}}
-		g.Expect(s.client(t).CreateVPC(t.Context(), client.VPCCreateRequest{})).To(HaveField("ID", id), "a write that wasn't begun")
+		g.Expect(s.client(t).Create(t.Context())).To(HaveField("ID", id), "a write that wasn't begun")
 	})
 }
 
@@ -170,14 +151,14 @@ func TestRepetitions_endWithTheCallsTime(t *testing.T) {
 		g := NewWithT(t)
 		s := &script{steps: []step{answers(503, "")}}
 		begin := time.Now()
-		_, err := s.client(t, func(c *client.Config) { c.Timeout = 150 * time.Millisecond }).Tenant(t.Context())
-		g.Expect(err).To(MatchError("get tenant: 503 Service Unavailable"), "what went wrong, not that there was no time to try again")
+		_, err := s.client(t, func(c *httpclient.Config) { c.Timeout = 150 * time.Millisecond }).Get(t.Context())
+		g.Expect(err).To(MatchError("get thing: 503 Service Unavailable"), "what went wrong, not that there was no time to try again")
 		g.Expect(time.Since(begin)).To(BeNumerically("<=", 150*time.Millisecond))
 
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		s = &script{steps: []step{dropped}}
-		_, err = s.client(t).Tenant(ctx)
+		_, err = s.client(t).Get(ctx)
 		g.Expect(err).To(HaveOccurred())
 		g.Expect(s.at).To(BeEmpty(), "nobody waits for it any more")
 	})
@@ -196,9 +177,9 @@ func TestRetryAfter_holdsTheWholeClientBack(t *testing.T) {
 				s := &script{steps: []step{answers(429, "", "Retry-After", header()), found}}
 				c := s.client(t)
 				var first sync.WaitGroup
-				first.Go(func() { _, _ = c.Tenant(t.Context()) })
+				first.Go(func() { _, _ = c.Get(t.Context()) })
 				synctest.Wait()
-				_, err := c.Tenant(t.Context()) // another call of the same client
+				_, err := c.Get(t.Context()) // another call of the same client
 				g.Expect(err).NotTo(HaveOccurred())
 				first.Wait()
 				g.Expect(s.at).To(HaveLen(3))
@@ -222,16 +203,16 @@ func TestRetryAfter_ofMinutesIsNotWaitedForInACall(t *testing.T) {
 				g := NewWithT(t)
 				s := &script{steps: []step{answers(429, `{"message":"slow down"}`, "Retry-After", header()), found}}
 				c := s.client(t)
-				_, err := c.Tenant(t.Context())
-				g.Expect(err).To(MatchError("get tenant: 429 Too Many Requests: slow down"))
-				_, err = c.CreateVPC(t.Context(), client.VPCCreateRequest{})
-				g.Expect(err).To(MatchError("create VPC: the API asks to wait"))
+				_, err := c.Get(t.Context())
+				g.Expect(err).To(MatchError("get thing: 429 Too Many Requests: slow down"))
+				_, err = c.Create(t.Context())
+				g.Expect(err).To(MatchError("create thing: the API asks to wait"))
 				g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
 				g.Expect(fault.IsAmbiguous(err)).To(BeFalse(), "it wasn't sent")
 				g.Expect(s.at).To(HaveLen(1))
 
 				time.Sleep(5 * time.Minute)
-				g.Expect(c.Tenant(t.Context())).To(HaveField("ID", id), "and no server stops a client for longer than that")
+				g.Expect(c.Get(t.Context())).To(HaveField("ID", id), "and no server stops a client for longer than that")
 			})
 		})
 	}
@@ -245,7 +226,7 @@ func TestTooManyRequests_soonHoldNobodyAnyMore(t *testing.T) {
 		c := s.client(t)
 		begin := time.Now()
 		for range 10 {
-			_, err := c.Tenant(t.Context())
+			_, err := c.Get(t.Context())
 			g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
 		}
 		g.Expect(time.Since(begin)).To(BeNumerically("<", 8*time.Second))
@@ -253,10 +234,10 @@ func TestTooManyRequests_soonHoldNobodyAnyMore(t *testing.T) {
 
 		s.steps = []step{found}
 		time.Sleep(16 * time.Second)
-		g.Expect(c.Tenant(t.Context())).To(HaveField("ID", id))
+		g.Expect(c.Get(t.Context())).To(HaveField("ID", id))
 		s.steps, s.at = []step{tooMany, found}, nil
 		begin = time.Now()
-		g.Expect(c.Tenant(t.Context())).To(HaveField("ID", id))
+		g.Expect(c.Get(t.Context())).To(HaveField("ID", id))
 		g.Expect(time.Since(begin)).To(BeNumerically("<", 2*time.Second), "a success ends the old story")
 	})
 }
@@ -267,22 +248,19 @@ func TestTooManyRequests_ofThoseWhoCameTogetherCountOnce(t *testing.T) {
 		g := NewWithT(t)
 		const together = 20
 		var came atomic.Int32
-		c, err := client.New(client.Config{
-			Endpoint: "https://bmm.example.com", Org: "acme", Token: token, APIName: "carbide",
-			HTTP: &http.Client{Transport: step(func(r *http.Request) (*http.Response, error) {
-				if came.Add(1) > together {
-					return found(r)
-				}
-				time.Sleep(100 * time.Millisecond)
-				return tooMany(r)
-			})},
+		crowded := step(func(r *http.Request) (*http.Response, error) {
+			if came.Add(1) > together {
+				return found(r)
+			}
+			time.Sleep(100 * time.Millisecond)
+			return tooMany(r)
 		})
-		g.Expect(err).NotTo(HaveOccurred())
+		c := newToy(t, func(c *httpclient.Config) { c.HTTP = &http.Client{Transport: crowded} })
 		begin := time.Now()
 		var all sync.WaitGroup
 		for range together {
 			all.Go(func() {
-				if _, err := c.Tenant(t.Context()); err != nil {
+				if _, err := c.Get(t.Context()); err != nil {
 					t.Error(err)
 				}
 			})
@@ -297,52 +275,18 @@ func TestRate_isLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		s := &script{steps: []step{found}}
-		c := s.client(t, func(config *client.Config) { config.QPS, config.Burst = 2, 3 })
+		c := s.client(t, func(config *httpclient.Config) { config.QPS, config.Burst = 2, 3 })
 		begin := time.Now()
 		for range 3 + 8 {
-			_, err := c.Tenant(t.Context())
+			_, err := c.Get(t.Context())
 			g.Expect(err).NotTo(HaveOccurred())
 		}
 		g.Expect(time.Since(begin)).To(BeNumerically("~", 4*time.Second, 100*time.Millisecond))
 
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		_, err := c.CreateVPC(ctx, client.VPCCreateRequest{})
-		g.Expect(err).To(MatchError("create VPC: too many calls are waiting for their turn"))
+		_, err := c.Create(ctx)
+		g.Expect(err).To(MatchError("create thing: too many calls are waiting for their turn"))
 		g.Expect(fault.IsAmbiguous(err)).To(BeFalse(), "it wasn't sent")
 	})
-}
-
-// The control call comes after the 404, and for each 404: a server may be switched at any moment.
-func TestNotFound_isProvenEachTimeAnew(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	gone := answers(404, `{"message":"Could not find it"}`)
-	s := &script{steps: []step{gone, found, gone, gone, gone}} // VPC, site, VPC; then the server is switched: VPC, site
-	c := s.client(t)
-	_, err := c.VPC(t.Context(), siteID, id)
-	g.Expect(fault.ClassOf(err)).To(Equal(fault.NotFound))
-	_, err = c.VPC(t.Context(), siteID, id)
-	g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
-	g.Expect(s.at).To(HaveLen(5))
-}
-
-// A server that answers 404 to everything comes back to its senses just before it is asked for the site.
-func TestNotFound_isNotProvenByAServerThatHeals(t *testing.T) {
-	t.Parallel()
-	gone := answers(404, `{"message":"Could not find it"}`)
-	for name, call := range map[string]func(*client.Client) error{
-		"get": func(c *client.Client) error {
-			_, err := c.Instance(t.Context(), siteID, id)
-			return err
-		},
-		"update": func(c *client.Client) error {
-			_, err := c.UpdateInstance(t.Context(), siteID, id, client.InstanceUpdateRequest{})
-			return err
-		},
-		"delete": func(c *client.Client) error { return c.DeleteInstance(t.Context(), siteID, id) },
-	} {
-		s := &script{steps: []step{gone, found, found}}
-		NewWithT(t).Expect(call(s.client(t))).To(Succeed(), name)
-	}
 }

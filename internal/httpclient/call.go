@@ -1,0 +1,69 @@
+package httpclient
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+
+	"github.com/bedplate/bedplate/internal/httpclient/bounds"
+	"github.com/bedplate/bedplate/internal/httpclient/circuit"
+)
+
+// Call describes a call, for its requests. It is for one call only.
+type Call struct {
+	// Op names it in errors, metrics and spans, in words that don't depend on the object, such as "create VPC"; default the
+	// request's method.
+	Op string
+	// Site is what a change waits for behind the API, such as a data centre. Optional.
+	Site string
+	// Unattended means that no worker waits for the answer.
+	Unattended bool
+	// Pages means that the call consists of several requests, one after the other. It holds a worker until it Ends.
+	Pages bool
+	// Classify replaces that of the Config. Optional.
+	Classify func(Answer) Meaning
+	// Read reads an answer that is a success, in each attempt: without it all of it is read, up to bounds.MaxObject, and is the
+	// body of the response; with it the response has none.
+	Read func(*bounds.Body) error
+
+	pass *circuit.Pass
+	// wrote: a request of it may have changed something. failed is why the last one did, if it did.
+	wrote  bool
+	failed error
+}
+
+type callKey struct{}
+
+// With returns a context for the requests of a call.
+func With(ctx context.Context, call *Call) context.Context {
+	return context.WithValue(ctx, callKey{}, call)
+}
+
+// callOf a request that is described.
+func callOf(r *http.Request) *Call { return r.Context().Value(callKey{}).(*Call) }
+
+// describe a request. What isn't described is known by its method.
+func describe(r *http.Request) (*http.Request, *Call) {
+	call, described := r.Context().Value(callKey{}).(*Call)
+	if !described {
+		call = &Call{}
+		r = r.WithContext(With(r.Context(), call))
+	}
+	call.Op = cmp.Or(call.Op, r.Method, http.MethodGet)
+	call.wrote = call.wrote || writes(r)
+	return r, call
+}
+
+// writes reports whether a request may change something, so that repeating it isn't safe.
+func writes(r *http.Request) bool {
+	switch r.Method {
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions:
+		return false
+	}
+	return true
+}
+
+// roundTrip is a function that is an http.RoundTripper.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
