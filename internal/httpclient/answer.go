@@ -62,7 +62,7 @@ func late(ctx context.Context) bool {
 
 // bounded is the layer that sends a request and reads the answer. All failures begin here, except those before a request is sent.
 func (c *Client) bounded(next http.RoundTripper) http.RoundTripper {
-	return roundTrip(func(r *http.Request) (*http.Response, error) {
+	return RoundTrip(func(r *http.Request) (*http.Response, error) {
 		call := callOf(r)
 		transient := func(err error) *failure {
 			return &failure{err: &fault.Error{Class: fault.Transient, Op: call.Op, Ambiguous: writes(r), Err: err}}
@@ -119,7 +119,7 @@ func (c *Client) answered(r *http.Request, call *Call, a Answer) *failure {
 		classify = call.Classify
 	}
 	m := classify(a)
-	text := bounds.Shorten(c.safe(r, cmp.Or(m.Text, StatusText(a.Status)))) + m.Hint
+	text := bounds.Shorten(c.safe(call, cmp.Or(m.Text, StatusText(a.Status)))) + m.Hint
 	if m.Class == fault.Credentials && c.config.Secret != "" {
 		text += fmt.Sprintf("; correct the %s in secret %s", c.config.Login.means, c.config.Secret)
 	}
@@ -138,14 +138,27 @@ func (c *Client) answered(r *http.Request, call *Call, a Answer) *failure {
 	}
 }
 
-// safe takes the secrets out of a text of an answer to a request.
-func (c *Client) safe(r *http.Request, text string) string {
-	header := r.Header.Get(authorization)
-	if _, token, ok := strings.Cut(header, " "); ok { // after its scheme
-		header = token
-	}
-	return c.login.redact(hide(text, header))
+// safe takes the secrets out of a text about a call.
+func (c *Client) safe(call *Call, text string) string {
+	return c.login.redact(hide(text, secretsIn(call.header)...))
 }
+
+// secretsIn a header: all after its scheme, such as Bearer, and where that is JSON its longer strings.
+func secretsIn(header string) []string {
+	secrets := []string{header}
+	if _, token, ok := strings.Cut(header, " "); ok {
+		secrets = []string{token}
+	}
+	for n, text := range strings.Split(header, `"`) {
+		if n%2 == 1 && len(text) > longestKey {
+			secrets = append(secrets, text)
+		}
+	}
+	return secrets
+}
+
+// longestKey is how long a string in a header may be that is no secret, but a key.
+const longestKey = 8
 
 // hide takes secrets out of a text.
 func hide(text string, secrets ...string) string {

@@ -18,7 +18,7 @@ type Call struct {
 	Site string
 	// Unattended means that no worker waits for the answer.
 	Unattended bool
-	// Pages means that the call consists of several requests, one after the other. It holds a worker until it Ends.
+	// Pages means that the call consists of several requests, one after the other: a worker waits for all of them.
 	Pages bool
 	// Classify replaces that of the Config. Optional.
 	Classify func(Answer) Meaning
@@ -27,6 +27,8 @@ type Call struct {
 	Read func(*bounds.Body) error
 
 	pass *circuit.Pass
+	// header is the login of the last request.
+	header string
 	// wrote: a request of it may have changed something. failed is why the last one did, if it did.
 	wrote  bool
 	failed error
@@ -34,7 +36,7 @@ type Call struct {
 
 type callKey struct{}
 
-// With returns a context for the requests of a call.
+// With returns a context for the requests of a call. Only a layer needs it, for requests of its own: see Client.Do.
 func With(ctx context.Context, call *Call) context.Context {
 	return context.WithValue(ctx, callKey{}, call)
 }
@@ -62,8 +64,3 @@ func writes(r *http.Request) bool {
 	}
 	return true
 }
-
-// roundTrip is a function that is an http.RoundTripper.
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

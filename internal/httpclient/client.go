@@ -3,8 +3,8 @@
 //
 // A Client is an http.RoundTripper, for an http.Client of the system's own or for that of an SDK. It consists of layers, each
 // an http.RoundTripper around the next one, see New. A request that isn't answered with a success is an error, and inside of
-// the *url.Error that an http.Client makes of it is a *fault.Error: Client.End finds it, also where an SDK has made an error of its own
-// of that.
+// the *url.Error that an http.Client makes of it is a *fault.Error. Client.Do describes a call to the layers, and finds its error, also
+// where an SDK has made one of its own of it.
 //
 // Reads are repeated after passing faults, twice at most; writes only if the server certainly didn't start them. What a Client has
 // learned of its login, the server's pace and the server is shared by all its calls.
@@ -12,6 +12,7 @@ package httpclient
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -52,7 +53,7 @@ type Config struct {
 	// CABundle is trusted beside the system's roots, for the API and for the login; certificates in PEM.
 	CABundle []byte
 	// Layer is one of the system's own, optional. It is around the repetitions of a call that was let through to the server.
-	Layer func(http.RoundTripper) http.RoundTripper
+	Layer Layer
 	Limits
 }
 
@@ -122,8 +123,8 @@ func New(config Config) (*Client, error) {
 	c.server = fmt.Sprintf("%s at %s", config.Name, c.Endpoint()+strings.TrimSuffix(base.JoinPath().EscapedPath(), "/"))
 	c.login = c.newSession(config.Login)
 	// From the innermost, which sends a request, to the outermost.
-	c.layers = roundTrip(sender.Do)
-	for _, layer := range []func(http.RoundTripper) http.RoundTripper{
+	c.layers = RoundTrip(sender.Do)
+	for _, layer := range []Layer{
 		c.bounded,    // reads the answer, or says why there is none
 		c.observed,   // one span, and one count
 		c.heard,      // the server answers
@@ -186,15 +187,14 @@ func (c *Client) Timeout(write bool) time.Duration {
 	return min(c.config.Timeout, readTimeout)
 }
 
-// End ends a call, and returns its outcome as a *fault.Error: what the client of the API has returned, or what it has made an error of
-// its own of.
-func (c *Client) End(call *Call, err error) error {
-	if err != nil {
-		err = c.outcome(call, err)
+// Do makes a call, by a function whose requests have its context. An error is a *fault.Error: that of the last request, also where
+// an SDK has made an error of its own of it, or what the function says of an answer.
+func (c *Client) Do(ctx context.Context, call *Call, do func(context.Context) error) (err error) {
+	defer func() { c.config.Circuits.Leave(call.pass, err) }()
+	if err := do(With(ctx, call)); err != nil {
+		return c.outcome(call, err)
 	}
-	c.config.Circuits.Leave(call.pass, err)
-	call.pass = nil
-	return err
+	return nil
 }
 
 func (c *Client) outcome(call *Call, err error) error {
@@ -207,7 +207,7 @@ func (c *Client) outcome(call *Call, err error) error {
 	if sent, ok := errors.AsType[*url.Error](err); ok {
 		err = sent.Err // the URL adds nothing to Op
 	}
-	text := bounds.Shorten(c.login.redact(err.Error()))
+	text := bounds.Shorten(c.safe(call, err.Error()))
 	return &fault.Error{Class: fault.Transient, Op: cmp.Or(call.Op, "call"), Ambiguous: call.wrote, Err: errors.New(text)}
 }
 

@@ -23,7 +23,7 @@ func TestBounded_sendsNothingAfterTheDeadlineByTheWallClock(t *testing.T) {
 	c, err := New(Config{Name: "the API", Endpoint: "https://api.example.com", Login: Bearer("token"), Limits: Limits{Timeout: time.Second, QPS: 1, Burst: 1}})
 	g.Expect(err).NotTo(HaveOccurred())
 	sent := 0
-	layer := c.bounded(roundTrip(func(*http.Request) (*http.Response, error) {
+	layer := c.bounded(RoundTrip(func(*http.Request) (*http.Response, error) {
 		sent++
 		return nil, errors.New("sent")
 	}))

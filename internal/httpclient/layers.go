@@ -14,9 +14,18 @@ import (
 	"github.com/bedplate/bedplate/internal/httpclient/circuit"
 )
 
+// Layer is an http.RoundTripper around another one.
+type Layer func(next http.RoundTripper) http.RoundTripper
+
+// RoundTrip is a function that is an http.RoundTripper.
+type RoundTrip func(*http.Request) (*http.Response, error)
+
+// RoundTrip calls the function.
+func (f RoundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
 // observed is the layer of metrics and spans: each attempt is one.
 func (c *Client) observed(next http.RoundTripper) http.RoundTripper {
-	return roundTrip(func(r *http.Request) (*http.Response, error) {
+	return RoundTrip(func(r *http.Request) (*http.Response, error) {
 		ctx, done := callmetrics.Observe(r.Context(), c.config.System, callOf(r).Op, c.config.Secret)
 		otel.GetTextMapPropagator().Inject(ctx, propagation.HeaderCarrier(r.Header))
 		resp, err := next.RoundTrip(r.WithContext(ctx))
@@ -31,7 +40,7 @@ func (c *Client) observed(next http.RoundTripper) http.RoundTripper {
 
 // heard is the layer that tells the circuits of answers.
 func (c *Client) heard(next http.RoundTripper) http.RoundTripper {
-	return roundTrip(func(r *http.Request) (*http.Response, error) {
+	return RoundTrip(func(r *http.Request) (*http.Response, error) {
 		sent := time.Now()
 		resp, err := next.RoundTrip(r)
 		if err == nil || failureOf(err).status > 0 {
@@ -43,7 +52,7 @@ func (c *Client) heard(next http.RoundTripper) http.RoundTripper {
 
 // letThrough is the layer of the circuits: the requests of a call share one pass.
 func (c *Client) letThrough(next http.RoundTripper) http.RoundTripper {
-	return roundTrip(func(r *http.Request) (_ *http.Response, err error) {
+	return RoundTrip(func(r *http.Request) (_ *http.Response, err error) {
 		call := callOf(r)
 		if call.pass != nil {
 			c.config.Circuits.Resume(call.pass)
@@ -67,7 +76,7 @@ func (c *Client) letThrough(next http.RoundTripper) http.RoundTripper {
 
 // loggedIn is the layer of the login.
 func (c *Client) loggedIn(next http.RoundTripper) http.RoundTripper {
-	return roundTrip(func(r *http.Request) (*http.Response, error) {
+	return RoundTrip(func(r *http.Request) (*http.Response, error) {
 		header, failed := c.authorize(r.Context())
 		if failed != nil {
 			return nil, failed
@@ -91,7 +100,7 @@ func (c *Client) authorize(ctx context.Context) (string, *failure) {
 
 // inTime is the layer of deadlines.
 func (c *Client) inTime(next http.RoundTripper) http.RoundTripper {
-	return roundTrip(func(r *http.Request) (*http.Response, error) {
+	return RoundTrip(func(r *http.Request) (*http.Response, error) {
 		ctx, cancel := context.WithTimeout(r.Context(), c.Timeout(writes(r)))
 		defer cancel() // the answer has been read
 		return next.RoundTrip(r.WithContext(ctx))
@@ -100,7 +109,7 @@ func (c *Client) inTime(next http.RoundTripper) http.RoundTripper {
 
 // notRefused is the layer that remembers refusals of the credentials.
 func (c *Client) notRefused(next http.RoundTripper) http.RoundTripper {
-	return roundTrip(func(r *http.Request) (*http.Response, error) {
+	return RoundTrip(func(r *http.Request) (*http.Response, error) {
 		if err := c.refusal.recent(); err != nil {
 			return nil, err
 		}

@@ -83,7 +83,7 @@ func (p *pace) heed(sent time.Time, status int, retryAfter time.Duration) time.D
 
 // paced is the layer of the pace: each attempt waits for its turn.
 func (c *Client) paced(next http.RoundTripper) http.RoundTripper {
-	return roundTrip(func(r *http.Request) (*http.Response, error) {
+	return RoundTrip(func(r *http.Request) (*http.Response, error) {
 		if err := c.pace.wait(r.Context(), callOf(r).Op); err != nil {
 			return nil, &failure{err: err, withheld: true}
 		}

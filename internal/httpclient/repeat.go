@@ -12,7 +12,7 @@ const maxRepeats = 2
 // repeated is the layer that repeats a request, if that is safe and may help. Another login is fetched only after this one is refused: a
 // login that hangs would look like an API that hangs.
 func (c *Client) repeated(next http.RoundTripper) http.RoundTripper {
-	return roundTrip(func(r *http.Request) (*http.Response, error) {
+	return RoundTrip(func(r *http.Request) (*http.Response, error) {
 		attempt, err := attemptsOf(r)
 		if err != nil {
 			return nil, c.unanswered(r.Context(), callOf(r).Op, KeyEndpoint, false, err)
@@ -20,6 +20,7 @@ func (c *Client) repeated(next http.RoundTripper) http.RoundTripper {
 		header := r.Header.Get(authorization)
 		var last *failure
 		for repeats, renewed := 0, false; ; repeats++ {
+			callOf(r).header = header
 			resp, err := next.RoundTrip(attempt(header))
 			if err == nil {
 				return resp, nil

@@ -75,9 +75,9 @@ func newToy(t *testing.T, change ...func(*httpclient.Config)) *toy {
 	return &toy{Client: api, http: api.HTTP()}
 }
 
-// do makes a request of a call's.
-func (t *toy) do(ctx context.Context, call *httpclient.Call, method, path string) (*thing, error) {
-	r, err := http.NewRequestWithContext(httpclient.With(ctx, call), method, t.Base().JoinPath(path).String(), nil)
+// send a request of a call's.
+func (t *toy) send(ctx context.Context, method, path string) (*thing, error) {
+	r, err := http.NewRequestWithContext(ctx, method, t.Base().JoinPath(path).String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -90,12 +90,12 @@ func (t *toy) do(ctx context.Context, call *httpclient.Call, method, path string
 	return found, json.NewDecoder(resp.Body).Decode(found)
 }
 
-func (t *toy) call(ctx context.Context, call *httpclient.Call, method, path string) (*thing, error) {
-	found, err := t.do(ctx, call, method, path)
-	if err := t.End(call, err); err != nil {
-		return nil, err
-	}
-	return found, nil
+func (t *toy) call(ctx context.Context, call *httpclient.Call, method, path string) (found *thing, err error) {
+	err = t.Do(ctx, call, func(ctx context.Context) error {
+		found, err = t.send(ctx, method, path)
+		return err
+	})
+	return found, err
 }
 
 func (t *toy) Get(ctx context.Context) (*thing, error) {
@@ -112,15 +112,15 @@ func (t *toy) Delete(ctx context.Context, site, id string) error {
 }
 
 // List reads many pages.
-func (t *toy) List(ctx context.Context) (err error) {
-	call := &httpclient.Call{Op: "list things", Pages: true}
-	defer func() { err = t.End(call, err) }()
-	for page := range 200 {
-		if _, err := t.do(ctx, call, http.MethodGet, fmt.Sprintf("/things/%d", page)); err != nil {
-			return err
+func (t *toy) List(ctx context.Context) error {
+	return t.Do(ctx, &httpclient.Call{Op: "list things", Pages: true}, func(ctx context.Context) error {
+		for page := range 200 {
+			if _, err := t.send(ctx, http.MethodGet, fmt.Sprintf("/things/%d", page)); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // serve starts a server with the given routes, and returns a client for it.

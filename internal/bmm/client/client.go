@@ -134,15 +134,16 @@ func (r request) call(out any) *httpclient.Call {
 
 // do makes one call, within its timeout, and decodes the answer into out unless that is nil.
 func (c *Client) do(ctx context.Context, r request, out any) error {
-	call := r.call(out)
-	_, err := c.send(ctx, call, r.send)
-	return c.api.End(call, err)
+	return c.api.Do(ctx, r.call(out), func(ctx context.Context) error {
+		_, err := c.send(ctx, r.send)
+		return err
+	})
 }
 
 // send one request of a call, and return the header of the answer.
-func (c *Client) send(ctx context.Context, call *httpclient.Call, send send) (http.Header, error) {
+func (c *Client) send(ctx context.Context, send send) (http.Header, error) {
 	api := gen.Client{Server: c.org.String() + "/", Client: c.http, RequestEditors: []gen.RequestEditorFn{acceptJSON}}
-	resp, err := send(httpclient.With(ctx, call), &api)
+	resp, err := send(ctx, &api)
 	if err != nil {
 		return nil, err
 	}

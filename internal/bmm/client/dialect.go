@@ -32,10 +32,10 @@ const (
 )
 
 // dialect is the layer that puts the API's name at a server into each path: it is set, or detected and remembered.
-func (c *Client) dialect(set string) func(http.RoundTripper) http.RoundTripper {
+func (c *Client) dialect(set string) httpclient.Layer {
 	detected := &memo.Value[string]{}
 	return func(next http.RoundTripper) http.RoundTripper {
-		return roundTrip(func(r *http.Request) (*http.Response, error) {
+		return httpclient.RoundTrip(func(r *http.Request) (*http.Response, error) {
 			name := set
 			if name == "" {
 				var err error
@@ -58,10 +58,6 @@ func (c *Client) dialect(set string) func(http.RoundTripper) http.RoundTripper {
 		})
 	}
 }
-
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // under an API name: the same request, whose path has none yet.
 func (c *Client) under(name string, r *http.Request) *http.Request {

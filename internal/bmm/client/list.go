@@ -46,30 +46,36 @@ func list[T any](ctx context.Context, c *Client, op string, call func(page) send
 }
 
 // listUpTo is list with another bound than maxListed.
-func listUpTo[T any](ctx context.Context, c *Client, most int, op string, call func(page) send) (_ []T, err error) {
+func listUpTo[T any](ctx context.Context, c *Client, most int, op string, call func(page) send) ([]T, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeouts*c.api.Timeout(true))
 	defer cancel()
 	l := &listing[T]{memory: c.api.Memory(), most: most}
 	defer l.memory.Release()
 	all := request{op: op}.call(l)
 	all.Pages = true
-	defer func() { err = c.api.End(all, err) }()
+	if err := c.api.Do(ctx, all, func(ctx context.Context) error { return l.read(ctx, c, op, call) }); err != nil {
+		return nil, err
+	}
+	return l.items, nil
+}
+
+// read all pages.
+func (l *listing[T]) read(ctx context.Context, c *Client, op string, call func(page) send) error {
 	for number := 1; number <= maxPages; number++ {
 		l.before.items, l.before.bytes = len(l.items), l.memory.Has()
-		p := page{number: ptr(number), size: ptr(pageSize), order: ptr(orderBy)}
-		header, err := c.send(ctx, all, call(p))
+		header, err := c.send(ctx, call(page{number: ptr(number), size: ptr(pageSize), order: ptr(orderBy)}))
 		if err != nil {
-			return nil, notProven(err)
+			return notProven(err)
 		}
 		last, err := isLastPage(header, number)
 		if err != nil {
-			return nil, &fault.Error{Class: fault.Transient, Op: op, Err: err}
+			return &fault.Error{Class: fault.Transient, Op: op, Err: err}
 		}
 		if last {
-			return l.items, nil
+			return nil
 		}
 	}
-	return nil, &fault.Error{Class: fault.Transient, Op: op, Err: fmt.Errorf("more than %d pages", maxPages)}
+	return &fault.Error{Class: fault.Transient, Op: op, Err: fmt.Errorf("more than %d pages", maxPages)}
 }
 
 // decodeFrom adds the items of a page, one after the other. It starts over where a page is read once more.
