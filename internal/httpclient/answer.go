@@ -60,7 +60,7 @@ func late(ctx context.Context) bool {
 	return ok && time.Now().Round(0).After(deadline.Round(0))
 }
 
-// bounded is the layer that sends a request and reads the answer. All failures begin here, except those before a request is sent.
+// bounded is the layer that sends a request and reads the answer.
 func (c *Client) bounded(next http.RoundTripper) http.RoundTripper {
 	return RoundTrip(func(r *http.Request) (*http.Response, error) {
 		call := callOf(r)

@@ -2,12 +2,18 @@
 // and in what their answers mean.
 //
 // A Client is an http.RoundTripper, for an http.Client of the system's own or for that of an SDK. It consists of layers, each
-// an http.RoundTripper around the next one, see New. A request that isn't answered with a success is an error, and inside of
-// the *url.Error that an http.Client makes of it is a *fault.Error. Client.Do describes a call to the layers, and finds its error, also
-// where an SDK has made one of its own of it.
+// an http.RoundTripper around the next one, see New. Client.Do describes a call to the layers:
 //
-// Reads are repeated after passing faults, twice at most; writes only if the server certainly didn't start them. What a Client has
-// learned of its login, the server's pace and the server is shared by all its calls.
+//	err := api.Do(ctx, &httpclient.Call{Op: "get server"}, func(ctx context.Context) (err error) {
+//		server, err = sdk.GetServer(ctx, id) // with api.HTTP() as its http.Client
+//		return err
+//	})
+//
+// An answer that isn't a success is an error of http.Client.Do, with a *fault.Error inside. Client.Do finds it, also where an SDK
+// has made an error of its own of that. An SDK must not repeat requests itself.
+//
+// Reads are repeated after passing faults, twice at most; writes only if the server certainly didn't start them. All calls of a
+// Client share its login, its rate limit and what it has learned about the server.
 package httpclient
 
 import (
@@ -187,8 +193,8 @@ func (c *Client) Timeout(write bool) time.Duration {
 	return min(c.config.Timeout, readTimeout)
 }
 
-// Do makes a call, by a function whose requests have its context. An error is a *fault.Error: that of the last request, also where
-// an SDK has made an error of its own of it, or what the function says of an answer.
+// Do makes a call, by a function whose requests have its context. An error is a *fault.Error: that of the last request, or what
+// the function says of an answer.
 func (c *Client) Do(ctx context.Context, call *Call, do func(context.Context) error) (err error) {
 	defer func() { c.config.Circuits.Leave(call.pass, err) }()
 	if err := do(With(ctx, call)); err != nil {

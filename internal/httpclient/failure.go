@@ -16,6 +16,7 @@ import (
 
 // failure is a request that didn't succeed, between the layers.
 type failure struct {
+	// err is a *fault.Error, but for one of a layer of the system's own.
 	err error
 	// status of the answer; 0 without one.
 	status int

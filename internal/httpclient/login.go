@@ -38,11 +38,11 @@ type Login struct {
 }
 
 // Fetch logs in with a sender whose answers are short, and returns the value of the header Authorization, and until when it is
-// used; the zero time is for good. Its deadline is that of the context. An error that isn't a *fault.Error is Transient.
+// used; the zero time is for good. An error that isn't a *fault.Error is Transient.
 type Fetch func(ctx context.Context, sender *http.Client) (header string, until time.Time, _ error)
 
-// Static is a login with a header Authorization that is always the same. means is what a user has to correct when it is refused.
-// The secrets never show up in a message.
+// Static is a login with a header Authorization that is always the same. means is what a user has to correct when it is
+// refused. The secrets never show up in a message.
 func Static(means, header string, secrets ...string) Login {
 	return Login{
 		means: means, header: func() string { return header },
@@ -108,7 +108,7 @@ func (c *Client) newSession(l Login) session {
 		defer func() { done(err) }()
 		header, until, err := l.fetch(ctx, &short)
 		if err != nil {
-			return "", time.Time{}, c.notFetched(ctx, err)
+			return "", time.Time{}, c.notFetched(ctx, l, err)
 		}
 		return header, until, nil
 	}
@@ -136,11 +136,19 @@ func (c *Client) newSession(l Login) session {
 }
 
 // notFetched classifies why there is no header.
-func (c *Client) notFetched(ctx context.Context, err error) error {
-	if known, ok := errors.AsType[*fault.Error](err); ok {
+func (c *Client) notFetched(ctx context.Context, l Login, err error) error {
+	known, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		err = c.unanswered(ctx, opLogin, KeyTokenURL, false, err).err
+		known, _ = errors.AsType[*fault.Error](err)
+	}
+	if known.Err == nil {
 		return known
 	}
-	return c.unanswered(ctx, opLogin, KeyTokenURL, false, err).err
+	if text := known.Err.Error(); l.redact(text) != text {
+		return &fault.Error{Class: known.Class, Op: known.Op, Err: errors.New(l.redact(text))}
+	}
+	return known
 }
 
 // shortAnswers bounds answers before the library of a login decodes them: that of OAuth2 accepts up to a MiB, of anything.

@@ -9,8 +9,8 @@ import (
 // maxRepeats bounds how often one call is repeated.
 const maxRepeats = 2
 
-// repeated is the layer that repeats a request, if that is safe and may help. Another login is fetched only after this one is refused: a
-// login that hangs would look like an API that hangs.
+// repeated is the layer that repeats a request, if that is safe and may help. Another login is fetched only after this one is
+// refused: a login that hangs would look like an API that hangs.
 func (c *Client) repeated(next http.RoundTripper) http.RoundTripper {
 	return RoundTrip(func(r *http.Request) (*http.Response, error) {
 		attempt, err := attemptsOf(r)
@@ -58,6 +58,7 @@ func attemptsOf(r *http.Request) (func(header string) *http.Request, error) {
 	return func(header string) *http.Request {
 		attempt := r.Clone(r.Context())
 		attempt.Header.Set(authorization, header)
+		attempt.Header.Del("Accept-Encoding") // the transport sets it, and unpacks the answer before it is bounded
 		if hasBody {
 			attempt.ContentLength = int64(len(text))
 			attempt.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }

@@ -2,6 +2,7 @@ package httpclient_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -187,6 +188,53 @@ func TestSDK_seesWhatAnAnswerMeansThoughItKeepsNoCause(t *testing.T) {
 			g.Expect(fault.ClassOf(err)).To(Equal(row.want.Class))
 			g.Expect(fault.IsAmbiguous(err)).To(BeFalse(), "reading changes nothing")
 			g.Expect(service.calls.Load()).To(Equal(row.calls))
+		})
+	}
+}
+
+// An SDK that unpacks answers itself would do so without bounds.
+func TestSDK_getsNoAnswerThatIsStillPacked(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c, vendor, _ := vendor(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Encoding", r.Header.Get("Accept-Encoding"))
+		packed := gzip.NewWriter(w)
+		_, _ = packed.Write(bytes.Repeat([]byte(" "), bounds.MaxObject+1))
+		_ = packed.Close()
+	})
+	err := c.Do(t.Context(), &httpclient.Call{Op: "get thing"}, func(ctx context.Context) error {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, vendor.url+"/things", nil)
+		if err != nil {
+			return err
+		}
+		r.Header.Set("Accept-Encoding", "gzip")
+		_, err = vendor.http.Do(r) //nolint:bodyclose // there is none
+		return err
+	})
+	g.Expect(err).To(MatchError("get thing: the answer is too long"))
+}
+
+func TestSDK_saysNoSecretWhereItCantLogIn(t *testing.T) {
+	t.Parallel()
+	for name, failed := range map[string]error{
+		"a fault":     &fault.Error{Class: fault.Credentials, Op: "log in", Err: errors.New("401: bad " + apiKey)},
+		"no fault":    errors.New("401: bad " + apiKey),
+		"a fetch too": fmt.Errorf("SDK: %w", errors.New("401: bad "+apiKey)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			c, vendor, service := vendor(t, reply(200, `{}`), func(c *httpclient.Config) {
+				c.Login = httpclient.Fetched("API key", c.Endpoint, func(context.Context, *http.Client) (string, time.Time, error) {
+					return "", time.Time{}, failed
+				}, apiKey)
+			})
+			err := c.Do(t.Context(), &httpclient.Call{Op: "get thing"}, func(ctx context.Context) error {
+				_, err := vendor.get(ctx, "/things")
+				return err
+			})
+			g.Expect(err).To(MatchError(And(HavePrefix("log in: "), HaveSuffix("401: bad [redacted]"))))
+			g.Expect(service.calls.Load()).To(BeZero())
 		})
 	}
 }
