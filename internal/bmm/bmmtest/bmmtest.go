@@ -35,7 +35,7 @@ import (
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/creates"
 	"github.com/bedplate/bedplate/internal/ledgers"
-	"github.com/bedplate/bedplate/internal/queue"
+	"github.com/bedplate/bedplate/internal/optest"
 	"github.com/bedplate/bedplate/internal/simulator"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
@@ -59,6 +59,8 @@ type Fixture struct {
 	Sim       *sim.Server
 	Endpoint  string
 	Rack      *Rack
+	// Reconciles of the provider.
+	Reconciles optest.Reconciles
 }
 
 // Start runs a provider and a simulator until the test ends. Change may modify the simulator's world first.
@@ -121,7 +123,7 @@ func (f *Fixture) Run(poll, settle time.Duration, setup Setup) (stop func()) {
 	f.Expect(setup(ctx, mgr, engine, controller.Options{
 		MaxConcurrentReconciles: 4,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](poll, 4*poll),
-		NewQueue:                queue.New[reconcile.Request],
+		NewQueue:                f.Reconciles.NewQueue,
 	})).To(Succeed())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -146,6 +148,14 @@ func (f *Fixture) Secret(name string) *corev1.Secret {
 
 // CreateCluster makes a Secret, a Cluster, and an NvidiaBMMCluster as Cluster API would own it.
 func (f *Fixture) CreateCluster(name string, change ...func(*infrav1.NvidiaBMMCluster)) *infrav1.NvidiaBMMCluster {
+	f.t.Helper()
+	object := f.NewCluster(name, change...)
+	f.Create(object)
+	return object
+}
+
+// NewCluster is CreateCluster up to the NvidiaBMMCluster itself, which it returns.
+func (f *Fixture) NewCluster(name string, change ...func(*infrav1.NvidiaBMMCluster)) *infrav1.NvidiaBMMCluster {
 	f.t.Helper()
 	f.Create(f.Secret(name))
 	owner := &clusterv1.Cluster{
@@ -173,7 +183,6 @@ func (f *Fixture) CreateCluster(name string, change ...func(*infrav1.NvidiaBMMCl
 	for _, c := range change {
 		c(object)
 	}
-	f.Create(object)
 	return object
 }
 
@@ -186,6 +195,22 @@ func (f *Fixture) CreateMachine(cluster, name string, userData []byte, change ..
 
 // CreateMachineOf is CreateMachine with a Machine that own has changed.
 func (f *Fixture) CreateMachineOf(
+	own func(*clusterv1.Machine), cluster, name string, userData []byte, change ...func(*infrav1.NvidiaBMMMachine),
+) *infrav1.NvidiaBMMMachine {
+	f.t.Helper()
+	object := f.NewMachineOf(own, cluster, name, userData, change...)
+	f.Create(object)
+	return object
+}
+
+// NewMachine is CreateMachine up to the NvidiaBMMMachine itself, which it returns.
+func (f *Fixture) NewMachine(cluster, name string, userData []byte) *infrav1.NvidiaBMMMachine {
+	f.t.Helper()
+	return f.NewMachineOf(func(*clusterv1.Machine) {}, cluster, name, userData)
+}
+
+// NewMachineOf is CreateMachineOf up to the NvidiaBMMMachine itself, which it returns.
+func (f *Fixture) NewMachineOf(
 	own func(*clusterv1.Machine), cluster, name string, userData []byte, change ...func(*infrav1.NvidiaBMMMachine),
 ) *infrav1.NvidiaBMMMachine {
 	f.t.Helper()
@@ -221,7 +246,6 @@ func (f *Fixture) CreateMachineOf(
 	for _, c := range change {
 		c(object)
 	}
-	f.Create(object)
 	return object
 }
 

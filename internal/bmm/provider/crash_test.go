@@ -25,6 +25,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/cluster"
 	"github.com/bedplate/bedplate/internal/bmm/inventory"
 	"github.com/bedplate/bedplate/internal/bmm/machine"
+	"github.com/bedplate/bedplate/internal/bmm/provider"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/bmm/tag"
 	"github.com/bedplate/bedplate/internal/credentials"
@@ -36,7 +37,7 @@ import (
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) { testenv.Main(m, provider.SetupWebhooks) }
 
 const (
 	crashPoll   = time.Second
