@@ -13,7 +13,7 @@ import (
 
 const (
 	// refusals is how many steps admission may refuse for each that it is asked to allow.
-	refusals = 30
+	refusals = 10
 	// Each of so many refused steps is tried on a new object, which has no immutable fields yet.
 	triedAsNew = 4
 	// One of so many steps follows at once, before the one before has settled.
@@ -50,7 +50,7 @@ func (q *sequence) all(ctx context.Context, steps int) error {
 	} else if err := q.isGood(ctx, s); err != nil {
 		return err
 	}
-	for asked := 0; steps > 0 && asked < refusals*longestSequence; asked++ {
+	for asked, most := 0, refusals*steps; steps > 0 && asked < most; asked++ {
 		allowed, err := q.step(ctx)
 		if err != nil {
 			return err

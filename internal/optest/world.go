@@ -63,7 +63,7 @@ const (
 	// rest is how many poll intervals nothing may change before that counts as the end; brief is for an object that says that it is ready.
 	// There are so many looks in each interval, and at least so many reconciles: both take longer where others have the CPUs.
 	rest, brief     = 16, 4
-	looks           = 4
+	looks           = 2
 	leastReconciles = 3
 	// again is how often an object may look as if it had settled while it waits for a slow retry, and becomes ready all the same.
 	again       = 3
@@ -137,7 +137,7 @@ func (w *lived) settle(ctx context.Context, long bool) (s state, _ error) {
 			return s, fmt.Errorf("read the object: %w", err)
 		}
 		s = w.stateOf(object)
-		now := object.GetResourceVersion() + strings.Join(s.outside, "\n")
+		now := s.text(object)
 		if now != last || w.Moving() || w.Ready == nil && !judged(object) {
 			last, changed, seen, calls, reconciles = now, time.Now(), 0, w.Calls(), w.Reconciles()
 		}
@@ -149,7 +149,8 @@ func (w *lived) settle(ctx context.Context, long bool) (s state, _ error) {
 		case quiet >= rest*w.Poll && seen > rest*looks && (worked >= leastReconciles || quiet >= leastReconciles*rest*w.Poll):
 			return s, w.atRest(w.Calls()-calls, worked, quiet)
 		case time.Since(began) > patience:
-			return s, fmt.Errorf("after %s it still changes, last to: %s", patience, s.text(object))
+			return s, fmt.Errorf("after %s it still changes, last %s ago, %d reconciles and %d calls ago, to: %s", patience,
+				quiet.Round(time.Millisecond), worked, w.Calls()-calls, s.text(object))
 		}
 		if err := pause(ctx, w.Poll/looks); err != nil {
 			return s, err

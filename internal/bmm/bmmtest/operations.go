@@ -76,7 +76,7 @@ func (f *Fixture) names() optest.Names {
 	return names
 }
 
-// moving reports whether the service or a site is at work.
+// moving reports whether something is on its way to another state. A create that is at work doesn't count: one that is refused is repeated for ever.
 func (f *Fixture) moving() bool {
 	state := f.Sim.State()
 	for _, objects := range objectsOf(state) {
@@ -86,7 +86,7 @@ func (f *Fixture) moving() bool {
 			}
 		}
 	}
-	return state.Creating > 0
+	return false
 }
 
 // objectsOf a state, as JSON, by kind.
