@@ -69,6 +69,11 @@ crash: lab-tools ## Kill the engine and every system at every point of their way
 	@BEDPLATE_EXPLORE=1500000 go test -v -count=1 -timeout 30m -run TestExplore ./internal/graph/decide/ 2>&1 | grep -E '^(--- |ok|FAIL|panic)|states to depth'
 	@BEDPLATE_CRASH_EVERY=true go test -v -count=1 -timeout 60m -run Crash ./internal/graph/ ./internal/bmm/provider/ ./internal/bmm/actuator/ 2>&1 | grep -E '^(--- |ok|FAIL|panic)|crash points|stale caches|left behind|outside there is'
 
+.PHONY: operations
+operations: lab-tools ## For an hour: do with the objects of every system what users may do with them, by a seed (DURATION=5m, BEDPLATE_SEED=7).
+	@BEDPLATE_OPERATIONS=$(or $(DURATION),1h) go test -v -count=1 -timeout 0 -run TestOperations ./internal/optest/ ./internal/bmm/provider/ ./internal/bmm/actuator/ 2>&1 | \
+		grep -vE '^[IEW][0-9]{4} |^=== |sequence.go:'
+
 .PHONY: bench
 bench: bench-machines bench-networks ## Measure all that docs/performance.md says: the next two.
 

@@ -10,9 +10,10 @@ import (
 
 // operation is a change of a spec, as a user makes it: of one field, or of some at once.
 type operation struct {
-	// what was done, in words.
-	what string
-	spec map[string]any
+	// what was done, in words, and to which fields.
+	what   string
+	fields []string
+	spec   map[string]any
 }
 
 // next is an operation on a spec. Earlier are specs that the object had before.
@@ -30,13 +31,13 @@ func (v values) next(s *schema, spec map[string]any, earlier []map[string]any) o
 		all := places(s, any(o.spec), nil)
 		p := all[v.random.IntN(len(all))]
 		what, changed := v.edit(p, o.spec)
-		if changed == nil {
+		if changed == nil || slices.Contains(v.except, p.field()) {
 			continue
 		}
 		if o.what != "" {
 			o.what += ", "
 		}
-		o.what, o.spec = o.what+what, changed
+		o.what, o.fields, o.spec = o.what+what, append(o.fields, p.field()), changed
 	}
 	return o
 }

@@ -46,6 +46,16 @@ func specSchema(ctx context.Context, c client.Client, object client.Object) (*sc
 	return nil, fmt.Errorf("the definition of %s has no spec", kind.Kind)
 }
 
+// with is a schema with another one in place of that of a field.
+func with(s schema, field []string, part *schema) schema {
+	if len(field) == 0 {
+		return *part
+	}
+	s.Properties = maps.Clone(s.Properties)
+	s.Properties[field[0]] = with(s.Properties[field[0]], field[1:], part)
+	return s
+}
+
 // place is a field, an element of a list, or a key of a map, that a spec has or may have.
 type place struct {
 	// path has names of fields, keys of maps, and indexes of lists.

@@ -102,6 +102,7 @@ func (q *sequence) ask(ctx context.Context, spec map[string]any) (allowed bool, 
 	case err == nil:
 		q.found.Steps, q.found.Spec = append(q.found.Steps, o.what), o.spec
 		q.count.allowed++
+		q.total.changed(o.fields)
 		return true, nil
 	case !isRefused(err):
 		q.found.Steps = append(q.found.Steps, o.what)

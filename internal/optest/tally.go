@@ -2,6 +2,7 @@ package optest
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -18,6 +19,36 @@ type counts struct {
 type tally struct {
 	mu sync.Mutex
 	counts
+	// fields of the kind, and whether a step that was allowed changed them.
+	fields map[string]bool
+}
+
+// of are the fields of a schema.
+func (t *tally) of(s *schema, field string) {
+	if t.fields == nil {
+		t.fields = map[string]bool{}
+	}
+	if field != "" && !t.fields[field] {
+		t.fields[field] = false
+	}
+	for name := range s.Properties {
+		of := s.Properties[name]
+		t.of(&of, strings.TrimPrefix(field+"."+name, "."))
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		t.of(s.Items.Schema, field+"[]")
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+		t.of(s.AdditionalProperties.Schema, field+".*")
+	}
+}
+
+func (t *tally) changed(fields []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, field := range fields {
+		t.fields[field] = true
+	}
 }
 
 func (t *tally) add(c counts) {
@@ -35,8 +66,15 @@ func (t *tally) add(c counts) {
 func (t *tally) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return fmt.Sprintf("%d operations tried in %d sequences: %d refused (%d of these tried on a new object), %d allowed; %d times ready "+
-		"after that, %d times not, and healed", t.operations, t.sequences, t.refused, t.asNew, t.allowed, t.ready, t.bad)
+	var never []string
+	for _, field := range sortedKeys(t.fields) {
+		if !t.fields[field] {
+			never = append(never, field)
+		}
+	}
+	return fmt.Sprintf("%d operations tried in %d sequences: %d refused (%d of these on a new object, too), %d allowed; %d times ready after "+
+		"that, %d times not. Of %d fields %d were changed; never changed: %s", t.operations, t.sequences, t.refused, t.asNew, t.allowed,
+		t.ready, t.bad, len(t.fields), len(t.fields)-len(never), strings.Join(never, ", "))
 }
 
 // panics of all reconciles of this process: controller-runtime recovers them.

@@ -13,6 +13,8 @@ type values struct {
 	random *rand.Rand
 	// known are good values by field, which a schema can't tell.
 	known map[string][]any
+	// except are fields that aren't written.
+	except []string
 }
 
 // valid is a value that the schema allows; rules beyond it may refuse the value.
@@ -73,9 +75,9 @@ func (v values) list(s *schema, field string) any {
 func (v values) object(s *schema, field string) any {
 	object := map[string]any{}
 	for _, name := range sortedKeys(s.Properties) {
-		of := s.Properties[name]
-		if slices.Contains(s.Required, name) || v.random.IntN(4) == 0 {
-			object[name] = v.valid(&of, strings.TrimPrefix(field+"."+name, "."))
+		of, field := s.Properties[name], strings.TrimPrefix(field+"."+name, ".")
+		if slices.Contains(s.Required, name) || v.random.IntN(4) == 0 && !slices.Contains(v.except, field) {
+			object[name] = v.valid(&of, field)
 		}
 	}
 	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {

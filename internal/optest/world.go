@@ -35,11 +35,11 @@ type World struct {
 	Poll time.Duration
 	// CallsAtRest and ReconcilesAtRest bound both in each poll interval while nothing changes.
 	CallsAtRest, ReconcilesAtRest float64
-	// Ready reports whether the object matches its spec; by default its condition Ready says that, of its generation.
-	Ready func(*unstructured.Unstructured) bool
+	// Conditions is where the object has them; by default in status.conditions. Its condition Ready says whether it matches its spec.
+	Conditions []string
 }
 
-// place of one object, in one world.
+// lived is a world with what the suite knows of it.
 type lived struct {
 	*World
 	// before is what existed outside before the object did.
@@ -61,10 +61,12 @@ const (
 	// patience is how long an object may take until nothing changes any more.
 	patience = time.Minute
 	// rest is how many poll intervals nothing may change before that counts as the end; brief is for an object that says that it is ready.
-	// There are so many looks in each interval, and at least so many reconciles: both take longer where others have the CPUs.
+	// There are so many looks in each interval, and at least so many reconciles: both take longer where others have the CPUs. An object that
+	// isn't reconciled is waited for so many times as long.
 	rest, brief     = 16, 4
 	looks           = 2
 	leastReconciles = 3
+	unreconciled    = 3
 	// again is how often an object may look as if it had settled while it waits for a slow retry, and becomes ready all the same.
 	again       = 3
 	callTimeout = 10 * time.Second
@@ -138,7 +140,7 @@ func (w *lived) settle(ctx context.Context, long bool) (s state, _ error) {
 		}
 		s = w.stateOf(object)
 		now := s.text(object)
-		if now != last || w.Moving() || w.Ready == nil && !judged(object) {
+		if now != last || w.Moving() {
 			last, changed, seen, calls, reconciles = now, time.Now(), 0, w.Calls(), w.Reconciles()
 		}
 		seen++
@@ -146,7 +148,7 @@ func (w *lived) settle(ctx context.Context, long bool) (s state, _ error) {
 		switch {
 		case s.ready && !long && quiet >= brief*w.Poll && seen > brief*looks:
 			return s, nil
-		case quiet >= rest*w.Poll && seen > rest*looks && (worked >= leastReconciles || quiet >= leastReconciles*rest*w.Poll):
+		case quiet >= rest*w.Poll && seen > rest*looks && (worked >= leastReconciles && w.judged(object) || quiet >= unreconciled*rest*w.Poll):
 			return s, w.atRest(w.Calls()-calls, worked, quiet)
 		case time.Since(began) > patience:
 			return s, fmt.Errorf("after %s it still changes, last %s ago, %d reconciles and %d calls ago, to: %s", patience,
@@ -182,11 +184,7 @@ func (w *lived) atRest(calls, reconciles int, quiet time.Duration) error {
 
 func (w *lived) stateOf(object *unstructured.Unstructured) state {
 	s := state{outside: without(sorted(w.Outside()), w.before)}
-	if w.Ready != nil {
-		s.ready = w.Ready(object)
-		return s
-	}
-	ready := meta.FindStatusCondition(conditions(object), "Ready")
+	ready := meta.FindStatusCondition(w.conditions(object), "Ready")
 	s.ready = ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == object.GetGeneration()
 	if ready != nil && !s.ready {
 		s.why = ready.Reason + ": " + ready.Message
@@ -195,12 +193,16 @@ func (w *lived) stateOf(object *unstructured.Unstructured) state {
 }
 
 // judged reports whether a condition is about the spec as it is now.
-func judged(object *unstructured.Unstructured) bool {
-	return slices.ContainsFunc(conditions(object), func(c metav1.Condition) bool { return c.ObservedGeneration == object.GetGeneration() })
+func (w *lived) judged(object *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(w.conditions(object), func(c metav1.Condition) bool { return c.ObservedGeneration == object.GetGeneration() })
 }
 
-func conditions(object *unstructured.Unstructured) (all []metav1.Condition) {
-	found, _, _ := unstructured.NestedFieldNoCopy(object.Object, "status", "conditions")
+func (w *lived) conditions(object *unstructured.Unstructured) (all []metav1.Condition) {
+	path := w.Conditions
+	if path == nil {
+		path = []string{"status", "conditions"}
+	}
+	found, _, _ := unstructured.NestedFieldNoCopy(object.Object, path...)
 	data, err := json.Marshal(found)
 	if err == nil {
 		err = json.Unmarshal(data, &all)

@@ -60,7 +60,7 @@ type Fixture struct {
 	Endpoint  string
 	Rack      *Rack
 	// Reconciles of the provider.
-	Reconciles optest.Reconciles
+	Reconciles *optest.Reconciles
 }
 
 // Start runs a provider and a simulator until the test ends. Change may modify the simulator's world first.
@@ -82,7 +82,7 @@ func StartPaced(t *testing.T, poll, settle time.Duration, change ...func(*sim.Co
 // StartSite runs a simulator and no provider.
 func StartSite(t *testing.T, change ...func(*sim.Config)) *Fixture {
 	t.Helper()
-	f := &Fixture{WithT: NewWithT(t), t: t, Client: testenv.Client(t), Namespace: testenv.Namespace(t), Rack: &Rack{}}
+	f := &Fixture{WithT: NewWithT(t), t: t, Client: testenv.Client(t), Namespace: testenv.Namespace(t), Rack: &Rack{}, Reconciles: &optest.Reconciles{}}
 	f.SetDefaultEventuallyTimeout(timeout)
 	f.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 

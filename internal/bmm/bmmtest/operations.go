@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/optest"
@@ -37,10 +38,10 @@ var kinds = []string{"ipBlocks", "allocations", "networkSecurityGroups", "vpcs",
 // chosen is what the service chooses by itself, or what follows from the time.
 var chosen = []string{
 	"id", "bedplate-token", "vni", "ipv4Prefix", "ipv4Gateway", "ipAddresses", "macAddress", "machineId", "statusHistory", "attachmentStats",
-	"networkSecurityGroupPropagationDetails",
+	"networkSecurityGroupPropagationDetails", "conditions", "cidr", "addresses", "machineID",
 }
 
-// outside is all that exists at the site, in a form that is the same at another one.
+// outside is all that exists at the site, in a form that is the same at another one, and what the statuses show of it.
 func (f *Fixture) outside() (all []string) {
 	state := f.Sim.State()
 	objects, names := objectsOf(state), f.names()
@@ -60,6 +61,15 @@ func (f *Fixture) outside() (all []string) {
 	}
 	for vpc, group := range state.Enforced {
 		all = append(all, names.Text("enforced", []string{vpc, group}))
+	}
+	clusters, machines := &infrav1.NvidiaBMMClusterList{}, &infrav1.NvidiaBMMMachineList{}
+	f.Expect(f.Client.List(f.t.Context(), clusters, client.InNamespace(f.Namespace))).To(Succeed())
+	f.Expect(f.Client.List(f.t.Context(), machines, client.InNamespace(f.Namespace))).To(Succeed())
+	for _, c := range clusters.Items {
+		all = append(all, names.Text("status of the cluster", c.Status, chosen...))
+	}
+	for _, m := range machines.Items {
+		all = append(all, names.Text("status of the machine", m.Status, chosen...))
 	}
 	return all
 }
