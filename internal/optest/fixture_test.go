@@ -44,11 +44,10 @@ type bug string
 const (
 	none         bug = ""
 	ignoresColor bug = "a changed color is ignored"
-	dropsNoLabel bug = "labels that left the spec stay"
+	keepsLabels  bug = "labels that left the spec stay"
 	neverHeals   bug = "a shop that was closed once is closed for good"
 	spins        bug = "a painted toy is looked at without end"
-	panicking    bug = "two parts are too many"
-	leaves       bug = "parts are left behind"
+	panics       bug = "two parts are too many"
 )
 
 // controllerOf toys.
@@ -91,13 +90,13 @@ func (c *controllerOf) reconcile(ctx context.Context, toy *Toy) (ctrl.Result, er
 	if err := c.open(toy); err != nil {
 		return c.engine.Blocked(toy, "Made", err)
 	}
-	if c.bug == panicking && len(toy.Spec.Parts) > 1 {
+	if c.bug == panics && len(toy.Spec.Parts) > 1 {
 		panic(c.bug)
 	}
 	spec := toy.Spec
 	fields := map[string]string{"size": strconv.Itoa(spec.Size), "model": spec.Model, "painted": strconv.FormatBool(spec.Painted)}
 	labels, _ := json.Marshal(spec.Labels)
-	if c.bug != dropsNoLabel || len(spec.Labels) > 0 {
+	if c.bug != keepsLabels || len(spec.Labels) > 0 {
 		fields["labels"] = string(labels)
 	}
 	fields["color"] = spec.Color
@@ -131,10 +130,8 @@ func (c *controllerOf) open(toy *Toy) error {
 // suite of the toys, whose controller has a bug.
 func suite(b bug) optest.Suite {
 	return optest.Suite{
-		New: func(t *testing.T) *optest.World { return newWorld(t, b) },
-		Values: map[string][]any{
-			"shop": {goodShop, goodShop, otherShop},
-		},
+		New:    func(t *testing.T) *optest.World { return newWorld(t, b) },
+		Values: map[string][]any{"shop": {goodShop, goodShop, otherShop}},
 	}
 }
 
@@ -173,7 +170,7 @@ func newWorld(t *testing.T, b bug) *optest.World {
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
 	return &optest.World{
-		Client: c, Outside: made.outside, Moving: func() bool { return false },
+		Client: c, Look: made.look,
 		Object: &Toy{
 			ObjectMeta: metav1.ObjectMeta{Name: "bear", Namespace: namespace},
 			Spec:       ToySpec{Shop: goodShop, Size: 3, Color: "green", Labels: map[string]string{"a": "b"}, Parts: []Part{{Name: "arm", Weight: 2}}},
@@ -182,8 +179,8 @@ func newWorld(t *testing.T, b bug) *optest.World {
 	}
 }
 
-// outside is what the shops have made.
-func (s *shops) outside() (all []string) {
+// look at what the shops have made.
+func (s *shops) look(map[string]any) (all []string, moving bool) {
 	_ = s.call(func() error {
 		s.calls-- // it is no client's
 		for _, t := range s.things {
@@ -191,7 +188,7 @@ func (s *shops) outside() (all []string) {
 		}
 		return nil
 	})
-	return all
+	return all, false
 }
 
 func (s *shops) count() int {

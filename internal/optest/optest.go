@@ -5,6 +5,7 @@ package optest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -21,7 +22,7 @@ import (
 const (
 	// durationVariable says how long a suite continues, such as 1h; without it it runs sampled sequences.
 	durationVariable = "BEDPLATE_OPERATIONS"
-	sampled          = 2
+	sampled          = 1
 	// longestSequence is how many steps that admission allows a sequence has at most.
 	longestSequence = 6
 )
@@ -144,8 +145,8 @@ func (r *run) sequence(ctx context.Context, seed uint64) error {
 	random := rand.New(rand.NewPCG(seed, seed))
 	q := &sequence{run: r, values: values{random: random, known: r.Values, except: r.Except}, found: &Finding{Seed: seed}}
 	err := q.all(ctx, 1+random.IntN(longestSequence))
-	if now := panics(); now > r.panics && err == nil {
-		err = fmt.Errorf("%.0f reconciles have panicked: see the log", now-r.panics)
+	if now := panics(); now > r.panics {
+		err = errors.Join(fmt.Errorf("%.0f reconciles have panicked: see the log", now-r.panics), err)
 	}
 	r.panics = panics()
 	r.total.add(q.count)

@@ -15,13 +15,15 @@ var timestamp = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d`)
 // Text of an object that exists outside: one line of JSON without times and without the fields that are named. It is the same in each world
 // in which the same was made.
 func (n Names) Text(kind string, object any, without ...string) string {
-	data, err := json.Marshal(object)
-	if err != nil {
-		return kind + " " + err.Error()
+	value, isJSON := object.(map[string]any)
+	if !isJSON {
+		data, err := json.Marshal(object)
+		if err != nil {
+			return kind + " " + err.Error()
+		}
+		_ = json.Unmarshal(data, &value) // it was JSON just now
 	}
-	var value any
-	_ = json.Unmarshal(data, &value) // it was JSON just now
-	data, _ = json.Marshal(n.plain(value, n.Replacer(), without))
+	data, _ := json.Marshal(n.plain(value, n.Replacer(), without))
 	return kind + " " + string(data)
 }
 

@@ -25,10 +25,9 @@ type World struct {
 	Client client.Client
 	// Object is the example: it isn't created yet, but all is there that it needs.
 	Object client.Object
-	// Outside is what exists at the service, each as a text that is the same in every world: see Names.
-	Outside func() []string
-	// Moving reports whether the service is still at work.
-	Moving func() bool
+	// Look at what exists at the service, each as a text that is the same in every world: see Names. The status of the object, if there is
+	// one, may be part of it. Moving reports whether the service is still at work.
+	Look func(status map[string]any) (outside []string, moving bool)
 	// Calls of the service so far, and reconciles of the manager.
 	Calls, Reconciles func() int
 	// Poll is the manager's poll interval.
@@ -46,15 +45,19 @@ type lived struct {
 	before []string
 }
 
-func (w *World) live() *lived { return &lived{World: w, before: sorted(w.Outside())} }
+func (w *World) live() *lived {
+	before, _ := w.Look(nil)
+	return &lived{World: w, before: sorted(before)}
+}
 
 // state is what became of a spec.
 type state struct {
 	ready bool
 	// why it isn't ready.
 	why string
-	// outside is what exists for the object.
+	// outside is what exists for the object, and moving says that it is on its way to another state.
 	outside []string
+	moving  bool
 }
 
 const (
@@ -64,7 +67,7 @@ const (
 	// There are so many looks in each interval, and at least so many reconciles: both take longer where others have the CPUs. An object that
 	// isn't reconciled is waited for so many times as long.
 	rest, brief     = 16, 4
-	looks           = 2
+	looks           = 1
 	leastReconciles = 3
 	unreconciled    = 3
 	// again is how often an object may look as if it had settled while it waits for a slow retry, and becomes ready all the same.
@@ -140,7 +143,7 @@ func (w *lived) settle(ctx context.Context, long bool) (s state, _ error) {
 		}
 		s = w.stateOf(object)
 		now := s.text(object)
-		if now != last || w.Moving() {
+		if now != last || s.moving {
 			last, changed, seen, calls, reconciles = now, time.Now(), 0, w.Calls(), w.Reconciles()
 		}
 		seen++
@@ -183,13 +186,21 @@ func (w *lived) atRest(calls, reconciles int, quiet time.Duration) error {
 }
 
 func (w *lived) stateOf(object *unstructured.Unstructured) state {
-	s := state{outside: without(sorted(w.Outside()), w.before)}
+	var s state
+	status, _, _ := unstructured.NestedMap(object.Object, "status")
+	s.outside, s.moving = w.look(status)
 	ready := meta.FindStatusCondition(w.conditions(object), "Ready")
 	s.ready = ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == object.GetGeneration()
 	if ready != nil && !s.ready {
 		s.why = ready.Reason + ": " + ready.Message
 	}
 	return s
+}
+
+// look at what exists for the object.
+func (w *lived) look(status map[string]any) (outside []string, moving bool) {
+	outside, moving = w.Look(status)
+	return without(sorted(outside), w.before), moving
 }
 
 // judged reports whether a condition is about the spec as it is now.
@@ -224,12 +235,12 @@ func (w *lived) remove(ctx context.Context) error {
 	}
 	for began := time.Now(); ; {
 		object, err := w.read(ctx)
-		switch left := without(sorted(w.Outside()), w.before); {
+		switch left, moving := w.look(nil); {
 		case client.IgnoreNotFound(err) != nil:
 			return fmt.Errorf("read the object: %w", err)
 		case err != nil && len(left) == 0:
 			return nil
-		case err != nil && !w.Moving():
+		case err != nil && !moving:
 			return fmt.Errorf("it is gone, and left behind:\n%s", indent(left))
 		case time.Since(began) > patience:
 			return fmt.Errorf("%s after its deletion it is still there: %s", patience, w.stateOf(object).text(object))

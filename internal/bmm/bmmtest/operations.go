@@ -4,23 +4,26 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
-	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
-	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/bmm/tag"
+	"github.com/bedplate/bedplate/internal/ledgers"
 	"github.com/bedplate/bedplate/internal/optest"
 )
 
 // callsAtRest and reconcilesAtRest are what an object, and what it needs, may cause in a poll interval.
 const callsAtRest, reconcilesAtRest = 6, 4
 
+// owner is written instead of the ID of an object that something was made for.
+const owner = "OWNER"
+
 // World of the operations suite: the provider, and an object that isn't created yet.
 func (f *Fixture) World(object client.Object) *optest.World {
 	return &optest.World{
-		Client: f.Client, Object: object, Outside: f.outside, Moving: f.moving,
+		Client: f.Client, Object: object, Look: f.look,
 		Calls: func() (sum int) {
 			for _, n := range f.Sim.Calls() {
 				sum += n
@@ -41,18 +44,27 @@ var chosen = []string{
 	"networkSecurityGroupPropagationDetails", "conditions", "cidr", "addresses", "machineID",
 }
 
-// outside is all that exists at the site, in a form that is the same at another one, and what the statuses show of it.
-func (f *Fixture) outside() (all []string) {
+// look at all that exists at the site, in a form that is the same at another one, and at what a status shows of it. A create that is at
+// work isn't seen as moving: one that is refused is repeated for ever.
+func (f *Fixture) look(status map[string]any) (all []string, moving bool) {
 	state := f.Sim.State()
-	objects, names := objectsOf(state), f.names()
-	owners := names.Replacer()
-	for _, kind := range kinds {
-		for _, o := range objects[kind] {
-			names[fmt.Sprint(o["id"])] = owners.Replace(fmt.Sprint(kind, " ", o["name"]))
+	objects, names := objectsOf(state), optest.Names{}
+	for kind, of := range objects {
+		for _, o := range of {
+			name := fmt.Sprint(o["name"])
+			if dash := strings.LastIndex(name, "-"); ledgers.IsOwnerID(name[dash+1:]) {
+				names[name[dash+1:]] = owner
+				name = name[:dash]
+			}
+			if labels, ok := o["labels"].(map[string]any); ok && labels[tag.LabelOwner] != nil {
+				labels[tag.LabelOwner] = owner
+			}
+			names[fmt.Sprint(o["id"])] = kind + " " + name
+			moving = moving || !slices.Contains([]string{"Ready", "Registered", "Error"}, fmt.Sprint(o["status"]))
 		}
 	}
-	for _, kind := range kinds {
-		for _, o := range objects[kind] {
+	for kind, of := range objects {
+		for _, o := range of {
 			if kind == "vpcPrefixes" || kind == "ipBlocks" && o["tenantId"] != nil { // the service chooses the range
 				delete(o, "prefix")
 			}
@@ -60,43 +72,12 @@ func (f *Fixture) outside() (all []string) {
 		}
 	}
 	for vpc, group := range state.Enforced {
-		all = append(all, names.Text("enforced", []string{vpc, group}))
+		all = append(all, names.Text("enforced", map[string]any{vpc: group}))
 	}
-	clusters, machines := &infrav1.NvidiaBMMClusterList{}, &infrav1.NvidiaBMMMachineList{}
-	f.Expect(f.Client.List(f.t.Context(), clusters, client.InNamespace(f.Namespace))).To(Succeed())
-	f.Expect(f.Client.List(f.t.Context(), machines, client.InNamespace(f.Namespace))).To(Succeed())
-	for _, c := range clusters.Items {
-		all = append(all, names.Text("status of the cluster", c.Status, chosen...))
+	if status != nil {
+		all = append(all, names.Text("status", status, chosen...))
 	}
-	for _, m := range machines.Items {
-		all = append(all, names.Text("status of the machine", m.Status, chosen...))
-	}
-	return all
-}
-
-// names of the objects that something was made for.
-func (f *Fixture) names() optest.Names {
-	ledgers, names := &ledgerv1.LedgerList{}, optest.Names{}
-	f.Expect(f.Client.List(f.t.Context(), ledgers, client.InNamespace(f.Namespace))).To(Succeed())
-	for _, l := range ledgers.Items {
-		if len(l.OwnerReferences) > 0 {
-			names[l.Spec.OwnerID] = "of " + l.OwnerReferences[0].Kind
-		}
-	}
-	return names
-}
-
-// moving reports whether something is on its way to another state. A create that is at work doesn't count: one that is refused is repeated for ever.
-func (f *Fixture) moving() bool {
-	state := f.Sim.State()
-	for _, objects := range objectsOf(state) {
-		for _, o := range objects {
-			if !slices.Contains([]string{"Ready", "Registered", "Error"}, fmt.Sprint(o["status"])) {
-				return true
-			}
-		}
-	}
-	return false
+	return all, moving
 }
 
 // objectsOf a state, as JSON, by kind.
