@@ -105,7 +105,10 @@ type outcome struct {
 
 func (s Suite) start(t *testing.T, total *tally) *run {
 	t.Helper()
-	r := &run{Suite: s, log: func(string, ...any) {}, changed: s.New(t).live(), fresh: s.New(t).live(), total: total, panics: panics(), known: map[string]outcome{}}
+	r := &run{
+		Suite: s, log: func(string, ...any) {}, changed: s.New(t).live(total), fresh: s.New(t).live(total), total: total,
+		panics: panics(), known: map[string]outcome{},
+	}
 	if testing.Verbose() {
 		r.log = t.Logf
 	}

@@ -3,9 +3,11 @@ package optest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,7 +16,9 @@ import (
 const (
 	// refusals is how many steps admission may refuse for each that it is asked to allow.
 	refusals = 10
-	// Each of so many refused steps is tried on a new object, which has no immutable fields yet.
+	// In one of so many sequences the first step follows before the object is ready.
+	soon = 4
+	// One of so many refused steps is tried on a new object, which has no immutable fields yet.
 	triedAsNew = 4
 	// One of so many steps follows at once, before the one before has settled.
 	atOnce = 5
@@ -30,24 +34,13 @@ type sequence struct {
 	good []map[string]any
 	// outside is what existed with the last of these.
 	outside []string
+	// early: the object was just created, and isn't ready yet.
+	early bool
 }
 
 // all of a sequence: the object is created, changed in some steps, compared with a new one, and deleted.
 func (q *sequence) all(ctx context.Context, steps int) error {
-	object, err := q.changed.example()
-	if err != nil {
-		return err
-	}
-	spec, _, _ := unstructured.NestedMap(object.Object, "spec")
-	q.found.Spec = spec
-	if err := q.changed.create(ctx, spec); err != nil {
-		return fmt.Errorf("create the example: %w", err)
-	}
-	if s, err := q.changed.hope(ctx); err != nil {
-		return fmt.Errorf("the example: %w", err)
-	} else if !s.ready {
-		return fmt.Errorf("the example isn't ready (%s)", s.why)
-	} else if err := q.isGood(ctx, s); err != nil {
+	if err := q.begin(ctx); err != nil {
 		return err
 	}
 	for asked, most := 0, refusals*steps; steps > 0 && asked < most; asked++ {
@@ -65,12 +58,46 @@ func (q *sequence) all(ctx context.Context, steps int) error {
 	return q.changed.remove(ctx)
 }
 
+// begin creates the example, and waits until it is ready; or only for a moment: then less of it is immutable.
+func (q *sequence) begin(ctx context.Context) error {
+	object, err := q.changed.example()
+	if err != nil {
+		return err
+	}
+	spec, _, _ := unstructured.NestedMap(object.Object, "spec")
+	q.found.Spec, q.early = spec, q.values.random.IntN(soon) == 0
+	if q.early {
+		fresh, err := q.new(ctx, spec, true)
+		if err != nil || !fresh.ready {
+			return fmt.Errorf("the example isn't ready (%s): %w", fresh.why, errors.Join(err, fresh.refused))
+		}
+		q.good, q.outside = append(q.good, spec), fresh.outside
+	}
+	if err := q.changed.create(ctx, spec); err != nil {
+		return fmt.Errorf("create the example: %w", err)
+	}
+	if q.early {
+		moment := time.Duration(q.values.random.Int64N(int64(rest * q.changed.Poll)))
+		q.found.Steps = append(q.found.Steps, fmt.Sprintf("(%s after the object was created)", moment.Round(time.Millisecond)))
+		return pause(ctx, moment)
+	}
+	s, err := q.changed.hope(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the example: %w", err)
+	case !s.ready:
+		return fmt.Errorf("the example isn't ready (%s)", s.why)
+	}
+	return q.isGood(ctx, s)
+}
+
 // step asks for one operation, and lets the object settle if that is allowed.
 func (q *sequence) step(ctx context.Context) (allowed bool, _ error) {
 	spec := q.good[len(q.good)-1]
 	if allowed, err := q.ask(ctx, spec); err != nil || !allowed {
 		return false, err
 	}
+	q.early = false
 	for q.values.random.IntN(atOnce) == 0 {
 		if _, err := q.ask(ctx, q.found.Spec); err != nil {
 			return true, err
@@ -109,7 +136,7 @@ func (q *sequence) ask(ctx context.Context, spec map[string]any) (allowed bool, 
 		return false, fmt.Errorf("admission should allow or refuse it: %w", err)
 	}
 	q.count.refused++
-	if q.values.random.IntN(triedAsNew) > 0 {
+	if q.values.random.IntN(triedAsNew) > 0 || q.early {
 		return false, nil
 	}
 	q.count.asNew++

@@ -21,6 +21,14 @@ type tally struct {
 	counts
 	// fields of the kind, and whether a step that was allowed changed them.
 	fields map[string]bool
+	// calls and reconciles of an object at rest in a poll interval, at most.
+	calls, reconciles float64
+}
+
+func (t *tally) atRest(calls, reconciles float64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.calls, t.reconciles = max(t.calls, calls), max(t.reconciles, reconciles)
 }
 
 // of are the fields of a schema.
@@ -73,8 +81,9 @@ func (t *tally) String() string {
 		}
 	}
 	return fmt.Sprintf("%d operations tried in %d sequences: %d refused (%d of these on a new object, too), %d allowed; %d times ready after "+
-		"that, %d times not. Of %d fields %d were changed; never changed: %s", t.operations, t.sequences, t.refused, t.asNew, t.allowed,
-		t.ready, t.bad, len(t.fields), len(t.fields)-len(never), strings.Join(never, ", "))
+		"that, %d times not.\nAt rest there were at most %.1f calls and %.1f reconciles in a poll interval.\n%d of %d fields were changed, "+
+		"and never: %s", t.operations, t.sequences, t.refused, t.asNew, t.allowed, t.ready, t.bad, t.calls, t.reconciles,
+		len(t.fields)-len(never), len(t.fields), strings.Join(never, ", "))
 }
 
 // panics of all reconciles of this process: controller-runtime recovers them.

@@ -43,11 +43,12 @@ type lived struct {
 	*World
 	// before is what existed outside before the object did.
 	before []string
+	total  *tally
 }
 
-func (w *World) live() *lived {
+func (w *World) live(total *tally) *lived {
 	before, _ := w.Look(nil)
-	return &lived{World: w, before: sorted(before)}
+	return &lived{World: w, before: sorted(before), total: total}
 }
 
 // state is what became of a spec.
@@ -64,10 +65,9 @@ const (
 	// patience is how long an object may take until nothing changes any more.
 	patience = time.Minute
 	// rest is how many poll intervals nothing may change before that counts as the end; brief is for an object that says that it is ready.
-	// There are so many looks in each interval, and at least so many reconciles: both take longer where others have the CPUs. An object that
-	// isn't reconciled is waited for so many times as long.
+	// Meanwhile there are as many looks, and at least so many reconciles: both take longer where others have the CPUs. An object that isn't
+	// reconciled is waited for so many times as long.
 	rest, brief     = 16, 4
-	looks           = 1
 	leastReconciles = 3
 	unreconciled    = 3
 	// again is how often an object may look as if it had settled while it waits for a slow retry, and becomes ready all the same.
@@ -149,15 +149,15 @@ func (w *lived) settle(ctx context.Context, long bool) (s state, _ error) {
 		seen++
 		quiet, worked := time.Since(changed), w.Reconciles()-reconciles
 		switch {
-		case s.ready && !long && quiet >= brief*w.Poll && seen > brief*looks:
+		case s.ready && !long && quiet >= brief*w.Poll && seen > brief:
 			return s, nil
-		case quiet >= rest*w.Poll && seen > rest*looks && (worked >= leastReconciles && w.judged(object) || quiet >= unreconciled*rest*w.Poll):
+		case quiet >= rest*w.Poll && seen > rest && (worked >= leastReconciles && w.judged(object) || quiet >= unreconciled*rest*w.Poll):
 			return s, w.atRest(w.Calls()-calls, worked, quiet)
 		case time.Since(began) > patience:
 			return s, fmt.Errorf("after %s it still changes, last %s ago, %d reconciles and %d calls ago, to: %s", patience,
 				quiet.Round(time.Millisecond), worked, w.Calls()-calls, s.text(object))
 		}
-		if err := pause(ctx, w.Poll/looks); err != nil {
+		if err := pause(ctx, w.Poll); err != nil {
 			return s, err
 		}
 	}
@@ -176,6 +176,7 @@ func (w *lived) hope(ctx context.Context) (s state, err error) {
 // atRest is an error if more was done while nothing changed than is needed to see whether something does.
 func (w *lived) atRest(calls, reconciles int, quiet time.Duration) error {
 	polls := quiet.Seconds() / w.Poll.Seconds()
+	w.total.atRest(float64(calls)/polls, float64(reconciles)/polls)
 	if most := w.CallsAtRest * polls; float64(calls) > most {
 		return fmt.Errorf("at rest there are %d calls in %.0f poll intervals, and should be %.0f at most", calls, polls, most)
 	}
@@ -245,7 +246,7 @@ func (w *lived) remove(ctx context.Context) error {
 		case time.Since(began) > patience:
 			return fmt.Errorf("%s after its deletion it is still there: %s", patience, w.stateOf(object).text(object))
 		}
-		if err := pause(ctx, w.Poll/looks); err != nil {
+		if err := pause(ctx, w.Poll); err != nil {
 			return err
 		}
 	}
