@@ -123,7 +123,7 @@ func (q *sequence) ask(ctx context.Context, spec map[string]any) (allowed bool, 
 		return false, nil
 	}
 	q.count.operations++
-	err := q.changed.write(ctx, o.spec)
+	err := q.changed.write(ctx, o.spec, q.Written)
 	q.log("%s: %v", o.what, err)
 	switch {
 	case err == nil:
@@ -183,7 +183,7 @@ func (q *sequence) heal(ctx context.Context, bad state) error {
 	}
 	good := q.good[len(q.good)-1]
 	q.found.Steps = append(q.found.Steps, fmt.Sprintf("(not ready: %s) put the good spec back", bad.why))
-	if err := q.changed.write(ctx, good); err != nil {
+	if err := q.changed.write(ctx, good, q.Written); err != nil {
 		return fmt.Errorf("a bad value was allowed, and the way back isn't: %w", err)
 	}
 	q.found.Spec = good

@@ -114,14 +114,21 @@ func (w *lived) read(ctx context.Context) (*unstructured.Unstructured, error) {
 	return object, w.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
 }
 
-// write a spec.
-func (w *lived) write(ctx context.Context, spec map[string]any) error {
+// write a spec, which leaves alone what the manager has written into those fields that the spec lacks.
+func (w *lived) write(ctx context.Context, spec map[string]any, written []string) error {
 	for {
 		object, err := w.read(ctx)
 		if err != nil {
 			return err
 		}
-		object.Object["spec"] = runtime.DeepCopyJSONValue(spec)
+		spec := runtime.DeepCopyJSON(spec)
+		for _, field := range written {
+			now, has, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", field)
+			if _, given := spec[field]; has && !given {
+				spec[field] = now
+			}
+		}
+		object.Object["spec"] = spec
 		writing, cancel := context.WithTimeout(ctx, callTimeout)
 		err = w.Client.Update(writing, object)
 		cancel()
