@@ -244,4 +244,5 @@ func expect(t *testing.T, err error, message string) {
 	for part := range strings.SplitSeq(message, " … ") {
 		g.Expect(err).To(MatchError(ContainSubstring(part)))
 	}
+	g.Expect(err).NotTo(MatchError(ContainSubstring("evaluating rule")), "a rule fails itself")
 }
