@@ -15,7 +15,7 @@ import (
 )
 
 // callsAtRest and reconcilesAtRest are what an object, and what it needs, may cause in a poll interval.
-const callsAtRest, reconcilesAtRest = 6, 4
+const callsAtRest, reconcilesAtRest = 4, 3
 
 // owner is written instead of the ID of an object that something was made for.
 const owner = "OWNER"
