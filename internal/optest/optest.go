@@ -5,7 +5,6 @@ package optest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -150,14 +149,22 @@ func (r *run) sequence(ctx context.Context, seed uint64) error {
 	random := rand.New(rand.NewPCG(seed, seed))
 	q := &sequence{run: r, values: values{random: random, known: r.Values, except: r.Except}, found: &Finding{Seed: seed}}
 	err := q.all(ctx, 1+random.IntN(longestSequence))
-	if now := panics(); now > r.panics {
-		err = errors.Join(fmt.Errorf("%.0f reconciles have panicked: see the log", now-r.panics), err)
+	if err == nil {
+		err = r.panicked()
 	}
 	r.panics = panics()
 	r.total.add(q.count)
 	if err != nil {
 		q.found.Err = err
 		return q.found
+	}
+	return nil
+}
+
+// panicked is an error if reconciles have.
+func (r *run) panicked() error {
+	if now := panics(); now > r.panics {
+		return fmt.Errorf("%.0f reconciles have panicked: see the log", now-r.panics)
 	}
 	return nil
 }

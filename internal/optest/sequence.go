@@ -1,6 +1,7 @@
 package optest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -104,7 +105,7 @@ func (q *sequence) step(ctx context.Context) (allowed bool, _ error) {
 		}
 	}
 	s, err := q.changed.settle(ctx, q.values.random.IntN(atOnce) == 0)
-	if err != nil {
+	if err := cmp.Or(q.panicked(), err); err != nil {
 		return true, err
 	}
 	q.log("  ready: %t (%s)", s.ready, s.why)
