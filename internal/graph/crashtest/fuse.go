@@ -27,6 +27,8 @@ type Fuse struct {
 	left  int
 	blown bool
 	held  []func() error
+	// writes says of each point so far whether it is in a call that changes something outside, or a write to the API server.
+	writes []bool
 	// delivered: there was a call for the service to do late.
 	delivered bool
 	// die cancels everything that the process is doing.
@@ -42,9 +44,10 @@ type Fuse struct {
 func Unbroken() *Fuse { return &Fuse{left: -1} }
 
 // step passes a point. First is true for the one at which the fuse blows.
-func (f *Fuse) step() (first bool, _ error) {
+func (f *Fuse) step(writes bool) (first bool, _ error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.writes = append(f.writes, writes)
 	switch {
 	case f.blown && f.once:
 		return false, nil
@@ -72,15 +75,17 @@ func (f *Fuse) Dead() bool { return f.isBlown() && !f.once }
 
 // Call is one outside call. Changes says that the call changes something outside, so that it matters whether the
 // service does the work of a dead client.
-func (f *Fuse) Call(changes bool, work func() error) error {
-	if first, err := f.step(); err != nil {
+func (f *Fuse) Call(changes bool, work func() error) error { return f.call(changes, changes, work) }
+
+func (f *Fuse) call(changes, writes bool, work func() error) error {
+	if first, err := f.step(writes); err != nil {
 		if first && changes && f.late {
 			f.hold(work)
 		}
 		return err
 	}
 	err := work()
-	if _, dead := f.step(); dead != nil {
+	if _, dead := f.step(writes); dead != nil {
 		return dead
 	}
 	return err
@@ -135,7 +140,7 @@ func (f *Fuse) Client(c client.WithWatch) client.WithWatch { return f.client(c, 
 func (f *Fuse) Live(c client.WithWatch) client.WithWatch { return f.client(c, 0) }
 
 func (f *Fuse) client(c client.WithWatch, behind int) client.WithWatch {
-	write := func(work func() error) error { return f.Call(false, work) }
+	write := func(work func() error) error { return f.call(false, true, work) }
 	read := func(work func() error) error {
 		if f.Dead() {
 			return errDead

@@ -7,25 +7,26 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-	"time"
-
-	"github.com/bedplate/bedplate/internal/soaktest"
 )
 
-// everyVariable has the suite try all points of stale caches, instead of some by a seed that it prints.
+// everyVariable has the suite try all points, instead of some by a seed that it prints.
 const everyVariable = "BEDPLATE_CRASH_EVERY"
 
-// sampled: otherwise one of this many points of stale caches is tried.
-const sampled = 4
+// Otherwise one of so many points is tried: of stale caches, and of kills in calls that only read.
+const sampled, sampledReads = 4, 5
+
+// left reports whether a point is left out.
+func left(random *rand.Rand, oneOf int) bool {
+	return os.Getenv(everyVariable) == "" && random.IntN(oneOf) > 0
+}
 
 // mostBehind is how many revisions a cache may be behind.
 const mostBehind = 3
 
 // runStale has a system work with a cache that is some revisions behind, in each of its reconciles, also in the first after a
 // restart: each uses a new reconciler. In some runs it misses events before.
-func (s Suite) runStale(t *testing.T) *atomic.Int64 {
+func (s Suite) runStale(t *testing.T, seed uint64) *atomic.Int64 {
 	var points atomic.Int64
-	_, seed := soaktest.Options(t, time.Second)
 	type history struct {
 		name string
 		// run the n-th case of its kind. It reports whether there is one.
@@ -47,7 +48,7 @@ func (s Suite) runStale(t *testing.T) *atomic.Int64 {
 				t.Parallel()
 				random := rand.New(rand.NewPCG(seed, uint64(i*mostBehind+behind)))
 				for n, more := 0, true; more && !t.Failed(); n++ {
-					if os.Getenv(everyVariable) == "" && random.IntN(sampled) > 0 {
+					if left(random, sampled) {
 						if n > rounds {
 							return
 						}
