@@ -53,7 +53,9 @@ build: ## Build Bedplate's own programs. The Go tool knows best what is out of d
 .PHONY: test
 test: lab-tools $(BIN)/gotestsum $(BIN)/clusterctl build ## Run all tests, with real etcd, kube-apiservers, Cluster API and OVN.
 	-@hack/lab-deps.sh
-	$(BIN)/gotestsum --format pkgname-and-test-fails -- -timeout 30m $(TESTARGS) ./...
+	@mkdir -p out && rm -f out/tests.json
+	$(BIN)/gotestsum --format pkgname-and-test-fails --jsonfile out/tests.json -- -vet=off -timeout 30m $(TESTARGS) ./...; \
+		status=$$?; hack/slowest.sh out/tests.json; exit $$status
 ifndef TESTARGS
 	cd test/e2e && $(BIN)/gotestsum --format standard-quiet -- -timeout 20m . -ginkgo.label-filter=quick-start
 endif
