@@ -208,7 +208,7 @@ func TestSDK_getsNoAnswerThatIsStillPacked(t *testing.T) {
 			return err
 		}
 		r.Header.Set("Accept-Encoding", "gzip")
-		_, err = vendor.http.Do(r) //nolint:bodyclose // there is none
+		_, err = vendor.http.Do(r)
 		return err
 	})
 	g.Expect(err).To(MatchError("get thing: the answer is too long"))
@@ -257,7 +257,7 @@ func TestSDK_mayMakeRequestsThatAreNotDescribed(t *testing.T) {
 	g.Expect(io.ReadAll(resp.Body)).To(BeEquivalentTo(`{"id":"one"}`))
 	g.Expect(resp.Body.Close()).To(Succeed())
 	failures = 1
-	_, err = c.HTTP().Post(c.Base().JoinPath("things").String(), "text/plain", bytes.NewReader(nil)) //nolint:bodyclose // there is none
+	_, err = c.HTTP().Post(c.Base().JoinPath("things").String(), "text/plain", bytes.NewReader(nil))
 	g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
 	g.Expect(fault.IsAmbiguous(err)).To(BeTrue())
 	g.Expect(service.calls.Load()).To(BeEquivalentTo(3))

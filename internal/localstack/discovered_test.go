@@ -69,7 +69,7 @@ func TestDiscovered_endsWithItsContext(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	release := make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { <-release }))
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	defer server.Close()
 	defer close(release)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)

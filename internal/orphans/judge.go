@@ -115,14 +115,14 @@ func (j judge) ofPart(part item, world []item) (_ verdict, why string, of item) 
 	slices.SortStableFunc(wholes, func(a, b item) int {
 		return cmp.Compare(slices.Index(j.asked, b.tag.Owner), slices.Index(j.asked, a.tag.Owner))
 	})
-	for _, whole := range wholes {
-		if user, used := j.userOf(part.id); used {
-			return uncertain, user.name + " uses it", whole
-		}
-		what, why := j.unlessDoubtful(part, "a "+part.part+" of the orphaned "+whole.String())
-		return what, why, whole
+	if len(wholes) == 0 {
+		return notOurs, "", item{}
 	}
-	return notOurs, "", item{}
+	if user, used := j.userOf(part.id); used {
+		return uncertain, user.name + " uses it", wholes[0]
+	}
+	what, why := j.unlessDoubtful(part, "a "+part.part+" of the orphaned "+wholes[0].String())
+	return what, why, wholes[0]
 }
 
 // unlessDoubtful calls what no object claims an orphan, unless it may belong to an object that can't be read.
