@@ -62,7 +62,7 @@ func TestSession_aFullTableEndsNoSpeaker(t *testing.T) {
 		bgp.BGP_ERROR_CEASE, bgp.BGP_ERROR_SUB_MAXIMUM_NUMBER_OF_PREFIXES_REACHED).String()))
 	w.Eventually(w.session(1, "172.18.0.2")).WithTimeout(patience).Should(notEstablished("announces more than 1000 prefixes"))
 	w.Expect(rss(w, speaker.PID())).To(BeNumerically("<", 192), "of the 256 MiB that it may have")
-	w.Expect(w.routes()).To(HaveKeyWithValue("203.0.113.130/32", by(addressOf(1), hop)))
+	w.Eventually(w.routes).WithTimeout(patience).Should(HaveKeyWithValue("203.0.113.130/32", by(addressOf(1), hop)))
 }
 
 func TestSession_withTTLSecurity(t *testing.T) {
