@@ -51,84 +51,72 @@ func TestTokens_areReplacedAtOnce(t *testing.T) {
 	}
 }
 
-func oneConnection(t *testing.T) (*sim.Server, *client.Client, *client.Subnet) {
-	g := NewWithT(t)
-	config := sim.DefaultWorld()
-	config.Speed, config.Connections = 2000, 1
-	server, c := simtest.InMemory(t, config, nil)
-	vpc, err := c.CreateVPC(t.Context(), client.VPCCreateRequest{Name: "net", SiteID: sim.DefaultSiteID})
-	g.Expect(err).NotTo(HaveOccurred())
-	time.Sleep(50 * time.Millisecond)
-	subnet, err := c.CreateSubnet(t.Context(), client.SubnetCreateRequest{Name: "nodes", VPCID: vpc.ID, Ipv4BlockID: sim.DefaultIPBlockID, PrefixLength: 24})
-	g.Expect(err).NotTo(HaveOccurred())
-	time.Sleep(50 * time.Millisecond)
-	return server, c, subnet
-}
+func oneConnection(c *sim.Config) { c.Connections = 1 }
 
-func ends(t *testing.T, what string, do func()) {
-	t.Helper()
+// ends checks that a call ends without that anything else has to happen.
+func (b bench) ends(what string, call func()) {
+	b.t.Helper()
 	done := make(chan struct{})
-	go func() { do(); close(done) }()
-	select {
-	case <-done:
-	case <-time.After(5 * time.Second):
-		t.Errorf("%s hasn't ended after 5 seconds", what)
-	}
+	go func() { call(); close(done) }()
+	b.pass(time.Minute)
+	b.Expect(done).To(BeClosed(), what)
 }
 
 // Late work waits for a second connection with a context that nothing cancels.
 func TestClose_endsLateWorkThatWaitsForAConnection(t *testing.T) {
-	server, c, subnet := oneConnection(t)
-	g := NewWithT(t)
-	g.Expect(server.AddFault(simulator.Fault{Operation: "createInstance", Kind: simulator.FaultCommitLate, Hold: metav1.Duration{Duration: time.Second}})).To(Succeed())
-	_, err := c.CreateInstance(t.Context(), instanceRequest("late", subnet))
-	g.Expect(err).To(HaveOccurred())
-	time.Sleep(100 * time.Millisecond)
-	server.ClearFaults()
-	ends(t, "a list, whose client is there", func() { _, _ = c.VPCs(t.Context(), client.VPCFilter{}) })
-	ends(t, "Close", server.Close)
+	inSimulatedTime(t, func(b bench) {
+		subnet := b.subnet(b.vpc("net"), "nodes")
+		b.Expect(b.server.AddFault(simulator.Fault{
+			Operation: "createInstance", Kind: simulator.FaultCommitLate, Hold: metav1.Duration{Duration: time.Second},
+		})).To(Succeed())
+		_, err := b.client.CreateInstance(b.t.Context(), instanceRequest("late", subnet))
+		b.Expect(err).To(HaveOccurred())
+		b.pass(time.Minute)
+		b.server.ClearFaults()
+		b.ends("a list, whose client is there", func() { _, _ = b.client.VPCs(b.t.Context(), client.VPCFilter{}) })
+		b.ends("Close", b.server.Close)
+	}, oneConnection)
 }
 
 // As it happens with the 4 connections of the default world: 4 late creates queue behind 4 calls that end together.
 func TestDatabase_lateCreatesBlockItForAWhile(t *testing.T) {
-	g := NewWithT(t)
-	config := sim.DefaultWorld()
-	config.Speed = 20
-	server, c := simtest.InMemory(t, config, nil)
-	vpc, err := c.CreateVPC(t.Context(), client.VPCCreateRequest{Name: "net", SiteID: sim.DefaultSiteID})
-	g.Expect(err).NotTo(HaveOccurred())
-	subnet, err := c.CreateSubnet(t.Context(), client.SubnetCreateRequest{Name: "nodes", VPCID: vpc.ID, Ipv4BlockID: sim.DefaultIPBlockID, PrefixLength: 24})
-	g.Expect(err).NotTo(HaveOccurred())
-	time.Sleep(time.Second)
-	g.Expect(server.AddFault(simulator.Fault{
-		Operation: "createInstance", Times: 4, Kind: simulator.FaultCommitLate,
-		Hold: metav1.Duration{Duration: time.Second}, Delay: metav1.Duration{Duration: 4 * time.Second},
-	})).To(Succeed())
-	for n := range 4 {
-		go func() { _, _ = c.CreateInstance(t.Context(), instanceRequest("late-"+strconv.Itoa(n), subnet)) }()
-	}
-	time.Sleep(230 * time.Millisecond) // the late work begins after 250 ms
-	for n := range 4 {                 // these have the connections from 230 to 280 ms
-		go func() {
-			_, _ = c.CreateVPC(t.Context(), client.VPCCreateRequest{Name: "other-" + strconv.Itoa(n), SiteID: sim.DefaultSiteID})
-		}()
-	}
-	time.Sleep(3 * time.Second) // a minute
-	ends(t, "a list, whose client is there", func() { _, _ = c.VPCs(t.Context(), client.VPCFilter{}) })
-	ends(t, "Close", server.Close)
+	inSimulatedTime(t, func(b bench) {
+		subnet := b.subnet(b.vpc("net"), "nodes")
+		b.Expect(b.server.AddFault(simulator.Fault{
+			Operation: "createInstance", Times: 4, Kind: simulator.FaultCommitLate,
+			Hold: metav1.Duration{Duration: time.Second}, Delay: metav1.Duration{Duration: 4 * time.Second},
+		})).To(Succeed())
+		for n := range 4 {
+			go func() {
+				_, _ = b.client.CreateInstance(b.t.Context(), instanceRequest("late-"+strconv.Itoa(n), subnet))
+			}()
+		}
+		b.pass(4600 * time.Millisecond) // the late work begins after 5 s
+		for n := range 4 {              // these have the connections by then
+			go func() {
+				_, _ = b.client.CreateVPC(b.t.Context(), client.VPCCreateRequest{Name: "other-" + strconv.Itoa(n), SiteID: sim.DefaultSiteID})
+			}()
+		}
+		b.pass(time.Minute)
+		b.ends("a list, whose client is there", func() { _, _ = b.client.VPCs(b.t.Context(), client.VPCFilter{}) })
+		b.ends("Close", b.server.Close)
+	})
 }
 
 // "Close ends all waiting calls"
 func TestClose_endsCallsThatWaitForAConnection(t *testing.T) {
-	server, c, subnet := oneConnection(t)
-	answered := make(chan struct{})
-	go func() {
-		_, _ = c.CreateInstance(context.WithoutCancel(t.Context()), instanceRequest("node-1", subnet))
-		close(answered)
-	}()
-	time.Sleep(100 * time.Millisecond)
-	server.Close()
-	ends(t, "a call that waits", func() { <-answered })
+	inSimulatedTime(t, func(b bench) {
+		subnet := b.subnet(b.vpc("net"), "nodes")
+		answered := make(chan struct{})
+		go func() {
+			_, _ = b.client.CreateInstance(context.WithoutCancel(b.t.Context()), instanceRequest("node-1", subnet))
+			close(answered)
+		}()
+		b.pass(time.Minute)
+		b.Expect(answered).NotTo(BeClosed(), "it waits for a second connection")
+		b.server.Close()
+		b.ends("a call that waits", func() { <-answered })
+	}, oneConnection)
 }
 
 // A batch whose client leaves is rolled back, as any other create in release 1.5.0.
