@@ -16,7 +16,6 @@ import (
 func TestDelete_leavesWhatHasTheNameOfARefusedAttempt(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
-	untagged := func(kind *graph.Kind[thing]) { kind.Tag = nil }
 	f.pool = &creates.Pool{Limit: 1, Patience: time.Millisecond}
 	meanwhile := make(chan struct{})
 	f.slowly = func() { <-meanwhile }

@@ -3,7 +3,6 @@ package graph_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 	"time"
 
@@ -106,7 +105,7 @@ func TestClosed_inTheCacheOnlyReleasesNoOwner(t *testing.T) {
 	f.Expect(f.engine().AdoptInto(t.Context(), f.owner(), ledgers.Resource{Key: "net", Kind: "thing", ID: left.id, Own: true})).To(Succeed())
 	f.Expect(f.ledger().Owns()).To(BeTrue())
 	f.lag = closed
-	g, _ := f.graphOf(f.owner(), func(k *graph.Kind[thing]) { k.Tag = nil })
+	g, _ := f.graphOf(f.owner(), untagged)
 	_, _ = g.DeleteAndRelease(t.Context(), finalizer)
 	err := f.client.Get(t.Context(), f.name, &bmmv1.NvidiaBMMMachine{})
 	f.Expect(client.IgnoreNotFound(err)).To(Succeed())
@@ -119,14 +118,7 @@ func TestPlan_ofANameThatOursHasUnderAnotherKey(t *testing.T) {
 	f := inMemory(t)
 	f.put("theirs") // id-1
 	open := func(wants map[string]string) *graph.Graph {
-		g, kind := f.graphOf(f.owner(), func(k *graph.Kind[thing]) {
-			k.Tag = nil
-			find := k.Find
-			k.Find = func(ctx context.Context, key graph.Key) ([]thing, error) {
-				all, err := find(ctx, key)
-				return slices.DeleteFunc(all, func(t thing) bool { return t.title != key.Title }), err
-			}
-		})
+		g, kind := f.graphOf(f.owner(), titled)
 		for _, key := range []string{"one", "other"} {
 			title := wants[key]
 			if title == "" {

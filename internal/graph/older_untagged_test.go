@@ -13,9 +13,6 @@ import (
 // Only the operator knows; it must neither be leaked silently nor become the user's own.
 func TestLedger_thatIsOlderThanWhatHasNoTag(t *testing.T) {
 	t.Parallel()
-	untagged := func(kind *graph.Kind[thing]) {
-		kind.Tag = nil
-	}
 	for name, then := range map[string]func(f *fixture, owner graph.Owner) error{
 		"goes on": func(f *fixture, owner graph.Owner) error {
 			g, err := f.engine().New(f.t.Context(), owner, []string{"any"}, f.service.kindOf(untagged))
@@ -56,10 +53,4 @@ func TestLedger_thatIsOlderThanWhatHasNoTag(t *testing.T) {
 			f.Expect(f.service.things).To(HaveKey("id-1"))
 		})
 	}
-}
-
-func (s *service) kindOf(change func(*graph.Kind[thing])) *graph.Kind[thing] {
-	kind := s.kind()
-	change(kind)
-	return kind
 }

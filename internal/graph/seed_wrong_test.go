@@ -38,7 +38,6 @@ func TestAdoptInto_doesNotMakeTheUsersOwnOurs(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
 	theirs := f.put("shared")
-	untagged := func(kind *graph.Kind[thing]) { kind.Tag = nil }
 	f.Expect(f.round(f.owner(), graph.UseOrCreate("shared"), untagged)).To(Succeed())
 	f.Expect(f.ledger().Entry("lonely").Foreign).To(BeTrue())
 	err := f.engine().AdoptInto(t.Context(), f.owner(), ledgers.Resource{Key: "lonely", Kind: "thing", ID: theirs.id, Own: true})
@@ -85,7 +84,6 @@ func TestSeed_ofWhatCannotBeDeleted(t *testing.T) {
 func TestAdoptInto_notUnderASecondKey(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
-	untagged := func(k *graph.Kind[thing]) { k.Tag = nil }
 	f.Expect(f.round(f.owner(), graph.Create(), untagged)).To(Succeed())
 	err := f.engine().AdoptInto(t.Context(), f.owner(), ledgers.Resource{Key: "mistyped", Kind: "thing", ID: "id-1", Own: true})
 	_ = f.round(f.owner(), graph.Create(), untagged)

@@ -183,7 +183,7 @@ func TestServices_areAskedAsOftenAsEverWhileAnotherIsDown(t *testing.T) {
 func TestService_isDownBetweenACreateAndItsAnswer(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*graph.Kind[thing]){
-		"with tags": func(*graph.Kind[thing]) {}, "without": func(k *graph.Kind[thing]) { k.Tag = nil },
+		"with tags": func(*graph.Kind[thing]) {}, "without": untagged,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -3,7 +3,6 @@ package graph_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -199,16 +198,8 @@ func TestTheirs_keepTheirEntryWhereAStrayHasTheKey(t *testing.T) {
 func TestTheirs_areNotWhatAnAttemptUnderAnotherKeyMayHaveMade(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
-	untagged := func(k *graph.Kind[thing]) {
-		k.Tag = nil
-		find := k.Find
-		k.Find = func(ctx context.Context, key graph.Key) ([]thing, error) {
-			all, err := find(ctx, key)
-			return slices.DeleteFunc(all, func(t thing) bool { return t.title != key.Title }), err
-		}
-	}
 	round := func(key string) {
-		g, kind := f.graphOf(f.owner(), untagged)
+		g, kind := f.graphOf(f.owner(), titled)
 		w := f.want(key)
 		w.Claim, w.Update = graph.UseOrCreate("name"), nil
 		lost := key == "one"

@@ -3,6 +3,7 @@ package graph_test
 import (
 	"context"
 	"errors"
+	"slices"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -60,3 +61,22 @@ func (w *toy) Gone() bool {
 func (w *toy) Pass()             { w.pass(); w.clock.Step(settle) }
 func (w *toy) Outside() []string { return w.outside() }
 func (w *toy) Untouched() error  { return w.untouched() }
+
+func (s *service) kindOf(change func(*graph.Kind[thing])) *graph.Kind[thing] {
+	kind := s.kind()
+	change(kind)
+	return kind
+}
+
+// untagged is a kind whose service keeps no tags.
+func untagged(k *graph.Kind[thing]) { k.Tag = nil }
+
+// titled is one that is found by its title besides.
+func titled(k *graph.Kind[thing]) {
+	untagged(k)
+	find := k.Find
+	k.Find = func(ctx context.Context, key graph.Key) ([]thing, error) {
+		all, err := find(ctx, key)
+		return slices.DeleteFunc(all, func(t thing) bool { return t.title != key.Title }), err
+	}
+}

@@ -25,7 +25,6 @@ func TestUnproven_isNotMadeOnceMore(t *testing.T) {
 func TestUnproven_isNotInTheWay(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
-	untagged := func(k *graph.Kind[thing]) { k.Tag = nil }
 	f.Expect(f.round(f.owner(), graph.CreateNamed("shared"), untagged)).To(Succeed())
 	f.service.things["id-1"].title = "shared"
 	f.update(f.ledger(), func(l *ledgerv1.Ledger) { l.Spec.Entries = nil })
@@ -39,7 +38,6 @@ func TestUnproven_isNotInTheWay(t *testing.T) {
 func TestUnproven_isSaidWhereNoKeyStandsForIt(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
-	untagged := func(k *graph.Kind[thing]) { k.Tag = nil }
 	f.Expect(f.round(f.owner(), graph.UseOrCreate("shared"), untagged)).To(Succeed())
 	f.service.things["id-1"].title = "shared"
 	f.update(f.ledger(), func(l *ledgerv1.Ledger) { l.Spec.Entries = nil })

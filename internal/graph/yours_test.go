@@ -2,7 +2,6 @@ package graph_test
 
 import (
 	"context"
-	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -15,21 +14,10 @@ import (
 func TestYours_isWhatTheSpecUsesUnderAnotherKey(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
-	round := func(own bool) {
-		g, kind := f.graphOf(f.owner())
-		w := f.want("group")
-		if own {
-			w = f.want("group/id-1")
-			w.Claim = graph.Use("id-1")
-		}
-		graph.Add(g, kind, f.want("vpc", graph.Add(g, kind, w)))
-		_, _ = g.Reconcile(t.Context())
-		f.clock.Step(2 * settle)
-	}
-	round(false)
-	round(false)
+	f.groups("")
+	f.groups("")
 	for range 5 {
-		round(true)
+		f.groups("id-1")
 	}
 	f.Expect(f.service.called("delete id-1")).To(BeZero(), "the spec uses it as the user's own, and the ledger says so: %+v", f.ledger().Spec.Entries)
 }
@@ -52,16 +40,8 @@ func TestYours_isNoStray(t *testing.T) {
 func TestYours_isNotWhatWasMadeUnderAnotherKey(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
-	untagged := func(k *graph.Kind[thing]) {
-		k.Tag = nil
-		find := k.Find
-		k.Find = func(ctx context.Context, key graph.Key) ([]thing, error) {
-			all, err := find(ctx, key)
-			return slices.DeleteFunc(all, func(t thing) bool { return t.title != key.Title }), err
-		}
-	}
 	round := func(key string) {
-		g, kind := f.graphOf(f.owner(), untagged)
+		g, kind := f.graphOf(f.owner(), titled)
 		w := f.want(key)
 		w.Claim = graph.UseOrCreate("name")
 		w.Create = func(context.Context, graph.Key) (graph.Call[thing], error) {
