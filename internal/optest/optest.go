@@ -35,8 +35,6 @@ type Suite struct {
 	Values map[string][]any
 	// Except are fields that no operation writes, such as one that keeps the object from being deleted.
 	Except []string
-	// Patient: no step comes before the example is ready. For a kind whose fields are immutable only from then on.
-	Patient bool
 	// Parts are the schemas of parts of the spec that the API server doesn't check, by field: a webhook does.
 	Parts map[string]*apiextensionsv1.JSONSchemaProps
 	// Written are the fields that the manager writes into the spec: a new object begins without them.

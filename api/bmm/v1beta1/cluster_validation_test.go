@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	. "github.com/bedplate/bedplate/api/bmm/v1beta1"
@@ -30,14 +31,14 @@ func TestCluster_isCheckedWhenItIsCreated(t *testing.T) {
 	t.Parallel()
 	checkCreate(t, validCluster, []refusal[*NvidiaBMMCluster]{
 		{"a valid one", func(*NvidiaBMMCluster) {}, ""},
-		{"a name of one letter", func(c *NvidiaBMMCluster) { c.Name = "a" }, "metadata: Invalid value: the VPC gets the name of this object, and the BMM API takes no name of one letter"},
+		{"a name of one letter", func(c *NvidiaBMMCluster) { c.Name = "a" }, "metadata: Invalid value: the VPC gets the name of this object, and the BMM API requires at least two characters"},
 		{"of two", func(c *NvidiaBMMCluster) { c.Name = "ab" }, ""},
 		{"for a VPC with a name of its own", func(c *NvidiaBMMCluster) { c.Name, c.Spec.VPC.Name = "b", "net" }, ""},
 		{"for a VPC of the user's own", func(c *NvidiaBMMCluster) { c.Name, c.Spec.VPC.ID = "c", id }, ""},
 		{"for a group without a name", func(c *NvidiaBMMCluster) {
 			c.Name, c.Spec.VPC.Name = "d", "net"
 			c.Spec.VPC.NetworkSecurityGroup = &NetworkSecurityGroupSpec{Rules: []SecurityRule{{Name: "a", Direction: Egress, Protocol: ProtocolAll, Action: Allow}}}
-		}, "the network security group gets the name of this object, and the BMM API takes no name of one letter"},
+		}, "the network security group gets the name of this object, and the BMM API requires at least two characters"},
 		{"no site", func(c *NvidiaBMMCluster) { c.Spec.SiteRef = SiteReference{} }, "spec.siteRef: Required value"},
 		{"a site by name and by ID", func(c *NvidiaBMMCluster) { c.Spec.SiteRef.ID = id }, "spec.siteRef: Invalid value: exactly one of name and id must be set"},
 		{"a site ID in capitals", func(c *NvidiaBMMCluster) { c.Spec.SiteRef = SiteReference{ID: strings.ToUpper(id)} }, "spec.siteRef.id"},
@@ -316,7 +317,7 @@ func TestCluster_isCheckedWhenItIsChanged(t *testing.T) {
 	checkUpdate(t, made, []refusal[*NvidiaBMMCluster]{
 		{"another site", func(c *NvidiaBMMCluster) { c.Spec.SiteRef.Name = "site-2" }, "spec.siteRef: Invalid value: siteRef is immutable once the site was found"},
 		{"another tenant", func(c *NvidiaBMMCluster) { c.Spec.TenantID = otherID }, "tenantID is immutable once the VPC exists"},
-		{"another VPC name", func(c *NvidiaBMMCluster) { c.Spec.VPC.Name = "other" }, "spec.vpc.name: Invalid value: name is immutable once the VPC exists"},
+		{"another VPC name", func(c *NvidiaBMMCluster) { c.Spec.VPC.Name = "other" }, ""},
 		{"a VPC of our own", func(c *NvidiaBMMCluster) { c.Spec.VPC.ID = id }, "spec.vpc.id: Invalid value: id is immutable once the VPC exists"},
 		{"another type of VPC", func(c *NvidiaBMMCluster) {
 			c.Spec.VPC.NetworkVirtualizationType, c.Spec.Subnets, c.Spec.VPCPrefixes = FabricNativeNetworking, nil, validFNNCluster().Spec.VPCPrefixes
@@ -373,6 +374,23 @@ func TestCluster_ofTheUsersOwnPartsIsCheckedWhenItIsChanged(t *testing.T) {
 		{"other rules", func(c *NvidiaBMMCluster) { c.Spec.VPC.NetworkSecurityGroup.Rules[0].PortRange = "443" }, ""},
 		{"a group of our own", func(c *NvidiaBMMCluster) { c.Spec.VPC.NetworkSecurityGroup = &NetworkSecurityGroupSpec{ID: id} }, ""},
 		{"no group", func(c *NvidiaBMMCluster) { c.Spec.VPC.NetworkSecurityGroup = nil }, ""},
+	})
+	invalid := func() *NvidiaBMMCluster {
+		c := made()
+		c.Status.Conditions = []metav1.Condition{{
+			Type: VPCReadyCondition, Status: metav1.ConditionFalse, Reason: "Invalid", LastTransitionTime: metav1.Now(),
+		}}
+		return c
+	}
+	checkUpdate(t, invalid, []refusal[*NvidiaBMMCluster]{
+		{"a corrected routing profile", func(c *NvidiaBMMCluster) { c.Spec.VPC.RoutingProfile = "external" }, ""},
+		{"no routing profile", func(c *NvidiaBMMCluster) { c.Spec.VPC.RoutingProfile = "" }, ""},
+		{"a corrected VNI", func(c *NvidiaBMMCluster) { c.Spec.VPC.VNI = ptr.To[int32](7) }, ""},
+		{"a corrected type", func(c *NvidiaBMMCluster) {
+			c.Spec.VPC.NetworkVirtualizationType, c.Spec.VPC.RoutingProfile = EthernetVirtualizer, ""
+			c.Spec.Subnets, c.Spec.VPCPrefixes = validCluster().Spec.Subnets, nil
+		}, ""},
+		{"another tenant", func(c *NvidiaBMMCluster) { c.Spec.TenantID = otherID }, "tenantID is immutable once the VPC exists"},
 	})
 	withVPC := func() *NvidiaBMMCluster {
 		c := validCluster()

@@ -19,7 +19,7 @@ type InstanceSpec struct {
 	AlwaysBootWithCustomIpxe *bool `json:"alwaysBootWithCustomIpxe,omitempty"`
 
 	// phoneHomeEnabled lets the instance tell the BMM API when it has booted. The
-	// BMM API then writes the user data anew, and puts "#cloud-config" above the
+	// BMM API then rewrites the user data, and puts "#cloud-config" above the
 	// "## template: jinja" of kubeadm's bootstrap data, which no longer works: set
 	// it with other bootstrap data only. It can't be changed.
 	// +optional
@@ -122,14 +122,14 @@ type OperatingSystemReference struct {
 	// +kubebuilder:validation:MaxLength=16384
 	IPXEScript string `json:"ipxeScript,omitempty"`
 
-	// type is for those who read this object, such as ubuntu: id or ipxeScript
+	// type is informational only, such as ubuntu: id or ipxeScript
 	// decides.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	Type string `json:"type,omitempty"`
 
-	// version is for those who read this object, such as 24.04: id or ipxeScript
+	// version is informational only, such as 24.04: id or ipxeScript
 	// decides.
 	// +optional
 	// +kubebuilder:validation:MinLength=1

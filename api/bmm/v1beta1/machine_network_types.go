@@ -1,7 +1,7 @@
 package v1beta1
 
-// NetworkSpec says which networks an instance is attached to. What the first
-// interface wants stands here itself; where it names neither a subnet nor a
+// NetworkSpec says which networks an instance is attached to. The fields
+// of the first interface are inlined here; where it names neither a subnet nor a
 // VPC prefix, it is put into the network of the machine's role, or else into
 // the cluster's only one.
 //

@@ -21,7 +21,7 @@ func TestMachine_isCheckedWhenItIsCreated(t *testing.T) {
 	t.Parallel()
 	checkCreate(t, validMachine, []refusal[*NvidiaBMMMachine]{
 		{"a valid one", func(*NvidiaBMMMachine) {}, ""},
-		{"a name of one letter", func(m *NvidiaBMMMachine) { m.Name = "a" }, "metadata: Invalid value: the instance gets the name of this object, and the BMM API takes no name of one letter"},
+		{"a name of one letter", func(m *NvidiaBMMMachine) { m.Name = "a" }, "metadata: Invalid value: the instance gets the name of this object, and the BMM API requires at least two characters"},
 		{"of two", func(m *NvidiaBMMMachine) { m.Name = "ab" }, ""},
 		{"no instance type", func(m *NvidiaBMMMachine) { m.Spec.InstanceType = InstanceTypeReference{} }, "spec.instanceType: Required value"},
 		{"a type and a machine", func(m *NvidiaBMMMachine) { m.Spec.InstanceType.MachineID = "fm1" }, "exactly one of id and machineID must be set"},

@@ -28,7 +28,7 @@ type VPCSpec struct {
 	ID string `json:"id,omitempty"`
 
 	// name of the VPC, unique within the site. Without it the name of this object
-	// is used. It can't be changed once the VPC exists.
+	// is used.
 	// +optional
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=256
@@ -37,7 +37,8 @@ type VPCSpec struct {
 
 	// networkVirtualizationType says how the site isolates the VPC:
 	// ETHERNET_VIRTUALIZER is virtual Ethernet, with subnets; FNN is Fabric Native
-	// Networking, with vpcPrefixes. It can't be changed once the VPC exists.
+	// Networking, with vpcPrefixes. It can't be changed once the VPC exists, except to
+	// correct what condition VPCReady reports about it.
 	// +optional
 	// +kubebuilder:default=ETHERNET_VIRTUALIZER
 	NetworkVirtualizationType NetworkVirtualizationType `json:"networkVirtualizationType,omitempty"`
@@ -53,7 +54,8 @@ type VPCSpec struct {
 	Labels ResourceLabels `json:"labels,omitempty"`
 
 	// vni asks for a certain virtual network identifier; the site must allow that.
-	// Without it the site chooses. It can't be changed once the VPC exists.
+	// Without it the site chooses. It can't be changed once the VPC exists, except to
+	// correct what condition VPCReady reports about it.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
@@ -61,7 +63,8 @@ type VPCSpec struct {
 
 	// routingProfile says what an FNN network is connected to, such as internal,
 	// external or privileged-internal, for tenants that may choose. It can't be
-	// changed once the VPC exists.
+	// changed once the VPC exists, except to correct what condition VPCReady reports about
+	// it.
 	// +optional
 	// +kubebuilder:validation:MinLength=3
 	// +kubebuilder:validation:MaxLength=64
@@ -189,7 +192,7 @@ type SubnetSpec struct {
 	// +optional
 	Role NetworkRole `json:"role,omitempty"`
 
-	// labels are for those who read this object: subnets of the BMM API have none.
+	// labels are informational only: subnets of the BMM API have none.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
 	Labels map[string]LabelValue `json:"labels,omitempty"`

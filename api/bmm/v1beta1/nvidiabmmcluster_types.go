@@ -93,10 +93,10 @@ type NvidiaBMMClusterSpec struct {
 	// +optional
 	ControlPlaneEndpoint *APIEndpoint `json:"controlPlaneEndpoint,omitempty"`
 
-	// publishInstances tells the cluster of its own instances, and of nothing else:
+	// publishInstances publishes to the cluster its own instances, and nothing else:
 	// as ConfigMaps in its namespace bmm-instances, written with the kubeconfig that
 	// Cluster API has for it. The cloud controller manager in the cluster reads
-	// them, and needs no login of the BMM API's. What was published stays when this
+	// them, and needs no credentials for the BMM API. What was published stays when this
 	// is turned off.
 	// +optional
 	PublishInstances *bool `json:"publishInstances,omitempty"`
@@ -290,15 +290,14 @@ type VPCPeeringStatus struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.size() > 1 || has(self.spec.vpc.id) || has(self.spec.vpc.name)",optionalOldSelf=true,fieldPath=".metadata",message="the VPC gets the name of this object, and the BMM API takes no name of one letter: choose a longer one, or set spec.vpc.name"
-// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.size() > 1 || !has(self.spec.vpc.networkSecurityGroup) || has(self.spec.vpc.networkSecurityGroup.id) || has(self.spec.vpc.networkSecurityGroup.name)",optionalOldSelf=true,fieldPath=".metadata",message="the network security group gets the name of this object, and the BMM API takes no name of one letter: choose a longer one, or set spec.vpc.networkSecurityGroup.name"
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.size() > 1 || has(self.spec.vpc.id) || has(self.spec.vpc.name)",optionalOldSelf=true,fieldPath=".metadata",message="the VPC gets the name of this object, and the BMM API requires at least two characters: choose a longer one, or set spec.vpc.name"
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.size() > 1 || !has(self.spec.vpc.networkSecurityGroup) || has(self.spec.vpc.networkSecurityGroup.id) || has(self.spec.vpc.networkSecurityGroup.name)",optionalOldSelf=true,fieldPath=".metadata",message="the network security group gets the name of this object, and the BMM API requires at least two characters: choose a longer one, or set spec.vpc.networkSecurityGroup.name"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.siteID) || self.spec.siteRef == oldSelf.spec.siteRef",fieldPath=".spec.siteRef",message="siteRef is immutable once the site was found"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.vpcID) || self.spec.tenantID == oldSelf.spec.tenantID",fieldPath=".spec.tenantID",message="tenantID is immutable once the VPC exists"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.vpcID) || (has(self.spec.vpc.id) == has(oldSelf.spec.vpc.id) && (!has(self.spec.vpc.id) || self.spec.vpc.id == oldSelf.spec.vpc.id))",fieldPath=".spec.vpc.id",message="id is immutable once the VPC exists"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.vpcID) || (has(self.spec.vpc.name) == has(oldSelf.spec.vpc.name) && (!has(self.spec.vpc.name) || self.spec.vpc.name == oldSelf.spec.vpc.name))",fieldPath=".spec.vpc.name",message="name is immutable once the VPC exists"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.vpcID) || self.spec.vpc.networkVirtualizationType == oldSelf.spec.vpc.networkVirtualizationType",fieldPath=".spec.vpc.networkVirtualizationType",message="networkVirtualizationType is immutable once the VPC exists"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.vpcID) || (has(self.spec.vpc.vni) == has(oldSelf.spec.vpc.vni) && (!has(self.spec.vpc.vni) || self.spec.vpc.vni == oldSelf.spec.vpc.vni))",fieldPath=".spec.vpc.vni",message="vni is immutable once the VPC exists"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.vpcID) || (has(self.spec.vpc.routingProfile) == has(oldSelf.spec.vpc.routingProfile) && (!has(self.spec.vpc.routingProfile) || self.spec.vpc.routingProfile == oldSelf.spec.vpc.routingProfile))",fieldPath=".spec.vpc.routingProfile",message="routingProfile is immutable once the VPC exists"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.vpcID) || self.spec.vpc.networkVirtualizationType == oldSelf.spec.vpc.networkVirtualizationType || has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, c.type == 'VPCReady' && c.reason == 'Invalid')",fieldPath=".spec.vpc.networkVirtualizationType",message="networkVirtualizationType is immutable once the VPC exists"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.vpcID) || (has(self.spec.vpc.vni) == has(oldSelf.spec.vpc.vni) && (!has(self.spec.vpc.vni) || self.spec.vpc.vni == oldSelf.spec.vpc.vni)) || has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, c.type == 'VPCReady' && c.reason == 'Invalid')",fieldPath=".spec.vpc.vni",message="vni is immutable once the VPC exists"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.vpcID) || (has(self.spec.vpc.routingProfile) == has(oldSelf.spec.vpc.routingProfile) && (!has(self.spec.vpc.routingProfile) || self.spec.vpc.routingProfile == oldSelf.spec.vpc.routingProfile)) || has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, c.type == 'VPCReady' && c.reason == 'Invalid')",fieldPath=".spec.vpc.routingProfile",message="routingProfile is immutable once the VPC exists"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !(has(oldSelf.status.ipBlockID) || has(oldSelf.status.parentIPBlockID)) || (has(self.spec.ipBlock) == has(oldSelf.spec.ipBlock) && (!has(self.spec.ipBlock) || self.spec.ipBlock == oldSelf.spec.ipBlock))",fieldPath=".spec.ipBlock",message="ipBlock is immutable once it was found or made"
 // +kubebuilder:resource:path=nvidiabmmclusters,shortName=bmmc,scope=Namespaced,categories=cluster-api
 // +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta2=v1beta1","cluster.x-k8s.io/provider=infrastructure-nvidia-bmm","clusterctl.cluster.x-k8s.io="}

@@ -65,7 +65,7 @@ type NvidiaBMMMachineInitializationStatus struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.size() > 1",optionalOldSelf=true,fieldPath=".metadata",message="the instance gets the name of this object, and the BMM API takes no name of one letter: choose a longer one"
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.size() > 1",optionalOldSelf=true,fieldPath=".metadata",message="the instance gets the name of this object, and the BMM API requires at least two characters: choose a longer one"
 // +kubebuilder:resource:path=nvidiabmmmachines,shortName=bmmm,scope=Namespaced,categories=cluster-api
 // +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta2=v1beta1","cluster.x-k8s.io/provider=infrastructure-nvidia-bmm","clusterctl.cluster.x-k8s.io="}
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']",description="Cluster that this object belongs to"

@@ -55,7 +55,7 @@ func (n *networks) wantVPC() *graph.Handle[bmm.VPC] {
 		request := bmm.VPCCreateRequest{
 			// IDs of deleted VPCs can't be used again, so the ID comes from the attempt and not from the name.
 			ID:                        key.Token,
-			Name:                      cmp.Or(spec.Name, n.object.Name),
+			Name:                      n.vpcName(),
 			Description:               spec.Description,
 			SiteID:                    n.siteID(),
 			NetworkVirtualizationType: bmm.NetworkVirtualizationType(spec.NetworkVirtualizationType),
@@ -74,7 +74,7 @@ func (n *networks) wantVPC() *graph.Handle[bmm.VPC] {
 		update, changes := n.vpcUpdate(v)
 		u := graph.Update{Changes: changes, Apply: func(ctx context.Context) error { return n.updateVPC(ctx, v.ID, update) }}
 		if update == (bmm.VPCUpdateRequest{}) { // other differences are written before
-			u.Refused = n.checkRoutingProfile(v)
+			u.Refused = n.checkFixed(v)
 		}
 		return u
 	}
@@ -83,6 +83,8 @@ func (n *networks) wantVPC() *graph.Handle[bmm.VPC] {
 	want.Again, want.InEffect = n.group != nil, groupInEffect
 	return graph.Add(n.graph, n.kinds.VPC, want)
 }
+
+func (n *networks) vpcName() string { return cmp.Or(n.object.Spec.VPC.Name, n.object.Name) }
 
 // groupID is that of the group that the VPC is attached to; empty if the spec has none.
 func (n *networks) groupID() string {
@@ -115,14 +117,23 @@ func groupInEffect(v *bmm.VPC) bool {
 	return status != "" && status != bmm.PropagationError
 }
 
-// checkRoutingProfile checks what the service has created: the first releases ignore what they don't know.
-func (n *networks) checkRoutingProfile(v *bmm.VPC) error {
-	wanted := n.object.Spec.VPC.RoutingProfile
-	if wanted == "" || strings.EqualFold(v.RoutingProfile, wanted) {
-		return nil
+// checkFixed compares what only a create can set. The spec may have been changed while the VPC was being created, and the first
+// releases ignore a routing profile, which they don't know.
+func (n *networks) checkFixed(v *bmm.VPC) error {
+	spec := n.object.Spec.VPC
+	vni := int(ptr.Deref(spec.VNI, 0))
+	switch {
+	case string(v.NetworkVirtualizationType) != string(spec.NetworkVirtualizationType):
+		return fault.Invalidf("VPC %s is of type %s, and this can't be changed: set spec.vpc.networkVirtualizationType to that, or make "+
+			"another cluster", v.ID, v.NetworkVirtualizationType)
+	case vni != v.RequestedVNI && vni != v.VNI:
+		return fault.Invalidf("VPC %s has VNI %d, and this can't be changed: set spec.vpc.vni to that, or make another cluster", v.ID, v.VNI)
+	case spec.RoutingProfile != "" && !strings.EqualFold(v.RoutingProfile, spec.RoutingProfile):
+		return fault.Invalidf("VPC %s has routing profile %q, and spec.vpc.routingProfile says %q: this can't be changed, and some releases "+
+			"ignore it; set it to that or remove it, or make another cluster at a site whose release knows it",
+			v.ID, v.RoutingProfile, spec.RoutingProfile)
 	}
-	return fault.Invalidf("the BMM API has ignored routingProfile %q: VPC %s has %q, and this can't be changed; make another cluster "+
-		"without spec.vpc.routingProfile, or at a site whose release knows it", wanted, v.ID, v.RoutingProfile)
+	return nil
 }
 
 // updateVPC sends the NVLink partition by itself, and last: the service refuses to change it while instances use it, and
@@ -150,10 +161,8 @@ func (n *networks) vpcUpdate(v *bmm.VPC) (bmm.VPCUpdateRequest, []graph.Change) 
 	spec := n.object.Spec.VPC
 	var update bmm.VPCUpdateRequest
 	var changes []graph.Change
+	update.Name = ptr.Deref(change(&changes, "name", v.Name, n.vpcName()), "")
 	update.Description = change(&changes, "description", v.Description, spec.Description)
-	if n.checkRoutingProfile(v) != nil {
-		change(&changes, "routingProfile", v.RoutingProfile, spec.RoutingProfile)
-	}
 	update.NVLinkLogicalPartitionID =
 		change(&changes, "nvLinkLogicalPartitionId", v.NVLinkLogicalPartitionID, spec.NVLinkLogicalPartitionID)
 	switch id := n.groupID(); {

@@ -1,15 +1,19 @@
 package cluster_test
 
 import (
+	"cmp"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/simulator"
 )
 
 const (
@@ -58,6 +62,7 @@ func TestVPC_isPutBackAsTheSpecSays(t *testing.T) {
 		{"description", "description: by hand → the demo's", func(bmm.Labels) bmm.VPCUpdateRequest {
 			return bmm.VPCUpdateRequest{Description: ptr.To("by hand")}
 		}},
+		{"name", "name: by hand → net", func(bmm.Labels) bmm.VPCUpdateRequest { return bmm.VPCUpdateRequest{Name: "by hand"} }},
 		{"NVLink partition", "nvLinkLogicalPartitionId: " + partition2 + " → " + partition1, func(bmm.Labels) bmm.VPCUpdateRequest {
 			return bmm.VPCUpdateRequest{NVLinkLogicalPartitionID: ptr.To(partition2)}
 		}},
@@ -99,17 +104,54 @@ func TestVPC_changesWithTheSpec(t *testing.T) {
 	object := f.CreateCluster("demo", labelled)
 	f.UntilReady(object)
 	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) {
+		c.Spec.VPC.Name = ""
 		c.Spec.VPC.Description = ""
 		c.Spec.VPC.Labels = infrav1.ResourceLabels{"team": "b"}
 		c.Spec.VPC.NVLinkLogicalPartitionID = partition2
 	})
 	f.Eventually(func(g Gomega) {
 		vpc := f.Sim.State().VPCs[0]
+		g.Expect(vpc.Name).To(Equal("demo"))
 		g.Expect(vpc.Description).To(BeEmpty())
 		g.Expect(vpc.Labels).To(And(HaveLen(4), HaveKeyWithValue("team", "b"), HaveKey("bedplate-owner")))
 		g.Expect(vpc.NVLinkLogicalPartitionID).To(Equal(partition2))
 	}).Should(Succeed())
 	f.UntilReady(object)
+}
+
+// The answer to the create is lost, and the spec is changed before the VPC is found: it was made as the spec was before.
+func TestVPC_isComparedWithASpecThatChangedDuringItsCreate(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		change func(*infrav1.NvidiaBMMCluster)
+		says   string
+	}{
+		"name":   {func(c *infrav1.NvidiaBMMCluster) { c.Spec.VPC.Name = "other" }, ""},
+		"VNI":    {func(c *infrav1.NvidiaBMMCluster) { c.Spec.VPC.VNI = ptr.To[int32](7) }, "has VNI 4711, and this can't be changed: set spec.vpc.vni to that"},
+		"no VNI": {func(c *infrav1.NvidiaBMMCluster) { c.Spec.VPC.VNI = nil }, "has VNI 4711, and this can't be changed: set spec.vpc.vni to that"},
+		"FNN":    {fnn, "is of type ETHERNET_VIRTUALIZER, and this can't be changed: set spec.vpc.networkVirtualizationType to that"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := bmmtest.Start(t, everySite)
+			f.Fault(simulator.Fault{
+				Operation: "createVpc", Kind: simulator.FaultCommitLate,
+				Hold: metav1.Duration{Duration: 100 * time.Second}, Delay: metav1.Duration{Duration: 200 * time.Second},
+			})
+			object := f.CreateCluster("demo", labelled)
+			f.Eventually(func() int { return f.Called("createVpc") }).Should(Equal(1))
+			f.Expect(f.Read(object)).To(Succeed())
+			before := object.Spec
+			bmmtest.Change(f, object, row.change)
+			if row.says != "" {
+				f.UntilReason(object, infrav1.VPCReadyCondition, "Invalid", row.says)
+				bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { c.Spec = before })
+			}
+			f.UntilReady(object)
+			f.Expect(f.Sim.State().VPCs).To(ConsistOf(HaveField("Name", cmp.Or(object.Spec.VPC.Name, "demo"))))
+			f.Expect(f.Called("createVpc")).To(Equal(1))
+		})
+	}
 }
 
 // A tag is all that proves a VPC ours. One with another object's tag is neither changed nor deleted.

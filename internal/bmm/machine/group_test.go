@@ -6,6 +6,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
@@ -96,8 +97,8 @@ func TestGroup_thatIsPendingHoldsNoMachineUpAndOneInErrorDoes(t *testing.T) {
 	f.UntilReady(cluster)
 }
 
-// Another client renames the VPC, which we don't correct, and the service detaches the group at the site. Only the group's
-// propagation status in the API shows it.
+// Another client renames the VPC and takes that back while the cluster is paused, and the service detaches the group at the site. Only
+// the group's propagation status in the API shows it.
 func TestGroup_whosePropagationDetailsVanishIsAttachedAgain(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.Start(t, func(w *sim.Config) { w.Times.InventoryDelay = w.Times.Inventory })
@@ -107,14 +108,19 @@ func TestGroup_whosePropagationDetailsVanishIsAttachedAgain(t *testing.T) {
 	f.UntilInEffect(cluster)
 	vpc, own := cluster.Status.VPCID, cluster.Status.NetworkSecurityGroupID
 
-	_, err := f.API().UpdateVPC(t.Context(), sim.DefaultSiteID, vpc, bmm.VPCUpdateRequest{Name: "renamed"})
-	f.Expect(err).NotTo(HaveOccurred())
+	bmmtest.Change(f, cluster, func(c *infrav1.NvidiaBMMCluster) { c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })
+	f.UntilTrue(cluster, clusterv1.PausedCondition)
+	for _, name := range []string{"renamed", "demo"} {
+		_, err := f.API().UpdateVPC(t.Context(), sim.DefaultSiteID, vpc, bmm.VPCUpdateRequest{Name: name})
+		f.Expect(err).NotTo(HaveOccurred())
+	}
 	f.Eventually(func() map[string]string { return f.Sim.State().Enforced }).ShouldNot(HaveKey(vpc))
+	bmmtest.Change(f, cluster, func(c *infrav1.NvidiaBMMCluster) { c.Annotations = nil })
 	f.Eventually(func() map[string]string { return f.Sim.State().Enforced }).Should(HaveKeyWithValue(vpc, own))
 	f.Eventually(func() []string { return f.Events(cluster, "Changing") }).Should(ContainElement(
-		ContainSubstring("VPC " + vpc + " was in effect and isn't any more")))
+		ContainSubstring("VPC " + vpc + " is no longer in effect")))
 	f.UntilReady(cluster)
-	f.Expect(f.Called("updateVpc")).To(Equal(2), "once by the user, once by the provider")
+	f.Expect(f.Called("updateVpc")).To(Equal(3), "twice by the user, once by the provider")
 }
 
 func TestGroup_ofTheMachineComesFirst(t *testing.T) {

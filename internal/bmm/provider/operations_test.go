@@ -105,9 +105,6 @@ func TestOperations_cluster(t *testing.T) {
 					return f.World(f.NewCluster("demo", example))
 				},
 				Values: values,
-				// Until there is a VPC its name and its VNI may be changed. A change while it is being created is lost, and the cluster is
-				// Ready all the same.
-				Patient: true,
 			}.Run(t)
 		})
 	}
