@@ -132,7 +132,7 @@ func start(bin tools.Dir) {
 // serve starts the webhooks and returns when they answer.
 func serve(config *rest.Config, at envtest.WebhookInstallOptions) (stop func(), err error) {
 	stop = func() {}
-	scheme, err := newScheme()
+	scheme, err := scheme()
 	if err != nil {
 		return stop, err
 	}
@@ -186,15 +186,17 @@ func KubeconfigOf(t testing.TB, name string, groups ...string) (path string) {
 	return path
 }
 
-// Scheme knows every kind that tests use.
+// Scheme knows every kind that tests use. All tests of a package share it: it takes longer to build than many a test runs.
 func Scheme(t testing.TB) *apiruntime.Scheme {
 	t.Helper()
-	scheme, err := newScheme()
+	scheme, err := scheme()
 	if err != nil {
 		t.Fatalf("build the scheme: %v", err)
 	}
 	return scheme
 }
+
+var scheme = sync.OnceValues(newScheme)
 
 func newScheme() (*apiruntime.Scheme, error) {
 	scheme := apiruntime.NewScheme()
@@ -204,15 +206,24 @@ func newScheme() (*apiruntime.Scheme, error) {
 	return scheme, builder.AddToScheme(scheme)
 }
 
-// Client reads and writes the API server directly, without a cache.
+// Client reads and writes the API server directly, without a cache. All tests share it: each new one asks for all kinds again.
 func Client(t testing.TB) client.WithWatch {
 	t.Helper()
-	c, err := client.NewWithWatch(Config(t), client.Options{Scheme: Scheme(t)})
+	Config(t)
+	c, err := direct()
 	if err != nil {
 		t.Fatalf("make a client: %v", err)
 	}
 	return c
 }
+
+var direct = sync.OnceValues(func() (client.WithWatch, error) {
+	scheme, err := scheme()
+	if err != nil {
+		return nil, err
+	}
+	return client.NewWithWatch(shared.config, client.Options{Scheme: scheme})
+})
 
 // Namespace makes a namespace for one test.
 func Namespace(t testing.TB) string {
