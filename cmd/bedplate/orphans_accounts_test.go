@@ -5,7 +5,6 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
@@ -20,14 +19,7 @@ func TestOrphans_keepTheLedgerOfWhatIsInAnotherAccount(t *testing.T) { //nolint:
 	e := start(t)
 	cluster := e.CreateCluster("demo")
 	e.UntilReady(cluster)
-	ledger := e.Ledger(cluster)
-	bmmtest.Change(e.Fixture, cluster, func(c *infrav1.NvidiaBMMCluster) {
-		c.Annotations = merged(c.Annotations, clusterv1.PausedAnnotation, "")
-	})
-	e.UntilTrue(cluster, clusterv1.PausedCondition)
-	e.Delete(cluster)
-	e.Strip(cluster)
-	e.UntilGone(cluster)
+	ledger := leaveLedger(e, cluster)
 	_, endpoint := simtest.Start(t, sim.DefaultWorld(), nil)
 	secret := e.Secret("elsewhere")
 	secret.Data["endpoint"] = []byte(endpoint)

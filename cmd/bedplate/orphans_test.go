@@ -8,13 +8,13 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	bmmorphans "github.com/bedplate/bedplate/internal/bmm/orphans"
@@ -28,18 +28,31 @@ import (
 // the owner.
 func abandon(e *ends, object graph.Owner) string {
 	e.t.Helper()
-	bmmtest.Change(e.Fixture, object, func(o graph.Owner) {
-		o.SetAnnotations(merged(o.GetAnnotations(), clusterv1.PausedAnnotation, ""))
-	})
-	e.Eventually(func(g Gomega) {
-		g.Expect(e.Read(object)).To(Succeed())
-		g.Expect(meta.IsStatusConditionTrue(object.GetConditions(), clusterv1.PausedCondition)).To(BeTrue())
-	}).Should(Succeed())
+	pause(e, object)
 	owner := e.LoseLedger(object).Spec.OwnerID
 	bmmtest.Change(e.Fixture, object, func(o graph.Owner) { o.SetFinalizers(nil) })
 	e.Delete(object)
 	e.UntilGone(object)
 	return owner
+}
+
+func pause(e *ends, object graph.Owner) {
+	e.t.Helper()
+	bmmtest.Change(e.Fixture, object, func(o graph.Owner) {
+		o.SetAnnotations(merged(o.GetAnnotations(), clusterv1.PausedAnnotation, ""))
+	})
+	e.UntilTrue(object, clusterv1.PausedCondition)
+}
+
+// leaveLedger deletes an object, whose finalizer is removed: its ledger stays, and what it names.
+func leaveLedger(e *ends, object graph.Owner) *ledgerv1.Ledger {
+	e.t.Helper()
+	ledger := e.Ledger(object)
+	pause(e, object)
+	e.Delete(object)
+	e.Strip(object)
+	e.UntilGone(object)
+	return ledger
 }
 
 // Removing the finalizer leaves the ledger, and what it names.
@@ -49,14 +62,7 @@ func TestOrphans_areWhatALedgerNamesThatIsAllThatIsLeft(t *testing.T) {
 	secret := credentials(e)
 	cluster := e.CreateCluster("demo")
 	e.UntilReady(cluster)
-	ledger := e.Ledger(cluster)
-	bmmtest.Change(e.Fixture, cluster, func(c *infrav1.NvidiaBMMCluster) {
-		c.Annotations = merged(c.Annotations, clusterv1.PausedAnnotation, "")
-	})
-	e.UntilTrue(cluster, clusterv1.PausedCondition)
-	e.Delete(cluster)
-	e.Strip(cluster)
-	e.UntilGone(cluster)
+	ledger := leaveLedger(e, cluster)
 	bmmtest.Change(e.Fixture, e.Secret("demo"), func(s *corev1.Secret) { s.Data["endpoint"] = []byte(e.datacenter.url) }) // else it is another account
 	out, err := e.run("", "orphans", "--secret", secret)
 	e.Expect(err).NotTo(HaveOccurred())
@@ -320,7 +326,7 @@ func TestOrphans_areDoublesTooAndTheBoundOneStays(t *testing.T) {
 	id := double(e, cluster)
 	report := listed(e, "--secret", secret)
 	e.Expect(idsOf(report.Orphans)).To(ConsistOf(id))
-	why := "a double: the VPC of NvidiaBMMCluster " + e.Namespace + "/demo is " + cluster.Status.VPCID
+	why := "a duplicate: the VPC of NvidiaBMMCluster " + e.Namespace + "/demo is " + cluster.Status.VPCID
 	e.Expect(report.Orphans[0].Why).To(Equal(why))
 	deleteUntilNothingIsListed(e, secret, report.Orphans[0].Owner)
 	e.Expect(e.Sim.State().VPCs).To(HaveLen(1))
@@ -355,7 +361,7 @@ func TestOrphans_withNothingButANameNeedSomebodyWhoVouches(t *testing.T) {
 	e.Expect(listed(e, "--secret", secret).Orphans).To(BeEmpty())
 	out, err := e.run("", "orphans", "--secret", secret)
 	e.Expect(err).NotTo(HaveOccurred())
-	e.Expect(out).To(ContainSubstring("if it is ours, say --owner " + owner))
+	e.Expect(out).To(ContainSubstring("if Bedplate created it, add --owner " + owner))
 	deleteUntilNothingIsListed(e, secret, owner)
 	e.Expect(e.Sim.State().Subnets).To(HaveLen(1), "the user's own")
 }
