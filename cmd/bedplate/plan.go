@@ -33,7 +33,7 @@ with the credentials of the file or else of the management cluster.
 A plan knows what can be seen now. It doesn't foresee what Cluster API decides by itself, such as the replacement of machines
 by a new Kubernetes version.
 
-The exit code is 0 also where there is something to do; it is 1 where something can't be done.`,
+The exit code is 0 even if there are changes to make; it is 1 if something can't be done.`,
 		Example: `  # What would this file do?
   bedplate plan -f cluster.yaml
 
@@ -110,7 +110,7 @@ func printPlan(out io.Writer, p *plan.Plan, output string) error {
 		err = plan.Print(out, p)
 	}
 	if err == nil && p.Failures() > 0 {
-		err = fmt.Errorf("%d of the plan can't be done", p.Failures())
+		err = fmt.Errorf("%d steps of the plan can't be done", p.Failures())
 	}
 	return err
 }

@@ -18,7 +18,7 @@ func TestPlan_saysWhatCannotBeDoneAndFails(t *testing.T) {
 		fails      string
 	}{
 		{"an unknown site", e.but(sim.DefaultSiteID, "517e0000-0000-4000-8000-00000000dead"),
-			[]string{"! site", "does not exist"}, "1 of the plan can't be done"},
+			[]string{"! site", "does not exist"}, "1 steps of the plan can't be done"},
 		{"a token that is refused", e.but(sim.DefaultToken, "stale"),
 			[]string{"! site", "401"}, "can't be done"},
 		{"no Secret", e.but("kind: Secret\nmetadata: {name: demo}", "kind: Secret\nmetadata: {name: another}"),
@@ -27,11 +27,11 @@ func TestPlan_saysWhatCannotBeDoneAndFails(t *testing.T) {
 			[]string{"! ReferencesResolved", "has no token"}, "can't be done"},
 		{"a template that isn't there", e.file(oneSubnet + workers("nodes", sim.DefaultInstanceTypeID, 0)),
 			[]string{"! 2 instances for MachineDeployment workers: there is no NvidiaBMMMachineTemplate workers"},
-			"2 of the plan can't be done"},
+			"2 steps of the plan can't be done"},
 		{"a network that isn't there", e.file(oneSubnet + workers("storage", sim.DefaultInstanceTypeID, 1)),
-			[]string{`has no subnet "storage"`}, "2 of the plan can't be done"},
+			[]string{`has no subnet "storage"`}, "2 steps of the plan can't be done"},
 		{"an instance type that isn't there", e.file(oneSubnet + workers("nodes", "17fe0000-0000-4000-8000-00000000dead", 1)),
-			[]string{"instance type 17fe0000-0000-4000-8000-00000000dead: get instance type: 404"}, "2 of the plan can't be done"},
+			[]string{"instance type 17fe0000-0000-4000-8000-00000000dead: get instance type: 404"}, "2 steps of the plan can't be done"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -213,7 +213,7 @@ func TestPlan_ofADeletion(t *testing.T) {
 	e.Expect(err).NotTo(HaveOccurred())
 	p := decodePlan(e, out)
 	e.Expect(p.Clusters[0].Notes).To(ConsistOf("it is being deleted"))
-	e.Expect(p.Summary).To(Equal(map[graph.Action]int{graph.ActionDelete: 2, graph.ActionForget: 2}))
+	e.Expect(p.Summary).To(Equal(map[graph.Action]int{graph.ActionDelete: 2, graph.ActionRelease: 2}))
 	e.Expect(e.management.written()).To(BeEmpty())
 	e.Expect(e.datacenter.written()).To(BeEmpty())
 }

@@ -30,8 +30,8 @@ const (
 	ActionRepair Action = "repair"
 	// ActionDelete: it is ours, and the spec doesn't ask for it any more.
 	ActionDelete Action = "delete"
-	// ActionForget: it is the user's own, and the spec doesn't ask for it any more.
-	ActionForget Action = "forget"
+	// ActionRelease: it is the user's own, and the spec doesn't ask for it any more.
+	ActionRelease Action = "release"
 	// ActionWait: it waits for something else.
 	ActionWait Action = "wait"
 	// ActionFail: it can't be done; Why says what is wrong.
@@ -235,7 +235,7 @@ func (p *plan[T]) assume(s decide.Step) {
 func (p *plan[T]) drop(s decide.Step) (more bool) {
 	e := p.entry()
 	if e.Foreign && !p.isGone(e.ID) {
-		p.add(Step{Action: ActionForget, ID: e.ID})
+		p.add(Step{Action: ActionRelease, ID: e.ID})
 	}
 	p.why = s.Phase.Message
 	delete(p.g.ledger.Entries, p.want.Key)

@@ -124,7 +124,7 @@ func (p *past) planned() (calls []string, uses map[string]string) {
 		case s.Action == graph.ActionDelete:
 			calls = append(calls, "delete "+s.ID)
 		}
-		if p.service.things[s.ID] != nil && s.Action != graph.ActionDelete && s.Action != graph.ActionForget {
+		if p.service.things[s.ID] != nil && s.Action != graph.ActionDelete && s.Action != graph.ActionRelease {
 			uses[s.Key] = s.ID
 		}
 	}

@@ -94,7 +94,7 @@ func TestPlan_ofWhatWasLostOrCannotBeSeen(t *testing.T) {
 	delete(f.service.things, "id-1")
 	f.service.failing("get id-2", errors.New("connection refused"))
 	steps := f.plan()
-	f.Expect(steps["net"]).To(Equal(graph.Step{Key: "net", Kind: "thing", Action: graph.ActionCreate, Why: "thing id-1 was deleted outside Bedplate and is made again"}))
+	f.Expect(steps["net"]).To(Equal(graph.Step{Key: "net", Kind: "thing", Action: graph.ActionCreate, Why: "thing id-1 was deleted outside Bedplate and is created again"}))
 	f.Expect(steps["left"]).To(Equal(graph.Step{Key: "left", Kind: "thing", Action: graph.ActionFail, ID: "id-2", Why: "thing id-2: connection refused"}))
 	f.ifLost = "get another one"
 	f.Expect(f.plan()["net"].Action).To(Equal(graph.ActionFail))

@@ -73,10 +73,10 @@ func notes(owner *clusterv1.Cluster, infra client.Object) []string {
 		texts = append(texts, "it is being deleted")
 	}
 	if owner == nil {
-		texts = append(texts, "no Cluster names it as its infrastructureRef: nothing is made before one does")
+		texts = append(texts, "no Cluster names it as its infrastructureRef: nothing is created until one does")
 	}
 	if (owner != nil && annotations.IsPaused(owner, infra)) || annotations.HasPaused(infra) {
-		texts = append(texts, "it is paused: nothing is done before it goes on")
+		texts = append(texts, "it is paused: nothing is done until it is unpaused")
 	}
 	return texts
 }

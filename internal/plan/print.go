@@ -19,9 +19,10 @@ var signs = []struct {
 }{
 	{graph.ActionCreate, "+", "create", "to create"},
 	{graph.ActionChange, "~", "change", "to change"},
+	{graph.ActionRepair, "*", "repair", "to repair"},
 	{graph.ActionDelete, "-", "delete", "to delete"},
 	{graph.ActionAdopt, "&", "adopt (ours already)", "to adopt"},
-	{graph.ActionForget, "x", "forget (yours, and stays)", "to forget"},
+	{graph.ActionRelease, "x", "release (not deleted)", "to release"},
 	{graph.ActionKeep, "=", "keep", "kept"},
 	{graph.ActionUse, ">", "use (yours)", "used"},
 	{graph.ActionWait, "?", "wait", "waiting"},

@@ -13,16 +13,17 @@ func TestPrint_showsEveryActionAtAGlance(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	p := &Plan{Clusters: []*Cluster{{
-		Kind: "NvidiaBMMCluster", Namespace: "default", Name: "demo", Notes: []string{"it is paused: nothing is done before it goes on"},
+		Kind: "NvidiaBMMCluster", Namespace: "default", Name: "demo", Notes: []string{"it is paused: nothing is done until it is unpaused"},
 		Steps: []graph.Step{
 			{Key: "site", Kind: "site", Action: graph.ActionUse, ID: "s-1"},
-			{Key: "group/g-1", Kind: "network security group", Action: graph.ActionForget, ID: "g-1"},
+			{Key: "group/g-1", Kind: "network security group", Action: graph.ActionRelease, ID: "g-1"},
 			{Key: "vpc", Kind: "VPC", Action: graph.ActionChange, ID: "v-1",
 				Changes: []graph.Change{{Field: "description", From: "a", To: "b"}}},
 			{Key: "prefix/a", Kind: "VPC prefix", Action: graph.ActionAdopt, ID: "p-1"},
 			{Key: "prefix/b", Kind: "VPC prefix", Action: graph.ActionCreate, After: []string{"vpc", "somewhere"}},
 			{Key: "prefix/c", Kind: "VPC prefix", Action: graph.ActionWait, Why: "the service may still finish the last attempt"},
 			{Key: "prefix/d", Kind: "VPC prefix", Action: graph.ActionDelete, ID: "p-4"},
+			{Key: "prefix/e", Kind: "VPC prefix", Action: graph.ActionRepair, ID: "p-5"},
 			{Key: "ControlPlaneEndpointReady", Action: graph.ActionFail, Why: "set spec.controlPlaneEndpoint"},
 		},
 		Machines: []Machine{{Name: "m-1", Steps: []graph.Step{
@@ -37,10 +38,10 @@ func TestPrint_showsEveryActionAtAGlance(t *testing.T) {
 	p.sum()
 	var out strings.Builder
 	g.Expect(Print(&out, p)).To(Succeed())
-	g.Expect(out.String()).To(Equal(`+ create   ~ change   - delete   & adopt (ours already)   x forget (yours, and stays)   = keep   > use (yours)   ? wait   ! can't be done
+	g.Expect(out.String()).To(Equal(`+ create   ~ change   * repair   - delete   & adopt (ours already)   x release (not deleted)   = keep   > use (yours)   ? wait   ! can't be done
 
 NvidiaBMMCluster default/demo
-  it is paused: nothing is done before it goes on
+  it is paused: nothing is done until it is unpaused
   > site                       s-1
   x network security group     g-1
   ~ VPC                        v-1
@@ -49,12 +50,13 @@ NvidiaBMMCluster default/demo
   + VPC prefix b                    after VPC, somewhere
   ? VPC prefix c                    the service may still finish the last attempt
   - VPC prefix d               p-4
+  * VPC prefix e               p-5
   ! ControlPlaneEndpointReady       set spec.controlPlaneEndpoint
   = instance of m-1            i-1
   + 2 instances on machine m-7 in a, b for MachineDeployment a: spread
   - 1 instance for MachineDeployment b: Cluster API chooses which
 
-Plan: 3 to create, 1 to change, 2 to delete, 1 to adopt, 1 to forget, 1 kept, 1 used, 1 waiting, 1 can't be done.
+Plan: 3 to create, 1 to change, 1 to repair, 2 to delete, 1 to adopt, 1 to release, 1 kept, 1 used, 1 waiting, 1 can't be done.
 `), "\n%s", out.String())
 	g.Expect(p.Failures()).To(Equal(1))
 }
