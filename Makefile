@@ -50,15 +50,26 @@ demo: announce $(LAB_TOOLS:%=$(BIN)/%) $(MANIFESTS:%=$(BIN)/manifests/%.yaml) ##
 build: ## Build Bedplate's own programs. The Go tool knows best what is out of date.
 	@hack/build.sh bedplate -o $(BIN)/ $(COMMANDS:%=./cmd/%)
 
+# The labs of these take minutes each: `make test-lab` runs them.
+LAB_TESTS := ^(TestControlPlane_aMachineThatDiesIsReplaced|TestNodes_areInitialisedAndGoWithTheirInstances|TestManager_killedAtAnyMomentLeaksAndDoublesNothing|TestMachineController_killedAtAnyMomentLeaksAndDoublesNothing)$$
+
 .PHONY: test
-test: lab-tools $(BIN)/gotestsum $(BIN)/clusterctl build ## Run all tests, with real etcd, kube-apiservers, Cluster API and OVN.
+test: lab-tools $(BIN)/gotestsum $(BIN)/clusterctl build ## Run the tests, with real etcd, kube-apiservers, Cluster API and OVN; all but the longest labs.
 	-@hack/lab-deps.sh
 	@mkdir -p out && rm -f out/tests.json
-	$(BIN)/gotestsum --format pkgname-and-test-fails --jsonfile out/tests.json -- -vet=off -timeout 30m $(TESTARGS) ./...; \
+	$(BIN)/gotestsum --format pkgname-and-test-fails --jsonfile out/tests.json -- -vet=off -timeout 30m -skip '$(LAB_TESTS)' $(TESTARGS) ./...; \
 		status=$$?; hack/slowest.sh out/tests.json; exit $$status
-ifndef TESTARGS
+
+.PHONY: test-lab
+test-lab: lab-tools build ## Run the longest labs: control planes, nodes, and managers that are killed at any moment.
+	@go test -count=1 -vet=off -timeout 30m -run '$(LAB_TESTS)' ./test/lab
+
+.PHONY: test-e2e
+test-e2e: lab-tools $(BIN)/clusterctl build ## Run Cluster API's own quick-start spec against Bedplate.
 	cd test/e2e && $(BIN)/gotestsum --format standard-quiet -- -timeout 20m . -ginkgo.label-filter=quick-start
-endif
+
+.PHONY: test-all
+test-all: test test-lab test-e2e ## Run all tests.
 
 # What a run leaves is in out/e2e: the logs of the managers, the consoles of the machines, the objects of each spec.
 .PHONY: e2e
@@ -122,7 +133,7 @@ SB_TABLES  := SB_Global,Chassis,Chassis_Private,Port_Binding,Connection
 OVS_TABLES := Open_vSwitch,Datapath,Bridge,Port,Interface
 
 .PHONY: generate
-generate: $(BIN)/controller-gen $(BIN)/oapi-codegen $(BIN)/kubectl $(BIN)/buf $(BIN)/protoc-gen-go $(BIN)/protoc-gen-go-grpc ## Write the generated files anew.
+generate: $(BIN)/controller-gen $(BIN)/oapi-codegen $(BIN)/kubectl $(BIN)/buf $(BIN)/protoc-gen-go $(BIN)/protoc-gen-go-grpc ## Regenerate the generated files.
 	$(BIN)/controller-gen object paths=./api/bmm/... paths=./api/hydrazine/... paths=./api/ledger/...
 	$(BIN)/controller-gen crd:generateEmbeddedObjectMeta=true paths=./api/bmm/v1beta1 output:crd:dir=config/bmm/crd/bases
 	$(BIN)/controller-gen crd paths=./api/ledger/v1alpha1 output:crd:stdout | sed 's/ledgers\.bedplate\.dev/bmm.bedplate.dev/' | \

@@ -291,7 +291,7 @@ const exploreVariable = "BEDPLATE_EXPLORE"
 
 func TestExplore_findsNothing(t *testing.T) {
 	t.Parallel()
-	most := 300_000
+	most := 100_000
 	if text := os.Getenv(exploreVariable); text != "" {
 		if _, err := fmt.Sscan(text, &most); err != nil {
 			t.Fatalf("read %s: %v", exploreVariable, err)
