@@ -29,7 +29,7 @@ worker=$(nodes get nodes -l '!node-role.kubernetes.io/control-plane' -o jsonpath
 [ -n "$worker" ] || exit 0
 instance=$(nodes get node "$worker" -o jsonpath='{.spec.providerID}')
 simulator=$("$bin/kubectl" --kubeconfig "$lab/kubeconfig" get secret demo-bmm -o jsonpath='{.data.endpoint}' | base64 -d)
-echo "Somebody deletes the instance of $worker behind everybody's back:"
+echo "The instance of $worker is deleted outside Bedplate:"
 "$bin/kubectl" --server "$simulator" create --raw /simulator/vanish -f - <<< "{\"id\": \"${instance##*/}\"}"
 SECONDS=0
 nodes wait --for=delete "node/$worker" --timeout=2m

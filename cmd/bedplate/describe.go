@@ -18,9 +18,9 @@ func describeCommand(all catalogue) *cobra.Command {
 	var output string
 	command := &cobra.Command{
 		Use:   "describe KIND NAME",
-		Short: "Show what something consists of, here and outside, and what it waits for",
+		Short: "Show an object's parts, in Kubernetes and outside, and what it is waiting for",
 		Long: "Shows an object as a tree, with each condition that says why it isn't ready:\n\n" + kindsHelp(all.kinds()) + `
-KIND/NAME does as well. It knows these systems: ` + all.String() + `.`,
+KIND/NAME is accepted too. Supported systems: ` + all.String() + `.`,
 		Example: `  # The cluster "demo" of the current kubeconfig context
   bedplate describe cluster demo
 

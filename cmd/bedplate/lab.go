@@ -31,7 +31,7 @@ func labCommand(all catalogue) *cobra.Command {
 		Use:   "lab",
 		Short: "Run a management cluster with simulated machines on this computer",
 		Long: `A lab is a real management cluster made of plain processes: etcd, kube-apiserver, Cluster API's managers and
-Bedplate's, on loopback addresses, without containers. Only the outside world is simulated: the cloud's API, and machines
+Bedplate's, on loopback addresses, without containers. Only the infrastructure is simulated: the cloud's API, and machines
 that boot the user data they get into real workload clusters. It has examples of these systems: ` + all.String() + `.
 
 The programs it needs are built by "make tools". They are looked for in --tools, $BEDPLATE_TOOLS, then ./bin.`,

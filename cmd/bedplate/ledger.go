@@ -24,9 +24,9 @@ import (
 func ledgerCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "ledger",
-		Short: "Look at what Bedplate remembers of an object, and repair it on a bad day",
+		Short: "Show and repair the ledger of an object: the record of its external resources",
 		Long: `A ledger says what exists outside Kubernetes for an object: an NvidiaBMMCluster, an NvidiaBMMMachine, or a Machine of OpenShift's.
-Bedplate's managers write it. These commands are for the day when one is lost or not complete: docs/backup.md has the cases.`,
+Bedplate's managers write it. Use these commands if one is lost or incomplete: docs/backup.md has the cases.`,
 	}
 	command.AddCommand(ledgerShowCommand(), ledgerSeedCommand(), ledgerAdoptCommand(), ledgerRebuildCommand())
 	return command
@@ -87,7 +87,7 @@ func showLedger(ctx context.Context, out io.Writer, c client.Client, owner graph
 		return err
 	}
 	if l == nil {
-		return errors.New("it has no ledger")
+		return errors.New("the object has no ledger")
 	}
 	_, _ = fmt.Fprintf(out, "Owner ID:     %s\nHome:         %s\nCredentials:  %s\n\n", l.Spec.OwnerID, l.Spec.Home, strings.Join(l.Spec.Credentials, ", "))
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -136,7 +136,7 @@ func ledgerSeedCommand() *cobra.Command {
 func ledgerAdoptCommand() *cobra.Command {
 	var yours bool
 	var in map[string]string
-	command := onLedger("adopt KIND/NAME KEY=KIND/ID…", "Write what exists into the ledger of an object",
+	command := onLedger("adopt KIND/NAME KEY=KIND/ID…", "Add existing external resources to the ledger of an object",
 		"  bedplate ledger adopt nvidiabmmcluster/demo subnet/nodes=subnet/5d2e8f67-10ac-4d0b-9c57-3f5f7a1c2b90", cobra.MinimumNArgs(2),
 		func(ctx context.Context, out io.Writer, c client.Client, owner graph.Owner, args []string) error {
 			resources, err := resourcesOf(owner, args, in, yours)
@@ -148,13 +148,13 @@ func ledgerAdoptCommand() *cobra.Command {
 			}
 			return showLedger(ctx, out, c, owner) // of an attempt only the scope was written
 		})
-	command.Flags().BoolVar(&yours, "yours", false, "it was there before, and is never changed or deleted")
+	command.Flags().BoolVar(&yours, "yours", false, "the resource is your own: Bedplate never changes or deletes it")
 	inFlag(command, &in)
 	return command
 }
 
 func inFlag(command *cobra.Command, in *map[string]string) {
-	command.Flags().StringToStringVar(in, "in", nil, "what it lies in, such as site=ID, where neither the object nor its ledger says so")
+	command.Flags().StringToStringVar(in, "in", nil, "scope of the resource, such as site=ID, if neither the object nor its ledger has it")
 }
 
 func ledgerRebuildCommand() *cobra.Command {
@@ -165,7 +165,7 @@ func ledgerRebuildCommand() *cobra.Command {
 			if err := graph.TakeOver(ctx, c, owner); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintln(out, "The manager has been asked; what comes of it stands in the object's conditions.")
+			_, err := fmt.Fprintln(out, "The manager was asked to rebuild the ledger; the object's conditions show the result.")
 			return err
 		})
 }
@@ -216,7 +216,7 @@ func resourcesOf(owner graph.Owner, args []string, in graph.Scope, yours bool) (
 		case !is || named && name == "":
 			return nil, fmt.Errorf("%q: the key has to be one of %s; a name follows the slash", arg, strings.Join(slices.Sorted(maps.Keys(forms)), ", "))
 		case known.kind != kind:
-			return nil, fmt.Errorf("%q: the kind of what is under this key is written %q", arg, known.kind)
+			return nil, fmt.Errorf("%q: the kind of the resource under this key must be %q", arg, known.kind)
 		case known.yours && !yours:
 			return nil, fmt.Errorf("%q: what is under this key is your own, and never deleted: adopt it with --yours", arg)
 		}

@@ -33,18 +33,18 @@ func signals() []os.Signal {
 func rootCommand(all catalogue) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "bedplate",
-		Short: "What a Kubernetes cluster stands on: machines and networks from YAML",
-		Long: `Bedplate makes the machines and networks behind Kubernetes objects real.
+		Short: "Plan and inspect the machines and networks that Kubernetes clusters run on",
+		Long: `Bedplate creates and maintains the machines and networks that Kubernetes objects describe.
 
-Its managers run in a Cluster API management cluster; this command is for the people in front of it. It shows what a
-cluster consists of and what it waits for, and runs a whole lab on this computer: a real management cluster whose
-outside world is simulated.
+Its managers run in a Cluster API management cluster; this command is for their users. It shows what a
+cluster consists of and what it waits for, and runs a whole lab on this computer: a real management cluster with
+simulated machines.
 
 Systems: ` + all.String() + `.`,
 		Example: `  # Watch a bare-metal cluster come up on this computer, then look around
   bedplate lab up --example bmm
 
-  # Take it away again
+  # Remove it again
   bedplate lab down`,
 		Version:       version.Get(),
 		SilenceUsage:  true,

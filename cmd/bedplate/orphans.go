@@ -32,10 +32,10 @@ func orphansCommand(all catalogue) *cobra.Command {
 	all = all.searched()
 	command := &cobra.Command{
 		Use:   "orphans",
-		Short: "List what was made outside and belongs to no object any more, and delete it on demand",
+		Short: "List external resources that no longer belong to an object, and delete them on request",
 		Long: `Lists what carries an owner tag of Bedplate's while no object of the management cluster claims it: what is left when a
-finalizer was removed by hand, or a management cluster was lost. Doubles are listed too: what carries the tag of a living
-object that has another one. It knows these systems:
+finalizer was removed by hand, or a management cluster was lost. Duplicates are listed too: what carries the tag of an
+existing object that has another one. Supported systems:
 ` + all.list(func(s system) string { return s.orphans.Help }) + `
 
 What isn't certain is left out, and named.
@@ -74,7 +74,7 @@ one account counts for that account only.`,
 	}
 	flags.StringSliceVar(&o.secrets, "secret", nil, "NAMESPACE/NAME to log in with (default the Secrets of all objects)")
 	flags.StringSliceVar(&o.Sites, "site", nil, "ID or name of a site (default all)")
-	flags.StringSliceVar(&o.Owners, "owner", nil, "only what carries these owner IDs; also where nothing but its name does")
+	flags.StringSliceVar(&o.Owners, "owner", nil, "only resources with these owner IDs, including those that have the ID in their name only")
 	flags.BoolVar(&o.remove, "delete", false, "delete what is listed; needs --owner")
 	o.from.addFlags(command)
 	o.calls.Add(flags)

@@ -54,8 +54,8 @@ func simulateBMMCommand() *cobra.Command {
 		Use:   "bmm",
 		Short: "Simulate a site of NVIDIA bare metal and its REST API",
 		Long: `Simulates NVIDIA's REST API for bare metal: sites, IP blocks and allocations, security groups, VPCs, subnets, VPC
-prefixes, peerings and instances, with their delays and errors. The world's release, 1.0.6 or 1.5.0, says in which of its
-two releases.
+prefixes, peerings and instances, with their delays and errors. The release in the --config file, 1.0.6 or 1.5.0,
+selects which release is simulated.
 
 With --dir, instances boot: their user data becomes real control planes and nodes on the loopback addresses of the site's
 IP blocks. Without it they only change their state.
@@ -66,7 +66,7 @@ from /realms/REALM/protocol/openid-connect/token.
 
 With --hostile it is none of this, but an API that harms who calls it: with answers without end, answers that become a thousand
 times as large in memory, a byte each second, or objects that weren't asked for.`,
-		Example: `  # A small default world, sixty times as fast as life, whose machines don't boot
+		Example: `  # A small default site, sixty times faster than real time, whose machines don't boot
   bedplate lab simulate bmm --speed 60
 
   # What is there, and who called what
@@ -76,7 +76,7 @@ times as large in memory, a byte each second, or objects that weren't asked for.
   # A fifth of all calls goes wrong, in the same way each time
   curl http://127.0.0.1:8080/simulator/chaos -d '{"seed": 7, "rate": 0.2}'
 
-  # Harms who calls it, each time in another way; half of the calls are answered as they should be
+  # Attacks its clients, each time in another way; half of the calls are answered correctly
   bedplate lab simulate bmm --hostile all --seed 7 --trust 50`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -87,13 +87,13 @@ times as large in memory, a byte each second, or objects that weren't asked for.
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&o.config, "config", "", "YAML file with the world: sites, IP blocks, machines, tokens (default: a small one)")
+	flags.StringVar(&o.config, "config", "", "YAML file with what is simulated: sites, IP blocks, machines, tokens (default: a small site)")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address to listen on; plain HTTP, so only loopback")
 	flags.StringVar(&o.dir, "dir", "", "folder for the machines' disks and logs; empty: machines don't boot")
-	flags.Float64Var(&o.speed, "speed", 0, "simulated seconds per second; 0 is what the world says")
-	flags.StringVar((*string)(&o.hostile), "hostile", "", fmt.Sprintf("harm who calls, in one way or in all: %s", hostile.Names()))
+	flags.Float64Var(&o.speed, "speed", 0, "simulated seconds per second; 0: as in the --config file")
+	flags.StringVar((*string)(&o.hostile), "hostile", "", fmt.Sprintf("attack the clients, in one way or in all: %s", hostile.Names()))
 	flags.Uint64Var(&o.seed, "seed", 1, "with --hostile: what is random depends on it")
-	flags.IntVar(&o.trust, "trust", 0, "with --hostile: so many calls in a hundred are answered as they should be")
+	flags.IntVar(&o.trust, "trust", 0, "with --hostile: percentage of calls that are answered correctly")
 	addToolsFlag(command, &o.tools)
 	return command
 }

@@ -36,14 +36,14 @@ type centralFlags struct {
 
 func (f *centralFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.runtime, "centrals", asProcesses, "Where the OVN centrals run: process, on this machine, or kubernetes.")
-	set.StringVar(&f.dir, "centrals-dir", "/var/lib/bedplate/ovn", "Folder of the OVN centrals that are processes. Short, since "+
-		"sockets are in it.")
+	set.StringVar(&f.dir, "centrals-dir", "/var/lib/bedplate/ovn", "Folder of OVN centrals that run as processes. Keep the path short: "+
+		"it contains Unix sockets.")
 	set.StringVar(&f.address, "centrals-address", "", "Address that DPUs reach the OVN centrals at: of this machine where they "+
 		"are processes, of a node where they have node ports. A load balancer says its own.")
 	set.StringVar(&f.namespace, "centrals-namespace", "bedplate-hydrazine-centrals", "Namespace of the OVN centrals that are on "+
-		"Kubernetes. The manager reads all Secrets there, so let it have no others'.")
-	set.StringVar(&f.manager, "manager-namespace", "bedplate-hydrazine-system", "Namespace of this manager's Pods, which the OVN "+
-		"centrals that are on Kubernetes let in.")
+		"Kubernetes. The manager reads all Secrets there, so use it for nothing else.")
+	set.StringVar(&f.manager, "manager-namespace", "bedplate-hydrazine-system", "Namespace of this manager's Pods, from which the OVN "+
+		"centrals on Kubernetes accept connections.")
 	set.StringVar(&f.image, "centrals-image", "", "Image of the OVN centrals that are on Kubernetes.")
 	set.StringVar(&f.service, "centrals-service", string(corev1.ServiceTypeLoadBalancer), "How DPUs reach the OVN centrals that "+
 		"are on Kubernetes: LoadBalancer or NodePort.")

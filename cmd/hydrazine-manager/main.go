@@ -36,9 +36,9 @@ type flags struct {
 }
 
 func (f *flags) add(set *pflag.FlagSet) {
-	set.DurationVar(&f.lease, "lease", time.Hour, "How long a host stays attached while this controller is away. Also how long the "+
-		"deletion of a host may take whose DPU can't be reached.")
-	set.DurationVar(&f.heartbeat, "agent-heartbeat", 10*time.Second, "How often an agent says that nothing has changed. One that is silent three times as long is lost.")
+	set.DurationVar(&f.lease, "lease", time.Hour, "How long a host stays attached without contact to this manager. The deletion of a host whose DPU "+
+		"is unreachable may take as long.")
+	set.DurationVar(&f.heartbeat, "agent-heartbeat", 10*time.Second, "How often an agent reports if nothing has changed. One that is silent for three times as long counts as unreachable.")
 	set.Uint16Var(&f.agentPort, "agent-port", 9660, "Port that agents listen on.")
 	f.tls.AddFlags(set)
 	f.centrals.add(set)
@@ -51,9 +51,9 @@ func (f *flags) check(poll time.Duration) error {
 	shortestLease := max(4*min(f.heartbeat, longestLease), 2*poll)
 	return errors.Join(
 		flagcheck.That("agent-heartbeat", f.heartbeat, f.heartbeat >= shortestHeartbeat,
-			fmt.Sprintf("at least %s: agents speak no more often", shortestHeartbeat)),
+			fmt.Sprintf("at least %s: agents don't report more often", shortestHeartbeat)),
 		flagcheck.That("lease", f.lease, f.lease >= shortestLease && f.lease <= longestLease, fmt.Sprintf(
-			"at least %s, which is four times --agent-heartbeat and twice --poll-interval, and at most %s, which agents take",
+			"at least %s, which is four times --agent-heartbeat and twice --poll-interval, and at most %s, the longest lease that agents accept",
 			shortestLease, longestLease)),
 		flagcheck.That("agent-port", f.agentPort, f.agentPort != 0, "at least 1"),
 		flagcheck.Namespace("speakers-namespace", f.speakers),

@@ -38,8 +38,8 @@ type flags struct {
 }
 
 func (f *flags) add(set *pflag.FlagSet) {
-	set.StringVar(&f.name, "name", "", "Name of this speaker, unlike all others' and the same after a restart: best its "+
-		"machine's. Without it the name of its Pod or machine.")
+	set.StringVar(&f.name, "name", "", "Name of this speaker, unique and unchanged by restarts, such as that of its "+
+		"machine. If empty, the name of its Pod or machine.")
 	set.StringVar(&f.namespace, "speaker-namespace", "", "Namespace of the speakers' Leases and of the Secrets with passwords. Without it the Pod's own.")
 	set.StringVar(&f.configuration, "configuration", "default", "Name of the BGPConfiguration.")
 	set.StringVar(&f.routerID, "router-id", "", "Router ID, an IPv4 address that no other router has. Without it the first one of the "+

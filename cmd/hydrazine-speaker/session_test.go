@@ -31,7 +31,7 @@ func TestSession_saysWhyItIsNotEstablished(t *testing.T) {
 
 	w.configure(func(s *networkfabricv1.BGPConfigurationSpec) { s.Neighbors[0].ASN, s.ASN = routers, 64513 })
 	w.Eventually(w.session(1, router)).WithTimeout(patience).Should(
-		notEstablished("see that it expects it in the autonomous system 64513"))
+		notEstablished("configured there with the autonomous system 64513"))
 
 	w.configure(func(s *networkfabricv1.BGPConfigurationSpec) { s.ASN = speakers })
 	w.established(1, router)

@@ -36,7 +36,7 @@ var (
 
 	withheld = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "bedplate_outside_calls_withheld_total",
-		Help: "Calls to services outside Kubernetes that weren't made, because others weren't answered.",
+		Help: "Calls to services outside Kubernetes that weren't sent, because others weren't answered.",
 	}, []string{"system"})
 )
 

@@ -22,7 +22,7 @@ type counter struct {
 func newCounter() *counter {
 	return &counter{used: map[string]time.Time{}, CounterVec: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "bedplate_outside_calls_total",
-		Help: "Calls to services outside Kubernetes, by what came of them and by the Secret they logged in with.",
+		Help: "Calls to services outside Kubernetes, by error class and by the Secret used to log in.",
 	}, []string{"system", "operation", "class", "credential"})}
 }
 

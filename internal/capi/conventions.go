@@ -50,12 +50,12 @@ func (c Conventions) Stop(ctx context.Context, object graph.Owner, cluster *clus
 
 // remedies by annotation, with the finalizer to come.
 var remedies = map[string]string{
-	clusterv1.ManagedByAnnotation: "leaves this object to another manager, and what was made for it here is still there: remove the " +
-		"annotation to have that taken away, or, to leave that to the other manager too, the finalizer",
+	clusterv1.ManagedByAnnotation: "leaves this object to another manager, but resources that were created from here still exist: to delete them, remove the " +
+		"annotation; to leave them to the other manager too, remove the finalizer",
 	// clusterctl deletes the ledger here before its owner.
-	clusterctlv1.DeleteForMoveAnnotation: "says that clusterctl has moved this object, so nothing outside is touched from here: " +
-		"if it is in the other management cluster, with its ledger, repeat the move or remove the finalizer here; if it isn't, " +
-		"remove the annotation to have what was made for it deleted from here, or, to leave that, the finalizer",
+	clusterctlv1.DeleteForMoveAnnotation: "says that clusterctl has moved this object, so its external resources are left alone here: " +
+		"if object and ledger are in the other management cluster, repeat the move or remove the finalizer here; if they aren't, " +
+		"remove the annotation to delete the resources from here; to keep the resources, remove the finalizer",
 }
 
 // isLeft reports whether an annotation leaves an object to another manager. If it is deleted while our finalizer holds it, that is said

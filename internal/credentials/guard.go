@@ -112,8 +112,8 @@ func (g *Guard) Keep(ctx context.Context, name types.NamespacedName) error {
 	case apierrors.IsConflict(err), apierrors.IsTooManyRequests(err), !answered, answer.Status().Code >= http.StatusInternalServerError:
 		return fmt.Errorf("put the finalizer on Secret %s: %w", name, err)
 	}
-	return fault.Invalidf("secret %s doesn't take the finalizer %s, without which nothing is made with it: let the manager put it "+
-		"there (ClusterRole, admission policies), or replace a Secret that is being deleted: %w", name, g.Finalizer, err)
+	return fault.Invalidf("the finalizer can't be added to secret %s (%s), and without it nothing is created: allow the manager to add it "+
+		"(ClusterRole, admission policies), or, if the Secret is being deleted, replace it: %w", name, g.Finalizer, err)
 }
 
 func (g *Guard) change(ctx context.Context, name types.NamespacedName, inUse bool) error {

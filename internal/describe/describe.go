@@ -63,8 +63,8 @@ func Cluster(ledgerGroups ...string) Kind {
 	return Kind{
 		Names: []string{"cluster"},
 		Shows: `the objects of a Cluster API cluster. Below each stands what was made for it outside Kubernetes, with its ID
-there. What is yours and only used, and so never deleted, is marked "(yours)". "(asked for)" is on its way:
-the outside service hasn't named it yet`,
+there. What is yours and only used, and so never deleted, is marked "(yours)". "(pending)" means that
+its creation was requested and its ID isn't known yet`,
 		Read: func(ctx context.Context, c client.Client, namespace, name string) (*Object, error) {
 			return cluster(ctx, c, ledgerGroups, namespace, name)
 		},

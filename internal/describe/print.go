@@ -109,7 +109,7 @@ func resource(r ledgers.Resource) string {
 		text += "/" + name
 	}
 	if r.ID == "" {
-		return text + " (asked for)"
+		return text + " (pending)"
 	}
 	text += " " + r.ID
 	if !r.Own {

@@ -20,10 +20,10 @@ type Flags struct {
 // Add the flags to those of a program.
 func (f *Flags) Add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.allowed, allowedFlag, nil, "What the endpoints and token URLs in Secrets may lead to, and nothing else: "+
-		"names, *.DOMAIN for all names below it, addresses and CIDRs; each with or without :PORT. Without it everything but what "+
+		"names, *.DOMAIN for all names below it, addresses and CIDRs; each with or without :PORT. If empty, everything except what "+
 		"is inside: loopback, link-local and metadata addresses, and the cluster's own Services.")
 	flags.BoolVar(&f.loopback, loopbackFlag, false, "For labs and tests: endpoints may be at loopback addresses, also over plain "+
-		"http. Whoever writes a Secret can then call what listens beside the program.")
+		"http. Users who can write a Secret can then call services that listen on the program's loopback interface.")
 }
 
 // Policy of the flags. The error is a value that can't be used.

@@ -115,7 +115,7 @@ func TestUseOrCreate_deletesNoneOfTwoThatMayBeOursOnDeletion(t *testing.T) {
 	done, _, err := g.Delete(t.Context())
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(done).To(BeFalse())
-	f.expectCondition(owner, "WorkspaceReady", metav1.ConditionFalse, "Ambiguous", "rename or delete the others")
+	f.expectCondition(owner, "WorkspaceReady", metav1.ConditionFalse, "Ambiguous", "rename or delete all but the one to use")
 	for _, p := range f.parts {
 		f.Expect(p.deleting).To(BeFalse())
 	}

@@ -39,6 +39,6 @@ func TestDelete_saysThatALedgerHasACircle(t *testing.T) {
 	report := newReport(&Engine{})
 	graph.removeUnless(context.Background(), nil, report)
 	g.Expect(report.conditions["LeftReady"]).To(ConsistOf(HaveField("Phase.Message",
-		"the ledger has right after left, and that after it: correct the ledger")))
+		"the ledger has a dependency cycle between right and left: correct the ledger")))
 	g.Expect(entries).To(HaveLen(2))
 }

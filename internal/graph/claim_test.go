@@ -57,7 +57,7 @@ func TestUseOrCreate_deletesNoneOfTwoThatMayBeOurs(t *testing.T) {
 	f.Expect(err).To(HaveOccurred())
 	f.add(part{name: "shared", theirs: true})
 	owner = f.reconcile()
-	f.expectCondition(owner, "WorkspaceReady", metav1.ConditionFalse, "Ambiguous", "rename or delete the others")
+	f.expectCondition(owner, "WorkspaceReady", metav1.ConditionFalse, "Ambiguous", "rename or delete all but the one to use")
 	f.Expect(f.parts).To(HaveLen(2))
 }
 

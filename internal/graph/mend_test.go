@@ -49,7 +49,7 @@ func TestRepair_triesARemedyUntilItHelps(t *testing.T) {
 	c := f.mends()
 	f.Expect(c.Reason).To(Equal("Repairing"), c.Message)
 	f.Expect(f.mends().Reason).To(Equal("Repairing"))
-	f.Expect(f.service.called("remedy id-1")).To(Equal(1), "it may still help")
+	f.Expect(f.service.called("remedy id-1")).To(Equal(1), "waiting for the last repair to take effect")
 	f.clock.Step(2 * poll)
 	f.mends()
 	f.Expect(f.service.called("remedy id-1")).To(Equal(2))

@@ -95,7 +95,7 @@ func TestPlan_ofWhatIsNotRepairedAnyMore(t *testing.T) {
 				c = f.mends()
 				f.clock.Step(poll)
 			}
-			f.Expect(c.Message).To(ContainSubstring("isn't repaired any more"))
+			f.Expect(c.Message).To(ContainSubstring("no further repair is attempted"))
 			g, kind := f.graphOf(f.owner())
 			w := f.want("lonely")
 			w.Repair = &graph.Repair[thing]{

@@ -91,7 +91,7 @@ func (g *Graph) isOthers(l *ledgerv1.Ledger) error {
 			l.Name, takeOverRemedy)
 	}
 	return fault.Invalidf("ledger %s is that of an earlier %s of this name, whose resources still exist outside; nothing is touched. "+
-		"If this object is to take them over: %s. To delete them let it take them over, and delete it", l.Name, l.Spec.Owner.Kind, takeOverRemedy)
+		"If this object is to take them over: %s. To delete them, let this object take them over, then delete this object", l.Name, l.Spec.Owner.Kind, takeOverRemedy)
 }
 
 // lost says what to do without a ledger.
@@ -101,7 +101,7 @@ func (g *Graph) lost(shown []ledgerv1.OutsideID) error {
 		ids = append(ids, o.String())
 	}
 	return fault.Invalidf("the ledger of this object is lost, but there is or was %s; nothing is touched. Restore the ledger; or, if "+
-		"no other management cluster has this object, let it be rebuilt from the tags outside: %s; what has no tags goes into it "+
+		"no other management cluster has this object, have it rebuilt from the tags of the external resources: %s; add resources without tags "+
 		"with `bedplate ledger seed`. If all of it is gone, remove the finalizer", strings.Join(ids, ", "), takeOverRemedy)
 }
 
@@ -144,8 +144,8 @@ func (g *Graph) unclaimed(ctx context.Context) error {
 	}
 	for _, other := range others {
 		if other.Spec.OwnerID == g.ledger.OwnerID {
-			return fault.Invalidf("what carries the owner ID %s is in ledger %s/%s: it isn't this object's. If %s %s is gone, and this one is to "+
-				"have what was made for it: take the finalizer %s off that ledger, and delete it",
+			return fault.Invalidf("the resources with the owner ID %s are in ledger %s/%s and don't belong to this object. If %s %s is gone, and this object is to "+
+				"take over its resources, remove the finalizer %s from that ledger and delete the ledger",
 				other.Spec.OwnerID, other.Namespace, other.Name, other.Spec.Owner.Kind, other.Spec.Owner.Name, ledgerv1.Finalizer)
 		}
 	}
@@ -223,7 +223,7 @@ func (k *Kind[T]) tagOf(ctx context.Context, g *Graph, o ledgerv1.OutsideID) (_ 
 	if shown := k.shown(o); shown != nil {
 		places = []Scope{shown}
 	}
-	err = fault.Invalidf("nothing says in which %s it lies: say it with `bedplate ledger adopt --in`", strings.Join(k.Within, " and "))
+	err = fault.Invalidf("the ledger doesn't say in which %s it is: add that with `bedplate ledger adopt --in`", strings.Join(k.Within, " and "))
 	for _, in = range places {
 		var object *T
 		if object, err = k.Get(ctx, o.ID, in); err == nil {

@@ -39,7 +39,7 @@ func TestPool_holdsUpNoReconcileAndWakesTheOwner(t *testing.T) {
 
 	owner, err := f.reconcile()
 	f.Expect(err).NotTo(HaveOccurred())
-	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Creating", "the service is at work on the thing")
+	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Creating", "the service is still creating the thing")
 	f.expectCondition(owner, "lonelyReady", metav1.ConditionFalse, "Creating", "")
 	owner, err = f.reconcile()
 	f.Expect(err).NotTo(HaveOccurred())
@@ -106,7 +106,7 @@ func TestPool_deletesWhatItIsAtWorkOnAfterwards(t *testing.T) {
 	f.clock.Step(2 * settle)
 	owner, done := f.delete()
 	f.Expect(done).To(BeFalse(), "however long it takes")
-	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Creating", "it is deleted afterwards")
+	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Creating", "which is deleted afterwards")
 	answer()
 	f.Eventually(func() bool {
 		_, done := f.delete()

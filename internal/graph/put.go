@@ -114,7 +114,7 @@ func (n *put) look(ctx context.Context, g *Graph) (wanted, existing *unstructure
 	}
 	if !slices.ContainsFunc(existing.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == g.owner.GetUID() }) {
 		return nil, nil, &fault.Error{Class: fault.Conflict, Err: fmt.Errorf(
-			"there is %s already, which isn't this object's: delete it, or give this object another name", what)}
+			"%s exists already and doesn't belong to this object: delete it, or create this object with another name", what)}
 	}
 	return wanted, existing, nil
 }
@@ -126,7 +126,7 @@ func (n *put) wanted(ctx context.Context, g *Graph) (*unstructured.Unstructured,
 		return nil, err
 	}
 	if object == nil || reflect.ValueOf(object).IsNil() || object.GetName() == "" {
-		return nil, fault.Invalidf("there is nothing with a name to put under %s: report that", n.Key)
+		return nil, fault.Invalidf("the object under %s has no name: this is a bug, please report it", n.Key)
 	}
 	kind, err := apiutil.GVKForObject(object, g.engine.Client.Scheme())
 	if err != nil {

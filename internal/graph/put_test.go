@@ -116,7 +116,7 @@ func TestPut_leavesWhatIsAnothers(t *testing.T) {
 	f.Expect(f.client.Create(t.Context(), theirs)).To(Succeed())
 	f.reconcile()
 	owner := f.reconcile()
-	f.expectCondition(owner, putCondition, metav1.ConditionFalse, "Conflict", f.secretName()+" already, which isn't this object's: delete it")
+	f.expectCondition(owner, putCondition, metav1.ConditionFalse, "Conflict", f.secretName()+" exists already and doesn't belong to this object: delete it")
 	secret, err := f.secret()
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(secret.Data).To(HaveKeyWithValue("value", []byte("theirs")))

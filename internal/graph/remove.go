@@ -61,7 +61,7 @@ func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report
 }
 
 func inACircle(key string, holders []string) phases.Phase {
-	return phases.Failed("the ledger has %s after %s, and that after it: correct the ledger", strings.Join(holders, ", "), key).Because("Circle")
+	return phases.Failed("the ledger has a dependency cycle between %s and %s: correct the ledger", strings.Join(holders, ", "), key).Because("Circle")
 }
 
 // unwanted are the keys of the ledger that are neither wanted nor kept.

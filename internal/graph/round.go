@@ -142,7 +142,7 @@ func (r *round[T]) get(ctx context.Context, id string, in Scope) error {
 		return fmt.Errorf("%s %s: %w", r.kind.Name, id, err)
 	}
 	if is := r.kind.ID(object); is != id { // the ledger would name an ID that is never seen
-		return fault.Invalidf("%s %s: the service says that its ID is %s: write it so", r.kind.Name, id, is)
+		return fault.Invalidf("%s %s: the service returns the ID %s: write it in this form", r.kind.Name, id, is)
 	}
 	if id != r.ID() {
 		r.sight.Object = r.view(object)
@@ -208,7 +208,7 @@ func (r *round[T]) find(ctx context.Context, title string, in Scope) error {
 func (r *round[T]) lookUp(ctx context.Context, in Scope) error {
 	id, err := r.want.Claim.resolve(ctx)
 	if err == nil && id == "" {
-		err = fault.Invalidf("no %s was found that could be used, and no error: report that", r.kind.Name)
+		err = fault.Invalidf("the lookup returned no %s and no error: this is a bug, please report it", r.kind.Name)
 	}
 	if err != nil {
 		return err
@@ -282,7 +282,7 @@ func (r *round[T]) heed(a creates.Answer) {
 	}
 	object, _ := a.Object.(*T)
 	if r.sight.Attempt.ID = r.kind.ID(object); r.sight.Attempt.ID == "" {
-		r.sight.Attempt.Err = fmt.Errorf("the service made a %s and didn't say its ID", r.kind.Name)
+		r.sight.Attempt.Err = fmt.Errorf("the service created a %s and didn't return its ID", r.kind.Name)
 		return
 	}
 	r.objects = append(r.objects, object)

@@ -101,8 +101,8 @@ func (g *Graph) enter(ctx context.Context, resources []ledgers.Resource) error {
 			g.ledger.Entries[r.Key] = e
 			continue
 		case known.State != ledgerv1.Bound:
-			return fmt.Errorf("an attempt to make the %s under the key %s may still have worked: the manager looks for what came of it, "+
-				"and goes on; stop it if it mustn't, and delete what that has made", known.Kind, r.Key)
+			return fmt.Errorf("an attempt to create the %s under the key %s may have succeeded: the manager searches for its result "+
+				"and continues with it; to prevent that, stop the manager and delete what the attempt created", known.Kind, r.Key)
 		case known.ID != r.ID || known.Kind != r.Kind || known.Foreign != !r.Own:
 			return fmt.Errorf("the ledger has %s %s under the key %s already", known.Kind, known.ID, r.Key)
 		}

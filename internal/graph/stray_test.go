@@ -48,7 +48,7 @@ func TestSweep_goesOnWhileOneServiceIsDown(t *testing.T) {
 	f.Expect(f.service.keys()).To(BeEmpty())
 }
 
-// "--yours: it was there before, and is never changed or deleted." It carries our tag.
+// "--yours: the resource is your own: Bedplate never changes or deletes it." It carries our tag.
 func TestSweep_leavesWhatAnOperatorHasCalledTheUsers(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)

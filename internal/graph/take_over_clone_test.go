@@ -29,7 +29,7 @@ func TestTakeOver_ofACloneSaysWhatToDoWhenTheOriginalIsGone(t *testing.T) {
 		_, err := f.engine().New(t.Context(), owner, []string{"any"}, f.service.kind())
 		return err
 	}
-	f.Expect(takeOver()).To(MatchError(ContainSubstring("take the finalizer bedplate.dev/ledger off that ledger, and delete it")))
+	f.Expect(takeOver()).To(MatchError(ContainSubstring("remove the finalizer bedplate.dev/ledger from that ledger and delete the ledger")))
 	f.stripped(ledger)
 	f.Expect(takeOver()).To(Succeed())
 }

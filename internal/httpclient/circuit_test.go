@@ -127,7 +127,7 @@ func TestCircuit_anEndpointThatDoesntAnswerIsAskedByOneAtATime(t *testing.T) {
 		g.Expect(time.Since(began)).To(BeZero())
 		g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
 		g.Expect(err).To(MatchError(And(
-			HavePrefix("get thing: not sent, because the toy API at https://dead.example.com hasn't answered since 00:00:00 UTC, and is asked by one at a time"),
+			HavePrefix("get thing: not sent: the toy API at https://dead.example.com hasn't answered since 00:00:00 UTC, and until it does, only one call at a time is sent to it"),
 			ContainSubstring("no answer in time"))))
 		_, err = c.Create(t.Context())
 		g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
@@ -332,7 +332,7 @@ func TestCircuit_aLoginThatHangsIsWaitedForByOne(t *testing.T) {
 		g.Expect(back.Load()).To(BeEquivalentTo(9))
 		all.Wait()
 		_, err := c.Get(t.Context())
-		g.Expect(err).To(MatchError(HavePrefix("log in: not sent, because the login at https://login.example.com/token hasn't answered")))
+		g.Expect(err).To(MatchError(HavePrefix("log in: not sent: the login at https://login.example.com/token hasn't answered")))
 	})
 }
 

@@ -46,7 +46,7 @@ func (p *pace) wait(ctx context.Context, op string) error {
 	pause := time.Until(p.resumes)
 	p.mu.Unlock()
 	if pause > patience {
-		return &fault.Error{Class: fault.Transient, Op: op, Err: errors.New("the API asks to wait")}
+		return &fault.Error{Class: fault.Transient, Op: op, Err: errors.New("the API has asked to send no calls for now (429)")}
 	}
 	if pause > 0 {
 		pause += jitter(shortBackoff) // so that waiting calls aren't all sent at once
@@ -54,7 +54,7 @@ func (p *pace) wait(ctx context.Context, op string) error {
 	ctx, cancel := context.WithTimeout(ctx, max(pause, 0)+patience)
 	defer cancel()
 	if !sleep(ctx, pause) || p.limiter.Wait(ctx) != nil {
-		return &fault.Error{Class: fault.Transient, Op: op, Err: errors.New("too many calls are waiting for their turn")}
+		return &fault.Error{Class: fault.Transient, Op: op, Err: errors.New("too many calls are waiting for the client-side rate limit")}
 	}
 	return nil
 }

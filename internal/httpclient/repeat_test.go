@@ -206,7 +206,7 @@ func TestRetryAfter_ofMinutesIsNotWaitedForInACall(t *testing.T) {
 				_, err := c.Get(t.Context())
 				g.Expect(err).To(MatchError("get thing: 429 Too Many Requests: slow down"))
 				_, err = c.Create(t.Context())
-				g.Expect(err).To(MatchError("create thing: the API asks to wait"))
+				g.Expect(err).To(MatchError("create thing: the API has asked to send no calls for now (429)"))
 				g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
 				g.Expect(fault.IsAmbiguous(err)).To(BeFalse(), "it wasn't sent")
 				g.Expect(s.at).To(HaveLen(1))
@@ -286,7 +286,7 @@ func TestRate_isLimited(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		_, err := c.Create(ctx)
-		g.Expect(err).To(MatchError("create thing: too many calls are waiting for their turn"))
+		g.Expect(err).To(MatchError("create thing: too many calls are waiting for the client-side rate limit"))
 		g.Expect(fault.IsAmbiguous(err)).To(BeFalse(), "it wasn't sent")
 	})
 }

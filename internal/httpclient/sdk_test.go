@@ -283,7 +283,7 @@ func TestSDK_isKeptFromAnAPIThatDoesNotAnswer(t *testing.T) {
 		began := time.Now()
 		g.Expect(get()).To(MatchError("get thing: no answer in time: context deadline exceeded"))
 		g.Expect(time.Since(began)).To(Equal(20*time.Second), "the deadline of a read")
-		g.Expect(get()).To(MatchError(HavePrefix("get thing: not sent, because the toy API at https://toy.example.com hasn't answered")))
+		g.Expect(get()).To(MatchError(HavePrefix("get thing: not sent: the toy API at https://toy.example.com hasn't answered")))
 		g.Expect(dead.calls()).To(Equal(1))
 		g.Expect(c.Silent()).To(HaveOccurred())
 	})

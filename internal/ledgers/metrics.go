@@ -13,7 +13,7 @@ var Durations = []float64{1, 5, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200
 
 var deletions = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 	Name:    "bedplate_deletion_seconds",
-	Help:    "How long it took from the deletion of an object until all was gone that had been made for it.",
+	Help:    "Time from the deletion of an object until everything created for it was gone.",
 	Buckets: Durations,
 }, []string{"kind"})
 

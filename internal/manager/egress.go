@@ -65,7 +65,7 @@ func serviceRanges(ctx context.Context, config *rest.Config) ([]netip.Prefix, er
 	defer cancel()
 	list, err := kube.NetworkingV1().ServiceCIDRs().List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
-		klog.Background().Info("The API server doesn't tell the ranges of Services: name them with --" + clusterFlag)
+		klog.Background().Info("The API server doesn't provide the ranges of Services: set --" + clusterFlag)
 		host, err := netip.ParseAddr(os.Getenv("KUBERNETES_SERVICE_HOST"))
 		if err != nil {
 			return nil, nil // outside of a cluster there are no Services to be called

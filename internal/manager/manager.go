@@ -126,11 +126,11 @@ func (o *Options) command(short string, run func(context.Context, *Options) erro
 func (o *Options) addServerFlags(flags *pflag.FlagSet, qps float32, burst int) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "Kubeconfig of the management cluster. Without it the program's service account is used.")
 	flags.StringVar(&o.HealthAddress, "health-addr", ":9440", "Address that /healthz and /readyz are served at.")
-	flags.StringVar(&o.MetricsAddress, "metrics-addr", ":8443", "Address that metrics are served at, over TLS, to those who may get them. 0 turns them off.")
+	flags.StringVar(&o.MetricsAddress, "metrics-addr", ":8443", "Address that metrics are served at, over TLS, to clients that may get /metrics. 0 disables them.")
 	flags.StringVar(&o.ProfilerAddress, "profiler-address", "", "Address that profiles (pprof) are served at, unprotected: "+
 		"choose localhost:6060 and forward the port. Without it none are.")
-	flags.Float32Var(&o.KubeQPS, "kube-api-qps", qps, "Requests per second to the API server. -1 leaves the pace to the "+
-		"API server's own fairness.")
+	flags.Float32Var(&o.KubeQPS, "kube-api-qps", qps, "Requests per second to the API server. -1 disables this limit and leaves it to the "+
+		"API server's API Priority and Fairness.")
 	flags.IntVar(&o.KubeBurst, "kube-api-burst", burst, "Requests to the API server that may come at once after a pause.")
 	logsv1.AddFlags(o.logging, flags)
 	o.checks = append(o.checks, o.checkServer)
@@ -138,32 +138,32 @@ func (o *Options) addServerFlags(flags *pflag.FlagSet, qps float32, burst int) {
 
 func (o *Options) addControllerFlags(flags *pflag.FlagSet) {
 	o.addServerFlags(flags, 100, 200)
-	flags.StringVar(&o.WatchNamespace, "namespace", "", "Namespace to watch. Without it all are.")
-	flags.IntVar(&o.WebhookPort, "webhook-port", webhook.DefaultPort, "Port that webhooks are served at, over TLS. 0 turns "+
-		"them off: then their configuration must not be in the API server either, or it refuses what it can't ask about.")
+	flags.StringVar(&o.WatchNamespace, "namespace", "", "Namespace to watch. If empty, all namespaces are watched.")
+	flags.IntVar(&o.WebhookPort, "webhook-port", webhook.DefaultPort, "Port that webhooks are served at, over TLS. 0 disables "+
+		"them: delete the webhook configurations too, or the API server rejects the objects that it can't validate.")
 	flags.StringVar(&o.WebhookCertDir, "webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs", "Folder with the "+
 		"certificate that webhooks are served with, tls.crt, and its key, tls.key. Both may be renewed at any time.")
-	flags.BoolVar(&o.LeaderElection, "leader-elect", true, "Work only while holding a lease, so that several replicas don't work at once.")
+	flags.BoolVar(&o.LeaderElection, "leader-elect", true, "Elect a leader, so that only one of several replicas is active.")
 	flags.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "", "Namespace of the lease. Without it the manager's own.")
 	flags.IntVar(&o.Concurrency, "concurrency", 10, "Objects of one kind that are reconciled at the same time.")
-	flags.DurationVar(&o.Poll, "poll-interval", 30*time.Second, "How often something is looked at that is on its way outside.")
+	flags.DurationVar(&o.Poll, "poll-interval", 30*time.Second, "Poll interval for resources that are not ready yet.")
 	o.checks = append(o.checks, o.checkController)
 }
 
 // addEngineFlags are about calls to outside services.
 func (o *Options) addEngineFlags(flags *pflag.FlagSet) {
-	flags.IntVar(&o.Creates, "max-creates", 3, "Creates that are at work at the same time at the same endpoint, at most: one that "+
-		"can't keep up gets fewer. None of them holds up a reconcile.")
-	flags.DurationVar(&o.CreateTimeout, "create-timeout", 75*time.Second, "How long after it was decided a create may be answered: longer than the "+
-		"outside service ever takes. One that was held up for a fifth of that isn't sent. "+
-		"A manager that is told to stop waits so long for those at work: the Pod's grace period has to be longer.")
+	flags.IntVar(&o.Creates, "max-creates", 3, "Maximum number of concurrent creates at one endpoint: an endpoint that "+
+		"can't keep up gets fewer. Creates don't block reconciles.")
+	flags.DurationVar(&o.CreateTimeout, "create-timeout", 75*time.Second, "How long after its intention was recorded a create may be answered. It has to be longer than the "+
+		"outside service ever takes. A create that was delayed by a fifth of this time isn't sent. "+
+		"At shutdown the manager waits this long for running creates: the Pod's terminationGracePeriodSeconds has to be longer.")
 	flags.Float64Var(&o.OutsideQPS, "outside-qps", 20, "Requests per second to the outside service with the same credentials.")
 	flags.IntVar(&o.OutsideBurst, "outside-burst", 100, "Requests to the outside service that may come at once after a pause.")
 	flags.DurationVar(&o.Settle, "settle", 3*time.Minute, "How long the outside service may still finish a create whose client is gone. "+
-		"An attempt with unknown outcome isn't repeated before.")
+		"A create with an unknown outcome isn't repeated before this time has passed.")
 	o.egress.Add(flags)
 	flags.StringSliceVar(&o.clusterCIDRs, clusterFlag, nil, "Ranges of the cluster's own Services and Pods, which Secrets must not lead to. "+
-		"Without it the API server is asked for those of Services, which Kubernetes 1.33 and newer tell.")
+		"If empty, the Service ranges are read from the API server, which Kubernetes 1.33 and newer provide.")
 	o.checks = append(o.checks, o.checkEngine, o.checkEgress)
 	o.addTracingFlag(flags)
 }

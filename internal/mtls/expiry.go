@@ -17,7 +17,7 @@ type Expiry struct {
 // Expiry returns the metric for these files. In plaintext it has no value.
 func (f *Files) Expiry(ctx context.Context) (*Expiry, error) {
 	e := &Expiry{desc: prometheus.NewDesc("bedplate_tls_certificate_remaining_seconds",
-		"How long the certificate that this program shows others is still valid.", nil, nil)}
+		"Time until the certificate of this program expires.", nil, nil)}
 	if f.Insecure {
 		return e, nil
 	}

@@ -40,13 +40,13 @@ type Files struct {
 
 // AddFlags adds the files to a command line.
 func (f *Files) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&f.Certificate, flagCertificate, "", "Certificate that this program shows others, PEM. This file and the "+
+	flags.StringVar(&f.Certificate, flagCertificate, "", "PEM file with the certificate of this program. This file and the "+
 		"next two may be replaced at any time.")
-	flags.StringVar(&f.Key, flagKey, "", "Private key of the certificate, PEM.")
-	flags.StringVar(&f.Authorities, flagAuthorities, "", "Certificates of the authorities whose word for others is taken, PEM.")
-	flags.StringVar(&f.Denied, flagDenied, "", "Serial numbers of certificates of others that are refused though they are valid, "+
-		"one in hex in each line. It may be changed at any time; connections that there are end within a second.")
-	flags.BoolVar(&f.Insecure, flagInsecure, false, "Speak in plaintext. For trials only.")
+	flags.StringVar(&f.Key, flagKey, "", "PEM file with the private key of the certificate.")
+	flags.StringVar(&f.Authorities, flagAuthorities, "", "PEM file with the CA certificates that the certificates of others are verified with.")
+	flags.StringVar(&f.Denied, flagDenied, "", "File with the serial numbers of certificates to refuse even if they are valid, "+
+		"one per line, in hex. It may be changed at any time; existing connections with them are closed within a second.")
+	flags.BoolVar(&f.Insecure, flagInsecure, false, "Use plaintext without authentication. For tests only.")
 }
 
 // Validate says what is missing.

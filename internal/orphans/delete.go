@@ -142,7 +142,7 @@ func outcome(err error) (Deletion, string) {
 	return Failed, err.Error()
 }
 
-const onItsWay = "it is on its way out"
+const onItsWay = "it is being deleted"
 
 // wait says what an orphan has to wait for: its own deletion; resources that lie in it or use it, orphans or not; and those
 // of the same owner that come before it.

@@ -66,7 +66,7 @@ func (j judge) byTag(i item) (verdict, string) {
 	}
 	owner, lives := j.first(func(l living) bool { return l.owner == i.tag.Owner && l.forsaken == nil })
 	if lives && !j.here(owner.namespace) {
-		return uncertain, owner.name + " claims it, whose namespace has no Secret that is known to lead here"
+		return uncertain, owner.name + " claims it, but no Secret in its namespace is known to lead to this account"
 	}
 	if lives && owner.uses(i.id) {
 		return notOurs, ""
@@ -85,7 +85,7 @@ func (j judge) byTag(i item) (verdict, string) {
 		return orphaned, gone.name + " is gone, and only its ledger is left"
 	}
 	if !i.labelled && !j.proven[i.tag.Owner] { // MAC addresses look the same as owner IDs
-		return uncertain, "only its name looks like one that Bedplate gives: if it is ours, say --owner " + i.tag.Owner
+		return uncertain, "only its name looks like one of Bedplate's: if Bedplate created it, add --owner " + i.tag.Owner
 	}
 	return orphaned, ""
 }
@@ -95,11 +95,11 @@ func (j judge) ofLiving(owner living, i item) (verdict, string) {
 	entry, known := owner.ledger[i.tag.Key]
 	switch {
 	case !known:
-		return orphaned, fmt.Sprintf("%s is there, but doesn't know it", owner.name)
+		return orphaned, fmt.Sprintf("%s exists, but its ledger doesn't contain it", owner.name)
 	case entry.ID == "":
 		return notOurs, "" // The object is about to create it, or to find it.
 	}
-	return orphaned, fmt.Sprintf("a double: the %s of %s is %s", entry.Kind, owner.name, entry.ID)
+	return orphaned, fmt.Sprintf("a duplicate: the %s of %s is %s", entry.Kind, owner.name, entry.ID)
 }
 
 // ofPart judges what has no tag by that of ours which it is a part of: it is deleted with that. If it is a part of two, it is that of an
@@ -129,7 +129,7 @@ func (j judge) ofPart(part item, world []item) (_ verdict, why string, of item) 
 func (j judge) unlessDoubtful(i item, why string) (verdict, string) {
 	for _, kind := range j.owners {
 		if j.unread[kind] != nil && kind.MayHave(i.stage) {
-			return uncertain, "it may belong to a " + kind.Name + ", and these can't be read"
+			return uncertain, "it may belong to an object of kind " + kind.Name + ", and these can't be read"
 		}
 	}
 	damaged, found := j.first(func(l living) bool {

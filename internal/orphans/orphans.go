@@ -26,7 +26,7 @@ const lookTimeout = 5 * time.Minute
 
 // Warning is what every user of a report has to know.
 const Warning = "only the objects of this management cluster were looked at. What belongs to objects of another one, or " +
-	"to a cluster that is being moved or restored, looks like an orphan from here. Delete only what you know to be nobody's."
+	"to a cluster that is being moved or restored, looks like an orphan from here. Delete only what you know to be unused."
 
 // Options say where to search.
 type Options struct {

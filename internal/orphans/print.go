@@ -28,7 +28,7 @@ func Print(out io.Writer, r *Report) error {
 		return fmt.Errorf("print the orphans: %w", err)
 	}
 	if len(r.LeftOut) > 0 {
-		text.WriteString("\nLeft out, because it may be somebody's own:\n")
+		text.WriteString("\nLeft out, because it may be in use by others:\n")
 	}
 	for _, o := range r.LeftOut {
 		fmt.Fprintf(&text, "  %s\n", printable(fmt.Sprintf("%s: %s", o.item, o.Why)))

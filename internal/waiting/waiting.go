@@ -21,11 +21,11 @@ import (
 
 var (
 	objectsDesc = prometheus.NewDesc("bedplate_objects",
-		"Objects that there are.", []string{"kind"}, nil)
+		"Number of objects by kind.", []string{"kind"}, nil)
 	waitingDesc = prometheus.NewDesc("bedplate_objects_waiting",
 		"Objects that don't meet a condition, by the reason that it gives.", []string{"kind", "condition", "reason"}, nil)
 	longestDesc = prometheus.NewDesc("bedplate_objects_waiting_longest_seconds",
-		"How long that object has been waiting that waits longest.", []string{"kind", "condition", "reason"}, nil)
+		"Longest time that an object hasn't met a condition, by reason.", []string{"kind", "condition", "reason"}, nil)
 )
 
 // patience with the cache: metrics that come late don't come at all.

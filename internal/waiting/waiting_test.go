@@ -48,7 +48,7 @@ func TestCollector_saysWhatObjectsWaitFor(t *testing.T) {
 		)
 		collector := waiting.New(c, kinds...)
 		g.Expect(testutil.CollectAndCompare(collector, strings.NewReader(`
-# HELP bedplate_objects Objects that there are.
+# HELP bedplate_objects Number of objects by kind.
 # TYPE bedplate_objects gauge
 bedplate_objects{kind="NvidiaBMMCluster"} 0
 bedplate_objects{kind="NvidiaBMMMachine"} 6
@@ -57,7 +57,7 @@ bedplate_objects{kind="NvidiaBMMMachine"} 6
 bedplate_objects_waiting{condition="InstanceProvisioned",kind="NvidiaBMMMachine",reason="Credentials"} 1
 bedplate_objects_waiting{condition="InstanceProvisioned",kind="NvidiaBMMMachine",reason="Waiting"} 2
 bedplate_objects_waiting{condition="Paused",kind="NvidiaBMMMachine",reason="Paused"} 1
-# HELP bedplate_objects_waiting_longest_seconds How long that object has been waiting that waits longest.
+# HELP bedplate_objects_waiting_longest_seconds Longest time that an object hasn't met a condition, by reason.
 # TYPE bedplate_objects_waiting_longest_seconds gauge
 bedplate_objects_waiting_longest_seconds{condition="InstanceProvisioned",kind="NvidiaBMMMachine",reason="Credentials"} 1
 bedplate_objects_waiting_longest_seconds{condition="InstanceProvisioned",kind="NvidiaBMMMachine",reason="Waiting"} 3600
@@ -102,7 +102,7 @@ func TestCollector_leavesOutWhatItCannotRead(t *testing.T) {
 		},
 	})
 	g.Expect(testutil.CollectAndCompare(waiting.New(c, kinds...), strings.NewReader(`
-# HELP bedplate_objects Objects that there are.
+# HELP bedplate_objects Number of objects by kind.
 # TYPE bedplate_objects gauge
 bedplate_objects{kind="NvidiaBMMMachine"} 0
 `))).To(Succeed())

@@ -82,6 +82,6 @@ func same(what string, outside, known []string) error {
 	}
 	left := slices.DeleteFunc(slices.Clone(outside), func(id string) bool { return slices.Contains(known, id) })
 	missing := slices.DeleteFunc(slices.Clone(known), func(id string) bool { return slices.Contains(outside, id) })
-	return fmt.Errorf("outside there are %d %s for %d: nobody's are %v, missing are %v",
+	return fmt.Errorf("outside there are %d %s for %d: without an owner are %v, missing are %v",
 		len(outside), what, len(known), left, missing)
 }

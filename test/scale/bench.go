@@ -45,7 +45,7 @@ func benchCommand() *cobra.Command {
 		Long: `First makes a few machines at a site that makes one after the other, as the real one does; once more while another tenant's API is
 hostile; and a cluster beside many at endpoints that don't answer. For each size: makes so many machines, measures until all are provisioned, and
 deletes them. With the largest:
-starts the manager anew with its defaults, and measures while nothing changes; asks the site for each instance as well, for
+restarts the manager with its defaults, and measures while nothing changes; asks the site for each instance as well, for
 comparison. In the end nodes join a cluster, for the cloud controller manager. docs/performance.md explains the figures.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -133,7 +133,7 @@ func (e *Entry) Owned() bool {
 }
 
 // Owner names the object that a ledger is of. It is in the ledger's namespace.
-// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a ledger stays that of its owner"
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="owner is immutable"
 type Owner struct {
 	// kind of the object.
 	// +required

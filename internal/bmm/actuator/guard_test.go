@@ -14,7 +14,7 @@ func TestSecret_thatPolicyLetsNobodyKeepIsNamedBeforeTheFirstInstance(t *testing
 	f := start(t)
 	lift := f.ForbidFinalizer(bmmv1.SecretFinalizer)
 	m := f.createMachine("worker-1")
-	says := "secret " + f.Namespace + "/bmm doesn't take the finalizer " + bmmv1.SecretFinalizer
+	says := "the finalizer can't be added to secret " + f.Namespace + "/bmm (" + bmmv1.SecretFinalizer
 	f.untilSays(m, bmmv1.ReferencesResolvedCondition, says)
 	f.Expect(f.instances()).To(BeEmpty())
 	f.Expect(f.Called("createInstance")).To(BeZero())

@@ -144,7 +144,7 @@ func TestUserData_isWaitedFor(t *testing.T) {
 		"none":      {nil, `Secret ` + f.Namespace + `/none does not exist: create it, with the user data under the key userData`},
 		"other-key": {map[string][]byte{"value": []byte("x")}, `key "userData" of Secret ` + f.Namespace + `/other-key is empty: put into it what the instance is to boot with`},
 		"no-text":   {map[string][]byte{"userData": {0xff, 0xfe}}, `isn't UTF-8, and the BMM API takes text only`},
-		"two-parts": {map[string][]byte{"userData": []byte("a: 1\n---\nb: 2\n")}, `key "userData" of Secret ` + f.Namespace + `/two-parts: the BMM API writes YAML again`},
+		"two-parts": {map[string][]byte{"userData": []byte("a: 1\n---\nb: 2\n")}, `key "userData" of Secret ` + f.Namespace + `/two-parts: the BMM API reformats YAML`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			secret := f.userData(name, "")

@@ -80,7 +80,7 @@ func sources(mgr ctrl.Manager, engine *graph.Engine, instances *inventory.Invent
 func find(ctx context.Context, machines client.Reader, options ...client.ListOption) (found []reconcile.Request) {
 	list := &machinev1.MachineList{}
 	if err := machines.List(ctx, list, options...); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Nobody is woken for a change")
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to enqueue the Machines of a change")
 	}
 	for i := range list.Items {
 		found = append(found, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})

@@ -61,7 +61,7 @@ func (v validator[T]) ValidateCreate(ctx context.Context, object T) (admission.W
 	spec, problems := v.read(ctx, object)
 	if v.named && spec != nil && len(object.GetName()) == 1 {
 		problems = append(problems, field.Invalid(field.NewPath("metadata", "name"), object.GetName(),
-			"the instance gets it, and the BMM API takes no name of one letter: choose a longer one"))
+			"the instance gets this name, and the BMM API requires at least two characters: choose a longer one"))
 	}
 	return nil, v.refuse(object, problems)
 }

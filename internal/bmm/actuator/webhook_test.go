@@ -94,7 +94,7 @@ func TestWebhook_namesAllProblems(t *testing.T) {
 func TestWebhook_refusesANameOfOneLetter(t *testing.T) {
 	t.Parallel()
 	f := startSite(t)
-	f.Expect(f.Client.Create(t.Context(), f.machine("a"))).To(MatchError(ContainSubstring(`metadata.name: Invalid value: "a": the instance gets it`)))
+	f.Expect(f.Client.Create(t.Context(), f.machine("a"))).To(MatchError(ContainSubstring(`metadata.name: Invalid value: "a": the instance gets this name`)))
 	f.Create(f.machine("ab"))
 	f.Create(f.machineSet("a", 0))
 }

@@ -230,7 +230,7 @@ func notProven(err error) error {
 		return err
 	}
 	return &fault.Error{Class: fault.Transient, Op: f.Op, Err: fmt.Errorf(
-		"%w (this proves no absence: are endpoint, orgName and apiName right?)", f.Err)}
+		"%w (this doesn't prove that it is absent: check endpoint, orgName and apiName)", f.Err)}
 }
 
 // CloseIdleConnections is for the end of the client.

@@ -48,7 +48,7 @@ func TestFrame_knowsTheNameOfTheAPI(t *testing.T) {
 		_, err := c.Tenant(t.Context())
 		g.Expect(err).To(MatchError("get tenant: no answer in time: context deadline exceeded"))
 		_, err = c.Tenant(t.Context())
-		g.Expect(err).To(MatchError(HavePrefix("get tenant: not sent, because the BMM API at https://api.example.com hasn't answered since")))
+		g.Expect(err).To(MatchError(HavePrefix("get tenant: not sent: the BMM API at https://api.example.com hasn't answered since")))
 		g.Expect(c.Silent()).To(HaveOccurred())
 	})
 }

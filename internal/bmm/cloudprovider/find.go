@@ -75,7 +75,7 @@ func (c *Cloud) lookFor(node *corev1.Node) (look, error) {
 	if err != nil {
 		reason, remedy := ReasonMalformedProviderID, "delete the Node, and start its kubelet without --provider-id"
 		if _, foreign := errors.AsType[*providerid.ForeignError](err); foreign {
-			reason, remedy = ReasonForeignProviderID, "the Node is left to it"
+			reason, remedy = ReasonForeignProviderID, "the Node is left to that provider"
 		}
 		return nil, &problem{reason: reason, err: fmt.Errorf("%w: %s", err, remedy)}
 	}
@@ -86,7 +86,7 @@ func (c *Cloud) lookFor(node *corev1.Node) (look, error) {
 func (c *Cloud) get(ctx context.Context, at site, id providerid.ProviderID) (*bmm.Instance, error) {
 	if id.SiteID != at.id() {
 		return nil, &problem{reason: ReasonOtherSite, err: fmt.Errorf(
-			"instance %s is at site %s, and the nodes of this cluster are looked after at site %s", id.InstanceID, id.SiteID, at.id())}
+			"instance %s is at site %s, but this cluster's cloud controller manager manages nodes at site %s only", id.InstanceID, id.SiteID, at.id())}
 	}
 	instance, err := at.instance(ctx, id.InstanceID)
 	switch {
@@ -94,7 +94,7 @@ func (c *Cloud) get(ctx context.Context, at site, id providerid.ProviderID) (*bm
 		return instance, nil
 	case fault.IsNotFound(err):
 		return nil, &problem{reason: ReasonNotFound, err: fmt.Errorf(
-			"the BMM API knows no instance %s, and knows its site: the Node goes once it isn't Ready: %w",
+			"the BMM API has no instance %s, but has its site: the Node is deleted once it isn't Ready: %w",
 			id.InstanceID, cloudprovider.InstanceNotFound)}
 	}
 	return nil, c.unknown(at, err)
@@ -143,13 +143,13 @@ func (c *Cloud) only(all []bmm.Instance, what string, node *corev1.Node, at site
 		}
 		slices.Sort(ids)
 		return nil, &problem{reason: ReasonAmbiguous, err: fmt.Errorf(
-			"instances %s have %s: start its kubelet with --provider-id=%s",
+			"instances %s have %s: start the Node's kubelet with --provider-id=%s",
 			strings.Join(ids, " and "), what, providerid.ProviderID{SiteID: at.id(), InstanceID: "INSTANCE"})}
 	}
 	for _, other := range c.nodes.of(providerid.ProviderID{SiteID: at.id(), InstanceID: all[0].ID}) {
 		if other.UID != node.UID {
 			return nil, &problem{reason: ReasonAmbiguous, err: fmt.Errorf(
-				"instance %s has %s, and is that of Node %s already: delete the Node that isn't real",
+				"instance %s has %s, and already belongs to Node %s: delete the Node that doesn't run on the instance",
 				all[0].ID, what, other.Name)}
 		}
 	}
@@ -207,9 +207,9 @@ func ofState(i *bmm.Instance) error {
 	case bmm.InstanceRepairing:
 		what = "the site's operator works on the machine"
 	case bmm.InstanceTerminating:
-		what = "somebody has deleted it, and the Node goes when it is gone"
+		what = "it was deleted outside Bedplate, and the Node is deleted when the instance is gone"
 	case bmm.InstanceTerminated:
-		what = "its machine has been given back, and the Node goes when the BMM API has forgotten it"
+		what = "its machine was released, and the Node is deleted when the BMM API no longer has the instance"
 	default:
 		return nil
 	}

@@ -148,7 +148,7 @@ func TestNode_waitsForItsZone(t *testing.T) {
 	f.register(f.name(0))
 	f.untilAsked(f.asked.incomplete, 3, f.name(0))
 	f.Expect(f.events.of(f.name(0))).To(Equal([]string{ReasonIncomplete}))
-	f.Expect(f.events.text()).To(And(ContainSubstring("Tenant does not own"), ContainSubstring("isn't initialised before")))
+	f.Expect(f.events.text()).To(And(ContainSubstring("Tenant does not own"), ContainSubstring("until then the Node isn't initialised")))
 	f.gate.pass()
 	f.untilInitialized(f.name(0), cloudtest.ProviderID(0))
 	f.Expect(f.events.of(f.name(0))).To(HaveLen(1))
@@ -202,7 +202,7 @@ func TestNode_thatCantBeToldApartStaysAsItIs(t *testing.T) {
 		f.Expect(uninitialized(f.node(name))).To(BeTrue())
 	}
 	f.Expect(f.events.text()).To(And(
-		ContainSubstring(cloudtest.InstanceID(0)+" and "+cloudtest.InstanceID(1)), ContainSubstring("that of Node "+f.name(3))))
+		ContainSubstring(cloudtest.InstanceID(0)+" and "+cloudtest.InstanceID(1)), ContainSubstring("already belongs to Node "+f.name(3))))
 }
 
 func TestNode_thatIsNotOursStays(t *testing.T) {

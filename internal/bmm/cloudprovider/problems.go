@@ -112,7 +112,7 @@ func (t *problems) nodeIs(node *corev1.Node, now *problem) {
 func (t *problems) initializes(node *corev1.Node, err error) {
 	var now *problem
 	if err != nil {
-		now = &problem{reason: ReasonIncomplete, err: fmt.Errorf("%w: the Node isn't initialised before", err)}
+		now = &problem{reason: ReasonIncomplete, err: fmt.Errorf("%w: until then the Node isn't initialised", err)}
 	}
 	t.tell(node, now, func(notes *nodeNotes) *string { return &notes.incomplete })
 }
@@ -151,7 +151,7 @@ func (t *problems) siteIs(now *problem) {
 		return
 	}
 	t.site, t.since = now.reason, t.clock.Now()
-	t.recorder.Event(lock(), corev1.EventTypeWarning, now.reason, now.Error()+"; all Nodes stay meanwhile")
+	t.recorder.Event(lock(), corev1.EventTypeWarning, now.reason, now.Error()+"; until this is resolved no Node is deleted")
 }
 
 // siteAnswered ends the problem of the site, if a list began after it did: what is known from before proves nothing.

@@ -131,7 +131,7 @@ func (s *publishedSite) id() string { return s.is.ID }
 func (s *publishedSite) get(id string) (publication.Instance, error) {
 	configMap, err := s.configMaps.Get(id)
 	if err != nil {
-		return publication.Instance{}, fmt.Errorf("nothing is published of instance %s, which proves nothing", id)
+		return publication.Instance{}, fmt.Errorf("nothing is published about instance %s; this doesn't prove that the instance is gone", id)
 	}
 	return publication.ReadInstance(configMap)
 }
@@ -143,7 +143,7 @@ func (s *publishedSite) instance(_ context.Context, id string) (*bmm.Instance, e
 		return nil, err
 	case i.Gone:
 		return nil, &fault.Error{Class: fault.NotFound, Op: "look at what is published", Err: fmt.Errorf(
-			"the management cluster has seen at %s that instance %s is gone", i.Seen.UTC().Format(time.RFC3339), id)}
+			"the management cluster confirmed at %s that instance %s is gone", i.Seen.UTC().Format(time.RFC3339), id)}
 	}
 	return i.BMM(), nil
 }

@@ -87,7 +87,7 @@ func UsersOf(ctx context.Context, c client.Reader, secret types.NamespacedName) 
 func (r *Reconciler) usersOf(ctx context.Context, secret client.Object) []reconcile.Request {
 	users, err := UsersOf(ctx, r.Client, client.ObjectKeyFromObject(secret))
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Nobody is woken for a changed Secret")
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to enqueue the NvidiaBMMClusters that use the Secret")
 	}
 	var requests []reconcile.Request
 	for i := range users {

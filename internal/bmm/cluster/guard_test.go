@@ -11,7 +11,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/cluster"
 )
 
-const doesntTake = "doesn't take the finalizer " + cluster.SecretFinalizer
+const cantBeAdded = "the finalizer can't be added to secret "
 
 // A Secret without a finalizer is deleted with its namespace, and what was created with it leaks.
 func TestSecret_thatPolicyLetsNobodyKeepIsNamedBeforeTheFirstCreate(t *testing.T) {
@@ -19,8 +19,7 @@ func TestSecret_thatPolicyLetsNobodyKeepIsNamedBeforeTheFirstCreate(t *testing.T
 	f := bmmtest.Start(t)
 	lift := f.ForbidFinalizer(cluster.SecretFinalizer)
 	object := f.CreateCluster("demo")
-	secret := "secret " + f.Namespace + "/demo "
-	f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Invalid", secret+doesntTake)
+	f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Invalid", cantBeAdded+f.Namespace+"/demo ("+cluster.SecretFinalizer+")")
 	f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Invalid", "no finalizers on Secrets")
 	f.Expect(f.Sim.State().Empty()).To(BeTrue())
 	f.Expect(f.Called("createVpc")).To(BeZero())
@@ -44,7 +43,7 @@ func TestSecret_thatIsNotKeptAnyMoreStopsOnlyWhatBegins(t *testing.T) {
 	bmmtest.Change(f, secret, func(s *corev1.Secret) { s.Finalizers = nil })
 
 	machine := f.CreateMachine("demo", "worker-1", []byte("#cloud-config"))
-	f.UntilReason(machine, infrav1.ClusterReadyCondition, "Invalid", doesntTake)
+	f.UntilReason(machine, infrav1.ClusterReadyCondition, "Invalid", cantBeAdded)
 	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { c.Spec.VPC.Description = "changed" })
 	f.Eventually(func() string { return f.Sim.State().VPCs[0].Description }).Should(Equal("changed"))
 	f.Expect(f.Sim.State().Instances).To(BeEmpty())

@@ -96,8 +96,8 @@ func (i *Instance) healthIssue(ctx context.Context, id string) (*bmm.MachineHeal
 	}
 	if !i.reports.take(h.Cluster, id, i.engine.Clock.Now()) {
 		i.engine.Recorder.Eventf(h.Object, nil, corev1.EventTypeWarning, "NotReported", "Delete", "%s", graph.Note(
-			"the site's operator isn't told that the machine of instance "+id+" is ill, because there were enough such reports in the last hour: "+
-				"tell them of what is wrong with all of these machines"))
+			"the unhealthy machine of instance "+id+" isn't reported to the site's operator: this cluster has reached its limit of reports per hour; "+
+				"tell the operator what is wrong with these machines"))
 		return nil, nil
 	}
 	issue := &bmm.MachineHealthIssue{

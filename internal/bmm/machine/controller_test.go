@@ -221,8 +221,8 @@ func TestMachine_refusesUserDataThatWouldArriveChanged(t *testing.T) {
 		says      string
 	}{
 		{"#cloud-config\n\xff\xfe", false, `key "value" of Secret ` + f.Namespace + `/worker-0-bootstrap isn't UTF-8`},
-		{"a: 1\n---\nb: 2\n", false, `key "value" of Secret ` + f.Namespace + `/worker-1-bootstrap: the BMM API writes YAML again`},
-		{string(userData), true, `turn phoneHomeEnabled off`},
+		{"a: 1\n---\nb: 2\n", false, `key "value" of Secret ` + f.Namespace + `/worker-1-bootstrap: the BMM API reformats YAML`},
+		{string(userData), true, `set phoneHomeEnabled to false`},
 	} {
 		object := f.CreateMachine("demo", fmt.Sprintf("worker-%d", n), []byte(row.userData), func(m *infrav1.NvidiaBMMMachine) {
 			m.Spec.PhoneHomeEnabled = ptr.To(row.phoneHome)

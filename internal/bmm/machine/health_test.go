@@ -117,7 +117,7 @@ func TestHealth_theSiteHearsOfAFewMachinesOnly(t *testing.T) {
 		}
 		untold++
 		f.Eventually(func() []string { return f.Events(object, "NotReported") }).Should(ContainElement(
-			ContainSubstring("the site's operator isn't told that the machine of instance " + object.Status.InstanceID + " is ill")))
+			ContainSubstring("the unhealthy machine of instance " + object.Status.InstanceID + " isn't reported")))
 	}
 	f.Expect(untold).To(Equal(2))
 	f.Expect(f.Sim.State().Releases).To(HaveLen(5), "all are deleted")

@@ -44,7 +44,7 @@ const instanceIndex = "status.instanceID"
 func (r *Reconciler) machinesOn(ctx context.Context, instanceID string) []reconcile.Request {
 	machines := &infrav1.NvidiaBMMMachineList{}
 	if err := r.List(ctx, machines, client.MatchingFields{instanceIndex: instanceID}); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Nobody is woken for a changed instance", "instance", instanceID)
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to enqueue the NvidiaBMMMachine of the instance", "instance", instanceID)
 	}
 	return requests(machines)
 }
@@ -75,7 +75,7 @@ func (r *Reconciler) machinesIn(ctx context.Context, infra client.Object) []reco
 func (r *Reconciler) machinesWith(ctx context.Context, secret client.Object) []reconcile.Request {
 	users, err := cluster.UsersOf(ctx, r.Client, client.ObjectKeyFromObject(secret))
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Nobody is woken for a changed Secret")
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to enqueue the NvidiaBMMMachines that use the Secret")
 	}
 	var all []reconcile.Request
 	for i := range users {

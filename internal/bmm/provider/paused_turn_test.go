@@ -38,7 +38,7 @@ func TestPaused_machinesKeepNoTurnFromOthers(t *testing.T) {
 	create := func(name string) *infrav1.NvidiaBMMMachine {
 		return f.CreateMachine("demo", name, []byte("#cloud-config\n"))
 	}
-	says(create("first"), "the service is at work")
+	says(create("first"), "the service is still creating")
 	var waiting []*infrav1.NvidiaBMMMachine
 	for n := range 5 {
 		machine := create(fmt.Sprintf("paused-%d", n))

@@ -215,7 +215,7 @@ func TestTrap_aSiteWhoseAgentIsDownHoldsUpNobody(t *testing.T) {
 	f.Eventually(func() int { return f.Called("createVpc") }).Should(Equal(2))
 	for _, object := range held {
 		f.Eventually(func() string { return f.Message(object, infrav1.VPCReadyCondition) }).Should(Or(
-			Equal("the service is at work on the VPC"), ContainSubstring("concurrent create limit reached; queued")))
+			Equal("the service is still creating the VPC"), ContainSubstring("concurrent create limit reached; queued")))
 	}
 	near := f.CreateCluster("near")
 	f.UntilReady(near)

@@ -193,14 +193,14 @@ func due(cluster *clusterv1.Cluster, infra *infrav1.NvidiaBMMCluster) bool {
 func (r *Reconciler) tell(infra *infrav1.NvidiaBMMCluster, known *state, err error) {
 	says := ""
 	if err != nil && !errors.Is(err, errNotAll) {
-		says = "it isn't known why: see the manager's log"
+		says = "The cluster's instances can't be published: see the manager's log"
 	}
 	if found, ok := errors.AsType[*clusterError](err); ok {
 		says = found.says
 	}
 	if says != "" && says != known.told {
 		r.Recorder.Eventf(infra, nil, corev1.EventTypeWarning, reasonUnpublished, actionPublish,
-			"%s. New nodes aren't initialised, and no node goes, as long as the cluster isn't told of its instances", says)
+			"%s. Until the cluster's instances are published to it, new Nodes aren't initialised and no Node is deleted", says)
 	}
 	known.told = says
 }

@@ -34,7 +34,7 @@ func connect(
 ) (*workload, error) {
 	data, err := kubeconfig.FromSecret(ctx, secrets, cluster)
 	if err != nil {
-		return nil, &clusterError{fmt.Sprintf("Secret %s-kubeconfig can't be read: it is Cluster API's", cluster.Name), err}
+		return nil, &clusterError{fmt.Sprintf("Secret %s-kubeconfig can't be read: Cluster API writes it", cluster.Name), err}
 	}
 	config, err := restConfig(data)
 	if err != nil {
@@ -60,9 +60,9 @@ func restConfig(data []byte) (*rest.Config, error) {
 	}
 	switch {
 	case user.Exec != nil || user.AuthProvider != nil:
-		return nil, errors.New("programs aren't run for it: put a certificate or a token into it")
+		return nil, errors.New("it uses an exec or auth provider plugin, and these aren't run: put a certificate or a token into it")
 	case user.TokenFile != "" || user.ClientCertificate != "" || user.ClientKey != "" || cluster.CertificateAuthority != "":
-		return nil, errors.New("files aren't read for it: put what they have into it")
+		return nil, errors.New("it refers to files, and these aren't read: embed their contents")
 	case cluster.ProxyURL != "":
 		return nil, errors.New("it names a proxy, and only those of the manager's environment are used")
 	case !strings.HasPrefix(cluster.Server, "https://") || cluster.InsecureSkipTLSVerify || len(cluster.CertificateAuthorityData) == 0:

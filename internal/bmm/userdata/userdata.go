@@ -19,8 +19,8 @@ func Sendable(data string, phoneHome bool) (string, error) {
 	arrives := !touched || written == data || same(data, written)
 	switch {
 	case phoneHome && (!arrives || json.Valid([]byte(data)) || newHeaders(data).template && rendered.MatchString(data)):
-		return "", errors.New("with phoneHomeEnabled the BMM API writes it again, with #cloud-config in front, and it would arrive " +
-			"changed: turn phoneHomeEnabled off")
+		return "", errors.New("with phoneHomeEnabled the BMM API rewrites the user data and puts #cloud-config in front, which would " +
+			"change its meaning: set phoneHomeEnabled to false")
 	case arrives:
 		return data, nil
 	}
@@ -29,8 +29,8 @@ func Sendable(data string, phoneHome bool) (string, error) {
 			return form, nil
 		}
 	}
-	return "", errors.New("the BMM API writes YAML again, and this would arrive changed: make it a single YAML document that has " +
-		"nothing in it that only looks like YAML, or let it begin with a header of cloud-init's, such as #cloud-config")
+	return "", errors.New("the BMM API reformats YAML, which would change the meaning of this user data: make it a single YAML document " +
+		"without parts that only look like YAML, or start it with a cloud-init header such as #cloud-config")
 }
 
 // phoneHomeURL is in the service's own part of user data.

@@ -147,10 +147,10 @@ func TestSendable_refusesWhatNoFormIsKnownFor(t *testing.T) {
 		"two documents of another system": {"version: v1alpha1\n---\nkind: x\n", false, "a single YAML document"},
 		"a MIME message of one part": {
 			"MIME-Version: 1.0\nContent-Type: text/x-shellscript\n\n#!/bin/sh\necho:    hi\n", false, "a single YAML document"},
-		"phone-home and a template":    {template + "a: '{{ x }}'\n", true, "turn phoneHomeEnabled off"},
-		"phone-home and one's own":     {head + "a: 1\nphone_home:\n  url: http://127.0.0.1\n", true, "turn phoneHomeEnabled off"},
-		"phone-home and JSON":          {`{"ignition":{}}`, true, "turn phoneHomeEnabled off"},
-		"phone-home and two documents": {head + "a: 1\n---\nb: 2\n", true, "turn phoneHomeEnabled off"},
+		"phone-home and a template":    {template + "a: '{{ x }}'\n", true, "set phoneHomeEnabled to false"},
+		"phone-home and one's own":     {head + "a: 1\nphone_home:\n  url: http://127.0.0.1\n", true, "set phoneHomeEnabled to false"},
+		"phone-home and JSON":          {`{"ignition":{}}`, true, "set phoneHomeEnabled to false"},
+		"phone-home and two documents": {head + "a: 1\n---\nb: 2\n", true, "set phoneHomeEnabled to false"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

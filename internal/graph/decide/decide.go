@@ -36,10 +36,10 @@ func Next(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
 	case e.State != ledgerv1.Bound && e.Token != "" && (w.Claim.Uses || e.Title != w.Fresh.Title):
 		return d.leave(phases.Waiting("the %s of the last attempt is gone", e.Kind))
 	case e.State == ledgerv1.Bound && !e.Foreign && w.Claim.Uses:
-		return ends(phases.Failed("%s %s was made for this object, and the spec names one of your own: take that out of the spec again, or "+
-			"make another object", e.Kind, e.ID).Because("ClaimChanged"))
+		return ends(phases.Failed("%s %s was created for this object, but the spec now names one of your own: remove that from the spec, or "+
+			"create another object", e.Kind, e.ID).Because("ClaimChanged"))
 	case e.State == ledgerv1.Bound && !e.Foreign && w.Claim.renames(e.Title):
-		return ends(phases.Failed("%s %s was made under the name %q, and the spec says %q, which can't be changed: say %q again, or make another "+
+		return ends(phases.Failed("%s %s was created with the name %q, and the spec says %q; the name can't be changed: set it back to %q, or create another "+
 			"object", e.Kind, e.ID, e.Title, w.Claim.Title, e.Title).Because("ClaimChanged"))
 	case e.State == ledgerv1.Bound && e.Foreign && (w.Claim.letsGo(e.ID) || w.Claim.renames(e.Title) || d.isElsewhere()):
 		return d.drop(Release, phases.Waiting("the spec doesn't ask for %s %s any more", e.Kind, e.ID))
@@ -126,7 +126,7 @@ func (d decision) locate() Step {
 	if d.w.Lies.Within(d.w.Within) != nil {
 		return d.write(Note, func(e *ledgerv1.Entry) { e.Scope = d.w.Lies })
 	}
-	return ends(phases.Failed("nothing says in which %s the %s lies: say it with `bedplate ledger adopt --in`", strings.Join(d.w.Within, " and "),
+	return ends(phases.Failed("the ledger doesn't say in which %s the %s is: add that with `bedplate ledger adopt --in`", strings.Join(d.w.Within, " and "),
 		strings.TrimSpace(d.e.Kind+" "+d.e.ID)).Because("NoScope"))
 }
 
@@ -146,7 +146,7 @@ func (d decision) vanished() Step {
 	e := d.e
 	switch {
 	case e.Foreign && d.w.Claim.Title != "":
-		return d.drop(Release, phases.Waiting("%s %s was deleted by its owner: another one of that name is looked for", e.Kind, e.ID))
+		return d.drop(Release, phases.Waiting("%s %s was deleted by its owner: searching for another one of that name", e.Kind, e.ID))
 	case e.Foreign:
 		return ends(missing(e.Kind, e.ID))
 	case d.w.IfLost != "":
@@ -155,11 +155,11 @@ func (d decision) vanished() Step {
 	if s, back := d.mayComeBack(); back {
 		return s
 	}
-	return d.drop(Forget, phases.Waiting("%s %s was deleted outside Bedplate and is made again", e.Kind, e.ID))
+	return d.drop(Forget, phases.Waiting("%s %s was deleted outside Bedplate and is created again", e.Kind, e.ID))
 }
 
 func missing(kind, id string) phases.Phase {
-	return phases.Failed("%s %s does not exist: name another one in the spec, or bring it back", kind, id)
+	return phases.Failed("%s %s does not exist: name another one in the spec, or restore it", kind, id)
 }
 
 // mayComeBack is what to do while the service may still bring back a resource that is gone.

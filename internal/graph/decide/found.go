@@ -112,8 +112,8 @@ func (d decision) inTheWay(other Thing) phases.Phase {
 
 // Unproven is the phase of what spec or status show and the ledger lacks, if nothing proves whose it is.
 func Unproven(what string) phases.Phase {
-	return phases.Failed("spec or status show %s, the ledger lacks it, and it has no tag that says whose it is: write it into the ledger with "+
-		"`bedplate ledger adopt`, or with its flag --yours if it isn't to be deleted", what).Because("Unproven")
+	return phases.Failed("spec or status show %s, but the ledger doesn't contain it, and it has no tag that names its owner: add it to the ledger with "+
+		"`bedplate ledger adopt`; add --yours if Bedplate must never delete it", what).Because("Unproven")
 }
 
 func (d decision) ambiguous(found []Thing) phases.Phase {
@@ -121,6 +121,6 @@ func (d decision) ambiguous(found []Thing) phases.Phase {
 	for _, o := range found {
 		ids = append(ids, o.ID)
 	}
-	return phases.Failed("several %ss are named %q (%s), and nothing says which one is meant: rename or delete the others",
+	return phases.Failed("several resources of kind %s are named %q (%s): rename or delete all but the one to use",
 		d.e.Kind, d.e.Title, strings.Join(ids, ", ")).Because("Ambiguous")
 }

@@ -22,7 +22,7 @@ func (d decision) leave(then phases.Phase) Step {
 	}
 	switch {
 	case a.Running:
-		return ends(phases.Waiting("the service is still at work on the %s: it is deleted afterwards", e.Kind).Because("Creating"))
+		return ends(phases.Waiting("the service is still creating the %s, which is deleted afterwards", e.Kind).Because("Creating"))
 	case a.Known && a.Err == nil:
 		return d.write(Bind, func(e *ledgerv1.Entry) { e.ID, e.Proven = a.ID, a.ID }) // pending: bound would mean that it is as wanted
 	case a.Known && !fault.IsAmbiguous(a.Err) && (fault.ClassOf(a.Err) != fault.Conflict || !d.provable()), !e.Owned():
@@ -59,7 +59,7 @@ func (d decision) leave(then phases.Phase) Step {
 func (d decision) delete(o Thing) Step {
 	switch {
 	case d.w.Undeletable:
-		return ends(phases.Failed("%s %s can't be ours, as the ledger says: correct the ledger", d.e.Kind, o.ID).Because("ForeignTag"))
+		return ends(phases.Failed("%s %s can't have been created for this object, although the ledger says so: correct the ledger", d.e.Kind, o.ID).Because("ForeignTag"))
 	case d.hasAnotherKey(o):
 		return d.anotherKey(o)
 	case d.w.Tagged && o.Tag.Owner != "" && o.Tag.Owner != d.w.Owner:

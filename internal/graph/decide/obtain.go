@@ -46,7 +46,7 @@ func (d decision) obtain() Step {
 	case d.w.Unproven.State != "":
 		return ends(d.w.Unproven)
 	case d.oursElsewhere(others) != "":
-		return ends(phases.Waiting("what has the name %q was made under the key %q: it has to go first", d.e.Title, d.oursElsewhere(others)))
+		return ends(phases.Waiting("the resource with the name %q was created under the key %q and has to be deleted first", d.e.Title, d.oursElsewhere(others)))
 	case len(others) > 0 && d.w.Claim.Made:
 		return ends(d.inTheWay(others[0]))
 	case len(others) == 1:
@@ -87,7 +87,7 @@ func (d decision) conclude() Step {
 	a := d.s.Attempt
 	switch {
 	case a.Running:
-		return ends(phases.Waiting("the service is at work on the %s", d.e.Kind).Because("Creating"))
+		return ends(phases.Waiting("the service is still creating the %s", d.e.Kind).Because("Creating"))
 	case a.Err == nil:
 		return d.bindTo(Bind, a.ID, false)
 	case fault.IsAmbiguous(a.Err):
@@ -193,7 +193,7 @@ func (d decision) settles() (Step, bool) {
 	if !d.s.Began.Before(settled) && !d.s.Twice { // a list may be wrong once
 		return d.look(), true
 	}
-	return ends(phases.Waiting("the service may still finish the last attempt to create the %s: until %s it is looked for",
+	return ends(phases.Waiting("the service may still finish the last attempt to create the %s, which is searched for until %s",
 		d.e.Kind, d.clockTime(settled)).Because("Settling")), d.s.Began.Before(settled)
 }
 

@@ -76,11 +76,11 @@ func (d decision) mend(o Thing) Step {
 	case d.s.Applied && e.Applied != text: // recorded when done
 		return d.write(Note, func(e *ledgerv1.Entry) { e.Applied = text })
 	case d.s.Applied, d.s.Remedied, d.rests(e.AppliedAt), d.rests(e.RepairedAt):
-		return ends(phases.Waiting("%s: what was done about it may still help (%s)", o.Phase.Message, d.tried()).Because("Repairing"))
+		return ends(phases.Waiting("%s: waiting for the last repair to take effect (%s)", o.Phase.Message, d.tried()).Because("Repairing"))
 	case text != "" && !changed: // once: a service that normalizes it would get it for ever
 		return d.write(Apply, func(e *ledgerv1.Entry) { e.Applied, e.AppliedAt, e.InEffect = "", d.stamp(), false })
 	case int(e.Repairs) >= d.w.Limits.Most || d.w.Limits.Within > 0 && !d.within(e.UnreadySince, d.w.Limits.Within):
-		return ends(phases.Failed("%s: it isn't repaired any more (%s); correct the spec, or repair it yourself", o.Phase.Message, d.tried()))
+		return ends(phases.Failed("%s: no further repair is attempted (%s); correct the spec, or repair it yourself", o.Phase.Message, d.tried()))
 	}
 	return d.write(Remedy, func(e *ledgerv1.Entry) { e.Repairs, e.RepairedAt = e.Repairs+1, d.stamp() })
 }
@@ -93,12 +93,12 @@ func (d decision) rests(at *metav1.Time) bool {
 
 // tried describes what was done about a resource that isn't ready.
 func (d decision) tried() string {
-	text := fmt.Sprintf("not ready since %s, repaired %d times of %d", d.clockTime(d.e.UnreadySince.Time), d.e.Repairs, d.w.Limits.Most)
+	text := fmt.Sprintf("not ready since %s, %d of %d repairs tried", d.clockTime(d.e.UnreadySince.Time), d.e.Repairs, d.w.Limits.Most)
 	if d.e.AppliedAt != nil && !d.e.AppliedAt.Before(d.e.UnreadySince) && d.e.Applied != "" {
 		text += ", changed: " + d.e.Applied
 	}
 	if d.e.Message != "" {
-		text += ", the last time in vain: " + d.e.Message
+		text += ", the last repair failed: " + d.e.Message
 	}
 	return text
 }
@@ -112,7 +112,7 @@ func (d decision) applyAgain(o Thing) Step {
 		return ends(phase)
 	}
 	if ceased {
-		phase = phases.Waiting("%s %s was in effect and isn't any more: it is applied again", e.Kind, e.ID).Because("Changing")
+		phase = phases.Waiting("%s %s is no longer in effect and is applied again", e.Kind, e.ID).Because("Changing")
 	}
 	switch {
 	case d.s.Applied:

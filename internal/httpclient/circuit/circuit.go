@@ -135,7 +135,7 @@ func (c *Circuits) Enter(ctx context.Context, call Call) (*Pass, error) {
 	}
 }
 
-var errCrowded = errors.New("not sent, because other calls are still waiting for an answer")
+var errCrowded = errors.New("not sent: other calls to this endpoint are still waiting for an answer")
 
 // admit lets a call through, or says why it may not, or returns what to wait for.
 func (c *Circuits) admit(call Call) (_ *Pass, changed <-chan struct{}, _ error) {
@@ -268,7 +268,7 @@ func (c *Circuits) wake() {
 // so it doesn't change while nothing else does.
 func (a *circuit) silence(endpoint string) error {
 	since := a.silent.UTC().Format(time.TimeOnly + " MST")
-	return fmt.Errorf("not sent, because %s hasn't answered since %s, and is asked by one at a time (%w)", endpoint, since, a.cause)
+	return fmt.Errorf("not sent: %s hasn't answered since %s, and until it does, only one call at a time is sent to it (%w)", endpoint, since, a.cause)
 }
 
 // State is the error of an endpoint that is silent, or lets others wait; nil if it isn't.

@@ -48,7 +48,7 @@ func NewMetrics() *Metrics {
 	m := &Metrics{
 		applies: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "bedplate_hydrazine_agent_applies_total",
-			Help: "How often the DPU was compared with what it is to be, and brought there, by what came of it.",
+			Help: "Attempts to bring the DPU to the wanted state, by outcome.",
 		}, []string{"outcome"}),
 		starts: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "bedplate_hydrazine_agent_ovn_controller_starts_total",
@@ -60,7 +60,7 @@ func NewMetrics() *Metrics {
 		}),
 		isolations: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "bedplate_hydrazine_agent_isolation_seconds",
-			Help:    "How long it took from when a port was taken away until its isolation was certain.",
+			Help:    "Time from the release of a port until its isolation was confirmed.",
 			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
 		}),
 	}

@@ -51,14 +51,14 @@ const DefaultPort = 9660
 
 // AddFlags adds the options to a command line.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Listen, "listen", "", fmt.Sprintf("Address that the controller calls the agent at. Without it port %d of all "+
+	flags.StringVar(&o.Listen, "listen", "", fmt.Sprintf("Address that the agent listens on for the manager. If empty, port %d of all "+
 		"addresses of the uplink, and of no other interface.", DefaultPort))
 	o.TLS.AddFlags(flags)
-	flags.StringVar(&o.ControllerName, "controller-name", "hydrazine-manager", "Who may drive the agent: the name (DNS name or "+
-		"common name) in the controller's certificate.")
+	flags.StringVar(&o.ControllerName, "controller-name", "hydrazine-manager", "Name of the manager that may call the agent (DNS name or "+
+		"common name in its certificate).")
 	flags.StringVar(&o.MetricsAddress, "metrics-addr", "127.0.0.1:9661", "Address that /metrics and /healthz are served at, "+
 		"unprotected. An empty one turns them off.")
-	flags.StringVar(&o.StateDir, "state-dir", "/var/lib/hydrazine-agent", "Folder for what outlives the agent.")
+	flags.StringVar(&o.StateDir, "state-dir", "/var/lib/hydrazine-agent", "Folder for state that survives restarts of the agent.")
 	flags.StringSliceVar(&o.Uplinks, "uplink", nil, "Interface to the fabric, such as p0. Repeat it for several, bonded ones.")
 	flags.BoolVar(&o.LACP, "lacp", false, "Several uplinks are one aggregated link of the switch's (LACP). Without it one "+
 		"carries all traffic and the others stand by.")
@@ -69,7 +69,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.MinMTU, "min-mtu", 1280, "Report a problem when packets of so many bytes don't fit through a tunnel.")
 	flags.StringVar(&o.OVSDatabase, "ovs-db", "unix:/run/openvswitch/db.sock", "Database of Open vSwitch.")
 	flags.StringVar(&o.OVSRunDir, "ovs-rundir", "/run/openvswitch", "Folder with Open vSwitch's pid files and sockets.")
-	flags.StringVar(&o.VswitchdCtl, "ovs-vswitchd-ctl", "", "Control socket of ovs-vswitchd. Without it it is found by its pid "+
+	flags.StringVar(&o.VswitchdCtl, "ovs-vswitchd-ctl", "", "Control socket of ovs-vswitchd. If empty, it is derived from the pid "+
 		"file.")
 	flags.StringVar(&o.OVNRunDir, "ovn-rundir", "/run/ovn", "Folder for ovn-controller's pid file and socket.")
 	flags.StringVar(&o.OVNLogDir, "ovn-logdir", "/var/log/ovn", "Folder for ovn-controller's log.")

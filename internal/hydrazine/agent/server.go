@@ -42,7 +42,7 @@ func (s *server) Watch(request *agentv1.WatchRequest, stream agentv1.Agent_Watch
 	case s.watchers <- struct{}{}:
 		defer func() { <-s.watchers }()
 	default:
-		return grpcstatus.Error(codes.ResourceExhausted, "too many watch already")
+		return grpcstatus.Error(codes.ResourceExhausted, "too many watches are open already")
 	}
 	heartbeat := request.GetHeartbeat().AsDuration()
 	if heartbeat <= 0 {

@@ -16,7 +16,7 @@ func TestCheck_boundsTheRequestForACertificate(t *testing.T) {
 	report := &agentv1.Report{Level: agentv1.Level, Chassis: "dpu1", SouthboundRequest: strings.Repeat("x", maxRequest)}
 	g.Expect(check(report)).To(Succeed())
 	report.SouthboundRequest += "x"
-	g.Expect(check(report)).To(And(MatchError(ErrNonsense), MatchError(ContainSubstring("4097 bytes"))))
+	g.Expect(check(report)).To(And(MatchError(ErrInvalidReport), MatchError(ContainSubstring("4097 bytes"))))
 }
 
 // A report of 256 KiB has room for 20,000 addresses.
@@ -42,7 +42,7 @@ func TestCheck_boundsWhatADPUHas(t *testing.T) {
 			}
 			g.Expect(check(report)).To(Succeed())
 			of(report, maxList)
-			g.Expect(check(report)).To(And(MatchError(ErrNonsense), MatchError(ContainSubstring("1025"))))
+			g.Expect(check(report)).To(And(MatchError(ErrInvalidReport), MatchError(ContainSubstring("1025"))))
 		})
 	}
 }

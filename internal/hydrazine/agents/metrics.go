@@ -16,13 +16,13 @@ import (
 var (
 	calls = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "bedplate_hydrazine_agent_calls_total",
-		Help: "Calls to agents that have ended, by what came of them. A Watch ends when the connection is lost.",
+		Help: "Completed calls to agents, by gRPC code. A Watch ends when the connection is lost.",
 	}, []string{"method", "code"})
 
 	// duration is that of calls that change something: a Watch lasts as long as it can.
 	duration = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "bedplate_hydrazine_agent_call_duration_seconds",
-		Help:    "How long calls to agents took that change something.",
+		Help:    "Duration of the calls to agents that change something.",
 		Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 	}, []string{"method"})
 
@@ -84,14 +84,14 @@ const (
 	Unheard     = "unheard"
 	Unreachable = "unreachable"
 	Newer       = "newer"
-	Nonsense    = "nonsense"
+	Invalid     = "invalid"
 )
 
 // States counts the agents that are watched, by state. It has each state.
 func (p *Pool) States() map[string]int {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	states := map[string]int{Heard: 0, Unheard: 0, Unreachable: 0, Newer: 0, Nonsense: 0}
+	states := map[string]int{Heard: 0, Unheard: 0, Unreachable: 0, Newer: 0, Invalid: 0}
 	for _, a := range p.known {
 		_, err := a.latest()
 		states[state(err)]++
@@ -107,8 +107,8 @@ func state(err error) string {
 		return Unheard
 	case errors.Is(err, ErrNewer):
 		return Newer
-	case errors.Is(err, ErrNonsense):
-		return Nonsense
+	case errors.Is(err, ErrInvalidReport):
+		return Invalid
 	}
 	return Unreachable
 }

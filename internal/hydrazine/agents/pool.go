@@ -44,11 +44,11 @@ const (
 )
 
 // ErrUnreachable means that an agent doesn't report now. Its last report may be wrong by now.
-var ErrUnreachable = errors.New("the agent can't be reached")
+var ErrUnreachable = errors.New("the agent is unreachable")
 
 // ErrUnheard means that an agent hasn't reported yet, and may still do so. Within three heartbeats it reports, or counts as
 // unreachable.
-var ErrUnheard = errors.New("the agent hasn't been heard yet")
+var ErrUnheard = errors.New("the agent hasn't reported yet")
 
 // Config of a pool.
 type Config struct {

@@ -13,7 +13,7 @@ import (
 )
 
 // ErrOnItsWay means that the operation has started, and that Runtime.Died says when to call it again.
-var ErrOnItsWay = errors.New("it is on its way")
+var ErrOnItsWay = errors.New("in progress")
 
 // Central has the addresses of the databases of one group.
 type Central struct {

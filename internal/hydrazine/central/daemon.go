@@ -101,7 +101,7 @@ func (d daemon) closeOthers(ctx context.Context) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("end listening where nobody is to come in: %w", err)
+		return fmt.Errorf("stop listening on an address that isn't served: %w", err)
 	}
 	return nil
 }

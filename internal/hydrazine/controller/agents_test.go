@@ -49,7 +49,7 @@ func TestAgent_withTheNameOfAnother(t *testing.T) {
 	agent := f.agent(3)
 	agent.Say(func(r *agentstest.Said) { r.Chassis = "dpu2" })
 	second := f.host("blue", 3)
-	f.Expect(f.becomes(second, resourcev1.AgentReadyCondition, metav1.ConditionFalse, "AgentNonsense")).To(
+	f.Expect(f.becomes(second, resourcev1.AgentReadyCondition, metav1.ConditionFalse, "InvalidAgentReport")).To(
 		And(ContainSubstring("ManagedResource blue-host2 at "+f.dpu(2)), ContainSubstring("--chassis")))
 	f.Expect(agent.Calls("Attach")).To(BeZero())
 	agent.Say(func(r *agentstest.Said) { r.Chassis = "dpu3" })
@@ -112,7 +112,7 @@ func TestAgent_thatOnlyPretends(t *testing.T) {
 	agent.Pretend(true)
 	host := f.host("blue", 2)
 	f.Expect(f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionFalse, "AgentRefused")).To(
-		ContainSubstring("not assigned port pf0hpf"))
+		ContainSubstring("didn't assign port pf0hpf"))
 	agent.Pretend(false)
 	f.becomes(host, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
 	agent.Pretend(true)

@@ -67,7 +67,7 @@ func (r *resourceReconciler) settle(
 	}
 	if ip, what, err := r.reserved(ctx, resource, report); what != "" || err != nil {
 		if err == nil {
-			r.unknown(ctx, resource, reasonReserved, fmt.Errorf("%s is %s: choose another one of dpuIPs", ip, what))
+			r.unknown(ctx, resource, reasonReserved, fmt.Errorf("%s is %s: replace it in dpuIPs", ip, what))
 		}
 		return ctrl.Result{RequeueAfter: r.poll}, err
 	}
@@ -79,7 +79,7 @@ func (r *resourceReconciler) settle(
 	if reference.FormerFabricIPs = r.former(ctx, resource, reference); len(reference.FormerFabricIPs) > maxFormer {
 		result := r.leave(ctx, resource)
 		if attachedByUs(resource) {
-			moving(resource, "another address again")
+			moving(resource, "another address")
 		}
 		return result, nil
 	}
@@ -129,7 +129,7 @@ func (r *resourceReconciler) public(ctx context.Context, resource *resourcev1.Ma
 	}
 	resource.Status.HostAccessIPs.PublicIP = ip.Spec.IPAddress
 	if ready := condition(ip, resourcev1.ReadyCondition); ready == nil || ready.Reason == reasonAvailable {
-		set(resource, resourcev1.PublicIPReadyCondition, metav1.ConditionUnknown, reasonPending, "PublicIP "+ip.Name+" has just been given to the host")
+		set(resource, resourcev1.PublicIPReadyCondition, metav1.ConditionUnknown, reasonPending, "PublicIP "+ip.Name+" is assigned to the host and isn't announced yet")
 	} else {
 		set(resource, resourcev1.PublicIPReadyCondition, ready.Status, ready.Reason, ready.Message)
 	}
@@ -181,7 +181,7 @@ func (r *resourceReconciler) former(
 }
 
 func moving(resource *resourcev1.ManagedResource, to string) {
-	unmet(resource, resourcev1.AttachedCondition, reasonMoving, "the host moves to "+to+": "+
+	unmet(resource, resourcev1.AttachedCondition, reasonMoving, "the host is being moved to "+to+": "+
 		condition(resource, resourcev1.AttachedCondition).Message)
 }
 
@@ -198,7 +198,7 @@ func (r *resourceReconciler) unknown(ctx context.Context, resource *resourcev1.M
 	}
 	if r.now().After(expires) {
 		unmet(resource, resourcev1.AttachedCondition, reasonLeaseExpired,
-			fmt.Sprintf("the lease ended at %s: the DPU has isolated the host if its agent runs, or its timer hydrazine-agent-expire",
+			fmt.Sprintf("the lease ended at %s: the DPU has isolated the host, unless neither its agent nor its timer hydrazine-agent-expire runs; check them",
 				expires.UTC().Format(time.RFC3339)))
 		return
 	}
@@ -325,7 +325,7 @@ func (r *resourceReconciler) renew(
 		if now.GetName() == port.GetName() && proto.Equal(now.GetAssignment(), wanted) {
 			return now, ctrl.Result{}, nil
 		}
-		err = fmt.Errorf("it has answered, but not assigned port %s", port.GetName())
+		err = fmt.Errorf("the agent answered, but didn't assign port %s", port.GetName())
 	}
 	again := ctrl.Result{RequeueAfter: r.poll}
 	if code := status.Code(err); portOf(resource, report.GetPorts()) != nil && (code == codes.DeadlineExceeded || code == codes.Canceled) {

@@ -20,14 +20,14 @@ func TestCentral_comesAndGoesInItsOwnTime(t *testing.T) {
 	f.onItsWay.Store(true)
 	group := f.group("blue")
 	f.Expect(f.becomes(group, resourcev1.CentralReadyCondition, metav1.ConditionFalse, "CentralStarting")).
-		To(Equal("the OVN central doesn't run yet: it is on its way"))
+		To(Equal("the OVN central doesn't run yet: in progress"))
 	f.becomes(group, resourcev1.ReadyCondition, metav1.ConditionFalse, "CentralStarting")
 	f.onItsWay.Store(false)
 	f.becomes(group, resourcev1.ReadyCondition, metav1.ConditionTrue, "")
 	f.onItsWay.Store(true)
 	f.Expect(f.client.Delete(t.Context(), group)).To(Succeed())
 	f.Expect(f.becomes(group, resourcev1.ReadyCondition, metav1.ConditionFalse, "CentralEnding")).
-		To(Equal("the OVN central isn't deleted: it is on its way"))
+		To(Equal("the OVN central isn't deleted: in progress"))
 	f.Consistently(func() error {
 		return f.client.Get(t.Context(), client.ObjectKeyFromObject(group), group)
 	}, "3s").Should(Succeed())

@@ -24,22 +24,22 @@ const (
 
 	reasonSpreading = "Spreading"
 
-	reasonUnreachable = "AgentUnreachable"
-	reasonNewer       = "AgentNewer"
-	reasonOlder       = "AgentOlder"
-	reasonNonsense    = "AgentNonsense"
-	reasonNoPort      = "NoPort"
-	reasonUplink      = "WrongUplink"
-	reasonUnproven    = "UnprovenAddress"
-	reasonForeign     = "ForeignAddress"
-	reasonReserved    = "ReservedAddress"
-	reasonSwitchDown  = "SwitchDown"
-	reasonSwitchAgain = "SwitchRestarted"
-	reasonNoCentral   = "CentralNotReady"
-	reasonMoving      = "Moving"
-	reasonRefusedBy   = "AgentRefused"
-	reasonPortProblem = "PortProblem"
-	reasonNotUp       = "NotUp"
+	reasonUnreachable   = "AgentUnreachable"
+	reasonNewer         = "AgentNewer"
+	reasonOlder         = "AgentOlder"
+	reasonInvalidReport = "InvalidAgentReport"
+	reasonNoPort        = "NoPort"
+	reasonUplink        = "WrongUplink"
+	reasonUnproven      = "UnprovenAddress"
+	reasonForeign       = "ForeignAddress"
+	reasonReserved      = "ReservedAddress"
+	reasonSwitchDown    = "SwitchDown"
+	reasonSwitchAgain   = "SwitchRestarted"
+	reasonNoCentral     = "CentralNotReady"
+	reasonMoving        = "Moving"
+	reasonRefusedBy     = "AgentRefused"
+	reasonPortProblem   = "PortProblem"
+	reasonNotUp         = "NotUp"
 
 	reasonNoRelay      = "RelayNotReady"
 	reasonRelayProblem = "RelayProblem"
@@ -112,7 +112,7 @@ func sumUp(object conditioned, kinds ...string) {
 		}
 	}
 	if len(pending) > 0 {
-		set(object, resourcev1.ReadyCondition, metav1.ConditionUnknown, reasonPending, "not known yet: "+strings.Join(pending, ", "))
+		set(object, resourcev1.ReadyCondition, metav1.ConditionUnknown, reasonPending, "conditions not reported yet: "+strings.Join(pending, ", "))
 		return
 	}
 	met(object, resourcev1.ReadyCondition)

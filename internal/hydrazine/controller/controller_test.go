@@ -65,7 +65,7 @@ func TestGroup_saysWhatOfItsSecurityGroupsIsNobody(t *testing.T) {
 	f.Eventually(func() string {
 		return f.becomes(group, resourcev1.TopologyReadyCondition, metav1.ConditionTrue, "AsWanted")
 	}).Should(And(
-		ContainSubstring(`rule 1 of security group "db" names "web", which there isn't`),
+		ContainSubstring(`rule 1 of security group "db" names "web", which doesn't exist`),
 		ContainSubstring(`ManagedResource blue-host2: there is no security group "no-such"`)))
 
 	base := group.DeepCopy()
@@ -211,7 +211,7 @@ func TestHost_thatCameSecondWaitsForTheFirst(t *testing.T) {
 	time.Sleep(time.Until(first.CreationTimestamp.Add(1100 * time.Millisecond))) // objects are ordered by whole seconds
 	second := f.host("red", 2, func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[1] = resourcev1.IPAddress(f.dpu(200)) })
 	f.Expect(f.becomes(second, resourcev1.AcceptedCondition, metav1.ConditionFalse, "DPUTaken")).To(
-		HavePrefix("the DPU " + f.dpu(2) + " serves another ResourceGroup with ManagedResource blue-host2: "))
+		HavePrefix("the DPU " + f.dpu(2) + " is in use for another ResourceGroup by ManagedResource blue-host2: "))
 	f.Expect(f.client.Delete(t.Context(), first)).To(Succeed())
 	f.gone(first)
 	f.becomes(second, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
@@ -227,10 +227,10 @@ func TestHost_whoseAgentCannotBeWorkedWith(t *testing.T) {
 		reason string
 		text   string
 	}{
-		{func(r *agentv1.Report) { r.Level = agentv1.Level + 1 }, resourcev1.AgentReadyCondition, "AgentNewer", "upgrade the controller"},
-		{func(r *agentv1.Report) { r.Chassis = "" }, resourcev1.AgentReadyCondition, "AgentNonsense", `its chassis is called ""`},
-		{func(r *agentv1.Report) { r.Uplink.Addresses = []string{"everywhere"} }, resourcev1.AgentReadyCondition, "AgentNonsense", "its uplink has the address"},
-		{func(r *agentv1.Report) { r.Ports = append(r.Ports, r.Ports[0]) }, resourcev1.AgentReadyCondition, "AgentNonsense", "or two"},
+		{func(r *agentv1.Report) { r.Level = agentv1.Level + 1 }, resourcev1.AgentReadyCondition, "AgentNewer", "upgrade hydrazine-manager"},
+		{func(r *agentv1.Report) { r.Chassis = "" }, resourcev1.AgentReadyCondition, "InvalidAgentReport", `the chassis name ""`},
+		{func(r *agentv1.Report) { r.Uplink.Addresses = []string{"everywhere"} }, resourcev1.AgentReadyCondition, "InvalidAgentReport", "the uplink address"},
+		{func(r *agentv1.Report) { r.Ports = append(r.Ports, r.Ports[0]) }, resourcev1.AgentReadyCondition, "InvalidAgentReport", "occurs twice"},
 		{func(r *agentv1.Report) { r.Ports = nil }, resourcev1.AgentReadyCondition, "NoPort", "has no port for a host"},
 		{func(r *agentv1.Report) { r.Ports = append(r.Ports, &agentv1.Port{Name: "pf1hpf"}) }, resourcev1.AgentReadyCondition, "NoPort", "has the ports pf0hpf, pf1hpf: name the host's with identifier"},
 		{func(r *agentv1.Report) { r.Uplink.Addresses = []string{"127.90.0.1/24"} }, resourcev1.AgentReadyCondition, "WrongUplink", "put the DPU's own address first in dpuIPs"},

@@ -59,10 +59,10 @@ func (r *resourceReconciler) heard(resource *resourcev1.ManagedResource, unprove
 	}
 	guarded := fmt.Sprint(resource.Status.UnprovenDPUAddresses)
 	if more := len(unproven) - maxAddresses; more > 0 {
-		guarded += fmt.Sprintf(" (and %d more, from which no host is kept)", more)
+		guarded += fmt.Sprintf(" (and %d more, from which no host is blocked)", more)
 	}
-	set(resource, resourcev1.AgentReadyCondition, metav1.ConditionTrue, reasonUnproven, fmt.Sprintf("DPU %s says that it has %s itself, "+
-		"and only the hosts behind it are kept from that: if it is so, add the addresses to its certificate, or to dpuPrefixes of the FabricPolicy",
+	set(resource, resourcev1.AgentReadyCondition, metav1.ConditionTrue, reasonUnproven, fmt.Sprintf("the agent of DPU %s reports %s as the DPU's own addresses, but its certificate doesn't name them, "+
+		"so only the hosts behind this DPU are blocked from them: if they are the DPU's, add them to its certificate, or to dpuPrefixes of the FabricPolicy",
 		resource.Spec.DPUIPs[0], guarded))
 }
 

@@ -41,7 +41,7 @@ func TestReserved_isTheGatewayOfOthers(t *testing.T) {
 	for _, ip := range []string{router, other} {
 		f.change(taker, func(s *resourcev1.ManagedResourceSpec) { s.DPUIPs[1] = resourcev1.IPAddress(ip) })
 		f.Expect(f.becomes(taker, resourcev1.AgentReadyCondition, metav1.ConditionFalse, "ReservedAddress")).To(
-			ContainSubstring(ip + " is a gateway, as DPUs of several namespaces say"))
+			ContainSubstring(ip + " is a gateway that DPUs of several namespaces report"))
 		f.change(taker, func(s *resourcev1.ManagedResourceSpec) { s.DPUIPs[1] = resourcev1.IPAddress(f.dpu(150)) })
 		f.becomes(taker, resourcev1.AgentReadyCondition, metav1.ConditionTrue, "")
 	}

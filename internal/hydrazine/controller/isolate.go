@@ -52,17 +52,17 @@ func (r *resourceReconciler) leave(ctx context.Context, resource *resourcev1.Man
 		return ctrl.Result{}
 	case left <= 0:
 		if failed = r.ended(ctx, resource); failed == nil {
-			r.left(resource, reasonLeaseExpired, fmt.Sprintf("the lease of DPU %s ended at %s. It hasn't confirmed that it has isolated the host: "+
-				"see that its agent runs, or its timer hydrazine-agent-expire", at, resource.Status.LeaseExpires.UTC().Format(time.RFC3339)))
+			r.left(resource, reasonLeaseExpired, fmt.Sprintf("the host's lease on DPU %s ended at %s, and the DPU hasn't confirmed the isolation: "+
+				"check that its agent or its timer hydrazine-agent-expire runs", at, resource.Status.LeaseExpires.UTC().Format(time.RFC3339)))
 			return ctrl.Result{}
 		}
 		left = r.poll
 	}
-	message := fmt.Sprintf("the host is isolated when DPU %s hears of it, at %s at the latest: %v",
+	message := fmt.Sprintf("DPU %s hasn't confirmed the isolation; the host is isolated at %s at the latest: %v",
 		at, r.leases.latest(resource).UTC().Format(time.RFC3339), failed)
 	if errors.Is(failed, errAnswers) {
-		message = fmt.Sprintf("DPU %s has isolated the host, but %v: see that ovn-controller, which goes on there for other hosts of the group, "+
-			"reaches the southbound database", at, failed)
+		message = fmt.Sprintf("DPU %s has isolated the host, but %v: check that ovn-controller on that DPU, which keeps running for other hosts of the group, "+
+			"is connected to the southbound database", at, failed)
 	}
 	unmet(resource, resourcev1.AttachedCondition, reasonIsolating, message)
 	if errors.Is(failed, errBusy) || errors.Is(failed, errAnswers) {
@@ -72,7 +72,7 @@ func (r *resourceReconciler) leave(ctx context.Context, resource *resourcev1.Man
 }
 
 // errBusy means that a DPU hasn't answered other calls yet.
-var errBusy = errors.New("its agent hasn't answered other calls yet")
+var errBusy = errors.New("other calls to its agent are still running")
 
 // errAnswers means that a DPU has detached a host, and isn't known to have released its address.
 var errAnswers = errors.New("OVN there may still answer for")
@@ -89,7 +89,7 @@ func (r *resourceReconciler) confirm(ctx context.Context, resource *resourcev1.M
 		return err
 	}
 	if port := portOf(resource, answer.GetPorts()); port != nil {
-		return fmt.Errorf("it has answered, but the host still has port %s", port.GetName())
+		return fmt.Errorf("its agent answered, but the host still has port %s", port.GetName())
 	}
 	return r.letGo(ctx, resource, answer)
 }

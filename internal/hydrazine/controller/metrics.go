@@ -19,7 +19,7 @@ var buckets = []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}
 var (
 	propagations = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    "bedplate_hydrazine_propagation_seconds",
-		Help:    "How long it took from a change of a network until all its DPUs had it, and those that were made meanwhile.",
+		Help:    "Time from a change of a network until all its DPUs had it and all later changes.",
 		Buckets: buckets,
 	})
 

@@ -76,7 +76,7 @@ func (p *pool) allocate(ctx context.Context, resource *resourcev1.ManagedResourc
 			return ip, err
 		}
 	}
-	return nil, errors.New("the PublicIPs change all the time")
+	return nil, errors.New("no PublicIP could be assigned, because other clients changed the PublicIPs at the same time: it is tried again")
 }
 
 // attempts to assign an address that another client changes meanwhile.
@@ -124,7 +124,7 @@ func (p *pool) give(
 		Namespace: resource.Namespace, Name: resource.Name, UID: resource.UID,
 	}
 	// In the same write: a client that waits for Ready means with the new owner.
-	set(given, resourcev1.ReadyCondition, metav1.ConditionUnknown, reasonPending, "the address has just been given to ManagedResource "+resource.Name)
+	set(given, resourcev1.ReadyCondition, metav1.ConditionUnknown, reasonPending, "not announced yet: the address was just assigned to ManagedResource "+resource.Name)
 	return given, patchStatus(ctx, p.Client, ip, given)
 }
 

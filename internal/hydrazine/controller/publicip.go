@@ -122,7 +122,7 @@ func (r *publicIPReconciler) buryAnnouncers(ctx context.Context, ip *networkfabr
 	return again
 }
 
-const notAnnounced = "no BGP speaker announces the address: see that hydrazine-speaker runs, and what the BGPConfiguration says of its sessions"
+const notAnnounced = "no BGP speaker announces the address: check that hydrazine-speaker runs, and the sessions in the status of the BGPConfiguration"
 
 // offer an unused address.
 func (r *publicIPReconciler) offer(ctx context.Context, ip *networkfabricv1.PublicIP) error {
@@ -136,7 +136,7 @@ func (r *publicIPReconciler) offer(ctx context.Context, ip *networkfabricv1.Publ
 	}
 	if other := namesakeIP(ip, all); other != nil {
 		unmet(ip, resourcev1.ReadyCondition, reasonSameAddress,
-			fmt.Sprintf("PublicIP %s has the address too, and was there first: delete one of them", other.Name))
+			fmt.Sprintf("PublicIP %s has the same address and takes precedence: delete one of the two", other.Name))
 		return nil
 	}
 	dpus, err := WithFabricIP(ctx, r, ip.Spec.IPAddress)
@@ -145,7 +145,7 @@ func (r *publicIPReconciler) offer(ctx context.Context, ip *networkfabricv1.Publ
 	}
 	if len(dpus) > 0 {
 		unmet(ip, resourcev1.ReadyCondition, reasonSameAddress, fmt.Sprintf(
-			"ManagedResource %s/%s has the address among its dpuIPs: delete one of them", dpus[0].Namespace, dpus[0].Name))
+			"ManagedResource %s/%s has the address in its dpuIPs: delete this PublicIP or that ManagedResource", dpus[0].Namespace, dpus[0].Name))
 		return nil
 	}
 	set(ip, resourcev1.ReadyCondition, metav1.ConditionTrue, reasonAvailable, "")

@@ -37,7 +37,7 @@ func TestPublicIP(t *testing.T) {
 	given := []resourcev1.IPAddress{}
 	for _, host := range hosts {
 		message := f.becomes(host, resourcev1.PublicIPReadyCondition, metav1.ConditionFalse, "NotAnnounced")
-		f.Expect(message).To(ContainSubstring("see that hydrazine-speaker runs"))
+		f.Expect(message).To(ContainSubstring("check that hydrazine-speaker runs"))
 		given = append(given, host.Status.HostAccessIPs.PublicIP)
 	}
 	f.Expect(given).To(ConsistOf(resourcev1.IPAddress("203.0.113.9"), resourcev1.IPAddress("203.0.113.10"), resourcev1.IPAddress("203.0.113.100")))
@@ -124,12 +124,12 @@ func TestPublicIP(t *testing.T) {
 
 	// Two objects with one address are given once.
 	twin := f.publicIP("203.0.113.10")
-	f.Expect(f.becomes(twin, resourcev1.ReadyCondition, metav1.ConditionFalse, "AddressTaken")).To(ContainSubstring("delete one of them"))
+	f.Expect(f.becomes(twin, resourcev1.ReadyCondition, metav1.ConditionFalse, "AddressTaken")).To(ContainSubstring("delete one of the two"))
 
 	// One that is the fabric's by mistake isn't assigned.
 	mistaken := f.publicIP(last.Spec.DPUIPs[1])
 	f.Expect(f.becomes(mistaken, resourcev1.ReadyCondition, metav1.ConditionFalse, "AddressTaken")).To(
-		ContainSubstring("ManagedResource " + f.namespace + "/" + last.Name + " has the address among its dpuIPs"))
+		ContainSubstring("ManagedResource " + f.namespace + "/" + last.Name + " has the address in its dpuIPs"))
 
 	// A PublicIP that is deleted under its host is withdrawn first, and the host gets another one.
 	lasts := f.of(last)

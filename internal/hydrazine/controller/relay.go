@@ -52,7 +52,7 @@ func relayed(
 			"the agent of DPU %s can't relay DHCP: upgrade it, or give the host its address by hand", dpu))
 	case wanted == nil && !known:
 		set(resource, resourcev1.DHCPReadyCondition, metav1.ConditionUnknown, reasonNoRelay, fmt.Sprintf(
-			"it isn't known yet what DPU %s is to relay: see that the OVN central of ResourceGroup %s is ready", dpu, group.Name))
+			"the DHCP relay of DPU %s can't be configured yet: check that the OVN central of ResourceGroup %s is ready", dpu, group.Name))
 	case wanted == nil && refused != "":
 		unmet(resource, resourcev1.DHCPReadyCondition, reasonRelayRefused, fmt.Sprintf("ResourceGroup %s: %s", group.Name, refused))
 	case wanted == nil:

@@ -32,11 +32,11 @@ func Reserved(ctx context.Context, c client.Reader, r *resourcev1.ManagedResourc
 	for _, ip := range asked(r) {
 		switch a := overlay.Address(ip); {
 		case overlay.IsDPUs(policy, a):
-			return ip, "in a network of dpuPrefixes, which has DPUs only", nil
+			return ip, "in dpuPrefixes of the FabricPolicy, which are for DPUs only", nil
 		case overlay.IsShared(policy, a, overlay.Address(r.Spec.DPUIPs[0])):
-			return ip, "a shared service's", nil
+			return ip, "in sharedServices of the FabricPolicy", nil
 		case overlay.IsReserved(policy, a):
-			return ip, "in a network of reservedPrefixes, which are for no host", nil
+			return ip, "in reservedPrefixes of the FabricPolicy", nil
 		case slices.Contains(gateways, ip):
 			return ip, "the gateway of its DPU", nil
 		}
@@ -94,7 +94,7 @@ func (r *resourceReconciler) reserved(
 			return "", "", err
 		}
 		if gateway {
-			return ip, "a gateway, as DPUs of several namespaces say", nil
+			return ip, "a gateway that DPUs of several namespaces report", nil
 		}
 		public, err := PublicIPsWith(ctx, r, ip)
 		if err != nil {
@@ -170,7 +170,7 @@ func (r *resourceReconciler) whose(
 	case slices.Contains(control.all, a):
 		return "the control plane's", nil
 	case overlay.IsShared(policy, a, overlay.Address(resource.Spec.DPUIPs[0])):
-		return "a shared service's", nil
+		return "in sharedServices of the FabricPolicy", nil
 	}
 	public, err := PublicIPsWith(ctx, r, ip)
 	if err != nil {
@@ -197,6 +197,6 @@ func (r *resourceReconciler) whose(
 // alarm if an agent reports as its DPU's own what can't be that: a mistake in an address, or an attack. No other host is harmed, but the
 // operator has to check the DPU.
 func alarm(resource *resourcev1.ManagedResource, foreign string) string {
-	return fmt.Sprintf("DPU %s says that it has %s: look at its addresses, and at who runs it. Only the hosts behind it are kept from that",
+	return fmt.Sprintf("the agent of DPU %s reports as the DPU's own address %s: check the addresses of the DPU and who controls it. Only the hosts behind this DPU are blocked from that address",
 		resource.Spec.DPUIPs[0], foreign)
 }

@@ -55,8 +55,8 @@ func TestReserved_isNoHostsAddress(t *testing.T) {
 		says string
 	}{
 		"free":                      {"172.18.0.105", ""},
-		"where there are DPUs only": {"172.20.0.9", "in a network of dpuPrefixes"},
-		"a shared service":          {"172.22.0.20", "a shared service's"},
+		"where there are DPUs only": {"172.20.0.9", "in dpuPrefixes"},
+		"a shared service":          {"172.22.0.20", "in sharedServices of the FabricPolicy"},
 		"in a network that is shared, with the DPU": {"172.18.0.107", ""},
 		"its gateway":                {"172.18.0.254", "the gateway of its DPU"},
 		"the manager":                {"172.18.0.2", "of the control plane"},
@@ -96,7 +96,7 @@ func TestForeign_raisesAnAlarm(t *testing.T) {
 		"its gateway":                {"172.18.0.254", "172.18.0.254, which is its gateway"},
 		"a router":                   {"172.18.0.1", "172.18.0.1, which is a router's"},
 		"the manager":                {"172.18.0.2", "172.18.0.2, which is the control plane's"},
-		"a shared service":           {"172.22.0.20", "172.22.0.20, which is a shared service's"},
+		"a shared service":           {"172.22.0.20", "172.22.0.20, which is in sharedServices of the FabricPolicy"},
 		"a public address":           {"203.0.113.2", "203.0.113.2, which is a public address"},
 		"another tenant's host":      {"172.18.0.166", "172.18.0.166, which is a host's"},
 		"another DPU":                {"172.18.0.66", "172.18.0.66, which is another DPU's"},

@@ -184,12 +184,12 @@ func isolated(resource *resourcev1.ManagedResource) bool { return !attachedByUs(
 func (r *resourceReconciler) report(address resourcev1.IPAddress) (agents.Report, string, error) {
 	report, err := r.agents.Report(string(address))
 	switch {
-	case errors.Is(err, agents.ErrNonsense):
-		return report, reasonNonsense, fmt.Errorf("DPU %s: %w: look at its version and its log", address, err)
+	case errors.Is(err, agents.ErrInvalidReport):
+		return report, reasonInvalidReport, fmt.Errorf("DPU %s: %w: look at its version and its log", address, err)
 	case errors.Is(err, agents.ErrNewer):
-		return report, reasonNewer, fmt.Errorf("DPU %s: %w: upgrade the controller, before leases end", address, err)
+		return report, reasonNewer, fmt.Errorf("DPU %s: %w: upgrade hydrazine-manager before leases end", address, err)
 	case err != nil:
-		return report, reasonUnreachable, fmt.Errorf("DPU %s: %w: see that it runs and can be reached from here", address, err)
+		return report, reasonUnreachable, fmt.Errorf("DPU %s: %w: check that the agent runs, and the network between this manager and the DPU", address, err)
 	}
 	return report, "", nil
 }

@@ -19,8 +19,8 @@ func seat(
 	resource *resourcev1.ManagedResource, group *resourcev1.ResourceGroup, inGroup []resourcev1.ManagedResource, report agents.Report,
 ) (*agentv1.Port, *resourcev1.LogicalPortReference, string, error) {
 	if other := namesake(resource, inGroup, report.GetChassis()); other != nil {
-		return nil, nil, reasonNonsense, fmt.Errorf("DPU %s calls itself %s, as the DPU of ManagedResource %s at %s does: "+
-			"start one of their agents with another --chassis", resource.Spec.DPUIPs[0], report.GetChassis(), other.Name,
+		return nil, nil, reasonInvalidReport, fmt.Errorf("DPU %s has the chassis name %s, and so has the DPU of ManagedResource %s at %s: "+
+			"start one of the two agents with another --chassis", resource.Spec.DPUIPs[0], report.GetChassis(), other.Name,
 			other.Status.LogicalPortReference.Agent)
 	}
 	port, err := hostPort(resource, report.GetPorts())
@@ -62,7 +62,7 @@ func onUplink(
 	}
 	for _, ip := range []netip.Addr{other, third} {
 		if why := unusable(ip, report); why != "" {
-			return fmt.Errorf("%s is %s of DPU %s: choose another one of dpuIPs", ip, why, report.GetChassis())
+			return fmt.Errorf("%s is %s of DPU %s: replace it in dpuIPs", ip, why, report.GetChassis())
 		}
 	}
 	uplink := fmt.Sprintf("the uplink of DPU %s has %s", report.GetChassis(), strings.Join(report.GetUplink().GetAddresses(), ", "))
@@ -70,9 +70,9 @@ func onUplink(
 	case !owned:
 		return fmt.Errorf("%s, and not %s: put the DPU's own address first in dpuIPs", uplink, own)
 	case other.IsValid() && reference.FabricPrefixLength == 0:
-		return fmt.Errorf("%s, so %s isn't in its network: choose a second one of dpuIPs that is", uplink, other)
+		return fmt.Errorf("%s, so %s isn't in its network: replace the second of dpuIPs by an address in that network", uplink, other)
 	case third.IsValid() && reference.SecondFabricPrefixLength == 0:
-		return fmt.Errorf("%s, so %s isn't in its network: choose a third one of dpuIPs that is", uplink, third)
+		return fmt.Errorf("%s, so %s isn't in its network: replace the third of dpuIPs by an address in that network", uplink, third)
 	}
 	seated := resource.DeepCopy()
 	seated.Status.LogicalPortReference = reference

@@ -90,7 +90,7 @@ func TestHeard_believesNoAddressThatIsntProven(t *testing.T) {
 	}
 	hear()
 	g.Expect(host.Status.UnprovenDPUAddresses).To(HaveLen(maxAddresses))
-	g.Expect(condition(host, resourcev1.AgentReadyCondition).Message).To(ContainSubstring("(and 3 more, from which no host is kept)"))
+	g.Expect(condition(host, resourcev1.AgentReadyCondition).Message).To(ContainSubstring("(and 3 more, from which no host is blocked)"))
 	said.Uplink.OtherAddresses = said.Uplink.OtherAddresses[:1]
 
 	policy.Spec.DPUPrefixes = []resourcev1.IPPrefix{"172.18.0.0/24", "172.20.0.9/32"}

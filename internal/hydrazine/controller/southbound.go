@@ -44,7 +44,7 @@ func (r *resourceReconciler) secure(resource *resourcev1.ManagedResource, report
 	}
 	certificate, err := authority.Sign(request, report.GetChassis(), certificateLife)
 	if err != nil {
-		unmet(resource, resourcev1.AgentReadyCondition, reasonNonsense, fmt.Sprintf("DPU %s: %s", report.GetChassis(), err))
+		unmet(resource, resourcev1.AgentReadyCondition, reasonInvalidReport, fmt.Sprintf("DPU %s: %s", report.GetChassis(), err))
 		return false
 	}
 	wanted.SouthboundTls = &agentv1.SouthboundTLS{Certificate: string(certificate), Authorities: string(authority.PEM())}

@@ -88,7 +88,7 @@ func TestCertificate_requestThatMakesNoSense(t *testing.T) {
 	said.SouthboundRequest = "please"
 	agent := agentstest.Start(t, fmt.Sprintf("127.80.%d.2", f.number), f.port(), said)
 	host := f.host("blue", 2)
-	f.Expect(f.becomes(host, resourcev1.AgentReadyCondition, metav1.ConditionFalse, "AgentNonsense")).To(ContainSubstring("isn't PEM"))
+	f.Expect(f.becomes(host, resourcev1.AgentReadyCondition, metav1.ConditionFalse, "InvalidAgentReport")).To(ContainSubstring("isn't PEM"))
 	f.Expect(agent.Calls("Attach")).To(BeZero())
 }
 

@@ -27,7 +27,7 @@ var (
 	hostsDesc = prometheus.NewDesc("bedplate_hydrazine_hosts",
 		"Hosts whose network OVN carries: attached are those that a DPU may have on a network.", []string{"state"}, nil)
 	leaseDesc = prometheus.NewDesc("bedplate_hydrazine_lease_seconds",
-		"How long a host stays attached while nobody renews that.", nil, nil)
+		"How long a host stays attached without a renewal of its lease.", nil, nil)
 	remainingDesc = prometheus.NewDesc("bedplate_hydrazine_lease_remaining_seconds",
 		"Until the first lease ends of those hosts that are to stay attached. Below 0 it has ended.", nil, nil)
 	centralsDesc = prometheus.NewDesc("bedplate_hydrazine_centrals",

@@ -114,8 +114,8 @@ const expected = `
 # HELP bedplate_hydrazine_agents Agents that are watched, by state.
 # TYPE bedplate_hydrazine_agents gauge
 bedplate_hydrazine_agents{state="heard"} 0
+bedplate_hydrazine_agents{state="invalid"} 0
 bedplate_hydrazine_agents{state="newer"} 0
-bedplate_hydrazine_agents{state="nonsense"} 0
 bedplate_hydrazine_agents{state="unheard"} 1
 bedplate_hydrazine_agents{state="unreachable"} 0
 # HELP bedplate_hydrazine_centrals OVN centrals that are wanted, by state.
@@ -131,7 +131,7 @@ bedplate_hydrazine_dpus_behind 2
 # TYPE bedplate_hydrazine_hosts gauge
 bedplate_hydrazine_hosts{state="attached"} 3
 bedplate_hydrazine_hosts{state="isolated"} 1
-# HELP bedplate_hydrazine_lease_seconds How long a host stays attached while nobody renews that.
+# HELP bedplate_hydrazine_lease_seconds How long a host stays attached without a renewal of its lease.
 # TYPE bedplate_hydrazine_lease_seconds gauge
 bedplate_hydrazine_lease_seconds 3600
 # HELP bedplate_hydrazine_objects Objects, by the status and the reason of their condition Ready.

@@ -23,10 +23,10 @@ var Kinds = []describe.Kind{
 	{
 		Names: []string{"resourcegroup", "rg"}, Read: ResourceGroup,
 		Shows: `the network of a tenant: its OVN central, how far its last change has come, and its members with their
-addresses, DPUs and leases. Who waits comes first`,
+addresses, DPUs and leases. Hosts that wait come first`,
 	},
-	{Names: []string{"managedresource", "mr"}, Read: ManagedResource, Shows: "one of these members"},
-	{Names: []string{"publicip"}, Read: PublicIP, Shows: "a public address: who has it, and how the BGP speakers get on with their neighbors"},
+	{Names: []string{"managedresource", "mr"}, Read: ManagedResource, Shows: "one host of a network, with its addresses, DPU and lease"},
+	{Names: []string{"publicip"}, Read: PublicIP, Shows: "a public address: which host has it, and the state of the BGP sessions"},
 }
 
 // ResourceGroup reads a network with its members and their public addresses. Objects that wait come first.

@@ -77,7 +77,7 @@ func host(name, ip string, change ...func(*resourcev1.ManagedResource)) *resourc
 }
 
 func lost(r *resourcev1.ManagedResource) {
-	const why = "DPU 172.18.0.6: the agent can't be reached: see that it runs and can be reached from here"
+	const why = "DPU 172.18.0.6: the agent is unreachable: check that the agent runs, and the network between this manager and the DPU"
 	r.Status.LeaseExpires, r.Status.LastReport = in(10*time.Minute), in(-50*time.Minute)
 	r.Status.Conditions = []metav1.Condition{
 		condition("Ready", metav1.ConditionFalse, "AgentUnreachable", why),
@@ -113,7 +113,7 @@ func sessions() *networkfabricv1.BGPConfiguration {
 		Status: networkfabricv1.BGPConfigurationStatus{Speakers: []networkfabricv1.BGPSpeaker{{
 			Name: "speaker-a", Sessions: []networkfabricv1.BGPSession{
 				{Neighbor: "172.18.0.1", State: "Established", Since: in(-time.Hour)},
-				{Neighbor: "172.18.0.254", State: "Active", Message: "nobody answers: see that it listens at port 179"},
+				{Neighbor: "172.18.0.254", State: "Active", Message: "no answer: see that it listens at port 179"},
 			},
 		}}},
 	}

@@ -177,7 +177,7 @@ func held(r, other *resourcev1.ManagedResource) Problem {
 	for _, ip := range Reached(other) {
 		if slices.Contains(r.Spec.DPUIPs, ip) && (!slices.Contains(own, ip) || moving || !slices.Contains(other.Spec.DPUIPs, ip)) {
 			return Problem{ReasonAddressTaken, "dpuIPs", fmt.Sprintf("the DPU of %s may still answer for the fabric's address %s: "+
-				"wait until it has let go, or choose another one", name(other, r.Namespace), ip)}
+				"wait until the DPU has released it, or choose another address", name(other, r.Namespace), ip)}
 		}
 	}
 	return Problem{}
@@ -190,7 +190,7 @@ func conflict(r, first *resourcev1.ManagedResource) Problem {
 	}
 	earlier := before(first, r) < 0
 	taken := func(field, what string) Problem {
-		return Problem{ReasonAddressTaken, field, fmt.Sprintf("%s belongs to %s: choose another one, or delete that", what, name(first, r.Namespace))}
+		return Problem{ReasonAddressTaken, field, fmt.Sprintf("%s is in use by %s: choose another one, or delete that object", what, name(first, r.Namespace))}
 	}
 	if earlier && sameGroup(r, first) {
 		switch {
@@ -226,9 +226,9 @@ func sameDPU(a, b *resourcev1.ManagedResource) bool {
 func share(r, first *resourcev1.ManagedResource) string {
 	switch {
 	case !sameGroup(r, first):
-		return fmt.Sprintf("serves another ResourceGroup with %s: a DPU serves one at a time, so delete that first", name(first, r.Namespace))
+		return fmt.Sprintf("is in use for another ResourceGroup by %s: a DPU serves one ResourceGroup at a time; delete that object first", name(first, r.Namespace))
 	case r.Spec.Identifier == first.Spec.Identifier || r.Spec.Identifier == "" || first.Spec.Identifier == "":
-		return fmt.Sprintf("has the host of %s: where a DPU has several, each names its port with identifier", name(first, r.Namespace))
+		return fmt.Sprintf("already has the host of %s: if a DPU has several hosts, set identifier in each ManagedResource", name(first, r.Namespace))
 	}
 	return ""
 }

@@ -118,26 +118,26 @@ func TestOf_whoWasThereFirst(t *testing.T) {
 		says   string
 	}{
 		"nothing in common": {change: func(*resourcev1.ManagedResource) {}},
-		"host IP":           {func(r *resourcev1.ManagedResource) { r.Spec.HostIP = "10.10.10.2" }, membership.ReasonAddressTaken, "hostIP", "the address 10.10.10.2 belongs to ManagedResource first: "},
-		"host MAC":          {func(r *resourcev1.ManagedResource) { r.Spec.HostMAC = "02:00:0A:0A:0A:02" }, membership.ReasonAddressTaken, "hostMAC", "the address 02:00:0A:0A:0A:02 belongs to ManagedResource first: "},
+		"host IP":           {func(r *resourcev1.ManagedResource) { r.Spec.HostIP = "10.10.10.2" }, membership.ReasonAddressTaken, "hostIP", "the address 10.10.10.2 is in use by ManagedResource first: "},
+		"host MAC":          {func(r *resourcev1.ManagedResource) { r.Spec.HostMAC = "02:00:0A:0A:0A:02" }, membership.ReasonAddressTaken, "hostMAC", "the address 02:00:0A:0A:0A:02 is in use by ManagedResource first: "},
 		"both in another group": {change: func(r *resourcev1.ManagedResource) {
 			r.Spec.ResourceGroup, r.Spec.HostIP, r.Spec.HostMAC = "other", "10.10.10.2", "02:00:0a:0a:0a:02"
 		}},
 		"both in another namespace": {change: func(r *resourcev1.ManagedResource) {
 			r.Namespace, r.Spec.HostIP, r.Spec.HostMAC = "red", "10.10.10.2", "02:00:0a:0a:0a:02"
 		}},
-		"second host IP": {func(r *resourcev1.ManagedResource) { r.Spec.SecondHostIP = "fd00::2" }, membership.ReasonAddressTaken, "secondHostIP", "the address fd00::2 belongs to ManagedResource first: "},
+		"second host IP": {func(r *resourcev1.ManagedResource) { r.Spec.SecondHostIP = "fd00::2" }, membership.ReasonAddressTaken, "secondHostIP", "the address fd00::2 is in use by ManagedResource first: "},
 		"third DPU IP": {func(r *resourcev1.ManagedResource) {
 			r.Spec.SecondHostIP, r.Spec.DPUIPs = "fd00::3", append(r.Spec.DPUIPs, "fd01::105")
-		}, membership.ReasonAddressTaken, "dpuIPs", "the fabric's address fd01::105 belongs to ManagedResource first: "},
+		}, membership.ReasonAddressTaken, "dpuIPs", "the fabric's address fd01::105 is in use by ManagedResource first: "},
 		"fabric IP in another namespace": {func(r *resourcev1.ManagedResource) {
 			r.Namespace, r.Spec.DPUIPs[1] = "red", "172.18.0.105"
-		}, membership.ReasonAddressTaken, "dpuIPs", "the fabric's address 172.18.0.105 belongs to a ManagedResource of another namespace: "},
-		"fabric IP is a DPU":     {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[1] = "172.18.0.5" }, membership.ReasonAddressTaken, "dpuIPs", "the fabric's address 172.18.0.5 belongs"},
-		"DPU is a fabric IP":     {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[0] = "172.18.0.105" }, membership.ReasonAddressTaken, "dpuIPs", "the fabric's address 172.18.0.105 belongs"},
-		"DPU, no identifiers":    {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[0] = "172.18.0.5" }, membership.ReasonDPUOfAnotherHost, "dpuIPs", "the DPU 172.18.0.5 has the host of ManagedResource first: "},
-		"DPU of another group":   {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[0], r.Spec.ResourceGroup = "172.18.0.5", "other" }, membership.ReasonDPUOfAnotherHost, "dpuIPs", "the DPU 172.18.0.5 serves another ResourceGroup with ManagedResource first: "},
-		"DPU and one identifier": {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[0], r.Spec.Identifier = "172.18.0.5", "pf1hpf" }, membership.ReasonDPUOfAnotherHost, "dpuIPs", "the DPU 172.18.0.5 has the host"},
+		}, membership.ReasonAddressTaken, "dpuIPs", "the fabric's address 172.18.0.105 is in use by a ManagedResource of another namespace: "},
+		"fabric IP is a DPU":     {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[1] = "172.18.0.5" }, membership.ReasonAddressTaken, "dpuIPs", "the fabric's address 172.18.0.5 is in use"},
+		"DPU is a fabric IP":     {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[0] = "172.18.0.105" }, membership.ReasonAddressTaken, "dpuIPs", "the fabric's address 172.18.0.105 is in use"},
+		"DPU, no identifiers":    {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[0] = "172.18.0.5" }, membership.ReasonDPUOfAnotherHost, "dpuIPs", "the DPU 172.18.0.5 already has the host of ManagedResource first: "},
+		"DPU of another group":   {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[0], r.Spec.ResourceGroup = "172.18.0.5", "other" }, membership.ReasonDPUOfAnotherHost, "dpuIPs", "the DPU 172.18.0.5 is in use for another ResourceGroup by ManagedResource first: "},
+		"DPU and one identifier": {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[0], r.Spec.Identifier = "172.18.0.5", "pf1hpf" }, membership.ReasonDPUOfAnotherHost, "dpuIPs", "the DPU 172.18.0.5 already has the host"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -214,7 +214,7 @@ func TestOf_twoPortsOfADPU(t *testing.T) {
 	third.Spec.HostIP, third.Spec.HostMAC, third.Spec.DPUIPs[1] = "10.10.10.4", "02:00:0a:0a:0a:04", "172.18.0.109"
 	all := []resourcev1.ManagedResource{third, second, first}
 	g.Expect(membership.Of(&second, group(), all)).To(BeZero())
-	g.Expect(membership.Of(&third, group(), all).Message).To(HavePrefix("the DPU 172.18.0.5 has the host of ManagedResource second: "))
+	g.Expect(membership.Of(&third, group(), all).Message).To(HavePrefix("the DPU 172.18.0.5 already has the host of ManagedResource second: "))
 }
 
 // What a DPU answers for isn't free because a spec names something else by now, however old the host that wants it is.
@@ -302,7 +302,7 @@ func TestOf_whoIsAttachedStays(t *testing.T) {
 	old := host("old", 0, elsewhere, attached, func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[0] = "172.18.0.5" })
 	all := []resourcev1.ManagedResource{old, young}
 	g.Expect(membership.Of(&young, group(), all)).To(BeZero())
-	g.Expect(membership.Of(&old, group(), all).Message).To(HavePrefix("the DPU 172.18.0.5 has the host of ManagedResource young: "))
+	g.Expect(membership.Of(&old, group(), all).Message).To(HavePrefix("the DPU 172.18.0.5 already has the host of ManagedResource young: "))
 }
 
 // Of two created in the same second one is first, always the same.

@@ -59,7 +59,7 @@ func (t tables) difference(owner string, found, wanted []model.Model) ([]ovsdb.O
 // match finds the row for each wanted one. Of several with one key, which only another writer can have made, one stays.
 func (d *difference) match() error {
 	if d.owner == "" {
-		return errors.New("rows of nobody can't be told from those of others")
+		return errors.New("rows without an owner can't be told from those of others")
 	}
 	places := map[place]bool{}
 	for _, r := range d.wanted {

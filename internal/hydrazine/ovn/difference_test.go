@@ -194,7 +194,7 @@ func TestDifference_needsAnOwner(t *testing.T) {
 	known, err := northboundTables()
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = known.difference("", []model.Model{foreignPort(3, "p")}, nil)
-	g.Expect(err).To(MatchError(ContainSubstring("rows of nobody")))
+	g.Expect(err).To(MatchError(ContainSubstring("rows without an owner")))
 }
 
 func ptr[T any](v T) *T { return &v }

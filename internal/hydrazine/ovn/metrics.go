@@ -10,7 +10,7 @@ import (
 var (
 	transactions = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "bedplate_hydrazine_ovn_transactions_total",
-		Help: "Transactions with OVN's databases, by what came of them.",
+		Help: "Transactions with OVN's databases, by outcome.",
 	}, []string{"database", "outcome"})
 
 	operationsDone = prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -214,5 +214,5 @@ func (s *admittedStream) SendMsg(message any) error {
 // recovered is a client's error after a bug: one request must not end the service for all.
 func recovered(ctx context.Context, panicked any) error {
 	klog.FromContext(ctx).Error(fmt.Errorf("%v", panicked), "A call panicked", "stack", string(debug.Stack()))
-	return status.Error(codes.Internal, "a bug of the proxy; its log says more")
+	return status.Error(codes.Internal, "internal error of the proxy; see its log")
 }

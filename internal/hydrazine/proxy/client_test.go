@@ -125,7 +125,7 @@ func TestWait_isForTheLatestChange(t *testing.T) {
 		_, err := c.WaitResourceGroup(ctx, "", "web")
 		return err
 	}
-	f.waits(wait, "nobody has seen it yet", func() { say(1) })
+	f.waits(wait, "no controller has seen it yet", func() { say(1) })
 	read, err := c.ResourceGroups.Get(ctx, &proxyv1.GetRequest{Name: "web"})
 	f.Expect(err).NotTo(HaveOccurred())
 	read.Spec.DhcpServer = "172.19.0.10"
@@ -160,7 +160,7 @@ func TestWaitPublicIP_isForItsHost(t *testing.T) {
 		say(func(s *networkfabricv1.PublicIPStatus) { s.Conditions = readyAt(1, "Available") })
 	})
 	f.allocate(name, blue)
-	f.waits(wait(f.as(blue)), "a host has it, and nobody announces it yet", func() {
+	f.waits(wait(f.as(blue)), "a host has it, and it isn't announced yet", func() {
 		say(func(s *networkfabricv1.PublicIPStatus) {
 			s.NextHop, s.AnnouncedBy, s.Conditions = "172.18.0.105", []string{"a"}, readyAt(1, "Announced")
 		})

@@ -29,12 +29,12 @@ type Config struct {
 // AddFlags adds the configuration to a command line.
 func (c *Config) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Listen, "listen", ":9661", "Address that gRPC is served at.")
-	flags.StringVar(&c.NamespacePrefix, "namespace-prefix", "tenant-", "What the name of a tenant's namespace begins with, "+
-		"before the tenant's own name. Empty gives every namespace but Kubernetes' own to the tenant of its name.")
-	flags.StringSliceVar(&c.Operators, "operator-organization", nil, "Organization of the certificates of those who "+
+	flags.StringVar(&c.NamespacePrefix, "namespace-prefix", "tenant-", "Prefix of the name of a tenant's namespace, "+
+		"before the tenant's own name. If empty, every namespace except Kubernetes' own belongs to the tenant of the same name.")
+	flags.StringSliceVar(&c.Operators, "operator-organization", nil, "Organization in the client certificates of operators, who "+
 		"may act for every tenant. Repeat it for several.")
 	flags.BoolVar(&c.CreateNamespaces, "create-namespaces", true, "Make a tenant's namespace with its first object, "+
-		"where it isn't there.")
+		"if it doesn't exist.")
 	flags.IntVar(&c.Connections, "max-connections", 2048, "Connections that clients may have at a time.")
 	flags.IntVar(&c.TenantConnections, "tenant-connections", 64, "Connections that the clients of one tenant may have at a time.")
 	flags.IntVar(&c.TenantWatches, "tenant-watches", 1024, "Watches that the clients of one tenant may have at a time.")

@@ -42,7 +42,7 @@ func TestCreate_canBeRepeated(t *testing.T) {
 	// Once the webhook knows it.
 	f.Eventually(func(g Gomega) {
 		_, err := c.ManagedResources.Create(ctx, &proxyv1.CreateManagedResourceRequest{Name: "host2", Spec: spec})
-		g.Expect(err).To(MatchError(ContainSubstring("belongs to ManagedResource host1")))
+		g.Expect(err).To(MatchError(ContainSubstring("is in use by ManagedResource host1")))
 	}, patience).Should(Succeed())
 	r, err := c.ManagedResources.Create(ctx, &proxyv1.CreateManagedResourceRequest{Name: "host1", Spec: spec})
 	f.Expect(err).NotTo(HaveOccurred())

@@ -81,14 +81,14 @@ func translate(ctx context.Context, err error, what string, path func(string) st
 		return status.FromContextError(ctx.Err()).Err()
 	}
 	f := failure{code: codes.Internal}
-	f.message = what + ": something is wrong between the proxy and the API server; the proxy's log says more"
+	f.message = what + ": the call to the API server failed; see the proxy's log"
 	reason := apierrors.ReasonForError(err)
 	delay, delayed := apierrors.SuggestsClientDelay(err)
 	switch {
 	case errors.Is(err, feed.ErrUnsynced):
-		f.code, f.message, f.retry = codes.Unavailable, "the proxy has just begun, and doesn't know the objects yet", retrySoon
+		f.code, f.message, f.retry = codes.Unavailable, "the proxy has just started and hasn't read the objects yet", retrySoon
 	case apierrors.IsNotFound(err):
-		f.code, f.message = codes.NotFound, what+": there is none"
+		f.code, f.message = codes.NotFound, what+": not found"
 	case apierrors.IsInvalid(err):
 		f.code, f.fields = codes.InvalidArgument, violations(err, path)
 		f.message = what + ": " + sentence(f.fields)
@@ -98,14 +98,14 @@ func translate(ctx context.Context, err error, what string, path func(string) st
 		f.code, f.reason, f.retry = codes.FailedPrecondition, "BEING_DELETED", 10*retrySoon
 		f.message = what + ": the tenant's namespace is being deleted"
 	case reason == metav1.StatusReasonForbidden && strings.Contains(err.Error(), "exceeded quota"):
-		f.code, f.reason, f.message = codes.ResourceExhausted, "QUOTA", what+": the tenant has as many as it may have"
+		f.code, f.reason, f.message = codes.ResourceExhausted, "QUOTA", what+": the tenant's quota is exceeded"
 	case reason == metav1.StatusReasonForbidden:
 		klog.FromContext(ctx).Error(err, "The API server refuses", "object", what)
 		f.code, f.message = codes.PermissionDenied, what+": the API server's policy doesn't allow it"
 	case apierrors.IsRequestEntityTooLargeError(err):
 		f.code, f.message = codes.InvalidArgument, what+": it is too large"
 	case delayed || transient(err, reason):
-		f.code, f.message = codes.Unavailable, what+": the API server doesn't answer now"
+		f.code, f.message = codes.Unavailable, what+": the API server is unavailable"
 		f.retry = max(retrySoon, time.Duration(delay)*time.Second)
 	}
 	if f.code == codes.Internal || f.code == codes.Unavailable {

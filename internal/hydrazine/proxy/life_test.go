@@ -91,7 +91,7 @@ func TestLife_ofANetwork(t *testing.T) {
 	_, err = c.ManagedResources.Get(ctx, &proxyv1.GetRequest{Name: "host1"})
 	f.Expect(code(err)).To(Equal(codes.NotFound))
 	_, err = c.WaitManagedResource(ctx, "", "host1")
-	f.Expect(err).To(MatchError(ContainSubstring("ManagedResource host1: there is none")))
+	f.Expect(err).To(MatchError(ContainSubstring("ManagedResource host1: not found")))
 
 	_, err = c.ManagedResources.Delete(ctx, &proxyv1.DeleteRequest{Name: "host1"})
 	f.Expect(code(err)).To(Equal(codes.NotFound))

@@ -66,7 +66,7 @@ func (l *limits) call(who caller) error {
 	if who.operator {
 		return nil
 	}
-	return reserve(l.pace(who.organization).calls, 1, "these are more calls than a tenant may make")
+	return reserve(l.pace(who.organization).calls, 1, "the tenant exceeds its limit of calls")
 }
 
 // refuse counts a call that is refused, and reports whether there may be another one.
@@ -77,7 +77,7 @@ func (l *limits) write(who caller, bytes int) error {
 	if who.operator {
 		return nil
 	}
-	return reserve(l.pace(who.organization).bytes, bytes, "this is more than a tenant may write")
+	return reserve(l.pace(who.organization).bytes, bytes, "the tenant exceeds its limit of written bytes")
 }
 
 func reserve(from *rate.Limiter, n int, problem string) error {
@@ -135,12 +135,12 @@ func (q *quota) take(who caller) (giveBack func(), ok bool) {
 func (l *limits) connect(who caller) (giveBack func(), err error) {
 	all, ok := l.all.take(caller{})
 	if !ok {
-		return nil, status.Error(codes.ResourceExhausted, "these are more connections than there may be")
+		return nil, status.Error(codes.ResourceExhausted, "the proxy has reached its limit of connections")
 	}
 	own, ok := l.connections.take(who)
 	if !ok {
 		all()
-		return nil, status.Error(codes.ResourceExhausted, "these are more connections than a tenant may have")
+		return nil, status.Error(codes.ResourceExhausted, "the tenant has reached its limit of connections")
 	}
 	return func() { own(); all() }, nil
 }

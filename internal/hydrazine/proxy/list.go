@@ -76,7 +76,7 @@ func (s *service[M]) listAll(ctx context.Context, namespace string, limit int, t
 		case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
 			return page[M]{}, listAgain("page_token: it is too old: begin with the first page")
 		case apierrors.IsBadRequest(err) && token != "":
-			return page[M]{}, invalid("page_token", "no list has answered with it")
+			return page[M]{}, invalid("page_token", "it wasn't returned by a list")
 		case err != nil:
 			return page[M]{}, translate(ctx, err, s.name+"s", s.path)
 		}
@@ -117,7 +117,7 @@ func (s *service[M]) messages(list client.ObjectList, bytes *int) (items []M, n,
 func (s *service[M]) listOwned(ctx context.Context, owner string, limit int, token string) (page[M], error) {
 	after, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil {
-		return page[M]{}, invalid("page_token", "no list has answered with it")
+		return page[M]{}, invalid("page_token", "it wasn't returned by a list")
 	}
 	items, err := s.feed.Of(owner)
 	if err != nil {

@@ -42,7 +42,7 @@ func NewMetrics() *Metrics {
 	m := &Metrics{
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "bedplate_hydrazine_proxy_calls_total",
-			Help: "Calls that have been answered, by gRPC's code. A Watch is when it ends.",
+			Help: "Calls that have been answered, by gRPC code. A Watch is counted when it ends.",
 		}, []string{"method", "code"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "bedplate_hydrazine_proxy_call_duration_seconds",
@@ -55,7 +55,7 @@ func NewMetrics() *Metrics {
 		}, []string{"kind"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "bedplate_hydrazine_proxy_refused_total",
-			Help: "Connections, calls and watches that were refused for who the client is, or for how many it has.",
+			Help: "Refused connections, calls and watches, by reason.",
 		}, []string{"reason"}),
 	}
 	for _, reason := range []string{

@@ -75,7 +75,7 @@ func (s *service[M]) place(by scope, name string) (types.NamespacedName, error) 
 // namespaceOf the one tenant that a call is about.
 func (s *service[M]) namespaceOf(by scope) (string, error) {
 	if by.tenant == "" || by.tenant == everyone {
-		return "", invalid("tenant", "say whose object it is")
+		return "", invalid("tenant", "required: the tenant of the object")
 	}
 	return s.namespace(by.tenant)
 }
@@ -86,7 +86,7 @@ func (s *service[M]) change(by scope) error {
 	case !s.clusterWide:
 		return nil
 	case !by.operator:
-		return status.Errorf(codes.PermissionDenied, "only operators make and delete a %s", s.name)
+		return status.Errorf(codes.PermissionDenied, "only operators may create and delete a %s", s.name)
 	case by.tenant != "":
 		return invalid("tenant", "a "+s.name+" isn't made for a tenant: leave it out")
 	}
@@ -200,7 +200,7 @@ func (s *service[M]) update(ctx context.Context, name, version string, spec prot
 		return none, err
 	}
 	if version == "" {
-		return none, invalid("resource_version", "say which version you have read")
+		return none, invalid("resource_version", "required: the resource_version of the object that was read")
 	}
 	current := s.object()
 	if err := s.client.Get(ctx, place, current); err != nil {

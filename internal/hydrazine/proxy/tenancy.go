@@ -64,7 +64,7 @@ func (t *Tenancy) connected(ctx context.Context) (*session, caller, error) {
 		s, _ = from.AuthInfo.(*session)
 	}
 	if s == nil {
-		return nil, caller{}, status.Error(codes.Unauthenticated, "the call comes by a connection whose client isn't known")
+		return nil, caller{}, status.Error(codes.Unauthenticated, "the client of this connection isn't authenticated")
 	}
 	who, err := t.identify(s.AuthInfo)
 	return s, who, err
@@ -76,7 +76,7 @@ func (t *Tenancy) identify(info credentials.AuthInfo) (caller, error) {
 	case t.Plaintext:
 		return caller{operator: true}, nil
 	case !found || len(secured.State.PeerCertificates) == 0:
-		return caller{}, status.Error(codes.Unauthenticated, "show a certificate")
+		return caller{}, status.Error(codes.Unauthenticated, "a client certificate is required")
 	}
 	who, err := t.caller(secured.State.PeerCertificates[0])
 	if err != nil {

@@ -164,8 +164,8 @@ func TestTenants_withPublicIPsSeeTheirOwn(t *testing.T) {
 		} else {
 			_, none := f.as(blue).PublicIPs.Get(ctx, &proxyv1.GetRequest{Name: "no-such"})
 			f.Expect(code(err)).To(Equal(codes.NotFound))
-			f.Expect(err.Error()).To(HaveSuffix("PublicIP "+name+": there is none"), "as of one that isn't there")
-			f.Expect(none.Error()).To(HaveSuffix("PublicIP no-such: there is none"))
+			f.Expect(err.Error()).To(HaveSuffix("PublicIP "+name+": not found"), "as of one that isn't there")
+			f.Expect(none.Error()).To(HaveSuffix("PublicIP no-such: not found"))
 		}
 		_, err = f.as(blue).PublicIPs.Delete(ctx, &proxyv1.DeleteRequest{Name: name, AllowMissing: true})
 		f.Expect(code(err)).To(Equal(codes.PermissionDenied))

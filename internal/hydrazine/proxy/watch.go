@@ -40,12 +40,12 @@ func (s *service[M]) watch(ctx context.Context, r *proxyv1.WatchRequest, send fu
 	}
 	after, err := strconv.ParseUint("0"+r.GetResourceVersion(), 10, 64)
 	if err != nil {
-		return invalid("resource_version", "no list and no watch has answered with it")
+		return invalid("resource_version", "it wasn't returned by a list or a watch")
 	}
 	giveBack, ok := s.limits.watches.take(by.caller)
 	if !ok {
 		s.metrics.refuse(refusedWatches)
-		return tooMany("these are more watches than a tenant may have", bookmarkInterval)
+		return tooMany("the tenant has reached its limit of watches", bookmarkInterval)
 	}
 	defer giveBack()
 	open := s.metrics.watches.WithLabelValues(s.name)
@@ -107,7 +107,7 @@ func (s *service[M]) happened(ctx context.Context, version uint64) error {
 		}
 	}
 	if version > s.feed.Known() {
-		return listAgain("resource_version: nothing has come to that version: list again, or watch without a version")
+		return listAgain("resource_version: that version doesn't exist yet: list again, or watch without a version")
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func (s *service[M]) watchEnded(ctx context.Context, err error) error {
 	case errors.Is(context.Cause(ctx), errLong):
 		return nil
 	case errors.Is(context.Cause(ctx), errStopping):
-		return unavailable("this proxy ends: watch again from the last version")
+		return unavailable("this proxy is shutting down: watch again from the last version")
 	}
 	return translate(ctx, err, s.name+"s", s.path)
 }

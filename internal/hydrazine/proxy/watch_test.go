@@ -260,7 +260,7 @@ func TestWatch_saysWhenToListAgain(t *testing.T) {
 	_, err = stream.Recv()
 	f.Expect(code(err)).To(Equal(codes.OutOfRange))
 	f.Expect(detail[*errdetails.ErrorInfo](err).GetReason()).To(Equal("LIST_AGAIN"))
-	f.Expect(err).To(MatchError(ContainSubstring("nothing has come to that version")))
+	f.Expect(err).To(MatchError(ContainSubstring("that version doesn't exist yet")))
 	for _, wrong := range []string{"x", "-1", "1e9", "99999999999999999999999"} {
 		_, err := f.watchGroups(c, wrong).Recv()
 		f.Expect(code(err)).To(Equal(codes.InvalidArgument), wrong)

@@ -22,16 +22,16 @@ var (
 	})
 	delay = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    "bedplate_hydrazine_speaker_announcement_delay_seconds",
-		Help:    "How long it took from the sight of a public IP's next hop until it was announced.",
+		Help:    "Time from when a public IP's next hop was seen until the IP was announced.",
 		Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
 	})
 	sessions = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "bedplate_hydrazine_speaker_sessions",
-		Help: "1 for the state that the session with a neighbor is in.",
+		Help: "1 for the current state of the BGP session with a neighbor.",
 	}, []string{"neighbor", "state"})
 	lastWord = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "bedplate_hydrazine_speaker_last_word_timestamp_seconds",
-		Help: "When this speaker withdraws everything, unless it renews its Lease before.",
+		Help: "Unix time at which this speaker withdraws all public IPs unless it renews its Lease.",
 	})
 )
 

@@ -58,7 +58,7 @@ func TestSecurityGroups_rules(t *testing.T) {
 			rule{Direction: "Ingress", SecurityGroups: []string{"db"}, Prefixes: []resourcev1.IPPrefix{"10.0.0.0/8"}},
 			[]string{"outport == @WEB && ip4.src == {10.0.0.0/8, $DB_ip4}", "outport == @WEB && ip6.src == {$DB_ip6}"}, "",
 		},
-		"nobody":           {rule{Direction: "Ingress", SecurityGroups: []string{"nobody"}}, nil, `names "nobody", which there isn't`},
+		"nobody":           {rule{Direction: "Ingress", SecurityGroups: []string{"nobody"}}, nil, `names "nobody", which doesn't exist`},
 		"nobody, and some": {rule{Direction: "Ingress", SecurityGroups: []string{"nobody", "db"}}, []string{"outport == @WEB && ip4.src == {$DB_ip4}", "outport == @WEB && ip6.src == {$DB_ip6}"}, `"nobody"`},
 		"no prefix":        {rule{Direction: "Ingress", Prefixes: []resourcev1.IPPrefix{"0.0.0.0/0} || 1"}}, nil, "lets nothing through"},
 		"no direction":     {rule{Direction: "Across"}, nil, "lets nothing through"},

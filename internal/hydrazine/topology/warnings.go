@@ -22,7 +22,7 @@ func (t *Topology) warn() {
 		for i, rule := range s.Rules {
 			for _, name := range rule.SecurityGroups {
 				if !t.Group.hasSecurityGroup(name) {
-					own("rule %d of security group %q names %q, which there isn't: nobody is in that", i+1, s.Name, name)
+					own("rule %d of security group %q names %q, which doesn't exist: it has no members", i+1, s.Name, name)
 				}
 			}
 			if len(t.Group.matches(resourcev1.SecurityGroup{Name: s.Name, Rules: []resourcev1.SecurityRule{rule}})) == 0 {

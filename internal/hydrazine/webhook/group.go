@@ -47,7 +47,7 @@ func (v groupValidator) check(ctx context.Context, before, g *resourcev1.Resourc
 	}
 	if size := sizeOf(g); size > maxSecurityGroups && size > sizeOf(before) {
 		return nil, refuse(field.ErrorTypeTooLong, "securityGroups", "", fmt.Sprintf(
-			"they may have %d bytes together, and have %d: join rules, or prefixes", maxSecurityGroups, size))
+			"together they may have at most %d bytes, and have %d: merge rules or prefixes", maxSecurityGroups, size))
 	}
 	site, err := overlay.LookAtSite(ctx, v, nil) // DPUs' own addresses the controller knows
 	if err != nil {

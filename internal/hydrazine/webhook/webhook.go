@@ -124,7 +124,7 @@ func (v validator) problem(
 		}
 		if len(public) > 0 { // whose is no business of a tenant's
 			return membership.Problem{Reason: membership.ReasonAddressTaken, Field: "dpuIPs", Message: fmt.Sprintf(
-				"%s is a public address: choose another one, of the fabric's", ip)}, nil
+				"%s is a public address: choose a fabric address", ip)}, nil
 		}
 	}
 	ip, what, err := controller.Reserved(ctx, v, r)
@@ -133,7 +133,7 @@ func (v validator) problem(
 	}
 	if what != "" {
 		return membership.Problem{Reason: membership.ReasonAddressTaken, Field: "dpuIPs", Message: fmt.Sprintf(
-			"%s is %s: choose another one, of the fabric's", ip, what)}, nil
+			"%s is %s: choose another fabric address", ip, what)}, nil
 	}
 	return membership.Problem{}, nil
 }
@@ -144,7 +144,7 @@ func warnings(r *resourcev1.ManagedResource, group *resourcev1.ResourceGroup) ad
 	case group == nil || len(r.Spec.SecurityGroups) == 0:
 		return nil
 	case group.Spec.NetworkImplementationType != resourcev1.SoftwareNetwork:
-		return admission.Warnings{fmt.Sprintf("the network fabric carries ResourceGroup %s: securityGroups keep nobody away", group.Name)}
+		return admission.Warnings{fmt.Sprintf("the network fabric carries ResourceGroup %s: securityGroups have no effect", group.Name)}
 	}
 	network, err := overlay.Topology(group, []resourcev1.ManagedResource{*r}, overlay.Outside{})
 	if err != nil {

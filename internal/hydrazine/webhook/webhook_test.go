@@ -68,7 +68,7 @@ func publicIP(name string, address resourcev1.IPAddress) *networkfabricv1.Public
 // The older host must not get what another one has by asking for it later.
 func TestValidateUpdate_keepsWhoWasThereFirst(t *testing.T) {
 	t.Parallel()
-	const taken = "belongs to a ManagedResource of another namespace"
+	const taken = "is in use by a ManagedResource of another namespace"
 	for name, c := range map[string]struct {
 		before func(*resourcev1.ManagedResource)
 		change func(*resourcev1.ManagedResourceSpec)
@@ -77,7 +77,7 @@ func TestValidateUpdate_keepsWhoWasThereFirst(t *testing.T) {
 		"nothing":           {change: func(*resourcev1.ManagedResourceSpec) {}},
 		"an address":        {change: func(s *resourcev1.ManagedResourceSpec) { s.DPUIPs[1] = "172.18.0.105" }, says: taken},
 		"with no group":     {change: func(s *resourcev1.ManagedResourceSpec) { s.ResourceGroup, s.DPUIPs[1] = "none", "172.18.0.105" }, says: taken},
-		"a DPU, no group":   {change: func(s *resourcev1.ManagedResourceSpec) { s.ResourceGroup, s.DPUIPs[0] = "none", "172.18.0.5" }, says: "serves another ResourceGroup"},
+		"a DPU, no group":   {change: func(s *resourcev1.ManagedResourceSpec) { s.ResourceGroup, s.DPUIPs[0] = "none", "172.18.0.5" }, says: "is in use for another ResourceGroup"},
 		"a public address":  {change: func(s *resourcev1.ManagedResourceSpec) { s.DPUIPs[1] = "203.0.113.9" }, says: "203.0.113.9 is a public address"},
 		"a public DPU":      {change: func(s *resourcev1.ManagedResourceSpec) { s.DPUIPs[0] = "203.0.113.9" }, says: "203.0.113.9 is a public address"},
 		"only another name": {change: func(s *resourcev1.ManagedResourceSpec) { s.ResourceGroup = "none" }},
@@ -110,10 +110,10 @@ func TestValidateUpdate_keepsWhoWasThereFirst(t *testing.T) {
 func TestValidateUpdate_refusesWhatIsReserved(t *testing.T) {
 	t.Parallel()
 	for address, says := range map[resourcev1.IPAddress]string{
-		"172.22.0.20":  "172.22.0.20 is a shared service's",
-		"172.20.0.9":   "172.20.0.9 is in a network of dpuPrefixes",
+		"172.22.0.20":  "172.22.0.20 is in sharedServices of the FabricPolicy",
+		"172.20.0.9":   "172.20.0.9 is in dpuPrefixes",
 		"172.18.0.1":   "172.18.0.1 is the gateway of its DPU",
-		"172.18.0.254": "172.18.0.254 is in a network of reservedPrefixes",
+		"172.18.0.254": "172.18.0.254 is in reservedPrefixes",
 		"172.18.0.2":   "", // by the report of another DPU, which counts for its own hosts only
 		"172.18.0.108": "",
 	} {
@@ -267,7 +267,7 @@ func TestWarnings_ofUnknownSecurityGroups(t *testing.T) {
 	}}}
 	warned, err := groupValidator{among(t)}.ValidateCreate(t.Context(), group)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(warned).To(ContainElement(ContainSubstring(`rule 1 of security group "db" names "web", which there isn't`)))
+	g.Expect(warned).To(ContainElement(ContainSubstring(`rule 1 of security group "db" names "web", which doesn't exist`)))
 	before := group.DeepCopy()
 	before.Spec.SecurityGroups = nil
 	warned, err = groupValidator{among(t)}.ValidateUpdate(t.Context(), before, group)
@@ -286,7 +286,7 @@ func TestWarnings_ofUnknownSecurityGroups(t *testing.T) {
 	g.Expect(among(group)).To(BeEmpty())
 	g.Expect(among(group, "db", "web")).To(ConsistOf(`there is no security group "web": nothing passes by it`))
 	group.Spec.NetworkImplementationType = resourcev1.FabricNetwork
-	g.Expect(among(group, "web")).To(ConsistOf(ContainSubstring("securityGroups keep nobody away")))
+	g.Expect(among(group, "web")).To(ConsistOf(ContainSubstring("securityGroups have no effect")))
 }
 
 // Each change of them is sent to every DPU of the group, and to every client that watches it.
@@ -307,7 +307,7 @@ func TestGroup_securityGroupsMayBeSoLarge(t *testing.T) {
 	_, err := groupValidator{among(t)}.ValidateCreate(t.Context(), small)
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = groupValidator{among(t)}.ValidateCreate(t.Context(), large)
-	g.Expect(err).To(MatchError(ContainSubstring("spec.securityGroups: Too long: they may have 65536 bytes together")))
+	g.Expect(err).To(MatchError(ContainSubstring("spec.securityGroups: Too long: together they may have at most 65536 bytes")))
 	g.Expect(len(err.Error())).To(BeNumerically("<", 1000), "and not all of them")
 	_, err = groupValidator{among(t)}.ValidateUpdate(t.Context(), small, large)
 	g.Expect(err).To(HaveOccurred())

@@ -837,7 +837,7 @@ type Port struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Whether the interface has a link.
 	Up bool `protobuf:"varint,2,opt,name=up,proto3" json:"up,omitempty"`
-	// Changes with every assignment to somebody else and with every isolation.
+	// Changes with every assignment to another host and with every isolation.
 	Generation uint64 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
 	// Who has the port. Empty: it is isolated.
 	Assignment *Assignment `protobuf:"bytes,4,opt,name=assignment,proto3" json:"assignment,omitempty"`

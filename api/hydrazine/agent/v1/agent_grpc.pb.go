@@ -42,7 +42,7 @@ type AgentClient interface {
 	// port is on the integration bridge; its flows come later, from OVN.
 	//
 	// INVALID_ARGUMENT: the request contradicts itself or names an address that isn't the DPU's. NOT_FOUND: there is no such
-	// port. ABORTED: the port's generation is another one, so somebody else has decided since the caller looked.
+	// port. ABORTED: the port's generation is another one, so another caller has decided since this one looked.
 	// FAILED_PRECONDITION: another port of this DPU is on the network of another group, or another resource has the port and wasn't
 	// isolated. OUT_OF_RANGE: as_of is older than the lease is long, or newer than the agent's clock.
 	Attach(ctx context.Context, in *AttachRequest, opts ...grpc.CallOption) (*Report, error)
@@ -114,7 +114,7 @@ type AgentServer interface {
 	// port is on the integration bridge; its flows come later, from OVN.
 	//
 	// INVALID_ARGUMENT: the request contradicts itself or names an address that isn't the DPU's. NOT_FOUND: there is no such
-	// port. ABORTED: the port's generation is another one, so somebody else has decided since the caller looked.
+	// port. ABORTED: the port's generation is another one, so another caller has decided since this one looked.
 	// FAILED_PRECONDITION: another port of this DPU is on the network of another group, or another resource has the port and wasn't
 	// isolated. OUT_OF_RANGE: as_of is older than the lease is long, or newer than the agent's clock.
 	Attach(context.Context, *AttachRequest) (*Report, error)

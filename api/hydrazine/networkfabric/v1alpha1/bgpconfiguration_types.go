@@ -6,7 +6,7 @@ import (
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 )
 
-// BGPConfigurationSpec says whom the BGP speakers tell of public IPs.
+// BGPConfigurationSpec configures the BGP speakers and their neighbors.
 type BGPConfigurationSpec struct {
 	// asn is the speakers' autonomous system.
 	// +required
@@ -49,7 +49,7 @@ type BGPNeighbor struct {
 	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port,omitempty"`
 
-	// holdTime after which a session without a word is over.
+	// holdTime is how long a session lasts without a message from the device.
 	// +optional
 	// +kubebuilder:default="90s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('3s') && duration(self) <= duration('1h')",message="choose a time from 3s to 1h"
@@ -123,7 +123,7 @@ type BGPSpeaker struct {
 	Sessions []BGPSession `json:"sessions,omitempty"`
 }
 
-// BGPSession is how a speaker gets on with a neighbor.
+// BGPSession is the state of the session with a neighbor.
 type BGPSession struct {
 	// neighbor is its address.
 	// +required
@@ -134,7 +134,7 @@ type BGPSession struct {
 	// +kubebuilder:validation:Enum=Idle;Connect;Active;OpenSent;OpenConfirm;Established
 	State string `json:"state,omitempty"`
 
-	// since when.
+	// since is when the session entered this state.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
 
@@ -144,7 +144,7 @@ type BGPSession struct {
 	Message string `json:"message,omitempty"`
 }
 
-// BGPConfiguration says whom the BGP speakers tell of public IPs, and how these sessions are.
+// BGPConfiguration configures the BGP speakers and their neighbors, and shows their sessions.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -155,11 +155,11 @@ type BGPConfiguration struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says whom to speak to.
+	// spec configures the speakers and their neighbors.
 	// +required
 	Spec BGPConfigurationSpec `json:"spec,omitempty"`
 
-	// status says how that goes.
+	// status shows the speakers and their sessions.
 	// +optional
 	Status BGPConfigurationStatus `json:"status,omitempty"`
 }

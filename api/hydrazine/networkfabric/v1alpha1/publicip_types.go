@@ -7,14 +7,14 @@ import (
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 )
 
-// PublicIPFinalizer keeps a PublicIP until nobody announces its address.
+// PublicIPFinalizer keeps a PublicIP until its address isn't announced any more.
 const PublicIPFinalizer = "networkfabric.bedplate.dev/publicip"
 
 // PublicIPSpec is one public address.
 type PublicIPSpec struct {
 	// ipAddress is the public IP. It can't be changed.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a PublicIP keeps its address: make another one"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="ipAddress is immutable: create another PublicIP"
 	IPAddress resourcev1.IPAddress `json:"ipAddress,omitempty"`
 }
 
@@ -24,13 +24,13 @@ type PublicIPStatus struct {
 	// +optional
 	Allocated bool `json:"allocated,omitempty"`
 
-	// managedResource is who has it. It stays until nobody announces the address for
-	// it any more.
+	// managedResource is the host that has the address. It stays set as long as
+	// the address is announced for that host.
 	// +optional
 	ManagedResource *ManagedResourceReference `json:"managedResource,omitempty"`
 
 	// nextHop is the fabric's address that the public IP is announced with. Without
-	// it the address is announced to nobody.
+	// it the address isn't announced.
 	// +optional
 	NextHop resourcev1.IPAddress `json:"nextHop,omitempty"`
 
@@ -42,7 +42,7 @@ type PublicIPStatus struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	AnnouncedBy []string `json:"announcedBy,omitempty"`
 
-	// conditions: Ready says whether the address can be had, or is had and announced.
+	// conditions: Ready is true if the address is free, or assigned and announced.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -32,7 +32,7 @@ func (c *Client) WaitManagedResource(ctx context.Context, tenant, name string) (
 		func(r *proxyv1.ManagedResource) (bool, string) { return isReady(r, r.GetStatus().GetConditions()) })
 }
 
-// WaitPublicIP waits until a PublicIP is Ready: nobody has it and somebody can, or a host has it and it is announced. See
+// WaitPublicIP waits until a PublicIP is Ready: no host has it and one can, or a host has it and it is announced. See
 // WaitResourceGroup.
 func (c *Client) WaitPublicIP(ctx context.Context, tenant, name string) (*proxyv1.PublicIP, error) {
 	return wait(ctx, tenant, name, c.PublicIPs.Get, c.PublicIPs.Watch, (*proxyv1.WatchPublicIPsResponse).GetPublicIp, isPublicIPReady)
@@ -145,14 +145,14 @@ func isReady[O object](o O, conditions []*proxyv1.Condition) (bool, string) {
 		}
 		return c.GetStatus() == proxyv1.Condition_STATUS_TRUE, c.GetReason() + ": " + c.GetMessage()
 	}
-	return false, "nobody has seen it yet"
+	return false, "no controller has seen it yet"
 }
 
 // isPublicIPReady is isReady of a PublicIP. A host may have got it since its conditions were written.
 func isPublicIPReady(ip *proxyv1.PublicIP) (bool, string) {
 	ready, why := isReady(ip, ip.GetStatus().GetConditions())
 	if status := ip.GetStatus(); ready && status.GetAllocated() && (status.GetNextHop() == "" || len(status.GetAnnouncedBy()) == 0) {
-		return false, "a host has it, and nobody announces it yet"
+		return false, "a host has it, and it isn't announced yet"
 	}
 	return ready, why
 }

@@ -29,13 +29,13 @@ func given(ip *proxyv1.PublicIP, nextHop string, speakers ...string) *proxyv1.Pu
 
 func TestIsReady_isSaidOfTheSpecThatIsThere(t *testing.T) {
 	t.Parallel()
-	const unseen, silent = "its latest change hasn't been seen yet", "a host has it, and nobody announces it yet"
+	const unseen, silent = "its latest change hasn't been seen yet", "a host has it, and it isn't announced yet"
 	for name, c := range map[string]struct {
 		ip    *proxyv1.PublicIP
 		ready bool
 		why   string
 	}{
-		"nothing is said":                      {&proxyv1.PublicIP{}, false, "nobody has seen it yet"},
+		"nothing is said":                      {&proxyv1.PublicIP{}, false, "no controller has seen it yet"},
 		"free":                                 {publicIP(1, 1, yes), true, "Why: because"},
 		"not ready":                            {publicIP(1, 1, no), false, "Why: because"},
 		"an older generation":                  {publicIP(2, 1, yes), false, unseen},

@@ -16,7 +16,7 @@
 //   VERSION_DIFFERS    ABORTED: the object isn't the one that was read: read it again
 //   BEING_DELETED      FAILED_PRECONDITION: an object of this name is still on its way out
 //   NO_NAMESPACE       FAILED_PRECONDITION: the tenant has no namespace, and the proxy makes none
-//   LIST_AGAIN         OUT_OF_RANGE: what has happened since that version or page isn't known: begin anew
+//   LIST_AGAIN         OUT_OF_RANGE: what has happened since that version or page isn't known: start again
 //   TOO_MANY_REQUESTS  RESOURCE_EXHAUSTED: of this client
 //   QUOTA              RESOURCE_EXHAUSTED: of the tenant
 // A call that ends with UNAVAILABLE can be repeated as it is, creates too.
@@ -155,7 +155,7 @@ func (Condition_Status) EnumDescriptor() ([]byte, []int) {
 // Metadata is what all objects have. It is the proxy's to write.
 type Metadata struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tenant whose object it is. Of a PublicIP it is the tenant whose host has it, and empty while nobody has.
+	// The tenant whose object it is. Of a PublicIP it is the tenant whose host has it, and empty while no host has.
 	Tenant string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
 	// Unique among the tenant's objects of the kind, or among all PublicIPs: lower case letters, digits, '-' and '.'.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`

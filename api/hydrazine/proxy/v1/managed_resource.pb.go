@@ -76,7 +76,7 @@ const (
 	ManagedResourceState_MANAGED_RESOURCE_STATE_UNSPECIFIED ManagedResourceState = 0
 	// The host is on its network.
 	ManagedResourceState_MANAGED_RESOURCE_STATE_ATTACHED ManagedResourceState = 1
-	// The host reaches nobody and nobody reaches it. Its place is kept.
+	// The host reaches no other host, and none reaches it. Its place is kept.
 	ManagedResourceState_MANAGED_RESOURCE_STATE_ISOLATED ManagedResourceState = 2
 )
 

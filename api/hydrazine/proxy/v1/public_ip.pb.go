@@ -134,9 +134,9 @@ type PublicIPStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Whether a host has it.
 	Allocated bool `protobuf:"varint,1,opt,name=allocated,proto3" json:"allocated,omitempty"`
-	// Who has it, until nobody announces it for that host any more.
+	// Who has it, as long as it is announced for that host.
 	ManagedResource *ManagedResourceReference `protobuf:"bytes,2,opt,name=managed_resource,json=managedResource,proto3" json:"managed_resource,omitempty"`
-	// The fabric's address that it is announced with. Empty: it is announced to nobody.
+	// The fabric's address that it is announced with. Empty: it isn't announced.
 	NextHop string `protobuf:"bytes,3,opt,name=next_hop,json=nextHop,proto3" json:"next_hop,omitempty"`
 	// The BGP speakers that may announce it.
 	AnnouncedBy []string `protobuf:"bytes,4,rep,name=announced_by,json=announcedBy,proto3" json:"announced_by,omitempty"`

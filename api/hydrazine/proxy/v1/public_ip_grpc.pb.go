@@ -43,8 +43,8 @@ type PublicIPsClient interface {
 	// DELETED when the host has it no more. The stream ends now and then: with UNAVAILABLE, or with OK after half an hour. Watch
 	// again from the last event's resource_version.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchPublicIPsResponse], error)
-	// Delete takes an address away, for operators. It returns when the deletion is accepted. The object is gone when nobody
-	// announces the address any more: Get says NOT_FOUND, or Watch DELETED.
+	// Delete takes an address away, for operators. It returns when the deletion is accepted. The object is gone when the
+	// address isn't announced any more: Get says NOT_FOUND, or Watch DELETED.
 	Delete(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 }
 
@@ -131,8 +131,8 @@ type PublicIPsServer interface {
 	// DELETED when the host has it no more. The stream ends now and then: with UNAVAILABLE, or with OK after half an hour. Watch
 	// again from the last event's resource_version.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchPublicIPsResponse]) error
-	// Delete takes an address away, for operators. It returns when the deletion is accepted. The object is gone when nobody
-	// announces the address any more: Get says NOT_FOUND, or Watch DELETED.
+	// Delete takes an address away, for operators. It returns when the deletion is accepted. The object is gone when the
+	// address isn't announced any more: Get says NOT_FOUND, or Watch DELETED.
 	Delete(context.Context, *DeleteRequest) (*emptypb.Empty, error)
 	mustEmbedUnimplementedPublicIPsServer()
 }

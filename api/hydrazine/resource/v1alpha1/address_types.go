@@ -24,7 +24,7 @@ type IPPrefix string
 //
 // +kubebuilder:validation:MaxLength=17
 // +kubebuilder:validation:Pattern=`^[0-9A-Fa-f][02468ACEace](:[0-9A-Fa-f]{2}){5}$`
-// +kubebuilder:validation:XValidation:rule="self != '00:00:00:00:00:00'",message="00:00:00:00:00:00 is nobody's address"
+// +kubebuilder:validation:XValidation:rule="self != '00:00:00:00:00:00'",message="00:00:00:00:00:00 is no host's address"
 type MACAddress string
 
 // IPNet describes an IPv4 or IPv6 network. What needs arithmetic is refused by the

@@ -21,7 +21,7 @@ type ManagedResourceState string
 const (
 	// Attached means that the host is on the network of its group.
 	Attached ManagedResourceState = "Attached"
-	// Isolated means that the host reaches nobody and nobody reaches it, while everything that is known of it stays.
+	// Isolated means that the host reaches no other and none reaches it, while everything that is known of it stays.
 	Isolated ManagedResourceState = "Isolated"
 )
 
@@ -59,9 +59,9 @@ type IPAssociation struct {
 // ManagedResourceSpec defines the desired state of ManagedResource.
 //
 // +kubebuilder:validation:XValidation:rule="self.hostAccess == 'NetworkAccess' || size(self.dpuIPs) >= 2",fieldPath=".dpuIPs",message="to be reached from outside its network a host needs a second DPU IP: add it, or choose hostAccess NetworkAccess"
-// +kubebuilder:validation:XValidation:rule="size(self.dpuIPs) < 2 || !isIP(self.hostIP) || !isIP(self.dpuIPs[1]) || ip(self.hostIP).family() == ip(self.dpuIPs[1]).family()",fieldPath=".dpuIPs",message="hostIP and the second DPU IP are both IPv4 or both IPv6: one is translated into the other"
-// +kubebuilder:validation:XValidation:rule="!has(self.secondHostIP) || !isIP(self.hostIP) || !isIP(self.secondHostIP) || ip(self.hostIP).family() != ip(self.secondHostIP).family()",fieldPath=".secondHostIP",message="the second host IP is of the other IP version: one is IPv4, the other IPv6"
-// +kubebuilder:validation:XValidation:rule="size(self.dpuIPs) < 3 || (has(self.secondHostIP) && (!isIP(self.secondHostIP) || !isIP(self.dpuIPs[2]) || ip(self.secondHostIP).family() == ip(self.dpuIPs[2]).family()))",fieldPath=".dpuIPs",message="secondHostIP and the third DPU IP are both IPv4 or both IPv6: one is translated into the other"
+// +kubebuilder:validation:XValidation:rule="size(self.dpuIPs) < 2 || !isIP(self.hostIP) || !isIP(self.dpuIPs[1]) || ip(self.hostIP).family() == ip(self.dpuIPs[1]).family()",fieldPath=".dpuIPs",message="hostIP and the second of dpuIPs must both be IPv4 or both IPv6: one is translated into the other"
+// +kubebuilder:validation:XValidation:rule="!has(self.secondHostIP) || !isIP(self.hostIP) || !isIP(self.secondHostIP) || ip(self.hostIP).family() != ip(self.secondHostIP).family()",fieldPath=".secondHostIP",message="hostIP and secondHostIP must be of different IP versions: one IPv4, the other IPv6"
+// +kubebuilder:validation:XValidation:rule="size(self.dpuIPs) < 3 || (has(self.secondHostIP) && (!isIP(self.secondHostIP) || !isIP(self.dpuIPs[2]) || ip(self.secondHostIP).family() == ip(self.dpuIPs[2]).family()))",fieldPath=".dpuIPs",message="secondHostIP and the third of dpuIPs must both be IPv4 or both IPv6: one is translated into the other"
 type ManagedResourceSpec struct {
 	// resourceGroup is the name of the ResourceGroup, in the same namespace, whose
 	// network the host is on. Another name moves the host: it leaves the old
@@ -77,7 +77,7 @@ type ManagedResourceSpec struct {
 	Type ResourceType `json:"type,omitempty"`
 
 	// State is Attached for a host that uses its network, Isolated for one that is
-	// to reach nobody for the time being.
+	// to reach no other host for the time being.
 	// +optional
 	// +kubebuilder:default=Attached
 	State ManagedResourceState `json:"State,omitempty"`
@@ -98,7 +98,7 @@ type ManagedResourceSpec struct {
 
 	// dpuIPs are the fabric's addresses for the DPU's uplink. The first is the DPU's
 	// own: its agent is called there, and tunnels end there. The second is kept for
-	// the host and assigned to nobody else: the host's traffic has it outside the
+	// the host and assigned to no other: the host's traffic has it outside the
 	// overlay. The third is the same for secondHostIP.
 	// +required
 	// +listType=set

@@ -9,7 +9,7 @@ type OverlayNetworkImplementationType string
 
 const (
 	// FabricNetwork means that the network fabric itself carries the network. Hydrazine records the group, its members and their
-	// addresses; it starts no central, calls no agent, and keeps nobody apart.
+	// addresses; it starts no central, calls no agent, and isolates no host.
 	FabricNetwork OverlayNetworkImplementationType = "Fabric"
 	// SoftwareNetwork means that OVN on the DPUs carries the network, with a central of its own.
 	SoftwareNetwork OverlayNetworkImplementationType = "Software"
@@ -17,11 +17,11 @@ const (
 
 // ResourceGroupSpec defines the desired state of ResourceGroup.
 //
-// +kubebuilder:validation:XValidation:rule="self.networkImplementationType == oldSelf.networkImplementationType",fieldPath=".networkImplementationType",message="what carries a network can't be changed under its hosts: make another ResourceGroup"
+// +kubebuilder:validation:XValidation:rule="self.networkImplementationType == oldSelf.networkImplementationType",fieldPath=".networkImplementationType",message="networkImplementationType is immutable: create another ResourceGroup"
 // +kubebuilder:validation:XValidation:rule="has(self.secondNetwork) == has(oldSelf.secondNetwork) && (!has(self.secondNetwork) || self.secondNetwork == oldSelf.secondNetwork)",fieldPath=".secondNetwork",message="the network is immutable: make another ResourceGroup"
-// +kubebuilder:validation:XValidation:rule="!has(self.secondNetwork) || !isIP(self.network.ip) || !isIP(self.secondNetwork.ip) || ip(self.network.ip).family() != ip(self.secondNetwork.ip).family()",fieldPath=".secondNetwork",message="the second network is of the other IP version: one is IPv4, the other IPv6"
+// +kubebuilder:validation:XValidation:rule="!has(self.secondNetwork) || !isIP(self.network.ip) || !isIP(self.secondNetwork.ip) || ip(self.network.ip).family() != ip(self.secondNetwork.ip).family()",fieldPath=".secondNetwork",message="network and secondNetwork must be of different IP versions: one IPv4, the other IPv6"
 // +kubebuilder:validation:XValidation:rule="!has(self.securityGroups) || size(self.securityGroups) == 0 || self.networkImplementationType == 'Software'",fieldPath=".securityGroups",message="only a Software network has security groups: leave them out, or choose networkImplementationType Software"
-// +kubebuilder:validation:XValidation:rule="!has(self.dhcpServer) || !isIP(self.dhcpServer) || (isIP(self.network.ip) && ip(self.network.ip).family() == ip(self.dhcpServer).family()) || has(self.secondNetwork)",fieldPath=".dhcpServer",message="the DHCP server's address is of the IP version of one of the networks"
+// +kubebuilder:validation:XValidation:rule="!has(self.dhcpServer) || !isIP(self.dhcpServer) || (isIP(self.network.ip) && ip(self.network.ip).family() == ip(self.dhcpServer).family()) || has(self.secondNetwork)",fieldPath=".dhcpServer",message="dhcpServer must be of the IP version of one of the networks"
 type ResourceGroupSpec struct {
 	// tenantIdentifier names the tenant that this group belongs to. Groups are
 	// isolated from each other, those of one tenant too.
@@ -78,8 +78,8 @@ type SoftwareNetworkConfiguration struct {
 	// +optional
 	Southbound string `json:"southbound,omitempty"`
 
-	// dhcpCircuitID is what a DHCP server knows the group by, of which it may have
-	// several with the same network: relays add it to requests as circuit-id
+	// dhcpCircuitID identifies the group to a DHCP server, which may serve several
+	// groups with the same network: relays add it to requests as circuit-id
 	// (RFC 3046), or interface-id (RFC 8415).
 	// +optional
 	DHCPCircuitID string `json:"dhcpCircuitID,omitempty"`
@@ -114,8 +114,8 @@ type ResourceGroupStatus struct {
 	// +optional
 	ManagedResourceCount uint64 `json:"managedResourceCount,omitempty"`
 
-	// softwareNetworkConfiguration says where OVN has the network, where that is
-	// what carries it.
+	// softwareNetworkConfiguration says where OVN has the network. It is set for
+	// Software networks only.
 	// +optional
 	SoftwareNetworkConfiguration *SoftwareNetworkConfiguration `json:"softwareNetworkConfiguration,omitempty"`
 

@@ -85,7 +85,7 @@ type SecurityRule struct {
 
 // PortRange is one port or several.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.last) || self.last >= self.first",fieldPath=".last",message="the last port isn't below the first"
+// +kubebuilder:validation:XValidation:rule="!has(self.last) || self.last >= self.first",fieldPath=".last",message="last must not be less than first"
 type PortRange struct {
 	// first port.
 	// +required

@@ -90,7 +90,7 @@ func TestResourceGroup_isChecked(t *testing.T) {
 			g.Spec.Network, g.Spec.DHCPServer = &resourcev1.IPNet{IP: "fd00::", PrefixLength: 64, Gateway: "fd00::1"}, "fd01::5"
 		}, ""},
 		"IPv6 with an IPv4 DHCP server": network("fd00::", 64, "",
-			"spec.dhcpServer: Invalid value: the DHCP server's address is of the IP version of one of the networks"),
+			"spec.dhcpServer: Invalid value: dhcpServer must be of the IP version of one of the networks"),
 		"smallest":             network("10.10.10.4", 30, "10.10.10.6", ""),
 		"no network":           {func(g *resourcev1.ResourceGroup) { g.Spec.Network = nil }, "spec.network: Required value"},
 		"no address":           network("tenant", 24, "", "spec.network.ip: Invalid value: write an IP address in its canonical form"),
@@ -102,7 +102,7 @@ func TestResourceGroup_isChecked(t *testing.T) {
 		"no prefix":            network("10.10.10.0", 0, "", "spec.network.prefixLength: Required value"),
 		"bad DHCP server":      {func(g *resourcev1.ResourceGroup) { g.Spec.DHCPServer = "dhcp" }, "spec.dhcpServer: Invalid value: write an IP address"},
 		"dual stack":           second(&resourcev1.IPNet{IP: "fd00::", PrefixLength: 64}, ""),
-		"two IPv4":             second(&resourcev1.IPNet{IP: "10.10.20.0", PrefixLength: 24}, "spec.secondNetwork: Invalid value: the second network is of the other IP version"),
+		"two IPv4":             second(&resourcev1.IPNet{IP: "10.10.20.0", PrefixLength: 24}, "spec.secondNetwork: Invalid value: network and secondNetwork must be of different IP versions"),
 		"rules": rule(resourcev1.SecurityRule{
 			Direction: "Ingress", Protocol: "TCP", Ports: []resourcev1.PortRange{{First: 22}, {First: 80, Last: 90}},
 			Prefixes: []resourcev1.IPPrefix{"0.0.0.0/0", "fd00::/8"}, SecurityGroups: []string{"web"},
@@ -112,7 +112,7 @@ func TestResourceGroup_isChecked(t *testing.T) {
 		}, "spec.securityGroups[0].rules[0].ports: Invalid value: only TCP and UDP have ports"),
 		"ports backwards": rule(resourcev1.SecurityRule{
 			Direction: "Egress", Protocol: "UDP", Ports: []resourcev1.PortRange{{First: 9, Last: 8}},
-		}, "ports[0].last: Invalid value: the last port isn't below the first"),
+		}, "ports[0].last: Invalid value: last must not be less than first"),
 		"no prefix at all": rule(resourcev1.SecurityRule{
 			Direction: "Egress", Prefixes: []resourcev1.IPPrefix{"10.0.0.1/8"},
 		}, "prefixes[0]: Invalid value: write a network in its canonical form"),
@@ -129,7 +129,7 @@ func TestResourceGroup_isChecked(t *testing.T) {
 		"another gateway":  {func(g *resourcev1.ResourceGroup) { g.Spec.Network.Gateway = "" }, "spec.network: Invalid value: the network is immutable: make another ResourceGroup"},
 		"a second network": second(&resourcev1.IPNet{IP: "fd00::", PrefixLength: 64}, "spec.secondNetwork: Invalid value: the network is immutable"),
 		"another rule":     rule(resourcev1.SecurityRule{Direction: "Egress"}, ""),
-		"another type":     {func(g *resourcev1.ResourceGroup) { g.Spec.NetworkImplementationType = "Fabric" }, "spec.networkImplementationType: Invalid value: what carries a network can't be changed under its hosts"},
+		"another type":     {func(g *resourcev1.ResourceGroup) { g.Spec.NetworkImplementationType = "Fabric" }, "spec.networkImplementationType: Invalid value: networkImplementationType is immutable"},
 		"another tenant":   {func(g *resourcev1.ResourceGroup) { g.Spec.TenantIdentifier = "other" }, ""},
 	})
 }
@@ -154,21 +154,21 @@ func TestManagedResource_isChecked(t *testing.T) {
 		"dual stack": {func(r *resourcev1.ManagedResource) {
 			r.Spec.SecondHostIP, r.Spec.DPUIPs = "fd00::2", append(r.Spec.DPUIPs, "fd01::5")
 		}, ""},
-		"third DPU IP for nothing": {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs = append(r.Spec.DPUIPs, "fd01::5") }, "spec.dpuIPs: Invalid value: secondHostIP and the third DPU IP are both"},
+		"third DPU IP for nothing": {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs = append(r.Spec.DPUIPs, "fd01::5") }, "spec.dpuIPs: Invalid value: secondHostIP and the third of dpuIPs must both be"},
 		"third DPU IP of the first version": {func(r *resourcev1.ManagedResource) {
 			r.Spec.SecondHostIP, r.Spec.DPUIPs = "fd00::2", append(r.Spec.DPUIPs, "172.18.0.9")
-		}, "spec.dpuIPs: Invalid value: secondHostIP and the third DPU IP are both"},
-		"two IPv4 addresses": {func(r *resourcev1.ManagedResource) { r.Spec.SecondHostIP = "10.10.10.3" }, "spec.secondHostIP: Invalid value: the second host IP is of the other IP version"},
+		}, "spec.dpuIPs: Invalid value: secondHostIP and the third of dpuIPs must both be"},
+		"two IPv4 addresses": {func(r *resourcev1.ManagedResource) { r.Spec.SecondHostIP = "10.10.10.3" }, "spec.secondHostIP: Invalid value: hostIP and secondHostIP must be of different IP versions"},
 		"one DPU IP twice":   {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[1] = r.Spec.DPUIPs[0] }, "spec.dpuIPs[1]: Duplicate value"},
 		"bad DPU IP":         {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[0] = "dpu1" }, "spec.dpuIPs[0]: Invalid value: write an IP address"},
 		"multicast DPU IP":   {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[0] = "224.0.0.5" }, "spec.dpuIPs[0]: Invalid value: choose an address that one host can have"},
 		"multicast MAC":      {func(r *resourcev1.ManagedResource) { r.Spec.HostMAC = "03:00:0a:0a:0a:02" }, "spec.hostMAC: Invalid value"},
-		"no MAC at all":      {func(r *resourcev1.ManagedResource) { r.Spec.HostMAC = "00:00:00:00:00:00" }, "spec.hostMAC: Invalid value: 00:00:00:00:00:00 is nobody's address"},
+		"no MAC at all":      {func(r *resourcev1.ManagedResource) { r.Spec.HostMAC = "00:00:00:00:00:00" }, "spec.hostMAC: Invalid value: 00:00:00:00:00:00 is no host's address"},
 		"no second IP":       {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs = r.Spec.DPUIPs[:1] }, "spec.dpuIPs: Invalid value: to be reached from outside its network a host needs a second DPU IP"},
 		"no second public IP": {func(r *resourcev1.ManagedResource) {
 			r.Spec.HostAccess, r.Spec.DPUIPs = "PublicAccess", r.Spec.DPUIPs[:1]
 		}, "to be reached from outside its network a host needs a second DPU IP"},
-		"two IP versions": {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[1] = "fd01::5" }, "spec.dpuIPs: Invalid value: hostIP and the second DPU IP are both IPv4 or both IPv6"},
+		"two IP versions": {func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[1] = "fd01::5" }, "spec.dpuIPs: Invalid value: hostIP and the second of dpuIPs must both be IPv4 or both IPv6"},
 		"unknown state":   {func(r *resourcev1.ManagedResource) { r.Spec.State = "Off" }, `supported values: "Attached", "Isolated"`},
 		"unknown type":    {func(r *resourcev1.ManagedResource) { r.Spec.Type = "VM" }, `supported values: "BareMetal"`},
 		"unknown access":  {func(r *resourcev1.ManagedResource) { r.Spec.HostAccess = "All" }, `supported values: "NetworkAccess", "FabricAccess", "PublicAccess"`},
@@ -201,7 +201,7 @@ func TestPublicIP_keepsItsAddress(t *testing.T) {
 	}
 	g.Expect(c.Create(t.Context(), ip)).To(Succeed())
 	ip.Spec.IPAddress = "203.0.113.11"
-	g.Expect(c.Update(t.Context(), ip)).To(MatchError(ContainSubstring("a PublicIP keeps its address: make another one")))
+	g.Expect(c.Update(t.Context(), ip)).To(MatchError(ContainSubstring("ipAddress is immutable: create another PublicIP")))
 	g.Expect(c.Delete(t.Context(), ip)).To(Succeed())
 }
 

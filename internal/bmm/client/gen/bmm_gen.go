@@ -512,7 +512,7 @@ type InstanceBatchCreateRequest struct {
 	// OperatingSystemID operatingSystemId or ipxeScript.
 	OperatingSystemID ID `json:"operatingSystemId,omitempty,omitzero"`
 
-	// PhoneHomeEnabled True makes the server parse userData and write it anew, which breaks Jinja templates.
+	// PhoneHomeEnabled True makes the server parse and rewrite userData, which breaks Jinja templates.
 	PhoneHomeEnabled *bool `json:"phoneHomeEnabled,omitempty"`
 
 	// SecondaryVPCIDs Exactly the other VPCs of the interfaces' prefixes; FNN only.
@@ -551,7 +551,7 @@ type InstanceCreateRequest struct {
 	// OperatingSystemID operatingSystemId or ipxeScript.
 	OperatingSystemID ID `json:"operatingSystemId,omitempty,omitzero"`
 
-	// PhoneHomeEnabled True makes the server parse userData and write it anew, which breaks Jinja templates.
+	// PhoneHomeEnabled True makes the server parse and rewrite userData, which breaks Jinja templates.
 	PhoneHomeEnabled *bool `json:"phoneHomeEnabled,omitempty"`
 
 	// SecondaryVPCIDs Exactly the other VPCs of the interfaces' prefixes; FNN only.

@@ -15,7 +15,7 @@ import (
 
 // Why an attachment is refused.
 var (
-	ErrGeneration  = errors.New("somebody else has decided on the port since")
+	ErrGeneration  = errors.New("another caller has decided on the port since")
 	ErrOtherGroup  = errors.New("the DPU is on the network of another group")
 	ErrSecondPlace = errors.New("it has another port of this DPU")
 	ErrHeld        = errors.New("isolate it first")

@@ -126,7 +126,7 @@ func TestLoadBalancer_saysWhereDPUsComeIn(t *testing.T) {
 	f.Eventually(func() error {
 		_, err := f.runtime.Ensure(t.Context(), blue)
 		return err
-	}).Should(MatchError("its load balancer is called lb.example.com, and DPUs need an address"))
+	}).Should(MatchError("its load balancer has the hostname lb.example.com, and DPUs need an IP address: use a load balancer with an IP address, or --centrals-service=NodePort"))
 }
 
 func TestCentral_thatSomebodyChangesIsRepaired(t *testing.T) {

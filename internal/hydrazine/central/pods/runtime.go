@@ -131,7 +131,7 @@ func (r *Runtime) outside(service *corev1.Service) (string, error) {
 			return endpoint(ip, dpuPort), nil
 		}
 		if ingress.Hostname != "" {
-			return "", fmt.Errorf("its load balancer is called %s, and DPUs need an address", ingress.Hostname)
+			return "", fmt.Errorf("its load balancer has the hostname %s, and DPUs need an IP address: use a load balancer with an IP address, or --centrals-service=NodePort", ingress.Hostname)
 		}
 	}
 	return "", fmt.Errorf("its Service has no address of a load balancer: %w", central.ErrOnItsWay)

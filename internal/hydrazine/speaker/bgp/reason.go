@@ -13,7 +13,7 @@ import (
 // silent is the reason if packets of a session get lost although there is a connection. A router with TTL security drops what it
 // gets from a speaker without, from the moment on in which it has accepted the connection: so there may even be a session, for a
 // hold time.
-const silent = "the neighbor didn't say a word for the hold time: see that packets get there and back, and that both ends have TTL " +
+const silent = "the hold timer expired without a message from the neighbor: check that packets pass in both directions, and that both ends have TTL " +
 	"security (ttlSecurity), or none"
 
 // heard records what GoBGP reports of a neighbor only in its log.
@@ -80,7 +80,7 @@ func reasonOf(state apiutil.PeerState, asn uint32) string {
 		return silent
 	case api.PeerState_DISCONNECT_REASON_READ_FAILED, api.PeerState_DISCONNECT_REASON_WRITE_FAILED,
 		api.PeerState_DISCONNECT_REASON_GRACEFUL_RESTART:
-		return "the connection broke: see that the neighbor runs, and that packets get there and back"
+		return "the connection was lost: check that the neighbor runs, and that packets pass in both directions"
 	case api.PeerState_DISCONNECT_REASON_BAD_PEER_AS:
 		return fmt.Sprintf("the neighbor isn't in the autonomous system %d: correct its asn", state.PeerASN)
 	default:
@@ -90,7 +90,7 @@ func reasonOf(state apiutil.PeerState, asn uint32) string {
 
 // refused is what a NOTIFICATION in answer to our OPEN means. GoBGP doesn't say what is in it.
 func refused(neighbor netip.Addr, asn uint32) string {
-	return fmt.Sprintf("%s refuses this speaker: see that it expects it in the autonomous system %d (remote-as)", neighbor, asn)
+	return fmt.Sprintf("%s refuses this speaker: check that this speaker is configured there with the autonomous system %d (remote-as)", neighbor, asn)
 }
 
 // tooMuch is why a neighbor is left alone for a while.
@@ -116,7 +116,7 @@ func (n *neighbor) message() string {
 	case n.reason != "":
 		return n.reason
 	case n.state == stateOpenConfirm:
-		return "the neighbor has begun the session and doesn't go on with it: see that both ends have TTL security (ttlSecurity), or none"
+		return "the neighbor opened the session, but doesn't continue it: check that both ends have TTL security (ttlSecurity), or none"
 	default:
 		return "the session is being opened"
 	}

@@ -158,7 +158,7 @@ blue  10.10.10.0/24, fd10::/64
 │  └─ Ingress from web, gone
 ├─ denied by the site: 172.20.0.0/16
 ├─ shared by the site: 172.19.0.0/24, fd19::/64
-├─ warning: uid: rule 1 of security group "db" names "gone", which there isn't: nobody is in that
+├─ warning: uid: rule 1 of security group "db" names "gone", which doesn't exist: it has no members
 └─ warning: uid-store: there is no security group "no such": nothing passes by it
 `))
 }

@@ -73,7 +73,7 @@ func Init(ctx context.Context, host Host, config *InitConfig) (*Node, error) {
 		return nil, err
 	}
 	if len(config.Init.BootstrapTokens) > 0 {
-		host.Console.Warn("bootstrapTokens have no effect here: whoever adds machines writes their tokens")
+		host.Console.Warn("bootstrapTokens have no effect here: what adds machines writes their tokens")
 	}
 	host.Console.Info("starting the control plane", "node", node.Name, "endpoint", settings.Endpoint)
 	controlPlane, err := controlplane.Start(ctx, settings)
