@@ -103,11 +103,11 @@ func (l *Ledger) Recall(key string, e *ledgerv1.Entry) {
 	l.recalled[key], l.Entries[key] = e, e
 }
 
-// IsYours reports whether it has a resource as the user's own, under any key.
+// IsYours reports whether it has a resource as the user's own, under any key, or had it so and has released it.
 func (l *Ledger) IsYours(kind, id string) bool {
-	return slices.ContainsFunc(slices.Collect(maps.Values(l.Entries)), func(e *ledgerv1.Entry) bool {
-		return e.Foreign && e.Kind == kind && e.ID == id
-	})
+	has := func(e *ledgerv1.Entry) bool { return e.Foreign && e.Kind == kind && e.ID == id }
+	return slices.ContainsFunc(slices.Collect(maps.Values(l.Entries)), has) ||
+		slices.Contains(l.Stored.Spec.Released, ledgerv1.OutsideID{Kind: kind, ID: id}.String())
 }
 
 // EntriesOf are the effective entries of a ledger, by key.

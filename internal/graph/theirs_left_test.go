@@ -1,0 +1,79 @@
+package graph_test
+
+import (
+	"errors"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+// keeps reconciles an owner with a site of the user's own (id-1), and a group after it: ours (id-2), the same as the user's own, or none.
+func (f *fixture) keeps(group string) {
+	f.t.Helper()
+	g, kind := f.graphOf(f.owner())
+	w := f.want("site")
+	w.Claim = graph.Use("id-1")
+	site := graph.Add(g, kind, w)
+	switch group {
+	case "ours":
+		graph.Add(g, kind, f.want("group", site))
+	case "theirs":
+		w := f.want("group/id-2", site)
+		w.Claim = graph.Use("id-2")
+		graph.Add(g, kind, w)
+	}
+	_, _ = g.Reconcile(f.t.Context())
+	f.clock.Step(2 * settle)
+}
+
+// kept is a fixture in which the user keeps the group that was made for the owner. It carries our tag.
+func kept(t *testing.T) *fixture {
+	t.Helper()
+	f := inMemory(t)
+	f.put("site")
+	for _, group := range []string{"ours", "ours", "theirs", "theirs"} {
+		f.keeps(group)
+	}
+	f.Expect(f.ledger().Spec.Entries).To(ConsistOf(
+		And(HaveField("Key", "site"), HaveField("Foreign", true)), And(HaveField("Key", "group/id-2"), HaveField("Foreign", true))))
+	return f
+}
+
+func (f *fixture) expectKept() {
+	f.t.Helper()
+	f.service.before, f.lag = nil, nil
+	_, done := f.deletes()
+	f.Expect(f.service.called("delete id-2")).To(BeZero(), "it is the user's own: %v", f.service.changes())
+	f.Expect(done).To(BeTrue())
+}
+
+// Of two of the user's own one was released when the process was killed; that one carries our tag.
+func TestTheirs_thatWereReleasedBeforeAKill(t *testing.T) {
+	t.Parallel()
+	f := kept(t)
+	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+	writes := 0
+	f.write = func() error {
+		if writes++; writes > 1 {
+			return errors.New("killed")
+		}
+		return nil
+	}
+	_, done := f.delete()
+	f.write = nil
+	f.Expect(done).To(BeFalse())
+	f.Expect(f.ledger().Spec.Entries).To(ConsistOf(HaveField("Key", "site")))
+	f.expectKept()
+}
+
+// What the spec has named as the user's own leaves it again.
+func TestTheirs_thatLeftTheSpecBeforeADeletion(t *testing.T) {
+	t.Parallel()
+	f := kept(t)
+	f.keeps("")
+	f.Expect(f.ledger().Spec.Entries).To(ConsistOf(HaveField("Key", "site")))
+	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+	f.expectKept()
+}
