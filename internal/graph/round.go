@@ -321,6 +321,11 @@ func (r *round[T]) delete(ctx context.Context, id string, in Scope) error {
 			return err
 		}
 	}
+	if !r.sight.Wrote { // what was written in this round is the newest
+		if err := r.g.ledger.Newest(ctx); err != nil {
+			return err
+		}
+	}
 	r.sight.Asked = append(r.sight.Asked, id)
 	err := r.kind.Delete(ctx, id, in)
 	switch fault.ClassOf(err) {

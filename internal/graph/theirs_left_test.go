@@ -77,3 +77,22 @@ func TestTheirs_thatLeftTheSpecBeforeADeletion(t *testing.T) {
 	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
 	f.expectKept()
 }
+
+// The cache has the ledger from before the user kept it.
+func TestTheirs_areNotDeletedByAnOlderLedger(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	f.put("site")
+	f.keeps("ours")
+	f.keeps("ours")
+	before := f.ledger()
+	f.Expect(before.Entry("group").Foreign).To(BeFalse())
+	f.keeps("theirs")
+	f.keeps("theirs")
+	f.Expect(f.ledger().Entry("group")).To(BeNil())
+	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+	f.lag = before
+	_, done := f.delete()
+	f.Expect(done).To(BeFalse())
+	f.expectKept()
+}

@@ -318,6 +318,15 @@ func (l *Ledger) Current(ctx context.Context) error {
 	return err
 }
 
+// Newest fails if the server has another version than was read: what is ours in this one may be the user's own by now.
+func (l *Ledger) Newest(ctx context.Context) error {
+	newest, err := Of(ctx, l.store.Live, l.store.Client.Scheme(), l.owner)
+	if err == nil && (newest == nil || newest.ResourceVersion != l.Stored.ResourceVersion) {
+		err = phases.ErrStale
+	}
+	return err
+}
+
 // Keys of the entries, sorted.
 func (l *Ledger) Keys() []string { return slices.Sorted(maps.Keys(l.Entries)) }
 
