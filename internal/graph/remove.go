@@ -20,7 +20,11 @@ import (
 func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report *report) {
 	left := g.unwanted(wanted)
 	if wanted != nil && len(left) > 0 {
-		if err := g.ledger.Current(ctx); err != nil {
+		err := g.ledger.Current(ctx)
+		if err == nil {
+			err = g.disown(ctx, left)
+		}
+		if err != nil {
 			report.add(ReadyCondition, left[0], inside, phases.Of(err))
 			return
 		}
@@ -58,6 +62,23 @@ func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report
 			report.add(g.ledger.Entries[key].Condition, key, g.serviceOf(key), waitsUntilGone(holders))
 		}
 	}
+}
+
+// disown records that what the spec names as the user's own is theirs: it may take a while until that is bound under its new key, and a
+// deletion has no spec.
+func (g *Graph) disown(ctx context.Context, left []string) error {
+	changed := false
+	for _, key := range left {
+		if e := g.ledger.Entries[key]; e.Owned() && slices.Contains(g.named[e.Kind], e.ID) {
+			theirs := e.DeepCopy()
+			theirs.State, theirs.Foreign = ledgerv1.Bound, true
+			g.ledger.Entries[key], changed = theirs, true
+		}
+	}
+	if !changed {
+		return nil
+	}
+	return g.ledger.Write(ctx)
 }
 
 func inACircle(key string, holders []string) phases.Phase {

@@ -6,6 +6,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
@@ -95,4 +96,47 @@ func TestTheirs_areNotDeletedByAnOlderLedger(t *testing.T) {
 	_, done := f.delete()
 	f.Expect(done).To(BeFalse())
 	f.expectKept()
+}
+
+// The spec names it as the user's own, which can't be bound yet; then the owner is deleted.
+func TestTheirs_thatWereNotBoundBeforeADeletion(t *testing.T) {
+	t.Parallel()
+	for what, change := range map[string]func(f *fixture){
+		"its lookup fails": func(f *fixture) {
+			f.service.failing("get id-2", &fault.Error{Class: fault.Transient, Op: "get", Err: errors.New("503")})
+		},
+		"what it comes after isn't ready": func(f *fixture) { f.service.things["id-1"].creating = true },
+	} {
+		for _, after := range []bool{false, true} {
+			f := inMemory(t)
+			f.put("site")
+			keeps := func(own bool) {
+				g, kind := f.graphOf(f.owner())
+				w := f.want("site")
+				w.Claim = graph.Use("id-1")
+				site := graph.Add(g, kind, w)
+				w = f.want("group", site)
+				if own {
+					w = f.want("group/id-2", site)
+					w.Claim = graph.Use("id-2")
+				}
+				group := graph.Add(g, kind, w)
+				if after {
+					graph.Add(g, kind, f.want("vpc", group))
+				}
+				_, _ = g.Reconcile(t.Context())
+			}
+			keeps(false)
+			keeps(false)
+			change(f)
+			keeps(true)
+			f.service.before = nil
+			f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+			_, done := f.deletes()
+			f.Expect(done).To(BeTrue())
+			if f.service.called("delete id-2") > 0 {
+				t.Errorf("%s, with something after it %t: the spec names it as the user's own: %v", what, after, f.service.changes())
+			}
+		}
+	}
 }
