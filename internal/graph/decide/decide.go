@@ -73,13 +73,9 @@ func (d decision) stamp() *metav1.Time { return &metav1.Time{Time: d.now.Round(0
 
 // keep maintains a bound resource. Only a proven "not found" counts as gone.
 func (d decision) keep() Step {
-	f, ready := d.w.Fresh, d.w.Before == ""
-	if ready && !slices.Equal(f.After, d.e.After) || f.Condition != d.e.Condition || (d.w.Moved && !d.s.Wrote) {
-		return d.write(Note, func(e *ledgerv1.Entry) {
-			if e.Condition = f.Condition; ready { // until then it may need what it came after
-				e.After = f.After
-			}
-		})
+	condition, after := d.w.Fresh.Condition, d.after()
+	if !slices.Equal(after, d.e.After) || condition != d.e.Condition || (d.w.Moved && !d.s.Wrote) {
+		return d.write(Note, func(e *ledgerv1.Entry) { e.Condition, e.After = condition, after })
 	}
 	object, seen := d.sightOf(d.e.ID)
 	switch {
@@ -110,6 +106,20 @@ func (d decision) keep() Step {
 		return d.write(Note, func(e *ledgerv1.Entry) { e.Proven = e.ID })
 	}
 	return d.repair(*object)
+}
+
+// after is what it comes after: until what the spec says is ready, it may still need what it came after.
+func (d decision) after() []string {
+	if d.w.Before == "" {
+		return d.w.Fresh.After
+	}
+	all := slices.Clone(d.e.After)
+	for _, key := range d.w.Fresh.After {
+		if !slices.Contains(all, key) {
+			all = append(all, key)
+		}
+	}
+	return all
 }
 
 // isNowhere reports whether the scope that a resource needs isn't known.

@@ -133,7 +133,7 @@ func (d decision) refuse(token string) Step {
 // bindTo writes a resource's ID into the ledger; what is recorded of the attempt stays.
 func (d decision) bindTo(v Verb, id string, foreign bool) Step {
 	e := d.w.Fresh
-	e.State, e.ID, e.Foreign, e.Scope = ledgerv1.Bound, id, foreign, d.e.Scope
+	e.State, e.ID, e.Foreign, e.Scope, e.After = ledgerv1.Bound, id, foreign, d.e.Scope, d.after()
 	if !foreign {
 		e.Token, e.Params, e.Proven = d.e.Token, d.e.Params, id
 	}

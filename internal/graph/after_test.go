@@ -1,0 +1,54 @@
+package graph_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/creates"
+)
+
+// The create of a VPC is answered when the spec has another group, which isn't ready yet: it was created with the old one.
+func TestReplaced_isKeptForWhatIsBeingCreatedAfterIt(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	theirs := f.put("theirs") // id-1
+	g, kind := f.graphOf(f.owner())
+	graph.Add(g, kind, f.want("group")) // id-2
+	_, err := g.Reconcile(t.Context())
+	f.Expect(err).NotTo(HaveOccurred())
+	f.pool = &creates.Pool{Limit: 10, Patience: time.Millisecond}
+	answer := f.slow()
+	f.groups("")
+	f.Expect(f.ledger().Entry("vpc").State).To(Equal(ledgerv1.Pending))
+	f.service.things[theirs.id].creating = true // it isn't ready
+	answer()
+	f.Eventually(func() int { return f.service.called("create vpc") }).Should(Equal(1))
+	f.Eventually(func() ledgerv1.State {
+		f.groups(theirs.id)
+		return f.ledger().Entry("vpc").State
+	}).Should(Equal(ledgerv1.Bound))
+	f.Expect(f.service.called("delete id-2")).To(BeZero(), "the VPC was created with it: %v", f.service.calls)
+}
+
+// A ledger that was rebuilt doesn't say what comes after what, and the net isn't ready.
+func TestDelete_inReverseOrderOfALedgerWithoutOne(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	f.madeAll()
+	f.update(f.ledger(), func(l *ledgerv1.Ledger) {
+		for i := range l.Spec.Entries {
+			l.Spec.Entries[i].After = nil
+		}
+	})
+	f.service.things["id-1"].creating = true // it isn't ready
+	_, err := f.reconcile()
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+	f.delete()
+	f.Expect(f.service.called("delete " + f.service.mustFind("left").id)).To(Equal(1))
+	f.Expect(f.service.called("delete "+f.service.mustFind("net").id)).To(BeZero(), "what comes after it exists: %v", f.service.changes())
+}
