@@ -5,6 +5,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/graph"
@@ -51,4 +52,25 @@ func TestDelete_inReverseOrderOfALedgerWithoutOne(t *testing.T) {
 	f.delete()
 	f.Expect(f.service.called("delete " + f.service.mustFind("left").id)).To(Equal(1))
 	f.Expect(f.service.called("delete "+f.service.mustFind("net").id)).To(BeZero(), "what comes after it exists: %v", f.service.changes())
+}
+
+// What comes after it is wanted, and only gets a new predecessor.
+func TestReplaced_isNotSaidToWaitUntilWhatIsWantedIsGone(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	theirs := f.put("theirs") // id-1
+	f.groups("")
+	f.groups("")
+	f.service.things[theirs.id].creating = true
+	owner := f.owner()
+	g, kind := f.graphOf(owner)
+	w := f.want("group/" + theirs.id)
+	w.Claim = graph.Use(theirs.id)
+	graph.Add(g, kind, f.want("vpc", graph.Add(g, kind, w)))
+	_, err := g.Reconcile(t.Context())
+	f.Expect(err).NotTo(HaveOccurred())
+	c := meta.FindStatusCondition(owner.Status.Conditions, "groupReady")
+	f.Expect(c).NotTo(BeNil())
+	f.Expect(c.Message).To(ContainSubstring("vpc"))
+	f.Expect(c.Message).NotTo(ContainSubstring("vpc is gone"), "the VPC stays")
 }

@@ -59,7 +59,7 @@ func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report
 		case circle:
 			report.add(g.ledger.Entries[key].Condition, key, inside, inACircle(key, holders))
 		default:
-			report.add(g.ledger.Entries[key].Condition, key, g.serviceOf(key), waitsUntilGone(holders))
+			report.add(g.ledger.Entries[key].Condition, key, g.serviceOf(key), waitsUntilGone(holders, wanted))
 		}
 	}
 }
