@@ -43,3 +43,17 @@ func TestLedger_editedEntryIsLookedForTwice(t *testing.T) {
 	})
 	f.Expect(f.service.called("create lonely")).To(Equal(1))
 }
+
+// A kind of which only the user's own is used has no Find. An operator has called one ours, and it is gone.
+func TestDelete_ofAKindThatIsOnlyUsed(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	theirs := f.put("theirs")
+	used := func(k *graph.Kind[thing]) { k.Find, k.Delete = nil, nil }
+	f.Expect(f.round(f.owner(), graph.Use(theirs.id), used)).To(Succeed())
+	f.update(f.ledger(), func(l *ledgerv1.Ledger) { l.Entry("lonely").Foreign = false })
+	delete(f.service.things, theirs.id)
+	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+	g, _ := f.graphOf(f.owner(), used)
+	f.Expect(func() { _, _, _ = g.Delete(t.Context()) }).NotTo(Panic())
+}

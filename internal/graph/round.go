@@ -190,8 +190,8 @@ func (r *round[T]) find(ctx context.Context, title string, in Scope) error {
 	key.Title, key.Scope = title, in
 	r.sight.Twice = r.sight.Listed
 	r.sight.Listed = true
-	if r.g.ledger.Fresh && key.Title == "" {
-		return nil // The owner's ID is new: nothing can carry it.
+	if r.kind.Find == nil || r.g.ledger.Fresh && key.Title == "" {
+		return nil // Nothing of the kind is ours, or the owner's ID is new: nothing can carry it.
 	}
 	all, err := r.kind.Find(ctx, key)
 	if err != nil && !fault.IsNotFound(err) { // nothing lies in what is proven to be gone
