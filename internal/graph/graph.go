@@ -199,7 +199,7 @@ func Add[T any](g *Graph, k *Kind[T], w Want[T]) *Handle[T] {
 		}
 	}
 	g.nodes = append(g.nodes, h)
-	if id := w.Claim.claim.ID; id != "" {
+	if id := w.Claim.named; id != "" {
 		if g.named == nil {
 			g.named = map[string][]string{}
 		}

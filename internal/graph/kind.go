@@ -76,8 +76,9 @@ type (
 // Claim is how a Want gets its resource.
 type Claim struct {
 	claim decide.Claim
-	// resolve looks up the user's own resource.
+	// resolve looks up the user's own resource; named is its ID, if the spec gives that.
 	resolve func(context.Context) (id string, err error)
+	named   string
 }
 
 // Create creates the resource, and deletes it with its owner. It is the zero Claim.
@@ -85,12 +86,17 @@ func Create() Claim { return Claim{} }
 
 // Use takes a resource of the user's own. It is never changed and never deleted.
 func Use(id string) Claim {
-	return Claim{claim: decide.Claim{Uses: true, ID: id}, resolve: func(context.Context) (string, error) { return id, nil }}
+	return Claim{claim: decide.Claim{Uses: true, ID: id}, resolve: func(context.Context) (string, error) { return id, nil }, named: id}
 }
 
 // UseFound takes a resource of the user's own that has to be looked up. That happens once: the ledger keeps the answer.
 func UseFound(resolve func(context.Context) (id string, err error)) Claim {
 	return Claim{claim: decide.Claim{Uses: true}, resolve: resolve}
+}
+
+// UseChecked takes the resource of the user's own with the ID that the spec names, if a check, which returns the ID, doesn't fail.
+func UseChecked(id string, check func(context.Context) (id string, err error)) Claim {
+	return Claim{claim: decide.Claim{Uses: true}, resolve: check, named: id}
 }
 
 // UseOrCreate takes the resource that has this name outside, as the user's own; if there is none, it creates one, and

@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -139,4 +140,19 @@ func TestTheirs_thatWereNotBoundBeforeADeletion(t *testing.T) {
 			}
 		}
 	}
+}
+
+// As TestTheirs_wereMadeByAnAttemptUnderTheSameKey, with a lookup that checks what the spec names (bmm: spec.vpc.id).
+func TestTheirs_wereMadeByAnAttemptAndAreLookedUp(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	lostAnswer(f, "create lonely")
+	_ = f.round(f.owner(), graph.Create())
+	f.service.after = nil
+	claim := graph.UseChecked("id-1", func(context.Context) (string, error) { return "id-1", nil })
+	for range 3 {
+		_ = f.round(f.owner(), claim)
+		f.clock.Step(2 * settle)
+	}
+	f.Expect(f.service.called("delete id-1")).To(BeZero(), "the spec names it: %v", f.service.calls)
 }

@@ -40,7 +40,7 @@ func (n *networks) wantVPC() *graph.Handle[bmm.VPC] {
 	spec := n.object.Spec.VPC
 	want := graph.Want[bmm.VPC]{Key: vpcKey, Condition: infrav1.VPCReadyCondition, After: []graph.Ref{n.site}}
 	if spec.ID != "" {
-		want.Claim = graph.UseFound(n.usersVPC)
+		want.Claim = graph.UseChecked(spec.ID, n.usersVPC)
 		return graph.Add(n.graph, n.kinds.VPC, want)
 	}
 	if n.group != nil {

@@ -1,0 +1,45 @@
+package cluster_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
+	"github.com/bedplate/bedplate/internal/simulator"
+)
+
+// The answer to the create is lost, and the service does it late. The user has named the VPC by then.
+func TestOwnVPC_isNotDeletedThoughAnAttemptMadeIt(t *testing.T) {
+	t.Parallel()
+	f := bmmtest.StartPaced(t, bmmtest.Poll, 8*time.Second)
+	f.Fault(simulator.Fault{
+		Operation: "createVpc", Kind: simulator.FaultCommitLate,
+		Hold: metav1.Duration{Duration: time.Minute}, Delay: metav1.Duration{Duration: 4000 * time.Second},
+	})
+	object := f.CreateCluster("demo")
+	var id string
+	f.Eventually(func() ledgerv1.State {
+		l := f.Ledger(object)
+		if l == nil || l.Entry("vpc") == nil {
+			return ""
+		}
+		id = l.Entry("vpc").Token // a VPC's ID
+		return l.Entry("vpc").State
+	}).Should(Equal(ledgerv1.Pending))
+	f.Eventually(func() int { return f.Called("createVpc") }).Should(BeNumerically(">", 0))
+	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { c.Spec.VPC = infrav1.VPCSpec{ID: id} })
+	f.Eventually(func() bool {
+		e := f.Ledger(object).Entry("vpc")
+		return f.Called("deleteVpc") > 0 || e != nil && e.Foreign
+	}).Should(BeTrue())
+	f.Expect(f.Called("deleteVpc")).To(BeZero(), "spec.vpc.id names it")
+	f.UntilReady(object)
+	f.Delete(object)
+	f.UntilGone(object)
+	f.Expect(f.Sim.State().VPCs).To(ConsistOf(HaveField("ID", id)))
+}
