@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -145,4 +146,35 @@ func TestRelease_byAnOwnerThatDoesNotShowItYet(t *testing.T) {
 		why = run(showing{f.owner(), []string{"id-2", theirs.id}}, false) // as the server has it; bmm keeps showing what is unproven
 	}
 	f.Expect(why).NotTo(HavePrefix("Unproven"))
+}
+
+// A deletion of more of the user's own than a ledger remembers, and the process is killed.
+func TestRelease_ofMoreThanAreRememberedThenAKill(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	var ids []string
+	g, kind := f.graphOf(f.owner())
+	for i := range 70 {
+		theirs := f.put("theirs")
+		ids = append(ids, theirs.id)
+		w := f.want(fmt.Sprintf("peering/%02d", i))
+		w.Claim = graph.Use(theirs.id)
+		graph.Add(g, kind, w)
+	}
+	_, err := g.Reconcile(t.Context())
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+	writes := 0
+	f.write = func() error {
+		if writes++; writes > 68 {
+			return errors.New("killed")
+		}
+		return nil
+	}
+	g, _ = f.graphOf(showing{f.owner(), ids})
+	_, _, _ = g.Delete(t.Context())
+	f.write = nil
+	f.Expect(f.ledger().Spec.Entries).To(HaveLen(2))
+	owner, done := f.deletes(ids...)
+	f.Expect(done).To(BeTrue(), "%v", meta.FindStatusCondition(owner.Status.Conditions, "Ready"))
 }

@@ -266,7 +266,15 @@ func (l *Ledger) released() (all []string) {
 			all, names[text] = append(all, text), true
 		}
 	}
-	return all[max(0, len(all)-maxReleased):]
+	shown := map[string]bool{}
+	for _, o := range l.owner.OutsideIDs() {
+		shown[o.String()] = true
+	}
+	over := len(all) - maxReleased
+	return slices.DeleteFunc(all, func(text string) bool { // the first ones that the owner doesn't show
+		over--
+		return over >= 0 && !shown[text]
+	})
 }
 
 // shownAs is how an owner shows what an entry names.

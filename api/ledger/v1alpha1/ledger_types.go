@@ -173,7 +173,7 @@ type LedgerSpec struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=512
 	Credentials []string `json:"credentials,omitempty"`
-	// released are the users' own resources that aren't in use any more, as KIND ID: the last 64.
+	// released are the users' own resources that aren't in use any more, as KIND ID: the last 64, and what the owner shows.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:items:MaxLength=512
