@@ -74,3 +74,31 @@ func TestReplaced_isNotSaidToWaitUntilWhatIsWantedIsGone(t *testing.T) {
 	f.Expect(c.Message).To(ContainSubstring("vpc"))
 	f.Expect(c.Message).NotTo(ContainSubstring("vpc is gone"), "the VPC stays")
 }
+
+// Two change their order while one of them, or what the first comes after now, isn't ready, and the owner is deleted.
+func TestDelete_ofTwoThatChangeTheirOrder(t *testing.T) {
+	t.Parallel()
+	for _, unready := range []string{"id-1", "id-2", "id-3"} {
+		f := inMemory(t)
+		theirs := f.put("theirs")
+		round := func(turned bool) {
+			g, kind := f.graphOf(f.owner())
+			if turned {
+				w := f.want("gate")
+				w.Claim = graph.Use(theirs.id)
+				graph.Add(g, kind, f.want("second", graph.Add(g, kind, f.want("first", graph.Add(g, kind, w)))))
+			} else {
+				graph.Add(g, kind, f.want("first", graph.Add(g, kind, f.want("second"))))
+			}
+			_, err := g.Reconcile(t.Context())
+			f.Expect(err).NotTo(HaveOccurred())
+		}
+		round(false)
+		f.service.things[unready].creating = true
+		round(true)
+		round(true)
+		f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+		owner, done := f.deletes()
+		f.Expect(done).To(BeTrue(), "%s: %v", unready, meta.FindStatusCondition(owner.Status.Conditions, "Ready"))
+	}
+}

@@ -108,18 +108,43 @@ func (d decision) keep() Step {
 	return d.repair(*object)
 }
 
-// after is what it comes after: until what the spec says is ready, it may still need what it came after.
+// after is what it comes after. Until what the spec says is ready, it may still need what it came after. What comes after it in the
+// ledger is left out until that has changed, too: none of a circle could ever be deleted.
 func (d decision) after() []string {
-	if d.w.Before == "" {
-		return d.w.Fresh.After
+	f := d.w.Fresh.After
+	if d.w.Before == "" && slices.Equal(f, d.e.After) {
+		return f
 	}
-	all := slices.Clone(d.e.After)
-	for _, key := range d.w.Fresh.After {
-		if !slices.Contains(all, key) {
+	var all []string
+	if d.w.Before != "" {
+		all = slices.Clone(d.e.After)
+	}
+	for _, key := range f {
+		if !slices.Contains(all, key) && !d.comesAfter(key) {
 			all = append(all, key)
 		}
 	}
 	return all
+}
+
+// comesAfter reports whether the ledger has another key after this one, directly or not.
+func (d decision) comesAfter(key string) bool {
+	next, seen := []string{key}, map[string]bool{}
+	for len(next) > 0 {
+		e := d.w.Ledger[next[0]]
+		if next = next[1:]; e == nil {
+			continue
+		}
+		for _, before := range e.After {
+			if before == d.w.Key {
+				return true
+			}
+			if !seen[before] {
+				next, seen[before] = append(next, before), true
+			}
+		}
+	}
+	return false
 }
 
 // isNowhere reports whether the scope that a resource needs isn't known.
