@@ -61,8 +61,20 @@ type transport struct {
 	direct, proxied *http.Transport
 }
 
+// errSwitched is an answer that would never end: its connection is the caller's, and no deadline of the request closes it.
+var errSwitched = errors.New("unexpected answer: 101 Switching Protocols")
+
 // RoundTrip sends a request where the policy allows it.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := t.send(r)
+	if err == nil && resp.StatusCode == http.StatusSwitchingProtocols {
+		_ = resp.Body.Close()
+		return nil, errSwitched
+	}
+	return resp, err
+}
+
+func (t *transport) send(r *http.Request) (*http.Response, error) {
 	if t.proxy == nil {
 		return t.direct.RoundTrip(r)
 	}

@@ -80,7 +80,7 @@ var calls = map[string]func(context.Context, *client.Client) error{
 // Not in parallel, as what others allocate would count.
 func TestHostile_answersAreRefusedBeforeTheyBecomeMemory(t *testing.T) { //nolint:paralleltest // see above
 	const most = 8 << 20
-	for _, mode := range []hostile.Mode{"huge-page", "items", "endless", "gzip", "deep", "header", "slow", "hang", "error"} {
+	for _, mode := range []hostile.Mode{"huge-page", "items", "endless", "gzip", "deep", "header", "slow", "hang", "switch", "error"} {
 		server, err := hostile.New(mode, 1)
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 		c := attack(t, server, 300*time.Millisecond)

@@ -96,6 +96,11 @@ func TestWorkload_aHostileServerGetsNoMemoryAndNoTime(t *testing.T) {
 		"a redirect": func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 		},
+		"another protocol, and silence": func(w http.ResponseWriter, _ *http.Request) {
+			if conn, _, err := http.NewResponseController(w.(*counted).ResponseWriter).Hijack(); err == nil {
+				_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: silence\r\n\r\n")
+			}
+		},
 		"come again in an hour": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "3600")
 			w.WriteHeader(http.StatusTooManyRequests)

@@ -28,6 +28,7 @@ var modes = map[Mode]func(*call){
 	"items":      (*call).tenMillionItems,
 	"slow":       (*call).slow,
 	"hang":       (*call).hang,
+	"switch":     (*call).switchProtocols,
 	"gzip":       (*call).gzipBomb,
 	"deep":       (*call).deep,
 	"types":      (*call).wrongTypes,

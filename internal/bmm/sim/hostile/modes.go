@@ -2,7 +2,9 @@ package hostile
 
 import (
 	"compress/gzip"
+	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -97,6 +99,18 @@ func (c *call) slow() {
 }
 
 func (c *call) hang() { c.pause(time.Hour) }
+
+// switchProtocols hangs on a connection that its client's deadlines don't concern any more.
+func (c *call) switchProtocols() {
+	conn, _, err := http.NewResponseController(c.ResponseWriter).Hijack()
+	if err != nil {
+		return
+	}
+	defer context.AfterFunc(c.request.Context(), func() { _ = conn.Close() })()
+	_, _ = fmt.Fprint(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: silence\r\n\r\n")
+	_, _ = io.Copy(io.Discard, conn) // until the client leaves
+	_ = conn.Close()
+}
 
 // gzipBomb is a few KiB that become a GiB.
 func (c *call) gzipBomb() {
