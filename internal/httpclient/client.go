@@ -10,7 +10,7 @@
 //	})
 //
 // An answer that isn't a success is an error of http.Client.Do, with a *fault.Error inside. Client.Do finds it, also where an SDK
-// has made an error of its own of that. An SDK must not repeat requests itself.
+// has made an error of its own of that. An SDK must not repeat requests itself, and calls no server but that of the endpoint.
 //
 // Reads are repeated after passing faults, twice at most; writes only if the server certainly didn't start them. All calls of a
 // Client share its login, its rate limit and what it has learned about the server.

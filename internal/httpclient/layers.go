@@ -74,9 +74,15 @@ func (c *Client) letThrough(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
+// errElsewhere is a request that an SDK has made of a link, for example.
+var errElsewhere = errors.New("not sent, because it is for another server than the endpoint, for which the login is")
+
 // loggedIn is the layer of the login.
 func (c *Client) loggedIn(next http.RoundTripper) http.RoundTripper {
 	return RoundTrip(func(r *http.Request) (*http.Response, error) {
+		if server, ok := inOneForm(r.URL); !ok || r.URL.Scheme+"://"+server != c.Endpoint() {
+			return nil, &failure{err: &fault.Error{Class: fault.Invalid, Op: callOf(r).Op, Err: errElsewhere}}
+		}
 		header, failed := c.authorize(r.Context())
 		if failed != nil {
 			return nil, failed

@@ -323,3 +323,28 @@ func TestSDK_mayHaveALayerOfItsSystems(t *testing.T) {
 	g.Expect(service.calls.Load()).To(BeEquivalentTo(3))
 	g.Expect(c.Silent()).NotTo(HaveOccurred())
 }
+
+// The links in an answer are what the server likes: the login isn't taken along where they lead to, not even by an SDK that follows them.
+func TestSDK_takesItsLoginToItsEndpointOnly(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var taken []string
+	elsewhere := start(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, r *http.Request) {
+		taken = append(taken, r.Header.Get("Authorization"))
+		reply(200, `{"id":"two"}`)(w, r)
+	}})
+	c, vendor, service := vendor(t, reply(200, `{"next":"`+elsewhere.URL+`/things?start=2"}`))
+	err := c.Do(t.Context(), &httpclient.Call{Op: "list things", Pages: true}, func(ctx context.Context) error {
+		first, err := vendor.get(ctx, "/things")
+		if err != nil {
+			return err
+		}
+		vendor.url = first["next"].(string)
+		_, err = vendor.get(ctx, "")
+		return err
+	})
+	g.Expect(taken).To(BeEmpty())
+	g.Expect(fault.ClassOf(err)).To(Equal(fault.Invalid))
+	g.Expect(err).To(MatchError(And(HavePrefix("list things: "), ContainSubstring("endpoint"))))
+	g.Expect(service.calls.Load()).To(BeEquivalentTo(1))
+}
