@@ -29,7 +29,7 @@ type Call struct {
 	pass *circuit.Pass
 	// header is the login of the last request.
 	header string
-	// wrote: a request of it may have changed something. failed is why the last one did, if it did.
+	// wrote: a request of it has changed something, or may have. failed is why the last one did, if it did.
 	wrote  bool
 	failed error
 }
@@ -52,7 +52,6 @@ func describe(r *http.Request) (*http.Request, *Call) {
 		r = r.WithContext(With(r.Context(), call))
 	}
 	call.Op = cmp.Or(call.Op, r.Method, http.MethodGet)
-	call.wrote = call.wrote || writes(r)
 	return r, call
 }
 

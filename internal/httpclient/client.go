@@ -160,6 +160,7 @@ func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
 		err = failed.err
 	}
 	call.failed = err
+	call.wrote = call.wrote || writes(r) && (err == nil || fault.IsAmbiguous(err))
 	return resp, err
 }
 
@@ -204,11 +205,17 @@ func (c *Client) Do(ctx context.Context, call *Call, do func(context.Context) er
 }
 
 func (c *Client) outcome(call *Call, err error) error {
-	if known, ok := errors.AsType[*fault.Error](err); ok {
-		return known
+	known, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		known, ok = errors.AsType[*fault.Error](call.failed)
 	}
-	if call.failed != nil {
-		return call.failed
+	if ok && call.wrote && !known.Ambiguous { // it is of another request than the one that wrote
+		unsure := *known
+		unsure.Ambiguous = true
+		return &unsure
+	}
+	if ok {
+		return known
 	}
 	if sent, ok := errors.AsType[*url.Error](err); ok {
 		err = sent.Err // the URL adds nothing to Op

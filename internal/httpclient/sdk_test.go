@@ -348,3 +348,36 @@ func TestSDK_takesItsLoginToItsEndpointOnly(t *testing.T) {
 	g.Expect(err).To(MatchError(And(HavePrefix("list things: "), ContainSubstring("endpoint"))))
 	g.Expect(service.calls.Load()).To(BeEquivalentTo(1))
 }
+
+// An SDK makes a thing and waits until it is ready: what was made isn't unmade by what comes of the look.
+func TestDo_isAmbiguousOnceOneOfItsRequestsHasWritten(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		put, get  http.HandlerFunc
+		ambiguous bool
+	}{
+		"made, and then refused":        {reply(200, `{}`), reply(400, `{}`), true},
+		"made, and then not found":      {reply(200, `{}`), reply(410, `{}`), true},
+		"perhaps made, and then absent": {reply(503, ``), reply(410, `{}`), true},
+		"refused":                       {reply(409, `{}`), reply(410, `{}`), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			c, vendor, _ := vendor(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPut {
+					row.put(w, r)
+					return
+				}
+				row.get(w, r)
+			})
+			err := c.Do(t.Context(), &httpclient.Call{Op: "create thing"}, func(ctx context.Context) error {
+				_, _ = vendor.put(ctx, "/things/one", "body")
+				_, err := vendor.get(ctx, "/things/one")
+				return err
+			})
+			g.Expect(err).To(HaveOccurred())
+			g.Expect(fault.IsAmbiguous(err)).To(Equal(row.ambiguous), "%v", err)
+		})
+	}
+}
