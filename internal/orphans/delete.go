@@ -152,6 +152,9 @@ func (r *Report) wait(o *Orphan) (Deletion, string) {
 	}
 	var before []string
 	for _, i := range r.world[o.item.account] {
+		if i.kind == o.Kind && i.id == o.ID {
+			continue
+		}
 		uses := slices.Contains(i.Uses, o.ID) || (o.item.Gives != "" && slices.Contains(i.Uses, o.item.Gives))
 		mine := slices.ContainsFunc(r.Orphans, func(p *Orphan) bool {
 			return p.ID == i.id && p.item.account == o.item.account && p.Owner == o.Owner

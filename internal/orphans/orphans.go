@@ -187,13 +187,14 @@ func (r *Report) look(
 		found = append(found, items...)
 	}
 	r.read[account.String()] = true
-	seen := map[string]bool{}
+	type key struct{ kind, id string } // an ID may be unique within its kind only
+	seen := map[key]bool{}
 	for _, i := range r.world[account.String()] {
-		seen[i.id] = true
+		seen[key{i.kind, i.id}] = true
 	}
 	for _, i := range found {
-		if !seen[i.id] {
-			seen[i.id] = true
+		if !seen[key{i.kind, i.id}] {
+			seen[key{i.kind, i.id}] = true
 			i.account, i.secret = account.String(), secret.String()
 			r.world[i.account] = append(r.world[i.account], i)
 		}

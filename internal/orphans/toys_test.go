@@ -202,3 +202,25 @@ func TestFind_namesTheSiteThatIsUnknown(t *testing.T) {
 	g.Expect(report.Orphans).To(BeEmpty())
 	g.Expect(report.Incomplete).To(ConsistOf("secret red/login: there is no site attic: what is there is left out"))
 }
+
+// At some services IDs are unique only within a kind. What lies in an orphan is seen, whatever has the same ID.
+func TestFind_twoKindsMayHaveTheSameID(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := &shop{
+		boxes: map[string]toy{"one": {id: "one", owner: gone}},
+		toys:  map[string]toy{"one": {id: "one", name: "toy-" + gone, box: "one"}},
+		parts: map[string]toy{},
+	}
+	c := management(g)
+	find := func() *orphans.Report {
+		report, err := orphans.Find(t.Context(), c, s.system(), orphans.Options{Owners: []string{gone}})
+		g.Expect(err).NotTo(HaveOccurred())
+		return report
+	}
+	g.Expect(find().Orphans).To(ConsistOf(HaveField("Kind", "toy"), HaveField("Kind", "box")))
+	for range 2 {
+		g.Expect(find().Delete(t.Context(), c)).To(Succeed())
+	}
+	g.Expect(find().Orphans).To(BeEmpty())
+}
