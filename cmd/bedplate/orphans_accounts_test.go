@@ -5,6 +5,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
@@ -49,4 +50,25 @@ func TestOrphans_ofOneOfTwoPeers(t *testing.T) { //nolint:paralleltest // orphan
 		out, _ = e.run("", "orphans", "--secret", secret, "--delete", "--owner", owner)
 		return out
 	}, 15*time.Second, time.Second).Should(HavePrefix("No orphans of "))
+}
+
+// Nothing says any more to which account the Secret led that the ledger names: another Secret of the namespace may lead elsewhere.
+func TestOrphans_keepTheLedgerWhoseSecretIsGone(t *testing.T) { //nolint:paralleltest // orphans of all namespaces are read
+	e := start(t)
+	cluster := e.CreateCluster("demo")
+	e.UntilReady(cluster)
+	ledger := leaveLedger(e, cluster)
+	gone := e.Secret("demo")
+	bmmtest.Change(e.Fixture, gone, func(s *corev1.Secret) { s.Finalizers = nil })
+	e.Expect(client.IgnoreNotFound(e.Client.Delete(t.Context(), gone))).To(Succeed())
+	e.UntilGone(gone)
+	_, endpoint := simtest.Start(t, sim.DefaultWorld(), nil)
+	secret := e.Secret("elsewhere")
+	secret.Data["endpoint"] = []byte(endpoint)
+	e.Create(secret)
+	out, err := e.run("", "orphans", "--secret", e.Namespace+"/elsewhere", "--delete", "--owner", ledger.Spec.OwnerID)
+	e.Expect(e.Sim.State().VPCs).To(HaveLen(1))
+	e.Expect(e.Read(ledger)).To(Succeed(), "its VPC and its subnet exist: %s %v", out, err)
+	bmmtest.Change(e.Fixture, ledger, func(l *ledgerv1.Ledger) { l.Finalizers = nil }) // other tests' reports would be incomplete
+	e.Expect(client.IgnoreNotFound(e.Client.Delete(t.Context(), ledger))).To(Succeed())
 }

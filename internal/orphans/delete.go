@@ -81,13 +81,14 @@ func (r *Report) dropLedgers(ctx context.Context, c client.Client) error {
 // mayAppear is how long after an attempt its resource may still appear: longer than managers wait for it.
 const mayAppear = 10 * time.Minute
 
-// sees reports whether anything of an object's was seen or may still appear, or the accounts where it would be weren't read.
+// sees reports whether anything of an object's was seen or may still appear, or the accounts where it would be weren't read, or nothing says
+// any more which these are.
 func (r *Report) sees(l living) bool {
 	if len(r.reach[l.namespace]) == 0 || len(r.sites) > 0 {
 		return true
 	}
 	for _, secret := range l.forsaken.Spec.Credentials {
-		if account, known := r.leads[secret]; known && !r.read[account] {
+		if account, known := r.leads[secret]; !known || !r.read[account] {
 			return true
 		}
 	}
