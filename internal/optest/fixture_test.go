@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"strconv"
 	"sync"
 	"testing"
@@ -48,6 +49,7 @@ const (
 	neverHeals   bug = "a shop that was closed once is closed for good"
 	spins        bug = "a painted toy is looked at without end"
 	panics       bug = "two parts are too many"
+	clears       bug = "for a painted toy, the shop's own goes"
 )
 
 // controllerOf toys.
@@ -89,6 +91,9 @@ func (c *controllerOf) reconcile(ctx context.Context, toy *Toy) (ctrl.Result, er
 	}
 	if err := c.open(toy); err != nil {
 		return c.engine.Blocked(toy, "Made", err)
+	}
+	if c.bug == clears && toy.Spec.Painted {
+		c.shops.clear()
 	}
 	if c.bug == panics && len(toy.Spec.Parts) > 1 {
 		panic(c.bug)
@@ -151,7 +156,7 @@ func newWorld(t *testing.T, b bug) *optest.World {
 		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	g.Expect(err).NotTo(HaveOccurred())
-	made, reconciles := &shops{things: map[string]*thing{}}, &optest.Reconciles{}
+	made, reconciles := &shops{things: map[string]*thing{"own": {ID: "own", Shop: otherShop}}}, &optest.Reconciles{}
 	toys := &controllerOf{Client: mgr.GetClient(), shops: made, bug: b, engine: &graph.Engine{
 		Store:    &ledgers.Store{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
 		Recorder: mgr.GetEventRecorder("test"), Clock: clock.RealClock{}, Poll: poll, Settle: time.Second,
@@ -189,6 +194,14 @@ func (s *shops) look(map[string]any) (all []string, moving bool) {
 		return nil
 	})
 	return all, false
+}
+
+// clear takes out what was made for no toy.
+func (s *shops) clear() {
+	_ = s.call(func() error {
+		maps.DeleteFunc(s.things, func(_ string, t *thing) bool { return t.Tag.Owner == "" })
+		return nil
+	})
 }
 
 func (s *shops) count() int {

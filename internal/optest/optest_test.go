@@ -36,6 +36,12 @@ func TestSuite_findsASpin(t *testing.T) {
 	finds(t, 17968251983916584517, spins, "at rest there are")
 }
 
+// The user's own is in every world before there is an object.
+func TestSuite_findsThatTheUsersOwnGoes(t *testing.T) {
+	t.Parallel()
+	finds(t, 17968251983916584517, clears, "(not any more) thing")
+}
+
 // It isn't parallel: panics are counted for the whole process.
 func TestSuite_findsAPanic(t *testing.T) { finds(t, 17109041887366695714, panics, "have panicked") }
 

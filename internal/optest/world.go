@@ -205,10 +205,15 @@ func (w *lived) stateOf(object *unstructured.Unstructured) state {
 	return s
 }
 
-// look at what exists for the object.
+// look at what exists for the object, and at what doesn't any more that existed before: that was the user's own.
 func (w *lived) look(status map[string]any) (outside []string, moving bool) {
-	outside, moving = w.Look(status)
-	return without(sorted(outside), w.before), moving
+	all, moving := w.Look(status)
+	all = sorted(all)
+	outside = without(all, w.before)
+	for _, text := range without(w.before, all) {
+		outside = append(outside, "(not any more) "+text)
+	}
+	return outside, moving
 }
 
 // judged reports whether a condition is about the spec as it is now.
@@ -249,7 +254,7 @@ func (w *lived) remove(ctx context.Context) error {
 		case err != nil && len(left) == 0:
 			return nil
 		case err != nil && !moving:
-			return fmt.Errorf("it is gone, and left behind:\n%s", indent(left))
+			return fmt.Errorf("it is gone, and outside it isn't as it was before:\n%s", indent(left))
 		case time.Since(began) > patience:
 			return fmt.Errorf("%s after its deletion it is still there: %s", patience, w.stateOf(object).text(object))
 		}
