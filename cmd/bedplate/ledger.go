@@ -19,6 +19,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/actuator"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/ledgers"
+	"github.com/bedplate/bedplate/internal/printable"
 )
 
 func ledgerCommand() *cobra.Command {
@@ -101,7 +102,11 @@ func showLedger(ctx context.Context, out io.Writer, c client.Client, owner graph
 		for _, kind := range slices.Sorted(maps.Keys(e.Scope)) {
 			in = append(in, kind+"="+e.Scope[kind])
 		}
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", e.Key, e.Kind, e.State, e.ID, strings.Join(in, ","), note)
+		var fields []string
+		for _, field := range []string{e.Key, e.Kind, string(e.State), e.ID, strings.Join(in, ","), note} {
+			fields = append(fields, printable.Text(field))
+		}
+		_, _ = fmt.Fprintln(table, strings.Join(fields, "\t"))
 	}
 	return table.Flush()
 }

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
@@ -119,4 +123,32 @@ func TestLedgerAdopt_ofAPeeringThatOnlyTheStatusHas(t *testing.T) {
 	_, err := resourcesOf(c, []string{"peering/2=VPC peering/p-9"}, nil, false)
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(resourcesOf(c, []string{"peering/2=VPC peering/p-9"}, nil, true)).To(HaveLen(1))
+}
+
+// Why the service has refused something is what a tenant's server says, and the ledger is read by an operator.
+func TestLedgerShow_letsNoTextMoveTheCursorOrBeginALine(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	const evil = "a\x1b[2J\r\nOwner ID:     another\n\u202e"
+	scheme := runtime.NewScheme()
+	g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
+	g.Expect(ledgerv1.AddToScheme(ledgerv1.GroupBMM)(scheme)).To(Succeed())
+	cluster := &infrav1.NvidiaBMMCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "red", Name: "demo"}}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(&ledgerv1.Ledger{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "red", Name: ledgerv1.Name("NvidiaBMMCluster", "demo")},
+		Spec: ledgerv1.LedgerSpec{OwnerID: "0123456789ab", Entries: []ledgerv1.Entry{
+			{Key: "vpc", Kind: "VPC", State: ledgerv1.Bound, ID: evil, Scope: map[string]string{"site": evil}},
+			{Key: "subnet/a", Kind: "subnet", State: ledgerv1.Refused, Message: evil},
+		}},
+	}).Build()
+	var out strings.Builder
+	g.Expect(showLedger(t.Context(), &out, c, cluster)).To(Succeed())
+	owners := 0
+	for line := range strings.Lines(out.String()) {
+		if strings.HasPrefix(line, "Owner ID:") {
+			owners++
+		}
+		g.Expect(line).NotTo(MatchRegexp(`[\x00-\x09\x0b-\x1f\x7f\x{202e}]`))
+	}
+	g.Expect(owners).To(Equal(1))
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/bedplate/bedplate/internal/ledgers"
+	"github.com/bedplate/bedplate/internal/printable"
 )
 
 // Print writes the tree in readable form: a line for each object, below it what was created for it outside, what it waits
@@ -30,7 +31,13 @@ type printer struct {
 	now  time.Time
 }
 
-func (p *printer) row(cells ...string) { p.rows = append(p.rows, cells) }
+func (p *printer) row(cells ...string) {
+	var row []string
+	for _, cell := range cells {
+		row = append(row, printable.Text(cell))
+	}
+	p.rows = append(p.rows, row)
+}
 
 // table aligns the columns. A row of one cell may run on, and makes no column wider.
 func (p *printer) table() string {

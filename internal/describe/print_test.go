@@ -53,3 +53,21 @@ func TestPrint_showsWhatThereIsAndWhatItWaitsFor(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(out.String()).To(Equal(string(golden)), "\n%s", out.String())
 }
+
+// What a condition says is often what a tenant's server says, and IDs are its own: the tree is read by an operator.
+func TestPrint_letsNoTextMoveTheCursorOrBeginALine(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	const evil = "a\x1b[2J\rNothing is wrong.\u202e"
+	trouble := condition("Ready", metav1.ConditionFalse, "Invalid", evil+"\nsecond line")
+	var out strings.Builder
+	g.Expect(describe.Print(&out, &describe.Object{
+		Kind: "Cluster", Name: evil, State: &trouble, Outside: []ledgers.Resource{{Key: "vpc", Kind: "VPC", ID: evil + "\nCluster/demo  True", Own: true}},
+		Details: []describe.Detail{{Name: "address", Text: evil}},
+	}, now)).To(Succeed())
+	g.Expect(out.String()).To(MatchRegexp(`\n +second line\n`), "a message may have several lines")
+	for line := range strings.Lines(out.String()) {
+		g.Expect(line).NotTo(HavePrefix("Cluster/demo"))
+		g.Expect(line).NotTo(MatchRegexp(`[\x00-\x09\x0b-\x1f\x7f\x{202e}]`))
+	}
+}

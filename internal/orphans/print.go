@@ -5,7 +5,8 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
-	"unicode"
+
+	"github.com/bedplate/bedplate/internal/printable"
 )
 
 // Print writes the report in readable form.
@@ -20,7 +21,7 @@ func Print(out io.Writer, r *Report) error {
 		owners[o.Owner] = true
 		var fields []string
 		for _, field := range []string{o.Owner, o.Kind, o.Name, o.ID, o.SiteID, o.Status, o.note()} {
-			fields = append(fields, printable(field))
+			fields = append(fields, printable.Text(field))
 		}
 		fmt.Fprintln(table, strings.Join(fields, "\t"))
 	}
@@ -31,17 +32,17 @@ func Print(out io.Writer, r *Report) error {
 		text.WriteString("\nLeft out, because it may be in use by others:\n")
 	}
 	for _, o := range r.LeftOut {
-		fmt.Fprintf(&text, "  %s\n", printable(fmt.Sprintf("%s: %s", o.item, o.Why)))
+		fmt.Fprintf(&text, "  %s\n", printable.Text(fmt.Sprintf("%s: %s", o.item, o.Why)))
 	}
 	if len(r.Incomplete) > 0 {
 		text.WriteString("\nINCOMPLETE: this couldn't be read:\n")
 	}
 	for _, what := range r.Incomplete {
-		fmt.Fprintf(&text, "  %s\n", printable(what))
+		fmt.Fprintf(&text, "  %s\n", printable.Text(what))
 	}
 	of := ""
 	if len(r.owners) > 0 {
-		of = " of " + printable(strings.Join(r.owners, ","))
+		of = " of " + printable.Text(strings.Join(r.owners, ","))
 	}
 	switch {
 	case len(r.Orphans) == 0 && len(r.Incomplete) > 0:
@@ -53,16 +54,6 @@ func Print(out io.Writer, r *Report) error {
 	}
 	_, err := io.WriteString(out, strings.TrimPrefix(trimLines(text.String()), "\n"))
 	return err
-}
-
-// printable is a text, possibly of a tenant's server, without control characters for the operator's terminal.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, text)
 }
 
 // note is the outcome of a deletion, or why an orphan is listed.

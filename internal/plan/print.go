@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/printable"
 )
 
 // signs of what is done, in the order in which the last line counts it.
@@ -92,7 +93,7 @@ func printCluster(text *strings.Builder, c *Cluster) {
 	}
 	text.WriteString("\n")
 	for _, note := range c.Notes {
-		text.WriteString("  " + note + "\n")
+		text.WriteString("  " + printable.Text(note) + "\n")
 	}
 	var t table
 	t.steps(c.Steps, "")
@@ -101,7 +102,7 @@ func printCluster(text *strings.Builder, c *Cluster) {
 	}
 	t.print(text)
 	for _, i := range c.Instances {
-		fmt.Fprintf(text, "  %s %s\n", signOf(i.Action), i)
+		fmt.Fprintf(text, "  %s %s\n", signOf(i.Action), printable.Text(i.String()))
 	}
 	text.WriteString("\n")
 }
@@ -133,7 +134,9 @@ type table struct{ rows [][3]string }
 
 func (t *table) row(cells ...string) {
 	var row [3]string
-	copy(row[:], cells)
+	for i, cell := range cells {
+		row[i] = printable.Text(cell)
+	}
 	t.rows = append(t.rows, row)
 }
 

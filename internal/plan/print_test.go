@@ -72,3 +72,26 @@ func TestPrint_saysThatThereIsNothingToDo(t *testing.T) {
 	g.Expect(Print(&out, p)).To(Succeed())
 	g.Expect(out.String()).To(HaveSuffix("\nNothing to do: 1 kept.\n"))
 }
+
+// IDs, what differs, and why something can't be done are what a tenant's server says, and the plan is read by an operator.
+func TestPrint_letsNoTextMoveTheCursorOrBeginALine(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	const evil = "a\x1b[2J\r\nNothing to do.\n\u202e"
+	p := &Plan{Clusters: []*Cluster{{
+		Kind: "NvidiaBMMCluster", Namespace: "default", Name: "demo", Notes: []string{evil},
+		Steps: []graph.Step{
+			{Key: "vpc", Kind: "VPC", Action: graph.ActionChange, ID: evil, Changes: []graph.Change{{Field: "description", From: evil, To: "b"}}},
+			{Key: "subnet/a", Kind: "subnet", Action: graph.ActionFail, Why: evil},
+		},
+		Machines:  []Machine{{Name: "m-1", Steps: []graph.Step{{Key: "instance", Kind: "instance", Action: graph.ActionKeep, ID: evil}}}},
+		Instances: []Instances{{Kind: "MachineDeployment", Name: "a", Action: graph.ActionFail, Count: 1, Instance: Instance{TypeName: evil, Type: evil}, Why: evil}},
+	}}}
+	p.sum()
+	var out strings.Builder
+	g.Expect(Print(&out, p)).To(Succeed())
+	for line := range strings.Lines(out.String()) {
+		g.Expect(line).NotTo(HavePrefix("Nothing to do."))
+		g.Expect(line).NotTo(MatchRegexp(`[\x00-\x09\x0b-\x1f\x7f\x{202e}]`))
+	}
+}
