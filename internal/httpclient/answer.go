@@ -64,8 +64,12 @@ func late(ctx context.Context) bool {
 func (c *Client) bounded(next http.RoundTripper) http.RoundTripper {
 	return RoundTrip(func(r *http.Request) (*http.Response, error) {
 		call := callOf(r)
-		transient := func(err error) *failure {
-			return &failure{err: &fault.Error{Class: fault.Transient, Op: call.Op, Ambiguous: writes(r), Err: err}}
+		unread := func(err error, body *bounds.Body, resp *http.Response) *failure {
+			failed := &failure{err: &fault.Error{Class: fault.Transient, Op: call.Op, Ambiguous: writes(r), Err: err}}
+			if !body.Lost() {
+				failed.status = resp.StatusCode
+			}
+			return failed
 		}
 		if late(r.Context()) {
 			return nil, &failure{err: &fault.Error{Class: fault.Transient, Op: call.Op, Err: errLate}, hopeless: true}
@@ -81,18 +85,14 @@ func (c *Client) bounded(next http.RoundTripper) http.RoundTripper {
 		body := bounds.NewBody(stream, memory)
 		if resp.StatusCode < 200 || resp.StatusCode > 299 {
 			text, err := body.Whole(bounds.MaxOther)
-			if body.Lost() {
-				return nil, transient(err)
+			if err != nil && !errors.Is(err, bounds.ErrTooLong) {
+				return nil, unread(err, body, resp)
 			}
 			return nil, c.answered(r, call, Answer{resp.StatusCode, resp.Header, text})
 		}
 		if err := read(call, resp, body); err != nil {
 			// A write that was answered with 2xx has happened, whatever the answer says.
-			failed := transient(err)
-			if !body.Lost() {
-				failed.status = resp.StatusCode
-			}
-			return nil, failed
+			return nil, unread(err, body, resp)
 		}
 		return resp, nil
 	})

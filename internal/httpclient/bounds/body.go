@@ -38,10 +38,12 @@ const (
 	maxMessage = 300
 )
 
+// ErrTooLong is an answer of which only the beginning was read.
+var ErrTooLong = errors.New("the answer is too long")
+
 var (
 	decoding = make(chan struct{}, maxDecoding)
 
-	errTooLong = errors.New("the answer is too long")
 	errTooMuch = fmt.Errorf("unexpected answer: an object of more than %d values, or deeper than %d", MaxValues, maxDepth)
 	errNotJSON = errors.New("unexpected answer: not JSON")
 )
@@ -77,7 +79,7 @@ func (b *Body) Read(p []byte) (int, error) {
 	b.left -= n
 	switch {
 	case b.read > b.allowed:
-		b.err = errTooLong
+		b.err = ErrTooLong
 	case err != nil && err != io.EOF:
 		b.err, b.lost = fmt.Errorf("read answer: %w", err), true
 	default:
