@@ -381,3 +381,14 @@ func TestDo_isAmbiguousOnceOneOfItsRequestsHasWritten(t *testing.T) {
 		})
 	}
 }
+
+func TestSDK_seesTheLengthThatAHeadSays(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := newToy(t, at(start(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "12345")
+	}})))
+	resp, err := c.http.Head(c.Base().JoinPath("image").String())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(resp.ContentLength).To(BeEquivalentTo(12345))
+}
