@@ -1,10 +1,16 @@
 package optest_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bedplate/bedplate/internal/optest"
 )
@@ -40,6 +46,32 @@ func TestSuite_findsASpin(t *testing.T) {
 func TestSuite_findsThatTheUsersOwnGoes(t *testing.T) {
 	t.Parallel()
 	finds(t, 17968251983916584517, clears, "(not any more) thing")
+}
+
+// The API server says the same of a value that a rule forbids, and of one with which the rule itself fails.
+func TestSuite_findsARuleThatFailsItself(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	broken := suite(none)
+	broken.New = func(t *testing.T) *optest.World {
+		w := newWorld(t, none)
+		w.Client = ruled{w.Client}
+		return w
+	}
+	g.Expect(broken.Find(t, 17968251983916584517, 3)).To(MatchError(ContainSubstring("admission should allow or refuse it")))
+}
+
+// ruled has a rule for painted toys that looks at a field which they needn't have.
+type ruled struct{ client.Client }
+
+func (r ruled) Update(ctx context.Context, object client.Object, opts ...client.UpdateOption) error {
+	painted, _, _ := unstructured.NestedBool(object.(*unstructured.Unstructured).Object, "spec", "painted")
+	if painted {
+		return apierrors.NewInvalid(schema.GroupKind{Kind: "Toy"}, object.GetName(), field.ErrorList{
+			field.Invalid(field.NewPath("spec"), "object", "no such key: brush evaluating rule: a painted toy needs a brush"),
+		})
+	}
+	return r.Client.Update(ctx, object, opts...)
 }
 
 // It isn't parallel: panics are counted for the whole process.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -148,9 +149,10 @@ func (q *sequence) ask(ctx context.Context, spec map[string]any) (allowed bool, 
 	return false, nil
 }
 
-// isRefused reports whether the API server or a webhook has judged the object, and no call has failed.
+// isRefused reports whether the API server or a webhook has judged the object, and neither a call nor a rule has failed.
 func isRefused(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err)
+	refused := apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err)
+	return refused && !strings.Contains(err.Error(), "evaluating rule")
 }
 
 // isGood remembers the spec as it is stored: with defaults, and with what the manager wrote.
