@@ -207,3 +207,30 @@ func TestCircuit_allThatATenantCanThinkOfLeavesWorkers(t *testing.T) {
 		g.Expect(most.Load()).To(BeNumerically("<=", 8))
 	})
 }
+
+// Where a service has no sites, a change that takes long is its tenant's own matter.
+func TestCircuit_changesWithoutASiteKeepNoOtherTenantWaiting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		const api = "https://api.example.com"
+		h := &host{answer: found}
+		circuits := circuit.New(pollInterval)
+		red, blue := reaching(t, circuits, "red", api, h), reaching(t, circuits, "blue", api, h)
+		_, err := blue.Get(t.Context())
+		g.Expect(err).NotTo(HaveOccurred())
+		h.set(func(r *http.Request) (*http.Response, error) {
+			if strings.HasSuffix(r.URL.Path, "/reds") {
+				return after(20*time.Second, found)(r)
+			}
+			return found(r)
+		})
+		var all sync.WaitGroup
+		all.Go(func() { _ = red.Delete(t.Context(), "", "reds") })
+		all.Wait()
+		all.Go(func() { _ = red.Delete(t.Context(), "", "reds") })
+		time.Sleep(2 * time.Second)
+		g.Expect(blue.Delete(t.Context(), "", id)).To(Succeed())
+		all.Wait()
+	})
+}

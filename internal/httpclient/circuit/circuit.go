@@ -85,12 +85,20 @@ type Call struct {
 	Op string
 	// Tenant whose workers the call may hold.
 	Tenant string
-	// Change means that a worker waits until something is changed, at a Site behind the endpoint. That takes as long as the site
-	// does. What isn't a change is a read, or holds no worker.
+	// Change means that a worker waits until something is changed, at a Site behind the endpoint; without sites it is the tenant's
+	// own matter. That takes as long as the site does. What isn't a change is a read, or holds no worker.
 	Change bool
 	Site   string
 	// Unattended means that no worker waits for the answer.
 	Unattended bool
+}
+
+// place is whose slowness a change shows.
+func (c Call) place() string {
+	if c.Site == "" {
+		return "of " + c.Tenant
+	}
+	return c.Site
 }
 
 // Pass is a call that was let through.
@@ -230,7 +238,7 @@ func (c *Circuits) Leave(p *Pass, outcome error) {
 	now := time.Now()
 	took := now.Sub(p.asked)
 	if p.Change {
-		p.at.note(p.Site, took, now)
+		p.at.note(p.place(), took, now)
 	}
 	unanswered := outcome != nil && !notAllowed(outcome) && !p.at.answered.After(p.asked) && (took > slow || unconnected(outcome))
 	if !unanswered || p.asked.Before(p.at.offended) { // several that fail together count once
@@ -246,15 +254,15 @@ func (c *Circuits) Leave(p *Pass, outcome error) {
 }
 
 // note how long a write at a site took. Sites are forgotten with their endpoint.
-func (a *circuit) note(site string, took time.Duration, now time.Time) {
+func (a *circuit) note(place string, took time.Duration, now time.Time) {
 	switch {
 	case took > slow:
 		if a.waited == nil {
 			a.waited = map[string]time.Time{}
 		}
-		a.waited[site] = now
+		a.waited[place] = now
 	case took < hesitation:
-		delete(a.waited, site)
+		delete(a.waited, place)
 	}
 }
 

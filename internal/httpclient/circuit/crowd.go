@@ -99,12 +99,12 @@ func (c *Circuits) crowdAtSite(p *Pass) (none crowd) {
 	}
 	var writes crowd
 	for other := range c.passes {
-		if other.at == p.at && other.Change && other.Site == p.Site && !other.Unattended {
+		if other.at == p.at && other.Change && other.place() == p.place() && !other.Unattended {
 			writes.add(other)
 		}
 	}
 	most := maxOfSite
-	if waited, ever := p.at.waited[p.Site]; ever && p.began.Sub(waited) < c.trial() {
+	if waited, ever := p.at.waited[p.place()]; ever && p.began.Sub(waited) < c.trial() {
 		most = 1
 	}
 	if writes.number < most {
