@@ -109,7 +109,7 @@ func TestPlan_ofWhatIsNotRepairedAnyMore(t *testing.T) {
 				f.mends()
 				f.clock.Step(poll)
 			}
-			f.Expect(steps).To(ConsistOf(And(HaveField("Action", graph.ActionFail), HaveField("Why", ContainSubstring("isn't repaired")))),
+			f.Expect(steps).To(ConsistOf(And(HaveField("Action", graph.ActionFail), HaveField("Why", ContainSubstring("no further repair is attempted")))),
 				"%d changes were made after this plan", f.service.called("resize id-1")-resized)
 		})
 	}
@@ -329,4 +329,18 @@ func TestRepair_patienceCountsAgainAfterARemedy(t *testing.T) {
 	f.clock.Step(2 * poll)
 	f.mends(patient)
 	f.Expect(f.service.called("remedy id-1")).To(Equal(1), "it may be on its way for ten minutes")
+}
+
+// It is broken, and differs from the spec in what can't be changed: the remedy, which helps, is tried all the same.
+func TestRepair_differenceThatCannotBeChangedKeepsNoRemedyAway(t *testing.T) {
+	t.Parallel()
+	f := broken(t, 1)
+	f.size, f.stuck = 7, map[string]error{"id-1": fault.Invalidf("it can't be changed: replace it")}
+	message := ""
+	for range 50 {
+		message = f.mends().Message
+		f.clock.Step(10 * poll)
+	}
+	f.Expect(f.service.called("remedy id-1")).To(Equal(1), message)
+	f.Expect(message).To(ContainSubstring("it can't be changed: replace it"), "once it is whole")
 }

@@ -47,9 +47,14 @@ func (d decision) repair(o Thing) Step {
 	return Step{Verb: Apply}
 }
 
-// mend handles a resource of ours that isn't ready. A difference from the spec may be the cause, so that is corrected first.
+// mend handles a resource of ours that isn't ready. A difference from the spec may be the cause, so that is corrected first, if it can
+// be.
 func (d decision) mend(o Thing) Step {
-	e, text := d.e, summary(d.s.Changes)
+	e, changes := d.e, d.s.Changes
+	if d.s.Refused != nil {
+		changes = nil
+	}
+	text := summary(changes)
 	tried := e.AppliedAt != nil && e.UnreadySince != nil && !e.AppliedAt.Before(e.UnreadySince)
 	// A change that failed, or was interrupted, is made again after a remedy: then that counts.
 	changed := tried && (e.Applied != "" || e.RepairedAt == nil || e.RepairedAt.Before(e.AppliedAt))
@@ -71,8 +76,6 @@ func (d decision) mend(o Thing) Step {
 		return show(o)
 	case d.w.Updates && !d.s.Compared:
 		return Step{Verb: Compare, ID: o.ID}
-	case d.s.Refused != nil:
-		return ends(phases.Of(d.s.Refused))
 	case d.s.Applied && e.Applied != text: // recorded when done
 		return d.write(Note, func(e *ledgerv1.Entry) { e.Applied = text })
 	case d.s.Applied, d.s.Remedied, d.rests(e.AppliedAt), d.rests(e.RepairedAt):
