@@ -63,7 +63,7 @@ func TestClaimChanged_keepsWhatWasMadeAndSaysSo(t *testing.T) {
 	f.Expect(err).NotTo(HaveOccurred())
 	f.claiming(graph.Create())
 	owner := f.claiming(graph.Use(theirs.id))
-	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "ClaimChanged", "id-2 was made for this object")
+	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "ClaimChanged", "id-2 was created for this object")
 	f.Expect(f.service.keys()).To(Equal([]string{"", "net"}))
 }
 

@@ -40,7 +40,7 @@ func TestUseOrCreate_cannotTellWhichOfSeveralIsMeant(t *testing.T) {
 	f.add(part{name: "shared", theirs: true})
 	f.add(part{name: "shared", theirs: true})
 	owner := f.reconcile()
-	f.expectCondition(owner, "WorkspaceReady", metav1.ConditionFalse, "Ambiguous", `several workspaces are named "shared" (id-1, id-2)`)
+	f.expectCondition(owner, "WorkspaceReady", metav1.ConditionFalse, "Ambiguous", `several resources of kind workspace are named "shared" (id-1, id-2)`)
 	f.Expect(f.parts).To(HaveLen(2))
 }
 

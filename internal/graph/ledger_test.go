@@ -261,7 +261,7 @@ func TestLedger_isNotRebuiltFromWhatIsNotCertain(t *testing.T) {
 			l := other.ledger()
 			l.Spec.OwnerID = f.service.things["id-1"].tag.Owner
 			f.Expect(f.client.Update(f.t.Context(), l)).To(Succeed())
-		}, "it isn't this object's"},
+		}, "don't belong to this object"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

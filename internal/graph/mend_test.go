@@ -77,7 +77,7 @@ func TestRepair_endsAndSaysWhatWasTried(t *testing.T) {
 			at = append(at, f.clock.Since(began))
 		}
 		if c.Reason == "Failed" {
-			f.Expect(c.Message).To(And(ContainSubstring("id-1 is broken"), ContainSubstring("repaired 3 times of 3"), ContainSubstring("correct the spec")))
+			f.Expect(c.Message).To(And(ContainSubstring("id-1 is broken"), ContainSubstring("3 of 3 repairs tried"), ContainSubstring("correct the spec")))
 			break
 		}
 		f.clock.Step(poll)

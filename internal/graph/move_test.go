@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,6 +60,6 @@ func TestMove_createsNothingAndDeletionStillFindsAll(t *testing.T) {
 		_, done := f.delete()
 		f.service.finish()
 		return done
-	}).Should(BeTrue())
+	}).WithTimeout(time.Minute).Should(BeTrue())
 	f.Expect(f.service.keys()).To(BeEmpty())
 }

@@ -144,7 +144,7 @@ func TestRepair_appliesOnceWhatIsInEffectNoMore(t *testing.T) {
 	f.again(isLit)
 	lit = false
 	owner := f.again(isLit)
-	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Changing", "id-1 was in effect and isn't any more")
+	f.expectCondition(owner, "netReady", metav1.ConditionFalse, "Changing", "id-1 is no longer in effect")
 	for range 3 {
 		owner = f.again(isLit)
 		f.expectCondition(owner, "netReady", metav1.ConditionTrue, "Ready", "")

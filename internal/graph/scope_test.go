@@ -285,5 +285,5 @@ func TestScope_isKeptByThePlanOfADeletion(t *testing.T) {
 	for _, s := range g.Plan(t.Context()) {
 		steps = append(steps, s.Key+" "+string(s.Action))
 	}
-	f.Expect(steps).To(Equal([]string{leafKey + " delete", netKey + " forget"}))
+	f.Expect(steps).To(Equal([]string{leafKey + " delete", netKey + " release"}))
 }
