@@ -318,7 +318,7 @@ func TestTrouble_aCopiedObjectTouchesNothingOfTheOther(t *testing.T) {
 	bmmtest.Change(f, twin, func(m *infrav1.NvidiaBMMMachine) {
 		m.Annotations = map[string]string{ledgerv1.TakeOverAnnotation: "true"}
 	})
-	f.UntilReason(twin, infrav1.InstanceProvisionedCondition, "Invalid", "is in ledger "+f.Namespace+"/nvidiabmmmachine-worker-1")
+	f.UntilReason(twin, infrav1.InstanceProvisionedCondition, "Invalid", "are in ledger "+f.Namespace+"/nvidiabmmmachine-worker-1")
 	f.Delete(twin)
 	f.Expect(f.Called("createInstance")).To(Equal(1))
 	f.Expect(f.Called("deleteInstance")).To(BeZero())
