@@ -66,10 +66,10 @@ func TestLedger_namesKindsAsTheManagersDo(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	machine := map[string]string{
-		"vpc=VPC/1": "the key has to be one of instance;", "instance=Instance/1": `written "instance"`, "instance/1=instance/1": "one of instance;",
+		"vpc=VPC/1": "the key has to be one of instance;", "instance=Instance/1": `must be "instance"`, "instance/1=instance/1": "one of instance;",
 	}
 	cluster := map[string]string{
-		"vpc=vpc/1": `written "VPC"`, "vps=VPC/1": "the key has to be one of allocation/, group, ", "instance=instance/1": "one of allocation/",
+		"vpc=vpc/1": `must be "VPC"`, "vps=VPC/1": "the key has to be one of allocation/, group, ", "instance=instance/1": "one of allocation/",
 		"vpc=VPC/": "has to be KEY=KIND/ID", "peering=VPC peering/1": "a name follows the slash", "peering/=VPC peering/1": "a name follows",
 		"peering/2=VPC peering/1": "neither spec nor status",
 		"vpc/demo=VPC/1":          "the key has to be one of", "site=site/1": "--yours", "group/1=network security group/1": "--yours",
