@@ -12,8 +12,8 @@ import (
 // everyVariable has the suite try all points, instead of some by a seed that it prints.
 const everyVariable = "BEDPLATE_CRASH_EVERY"
 
-// Otherwise one of so many points is tried: of stale caches, and of kills in calls that only read.
-const sampled, sampledReads = 4, 5
+// Otherwise one of so many points is tried: of stale caches, of kills in calls that only read, and of single failures.
+const sampled, sampledReads, sampledFailures = 4, 5, 3
 
 // left reports whether a point is left out.
 func left(random *rand.Rand, oneOf int) bool {
