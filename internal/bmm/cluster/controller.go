@@ -127,9 +127,8 @@ func (r *Reconciler) lifecycle() *lifecycle.Lifecycle[*bmm.Client] {
 }
 
 func (r *Reconciler) conventions() capi.Conventions {
-	return capi.Conventions{
-		Client: r.Client, Engine: r.Engine, Finalizer: infrav1.ClusterFinalizer, Condition: infrav1.VPCReadyCondition, ManagedBy: true,
-	}
+	l := r.lifecycle()
+	return capi.Conventions{Client: l.Client, Engine: l.Engine, Finalizer: l.Finalizer, Condition: l.DeletionCondition, ManagedBy: true}
 }
 
 // machinesGone fails as long as machines of the cluster have something outside. They log in with its Secret, which may be

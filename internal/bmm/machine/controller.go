@@ -110,9 +110,8 @@ func (r *Reconciler) lifecycle() *lifecycle.Lifecycle[*bmm.Client] {
 }
 
 func (r *Reconciler) conventions() capi.Conventions {
-	return capi.Conventions{
-		Client: r.Client, Engine: r.Engine, Finalizer: infrav1.MachineFinalizer, Condition: infrav1.InstanceProvisionedCondition,
-	}
+	l := r.lifecycle()
+	return capi.Conventions{Client: l.Client, Engine: l.Engine, Finalizer: l.Finalizer, Condition: l.DeletionCondition}
 }
 
 // around fetches the owners, as far as they exist.
