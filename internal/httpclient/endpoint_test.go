@@ -6,9 +6,8 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/bedplate/bedplate/internal/httpclient"
-
 	"github.com/bedplate/bedplate/internal/egress"
+	"github.com/bedplate/bedplate/internal/httpclient"
 )
 
 // Creates at one server are limited together. A second limit for the same one would let through what makes it hang.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/httpclient"
+	"github.com/bedplate/bedplate/internal/httpclient/httpclienttest"
 )
 
 // issuer is a token endpoint. It counts the tokens it gave: fetched-1, fetched-2, …
@@ -45,9 +46,9 @@ func startIssuer(t *testing.T, seconds int, answer http.HandlerFunc) *issuer {
 		case i.answer != nil:
 			i.answer(w, r)
 		case id != "me" || secret != clientSecret:
-			reply(401, `{"error":"invalid_client","error_description":"not `+secret+`"}`)(w, r)
+			httpclienttest.Reply(401, `{"error":"invalid_client","error_description":"not `+secret+`"}`)(w, r)
 		default:
-			reply(200, fmt.Sprintf(`{"access_token":"fetched-%d","token_type":"Bearer","expires_in":%d}`, i.given.Add(1), i.seconds))(w, r)
+			httpclienttest.Reply(200, fmt.Sprintf(`{"access_token":"fetched-%d","token_type":"Bearer","expires_in":%d}`, i.given.Add(1), i.seconds))(w, r)
 		}
 	}))
 	t.Cleanup(i.Close)
@@ -59,11 +60,11 @@ func admits(tokens ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		for _, token := range tokens {
 			if r.Header.Get("Authorization") == "Bearer "+token {
-				reply(200, `{"id":"`+token+`","org":"acme"}`)(w, r)
+				httpclienttest.Reply(200, `{"id":"`+token+`","org":"acme"}`)(w, r)
 				return
 			}
 		}
-		reply(401, `{"message":"Authorization token in request has expired: `+r.Header.Get("Authorization")+`"}`)(w, r)
+		httpclienttest.Reply(401, `{"message":"Authorization token in request has expired: `+r.Header.Get("Authorization")+`"}`)(w, r)
 	}
 }
 
@@ -101,8 +102,8 @@ func TestOAuth2_oneTokenServesAllUntilItEnds(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			i := startIssuer(t, row.seconds, nil)
-			server := start(t, map[string]http.HandlerFunc{thingPath: func(w http.ResponseWriter, r *http.Request) {
-				reply(200, `{"id":"`+r.Header.Get("Authorization")+`","org":"acme"}`)(w, r)
+			server := httpclienttest.Start(t, map[string]http.HandlerFunc{thingPath: func(w http.ResponseWriter, r *http.Request) {
+				httpclienttest.Reply(200, `{"id":"`+r.Header.Get("Authorization")+`","org":"acme"}`)(w, r)
 			}})
 			c := oauth2Client(t, server, i)
 			for range 8 {
@@ -122,9 +123,9 @@ func TestOAuth2_thoseWhoComeTogetherShareOneFetch(t *testing.T) {
 	i := startIssuer(t, 3600, func(w http.ResponseWriter, r *http.Request) {
 		fetches.Add(1)
 		<-release
-		reply(200, `{"access_token":"one","token_type":"Bearer","expires_in":3600}`)(w, r)
+		httpclienttest.Reply(200, `{"access_token":"one","token_type":"Bearer","expires_in":3600}`)(w, r)
 	})
-	c := oauth2Client(t, start(t, map[string]http.HandlerFunc{thingPath: admits("one")}), i)
+	c := oauth2Client(t, httpclienttest.Start(t, map[string]http.HandlerFunc{thingPath: admits("one")}), i)
 	var together sync.WaitGroup
 	for range 10 {
 		together.Go(func() {
@@ -144,7 +145,7 @@ func TestOAuth2_sendsTheScopes(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	i := startIssuer(t, 3600, nil)
-	c := oauth2Client(t, start(t, map[string]http.HandlerFunc{thingPath: admits("fetched-1")}), i, oauth2(i.URL, "toy", "openid"))
+	c := oauth2Client(t, httpclienttest.Start(t, map[string]http.HandlerFunc{thingPath: admits("fetched-1")}), i, oauth2(i.URL, "toy", "openid"))
 	_, err := c.Get(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(i.forms).To(ConsistOf(url.Values{"grant_type": {"client_credentials"}, "scope": {"toy openid"}}))
@@ -157,7 +158,7 @@ func TestOAuth2_aRefusedTokenIsFetchedAnewOnce(t *testing.T) {
 		g := NewWithT(t)
 		i := startIssuer(t, 3600, nil)
 		var posts atomic.Int32
-		c := oauth2Client(t, start(t, map[string]http.HandlerFunc{
+		c := oauth2Client(t, httpclienttest.Start(t, map[string]http.HandlerFunc{
 			thingPath: admits("fetched-2", "fetched-3"),
 			"POST /thing": func(w http.ResponseWriter, r *http.Request) {
 				posts.Add(1)
@@ -175,7 +176,7 @@ func TestOAuth2_aRefusedTokenIsFetchedAnewOnce(t *testing.T) {
 		g := NewWithT(t)
 		i := startIssuer(t, 3600, nil)
 		var calls atomic.Int32
-		c := oauth2Client(t, start(t, map[string]http.HandlerFunc{thingPath: func(w http.ResponseWriter, r *http.Request) {
+		c := oauth2Client(t, httpclienttest.Start(t, map[string]http.HandlerFunc{thingPath: func(w http.ResponseWriter, r *http.Request) {
 			calls.Add(1)
 			admits()(w, r)
 		}}), i)
@@ -247,7 +248,7 @@ func refusedAtFirst(t *testing.T, first, together int32) (tenant func() (*thing,
 	t.Helper()
 	calls = &atomic.Int32{}
 	arrived := make(chan struct{})
-	server := start(t, map[string]http.HandlerFunc{thingPath: func(w http.ResponseWriter, r *http.Request) {
+	server := httpclienttest.Start(t, map[string]http.HandlerFunc{thingPath: func(w http.ResponseWriter, r *http.Request) {
 		n := calls.Add(1)
 		if n == together {
 			close(arrived)
@@ -274,22 +275,22 @@ func TestOAuth2_whyThereIsNoToken(t *testing.T) {
 		class  fault.Class
 		text   string
 	}{
-		"wrong secret": {reply(401, `{"error":"invalid_client"`+echo), fault.Credentials, "log in: 401 Unauthorized: invalid_client" + correct},
-		"client not allowed": {reply(400, `{"error":"unauthorized_client"`+echo), fault.Credentials,
+		"wrong secret": {httpclienttest.Reply(401, `{"error":"invalid_client"`+echo), fault.Credentials, "log in: 401 Unauthorized: invalid_client" + correct},
+		"client not allowed": {httpclienttest.Reply(400, `{"error":"unauthorized_client"`+echo), fault.Credentials,
 			"log in: 400 Bad Request: unauthorized_client" + correct},
-		"unknown scope":       {reply(400, `{"error":"invalid_scope"`+echo), fault.Credentials, "log in: 400 Bad Request: invalid_scope" + correct},
-		"an error in a 200":   {reply(200, `{"error":"invalid_grant"`+echo), fault.Credentials, "log in: 200 OK: invalid_grant" + correct},
-		"forbidden":           {reply(403, clientSecret), fault.Credentials, "log in: 403 Forbidden" + correct},
-		"endpoint overloaded": {reply(503, clientSecret), fault.Transient, "log in: 503 Service Unavailable"},
-		"endpoint busy": {reply(503, `{"error":"temporarily_unavailable"`+echo), fault.Transient,
+		"unknown scope":       {httpclienttest.Reply(400, `{"error":"invalid_scope"`+echo), fault.Credentials, "log in: 400 Bad Request: invalid_scope" + correct},
+		"an error in a 200":   {httpclienttest.Reply(200, `{"error":"invalid_grant"`+echo), fault.Credentials, "log in: 200 OK: invalid_grant" + correct},
+		"forbidden":           {httpclienttest.Reply(403, clientSecret), fault.Credentials, "log in: 403 Forbidden" + correct},
+		"endpoint overloaded": {httpclienttest.Reply(503, clientSecret), fault.Transient, "log in: 503 Service Unavailable"},
+		"endpoint busy": {httpclienttest.Reply(503, `{"error":"temporarily_unavailable"`+echo), fault.Transient,
 			"log in: 503 Service Unavailable: temporarily_unavailable"},
-		"too many logins":      {reply(429, ""), fault.Transient, "log in: 429 Too Many Requests"},
-		"no such endpoint":     {reply(404, clientSecret), fault.Transient, "log in: 404 Not Found (is tokenURL right?)"},
-		"a redirect":           {reply(302, ""), fault.Transient, "log in: 302 Found (is tokenURL right?)"},
-		"a page":               {reply(200, "<html>"+clientSecret), fault.Transient, noOAuth2},
-		"no token":             {reply(200, `{"expires_in":3600}`), fault.Transient, noOAuth2},
-		"a token with a space": {reply(200, `{"access_token":"two words"}`), fault.Transient, "log in: the answer has no token that can be sent"},
-		"a secret as the code": {reply(400, `{"error":"`+clientSecret+`"}`), fault.Transient, "log in: 400 Bad Request (is tokenURL right?)"},
+		"too many logins":      {httpclienttest.Reply(429, ""), fault.Transient, "log in: 429 Too Many Requests"},
+		"no such endpoint":     {httpclienttest.Reply(404, clientSecret), fault.Transient, "log in: 404 Not Found (is tokenURL right?)"},
+		"a redirect":           {httpclienttest.Reply(302, ""), fault.Transient, "log in: 302 Found (is tokenURL right?)"},
+		"a page":               {httpclienttest.Reply(200, "<html>"+clientSecret), fault.Transient, noOAuth2},
+		"no token":             {httpclienttest.Reply(200, `{"expires_in":3600}`), fault.Transient, noOAuth2},
+		"a token with a space": {httpclienttest.Reply(200, `{"access_token":"two words"}`), fault.Transient, "log in: the answer has no token that can be sent"},
+		"a secret as the code": {httpclienttest.Reply(400, `{"error":"`+clientSecret+`"}`), fault.Transient, "log in: 400 Bad Request (is tokenURL right?)"},
 		"a dropped connection": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, fault.Transient, "log in: EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -297,7 +298,7 @@ func TestOAuth2_whyThereIsNoToken(t *testing.T) {
 			g := NewWithT(t)
 			var asked atomic.Int32
 			i := startIssuer(t, 0, func(w http.ResponseWriter, r *http.Request) { asked.Add(1); row.answer(w, r) })
-			c := oauth2Client(t, start(t, nil), i)
+			c := oauth2Client(t, httpclienttest.Start(t, nil), i)
 			_, err := c.Create(t.Context())
 			g.Expect(err).To(MatchError(row.text))
 			g.Expect(fault.ClassOf(err)).To(Equal(row.class))
@@ -322,7 +323,7 @@ func TestOAuth2_aSilentEndpointHoldsNobodyLongerThanTheCall(t *testing.T) {
 		}
 	})
 	t.Cleanup(func() { close(release) })
-	c := oauth2Client(t, start(t, nil), i, func(config *httpclient.Config) { config.Timeout = 100 * time.Millisecond })
+	c := oauth2Client(t, httpclienttest.Start(t, nil), i, func(config *httpclient.Config) { config.Timeout = 100 * time.Millisecond })
 	_, err := c.Create(t.Context())
 	g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
 	g.Expect(fault.IsAmbiguous(err)).To(BeFalse())
@@ -381,7 +382,7 @@ func allocated(do func()) uint64 {
 
 func TestLogin_isBoundedToo(t *testing.T) { //nolint:paralleltest // what others allocate would count
 	g := NewWithT(t)
-	server := httptest.NewServer(reply(200, `{"access_token":"x","x":[`+strings.Repeat("{},", 300_000)+`{}]}`))
+	server := httptest.NewServer(httpclienttest.Reply(200, `{"access_token":"x","x":[`+strings.Repeat("{},", 300_000)+`{}]}`))
 	t.Cleanup(server.Close)
 	c := newToy(t, at(server), oauth2(server.URL))
 	var err error

@@ -10,14 +10,14 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/httpclient"
 	"github.com/bedplate/bedplate/internal/httpclient/bounds"
+	"github.com/bedplate/bedplate/internal/httpclient/httpclienttest"
 )
 
 // An answer that there was no room for says nothing.
-func TestAnswer_thatIsNotReadForWantOfMemoryIsNotJudged(t *testing.T) {
-	t.Parallel()
+func TestAnswer_thatIsNotReadForWantOfMemoryIsNotJudged(t *testing.T) { //nolint:paralleltest // all tests share the memory
 	g := NewWithT(t)
 	namespace := t.Name()
-	c := newToy(t, at(start(t, map[string]http.HandlerFunc{"/": reply(400, `{"message":"no machine is free"}`)})), func(c *httpclient.Config) {
+	c := newToy(t, at(httpclienttest.Start(t, map[string]http.HandlerFunc{"/": httpclienttest.Reply(400, `{"message":"no machine is free"}`)})), func(c *httpclient.Config) {
 		c.Secret = namespace + "/toy"
 		c.Classify = func(a httpclient.Answer) httpclient.Meaning {
 			if strings.Contains(string(a.Body), "no machine is free") {

@@ -22,6 +22,7 @@ import (
 	"github.com/bedplate/bedplate/internal/httpclient"
 	"github.com/bedplate/bedplate/internal/httpclient/bounds"
 	"github.com/bedplate/bedplate/internal/httpclient/circuit"
+	"github.com/bedplate/bedplate/internal/httpclient/httpclienttest"
 )
 
 // sdk is a vendor's client, which takes an http.Client and knows nothing of this package. Its errors keep no cause.
@@ -93,12 +94,12 @@ type service struct {
 
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/sessions" {
-		reply(200, fmt.Sprintf(`{"session":"session-%d"}`, s.sessions.Add(1)))(w, r)
+		httpclienttest.Reply(200, fmt.Sprintf(`{"session":"session-%d"}`, s.sessions.Add(1)))(w, r)
 		return
 	}
 	s.calls.Add(1)
 	if r.Header.Get("Authorization") != sessionHeader(fmt.Sprintf("session-%d", s.sessions.Load())) {
-		reply(401, `{"message":"unknown login `+strings.ReplaceAll(r.Header.Get("Authorization"), `"`, `'`)+`"}`)(w, r)
+		httpclienttest.Reply(401, `{"message":"unknown login `+strings.ReplaceAll(r.Header.Get("Authorization"), `"`, `'`)+`"}`)(w, r)
 		return
 	}
 	s.answer(w, r)
@@ -108,7 +109,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func vendor(t *testing.T, answer http.HandlerFunc, change ...func(*httpclient.Config)) (*httpclient.Client, sdk, *service) {
 	t.Helper()
 	s := &service{answer: answer}
-	server := start(t, map[string]http.HandlerFunc{"/": s.ServeHTTP})
+	server := httpclienttest.Start(t, map[string]http.HandlerFunc{"/": s.ServeHTTP})
 	login := func(c *httpclient.Config) { c.Login = apiKeyLogin(server.URL + "/sessions") }
 	c := newToy(t, append([]func(*httpclient.Config){at(server), login}, change...)...).Client
 	return c, sdk{c.HTTP(), server.URL}, s
@@ -121,7 +122,7 @@ func TestSDK_logsInAndOnceMoreWhenItsSessionIsRefused(t *testing.T) {
 	c, vendor, service := vendor(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		bodies = append(bodies, fmt.Sprintf("%s %d", body, r.ContentLength))
-		reply(200, `{"id":"one"}`)(w, r)
+		httpclienttest.Reply(200, `{"id":"one"}`)(w, r)
 	})
 	put := func() (found map[string]any, err error) {
 		err = c.Do(t.Context(), &httpclient.Call{Op: "put thing"}, func(ctx context.Context) error {
@@ -139,7 +140,7 @@ func TestSDK_logsInAndOnceMoreWhenItsSessionIsRefused(t *testing.T) {
 
 	service.sessions.Add(1)
 	service.answer = func(w http.ResponseWriter, r *http.Request) {
-		reply(401, `{"message":"no `+strings.ReplaceAll(r.Header.Get("Authorization"), `"`, ``)+` `+apiKey+`"}`)(w, r)
+		httpclienttest.Reply(401, `{"message":"no `+strings.ReplaceAll(r.Header.Get("Authorization"), `"`, ``)+` `+apiKey+`"}`)(w, r)
 	}
 	_, err := put()
 	g.Expect(fault.ClassOf(err)).To(Equal(fault.Credentials))
@@ -168,7 +169,7 @@ func TestSDK_seesWhatAnAnswerMeansThoughItKeepsNoCause(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			c, vendor, service := vendor(t, reply(row.status, row.body))
+			c, vendor, service := vendor(t, httpclienttest.Reply(row.status, row.body))
 			err := c.Do(t.Context(), &httpclient.Call{Op: "put thing"}, func(ctx context.Context) error {
 				_, err := vendor.put(ctx, "/things/one", "body")
 				return err
@@ -224,7 +225,7 @@ func TestSDK_saysNoSecretWhereItCantLogIn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			c, vendor, service := vendor(t, reply(200, `{}`), func(c *httpclient.Config) {
+			c, vendor, service := vendor(t, httpclienttest.Reply(200, `{}`), func(c *httpclient.Config) {
 				c.Login = httpclient.Fetched("API key", c.Endpoint, func(context.Context, *http.Client) (string, time.Time, error) {
 					return "", time.Time{}, failed
 				}, apiKey)
@@ -247,10 +248,10 @@ func TestSDK_mayMakeRequestsThatAreNotDescribed(t *testing.T) {
 	failures := 1
 	c, _, service := vendor(t, func(w http.ResponseWriter, r *http.Request) {
 		if failures--; failures >= 0 {
-			reply(503, "")(w, r)
+			httpclienttest.Reply(503, "")(w, r)
 			return
 		}
-		reply(200, `{"id":"one"}`)(w, r)
+		httpclienttest.Reply(200, `{"id":"one"}`)(w, r)
 	}, func(c *httpclient.Config) { c.Secret = secret })
 	resp, err := c.HTTP().Get(c.Base().JoinPath("things").String())
 	g.Expect(err).NotTo(HaveOccurred())
@@ -297,10 +298,10 @@ func TestSDK_mayHaveALayerOfItsSystems(t *testing.T) {
 	failures := 2
 	c, vendor, service := vendor(t, func(w http.ResponseWriter, r *http.Request) {
 		if failures--; failures >= 0 {
-			reply(410, "")(w, r)
+			httpclienttest.Reply(410, "")(w, r)
 			return
 		}
-		reply(200, `{"zone":"`+r.Header.Get("Zone")+`"}`)(w, r)
+		httpclienttest.Reply(200, `{"zone":"`+r.Header.Get("Zone")+`"}`)(w, r)
 	}, func(c *httpclient.Config) {
 		c.Layer = func(next http.RoundTripper) http.RoundTripper {
 			return step(func(r *http.Request) (*http.Response, error) {
@@ -329,11 +330,11 @@ func TestSDK_takesItsLoginToItsEndpointOnly(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	var taken []string
-	elsewhere := start(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, r *http.Request) {
+	elsewhere := httpclienttest.Start(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, r *http.Request) {
 		taken = append(taken, r.Header.Get("Authorization"))
-		reply(200, `{"id":"two"}`)(w, r)
+		httpclienttest.Reply(200, `{"id":"two"}`)(w, r)
 	}})
-	c, vendor, service := vendor(t, reply(200, `{"next":"`+elsewhere.URL+`/things?start=2"}`))
+	c, vendor, service := vendor(t, httpclienttest.Reply(200, `{"next":"`+elsewhere.URL+`/things?start=2"}`))
 	err := c.Do(t.Context(), &httpclient.Call{Op: "list things", Pages: true}, func(ctx context.Context) error {
 		first, err := vendor.get(ctx, "/things")
 		if err != nil {
@@ -356,10 +357,10 @@ func TestDo_isAmbiguousOnceOneOfItsRequestsHasWritten(t *testing.T) {
 		put, get  http.HandlerFunc
 		ambiguous bool
 	}{
-		"made, and then refused":        {reply(200, `{}`), reply(400, `{}`), true},
-		"made, and then not found":      {reply(200, `{}`), reply(410, `{}`), true},
-		"perhaps made, and then absent": {reply(503, ``), reply(410, `{}`), true},
-		"refused":                       {reply(409, `{}`), reply(410, `{}`), false},
+		"made, and then refused":        {httpclienttest.Reply(200, `{}`), httpclienttest.Reply(400, `{}`), true},
+		"made, and then not found":      {httpclienttest.Reply(200, `{}`), httpclienttest.Reply(410, `{}`), true},
+		"perhaps made, and then absent": {httpclienttest.Reply(503, ``), httpclienttest.Reply(410, `{}`), true},
+		"refused":                       {httpclienttest.Reply(409, `{}`), httpclienttest.Reply(410, `{}`), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -385,7 +386,7 @@ func TestDo_isAmbiguousOnceOneOfItsRequestsHasWritten(t *testing.T) {
 func TestSDK_seesTheLengthThatAHeadSays(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	c := newToy(t, at(start(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, _ *http.Request) {
+	c := newToy(t, at(httpclienttest.Start(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "12345")
 	}})))
 	resp, err := c.http.Head(c.Base().JoinPath("image").String())

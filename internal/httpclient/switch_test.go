@@ -13,6 +13,7 @@ import (
 
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/httpclient"
+	"github.com/bedplate/bedplate/internal/httpclient/httpclienttest"
 )
 
 // switching answers that another protocol is spoken from here on, and says nothing more. Such a connection is its caller's: no deadline of a
@@ -51,7 +52,7 @@ func TestSwitch_ofTheProtocolHoldsNoWorker(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			c := newToy(t, at(start(t, map[string]http.HandlerFunc{"/": switching(t)})), func(c *httpclient.Config) { c.Timeout = time.Second })
+			c := newToy(t, at(httpclienttest.Start(t, map[string]http.HandlerFunc{"/": switching(t)})), func(c *httpclient.Config) { c.Timeout = time.Second })
 			answered := make(chan error, 1)
 			go func() { answered <- row.call(context.WithoutCancel(t.Context()), c) }()
 			var err error
@@ -67,15 +68,15 @@ func TestSwitch_ofTheLoginsProtocolIsOverWhenTheLoginIsBack(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	logins, silent := 0, switching(t)
-	c := newToy(t, at(start(t, map[string]http.HandlerFunc{
+	c := newToy(t, at(httpclienttest.Start(t, map[string]http.HandlerFunc{
 		"/sessions": func(w http.ResponseWriter, r *http.Request) {
 			if logins++; logins == 1 {
 				silent(w, r)
 				return
 			}
-			reply(200, `{"session":"one"}`)(w, r)
+			httpclienttest.Reply(200, `{"session":"one"}`)(w, r)
 		},
-		"/": reply(200, `{"id":"one"}`),
+		"/": httpclienttest.Reply(200, `{"id":"one"}`),
 	})), func(c *httpclient.Config) { c.Timeout, c.Login = time.Second, apiKeyLogin(c.Endpoint+"/sessions") })
 	_, err := c.Get(t.Context())
 	g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/bedplate/bedplate/internal/httpclient"
-
+	"github.com/bedplate/bedplate/internal/httpclient/httpclienttest"
 	"github.com/bedplate/bedplate/internal/metricstest"
 )
 
@@ -50,16 +50,16 @@ func TestEachRequest_isCountedAndTraced(t *testing.T) {
 	traceparents := []string{}
 	refusals := 1
 	i := startIssuer(t, 3600, nil)
-	server := start(t, map[string]http.HandlerFunc{
+	server := httpclienttest.Start(t, map[string]http.HandlerFunc{
 		thingPath: func(w http.ResponseWriter, r *http.Request) {
 			traceparents = append(traceparents, r.Header.Get("Traceparent"))
 			if refusals--; refusals >= 0 {
-				reply(503, `{"message":"try again, `+r.Header.Get("Authorization")+`"}`)(w, r)
+				httpclienttest.Reply(503, `{"message":"try again, `+r.Header.Get("Authorization")+`"}`)(w, r)
 				return
 			}
 			admits("fetched-1")(w, r)
 		},
-		"POST /thing": reply(403, `{"message":"Tenant has reached the maximum number of VPCs with `+clientSecret+`"}`),
+		"POST /thing": httpclienttest.Reply(403, `{"message":"Tenant has reached the maximum number of VPCs with `+clientSecret+`"}`),
 	})
 	c := oauth2Client(t, server, i, func(config *httpclient.Config) { config.Secret = credential })
 

@@ -15,6 +15,7 @@ import (
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/httpclient"
+	"github.com/bedplate/bedplate/internal/httpclient/httpclienttest"
 )
 
 const (
@@ -126,34 +127,10 @@ func (t *toy) List(ctx context.Context) error {
 // serve starts a server with the given routes, and returns a client for it.
 func serve(t *testing.T, routes map[string]http.HandlerFunc) *toy {
 	t.Helper()
-	return newToy(t, at(start(t, routes)))
+	return newToy(t, at(httpclienttest.Start(t, routes)))
 }
 
 // at a server of the test's.
 func at(server *httptest.Server) func(*httpclient.Config) {
 	return func(c *httpclient.Config) { c.Endpoint, c.Egress, c.Timeout = server.URL, loopback, 5*time.Second }
-}
-
-// start starts a server with the given routes.
-func start(t *testing.T, routes map[string]http.HandlerFunc) *httptest.Server {
-	t.Helper()
-	server := httptest.NewServer(mux(routes))
-	t.Cleanup(server.Close)
-	return server
-}
-
-func mux(routes map[string]http.HandlerFunc) *http.ServeMux {
-	mux := http.NewServeMux()
-	for pattern, handler := range routes {
-		mux.HandleFunc(pattern, handler)
-	}
-	return mux
-}
-
-func reply(status int, body string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(status)
-		_, _ = fmt.Fprint(w, body)
-	}
 }

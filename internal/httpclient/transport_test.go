@@ -13,17 +13,18 @@ import (
 
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/httpclient"
+	"github.com/bedplate/bedplate/internal/httpclient/httpclienttest"
 )
 
 func TestCABundle_isTrustedForAPIAndLogin(t *testing.T) {
 	t.Parallel()
 	var protocols atomic.Value
-	handler := mux(map[string]http.HandlerFunc{
+	handler := httpclienttest.Mux(map[string]http.HandlerFunc{
 		thingPath: func(w http.ResponseWriter, r *http.Request) {
 			protocols.Store(r.Proto)
 			admits("one")(w, r)
 		},
-		"POST /token": reply(200, `{"access_token":"one","token_type":"Bearer"}`),
+		"POST /token": httpclienttest.Reply(200, `{"access_token":"one","token_type":"Bearer"}`),
 	})
 	server := httptest.NewUnstartedServer(handler)
 	server.EnableHTTP2 = true
@@ -57,14 +58,14 @@ func TestCABundle_isTrustedForAPIAndLogin(t *testing.T) {
 func TestRedirects_areNotFollowed(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	elsewhere := start(t, map[string]http.HandlerFunc{"/": func(http.ResponseWriter, *http.Request) { t.Error("followed") }})
+	elsewhere := httpclienttest.Start(t, map[string]http.HandlerFunc{"/": func(http.ResponseWriter, *http.Request) { t.Error("followed") }})
 	c := serve(t, map[string]http.HandlerFunc{"/": http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect).ServeHTTP})
 	_, err := c.Get(t.Context())
 	g.Expect(err).To(MatchError(HavePrefix("get thing: 307")))
 	_, err = c.Create(t.Context())
 	g.Expect(err).To(MatchError(HavePrefix("create thing: 307")))
 
-	redirects := start(t, map[string]http.HandlerFunc{"/": http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect).ServeHTTP})
+	redirects := httpclienttest.Start(t, map[string]http.HandlerFunc{"/": http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect).ServeHTTP})
 	login := newToy(t, at(elsewhere), oauth2(redirects.URL))
 	_, err = login.Get(t.Context())
 	g.Expect(err).To(MatchError(HavePrefix("log in: 307")), "with the client's secret it's the same")
@@ -76,7 +77,7 @@ func TestConnections_areKeptForTheNextCalls(t *testing.T) {
 	const workers, rounds = 16, 3
 	var connections atomic.Int32
 	var arrived sync.WaitGroup
-	server := httptest.NewUnstartedServer(mux(map[string]http.HandlerFunc{thingPath: func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewUnstartedServer(httpclienttest.Mux(map[string]http.HandlerFunc{thingPath: func(w http.ResponseWriter, r *http.Request) {
 		arrived.Done()
 		arrived.Wait() // so that each has a connection of its own
 		admits(token)(w, r)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/httpclient/httpclienttest"
 )
 
 // The messages are the service's own, IDs aside.
@@ -97,7 +98,7 @@ func TestErrorsAreClassifiedByStatusAndMessage(t *testing.T) {
 					if row.status == http.StatusTooManyRequests {
 						w.Header().Set("Retry-After", "60") // longer than a call waits
 					}
-					reply(row.status, fmt.Sprintf(`{"source":"nico","message":%q,"data":null}`, row.message))(w, r)
+					httpclienttest.Reply(row.status, fmt.Sprintf(`{"source":"nico","message":%q,"data":null}`, row.message))(w, r)
 				},
 			})
 			_, err := c.CreateVPC(t.Context(), client.VPCCreateRequest{Name: "n"})
@@ -125,7 +126,7 @@ func TestLacksRole_isTrueOfNoOtherRefusal(t *testing.T) {
 	} {
 		t.Run(row.message, func(t *testing.T) {
 			t.Parallel()
-			refused := reply(row.status, fmt.Sprintf(`{"message":%q}`, row.message))
+			refused := httpclienttest.Reply(row.status, fmt.Sprintf(`{"message":%q}`, row.message))
 			c := serve(t, map[string]http.HandlerFunc{"POST " + prefix + "ipblock": refused})
 			_, err := c.CreateIPBlock(t.Context(), client.IPBlockCreateRequest{Name: "n"})
 			NewWithT(t).Expect(client.LacksRole(fmt.Errorf("wrapped: %w", err))).To(Equal(row.lacks), "%v", err)
@@ -146,7 +147,7 @@ func TestConflict_namesTheOtherObject(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			c := serve(t, map[string]http.HandlerFunc{"POST " + prefix + "vpc": reply(409, row.answer)})
+			c := serve(t, map[string]http.HandlerFunc{"POST " + prefix + "vpc": httpclienttest.Reply(409, row.answer)})
 			_, err := c.CreateVPC(t.Context(), client.VPCCreateRequest{Name: "n"})
 			g.Expect(fault.ClassOf(err)).To(Equal(fault.Conflict))
 			g.Expect(fault.OtherID(err)).To(Equal(row.otherID))
@@ -179,8 +180,8 @@ func TestNotFound_isNotWhatOther404sMean(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			c := serve(t, map[string]http.HandlerFunc{
-				"GET " + prefix + "site/{id}": reply(200, `{"id":"`+siteID+`"}`),
-				"/":                           reply(404, row.body),
+				"GET " + prefix + "site/{id}": httpclienttest.Reply(200, `{"id":"`+siteID+`"}`),
+				"/":                           httpclienttest.Reply(404, row.body),
 			})
 			_, err := c.VPC(t.Context(), siteID, id)
 			g.Expect(fault.ClassOf(err)).To(Equal(row.class))
@@ -207,8 +208,8 @@ func TestNotFound_ofAPeeringIsOnlyWhatIsSaidOfThePeering(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			c := serve(t, map[string]http.HandlerFunc{
-				"GET " + prefix + "site/{id}": reply(200, `{"id":"`+siteID+`"}`),
-				prefix + "vpc-peering/{id}":   reply(404, `{"message":"`+row.says+`"}`),
+				"GET " + prefix + "site/{id}": httpclienttest.Reply(200, `{"id":"`+siteID+`"}`),
+				prefix + "vpc-peering/{id}":   httpclienttest.Reply(404, `{"message":"`+row.says+`"}`),
 			})
 			_, err := c.VPCPeering(t.Context(), siteID, id)
 			g.Expect(fault.ClassOf(err)).To(Equal(row.class))
@@ -221,8 +222,8 @@ func TestNotFound_ofWhatACreateRefersToIsInvalid(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := serve(t, map[string]http.HandlerFunc{
-		"GET " + prefix + "site/{id}":    reply(200, `{"id":"`+siteID+`"}`),
-		"POST " + prefix + "vpc-peering": reply(404, `{"message":"Could not find VPC with ID: `+id+`"}`),
+		"GET " + prefix + "site/{id}":    httpclienttest.Reply(200, `{"id":"`+siteID+`"}`),
+		"POST " + prefix + "vpc-peering": httpclienttest.Reply(404, `{"message":"Could not find VPC with ID: `+id+`"}`),
 	})
 	_, err := c.CreateVPCPeering(t.Context(), client.VPCPeeringCreateRequest{SiteID: siteID, VPC1ID: id, VPC2ID: id})
 	g.Expect(fault.ClassOf(err)).To(Equal(fault.Invalid))
@@ -233,9 +234,9 @@ func TestErrors_neverContainTheTokenOrUserData(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := serve(t, map[string]http.HandlerFunc{
-		"POST " + prefix + "instance": reply(400, `{"message":"bad Bearer `+token+`","data":{"userData":"private key","name":"too short"}}`),
-		"POST " + prefix + "vpc":      reply(502, "proxy dump: Authorization: Bearer "+token),
-		"POST " + prefix + "subnet":   reply(400, `{"message":"`+strings.Repeat("x", 300-len("400 Bad Request: ")-len(token)/2)+token+`"}`),
+		"POST " + prefix + "instance": httpclienttest.Reply(400, `{"message":"bad Bearer `+token+`","data":{"userData":"private key","name":"too short"}}`),
+		"POST " + prefix + "vpc":      httpclienttest.Reply(502, "proxy dump: Authorization: Bearer "+token),
+		"POST " + prefix + "subnet":   httpclienttest.Reply(400, `{"message":"`+strings.Repeat("x", 300-len("400 Bad Request: ")-len(token)/2)+token+`"}`),
 	})
 	_, err := c.CreateInstance(t.Context(), client.InstanceCreateRequest{UserData: "private key"})
 	g.Expect(err).To(MatchError("create instance: 400 Bad Request: bad Bearer [redacted]; name: too short; userData is not accepted"))

@@ -16,6 +16,7 @@ import (
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/httpclient"
+	"github.com/bedplate/bedplate/internal/httpclient/httpclienttest"
 )
 
 const (
@@ -34,7 +35,7 @@ var (
 // serve starts a server with the given routes, below the prefix, and returns a client for it.
 func serve(t *testing.T, routes map[string]http.HandlerFunc) *client.Client {
 	t.Helper()
-	server := start(t, routes)
+	server := httpclienttest.Start(t, routes)
 	c, err := client.New(client.Config{
 		Endpoint: server.URL, Org: "acme", Token: token, APIName: "carbide",
 		Limits: lab,
@@ -43,35 +44,11 @@ func serve(t *testing.T, routes map[string]http.HandlerFunc) *client.Client {
 	return c
 }
 
-// start starts a server with the given routes.
-func start(t *testing.T, routes map[string]http.HandlerFunc) *httptest.Server {
-	t.Helper()
-	server := httptest.NewServer(mux(routes))
-	t.Cleanup(server.Close)
-	return server
-}
-
-func mux(routes map[string]http.HandlerFunc) *http.ServeMux {
-	mux := http.NewServeMux()
-	for pattern, handler := range routes {
-		mux.HandleFunc(pattern, handler)
-	}
-	return mux
-}
-
-func reply(status int, body string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(status)
-		_, _ = fmt.Fprint(w, body)
-	}
-}
-
 func TestNotFound_isProvenByAControlCall(t *testing.T) {
 	t.Parallel()
-	notFound := reply(404, `{"message":"Could not find it"}`)
-	site := reply(200, `{"id":"`+siteID+`","name":"s","status":"Registered"}`)
-	unavailable := reply(503, "")
+	notFound := httpclienttest.Reply(404, `{"message":"Could not find it"}`)
+	site := httpclienttest.Reply(200, `{"id":"`+siteID+`","name":"s","status":"Registered"}`)
+	unavailable := httpclienttest.Reply(503, "")
 	for name, row := range map[string]struct {
 		routes map[string]http.HandlerFunc
 		class  fault.Class
@@ -97,7 +74,7 @@ func TestNotFound_isProvenByAControlCall(t *testing.T) {
 func TestNotFound_isNeverTheAnswerToACreateAList_orAGetWithoutSite(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	c := serve(t, map[string]http.HandlerFunc{"/": reply(404, `{"message":"Could not find it"}`)})
+	c := serve(t, map[string]http.HandlerFunc{"/": httpclienttest.Reply(404, `{"message":"Could not find it"}`)})
 	_, err := c.CreateVPC(t.Context(), client.VPCCreateRequest{})
 	g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
 	_, err = c.Instances(t.Context(), client.InstanceFilter{})
@@ -112,8 +89,8 @@ func TestSite_isNotFoundWhenTheTenantCanBeSeen(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := serve(t, map[string]http.HandlerFunc{
-		"GET " + prefix + "tenant/current": reply(200, `{"id":"`+id+`","org":"acme"}`),
-		"/":                                reply(404, `{"message":"Could not find Site"}`),
+		"GET " + prefix + "tenant/current": httpclienttest.Reply(200, `{"id":"`+id+`","org":"acme"}`),
+		"/":                                httpclienttest.Reply(404, `{"message":"Could not find Site"}`),
 	})
 	_, err := c.Site(t.Context(), siteID)
 	g.Expect(fault.IsNotFound(err)).To(BeTrue())
@@ -131,7 +108,7 @@ func TestWrites_areAmbiguousWithoutAnAnswer(t *testing.T) {
 	}
 	drop := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 	c := serve(t, map[string]http.HandlerFunc{
-		"POST " + prefix + "vpc": hang, "POST " + prefix + "subnet": drop, "POST " + prefix + "instance": reply(201, "<html>"),
+		"POST " + prefix + "vpc": hang, "POST " + prefix + "subnet": drop, "POST " + prefix + "instance": httpclienttest.Reply(201, "<html>"),
 		"GET " + prefix + "site": drop,
 	})
 	t.Cleanup(func() { close(release) })
@@ -211,7 +188,7 @@ func TestLists_areNothingIfOnePageFails(t *testing.T) {
 	g := NewWithT(t)
 	c := serve(t, map[string]http.HandlerFunc{
 		"GET " + prefix + "instance": paged(250, 100, 3),
-		"GET " + prefix + "vpc":      reply(200, "[]"),
+		"GET " + prefix + "vpc":      httpclienttest.Reply(200, "[]"),
 	})
 	instances, err := c.Instances(t.Context(), client.InstanceFilter{})
 	g.Expect(err).To(HaveOccurred())
@@ -226,7 +203,7 @@ func TestDecoding_takesKeysInAnyCase(t *testing.T) {
 	for _, key := range []string{"ResourceTypeID", "resourceTypeId", "resourceTypeID"} {
 		g := NewWithT(t)
 		c := serve(t, map[string]http.HandlerFunc{
-			"GET " + prefix + "allocation/{id}": reply(200, `{"id":"`+id+`","allocationConstraints":[{"`+key+`":"block","DERIVEDRESOURCEID":"child"}]}`),
+			"GET " + prefix + "allocation/{id}": httpclienttest.Reply(200, `{"id":"`+id+`","allocationConstraints":[{"`+key+`":"block","DERIVEDRESOURCEID":"child"}]}`),
 		})
 		allocation, err := c.Allocation(t.Context(), siteID, id)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -240,7 +217,7 @@ func TestDecoding_toleratesOtherCaseAndUnknownStates(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := serve(t, map[string]http.HandlerFunc{
-		"GET " + prefix + "instance/{id}": reply(200, `{"ID":"`+id+`","InstanceTypeID":"x","status":"Levitating","new":1,"machineId":null}`),
+		"GET " + prefix + "instance/{id}": httpclienttest.Reply(200, `{"ID":"`+id+`","InstanceTypeID":"x","status":"Levitating","new":1,"machineId":null}`),
 	})
 	instance, err := c.Instance(t.Context(), siteID, id)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -253,7 +230,7 @@ func TestRequests_carryTheToken(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := serve(t, map[string]http.HandlerFunc{"GET " + prefix + "tenant/current": func(w http.ResponseWriter, r *http.Request) {
-		reply(200, fmt.Sprintf(`{"id":%q,"org":%q}`, r.Header.Get("Authorization"), r.PathValue("org")))(w, r)
+		httpclienttest.Reply(200, fmt.Sprintf(`{"id":%q,"org":%q}`, r.Header.Get("Authorization"), r.PathValue("org")))(w, r)
 	}})
 	tenant, err := c.Tenant(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())

@@ -11,16 +11,17 @@ import (
 
 	"github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/httpclient/httpclienttest"
 )
 
 // Answers of a server to GET metadata under a name that is its own, and one that isn't.
 var (
-	version    = reply(200, `{"version":"1.5.0"}`)
-	wrongPath  = reply(404, `{"source":"nico","message":"The requested path could not be found","data":null}`)
-	badToken   = reply(401, `{"message":"Authorization token in request has expired"}`)
-	noRole     = reply(403, `{"message":"User does not have any roles assigned"}`)
-	overloaded = reply(503, "")
-	proxyPage  = reply(404, "<html>")
+	version    = httpclienttest.Reply(200, `{"version":"1.5.0"}`)
+	wrongPath  = httpclienttest.Reply(404, `{"source":"nico","message":"The requested path could not be found","data":null}`)
+	badToken   = httpclienttest.Reply(401, `{"message":"Authorization token in request has expired"}`)
+	noRole     = httpclienttest.Reply(403, `{"message":"User does not have any roles assigned"}`)
+	overloaded = httpclienttest.Reply(503, "")
+	proxyPage  = httpclienttest.Reply(404, "<html>")
 )
 
 func TestAPIName_isDetectedByDefiniteAnswersOnly(t *testing.T) {
@@ -47,15 +48,15 @@ func TestAPIName_isDetectedByDefiniteAnswersOnly(t *testing.T) {
 		"one overloaded, one bad token":   {overloaded, badToken, "", fault.Transient, "get metadata"},
 		"both overloaded":                 {overloaded, overloaded, "", fault.Transient, "503"},
 		"one dropped, one wrong":          {drop, wrongPath, "", fault.Transient, "EOF"},
-		"a server that says yes to all":   {reply(200, `{}`), reply(200, `{}`), "", fault.Transient, "the answer has no version"},
+		"a server that says yes to all":   {httpclienttest.Reply(200, `{}`), httpclienttest.Reply(200, `{}`), "", fault.Transient, "the answer has no version"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			server := start(t, map[string]http.HandlerFunc{
+			server := httpclienttest.Start(t, map[string]http.HandlerFunc{
 				"GET /v2/org/acme/nico/metadata": row.nico, "GET /v2/org/acme/carbide/metadata": row.carbide,
-				"POST /v2/org/acme/nico/vpc":    reply(201, `{"id":"nico"}`),
-				"POST /v2/org/acme/carbide/vpc": reply(201, `{"id":"carbide"}`),
+				"POST /v2/org/acme/nico/vpc":    httpclienttest.Reply(201, `{"id":"nico"}`),
+				"POST /v2/org/acme/carbide/vpc": httpclienttest.Reply(201, `{"id":"carbide"}`),
 			})
 			c, err := client.New(client.Config{Endpoint: server.URL, Org: "acme", Token: token, Limits: lab})
 			g.Expect(err).NotTo(HaveOccurred())
@@ -77,7 +78,7 @@ func upgradable(t *testing.T, config client.Config) (c *client.Client, name *ato
 	t.Helper()
 	name, detections = &atomic.Value{}, &atomic.Int32{}
 	name.Store("carbide")
-	server := start(t, map[string]http.HandlerFunc{"/v2/org/acme/{name}/": func(w http.ResponseWriter, r *http.Request) {
+	server := httpclienttest.Start(t, map[string]http.HandlerFunc{"/v2/org/acme/{name}/": func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/metadata") && r.PathValue("name") == name.Load():
 			detections.Add(1)
@@ -85,9 +86,9 @@ func upgradable(t *testing.T, config client.Config) (c *client.Client, name *ato
 		case r.PathValue("name") != name.Load():
 			wrongPath(w, r)
 		case strings.Contains(r.URL.Path, "/site/"):
-			reply(200, `{"id":"`+siteID+`"}`)(w, r)
+			httpclienttest.Reply(200, `{"id":"`+siteID+`"}`)(w, r)
 		default:
-			reply(404, `{"message":"Could not find VPC with specified ID"}`)(w, r)
+			httpclienttest.Reply(404, `{"message":"Could not find VPC with specified ID"}`)(w, r)
 		}
 	}})
 	config.Endpoint, config.Org, config.Token, config.Egress, config.Timeout = server.URL, "acme", token, loopback, 5*time.Second
@@ -136,17 +137,17 @@ func TestPeerings_ofAReleaseWithoutThemAreInvalid(t *testing.T) {
 		class    fault.Class
 		says     string
 	}{
-		"the first release":               {reply(200, `{"version":"1.0.6"}`), fault.Invalid, "this release (1.0.6) has no VPC peerings"},
+		"the first release":               {httpclienttest.Reply(200, `{"version":"1.0.6"}`), fault.Invalid, "this release (1.0.6) has no VPC peerings"},
 		"another path is wrong too":       {wrongPath, fault.Transient, "requested path"},
 		"it can't be asked":               {overloaded, fault.Transient, "requested path"},
-		"something that isn't the server": {reply(200, `{}`), fault.Transient, "requested path"},
+		"something that isn't the server": {httpclienttest.Reply(200, `{}`), fault.Transient, "requested path"},
 	} {
 		for _, apiName := range []string{"", "carbide"} {
 			t.Run(name+" as "+apiName, func(t *testing.T) {
 				t.Parallel()
 				g := NewWithT(t)
 				var named atomic.Bool // once, so that the name is known
-				server := start(t, map[string]http.HandlerFunc{"/": wrongPath, "GET /v2/org/acme/carbide/metadata": func(w http.ResponseWriter, r *http.Request) {
+				server := httpclienttest.Start(t, map[string]http.HandlerFunc{"/": wrongPath, "GET /v2/org/acme/carbide/metadata": func(w http.ResponseWriter, r *http.Request) {
 					if apiName == "" && named.CompareAndSwap(false, true) {
 						version(w, r)
 						return
@@ -175,7 +176,7 @@ func TestPeerings_areAskedForTwiceBeforeAReleaseHasNone(t *testing.T) {
 				return
 			}
 			w.Header().Set("X-Pagination", `{"pageSize":100,"total":0}`)
-			reply(200, `[]`)(w, r)
+			httpclienttest.Reply(200, `[]`)(w, r)
 		},
 	})
 	g.Expect(c.VPCPeerings(t.Context(), siteID)).To(BeEmpty())

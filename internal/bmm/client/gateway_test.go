@@ -8,6 +8,7 @@ import (
 
 	"github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/httpclient/httpclienttest"
 )
 
 // Gateways have deadlines, too, and most of them are shorter than ours: then they report that the service hangs.
@@ -15,7 +16,7 @@ func TestGatewayTimeout_isOverload(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := serve(t, map[string]http.HandlerFunc{
-		"POST " + prefix + "vpc": reply(http.StatusGatewayTimeout, "<html>504 Gateway Time-out</html>"),
+		"POST " + prefix + "vpc": httpclienttest.Reply(http.StatusGatewayTimeout, "<html>504 Gateway Time-out</html>"),
 	})
 	_, err := c.CreateVPC(t.Context(), client.VPCCreateRequest{Name: "n"})
 	g.Expect(fault.IsAmbiguous(err)).To(BeTrue())

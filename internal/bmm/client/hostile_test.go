@@ -19,6 +19,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/sim/hostile"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/httpclient"
+	"github.com/bedplate/bedplate/internal/httpclient/httpclienttest"
 )
 
 // attack starts a hostile server and returns a client for it.
@@ -118,7 +119,7 @@ func TestList_hasADeadlineOfItsOwn(t *testing.T) {
 	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { // each is in time, and there are 1,000
 		time.Sleep(10 * time.Millisecond)
 		w.Header().Set("X-Pagination", `{"pageNumber":1,"pageSize":1,"total":20000}`)
-		reply(200, `[{"id":"`+id+`"}]`)(w, nil)
+		httpclienttest.Reply(200, `[{"id":"`+id+`"}]`)(w, nil)
 	})
 	server := httptest.NewServer(page)
 	t.Cleanup(server.Close)
@@ -166,7 +167,7 @@ func TestList_refusesAPageThatWasNotAskedFor(t *testing.T) {
 			g := NewWithT(t)
 			c := serve(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("X-Pagination", row.pagination)
-				reply(200, row.page)(w, r)
+				httpclienttest.Reply(200, row.page)(w, r)
 			}})
 			_, err := c.VPCs(t.Context(), client.VPCFilter{})
 			g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
@@ -177,12 +178,12 @@ func TestList_refusesAPageThatWasNotAskedFor(t *testing.T) {
 
 func TestAnswer_ofAnotherObjectIsNoneOfThisOne(t *testing.T) {
 	t.Parallel()
-	gone := reply(404, `{"message":"Could not find it"}`)
+	gone := httpclienttest.Reply(404, `{"message":"Could not find it"}`)
 	for name, site := range map[string]string{"nothing": `{}`, "another": `{"id":"` + id + `"}`} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			c := serve(t, map[string]http.HandlerFunc{"/": gone, prefix + "site/{id}": reply(200, site), prefix + "tenant/current": reply(200, `{}`)})
+			c := serve(t, map[string]http.HandlerFunc{"/": gone, prefix + "site/{id}": httpclienttest.Reply(200, site), prefix + "tenant/current": httpclienttest.Reply(200, `{}`)})
 			_, err := c.VPC(t.Context(), siteID, id)
 			g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient), "the control call has shown no site")
 			_, err = c.Site(t.Context(), siteID)
@@ -190,7 +191,7 @@ func TestAnswer_ofAnotherObjectIsNoneOfThisOne(t *testing.T) {
 			_, err = c.Tenant(t.Context())
 			g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
 
-			c = serve(t, map[string]http.HandlerFunc{"/": reply(200, strings.Replace(site, id, siteID, 1))})
+			c = serve(t, map[string]http.HandlerFunc{"/": httpclienttest.Reply(200, strings.Replace(site, id, siteID, 1))})
 			_, err = c.VPC(t.Context(), siteID, id)
 			g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
 			_, err = c.UpdateInstance(t.Context(), siteID, id, client.InstanceUpdateRequest{})
@@ -199,12 +200,12 @@ func TestAnswer_ofAnotherObjectIsNoneOfThisOne(t *testing.T) {
 	}
 	t.Run("made without an ID", func(t *testing.T) {
 		t.Parallel()
-		_, err := serve(t, map[string]http.HandlerFunc{"/": reply(201, `{}`)}).CreateVPC(t.Context(), client.VPCCreateRequest{})
+		_, err := serve(t, map[string]http.HandlerFunc{"/": httpclienttest.Reply(201, `{}`)}).CreateVPC(t.Context(), client.VPCCreateRequest{})
 		NewWithT(t).Expect(fault.IsAmbiguous(err)).To(BeTrue(), "it may be there")
 	})
 	t.Run("written otherwise", func(t *testing.T) {
 		t.Parallel()
-		c := serve(t, map[string]http.HandlerFunc{"/": reply(200, `{"id":"abcdef00-0000-4000-8000-000000000000"}`)})
+		c := serve(t, map[string]http.HandlerFunc{"/": httpclienttest.Reply(200, `{"id":"abcdef00-0000-4000-8000-000000000000"}`)})
 		_, err := c.VPC(t.Context(), siteID, "ABCDEF00-0000-4000-8000-000000000000")
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/httpclient"
+	"github.com/bedplate/bedplate/internal/httpclient/httpclienttest"
 )
 
 // The service isn't consistent in how it writes its keys.
@@ -17,7 +18,7 @@ func TestInstances_leavesOutUserDataHoweverItIsSpelled(t *testing.T) {
 	g := NewWithT(t)
 	c := serve(t, map[string]http.HandlerFunc{"GET " + prefix + "instance": func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Pagination", `{"pageNumber":1,"pageSize":100,"total":2}`)
-		reply(200, `[{"id":"`+id+`","name":"a","status":"Ready","userData":"private key","vpcId":"v"},
+		httpclienttest.Reply(200, `[{"id":"`+id+`","name":"a","status":"Ready","userData":"private key","vpcId":"v"},
 			{"id":"`+siteID+`","name":"b","UserData":"private key","machineId":"m"}]`)(w, r)
 	}})
 	instances, err := c.Instances(t.Context(), client.InstanceFilter{})

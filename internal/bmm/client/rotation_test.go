@@ -15,25 +15,26 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/httpclient/httpclienttest"
 )
 
 func TestRotation_takesEffectWithoutARestart(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	login := start(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, r *http.Request) {
+	login := httpclienttest.Start(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, r *http.Request) {
 		if _, secret, _ := r.BasicAuth(); secret != clientSecret {
-			reply(401, `{"error":"invalid_client"}`)(w, r)
+			httpclienttest.Reply(401, `{"error":"invalid_client"}`)(w, r)
 			return
 		}
-		reply(200, `{"access_token":"fetched-1","token_type":"Bearer","expires_in":3600}`)(w, r)
+		httpclienttest.Reply(200, `{"access_token":"fetched-1","token_type":"Bearer","expires_in":3600}`)(w, r)
 	}})
-	server := start(t, map[string]http.HandlerFunc{"GET " + prefix + "tenant/current": func(w http.ResponseWriter, r *http.Request) {
+	server := httpclienttest.Start(t, map[string]http.HandlerFunc{"GET " + prefix + "tenant/current": func(w http.ResponseWriter, r *http.Request) {
 		_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 		if token != "new" && token != "fetched-1" {
-			reply(401, `{"message":"Authorization token in request has expired"}`)(w, r)
+			httpclienttest.Reply(401, `{"message":"Authorization token in request has expired"}`)(w, r)
 			return
 		}
-		reply(200, `{"id":"`+token+`","org":"acme"}`)(w, r)
+		httpclienttest.Reply(200, `{"id":"`+token+`","org":"acme"}`)(w, r)
 	}})
 	secret := secretWith(map[string]string{"endpoint": server.URL, "apiName": "carbide", "token": "old"})
 	cluster := fake.NewClientBuilder().WithObjects(secret).Build()

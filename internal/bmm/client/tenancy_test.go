@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/httpclient/httpclienttest"
 )
 
 // A tenant may write another one's organisation into its Secret, and let its login hang for as long as it wants: then a create
@@ -14,10 +15,10 @@ import (
 func TestTenancy_isAnothersOnlyWhereTheAPIHasLetItIn(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	admitted := reply(http.StatusOK, `{"id":"`+id+`"}`)
-	refused := reply(http.StatusForbidden, `{"message": "User does not have any roles assigned"}`)
+	admitted := httpclienttest.Reply(http.StatusOK, `{"id":"`+id+`"}`)
+	refused := httpclienttest.Reply(http.StatusForbidden, `{"message": "User does not have any roles assigned"}`)
 	answer := refused
-	server := start(t, map[string]http.HandlerFunc{
+	server := httpclienttest.Start(t, map[string]http.HandlerFunc{
 		"GET " + prefix + "tenant/current": func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("Authorization") == "Bearer "+token {
 				admitted(w, r)
