@@ -385,6 +385,7 @@ func TestCluster_ofTheUsersOwnPartsIsCheckedWhenItIsChanged(t *testing.T) {
 	checkUpdate(t, invalid, []refusal[*NvidiaBMMCluster]{
 		{"a corrected routing profile", func(c *NvidiaBMMCluster) { c.Spec.VPC.RoutingProfile = "external" }, ""},
 		{"no routing profile", func(c *NvidiaBMMCluster) { c.Spec.VPC.RoutingProfile = "" }, ""},
+		{"another block to make", func(c *NvidiaBMMCluster) { c.Spec.IPBlock.Create.Prefix = "10.1.0.0/16" }, "ipBlock is immutable once it was found or made"},
 		{"a corrected VNI", func(c *NvidiaBMMCluster) { c.Spec.VPC.VNI = ptr.To[int32](7) }, ""},
 		{"a corrected type", func(c *NvidiaBMMCluster) {
 			c.Spec.VPC.NetworkVirtualizationType, c.Spec.VPC.RoutingProfile = EthernetVirtualizer, ""

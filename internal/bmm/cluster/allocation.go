@@ -31,7 +31,21 @@ func (n *networks) wantParentBlock(spec *infrav1.IPBlockCreateSpec) *graph.Handl
 				return block, needsProvider(err)
 			}, nil
 		},
+		Update: func(b *bmm.IPBlock) graph.Update { return graph.Update{Refused: checkParentBlock(spec, b)} },
 	})
+}
+
+// checkParentBlock compares what only a create can set: the spec may have been changed while the block was being created.
+func checkParentBlock(spec *infrav1.IPBlockCreateSpec, b *bmm.IPBlock) error {
+	if has := cidr(b.Prefix, b.PrefixLength); has != spec.Prefix {
+		return fault.Invalidf("IP block %s has the range %s, and this can't be changed: set spec.ipBlock.create.prefix to that, or make "+
+			"another cluster", b.ID, has)
+	}
+	if b.RoutingType != "" && string(b.RoutingType) != string(spec.RoutingType) {
+		return fault.Invalidf("IP block %s has the routing type %s, and this can't be changed: set spec.ipBlock.create.routingType to that, "+
+			"or make another cluster", b.ID, b.RoutingType)
+	}
+	return nil
 }
 
 // needsProvider says what to do about credentials without the provider's rights. They are good for all else.

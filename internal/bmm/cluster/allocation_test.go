@@ -3,10 +3,12 @@ package cluster_test
 import (
 	"net/http"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
@@ -52,6 +54,36 @@ func TestAllocation_isMadeWithItsBlockAndBothGo(t *testing.T) {
 	f.Expect(f.Sim.State().Empty()).To(BeTrue())
 	f.Expect(f.Called("deleteAllocation")).To(Equal(1), "when nothing is cut from the block any more")
 	f.Expect(f.Called("deleteIpBlock")).To(Equal(1), "when it isn't allocated any more")
+}
+
+// The answer to the create is lost, and the spec is changed before the block is found: it was made as the spec was before.
+func TestAllocation_ofABlockWhoseSpecChangedDuringItsCreate(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		change func(*infrav1.IPBlockCreateSpec)
+		says   string
+	}{
+		"range": {func(s *infrav1.IPBlockCreateSpec) { s.Prefix = "10.78.0.0/24" },
+			"has the range 10.77.0.0/16, and this can't be changed: set spec.ipBlock.create.prefix to that"},
+		"routing": {func(s *infrav1.IPBlockCreateSpec) { s.RoutingType = infrav1.RoutingDatacenterOnly },
+			"has the routing type Public, and this can't be changed: set spec.ipBlock.create.routingType to that"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := bmmtest.Start(t, bare)
+			f.Fault(simulator.Fault{
+				Operation: "createIpBlock", Kind: simulator.FaultCommitLate,
+				Hold: metav1.Duration{Duration: 100 * time.Second}, Delay: metav1.Duration{Duration: 200 * time.Second},
+			})
+			object := f.CreateCluster("demo", ownBlock)
+			f.Eventually(func() int { return f.Called("createIpBlock") }).Should(Equal(1))
+			bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { row.change(c.Spec.IPBlock.Create) })
+			f.UntilReason(object, infrav1.IPBlockReadyCondition, "Invalid", row.says)
+			bmmtest.Change(f, object, ownBlock)
+			f.UntilReady(object)
+			f.Expect(f.Called("createIpBlock")).To(Equal(1))
+		})
+	}
 }
 
 // Neither block nor allocation has labels: what a lost answer made is found by its name.
