@@ -37,6 +37,9 @@ type Suite struct {
 	Except []string
 	// Parts are the schemas of parts of the spec that the API server doesn't check, by field: a webhook does.
 	Parts map[string]*apiextensionsv1.JSONSchemaProps
+	// Fixed are the reasons with which an object says that a field can't be changed: admission refuses that only when what was created is
+	// in the status. Then a new object of the same spec may be ready, and the way back has to heal it.
+	Fixed []string
 	// Written are the fields that the manager writes into the spec: a new object begins without them.
 	Written []string
 }

@@ -402,4 +402,12 @@ func TestCluster_ofTheUsersOwnPartsIsCheckedWhenItIsChanged(t *testing.T) {
 		{"another VPC", func(c *NvidiaBMMCluster) { c.Spec.VPC.ID = otherID }, "id is immutable once the VPC exists"},
 		{"no VPC", func(c *NvidiaBMMCluster) { c.Spec.VPC.ID = "" }, "id is immutable once the VPC exists"},
 	})
+	changed := func() *NvidiaBMMCluster {
+		c := withVPC()
+		c.Status.Conditions = []metav1.Condition{{
+			Type: VPCReadyCondition, Status: metav1.ConditionFalse, Reason: "ClaimChanged", LastTransitionTime: metav1.Now(),
+		}}
+		return c
+	}
+	checkUpdate(t, changed, []refusal[*NvidiaBMMCluster]{{"no VPC", func(c *NvidiaBMMCluster) { c.Spec.VPC.ID = "" }, ""}})
 }

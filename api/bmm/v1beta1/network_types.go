@@ -21,7 +21,8 @@ const (
 type VPCSpec struct {
 	// id is the UUID of a VPC of your own, to be used as it is: it is never
 	// changed or deleted. Its type must be networkVirtualizationType. It can't be
-	// set or changed once there is a VPC.
+	// set or changed once there is a VPC, except to correct what condition VPCReady
+	// reports about it.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`
 	// +kubebuilder:validation:MaxLength=36

@@ -105,6 +105,7 @@ func TestOperations_cluster(t *testing.T) {
 					return f.World(f.NewCluster("demo", example))
 				},
 				Values: values,
+				Fixed:  []string{"Invalid", "ClaimChanged"},
 			}.Run(t)
 		})
 	}
