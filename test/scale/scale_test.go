@@ -141,7 +141,7 @@ func TestSame_namesWhatIsNobodysAndWhatIsMissing(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(same("VPCs", []string{"b", "a"}, []string{"a", "b"})).To(Succeed())
 	g.Expect(same("VPCs", []string{"a", "b"}, []string{"a"})).To(MatchError(ContainSubstring("without an owner are [b], missing are []")))
-	g.Expect(same("VPCs", []string{"a"}, []string{"a", "b"})).To(MatchError(ContainSubstring("nobody's are [], missing are [b]")))
+	g.Expect(same("VPCs", []string{"a"}, []string{"a", "b"})).To(MatchError(ContainSubstring("without an owner are [], missing are [b]")))
 	g.Expect(same("VPCs", []string{"a", "a"}, []string{"a"})).NotTo(Succeed(), "doubled")
 }
 
