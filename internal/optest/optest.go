@@ -37,6 +37,8 @@ type Suite struct {
 	Except []string
 	// Parts are the schemas of parts of the spec that the API server doesn't check, by field: a webhook does.
 	Parts map[string]*apiextensionsv1.JSONSchemaProps
+	// Patient: no step comes before the example is ready. For a kind that loses what is changed earlier, as long as it does.
+	Patient bool
 	// Fixed are the reasons with which an object says that a field can't be changed: admission refuses that only when what was created is
 	// in the status. Then a new object of the same spec may be ready, and the way back has to heal it.
 	Fixed []string

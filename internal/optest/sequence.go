@@ -67,7 +67,7 @@ func (q *sequence) begin(ctx context.Context) error {
 		return err
 	}
 	spec, _, _ := unstructured.NestedMap(object.Object, "spec")
-	q.found.Spec, q.early = spec, q.values.random.IntN(soon) == 0
+	q.found.Spec, q.early = spec, q.values.random.IntN(soon) == 0 && !q.Patient
 	q.hasty = q.early
 	if q.early {
 		fresh, err := q.new(ctx, spec, true)

@@ -14,8 +14,9 @@ import (
 	"github.com/bedplate/bedplate/internal/optest"
 )
 
-// callsAtRest and reconcilesAtRest are what an object, and what it needs, may cause in a poll interval.
-const callsAtRest, reconcilesAtRest = 4, 3
+// callsAtRest and reconcilesAtRest are what an object, and what it needs, may cause in a poll interval: a reconcile reads each of up to
+// nine resources, and a cluster is reconciled in most intervals while its group isn't known to be in effect.
+const callsAtRest, reconcilesAtRest = 9, 3
 
 // owner is written instead of the ID of an object that something was made for.
 const owner = "OWNER"
