@@ -183,7 +183,9 @@ func (q *sequence) heal(ctx context.Context, bad state) error {
 			return q.isGood(ctx, bad)
 		}
 	}
-	if reason, _, _ := strings.Cut(bad.why, ":"); fresh.ready && !(q.hasty && slices.Contains(q.Fixed, reason)) {
+	reason, _, _ := strings.Cut(bad.why, ":")
+	fixed := q.hasty && slices.Contains(q.Fixed, reason)
+	if fresh.ready && !fixed {
 		return fmt.Errorf("it isn't ready (%s), and a new object of the same spec is: outside there is %s", bad.why,
 			difference(bad.outside, fresh.outside))
 	}
