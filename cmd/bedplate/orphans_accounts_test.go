@@ -21,7 +21,13 @@ func TestOrphans_keepTheLedgerOfWhatIsInAnotherAccount(t *testing.T) { //nolint:
 	cluster := e.CreateCluster("demo")
 	e.UntilReady(cluster)
 	ledger := leaveLedger(e, cluster)
-	_, endpoint := simtest.Start(t, sim.DefaultWorld(), nil)
+	keptThoughDeleted(e, ledger)
+}
+
+// keptThoughDeleted deletes orphans with a Secret that leads elsewhere: the ledger stays.
+func keptThoughDeleted(e *ends, ledger *ledgerv1.Ledger) {
+	e.t.Helper()
+	_, endpoint := simtest.Start(e.t, sim.DefaultWorld(), nil)
 	secret := e.Secret("elsewhere")
 	secret.Data["endpoint"] = []byte(endpoint)
 	e.Create(secret)
@@ -29,7 +35,7 @@ func TestOrphans_keepTheLedgerOfWhatIsInAnotherAccount(t *testing.T) { //nolint:
 	e.Expect(e.Sim.State().VPCs).To(HaveLen(1))
 	e.Expect(e.Read(ledger)).To(Succeed(), "its VPC and its subnet exist: %s %v", out, err)
 	bmmtest.Change(e.Fixture, ledger, func(l *ledgerv1.Ledger) { l.Finalizers = nil }) // other tests' reports would be incomplete
-	e.Expect(client.IgnoreNotFound(e.Client.Delete(t.Context(), ledger))).To(Succeed())
+	e.Expect(client.IgnoreNotFound(e.Client.Delete(e.t.Context(), ledger))).To(Succeed())
 }
 
 // Two abandoned clusters that are peered: each can be deleted by its owner ID.
@@ -62,13 +68,5 @@ func TestOrphans_keepTheLedgerWhoseSecretIsGone(t *testing.T) { //nolint:paralle
 	bmmtest.Change(e.Fixture, gone, func(s *corev1.Secret) { s.Finalizers = nil })
 	e.Expect(client.IgnoreNotFound(e.Client.Delete(t.Context(), gone))).To(Succeed())
 	e.UntilGone(gone)
-	_, endpoint := simtest.Start(t, sim.DefaultWorld(), nil)
-	secret := e.Secret("elsewhere")
-	secret.Data["endpoint"] = []byte(endpoint)
-	e.Create(secret)
-	out, err := e.run("", "orphans", "--secret", e.Namespace+"/elsewhere", "--delete", "--owner", ledger.Spec.OwnerID)
-	e.Expect(e.Sim.State().VPCs).To(HaveLen(1))
-	e.Expect(e.Read(ledger)).To(Succeed(), "its VPC and its subnet exist: %s %v", out, err)
-	bmmtest.Change(e.Fixture, ledger, func(l *ledgerv1.Ledger) { l.Finalizers = nil }) // other tests' reports would be incomplete
-	e.Expect(client.IgnoreNotFound(e.Client.Delete(t.Context(), ledger))).To(Succeed())
+	keptThoughDeleted(e, ledger)
 }
