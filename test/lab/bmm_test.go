@@ -48,7 +48,7 @@ func TestLab_bringsUpABareMetalClusterAndLeavesNothing(t *testing.T) {
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: up.Cluster.Namespace, Name: up.Cluster.Name}}
 	g.Expect(c.Delete(t.Context(), cluster)).To(Succeed())
 	untilGone(g, c, cluster)
-	g.Expect(remoteAt(up.Simulator).state(g).Empty()).To(BeTrue())
+	remoteAt(up.Simulator).expectEmpty(g)
 	up.down()
 }
 
@@ -80,7 +80,7 @@ func TestManager_killedAtAnyMomentLeaksAndDoublesNothing(t *testing.T) {
 	s.killAt(g, localstack.BMMManager, "deleteInstance")
 	s.killAt(g, localstack.BMMManager, "deleteVpc")
 	untilGone(g, s.client, cluster)
-	g.Expect(s.sim.state(g).Empty()).To(BeTrue())
+	s.sim.expectNothingKnown(g)
 }
 
 // The negative control of the main job: nodes whose provider ID isn't that of their machine's instance don't count.

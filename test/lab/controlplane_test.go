@@ -56,7 +56,7 @@ func TestControlPlane_aMachineThatDiesIsReplaced(t *testing.T) {
 	cluster := s.untilAvailable(g, "demo")
 	g.Expect(s.client.Delete(t.Context(), cluster)).To(Succeed())
 	untilGone(g, s.client, cluster)
-	g.Expect(s.sim.state(g).Empty()).To(BeTrue())
+	s.sim.expectEmpty(g)
 }
 
 // untilControlPlaneIsWhole waits for three ready machines and three healthy members of etcd.

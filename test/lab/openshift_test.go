@@ -38,7 +38,7 @@ func TestLab_makesOpenShiftsMachinesInstancesAndLeavesNothing(t *testing.T) {
 	g.Expect(site.state(g).Instances).To(HaveLen(3))
 
 	deleteMachines(g, c)
-	g.Expect(site.state(g).Empty()).To(BeTrue(), "the VPC and the subnet are not Bedplate's")
+	site.expectEmpty(g) // the VPC and the subnet are not Bedplate's
 	up.down()
 }
 
@@ -61,7 +61,7 @@ func TestMachineController_killedAtAnyMomentLeaksAndDoublesNothing(t *testing.T)
 	g.Eventually(func() []machinev1.Machine { return openshiftMachines(g, s.client) }).Should(HaveLen(2))
 	expectProvisioned(g, s, 2)
 	deleteMachines(g, s.client)
-	g.Expect(s.sim.state(g).Empty()).To(BeTrue())
+	s.sim.expectNothingKnown(g)
 }
 
 // startOpenShift starts the Machine API and the machine controller.

@@ -22,6 +22,19 @@ func (s remote) state(g Gomega) sim.State {
 	return state
 }
 
+func (s remote) expectEmpty(g Gomega) {
+	state := s.state(g)
+	g.Expect(state.Empty()).To(BeTrue(), "left at the simulated site: %+v", state)
+}
+
+// expectNothingKnown is expectEmpty after a manager was killed: what the site went on to create for a client that had left is
+// unknown to the API, and no client can delete it.
+func (s remote) expectNothingKnown(g Gomega) {
+	state := s.state(g)
+	state.Strays = nil
+	g.Expect(state.Empty()).To(BeTrue(), "left at the simulated site: %+v", state)
+}
+
 func (s remote) calls(g *WithT) map[string]int {
 	calls, err := s.Calls(context.Background())
 	g.Expect(err).NotTo(HaveOccurred())
