@@ -98,12 +98,8 @@ func showLedger(ctx context.Context, out io.Writer, c client.Client, owner graph
 		if e.Foreign {
 			note = "yours"
 		}
-		var in []string
-		for _, kind := range slices.Sorted(maps.Keys(e.Scope)) {
-			in = append(in, kind+"="+e.Scope[kind])
-		}
 		var fields []string
-		for _, field := range []string{e.Key, e.Kind, string(e.State), e.ID, strings.Join(in, ","), note} {
+		for _, field := range []string{e.Key, e.Kind, string(e.State), e.ID, e.Scope.String(), note} {
 			fields = append(fields, printable.Text(field))
 		}
 		_, _ = fmt.Fprintln(table, strings.Join(fields, "\t"))

@@ -239,9 +239,12 @@ func (g *Graph) Reconcile(ctx context.Context) (_ ctrl.Result, err error) {
 	ctx, end := g.span(ctx, "reconcile")
 	defer func() { end(err) }()
 	report := g.report()
-	wanted := map[string]bool{}
+	wanted := g.wanted()
+	if err := g.disown(ctx, wanted); err != nil {
+		report.add(ReadyCondition, "", inside, phases.Of(err))
+		return report.conclude(g.owner)
+	}
 	for _, n := range g.nodes {
-		wanted[n.ref()] = true
 		phase, refused := report.stop(n.condition(), n.service())
 		if !refused {
 			phase = n.reconcile(ctx, g)
@@ -256,6 +259,15 @@ func (g *Graph) Reconcile(ctx context.Context) (_ ctrl.Result, err error) {
 		result.Priority = ptr.To(creates.Urgent)
 	}
 	return result, err
+}
+
+// wanted are the keys that the spec asks for.
+func (g *Graph) wanted() map[string]bool {
+	wanted := map[string]bool{}
+	for _, n := range g.nodes {
+		wanted[n.ref()] = true
+	}
+	return wanted
 }
 
 // reportUnproven reports what nothing proves the owner of, also where no key stands for it.

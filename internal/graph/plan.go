@@ -61,9 +61,8 @@ func (s Step) exists() bool {
 func (g *Graph) Plan(ctx context.Context) []Step {
 	g.exists = map[string]bool{}
 	var steps []Step
-	wanted := map[string]bool{}
+	wanted := g.wanted()
 	for _, n := range g.nodes {
-		wanted[n.ref()] = true
 		planned := n.plan(ctx, g)
 		g.exists[n.ref()] = len(planned) == 0 || planned[len(planned)-1].exists()
 		steps = append(steps, planned...)

@@ -20,11 +20,7 @@ import (
 func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report *report) {
 	left := g.unwanted(wanted)
 	if wanted != nil && len(left) > 0 {
-		err := g.ledger.Current(ctx)
-		if err == nil {
-			err = g.disown(ctx, left)
-		}
-		if err != nil {
+		if err := g.ledger.Current(ctx); err != nil {
 			report.add(ReadyCondition, left[0], inside, phases.Of(err))
 			return
 		}
@@ -64,20 +60,34 @@ func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report
 	}
 }
 
-// disown records that what the spec names as the user's own is theirs: it may take a while until that is bound under its new key, and a
-// deletion has no spec.
-func (g *Graph) disown(ctx context.Context, left []string) error {
-	changed := false
-	for _, key := range left {
-		if e := g.ledger.Entries[key]; e.Owned() && slices.Contains(g.named[e.Kind], e.ID) {
-			theirs := e.DeepCopy()
-			theirs.State, theirs.Foreign = ledgerv1.Bound, true
-			g.ledger.Entries[key], changed = theirs, true
+// disown records that what the spec names as the user's own is theirs, also if an attempt may have created it: it may take a while until
+// it is bound, and a deletion has no spec.
+func (g *Graph) disown(ctx context.Context, wanted map[string]bool) error {
+	theirs := map[string]*ledgerv1.Entry{}
+	for key, e := range g.ledger.Entries {
+		named := g.named[e.Kind]
+		if len(named) == 0 || !e.Owned() {
+			continue
+		}
+		next := *e
+		switch {
+		case e.ID == "":
+			added := slices.DeleteFunc(slices.Clone(named), func(id string) bool { return slices.Contains(e.Theirs, id) })
+			if len(added) > 0 {
+				next.Theirs, theirs[key] = slices.Concat(e.Theirs, added), &next
+				next.Theirs = next.Theirs[max(0, len(next.Theirs)-ledgerv1.MaxTheirs):]
+			}
+		case !wanted[key] && slices.Contains(named, e.ID):
+			next.State, next.Foreign, theirs[key] = ledgerv1.Bound, true, &next
 		}
 	}
-	if !changed {
+	if len(theirs) == 0 {
 		return nil
 	}
+	if err := g.ledger.Current(ctx); err != nil {
+		return err
+	}
+	maps.Copy(g.ledger.Entries, theirs)
 	return g.ledger.Write(ctx)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // keeps reconciles an owner with a site of the user's own (id-1), and a group after it: ours (id-2), the same as the user's own, or none.
@@ -155,4 +156,40 @@ func TestTheirs_wereMadeByAnAttemptAndAreLookedUp(t *testing.T) {
 		f.clock.Step(2 * settle)
 	}
 	f.Expect(f.service.called("delete id-1")).To(BeZero(), "the spec names it: %v", f.service.calls)
+}
+
+// The user gives back the name of what they kept, then wants one of ours again: what they kept isn't taken for that.
+func TestTheirs_areNotTakenBack(t *testing.T) {
+	t.Parallel()
+	f := kept(t)
+	f.keeps("")
+	f.size = 7
+	f.keeps("ours")
+	f.keeps("ours")
+	f.Expect(f.service.called("resize id-2")).To(BeZero(), "%+v", f.ledger().Spec.Entries)
+	f.Expect(f.ledger().Entry("group").ID).To(Equal("id-3"))
+	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+	f.expectKept()
+}
+
+// The user sees what an attempt whose answer was lost has made, names it, and deletes the owner before the attempt has settled.
+func TestTheirs_wereMadeByAnAttemptBeforeADeletion(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{"lonely", "own"} {
+		f := inMemory(t)
+		lostAnswer(f, "create lonely")
+		_ = f.round(f.owner(), graph.Create())
+		f.service.after = nil
+		g, kind := f.graphOf(f.owner())
+		before := g.Gate("NeverReady", func() phases.Phase { return phases.Waiting("it isn't") })
+		w := f.want(key, before)
+		w.Claim = graph.Use("id-1")
+		graph.Add(g, kind, w)
+		_, _ = g.Reconcile(t.Context())
+		f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+		f.clock.Step(2 * settle)
+		_, done := f.deletes()
+		f.Expect(done).To(BeTrue())
+		f.Expect(f.service.called("delete id-1")).To(BeZero(), "%s: the spec names it: %v", key, f.service.calls)
+	}
 }

@@ -106,8 +106,17 @@ func (l *Ledger) Recall(key string, e *ledgerv1.Entry) {
 // IsYours reports whether it has a resource as the user's own, under any key, or had it so and has released it.
 func (l *Ledger) IsYours(kind, id string) bool {
 	has := func(e *ledgerv1.Entry) bool { return e.Foreign && e.Kind == kind && e.ID == id }
-	return slices.ContainsFunc(slices.Collect(maps.Values(l.Entries)), has) ||
-		slices.Contains(l.Stored.Spec.Released, ledgerv1.OutsideID{Kind: kind, ID: id}.String())
+	return slices.ContainsFunc(slices.Collect(maps.Values(l.Entries)), has) || slices.Contains(l.released(), ledgerv1.OutsideID{Kind: kind, ID: id}.String())
+}
+
+// Released are the IDs of the user's own resources of a kind that have left the stored ledger.
+func (l *Ledger) Released(kind string) (ids []string) {
+	for _, text := range l.Stored.Spec.Released {
+		if id, of := strings.CutPrefix(text, kind+" "); of {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // EntriesOf are the effective entries of a ledger, by key.
@@ -257,8 +266,12 @@ func (l *Ledger) released() (all []string) {
 	}
 	gone := l.Stored.Spec.Released
 	for i := range l.Stored.Spec.Entries {
-		if e := &l.Stored.Spec.Entries[i]; e.Foreign {
+		e := &l.Stored.Spec.Entries[i]
+		if e.Foreign {
 			gone = append(gone[:len(gone):len(gone)], shownAs(e))
+		}
+		for _, id := range e.Theirs {
+			gone = append(gone[:len(gone):len(gone)], ledgerv1.OutsideID{Kind: e.Kind, ID: id}.String())
 		}
 	}
 	for _, text := range gone {

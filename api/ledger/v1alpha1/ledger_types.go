@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"slices"
 	"strings"
 
@@ -65,7 +66,14 @@ type Entry struct {
 	// proven is given back a tag that went missing.
 	// +optional
 	Proven string `json:"proven,omitempty"`
-	// title is the name outside that the spec gave.
+	// theirs are the IDs that the spec has named as the user's own while this may have been attempted: a search doesn't take them for
+	// ours.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=512
+	Theirs []string `json:"theirs,omitempty"`
+	// title is the name outside that the spec gave, or what the ID was looked up by.
 	// +optional
 	Title string `json:"title,omitempty"`
 	// token of the attempt to create it.
@@ -124,6 +132,15 @@ func (s Scope) Within(names []string) Scope {
 		}
 	}
 	return part
+}
+
+// String is "NAME=ID,NAME=ID".
+func (s Scope) String() string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		parts = append(parts, name+"="+s[name])
+	}
+	return strings.Join(parts, ",")
 }
 
 // Owned reports whether the resource is ours and may exist. A refusal with a token is one of a name that was taken, perhaps by an
@@ -291,6 +308,9 @@ type OutsideID struct {
 
 // String is for people.
 func (o OutsideID) String() string { return o.Kind + " " + o.ID }
+
+// MaxTheirs bounds what an entry remembers of what the spec has named: the last ones.
+const MaxTheirs = 64
 
 // maxName is how long the name of an object may be.
 const maxName = 253

@@ -32,15 +32,18 @@ func (d decision) wasAsked(id string) bool { return slices.Contains(d.s.Asked, i
 
 // mine compares the tag. For an API without tags, a name that the Kind generated holds the owner's ID and so proves as much; a
 // name from the user proves it only if we have seen it absent and then tried to create it.
-// What is the user's own isn't ours, whatever it carries.
+// What is the user's own isn't ours, whatever it carries. Neither is what was, unless this attempt has created it again: some
+// services have no other IDs than names.
 func (d decision) mine(o Thing) bool {
-	if d.isTheirs(o.ID) {
+	released := slices.Contains(d.w.Released, o.ID)
+	attempted := d.e.State == ledgerv1.Pending && d.e.Title != ""
+	switch {
+	case d.isTheirs(o.ID) || slices.Contains(d.e.Theirs, o.ID):
 		return false
+	case !d.w.Tagged:
+		return attempted || d.e.Title == "" && !released
 	}
-	if !d.w.Tagged {
-		return d.e.Title == "" || d.e.State == ledgerv1.Pending
-	}
-	return o.Tag.Owner == d.w.Owner && o.Tag.Key == d.w.Key
+	return o.Tag.Owner == d.w.Owner && o.Tag.Key == d.w.Key && (!released || d.e.Token != "" && o.Tag.Token == d.e.Token)
 }
 
 // found splits what was found into ours and others. Of ours the one to keep comes first: one that isn't being deleted, then one

@@ -35,7 +35,8 @@ var rules = map[string]func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string{
 			return "what was attempted was looked for once only"
 		}
 		for _, o := range s.List {
-			if w.Tagged && o.Tag.Owner == w.Owner && o.Tag.Key == w.Key && !(decision{w: w}).isTheirs(o.ID) {
+			theirs := (decision{w: w}).isTheirs(o.ID) || slices.Contains(w.Released, o.ID) || e != nil && slices.Contains(e.Theirs, o.ID)
+			if w.Tagged && o.Tag.Owner == w.Owner && o.Tag.Key == w.Key && !theirs {
 				return "there is one of ours"
 			}
 		}
@@ -60,7 +61,7 @@ var rules = map[string]func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string{
 		}
 		return ""
 	},
-	"what is the user's own by the spec or under another key is neither deleted nor taken for ours": func(w Wish, _ *ledgerv1.Entry, _ Sight, d Step) string {
+	"what is or was the user's own by the spec or under another key is neither deleted nor taken for ours": func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
 		id := d.ID
 		if d.Verb == Adopt {
 			id = d.Entry.ID
@@ -75,6 +76,13 @@ var rules = map[string]func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string{
 		}
 		if slices.Contains(w.Named, id) {
 			return "the spec names it"
+		}
+		if found := e == nil || e.ID != id; found && e != nil && slices.Contains(e.Theirs, id) {
+			return "the spec has named it since it was attempted"
+		} else if o, _ := (decision{w: w, e: e, s: s}).sightOf(id); found && d.Verb == Adopt && slices.Contains(w.Released, id) {
+			if e == nil || e.Token == "" || w.Tagged && o.Tag.Token != e.Token {
+				return "it was the user's own, and this attempt hasn't made it"
+			}
 		}
 		return ""
 	},
@@ -244,7 +252,7 @@ func wishes() (all []Wish) {
 	for _, claim := range []*Claim{nil, {}, {Uses: true, ID: "1"}, {Uses: true}, {Title: ourTitle}, {Title: ourTitle, Made: true}} {
 		for _, tagged := range []bool{true, false} {
 			for _, before := range []string{"", "net"} {
-				for variant := range 9 {
+				for variant := range 10 {
 					w := traits{tagged: tagged, comesBack: variant == 1, claims: []uint8{claimCreate}}.wish(claimNone)
 					if claim != nil {
 						w.Wanted, w.Claim, w.Before, w.Updates = true, *claim, before, variant > 1
@@ -262,6 +270,9 @@ func wishes() (all []Wish) {
 					}
 					if variant == 8 {
 						w.Named, w.Ledger = []string{"2"}, map[string]*ledgerv1.Entry{"another": {Kind: "thing", State: ledgerv1.Bound, ID: "3", Foreign: true}}
+					}
+					if variant == 9 {
+						w.Released = []string{"2", "3"}
 					}
 					all = append(all, w)
 				}
@@ -291,6 +302,9 @@ func entries() (all []*ledgerv1.Entry) {
 			e.State, e.At, e.Refusal, e.Message, e.Token = ledgerv1.Refused, at, string(fault.Conflict), "taken: choose another", "2"
 		})
 		add(func(e *ledgerv1.Entry) { e.State, e.At, e.Token = ledgerv1.Pending, at, "2" })
+		add(func(e *ledgerv1.Entry) {
+			e.State, e.At, e.Token, e.Theirs = ledgerv1.Pending, at, "8", []string{"2"}
+		})
 		add(func(e *ledgerv1.Entry) {
 			e.State, e.GoneAt, e.ID, e.Proven, e.Token = ledgerv1.Bound, at, "2", "2", "2"
 		})
