@@ -32,6 +32,6 @@ func TestUse_anIDThatTheServiceWritesInAnotherWay(t *testing.T) {
 func TestUseFound_nothingIsNotAnID(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
-	nothing := graph.UseFound(func(context.Context) (string, error) { return "", nil })
+	nothing := graph.UseFound("that", func(context.Context) (string, error) { return "", nil })
 	f.Expect(func() { _ = f.round(f.owner(), nothing) }).NotTo(Panic())
 }

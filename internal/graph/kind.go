@@ -89,14 +89,15 @@ func Use(id string) Claim {
 	return Claim{claim: decide.Claim{Uses: true, ID: id}, resolve: func(context.Context) (string, error) { return id, nil }, named: id}
 }
 
-// UseFound takes a resource of the user's own that has to be looked up. That happens once: the ledger keeps the answer.
-func UseFound(resolve func(context.Context) (id string, err error)) Claim {
-	return Claim{claim: decide.Claim{Uses: true}, resolve: resolve}
+// UseFound takes a resource of the user's own that has to be looked up, by what the spec says. That happens once: the ledger keeps the
+// answer, until the spec says something else.
+func UseFound(by string, resolve func(context.Context) (id string, err error)) Claim {
+	return Claim{claim: decide.Claim{Uses: true, Title: by}, resolve: resolve}
 }
 
 // UseChecked takes the resource of the user's own with the ID that the spec names, if a check, which returns the ID, doesn't fail.
 func UseChecked(id string, check func(context.Context) (id string, err error)) Claim {
-	return Claim{claim: decide.Claim{Uses: true}, resolve: check, named: id}
+	return Claim{claim: decide.Claim{Uses: true, Title: id}, resolve: check, named: id}
 }
 
 // UseOrCreate takes the resource that has this name outside, as the user's own; if there is none, it creates one, and

@@ -58,12 +58,15 @@ func ipBlockPhase(b *bmm.IPBlock) phases.Phase {
 
 func (n *networks) wantIPBlock() *graph.Handle[bmm.IPBlock] {
 	ref := n.object.Spec.IPBlock
-	after := []graph.Ref{n.site}
-	claim := graph.UseFound(func(ctx context.Context) (string, error) { return n.findIPBlock(ctx, ref) })
+	after, by := []graph.Ref{n.site}, "the only one"
+	if ref != nil {
+		by = ref.Name
+	}
+	claim := graph.UseFound(by, func(ctx context.Context) (string, error) { return n.findIPBlock(ctx, ref) })
 	switch {
 	case n.allocation != nil:
 		after = append(after, n.allocation)
-		claim = graph.UseFound(func(context.Context) (string, error) { return allocatedBlock(n.allocation.Object()) })
+		claim = graph.UseFound("allocation", func(context.Context) (string, error) { return allocatedBlock(n.allocation.Object()) })
 	case ref != nil && ref.ID != "":
 		claim = graph.Use(ref.ID)
 	}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -43,7 +44,7 @@ func sitePhase(s *bmm.Site) phases.Phase {
 
 func (n *networks) wantSite() *graph.Handle[bmm.Site] {
 	return graph.Add(n.graph, n.kinds.Site, graph.Want[bmm.Site]{
-		Key: siteKey, Condition: infrav1.ReferencesResolvedCondition, Claim: graph.UseFound(n.findSite),
+		Key: siteKey, Condition: infrav1.ReferencesResolvedCondition, Claim: graph.UseFound(cmp.Or(n.object.Spec.SiteRef.ID, n.object.Spec.SiteRef.Name), n.findSite),
 	})
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 )
 
 // Claim is how a key gets its resource. The zero claim creates it.
@@ -11,16 +13,22 @@ type Claim struct {
 	// Uses: it is the user's own, by an ID or a lookup; ID is set if it was given.
 	Uses bool
 	ID   string
-	// Title is the name outside under which the user's own is used, or one is created. Made: another resource with the title is a
-	// conflict.
+	// Title is the name outside under which the user's own is used, or one is created, or by which what Uses means is looked up. Made:
+	// another resource with the title is a conflict.
 	Title string
 	Made  bool
 }
 
 // letsGo reports whether a resource of the user's own isn't the one claimed, so that it is released.
-func (c Claim) letsGo(id string) bool {
-	return (!c.Uses && (c.Title == "" || c.Made)) || (c.ID != "" && c.ID != id)
+func (c Claim) letsGo(e *ledgerv1.Entry) bool {
+	if c.Uses {
+		return c.ID != "" && c.ID != e.ID || c.Title != "" && c.Title != e.Title
+	}
+	return !c.optional() || c.renames(e.Title)
 }
+
+// optional reports whether it uses what has the title, and creates it if there is none.
+func (c Claim) optional() bool { return !c.Uses && !c.Made && c.Title != "" }
 
 // renames reports whether the claim has another name than the resource was created or taken under.
 func (c Claim) renames(title string) bool { return c.Title != "" && title != "" && c.Title != title }

@@ -41,7 +41,7 @@ func Next(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
 	case e.State == ledgerv1.Bound && !e.Foreign && w.Claim.renames(e.Title):
 		return ends(phases.Failed("%s %s was created with the name %q, and the spec says %q; the name can't be changed: set it back to %q, or create another "+
 			"object", e.Kind, e.ID, e.Title, w.Claim.Title, e.Title).Because("ClaimChanged"))
-	case e.State == ledgerv1.Bound && e.Foreign && (w.Claim.letsGo(e.ID) || w.Claim.renames(e.Title) || d.isElsewhere()):
+	case e.State == ledgerv1.Bound && e.Foreign && (w.Claim.letsGo(e) || w.Claim.Title != "" && d.isElsewhere()):
 		return d.drop(Release, phases.Waiting("the spec doesn't ask for %s %s any more", e.Kind, e.ID))
 	case e.State == ledgerv1.Bound:
 		return d.keep()
@@ -91,6 +91,9 @@ func (d decision) keep() Step {
 		return d.write(Note, func(e *ledgerv1.Entry) { e.Params = d.s.Params })
 	case d.e.Foreign:
 		return show(*object)
+	case d.isElsewhere() && object.Phase.State != phases.StateDeleting:
+		return ends(phases.Failed("%s %s was created in %s, and the spec now asks for %s: set that back, or create another object",
+			d.e.Kind, d.e.ID, d.e.Scope, d.w.Fresh.Scope).Because("ClaimChanged"))
 	case d.w.Tagged && object.Tag.Owner != "" && object.Tag.Owner != d.w.Owner:
 		return ends(phases.Failed("%s %s carries the tag of another object, %q: it is neither changed nor deleted; put the tag %q back, or "+
 			"correct this object's ledger", d.e.Kind, object.ID, object.Tag.Owner, d.w.Owner).Because("ForeignTag"))
@@ -150,10 +153,10 @@ func (d decision) comesAfter(key string) bool {
 // isNowhere reports whether the scope that a resource needs isn't known.
 func (d decision) isNowhere() bool { return d.e.Scope.Within(d.w.Within) == nil }
 
-// isElsewhere reports whether the claimed name is to be searched in another scope than that of the user's own resource which has it.
+// isElsewhere reports whether the spec wants it in another scope than the ledger has it in.
 func (d decision) isElsewhere() bool {
 	is := d.w.Fresh.Scope.Within(d.w.Within)
-	return d.w.Claim.Title != "" && d.w.Before == "" && is != nil && !maps.Equal(is, d.e.Scope)
+	return d.w.Before == "" && is != nil && !maps.Equal(is, d.e.Scope.Within(d.w.Within))
 }
 
 // locate records a resource's scope, which an operator or another client has left out.
@@ -180,7 +183,7 @@ func (d decision) anotherKey(o Thing) Step {
 func (d decision) vanished() Step {
 	e := d.e
 	switch {
-	case e.Foreign && d.w.Claim.Title != "":
+	case e.Foreign && d.w.Claim.optional():
 		return d.drop(Release, phases.Waiting("%s %s was deleted by its owner: searching for another one of that name", e.Kind, e.ID))
 	case e.Foreign:
 		return ends(missing(e.Kind, e.ID))
