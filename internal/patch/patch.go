@@ -16,7 +16,8 @@ const timeout = 30 * time.Second
 
 // All writes the differences between before and after in labels, annotations, spec and status, under a lock: where another
 // client has changed the object since it was read, the error is a conflict. So it is for a former leader, which learns late that
-// it is none any more. Finalizers aren't its business: the engine writes them itself.
+// it is none any more. The status comes first: admission may compare the spec
+// with it. Finalizers aren't its business: the engine writes them itself.
 func All(ctx context.Context, c client.Client, before, after client.Object) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
@@ -29,13 +30,13 @@ func All(ctx context.Context, c client.Client, before, after client.Object) erro
 		return err
 	}
 	answer := after.DeepCopyObject().(client.Object)
-	if !equality.Semantic.DeepEqual(old["metadata"], now["metadata"]) || !equality.Semantic.DeepEqual(old["spec"], now["spec"]) {
-		err = c.Patch(ctx, answer, locked(base))
+	if !equality.Semantic.DeepEqual(old["status"], now["status"]) {
+		err = c.Status().Patch(ctx, answer, locked(base))
 	}
-	if err == nil && !equality.Semantic.DeepEqual(old["status"], now["status"]) {
+	if err == nil && (!equality.Semantic.DeepEqual(old["metadata"], now["metadata"]) || !equality.Semantic.DeepEqual(old["spec"], now["spec"])) {
 		base.SetResourceVersion(answer.GetResourceVersion())
 		after.SetResourceVersion(answer.GetResourceVersion())
-		err = c.Status().Patch(ctx, after.DeepCopyObject().(client.Object), locked(base))
+		err = c.Patch(ctx, after.DeepCopyObject().(client.Object), locked(base))
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("patch %s: %w", client.ObjectKeyFromObject(after), err)

@@ -204,7 +204,7 @@ func TestMachine_isCheckedWhenItIsChanged(t *testing.T) {
 		return m
 	}
 	checkUpdate(t, bound, []refusal[*NvidiaBMMMachine]{
-		{"another provider ID", func(m *NvidiaBMMMachine) { m.Spec.ProviderID = "nvidia-bmm://other" }, "providerID is immutable once it is set"},
+		{"another provider ID", func(m *NvidiaBMMMachine) { m.Spec.ProviderID = "nvidia-bmm://other" }, "Bedplate sets providerID when the instance exists"},
 		{"no provider ID", func(m *NvidiaBMMMachine) { m.Spec.ProviderID = "" }, "providerID is immutable once it is set"},
 		{"another type", func(m *NvidiaBMMMachine) { m.Spec.InstanceType = InstanceTypeReference{MachineID: "fm1"} },
 			"spec.instanceType: Invalid value: instanceType is immutable: the instance gets it when it is created. Make another machine"},
@@ -222,7 +222,16 @@ func TestMachine_isCheckedWhenItIsChanged(t *testing.T) {
 		{"new key groups", func(m *NvidiaBMMMachine) { m.Spec.SSHKeyGroups = []string{id} }, "spec.sshKeyGroups: Invalid value: sshKeyGroups are immutable"},
 		{"a new description", func(m *NvidiaBMMMachine) { m.Spec.Description = "x" }, "spec.description: Invalid value: description is immutable"},
 	})
+	made := func() *NvidiaBMMMachine {
+		m := validMachine()
+		m.Status.InstanceID = id
+		return m
+	}
+	checkUpdate(t, made, []refusal[*NvidiaBMMMachine]{
+		{"the provider ID of its instance", func(m *NvidiaBMMMachine) { m.Spec.ProviderID = "nvidia-bmm://" + id + "/" + id }, ""},
+		{"that of another", func(m *NvidiaBMMMachine) { m.Spec.ProviderID = "nvidia-bmm://" + id + "/" + otherID }, "Bedplate sets providerID"},
+	})
 	checkUpdate(t, validMachine, []refusal[*NvidiaBMMMachine]{
-		{"a provider ID that comes later", func(m *NvidiaBMMMachine) { m.Spec.ProviderID = "nvidia-bmm://" + id + "/" + id }, ""},
+		{"a provider ID before there is an instance", func(m *NvidiaBMMMachine) { m.Spec.ProviderID = "nvidia-bmm://" + id + "/" + id }, "Bedplate sets providerID"},
 	})
 }

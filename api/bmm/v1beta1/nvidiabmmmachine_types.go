@@ -66,6 +66,8 @@ type NvidiaBMMMachineInitializationStatus struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.size() > 1",optionalOldSelf=true,fieldPath=".metadata",message="the instance gets the name of this object, and the BMM API requires at least two characters: choose a longer one"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.spec.providerID) || has(self.spec.providerID)",fieldPath=".spec.providerID",message="providerID is immutable once it is set"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.providerID) || has(oldSelf.spec.providerID) && self.spec.providerID == oldSelf.spec.providerID || has(oldSelf.status) && has(oldSelf.status.instanceID) && self.spec.providerID.endsWith('/' + oldSelf.status.instanceID)",fieldPath=".spec.providerID",message="Bedplate sets providerID when the instance exists"
 // +kubebuilder:resource:path=nvidiabmmmachines,shortName=bmmm,scope=Namespaced,categories=cluster-api
 // +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta2=v1beta1","cluster.x-k8s.io/provider=infrastructure-nvidia-bmm","clusterctl.cluster.x-k8s.io="}
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']",description="Cluster that this object belongs to"
@@ -84,7 +86,6 @@ type NvidiaBMMMachine struct {
 
 	// spec says which instance the machine gets.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.providerID) && self.providerID == oldSelf.providerID)",message="providerID is immutable once it is set"
 	// +kubebuilder:validation:XValidation:rule="self.instanceType == oldSelf.instanceType",fieldPath=".instanceType",message="instanceType is immutable: the instance gets it when it is created. Make another machine"
 	// +kubebuilder:validation:XValidation:rule="self.operatingSystem == oldSelf.operatingSystem",fieldPath=".operatingSystem",message="operatingSystem is immutable: the instance gets it when it is created. Make another machine"
 	// +kubebuilder:validation:XValidation:rule="has(self.alwaysBootWithCustomIpxe) == has(oldSelf.alwaysBootWithCustomIpxe) && (!has(self.alwaysBootWithCustomIpxe) || self.alwaysBootWithCustomIpxe == oldSelf.alwaysBootWithCustomIpxe)",fieldPath=".alwaysBootWithCustomIpxe",message="alwaysBootWithCustomIpxe is immutable: the instance gets it when it is created. Make another machine"

@@ -106,9 +106,6 @@ func TestOperations_cluster(t *testing.T) {
 				},
 				Values: values,
 				Fixed:  []string{"Invalid", "ClaimChanged"},
-				// What is looked up once, such as spec.siteRef and spec.vpc.id, isn't looked up again if it is changed after the ledger has the
-				// answer and before the status has it: then the change is lost.
-				Patient: true,
 			}.Run(t)
 		})
 	}
@@ -125,9 +122,6 @@ func TestOperations_machine(t *testing.T) {
 			return f.World(f.NewMachine("demo", "worker-1", bootData))
 		},
 		Written: []string{"providerID"},
-		// A value that a user writes there during the create keeps the manager from writing the status: admission refuses its own. That
-		// has to be said in a condition; until then no operation writes it.
-		Except: []string{"providerID"},
 		Values: map[string][]any{
 			"instanceType.id": {sim.DefaultInstanceTypeID, otherType}, "instanceType.machineID": {"fm100ht000000000000000000000000000003"},
 			"operatingSystem.id": {sim.DefaultOperatingSystemID},
