@@ -28,7 +28,7 @@ func TestAdopt_refusesWhatAnotherLedgerHas(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
 	f.madeAll()
-	second := &bmmv1.NvidiaBMMMachine{ObjectMeta: metav1.ObjectMeta{
+	second := &bmmv1.NvidiaBMMCluster{ObjectMeta: metav1.ObjectMeta{
 		Namespace: f.name.Namespace, Name: "second", UID: "second", Finalizers: []string{finalizer},
 	}}
 	f.Expect(f.client.Create(t.Context(), second)).To(Succeed())

@@ -14,7 +14,7 @@ func BenchmarkReconcile_ofAnOwnerAtRest(b *testing.B) {
 	f := inMemory(b)
 	engine := f.engine()
 	engine.Recorder = events.NewFakeRecorder(0)
-	reconcile := func(owner *bmmv1.NvidiaBMMMachine) {
+	reconcile := func(owner *bmmv1.NvidiaBMMCluster) {
 		kind := f.service.kind()
 		g, err := engine.New(b.Context(), owner, []string{"any"}, kind)
 		f.Expect(err).NotTo(HaveOccurred())

@@ -15,7 +15,7 @@ import (
 )
 
 // claiming reconciles a graph of one thing, net, with another claim than before.
-func (f *fixture) claiming(claim graph.Claim) *bmmv1.NvidiaBMMMachine {
+func (f *fixture) claiming(claim graph.Claim) *bmmv1.NvidiaBMMCluster {
 	f.t.Helper()
 	kind := f.service.kind()
 	owner := f.owner()

@@ -34,7 +34,7 @@ func TestDelete_saysThatALedgerHasACircle(t *testing.T) {
 		"left":  {Kind: "thing", Condition: "LeftReady", State: ledgerv1.Bound, ID: "1", After: []string{"right"}},
 		"right": {Kind: "thing", Condition: "RightReady", State: ledgerv1.Bound, ID: "2", After: []string{"left"}},
 	}
-	owner := &bmmv1.NvidiaBMMMachine{}
+	owner := &bmmv1.NvidiaBMMCluster{}
 	graph := &Graph{owner: owner, deleting: true, ledger: &ledgers.Ledger{OwnerID: "o", Entries: entries}}
 	report := newReport(&Engine{})
 	graph.removeUnless(context.Background(), nil, report)

@@ -24,7 +24,7 @@ func newCloudFixture(t *testing.T) *cloudFixture {
 	return &cloudFixture{newFixture(t), &cloud{fuse: crashtest.Unbroken(), zones: []string{"dal10", "dal12"}, parts: map[string]*part{}}}
 }
 
-func (f *cloudFixture) reconcile() *bmmv1.NvidiaBMMMachine {
+func (f *cloudFixture) reconcile() *bmmv1.NvidiaBMMCluster {
 	owner := f.owner()
 	g, want, err := f.open(f.engine(), owner)
 	f.Expect(err).NotTo(HaveOccurred())

@@ -108,7 +108,7 @@ func (p *past) deleted(shown []string, random *rand.Rand) (wrong string) {
 		p.write = nil
 		p.clock.Step(settle + 10*poll)
 		p.service.finish()
-		if apierrors.IsNotFound(p.client.Get(p.t.Context(), p.name, &bmmv1.NvidiaBMMMachine{})) {
+		if apierrors.IsNotFound(p.client.Get(p.t.Context(), p.name, &bmmv1.NvidiaBMMCluster{})) {
 			keys := slices.DeleteFunc(p.service.keys(), func(key string) bool { return key == "" })
 			for id, there := range ids {
 				if there && p.service.things[id] == nil {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -70,21 +71,21 @@ func newFixture(t testing.TB) *fixture {
 		WithT: NewWithT(t), t: t, client: testenv.Client(t), service: newService(),
 		clock: clocktesting.NewFakeClock(time.Now()), below: []string{"left", "right"}, events: events.NewFakeRecorder(1000),
 	}
-	owner := &bmmv1.NvidiaBMMMachine{
+	owner := &bmmv1.NvidiaBMMCluster{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "owner-", Namespace: testenv.Namespace(t), Finalizers: []string{finalizer}},
-		Spec: bmmv1.NvidiaBMMMachineSpec{InstanceSpec: bmmv1.InstanceSpec{
-			InstanceType:    bmmv1.InstanceTypeReference{MachineID: "any"},
-			OperatingSystem: bmmv1.OperatingSystemReference{ID: "05000000-0000-4000-8000-000000000001"},
-			Network:         bmmv1.NetworkSpec{NetworkInterface: bmmv1.NetworkInterface{SubnetName: "any"}},
-		}},
+		Spec: bmmv1.NvidiaBMMClusterSpec{
+			SiteRef: bmmv1.SiteReference{Name: "any"}, TenantID: "05000000-0000-4000-8000-000000000001",
+			Authentication: bmmv1.Authentication{SecretRef: bmmv1.SecretReference{Name: "any"}},
+			Subnets:        []bmmv1.SubnetSpec{{Name: "any", PrefixLength: ptr.To[int32](24)}},
+		},
 	}
 	f.Expect(f.client.Create(t.Context(), owner)).To(Succeed())
 	f.name = client.ObjectKeyFromObject(owner)
 	return f
 }
 
-func (f *fixture) owner() *bmmv1.NvidiaBMMMachine {
-	owner := &bmmv1.NvidiaBMMMachine{}
+func (f *fixture) owner() *bmmv1.NvidiaBMMCluster {
+	owner := &bmmv1.NvidiaBMMCluster{}
 	f.Expect(f.client.Get(f.t.Context(), f.name, owner)).To(Succeed())
 	return owner
 }
@@ -194,13 +195,13 @@ func (f *fixture) wants(g *graph.Graph, kind *graph.Kind[thing]) {
 }
 
 // reconcile returns the owner with the conditions of this reconcile, which aren't written to the server.
-func (f *fixture) reconcile() (*bmmv1.NvidiaBMMMachine, error) {
+func (f *fixture) reconcile() (*bmmv1.NvidiaBMMCluster, error) {
 	owner := f.owner()
 	_, err := f.reconcileObject(owner)
 	return owner, err
 }
 
-func (f *fixture) delete() (*bmmv1.NvidiaBMMMachine, bool) {
+func (f *fixture) delete() (*bmmv1.NvidiaBMMCluster, bool) {
 	owner := f.owner()
 	g, err := f.engine().New(f.t.Context(), owner, []string{"any"}, f.service.kind())
 	f.Expect(err).NotTo(HaveOccurred())
@@ -222,7 +223,7 @@ func (f *fixture) deletes(shown ...string) (owner showing, done bool) {
 	return owner, done
 }
 
-func (f *fixture) expectCondition(owner *bmmv1.NvidiaBMMMachine, condition string, status metav1.ConditionStatus, reason, message string) {
+func (f *fixture) expectCondition(owner *bmmv1.NvidiaBMMCluster, condition string, status metav1.ConditionStatus, reason, message string) {
 	f.t.Helper()
 	found := meta.FindStatusCondition(owner.Status.Conditions, condition)
 	f.Expect(found).NotTo(BeNil(), condition)

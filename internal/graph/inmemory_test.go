@@ -26,7 +26,7 @@ func inMemory(t testing.TB) *fixture {
 		WithT: NewWithT(t), t: t, service: newService(), clock: clocktesting.NewFakeClock(time.Now()), below: []string{"left", "right"},
 		events: events.NewFakeRecorder(10000), name: client.ObjectKey{Namespace: "default", Name: "owner"},
 	}
-	owner := &bmmv1.NvidiaBMMMachine{ObjectMeta: metav1.ObjectMeta{
+	owner := &bmmv1.NvidiaBMMCluster{ObjectMeta: metav1.ObjectMeta{
 		Namespace: f.name.Namespace, Name: f.name.Name, UID: "an-owner", Generation: 1, Finalizers: []string{finalizer},
 	}}
 	home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "home"}}

@@ -107,7 +107,7 @@ func TestClosed_inTheCacheOnlyReleasesNoOwner(t *testing.T) {
 	f.lag = closed
 	g, _ := f.graphOf(f.owner(), untagged)
 	_, _ = g.DeleteAndRelease(t.Context(), finalizer)
-	err := f.client.Get(t.Context(), f.name, &bmmv1.NvidiaBMMMachine{})
+	err := f.client.Get(t.Context(), f.name, &bmmv1.NvidiaBMMCluster{})
 	f.Expect(client.IgnoreNotFound(err)).To(Succeed())
 	f.Expect(err).NotTo(HaveOccurred(), "the owner is released, and its ledger names %+v", f.service.things)
 }

@@ -17,11 +17,11 @@ import (
 
 // showing is an owner whose status shows things.
 type showing struct {
-	*bmmv1.NvidiaBMMMachine
+	*bmmv1.NvidiaBMMCluster
 	ids []string
 }
 
-func (s showing) Unwrap() client.Object { return s.NvidiaBMMMachine }
+func (s showing) Unwrap() client.Object { return s.NvidiaBMMCluster }
 
 func (s showing) OutsideIDs() (all []ledgerv1.OutsideID) {
 	for _, id := range s.ids {
@@ -78,7 +78,7 @@ func (f *fixture) deleteAll(show func() graph.Owner) {
 		_, err = g.DeleteAndRelease(f.t.Context(), finalizer)
 		f.Expect(err).NotTo(HaveOccurred())
 		f.service.finish()
-		if apierrors.IsNotFound(f.client.Get(f.t.Context(), f.name, &bmmv1.NvidiaBMMMachine{})) {
+		if apierrors.IsNotFound(f.client.Get(f.t.Context(), f.name, &bmmv1.NvidiaBMMCluster{})) {
 			f.Expect(f.service.keys()).To(BeEmpty())
 			return
 		}
@@ -97,7 +97,7 @@ func TestLedger_ofAReplacedObjectIsClosedAndAnotherBegins(t *testing.T) {
 	f.Expect(closed.Spec.Closed).To(BeTrue())
 	f.Expect(closed.Finalizers).To(BeEmpty(), "the garbage collector takes it away")
 
-	f.recreate(owner.NvidiaBMMMachine)
+	f.recreate(owner.NvidiaBMMCluster)
 	_, err := f.reconcile()
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(f.service.keys()).To(Equal(everything))
@@ -112,8 +112,8 @@ func TestLedger_isOutOfReachOfManifests(t *testing.T) {
 	f := newFixture(t)
 	_, before := f.madeAll()
 	calls := f.service.changes()
-	manifest := &bmmv1.NvidiaBMMMachine{
-		TypeMeta:   metav1.TypeMeta{APIVersion: bmmv1.GroupVersion.String(), Kind: "NvidiaBMMMachine"},
+	manifest := &bmmv1.NvidiaBMMCluster{
+		TypeMeta:   metav1.TypeMeta{APIVersion: bmmv1.GroupVersion.String(), Kind: "NvidiaBMMCluster"},
 		ObjectMeta: metav1.ObjectMeta{Name: f.name.Name, Namespace: f.name.Namespace},
 		Spec:       f.owner().Spec,
 	}
@@ -138,8 +138,8 @@ func TestLedger_ofAnEarlierObjectOfTheSameNameIsRefused(t *testing.T) {
 	before, ledger := f.madeAll()
 	f.stripped(f.owner())
 	f.Expect(f.client.Get(t.Context(), client.ObjectKeyFromObject(ledger), ledger)).To(Succeed(), "it outlives its owner")
-	f.recreate(before.NvidiaBMMMachine)
-	f.refused(f.owner(), "is that of an earlier NvidiaBMMMachine of this name")
+	f.recreate(before.NvidiaBMMCluster)
+	f.refused(f.owner(), "is that of an earlier NvidiaBMMCluster of this name")
 	f.takesOver(f.owner())
 	f.deleteAll(func() graph.Owner { return f.owner() })
 }

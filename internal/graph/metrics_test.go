@@ -23,7 +23,7 @@ import (
 )
 
 // metered is a kind of which there is one: metrics are the process's own.
-type metered struct{ bmmv1.NvidiaBMMMachine }
+type metered struct{ bmmv1.NvidiaBMMCluster }
 
 func (m *metered) DeepCopyObject() runtime.Object { return &metered{*m.DeepCopy()} }
 

@@ -21,14 +21,14 @@ func TestMove_isHeldUpWithoutLosingTheLock(t *testing.T) {
 	stale := f.owner()
 	before := stale.DeepCopy()
 	newer := f.owner()
-	newer.Spec.ProviderID = "newer"
+	newer.Spec.VPC.Description = "newer"
 	f.Expect(f.client.Update(t.Context(), newer)).To(Succeed())
 	g, kind := f.graphOf(stale)
 	f.wants(g, kind)
 	_, _ = g.Reconcile(t.Context())
-	stale.Spec.ProviderID = "stale"
+	stale.Spec.VPC.Description = "stale"
 	err := patch.All(t.Context(), f.client, before, stale)
-	f.Expect(f.owner().Spec.ProviderID).To(Equal("newer"), "error: %v", err)
+	f.Expect(f.owner().Spec.VPC.Description).To(Equal("newer"), "error: %v", err)
 }
 
 func TestPlan_takesNoLedgerOver(t *testing.T) {

@@ -26,7 +26,7 @@ func (f *fixture) slow() (answer func()) {
 func (f *fixture) woken() workqueue.TypedRateLimitingInterface[reconcile.Request] {
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	f.t.Cleanup(queue.ShutDown)
-	f.Expect(f.pool.Woken(&bmmv1.NvidiaBMMMachine{}).Start(f.t.Context(), queue)).To(Succeed())
+	f.Expect(f.pool.Woken(&bmmv1.NvidiaBMMCluster{}).Start(f.t.Context(), queue)).To(Succeed())
 	return queue
 }
 

@@ -41,7 +41,7 @@ func (f *answering) graph(owner graph.Owner) *graph.Graph {
 
 func (f *answering) secretName() string { return f.name.Name + "-answer" }
 
-func (f *answering) reconcile() *bmmv1.NvidiaBMMMachine {
+func (f *answering) reconcile() *bmmv1.NvidiaBMMCluster {
 	f.t.Helper()
 	owner := f.owner()
 	_, err := f.graph(owner).Reconcile(f.t.Context())

@@ -16,11 +16,11 @@ import (
 
 // kindShowing is an owner whose status shows things of several kinds.
 type kindShowing struct {
-	*bmmv1.NvidiaBMMMachine
+	*bmmv1.NvidiaBMMCluster
 	ids []ledgerv1.OutsideID
 }
 
-func (s kindShowing) Unwrap() client.Object            { return s.NvidiaBMMMachine }
+func (s kindShowing) Unwrap() client.Object            { return s.NvidiaBMMCluster }
 func (s kindShowing) OutsideIDs() []ledgerv1.OutsideID { return slices.Clone(s.ids) }
 
 // Two services give IDs of their own, so that one ID may be that of two things. The ledger lacks one of them, and it has lost its tag.

@@ -51,7 +51,7 @@ func TestReconcile_doesNotWaitForWhatCanBeUsedBeforeItIsReady(t *testing.T) {
 		}
 		return phases.Ready()
 	}
-	reconcile := func() *bmmv1.NvidiaBMMMachine {
+	reconcile := func() *bmmv1.NvidiaBMMCluster {
 		owner := f.owner()
 		g, err := f.engine().New(t.Context(), owner, []string{"any"}, kind)
 		f.Expect(err).NotTo(HaveOccurred())
@@ -167,7 +167,7 @@ func TestReconcile_asksSlowlyForWhatWasRefused(t *testing.T) {
 			f.Expect(f.service.called("create net")).To(Equal(2))
 
 			owner := f.owner()
-			owner.Spec.ProviderID = "changed"
+			owner.Spec.VPC.Description = "changed"
 			f.Expect(f.client.Update(t.Context(), owner)).To(Succeed())
 			f.service.before = nil
 			_, err := f.reconcile()
@@ -310,7 +310,7 @@ func TestReconcile_usesTheUsersOwnAndNeverDeletesIt(t *testing.T) {
 	theirs, err := f.service.create(graph.Tag{})
 	f.Expect(err).NotTo(HaveOccurred())
 	kind := f.service.kind()
-	run := func() (*bmmv1.NvidiaBMMMachine, string) {
+	run := func() (*bmmv1.NvidiaBMMCluster, string) {
 		owner := f.owner()
 		g, err := f.engine().New(t.Context(), owner, []string{"any"}, kind)
 		f.Expect(err).NotTo(HaveOccurred())

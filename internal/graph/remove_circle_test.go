@@ -19,7 +19,7 @@ import (
 func TestRemove_whatIsHeldByTheWantedIsNoCircle(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
-	run := func(group string) *bmmv1.NvidiaBMMMachine {
+	run := func(group string) *bmmv1.NvidiaBMMCluster {
 		owner := f.owner()
 		g, kind := f.graphOf(owner)
 		before := graph.Add(g, kind, f.want(group))

@@ -68,7 +68,7 @@ func TestRepair_asksSlowlyForWhatTheServiceWritesInAWayOfItsOwn(t *testing.T) {
 }
 
 // again reconciles a graph of one thing, net, that a service may undo the changes of.
-func (f *fixture) again(inEffect func(*thing) bool) *bmmv1.NvidiaBMMMachine {
+func (f *fixture) again(inEffect func(*thing) bool) *bmmv1.NvidiaBMMCluster {
 	f.t.Helper()
 	kind, owner := f.service.kind(), f.owner()
 	g, err := f.engine().New(f.t.Context(), owner, []string{"any"}, kind)

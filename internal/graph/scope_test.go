@@ -75,13 +75,13 @@ func (f *scoped) open(shown ...string) (owner showing, g *graph.Graph, want func
 	}
 }
 
-func (f *scoped) reconcile() *bmmv1.NvidiaBMMMachine {
+func (f *scoped) reconcile() *bmmv1.NvidiaBMMCluster {
 	f.t.Helper()
 	owner, g, want := f.open()
 	want()
 	_, err := g.Reconcile(f.t.Context())
 	f.Expect(err).NotTo(HaveOccurred())
-	return owner.NvidiaBMMMachine
+	return owner.NvidiaBMMCluster
 }
 
 func (f *scoped) deletes() (owner showing, done bool) {

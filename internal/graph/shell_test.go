@@ -13,9 +13,9 @@ import (
 )
 
 // shell is an adapter, as for an owner of a kind that isn't ours.
-type shell struct{ *bmmv1.NvidiaBMMMachine }
+type shell struct{ *bmmv1.NvidiaBMMCluster }
 
-func (s shell) Unwrap() client.Object { return s.NvidiaBMMMachine }
+func (s shell) Unwrap() client.Object { return s.NvidiaBMMCluster }
 
 // The API server and the queue know the object only.
 func TestOwner_mayBeAShellAroundAnObject(t *testing.T) {

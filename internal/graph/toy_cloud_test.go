@@ -181,7 +181,7 @@ func newCloud(workspaceExists bool, change ...func(*cloud)) func(*testing.T) cra
 		if c.seeded {
 			c.seed(w.fixture)
 		}
-		w.open = func(e *graph.Engine, owner *bmmv1.NvidiaBMMMachine, f *crashtest.Fuse) (*graph.Graph, func(), error) {
+		w.open = func(e *graph.Engine, owner *bmmv1.NvidiaBMMCluster, f *crashtest.Fuse) (*graph.Graph, func(), error) {
 			c.fuse = f
 			return c.open(e, owner)
 		}
@@ -221,7 +221,7 @@ func newCloud(workspaceExists bool, change ...func(*cloud)) func(*testing.T) cra
 // anothersBalancer is made by another owner, whose ledger knows it.
 const anothersBalancer = "balancer-1"
 
-func (c *cloud) open(e *graph.Engine, owner *bmmv1.NvidiaBMMMachine) (*graph.Graph, func(), error) {
+func (c *cloud) open(e *graph.Engine, owner *bmmv1.NvidiaBMMCluster) (*graph.Graph, func(), error) {
 	c.mayDelete = owner.DeletionTimestamp != nil
 	workspaces := c.kind("workspace", "", func(_ context.Context, key graph.Key) ([]part, error) {
 		return c.find(func(p *part) bool { return p.in == "" && p.name == key.Title })

@@ -135,7 +135,7 @@ func newManager(t *testing.T) crashtest.World {
 		id := fmt.Sprintf("theirs-%d", i)
 		m.records[id] = &record{id: id, tag: graph.Tag{Owner: "somebody", Key: "infrastructure"}}
 	}
-	w.open = func(e *graph.Engine, owner *bmmv1.NvidiaBMMMachine, f *crashtest.Fuse) (*graph.Graph, func(), error) {
+	w.open = func(e *graph.Engine, owner *bmmv1.NvidiaBMMCluster, f *crashtest.Fuse) (*graph.Graph, func(), error) {
 		m.fuse = f
 		kind := m.kind()
 		g, err := e.New(w.t.Context(), owner, []string{"default/cloud", "default/manager"}, kind)

@@ -35,13 +35,13 @@ func newTagged(t *testing.T) crashtest.World {
 	w := &toy{fixture: newFixture(t)}
 	theirs, err := w.service.create(graph.Tag{})
 	w.Expect(err).NotTo(HaveOccurred())
-	w.open = func(e *graph.Engine, owner *bmmv1.NvidiaBMMMachine, f *crashtest.Fuse) (*graph.Graph, func(), error) {
+	w.open = func(e *graph.Engine, owner *bmmv1.NvidiaBMMCluster, f *crashtest.Fuse) (*graph.Graph, func(), error) {
 		w.service.fuse = f
 		kind := w.service.kind()
 		g, err := e.New(w.t.Context(), owner, []string{"any"}, kind)
 		return g, func() {
 			w.wants(g, kind)
-			if owner.Spec.ProviderID == grown {
+			if owner.Spec.VPC.Description == grown {
 				graph.Add(g, kind, w.want("grown"))
 			}
 		}, err
@@ -59,11 +59,11 @@ func newTagged(t *testing.T) crashtest.World {
 	return w
 }
 
-// grown is the providerID of an owner that wants one thing more: no other field of its spec may change. It names no instance.
-const grown = "grown/"
+// grown is the description of an owner that wants one thing more.
+const grown = "grown"
 
 func grow(w crashtest.World) {
 	owner := w.(*toy).owner()
-	owner.Spec.ProviderID = grown
+	owner.Spec.VPC.Description = grown
 	w.(*toy).Expect(w.(*toy).client.Update(context.Background(), owner)).To(Succeed())
 }

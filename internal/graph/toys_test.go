@@ -19,7 +19,7 @@ import (
 type toy struct {
 	*fixture
 	// open makes the graph of the owner; want adds what its spec asks for.
-	open func(e *graph.Engine, owner *bmmv1.NvidiaBMMMachine, f *crashtest.Fuse) (g *graph.Graph, want func(), err error)
+	open func(e *graph.Engine, owner *bmmv1.NvidiaBMMCluster, f *crashtest.Fuse) (g *graph.Graph, want func(), err error)
 	// outside, untouched and pass are those of the service.
 	outside   func() []string
 	untouched func() error
@@ -28,7 +28,7 @@ type toy struct {
 
 func (w *toy) Reconcile(ctx context.Context, f *crashtest.Fuse) error {
 	c := f.Client(w.client)
-	owner := &bmmv1.NvidiaBMMMachine{}
+	owner := &bmmv1.NvidiaBMMCluster{}
 	if err := c.Get(ctx, w.name, owner); err != nil {
 		return client.IgnoreNotFound(err)
 	}
@@ -54,7 +54,7 @@ func (w *toy) Ready() bool {
 }
 func (w *toy) Delete() { w.Expect(w.client.Delete(w.t.Context(), w.owner())).To(Succeed()) }
 func (w *toy) Gone() bool {
-	err := w.client.Get(w.t.Context(), w.name, &bmmv1.NvidiaBMMMachine{})
+	err := w.client.Get(w.t.Context(), w.name, &bmmv1.NvidiaBMMCluster{})
 	w.Expect(client.IgnoreNotFound(err)).To(Succeed())
 	return err != nil
 }

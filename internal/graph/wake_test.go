@@ -21,21 +21,21 @@ import (
 func TestChangedByOthers_sleepsThroughWhatTheEngineWrites(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
-		change func(*bmmv1.NvidiaBMMMachine)
+		change func(*bmmv1.NvidiaBMMCluster)
 		wakes  bool
 	}{
-		"a status":         {func(m *bmmv1.NvidiaBMMMachine) { m.Status.InstanceID, m.ResourceVersion = "x", "2" }, false},
-		"a held up move":   {func(m *bmmv1.NvidiaBMMMachine) { m.Annotations[clusterctlv1.BlockMoveAnnotation] = "true" }, false},
-		"an annotation":    {func(m *bmmv1.NvidiaBMMMachine) { m.Annotations["a"] = "new" }, true},
-		"a spec":           {func(m *bmmv1.NvidiaBMMMachine) { m.Generation++ }, true},
-		"a deletion":       {func(m *bmmv1.NvidiaBMMMachine) { m.DeletionTimestamp = &metav1.Time{Time: time.Now()} }, true},
-		"a label":          {func(m *bmmv1.NvidiaBMMMachine) { m.Labels = map[string]string{"a": "b"} }, true},
-		"a pause":          {func(m *bmmv1.NvidiaBMMMachine) { m.Annotations["cluster.x-k8s.io/paused"] = "" }, true},
-		"an owner at last": {func(m *bmmv1.NvidiaBMMMachine) { m.OwnerReferences = []metav1.OwnerReference{{Name: "m"}} }, true},
+		"a status":         {func(m *bmmv1.NvidiaBMMCluster) { m.Status.VPCID, m.ResourceVersion = "x", "2" }, false},
+		"a held up move":   {func(m *bmmv1.NvidiaBMMCluster) { m.Annotations[clusterctlv1.BlockMoveAnnotation] = "true" }, false},
+		"an annotation":    {func(m *bmmv1.NvidiaBMMCluster) { m.Annotations["a"] = "new" }, true},
+		"a spec":           {func(m *bmmv1.NvidiaBMMCluster) { m.Generation++ }, true},
+		"a deletion":       {func(m *bmmv1.NvidiaBMMCluster) { m.DeletionTimestamp = &metav1.Time{Time: time.Now()} }, true},
+		"a label":          {func(m *bmmv1.NvidiaBMMCluster) { m.Labels = map[string]string{"a": "b"} }, true},
+		"a pause":          {func(m *bmmv1.NvidiaBMMCluster) { m.Annotations["cluster.x-k8s.io/paused"] = "" }, true},
+		"an owner at last": {func(m *bmmv1.NvidiaBMMCluster) { m.OwnerReferences = []metav1.OwnerReference{{Name: "m"}} }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			before := &bmmv1.NvidiaBMMMachine{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"a": "old"}}}
+			before := &bmmv1.NvidiaBMMCluster{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"a": "old"}}}
 			after := before.DeepCopy()
 			row.change(after)
 			woken := graph.ChangedByOthers().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})
