@@ -67,12 +67,17 @@ type fixture struct {
 
 func newFixture(t testing.TB) *fixture {
 	t.Helper()
+	return newFixtureIn(t, testenv.Client(t), testenv.Namespace(t))
+}
+
+func newFixtureIn(t testing.TB, api client.WithWatch, namespace string) *fixture {
+	t.Helper()
 	f := &fixture{
-		WithT: NewWithT(t), t: t, client: testenv.Client(t), service: newService(),
+		WithT: NewWithT(t), t: t, client: api, service: newService(),
 		clock: clocktesting.NewFakeClock(time.Now()), below: []string{"left", "right"}, events: events.NewFakeRecorder(1000),
 	}
 	owner := &bmmv1.NvidiaBMMCluster{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "owner-", Namespace: testenv.Namespace(t), Finalizers: []string{finalizer}},
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "owner-", Namespace: namespace, Finalizers: []string{finalizer}},
 		Spec: bmmv1.NvidiaBMMClusterSpec{
 			SiteRef: bmmv1.SiteReference{Name: "any"}, TenantID: "05000000-0000-4000-8000-000000000001",
 			Authentication: bmmv1.Authentication{SecretRef: bmmv1.SecretReference{Name: "any"}},

@@ -169,7 +169,7 @@ func TestCrash_likePowerVS(t *testing.T) {
 
 func newCloud(workspaceExists bool, change ...func(*cloud)) func(*testing.T) crashtest.World {
 	return func(t *testing.T) crashtest.World {
-		w := &toy{fixture: newFixture(t)}
+		w := newToy(t)
 		c := &cloud{zones: []string{"dal10", "dal12"}, parts: map[string]*part{}}
 		for _, change := range change {
 			change(c)

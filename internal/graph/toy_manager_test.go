@@ -129,7 +129,7 @@ func TestCrash_likeAnInfrastructureManager(t *testing.T) {
 }
 
 func newManager(t *testing.T) crashtest.World {
-	w := &toy{fixture: newFixture(t)}
+	w := newToy(t)
 	m := &manager{records: map[string]*record{}, deleted: map[string]*record{}}
 	for i := range 3 {
 		id := fmt.Sprintf("theirs-%d", i)

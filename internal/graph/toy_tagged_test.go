@@ -32,7 +32,7 @@ func TestCrash_tagged(t *testing.T) {
 }
 
 func newTagged(t *testing.T) crashtest.World {
-	w := &toy{fixture: newFixture(t)}
+	w := newToy(t)
 	theirs, err := w.service.create(graph.Tag{})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.open = func(e *graph.Engine, owner *bmmv1.NvidiaBMMCluster, f *crashtest.Fuse) (*graph.Graph, func(), error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"testing"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -24,6 +25,11 @@ type toy struct {
 	outside   func() []string
 	untouched func() error
 	pass      func()
+}
+
+func newToy(t *testing.T) *toy {
+	api, namespace := crashtest.API(t)
+	return &toy{fixture: newFixtureIn(t, api, namespace)}
 }
 
 func (w *toy) Reconcile(ctx context.Context, f *crashtest.Fuse) error {

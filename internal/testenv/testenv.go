@@ -105,12 +105,7 @@ func start(bin tools.Dir) {
 	shared.env = &envtest.Environment{
 		BinaryAssetsDirectory: string(bin), ControlPlaneStartTimeout: startTimeout,
 		CRDInstallOptions: envtest.CRDInstallOptions{
-			Paths: []string{
-				bin.Path("manifests", "core.yaml"),
-				filepath.Join(config, "bmm", "crd", "bases"),
-				filepath.Join(config, "hydrazine", "crd", "bases"),
-			},
-			ErrorIfPathMissing: true,
+			Paths: crdPaths(bin), ErrorIfPathMissing: true,
 		},
 	}
 	if len(shared.webhooks) > 0 {
@@ -126,6 +121,14 @@ func start(bin tools.Dir) {
 	shared.config.QPS, shared.config.Burst = -1, -1 // tests don't wait for themselves
 	if len(shared.webhooks) > 0 {
 		shared.stop, shared.err = serve(shared.config, shared.env.WebhookInstallOptions)
+	}
+}
+
+// crdPaths are the files, and folders of files, with the CRDs that every API server has.
+func crdPaths(bin tools.Dir) []string {
+	config := filepath.Join(tools.ModuleRoot("."), "config")
+	return []string{
+		bin.Path("manifests", "core.yaml"), filepath.Join(config, "bmm", "crd", "bases"), filepath.Join(config, "hydrazine", "crd", "bases"),
 	}
 }
 

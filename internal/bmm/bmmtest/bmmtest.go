@@ -82,7 +82,13 @@ func StartPaced(t *testing.T, poll, settle time.Duration, change ...func(*sim.Co
 // StartSite runs a simulator and no provider.
 func StartSite(t *testing.T, change ...func(*sim.Config)) *Fixture {
 	t.Helper()
-	f := &Fixture{WithT: NewWithT(t), t: t, Client: testenv.Client(t), Namespace: testenv.Namespace(t), Rack: &Rack{}, Reconciles: &optest.Reconciles{}}
+	return StartSiteIn(t, testenv.Client(t), testenv.Namespace(t), change...)
+}
+
+// StartSiteIn starts one beside another API server.
+func StartSiteIn(t *testing.T, api client.WithWatch, namespace string, change ...func(*sim.Config)) *Fixture {
+	t.Helper()
+	f := &Fixture{WithT: NewWithT(t), t: t, Client: api, Namespace: namespace, Rack: &Rack{}, Reconciles: &optest.Reconciles{}}
 	f.SetDefaultEventuallyTimeout(timeout)
 	f.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 

@@ -51,7 +51,7 @@ const (
 	usersGroup = "00000000-0000-4000-8000-00000000f00d"
 )
 
-// world is an NvidiaBMMCluster or an NvidiaBMMMachine in a real API server, and a simulated site.
+// world is an NvidiaBMMCluster or an NvidiaBMMMachine in an API server, and a simulated site.
 type world struct {
 	*bmmtest.Fixture
 	t     *testing.T
@@ -210,8 +210,9 @@ func resources(s sim.State) map[string]resource {
 
 // newWorld is one whose NvidiaBMMCluster differs from the plainest one as change says.
 func newWorld(t *testing.T, change func(*infrav1.NvidiaBMMCluster), changeSite ...func(*sim.Config)) *world {
+	api, namespace := crashtest.API(t)
 	w := &world{
-		Fixture: bmmtest.StartSite(t, append([]func(*sim.Config){func(c *sim.Config) {
+		Fixture: bmmtest.StartSiteIn(t, api, namespace, append([]func(*sim.Config){func(c *sim.Config) {
 			c.Speed = crashSpeed
 			c.Sites[0].NativeNetworking = true
 		}}, changeSite...)...),

@@ -7,18 +7,33 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/bedplate/bedplate/internal/soaktest"
+	"github.com/bedplate/bedplate/internal/testenv"
 )
 
 // rounds bounds how many reconciles a system may take to reach its goal.
 const rounds = 60
 
-// World is one owner in a real API server and the service that its graph calls. Each run has its own.
+// API is the API server of a world, and a namespace there: one in memory, since a real one takes most of the time; a real one if all points
+// are tried.
+func API(t testing.TB) (_ client.WithWatch, namespace string) {
+	t.Helper()
+	if os.Getenv(everyVariable) != "" {
+		return testenv.Client(t), testenv.Namespace(t)
+	}
+	return testenv.Memory(t), metav1.NamespaceDefault
+}
+
+// World is one owner in an API server and the service that its graph calls. Each run has its own.
 type World interface {
 	// Reconcile reconciles the owner once, with a new reconciler. All its outside calls and its client of the API server
 	// go through the fuse.
