@@ -164,20 +164,23 @@ func TestClaim_thatChangesBackWhileItIsTakenAway(t *testing.T) {
 		_ = run("first")
 		_ = run("second")
 		close(answer)
-		time.Sleep(50 * time.Millisecond)
+		f.Eventually(func() int { // bound, and asked to go
+			_ = run("second")
+			return f.service.called("delete id-1")
+		}).Should(Equal(1))
 		f.slowly = nil
-		_ = run("second") // bound, and asked to go
 		for range 3 {
 			_ = run("first") // back again, while it is being deleted
 		}
 		f.service.finish()
-		for range 10 {
+		f.Eventually(func(g Gomega) {
 			_ = run("first")
 			f.clock.Step(settle)
-			time.Sleep(20 * time.Millisecond)
 			f.service.finish()
-		}
+			e := f.ledger().Entry("lonely")
+			g.Expect(e).NotTo(BeNil())
+			g.Expect(e.State).To(Equal(ledgerv1.Bound))
+		}).Should(Succeed(), "tagged %t: %v", tagged, f.service.calls)
 		f.Expect(f.service.keys()).To(HaveLen(1), "tagged %t: %v", tagged, f.service.calls)
-		f.Expect(f.ledger().Entry("lonely").State).To(Equal(ledgerv1.Bound), "tagged %t: %v", tagged, f.service.calls)
 	}
 }

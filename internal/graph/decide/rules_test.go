@@ -219,8 +219,9 @@ var rules = map[string]func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string{
 		return ""
 	},
 	"a round ends, or goes on by something": func(_ Wish, _ *ledgerv1.Entry, _ Sight, d Step) string {
+		looks := slices.Contains([]Verb{LookByID, LookByName, LookUp, Compare, Pick, TakeTurn, Prepare}, d.Verb)
 		writes := d.Entry != nil || d.Verb == Release || d.Verb == Forget
-		if !d.Ends && !d.looks() && !writes && d.Verb != Remove && d.Verb != Apply {
+		if !d.Ends && !looks && !writes && d.Verb != Remove && d.Verb != Apply {
 			return "nothing is done"
 		}
 		return ""

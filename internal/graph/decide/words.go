@@ -161,15 +161,6 @@ type Step struct {
 	Ends, Shows bool
 }
 
-// looks reports whether a step only reads.
-func (s Step) looks() bool {
-	switch s.Verb {
-	case LookByID, LookByName, LookUp, Compare, Pick, TakeTurn, Prepare:
-		return true
-	}
-	return false
-}
-
 func ends(p phases.Phase) Step {
 	v := Wait
 	switch p.State {
