@@ -45,7 +45,10 @@ func TestLedger_isShownSeededAndRebuilt(t *testing.T) { //nolint:paralleltest //
 	e.Expect(err).NotTo(HaveOccurred())
 	e.UntilReady(cluster)
 	e.Expect(e.Ledger(cluster).Spec.OwnerID).To(Equal(lost.Spec.OwnerID))
-	e.Expect(cluster.Annotations).NotTo(HaveKey(ledgerv1.TakeOverAnnotation), "it has been done")
+	e.Eventually(func() map[string]string { // it has been done
+		e.Expect(e.Read(cluster)).To(Succeed())
+		return cluster.Annotations
+	}).ShouldNot(HaveKey(ledgerv1.TakeOverAnnotation))
 	e.Expect(e.Called("createVpc")).To(Equal(1))
 	e.Expect(e.Called("createSubnet")).To(Equal(1))
 	e.Delete(cluster)
