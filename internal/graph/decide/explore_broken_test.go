@@ -98,6 +98,18 @@ var breaks = map[string]decider{
 		w.Chooses = false
 		return Next(w, e, s, now)
 	},
+	"what the user has kept is taken back": func(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
+		w.Released = nil
+		return Next(w, e, s, now)
+	},
+	"what the spec has named while it was attempted is ours": func(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
+		if e != nil && e.Theirs != nil {
+			ours := *e
+			ours.Theirs = nil
+			e = &ours
+		}
+		return Next(w, e, s, now)
+	},
 	"a change is taken for made": func(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
 		s.Changes = nil
 		return Next(w, e, s, now)

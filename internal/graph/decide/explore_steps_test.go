@@ -46,16 +46,24 @@ func (m *model) process(s state, i int) {
 	m.found("goes on", s)
 }
 
-func (m *model) begin(s state, i int) {
-	p := process{on: true, fresh: true, began: 1, claim: s.claim, ledger: s.ledger}
+// round begins.
+func (m *model) round(claim uint8, ledger record) process {
+	p := process{on: true, fresh: true, began: 1, claim: claim, ledger: ledger}
 	if p.claim == claimNone && p.ledger.state == 0 {
 		p.stage = stageSweeping
 	}
-	behind := p
-	behind.fresh, behind.ledger = false, s.before
-	s.processes[i] = p
+	if e := m.entry(p.ledger); p.claim == claimKeep && e != nil && e.Owned() && e.ID == "" && len(e.Theirs) == 0 {
+		p.stage = stageDisowning
+	}
+	return p
+}
+
+func (m *model) begin(s state, i int) {
+	s.processes[i] = m.round(s.claim, s.ledger)
 	m.found("begins", s)
-	if behind.ledger != p.ledger {
+	if s.before != s.ledger {
+		behind := m.round(s.claim, s.before)
+		behind.fresh = false
 		s.processes[i] = behind
 		m.found("begins with a cache that is behind", s)
 	}
@@ -95,8 +103,14 @@ func (m *model) step(s *state, i int) {
 		m.create(s, p)
 	case stageSweeping:
 		m.sweep(s, p)
+	case stageDisowning:
+		e := m.entry(p.ledger)
+		e.Theirs, p.stage = []string{idOf(kept)}, stageDeciding
+		if m.current(s, p) {
+			m.write(s, p, Step{Verb: Note, Entry: e})
+		}
 	default:
-		m.do(s, p, m.decide(m.wish(p.claim), m.entry(p.ledger), m.sight(s, p), epoch))
+		m.do(s, p, m.decide(m.wish(p.claim, p.ledger.gaveBack), m.entry(p.ledger), m.sight(s, p), epoch))
 	}
 }
 
@@ -106,7 +120,8 @@ func (m *model) do(s *state, p *process, d Step) {
 	case LookByID:
 		p.looked, p.seen = slot, s.resources[slot-1].seen()
 	case LookUp:
-		p.looked, p.seen = 1, s.resources[0].seen()
+		p.looked = slotOf(m.wish(p.claim, false).Claim.ID)
+		p.seen = s.resources[p.looked-1].seen()
 	case LookByName:
 		m.list(s, p)
 	case Compare:
@@ -132,6 +147,13 @@ func (m *model) do(s *state, p *process, d Step) {
 			p.mended, r.broken, r.remedied = true, max(r.broken, 1)-1, r.remedied+1
 		}
 	case Remove:
+		if !p.wrote && !p.fresh {
+			*p = process{}
+			return
+		}
+		if !m.current(s, p) {
+			return
+		}
 		r := &s.resources[slot-1]
 		r.deleting, p.asked[slot-1] = r.exists, true
 	default:
@@ -139,9 +161,18 @@ func (m *model) do(s *state, p *process, d Step) {
 	}
 }
 
+// current ends the round of a process whose spec isn't the newest.
+func (m *model) current(s *state, p *process) bool {
+	if p.claim == claimNone || p.claim == s.claim {
+		return true
+	}
+	*p = process{}
+	return false
+}
+
 // finish writes what a step says, and ends the round where it does.
 func (m *model) finish(s *state, p *process, d Step) {
-	if writes := d.Entry != nil || d.Verb == Release || d.Verb == Forget; writes && !m.write(s, p, d) {
+	if lets := d.Verb == Release || d.Verb == Forget; lets && p.ledger.foreign && !m.current(s, p) || (lets || d.Entry != nil) && !m.write(s, p, d) {
 		return
 	}
 	switch {
@@ -160,7 +191,12 @@ func (m *model) write(s *state, p *process, d Step) bool {
 		*p = process{}
 		return false
 	}
-	s.before, s.ledger = s.ledger, recordOf(d.Entry)
+	next := recordOf(d.Entry)
+	next.gaveBack = (s.ledger.gaveBack || s.ledger.theirs || s.ledger.foreign && s.ledger.id == kept) && next.id != kept
+	s.before, s.ledger = s.ledger, next
+	if r := &s.resources[kept-1]; m.keeps() && r.exists && !r.deleting && (next.gaveBack || next.theirs || next.foreign && next.id == kept) {
+		r.theirs = true
+	}
 	for i := range s.processes {
 		s.processes[i].fresh = s.processes[i].on && &s.processes[i] == p
 	}
@@ -190,7 +226,7 @@ func (r resource) seen() uint8 {
 func (m *model) list(s *state, p *process) {
 	p.twice, p.listed = p.listed, true
 	for i, r := range s.resources {
-		if p.list[i] = 0; r.listed && (!r.theirs || m.titled()) {
+		if p.list[i] = 0; r.listed && (!r.theirs || m.titled() || i+1 == kept) {
 			p.list[i] = r.seen()
 		}
 	}
@@ -218,7 +254,7 @@ func (m *model) create(s *state, p *process) {
 func (m *model) sweep(s *state, p *process) {
 	m.list(s, p)
 	for i, seen := range p.list {
-		if seen > 0 && m.tagged && !s.resources[i].theirs {
+		if seen > 0 && m.tagged && !s.resources[i].theirs && (i+1 != kept || !p.ledger.gaveBack) {
 			m.write(s, p, Step{Verb: Adopt, Entry: &ledgerv1.Entry{Kind: "thing", State: ledgerv1.Bound, ID: idOf(uint8(i + 1)), Proven: idOf(uint8(i + 1))}})
 			*p = process{}
 			return
@@ -337,7 +373,7 @@ func (m *model) others(s state) {
 	for i, r := range s.resources {
 		n := s
 		switch {
-		case r.theirs && m.titled() && (m.tagged || r.exists || s.idle()): // or else it can't be told from what we are making
+		case i == 0 && m.titled() && (m.tagged || r.exists || s.idle()): // or else it can't be told from what we are making
 			n.resources[i].exists = !r.exists
 			m.found("the user makes or deletes one of that name", n)
 		case r.exists && !r.theirs && !r.deleting:

@@ -29,6 +29,7 @@ var worlds = map[string]traits{
 	"tags, and ours breaks":          {claims: []uint8{claimCreate}, tagged: true, drifts: true, breaks: true, budget: 2},
 	"tags, by name, with a choice":   {claims: []uint8{claimUseOrCreate, claimCreate}, tagged: true, chooses: true, restores: true, budget: 3},
 	"no tags, with a choice":         {claims: []uint8{claimUseOrCreate}, chooses: true, budget: 2},
+	"tags, the user keeps ours":     {claims: []uint8{claimCreate, claimKeep}, tagged: true, budget: 3},
 	"tags, unique, claim changes":    {claims: []uint8{claimCreate, claimUse}, tagged: true, unique: true, budget: 2},
 }
 
@@ -201,10 +202,7 @@ func (x *exploration) settle(m *model, s state) string {
 	var last state
 	for range rounds {
 		last = s
-		s.processes[0] = process{on: true, fresh: true, began: 1, claim: s.claim, ledger: s.ledger}
-		if s.claim == claimNone && s.ledger.state == 0 {
-			s.processes[0].stage = stageSweeping
-		}
+		s.processes[0] = quiet.round(s.claim, s.ledger)
 		for n := 0; s.processes[0].on; n++ {
 			if n > MaxSteps {
 				return "a round doesn't end"
@@ -251,7 +249,7 @@ func (x *exploration) checkLeft(s state) string {
 
 // checkFixed says what is wrong with a fixed point. Where a user has to do something, that is the fixed point.
 func (x *exploration) checkFixed(s state) string {
-	d := x.decide(x.wish(s.claim), x.entry(s.ledger), Sight{}, epoch)
+	d := x.decide(x.wish(s.claim, s.ledger.gaveBack), x.entry(s.ledger), Sight{}, epoch)
 	own, bound := uint8(0), s.ledger.state == 3
 	for i, r := range s.resources {
 		if r.exists && !r.theirs {
@@ -265,6 +263,8 @@ func (x *exploration) checkFixed(s state) string {
 	case full:
 		return "" // the model has no room for another one
 	case s.claim == claimUse && d.Verb == Fail, s.claim == claimUse && bound && s.ledger.foreign:
+		return ""
+	case s.claim == claimKeep && d.Verb == Fail, s.claim == claimKeep && bound && s.ledger.foreign, s.claim == claimKeep && !s.resources[kept-1].exists:
 		return ""
 	case s.claim == claimUseOrCreate && bound && s.ledger.foreign && s.resources[0].exists:
 		return ""

@@ -254,7 +254,7 @@ func wishes() (all []Wish) {
 		for _, tagged := range []bool{true, false} {
 			for _, before := range []string{"", "net"} {
 				for variant := range 10 {
-					w := traits{tagged: tagged, comesBack: variant == 1, claims: []uint8{claimCreate}}.wish(claimNone)
+					w := traits{tagged: tagged, comesBack: variant == 1, claims: []uint8{claimCreate}}.wish(claimNone, false)
 					if claim != nil {
 						w.Wanted, w.Claim, w.Before, w.Updates = true, *claim, before, variant > 1
 						w.Again, w.Moved = variant > 2, variant == 4
