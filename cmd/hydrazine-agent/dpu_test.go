@@ -75,10 +75,11 @@ func (d *dpu) pid(program string) int {
 	return pid
 }
 
-// lives reports whether a daemon runs. One that has ended has no command line.
+// lives reports whether a daemon runs.
 func (d *dpu) lives(program string) bool {
-	command, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", d.pid(program)))
-	return strings.HasPrefix(string(command), program)
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", d.pid(program)))
+	_, state, is := strings.Cut(string(stat), " ("+program+") ")
+	return is && !strings.HasPrefix(state, "Z") // a zombie has released the lock of its pidfile; one that is ending may not have
 }
 
 func (d *dpu) kill(program string) {
