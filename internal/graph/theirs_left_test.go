@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/creates"
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
@@ -170,6 +173,50 @@ func TestTheirs_areNotTakenBack(t *testing.T) {
 	f.Expect(f.ledger().Entry("group").ID).To(Equal("id-3"))
 	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
 	f.expectKept()
+}
+
+// The same, and the answer comes in the end, but only then.
+func TestTheirs_wereMadeByAnAttemptThatIsAnsweredLate(t *testing.T) {
+	t.Parallel()
+	for _, deleted := range []bool{true, false} {
+		f := inMemory(t)
+		f.pool = &creates.Pool{Limit: 4, Patience: time.Millisecond}
+		answer := make(chan struct{})
+		round := func(claim graph.Claim) {
+			g, kind := f.graphOf(f.owner())
+			w := f.want("lonely")
+			w.Claim = claim
+			w.Create = func(_ context.Context, key graph.Key) (graph.Call[thing], error) {
+				return func(context.Context) (*thing, error) {
+					made, err := f.service.create(graph.Tag{Owner: key.Owner, Key: key.Name, Token: key.Token})
+					<-answer
+					return made, err
+				}, nil
+			}
+			graph.Add(g, kind, w)
+			_, _ = g.Reconcile(t.Context())
+		}
+		round(graph.Create())
+		f.Eventually(func() int { return f.service.called("create lonely") }).Should(Equal(1))
+		round(graph.Use("id-1"))
+		f.Expect(f.ledger().Entry("lonely").Theirs).To(ConsistOf("id-1"))
+		if deleted {
+			f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+		}
+		close(answer)
+		f.Eventually(func() bool {
+			f.clock.Step(2 * settle)
+			if deleted {
+				_, done := f.deletes()
+				return done
+			}
+			round(graph.Create())
+			e := f.ledger().Entry("lonely")
+			return e != nil && e.State == ledgerv1.Bound
+		}).Should(BeTrue())
+		f.Expect(f.service.called("delete id-1")).To(BeZero(), "deleted %t: the spec has named it: %v", deleted, f.service.calls)
+		f.Expect(f.service.keys()).To(HaveLen(map[bool]int{true: 1, false: 2}[deleted]))
+	}
 }
 
 // The user sees what an attempt whose answer was lost has made, names it, and deletes the owner before the attempt has settled.

@@ -38,7 +38,7 @@ func (d decision) mine(o Thing) bool {
 	released := slices.Contains(d.w.Released, o.ID)
 	attempted := d.e.State == ledgerv1.Pending && d.e.Title != ""
 	switch {
-	case d.isTheirs(o.ID) || slices.Contains(d.e.Theirs, o.ID):
+	case d.isTheirs(o.ID):
 		return false
 	case !d.w.Tagged:
 		return attempted || d.e.Title == "" && !released
@@ -73,13 +73,14 @@ func (d decision) found() (mine, others []Thing) {
 	return mine, others
 }
 
-// isTheirs reports whether a resource is the user's own: the spec names it, or the ledger has it as such under another key.
+// isTheirs reports whether a resource is the user's own: the spec names it, or has named it while it was attempted, or the ledger has it as
+// such under another key.
 func (d decision) isTheirs(id string) bool {
 	if id == "" {
 		return false
 	}
 	key := d.elsewhere(func(e *ledgerv1.Entry) bool { return e.Foreign && e.ID == id })
-	return key != "" || slices.Contains(d.w.Named, id)
+	return key != "" || slices.Contains(d.w.Named, id) || d.e != nil && slices.Contains(d.e.Theirs, id)
 }
 
 // oursElsewhere is the key under which the ledger has one of the others as ours, or an attempt that may have made it; empty if there is

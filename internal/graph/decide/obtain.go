@@ -89,6 +89,8 @@ func (d decision) conclude() Step {
 	switch {
 	case a.Running:
 		return ends(phases.Waiting("the service is still creating the %s", d.e.Kind).Because("Creating"))
+	case a.Err == nil && d.isTheirs(a.ID):
+		return d.drop(Release, phases.Waiting("the spec has named %s %s as your own while it was created: another one is created", d.e.Kind, a.ID))
 	case a.Err == nil:
 		return d.bindTo(Bind, a.ID, false)
 	case fault.IsAmbiguous(a.Err):
