@@ -240,7 +240,7 @@ func (g *Graph) Reconcile(ctx context.Context) (_ ctrl.Result, err error) {
 	defer func() { end(err) }()
 	report := g.report()
 	wanted := g.wanted()
-	if err := g.disown(ctx, wanted); err != nil {
+	if err := g.disown(ctx); err != nil {
 		report.add(ReadyCondition, "", inside, phases.Of(err))
 		return report.conclude(g.owner)
 	}

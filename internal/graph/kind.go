@@ -86,7 +86,7 @@ func Create() Claim { return Claim{} }
 
 // Use takes a resource of the user's own. It is never changed and never deleted.
 func Use(id string) Claim {
-	return Claim{claim: decide.Claim{Uses: true, ID: id}, resolve: func(context.Context) (string, error) { return id, nil }, named: id}
+	return UseChecked(id, func(context.Context) (string, error) { return id, nil })
 }
 
 // UseFound takes a resource of the user's own that has to be looked up, by what the spec says. That happens once: the ledger keeps the
@@ -97,7 +97,7 @@ func UseFound(by string, resolve func(context.Context) (id string, err error)) C
 
 // UseChecked takes the resource of the user's own with the ID that the spec names, if a check, which returns the ID, doesn't fail.
 func UseChecked(id string, check func(context.Context) (id string, err error)) Claim {
-	return Claim{claim: decide.Claim{Uses: true, Title: id}, resolve: check, named: id}
+	return Claim{claim: decide.Claim{Uses: true, ID: id, Title: id}, resolve: check, named: id}
 }
 
 // UseOrCreate takes the resource that has this name outside, as the user's own; if there is none, it creates one, and

@@ -328,5 +328,5 @@ func TestReconcile_usesTheUsersOwnAndNeverDeletesIt(t *testing.T) {
 
 	delete(f.service.things, theirs.id)
 	owner, _ = run()
-	f.expectCondition(owner, "TheirsReady", metav1.ConditionFalse, "Failed", theirs.id+" does not exist")
+	f.expectCondition(owner, "TheirsReady", metav1.ConditionFalse, "Missing", theirs.id+" does not exist")
 }

@@ -62,7 +62,7 @@ func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report
 
 // disown records that what the spec names as the user's own is theirs, also if an attempt may have created it: it may take a while until
 // it is bound, and a deletion has no spec.
-func (g *Graph) disown(ctx context.Context, wanted map[string]bool) error {
+func (g *Graph) disown(ctx context.Context) error {
 	theirs := map[string]*ledgerv1.Entry{}
 	for key, e := range g.ledger.Entries {
 		named := g.named[e.Kind]
@@ -72,12 +72,12 @@ func (g *Graph) disown(ctx context.Context, wanted map[string]bool) error {
 		next := *e
 		switch {
 		case e.ID == "":
-			added := slices.DeleteFunc(slices.Clone(named), func(id string) bool { return slices.Contains(e.Theirs, id) })
-			if len(added) > 0 {
-				next.Theirs, theirs[key] = slices.Concat(e.Theirs, added), &next
-				next.Theirs = next.Theirs[max(0, len(next.Theirs)-ledgerv1.MaxTheirs):]
+			for _, id := range named {
+				if len(next.Theirs) < ledgerv1.MaxTheirs && !slices.Contains(next.Theirs, id) && !g.ledger.IsYours(e.Kind, id) {
+					next.Theirs, theirs[key] = append(slices.Clip(next.Theirs), id), &next
+				}
 			}
-		case !wanted[key] && slices.Contains(named, e.ID):
+		case slices.Contains(named, e.ID):
 			next.State, next.Foreign, theirs[key] = ledgerv1.Bound, true, &next
 		}
 	}

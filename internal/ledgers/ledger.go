@@ -40,6 +40,8 @@ type Ledger struct {
 
 	// recalled is what the stored ledger lacks and the owner shows. It is found again each time the ledger is opened.
 	recalled map[string]*ledgerv1.Entry
+	// replaced is the ledger whose place this one takes; nil if there was none.
+	replaced *ledgerv1.Ledger
 
 	store *Store
 	owner Owner
@@ -80,7 +82,7 @@ func (s *Store) Begin(owner Owner, home string, credentials []string, place *led
 		stored.ObjectMeta = *place.ObjectMeta.DeepCopy()
 	}
 	l := s.Open(owner, home, credentials, stored)
-	l.Fresh = true
+	l.Fresh, l.replaced = true, place
 	return l, nil
 }
 
@@ -136,8 +138,14 @@ func EntriesOf(stored *ledgerv1.Ledger) map[string]*ledgerv1.Entry {
 	return entries
 }
 
-// BelongsTo gives a ledger the owner ID that was found, or is known otherwise.
-func (l *Ledger) BelongsTo(ownerID string) { l.OwnerID, l.Stored.Spec.OwnerID = ownerID, ownerID }
+// BelongsTo gives a ledger the owner ID that was found, or is known otherwise. If that is the one of the ledger that it replaces, what was the
+// user's own there may carry it.
+func (l *Ledger) BelongsTo(ownerID string) {
+	l.OwnerID, l.Stored.Spec.OwnerID = ownerID, ownerID
+	if l.replaced != nil && l.replaced.Spec.OwnerID == ownerID {
+		l.Stored.Spec.Released = Theirs(l.replaced)
+	}
+}
 
 // Moved reports whether the ledger names other credentials, until it is written.
 func (l *Ledger) Moved() bool { return !slices.Equal(l.Stored.Spec.Credentials, l.Credentials) }
@@ -264,17 +272,7 @@ func (l *Ledger) released() (all []string) {
 	for _, e := range l.Entries {
 		names[shownAs(e)] = true
 	}
-	gone := l.Stored.Spec.Released
-	for i := range l.Stored.Spec.Entries {
-		e := &l.Stored.Spec.Entries[i]
-		if e.Foreign {
-			gone = append(gone[:len(gone):len(gone)], shownAs(e))
-		}
-		for _, id := range e.Theirs {
-			gone = append(gone[:len(gone):len(gone)], ledgerv1.OutsideID{Kind: e.Kind, ID: id}.String())
-		}
-	}
-	for _, text := range gone {
+	for _, text := range Theirs(l.Stored) {
 		if !names[text] {
 			all, names[text] = append(all, text), true
 		}
@@ -288,6 +286,21 @@ func (l *Ledger) released() (all []string) {
 		over--
 		return over >= 0 && !shown[text]
 	})
+}
+
+// Theirs are the resources that are or were the user's own, as KIND ID: those that it has released come first.
+func Theirs(stored *ledgerv1.Ledger) []string {
+	all := slices.Clip(stored.Spec.Released)
+	for i := range stored.Spec.Entries {
+		e := &stored.Spec.Entries[i]
+		if e.Foreign {
+			all = append(all, shownAs(e))
+		}
+		for _, id := range e.Theirs {
+			all = append(all, ledgerv1.OutsideID{Kind: e.Kind, ID: id}.String())
+		}
+	}
+	return all
 }
 
 // shownAs is how an owner shows what an entry names.

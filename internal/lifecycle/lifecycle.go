@@ -23,6 +23,8 @@ type Lifecycle[C any] struct {
 	// LoginCondition reports credentials that are missing or refused, GraphCondition a ledger that can't be used, and
 	// DeletionCondition what a deletion waits for.
 	LoginCondition, GraphCondition, DeletionCondition string
+	// StatusFirst: admission compares the spec with the status.
+	StatusFirst bool
 }
 
 // Steps are what is particular to an owner.
@@ -58,7 +60,11 @@ func (l *Lifecycle[C]) Reconcile(ctx context.Context, owner graph.Owner, steps S
 		ledgers.Held(before, owner)
 	}
 	result, err := l.advance(ctx, owner, steps)
-	return result, errors.Join(err, patch.All(ctx, l.Client, before, owner))
+	write := patch.All
+	if l.StatusFirst {
+		write = patch.StatusFirst
+	}
+	return result, errors.Join(err, write(ctx, l.Client, before, owner))
 }
 
 func (l *Lifecycle[C]) advance(ctx context.Context, owner graph.Owner, steps Steps[C]) (ctrl.Result, error) {

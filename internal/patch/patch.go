@@ -4,6 +4,7 @@ package patch
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -16,9 +17,17 @@ const timeout = 30 * time.Second
 
 // All writes the differences between before and after in labels, annotations, spec and status, under a lock: where another
 // client has changed the object since it was read, the error is a conflict. So it is for a former leader, which learns late that
-// it is none any more. The status comes first: admission may compare the spec
-// with it. Finalizers aren't its business: the engine writes them itself.
+// it is none any more. Finalizers aren't its business: the engine writes them itself.
 func All(ctx context.Context, c client.Client, before, after client.Object) error {
+	return write(ctx, c, before, after, false)
+}
+
+// StatusFirst is All for a kind of which admission compares the spec with the status.
+func StatusFirst(ctx context.Context, c client.Client, before, after client.Object) error {
+	return write(ctx, c, before, after, true)
+}
+
+func write(ctx context.Context, c client.Client, before, after client.Object, statusFirst bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	base := before.DeepCopyObject().(client.Object)
@@ -29,17 +38,37 @@ func All(ctx context.Context, c client.Client, before, after client.Object) erro
 	if err != nil {
 		return err
 	}
-	answer := after.DeepCopyObject().(client.Object)
-	if !equality.Semantic.DeepEqual(old["status"], now["status"]) {
-		err = c.Status().Patch(ctx, answer, locked(base))
-	}
-	if err == nil && (!equality.Semantic.DeepEqual(old["metadata"], now["metadata"]) || !equality.Semantic.DeepEqual(old["spec"], now["spec"])) {
+	differ := func(field string) bool { return !equality.Semantic.DeepEqual(old[field], now[field]) }
+	put := func(patch func(context.Context, client.Object, client.Patch) error) error {
+		answer := after.DeepCopyObject().(client.Object)
+		err := patch(ctx, answer, locked(base))
 		base.SetResourceVersion(answer.GetResourceVersion())
 		after.SetResourceVersion(answer.GetResourceVersion())
-		err = c.Patch(ctx, after.DeepCopyObject().(client.Object), locked(base))
+		return err
 	}
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("patch %s: %w", client.ObjectKeyFromObject(after), err)
+	writes := []func() error{
+		func() error {
+			if !differ("metadata") && !differ("spec") {
+				return nil
+			}
+			return put(func(ctx context.Context, o client.Object, p client.Patch) error { return c.Patch(ctx, o, p) })
+		},
+		func() error {
+			if !differ("status") {
+				return nil
+			}
+			return put(func(ctx context.Context, o client.Object, p client.Patch) error { return c.Status().Patch(ctx, o, p) })
+		},
+	}
+	if statusFirst {
+		slices.Reverse(writes)
+	}
+	for _, write := range writes {
+		if err := write(); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("patch %s: %w", client.ObjectKeyFromObject(after), err)
+		} else if err != nil {
+			return nil // it is gone
+		}
 	}
 	return nil
 }

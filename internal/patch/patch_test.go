@@ -50,12 +50,12 @@ func TestAll_writesOnceForSpecAndStatusAndNothingWhereNothingChanged(t *testing.
 	})
 	object := create(t, c, nil)
 	before := object.DeepCopy()
-	g.Expect(patch.All(t.Context(), c, before, object)).To(Succeed())
+	g.Expect(patch.StatusFirst(t.Context(), c, before, object)).To(Succeed())
 	g.Expect(writes).To(BeZero())
 
 	object.Spec.ProviderID = "nvidia-bmm://" + id + "/" + id
 	object.Status.InstanceID = id
-	g.Expect(patch.All(t.Context(), c, before, object)).To(Succeed())
+	g.Expect(patch.StatusFirst(t.Context(), c, before, object)).To(Succeed())
 	g.Expect(writes).To(Equal(2))
 
 	found := &bmmv1.NvidiaBMMMachine{}
@@ -65,7 +65,7 @@ func TestAll_writesOnceForSpecAndStatusAndNothingWhereNothingChanged(t *testing.
 
 	g.Expect(c.Delete(t.Context(), object)).To(Succeed())
 	object.Status.InstanceState = "Ready"
-	g.Expect(patch.All(t.Context(), c, found, object)).To(Succeed(), "an object that is gone needs no status")
+	g.Expect(patch.StatusFirst(t.Context(), c, found, object)).To(Succeed(), "an object that is gone needs no status")
 }
 
 // A process that was suspended continues with what it read before, and writes before it learns that another one leads. Machines
@@ -79,11 +79,11 @@ func TestAll_aFormerLeaderBlanksNoStatus(t *testing.T) {
 	seen.Status.InstanceID = "old"
 
 	object.Status.InstanceID = id
-	g.Expect(patch.All(t.Context(), c, seen, object)).To(Succeed())
+	g.Expect(patch.StatusFirst(t.Context(), c, seen, object)).To(Succeed())
 
 	late := seen.DeepCopy()
 	late.Status.InstanceID = ""
-	g.Expect(patch.All(t.Context(), c, seen, late)).To(MatchError(apierrors.IsConflict, "a conflict"))
+	g.Expect(patch.StatusFirst(t.Context(), c, seen, late)).To(MatchError(apierrors.IsConflict, "a conflict"))
 	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(object), object)).To(Succeed())
 	g.Expect(object.Status.InstanceID).To(Equal(id))
 }
@@ -96,7 +96,7 @@ func TestAll_writesMetadataTooUnderALock(t *testing.T) {
 	found := &bmmv1.NvidiaBMMMachine{}
 	read := func() { g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(object), found)).To(Succeed()) }
 	before := object.DeepCopy()
-	g.Expect(patch.All(t.Context(), c, before, object)).To(Succeed())
+	g.Expect(patch.StatusFirst(t.Context(), c, before, object)).To(Succeed())
 	read()
 	g.Expect(found.ResourceVersion).To(Equal(before.ResourceVersion))
 
@@ -105,7 +105,7 @@ func TestAll_writesMetadataTooUnderALock(t *testing.T) {
 	object.Finalizers = []string{"test/from-memory"}
 	object.Spec.ProviderID = "nvidia-bmm://" + id + "/" + id
 	object.Status.InstanceID = id
-	g.Expect(patch.All(t.Context(), c, before, object)).To(Succeed())
+	g.Expect(patch.StatusFirst(t.Context(), c, before, object)).To(Succeed())
 	read()
 	g.Expect(found.Annotations).To(Equal(map[string]string{"new": ""}))
 	g.Expect(found.Labels).To(Equal(map[string]string{"zone": "a"}))
@@ -119,12 +119,12 @@ func TestAll_writesMetadataTooUnderALock(t *testing.T) {
 	} {
 		stale := before.DeepCopy()
 		change(stale)
-		g.Expect(patch.All(t.Context(), c, before, stale)).To(MatchError(apierrors.IsConflict, "a conflict"), name)
+		g.Expect(patch.StatusFirst(t.Context(), c, before, stale)).To(MatchError(apierrors.IsConflict, "a conflict"), name)
 	}
 
 	g.Expect(c.Delete(t.Context(), found)).To(Succeed())
 	object.Status.InstanceState = "Ready"
-	g.Expect(patch.All(t.Context(), c, found, object)).To(Succeed(), "an object that is gone needs no status")
+	g.Expect(patch.StatusFirst(t.Context(), c, found, object)).To(Succeed(), "an object that is gone needs no status")
 }
 
 // An object out of the cache says its kind. One that an earlier patch of the same reconcile has read its answer into doesn't.
@@ -137,5 +137,5 @@ func TestAll_removesNoKind(t *testing.T) {
 	before := object.DeepCopy()
 	before.SetGroupVersionKind(bmmv1.GroupVersion.WithKind("NvidiaBMMMachine"))
 	object.Labels, object.Status.InstanceID = map[string]string{"new": ""}, id
-	g.Expect(patch.All(t.Context(), c, before, object)).To(Succeed())
+	g.Expect(patch.StatusFirst(t.Context(), c, before, object)).To(Succeed())
 }

@@ -66,8 +66,8 @@ type Entry struct {
 	// proven is given back a tag that went missing.
 	// +optional
 	Proven string `json:"proven,omitempty"`
-	// theirs are the IDs that the spec has named as the user's own while this may have been attempted: a search doesn't take them for
-	// ours.
+	// theirs are the IDs of what is or was the user's own, and existed before the attempt or was named by the spec since: a search doesn't
+	// take them for ours.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
@@ -309,7 +309,7 @@ type OutsideID struct {
 // String is for people.
 func (o OutsideID) String() string { return o.Kind + " " + o.ID }
 
-// MaxTheirs bounds what an entry remembers of what the spec has named: the last ones.
+// MaxTheirs bounds what an entry remembers of the user's own.
 const MaxTheirs = 64
 
 // maxName is how long the name of an object may be.

@@ -108,7 +108,7 @@ func TestCluster_healsWhenTheSpecIsCorrected(t *testing.T) {
 		c.Spec.SiteRef = infrav1.SiteReference{ID: "a0000000-0000-4000-8000-000000000009"}
 		c.Spec.IPBlock = &infrav1.IPBlockReference{Name: "other"}
 	})
-	f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Failed", "site a0000000-0000-4000-8000-000000000009 does not exist")
+	f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Missing", "site a0000000-0000-4000-8000-000000000009 does not exist")
 	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { c.Spec.SiteRef.ID = sim.DefaultSiteID })
 	f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Invalid", "correct spec.ipBlock.name")
 	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { c.Spec.IPBlock = nil })

@@ -60,13 +60,13 @@ func (n *networks) wantIPBlock() *graph.Handle[bmm.IPBlock] {
 	ref := n.object.Spec.IPBlock
 	after, by := []graph.Ref{n.site}, "the only one"
 	if ref != nil {
-		by = ref.Name
+		by = "name " + ref.Name
 	}
 	claim := graph.UseFound(by, func(ctx context.Context) (string, error) { return n.findIPBlock(ctx, ref) })
 	switch {
 	case n.allocation != nil:
 		after = append(after, n.allocation)
-		claim = graph.UseFound("allocation", func(context.Context) (string, error) { return allocatedBlock(n.allocation.Object()) })
+		claim = graph.UseFound("allocation "+n.allocation.ID(), func(context.Context) (string, error) { return allocatedBlock(n.allocation.Object()) })
 	case ref != nil && ref.ID != "":
 		claim = graph.Use(ref.ID)
 	}

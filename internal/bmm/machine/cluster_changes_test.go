@@ -42,7 +42,7 @@ func TestMachine_keepsItsGroupWhileThatOfTheClusterIsNotKnown(t *testing.T) {
 	f.Expect(group()).To(Equal(usersGroup))
 
 	bmmtest.Change(f, infra, func(c *infrav1.NvidiaBMMCluster) { c.Spec.VPC.NetworkSecurityGroup.ID = noGroup })
-	f.UntilReason(infra, infrav1.NSGReadyCondition, "Failed", noGroup)
+	f.UntilReason(infra, infrav1.NSGReadyCondition, "Missing", noGroup)
 	f.Expect(infra.Status.NetworkSecurityGroupID).To(BeEmpty())
 	f.Consistently(group, 20*bmmtest.Poll).Should(Equal(usersGroup))
 

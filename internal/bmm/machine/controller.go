@@ -106,6 +106,7 @@ func (r *Reconciler) lifecycle() *lifecycle.Lifecycle[*bmm.Client] {
 		Client: r.Client, Logins: r.Logins,
 		Finalizer: infrav1.MachineFinalizer, LoginCondition: infrav1.ClusterReadyCondition,
 		GraphCondition: infrav1.InstanceProvisionedCondition, DeletionCondition: infrav1.InstanceProvisionedCondition,
+		StatusFirst: true, // spec.providerID
 	}
 }
 

@@ -21,10 +21,10 @@ type Claim struct {
 
 // letsGo reports whether a resource of the user's own isn't the one claimed, so that it is released.
 func (c Claim) letsGo(e *ledgerv1.Entry) bool {
-	if c.Uses {
-		return c.ID != "" && c.ID != e.ID || c.Title != "" && c.Title != e.Title
+	if c.ID != "" {
+		return c.ID != e.ID
 	}
-	return !c.optional() || c.renames(e.Title)
+	return !c.Uses && !c.optional() || c.renames(e.Title)
 }
 
 // optional reports whether it uses what has the title, and creates it if there is none.

@@ -41,7 +41,7 @@ func Next(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
 	case e.State == ledgerv1.Bound && !e.Foreign && w.Claim.renames(e.Title):
 		return ends(phases.Failed("%s %s was created with the name %q, and the spec says %q; the name can't be changed: set it back to %q, or create another "+
 			"object", e.Kind, e.ID, e.Title, w.Claim.Title, e.Title).Because("ClaimChanged"))
-	case e.State == ledgerv1.Bound && e.Foreign && (w.Claim.letsGo(e) || w.Claim.Title != "" && d.isElsewhere()):
+	case e.State == ledgerv1.Bound && e.Foreign && (w.Claim.letsGo(e) || d.isElsewhere()):
 		return d.drop(Release, phases.Waiting("the spec doesn't ask for %s %s any more", e.Kind, e.ID))
 	case e.State == ledgerv1.Bound:
 		return d.keep()
@@ -73,9 +73,12 @@ func (d decision) stamp() *metav1.Time { return &metav1.Time{Time: d.now.Round(0
 
 // keep maintains a bound resource. Only a proven "not found" counts as gone.
 func (d decision) keep() Step {
-	condition, after := d.w.Fresh.Condition, d.after()
-	if !slices.Equal(after, d.e.After) || condition != d.e.Condition || (d.w.Moved && !d.s.Wrote) {
-		return d.write(Note, func(e *ledgerv1.Entry) { e.Condition, e.After = condition, after })
+	condition, after, title := d.w.Fresh.Condition, d.after(), d.e.Title
+	if d.e.Foreign {
+		title = d.w.Fresh.Title
+	}
+	if !slices.Equal(after, d.e.After) || condition != d.e.Condition || title != d.e.Title || (d.w.Moved && !d.s.Wrote) {
+		return d.write(Note, func(e *ledgerv1.Entry) { e.Condition, e.After, e.Title = condition, after, title })
 	}
 	object, seen := d.sightOf(d.e.ID)
 	switch {
@@ -197,7 +200,7 @@ func (d decision) vanished() Step {
 }
 
 func missing(kind, id string) phases.Phase {
-	return phases.Failed("%s %s does not exist: name another one in the spec, or restore it", kind, id)
+	return phases.Failed("%s %s does not exist: name another one in the spec, or restore it", kind, id).Because("Missing")
 }
 
 // mayComeBack is what to do while the service may still bring back a resource that is gone.

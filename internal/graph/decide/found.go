@@ -32,18 +32,22 @@ func (d decision) wasAsked(id string) bool { return slices.Contains(d.s.Asked, i
 
 // mine compares the tag. For an API without tags, a name that the Kind generated holds the owner's ID and so proves as much; a
 // name from the user proves it only if we have seen it absent and then tried to create it.
-// What is the user's own isn't ours, whatever it carries. Neither is what was, unless this attempt has created it again: some
-// services have no other IDs than names.
+// What is or was the user's own isn't ours, whatever it carries.
 func (d decision) mine(o Thing) bool {
-	released := slices.Contains(d.w.Released, o.ID)
-	attempted := d.e.State == ledgerv1.Pending && d.e.Title != ""
 	switch {
-	case d.isTheirs(o.ID):
+	case d.isTheirs(o.ID) || d.wasTheirs(o.ID):
 		return false
 	case !d.w.Tagged:
-		return attempted || d.e.Title == "" && !released
+		return d.e.Title == "" || d.e.State == ledgerv1.Pending
 	}
-	return o.Tag.Owner == d.w.Owner && o.Tag.Key == d.w.Key && (!released || d.e.Token != "" && o.Tag.Token == d.e.Token)
+	return o.Tag.Owner == d.w.Owner && o.Tag.Key == d.w.Key
+}
+
+// wasTheirs reports whether a resource was the user's own. What there was of that before an attempt is in the entry (Theirs): what has such
+// an ID after it is another one, at a service whose IDs are names.
+func (d decision) wasTheirs(id string) bool {
+	attempted := d.e.ID == "" && d.e.Token != ""
+	return !attempted && slices.Contains(d.w.Released, id)
 }
 
 // found splits what was found into ours and others. Of ours the one to keep comes first: one that isn't being deleted, then one
@@ -54,7 +58,8 @@ func (d decision) found() (mine, others []Thing) {
 		switch {
 		case d.mine(o):
 			mine = append(mine, o)
-		case d.e.Title != "" && o.Phase.State != phases.StateDeleting && (!d.w.Tagged || o.Tag.Owner != d.w.Owner): // else it is ours, under another key
+		case d.e.Title == "" || o.Phase.State == phases.StateDeleting:
+		case !d.w.Tagged || o.Tag.Owner != d.w.Owner || d.isTheirs(o.ID) || d.wasTheirs(o.ID): // else it is ours, under another key
 			others = append(others, o)
 		}
 	}
@@ -81,6 +86,17 @@ func (d decision) isTheirs(id string) bool {
 	}
 	key := d.elsewhere(func(e *ledgerv1.Entry) bool { return e.Foreign && e.ID == id })
 	return key != "" || slices.Contains(d.w.Named, id) || d.e != nil && slices.Contains(d.e.Theirs, id)
+}
+
+// theirsBefore are the IDs of what is or was the user's own and exists before an attempt.
+func (d decision) theirsBefore() []string {
+	all := slices.Clone(d.e.Theirs)
+	for _, o := range d.s.List {
+		if (d.isTheirs(o.ID) || slices.Contains(d.w.Released, o.ID)) && !slices.Contains(all, o.ID) && len(all) < ledgerv1.MaxTheirs {
+			all = append(all, o.ID)
+		}
+	}
+	return all
 }
 
 // oursElsewhere is the key under which the ledger has one of the others as ours, or an attempt that may have made it; empty if there is

@@ -75,11 +75,14 @@ func (d decision) begin() Step {
 	if s, must := d.takeTurn(); must {
 		return s
 	}
+	if len(d.w.Released) > 0 && !d.s.Twice { // a list may be wrong once
+		return d.look()
+	}
 	if d.s.Token == "" {
 		return Step{Verb: Prepare}
 	}
 	e := d.w.Fresh
-	e.State, e.Token, e.Params, e.At = ledgerv1.Pending, d.s.Token, d.s.Params, d.stamp()
+	e.State, e.Token, e.Params, e.At, e.Theirs = ledgerv1.Pending, d.s.Token, d.s.Params, d.stamp(), d.theirsBefore()
 	return Step{Verb: Create, Entry: &e}
 }
 
@@ -128,7 +131,7 @@ func (d decision) refuse(token string) Step {
 	e, phase := d.w.Fresh, phases.Of(d.s.Attempt.Err)
 	e.State, e.At, e.Refusal, e.Message = ledgerv1.Refused, d.stamp(), string(fault.ClassOf(d.s.Attempt.Err)), phase.Message
 	if e.Generation = d.w.Generation; token != "" {
-		e.Token, e.Params, e.Scope = token, d.e.Params, d.e.Scope
+		e.Token, e.Params, e.Scope, e.Theirs = token, d.e.Params, d.e.Scope, d.e.Theirs
 	}
 	return Step{Verb: Refuse, Entry: &e, Phase: phase, Ends: true}
 }

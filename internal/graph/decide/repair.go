@@ -103,6 +103,9 @@ func (d decision) tried() string {
 	if d.e.Message != "" {
 		text += ", the last repair failed: " + d.e.Message
 	}
+	if d.s.Refused != nil {
+		text += ", not as the spec says: " + d.s.Refused.Error()
+	}
 	return text
 }
 

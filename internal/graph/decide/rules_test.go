@@ -33,9 +33,14 @@ var rules = map[string]func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string{
 			return "the last attempt hasn't settled"
 		case e != nil && e.State == ledgerv1.Pending && !s.Twice:
 			return "what was attempted was looked for once only"
+		case len(w.Released) > 0 && !s.Twice:
+			return "a list may lack what was the user's own"
 		}
 		for _, o := range s.List {
 			theirs := (decision{w: w}).isTheirs(o.ID) || slices.Contains(w.Released, o.ID) || e != nil && slices.Contains(e.Theirs, o.ID)
+			if theirs && !slices.Contains(d.Entry.Theirs, o.ID) {
+				return "its intention doesn't name what is the user's own"
+			}
 			if w.Tagged && o.Tag.Owner == w.Owner && o.Tag.Key == w.Key && !theirs {
 				return "there is one of ours"
 			}
@@ -61,7 +66,7 @@ var rules = map[string]func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string{
 		}
 		return ""
 	},
-	"what is or was the user's own by the spec or under another key is neither deleted nor taken for ours": func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
+	"what is or was the user's own by the spec or under another key is neither deleted nor taken for ours": func(w Wish, e *ledgerv1.Entry, _ Sight, d Step) string {
 		id := d.ID
 		if d.Verb == Adopt {
 			id = d.Entry.ID
@@ -79,10 +84,8 @@ var rules = map[string]func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string{
 		}
 		if found := e == nil || e.ID != id; found && e != nil && slices.Contains(e.Theirs, id) {
 			return "the spec has named it since it was attempted"
-		} else if o, _ := (decision{w: w, e: e, s: s}).sightOf(id); found && d.Verb == Adopt && slices.Contains(w.Released, id) {
-			if e == nil || e.Token == "" || w.Tagged && o.Tag.Token != e.Token {
-				return "it was the user's own, and this attempt hasn't made it"
-			}
+		} else if found && slices.Contains(w.Released, id) && (e == nil || e.Token == "" || e.ID != "") {
+			return "it was the user's own, and wasn't attempted since"
 		}
 		return ""
 	},
