@@ -122,7 +122,7 @@ func TestOwnVPC_thatIsGoneIsReported(t *testing.T) {
 	subnet := object.Status.Subnets[0].ID
 	f.Expect(f.Sim.Vanish(subnet)).To(Succeed())
 	f.Expect(f.Sim.Vanish(vpc)).To(Succeed())
-	f.UntilReason(object, infrav1.VPCReadyCondition, "Failed", "VPC "+vpc+" does not exist")
+	f.UntilReason(object, infrav1.VPCReadyCondition, "Missing", "VPC "+vpc+" does not exist")
 	f.Expect(object.Status.VPCID).To(Equal(vpc))
 	f.Expect(f.Called("createVpc")).To(BeZero())
 	f.Delete(object)
@@ -156,7 +156,7 @@ func TestOwnGroup_thatDoesNotExistIsNamed(t *testing.T) {
 	object := f.CreateCluster("demo", func(c *infrav1.NvidiaBMMCluster) {
 		c.Spec.VPC.NetworkSecurityGroup = &infrav1.NetworkSecurityGroupSpec{ID: nobody}
 	})
-	f.UntilReason(object, infrav1.NSGReadyCondition, "Failed", "network security group "+nobody+" does not exist")
+	f.UntilReason(object, infrav1.NSGReadyCondition, "Missing", "network security group "+nobody+" does not exist")
 	f.UntilReason(object, infrav1.VPCReadyCondition, "Waiting", "waits for group/"+nobody)
 	f.Expect(f.Called("createVpc")).To(BeZero(), "no VPC without the group that was asked for")
 }

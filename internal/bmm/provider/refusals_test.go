@@ -74,7 +74,7 @@ func TestTrouble_whatCannotBeIsSaidOnce(t *testing.T) {
 		{
 			"an unknown site's ID", asTenant,
 			cluster(func(c *infrav1.NvidiaBMMCluster) { c.Spec.SiteRef = infrav1.SiteReference{ID: unknown} }),
-			infrav1.ReferencesResolvedCondition, "Failed",
+			infrav1.ReferencesResolvedCondition, "Missing",
 			"site " + unknown + " does not exist: name another one in the spec, or restore it",
 		},
 		{
