@@ -85,10 +85,10 @@ type record struct {
 const remedies = 2
 
 const (
-	stageDeciding uint8 = iota
-	stageCreating       // the intention is written, the call isn't sent
-	stageSweeping       // the ledger is empty
-	stageDisowning      // the spec names what an attempt may have made
+	stageDeciding  uint8 = iota
+	stageCreating        // the intention is written, the call isn't sent
+	stageSweeping        // the ledger is empty
+	stageDisowning       // the spec names what an attempt may have made
 )
 
 const (

@@ -29,7 +29,7 @@ var worlds = map[string]traits{
 	"tags, and ours breaks":          {claims: []uint8{claimCreate}, tagged: true, drifts: true, breaks: true, budget: 2},
 	"tags, by name, with a choice":   {claims: []uint8{claimUseOrCreate, claimCreate}, tagged: true, chooses: true, restores: true, budget: 3},
 	"no tags, with a choice":         {claims: []uint8{claimUseOrCreate}, chooses: true, budget: 2},
-	"tags, the user keeps ours":     {claims: []uint8{claimCreate, claimKeep}, tagged: true, budget: 3},
+	"tags, the user keeps ours":      {claims: []uint8{claimCreate, claimKeep}, tagged: true, budget: 3},
 	"tags, unique, claim changes":    {claims: []uint8{claimCreate, claimUse}, tagged: true, unique: true, budget: 2},
 }
 
