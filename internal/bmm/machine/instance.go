@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"errors"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -36,10 +37,15 @@ func (r *Reconciler) open(
 	return n, err
 }
 
+// soon is when a machine is requeued that is ready at once: the cache has what was written by then.
+const soon = 100 * time.Millisecond
+
 // Reconcile makes the instance once the cluster's network and the bootstrap data exist, and shows it in the object.
 func (n *node) Reconcile(ctx context.Context) (ctrl.Result, error) {
 	result, err := n.Instance.Reconcile(ctx, n.prerequisites()...)
-	n.project()
+	if complete := n.project(); !complete && err == nil {
+		return ctrl.Result{RequeueAfter: soon}, nil
+	}
 	return result, err
 }
 

@@ -61,9 +61,10 @@ func bootstrapPhase(machine *clusterv1.Machine) phases.Phase {
 	return phases.Ready()
 }
 
-// project shows the instance in spec.providerID and in the status. What wasn't seen stays as it was.
-func (n *node) project() {
-	status := &n.object.Status
+// project shows the instance in spec.providerID and in the status. What wasn't seen stays as it was. It isn't complete if the machine is
+// ready, and isn't provisioned: Cluster API reads spec.providerID then, which is written after the status.
+func (n *node) project() (complete bool) {
+	status, named := &n.object.Status, n.object.Spec.ProviderID != ""
 	n.Project(&status.InstanceStatus)
 	n.object.Spec.ProviderID = cmp.Or(n.ProviderID(), n.object.Spec.ProviderID)
 	if n.object.Spec.ProviderID != "" { // it is written anyway
@@ -79,7 +80,11 @@ func (n *node) project() {
 	if n.machine != nil {
 		status.FailureDomain = n.machine.Spec.FailureDomain
 	}
-	if meta.IsStatusConditionTrue(status.Conditions, infrav1.ReadyCondition) {
+	if !meta.IsStatusConditionTrue(status.Conditions, infrav1.ReadyCondition) {
+		return true
+	}
+	if named {
 		status.Initialization.Provisioned = ptr.To(true)
 	}
+	return named
 }

@@ -103,7 +103,13 @@ func TestTrap_aCreateIsCommittedAfterItsClientIsGone(t *testing.T) {
 	for _, operation := range creates {
 		f.Expect(f.Called(operation)).To(Equal(1), operation)
 	}
-	f.Expect(machine.Spec.ProviderID).To(HaveSuffix(f.Sim.State().Instances[0].ID))
+	f.Eventually(func(g Gomega) { // it is ready at once, and its provider ID is there before Cluster API reads it
+		g.Expect(f.Read(machine)).To(Succeed())
+		provisioned := ptr.Deref(machine.Status.Initialization.Provisioned, false)
+		f.Expect(!provisioned || machine.Spec.ProviderID != "").To(BeTrue())
+		g.Expect(provisioned).To(BeTrue())
+		g.Expect(machine.Spec.ProviderID).To(HaveSuffix(f.Sim.State().Instances[0].ID))
+	}).Should(Succeed())
 	f.Delete(machine)
 	f.Delete(cluster)
 	f.UntilGone(machine)
