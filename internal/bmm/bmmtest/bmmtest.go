@@ -287,6 +287,17 @@ func (f *Fixture) Read(object client.Object) error {
 // UntilReady waits for the condition Ready.
 func (f *Fixture) UntilReady(object graph.Owner) { f.t.Helper(); f.UntilTrue(object, "Ready") }
 
+// UntilProvisioned waits until a machine is provisioned: what is ready at once gets its provider ID after its status.
+func (f *Fixture) UntilProvisioned(machine *infrav1.NvidiaBMMMachine) {
+	f.t.Helper()
+	f.UntilReady(machine)
+	f.Eventually(func(g Gomega) {
+		g.Expect(f.Read(machine)).To(Succeed())
+		g.Expect(machine.Status.Initialization.Provisioned).To(HaveValue(BeTrue()))
+	}).Should(Succeed())
+	f.Expect(machine.Spec.ProviderID).NotTo(BeEmpty(), "Cluster API reads it then")
+}
+
 // UntilTrue waits for a condition.
 func (f *Fixture) UntilTrue(object graph.Owner, condition string) {
 	f.t.Helper()

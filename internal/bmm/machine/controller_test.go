@@ -31,7 +31,7 @@ func TestMachine_bootsWithItsUserDataByteForByteAndIsTakenAwayAgain(t *testing.T
 	f.UntilReady(f.CreateCluster("demo"))
 	const onlyLooksLikeYAML = "## template: jinja\n#cloud-config\nhostname:   {{ ds.meta_data.hostname }}\n"
 	object := f.CreateMachine("demo", "worker-1", []byte(onlyLooksLikeYAML))
-	f.UntilReady(object)
+	f.UntilProvisioned(object)
 
 	instances := f.Sim.State().Instances
 	f.Expect(instances).To(HaveLen(1))

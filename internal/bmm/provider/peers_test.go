@@ -154,7 +154,7 @@ func TestPeersGetWrong_anInstanceIsAdoptedAmongManyAndGetsItsProviderID(t *testi
 				f.Expect(f.Sim.State().Releases).To(HaveLen(1))
 			} else {
 				f.Sim.ClearFaults()
-				f.UntilReady(machine)
+				f.UntilProvisioned(machine)
 				f.Expect(machine.Spec.ProviderID).To(Equal("nvidia-bmm://" + sim.DefaultSiteID + "/" + machine.Status.InstanceID))
 				f.Expect(f.Sim.State().Instances).To(HaveLen(others + 2))
 			}

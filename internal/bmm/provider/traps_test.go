@@ -99,17 +99,11 @@ func TestTrap_aCreateIsCommittedAfterItsClientIsGone(t *testing.T) {
 	cluster := f.CreateCluster("demo", grouped)
 	machine := f.CreateMachine("demo", "worker-1", bootData)
 	f.UntilReady(cluster)
-	f.UntilReady(machine)
+	f.UntilProvisioned(machine)
 	for _, operation := range creates {
 		f.Expect(f.Called(operation)).To(Equal(1), operation)
 	}
-	f.Eventually(func(g Gomega) { // it is ready at once, and its provider ID is there before Cluster API reads it
-		g.Expect(f.Read(machine)).To(Succeed())
-		provisioned := ptr.Deref(machine.Status.Initialization.Provisioned, false)
-		f.Expect(!provisioned || machine.Spec.ProviderID != "").To(BeTrue())
-		g.Expect(provisioned).To(BeTrue())
-		g.Expect(machine.Spec.ProviderID).To(HaveSuffix(f.Sim.State().Instances[0].ID))
-	}).Should(Succeed())
+	f.Expect(machine.Spec.ProviderID).To(HaveSuffix(f.Sim.State().Instances[0].ID))
 	f.Delete(machine)
 	f.Delete(cluster)
 	f.UntilGone(machine)
@@ -187,7 +181,7 @@ func TestTrap_aBootingMachineIsNotToldItsSitesUUID(t *testing.T) {
 	f := bmmtest.Start(t)
 	f.UntilReady(f.CreateCluster("demo"))
 	machine := f.CreateMachine("demo", "worker-1", bootData)
-	f.UntilReady(machine)
+	f.UntilProvisioned(machine)
 	booted := f.Rack.Started()[0]
 	f.Expect(booted.Metadata).To(HaveKeyWithValue("instance-id", machine.Status.InstanceID))
 	f.Expect(booted.Metadata).NotTo(ContainElement(ContainSubstring(sim.DefaultSiteID)))
