@@ -11,6 +11,21 @@ import (
 	"github.com/bedplate/bedplate/internal/graph"
 )
 
+// listedLate is a titled kind of which one list is empty.
+func listedLate(hidden *bool) func(*graph.Kind[thing]) {
+	return func(k *graph.Kind[thing]) {
+		titled(k)
+		find := k.Find
+		k.Find = func(ctx context.Context, key graph.Key) ([]thing, error) {
+			if *hidden {
+				*hidden = false
+				return nil, nil
+			}
+			return find(ctx, key)
+		}
+	}
+}
+
 // Without tags: the user's own of a name was used and released, and is asked for again. A list lacks it once, the create fails without an
 // answer and without having made anything. What the list shows then is the user's own, which the ledger has as released.
 func TestTheirs_withoutATagAreListedLate(t *testing.T) {
@@ -18,17 +33,7 @@ func TestTheirs_withoutATagAreListedLate(t *testing.T) {
 	f := inMemory(t)
 	theirs := f.put("name") // id-1
 	hidden := false
-	late := func(k *graph.Kind[thing]) {
-		titled(k)
-		find := k.Find
-		k.Find = func(ctx context.Context, key graph.Key) ([]thing, error) {
-			if hidden {
-				hidden = false
-				return nil, nil
-			}
-			return find(ctx, key)
-		}
-	}
+	late := listedLate(&hidden)
 	round := func(wanted bool) {
 		g, kind := f.graphOf(f.owner(), late)
 		if wanted {
@@ -69,17 +74,7 @@ func TestTheirs_withoutATagAreNotAmbiguous(t *testing.T) {
 	f := inMemory(t)
 	f.put("name") // id-1
 	hidden := false
-	late := func(k *graph.Kind[thing]) {
-		titled(k)
-		find := k.Find
-		k.Find = func(ctx context.Context, key graph.Key) ([]thing, error) {
-			if hidden {
-				hidden = false
-				return nil, nil
-			}
-			return find(ctx, key)
-		}
-	}
+	late := listedLate(&hidden)
 	round := func(wanted bool) {
 		g, kind := f.graphOf(f.owner(), late)
 		if wanted {
