@@ -12,6 +12,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -140,16 +141,20 @@ func suite(b bug) optest.Suite {
 	}
 }
 
-var installed sync.Once
+var (
+	installed sync.Once
+	scheme    = sync.OnceValues(func() (*runtime.Scheme, error) { return testenv.SchemeWith(addToyToScheme) })
+)
 
 func newWorld(t *testing.T, b bug) *optest.World {
 	g := NewWithT(t)
-	config, scheme, namespace := testenv.Config(t), testenv.Scheme(t), testenv.Namespace(t)
+	config, namespace := testenv.Config(t), testenv.Namespace(t)
+	scheme, err := scheme()
+	g.Expect(err).NotTo(HaveOccurred())
 	installed.Do(func() {
 		_, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{Paths: []string{"testdata/toys.yaml"}, ErrorIfPathMissing: true})
 		g.Expect(err).NotTo(HaveOccurred())
 	})
-	addToyToScheme(scheme)
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},

@@ -62,10 +62,11 @@ func copied[T any](of *T) *T {
 	return result
 }
 
-func addToyToScheme(scheme *runtime.Scheme) {
+func addToyToScheme(scheme *runtime.Scheme) error {
 	version := schema.GroupVersion{Group: "optest.bedplate.dev", Version: "v1"}
 	scheme.AddKnownTypes(version, &Toy{}, &ToyList{})
 	metav1.AddToGroupVersion(scheme, version)
+	return nil
 }
 
 // thing is what a shop has made: a body or a part.

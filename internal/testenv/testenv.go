@@ -189,7 +189,8 @@ func KubeconfigOf(t testing.TB, name string, groups ...string) (path string) {
 	return path
 }
 
-// Scheme knows every kind that tests use. All tests of a package share it: it takes longer to build than many a test runs.
+// Scheme knows every kind that tests use. All tests of a package share it: it takes longer to build than many a test runs. So it may
+// not be added to: SchemeWith is for that.
 func Scheme(t testing.TB) *apiruntime.Scheme {
 	t.Helper()
 	scheme, err := scheme()
@@ -199,13 +200,14 @@ func Scheme(t testing.TB) *apiruntime.Scheme {
 	return scheme
 }
 
-var scheme = sync.OnceValues(newScheme)
+var scheme = sync.OnceValues(func() (*apiruntime.Scheme, error) { return SchemeWith() })
 
-func newScheme() (*apiruntime.Scheme, error) {
+// SchemeWith is a new scheme that knows every kind that tests use, and those of others.
+func SchemeWith(others ...func(*apiruntime.Scheme) error) (*apiruntime.Scheme, error) {
 	scheme := apiruntime.NewScheme()
-	builder := apiruntime.NewSchemeBuilder(
+	builder := append(apiruntime.SchemeBuilder{
 		clientgoscheme.AddToScheme, clusterv1.AddToScheme, bmmv1.AddToScheme, machinev1.Install,
-		ledgerv1.AddToScheme(ledgerv1.GroupBMM), resourcev1.AddToScheme, networkfabricv1.AddToScheme)
+		ledgerv1.AddToScheme(ledgerv1.GroupBMM), resourcev1.AddToScheme, networkfabricv1.AddToScheme}, others...)
 	return scheme, builder.AddToScheme(scheme)
 }
 

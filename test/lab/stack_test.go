@@ -136,8 +136,8 @@ func (s stack) workload(g Gomega, name string) client.Client {
 func clientOf(t *testing.T, g Gomega, config *rest.Config) client.Client {
 	t.Helper()
 	config.Timeout = answerTimeout
-	scheme := testenv.Scheme(t)
-	g.Expect(controlplanev1.AddToScheme(scheme)).To(Succeed())
+	scheme, err := testenv.SchemeWith(controlplanev1.AddToScheme)
+	g.Expect(err).NotTo(HaveOccurred())
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
 	return c
