@@ -76,12 +76,12 @@ func isHostAddress(addr netip.Addr) bool { return addr.Is4() && addr.As4()[3]&1 
 // usedPrefixes are the ranges that subnets and VPC prefixes of a site have.
 func (s *Server) usedPrefixes(siteID string) []netip.Prefix {
 	var used []netip.Prefix
-	for _, n := range s.state.subnets.items {
+	for _, n := range s.state.subnets.Items {
 		if n.siteID == siteID {
 			used = append(used, n.prefix)
 		}
 	}
-	for _, p := range s.state.prefixes.items {
+	for _, p := range s.state.prefixes.Items {
 		if p.siteID == siteID {
 			used = append(used, p.prefix)
 		}
@@ -92,7 +92,7 @@ func (s *Server) usedPrefixes(siteID string) []netip.Prefix {
 // usedAddresses are those of the instances of a site.
 func (s *Server) usedAddresses(siteID string) map[netip.Addr]bool {
 	used := map[netip.Addr]bool{}
-	for _, i := range s.state.instances.items {
+	for _, i := range s.state.instances.Items {
 		for _, n := range i.interfaces {
 			if i.siteID == siteID {
 				used[n.address] = true

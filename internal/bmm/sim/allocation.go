@@ -22,8 +22,8 @@ type allocation struct {
 }
 
 // status has a word of its own.
-func (a *allocation) status(now time.Time) string {
-	if status := a.life.status(now); status != "Ready" {
+func (a *allocation) Status(now time.Time) string {
+	if status := a.Life.Status(now); status != "Ready" {
 		return status
 	}
 	return string(api.AllocationStatusRegistered)
@@ -90,7 +90,7 @@ func (s *Server) CreateAllocation(
 		if err := s.allocate(a, now); err != nil {
 			return err
 		}
-		s.state.allocations.add(a)
+		s.state.allocations.Add(a)
 		view = s.allocationView(a, now)
 		return nil
 	})
@@ -129,7 +129,7 @@ func (s *Server) allocate(a *allocation, now time.Time) error {
 		return bad("Instance Type specified in Allocation Constraint does not belong to Site")
 	}
 	given := a.constraint.ConstraintValue + instanceType.MaxInstances
-	for _, other := range s.state.allocations.items {
+	for _, other := range s.state.allocations.Items {
 		if other.isMachines(instanceType.ID) {
 			given += other.constraint.ConstraintValue
 		}
@@ -152,7 +152,7 @@ func (s *Server) allocateBlock(a *allocation, now time.Time) error {
 		return badField("constraintValue", "must be a prefix length between %d and 32", parent.prefix.Bits())
 	}
 	var used []netip.Prefix
-	for _, b := range s.state.ipBlocks.items {
+	for _, b := range s.state.ipBlocks.Items {
 		if b.siteID == parent.siteID && b.tenantID != "" {
 			used = append(used, b.prefix)
 		}
@@ -165,7 +165,7 @@ func (s *Server) allocateBlock(a *allocation, now time.Time) error {
 	}
 	child := &ipBlock{object: maker{tenantID: a.tenantID}.object(a.siteID, now, 0), prefix: prefix, routing: parent.routing}
 	child.name = a.name
-	s.state.ipBlocks.add(child)
+	s.state.ipBlocks.Add(child)
 	a.derivedID = child.id
 	return nil
 }
@@ -183,9 +183,9 @@ func (s *Server) DeleteAllocation(
 			return err
 		}
 		if block, found := s.state.ipBlocks.byID(a.derivedID); found {
-			block.delete(now, 0)
+			block.Delete(now, 0)
 		}
-		a.delete(now, 0)
+		a.Delete(now, 0)
 		return nil
 	})
 	return gen.DeleteAllocation202Response{}, err
@@ -193,10 +193,10 @@ func (s *Server) DeleteAllocation(
 
 // checkUnallocated refuses to remove something in use.
 func (s *Server) checkUnallocated(a *allocation) error {
-	if n := count(s.state.subnets, func(n *subnet) bool { return n.blockID == a.derivedID }); n > 0 {
+	if n := s.state.subnets.Count(func(n *subnet) bool { return n.blockID == a.derivedID }); n > 0 {
 		return bad("%d Subnets exist for Allocation", n)
 	}
-	if n := count(s.state.prefixes, func(p *prefix) bool { return p.blockID == a.derivedID }); n > 0 {
+	if n := s.state.prefixes.Count(func(p *prefix) bool { return p.blockID == a.derivedID }); n > 0 {
 		return bad("%d VPC Prefixes exist for Allocation", n)
 	}
 	if a.constraint.ResourceType == api.AllocationResourceTypeInstanceType {
@@ -210,20 +210,20 @@ func (s *Server) checkUnallocated(a *allocation) error {
 
 // allocated reports whether a tenant has been given anything at the site. Server.mu is held.
 func (s *Server) allocated(tenantID, siteID string) bool {
-	return s.state.ipBlocks.any(func(b *ipBlock) bool { return b.siteID == siteID && b.tenantID == tenantID }) ||
-		s.state.allocations.any(func(a *allocation) bool { return a.siteID == siteID && a.tenantID == tenantID })
+	return s.state.ipBlocks.Any(func(b *ipBlock) bool { return b.siteID == siteID && b.tenantID == tenantID }) ||
+		s.state.allocations.Any(func(a *allocation) bool { return a.siteID == siteID && a.tenantID == tenantID })
 }
 
 func (s *Server) allocationView(a *allocation, now time.Time) api.Allocation {
 	return api.Allocation{
 		ID: a.id, Name: a.name, Description: a.description, TenantID: a.tenantID, SiteID: a.siteID,
-		InfrastructureProviderID: s.config.ProviderID, Status: api.AllocationStatus(a.status(now)),
-		Created: a.created, Updated: a.updated(now),
+		InfrastructureProviderID: s.config.ProviderID, Status: api.AllocationStatus(a.Status(now)),
+		Created: a.Created, Updated: a.Updated(now),
 		AllocationConstraints: []api.AllocationConstraint{{
 			ID: a.constraintID, AllocationID: a.id, ResourceType: a.constraint.ResourceType,
 			ResourceTypeID: a.constraint.ResourceTypeID, ConstraintType: a.constraint.ConstraintType,
 			ConstraintValue: a.constraint.ConstraintValue, DerivedResourceID: a.derivedID,
-			Created: a.created, Updated: a.created,
+			Created: a.Created, Updated: a.Created,
 		}},
 	}
 }

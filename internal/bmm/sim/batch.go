@@ -43,7 +43,7 @@ func (s *Server) CreateInstanceBatch(
 			return err
 		}
 		for _, i := range instances {
-			s.schedulePowerOn(i, i.ready.Sub(now))
+			s.schedulePowerOn(i, i.Ready.Sub(now))
 		}
 		views = viewsOf(instances, s.instanceView, now)
 		return nil
@@ -74,15 +74,15 @@ func (s *Server) newInstances(m maker, orders []order, now time.Time) ([]*instan
 	if err != nil {
 		return nil, err
 	}
-	before := slices.Clone(s.state.instances.items)
+	before := slices.Clone(s.state.instances.Items)
 	var added []*instance
 	for n, o := range orders {
 		i, err := s.newInstance(m, o, machines[n], now)
 		if err != nil {
-			s.state.instances.items = before
+			s.state.instances.Items = before
 			return nil, err
 		}
-		s.state.instances.add(i)
+		s.state.instances.Add(i)
 		added = append(added, i)
 	}
 	return added, nil

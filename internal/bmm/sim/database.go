@@ -103,4 +103,4 @@ func (s *state) strayInstances() (all []*instance) {
 }
 
 // onMachines are the instances that a machine can be in use for, those that the API doesn't know among them.
-func (s *state) onMachines() []*instance { return slices.Concat(s.instances.items, s.strayInstances()) }
+func (s *state) onMachines() []*instance { return slices.Concat(s.instances.Items, s.strayInstances()) }

@@ -19,8 +19,8 @@ type group struct {
 }
 
 // status is Pending until the group is Ready.
-func (g *group) status(now time.Time) string {
-	status := g.life.status(now)
+func (g *group) Status(now time.Time) string {
+	status := g.Life.Status(now)
 	if status == string(api.NetworkSecurityGroupStatusProvisioning) {
 		return string(api.NetworkSecurityGroupStatusPending)
 	}
@@ -114,7 +114,7 @@ func (s *Server) UpdateNetworkSecurityGroup(
 				g.rules = rules
 			}
 			set(&g.stateful, request.StatefulEgress)
-			g.changed = now
+			g.Changed = now
 			view = s.groupView(g, now)
 		}, nil
 	})
@@ -145,8 +145,8 @@ func (s *Server) DeleteNetworkSecurityGroup(
 
 // attached returns how many objects the group is attached to itself. What is Deleting counts.
 func (s *Server) attached(id string) (vpcs, instances int) {
-	return count(s.state.vpcs, func(v *vpc) bool { return v.groupID == id }),
-		count(s.state.instances, func(i *instance) bool { return i.groupID == id })
+	return s.state.vpcs.Count(func(v *vpc) bool { return v.groupID == id }),
+		s.state.instances.Count(func(i *instance) bool { return i.groupID == id })
 }
 
 // checkGroup checks a group that a request refers to.
@@ -159,7 +159,7 @@ func (s *Server) checkGroup(id, tenantID string, site Site) error {
 	}
 	g, found := s.state.groups.byID(id)
 	switch {
-	case !found || !g.deleted.IsZero():
+	case !found || !g.Deleted.IsZero():
 		return bad("Could not find NetworkSecurityGroup with ID specified in request data")
 	case g.tenantID != tenantID:
 		return refuse(http.StatusForbidden, "NetworkSecurityGroup in request does not belong to Tenant")
@@ -171,7 +171,7 @@ func (s *Server) checkGroup(id, tenantID string, site Site) error {
 
 // shownDescription is null where there is none, until the site has reported the group.
 func (g *group) shownDescription(now time.Time) *string {
-	if g.description == "" && g.status(now) != string(api.NetworkSecurityGroupStatusReady) {
+	if g.description == "" && g.Status(now) != string(api.NetworkSecurityGroupStatusReady) {
 		return nil
 	}
 	return ptr.To(g.description)
@@ -181,13 +181,13 @@ func (s *Server) groupView(g *group, now time.Time) api.NetworkSecurityGroup {
 	vpcs, instances := s.attached(g.id)
 	return api.NetworkSecurityGroup{
 		ID: g.id, Name: g.name, Description: g.shownDescription(now), Labels: g.labels, TenantID: g.tenantID, SiteID: g.siteID,
-		Status:         api.NetworkSecurityGroupStatus(g.status(now)),
+		Status:         api.NetworkSecurityGroupStatus(g.Status(now)),
 		StatefulEgress: g.stateful, Rules: g.rules, RuleCount: len(g.rules),
 		AttachmentStats: api.NetworkSecurityGroupAttachmentStats{
 			InUse: vpcs+instances > 0, TotalDirectAttachmentCount: vpcs + instances,
 			DirectVPCAttachmentCount: vpcs, DirectInstanceAttachmentCount: instances,
 		},
-		Created: g.created, Updated: g.updated(now),
+		Created: g.Created, Updated: g.Updated(now),
 	}
 }
 
@@ -223,8 +223,8 @@ func (s *Server) propagation(a attachment, objectID string, now time.Time) api.N
 // vpcPropagation is that of the VPC's group on the instances that have no group of their own.
 func (s *Server) vpcPropagation(v *vpc, now time.Time) api.NetworkSecurityGroupPropagationDetails {
 	inventory := s.inventory(now)
-	if v.enforced(inventory) == "" || !s.state.instances.any(func(i *instance) bool {
-		return i.isIn(v.id) && i.groupID == "" && i.deleted.IsZero() && !i.created.After(inventory)
+	if v.enforced(inventory) == "" || !s.state.instances.Any(func(i *instance) bool {
+		return i.isIn(v.id) && i.groupID == "" && i.Deleted.IsZero() && !i.Created.After(inventory)
 	}) {
 		return api.NetworkSecurityGroupPropagationDetails{}
 	}

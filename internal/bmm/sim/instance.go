@@ -25,7 +25,7 @@ type instance struct {
 }
 
 // gone is stricter than for other objects: the machine must be off.
-func (i *instance) gone(now time.Time) bool { return i.life.gone(now) && !i.booted }
+func (i *instance) Gone(now time.Time) bool { return i.Life.Gone(now) && !i.booted }
 
 func (i *instance) uses(networkID string) bool {
 	return slices.ContainsFunc(i.interfaces, func(n nic) bool { return n.networkID() == networkID })
@@ -35,10 +35,10 @@ func (i *instance) isIn(vpcID string) bool {
 	return i.vpcID == vpcID || slices.Contains(i.request.SecondaryVPCIDs, vpcID)
 }
 
-func (i *instance) status(now time.Time) string {
-	status := i.life.status(now)
+func (i *instance) Status(now time.Time) string {
+	status := i.Life.Status(now)
 	switch {
-	case !i.deleted.IsZero():
+	case !i.Deleted.IsZero():
 		return string(api.InstanceStatusTerminating)
 	case now.Before(i.fresh):
 		return i.stale
@@ -54,7 +54,7 @@ func (s *Server) lag(i *instance, now time.Time) {
 	if lag == 0 {
 		lag = s.state.between(0, s.config.Times.InventoryLag.Duration)
 	}
-	i.stale, i.fresh = i.status(now), now.Add(lag)
+	i.stale, i.fresh = i.Status(now), now.Add(lag)
 }
 
 // ListInstances implements the API.
@@ -111,7 +111,7 @@ func (s *Server) UpdateInstance(
 			if request.TriggerReboot {
 				i.rebooting = i.fresh.Add(s.config.Times.Reboot.Duration)
 			}
-			i.changed = now
+			i.Changed = now
 			view = s.instanceView(i, now)
 		}, nil
 	})
@@ -122,7 +122,7 @@ func (s *Server) checkUpdate(i *instance, request api.InstanceUpdateRequest) err
 	changes := request.Name != "" || request.Description != nil || request.Labels != nil ||
 		request.NetworkSecurityGroupID != nil
 	switch {
-	case !i.deleted.IsZero():
+	case !i.Deleted.IsZero():
 		return refuse(http.StatusConflict, "Instance is terminating and cannot be updated")
 	case request.TriggerReboot && changes:
 		return badField("triggerReboot", "cannot be specified together with other changes")
@@ -163,7 +163,7 @@ func (s *Server) DeleteInstance(
 			if issue := r.Body.MachineHealthIssue; issue != nil {
 				i.machine.ill(*issue, now)
 			}
-			i.delete(now, s.config.Times.InstanceDelete.Duration)
+			i.Delete(now, s.config.Times.InstanceDelete.Duration)
 			s.schedulePowerOff(i)
 		}, nil
 	})
@@ -172,7 +172,7 @@ func (s *Server) DeleteInstance(
 
 // ill takes the machine out of use.
 func (m *machine) ill(issue api.MachineHealthIssue, now time.Time) {
-	m.force(now, string(api.MachineStatusMaintenance), issue.Summary)
+	m.Force(now, string(api.MachineStatusMaintenance), issue.Summary)
 	m.alerts = []api.MachineHealthProbeAlert{{
 		ID: "TenantReportedIssue", Target: string(issue.Category), Message: issue.Summary, TenantMessage: issue.Details,
 		InAlertSince: now.UTC().Format(time.RFC3339), Classifications: []string{"PreventAllocations"},

@@ -16,7 +16,7 @@ func (s *Server) draftInstance(m maker, request api.InstanceCreateRequest, now t
 		}
 		i, err := s.newInstance(m, order, machines[0], now)
 		if err == nil {
-			s.schedulePowerOn(i, i.ready.Sub(now))
+			s.schedulePowerOn(i, i.Ready.Sub(now))
 		}
 		return i, err
 	}}, err
@@ -132,8 +132,8 @@ func (s *Server) newInstance(m maker, o order, on *machine, now time.Time) (*ins
 	i.name, i.description, i.labels, i.vpcID = o.request.Name, o.request.Description, o.request.Labels, o.request.VPCID
 	i.attach(o.request.NetworkSecurityGroupID, now)
 	s.lag(i, now)
-	if times.Freeze.Duration == 0 && i.fresh.After(i.ready) {
-		i.fresh = i.ready // its being ready is news that comes by itself
+	if times.Freeze.Duration == 0 && i.fresh.After(i.Ready) {
+		i.fresh = i.Ready // its being ready is news that comes by itself
 	}
 	return i, nil
 }

@@ -60,13 +60,13 @@ func (s *Server) quota(tenantID, typeID string) (limit quota, used int) {
 	} else {
 		limit.bounded = true
 	}
-	for _, a := range s.state.allocations.items {
+	for _, a := range s.state.allocations.Items {
 		if a.tenantID == tenantID && a.isMachines(typeID) {
 			limit.given = true
 			limit.instances += a.constraint.ConstraintValue
 		}
 	}
-	return limit, count(s.state.instances, func(i *instance) bool {
+	return limit, s.state.instances.Count(func(i *instance) bool {
 		return i.tenantID == tenantID && i.machine.typeID == typeID
 	})
 }

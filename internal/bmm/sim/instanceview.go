@@ -18,7 +18,7 @@ const (
 
 // partStatus is the status of the parts of an instance.
 func (i *instance) partStatus(now time.Time) string {
-	if now.Before(i.ready) {
+	if now.Before(i.Ready) {
 		return partPending
 	}
 	return partReady
@@ -31,7 +31,7 @@ func (i *instance) partID(kind string, number int) string {
 
 func (s *Server) instanceView(i *instance, now time.Time) api.Instance {
 	r := i.request
-	status := i.status(now)
+	status := i.Status(now)
 	details, inherited := s.propagation(i.attachment, i.id, now), false
 	if v, found := s.state.vpcs.byID(i.vpcID); found && i.groupID == "" {
 		details, inherited = s.vpcPropagation(v, now), v.groupID != ""
@@ -47,19 +47,19 @@ func (s *Server) instanceView(i *instance, now time.Time) api.Instance {
 		NetworkSecurityGroupPropagationDetails: details,
 		Interfaces:                             i.interfaceViews(now), InfiniBandInterfaces: i.infiniBandViews(now),
 		NVLinkInterfaces: i.nvLinkViews(now), DPUExtensionServiceDeployments: s.deploymentViews(i, now),
-		Status: api.InstanceStatus(status), IsUpdatePending: !i.changed.IsZero() && now.Before(i.fresh),
+		Status: api.InstanceStatus(status), IsUpdatePending: !i.Changed.IsZero() && now.Before(i.fresh),
 		StatusHistory: []api.StatusDetail{{
 			Status: status, Message: cmp.Or(i.reasonFor(status), "instance is "+status),
-			Created: i.updated(now), Updated: i.updated(now),
+			Created: i.Updated(now), Updated: i.Updated(now),
 		}},
-		Created: i.created, Updated: i.updated(now),
+		Created: i.Created, Updated: i.Updated(now),
 	}
 }
 
 // reasonFor is why an instance has a status that doesn't follow from the clock.
 func (i *instance) reasonFor(status string) string {
-	if status == i.forced {
-		return i.reason
+	if status == i.Forced {
+		return i.Reason
 	}
 	return ""
 }

@@ -98,7 +98,7 @@ func (s *Server) checkSubnets(wanted []api.InterfaceCreateRequest, v *vpc, now t
 		switch {
 		case !found || n.tenantID != v.tenantID:
 			return bad("Subnet: %s specified in request data is not found in DB", r.SubnetID)
-		case n.status(now) != string(api.SubnetStatusReady):
+		case n.Status(now) != string(api.SubnetStatusReady):
 			return bad("Subnet: %s specified in request data is not in Ready state", n.id)
 		case n.vpcID != v.id:
 			return bad("Subnet: %s specified in request does not match with VPC", n.id)
@@ -116,7 +116,7 @@ func (s *Server) checkPrefixes(request api.InstanceCreateRequest, v *vpc, now ti
 		switch {
 		case !found || p.tenantID != v.tenantID:
 			return bad("VPC Prefix: %s specified in request data is not found in DB", r.VPCPrefixID)
-		case p.status(now) != string(api.VPCPrefixStatusReady):
+		case p.Status(now) != string(api.VPCPrefixStatusReady):
 			return bad("VPC Prefix: %s specified in request data is not in Ready state", p.id)
 		case p.siteID != v.siteID:
 			return bad("VPC Prefix: %s specified in request does not belong to the Site of VPC", p.id)

@@ -37,7 +37,7 @@ func (s *Server) outdate(o *object, before any, now time.Time) {
 // asSeen is an object as clients see it that haven't changed it just now.
 func asSeen[R resource, V any](view func(R, time.Time) V) func(R, time.Time) V {
 	return func(r R, now time.Time) V {
-		if o := r.base(); now.Before(o.beforeUntil) && o.deleted.IsZero() {
+		if o := r.base(); now.Before(o.beforeUntil) && o.Deleted.IsZero() {
 			return o.before.(V)
 		}
 		return view(r, now)

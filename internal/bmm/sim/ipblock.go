@@ -66,7 +66,7 @@ func (s *Server) CreateIPBlock(
 		}
 		block := &ipBlock{object: maker{}.object(r.Body.SiteID, now, 0), prefix: prefix, routing: r.Body.RoutingType}
 		block.name, block.description = r.Body.Name, r.Body.Description
-		s.state.ipBlocks.add(block)
+		s.state.ipBlocks.Add(block)
 		view = s.ipBlockView(block, now)
 		return nil
 	})
@@ -89,7 +89,7 @@ func (s *Server) checkBlock(request api.IPBlockCreateRequest) (netip.Prefix, err
 		return prefix, taken(
 			"IPBlock with name: "+request.Name+" for Site: "+request.SiteID+" already exists for provider", other.id)
 	}
-	if other, found := s.state.ipBlocks.find(func(b *ipBlock) bool {
+	if other, found := s.state.ipBlocks.Find(func(b *ipBlock) bool {
 		return b.siteID == request.SiteID && b.prefix.Overlaps(prefix)
 	}); found {
 		return prefix, refuse(http.StatusConflict,
@@ -110,11 +110,11 @@ func (s *Server) DeleteIPBlock(
 		case block.tenantID != "":
 			return bad("Allocated Tenant IP Blocks cannot be deleted directly, delete the Allocation instead")
 		}
-		n := count(s.state.allocations, func(a *allocation) bool { return a.constraint.ResourceTypeID == block.id })
+		n := s.state.allocations.Count(func(a *allocation) bool { return a.constraint.ResourceTypeID == block.id })
 		if n > 0 {
 			return bad("%d Allocations exist for IP Block, unable to delete", n)
 		}
-		block.delete(now, 0)
+		block.Delete(now, 0)
 		return nil
 	})
 	return gen.DeleteIPBlock202Response{}, err
@@ -125,7 +125,7 @@ func (s *Server) ipBlockView(b *ipBlock, now time.Time) api.IPBlock {
 		ID: b.id, Name: b.name, Description: b.description, SiteID: b.siteID, TenantID: b.tenantID,
 		InfrastructureProviderID: s.config.ProviderID,
 		RoutingType:              b.routing, ProtocolVersion: api.IPBlockProtocolVersionIPv4,
-		Prefix: b.prefix.Addr().String(), PrefixLength: b.prefix.Bits(), Status: api.IPBlockStatus(b.status(now)),
-		Created: b.created, Updated: b.updated(now),
+		Prefix: b.prefix.Addr().String(), PrefixLength: b.prefix.Bits(), Status: api.IPBlockStatus(b.Status(now)),
+		Created: b.Created, Updated: b.Updated(now),
 	}
 }

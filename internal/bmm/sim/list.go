@@ -64,7 +64,7 @@ func listOwn[R resource, V any](
 	var header string
 	s.view(func(now time.Time) {
 		var own []R
-		for _, r := range kind.items {
+		for _, r := range kind.Items {
 			mine := r.base().tenantID == s.config.Tenant.ID
 			if mine || slices.ContainsFunc(also, func(visible func(R) bool) bool { return visible(r) }) {
 				own = append(own, r)
@@ -97,8 +97,8 @@ func viewsOf[R resource, V any](items []R, view func(R, time.Time) V, now time.T
 func rowOf(r resource, now time.Time) row {
 	o := r.base()
 	return row{
-		id: o.id, name: o.name, description: o.description, status: r.status(now), siteID: o.siteID, vpcID: o.vpcID,
-		tenantID: o.tenantID, labels: o.labels, created: o.created, updated: o.updated(now),
+		id: o.id, name: o.name, description: o.description, status: r.Status(now), siteID: o.siteID, vpcID: o.vpcID,
+		tenantID: o.tenantID, labels: o.labels, created: o.Created, updated: o.Updated(now),
 	}
 }
 

@@ -8,11 +8,12 @@ import (
 
 	api "github.com/bedplate/bedplate/internal/bmm/client/gen"
 	"github.com/bedplate/bedplate/internal/bmm/sim/gen"
+	"github.com/bedplate/bedplate/internal/simulator"
 )
 
 // machine can have one instance at a time. Its life is that of the world: only its status can be forced.
 type machine struct {
-	life
+	simulator.Life
 	id, siteID, typeID string
 	number             int
 	alerts             []api.MachineHealthProbeAlert
@@ -67,8 +68,8 @@ func (s *Server) user(m *machine) *instance {
 }
 
 func (s *Server) machineStatus(m *machine, now time.Time) api.MachineStatus {
-	if m.forced != "" {
-		return api.MachineStatus(m.status(now))
+	if m.Forced != "" {
+		return api.MachineStatus(m.Status(now))
 	}
 	if s.user(m) != nil {
 		return api.MachineStatusInUse
@@ -77,7 +78,7 @@ func (s *Server) machineStatus(m *machine, now time.Time) api.MachineStatus {
 }
 
 func (s *Server) freeMachines(typeID string, now time.Time) []*machine {
-	used := make(map[*machine]bool, len(s.state.instances.items)) // a search for the user of each would take too long
+	used := make(map[*machine]bool, len(s.state.instances.Items)) // a search for the user of each would take too long
 	for _, i := range s.state.onMachines() {
 		used[i.machine] = true
 	}
@@ -92,7 +93,7 @@ func (s *Server) freeMachines(typeID string, now time.Time) []*machine {
 
 // unusable is a machine that was taken out of use.
 func (m *machine) unusable(now time.Time) bool {
-	return m.forced != "" && m.status(now) != string(api.MachineStatusReady)
+	return m.Forced != "" && m.Status(now) != string(api.MachineStatusReady)
 }
 
 func (s *Server) machineView(m *machine, now time.Time) api.Machine {
@@ -105,10 +106,10 @@ func (s *Server) machineView(m *machine, now time.Time) api.Machine {
 		Health: api.MachineHealth{
 			Alerts: m.alerts, ObservedAt: now.UTC().Format(time.RFC3339), Source: "simulator",
 		},
-		Created: s.state.started, Updated: m.updated(now),
+		Created: s.state.started, Updated: m.Updated(now),
 	}
 	if status != api.MachineStatusReady && status != api.MachineStatusInUse {
-		view.MaintenanceMessage = m.reason
+		view.MaintenanceMessage = m.Reason
 	}
 	if user := s.user(m); user != nil {
 		view.InstanceID, view.TenantID = user.id, user.tenantID

@@ -84,7 +84,7 @@ func conjure[Q any, R resource](kind *store[R], drafts drafter[Q, R], m maker, r
 	if err != nil {
 		return "", err
 	}
-	kind.add(r)
+	kind.Add(r)
 	return r.base().id, nil
 }
 
@@ -102,7 +102,7 @@ type Status struct {
 func (s *Server) SetStatus(status Status) error {
 	return s.change(func(now time.Time) error {
 		if m, found := s.machine(status.ID); found {
-			m.force(now, status.Status, status.Message)
+			m.Force(now, status.Status, status.Message)
 			m.alerts = nil
 			if status.Message != "" {
 				m.alerts = []api.MachineHealthProbeAlert{{
@@ -115,7 +115,7 @@ func (s *Server) SetStatus(status Status) error {
 		if !found {
 			return fmt.Errorf("nothing has the ID %q", status.ID)
 		}
-		r.base().force(now, status.Status, status.Message)
+		r.base().Force(now, status.Status, status.Message)
 		if i, isInstance := r.(*instance); isInstance {
 			i.fresh = now
 		}
@@ -131,7 +131,7 @@ func (s *Server) Vanish(id string) error {
 		if !found {
 			return fmt.Errorf("nothing has the ID %q", id)
 		}
-		r.base().deleted, r.base().forgotten = now, now
+		r.base().Deleted, r.base().Forgotten = now, now
 		s.dropPeerings(id, now)
 		if i, isInstance := r.(*instance); isInstance {
 			i.timer.Stop()

@@ -18,8 +18,8 @@ type peering struct {
 	dropped time.Time
 }
 
-func (p *peering) gone(now time.Time) bool {
-	return p.object.gone(now) || (!p.dropped.IsZero() && !now.Before(p.dropped))
+func (p *peering) Gone(now time.Time) bool {
+	return p.object.Gone(now) || (!p.dropped.IsZero() && !now.Before(p.dropped))
 }
 
 func (p *peering) joins(vpcID string) bool { return p.vpcs[0] == vpcID || p.vpcs[1] == vpcID }
@@ -36,7 +36,7 @@ func (s *Server) missingPeer(p *peering) string {
 
 // dropPeerings lets the site drop the peerings of a VPC with it, of which the service hears by an inventory.
 func (s *Server) dropPeerings(vpcID string, at time.Time) {
-	for _, p := range s.state.peerings.items {
+	for _, p := range s.state.peerings.Items {
 		if p.joins(vpcID) && p.dropped.IsZero() {
 			p.dropped = s.seen(at)
 		}
@@ -136,14 +136,14 @@ func (s *Server) plannedPeering(m maker, request api.VPCPeeringCreateRequest, no
 			return p, refuse(http.StatusNotFound, "Could not find VPC with ID: %s specified in request data", id)
 		case v.siteID != site.ID:
 			return p, bad("VPC: %s does not belong to Site specified in request data", id)
-		case v.status(now) != string(api.VPCStatusReady):
+		case v.Status(now) != string(api.VPCStatusReady):
 			return p, bad("Both VPCs must be in Ready state to proceed with peering")
 		case !m.world && !s.allocated(v.tenantID, site.ID):
 			return p, refuse(http.StatusForbidden, "Tenant of VPC: %s does not have access to Site", id)
 		}
 		p.tenants[i] = v.tenantID
 	}
-	if s.state.peerings.any(func(other *peering) bool { return other.joins(p.vpcs[0]) && other.joins(p.vpcs[1]) }) {
+	if s.state.peerings.Any(func(other *peering) bool { return other.joins(p.vpcs[0]) && other.joins(p.vpcs[1]) }) {
 		return p, refuse(http.StatusConflict, "VPC peering already exists between VPCs specified in request data")
 	}
 	p.siteID = site.ID
@@ -167,7 +167,7 @@ func (s *Server) DeleteVPCPeering(
 		if err != nil {
 			return "", nil, err
 		}
-		return p.siteID, func() { p.delete(now, 0) }, nil
+		return p.siteID, func() { p.Delete(now, 0) }, nil
 	})
 	return gen.DeleteVPCPeering204Response{}, err
 }
@@ -175,6 +175,6 @@ func (s *Server) DeleteVPCPeering(
 func (s *Server) peeringView(p *peering, now time.Time) api.VPCPeering {
 	return api.VPCPeering{
 		ID: p.id, SiteID: p.siteID, VPC1ID: p.vpcs[0], VPC2ID: p.vpcs[1], IsMultiTenant: p.isMultiTenant(),
-		Status: api.VPCPeeringStatus(p.status(now)), Created: p.created, Updated: p.updated(now),
+		Status: api.VPCPeeringStatus(p.Status(now)), Created: p.Created, Updated: p.Updated(now),
 	}
 }

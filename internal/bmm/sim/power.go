@@ -37,7 +37,7 @@ func (s *Server) powerOn(i *instance) {
 	var machine Machine
 	boot := false
 	s.view(func(time.Time) {
-		boot = i.deleted.IsZero()
+		boot = i.Deleted.IsZero()
 		i.booted = boot
 		machine = s.bootView(i)
 	})
@@ -47,7 +47,7 @@ func (s *Server) powerOn(i *instance) {
 	s.Log.Info("power on", "machine", i.machine.id, "instance", i.id, "address", machine.Address)
 	if err := s.booter.PowerOn(machine); err != nil {
 		s.Log.Error("machine does not start", "machine", i.machine.id, "instance", i.id, "error", err)
-		s.view(func(now time.Time) { i.force(now, string(api.InstanceStatusError), "the machine doesn't start") })
+		s.view(func(now time.Time) { i.Force(now, string(api.InstanceStatusError), "the machine doesn't start") })
 	}
 }
 

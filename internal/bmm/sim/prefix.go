@@ -93,7 +93,7 @@ func (s *Server) DeleteVPCPrefix(
 	_ context.Context, r gen.DeleteVPCPrefixRequestObject,
 ) (gen.DeleteVPCPrefixResponseObject, error) {
 	err := remove(s, &s.state.prefixes, r.ID, s.config.Times.SubnetDelete.Duration, func(p *prefix) error {
-		if s.state.instances.any(func(i *instance) bool { return i.uses(p.id) }) {
+		if s.state.instances.Any(func(i *instance) bool { return i.uses(p.id) }) {
 			return bad("VPC Prefix is being used by one or more Instances and cannot be deleted")
 		}
 		return nil
@@ -105,6 +105,6 @@ func (s *Server) prefixView(p *prefix, now time.Time) api.VPCPrefix {
 	return api.VPCPrefix{
 		ID: p.id, Name: p.name, SiteID: p.siteID, VPCID: p.vpcID, IPBlockID: p.blockID,
 		Prefix: p.prefix.String(), PrefixLength: p.prefix.Bits(),
-		Status: api.VPCPrefixStatus(p.status(now)), Created: p.created, Updated: p.updated(now),
+		Status: api.VPCPrefixStatus(p.Status(now)), Created: p.Created, Updated: p.Updated(now),
 	}
 }

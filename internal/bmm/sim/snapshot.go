@@ -33,15 +33,15 @@ type State struct {
 func (s *Server) State() State {
 	state := State{World: []string{}, Strays: []Stray{}, Enforced: map[string]string{}}
 	s.view(func(now time.Time) {
-		state.IPBlocks = viewsOf(s.state.ipBlocks.items, s.ipBlockView, now)
-		state.Allocations = viewsOf(s.state.allocations.items, s.allocationView, now)
-		state.NetworkSecurityGroups = viewsOf(s.state.groups.items, s.groupView, now)
-		state.VPCs = viewsOf(s.state.vpcs.items, s.vpcView, now)
-		state.Subnets = viewsOf(s.state.subnets.items, s.subnetView, now)
-		state.VPCPrefixes = viewsOf(s.state.prefixes.items, s.prefixView, now)
-		state.VPCPeerings = viewsOf(s.state.peerings.items, s.peeringView, now)
-		state.Instances = viewsOf(s.state.instances.items, s.instanceView, now)
-		for _, v := range s.state.vpcs.items {
+		state.IPBlocks = viewsOf(s.state.ipBlocks.Items, s.ipBlockView, now)
+		state.Allocations = viewsOf(s.state.allocations.Items, s.allocationView, now)
+		state.NetworkSecurityGroups = viewsOf(s.state.groups.Items, s.groupView, now)
+		state.VPCs = viewsOf(s.state.vpcs.Items, s.vpcView, now)
+		state.Subnets = viewsOf(s.state.subnets.Items, s.subnetView, now)
+		state.VPCPrefixes = viewsOf(s.state.prefixes.Items, s.prefixView, now)
+		state.VPCPeerings = viewsOf(s.state.peerings.Items, s.peeringView, now)
+		state.Instances = viewsOf(s.state.instances.Items, s.instanceView, now)
+		for _, v := range s.state.vpcs.Items {
 			if group := v.enforced(now); group != "" {
 				state.Enforced[v.id] = group
 			}

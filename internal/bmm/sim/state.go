@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/bedplate/bedplate/internal/simulator"
 )
 
 // state is all that exists. Server.mu protects it. What an object's status is follows from the clock, so nothing has
@@ -53,13 +55,13 @@ func newState(config Config, now time.Time) state {
 		releases:    []Release{},
 	}
 	for _, block := range config.IPBlocks {
-		s.ipBlocks.add(worldBlock(block, now))
+		s.ipBlocks.Add(worldBlock(block, now))
 	}
 	for _, instanceType := range config.InstanceTypes {
 		for range instanceType.Machines {
 			number := len(s.machines) + 1
 			s.machines = append(s.machines, &machine{
-				life: newLife(now, 0), id: fmt.Sprintf("fm100ht%030d", number),
+				Life: simulator.NewLife(now, 0), id: fmt.Sprintf("fm100ht%030d", number),
 				siteID: instanceType.SiteID, typeID: instanceType.ID, number: number,
 			})
 		}
@@ -80,21 +82,21 @@ func (s *state) each(do func(resource)) {
 }
 
 func eachOf[R resource](kind store[R], do func(resource)) {
-	for _, r := range kind.items {
+	for _, r := range kind.Items {
 		do(r)
 	}
 }
 
 // forget drops what is gone by now.
 func (s *state) forget(now time.Time) {
-	s.ipBlocks.forget(now)
-	s.allocations.forget(now)
-	s.groups.forget(now)
-	s.vpcs.forget(now)
-	s.subnets.forget(now)
-	s.prefixes.forget(now)
-	s.peerings.forget(now)
-	s.instances.forget(now)
+	s.ipBlocks.Forget(now)
+	s.allocations.Forget(now)
+	s.groups.Forget(now)
+	s.vpcs.Forget(now)
+	s.subnets.Forget(now)
+	s.prefixes.Forget(now)
+	s.peerings.Forget(now)
+	s.instances.Forget(now)
 }
 
 // between returns a random duration.

@@ -97,7 +97,7 @@ func (s *Server) DeleteSubnet(
 	_ context.Context, r gen.DeleteSubnetRequestObject,
 ) (gen.DeleteSubnetResponseObject, error) {
 	err := remove(s, &s.state.subnets, r.ID, s.config.Times.SubnetDelete.Duration, func(n *subnet) error {
-		if s.state.instances.any(func(i *instance) bool { return i.uses(n.id) }) {
+		if s.state.instances.Any(func(i *instance) bool { return i.uses(n.id) }) {
 			return bad("Subnet is being used by one or more Instances and cannot be deleted")
 		}
 		return nil
@@ -109,6 +109,6 @@ func (s *Server) subnetView(n *subnet, now time.Time) api.Subnet {
 	return api.Subnet{
 		ID: n.id, Name: n.name, Description: n.description, SiteID: n.siteID, VPCID: n.vpcID,
 		Ipv4Prefix: n.prefix.Addr().String(), Ipv4BlockID: n.blockID, Ipv4Gateway: gateway(n.prefix).String(),
-		PrefixLength: n.prefix.Bits(), Status: api.SubnetStatus(n.status(now)), Created: n.created, Updated: n.updated(now),
+		PrefixLength: n.prefix.Bits(), Status: api.SubnetStatus(n.Status(now)), Created: n.Created, Updated: n.Updated(now),
 	}
 }

@@ -39,7 +39,7 @@ func (s *Server) sync(v *vpc, request api.VPCUpdateRequest, now time.Time) {
 		(request.Description != nil && *request.Description != v.description) ||
 		(request.Labels != nil && !maps.Equal(*request.Labels, v.labels))
 	inventory := s.taken(now)
-	if at := s.heard(inventory); changes && len(v.labels) > 0 && !v.created.After(inventory) && at.After(now) {
+	if at := s.heard(inventory); changes && len(v.labels) > 0 && !v.Created.After(inventory) && at.After(now) {
 		v.synced = append(v.synced, at)
 	}
 }
@@ -160,7 +160,7 @@ func (s *Server) UpdateVPC(_ context.Context, r gen.UpdateVPCRequestObject) (gen
 				v.attach(*request.NetworkSecurityGroupID, now)
 			}
 			set(&v.partitionID, request.NVLinkLogicalPartitionID)
-			v.changed = now
+			v.Changed = now
 			view = s.vpcView(v, now)
 		}, nil
 	})
@@ -175,9 +175,9 @@ func (s *Server) DeleteVPC(_ context.Context, r gen.DeleteVPCRequestObject) (gen
 			what  string
 			exist bool
 		}{
-			{"Subnets", s.state.subnets.any(func(n *subnet) bool { return n.vpcID == v.id })},
-			{"VPC Prefixes", s.state.prefixes.any(func(p *prefix) bool { return p.vpcID == v.id })},
-			{"Instances", s.state.instances.any(func(i *instance) bool { return i.isIn(v.id) })},
+			{"Subnets", s.state.subnets.Any(func(n *subnet) bool { return n.vpcID == v.id })},
+			{"VPC Prefixes", s.state.prefixes.Any(func(p *prefix) bool { return p.vpcID == v.id })},
+			{"Instances", s.state.instances.Any(func(i *instance) bool { return i.isIn(v.id) })},
 		} {
 			if users.exist {
 				return bad("Cannot delete VPC, one or more %s exist for this VPC", users.what)
@@ -199,7 +199,7 @@ func (s *Server) readyVPC(id, tenantID string, now time.Time) (*vpc, error) {
 		return nil, bad("Could not find VPC specified in request")
 	case v.tenantID != tenantID:
 		return nil, bad("VPC specified in request is not owned by Tenant")
-	case v.status(now) != string(api.VPCStatusReady):
+	case v.Status(now) != string(api.VPCStatusReady):
 		return nil, bad("VPC specified in request data must be in Ready state")
 	}
 	_, err := s.registered(v.siteID)
@@ -217,6 +217,6 @@ func (s *Server) vpcView(v *vpc, now time.Time) api.VPC {
 		NetworkVirtualizationType: v.request.NetworkVirtualizationType, RoutingProfile: v.request.RoutingProfile,
 		VNI: v.vni, RequestedVNI: v.request.VNI, NVLinkLogicalPartitionID: v.partitionID,
 		NetworkSecurityGroupID: v.groupID, NetworkSecurityGroupPropagationDetails: s.vpcPropagation(v, now),
-		Status: api.VPCStatus(v.status(now)), Created: v.created, Updated: v.updated(now),
+		Status: api.VPCStatus(v.Status(now)), Created: v.Created, Updated: v.Updated(now),
 	}
 }

@@ -50,7 +50,7 @@ func create[Q any, R resource, V any](
 	err = s.change(func(now time.Time) error {
 		r, err := plan.commit(now)
 		if err == nil {
-			kind.add(r)
+			kind.Add(r)
 			v = view(r, now)
 		}
 		return err
@@ -112,7 +112,7 @@ func rename[R resource, V any](s *Server, kind *store[R], id, name string, view 
 			return err
 		}
 		r.base().describe(name, nil, nil)
-		r.base().changed = now
+		r.base().Changed = now
 		v = view(r, now)
 		return nil
 	})
@@ -128,6 +128,6 @@ func remove[R resource](s *Server, kind *store[R], id string, takes time.Duratio
 		if err != nil {
 			return "", nil, err
 		}
-		return r.base().siteID, func() { r.base().delete(now, takes) }, nil
+		return r.base().siteID, func() { r.base().Delete(now, takes) }, nil
 	})
 }
