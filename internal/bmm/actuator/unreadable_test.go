@@ -18,8 +18,8 @@ func TestWebhook_anUnreadableUsedProviderSpecIsRepairedOnly(t *testing.T) {
 	g := NewWithT(t)
 	specs, err := providerspec.NewReader()
 	g.Expect(err).NotTo(HaveOccurred())
-	v := validator[*machinev1.Machine]{
-		kind: "Machine", path: providerspec.Path(), specs: specs,
+	r := rules[*machinev1.Machine]{
+		path: providerspec.Path(), specs: specs,
 		spec: func(m *machinev1.Machine) machinev1.ProviderSpec { return m.Spec.ProviderSpec },
 		used: func(context.Context, *machinev1.Machine) bool { return true },
 	}
@@ -48,7 +48,8 @@ func TestWebhook_anUnreadableUsedProviderSpecIsRepairedOnly(t *testing.T) {
 		{"readable, made another provider's", ours(""), foreign("A"), true},
 		{"another provider's all the time", foreign("A"), foreign("B"), false},
 	} {
-		_, err := v.ValidateUpdate(t.Context(), row.before, row.after)
-		g.Expect(err != nil).To(Equal(row.refused), "%s: %v", row.name, err)
+		problems, err := r.updated(t.Context(), row.before, row.after)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(problems != nil).To(Equal(row.refused), "%s: %v", row.name, problems)
 	}
 }

@@ -6,15 +6,14 @@ import (
 
 	machinev1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/machine/v1beta1"
 	"github.com/bedplate/bedplate/internal/bmm/actuator/providerspec"
 	"github.com/bedplate/bedplate/internal/ledgers"
+	"github.com/bedplate/bedplate/internal/validation"
 )
 
 // SetupWebhooks registers the webhooks with the manager's webhook server. They refuse Machines and MachineSets whose provider
@@ -25,29 +24,28 @@ func SetupWebhooks(mgr ctrl.Manager) error {
 		return err
 	}
 	return errors.Join(
-		register(mgr, &machinev1.Machine{}, validator[*machinev1.Machine]{
-			kind: "Machine", path: providerspec.Path(), specs: specs, named: true,
+		register(mgr, &machinev1.Machine{}, rules[*machinev1.Machine]{
+			path: providerspec.Path(), specs: specs, named: true,
 			spec: func(m *machinev1.Machine) machinev1.ProviderSpec { return m.Spec.ProviderSpec },
 			used: func(ctx context.Context, m *machinev1.Machine) bool {
 				nothing, err := ledgers.OwnsNothing(ctx, mgr.GetAPIReader(), mgr.GetScheme(), ownerOf(m))
 				return err != nil || !nothing // what isn't known may exist
 			},
 		}),
-		register(mgr, &machinev1.MachineSet{}, validator[*machinev1.MachineSet]{
-			kind: "MachineSet", path: field.NewPath("spec", "template").Child("spec", "providerSpec", "value"), specs: specs,
+		register(mgr, &machinev1.MachineSet{}, rules[*machinev1.MachineSet]{
+			path: field.NewPath("spec", "template").Child("spec", "providerSpec", "value"), specs: specs,
 			spec: func(s *machinev1.MachineSet) machinev1.ProviderSpec { return s.Spec.Template.Spec.ProviderSpec },
 			used: func(context.Context, *machinev1.MachineSet) bool { return false },
 		}),
 	)
 }
 
-func register[T client.Object](mgr ctrl.Manager, object T, v validator[T]) error {
-	return ctrl.NewWebhookManagedBy(mgr, object).WithValidator(v).Complete()
+func register[T client.Object](mgr ctrl.Manager, object T, r rules[T]) error {
+	return validation.Register(mgr, object, validation.Rules[T]{Created: r.created, Updated: r.updated})
 }
 
-// validator checks the provider specs that are ours, and allows all others.
-type validator[T client.Object] struct {
-	kind  string
+// rules check the provider specs that are ours, and allow all others.
+type rules[T client.Object] struct {
 	path  *field.Path
 	specs *providerspec.Reader
 	spec  func(T) machinev1.ProviderSpec
@@ -57,42 +55,40 @@ type validator[T client.Object] struct {
 	used func(context.Context, T) bool
 }
 
-func (v validator[T]) ValidateCreate(ctx context.Context, object T) (admission.Warnings, error) {
-	spec, problems := v.read(ctx, object)
-	if v.named && spec != nil && len(object.GetName()) == 1 {
+func (r rules[T]) created(ctx context.Context, object T) field.ErrorList {
+	spec, problems := r.read(ctx, object)
+	if r.named && spec != nil && len(object.GetName()) == 1 {
 		problems = append(problems, field.Invalid(field.NewPath("metadata", "name"), object.GetName(),
 			"the instance gets this name, and the BMM API requires at least two characters: choose a longer one"))
 	}
-	return nil, v.refuse(object, problems)
+	return problems
 }
 
-// ValidateUpdate leaves alone what doesn't change: an object with existing problems can still be changed otherwise,
+// updated leaves alone what doesn't change: an object with existing problems can still be changed otherwise,
 // and deleted.
-func (v validator[T]) ValidateUpdate(ctx context.Context, before, after T) (admission.Warnings, error) {
-	if equality.Semantic.DeepEqual(v.spec(before), v.spec(after)) {
+func (r rules[T]) updated(ctx context.Context, before, after T) (field.ErrorList, error) {
+	if equality.Semantic.DeepEqual(r.spec(before), r.spec(after)) {
 		return nil, nil
 	}
-	now, problems := v.read(ctx, after)
-	if len(problems) > 0 || !v.used(ctx, before) {
-		return nil, v.refuse(after, problems)
+	now, problems := r.read(ctx, after)
+	if len(problems) > 0 || !r.used(ctx, before) {
+		return problems, nil
 	}
-	was, problems := v.read(ctx, before)
+	was, problems := r.read(ctx, before)
 	unreadable := len(problems) > 0 // such a spec may be corrected, but not changed otherwise
 	if unreadable && now != nil || !unreadable && sameInstance(was, now) {
 		return nil, nil
 	}
-	return nil, v.refuse(after, field.ErrorList{field.Forbidden(v.path,
-		"the instance was made with it, and only credentialsSecret can be changed: make another Machine")})
+	return field.ErrorList{field.Forbidden(r.path,
+		"the instance was made with it, and only credentialsSecret can be changed: make another Machine")}, nil
 }
 
-func (v validator[T]) ValidateDelete(context.Context, T) (admission.Warnings, error) { return nil, nil }
-
 // read is nil for another provider's.
-func (v validator[T]) read(ctx context.Context, object T) (*bmmv1.NvidiaBMMMachineProviderSpec, field.ErrorList) {
-	if !providerspec.IsOurs(v.spec(object)) {
+func (r rules[T]) read(ctx context.Context, object T) (*bmmv1.NvidiaBMMMachineProviderSpec, field.ErrorList) {
+	if !providerspec.IsOurs(r.spec(object)) {
 		return nil, nil
 	}
-	return v.specs.Read(ctx, v.path, v.spec(object))
+	return r.specs.Read(ctx, r.path, r.spec(object))
 }
 
 // sameInstance reports whether two provider specs ask for the same. Other credentials make no other instance.
@@ -103,11 +99,4 @@ func sameInstance(was, now *bmmv1.NvidiaBMMMachineProviderSpec) bool {
 	was = was.DeepCopy()
 	was.CredentialsSecret, was.ObjectMeta = now.CredentialsSecret, now.ObjectMeta
 	return equality.Semantic.DeepEqual(was, now)
-}
-
-func (v validator[T]) refuse(object T, problems field.ErrorList) error {
-	if len(problems) == 0 {
-		return nil
-	}
-	return apierrors.NewInvalid(machinev1.GroupVersion.WithKind(v.kind).GroupKind(), object.GetName(), problems)
 }

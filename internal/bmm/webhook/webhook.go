@@ -5,15 +5,12 @@ package webhook
 import (
 	"context"
 	"errors"
-	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	"github.com/bedplate/bedplate/internal/validation"
 )
 
 // +kubebuilder:webhookconfiguration:mutating=false,name=bedplate-bmm-webhooks
@@ -24,60 +21,24 @@ import (
 // SetupWithManager registers the webhooks with the manager's webhook server.
 func SetupWithManager(mgr ctrl.Manager) error {
 	return errors.Join(
-		register(mgr, &infrav1.NvidiaBMMCluster{}, validator[*infrav1.NvidiaBMMCluster]{
-			kind: "NvidiaBMMCluster", created: clusterProblems, updated: newClusterProblems,
+		validation.Register(mgr, &infrav1.NvidiaBMMCluster{}, validation.Rules[*infrav1.NvidiaBMMCluster]{
+			Created: func(_ context.Context, c *infrav1.NvidiaBMMCluster) field.ErrorList { return clusterProblems(c) },
+			Updated: newClusterProblems,
 		}),
-		register(mgr, &infrav1.NvidiaBMMClusterTemplate{}, validator[*infrav1.NvidiaBMMClusterTemplate]{
-			kind: "NvidiaBMMClusterTemplate",
-			created: func(t *infrav1.NvidiaBMMClusterTemplate) field.ErrorList {
-				return rangeProblems(templateSpec, &t.Spec.Template.Spec)
+		validation.Register(mgr, &infrav1.NvidiaBMMClusterTemplate{}, validation.Rules[*infrav1.NvidiaBMMClusterTemplate]{
+			Created: func(_ context.Context, t *infrav1.NvidiaBMMClusterTemplate) field.ErrorList {
+				return rangeProblems(validation.TemplateSpec, &t.Spec.Template.Spec)
 			},
-			updated: func(ctx context.Context, before, after *infrav1.NvidiaBMMClusterTemplate) (field.ErrorList, error) {
-				return changeProblems(ctx, after, &before.Spec.Template.Spec, &after.Spec.Template.Spec)
+			Updated: func(ctx context.Context, before, after *infrav1.NvidiaBMMClusterTemplate) (field.ErrorList, error) {
+				return validation.Immutable(ctx, after, &before.Spec.Template.Spec, &after.Spec.Template.Spec)
 			},
 		}),
-		register(mgr, &infrav1.NvidiaBMMMachineTemplate{}, validator[*infrav1.NvidiaBMMMachineTemplate]{
-			kind: "NvidiaBMMMachineTemplate",
-			updated: func(ctx context.Context, before, after *infrav1.NvidiaBMMMachineTemplate) (field.ErrorList, error) {
-				return changeProblems(ctx, after, &before.Spec.Template.Spec, &after.Spec.Template.Spec)
+		validation.Register(mgr, &infrav1.NvidiaBMMMachineTemplate{}, validation.Rules[*infrav1.NvidiaBMMMachineTemplate]{
+			Updated: func(ctx context.Context, before, after *infrav1.NvidiaBMMMachineTemplate) (field.ErrorList, error) {
+				return validation.Immutable(ctx, after, &before.Spec.Template.Spec, &after.Spec.Template.Spec)
 			},
 		}),
 	)
-}
-
-func register[T client.Object](mgr ctrl.Manager, object T, v validator[T]) error {
-	return ctrl.NewWebhookManagedBy(mgr, object).WithValidator(v).Complete()
-}
-
-// validator answers as the API server itself does, with all problems at once. Only what the markers above name is asked.
-type validator[T client.Object] struct {
-	kind    string
-	created func(T) field.ErrorList
-	updated func(ctx context.Context, before, after T) (field.ErrorList, error)
-}
-
-func (v validator[T]) ValidateCreate(_ context.Context, object T) (admission.Warnings, error) {
-	if v.created == nil {
-		return nil, nil
-	}
-	return nil, v.refuse(object, v.created(object))
-}
-
-func (v validator[T]) ValidateUpdate(ctx context.Context, before, after T) (admission.Warnings, error) {
-	problems, err := v.updated(ctx, before, after)
-	if err != nil {
-		return nil, err
-	}
-	return nil, v.refuse(after, problems)
-}
-
-func (v validator[T]) ValidateDelete(context.Context, T) (admission.Warnings, error) { return nil, nil }
-
-func (v validator[T]) refuse(object T, problems field.ErrorList) error {
-	if len(problems) == 0 {
-		return nil
-	}
-	return apierrors.NewInvalid(infrav1.GroupVersion.WithKind(v.kind).GroupKind(), object.GetName(), problems)
 }
 
 func clusterProblems(c *infrav1.NvidiaBMMCluster) field.ErrorList {
@@ -90,10 +51,6 @@ func clusterProblems(c *infrav1.NvidiaBMMCluster) field.ErrorList {
 	return problems
 }
 
-// newClusterProblems leaves out those there were before, so that such an object can still be changed, and go.
 func newClusterProblems(_ context.Context, before, after *infrav1.NvidiaBMMCluster) (field.ErrorList, error) {
-	known := clusterProblems(before)
-	return slices.DeleteFunc(clusterProblems(after), func(problem *field.Error) bool {
-		return slices.ContainsFunc(known, func(k *field.Error) bool { return k.Error() == problem.Error() })
-	}), nil
+	return validation.New(clusterProblems(before), clusterProblems(after)), nil
 }

@@ -1,4 +1,4 @@
-package webhook
+package validation
 
 import (
 	"context"
@@ -14,12 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-var templateSpec = field.NewPath("spec", "template", "spec")
+// TemplateSpec is the path of what Cluster API makes an object from a template with.
+var TemplateSpec = field.NewPath("spec", "template", "spec")
 
-// changeProblems are the fields of a template that an update changes. What was created from a template is never changed
-// with it, so a changed template would be wrong about it. Cluster API's topology controller may ask, in a dry run, what a
-// change would be: it then makes another template itself.
-func changeProblems(ctx context.Context, template client.Object, before, after any) (field.ErrorList, error) {
+// Immutable returns the fields of a template's spec that an update changes. What was created from a template isn't changed with it, so a
+// changed template would be wrong about that. Cluster API's topology controller asks in a dry run what a change would be, which is
+// allowed: it then makes another template itself.
+func Immutable(ctx context.Context, template client.Object, before, after any) (field.ErrorList, error) {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {
 		return nil, err
@@ -45,7 +46,7 @@ func changeProblems(ctx context.Context, template client.Object, before, after a
 	var problems field.ErrorList
 	for _, name := range names {
 		if !equality.Semantic.DeepEqual(old[name], wanted[name]) {
-			problems = append(problems, field.Invalid(templateSpec.Child(name), wanted[name],
+			problems = append(problems, field.Invalid(TemplateSpec.Child(name), wanted[name],
 				"a template can't be changed: write another one, with another name, and refer to that one"))
 		}
 	}
