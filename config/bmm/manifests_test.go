@@ -31,7 +31,7 @@ func TestManifests_areTakenWithoutAWarning(t *testing.T) {
 	}
 	testenv.Kubectl(t, "apply", "-k", "default", "--warnings-as-errors")
 	file := filepath.Join(t.TempDir(), "everything.yaml")
-	NewWithT(t).Expect(os.WriteFile(file, []byte(testenv.Render(t, everything(t))), 0o600)).To(Succeed())
+	NewWithT(t).Expect(os.WriteFile(file, []byte(testenv.Render(t, testenv.Everything(t, nil))), 0o600)).To(Succeed())
 	testenv.Kubectl(t, "apply", "-f", file, "--warnings-as-errors")
 }
 

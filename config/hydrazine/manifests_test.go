@@ -11,13 +11,9 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"sigs.k8s.io/yaml"
 
 	"github.com/bedplate/bedplate/internal/localstack/overlay"
 	"github.com/bedplate/bedplate/internal/manager"
@@ -26,31 +22,13 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// everything is a folder with the default and all components, as docs/installation.md says.
+// everything has the centrals on the nodes' ports, too.
 func everything(t *testing.T) string {
 	t.Helper()
-	g := NewWithT(t)
-	dir := t.TempDir()
-	here, err := filepath.Abs(".")
-	g.Expect(err).NotTo(HaveOccurred())
-	here, err = filepath.Rel(dir, here)
-	g.Expect(err).NotTo(HaveOccurred())
-	components, err := filepath.Glob("components/*")
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(components).To(HaveLen(2))
-	for i := range components {
-		components[i] = filepath.Join(here, components[i])
-	}
-	overlay, err := yaml.Marshal(map[string]any{
-		"resources": []string{filepath.Join(here, "default")}, "components": components,
-		"configMapGenerator": []map[string]any{{
-			"name": "bedplate-hydrazine-settings", "namespace": "bedplate-hydrazine-system", "behavior": "merge",
-			"literals": []string{"CENTRALS_SERVICE=NodePort", "CENTRALS_ADDRESS=172.18.0.2"},
-		}},
-	})
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(os.WriteFile(filepath.Join(dir, "kustomization.yaml"), overlay, 0o600)).To(Succeed())
-	return dir
+	return testenv.Everything(t, map[string]any{"configMapGenerator": []map[string]any{{
+		"name": "bedplate-hydrazine-settings", "namespace": "bedplate-hydrazine-system", "behavior": "merge",
+		"literals": []string{"CENTRALS_SERVICE=NodePort", "CENTRALS_ADDRESS=172.18.0.2"},
+	}}})
 }
 
 // What docs/installation.md tells a user to do, without and with all components: every object is valid, and the Pods keep to
@@ -161,57 +139,7 @@ func TestManifests_letTheManagerReadTheSecretsOfCentralsOnly(t *testing.T) {
 		HaveField("Labels", HaveKeyWithValue("pod-security.kubernetes.io/enforce", "restricted")))))
 }
 
-// Selectors by label and ports by name match the manager.
 func TestComponents_meetTheManager(t *testing.T) {
 	t.Parallel()
-	g := NewWithT(t)
-	var deployment appsv1.Deployment
-	var budget policyv1.PodDisruptionBudget
-	var policy networkingv1.NetworkPolicy
-	var service, webhooks corev1.Service
-	var cert certificate
-	var monitor struct {
-		Spec struct {
-			Selector  metav1.LabelSelector
-			Endpoints []struct {
-				Port      string
-				TLSConfig struct {
-					ServerName string
-					CA         struct{ Secret corev1.SecretKeySelector }
-				}
-			}
-		}
-	}
-	testenv.Kustomize(t, everything(t), map[string]any{
-		"Deployment bedplate-hydrazine-manager": &deployment, "PodDisruptionBudget bedplate-hydrazine-manager": &budget,
-		"NetworkPolicy bedplate-hydrazine-manager": &policy, "Service bedplate-hydrazine-metrics": &service,
-		"Service bedplate-hydrazine-webhooks": &webhooks, "ServiceMonitor bedplate-hydrazine-manager": &monitor,
-		"Certificate bedplate-hydrazine-webhooks": &cert,
-	})
-	testenv.Kustomize(t, "default", map[string]any{"PodDisruptionBudget bedplate-hydrazine-manager": &budget}) // not a component
-	pod := labels.Set(deployment.Spec.Template.Labels)
-	for _, selector := range []map[string]string{
-		budget.Spec.Selector.MatchLabels, policy.Spec.PodSelector.MatchLabels, service.Spec.Selector,
-	} {
-		g.Expect(selector).NotTo(BeEmpty())
-		g.Expect(labels.SelectorFromSet(selector).Matches(pod)).To(BeTrue(), "%v", selector)
-	}
-	g.Expect(budget.Spec.MinAvailable.IntValue()).To(BeNumerically("<", *deployment.Spec.Replicas), "nodes can be drained")
-	ports := map[string]bool{}
-	for _, port := range deployment.Spec.Template.Spec.Containers[0].Ports {
-		ports[port.Name] = true
-	}
-	var open []string
-	for _, rule := range policy.Spec.Ingress {
-		for _, port := range rule.Ports {
-			open = append(open, port.Port.String())
-		}
-	}
-	g.Expect(open).To(ConsistOf(webhooks.Spec.Ports[0].TargetPort.String(), service.Spec.Ports[0].TargetPort.String()))
-	g.Expect(ports).To(And(HaveKey(open[0]), HaveKey(open[1])))
-	g.Expect(labels.SelectorFromSet(monitor.Spec.Selector.MatchLabels).Matches(labels.Set(service.Labels))).To(BeTrue())
-	g.Expect(monitor.Spec.Endpoints).To(HaveLen(1))
-	g.Expect(monitor.Spec.Endpoints[0].Port).To(Equal(service.Spec.Ports[0].Name))
-	g.Expect(cert.Spec.DNSNames).To(ContainElement(monitor.Spec.Endpoints[0].TLSConfig.ServerName))
-	g.Expect(monitor.Spec.Endpoints[0].TLSConfig.CA.Secret.Name).To(Equal(cert.Spec.SecretName))
+	testenv.ComponentsMeetTheManager(t, everything(t), "bedplate-hydrazine")
 }
