@@ -42,7 +42,7 @@ func TestHouse_isTheOneOfTheMap(t *testing.T) {
 
 // namedRooms are the paths of the folders in the map, whose lines begin with two spaces for each folder above.
 func namedRooms(g Gomega) (rooms []string) {
-	_, house, _ := strings.Cut(architecture, "## The house\n\n```\n")
+	_, house, _ := strings.Cut(architecture, "## The packages\n\n```\n")
 	house, _, found := strings.Cut(house, "\n```\n")
 	g.Expect(found).To(BeTrue())
 	var above []string

@@ -33,5 +33,5 @@ echo "The instance of $worker is deleted outside Bedplate:"
 "$bin/kubectl" --server "$simulator" create --raw /simulator/vanish -f - <<< "{\"id\": \"${instance##*/}\"}"
 SECONDS=0
 nodes wait --for=delete "node/$worker" --timeout=2m
-echo "The node went after $SECONDS s, and no other with it:"
+echo "The node was deleted after $SECONDS s, and no other node was:"
 show_nodes

@@ -46,7 +46,7 @@ func labUpCommand(all catalogue) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "up",
 		Short: "Start a lab, create an example's cluster and wait until its nodes are ready",
-		Long: `Starts a lab in the background, creates what is in an example, and shows the way to ready nodes. Then it prints how
+		Long: `Starts a lab in the background, creates what is in an example, and shows the progress until the nodes are ready. Then it prints how
 to look around, and leaves the lab running until "bedplate lab down".
 
 If something fails, or on Ctrl-C, everything is taken down: no process and no file stays.`,
@@ -246,9 +246,9 @@ func labDownCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "down",
 		Short: "End a lab and remove everything it left",
-		Long: `Ends the lab in the folder, waits until all its processes have ended, and removes the folder. It tells what crashed
-meanwhile, and also cleans up after a lab that was killed. Where there is no lab, it does nothing; what no lab makes, it
-leaves where it is and fails.`,
+		Long: `Ends the lab in the folder, waits until all its processes have ended, and removes the folder. It reports what crashed
+meanwhile, and also cleans up after a lab that was killed. If there is no lab, it does nothing. If the folder has files that
+no lab makes, it leaves them there and fails.`,
 		Example: `  bedplate lab down
   bedplate lab down --dir /tmp/my-lab`,
 		Args: cobra.NoArgs,

@@ -33,16 +33,16 @@ func orphansCommand(all catalogue) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "orphans",
 		Short: "List external resources that no longer belong to an object, and delete them on request",
-		Long: `Lists what carries an owner tag of Bedplate's while no object of the management cluster claims it: what is left when a
-finalizer was removed by hand, or a management cluster was lost. Duplicates are listed too: what carries the tag of an
-existing object that has another one. Supported systems:
+		Long: `Lists external resources that carry Bedplate's owner tag and belong to no object of the management cluster: what is left when
+a finalizer was removed by hand, or a management cluster was lost. Duplicates are listed too: resources that carry the tag of
+an existing object which has another one. Supported systems:
 ` + all.list(func(s system) string { return s.orphans.Help }) + `
 
 What isn't certain is left out, and named.
 
 Only this management cluster is looked at. What belongs to another one looks like an orphan: so --delete needs the owner IDs
-that are meant, and looks at each resource, and for its owner in all namespaces, once more before it deletes it. It waits for
-nothing: repeat the command until nothing is listed.
+whose resources are to be deleted. Before it deletes a resource, it reads it again, and looks for its owner in all namespaces
+again. It doesn't wait for deletions to finish: repeat the command until nothing is listed.
 
 What can't be read is named: objects that can't be listed, a ledger or a Secret that can't be used, a site that doesn't answer.
 What may belong to it is left out, and the command fails after it has printed the rest. What is seen with the credentials of

@@ -22,12 +22,12 @@ func planCommand(all catalogue) *cobra.Command {
 		Use:   "plan -f FILE",
 		Short: "Show what applying a file would make, change and delete outside Kubernetes",
 		Long: `Shows what would happen outside Kubernetes if the file were applied: for each cluster in it, what would be created, used,
-adopted, changed and deleted, and why; for its machines, what becomes of those there are, and how many more there would be.
-It knows the clusters of these systems:
+adopted, changed and deleted, and why; for its machines, what would happen to the existing ones, and how many would be added.
+It supports the clusters of these systems:
 ` + all.list(func(s system) string { return s.plan.Cluster }) + `
 
-Nothing is written. The management cluster is asked by server-side dry runs, so that defaults, validation and webhooks have
-their say: that needs the provider's CRDs, the namespace, and the rights to apply the file. The outside service is only read,
+Nothing is written. The file is applied to the management cluster in server-side dry runs, so that defaults, validation and
+webhooks take effect: that needs the provider's CRDs, the namespace, and the rights to apply the file. The outside service is only read,
 with the credentials of the file or else of the management cluster.
 
 A plan knows what can be seen now. It doesn't foresee what Cluster API decides by itself, such as the replacement of machines

@@ -19,7 +19,7 @@ func topologyCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "topology RESOURCEGROUP",
 		Short: "Draw the network of a ResourceGroup",
-		Long: `Draws what OVN is asked for: the network's logical switch and router, and each host with its way to the fabric. It is
+		Long: `Draws the network that OVN is to have: its logical switch and router, and each host with its path to the fabric. It is
 computed from the objects in Kubernetes; a host that isn't accepted, or is to be isolated, isn't in it.`,
 		Example: `  bedplate topology blue -n tenant
 

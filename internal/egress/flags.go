@@ -19,7 +19,7 @@ type Flags struct {
 
 // Add the flags to those of a program.
 func (f *Flags) Add(flags *pflag.FlagSet) {
-	flags.StringSliceVar(&f.allowed, allowedFlag, nil, "What the endpoints and token URLs in Secrets may lead to, and nothing else: "+
+	flags.StringSliceVar(&f.allowed, allowedFlag, nil, "The only destinations that the endpoints and token URLs in Secrets may have: "+
 		"names, *.DOMAIN for all names below it, addresses and CIDRs; each with or without :PORT. If empty, everything except what "+
 		"is inside: loopback, link-local and metadata addresses, and the cluster's own Services.")
 	flags.BoolVar(&f.loopback, loopbackFlag, false, "For labs and tests: endpoints may be at loopback addresses, also over plain "+

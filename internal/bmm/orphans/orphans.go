@@ -19,8 +19,8 @@ const callTimeout = 30 * time.Second
 // System is NVIDIA bare metal.
 var System = orphans.System{
 	Help: `what was made for an NvidiaBMMCluster, an NvidiaBMMMachine, or a Machine of OpenShift's.
-VPCs, network security groups and instances are known by their labels. Subnets, VPC prefixes, allocations and the
-provider's IP blocks have none: their names count only where the owner ID in them stands in a label as well.`,
+VPCs, network security groups and instances are recognised by their labels. Subnets, VPC prefixes, allocations and
+the provider's IP blocks have none: their names count only if the owner ID in the name is in a label of another resource, too.`,
 	Owners: owners, Connect: connect,
 }
 
