@@ -4,8 +4,9 @@ SHELL := /bin/bash
 BIN := $(CURDIR)/bin
 export BEDPLATE_TOOLS := $(BIN)
 export CGO_ENABLED := 0
-# What is built doesn't depend on the folder: all clones and module caches share what is in Go's build cache.
-export GOFLAGS := $(shell go env GOFLAGS) -trimpath
+# What is built doesn't depend on the folder: all clones and module caches share what is in Go's build cache. Debuggers' information is
+# left out, which takes a fifth of the time to compile and half of the time to link. For `dlv`: make build GOFLAGS=-trimpath
+export GOFLAGS := $(shell go env GOFLAGS) -trimpath -gcflags=all=-dwarf=false '-ldflags=-s -w'
 .DEFAULT_GOAL := help
 
 # The programs Bedplate is built, tested and demonstrated with. Their versions are pinned in tools/go.mod.
