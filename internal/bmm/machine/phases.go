@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
@@ -40,14 +41,14 @@ func (n *node) clusterPhase() phases.Phase {
 }
 
 // networksReady is true when machines can be put into the cluster's networks. Each machine checks its own network
-// besides: another one that is in progress, or being deleted, is no reason to wait. A security group that has failed is.
+// besides: another one that is in progress, or being deleted, is no reason to wait. A security group that has failed or is gone is.
 func networksReady(infra *infrav1.NvidiaBMMCluster) bool {
 	status := infra.Status
 	group := meta.FindStatusCondition(status.Conditions, infrav1.NSGReadyCondition)
 	return ptr.Deref(status.Initialization.Provisioned, false) && status.VPCID != "" &&
 		meta.IsStatusConditionTrue(status.Conditions, infrav1.VPCReadyCondition) &&
 		(infra.Spec.VPC.NetworkSecurityGroup == nil || status.NetworkSecurityGroupID != "") &&
-		(group == nil || group.Reason != string(phases.StateFailed))
+		(group == nil || group.Status != metav1.ConditionFalse || group.Reason == infrav1.GroupPendingReason)
 }
 
 // isControlPlane reports whether a machine belongs to the control plane.
