@@ -48,7 +48,7 @@ func (n *networks) wantPrefix(spec infrav1.VPCPrefixSpec) *graph.Handle[bmm.VPCP
 			return func(ctx context.Context) (*bmm.VPCPrefix, error) { return n.api.CreateVPCPrefix(ctx, request) }, nil
 		},
 		Update: func(p *bmm.VPCPrefix) graph.Update {
-			u := rangeUpdate(fmt.Sprintf("VPC prefix %q", spec.Name), p.Name, prefix.OwnKey(), p.PrefixLength, prefixLength(spec.PrefixLength, spec.CIDR))
+			u := n.rangeUpdate(fmt.Sprintf("VPC prefix %q", spec.Name), p.Name, prefix.OwnKey(), p.VPCID, p.PrefixLength, prefixLength(spec.PrefixLength, spec.CIDR))
 			u.Apply = func(ctx context.Context) error {
 				_, err := n.api.UpdateVPCPrefix(ctx, n.siteID(), p.ID, bmm.VPCPrefixUpdateRequest{Name: tag.Name(prefix.OwnKey())})
 				return err

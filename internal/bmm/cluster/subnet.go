@@ -50,7 +50,7 @@ func (n *networks) wantSubnet(spec infrav1.SubnetSpec) *graph.Handle[bmm.Subnet]
 			return func(ctx context.Context) (*bmm.Subnet, error) { return n.api.CreateSubnet(ctx, request) }, nil
 		},
 		Update: func(s *bmm.Subnet) graph.Update {
-			u := rangeUpdate(fmt.Sprintf("subnet %q", spec.Name), s.Name, subnet.OwnKey(), s.PrefixLength, prefixLength(spec.PrefixLength, spec.CIDR))
+			u := n.rangeUpdate(fmt.Sprintf("subnet %q", spec.Name), s.Name, subnet.OwnKey(), s.VPCID, s.PrefixLength, prefixLength(spec.PrefixLength, spec.CIDR))
 			u.Apply = func(ctx context.Context) error {
 				_, err := n.api.UpdateSubnet(ctx, n.siteID(), s.ID, bmm.SubnetUpdateRequest{Name: tag.Name(subnet.OwnKey())})
 				return err
@@ -75,11 +75,14 @@ func prefixLength(length *int32, cidr string) int {
 
 // rangeUpdate is that of a subnet or a prefix. The name, which is its tag, is restored. Its size can't be changed: a range that was
 // removed and added again before it was gone still has its old one.
-func rangeUpdate(what, name string, key graph.Key, size, wanted int) (u graph.Update) {
+func (n *networks) rangeUpdate(what, name string, key graph.Key, vpc string, size, wanted int) (u graph.Update) {
 	own := tag.Name(key)
 	switch {
 	case name != own:
 		u.Changes = []graph.Change{{Field: "name", From: name, To: own}}
+	case vpc != n.vpc.ID(): // which was replaced because it was gone
+		u.Changes = []graph.Change{{Field: "VPC", From: vpc, To: n.vpc.ID()}}
+		u.Refused = fault.Invalidf("%s can't be changed (%s): remove it, and add one with another name", what, u.Changes[0])
 	case size != wanted:
 		u.Changes = []graph.Change{{Field: "prefixLength", From: strconv.Itoa(size), To: strconv.Itoa(wanted)}}
 		u.Refused = fault.Invalidf("%s can't be changed (%s): remove it, and add one with another name", what, u.Changes[0])
