@@ -149,7 +149,7 @@ func ledgerAdoptCommand() *cobra.Command {
 			}
 			return showLedger(ctx, out, c, owner) // of an attempt only the scope was written
 		})
-	command.Flags().BoolVar(&yours, "yours", false, "the resource is your own: Bedplate never changes or deletes it")
+	command.Flags().BoolVar(&yours, "yours", false, "the resource is your own: Bedplate never changes or deletes it; take its tag off, if it has one")
 	inFlag(command, &in)
 	return command
 }

@@ -240,10 +240,6 @@ func (g *Graph) Reconcile(ctx context.Context) (_ ctrl.Result, err error) {
 	defer func() { end(err) }()
 	report := g.report()
 	wanted := g.wanted()
-	if err := g.disown(ctx); err != nil {
-		report.add(ReadyCondition, "", inside, phases.Of(err))
-		return report.conclude(g.owner)
-	}
 	for _, n := range g.nodes {
 		phase, refused := report.stop(n.condition(), n.service())
 		if !refused {

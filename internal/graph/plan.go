@@ -236,9 +236,6 @@ func (p *plan[T]) drop(s decide.Step) (more bool) {
 	if e.Foreign && !p.isGone(e.ID) {
 		p.add(Step{Action: ActionRelease, ID: e.ID})
 	}
-	if p.wish.Released = slices.Concat(p.wish.Released, e.Theirs); e.Foreign {
-		p.wish.Released = append(p.wish.Released, e.ID)
-	}
 	p.why = s.Phase.Message
 	delete(p.g.ledger.Entries, p.want.Key)
 	p.sight = decide.Sight{Began: p.sight.Began}

@@ -60,37 +60,6 @@ func (g *Graph) removeUnless(ctx context.Context, wanted map[string]bool, report
 	}
 }
 
-// disown records that what the spec names as the user's own is theirs, also if an attempt may have created it: it may take a while until
-// it is bound, and a deletion has no spec.
-func (g *Graph) disown(ctx context.Context) error {
-	theirs := map[string]*ledgerv1.Entry{}
-	for key, e := range g.ledger.Entries {
-		named := g.named[e.Kind]
-		if len(named) == 0 || !e.Owned() {
-			continue
-		}
-		next := *e
-		switch {
-		case e.ID == "":
-			for _, id := range named {
-				if len(next.Theirs) < ledgerv1.MaxTheirs && !slices.Contains(next.Theirs, id) && !g.ledger.IsYours(e.Kind, id) {
-					next.Theirs, theirs[key] = append(slices.Clip(next.Theirs), id), &next
-				}
-			}
-		case slices.Contains(named, e.ID):
-			next.State, next.Foreign, theirs[key] = ledgerv1.Bound, true, &next
-		}
-	}
-	if len(theirs) == 0 {
-		return nil
-	}
-	if err := g.ledger.Current(ctx); err != nil {
-		return err
-	}
-	maps.Copy(g.ledger.Entries, theirs)
-	return g.ledger.Write(ctx)
-}
-
 func inACircle(key string, holders []string) phases.Phase {
 	return phases.Failed("the ledger has a dependency cycle between %s and %s: correct the ledger", strings.Join(holders, ", "), key).Because("Circle")
 }
@@ -211,8 +180,7 @@ func (g *Graph) noteStrays(kind string, in Scope, found []decide.Thing) {
 			key = "stray/" + o.ID
 		}
 		known := g.ledger.Entries[key]
-		yours := g.ledger.IsYours(kind, o.ID) || slices.Contains(g.named[kind], o.ID) // whatever tag it carries
-		if o.Tag.Owner == g.ledger.OwnerID && !yours && (known == nil || !known.Owned()) {
+		if o.Tag.Owner == g.ledger.OwnerID && !g.ledger.IsYours(kind, o.ID) && (known == nil || !known.Owned()) {
 			g.strays[key] = &ledgerv1.Entry{Kind: kind, Condition: ReadyCondition, State: ledgerv1.Bound, ID: o.ID, Proven: o.ID, Scope: in}
 		}
 	}

@@ -33,7 +33,7 @@ func (k *Kind[T]) service() *Service { return k.Service }
 func (k *Kind[T]) unwanted(g *Graph, key string) decide.Wish {
 	service := g.engine.service(k.Service)
 	return decide.Wish{
-		Kind: k.Name, Ledger: g.ledger.Entries, Named: g.named[k.Name], Released: g.ledger.Released(k.Name),
+		Kind: k.Name, Ledger: g.ledger.Entries, Named: g.named[k.Name],
 		Owner: g.ledger.OwnerID, Key: key, Lies: k.scopeOf(g, key), Within: k.Within, Undeletable: k.Delete == nil,
 		Tagged: k.Tag != nil, GoneAfter: k.GoneAfter, Settle: service.Settle,
 		Poll: service.Poll, Slowly: service.slowly(), Leads: g.engine.Creates.Leads(), Deleting: g.deleting,

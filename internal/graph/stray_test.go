@@ -59,16 +59,3 @@ func TestSweep_leavesWhatAnOperatorHasCalledTheUsers(t *testing.T) {
 	f.deletes()
 	f.Expect(f.service.called("delete id-1")).To(BeZero(), "%v", f.service.calls)
 }
-
-// The spec uses by ID what carries our tag.
-func TestSweep_leavesWhatTheSpecUsesByID(t *testing.T) {
-	t.Parallel()
-	f := inMemory(t)
-	f.Expect(f.round(f.owner(), graph.Create())).To(Succeed())
-	f.update(f.ledger(), func(l *ledgerv1.Ledger) { l.Spec.Entries = nil }) // an older one
-	f.Expect(f.round(f.owner(), graph.Use("id-1"))).To(Succeed())
-	f.Expect(f.ledger().Entry("lonely").Foreign).To(BeTrue())
-	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
-	f.deletes()
-	f.Expect(f.service.called("delete id-1")).To(BeZero(), "%v", f.service.calls)
-}

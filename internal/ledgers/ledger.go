@@ -40,8 +40,6 @@ type Ledger struct {
 
 	// recalled is what the stored ledger lacks and the owner shows. It is found again each time the ledger is opened.
 	recalled map[string]*ledgerv1.Entry
-	// replaced is the ledger whose place this one takes; nil if there was none.
-	replaced *ledgerv1.Ledger
 
 	store *Store
 	owner Owner
@@ -82,7 +80,7 @@ func (s *Store) Begin(owner Owner, home string, credentials []string, place *led
 		stored.ObjectMeta = *place.ObjectMeta.DeepCopy()
 	}
 	l := s.Open(owner, home, credentials, stored)
-	l.Fresh, l.replaced = true, place
+	l.Fresh = true
 	return l, nil
 }
 
@@ -108,17 +106,8 @@ func (l *Ledger) Recall(key string, e *ledgerv1.Entry) {
 // IsYours reports whether it has a resource as the user's own, under any key, or had it so and has released it.
 func (l *Ledger) IsYours(kind, id string) bool {
 	has := func(e *ledgerv1.Entry) bool { return e.Foreign && e.Kind == kind && e.ID == id }
-	return slices.ContainsFunc(slices.Collect(maps.Values(l.Entries)), has) || slices.Contains(l.released(), ledgerv1.OutsideID{Kind: kind, ID: id}.String())
-}
-
-// Released are the IDs of the user's own resources of a kind that have left the stored ledger.
-func (l *Ledger) Released(kind string) (ids []string) {
-	for _, text := range l.Stored.Spec.Released {
-		if id, of := strings.CutPrefix(text, kind+" "); of {
-			ids = append(ids, id)
-		}
-	}
-	return ids
+	return slices.ContainsFunc(slices.Collect(maps.Values(l.Entries)), has) ||
+		slices.Contains(l.Stored.Spec.Released, ledgerv1.OutsideID{Kind: kind, ID: id}.String())
 }
 
 // EntriesOf are the effective entries of a ledger, by key.
@@ -138,14 +127,8 @@ func EntriesOf(stored *ledgerv1.Ledger) map[string]*ledgerv1.Entry {
 	return entries
 }
 
-// BelongsTo gives a ledger the owner ID that was found, or is known otherwise. If that is the one of the ledger that it replaces, what was the
-// user's own there may carry it.
-func (l *Ledger) BelongsTo(ownerID string) {
-	l.OwnerID, l.Stored.Spec.OwnerID = ownerID, ownerID
-	if l.replaced != nil && l.replaced.Spec.OwnerID == ownerID {
-		l.Stored.Spec.Released = Theirs(l.replaced)
-	}
-}
+// BelongsTo gives a ledger the owner ID that was found, or is known otherwise.
+func (l *Ledger) BelongsTo(ownerID string) { l.OwnerID, l.Stored.Spec.OwnerID = ownerID, ownerID }
 
 // Moved reports whether the ledger names other credentials, until it is written.
 func (l *Ledger) Moved() bool { return !slices.Equal(l.Stored.Spec.Credentials, l.Credentials) }
@@ -272,7 +255,13 @@ func (l *Ledger) released() (all []string) {
 	for _, e := range l.Entries {
 		names[shownAs(e)] = true
 	}
-	for _, text := range Theirs(l.Stored) {
+	gone := slices.Clip(l.Stored.Spec.Released)
+	for i := range l.Stored.Spec.Entries {
+		if e := &l.Stored.Spec.Entries[i]; e.Foreign {
+			gone = append(gone, shownAs(e))
+		}
+	}
+	for _, text := range gone {
 		if !names[text] {
 			all, names[text] = append(all, text), true
 		}
@@ -286,21 +275,6 @@ func (l *Ledger) released() (all []string) {
 		over--
 		return over >= 0 && !shown[text]
 	})
-}
-
-// Theirs are the resources that are or were the user's own, as KIND ID: those that it has released come first.
-func Theirs(stored *ledgerv1.Ledger) []string {
-	all := slices.Clip(stored.Spec.Released)
-	for i := range stored.Spec.Entries {
-		e := &stored.Spec.Entries[i]
-		if e.Foreign {
-			all = append(all, shownAs(e))
-		}
-		for _, id := range e.Theirs {
-			all = append(all, ledgerv1.OutsideID{Kind: e.Kind, ID: id}.String())
-		}
-	}
-	return all
 }
 
 // shownAs is how an owner shows what an entry names.

@@ -27,8 +27,6 @@ type living struct {
 	owner string
 	// ledger by key.
 	ledger map[string]ledgers.Resource
-	// theirs is what the ledger has or had as the user's own, as KIND ID. It may carry our tag.
-	theirs []string
 	// damage of its ledger: then its resources aren't known.
 	damage error
 	// forsaken is the ledger, if that is all that is left of the object.
@@ -44,12 +42,7 @@ func (l living) uses(id string) bool {
 			return true
 		}
 	}
-	return strings.Contains(l.text, id) || l.keeps(id)
-}
-
-// keeps reports whether a resource is or was the user's own by the ledger.
-func (l living) keeps(id string) bool {
-	return slices.ContainsFunc(l.theirs, func(text string) bool { return strings.HasSuffix(text, " "+id) })
+	return strings.Contains(l.text, id)
 }
 
 // OwnerKind is a kind of object for which something is made outside.

@@ -82,9 +82,6 @@ func (j judge) byTag(i item) (verdict, string) {
 		return j.ofLiving(owner, i)
 	}
 	if gone, ok := j.first(func(l living) bool { return l.owner == i.tag.Owner && l.forsaken != nil && j.here(l.namespace) }); ok {
-		if gone.keeps(i.id) {
-			return notOurs, ""
-		}
 		return orphaned, gone.name + " is gone, and only its ledger is left"
 	}
 	if !i.labelled && !j.proven[i.tag.Owner] { // MAC addresses look the same as owner IDs

@@ -75,7 +75,7 @@ func (a Ledgers) claimOf(kind *OwnerKind, h Holder) living {
 }
 
 func (l *living) fill(ledger *ledgerv1.Ledger) {
-	l.owner, l.theirs = ledger.Spec.OwnerID, ledgers.Theirs(ledger)
+	l.owner = ledger.Spec.OwnerID
 	for _, r := range ledgers.Resources(ledger) {
 		l.ledger[r.Key] = r
 	}

@@ -66,13 +66,6 @@ type Entry struct {
 	// proven is given back a tag that went missing.
 	// +optional
 	Proven string `json:"proven,omitempty"`
-	// theirs are the IDs of what is or was the user's own, and existed before the attempt or was named by the spec since: a search doesn't
-	// take them for ours.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=64
-	// +kubebuilder:validation:items:MaxLength=512
-	Theirs []string `json:"theirs,omitempty"`
 	// title is the name outside that the spec gave, or what the ID was looked up by.
 	// +optional
 	Title string `json:"title,omitempty"`
@@ -308,9 +301,6 @@ type OutsideID struct {
 
 // String is for people.
 func (o OutsideID) String() string { return o.Kind + " " + o.ID }
-
-// MaxTheirs bounds what an entry remembers of the user's own.
-const MaxTheirs = 64
 
 // maxName is how long the name of an object may be.
 const maxName = 253

@@ -23,11 +23,6 @@ func (in *Entry) DeepCopyInto(out *Entry) {
 			(*out)[key] = val
 		}
 	}
-	if in.Theirs != nil {
-		in, out := &in.Theirs, &out.Theirs
-		*out = make([]string, len(*in))
-		copy(*out, *in)
-	}
 	if in.Params != nil {
 		in, out := &in.Params, &out.Params
 		*out = make(map[string]string, len(*in))

@@ -13,8 +13,8 @@ import (
 	"github.com/bedplate/bedplate/internal/simulator"
 )
 
-// The answer to the create is lost, and the service does it late. The user has named the VPC by then.
-func TestOwnVPC_isNotDeletedThoughAnAttemptMadeIt(t *testing.T) {
+// The answer to the create is lost, and the service does it late. The user has named the VPC by then: it stays the cluster's.
+func TestOwnVPC_isNotWhatAnAttemptHasMade(t *testing.T) {
 	t.Parallel()
 	f := bmmtest.StartPaced(t, bmmtest.Poll, 8*time.Second)
 	f.Fault(simulator.Fault{
@@ -33,13 +33,12 @@ func TestOwnVPC_isNotDeletedThoughAnAttemptMadeIt(t *testing.T) {
 	}).Should(Equal(ledgerv1.Pending))
 	f.Eventually(func() int { return f.Called("createVpc") }).Should(BeNumerically(">", 0))
 	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { c.Spec.VPC = infrav1.VPCSpec{ID: id} })
-	f.Eventually(func() bool {
-		e := f.Ledger(object).Entry("vpc")
-		return f.Called("deleteVpc") > 0 || e != nil && e.Foreign
-	}).Should(BeTrue())
+	f.UntilReason(object, infrav1.VPCReadyCondition, "ClaimChanged", "VPC "+id+" was created for this object")
 	f.Expect(f.Called("deleteVpc")).To(BeZero(), "spec.vpc.id names it")
+	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { c.Spec.VPC = infrav1.VPCSpec{} })
 	f.UntilReady(object)
+	f.Expect(object.Status.VPCID).To(Equal(id))
 	f.Delete(object)
 	f.UntilGone(object)
-	f.Expect(f.Sim.State().VPCs).To(ConsistOf(HaveField("ID", id)))
+	f.Expect(f.Sim.State().Empty()).To(BeTrue())
 }

@@ -13,7 +13,7 @@ import (
 func TestDecide_waitsForNoClockThatWasAhead(t *testing.T) {
 	t.Parallel()
 	ahead := &metav1.Time{Time: epoch.Add(1000 * time.Hour)}
-	w := traits{tagged: true, claims: []uint8{claimCreate}}.wish(claimCreate, false)
+	w := traits{tagged: true, claims: []uint8{claimCreate}}.wish(claimCreate)
 	w.Updates, w.Again = true, true
 	o := Thing{ID: "1", Tag: Tag{Owner: w.Owner, Key: w.Key}, Phase: phases.Ready()}
 	s := Sight{Began: epoch, ID: "1", Object: &o, Compared: true, InEffect: false}
@@ -24,7 +24,7 @@ func TestDecide_waitsForNoClockThatWasAhead(t *testing.T) {
 	if d.Verb != Apply {
 		t.Errorf("what the service may have undone is applied again in six weeks: %s", d.Verb)
 	}
-	w = traits{tagged: true, claims: []uint8{claimCreate}}.wish(claimNone, false)
+	w = traits{tagged: true, claims: []uint8{claimCreate}}.wish(claimNone)
 	w.GoneAfter = time.Minute
 	e = ledgerv1.Entry{State: ledgerv1.Bound, ID: "1", Proven: "1", GoneAt: ahead, Kind: "thing"}
 	d = Next(w, &e, Sight{Began: epoch, ID: "1"}, epoch)

@@ -13,7 +13,7 @@ import (
 func TestDecide_keepsTheChoicesOfAnAttemptThatMayStillAppear(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	w := traits{tagged: true, claims: []uint8{claimCreate}}.wish(claimCreate, false)
+	w := traits{tagged: true, claims: []uint8{claimCreate}}.wish(claimCreate)
 	pending := &ledgerv1.Entry{Kind: "thing", Condition: "Ready", State: ledgerv1.Pending, Token: "2", At: stampOf(1), Params: map[string]string{"zone": "dal10"}}
 	taken := Attempt{Known: true, Err: &fault.Error{Class: fault.Conflict, Err: errTaken}}
 	d := Next(w, pending, Sight{Began: epoch, Attempt: taken, Listed: true}, epoch)

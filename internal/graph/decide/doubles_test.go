@@ -10,7 +10,7 @@ import (
 // Of two that are ours the one of this attempt stays: its choices are those that the ledger has.
 func TestDecide_keepsTheOneOfThisAttempt(t *testing.T) {
 	t.Parallel()
-	w := traits{tagged: true, claims: []uint8{claimCreate}}.wish(claimCreate, false)
+	w := traits{tagged: true, claims: []uint8{claimCreate}}.wish(claimCreate)
 	older := Thing{ID: "1", Tag: Tag{Owner: "o", Key: "k", Token: "9"}, Phase: phases.Ready()}
 	newer := Thing{ID: "2", Tag: Tag{Owner: "o", Key: "k", Token: "2"}, Phase: phases.Ready()}
 	e := &ledgerv1.Entry{Kind: "thing", State: ledgerv1.Pending, Token: "2", At: stampOf(3)}

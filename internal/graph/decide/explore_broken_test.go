@@ -98,15 +98,15 @@ var breaks = map[string]decider{
 		w.Chooses = false
 		return Next(w, e, s, now)
 	},
-	"what the user has kept is taken back": func(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
-		w.Released = nil
+	"what the spec names is deleted when the claim changes": func(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
+		w.Named = nil
 		return Next(w, e, s, now)
 	},
-	"what the spec has named while it was attempted is ours": func(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
-		if e != nil && e.Theirs != nil {
-			ours := *e
-			ours.Theirs = nil
-			e = &ours
+	"ours becomes the user's own when the spec names it": func(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
+		if w.Claim.Uses && s.Object != nil {
+			untagged := *s.Object
+			untagged.Tag = Tag{}
+			s.Object = &untagged
 		}
 		return Next(w, e, s, now)
 	},

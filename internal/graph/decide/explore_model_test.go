@@ -2,7 +2,6 @@ package decide
 
 import (
 	"errors"
-	"slices"
 	"strconv"
 	"time"
 
@@ -30,11 +29,11 @@ const (
 	claimUse
 	claimUseOrCreate
 	claimCreateNamed
-	claimKeep // the spec names as the user's own what the first create makes
+	claimOurs // the spec names as the user's own what the first create makes
 )
 
-// kept is the slot of what the user keeps. It carries our tag.
-const kept = 2
+// named is the slot of what the spec names then. It carries our tag.
+const named = 2
 
 // traits are the properties of a service and its kind, and what may happen there.
 type traits struct {
@@ -54,9 +53,7 @@ func (t traits) titled() bool {
 	return t.claims[0] == claimUseOrCreate || t.claims[0] == claimCreateNamed
 }
 
-func (t traits) keeps() bool { return slices.Contains(t.claims, claimKeep) }
-
-// resource in its slot. Theirs is the user's own, and what the user keeps once the ledger says so.
+// resource in its slot. Theirs is the user's own.
 type resource struct {
 	exists, deleting, theirs, drifted bool
 	// broken is how many remedies it takes until it is ready; remedied is how many there were.
@@ -77,18 +74,15 @@ type record struct {
 	applied, chosen       bool
 	unready, repairedAt   uint8
 	repairs               uint8
-	// theirs: the spec has named what is kept since this was attempted. gaveBack is the ledger's own: it has released that.
-	theirs, gaveBack bool
 }
 
 // remedies are tried, at most; a resource that breaks takes one more at most.
 const remedies = 2
 
 const (
-	stageDeciding  uint8 = iota
-	stageCreating        // the intention is written, the call isn't sent
-	stageSweeping        // the ledger is empty
-	stageDisowning       // the spec names what an attempt may have made
+	stageDeciding uint8 = iota
+	stageCreating       // the intention is written, the call isn't sent
+	stageSweeping       // the ledger is empty
 )
 
 const (
@@ -178,9 +172,6 @@ func (t traits) entry(r record) *ledgerv1.Entry {
 	if t.titled() {
 		e.Title = ourTitle
 	}
-	if r.theirs {
-		e.Theirs = []string{idOf(kept)}
-	}
 	if r.applied {
 		e.Applied = summary(drift)
 	}
@@ -202,7 +193,6 @@ func recordOf(e *ledgerv1.Entry) record {
 		id:    slotOf(e.ID), token: slotOf(e.Token), proven: slotOf(e.Proven), foreign: e.Foreign, conflict: e.Refusal == string(fault.Conflict),
 		at: ageOf(e.At), goneAt: ageOf(e.GoneAt), appliedAt: ageOf(e.AppliedAt), applied: e.Applied != "",
 		unready: ageOf(e.UnreadySince), repairedAt: ageOf(e.RepairedAt), repairs: uint8(e.Repairs), chosen: len(e.Params) > 0,
-		theirs: len(e.Theirs) > 0,
 	}
 }
 
@@ -210,13 +200,10 @@ var theChoice = map[string]string{"zone": "a"}
 
 var drift = []Change{{Field: "size", From: "1", To: "2"}}
 
-func (t traits) wish(claimed uint8, gaveBack bool) Wish {
+func (t traits) wish(claimed uint8) Wish {
 	w := Wish{Owner: "o", Key: "k", Kind: "thing", Tagged: t.tagged, Settle: settled, Poll: settled, Slowly: settled}
 	if t.comesBack {
 		w.GoneAfter = settled
-	}
-	if gaveBack {
-		w.Released = []string{idOf(kept)}
 	}
 	if claimed == claimNone {
 		return w
@@ -226,8 +213,8 @@ func (t traits) wish(claimed uint8, gaveBack bool) Wish {
 	switch claimed {
 	case claimUse:
 		w.Claim, w.Named = Claim{Uses: true, ID: idOf(1)}, []string{idOf(1)}
-	case claimKeep:
-		w.Claim, w.Named = Claim{Uses: true, ID: idOf(kept)}, []string{idOf(kept)}
+	case claimOurs:
+		w.Claim, w.Named = Claim{Uses: true, ID: idOf(named)}, []string{idOf(named)}
 	case claimUseOrCreate:
 		w.Claim, w.Fresh.Title = Claim{Title: ourTitle}, ourTitle
 	case claimCreateNamed:
@@ -247,7 +234,7 @@ func (t traits) thing(s *state, slot, seen uint8) *Thing {
 	case 3:
 		o.Phase = phases.Failed("it is broken: ask its operator")
 	}
-	if r := s.resources[slot-1]; t.tagged && (!r.theirs || slot == kept) {
+	if r := s.resources[slot-1]; t.tagged && !r.theirs {
 		o.Tag = Tag{Owner: "o", Key: "k", Token: idOf(r.token)}
 	}
 	return o

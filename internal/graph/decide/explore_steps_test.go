@@ -52,9 +52,6 @@ func (m *model) round(claim uint8, ledger record) process {
 	if p.claim == claimNone && p.ledger.state == 0 {
 		p.stage = stageSweeping
 	}
-	if e := m.entry(p.ledger); p.claim == claimKeep && e != nil && e.Owned() && e.ID == "" && len(e.Theirs) == 0 {
-		p.stage = stageDisowning
-	}
 	return p
 }
 
@@ -103,14 +100,8 @@ func (m *model) step(s *state, i int) {
 		m.create(s, p)
 	case stageSweeping:
 		m.sweep(s, p)
-	case stageDisowning:
-		e := m.entry(p.ledger)
-		e.Theirs, p.stage = []string{idOf(kept)}, stageDeciding
-		if m.current(s, p) {
-			m.write(s, p, Step{Verb: Note, Entry: e})
-		}
 	default:
-		m.do(s, p, m.decide(m.wish(p.claim, p.ledger.gaveBack), m.entry(p.ledger), m.sight(s, p), epoch))
+		m.do(s, p, m.decide(m.wish(p.claim), m.entry(p.ledger), m.sight(s, p), epoch))
 	}
 }
 
@@ -120,7 +111,7 @@ func (m *model) do(s *state, p *process, d Step) {
 	case LookByID:
 		p.looked, p.seen = slot, s.resources[slot-1].seen()
 	case LookUp:
-		p.looked = slotOf(m.wish(p.claim, false).Claim.ID)
+		p.looked = slotOf(m.wish(p.claim).Claim.ID)
 		p.seen = s.resources[p.looked-1].seen()
 	case LookByName:
 		m.list(s, p)
@@ -191,12 +182,7 @@ func (m *model) write(s *state, p *process, d Step) bool {
 		*p = process{}
 		return false
 	}
-	next := recordOf(d.Entry)
-	next.gaveBack = (s.ledger.gaveBack || s.ledger.theirs || s.ledger.foreign && s.ledger.id == kept) && next.id != kept
-	s.before, s.ledger = s.ledger, next
-	if r := &s.resources[kept-1]; m.keeps() && r.exists && !r.deleting && (next.gaveBack || next.theirs || next.foreign && next.id == kept) {
-		r.theirs = true
-	}
+	s.before, s.ledger = s.ledger, recordOf(d.Entry)
 	for i := range s.processes {
 		s.processes[i].fresh = s.processes[i].on && &s.processes[i] == p
 	}
@@ -226,7 +212,7 @@ func (r resource) seen() uint8 {
 func (m *model) list(s *state, p *process) {
 	p.twice, p.listed = p.listed, true
 	for i, r := range s.resources {
-		if p.list[i] = 0; r.listed && (!r.theirs || m.titled() || i+1 == kept) {
+		if p.list[i] = 0; r.listed && (!r.theirs || m.titled()) {
 			p.list[i] = r.seen()
 		}
 	}
@@ -254,7 +240,7 @@ func (m *model) create(s *state, p *process) {
 func (m *model) sweep(s *state, p *process) {
 	m.list(s, p)
 	for i, seen := range p.list {
-		if seen > 0 && m.tagged && !s.resources[i].theirs && (i+1 != kept || !p.ledger.gaveBack) {
+		if seen > 0 && m.tagged && !s.resources[i].theirs {
 			m.write(s, p, Step{Verb: Adopt, Entry: &ledgerv1.Entry{Kind: "thing", State: ledgerv1.Bound, ID: idOf(uint8(i + 1)), Proven: idOf(uint8(i + 1))}})
 			*p = process{}
 			return

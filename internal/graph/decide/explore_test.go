@@ -29,7 +29,7 @@ var worlds = map[string]traits{
 	"tags, and ours breaks":          {claims: []uint8{claimCreate}, tagged: true, drifts: true, breaks: true, budget: 2},
 	"tags, by name, with a choice":   {claims: []uint8{claimUseOrCreate, claimCreate}, tagged: true, chooses: true, restores: true, budget: 3},
 	"no tags, with a choice":         {claims: []uint8{claimUseOrCreate}, chooses: true, budget: 2},
-	"tags, the user keeps ours":      {claims: []uint8{claimCreate, claimKeep}, tagged: true, budget: 3},
+	"tags, the spec names ours":      {claims: []uint8{claimCreate, claimOurs}, tagged: true, budget: 3},
 	"tags, unique, claim changes":    {claims: []uint8{claimCreate, claimUse}, tagged: true, unique: true, budget: 2},
 }
 
@@ -166,6 +166,9 @@ func (x *exploration) check(m *model, s state) string {
 		if r.theirs && (r.deleting || r.drifted) {
 			return "the user's own is touched"
 		}
+		if s.ledger.foreign && s.ledger.id == named {
+			return "ours has become the user's own"
+		}
 		if r.remedied > remedies {
 			return "there are more remedies than are to be tried"
 		}
@@ -249,7 +252,7 @@ func (x *exploration) checkLeft(s state) string {
 
 // checkFixed says what is wrong with a fixed point. Where a user has to do something, that is the fixed point.
 func (x *exploration) checkFixed(s state) string {
-	d := x.decide(x.wish(s.claim, s.ledger.gaveBack), x.entry(s.ledger), Sight{}, epoch)
+	d := x.decide(x.wish(s.claim), x.entry(s.ledger), Sight{}, epoch)
 	own, bound := uint8(0), s.ledger.state == 3
 	for i, r := range s.resources {
 		if r.exists && !r.theirs {
@@ -264,8 +267,8 @@ func (x *exploration) checkFixed(s state) string {
 		return "" // the model has no room for another one
 	case s.claim == claimUse && d.Verb == Fail, s.claim == claimUse && bound && s.ledger.foreign:
 		return ""
-	case s.claim == claimKeep && d.Verb == Fail, s.claim == claimKeep && bound && s.ledger.foreign, s.claim == claimKeep && !s.resources[kept-1].exists:
-		return ""
+	case s.claim == claimOurs && (d.Verb == Fail || !s.resources[named-1].exists):
+		return "" // it is refused
 	case s.claim == claimUseOrCreate && bound && s.ledger.foreign && s.resources[0].exists:
 		return ""
 	case s.claim != claimCreate && !x.tagged && s.resources[0].exists && own > 0 && !bound:

@@ -32,22 +32,15 @@ func (d decision) wasAsked(id string) bool { return slices.Contains(d.s.Asked, i
 
 // mine compares the tag. For an API without tags, a name that the Kind generated holds the owner's ID and so proves as much; a
 // name from the user proves it only if we have seen it absent and then tried to create it.
-// What is or was the user's own isn't ours, whatever it carries.
+// What the ledger has as the user's own isn't ours, whatever it carries.
 func (d decision) mine(o Thing) bool {
 	switch {
-	case d.isTheirs(o.ID) || d.wasTheirs(o.ID):
+	case d.isTheirs(o.ID):
 		return false
 	case !d.w.Tagged:
 		return d.e.Title == "" || d.e.State == ledgerv1.Pending
 	}
 	return o.Tag.Owner == d.w.Owner && o.Tag.Key == d.w.Key
-}
-
-// wasTheirs reports whether a resource was the user's own. What there was of that before an attempt is in the entry (Theirs): what has such
-// an ID after it is another one, at a service whose IDs are names.
-func (d decision) wasTheirs(id string) bool {
-	attempted := d.e.ID == "" && d.e.Token != ""
-	return !attempted && slices.Contains(d.w.Released, id)
 }
 
 // found splits what was found into ours and others. Of ours the one to keep comes first: one that isn't being deleted, then one
@@ -59,7 +52,7 @@ func (d decision) found() (mine, others []Thing) {
 		case d.mine(o):
 			mine = append(mine, o)
 		case d.e.Title == "" || o.Phase.State == phases.StateDeleting:
-		case !d.w.Tagged || o.Tag.Owner != d.w.Owner || d.isTheirs(o.ID) || d.wasTheirs(o.ID): // else it is ours, under another key
+		case !d.w.Tagged || o.Tag.Owner != d.w.Owner || d.isTheirs(o.ID): // else it is ours, under another key
 			others = append(others, o)
 		}
 	}
@@ -78,25 +71,31 @@ func (d decision) found() (mine, others []Thing) {
 	return mine, others
 }
 
-// isTheirs reports whether a resource is the user's own: the spec names it, or has named it while it was attempted, or the ledger has it as
-// such under another key.
+// isTheirs reports whether the ledger has a resource as the user's own, under another key.
 func (d decision) isTheirs(id string) bool {
-	if id == "" {
-		return false
-	}
-	key := d.elsewhere(func(e *ledgerv1.Entry) bool { return e.Foreign && e.ID == id })
-	return key != "" || slices.Contains(d.w.Named, id) || d.e != nil && slices.Contains(d.e.Theirs, id)
+	return id != "" && d.elsewhere(func(e *ledgerv1.Entry) bool { return e.Foreign && e.ID == id }) != ""
 }
 
-// theirsBefore are the IDs of what is or was the user's own and exists before an attempt.
-func (d decision) theirsBefore() []string {
-	all := slices.Clone(d.e.Theirs)
-	for _, o := range d.s.List {
-		if (d.isTheirs(o.ID) || slices.Contains(d.w.Released, o.ID)) && !slices.Contains(all, o.ID) && len(all) < ledgerv1.MaxTheirs {
-			all = append(all, o.ID)
-		}
+// isNamed reports whether the spec names a resource as the user's own.
+func (d decision) isNamed(id string) bool { return slices.Contains(d.w.Named, id) }
+
+// isOurs reports whether the tag says that a resource was made for this owner; without tags, whether the ledger does, under another key.
+func (d decision) isOurs(o Thing) bool {
+	if d.w.Tagged {
+		return o.Tag.Owner == d.w.Owner
 	}
-	return all
+	return d.elsewhere(func(e *ledgerv1.Entry) bool { return !e.Foreign && e.ID == o.ID }) != ""
+}
+
+// claimsOurs reports that the spec names as the user's own what was made for this owner. Its tag says whose it is, not the spec, so it
+// stays ours; it isn't deleted either, unless its owner is.
+func (d decision) claimsOurs(id string) Step {
+	remedy := "remove it from the spec"
+	if d.w.Tagged {
+		remedy += ", or take our tag off it to keep it as your own"
+	}
+	return ends(phases.Failed("%s %s was created for this object, and is deleted with it, although the spec names it as your own: %s",
+		d.w.Kind, id, remedy).Because("ClaimChanged"))
 }
 
 // oursElsewhere is the key under which the ledger has one of the others as ours, or an attempt that may have made it; empty if there is

@@ -13,8 +13,11 @@ func (d decision) leave(then phases.Phase) Step {
 	if e == nil {
 		return Step{Verb: Gone, Phase: then, Ends: true}
 	}
-	if e.Foreign || d.isTheirs(e.ID) {
+	switch {
+	case e.Foreign || d.isTheirs(e.ID):
 		return d.drop(Release, then)
+	case d.isNamed(e.ID):
+		return d.claimsOurs(e.ID)
 	}
 	a := d.s.Attempt
 	if e.State != ledgerv1.Pending || e.ID != "" {

@@ -26,7 +26,7 @@ func TestNow_isByTheWallClockOnly(t *testing.T) {
 func TestSettle_countsFromWhenThisProcessLeads(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	w := traits{tagged: true, claims: []uint8{claimCreate}}.wish(claimCreate, false)
+	w := traits{tagged: true, claims: []uint8{claimCreate}}.wish(claimCreate)
 	pending := &ledgerv1.Entry{Kind: "thing", Condition: "Ready", State: ledgerv1.Pending, Token: "2", At: stampOf(3)}
 	s := Sight{Began: epoch, Listed: true, Twice: true, Turn: TurnGranted}
 	g.Expect(Next(w, pending, s, epoch).Verb).To(Equal(Prepare))

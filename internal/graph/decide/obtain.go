@@ -75,14 +75,14 @@ func (d decision) begin() Step {
 	if s, must := d.takeTurn(); must {
 		return s
 	}
-	if len(d.w.Released) > 0 && !d.s.Twice { // a list may be wrong once
+	if !d.provable() && !d.s.Twice { // what has the name would be taken for ours later, and a list may be wrong once
 		return d.look()
 	}
 	if d.s.Token == "" {
 		return Step{Verb: Prepare}
 	}
 	e := d.w.Fresh
-	e.State, e.Token, e.Params, e.At, e.Theirs = ledgerv1.Pending, d.s.Token, d.s.Params, d.stamp(), d.theirsBefore()
+	e.State, e.Token, e.Params, e.At = ledgerv1.Pending, d.s.Token, d.s.Params, d.stamp()
 	return Step{Verb: Create, Entry: &e}
 }
 
@@ -93,7 +93,7 @@ func (d decision) conclude() Step {
 	case a.Running:
 		return ends(phases.Waiting("the service is still creating the %s", d.e.Kind).Because("Creating"))
 	case a.Err == nil && d.isTheirs(a.ID):
-		return d.drop(Release, phases.Waiting("the spec has named %s %s as your own while it was created: another one is created", d.e.Kind, a.ID))
+		return d.drop(Release, phases.Waiting("%s %s, which was created, is in use as your own: another one is created", d.e.Kind, a.ID))
 	case a.Err == nil:
 		return d.bindTo(Bind, a.ID, false)
 	case fault.IsAmbiguous(a.Err):
@@ -131,7 +131,7 @@ func (d decision) refuse(token string) Step {
 	e, phase := d.w.Fresh, phases.Of(d.s.Attempt.Err)
 	e.State, e.At, e.Refusal, e.Message = ledgerv1.Refused, d.stamp(), string(fault.ClassOf(d.s.Attempt.Err)), phase.Message
 	if e.Generation = d.w.Generation; token != "" {
-		e.Token, e.Params, e.Scope, e.Theirs = token, d.e.Params, d.e.Scope, d.e.Theirs
+		e.Token, e.Params, e.Scope = token, d.e.Params, d.e.Scope
 	}
 	return Step{Verb: Refuse, Entry: &e, Phase: phase, Ends: true}
 }
@@ -148,11 +148,14 @@ func (d decision) bindTo(v Verb, id string, foreign bool) Step {
 
 // useNamed binds a resource of the user's own once it was seen.
 func (d decision) useNamed() Step {
-	switch {
-	case d.s.ID == "":
+	if d.s.ID == "" {
 		return Step{Verb: LookUp, In: d.w.Fresh.Scope}
-	case d.s.Object == nil:
+	}
+	switch object, _ := d.sightOf(d.s.ID); {
+	case object == nil:
 		return ends(missing(d.w.Fresh.Kind, d.s.ID))
+	case d.isOurs(*object):
+		return d.claimsOurs(d.s.ID)
 	}
 	return d.bindTo(Use, d.s.ID, true)
 }
@@ -172,10 +175,12 @@ func (d decision) adoptOne(mine []Thing) Step {
 // deleteDoubles requests the deletion of duplicates of the one to keep. Only the newest ledger may decide which one that is.
 func (d decision) deleteDoubles(doubles []Thing) (Step, bool) {
 	for _, double := range doubles {
-		if double.Phase.State == phases.StateDeleting || d.wasAsked(double.ID) {
+		switch {
+		case double.Phase.State == phases.StateDeleting || d.wasAsked(double.ID):
 			continue
-		}
-		if !d.s.Wrote {
+		case d.isNamed(double.ID):
+			return d.claimsOurs(double.ID), true
+		case !d.s.Wrote:
 			return d.write(Note, func(*ledgerv1.Entry) {}), true
 		}
 		return Step{Verb: Remove, ID: double.ID, In: d.e.Scope}, true

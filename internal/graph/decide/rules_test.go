@@ -31,15 +31,11 @@ var rules = map[string]func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string{
 			return "the last attempt hasn't settled"
 		case e != nil && e.State == ledgerv1.Pending && !s.Twice:
 			return "what was attempted was looked for once only"
-		case len(w.Released) > 0 && !s.Twice:
-			return "a list may lack what was the user's own"
+		case !w.Tagged && w.Fresh.Title != "" && !s.Twice:
+			return "what has the name was looked for once only, and no tag will tell it from ours"
 		}
 		for _, o := range s.List {
-			theirs := (decision{w: w}).isTheirs(o.ID) || slices.Contains(w.Released, o.ID) || e != nil && slices.Contains(e.Theirs, o.ID)
-			if theirs && !slices.Contains(d.Entry.Theirs, o.ID) {
-				return "its intention doesn't name what is the user's own"
-			}
-			if w.Tagged && o.Tag.Owner == w.Owner && o.Tag.Key == w.Key && !theirs {
+			if w.Tagged && o.Tag.Owner == w.Owner && o.Tag.Key == w.Key && !(decision{w: w}).isTheirs(o.ID) {
 				return "there is one of ours"
 			}
 		}
@@ -64,7 +60,7 @@ var rules = map[string]func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string{
 		}
 		return ""
 	},
-	"what is or was the user's own by the spec or under another key is neither deleted nor taken for ours": func(w Wish, e *ledgerv1.Entry, _ Sight, d Step) string {
+	"what is the user's own under another key is neither deleted nor taken for ours, and what the spec names isn't deleted": func(w Wish, e *ledgerv1.Entry, _ Sight, d Step) string {
 		id := d.ID
 		if d.Verb == Adopt {
 			id = d.Entry.ID
@@ -77,13 +73,17 @@ var rules = map[string]func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string{
 				return "the ledger has it as such"
 			}
 		}
-		if slices.Contains(w.Named, id) {
+		if d.Verb == Remove && slices.Contains(w.Named, id) {
 			return "the spec names it"
 		}
-		if found := e == nil || e.ID != id; found && e != nil && slices.Contains(e.Theirs, id) {
-			return "the spec has named it since it was attempted"
-		} else if found && slices.Contains(w.Released, id) && (e == nil || e.Token == "" || e.ID != "") {
-			return "it was the user's own, and wasn't attempted since"
+		return ""
+	},
+	"what carries our tag isn't used as the user's own": func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
+		if d.Verb != Use {
+			return ""
+		}
+		if o, seen := (decision{w: w, e: e, s: s}).sightOf(d.Entry.ID); seen && o != nil && w.Tagged && o.Tag.Owner == w.Owner {
+			return "it does"
 		}
 		return ""
 	},

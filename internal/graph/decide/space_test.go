@@ -24,8 +24,8 @@ func wishes() (all []Wish) {
 	for _, claim := range []*Claim{nil, {}, {Uses: true, ID: "1"}, {Uses: true}, {Title: ourTitle}, {Title: ourTitle, Made: true}} {
 		for _, tagged := range []bool{true, false} {
 			for _, before := range []string{"", "net"} {
-				for variant := range 10 {
-					w := traits{tagged: tagged, comesBack: variant == 1, claims: []uint8{claimCreate}}.wish(claimNone, false)
+				for variant := range 9 {
+					w := traits{tagged: tagged, comesBack: variant == 1, claims: []uint8{claimCreate}}.wish(claimNone)
 					if claim != nil {
 						w.Wanted, w.Claim, w.Before, w.Updates = true, *claim, before, variant > 1
 						w.Again, w.Moved = variant > 2, variant == 4
@@ -42,9 +42,6 @@ func wishes() (all []Wish) {
 					}
 					if variant == 8 {
 						w.Named, w.Ledger = []string{"2"}, map[string]*ledgerv1.Entry{"another": {Kind: "thing", State: ledgerv1.Bound, ID: "3", Foreign: true}}
-					}
-					if variant == 9 {
-						w.Released = []string{"2", "3"}
 					}
 					all = append(all, w)
 				}
@@ -74,9 +71,6 @@ func entries() (all []*ledgerv1.Entry) {
 			e.State, e.At, e.Refusal, e.Message, e.Token = ledgerv1.Refused, at, string(fault.Conflict), "taken: choose another", "2"
 		})
 		add(func(e *ledgerv1.Entry) { e.State, e.At, e.Token = ledgerv1.Pending, at, "2" })
-		add(func(e *ledgerv1.Entry) {
-			e.State, e.At, e.Token, e.Theirs = ledgerv1.Pending, at, "8", []string{"2"}
-		})
 		add(func(e *ledgerv1.Entry) {
 			e.State, e.GoneAt, e.ID, e.Proven, e.Token = ledgerv1.Bound, at, "2", "2", "2"
 		})

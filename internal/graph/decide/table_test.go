@@ -53,7 +53,7 @@ func tableOf() string {
 	for _, r := range tableRows() {
 		fmt.Fprintf(text, "| %s | %s |", r.ledger, r.seen)
 		for _, claim := range claims {
-			w := traits{tagged: true, drifts: true, claims: []uint8{claimCreate}}.wish(claimNone, false)
+			w := traits{tagged: true, drifts: true, claims: []uint8{claimCreate}}.wish(claimNone)
 			if claim != nil {
 				w.Wanted, w.Claim, w.Updates = true, *claim, true
 				w.Fresh = ledgerv1.Entry{Kind: "thing", Condition: "Ready", State: ledgerv1.Refused, Title: claim.Title}

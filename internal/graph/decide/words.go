@@ -22,10 +22,10 @@ type Wish struct {
 	// Undeletable: the kind has only resources of the user's own.
 	Undeletable bool
 	// Ledger has the entries under all keys, read when they are needed. Named are the IDs that the spec names as the user's own, of
-	// this Kind; Released those that were, and aren't any more.
-	Ledger          map[string]*ledgerv1.Entry
-	Named, Released []string
-	Kind            string
+	// this Kind.
+	Ledger map[string]*ledgerv1.Entry
+	Named  []string
+	Kind   string
 	// Within names the required parts of the scope; Lies is the scope, if it is known, of a resource that has none in the ledger.
 	Within []string
 	Lies   ledgerv1.Scope
