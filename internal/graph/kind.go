@@ -76,9 +76,18 @@ type (
 // Claim is how a Want gets its resource.
 type Claim struct {
 	claim decide.Claim
+	// by is the title, if that is known only when what it comes after is ready.
+	by func() string
 	// resolve looks up the user's own resource; named is its ID, if the spec gives that.
 	resolve func(context.Context) (id string, err error)
 	named   string
+}
+
+func (c Claim) decided() decide.Claim {
+	if c.by != nil {
+		c.claim.Title = c.by()
+	}
+	return c.claim
 }
 
 // Create creates the resource, and deletes it with its owner. It is the zero Claim.
@@ -93,6 +102,11 @@ func Use(id string) Claim {
 // answer, until the spec says something else.
 func UseFound(by string, resolve func(context.Context) (id string, err error)) Claim {
 	return Claim{claim: decide.Claim{Uses: true, Title: by}, resolve: resolve}
+}
+
+// UseFoundBy is UseFound with a by that is known when what the resource comes after is ready.
+func UseFoundBy(by func() string, resolve func(context.Context) (id string, err error)) Claim {
+	return Claim{claim: decide.Claim{Uses: true}, by: by, resolve: resolve}
 }
 
 // UseChecked takes the resource of the user's own with the ID that the spec names, if a check, which returns the ID, doesn't fail.

@@ -42,7 +42,7 @@ func (k *Kind[T]) unwanted(g *Graph, key string) decide.Wish {
 
 func (h *Handle[T]) wish(before string) decide.Wish {
 	w := h.kind.unwanted(h.g, h.want.Key)
-	w.Wanted, w.Claim, w.Fresh, w.Before, w.IfLost = true, h.want.Claim.claim, h.fresh(), before, h.want.IfLost
+	w.Wanted, w.Claim, w.Fresh, w.Before, w.IfLost = true, h.want.Claim.decided(), h.fresh(), before, h.want.IfLost
 	w.Chooses, w.Updates, w.Again = h.want.Choose != nil, h.want.Update != nil, h.want.Again
 	if r := h.want.Repair; r != nil {
 		w.Repairs, w.Patience, w.Limits = true, r.After, r.Limits
@@ -61,7 +61,7 @@ func (h *Handle[T]) entry() *ledgerv1.Entry { return h.g.ledger.Entries[h.want.K
 
 // fresh is the entry of a resource before anything is known of it.
 func (h *Handle[T]) fresh() ledgerv1.Entry {
-	e := ledgerv1.Entry{Kind: h.kind.Name, Condition: h.want.Condition, State: ledgerv1.Refused, Title: h.want.Claim.claim.Title}
+	e := ledgerv1.Entry{Kind: h.kind.Name, Condition: h.want.Condition, State: ledgerv1.Refused, Title: h.want.Claim.decided().Title}
 	e.After = refs(h.want.After)
 	e.Scope = h.kind.around(h.g, h.want.Key, e.After)
 	return e

@@ -66,7 +66,8 @@ func (n *networks) wantIPBlock() *graph.Handle[bmm.IPBlock] {
 	switch {
 	case n.allocation != nil:
 		after = append(after, n.allocation)
-		claim = graph.UseFound("allocation "+n.allocation.ID(), func(context.Context) (string, error) { return allocatedBlock(n.allocation.Object()) })
+		allocation := func() string { return "allocation " + n.allocation.ID() } // known when it is ready, maybe in this reconcile
+		claim = graph.UseFoundBy(allocation, func(context.Context) (string, error) { return allocatedBlock(n.allocation.Object()) })
 	case ref != nil && ref.ID != "":
 		claim = graph.Use(ref.ID)
 	}
