@@ -4,7 +4,6 @@ import (
 	"cmp"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
@@ -48,7 +47,7 @@ func networksReady(infra *infrav1.NvidiaBMMCluster) bool {
 	return ptr.Deref(status.Initialization.Provisioned, false) && status.VPCID != "" &&
 		meta.IsStatusConditionTrue(status.Conditions, infrav1.VPCReadyCondition) &&
 		(infra.Spec.VPC.NetworkSecurityGroup == nil || status.NetworkSecurityGroupID != "") &&
-		(group == nil || group.Status != metav1.ConditionFalse || group.Reason == infrav1.GroupPendingReason)
+		(group == nil || group.Reason != string(phases.StateFailed) && group.Reason != phases.ReasonMissing)
 }
 
 // isControlPlane reports whether a machine belongs to the control plane.

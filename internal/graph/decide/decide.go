@@ -200,7 +200,7 @@ func (d decision) vanished() Step {
 }
 
 func missing(kind, id string) phases.Phase {
-	return phases.Failed("%s %s does not exist: name another one in the spec, or restore it", kind, id).Because("Missing")
+	return phases.Failed("%s %s does not exist: name another one in the spec, or restore it", kind, id).Because(phases.ReasonMissing)
 }
 
 // mayComeBack is what to do while the service may still bring back a resource that is gone.

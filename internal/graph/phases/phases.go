@@ -15,6 +15,9 @@ var ErrStale = errors.New("the object changed meanwhile")
 // ReasonLost is the reason of a resource that is proven to be gone, and isn't created again.
 const ReasonLost = "Lost"
 
+// ReasonMissing is the reason of a resource of the user's own that is proven to be gone.
+const ReasonMissing = "Missing"
+
 // State of a node.
 type State string
 
