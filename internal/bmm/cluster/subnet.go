@@ -80,7 +80,7 @@ func (n *networks) rangeUpdate(what, name string, key graph.Key, vpc string, siz
 	switch {
 	case name != own:
 		u.Changes = []graph.Change{{Field: "name", From: name, To: own}}
-	case vpc != n.vpc.ID(): // which was replaced because it was gone
+	case n.vpc.ID() != "" && vpc != n.vpc.ID(): // it was replaced, because it was gone
 		u.Changes = []graph.Change{{Field: "VPC", From: vpc, To: n.vpc.ID()}}
 		u.Refused = fault.Invalidf("%s can't be changed (%s): remove it, and add one with another name", what, u.Changes[0])
 	case size != wanted:
