@@ -199,13 +199,18 @@ func Add[T any](g *Graph, k *Kind[T], w Want[T]) *Handle[T] {
 		}
 	}
 	g.nodes = append(g.nodes, h)
-	if id := w.Claim.named; id != "" {
-		if g.named == nil {
-			g.named = map[string][]string{}
-		}
-		g.named[k.Name] = append(g.named[k.Name], id)
+	if w.Claim.named != "" {
+		g.names(k.Name, w.Claim.named)
 	}
 	return h
+}
+
+// names a resource as the user's own.
+func (g *Graph) names(kind, id string) {
+	if g.named == nil {
+		g.named = map[string][]string{}
+	}
+	g.named[kind] = append(g.named[kind], id)
 }
 
 type gate struct {

@@ -130,27 +130,6 @@ func TestOurs_stayOursWhenTheSpecNamesThem(t *testing.T) {
 	}
 }
 
-// The user keeps what was made for an owner: names it, and takes our tag off.
-func TestOurs_areTheUsersOwnWithoutOurTag(t *testing.T) {
-	t.Parallel()
-	f := inMemory(t)
-	f.names(naming{ours: true})
-	f.names(naming{ours: true})
-	f.names(naming{own: "own"})
-	f.Expect(f.ledger().Entry("own")).To(BeNil())
-	f.service.things["id-1"].tag = graph.Tag{}
-	owner := f.names(naming{own: "own"})
-	f.Expect(meta.IsStatusConditionTrue(owner.Status.Conditions, "ownReady")).To(BeTrue())
-	f.Expect(f.ledger().Spec.Entries).To(ConsistOf(And(HaveField("Key", "own"), HaveField("ID", "id-1"), HaveField("Foreign", true))))
-	f.names(naming{ours: true}) // no longer named, and no longer taken for ours
-	f.names(naming{ours: true})
-	f.Expect(f.ledger().Entry("group")).To(HaveField("ID", "id-2"))
-	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
-	_, done := f.deletes()
-	f.Expect(done).To(BeTrue())
-	f.Expect(f.service.called("delete id-1")).To(BeZero(), "%v", f.service.changes())
-}
-
 // The create is still running when the spec names what it makes.
 func TestOurs_stayOursWhenTheSpecNamesWhatIsBeingMade(t *testing.T) {
 	t.Parallel()

@@ -213,6 +213,7 @@ func (r *round[T]) lookUp(ctx context.Context, in Scope) error {
 	if err != nil {
 		return err
 	}
+	r.g.names(r.kind.Name, id)
 	return r.get(ctx, id, in)
 }
 

@@ -40,6 +40,8 @@ type Ledger struct {
 
 	// recalled is what the stored ledger lacks and the owner shows. It is found again each time the ledger is opened.
 	recalled map[string]*ledgerv1.Entry
+	// replaced is the ledger whose place this one takes; nil if there was none.
+	replaced *ledgerv1.Ledger
 
 	store *Store
 	owner Owner
@@ -80,7 +82,7 @@ func (s *Store) Begin(owner Owner, home string, credentials []string, place *led
 		stored.ObjectMeta = *place.ObjectMeta.DeepCopy()
 	}
 	l := s.Open(owner, home, credentials, stored)
-	l.Fresh = true
+	l.Fresh, l.replaced = true, place
 	return l, nil
 }
 
@@ -107,7 +109,7 @@ func (l *Ledger) Recall(key string, e *ledgerv1.Entry) {
 func (l *Ledger) IsYours(kind, id string) bool {
 	has := func(e *ledgerv1.Entry) bool { return e.Foreign && e.Kind == kind && e.ID == id }
 	return slices.ContainsFunc(slices.Collect(maps.Values(l.Entries)), has) ||
-		slices.Contains(l.Stored.Spec.Released, ledgerv1.OutsideID{Kind: kind, ID: id}.String())
+		slices.Contains(l.released(), ledgerv1.OutsideID{Kind: kind, ID: id}.String())
 }
 
 // EntriesOf are the effective entries of a ledger, by key.
@@ -127,8 +129,14 @@ func EntriesOf(stored *ledgerv1.Ledger) map[string]*ledgerv1.Entry {
 	return entries
 }
 
-// BelongsTo gives a ledger the owner ID that was found, or is known otherwise.
-func (l *Ledger) BelongsTo(ownerID string) { l.OwnerID, l.Stored.Spec.OwnerID = ownerID, ownerID }
+// BelongsTo gives a ledger the owner ID that was found, or is known otherwise. If that is the one of the ledger that it replaces, the owner
+// may show what was the user's own there.
+func (l *Ledger) BelongsTo(ownerID string) {
+	l.OwnerID, l.Stored.Spec.OwnerID = ownerID, ownerID
+	if l.replaced != nil && l.replaced.Spec.OwnerID == ownerID {
+		l.Stored.Spec.Released = theirs(l.replaced)
+	}
+}
 
 // Moved reports whether the ledger names other credentials, until it is written.
 func (l *Ledger) Moved() bool { return !slices.Equal(l.Stored.Spec.Credentials, l.Credentials) }
@@ -255,13 +263,7 @@ func (l *Ledger) released() (all []string) {
 	for _, e := range l.Entries {
 		names[shownAs(e)] = true
 	}
-	gone := slices.Clip(l.Stored.Spec.Released)
-	for i := range l.Stored.Spec.Entries {
-		if e := &l.Stored.Spec.Entries[i]; e.Foreign {
-			gone = append(gone, shownAs(e))
-		}
-	}
-	for _, text := range gone {
+	for _, text := range theirs(l.Stored) {
 		if !names[text] {
 			all, names[text] = append(all, text), true
 		}
@@ -275,6 +277,17 @@ func (l *Ledger) released() (all []string) {
 		over--
 		return over >= 0 && !shown[text]
 	})
+}
+
+// theirs are the resources that are or were the user's own, as KIND ID: those that it has released come first.
+func theirs(stored *ledgerv1.Ledger) []string {
+	all := slices.Clip(stored.Spec.Released)
+	for i := range stored.Spec.Entries {
+		if e := &stored.Spec.Entries[i]; e.Foreign {
+			all = append(all, shownAs(e))
+		}
+	}
+	return all
 }
 
 // shownAs is how an owner shows what an entry names.

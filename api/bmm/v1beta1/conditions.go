@@ -18,9 +18,6 @@ const (
 	IPBlockReadyCondition = "IPBlockReady"
 	// NSGReadyCondition: the network security group has the spec's rules.
 	NSGReadyCondition = "NSGReady"
-	// GroupPendingReason of NSGReady: the site has the group, and the service hasn't seen it there yet. That takes until the next
-	// inventory, up to three minutes.
-	GroupPendingReason = "Pending"
 	// VPCReadyCondition: the VPC exists and is accessible.
 	VPCReadyCondition = "VPCReady"
 	// SubnetsReadyCondition: all subnets or VPC prefixes are cut from the IP block and ready.

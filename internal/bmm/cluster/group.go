@@ -33,11 +33,15 @@ func groupKind(api *bmm.Client, service *graph.Service) *graph.Kind[bmm.NetworkS
 	}
 }
 
+// groupPending is the reason of a group that the site has, and the service hasn't seen there yet: that takes until the
+// next inventory, up to three minutes.
+const groupPending = "Pending"
+
 // groupPhase doesn't make a VPC wait for the inventory: a group's ID is enough for it, and the site applies the rules at once.
 func groupPhase(g *bmm.NetworkSecurityGroup) phases.Phase {
 	phase := phaseOf("network security group", g.Name, g.ID, g.Status, bmm.NetworkSecurityGroupReady)
 	if phase.State == phases.StateWaiting {
-		phase = phase.Because(infrav1.GroupPendingReason).Usable()
+		phase = phase.Because(groupPending).Usable()
 	}
 	return phase
 }

@@ -88,7 +88,7 @@ func provisioned(conditions []metav1.Condition) bool {
 		case infrav1.VPCPeeringsReadyCondition, infrav1.ReadyCondition, clusterv1.PausedCondition:
 			continue
 		}
-		if c.Status != metav1.ConditionTrue && (c.Type != infrav1.NSGReadyCondition || c.Reason != infrav1.GroupPendingReason) {
+		if c.Status != metav1.ConditionTrue && (c.Type != infrav1.NSGReadyCondition || c.Reason != groupPending) {
 			return false
 		}
 	}

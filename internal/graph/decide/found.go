@@ -79,23 +79,24 @@ func (d decision) isTheirs(id string) bool {
 // isNamed reports whether the spec names a resource as the user's own.
 func (d decision) isNamed(id string) bool { return slices.Contains(d.w.Named, id) }
 
-// isOurs reports whether the tag says that a resource was made for this owner; without tags, whether the ledger does, under another key.
+// isOurs reports whether a resource was made for this owner: by its tag, or by the ledger, which has it under another key.
 func (d decision) isOurs(o Thing) bool {
-	if d.w.Tagged {
-		return o.Tag.Owner == d.w.Owner
-	}
-	return d.elsewhere(func(e *ledgerv1.Entry) bool { return !e.Foreign && e.ID == o.ID }) != ""
+	return d.w.Tagged && o.Tag.Owner == d.w.Owner || d.elsewhere(func(e *ledgerv1.Entry) bool { return !e.Foreign && e.ID == o.ID }) != ""
 }
 
-// claimsOurs reports that the spec names as the user's own what was made for this owner. Its tag says whose it is, not the spec, so it
-// stays ours; it isn't deleted either, unless its owner is.
-func (d decision) claimsOurs(id string) Step {
-	remedy := "remove it from the spec"
+// mayBeOurs is the other key of an attempt that may have made a resource without a tag; empty if there is none.
+func (d decision) mayBeOurs() string {
 	if d.w.Tagged {
-		remedy += ", or take our tag off it to keep it as your own"
+		return ""
 	}
-	return ends(phases.Failed("%s %s was created for this object, and is deleted with it, although the spec names it as your own: %s",
-		d.w.Kind, id, remedy).Because("ClaimChanged"))
+	return d.elsewhere(func(e *ledgerv1.Entry) bool { return e.State == ledgerv1.Pending && e.ID == "" })
+}
+
+// claimsOurs reports that the spec names as the user's own what was made for this owner. The ledger and the tag say whose it is, not the
+// spec, so it stays ours; it isn't deleted either, unless its owner is.
+func (d decision) claimsOurs(id string) Step {
+	return ends(phases.Failed("%s %s was created for this object, and is deleted with it, although the spec names it as your own: remove it from "+
+		"the spec, or name another one", d.w.Kind, id).Because("ClaimChanged"))
 }
 
 // oursElsewhere is the key under which the ledger has one of the others as ours, or an attempt that may have made it; empty if there is

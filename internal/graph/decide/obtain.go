@@ -75,7 +75,7 @@ func (d decision) begin() Step {
 	if s, must := d.takeTurn(); must {
 		return s
 	}
-	if !d.provable() && !d.s.Twice { // what has the name would be taken for ours later, and a list may be wrong once
+	if !d.w.Tagged && d.w.Fresh.Title != "" && !d.s.Twice { // what has the name would be taken for ours later, and a list may be wrong once
 		return d.look()
 	}
 	if d.s.Token == "" {
@@ -156,6 +156,9 @@ func (d decision) useNamed() Step {
 		return ends(missing(d.w.Fresh.Kind, d.s.ID))
 	case d.isOurs(*object):
 		return d.claimsOurs(d.s.ID)
+	case d.mayBeOurs() != "":
+		return ends(phases.Waiting("the outcome of a create under the key %q isn't known: %s %s may be what it made, and no tag tells",
+			d.mayBeOurs(), d.w.Kind, d.s.ID))
 	}
 	return d.bindTo(Use, d.s.ID, true)
 }

@@ -60,7 +60,7 @@ var rules = map[string]func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string{
 		}
 		return ""
 	},
-	"what is the user's own under another key is neither deleted nor taken for ours, and what the spec names isn't deleted": func(w Wish, e *ledgerv1.Entry, _ Sight, d Step) string {
+	"what is the user's own under another key is neither deleted nor taken for ours, and what the spec names isn't deleted": func(w Wish, _ *ledgerv1.Entry, _ Sight, d Step) string {
 		id := d.ID
 		if d.Verb == Adopt {
 			id = d.Entry.ID
