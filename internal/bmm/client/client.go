@@ -168,15 +168,26 @@ func get[T any](
 	return out, nil
 }
 
-// ask makes a call for one object of a site. The object counts as absent if the server says so twice, and shows the site
-// in between. Once isn't enough: the server may recover just before the site is read.
+// ask makes a call for one object of a site. See the package comment about the site: it is read through the same client, for each 404 and
+// after it, since an earlier success says nothing about a server that was replaced in between. 404s are rare, so this costs next to nothing.
 func (c *Client) ask(ctx context.Context, siteID string, r request, out any) error {
-	err := c.do(ctx, r, out)
-	if err = c.proveAbsence(ctx, siteID, err); fault.IsNotFound(err) {
-		err = c.do(ctx, r, out)
-	}
-	return err
+	return httpclient.Proven(ctx, func(ctx context.Context) error { return c.do(ctx, r, out) }, c.control(siteID), checkPath)
 }
+
+// checkPath is what a user should look at after a 404 that proves nothing.
+const checkPath = "endpoint, orgName and apiName"
+
+// control is the control call of a site.
+func (c *Client) control(siteID string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if siteID == "" {
+			return errNoSite
+		}
+		return c.do(ctx, getSite(siteID), &Site{})
+	}
+}
+
+var errNoSite = errors.New("no site is known")
 
 // create makes a call that creates one object. With the ID of the site, NotFound of what the request refers to
 // becomes Invalid; the new object itself can't be missing.
@@ -186,8 +197,10 @@ func create[T any](ctx context.Context, c *Client, op, siteID string, call send)
 	if err == nil {
 		return out, nil
 	}
-	err = c.proveAbsence(ctx, siteID, err)
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Class == fault.NotFound {
+		if c.control(siteID)(ctx) != nil {
+			return nil, notProven(err)
+		}
 		err = &fault.Error{Class: fault.Invalid, Op: f.Op, Err: f.Err}
 	}
 	return nil, err
@@ -207,31 +220,8 @@ func (c *Client) remove(ctx context.Context, op, siteID string, call send) error
 	return c.ask(ctx, siteID, request{op: op, site: siteID, send: call}, nil)
 }
 
-// proveAbsence leaves a NotFound as it is if the control call succeeds: GET of the site, through the same client. It is
-// repeated for each 404, and after it: an earlier success says nothing about a server that was replaced in between.
-// 404s are rare, so this costs next to nothing.
-func (c *Client) proveAbsence(ctx context.Context, siteID string, err error) error {
-	if !fault.IsNotFound(err) {
-		return err
-	}
-	if siteID == "" {
-		return notProven(err)
-	}
-	if controlErr := c.do(ctx, getSite(siteID), &Site{}); controlErr != nil {
-		return notProven(err)
-	}
-	return err
-}
-
-// notProven turns a NotFound that proves nothing into a Transient error; other errors stay as they are.
-func notProven(err error) error {
-	var f *fault.Error
-	if !errors.As(err, &f) || f.Class != fault.NotFound {
-		return err
-	}
-	return &fault.Error{Class: fault.Transient, Op: f.Op, Err: fmt.Errorf(
-		"%w (this doesn't prove that it is absent: check endpoint, orgName and apiName)", f.Err)}
-}
+// notProven is an error of a call without a control call.
+func notProven(err error) error { return httpclient.NotProven(err, checkPath) }
 
 // CloseIdleConnections is for the end of the client.
 func (c *Client) CloseIdleConnections() { c.api.CloseIdleConnections() }
