@@ -40,14 +40,14 @@ import (
 
 // Memory is an API server in memory, for tests that need one each, and hundreds: controller-runtime's fake client, which knows resource
 // versions, finalizers and the status, with the UIDs, generations and defaults of a real one. It validates nothing.
-// TestMemory_doesAsTheAPIServer compares the two.
-func Memory(t testing.TB) client.WithWatch {
+// TestMemory_doesAsTheAPIServer compares the two. It knows the kinds of bmm, or those of another system.
+func Memory(t testing.TB, system ...func(*apiruntime.Scheme) error) client.WithWatch {
 	t.Helper()
 	kinds, err := customKinds(toolstest.Find(t, "manifests/core.yaml"))
 	if err != nil {
 		t.Fatalf("read the CRDs: %v", err)
 	}
-	scheme, err := memoryScheme()
+	scheme, err := memoryScheme(system)
 	if err != nil {
 		t.Fatalf("build the scheme: %v", err)
 	}
@@ -63,9 +63,12 @@ func Memory(t testing.TB) client.WithWatch {
 }
 
 // memoryScheme is small, since a fake client goes through all of it in each write, and of one client, since it adds unknown kinds.
-func memoryScheme() (*apiruntime.Scheme, error) {
+func memoryScheme(system apiruntime.SchemeBuilder) (*apiruntime.Scheme, error) {
+	if len(system) == 0 {
+		system.Register(bmmv1.AddToScheme, ledgerv1.AddToScheme(ledgerv1.GroupBMM))
+	}
 	scheme := apiruntime.NewScheme()
-	builder := apiruntime.NewSchemeBuilder(corev1.AddToScheme, clusterv1.AddToScheme, bmmv1.AddToScheme, ledgerv1.AddToScheme(ledgerv1.GroupBMM))
+	builder := append(apiruntime.SchemeBuilder{corev1.AddToScheme, clusterv1.AddToScheme}, system...)
 	return scheme, builder.AddToScheme(scheme)
 }
 

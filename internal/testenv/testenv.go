@@ -124,12 +124,13 @@ func start(bin tools.Dir) {
 	}
 }
 
-// crdPaths are the files, and folders of files, with the CRDs that every API server has.
+// crdPaths are the files, and folders of files, with the CRDs that every API server has: Cluster API's, and those of all systems.
 func crdPaths(bin tools.Dir) []string {
-	config := filepath.Join(tools.ModuleRoot("."), "config")
-	return []string{
-		bin.Path("manifests", "core.yaml"), filepath.Join(config, "bmm", "crd", "bases"), filepath.Join(config, "hydrazine", "crd", "bases"),
+	systems, err := filepath.Glob(filepath.Join(tools.ModuleRoot("."), "config", "*", "crd", "bases"))
+	if err != nil || len(systems) == 0 {
+		panic(fmt.Sprintf("no CRDs in config: %v", err))
 	}
+	return append([]string{bin.Path("manifests", "core.yaml")}, systems...)
 }
 
 // serve starts the webhooks and returns when they answer.
@@ -211,10 +212,18 @@ func SchemeWith(others ...func(*apiruntime.Scheme) error) (*apiruntime.Scheme, e
 	return scheme, builder.AddToScheme(scheme)
 }
 
-// Client reads and writes the API server directly, without a cache. All tests share it: each new one asks for all kinds again.
-func Client(t testing.TB) client.WithWatch {
+// Client reads and writes the API server directly, without a cache. All tests share it: each new one asks for all kinds again. It knows
+// the kinds of all systems but the ledgers of bmm only; one for the kinds of another system is a new one.
+func Client(t testing.TB, system ...func(*apiruntime.Scheme) error) client.WithWatch {
 	t.Helper()
-	Config(t)
+	config := Config(t)
+	if len(system) > 0 {
+		c, err := clientOf(config, system)
+		if err != nil {
+			t.Fatalf("make a client: %v", err)
+		}
+		return c
+	}
 	c, err := direct()
 	if err != nil {
 		t.Fatalf("make a client: %v", err)
@@ -229,6 +238,15 @@ var direct = sync.OnceValues(func() (client.WithWatch, error) {
 	}
 	return client.NewWithWatch(shared.config, client.Options{Scheme: scheme})
 })
+
+func clientOf(config *rest.Config, system apiruntime.SchemeBuilder) (client.WithWatch, error) {
+	scheme := apiruntime.NewScheme()
+	builder := append(apiruntime.SchemeBuilder{clientgoscheme.AddToScheme, clusterv1.AddToScheme}, system...)
+	if err := builder.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	return client.NewWithWatch(config, client.Options{Scheme: scheme})
+}
 
 // Namespace makes a namespace for one test.
 func Namespace(t testing.TB) string {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bedplate/bedplate/internal/soaktest"
@@ -24,13 +25,13 @@ import (
 const rounds = 60
 
 // API is the API server of a world, and a namespace there: one in memory, since a real one takes most of the time; a real one if all points
-// are tried.
-func API(t testing.TB) (_ client.WithWatch, namespace string) {
+// are tried. It knows the kinds of bmm, or those of another system.
+func API(t testing.TB, system ...func(*runtime.Scheme) error) (_ client.WithWatch, namespace string) {
 	t.Helper()
 	if os.Getenv(everyVariable) != "" {
-		return testenv.Client(t), testenv.Namespace(t)
+		return testenv.Client(t, system...), testenv.Namespace(t)
 	}
-	return testenv.Memory(t), metav1.NamespaceDefault
+	return testenv.Memory(t, system...), metav1.NamespaceDefault
 }
 
 // World is one owner in an API server and the service that its graph calls. Each run has its own.
