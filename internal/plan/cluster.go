@@ -47,7 +47,7 @@ func (p *planner) cluster(ctx context.Context, infra applied) (*Cluster, error) 
 	for _, m := range machines {
 		planned.Machines = append(planned.Machines, Machine{Name: m.GetName(), Steps: outside.Machine(ctx, ownerOf(m, owners), m)})
 	}
-	if infra.GetDeletionTimestamp().IsZero() && owner.Name != "" {
+	if infra.GetDeletionTimestamp().IsZero() && owner.Name != "" && p.system.Template != "" {
 		w := &wanted{planner: p, outside: outside, owner: owner, namespace: infra.GetNamespace(), machines: machines}
 		planned.Instances = w.instances(ctx)
 	}
@@ -87,7 +87,7 @@ func (p *planner) machinesOf(
 ) ([]client.Object, *clusterv1.MachineList, error) {
 	owners := &clusterv1.MachineList{}
 	name := cmp.Or(owner.Name, infra.GetLabels()[clusterv1.ClusterNameLabel])
-	if name == "" {
+	if name == "" || p.system.Machine == "" {
 		return nil, owners, nil
 	}
 	live, err := p.Scheme().New(p.system.Version.WithKind(p.system.Machine + "List"))

@@ -22,7 +22,8 @@ const settle = 3 * time.Minute
 type System struct {
 	// Name of its folder in config/.
 	Name string
-	// Version of its kinds, and those that are planned: of clusters, of machines and of the machines' templates.
+	// Version of its kinds, and those that are planned: of clusters, of machines and of the machines' templates. A system without machines
+	// leaves their kinds empty.
 	Version                    schema.GroupVersion
 	Cluster, Machine, Template string
 	// Secret is the path of the name of the credentials in a cluster.
@@ -53,6 +54,22 @@ type Infrastructure interface {
 	Domains() []string
 	// Instance describes one that would be created from a template. The error says why it can't be.
 	Instance(ctx context.Context, template client.Object, controlPlane bool, domain string) (Instance, error)
+}
+
+// NoMachines is a part of the Infrastructure of a system that has clusters only.
+type NoMachines struct{}
+
+// Machine has no steps.
+func (NoMachines) Machine(context.Context, *clusterv1.Machine, client.Object) []graph.Step {
+	return nil
+}
+
+// Domains are none.
+func (NoMachines) Domains() []string { return nil }
+
+// Instance describes nothing.
+func (NoMachines) Instance(context.Context, client.Object, bool, string) (Instance, error) {
+	return Instance{}, nil
 }
 
 // Failed is the step of something that the manager reports in a condition.
