@@ -44,12 +44,18 @@ func HydrazineTools() []string { return slices.Concat(controlplane.Tools, hydraz
 
 // Files returns the names of all that a stack makes in its folder.
 func Files() []string {
-	names := []string{"pki", "management", "webhooks", "logs", "machines", "net", "kubeconfig", "bmm.yaml"}
-	for _, tool := range []string{BMMManager, BMMMachineController, HydrazineManager, hydrazineSpeaker, hydrazineProxy} {
+	names := []string{"pki", "management", "webhooks", "logs", "machines", "net", "kubeconfig", "bmm.yaml", simulators}
+	for _, tool := range programs {
 		names = append(names, tool+".kubeconfig")
 	}
 	return names
 }
+
+// simulators is the folder for the configurations of simulators.
+const simulators = "simulators"
+
+// programs that have a kubeconfig each.
+var programs = []string{BMMManager, BMMMachineController, HydrazineManager, hydrazineSpeaker, hydrazineProxy}
 
 // Config describes a stack.
 type Config struct {

@@ -41,11 +41,26 @@ var milestones = []struct{ step, condition string }{
 	{"Cluster", clusterv1.ClusterAvailableCondition},
 }
 
-// createExample applies an example and waits until its cluster is available and all nodes are ready.
-func (r *run) createExample(ctx context.Context, stack *localstack.Stack, system map[string]string) (*Cluster, error) {
+// other is a lab of an example that isn't bmm's with machines of Cluster API.
+type other struct {
+	tools func() []string
+	// plain: the management cluster has no Cluster API.
+	plain bool
+	// start ends with the first context; what continues afterwards ends with the second one.
+	start func(*run, context.Context, context.Context, *localstack.Stack) (*Lab, error)
+}
+
+// others by the names of their examples.
+var others = map[string]other{
+	MachinesExample: {tools: localstack.OpenShiftTools, plain: true, start: (*run).startMachines},
+	OverlayExample:  {tools: localstack.HydrazineTools, plain: true, start: (*run).startOverlay},
+}
+
+// applyExample applies an example of a cluster.
+func (r *run) applyExample(ctx context.Context, stack *localstack.Stack, system map[string]string) error {
 	version, err := kubernetesVersion(stack.AdminConfig())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	variables := map[string]string{
 		"CLUSTER_NAME":                exampleName,
@@ -57,10 +72,18 @@ func (r *run) createExample(ctx context.Context, stack *localstack.Stack, system
 	maps.Copy(variables, system)
 	yaml, err := examples.Render(r.options.Example, variables)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := stack.Apply(ctx, yaml); err != nil {
-		return nil, fmt.Errorf("example %s: %w", r.options.Example, err)
+		return fmt.Errorf("example %s: %w", r.options.Example, err)
+	}
+	return nil
+}
+
+// createExample applies an example and waits until its cluster is available and all nodes are ready.
+func (r *run) createExample(ctx context.Context, stack *localstack.Stack, system map[string]string) (*Cluster, error) {
+	if err := r.applyExample(ctx, stack, system); err != nil {
+		return nil, err
 	}
 	c := stack.Client()
 	cluster := &Cluster{

@@ -25,7 +25,7 @@ const OverlayExample = "hydrazine"
 
 // startOverlay applies the example to a fabric of six DPUs in two racks with all servers, waits until all hosts are ready, and
 // until packets go where they have to and nowhere else.
-func (r *run) startOverlay(ctx context.Context, stack *localstack.Stack) (*Lab, error) {
+func (r *run) startOverlay(ctx, _ context.Context, stack *localstack.Stack) (*Lab, error) {
 	o, err := stack.StartHydrazine(ctx, fabric.DualStack(fabric.WithServices(fabric.Routed(6))))
 	if err != nil {
 		return nil, err

@@ -70,7 +70,7 @@ func (r *run) run(ctx context.Context) error {
 		return fmt.Errorf("find this program: %w", err)
 	}
 	start := localstack.Start
-	if r.options.Example == MachinesExample || r.options.Example == OverlayExample {
+	if others[r.options.Example].plain {
 		start = localstack.StartKubernetes
 	}
 	stack, err := start(starting, localstack.Config{
@@ -124,11 +124,8 @@ func (r *run) watchCrashes(ctx context.Context, stack *localstack.Stack) {
 
 // start ends with ctx; what continues afterwards ends with life.
 func (r *run) start(ctx, life context.Context, stack *localstack.Stack) (*Lab, error) {
-	switch r.options.Example {
-	case MachinesExample:
-		return r.startMachines(ctx, life, stack)
-	case OverlayExample:
-		return r.startOverlay(ctx, stack)
+	if other, ok := others[r.options.Example]; ok {
+		return other.start(r, ctx, life, stack)
 	}
 	bmm, err := stack.StartBMM(ctx)
 	if err != nil {

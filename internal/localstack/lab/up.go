@@ -50,11 +50,8 @@ type Options struct {
 
 // Tools are the names of those that an example needs.
 func Tools(example string) []string {
-	switch example {
-	case MachinesExample:
-		return localstack.OpenShiftTools()
-	case OverlayExample:
-		return localstack.HydrazineTools()
+	if other, ok := others[example]; ok {
+		return other.tools()
 	}
 	return localstack.BMMTools()
 }
