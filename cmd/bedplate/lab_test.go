@@ -258,7 +258,7 @@ func TestHelp_everyCommandTeaches(t *testing.T) {
 	for _, command := range commands {
 		path := command.CommandPath()
 		g.Expect(command.Short).NotTo(BeEmpty(), path)
-		help, err := run(t, nil, append(strings.Fields(path)[1:], "--help")...)
+		help, err := runWith(t, systems, nil, append(strings.Fields(path)[1:], "--help")...)
 		g.Expect(err).NotTo(HaveOccurred(), path)
 		g.Expect(help).To(ContainSubstring("Usage:\n  "+path), path)
 	}

@@ -14,7 +14,7 @@ import (
 
 // withToys are the systems, and another one.
 func withToys() catalogue {
-	return append(append(catalogue{}, systems...), system{
+	return append(append(catalogue{}, tested...), system{
 		name: "toys", title: "toys in a shop", ledgers: "toys.bedplate.dev",
 		describe: []describe.Kind{{Names: []string{"toybox", "tb"}, Shows: "a box\nwith its toys"}},
 		plan:     &plan.System{Version: schema.GroupVersion{Group: "toys.bedplate.dev", Version: "v1"}, Cluster: "ToyCluster"},
@@ -43,7 +43,7 @@ func TestSystems_areKnownToTheCommandsByOneRegistration(t *testing.T) {
 	g.Expect(helpOf(t, all, "orphans")).To(And(
 		ContainSubstring("\n  toys (toys in a shop): toys that no child has\n"), ContainSubstring("system whose orphans are meant: bmm or toys"),
 	))
-	g.Expect(helpOf(t, systems, "orphans")).NotTo(ContainSubstring("--system"), "there is only one")
+	g.Expect(helpOf(t, tested, "orphans")).NotTo(ContainSubstring("--system"), "there is only one")
 	g.Expect(helpOf(t, all, "lab")).To(ContainSubstring("toys (toys in a shop)"))
 	g.Expect(helpOf(t, all, "lab", "up")).To(ContainSubstring("this example: bmm, bmm-class, hydrazine, openshift-machines, toys\n"))
 	g.Expect(helpOf(t, all, "lab", "simulate")).To(ContainSubstring("Simulate a shop"))
@@ -83,7 +83,7 @@ func TestSystems_ofOrphansHasToBeNamedIfThereAreSeveral(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(s.name).To(Equal(name))
 	}
-	s, err := systems.searched().named("")
+	s, err := tested.searched().named("")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(s.name).To(Equal("bmm"))
 }
