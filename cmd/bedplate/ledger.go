@@ -10,44 +10,70 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	machinev1 "github.com/openshift/api/machine/v1beta1"
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
-	"github.com/bedplate/bedplate/internal/bmm/actuator"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/ledgers"
 	"github.com/bedplate/bedplate/internal/printable"
 )
 
-func ledgerCommand() *cobra.Command {
+// ledgerKind is a kind of object that has a ledger.
+type ledgerKind struct {
+	// name in small letters, and article and name in a sentence.
+	name, title string
+	read        func(context.Context, client.Client, client.ObjectKey) (graph.Owner, error)
+	// forms of the keys in its ledger: with a slash at the end where a name comes after it. Under another key, or of another kind, the
+	// manager wouldn't know what to do with a resource, or would delete what the spec doesn't ask for under that key.
+	forms map[string]form
+	// complete adds to a resource what the object says of its scope, or refuses it. Optional.
+	complete func(graph.Owner, *ledgers.Resource) error
+}
+
+// form of a key in a ledger, and what is under it.
+type form struct {
+	kind string
+	// yours: it can only be the user's own.
+	yours bool
+}
+
+func ledgerCommand(all catalogue) *cobra.Command {
+	var titles []string
+	for _, s := range all {
+		for _, k := range s.owners {
+			titles = append(titles, k.title)
+		}
+	}
 	command := &cobra.Command{
 		Use:   "ledger",
 		Short: "Show and repair the ledger of an object: the record of its external resources",
-		Long: `A ledger says what exists outside Kubernetes for an object: an NvidiaBMMCluster, an NvidiaBMMMachine, or a Machine of OpenShift's.
+		Long: `A ledger says what exists outside Kubernetes for an object: ` + choice(titles) + `.
 Bedplate's managers write it. Use these commands if one is lost or incomplete: docs/backup.md has the cases.`,
 	}
-	command.AddCommand(ledgerShowCommand(), ledgerSeedCommand(), ledgerAdoptCommand(), ledgerRebuildCommand())
+	command.AddCommand(ledgerShowCommand(all), ledgerSeedCommand(all), ledgerAdoptCommand(all), ledgerRebuildCommand(all))
 	return command
 }
 
 // onLedger makes a command about the ledger of one object.
 func onLedger(
-	use, short, example string, args cobra.PositionalArgs,
-	run func(ctx context.Context, out io.Writer, c client.Client, owner graph.Owner, args []string) error,
+	all catalogue, use, short, example string, args cobra.PositionalArgs,
+	run func(ctx context.Context, out io.Writer, c client.Client, kind ledgerKind, owner graph.Owner, args []string) error,
 ) *cobra.Command {
-	from := management{systems: catalogue{bmmSystem}, ledgers: bmmSystem.ledgers}
+	from := management{systems: all}
 	command := &cobra.Command{
 		Use: use, Short: short, Example: example, Args: args,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			kind, name, err := from.owned(args[0])
+			if err != nil {
+				return err
+			}
 			return from.use(func(c client.Client, namespace string) error {
-				owner, err := ledgerOwner(cmd.Context(), c, namespace, args[0])
+				owner, err := kind.read(cmd.Context(), c, client.ObjectKey{Namespace: namespace, Name: name})
 				if err != nil {
 					return err
 				}
-				return run(cmd.Context(), cmd.OutOrStdout(), c, owner, args[1:])
+				return run(cmd.Context(), cmd.OutOrStdout(), c, kind, owner, args[1:])
 			})
 		},
 	}
@@ -56,28 +82,25 @@ func onLedger(
 	return command
 }
 
-// ledgerOwner reads KIND/NAME.
-func ledgerOwner(ctx context.Context, c client.Client, namespace, text string) (graph.Owner, error) {
+// owned reads KIND/NAME of an object that has a ledger, and remembers of which system.
+func (m *management) owned(text string) (_ ledgerKind, name string, _ error) {
 	kind, name, _ := strings.Cut(text, "/")
-	key := client.ObjectKey{Namespace: namespace, Name: name}
-	switch strings.ToLower(kind) {
-	case "nvidiabmmcluster":
-		o := &infrav1.NvidiaBMMCluster{}
-		return o, c.Get(ctx, key, o)
-	case "nvidiabmmmachine":
-		o := &infrav1.NvidiaBMMMachine{}
-		return o, c.Get(ctx, key, o)
-	case "machine":
-		o := &machinev1.Machine{}
-		err := c.Get(ctx, key, o)
-		return actuator.OwnerOf(o), err
+	var known []string
+	for _, s := range m.systems {
+		for _, k := range s.owners {
+			if k.name == strings.ToLower(kind) {
+				m.ledgers = s.ledgers
+				return k, name, nil
+			}
+			known = append(known, k.name+"/NAME")
+		}
 	}
-	return nil, fmt.Errorf("%q: it has to be nvidiabmmcluster/NAME, nvidiabmmmachine/NAME or machine/NAME", text)
+	return ledgerKind{}, "", fmt.Errorf("%q: it has to be %s", text, choice(known))
 }
 
-func ledgerShowCommand() *cobra.Command {
-	return onLedger("show KIND/NAME", "Print the ledger of an object", "  bedplate ledger show nvidiabmmcluster/demo", cobra.ExactArgs(1),
-		func(ctx context.Context, out io.Writer, c client.Client, owner graph.Owner, _ []string) error {
+func ledgerShowCommand(all catalogue) *cobra.Command {
+	return onLedger(all, "show KIND/NAME", "Print the ledger of an object", "  bedplate ledger show nvidiabmmcluster/demo", cobra.ExactArgs(1),
+		func(ctx context.Context, out io.Writer, c client.Client, _ ledgerKind, owner graph.Owner, _ []string) error {
 			return showLedger(ctx, out, c, owner)
 		})
 }
@@ -107,16 +130,16 @@ func showLedger(ctx context.Context, out io.Writer, c client.Client, owner graph
 	return table.Flush()
 }
 
-func ledgerSeedCommand() *cobra.Command {
+func ledgerSeedCommand(all catalogue) *cobra.Command {
 	var ownerID string
 	var credentials []string
 	var in map[string]string
-	command := onLedger("seed KIND/NAME --owner-id ID --credentials SECRET KEY=KIND/ID…",
+	command := onLedger(all, "seed KIND/NAME --owner-id ID --credentials SECRET KEY=KIND/ID…",
 		"Write the ledger of an object that has none",
 		`  bedplate ledger seed nvidiabmmmachine/worker-1 --owner-id 0c1f7e2ab934 --credentials demo-bmm \
     instance=instance/6f0c4c1e-58a8-4a0e-8d4e-2b5a3f0a9c11`, cobra.MinimumNArgs(2),
-		func(ctx context.Context, _ io.Writer, c client.Client, owner graph.Owner, args []string) error {
-			resources, err := resourcesOf(owner, args, in, false)
+		func(ctx context.Context, _ io.Writer, c client.Client, kind ledgerKind, owner graph.Owner, args []string) error {
+			resources, err := kind.resourcesOf(owner, args, in, false)
 			if err != nil {
 				return err
 			}
@@ -134,13 +157,13 @@ func ledgerSeedCommand() *cobra.Command {
 	return command
 }
 
-func ledgerAdoptCommand() *cobra.Command {
+func ledgerAdoptCommand(all catalogue) *cobra.Command {
 	var yours bool
 	var in map[string]string
-	command := onLedger("adopt KIND/NAME KEY=KIND/ID…", "Add existing external resources to the ledger of an object",
+	command := onLedger(all, "adopt KIND/NAME KEY=KIND/ID…", "Add existing external resources to the ledger of an object",
 		"  bedplate ledger adopt nvidiabmmcluster/demo subnet/nodes=subnet/5d2e8f67-10ac-4d0b-9c57-3f5f7a1c2b90", cobra.MinimumNArgs(2),
-		func(ctx context.Context, out io.Writer, c client.Client, owner graph.Owner, args []string) error {
-			resources, err := resourcesOf(owner, args, in, yours)
+		func(ctx context.Context, out io.Writer, c client.Client, kind ledgerKind, owner graph.Owner, args []string) error {
+			resources, err := kind.resourcesOf(owner, args, in, yours)
 			if err == nil {
 				err = ledgerEngine(c).AdoptInto(ctx, owner, resources...)
 			}
@@ -158,11 +181,11 @@ func inFlag(command *cobra.Command, in *map[string]string) {
 	command.Flags().StringToStringVar(in, "in", nil, "scope of the resource, such as site=ID, if neither the object nor its ledger has it")
 }
 
-func ledgerRebuildCommand() *cobra.Command {
-	return onLedger("rebuild KIND/NAME",
+func ledgerRebuildCommand(all catalogue) *cobra.Command {
+	return onLedger(all, "rebuild KIND/NAME",
 		"Let the manager rebuild a lost ledger from the tags outside, or take over one of another management cluster",
 		"  bedplate ledger rebuild nvidiabmmcluster/demo", cobra.ExactArgs(1),
-		func(ctx context.Context, out io.Writer, c client.Client, owner graph.Owner, _ []string) error {
+		func(ctx context.Context, out io.Writer, c client.Client, _ ledgerKind, owner graph.Owner, _ []string) error {
 			if err := graph.TakeOver(ctx, c, owner); err != nil {
 				return err
 			}
@@ -175,34 +198,8 @@ func ledgerEngine(c client.Client) *graph.Engine {
 	return &graph.Engine{Store: &ledgers.Store{Client: c, Live: c}, Clock: clock.RealClock{}}
 }
 
-// form of a key in a ledger, and what is under it.
-type form struct {
-	kind string
-	// yours: it can only be the user's own.
-	yours bool
-}
-
-// The forms of keys by the kinds of objects: with a slash at the end where a name comes after it. Under another key, or of another
-// kind, the manager wouldn't know what to do with it, or would delete what the spec doesn't ask for under that key.
-var (
-	clusterForms = map[string]form{
-		"site": {"site", true}, "ipblock": {"IP block", true}, "parentblock/": {"IP block", false}, "allocation/": {"allocation", false},
-		"group": {"network security group", false}, "group/": {"network security group", true}, "vpc": {"VPC", false},
-		"subnet/": {"subnet", false}, "prefix/": {"VPC prefix", false}, "peering/": {"VPC peering", false},
-	}
-	machineForms = map[string]form{"instance": {"instance", false}}
-)
-
 // resourcesOf reads KEY=KIND/ID, of what lies in a scope and belongs to an object.
-func resourcesOf(owner graph.Owner, args []string, in graph.Scope, yours bool) (resources []ledgers.Resource, _ error) {
-	forms := machineForms
-	if cluster, is := owner.(*infrav1.NvidiaBMMCluster); is {
-		forms = clusterForms
-		if len(in) == 0 {
-			in = graph.Scope{infrav1.KindSite: cluster.Status.SiteID, "VPC": cluster.Status.VPCID}
-			maps.DeleteFunc(in, func(_, id string) bool { return id == "" })
-		}
-	}
+func (k ledgerKind) resourcesOf(owner graph.Owner, args []string, in graph.Scope, yours bool) (resources []ledgers.Resource, _ error) {
 	for _, arg := range args {
 		key, what, _ := strings.Cut(arg, "=")
 		kind, id, found := strings.Cut(what, "/")
@@ -213,29 +210,21 @@ func resourcesOf(owner graph.Owner, args []string, in graph.Scope, yours bool) (
 		if named {
 			of += "/"
 		}
-		switch known, is := forms[of]; {
+		switch known, is := k.forms[of]; {
 		case !is || named && name == "":
-			return nil, fmt.Errorf("%q: the key has to be one of %s; a name follows the slash", arg, strings.Join(slices.Sorted(maps.Keys(forms)), ", "))
+			return nil, fmt.Errorf("%q: the key has to be one of %s; a name follows the slash", arg, strings.Join(slices.Sorted(maps.Keys(k.forms)), ", "))
 		case known.kind != kind:
 			return nil, fmt.Errorf("%q: the kind of the resource under this key must be %q", arg, known.kind)
 		case known.yours && !yours:
 			return nil, fmt.Errorf("%q: what is under this key is your own, and never deleted: adopt it with --yours", arg)
 		}
-		lies := in
-		if kind != "VPC peering" { // nothing else lies in the VPC; the group even comes before it
-			lies = maps.Clone(in)
-			delete(lies, "VPC")
-		} else if cluster, is := owner.(*infrav1.NvidiaBMMCluster); is && !yours && !asksFor(cluster, name, id) {
-			return nil, fmt.Errorf("%q: neither spec nor status have a peering with %q, and under this key it would be deleted", arg, name)
+		r := ledgers.Resource{Key: key, Kind: kind, ID: id, Scope: maps.Clone(in), Own: !yours}
+		if k.complete != nil {
+			if err := k.complete(owner, &r); err != nil {
+				return nil, fmt.Errorf("%q: %w", arg, err)
+			}
 		}
-		resources = append(resources, ledgers.Resource{Key: key, Kind: kind, ID: id, Scope: lies, Own: !yours})
+		resources = append(resources, r)
 	}
 	return resources, nil
-}
-
-// asksFor reports whether a cluster wants a peering, has it in its status, or wants nothing any more.
-func asksFor(c *infrav1.NvidiaBMMCluster, peer, id string) bool {
-	return c.DeletionTimestamp != nil ||
-		slices.ContainsFunc(c.Spec.VPCPeerings, func(p infrav1.VPCPeeringSpec) bool { return p.PeerVPCID == peer }) ||
-		slices.ContainsFunc(c.Status.VPCPeerings, func(p infrav1.VPCPeeringStatus) bool { return p.PeerVPCID == peer && p.ID == id })
 }

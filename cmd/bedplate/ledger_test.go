@@ -12,6 +12,7 @@ import (
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // What docs/backup.md says to do when a ledger is lost.
@@ -79,13 +80,13 @@ func TestLedger_namesKindsAsTheManagersDo(t *testing.T) {
 	}
 	for owner, refused := range map[graph.Owner]map[string]string{&infrav1.NvidiaBMMMachine{}: machine, &infrav1.NvidiaBMMCluster{}: cluster} {
 		for arg, says := range refused {
-			_, err := resourcesOf(owner, []string{arg}, nil, false)
+			_, err := bmmResourcesOf(owner, []string{arg}, nil, false)
 			g.Expect(err).To(MatchError(ContainSubstring(says)), arg)
 		}
 	}
 	peered := &infrav1.NvidiaBMMCluster{Spec: infrav1.NvidiaBMMClusterSpec{VPCPeerings: []infrav1.VPCPeeringSpec{{PeerVPCID: "2"}}}}
-	g.Expect(resourcesOf(peered, []string{"peering/2=VPC peering/1", "group=network security group/1"}, nil, false)).To(HaveLen(2))
-	g.Expect(resourcesOf(&infrav1.NvidiaBMMCluster{}, []string{"site=site/1"}, nil, true)).To(HaveLen(1))
+	g.Expect(bmmResourcesOf(peered, []string{"peering/2=VPC peering/1", "group=network security group/1"}, nil, false)).To(HaveLen(2))
+	g.Expect(bmmResourcesOf(&infrav1.NvidiaBMMCluster{}, []string{"site=site/1"}, nil, true)).To(HaveLen(1))
 }
 
 // The group comes before the VPC, and doesn't lie in it, whatever the ledger is written from. The cluster is deleted in
@@ -122,10 +123,10 @@ func TestLedgerAdopt_ofAPeeringThatOnlyTheStatusHas(t *testing.T) {
 	c := &infrav1.NvidiaBMMCluster{Status: infrav1.NvidiaBMMClusterStatus{
 		SiteID: "s", VPCID: "v", VPCPeerings: []infrav1.VPCPeeringStatus{{PeerVPCID: "2", ID: "p-1"}},
 	}}
-	g.Expect(resourcesOf(c, []string{"peering/2=VPC peering/p-1"}, nil, false)).To(HaveLen(1))
-	_, err := resourcesOf(c, []string{"peering/2=VPC peering/p-9"}, nil, false)
+	g.Expect(bmmResourcesOf(c, []string{"peering/2=VPC peering/p-1"}, nil, false)).To(HaveLen(1))
+	_, err := bmmResourcesOf(c, []string{"peering/2=VPC peering/p-9"}, nil, false)
 	g.Expect(err).To(HaveOccurred())
-	g.Expect(resourcesOf(c, []string{"peering/2=VPC peering/p-9"}, nil, true)).To(HaveLen(1))
+	g.Expect(bmmResourcesOf(c, []string{"peering/2=VPC peering/p-9"}, nil, true)).To(HaveLen(1))
 }
 
 // Why the service has refused something is what a tenant's server says, and the ledger is read by an operator.
@@ -154,4 +155,13 @@ func TestLedgerShow_letsNoTextMoveTheCursorOrBeginALine(t *testing.T) {
 		g.Expect(line).NotTo(MatchRegexp(`[\x00-\x09\x0b-\x1f\x7f\x{202e}]`))
 	}
 	g.Expect(owners).To(Equal(1))
+}
+
+// bmmResourcesOf reads those of an object of bmm.
+func bmmResourcesOf(owner graph.Owner, args []string, in graph.Scope, yours bool) ([]ledgers.Resource, error) {
+	kind := bmmOwners[1]
+	if _, is := owner.(*infrav1.NvidiaBMMCluster); is {
+		kind = bmmOwners[0]
+	}
+	return kind.resourcesOf(owner, args, in, yours)
 }

@@ -50,6 +50,6 @@ Systems: ` + all.String() + `.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(labCommand(all), planCommand(all), describeCommand(all), topologyCommand(), orphansCommand(all), ledgerCommand(), versionCommand())
+	root.AddCommand(labCommand(all), planCommand(all), describeCommand(all), topologyCommand(), orphansCommand(all), ledgerCommand(all), versionCommand())
 	return root
 }

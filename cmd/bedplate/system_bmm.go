@@ -13,7 +13,7 @@ import (
 var bmmSystem = system{
 	name: "bmm", title: "NVIDIA bare metal",
 	scheme:  runtime.NewSchemeBuilder(infrav1.AddToScheme, machinev1.Install),
-	ledgers: ledgerv1.GroupBMM,
-	plan:    &bmmplan.System, orphans: &bmmorphans.System,
+	ledgers: ledgerv1.GroupBMM, owners: bmmOwners,
+	plan: &bmmplan.System, orphans: &bmmorphans.System,
 	examples: []string{"bmm", "bmm-class", "openshift-machines"}, simulate: simulateBMMCommand,
 }

@@ -19,8 +19,9 @@ type system struct {
 	name, title string
 	// scheme makes its kinds known.
 	scheme runtime.SchemeBuilder
-	// ledgers is the API group of its ledgers.
+	// ledgers is the API group of its ledgers, and owners are the kinds of objects that have one.
 	ledgers string
+	owners  []ledgerKind
 	// describe has its kinds beside Cluster API's.
 	describe []describe.Kind
 	plan     *plan.System
