@@ -15,11 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/capi"
+	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/lifecycle"
@@ -42,11 +42,8 @@ type Reconciler struct {
 
 // SetupWithManager registers the controller: it watches the object itself, its Cluster, and its credentials.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
-	err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.NvidiaBMMCluster{}, SecretIndex, func(o client.Object) []string {
-		return []string{o.(*infrav1.NvidiaBMMCluster).Spec.Authentication.SecretRef.Name}
-	})
-	if err != nil {
-		return fmt.Errorf("index NvidiaBMMClusters by Secret: %w", err)
+	if err := Users.Index(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
 	}
 	toInfrastructure := util.ClusterToInfrastructureMapFunc(
 		ctx, infrav1.GroupVersion.WithKind("NvidiaBMMCluster"), r.Client, &infrav1.NvidiaBMMCluster{})
@@ -54,18 +51,14 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		For(&infrav1.NvidiaBMMCluster{}, builder.WithPredicates(graph.ChangedByOthers())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(toInfrastructure),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})). // changes of its status don't count: much of it comes from here
-		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.usersOf)).
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(Users.Enqueue(r.Client))).
 		WatchesRawSource(r.Engine.Creates.Woken(&infrav1.NvidiaBMMCluster{})).
 		WithOptions(options).
 		Complete(r)
 }
 
-const (
-	// SecretIndex finds the NvidiaBMMClusters that log in with a Secret.
-	SecretIndex = "spec.authentication.secretRef.name"
-	// SecretFinalizer keeps such a Secret.
-	SecretFinalizer = "bedplate.dev/in-use-by-nvidiabmmcluster" //nolint:gosec // a name, not a credential
-)
+// SecretFinalizer keeps the Secrets that NvidiaBMMClusters log in with.
+const SecretFinalizer = "bedplate.dev/in-use-by-nvidiabmmcluster" //nolint:gosec // a name, not a credential
 
 // SecretOf names the Secret that an NvidiaBMMCluster logs in with.
 func SecretOf(object client.Object) types.NamespacedName {
@@ -73,27 +66,9 @@ func SecretOf(object client.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: name}
 }
 
-// UsersOf lists the NvidiaBMMClusters that log in with a Secret.
-func UsersOf(ctx context.Context, c client.Reader, secret types.NamespacedName) ([]infrav1.NvidiaBMMCluster, error) {
-	users := &infrav1.NvidiaBMMClusterList{}
-	loggingIn := client.MatchingFields{SecretIndex: secret.Name}
-	if err := c.List(ctx, users, client.InNamespace(secret.Namespace), loggingIn); err != nil {
-		return nil, fmt.Errorf("list the NvidiaBMMClusters that use Secret %s: %w", secret, err)
-	}
-	return users.Items, nil
-}
-
-// usersOf enqueues the NvidiaBMMClusters that log in with a Secret.
-func (r *Reconciler) usersOf(ctx context.Context, secret client.Object) []reconcile.Request {
-	users, err := UsersOf(ctx, r.Client, client.ObjectKeyFromObject(secret))
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Failed to enqueue the NvidiaBMMClusters that use the Secret")
-	}
-	var requests []reconcile.Request
-	for i := range users {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&users[i])})
-	}
-	return requests
+// Users are those that log in with Secrets.
+var Users = credentials.Users{
+	Kind: &infrav1.NvidiaBMMCluster{}, List: &infrav1.NvidiaBMMClusterList{}, Title: "NvidiaBMMClusters", SecretOf: SecretOf,
 }
 
 // Reconcile brings one NvidiaBMMCluster a step further.

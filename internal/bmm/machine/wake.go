@@ -73,13 +73,13 @@ func (r *Reconciler) machinesIn(ctx context.Context, infra client.Object) []reco
 
 // machinesWith enqueues the machines whose cluster logs in with a Secret.
 func (r *Reconciler) machinesWith(ctx context.Context, secret client.Object) []reconcile.Request {
-	users, err := cluster.UsersOf(ctx, r.Client, client.ObjectKeyFromObject(secret))
+	users, err := cluster.Users.Of(ctx, r.Client, client.ObjectKeyFromObject(secret))
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Failed to enqueue the NvidiaBMMMachines that use the Secret")
 	}
 	var all []reconcile.Request
-	for i := range users {
-		all = append(all, r.machinesIn(ctx, &users[i])...)
+	for _, user := range users {
+		all = append(all, r.machinesIn(ctx, user)...)
 	}
 	return all
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -54,10 +53,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, change f
 	}
 	guard := &credentials.Guard{
 		Client: mgr.GetClient(), Metadata: mgr.GetCache(), Live: engine.Live, Finalizer: cluster.SecretFinalizer,
-		InUse: func(ctx context.Context, secret types.NamespacedName) (bool, error) {
-			users, err := cluster.UsersOf(ctx, mgr.GetClient(), secret)
-			return len(users) > 0, err
-		},
+		InUse: cluster.Users.InUse(mgr.GetClient()),
 	}
 	logins := lifecycle.Logins[*bmm.Client]{Engine: engine, Clients: clients, Guard: guard}
 	clusters := &cluster.Reconciler{Client: mgr.GetClient(), Logins: logins}
