@@ -3,7 +3,6 @@ package bmmtest
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -15,17 +14,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
@@ -33,8 +26,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
-	"github.com/bedplate/bedplate/internal/graph/creates"
-	"github.com/bedplate/bedplate/internal/ledgers"
+	"github.com/bedplate/bedplate/internal/managertest"
 	"github.com/bedplate/bedplate/internal/optest"
 	"github.com/bedplate/bedplate/internal/simulator"
 	"github.com/bedplate/bedplate/internal/testenv"
@@ -105,41 +97,12 @@ func StartSiteIn(t *testing.T, api client.WithWatch, namespace string, change ..
 	return f
 }
 
-// Setup registers the controllers of a manager.
-type Setup func(context.Context, ctrl.Manager, *graph.Engine, controller.Options) error
-
 // Run a manager that watches the namespace, until the test ends or it is stopped.
-func (f *Fixture) Run(poll, settle time.Duration, setup Setup) (stop func()) {
+func (f *Fixture) Run(poll, settle time.Duration, setup managertest.Setup) (stop func()) {
 	f.t.Helper()
-	config := testenv.Config(f.t)
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme:     testenv.Scheme(f.t),
-		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{f.Namespace: {}}},
-		Client:     client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
-		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)}, // each test has a provider
-	})
-	f.Expect(err).NotTo(HaveOccurred())
-	engine := &graph.Engine{
-		Store:    &ledgers.Store{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
-		Recorder: mgr.GetEventRecorder("test"), Clock: clock.RealClock{}, Poll: poll, Settle: settle,
-		Creates: &creates.Pool{Limit: 8, Patience: 100 * time.Millisecond},
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	f.Expect(setup(ctx, mgr, engine, controller.Options{
-		MaxConcurrentReconciles: 4,
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](poll, 4*poll),
-		NewQueue:                f.Reconciles.NewQueue,
-	})).To(Succeed())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := mgr.Start(ctx); err != nil && !errors.Is(err, context.Canceled) {
-			f.t.Errorf("the provider ended: %v", err)
-		}
-	})
-	stop = func() { cancel(); running.Wait() }
-	f.t.Cleanup(stop)
-	return stop
+	return managertest.Manager{
+		Scheme: testenv.Scheme(f.t), Namespace: f.Namespace, Poll: poll, Settle: settle, Reconciles: f.Reconciles,
+	}.Run(f.t, setup)
 }
 
 // Secret with valid credentials.
