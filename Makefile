@@ -31,7 +31,7 @@ LAB_TOOLS := etcd kube-apiserver kube-controller-manager kubectl capi-core capi-
 DEV_TOOLS := clusterctl controller-gen oapi-codegen buf protoc-gen-go protoc-gen-go-grpc gotestsum golangci-lint
 MANIFESTS := core bootstrap-kubeadm control-plane-kubeadm
 DEMO      := bedplate bmm-manager bmm-cloud-controller-manager
-COMMANDS  := $(DEMO) bmm-machine-controller hydrazine-manager hydrazine-agent hydrazine-proxy hydrazine-speaker
+COMMANDS  := $(notdir $(wildcard cmd/*))
 
 KUBERNETES_VERSION := $(shell awk '$$1 == "k8s.io/kubernetes" {print $$2}' tools/go.mod)
 TOOL_LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=$(KUBERNETES_VERSION) \
@@ -52,7 +52,7 @@ build: ## Build Bedplate's own programs. The Go tool knows best what is out of d
 	@hack/build.sh bedplate -o $(BIN)/ $(COMMANDS:%=./cmd/%)
 
 # The labs of these take minutes each: `make test-lab` runs them.
-LAB_TESTS := ^(TestControlPlane_aMachineThatDiesIsReplaced|TestNodes_areInitialisedAndGoWithTheirInstances|TestManager_killedAtAnyMomentLeaksAndDoublesNothing|TestMachineController_killedAtAnyMomentLeaksAndDoublesNothing)$$
+LAB_TESTS := ^(TestControlPlane_aMachineThatDiesIsReplaced|TestNodes_areInitialisedAndGoWithTheirInstances|TestManager_killedAtAnyMomentLeaksAndDoublesNothing|TestMachineController_killedAtAnyMomentLeaksAndDoublesNothing|TestNewSystem_asTheGuideSays)$$
 
 .PHONY: test
 test: lab-tools $(BIN)/gotestsum $(BIN)/clusterctl build ## Run the tests, with real etcd, kube-apiservers, Cluster API and OVN; all but the longest labs.
@@ -62,8 +62,8 @@ test: lab-tools $(BIN)/gotestsum $(BIN)/clusterctl build ## Run the tests, with 
 		status=$$?; hack/slowest.sh out/tests.json; exit $$status
 
 .PHONY: test-lab
-test-lab: lab-tools build ## Run the longest labs: control planes, nodes, and managers that are killed at any moment.
-	@go test -count=1 -vet=off -timeout 30m -run '$(LAB_TESTS)' ./test/lab
+test-lab: lab-tools $(BIN)/controller-gen build ## Run the longest labs: control planes, nodes, managers that are killed at any moment, a new system.
+	@go test -p 1 -count=1 -vet=off -timeout 30m -run '$(LAB_TESTS)' ./test/lab ./test/newsystem
 
 .PHONY: test-e2e
 test-e2e: lab-tools $(BIN)/clusterctl build ## Run Cluster API's own quick-start spec against Bedplate.
@@ -78,14 +78,17 @@ e2e: lab-tools build ## Run Cluster API's own end-to-end specs against Bedplate,
 	@rm -rf out/e2e && mkdir -p out/e2e
 	@go test -C test/e2e -count=1 -v -timeout 60m -artifacts -outputdir $(CURDIR)/out/e2e . $(ARGS)
 
+# Where systems have their crash suites and their operations suites.
+SUITES := $(patsubst %,./%/,$(wildcard internal/*/provider) internal/bmm/actuator)
+
 .PHONY: crash
 crash: lab-tools ## Kill the engine and every system at every point of their way, explore its decision, and print how many points and states those were.
 	@BEDPLATE_EXPLORE=1500000 go test -v -count=1 -timeout 30m -run TestExplore ./internal/graph/decide/ 2>&1 | grep -E '^(--- |ok|FAIL|panic)|states to depth'
-	@BEDPLATE_CRASH_EVERY=true go test -v -count=1 -timeout 60m -run Crash ./internal/graph/ ./internal/bmm/provider/ ./internal/bmm/actuator/ 2>&1 | grep -E '^(--- |ok|FAIL|panic)|crash points|stale caches|left behind|outside there is'
+	@BEDPLATE_CRASH_EVERY=true go test -v -count=1 -timeout 60m -run Crash ./internal/graph/ $(SUITES) 2>&1 | grep -E '^(--- |ok|FAIL|panic)|crash points|stale caches|left behind|outside there is'
 
 .PHONY: operations
 operations: lab-tools ## For an hour: do with the objects of every system what users may do with them, by a seed (DURATION=5m, BEDPLATE_SEED=7).
-	@BEDPLATE_OPERATIONS=$(or $(DURATION),1h) go test -v -count=1 -timeout 0 -run TestOperations ./internal/optest/ ./internal/bmm/provider/ ./internal/bmm/actuator/ 2>&1 | \
+	@BEDPLATE_OPERATIONS=$(or $(DURATION),1h) go test -v -count=1 -timeout 0 -run TestOperations ./internal/optest/ $(SUITES) 2>&1 | \
 		grep -vE '^[IEW][0-9]{4} |^=== |sequence.go:'
 
 .PHONY: bench
@@ -125,6 +128,11 @@ lint: $(BIN)/golangci-lint $(BIN)/buf ## Run the linters, the import rules of th
 	cd test/e2e && $(BIN)/golangci-lint run
 	GOOS=windows go vet ./cmd/bedplate # which has the least in common with Linux; each system costs minutes of compiling
 
+.PHONY: new-system
+new-system: $(BIN)/controller-gen ## Make the scaffold of another system, as docs/new-system.md says (NAME=powervs KIND=PowerVS).
+	@go run ./hack/new-system $(NAME) $(KIND)
+	@$(MAKE) --no-print-directory generate-$(NAME)
+
 # Its only field is what a cluster gets of config/bmm-cloud-controller-manager.
 CCM_EXAMPLE := examples/bmm/cloud-controller-manager.yaml
 
@@ -161,6 +169,9 @@ generate: $(BIN)/controller-gen $(BIN)/oapi-codegen $(BIN)/kubectl $(BIN)/buf $(
 	go run ./internal/hydrazine/ovn/gen -tables $(OVS_TABLES) internal/hydrazine/ovn/vswitchd/vswitch.ovsschema
 	@sed -i '/^  cloud-controller-manager.yaml: |$$/q' $(CCM_EXAMPLE)
 	$(BIN)/kubectl kustomize config/bmm-cloud-controller-manager/default | sed 's/^/    /' >> $(CCM_EXAMPLE)
+
+# The systems that `make new-system` has made say themselves what is generated of them.
+include $(wildcard config/*/system.mk)
 
 .PHONY: verify-generate
 verify-generate: generate ## Fail where a generated file isn't current.
