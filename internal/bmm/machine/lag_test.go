@@ -51,8 +51,8 @@ func TestLag_aChangeIsAskedForOnce(t *testing.T) {
 			f.UntilReady(object)
 
 			row.change(f, cluster)
-			changing := func() string { return f.Message(cluster, "Ready") + f.Message(object, "Ready") }
-			f.Eventually(changing).Should(ContainSubstring("is being changed"))
+			changing := func() []string { return append(f.Events(cluster, "Changing"), f.Events(object, "Changing")...) }
+			f.Eventually(changing).Should(ContainElement(ContainSubstring("is being changed"))) // a condition may be over too soon to be seen
 			f.UntilReady(cluster)
 			f.UntilReady(object)
 			f.Expect(f.Called(row.operation)).To(Equal(1))
