@@ -44,7 +44,7 @@ func (n *networks) project() {
 	}
 	for _, p := range status.VPCPeerings {
 		isShown := func(other infrav1.VPCPeeringStatus) bool { return other.PeerVPCID == p.PeerVPCID }
-		if n.graph.Unproven(n.kinds.Peering.Name, p.ID) && !slices.ContainsFunc(peerings, isShown) {
+		if n.graph.Names(n.kinds.Peering.Name, p.ID) && !slices.ContainsFunc(peerings, isShown) {
 			peerings = append(peerings, p)
 		}
 	}
@@ -95,7 +95,8 @@ func provisioned(conditions []metav1.Condition) bool {
 	return meta.IsStatusConditionTrue(conditions, infrav1.VPCReadyCondition)
 }
 
-// ranges shows the subnets or VPC prefixes that exist. One that wasn't read in this reconcile keeps its CIDR. Each name occurs
+// ranges shows the subnets or VPC prefixes that exist, those among them that left the spec: a ledger from a backup may lack these, and
+// the status is how they are found then. One that wasn't read in this reconcile keeps its CIDR. Each name occurs
 // once: the API server refuses the whole status otherwise.
 func ranges[S infrav1.SubnetStatus | infrav1.VPCPrefixStatus, T any](
 	g *graph.Graph, kind *graph.Kind[T], before []S, handles []*graph.Handle[T], cidrOf func(*T) string,
@@ -117,7 +118,7 @@ func ranges[S infrav1.SubnetStatus | infrav1.VPCPrefixStatus, T any](
 	}
 	for _, b := range before {
 		isShown := func(s S) bool { return infrav1.SubnetStatus(s).Name == infrav1.SubnetStatus(b).Name }
-		if g.Unproven(kind.Name, infrav1.SubnetStatus(b).ID) && !slices.ContainsFunc(shown, isShown) {
+		if g.Names(kind.Name, infrav1.SubnetStatus(b).ID) && !slices.ContainsFunc(shown, isShown) {
 			shown = append(shown, b)
 		}
 	}

@@ -43,9 +43,7 @@ func TestOwnVPC_isReplacedByAnotherWhenItIsGone(t *testing.T) {
 	f.Expect(f.Sim.Vanish(object.Status.Subnets[0].ID)).To(Succeed())
 	f.Expect(f.Sim.Vanish(vpc)).To(Succeed())
 	f.UntilReason(object, infrav1.VPCReadyCondition, "Missing", "VPC "+vpc+" does not exist: name another one in the spec")
-	f.Expect(f.Read(object)).To(Succeed())
-	object.Spec.VPC.ID = other
-	f.Expect(f.Client.Update(t.Context(), object)).To(Succeed(), "the remedy that the condition names")
+	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { c.Spec.VPC.ID = other }) // the remedy that the condition names
 	f.UntilReady(object)
 }
 
@@ -67,8 +65,6 @@ func TestIPBlock_isReplacedByAnotherWhenItIsGone(t *testing.T) {
 	f.Expect(f.Sim.Vanish(second)).To(Succeed())
 	heal()
 	f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Missing", "does not exist: name another one in the spec")
-	f.Expect(f.Read(object)).To(Succeed())
-	object.Spec.IPBlock = nil
-	f.Expect(f.Client.Update(t.Context(), object)).To(Succeed(), "the remedy that the condition names")
+	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { c.Spec.IPBlock = nil }) // the remedy that the condition names
 	f.UntilReady(object)
 }

@@ -3,7 +3,6 @@ package cluster_test
 import (
 	"net/netip"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -13,8 +12,8 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/sim"
 )
 
-// The IP block is gone, and the user changes the wrong field: siteRef, which is immutable once the site was found. The site is there.
-func TestSite_staysWhileOnlyTheIPBlockIsMissing(t *testing.T) {
+// The IP block is gone, and the user changes the wrong field: siteRef, which is open, too, while something of ReferencesResolved is missing.
+func TestSite_thatDoesNotFitTheVPCCanBeSetBack(t *testing.T) {
 	t.Parallel()
 	const second, block = "517e0000-0000-4000-8000-00000000000b", "1b10c000-0000-4000-8000-00000000000b"
 	f := bmmtest.Start(t, func(w *sim.Config) {
@@ -29,20 +28,16 @@ func TestSite_staysWhileOnlyTheIPBlockIsMissing(t *testing.T) {
 	f.Expect(f.Sim.Vanish(object.Status.Subnets[0].ID)).To(Succeed())
 	f.Expect(f.Sim.Vanish(object.Status.IPBlockID)).To(Succeed())
 	f.UntilReason(object, infrav1.ReferencesResolvedCondition, "Missing", "IP block "+object.Status.IPBlockID+" does not exist")
-	f.Expect(f.Read(object)).To(Succeed())
 	before := object.Spec.SiteRef
-	object.Spec.SiteRef = infrav1.SiteReference{ID: second}
-	if err := f.Client.Update(t.Context(), object); err != nil {
-		return // admission says so
-	}
+	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { c.Spec.SiteRef = infrav1.SiteReference{ID: second} })
 	f.Eventually(func(g Gomega) {
 		g.Expect(f.Read(object)).To(Succeed())
 		g.Expect(object.Status.SiteID).To(Equal(second))
 	}).Should(Succeed())
 	f.UntilReason(object, infrav1.VPCReadyCondition, "Invalid", "choose a VPC of that site")
-	f.Eventually(func() error {
-		f.Expect(f.Read(object)).To(Succeed())
-		object.Spec.SiteRef = before
-		return f.Client.Update(t.Context(), object)
-	}, 20*time.Second).Should(Succeed(), "the way back, which admission took to get here")
+	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { c.Spec.SiteRef = before }) // the way back
+	f.Eventually(func(g Gomega) {
+		g.Expect(f.Read(object)).To(Succeed())
+		g.Expect(object.Status.SiteID).NotTo(Equal(second))
+	}).Should(Succeed())
 }

@@ -20,9 +20,7 @@ func TestOwnVPC_isReplacedAndTheSubnetsAreStillInTheOtherOne(t *testing.T) {
 	f.UntilReady(object)
 	f.Expect(f.Sim.Vanish(vpc)).To(Succeed())
 	f.UntilReason(object, infrav1.VPCReadyCondition, "Missing", "VPC "+vpc+" does not exist: name another one in the spec")
-	f.Expect(f.Read(object)).To(Succeed())
-	object.Spec.VPC.ID = other
-	f.Expect(f.Client.Update(t.Context(), object)).To(Succeed(), "the remedy that the condition names")
+	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { c.Spec.VPC.ID = other }) // the remedy that the condition names
 	f.Eventually(func(g Gomega) {
 		g.Expect(f.Read(object)).To(Succeed())
 		g.Expect(object.Status.VPCID).To(Equal(other))

@@ -21,9 +21,7 @@ func TestSubnets_areNotRefusedWhileNoVPCIsKnown(t *testing.T) {
 	f.UntilReady(object)
 	f.Expect(f.Sim.Vanish(vpc)).To(Succeed())
 	f.UntilReason(object, infrav1.VPCReadyCondition, "Missing", "VPC "+vpc+" does not exist: name another one in the spec")
-	f.Expect(f.Read(object)).To(Succeed())
-	object.Spec.VPC.ID = "0bc00000-0000-4000-8000-00000000000b"
-	f.Expect(f.Client.Update(t.Context(), object)).To(Succeed(), "the remedy that the condition names")
+	bmmtest.Change(f, object, func(c *infrav1.NvidiaBMMCluster) { c.Spec.VPC.ID = "0bc00000-0000-4000-8000-00000000000b" }) // the remedy that the condition names
 	f.UntilReason(object, infrav1.VPCReadyCondition, "NotFound", object.Spec.VPC.ID)
 	c := meta.FindStatusCondition(object.Status.Conditions, infrav1.SubnetsReadyCondition) // of the same reconcile
 	f.Expect(c.Reason).NotTo(Equal("Invalid"), c.Message)

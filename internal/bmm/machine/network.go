@@ -2,6 +2,7 @@ package machine
 
 import (
 	"cmp"
+	"slices"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/bmm/instance"
@@ -53,15 +54,17 @@ func (n *node) defaultNetworks() []instance.NetworkID {
 	return all
 }
 
-// networkNamed is the network of a name, as the cluster's status has it.
+// networkNamed is the network of a name, as the cluster's status has it. One that left the spec is being deleted.
 func (n *node) networkNamed(subnet, prefix string) (instance.NetworkID, phases.Phase) {
+	asked := slices.ContainsFunc(n.infra.Spec.Subnets, func(s infrav1.SubnetSpec) bool { return s.Name == subnet }) ||
+		slices.ContainsFunc(n.infra.Spec.VPCPrefixes, func(p infrav1.VPCPrefixSpec) bool { return p.Name == prefix })
 	for _, s := range n.infra.Status.Subnets {
-		if subnet != "" && s.Name == subnet {
+		if asked && subnet != "" && s.Name == subnet {
 			return instance.NetworkID{Subnet: s.ID}, phases.Ready()
 		}
 	}
 	for _, p := range n.infra.Status.VPCPrefixes {
-		if prefix != "" && p.Name == prefix {
+		if asked && prefix != "" && p.Name == prefix {
 			return instance.NetworkID{Prefix: p.ID}, phases.Ready()
 		}
 	}
