@@ -80,7 +80,9 @@ func reasonOf(state apiutil.PeerState, asn uint32) string {
 		return silent
 	case api.PeerState_DISCONNECT_REASON_READ_FAILED, api.PeerState_DISCONNECT_REASON_WRITE_FAILED,
 		api.PeerState_DISCONNECT_REASON_GRACEFUL_RESTART:
-		return "the connection was lost: check that the neighbor runs, and that packets pass in both directions"
+		// with graceful restart also when the hold timer expired
+		return "the connection was lost: check that the neighbor runs, that packets pass in both directions, and that both ends have TTL security " +
+			"(ttlSecurity), or none"
 	case api.PeerState_DISCONNECT_REASON_BAD_PEER_AS:
 		return fmt.Sprintf("the neighbor isn't in the autonomous system %d: correct its asn", state.PeerASN)
 	default:
