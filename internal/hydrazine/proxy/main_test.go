@@ -131,12 +131,12 @@ func network() *proxyv1.ResourceGroupSpec {
 	}
 }
 
-// host with addresses of the fabric that no other host has.
+// host with addresses of the fabric that no other host has, nor the guide's (172.18.0.0/16).
 func host(group string) *proxyv1.ManagedResourceSpec {
 	n := counter.Add(2)
 	return &proxyv1.ManagedResourceSpec{
 		ResourceGroup: group, HostIp: "10.10.10.2", HostMac: "02:00:0a:0a:0a:02",
-		DpuIps:     []string{fmt.Sprintf("172.18.%d.%d", n/250, 1+n%250), fmt.Sprintf("172.19.%d.%d", n/250, 1+n%250)},
+		DpuIps:     []string{fmt.Sprintf("172.20.%d.%d", n/250, 1+n%250), fmt.Sprintf("172.21.%d.%d", n/250, 1+n%250)},
 		HostAccess: proxyv1.HostAccess_HOST_ACCESS_FABRIC_ACCESS,
 	}
 }
