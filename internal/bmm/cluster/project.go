@@ -56,10 +56,10 @@ func (n *networks) project() {
 	}
 }
 
-// show an ID in the status. An ID of unproven ownership stays until that is known or there is another one: otherwise it would be
-// lost.
+// show an ID in the status. One that the ledger names stays until it is gone or there is another one, also when it left the spec, and so
+// does one of unproven ownership: otherwise it would be lost with the ledger.
 func (n *networks) show(in *string, kind, id string) {
-	if id != "" || !n.graph.Unproven(kind, *in) {
+	if id != "" || !n.graph.Names(kind, *in) {
 		*in = id
 	}
 }

@@ -103,7 +103,7 @@ func (n *node) networks() ([]instance.NetworkID, phases.Phase) {
 
 // SecurityGroup is the one that is attached to the instance itself. A VPC of our own has the cluster's group, so that its
 // instances need none; one of the user's own isn't touched. It isn't known until the cluster has found or created the group
-// in its spec: until then no instance loses the one that it has.
+// in its spec: until then no instance loses the one that it has. One that left the spec may still be in the status.
 func (n *node) SecurityGroup() (id string, known bool) {
 	if own := n.object.Spec.Network.NetworkSecurityGroupID; own != "" {
 		return own, true
@@ -111,8 +111,12 @@ func (n *node) SecurityGroup() (id string, known bool) {
 	if n.infra == nil {
 		return "", false
 	}
-	if n.infra.Spec.VPC.ID != "" {
-		id = n.infra.Status.NetworkSecurityGroupID
+	if n.infra.Spec.VPC.NetworkSecurityGroup == nil {
+		return "", true
 	}
-	return id, n.infra.Spec.VPC.NetworkSecurityGroup == nil || n.infra.Status.NetworkSecurityGroupID != ""
+	group := n.infra.Status.NetworkSecurityGroupID
+	if n.infra.Spec.VPC.ID != "" {
+		id = group
+	}
+	return id, group != ""
 }
