@@ -132,7 +132,7 @@ func TestHealth_repairingIsNotFailing(t *testing.T) {
 			f := bmmtest.Start(t)
 			f.UntilReady(f.CreateCluster("demo"))
 			object := f.CreateMachine("demo", "worker-1", userData)
-			f.UntilReady(object)
+			f.UntilProvisioned(object)
 			before := object.DeepCopy()
 			reason := string(status)
 			if status == bmm.InstanceConfiguring || status == bmm.InstanceUnknown {
