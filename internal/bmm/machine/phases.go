@@ -39,15 +39,16 @@ func (n *node) clusterPhase() phases.Phase {
 	return phase
 }
 
-// networksReady is true when machines can be put into the cluster's networks. Each machine checks its own network
-// besides: another one that is in progress, or being deleted, is no reason to wait. A security group that has failed or is gone is.
+// networksReady is true when machines can be put into the cluster's networks. Each machine checks its own network besides: another one
+// that is in progress, or being deleted, is no reason to wait. A security group of the spec that has failed or is gone is.
 func networksReady(infra *infrav1.NvidiaBMMCluster) bool {
 	status := infra.Status
 	group := meta.FindStatusCondition(status.Conditions, infrav1.NSGReadyCondition)
+	grouped := status.NetworkSecurityGroupID != "" &&
+		(group == nil || group.Reason != string(phases.StateFailed) && group.Reason != phases.ReasonMissing)
 	return ptr.Deref(status.Initialization.Provisioned, false) && status.VPCID != "" &&
 		meta.IsStatusConditionTrue(status.Conditions, infrav1.VPCReadyCondition) &&
-		(infra.Spec.VPC.NetworkSecurityGroup == nil || status.NetworkSecurityGroupID != "") &&
-		(group == nil || group.Reason != string(phases.StateFailed) && group.Reason != phases.ReasonMissing)
+		(infra.Spec.VPC.NetworkSecurityGroup == nil || grouped)
 }
 
 // isControlPlane reports whether a machine belongs to the control plane.
