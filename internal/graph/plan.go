@@ -88,30 +88,46 @@ func (g *Graph) planRemoval(ctx context.Context, wanted map[string]bool) []Step 
 	if g.deleting {
 		spec = nil
 	}
+	stays := map[string]bool{}
 	for len(left) > 0 {
 		i := slices.IndexFunc(left, func(key string) bool {
 			return !slices.ContainsFunc(g.holders(key, spec), func(d string) bool { return slices.Contains(left, d) })
 		})
-		circle := i < 0
-		key := left[max(i, 0)]
-		e := g.ledger.Entries[key]
-		if circle { // each of them is held by another one
+		if i < 0 { // each of them is held by another one
 			for _, key := range left {
-				e := g.ledger.Entries[key]
-				steps = append(steps, failing(Step{Key: key, Kind: e.Kind, ID: e.ID}, inACircle(key, g.holders(key, spec)).Message))
+				steps = append(steps, g.stepOf(key, ActionFail, inACircle(key, g.holders(key, spec)).Message))
 			}
 			break
 		}
-		if why, kept := g.keeps(key); kept && !g.deleting {
-			steps = append(steps, Step{Key: key, Kind: e.Kind, Action: ActionKeep, ID: e.ID, Why: why})
-		} else if g.kinds[e.Kind] == nil {
-			steps = append(steps, failing(Step{Key: key, Kind: e.Kind, ID: e.ID}, unknownKind(e).Message))
-		} else {
-			steps = append(steps, g.kinds[e.Kind].planLeave(ctx, g, key)...)
-		}
+		key := left[i]
 		left = slices.Delete(left, i, i+1)
+		held := slices.DeleteFunc(g.holders(key, spec), func(d string) bool { return !stays[d] })
+		planned := g.planLeave(ctx, key, held, spec)
+		stays[key] = len(held) > 0 || slices.ContainsFunc(planned, func(s Step) bool { return s.Action == ActionFail || s.Action == ActionKeep })
+		steps = append(steps, planned...)
 	}
 	return steps
+}
+
+// planLeave plans the removal of what the ledger has under a key. Held are the keys that come after it and stay.
+func (g *Graph) planLeave(ctx context.Context, key string, held []string, spec map[string]bool) []Step {
+	e := g.ledger.Entries[key]
+	why, kept := g.keeps(key)
+	switch {
+	case kept && !g.deleting:
+		return []Step{g.stepOf(key, ActionKeep, why)}
+	case len(held) > 0:
+		return []Step{g.stepOf(key, ActionWait, waitsUntilGone(held, spec).Message)}
+	case g.kinds[e.Kind] == nil:
+		return []Step{g.stepOf(key, ActionFail, unknownKind(e).Message)}
+	}
+	return g.kinds[e.Kind].planLeave(ctx, g, key)
+}
+
+// stepOf what the ledger has under a key.
+func (g *Graph) stepOf(key string, action Action, why string) Step {
+	e := g.ledger.Entries[key]
+	return Step{Key: key, Kind: e.Kind, Action: action, ID: e.ID, Why: why}
 }
 
 func (n *gate) plan(_ context.Context, g *Graph) []Step {
