@@ -47,9 +47,10 @@ func (h *Handle[T]) wish(before string) decide.Wish {
 	if r := h.want.Repair; r != nil {
 		w.Repairs, w.Patience, w.Limits = true, r.After, r.Limits
 	}
+	w.Unproven = map[string]phases.Phase{}
 	for _, o := range h.g.unproven {
 		if o.Kind == h.kind.Name {
-			w.Unproven = o.phase()
+			w.Unproven[o.ID] = o.phase()
 		}
 	}
 	w.Generation, w.Moved = h.g.owner.GetGeneration(), h.g.ledger.Moved()

@@ -38,7 +38,8 @@ func (d decision) mine(o Thing) bool {
 	case d.isTheirs(o.ID):
 		return false
 	case !d.w.Tagged:
-		return d.e.Title == "" || d.e.State == ledgerv1.Pending
+		has := func(e *ledgerv1.Entry) bool { return e.ID == o.ID }
+		return (d.e.Title == "" || d.e.State == ledgerv1.Pending) && d.elsewhere(has) == ""
 	}
 	return o.Tag.Owner == d.w.Owner && o.Tag.Key == d.w.Key
 }
@@ -89,7 +90,7 @@ func (d decision) mayBeOurs() string {
 	if d.w.Tagged {
 		return ""
 	}
-	return d.elsewhere(func(e *ledgerv1.Entry) bool { return e.State == ledgerv1.Pending && e.ID == "" })
+	return d.elsewhere(func(e *ledgerv1.Entry) bool { return e.Owned() && e.ID == "" })
 }
 
 // claimsOurs reports that the spec names as the user's own what was made for this owner. The ledger and the tag say whose it is, not the
@@ -104,7 +105,7 @@ func (d decision) claimsOurs(id string) Step {
 func (d decision) oursElsewhere(others []Thing) string {
 	for _, o := range others {
 		key := d.elsewhere(func(e *ledgerv1.Entry) bool {
-			tried := e.ID == "" && e.Owned() && e.Title == d.e.Title && maps.Equal(e.Scope, d.e.Scope)
+			tried := e.ID == "" && e.Owned() && (e.Title == d.e.Title || e.Title == "" && !d.w.Tagged) && maps.Equal(e.Scope, d.e.Scope)
 			return !e.Foreign && e.ID == o.ID || tried
 		})
 		if key != "" {
@@ -116,8 +117,8 @@ func (d decision) oursElsewhere(others []Thing) string {
 
 // elsewhere is another key under which the ledger has an entry of this kind that fits; empty if there is none.
 func (d decision) elsewhere(fits func(*ledgerv1.Entry) bool) string {
-	for key, e := range d.w.Ledger {
-		if key != d.w.Key && e.Kind == d.w.Kind && fits(e) {
+	for _, key := range slices.Sorted(maps.Keys(d.w.Ledger)) {
+		if e := d.w.Ledger[key]; key != d.w.Key && e.Kind == d.w.Kind && fits(e) {
 			return key
 		}
 	}

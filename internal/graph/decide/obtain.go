@@ -2,6 +2,8 @@ package decide
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,7 +20,7 @@ func (d decision) obtain() Step {
 		return d.conclude()
 	}
 	switch {
-	case d.w.Before != "":
+	case d.w.Before != "" && d.e.State != ledgerv1.Pending: // what may exist is searched for all the same
 		return Step{Verb: WaitBefore, Phase: phases.WaitsFor(d.w.Before), Ends: true}
 	case d.isNowhere():
 		return d.locate()
@@ -43,8 +45,10 @@ func (d decision) obtain() Step {
 		return s
 	}
 	switch {
-	case d.w.Unproven.State != "":
-		return ends(d.w.Unproven)
+	case d.w.Before != "":
+		return d.drop(Forget, phases.WaitsFor(d.w.Before))
+	case len(d.w.Unproven) > 0:
+		return ends(d.w.Unproven[slices.Min(slices.Collect(maps.Keys(d.w.Unproven)))])
 	case d.oursElsewhere(others) != "":
 		return ends(phases.Waiting("the resource with the name %q was created under the key %q and has to be deleted first; if that is wanted too, "+
 			"or needed by others, choose another name", d.e.Title, d.oursElsewhere(others)))
@@ -151,11 +155,14 @@ func (d decision) useNamed() Step {
 	if d.s.ID == "" {
 		return Step{Verb: LookUp, In: d.w.Fresh.Scope}
 	}
+	unproven, is := d.w.Unproven[d.s.ID]
 	switch object, _ := d.sightOf(d.s.ID); {
 	case object == nil:
 		return ends(missing(d.w.Fresh.Kind, d.s.ID))
 	case d.isOurs(*object):
 		return d.claimsOurs(d.s.ID)
+	case is:
+		return ends(unproven)
 	case d.mayBeOurs() != "":
 		return ends(phases.Waiting("the outcome of a create under the key %q isn't known: %s %s may be what it made, and no tag tells",
 			d.mayBeOurs(), d.w.Kind, d.s.ID))

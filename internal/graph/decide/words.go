@@ -31,9 +31,9 @@ type Wish struct {
 	Lies   ledgerv1.Scope
 	// Before is what it comes after that isn't ready; empty if nothing holds it up.
 	Before string
-	// Unproven is the phase if spec or status show another resource of the kind, and nothing proves whose that is. It may be the
-	// one that is wanted.
-	Unproven phases.Phase
+	// Unproven are the phases, by ID, of resources of the kind that spec or status show, and of which nothing proves whose they are.
+	// One of them may be the one that is wanted.
+	Unproven map[string]phases.Phase
 	// Generation of the owner's spec.
 	Generation int64
 	IfLost     string
