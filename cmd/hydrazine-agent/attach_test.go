@@ -61,6 +61,7 @@ func TestContract_ofTheRealAgent(t *testing.T) {
 	d.startAgent()
 	agentstest.Contract(t, agentstest.DPU{
 		Client: d.client, Ports: [2]string{"pf0hpf", "pf1hpf"}, Address: d.ip, Southbound: d.central,
+		Change: d.change,
 	})
 }
 

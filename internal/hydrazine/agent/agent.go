@@ -60,6 +60,7 @@ type status struct {
 	vswitchd              vswitchd
 	started               time.Duration // the run of ovs-vswitchd, sinceBoot
 	restarts              uint32        // of ovs-vswitchd, that the agent has seen
+	datapath              vswitch.Change
 }
 
 // errNotLooked is the error before the first comparison.
@@ -158,6 +159,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	go a.watchLinks(ctx)
 	go a.work(ctx)
 	go a.watchDaemons(ctx)
+	go a.watchDatapath(ctx)
 	go a.keepRelay(ctx)
 	go a.serveMetrics(ctx)
 	return a.serve(ctx, listener, creds)

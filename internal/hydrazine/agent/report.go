@@ -48,7 +48,10 @@ func (a *Agent) report() (*agentv1.Report, error) {
 		Capabilities: []string{"datapath-" + a.options.DatapathType},
 		Uplink:       uplink, SouthboundRequest: request,
 		OvnController: &agentv1.OVNController{Running: s.daemons.running, Connected: s.daemons.connected},
-		Relay:         relayReport(l, state, s),
+		Relay:         relayReport(l, state, s), Datapath: &agentv1.Datapath{},
+	}
+	if s.datapath.Group == state.Written.Group { // the DPU may be another group's since
+		r.Datapath.GroupUid, r.Datapath.Change = s.datapath.Group, s.datapath.Number
 	}
 	if s.vswitchd != (vswitchd{}) {
 		r.OpenVswitch = &agentv1.OpenVSwitch{Running: s.daemons.forwarding, Started: timestamp(s.started), Restarts: s.restarts}

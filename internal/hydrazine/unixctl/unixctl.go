@@ -21,10 +21,15 @@ const (
 	answerLimit = 1 << 20
 )
 
-// Call asks the daemon behind a socket to do something, and returns its answer: one request of JSON-RPC 1.0.
+// Call asks the daemon behind a socket to do something at once, and returns its answer.
 func Call(ctx context.Context, socket, command string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	return Await(ctx, socket, command, args...)
+}
+
+// Await is Call for what takes the daemon its time, bounded by ctx alone: one request of JSON-RPC 1.0.
+func Await(ctx context.Context, socket, command string, args ...string) (string, error) {
 	connection, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	if err != nil {
 		return "", fmt.Errorf("call %s: %w", command, err)

@@ -486,7 +486,9 @@ type Report struct {
 	// The relay of this DPU, where there is to be one. Level 2.
 	Relay *Relay `protobuf:"bytes,11,opt,name=relay,proto3" json:"relay,omitempty"`
 	// The process that forwards packets. An agent that doesn't say it is as good: nothing is known then.
-	OpenVswitch   *OpenVSwitch `protobuf:"bytes,12,opt,name=open_vswitch,json=openVswitch,proto3" json:"open_vswitch,omitempty"`
+	OpenVswitch *OpenVSwitch `protobuf:"bytes,12,opt,name=open_vswitch,json=openVswitch,proto3" json:"open_vswitch,omitempty"`
+	// What packets are forwarded by. Additive: an older agent doesn't say it, and one that does says it in every report.
+	Datapath      *Datapath `protobuf:"bytes,13,opt,name=datapath,proto3" json:"datapath,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -605,6 +607,69 @@ func (x *Report) GetOpenVswitch() *OpenVSwitch {
 	return nil
 }
 
+func (x *Report) GetDatapath() *Datapath {
+	if x != nil {
+		return x.Datapath
+	}
+	return nil
+}
+
+// Datapath is the last change of OVN that packets are forwarded by. ovn-controller writes flows, and counts the change as made;
+// ovs-vswitchd replaces what it has derived from the flows of before a little later, and forwards by that until then.
+type Datapath struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UID of the group whose change it is. Empty: none is known.
+	GroupUid string `protobuf:"bytes,1,opt,name=group_uid,json=groupUid,proto3" json:"group_uid,omitempty"`
+	// The change's number, as OVN counts (nb_cfg).
+	Change        int64 `protobuf:"varint,2,opt,name=change,proto3" json:"change,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Datapath) Reset() {
+	*x = Datapath{}
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Datapath) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Datapath) ProtoMessage() {}
+
+func (x *Datapath) ProtoReflect() protoreflect.Message {
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Datapath.ProtoReflect.Descriptor instead.
+func (*Datapath) Descriptor() ([]byte, []int) {
+	return file_hydrazine_agent_v1_agent_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Datapath) GetGroupUid() string {
+	if x != nil {
+		return x.GroupUid
+	}
+	return ""
+}
+
+func (x *Datapath) GetChange() int64 {
+	if x != nil {
+		return x.Change
+	}
+	return 0
+}
+
 // OpenVSwitch is ovs-vswitchd.
 type OpenVSwitch struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -619,7 +684,7 @@ type OpenVSwitch struct {
 
 func (x *OpenVSwitch) Reset() {
 	*x = OpenVSwitch{}
-	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[7]
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -631,7 +696,7 @@ func (x *OpenVSwitch) String() string {
 func (*OpenVSwitch) ProtoMessage() {}
 
 func (x *OpenVSwitch) ProtoReflect() protoreflect.Message {
-	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[7]
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -644,7 +709,7 @@ func (x *OpenVSwitch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenVSwitch.ProtoReflect.Descriptor instead.
 func (*OpenVSwitch) Descriptor() ([]byte, []int) {
-	return file_hydrazine_agent_v1_agent_proto_rawDescGZIP(), []int{7}
+	return file_hydrazine_agent_v1_agent_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *OpenVSwitch) GetRunning() bool {
@@ -680,7 +745,7 @@ type Relay struct {
 
 func (x *Relay) Reset() {
 	*x = Relay{}
-	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[8]
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -692,7 +757,7 @@ func (x *Relay) String() string {
 func (*Relay) ProtoMessage() {}
 
 func (x *Relay) ProtoReflect() protoreflect.Message {
-	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[8]
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -705,7 +770,7 @@ func (x *Relay) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Relay.ProtoReflect.Descriptor instead.
 func (*Relay) Descriptor() ([]byte, []int) {
-	return file_hydrazine_agent_v1_agent_proto_rawDescGZIP(), []int{8}
+	return file_hydrazine_agent_v1_agent_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Relay) GetRelay() *DHCPRelay {
@@ -747,7 +812,7 @@ type Uplink struct {
 
 func (x *Uplink) Reset() {
 	*x = Uplink{}
-	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[9]
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -759,7 +824,7 @@ func (x *Uplink) String() string {
 func (*Uplink) ProtoMessage() {}
 
 func (x *Uplink) ProtoReflect() protoreflect.Message {
-	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[9]
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -772,7 +837,7 @@ func (x *Uplink) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Uplink.ProtoReflect.Descriptor instead.
 func (*Uplink) Descriptor() ([]byte, []int) {
-	return file_hydrazine_agent_v1_agent_proto_rawDescGZIP(), []int{9}
+	return file_hydrazine_agent_v1_agent_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Uplink) GetInterfaces() []string {
@@ -855,7 +920,7 @@ type Port struct {
 
 func (x *Port) Reset() {
 	*x = Port{}
-	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[10]
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -867,7 +932,7 @@ func (x *Port) String() string {
 func (*Port) ProtoMessage() {}
 
 func (x *Port) ProtoReflect() protoreflect.Message {
-	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[10]
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -880,7 +945,7 @@ func (x *Port) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Port.ProtoReflect.Descriptor instead.
 func (*Port) Descriptor() ([]byte, []int) {
-	return file_hydrazine_agent_v1_agent_proto_rawDescGZIP(), []int{10}
+	return file_hydrazine_agent_v1_agent_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Port) GetName() string {
@@ -950,7 +1015,7 @@ type OVNController struct {
 
 func (x *OVNController) Reset() {
 	*x = OVNController{}
-	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[11]
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -962,7 +1027,7 @@ func (x *OVNController) String() string {
 func (*OVNController) ProtoMessage() {}
 
 func (x *OVNController) ProtoReflect() protoreflect.Message {
-	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[11]
+	mi := &file_hydrazine_agent_v1_agent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -975,7 +1040,7 @@ func (x *OVNController) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OVNController.ProtoReflect.Descriptor instead.
 func (*OVNController) Descriptor() ([]byte, []int) {
-	return file_hydrazine_agent_v1_agent_proto_rawDescGZIP(), []int{11}
+	return file_hydrazine_agent_v1_agent_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *OVNController) GetRunning() bool {
@@ -1034,7 +1099,7 @@ const file_hydrazine_agent_v1_agent_proto_rawDesc = "" +
 	"\flink_address\x18\x06 \x01(\tR\vlinkAddress\"S\n" +
 	"\rSouthboundTLS\x12 \n" +
 	"\vcertificate\x18\x01 \x01(\tR\vcertificate\x12 \n" +
-	"\vauthorities\x18\x02 \x01(\tR\vauthorities\"\xb9\x05\n" +
+	"\vauthorities\x18\x02 \x01(\tR\vauthorities\"\xfc\x05\n" +
 	"\x06Report\x12\x14\n" +
 	"\x05level\x18\x01 \x01(\rR\x05level\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12S\n" +
@@ -1050,10 +1115,14 @@ const file_hydrazine_agent_v1_agent_proto_rawDesc = "" +
 	"\x12southbound_request\x18\n" +
 	" \x01(\tR\x11southboundRequest\x128\n" +
 	"\x05relay\x18\v \x01(\v2\".bedplate.hydrazine.agent.v1.RelayR\x05relay\x12K\n" +
-	"\fopen_vswitch\x18\f \x01(\v2(.bedplate.hydrazine.agent.v1.OpenVSwitchR\vopenVswitch\x1a=\n" +
+	"\fopen_vswitch\x18\f \x01(\v2(.bedplate.hydrazine.agent.v1.OpenVSwitchR\vopenVswitch\x12A\n" +
+	"\bdatapath\x18\r \x01(\v2%.bedplate.hydrazine.agent.v1.DatapathR\bdatapath\x1a=\n" +
 	"\x0fComponentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"y\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"?\n" +
+	"\bDatapath\x12\x1b\n" +
+	"\tgroup_uid\x18\x01 \x01(\tR\bgroupUid\x12\x16\n" +
+	"\x06change\x18\x02 \x01(\x03R\x06change\"y\n" +
 	"\vOpenVSwitch\x12\x18\n" +
 	"\arunning\x18\x01 \x01(\bR\arunning\x124\n" +
 	"\astarted\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\astarted\x12\x1a\n" +
@@ -1106,7 +1175,7 @@ func file_hydrazine_agent_v1_agent_proto_rawDescGZIP() []byte {
 	return file_hydrazine_agent_v1_agent_proto_rawDescData
 }
 
-var file_hydrazine_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_hydrazine_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_hydrazine_agent_v1_agent_proto_goTypes = []any{
 	(*WatchRequest)(nil),          // 0: bedplate.hydrazine.agent.v1.WatchRequest
 	(*AttachRequest)(nil),         // 1: bedplate.hydrazine.agent.v1.AttachRequest
@@ -1115,45 +1184,47 @@ var file_hydrazine_agent_v1_agent_proto_goTypes = []any{
 	(*DHCPRelay)(nil),             // 4: bedplate.hydrazine.agent.v1.DHCPRelay
 	(*SouthboundTLS)(nil),         // 5: bedplate.hydrazine.agent.v1.SouthboundTLS
 	(*Report)(nil),                // 6: bedplate.hydrazine.agent.v1.Report
-	(*OpenVSwitch)(nil),           // 7: bedplate.hydrazine.agent.v1.OpenVSwitch
-	(*Relay)(nil),                 // 8: bedplate.hydrazine.agent.v1.Relay
-	(*Uplink)(nil),                // 9: bedplate.hydrazine.agent.v1.Uplink
-	(*Port)(nil),                  // 10: bedplate.hydrazine.agent.v1.Port
-	(*OVNController)(nil),         // 11: bedplate.hydrazine.agent.v1.OVNController
-	nil,                           // 12: bedplate.hydrazine.agent.v1.Report.ComponentsEntry
-	(*durationpb.Duration)(nil),   // 13: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(*Datapath)(nil),              // 7: bedplate.hydrazine.agent.v1.Datapath
+	(*OpenVSwitch)(nil),           // 8: bedplate.hydrazine.agent.v1.OpenVSwitch
+	(*Relay)(nil),                 // 9: bedplate.hydrazine.agent.v1.Relay
+	(*Uplink)(nil),                // 10: bedplate.hydrazine.agent.v1.Uplink
+	(*Port)(nil),                  // 11: bedplate.hydrazine.agent.v1.Port
+	(*OVNController)(nil),         // 12: bedplate.hydrazine.agent.v1.OVNController
+	nil,                           // 13: bedplate.hydrazine.agent.v1.Report.ComponentsEntry
+	(*durationpb.Duration)(nil),   // 14: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
 }
 var file_hydrazine_agent_v1_agent_proto_depIdxs = []int32{
-	13, // 0: bedplate.hydrazine.agent.v1.WatchRequest.heartbeat:type_name -> google.protobuf.Duration
+	14, // 0: bedplate.hydrazine.agent.v1.WatchRequest.heartbeat:type_name -> google.protobuf.Duration
 	3,  // 1: bedplate.hydrazine.agent.v1.AttachRequest.assignment:type_name -> bedplate.hydrazine.agent.v1.Assignment
-	13, // 2: bedplate.hydrazine.agent.v1.AttachRequest.lease:type_name -> google.protobuf.Duration
-	14, // 3: bedplate.hydrazine.agent.v1.AttachRequest.as_of:type_name -> google.protobuf.Timestamp
+	14, // 2: bedplate.hydrazine.agent.v1.AttachRequest.lease:type_name -> google.protobuf.Duration
+	15, // 3: bedplate.hydrazine.agent.v1.AttachRequest.as_of:type_name -> google.protobuf.Timestamp
 	4,  // 4: bedplate.hydrazine.agent.v1.Assignment.dhcp_relay:type_name -> bedplate.hydrazine.agent.v1.DHCPRelay
 	5,  // 5: bedplate.hydrazine.agent.v1.Assignment.southbound_tls:type_name -> bedplate.hydrazine.agent.v1.SouthboundTLS
-	12, // 6: bedplate.hydrazine.agent.v1.Report.components:type_name -> bedplate.hydrazine.agent.v1.Report.ComponentsEntry
-	9,  // 7: bedplate.hydrazine.agent.v1.Report.uplink:type_name -> bedplate.hydrazine.agent.v1.Uplink
-	10, // 8: bedplate.hydrazine.agent.v1.Report.ports:type_name -> bedplate.hydrazine.agent.v1.Port
-	11, // 9: bedplate.hydrazine.agent.v1.Report.ovn_controller:type_name -> bedplate.hydrazine.agent.v1.OVNController
-	14, // 10: bedplate.hydrazine.agent.v1.Report.time:type_name -> google.protobuf.Timestamp
-	8,  // 11: bedplate.hydrazine.agent.v1.Report.relay:type_name -> bedplate.hydrazine.agent.v1.Relay
-	7,  // 12: bedplate.hydrazine.agent.v1.Report.open_vswitch:type_name -> bedplate.hydrazine.agent.v1.OpenVSwitch
-	14, // 13: bedplate.hydrazine.agent.v1.OpenVSwitch.started:type_name -> google.protobuf.Timestamp
-	4,  // 14: bedplate.hydrazine.agent.v1.Relay.relay:type_name -> bedplate.hydrazine.agent.v1.DHCPRelay
-	3,  // 15: bedplate.hydrazine.agent.v1.Port.assignment:type_name -> bedplate.hydrazine.agent.v1.Assignment
-	14, // 16: bedplate.hydrazine.agent.v1.Port.lease_expires:type_name -> google.protobuf.Timestamp
-	14, // 17: bedplate.hydrazine.agent.v1.Port.lease_ends:type_name -> google.protobuf.Timestamp
-	0,  // 18: bedplate.hydrazine.agent.v1.Agent.Watch:input_type -> bedplate.hydrazine.agent.v1.WatchRequest
-	1,  // 19: bedplate.hydrazine.agent.v1.Agent.Attach:input_type -> bedplate.hydrazine.agent.v1.AttachRequest
-	2,  // 20: bedplate.hydrazine.agent.v1.Agent.Isolate:input_type -> bedplate.hydrazine.agent.v1.IsolateRequest
-	6,  // 21: bedplate.hydrazine.agent.v1.Agent.Watch:output_type -> bedplate.hydrazine.agent.v1.Report
-	6,  // 22: bedplate.hydrazine.agent.v1.Agent.Attach:output_type -> bedplate.hydrazine.agent.v1.Report
-	6,  // 23: bedplate.hydrazine.agent.v1.Agent.Isolate:output_type -> bedplate.hydrazine.agent.v1.Report
-	21, // [21:24] is the sub-list for method output_type
-	18, // [18:21] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	13, // 6: bedplate.hydrazine.agent.v1.Report.components:type_name -> bedplate.hydrazine.agent.v1.Report.ComponentsEntry
+	10, // 7: bedplate.hydrazine.agent.v1.Report.uplink:type_name -> bedplate.hydrazine.agent.v1.Uplink
+	11, // 8: bedplate.hydrazine.agent.v1.Report.ports:type_name -> bedplate.hydrazine.agent.v1.Port
+	12, // 9: bedplate.hydrazine.agent.v1.Report.ovn_controller:type_name -> bedplate.hydrazine.agent.v1.OVNController
+	15, // 10: bedplate.hydrazine.agent.v1.Report.time:type_name -> google.protobuf.Timestamp
+	9,  // 11: bedplate.hydrazine.agent.v1.Report.relay:type_name -> bedplate.hydrazine.agent.v1.Relay
+	8,  // 12: bedplate.hydrazine.agent.v1.Report.open_vswitch:type_name -> bedplate.hydrazine.agent.v1.OpenVSwitch
+	7,  // 13: bedplate.hydrazine.agent.v1.Report.datapath:type_name -> bedplate.hydrazine.agent.v1.Datapath
+	15, // 14: bedplate.hydrazine.agent.v1.OpenVSwitch.started:type_name -> google.protobuf.Timestamp
+	4,  // 15: bedplate.hydrazine.agent.v1.Relay.relay:type_name -> bedplate.hydrazine.agent.v1.DHCPRelay
+	3,  // 16: bedplate.hydrazine.agent.v1.Port.assignment:type_name -> bedplate.hydrazine.agent.v1.Assignment
+	15, // 17: bedplate.hydrazine.agent.v1.Port.lease_expires:type_name -> google.protobuf.Timestamp
+	15, // 18: bedplate.hydrazine.agent.v1.Port.lease_ends:type_name -> google.protobuf.Timestamp
+	0,  // 19: bedplate.hydrazine.agent.v1.Agent.Watch:input_type -> bedplate.hydrazine.agent.v1.WatchRequest
+	1,  // 20: bedplate.hydrazine.agent.v1.Agent.Attach:input_type -> bedplate.hydrazine.agent.v1.AttachRequest
+	2,  // 21: bedplate.hydrazine.agent.v1.Agent.Isolate:input_type -> bedplate.hydrazine.agent.v1.IsolateRequest
+	6,  // 22: bedplate.hydrazine.agent.v1.Agent.Watch:output_type -> bedplate.hydrazine.agent.v1.Report
+	6,  // 23: bedplate.hydrazine.agent.v1.Agent.Attach:output_type -> bedplate.hydrazine.agent.v1.Report
+	6,  // 24: bedplate.hydrazine.agent.v1.Agent.Isolate:output_type -> bedplate.hydrazine.agent.v1.Report
+	22, // [22:25] is the sub-list for method output_type
+	19, // [19:22] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_hydrazine_agent_v1_agent_proto_init() }
@@ -1167,7 +1238,7 @@ func file_hydrazine_agent_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hydrazine_agent_v1_agent_proto_rawDesc), len(file_hydrazine_agent_v1_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -2,6 +2,7 @@ package vswitch
 
 import (
 	"slices"
+	"strconv"
 
 	"k8s.io/utils/ptr"
 
@@ -13,7 +14,17 @@ type State struct {
 	Chassis     string
 	TunnelTypes []string
 	Ports       map[string]PortState
+	Written     Change
 }
+
+// Change is one of a group's that ovn-controller has written the flows of. Zero: none is known.
+type Change struct {
+	Group  string
+	Number int64
+}
+
+// numberKey is set after the flows are on the integration bridge.
+const numberKey = "ovn-nb-cfg"
 
 // PortState is a port on the integration bridge.
 type PortState struct {
@@ -37,6 +48,9 @@ func (d *Database) State() (State, error) {
 	}
 	if bridge == nil {
 		return state, nil
+	}
+	if number, err := strconv.ParseInt(bridge.ExternalIDs[numberKey], 10, 64); err == nil {
+		state.Written = Change{bridge.ExternalIDs[groupKey], number}
 	}
 	for _, p := range found.hostPorts(bridge) {
 		if i := found.single(p); i != nil {

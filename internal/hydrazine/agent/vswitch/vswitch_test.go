@@ -230,6 +230,12 @@ func TestDeleteIntegration(t *testing.T) {
 	d.Expect(d.Other("blue")).To(BeTrue())
 	d.vsctl("set", "bridge", "br-int", "external_ids:ct-zone-port-a=7", "external_ids:ovn-nb-cfg=1")
 	d.Eventually(d.Zones).Should(Equal(map[string]string{"port-a": "7"}))
+	written := func(g Gomega) Change {
+		state, err := d.State()
+		g.Expect(err).NotTo(HaveOccurred())
+		return state.Written
+	}
+	d.Expect(written(d)).To(Equal(Change{"red", 1}))
 	d.vsctl("add-port", "br-transport", "patch-x", "--", "set", "interface", "patch-x", "type=patch", "options:peer=y")
 	for range 2 {
 		d.Expect(d.DeleteIntegration(t.Context())).To(Succeed())
@@ -238,6 +244,7 @@ func TestDeleteIntegration(t *testing.T) {
 	d.Expect(d.vsctl("list-ports", "br-transport")).To(Equal("p0"))
 	d.Expect(d.vsctl("get", "open", ".", "external_ids")).NotTo(Or(ContainSubstring("ovn-remote"), ContainSubstring("ovn-encap-ip")))
 	d.Expect(d.Other("blue")).To(BeFalse())
+	d.Expect(written(d)).To(Equal(Change{}))
 }
 
 // The first copy of the database doesn't come in time, nor does the answer to the next connection: the library connected by itself beside

@@ -106,8 +106,21 @@ func Report(chassis, address, gateway string) *agentv1.Report {
 		Uplink:            &agentv1.Uplink{Interfaces: []string{"p0"}, Bridge: "br-transport", Addresses: []string{address}, Gateways: []string{gateway}, Mtu: 1500, Up: true},
 		Ports:             []*agentv1.Port{{Name: "pf0hpf", Up: true}},
 		OvnController:     &agentv1.OVNController{Running: true, Connected: true},
-		SouthboundRequest: Request(chassis),
+		SouthboundRequest: Request(chassis), Datapath: &agentv1.Datapath{},
 	}
+}
+
+// Forward by a change of a group, if the DPU is on its network.
+func (a *Agent) Forward(group string, change int64) {
+	a.Say(func(r *agentv1.Report) {
+		if serves(r, group) && r.GetDatapath() != nil {
+			r.Datapath = &agentv1.Datapath{GroupUid: group, Change: change}
+		}
+	})
+}
+
+func serves(r *agentv1.Report, group string) bool {
+	return slices.ContainsFunc(r.GetPorts(), func(p *agentv1.Port) bool { return p.GetAssignment().GetGroupUid() == group })
 }
 
 // Request for a certificate, with a key of its own.
@@ -331,7 +344,7 @@ func (a *Agent) Isolate(_ context.Context, request *agentv1.IsolateRequest) (*ag
 func (a *Agent) expire() {
 	for _, port := range a.report.GetPorts() {
 		if port.GetLeaseEnds() != nil && a.left(port) <= 0 {
-			a.say(func(*agentv1.Report) { free(port) })
+			a.say(func(r *agentv1.Report) { free(r, port) })
 		}
 	}
 }
@@ -342,14 +355,17 @@ func (a *Agent) isolate(resource string) {
 	for _, port := range a.report.GetPorts() {
 		switch port.GetAssignment().GetResourceUid() {
 		case resource:
-			a.say(func(*agentv1.Report) { free(port) })
+			a.say(func(r *agentv1.Report) { free(r, port) })
 		case "":
 			port.Generation++
 		}
 	}
 }
 
-func free(port *agentv1.Port) {
+func free(r *agentv1.Report, port *agentv1.Port) {
 	port.Generation++
 	port.Assignment, port.LeaseExpires, port.LeaseEnds, port.Installed = nil, nil, nil, false
+	if group := r.GetDatapath().GetGroupUid(); group != "" && !serves(r, group) {
+		r.Datapath = &agentv1.Datapath{} // the DPU leaves the network with its last host
+	}
 }

@@ -22,6 +22,8 @@ type DPU struct {
 	Ports [2]string
 	// Address that tunnels end at, and Southbound of a group.
 	Address, Southbound string
+	// Change has OVN on the DPU write the flows of a change of the group blue, once the DPU is on its network.
+	Change func(number int64)
 }
 
 // Contract is agent.proto as calls and their answers. The fake agent and the real one pass it, so that tests with the fake prove
@@ -37,6 +39,7 @@ func Contract(t *testing.T, on DPU) {
 		{"what is refused, and how", contract.refusals},
 		{"an isolation makes what was decided before void", contract.isolations},
 		{"changes are told at once", contract.changes},
+		{"it says by which change packets are forwarded", contract.forwards},
 		{"a lease ends by itself", contract.ends},
 	} {
 		t.Run(term.name, func(t *testing.T) {
@@ -234,6 +237,27 @@ func (c contract) changes() {
 	for c.port(next(), 0).GetAssignment() != nil {
 	}
 	c.Expect(time.Since(began)).To(BeNumerically("<", patient), "before the next heartbeat")
+}
+
+func (c contract) forwards() {
+	none := And(Not(BeNil()), HaveField("GetGroupUid()", BeEmpty()), HaveField("GetChange()", BeZero()))
+	c.Expect(c.report().GetDatapath()).To(none, "an older agent has no datapath")
+	c.attach(c.request(0, "one"))
+	next, _ := c.watch(time.Minute)
+	began := time.Now()
+	for number := range int64(3) {
+		c.on.Change(number + 7)
+		for d := next().GetDatapath(); d.GetChange() != number+7; d = next().GetDatapath() {
+			c.Expect(d).NotTo(BeNil())
+		}
+		c.Expect(c.report().GetDatapath().GetGroupUid()).To(Equal("blue"))
+	}
+	c.Expect(time.Since(began)).To(BeNumerically("<", patient), "before the next heartbeat")
+	answer, err := c.on.Client.Isolate(c.t.Context(), &agentv1.IsolateRequest{ResourceUid: "one"})
+	c.Expect(err).NotTo(HaveOccurred())
+	c.Expect(answer.GetDatapath()).To(none, "the DPU has left the network")
+	c.attach(c.request(0, "one"))
+	c.Expect(c.report().GetDatapath()).NotTo(BeNil())
 }
 
 func (c contract) ends() {

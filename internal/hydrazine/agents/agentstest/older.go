@@ -36,7 +36,7 @@ func Level1() grpc.ServerOption {
 }
 
 // Older makes a report one of an agent of level 1.
-func Older(r *Said) { r.Level, r.Version, r.SouthboundRequest = 1, "v0.0.1-test", "" }
+func Older(r *Said) { r.Level, r.Version, r.SouthboundRequest, r.Datapath = 1, "v0.0.1-test", "", nil }
 
 // codec knows the messages of a file.
 type codec struct{ protoreflect.FileDescriptor }
