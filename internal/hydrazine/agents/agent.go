@@ -137,8 +137,8 @@ func (a *agent) latest() (Report, error) {
 	return a.report, a.err
 }
 
-// watch until ctx ends. It calls tell when the report or the reason for having none changes.
-func (a *agent) watch(ctx context.Context, heartbeat time.Duration, tell func()) {
+// watch until ctx ends. It calls tell when the report or the reason for having none changes, with whether only the datapath's change does.
+func (a *agent) watch(ctx context.Context, heartbeat time.Duration, tell func(datapath bool)) {
 	first := wait.Backoff{Duration: retryFirst, Factor: 2, Jitter: 0.2, Steps: 6, Cap: retryLast}
 	for backoff := first; ctx.Err() == nil; {
 		heard, err := a.listen(ctx, heartbeat, tell)
@@ -157,7 +157,7 @@ func (a *agent) watch(ctx context.Context, heartbeat time.Duration, tell func())
 }
 
 // listen to one stream of reports until it ends, and say whether there was one.
-func (a *agent) listen(ctx context.Context, heartbeat time.Duration, tell func()) (heard bool, err error) {
+func (a *agent) listen(ctx context.Context, heartbeat time.Duration, tell func(datapath bool)) (heard bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	silence := time.AfterFunc(3*heartbeat, func() { cancel(fmt.Errorf("it has been silent for %s", 3*heartbeat)) })
@@ -197,14 +197,27 @@ func reason(err error) error {
 	return errors.New(status.Code(err).String())
 }
 
-func (a *agent) take(report Report, err error, tell func()) {
+func (a *agent) take(report Report, err error, tell func(datapath bool)) {
 	a.mutex.Lock()
-	same := proto.Equal(a.report.Report, report.Report) && text(a.err) == text(err)
+	before, failed := a.report.Report, a.err
 	a.report, a.err = report, err
 	a.mutex.Unlock()
-	if !same {
-		tell()
+	switch same := text(failed) == text(err); {
+	case same && proto.Equal(before, report.Report):
+	case same && proto.Equal(besideDatapath(before), besideDatapath(report.Report)):
+		tell(true)
+	default:
+		tell(false)
 	}
+}
+
+// besideDatapath is all else that an agent reports.
+func besideDatapath(r *agentv1.Report) *agentv1.Report {
+	r = proto.CloneOf(r)
+	if r != nil {
+		r.Datapath = nil
+	}
+	return r
 }
 
 func text(err error) string {

@@ -62,11 +62,18 @@ type Config struct {
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 }
 
+// Change of what is known of an agent.
+type Change struct {
+	Address string
+	// Datapath means that all else is as before: OVN's last change has come to the DPU's datapath, as each does.
+	Datapath bool
+}
+
 // Pool has a connection to each agent that has callers.
 type Pool struct {
 	config  Config
 	life    context.Context // of all connections
-	changes chan event.TypedGenericEvent[string]
+	changes chan event.TypedGenericEvent[Change]
 
 	slow *turns // of calls to slow agents
 
@@ -78,12 +85,12 @@ type Pool struct {
 func NewPool(ctx context.Context, config Config) *Pool {
 	return &Pool{
 		config: config, life: ctx, known: map[string]*agent{}, slow: &turns{most: slowCalls, calling: map[string]bool{}},
-		changes: make(chan event.TypedGenericEvent[string], changesBuffer),
+		changes: make(chan event.TypedGenericEvent[Change], changesBuffer),
 	}
 }
 
-// Changes are the addresses of the agents whose report has changed, or that don't report any more.
-func (p *Pool) Changes() <-chan event.TypedGenericEvent[string] { return p.changes }
+// Changes are of the agents whose report has changed, or that don't report any more.
+func (p *Pool) Changes() <-chan event.TypedGenericEvent[Change] { return p.changes }
 
 // Report is the last report of the agent of a DPU. It doesn't wait: the first call returns ErrUnheard, and a change
 // enqueues the caller.
@@ -220,15 +227,15 @@ func (p *Pool) agent(address string) (*agent, error) {
 	a := &agent{client: agentv1.NewAgentClient(connection), end: end, err: ErrUnheard, calls: make(chan struct{}, callsAtOnce)}
 	p.known[address] = a
 	go func() {
-		a.watch(life, p.config.Heartbeat, func() { p.tell(life, address) })
+		a.watch(life, p.config.Heartbeat, func(datapath bool) { p.tell(life, Change{address, datapath}) })
 		_ = connection.Close()
 	}()
 	return a, nil
 }
 
-func (p *Pool) tell(ctx context.Context, address string) {
+func (p *Pool) tell(ctx context.Context, change Change) {
 	select {
-	case p.changes <- event.TypedGenericEvent[string]{Object: address}:
+	case p.changes <- event.TypedGenericEvent[Change]{Object: change}:
 	case <-ctx.Done():
 	}
 }

@@ -26,7 +26,7 @@ func TestWatch_pausesAreShortAfterAStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, called := NewWithT(t), &scripted{deaf: 8}
 		ctx, cancel := context.WithCancel(t.Context())
-		go (&agent{client: called}).watch(ctx, time.Hour, func() {})
+		go (&agent{client: called}).watch(ctx, time.Hour, func(bool) {})
 		time.Sleep(time.Minute) // the bubble's time
 		cancel()
 		synctest.Wait()
@@ -35,6 +35,23 @@ func TestWatch_pausesAreShortAfterAStream(t *testing.T) {
 		g.Expect(pauses[called.deaf-1]).To(BeNumerically(">", 10*retryFirst))
 		g.Expect(pauses[called.deaf:]).To(HaveEach(And(BeNumerically(">=", retryFirst), BeNumerically("<", 2*retryFirst))))
 	})
+}
+
+// Hosts behind a DPU aren't reconciled whenever anything changes in its group.
+func TestTake_tellsApartWhatTheDatapathHas(t *testing.T) {
+	t.Parallel()
+	g, a, told := NewWithT(t), &agent{err: ErrUnheard}, []bool{}
+	take := func(version string, change int64, err error) []bool {
+		told = nil
+		report := &agentv1.Report{Version: version, Datapath: &agentv1.Datapath{GroupUid: "blue", Change: change}}
+		a.take(Report{Report: report}, err, func(datapath bool) { told = append(told, datapath) })
+		return told
+	}
+	g.Expect(take("1", 7, nil)).To(Equal([]bool{false}), "it is heard")
+	g.Expect(take("1", 7, nil)).To(BeEmpty())
+	g.Expect(take("1", 8, nil)).To(Equal([]bool{true}))
+	g.Expect(take("2", 9, nil)).To(Equal([]bool{false}))
+	g.Expect(take("2", 10, ErrUnreachable)).To(Equal([]bool{false}))
 }
 
 // scripted is an agent that first doesn't answer, and then ends each stream after one report.

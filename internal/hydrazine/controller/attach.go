@@ -173,7 +173,7 @@ func (r *resourceReconciler) former(
 	for _, ip := range membership.Reached(resource) {
 		before := resource.Status.LogicalPortReference
 		if ip != now.FabricIP && ip != now.SecondFabricIP && !slices.Contains(former, ip) &&
-			!r.networks.forgotten(ctx, before.GroupUID, before.DPU, overlay.Address(ip)) {
+			!r.networks.forgotten(ctx, before, overlay.Address(ip)) {
 			former = append(former, ip)
 		}
 	}
@@ -215,7 +215,7 @@ func (r *resourceReconciler) freed(ctx context.Context, resource *resourcev1.Man
 	}
 	serves, err := servesOthers(ctx, r, r.leases, resource)
 	held := func(ip resourcev1.IPAddress) bool {
-		return (serves || err != nil) && !r.networks.forgotten(ctx, at.GroupUID, at.DPU, overlay.Address(ip))
+		return (serves || err != nil) && !r.networks.forgotten(ctx, at, overlay.Address(ip))
 	}
 	at.FormerFabricIPs = slices.DeleteFunc(at.FormerFabricIPs, func(ip resourcev1.IPAddress) bool { return !held(ip) })
 	if at.FabricIP != "" && !slices.Contains(resource.Spec.DPUIPs, at.FabricIP) && !held(at.FabricIP) {

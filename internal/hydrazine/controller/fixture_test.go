@@ -75,6 +75,8 @@ type fixture struct {
 	faults    interceptor.Funcs // of what the controllers say to the API server
 	failures  atomic.Int32      // errors of reconcilers in the log
 	stop      func()
+	// agents by chassis.
+	agents map[string]*agentstest.Agent
 }
 
 // runtime is that of the centrals of a fixture.
@@ -109,7 +111,7 @@ func start(t *testing.T) *fixture {
 	toolstest.Programs(t, "ovn-northd")
 	f := &fixture{
 		WithT: NewWithT(t), t: t, client: testenv.Client(t), namespace: testenv.Namespace(t), number: int(tests.Add(1)),
-		lease: time.Hour,
+		lease: time.Hour, agents: map[string]*agentstest.Agent{},
 	}
 	f.SetDefaultEventuallyTimeout(patience)
 	var err error
@@ -220,7 +222,9 @@ func (f *fixture) dpu(n int) string { return fmt.Sprintf("172.20.%d.%d", f.numbe
 
 func (f *fixture) agent(n int) *agentstest.Agent {
 	f.t.Helper()
-	return agentstest.Start(f.t, fmt.Sprintf("127.80.%d.%d", f.number, n), f.port(), f.report(n))
+	a := agentstest.Start(f.t, fmt.Sprintf("127.80.%d.%d", f.number, n), f.port(), f.report(n))
+	f.agents[a.Says().GetChassis()] = a
+	return a
 }
 
 // oldAgent is one of level 1.

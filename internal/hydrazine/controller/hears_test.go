@@ -4,14 +4,23 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"strconv"
 	"strings"
 	"time"
 
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 )
 
-// hears does from now on what ovn-controller of a DPU does when it has heard of a change: it says the change's number, and no larger one.
+// hears has a DPU follow all changes of a group from now on.
 func (f *fixture) hears(group *resourcev1.ResourceGroup, chassis string) {
+	f.t.Helper()
+	agent := f.agents[chassis]
+	f.writes(group, chassis, func(change int64) { agent.Forward(string(group.UID), change) })
+}
+
+// writes does from now on what ovn-controller of a DPU does when it has heard of a change: it says the change's number, and no larger one.
+// What follows gets the number now and then.
+func (f *fixture) writes(group *resourcev1.ResourceGroup, chassis string, follow func(change int64)) {
 	f.t.Helper()
 	ctx, cancel := context.WithCancel(f.t.Context())
 	ended := make(chan struct{})
@@ -28,6 +37,9 @@ func (f *fixture) hears(group *resourcev1.ResourceGroup, chassis string) {
 					"--", "create", "Chassis_Private", "name="+chassis, "nb_cfg="+now).Run() == nil {
 					has = now
 				}
+			}
+			if number, err := strconv.ParseInt(has, 10, 64); err == nil {
+				follow(number)
 			}
 			select {
 			case <-ctx.Done():

@@ -62,7 +62,7 @@ func (r *resourceReconciler) leave(ctx context.Context, resource *resourcev1.Man
 		at, r.leases.latest(resource).UTC().Format(time.RFC3339), failed)
 	if errors.Is(failed, errAnswers) {
 		message = fmt.Sprintf("DPU %s has isolated the host, but %v: check that ovn-controller on that DPU, which keeps running for other hosts of the group, "+
-			"is connected to the southbound database", at, failed)
+			"is connected to the southbound database, and that ovs-vswitchd there answers revalidator/wait", at, failed)
 	}
 	unmet(resource, resourcev1.AttachedCondition, reasonIsolating, message)
 	if errors.Is(failed, errBusy) || errors.Is(failed, errAnswers) {
@@ -107,7 +107,7 @@ func (r *resourceReconciler) letGo(ctx context.Context, resource *resourcev1.Man
 	return r.unanswered(ctx, resource)
 }
 
-// unanswered reports whether ovn-controller of a host's DPU has got the removal of all addresses that the host doesn't keep.
+// unanswered reports whether a host's DPU forwards packets by the removal of all addresses that the host doesn't keep.
 func (r *resourceReconciler) unanswered(ctx context.Context, resource *resourcev1.ManagedResource) error {
 	at := resource.Status.LogicalPortReference
 	stays := resource.DeletionTimestamp.IsZero() && resource.Spec.State == resourcev1.Attached &&
@@ -116,7 +116,7 @@ func (r *resourceReconciler) unanswered(ctx context.Context, resource *resourcev
 		if stays && slices.Contains(resource.Spec.DPUIPs, ip) {
 			continue // it keeps the address
 		}
-		if !r.networks.forgotten(ctx, at.GroupUID, at.DPU, overlay.Address(ip)) {
+		if !r.networks.forgotten(ctx, at, overlay.Address(ip)) {
 			return fmt.Errorf("%w %s", errAnswers, ip)
 		}
 	}

@@ -36,7 +36,7 @@ func TestSecure_keepsWhatAHostHasWhileTheCentralHangs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g, r := NewWithT(t), &resourceReconciler{networks: newNetworks(t.Context(), nil)}
+			g, r := NewWithT(t), &resourceReconciler{networks: newNetworks(t.Context(), nil, nil)}
 			resource := &resourcev1.ManagedResource{ObjectMeta: metav1.ObjectMeta{UID: "1"}}
 			report := agents.Report{Report: &agentv1.Report{SouthboundRequest: "request", Ports: []*agentv1.Port{test.port}}}
 			wanted := &agentv1.Assignment{ResourceUid: "1", GroupUid: "blue", Southbound: "ssl:192.0.2.1:2"}
@@ -53,7 +53,7 @@ func TestSecure_keepsWhatAHostHasWhileTheCentralHangs(t *testing.T) {
 
 func TestRelayFor_keepsOnlyItsOwnGroups(t *testing.T) {
 	t.Parallel()
-	g, r := NewWithT(t), &resourceReconciler{networks: newNetworks(t.Context(), nil)}
+	g, r := NewWithT(t), &resourceReconciler{networks: newNetworks(t.Context(), nil, nil)}
 	group := &resourcev1.ResourceGroup{ObjectMeta: metav1.ObjectMeta{UID: "blue"}}
 	kept, known := r.relayFor(group, "dpu1", assigned("blue", "", nil))
 	g.Expect(kept.GetInterface()).To(Equal("relay-blue"))

@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -123,6 +124,48 @@ func TestHost_keepsAFormerAddressUntilItsDPUHasLetGo(t *testing.T) {
 	f.Expect(one.Status.LogicalPortReference.FormerFabricIPs).To(Equal([]resourcev1.IPAddress{former}))
 
 	f.hears(group, one.Status.LogicalPortReference.DPU)
+	f.becomes(two, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	f.Eventually(func() []resourcev1.IPAddress {
+		f.becomes(one, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+		return one.Status.LogicalPortReference.FormerFabricIPs
+	}).Should(BeEmpty())
+}
+
+// OVN's flows are on the DPU, and it forwards by what ovs-vswitchd has derived from those of before. Nothing but the address waits for that.
+func TestHost_keepsAFormerAddressUntilItsDPUForwardsWithoutIt(t *testing.T) {
+	t.Parallel()
+	f := start(t).run()
+	group := f.group("blue")
+	red := f.group("red")
+	agent := f.agent(2)
+	f.agent(3)
+	f.agent(4)
+	one := f.host("blue", 2)
+	f.becomes(one, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	var follows atomic.Bool
+	f.writes(group, "dpu2", func(change int64) {
+		if follows.Load() {
+			agent.Forward(string(group.UID), change)
+		} else {
+			agent.Say(func(r *agentstest.Said) { r.Datapath = &agentv1.Datapath{GroupUid: string(red.UID), Change: change} })
+		}
+	})
+	former, now := one.Spec.DPUIPs[1], resourcev1.IPAddress(f.dpu(150))
+	f.change(one, func(s *resourcev1.ManagedResourceSpec) { s.DPUIPs[1] = now })
+	two := f.host("red", 3, func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[1] = former })
+	f.becomes(two, resourcev1.AcceptedCondition, metav1.ConditionFalse, "AddressTaken")
+	f.becomes(f.host("blue", 4), resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	f.hears(group, "dpu4")
+	f.becomes(group, resourcev1.PropagatedCondition, metav1.ConditionTrue, "")
+	f.becomes(one, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+	f.Expect(one.Status.LogicalPortReference.FabricIP).To(Equal(now))
+	f.Consistently(func(g Gomega) {
+		f.becomes(two, resourcev1.AcceptedCondition, metav1.ConditionFalse, "AddressTaken")
+		f.becomes(one, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
+		g.Expect(one.Status.LogicalPortReference.FormerFabricIPs).To(Equal([]resourcev1.IPAddress{former}))
+	}).WithTimeout(4 * time.Second).Should(Succeed())
+
+	follows.Store(true)
 	f.becomes(two, resourcev1.AttachedCondition, metav1.ConditionTrue, "")
 	f.Eventually(func() []resourcev1.IPAddress {
 		f.becomes(one, resourcev1.AttachedCondition, metav1.ConditionTrue, "")

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/hydrazine/agents"
 	"github.com/bedplate/bedplate/internal/hydrazine/central"
 	"github.com/bedplate/bedplate/internal/hydrazine/ovn"
 	"github.com/bedplate/bedplate/internal/hydrazine/ovn/nbdb"
@@ -27,6 +27,7 @@ import (
 // networks are the connections to the centrals of all groups.
 type networks struct {
 	runtime central.Runtime
+	agents  *agents.Pool
 	life    context.Context // of all connections
 	// groups are those whose central has changed; ports are logical ports whose binding has.
 	groups chan event.TypedGenericEvent[types.UID]
@@ -53,9 +54,9 @@ type network struct {
 	changed   time.Time                  // when the first change was made that not all have; zero if they have all
 }
 
-func newNetworks(ctx context.Context, runtime central.Runtime) *networks {
+func newNetworks(ctx context.Context, runtime central.Runtime, pool *agents.Pool) *networks {
 	return &networks{
-		runtime: runtime, life: ctx, known: map[types.UID]*network{},
+		runtime: runtime, agents: pool, life: ctx, known: map[types.UID]*network{},
 		groups: make(chan event.TypedGenericEvent[types.UID]), ports: make(chan event.TypedGenericEvent[string]),
 	}
 }
@@ -247,21 +248,6 @@ func (n *networks) notRelayed(group types.UID) string {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	return w.unrelayed
-}
-
-// forgotten reports whether a DPU of a group is known to have nothing of a public address any more.
-func (n *networks) forgotten(ctx context.Context, group types.UID, chassis string, public netip.Addr) bool {
-	w := n.find(group)
-	if w == nil {
-		return false
-	}
-	if translates, err := w.north.Translates(public); translates || err != nil {
-		return false
-	}
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	_, waiting, err := w.compare(ctx, map[string]bool{chassis: true})
-	return err == nil && len(waiting) == 0
 }
 
 // rebound reads the current bindings of ports, and returns those that have changed.

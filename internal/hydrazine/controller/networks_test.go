@@ -26,7 +26,7 @@ func TestStart_takesOnlyNamesOfCentrals(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	runtime := telling{news: make(chan string)}
-	n := newNetworks(ctx, runtime)
+	n := newNetworks(ctx, runtime, nil)
 	ended := make(chan error, 1)
 	go func() { ended <- n.Start(ctx) }()
 	for _, name := range []string{"", "ov", "red", service("blue")} {

@@ -264,7 +264,7 @@ func (r *publicIPReconciler) stillUses(ctx context.Context, ip *networkfabricv1.
 			return false, err
 		}
 	}
-	return !r.networks.forgotten(ctx, at.GroupUID, at.DPU, overlay.Address(ip.Spec.IPAddress)), nil
+	return !r.networks.forgotten(ctx, at, overlay.Address(ip.Spec.IPAddress)), nil
 }
 
 func (r *publicIPReconciler) withdrawing(ip *networkfabricv1.PublicIP, used bool) {

@@ -57,7 +57,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, config Config) error {
 	if err := Index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	networks := newNetworks(ctx, config.Centrals)
+	networks := newNetworks(ctx, config.Centrals, config.Agents)
 	leases := newHostLeases(config.Lease)
 	recorder := mgr.GetEventRecorder("bedplate-hydrazine")
 	control := &controlPlane{Reader: mgr.GetClient(), live: mgr.GetAPIReader(), namespace: config.Namespace, own: config.Own, now: time.Now}
@@ -300,9 +300,14 @@ func (r *publicIPReconciler) with(ctx context.Context, field, value string) []re
 	return requests
 }
 
-// behind the DPU with an address.
-func (r *resourceReconciler) behind(ctx context.Context, dpu string) []reconcile.Request {
-	return r.with(ctx, byDPUIP, dpu)
+// behind are the hosts that a change of what a DPU's agent says concerns. Which change of OVN the datapath has concerns only those of which it
+// is to release an address: that is another one whenever anything changes in its group.
+func (r *resourceReconciler) behind(ctx context.Context, dpu agents.Change) []reconcile.Request {
+	all := r.listed(ctx, byDPUIP, dpu.Address)
+	if dpu.Datapath {
+		all = slices.DeleteFunc(all, func(h resourcev1.ManagedResource) bool { return !releasing(&h) })
+	}
+	return requestsFor(all)
 }
 
 func (r *resourceReconciler) withPort(ctx context.Context, port string) []reconcile.Request {
@@ -310,11 +315,15 @@ func (r *resourceReconciler) withPort(ctx context.Context, port string) []reconc
 }
 
 func (r *resourceReconciler) with(ctx context.Context, field, value string) []reconcile.Request {
+	return requestsFor(r.listed(ctx, field, value))
+}
+
+func (r *resourceReconciler) listed(ctx context.Context, field, value string) []resourcev1.ManagedResource {
 	list := &resourcev1.ManagedResourceList{}
 	if err := r.List(ctx, list, client.MatchingFields{field: value}); err != nil {
 		return nil // the cache has ended
 	}
-	return requestsFor(list.Items)
+	return list.Items
 }
 
 func requestsFor(all []resourcev1.ManagedResource) []reconcile.Request {
@@ -333,7 +342,7 @@ func mapped[T any](requests func(context.Context, T) []reconcile.Request) handle
 // sweep closes the unused connections to agents.
 func (r *resourceReconciler) sweep(ctx context.Context) error {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		r.agents.Keep(func(address string) bool { return len(r.behind(ctx, address)) > 0 })
+		r.agents.Keep(func(address string) bool { return len(r.with(ctx, byDPUIP, address)) > 0 })
 	}, sweepInterval)
 	return nil
 }

@@ -2,15 +2,20 @@ package overlay_test
 
 import (
 	"cmp"
+	"net/netip"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	"github.com/bedplate/bedplate/internal/hydrazine/unixctl"
 	"github.com/bedplate/bedplate/internal/localstack/fabric"
 )
 
@@ -82,6 +87,62 @@ func TestAddresses_underLoadAreOneHostsAtATime(t *testing.T) {
 		s.Expect(names).To(Equal([]string{h.Name, after}))
 		s.Expect(a.late(address(i), h.Name, after)).To(BeEmpty())
 	}
+}
+
+// pause keeps ovs-vswitchd of a DPU from replacing what it has derived from OVN's flows, so that it forwards as before, until what is returned
+// is called.
+func (s *stack) pause(dpu string) (resume func()) {
+	s.t.Helper()
+	socket, _, err := unixctl.Socket(s.RunDir(dpu), "ovs-vswitchd")
+	s.Expect(err).NotTo(HaveOccurred())
+	call := func(command string) {
+		s.t.Helper()
+		_, err := unixctl.Call(s.t.Context(), socket, command)
+		s.Expect(err).NotTo(HaveOccurred())
+	}
+	call("revalidator/pause")
+	return func() { s.t.Helper(); call("revalidator/resume") }
+}
+
+// pin has the fabric take all that is for an address to a DPU, whatever it hears of the address, until what is returned is called.
+func (s *stack) pin(address, dpu string) (free func()) {
+	s.t.Helper()
+	at := []string{s.neighbor(fabric.Router, netip.MustParseAddr(address)).String(), "dev", dpu + "-" + fabric.NIC(0), "master"}
+	fdb := func(args ...string) {
+		s.t.Helper()
+		args = append([]string{"-n", s.Namespace(fabric.Router), "fdb"}, args...)
+		said, err := exec.CommandContext(s.t.Context(), "bridge", args...).CombinedOutput()
+		s.Expect(err).NotTo(HaveOccurred(), string(said))
+	}
+	fdb(slices.Concat([]string{"replace"}, at, []string{"static", "sticky"})...)
+	return func() { s.t.Helper(); fdb(slices.Concat([]string{"delete"}, at)...) }
+}
+
+// A DPU has OVN's flows of its host's other address, and forwards connections by those of before: another tenant's host gets the previous
+// address when the DPU has stopped answering for it. Nothing else waits for that.
+func TestAddress_isReleasedWhenPacketsAreForwardedWithoutIt(t *testing.T) {
+	t.Parallel()
+	s, hosts := upTenants(t, 3)
+	blue, red, stays := hosts[0], hosts[1], hosts[2]
+	group := &resourcev1.ResourceGroup{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "blue"}}
+	before, wanted := s.propagated(group, 0), string(blue.Spec.DPUIPs[1])
+	unpin, resume := s.pin(wanted, "dpu1"), s.pause("dpu1")
+	change(s, blue, func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[1] = "172.18.0.200" })
+	s.propagated(group, before)
+	s.ready(blue, stays)
+	change(s, red, func(r *resourcev1.ManagedResource) { r.Spec.DPUIPs[1] = resourcev1.IPAddress(wanted) })
+	for range 10 {
+		s.becomes(red, resourcev1.AcceptedCondition, metav1.ConditionFalse, "AddressTaken")
+		s.Expect(s.nameOf(wanted)).To(Equal(blue.Name))
+		time.Sleep(300 * time.Millisecond)
+	}
+	resume()
+	began := time.Now()
+	s.ready(blue, red, stays)
+	t.Logf("it has the address after %s", time.Since(began).Round(time.Millisecond))
+	s.Expect(s.nameOf(wanted)).To(BeEmpty(), "the DPU of before still gets what is sent there")
+	unpin()
+	s.Eventually(func() string { return s.nameOf(wanted) }).Should(Equal(red.Name))
 }
 
 // A DPU keeps its state when neither its agent nor OVN can be reached. Its host has another address by now, and another tenant's host
