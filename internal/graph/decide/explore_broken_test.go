@@ -116,31 +116,51 @@ var breaks = map[string]decider{
 	},
 }
 
+// foundIn is the world whose exploration finds a break; a rule finds the others.
+var foundIn = map[string]string{
+	"a change is taken for made":                         "tags, and ours breaks",
+	"a create is made without a look":                    "tags, by name, which is unique",
+	"a deletion is done when it is asked for":            "no tags, names of our own",
+	"a remedy isn't counted":                             "tags, and ours breaks",
+	"a taken name is a refusal":                          "tags, names are unique",
+	"an attempt is dropped when the claim changes":       "tags, the spec names ours",
+	"an attempt is forgotten without a look":             "no tags, names of our own",
+	"gone once is gone for good":                         "tags, gone ones come back",
+	"ours becomes the user's own when the spec names it": "tags, the claim changes",
+	"the last attempt isn't waited for":                  "tags, one create makes two",
+	"the second of two stays":                            "tags, one create makes two",
+	"the user's own is deleted":                          "no tags, by name",
+	"what exists needs no choice":                        "tags, by name, with a choice",
+	"what is broken is left alone":                       "tags, and ours breaks",
+	"whatever has the name is ours":                      "tags, by name, which is unique",
+}
+
 // A check that finds nothing in a decide that is wrong is worth nothing.
 func TestExplore_findsWhatIsBroken(t *testing.T) {
 	t.Parallel()
 	for name, decide := range breaks {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for in, world := range worlds {
-				x := &exploration{traits: world, decide: decide, most: exploredToFindABreak}
-				x.run()
-				x.walks(rand.New(rand.NewPCG(1, 2)), exploredToFindABreak)
-				if x.wrong != "" {
-					t.Logf("found in %q after %d states", in, len(x.known))
-					return
-				}
-			}
-			found := ""
-			space(func(w Wish, e *ledgerv1.Entry, s Sight) {
-				if found == "" {
+			in, explored := foundIn[name]
+			if !explored {
+				found := ""
+				space(func(w Wish, e *ledgerv1.Entry, s Sight) (more bool) {
 					found = broken(w, e, s, decide(w, e, s, epoch.Add(2*settled)))
+					return found == ""
+				})
+				if found == "" {
+					t.Fatal("no rule finds it")
 				}
-			})
-			if found == "" {
-				t.Error("it isn't found")
+				t.Logf("found by a rule: %s", found)
+				return
 			}
-			t.Logf("found by a rule: %s", found)
+			x := &exploration{traits: worlds[in], decide: decide, most: exploredToFindABreak}
+			x.run()
+			x.walks(rand.New(rand.NewPCG(1, 2)), exploredToFindABreak)
+			if x.wrong == "" {
+				t.Fatalf("it isn't found in %q", in)
+			}
+			t.Logf("found in %q after %d states: %s", in, len(x.known), x.wrong)
 		})
 	}
 }

@@ -14,8 +14,11 @@ import (
 
 // The rules that hold for each step, whatever the spec wishes, the ledger says and was seen. Each says what is wrong with a step,
 // or nothing.
-var rules = map[string]func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string{
-	"a create is for what the spec wants made, and was seen absent after the last attempt had settled": func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
+var rules = []struct {
+	says  string
+	check func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string
+}{
+	{"a create is for what the spec wants made, and was seen absent after the last attempt had settled", func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
 		switch {
 		case d.Verb != Create:
 			return ""
@@ -40,8 +43,8 @@ var rules = map[string]func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string{
 			}
 		}
 		return ""
-	},
-	"deleted is what was seen in this round, is ours by tag or ledger, and isn't on its way": func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
+	}},
+	{"deleted is what was seen in this round, is ours by tag or ledger, and isn't on its way", func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
 		if d.Verb != Remove {
 			return ""
 		}
@@ -59,8 +62,8 @@ var rules = map[string]func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string{
 			return "it was asked to go before"
 		}
 		return ""
-	},
-	"what is the user's own under another key is neither deleted nor taken for ours, and what the spec names isn't deleted": func(w Wish, _ *ledgerv1.Entry, _ Sight, d Step) string {
+	}},
+	{"what is the user's own under another key is neither deleted nor taken for ours, and what the spec names isn't deleted", func(w Wish, _ *ledgerv1.Entry, _ Sight, d Step) string {
 		id := d.ID
 		if d.Verb == Adopt {
 			id = d.Entry.ID
@@ -77,8 +80,8 @@ var rules = map[string]func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string{
 			return "the spec names it"
 		}
 		return ""
-	},
-	"what carries our tag isn't used as the user's own": func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
+	}},
+	{"what carries our tag isn't used as the user's own", func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
 		if d.Verb != Use {
 			return ""
 		}
@@ -86,20 +89,20 @@ var rules = map[string]func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string{
 			return "it does"
 		}
 		return ""
-	},
-	"which of two is kept is decided on the newest ledger": func(w Wish, _ *ledgerv1.Entry, s Sight, d Step) string {
+	}},
+	{"which of two is kept is decided on the newest ledger", func(w Wish, _ *ledgerv1.Entry, s Sight, d Step) string {
 		if d.Verb == Remove && w.Wanted && !w.Claim.Uses && !s.Wrote {
 			return "it may be older"
 		}
 		return ""
-	},
-	"a failed call ends the round without a write, and isn't reported as done": func(_ Wish, _ *ledgerv1.Entry, s Sight, d Step) string {
+	}},
+	{"a failed call ends the round without a write, and isn't reported as done", func(_ Wish, _ *ledgerv1.Entry, s Sight, d Step) string {
 		if s.Failed != nil && (!d.Ends || d.Entry != nil || d.Verb == Done || d.Verb == Release || d.Verb == Forget) {
 			return "it goes on"
 		}
 		return ""
-	},
-	"what is ours leaves the ledger when it is proven to be gone, and nothing of it can appear any more": func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
+	}},
+	{"what is ours leaves the ledger when it is proven to be gone, and nothing of it can appear any more", func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
 		if d.Verb != Forget || s.Attempt.Known || e.State == ledgerv1.Refused && e.Token == "" && e.At != nil {
 			return ""
 		}
@@ -115,8 +118,8 @@ var rules = map[string]func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string{
 			return "no other one was looked for"
 		}
 		return ""
-	},
-	"changed is what is bound, ours, ready, and was compared": func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
+	}},
+	{"changed is what is bound, ours, ready, and was compared", func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
 		switch {
 		case d.Verb == Apply && (e.State != ledgerv1.Bound || e.Foreign || !s.Compared || s.Applied):
 			return "it isn't"
@@ -126,8 +129,8 @@ var rules = map[string]func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string{
 			return "nothing says that it is ours"
 		}
 		return ""
-	},
-	"a remedy is for what is ours, seen and not ready, and is counted before": func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
+	}},
+	{"a remedy is for what is ours, seen and not ready, and is counted before", func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
 		if d.Verb != Remedy {
 			return ""
 		}
@@ -143,8 +146,8 @@ var rules = map[string]func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string{
 			return "nothing says that it is ours"
 		}
 		return ""
-	},
-	"the ledger names only what was seen or answered in this round": func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
+	}},
+	{"the ledger names only what was seen or answered in this round", func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
 		if d.Verb != Bind && d.Verb != Adopt && d.Verb != Use {
 			return ""
 		}
@@ -154,14 +157,14 @@ var rules = map[string]func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string{
 			return "it wasn't"
 		}
 		return ""
-	},
-	"what had the name before isn't taken for one that is to be made": func(w Wish, _ *ledgerv1.Entry, _ Sight, d Step) string {
+	}},
+	{"what had the name before isn't taken for one that is to be made", func(w Wish, _ *ledgerv1.Entry, _ Sight, d Step) string {
 		if d.Verb == Use && w.Claim.Made {
 			return "it is"
 		}
 		return ""
-	},
-	"adopted is what carries our tag, or was tried by us": func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
+	}},
+	{"adopted is what carries our tag, or was tried by us", func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
 		o, _ := decision{w: w, e: e, s: s}.sightOf(func() string {
 			if d.Verb == Adopt {
 				return d.Entry.ID
@@ -172,8 +175,8 @@ var rules = map[string]func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string{
 			return "it isn't"
 		}
 		return ""
-	},
-	"what a service is asked for lies somewhere, and what was made where the ledger has it": func(w Wish, e *ledgerv1.Entry, _ Sight, d Step) string {
+	}},
+	{"what a service is asked for lies somewhere, and what was made where the ledger has it", func(w Wish, e *ledgerv1.Entry, _ Sight, d Step) string {
 		made := e != nil && e.Owned() && e.Scope != nil
 		switch d.Verb {
 		case LookByID, LookByName, Remove:
@@ -193,47 +196,47 @@ var rules = map[string]func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string{
 			return "it lies nowhere"
 		}
 		return ""
-	},
-	"a failure says what to do": func(_ Wish, _ *ledgerv1.Entry, _ Sight, d Step) string {
+	}},
+	{"a failure says what to do", func(_ Wish, _ *ledgerv1.Entry, _ Sight, d Step) string {
 		if d.Verb == Fail && !d.Shows && !strings.ContainsAny(d.Phase.Message, ":;") {
 			return fmt.Sprintf("%q doesn't", d.Phase.Message)
 		}
 		return ""
-	},
-	"what can't be changed isn't done": func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
+	}},
+	{"what can't be changed isn't done", func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
 		if d.Verb == Done && !e.Foreign && w.Updates && s.Compared && s.Refused != nil && w.Wanted && !w.Claim.Uses {
 			return "it is"
 		}
 		return ""
-	},
-	"done is what was seen ready": func(_ Wish, e *ledgerv1.Entry, s Sight, d Step) string {
+	}},
+	{"done is what was seen ready", func(_ Wish, e *ledgerv1.Entry, s Sight, d Step) string {
 		if d.Verb == Done && (e == nil || e.State != ledgerv1.Bound || s.Object == nil && len(s.List) == 0) {
 			return "it wasn't seen"
 		}
 		return ""
-	},
-	"no look is made twice": func(_ Wish, _ *ledgerv1.Entry, s Sight, d Step) string {
+	}},
+	{"no look is made twice", func(_ Wish, _ *ledgerv1.Entry, s Sight, d Step) string {
 		if d.Verb == LookByID && s.ID == d.ID || d.Verb == LookByName && s.Twice || d.Verb == Compare && s.Compared ||
 			d.Verb == TakeTurn && s.Turn != TurnUnasked || d.Verb == Prepare && s.Token != "" {
 			return "it is"
 		}
 		return ""
-	},
-	"a round ends, or goes on by something": func(_ Wish, _ *ledgerv1.Entry, _ Sight, d Step) string {
+	}},
+	{"a round ends, or goes on by something", func(_ Wish, _ *ledgerv1.Entry, _ Sight, d Step) string {
 		looks := slices.Contains([]Verb{LookByID, LookByName, LookUp, Compare, Pick, TakeTurn, Prepare}, d.Verb)
 		writes := d.Entry != nil || d.Verb == Release || d.Verb == Forget
 		if !d.Ends && !looks && !writes && d.Verb != Remove && d.Verb != Apply {
 			return "nothing is done"
 		}
 		return ""
-	},
+	}},
 }
 
 // broken says which rule a step breaks, and how.
 func broken(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
-	for rule, check := range rules {
-		if wrong := check(w, e, s, d); wrong != "" {
-			return fmt.Sprintf("%s: %s", rule, wrong)
+	for _, rule := range rules {
+		if wrong := rule.check(w, e, s, d); wrong != "" {
+			return fmt.Sprintf("%s: %s", rule.says, wrong)
 		}
 	}
 	return ""
@@ -242,13 +245,14 @@ func broken(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
 func TestDecide_keepsTheRules(t *testing.T) {
 	t.Parallel()
 	n, wrong := 0, map[string]int{}
-	space(func(w Wish, e *ledgerv1.Entry, s Sight) {
+	space(func(w Wish, e *ledgerv1.Entry, s Sight) (more bool) {
 		n++
 		if rule := broken(w, e, s, Next(w, e, s, epoch.Add(time.Second))); rule != "" {
 			if wrong[rule]++; wrong[rule] == 1 {
 				t.Errorf("%s\nwish %+v\nentry %+v\nsight %+v", rule, w, e, s)
 			}
 		}
+		return true
 	})
 	t.Logf("%d combinations, %d rules", n, len(rules))
 }

@@ -9,12 +9,15 @@ import (
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
-// space is all combinations of wishes, entries and sights, as far as decide distinguishes them.
-func space(found func(w Wish, e *ledgerv1.Entry, s Sight)) {
+// space is all combinations of wishes, entries and sights, as far as decide distinguishes them, or those until there shall be no more.
+func space(found func(w Wish, e *ledgerv1.Entry, s Sight) (more bool)) {
+	all := sights()
 	for _, w := range wishes() {
 		for _, e := range entries() {
-			for _, s := range sights() {
-				found(w, e, s)
+			for _, s := range all {
+				if !found(w, e, s) {
+					return
+				}
 			}
 		}
 	}
