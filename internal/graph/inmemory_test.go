@@ -2,12 +2,15 @@ package graph_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,8 +19,17 @@ import (
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/graph"
-	"github.com/bedplate/bedplate/internal/testenv"
 )
+
+// few kinds: the fake client goes through all that its scheme has for each write.
+var few = sync.OnceValue(func() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.Namespace{}, &corev1.Secret{}, &corev1.SecretList{})
+	metav1.AddToGroupVersion(scheme, corev1.SchemeGroupVersion)
+	utilruntime.Must(bmmv1.AddToScheme(scheme))
+	utilruntime.Must(ledgerv1.AddToScheme(ledgerv1.GroupBMM)(scheme))
+	return scheme
+})
 
 // inMemory is a fixture without an API server.
 func inMemory(t testing.TB) *fixture {
@@ -30,7 +42,7 @@ func inMemory(t testing.TB) *fixture {
 		Namespace: f.name.Namespace, Name: f.name.Name, UID: "an-owner", Generation: 1, Finalizers: []string{finalizer},
 	}}
 	home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "home"}}
-	f.client = fake.NewClientBuilder().WithScheme(testenv.Scheme(t)).WithObjects(owner, home).Build()
+	f.client = fake.NewClientBuilder().WithScheme(few()).WithObjects(owner, home).Build()
 	return f
 }
 
