@@ -70,7 +70,8 @@ test-e2e: lab-tools $(BIN)/clusterctl build ## Run Cluster API's own quick-start
 	cd test/e2e && $(BIN)/gotestsum --format standard-quiet -- -timeout 20m . -ginkgo.label-filter=quick-start
 
 .PHONY: test-all
-test-all: test test-lab test-e2e ## Run all tests.
+test-all: test test-lab test-e2e ## Run all tests, and vet the user's command for Windows, which has the least in common with Linux.
+	GOOS=windows go vet ./cmd/bedplate
 
 # What a run leaves is in out/e2e: the logs of the managers, the consoles of the machines, the objects of each spec.
 .PHONY: e2e
@@ -122,11 +123,10 @@ soak-hostile: lab-tools build ## As root, for an hour and quiet phases on top: h
 	@BEDPLATE_HOSTILE=$(or $(DURATION),1h) go test -count=1 -v -timeout 0 -run TestSoak_hostileClients ./test/lab/overlay
 
 .PHONY: lint
-lint: $(BIN)/golangci-lint $(BIN)/buf ## Run the linters, the import rules of the house among them, and vet the user's command for Windows.
+lint: $(BIN)/golangci-lint $(BIN)/buf ## Run the linters, the import rules of the house among them.
 	$(BIN)/buf lint
 	$(BIN)/golangci-lint run
 	cd test/e2e && $(BIN)/golangci-lint run
-	GOOS=windows go vet ./cmd/bedplate # which has the least in common with Linux; each system costs minutes of compiling
 
 .PHONY: new-system
 new-system: $(BIN)/controller-gen ## Make the scaffold of another system, as docs/new-system.md says (NAME=powervs KIND=PowerVS).
