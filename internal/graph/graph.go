@@ -67,6 +67,8 @@ type Graph struct {
 	unproven []shown
 	// exists records for each node of a plan whether it exists already.
 	exists map[string]bool
+	// stays are what a plan leaves as it is, so that what it comes after stays, too: keys, and what is unproven.
+	stays map[string]bool
 }
 
 // AnyKind is a Kind of any type.
@@ -89,6 +91,7 @@ type node interface {
 	service() *Service
 	reconcile(ctx context.Context, g *Graph) phases.Phase
 	plan(ctx context.Context, g *Graph) []Step
+	comesAfter() []Ref
 }
 
 // New opens the graph of an owner. Credentials are the names of the Secrets that its calls log in with. Every kind that its ledger
@@ -171,6 +174,7 @@ type Handle[T any] struct {
 func (h *Handle[T]) ref() string       { return h.want.Key }
 func (h *Handle[T]) condition() string { return h.want.Condition }
 func (h *Handle[T]) service() *Service { return h.kind.Service }
+func (h *Handle[T]) comesAfter() []Ref { return h.want.After }
 
 // Key of the resource within the graph.
 func (h *Handle[T]) Key() string { return h.want.Key }
@@ -222,6 +226,7 @@ type gate struct {
 func (n *gate) ref() string       { return n.name }
 func (n *gate) condition() string { return n.name }
 func (n *gate) service() *Service { return inside }
+func (n *gate) comesAfter() []Ref { return n.after }
 
 func (n *gate) reconcile(_ context.Context, g *Graph) phases.Phase {
 	if before, waits := g.firstUnready(n.after); waits {

@@ -59,13 +59,18 @@ func (s Step) exists() bool {
 // Plan reports what Reconcile would do in the end; if nothing was added to the graph, what Delete would do. It only
 // reads, and changes nothing: neither outside nor in the ledger.
 func (g *Graph) Plan(ctx context.Context) []Step {
-	g.exists = map[string]bool{}
+	g.exists, g.stays = map[string]bool{}, map[string]bool{}
 	var steps []Step
 	wanted := g.wanted()
 	for _, n := range g.nodes {
 		planned := n.plan(ctx, g)
 		g.exists[n.ref()] = len(planned) == 0 || planned[len(planned)-1].exists()
+		g.stays[n.ref()] = slices.ContainsFunc(planned, func(s Step) bool { return s.Action == ActionFail }) ||
+			slices.ContainsFunc(n.comesAfter(), func(r Ref) bool { return g.stays[r.ref()] })
 		steps = append(steps, planned...)
+	}
+	for _, o := range g.unproven {
+		g.stays[o.String()] = true
 	}
 	if len(g.nodes) == 0 && len(g.kept) == 0 { // in the end a deletion also deletes what else carries the owner's ID
 		g.deleting = true
@@ -88,7 +93,6 @@ func (g *Graph) planRemoval(ctx context.Context, wanted map[string]bool) []Step 
 	if g.deleting {
 		spec = nil
 	}
-	stays := map[string]bool{}
 	for len(left) > 0 {
 		i := slices.IndexFunc(left, func(key string) bool {
 			return !slices.ContainsFunc(g.holders(key, spec), func(d string) bool { return slices.Contains(left, d) })
@@ -101,9 +105,9 @@ func (g *Graph) planRemoval(ctx context.Context, wanted map[string]bool) []Step 
 		}
 		key := left[i]
 		left = slices.Delete(left, i, i+1)
-		held := slices.DeleteFunc(g.holders(key, spec), func(d string) bool { return !stays[d] })
+		held := slices.DeleteFunc(g.holders(key, spec), func(d string) bool { return !g.stays[d] })
 		planned := g.planLeave(ctx, key, held, spec)
-		stays[key] = len(held) > 0 || slices.ContainsFunc(planned, func(s Step) bool { return s.Action == ActionFail || s.Action == ActionKeep })
+		g.stays[key] = len(held) > 0 || slices.ContainsFunc(planned, func(s Step) bool { return s.Action == ActionFail || s.Action == ActionKeep })
 		steps = append(steps, planned...)
 	}
 	return steps
@@ -186,7 +190,7 @@ func (p *plan[T]) steps(ctx context.Context) []Step {
 // next carries a step out, or records it. More reports whether the plan of this key continues.
 func (p *plan[T]) next(ctx context.Context, s decide.Step) (more bool) {
 	switch s.Verb {
-	case decide.LookByID, decide.LookByName, decide.LookUp, decide.Compare, decide.Pick:
+	case decide.LookByID, decide.LookByName, decide.LookUp, decide.Seek, decide.Compare, decide.Pick:
 		p.do(ctx, s)
 	case decide.TakeTurn:
 		p.sight.Turn = decide.TurnGranted

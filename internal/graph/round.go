@@ -77,6 +77,8 @@ func (r *round[T]) do(ctx context.Context, s decide.Step) {
 		err = r.find(ctx, s.Title, s.In)
 	case decide.LookUp:
 		err = r.lookUp(ctx, s.In)
+	case decide.Seek:
+		err = r.seek(ctx)
 	case decide.Compare:
 		r.compare(s.ID)
 	case decide.Pick:
@@ -202,6 +204,24 @@ func (r *round[T]) find(ctx context.Context, title string, in Scope) error {
 		r.sight.List = append(r.sight.List, *r.view(&all[i]))
 	}
 	r.g.noteStrays(r.kind.Name, in, r.sight.List)
+	return nil
+}
+
+// seek what attempts under other keys have made. A list may be wrong once.
+func (r *round[T]) seek(ctx context.Context) error {
+	sought := map[string][]string{}
+	for _, key := range decide.Attempts(r.wish) {
+		e, of := r.wish.Ledger[key], handleOf(r.g, r.kind, key).begin(decide.Wish{})
+		for range 2 {
+			if err := of.find(ctx, e.Title, e.Scope); err != nil {
+				return err
+			}
+			for _, o := range of.sight.List {
+				sought[key] = append(sought[key], o.ID)
+			}
+		}
+	}
+	r.sight.Sought = sought
 	return nil
 }
 

@@ -19,7 +19,7 @@ import (
 func (n *networks) project() {
 	status := &n.object.Status
 	status.SiteID, status.IPBlockID = n.site.ID(), n.ipBlock.ID()
-	n.show(&status.VPCID, n.kinds.VPC.Name, n.vpc.ID())
+	n.show(&status.VPCID, n.kinds.VPC.Name, n.vpc.ID(), true)
 	parentBlock, allocation, group := "", "", ""
 	if n.parentBlock != nil {
 		parentBlock, allocation = n.parentBlock.ID(), n.allocation.ID()
@@ -27,9 +27,9 @@ func (n *networks) project() {
 	if n.group != nil {
 		group = n.group.ID()
 	}
-	n.show(&status.ParentIPBlockID, n.kinds.IPBlock.Name, parentBlock)
-	n.show(&status.AllocationID, n.kinds.Allocation.Name, allocation)
-	n.show(&status.NetworkSecurityGroupID, n.kinds.Group.Name, group)
+	n.show(&status.ParentIPBlockID, n.kinds.IPBlock.Name, parentBlock, n.parentBlock != nil)
+	n.show(&status.AllocationID, n.kinds.Allocation.Name, allocation, n.parentBlock != nil)
+	n.show(&status.NetworkSecurityGroupID, n.kinds.Group.Name, group, n.group != nil)
 	status.Subnets = ranges(n.graph, n.kinds.Subnet, status.Subnets, n.subnets, func(s *bmm.Subnet) string {
 		return cidr(s.Ipv4Prefix, s.PrefixLength)
 	})
@@ -56,10 +56,10 @@ func (n *networks) project() {
 	}
 }
 
-// show an ID in the status. One that the ledger names stays until it is gone or there is another one, also when it left the spec, and so
-// does one of unproven ownership: otherwise it would be lost with the ledger.
-func (n *networks) show(in *string, kind, id string) {
-	if id != "" || !n.graph.Names(kind, *in) {
+// show an ID in the status. What left the spec stays until it is gone, and one of unproven ownership until that is known or there is another
+// one: otherwise it would be lost with the ledger.
+func (n *networks) show(in *string, kind, id string, wanted bool) {
+	if id != "" || !n.graph.Unproven(kind, *in) && (wanted || !n.graph.Names(kind, *in)) {
 		*in = id
 	}
 }

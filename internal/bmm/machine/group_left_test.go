@@ -51,6 +51,10 @@ func TestGroup_thatLeftTheSpecWithoutItsTagHoldsNoMachineUp(t *testing.T) {
 		bmm.NetworkSecurityGroupUpdateRequest{Labels: &bmm.Labels{"bedplate.dev/cluster": "another"}})
 	f.Expect(err).NotTo(HaveOccurred())
 	bmmtest.Change(f, cluster, func(c *infrav1.NvidiaBMMCluster) { c.Spec.VPC.NetworkSecurityGroup = nil })
+	f.Eventually(func(g Gomega) { // else the tag would be put back
+		g.Expect(f.Read(cluster)).To(Succeed())
+		g.Expect(meta.FindStatusCondition(cluster.Status.Conditions, infrav1.NSGReadyCondition).ObservedGeneration).To(Equal(cluster.Generation))
+	}).Should(Succeed())
 	heal()
 	f.UntilReason(cluster, infrav1.NSGReadyCondition, "Failed", cluster.Status.NetworkSecurityGroupID)
 	f.UntilReady(f.CreateMachine("demo", "worker-1", userData))

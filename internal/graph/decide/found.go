@@ -85,12 +85,42 @@ func (d decision) isOurs(o Thing) bool {
 	return d.w.Tagged && o.Tag.Owner == d.w.Owner || d.elsewhere(func(e *ledgerv1.Entry) bool { return !e.Foreign && e.ID == o.ID }) != ""
 }
 
-// mayBeOurs is the other key of an attempt that may have made a resource without a tag; empty if there is none.
-func (d decision) mayBeOurs() string {
-	if d.w.Tagged {
-		return ""
+// Attempts are the other keys of the kind under which something may have been made that no tag proves ours. What was refused because its
+// name is taken may have been made, too.
+func Attempts(w Wish) (keys []string) {
+	if w.Tagged {
+		return nil
 	}
-	return d.elsewhere(func(e *ledgerv1.Entry) bool { return e.Owned() && e.ID == "" })
+	for key, e := range w.Ledger {
+		if key != w.Key && e.Kind == w.Kind && e.Owned() && e.ID == "" {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// seeks reports whether what other attempts have made has to be searched for, before something is taken for the user's own.
+func (d decision) seeks() bool { return d.s.Sought == nil && len(Attempts(d.w)) > 0 }
+
+// soughtUnder is the key of the attempt whose search has found a resource; empty if there is none.
+func (d decision) soughtUnder(id string) string {
+	for _, key := range Attempts(d.w) {
+		if slices.Contains(d.s.Sought[key], id) {
+			return key
+		}
+	}
+	return ""
+}
+
+// unsettled is the other key of an attempt whose resource may still appear; empty if there is none.
+func (d decision) unsettled() string {
+	for _, key := range Attempts(d.w) {
+		if e := d.w.Ledger[key]; e.State == ledgerv1.Pending && e.At != nil && d.s.Began.Before(d.settledAt(e)) {
+			return key
+		}
+	}
+	return ""
 }
 
 // claimsOurs reports that the spec names as the user's own what was made for this owner. The ledger and the tag say whose it is, not the
@@ -105,10 +135,10 @@ func (d decision) claimsOurs(id string) Step {
 func (d decision) oursElsewhere(others []Thing) string {
 	for _, o := range others {
 		key := d.elsewhere(func(e *ledgerv1.Entry) bool {
-			tried := e.ID == "" && e.Owned() && (e.Title == d.e.Title || e.Title == "" && !d.w.Tagged) && maps.Equal(e.Scope, d.e.Scope)
+			tried := e.ID == "" && e.Owned() && e.Title == d.e.Title && maps.Equal(e.Scope, d.e.Scope)
 			return !e.Foreign && e.ID == o.ID || tried
 		})
-		if key != "" {
+		if key = cmp.Or(key, d.soughtUnder(o.ID)); key != "" {
 			return key
 		}
 	}

@@ -20,7 +20,7 @@ func (d decision) obtain() Step {
 		return d.conclude()
 	}
 	switch {
-	case d.w.Before != "" && d.e.State != ledgerv1.Pending: // what may exist is searched for all the same
+	case d.w.Before != "":
 		return Step{Verb: WaitBefore, Phase: phases.WaitsFor(d.w.Before), Ends: true}
 	case d.isNowhere():
 		return d.locate()
@@ -45,10 +45,10 @@ func (d decision) obtain() Step {
 		return s
 	}
 	switch {
-	case d.w.Before != "":
-		return d.drop(Forget, phases.WaitsFor(d.w.Before))
 	case len(d.w.Unproven) > 0:
 		return ends(d.w.Unproven[slices.Min(slices.Collect(maps.Keys(d.w.Unproven)))])
+	case len(others) > 0 && d.seeks():
+		return Step{Verb: Seek}
 	case d.oursElsewhere(others) != "":
 		return ends(phases.Waiting("the resource with the name %q was created under the key %q and has to be deleted first; if that is wanted too, "+
 			"or needed by others, choose another name", d.e.Title, d.oursElsewhere(others)))
@@ -163,9 +163,13 @@ func (d decision) useNamed() Step {
 		return d.claimsOurs(d.s.ID)
 	case is:
 		return ends(unproven)
-	case d.mayBeOurs() != "":
-		return ends(phases.Waiting("the outcome of a create under the key %q isn't known: %s %s may be what it made, and no tag tells",
-			d.mayBeOurs(), d.w.Kind, d.s.ID))
+	case d.seeks():
+		return Step{Verb: Seek}
+	case d.soughtUnder(d.s.ID) != "":
+		return d.claimsOurs(d.s.ID)
+	case d.unsettled() != "":
+		return ends(phases.Waiting("the outcome of a create under the key %q isn't known yet: %s %s may be what it made, and no tag tells",
+			d.unsettled(), d.w.Kind, d.s.ID))
 	}
 	return d.bindTo(Use, d.s.ID, true)
 }
@@ -206,16 +210,21 @@ func (d decision) settles() (Step, bool) {
 	case d.e.At == nil || !d.e.Owned():
 		return Step{}, false
 	}
-	attempted := d.e.At.Time
-	if d.w.Leads.After(attempted) {
-		attempted = d.w.Leads
-	}
-	settled := attempted.Add(d.w.Settle)
+	settled := d.settledAt(d.e)
 	if !d.s.Began.Before(settled) && !d.s.Twice { // a list may be wrong once
 		return d.look(), true
 	}
 	return ends(phases.Waiting("the service may still finish the last attempt to create the %s, which is searched for until %s",
 		d.e.Kind, d.clockTime(settled)).Because("Settling")), d.s.Began.Before(settled)
+}
+
+// settledAt is when an attempt has settled.
+func (d decision) settledAt(e *ledgerv1.Entry) time.Time {
+	attempted := e.At.Time
+	if d.w.Leads.After(attempted) {
+		attempted = d.w.Leads
+	}
+	return attempted.Add(d.w.Settle)
 }
 
 // within reports whether something was written less than so long ago. A time in the future was written by a clock that was ahead.

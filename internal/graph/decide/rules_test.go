@@ -216,14 +216,14 @@ var rules = []struct {
 		return ""
 	}},
 	{"no look is made twice", func(_ Wish, _ *ledgerv1.Entry, s Sight, d Step) string {
-		if d.Verb == LookByID && s.ID == d.ID || d.Verb == LookByName && s.Twice || d.Verb == Compare && s.Compared ||
+		if d.Verb == LookByID && s.ID == d.ID || d.Verb == LookByName && s.Twice || d.Verb == Seek && s.Sought != nil || d.Verb == Compare && s.Compared ||
 			d.Verb == TakeTurn && s.Turn != TurnUnasked || d.Verb == Prepare && s.Token != "" {
 			return "it is"
 		}
 		return ""
 	}},
 	{"a round ends, or goes on by something", func(_ Wish, _ *ledgerv1.Entry, _ Sight, d Step) string {
-		looks := slices.Contains([]Verb{LookByID, LookByName, LookUp, Compare, Pick, TakeTurn, Prepare}, d.Verb)
+		looks := slices.Contains([]Verb{LookByID, LookByName, LookUp, Seek, Compare, Pick, TakeTurn, Prepare}, d.Verb)
 		writes := d.Entry != nil || d.Verb == Release || d.Verb == Forget
 		if !d.Ends && !looks && !writes && d.Verb != Remove && d.Verb != Apply {
 			return "nothing is done"

@@ -78,7 +78,10 @@ type Sight struct {
 	// List is what was found by tag and name, if Listed. Twice: it was listed a second time.
 	List          []Thing
 	Listed, Twice bool
-	Turn          TurnSight
+	// Sought are the IDs that were found, in two lists each, by what other attempts would have named theirs, by their keys; nil if
+	// they weren't searched for.
+	Sought map[string][]string
+	Turn   TurnSight
 	// Token of a prepared attempt, and Params that were chosen for it or for an existing resource.
 	Token  string
 	Params map[string]string
@@ -123,6 +126,7 @@ const (
 	LookByID   Verb = "look by ID"
 	LookByName Verb = "look by tag and name"
 	LookUp     Verb = "look up what the spec names"
+	Seek       Verb = "look by the names of other attempts"
 	Compare    Verb = "compare with the spec"
 	Pick       Verb = "choose"
 	TakeTurn   Verb = "take a turn"
