@@ -28,7 +28,7 @@ func TestOrphans_areNotWhatMachinesHave(t *testing.T) {
 	}
 	report := find()
 	f.Expect(report.Orphans).To(BeEmpty())
-	f.Expect(report.LeftOut).To(BeEmpty())
+	f.Expect(report.LeftOut).NotTo(ContainElement(ContainSubstring(f.Namespace)), "other tests lose ledgers")
 
 	owner := f.OwnerID(m)
 	f.stopping()

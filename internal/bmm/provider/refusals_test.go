@@ -148,7 +148,7 @@ func TestTrouble_whatCannotBeIsSaidOnce(t *testing.T) {
 			f.UntilReason(object, "Ready", row.reason, row.condition+": ")
 			for _, c := range object.GetConditions() {
 				if c.Type != row.condition && c.Type != graph.ReadyCondition {
-					f.Expect(c.Reason).To(BeElementOf("Ready", "Waiting", "NotWanted", "NotPaused", "NotAccepted"), "%s: %s", c.Type, c.Message)
+					f.Expect(c.Reason).To(BeElementOf("Ready", "Waiting", "Creating", "NotWanted", "NotPaused", "NotAccepted"), "%s: %s", c.Type, c.Message)
 				}
 			}
 			f.Delete(object)

@@ -170,8 +170,8 @@ func TestPublish_whatAWorkloadClusterWritesChangesNothingOutside(t *testing.T) {
 	f := bmmtest.Start(t)
 	w := newWorkload(t, f, "demo")
 	machine, victim := f.CreateMachine("demo", "worker-1", userData), f.CreateMachine("demo", "worker-2", userData)
-	f.UntilReady(machine)
-	f.UntilReady(victim)
+	f.UntilProvisioned(machine)
+	f.UntilProvisioned(victim)
 	w.untilPublished(victim, isGone(false))
 	id := victim.Status.InstanceID
 	w.put(publication.Instance{ID: id, SiteID: "elsewhere", Name: "worker-1", Gone: true, Status: "Terminated", Addresses: []string{"evil"}})
