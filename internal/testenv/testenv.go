@@ -120,9 +120,11 @@ func start(bin tools.Dir) {
 			filepath.Join(config, "hydrazine", "webhook", "manifests.yaml"),
 		}
 	}
-	if _, set := os.LookupEnv("GOGC"); !set { // for the API server and etcd alone: tests measure the memory of what they start
-		_ = os.Setenv("GOGC", strconv.Itoa(garbage))
-		defer os.Unsetenv("GOGC")
+	for name, value := range map[string]string{"GOGC": strconv.Itoa(garbage), "GOMEMLIMIT": "1GiB"} {
+		if _, set := os.LookupEnv(name); !set { // for the API server and etcd alone: tests measure the memory of what they start
+			_ = os.Setenv(name, value)
+			defer os.Unsetenv(name)
+		}
 	}
 	if shared.config, shared.err = shared.env.Start(); shared.err != nil {
 		return
