@@ -1,0 +1,48 @@
+package v1beta2
+
+// Finalizers that keep an object until everything made for it outside is gone.
+const (
+	ClusterFinalizer = "ibmpowervscluster.infrastructure.cluster.x-k8s.io"
+	MachineFinalizer = "ibmpowervsmachine.infrastructure.cluster.x-k8s.io"
+	ImageFinalizer   = "ibmpowervsimage.infrastructure.cluster.x-k8s.io"
+)
+
+// CreateInfraAnnotation of an IBMPowerVSCluster, with the value "true", has all resources created that the spec doesn't name: see
+// IBMPowerVSCluster.CreatesInfra.
+const CreateInfraAnnotation = "powervs.cluster.x-k8s.io/create-infra"
+
+// Conditions of IBMPowerVSCluster, IBMPowerVSMachine and IBMPowerVSImage. Each is True when its subject is as the spec wants it;
+// otherwise its message names the object concerned and the remedy.
+const (
+	// ReadyCondition sums up all others; Cluster API mirrors it as InfrastructureReady.
+	ReadyCondition = "Ready"
+	// ReferencesResolvedCondition: everything that the spec names but does not own exists and can be used: the credentials, the
+	// resource group.
+	ReferencesResolvedCondition = "ReferencesResolved"
+	// ZoneReadyCondition: the PowerVS zone exists and has a Power Edge Router.
+	ZoneReadyCondition = "ZoneReady"
+	// WorkspaceReadyCondition: the PowerVS workspace is active.
+	WorkspaceReadyCondition = "WorkspaceReady"
+	// NetworkReadyCondition: the DHCP server is active, and its network exists.
+	NetworkReadyCondition = "NetworkReady"
+	// VPCReadyCondition: the VPC is available and lets clients reach the API server.
+	VPCReadyCondition = "VPCReady"
+	// VPCSubnetReadyCondition: all subnets of the VPC are available.
+	VPCSubnetReadyCondition = "VPCSubnetReady"
+	// VPCSecurityGroupReadyCondition: all security groups have their rules.
+	VPCSecurityGroupReadyCondition = "VPCSecurityGroupReady"
+	// TransitGatewayReadyCondition: the gateway is available, and both of its connections are attached.
+	TransitGatewayReadyCondition = "TransitGatewayReady"
+	// LoadBalancerReadyCondition: all load balancers are active.
+	LoadBalancerReadyCondition = "LoadBalancerReady"
+	// COSInstanceReadyCondition: the instance of Cloud Object Storage, its bucket and the key to it exist.
+	COSInstanceReadyCondition = "COSInstanceReady"
+
+	// InstanceReadyCondition: the virtual machine exists and runs.
+	InstanceReadyCondition = "InstanceReady"
+
+	// ImageImportedCondition: the import of the image has ended well.
+	ImageImportedCondition = "ImageImported"
+	// ImageReadyCondition: the image is active.
+	ImageReadyCondition = "ImageReady"
+)

@@ -1,0 +1,9 @@
+// Package powervs holds the manifests of the provider for IBM Power Virtual Server for programs.
+package powervs
+
+import "embed"
+
+// CRDs are the CustomResourceDefinitions.
+//
+//go:embed crd/bases/*.yaml
+var CRDs embed.FS
