@@ -22,6 +22,8 @@ type Rules[T client.Object] struct {
 	Created func(context.Context, T) field.ErrorList
 	// Updated returns the problems of a change. An error means that they aren't known, and refuses it, too.
 	Updated func(ctx context.Context, before, after T) (field.ErrorList, error)
+	// Warned returns warnings about an object that is valid all the same. An update repeats none that its writer has seen. Optional.
+	Warned func(T) []string
 }
 
 // Register the webhook of an object's kind with the manager's webhook server.
@@ -46,10 +48,11 @@ type validator[T client.Object] struct {
 }
 
 func (v validator[T]) ValidateCreate(ctx context.Context, object T) (admission.Warnings, error) {
-	if v.Created == nil {
-		return nil, nil
+	var problems field.ErrorList
+	if v.Created != nil {
+		problems = v.Created(ctx, object)
 	}
-	return nil, v.refuse(object, v.Created(ctx, object))
+	return v.warnings(object), v.refuse(object, problems)
 }
 
 func (v validator[T]) ValidateUpdate(ctx context.Context, before, after T) (admission.Warnings, error) {
@@ -57,10 +60,19 @@ func (v validator[T]) ValidateUpdate(ctx context.Context, before, after T) (admi
 	if err != nil {
 		return nil, err
 	}
-	return nil, v.refuse(after, problems)
+	seen := v.warnings(before)
+	warnings := slices.DeleteFunc(v.warnings(after), func(w string) bool { return slices.Contains(seen, w) })
+	return warnings, v.refuse(after, problems)
 }
 
 func (v validator[T]) ValidateDelete(context.Context, T) (admission.Warnings, error) { return nil, nil }
+
+func (v validator[T]) warnings(object T) []string {
+	if v.Warned == nil {
+		return nil
+	}
+	return v.Warned(object)
+}
 
 func (v validator[T]) refuse(object T, problems field.ErrorList) error {
 	if len(problems) == 0 {
