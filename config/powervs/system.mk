@@ -6,3 +6,4 @@ generate-powervs: $(BIN)/controller-gen
 	$(BIN)/controller-gen crd:generateEmbeddedObjectMeta=true paths=./api/powervs/v1beta2 output:crd:dir=config/powervs/crd/bases
 	$(BIN)/controller-gen crd paths=./api/ledger/v1alpha1 output:crd:stdout | sed 's/ledgers\.bedplate\.dev/powervs.bedplate.dev/' \
 		> config/powervs/crd/bases/powervs.bedplate.dev_ledgers.yaml
+	$(BIN)/controller-gen webhook paths=./internal/powervs/webhook output:webhook:dir=config/powervs/webhook

@@ -119,6 +119,7 @@ func start(bin tools.Dir) {
 			filepath.Join(config, "bmm", "webhook", "manifests.yaml"),
 			filepath.Join(config, "bmm-machine-controller", "webhook", "manifests.yaml"),
 			filepath.Join(config, "hydrazine", "webhook", "manifests.yaml"),
+			filepath.Join(config, "powervs", "webhook", "manifests.yaml"),
 		}
 	}
 	for name, value := range map[string]string{"GOGC": strconv.Itoa(garbage), "GOMEMLIMIT": "1GiB"} {
