@@ -128,17 +128,24 @@ func (i *Issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// sign makes a JWT.
+// sign makes a client's token.
 func (i *Issuer) sign(clientID string, own map[string]any, expires time.Time) string {
 	i.once.Do(func() { i.key = []byte(rand.Text()) })
+	claims := map[string]any{"sub": clientID, "clientId": clientID}
+	maps.Copy(claims, own)
+	return JWT(i.key, claims, expires)
+}
+
+// JWT is a token with these claims and those that all have, signed with a key.
+func JWT(key []byte, own map[string]any, expires time.Time) string {
 	encode := func(part any) string {
 		data, _ := json.Marshal(part) // can't fail: strings and numbers only
 		return base64.RawURLEncoding.EncodeToString(data)
 	}
-	claims := map[string]any{"sub": clientID, "clientId": clientID, "jti": rand.Text(), "iat": time.Now().Unix(), "exp": expires.Unix()}
+	claims := map[string]any{"jti": rand.Text(), "iat": time.Now().Unix(), "exp": expires.Unix()}
 	maps.Copy(claims, own)
 	unsigned := encode(map[string]string{"alg": "HS256", "typ": "JWT"}) + "." + encode(claims)
-	mac := hmac.New(sha256.New, i.key)
+	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(unsigned))
 	return strings.Join([]string{unsigned, base64.RawURLEncoding.EncodeToString(mac.Sum(nil))}, ".")
 }
