@@ -19,6 +19,8 @@ type FaultKind string
 const (
 	// FaultStatus answers with an error, without doing the work.
 	FaultStatus FaultKind = "status"
+	// FaultStatusAfter answers with an error after the work was done.
+	FaultStatusAfter FaultKind = "statusAfter"
 	// FaultHang answers nothing until the client is gone, Hold is over or the faults are cleared, without doing the work.
 	FaultHang FaultKind = "hang"
 	// FaultLoseAnswer does the work and drops the connection.
@@ -34,7 +36,7 @@ type Fault struct {
 	// Times is how many calls go wrong; 0 means 1, and -1 means all until the faults are cleared.
 	Times int       `json:"times,omitempty"`
 	Kind  FaultKind `json:"kind"`
-	// Status and Message are the answer of FaultStatus.
+	// Status and Message are the answer of FaultStatus and FaultStatusAfter.
 	Status  int    `json:"status,omitempty"`
 	Message string `json:"message,omitempty"`
 	// Hold bounds how long FaultHang and FaultCommitLate hold a call, in simulated time, before they drop its connection;
@@ -54,7 +56,7 @@ func (f Fault) validate() error {
 		return errors.New("hold and delay of a fault mustn't be negative")
 	}
 	switch f.Kind {
-	case FaultStatus:
+	case FaultStatus, FaultStatusAfter:
 		if f.Status < 400 || f.Status > 599 {
 			return fmt.Errorf("status of a fault must be 400 to 599, not %d", f.Status)
 		}
@@ -125,6 +127,11 @@ func (s *Service) Inject(ctx context.Context, operation string, work func(contex
 	s.Log.Info("fault", "operation", operation, "kind", fault.Kind, "status", fault.Status)
 	switch fault.Kind {
 	case FaultStatus:
+		return &Refusal{Status: fault.Status, Message: fault.Message}
+	case FaultStatusAfter:
+		if err := work(ctx); err != nil {
+			return err
+		}
 		return &Refusal{Status: fault.Status, Message: fault.Message}
 	case FaultLoseAnswer:
 		if err := work(ctx); err != nil {

@@ -39,6 +39,7 @@ func TestInject(t *testing.T) {
 	}{
 		"another operation": {fault: simulator.Fault{Operation: "delete", Kind: simulator.FaultStatus, Status: 500}, done: 1, later: 1},
 		"status":            {fault: simulator.Fault{Operation: "MAKE", Kind: simulator.FaultStatus, Status: 503, Message: "busy"}, err: "busy"},
+		"status after":      {fault: simulator.Fault{Operation: "make", Kind: simulator.FaultStatusAfter, Status: 500, Message: "oops"}, err: "oops", done: 1, later: 1},
 		"lost answer":       {fault: simulator.Fault{Operation: "make", Kind: simulator.FaultLoseAnswer}, dropped: true, done: 1, later: 1},
 		"hang":              {fault: simulator.Fault{Operation: "make", Kind: simulator.FaultHang, Hold: metav1.Duration{Duration: time.Second}}, dropped: true},
 		"late": {

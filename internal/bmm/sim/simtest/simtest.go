@@ -2,7 +2,6 @@
 package simtest
 
 import (
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/simulator/simulatortest"
 )
 
 // Start serves a simulator on a loopback port until the test ends, and returns it with its endpoint.
@@ -34,7 +34,7 @@ func InMemory(t testing.TB, config sim.Config, booter sim.Booter) (*sim.Server, 
 	login := client.Config{
 		Endpoint: "https://bmm.example.com", Org: config.Org, Token: config.Tokens[0], APIName: config.APIName,
 	}
-	login.HTTP = &http.Client{Transport: handlerTransport{server}}
+	login.HTTP = &http.Client{Transport: simulatortest.Transport(func(string) http.Handler { return server })}
 	c, err := client.New(login)
 	if err != nil {
 		t.Fatal(err)
@@ -49,28 +49,4 @@ func newServer(t testing.TB, config sim.Config, booter sim.Booter) *sim.Server {
 		t.Fatal(err)
 	}
 	return server
-}
-
-// handlerTransport calls a handler instead of a server.
-type handlerTransport struct{ handler http.Handler }
-
-func (h handlerTransport) RoundTrip(r *http.Request) (resp *http.Response, err error) {
-	defer func() {
-		if aborted := recover(); aborted != nil {
-			resp, err = nil, fmt.Errorf("connection dropped: %w", io.ErrUnexpectedEOF)
-		}
-	}()
-	request := r.Clone(r.Context())
-	request.RemoteAddr = "127.0.0.1:1"
-	if request.Body == nil {
-		request.Body = http.NoBody
-	}
-	recorder := httptest.NewRecorder()
-	h.handler.ServeHTTP(recorder, request)
-	if err := r.Context().Err(); err != nil {
-		return nil, err
-	}
-	resp = recorder.Result()
-	resp.Request = r
-	return resp, nil
 }
