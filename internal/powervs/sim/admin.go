@@ -12,6 +12,7 @@ import (
 //	POST   /simulator/status    change the status of something (Status)
 //	POST   /simulator/vanish    remove something without the API ({"id"})
 //	POST   /simulator/outcomes  let the next object of a kind fail (Outcome)
+//	POST   /simulator/apikeys   disable an API key, or enable it again ({"value", "disabled"})
 //	DELETE /simulator/tokens    let all tokens expire
 func (c *Cloud) Admin() http.Handler { return c.admin }
 
@@ -21,6 +22,13 @@ func (c *Cloud) adminHandler() *simulator.Admin {
 	a.Serve("POST /simulator/status", simulator.Accept(a, c.SetStatus))
 	a.Serve("POST /simulator/vanish", simulator.Accept(a, func(o struct{ ID string }) error { return c.Vanish(o.ID) }))
 	a.Serve("POST /simulator/outcomes", simulator.Accept(a, c.SetOutcome))
+	a.Serve("POST /simulator/apikeys", simulator.Accept(a, func(o struct {
+		Value    string
+		Disabled bool
+	},
+	) error {
+		return c.DisableKey(o.Value, o.Disabled)
+	}))
 	a.Serve("DELETE /simulator/tokens", simulator.Do(c.ExpireTokens))
 	return a
 }

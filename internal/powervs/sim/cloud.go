@@ -22,7 +22,10 @@ type Cloud struct {
 	config Config
 	admin  *simulator.Admin
 	tokens simulator.Tokens[string]
-	iam    *service
+
+	iam, manager *service
+	controller   *resourceController
+	power        *power
 	// operations has the names of all, in lower case.
 	operations map[string]bool
 
@@ -40,10 +43,21 @@ func New(config Config, log *slog.Logger) (*Cloud, error) {
 	}
 	c := &Cloud{Service: simulator.New(config.Speed, log), config: config, operations: map[string]bool{}}
 	c.Known = c.knowOperations
-	c.iam = c.newIAM()
+	c.iam, c.manager, c.controller, c.power = c.newIAM(), c.newResourceManager(), c.newResourceController(), c.newPower()
 	c.admin = c.adminHandler()
+	c.furnish()
 	log.Info("IBM Cloud simulator ready", "account", config.Account, "speed", config.Speed)
 	return c, nil
+}
+
+// furnish makes what is there from the beginning.
+func (c *Cloud) furnish() {
+	now := c.Now()
+	for _, i := range c.config.Instances {
+		made := c.controller.newInstance(worldObject(now, i.ID, i.Name, ""), plans[i.Plan], i.Target, c.config.ResourceGroups[0].ID)
+		c.controller.instances.Add(made)
+		c.power.furnish(made, i, now)
+	}
 }
 
 // IAM issues tokens.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,26 +17,25 @@ type Config struct {
 	Account string `json:"account"`
 	// APIKeys are those that IAM knows.
 	APIKeys []APIKey `json:"apiKeys"`
+
+	ResourceGroups []ResourceGroup `json:"resourceGroups"`
+	Zones          []Zone          `json:"zones"`
+	// SSHKeys are the names of the account's keys for servers.
+	SSHKeys []string `json:"sshKeys,omitempty"`
+	// Instances are there from the beginning.
+	Instances []Instance `json:"instances,omitempty"`
+
+	Quotas Quotas `json:"quotas,omitzero"`
+	// PageSize is the number of items in a page of a list, unless its client says another; default 100.
+	PageSize int `json:"pageSize,omitempty"`
+	// ShowLeases lets a server show the addresses that it has of DHCP servers. By default only those know them.
+	ShowLeases bool `json:"showLeases,omitempty"`
 	// TokenLifetime is how long tokens of IAM are valid, in real time, which is that of clients; default 1 hour.
 	TokenLifetime metav1.Duration `json:"tokenLifetime,omitzero"`
 
 	// Speed is the number of simulated seconds per real second; 1, the default, is real time.
 	Speed float64 `json:"speed,omitempty"`
 	Times Times   `json:"times,omitzero"`
-}
-
-// What DefaultWorld contains.
-const (
-	DefaultAccount = "3c24cb272ca44aa1ac9f6e9490ac5ecd"
-	DefaultAPIKey  = "simulator-api-key"
-)
-
-// DefaultWorld is what tests and the lab start from.
-func DefaultWorld() Config {
-	return Config{
-		Account: DefaultAccount, APIKeys: []APIKey{{Value: DefaultAPIKey, IAMID: "IBMid-270003GUSX"}},
-		Speed: 1, Times: DefaultTimes(),
-	}
 }
 
 // Load reads an account from a YAML file. Unknown fields are an error.
@@ -62,12 +62,17 @@ func (c Config) complete() (Config, error) {
 	if c.TokenLifetime.Duration == 0 {
 		c.TokenLifetime.Duration = time.Hour
 	}
+	if c.PageSize == 0 {
+		c.PageSize = 100
+	}
 	c.Times.setDefaults()
+	c.Quotas.setDefaults()
 	switch {
 	case c.Account == "" || len(c.APIKeys) == 0:
 		return c, errors.New("account and apiKeys must be set")
-	case c.Speed < 0 || c.TokenLifetime.Duration < 0:
-		return c, errors.New("speed and tokenLifetime must be positive")
+	case c.Speed < 0 || c.TokenLifetime.Duration < 0 || c.PageSize < 0:
+		return c, errors.New("speed, tokenLifetime and pageSize must be positive")
 	}
-	return c, nil
+	c.APIKeys = slices.Clone(c.APIKeys) // those of the caller stay as they are when keys are disabled
+	return c, c.checkWorld()
 }

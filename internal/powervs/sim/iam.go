@@ -3,6 +3,7 @@ package sim
 import (
 	"crypto/rand"
 	"crypto/subtle"
+	"errors"
 	"net/http"
 	"slices"
 	"time"
@@ -47,10 +48,10 @@ func (c *Cloud) createToken(r *call) (reply, error) {
 		return reply{}, refuse(http.StatusBadRequest, "BXNIM0463E", "Provided API key is disabled.")
 	}
 	token, expires := c.issue(key)
-	return reply{status: http.StatusOK, body: map[string]any{
+	return ok(map[string]any{
 		"access_token": token, "refresh_token": "not_supported", "token_type": "Bearer", "scope": "ibm openid",
 		"expires_in": int(c.config.TokenLifetime.Seconds()), "expiration": expires.Unix(),
-	}}, nil
+	})
 }
 
 func (c *Cloud) apiKey(value string) (APIKey, bool) {
@@ -75,12 +76,13 @@ func (c *Cloud) issue(key APIKey) (token string, expires time.Time) {
 }
 
 // DisableKey disables an API key, or enables it again.
-func (c *Cloud) DisableKey(value string, disabled bool) {
-	c.view(func(time.Time) {
-		for i := range c.config.APIKeys {
-			if c.config.APIKeys[i].Value == value {
-				c.config.APIKeys[i].Disabled = disabled
-			}
+func (c *Cloud) DisableKey(value string, disabled bool) error {
+	return c.change(func(time.Time) error {
+		i := slices.IndexFunc(c.config.APIKeys, func(k APIKey) bool { return k.Value == value })
+		if i < 0 {
+			return errors.New("there is no such API key")
 		}
+		c.config.APIKeys[i].Disabled = disabled
+		return nil
 	})
 }

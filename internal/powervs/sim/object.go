@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,15 +24,27 @@ func newObject(now time.Time, name, within string, takes time.Duration) object {
 	return object{Life: simulator.NewLife(now, takes), id: uuid.NewString(), name: name, within: within}
 }
 
+// worldObject is there from the beginning.
+func worldObject(now time.Time, id, name, within string) object {
+	return object{Life: simulator.NewLife(now, 0), id: id, name: name, within: within, world: true}
+}
+
 func (o *object) base() *object { return o }
 
-// words are how a kind calls the states of a Life.
-type words struct{ building, ready, deleting string }
+// words are how a kind calls the states of a Life. Without a word for being pending, that is building. Without one for being deleted,
+// the status stays what it was until the end.
+type words struct{ pending, building, ready, deleting string }
 
 // in says a status in the kind's words. What is forced is said as it is.
 func (o *object) in(w words, now time.Time) string {
-	switch status := o.Status(now); status {
-	case simulator.Pending, simulator.Provisioning:
+	life := o.Life
+	if w.deleting == "" {
+		life.Deleted = time.Time{}
+	}
+	switch status := life.Status(now); status {
+	case simulator.Pending:
+		return cmp.Or(w.pending, w.building)
+	case simulator.Provisioning:
 		return w.building
 	case simulator.Ready:
 		return w.ready
@@ -49,6 +62,9 @@ type resource interface {
 	// Status is in the service's own words.
 	Status(now time.Time) string
 }
+
+// date is how the services write times.
+func date(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // Kind is a kind of objects.
 type Kind string

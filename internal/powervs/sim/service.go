@@ -73,6 +73,9 @@ type reply struct {
 	body   any
 }
 
+// ok answers with a value.
+func ok(body any) (reply, error) { return reply{status: http.StatusOK, body: body}, nil }
+
 // handle an operation for callers with a token.
 func (s *service) handle(operation, pattern string, work func(*call) (reply, error)) {
 	s.register(operation, pattern, s.authenticate, work)

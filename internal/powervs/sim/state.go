@@ -14,6 +14,8 @@ type Item struct {
 	Status string `json:"status"`
 	// World says that no client made it.
 	World bool `json:"world,omitempty"`
+	// Record says that it is only a record of something that is over: an instance in reclamation, a job that has ended.
+	Record bool `json:"record,omitempty"`
 }
 
 // State is everything that exists by its kind, deleted objects included until they are gone.
@@ -26,7 +28,13 @@ func (c *Cloud) State() State {
 		for _, s := range c.shelves {
 			s.each(func(r resource) {
 				o := r.base()
+				if o.Created.After(now) {
+					return // as an image whose import hasn't ended
+				}
 				item := Item{ID: o.id, Name: o.name, Within: o.within, Status: r.Status(now), World: o.world}
+				if r, ends := r.(interface{ over(now time.Time) bool }); ends {
+					item.Record = r.over(now)
+				}
 				state[s.kind()] = append(state[s.kind()], item)
 			})
 		}
@@ -34,11 +42,11 @@ func (c *Cloud) State() State {
 	return state
 }
 
-// Empty reports whether nothing exists any more that a client made.
+// Empty reports whether nothing exists any more that a client made, but for records.
 func (s State) Empty() bool {
 	for _, items := range s {
 		for _, item := range items {
-			if !item.World {
+			if !item.World && !item.Record {
 				return false
 			}
 		}

@@ -8,21 +8,53 @@ import (
 
 // Times are simulated durations. A zero value means that of DefaultTimes.
 type Times struct {
-	// Workspace is the time from creation to active, WorkspaceDelete that from a DELETE to reclamation.
-	Workspace       metav1.Duration `json:"workspace,omitzero"`
-	WorkspaceDelete metav1.Duration `json:"workspaceDelete,omitzero"`
+	// Workspace is the time from creation to active.
+	Workspace metav1.Duration `json:"workspace,omitzero"`
+	// InstanceDelete is the time from the DELETE of a workspace, or of an instance of Object Storage, to its end. After that it is
+	// in reclamation for as long as Reclamation says, if that isn't negative, and then shown as removed for the time Removed.
+	InstanceDelete metav1.Duration `json:"instanceDelete,omitzero"`
+	Reclamation    metav1.Duration `json:"reclamation,omitzero"`
+	Removed        metav1.Duration `json:"removed,omitzero"`
+
+	// DHCPServer is the time from creation to ACTIVE.
+	DHCPServer       metav1.Duration `json:"dhcpServer,omitzero"`
+	DHCPServerDelete metav1.Duration `json:"dhcpServerDelete,omitzero"`
+	// Lease is how long after its server is ACTIVE a lease is known.
+	Lease metav1.Duration `json:"lease,omitzero"`
+	// ImageImport is how long an import runs, and Image the time from its end until the image is active.
+	ImageImport metav1.Duration `json:"imageImport,omitzero"`
+	Image       metav1.Duration `json:"image,omitzero"`
+	ImageDelete metav1.Duration `json:"imageDelete,omitzero"`
+	// Server is the time from creation to ACTIVE.
+	Server       metav1.Duration `json:"server,omitzero"`
+	ServerDelete metav1.Duration `json:"serverDelete,omitzero"`
 }
 
 // DefaultTimes are about those of the real services.
 func DefaultTimes() Times {
-	return Times{Workspace: seconds(20), WorkspaceDelete: seconds(20)}
+	return Times{
+		Workspace: seconds(20), InstanceDelete: seconds(20), Reclamation: seconds(7 * 24 * 3600), Removed: seconds(3600),
+		DHCPServer: seconds(8 * 60), DHCPServerDelete: seconds(3 * 60), Lease: seconds(60),
+		ImageImport: seconds(8 * 60), Image: seconds(30), ImageDelete: seconds(5),
+		Server: seconds(4 * 60), ServerDelete: seconds(60),
+	}
 }
 
 func (t *Times) setDefaults() {
 	defaults := DefaultTimes()
 	for _, pair := range []struct{ value, fallback *metav1.Duration }{
 		{&t.Workspace, &defaults.Workspace},
-		{&t.WorkspaceDelete, &defaults.WorkspaceDelete},
+		{&t.InstanceDelete, &defaults.InstanceDelete},
+		{&t.Reclamation, &defaults.Reclamation},
+		{&t.Removed, &defaults.Removed},
+		{&t.DHCPServer, &defaults.DHCPServer},
+		{&t.DHCPServerDelete, &defaults.DHCPServerDelete},
+		{&t.Lease, &defaults.Lease},
+		{&t.ImageImport, &defaults.ImageImport},
+		{&t.Image, &defaults.Image},
+		{&t.ImageDelete, &defaults.ImageDelete},
+		{&t.Server, &defaults.Server},
+		{&t.ServerDelete, &defaults.ServerDelete},
 	} {
 		if pair.value.Duration == 0 {
 			*pair.value = *pair.fallback
