@@ -31,7 +31,7 @@ type Cloud struct {
 
 	// mu protects all that exists. What an object's status is follows from the clock, so nothing has to be driven.
 	mu       sync.Mutex
-	shelves  []shelf
+	stores   []anyStore
 	outcomes []Outcome
 }
 
@@ -45,18 +45,18 @@ func New(config Config, log *slog.Logger) (*Cloud, error) {
 	c.Known = c.knowOperations
 	c.iam, c.manager, c.controller, c.power = c.newIAM(), c.newResourceManager(), c.newResourceController(), c.newPower()
 	c.admin = c.adminHandler()
-	c.furnish()
+	c.makeInstances()
 	log.Info("IBM Cloud simulator ready", "account", config.Account, "speed", config.Speed)
 	return c, nil
 }
 
-// furnish makes what is there from the beginning.
-func (c *Cloud) furnish() {
+// makeInstances makes what is there from the beginning.
+func (c *Cloud) makeInstances() {
 	now := c.Now()
 	for _, i := range c.config.Instances {
 		made := c.controller.newInstance(worldObject(now, i.ID, i.Name, ""), plans[i.Plan], i.Target, c.config.ResourceGroups[0].ID)
 		c.controller.instances.Add(made)
-		c.power.furnish(made, i, now)
+		c.power.makeContent(made, i, now)
 	}
 }
 
@@ -77,7 +77,7 @@ func (c *Cloud) view(read func(now time.Time)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.Now()
-	for _, s := range c.shelves {
+	for _, s := range c.stores {
 		s.Forget(now)
 	}
 	read(now)

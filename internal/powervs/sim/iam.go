@@ -45,7 +45,7 @@ func (c *Cloud) createToken(r *call) (reply, error) {
 	case !found:
 		return reply{}, refuse(http.StatusBadRequest, "BXNIM0415E", "Provided API key could not be found.")
 	case key.Disabled:
-		return reply{}, refuse(http.StatusBadRequest, "BXNIM0463E", "Provided API key is disabled.")
+		return reply{}, refuse(http.StatusBadRequest, "BXNIM0462E", "Provided API key is disabled.")
 	}
 	token, expires := c.issue(key)
 	return ok(map[string]any{

@@ -52,6 +52,9 @@ func TestIAM_refusesKeys(t *testing.T) {
 		b.login.ApiKey = sim.DefaultAPIKey
 		_, err = b.login.RequestToken()
 		b.Expect(err).To(MatchError(ContainSubstring("Provided API key is disabled.")))
+		answer, err := b.http.PostForm("http://"+iamHost+"/identity/token",
+			url.Values{"grant_type": {"urn:ibm:params:oauth:grant-type:apikey"}, "apikey": {sim.DefaultAPIKey}})
+		b.Expect(read(b, answer, err)).To(And(HavePrefix("400 "), ContainSubstring(`"errorCode":"BXNIM0462E"`)))
 		b.Expect(b.cloud.DisableKey(sim.DefaultAPIKey, false)).To(Succeed())
 		_, err = b.login.RequestToken()
 		b.Expect(err).NotTo(HaveOccurred())

@@ -46,7 +46,7 @@ func TestLoopback_fromWorkspaceToServer(t *testing.T) {
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(groups.Resources).To(HaveLen(1))
 	id := *b.createInstance("demo", sim.DefaultZone, sim.PlanPower).GUID
-	p := place{bench: b, id: id, auth: b.in(id)}
+	p := workspace{bench: b, id: id, auth: b.in(id)}
 	soon := func(what any) AsyncAssertion { return b.Eventually(what).WithTimeout(20 * time.Second) }
 	soon(func() any { return b.state(id) }).Should(Equal("active"))
 	d, err := p.createDHCP(models.DHCPServerCreate{})

@@ -78,7 +78,7 @@ type store[R resource] struct {
 // newStore is one that the cloud's state includes.
 func newStore[R resource](c *Cloud, of Kind) *store[R] {
 	s := &store[R]{of: of}
-	c.shelves = append(c.shelves, s)
+	c.stores = append(c.stores, s)
 	return s
 }
 
@@ -98,8 +98,8 @@ func (s *store[R]) within(place string) []R {
 	return all
 }
 
-// shelf is a store of any kind.
-type shelf interface {
+// anyStore is a store of any kind.
+type anyStore interface {
 	Forget(now time.Time)
 	kind() Kind
 	each(do func(resource))

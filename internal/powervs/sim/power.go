@@ -71,8 +71,8 @@ func failAsPower(w http.ResponseWriter, f *failure) {
 	writeFailure(w, f.status, map[string]any{"error": strings.ToLower(http.StatusText(f.status)), "description": f.message})
 }
 
-// unfit is the answer to a request that makes no sense.
-func unfit(format string, args ...any) *failure {
+// badRequest is the answer to a request that makes no sense.
+func badRequest(format string, args ...any) *failure {
 	return refuse(http.StatusBadRequest, "", format, args...)
 }
 
@@ -82,7 +82,7 @@ func (p *power) workspace(r *call) (*instance, error) {
 	w, found := p.cloud.controller.instances.Find(func(i *instance) bool { return i.id == id && i.planID == PlanPower })
 	switch crn := r.Header.Get("CRN"); {
 	case crn == "":
-		return nil, unfit("the CRN header is missing")
+		return nil, badRequest("the CRN header is missing")
 	case !found || w.over(r.now):
 		return nil, refuse(http.StatusNotFound, "", "cloud instance %s does not exist", id)
 	case crn != w.crn:
@@ -113,8 +113,8 @@ func (p *power) uses(w *instance) bool {
 	return len(p.servers.within(w.id))+len(p.dhcpServers.within(w.id))+len(p.networks.within(w.id)) > 0
 }
 
-// furnish makes what is in a workspace from the beginning.
-func (p *power) furnish(w *instance, content Instance, now time.Time) {
+// makeContent makes what is in a workspace from the beginning.
+func (p *power) makeContent(w *instance, content Instance, now time.Time) {
 	for _, n := range content.Networks {
 		p.networks.Add(worldNetwork(workspaceObject{worldObject(now, n.ID, n.Name, w.id), w}, n.CIDR))
 	}
@@ -134,7 +134,7 @@ func (p *power) listDatacenters(*call) (reply, error) {
 func (p *power) getDatacenter(r *call) (reply, error) {
 	z, found := p.cloud.config.zone(r.PathValue("zone"))
 	if !found {
-		return reply{}, unfit("datacenter %s does not exist", r.PathValue("zone"))
+		return reply{}, badRequest("datacenter %s does not exist", r.PathValue("zone"))
 	}
 	return ok(datacenterView(z))
 }

@@ -27,8 +27,8 @@ func (b bench) valid(answer interface{ Validate(strfmt.Registry) error }) {
 	b.Expect(answer.Validate(strfmt.Default)).To(Succeed())
 }
 
-// place is a workspace with an image that can be booted.
-type place struct {
+// workspace is one with an image that can be booted.
+type workspace struct {
 	bench
 	id   string
 	auth runtime.ClientAuthInfoWriter
@@ -37,21 +37,21 @@ type place struct {
 const bootImage = "b007b007-0000-4000-8000-000000000001"
 
 // inWorkspace runs a test in a workspace that is there from the beginning.
-func inWorkspace(t *testing.T, test func(p place), changes ...func(*sim.Config)) {
+func inWorkspace(t *testing.T, test func(p workspace), changes ...func(*sim.Config)) {
 	t.Helper()
 	const id = "3a0b0000-0000-4000-8000-000000000001"
-	furnish := func(c *sim.Config) {
+	existing := func(c *sim.Config) {
 		c.Instances = []sim.Instance{{
 			ID: id, Name: "existing", Plan: sim.PlanPower, Target: sim.DefaultZone,
 			Networks: []sim.Network{{ID: "net-1", Name: "by-hand", CIDR: "10.0.0.0/29"}},
 			Images:   []sim.Image{{ID: bootImage, Name: "centos"}},
 		}}
 	}
-	inSimulatedTime(t, func(b bench) { test(place{bench: b, id: id, auth: b.in(id)}) },
-		append([]func(*sim.Config){furnish}, changes...)...)
+	inSimulatedTime(t, func(b bench) { test(workspace{bench: b, id: id, auth: b.in(id)}) },
+		append([]func(*sim.Config){existing}, changes...)...)
 }
 
-func (p place) createDHCP(body models.DHCPServerCreate) (*models.DHCPServer, error) {
+func (p workspace) createDHCP(body models.DHCPServerCreate) (*models.DHCPServer, error) {
 	answer, err := p.power.PCloudServicedhcp.PcloudDhcpPost(
 		dhcp.NewPcloudDhcpPostParams().WithContext(p.t.Context()).WithCloudInstanceID(p.id).WithBody(&body), p.auth)
 	if err != nil {
@@ -61,7 +61,7 @@ func (p place) createDHCP(body models.DHCPServerCreate) (*models.DHCPServer, err
 	return answer.Payload, nil
 }
 
-func (p place) dhcp(id string) (*models.DHCPServerDetail, error) {
+func (p workspace) dhcp(id string) (*models.DHCPServerDetail, error) {
 	answer, err := p.power.PCloudServicedhcp.PcloudDhcpGet(
 		dhcp.NewPcloudDhcpGetParams().WithContext(p.t.Context()).WithCloudInstanceID(p.id).WithDhcpID(id), p.auth)
 	if err != nil {
@@ -71,13 +71,13 @@ func (p place) dhcp(id string) (*models.DHCPServerDetail, error) {
 	return answer.Payload, nil
 }
 
-func (p place) deleteDHCP(id string) error {
+func (p workspace) deleteDHCP(id string) error {
 	_, err := p.power.PCloudServicedhcp.PcloudDhcpDelete(
 		dhcp.NewPcloudDhcpDeleteParams().WithContext(p.t.Context()).WithCloudInstanceID(p.id).WithDhcpID(id), p.auth)
 	return err
 }
 
-func (p place) listDHCP() models.DHCPServers {
+func (p workspace) listDHCP() models.DHCPServers {
 	answer, err := p.power.PCloudServicedhcp.PcloudDhcpGetall(
 		dhcp.NewPcloudDhcpGetallParams().WithContext(p.t.Context()).WithCloudInstanceID(p.id), p.auth)
 	p.Expect(err).NotTo(HaveOccurred())
@@ -85,7 +85,7 @@ func (p place) listDHCP() models.DHCPServers {
 	return answer.Payload
 }
 
-func (p place) networks() (names []string) {
+func (p workspace) networks() (names []string) {
 	answer, err := p.power.PCloudNetworks.PcloudNetworksGetall(
 		p_cloud_networks.NewPcloudNetworksGetallParams().WithContext(p.t.Context()).WithCloudInstanceID(p.id), p.auth)
 	p.Expect(err).NotTo(HaveOccurred())
@@ -96,7 +96,7 @@ func (p place) networks() (names []string) {
 	return names
 }
 
-func (p place) network(id string) (*models.Network, error) {
+func (p workspace) network(id string) (*models.Network, error) {
 	answer, err := p.power.PCloudNetworks.PcloudNetworksGet(
 		p_cloud_networks.NewPcloudNetworksGetParams().WithContext(p.t.Context()).WithCloudInstanceID(p.id).WithNetworkID(id), p.auth)
 	if err != nil {
@@ -115,7 +115,7 @@ func request(name, network string) models.PVMInstanceCreate {
 	}
 }
 
-func (p place) createServer(body models.PVMInstanceCreate) (string, error) {
+func (p workspace) createServer(body models.PVMInstanceCreate) (string, error) {
 	_, _, answer, err := p.power.PCloudpVMInstances.PcloudPvminstancesPost(p_cloud_p_vm_instances.NewPcloudPvminstancesPostParams().
 		WithContext(p.t.Context()).WithCloudInstanceID(p.id).WithBody(&body), p.auth)
 	if err != nil {
@@ -126,7 +126,7 @@ func (p place) createServer(body models.PVMInstanceCreate) (string, error) {
 	return *answer.Payload[0].PvmInstanceID, nil
 }
 
-func (p place) server(id string) (*models.PVMInstance, error) {
+func (p workspace) server(id string) (*models.PVMInstance, error) {
 	answer, err := p.power.PCloudpVMInstances.PcloudPvminstancesGet(p_cloud_p_vm_instances.NewPcloudPvminstancesGetParams().
 		WithContext(p.t.Context()).WithCloudInstanceID(p.id).WithPvmInstanceID(id), p.auth)
 	if err != nil {
@@ -136,13 +136,13 @@ func (p place) server(id string) (*models.PVMInstance, error) {
 	return answer.Payload, nil
 }
 
-func (p place) deleteServer(id string) error {
+func (p workspace) deleteServer(id string) error {
 	_, err := p.power.PCloudpVMInstances.PcloudPvminstancesDelete(p_cloud_p_vm_instances.NewPcloudPvminstancesDeleteParams().
 		WithContext(p.t.Context()).WithCloudInstanceID(p.id).WithPvmInstanceID(id), p.auth)
 	return err
 }
 
-func (p place) listServers() []*models.PVMInstanceReference {
+func (p workspace) listServers() []*models.PVMInstanceReference {
 	answer, err := p.power.PCloudpVMInstances.PcloudPvminstancesGetall(p_cloud_p_vm_instances.NewPcloudPvminstancesGetallParams().
 		WithContext(p.t.Context()).WithCloudInstanceID(p.id), p.auth)
 	p.Expect(err).NotTo(HaveOccurred())
@@ -181,7 +181,7 @@ func TestDatacenters_haveCapabilities(t *testing.T) {
 func TestWorkspace_isUsedOnlyWhileItIsActive(t *testing.T) {
 	inSimulatedTime(t, func(b bench) {
 		id := *b.createInstance("demo", sim.DefaultZone, sim.PlanPower).GUID
-		p := place{bench: b, id: id, auth: b.in(id)}
+		p := workspace{bench: b, id: id, auth: b.in(id)}
 		_, err := p.createDHCP(models.DHCPServerCreate{})
 		b.Expect(status(err)).To(Equal(http.StatusNotFound))
 		b.Expect(err).To(MatchError(ContainSubstring("its state is provisioning")))
@@ -200,7 +200,7 @@ func TestWorkspace_isUsedOnlyWhileItIsActive(t *testing.T) {
 }
 
 func TestWorkspace_isNamedByTheCRNHeader(t *testing.T) {
-	inWorkspace(t, func(p place) {
+	inWorkspace(t, func(p workspace) {
 		other := p.newWorkspace("other")
 		for crn, want := range map[string]int{"": 400, "crn:v1:bluemix:public:power-iaas:dal10:a/x:" + p.id + "::": 403} {
 			p.auth = p.as(crn)
@@ -217,7 +217,7 @@ func TestWorkspace_isNamedByTheCRNHeader(t *testing.T) {
 }
 
 func TestSystemPools_areThoseOfTheZone(t *testing.T) {
-	inWorkspace(t, func(p place) {
+	inWorkspace(t, func(p workspace) {
 		answer, err := p.power.PCloudSystemPools.PcloudSystempoolsGet(
 			p_cloud_system_pools.NewPcloudSystempoolsGetParams().WithContext(p.t.Context()).WithCloudInstanceID(p.id), p.auth)
 		p.Expect(err).NotTo(HaveOccurred())
@@ -227,7 +227,7 @@ func TestSystemPools_areThoseOfTheZone(t *testing.T) {
 }
 
 func TestDHCPServer_makesItsNetwork(t *testing.T) {
-	inWorkspace(t, func(p place) {
+	inWorkspace(t, func(p workspace) {
 		made, err := p.createDHCP(models.DHCPServerCreate{Name: ptr.To("demo"), SnatEnabled: ptr.To(true)})
 		p.Expect(err).NotTo(HaveOccurred())
 		p.Expect(*made.Status).To(Equal("BUILD"))
@@ -256,7 +256,7 @@ func TestDHCPServer_makesItsNetwork(t *testing.T) {
 }
 
 func TestDHCPServer_isRefused(t *testing.T) {
-	inWorkspace(t, func(p place) {
+	inWorkspace(t, func(p workspace) {
 		for what, body := range map[string]models.DHCPServerCreate{
 			"a name with a dot":    {Name: ptr.To("a.b")},
 			"no CIDR":              {Cidr: ptr.To("10.1.0.0")},
@@ -278,7 +278,7 @@ func TestDHCPServer_isRefused(t *testing.T) {
 
 // Issue 1745 of the existing provider.
 func TestDHCPServer_existsThoughTheAnswerWasAnError(t *testing.T) {
-	inWorkspace(t, func(p place) {
+	inWorkspace(t, func(p workspace) {
 		p.fault(simulator.Fault{
 			Operation: "power.createDHCPServer", Kind: simulator.FaultStatusAfter, Status: 500,
 			Message: "dhcp server failed to create private network: unable to retrieve active status for new PER connection information",
@@ -293,7 +293,7 @@ func TestDHCPServer_existsThoughTheAnswerWasAnError(t *testing.T) {
 }
 
 func TestDHCPServer_fails(t *testing.T) {
-	inWorkspace(t, func(p place) {
+	inWorkspace(t, func(p workspace) {
 		p.Expect(p.cloud.SetOutcome(sim.Outcome{Kind: sim.KindDHCPServer, Status: "ERROR"})).To(Succeed())
 		made, err := p.createDHCP(models.DHCPServerCreate{})
 		p.Expect(err).NotTo(HaveOccurred())
@@ -307,7 +307,7 @@ func TestDHCPServer_fails(t *testing.T) {
 }
 
 func TestCalls_failInOtherWays(t *testing.T) {
-	inWorkspace(t, func(p place) {
+	inWorkspace(t, func(p workspace) {
 		create := func(kind simulator.FaultKind, status int) error {
 			p.fault(simulator.Fault{Operation: "power.createDHCPServer", Kind: kind, Status: status, Message: "slow down"})
 			_, err := p.createDHCP(models.DHCPServerCreate{})

@@ -43,10 +43,10 @@ func (p *power) createDHCPServer(w *instance, r *call) (reply, error) {
 	}
 	limit := p.cloud.config.Quotas.DHCPServers
 	if request.Name != nil && !dhcpName.MatchString(*request.Name) {
-		return reply{}, unfit("name %q: only alphanumeric characters and dashes are allowed", *request.Name)
+		return reply{}, badRequest("name %q: only alphanumeric characters and dashes are allowed", *request.Name)
 	}
 	if exceeded(limit, len(p.dhcpServers.within(w.id))+1) {
-		return reply{}, unfit("the limit of %d DHCP servers of cloud instance %s has been reached", limit, w.id)
+		return reply{}, badRequest("the limit of %d DHCP servers of cloud instance %s has been reached", limit, w.id)
 	}
 	prefix, err := p.prefixFor(w, request.CIDR)
 	if err != nil {
@@ -57,7 +57,7 @@ func (p *power) createDHCPServer(w *instance, r *call) (reply, error) {
 		dns = *request.DNSServer
 	}
 	if _, err := netip.ParseAddr(dns); err != nil {
-		return reply{}, unfit("dnsServer %q is not an IP address", dns)
+		return reply{}, badRequest("dnsServer %q is not an IP address", dns)
 	}
 	times := p.cloud.config.Times
 	d := &dhcpServer{workspaceObject: newWorkspaceObject(w, "", r.now, times.DHCPServer.Duration), lease: times.Lease.Duration}
@@ -67,7 +67,7 @@ func (p *power) createDHCPServer(w *instance, r *call) (reply, error) {
 	}
 	name := "DHCPSERVER" + d.name + "_Private"
 	if p.networks.Any(func(n *network) bool { return n.workspace == w && n.name == name }) {
-		return reply{}, unfit("a network with the name %s already exists", name)
+		return reply{}, badRequest("a network with the name %s already exists", name)
 	}
 	d.network = &network{
 		workspaceObject: newWorkspaceObject(w, name, r.now, 0), prefix: prefix, dnsServers: []string{dns}, dhcp: d,
@@ -86,9 +86,9 @@ func (p *power) prefixFor(w *instance, cidr *string) (netip.Prefix, error) {
 		prefix, err := netip.ParsePrefix(*cidr)
 		switch {
 		case err != nil || !prefix.Addr().Is4() || prefix != prefix.Masked() || prefix.Bits() > 29:
-			return prefix, unfit("cidr %q is not an IPv4 network of /29 or more", *cidr)
+			return prefix, badRequest("cidr %q is not an IPv4 network of /29 or more", *cidr)
 		case overlaps(prefix):
-			return prefix, unfit("cidr %s overlaps with that of another network", prefix)
+			return prefix, badRequest("cidr %s overlaps with that of another network", prefix)
 		}
 		return prefix, nil
 	}
@@ -97,7 +97,7 @@ func (p *power) prefixFor(w *instance, cidr *string) (netip.Prefix, error) {
 			return prefix, nil
 		}
 	}
-	return netip.Prefix{}, unfit("no network is free")
+	return netip.Prefix{}, badRequest("no network is free")
 }
 
 func (p *power) dhcpServer(w *instance, r *call) (*dhcpServer, error) {
@@ -139,7 +139,7 @@ func (p *power) deleteDHCPServer(w *instance, r *call) (reply, error) {
 		return reply{}, err
 	}
 	if p.attached(d.network) {
-		return reply{}, unfit("network %s of the dhcp server is in use by pvm-instances", d.network.id)
+		return reply{}, badRequest("network %s of the dhcp server is in use by pvm-instances", d.network.id)
 	}
 	d.Delete(r.now, p.cloud.config.Times.DHCPServerDelete.Duration)
 	return reply{status: http.StatusAccepted, body: map[string]any{}}, nil

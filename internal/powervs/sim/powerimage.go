@@ -78,17 +78,17 @@ func (q importRequest) check() error {
 	access := q.BucketAccess
 	switch {
 	case !imageName.MatchString(q.ImageName):
-		return unfit("imageName %q is invalid", q.ImageName)
+		return badRequest("imageName %q is invalid", q.ImageName)
 	case q.BucketName == "" || q.Region == "":
-		return unfit("bucketName and region must be set")
+		return badRequest("bucketName and region must be set")
 	case !imageFile.MatchString(q.ImageFilename):
-		return unfit("imageFilename %q is not of a supported format", q.ImageFilename)
+		return badRequest("imageFilename %q is not of a supported format", q.ImageFilename)
 	case access != "" && access != "public" && access != "private":
-		return unfit("bucketAccess %q is not public or private", access)
+		return badRequest("bucketAccess %q is not public or private", access)
 	case access != "public" && (q.AccessKey == "" || q.SecretKey == ""):
-		return unfit("a private bucket needs accessKey and secretKey")
+		return badRequest("a private bucket needs accessKey and secretKey")
 	case q.StorageType != "" && !slices.Contains(tiers, q.StorageType):
-		return unfit("storageType %q does not exist", q.StorageType)
+		return badRequest("storageType %q does not exist", q.StorageType)
 	}
 	return checkTags(q.UserTags)
 }

@@ -21,7 +21,7 @@ func importOf(name string) models.CreateCosImageImportJob {
 	}
 }
 
-func (p place) importImage(body models.CreateCosImageImportJob) (string, error) {
+func (p workspace) importImage(body models.CreateCosImageImportJob) (string, error) {
 	answer, err := p.power.PCloudImages.PcloudV1CloudinstancesCosimagesPost(p_cloud_images.
 		NewPcloudV1CloudinstancesCosimagesPostParams().WithContext(p.t.Context()).WithCloudInstanceID(p.id).WithBody(&body), p.auth)
 	if err != nil {
@@ -32,7 +32,7 @@ func (p place) importImage(body models.CreateCosImageImportJob) (string, error) 
 }
 
 // job is the state of a job, and its message.
-func (p place) job(id string) (string, string) {
+func (p workspace) job(id string) (string, string) {
 	answer, err := p.power.PCloudJobs.PcloudCloudinstancesJobsGet(p_cloud_jobs.NewPcloudCloudinstancesJobsGetParams().
 		WithContext(p.t.Context()).WithCloudInstanceID(p.id).WithJobID(id), p.auth)
 	if status(err) == http.StatusNotFound {
@@ -44,7 +44,7 @@ func (p place) job(id string) (string, string) {
 }
 
 // images are the states of all, by name.
-func (p place) images() map[string]string {
+func (p workspace) images() map[string]string {
 	answer, err := p.power.PCloudImages.PcloudCloudinstancesImagesGetall(p_cloud_images.NewPcloudCloudinstancesImagesGetallParams().
 		WithContext(p.t.Context()).WithCloudInstanceID(p.id), p.auth)
 	p.Expect(err).NotTo(HaveOccurred())
@@ -56,20 +56,20 @@ func (p place) images() map[string]string {
 	return states
 }
 
-func (p place) deleteImage(id string) error {
+func (p workspace) deleteImage(id string) error {
 	_, err := p.power.PCloudImages.PcloudCloudinstancesImagesDelete(p_cloud_images.NewPcloudCloudinstancesImagesDeleteParams().
 		WithContext(p.t.Context()).WithCloudInstanceID(p.id).WithImageID(id), p.auth)
 	return err
 }
 
-func (p place) deleteJob(id string) error {
+func (p workspace) deleteJob(id string) error {
 	_, err := p.power.PCloudJobs.PcloudCloudinstancesJobsDelete(p_cloud_jobs.NewPcloudCloudinstancesJobsDeleteParams().
 		WithContext(p.t.Context()).WithCloudInstanceID(p.id).WithJobID(id), p.auth)
 	return err
 }
 
 func TestImage_isImported(t *testing.T) {
-	inWorkspace(t, func(p place) {
+	inWorkspace(t, func(p workspace) {
 		job, err := p.importImage(importOf("rhcos"))
 		p.Expect(err).NotTo(HaveOccurred())
 		state, _ := p.job(job)
@@ -120,7 +120,7 @@ func TestImage_isImported(t *testing.T) {
 }
 
 func TestImage_ofAnImportThatFailsOrEndsDoesNotExist(t *testing.T) {
-	inWorkspace(t, func(p place) {
+	inWorkspace(t, func(p workspace) {
 		p.Expect(p.cloud.SetOutcome(sim.Outcome{Kind: sim.KindJob, Status: "failed", Message: "object not found"})).To(Succeed())
 		job, err := p.importImage(importOf("rhcos"))
 		p.Expect(err).NotTo(HaveOccurred())
@@ -138,7 +138,7 @@ func TestImage_ofAnImportThatFailsOrEndsDoesNotExist(t *testing.T) {
 }
 
 func TestImports_thatAreRefused(t *testing.T) {
-	inWorkspace(t, func(p place) {
+	inWorkspace(t, func(p workspace) {
 		for what, change := range map[string]func(*models.CreateCosImageImportJob){
 			"a name with a space":      func(r *models.CreateCosImageImportJob) { r.ImageName = ptr.To("a b") },
 			"no bucket":                func(r *models.CreateCosImageImportJob) { r.BucketName = ptr.To("") },

@@ -15,7 +15,7 @@ import (
 )
 
 func TestServer_hasItsAddressFromTheDHCPServer(t *testing.T) {
-	inWorkspace(t, func(p place) {
+	inWorkspace(t, func(p workspace) {
 		d, err := p.createDHCP(models.DHCPServerCreate{Name: ptr.To("demo")})
 		p.Expect(err).NotTo(HaveOccurred())
 		id, err := p.createServer(request("node-1", *d.Network.ID))
@@ -60,7 +60,7 @@ func TestServer_hasItsAddressFromTheDHCPServer(t *testing.T) {
 }
 
 func TestServer_showsItsLease(t *testing.T) {
-	inWorkspace(t, func(p place) {
+	inWorkspace(t, func(p workspace) {
 		d, err := p.createDHCP(models.DHCPServerCreate{})
 		p.Expect(err).NotTo(HaveOccurred())
 		_, err = p.createServer(request("node-1", *d.Network.ID))
@@ -72,7 +72,7 @@ func TestServer_showsItsLease(t *testing.T) {
 }
 
 func TestServer_hasAnAddressInOtherNetworksAtOnce(t *testing.T) {
-	inWorkspace(t, func(p place) {
+	inWorkspace(t, func(p workspace) {
 		wanted := request("node-1", "net-1")
 		wanted.Networks[0].IPAddress = "10.0.0.5"
 		_, err := p.createServer(wanted)
@@ -96,7 +96,7 @@ func TestServer_hasAnAddressInOtherNetworksAtOnce(t *testing.T) {
 }
 
 func TestServer_fails(t *testing.T) {
-	inWorkspace(t, func(p place) {
+	inWorkspace(t, func(p workspace) {
 		p.Expect(p.cloud.SetOutcome(sim.Outcome{Kind: sim.KindServer, Status: "ERROR", Message: "no valid host was found"})).To(Succeed())
 		id, err := p.createServer(request("node-1", "net-1"))
 		p.Expect(err).NotTo(HaveOccurred())
@@ -116,7 +116,7 @@ func TestServer_fails(t *testing.T) {
 }
 
 func TestServers_thatAreRefused(t *testing.T) {
-	inWorkspace(t, func(p place) {
+	inWorkspace(t, func(p workspace) {
 		_, err := p.createServer(request("taken", "net-1"))
 		p.Expect(err).NotTo(HaveOccurred())
 		for what, row := range map[string]struct {

@@ -48,10 +48,10 @@ var (
 func checkTags(tags []string) error {
 	i := slices.IndexFunc(tags, func(tag string) bool { return len(tag) > 128 || !tagPattern.MatchString(tag) })
 	if i >= 0 {
-		return unfit("user tag %q is invalid", tags[i])
+		return badRequest("user tag %q is invalid", tags[i])
 	}
 	if len(tags) > 100 {
-		return unfit("there are more than 100 user tags")
+		return badRequest("there are more than 100 user tags")
 	}
 	return nil
 }
@@ -61,23 +61,23 @@ func (q serverRequest) check() error {
 	data, err := base64.StdEncoding.DecodeString(q.UserData)
 	switch {
 	case !serverName.MatchString(q.ServerName):
-		return unfit("serverName %q is invalid: it must have 1 to 47 letters, digits, dashes, dots or underscores", q.ServerName)
+		return badRequest("serverName %q is invalid: it must have 1 to 47 letters, digits, dashes, dots or underscores", q.ServerName)
 	case !slices.Contains([]string{"dedicated", "shared", "capped"}, q.ProcType):
-		return unfit("procType %q is not dedicated, shared or capped", q.ProcType)
+		return badRequest("procType %q is not dedicated, shared or capped", q.ProcType)
 	case q.ProcType == "dedicated" && (q.Processors < 1 || q.Processors != math.Trunc(q.Processors)):
-		return unfit("dedicated processors must be a whole number of 1 or more, not %v", q.Processors)
+		return badRequest("dedicated processors must be a whole number of 1 or more, not %v", q.Processors)
 	case q.Processors < 0.25 || q.Processors*4 != math.Trunc(q.Processors*4):
-		return unfit("processors must be 0.25 or more, in steps of 0.25, not %v", q.Processors)
+		return badRequest("processors must be 0.25 or more, in steps of 0.25, not %v", q.Processors)
 	case q.Memory < 2:
-		return unfit("memory must be 2 GB or more, not %v", q.Memory)
+		return badRequest("memory must be 2 GB or more, not %v", q.Memory)
 	case q.StorageType != "" && !slices.Contains(tiers, q.StorageType):
-		return unfit("storageType %q does not exist", q.StorageType)
+		return badRequest("storageType %q does not exist", q.StorageType)
 	case len(q.Networks)+len(q.NetworkIDs) == 0:
-		return unfit("networks must be set")
+		return badRequest("networks must be set")
 	case err != nil:
-		return unfit("userData is not base64")
+		return badRequest("userData is not base64")
 	case len(data) > maxUserData:
-		return unfit("userData has more than %d bytes", maxUserData)
+		return badRequest("userData has more than %d bytes", maxUserData)
 	}
 	return checkTags(q.UserTags)
 }
@@ -100,9 +100,9 @@ func (p *power) createServer(w *instance, r *call) (reply, error) {
 	case err != nil:
 		return reply{}, err
 	case image.Status(r.now) != "active":
-		return reply{}, unfit("image %s is not active", q.ImageID)
+		return reply{}, badRequest("image %s is not active", q.ImageID)
 	case !slices.Contains(zone.SystemTypes, q.SysType):
-		return reply{}, unfit("sysType %s is not available in %s", q.SysType, zone.Name)
+		return reply{}, badRequest("sysType %s is not available in %s", q.SysType, zone.Name)
 	case q.KeyPairName != "" && !slices.Contains(p.cloud.config.SSHKeys, q.KeyPairName):
 		return reply{}, refuse(http.StatusNotFound, "", "ssh key %s does not exist", q.KeyPairName)
 	case p.servers.Any(func(s *server) bool { return s.workspace == w && s.name == q.ServerName }):
@@ -143,18 +143,18 @@ func (p *power) portsFor(w *instance, q serverRequest) ([]port, error) {
 			return nil, refuse(http.StatusNotFound, "", "network %s does not exist", request.NetworkID)
 		}
 		if slices.ContainsFunc(ports, func(other port) bool { return other.network == n }) {
-			return nil, unfit("network %s is named twice", n.id)
+			return nil, badRequest("network %s is named twice", n.id)
 		}
 		address, left := p.free(n)
 		if request.IPAddress != "" {
 			wanted, err := netip.ParseAddr(request.IPAddress)
 			if err != nil || !n.inRange(wanted) {
-				return nil, unfit("ipAddress %q is not one of network %s", request.IPAddress, n.id)
+				return nil, badRequest("ipAddress %q is not one of network %s", request.IPAddress, n.id)
 			}
 			address, left = wanted, !p.taken(n, wanted)
 		}
 		if !left {
-			return nil, unfit("network %s has no free address", n.id)
+			return nil, badRequest("network %s has no free address", n.id)
 		}
 		ports = append(ports, port{network: n, address: address, mac: newMAC()})
 	}

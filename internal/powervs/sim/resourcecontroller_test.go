@@ -44,7 +44,7 @@ func TestResourceGroups_byAccountAndName(t *testing.T) {
 	})
 }
 
-func TestWorkspace_livesAndDies(t *testing.T) {
+func TestWorkspace_fromProvisioningToRemoval(t *testing.T) {
 	inSimulatedTime(t, func(b bench) {
 		made := b.createInstance("demo", sim.DefaultZone, sim.PlanPower)
 		b.Expect(*made.State).To(Equal("provisioning"))

@@ -25,7 +25,7 @@ type State map[Kind][]Item
 func (c *Cloud) State() State {
 	state := State{}
 	c.view(func(now time.Time) {
-		for _, s := range c.shelves {
+		for _, s := range c.stores {
 			s.each(func(r resource) {
 				o := r.base()
 				if o.Created.After(now) {
@@ -89,7 +89,7 @@ func (c *Cloud) Vanish(id string) error {
 
 // find returns the object of any kind that has the ID. Cloud.mu is held.
 func (c *Cloud) find(id string) (found resource, ok bool) {
-	for _, s := range c.shelves {
+	for _, s := range c.stores {
 		s.each(func(r resource) {
 			if r.base().id == id {
 				found, ok = r, true
@@ -109,7 +109,7 @@ type Outcome struct {
 // SetOutcome lets the next object of a kind fail.
 func (c *Cloud) SetOutcome(outcome Outcome) error {
 	return c.change(func(time.Time) error {
-		for _, s := range c.shelves {
+		for _, s := range c.stores {
 			if s.kind() == outcome.Kind {
 				c.outcomes = append(c.outcomes, outcome)
 				return nil
