@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"slices"
 	"time"
@@ -20,6 +21,12 @@ type Config struct {
 
 	ResourceGroups []ResourceGroup `json:"resourceGroups"`
 	Zones          []Zone          `json:"zones"`
+	// Regions are those of VPC and Transit Gateway; default DefaultRegions.
+	Regions []Region `json:"regions,omitempty"`
+	// Balancers is the range that load balancers get their addresses from; default 127.200.0.0/16.
+	Balancers netip.Prefix `json:"balancers,omitzero"`
+	// ForeignBuckets are the names of buckets of other accounts.
+	ForeignBuckets []string `json:"foreignBuckets,omitempty"`
 	// SSHKeys are the names of the account's keys for servers.
 	SSHKeys []string `json:"sshKeys,omitempty"`
 	// Instances are there from the beginning.
@@ -65,6 +72,12 @@ func (c Config) complete() (Config, error) {
 	if c.PageSize == 0 {
 		c.PageSize = 100
 	}
+	if len(c.Regions) == 0 {
+		c.Regions = DefaultRegions()
+	}
+	if !c.Balancers.IsValid() {
+		c.Balancers = netip.MustParsePrefix("127.200.0.0/16")
+	}
 	c.Times.setDefaults()
 	c.Quotas.setDefaults()
 	switch {
@@ -74,5 +87,5 @@ func (c Config) complete() (Config, error) {
 		return c, errors.New("speed, tokenLifetime and pageSize must be positive")
 	}
 	c.APIKeys = slices.Clone(c.APIKeys) // those of the caller stay as they are when keys are disabled
-	return c, c.checkWorld()
+	return c, errors.Join(c.checkWorld(), c.checkRegions())
 }

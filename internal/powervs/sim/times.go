@@ -28,6 +28,21 @@ type Times struct {
 	// Server is the time from creation to ACTIVE.
 	Server       metav1.Duration `json:"server,omitzero"`
 	ServerDelete metav1.Duration `json:"serverDelete,omitzero"`
+
+	// VPC and Subnet are the times from creation to available.
+	VPC          metav1.Duration `json:"vpc,omitzero"`
+	VPCDelete    metav1.Duration `json:"vpcDelete,omitzero"`
+	Subnet       metav1.Duration `json:"subnet,omitzero"`
+	SubnetDelete metav1.Duration `json:"subnetDelete,omitzero"`
+	// LoadBalancer is the time from creation to active, LoadBalancerUpdate that of each change.
+	LoadBalancer       metav1.Duration `json:"loadBalancer,omitzero"`
+	LoadBalancerUpdate metav1.Duration `json:"loadBalancerUpdate,omitzero"`
+	LoadBalancerDelete metav1.Duration `json:"loadBalancerDelete,omitzero"`
+	// TransitGateway is the time from creation to available, Connection that to attached.
+	TransitGateway       metav1.Duration `json:"transitGateway,omitzero"`
+	TransitGatewayDelete metav1.Duration `json:"transitGatewayDelete,omitzero"`
+	Connection           metav1.Duration `json:"connection,omitzero"`
+	ConnectionDelete     metav1.Duration `json:"connectionDelete,omitzero"`
 }
 
 // DefaultTimes are about those of the real services.
@@ -37,6 +52,9 @@ func DefaultTimes() Times {
 		DHCPServer: seconds(8 * 60), DHCPServerDelete: seconds(3 * 60), Lease: seconds(60),
 		ImageImport: seconds(8 * 60), Image: seconds(30), ImageDelete: seconds(5),
 		Server: seconds(4 * 60), ServerDelete: seconds(60),
+		VPC: seconds(5), VPCDelete: seconds(10), Subnet: seconds(5), SubnetDelete: seconds(10),
+		LoadBalancer: seconds(150), LoadBalancerUpdate: seconds(20), LoadBalancerDelete: seconds(60),
+		TransitGateway: seconds(30), TransitGatewayDelete: seconds(20), Connection: seconds(60), ConnectionDelete: seconds(30),
 	}
 }
 
@@ -55,6 +73,17 @@ func (t *Times) setDefaults() {
 		{&t.ImageDelete, &defaults.ImageDelete},
 		{&t.Server, &defaults.Server},
 		{&t.ServerDelete, &defaults.ServerDelete},
+		{&t.VPC, &defaults.VPC},
+		{&t.VPCDelete, &defaults.VPCDelete},
+		{&t.Subnet, &defaults.Subnet},
+		{&t.SubnetDelete, &defaults.SubnetDelete},
+		{&t.LoadBalancer, &defaults.LoadBalancer},
+		{&t.LoadBalancerUpdate, &defaults.LoadBalancerUpdate},
+		{&t.LoadBalancerDelete, &defaults.LoadBalancerDelete},
+		{&t.TransitGateway, &defaults.TransitGateway},
+		{&t.TransitGatewayDelete, &defaults.TransitGatewayDelete},
+		{&t.Connection, &defaults.Connection},
+		{&t.ConnectionDelete, &defaults.ConnectionDelete},
 	} {
 		if pair.value.Duration == 0 {
 			*pair.value = *pair.fallback

@@ -53,42 +53,6 @@ type Image struct {
 	Name string `json:"name"`
 }
 
-// Quotas limit what exists at a time. Zero is that of DefaultQuotas, and negative ones limit nothing.
-type Quotas struct {
-	// Workspaces is for the account, everything else for each workspace.
-	Workspaces  int     `json:"workspaces,omitempty"`
-	DHCPServers int     `json:"dhcpServers,omitempty"`
-	Servers     int     `json:"servers,omitempty"`
-	Processors  float64 `json:"processors,omitempty"`
-	Memory      float64 `json:"memory,omitempty"`
-}
-
-// DefaultQuotas are about those of a new account.
-func DefaultQuotas() Quotas {
-	return Quotas{Workspaces: 20, DHCPServers: 1, Servers: 25, Processors: 100, Memory: 2000}
-}
-
-func (q *Quotas) setDefaults() {
-	defaults := DefaultQuotas()
-	for _, pair := range []struct{ value, fallback *int }{
-		{&q.Workspaces, &defaults.Workspaces}, {&q.DHCPServers, &defaults.DHCPServers}, {&q.Servers, &defaults.Servers},
-	} {
-		if *pair.value == 0 {
-			*pair.value = *pair.fallback
-		}
-	}
-	for _, pair := range []struct{ value, fallback *float64 }{
-		{&q.Processors, &defaults.Processors}, {&q.Memory, &defaults.Memory},
-	} {
-		if *pair.value == 0 {
-			*pair.value = *pair.fallback
-		}
-	}
-}
-
-// exceeded reports whether so much is more than a limit allows.
-func exceeded[N int | float64](limit, wanted N) bool { return limit >= 0 && wanted > limit }
-
 // What DefaultWorld contains.
 const (
 	DefaultAccount         = "3c24cb272ca44aa1ac9f6e9490ac5ecd"
