@@ -1,5 +1,5 @@
 // Package sim simulates an account of IBM Cloud, as far as clusters on Power use it: IAM, Resource Manager, Resource Controller,
-// PowerVS, VPC and Transit Gateway. It is stateful and strict, with the delays and errors of the real services, and
+// PowerVS, VPC, Transit Gateway and Object Storage. It is stateful and strict, with the delays and errors of the real services, and
 // knows nothing about Kubernetes. Each service is an http.Handler of its own, at the paths of the real one. The simulator's own
 // endpoints are described in admin.go.
 package sim
@@ -29,6 +29,7 @@ type Cloud struct {
 	power        *power
 	vpc          vpcState
 	transit      *transitGateways
+	cos          *objectStorage
 	// operations has the names of all, in lower case.
 	operations map[string]bool
 
@@ -47,7 +48,7 @@ func New(config Config, log *slog.Logger) (*Cloud, error) {
 	c := &Cloud{Service: simulator.New(config.Speed, log), config: config, operations: map[string]bool{}}
 	c.Known = c.knowOperations
 	c.iam, c.manager, c.controller, c.power = c.newIAM(), c.newResourceManager(), c.newResourceController(), c.newPower()
-	c.vpc, c.transit = c.newVPC(), c.newTransitGateways()
+	c.vpc, c.transit, c.cos = c.newVPC(), c.newTransitGateways(), c.newObjectStorage()
 	c.admin = c.adminHandler()
 	c.makeInstances()
 	log.Info("IBM Cloud simulator ready", "account", config.Account, "speed", config.Speed)
