@@ -44,6 +44,7 @@ type bench struct {
 
 // sdk are IBM's clients, with one transport for all.
 type sdk struct {
+	endpoint   func(host string) string
 	http       *http.Client
 	login      *core.IamAuthenticator
 	manager    *resourcemanagerv2.ResourceManagerV2
@@ -65,10 +66,7 @@ func inSimulatedTime(t *testing.T, test func(b bench), changes ...func(*sim.Conf
 		b.cloud, err = sim.New(config, slog.New(slog.DiscardHandler))
 		b.Expect(err).NotTo(HaveOccurred())
 		defer b.cloud.Close()
-		hosts := map[string]http.Handler{
-			iamHost: b.cloud.IAM(), managerHost: b.cloud.ResourceManager(), controllerHost: b.cloud.ResourceController(),
-			powerHost: b.cloud.Power(), adminHost: b.cloud.Admin(),
-		}
+		hosts := hosts(b.cloud)
 		transport := simulatortest.Transport(func(host string) http.Handler { return hosts[host] })
 		b.sdk = newSDK(b, transport, func(host string) string { return "http://" + host })
 		test(b)
@@ -77,7 +75,7 @@ func inSimulatedTime(t *testing.T, test func(b bench), changes ...func(*sim.Conf
 
 // newSDK makes clients that don't repeat anything.
 func newSDK(g Gomega, transport http.RoundTripper, endpoint func(host string) string) sdk {
-	s := sdk{http: &http.Client{Transport: transport, Timeout: time.Minute}}
+	s := sdk{endpoint: endpoint, http: &http.Client{Transport: transport, Timeout: time.Minute}}
 	s.login = &core.IamAuthenticator{ApiKey: sim.DefaultAPIKey, URL: endpoint(iamHost), Client: s.http}
 	g.Expect(s.login.Validate()).To(Succeed())
 	var err error

@@ -17,20 +17,20 @@ import (
 )
 
 // onLoopback serves each service on a port of its own, with time that runs an hour a second.
-func onLoopback(t *testing.T) bench {
+func onLoopback(t *testing.T, changes ...func(*sim.Config)) bench {
 	t.Helper()
 	t.Parallel()
 	b := bench{Gomega: NewWithT(t), t: t}
 	config := sim.DefaultWorld()
 	config.Speed = 3600
+	for _, change := range changes {
+		change(&config)
+	}
 	var err error
 	b.cloud, err = sim.New(config, slog.New(slog.DiscardHandler))
 	b.Expect(err).NotTo(HaveOccurred())
 	endpoints := map[string]string{}
-	for host, handler := range map[string]http.Handler{
-		iamHost: b.cloud.IAM(), managerHost: b.cloud.ResourceManager(), controllerHost: b.cloud.ResourceController(),
-		powerHost: b.cloud.Power(),
-	} {
+	for host, handler := range hosts(b.cloud) {
 		server := httptest.NewServer(handler)
 		t.Cleanup(server.Close)
 		endpoints[host] = server.URL
