@@ -31,7 +31,7 @@ func (v values) next(s *schema, spec map[string]any, earlier []map[string]any) o
 		all := places(s, any(o.spec), nil)
 		p := all[v.random.IntN(len(all))]
 		what, changed := v.edit(p, o.spec)
-		if changed == nil || slices.Contains(v.except, p.field()) {
+		if changed == nil || v.isExcepted(p.field()) {
 			continue
 		}
 		if o.what != "" {

@@ -33,7 +33,7 @@ type Suite struct {
 	// Values are good ones by field, which the schema can't tell: what exists outside, or what only a rule checks. The field of an
 	// element is "subnets[].cidr", of a map's value "labels.*".
 	Values map[string][]any
-	// Except are fields that no operation writes, such as one that keeps the object from being deleted.
+	// Except are fields that no operation writes, nor what is in them, such as one that keeps the object from being deleted.
 	Except []string
 	// Parts are the schemas of parts of the spec that the API server doesn't check, by field: a webhook does.
 	Parts map[string]*apiextensionsv1.JSONSchemaProps

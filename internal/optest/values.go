@@ -17,6 +17,14 @@ type values struct {
 	except []string
 }
 
+// isExcepted reports whether a field, or what it lies in, isn't written.
+func (v values) isExcepted(field string) bool {
+	return slices.ContainsFunc(v.except, func(except string) bool {
+		rest, lies := strings.CutPrefix(field, except)
+		return lies && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
+}
+
 // valid is a value that the schema allows; rules beyond it may refuse the value.
 func (v values) valid(s *schema, field string) any {
 	if known := v.known[field]; len(known) > 0 && v.random.IntN(4) > 0 {
@@ -76,7 +84,7 @@ func (v values) object(s *schema, field string) any {
 	object := map[string]any{}
 	for _, name := range sortedKeys(s.Properties) {
 		of, field := s.Properties[name], strings.TrimPrefix(field+"."+name, ".")
-		if slices.Contains(s.Required, name) || v.random.IntN(4) == 0 && !slices.Contains(v.except, field) {
+		if slices.Contains(s.Required, name) || v.random.IntN(4) == 0 && !v.isExcepted(field) {
 			object[name] = v.valid(&of, field)
 		}
 	}
