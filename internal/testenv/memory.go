@@ -1,15 +1,9 @@
 package testenv
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"reflect"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -25,7 +19,6 @@ import (
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -208,44 +201,17 @@ var read struct {
 func customKinds(bin tools.Dir) (map[schema.GroupVersionKind]customKind, error) {
 	read.once.Do(func() {
 		read.kinds = map[schema.GroupVersionKind]customKind{}
-		for _, path := range crdPaths(bin) {
-			read.err = errors.Join(read.err, readKinds(path, read.kinds))
+		all, err := crds(bin)
+		for _, crd := range all {
+			err = errors.Join(err, addKinds(crd, read.kinds))
 		}
+		read.err = err
 	})
 	return read.kinds, read.err
 }
 
-// readKinds of the CRDs in a file, or in the files of a folder.
-func readKinds(path string, kinds map[schema.GroupVersionKind]customKind) error {
-	files, err := filepath.Glob(filepath.Join(path, "*.yaml"))
-	if err != nil || len(files) == 0 {
-		files = []string{path}
-	}
-	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), len(content))
-		for {
-			crd := &apiextensionsv1.CustomResourceDefinition{}
-			err := documents.Decode(crd)
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err == nil && crd.Kind == "CustomResourceDefinition" {
-				err = addKinds(crd, kinds)
-			}
-			if err != nil {
-				return fmt.Errorf("%s: %w", file, err)
-			}
-		}
-	}
-	return nil
-}
-
 func addKinds(crd *apiextensionsv1.CustomResourceDefinition, kinds map[schema.GroupVersionKind]customKind) error {
-	for _, v := range slices.DeleteFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Schema == nil }) {
+	for _, v := range crd.Spec.Versions {
 		props := &apiextensions.JSONSchemaProps{}
 		if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v.Schema.OpenAPIV3Schema, props, nil); err != nil {
 			return err

@@ -108,11 +108,14 @@ func Config(t testing.TB) *rest.Config {
 
 func start(bin tools.Dir) {
 	config := filepath.Join(tools.ModuleRoot("."), "config")
+	crds, err := crds(bin)
+	if err != nil {
+		shared.err = err
+		return
+	}
 	shared.env = &envtest.Environment{
 		BinaryAssetsDirectory: string(bin), ControlPlaneStartTimeout: startTimeout,
-		CRDInstallOptions: envtest.CRDInstallOptions{
-			Paths: crdPaths(bin), ErrorIfPathMissing: true,
-		},
+		CRDInstallOptions: envtest.CRDInstallOptions{CRDs: crds},
 	}
 	if len(shared.webhooks) > 0 {
 		shared.env.WebhookInstallOptions.Paths = []string{
@@ -135,15 +138,6 @@ func start(bin tools.Dir) {
 	if len(shared.webhooks) > 0 {
 		shared.stop, shared.err = serve(shared.config, shared.env.WebhookInstallOptions)
 	}
-}
-
-// crdPaths are the files, and folders of files, with the CRDs that every API server has: Cluster API's, and those of all systems.
-func crdPaths(bin tools.Dir) []string {
-	systems, err := filepath.Glob(filepath.Join(tools.ModuleRoot("."), "config", "*", "crd", "bases"))
-	if err != nil || len(systems) == 0 {
-		panic(fmt.Sprintf("no CRDs in config: %v", err))
-	}
-	return append([]string{bin.Path("manifests", "core.yaml")}, systems...)
 }
 
 // serve starts the webhooks and returns when they answer.

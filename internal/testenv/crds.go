@@ -1,0 +1,58 @@
+package testenv
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/bedplate/bedplate/internal/localstack/tools"
+)
+
+// crds are those that every API server has: Cluster API's, and those of all systems. Of Cluster API's, old versions and descriptions are
+// left out: an API server computes its OpenAPI schemas of them at its start, and that is much of what a package's tests take.
+func crds(bin tools.Dir) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	systems, err := filepath.Glob(filepath.Join(tools.ModuleRoot("."), "config", "*", "crd", "bases"))
+	if err != nil || len(systems) == 0 {
+		return nil, fmt.Errorf("no CRDs in config: %v", err)
+	}
+	ours, err := readCRDs(systems...)
+	if err != nil {
+		return nil, err
+	}
+	theirs, err := readCRDs(bin.Path("manifests", "core.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	for _, crd := range theirs {
+		crd.Spec.Versions = slices.DeleteFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return !v.Storage })
+		for i := range crd.Spec.Versions {
+			withoutDescriptions(crd.Spec.Versions[i].Schema.OpenAPIV3Schema)
+		}
+	}
+	return append(theirs, ours...), nil
+}
+
+func readCRDs(paths ...string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	read := envtest.CRDInstallOptions{Paths: paths, ErrorIfPathMissing: true}
+	if err := envtest.ReadCRDFiles(&read); err != nil {
+		return nil, fmt.Errorf("read the CRDs: %w", err)
+	}
+	return read.CRDs, nil
+}
+
+func withoutDescriptions(s *apiextensionsv1.JSONSchemaProps) {
+	s.Description = ""
+	for name, property := range s.Properties {
+		withoutDescriptions(&property)
+		s.Properties[name] = property
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		withoutDescriptions(s.Items.Schema)
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+		withoutDescriptions(s.AdditionalProperties.Schema)
+	}
+}
