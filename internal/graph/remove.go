@@ -159,7 +159,7 @@ func (k *Kind[T]) search(ctx context.Context, g *Graph) error {
 	var errs []error
 	for _, in := range k.scopes(g) {
 		if !g.searched[searchOf(k.Name, in)] {
-			errs = append(errs, g.ask(k.Service, func() error { return handleOf(g, k, "").begin(decide.Wish{}).find(ctx, "", in) }))
+			errs = append(errs, g.ask(k.Service, func() error { return (&round[T]{Handle: handleOf(g, k, "")}).find(ctx, "", in) }))
 		}
 	}
 	return errors.Join(errs...)

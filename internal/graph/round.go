@@ -211,7 +211,7 @@ func (r *round[T]) find(ctx context.Context, title string, in Scope) error {
 func (r *round[T]) seek(ctx context.Context) error {
 	sought := map[string][]string{}
 	for _, key := range decide.Attempts(r.wish) {
-		e, of := r.wish.Ledger[key], handleOf(r.g, r.kind, key).begin(decide.Wish{})
+		e, of := r.wish.Ledger[key], &round[T]{Handle: handleOf(r.g, r.kind, key)} // not begun: that would take the attempt's answer
 		for range 2 {
 			if err := of.find(ctx, e.Title, e.Scope); err != nil {
 				return err
