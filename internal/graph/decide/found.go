@@ -31,7 +31,7 @@ func (d decision) look() Step { return Step{Verb: LookByName, Title: d.e.Title, 
 func (d decision) wasAsked(id string) bool { return slices.Contains(d.s.Asked, id) }
 
 // mine compares the tag. For an API without tags, a name that the Kind generated holds the owner's ID and so proves as much; a
-// name from the user proves it only if we have seen it absent and then tried to create it.
+// name from the user proves it only if we have seen it absent and then tried to create it, and don't know yet what that has made.
 // What the ledger has as the user's own isn't ours, whatever it carries.
 func (d decision) mine(o Thing) bool {
 	switch {
@@ -39,7 +39,8 @@ func (d decision) mine(o Thing) bool {
 		return false
 	case !d.w.Tagged:
 		has := func(e *ledgerv1.Entry) bool { return e.ID == o.ID }
-		return (d.e.Title == "" || d.e.State == ledgerv1.Pending) && d.elsewhere(has) == ""
+		tried := d.e.State == ledgerv1.Pending && (d.e.ID == "" || d.e.ID == o.ID)
+		return (d.e.Title == "" || tried) && d.elsewhere(has) == ""
 	}
 	return o.Tag.Owner == d.w.Owner && o.Tag.Key == d.w.Key
 }
