@@ -114,15 +114,25 @@ func (d decision) soughtUnder(id string) string {
 	return ""
 }
 
-// unsettled is the other key of an attempt whose resource may still appear; empty if there is none.
-func (d decision) unsettled() string {
+// unsettled is the other key of an attempt that fits and whose resource may still appear; empty if there is none.
+func (d decision) unsettled(fits func(*ledgerv1.Entry) bool) string {
 	for _, key := range Attempts(d.w) {
-		if e := d.w.Ledger[key]; e.State == ledgerv1.Pending && e.At != nil && d.s.Began.Before(d.settledAt(e)) {
+		if e := d.w.Ledger[key]; e.State == ledgerv1.Pending && e.At != nil && fits(e) && d.s.Began.Before(d.settledAt(e)) {
 			return key
 		}
 	}
 	return ""
 }
+
+// awaits the outcome of such an attempt.
+func (d decision) awaits(key, why string) Step {
+	return ends(phases.Waiting("the outcome of a create under the key %q isn't known yet: %s, and no tag tells; it is known at %s",
+		key, why, d.clockTime(d.settledAt(d.w.Ledger[key]))))
+}
+
+func (d decision) mayBe(id string) string { return d.w.Kind + " " + id + " may be what it made" }
+
+func anyAttempt(*ledgerv1.Entry) bool { return true }
 
 // claimsOurs reports that the spec names as the user's own what was made for this owner. The ledger and the tag say whose it is, not the
 // spec, so it stays ours; it isn't deleted either, unless its owner is.

@@ -167,9 +167,8 @@ func (d decision) useNamed() Step {
 		return Step{Verb: Seek}
 	case d.soughtUnder(d.s.ID) != "":
 		return d.claimsOurs(d.s.ID)
-	case d.unsettled() != "":
-		return ends(phases.Waiting("the outcome of a create under the key %q isn't known yet: %s %s may be what it made, and no tag tells",
-			d.unsettled(), d.w.Kind, d.s.ID))
+	case d.unsettled(anyAttempt) != "":
+		return d.awaits(d.unsettled(anyAttempt), d.mayBe(d.s.ID))
 	}
 	return d.bindTo(Use, d.s.ID, true)
 }
