@@ -52,6 +52,8 @@ func (d decision) obtain() Step {
 	case d.oursElsewhere(others) != "":
 		return ends(phases.Waiting("the resource with the name %q was created under the key %q and has to be deleted first; if that is wanted too, "+
 			"or needed by others, choose another name", d.e.Title, d.oursElsewhere(others)))
+	case len(others) > 0 && d.unsettled(anyAttempt) != "":
+		return d.awaits(d.unsettled(anyAttempt), d.mayBe(others[0].ID))
 	case len(others) > 0 && d.w.Claim.Made:
 		return ends(d.inTheWay(others[0]))
 	case len(others) == 1:
