@@ -134,6 +134,11 @@ func (d decision) mayBe(id string) string { return d.w.Kind + " " + id + " may b
 
 func anyAttempt(*ledgerv1.Entry) bool { return true }
 
+// hasMyName reports whether an attempt is for the same name.
+func (d decision) hasMyName(e *ledgerv1.Entry) bool {
+	return d.e.Title != "" && e.Title == d.e.Title && maps.Equal(e.Scope, d.e.Scope)
+}
+
 // claimsOurs reports that the spec names as the user's own what was made for this owner. The ledger and the tag say whose it is, not the
 // spec, so it stays ours; it isn't deleted either, unless its owner is.
 func (d decision) claimsOurs(id string) Step {
@@ -146,8 +151,7 @@ func (d decision) claimsOurs(id string) Step {
 func (d decision) oursElsewhere(others []Thing) string {
 	for _, o := range others {
 		key := d.elsewhere(func(e *ledgerv1.Entry) bool {
-			tried := e.ID == "" && e.Owned() && e.Title == d.e.Title && maps.Equal(e.Scope, d.e.Scope)
-			return !e.Foreign && e.ID == o.ID || tried
+			return !e.Foreign && e.ID == o.ID || e.ID == "" && e.Owned() && d.hasMyName(e)
 		})
 		if key = cmp.Or(key, d.soughtUnder(o.ID)); key != "" {
 			return key

@@ -78,6 +78,9 @@ func (d decision) takeTurn() (Step, bool) {
 
 // begin creates a resource: first prepare the call, then write the intention, then make the call.
 func (d decision) begin() Step {
+	if key := d.unsettled(d.hasMyName); key != "" {
+		return d.awaits(key, "it may make one of the name that this one is to have")
+	}
 	if s, must := d.takeTurn(); must {
 		return s
 	}
