@@ -297,10 +297,10 @@ func (p *plan[T]) conclude(s decide.Step) (more bool) {
 		if p.wish.Claim.Uses {
 			step.Action = ActionUse
 		}
-	case deleted && p.wish.Wanted:
-		return p.drop(s)
-	case deleted:
+	case deleted && !p.wish.Wanted:
 		return false
+	case deleted && e != nil:
+		return p.drop(s)
 	case !p.wish.Wanted && s.Phase.State == phases.StateDeleting:
 		step.Action = ActionDelete
 	case s.Shows:
