@@ -4,6 +4,7 @@
 package decide
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -75,7 +76,7 @@ func (d decision) stamp() *metav1.Time { return &metav1.Time{Time: d.now.Round(0
 func (d decision) keep() Step {
 	condition, after, title := d.w.Fresh.Condition, d.after(), d.e.Title
 	if d.e.Foreign {
-		title = d.w.Fresh.Title
+		title = cmp.Or(d.w.Fresh.Title, title) // what it is looked up by may not be known now
 	}
 	if !slices.Equal(after, d.e.After) || condition != d.e.Condition || title != d.e.Title || (d.w.Moved && !d.s.Wrote) {
 		return d.write(Note, func(e *ledgerv1.Entry) { e.Condition, e.After, e.Title = condition, after, title })
