@@ -168,8 +168,12 @@ func (d decision) locate() Step {
 	if d.w.Lies.Within(d.w.Within) != nil {
 		return d.write(Note, func(e *ledgerv1.Entry) { e.Scope = d.w.Lies })
 	}
+	return d.noScope(d.e)
+}
+
+func (d decision) noScope(e *ledgerv1.Entry) Step {
 	return ends(phases.Failed("the ledger doesn't say in which %s the %s is: add that with `bedplate ledger adopt --in`", strings.Join(d.w.Within, " and "),
-		strings.TrimSpace(d.e.Kind+" "+d.e.ID)).Because("NoScope"))
+		strings.TrimSpace(e.Kind+" "+e.ID)).Because("NoScope"))
 }
 
 // hasAnotherKey reports whether a resource of this owner carries another key than the ledger has it under: the tag or

@@ -104,6 +104,16 @@ func Attempts(w Wish) (keys []string) {
 // seeks reports whether what other attempts have made has to be searched for, before something is taken for the user's own.
 func (d decision) seeks() bool { return d.s.Sought == nil && len(Attempts(d.w)) > 0 }
 
+// seek what they have made, where the ledger has them.
+func (d decision) seek() Step {
+	for _, key := range Attempts(d.w) {
+		if e := d.w.Ledger[key]; e.Scope.Within(d.w.Within) == nil {
+			return d.noScope(e)
+		}
+	}
+	return Step{Verb: Seek}
+}
+
 // soughtUnder is the key of the attempt whose search has found a resource; empty if there is none.
 func (d decision) soughtUnder(id string) string {
 	for _, key := range Attempts(d.w) {

@@ -48,7 +48,7 @@ func (d decision) obtain() Step {
 	case len(d.w.Unproven) > 0:
 		return ends(d.w.Unproven[slices.Min(slices.Collect(maps.Keys(d.w.Unproven)))])
 	case len(others) > 0 && d.seeks():
-		return Step{Verb: Seek}
+		return d.seek()
 	case d.oursElsewhere(others) != "":
 		return ends(phases.Waiting("the resource with the name %q was created under the key %q and has to be deleted first; if that is wanted too, "+
 			"or needed by others, choose another name", d.e.Title, d.oursElsewhere(others)))
@@ -169,7 +169,7 @@ func (d decision) useNamed() Step {
 	case is:
 		return ends(unproven)
 	case d.seeks():
-		return Step{Verb: Seek}
+		return d.seek()
 	case d.soughtUnder(d.s.ID) != "":
 		return d.claimsOurs(d.s.ID)
 	case d.unsettled(anyAttempt) != "":
