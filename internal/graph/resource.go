@@ -32,8 +32,12 @@ func (k *Kind[T]) service() *Service { return k.Service }
 // unwanted is the wish that nothing is under a key.
 func (k *Kind[T]) unwanted(g *Graph, key string) decide.Wish {
 	service := g.engine.service(k.Service)
+	var released []string
+	if k.Tag == nil {
+		released = g.ledger.Released(k.Name)
+	}
 	return decide.Wish{
-		Kind: k.Name, Ledger: g.ledger.Entries, Named: g.named[k.Name],
+		Kind: k.Name, Ledger: g.ledger.Entries, Named: g.named[k.Name], Released: released,
 		Owner: g.ledger.OwnerID, Key: key, Lies: k.scopeOf(g, key), Within: k.Within, Undeletable: k.Delete == nil,
 		Tagged: k.Tag != nil, GoneAfter: k.GoneAfter, Settle: service.Settle,
 		Poll: service.Poll, Slowly: service.slowly(), Leads: g.engine.Creates.Leads(), Deleting: g.deleting,

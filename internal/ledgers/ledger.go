@@ -108,8 +108,24 @@ func (l *Ledger) Recall(key string, e *ledgerv1.Entry) {
 // IsYours reports whether it has a resource as the user's own, under any key, or had it so and has released it.
 func (l *Ledger) IsYours(kind, id string) bool {
 	has := func(e *ledgerv1.Entry) bool { return e.Foreign && e.Kind == kind && e.ID == id }
-	return slices.ContainsFunc(slices.Collect(maps.Values(l.Entries)), has) ||
-		slices.Contains(l.released(), ledgerv1.OutsideID{Kind: kind, ID: id}.String())
+	return slices.ContainsFunc(slices.Collect(maps.Values(l.Entries)), has) || slices.Contains(l.Released(kind), id)
+}
+
+// Released are the IDs of a kind's resources that were the user's own and aren't in use any more.
+func (l *Ledger) Released(kind string) (ids []string) {
+	for _, text := range l.released() {
+		if id, is := strings.CutPrefix(text, kind+" "); is {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// Disown has the next write record a resource that isn't in use, and that nothing is to take for ours later.
+func (l *Ledger) Disown(kind, id string) {
+	if !slices.Contains(l.Released(kind), id) {
+		l.Stored.Spec.Released = append(slices.Clip(l.Stored.Spec.Released), ledgerv1.OutsideID{Kind: kind, ID: id}.String())
+	}
 }
 
 // EntriesOf are the effective entries of a ledger, by key.

@@ -73,9 +73,10 @@ func (d decision) found() (mine, others []Thing) {
 	return mine, others
 }
 
-// isTheirs reports whether the ledger has a resource as the user's own, under another key.
+// isTheirs reports whether the ledger has a resource as the user's own, under another key, or had it so and no tag tells whose it is.
 func (d decision) isTheirs(id string) bool {
-	return id != "" && d.elsewhere(func(e *ledgerv1.Entry) bool { return e.Foreign && e.ID == id }) != ""
+	return id != "" && (slices.Contains(d.w.Released, id) ||
+		d.elsewhere(func(e *ledgerv1.Entry) bool { return e.Foreign && e.ID == id }) != "")
 }
 
 // isNamed reports whether the spec names a resource as the user's own.

@@ -44,16 +44,17 @@ func (d decision) obtain() Step {
 	if s, must := d.settles(); must {
 		return s
 	}
+	doubtful := slices.DeleteFunc(slices.Clone(others), func(o Thing) bool { return d.isTheirs(o.ID) })
 	switch {
 	case len(d.w.Unproven) > 0:
 		return ends(d.w.Unproven[slices.Min(slices.Collect(maps.Keys(d.w.Unproven)))])
-	case len(others) > 0 && d.seeks():
+	case len(doubtful) > 0 && d.seeks():
 		return d.seek()
-	case d.oursElsewhere(others) != "":
+	case d.oursElsewhere(doubtful) != "":
 		return ends(phases.Waiting("the resource with the name %q was created under the key %q and has to be deleted first; if that is wanted too, "+
-			"or needed by others, choose another name", d.e.Title, d.oursElsewhere(others)))
-	case len(others) > 0 && d.unsettled(anyAttempt) != "":
-		return d.awaits(d.unsettled(anyAttempt), d.mayBe(others[0].ID))
+			"or needed by others, choose another name", d.e.Title, d.oursElsewhere(doubtful)))
+	case len(doubtful) > 0 && d.unsettled(anyAttempt) != "":
+		return d.awaits(d.unsettled(anyAttempt), d.mayBe(doubtful[0].ID))
 	case len(others) > 0 && d.w.Claim.Made:
 		return ends(d.inTheWay(others[0]))
 	case len(others) == 1:
@@ -92,7 +93,13 @@ func (d decision) begin() Step {
 	}
 	e := d.w.Fresh
 	e.State, e.Token, e.Params, e.At = ledgerv1.Pending, d.s.Token, d.s.Params, d.stamp()
-	return Step{Verb: Create, Entry: &e}
+	s := Step{Verb: Create, Entry: &e}
+	for _, o := range d.s.List {
+		if !d.w.Tagged && e.Title != "" {
+			s.Before = append(s.Before, o.ID)
+		}
+	}
+	return s
 }
 
 // conclude records the outcome of an attempt.
@@ -168,6 +175,7 @@ func (d decision) useNamed() Step {
 		return d.claimsOurs(d.s.ID)
 	case is:
 		return ends(unproven)
+	case d.isTheirs(d.s.ID):
 	case d.seeks():
 		return d.seek()
 	case d.soughtUnder(d.s.ID) != "":

@@ -63,7 +63,7 @@ var rules = []struct {
 		}
 		return ""
 	}},
-	{"what is the user's own under another key is neither deleted nor taken for ours, and what the spec names isn't deleted", func(w Wish, _ *ledgerv1.Entry, _ Sight, d Step) string {
+	{"what is or was the user's own under another key is neither deleted nor taken for ours, and what the spec names isn't deleted", func(w Wish, _ *ledgerv1.Entry, _ Sight, d Step) string {
 		id := d.ID
 		if d.Verb == Adopt {
 			id = d.Entry.ID
@@ -76,7 +76,10 @@ var rules = []struct {
 				return "the ledger has it as such"
 			}
 		}
-		if d.Verb == Remove && slices.Contains(w.Named, id) {
+		switch {
+		case slices.Contains(w.Released, id):
+			return "the ledger had it as such"
+		case d.Verb == Remove && slices.Contains(w.Named, id):
 			return "the spec names it"
 		}
 		return ""

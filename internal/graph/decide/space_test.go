@@ -27,7 +27,7 @@ func wishes() (all []Wish) {
 	for _, claim := range []*Claim{nil, {}, {Uses: true, ID: "1"}, {Uses: true}, {Title: ourTitle}, {Title: ourTitle, Made: true}} {
 		for _, tagged := range []bool{true, false} {
 			for _, before := range []string{"", "net"} {
-				for variant := range 9 {
+				for variant := range 10 {
 					w := traits{tagged: tagged, comesBack: variant == 1, claims: []uint8{claimCreate}}.wish(claimNone)
 					if claim != nil {
 						w.Wanted, w.Claim, w.Before, w.Updates = true, *claim, before, variant > 1
@@ -45,6 +45,9 @@ func wishes() (all []Wish) {
 					}
 					if variant == 8 {
 						w.Named, w.Ledger = []string{"2"}, map[string]*ledgerv1.Entry{"another": {Kind: "thing", State: ledgerv1.Bound, ID: "3", Foreign: true}}
+					}
+					if variant == 9 && !tagged {
+						w.Released = []string{"3"}
 					}
 					all = append(all, w)
 				}

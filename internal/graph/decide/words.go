@@ -26,6 +26,8 @@ type Wish struct {
 	Ledger map[string]*ledgerv1.Entry
 	Named  []string
 	Kind   string
+	// Released are the IDs that the ledger has had as the user's own, of a Kind without tags.
+	Released []string
 	// Within names the required parts of the scope; Lies is the scope, if it is known, of a resource that has none in the ledger.
 	Within []string
 	Lies   ledgerv1.Scope
@@ -163,6 +165,8 @@ type Step struct {
 	// Phase in which the round ends, if it ends with this step. Shows: it is the resource's own phase.
 	Phase       phases.Phase
 	Ends, Shows bool
+	// Before are the IDs of what has the name before a create, and isn't what that makes.
+	Before []string
 }
 
 func ends(p phases.Phase) Step {
