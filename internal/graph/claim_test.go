@@ -91,6 +91,7 @@ func TestChoose_isKeptUntilTheAttemptHasSettled(t *testing.T) {
 	f.Expect(f.ledger().Entry("workspace").Params).To(HaveKeyWithValue("zone", "dal10"))
 	f.clock.Step(settle)
 	reconcile()
+	reconcile()
 	f.Expect(zones[1]).To(Equal("dal12"))
 	f.Expect(f.ledger().Entry("workspace").Params).To(HaveKeyWithValue("zone", "dal12"), "what is in that zone has to be found there")
 }

@@ -128,7 +128,7 @@ func (d decision) soughtUnder(id string) string {
 // unsettled is the other key of an attempt that fits and whose resource may still appear; empty if there is none.
 func (d decision) unsettled(fits func(*ledgerv1.Entry) bool) string {
 	for _, key := range Attempts(d.w) {
-		if e := d.w.Ledger[key]; e.State == ledgerv1.Pending && e.At != nil && fits(e) && d.s.Began.Before(d.settledAt(e)) {
+		if e := d.w.Ledger[key]; e.At != nil && fits(e) && d.s.Began.Before(d.settledAt(e)) {
 			return key
 		}
 	}

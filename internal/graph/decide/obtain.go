@@ -79,6 +79,9 @@ func (d decision) takeTurn() (Step, bool) {
 
 // begin creates a resource: first prepare the call, then write the intention, then make the call.
 func (d decision) begin() Step {
+	if !d.w.Tagged && d.e.Token != "" { // a round without an attempt follows: in that one it is known whose everything is
+		return d.drop(Forget, phases.Waiting("the last attempt to create the %s made nothing: another one follows", d.e.Kind))
+	}
 	if key := d.unsettled(d.hasMyName); key != "" {
 		return d.awaits(key, "it may make one of the name that this one is to have")
 	}
