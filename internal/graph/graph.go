@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -50,9 +51,11 @@ type Graph struct {
 	kinds       map[string]AnyKind
 	ledger      *ledgers.Ledger
 	nodes       []node
-	// named are the IDs that the spec names as the user's own, by kind.
-	named  map[string][]string
-	phases map[string]phases.Phase
+	// named are the IDs that the spec names as the user's own, by kind. Those of lookups are known when these are answered: lookups has the
+	// kinds of the others, by their keys.
+	named   map[string][]string
+	lookups map[string]string
+	phases  map[string]phases.Phase
 	// kept holds the reason for each prefix of keys that stay as they are.
 	kept map[string]string
 	// deleting: everything is deleted.
@@ -99,6 +102,7 @@ type node interface {
 func (e *Engine) New(ctx context.Context, owner Owner, credentials []string, kinds ...AnyKind) (*Graph, error) {
 	g := &Graph{
 		engine: e, owner: owner, credentials: credentials, kinds: map[string]AnyKind{}, phases: map[string]phases.Phase{},
+		named: map[string][]string{}, lookups: map[string]string{},
 	}
 	for _, k := range kinds {
 		g.kinds[k.kindName()] = k
@@ -203,18 +207,28 @@ func Add[T any](g *Graph, k *Kind[T], w Want[T]) *Handle[T] {
 		}
 	}
 	g.nodes = append(g.nodes, h)
-	if w.Claim.named != "" {
+	switch {
+	case w.Claim.named != "":
 		g.names(k.Name, w.Claim.named)
+	case w.Claim.resolve != nil:
+		g.lookups[w.Key] = k.Name
 	}
 	return h
 }
 
 // names a resource as the user's own.
 func (g *Graph) names(kind, id string) {
-	if g.named == nil {
-		g.named = map[string][]string{}
-	}
 	g.named[kind] = append(g.named[kind], id)
+}
+
+// unnamed is the key of a lookup for which neither an answer nor the ledger says what the spec names; empty if there is none.
+func (g *Graph) unnamed(kind string) string {
+	for _, key := range slices.Sorted(maps.Keys(g.lookups)) {
+		if e := g.ledger.Entries[key]; g.lookups[key] == kind && (e == nil || !e.Foreign) {
+			return key
+		}
+	}
+	return ""
 }
 
 type gate struct {

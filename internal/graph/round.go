@@ -35,7 +35,7 @@ func (h *Handle[T]) run(ctx context.Context, w decide.Wish) (_ phases.Phase, gon
 	r := h.begin(w)
 	defer r.end()
 	for range decide.MaxSteps {
-		s := decide.Next(w, h.entry(), r.sight, h.g.engine.Clock.Now())
+		s := decide.Next(r.wish, h.entry(), r.sight, h.g.engine.Clock.Now())
 		if !s.Ends {
 			r.do(ctx, s)
 			continue
@@ -234,6 +234,8 @@ func (r *round[T]) lookUp(ctx context.Context, in Scope) error {
 		return err
 	}
 	r.g.names(r.kind.Name, id)
+	delete(r.g.lookups, r.want.Key)
+	r.wish.Named, r.wish.Unnamed = r.g.named[r.kind.Name], r.g.unnamed(r.kind.Name)
 	return r.get(ctx, id, in)
 }
 

@@ -77,6 +77,10 @@ func (d decision) delete(o Thing) Step {
 		return ends(o.Phase)
 	case d.wasAsked(o.ID):
 		return ends(phases.Deleting())
+	case d.w.Unnamed == d.w.Key && d.w.Before == "" && d.w.Fresh.Scope.Within(d.w.Within) != nil:
+		return Step{Verb: LookUp, In: d.w.Fresh.Scope}
+	case d.w.Unnamed != "":
+		return ends(phases.Waiting("%s %s isn't deleted before it is known what the spec names as your own under the key %q", d.e.Kind, o.ID, d.w.Unnamed))
 	}
 	return Step{Verb: Remove, ID: o.ID, In: d.e.Scope}
 }

@@ -81,6 +81,8 @@ var rules = []struct {
 			return "the ledger had it as such"
 		case d.Verb == Remove && slices.Contains(w.Named, id):
 			return "the spec names it"
+		case d.Verb == Remove && w.Unnamed != "" && (!w.Wanted || w.Claim.Uses):
+			return "the spec may name it"
 		}
 		return ""
 	}},

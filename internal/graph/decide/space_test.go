@@ -46,8 +46,13 @@ func wishes() (all []Wish) {
 					if variant == 8 {
 						w.Named, w.Ledger = []string{"2"}, map[string]*ledgerv1.Entry{"another": {Kind: "thing", State: ledgerv1.Bound, ID: "3", Foreign: true}}
 					}
-					if variant == 9 && !tagged {
-						w.Released = []string{"3"}
+					if variant == 9 {
+						if w.Unnamed = "own"; w.Wanted && w.Claim.Uses && w.Claim.ID == "" {
+							w.Unnamed = w.Key
+						}
+						if !tagged {
+							w.Released = []string{"3"}
+						}
 					}
 					all = append(all, w)
 				}

@@ -22,10 +22,11 @@ type Wish struct {
 	// Undeletable: the kind has only resources of the user's own.
 	Undeletable bool
 	// Ledger has the entries under all keys, read when they are needed. Named are the IDs that the spec names as the user's own, of
-	// this Kind.
-	Ledger map[string]*ledgerv1.Entry
-	Named  []string
-	Kind   string
+	// this Kind; Unnamed is a key under which it names one by a lookup that isn't answered: that may be any.
+	Ledger  map[string]*ledgerv1.Entry
+	Named   []string
+	Unnamed string
+	Kind    string
 	// Released are the IDs that the ledger has had as the user's own, of a Kind without tags.
 	Released []string
 	// Within names the required parts of the scope; Lies is the scope, if it is known, of a resource that has none in the ledger.
