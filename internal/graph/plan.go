@@ -174,6 +174,8 @@ type plan[T any] struct {
 	planned []Step
 	// why something that existed is created again.
 	why string
+	// deleted are the IDs of what is gone before the next round.
+	deleted []string
 }
 
 func (p *plan[T]) steps(ctx context.Context) []Step {
@@ -192,6 +194,7 @@ func (p *plan[T]) next(ctx context.Context, s decide.Step) (more bool) {
 	switch s.Verb {
 	case decide.LookByID, decide.LookByName, decide.LookUp, decide.Seek, decide.Compare, decide.Pick:
 		p.do(ctx, s)
+		p.hide()
 	case decide.TakeTurn:
 		p.sight.Turn = decide.TurnGranted
 	case decide.Prepare:
@@ -256,10 +259,18 @@ func (p *plan[T]) drop(s decide.Step) (more bool) {
 	if e.Foreign && !p.isGone(e.ID) {
 		p.add(Step{Action: ActionRelease, ID: e.ID})
 	}
-	p.why = s.Phase.Message
+	p.why, p.deleted = s.Phase.Message, append(p.deleted, p.sight.Asked...)
 	delete(p.g.ledger.Entries, p.want.Key)
 	p.sight = decide.Sight{Began: p.sight.Began}
 	return p.wish.Wanted
+}
+
+// hide what is gone by then.
+func (p *plan[T]) hide() {
+	p.sight.List = slices.DeleteFunc(p.sight.List, func(o decide.Thing) bool { return slices.Contains(p.deleted, o.ID) })
+	if slices.Contains(p.deleted, p.sight.ID) {
+		p.sight.Object = nil
+	}
 }
 
 func (p *plan[T]) isGone(id string) bool { return p.sight.ID == id && p.sight.Object == nil }
