@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph/decide"
 	"github.com/bedplate/bedplate/internal/graph/phases"
@@ -59,14 +60,16 @@ func (s Step) exists() bool {
 // Plan reports what Reconcile would do in the end; if nothing was added to the graph, what Delete would do. It only
 // reads, and changes nothing: neither outside nor in the ledger.
 func (g *Graph) Plan(ctx context.Context) []Step {
-	g.exists, g.stays = map[string]bool{}, map[string]bool{}
+	g.exists, g.stays, g.holds = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	var steps []Step
-	wanted := g.wanted()
+	wanted, stuck := g.wanted(), map[string]bool{}
 	for _, n := range g.nodes {
-		planned := n.plan(ctx, g)
-		g.exists[n.ref()] = len(planned) == 0 || planned[len(planned)-1].exists()
-		g.stays[n.ref()] = slices.ContainsFunc(planned, func(s Step) bool { return s.Action == ActionFail }) ||
-			slices.ContainsFunc(n.comesAfter(), func(r Ref) bool { return g.stays[r.ref()] })
+		key, planned := n.ref(), n.plan(ctx, g)
+		g.exists[key] = len(planned) == 0 || planned[len(planned)-1].exists()
+		waits := slices.ContainsFunc(n.comesAfter(), func(r Ref) bool { return stuck[r.ref()] })
+		fails := slices.ContainsFunc(planned, func(s Step) bool { return s.Action == ActionFail })
+		stuck[key] = waits || fails || g.phases[key].Reason == decide.ReasonNameTaken
+		g.stays[key] = waits || fails && g.holds[key]
 		steps = append(steps, planned...)
 	}
 	for _, o := range g.unproven {
@@ -158,7 +161,10 @@ func (h *Handle[T]) plan(ctx context.Context, g *Graph) []Step {
 	}
 	w := h.wish(strings.Join(missing, ", "))
 	p := &plan[T]{round: h.begin(w), missing: missing}
-	return p.steps(ctx)
+	planned := p.steps(ctx)
+	e := h.entry()
+	g.holds[h.want.Key] = e != nil && (e.State != ledgerv1.Bound || p.sight.ID != e.ID) // otherwise it was noted before that was seen
+	return planned
 }
 
 func (k *Kind[T]) planLeave(ctx context.Context, g *Graph, key string) []Step {

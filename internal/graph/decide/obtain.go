@@ -52,7 +52,7 @@ func (d decision) obtain() Step {
 		return d.seek()
 	case d.oursElsewhere(doubtful) != "":
 		return ends(phases.Waiting("the resource with the name %q was created under the key %q and has to be deleted first; if that is wanted too, "+
-			"or needed by others, choose another name", d.e.Title, d.oursElsewhere(doubtful)))
+			"or needed by others, choose another name", d.e.Title, d.oursElsewhere(doubtful)).Because(ReasonNameTaken))
 	case len(doubtful) > 0 && d.unsettled(anyAttempt) != "":
 		return d.awaits(d.unsettled(anyAttempt), d.mayBe(doubtful[0].ID))
 	case len(others) > 0 && d.w.Claim.Made:

@@ -117,6 +117,9 @@ type Attempt struct {
 	Err            error
 }
 
+// ReasonNameTaken is the reason of what waits until ours under another key is gone, because that has its name.
+const ReasonNameTaken = "NameTaken"
+
 // MaxSteps bounds a round, which always ends well before that.
 const MaxSteps = 64
 
