@@ -145,6 +145,9 @@ func (d decision) mayBe(id string) string { return d.w.Kind + " " + id + " may b
 
 func anyAttempt(*ledgerv1.Entry) bool { return true }
 
+// generatesName reports whether an attempt was made without a title: the name that a spec gives may be the one that it generated.
+func generatesName(e *ledgerv1.Entry) bool { return e.Title == "" }
+
 // hasMyName reports whether an attempt is for the same name.
 func (d decision) hasMyName(e *ledgerv1.Entry) bool {
 	return d.e.Title != "" && e.Title == d.e.Title && maps.Equal(e.Scope, d.e.Scope)

@@ -53,8 +53,8 @@ func (d decision) obtain() Step {
 	case d.oursElsewhere(doubtful) != "":
 		return ends(phases.Waiting("the resource with the name %q was created under the key %q and has to be deleted first; if that is wanted too, "+
 			"or needed by others, choose another name", d.e.Title, d.oursElsewhere(doubtful)).Because(ReasonNameTaken))
-	case len(doubtful) > 0 && d.unsettled(anyAttempt) != "":
-		return d.awaits(d.unsettled(anyAttempt), d.mayBe(doubtful[0].ID))
+	case len(doubtful) > 0 && d.unsettled(generatesName) != "":
+		return d.awaits(d.unsettled(generatesName), d.mayBe(doubtful[0].ID))
 	case len(others) > 0 && d.w.Claim.Made:
 		return ends(d.inTheWay(others[0]))
 	case len(others) == 1:
