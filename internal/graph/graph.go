@@ -188,6 +188,12 @@ func (h *Handle[T]) Key() string { return h.want.Key }
 // ID of the resource as the ledger has it; empty before it exists.
 func (h *Handle[T]) ID() string { return h.g.ID(h.want.Key) }
 
+// IsUsers reports whether the ledger has the resource as the user's own; false before it exists.
+func (h *Handle[T]) IsUsers() bool {
+	e := h.entry()
+	return e != nil && e.Foreign
+}
+
 // OwnKey is what the resource is tagged with, as the ledger has it. Updates write the tag from it, never from what was read.
 func (h *Handle[T]) OwnKey() Key {
 	if e := h.entry(); e != nil {
