@@ -20,7 +20,7 @@ type Kind[T any] struct {
 	// even in names, leaves it nil: then a resource is ours if the ledger says that we tried to create it.
 	Tag func(*T) Tag
 	// Within names the kinds of what a resource lies in and can't be read without, such as "site": the parts of its Scope. By
-	// default it lies in those of them that it comes after. The ledger keeps the scope: a resource stays where it was created.
+	// default it lies in those of them that it comes after; of several of a kind, in the first. The ledger keeps the scope: a resource stays where it was created.
 	Within []string
 	// Scope is the scope of another owner's resource that the resource under a key lies in; for an empty key, the scope of all
 	// that may lie in it. Optional.

@@ -36,10 +36,10 @@ func (k *Kind[T]) shown(o ledgerv1.OutsideID) Scope {
 }
 
 // around is the scope that follows from what a resource comes after: these, and what they lie in. Of one kind, what it comes after
-// directly counts. It is nil if that isn't a complete scope.
+// directly counts, and of several the first. It is nil if that isn't a complete scope.
 func (k *Kind[T]) around(g *Graph, key string, after []string) Scope {
 	all, direct := Scope{}, Scope{}
-	for _, before := range after {
+	for _, before := range slices.Backward(after) {
 		if e := g.ledger.Entries[before]; e != nil {
 			maps.Copy(all, e.Scope)
 			direct[e.Kind] = e.ID

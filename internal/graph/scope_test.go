@@ -287,3 +287,28 @@ func TestScope_isKeptByThePlanOfADeletion(t *testing.T) {
 	}
 	f.Expect(steps).To(Equal([]string{leafKey + " delete", netKey + " release"}))
 }
+
+func TestScope_isTheFirstOfAKindThatAResourceComesAfter(t *testing.T) {
+	t.Parallel()
+	f := &scoped{fixture: inMemory(t), tagged: true}
+	nets, leaves := f.kinds()
+	nets.Find = func(ctx context.Context, key graph.Key) ([]thing, error) {
+		all, err := f.service.kind().Find(ctx, key)
+		return slices.DeleteFunc(all, func(t thing) bool { return t.tag.Key != key.Name }), err
+	}
+	for range 4 {
+		owner := f.owner()
+		g, err := f.engine().New(t.Context(), owner, []string{"any"}, nets, leaves)
+		f.Expect(err).NotTo(HaveOccurred())
+		other := graph.Add(g, nets, f.want("another"))
+		net := graph.Add(g, nets, f.want(netKey))
+		leaf := graph.Add(g, leaves, f.want(leafKey, net, other))
+		_, err = g.Reconcile(t.Context())
+		f.Expect(err).NotTo(HaveOccurred())
+		if leaf.ID() != "" {
+			f.Expect(g.Scope(leafKey)).To(Equal(graph.Scope{netKind: net.ID()}))
+		}
+	}
+	f.Expect(f.asked).NotTo(BeEmpty())
+	f.Expect(slices.Compact(f.asked)).To(HaveLen(1))
+}
