@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// usersIndex finds objects by the name of their Secret.
+// usersIndex finds objects by the namespace and name of their Secret, which may be in another namespace.
 const usersIndex = "credentials"
 
-// Users are the objects of one kind that log in with Secrets of their namespaces.
+// Users are the objects of one kind that log in with Secrets.
 type Users struct {
 	// Kind is an empty object, and List an empty list.
 	Kind client.Object
@@ -29,7 +29,7 @@ type Users struct {
 
 // Index lets a manager's cache find them.
 func (u Users) Index(ctx context.Context, indexer client.FieldIndexer) error {
-	err := indexer.IndexField(ctx, u.Kind, usersIndex, func(o client.Object) []string { return []string{u.SecretOf(o).Name} })
+	err := indexer.IndexField(ctx, u.Kind, usersIndex, func(o client.Object) []string { return []string{u.SecretOf(o).String()} })
 	if err != nil {
 		return fmt.Errorf("index %s by Secret: %w", u.Title, err)
 	}
@@ -39,7 +39,7 @@ func (u Users) Index(ctx context.Context, indexer client.FieldIndexer) error {
 // Of lists those that log in with a Secret.
 func (u Users) Of(ctx context.Context, c client.Reader, secret types.NamespacedName) (users []client.Object, _ error) {
 	list := u.List.DeepCopyObject().(client.ObjectList)
-	err := c.List(ctx, list, client.InNamespace(secret.Namespace), client.MatchingFields{usersIndex: secret.Name})
+	err := c.List(ctx, list, client.MatchingFields{usersIndex: secret.String()})
 	if err == nil {
 		err = meta.EachListItem(list, func(o runtime.Object) error {
 			users = append(users, o.(client.Object))
