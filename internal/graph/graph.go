@@ -3,7 +3,6 @@ package graph
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -229,14 +228,14 @@ func (g *Graph) names(kind, id string) {
 	g.named[kind] = append(g.named[kind], id)
 }
 
-// unnamed is the key of a lookup for which neither an answer nor the ledger says what the spec names; empty if there is none.
-func (g *Graph) unnamed(kind string) string {
-	for _, key := range slices.Sorted(maps.Keys(g.lookups)) {
-		if e := g.ledger.Entries[key]; g.lookups[key] == kind && (e == nil || !e.Foreign) {
-			return key
+// unnamed is the first key of a lookup for which neither an answer nor the ledger says what the spec names; empty if there is none.
+func (g *Graph) unnamed(kind string) (first string) {
+	for key, of := range g.lookups {
+		if e := g.ledger.Entries[key]; of == kind && (e == nil || !e.Foreign) && (first == "" || key < first) {
+			first = key
 		}
 	}
-	return ""
+	return first
 }
 
 type gate struct {
