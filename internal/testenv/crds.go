@@ -1,6 +1,7 @@
 package testenv
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -15,8 +16,11 @@ import (
 // left out: an API server computes its OpenAPI schemas of them at its start, and that is much of what a package's tests take.
 func crds(bin tools.Dir) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	systems, err := filepath.Glob(filepath.Join(tools.ModuleRoot("."), "config", "*", "crd", "bases"))
-	if err != nil || len(systems) == 0 {
-		return nil, fmt.Errorf("no CRDs in config: %v", err)
+	if err == nil && len(systems) == 0 {
+		err = errors.New("there are none")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for CRDs in config: %w", err)
 	}
 	ours, err := readCRDs(systems...)
 	if err != nil {
