@@ -23,7 +23,9 @@ func TestOrphans_areNotWhatMachinesHave(t *testing.T) {
 			Secrets: []types.NamespacedName{{Namespace: f.Namespace, Name: "bmm"}}, Egress: egress.Policy{Loopback: true},
 		})
 		f.Expect(err).NotTo(HaveOccurred())
-		f.Expect(report.Incomplete).To(BeEmpty())
+		for _, what := range report.Incomplete { // other tests lose ledgers
+			f.Expect(what).To(And(ContainSubstring("its ledger is lost"), Not(ContainSubstring(f.Namespace))))
+		}
 		return report
 	}
 	report := find()
