@@ -13,6 +13,7 @@ import (
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/graph/creates"
+	"github.com/bedplate/bedplate/internal/graph/decide"
 	"github.com/bedplate/bedplate/internal/graph/phases"
 	"github.com/bedplate/bedplate/internal/ledgers"
 )
@@ -51,9 +52,9 @@ type Graph struct {
 	ledger      *ledgers.Ledger
 	nodes       []node
 	// named are the IDs that the spec names as the user's own, by kind. Those of lookups are known when these are answered: lookups has the
-	// kinds of the others, by their keys.
+	// others, by their keys.
 	named   map[string][]string
-	lookups map[string]string
+	lookups map[string]lookup
 	phases  map[string]phases.Phase
 	// kept holds the reason for each prefix of keys that stay as they are.
 	kept map[string]string
@@ -96,6 +97,15 @@ type node interface {
 	reconcile(ctx context.Context, g *Graph) phases.Phase
 	plan(ctx context.Context, g *Graph) []Step
 	comesAfter() []Ref
+	// isMade reports whether it doesn't exist before it is created.
+	isMade() bool
+}
+
+// lookup is a claim that names the user's own by a lookup.
+type lookup struct {
+	node
+	kind  string
+	claim Claim
 }
 
 // New opens the graph of an owner. Credentials are the names of the Secrets that its calls log in with. Every kind that its ledger
@@ -103,7 +113,7 @@ type node interface {
 func (e *Engine) New(ctx context.Context, owner Owner, credentials []string, kinds ...AnyKind) (*Graph, error) {
 	g := &Graph{
 		engine: e, owner: owner, credentials: credentials, kinds: map[string]AnyKind{}, phases: map[string]phases.Phase{},
-		named: map[string][]string{}, lookups: map[string]string{},
+		named: map[string][]string{}, lookups: map[string]lookup{},
 	}
 	for _, k := range kinds {
 		g.kinds[k.kindName()] = k
@@ -181,6 +191,11 @@ func (h *Handle[T]) condition() string { return h.want.Condition }
 func (h *Handle[T]) service() *Service { return h.kind.Service }
 func (h *Handle[T]) comesAfter() []Ref { return h.want.After }
 
+func (h *Handle[T]) isMade() bool {
+	c := h.want.Claim.decided()
+	return c.Made || !c.Uses && c.Title == ""
+}
+
 // Key of the resource within the graph.
 func (h *Handle[T]) Key() string { return h.want.Key }
 
@@ -218,7 +233,7 @@ func Add[T any](g *Graph, k *Kind[T], w Want[T]) *Handle[T] {
 	case w.Claim.named != "":
 		g.names(k.Name, w.Claim.named)
 	case w.Claim.resolve != nil:
-		g.lookups[w.Key] = k.Name
+		g.lookups[w.Key] = lookup{node: h, kind: k.Name, claim: w.Claim}
 	}
 	return h
 }
@@ -228,14 +243,39 @@ func (g *Graph) names(kind, id string) {
 	g.named[kind] = append(g.named[kind], id)
 }
 
-// unnamed is the first key of a lookup for which neither an answer nor the ledger says what the spec names; empty if there is none.
-func (g *Graph) unnamed(kind string) (first string) {
-	for key, of := range g.lookups {
-		if e := g.ledger.Entries[key]; of == kind && (e == nil || !e.Foreign) && (first == "" || key < first) {
+// unnamed is the first key of a lookup of the kind for which neither an answer nor the ledger says what the spec names; empty if there is
+// none. What is deleted under a key doesn't wait for a lookup that waits for that.
+func (g *Graph) unnamed(kind, deleted string) (first string) {
+	if g.deleting {
+		return ""
+	}
+	for key, l := range g.lookups {
+		if l.kind == kind && (first == "" || key < first) && !g.hasNamed(key, l.claim) && !g.waitsFor(l, deleted) {
 			first = key
 		}
 	}
 	return first
+}
+
+// hasNamed reports whether the ledger has what a lookup names now.
+func (g *Graph) hasNamed(key string, c Claim) bool {
+	e, title := g.ledger.Entries[key], c.decided().Title
+	return e != nil && e.Foreign && title != "" && (e.Title == title || e.Title == "")
+}
+
+// waitsFor reports whether a node can't be looked up while something is left under a key. It comes after that key, or after something that
+// is still to be made, which may need the name or the quota of what is left.
+func (g *Graph) waitsFor(n node, key string) bool {
+	return slices.ContainsFunc(n.comesAfter(), func(r Ref) bool {
+		if r.ref() == key {
+			return true
+		}
+		if e := g.ledger.Entries[r.ref()]; e != nil && e.State == ledgerv1.Bound { // it is read, whatever it comes after
+			return false
+		}
+		before := g.nodes[slices.IndexFunc(g.nodes, func(n node) bool { return n.ref() == r.ref() })]
+		return before.isMade() || g.phases[r.ref()].Reason == decide.ReasonNameTaken || g.waitsFor(before, key)
+	})
 }
 
 type gate struct {
@@ -248,6 +288,7 @@ func (n *gate) ref() string       { return n.name }
 func (n *gate) condition() string { return n.name }
 func (n *gate) service() *Service { return inside }
 func (n *gate) comesAfter() []Ref { return n.after }
+func (n *gate) isMade() bool      { return false }
 
 func (n *gate) reconcile(_ context.Context, g *Graph) phases.Phase {
 	if before, waits := g.firstUnready(n.after); waits {

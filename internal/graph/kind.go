@@ -99,7 +99,7 @@ func Use(id string) Claim {
 }
 
 // UseFound takes a resource of the user's own that has to be looked up, by what the spec says. That happens once: the ledger keeps the
-// answer, until the spec says something else.
+// answer, until the spec says something else. An error of the class fault.NotFound says that there is none.
 func UseFound(by string, resolve func(context.Context) (id string, err error)) Claim {
 	return Claim{claim: decide.Claim{Uses: true, Title: by}, resolve: resolve}
 }

@@ -47,6 +47,7 @@ func (n *put) ref() string       { return n.Key }
 func (n *put) condition() string { return n.Condition }
 func (n *put) service() *Service { return inside }
 func (n *put) comesAfter() []Ref { return n.After }
+func (n *put) isMade() bool      { return false }
 
 func (n *put) reconcile(ctx context.Context, g *Graph) phases.Phase {
 	if before, waits := g.firstUnready(n.After); waits {

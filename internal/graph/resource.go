@@ -37,7 +37,7 @@ func (k *Kind[T]) unwanted(g *Graph, key string) decide.Wish {
 		released = g.ledger.Released(k.Name)
 	}
 	return decide.Wish{
-		Kind: k.Name, Ledger: g.ledger.Entries, Named: g.named[k.Name], Unnamed: g.unnamed(k.Name), Released: released,
+		Kind: k.Name, Ledger: g.ledger.Entries, Named: g.named[k.Name], Unnamed: g.unnamed(k.Name, key), Released: released,
 		Owner: g.ledger.OwnerID, Key: key, Lies: k.scopeOf(g, key), Within: k.Within, Undeletable: k.Delete == nil,
 		Tagged: k.Tag != nil, GoneAfter: k.GoneAfter, Settle: service.Settle,
 		Poll: service.Poll, Slowly: service.slowly(), Leads: g.engine.Creates.Leads(), Deleting: g.deleting,

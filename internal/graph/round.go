@@ -227,16 +227,27 @@ func (r *round[T]) seek(ctx context.Context) error {
 
 func (r *round[T]) lookUp(ctx context.Context, in Scope) error {
 	id, err := r.want.Claim.resolve(ctx)
-	if err == nil && id == "" {
-		err = fault.Invalidf("the lookup returned no %s and no error: this is a bug, please report it", r.kind.Name)
+	if fault.IsNotFound(err) { // a list may be wrong once
+		id, err = r.want.Claim.resolve(ctx)
 	}
-	if err != nil {
+	none := fault.IsNotFound(err)
+	switch {
+	case err == nil && id == "":
+		return fault.Invalidf("the lookup returned no %s and no error: this is a bug, please report it", r.kind.Name)
+	case err == nil:
+		r.g.names(r.kind.Name, id)
+	case !none:
 		return err
 	}
-	r.g.names(r.kind.Name, id)
 	delete(r.g.lookups, r.want.Key)
-	r.wish.Named, r.wish.Unnamed = r.g.named[r.kind.Name], r.g.unnamed(r.kind.Name)
-	return r.get(ctx, id, in)
+	r.wish.Named, r.wish.Unnamed = r.g.named[r.kind.Name], r.g.unnamed(r.kind.Name, r.want.Key)
+	switch {
+	case !none:
+		return r.get(ctx, id, in)
+	case r.ID() != "": // what is left under the key isn't what the spec names
+		return nil
+	}
+	return err
 }
 
 func (r *round[T]) compare(id string) {

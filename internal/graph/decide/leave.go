@@ -80,7 +80,12 @@ func (d decision) delete(o Thing) Step {
 	case d.w.Unnamed == d.w.Key && d.w.Before == "" && d.w.Fresh.Scope.Within(d.w.Within) != nil:
 		return Step{Verb: LookUp, In: d.w.Fresh.Scope}
 	case d.w.Unnamed != "":
-		return ends(phases.Waiting("%s %s isn't deleted before it is known what the spec names as your own under the key %q", d.e.Kind, o.ID, d.w.Unnamed))
+		return d.awaitsName(o.ID)
 	}
 	return Step{Verb: Remove, ID: o.ID, In: d.e.Scope}
+}
+
+// awaitsName waits until a lookup is answered, which may find what is to be deleted.
+func (d decision) awaitsName(id string) Step {
+	return ends(phases.Waiting("%s %s isn't deleted before it is known what the spec names as your own under the key %q", d.e.Kind, id, d.w.Unnamed))
 }

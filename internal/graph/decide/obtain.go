@@ -225,6 +225,8 @@ func (d decision) settles() (Step, bool) {
 	case d.e.At == nil || !d.e.Owned():
 		return Step{}, false
 	}
+		case d.w.Unnamed != "":
+			return d.awaitsName(double.ID), true
 	settled := d.settledAt(d.e)
 	if !d.s.Began.Before(settled) && !d.s.Twice { // a list may be wrong once
 		return d.look(), true

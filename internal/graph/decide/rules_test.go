@@ -81,7 +81,7 @@ var rules = []struct {
 			return "the ledger had it as such"
 		case d.Verb == Remove && slices.Contains(w.Named, id):
 			return "the spec names it"
-		case d.Verb == Remove && w.Unnamed != "" && (!w.Wanted || w.Claim.Uses):
+		case d.Verb == Remove && w.Unnamed != "":
 			return "the spec may name it"
 		}
 		return ""
