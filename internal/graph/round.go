@@ -292,9 +292,6 @@ func (r *round[T]) prepare(ctx context.Context) (err error) {
 // create writes the intention, then makes the call. Wherever it is interrupted, the next reconcile finds either no intention and
 // nothing outside, or an intention and its tag to search for.
 func (r *round[T]) create(ctx context.Context, s decide.Step) error {
-	for _, id := range s.Before {
-		r.g.ledger.Disown(r.kind.Name, id)
-	}
 	if err := r.write(ctx, s); err != nil {
 		return err
 	}

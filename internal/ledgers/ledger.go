@@ -121,13 +121,6 @@ func (l *Ledger) Released(kind string) (ids []string) {
 	return ids
 }
 
-// Disown has the next write record a resource that isn't in use, and that nothing is to take for ours later.
-func (l *Ledger) Disown(kind, id string) {
-	if !slices.Contains(l.Released(kind), id) {
-		l.Stored.Spec.Released = append(slices.Clip(l.Stored.Spec.Released), ledgerv1.OutsideID{Kind: kind, ID: id}.String())
-	}
-}
-
 // EntriesOf are the effective entries of a ledger, by key.
 func EntriesOf(stored *ledgerv1.Ledger) map[string]*ledgerv1.Entry {
 	entries := map[string]*ledgerv1.Entry{}
@@ -278,6 +271,9 @@ func (l *Ledger) released() (all []string) {
 	names := map[string]bool{}
 	for _, e := range l.Entries {
 		names[shownAs(e)] = true
+		if !e.Foreign && e.Token != "" { // where IDs are names it was seen to be gone before this attempt
+			names[ledgerv1.OutsideID{Kind: e.Kind, ID: e.Title}.String()] = true
+		}
 	}
 	for _, text := range theirs(l.Stored) {
 		if !names[text] {

@@ -72,6 +72,12 @@ type Entry struct {
 	// token of the attempt to create it.
 	// +optional
 	Token string `json:"token,omitempty"`
+	// before are the IDs of what had the title before the attempt and was being deleted, where no tag tells it from what the attempt makes.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=512
+	Before []string `json:"before,omitempty"`
 	// params are the choices made for the attempt.
 	// +optional
 	Params map[string]string `json:"params,omitempty"`
@@ -112,6 +118,9 @@ type Entry struct {
 	// +optional
 	GoneAt *metav1.Time `json:"goneAt,omitempty"`
 }
+
+// MaxBefore is how many IDs before has at most.
+const MaxBefore = 256
 
 // Scope is what a resource lies in: IDs by the names of their kinds, such as "site".
 type Scope map[string]string

@@ -23,6 +23,11 @@ func (in *Entry) DeepCopyInto(out *Entry) {
 			(*out)[key] = val
 		}
 	}
+	if in.Before != nil {
+		in, out := &in.Before, &out.Before
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Params != nil {
 		in, out := &in.Params, &out.Params
 		*out = make(map[string]string, len(*in))

@@ -73,10 +73,16 @@ func (d decision) found() (mine, others []Thing) {
 	return mine, others
 }
 
-// isTheirs reports whether the ledger has a resource as the user's own, under another key, or had it so and no tag tells whose it is.
+// isTheirs reports whether the ledger has a resource as the user's own, or had it so and no tag tells whose it is.
 func (d decision) isTheirs(id string) bool {
-	return id != "" && (slices.Contains(d.w.Released, id) ||
-		d.elsewhere(func(e *ledgerv1.Entry) bool { return e.Foreign && e.ID == id }) != "")
+	return id != "" && (slices.Contains(d.w.Released, id) || d.isInUse(id))
+}
+
+// isInUse reports whether the ledger has a resource as the user's own under another key, or as one that had the name before an attempt and
+// no tag tells whose it is: then a create hasn't made it. What was released may be made again, where IDs are names.
+func (d decision) isInUse(id string) bool {
+	had := func(e *ledgerv1.Entry) bool { return !d.w.Tagged && slices.Contains(e.Before, id) }
+	return d.e != nil && had(d.e) || d.elsewhere(func(e *ledgerv1.Entry) bool { return e.Foreign && e.ID == id || had(e) }) != ""
 }
 
 // isNamed reports whether the spec names a resource as the user's own.

@@ -26,6 +26,8 @@ func (d decision) leave(then phases.Phase) Step {
 	switch {
 	case a.Running:
 		return ends(phases.Waiting("the service is still creating the %s, which is deleted afterwards", e.Kind).Because("Creating"))
+	case a.Known && a.Err == nil && d.isInUse(a.ID):
+		return d.drop(Release, then)
 	case a.Known && a.Err == nil:
 		return d.write(Bind, func(e *ledgerv1.Entry) { e.ID, e.Proven = a.ID, a.ID }) // pending: bound would mean that it is as wanted
 	case a.Known && !fault.IsAmbiguous(a.Err) && (fault.ClassOf(a.Err) != fault.Conflict || !d.provable()), !e.Owned():

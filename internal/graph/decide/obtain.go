@@ -91,18 +91,34 @@ func (d decision) begin() Step {
 	if !d.w.Tagged && d.w.Fresh.Title != "" && !d.s.Twice { // what has the name would be taken for ours later, and a list may be wrong once
 		return d.look()
 	}
+	if s, must := d.awaitsRemoval(); must {
+		return s
+	}
 	if d.s.Token == "" {
 		return Step{Verb: Prepare}
 	}
 	e := d.w.Fresh
 	e.State, e.Token, e.Params, e.At = ledgerv1.Pending, d.s.Token, d.s.Params, d.stamp()
-	s := Step{Verb: Create, Entry: &e}
-	for _, o := range d.s.List {
-		if !d.w.Tagged && e.Title != "" {
-			s.Before = append(s.Before, o.ID)
+	if !d.w.Tagged && e.Title != "" {
+		for _, o := range d.s.List {
+			e.Before = append(e.Before, o.ID)
 		}
 	}
-	return s
+	return Step{Verb: Create, Entry: &e}
+}
+
+// awaitsRemoval waits until what has the name and is being deleted is gone, if the answer to a create couldn't be told from it: where the
+// name is the ID, or more have it than the ledger can record.
+func (d decision) awaitsRemoval() (Step, bool) {
+	if d.w.Tagged || d.w.Fresh.Title == "" {
+		return Step{}, false
+	}
+	isName := func(o Thing) bool { return o.ID == d.w.Fresh.Title }
+	if len(d.s.List) <= ledgerv1.MaxBefore && !slices.ContainsFunc(d.s.List, isName) {
+		return Step{}, false
+	}
+	return ends(phases.Waiting("%s %s has the name %q and is being deleted: it has to be gone before another one is created",
+		d.w.Kind, d.s.List[0].ID, d.w.Fresh.Title)), true
 }
 
 // conclude records the outcome of an attempt.
@@ -111,7 +127,7 @@ func (d decision) conclude() Step {
 	switch {
 	case a.Running:
 		return ends(phases.Waiting("the service is still creating the %s", d.e.Kind).Because("Creating"))
-	case a.Err == nil && d.isTheirs(a.ID):
+	case a.Err == nil && d.isInUse(a.ID):
 		return d.drop(Release, phases.Waiting("%s %s, which was created, is in use as your own: another one is created", d.e.Kind, a.ID))
 	case a.Err == nil:
 		return d.bindTo(Bind, a.ID, false)
@@ -150,7 +166,7 @@ func (d decision) refuse(token string) Step {
 	e, phase := d.w.Fresh, phases.Of(d.s.Attempt.Err)
 	e.State, e.At, e.Refusal, e.Message = ledgerv1.Refused, d.stamp(), string(fault.ClassOf(d.s.Attempt.Err)), phase.Message
 	if e.Generation = d.w.Generation; token != "" {
-		e.Token, e.Params, e.Scope = token, d.e.Params, d.e.Scope
+		e.Token, e.Params, e.Scope, e.Before = token, d.e.Params, d.e.Scope, d.e.Before
 	}
 	return Step{Verb: Refuse, Entry: &e, Phase: phase, Ends: true}
 }
@@ -209,6 +225,8 @@ func (d decision) deleteDoubles(doubles []Thing) (Step, bool) {
 			continue
 		case d.isNamed(double.ID):
 			return d.claimsOurs(double.ID), true
+		case d.w.Unnamed != "":
+			return d.awaitsName(double.ID), true
 		case !d.s.Wrote:
 			return d.write(Note, func(*ledgerv1.Entry) {}), true
 		}
@@ -225,8 +243,6 @@ func (d decision) settles() (Step, bool) {
 	case d.e.At == nil || !d.e.Owned():
 		return Step{}, false
 	}
-		case d.w.Unnamed != "":
-			return d.awaitsName(double.ID), true
 	settled := d.settledAt(d.e)
 	if !d.s.Began.Before(settled) && !d.s.Twice { // a list may be wrong once
 		return d.look(), true

@@ -63,13 +63,16 @@ var rules = []struct {
 		}
 		return ""
 	}},
-	{"what is or was the user's own under another key is neither deleted nor taken for ours, and what the spec names isn't deleted", func(w Wish, _ *ledgerv1.Entry, _ Sight, d Step) string {
+	{"what is or was the user's own, or had the name before, is neither deleted nor taken for ours, and what the spec names isn't deleted", func(w Wish, e *ledgerv1.Entry, _ Sight, d Step) string {
 		id := d.ID
-		if d.Verb == Adopt {
+		if d.Verb == Adopt || d.Verb == Bind {
 			id = d.Entry.ID
 		}
-		if d.Verb != Remove && d.Verb != Adopt {
+		if d.Verb != Remove && d.Verb != Adopt && d.Verb != Bind {
 			return ""
+		}
+		if e != nil && !w.Tagged && e.State == ledgerv1.Pending && slices.Contains(e.Before, id) {
+			return "it had the name before"
 		}
 		for key, e := range w.Ledger {
 			if key != w.Key && e.Foreign && e.ID == id {
@@ -77,7 +80,7 @@ var rules = []struct {
 			}
 		}
 		switch {
-		case slices.Contains(w.Released, id):
+		case d.Verb != Bind && slices.Contains(w.Released, id):
 			return "the ledger had it as such"
 		case d.Verb == Remove && slices.Contains(w.Named, id):
 			return "the spec names it"

@@ -82,6 +82,7 @@ func entries() (all []*ledgerv1.Entry) {
 			e.State, e.At, e.Refusal, e.Message, e.Token = ledgerv1.Refused, at, string(fault.Conflict), "taken: choose another", "2"
 		})
 		add(func(e *ledgerv1.Entry) { e.State, e.At, e.Token = ledgerv1.Pending, at, "2" })
+		add(func(e *ledgerv1.Entry) { e.State, e.At, e.Token, e.Before = ledgerv1.Pending, at, "2", []string{"2"} })
 		add(func(e *ledgerv1.Entry) {
 			e.State, e.GoneAt, e.ID, e.Proven, e.Token = ledgerv1.Bound, at, "2", "2", "2"
 		})

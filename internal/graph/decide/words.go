@@ -27,7 +27,7 @@ type Wish struct {
 	Named   []string
 	Unnamed string
 	Kind    string
-	// Released are the IDs that the ledger has had as the user's own, of a Kind without tags.
+	// Released are the IDs that the ledger has had as the user's own and doesn't have now, of a Kind without tags.
 	Released []string
 	// Within names the required parts of the scope; Lies is the scope, if it is known, of a resource that has none in the ledger.
 	Within []string
@@ -169,8 +169,6 @@ type Step struct {
 	// Phase in which the round ends, if it ends with this step. Shows: it is the resource's own phase.
 	Phase       phases.Phase
 	Ends, Shows bool
-	// Before are the IDs of what has the name before a create, and isn't what that makes.
-	Before []string
 }
 
 func ends(p phases.Phase) Step {
