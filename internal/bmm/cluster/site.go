@@ -42,9 +42,12 @@ func sitePhase(s *bmm.Site) phases.Phase {
 	return phases.Ready()
 }
 
+// wantSite looks the site up again when the tenant changes, whose credentials have to be those of the Secret.
 func (n *networks) wantSite() *graph.Handle[bmm.Site] {
+	spec := n.object.Spec
+	by := fmt.Sprintf("%s of tenant %s", cmp.Or(spec.SiteRef.ID, spec.SiteRef.Name), spec.TenantID)
 	return graph.Add(n.graph, n.kinds.Site, graph.Want[bmm.Site]{
-		Key: siteKey, Condition: infrav1.ReferencesResolvedCondition, Claim: graph.UseFound(cmp.Or(n.object.Spec.SiteRef.ID, n.object.Spec.SiteRef.Name), n.findSite),
+		Key: siteKey, Condition: infrav1.ReferencesResolvedCondition, Claim: graph.UseFound(by, n.findSite),
 	})
 }
 
