@@ -69,12 +69,12 @@ func TestCluster_itsRangesAreChecked(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			object := &infrav1.NvidiaBMMCluster{Spec: *row.spec.DeepCopy()}
 			object.Namespace, object.GenerateName = namespace, "ranges-"
-			expect(t, c.Create(t.Context(), object), row.message)
+			testenv.Answered(t, c.Create(t.Context(), object), row.message)
 		})
 		t.Run(row.name+" in a template", func(t *testing.T) {
 			object := &infrav1.NvidiaBMMClusterTemplate{}
 			object.Namespace, object.GenerateName, object.Spec.Template.Spec = namespace, "ranges-", *row.spec.DeepCopy()
-			expect(t, c.Create(t.Context(), object), row.message)
+			testenv.Answered(t, c.Create(t.Context(), object), row.message)
 		})
 	}
 }
@@ -87,9 +87,9 @@ func TestCluster_itsRangesAreCheckedWhenTheyChange(t *testing.T) {
 	object.Namespace, object.Name = testenv.Namespace(t), "demo"
 	g.Expect(c.Create(t.Context(), object)).To(Succeed())
 	object.Spec.Subnets = append(object.Spec.Subnets, infrav1.SubnetSpec{Name: "b", CIDR: "10.0.0.128/25"})
-	expect(t, c.Update(t.Context(), object), `spec.subnets[b].cidr: Invalid value: "10.0.0.128/25": overlaps 10.0.0.0/24 of subnet a`)
+	testenv.Answered(t, c.Update(t.Context(), object), `spec.subnets[b].cidr: Invalid value: "10.0.0.128/25": overlaps 10.0.0.0/24 of subnet a`)
 	object.Spec.Subnets[1].CIDR = "10.0.1.0/24"
-	expect(t, c.Update(t.Context(), object), "")
+	testenv.Answered(t, c.Update(t.Context(), object), "")
 }
 
 func TestCluster_itsSecretIsInItsNamespace(t *testing.T) {
@@ -105,7 +105,7 @@ func TestCluster_itsSecretIsInItsNamespace(t *testing.T) {
 			object := &infrav1.NvidiaBMMCluster{Spec: clusterSpec("10.0.0.0/24")}
 			object.Namespace, object.GenerateName = namespace, "secret-"
 			object.Spec.Authentication.SecretRef.Namespace = row.secret
-			expect(t, c.Create(t.Context(), object), row.message)
+			testenv.Answered(t, c.Create(t.Context(), object), row.message)
 		})
 	}
 }
@@ -182,25 +182,10 @@ type change[T client.Object] struct {
 
 func checkChanges[T client.Object](t *testing.T, valid func() T, changes []change[T]) {
 	t.Helper()
-	c, namespace := testenv.Client(t), testenv.Namespace(t)
+	namespace := testenv.Namespace(t)
 	for _, row := range changes {
-		t.Run(row.name, func(t *testing.T) {
-			object := valid()
-			object.SetNamespace(namespace)
-			object.SetGenerateName("change-")
-			NewWithT(t).Expect(c.Create(t.Context(), object)).To(Succeed())
-			row.change(object)
-			expect(t, c.Update(t.Context(), object), row.message)
-		})
+		object := valid()
+		object.SetNamespace(namespace)
+		testenv.Updated(t, row.name, object, row.change, row.message)
 	}
-}
-
-func expect(t *testing.T, err error, message string) {
-	t.Helper()
-	g := NewWithT(t)
-	if message == "" {
-		g.Expect(err).NotTo(HaveOccurred())
-		return
-	}
-	g.Expect(err).To(MatchError(ContainSubstring(message)))
 }

@@ -3,7 +3,6 @@ package webhook_test
 import (
 	"testing"
 
-	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
@@ -41,12 +40,9 @@ func because(condition, reason string) func() *infrav1.IBMPowerVSCluster {
 func checkLists(t *testing.T, valid func() *infrav1.IBMPowerVSCluster, changes []change[*infrav1.IBMPowerVSCluster]) {
 	t.Helper()
 	for _, row := range changes {
-		t.Run(row.name, func(t *testing.T) {
-			c := testenv.Client(t)
-			object := made(t.Context(), NewWithT(t), c, testenv.Namespace(t), valid())
-			row.change(object)
-			expect(t, c.Update(t.Context(), object), row.message)
-		})
+		object := valid()
+		object.SetNamespace(testenv.Namespace(t))
+		testenv.Updated(t, row.name, object, row.change, row.message)
 	}
 }
 

@@ -1,7 +1,6 @@
 package webhook_test
 
 import (
-	"context"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -132,7 +131,7 @@ func TestCluster_itsNameMakesOthers(t *testing.T) {
 			if row.change != nil {
 				row.change(cluster)
 			}
-			expect(t, c.Create(t.Context(), cluster), row.message)
+			testenv.Answered(t, c.Create(t.Context(), cluster), row.message)
 		})
 	}
 }
@@ -163,7 +162,7 @@ func TestCluster_itsListsAreChecked(t *testing.T) {
 			cluster := least()
 			cluster.Namespace, cluster.Name = namespace, row.name
 			row.change(cluster)
-			expect(t, c.Create(t.Context(), cluster), row.message)
+			testenv.Answered(t, c.Create(t.Context(), cluster), row.message)
 		})
 	}
 }
@@ -240,51 +239,20 @@ func TestTemplates_tellTheTopologyControllerWhatAChangeWouldBe(t *testing.T) {
 
 func checkCreate[T client.Object](t *testing.T, valid func() T, changes []change[T]) {
 	t.Helper()
-	c, namespace := testenv.Client(t), testenv.Namespace(t)
+	namespace := testenv.Namespace(t)
 	for _, row := range changes {
-		t.Run(row.name, func(t *testing.T) {
-			object := valid()
-			object.SetNamespace(namespace)
-			object.SetGenerateName("create-")
-			row.change(object)
-			expect(t, c.Create(t.Context(), object), row.message)
-		})
+		object := valid()
+		object.SetNamespace(namespace)
+		testenv.Created(t, row.name, object, row.change, row.message)
 	}
 }
 
 func checkChanges[T client.Object](t *testing.T, valid func() T, changes []change[T]) {
 	t.Helper()
-	c, namespace := testenv.Client(t), testenv.Namespace(t)
+	namespace := testenv.Namespace(t)
 	for _, row := range changes {
-		t.Run(row.name, func(t *testing.T) {
-			object := made(t.Context(), NewWithT(t), c, namespace, valid())
-			row.change(object)
-			expect(t, c.Update(t.Context(), object), row.message)
-		})
+		object := valid()
+		object.SetNamespace(namespace)
+		testenv.Updated(t, row.name, object, row.change, row.message)
 	}
-}
-
-// made writes an object with its status.
-func made[T client.Object](ctx context.Context, g Gomega, c client.Client, namespace string, object T) T {
-	object.SetNamespace(namespace)
-	if object.GetName() == "" {
-		object.SetGenerateName("change-")
-	}
-	written := object.DeepCopyObject().(T)
-	g.Expect(c.Create(ctx, written)).To(Succeed())
-	object.SetName(written.GetName())
-	object.SetResourceVersion(written.GetResourceVersion())
-	g.Expect(client.IgnoreNotFound(c.Status().Update(ctx, object))).To(Succeed())
-	g.Expect(c.Get(ctx, client.ObjectKeyFromObject(written), written)).To(Succeed())
-	return written
-}
-
-func expect(t *testing.T, err error, message string) {
-	t.Helper()
-	g := NewWithT(t)
-	if message == "" {
-		g.Expect(err).NotTo(HaveOccurred())
-		return
-	}
-	g.Expect(err).To(MatchError(ContainSubstring(message)))
 }
