@@ -76,6 +76,7 @@ func newFixtureIn(t testing.TB, api client.WithWatch, namespace string) *fixture
 		WithT: NewWithT(t), t: t, client: api, service: newService(),
 		clock: clocktesting.NewFakeClock(time.Now()), below: []string{"left", "right"}, events: events.NewFakeRecorder(1000),
 	}
+	f.SetDefaultEventuallyTimeout(time.Minute)
 	owner := &bmmv1.NvidiaBMMCluster{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "owner-", Namespace: namespace, Finalizers: []string{finalizer}},
 		Spec: bmmv1.NvidiaBMMClusterSpec{

@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -13,7 +14,6 @@ import (
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/graph/creates"
-	"github.com/bedplate/bedplate/internal/graph/decide"
 	"github.com/bedplate/bedplate/internal/graph/phases"
 	"github.com/bedplate/bedplate/internal/ledgers"
 )
@@ -97,7 +97,7 @@ type node interface {
 	reconcile(ctx context.Context, g *Graph) phases.Phase
 	plan(ctx context.Context, g *Graph) []Step
 	comesAfter() []Ref
-	// isMade reports whether it doesn't exist before it is created.
+	// isMade reports whether it may have to be created.
 	isMade() bool
 }
 
@@ -106,6 +106,9 @@ type lookup struct {
 	node
 	kind  string
 	claim Claim
+	// within names the parts of the scope that it is looked up in, which is nil if it isn't known.
+	within []string
+	scope  func() Scope
 }
 
 // New opens the graph of an owner. Credentials are the names of the Secrets that its calls log in with. Every kind that its ledger
@@ -169,6 +172,14 @@ func (g *Graph) Scope(key string) Scope {
 	return nil
 }
 
+// Title is the name of the resource under a key, or what it was looked up by, as the ledger has it; empty if it has none.
+func (g *Graph) Title(key string) string {
+	if e, ok := g.ledger.Entries[key]; ok {
+		return e.Title
+	}
+	return ""
+}
+
 // Param is a parameter that was chosen for the resource under a key; empty if there is none.
 func (g *Graph) Param(key, name string) string {
 	if e, ok := g.ledger.Entries[key]; ok {
@@ -191,10 +202,7 @@ func (h *Handle[T]) condition() string { return h.want.Condition }
 func (h *Handle[T]) service() *Service { return h.kind.Service }
 func (h *Handle[T]) comesAfter() []Ref { return h.want.After }
 
-func (h *Handle[T]) isMade() bool {
-	c := h.want.Claim.decided()
-	return c.Made || !c.Uses && c.Title == ""
-}
+func (h *Handle[T]) isMade() bool { return !h.want.Claim.claim.Uses }
 
 // Key of the resource within the graph.
 func (h *Handle[T]) Key() string { return h.want.Key }
@@ -223,19 +231,28 @@ func (h *Handle[T]) Object() *T { return h.object }
 // otherwise.
 func Add[T any](g *Graph, k *Kind[T], w Want[T]) *Handle[T] {
 	h := &Handle[T]{g: g, kind: k, want: w}
+	follows := 0
 	for _, before := range w.After {
-		if !slices.ContainsFunc(g.nodes, func(n node) bool { return n.ref() == before.ref() }) {
+		at := g.indexOf(before)
+		if at < 0 {
 			panic(fmt.Sprintf("graph: %s comes after %s, which isn't added before it", w.Key, before.ref()))
 		}
+		follows = max(follows, at+1)
 	}
-	g.nodes = append(g.nodes, h)
+	at := len(g.nodes)
 	switch {
 	case w.Claim.named != "":
 		g.names(k.Name, w.Claim.named)
-	case w.Claim.resolve != nil:
-		g.lookups[w.Key] = lookup{node: h, kind: k.Name, claim: w.Claim}
+	case w.Claim.resolve != nil: // as early as it can be: what it finds is of no other key
+		at = follows
+		g.lookups[w.Key] = lookup{node: h, kind: k.Name, claim: w.Claim, within: k.Within, scope: func() Scope { return h.fresh().Scope.Within(k.Within) }}
 	}
+	g.nodes = slices.Insert(g.nodes, at, node(h))
 	return h
+}
+
+func (g *Graph) indexOf(r Ref) int {
+	return slices.IndexFunc(g.nodes, func(n node) bool { return n.ref() == r.ref() })
 }
 
 // names a resource as the user's own.
@@ -250,7 +267,7 @@ func (g *Graph) unnamed(kind, deleted string) (first string) {
 		return ""
 	}
 	for key, l := range g.lookups {
-		if l.kind == kind && (first == "" || key < first) && !g.hasNamed(key, l.claim) && !g.waitsFor(l, deleted) {
+		if l.kind == kind && (first == "" || key < first) && !g.hasNamed(key, l) && !g.waitsFor(l, deleted) {
 			first = key
 		}
 	}
@@ -258,13 +275,13 @@ func (g *Graph) unnamed(kind, deleted string) (first string) {
 }
 
 // hasNamed reports whether the ledger has what a lookup names now.
-func (g *Graph) hasNamed(key string, c Claim) bool {
-	e, title := g.ledger.Entries[key], c.decided().Title
-	return e != nil && e.Foreign && title != "" && (e.Title == title || e.Title == "")
+func (g *Graph) hasNamed(key string, l lookup) bool {
+	e, title, in := g.ledger.Entries[key], l.claim.decided().Title, l.scope()
+	return e != nil && e.Foreign && title != "" && (e.Title == title || e.Title == "") && in != nil && maps.Equal(in, e.Scope.Within(l.within))
 }
 
 // waitsFor reports whether a node can't be looked up while something is left under a key. It comes after that key, or after something that
-// is still to be made, which may need the name or the quota of what is left.
+// may still have to be made, which may need the name or the quota of what is left.
 func (g *Graph) waitsFor(n node, key string) bool {
 	return slices.ContainsFunc(n.comesAfter(), func(r Ref) bool {
 		if r.ref() == key {
@@ -273,8 +290,8 @@ func (g *Graph) waitsFor(n node, key string) bool {
 		if e := g.ledger.Entries[r.ref()]; e != nil && e.State == ledgerv1.Bound { // it is read, whatever it comes after
 			return false
 		}
-		before := g.nodes[slices.IndexFunc(g.nodes, func(n node) bool { return n.ref() == r.ref() })]
-		return before.isMade() || g.phases[r.ref()].Reason == decide.ReasonNameTaken || g.waitsFor(before, key)
+		before := g.nodes[g.indexOf(r)]
+		return before.isMade() || g.waitsFor(before, key)
 	})
 }
 

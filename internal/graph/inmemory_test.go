@@ -38,6 +38,7 @@ func inMemory(t testing.TB) *fixture {
 		WithT: NewWithT(t), t: t, service: newService(), clock: clocktesting.NewFakeClock(time.Now()), below: []string{"left", "right"},
 		events: events.NewFakeRecorder(10000), name: client.ObjectKey{Namespace: "default", Name: "owner"},
 	}
+	f.SetDefaultEventuallyTimeout(time.Minute)
 	owner := &bmmv1.NvidiaBMMCluster{ObjectMeta: metav1.ObjectMeta{
 		Namespace: f.name.Namespace, Name: f.name.Name, UID: "an-owner", Generation: 1, Finalizers: []string{finalizer},
 	}}

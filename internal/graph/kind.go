@@ -14,7 +14,8 @@ import (
 type Kind[T any] struct {
 	// Name in the ledger and in messages, such as "VPC".
 	Name string
-	// ID of a resource, unique among all resources of the kind at its endpoint, whatever they lie in.
+	// ID of a resource, unique among all resources of the kind at its endpoint, whatever they lie in. A kind without tags gives no ID twice,
+	// unless IDs are titles.
 	ID func(*T) string
 	// Tag that a resource carries; the zero Tag if it carries none of ours. A Kind of an API that has no room for tags, not
 	// even in names, leaves it nil: then a resource is ours if the ledger says that we tried to create it.

@@ -199,6 +199,9 @@ func (r *round[T]) find(ctx context.Context, title string, in Scope) error {
 	if err != nil && !fault.IsNotFound(err) { // nothing lies in what is proven to be gone
 		return err
 	}
+	for _, o := range r.sight.List {
+		r.sight.Earlier = append(r.sight.Earlier, o.ID)
+	}
 	r.sight.List = nil
 	for i := range all {
 		r.sight.List = append(r.sight.List, *r.view(&all[i]))
@@ -295,7 +298,7 @@ func (r *round[T]) create(ctx context.Context, s decide.Step) error {
 	if err := r.write(ctx, s); err != nil {
 		return err
 	}
-	r.sight.Listed, r.sight.Twice, r.sight.List = false, false, nil // it was seen before the create
+	r.sight.Listed, r.sight.Twice, r.sight.List, r.sight.Earlier = false, false, nil, nil // it was seen before the create
 	engine, call, name, timeout := r.g.engine, r.call, r.kind.Name, r.g.engine.service(r.kind.Service).CreateTimeout
 	r.heed(r.turn.Run(ctx, s.Entry.Token, func(ctx context.Context) (any, error) {
 		ctx, cancel, err := engine.attempt(ctx, s.Entry, timeout)

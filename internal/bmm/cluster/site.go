@@ -42,10 +42,13 @@ func sitePhase(s *bmm.Site) phases.Phase {
 	return phases.Ready()
 }
 
-// wantSite looks the site up again when the tenant changes, whose credentials have to be those of the Secret.
+// wantSite looks the site up again when the tenant changes, whose credentials have to be those of the Secret. An older ledger doesn't say for
+// which tenant it was found, and keeps it.
 func (n *networks) wantSite() *graph.Handle[bmm.Site] {
-	spec := n.object.Spec
-	by := fmt.Sprintf("%s of tenant %s", cmp.Or(spec.SiteRef.ID, spec.SiteRef.Name), spec.TenantID)
+	by := cmp.Or(n.object.Spec.SiteRef.ID, n.object.Spec.SiteRef.Name)
+	if n.graph.Title(siteKey) != by {
+		by += " of tenant " + n.object.Spec.TenantID
+	}
 	return graph.Add(n.graph, n.kinds.Site, graph.Want[bmm.Site]{
 		Key: siteKey, Condition: infrav1.ReferencesResolvedCondition, Claim: graph.UseFound(by, n.findSite),
 	})

@@ -34,7 +34,7 @@ func Next(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
 		// A refusal of another name, or in another scope, doesn't count.
 		d.e = new(w.Fresh)
 		return d.obtain()
-	case e.State != ledgerv1.Bound && e.Token != "" && (w.Claim.Uses || e.Title != w.Fresh.Title):
+	case e.State != ledgerv1.Bound && e.Token+e.ID != "" && (w.Claim.Uses || e.Title != w.Fresh.Title):
 		return d.leave(phases.Waiting("the %s of the last attempt is gone", e.Kind))
 	case e.State == ledgerv1.Bound && !e.Foreign && w.Claim.Uses:
 		return ends(phases.Failed("%s %s was created for this object, but the spec now names one of your own: remove that from the spec, or "+

@@ -100,25 +100,45 @@ func (d decision) begin() Step {
 	e := d.w.Fresh
 	e.State, e.Token, e.Params, e.At = ledgerv1.Pending, d.s.Token, d.s.Params, d.stamp()
 	if !d.w.Tagged && e.Title != "" {
-		for _, o := range d.s.List {
-			e.Before = append(e.Before, o.ID)
+		for _, id := range d.hadName() {
+			if d.keyOf(id) == "" { // or else the ledger says whose it is
+				e.Before = append(e.Before, id)
+			}
 		}
 	}
 	return Step{Verb: Create, Entry: &e}
 }
 
-// awaitsRemoval waits until what has the name and is being deleted is gone, if the answer to a create couldn't be told from it: where the
-// name is the ID, or more have it than the ledger can record.
+// hadName are the IDs of what a list of this round has shown. What it shows has the name.
+func (d decision) hadName() []string {
+	ids := slices.Clone(d.s.Earlier)
+	for _, o := range d.s.List {
+		if !slices.Contains(ids, o.ID) {
+			ids = append(ids, o.ID)
+		}
+	}
+	return ids
+}
+
+// keyOf is another key under which the ledger has a resource; empty if there is none.
+func (d decision) keyOf(id string) string {
+	return d.elsewhere(func(e *ledgerv1.Entry) bool { return e.ID == id })
+}
+
+// awaitsRemoval waits until what has the name is gone, if what a create makes couldn't be told from it: where the name is the ID, or more
+// have it than the ledger can record.
 func (d decision) awaitsRemoval() (Step, bool) {
-	if d.w.Tagged || d.w.Fresh.Title == "" {
+	title, had := d.w.Fresh.Title, d.hadName()
+	switch {
+	case d.w.Tagged || title == "":
 		return Step{}, false
+	case d.keyOf(title) != "":
+		return ends(phases.Waiting("%s %s is in the ledger under the key %q, and has to leave it first; if that is wanted too, choose another name",
+			d.w.Kind, title, d.keyOf(title)).Because(ReasonNameTaken)), true
+	case slices.Contains(had, title) || len(had) > ledgerv1.MaxBefore:
+		return ends(phases.Waiting("what has the name %q is being deleted, and has to be gone before another %s is created", title, d.w.Kind)), true
 	}
-	isName := func(o Thing) bool { return o.ID == d.w.Fresh.Title }
-	if len(d.s.List) <= ledgerv1.MaxBefore && !slices.ContainsFunc(d.s.List, isName) {
-		return Step{}, false
-	}
-	return ends(phases.Waiting("%s %s has the name %q and is being deleted: it has to be gone before another one is created",
-		d.w.Kind, d.s.List[0].ID, d.w.Fresh.Title)), true
+	return Step{}, false
 }
 
 // conclude records the outcome of an attempt.

@@ -81,6 +81,8 @@ type Sight struct {
 	// List is what was found by tag and name, if Listed. Twice: it was listed a second time.
 	List          []Thing
 	Listed, Twice bool
+	// Earlier are the IDs that an earlier list of this round has shown.
+	Earlier []string
 	// Sought are the IDs that were found, in two lists each, by what other attempts would have named theirs, by their keys; nil if
 	// they weren't searched for.
 	Sought map[string][]string
