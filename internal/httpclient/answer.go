@@ -76,7 +76,7 @@ func (c *Client) bounded(next http.RoundTripper) http.RoundTripper {
 		}
 		resp, err := next.RoundTrip(r)
 		if err != nil {
-			return nil, c.unanswered(r.Context(), call.Op, KeyEndpoint, writes(r), err)
+			return nil, c.unanswered(r.Context(), call.Op, c.config.EndpointKey, writes(r), err)
 		}
 		stream := resp.Body
 		defer func() { _ = stream.Close() }() // all that matters has been read

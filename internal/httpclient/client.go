@@ -50,10 +50,14 @@ type Config struct {
 	Name string
 	// Endpoint is the base URL: https, and what Egress allows.
 	Endpoint string
+	// EndpointKey is that of the endpoint in the Secret; default KeyEndpoint.
+	EndpointKey string
 	// Secret is the namespace/name of the Secret that all this comes from. Errors about the login name it, metrics and spans
 	// carry it, and limits are per namespace.
 	Secret string
 	Login  Login
+	// LoginOf is a client whose login this one shares, in place of Login: several servers accept it. Optional.
+	LoginOf *Client
 	// Classify says what an answer means that isn't a success.
 	Classify func(Answer) Meaning
 	// CABundle is trusted beside the system's roots, for the API and for the login; certificates in PEM.
@@ -107,12 +111,16 @@ type Client struct {
 
 // New validates the configuration and returns a client. It makes no call. Its errors don't contain a secret.
 func New(config Config) (*Client, error) {
-	base, err := parseEndpoint(config.Egress, config.Endpoint)
+	config.EndpointKey = cmp.Or(config.EndpointKey, KeyEndpoint)
+	base, err := parseEndpoint(config.Egress, config.EndpointKey, config.Endpoint)
 	if err != nil {
 		return nil, err
 	}
 	if config.Timeout <= 0 || config.QPS <= 0 || config.Burst <= 0 {
 		return nil, errors.New("timeout, QPS and burst must be positive")
+	}
+	if config.LoginOf != nil {
+		config.Login = config.LoginOf.config.Login
 	}
 	if err := config.Login.validate(config.Egress); err != nil {
 		return nil, err
@@ -127,7 +135,11 @@ func New(config Config) (*Client, error) {
 		refusal: refusal{pause: config.RefusalPause},
 	}
 	c.server = fmt.Sprintf("%s at %s", config.Name, c.Endpoint()+strings.TrimSuffix(base.JoinPath().EscapedPath(), "/"))
-	c.login = c.newSession(config.Login)
+	if config.LoginOf != nil {
+		c.login = config.LoginOf.login
+	} else {
+		c.login = c.newSession(config.Login)
+	}
 	// From the innermost, which sends a request, to the outermost.
 	c.layers = RoundTrip(sender.Do)
 	for _, layer := range []Layer{

@@ -14,14 +14,14 @@ import (
 const mustLookLike = " must look like https://host[:port][/path]"
 
 // parseEndpoint returns the URL of an endpoint, with the server in canonical form.
-func parseEndpoint(policy egress.Policy, endpoint string) (*url.URL, error) {
-	parsed, err := serviceURL(policy, KeyEndpoint, endpoint)
+func parseEndpoint(policy egress.Policy, key, endpoint string) (*url.URL, error) {
+	parsed, err := serviceURL(policy, key, endpoint)
 	if err != nil {
 		return nil, err
 	}
 	server, ok := inOneForm(parsed)
 	if !ok {
-		return nil, errors.New(KeyEndpoint + mustLookLike)
+		return nil, errors.New(key + mustLookLike)
 	}
 	parsed.Host = server
 	return parsed, nil

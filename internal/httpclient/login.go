@@ -26,6 +26,9 @@ const (
 
 // Login says how a client logs in. It keeps its secrets in closures only, so that printing it can't show them.
 type Login struct {
+	// Key is that of the URL in the Secret; default KeyTokenURL.
+	Key string
+
 	// means is what the user would have to correct.
 	means string
 	// invalid is why it can't work, if it can't.
@@ -75,7 +78,7 @@ func (l Login) validate(policy egress.Policy) error {
 	case l.fetch == nil:
 		return errors.New("there is no way to log in")
 	}
-	_, err := serviceURL(policy, KeyTokenURL, l.url)
+	_, err := serviceURL(policy, cmp.Or(l.Key, KeyTokenURL), l.url)
 	return err
 }
 
@@ -139,7 +142,7 @@ func (c *Client) newSession(l Login) session {
 func (c *Client) notFetched(ctx context.Context, l Login, err error) error {
 	known, ok := errors.AsType[*fault.Error](err)
 	if !ok {
-		err = c.unanswered(ctx, opLogin, KeyTokenURL, false, err).err
+		err = c.unanswered(ctx, opLogin, cmp.Or(l.Key, KeyTokenURL), false, err).err
 		known, _ = errors.AsType[*fault.Error](err)
 	}
 	if known.Err == nil {

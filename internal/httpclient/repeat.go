@@ -15,7 +15,7 @@ func (c *Client) repeated(next http.RoundTripper) http.RoundTripper {
 	return RoundTrip(func(r *http.Request) (*http.Response, error) {
 		attempt, err := attemptsOf(r)
 		if err != nil {
-			return nil, c.unanswered(r.Context(), callOf(r).Op, KeyEndpoint, false, err)
+			return nil, c.unanswered(r.Context(), callOf(r).Op, c.config.EndpointKey, false, err)
 		}
 		header := r.Header.Get(authorization)
 		var last *failure
