@@ -97,6 +97,7 @@ func (r *vpcRegion) serve() {
 	r.handle("listLoadBalancers", "GET "+balancers, r.listBalancers)
 	r.handle("createLoadBalancer", "POST "+balancers, r.createBalancer)
 	r.handle("getLoadBalancer", "GET "+balancers+"/{id}", r.getBalancer)
+	r.handle("updateLoadBalancer", "PATCH "+balancers+"/{balancer}", r.updateBalancer)
 	r.handle("deleteLoadBalancer", "DELETE "+balancers+"/{id}", r.deleteBalancer)
 	const listeners = balancers + "/{balancer}/listeners"
 	r.handle("listLoadBalancerListeners", "GET "+listeners, r.listListeners)

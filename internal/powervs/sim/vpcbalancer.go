@@ -62,7 +62,7 @@ func (r *vpcRegion) getBalancer(call *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(r.balancerView(b, call.now))
+	return r.withETag(b, call)
 }
 
 // createBalancer makes a load balancer with its pools and listeners, or nothing.
