@@ -14,7 +14,8 @@ const (
 	KindSecurityGroupRule = "security group rule"
 	KindLoadBalancer      = "load balancer"
 	KindTransitGateway    = "transit gateway"
-	KindConnection        = "connection"
+	KindVPCConnection     = "VPC connection"
+	KindPowerVSConnection = "PowerVS connection"
 	KindCOSInstance       = "COS instance"
 	KindBucket            = "bucket"
 	KindCOSKey            = "COS key"
@@ -56,8 +57,8 @@ func (c *IBMPowerVSCluster) OutsideIDs() []ledgerv1.OutsideID {
 	if gateway := s.TransitGateway; gateway != nil {
 		in[KindTransitGateway] = gateway.ID
 		add(KindTransitGateway, &ResourceReference{ID: gateway.ID, ControllerCreated: gateway.ControllerCreated})
-		add(KindConnection, gateway.VPCConnection)
-		add(KindConnection, gateway.PowerVSConnection)
+		add(KindVPCConnection, gateway.VPCConnection)
+		add(KindPowerVSConnection, gateway.PowerVSConnection)
 	}
 	add(KindCOSInstance, s.COSInstance)
 	return ids

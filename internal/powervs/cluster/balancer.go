@@ -1,0 +1,230 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
+	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
+	ibm "github.com/bedplate/bedplate/internal/powervs/client"
+)
+
+// balancerKind looks for names in the VPC only. A load balancer says no more than its subnets of where it is.
+func balancerKind(api *ibm.Client, service *graph.Service) *graph.Kind[ibm.LoadBalancer] {
+	return &graph.Kind[ibm.LoadBalancer]{
+		Name: infrav1.KindLoadBalancer, Service: service, Within: []string{infrav1.KindRegion, infrav1.KindVPC},
+		ID: func(b *ibm.LoadBalancer) string { return b.ID },
+		Get: func(ctx context.Context, id string, in graph.Scope) (*ibm.LoadBalancer, error) {
+			return api.LoadBalancer(ctx, in[infrav1.KindRegion], id)
+		},
+		Find: func(ctx context.Context, key graph.Key) ([]ibm.LoadBalancer, error) {
+			all, err := api.LoadBalancers(ctx, key.Scope[infrav1.KindRegion])
+			found, err := withName(all, err, key.Title, func(b ibm.LoadBalancer) string { return b.Name })
+			if err != nil || len(found) == 0 {
+				return nil, err
+			}
+			subnets, err := api.Subnets(ctx, key.Scope[infrav1.KindRegion], key.Scope[infrav1.KindVPC])
+			in := ids(subnets, func(s ibm.Subnet) string { return s.ID })
+			return slices.DeleteFunc(found, func(b ibm.LoadBalancer) bool {
+				return !slices.ContainsFunc(b.Subnets, func(s ibm.Reference) bool { return slices.Contains(in, s.ID) })
+			}), err
+		},
+		Phase: balancerPhase,
+		Delete: func(ctx context.Context, id string, in graph.Scope) error {
+			return api.DeleteLoadBalancer(ctx, in[infrav1.KindRegion], id)
+		},
+	}
+}
+
+func ids[T any](all []T, id func(T) string) (ids []string) {
+	for _, one := range all {
+		ids = append(ids, id(one))
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// balancerPhase: one that gets another member works meanwhile.
+func balancerPhase(b *ibm.LoadBalancer) phases.Phase {
+	switch b.Status {
+	case ibm.BalancerActive, "update_pending":
+		return phases.Ready()
+	case "delete_pending":
+		return phases.Deleting()
+	case "failed":
+		return phases.Failed("load balancer %s (%s) is in status failed: delete it to get another one, or ask IBM's support", b.Name, b.ID)
+	}
+	return phases.Waiting("load balancer %s is in status %s", b.Name, b.Status)
+}
+
+// wantBalancers adds those of the spec, or a public one.
+func (r *resources) wantBalancers() {
+	for i, spec := range r.object.Spec.LoadBalancers {
+		r.wantBalancer(r.object.LoadBalancerName(i), spec)
+	}
+	if len(r.object.Spec.LoadBalancers) == 0 {
+		r.wantBalancer(r.object.DefaultLoadBalancerName(), infrav1.VPCLoadBalancerSpec{})
+	}
+}
+
+func (r *resources) wantBalancer(name string, spec infrav1.VPCLoadBalancerSpec) {
+	public := ptr.Deref(spec.Public, true)
+	want := graph.Want[ibm.LoadBalancer]{
+		Key: balancerKey + cmp.Or(spec.ID, name), Condition: infrav1.LoadBalancerReadyCondition, After: r.aroundBalancer(spec),
+		Claim: claimByName(spec.Name != "", name),
+		Create: func(ctx context.Context, key graph.Key) (graph.Call[ibm.LoadBalancer], error) {
+			subnets, err := r.subnetIDs(ctx, spec.Subnets)
+			if err != nil {
+				return nil, err
+			}
+			groups, err := r.groupIDs(ctx, spec.SecurityGroups)
+			if err != nil {
+				return nil, err
+			}
+			request := ibm.LoadBalancerRequest{
+				Name: key.Title, Public: public, ResourceGroupID: r.groupID(), SubnetIDs: subnets, SecurityGroupIDs: groups,
+			}
+			request.Pools, request.Listeners = portsOf(spec, APIPort(r.owner, r.object))
+			region := key.Scope[infrav1.KindRegion]
+			return func(ctx context.Context) (*ibm.LoadBalancer, error) { return r.api.CreateLoadBalancer(ctx, region, request) }, nil
+		},
+	}
+	switch {
+	case spec.ID != "":
+		want.Claim = graph.Use(spec.ID)
+	case len(spec.Subnets) == 0: // they are those of the cluster, which change
+		want.Update = r.moveBalancer
+	}
+	handle := graph.Add(r.graph, r.kinds.Balancer, want)
+	if r.balancers.add(name, handle); public {
+		r.public = handle
+	}
+}
+
+// moveBalancer puts a load balancer into all subnets of the cluster: one that leaves the spec can't be deleted as long as it is in it.
+func (r *resources) moveBalancer(b *ibm.LoadBalancer) graph.Update {
+	var wanted []string
+	for _, s := range r.subnets {
+		wanted = append(wanted, s.handle.ID())
+	}
+	slices.Sort(wanted)
+	has := ids(b.Subnets, func(s ibm.Reference) string { return s.ID })
+	if slices.Equal(has, wanted) {
+		return graph.Update{}
+	}
+	return graph.Update{
+		Changes: []graph.Change{{Field: "subnets", From: strings.Join(has, ", "), To: strings.Join(wanted, ", ")}},
+		Apply:   func(ctx context.Context) error { return r.api.MoveLoadBalancer(ctx, r.object.Region(), b.ID, wanted) },
+	}
+}
+
+// aroundBalancer are the VPC, and what a load balancer is put into.
+func (r *resources) aroundBalancer(spec infrav1.VPCLoadBalancerSpec) []graph.Ref {
+	after := []graph.Ref{r.vpc}
+	for _, s := range r.subnets {
+		if len(spec.Subnets) == 0 || slices.ContainsFunc(spec.Subnets, func(v infrav1.VPCResource) bool { return isOne(v, s.name, s.handle) }) {
+			after = append(after, s.handle)
+		}
+	}
+	for _, g := range r.groups {
+		if slices.ContainsFunc(spec.SecurityGroups, func(v infrav1.VPCResource) bool { return isOne(v, g.name, g.handle) }) {
+			after = append(after, g.handle)
+		}
+	}
+	return after
+}
+
+func isOne[T any](v infrav1.VPCResource, name string, handle *graph.Handle[T]) bool {
+	return v.Name != "" && v.Name == name || v.ID != "" && v.ID == handle.ID()
+}
+
+// subnetIDs are those of the subnets that a load balancer is put into: of the cluster, or others of the VPC.
+func (r *resources) subnetIDs(ctx context.Context, specs []infrav1.VPCResource) (in []string, _ error) {
+	if len(specs) == 0 {
+		for _, s := range r.subnets {
+			in = append(in, s.handle.ID())
+		}
+		return in, nil
+	}
+	return r.resolve(ctx, specs, "subnet", func(ctx context.Context) (map[string]string, error) {
+		all, err := r.api.Subnets(ctx, r.object.Region(), r.vpc.ID())
+		byName := map[string]string{}
+		for _, s := range all {
+			byName[s.Name] = s.ID
+		}
+		return byName, err
+	})
+}
+
+func (r *resources) groupIDs(ctx context.Context, specs []infrav1.VPCResource) ([]string, error) {
+	return r.resolve(ctx, specs, "security group", func(ctx context.Context) (map[string]string, error) {
+		all, err := r.api.SecurityGroups(ctx, r.object.Region(), r.vpc.ID())
+		byName := map[string]string{}
+		for _, g := range all {
+			byName[g.Name] = g.ID
+		}
+		return byName, err
+	})
+}
+
+// resolve names by a list, which is read only if there are names.
+func (r *resources) resolve(
+	ctx context.Context, specs []infrav1.VPCResource, what string, list func(context.Context) (map[string]string, error),
+) (found []string, err error) {
+	var byName map[string]string
+	for _, spec := range specs {
+		if spec.ID != "" {
+			found = append(found, spec.ID)
+			continue
+		}
+		if byName == nil {
+			if byName, err = list(ctx); err != nil {
+				return nil, err
+			}
+		}
+		id, is := byName[spec.Name]
+		if !is {
+			return nil, fault.Invalidf("VPC %s has no %s %q: correct spec.loadBalancers", r.vpc.ID(), what, spec.Name)
+		}
+		found = append(found, id)
+	}
+	return found, nil
+}
+
+// portsOf are the listeners of a load balancer, that of the API server among them, with their pools.
+func portsOf(spec infrav1.VPCLoadBalancerSpec, apiPort int64) (pools []ibm.PoolRequest, listeners []ibm.ListenerRequest) {
+	for _, p := range spec.BackendPools {
+		m := p.HealthMonitor
+		pools = append(pools, ibm.PoolRequest{
+			Name: p.Name, Algorithm: string(p.Algorithm), Protocol: string(p.Protocol), HealthMonitor: ibm.HealthMonitor{
+				Type: string(m.Type), Delay: m.Delay, Timeout: m.Timeout, Retries: m.Retries, Port: m.Port, URLPath: m.URLPath,
+			},
+		})
+	}
+	all := spec.AdditionalListeners
+	if !slices.ContainsFunc(all, func(l infrav1.AdditionalListenerSpec) bool { return l.Port == apiPort }) {
+		all = append([]infrav1.AdditionalListenerSpec{{Port: apiPort}}, all...)
+	}
+	for _, l := range all {
+		protocol := string(cmp.Or(l.Protocol, infrav1.LoadBalancerProtocolTCP))
+		pool := cmp.Or(l.DefaultPoolName, PoolName(l.Port))
+		if !slices.ContainsFunc(pools, func(p ibm.PoolRequest) bool { return p.Name == pool }) {
+			pools = append(pools, ibm.PoolRequest{
+				Name: pool, Algorithm: string(infrav1.LoadBalancerRoundRobin), Protocol: protocol,
+				HealthMonitor: ibm.HealthMonitor{Type: string(infrav1.LoadBalancerHealthTCP), Delay: 5, Timeout: 2, Retries: 2},
+			})
+		}
+		listeners = append(listeners, ibm.ListenerRequest{Port: l.Port, Protocol: protocol, DefaultPool: ibm.Reference{Name: pool}})
+	}
+	return pools, listeners
+}
+
+// PoolName is the name of the pool of a port that has one of its own.
+func PoolName(port int64) string { return fmt.Sprintf("pool-%d", port) }

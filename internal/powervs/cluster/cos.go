@@ -1,0 +1,109 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
+	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
+	ibm "github.com/bedplate/bedplate/internal/powervs/client"
+)
+
+func cosKind(api *ibm.Client, service *graph.Service) *graph.Kind[ibm.Instance] {
+	return instanceKind(api, service, infrav1.KindCOSInstance, ibm.PlanCOS)
+}
+
+// bucketKind knows a bucket by its name, which is its ID.
+func bucketKind(api *ibm.Client, service *graph.Service, object *infrav1.IBMPowerVSCluster) *graph.Kind[ibm.Bucket] {
+	bucket := func(name string, in graph.Scope) ibm.Bucket {
+		return ibm.Bucket{InstanceID: in[infrav1.KindCOSInstance], Region: in[infrav1.KindBucketRegion], Name: name}
+	}
+	get := func(ctx context.Context, name string, in graph.Scope) (*ibm.Bucket, error) {
+		b := bucket(name, in)
+		if err := api.HeadBucket(ctx, b); err != nil {
+			return nil, err
+		}
+		return &b, nil
+	}
+	return &graph.Kind[ibm.Bucket]{
+		Name: infrav1.KindBucket, Service: service, Within: []string{infrav1.KindCOSInstance, infrav1.KindBucketRegion},
+		Scope: func(string) graph.Scope {
+			if object.Spec.CosInstance == nil {
+				return nil
+			}
+			return graph.Scope{infrav1.KindBucketRegion: object.Spec.CosInstance.BucketRegion}
+		},
+		ID:  func(b *ibm.Bucket) string { return b.Name },
+		Get: get,
+		Find: func(ctx context.Context, key graph.Key) ([]ibm.Bucket, error) {
+			b, err := get(ctx, key.Title, key.Scope)
+			if fault.IsNotFound(err) {
+				return nil, nil
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%w: if the credentials are right, another account has bucket %s: choose another spec.cosInstance.bucketName",
+					err, key.Title)
+			}
+			return []ibm.Bucket{*b}, nil
+		},
+		Phase:  func(*ibm.Bucket) phases.Phase { return phases.Ready() },
+		Delete: func(ctx context.Context, name string, in graph.Scope) error { return api.DeleteBucket(ctx, bucket(name, in)) },
+	}
+}
+
+// hmacKind knows a key by its name, which has the owner's ID in it.
+func hmacKind(api *ibm.Client, service *graph.Service) *graph.Kind[ibm.HMACKey] {
+	return &graph.Kind[ibm.HMACKey]{
+		Name: infrav1.KindCOSKey, Service: service, Within: []string{infrav1.KindCOSInstance},
+		ID:  func(k *ibm.HMACKey) string { return k.ID },
+		Get: func(ctx context.Context, id string, _ graph.Scope) (*ibm.HMACKey, error) { return api.HMACKey(ctx, id) },
+		Find: func(ctx context.Context, key graph.Key) ([]ibm.HMACKey, error) {
+			all, err := api.HMACKeys(ctx, key.Scope[infrav1.KindCOSInstance])
+			return slices.DeleteFunc(all, func(k ibm.HMACKey) bool { return k.Name != hmacName(key.Owner) }), err
+		},
+		Phase:  func(*ibm.HMACKey) phases.Phase { return phases.Ready() },
+		Delete: func(ctx context.Context, id string, _ graph.Scope) error { return api.DeleteHMACKey(ctx, id) },
+	}
+}
+
+func hmacName(owner string) string { return "bedplate-" + owner }
+
+// wantCOS adds what bootstrap data for Ignition is handed over in.
+func (r *resources) wantCOS() {
+	spec := r.object.Spec.CosInstance
+	if r.object.Spec.Ignition == nil || spec == nil {
+		r.graph.Gate(infrav1.COSInstanceReadyCondition, notWanted)
+		return
+	}
+	r.cos = graph.Add(r.graph, r.kinds.COS, graph.Want[ibm.Instance]{
+		Key: cosKey, Condition: infrav1.COSInstanceReadyCondition, After: []graph.Ref{r.group}, Claim: graph.UseOrCreate(spec.Name),
+		Create: func(_ context.Context, key graph.Key) (graph.Call[ibm.Instance], error) {
+			request := ibm.InstanceRequest{Name: key.Title, Plan: ibm.PlanCOS, Target: ibm.TargetGlobal, ResourceGroupID: r.groupID()}
+			return func(ctx context.Context) (*ibm.Instance, error) { return r.api.CreateInstance(ctx, request) }, nil
+		},
+	})
+	graph.Add(r.graph, r.kinds.Bucket, graph.Want[ibm.Bucket]{
+		Key: bucketKey, Condition: infrav1.COSInstanceReadyCondition, After: []graph.Ref{r.cos}, Claim: graph.UseOrCreate(spec.BucketName),
+		Create: func(_ context.Context, key graph.Key) (graph.Call[ibm.Bucket], error) {
+			bucket := ibm.Bucket{InstanceID: key.Scope[infrav1.KindCOSInstance], Region: key.Scope[infrav1.KindBucketRegion], Name: key.Title}
+			return func(ctx context.Context) (*ibm.Bucket, error) {
+				if err := r.api.CreateBucket(ctx, bucket); err != nil {
+					return nil, err
+				}
+				return ptr.To(bucket), nil
+			}, nil
+		},
+	})
+	graph.Add(r.graph, r.kinds.Key, graph.Want[ibm.HMACKey]{
+		Key: hmacKey, Condition: infrav1.COSInstanceReadyCondition, After: []graph.Ref{r.cos},
+		Create: func(_ context.Context, key graph.Key) (graph.Call[ibm.HMACKey], error) {
+			instance, name := key.Scope[infrav1.KindCOSInstance], hmacName(key.Owner)
+			return func(ctx context.Context) (*ibm.HMACKey, error) { return r.api.CreateHMACKey(ctx, instance, name) }, nil
+		},
+	})
+}

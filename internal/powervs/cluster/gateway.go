@@ -1,0 +1,104 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
+	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
+	ibm "github.com/bedplate/bedplate/internal/powervs/client"
+)
+
+func gatewayKind(api *ibm.Client, service *graph.Service) *graph.Kind[ibm.TransitGatewayInfo] {
+	return &graph.Kind[ibm.TransitGatewayInfo]{
+		Name: infrav1.KindTransitGateway, Service: service,
+		ID: func(g *ibm.TransitGatewayInfo) string { return g.ID },
+		Get: func(ctx context.Context, id string, _ graph.Scope) (*ibm.TransitGatewayInfo, error) {
+			return api.TransitGateway(ctx, id)
+		},
+		Find: func(ctx context.Context, key graph.Key) ([]ibm.TransitGatewayInfo, error) {
+			all, err := api.TransitGateways(ctx)
+			return withName(all, err, key.Title, func(g ibm.TransitGatewayInfo) string { return g.Name })
+		},
+		Phase: func(g *ibm.TransitGatewayInfo) phases.Phase {
+			return availability(infrav1.KindTransitGateway, g.Name, g.ID, g.Status)
+		},
+		Delete: func(ctx context.Context, id string, _ graph.Scope) error { return api.DeleteTransitGateway(ctx, id) },
+	}
+}
+
+// connectionKind is that of connections with a VPC, or with a workspace. A gateway has one of each network at most: that is how it is
+// known, and the name is for people only. The end of a CRN says which network it is of.
+func connectionKind(api *ibm.Client, service *graph.Service, name, of string) *graph.Kind[ibm.Connection] {
+	return &graph.Kind[ibm.Connection]{
+		Name: name, Service: service, Within: []string{infrav1.KindTransitGateway, of},
+		ID: func(c *ibm.Connection) string { return c.ID },
+		Get: func(ctx context.Context, id string, in graph.Scope) (*ibm.Connection, error) {
+			return api.Connection(ctx, in[infrav1.KindTransitGateway], id)
+		},
+		Find: func(ctx context.Context, key graph.Key) ([]ibm.Connection, error) {
+			all, err := api.Connections(ctx, key.Scope[infrav1.KindTransitGateway])
+			return slices.DeleteFunc(all, func(c ibm.Connection) bool {
+				return !slices.Contains(strings.Split(c.NetworkCRN, ":"), key.Scope[of])
+			}), err
+		},
+		Phase: func(c *ibm.Connection) phases.Phase {
+			switch c.Status {
+			case "attached":
+				return phases.Ready()
+			case "deleting":
+				return phases.Deleting()
+			case "failed", "detached":
+				return phases.Failed("%s %s (%s) is %s: delete it to get another one, or ask IBM's support", name, c.Name, c.ID, c.Status)
+			}
+			return phases.Waiting("%s %s is %s", name, c.Name, c.Status)
+		},
+		Delete: func(ctx context.Context, id string, in graph.Scope) error {
+			return api.DeleteConnection(ctx, in[infrav1.KindTransitGateway], id)
+		},
+	}
+}
+
+// wantGateway adds the gateway with its connections, one after the other: the service refuses two changes at a time.
+func (r *resources) wantGateway() {
+	spec := cmp.Or(r.object.Spec.TransitGateway, &infrav1.TransitGateway{})
+	want := graph.Want[ibm.TransitGatewayInfo]{
+		Key: gatewayKey, Condition: infrav1.TransitGatewayReadyCondition, After: []graph.Ref{r.vpc, r.workspace},
+		Create: func(_ context.Context, key graph.Key) (graph.Call[ibm.TransitGatewayInfo], error) {
+			request := ibm.TransitGatewayRequest{
+				Name: key.Title, Location: r.object.Region(), ResourceGroupID: r.groupID(),
+				Global: ptr.Deref(spec.GlobalRouting, ibm.VPCRegion(r.object.Spec.Zone) != r.object.Region()),
+			}
+			return func(ctx context.Context) (*ibm.TransitGatewayInfo, error) { return r.api.CreateTransitGateway(ctx, request) }, nil
+		},
+	}
+	if spec.ID != "" {
+		want.Claim = graph.Use(spec.ID)
+	} else {
+		want.Claim = claimByName(spec.Name != "", r.object.TransitGatewayName())
+	}
+	r.gateway = graph.Add(r.graph, r.kinds.Gateway, want)
+	r.vpcConnection = r.wantConnection(vpcConnectionKey, r.kinds.VPCConnection, []graph.Ref{r.gateway, r.vpc}, "-vpc",
+		func() (sort, crn string) { return ibm.NetworkTypeVPC, r.vpc.Object().CRN })
+	r.powerVSConnection = r.wantConnection(powerVSConnectionKey, r.kinds.PowerVSConnection, []graph.Ref{r.gateway, r.workspace, r.vpcConnection}, "-powervs",
+		func() (sort, crn string) { return ibm.NetworkTypePowerVS, r.workspace.Object().CRN })
+}
+
+func (r *resources) wantConnection(
+	key string, kind *graph.Kind[ibm.Connection], after []graph.Ref, suffix string, network func() (sort, crn string),
+) *graph.Handle[ibm.Connection] {
+	return graph.Add(r.graph, kind, graph.Want[ibm.Connection]{
+		Key: key, Condition: infrav1.TransitGatewayReadyCondition, After: after,
+		Claim: graph.UseOrCreate("bedplate-" + r.graph.OwnerID() + suffix), // unique in the gateway, whoever else uses it
+		Create: func(_ context.Context, key graph.Key) (graph.Call[ibm.Connection], error) {
+			sort, crn := network()
+			gateway, request := key.Scope[infrav1.KindTransitGateway], ibm.ConnectionRequest{Name: key.Title, NetworkType: sort, NetworkCRN: crn}
+			return func(ctx context.Context) (*ibm.Connection, error) { return r.api.CreateConnection(ctx, gateway, request) }, nil
+		},
+	})
+}

@@ -1,0 +1,114 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
+	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
+	ibm "github.com/bedplate/bedplate/internal/powervs/client"
+)
+
+// zoneParam of a subnet is the zone that was chosen for it.
+const zoneParam = "zone"
+
+// withName are those of a list that have a name.
+func withName[T any](all []T, err error, name string, of func(T) string) ([]T, error) {
+	return slices.DeleteFunc(all, func(one T) bool { return of(one) != name }), err
+}
+
+// subnetKind looks for names in the VPC only: other VPCs of the region may have the same.
+func subnetKind(api *ibm.Client, service *graph.Service) *graph.Kind[ibm.Subnet] {
+	return &graph.Kind[ibm.Subnet]{
+		Name: infrav1.KindSubnet, Service: service, Within: []string{infrav1.KindRegion, infrav1.KindVPC},
+		ID: func(s *ibm.Subnet) string { return s.ID },
+		Get: func(ctx context.Context, id string, in graph.Scope) (*ibm.Subnet, error) {
+			return api.Subnet(ctx, in[infrav1.KindRegion], id)
+		},
+		Find: func(ctx context.Context, key graph.Key) ([]ibm.Subnet, error) {
+			all, err := api.Subnets(ctx, key.Scope[infrav1.KindRegion], key.Scope[infrav1.KindVPC])
+			return withName(all, err, key.Title, func(s ibm.Subnet) string { return s.Name })
+		},
+		Phase: func(s *ibm.Subnet) phases.Phase { return availability(infrav1.KindSubnet, s.Name, s.ID, s.Status) },
+		Delete: func(ctx context.Context, id string, in graph.Scope) error {
+			return api.DeleteSubnet(ctx, in[infrav1.KindRegion], id)
+		},
+	}
+}
+
+// wantSubnets adds those of the spec, or one in each zone of the region.
+func (r *resources) wantSubnets() {
+	for i, spec := range r.object.Spec.VPCSubnets {
+		r.wantSubnet(r.object.SubnetName(i), spec)
+	}
+	if len(r.object.Spec.VPCSubnets) > 0 {
+		return
+	}
+	for _, zone := range r.zones() {
+		r.wantSubnet(r.object.SubnetNameIn(zone), infrav1.Subnet{Zone: zone})
+	}
+}
+
+// keepSubnets lets the subnets that there are stay, and what is for them, while it isn't known which are wanted.
+func (r *resources) keepSubnets() {
+	const why = "the zones of the region aren't known yet"
+	for _, condition := range []string{
+		infrav1.VPCSubnetReadyCondition, infrav1.VPCSecurityGroupReadyCondition, infrav1.LoadBalancerReadyCondition,
+	} {
+		r.graph.Gate(condition, func() phases.Phase { return phases.Waiting(why) }, r.vpc)
+	}
+	for _, prefix := range []string{subnetKey, groupKey, ruleKey, balancerKey} {
+		r.graph.Keep(prefix, why)
+	}
+}
+
+func (r *resources) wantSubnet(name string, spec infrav1.Subnet) {
+	want := graph.Want[ibm.Subnet]{
+		Key: subnetKey + cmp.Or(spec.ID, name), Condition: infrav1.VPCSubnetReadyCondition, After: []graph.Ref{r.vpc},
+		Claim: claimByName(spec.Name != "", name),
+		Create: func(_ context.Context, key graph.Key) (graph.Call[ibm.Subnet], error) {
+			region, request := key.Scope[infrav1.KindRegion], ibm.SubnetRequest{
+				Name: key.Title, VPCID: key.Scope[infrav1.KindVPC], Zone: key.Params[zoneParam], CIDR: spec.Ipv4CidrBlock, ResourceGroupID: r.groupID(),
+			}
+			return func(ctx context.Context) (*ibm.Subnet, error) { return r.api.CreateSubnet(ctx, region, request) }, nil
+		},
+		Choose: func(_ context.Context, existing *ibm.Subnet) (map[string]string, error) {
+			switch {
+			case existing != nil:
+				return map[string]string{zoneParam: existing.Zone.Name}, nil
+			case spec.Zone != "":
+				return map[string]string{zoneParam: spec.Zone}, nil
+			}
+			zones := r.zones()
+			if len(zones) == 0 {
+				return nil, &fault.Error{Class: fault.Busy, Err: fmt.Errorf("the zones of the region aren't known yet")}
+			}
+			return map[string]string{zoneParam: zones[rand.IntN(len(zones))]}, nil //nolint:gosec // any will do
+		},
+	}
+	if spec.ID != "" {
+		want.Claim = graph.UseChecked(spec.ID, func(ctx context.Context) (string, error) { return spec.ID, r.checkSubnet(ctx, spec.ID) })
+	}
+	r.subnets.add(name, graph.Add(r.graph, r.kinds.Subnet, want))
+}
+
+// checkSubnet fails if the subnet of the user's own is in another VPC.
+func (r *resources) checkSubnet(ctx context.Context, id string) error {
+	s, err := r.api.Subnet(ctx, r.object.Region(), id)
+	if err != nil {
+		return fault.Correct("spec.vpcSubnets", fmt.Errorf("subnet %s: %w", id, err))
+	}
+	return r.isInVPC("subnet "+s.Name, id, s.VPC.ID, "spec.vpcSubnets")
+}
+
+func (r *resources) isInVPC(what, id, vpc, field string) error {
+	if vpc == r.vpc.ID() {
+		return nil
+	}
+	return fault.Invalidf("%s (%s) is in VPC %s, and the cluster is in VPC %s: correct %s", what, id, vpc, r.vpc.ID(), field)
+}
