@@ -18,6 +18,14 @@ func cosKind(api *ibm.Client, service *graph.Service) *graph.Kind[ibm.Instance] 
 	return instanceKind(api, service, infrav1.KindCOSInstance, ibm.PlanCOS)
 }
 
+// bucketRegion is that of the spec; empty if it has none.
+func bucketRegion(object *infrav1.IBMPowerVSCluster) string {
+	if object.Spec.CosInstance == nil {
+		return ""
+	}
+	return object.Spec.CosInstance.BucketRegion
+}
+
 // bucketKind knows a bucket by its name, which is its ID.
 func bucketKind(api *ibm.Client, service *graph.Service, object *infrav1.IBMPowerVSCluster) *graph.Kind[ibm.Bucket] {
 	bucket := func(name string, in graph.Scope) ibm.Bucket {
@@ -32,12 +40,7 @@ func bucketKind(api *ibm.Client, service *graph.Service, object *infrav1.IBMPowe
 	}
 	return &graph.Kind[ibm.Bucket]{
 		Name: infrav1.KindBucket, Service: service, Within: []string{infrav1.KindCOSInstance, infrav1.KindBucketRegion},
-		Scope: func(string) graph.Scope {
-			if object.Spec.CosInstance == nil {
-				return nil
-			}
-			return graph.Scope{infrav1.KindBucketRegion: object.Spec.CosInstance.BucketRegion}
-		},
+		Scope: func(string) graph.Scope { return graph.Scope{infrav1.KindBucketRegion: bucketRegion(object)} },
 		ID:  func(b *ibm.Bucket) string { return b.Name },
 		Get: get,
 		Find: func(ctx context.Context, key graph.Key) ([]ibm.Bucket, error) {

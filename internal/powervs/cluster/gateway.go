@@ -14,18 +14,18 @@ import (
 	ibm "github.com/bedplate/bedplate/internal/powervs/client"
 )
 
-func gatewayKind(api *ibm.Client, service *graph.Service) *graph.Kind[ibm.TransitGatewayInfo] {
-	return &graph.Kind[ibm.TransitGatewayInfo]{
+func gatewayKind(api *ibm.Client, service *graph.Service) *graph.Kind[ibm.TransitGateway] {
+	return &graph.Kind[ibm.TransitGateway]{
 		Name: infrav1.KindTransitGateway, Service: service,
-		ID: func(g *ibm.TransitGatewayInfo) string { return g.ID },
-		Get: func(ctx context.Context, id string, _ graph.Scope) (*ibm.TransitGatewayInfo, error) {
+		ID: func(g *ibm.TransitGateway) string { return g.ID },
+		Get: func(ctx context.Context, id string, _ graph.Scope) (*ibm.TransitGateway, error) {
 			return api.TransitGateway(ctx, id)
 		},
-		Find: func(ctx context.Context, key graph.Key) ([]ibm.TransitGatewayInfo, error) {
+		Find: func(ctx context.Context, key graph.Key) ([]ibm.TransitGateway, error) {
 			all, err := api.TransitGateways(ctx)
-			return withName(all, err, key.Title, func(g ibm.TransitGatewayInfo) string { return g.Name })
+			return withName(all, err, key.Title, func(g ibm.TransitGateway) string { return g.Name })
 		},
-		Phase: func(g *ibm.TransitGatewayInfo) phases.Phase {
+		Phase: func(g *ibm.TransitGateway) phases.Phase {
 			return availability(infrav1.KindTransitGateway, g.Name, g.ID, g.Status)
 		},
 		Delete: func(ctx context.Context, id string, _ graph.Scope) error { return api.DeleteTransitGateway(ctx, id) },
@@ -67,14 +67,14 @@ func connectionKind(api *ibm.Client, service *graph.Service, name, of string) *g
 // wantGateway adds the gateway with its connections, one after the other: the service refuses two changes at a time.
 func (r *resources) wantGateway() {
 	spec := cmp.Or(r.object.Spec.TransitGateway, &infrav1.TransitGateway{})
-	want := graph.Want[ibm.TransitGatewayInfo]{
+	want := graph.Want[ibm.TransitGateway]{
 		Key: gatewayKey, Condition: infrav1.TransitGatewayReadyCondition, After: []graph.Ref{r.vpc, r.workspace},
-		Create: func(_ context.Context, key graph.Key) (graph.Call[ibm.TransitGatewayInfo], error) {
+		Create: func(_ context.Context, key graph.Key) (graph.Call[ibm.TransitGateway], error) {
 			request := ibm.TransitGatewayRequest{
 				Name: key.Title, Location: r.object.Region(), ResourceGroupID: r.groupID(),
 				Global: ptr.Deref(spec.GlobalRouting, ibm.VPCRegion(r.object.Spec.Zone) != r.object.Region()),
 			}
-			return func(ctx context.Context) (*ibm.TransitGatewayInfo, error) { return r.api.CreateTransitGateway(ctx, request) }, nil
+			return func(ctx context.Context) (*ibm.TransitGateway, error) { return r.api.CreateTransitGateway(ctx, request) }, nil
 		},
 	}
 	if spec.ID != "" {

@@ -39,12 +39,12 @@ type Kinds struct {
 	Zone              *graph.Kind[ibm.Zone]
 	Workspace         *graph.Kind[ibm.Instance]
 	Network           *graph.Kind[network]
-	VPC               *graph.Kind[ibm.VPCInfo]
+	VPC               *graph.Kind[ibm.VPC]
 	Subnet            *graph.Kind[ibm.Subnet]
 	Group             *graph.Kind[ibm.SecurityGroup]
 	Rule              *graph.Kind[ibm.SecurityGroupRule]
 	Balancer          *graph.Kind[ibm.LoadBalancer]
-	Gateway           *graph.Kind[ibm.TransitGatewayInfo]
+	Gateway           *graph.Kind[ibm.TransitGateway]
 	VPCConnection     *graph.Kind[ibm.Connection]
 	PowerVSConnection *graph.Kind[ibm.Connection]
 	COS               *graph.Kind[ibm.Instance]
@@ -54,9 +54,9 @@ type Kinds struct {
 
 // KindsOf are the kinds as a client sees them. What is new of an object lies where its spec says; all else where its ledger says.
 func KindsOf(api *ibm.Client, object *infrav1.IBMPowerVSCluster) *Kinds {
-	service := func(s ibm.Service) *graph.Service { return &graph.Service{Endpoint: string(s) + " of " + api.String()} }
-	rm, rc, power := service(ibm.ResourceManager), service(ibm.ResourceController), service(ibm.PowerVS)
-	vpc, transit, cos := service(ibm.VPC), service(ibm.TransitGateway), service(ibm.COS)
+	service := func(s ibm.Service, region string) *graph.Service { return &graph.Service{Endpoint: api.Endpoint(s, region)} }
+	rm, rc, power := service(ibm.ServiceResourceManager, ""), service(ibm.ServiceResourceController, ""), service(ibm.ServicePowerVS, ibm.PowerVSRegion(object.Spec.Zone))
+	vpc, transit, cos := service(ibm.ServiceVPC, object.Region()), service(ibm.ServiceTransitGateway, ""), service(ibm.ServiceCOS, bucketRegion(object))
 	return &Kinds{
 		ResourceGroup: resourceGroupKind(api, rm), Zone: zoneKind(api, power, object.CreatesInfra()),
 		Workspace: workspaceKind(api, rc, object), Network: networkKind(api, power),
@@ -100,13 +100,13 @@ type resources struct {
 	network   *graph.Handle[network] // nil unless there is one
 
 	// All of these are nil without create-infra.
-	vpc                              *graph.Handle[ibm.VPCInfo]
+	vpc                              *graph.Handle[ibm.VPC]
 	subnets                          named[ibm.Subnet]
 	groups                           named[ibm.SecurityGroup]
 	rules                            map[string][]*graph.Handle[ibm.SecurityGroupRule] // by the name of the group
 	balancers                        named[ibm.LoadBalancer]
 	public                           *graph.Handle[ibm.LoadBalancer]
-	gateway                          *graph.Handle[ibm.TransitGatewayInfo]
+	gateway                          *graph.Handle[ibm.TransitGateway]
 	vpcConnection, powerVSConnection *graph.Handle[ibm.Connection]
 	cos                              *graph.Handle[ibm.Instance] // nil without Ignition
 }

@@ -17,19 +17,19 @@ import (
 // random has to stay the same.
 const zonesParam = "zones"
 
-func vpcKind(api *ibm.Client, service *graph.Service, object *infrav1.IBMPowerVSCluster) *graph.Kind[ibm.VPCInfo] {
-	return &graph.Kind[ibm.VPCInfo]{
+func vpcKind(api *ibm.Client, service *graph.Service, object *infrav1.IBMPowerVSCluster) *graph.Kind[ibm.VPC] {
+	return &graph.Kind[ibm.VPC]{
 		Name: infrav1.KindVPC, Service: service, Within: []string{infrav1.KindRegion},
 		Scope: func(string) graph.Scope { return graph.Scope{infrav1.KindRegion: object.Region()} },
-		ID:    func(v *ibm.VPCInfo) string { return v.ID },
-		Get: func(ctx context.Context, id string, in graph.Scope) (*ibm.VPCInfo, error) {
+		ID:    func(v *ibm.VPC) string { return v.ID },
+		Get: func(ctx context.Context, id string, in graph.Scope) (*ibm.VPC, error) {
 			return api.VPC(ctx, in[infrav1.KindRegion], id)
 		},
-		Find: func(ctx context.Context, key graph.Key) ([]ibm.VPCInfo, error) {
+		Find: func(ctx context.Context, key graph.Key) ([]ibm.VPC, error) {
 			all, err := api.VPCs(ctx, key.Scope[infrav1.KindRegion])
-			return withName(all, err, key.Title, func(v ibm.VPCInfo) string { return v.Name })
+			return withName(all, err, key.Title, func(v ibm.VPC) string { return v.Name })
 		},
-		Phase:  func(v *ibm.VPCInfo) phases.Phase { return availability(infrav1.KindVPC, v.Name, v.ID, v.Status) },
+		Phase:  func(v *ibm.VPC) phases.Phase { return availability(infrav1.KindVPC, v.Name, v.ID, v.Status) },
 		Delete: func(ctx context.Context, id string, in graph.Scope) error { return api.DeleteVPC(ctx, in[infrav1.KindRegion], id) },
 	}
 }
@@ -50,15 +50,15 @@ func availability(kind, name, id, status string) phases.Phase {
 // wantVPC adds the VPC, and the rule that lets clients reach the API server.
 func (r *resources) wantVPC() {
 	spec := r.object.Spec.VPC
-	want := graph.Want[ibm.VPCInfo]{
+	want := graph.Want[ibm.VPC]{
 		Key: vpcKey, Condition: infrav1.VPCReadyCondition, After: []graph.Ref{r.zone, r.group},
-		Choose: func(ctx context.Context, _ *ibm.VPCInfo) (map[string]string, error) {
+		Choose: func(ctx context.Context, _ *ibm.VPC) (map[string]string, error) {
 			zones, err := r.api.RegionZones(ctx, spec.Region)
 			return map[string]string{zonesParam: strings.Join(zones, ",")}, err
 		},
-		Create: func(_ context.Context, key graph.Key) (graph.Call[ibm.VPCInfo], error) {
+		Create: func(_ context.Context, key graph.Key) (graph.Call[ibm.VPC], error) {
 			region, group := key.Scope[infrav1.KindRegion], r.groupID()
-			return func(ctx context.Context) (*ibm.VPCInfo, error) { return r.api.CreateVPC(ctx, region, key.Title, group) }, nil
+			return func(ctx context.Context) (*ibm.VPC, error) { return r.api.CreateVPC(ctx, region, key.Title, group) }, nil
 		},
 	}
 	if spec.ID != "" {

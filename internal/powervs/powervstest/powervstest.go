@@ -1,0 +1,188 @@
+// Package powervstest runs the provider for tests: against a real API server, and a simulated account of IBM Cloud for each test.
+package powervstest
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
+	"github.com/bedplate/bedplate/internal/egress"
+	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/managertest"
+	"github.com/bedplate/bedplate/internal/optest"
+	ibm "github.com/bedplate/bedplate/internal/powervs/client"
+	"github.com/bedplate/bedplate/internal/powervs/provider"
+	"github.com/bedplate/bedplate/internal/powervs/sim"
+	"github.com/bedplate/bedplate/internal/testenv"
+)
+
+const (
+	// Poll is the provider's poll interval; what waits for long is polled after ten of these.
+	Poll = 50 * time.Millisecond
+	// Settle is longer than any late commit of these tests.
+	Settle = 2 * time.Second
+	// Speed lets all that takes ten simulated minutes end within a poll interval or two.
+	Speed = 6000
+	// Region is that of VPCs.
+	Region  = "us-south"
+	timeout = time.Minute
+)
+
+// Fixture is a provider that watches one namespace, and the account that it works in.
+type Fixture struct {
+	*WithT
+	t         *testing.T
+	Client    client.WithWatch
+	Namespace string
+	Cloud     *sim.Cloud
+	// Endpoints of the services, as Secrets have them.
+	Endpoints map[ibm.Service]string
+	// Reconciles of the provider.
+	Reconciles *optest.Reconciles
+}
+
+// Start runs a provider and a simulator until the test ends. Change may modify the simulator's world first.
+func Start(t *testing.T, change ...func(*sim.Config)) *Fixture {
+	t.Helper()
+	f := StartCloud(t, change...)
+	f.RunProvider(Poll, Settle)
+	return f
+}
+
+// RunProvider runs a provider until the test ends or it is stopped.
+func (f *Fixture) RunProvider(poll, settle time.Duration) (stop func()) {
+	f.t.Helper()
+	return f.Run(poll, settle, func(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, options controller.Options) error {
+		config := provider.Config{Change: ibm.Paced(poll, 0, 0, egress.Policy{Loopback: true}, nil)}
+		return provider.Setup(ctx, mgr, engine, config, options)
+	})
+}
+
+// StartCloud runs a simulator and no provider.
+func StartCloud(t *testing.T, change ...func(*sim.Config)) *Fixture {
+	t.Helper()
+	return StartCloudIn(t, testenv.Client(t, provider.AddToScheme), testenv.Namespace(t), change...)
+}
+
+// StartCloudIn starts one beside another API server.
+func StartCloudIn(t *testing.T, api client.WithWatch, namespace string, change ...func(*sim.Config)) *Fixture {
+	t.Helper()
+	f := &Fixture{WithT: NewWithT(t), t: t, Client: api, Namespace: namespace, Reconciles: &optest.Reconciles{}}
+	f.SetDefaultEventuallyTimeout(timeout)
+	f.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	world := sim.DefaultWorld()
+	world.Speed = Speed
+	for _, c := range change {
+		c(&world)
+	}
+	cloud, err := sim.New(world, slog.New(slog.DiscardHandler))
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Cloud, f.Endpoints = cloud, Serve(t, cloud)
+	return f
+}
+
+// Serve the services of an account on loopback until the test ends. Endpoints say where, in the form that Secrets have.
+func Serve(t *testing.T, cloud *sim.Cloud) map[ibm.Service]string {
+	t.Helper()
+	vpc := http.NewServeMux()
+	vpc.HandleFunc("/{region}/", func(w http.ResponseWriter, r *http.Request) {
+		region := r.PathValue("region")
+		handler := cloud.VPC(region)
+		if handler == nil {
+			http.NotFound(w, r)
+			return
+		}
+		http.StripPrefix("/"+region, handler).ServeHTTP(w, r)
+	})
+	endpoints := map[ibm.Service]string{}
+	for service, part := range map[ibm.Service]struct {
+		handler http.Handler
+		path    string
+	}{
+		ibm.ServiceIAM: {cloud.IAM(), ""}, ibm.ServiceResourceManager: {cloud.ResourceManager(), ""},
+		ibm.ServiceResourceController: {cloud.ResourceController(), ""}, ibm.ServicePowerVS: {cloud.Power(), ""},
+		ibm.ServiceVPC: {vpc, "/{region}/v1"}, ibm.ServiceTransitGateway: {cloud.TransitGateway(), "/v1"},
+		ibm.ServiceCOS: {cloud.ObjectStorage(), ""},
+	} {
+		server := httptest.NewServer(part.handler)
+		t.Cleanup(server.Close)
+		endpoints[service] = server.URL + part.path
+	}
+	t.Cleanup(cloud.Close) // first: it ends calls that hang
+	return endpoints
+}
+
+// Run a manager that watches the namespace, until the test ends or it is stopped.
+func (f *Fixture) Run(poll, settle time.Duration, setup managertest.Setup) (stop func()) {
+	f.t.Helper()
+	scheme := runtime.NewScheme()
+	f.Expect(provider.AddToScheme(scheme)).To(Succeed())
+	return managertest.Manager{
+		Scheme: scheme, Namespace: f.Namespace, Poll: poll, Settle: settle, Reconciles: f.Reconciles,
+	}.Run(f.t, setup)
+}
+
+// Secret with valid credentials.
+func (f *Fixture) Secret(name string) *corev1.Secret {
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.Namespace},
+		Data:       map[string][]byte{ibm.SecretKeyAPIKey: []byte(sim.DefaultAPIKey)},
+	}
+	for service, url := range f.Endpoints {
+		secret.Data[string(service)+"Endpoint"] = []byte(url)
+	}
+	return secret
+}
+
+// CreateCluster makes a Secret, a Cluster, and an IBMPowerVSCluster as Cluster API would own it, for which everything is created.
+func (f *Fixture) CreateCluster(name string, change ...func(*infrav1.IBMPowerVSCluster)) *infrav1.IBMPowerVSCluster {
+	f.t.Helper()
+	object := f.NewCluster(name, change...)
+	f.Create(object)
+	return object
+}
+
+// NewCluster is CreateCluster up to the IBMPowerVSCluster itself, which it returns.
+func (f *Fixture) NewCluster(name string, change ...func(*infrav1.IBMPowerVSCluster)) *infrav1.IBMPowerVSCluster {
+	f.t.Helper()
+	f.Create(f.Secret(name))
+	owner := &clusterv1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.Namespace},
+		Spec: clusterv1.ClusterSpec{
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "IBMPowerVSCluster", Name: name},
+			ControlPlaneRef:   clusterv1.ContractVersionedObjectReference{APIGroup: "controlplane.cluster.x-k8s.io", Kind: "KubeadmControlPlane", Name: name},
+		},
+	}
+	f.Create(owner)
+	object := &infrav1.IBMPowerVSCluster{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: f.Namespace,
+			Labels:          map[string]string{clusterv1.ClusterNameLabel: name},
+			Annotations:     map[string]string{infrav1.CreateInfraAnnotation: "true"},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, clusterv1.GroupVersion.WithKind("Cluster"))},
+		},
+		Spec: infrav1.IBMPowerVSClusterSpec{
+			Authentication: &infrav1.Authentication{SecretRef: infrav1.SecretReference{Name: name}},
+			Zone:           sim.DefaultZone,
+			ResourceGroup:  &infrav1.IBMPowerVSResourceReference{Name: sim.DefaultResourceGroup},
+			VPC:            &infrav1.VPCResourceReference{Region: Region},
+		},
+	}
+	for _, c := range change {
+		c(object)
+	}
+	return object
+}
