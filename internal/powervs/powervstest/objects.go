@@ -21,9 +21,9 @@ import (
 // API is the user's own access to the account: its changes are outside the provider.
 func (f *Fixture) API() *ibm.Client {
 	f.t.Helper()
-	api, err := ibm.New(ibm.Config{
-		APIKey: sim.DefaultAPIKey, Endpoints: f.Endpoints, Limits: httpclient.Limits{Egress: egress.Policy{Loopback: true}},
-	})
+	api, err := ibm.New(ibm.Config{APIKey: sim.DefaultAPIKey, Endpoints: endpoints, Limits: httpclient.Limits{
+		Egress: egress.Policy{Loopback: true}, HTTP: &http.Client{Transport: f.Transport},
+	}})
 	f.Expect(err).NotTo(HaveOccurred())
 	return api
 }

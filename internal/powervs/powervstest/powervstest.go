@@ -5,7 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,6 +26,7 @@ import (
 	ibm "github.com/bedplate/bedplate/internal/powervs/client"
 	"github.com/bedplate/bedplate/internal/powervs/provider"
 	"github.com/bedplate/bedplate/internal/powervs/sim"
+	"github.com/bedplate/bedplate/internal/simulator/simulatortest"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -48,8 +49,8 @@ type Fixture struct {
 	Client    client.WithWatch
 	Namespace string
 	Cloud     *sim.Cloud
-	// Endpoints of the services, as Secrets have them.
-	Endpoints map[ibm.Service]string
+	// Transport reaches the services.
+	Transport http.RoundTripper
 	// Reconciles of the provider.
 	Reconciles *optest.Reconciles
 }
@@ -66,9 +67,17 @@ func Start(t *testing.T, change ...func(*sim.Config)) *Fixture {
 func (f *Fixture) RunProvider(poll, settle time.Duration) (stop func()) {
 	f.t.Helper()
 	return f.Run(poll, settle, func(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, options controller.Options) error {
-		config := provider.Config{Change: ibm.Paced(poll, 0, 0, egress.Policy{Loopback: true}, nil)}
-		return provider.Setup(ctx, mgr, engine, config, options)
+		return provider.Setup(ctx, mgr, engine, provider.Config{Change: f.Paced(poll)}, options)
 	})
+}
+
+// Paced lets a manager's clients reach the account.
+func (f *Fixture) Paced(poll time.Duration) func(*ibm.Config) {
+	paced := ibm.Paced(poll, 0, 0, egress.Policy{Loopback: true}, nil)
+	return func(c *ibm.Config) {
+		paced(c)
+		c.HTTP = &http.Client{Transport: f.Transport}
+	}
 }
 
 // StartCloud runs a simulator and no provider.
@@ -90,39 +99,42 @@ func StartCloudIn(t *testing.T, api client.WithWatch, namespace string, change .
 	}
 	cloud, err := sim.New(world, slog.New(slog.DiscardHandler))
 	f.Expect(err).NotTo(HaveOccurred())
-	f.Cloud, f.Endpoints = cloud, Serve(t, cloud)
+	f.Cloud, f.Transport = cloud, Transport(cloud)
+	t.Cleanup(cloud.Close) // it ends calls that hang
 	return f
 }
 
-// Serve the services of an account on loopback until the test ends. Endpoints say where, in the form that Secrets have.
-func Serve(t *testing.T, cloud *sim.Cloud) map[ibm.Service]string {
-	t.Helper()
-	vpc := http.NewServeMux()
-	vpc.HandleFunc("/{region}/", func(w http.ResponseWriter, r *http.Request) {
+// endpoints of the services, as Secrets have them. Nothing listens there: see Transport.
+var endpoints = map[ibm.Service]string{
+	ibm.ServiceIAM: "http://127.0.0.1:1", ibm.ServiceResourceManager: "http://127.0.0.1:2", ibm.ServiceResourceController: "http://127.0.0.1:3",
+	ibm.ServicePowerVS: "http://127.0.0.1:4", ibm.ServiceVPC: "http://127.0.0.1:5/{region}/v1", ibm.ServiceTransitGateway: "http://127.0.0.1:6/v1",
+	ibm.ServiceCOS: "http://127.0.0.1:7",
+}
+
+// Transport reaches the services of an account without a network.
+func Transport(cloud *sim.Cloud) http.RoundTripper {
+	services := map[string]http.Handler{
+		"1": cloud.IAM(), "2": cloud.ResourceManager(), "3": cloud.ResourceController(), "4": cloud.Power(), "5": vpcs(cloud),
+		"6": cloud.TransitGateway(), "7": cloud.ObjectStorage(),
+	}
+	return simulatortest.Transport(func(host string) http.Handler {
+		_, port, _ := strings.Cut(host, ":")
+		return services[port]
+	})
+}
+
+// vpcs has the regions of VPC under their names.
+func vpcs(cloud *sim.Cloud) http.Handler {
+	all := http.NewServeMux()
+	all.HandleFunc("/{region}/", func(w http.ResponseWriter, r *http.Request) {
 		region := r.PathValue("region")
 		handler := cloud.VPC(region)
 		if handler == nil {
-			http.NotFound(w, r)
-			return
+			handler = http.NotFoundHandler()
 		}
 		http.StripPrefix("/"+region, handler).ServeHTTP(w, r)
 	})
-	endpoints := map[ibm.Service]string{}
-	for service, part := range map[ibm.Service]struct {
-		handler http.Handler
-		path    string
-	}{
-		ibm.ServiceIAM: {cloud.IAM(), ""}, ibm.ServiceResourceManager: {cloud.ResourceManager(), ""},
-		ibm.ServiceResourceController: {cloud.ResourceController(), ""}, ibm.ServicePowerVS: {cloud.Power(), ""},
-		ibm.ServiceVPC: {vpc, "/{region}/v1"}, ibm.ServiceTransitGateway: {cloud.TransitGateway(), "/v1"},
-		ibm.ServiceCOS: {cloud.ObjectStorage(), ""},
-	} {
-		server := httptest.NewServer(part.handler)
-		t.Cleanup(server.Close)
-		endpoints[service] = server.URL + part.path
-	}
-	t.Cleanup(cloud.Close) // first: it ends calls that hang
-	return endpoints
+	return all
 }
 
 // Run a manager that watches the namespace, until the test ends or it is stopped.
@@ -141,7 +153,7 @@ func (f *Fixture) Secret(name string) *corev1.Secret {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.Namespace},
 		Data:       map[string][]byte{ibm.SecretKeyAPIKey: []byte(sim.DefaultAPIKey)},
 	}
-	for service, url := range f.Endpoints {
+	for service, url := range endpoints {
 		secret.Data[string(service)+"Endpoint"] = []byte(url)
 	}
 	return secret
