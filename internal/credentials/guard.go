@@ -36,11 +36,24 @@ type Guard struct {
 	Finalizer string
 	// InUse reports whether an object logs in with the Secret.
 	InUse func(ctx context.Context, secret types.NamespacedName) (bool, error)
+	// Others are further kinds that log in with Secrets, beside that of SetupWithManager.
+	Others []Users
 }
 
 // SetupWithManager registers the controller. SecretOf names the Secret of an object of the kind user; one that has none has
 // an empty name.
 func (g *Guard) SetupWithManager(mgr ctrl.Manager, user client.Object, secretOf func(client.Object) types.NamespacedName, options controller.Options) error {
+	b := ctrl.NewControllerManagedBy(mgr).
+		Named("credentials-guard").
+		WatchesMetadata(&corev1.Secret{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(g.concerned()))
+	for _, users := range append([]Users{{Kind: user, SecretOf: secretOf}}, g.Others...) {
+		b = b.Watches(users.Kind, enqueueSecrets(users.SecretOf))
+	}
+	return b.WithOptions(options).Complete(g)
+}
+
+// enqueueSecrets enqueues the Secrets of objects, also those that they have used before.
+func enqueueSecrets(secretOf func(client.Object) types.NamespacedName) handler.EventHandler {
 	enqueue := func(q workqueue.TypedRateLimitingInterface[reconcile.Request], users ...client.Object) {
 		for _, u := range users {
 			if secret := secretOf(u); secret.Name != "" {
@@ -48,22 +61,17 @@ func (g *Guard) SetupWithManager(mgr ctrl.Manager, user client.Object, secretOf 
 			}
 		}
 	}
-	return ctrl.NewControllerManagedBy(mgr).
-		Named("credentials-guard").
-		WatchesMetadata(&corev1.Secret{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(g.concerned())).
-		Watches(user, handler.Funcs{
-			CreateFunc: func(_ context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-				enqueue(q, e.Object)
-			},
-			UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-				enqueue(q, e.ObjectOld, e.ObjectNew)
-			},
-			DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-				enqueue(q, e.Object)
-			},
-		}).
-		WithOptions(options).
-		Complete(g)
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			enqueue(q, e.Object)
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			enqueue(q, e.ObjectOld, e.ObjectNew)
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			enqueue(q, e.Object)
+		},
+	}
 }
 
 // concerned leaves out the Secrets that are neither in use nor guarded: most of a management cluster's, and each check of
