@@ -19,11 +19,11 @@ const (
 	// ReferencesResolvedCondition: everything that the spec names but does not own exists and can be used: the credentials, the
 	// resource group.
 	ReferencesResolvedCondition = "ReferencesResolved"
-	// ZoneReadyCondition: the PowerVS zone exists and has a Power Edge Router.
+	// ZoneReadyCondition: the PowerVS zone exists and has a Power Edge Router; of a machine, the zone offers its system type.
 	ZoneReadyCondition = "ZoneReady"
 	// WorkspaceReadyCondition: the PowerVS workspace is active.
 	WorkspaceReadyCondition = "WorkspaceReady"
-	// NetworkReadyCondition: the DHCP server is active, and its network exists.
+	// NetworkReadyCondition: the DHCP server is active, and its network exists; of a machine, its network is known.
 	NetworkReadyCondition = "NetworkReady"
 	// VPCReadyCondition: the VPC is available and lets clients reach the API server.
 	VPCReadyCondition = "VPCReady"
@@ -33,13 +33,19 @@ const (
 	VPCSecurityGroupReadyCondition = "VPCSecurityGroupReady"
 	// TransitGatewayReadyCondition: the gateway is available, and both of its connections are attached.
 	TransitGatewayReadyCondition = "TransitGatewayReady"
-	// LoadBalancerReadyCondition: all load balancers are active.
+	// LoadBalancerReadyCondition: all load balancers are active; of a machine, it is a member of all pools that lead to it.
 	LoadBalancerReadyCondition = "LoadBalancerReady"
 	// COSInstanceReadyCondition: the instance of Cloud Object Storage, its bucket and the key to it exist.
 	COSInstanceReadyCondition = "COSInstanceReady"
 
+	// ClusterReadyCondition: the cluster is provisioned, and the workspace of the machine or the image is known.
+	ClusterReadyCondition = "ClusterReady"
+	// BootstrapDataReadyCondition: the bootstrap provider has written the machine's data, and with Ignition it is in the bucket.
+	BootstrapDataReadyCondition = "BootstrapDataReady"
 	// InstanceReadyCondition: the virtual machine exists and runs.
 	InstanceReadyCondition = "InstanceReady"
+	// AddressReadyCondition: the address of the virtual machine is known.
+	AddressReadyCondition = "AddressReady"
 
 	// ImageImportedCondition: the import of the image has ended well.
 	ImageImportedCondition = "ImageImported"

@@ -22,6 +22,7 @@ import (
 	"github.com/bedplate/bedplate/internal/lifecycle"
 	ibm "github.com/bedplate/bedplate/internal/powervs/client"
 	"github.com/bedplate/bedplate/internal/powervs/cluster"
+	"github.com/bedplate/bedplate/internal/powervs/image"
 )
 
 // AddToScheme makes every kind known that the provider reads or writes.
@@ -33,7 +34,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 
 // Lists of the kinds for whose objects something is created outside.
 func Lists() []client.ObjectList {
-	return []client.ObjectList{&infrav1.IBMPowerVSClusterList{}}
+	return []client.ObjectList{&infrav1.IBMPowerVSClusterList{}, &infrav1.IBMPowerVSMachineList{}, &infrav1.IBMPowerVSImageList{}}
 }
 
 // Config of the provider.
@@ -52,12 +53,16 @@ func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, config C
 	}
 	guard := &credentials.Guard{
 		Client: mgr.GetClient(), Metadata: mgr.GetCache(), Live: engine.Live, Finalizer: cluster.SecretFinalizer,
-		InUse: cluster.Users(config.Credentials).InUse(mgr.GetClient()),
+		InUse:  inUse(mgr.GetClient(), cluster.Users(config.Credentials), image.Users),
+		Others: []credentials.Users{image.Users},
 	}
 	logins := lifecycle.Logins[*ibm.Client]{Engine: engine, Clients: clients, Guard: guard}
 	clusters := &cluster.Reconciler{Client: mgr.GetClient(), Logins: logins, Default: config.Credentials}
 	if err := clusters.SetupWithManager(ctx, mgr, options); err != nil {
 		return fmt.Errorf("set up the IBMPowerVSCluster controller: %w", err)
+	}
+	if err := setupMachines(ctx, mgr, logins, config, options); err != nil {
+		return err
 	}
 	if err := mgr.Add(&ledgers.Keeper{Store: engine.Store, Poll: engine.Poll, Owners: Lists()}); err != nil {
 		return fmt.Errorf("add the keeper of ledgers: %w", err)
