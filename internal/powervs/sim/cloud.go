@@ -22,6 +22,7 @@ type Cloud struct {
 
 	config Config
 	admin  *simulator.Admin
+	all    http.Handler
 	tokens simulator.Tokens[string]
 
 	iam, manager *service
@@ -50,6 +51,7 @@ func New(config Config, log *slog.Logger) (*Cloud, error) {
 	c.iam, c.manager, c.controller, c.power = c.newIAM(), c.newResourceManager(), c.newResourceController(), c.newPower()
 	c.vpc, c.transit, c.cos = c.newVPC(), c.newTransitGateways(), c.newObjectStorage()
 	c.admin = c.adminHandler()
+	c.all = c.atOneAddress()
 	c.makeInstances()
 	log.Info("IBM Cloud simulator ready", "account", config.Account, "speed", config.Speed)
 	return c, nil
