@@ -3,7 +3,9 @@ package boot
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 
@@ -55,6 +57,47 @@ func (r *Rack) leaveEndpoint(endpoint, backend netip.AddrPort) {
 	if last {
 		balancer.Close()
 	}
+}
+
+// Balance lets load balancers listen at these endpoints, with these backends each, and at no others.
+func (r *Rack) Balance(listeners map[netip.AddrPort][]netip.AddrPort) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return errors.New("balance: the rack is closed")
+	}
+	return r.balance(listeners)
+}
+
+// balance needs the lock.
+func (r *Rack) balance(listeners map[netip.AddrPort][]netip.AddrPort) (all error) {
+	for endpoint, balancer := range r.endpoints {
+		if _, wanted := listeners[endpoint]; !wanted {
+			delete(r.endpoints, endpoint)
+			balancer.Close()
+		}
+	}
+	for endpoint, backends := range listeners {
+		if r.endpoints[endpoint] == nil {
+			balancer, err := loadbalancer.Listen(endpoint, answers, r.config.Log)
+			if err != nil {
+				all = errors.Join(all, err)
+				continue
+			}
+			r.endpoints[endpoint] = balancer
+		}
+		r.endpoints[endpoint].Set(backends)
+	}
+	return all
+}
+
+// answers is a check of a backend that only has to accept a connection.
+func answers(ctx context.Context, backend netip.AddrPort) error {
+	connection, err := new(net.Dialer).DialContext(ctx, "tcp", backend.String())
+	if err != nil {
+		return err
+	}
+	return connection.Close()
 }
 
 // apiServerReady asks an API server, without authentication, whether it is ready for traffic. That needs no trust.

@@ -2,13 +2,13 @@ package boot
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
 	"os"
 
 	"github.com/bedplate/bedplate/internal/localstack/boot/cloudinit"
+	"github.com/bedplate/bedplate/internal/localstack/boot/ignition"
 	"github.com/bedplate/bedplate/internal/localstack/boot/kubeadm"
 	"github.com/bedplate/bedplate/internal/localstack/controlplane"
 )
@@ -19,12 +19,8 @@ func (m *machine) boot(ctx context.Context) error {
 		m.console.Info("no user data: nothing to do")
 		return nil
 	}
-	if isIgnition(m.UserData) {
-		m.console.Info("Ignition: nothing to do, a lab has no machine config server")
-		return nil
-	}
-	config, err := cloudinit.Parse(m.UserData, m.Metadata)
-	if err != nil {
+	config, err := m.config(ctx)
+	if err != nil || config == nil {
 		return err
 	}
 	disk, err := os.OpenRoot(m.path(diskFolder))
@@ -44,12 +40,16 @@ func (m *machine) boot(ctx context.Context) error {
 	return m.runCommands(ctx, disk, config.RunCommands)
 }
 
-// isIgnition distinguishes OpenShift's user data from cloud-init's.
-func isIgnition(userData []byte) bool {
-	var config struct {
-		Ignition struct{ Version string }
+// config is what the user data asks for; nil for nothing.
+func (m *machine) config(ctx context.Context) (*cloudinit.Config, error) {
+	switch {
+	case !ignition.Is(m.UserData):
+		return cloudinit.Parse(m.UserData, m.Metadata)
+	case !m.rack.config.Ignition:
+		m.console.Info("Ignition: nothing to do, a lab has no machine config server")
+		return nil, nil
 	}
-	return json.Unmarshal(userData, &config) == nil && config.Ignition.Version != ""
+	return ignition.Parse(ctx, m.UserData)
 }
 
 // runCommands executes the first call of kubeadm. Other commands can't run here; they may hold secrets, so the log has
@@ -139,8 +139,11 @@ func (m *machine) join(ctx context.Context, host kubeadm.Host, data []byte) (*ku
 	return kubeadm.Join(ctx, host, config)
 }
 
-// serve puts this machine behind the virtual address of its cluster until it is switched off.
+// serve puts this machine behind the virtual address of its cluster until it is switched off, unless a load balancer is there.
 func (m *machine) serve(endpoint netip.AddrPort, add func(endpoint, backend netip.AddrPort) error) error {
+	if m.rack.config.Balanced {
+		return nil
+	}
 	backend := netip.AddrPortFrom(m.Address, controlplane.APIPort)
 	if err := add(endpoint, backend); err != nil {
 		return err

@@ -49,6 +49,11 @@ type lab struct {
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
+	return newLabWith(t, func(*boot.Config) {})
+}
+
+func newLabWith(t *testing.T, change func(*boot.Config)) *lab {
+	t.Helper()
 	g := NewWithT(t)
 	tools := toolstest.Find(t, boot.Tools...)
 	block, err := loopback.Claim()
@@ -57,9 +62,10 @@ func newLab(t *testing.T) *lab {
 	certs := secret.NewCertificatesForInitialControlPlane(nil)
 	g.Expect(certs.Generate()).To(Succeed())
 	dir := t.TempDir()
+	config := boot.Config{Dir: dir, Tools: tools, Log: slog.New(slog.DiscardHandler)}
+	change(&config)
 	l := &lab{
-		t: t, dir: dir, block: block, certs: certs, endpoint: netip.AddrPortFrom(block.Address(200, 1), 6443),
-		rack: boot.New(boot.Config{Dir: dir, Tools: tools, Log: slog.New(slog.DiscardHandler)}),
+		t: t, dir: dir, block: block, certs: certs, endpoint: netip.AddrPortFrom(block.Address(200, 1), 6443), rack: boot.New(config),
 	}
 	t.Cleanup(l.rack.Close)
 	return l

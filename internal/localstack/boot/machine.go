@@ -122,15 +122,25 @@ func (m *machine) runCloudController(ctx context.Context, controlPlane *controlp
 	if err != nil {
 		return fmt.Errorf("client for the cloud controller manager: %w", err)
 	}
-	config := cloudcontroller.Config{
-		Client: client, WriteKubeconfig: controlPlane.WriteServiceAccountKubeconfig, Address: m.Address,
-		Volumes: filepath.Join(m.path(diskFolder), "var", "lib", "kubelet", "pods", cloudcontroller.Tool),
-		State:   m.path(stateFolder), Tools: m.rack.config.Tools, Console: m.console,
+	run := m.rack.config.CloudController
+	if run == nil {
+		run = m.realCloudController(controlPlane)
 	}
 	var running sync.WaitGroup
-	running.Go(func() { cloudcontroller.Run(ctx, config) })
+	running.Go(func() { run(ctx, client, m.console) })
 	m.atPowerOff = append(m.atPowerOff, running.Wait)
 	return nil
+}
+
+// realCloudController is the program that the cluster has a DaemonSet of.
+func (m *machine) realCloudController(controlPlane *controlplane.ControlPlane) func(context.Context, kubernetes.Interface, *slog.Logger) {
+	return func(ctx context.Context, client kubernetes.Interface, console *slog.Logger) {
+		cloudcontroller.Run(ctx, cloudcontroller.Config{
+			Client: client, WriteKubeconfig: controlPlane.WriteServiceAccountKubeconfig, Address: m.Address,
+			Volumes: filepath.Join(m.path(diskFolder), "var", "lib", "kubelet", "pods", cloudcontroller.Tool),
+			State:   m.path(stateFolder), Tools: m.rack.config.Tools, Console: console,
+		})
+	}
 }
 
 func (m *machine) path(name string) string { return filepath.Join(m.dir, name) }

@@ -5,6 +5,7 @@ package boot
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +13,8 @@ import (
 	"net/netip"
 	"path/filepath"
 	"sync"
+
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/bedplate/bedplate/internal/localstack/boot/cloudcontroller"
 	"github.com/bedplate/bedplate/internal/localstack/boot/kubelet"
@@ -28,6 +31,15 @@ type Config struct {
 	Dir   string    // holds one folder per machine that is on
 	Tools tools.Dir // has the programs in Tools
 	Log   *slog.Logger
+
+	// Balanced: who calls Balance has the clusters' endpoints. Otherwise a rack has one for each cluster, as a virtual address that its
+	// control plane takes.
+	Balanced bool
+	// Ignition: machines fetch the configuration that their user data points to. Otherwise they leave Ignition's alone, as where no
+	// machine config server is.
+	Ignition bool
+	// CloudController runs beside each control plane until ctx ends. Nil is that of the package cloudcontroller.
+	CloudController func(ctx context.Context, client kubernetes.Interface, console *slog.Logger)
 }
 
 // Machine is what a machine knows when it boots.
@@ -46,7 +58,7 @@ type Rack struct {
 	mu       sync.Mutex
 	closed   bool
 	machines map[string]*machine
-	// endpoints are the virtual addresses of clusters whose control plane is on this rack.
+	// endpoints are the virtual addresses of clusters whose control plane is on this rack, or what Balance was told.
 	endpoints map[netip.AddrPort]*loadbalancer.LoadBalancer
 }
 
@@ -114,4 +126,7 @@ func (r *Rack) Close() {
 		stopped.Go(func() { r.PowerOff(id) })
 	}
 	stopped.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_ = r.balance(nil) // only ends them
 }

@@ -93,13 +93,13 @@ func decode(encoding, content string) ([]byte, error) {
 	case "b64", "base64":
 		return unbase64(content)
 	case "gz", "gzip":
-		return gunzip([]byte(content))
+		return Gunzip([]byte(content))
 	case "gz+b64", "gz+base64", "gzip+b64", "gzip+base64":
 		packed, err := unbase64(content)
 		if err != nil {
 			return nil, err
 		}
-		return gunzip(packed)
+		return Gunzip(packed)
 	default:
 		return nil, fmt.Errorf("unknown encoding %q", encoding)
 	}
@@ -113,7 +113,8 @@ func unbase64(content string) ([]byte, error) {
 	return data, nil
 }
 
-func gunzip(packed []byte) ([]byte, error) {
+// Gunzip unpacks up to 16 MiB.
+func Gunzip(packed []byte) ([]byte, error) {
 	reader, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
 		return nil, fmt.Errorf("unpack gzip: %w", err)

@@ -24,7 +24,7 @@ func Text(userData []byte) (string, error) {
 	text := userData
 	if bytes.HasPrefix(userData, []byte{0x1f, 0x8b}) {
 		var err error
-		if text, err = gunzip(userData); err != nil {
+		if text, err = Gunzip(userData); err != nil {
 			return "", fmt.Errorf("user data: %w", err)
 		}
 	}

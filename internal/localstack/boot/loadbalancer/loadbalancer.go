@@ -66,6 +66,26 @@ func (b *LoadBalancer) Remove(address netip.AddrPort) (left int) {
 	return len(b.backends)
 }
 
+// Set adds and removes backends, so that it has these.
+func (b *LoadBalancer) Set(addresses []netip.AddrPort) {
+	b.mu.Lock()
+	var had []netip.AddrPort
+	for _, each := range b.backends {
+		had = append(had, each.address)
+	}
+	b.mu.Unlock()
+	for _, address := range had {
+		if !slices.Contains(addresses, address) {
+			b.Remove(address)
+		}
+	}
+	for _, address := range addresses {
+		if !slices.Contains(had, address) {
+			b.Add(address)
+		}
+	}
+}
+
 // Close stops listening, breaks all connections and returns when they are closed.
 func (b *LoadBalancer) Close() {
 	b.cancel()
