@@ -19,4 +19,6 @@ func labCommand(catalogue) *cobra.Command {
 
 func simulateBMMCommand() *cobra.Command { return nil }
 
+func simulateIBMCloudCommand() *cobra.Command { return nil }
+
 func canRunOverlay() error { return errors.New("a lab needs Linux") }

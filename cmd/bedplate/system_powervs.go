@@ -1,0 +1,14 @@
+package main
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+
+	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
+)
+
+var powervsSystem = system{
+	name: "powervs", title: "IBM Power Virtual Server",
+	scheme:   runtime.NewSchemeBuilder(infrav1.AddToScheme),
+	ledgers:  infrav1.LedgerGroup,
+	simulate: simulateIBMCloudCommand,
+}
