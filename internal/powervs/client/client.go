@@ -11,25 +11,25 @@ package client
 import (
 	"context"
 	"fmt"
-	"strings"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/bedplate/bedplate/internal/credentials"
-	"github.com/bedplate/bedplate/internal/httpclient"
 )
 
 // Client is safe for concurrent use. One is enough for all calls with the same credentials.
 type Client struct {
 	config  Config
 	account credentials.Account
-	// controller is that of Resource Controller, whose login all others share.
-	controller *httpclient.Client
+	// controller is Resource Controller, whose login all others share.
+	controller *api
 
 	mu sync.Mutex
 	// accountID is the account of the token, once there was one.
 	accountID string
 	// services are made when they are needed.
-	services map[place]*httpclient.Client
+	services map[place]*api
 }
 
 // place is a service in a region, which is empty where there is one for all.
@@ -54,63 +54,62 @@ func build(config Config) (*Client, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
 	}
-	c := &Client{config: config, account: config.account(), services: map[place]*httpclient.Client{}}
-	frame, err := config.frame(ServiceResourceController, "")
+	c := &Client{config: config, account: config.account(), services: map[place]*api{}}
+	at := place{service: ServiceResourceController}
+	frame, err := config.frame(at)
 	if err != nil {
 		return nil, err
 	}
 	frame.Login = c.login()
-	if c.controller, err = httpclient.New(frame); err != nil {
+	if c.controller, err = newAPI(at, frame); err != nil {
 		return nil, err
 	}
-	for _, service := range []Service{ServiceResourceManager, ServiceTransitGateway} {
-		if _, err := c.at(service, ""); err != nil {
-			return nil, err
+	for _, service := range slices.Sorted(maps.Keys(known)) { // so that a bad endpoint is found at once
+		at := place{service: service}
+		if service.regional() {
+			at.region = "region"
 		}
-	}
-	for _, service := range []Service{ServicePowerVS, ServiceVPC, ServiceCOS} { // so that a bad endpoint is found at once
-		if _, err := c.make(place{service, "region"}); err != nil {
+		if _, err := c.make(at); err != nil && service != ServiceIAM {
 			return nil, err
 		}
 	}
 	return c, nil
 }
 
-// at is the client of a service in a region.
-func (c *Client) at(service Service, region string) (*httpclient.Client, error) {
-	if service == ServiceResourceController {
+// at is a service in a region.
+func (c *Client) at(at place) (*api, error) {
+	if at.service == ServiceResourceController {
 		return c.controller, nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at := place{service, region}
-	if api, ok := c.services[at]; ok {
-		return api, nil
+	if known, ok := c.services[at]; ok {
+		return known, nil
 	}
-	api, err := c.make(at)
+	made, err := c.make(at)
 	if err != nil {
 		return nil, err
 	}
 	if len(c.services) >= maxServices {
 		c.drop()
 	}
-	c.services[at] = api
-	return api, nil
+	c.services[at] = made
+	return made, nil
 }
 
-func (c *Client) make(at place) (*httpclient.Client, error) {
-	frame, err := c.config.frame(at.service, at.region)
+func (c *Client) make(at place) (*api, error) {
+	frame, err := c.config.frame(at)
 	if err != nil {
 		return nil, err
 	}
-	frame.LoginOf = c.controller
-	return httpclient.New(frame)
+	frame.LoginOf = c.controller.Client
+	return newAPI(at, frame)
 }
 
 // drop the services: those that are needed are made again. Calls in progress go on.
 func (c *Client) drop() {
-	for _, api := range c.services {
-		api.CloseIdleConnections()
+	for _, service := range c.services {
+		service.CloseIdleConnections()
 	}
 	clear(c.services)
 }
@@ -128,31 +127,30 @@ func (c *Client) Secret() string { return c.config.Secret }
 func (c *Client) Namespace() string { return c.controller.Namespace() }
 
 // Endpoint is the server of a service in canonical form, the same for all accounts; empty where there can't be one. The region is that of
-// the service: PowerVSRegion, that of VPC, or that of a bucket; of no meaning for the other services.
+// the service: PowerVSRegion, that of VPC, or that of a bucket; of no meaning for services that have one API for all.
 func (c *Client) Endpoint(service Service, region string) string {
-	api, err := c.at(service, c.regionOf(service, region))
+	to, err := c.at(placeOf(service, region))
 	if err != nil {
 		return ""
 	}
-	return api.Endpoint()
+	return to.Endpoint()
 }
 
 // Silent is the error if the circuits know that a service doesn't answer, so that callers shouldn't wait for it now; otherwise nil. The
 // region is as in Endpoint.
 func (c *Client) Silent(service Service, region string) error {
-	api, err := c.at(service, c.regionOf(service, region))
+	to, err := c.at(placeOf(service, region))
 	if err != nil {
 		return err
 	}
-	return api.Silent()
+	return to.Silent()
 }
 
-// regionOf a service: none where there is one API for all.
-func (c *Client) regionOf(service Service, region string) string {
+func placeOf(service Service, region string) place {
 	if !service.regional() {
-		return ""
+		region = ""
 	}
-	return strings.TrimSpace(region)
+	return place{service, region}
 }
 
 // CloseIdleConnections is for the end of the client.
@@ -163,7 +161,21 @@ func (c *Client) CloseIdleConnections() {
 	c.drop()
 }
 
-// AccountID is the ID of the account that the API key belongs to.
+// AccountID is the ID of the account that the API key belongs to. It is known as soon as the client has logged in: before that, the call
+// lists an instance.
 func (c *Client) AccountID(ctx context.Context) (string, error) {
-	return "", errSurface
+	if id := c.knownAccount(); id != "" {
+		return id, nil
+	}
+	err := c.controllerAnswers(ctx)
+	if id := c.knownAccount(); id != "" {
+		return id, nil
+	}
+	return "", err
+}
+
+func (c *Client) knownAccount() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.accountID
 }

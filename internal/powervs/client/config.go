@@ -10,7 +10,6 @@ import (
 
 	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/egress"
-	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/httpclient"
 )
 
@@ -55,9 +54,9 @@ func (c Config) String() string { return "IBM Cloud, API key of secret " + c.Sec
 func (c Config) GoString() string { return c.String() }
 
 // endpoint of a service in a region.
-func (c Config) endpoint(service Service, region string) string {
-	template := cmp.Or(c.Endpoints[service], c.ServiceEndpoints.of(service, region), known[service].endpoint)
-	return strings.ReplaceAll(template, regionMark, region)
+func (c Config) endpoint(at place) string {
+	template := cmp.Or(c.Endpoints[at.service], c.ServiceEndpoints.of(at), known[at.service].endpoint)
+	return strings.ReplaceAll(template, regionMark, at.region)
 }
 
 func (c Config) validate() error {
@@ -72,17 +71,17 @@ func (c Config) validate() error {
 	return nil
 }
 
-// frame is the configuration of the client of a service in a region.
-func (c Config) frame(service Service, region string) (httpclient.Config, error) {
-	name := known[service].name
-	if service.regional() {
-		if !regionName.MatchString(region) {
-			return httpclient.Config{}, fault.Invalidf("%q is not the name of a region", region)
+// frame is the configuration of a service in a region.
+func (c Config) frame(at place) (httpclient.Config, error) {
+	name := known[at.service].name
+	if at.service.regional() {
+		if !regionName.MatchString(at.region) {
+			return httpclient.Config{}, fmt.Errorf("%q is not the name of a region", at.region)
 		}
-		name += " in " + region
+		name += " in " + at.region
 	}
 	frame := httpclient.Config{
-		System: "powervs", Name: name, Endpoint: c.endpoint(service, region), EndpointKey: service.secretKey(),
+		System: "powervs", Name: name, Endpoint: c.endpoint(at), EndpointKey: at.service.secretKey(),
 		Secret: c.Secret, CABundle: c.CABundle, Classify: classify, Limits: c.Limits,
 	}
 	frame.Timeout = cmp.Or(c.Timeout, DefaultTimeout)

@@ -1,6 +1,13 @@
 package client
 
-import "context"
+import (
+	"context"
+
+	"github.com/IBM-Cloud/power-go-client/power/client/p_cloud_networks"
+	dhcp "github.com/IBM-Cloud/power-go-client/power/client/p_cloud_service_d_h_c_p"
+	"github.com/IBM-Cloud/power-go-client/power/models"
+	"github.com/go-openapi/strfmt"
+)
 
 // Workspace says where something of PowerVS is: the ID of an Instance, and its zone.
 type Workspace struct{ Zone, ID string }
@@ -38,24 +45,43 @@ type DHCPServerRequest struct {
 
 // DHCPServers returns the servers of a workspace, without their leases.
 func (c *Client) DHCPServers(ctx context.Context, in Workspace) ([]DHCPServer, error) {
-	return nil, errSurface
+	return listInWorkspace[DHCPServer](ctx, c, in, "list DHCP servers", "", func(ctx context.Context, to *powerAPI) error {
+		p := dhcp.NewPcloudDhcpGetallParamsWithContext(ctx)
+		p.CloudInstanceID = in.ID
+		return drained(to.dhcp().PcloudDhcpGetall(p, to.in))
+	})
 }
 
 // DHCPServer returns a server with its leases.
 func (c *Client) DHCPServer(ctx context.Context, in Workspace, id string) (*DHCPServer, error) {
-	return nil, errSurface
+	return get[DHCPServer](ctx, c, c.inWorkspace(in, "get DHCP server", func(ctx context.Context, to *powerAPI) error {
+		p := dhcp.NewPcloudDhcpGetParamsWithContext(ctx)
+		p.CloudInstanceID, p.DhcpID = in.ID, id
+		return drained(to.dhcp().PcloudDhcpGet(p, to.in))
+	}, id), id)
 }
 
 // CreateDHCPServer makes a server and its network. Conflict means that a network of the name exists, Quota that the workspace may not have
 // another server.
 func (c *Client) CreateDHCPServer(ctx context.Context, in Workspace, request DHCPServerRequest) (*DHCPServer, error) {
-	return nil, errSurface
+	return create[DHCPServer](ctx, c, c.inWorkspace(in, "create DHCP server", func(ctx context.Context, to *powerAPI) error {
+		p := dhcp.NewPcloudDhcpPostParamsWithContext(ctx)
+		p.CloudInstanceID = in.ID
+		p.Body = &models.DHCPServerCreate{
+			Name: optional(request.Name), Cidr: optional(request.CIDR), DNSServer: optional(request.DNSServer), SnatEnabled: request.SNAT,
+		}
+		return drained(to.dhcp().PcloudDhcpPost(p, to.in))
+	}))
 }
 
 // DeleteDHCPServer starts the deletion of a server and of its network. It is over when DHCPServer answers NotFound. Busy means that
 // virtual servers are in the network.
 func (c *Client) DeleteDHCPServer(ctx context.Context, in Workspace, id string) error {
-	return errSurface
+	return c.ask(ctx, c.inWorkspace(in, "delete DHCP server", func(ctx context.Context, to *powerAPI) error {
+		p := dhcp.NewPcloudDhcpDeleteParamsWithContext(ctx)
+		p.CloudInstanceID, p.DhcpID = in.ID, id
+		return drained(to.dhcp().PcloudDhcpDelete(p, to.in))
+	}, id))
 }
 
 // Network is a network of a workspace.
@@ -74,10 +100,23 @@ type Network struct {
 
 // Networks returns the networks of a workspace.
 func (c *Client) Networks(ctx context.Context, in Workspace) ([]Network, error) {
-	return nil, errSurface
+	return listInWorkspace[Network](ctx, c, in, "list networks", "networks", func(ctx context.Context, to *powerAPI) error {
+		p := p_cloud_networks.NewPcloudNetworksGetallParamsWithContext(ctx)
+		p.CloudInstanceID = in.ID
+		return drained(to.networks().PcloudNetworksGetall(p, to.in))
+	})
 }
 
 // Network returns a network.
 func (c *Client) Network(ctx context.Context, in Workspace, id string) (*Network, error) {
-	return nil, errSurface
+	return get[Network](ctx, c, c.inWorkspace(in, "get network", func(ctx context.Context, to *powerAPI) error {
+		p := p_cloud_networks.NewPcloudNetworksGetParamsWithContext(ctx)
+		p.CloudInstanceID, p.NetworkID = in.ID, id
+		return drained(to.networks().PcloudNetworksGet(p, to.in))
+	}, id), id)
+}
+
+func (a *powerAPI) dhcp() dhcp.ClientService { return dhcp.New(a.power, strfmt.Default) }
+func (a *powerAPI) networks() p_cloud_networks.ClientService {
+	return p_cloud_networks.New(a.power, strfmt.Default)
 }

@@ -1,6 +1,15 @@
 package client
 
-import "context"
+import (
+	"context"
+	"errors"
+	"slices"
+
+	rc "github.com/IBM/platform-services-go-sdk/resourcecontrollerv2"
+	"k8s.io/utils/ptr"
+
+	"github.com/bedplate/bedplate/internal/fault"
+)
 
 // Plan of an instance: the ID of what is offered.
 type Plan string
@@ -62,20 +71,55 @@ type InstanceRequest struct {
 // Instances returns the account's instances of a plan, by their name if that isn't empty. Names need not be unique. What has gone isn't
 // among them, nor what is in reclamation.
 func (c *Client) Instances(ctx context.Context, plan Plan, name string) ([]Instance, error) {
-	return nil, errSurface
+	r := call{place: place{service: ServiceResourceController}, op: "list resource instances"}
+	all, err := list[Instance](ctx, c, r, "resources", func(ctx context.Context, to *api, start *string) error {
+		return drained2(to.controller.ListResourceInstancesWithContext(ctx, &rc.ListResourceInstancesOptions{
+			Name: optional(name), ResourcePlanID: ptr.To(string(plan)), Limit: ptr.To[int64](pageSize), Start: start,
+		}))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(i Instance) bool { return i.gone() || i.Plan != plan || name != "" && i.Name != name }), nil
 }
 
 // Instance returns an instance. One that is removed, or in reclamation, is NotFound.
-func (c *Client) Instance(ctx context.Context, id string) (*Instance, error) { return nil, errSurface }
+func (c *Client) Instance(ctx context.Context, id string) (*Instance, error) {
+	const op = "get resource instance"
+	i, err := get[Instance](ctx, c, call{
+		place: place{service: ServiceResourceController}, op: op, ids: []string{id}, control: c.controllerAnswers,
+		send: func(ctx context.Context, to *api) error {
+			return drained2(to.controller.GetResourceInstanceWithContext(ctx, &rc.GetResourceInstanceOptions{ID: &id}))
+		},
+	}, id)
+	if err == nil && i.gone() {
+		return nil, &fault.Error{Class: fault.NotFound, Op: op, Err: errors.New("its state is " + i.State)}
+	}
+	return i, err
+}
 
 // CreateInstance makes an instance, which is StateProvisioning first. Quota means that the account may not have more.
 func (c *Client) CreateInstance(ctx context.Context, request InstanceRequest) (*Instance, error) {
-	return nil, errSurface
+	return create[Instance](ctx, c, call{
+		place: place{service: ServiceResourceController}, op: "create resource instance", control: c.controllerAnswers,
+		send: func(ctx context.Context, to *api) error {
+			return drained2(to.controller.CreateResourceInstanceWithContext(ctx, &rc.CreateResourceInstanceOptions{
+				Name: &request.Name, Target: &request.Target, ResourceGroup: &request.ResourceGroupID, ResourcePlanID: ptr.To(string(request.Plan)),
+			}))
+		},
+	})
 }
 
 // DeleteInstance starts the deletion of an instance and of its keys. It is over when Instance answers NotFound. Busy means that something
 // is in it, or that another operation is in progress.
-func (c *Client) DeleteInstance(ctx context.Context, id string) error { return errSurface }
+func (c *Client) DeleteInstance(ctx context.Context, id string) error {
+	return c.ask(ctx, call{
+		place: place{service: ServiceResourceController}, op: "delete resource instance", ids: []string{id}, control: c.controllerAnswers,
+		send: func(ctx context.Context, to *api) error {
+			return statusOf(to.controller.DeleteResourceInstanceWithContext(ctx, &rc.DeleteResourceInstanceOptions{ID: &id, Recursive: ptr.To(true)}))
+		},
+	})
+}
 
 // HMACKey is a key of an instance of Object Storage, by which URLs are signed. Its secret isn't shown: see Client.PresignGet.
 type HMACKey struct {
@@ -85,16 +129,104 @@ type HMACKey struct {
 
 // HMACKeys returns the keys of an instance that can sign. Names need not be unique.
 func (c *Client) HMACKeys(ctx context.Context, instanceID string) ([]HMACKey, error) {
-	return nil, errSurface
+	r := call{
+		place: place{service: ServiceResourceController}, op: "list resource keys", ids: []string{instanceID},
+		control: ifGone(c.exists(instanceID)),
+	}
+	all, err := list[resourceKey](ctx, c, r, "resources", func(ctx context.Context, to *api, start *string) error {
+		return drained2(to.controller.ListResourceKeysForInstanceWithContext(ctx, &rc.ListResourceKeysForInstanceOptions{
+			ID: &instanceID, Limit: ptr.To[int64](pageSize), Start: start,
+		}))
+	})
+	if err != nil {
+		return nil, err
+	}
+	var keys []HMACKey
+	for _, key := range all {
+		if key.Credentials.HMAC.AccessKeyID != "" {
+			keys = append(keys, key.HMACKey)
+		}
+	}
+	return keys, nil
 }
 
 // HMACKey returns a key.
-func (c *Client) HMACKey(ctx context.Context, id string) (*HMACKey, error) { return nil, errSurface }
+func (c *Client) HMACKey(ctx context.Context, id string) (*HMACKey, error) {
+	key, err := c.resourceKey(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return &key.HMACKey, nil
+}
 
 // CreateHMACKey makes a key of an instance. Busy means that this isn't active.
 func (c *Client) CreateHMACKey(ctx context.Context, instanceID, name string) (*HMACKey, error) {
-	return nil, errSurface
+	parameters := &rc.ResourceKeyPostParameters{}
+	parameters.SetProperty("HMAC", true)
+	key, err := create[resourceKey](ctx, c, call{
+		place: place{service: ServiceResourceController}, op: "create resource key", ids: []string{instanceID}, control: c.controllerAnswers,
+		send: func(ctx context.Context, to *api) error {
+			return drained2(to.controller.CreateResourceKeyWithContext(ctx, &rc.CreateResourceKeyOptions{
+				Name: &name, Source: &instanceID, Role: ptr.To(keyRole), Parameters: parameters,
+			}))
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &key.HMACKey, nil
 }
 
 // DeleteHMACKey deletes a key at once.
-func (c *Client) DeleteHMACKey(ctx context.Context, id string) error { return errSurface }
+func (c *Client) DeleteHMACKey(ctx context.Context, id string) error {
+	return c.ask(ctx, call{
+		place: place{service: ServiceResourceController}, op: "delete resource key", ids: []string{id}, control: c.controllerAnswers,
+		send: func(ctx context.Context, to *api) error {
+			return statusOf(to.controller.DeleteResourceKeyWithContext(ctx, &rc.DeleteResourceKeyOptions{ID: &id}))
+		},
+	})
+}
+
+// keyRole is the least that reads objects and writes them.
+const keyRole = "Writer"
+
+// resourceKey is a key as the service shows it.
+type resourceKey struct {
+	HMACKey
+	Credentials struct {
+		HMAC struct {
+			AccessKeyID     string `json:"access_key_id"`
+			SecretAccessKey string `json:"secret_access_key"`
+		} `json:"cos_hmac_keys"`
+	} `json:"credentials"`
+}
+
+func (c *Client) resourceKey(ctx context.Context, id string) (*resourceKey, error) {
+	return get[resourceKey](ctx, c, call{
+		place: place{service: ServiceResourceController}, op: "get resource key", ids: []string{id}, control: c.controllerAnswers,
+		send: func(ctx context.Context, to *api) error {
+			return drained2(to.controller.GetResourceKeyWithContext(ctx, &rc.GetResourceKeyOptions{ID: &id}))
+		},
+	}, id)
+}
+
+// gone reports whether an instance exists no more for its users.
+func (i Instance) gone() bool { return i.State == "removed" || i.State == "pending_reclamation" }
+
+// exists asks whether there is an instance.
+func (c *Client) exists(id string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := c.Instance(ctx, id)
+		return err
+	}
+}
+
+// controllerAnswers is the control call of Resource Controller.
+func (c *Client) controllerAnswers(ctx context.Context) error {
+	return c.do(ctx, call{
+		place: place{service: ServiceResourceController}, op: "list resource instances", read: (&listing[Instance]{key: "resources"}).read,
+		send: func(ctx context.Context, to *api) error {
+			return drained2(to.controller.ListResourceInstancesWithContext(ctx, &rc.ListResourceInstancesOptions{Limit: ptr.To[int64](1)}))
+		},
+	})
+}

@@ -1,6 +1,11 @@
 package client
 
-import "context"
+import (
+	"context"
+
+	"github.com/IBM/vpc-go-sdk/vpcv1"
+	"k8s.io/utils/ptr"
+)
 
 // LoadBalancer is a load balancer of VPC.
 type LoadBalancer struct {
@@ -99,83 +104,81 @@ type ListenerRequest struct {
 
 // LoadBalancers returns those of a region.
 func (c *Client) LoadBalancers(ctx context.Context, region string) ([]LoadBalancer, error) {
-	return nil, errSurface
+	r := call{place: place{ServiceVPC, region}, op: "list load balancers"}
+	return list[LoadBalancer](ctx, c, r, "load_balancers", func(ctx context.Context, to *api, start *string) error {
+		return drained2(to.vpc.ListLoadBalancersWithContext(ctx, &vpcv1.ListLoadBalancersOptions{Limit: ptr.To[int64](pageSize), Start: start}))
+	})
 }
 
 // LoadBalancer returns a load balancer.
 func (c *Client) LoadBalancer(ctx context.Context, region, id string) (*LoadBalancer, error) {
-	return nil, errSurface
+	return get[LoadBalancer](ctx, c, call{
+		place: place{ServiceVPC, region}, op: "get load balancer", ids: []string{id}, control: c.vpcAnswers(region),
+		send: func(ctx context.Context, to *api) error {
+			return drained2(to.vpc.GetLoadBalancerWithContext(ctx, &vpcv1.GetLoadBalancerOptions{ID: &id}))
+		},
+	}, id)
 }
 
 // CreateLoadBalancer makes a load balancer with its pools and listeners. Conflict means that another one of the VPC has the name; Busy,
 // that a subnet isn't available.
 func (c *Client) CreateLoadBalancer(ctx context.Context, region string, request LoadBalancerRequest) (*LoadBalancer, error) {
-	return nil, errSurface
+	return create[LoadBalancer](ctx, c, call{
+		place: place{ServiceVPC, region}, op: "create load balancer", control: c.vpcAnswers(region),
+		send: func(ctx context.Context, to *api) error {
+			return drained2(to.vpc.CreateLoadBalancerWithContext(ctx, request.options()))
+		},
+	})
 }
 
 // DeleteLoadBalancer starts the deletion of a load balancer. It is over when LoadBalancer answers NotFound. Busy means that a change is
 // in progress.
-func (c *Client) DeleteLoadBalancer(ctx context.Context, region, id string) error { return errSurface }
-
-// Listeners returns those of a load balancer.
-func (c *Client) Listeners(ctx context.Context, region, balancerID string) ([]Listener, error) {
-	return nil, errSurface
+func (c *Client) DeleteLoadBalancer(ctx context.Context, region, id string) error {
+	return c.ask(ctx, call{
+		place: place{ServiceVPC, region}, op: "delete load balancer", ids: []string{id}, control: c.vpcAnswers(region),
+		send: func(ctx context.Context, to *api) error {
+			return statusOf(to.vpc.DeleteLoadBalancerWithContext(ctx, &vpcv1.DeleteLoadBalancerOptions{ID: &id}))
+		},
+	})
 }
 
-// Listener returns one of a load balancer. It is gone with that.
-func (c *Client) Listener(ctx context.Context, region, balancerID, id string) (*Listener, error) {
-	return nil, errSurface
+func (r LoadBalancerRequest) options() *vpcv1.CreateLoadBalancerOptions {
+	o := &vpcv1.CreateLoadBalancerOptions{Name: &r.Name, IsPublic: &r.Public, ResourceGroup: inGroup(r.ResourceGroupID)}
+	for _, id := range r.SubnetIDs {
+		o.Subnets = append(o.Subnets, &vpcv1.SubnetIdentity{ID: &id})
+	}
+	for _, id := range r.SecurityGroupIDs {
+		o.SecurityGroups = append(o.SecurityGroups, &vpcv1.SecurityGroupIdentity{ID: &id})
+	}
+	for _, pool := range r.Pools {
+		o.Pools = append(o.Pools, vpcv1.LoadBalancerPoolPrototypeLoadBalancerContext{
+			Name: &pool.Name, Algorithm: &pool.Algorithm, Protocol: &pool.Protocol, HealthMonitor: pool.HealthMonitor.prototype(),
+		})
+	}
+	for _, listener := range r.Listeners {
+		prototype := vpcv1.LoadBalancerListenerPrototypeLoadBalancerContext{Port: &listener.Port, Protocol: &listener.Protocol}
+		if listener.DefaultPool.Name != "" {
+			prototype.DefaultPool = &vpcv1.LoadBalancerPoolIdentityByName{Name: &listener.DefaultPool.Name}
+		}
+		o.Listeners = append(o.Listeners, prototype)
+	}
+	return o
 }
 
-// CreateListener adds one to a load balancer. Conflict means that another one has the port; Busy, that a change is in progress.
-func (c *Client) CreateListener(ctx context.Context, region, balancerID string, request ListenerRequest) (*Listener, error) {
-	return nil, errSurface
+func (m HealthMonitor) prototype() vpcv1.LoadBalancerPoolHealthMonitorPrototypeIntf {
+	p := &vpcv1.LoadBalancerPoolHealthMonitorPrototype{
+		Type: &m.Type, Delay: &m.Delay, Timeout: &m.Timeout, MaxRetries: &m.Retries, URLPath: optional(m.URLPath),
+	}
+	if m.Port != 0 {
+		p.Port = &m.Port
+	}
+	return p
 }
 
-// DeleteListener starts the removal of a listener. It is over when Listener answers NotFound. Busy means that a change is in progress.
-func (c *Client) DeleteListener(ctx context.Context, region, balancerID, id string) error {
-	return errSurface
-}
-
-// Pools returns those of a load balancer.
-func (c *Client) Pools(ctx context.Context, region, balancerID string) ([]Pool, error) {
-	return nil, errSurface
-}
-
-// Pool returns one of a load balancer. It is gone with that.
-func (c *Client) Pool(ctx context.Context, region, balancerID, id string) (*Pool, error) {
-	return nil, errSurface
-}
-
-// CreatePool adds one to a load balancer. Conflict means that another one has the name; Busy, that a change is in progress.
-func (c *Client) CreatePool(ctx context.Context, region, balancerID string, request PoolRequest) (*Pool, error) {
-	return nil, errSurface
-}
-
-// DeletePool starts the removal of a pool. It is over when Pool answers NotFound. Busy means that a listener has it, or that a change is
-// in progress.
-func (c *Client) DeletePool(ctx context.Context, region, balancerID, id string) error {
-	return errSurface
-}
-
-// Members returns those of a pool.
-func (c *Client) Members(ctx context.Context, region, balancerID, poolID string) ([]Member, error) {
-	return nil, errSurface
-}
-
-// Member returns one of a pool. It is gone with that.
-func (c *Client) Member(ctx context.Context, region, balancerID, poolID, id string) (*Member, error) {
-	return nil, errSurface
-}
-
-// CreateMember adds one to a pool. Conflict means that there is one of the address and port; Busy, that a change of the load balancer is
-// in progress.
-func (c *Client) CreateMember(ctx context.Context, region, balancerID, poolID, address string, port int64) (*Member, error) {
-	return nil, errSurface
-}
-
-// DeleteMember starts the removal of a member. It is over when Member answers NotFound. Busy means that a change of the load balancer is
-// in progress.
-func (c *Client) DeleteMember(ctx context.Context, region, balancerID, poolID, id string) error {
-	return errSurface
+// balancer asks whether there is a load balancer.
+func (c *Client) balancer(region, id string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := c.LoadBalancer(ctx, region, id)
+		return err
+	}
 }

@@ -31,7 +31,7 @@ var (
 
 // login is that of IAM, with the API key.
 func (c *Client) login() httpclient.Login {
-	key, iam := c.config.APIKey, strings.TrimSuffix(c.config.endpoint(ServiceIAM, ""), "/")+"/identity/token"
+	key, iam := c.config.APIKey, strings.TrimSuffix(c.config.endpoint(place{service: ServiceIAM}), "/")+"/identity/token"
 	login := httpclient.Fetched("API key", iam, func(ctx context.Context, sender *http.Client) (string, time.Time, error) {
 		form := url.Values{"grant_type": {grantType}, "apikey": {key}, "response_type": {"cloud_iam"}}
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, iam, strings.NewReader(form.Encode()))

@@ -1,6 +1,10 @@
 package client
 
-import "context"
+import (
+	"context"
+
+	"github.com/IBM/platform-services-go-sdk/resourcemanagerv2"
+)
 
 // ResourceGroup is a group of an account.
 type ResourceGroup struct {
@@ -10,10 +14,22 @@ type ResourceGroup struct {
 
 // ResourceGroups returns the account's groups of a name, which are one at most, or all if that is empty.
 func (c *Client) ResourceGroups(ctx context.Context, name string) ([]ResourceGroup, error) {
-	return nil, errSurface
+	r := call{place: place{service: ServiceResourceManager}, op: "list resource groups"}
+	return list[ResourceGroup](ctx, c, r, "resources", func(ctx context.Context, to *api, _ *string) error {
+		return drained2(to.manager.ListResourceGroupsWithContext(ctx, &resourcemanagerv2.ListResourceGroupsOptions{Name: optional(name)}))
+	})
 }
 
 // ResourceGroup returns a group.
 func (c *Client) ResourceGroup(ctx context.Context, id string) (*ResourceGroup, error) {
-	return nil, errSurface
+	return get[ResourceGroup](ctx, c, call{
+		place: place{service: ServiceResourceManager}, op: "get resource group", ids: []string{id},
+		send: func(ctx context.Context, to *api) error {
+			return drained2(to.manager.GetResourceGroupWithContext(ctx, &resourcemanagerv2.GetResourceGroupOptions{ID: &id}))
+		},
+		control: func(ctx context.Context) error {
+			_, err := c.ResourceGroups(ctx, "")
+			return err
+		},
+	}, id)
 }

@@ -1,6 +1,16 @@
 package client
 
-import "context"
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+
+	"github.com/IBM-Cloud/power-go-client/power/client/p_cloud_p_vm_instances"
+	"github.com/IBM-Cloud/power-go-client/power/models"
+	"github.com/go-openapi/strfmt"
+
+	"github.com/bedplate/bedplate/internal/httpclient/bounds"
+)
 
 // Server is a virtual server (PVM instance).
 type Server struct {
@@ -62,17 +72,65 @@ type ServerRequest struct {
 }
 
 // Servers returns the servers of a workspace, without their tags.
-func (c *Client) Servers(ctx context.Context, in Workspace) ([]Server, error) { return nil, errSurface }
+func (c *Client) Servers(ctx context.Context, in Workspace) ([]Server, error) {
+	return listInWorkspace[Server](ctx, c, in, "list servers", "pvmInstances", func(ctx context.Context, to *powerAPI) error {
+		p := p_cloud_p_vm_instances.NewPcloudPvminstancesGetallParamsWithContext(ctx)
+		p.CloudInstanceID = in.ID
+		return drained(to.servers().PcloudPvminstancesGetall(p, to.in))
+	})
+}
 
 // Server returns a server.
 func (c *Client) Server(ctx context.Context, in Workspace, id string) (*Server, error) {
-	return nil, errSurface
+	return get[Server](ctx, c, c.inWorkspace(in, "get server", func(ctx context.Context, to *powerAPI) error {
+		p := p_cloud_p_vm_instances.NewPcloudPvminstancesGetParamsWithContext(ctx)
+		p.CloudInstanceID, p.PvmInstanceID = in.ID, id
+		return drained(to.servers().PcloudPvminstancesGet(p, to.in))
+	}, id), id)
 }
 
 // CreateServer makes a server. Conflict means that another one of the workspace has the name.
 func (c *Client) CreateServer(ctx context.Context, in Workspace, request ServerRequest) (*Server, error) {
-	return nil, errSurface
+	r := c.inWorkspace(in, "create server", func(ctx context.Context, to *powerAPI) error {
+		p := p_cloud_p_vm_instances.NewPcloudPvminstancesPostParamsWithContext(ctx)
+		p.CloudInstanceID, p.Body = in.ID, request.body()
+		_, _, _, err := to.servers().PcloudPvminstancesPost(p, to.in)
+		return err
+	})
+	made := &listing[Server]{}
+	r.create = true
+	r.read = func(b *bounds.Body) error {
+		if err := made.read(b); err != nil {
+			return err
+		}
+		if len(made.items) != 1 || made.items[0].Name != request.Name {
+			return errors.New("unexpected answer: it isn't the server that was to be made")
+		}
+		return nil
+	}
+	if err := c.ask(ctx, r); err != nil {
+		return nil, err
+	}
+	return &made.items[0], nil
 }
 
 // DeleteServer starts the deletion of a server. It is over when Server answers NotFound.
-func (c *Client) DeleteServer(ctx context.Context, in Workspace, id string) error { return errSurface }
+func (c *Client) DeleteServer(ctx context.Context, in Workspace, id string) error {
+	return c.ask(ctx, c.inWorkspace(in, "delete server", func(ctx context.Context, to *powerAPI) error {
+		p := p_cloud_p_vm_instances.NewPcloudPvminstancesDeleteParamsWithContext(ctx)
+		p.CloudInstanceID, p.PvmInstanceID = in.ID, id
+		return drained(to.servers().PcloudPvminstancesDelete(p, to.in))
+	}, id))
+}
+
+func (r ServerRequest) body() *models.PVMInstanceCreate {
+	return &models.PVMInstanceCreate{
+		ServerName: &r.Name, ImageID: &r.ImageID, Networks: []*models.PVMInstanceAddNetwork{{NetworkID: &r.NetworkID}},
+		SysType: r.SystemType, ProcType: &r.ProcessorType, Processors: &r.Processors, Memory: &r.MemoryGiB, KeyPairName: r.SSHKey,
+		UserData: base64.StdEncoding.EncodeToString(r.UserData), UserTags: r.UserTags,
+	}
+}
+
+func (a *powerAPI) servers() p_cloud_p_vm_instances.ClientService {
+	return p_cloud_p_vm_instances.New(a.power, strfmt.Default)
+}

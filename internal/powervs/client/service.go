@@ -80,7 +80,7 @@ func (e ServiceEndpoints) add(region, pair string) error {
 	}
 	other := e[region][service]
 	if !service.regional() {
-		other = e.of(service, "")
+		other = e.of(place{service: service})
 	}
 	if other != "" && other != url {
 		return errors.New("there are two service endpoints of " + name + ": leave one")
@@ -90,12 +90,12 @@ func (e ServiceEndpoints) add(region, pair string) error {
 }
 
 // of is the URL of a service in a region; empty if there is none.
-func (e ServiceEndpoints) of(service Service, region string) string {
-	if service.regional() {
-		return e[region][service]
+func (e ServiceEndpoints) of(at place) string {
+	if at.service.regional() {
+		return e[at.region][at.service]
 	}
 	for _, endpoints := range e {
-		if url := endpoints[service]; url != "" {
+		if url := endpoints[at.service]; url != "" {
 			return url
 		}
 	}

@@ -1,6 +1,11 @@
 package client
 
-import "context"
+import (
+	"context"
+
+	tg "github.com/IBM/networking-go-sdk/transitgatewayapisv1"
+	"k8s.io/utils/ptr"
+)
 
 // TransitGateway is a transit gateway.
 type TransitGateway struct {
@@ -31,22 +36,45 @@ type TransitGatewayRequest struct {
 
 // TransitGateways returns those of the account, in all regions.
 func (c *Client) TransitGateways(ctx context.Context) ([]TransitGateway, error) {
-	return nil, errSurface
+	r := call{place: place{service: ServiceTransitGateway}, op: "list transit gateways"}
+	return list[TransitGateway](ctx, c, r, "transit_gateways", func(ctx context.Context, to *api, start *string) error {
+		return drained2(to.transit.ListTransitGatewaysWithContext(ctx, &tg.ListTransitGatewaysOptions{Limit: ptr.To[int64](pageSize), Start: start}))
+	})
 }
 
 // TransitGateway returns a gateway.
 func (c *Client) TransitGateway(ctx context.Context, id string) (*TransitGateway, error) {
-	return nil, errSurface
+	return get[TransitGateway](ctx, c, call{
+		place: place{service: ServiceTransitGateway}, op: "get transit gateway", ids: []string{id}, control: c.transitAnswers,
+		send: func(ctx context.Context, to *api) error {
+			return drained2(to.transit.GetTransitGatewayWithContext(ctx, &tg.GetTransitGatewayOptions{ID: &id}))
+		},
+	}, id)
 }
 
 // CreateTransitGateway makes a gateway. Conflict means that another one of the account has the name.
 func (c *Client) CreateTransitGateway(ctx context.Context, request TransitGatewayRequest) (*TransitGateway, error) {
-	return nil, errSurface
+	return create[TransitGateway](ctx, c, call{
+		place: place{service: ServiceTransitGateway}, op: "create transit gateway", control: c.transitAnswers,
+		send: func(ctx context.Context, to *api) error {
+			return drained2(to.transit.CreateTransitGatewayWithContext(ctx, &tg.CreateTransitGatewayOptions{
+				Name: &request.Name, Location: &request.Location, Global: &request.Global,
+				ResourceGroup: &tg.ResourceGroupIdentity{ID: &request.ResourceGroupID},
+			}))
+		},
+	})
 }
 
 // DeleteTransitGateway starts the deletion of a gateway. It is over when TransitGateway answers NotFound. Busy means that it has
 // connections.
-func (c *Client) DeleteTransitGateway(ctx context.Context, id string) error { return errSurface }
+func (c *Client) DeleteTransitGateway(ctx context.Context, id string) error {
+	return c.ask(ctx, call{
+		place: place{service: ServiceTransitGateway}, op: "delete transit gateway", ids: []string{id}, control: c.transitAnswers,
+		send: func(ctx context.Context, to *api) error {
+			return statusOf(to.transit.DeleteTransitGatewayWithContext(ctx, &tg.DeleteTransitGatewayOptions{ID: &id}))
+		},
+	})
+}
 
 // The types of networks that a gateway connects.
 const (
@@ -71,19 +99,70 @@ type ConnectionRequest struct{ Name, NetworkType, NetworkCRN string }
 
 // Connections returns those of a gateway.
 func (c *Client) Connections(ctx context.Context, gatewayID string) ([]Connection, error) {
-	return nil, errSurface
+	r := call{
+		place: place{service: ServiceTransitGateway}, op: "list transit gateway connections", ids: []string{gatewayID},
+		control: ifGone(c.gateway(gatewayID)),
+	}
+	return list[Connection](ctx, c, r, "connections", func(ctx context.Context, to *api, start *string) error {
+		return drained2(to.transit.ListTransitGatewayConnectionsWithContext(ctx, &tg.ListTransitGatewayConnectionsOptions{
+			TransitGatewayID: &gatewayID, Limit: ptr.To[int64](pageSize), Start: start,
+		}))
+	})
 }
 
 // Connection returns a connection of a gateway. It is gone with the gateway.
 func (c *Client) Connection(ctx context.Context, gatewayID, id string) (*Connection, error) {
-	return nil, errSurface
+	return get[Connection](ctx, c, call{
+		place: place{service: ServiceTransitGateway}, op: "get transit gateway connection", ids: []string{gatewayID, id},
+		control: within(c.gateway(gatewayID), nil),
+		send: func(ctx context.Context, to *api) error {
+			return drained2(to.transit.GetTransitGatewayConnectionWithContext(ctx, &tg.GetTransitGatewayConnectionOptions{
+				TransitGatewayID: &gatewayID, ID: &id,
+			}))
+		},
+	}, id)
 }
 
 // CreateConnection connects a network. Conflict means that the name is taken, or that the network is connected already; Busy, that the
 // gateway isn't available.
 func (c *Client) CreateConnection(ctx context.Context, gatewayID string, request ConnectionRequest) (*Connection, error) {
-	return nil, errSurface
+	return create[Connection](ctx, c, call{
+		place: place{service: ServiceTransitGateway}, op: "create transit gateway connection", ids: []string{gatewayID}, control: c.transitAnswers,
+		send: func(ctx context.Context, to *api) error {
+			return drained2(to.transit.CreateTransitGatewayConnectionWithContext(ctx, &tg.CreateTransitGatewayConnectionOptions{
+				TransitGatewayID: &gatewayID, Name: &request.Name, NetworkType: &request.NetworkType, NetworkID: &request.NetworkCRN,
+			}))
+		},
+	})
 }
 
 // DeleteConnection starts the deletion of a connection. It is over when Connection answers NotFound.
-func (c *Client) DeleteConnection(ctx context.Context, gatewayID, id string) error { return errSurface }
+func (c *Client) DeleteConnection(ctx context.Context, gatewayID, id string) error {
+	return c.ask(ctx, call{
+		place: place{service: ServiceTransitGateway}, op: "delete transit gateway connection", ids: []string{gatewayID, id},
+		control: within(c.gateway(gatewayID), nil),
+		send: func(ctx context.Context, to *api) error {
+			return statusOf(to.transit.DeleteTransitGatewayConnectionWithContext(ctx, &tg.DeleteTransitGatewayConnectionOptions{
+				TransitGatewayID: &gatewayID, ID: &id,
+			}))
+		},
+	})
+}
+
+// gateway asks whether there is a gateway.
+func (c *Client) gateway(id string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := c.TransitGateway(ctx, id)
+		return err
+	}
+}
+
+// transitAnswers is the control call of Transit Gateway.
+func (c *Client) transitAnswers(ctx context.Context) error {
+	return c.do(ctx, call{
+		place: place{service: ServiceTransitGateway}, op: "list transit gateways", read: (&listing[TransitGateway]{key: "transit_gateways"}).read,
+		send: func(ctx context.Context, to *api) error {
+			return drained2(to.transit.ListTransitGatewaysWithContext(ctx, &tg.ListTransitGatewaysOptions{Limit: ptr.To[int64](1)}))
+		},
+	})
+}

@@ -1,6 +1,11 @@
 package client
 
-import "context"
+import (
+	"context"
+
+	"github.com/IBM/vpc-go-sdk/vpcv1"
+	"k8s.io/utils/ptr"
+)
 
 // VPC is a virtual private cloud.
 type VPC struct {
@@ -15,23 +20,58 @@ type VPC struct {
 
 // RegionZones returns the names of the zones of a region of VPC.
 func (c *Client) RegionZones(ctx context.Context, region string) ([]string, error) {
-	return nil, errSurface
+	r := call{place: place{ServiceVPC, region}, op: "list zones"}
+	all, err := list[Zonal](ctx, c, r, "zones", func(ctx context.Context, to *api, _ *string) error {
+		return drained2(to.vpc.ListRegionZonesWithContext(ctx, &vpcv1.ListRegionZonesOptions{RegionName: &region}))
+	})
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, zone := range all {
+		names = append(names, zone.Name)
+	}
+	return names, nil
 }
 
 // VPCs returns the VPCs of a region.
-func (c *Client) VPCs(ctx context.Context, region string) ([]VPC, error) { return nil, errSurface }
+func (c *Client) VPCs(ctx context.Context, region string) ([]VPC, error) {
+	r := call{place: place{ServiceVPC, region}, op: "list VPCs"}
+	return list[VPC](ctx, c, r, "vpcs", func(ctx context.Context, to *api, start *string) error {
+		return drained2(to.vpc.ListVpcsWithContext(ctx, &vpcv1.ListVpcsOptions{Limit: ptr.To[int64](pageSize), Start: start}))
+	})
+}
 
 // VPC returns a VPC.
-func (c *Client) VPC(ctx context.Context, region, id string) (*VPC, error) { return nil, errSurface }
+func (c *Client) VPC(ctx context.Context, region, id string) (*VPC, error) {
+	return get[VPC](ctx, c, call{
+		place: place{ServiceVPC, region}, op: "get VPC", ids: []string{id}, control: c.vpcAnswers(region),
+		send: func(ctx context.Context, to *api) error {
+			return drained2(to.vpc.GetVPCWithContext(ctx, &vpcv1.GetVPCOptions{ID: &id}))
+		},
+	}, id)
+}
 
 // CreateVPC makes a VPC. Conflict means that another one of the region has the name.
 func (c *Client) CreateVPC(ctx context.Context, region, name, resourceGroupID string) (*VPC, error) {
-	return nil, errSurface
+	return create[VPC](ctx, c, call{
+		place: place{ServiceVPC, region}, op: "create VPC", control: c.vpcAnswers(region),
+		send: func(ctx context.Context, to *api) error {
+			return drained2(to.vpc.CreateVPCWithContext(ctx, &vpcv1.CreateVPCOptions{Name: &name, ResourceGroup: inGroup(resourceGroupID)}))
+		},
+	})
 }
 
 // DeleteVPC starts the deletion of a VPC and of its security groups. It is over when VPC answers NotFound. Busy means that something is in
 // it.
-func (c *Client) DeleteVPC(ctx context.Context, region, id string) error { return errSurface }
+func (c *Client) DeleteVPC(ctx context.Context, region, id string) error {
+	return c.ask(ctx, call{
+		place: place{ServiceVPC, region}, op: "delete VPC", ids: []string{id}, control: c.vpcAnswers(region),
+		send: func(ctx context.Context, to *api) error {
+			return statusOf(to.vpc.DeleteVPCWithContext(ctx, &vpcv1.DeleteVPCOptions{ID: &id}))
+		},
+	})
+}
 
 // Subnet is a range of a VPC's addresses in one zone.
 type Subnet struct {
@@ -58,18 +98,59 @@ const DefaultSubnetAddresses = 256
 
 // Subnets returns the subnets of a VPC: names are unique there only.
 func (c *Client) Subnets(ctx context.Context, region, vpcID string) ([]Subnet, error) {
-	return nil, errSurface
+	r := call{place: place{ServiceVPC, region}, op: "list subnets", ids: []string{vpcID}}
+	return list[Subnet](ctx, c, r, "subnets", func(ctx context.Context, to *api, start *string) error {
+		return drained2(to.vpc.ListSubnetsWithContext(ctx, &vpcv1.ListSubnetsOptions{VPCID: &vpcID, Limit: ptr.To[int64](pageSize), Start: start}))
+	})
 }
 
 // Subnet returns a subnet.
 func (c *Client) Subnet(ctx context.Context, region, id string) (*Subnet, error) {
-	return nil, errSurface
+	return get[Subnet](ctx, c, call{
+		place: place{ServiceVPC, region}, op: "get subnet", ids: []string{id}, control: c.vpcAnswers(region),
+		send: func(ctx context.Context, to *api) error {
+			return drained2(to.vpc.GetSubnetWithContext(ctx, &vpcv1.GetSubnetOptions{ID: &id}))
+		},
+	}, id)
 }
 
 // CreateSubnet makes a subnet. Conflict means that another one of the VPC has the name; Busy, that the VPC isn't available.
 func (c *Client) CreateSubnet(ctx context.Context, region string, request SubnetRequest) (*Subnet, error) {
-	return nil, errSurface
+	prototype := &vpcv1.SubnetPrototype{
+		Name: &request.Name, VPC: &vpcv1.VPCIdentity{ID: &request.VPCID}, Zone: &vpcv1.ZoneIdentity{Name: &request.Zone},
+		Ipv4CIDRBlock: optional(request.CIDR), ResourceGroup: inGroup(request.ResourceGroupID),
+	}
+	if request.CIDR == "" {
+		prototype.TotalIpv4AddressCount = ptr.To[int64](DefaultSubnetAddresses)
+	}
+	return create[Subnet](ctx, c, call{
+		place: place{ServiceVPC, region}, op: "create subnet", control: c.vpcAnswers(region),
+		send: func(ctx context.Context, to *api) error {
+			return drained2(to.vpc.CreateSubnetWithContext(ctx, &vpcv1.CreateSubnetOptions{SubnetPrototype: prototype}))
+		},
+	})
 }
 
 // DeleteSubnet starts the deletion of a subnet. It is over when Subnet answers NotFound. Busy means that something is in it.
-func (c *Client) DeleteSubnet(ctx context.Context, region, id string) error { return errSurface }
+func (c *Client) DeleteSubnet(ctx context.Context, region, id string) error {
+	return c.ask(ctx, call{
+		place: place{ServiceVPC, region}, op: "delete subnet", ids: []string{id}, control: c.vpcAnswers(region),
+		send: func(ctx context.Context, to *api) error {
+			return statusOf(to.vpc.DeleteSubnetWithContext(ctx, &vpcv1.DeleteSubnetOptions{ID: &id}))
+		},
+	})
+}
+
+func inGroup(id string) vpcv1.ResourceGroupIdentityIntf { return &vpcv1.ResourceGroupIdentity{ID: &id} }
+
+// vpcAnswers is the control call of VPC.
+func (c *Client) vpcAnswers(region string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return c.do(ctx, call{
+			place: place{ServiceVPC, region}, op: "list VPCs", read: (&listing[VPC]{key: "vpcs"}).read,
+			send: func(ctx context.Context, to *api) error {
+				return drained2(to.vpc.ListVpcsWithContext(ctx, &vpcv1.ListVpcsOptions{Limit: ptr.To[int64](1)}))
+			},
+		})
+	}
+}
