@@ -102,7 +102,6 @@ var rules = []rule{
 	{codes: []string{"BucketAlreadyOwnedByYou", "BucketAlreadyExists"}, class: fault.Conflict},
 	{codes: []string{"BucketNotEmpty", "OperationAborted"}, class: fault.Busy},
 	{codes: []string{"TooManyBuckets"}, class: fault.Quota},
-	{codes: []string{"SlowDown"}, class: fault.Transient},
 
 	// By their words, of PowerVS first of all, which has no codes.
 	{
@@ -128,15 +127,16 @@ var rules = []rule{
 }
 
 var classes = map[int]fault.Class{
-	http.StatusUnauthorized:    fault.Credentials,
-	http.StatusForbidden:       fault.Credentials,
-	http.StatusNotFound:        fault.NotFound,
-	http.StatusGone:            fault.NotFound,
-	http.StatusConflict:        fault.Busy,
-	http.StatusLocked:          fault.Busy,
-	http.StatusRequestTimeout:  fault.Transient,
-	http.StatusTooManyRequests: fault.Transient,
-	http.StatusNotImplemented:  fault.Invalid,
+	http.StatusUnauthorized:       fault.Credentials,
+	http.StatusForbidden:          fault.Credentials,
+	http.StatusNotFound:           fault.NotFound,
+	http.StatusGone:               fault.NotFound,
+	http.StatusConflict:           fault.Busy,
+	http.StatusPreconditionFailed: fault.Busy,
+	http.StatusLocked:             fault.Busy,
+	http.StatusRequestTimeout:     fault.Transient,
+	http.StatusTooManyRequests:    fault.Transient,
+	http.StatusNotImplemented:     fault.Invalid,
 }
 
 // class of an answer. The words count where a request was understood and refused.

@@ -75,6 +75,14 @@ func (c *Client) PutObject(ctx context.Context, bucket Bucket, key string, data 
 	})
 }
 
+// HeadObject asks whether an object exists. NotFound means that it doesn't, or that there is no bucket.
+func (c *Client) HeadObject(ctx context.Context, bucket Bucket, key string) error {
+	return c.askBucket(ctx, bucket, call{op: "head object", classify: withoutWords}, func(ctx context.Context, to *s3.S3) error {
+		_, err := to.HeadObjectWithContext(ctx, &s3.HeadObjectInput{Bucket: &bucket.Name, Key: &key})
+		return err
+	})
+}
+
 // DeleteObject deletes an object at once. That there is none is no error; NotFound means that there is no bucket.
 func (c *Client) DeleteObject(ctx context.Context, bucket Bucket, key string) error {
 	return c.askBucket(ctx, bucket, call{op: "delete object"}, func(ctx context.Context, to *s3.S3) error {

@@ -131,6 +131,28 @@ func (c *Client) CreateLoadBalancer(ctx context.Context, region string, request 
 	})
 }
 
+// MoveLoadBalancer puts a load balancer into other subnets. Busy means that a change is in progress, or that there was another change
+// while this one was made.
+func (c *Client) MoveLoadBalancer(ctx context.Context, region, id string, subnetIDs []string) error {
+	r := call{place: place{ServiceVPC, region}, op: "move load balancer", ids: []string{id}, control: c.vpcAnswers(region)}
+	subnets := []map[string]string{}
+	for _, id := range subnetIDs {
+		subnets = append(subnets, map[string]string{"id": id})
+	}
+	r.pages = true // the load balancer is read first, for the tag of its version
+	r.send = func(ctx context.Context, to *api) error {
+		_, read, err := to.vpc.GetLoadBalancerWithContext(ctx, &vpcv1.GetLoadBalancerOptions{ID: &id})
+		if err != nil {
+			return err
+		}
+		return drained2(to.vpc.UpdateLoadBalancerWithContext(ctx, &vpcv1.UpdateLoadBalancerOptions{
+			ID: &id, LoadBalancerPatch: map[string]any{"subnets": subnets}, IfMatch: ptr.To(read.GetHeaders().Get("ETag")),
+		}))
+	}
+	r.read = object(new(LoadBalancer), id)
+	return c.ask(ctx, r)
+}
+
 // DeleteLoadBalancer starts the deletion of a load balancer. It is over when LoadBalancer answers NotFound. Busy means that a change is
 // in progress.
 func (c *Client) DeleteLoadBalancer(ctx context.Context, region, id string) error {
