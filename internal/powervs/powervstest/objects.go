@@ -2,6 +2,7 @@ package powervstest
 
 import (
 	"net/http"
+	"strings"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -122,4 +123,18 @@ func (f *Fixture) Made(kind sim.Kind) (names []string) {
 		}
 	}
 	return names
+}
+
+// owner is written instead of the ID of an object that something was made for.
+const owner = "OWNER"
+
+// NameOf something outside, the same in each world.
+func NameOf(name string) string {
+	parts := strings.Split(name, "-")
+	for i, part := range parts {
+		if ledgers.IsOwnerID(part) {
+			parts[i] = owner
+		}
+	}
+	return strings.Join(parts, "-")
 }

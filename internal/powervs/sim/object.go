@@ -17,6 +17,8 @@ type object struct {
 	within string
 	// world means that no client made it: it is there from the beginning.
 	world bool
+	// part means that it comes and goes with something else.
+	part bool
 }
 
 // newObject begins now, and is ready some time later.

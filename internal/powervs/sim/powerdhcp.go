@@ -73,6 +73,7 @@ func (p *power) createDHCPServer(w *instance, r *call) (reply, error) {
 		workspaceObject: newWorkspaceObject(w, name, r.now, 0), prefix: prefix, dnsServers: []string{dns}, dhcp: d,
 		vlan: 101 + len(p.networks.within(w.id)),
 	}
+	d.network.part = true
 	p.networks.Add(d.network)
 	return reply{status: http.StatusAccepted, body: d.view(add(p.cloud, p.dhcpServers, d).Status(r.now))}, nil
 }

@@ -16,6 +16,10 @@ type Item struct {
 	World bool `json:"world,omitempty"`
 	// Record says that it is only a record of something that is over: an instance in reclamation, a job that has ended.
 	Record bool `json:"record,omitempty"`
+	// Part says that it came with something else, and goes with that: the network of a DHCP server, the default group of a VPC.
+	Part bool `json:"part,omitempty"`
+	// Moving says that its status is going to change by itself.
+	Moving bool `json:"moving,omitempty"`
 }
 
 // State is everything that exists by its kind, deleted objects included until they are gone.
@@ -31,7 +35,7 @@ func (c *Cloud) State() State {
 				if o.Created.After(now) {
 					return // as an image whose import hasn't ended
 				}
-				item := Item{ID: o.id, Name: o.name, Within: o.within, Status: r.Status(now), World: o.world}
+				item := Item{ID: o.id, Name: o.name, Within: o.within, Status: r.Status(now), World: o.world, Part: o.part}
 				if r, ends := r.(interface{ over(now time.Time) bool }); ends {
 					item.Record = r.over(now)
 				}

@@ -23,11 +23,14 @@ type balancer struct {
 // balancing are the words of a load balancer and of its parts.
 var balancing = words{building: "create_pending", ready: "active", deleting: "delete_pending"}
 
+// updating is the status of a load balancer that is being changed.
+const updating = "update_pending"
+
 // Status is the provisioning status.
 func (b *balancer) Status(now time.Time) string {
 	status := b.in(balancing, now)
 	if status == balancing.ready && now.Before(b.busy) {
-		return "update_pending"
+		return updating
 	}
 	return status
 }
@@ -228,7 +231,7 @@ func (r *vpcRegion) balancerView(b *balancer, now time.Time) doc {
 	status := b.Status(now)
 	d["resource_type"], d["provisioning_status"], d["operating_status"] = "load_balancer", status, "offline"
 	public, private := []doc{}, []doc{}
-	if status == balancing.ready || status == "update_pending" {
+	if status == balancing.ready || status == updating {
 		d["operating_status"] = "online"
 		if public = append(public, doc{"address": b.hostname()}); !b.public {
 			public, private = private, []doc{{

@@ -67,9 +67,10 @@ func (r *vpcRegion) createVPC(call *call) (reply, error) {
 		manual:   request.AddressPrefixManagement == "manual",
 	}
 	v.defaultGroup = r.newGroup(call.now, randomName(), v, group)
+	v.defaultGroup.part = true
 	r.cloud.vpc.groups.Add(v.defaultGroup)
 	for _, rule := range defaultRules(v.defaultGroup) {
-		r.addRule(call.now, v.defaultGroup, rule)
+		r.addRule(call.now, v.defaultGroup, rule).part = true
 	}
 	return reply{status: http.StatusCreated, body: add(r.cloud, r.cloud.vpc.vpcs, v).view(call.now)}, nil
 }
