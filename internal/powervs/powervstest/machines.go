@@ -1,0 +1,129 @@
+package powervstest
+
+import (
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
+	"github.com/bedplate/bedplate/internal/powervs/sim"
+)
+
+// What WithWorkspace has.
+const (
+	WorkspaceID = "b0000000-0000-4000-8000-000000000001"
+	NetworkID   = "b0000000-0000-4000-8000-000000000002"
+	ImageID     = "b0000000-0000-4000-8000-000000000003"
+	ImageName   = "rhcos"
+)
+
+// WithWorkspace is a world with a workspace of the user's own, which has a network without a DHCP server, and an image.
+func WithWorkspace(c *sim.Config) {
+	c.Instances = append(c.Instances, sim.Instance{
+		ID: WorkspaceID, Name: "shared", Plan: sim.PlanPower, Target: sim.DefaultZone,
+		Networks: []sim.Network{{ID: NetworkID, Name: "nodes", CIDR: "192.168.200.0/24"}},
+		Images:   []sim.Image{{ID: ImageID, Name: ImageName}},
+	})
+}
+
+// Plain changes a cluster into one for which nothing is created: it uses what WithWorkspace has.
+func Plain(c *infrav1.IBMPowerVSCluster) {
+	c.Annotations = nil
+	c.Spec = infrav1.IBMPowerVSClusterSpec{
+		Authentication:       c.Spec.Authentication,
+		ServiceInstance:      &infrav1.IBMPowerVSResourceReference{ID: WorkspaceID},
+		Zone:                 sim.DefaultZone,
+		Network:              &infrav1.IBMPowerVSResourceReference{ID: NetworkID},
+		ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "192.168.200.250", Port: 6443},
+	}
+}
+
+// CreateMachine makes a Machine with bootstrap data, unless that is nil, and an IBMPowerVSMachine as Cluster API would own it.
+func (f *Fixture) CreateMachine(cluster, name string, userData []byte, change ...func(*infrav1.IBMPowerVSMachine)) *infrav1.IBMPowerVSMachine {
+	f.t.Helper()
+	object := f.NewMachine(func(*clusterv1.Machine) {}, cluster, name, userData, change...)
+	f.Create(object)
+	return object
+}
+
+// ControlPlane makes a Machine one of the control plane.
+func ControlPlane(m *clusterv1.Machine) {
+	m.Labels[clusterv1.MachineControlPlaneLabel] = ""
+}
+
+// NewMachine is CreateMachine, with a Machine that own has changed, up to the IBMPowerVSMachine itself, which it returns.
+func (f *Fixture) NewMachine(
+	own func(*clusterv1.Machine), cluster, name string, userData []byte, change ...func(*infrav1.IBMPowerVSMachine),
+) *infrav1.IBMPowerVSMachine {
+	f.t.Helper()
+	owner := &clusterv1.Machine{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.Namespace, Labels: map[string]string{clusterv1.ClusterNameLabel: cluster}},
+		Spec: clusterv1.MachineSpec{
+			ClusterName:       cluster,
+			Bootstrap:         clusterv1.Bootstrap{DataSecretName: ptr.To(name + "-bootstrap")},
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "IBMPowerVSMachine", Name: name},
+		},
+	}
+	if userData == nil {
+		owner.Spec.Bootstrap = clusterv1.Bootstrap{ConfigRef: clusterv1.ContractVersionedObjectReference{
+			APIGroup: "bootstrap.cluster.x-k8s.io", Kind: "KubeadmConfig", Name: name,
+		}}
+	} else {
+		f.CreateBootstrapData(name, "cloud-config", userData)
+	}
+	own(owner)
+	f.Create(owner)
+	object := &infrav1.IBMPowerVSMachine{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: f.Namespace, Labels: owner.Labels,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, clusterv1.GroupVersion.WithKind("Machine"))},
+		},
+		Spec: infrav1.IBMPowerVSMachineSpec{Image: &infrav1.IBMPowerVSResourceReference{Name: ImageName}},
+	}
+	for _, c := range change {
+		c(object)
+	}
+	return object
+}
+
+// CreateBootstrapData makes the Secret of a machine, in a format of bootstrap providers.
+func (f *Fixture) CreateBootstrapData(machine, format string, data []byte) {
+	f.t.Helper()
+	f.Create(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: machine + "-bootstrap", Namespace: f.Namespace},
+		Data:       map[string][]byte{"value": data, "format": []byte(format)},
+	})
+}
+
+// NewImage is an IBMPowerVSImage of a cluster.
+func (f *Fixture) NewImage(cluster, name string, change ...func(*infrav1.IBMPowerVSImage)) *infrav1.IBMPowerVSImage {
+	object := &infrav1.IBMPowerVSImage{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.Namespace, Labels: map[string]string{clusterv1.ClusterNameLabel: cluster}},
+		Spec:       infrav1.IBMPowerVSImageSpec{ClusterName: cluster, Bucket: "images", Object: name + ".ova.gz", Region: Region},
+	}
+	for _, c := range change {
+		c(object)
+	}
+	return object
+}
+
+// CreateImage makes an IBMPowerVSImage.
+func (f *Fixture) CreateImage(cluster, name string, change ...func(*infrav1.IBMPowerVSImage)) *infrav1.IBMPowerVSImage {
+	f.t.Helper()
+	object := f.NewImage(cluster, name, change...)
+	f.Create(object)
+	return object
+}
+
+// UntilProvisioned waits until a machine is provisioned: what is ready at once gets its provider ID after its status.
+func (f *Fixture) UntilProvisioned(machine *infrav1.IBMPowerVSMachine) {
+	f.t.Helper()
+	f.UntilReady(machine)
+	f.Eventually(func(g Gomega) {
+		g.Expect(f.Read(machine)).To(Succeed())
+		g.Expect(machine.Status.Initialization.Provisioned).To(HaveValue(BeTrue()))
+	}).Should(Succeed())
+	f.Expect(machine.Spec.ProviderID).NotTo(BeEmpty(), "Cluster API reads it then")
+}
