@@ -1,0 +1,41 @@
+package machine_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/bedplate/bedplate/internal/powervs/powervstest"
+	"github.com/bedplate/bedplate/internal/powervs/sim"
+	"github.com/bedplate/bedplate/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+var userData = []byte("#cloud-config\nhostname: worker-1\n")
+
+func TestMachine_becomesAVirtualMachineAndIsDeleted(t *testing.T) {
+	t.Parallel()
+	f := powervstest.Start(t, powervstest.WithWorkspace)
+	f.UntilReady(f.CreateCluster("demo", powervstest.Plain))
+	machine := f.CreateMachine("demo", "worker-1", userData)
+	f.UntilProvisioned(machine)
+
+	server := f.Cloud.State()[sim.KindServer][0]
+	f.Expect(server.Name).To(Equal("worker-1"))
+	f.Expect(machine.Spec.ProviderID).To(Equal("ibmpowervs://dal/dal10/" + powervstest.WorkspaceID + "/" + server.ID))
+	status := machine.Status
+	f.Expect(status.InstanceID).To(Equal(server.ID))
+	f.Expect([]string{status.InstanceState, status.Health, status.Fault, status.Region, status.Zone}).To(Equal([]string{"ACTIVE", "OK", "", "dal", "dal10"}))
+	f.Expect(status.Ready).To(BeTrue())
+	f.Expect(status.Addresses).To(ConsistOf(
+		clusterv1.MachineAddress{Type: clusterv1.MachineHostName, Address: "worker-1"},
+		clusterv1.MachineAddress{Type: clusterv1.MachineInternalDNS, Address: "worker-1"},
+		clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: "192.168.200.3"},
+	))
+
+	f.Delete(machine)
+	f.UntilGone(machine)
+	f.Expect(f.Made(sim.KindServer)).To(BeEmpty())
+}
