@@ -7,3 +7,5 @@ generate-powervs: $(BIN)/controller-gen
 	$(BIN)/controller-gen crd paths=./api/ledger/v1alpha1 output:crd:stdout | sed 's/ledgers\.bedplate\.dev/powervs.bedplate.dev/' \
 		> config/powervs/crd/bases/powervs.bedplate.dev_ledgers.yaml
 	$(BIN)/controller-gen webhook paths=./internal/powervs/webhook output:webhook:dir=config/powervs/webhook
+	$(BIN)/controller-gen rbac:roleName=bedplate-powervs-manager paths=./internal/powervs/cluster paths=./internal/powervs/machine \
+		paths=./internal/powervs/image paths=./internal/powervs/machinetemplate output:rbac:dir=config/powervs/rbac
