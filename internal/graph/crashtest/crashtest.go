@@ -6,6 +6,7 @@ package crashtest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -63,6 +64,20 @@ type Suite struct {
 	// Change, if a spec may change, has the spec of a ready owner want more; Changed are the keys then.
 	Change  func(World)
 	Changed []string
+	// OneOf has one in so many points tried, also of those in writes, unless all are: for a graph of many resources. Default 1.
+	OneOf int
+}
+
+// Sample is one of several rows, by the seed of the suites, or all of them if all points are tried.
+func Sample[Row any](t *testing.T, rows map[string]Row) map[string]Row {
+	t.Helper()
+	if os.Getenv(everyVariable) != "" {
+		return rows
+	}
+	_, seed := soaktest.Options(t, time.Second)
+	names := slices.Sorted(maps.Keys(rows))
+	name := names[seed%uint64(len(names))]
+	return map[string]Row{name: rows[name]}
 }
 
 // Run kills the system at every point of creating and of deleting. If that is during a call that changes something
@@ -75,6 +90,7 @@ func (s Suite) Run(t *testing.T) {
 	_, seed := soaktest.Options(t, time.Second)
 	slices.Sort(s.Keys)
 	slices.Sort(s.Changed)
+	s.OneOf = max(s.OneOf, 1)
 	var points atomic.Int64
 	for i, variant := range []struct {
 		name           string
@@ -102,7 +118,7 @@ func (s Suite) Run(t *testing.T) {
 			writes := s.scout(t, variant.deleting)
 			random := rand.New(rand.NewPCG(seed, uint64(i)))
 			for n := 0; !t.Failed(); n++ {
-				if n < len(writes) && (!writes[n] && left(random, sampledReads) || variant.once && left(random, sampledFailures)) {
+				if n < len(writes) && (left(random, s.OneOf) || !writes[n] && left(random, sampledReads) || variant.once && left(random, sampledFailures)) {
 					continue
 				}
 				f := at(n, !variant.once)

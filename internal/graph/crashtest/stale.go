@@ -48,7 +48,7 @@ func (s Suite) runStale(t *testing.T, seed uint64) *atomic.Int64 {
 				t.Parallel()
 				random := rand.New(rand.NewPCG(seed, uint64(i*mostBehind+behind)))
 				for n, more := 0, true; more && !t.Failed(); n++ {
-					if left(random, sampled) {
+					if left(random, sampled*s.OneOf) {
 						if n > rounds {
 							return
 						}

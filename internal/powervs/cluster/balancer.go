@@ -93,7 +93,9 @@ func (r *resources) wantBalancer(name string, spec infrav1.VPCLoadBalancerSpec) 
 			}
 			request.Pools, request.Listeners = portsOf(spec, APIPort(r.owner, r.object))
 			region := key.Scope[infrav1.KindRegion]
-			return func(ctx context.Context) (*ibm.LoadBalancer, error) { return r.api.CreateLoadBalancer(ctx, region, request) }, nil
+			return func(ctx context.Context) (*ibm.LoadBalancer, error) {
+				return r.api.CreateLoadBalancer(ctx, region, request)
+			}, nil
 		},
 	}
 	switch {

@@ -41,8 +41,8 @@ func bucketKind(api *ibm.Client, service *graph.Service, object *infrav1.IBMPowe
 	return &graph.Kind[ibm.Bucket]{
 		Name: infrav1.KindBucket, Service: service, Within: []string{infrav1.KindCOSInstance, infrav1.KindBucketRegion},
 		Scope: func(string) graph.Scope { return graph.Scope{infrav1.KindBucketRegion: bucketRegion(object)} },
-		ID:  func(b *ibm.Bucket) string { return b.Name },
-		Get: get,
+		ID:    func(b *ibm.Bucket) string { return b.Name },
+		Get:   get,
 		Find: func(ctx context.Context, key graph.Key) ([]ibm.Bucket, error) {
 			b, err := get(ctx, key.Title, key.Scope)
 			if fault.IsNotFound(err) {
@@ -54,8 +54,10 @@ func bucketKind(api *ibm.Client, service *graph.Service, object *infrav1.IBMPowe
 			}
 			return []ibm.Bucket{*b}, nil
 		},
-		Phase:  func(*ibm.Bucket) phases.Phase { return phases.Ready() },
-		Delete: func(ctx context.Context, name string, in graph.Scope) error { return api.DeleteBucket(ctx, bucket(name, in)) },
+		Phase: func(*ibm.Bucket) phases.Phase { return phases.Ready() },
+		Delete: func(ctx context.Context, name string, in graph.Scope) error {
+			return api.DeleteBucket(ctx, bucket(name, in))
+		},
 	}
 }
 

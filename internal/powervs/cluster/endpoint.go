@@ -1,7 +1,6 @@
 package cluster
 
 import (
-
 	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
 	"github.com/bedplate/bedplate/internal/graph/phases"
 	ibm "github.com/bedplate/bedplate/internal/powervs/client"

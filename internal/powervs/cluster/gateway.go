@@ -74,7 +74,9 @@ func (r *resources) wantGateway() {
 				Name: key.Title, Location: r.object.Region(), ResourceGroupID: r.groupID(),
 				Global: ptr.Deref(spec.GlobalRouting, ibm.VPCRegion(r.object.Spec.Zone) != r.object.Region()),
 			}
-			return func(ctx context.Context) (*ibm.TransitGateway, error) { return r.api.CreateTransitGateway(ctx, request) }, nil
+			return func(ctx context.Context) (*ibm.TransitGateway, error) {
+				return r.api.CreateTransitGateway(ctx, request)
+			}, nil
 		},
 	}
 	if spec.ID != "" {
@@ -98,7 +100,9 @@ func (r *resources) wantConnection(
 		Create: func(_ context.Context, key graph.Key) (graph.Call[ibm.Connection], error) {
 			sort, crn := network()
 			gateway, request := key.Scope[infrav1.KindTransitGateway], ibm.ConnectionRequest{Name: key.Title, NetworkType: sort, NetworkCRN: crn}
-			return func(ctx context.Context) (*ibm.Connection, error) { return r.api.CreateConnection(ctx, gateway, request) }, nil
+			return func(ctx context.Context) (*ibm.Connection, error) {
+				return r.api.CreateConnection(ctx, gateway, request)
+			}, nil
 		},
 	})
 }

@@ -23,7 +23,9 @@ type network struct {
 	DHCP     *ibm.DHCPServer
 }
 
-func networkOf(d ibm.DHCPServer) network { return network{ID: d.Network.ID, Name: d.Network.Name, DHCP: &d} }
+func networkOf(d ibm.DHCPServer) network {
+	return network{ID: d.Network.ID, Name: d.Network.Name, DHCP: &d}
+}
 
 func place(in graph.Scope) ibm.Workspace {
 	return ibm.Workspace{Zone: in[infrav1.KindZone], ID: in[infrav1.KindWorkspace]}

@@ -23,7 +23,9 @@ func (r *resources) project() {
 	show(r, &s.VPC, r.vpc, infrav1.KindVPC)
 	s.VPCSubnet = showAll(r, s.VPCSubnet, r.subnets, infrav1.KindSubnet,
 		func(r infrav1.ResourceReference) string { return r.ID },
-		func(ref infrav1.ResourceReference, _ string, _ infrav1.ResourceReference, _ *ibm.Subnet) infrav1.ResourceReference { return ref })
+		func(ref infrav1.ResourceReference, _ string, _ infrav1.ResourceReference, _ *ibm.Subnet) infrav1.ResourceReference {
+			return ref
+		})
 	s.VPCSecurityGroups = showAll(r, s.VPCSecurityGroups, r.groups, infrav1.KindSecurityGroup,
 		func(g infrav1.VPCSecurityGroupStatus) string { return g.ID }, r.groupStatus)
 	s.LoadBalancers = showAll(r, s.LoadBalancers, r.balancers, infrav1.KindLoadBalancer,

@@ -29,8 +29,10 @@ func vpcKind(api *ibm.Client, service *graph.Service, object *infrav1.IBMPowerVS
 			all, err := api.VPCs(ctx, key.Scope[infrav1.KindRegion])
 			return withName(all, err, key.Title, func(v ibm.VPC) string { return v.Name })
 		},
-		Phase:  func(v *ibm.VPC) phases.Phase { return availability(infrav1.KindVPC, v.Name, v.ID, v.Status) },
-		Delete: func(ctx context.Context, id string, in graph.Scope) error { return api.DeleteVPC(ctx, in[infrav1.KindRegion], id) },
+		Phase: func(v *ibm.VPC) phases.Phase { return availability(infrav1.KindVPC, v.Name, v.ID, v.Status) },
+		Delete: func(ctx context.Context, id string, in graph.Scope) error {
+			return api.DeleteVPC(ctx, in[infrav1.KindRegion], id)
+		},
 	}
 }
 

@@ -67,7 +67,10 @@ func (f *Fixture) Ledger(object client.Object) *ledgerv1.Ledger {
 }
 
 // UntilReady waits for the condition Ready.
-func (f *Fixture) UntilReady(object graph.Owner) { f.t.Helper(); f.UntilTrue(object, graph.ReadyCondition) }
+func (f *Fixture) UntilReady(object graph.Owner) {
+	f.t.Helper()
+	f.UntilTrue(object, graph.ReadyCondition)
+}
 
 // UntilTrue waits for a condition.
 func (f *Fixture) UntilTrue(object graph.Owner, condition string) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -49,7 +48,7 @@ type Fixture struct {
 	Client    client.WithWatch
 	Namespace string
 	Cloud     *sim.Cloud
-	// Transport reaches the services.
+	// Transport reaches the services, without a network.
 	Transport http.RoundTripper
 	// Reconciles of the provider.
 	Reconciles *optest.Reconciles
@@ -99,42 +98,18 @@ func StartCloudIn(t *testing.T, api client.WithWatch, namespace string, change .
 	}
 	cloud, err := sim.New(world, slog.New(slog.DiscardHandler))
 	f.Expect(err).NotTo(HaveOccurred())
-	f.Cloud, f.Transport = cloud, Transport(cloud)
+	f.Cloud, f.Transport = cloud, simulatortest.Transport(func(string) http.Handler { return cloud })
 	t.Cleanup(cloud.Close) // it ends calls that hang
 	return f
 }
 
-// endpoints of the services, as Secrets have them. Nothing listens there: see Transport.
+// address of the account. Nothing listens there: requests are handed over.
+const address = "http://127.0.0.1:1"
+
+// endpoints of the services, as Secrets have them.
 var endpoints = map[ibm.Service]string{
-	ibm.ServiceIAM: "http://127.0.0.1:1", ibm.ServiceResourceManager: "http://127.0.0.1:2", ibm.ServiceResourceController: "http://127.0.0.1:3",
-	ibm.ServicePowerVS: "http://127.0.0.1:4", ibm.ServiceVPC: "http://127.0.0.1:5/{region}/v1", ibm.ServiceTransitGateway: "http://127.0.0.1:6/v1",
-	ibm.ServiceCOS: "http://127.0.0.1:7",
-}
-
-// Transport reaches the services of an account without a network.
-func Transport(cloud *sim.Cloud) http.RoundTripper {
-	services := map[string]http.Handler{
-		"1": cloud.IAM(), "2": cloud.ResourceManager(), "3": cloud.ResourceController(), "4": cloud.Power(), "5": vpcs(cloud),
-		"6": cloud.TransitGateway(), "7": cloud.ObjectStorage(),
-	}
-	return simulatortest.Transport(func(host string) http.Handler {
-		_, port, _ := strings.Cut(host, ":")
-		return services[port]
-	})
-}
-
-// vpcs has the regions of VPC under their names.
-func vpcs(cloud *sim.Cloud) http.Handler {
-	all := http.NewServeMux()
-	all.HandleFunc("/{region}/", func(w http.ResponseWriter, r *http.Request) {
-		region := r.PathValue("region")
-		handler := cloud.VPC(region)
-		if handler == nil {
-			handler = http.NotFoundHandler()
-		}
-		http.StripPrefix("/"+region, handler).ServeHTTP(w, r)
-	})
-	return all
+	ibm.ServiceIAM: address, ibm.ServiceResourceManager: address, ibm.ServiceResourceController: address, ibm.ServicePowerVS: address,
+	ibm.ServiceVPC: address + "/vpc/{region}/v1", ibm.ServiceTransitGateway: address + "/v1", ibm.ServiceCOS: address,
 }
 
 // Run a manager that watches the namespace, until the test ends or it is stopped.

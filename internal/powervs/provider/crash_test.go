@@ -2,6 +2,7 @@ package provider_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -111,19 +112,7 @@ func (w *world) Gone() bool {
 // Pass waits until nothing in the account is in transition.
 func (w *world) Pass() {
 	w.clock.Step(crashSettle)
-	w.Eventually(w.moving).WithPolling(time.Millisecond).Should(BeEmpty())
-}
-
-// moving is what is going to be in another status by itself.
-func (w *world) moving() (moving []string) {
-	for kind, items := range w.Cloud.State() {
-		for _, item := range items {
-			if item.Moving {
-				moving = append(moving, fmt.Sprintf("%s %s %s", kind, item.Name, item.Status))
-			}
-		}
-	}
-	return moving
+	w.UntilAtRest()
 }
 
 // Outside names what clients have made, but for what comes and goes with something else.
@@ -134,13 +123,28 @@ func (w *world) Outside() (keys []string) {
 				continue
 			}
 			name := powervstest.NameOf(item.Name)
-			if kind == sim.KindSecurityRule {
-				name = "" // the service chooses it
+			if kind == sim.KindSecurityRule { // the service chooses its name
+				name = ruleName(item)
 			}
-			keys = append(keys, strings.TrimSuffix(string(kind)+"/"+name, "/"))
+			keys = append(keys, string(kind)+"/"+name)
 		}
 	}
 	return keys
+}
+
+// ruleName says of a rule what tells it from others.
+func ruleName(item sim.Item) string {
+	var rule struct {
+		Protocol string `json:"protocol"`
+		Port     int    `json:"port_min"`
+		Remote   any    `json:"remote"`
+	}
+	_ = json.Unmarshal([]byte(item.Detail), &rule) // it was JSON just now
+	from := "a group"
+	if remote, is := rule.Remote.(map[string]any); is {
+		from = fmt.Sprint(remote["cidr_block"])
+	}
+	return fmt.Sprintf("%s %d from %s", rule.Protocol, rule.Port, from)
 }
 
 func (w *world) Untouched() error {
@@ -166,43 +170,36 @@ func (w *world) items() map[string]sim.Item {
 	return all
 }
 
-// newWorld is one with a cluster that isn't reconciled yet. Prepare makes what is the user's own.
-func newWorld(t *testing.T, prepare func(*powervstest.Fixture), change ...func(*infrav1.IBMPowerVSCluster)) *world {
+// newWorld is one with a cluster that isn't reconciled yet, and with what is the user's own.
+func newWorld(t *testing.T, change func(*infrav1.IBMPowerVSCluster, powervstest.Own)) *world {
 	api, namespace := crashtest.API(t, infrav1.AddToScheme, ledgerv1.AddToScheme(infrav1.LedgerGroup))
 	w := &world{
 		Fixture: powervstest.StartCloudIn(t, api, namespace, func(c *sim.Config) { c.Speed = crashSpeed }),
 		t:       t, clock: clocktesting.NewFakeClock(time.Now()), reconciler: clusterReconciler,
 	}
-	if prepare != nil {
-		prepare(w.Fixture)
-	}
+	own := w.MakeOwn()
 	w.before = w.items()
-	w.owner = w.CreateCluster("demo", change...)
+	w.owner = w.CreateCluster("demo", func(c *infrav1.IBMPowerVSCluster) { change(c, own) })
 	return w
 }
 
-
-// Keys of what a cluster has if all is created.
-var allKeys = []string{
-	"instance/demo-serviceInstance", "dhcpServer/demo", "vpc/demo-vpc", "securityGroupRule", "subnet/demo-vpcsubnet-us-south-1",
-	"subnet/demo-vpcsubnet-us-south-2", "subnet/demo-vpcsubnet-us-south-3", "loadBalancer/demo-loadbalancer",
-	"transitGateway/demo-transitgateway", "transitGatewayConnection/bedplate-OWNER-vpc", "transitGatewayConnection/bedplate-OWNER-powervs",
+// later changes the spec of the cluster.
+func (w *world) later(change func(*infrav1.IBMPowerVSCluster)) {
+	w.Expect(w.Read(w.owner)).To(Succeed())
+	change(w.owner.(*infrav1.IBMPowerVSCluster))
+	w.Expect(w.Client.Update(w.t.Context(), w.owner)).To(Succeed())
 }
 
 func TestCrash_cluster(t *testing.T) {
 	t.Parallel()
-	for name, row := range map[string]struct {
-		prepare func(*powervstest.Fixture)
-		change  func(*infrav1.IBMPowerVSCluster)
-		keys    []string
-	}{
-		"all is created": {keys: allKeys, change: func(*infrav1.IBMPowerVSCluster) {}},
-	} {
+	for name, row := range crashtest.Sample(t, rows) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			crashtest.Suite{
-				Keys: row.keys, New: func(t *testing.T) crashtest.World { return newWorld(t, row.prepare, row.change) },
-			}.Run(t)
+			suite := crashtest.Suite{OneOf: 3, Keys: row.keys, New: func(t *testing.T) crashtest.World { return newWorld(t, row.change) }}
+			if row.later != nil {
+				suite.Changed, suite.Change = row.changed, func(w crashtest.World) { w.(*world).later(row.later) }
+			}
+			suite.Run(t)
 		})
 	}
 }

@@ -15,6 +15,7 @@ const KindDHCPServer Kind = "dhcpServer"
 type dhcpServer struct {
 	workspaceObject
 	network *network
+	snat    bool
 	// lease is how long after its server is ACTIVE a lease is known.
 	lease time.Duration
 }
@@ -61,7 +62,7 @@ func (p *power) createDHCPServer(w *instance, r *call) (reply, error) {
 	}
 	times := p.cloud.config.Times
 	d := &dhcpServer{workspaceObject: newWorkspaceObject(w, "", r.now, times.DHCPServer.Duration), lease: times.Lease.Duration}
-	d.name = d.id
+	d.name, d.snat = d.id, request.SnatEnabled == nil || *request.SnatEnabled
 	if request.Name != nil {
 		d.name = *request.Name
 	}

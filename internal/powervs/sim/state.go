@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 )
@@ -20,6 +21,8 @@ type Item struct {
 	Part bool `json:"part,omitempty"`
 	// Moving says that its status is going to change by itself.
 	Moving bool `json:"moving,omitempty"`
+	// Detail is what its client asked for, as JSON; IDs are those of others.
+	Detail string `json:"detail,omitempty"`
 }
 
 // State is everything that exists by its kind, deleted objects included until they are gone.
@@ -39,6 +42,11 @@ func (c *Cloud) State() State {
 				if r, ends := r.(interface{ over(now time.Time) bool }); ends {
 					item.Record = r.over(now)
 				}
+				if r, has := r.(interface{ detail() doc }); has {
+					text, _ := json.Marshal(r.detail()) // can't fail: texts and numbers only
+					item.Detail = string(text)
+				}
+				item.Moving = !item.Record && (now.Before(o.Ready) || !o.Deleted.IsZero() || item.Status == updating)
 				state[s.kind()] = append(state[s.kind()], item)
 			})
 		}
