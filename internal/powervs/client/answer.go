@@ -93,7 +93,7 @@ var rules = []rule{
 	{codes: []string{"RC-OperationInProgress", "RC-InstanceNotActive", "RC-InstanceHasKeys"}, class: fault.Busy},
 
 	// VPC.
-	{codes: []string{"security_group_vpc_default", "subnet_conflict"}, class: fault.Invalid},
+	{codes: []string{"security_group_vpc_default", "subnet_conflict", "load_balancer_subnet_not_found"}, class: fault.Invalid},
 	{codes: []string{"validation_unique_failed", "listener_duplicate_port", "member_duplicate_address_and_port"}, class: fault.Conflict},
 	{codes: []string{"insufficient_address_space"}, class: fault.Quota},
 	{codes: []string{"load_balancer_invalid_subnet", "security_group_in_use", "security_group_remoting_rules"}, class: fault.Busy},
@@ -113,7 +113,7 @@ var rules = []rule{
 	},
 	{
 		texts: []string{
-			"already exists", "same name", "used by another load balancer", "not unique", "duplicate_name", "already connected",
+			"already exists", "same name", "used by another load balancer", "not unique", "already connected",
 		},
 		class: fault.Conflict,
 	},
@@ -139,32 +139,31 @@ var classes = map[int]fault.Class{
 	http.StatusNotImplemented:     fault.Invalid,
 }
 
-// class of an answer. The words count where a request was understood and refused.
+// class of an answer.
 func (a answer) class() fault.Class {
-	switch a.status {
-	case http.StatusBadRequest, http.StatusConflict, http.StatusUnprocessableEntity, http.StatusForbidden, http.StatusPreconditionFailed:
-		if class := a.said(); class != "" {
-			return class
-		}
-	case http.StatusNotFound, http.StatusGone:
-		if a.message == "" {
-			return fault.Transient // not the service's own words
-		}
-	}
-	if class, ok := classes[a.status]; ok {
+	if class := a.said(); class != "" {
 		return class
 	}
-	if a.status >= http.StatusInternalServerError {
-		return fault.Transient
+	if class, ok := classes[a.status]; ok && (class != fault.NotFound || a.message != "") {
+		return class
+	}
+	if a.message == "" || a.status >= http.StatusInternalServerError {
+		return fault.Transient // not the service's own words, or that it has failed
 	}
 	return fault.Invalid
 }
 
+// wordy are the answers to requests that were understood and refused, whose words count.
+var wordy = []int{http.StatusBadRequest, http.StatusForbidden, http.StatusConflict, http.StatusUnprocessableEntity}
+
 // said is the class by the service's own words; empty if they are none of the known ones.
 func (a answer) said() fault.Class {
-	text := strings.ToLower(a.code + " " + a.message)
+	text := strings.ToLower(a.message)
 	for _, r := range rules {
-		if slices.Contains(r.codes, a.code) || slices.ContainsFunc(r.texts, func(t string) bool { return strings.Contains(text, t) }) {
+		if slices.Contains(r.codes, a.code) {
+			return r.class
+		}
+		if slices.Contains(wordy, a.status) && slices.ContainsFunc(r.texts, func(t string) bool { return strings.Contains(text, t) }) {
 			return r.class
 		}
 	}

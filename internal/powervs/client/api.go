@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"errors"
 
 	"github.com/IBM/go-sdk-core/v5/core"
 	"github.com/IBM/ibm-cos-sdk-go/service/s3"
@@ -34,7 +33,7 @@ type api struct {
 // version is the date of the APIs of VPC and Transit Gateway whose answers are decoded here.
 const version = "2025-12-09"
 
-// newAPI makes what calls a service. No SDK logs in, or repeats anything: the transport does.
+// newAPI makes what calls a service; IAM is called by the login only. No SDK logs in, or repeats anything: the transport does.
 func newAPI(at place, frame httpclient.Config) (*api, error) {
 	to, err := httpclient.New(frame)
 	if err != nil {
@@ -63,8 +62,6 @@ func newAPI(at place, frame httpclient.Config) (*api, error) {
 		base := to.Base()
 		a.power = httptransport.NewWithClient(base.Host, cmp.Or(base.Path, "/"), []string{base.Scheme}, to.HTTP())
 		a.power.Debug = false // whatever the environment says: requests contain secrets
-	default:
-		return nil, errors.New("there is no such service")
 	}
 	return a, nil
 }

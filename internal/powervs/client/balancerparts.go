@@ -22,7 +22,9 @@ func (c *Client) Listener(ctx context.Context, region, balancerID, id string) (*
 	return get[Listener](ctx, c, call{
 		place: place{ServiceVPC, region}, op: "get listener", ids: []string{balancerID, id}, control: within(c.balancer(region, balancerID), nil),
 		send: func(ctx context.Context, to *api) error {
-			return drained2(to.vpc.GetLoadBalancerListenerWithContext(ctx, &vpcv1.GetLoadBalancerListenerOptions{LoadBalancerID: &balancerID, ID: &id}))
+			return drained2(to.vpc.GetLoadBalancerListenerWithContext(ctx, &vpcv1.GetLoadBalancerListenerOptions{
+				LoadBalancerID: &balancerID, ID: &id,
+			}))
 		},
 	}, id)
 }
@@ -46,9 +48,12 @@ func (c *Client) CreateListener(ctx context.Context, region, balancerID string, 
 // DeleteListener starts the removal of a listener. It is over when Listener answers NotFound. Busy means that a change is in progress.
 func (c *Client) DeleteListener(ctx context.Context, region, balancerID, id string) error {
 	return c.ask(ctx, call{
-		place: place{ServiceVPC, region}, op: "delete listener", ids: []string{balancerID, id}, control: within(c.balancer(region, balancerID), nil),
+		place: place{ServiceVPC, region}, op: "delete listener", ids: []string{balancerID, id},
+		control: within(c.balancer(region, balancerID), nil),
 		send: func(ctx context.Context, to *api) error {
-			return statusOf(to.vpc.DeleteLoadBalancerListenerWithContext(ctx, &vpcv1.DeleteLoadBalancerListenerOptions{LoadBalancerID: &balancerID, ID: &id}))
+			return statusOf(to.vpc.DeleteLoadBalancerListenerWithContext(ctx, &vpcv1.DeleteLoadBalancerListenerOptions{
+				LoadBalancerID: &balancerID, ID: &id,
+			}))
 		},
 	})
 }
@@ -93,7 +98,9 @@ func (c *Client) DeletePool(ctx context.Context, region, balancerID, id string) 
 	return c.ask(ctx, call{
 		place: place{ServiceVPC, region}, op: "delete pool", ids: []string{balancerID, id}, control: within(c.balancer(region, balancerID), nil),
 		send: func(ctx context.Context, to *api) error {
-			return statusOf(to.vpc.DeleteLoadBalancerPoolWithContext(ctx, &vpcv1.DeleteLoadBalancerPoolOptions{LoadBalancerID: &balancerID, ID: &id}))
+			return statusOf(to.vpc.DeleteLoadBalancerPoolWithContext(ctx, &vpcv1.DeleteLoadBalancerPoolOptions{
+				LoadBalancerID: &balancerID, ID: &id,
+			}))
 		},
 	})
 }
@@ -105,16 +112,21 @@ func (c *Client) Members(ctx context.Context, region, balancerID, poolID string)
 		control: ifGone(c.pool(region, balancerID, poolID)),
 	}
 	return list[Member](ctx, c, r, "members", func(ctx context.Context, to *api, _ *string) error {
-		return drained2(to.vpc.ListLoadBalancerPoolMembersWithContext(ctx, &vpcv1.ListLoadBalancerPoolMembersOptions{LoadBalancerID: &balancerID, PoolID: &poolID}))
+		return drained2(to.vpc.ListLoadBalancerPoolMembersWithContext(ctx, &vpcv1.ListLoadBalancerPoolMembersOptions{
+			LoadBalancerID: &balancerID, PoolID: &poolID,
+		}))
 	})
 }
 
 // Member returns one of a pool. It is gone with that.
 func (c *Client) Member(ctx context.Context, region, balancerID, poolID, id string) (*Member, error) {
 	return get[Member](ctx, c, call{
-		place: place{ServiceVPC, region}, op: "get member", ids: []string{balancerID, poolID, id}, control: within(c.pool(region, balancerID, poolID), nil),
+		place: place{ServiceVPC, region}, op: "get member", ids: []string{balancerID, poolID, id},
+		control: within(c.pool(region, balancerID, poolID), nil),
 		send: func(ctx context.Context, to *api) error {
-			return drained2(to.vpc.GetLoadBalancerPoolMemberWithContext(ctx, &vpcv1.GetLoadBalancerPoolMemberOptions{LoadBalancerID: &balancerID, PoolID: &poolID, ID: &id}))
+			return drained2(to.vpc.GetLoadBalancerPoolMemberWithContext(ctx, &vpcv1.GetLoadBalancerPoolMemberOptions{
+				LoadBalancerID: &balancerID, PoolID: &poolID, ID: &id,
+			}))
 		},
 	}, id)
 }
@@ -136,9 +148,12 @@ func (c *Client) CreateMember(ctx context.Context, region, balancerID, poolID, a
 // in progress.
 func (c *Client) DeleteMember(ctx context.Context, region, balancerID, poolID, id string) error {
 	return c.ask(ctx, call{
-		place: place{ServiceVPC, region}, op: "delete member", ids: []string{balancerID, poolID, id}, control: within(c.pool(region, balancerID, poolID), nil),
+		place: place{ServiceVPC, region}, op: "delete member", ids: []string{balancerID, poolID, id},
+		control: within(c.pool(region, balancerID, poolID), nil),
 		send: func(ctx context.Context, to *api) error {
-			return statusOf(to.vpc.DeleteLoadBalancerPoolMemberWithContext(ctx, &vpcv1.DeleteLoadBalancerPoolMemberOptions{LoadBalancerID: &balancerID, PoolID: &poolID, ID: &id}))
+			return statusOf(to.vpc.DeleteLoadBalancerPoolMemberWithContext(ctx, &vpcv1.DeleteLoadBalancerPoolMemberOptions{
+				LoadBalancerID: &balancerID, PoolID: &poolID, ID: &id,
+			}))
 		},
 	})
 }

@@ -69,7 +69,7 @@ func build(config Config) (*Client, error) {
 		if service.regional() {
 			at.region = "region"
 		}
-		if _, err := c.make(at); err != nil && service != ServiceIAM {
+		if _, err := c.make(at); err != nil {
 			return nil, err
 		}
 	}

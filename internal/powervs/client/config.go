@@ -63,17 +63,16 @@ func (c Config) validate() error {
 	if !apiKeyPattern.MatchString(c.APIKey) {
 		return errors.New(SecretKeyAPIKey + " is empty or contains characters that a key can't have")
 	}
-	for service := range c.Endpoints {
-		if _, isKnown := known[service]; !isKnown {
-			return fmt.Errorf("there is no service %q", service)
-		}
-	}
 	return nil
 }
 
 // frame is the configuration of a service in a region.
 func (c Config) frame(at place) (httpclient.Config, error) {
-	name := known[at.service].name
+	of, isKnown := known[at.service]
+	if !isKnown {
+		return httpclient.Config{}, fmt.Errorf("there is no service %q", at.service)
+	}
+	name := of.name
 	if at.service.regional() {
 		if !regionName.MatchString(at.region) {
 			return httpclient.Config{}, fmt.Errorf("%q is not the name of a region", at.region)

@@ -116,7 +116,9 @@ func (c *Client) DeleteInstance(ctx context.Context, id string) error {
 	return c.ask(ctx, call{
 		place: place{service: ServiceResourceController}, op: "delete resource instance", ids: []string{id}, control: c.controllerAnswers,
 		send: func(ctx context.Context, to *api) error {
-			return statusOf(to.controller.DeleteResourceInstanceWithContext(ctx, &rc.DeleteResourceInstanceOptions{ID: &id, Recursive: ptr.To(true)}))
+			return statusOf(to.controller.DeleteResourceInstanceWithContext(ctx, &rc.DeleteResourceInstanceOptions{
+				ID: &id, Recursive: ptr.To(true),
+			}))
 		},
 	})
 }

@@ -134,23 +134,31 @@ func (c *Client) CreateLoadBalancer(ctx context.Context, region string, request 
 // MoveLoadBalancer puts a load balancer into other subnets. Busy means that a change is in progress, or that there was another change
 // while this one was made.
 func (c *Client) MoveLoadBalancer(ctx context.Context, region, id string, subnetIDs []string) error {
-	r := call{place: place{ServiceVPC, region}, op: "move load balancer", ids: []string{id}, control: c.vpcAnswers(region)}
+	at := call{place: place{ServiceVPC, region}, ids: []string{id}, control: c.vpcAnswers(region)}
+	read, move := at, at
+	var tag string
+	read.op, read.read = "get load balancer", object(new(LoadBalancer), id)
+	read.send = func(ctx context.Context, to *api) error {
+		_, answer, err := to.vpc.GetLoadBalancerWithContext(ctx, &vpcv1.GetLoadBalancerOptions{ID: &id})
+		if err == nil {
+			tag = answer.Headers.Get("ETag")
+		}
+		return err
+	}
+	if err := c.ask(ctx, read); err != nil {
+		return err
+	}
 	subnets := []map[string]string{}
 	for _, id := range subnetIDs {
 		subnets = append(subnets, map[string]string{"id": id})
 	}
-	r.pages = true // the load balancer is read first, for the tag of its version
-	r.send = func(ctx context.Context, to *api) error {
-		_, read, err := to.vpc.GetLoadBalancerWithContext(ctx, &vpcv1.GetLoadBalancerOptions{ID: &id})
-		if err != nil {
-			return err
-		}
+	move.op, move.read = "move load balancer", object(new(LoadBalancer), id)
+	move.send = func(ctx context.Context, to *api) error {
 		return drained2(to.vpc.UpdateLoadBalancerWithContext(ctx, &vpcv1.UpdateLoadBalancerOptions{
-			ID: &id, LoadBalancerPatch: map[string]any{"subnets": subnets}, IfMatch: ptr.To(read.GetHeaders().Get("ETag")),
+			ID: &id, LoadBalancerPatch: map[string]any{"subnets": subnets}, IfMatch: &tag,
 		}))
 	}
-	r.read = object(new(LoadBalancer), id)
-	return c.ask(ctx, r)
+	return c.ask(ctx, move)
 }
 
 // DeleteLoadBalancer starts the deletion of a load balancer. It is over when LoadBalancer answers NotFound. Busy means that a change is

@@ -85,7 +85,8 @@ func TestImages_areImportedByJobs(t *testing.T) {
 		job := must(b.ImportImage(ctx, in, request))
 		b.Expect(b.Job(ctx, in, job)).To(HaveValue(HaveField("Status.State", "queued")))
 		b.Expect(b.LastImport(ctx, in)).To(HaveValue(HaveField("ID", job)))
-		b.Expect(errorOf(b.ImportImage(ctx, in, client.ImageImport{Name: "more", Bucket: "b", Region: region, Object: "o.ova"}))).To(beOf(fault.Busy))
+		more := client.ImageImport{Name: "more", Bucket: "b", Region: region, Object: "o.ova"}
+		b.Expect(errorOf(b.ImportImage(ctx, in, more))).To(beOf(fault.Busy))
 		b.Expect(b.Images(ctx, in)).To(BeEmpty())
 		b.pass(8*time.Minute + 30*time.Second)
 		b.Expect(b.Job(ctx, in, job)).To(HaveValue(HaveField("Status.State", "completed")))
@@ -144,7 +145,8 @@ func TestServers_areRefusedInTheServicesWords(t *testing.T) {
 		ctx, in := b.t.Context(), b.newWorkspace()
 		dhcp := must(b.CreateDHCPServer(ctx, in, client.DHCPServerRequest{Name: "demo"}))
 		good := client.ServerRequest{
-			Name: "node", ImageID: b.newImage(in).ID, NetworkID: dhcp.Network.ID, SystemType: "s1022", ProcessorType: "shared", Processors: 0.25, MemoryGiB: 8,
+			Name: "node", ImageID: b.newImage(in).ID, NetworkID: dhcp.Network.ID, SystemType: "s1022",
+			ProcessorType: "shared", Processors: 0.25, MemoryGiB: 8,
 		}
 		for name, row := range map[string]struct {
 			change func(*client.ServerRequest)
@@ -170,7 +172,8 @@ func TestUserData_isSentEncodedOnce(t *testing.T) {
 		image := b.newImage(in)
 		sent := &recorder{}
 		must(b.connect(sent.through).CreateServer(ctx, in, client.ServerRequest{
-			Name: "node", ImageID: image.ID, NetworkID: dhcp.Network.ID, ProcessorType: "shared", Processors: 1, MemoryGiB: 2, UserData: []byte("#!/bin/sh"),
+			Name: "node", ImageID: image.ID, NetworkID: dhcp.Network.ID, ProcessorType: "shared", Processors: 1, MemoryGiB: 2,
+			UserData: []byte("#!/bin/sh"),
 		}))
 		b.Expect(sent.body("POST", "/pvm-instances")).To(ContainSubstring(base64.StdEncoding.EncodeToString([]byte("#!/bin/sh"))))
 	})

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"slices"
 
 	"github.com/IBM/platform-services-go-sdk/resourcemanagerv2"
 )
@@ -15,9 +16,10 @@ type ResourceGroup struct {
 // ResourceGroups returns the account's groups of a name, which are one at most, or all if that is empty.
 func (c *Client) ResourceGroups(ctx context.Context, name string) ([]ResourceGroup, error) {
 	r := call{place: place{service: ServiceResourceManager}, op: "list resource groups"}
-	return list[ResourceGroup](ctx, c, r, "resources", func(ctx context.Context, to *api, _ *string) error {
+	all, err := list[ResourceGroup](ctx, c, r, "resources", func(ctx context.Context, to *api, _ *string) error {
 		return drained2(to.manager.ListResourceGroupsWithContext(ctx, &resourcemanagerv2.ListResourceGroupsOptions{Name: optional(name)}))
 	})
+	return slices.DeleteFunc(all, func(g ResourceGroup) bool { return name != "" && g.Name != name }), err
 }
 
 // ResourceGroup returns a group.

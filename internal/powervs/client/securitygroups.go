@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"slices"
 
 	"github.com/IBM/vpc-go-sdk/vpcv1"
 	"k8s.io/utils/ptr"
@@ -44,9 +45,12 @@ type RuleRemote struct {
 // SecurityGroups returns the groups of a VPC: names are unique there only.
 func (c *Client) SecurityGroups(ctx context.Context, region, vpcID string) ([]SecurityGroup, error) {
 	r := call{place: place{ServiceVPC, region}, op: "list security groups", ids: []string{vpcID}}
-	return list[SecurityGroup](ctx, c, r, "security_groups", func(ctx context.Context, to *api, start *string) error {
-		return drained2(to.vpc.ListSecurityGroupsWithContext(ctx, &vpcv1.ListSecurityGroupsOptions{VPCID: &vpcID, Limit: ptr.To[int64](pageSize), Start: start}))
+	all, err := list[SecurityGroup](ctx, c, r, "security_groups", func(ctx context.Context, to *api, start *string) error {
+		return drained2(to.vpc.ListSecurityGroupsWithContext(ctx, &vpcv1.ListSecurityGroupsOptions{
+			VPCID: &vpcID, Limit: ptr.To[int64](pageSize), Start: start,
+		}))
 	})
+	return slices.DeleteFunc(all, func(g SecurityGroup) bool { return g.VPC.ID != vpcID }), err
 }
 
 // SecurityGroup returns a group with its rules.
@@ -101,7 +105,8 @@ func (c *Client) SecurityGroupRules(ctx context.Context, region, groupID string)
 // SecurityGroupRule returns a rule of a group. It is gone with the group.
 func (c *Client) SecurityGroupRule(ctx context.Context, region, groupID, id string) (*SecurityGroupRule, error) {
 	return get[SecurityGroupRule](ctx, c, call{
-		place: place{ServiceVPC, region}, op: "get security group rule", ids: []string{groupID, id}, control: within(c.group(region, groupID), nil),
+		place: place{ServiceVPC, region}, op: "get security group rule", ids: []string{groupID, id},
+		control: within(c.group(region, groupID), nil),
 		send: func(ctx context.Context, to *api) error {
 			return drained2(to.vpc.GetSecurityGroupRuleWithContext(ctx, &vpcv1.GetSecurityGroupRuleOptions{SecurityGroupID: &groupID, ID: &id}))
 		},
@@ -125,9 +130,12 @@ func (c *Client) CreateSecurityGroupRule(
 // DeleteSecurityGroupRule removes a rule of a group at once.
 func (c *Client) DeleteSecurityGroupRule(ctx context.Context, region, groupID, id string) error {
 	return c.ask(ctx, call{
-		place: place{ServiceVPC, region}, op: "delete security group rule", ids: []string{groupID, id}, control: within(c.group(region, groupID), nil),
+		place: place{ServiceVPC, region}, op: "delete security group rule", ids: []string{groupID, id},
+		control: within(c.group(region, groupID), nil),
 		send: func(ctx context.Context, to *api) error {
-			return statusOf(to.vpc.DeleteSecurityGroupRuleWithContext(ctx, &vpcv1.DeleteSecurityGroupRuleOptions{SecurityGroupID: &groupID, ID: &id}))
+			return statusOf(to.vpc.DeleteSecurityGroupRuleWithContext(ctx, &vpcv1.DeleteSecurityGroupRuleOptions{
+				SecurityGroupID: &groupID, ID: &id,
+			}))
 		},
 	})
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"strings"
 
 	"github.com/IBM-Cloud/power-go-client/power/client/p_cloud_p_vm_instances"
 	"github.com/IBM-Cloud/power-go-client/power/models"
 	"github.com/go-openapi/strfmt"
 
+	"github.com/bedplate/bedplate/internal/httpclient"
 	"github.com/bedplate/bedplate/internal/httpclient/bounds"
 )
 
@@ -98,7 +100,7 @@ func (c *Client) CreateServer(ctx context.Context, in Workspace, request ServerR
 		return err
 	})
 	made := &listing[Server]{}
-	r.create = true
+	r.create, r.classify = true, request.hidden
 	r.read = func(b *bounds.Body) error {
 		if err := made.read(b); err != nil {
 			return err
@@ -123,11 +125,22 @@ func (c *Client) DeleteServer(ctx context.Context, in Workspace, id string) erro
 	}, id))
 }
 
+func (r ServerRequest) userData() string { return base64.StdEncoding.EncodeToString(r.UserData) }
+
+// hidden classifies an answer without the user data, which contain secrets.
+func (r ServerRequest) hidden(a httpclient.Answer) httpclient.Meaning {
+	m := classify(a)
+	if data := r.userData(); data != "" {
+		m.Text = strings.ReplaceAll(m.Text, data, "[redacted]")
+	}
+	return m
+}
+
 func (r ServerRequest) body() *models.PVMInstanceCreate {
 	return &models.PVMInstanceCreate{
 		ServerName: &r.Name, ImageID: &r.ImageID, Networks: []*models.PVMInstanceAddNetwork{{NetworkID: &r.NetworkID}},
 		SysType: r.SystemType, ProcType: &r.ProcessorType, Processors: &r.Processors, Memory: &r.MemoryGiB, KeyPairName: r.SSHKey,
-		UserData: base64.StdEncoding.EncodeToString(r.UserData), UserTags: r.UserTags,
+		UserData: r.userData(), UserTags: r.UserTags,
 	}
 }
 

@@ -48,7 +48,8 @@ type ServiceEndpoints map[string]map[Service]string
 
 var regionName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
 
-// ParseServiceEndpoints reads the flag --service-endpoint: REGION:SERVICE=URL,SERVICE=URL;REGION:… The region of powervs is PowerVSRegion.
+// ParseServiceEndpoints reads the flag --service-endpoint: REGION:SERVICE=URL,SERVICE=URL;REGION:… The region of powervs is that of
+// PowerVSRegion.
 // A service that isn't in regions has one URL, in whichever region it is written.
 func ParseServiceEndpoints(flag string) (ServiceEndpoints, error) {
 	endpoints := ServiceEndpoints{}

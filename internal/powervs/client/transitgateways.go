@@ -38,7 +38,9 @@ type TransitGatewayRequest struct {
 func (c *Client) TransitGateways(ctx context.Context) ([]TransitGateway, error) {
 	r := call{place: place{service: ServiceTransitGateway}, op: "list transit gateways"}
 	return list[TransitGateway](ctx, c, r, "transit_gateways", func(ctx context.Context, to *api, start *string) error {
-		return drained2(to.transit.ListTransitGatewaysWithContext(ctx, &tg.ListTransitGatewaysOptions{Limit: ptr.To[int64](pageSize), Start: start}))
+		return drained2(to.transit.ListTransitGatewaysWithContext(ctx, &tg.ListTransitGatewaysOptions{
+			Limit: ptr.To[int64](pageSize), Start: start,
+		}))
 	})
 }
 
@@ -127,7 +129,8 @@ func (c *Client) Connection(ctx context.Context, gatewayID, id string) (*Connect
 // gateway isn't available.
 func (c *Client) CreateConnection(ctx context.Context, gatewayID string, request ConnectionRequest) (*Connection, error) {
 	return create[Connection](ctx, c, call{
-		place: place{service: ServiceTransitGateway}, op: "create transit gateway connection", ids: []string{gatewayID}, control: c.transitAnswers,
+		place: place{service: ServiceTransitGateway}, op: "create transit gateway connection", ids: []string{gatewayID},
+		control: c.transitAnswers,
 		send: func(ctx context.Context, to *api) error {
 			return drained2(to.transit.CreateTransitGatewayConnectionWithContext(ctx, &tg.CreateTransitGatewayConnectionOptions{
 				TransitGatewayID: &gatewayID, Name: &request.Name, NetworkType: &request.NetworkType, NetworkID: &request.NetworkCRN,

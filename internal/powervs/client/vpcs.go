@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"slices"
 
 	"github.com/IBM/vpc-go-sdk/vpcv1"
 	"k8s.io/utils/ptr"
@@ -99,9 +100,12 @@ const DefaultSubnetAddresses = 256
 // Subnets returns the subnets of a VPC: names are unique there only.
 func (c *Client) Subnets(ctx context.Context, region, vpcID string) ([]Subnet, error) {
 	r := call{place: place{ServiceVPC, region}, op: "list subnets", ids: []string{vpcID}}
-	return list[Subnet](ctx, c, r, "subnets", func(ctx context.Context, to *api, start *string) error {
-		return drained2(to.vpc.ListSubnetsWithContext(ctx, &vpcv1.ListSubnetsOptions{VPCID: &vpcID, Limit: ptr.To[int64](pageSize), Start: start}))
+	all, err := list[Subnet](ctx, c, r, "subnets", func(ctx context.Context, to *api, start *string) error {
+		return drained2(to.vpc.ListSubnetsWithContext(ctx, &vpcv1.ListSubnetsOptions{
+			VPCID: &vpcID, Limit: ptr.To[int64](pageSize), Start: start,
+		}))
 	})
+	return slices.DeleteFunc(all, func(s Subnet) bool { return s.VPC.ID != vpcID }), err
 }
 
 // Subnet returns a subnet.
