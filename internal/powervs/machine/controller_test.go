@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/gomega"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
 	"github.com/bedplate/bedplate/internal/powervs/powervstest"
 	"github.com/bedplate/bedplate/internal/powervs/sim"
 	"github.com/bedplate/bedplate/internal/testenv"
@@ -38,4 +39,14 @@ func TestMachine_becomesAVirtualMachineAndIsDeleted(t *testing.T) {
 	f.Delete(machine)
 	f.UntilGone(machine)
 	f.Expect(f.Made(sim.KindServer)).To(BeEmpty())
+}
+
+// address that a machine shows in its network.
+func address(m *infrav1.IBMPowerVSMachine) string {
+	for _, a := range m.Status.Addresses {
+		if a.Type == clusterv1.MachineInternalIP {
+			return a.Address
+		}
+	}
+	return ""
 }
