@@ -53,6 +53,7 @@ func (r *Reconciler) open(
 		n.in = ibm.Workspace{Zone: id.Zone, ID: id.Workspace}
 	}
 	n.vms, n.data, n.members = n.vmKind(), dataKind(api), n.memberKind()
+	n.data.Scope = func(string) graph.Scope { return n.bucket() }
 	opened, err := r.Engine.New(ctx, machine, []string{secret}, n.vms, n.data, n.members)
 	n.graph = opened
 	if in := opened.Scope(vmKey); in != nil {

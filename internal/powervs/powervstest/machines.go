@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
 	"github.com/bedplate/bedplate/internal/powervs/sim"
@@ -126,4 +127,25 @@ func (f *Fixture) UntilProvisioned(machine *infrav1.IBMPowerVSMachine) {
 		g.Expect(machine.Status.Initialization.Provisioned).To(HaveValue(BeTrue()))
 	}).Should(Succeed())
 	f.Expect(machine.Spec.ProviderID).NotTo(BeEmpty(), "Cluster API reads it then")
+}
+
+// Join has Cluster API find the node of a machine.
+func (f *Fixture) Join(object *infrav1.IBMPowerVSMachine) {
+	f.t.Helper()
+	machine := &clusterv1.Machine{}
+	f.Expect(f.Client.Get(f.t.Context(), client.ObjectKeyFromObject(object), machine)).To(Succeed())
+	machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: object.Name}
+	f.Expect(f.Client.Status().Update(f.t.Context(), machine)).To(Succeed())
+}
+
+// UserData that a virtual machine was made with.
+func (f *Fixture) UserData(id string) []byte {
+	f.t.Helper()
+	for _, m := range f.Cloud.Machines() {
+		if m.ID == id {
+			return m.UserData
+		}
+	}
+	f.t.Fatalf("no virtual machine %s has been started", id)
+	return nil
 }

@@ -1,0 +1,78 @@
+package machine_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
+	"github.com/bedplate/bedplate/internal/powervs/powervstest"
+	"github.com/bedplate/bedplate/internal/powervs/sim"
+)
+
+const ignitionData = `{"ignition": {"version": "2.3.0"}, "storage": {"files": [{"path": "/root/confidential"}]}}`
+
+// withIgnition has machines of a cluster boot with Ignition.
+func withIgnition(c *infrav1.IBMPowerVSCluster) {
+	c.Spec.Ignition = &infrav1.Ignition{Version: "2.3"}
+	c.Spec.CosInstance = &infrav1.CosInstance{Name: "demo-cos", BucketName: "demo-bucket", BucketRegion: powervstest.Region}
+}
+
+func TestMachine_withIgnitionReadsItsDataFromTheBucketUntilItHasJoined(t *testing.T) {
+	t.Parallel()
+	f := powervstest.Start(t)
+	f.CreateCluster("demo", withIgnition)
+	f.CreateImage("demo", "rhcos")
+	f.CreateBootstrapData("worker-1", "ignition", []byte(ignitionData))
+	object := f.NewMachine(func(m *clusterv1.Machine) {
+		m.Spec.Bootstrap = clusterv1.Bootstrap{DataSecretName: ptr.To("worker-1-bootstrap")}
+	}, "demo", "worker-1", nil, imported)
+	f.Create(object)
+	f.UntilProvisioned(object)
+	f.Expect(f.Made(sim.KindObject)).To(ConsistOf("node/worker-1"))
+
+	var config struct {
+		Ignition struct {
+			Version string
+			Config  struct{ Append []struct{ Source string } }
+		}
+	}
+	f.Expect(json.Unmarshal(f.UserData(object.Status.InstanceID), &config)).To(Succeed())
+	f.Expect(config.Ignition.Version).To(Equal("2.3.0"))
+	f.Expect(config.Ignition.Config.Append).To(HaveLen(1))
+	url := config.Ignition.Config.Append[0].Source
+	f.Expect(url).To(And(ContainSubstring("X-Amz-Expires=3600"), ContainSubstring("X-Amz-Signature=")))
+	f.Expect(get(f, url)).To(Equal("200 " + ignitionData))
+	f.Expect(get(f, strings.Split(url, "?")[0])).To(HavePrefix("403 "), "it is read with the signature only")
+
+	ledger, err := json.Marshal(f.Ledger(object))
+	f.Expect(err).NotTo(HaveOccurred())
+	shown, err := json.Marshal(object)
+	f.Expect(err).NotTo(HaveOccurred())
+	for _, text := range []string{string(ledger), string(shown)} {
+		f.Expect(text).NotTo(Or(ContainSubstring("X-Amz"), ContainSubstring("confidential")))
+	}
+
+	f.Join(object)
+	f.Eventually(func() []string { return f.Made(sim.KindObject) }).Should(BeEmpty())
+	f.UntilReady(object)
+	f.Delete(object)
+	f.UntilGone(object)
+}
+
+// get reads a URL without a login.
+func get(f *powervstest.Fixture, url string) string {
+	answer, err := (&http.Client{Transport: f.Transport}).Get(url)
+	f.Expect(err).NotTo(HaveOccurred())
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(answer.Body)
+	f.Expect(err).NotTo(HaveOccurred())
+	return fmt.Sprintf("%d %s", answer.StatusCode, body)
+}
