@@ -18,7 +18,9 @@ func imported(m *infrav1.IBMPowerVSMachine) {
 	m.Spec.Image, m.Spec.ImageRef = nil, &infrav1.LocalObjectReference{Name: "rhcos"}
 }
 
-func members(f *powervstest.Fixture) []string { return slices.Sorted(slices.Values(f.Made(sim.KindMember))) }
+func members(f *powervstest.Fixture) []string {
+	return slices.Sorted(slices.Values(f.Made(sim.KindMember)))
+}
 
 func TestMachine_isAMemberOfThePoolsThatLeadToIt(t *testing.T) {
 	t.Parallel()
