@@ -66,7 +66,7 @@ func (w *world) turnTo(owner graph.Owner, reconciler func(parts) reconcile.Recon
 func TestCrash_machine(t *testing.T) {
 	t.Parallel()
 	const ignition = `{"ignition": {"version": "2.3.0"}}`
-	crashtest.Suite{Keys: []string{"object/control-plane/control-1", "server/control-1", "loadBalancerPoolMember"}, New: func(t *testing.T) crashtest.World {
+	crashtest.Suite{Keys: []string{"object/control-plane/control-1", "server/control-1", "loadBalancerPoolMember/192.168.0.3:6443"}, New: func(t *testing.T) crashtest.World {
 		w := settled(t, func(c *infrav1.IBMPowerVSCluster) {
 			c.Spec.Ignition = &infrav1.Ignition{}
 			c.Spec.CosInstance = &infrav1.CosInstance{Name: "demo-cos", BucketName: "demo-bucket", BucketRegion: powervstest.Region}
