@@ -5,6 +5,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -14,6 +15,7 @@ import (
 	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/crashtest"
+	ibm "github.com/bedplate/bedplate/internal/powervs/client"
 	"github.com/bedplate/bedplate/internal/powervs/image"
 	"github.com/bedplate/bedplate/internal/powervs/inventory"
 	"github.com/bedplate/bedplate/internal/powervs/machine"
@@ -29,32 +31,24 @@ func imageReconciler(p parts) reconcile.Reconciler {
 	return &image.Reconciler{Client: p.client, Logins: p.Logins}
 }
 
-// settled is a world with a cluster that is ready.
-func settled(t *testing.T, change ...func(*infrav1.IBMPowerVSCluster)) *world {
-	w := newWorld(t, nil, change...)
-	w.bringUp()
-	return w
-}
-
-// settledPlain is a world with a cluster that is ready, for which nothing is created.
-func settledPlain(t *testing.T) *world {
+// standing is a world with a cluster as its controller leaves it, for which nothing was created.
+func standing(t *testing.T) *world {
 	api, namespace := crashtest.API(t, infrav1.AddToScheme, ledgerv1.AddToScheme(infrav1.LedgerGroup))
 	w := &world{
 		Fixture: powervstest.StartCloudIn(t, api, namespace, powervstest.WithWorkspace, func(c *sim.Config) { c.Speed = crashSpeed }),
 		t:       t, clock: clocktesting.NewFakeClock(time.Now()), reconciler: clusterReconciler,
 	}
-	w.owner = w.CreateCluster("demo", powervstest.Plain)
-	w.bringUp()
-	return w
-}
-
-// bringUp brings the owner to its goal, and takes what there is then as the user's own.
-func (w *world) bringUp() {
-	for !w.Ready() {
-		w.Expect(w.Reconcile(w.t.Context(), crashtest.Unbroken())).To(Succeed())
-		w.Pass()
-	}
 	w.before = w.items()
+	infra := w.CreateCluster("demo", powervstest.Plain)
+	infra.Status.Initialization.Provisioned = ptr.To(true)
+	infra.Status.ServiceInstance = &infrav1.ResourceReference{ID: powervstest.WorkspaceID}
+	infra.Status.Network = &infrav1.ResourceReference{ID: powervstest.NetworkID}
+	infra.Status.Conditions = []metav1.Condition{{
+		Type: infrav1.WorkspaceReadyCondition, Status: metav1.ConditionTrue, Reason: "Ready", LastTransitionTime: metav1.Now(),
+	}}
+	w.Expect(w.Client.Status().Update(t.Context(), infra)).To(Succeed())
+	w.owner = infra
+	return w
 }
 
 // turnTo another owner.
@@ -63,29 +57,87 @@ func (w *world) turnTo(owner graph.Owner, reconciler func(parts) reconcile.Recon
 	w.owner, w.reconciler = owner, reconciler
 }
 
+// equipped is one with a DHCP server in the workspace, a load balancer and a bucket.
+func equipped(t *testing.T) *world {
+	w := standing(t)
+	api, ctx, in := w.API(), t.Context(), ibm.Workspace{Zone: sim.DefaultZone, ID: powervstest.WorkspaceID}
+	server, err := api.CreateDHCPServer(ctx, in, ibm.DHCPServerRequest{Name: "demo"})
+	w.Expect(err).NotTo(HaveOccurred())
+	cos, err := api.CreateInstance(ctx, ibm.InstanceRequest{
+		Name: "demo-cos", Plan: ibm.PlanCOS, Target: ibm.TargetGlobal, ResourceGroupID: sim.DefaultResourceGroupID,
+	})
+	w.Expect(err).NotTo(HaveOccurred())
+	vpc, err := api.CreateVPC(ctx, powervstest.Region, "demo-vpc", sim.DefaultResourceGroupID)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Pass()
+	subnet, err := api.CreateSubnet(ctx, powervstest.Region, ibm.SubnetRequest{
+		Name: "demo", VPCID: vpc.ID, Zone: powervstest.Region + "-1", ResourceGroupID: sim.DefaultResourceGroupID,
+	})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(api.CreateBucket(ctx, ibm.Bucket{InstanceID: cos.ID, Region: powervstest.Region, Name: "demo-bucket"})).To(Succeed())
+	_, err = api.CreateHMACKey(ctx, cos.ID, "demo")
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Pass()
+	balancer, err := api.CreateLoadBalancer(ctx, powervstest.Region, ibm.LoadBalancerRequest{
+		Name: "demo-loadbalancer", Public: true, SubnetIDs: []string{subnet.ID}, ResourceGroupID: sim.DefaultResourceGroupID,
+		Pools: []ibm.PoolRequest{{Name: "api", Algorithm: "round_robin", Protocol: "tcp", HealthMonitor: ibm.HealthMonitor{
+			Type: "tcp", Delay: 5, Timeout: 2, Retries: 2,
+		}}},
+		Listeners: []ibm.ListenerRequest{{Port: 6443, Protocol: "tcp", DefaultPool: ibm.Reference{Name: "api"}}},
+	})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Pass()
+	w.before = w.items()
+
+	infra := w.owner.(*infrav1.IBMPowerVSCluster)
+	powervstest.Change(w.Fixture, infra, func(c *infrav1.IBMPowerVSCluster) {
+		c.Annotations = map[string]string{infrav1.CreateInfraAnnotation: "true"}
+		c.Spec.VPC = &infrav1.VPCResourceReference{Region: powervstest.Region}
+		c.Spec.Ignition = &infrav1.Ignition{}
+		c.Spec.CosInstance = &infrav1.CosInstance{Name: "demo-cos", BucketName: "demo-bucket", BucketRegion: powervstest.Region}
+	})
+	infra.Status.Network = &infrav1.ResourceReference{ID: server.Network.ID}
+	infra.Status.COSInstance = &infrav1.ResourceReference{ID: cos.ID}
+	infra.Status.LoadBalancers = map[string]infrav1.VPCLoadBalancerStatus{"demo-loadbalancer": {ID: balancer.ID}}
+	w.Expect(w.Client.Status().Update(ctx, infra)).To(Succeed())
+	return w
+}
+
 func TestCrash_machine(t *testing.T) {
 	t.Parallel()
-	const ignition = `{"ignition": {"version": "2.3.0"}}`
-	crashtest.Suite{Keys: []string{"object/control-plane/control-1", "server/control-1", "loadBalancerPoolMember/192.168.0.3:6443"}, New: func(t *testing.T) crashtest.World {
-		w := settled(t, func(c *infrav1.IBMPowerVSCluster) {
-			c.Spec.Ignition = &infrav1.Ignition{}
-			c.Spec.CosInstance = &infrav1.CosInstance{Name: "demo-cos", BucketName: "demo-bucket", BucketRegion: powervstest.Region}
+	for name, row := range map[string]struct {
+		format, data string
+		own          func(*clusterv1.Machine)
+		world        func(*testing.T) *world
+		keys         []string
+	}{
+		"a control plane that boots with Ignition": {
+			format: "ignition", data: `{"ignition": {"version": "2.3.0"}}`, own: powervstest.ControlPlane, world: equipped,
+			keys: []string{"object/control-plane/machine-1", "server/machine-1", "loadBalancerPoolMember/192.168.0.3:6443"},
+		},
+		"a worker that boots with cloud-init": {
+			format: "cloud-config", data: "#cloud-config\n", own: func(*clusterv1.Machine) {}, world: standing, keys: []string{"server/machine-1"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			crashtest.Suite{Keys: row.keys, New: func(t *testing.T) crashtest.World {
+				w := row.world(t)
+				w.CreateBootstrapData("machine-1", row.format, []byte(row.data))
+				w.turnTo(w.NewMachine(func(m *clusterv1.Machine) {
+					row.own(m)
+					m.Spec.Bootstrap = clusterv1.Bootstrap{DataSecretName: ptr.To("machine-1-bootstrap")}
+				}, "demo", "machine-1", nil), machineReconciler)
+				return w
+			}}.Run(t)
 		})
-		w.turnTo(w.NewImage("demo", powervstest.ImageName), imageReconciler)
-		w.bringUp()
-		w.CreateBootstrapData("control-1", "ignition", []byte(ignition))
-		w.turnTo(w.NewMachine(func(m *clusterv1.Machine) {
-			powervstest.ControlPlane(m)
-			m.Spec.Bootstrap = clusterv1.Bootstrap{DataSecretName: ptr.To("control-1-bootstrap")}
-		}, "demo", "control-1", nil), machineReconciler)
-		return w
-	}}.Run(t)
+	}
 }
 
 func TestCrash_image(t *testing.T) {
 	t.Parallel()
 	crashtest.Suite{Keys: []string{"image/imported"}, New: func(t *testing.T) crashtest.World {
-		w := settledPlain(t)
+		w := standing(t)
 		w.turnTo(w.NewImage("demo", "imported"), imageReconciler)
 		return w
 	}}.Run(t)
