@@ -21,6 +21,7 @@ import (
 	"github.com/bedplate/bedplate/internal/credentials"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 	"github.com/bedplate/bedplate/internal/lifecycle"
 	ibm "github.com/bedplate/bedplate/internal/powervs/client"
 )
@@ -107,7 +108,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		Stop: func(ctx context.Context) (bool, ctrl.Result, error) {
 			return r.conventions().Stop(ctx, object, owner, owner != nil)
 		},
-		Secret: func(context.Context) (types.NamespacedName, error) { return secret, unnamed },
+		Secret:    func(context.Context) (types.NamespacedName, error) { return secret, unnamed },
+		Deletable: func(ctx context.Context) error { return r.usersGone(ctx, object) },
 		Open: func(ctx context.Context, login *lifecycle.Login[*ibm.Client]) (lifecycle.Graph, error) {
 			return open(ctx, r.Engine, login.API, []string{secret.String()}, owner, object)
 		},
@@ -125,4 +127,40 @@ func (r *Reconciler) lifecycle() *lifecycle.Lifecycle[*ibm.Client] {
 func (r *Reconciler) conventions() capi.Conventions {
 	l := r.lifecycle()
 	return capi.Conventions{Client: l.Client, Engine: l.Engine, Finalizer: l.Finalizer, Condition: l.DeletionCondition, ManagedBy: true}
+}
+
+// usersGone fails as long as machines or images of the cluster have something outside: it lies in the workspace or in the load balancers,
+// and is reached by the cluster's login.
+func (r *Reconciler) usersGone(ctx context.Context, object *infrav1.IBMPowerVSCluster) error {
+	name, ok := object.Labels[clusterv1.ClusterNameLabel]
+	if !ok {
+		return nil
+	}
+	machines, images := &infrav1.IBMPowerVSMachineList{}, &infrav1.IBMPowerVSImageList{}
+	err := r.List(ctx, machines, client.InNamespace(object.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: name})
+	if err == nil {
+		err = r.List(ctx, images, client.InNamespace(object.Namespace))
+	}
+	if err != nil {
+		return &fault.Error{Class: fault.Transient, Op: "list what is in the cluster", Err: err}
+	}
+	var users []graph.Owner
+	for i := range machines.Items {
+		users = append(users, &machines.Items[i])
+	}
+	for i := range images.Items {
+		if images.Items[i].Spec.ClusterName == name {
+			users = append(users, &images.Items[i])
+		}
+	}
+	for _, user := range users {
+		nothing, err := r.Engine.OwnsNothing(ctx, user)
+		if err != nil {
+			return err
+		}
+		if !nothing {
+			return &fault.Error{Class: fault.Busy, Err: fmt.Errorf("waits until %s %s is gone", ledgers.KindOf(user), user.GetName())}
+		}
+	}
+	return nil
 }

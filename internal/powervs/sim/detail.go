@@ -15,13 +15,13 @@ func (i *instance) detail() doc {
 }
 
 func (d *dhcpServer) detail() doc {
-	return doc{"network": d.network.id, "cidr": d.network.prefix, "dns": d.network.dnsServers, "snat": d.snat}
+	return doc{"network": d.network.id, "cidr": d.cidr, "dns": d.network.dnsServers, "snat": d.snat}
 }
 
 func (v *vpc) detail() doc { return doc{"region": v.region, "group": v.group.ID} }
 
 func (s *subnet) detail() doc {
-	return doc{"zone": s.zone, "cidr": s.prefix, "group": s.regional.group.ID}
+	return doc{"zone": s.zone, "cidr": s.cidr, "group": s.regional.group.ID}
 }
 
 func (g *securityGroup) detail() doc { return doc{"group": g.group.ID} }

@@ -15,7 +15,9 @@ const KindDHCPServer Kind = "dhcpServer"
 type dhcpServer struct {
 	workspaceObject
 	network *network
-	snat    bool
+	// cidr is what its client asked for, if anything.
+	cidr *string
+	snat bool
 	// lease is how long after its server is ACTIVE a lease is known.
 	lease time.Duration
 }
@@ -62,6 +64,7 @@ func (p *power) createDHCPServer(w *instance, r *call) (reply, error) {
 	}
 	times := p.cloud.config.Times
 	d := &dhcpServer{workspaceObject: newWorkspaceObject(w, "", r.now, times.DHCPServer.Duration), lease: times.Lease.Duration}
+	d.cidr = request.CIDR
 	d.name, d.snat = d.id, request.SnatEnabled == nil || *request.SnatEnabled
 	if request.Name != nil {
 		d.name = *request.Name

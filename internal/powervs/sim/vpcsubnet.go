@@ -15,6 +15,8 @@ type subnet struct {
 	vpc    *vpc
 	zone   string
 	prefix netip.Prefix
+	// cidr is what its client asked for, if anything.
+	cidr *string
 }
 
 // Status is pending, available or deleting.
@@ -80,7 +82,7 @@ func (r *vpcRegion) createSubnet(call *call) (reply, error) {
 	}
 	s := &subnet{
 		regional: r.newRegional(call.now, name, v.id, "subnet", group, r.cloud.config.Times.Subnet.Duration),
-		vpc:      v, zone: request.Zone.Name, prefix: prefix,
+		vpc:      v, zone: request.Zone.Name, prefix: prefix, cidr: request.CIDR,
 	}
 	return reply{status: http.StatusCreated, body: r.subnetView(add(r.cloud, r.cloud.vpc.subnets, s), call.now)}, nil
 }

@@ -88,6 +88,7 @@ func changeProblems(before, after *infrav1.IBMPowerVSCluster) (problems field.Er
 	}
 	problems = append(problems, entryProblems(subnetsOf(before), subnetsOf(after))...)
 	problems = append(problems, entryProblems(loadBalancersOf(before), loadBalancersOf(after))...)
+	problems = append(problems, heldProblems(before, after)...)
 	return append(problems, selectorProblems(before, after)...)
 }
 

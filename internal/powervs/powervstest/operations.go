@@ -1,0 +1,54 @@
+package powervstest
+
+import (
+	"encoding/json"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bedplate/bedplate/internal/optest"
+)
+
+// callsAtRest and reconcilesAtRest are what an object, and what it needs, may cause in a poll interval.
+const callsAtRest, reconcilesAtRest = 12, 3
+
+// World of the operations suite: the provider, and an object that isn't created yet.
+func (f *Fixture) World(object client.Object) *optest.World {
+	return &optest.World{
+		Client: f.Client, Object: object, Look: f.look,
+		Calls: func() (sum int) {
+			for _, n := range f.Cloud.Calls() {
+				sum += n
+			}
+			return sum
+		},
+		Reconciles: f.Reconciles.Count,
+		Poll:       Poll, CallsAtRest: callsAtRest, ReconcilesAtRest: reconcilesAtRest,
+	}
+}
+
+// look at all that exists in the account, in a form that is the same in another one, and at what a status shows of it.
+func (f *Fixture) look(status map[string]any) (all []string, moving bool) {
+	state, names := f.Cloud.State(), optest.Names{}
+	for kind, items := range state {
+		for _, item := range items {
+			names[item.ID] = string(kind) + " " + NameOf(item.Name)
+		}
+	}
+	for kind, items := range state {
+		for _, item := range items {
+			if item.Record {
+				continue
+			}
+			moving = moving || item.Moving
+			var detail any
+			_ = json.Unmarshal([]byte(item.Detail), &detail) // none, or JSON
+			all = append(all, names.Text(string(kind), map[string]any{
+				"name": names[item.ID], "within": item.Within, "status": item.Status, "detail": detail,
+			}))
+		}
+	}
+	if status != nil {
+		all = append(all, names.Text("status", status, "hostname", "conditions"))
+	}
+	return all, moving
+}

@@ -1,0 +1,66 @@
+package webhook
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
+)
+
+// heldProblems are subnets and security groups that were created and leave the spec, while something in the spec holds them: the service
+// never deletes them then. A load balancer that names no subnets is put into those that are left.
+func heldProblems(before, after *infrav1.IBMPowerVSCluster) (problems field.ErrorList) {
+	spec := field.NewPath("spec")
+	left := subnetsOf(after)
+	for _, e := range subnetsOf(before) {
+		if e.id == "" && before.Status.VPCSubnet[e.name].ControllerCreated && !slices.ContainsFunc(left, e.same) {
+			problems = append(problems, heldBy(spec.Child("vpcSubnets"), "subnet", e.name, after, func(b *infrav1.VPCLoadBalancerSpec) []infrav1.VPCResource {
+				return b.Subnets
+			})...)
+		}
+	}
+	for _, g := range before.Spec.VPCSecurityGroups {
+		stays := slices.ContainsFunc(after.Spec.VPCSecurityGroups, func(other infrav1.VPCSecurityGroup) bool { return other.Name == g.Name })
+		if g.Name == "" || stays || !before.Status.VPCSecurityGroups[g.Name].ControllerCreated {
+			continue
+		}
+		path := spec.Child("vpcSecurityGroups")
+		problems = append(problems, heldBy(path, "security group", g.Name, after, func(b *infrav1.VPCLoadBalancerSpec) []infrav1.VPCResource {
+			return b.SecurityGroups
+		})...)
+		for _, other := range after.Spec.VPCSecurityGroups {
+			if isAbout(other, g.Name) {
+				problems = append(problems, field.Invalid(path, g.Name, fmt.Sprintf("a rule of security group %s is about security group %s, "+
+					"which can't be deleted as long as it is: remove the rule first, or put the group back", other.Name, g.Name)))
+			}
+		}
+	}
+	return problems
+}
+
+// heldBy are load balancers that are put into something which leaves the spec.
+func heldBy(
+	path *field.Path, kind, name string, after *infrav1.IBMPowerVSCluster, in func(*infrav1.VPCLoadBalancerSpec) []infrav1.VPCResource,
+) (problems field.ErrorList) {
+	for i := range after.Spec.LoadBalancers {
+		if slices.ContainsFunc(in(&after.Spec.LoadBalancers[i]), func(r infrav1.VPCResource) bool { return r.Name == name }) {
+			problems = append(problems, field.Invalid(path, name, fmt.Sprintf("load balancer %s is in %s %s, which can't be deleted as long as it "+
+				"is: put it back, or replace the load balancer by one with another name, too", after.LoadBalancerName(i), kind, name)))
+		}
+	}
+	return problems
+}
+
+// isAbout reports whether a rule of a security group names another one.
+func isAbout(g infrav1.VPCSecurityGroup, name string) bool {
+	return slices.ContainsFunc(g.Rules, func(rule infrav1.VPCSecurityGroupRule) bool {
+		for _, side := range []*infrav1.VPCSecurityGroupRulePrototype{rule.Source, rule.Destination} {
+			if side != nil && slices.ContainsFunc(side.Remotes, func(r infrav1.VPCSecurityGroupRuleRemote) bool { return r.SecurityGroupName == name }) {
+				return true
+			}
+		}
+		return false
+	})
+}
