@@ -5,10 +5,8 @@ import (
 	"strings"
 
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
@@ -145,10 +143,4 @@ func NameOf(name string) string {
 		}
 	}
 	return strings.Join(parts, "-")
-}
-
-// Leftovers are what CreateCluster has made beside the cluster itself.
-func (f *Fixture) Leftovers(name string) []client.Object {
-	of := metav1.ObjectMeta{Name: name, Namespace: f.Namespace}
-	return []client.Object{&corev1.Secret{ObjectMeta: of}, &clusterv1.Cluster{ObjectMeta: of}}
 }

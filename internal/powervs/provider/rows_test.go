@@ -78,7 +78,10 @@ var rows = map[string]row{
 			s := &c.Spec
 			s.ServiceInstance, s.Network, s.VPC.Name = byName("space"), byName("net"), "private"
 			s.DHCPServer, s.TransitGateway = &infrav1.DHCPServer{Name: "dhcp"}, &infrav1.TransitGateway{Name: "gate"}
-			s.VPCSubnets = []infrav1.Subnet{{Name: "left", Zone: powervstest.Region + "-1"}, {Name: "right", Zone: powervstest.Region + "-2"}}
+			s.VPCSubnets = []infrav1.Subnet{
+				{Name: "left", Zone: powervstest.Region + "-1", Ipv4CidrBlock: "10.240.1.0/24"},
+				{Name: "right", Zone: powervstest.Region + "-1", Ipv4CidrBlock: "10.240.2.0/24"},
+			}
 			s.VPCSecurityGroups = []infrav1.VPCSecurityGroup{
 				{Name: "web", Rules: []infrav1.VPCSecurityGroupRule{port(443, anyone, group("db"))}},
 				{Name: "db", Rules: []infrav1.VPCSecurityGroupRule{port(5432, group("web"), subnet("left"))}},
@@ -88,11 +91,8 @@ var rows = map[string]row{
 		keys: slices.Concat(connectionKeys, []string{
 			"instance/space", "dhcpServer/dhcp", "vpc/private", "transitGateway/gate", "subnet/left", "subnet/right", "loadBalancer/front",
 			"securityGroup/web", "securityGroup/db", apiRule, webRule, "securityGroupRule/tcp 443 from a group",
-			"securityGroupRule/tcp 5432 from a group", "securityGroupRule/tcp 5432 from 10.240.0.0/24",
+			"securityGroupRule/tcp 5432 from a group", "securityGroupRule/tcp 5432 from 10.240.1.0/24",
 		}),
-		later: func(c *infrav1.IBMPowerVSCluster) {
-			c.Spec.VPCSubnets = append(c.Spec.VPCSubnets, infrav1.Subnet{Name: "more"})
-		},
 	},
 	"Ignition": {
 		change: func(c *infrav1.IBMPowerVSCluster, _ powervstest.Own) {

@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -113,20 +114,17 @@ func TestTrouble_theKeyIsDisabled(t *testing.T) {
 func TestTrouble_deletedInEachPhase(t *testing.T) {
 	t.Parallel()
 	f := powervstest.Start(t)
-	for _, operation := range []string{
-		"resourceController.createResourceInstance", "power.createDHCPServer", "vpc.createVPC", "vpc.createSubnet", "vpc.createLoadBalancer",
+	for i, operation := range []string{
+		"resourcecontroller.createResourceInstance", "power.createDHCPServer", "vpc.createVPC", "vpc.createSubnet", "vpc.createLoadBalancer",
 		"transit.createTransitGateway", "transit.createTransitGatewayConnection",
 	} {
 		f.Fault(simulator.Fault{Operation: operation, Kind: simulator.FaultLoseAnswer, Times: -1})
-		c := f.CreateCluster("demo")
 		called := f.Called(operation)
+		c := f.CreateCluster(fmt.Sprintf("demo-%d", i))
 		f.Eventually(func() int { return f.Called(operation) }).Should(BeNumerically(">", called), operation)
 		f.Delete(c)
 		f.UntilGone(c)
 		f.Cloud.ClearFaults()
 		f.Expect(f.Cloud.State().Empty()).To(BeTrue(), operation)
-		for _, left := range f.Leftovers("demo") {
-			f.Delete(left)
-		}
 	}
 }

@@ -1,0 +1,120 @@
+package cluster_test
+
+import (
+	"net/http"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
+	"github.com/bedplate/bedplate/internal/powervs/powervstest"
+	"github.com/bedplate/bedplate/internal/powervs/sim"
+)
+
+func byName(name string) *infrav1.IBMPowerVSResourceReference {
+	return &infrav1.IBMPowerVSResourceReference{Name: name}
+}
+
+// plain is a cluster for which nothing is created, in the zone of its workspace.
+func plain(change func(*infrav1.IBMPowerVSClusterSpec)) func(*infrav1.IBMPowerVSCluster) {
+	return func(c *infrav1.IBMPowerVSCluster) {
+		c.Annotations = nil
+		c.Spec = infrav1.IBMPowerVSClusterSpec{
+			Authentication: c.Spec.Authentication, ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "192.168.200.250", Port: 6443},
+		}
+		change(&c.Spec)
+	}
+}
+
+func TestExisting_workspaceAndNetworkAreUsedAndNothingIsMade(t *testing.T) {
+	t.Parallel()
+	f := powervstest.Start(t, powervstest.WithWorkspace)
+	before := f.Cloud.State()
+	for name, change := range map[string]func(*infrav1.IBMPowerVSClusterSpec){
+		"by-id": func(s *infrav1.IBMPowerVSClusterSpec) {
+			s.ServiceInstanceID, s.Network = powervstest.WorkspaceID, &infrav1.IBMPowerVSResourceReference{ID: powervstest.NetworkID}
+		},
+		"by-name": func(s *infrav1.IBMPowerVSClusterSpec) {
+			s.ServiceInstance, s.Network, s.Zone = byName("shared"), byName("nodes"), sim.DefaultZone
+		},
+		"by-name-in-any-zone": func(s *infrav1.IBMPowerVSClusterSpec) {
+			s.ServiceInstance, s.Network = byName("shared"), byName("nodes")
+		},
+	} {
+		c := f.CreateCluster(name, plain(change))
+		f.UntilReady(c)
+		f.Expect(c.Status.ServiceInstance).To(Equal(&infrav1.ResourceReference{ID: powervstest.WorkspaceID}), name)
+		f.Expect(c.Status.Network).To(Equal(&infrav1.ResourceReference{ID: powervstest.NetworkID}), name)
+		f.Expect(c.Status.Initialization.Provisioned).To(HaveValue(BeTrue()), name)
+		f.Delete(c)
+		f.UntilGone(c)
+	}
+	f.Expect(f.Cloud.State()).To(Equal(before))
+}
+
+func TestExisting_whatIsMissingIsNamed(t *testing.T) {
+	t.Parallel()
+	f := powervstest.Start(t, powervstest.WithWorkspace)
+	for name, row := range map[string]struct {
+		change                     func(*infrav1.IBMPowerVSClusterSpec)
+		condition, reason, message string
+	}{
+		"workspace": {func(s *infrav1.IBMPowerVSClusterSpec) { s.ServiceInstance = byName("none") },
+			infrav1.WorkspaceReadyCondition, "Invalid", "correct spec.serviceInstance.name"},
+		"workspace-id": {func(s *infrav1.IBMPowerVSClusterSpec) { s.ServiceInstanceID = "b0000000-0000-4000-8000-00000000dead" },
+			infrav1.WorkspaceReadyCondition, "NotFound", "correct spec.serviceInstance.id"},
+		"other-zone": {func(s *infrav1.IBMPowerVSClusterSpec) { s.ServiceInstanceID, s.Zone = powervstest.WorkspaceID, "dal12" },
+			infrav1.WorkspaceReadyCondition, "Invalid", "is in zone dal10, and spec.zone says dal12"},
+		"network": {func(s *infrav1.IBMPowerVSClusterSpec) {
+			s.ServiceInstanceID, s.Network = powervstest.WorkspaceID, byName("none")
+		},
+			infrav1.NetworkReadyCondition, "Invalid", "correct spec.network.name"},
+		"endpoint": {func(s *infrav1.IBMPowerVSClusterSpec) {
+			s.ServiceInstanceID, s.ControlPlaneEndpoint = powervstest.WorkspaceID, infrav1.APIEndpoint{}
+		}, infrav1.LoadBalancerReadyCondition, "NoEndpoint", "set spec.controlPlaneEndpoint"},
+	} {
+		c := f.CreateCluster(name, plain(row.change))
+		f.UntilReason(c, row.condition, row.reason, row.message)
+	}
+}
+
+// The zones of the VPC's region are asked for once. While they can't be, nothing is let go.
+func TestZones_areAskedForOnce(t *testing.T) {
+	t.Parallel()
+	f := powervstest.Start(t)
+	own := f.MakeOwn()
+	heal := f.Refuse(http.StatusInternalServerError, "vpc.listRegionZones")
+	c := f.CreateCluster("demo", func(c *infrav1.IBMPowerVSCluster) { c.Spec.VPC.ID = own.VPC })
+	f.UntilReason(c, infrav1.VPCReadyCondition, "Transient", "")
+	f.UntilReason(c, infrav1.VPCSubnetReadyCondition, "Waiting", "")
+	heal()
+	f.UntilReady(c)
+	f.Expect(f.Ledger(c).Entry("vpc").Params).To(HaveKeyWithValue("zones", "us-south-1,us-south-2,us-south-3"))
+	asked := f.Called("vpc.listRegionZones")
+	f.Refuse(http.StatusInternalServerError, "vpc.listRegionZones")
+	powervstest.Change(f, c, func(c *infrav1.IBMPowerVSCluster) {
+		c.Spec.VPCSubnets = []infrav1.Subnet{{Name: "one"}, {Name: "two"}}
+	})
+	f.Eventually(func() []string { return f.Made(sim.KindSubnet) }).Should(ConsistOf("own-subnet", "one", "two"))
+	f.UntilReady(c)
+	f.Expect(f.Called("vpc.listRegionZones")).To(Equal(asked))
+}
+
+// The load balancer goes where the subnets are: one that leaves the spec could never be deleted otherwise.
+func TestSubnets_leaveWithTheLoadBalancerInThem(t *testing.T) {
+	t.Parallel()
+	f := powervstest.Start(t)
+	c := f.CreateCluster("demo", func(c *infrav1.IBMPowerVSCluster) {
+		c.Spec.VPCSubnets = []infrav1.Subnet{{Name: "one"}, {Name: "two"}}
+	})
+	f.UntilReady(c)
+	balancer := c.Status.LoadBalancers["demo-loadbalancer"].ID
+	powervstest.Change(f, c, func(c *infrav1.IBMPowerVSCluster) {
+		c.Spec.VPCSubnets = []infrav1.Subnet{{Name: "two"}, {Name: "three"}}
+	})
+	f.Eventually(func() []string { return f.Made(sim.KindSubnet) }).Should(ConsistOf("two", "three"))
+	f.UntilReady(c)
+	b, err := f.API().LoadBalancer(t.Context(), powervstest.Region, balancer)
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(b.Subnets).To(ConsistOf(HaveField("Name", "two"), HaveField("Name", "three")))
+}
