@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"time"
 
@@ -241,5 +242,23 @@ func TestSilent_isAboutOneServiceInOneRegion(t *testing.T) {
 		} {
 			b.Expect(err).NotTo(HaveOccurred())
 		}
+	})
+}
+
+func TestCreates_areWaitedForByNoWorker(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		limits := client.Config{}
+		client.Paced(time.Minute, 0, 0, egress.Policy{}, nil)(&limits)
+		c := b.connect(nil, func(config *client.Config) { config.Circuits = limits.Circuits })
+		b.fault(simulator.Fault{Operation: "vpc.createVPC", Kind: simulator.FaultHang, Times: 100})
+		ctx, cancel := context.WithCancel(b.t.Context())
+		var all sync.WaitGroup
+		for i := range 30 {
+			all.Go(func() { _, _ = c.CreateVPC(ctx, region, fmt.Sprintf("net-%d", i), group) })
+			b.pass(time.Second)
+		}
+		b.Expect(b.cloud.Calls()).To(HaveKeyWithValue("vpc.createVPC", 30), "those that hang keep none from being sent")
+		cancel()
+		all.Wait()
 	})
 }

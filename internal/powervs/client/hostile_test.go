@@ -243,3 +243,22 @@ func TestDebug_ofTheEnvironmentPrintsNothing(t *testing.T) {
 	text, _ := io.ReadAll(read)
 	g.Expect(string(text)).NotTo(ContainSubstring("userData"))
 }
+
+func TestLists_leaveOutWhatWasNotAskedFor(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		ctx := b.t.Context()
+		list := `{"resources":[` +
+			`{"id":"a","guid":"a","name":"files","state":"active","resource_plan_id":"` + string(client.PlanCOS) + `"},` +
+			`{"id":"b","guid":"b","name":"files","state":"pending_reclamation","resource_plan_id":"` + string(client.PlanCOS) + `"},` +
+			`{"id":"c","guid":"c","name":"files","state":"active","resource_plan_id":"` + string(client.PlanPowerVS) + `"},` +
+			`{"id":"d","guid":"d","name":"other","state":"active","resource_plan_id":"` + string(client.PlanCOS) + `"}],` +
+			`"subnets":[{"id":"a","vpc":{"id":"one"}},{"id":"b","vpc":{"id":"other"}}],` +
+			`"security_groups":[{"id":"a","vpc":{"id":"one"}},{"id":"b","vpc":{"id":"other"}}]}`
+		c := b.hostile(200, list)
+		onlyA := ConsistOf(HaveField("ID", "a"))
+		b.Expect(c.Instances(ctx, client.PlanCOS, "files")).To(onlyA)
+		b.Expect(c.ResourceGroups(ctx, "other")).To(ConsistOf(HaveField("ID", "d")))
+		b.Expect(c.Subnets(ctx, region, "one")).To(onlyA)
+		b.Expect(c.SecurityGroups(ctx, region, "one")).To(onlyA)
+	})
+}

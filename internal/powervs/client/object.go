@@ -84,8 +84,6 @@ type listing[T identified] struct {
 	// key is where in an answer it is; empty if it is the answer.
 	key   string
 	items []T
-	// before are how many items there were before the page that is being read.
-	before int
 	// next is where the next page starts; empty after the last one.
 	next string
 }
@@ -116,7 +114,6 @@ func list[T identified](
 func (l *listing[T]) all(ctx context.Context, op string, send func(context.Context, *string) error) error {
 	var start *string
 	for range maxPages {
-		l.before = len(l.items)
 		if err := send(ctx, start); err != nil {
 			return err
 		}
@@ -132,9 +129,8 @@ func (l *listing[T]) all(ctx context.Context, op string, send func(context.Conte
 	return &fault.Error{Class: fault.Transient, Op: op, Err: fmt.Errorf("more than %d pages", maxPages)}
 }
 
-// read a page. It starts over where a page is read once more.
+// read a page, all of it or nothing.
 func (l *listing[T]) read(b *bounds.Body) error {
-	l.items, l.next = l.items[:l.before], ""
 	text, err := b.Whole(maxPage)
 	if err != nil {
 		return err
@@ -142,6 +138,7 @@ func (l *listing[T]) read(b *bounds.Body) error {
 	if _, ok := values.Of(text, maxValues, maxDepth); !ok {
 		return fmt.Errorf("unexpected answer: a list of more than %d values", maxValues)
 	}
+	next := ""
 	if l.key != "" {
 		fields := map[string]json.RawMessage{}
 		if err := bounds.Unmarshal(text, &fields); err != nil {
@@ -151,7 +148,7 @@ func (l *listing[T]) read(b *bounds.Body) error {
 		if text, ok = fields[l.key]; !ok {
 			return errors.New("unexpected answer: it has no " + l.key)
 		}
-		if l.next, err = nextOf(fields); err != nil {
+		if next, err = nextOf(fields); err != nil {
 			return err
 		}
 	}
@@ -167,7 +164,7 @@ func (l *listing[T]) read(b *bounds.Body) error {
 			return err
 		}
 	}
-	l.items = append(l.items, items...)
+	l.items, l.next = append(l.items, items...), next
 	return nil
 }
 
