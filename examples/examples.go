@@ -20,6 +20,8 @@ var examples = map[string][]string{
 	"bmm-class":          {"bmm/clusterclass.yaml", "bmm/cluster-from-class.yaml", "bmm/cloud-controller-manager.yaml"},
 	"hydrazine":          {"hydrazine/site.yaml", "hydrazine/groups.yaml", "hydrazine/services.yaml"},
 	"openshift-machines": {"openshift/machines.yaml"},
+	"powervs":            {"powervs/cluster.yaml", "powervs/cloud-controller-manager.yaml"},
+	"powervs-ignition":   {"powervs-ignition/cluster.yaml", "powervs/cloud-controller-manager.yaml"},
 }
 
 var variable = regexp.MustCompile(`\$\{([A-Z][A-Z0-9_]*)(:=[^}]*)?\}`)

@@ -10,5 +10,5 @@ var powervsSystem = system{
 	name: "powervs", title: "IBM Power Virtual Server",
 	scheme:   runtime.NewSchemeBuilder(infrav1.AddToScheme),
 	ledgers:  infrav1.LedgerGroup,
-	simulate: simulateIBMCloudCommand,
+	examples: []string{"powervs", "powervs-ignition"}, simulate: simulateIBMCloudCommand,
 }

@@ -22,7 +22,7 @@ var registrations = map[string]func(text, name, kind string) (string, error){
 		return listed(text, "var programs = []string{", name+"Manager")
 	},
 	"internal/localstack/lab/example.go": func(text, name, kind string) (string, error) {
-		return before(text, "\tMachinesExample: {", fmt.Sprintf("\t%q: {tools: localstack.%sTools, start: (*run).start%s},\n", name, kind, kind))
+		return before(text, "\tMachinesExample:", fmt.Sprintf("\t%q: {tools: localstack.%sTools, start: (*run).start%s},\n", name, kind, kind))
 	},
 }
 

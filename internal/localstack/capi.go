@@ -24,10 +24,13 @@ type capiManager struct {
 // Cluster API's end-to-end specs need.
 const featureGates = "--feature-gates=ClusterTopology=true,MachineTaintPropagation=true"
 
+// ignitionGate lets machines boot with Ignition.
+const ignitionGate = "KubeadmBootstrapFormatIgnition=true"
+
 var capiManagers = []capiManager{
 	{"capi-core", "core.yaml", []string{featureGates}},
-	{"capi-kubeadm-bootstrap", "bootstrap-kubeadm.yaml", nil},
-	{"capi-kubeadm-control-plane", "control-plane-kubeadm.yaml", []string{featureGates}},
+	{"capi-kubeadm-bootstrap", "bootstrap-kubeadm.yaml", []string{"--feature-gates=" + ignitionGate}},
+	{"capi-kubeadm-control-plane", "control-plane-kubeadm.yaml", []string{featureGates + "," + ignitionGate}},
 }
 
 func capiTools() []string {

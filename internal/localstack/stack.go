@@ -31,7 +31,7 @@ import (
 )
 
 // Tools returns the names of all tools that a stack and its machines need.
-func Tools() []string { return slices.Concat(BMMTools(), OpenShiftTools(), HydrazineTools()) }
+func Tools() []string { return slices.Concat(BMMTools(), OpenShiftTools(), HydrazineTools(), PowerVSTools()) }
 
 // BMMTools are those of a stack with the system bmm.
 func BMMTools() []string { return slices.Concat(boot.Tools, capiTools(), []string{BMMManager}) }
@@ -55,7 +55,7 @@ func Files() []string {
 const simulators = "simulators"
 
 // programs that have a kubeconfig each.
-var programs = []string{BMMManager, BMMMachineController, HydrazineManager, hydrazineSpeaker, hydrazineProxy}
+var programs = []string{BMMManager, BMMMachineController, HydrazineManager, hydrazineSpeaker, hydrazineProxy, PowerVSManager}
 
 // Config describes a stack.
 type Config struct {

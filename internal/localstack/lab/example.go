@@ -52,8 +52,10 @@ type other struct {
 
 // others by the names of their examples.
 var others = map[string]other{
-	MachinesExample: {tools: localstack.OpenShiftTools, plain: true, start: (*run).startMachines},
-	OverlayExample:  {tools: localstack.HydrazineTools, plain: true, start: (*run).startOverlay},
+	"powervs":          {tools: localstack.PowerVSTools, start: (*run).startPowerVS},
+	"powervs-ignition": {tools: localstack.PowerVSTools, start: (*run).startPowerVS},
+	MachinesExample:    {tools: localstack.OpenShiftTools, plain: true, start: (*run).startMachines},
+	OverlayExample:     {tools: localstack.HydrazineTools, plain: true, start: (*run).startOverlay},
 }
 
 // applyExample applies an example of a cluster.
