@@ -24,7 +24,7 @@ type ledgerKind struct {
 	// name in small letters, and article and name in a sentence.
 	name, title string
 	read        func(context.Context, client.Client, client.ObjectKey) (graph.Owner, error)
-	// forms of the keys in its ledger: with a slash at the end where a name comes after it. Under another key, or of another kind, the
+	// forms of the keys in its ledger: whole ones, or those with a slash at the end where a name comes after it. Under another key, or of another kind, the
 	// manager wouldn't know what to do with a resource, or would delete what the spec doesn't ask for under that key.
 	forms map[string]form
 	// complete adds to a resource what the object says of its scope, or refuses it. Optional.
@@ -210,7 +210,11 @@ func (k ledgerKind) resourcesOf(owner graph.Owner, args []string, in graph.Scope
 		if named {
 			of += "/"
 		}
-		switch known, is := k.forms[of]; {
+		known, is := k.forms[key]
+		if !is || !named {
+			known, is = k.forms[of]
+		}
+		switch {
 		case !is || named && name == "":
 			return nil, fmt.Errorf("%q: the key has to be one of %s; a name follows the slash", arg, strings.Join(slices.Sorted(maps.Keys(k.forms)), ", "))
 		case known.kind != kind:

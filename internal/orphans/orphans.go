@@ -103,7 +103,7 @@ func Find(ctx context.Context, c client.Reader, system System, o Options) (*Repo
 	}
 	accounts := &credentials.Cache[Account]{Reader: c, Clock: clock.RealClock{}, Build: system.Connect(o.Egress)}
 	for _, secret := range secrets {
-		if err := r.look(ctx, accounts, secret, o.Sites); err != nil {
+		if err := r.look(ctx, accounts, secret, o.Sites, before.living); err != nil {
 			r.Incomplete = append(r.Incomplete, err.Error()+": what is there is left out")
 		}
 	}
@@ -165,7 +165,7 @@ func (r *Report) reaches(secret types.NamespacedName, account Account) {
 // look collects everything that is seen with a Secret, each thing once for each account: what another account shows under
 // the same ID is another thing. A partial result counts as none.
 func (r *Report) look(
-	ctx context.Context, accounts *credentials.Cache[Account], secret types.NamespacedName, sites []string,
+	ctx context.Context, accounts *credentials.Cache[Account], secret types.NamespacedName, sites []string, objects []living,
 ) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -181,6 +181,16 @@ func (r *Report) look(
 	var found []item
 	for _, id := range ids {
 		items, err := world(ctx, account, id)
+		if err != nil {
+			return fmt.Errorf("secret %s: %w", secret, err)
+		}
+		found = append(found, items...)
+	}
+	for _, l := range objects {
+		if len(sites) > 0 { // what no list shows is at none
+			break
+		}
+		items, err := leftBy(ctx, account, l, secret.String())
 		if err != nil {
 			return fmt.Errorf("secret %s: %w", secret, err)
 		}

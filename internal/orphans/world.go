@@ -3,11 +3,15 @@ package orphans
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/bedplate/bedplate/internal/egress"
+	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // System is what has to be known of a system: the objects that own something, and what is seen with a login.
@@ -36,7 +40,8 @@ type Stage int
 type Kind[T any] struct {
 	*graph.Kind[T]
 	Stage Stage
-	// List returns all of a site; of all sites if that is empty. A partial result is an error.
+	// List returns all of a site; of all sites if that is empty. A partial result is an error. A kind without tags has none: of that, only
+	// what the ledger of an object has made that is gone is read, one by one.
 	List func(ctx context.Context, site string) ([]T, error)
 	// Read says what the graph doesn't know.
 	Read func(*T) Item
@@ -50,6 +55,7 @@ type Kind[T any] struct {
 // AnyKind is a Kind of any type.
 type AnyKind interface {
 	items(ctx context.Context, site string) ([]item, error)
+	left(ctx context.Context, r ledgers.Resource, owner string) ([]item, error)
 }
 
 // Item is what is read of a resource.
@@ -91,6 +97,9 @@ func (i item) String() string {
 }
 
 func (k Kind[T]) items(ctx context.Context, site string) ([]item, error) {
+	if k.List == nil {
+		return nil, nil
+	}
 	list, err := k.List(ctx, site)
 	if err != nil {
 		return nil, err
@@ -100,6 +109,30 @@ func (k Kind[T]) items(ctx context.Context, site string) ([]item, error) {
 		all = append(all, k.item(&list[n]))
 	}
 	return all, nil
+}
+
+// left is what a ledger has made, if it is of this kind and exists: none or one. The ledger is what says whose it is.
+func (k Kind[T]) left(ctx context.Context, r ledgers.Resource, owner string) ([]item, error) {
+	if k.List != nil || r.Kind != k.Name || !r.Own || r.ID == "" {
+		return nil, nil
+	}
+	object, err := k.Get(ctx, r.ID, r.Scope)
+	if fault.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	kind, read := *k.Kind, k.Read
+	kind.Tag = func(*T) graph.Tag { return graph.Tag{Owner: owner, Key: r.Key} }
+	k.Kind, k.Labelled = &kind, true
+	k.Read = func(object *T) Item {
+		i := read(object)
+		i.Scope = r.Scope
+		i.Uses = slices.AppendSeq(i.Uses, maps.Values(r.Scope)) // what it lies in
+		return i
+	}
+	return []item{k.item(object)}, nil
 }
 
 func (k Kind[T]) item(object *T) item {
@@ -116,6 +149,23 @@ func (k Kind[T]) item(object *T) item {
 		return k.item(now), nil
 	}
 	return i
+}
+
+// leftBy is what has no tags and was made for an object of which only the ledger is left, with a Secret that this names.
+func leftBy(ctx context.Context, account Account, gone living, secret string) (all []item, _ error) {
+	if gone.forsaken == nil || !slices.Contains(gone.forsaken.Spec.Credentials, secret) {
+		return nil, nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(gone.ledger)) {
+		for _, k := range account.Kinds() {
+			found, err := k.left(ctx, gone.ledger[key], gone.owner)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
+		}
+	}
+	return all, nil
 }
 
 // world returns everything at a site that Bedplate may have made, and what lies in it; at all sites if that is empty. A
