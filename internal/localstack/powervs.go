@@ -113,7 +113,9 @@ func (s *Stack) StartPowerVS(ctx context.Context) (*PowerVS, error) {
 	group.Go(func() error {
 		return s.step("IBM Cloud simulator", func() error { return s.startIBMCloud(groupCtx, p) })
 	})
-	group.Go(func() error { return s.step("PowerVS provider", func() error { return s.startPowerVSManager(groupCtx, p) }) })
+	group.Go(func() error {
+		return s.step("PowerVS provider", func() error { return s.startPowerVSManager(groupCtx, p) })
+	})
 	return p, group.Wait()
 }
 

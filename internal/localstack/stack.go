@@ -31,7 +31,9 @@ import (
 )
 
 // Tools returns the names of all tools that a stack and its machines need.
-func Tools() []string { return slices.Concat(BMMTools(), OpenShiftTools(), HydrazineTools(), PowerVSTools()) }
+func Tools() []string {
+	return slices.Concat(BMMTools(), OpenShiftTools(), HydrazineTools(), PowerVSTools())
+}
 
 // BMMTools are those of a stack with the system bmm.
 func BMMTools() []string { return slices.Concat(boot.Tools, capiTools(), []string{BMMManager}) }
