@@ -25,9 +25,8 @@ func withIgnition(c *infrav1.IBMPowerVSCluster) {
 	c.Spec.CosInstance = &infrav1.CosInstance{Name: "demo-cos", BucketName: "demo-bucket", BucketRegion: powervstest.Region}
 }
 
-func TestMachine_withIgnitionReadsItsDataFromTheBucketUntilItHasJoined(t *testing.T) {
-	t.Parallel()
-	f := powervstest.Start(t)
+// newIgnited is a machine that boots with Ignition.
+func newIgnited(f *powervstest.Fixture) *infrav1.IBMPowerVSMachine {
 	f.CreateCluster("demo", withIgnition)
 	f.CreateImage("demo", "rhcos")
 	f.CreateBootstrapData("worker-1", "ignition", []byte(ignitionData))
@@ -35,6 +34,13 @@ func TestMachine_withIgnitionReadsItsDataFromTheBucketUntilItHasJoined(t *testin
 		m.Spec.Bootstrap = clusterv1.Bootstrap{DataSecretName: ptr.To("worker-1-bootstrap")}
 	}, "demo", "worker-1", nil, imported)
 	f.Create(object)
+	return object
+}
+
+func TestMachine_withIgnitionReadsItsDataFromTheBucketUntilItHasJoined(t *testing.T) {
+	t.Parallel()
+	f := powervstest.Start(t)
+	object := newIgnited(f)
 	f.UntilProvisioned(object)
 	f.Expect(f.Made(sim.KindObject)).To(ConsistOf("node/worker-1"))
 
