@@ -105,12 +105,13 @@ func equipped(t *testing.T) *world {
 
 func TestCrash_machine(t *testing.T) {
 	t.Parallel()
-	for name, row := range map[string]struct {
+	type row struct {
 		format, data string
 		own          func(*clusterv1.Machine)
 		world        func(*testing.T) *world
 		keys         []string
-	}{
+	}
+	for name, row := range crashtest.Sample(t, map[string]row{
 		"a control plane that boots with Ignition": {
 			format: "ignition", data: `{"ignition": {"version": "2.3.0"}}`, own: powervstest.ControlPlane, world: equipped,
 			keys: []string{"object/control-plane/machine-1", "server/machine-1", "loadBalancerPoolMember/192.168.0.3:6443"},
@@ -118,7 +119,7 @@ func TestCrash_machine(t *testing.T) {
 		"a worker that boots with cloud-init": {
 			format: "cloud-config", data: "#cloud-config\n", own: func(*clusterv1.Machine) {}, world: standing, keys: []string{"server/machine-1"},
 		},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			crashtest.Suite{Keys: row.keys, New: func(t *testing.T) crashtest.World {
