@@ -21,7 +21,10 @@ var examples = map[string][]string{
 	"hydrazine":          {"hydrazine/site.yaml", "hydrazine/groups.yaml", "hydrazine/services.yaml"},
 	"openshift-machines": {"openshift/machines.yaml"},
 	"powervs":            {"powervs/cluster.yaml", "powervs/cloud-controller-manager.yaml"},
-	"powervs-ignition":   {"powervs-ignition/cluster.yaml", "powervs/cloud-controller-manager.yaml"},
+	"powervs-class": {
+		"powervs/clusterclass.yaml", "powervs/cluster-from-class.yaml", "powervs/cloud-controller-manager.yaml",
+	},
+	"powervs-ignition": {"powervs-ignition/cluster.yaml", "powervs/cloud-controller-manager.yaml"},
 }
 
 var variable = regexp.MustCompile(`\$\{([A-Z][A-Z0-9_]*)(:=[^}]*)?\}`)

@@ -13,5 +13,5 @@ var powervsSystem = system{
 	scheme:  runtime.NewSchemeBuilder(infrav1.AddToScheme),
 	ledgers: infrav1.LedgerGroup, owners: powervsOwners,
 	plan: &powervsplan.System, orphans: &powervsorphans.System,
-	examples: []string{"powervs", "powervs-ignition"}, simulate: simulateIBMCloudCommand,
+	examples: []string{"powervs", "powervs-class", "powervs-ignition"}, simulate: simulateIBMCloudCommand,
 }

@@ -3,6 +3,7 @@ package release
 
 import (
 	"context"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"github.com/bedplate/bedplate/internal/localstack/manifest"
 	"github.com/bedplate/bedplate/internal/localstack/tools"
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
+	powervswebhook "github.com/bedplate/bedplate/internal/powervs/webhook"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -31,7 +33,48 @@ const (
 	patience = 3 * time.Minute
 )
 
-// variables are what the templates ask of a user beside clusterctl's own.
+// flavor is a template of a provider, which is named as clusterctl does.
+type flavor struct{ provider, name string }
+
+func (f flavor) String() string { return f.provider + " " + f.name }
+
+// flavors with some of the kinds that each has beside Secret and Cluster.
+var flavors = map[flavor][]string{
+	{"nvidia-bmm", ""}:          {"NvidiaBMMCluster", "NvidiaBMMMachineTemplate", "KubeadmControlPlane", "MachineDeployment"},
+	{"nvidia-bmm", "fnn"}:       {"NvidiaBMMCluster", "NvidiaBMMMachineTemplate", "KubeadmControlPlane", "MachineDeployment"},
+	{"nvidia-bmm", "topology"}:  {"ClusterClass", "NvidiaBMMClusterTemplate", "NvidiaBMMMachineTemplate", "KubeadmControlPlaneTemplate"},
+	{"ibm-powervs", ""}:         {"IBMPowerVSCluster", "IBMPowerVSMachineTemplate", "IBMPowerVSImage", "KubeadmControlPlane", "MachineDeployment"},
+	{"ibm-powervs", "ignition"}: {"IBMPowerVSCluster", "IBMPowerVSMachineTemplate", "IBMPowerVSImage", "KubeadmControlPlane", "MachineDeployment"},
+	{"ibm-powervs", "plain"}:    {"IBMPowerVSCluster", "IBMPowerVSMachineTemplate", "KubeadmControlPlane", "MachineDeployment"},
+	{"ibm-powervs", "topology"}: {"ClusterClass", "IBMPowerVSClusterTemplate", "IBMPowerVSMachineTemplate", "KubeadmControlPlaneTemplate"},
+}
+
+// generate is the command that fills in a template for three control plane machines and five workers.
+func (f flavor) generate(name, namespace string) []string {
+	return []string{
+		"generate", "cluster", name, "--infrastructure", f.provider + ":" + version, "--flavor", f.name, "--target-namespace", namespace,
+		"--kubernetes-version", "v1.36.0", "--control-plane-machine-count", "3", "--worker-machine-count", "5",
+	}
+}
+
+// powervsVariables are what the templates of ibm-powervs ask for.
+var powervsVariables = map[string]string{
+	"IBMCLOUD_API_KEY": "made up", "IBMACCOUNT_ID": "3c24cb272ca44aa1ac9f6e9490ac5ecd", "IBM_RESOURCE_GROUP": "Default",
+	"IBMPOWERVS_ZONE": "dal10", "IBMPOWERVS_REGION": "dal", "IBMPOWERVS_SSHKEY_NAME": "operators", "IBMVPC_REGION": "us-south",
+	"COS_BUCKET_NAME": "images", "COS_BUCKET_REGION": "us-south", "COS_OBJECT_NAME": "kubernetes.ova.gz",
+	// Of the flavor plain.
+	"IBMPOWERVS_SERVICE_INSTANCE_ID": "3229a94c-af54-4212-bf60-6202b6fd0a07", "IBMPOWERVS_NETWORK_NAME": "machines",
+	"IBMPOWERVS_IMAGE_NAME": "kubernetes", "CONTROL_PLANE_ENDPOINT_HOST": "10.20.0.10",
+}
+
+// all are the variables of all templates.
+func all() map[string]string {
+	together := maps.Clone(variables)
+	maps.Copy(together, powervsVariables)
+	return together
+}
+
+// variables are what the templates of nvidia-bmm ask of a user beside clusterctl's own.
 var variables = map[string]string{
 	"BMM_ENDPOINT":                "https://bmm.example.com",
 	"BMM_ORG":                     "acme",
@@ -44,7 +87,9 @@ var variables = map[string]string{
 	"CONTROL_PLANE_ENDPOINT_HOST": "10.20.0.10",
 }
 
-func TestMain(m *testing.M) { testenv.Main(m, webhook.SetupWithManager) }
+func TestMain(m *testing.M) {
+	testenv.Main(m, webhook.SetupWithManager, powervswebhook.Features{BootstrapFormatIgnition: true}.SetupWithManager)
+}
 
 // clusterctl is the command with a configuration of its own, which knows local repositories only.
 type clusterctl struct {
@@ -88,6 +133,7 @@ func newClusterctl(t *testing.T) *clusterctl {
 			provider("kubeadm", "BootstrapProvider", "bootstrap-kubeadm/latest/bootstrap-components.yaml"),
 			provider("kubeadm", "ControlPlaneProvider", "control-plane-kubeadm/latest/control-plane-components.yaml"),
 			provider("nvidia-bmm", "InfrastructureProvider", "infrastructure-nvidia-bmm/latest/infrastructure-components.yaml"),
+			provider("ibm-powervs", "InfrastructureProvider", "infrastructure-ibm-powervs/latest/infrastructure-components.yaml"),
 		},
 		"cert-manager": map[string]string{
 			"url":     filepath.Join(c.repository, "cert-manager", certManagerVer, "cert-manager.yaml"),
@@ -99,12 +145,13 @@ func newClusterctl(t *testing.T) *clusterctl {
 	return c
 }
 
-// release writes a release of our own into the repository, and returns its folder.
+// release writes a release of our own into the repository, and returns the folder of nvidia-bmm.
 func (c *clusterctl) release(t *testing.T, version, image string) string {
 	t.Helper()
 	out, err := c.tryRelease(t, version, image)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "%s", out)
-	return strings.TrimSpace(out)
+	folder, _, _ := strings.Cut(out, "\n")
+	return folder
 }
 
 func (c *clusterctl) tryRelease(t *testing.T, version, image string) (string, error) {
@@ -128,7 +175,7 @@ func (c *clusterctl) lay(g Gomega, provider, version string, files map[string]st
 // run runs clusterctl with the variables of the templates. Whatever it asks beyond this computer fails.
 func (c *clusterctl) run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	return c.runWith(t, variables, args...)
+	return c.runWith(t, all(), args...)
 }
 
 func (c *clusterctl) runWith(t *testing.T, variables map[string]string, args ...string) (string, error) {

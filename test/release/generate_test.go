@@ -3,6 +3,7 @@ package release
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,19 +27,13 @@ func TestGenerateCluster_isTakenByAManagementCluster(t *testing.T) {
 		ErrorIfPathMissing: true,
 	})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	for flavor, kinds := range map[string][]string{
-		"":         {"NvidiaBMMCluster", "NvidiaBMMMachineTemplate", "KubeadmControlPlane", "MachineDeployment"},
-		"fnn":      {"NvidiaBMMCluster", "NvidiaBMMMachineTemplate", "KubeadmControlPlane", "MachineDeployment"},
-		"topology": {"ClusterClass", "NvidiaBMMClusterTemplate", "NvidiaBMMMachineTemplate", "KubeadmControlPlaneTemplate"},
-	} {
-		t.Run("flavor "+flavor, func(t *testing.T) {
+	for flavor, kinds := range flavors {
+		t.Run(flavor.String(), func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			namespace := testenv.Namespace(t)
-			objects := objectsOf(g, ctl.must(t, "generate", "cluster", "blue", "--infrastructure", "nvidia-bmm:"+version,
-				"--flavor", flavor, "--target-namespace", namespace, "--kubernetes-version", "v1.36.0",
-				"--control-plane-machine-count", "3", "--worker-machine-count", "5"))
-			g.Expect(kindsOf(objects)).To(ContainElements(append(kinds, "Secret", "Cluster")))
+			objects := objectsOf(g, ctl.must(t, flavor.generate("blue", namespace)...))
+			g.Expect(kindsOf(objects)).To(ContainElements(append(slices.Clone(kinds), "Secret", "Cluster")))
 			c := client.WithFieldValidation(testenv.Client(t), metav1.FieldValidationStrict)
 			for _, object := range objects {
 				g.Expect(object.GetNamespace()).To(Equal(namespace), "%s %s", object.GetKind(), object.GetName())

@@ -21,24 +21,22 @@ const word = "wordy"
 func TestGenerateCluster_keepsValuesThatLookLikeNoStrings(t *testing.T) {
 	t.Parallel()
 	ctl := newClusterctl(t)
-	render := func(g Gomega, flavor, value string) []any {
+	render := func(g Gomega, f flavor, value string) []any {
 		values := map[string]string{}
-		for name := range variables {
+		for name := range all() {
 			values[name] = value
 		}
-		out, err := ctl.runWith(t, values, "generate", "cluster", value, "--infrastructure", "nvidia-bmm:"+version, "--flavor", flavor,
-			"--target-namespace", value, "--kubernetes-version", "v1.36.0",
-			"--control-plane-machine-count", "3", "--worker-machine-count", "5")
+		out, err := ctl.runWith(t, values, f.generate(value, value)...)
 		g.Expect(err).NotTo(HaveOccurred(), out)
 		return documentsIn(g, out)
 	}
-	for _, flavor := range []string{"", "fnn", "topology"} {
-		t.Run("flavor "+flavor, func(t *testing.T) {
+	for f := range flavors {
+		t.Run(f.String(), func(t *testing.T) {
 			t.Parallel()
-			plain := render(NewWithT(t), flavor, word)
+			plain := render(NewWithT(t), f, word)
 			for _, value := range tricky {
 				g := NewWithT(t)
-				g.Expect(render(g, flavor, value)).To(ConsistOf(replaced(plain, word, value).([]any)...), value)
+				g.Expect(render(g, f, value)).To(ConsistOf(replaced(plain, word, value).([]any)...), value)
 			}
 		})
 	}
@@ -52,7 +50,7 @@ func TestExamples_keepValuesThatLookLikeNoStrings(t *testing.T) {
 			"CLUSTER_NAME": value, "NAMESPACE": value, "KUBERNETES_VERSION": value, "BMM_VPC_ID": value, "BMM_SUBNET_NAME": value,
 			"CONTROL_PLANE_MACHINE_COUNT": "3", "WORKER_MACHINE_COUNT": "5",
 		}
-		for name := range variables {
+		for name := range all() {
 			values[name] = value
 		}
 		out, err := examples.Render(example, values)

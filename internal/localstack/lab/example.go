@@ -53,6 +53,7 @@ type other struct {
 // others by the names of their examples.
 var others = map[string]other{
 	"powervs":          {tools: localstack.PowerVSTools, start: (*run).startPowerVS},
+	"powervs-class":    {tools: localstack.PowerVSTools, start: (*run).startPowerVS},
 	"powervs-ignition": {tools: localstack.PowerVSTools, start: (*run).startPowerVS},
 	MachinesExample:    {tools: localstack.OpenShiftTools, plain: true, start: (*run).startMachines},
 	OverlayExample:     {tools: localstack.HydrazineTools, plain: true, start: (*run).startOverlay},
