@@ -3,6 +3,7 @@ package examples_test
 import (
 	"context"
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -22,8 +23,11 @@ import (
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
-// clusterAPI are the examples that are clusters of Cluster API.
+// clusterAPI are the examples of bmm that are clusters of Cluster API.
 var clusterAPI = []string{"bmm", "bmm-class"}
+
+// powervsExamples are those of powervs that no test of a lab applies.
+var powervsExamples = []string{"powervs-class"}
 
 // With all webhooks, Cluster API's and ours, and the controllers that make a cluster of a class.
 func TestExamples_areTakenByAManagementCluster(t *testing.T) {
@@ -39,19 +43,23 @@ func TestExamples_areTakenByAManagementCluster(t *testing.T) {
 	t.Cleanup(stack.Stop)
 	bmm, err := stack.StartBMM(ctx)
 	g.Expect(err).NotTo(HaveOccurred())
+	powervs, err := stack.StartPowerVS(ctx)
+	g.Expect(err).NotTo(HaveOccurred())
 	c, err := client.New(stack.AdminConfig(), client.Options{Scheme: testenv.Scheme(t)})
 	g.Expect(err).NotTo(HaveOccurred())
-	for _, name := range clusterAPI {
+	for _, name := range slices.Concat(clusterAPI, powervsExamples) {
 		variables := map[string]string{
 			"CLUSTER_NAME": name, "NAMESPACE": "default", "KUBERNETES_VERSION": "v1.36.0",
 			"CONTROL_PLANE_MACHINE_COUNT": "1", "WORKER_MACHINE_COUNT": "2",
 		}
 		maps.Copy(variables, bmm.Variables())
+		maps.Copy(variables, powervs.Variables())
 		yaml, err := examples.Render(name, variables)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(stack.Apply(ctx, yaml)).To(Succeed())
 	}
 	t.Run("a cluster of a class is what its variables say", func(t *testing.T) { clusterOfAClass(t, c, bmm) })
+	t.Run("a cluster of the class powervs is what its variables say", func(t *testing.T) { powervsOfAClass(t, c, powervs) })
 	t.Run("the cloud controller manager is taken for the cluster", func(t *testing.T) {
 		g := NewWithT(t)
 		for _, name := range clusterAPI {

@@ -59,6 +59,9 @@ If something fails, or on Ctrl-C, everything is taken down: no process and no fi
   # Only the management cluster, to apply YAML of your own
   bedplate lab up
 
+  # A cluster on Power Virtual Server, behind a load balancer of a simulated account of IBM Cloud
+  bedplate lab up --example powervs
+
   # OpenShift's Machine API: a Machine and a MachineSet that become instances
   bedplate lab up --example openshift-machines
 

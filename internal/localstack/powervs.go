@@ -50,7 +50,7 @@ type PowerVS struct {
 
 func newPowerVS(block *loopback.Block) *PowerVS {
 	return &PowerVS{
-		URL:    "http://" + netip.AddrPortFrom(block.Address(254, 2), simulatorPort).String(),
+		URL:    "http://" + netip.AddrPortFrom(block.Address(254, 3), simulatorPort).String(),
 		APIKey: rand.Text(), Account: strings.ToLower(rand.Text()), ResourceGroup: "Default",
 		Zone: "dal10", Region: "dal", VPCRegion: "us-south", SSHKey: "operators",
 		Network: netip.PrefixFrom(block.Address(0, 0), 24), balancers: netip.PrefixFrom(block.Address(200, 0), 24),
@@ -155,7 +155,7 @@ func (s *Stack) startPowerVSManager(ctx context.Context, p *PowerVS) error {
 	}
 	err := s.startManager(ctx, manager{
 		tool: PowerVSManager, namespace: powervsNamespace, serviceAccount: "bedplate-powervs-manager",
-		manifests: []fs.FS{powervsconfig.CRDs, powervsconfig.RBAC, powervsconfig.Webhooks}, port: 9470,
+		manifests: []fs.FS{powervsconfig.CRDs, powervsconfig.RBAC, powervsconfig.Webhooks}, port: 9490,
 		flags: []string{
 			"--service-endpoint=" + p.VPCRegion + ":" + strings.Join(regional, ",") + ";" + p.Region + ":powervs=" + endpoints["powervs"],
 			"--default-credentials=" + powervsNamespace + "/" + powervsCredentials,
