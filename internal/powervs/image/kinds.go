@@ -96,11 +96,7 @@ func (n *node) get(ctx context.Context, id string, in graph.Scope) (*ibm.Image, 
 	if n.isLeft() {
 		return nil, &fault.Error{Class: fault.NotFound, Err: errors.New("image " + id + " is retained")}
 	}
-	image, err := n.api.Image(ctx, workspaceIn(in), id)
-	if err == nil {
-		n.seen = image
-	}
-	return image, err
+	return n.api.Image(ctx, workspaceIn(in), id)
 }
 
 // find lists by name, and reads what has it, because no list shows tags.

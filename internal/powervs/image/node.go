@@ -36,8 +36,7 @@ type node struct {
 	imports *graph.Kind[ibm.Job]
 	images  *graph.Kind[ibm.Image]
 	in      ibm.Workspace
-	// seen is the image as last read in this reconcile.
-	seen *ibm.Image
+	image   *graph.Handle[ibm.Image]
 }
 
 func (r *Reconciler) open(
@@ -89,7 +88,7 @@ func (n *node) want(ctx context.Context) {
 			n.graph.Gate(infrav1.ImageImportedCondition, phases.Ready)
 		}
 	}
-	graph.Add(n.graph, n.images, graph.Want[ibm.Image]{
+	n.image = graph.Add(n.graph, n.images, graph.Want[ibm.Image]{
 		Key: imageKey, Condition: infrav1.ImageReadyCondition, After: after, Claim: graph.UseOrCreate(n.object.Name),
 		Create: func(context.Context, graph.Key) (graph.Call[ibm.Image], error) { // the import does
 			return nil, &fault.Error{Class: fault.Busy, Err: errors.New("the image isn't listed yet, although its import has ended")}
@@ -180,8 +179,8 @@ func (n *node) project() {
 	if id := n.graph.ID(imageKey); id != "" || n.object.DeletionTimestamp.IsZero() {
 		status.ImageID = id
 	}
-	if n.seen != nil {
-		status.ImageState = n.seen.State
+	if n.image != nil && n.image.Object() != nil {
+		status.ImageState = n.image.Object().State
 	}
 	status.Ready = meta.IsStatusConditionTrue(status.Conditions, infrav1.ReadyCondition)
 }

@@ -48,7 +48,7 @@ func (f *Fixture) look(status map[string]any) (all []string, moving bool) {
 		}
 	}
 	if status != nil {
-		all = append(all, names.Text("status", status, "hostname", "conditions"))
+		all = append(all, names.Text("status", status, "hostname", "conditions", "jobID"))
 	}
 	return all, moving
 }
