@@ -11,6 +11,10 @@ const (
 // IBMPowerVSCluster.CreatesInfra.
 const CreateInfraAnnotation = "powervs.cluster.x-k8s.io/create-infra"
 
+// TakeOverAnnotation of an IBMPowerVSCluster, with the value "true", has what another provider's status shows taken over: what that has
+// created is deleted with the cluster, and nothing is created twice. It is taken off once that has happened.
+const TakeOverAnnotation = "bedplate.dev/take-over"
+
 // Conditions of IBMPowerVSCluster, IBMPowerVSMachine and IBMPowerVSImage. Each is True when its subject is as the spec wants it;
 // otherwise its message names the object concerned and the remedy.
 const (

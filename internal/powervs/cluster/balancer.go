@@ -24,7 +24,7 @@ func balancerKind(api *ibm.Client, service *graph.Service) *graph.Kind[ibm.LoadB
 		Get: func(ctx context.Context, id string, in graph.Scope) (*ibm.LoadBalancer, error) {
 			return api.LoadBalancer(ctx, in[infrav1.KindRegion], id)
 		},
-		Find: func(ctx context.Context, key graph.Key) ([]ibm.LoadBalancer, error) {
+		Find: titled(func(ctx context.Context, key graph.Key) ([]ibm.LoadBalancer, error) {
 			all, err := api.LoadBalancers(ctx, key.Scope[infrav1.KindRegion])
 			found, err := withName(all, err, key.Title, func(b ibm.LoadBalancer) string { return b.Name })
 			if err != nil || len(found) == 0 {
@@ -35,7 +35,7 @@ func balancerKind(api *ibm.Client, service *graph.Service) *graph.Kind[ibm.LoadB
 			return slices.DeleteFunc(found, func(b ibm.LoadBalancer) bool {
 				return !slices.ContainsFunc(b.Subnets, func(s ibm.Reference) bool { return slices.Contains(in, s.ID) })
 			}), err
-		},
+		}),
 		Phase: balancerPhase,
 		Delete: func(ctx context.Context, id string, in graph.Scope) error {
 			return api.DeleteLoadBalancer(ctx, in[infrav1.KindRegion], id)

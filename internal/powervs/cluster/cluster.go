@@ -106,12 +106,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	secret, unnamed := Login(r.Default, object)
 	return r.lifecycle().Reconcile(ctx, object, lifecycle.Steps[*ibm.Client]{
 		Stop: func(ctx context.Context) (bool, ctrl.Result, error) {
+			dropOldConditions(object)
 			return r.conventions().Stop(ctx, object, owner, owner != nil)
 		},
 		Secret:    func(context.Context) (types.NamespacedName, error) { return secret, unnamed },
 		Deletable: func(ctx context.Context) error { return r.usersGone(ctx, object) },
 		Open: func(ctx context.Context, login *lifecycle.Login[*ibm.Client]) (lifecycle.Graph, error) {
-			return open(ctx, r.Engine, login.API, []string{secret.String()}, owner, object)
+			written, err := r.takeOver(ctx, login.API, secret.String(), object)
+			if written {
+				err = takenOver
+			}
+			if err != nil {
+				return nil, err
+			}
+			g, err := open(ctx, r.Engine, login.API, []string{secret.String()}, owner, object)
+			return g, r.orTakeOver(ctx, object, err)
 		},
 	})
 }

@@ -43,7 +43,7 @@ func bucketKind(api *ibm.Client, service *graph.Service, object *infrav1.IBMPowe
 		Scope: func(string) graph.Scope { return graph.Scope{infrav1.KindBucketRegion: bucketRegion(object)} },
 		ID:    func(b *ibm.Bucket) string { return b.Name },
 		Get:   get,
-		Find: func(ctx context.Context, key graph.Key) ([]ibm.Bucket, error) {
+		Find: titled(func(ctx context.Context, key graph.Key) ([]ibm.Bucket, error) {
 			b, err := get(ctx, key.Title, key.Scope)
 			if fault.IsNotFound(err) {
 				return nil, nil
@@ -53,7 +53,7 @@ func bucketKind(api *ibm.Client, service *graph.Service, object *infrav1.IBMPowe
 					err, key.Title)
 			}
 			return []ibm.Bucket{*b}, nil
-		},
+		}),
 		Phase: func(*ibm.Bucket) phases.Phase { return phases.Ready() },
 		Delete: func(ctx context.Context, name string, in graph.Scope) error {
 			return api.DeleteBucket(ctx, bucket(name, in))

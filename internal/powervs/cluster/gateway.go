@@ -21,10 +21,10 @@ func gatewayKind(api *ibm.Client, service *graph.Service) *graph.Kind[ibm.Transi
 		Get: func(ctx context.Context, id string, _ graph.Scope) (*ibm.TransitGateway, error) {
 			return api.TransitGateway(ctx, id)
 		},
-		Find: func(ctx context.Context, key graph.Key) ([]ibm.TransitGateway, error) {
+		Find: titled(func(ctx context.Context, key graph.Key) ([]ibm.TransitGateway, error) {
 			all, err := api.TransitGateways(ctx)
 			return withName(all, err, key.Title, func(g ibm.TransitGateway) string { return g.Name })
-		},
+		}),
 		Phase: func(g *ibm.TransitGateway) phases.Phase {
 			return availability(infrav1.KindTransitGateway, g.Name, g.ID, g.Status)
 		},
@@ -41,12 +41,12 @@ func connectionKind(api *ibm.Client, service *graph.Service, name, of string) *g
 		Get: func(ctx context.Context, id string, in graph.Scope) (*ibm.Connection, error) {
 			return api.Connection(ctx, in[infrav1.KindTransitGateway], id)
 		},
-		Find: func(ctx context.Context, key graph.Key) ([]ibm.Connection, error) {
+		Find: titled(func(ctx context.Context, key graph.Key) ([]ibm.Connection, error) {
 			all, err := api.Connections(ctx, key.Scope[infrav1.KindTransitGateway])
 			return slices.DeleteFunc(all, func(c ibm.Connection) bool {
 				return !slices.Contains(strings.Split(c.NetworkCRN, ":"), key.Scope[of])
 			}), err
-		},
+		}),
 		Phase: func(c *ibm.Connection) phases.Phase {
 			switch c.Status {
 			case "attached":

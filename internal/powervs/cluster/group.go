@@ -19,10 +19,10 @@ func groupKind(api *ibm.Client, service *graph.Service) *graph.Kind[ibm.Security
 		Get: func(ctx context.Context, id string, in graph.Scope) (*ibm.SecurityGroup, error) {
 			return api.SecurityGroup(ctx, in[infrav1.KindRegion], id)
 		},
-		Find: func(ctx context.Context, key graph.Key) ([]ibm.SecurityGroup, error) {
+		Find: titled(func(ctx context.Context, key graph.Key) ([]ibm.SecurityGroup, error) {
 			all, err := api.SecurityGroups(ctx, key.Scope[infrav1.KindRegion], key.Scope[infrav1.KindVPC])
 			return withName(all, err, key.Title, func(g ibm.SecurityGroup) string { return g.Name })
-		},
+		}),
 		Phase: func(*ibm.SecurityGroup) phases.Phase { return phases.Ready() },
 		Delete: func(ctx context.Context, id string, in graph.Scope) error {
 			return api.DeleteSecurityGroup(ctx, in[infrav1.KindRegion], id)

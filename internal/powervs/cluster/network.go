@@ -46,7 +46,7 @@ func networkKind(api *ibm.Client, service *graph.Service) *graph.Kind[network] {
 			}
 			return &network{ID: plain.ID, Name: plain.Name}, nil
 		},
-		Find:  func(ctx context.Context, key graph.Key) ([]network, error) { return findNetworks(ctx, api, key) },
+		Find:  titled(func(ctx context.Context, key graph.Key) ([]network, error) { return findNetworks(ctx, api, key) }),
 		Phase: networkPhase,
 		Delete: func(ctx context.Context, id string, in graph.Scope) error {
 			server, err := serverOf(ctx, api, place(in), id)

@@ -79,7 +79,7 @@ func ruleKind(api *ibm.Client, service *graph.Service) *graph.Kind[ibm.SecurityG
 		Get: func(ctx context.Context, id string, in graph.Scope) (*ibm.SecurityGroupRule, error) {
 			return api.SecurityGroupRule(ctx, in[infrav1.KindRegion], in[infrav1.KindSecurityGroup], id)
 		},
-		Find: func(ctx context.Context, key graph.Key) ([]ibm.SecurityGroupRule, error) {
+		Find: titled(func(ctx context.Context, key graph.Key) ([]ibm.SecurityGroupRule, error) {
 			head, side, _ := strings.Cut(key.Title, between)
 			remote, found, err := remoteOf(ctx, api, key.Scope, side)
 			if err != nil || !found { // without the other side there is no such rule
@@ -87,7 +87,7 @@ func ruleKind(api *ibm.Client, service *graph.Service) *graph.Kind[ibm.SecurityG
 			}
 			all, err := api.SecurityGroupRules(ctx, key.Scope[infrav1.KindRegion], key.Scope[infrav1.KindSecurityGroup])
 			return slices.DeleteFunc(all, func(r ibm.SecurityGroupRule) bool { return headOf(r) != head || r.Remote != remote }), err
-		},
+		}),
 		Phase: func(*ibm.SecurityGroupRule) phases.Phase { return phases.Ready() },
 		Delete: func(ctx context.Context, id string, in graph.Scope) error {
 			return api.DeleteSecurityGroupRule(ctx, in[infrav1.KindRegion], in[infrav1.KindSecurityGroup], id)

@@ -17,6 +17,16 @@ import (
 // zoneParam of a subnet is the zone that was chosen for it.
 const zoneParam = "zone"
 
+// titled looks for what has a title. What another provider has made has none in the ledger: only its ID says which it is.
+func titled[T any](find func(context.Context, graph.Key) ([]T, error)) func(context.Context, graph.Key) ([]T, error) {
+	return func(ctx context.Context, key graph.Key) ([]T, error) {
+		if key.Title == "" {
+			return nil, nil
+		}
+		return find(ctx, key)
+	}
+}
+
 // withName are those of a list that have a name.
 func withName[T any](all []T, err error, name string, of func(T) string) ([]T, error) {
 	return slices.DeleteFunc(all, func(one T) bool { return of(one) != name }), err
@@ -30,10 +40,10 @@ func subnetKind(api *ibm.Client, service *graph.Service) *graph.Kind[ibm.Subnet]
 		Get: func(ctx context.Context, id string, in graph.Scope) (*ibm.Subnet, error) {
 			return api.Subnet(ctx, in[infrav1.KindRegion], id)
 		},
-		Find: func(ctx context.Context, key graph.Key) ([]ibm.Subnet, error) {
+		Find: titled(func(ctx context.Context, key graph.Key) ([]ibm.Subnet, error) {
 			all, err := api.Subnets(ctx, key.Scope[infrav1.KindRegion], key.Scope[infrav1.KindVPC])
 			return withName(all, err, key.Title, func(s ibm.Subnet) string { return s.Name })
-		},
+		}),
 		Phase: func(s *ibm.Subnet) phases.Phase { return availability(infrav1.KindSubnet, s.Name, s.ID, s.Status) },
 		Delete: func(ctx context.Context, id string, in graph.Scope) error {
 			return api.DeleteSubnet(ctx, in[infrav1.KindRegion], id)

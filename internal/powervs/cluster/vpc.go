@@ -25,10 +25,10 @@ func vpcKind(api *ibm.Client, service *graph.Service, object *infrav1.IBMPowerVS
 		Get: func(ctx context.Context, id string, in graph.Scope) (*ibm.VPC, error) {
 			return api.VPC(ctx, in[infrav1.KindRegion], id)
 		},
-		Find: func(ctx context.Context, key graph.Key) ([]ibm.VPC, error) {
+		Find: titled(func(ctx context.Context, key graph.Key) ([]ibm.VPC, error) {
 			all, err := api.VPCs(ctx, key.Scope[infrav1.KindRegion])
 			return withName(all, err, key.Title, func(v ibm.VPC) string { return v.Name })
-		},
+		}),
 		Phase: func(v *ibm.VPC) phases.Phase { return availability(infrav1.KindVPC, v.Name, v.ID, v.Status) },
 		Delete: func(ctx context.Context, id string, in graph.Scope) error {
 			return api.DeleteVPC(ctx, in[infrav1.KindRegion], id)

@@ -40,9 +40,9 @@ func instanceKind(api *ibm.Client, service *graph.Service, name string, plan ibm
 			}
 			return i, err
 		},
-		Find: func(ctx context.Context, key graph.Key) ([]ibm.Instance, error) {
+		Find: titled(func(ctx context.Context, key graph.Key) ([]ibm.Instance, error) {
 			return instancesIn(ctx, api, plan, key.Title, key.Scope[infrav1.KindZone])
-		},
+		}),
 		Phase: func(i *ibm.Instance) phases.Phase {
 			switch {
 			case i.Deleting():

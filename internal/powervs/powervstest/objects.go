@@ -1,6 +1,7 @@
 package powervstest
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -97,8 +98,15 @@ func (f *Fixture) UntilReason(object graph.Owner, condition, reason, message str
 // UntilGone waits until an object is gone.
 func (f *Fixture) UntilGone(object client.Object) {
 	f.t.Helper()
-	f.Eventually(func() error { return client.IgnoreNotFound(f.Read(object)) }).Should(Succeed())
-	f.Eventually(func() error { return f.Read(object) }).ShouldNot(Succeed())
+	f.Eventually(func(g Gomega) {
+		err := f.Read(object)
+		g.Expect(client.IgnoreNotFound(err)).To(Succeed())
+		left := ""
+		if owner, is := object.(graph.Owner); is {
+			left = fmt.Sprintf("%+v", owner.GetConditions())
+		}
+		g.Expect(err).To(HaveOccurred(), left)
+	}).Should(Succeed())
 }
 
 // Refuse every call of the operations with a status until the returned function is called.

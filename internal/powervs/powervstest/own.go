@@ -76,3 +76,16 @@ func (f *Fixture) Moving() (moving []sim.Item) {
 	}
 	return moving
 }
+
+// Items are all that there is, by ID, but for what is only a record.
+func (f *Fixture) Items() map[string]sim.Item {
+	all := map[string]sim.Item{}
+	for _, items := range f.Cloud.State() {
+		for _, item := range items {
+			if !item.Record {
+				all[item.ID] = item
+			}
+		}
+	}
+	return all
+}

@@ -148,7 +148,7 @@ func ruleName(item sim.Item) string {
 }
 
 func (w *world) Untouched() error {
-	now := w.items()
+	now := w.Items()
 	for id, before := range w.before {
 		if now[id] != before {
 			return fmt.Errorf("%s was %+v and is %+v", id, before, now[id])
@@ -157,28 +157,15 @@ func (w *world) Untouched() error {
 	return nil
 }
 
-// items are all that there is, by ID, but for what is only a record.
-func (w *world) items() map[string]sim.Item {
-	all := map[string]sim.Item{}
-	for _, items := range w.Cloud.State() {
-		for _, item := range items {
-			if !item.Record {
-				all[item.ID] = item
-			}
-		}
-	}
-	return all
-}
-
 // newWorld is one with a cluster that isn't reconciled yet, and with what is the user's own.
 func newWorld(t *testing.T, change func(*infrav1.IBMPowerVSCluster, powervstest.Own)) *world {
 	api, namespace := crashtest.API(t, infrav1.AddToScheme, ledgerv1.AddToScheme(infrav1.LedgerGroup))
 	w := &world{
-		Fixture: powervstest.StartCloudIn(t, api, namespace, func(c *sim.Config) { c.Speed = crashSpeed }),
+		Fixture: powervstest.StartCloudIn(t, api, namespace, powervstest.WithWorkspace, func(c *sim.Config) { c.Speed = crashSpeed }),
 		t:       t, clock: clocktesting.NewFakeClock(time.Now()), reconciler: clusterReconciler,
 	}
 	own := w.MakeOwn()
-	w.before = w.items()
+	w.before = w.Items()
 	w.owner = w.CreateCluster("demo", func(c *infrav1.IBMPowerVSCluster) { change(c, own) })
 	return w
 }

@@ -111,10 +111,10 @@ var rows = map[string]row{
 		keys: slices.Concat(connectionKeys, []string{apiRule, "resourceKey/bedplate-OWNER"}),
 	},
 	"nothing is created": {
-		change: func(c *infrav1.IBMPowerVSCluster, own powervstest.Own) {
+		change: func(c *infrav1.IBMPowerVSCluster, _ powervstest.Own) {
 			c.Annotations = nil
 			c.Spec = infrav1.IBMPowerVSClusterSpec{
-				Authentication: c.Spec.Authentication, ServiceInstanceID: own.Workspace, Network: byName("DHCPSERVERown_Private"),
+				Authentication: c.Spec.Authentication, ServiceInstanceID: powervstest.WorkspaceID, Network: byName("nodes"),
 				ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "192.168.0.10", Port: 6443},
 			}
 		},
