@@ -38,7 +38,7 @@ func standing(t *testing.T) *world {
 		Fixture: powervstest.StartCloudIn(t, api, namespace, powervstest.WithWorkspace, func(c *sim.Config) { c.Speed = crashSpeed }),
 		t:       t, clock: clocktesting.NewFakeClock(time.Now()), reconciler: clusterReconciler,
 	}
-	w.before = w.items()
+	w.before = w.Items()
 	infra := w.CreateCluster("demo", powervstest.Plain)
 	infra.Status.Initialization.Provisioned = ptr.To(true)
 	infra.Status.ServiceInstance = &infrav1.ResourceReference{ID: powervstest.WorkspaceID}
@@ -87,7 +87,7 @@ func equipped(t *testing.T) *world {
 	})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Pass()
-	w.before = w.items()
+	w.before = w.Items()
 
 	infra := w.owner.(*infrav1.IBMPowerVSCluster)
 	powervstest.Change(w.Fixture, infra, func(c *infrav1.IBMPowerVSCluster) {
