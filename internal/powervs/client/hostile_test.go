@@ -200,7 +200,7 @@ func TestSecrets_areInNoMessage(t *testing.T) {
 					return next.RoundTrip(r)
 				}
 				tokens = append(tokens, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
-				text := fmt.Sprintf("what is %s %s?", r.Header.Get("Authorization"), body)
+				text := fmt.Sprintf("what is %s %s?", r.Header.Get("Authorization"), body[max(0, len(body)-150):])
 				return reply(400, fmt.Sprintf(`{"errors":[{"code":"x","message":%q}],"description":%q,"errorMessage":%q}`, text, text, text)), nil
 			})
 		})

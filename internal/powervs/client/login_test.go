@@ -132,6 +132,13 @@ func TestLogin_acceptsTokensOnlyThatCanBeUsed(t *testing.T) {
 	})
 }
 
+func TestLogin_repeatsNothingOfARefusalButItsCode(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		c := b.connect(answering("iam.example.com", 400, `{"errorCode":"whatever","errorMessage":"it likes"}`))
+		b.Expect(errorOf(c.VPCs(b.t.Context(), region))).To(MatchError("log in to IAM: 400 Bad Request; correct apiKey in secret team/ibm"))
+	})
+}
+
 // answering replaces the answers of a host.
 func answering(host string, status int, body string) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper {
