@@ -262,3 +262,28 @@ func TestLists_leaveOutWhatWasNotAskedFor(t *testing.T) {
 		b.Expect(c.SecurityGroups(ctx, region, "one")).To(onlyA)
 	})
 }
+
+func TestCreateServer_isAnsweredWithTheServer(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		for _, answer := range []string{`[]`, `{}`, `[{"pvmInstanceID":"a","serverName":"other"}]`, `[{"serverName":"node"}]`} {
+			_, err := b.hostile(202, answer).CreateServer(b.t.Context(), inDal, client.ServerRequest{Name: "node"})
+			b.Expect(err).To(And(beOf(fault.Transient), MatchError(ContainSubstring("unexpected answer"))), answer)
+			b.Expect(fault.IsAmbiguous(err)).To(BeTrue(), "it may have been made")
+		}
+	})
+}
+
+func TestNotFound_isSaidInTheServicesOwnWords(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		c := b.connect(func(next http.RoundTripper) http.RoundTripper {
+			return httpclient.RoundTrip(func(r *http.Request) (*http.Response, error) {
+				if strings.HasSuffix(r.URL.Path, nothing) {
+					return reply(404, "<html>no such page</html>"), nil
+				}
+				return next.RoundTrip(r)
+			})
+		})
+		b.Expect(errorOf(b.VPC(b.t.Context(), region, nothing))).To(beOf(fault.NotFound))
+		b.Expect(errorOf(c.VPC(b.t.Context(), region, nothing))).To(beOf(fault.Transient), "a proxy's words")
+	})
+}
