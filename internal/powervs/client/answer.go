@@ -117,13 +117,7 @@ var rules = []rule{
 		},
 		class: fault.Conflict,
 	},
-	{
-		texts: []string{
-			"in use", "in progress", "is not active", "have to be deleted first", "has connections", "is in status", "has servers",
-			"still associated", "invalid state",
-		},
-		class: fault.Busy,
-	},
+	{texts: []string{"in use", "in progress", "is not active", "have to be deleted first"}, class: fault.Busy},
 }
 
 var classes = map[int]fault.Class{

@@ -1,12 +1,14 @@
 package client_test
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/httpclient"
 	"github.com/bedplate/bedplate/internal/powervs/client"
 )
 
@@ -118,6 +120,15 @@ func TestLoadBalancer_movesToOtherSubnets(t *testing.T) {
 		one, other := b.newSubnet(vpc, "one", "us-south-1"), b.newSubnet(vpc, "other", "us-south-2")
 		lb := b.newBalancer(one)
 		b.Expect(b.MoveLoadBalancer(ctx, region, lb.ID, []string{nothing})).To(beOf(fault.Invalid), "there is no such subnet")
+		late := b.connect(func(next http.RoundTripper) http.RoundTripper {
+			return httpclient.RoundTrip(func(r *http.Request) (*http.Response, error) {
+				if r.Method == http.MethodPatch {
+					r.Header.Set("If-Match", `W/"of before"`)
+				}
+				return next.RoundTrip(r)
+			})
+		})
+		b.Expect(late.MoveLoadBalancer(ctx, region, lb.ID, []string{other.ID})).To(beOf(fault.Busy), "there was another change in between")
 		b.Expect(b.MoveLoadBalancer(ctx, region, lb.ID, []string{one.ID, other.ID})).To(Succeed())
 		b.Expect(must(b.LoadBalancer(ctx, region, lb.ID)).Subnets).To(ConsistOf(HaveField("ID", one.ID), HaveField("ID", other.ID)))
 		b.Expect(b.MoveLoadBalancer(ctx, region, lb.ID, []string{one.ID})).To(beOf(fault.Busy), "a change is in progress")

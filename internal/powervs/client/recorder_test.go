@@ -45,3 +45,14 @@ func (r *recorder) body(method, path string) string {
 	}
 	return last
 }
+
+// urls that were called.
+func (r *recorder) urls() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []string
+	for _, sent := range r.sent {
+		all = append(all, sent.url)
+	}
+	return all
+}

@@ -79,6 +79,9 @@ func TestSubnets_areListedByTheirVPC(t *testing.T) {
 		b.Expect(b.Subnets(ctx, region, one.ID)).To(ConsistOf(HaveField("ID", mine.ID)))
 		b.Expect(b.Subnets(ctx, region, other.ID)).To(ConsistOf(HaveField("ID", theirs.ID)))
 		b.Expect(b.Subnets(ctx, region, nothing)).To(BeEmpty())
+		sent := &recorder{}
+		must(b.connect(sent.through).Subnets(ctx, region, one.ID))
+		b.Expect(sent.urls()).To(ContainElement(ContainSubstring("vpc.id="+one.ID)), "the service leaves out the others")
 		b.Expect(b.Subnet(ctx, region, mine.ID)).To(HaveValue(And(
 			HaveField("VPC.ID", one.ID), HaveField("Zone.Name", "us-south-2"), HaveField("CIDR", Not(BeEmpty())), HaveField("Status", "available"))))
 

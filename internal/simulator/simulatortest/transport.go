@@ -30,5 +30,8 @@ func (t Transport) RoundTrip(r *http.Request) (resp *http.Response, err error) {
 	}
 	resp = recorder.Result()
 	resp.Request = r
+	if r.Method == http.MethodHead {
+		resp.Body = http.NoBody
+	}
 	return resp, nil
 }
