@@ -13,7 +13,9 @@ import (
 // Each test that a page of traps names is in a file that the row names, and each of these files has one of them.
 func TestTraps_haveTheirTests(t *testing.T) {
 	t.Parallel()
-	for page, base := range map[string]string{"bmm-traps.md": "../internal/bmm", "hydrazine-traps.md": "../internal/hydrazine"} {
+	for page, base := range map[string]string{
+		"bmm-traps.md": "../internal/bmm", "hydrazine-traps.md": "../internal/hydrazine", "powervs-traps.md": "../internal/powervs",
+	} {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
