@@ -25,10 +25,10 @@ type bootstrap struct {
 	err      error
 }
 
-// bootstrap reads the data. It isn't needed when there is a virtual machine.
+// bootstrap reads the data. When the machine has joined it isn't needed any more.
 func (n *node) bootstrap(ctx context.Context) (b bootstrap) {
 	name := types.NamespacedName{Namespace: n.object.Namespace}
-	if name.Name = n.dataSecret(); name.Name == "" || n.exists() {
+	if name.Name = n.dataSecret(); name.Name == "" || n.joined() {
 		return b
 	}
 	secret := &corev1.Secret{}
@@ -129,20 +129,16 @@ func (n *node) objectKey() string {
 // wantData wants the data in the bucket until the machine has become a node. It isn't wanted, so that nil is returned, where the machine
 // gets it as user data.
 func (n *node) wantData(after []graph.Ref) graph.Ref {
-	made := n.graph.Scope(dataKey) != nil
-	if n.joined() || !made && (n.exists() || !n.boot.ignition || n.bucket() == nil) {
+	if n.boot.err != nil {
+		n.graph.Keep(dataKey, "the bootstrap data can't be read")
 		return nil
 	}
-	if n.boot.data == nil && n.boot.err != nil {
-		n.graph.Keep(dataKey, "the bootstrap data can't be read")
+	if !n.boot.ignition || n.bucket() == nil {
 		return nil
 	}
 	return graph.Add(n.graph, n.data, graph.Want[stored]{
 		Key: dataKey, Condition: infrav1.BootstrapDataReadyCondition, After: after, Claim: graph.CreateNamed(n.objectKey()),
 		Create: func(_ context.Context, k graph.Key) (graph.Call[stored], error) {
-			if len(n.boot.data) == 0 {
-				return nil, &fault.Error{Class: fault.Busy, Op: "write the bootstrap data", Err: fault.Invalidf("it isn't known")}
-			}
 			api, data, bucket := n.api, n.boot.data, bucketIn(k.Scope)
 			return func(ctx context.Context) (*stored, error) {
 				return &stored{bucket.Name + "/" + k.Title}, api.PutObject(ctx, bucket, k.Title, data)

@@ -66,6 +66,10 @@ func TestMachine_withIgnitionReadsItsDataFromTheBucketUntilItHasJoined(t *testin
 		f.Expect(text).NotTo(Or(ContainSubstring("X-Amz"), ContainSubstring("confidential")))
 	}
 
+	f.Expect(f.Cloud.Vanish(f.Cloud.State()[sim.KindObject][0].ID)).To(Succeed())
+	f.Eventually(func() string { return get(f, url) }).Should(Equal("200 "+ignitionData), "it is written again until it was read")
+	f.UntilReady(object)
+
 	f.Join(object)
 	f.Eventually(func() []string { return f.Made(sim.KindObject) }).Should(BeEmpty())
 	f.UntilReady(object)

@@ -121,14 +121,14 @@ func (n *node) wantMembers(ctx context.Context, after graph.Ref) {
 	if !known || ip == "" {
 		n.graph.Keep(memberKeys, "its load balancers or its address aren't known")
 	}
-	if len(places) == 0 {
-		return
-	}
 	var waits phases.Phase
-	if ip == "" { // when it is known there is another reconcile
-		waits = phases.Waiting("the address of the machine isn't known yet")
-		waits.Retry = phases.Slowly
-	} else {
+	switch {
+	case !known:
+		waits = phases.Waiting("the load balancers of the cluster aren't known yet").Announced()
+	case len(places) == 0:
+	case ip == "":
+		waits = phases.Waiting("the address of the machine isn't known yet").Announced()
+	default:
 		waits = n.wantEach(ctx, places, ip, after)
 	}
 	if waits.State != "" {

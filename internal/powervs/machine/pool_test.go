@@ -47,8 +47,16 @@ func TestMachine_isAMemberOfThePoolsThatLeadToIt(t *testing.T) {
 	powervstest.Change(f, worker, func(m *infrav1.IBMPowerVSMachine) { delete(m.Labels, "ingress") })
 	f.Eventually(func() []string { return members(f) }).Should(ConsistOf(ofControl+":22623", ofControl+":6443"))
 
+	second := f.NewMachine(powervstest.ControlPlane, "demo", "control-2", userData, imported)
+	f.Create(second)
+	f.UntilProvisioned(second)
 	f.Delete(control)
 	f.UntilGone(control)
-	f.Expect(members(f)).To(BeEmpty())
+	f.Expect(members(f)).To(ConsistOf(address(second)+":22623", address(second)+":6443"))
+
+	// A load balancer that is gone is no obstacle.
+	f.Expect(f.Cloud.Vanish(f.Cloud.State()[sim.KindLoadBalancer][0].ID)).To(Succeed())
+	f.Delete(second)
+	f.UntilGone(second)
 	f.Expect(f.Made(sim.KindServer)).To(ConsistOf("worker-1"))
 }
