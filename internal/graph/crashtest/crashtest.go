@@ -118,7 +118,8 @@ func (s Suite) Run(t *testing.T) {
 			writes := s.scout(t, variant.deleting)
 			random := rand.New(rand.NewPCG(seed, uint64(i)))
 			for n := 0; !t.Failed(); n++ {
-				if n < len(writes) && (left(random, s.OneOf) || !writes[n] && left(random, sampledReads) || variant.once && left(random, sampledFailures)) {
+				if n < len(writes) && (left(random, s.OneOf) || !writes[n] && left(random, sampledReads) ||
+					variant.once && left(random, sampledFailures)) {
 					continue
 				}
 				f := at(n, !variant.once)

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	. "github.com/onsi/gomega/gstruct"
 
 	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
 	"github.com/bedplate/bedplate/internal/powervs/powervstest"
@@ -16,7 +15,7 @@ func TestCluster_everythingIsCreatedAndDeleted(t *testing.T) {
 	f := powervstest.Start(t)
 	c := f.CreateCluster("demo")
 	f.UntilReady(c)
-	made := PointTo(MatchFields(IgnoreExtras, Fields{"ID": Not(BeEmpty()), "ControllerCreated": BeTrue()}))
+	made := And(HaveField("ID", Not(BeEmpty())), HaveField("ControllerCreated", true))
 	f.Expect(c.Status.ResourceGroup).To(Equal(&infrav1.ResourceReference{ID: sim.DefaultResourceGroupID}))
 	f.Expect(c.Status.ServiceInstance).To(made)
 	f.Expect(c.Status.Network).To(made)
@@ -24,9 +23,8 @@ func TestCluster_everythingIsCreatedAndDeleted(t *testing.T) {
 	f.Expect(c.Status.VPC).To(made)
 	f.Expect(c.Status.VPCSubnet).To(And(HaveLen(3), HaveKey("demo-vpcsubnet-us-south-1")))
 	f.Expect(c.Status.TransitGateway).To(And(made, HaveField("VPCConnection", made), HaveField("PowerVSConnection", made)))
-	f.Expect(c.Status.LoadBalancers).To(HaveKeyWithValue("demo-loadbalancer", MatchFields(IgnoreExtras, Fields{
-		"State": Equal("active"), "Hostname": Equal("127.200.0.1"), "ControllerCreated": BeTrue(),
-	})))
+	f.Expect(c.Status.LoadBalancers).To(HaveKeyWithValue("demo-loadbalancer", And(
+		HaveField("State", "active"), HaveField("Hostname", "127.200.0.1"), made)))
 	f.Expect(c.Status.COSInstance).To(BeNil())
 	f.Expect(c.Spec.ControlPlaneEndpoint).To(Equal(infrav1.APIEndpoint{Host: "127.200.0.1", Port: 6443}))
 	f.Expect(c.Status.Ready).To(BeTrue())

@@ -25,6 +25,6 @@ func (r *resources) endpoint() phases.Phase {
 		r.owner.Spec.ControlPlaneRef.Kind != "KubeadmControlPlane" {
 		return notWanted()
 	}
-	return phases.Failed("KubeadmControlPlane %s waits for an endpoint: set spec.controlPlaneEndpoint to an address that leads to the control "+
-		"plane, such as a virtual IP", r.owner.Spec.ControlPlaneRef.Name).Because("NoEndpoint")
+	return phases.Failed("KubeadmControlPlane %s waits for an endpoint: set spec.controlPlaneEndpoint to an address that leads to the "+
+		"control plane, such as a virtual IP", r.owner.Spec.ControlPlaneRef.Name).Because("NoEndpoint")
 }

@@ -15,6 +15,10 @@ func byName(name string) *infrav1.IBMPowerVSResourceReference {
 	return &infrav1.IBMPowerVSResourceReference{Name: name}
 }
 
+func byID(id string) *infrav1.IBMPowerVSResourceReference {
+	return &infrav1.IBMPowerVSResourceReference{ID: id}
+}
+
 // plain is a cluster for which nothing is created, in the zone of its workspace.
 func plain(change func(*infrav1.IBMPowerVSClusterSpec)) func(*infrav1.IBMPowerVSCluster) {
 	return func(c *infrav1.IBMPowerVSCluster) {
@@ -32,7 +36,8 @@ func TestExisting_workspaceAndNetworkAreUsedAndNothingIsMade(t *testing.T) {
 	before := f.Cloud.State()
 	for name, change := range map[string]func(*infrav1.IBMPowerVSClusterSpec){
 		"by-id": func(s *infrav1.IBMPowerVSClusterSpec) {
-			s.ServiceInstanceID, s.Network = powervstest.WorkspaceID, &infrav1.IBMPowerVSResourceReference{ID: powervstest.NetworkID}
+			s.Network = &infrav1.IBMPowerVSResourceReference{ID: powervstest.NetworkID}
+			s.ServiceInstanceID = powervstest.WorkspaceID //nolint:staticcheck // older manifests have it
 		},
 		"by-name": func(s *infrav1.IBMPowerVSClusterSpec) {
 			s.ServiceInstance, s.Network, s.Zone = byName("shared"), byName("nodes"), sim.DefaultZone
@@ -61,16 +66,20 @@ func TestExisting_whatIsMissingIsNamed(t *testing.T) {
 	}{
 		"workspace": {func(s *infrav1.IBMPowerVSClusterSpec) { s.ServiceInstance = byName("none") },
 			infrav1.WorkspaceReadyCondition, "Invalid", "correct spec.serviceInstance.name"},
-		"workspace-id": {func(s *infrav1.IBMPowerVSClusterSpec) { s.ServiceInstanceID = "b0000000-0000-4000-8000-00000000dead" },
+		"workspace-id": {func(s *infrav1.IBMPowerVSClusterSpec) {
+			s.ServiceInstance = byID("b0000000-0000-4000-8000-00000000dead")
+		},
 			infrav1.WorkspaceReadyCondition, "NotFound", "correct spec.serviceInstance.id"},
-		"other-zone": {func(s *infrav1.IBMPowerVSClusterSpec) { s.ServiceInstanceID, s.Zone = powervstest.WorkspaceID, "dal12" },
+		"other-zone": {func(s *infrav1.IBMPowerVSClusterSpec) {
+			s.ServiceInstance, s.Zone = byID(powervstest.WorkspaceID), "dal12"
+		},
 			infrav1.WorkspaceReadyCondition, "Invalid", "is in zone dal10, and spec.zone says dal12"},
 		"network": {func(s *infrav1.IBMPowerVSClusterSpec) {
-			s.ServiceInstanceID, s.Network = powervstest.WorkspaceID, byName("none")
+			s.ServiceInstance, s.Network = byID(powervstest.WorkspaceID), byName("none")
 		},
 			infrav1.NetworkReadyCondition, "Invalid", "correct spec.network.name"},
 		"endpoint": {func(s *infrav1.IBMPowerVSClusterSpec) {
-			s.ServiceInstanceID, s.ControlPlaneEndpoint = powervstest.WorkspaceID, infrav1.APIEndpoint{}
+			s.ServiceInstance, s.ControlPlaneEndpoint = byID(powervstest.WorkspaceID), infrav1.APIEndpoint{}
 		}, infrav1.LoadBalancerReadyCondition, "NoEndpoint", "set spec.controlPlaneEndpoint"},
 	} {
 		c := f.CreateCluster(name, plain(row.change))

@@ -87,7 +87,8 @@ func (r *resources) wantGateway() {
 	r.gateway = graph.Add(r.graph, r.kinds.Gateway, want)
 	r.vpcConnection = r.wantConnection(vpcConnectionKey, r.kinds.VPCConnection, []graph.Ref{r.gateway, r.vpc}, "-vpc",
 		func() (sort, crn string) { return ibm.NetworkTypeVPC, r.vpc.Object().CRN })
-	r.powerVSConnection = r.wantConnection(powerVSConnectionKey, r.kinds.PowerVSConnection, []graph.Ref{r.gateway, r.workspace, r.vpcConnection}, "-powervs",
+	afterVPC := []graph.Ref{r.gateway, r.workspace, r.vpcConnection}
+	r.powerVSConnection = r.wantConnection(powerVSConnectionKey, r.kinds.PowerVSConnection, afterVPC, "-powervs",
 		func() (sort, crn string) { return ibm.NetworkTypePowerVS, r.workspace.Object().CRN })
 }
 

@@ -116,7 +116,8 @@ func networkPhase(n *network) phases.Phase {
 	case n.DHCP == nil || n.DHCP.Status == "ACTIVE":
 		return phases.Ready()
 	case n.DHCP.Status == "ERROR":
-		return phases.Failed("DHCP server %s of network %s is in status ERROR: delete it to get another one, or ask IBM's support", n.DHCP.ID, n.Name)
+		return phases.Failed("DHCP server %s of network %s is in status ERROR: delete it to get another one, or ask IBM's support",
+			n.DHCP.ID, n.Name)
 	}
 	return phases.Waiting("DHCP server %s of network %s is in status %s", n.DHCP.ID, n.Name, n.DHCP.Status)
 }
@@ -144,7 +145,9 @@ func (r *resources) wantNetwork() *graph.Handle[network] {
 	case given.Name != "":
 		want.Claim = graph.UseOrCreate(given.Name)
 	case server != nil && server.ID != "":
-		want.Claim = graph.UseFound("DHCP server "+server.ID, func(ctx context.Context) (string, error) { return r.networkOfServer(ctx, server.ID) })
+		want.Claim = graph.UseFound("DHCP server "+server.ID, func(ctx context.Context) (string, error) {
+			return r.networkOfServer(ctx, server.ID)
+		})
 	default:
 		want.Claim = graph.CreateNamed(r.object.NetworkName())
 	}

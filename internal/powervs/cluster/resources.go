@@ -79,11 +79,11 @@ func (k *Kinds) all() []graph.AnyKind {
 
 // resources is the graph of one IBMPowerVSCluster:
 //
-//	zone ─┬─ workspace ─┬─ network ──────────────────────────────────────┐
-//	      │             └──────────────┐                                 │
-//	group ┴─ VPC ─┬─ API-port rule     ├─ gateway ─ VPC connection ─ PowerVS connection
-//	              ├────────────────────┘
-//	              └─ subnets ─ security groups ─ rules, load balancers
+//	zone ──┬─ workspace ─┬─ network
+//	group ─┤             └───┬─ gateway ─ VPC connection ─ PowerVS connection
+//	       └─ VPC ─┬─────────┘
+//	               ├─ API-port rule
+//	               └─ subnets ─ security groups ─ rules, load balancers
 //
 //	group ── COS instance ─ bucket, HMAC key
 //
@@ -126,18 +126,13 @@ func (n *named[T]) add(name string, handle *graph.Handle[T]) {
 	}{name, handle})
 }
 
-func (n named[T]) refs() (refs []graph.Ref) {
-	for _, one := range n {
-		refs = append(refs, one.handle)
-	}
-	return refs
-}
-
 // open opens the graph with whatever its ledger names.
 func open(
 	ctx context.Context, engine *graph.Engine, api *ibm.Client, secrets []string, owner *clusterv1.Cluster, object *infrav1.IBMPowerVSCluster,
 ) (*resources, error) {
-	r := &resources{api: api, owner: owner, object: object, kinds: KindsOf(api, object), rules: map[string][]*graph.Handle[ibm.SecurityGroupRule]{}}
+	r := &resources{
+		api: api, owner: owner, object: object, kinds: KindsOf(api, object), rules: map[string][]*graph.Handle[ibm.SecurityGroupRule]{},
+	}
 	g, err := engine.New(ctx, object, secrets, r.kinds.all()...)
 	r.graph = g
 	return r, err

@@ -21,7 +21,9 @@ func dropOldConditions(object *infrav1.IBMPowerVSCluster) {
 
 // takeOver writes the ledger from what another provider's status says, if the object asks for that. Written is true if the ledger is new: a
 // cache may lack it.
-func (r *Reconciler) takeOver(ctx context.Context, api *ibm.Client, secret string, object *infrav1.IBMPowerVSCluster) (written bool, err error) {
+func (r *Reconciler) takeOver(
+	ctx context.Context, api *ibm.Client, secret string, object *infrav1.IBMPowerVSCluster,
+) (written bool, err error) {
 	if object.Annotations[infrav1.TakeOverAnnotation] != "true" {
 		return false, nil
 	}
@@ -85,6 +87,6 @@ func (r *Reconciler) orTakeOver(ctx context.Context, object *infrav1.IBMPowerVSC
 	if l, missing := ledgers.Of(ctx, r.Engine.Live, r.Scheme(), object); err == nil || l != nil || missing != nil {
 		return err
 	}
-	return fmt.Errorf("%w. If another provider has made all that, have it taken over from the status: give this object the annotation %s=\"true\"",
-		err, infrav1.TakeOverAnnotation)
+	return fmt.Errorf("%w. If another provider has made all that, have it taken over from the status: give this object the annotation "+
+		"%s=\"true\"", err, infrav1.TakeOverAnnotation)
 }

@@ -26,8 +26,8 @@ func TestTakeOver_keepsEverythingAndDeletesItWithTheCluster(t *testing.T) {
 	stop()
 	ledger := f.Ledger(c)
 	f.Delete(ledger)
-	f.Expect(client.IgnoreNotFound(f.Client.Patch(t.Context(), ledger, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))).
-		To(Succeed())
+	strip := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+	f.Expect(client.IgnoreNotFound(f.Client.Patch(t.Context(), ledger, strip))).To(Succeed())
 	f.UntilGone(ledger)
 	made, called := f.Items(), f.Cloud.Calls()
 

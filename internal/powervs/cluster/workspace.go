@@ -100,7 +100,8 @@ func (r *resources) checkWorkspace(ctx context.Context, id string) error {
 	case err != nil:
 		return fault.Correct("spec.serviceInstance.id", fmt.Errorf("workspace %s: %w", id, err))
 	case r.object.Spec.Zone != "" && i.Target != r.object.Spec.Zone:
-		return fault.Invalidf("workspace %s (%s) is in zone %s, and spec.zone says %s: correct one of them", i.Name, id, i.Target, r.object.Spec.Zone)
+		return fault.Invalidf("workspace %s (%s) is in zone %s, and spec.zone says %s: correct one of them",
+			i.Name, id, i.Target, r.object.Spec.Zone)
 	}
 	return nil
 }

@@ -146,11 +146,14 @@ func (f *Fixture) CreateCluster(name string, change ...func(*infrav1.IBMPowerVSC
 func (f *Fixture) NewCluster(name string, change ...func(*infrav1.IBMPowerVSCluster)) *infrav1.IBMPowerVSCluster {
 	f.t.Helper()
 	f.Create(f.Secret(name))
+	refersTo := func(group, kind string) clusterv1.ContractVersionedObjectReference {
+		return clusterv1.ContractVersionedObjectReference{APIGroup: group, Kind: kind, Name: name}
+	}
 	owner := &clusterv1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.Namespace},
 		Spec: clusterv1.ClusterSpec{
-			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "IBMPowerVSCluster", Name: name},
-			ControlPlaneRef:   clusterv1.ContractVersionedObjectReference{APIGroup: "controlplane.cluster.x-k8s.io", Kind: "KubeadmControlPlane", Name: name},
+			InfrastructureRef: refersTo(infrav1.GroupVersion.Group, "IBMPowerVSCluster"),
+			ControlPlaneRef:   refersTo("controlplane.cluster.x-k8s.io", "KubeadmControlPlane"),
 		},
 	}
 	f.Create(owner)

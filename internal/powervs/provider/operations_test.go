@@ -48,7 +48,9 @@ func TestOperations_cluster(t *testing.T) {
 			t.Parallel()
 			optest.Suite{
 				New: func(t *testing.T) *optest.World {
-					f := powervstest.Start(t, powervstest.WithWorkspace, func(c *sim.Config) { c.Regions = []sim.Region{{Name: powervstest.Region, Zones: []string{zone}}} })
+					f := powervstest.Start(t, powervstest.WithWorkspace, func(c *sim.Config) { // with one zone, none is chosen at random
+						c.Regions = []sim.Region{{Name: powervstest.Region, Zones: []string{zone}}}
+					})
 					own := f.MakeOwn()
 					f.Create(f.Secret("another"))
 					return f.World(f.NewCluster("demo", func(c *infrav1.IBMPowerVSCluster) { row.change(c, own) }))

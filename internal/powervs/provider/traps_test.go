@@ -70,7 +70,7 @@ func TestTrap_aCreateThatIsAnsweredWithAnErrorHasWorked(t *testing.T) {
 		"power.createDHCPServer", "vpc.createLoadBalancer", "resourceController.createResourceKey", "vpc.createSecurityGroupRule",
 		"resourceController.createResourceInstance", "transit.createTransitGatewayConnection", "cos.createBucket",
 	} {
-		f.Fault(simulator.Fault{Operation: operation, Kind: simulator.FaultStatusAfter, Status: http.StatusInternalServerError, Message: "it failed"})
+		f.Fault(simulator.Fault{Operation: operation, Kind: simulator.FaultStatusAfter, Status: http.StatusInternalServerError})
 	}
 	c := f.CreateCluster("demo", func(c *infrav1.IBMPowerVSCluster) { ignition(c, "boot", "demo-boot") })
 	f.UntilReady(c)

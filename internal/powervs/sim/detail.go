@@ -21,7 +21,7 @@ func (d *dhcpServer) detail() doc {
 func (v *vpc) detail() doc { return doc{"region": v.region, "group": v.group.ID} }
 
 func (s *subnet) detail() doc {
-	return doc{"zone": s.zone, "cidr": s.cidr, "group": s.regional.group.ID}
+	return doc{"zone": s.zone, "cidr": s.cidr, "group": s.group.ID}
 }
 
 func (g *securityGroup) detail() doc { return doc{"group": g.group.ID} }

@@ -16,9 +16,8 @@ func heldProblems(before, after *infrav1.IBMPowerVSCluster) (problems field.Erro
 	left := subnetsOf(after)
 	for _, e := range subnetsOf(before) {
 		if e.id == "" && before.Status.VPCSubnet[e.name].ControllerCreated && !slices.ContainsFunc(left, e.same) {
-			problems = append(problems, heldBy(spec.Child("vpcSubnets"), "subnet", e.name, after, func(b *infrav1.VPCLoadBalancerSpec) []infrav1.VPCResource {
-				return b.Subnets
-			})...)
+			in := func(b *infrav1.VPCLoadBalancerSpec) []infrav1.VPCResource { return b.Subnets }
+			problems = append(problems, heldBy(spec.Child("vpcSubnets"), "subnet", e.name, after, in)...)
 		}
 	}
 	for _, g := range before.Spec.VPCSecurityGroups {
@@ -55,9 +54,10 @@ func heldBy(
 
 // isAbout reports whether a rule of a security group names another one.
 func isAbout(g infrav1.VPCSecurityGroup, name string) bool {
+	named := func(r infrav1.VPCSecurityGroupRuleRemote) bool { return r.SecurityGroupName == name }
 	return slices.ContainsFunc(g.Rules, func(rule infrav1.VPCSecurityGroupRule) bool {
 		for _, side := range []*infrav1.VPCSecurityGroupRulePrototype{rule.Source, rule.Destination} {
-			if side != nil && slices.ContainsFunc(side.Remotes, func(r infrav1.VPCSecurityGroupRuleRemote) bool { return r.SecurityGroupName == name }) {
+			if side != nil && slices.ContainsFunc(side.Remotes, named) {
 				return true
 			}
 		}
