@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -47,8 +48,8 @@ func TestPowerVSGuide_namesWhatUsersMeet(t *testing.T) {
 	source, err := os.ReadFile("../cmd/powervs-manager/main.go")
 	g.Expect(err).NotTo(HaveOccurred())
 	var flags []string
-	for _, match := range regexp.MustCompile(`Flags\(\)\.\w*Var\(.*"([a-z-]+)", ""|Flags\(\)\.Var\([^"]+"([a-z-]+)"`).FindAllStringSubmatch(string(source), -1) {
-		flags = append(flags, "--"+match[1]+match[2])
+	for _, match := range regexp.MustCompile(`Flags\(\)\.\w*Var\([^"]+"([a-z-]+)"`).FindAllStringSubmatch(string(source), -1) {
+		flags = append(flags, "--"+match[1])
 	}
 	g.Expect(flags).To(ConsistOf("--service-endpoint", "--default-credentials", "--feature-gates"))
 
@@ -129,4 +130,29 @@ func enums(values map[string]bool, schema apiextensionsv1.JSONSchemaProps) {
 	if schema.Items != nil {
 		enums(values, *schema.Items.Schema)
 	}
+}
+
+func TestMetrics_haveTheOperationsOfIBMCloud(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	_, table, _ := strings.Cut(metricsGuide, "### Calls of IBM Cloud\n")
+	table, _, found := strings.Cut(table, "\n## ")
+	g.Expect(found).To(BeTrue())
+	files, err := filepath.Glob("../internal/powervs/client/*.go")
+	g.Expect(err).NotTo(HaveOccurred())
+	operations, form := map[string]bool{"log in": true}, regexp.MustCompile(`"((?:create|delete|get|head|import|list|move|put) [A-Za-z ]+)"`)
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, match := range form.FindAllStringSubmatch(string(source), -1) {
+			if !strings.HasSuffix(file, "_test.go") {
+				operations[match[1]] = true
+			}
+		}
+	}
+	var listed []string
+	for _, match := range regexp.MustCompile("`([a-z][A-Za-z ]+)`[,| ]").FindAllStringSubmatch(table, -1) {
+		listed = append(listed, match[1])
+	}
+	g.Expect(listed).To(ConsistOf(slices.Collect(maps.Keys(operations))))
 }
