@@ -144,14 +144,17 @@ func (e *ends) wroteNothing() {
 // golden compares a text with a file in testdata, after what differs from run to run is made alike.
 func (e *ends) golden(name, text string) {
 	e.t.Helper()
+	golden(e, name, e.steady(text))
+}
+
+func golden(g Gomega, name, text string) {
 	path := filepath.Join("testdata", name+".golden")
-	text = e.steady(text)
 	if *update {
-		e.Expect(os.WriteFile(path, []byte(text), 0o600)).To(Succeed())
+		g.Expect(os.WriteFile(path, []byte(text), 0o600)).To(Succeed())
 	}
 	wanted, err := os.ReadFile(path)
-	e.Expect(err).NotTo(HaveOccurred())
-	e.Expect(text).To(Equal(string(wanted)), "\n%s", text)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(text).To(Equal(string(wanted)), "\n%s", text)
 }
 
 var (
@@ -162,6 +165,10 @@ var (
 // steady replaces IDs that aren't those of the simulator's world by others of the same length, in the order in which they
 // occur.
 func (e *ends) steady(text string) string {
+	return strings.NewReplacer(e.Namespace, "NAMESPACE", e.datacenter.url, "ENDPOINT").Replace(withoutChance(text))
+}
+
+func withoutChance(text string) string {
 	names := map[string]string{}
 	text = random.ReplaceAllStringFunc(text, func(id string) string {
 		switch {
@@ -174,7 +181,6 @@ func (e *ends) steady(text string) string {
 		}
 		return names[id]
 	})
-	text = strings.NewReplacer(e.Namespace, "NAMESPACE", e.datacenter.url, "ENDPOINT").Replace(text)
 	return instant.ReplaceAllString(text, "TIME")
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/bedplate/bedplate/internal/localstack/process/processtest"
 	"github.com/bedplate/bedplate/internal/localstack/tools"
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
+	powervswebhook "github.com/bedplate/bedplate/internal/powervs/webhook"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	testenv.Parallel(runtime.GOMAXPROCS(0)) // labs compute
-	testenv.Main(m, provider.SetupWebhooks)
+	testenv.Main(m, provider.SetupWebhooks, powervswebhook.Features{BootstrapFormatIgnition: true}.SetupWithManager)
 }
 
 const patience = 60 * time.Second

@@ -52,9 +52,10 @@ type Step struct {
 	Why string `json:"why,omitempty"`
 }
 
-// exists reports whether the resource exists already.
+// exists reports whether the resource exists already. What is used after something else may come with that.
 func (s Step) exists() bool {
-	return s.Action == ActionKeep || s.Action == ActionUse || s.Action == ActionAdopt || s.Action == ActionChange || s.Action == ActionRepair
+	return len(s.After) == 0 &&
+		(s.Action == ActionKeep || s.Action == ActionUse || s.Action == ActionAdopt || s.Action == ActionChange || s.Action == ActionRepair)
 }
 
 // Plan reports what Reconcile would do in the end; if nothing was added to the graph, what Delete would do. It only

@@ -47,6 +47,9 @@ func (p *planner) cluster(ctx context.Context, infra applied) (*Cluster, error) 
 	for _, m := range machines {
 		planned.Machines = append(planned.Machines, Machine{Name: m.GetName(), Steps: outside.Machine(ctx, ownerOf(m, owners), m)})
 	}
+	if err := p.others(ctx, outside, infra, planned); err != nil {
+		return nil, err
+	}
 	if infra.GetDeletionTimestamp().IsZero() && owner.Name != "" && p.system.Template != "" {
 		w := &wanted{planner: p, outside: outside, owner: owner, namespace: infra.GetNamespace(), machines: machines}
 		planned.Instances = w.instances(ctx)
@@ -90,15 +93,22 @@ func (p *planner) machinesOf(
 	if name == "" || p.system.Machine == "" {
 		return nil, owners, nil
 	}
-	live, err := p.Scheme().New(p.system.Version.WithKind(p.system.Machine + "List"))
-	if err != nil {
-		return nil, nil, err
-	}
 	ofCluster := client.MatchingLabels{clusterv1.ClusterNameLabel: name}
-	for _, list := range []client.ObjectList{live.(client.ObjectList), owners} {
-		if err := p.List(ctx, list, client.InNamespace(infra.GetNamespace()), ofCluster); err != nil {
-			return nil, nil, fmt.Errorf("list its machines: %w", err)
-		}
+	if err := p.List(ctx, owners, client.InNamespace(infra.GetNamespace()), ofCluster); err != nil {
+		return nil, nil, fmt.Errorf("list its Machines: %w", err)
+	}
+	all, err := p.all(ctx, p.system.Machine, infra.GetNamespace(), ofCluster)
+	return all, owners, err
+}
+
+// all objects of a kind that have these labels, sorted by name, those of the file as they would be.
+func (p *planner) all(ctx context.Context, kind, namespace string, labels client.MatchingLabels) (all []client.Object, _ error) {
+	live, err := p.Scheme().New(p.system.Version.WithKind(kind + "List"))
+	if err != nil {
+		return nil, err
+	}
+	if err := p.List(ctx, live.(client.ObjectList), client.InNamespace(namespace), labels); err != nil {
+		return nil, fmt.Errorf("list its %ss: %w", kind, err)
 	}
 	byName := map[string]client.Object{}
 	if err := meta.EachListItem(live, func(o runtime.Object) error {
@@ -106,18 +116,42 @@ func (p *planner) machinesOf(
 		byName[m.GetName()] = m
 		return nil
 	}); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	for _, m := range p.file.applied[p.system.Machine] {
-		if m.GetNamespace() == infra.GetNamespace() && m.GetLabels()[clusterv1.ClusterNameLabel] == name {
+	for _, m := range p.file.applied[kind] {
+		if m.GetNamespace() == namespace && has(m.GetLabels(), labels) {
 			byName[m.GetName()] = m.Object
 		}
 	}
-	var all []client.Object
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
 		all = append(all, byName[name])
 	}
-	return all, owners, nil
+	return all, nil
+}
+
+func has(labels, wanted map[string]string) bool {
+	for key, value := range wanted {
+		if labels[key] != value {
+			return false
+		}
+	}
+	return true
+}
+
+// others plans what a cluster has beside machines.
+func (p *planner) others(ctx context.Context, outside Infrastructure, infra client.Object, planned *Cluster) error {
+	for _, kind := range p.system.Others {
+		objects, err := p.all(ctx, kind, infra.GetNamespace(), nil)
+		if err != nil {
+			return err
+		}
+		for _, o := range objects {
+			if steps, mine := outside.(Planner).Other(ctx, o); mine {
+				planned.Others = append(planned.Others, Machine{Name: o.GetName(), Steps: steps})
+			}
+		}
+	}
+	return nil
 }
 
 // ownerOf is the Machine that a machine was created for; nil if there is none.

@@ -165,7 +165,7 @@ func (p *planner) ask(ctx context.Context, object *unstructured.Unstructured) er
 		f.secrets[client.ObjectKeyFromObject(object)] = secret
 		_, err := p.apply(ctx, object, secret)
 		return err
-	case kind.Group == p.system.Version.Group && slices.Contains([]string{p.system.Cluster, p.system.Template, p.system.Machine}, kind.Kind):
+	case kind.Group == p.system.Version.Group && slices.Contains(p.system.kinds(), kind.Kind):
 		typed, err := p.empty(kind.Kind)
 		if err != nil {
 			return err

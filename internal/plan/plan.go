@@ -5,6 +5,7 @@ package plan
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,11 +37,13 @@ type Cluster struct {
 	Steps []graph.Step `json:"steps"`
 	// Machines are the existing ones, and those of the file.
 	Machines []Machine `json:"machines,omitempty"`
+	// Others are more objects with something outside, such as images: the existing ones, and those of the file.
+	Others []Machine `json:"others,omitempty"`
 	// Instances are what control plane, MachineDeployments and MachineSets of the file gain or lose beside those.
 	Instances []Instances `json:"instances,omitempty"`
 }
 
-// Machine is the plan of one machine.
+// Machine is the plan of one machine, or of another object of the cluster's.
 type Machine struct {
 	Name  string       `json:"name"`
 	Steps []graph.Step `json:"steps"`
@@ -82,7 +85,7 @@ func (p *Plan) sum() {
 	}
 	for _, c := range p.Clusters {
 		count(c.Steps)
-		for _, m := range c.Machines {
+		for _, m := range slices.Concat(c.Machines, c.Others) {
 			count(m.Steps)
 		}
 		for _, i := range c.Instances {

@@ -97,7 +97,7 @@ func printCluster(text *strings.Builder, c *Cluster) {
 	}
 	var t table
 	t.steps(c.Steps, "")
-	for _, m := range c.Machines {
+	for _, m := range slices.Concat(c.Others, c.Machines) {
 		t.steps(m.Steps, " of "+m.Name)
 	}
 	t.print(text)

@@ -26,10 +26,18 @@ type System struct {
 	// leaves their kinds empty.
 	Version                    schema.GroupVersion
 	Cluster, Machine, Template string
+	// Others are kinds of more objects that have something outside for a cluster, such as images. With them its Infrastructure is a Planner
+	// of these.
+	Others []string
 	// Secret is the path of the name of the credentials in a cluster.
 	Secret []string
 	// Open is called once for a file; what it returns, once for each cluster.
 	Open func(Access) func(cluster client.Object) Infrastructure
+}
+
+// kinds are all that are read of a file.
+func (s System) kinds() []string {
+	return append([]string{s.Cluster, s.Template, s.Machine}, s.Others...)
 }
 
 // Access is what a system makes its graphs with.
@@ -54,6 +62,13 @@ type Infrastructure interface {
 	Domains() []string
 	// Instance describes one that would be created from a template. The error says why it can't be.
 	Instance(ctx context.Context, template client.Object, controlPlane bool, domain string) (Instance, error)
+}
+
+// Planner is an Infrastructure of a system that has other objects, too.
+type Planner interface {
+	Infrastructure
+	// Other has the steps of one of them, unless it isn't of this cluster.
+	Other(ctx context.Context, object client.Object) (steps []graph.Step, mine bool)
 }
 
 // NoMachines is a part of the Infrastructure of a system that has clusters only.

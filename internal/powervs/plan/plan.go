@@ -20,6 +20,7 @@ import (
 	"github.com/bedplate/bedplate/internal/plan"
 	ibm "github.com/bedplate/bedplate/internal/powervs/client"
 	"github.com/bedplate/bedplate/internal/powervs/cluster"
+	"github.com/bedplate/bedplate/internal/powervs/image"
 	"github.com/bedplate/bedplate/internal/powervs/inventory"
 	"github.com/bedplate/bedplate/internal/powervs/machine"
 )
@@ -34,7 +35,7 @@ const (
 // System is IBM Power Virtual Server.
 var System = plan.System{
 	Name: "powervs", Version: infrav1.GroupVersion,
-	Cluster: "IBMPowerVSCluster", Machine: "IBMPowerVSMachine", Template: "IBMPowerVSMachineTemplate",
+	Cluster: "IBMPowerVSCluster", Machine: "IBMPowerVSMachine", Template: "IBMPowerVSMachineTemplate", Others: []string{"IBMPowerVSImage"},
 	Secret: []string{"spec", "authentication", "secretRef", "name"}, Open: open,
 }
 
@@ -47,8 +48,11 @@ func open(a plan.Access) func(client.Object) plan.Infrastructure {
 	machines := &machine.Reconciler{
 		Client: a.Client, Logins: lifecycle.Logins[*ibm.Client]{Engine: a.Engine}, VMs: inventory.New(listAge, clock.RealClock{}),
 	}
+	images := &image.Reconciler{Client: a.Client, Logins: lifecycle.Logins[*ibm.Client]{Engine: a.Engine}}
 	return func(object client.Object) plan.Infrastructure {
-		return &infrastructure{engine: a.Engine, clients: clients, machines: machines, object: object.(*infrav1.IBMPowerVSCluster)}
+		return &infrastructure{
+			engine: a.Engine, clients: clients, machines: machines, images: images, object: object.(*infrav1.IBMPowerVSCluster),
+		}
 	}
 }
 
@@ -57,6 +61,7 @@ type infrastructure struct {
 	engine   *graph.Engine
 	clients  *credentials.Cache[*ibm.Client]
 	machines *machine.Reconciler
+	images   *image.Reconciler
 	object   *infrav1.IBMPowerVSCluster
 
 	api    *ibm.Client
@@ -88,6 +93,27 @@ func (i *infrastructure) Machine(ctx context.Context, owner *clusterv1.Machine, 
 		return plan.Failed(infrav1.InstanceReadyCondition, err)
 	}
 	return steps
+}
+
+// Other plans an IBMPowerVSImage of the cluster, with its own login if it has one.
+func (i *infrastructure) Other(ctx context.Context, object client.Object) (steps []graph.Step, mine bool) {
+	o := object.(*infrav1.IBMPowerVSImage)
+	if o.Spec.ClusterName != i.owner.Name {
+		return nil, false
+	}
+	api, secret := i.api, i.secret
+	var err error
+	if own := image.SecretOf(o); own.Name != "" {
+		secret = own.String()
+		api, err = i.clients.Client(ctx, own)
+	}
+	if err == nil {
+		steps, err = i.images.Plan(ctx, api, secret, i.owner, i.object, o)
+	}
+	if err != nil {
+		return plan.Failed(infrav1.ImageReadyCondition, err), true
+	}
+	return steps, true
 }
 
 // Domains are none: a cluster is in one zone.
