@@ -27,6 +27,7 @@ func TestTrap_whatIsFoundByNameIsNeverDeleted(t *testing.T) {
 	f.UntilReady(c)
 	f.Expect(c.Status.VPC).To(Equal(&infrav1.ResourceReference{ID: own.VPC}))
 	f.Expect(c.Status.LoadBalancers["own-balancer"].ControllerCreated).To(BeFalse())
+	f.Expect(f.Called("vpc.createSecurityGroupRule")).To(Equal(1), "none in the group of the user's own, not even for a while")
 	f.Delete(c)
 	f.UntilGone(c)
 	f.Eventually(f.Moving).Should(BeEmpty())
