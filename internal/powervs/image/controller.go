@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -176,18 +177,20 @@ func (r *Reconciler) conventions() capi.Conventions {
 func (r *Reconciler) around(ctx context.Context, object *infrav1.IBMPowerVSImage) (o owners, _ error) {
 	found := &clusterv1.Cluster{}
 	name := types.NamespacedName{Namespace: object.Namespace, Name: object.Spec.ClusterName}
-	if err := r.Get(ctx, name, found); client.IgnoreNotFound(err) != nil {
-		return o, fmt.Errorf("get Cluster %s: %w", name, err)
-	} else if err != nil {
+	switch err := r.Get(ctx, name, found); {
+	case apierrors.IsNotFound(err):
 		return o, nil
+	case err != nil:
+		return o, fmt.Errorf("get Cluster %s: %w", name, err)
 	}
 	o.cluster = found
 	infra := &infrav1.IBMPowerVSCluster{}
 	name.Name = found.Spec.InfrastructureRef.Name
-	if err := r.Get(ctx, name, infra); client.IgnoreNotFound(err) != nil {
-		return o, fmt.Errorf("get IBMPowerVSCluster %s: %w", name, err)
-	} else if err == nil {
+	switch err := r.Get(ctx, name, infra); {
+	case err == nil:
 		o.infra = infra
+	case !apierrors.IsNotFound(err):
+		return o, fmt.Errorf("get IBMPowerVSCluster %s: %w", name, err)
 	}
 	return o, nil
 }
@@ -207,6 +210,6 @@ func (r *Reconciler) secretOf(ctx context.Context, around owners, object *infrav
 	if made := cluster.LoginOf(r.Default, object, ledger); made.Name != "" && !object.DeletionTimestamp.IsZero() {
 		return made, nil
 	}
-	return none, fault.Invalidf("there is no IBMPowerVSCluster of Cluster %s, which names the credentials: create it, or set spec.authentication",
+	return none, fault.Invalidf("Cluster %s has no IBMPowerVSCluster, which names the credentials: create it, or set spec.authentication",
 		object.Spec.ClusterName)
 }

@@ -68,8 +68,8 @@ func importPhase(j *ibm.Job) phases.Phase {
 	case jobCompleted:
 		return phases.Ready()
 	case jobFailed:
-		return phases.Failed("job %s has failed to import the image: %s: delete this IBMPowerVSImage, and write it again with another bucket or object",
-			j.ID, j.Status.Message)
+		return phases.Failed("job %s has failed to import the image: %s: delete this IBMPowerVSImage, and write it again with another bucket "+
+			"or object", j.ID, j.Status.Message)
 	}
 	return phases.Waiting("job %s, which imports the image, is %s", j.ID, j.Status.State)
 }

@@ -44,12 +44,14 @@ func (n *node) project() (complete bool) {
 
 // addresses of a virtual machine, as its node has them: its name, and those in all its networks.
 func addresses(s *ibm.Server) []clusterv1.MachineAddress {
-	all := []clusterv1.MachineAddress{{Type: clusterv1.MachineInternalDNS, Address: s.Name}, {Type: clusterv1.MachineHostName, Address: s.Name}}
+	var all []clusterv1.MachineAddress
 	add := func(kind clusterv1.MachineAddressType, address string) {
 		if address != "" {
 			all = append(all, clusterv1.MachineAddress{Type: kind, Address: address})
 		}
 	}
+	add(clusterv1.MachineInternalDNS, s.Name)
+	add(clusterv1.MachineHostName, s.Name)
 	for _, network := range s.Networks {
 		add(clusterv1.MachineInternalIP, network.IP)
 		add(clusterv1.MachineExternalIP, network.ExternalIP)

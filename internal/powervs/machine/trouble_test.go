@@ -24,7 +24,9 @@ func withNetworks(c *sim.Config) {
 	}
 }
 
-func named(reference infrav1.IBMPowerVSResourceReference) *infrav1.IBMPowerVSResourceReference { return &reference }
+func named(reference infrav1.IBMPowerVSResourceReference) *infrav1.IBMPowerVSResourceReference {
+	return &reference
+}
 
 func TestMachine_saysWhatIsWrongWithItsSpec(t *testing.T) {
 	t.Parallel()
@@ -41,7 +43,7 @@ func TestMachine_saysWhatIsWrongWithItsSpec(t *testing.T) {
 		change                     func(*spec)
 		condition, reason, message string
 	}{
-		"system": {func(s *spec) { s.SystemType = "s1122" }, "ZoneReady", "NotOffered", "zone dal10 doesn't offer systemType s1122, but e1050, e1080, e980"},
+		"system": {func(s *spec) { s.SystemType = "s1122" }, "ZoneReady", "NotOffered", "doesn't offer systemType s1122, but e1050, e1080, e980"},
 		"two": {func(s *spec) { s.Network = named(infrav1.IBMPowerVSResourceReference{RegEx: "^nodes"}) }, "NetworkReady", "Invalid",
 			`"^nodes" stands for several: network b0000000`},
 		"none": {func(s *spec) { s.Network = named(infrav1.IBMPowerVSResourceReference{RegEx: "^public"}) }, "NetworkReady", "Invalid",
@@ -55,8 +57,8 @@ func TestMachine_saysWhatIsWrongWithItsSpec(t *testing.T) {
 			"there is no image unknown"},
 		"image-ref": {func(s *spec) { s.Image, s.ImageRef = nil, &infrav1.LocalObjectReference{Name: "unknown"} }, "ImageReady", "Waiting",
 			"there is no IBMPowerVSImage unknown"},
-		"workspace": {func(s *spec) { s.ServiceInstance = named(infrav1.IBMPowerVSResourceReference{Name: "unknown"}) }, "ClusterReady", "Invalid",
-			`there is no workspace "unknown"`},
+		"workspace": {func(s *spec) { s.ServiceInstance = named(infrav1.IBMPowerVSResourceReference{Name: "unknown"}) }, "ClusterReady",
+			"Invalid", `there is no workspace "unknown"`},
 		"ssh":   {func(s *spec) { s.SSHKey = "unknown" }, "InstanceReady", "", "ssh key unknown does not exist"},
 		"taken": {func(*spec) {}, "InstanceReady", "Conflict", "taken"},
 	} {

@@ -171,7 +171,7 @@ func (n *node) deleteVM(ctx context.Context, id string, in graph.Scope) error {
 	}
 	if tag.From(now.UserTags).Owner != n.graph.OwnerID() {
 		n.reconciler.VMs.Made(n.api, workspace, now)
-		return &fault.Error{Class: fault.Busy, Op: "delete virtual machine " + id, Err: errors.New("its tags have changed: it is looked at again")}
+		return &fault.Error{Class: fault.Busy, Op: "delete virtual machine " + id, Err: errors.New("its tags have changed")}
 	}
 	return n.api.DeleteServer(ctx, workspace, id)
 }

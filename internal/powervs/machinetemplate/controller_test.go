@@ -22,18 +22,22 @@ func TestMachineTemplate_saysWhatItsMachinesHave(t *testing.T) {
 	owner := &clusterv1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: f.Namespace},
 		Spec: clusterv1.ClusterSpec{
-			Paused:            ptr.To(true),
-			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "IBMPowerVSCluster", Name: "demo"},
+			Paused: ptr.To(true),
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+				APIGroup: infrav1.GroupVersion.Group, Kind: "IBMPowerVSCluster", Name: "demo",
+			},
 		},
 	}
 	f.Create(owner)
 	type spec = infrav1.IBMPowerVSMachineSpec
 	templates := map[string]*infrav1.IBMPowerVSMachineTemplate{}
 	for name, change := range map[string]func(*spec){
-		"default":   func(*spec) {},
-		"shared":    func(s *spec) { s.Processors, s.MemoryGiB = ptr.To(intstr.FromString("1.25")), 32 },
-		"dedicated": func(s *spec) { s.ProcessorType, s.Processors = infrav1.ProcessorTypeDedicated, ptr.To(intstr.FromInt32(4)) },
-		"alone":     func(s *spec) { s.ProcessorType = infrav1.ProcessorTypeDedicated },
+		"default": func(*spec) {},
+		"shared":  func(s *spec) { s.Processors, s.MemoryGiB = ptr.To(intstr.FromString("1.25")), 32 },
+		"dedicated": func(s *spec) {
+			s.ProcessorType, s.Processors = infrav1.ProcessorTypeDedicated, ptr.To(intstr.FromInt32(4))
+		},
+		"alone": func(s *spec) { s.ProcessorType = infrav1.ProcessorTypeDedicated },
 	} {
 		template := &infrav1.IBMPowerVSMachineTemplate{ObjectMeta: metav1.ObjectMeta{
 			Name: name, Namespace: f.Namespace,

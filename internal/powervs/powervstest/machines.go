@@ -42,7 +42,9 @@ func Plain(c *infrav1.IBMPowerVSCluster) {
 }
 
 // CreateMachine makes a Machine with bootstrap data, unless that is nil, and an IBMPowerVSMachine as Cluster API would own it.
-func (f *Fixture) CreateMachine(cluster, name string, userData []byte, change ...func(*infrav1.IBMPowerVSMachine)) *infrav1.IBMPowerVSMachine {
+func (f *Fixture) CreateMachine(
+	cluster, name string, userData []byte, change ...func(*infrav1.IBMPowerVSMachine),
+) *infrav1.IBMPowerVSMachine {
 	f.t.Helper()
 	object := f.NewMachine(func(*clusterv1.Machine) {}, cluster, name, userData, change...)
 	f.Create(object)
@@ -62,9 +64,11 @@ func (f *Fixture) NewMachine(
 	owner := &clusterv1.Machine{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.Namespace, Labels: map[string]string{clusterv1.ClusterNameLabel: cluster}},
 		Spec: clusterv1.MachineSpec{
-			ClusterName:       cluster,
-			Bootstrap:         clusterv1.Bootstrap{DataSecretName: ptr.To(name + "-bootstrap")},
-			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "IBMPowerVSMachine", Name: name},
+			ClusterName: cluster,
+			Bootstrap:   clusterv1.Bootstrap{DataSecretName: ptr.To(name + "-bootstrap")},
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+				APIGroup: infrav1.GroupVersion.Group, Kind: "IBMPowerVSMachine", Name: name,
+			},
 		},
 	}
 	if userData == nil {

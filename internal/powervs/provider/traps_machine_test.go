@@ -50,7 +50,7 @@ func TestTrap_aMachineDeletedBeforeItsIDWasSavedLeavesNoVM(t *testing.T) {
 func TestTrap_aVMThatWasMadeInSpiteOfAnErrorIsFoundByItsTag(t *testing.T) {
 	t.Parallel()
 	f := plain(t)
-	f.Fault(simulator.Fault{Operation: "power.createServer", Kind: simulator.FaultStatusAfter, Status: http.StatusInternalServerError, Message: "oops"})
+	f.Fault(simulator.Fault{Operation: "power.createServer", Kind: simulator.FaultStatusAfter, Status: http.StatusInternalServerError})
 	machine := f.CreateMachine("demo", "worker-1", cloudConfig)
 	f.UntilProvisioned(machine)
 	f.Expect(servers(f)()).To(ConsistOf("worker-1"))
