@@ -123,8 +123,8 @@ func TestImage_isMadeAgainWhenItWasDeletedOutside(t *testing.T) {
 	f.Expect(images(f)).To(ConsistOf("imported"))
 }
 
-// An image that logs in with a Secret of its own is deleted after its cluster, and the Secret stays until then.
-func TestImage_isDeletedAfterItsClusterWithItsOwnLogin(t *testing.T) {
+// All is deleted at once: the Secret stays as long as the image needs it, and the cluster waits for the image.
+func TestImage_keepsTheSecretOfItsOwn(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	f.Create(f.Secret("own"))
@@ -139,12 +139,13 @@ func TestImage_isDeletedAfterItsClusterWithItsOwnLogin(t *testing.T) {
 	cluster := &infrav1.IBMPowerVSCluster{}
 	cluster.Name, cluster.Namespace = "demo", f.Namespace
 	f.Delete(cluster)
-	f.UntilGone(cluster)
+	f.UntilReason(cluster, infrav1.WorkspaceReadyCondition, "Busy", "IBMPowerVSImage imported")
 	f.Expect(f.Read(secret)).To(Succeed(), "it is in use")
 	f.Delete(image)
 	f.UntilGone(image)
 	f.Expect(images(f)).To(BeEmpty())
 	f.UntilGone(secret)
+	f.UntilGone(cluster)
 }
 
 // Nothing is polled in this test.
