@@ -114,7 +114,7 @@ var rows = map[string]row{
 		change: func(c *infrav1.IBMPowerVSCluster, _ powervstest.Own) {
 			c.Annotations = nil
 			c.Spec = infrav1.IBMPowerVSClusterSpec{
-				Authentication: c.Spec.Authentication, ServiceInstanceID: powervstest.WorkspaceID, Network: byName("nodes"),
+				Authentication: c.Spec.Authentication, ServiceInstance: &infrav1.IBMPowerVSResourceReference{ID: powervstest.WorkspaceID}, Network: byName("nodes"),
 				ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "192.168.0.10", Port: 6443},
 			}
 		},
