@@ -52,7 +52,7 @@ build: ## Build Bedplate's own programs. The Go tool knows best what is out of d
 	@hack/build.sh bedplate -o $(BIN)/ $(COMMANDS:%=./cmd/%)
 
 # The labs of these take minutes each: `make test-lab` runs them.
-LAB_TESTS := ^(TestControlPlane_aMachineThatDiesIsReplaced|TestNodes_areInitialisedAndGoWithTheirInstances|TestManager_killedAtAnyMomentLeaksAndDoublesNothing|TestMachineController_killedAtAnyMomentLeaksAndDoublesNothing|TestNewSystem_asTheGuideSays)$$
+LAB_TESTS := ^(TestLab_bringsUpAPowerVSClusterWithIgnition|TestControlPlane_aMachineThatDiesIsReplaced|TestNodes_areInitialisedAndGoWithTheirInstances|TestManager_killedAtAnyMomentLeaksAndDoublesNothing|TestMachineController_killedAtAnyMomentLeaksAndDoublesNothing|TestNewSystem_asTheGuideSays)$$
 
 .PHONY: test
 test: lab-tools $(BIN)/gotestsum $(BIN)/clusterctl build ## Run the tests, with real etcd, kube-apiservers, Cluster API and OVN; all but the longest labs.

@@ -29,7 +29,7 @@ const PowerVSManager = "powervs-manager"
 const (
 	powervsNamespace = "bedplate-powervs-system"
 	// powervsCredentials is the Secret that clusters log in with that name none.
-	powervsCredentials = "bedplate-powervs-credentials" //nolint:gosec // the name of a Secret
+	powervsCredentials = "bedplate-powervs-credentials"
 )
 
 // PowerVSTools are those of a stack with the system powervs.

@@ -25,7 +25,7 @@ const (
 	daemonSet  = "ibmpowervs-cloud-controller-manager"
 	configMap  = "ibmpowervs-cloud-config"
 	configKey  = "ibmpowervs.conf"
-	credential = "ibmpowervs-cloud-credential" //nolint:gosec // the name of a Secret
+	credential = "ibmpowervs-cloud-credential"
 	keyKey     = "ibmcloud_api_key"
 )
 
