@@ -96,7 +96,13 @@ func (n *node) get(ctx context.Context, id string, in graph.Scope) (*ibm.Image, 
 	if n.isLeft() {
 		return nil, &fault.Error{Class: fault.NotFound, Err: errors.New("image " + id + " is retained")}
 	}
-	return n.api.Image(ctx, workspaceIn(in), id)
+	image, err := n.api.Image(ctx, workspaceIn(in), id)
+	if fault.IsNotFound(err) && n.object.DeletionTimestamp.IsZero() && n.graph.ID(importKey) != "" {
+		// Of an import whose image the ledger doesn't have, the image may still come: it would be waited for.
+		return nil, &fault.Error{Class: fault.Busy, Err: errors.New(
+			"image " + id + " was deleted outside Bedplate: it is imported again when the job of its import is deleted")}
+	}
+	return image, err
 }
 
 // find lists by name, and reads what has it, because no list shows tags.

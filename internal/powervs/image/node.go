@@ -96,7 +96,7 @@ func (n *node) want(ctx context.Context) {
 	})
 }
 
-// wantsImport reports whether there has to be an import. One that has begun stays until its image is active.
+// wantsImport reports whether there has to be an import. One that has begun stays until its image is active, or gone.
 func (n *node) wantsImport(ctx context.Context) (bool, error) {
 	id := n.graph.ID(imageKey)
 	if id == "" {
@@ -108,8 +108,8 @@ func (n *node) wantsImport(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	image, err := n.api.Image(ctx, n.in, id)
-	if fault.IsNotFound(err) { // the graph finds out, too
-		return true, nil
+	if fault.IsNotFound(err) { // the image stays in the ledger until its import has left it: see get
+		return false, nil
 	}
 	return err == nil && image.State != stateActive, err
 }
