@@ -42,6 +42,24 @@ func TestMachine_becomesAVirtualMachineAndIsDeleted(t *testing.T) {
 	f.Expect(f.Made(sim.KindServer)).To(BeEmpty())
 }
 
+// A cluster for which nothing is created needs to name neither: its machines may.
+func TestMachine_namesItsOwnWorkspaceAndNetwork(t *testing.T) {
+	t.Parallel()
+	f := powervstest.Start(t, powervstest.WithWorkspace)
+	f.UntilReady(f.CreateCluster("demo", powervstest.Plain, func(c *infrav1.IBMPowerVSCluster) {
+		c.Spec.ServiceInstance, c.Spec.Network = nil, nil
+	}))
+	machine := f.CreateMachine("demo", "worker-1", userData, func(m *infrav1.IBMPowerVSMachine) {
+		m.Spec.ServiceInstance = &infrav1.IBMPowerVSResourceReference{ID: powervstest.WorkspaceID}
+		m.Spec.Network = &infrav1.IBMPowerVSResourceReference{RegEx: "^no"}
+	})
+	f.UntilProvisioned(machine)
+	f.Expect(machine.Spec.ProviderID).To(ContainSubstring(powervstest.WorkspaceID))
+
+	lost := f.CreateMachine("demo", "worker-2", userData)
+	f.UntilReason(lost, infrav1.ClusterReadyCondition, "Waiting", "set spec.serviceInstance of the cluster")
+}
+
 // address that a machine shows in its network.
 func address(m *infrav1.IBMPowerVSMachine) string {
 	for _, a := range m.Status.Addresses {

@@ -43,9 +43,15 @@ func (n *node) clusterPhase(ctx context.Context) phases.Phase {
 	if n.infra == nil {
 		return phases.Waiting("there is no IBMPowerVSCluster yet")
 	}
-	status := &n.infra.Status
-	if !ptr.Deref(status.Initialization.Provisioned, false) || status.ServiceInstance == nil || status.Network == nil {
+	spec, status := &n.object.Spec, &n.infra.Status
+	named := spec.ServiceInstance != nil && spec.ServiceInstance.Name != "" || spec.WorkspaceID() != ""
+	switch {
+	case !ptr.Deref(status.Initialization.Provisioned, false):
 		return phases.Waiting("IBMPowerVSCluster %s isn't ready yet", n.infra.Name)
+	case status.ServiceInstance == nil && !named:
+		return phases.Waiting("neither this machine nor IBMPowerVSCluster %s has a workspace: set spec.serviceInstance of the cluster", n.infra.Name)
+	case status.Network == nil && ptr.Deref(spec.Network, infrav1.IBMPowerVSResourceReference{}) == (infrav1.IBMPowerVSResourceReference{}):
+		return phases.Waiting("neither this machine nor IBMPowerVSCluster %s has a network: set spec.network of the cluster", n.infra.Name)
 	}
 	if n.in.ID != "" { // that of an attempt
 		return phases.Ready()
