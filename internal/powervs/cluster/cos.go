@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/utils/ptr"
 
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
@@ -74,6 +75,17 @@ func hmacKind(api *ibm.Client, service *graph.Service) *graph.Kind[ibm.HMACKey] 
 		Phase:  func(*ibm.HMACKey) phases.Phase { return phases.Ready() },
 		Delete: func(ctx context.Context, id string, _ graph.Scope) error { return api.DeleteHMACKey(ctx, id) },
 	}
+}
+
+// HMACKeyIn is the ID of the HMAC key that a cluster's ledger has; empty before it exists.
+func HMACKeyIn(l *ledgerv1.Ledger) string {
+	if l == nil {
+		return ""
+	}
+	if e := l.Entry(hmacKey); e != nil {
+		return e.ID
+	}
+	return ""
 }
 
 func hmacName(owner string) string { return "bedplate-" + owner }

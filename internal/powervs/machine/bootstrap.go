@@ -3,6 +3,7 @@ package machine
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"path"
 	"strings"
 
@@ -14,7 +15,9 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/phases"
+	"github.com/bedplate/bedplate/internal/ledgers"
 	ibm "github.com/bedplate/bedplate/internal/powervs/client"
+	"github.com/bedplate/bedplate/internal/powervs/cluster"
 	"github.com/bedplate/bedplate/internal/powervs/ignition"
 )
 
@@ -153,16 +156,16 @@ func (n *node) userData(ctx context.Context) ([]byte, error) {
 	if in == nil {
 		return n.boot.data, nil
 	}
-	bucket := bucketIn(in)
-	keys, err := n.api.HMACKeys(ctx, bucket.InstanceID)
+	ledger, err := ledgers.Of(ctx, n.reconciler.Client, n.reconciler.Scheme(), n.infra)
 	if err != nil {
 		return nil, err
 	}
-	if len(keys) == 0 {
-		return nil, &fault.Error{Class: fault.Busy, Op: "sign a URL of the bootstrap data", Err: fault.Invalidf(
-			"COS instance %s has no HMAC key: IBMPowerVSCluster %s has to make one", bucket.InstanceID, n.infra.Name)}
+	key := cluster.HMACKeyIn(ledger)
+	if key == "" {
+		return nil, &fault.Error{Class: fault.Busy, Op: "sign a URL of the bootstrap data", Err: fmt.Errorf(
+			"IBMPowerVSCluster %s has no HMAC key yet", n.infra.Name)}
 	}
-	url, err := n.api.PresignGet(ctx, bucket, n.objectKey(), keys[0].ID)
+	url, err := n.api.PresignGet(ctx, bucketIn(in), n.objectKey(), key)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
+	ibm "github.com/bedplate/bedplate/internal/powervs/client"
 	"github.com/bedplate/bedplate/internal/powervs/powervstest"
 	"github.com/bedplate/bedplate/internal/powervs/sim"
 )
@@ -37,12 +39,27 @@ func newIgnited(f *powervstest.Fixture) *infrav1.IBMPowerVSMachine {
 	return object
 }
 
+// makeCOS makes the instance of Object Storage, as the user's own, with a key that others may use.
+func makeCOS(f *powervstest.Fixture) (key string) {
+	api, ctx := f.API(), context.Background()
+	cos, err := api.CreateInstance(ctx, ibm.InstanceRequest{
+		Name: "demo-cos", Plan: ibm.PlanCOS, Target: ibm.TargetGlobal, ResourceGroupID: sim.DefaultResourceGroupID,
+	})
+	f.Expect(err).NotTo(HaveOccurred())
+	f.UntilAtRest()
+	made, err := api.CreateHMACKey(ctx, cos.ID, "a-user")
+	f.Expect(err).NotTo(HaveOccurred())
+	return made.ID
+}
+
 func TestMachine_withIgnitionReadsItsDataFromTheBucketUntilItHasJoined(t *testing.T) {
 	t.Parallel()
 	f := powervstest.Start(t)
+	keyOfTheUser := makeCOS(f)
 	object := newIgnited(f)
 	f.UntilProvisioned(object)
 	f.Expect(f.Made(sim.KindObject)).To(ConsistOf("node/worker-1"))
+	f.Expect(f.API().DeleteHMACKey(t.Context(), keyOfTheUser)).To(Succeed())
 
 	var config struct {
 		Ignition struct {
