@@ -28,6 +28,7 @@ import (
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=ibmpowervsclusters,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=ibmpowervsclusters/status,verbs=patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=ibmpowervsimages,verbs=get;list;watch;delete
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=powervs.bedplate.dev,resources=ledgers,verbs=get;list;watch;create;update;delete
@@ -138,8 +139,8 @@ func (r *Reconciler) conventions() capi.Conventions {
 	return capi.Conventions{Client: l.Client, Engine: l.Engine, Finalizer: l.Finalizer, Condition: l.DeletionCondition, ManagedBy: true}
 }
 
-// usersGone fails as long as machines or images of the cluster have something outside: it lies in the workspace or in the load balancers,
-// and is reached by the cluster's login.
+// usersGone deletes the images of the cluster, and fails as long as they or machines have something outside: it lies in the workspace or in
+// the load balancers, and is reached by the cluster's login.
 func (r *Reconciler) usersGone(ctx context.Context, object *infrav1.IBMPowerVSCluster) error {
 	name, ok := object.Labels[clusterv1.ClusterNameLabel]
 	if !ok {
@@ -158,8 +159,16 @@ func (r *Reconciler) usersGone(ctx context.Context, object *infrav1.IBMPowerVSCl
 		users = append(users, &machines.Items[i])
 	}
 	for i := range images.Items {
-		if images.Items[i].Spec.ClusterName == name {
-			users = append(users, &images.Items[i])
+		image := &images.Items[i]
+		if image.Spec.ClusterName != name {
+			continue
+		}
+		users = append(users, image)
+		if image.DeletionTimestamp != nil { // the garbage collector does it after the Cluster only, which waits for this object
+			continue
+		}
+		if err := r.Delete(ctx, image, client.Preconditions{UID: &image.UID}); client.IgnoreNotFound(err) != nil {
+			return &fault.Error{Class: fault.Transient, Op: "delete IBMPowerVSImage " + image.Name, Err: err}
 		}
 	}
 	for _, user := range users {

@@ -124,7 +124,8 @@ func TestImage_isMadeAgainWhenItWasDeletedOutside(t *testing.T) {
 }
 
 // All is deleted at once: the Secret stays as long as the image needs it, and the cluster waits for the image.
-func TestImage_keepsTheSecretOfItsOwn(t *testing.T) {
+// The garbage collector deletes images after the Cluster, which waits for its IBMPowerVSCluster, whose workspace the images lie in.
+func TestImage_isDeletedWithItsClusterAndKeepsTheSecretOfItsOwn(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	f.Create(f.Secret("own"))
@@ -136,12 +137,10 @@ func TestImage_keepsTheSecretOfItsOwn(t *testing.T) {
 	f.Expect(f.Client.Get(t.Context(), client.ObjectKey{Namespace: f.Namespace, Name: "own"}, secret)).To(Succeed())
 	f.Expect(secret.Finalizers).NotTo(BeEmpty())
 	f.Delete(secret)
+	f.Expect(f.Read(secret)).To(Succeed(), "it is in use")
 	cluster := &infrav1.IBMPowerVSCluster{}
 	cluster.Name, cluster.Namespace = "demo", f.Namespace
 	f.Delete(cluster)
-	f.UntilReason(cluster, infrav1.WorkspaceReadyCondition, "Busy", "IBMPowerVSImage imported")
-	f.Expect(f.Read(secret)).To(Succeed(), "it is in use")
-	f.Delete(image)
 	f.UntilGone(image)
 	f.Expect(images(f)).To(BeEmpty())
 	f.UntilGone(secret)
