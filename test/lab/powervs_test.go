@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bedplate/bedplate/internal/powervs/providerid"
 	power "github.com/bedplate/bedplate/internal/powervs/sim"
@@ -102,7 +101,7 @@ func (c command) deletePowerVSCluster() {
 	c.t.Helper()
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: c.Cluster.Namespace, Name: c.Cluster.Name}}
 	management := clientOfFile(c.t, c.g, c.Kubeconfig)
-	c.g.Expect(management.Delete(c.t.Context(), cluster, client.PropagationPolicy(metav1.DeletePropagationForeground))).To(Succeed())
+	c.g.Expect(management.Delete(c.t.Context(), cluster)).To(Succeed())
 	untilGone(c.g, management, cluster)
 	c.g.Eventually(func(g Gomega) { // the image's object goes after its Cluster, and no one waits for it
 		state := remoteAt(c.Simulator).account(g)
