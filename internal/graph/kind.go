@@ -29,8 +29,8 @@ type Kind[T any] struct {
 	// Get reads a resource. The error's class is fault.NotFound only if that is proven.
 	Get func(ctx context.Context, id string, in Scope) (*T, error)
 	// Find lists resources in the scope of key that may be the one of key: by its tag, and by its Title if it has one. It may return resources
-	// with other tags, because the engine compares those; it must not return resources with other titles. A deletion finds strays by it: it
-	// returns all in that scope that carry the owner's ID. A Kind of which only the user's own resources are used has none.
+	// with other tags, because the engine compares those; it must not return resources with other titles, nor, if it knows
+	// them by titles only, any without one. A deletion finds strays by it: it returns all in that scope that carry the owner's ID. A Kind of which only the user's own resources are used has none.
 	Find func(ctx context.Context, key Key) ([]T, error)
 	// Phase a resource is in.
 	Phase func(*T) phases.Phase
