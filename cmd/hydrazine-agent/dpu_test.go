@@ -85,6 +85,7 @@ func (d *dpu) lives(program string) bool {
 func (d *dpu) kill(program string) {
 	d.Helper()
 	d.Expect(syscall.Kill(d.pid(program), syscall.SIGKILL)).To(Succeed())
+	d.Eventually(func() bool { return d.lives(program) }).WithTimeout(patience).Should(BeFalse()) // until then it has the lock of its pidfile
 }
 
 // switchSocket is where ovs-vswitchd takes orders.
