@@ -4,7 +4,6 @@ package machine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,7 +18,6 @@ import (
 
 	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
 	"github.com/bedplate/bedplate/internal/capi"
-	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/ledgers"
 	"github.com/bedplate/bedplate/internal/lifecycle"
@@ -116,26 +114,13 @@ func (r *Reconciler) conventions() capi.Conventions {
 }
 
 // around fetches the owners, as far as they exist.
-func (r *Reconciler) around(ctx context.Context, object *infrav1.IBMPowerVSMachine) (o owners, err error) {
-	o.machine, err = util.GetOwnerMachine(ctx, r.Client, object.ObjectMeta)
-	if client.IgnoreNotFound(err) != nil {
-		return o, fmt.Errorf("get the owning Machine: %w", err)
-	}
-	o.cluster, err = util.GetClusterFromMetadata(ctx, r.Client, object.ObjectMeta)
-	if client.IgnoreNotFound(err) != nil && !errors.Is(err, util.ErrNoCluster) {
-		return o, fmt.Errorf("get the Cluster: %w", err)
-	}
-	if o.cluster == nil {
-		return o, nil
-	}
+func (r *Reconciler) around(ctx context.Context, object *infrav1.IBMPowerVSMachine) (o owners, _ error) {
 	infra := &infrav1.IBMPowerVSCluster{}
-	name := types.NamespacedName{Namespace: object.Namespace, Name: o.cluster.Spec.InfrastructureRef.Name}
-	if err := r.Get(ctx, name, infra); client.IgnoreNotFound(err) != nil {
-		return o, fmt.Errorf("get IBMPowerVSCluster %s: %w", name, err)
-	} else if err == nil {
+	machine, cluster, found, err := capi.AroundMachine(ctx, r.Client, object.ObjectMeta, "IBMPowerVSCluster", infra)
+	if o = (owners{cluster: cluster, machine: machine}); found {
 		o.infra = infra
 	}
-	return o, nil
+	return o, err
 }
 
 // secretOf names the credentials: those of the cluster, or if it is gone, those that the virtual machine was created with.
@@ -149,17 +134,8 @@ func (r *Reconciler) secretOf(
 	if err != nil {
 		return none, err
 	}
-	name, labelled := object.Labels[clusterv1.ClusterNameLabel]
-	made := cluster.LoginOf(r.Default, object, ledger)
-	switch {
-	case made.Name != "" && !object.DeletionTimestamp.IsZero():
+	if made := cluster.LoginOf(r.Default, object, ledger); made.Name != "" && !object.DeletionTimestamp.IsZero() {
 		return made, nil
-	case !labelled:
-		return none, fault.Invalidf("there is no label %s, which says whose credentials to use: put it back", clusterv1.ClusterNameLabel)
-	case around.cluster == nil:
-		return none, fault.Invalidf("there is no Cluster %s, whose IBMPowerVSCluster names the credentials: create it again", name)
-	default:
-		return none, fault.Invalidf("there is no IBMPowerVSCluster %s of Cluster %s, which names the credentials: create it again",
-			around.cluster.Spec.InfrastructureRef.Name, name)
 	}
+	return none, capi.NoLogin(object.ObjectMeta, around.cluster, "IBMPowerVSCluster")
 }
