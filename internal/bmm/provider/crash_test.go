@@ -12,6 +12,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -86,19 +87,29 @@ func (w *world) Reconcile(ctx context.Context, f *crashtest.Fuse) error {
 	p.Guard = &credentials.Guard{Client: c, Metadata: c, Live: f.Live(w.Client), Finalizer: cluster.SecretFinalizer}
 	p.Clients = &credentials.Cache[*bmm.Client]{Reader: c, Clock: w.clock, Build: bmm.Connect(func(config *bmm.Config) {
 		config.APIName, config.Egress = bmm.APINameCarbide, egress.Policy{Loopback: true} // finding the name out is tried elsewhere
-		config.HTTP = &http.Client{Transport: f.Transport(leaving{f})}
+		config.HTTP = &http.Client{Transport: f.Transport(leaving{f, w.Sim})}
 	})}
 	_, err := w.reconciler(p).Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.owner)})
 	return err
 }
 
-// leaving is how a dead process's last call reaches the service: its connection is closed while the service is working.
-type leaving struct{ fuse *crashtest.Fuse }
+// leaving is how a dead process's last call reaches the service: its connection is closed while the service is working. Before that it
+// would be a call of which the service knows later than Pass waits.
+type leaving struct {
+	fuse    *crashtest.Fuse
+	service *sim.Server
+}
 
 func (l leaving) RoundTrip(r *http.Request) (*http.Response, error) {
 	if l.fuse.Dead() && r.Method == http.MethodPost {
-		ctx, leave := context.WithTimeout(r.Context(), crashCreate/2)
+		ctx, leave := context.WithCancel(r.Context())
 		defer leave()
+		go func() {
+			defer leave()
+			_ = wait.PollUntilContextCancel(ctx, time.Millisecond, true, func(context.Context) (bool, error) {
+				return l.service.State().Creating > 0, nil
+			})
+		}()
 		r = r.WithContext(ctx)
 	}
 	return http.DefaultTransport.RoundTrip(r)
