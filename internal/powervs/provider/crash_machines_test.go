@@ -75,8 +75,15 @@ func equipped(t *testing.T) *world {
 	})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(api.CreateBucket(ctx, ibm.Bucket{InstanceID: cos.ID, Region: powervstest.Region, Name: "demo-bucket"})).To(Succeed())
-	_, err = api.CreateHMACKey(ctx, cos.ID, "demo")
+	key, err := api.CreateHMACKey(ctx, cos.ID, "demo")
 	w.Expect(err).NotTo(HaveOccurred())
+	w.Create(&ledgerv1.Ledger{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: ledgerv1.Name("IBMPowerVSCluster", "demo")},
+		Spec: ledgerv1.LedgerSpec{
+			Owner: ledgerv1.Owner{Kind: "IBMPowerVSCluster", Name: "demo"}, OwnerID: "0123456789ab", Home: "home",
+			Entries: []ledgerv1.Entry{{Key: "hmackey", Kind: infrav1.KindCOSKey, State: ledgerv1.Bound, ID: key.ID}},
+		},
+	})
 	w.Pass()
 	balancer, err := api.CreateLoadBalancer(ctx, powervstest.Region, ibm.LoadBalancerRequest{
 		Name: "demo-loadbalancer", Public: true, SubnetIDs: []string{subnet.ID}, ResourceGroupID: sim.DefaultResourceGroupID,

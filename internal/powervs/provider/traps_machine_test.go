@@ -156,7 +156,7 @@ func TestTrap_aMachineThatNeedsASignedURLWaitsForTheKey(t *testing.T) {
 	f := powervstest.Start(t)
 	f.UntilReady(f.CreateCluster("demo", func(c *infrav1.IBMPowerVSCluster) { ignition(c, "demo-cos", "demo-bucket") }))
 	f.UntilReady(f.CreateImage("demo", "rhcos"))
-	heal := f.Refuse(http.StatusServiceUnavailable, "resourcecontroller.listResourceKeysForInstance")
+	heal := f.Refuse(http.StatusServiceUnavailable, "resourcecontroller.getResourceKey")
 	f.CreateBootstrapData("worker-1", "ignition", []byte(`{"ignition": {"version": "2.3.0"}}`))
 	machine := f.NewMachine(func(m *clusterv1.Machine) {
 		m.Spec.Bootstrap = clusterv1.Bootstrap{DataSecretName: ptr.To("worker-1-bootstrap")}
