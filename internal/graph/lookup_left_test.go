@@ -86,21 +86,26 @@ func TestLookup_afterWhatNeedsANameIsNotWaitedFor(t *testing.T) {
 // The same with a quota, which what left the spec has used up.
 func TestLookup_afterWhatNeedsAQuotaIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
-	f := inMemory(t)
-	theirs := f.put("theirs")
-	f.service.before = func(call string) error {
-		if call == "create new" && f.service.has("old") {
-			return &fault.Error{Class: fault.Quota, Err: errors.New("nothing left: ask for more")}
-		}
-		return nil
+	for name, claim := range map[string]graph.Claim{"Create": graph.Create(), "UseOrCreate": graph.UseOrCreate("n")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := inMemory(t)
+			theirs := f.put("theirs")
+			f.service.before = func(call string) error {
+				if call == "create new" && f.service.has("old") {
+					return &fault.Error{Class: fault.Quota, Err: errors.New("nothing left: ask for more")}
+				}
+				return nil
+			}
+			f.specifies(2, as, func(g *graph.Graph, k *graph.Kind[thing]) { graph.Add(g, k, f.claims("old", graph.Create())) })
+			f.specifies(24, as, func(g *graph.Graph, k *graph.Kind[thing]) {
+				made := graph.Add(g, k, f.claims("new", claim))
+				graph.Add(g, k, f.claims("own", finding(theirs.id), made))
+			})
+			f.Expect(f.service.keys()).To(ConsistOf("", "new"), "%v", f.service.changes())
+			f.Expect(f.ledger().Entry("own").ID).To(Equal(theirs.id))
+		})
 	}
-	f.specifies(2, as, func(g *graph.Graph, k *graph.Kind[thing]) { graph.Add(g, k, f.claims("old", graph.Create())) })
-	f.specifies(12, as, func(g *graph.Graph, k *graph.Kind[thing]) {
-		made := graph.Add(g, k, f.claims("new", graph.Create()))
-		graph.Add(g, k, f.claims("own", finding(theirs.id), made))
-	})
-	f.Expect(f.service.keys()).To(ConsistOf("", "new"), "%v", f.service.changes())
-	f.Expect(f.ledger().Entry("own").ID).To(Equal(theirs.id))
 }
 
 // What an attempt under another name has made is deleted, and a lookup comes after the key.

@@ -147,26 +147,6 @@ func TestNames_thatAreIDsOfAnotherKeyAreNotLeftOutside(t *testing.T) {
 	}
 }
 
-// Rule 7: a lookup that comes after something that is still to be made isn't waited for. As TestLookup_afterWhatNeedsAQuotaIsNotWaitedFor,
-// with UseOrCreate.
-func TestLookup_afterUseOrCreateThatNeedsAQuotaIsNotWaitedFor(t *testing.T) {
-	t.Parallel()
-	f := inMemory(t)
-	theirs := f.put("theirs")
-	f.service.before = func(call string) error {
-		if call == "create new" && f.service.has("old") {
-			return &fault.Error{Class: fault.Quota, Err: errors.New("nothing left: ask for more")}
-		}
-		return nil
-	}
-	f.specifies(2, as, func(g *graph.Graph, k *graph.Kind[thing]) { graph.Add(g, k, f.claims("old", graph.Create())) })
-	f.specifies(24, as, func(g *graph.Graph, k *graph.Kind[thing]) {
-		made := graph.Add(g, k, f.claims("new", graph.UseOrCreate("n")))
-		graph.Add(g, k, f.claims("own", finding(theirs.id), made))
-	})
-	f.Expect(f.service.keys()).To(ConsistOf("", "new"), "%v", f.service.changes())
-}
-
 // Rule 7: that there is none is an answer if it is given twice. It is given after the keys that are added before it were decided.
 func TestDoubles_doNotWaitForALookupThatFindsNone(t *testing.T) {
 	t.Parallel()

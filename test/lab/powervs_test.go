@@ -76,7 +76,7 @@ func (c command) expectAPIServerByItsMemberOnly() {
 	g, account := c.g, remoteAt(c.Simulator)
 	config, err := clientcmd.BuildConfigFromFlags("", c.Cluster.Kubeconfig)
 	g.Expect(err).NotTo(HaveOccurred())
-	connect := func(address string) error { // each time anew: connections outlive the member that they lead to
+	connect := func(address string) error { // a new one for each try: connections outlive the member that they lead to
 		dialer := &net.Dialer{Timeout: answerTimeout}
 		connection, err := tls.DialWithDialer(dialer, "tcp", address, &tls.Config{InsecureSkipVerify: true})
 		if err != nil {

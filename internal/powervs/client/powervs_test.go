@@ -153,7 +153,7 @@ func TestServers_areRefusedInTheServicesWords(t *testing.T) {
 			class  fault.Class
 		}{
 			"no such system": {func(r *client.ServerRequest) { r.SystemType = "z17" }, fault.Invalid},
-			"no such key":    {func(r *client.ServerRequest) { r.SSHKey = "nobody" }, fault.Invalid},
+			"no such key":    {func(r *client.ServerRequest) { r.SSHKey = "unknown" }, fault.Invalid},
 			"no such image":  {func(r *client.ServerRequest) { r.ImageID = nothing }, fault.Invalid},
 			"too much":       {func(r *client.ServerRequest) { r.MemoryGiB = 4000 }, fault.Quota},
 			"odd processors": {func(r *client.ServerRequest) { r.Processors = 0.3 }, fault.Invalid},
