@@ -75,17 +75,23 @@ func (d *dpu) pid(program string) int {
 	return pid
 }
 
-// lives reports whether a daemon runs.
+// lives reports whether a daemon has the lock of its pidfile, which the next one needs. A process that is being killed has it until the last one
+// of its threads has ended, when /proc has long called it a zombie.
 func (d *dpu) lives(program string) bool {
-	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", d.pid(program)))
-	_, state, is := strings.Cut(string(stat), " ("+program+") ")
-	return is && !strings.HasPrefix(state, "Z") // a zombie has released the lock of its pidfile; one that is ending may not have
+	file, err := os.Open(d.pidFile(program))
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	lock := syscall.Flock_t{Type: syscall.F_WRLCK}
+	d.Expect(syscall.FcntlFlock(file.Fd(), syscall.F_GETLK, &lock)).To(Succeed())
+	return lock.Type != syscall.F_UNLCK
 }
 
 func (d *dpu) kill(program string) {
 	d.Helper()
 	d.Expect(syscall.Kill(d.pid(program), syscall.SIGKILL)).To(Succeed())
-	d.Eventually(func() bool { return d.lives(program) }).WithTimeout(patience).Should(BeFalse()) // until then it has the lock of its pidfile
+	d.Eventually(func() bool { return d.lives(program) }).WithTimeout(patience).Should(BeFalse())
 }
 
 // switchSocket is where ovs-vswitchd takes orders.
