@@ -92,6 +92,12 @@ type session struct {
 	redact func(string) string
 }
 
+// LogIn fetches what calls log in with, unless it is known.
+func (c *Client) LogIn(ctx context.Context) error {
+	_, err := c.login.header(ctx)
+	return err
+}
+
 func (c *Client) newSession(l Login) session {
 	if l.header != nil {
 		return session{

@@ -161,17 +161,15 @@ func (c *Client) CloseIdleConnections() {
 	c.drop()
 }
 
-// AccountID is the ID of the account that the API key belongs to. It is known as soon as the client has logged in: before that, the call
-// lists an instance.
+// AccountID is the ID of the account that the API key belongs to. It is known once the client has logged in, which the call does.
 func (c *Client) AccountID(ctx context.Context) (string, error) {
 	if id := c.knownAccount(); id != "" {
 		return id, nil
 	}
-	err := c.controllerAnswers(ctx)
-	if id := c.knownAccount(); id != "" {
-		return id, nil
+	if err := c.controller.LogIn(ctx); err != nil {
+		return "", err
 	}
-	return "", err
+	return c.knownAccount(), nil
 }
 
 func (c *Client) knownAccount() string {
