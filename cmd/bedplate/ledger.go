@@ -113,7 +113,11 @@ func showLedger(ctx context.Context, out io.Writer, c client.Client, owner graph
 	if l == nil {
 		return errors.New("the object has no ledger")
 	}
-	_, _ = fmt.Fprintf(out, "Owner ID:     %s\nHome:         %s\nCredentials:  %s\n\n", l.Spec.OwnerID, l.Spec.Home, strings.Join(l.Spec.Credentials, ", "))
+	_, _ = fmt.Fprintf(out, "Owner ID:     %s\nHome:         %s\nCredentials:  %s\n", l.Spec.OwnerID, l.Spec.Home, strings.Join(l.Spec.Credentials, ", "))
+	if l.Spec.Account != "" {
+		_, _ = fmt.Fprintf(out, "Account:      %s\n", l.Spec.Account)
+	}
+	_, _ = fmt.Fprintln(out)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "KEY\tKIND\tSTATE\tID\tIN\tNOTE")
 	for _, e := range l.Spec.Entries {

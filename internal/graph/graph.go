@@ -113,6 +113,9 @@ func (e *Engine) New(ctx context.Context, owner Owner, credentials []string, kin
 	if err := g.open(ctx); err != nil {
 		return nil, err
 	}
+	if err := g.enter(ctx); err != nil {
+		return nil, err
+	}
 	if err := g.ledger.Restore(ctx); err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func (e *Engine) Seed(ctx context.Context, owner Owner, ownerID string, credenti
 			return fmt.Errorf("write the ledger: %w", err)
 		}
 	}
-	return g.enter(ctx, resources)
+	return g.note(ctx, resources)
 }
 
 // verify that a resource to be entered exists, and isn't another object's.
@@ -85,10 +85,10 @@ func (e *Engine) AdoptInto(ctx context.Context, owner Owner, resources ...ledger
 		return fmt.Errorf("there is no ledger of this object: write one with `bedplate ledger seed`")
 	}
 	g.ledger = e.Open(owner, home, stored.Spec.Credentials, stored)
-	return g.enter(ctx, resources)
+	return g.note(ctx, resources)
 }
 
-func (g *Graph) enter(ctx context.Context, resources []ledgers.Resource) error {
+func (g *Graph) note(ctx context.Context, resources []ledgers.Resource) error {
 	for _, r := range resources {
 		if err := g.isNoOther(ctx, r); err != nil {
 			return err

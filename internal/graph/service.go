@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -13,10 +14,30 @@ type Service struct {
 	// Endpoint is its address: creates at the same endpoint share a limit, whatever their credentials. By default it is the
 	// credentials.
 	Endpoint string
+	// Account is the one that the credentials lead to, of a service where those of another account find nothing of what was made here.
+	// Optional; the same for all services of a graph.
+	Account func(context.Context) (string, error)
 	// Creates limits the concurrent creates at the endpoint.
 	Creates int
 	// Poll, CreateTimeout and Settle are as in Engine. Settle is at least twice CreateTimeout.
 	Poll, CreateTimeout, Settle time.Duration
+}
+
+// enter the account that the credentials lead to: it has to be that of what the ledger has. A deletion without anything to delete needs none.
+func (g *Graph) enter(ctx context.Context) error {
+	if g.owner.GetDeletionTimestamp() != nil && len(g.ledger.Entries) == 0 {
+		return nil
+	}
+	for _, k := range g.kinds {
+		if s := k.service(); s != nil && s.Account != nil {
+			account, err := s.Account(ctx)
+			if err != nil {
+				return fmt.Errorf("ask for the account: %w", err)
+			}
+			return g.ledger.Enter(account)
+		}
+	}
+	return nil
 }
 
 // inside stands for Kubernetes, which gates read. Several stands for all services that were searched.

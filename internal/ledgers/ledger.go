@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
@@ -25,6 +26,8 @@ type Ledger struct {
 	OwnerID string
 	// Credentials are the names of the Secrets that the calls log in with. Each write stores them.
 	Credentials []string
+	// Account is where the owner's resources are, of a service that has many. Each write stores it.
+	Account string
 	// Entries by their keys. An entry is never changed, only replaced.
 	Entries map[string]*ledgerv1.Entry
 	// Stored is the object as it was read or written last; without a resource version there is none yet.
@@ -60,7 +63,7 @@ func newID() string { return strings.ReplaceAll(uuid.NewString(), "-", "")[:owne
 
 // Open a ledger that was read.
 func (s *Store) Open(owner Owner, home string, credentials []string, stored *ledgerv1.Ledger) *Ledger {
-	l := &Ledger{OwnerID: stored.Spec.OwnerID, Credentials: credentials, store: s, owner: owner, home: home}
+	l := &Ledger{OwnerID: stored.Spec.OwnerID, Credentials: credentials, Account: stored.Spec.Account, store: s, owner: owner, home: home}
 	l.take(stored)
 	return l
 }
@@ -147,8 +150,21 @@ func (l *Ledger) BelongsTo(ownerID string) {
 	}
 }
 
-// Moved reports whether the ledger names other credentials, until it is written.
-func (l *Ledger) Moved() bool { return !slices.Equal(l.Stored.Spec.Credentials, l.Credentials) }
+// Moved reports whether the ledger names other credentials or another account, until it is written.
+func (l *Ledger) Moved() bool {
+	return !slices.Equal(l.Stored.Spec.Credentials, l.Credentials) || l.Stored.Spec.Account != l.Account
+}
+
+// Enter says which account the credentials lead to. It fails if what was made for the owner is in another one: there it looks gone.
+func (l *Ledger) Enter(account string) error {
+	if l.Account != "" && l.Account != account && (l.Stored.Owns() || len(Lacking(l.Stored, l.owner)) > 0) {
+		return &fault.Error{Class: fault.Credentials, Err: fmt.Errorf(
+			"secret %s leads to account %s, and what was made for this object is in account %s; nothing is touched. Put credentials of that "+
+				"account into the Secret", strings.Join(l.Credentials, ", "), account, l.Account)}
+	}
+	l.Account = account
+	return nil
+}
 
 // Write stores the ledger, on the server and in memory. It fails with phases.ErrStale if the server has another version than was
 // read, so an intention is always written on the newest ledger; and if the owner has changed since, for an intention. After a
@@ -236,7 +252,7 @@ func (l *Ledger) put(ctx context.Context) error {
 // that all is gone.
 func (l *Ledger) object() (*ledgerv1.Ledger, error) {
 	next := l.Stored.DeepCopy()
-	next.Spec.Credentials, next.Spec.Home = l.Credentials, l.home
+	next.Spec.Credentials, next.Spec.Account, next.Spec.Home = l.Credentials, l.Account, l.home
 	next.Spec.Entries, next.Status = nil, ledgerv1.LedgerStatus{}
 	for _, key := range l.Keys() {
 		e := l.Entries[key].DeepCopy()

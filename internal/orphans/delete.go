@@ -88,7 +88,7 @@ func (r *Report) sees(l living) bool {
 		return true
 	}
 	for _, secret := range l.forsaken.Spec.Credentials {
-		if account, known := r.leads[secret]; !known || !r.read[account] {
+		if account, known := r.leads[secret]; !known || !r.read[account.String()] {
 			return true
 		}
 	}

@@ -55,7 +55,7 @@ type Report struct {
 	// reach are the accounts that the Secrets of a namespace lead to; leads says it of each Secret, and read are those of which all was
 	// listed.
 	reach         map[string][]string
-	leads         map[string]string
+	leads         map[string]Account
 	read          map[string]bool
 	owners, sites []string
 	objects       client.Reader
@@ -99,7 +99,7 @@ func Find(ctx context.Context, c client.Reader, system System, o Options) (*Repo
 	}
 	r := &Report{
 		Orphans: []*Orphan{}, Warning: Warning, owners: o.Owners, sites: o.Sites, objects: c, system: system,
-		world: map[string][]item{}, reach: map[string][]string{}, leads: map[string]string{}, read: map[string]bool{},
+		world: map[string][]item{}, reach: map[string][]string{}, leads: map[string]Account{}, read: map[string]bool{},
 	}
 	accounts := &credentials.Cache[Account]{Reader: c, Clock: clock.RealClock{}, Build: system.Connect(o.Egress)}
 	for _, secret := range secrets {
@@ -142,6 +142,7 @@ func (r *Report) misses(c claims) {
 		}
 	}
 	for _, l := range c.living {
+		r.missesAccount(l)
 		if l.damage == nil {
 			continue
 		}
@@ -154,9 +155,22 @@ func (r *Report) misses(c claims) {
 	}
 }
 
+// missesAccount reports a ledger whose Secret leads to another account now: there all that it names looks gone.
+func (r *Report) missesAccount(l living) {
+	if l.forsaken == nil || l.forsaken.Spec.Account == "" || len(r.owners) > 0 && !slices.Contains(r.owners, l.owner) {
+		return
+	}
+	for _, secret := range l.forsaken.Spec.Credentials {
+		if account, known := r.leads[secret]; known && account.ID() != l.forsaken.Spec.Account {
+			r.Incomplete = append(r.Incomplete, fmt.Sprintf("ledger %s/%s: what it names is in account %s, and secret %s leads to account %s: "+
+				"what is there is left out", l.namespace, l.forsaken.Name, l.forsaken.Spec.Account, secret, account.ID()))
+		}
+	}
+}
+
 // reaches remembers to which account a Secret leads.
 func (r *Report) reaches(secret types.NamespacedName, account Account) {
-	r.leads[secret.String()] = account.String()
+	r.leads[secret.String()] = account
 	if accounts := r.reach[secret.Namespace]; !slices.Contains(accounts, account.String()) {
 		r.reach[secret.Namespace] = append(accounts, account.String())
 	}

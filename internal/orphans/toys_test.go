@@ -48,6 +48,8 @@ func (child) OutsideIDs() (ids []ledgerv1.OutsideID) { return nil }
 
 func (s *shop) String() string { return "shop" }
 
+func (s *shop) ID() string { return "shop-1" }
+
 func (s *shop) SiteID(_ context.Context, site string) (string, error) {
 	return "", errors.New("there is no site " + site)
 }

@@ -6,7 +6,9 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/orphans"
 )
@@ -73,4 +75,31 @@ func TestFind_whatHasNoTagsAndAnObjectUsesIsSpared(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(report.Orphans).To(BeEmpty())
 	g.Expect(report.LeftOut).To(ConsistOf(And(HaveField("ID", "box-2"), HaveField("Why", "ConfigMap red/lives uses it"))))
+}
+
+// With credentials of another account all looks gone: the ledger that is left must stay.
+func TestFind_saysWhichLedgerIsOfAnotherAccount(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := untagged{&shop{}}
+	c := management(g)
+	left := &ledgerv1.Ledger{ObjectMeta: metav1.ObjectMeta{Namespace: "red", Name: ledgerv1.Name("ConfigMap", "gone")}}
+	find := func(account string) *orphans.Report {
+		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(left), left)).To(Succeed())
+		left.Spec.Account = account
+		g.Expect(c.Update(t.Context(), left)).To(Succeed())
+		system := s.system()
+		system.Connect = connectTo(s)
+		report, err := orphans.Find(t.Context(), c, system, orphans.Options{Owners: []string{gone}})
+		g.Expect(err).NotTo(HaveOccurred())
+		return report
+	}
+	report := find("shop-2")
+	g.Expect(report.Incomplete).To(ConsistOf("ledger red/configmap-gone: what it names is in account shop-2, and secret red/login leads to " +
+		"account shop-1: what is there is left out"))
+	g.Expect(report.Delete(t.Context(), c)).To(Succeed())
+	report = find("shop-1")
+	g.Expect(report.Incomplete).To(BeEmpty())
+	g.Expect(report.Delete(t.Context(), c)).To(Succeed())
+	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(left), left)).To(MatchError(ContainSubstring("not found")))
 }

@@ -27,6 +27,8 @@ type System struct {
 type Account interface {
 	// String names the account: logins with the same name see the same.
 	String() string
+	// ID of the account, as ledgers have it; empty where they don't say it.
+	ID() string
 	// SiteID of a site that is named by its ID or its name.
 	SiteID(ctx context.Context, site string) (string, error)
 	// Kinds are those of everything that Bedplate may have made, and of what lies in it.

@@ -192,6 +192,11 @@ type LedgerSpec struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=512
 	Credentials []string `json:"credentials,omitempty"`
+	// account is where the resources were made, of a service whose credentials lead to one of many: with those of another account all
+	// that was made here looks gone.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Account string `json:"account,omitempty"`
 	// released are the users' own resources that aren't in use any more, as KIND ID: the last 64, and what the owner shows.
 	// +optional
 	// +listType=set

@@ -38,6 +38,9 @@ func connect(policy egress.Policy) func(*corev1.Secret) (orphans.Account, error)
 // account is what a client sees.
 type account struct{ *bmm.Client }
 
+// ID is none: an organisation refuses what is another one's.
+func (a account) ID() string { return "" }
+
 // SiteID asks for the ID where it is a name.
 func (a account) SiteID(ctx context.Context, site string) (string, error) {
 	if uuid.Validate(site) == nil {

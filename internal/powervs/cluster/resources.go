@@ -55,7 +55,7 @@ type Kinds struct {
 // KindsOf are the kinds as a client sees them. What is new of an object lies where its spec says; all else where its ledger says.
 func KindsOf(api *ibm.Client, object *infrav1.IBMPowerVSCluster) *Kinds {
 	service := func(s ibm.Service, region string) *graph.Service {
-		return &graph.Service{Endpoint: api.Endpoint(s, region)}
+		return &graph.Service{Endpoint: api.Endpoint(s, region), Account: api.AccountID}
 	}
 	rm, rc, power := service(ibm.ServiceResourceManager, ""), service(ibm.ServiceResourceController, ""), service(ibm.ServicePowerVS, ibm.PowerVSRegion(object.Spec.Zone))
 	vpc, transit, cos := service(ibm.ServiceVPC, object.Region()), service(ibm.ServiceTransitGateway, ""), service(ibm.ServiceCOS, bucketRegion(object))

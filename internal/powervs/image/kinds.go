@@ -27,7 +27,7 @@ func (n *node) scope(string) graph.Scope {
 }
 
 func (n *node) service() *graph.Service {
-	return &graph.Service{Endpoint: string(ibm.ServicePowerVS) + " of " + n.api.String()}
+	return &graph.Service{Endpoint: string(ibm.ServicePowerVS) + " of " + n.api.String(), Account: n.api.AccountID}
 }
 
 var within = []string{infrav1.KindZone, infrav1.KindWorkspace}

@@ -36,7 +36,7 @@ func KindOf(api *ibm.Client) *graph.Kind[ibm.Server] {
 
 // serviceOf is a service with a login: its outages and limits are its own.
 func serviceOf(api *ibm.Client, service ibm.Service) *graph.Service {
-	return &graph.Service{Endpoint: string(service) + " of " + api.String()}
+	return &graph.Service{Endpoint: string(service) + " of " + api.String(), Account: api.AccountID}
 }
 
 func workspaceIn(in graph.Scope) ibm.Workspace {

@@ -38,17 +38,20 @@ func connect(policy egress.Policy) func(*corev1.Secret) (orphans.Account, error)
 		if err != nil {
 			return nil, fmt.Errorf("secret %s/%s: %w", secret.Namespace, secret.Name, err)
 		}
-		return account{api, id + " at " + api.Endpoint(ibm.ServiceIAM, "")}, nil
+		return account{api, id}, nil
 	}
 }
 
 // account is what a client sees. All API keys of an account see the same.
 type account struct {
 	*ibm.Client
-	name string
+	id string
 }
 
-func (a account) String() string { return a.name }
+func (a account) String() string { return a.id + " at " + a.Endpoint(ibm.ServiceIAM, "") }
+
+// ID is that of the API key.
+func (a account) ID() string { return a.id }
 
 // SiteID is the ID of a workspace.
 func (a account) SiteID(ctx context.Context, site string) (string, error) {

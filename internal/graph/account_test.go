@@ -1,0 +1,84 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+// opensIn opens the owner's graph with credentials that lead to an account.
+func (f *fixture) opensIn(account func(context.Context) (string, error)) (*graph.Graph, error) {
+	f.t.Helper()
+	kind := f.service.kind()
+	kind.Service = &graph.Service{Account: account}
+	g, err := f.engine().New(f.t.Context(), f.owner(), []string{"any"}, kind)
+	if err == nil {
+		f.wants(g, kind)
+	}
+	return g, err
+}
+
+func account(id string) func(context.Context) (string, error) {
+	return func(context.Context) (string, error) { return id, nil }
+}
+
+// What was made in one account looks gone in each other one.
+func TestAccount_otherThanThatOfWhatWasMadeIsRefused(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	f.madeAll() // by a version that didn't ask for the account
+	reconcile := func(account func(context.Context) (string, error)) error {
+		g, err := f.opensIn(account)
+		if err == nil {
+			_, err = g.Reconcile(t.Context())
+		}
+		return err
+	}
+	f.Expect(reconcile(account("first"))).To(Succeed())
+	f.Expect(f.ledger().Spec.Account).To(Equal("first"))
+	calls, before := len(f.service.calls), f.ledger()
+	for range 2 {
+		err := reconcile(account("second"))
+		f.Expect(fault.ClassOf(err)).To(Equal(fault.Credentials))
+		f.Expect(err).To(MatchError(And(ContainSubstring("any leads to account second"), ContainSubstring("in account first"))))
+		f.Expect(f.service.calls).To(HaveLen(calls), "nothing is asked for, so nothing looks gone")
+		f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed()) // a deletion waits, too
+	}
+	f.Expect(f.ledger().Spec).To(Equal(before.Spec))
+	f.Expect(reconcile(func(context.Context) (string, error) { return "", errors.New("down") })).To(MatchError(ContainSubstring("down")))
+}
+
+// The credentials of an owner without anything of its own may lead anywhere, and its deletion needs none.
+func TestAccount_isAnyWhereNothingWasMade(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	theirs := f.put("theirs")
+	use := func(id string) {
+		kind := f.service.kind()
+		kind.Service = &graph.Service{Account: account(id)}
+		g, err := f.engine().New(t.Context(), f.owner(), []string{"any"}, kind)
+		f.Expect(err).NotTo(HaveOccurred())
+		graph.Add(g, kind, f.claims("lonely", graph.Use(theirs.id)))
+		_, err = g.Reconcile(t.Context())
+		f.Expect(err).NotTo(HaveOccurred())
+		f.Expect(f.ledger().Spec.Account).To(Equal(id))
+	}
+	use("first")
+	use("second")
+}
+
+func TestAccount_isNotAskedForWhereNothingIsToBeDeleted(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+	g, err := f.opensIn(func(context.Context) (string, error) { return "", errors.New("down") })
+	f.Expect(err).NotTo(HaveOccurred())
+	done, _, err := g.Delete(t.Context())
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(done).To(BeTrue())
+}
