@@ -125,7 +125,7 @@ func start(bin tools.Dir) {
 			filepath.Join(config, "powervs", "webhook", "manifests.yaml"),
 		}
 	}
-	for name, value := range map[string]string{"GOGC": strconv.Itoa(garbage), "GOMEMLIMIT": "1GiB"} {
+	for name, value := range map[string]string{"GOGC": strconv.Itoa(garbage), "GOMEMLIMIT": "2GiB"} {
 		if _, set := os.LookupEnv(name); !set { // for the API server and etcd alone: tests measure the memory of what they start
 			_ = os.Setenv(name, value)
 			defer os.Unsetenv(name)
