@@ -64,8 +64,12 @@ type Suite struct {
 	// Change, if a spec may change, has the spec of a ready owner want more; Changed are the keys then.
 	Change  func(World)
 	Changed []string
-	// OneOf has one in so many points tried, also of those in writes, unless all are: for a graph of many resources. Default 1.
+	// OneOf has one in so many points tried, also of those in writes: for a graph of many resources. Where all points of others are tried, all
+	// of its writes are, and its other points are sampled. Default 1.
 	OneOf int
+
+	// samples: some points are left out.
+	samples bool
 }
 
 // Sample is one of several rows, by the seed of the suites, or all of them if all points are tried.
@@ -90,6 +94,10 @@ func (s Suite) Run(t *testing.T) {
 	_, seed := soaktest.Options(t, time.Second)
 	slices.Sort(s.Keys)
 	slices.Sort(s.Changed)
+	every := os.Getenv(everyVariable) != ""
+	if s.samples = !every || s.OneOf > 1; every {
+		s.OneOf = 1
+	}
 	s.OneOf = max(s.OneOf, 1)
 	var points atomic.Int64
 	for i, variant := range []struct {
@@ -118,8 +126,8 @@ func (s Suite) Run(t *testing.T) {
 			writes := s.scout(t, variant.deleting)
 			random := rand.New(rand.NewPCG(seed, uint64(i)))
 			for n := 0; !t.Failed(); n++ {
-				if n < len(writes) && (left(random, s.OneOf) || !writes[n] && left(random, sampledReads) ||
-					variant.once && left(random, sampledFailures)) {
+				if n < len(writes) && (s.leaves(random, s.OneOf) || !writes[n] && s.leaves(random, sampledReads) ||
+					variant.once && s.leaves(random, sampledFailures)) {
 					continue
 				}
 				f := at(n, !variant.once)

@@ -3,7 +3,6 @@ package crashtest
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -15,10 +14,8 @@ const everyVariable = "BEDPLATE_CRASH_EVERY"
 // Otherwise one of so many points is tried: of stale caches, of kills in calls that only read, and of single failures.
 const sampled, sampledReads, sampledFailures = 4, 5, 3
 
-// left reports whether a point is left out.
-func left(random *rand.Rand, oneOf int) bool {
-	return os.Getenv(everyVariable) == "" && random.IntN(oneOf) > 0
-}
+// leaves reports whether a point is left out.
+func (s Suite) leaves(random *rand.Rand, oneOf int) bool { return s.samples && random.IntN(oneOf) > 0 }
 
 // mostBehind is how many revisions a cache may be behind.
 const mostBehind = 3
@@ -48,7 +45,7 @@ func (s Suite) runStale(t *testing.T, seed uint64) *atomic.Int64 {
 				t.Parallel()
 				random := rand.New(rand.NewPCG(seed, uint64(i*mostBehind+behind)))
 				for n, more := 0, true; more && !t.Failed(); n++ {
-					if left(random, sampled*s.OneOf) {
+					if s.leaves(random, sampled*s.OneOf) {
 						if n > rounds {
 							return
 						}
