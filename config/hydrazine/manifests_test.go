@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 // everything has the centrals on the nodes' ports, too.
 func everything(t *testing.T) string {
 	t.Helper()
-	return testenv.Everything(t, map[string]any{"configMapGenerator": []map[string]any{{
+	return testenv.Everything(t, ".", map[string]any{"configMapGenerator": []map[string]any{{
 		"name": "bedplate-hydrazine-settings", "namespace": "bedplate-hydrazine-system", "behavior": "merge",
 		"literals": []string{"CENTRALS_SERVICE=NodePort", "CENTRALS_ADDRESS=172.18.0.2"},
 	}}})
@@ -35,7 +35,7 @@ func everything(t *testing.T) string {
 // Pod Security "restricted".
 func TestManifests_areTakenWithoutAWarning(t *testing.T) {
 	t.Parallel()
-	for _, neighbour := range []string{"testdata/cert-manager.yaml", "testdata/prometheus-operator.yaml"} {
+	for _, neighbour := range []string{"../testdata/cert-manager.yaml", "../testdata/prometheus-operator.yaml"} {
 		testenv.Kubectl(t, "apply", "-f", neighbour)
 		testenv.Kubectl(t, "wait", "-f", neighbour, "--for=condition=Established")
 	}
@@ -141,5 +141,5 @@ func TestManifests_letTheManagerReadTheSecretsOfCentralsOnly(t *testing.T) {
 
 func TestComponents_meetTheManager(t *testing.T) {
 	t.Parallel()
-	testenv.ComponentsMeetTheManager(t, everything(t), "bedplate-hydrazine")
+	testenv.ComponentsMeetTheManager(t, ".", everything(t), "bedplate-hydrazine")
 }

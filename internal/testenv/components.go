@@ -16,21 +16,21 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Everything is a folder with the default and all components of the program whose config folder the test is in, as
-// docs/installation.md says, with more in its kustomization.
-func Everything(t testing.TB, more map[string]any) string {
+// Everything is a folder with the default and all components of a program, from its folder of config, as docs/installation.md says, with more
+// in its kustomization.
+func Everything(t testing.TB, config string, more map[string]any) string {
 	t.Helper()
 	g := NewWithT(t)
 	dir := t.TempDir()
-	here, err := filepath.Abs(".")
+	here, err := filepath.Abs(config)
 	g.Expect(err).NotTo(HaveOccurred())
 	here, err = filepath.Rel(dir, here)
 	g.Expect(err).NotTo(HaveOccurred())
-	components, err := filepath.Glob("components/*")
+	components, err := filepath.Glob(filepath.Join(config, "components", "*"))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(components).NotTo(BeEmpty())
 	for i := range components {
-		components[i] = filepath.Join(here, components[i])
+		components[i] = filepath.Join(here, "components", filepath.Base(components[i]))
 	}
 	all := map[string]any{"resources": []string{filepath.Join(here, "default")}, "components": components}
 	maps.Copy(all, more)
@@ -41,9 +41,9 @@ func Everything(t testing.TB, more map[string]any) string {
 }
 
 // ComponentsMeetTheManager checks that selectors by label and ports by name match the manager, and that its metrics are read with the
-// certificate that it serves. The folder is of Everything, the name such as "bedplate-bmm", and policies are those beside the one of
+// certificate that it serves. Everything is a folder of that, the name such as "bedplate-bmm", and policies are those beside the one of
 // what may come in.
-func ComponentsMeetTheManager(t testing.TB, folder, name string, policies ...string) {
+func ComponentsMeetTheManager(t testing.TB, config, everything, name string, policies ...string) {
 	t.Helper()
 	g := NewWithT(t)
 	var manager appsv1.Deployment
@@ -67,8 +67,8 @@ func ComponentsMeetTheManager(t testing.TB, folder, name string, policies ...str
 	for i := range policies {
 		into["NetworkPolicy "+policies[i]] = &others[i]
 	}
-	Kustomize(t, folder, into)
-	Kustomize(t, "default", map[string]any{"PodDisruptionBudget " + name + "-manager": &budget}) // not a component
+	Kustomize(t, everything, into)
+	Kustomize(t, filepath.Join(config, "default"), map[string]any{"PodDisruptionBudget " + name + "-manager": &budget}) // not a component
 
 	selectors := []map[string]string{budget.Spec.Selector.MatchLabels, policy.Spec.PodSelector.MatchLabels, service.Spec.Selector}
 	for _, other := range others {

@@ -1,7 +1,8 @@
-package powervs_test
+package config_test
 
 import (
-	"io/fs"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -10,59 +11,52 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
-	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
+	powervsv1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
 	"github.com/bedplate/bedplate/config/powervs"
-	"github.com/bedplate/bedplate/internal/powervs/webhook"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
-// The webhooks are those of a manager without flags.
-func TestMain(m *testing.M) { testenv.Main(m, webhook.Features{}.SetupWithManager) }
-
-func crds(g Gomega) (all []apiextensionsv1.CustomResourceDefinition) {
-	g.Expect(fs.WalkDir(powervs.CRDs, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		data, err := powervs.CRDs.ReadFile(path)
-		if err != nil {
-			return err
-		}
+func crds(g Gomega, p provider) (all []apiextensionsv1.CustomResourceDefinition) {
+	files, err := filepath.Glob(p.folder("crd/bases/*.yaml"))
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
 		var crd apiextensionsv1.CustomResourceDefinition
-		err = yaml.UnmarshalStrict(data, &crd)
+		g.Expect(yaml.UnmarshalStrict(data, &crd)).To(Succeed())
 		all = append(all, crd)
-		return err
-	})).To(Succeed())
+	}
 	return all
 }
 
 func TestCRDs_areInstalledTogether(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	var names []string
-	for _, object := range testenv.Kustomize(t, "crd", nil) {
-		names = append(names, object.Name)
-	}
-	var want []string
-	for _, crd := range crds(g) {
-		want = append(want, crd.Name)
-	}
-	g.Expect(names).To(ConsistOf(want))
-	g.Expect(names).To(And(HaveLen(6), ContainElement("ledgers."+infrav1.LedgerGroup)))
-	testenv.Kubectl(t, "apply", "-k", "crd", "--server-side", "--force-conflicts", "--warnings-as-errors")
+	each(t, func(t *testing.T, p provider) {
+		g := NewWithT(t)
+		var names, want []string
+		for _, object := range testenv.Kustomize(t, p.folder("crd"), nil) {
+			names = append(names, object.Name)
+		}
+		for _, crd := range crds(g, p) {
+			want = append(want, crd.Name)
+		}
+		g.Expect(names).To(ConsistOf(want))
+		g.Expect(names).To(And(HaveLen(p.kinds), ContainElement("ledgers."+p.ledgers)))
+		testenv.Kubectl(t, "apply", "-k", p.folder("crd"), "--server-side", "--force-conflicts", "--warnings-as-errors")
+	})
 }
 
 func TestCRDs_describeEveryField(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	for _, crd := range crds(g) {
-		schema := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
-		for _, part := range []string{"spec", "status"} {
-			if fields, ok := schema.Properties[part]; ok {
-				g.Expect(undescribed(crd.Spec.Names.Kind+"."+part, fields)).To(BeEmpty())
+	each(t, func(t *testing.T, p provider) {
+		g := NewWithT(t)
+		for _, crd := range crds(g, p) {
+			schema := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
+			for _, part := range []string{"spec", "status"} {
+				if fields, ok := schema.Properties[part]; ok {
+					g.Expect(undescribed(crd.Spec.Names.Kind+"."+part, fields)).To(BeEmpty())
+				}
 			}
 		}
-	}
+	})
 }
 
 func undescribed(path string, schema apiextensionsv1.JSONSchemaProps) (paths []string) {
@@ -107,6 +101,12 @@ func TestExplain_tellsAUserWhatAFieldIsFor(t *testing.T) {
 		}, time.Minute).Should(Succeed())
 		return text
 	}
+	g.Expect(explain("nvidiabmmcluster.spec")).To(And(
+		ContainSubstring("spec says which networks the cluster gets, and where."),
+		MatchRegexp(`siteRef\t<Object> -required-\n +siteRef names the BMM site`)))
+	g.Expect(explain("nvidiabmmcluster.spec.vpc.networkSecurityGroup.rules")).To(MatchRegexp(
+		`direction\t<string> -required-\n +enum: ingress, egress\n +direction of the traffic: ingress comes to the machine`))
+	g.Expect(explain("nvidiabmmmachine.spec.network")).To(MatchRegexp(`subnetName\t<string>\n +subnetName is the name of a subnet`))
 	g.Expect(explain("ibmpowervscluster.spec")).To(And(
 		ContainSubstring("spec says what the cluster gets, and where."),
 		MatchRegexp(`zone\t<string>\n +zone is the PowerVS zone, such as dal10, of all machines`)))
@@ -116,7 +116,7 @@ func TestExplain_tellsAUserWhatAFieldIsFor(t *testing.T) {
 }
 
 // Each kind that has rules beyond its CRD is asked about, by the paths that the manager serves.
-func TestWebhooks_areThoseOfTheKinds(t *testing.T) {
+func TestWebhooks_areThoseOfPowerVSKinds(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	data, err := powervs.Webhooks.ReadFile("webhook/manifests.yaml")
@@ -135,11 +135,11 @@ func TestWebhooks_takeIgnitionWithItsFeatureGateOnly(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c, namespace := testenv.Client(t), testenv.Namespace(t)
-	cluster := &infrav1.IBMPowerVSCluster{Spec: infrav1.IBMPowerVSClusterSpec{Ignition: &infrav1.Ignition{}}}
+	cluster := &powervsv1.IBMPowerVSCluster{Spec: powervsv1.IBMPowerVSClusterSpec{Ignition: &powervsv1.Ignition{}}}
 	cluster.Namespace, cluster.Name = namespace, "demo"
 	const refused = "ignition: Forbidden: start the manager with --feature-gates=BootstrapFormatIgnition=true first, or remove ignition"
 	g.Expect(c.Create(t.Context(), cluster)).To(MatchError(ContainSubstring("spec." + refused)))
-	template := &infrav1.IBMPowerVSClusterTemplate{}
+	template := &powervsv1.IBMPowerVSClusterTemplate{}
 	template.Namespace, template.Name, template.Spec.Template.Spec = namespace, "demo", cluster.Spec
 	g.Expect(c.Create(t.Context(), template)).To(MatchError(ContainSubstring("spec.template.spec." + refused)))
 	cluster.Spec.Ignition = nil

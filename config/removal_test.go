@@ -1,4 +1,4 @@
-package bmm_test
+package config_test
 
 import (
 	"context"
@@ -49,7 +49,7 @@ func TestRemoval_thatBeganWithTheManifestsIsFinishedByApplyingThemAgain(t *testi
 	s := startSite(t)
 	machine := s.machine()
 	s.apply()
-	s.kubectl("delete", "-k", "default", "--wait=false")
+	s.kubectl("delete", "-k", "bmm/default", "--wait=false")
 	s.Eventually(func(g Gomega) {
 		g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
 		g.Expect(machine.DeletionTimestamp).NotTo(BeNil())
@@ -125,13 +125,13 @@ func (s *site) kubectl(args ...string) {
 
 func (s *site) apply() {
 	s.t.Helper()
-	s.kubectl("apply", "-k", "default")
+	s.kubectl("apply", "-k", "bmm/default")
 }
 
 // machine is one that has an instance: the manager, which isn't running, would remove its finalizer.
 func (s *site) machine() *infrav1.NvidiaBMMMachine {
 	s.t.Helper()
-	s.kubectl("apply", "-k", "crd") // before the webhooks, which nothing serves here
+	s.kubectl("apply", "-k", "bmm/crd") // before the webhooks, which nothing serves here
 	s.kubectl("wait", "crd", "--all", "--for=condition=Established")
 	const id = "17fe0000-0000-4000-8000-000000000001"
 	machine := &infrav1.NvidiaBMMMachine{
@@ -158,7 +158,7 @@ func (s *site) release(machine *infrav1.NvidiaBMMMachine) {
 // remove everything by the guide's command.
 func (s *site) remove() (string, error) {
 	s.t.Helper()
-	page, err := os.ReadFile("../../docs/installation.md")
+	page, err := os.ReadFile("../docs/installation.md")
 	s.Expect(err).NotTo(HaveOccurred())
 	_, section, found := strings.Cut(string(page), "\n## Remove bmm\n")
 	s.Expect(found).To(BeTrue())
@@ -171,7 +171,7 @@ func (s *site) remove() (string, error) {
 	}
 	s.Expect(commands).To(HaveLen(1))
 	command := exec.CommandContext(s.t.Context(), "sh", "-c", commands[0])
-	command.Dir = "default"
+	command.Dir = "bmm/default"
 	kubectl := toolstest.Find(s.t, "kubectl").Path("kubectl")
 	command.Env = append(os.Environ(), "KUBECONFIG="+s.kubeconfig, "PATH="+filepath.Dir(kubectl)+":"+os.Getenv("PATH"))
 	out, err := command.CombinedOutput()
