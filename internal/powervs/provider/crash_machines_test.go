@@ -32,14 +32,17 @@ func imageReconciler(p parts) reconcile.Reconciler {
 }
 
 // standing is a world with a cluster as its controller leaves it, for which nothing was created.
-func standing(t *testing.T) *world {
+func standing(t *testing.T) *world { return standingAs(t, powervstest.Plain) }
+
+// standingAs is the same with a cluster of any spec.
+func standingAs(t *testing.T, change func(*infrav1.IBMPowerVSCluster)) *world {
 	api, namespace := crashtest.API(t, infrav1.AddToScheme, ledgerv1.AddToScheme(infrav1.LedgerGroup))
 	w := &world{
 		Fixture: powervstest.StartCloudIn(t, api, namespace, powervstest.WithWorkspace, func(c *sim.Config) { c.Speed = crashSpeed }),
 		t:       t, clock: clocktesting.NewFakeClock(time.Now()), reconciler: clusterReconciler,
 	}
 	w.before = w.Items()
-	infra := w.CreateCluster("demo", powervstest.Plain)
+	infra := w.CreateCluster("demo", change)
 	infra.Status.Initialization.Provisioned = ptr.To(true)
 	infra.Status.ServiceInstance = &infrav1.ResourceReference{ID: powervstest.WorkspaceID}
 	infra.Status.Network = &infrav1.ResourceReference{ID: powervstest.NetworkID}
@@ -59,7 +62,14 @@ func (w *world) turnTo(owner graph.Owner, reconciler func(parts) reconcile.Recon
 
 // equipped is one with a DHCP server in the workspace, a load balancer and a bucket.
 func equipped(t *testing.T) *world {
-	w := standing(t)
+	w := standingAs(t, func(c *infrav1.IBMPowerVSCluster) {
+		powervstest.Plain(c)
+		c.Annotations = map[string]string{infrav1.CreateInfraAnnotation: "true"}
+		c.Spec.ResourceGroup = &infrav1.IBMPowerVSResourceReference{Name: sim.DefaultResourceGroup}
+		c.Spec.VPC = &infrav1.VPCResourceReference{Region: powervstest.Region}
+		c.Spec.Ignition = &infrav1.Ignition{}
+		c.Spec.CosInstance = &infrav1.CosInstance{Name: "demo-cos", BucketName: "demo-bucket", BucketRegion: powervstest.Region}
+	})
 	api, ctx, in := w.API(), t.Context(), ibm.Workspace{Zone: sim.DefaultZone, ID: powervstest.WorkspaceID}
 	server, err := api.CreateDHCPServer(ctx, in, ibm.DHCPServerRequest{Name: "demo"})
 	w.Expect(err).NotTo(HaveOccurred())
@@ -97,12 +107,6 @@ func equipped(t *testing.T) *world {
 	w.before = w.Items()
 
 	infra := w.owner.(*infrav1.IBMPowerVSCluster)
-	powervstest.Change(w.Fixture, infra, func(c *infrav1.IBMPowerVSCluster) {
-		c.Annotations = map[string]string{infrav1.CreateInfraAnnotation: "true"}
-		c.Spec.VPC = &infrav1.VPCResourceReference{Region: powervstest.Region}
-		c.Spec.Ignition = &infrav1.Ignition{}
-		c.Spec.CosInstance = &infrav1.CosInstance{Name: "demo-cos", BucketName: "demo-bucket", BucketRegion: powervstest.Region}
-	})
 	infra.Status.Network = &infrav1.ResourceReference{ID: server.Network.ID}
 	infra.Status.COSInstance = &infrav1.ResourceReference{ID: cos.ID}
 	infra.Status.LoadBalancers = map[string]infrav1.VPCLoadBalancerStatus{"demo-loadbalancer": {ID: balancer.ID}}
