@@ -125,6 +125,11 @@ func (d decision) keyOf(id string) string {
 	return d.elsewhere(func(e *ledgerv1.Entry) bool { return e.ID == id })
 }
 
+// attemptedElsewhere is another key with an attempt of the same name of which it isn't known what it has made; empty if there is none.
+func (d decision) attemptedElsewhere() string {
+	return d.elsewhere(func(e *ledgerv1.Entry) bool { return e.ID == "" && e.Owned() && d.hasMyName(e) })
+}
+
 // awaitsRemoval waits until what has the name is gone, if what a create makes couldn't be told from it: where the name is the ID, or more
 // have it than the ledger can record.
 func (d decision) awaitsRemoval() (Step, bool) {
@@ -135,6 +140,9 @@ func (d decision) awaitsRemoval() (Step, bool) {
 	case d.keyOf(title) != "":
 		return ends(phases.Waiting("%s %s is in the ledger under the key %q, and has to leave it first; if that is wanted too, choose another name",
 			d.w.Kind, title, d.keyOf(title)).Because(ReasonNameTaken)), true
+	case d.attemptedElsewhere() != "": // what either makes couldn't be told from what the other one makes
+		return ends(phases.Waiting("a create of the name %q under the key %q wasn't answered: what it may have made has to leave the ledger first; if "+
+			"that is wanted too, choose another name", title, d.attemptedElsewhere()).Because(ReasonNameTaken)), true
 	case slices.Contains(had, title) || len(had) > ledgerv1.MaxBefore:
 		return ends(phases.Waiting("what has the name %q is being deleted, and has to be gone before another %s is created", title, d.w.Kind)), true
 	}
