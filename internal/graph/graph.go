@@ -287,12 +287,11 @@ func (g *Graph) Reconcile(ctx context.Context) (_ ctrl.Result, err error) {
 	report := g.report()
 	wanted := g.wanted()
 	for _, n := range g.nodes {
-		phase, refused := report.stop(n.condition(), n.service())
-		if !refused {
-			phase = n.reconcile(ctx, g)
-		}
-		g.phases[n.ref()] = phase
-		report.add(n.condition(), n.ref(), n.service(), phase)
+		g.reconcile(ctx, n, report)
+	}
+	for _, n := range g.again() {
+		report.retract(n.condition(), n.ref())
+		g.reconcile(ctx, n, report)
 	}
 	g.removeUnless(ctx, wanted, report)
 	g.reportUnproven(report)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/graph/decide"
 )
 
 // lookup is a claim that names the user's own by a lookup.
@@ -18,13 +19,17 @@ type lookup struct {
 }
 
 // unnamed is the first key of a lookup of the kind for which neither an answer nor the ledger says what the spec names; empty if there is
-// none. What is deleted under a key doesn't wait for a lookup that waits for that.
+// none. The key of what is deleted comes before others. What is deleted doesn't wait for a lookup that waits for that.
 func (g *Graph) unnamed(kind, deleted string) (first string) {
 	if g.deleting {
 		return ""
 	}
 	for key, l := range g.lookups {
-		if l.kind == kind && (first == "" || key < first) && !g.hasNamed(key, l) && !g.waitsFor(l, deleted) {
+		switch {
+		case l.kind != kind || g.hasNamed(key, l) || g.waitsFor(l, deleted):
+		case key == deleted: // it can be asked at once
+			return key
+		case first == "" || key < first:
 			first = key
 		}
 	}
@@ -35,6 +40,18 @@ func (g *Graph) unnamed(kind, deleted string) (first string) {
 func (g *Graph) hasNamed(key string, l lookup) bool {
 	e, title, in := g.ledger.Entries[key], l.claim.decided().Title, l.scope()
 	return e != nil && e.Foreign && title != "" && (e.Title == title || e.Title == "") && in != nil && maps.Equal(in, e.Scope.Within(l.within))
+}
+
+// again are the nodes that have waited for a lookup, which may have been answered after that, and the nodes that come after these.
+func (g *Graph) again() (nodes []node) {
+	held := map[string]bool{}
+	for _, n := range g.nodes {
+		waited := slices.ContainsFunc(n.comesAfter(), func(r Ref) bool { return held[r.ref()] })
+		if held[n.ref()] = waited || g.phases[n.ref()].Reason == decide.ReasonUnnamed; held[n.ref()] {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
 }
 
 // waitsFor reports whether a node can't be looked up while something is left under a key. It comes after that key, or after something that

@@ -3,6 +3,7 @@ package graph
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -62,17 +63,7 @@ func (s Step) exists() bool {
 // reads, and changes nothing: neither outside nor in the ledger.
 func (g *Graph) Plan(ctx context.Context) []Step {
 	g.exists, g.stays, g.holds = map[string]bool{}, map[string]bool{}, map[string]bool{}
-	var steps []Step
-	wanted, stuck := g.wanted(), map[string]bool{}
-	for _, n := range g.nodes {
-		key, planned := n.ref(), n.plan(ctx, g)
-		g.exists[key] = len(planned) == 0 || planned[len(planned)-1].exists()
-		waits := slices.ContainsFunc(n.comesAfter(), func(r Ref) bool { return stuck[r.ref()] })
-		fails := slices.ContainsFunc(planned, func(s Step) bool { return s.Action == ActionFail })
-		stuck[key] = waits || fails || g.phases[key].Reason == decide.ReasonNameTaken
-		g.stays[key] = waits || fails && g.holds[key]
-		steps = append(steps, planned...)
-	}
+	steps, wanted := g.planWanted(ctx), g.wanted()
 	for _, o := range g.unproven {
 		g.stays[o.String()] = true
 	}
@@ -87,6 +78,33 @@ func (g *Graph) Plan(ctx context.Context) []Step {
 		if !slices.ContainsFunc(steps, func(s Step) bool { return s.Action == ActionFail && s.Kind == o.Kind }) {
 			steps = append(steps, failing(Step{Kind: o.Kind, ID: o.ID}, o.phase().Message))
 		}
+	}
+	return steps
+}
+
+// planWanted plans what the spec asks for.
+func (g *Graph) planWanted(ctx context.Context) (steps []Step) {
+	all, stuck, before := map[node][]Step{}, map[string]bool{}, maps.Clone(g.ledger.Entries)
+	plan := func(n node) {
+		key, planned := n.ref(), n.plan(ctx, g)
+		g.exists[key] = len(planned) == 0 || planned[len(planned)-1].exists()
+		waits := slices.ContainsFunc(n.comesAfter(), func(r Ref) bool { return stuck[r.ref()] })
+		fails := slices.ContainsFunc(planned, func(s Step) bool { return s.Action == ActionFail })
+		stuck[key] = waits || fails || g.phases[key].Reason == decide.ReasonNameTaken
+		g.stays[key] = waits || fails && g.holds[key]
+		all[n] = planned
+	}
+	for _, n := range g.nodes {
+		plan(n)
+	}
+	for _, n := range g.again() {
+		if e := before[n.ref()]; e != nil {
+			g.ledger.Entries[n.ref()] = e
+		}
+		plan(n)
+	}
+	for _, n := range g.nodes {
+		steps = append(steps, all[n]...)
 	}
 	return steps
 }

@@ -115,6 +115,11 @@ func (r *report) add(condition, key string, of *Service, p phases.Phase) {
 	}
 }
 
+// retract the phase of a key, which is added again.
+func (r *report) retract(condition, key string) {
+	r.conditions[condition] = slices.DeleteFunc(r.conditions[condition], func(f finding) bool { return f.key == key })
+}
+
 // Blocked reports that a prerequisite of the whole graph is missing, such as its credentials. Nothing is read or changed
 // outside, and the other conditions stay as they are.
 func (e *Engine) Blocked(owner Owner, condition string, err error) (ctrl.Result, error) {

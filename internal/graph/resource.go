@@ -8,6 +8,16 @@ import (
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
+// reconcile one node, unless its service has refused a call or is silent.
+func (g *Graph) reconcile(ctx context.Context, n node, report *report) {
+	phase, refused := report.stop(n.condition(), n.service())
+	if !refused {
+		phase = n.reconcile(ctx, g)
+	}
+	g.phases[n.ref()] = phase
+	report.add(n.condition(), n.ref(), n.service(), phase)
+}
+
 // reconcile brings one resource a step further.
 func (h *Handle[T]) reconcile(ctx context.Context, g *Graph) phases.Phase {
 	before, _ := g.firstUnready(h.want.After)

@@ -89,5 +89,6 @@ func (d decision) delete(o Thing) Step {
 
 // awaitsName waits until a lookup is answered, which may find what is to be deleted.
 func (d decision) awaitsName(id string) Step {
-	return ends(phases.Waiting("%s %s isn't deleted before it is known what the spec names as your own under the key %q", d.e.Kind, id, d.w.Unnamed))
+	return ends(phases.Waiting("%s %s isn't deleted before it is known what the spec names as your own under the key %q", d.e.Kind, id, d.w.Unnamed).
+		Because(ReasonUnnamed))
 }

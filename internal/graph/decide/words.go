@@ -122,6 +122,9 @@ type Attempt struct {
 // ReasonNameTaken is the reason of what waits until ours under another key is gone, because that has its name.
 const ReasonNameTaken = "NameTaken"
 
+// ReasonUnnamed is the reason of what isn't deleted before a lookup is answered.
+const ReasonUnnamed = "Unnamed"
+
 // MaxSteps bounds a round, which always ends well before that.
 const MaxSteps = 64
 
