@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph/decide"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
 // lookup is a claim that names the user's own by a lookup.
@@ -54,17 +56,23 @@ func (g *Graph) again() (nodes []node) {
 	return nodes
 }
 
-// waitsFor reports whether a node can't be looked up while something is left under a key. It comes after that key, or after something that
-// may still have to be made, which may need the name or the quota of what is left.
+// waitsFor reports whether a node can't be looked up while something is left under a key. It comes after that key, or after something of
+// ours that may still have to be made, or can't be made ready: that may need the name or the quota of what is left.
 func (g *Graph) waitsFor(n node, key string) bool {
 	return slices.ContainsFunc(n.comesAfter(), func(r Ref) bool {
 		if r.ref() == key {
 			return true
 		}
 		if e := g.ledger.Entries[r.ref()]; e != nil && e.State == ledgerv1.Bound { // it is read, whatever it comes after
-			return false
+			phase := g.phases[r.ref()]
+			return !e.Foreign && (phase.State == phases.StateFailed || phase.Reason == string(fault.Quota))
 		}
 		before := g.nodes[g.indexOf(r)]
-		return before.isMade() || g.waitsFor(before, key)
+		return before.isMade() && !g.isUnknown(r) || g.waitsFor(before, key)
 	})
+}
+
+// isUnknown reports whether a service hasn't said whether there is what a node stands for, or what that comes after.
+func (g *Graph) isUnknown(r Ref) bool {
+	return g.phases[r.ref()].State == phases.StateUnknown || slices.ContainsFunc(g.nodes[g.indexOf(r)].comesAfter(), g.isUnknown)
 }
