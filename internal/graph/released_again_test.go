@@ -64,6 +64,39 @@ func TestReleased_isMadeAgainWhereIDsAreNames(t *testing.T) {
 	}
 }
 
+// The same if the create is refused, because there is one again that is the user's own. What the status still shows isn't lost, so that a
+// deletion doesn't wait for it.
+func TestReleased_staysSoWhenACreateIsRefused(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	round := func(wanted bool, shown ...string) {
+		g, k := f.graphOf(showing{f.owner(), shown}, titled)
+		w := f.bucket("bucket", graph.UseOrCreate("bucket"), nil)
+		create := w.Create
+		w.Create = func(ctx context.Context, key graph.Key) (graph.Call[thing], error) {
+			f.service.things["bucket"] = &thing{id: "bucket", title: "bucket"}
+			return create(ctx, key)
+		}
+		if wanted {
+			graph.Add(g, k, w)
+		}
+		_, _ = g.Reconcile(t.Context())
+		f.clock.Step(2 * settle)
+	}
+	f.service.things["bucket"] = &thing{id: "bucket", title: "bucket"}
+	round(true)
+	round(false, "bucket")
+	delete(f.service.things, "bucket")
+	round(true, "bucket")
+	f.Expect(f.ledger().Entry("bucket").Refusal).To(Equal("Conflict"))
+	round(false, "bucket")
+	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+	g, _ := f.graphOf(showing{f.owner(), []string{"bucket"}}, titled)
+	done, _, _ := g.Delete(t.Context())
+	f.Expect(done).To(BeTrue(), "%+v", f.ledger().Spec)
+	f.Expect(f.service.things).To(HaveKey("bucket"))
+}
+
 // Many of a name are being deleted when another one is attempted, which makes nothing. One of them is brought back by its owner: it isn't
 // what was attempted, however many there were.
 func TestBefore_isRecordedOfAllThatHaveTheName(t *testing.T) {

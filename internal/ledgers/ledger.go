@@ -117,11 +117,18 @@ func (l *Ledger) IsYours(kind, id string) bool {
 // Released are the IDs of a kind's resources that were the user's own and aren't in use any more.
 func (l *Ledger) Released(kind string) (ids []string) {
 	for _, text := range l.released() {
-		if id, is := strings.CutPrefix(text, kind+" "); is {
+		if id, is := strings.CutPrefix(text, kind+" "); is && !l.attempts(kind, id) {
 			ids = append(ids, id)
 		}
 	}
 	return ids
+}
+
+// attempts reports whether there is an attempt of a name. Where IDs are names what has it was seen to be gone before.
+func (l *Ledger) attempts(kind, name string) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(l.Entries)), func(e *ledgerv1.Entry) bool {
+		return e.Kind == kind && !e.Foreign && e.Token != "" && e.Title == name
+	})
 }
 
 // EntriesOf are the effective entries of a ledger, by key.
@@ -287,9 +294,6 @@ func (l *Ledger) released() (all []string) {
 	names := map[string]bool{}
 	for _, e := range l.Entries {
 		names[shownAs(e)] = true
-		if !e.Foreign && e.Token != "" { // where IDs are names it was seen to be gone before this attempt
-			names[ledgerv1.OutsideID{Kind: e.Kind, ID: e.Title}.String()] = true
-		}
 	}
 	for _, text := range theirs(l.Stored) {
 		if !names[text] {
