@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
-	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph/phases"
 )
 
@@ -155,22 +154,6 @@ func (l *Ledger) BelongsTo(ownerID string) {
 	if l.replaced != nil && l.replaced.Spec.OwnerID == ownerID {
 		l.Stored.Spec.Released = theirs(l.replaced)
 	}
-}
-
-// Moved reports whether the ledger names other credentials or another account, until it is written.
-func (l *Ledger) Moved() bool {
-	return !slices.Equal(l.Stored.Spec.Credentials, l.Credentials) || l.Stored.Spec.Account != l.Account
-}
-
-// Enter says which account the credentials lead to. It fails if what was made for the owner is in another one: there it looks gone.
-func (l *Ledger) Enter(account string) error {
-	if l.Account != "" && l.Account != account && (l.Stored.Owns() || len(Lacking(l.Stored, l.owner)) > 0) {
-		return &fault.Error{Class: fault.Credentials, Err: fmt.Errorf(
-			"secret %s leads to account %s, and what was made for this object is in account %s; nothing is touched. Put credentials of that "+
-				"account into the Secret", strings.Join(l.Credentials, ", "), account, l.Account)}
-	}
-	l.Account = account
-	return nil
 }
 
 // Write stores the ledger, on the server and in memory. It fails with phases.ErrStale if the server has another version than was
