@@ -11,6 +11,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -159,9 +160,9 @@ func (w *world) Untouched() error {
 
 // newWorld is one with a cluster that isn't reconciled yet, and with what is the user's own.
 func newWorld(t *testing.T, change func(*infrav1.IBMPowerVSCluster, powervstest.Own)) *world {
-	api, namespace := crashtest.API(t, infrav1.AddToScheme, ledgerv1.AddToScheme(infrav1.LedgerGroup))
+	api := testenv.Memory(t, infrav1.AddToScheme, ledgerv1.AddToScheme(infrav1.LedgerGroup)) // all shapes have some ten thousand points
 	w := &world{
-		Fixture: powervstest.StartCloudIn(t, api, namespace, powervstest.WithWorkspace, func(c *sim.Config) { c.Speed = crashSpeed }),
+		Fixture: powervstest.StartCloudIn(t, api, metav1.NamespaceDefault, powervstest.WithWorkspace, func(c *sim.Config) { c.Speed = crashSpeed }),
 		t:       t, clock: clocktesting.NewFakeClock(time.Now()), reconciler: clusterReconciler,
 	}
 	own := w.MakeOwn()
