@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	. "github.com/onsi/gomega"
@@ -20,6 +21,7 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/httpclient"
 	"github.com/bedplate/bedplate/internal/httpclient/httpclienttest"
+	"github.com/bedplate/bedplate/internal/simulator/simulatortest"
 )
 
 // attack starts a hostile server and returns a client for it.
@@ -115,22 +117,25 @@ func TestHostile_aListOfASiteIsBounded(t *testing.T) {
 
 func TestList_hasADeadlineOfItsOwn(t *testing.T) {
 	t.Parallel()
-	g := NewWithT(t)
 	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { // each is in time, and there are 1,000
 		time.Sleep(10 * time.Millisecond)
 		w.Header().Set("X-Pagination", `{"pageNumber":1,"pageSize":1,"total":20000}`)
 		httpclienttest.Reply(200, `[{"id":"`+id+`"}]`)(w, nil)
 	})
-	server := httptest.NewServer(page)
-	t.Cleanup(server.Close)
-	c, err := client.New(client.Config{
-		Endpoint: server.URL, Org: "acme", Token: token, APIName: "carbide",
-		Limits: httpclient.Limits{Egress: loopback, Timeout: time.Second, QPS: 1e6, Burst: 1e6},
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		c, err := client.New(client.Config{
+			Endpoint: "http://127.0.0.1:1", Org: "acme", Token: token, APIName: "carbide",
+			Limits: httpclient.Limits{
+				Egress: loopback, Timeout: time.Second, QPS: 1e6, Burst: 1e6,
+				HTTP: &http.Client{Transport: simulatortest.Transport(func(string) http.Handler { return page })},
+			},
+		})
+		g.Expect(err).NotTo(HaveOccurred())
+		_, err = c.Instances(t.Context(), client.InstanceFilter{SiteID: siteID})
+		g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
+		g.Expect(err).To(MatchError(ContainSubstring("in time")))
 	})
-	g.Expect(err).NotTo(HaveOccurred())
-	_, err = c.Instances(t.Context(), client.InstanceFilter{SiteID: siteID})
-	g.Expect(fault.ClassOf(err)).To(Equal(fault.Transient))
-	g.Expect(err).To(MatchError(ContainSubstring("in time")))
 }
 
 func TestList_refusesAPageThatWasNotAskedFor(t *testing.T) {
