@@ -201,7 +201,7 @@ func TestTrap_aSiteWhoseAgentIsDownHoldsUpNobody(t *testing.T) {
 			ID: "1b10c000-0000-4000-8000-000000000002", Name: "far", SiteID: far, TenantID: sim.DefaultTenantID,
 			Prefix: netip.MustParseAddr("127.99.0.0"), PrefixLength: 16,
 		})
-		w.Times.SiteTimeout = seconds(20000)
+		w.Times.SiteTimeout = seconds(50_000) // 25 seconds here: longer than the near one takes on a loaded machine
 	})
 	f.Run(bmmtest.Poll, bmmtest.Settle, func(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, options controller.Options) error {
 		engine.Creates = &creates.Pool{Limit: 3, Patience: 100 * time.Millisecond} // as by default
