@@ -26,9 +26,18 @@ func (n *node) memberKind() *graph.Kind[ibm.Member] {
 		ID:     func(m *ibm.Member) string { return m.ID },
 		Scope:  func(key string) graph.Scope { return n.pools[key] },
 		Get: func(ctx context.Context, id string, in graph.Scope) (*ibm.Member, error) {
+			if err := n.goesWithBalancer(ctx, in); err != nil {
+				return nil, err
+			}
 			return api.Member(ctx, in[infrav1.KindRegion], in[infrav1.KindLoadBalancer], in[infrav1.KindPool], id)
 		},
 		Find: func(ctx context.Context, k graph.Key) ([]ibm.Member, error) {
+			switch err := n.goesWithBalancer(ctx, k.Scope); {
+			case fault.IsNotFound(err):
+				return nil, nil
+			case err != nil:
+				return nil, err
+			}
 			all, err := api.Members(ctx, k.Scope[infrav1.KindRegion], k.Scope[infrav1.KindLoadBalancer], k.Scope[infrav1.KindPool])
 			return slices.DeleteFunc(all, func(m ibm.Member) bool { return titleOf(m.Target.Address, m.Port) != k.Title }), err
 		},
@@ -37,6 +46,26 @@ func (n *node) memberKind() *graph.Kind[ibm.Member] {
 			return api.DeleteMember(ctx, in[infrav1.KindRegion], in[infrav1.KindLoadBalancer], in[infrav1.KindPool], id)
 		},
 	}
+}
+
+// goesWithBalancer is NotFound about a member that is deleted with its load balancer, because the cluster is being deleted and the load
+// balancer has failed: it takes no changes, and is itself deleted after the machines.
+func (n *node) goesWithBalancer(ctx context.Context, in graph.Scope) error {
+	if n.object.DeletionTimestamp.IsZero() || n.cluster == nil || n.infra == nil ||
+		n.cluster.DeletionTimestamp.IsZero() && n.infra.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	for _, made := range n.infra.Status.LoadBalancers {
+		if made.ID != in[infrav1.KindLoadBalancer] || !made.ControllerCreated {
+			continue
+		}
+		b, err := n.api.LoadBalancer(ctx, in[infrav1.KindRegion], made.ID)
+		if err == nil && b.Status == "failed" {
+			err = &fault.Error{Class: fault.NotFound, Err: fmt.Errorf("load balancer %s has failed, and is deleted with its members", made.ID)}
+		}
+		return err
+	}
+	return nil
 }
 
 // titleOf is what is unique among the members of a pool.
