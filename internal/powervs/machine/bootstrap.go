@@ -67,6 +67,8 @@ func (n *node) bootstrapPhase(context.Context) phases.Phase {
 		return phases.Waiting("the bootstrap provider hasn't written the data of Machine %s yet", n.machine.Name)
 	case n.boot.err != nil:
 		return phases.Of(n.boot.err)
+	case n.boot.ignition && n.infra != nil && n.infra.CreatesInfra() && n.bucket() == nil:
+		return phases.Waiting("IBMPowerVSCluster %s has no bucket for the bootstrap data yet", n.infra.Name)
 	}
 	return phases.Ready()
 }
