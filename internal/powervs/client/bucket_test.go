@@ -51,6 +51,17 @@ func TestBuckets_haveObjects(t *testing.T) {
 	})
 }
 
+func TestBucket_isInItsInstance(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		ctx, bucket := b.t.Context(), b.newBucket("demo")
+		b.Expect(b.HasBucket(ctx, bucket)).To(BeTrue())
+		other := b.newBucket("other")
+		bucket.InstanceID = other.InstanceID
+		b.Expect(b.HeadBucket(ctx, bucket)).To(Succeed(), "it is one of the account")
+		b.Expect(b.HasBucket(ctx, bucket)).To(BeFalse())
+	})
+}
+
 func TestBuckets_ofOthersAndBadOnes(t *testing.T) {
 	inSimulatedTime(t, func(b bench) {
 		ctx, bucket := b.t.Context(), b.newBucket("demo")

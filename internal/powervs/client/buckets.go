@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/IBM/ibm-cos-sdk-go/aws"
@@ -99,24 +100,47 @@ func (c *Client) askBucket(ctx context.Context, bucket Bucket, r call, send func
 	r.place, r.ids = place{ServiceCOS, bucket.Region}, []string{bucket.InstanceID}
 	r.send = func(ctx context.Context, to *api) error { return send(ctx, to.cos) }
 	r.control = within(c.exists(bucket.InstanceID), func(ctx context.Context) error {
-		return c.do(ctx, call{place: r.place, op: "list buckets", read: bucketList, send: func(ctx context.Context, to *api) error {
-			_, err := to.cos.ListBucketsWithContext(ctx, &s3.ListBucketsInput{IBMServiceInstanceId: &bucket.InstanceID})
-			return err
-		}})
+		return c.do(ctx, listBuckets(bucket, new(bucketList)))
 	})
 	return c.ask(ctx, r)
 }
 
-// bucketList reads a list of buckets, of which only its existence matters.
-func bucketList(b *bounds.Body) error {
+// HasBucket asks whether the bucket is in its instance. Keys of another one sign nothing that is in it.
+func (c *Client) HasBucket(ctx context.Context, bucket Bucket) (bool, error) {
+	var list bucketList
+	r := listBuckets(bucket, &list)
+	r.control = ifGone(c.exists(bucket.InstanceID))
+	if err := c.ask(ctx, r); err != nil {
+		return false, err
+	}
+	return slices.Contains(list.Names, bucket.Name), nil
+}
+
+// listBuckets is a call for the names of all buckets of an instance.
+func listBuckets(bucket Bucket, into *bucketList) call {
+	return call{
+		place: place{ServiceCOS, bucket.Region}, op: "list buckets", ids: []string{bucket.InstanceID}, read: into.read,
+		send: func(ctx context.Context, to *api) error {
+			_, err := to.cos.ListBucketsWithContext(ctx, &s3.ListBucketsInput{IBMServiceInstanceId: &bucket.InstanceID})
+			return err
+		},
+	}
+}
+
+// bucketList are the buckets of an instance.
+type bucketList struct {
+	XMLName xml.Name `xml:"ListAllMyBucketsResult"`
+	Names   []string `xml:"Buckets>Bucket>Name"`
+}
+
+// read the list. Each attempt starts over.
+func (l *bucketList) read(b *bounds.Body) error {
 	text, err := b.Whole(bounds.MaxObject)
 	if err != nil {
 		return err
 	}
-	var list struct {
-		XMLName xml.Name `xml:"ListAllMyBucketsResult"`
-	}
-	if xml.Unmarshal(text, &list) != nil {
+	*l = bucketList{}
+	if xml.Unmarshal(text, l) != nil {
 		return errors.New("unexpected answer: it is no list of buckets")
 	}
 	return nil

@@ -53,6 +53,14 @@ func bucketKind(api *ibm.Client, service *graph.Service, object *infrav1.IBMPowe
 				return nil, fmt.Errorf("%w: if the credentials are right, another account has bucket %s: choose another spec.cosInstance.bucketName",
 					err, key.Title)
 			}
+			in, err := api.HasBucket(ctx, *b)
+			if err != nil {
+				return nil, err
+			}
+			if !in {
+				return nil, fault.Invalidf("bucket %s is not in instance %s of Cloud Object Storage, whose key signs the URLs: choose another "+
+					"spec.cosInstance.bucketName", b.Name, b.InstanceID)
+			}
 			return []ibm.Bucket{*b}, nil
 		}),
 		Phase: func(*ibm.Bucket) phases.Phase { return phases.Ready() },
