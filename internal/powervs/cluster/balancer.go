@@ -100,7 +100,7 @@ func (r *resources) wantBalancer(name string, spec infrav1.VPCLoadBalancerSpec) 
 	}
 	switch {
 	case spec.ID != "":
-		want.Claim = graph.Use(spec.ID)
+		want.Claim = graph.UseChecked(spec.ID, func(ctx context.Context) (string, error) { return spec.ID, r.checkBalancer(ctx, spec.ID) })
 	case len(spec.Subnets) == 0: // they are those of the cluster, which change
 		want.Update = r.moveBalancer
 	}
@@ -108,6 +108,22 @@ func (r *resources) wantBalancer(name string, spec infrav1.VPCLoadBalancerSpec) 
 	if r.balancers.add(name, handle); public {
 		r.public = handle
 	}
+}
+
+// checkBalancer fails if the load balancer of the user's own is in another VPC: it is where its subnets are.
+func (r *resources) checkBalancer(ctx context.Context, id string) error {
+	b, err := r.api.LoadBalancer(ctx, r.object.Region(), id)
+	if err != nil {
+		return fault.Correct("spec.loadBalancers", fmt.Errorf("load balancer %s: %w", id, err))
+	}
+	if len(b.Subnets) == 0 {
+		return nil
+	}
+	s, err := r.api.Subnet(ctx, r.object.Region(), b.Subnets[0].ID)
+	if err != nil {
+		return err
+	}
+	return r.isInVPC("load balancer "+b.Name, id, s.VPC.ID, "spec.loadBalancers")
 }
 
 // moveBalancer puts a load balancer into all subnets of the cluster: one that leaves the spec can't be deleted as long as it is in it.
