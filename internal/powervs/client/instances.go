@@ -69,18 +69,30 @@ type InstanceRequest struct {
 }
 
 // Instances returns the account's instances of a plan, by their name if that isn't empty. Names need not be unique. What has gone isn't
-// among them, nor what is in reclamation.
+// among them, nor what is in reclamation, nor what has failed.
 func (c *Client) Instances(ctx context.Context, plan Plan, name string) ([]Instance, error) {
+	return c.instancesIn(ctx, "", plan, name)
+}
+
+// FailedInstances returns the account's instances of a plan and a name that have failed: the service lists them only if it is asked to.
+func (c *Client) FailedInstances(ctx context.Context, plan Plan, name string) ([]Instance, error) {
+	return c.instancesIn(ctx, StateFailed, plan, name)
+}
+
+// instancesIn a state; if that is empty, those that the service lists by itself.
+func (c *Client) instancesIn(ctx context.Context, state string, plan Plan, name string) ([]Instance, error) {
 	r := call{place: place{service: ServiceResourceController}, op: "list resource instances"}
 	all, err := list[Instance](ctx, c, r, "resources", func(ctx context.Context, to *api, start *string) error {
 		return drained2(to.controller.ListResourceInstancesWithContext(ctx, &rc.ListResourceInstancesOptions{
-			Name: optional(name), ResourcePlanID: ptr.To(string(plan)), Limit: ptr.To[int64](pageSize), Start: start,
+			Name: optional(name), ResourcePlanID: ptr.To(string(plan)), Limit: ptr.To[int64](pageSize), Start: start, State: optional(state),
 		}))
 	})
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(all, func(i Instance) bool { return i.gone() || i.Plan != plan || name != "" && i.Name != name }), nil
+	return slices.DeleteFunc(all, func(i Instance) bool {
+		return i.gone() || i.Plan != plan || name != "" && i.Name != name || state != "" && i.State != state
+	}), nil
 }
 
 // Instance returns an instance. One that is removed, or in reclamation, is NotFound.

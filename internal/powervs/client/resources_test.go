@@ -64,6 +64,20 @@ func TestWorkspaces_fromCreationToReclamation(t *testing.T) {
 	})
 }
 
+func TestInstances_thatHaveFailedAreListedApart(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		ctx := b.t.Context()
+		b.Expect(b.cloud.SetOutcome(sim.Outcome{Kind: sim.KindInstance, Status: client.StateFailed})).To(Succeed())
+		for range 2 {
+			must(b.CreateInstance(ctx, client.InstanceRequest{Name: "demo", Plan: client.PlanPowerVS, Target: zone, ResourceGroupID: group}))
+		}
+		b.pass(time.Minute)
+		b.Expect(b.Instances(ctx, client.PlanPowerVS, "demo")).To(ConsistOf(HaveField("State", client.StateActive)))
+		b.Expect(b.FailedInstances(ctx, client.PlanPowerVS, "demo")).To(ConsistOf(HaveField("State", client.StateFailed)))
+		b.Expect(b.FailedInstances(ctx, client.PlanPowerVS, "other")).To(BeEmpty())
+	})
+}
+
 func TestInstances_areReadInPages(t *testing.T) {
 	inSimulatedTime(t, func(b bench) {
 		for range 120 {

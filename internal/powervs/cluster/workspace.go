@@ -41,7 +41,7 @@ func instanceKind(api *ibm.Client, service *graph.Service, name string, plan ibm
 			return i, err
 		},
 		Find: titled(func(ctx context.Context, key graph.Key) ([]ibm.Instance, error) {
-			return instancesIn(ctx, api, plan, key.Title, key.Scope[infrav1.KindZone])
+			return withFailed(ctx, api, plan, key.Title, key.Scope[infrav1.KindZone])
 		}),
 		Phase: func(i *ibm.Instance) phases.Phase {
 			switch {
@@ -62,7 +62,21 @@ func instanceKind(api *ibm.Client, service *graph.Service, name string, plan ibm
 // instancesIn are those of a name in a zone, or in any.
 func instancesIn(ctx context.Context, api *ibm.Client, plan ibm.Plan, name, zone string) ([]ibm.Instance, error) {
 	all, err := api.Instances(ctx, plan, name)
-	return slices.DeleteFunc(all, func(i ibm.Instance) bool { return i.Target != zone && zone != anyZone && plan == ibm.PlanPowerVS }), err
+	return inZone(all, plan, zone), err
+}
+
+// withFailed are the same, or those that have failed if there are no others: an attempt may have made one of them.
+func withFailed(ctx context.Context, api *ibm.Client, plan ibm.Plan, name, zone string) ([]ibm.Instance, error) {
+	found, err := instancesIn(ctx, api, plan, name, zone)
+	if err != nil || len(found) > 0 {
+		return found, err
+	}
+	failed, err := api.FailedInstances(ctx, plan, name)
+	return inZone(failed, plan, zone), err
+}
+
+func inZone(all []ibm.Instance, plan ibm.Plan, zone string) []ibm.Instance {
+	return slices.DeleteFunc(all, func(i ibm.Instance) bool { return i.Target != zone && zone != anyZone && plan == ibm.PlanPowerVS })
 }
 
 // claimByName is what a name in the spec means: what has it is used, and created if there is none. Nothing that has a name by default is
