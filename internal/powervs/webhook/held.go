@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -14,21 +15,22 @@ import (
 func heldProblems(before, after *infrav1.IBMPowerVSCluster) (problems field.ErrorList) {
 	spec := field.NewPath("spec")
 	left := subnetsOf(after)
-	for _, e := range subnetsOf(before) {
-		if e.id == "" && before.Status.VPCSubnet[e.name].ControllerCreated && !slices.ContainsFunc(left, e.same) {
+	for _, e := range leaving(before, after) {
+		made := before.Status.VPCSubnet[e.name]
+		if e.id == "" && made.ControllerCreated && !slices.ContainsFunc(left, e.same) {
 			in := func(b *infrav1.VPCLoadBalancerSpec) []infrav1.VPCResource { return b.Subnets }
-			problems = append(problems, heldBy(spec.Child("vpcSubnets"), "subnet", e.name, after, in)...)
+			problems = append(problems, heldBy(spec.Child("vpcSubnets"), "subnet", e.name, made.ID, after, in)...)
 		}
 	}
 	for _, g := range before.Spec.VPCSecurityGroups {
 		stays := slices.ContainsFunc(after.Spec.VPCSecurityGroups, func(other infrav1.VPCSecurityGroup) bool { return other.Name == g.Name })
-		if g.Name == "" || stays || !before.Status.VPCSecurityGroups[g.Name].ControllerCreated {
+		made := before.Status.VPCSecurityGroups[g.Name]
+		if g.Name == "" || stays || !made.ControllerCreated {
 			continue
 		}
 		path := spec.Child("vpcSecurityGroups")
-		problems = append(problems, heldBy(path, "security group", g.Name, after, func(b *infrav1.VPCLoadBalancerSpec) []infrav1.VPCResource {
-			return b.SecurityGroups
-		})...)
+		in := func(b *infrav1.VPCLoadBalancerSpec) []infrav1.VPCResource { return b.SecurityGroups }
+		problems = append(problems, heldBy(path, "security group", g.Name, made.ID, after, in)...)
 		for _, other := range after.Spec.VPCSecurityGroups {
 			if isAbout(other, g.Name) {
 				problems = append(problems, field.Invalid(path, g.Name, fmt.Sprintf("a rule of security group %s is about security group %s, "+
@@ -39,12 +41,26 @@ func heldProblems(before, after *infrav1.IBMPowerVSCluster) (problems field.Erro
 	return problems
 }
 
+// leaving are subnets that may leave the spec: its entries, or where it had none and gets some, those of the zones.
+func leaving(before, after *infrav1.IBMPowerVSCluster) []entry {
+	all := subnetsOf(before)
+	if len(all) > 0 || len(after.Spec.VPCSubnets) == 0 {
+		return all
+	}
+	for _, name := range slices.Sorted(maps.Keys(before.Status.VPCSubnet)) {
+		all = append(all, entry{name: name})
+	}
+	return all
+}
+
 // heldBy are load balancers that are put into something which leaves the spec.
 func heldBy(
-	path *field.Path, kind, name string, after *infrav1.IBMPowerVSCluster, in func(*infrav1.VPCLoadBalancerSpec) []infrav1.VPCResource,
+	path *field.Path, kind, name, id string, after *infrav1.IBMPowerVSCluster, in func(*infrav1.VPCLoadBalancerSpec) []infrav1.VPCResource,
 ) (problems field.ErrorList) {
 	for i := range after.Spec.LoadBalancers {
-		if slices.ContainsFunc(in(&after.Spec.LoadBalancers[i]), func(r infrav1.VPCResource) bool { return r.Name == name }) {
+		if slices.ContainsFunc(in(&after.Spec.LoadBalancers[i]), func(r infrav1.VPCResource) bool {
+			return r.Name == name || r.ID != "" && r.ID == id
+		}) {
 			problems = append(problems, field.Invalid(path, name, fmt.Sprintf("load balancer %s is in %s %s, which can't be deleted as long as it "+
 				"is: put it back, or replace the load balancer by one with another name, too", after.LoadBalancerName(i), kind, name)))
 		}

@@ -21,8 +21,8 @@ func holding() *infrav1.IBMPowerVSCluster {
 		Name: "front", Subnets: []infrav1.VPCResource{{Name: "a"}}, SecurityGroups: []infrav1.VPCResource{{Name: "web"}},
 	}}
 	ours := infrav1.VPCSecurityGroupStatus{ID: "g", ControllerCreated: true}
-	c.Status.VPCSubnet = map[string]infrav1.ResourceReference{"a": {ID: "a", ControllerCreated: true}, "b": {ID: "b", ControllerCreated: true}}
-	c.Status.VPCSecurityGroups = map[string]infrav1.VPCSecurityGroupStatus{"web": ours, "db": ours, "none": ours}
+	c.Status.VPCSubnet = map[string]infrav1.ResourceReference{"a": {ID: "subnet-a", ControllerCreated: true}, "b": {ID: "b", ControllerCreated: true}}
+	c.Status.VPCSecurityGroups = map[string]infrav1.VPCSecurityGroupStatus{"web": {ID: "group-web", ControllerCreated: true}, "db": ours, "none": ours}
 	c.Status.LoadBalancers = map[string]infrav1.VPCLoadBalancerStatus{"front": {ID: "f"}}
 	return c
 }
@@ -39,6 +39,14 @@ func TestCluster_letsNothingGoThatIsStillHeld(t *testing.T) {
 			withoutA(c)
 			c.Spec.LoadBalancers = []infrav1.VPCLoadBalancerSpec{{Name: "other"}}
 		}, ""},
+		{"a subnet with a load balancer that has its ID", func(c *infrav1.IBMPowerVSCluster) {
+			withoutA(c)
+			c.Spec.LoadBalancers = []infrav1.VPCLoadBalancerSpec{{Name: "other", Subnets: []infrav1.VPCResource{{ID: "subnet-a"}}}}
+		}, "load balancer other is in subnet a"},
+		{"a group with a load balancer that has its ID", func(c *infrav1.IBMPowerVSCluster) {
+			withoutWeb(c)
+			c.Spec.LoadBalancers = []infrav1.VPCLoadBalancerSpec{{Name: "other", SecurityGroups: []infrav1.VPCResource{{ID: "group-web"}}}}
+		}, "load balancer other is in security group web"},
 		{"a group with a load balancer", withoutWeb, "load balancer front is in security group web"},
 		{"a group that a rule is about", func(c *infrav1.IBMPowerVSCluster) {
 			c.Spec.VPCSecurityGroups = []infrav1.VPCSecurityGroup{c.Spec.VPCSecurityGroups[0], {Name: "none"}}
@@ -53,4 +61,14 @@ func TestCluster_letsNothingGoThatIsStillHeld(t *testing.T) {
 		c.Status.VPCSubnet["a"] = infrav1.ResourceReference{ID: "a"}
 		return c
 	}, []change[*infrav1.IBMPowerVSCluster]{{"a subnet of the user's own", withoutA, ""}})
+	checkChanges(t, func() *infrav1.IBMPowerVSCluster {
+		c := holding()
+		c.Spec.VPCSubnets = nil
+		return c
+	}, []change[*infrav1.IBMPowerVSCluster]{
+		{"subnets of zones, for others", func(c *infrav1.IBMPowerVSCluster) { c.Spec.VPCSubnets = []infrav1.Subnet{{Name: "b"}} },
+			"load balancer front is in subnet a"},
+		{"subnets of zones, by their names", func(c *infrav1.IBMPowerVSCluster) { c.Spec.VPCSubnets = []infrav1.Subnet{{Name: "a"}} }, ""},
+		{"something else", func(c *infrav1.IBMPowerVSCluster) { c.Spec.VPCSecurityGroups = c.Spec.VPCSecurityGroups[:2] }, ""},
+	})
 }
