@@ -97,3 +97,11 @@ func (c *IBMPowerVSCluster) LoadBalancerName(place int) string {
 	}
 	return fmt.Sprintf("%s-%d", c.DefaultLoadBalancerName(), place)
 }
+
+// PoolName is the name of the pool that a listener leads to: one of backendPools, or one of its own.
+func (l AdditionalListenerSpec) PoolName() string {
+	if l.DefaultPoolName != "" {
+		return l.DefaultPoolName
+	}
+	return fmt.Sprintf("pool-%d", l.Port)
+}

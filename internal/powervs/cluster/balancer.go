@@ -232,7 +232,7 @@ func portsOf(spec infrav1.VPCLoadBalancerSpec, apiPort int64) (pools []ibm.PoolR
 	}
 	for _, l := range all {
 		protocol := string(cmp.Or(l.Protocol, infrav1.LoadBalancerProtocolTCP))
-		pool := cmp.Or(l.DefaultPoolName, PoolName(l.Port))
+		pool := l.PoolName()
 		if !slices.ContainsFunc(pools, func(p ibm.PoolRequest) bool { return p.Name == pool }) {
 			pools = append(pools, ibm.PoolRequest{
 				Name: pool, Algorithm: string(infrav1.LoadBalancerRoundRobin), Protocol: protocol,
@@ -243,6 +243,3 @@ func portsOf(spec infrav1.VPCLoadBalancerSpec, apiPort int64) (pools []ibm.PoolR
 	}
 	return pools, listeners
 }
-
-// PoolName is the name of the pool of a port that has one of its own.
-func PoolName(port int64) string { return fmt.Sprintf("pool-%d", port) }

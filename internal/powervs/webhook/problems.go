@@ -47,9 +47,16 @@ func (f Features) specProblems(path *field.Path, spec *infrav1.IBMPowerVSCluster
 			"start the manager with --feature-gates=BootstrapFormatIgnition=true first, or remove ignition"))
 	}
 	for i, balancer := range spec.LoadBalancers {
+		ports, at := map[string]int64{}, path.Child("loadBalancers").Index(i) // by the pool
 		for _, listener := range balancer.AdditionalListeners {
 			problems = append(problems, metav1validation.ValidateLabelSelector(&listener.Selector, metav1validation.LabelSelectorValidationOptions{},
-				listenerPath(path.Child("loadBalancers").Index(i), listener).Child("selector"))...)
+				listenerPath(at, listener).Child("selector"))...)
+			pool := listener.PoolName()
+			if port, shared := ports[pool]; shared && balancer.ID == "" {
+				problems = append(problems, field.Invalid(listenerPath(at, listener).Child("defaultPoolName"), pool, fmt.Sprintf(
+					"is the pool of port %d, too, so that each of the ports would lead to both ports of the machines: give each a pool of its own", port)))
+			}
+			ports[pool] = listener.Port
 		}
 	}
 	return problems
