@@ -85,11 +85,33 @@ func (r *resources) wantGateway() {
 		want.Claim = claimByName(spec.Name != "", r.object.TransitGatewayName())
 	}
 	r.gateway = graph.Add(r.graph, r.kinds.Gateway, want)
-	r.vpcConnection = r.wantConnection(vpcConnectionKey, r.kinds.VPCConnection, []graph.Ref{r.gateway, r.vpc}, "-vpc",
-		func() (sort, crn string) { return ibm.NetworkTypeVPC, r.vpc.Object().CRN })
-	afterVPC := []graph.Ref{r.gateway, r.workspace, r.vpcConnection}
-	r.powerVSConnection = r.wantConnection(powerVSConnectionKey, r.kinds.PowerVSConnection, afterVPC, "-powervs",
+	after := []graph.Ref{r.gateway, r.workspace}
+	if r.isOfAnother(vpcConnectionKey, infrav1.KindVPC, vpcKey) {
+		r.awaitDeletion("VPC")
+	} else {
+		r.vpcConnection = r.wantConnection(vpcConnectionKey, r.kinds.VPCConnection, []graph.Ref{r.gateway, r.vpc}, "-vpc",
+			func() (sort, crn string) { return ibm.NetworkTypeVPC, r.vpc.Object().CRN })
+		after = append(after, r.vpcConnection)
+	}
+	if r.isOfAnother(powerVSConnectionKey, infrav1.KindWorkspace, workspaceKey) {
+		r.awaitDeletion("workspace")
+		return
+	}
+	r.powerVSConnection = r.wantConnection(powerVSConnectionKey, r.kinds.PowerVSConnection, after, "-powervs",
 		func() (sort, crn string) { return ibm.NetworkTypePowerVS, r.workspace.Object().CRN })
+}
+
+// isOfAnother reports whether a connection is of a network that is gone, and another one was made in its place. It isn't wanted then: it
+// is in the way of that of the new one, which has its name.
+func (r *resources) isOfAnother(connection, kind, network string) bool {
+	of, is := r.graph.Scope(connection)[kind], r.graph.ID(network)
+	return of != "" && is != "" && of != is
+}
+
+func (r *resources) awaitDeletion(of string) {
+	r.graph.Gate(infrav1.TransitGatewayReadyCondition, func() phases.Phase {
+		return phases.Waiting("the connection with a %s that is gone is deleted first", of)
+	})
 }
 
 func (r *resources) wantConnection(
