@@ -27,17 +27,17 @@ func (o *observer) wrong(wanted map[string][]string) error {
 	defer o.mu.Unlock()
 	machines := 0
 	for cluster, names := range wanted {
-		if o.provisioned[cluster].IsZero() {
+		if o.clusterSights[cluster].provisioned.IsZero() {
 			return fmt.Errorf("cluster %s isn't provisioned", cluster)
 		}
 		for _, name := range names {
 			machines++
-			if o.sights[name].provisioned.IsZero() {
+			if o.machineSights[name].provisioned.IsZero() {
 				return fmt.Errorf("machine %s isn't provisioned", name)
 			}
 		}
 	}
-	return errors.Join(count("clusters", len(o.provisioned), len(wanted)), count("machines", len(o.sights), machines))
+	return errors.Join(count("clusters", len(o.clusterSights), len(wanted)), count("machines", len(o.machineSights), machines))
 }
 
 // audit compares what is outside with what the objects say: one for one, nothing more and nothing less.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/bedplate/bedplate/internal/localstack/tools"
 )
@@ -26,6 +27,8 @@ type bench struct {
 	idling     idling
 	patience   time.Duration
 	dir        string
+	file       string
+	bin        string
 	tools      tools.Dir
 	profiles   bool
 }
@@ -37,8 +40,7 @@ type idling struct {
 }
 
 func benchCommand() *cobra.Command {
-	b := bench{patience: time.Hour}
-	var file, bin string
+	var b bench
 	command := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure what the manager costs",
@@ -49,8 +51,7 @@ restarts the manager with its defaults, and measures while nothing changes; asks
 comparison. In the end nodes join a cluster, for the cloud controller manager. docs/performance.md explains the figures.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			var err error
-			if b.tools, err = tools.Find(bin); err != nil {
+			if err := b.findTools(); err != nil {
 				return err
 			}
 			report, err := b.run(c.Context())
@@ -58,7 +59,7 @@ comparison. In the end nodes join a cluster, for the cloud controller manager. d
 				return err
 			}
 			report.print(c.OutOrStdout()) // what there is, if it isn't everything
-			return errors.Join(err, report.write(file))
+			return errors.Join(err, write(report, b.file))
 		},
 	}
 	flags := command.Flags()
@@ -68,14 +69,25 @@ comparison. In the end nodes join a cluster, for the cloud controller manager. d
 	flags.IntVar(&b.hostile, "hostile", 100, "objects of a tenant whose API is hostile, beside those of --serial; 0 for none")
 	flags.IntVar(&b.dead, "dead", 100, "clusters at endpoints that don't answer, beside one at a healthy one; 0 for none")
 	flags.IntVar(&b.perCluster, "per-cluster", 100, "machines of each cluster")
+	b.flags(flags, "bench.json")
+	return command
+}
+
+// flags of all benches. The figures go into a file of that name, unless another one is given.
+func (b *bench) flags(flags *pflag.FlagSet, file string) {
+	b.patience = time.Hour
 	flags.Float64Var(&b.speed, "speed", 5, "how many times as fast as life machines are made")
 	flags.DurationVar(&b.idling.poll, "rest-poll", lifePoll, "poll interval while nothing changes")
 	flags.IntVar(&b.idling.intervals, "rest-intervals", 12, "for so many poll intervals is measured while nothing changes")
 	flags.StringVar(&b.dir, "dir", "", "folder for logs and data, kept (default: a temporary one)")
 	flags.BoolVar(&b.profiles, "profiles", false, "write profiles of the manager into --dir")
-	flags.StringVar(&file, "json", filepath.Join("out", "bench.json"), "file for the figures")
-	flags.StringVar(&bin, "tools", "", "folder with the tools (default: see `make tools`)")
-	return command
+	flags.StringVar(&b.file, "json", filepath.Join("out", file), "file for the figures")
+	flags.StringVar(&b.bin, "tools", "", "folder with the tools (default: see `make tools`)")
+}
+
+func (b *bench) findTools() (err error) {
+	b.tools, err = tools.Find(b.bin)
+	return err
 }
 
 func (b bench) run(ctx context.Context) (*report, error) {
@@ -137,7 +149,7 @@ func (b bench) measure(ctx context.Context, machines int) (*figures, error) {
 	b.dir = filepath.Join(b.dir, fmt.Sprint(machines))
 	t := atSpeed(b.speed)
 	say("%d machines: starting", machines)
-	rig, err := startRig(ctx, b.tools, b.dir, worldOf(machines, t))
+	rig, err := startRig(ctx, b.tools, b.dir, bmmSystem(worldOf(machines, t)))
 	if err != nil {
 		return nil, err
 	}
@@ -243,6 +255,29 @@ func (r *run) judgeMaking(ctx context.Context, before, after look) error {
 
 // remove deletes everything, and searches for what is left outside.
 func (r *run) remove(ctx context.Context) error {
+	if err := r.forget(ctx, r.fleet); err != nil {
+		return err
+	}
+	state, err := r.site.State(ctx)
+	if err != nil {
+		return err
+	}
+	left := len(state.Instances) + len(state.VPCs) + len(state.Subnets) + len(state.NetworkSecurityGroups)
+	r.figures.Remove.Left = left
+	if !state.Empty() {
+		return fmt.Errorf("%d things are left outside", left)
+	}
+	return nil
+}
+
+// forgetful deletes objects.
+type forgetful interface {
+	forgetMachine(ctx context.Context, name string) error
+	forgetCluster(ctx context.Context, name string) error
+}
+
+// forget deletes everything, and waits until all objects are gone.
+func (r *run) forget(ctx context.Context, all forgetful) error {
 	r.stopManager()
 	if err := r.startManager(ctx, r.tempo.flags()...); err != nil {
 		return err
@@ -253,18 +288,18 @@ func (r *run) remove(ctx context.Context) error {
 	}
 	say("%d machines: deleting them", r.machines)
 	if err := each(ctx, r.machines, func(ctx context.Context, n int) error {
-		return r.forgetMachine(ctx, machineName(n))
+		return all.forgetMachine(ctx, machineName(n))
 	}); err != nil {
 		return err
 	}
 	if err := each(ctx, r.clusters(), func(ctx context.Context, n int) error {
-		return r.forgetCluster(ctx, clusterName(n))
+		return all.forgetCluster(ctx, clusterName(n))
 	}); err != nil {
 		return err
 	}
 	if err := r.until(ctx, "everything is gone", r.patience, func(context.Context) error {
 		machines, _, _ := r.tally()
-		return errors.Join(count("machines", machines, 0), count("clusters", r.clustersLeft(), 0))
+		return errors.Join(count("machines", machines, 0), count("clusters", r.clustersKnown(), 0))
 	}); err != nil {
 		return err
 	}
@@ -272,17 +307,9 @@ func (r *run) remove(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	state, err := r.site.State(ctx)
-	if err != nil {
-		return err
-	}
 	f := &r.figures.Remove
 	f.GoneAfter, f.Calls = after.at.Sub(before.at).Seconds(), per(since(before.calls, after.calls), float64(r.machines))
-	f.Left = len(state.Instances) + len(state.VPCs) + len(state.Subnets) + len(state.NetworkSecurityGroups)
 	say("%d machines: all gone after %s", r.machines, after.at.Sub(before.at).Round(time.Second))
-	if !state.Empty() {
-		return fmt.Errorf("%d things are left outside", f.Left)
-	}
 	return nil
 }
 

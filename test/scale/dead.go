@@ -33,7 +33,7 @@ func (b bench) measureDead(ctx context.Context) (*deadFigures, error) {
 	world.APIName = sim.NICo
 	world.Times.Create.Duration = serialCreate
 	world.Times.InstanceMin.Duration, world.Times.InstanceMax.Duration = serialBoot, serialBoot+time.Second
-	rig, err := startRig(ctx, b.tools, b.dir, world)
+	rig, err := startRig(ctx, b.tools, b.dir, bmmSystem(world))
 	if err != nil {
 		return nil, err
 	}

@@ -30,32 +30,38 @@ type figures struct {
 		Delay   delay  `json:"delay"`
 	} `json:"make"`
 
-	Idle struct {
-		// RestAfter is when a new manager had reconciled everything once; RestartCalls are the outside calls for that.
-		RestAfter    float64        `json:"restAfter"`
-		RestartCalls map[string]int `json:"restartCalls"`
-		Window       float64        `json:"window"`
-		Poll         float64        `json:"poll"`
-		// Calls outside within the window. Expected are the pages of a list, times the intervals in the window.
-		Calls         map[string]int `json:"calls"`
-		ExpectedCalls int            `json:"expectedCalls"`
-		// Cores that the manager uses; requests to the API server and reconciles are for each second.
-		Cores      float64            `json:"cores"`
-		Kube       map[string]float64 `json:"kubeRequests"`
-		Reconciles float64            `json:"reconciles"`
-		PeakRSS    uint64             `json:"peakRSS"`
-		RSS        uint64             `json:"rss"`
-	} `json:"idle"`
+	Idle idleFigures `json:"idle"`
 
 	// List and Gets are two ways to learn how all instances are.
 	List cost `json:"list"`
 	Gets cost `json:"gets"`
 
-	Remove struct {
-		GoneAfter float64            `json:"goneAfter"`
-		Calls     map[string]float64 `json:"calls"`
-		Left      int                `json:"left"`
-	} `json:"remove"`
+	Remove removal `json:"remove"`
+}
+
+// idleFigures are what a manager costs while nothing changes.
+type idleFigures struct {
+	// RestAfter is when a new manager had reconciled everything once; RestartCalls are the outside calls for that.
+	RestAfter    float64        `json:"restAfter"`
+	RestartCalls map[string]int `json:"restartCalls"`
+	Window       float64        `json:"window"`
+	Poll         float64        `json:"poll"`
+	// Calls outside within the window. Expected are those of one list, times the intervals in the window.
+	Calls         map[string]int `json:"calls"`
+	ExpectedCalls int            `json:"expectedCalls"`
+	// Cores that the manager uses; requests to the API server and reconciles are for each second.
+	Cores      float64            `json:"cores"`
+	Kube       map[string]float64 `json:"kubeRequests"`
+	Reconciles float64            `json:"reconciles"`
+	PeakRSS    uint64             `json:"peakRSS"`
+	RSS        uint64             `json:"rss"`
+}
+
+// removal of everything. Calls are for each machine.
+type removal struct {
+	GoneAfter float64            `json:"goneAfter"`
+	Calls     map[string]float64 `json:"calls"`
+	Left      int                `json:"left"`
 }
 
 // delay from "Ready out there" to status.initialization.provisioned, as a watch sees it.

@@ -77,20 +77,9 @@ func reference(kind, name string) clusterv1.ContractVersionedObjectReference {
 }
 
 func (f fleet) createMachine(ctx context.Context, cluster, name string) error {
-	data := "#cloud-config\n# " + name + "\n"
-	data += strings.Repeat("#", userDataSize-len(data))
-	owner := &clusterv1.Machine{ObjectMeta: member(cluster, name, nil, ""), Spec: clusterv1.MachineSpec{
-		ClusterName: cluster, InfrastructureRef: reference("NvidiaBMMMachine", name),
-		Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To(name)},
-	}}
-	secret := &corev1.Secret{
-		ObjectMeta: member(cluster, name, nil, ""), Type: clusterv1.ClusterSecretType,
-		Data: map[string][]byte{"value": []byte(data)},
-	}
-	for _, object := range []client.Object{secret, owner} {
-		if err := f.create(ctx, object); err != nil {
-			return err
-		}
+	owner, err := f.createOwner(ctx, "NvidiaBMMMachine", member(cluster, name, nil, ""))
+	if err != nil {
+		return err
 	}
 	return f.create(ctx, &infrav1.NvidiaBMMMachine{
 		ObjectMeta: member(cluster, name, owner, "Machine"),
@@ -102,29 +91,44 @@ func (f fleet) createMachine(ctx context.Context, cluster, name string) error {
 	})
 }
 
-func (f fleet) create(ctx context.Context, object client.Object) error {
-	object.SetNamespace(cmp.Or(f.namespace, object.GetNamespace()))
-	if err := f.client.Create(ctx, object); err != nil {
-		return fmt.Errorf("create %T %s: %w", object, object.GetName(), err)
+// createOwner makes a Machine for an object of a kind, and its bootstrap data.
+func (f fleet) createOwner(ctx context.Context, kind string, meta metav1.ObjectMeta) (*clusterv1.Machine, error) {
+	data := "#cloud-config\n# " + meta.Name + "\n"
+	data += strings.Repeat("#", userDataSize-len(data))
+	secret := &corev1.Secret{ObjectMeta: meta, Type: clusterv1.ClusterSecretType, Data: map[string][]byte{"value": []byte(data)}}
+	owner := &clusterv1.Machine{ObjectMeta: meta, Spec: clusterv1.MachineSpec{
+		ClusterName: meta.Labels[clusterv1.ClusterNameLabel], InfrastructureRef: reference(kind, meta.Name),
+		Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To(meta.Name)},
+	}}
+	return owner, f.create(ctx, secret, owner)
+}
+
+func (f fleet) create(ctx context.Context, objects ...client.Object) error {
+	for _, object := range objects {
+		object.SetNamespace(cmp.Or(f.namespace, object.GetNamespace()))
+		if err := f.client.Create(ctx, object); err != nil {
+			return fmt.Errorf("create %T %s: %w", object, object.GetName(), err)
+		}
 	}
 	return nil
 }
 
 // forgetMachine deletes a machine and what belongs to it, all at once.
 func (f fleet) forgetMachine(ctx context.Context, name string) error {
-	return f.delete(ctx, &infrav1.NvidiaBMMMachine{ObjectMeta: named(name)}, &clusterv1.Machine{ObjectMeta: named(name)},
-		&corev1.Secret{ObjectMeta: named(name)})
+	return f.delete(ctx, name, &infrav1.NvidiaBMMMachine{}, &clusterv1.Machine{}, &corev1.Secret{})
 }
 
 // forgetCluster deletes a cluster and what belongs to it, the login too, all at once. Its machines may still be on their way
 // out.
 func (f fleet) forgetCluster(ctx context.Context, name string) error {
-	return f.delete(ctx, &infrav1.NvidiaBMMCluster{ObjectMeta: named(name)}, &clusterv1.Cluster{ObjectMeta: named(name)},
-		&corev1.Secret{ObjectMeta: named(name)})
+	return f.delete(ctx, name, &infrav1.NvidiaBMMCluster{}, &clusterv1.Cluster{}, &corev1.Secret{})
 }
 
-func (f fleet) delete(ctx context.Context, objects ...client.Object) error {
+// delete objects that have the same name.
+func (f fleet) delete(ctx context.Context, name string, objects ...client.Object) error {
 	for _, object := range objects {
+		object.SetNamespace(fleetNamespace)
+		object.SetName(name)
 		if err := f.client.Delete(ctx, object); err != nil {
 			return fmt.Errorf("delete %T %s: %w", object, object.GetName(), err)
 		}

@@ -21,6 +21,10 @@ type machineRoom struct {
 	Commit string `json:"commit"`
 }
 
+func (m machineRoom) String() string {
+	return fmt.Sprintf("%s, %d cores, %.0f GiB, %s, commit %s", m.CPU, m.Cores, float64(m.Memory)/(1<<30), m.Go, m.Commit)
+}
+
 func host() (machineRoom, error) {
 	proc, err := procfs.NewDefaultFS()
 	if err != nil {

@@ -14,12 +14,23 @@ func pages(instances int) int { return (instances + pageSize - 1) / pageSize }
 
 // idle restarts the manager, with its defaults, and measures while nothing changes.
 func (r *run) idle(ctx context.Context) error {
-	r.stopManager()
-	t := tempo{Speed: 1, Poll: r.idling.poll, Settle: lifeSettle, Create: lifeCreate, OutsideQPS: lifeOutsideQPS, OutsideBurst: lifeOutsideBurst}
 	before, err := r.site.Calls(ctx)
 	if err != nil {
 		return err
 	}
+	if err := r.restart(ctx); err != nil {
+		return err
+	}
+	if err := r.untilListed(ctx, r.idling.poll); err != nil {
+		return err
+	}
+	return r.rest(ctx, before, pages(r.machines))
+}
+
+// restart the manager, with its defaults, and wait until it is at rest.
+func (r *run) restart(ctx context.Context) error {
+	r.stopManager()
+	t := tempo{Speed: 1, Poll: r.idling.poll, Settle: lifeSettle, Create: lifeCreate, OutsideQPS: lifeOutsideQPS, OutsideBurst: lifeOutsideBurst}
 	began := time.Now()
 	if err := r.startManager(ctx, t.flags()...); err != nil {
 		return err
@@ -27,11 +38,13 @@ func (r *run) idle(ctx context.Context) error {
 	if err := r.untilAtRest(ctx); err != nil {
 		return err
 	}
+	r.figures.Idle.RestAfter = time.Since(began).Seconds()
+	return nil
+}
+
+// rest measures while nothing changes. Before are the calls before the restart; one list takes so many.
+func (r *run) rest(ctx context.Context, before map[string]int, list int) error {
 	f := &r.figures.Idle
-	f.RestAfter = time.Since(began).Seconds()
-	if err := r.untilListed(ctx, r.idling.poll); err != nil {
-		return err
-	}
 	start, err := r.look(ctx)
 	if err != nil {
 		return err
@@ -53,13 +66,13 @@ func (r *run) idle(ctx context.Context) error {
 	f.Window, f.Poll = seconds, r.idling.poll.Seconds()
 	f.RestartCalls = since(before, start.calls)
 	f.Calls = since(start.calls, end.calls)
-	f.ExpectedCalls = pages(r.machines) * r.idling.intervals
+	f.ExpectedCalls = list * r.idling.intervals
 	f.Cores = end.cores(start.usage)
 	f.Kube = per(since(start.kube, end.kube), seconds)
 	f.Reconciles = (end.reconciles - start.reconciles) / seconds
 	f.PeakRSS, f.RSS = end.peak, end.rss
-	say("%d machines: at rest %.1f %% of a core, RSS %s, %d pages listed instead of %d", r.machines, 100*f.Cores, mib(f.RSS),
-		f.Calls["listInstances"], f.ExpectedCalls)
+	say("%d machines: at rest %.1f %% of a core, RSS %s, listed by %d calls instead of %d", r.machines, 100*f.Cores, mib(f.RSS),
+		f.Calls[r.rig.system.lists], f.ExpectedCalls)
 	return nil
 }
 
@@ -83,7 +96,7 @@ func (r *rig) untilListed(ctx context.Context, poll time.Duration) error {
 		if err != nil {
 			return err
 		}
-		lists := calls["listInstances"]
+		lists := calls[r.system.lists]
 		if began < 0 {
 			began = lists
 		}

@@ -1,5 +1,6 @@
-// Scale measures what bmm's manager costs at the size of a data centre, and wears it out: `make bench` and `make soak`. The
-// API server, the simulated site and the manager are real processes; Cluster API's own managers don't run.
+// Scale measures what the managers of bmm and powervs cost at the size of a data centre, and wears out bmm's: `make bench`,
+// `make bench-powervs` and `make soak`. The API server, what is simulated outside and the manager are real processes; Cluster API's own
+// managers don't run.
 package main
 
 import (
@@ -21,9 +22,9 @@ func silence() {
 func main() {
 	silence()
 	root := &cobra.Command{
-		Use: "scale", Short: "Measure and wear out bmm's manager", SilenceUsage: true, SilenceErrors: true,
+		Use: "scale", Short: "Measure the managers, and wear out bmm's", SilenceUsage: true, SilenceErrors: true,
 	}
-	root.AddCommand(benchCommand(), soakCommand())
+	root.AddCommand(benchCommand(), powerCommand(), soakCommand())
 	if err := root.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		os.Exit(1)

@@ -17,7 +17,7 @@ import (
 	"github.com/bedplate/bedplate/internal/localstack/process"
 )
 
-// manager is what is tested: a running bmm-manager, or, without metrics, a cloud controller manager. It has the rights that
+// manager is what is tested: the running manager of a system, or, without metrics, a cloud controller manager. It has the rights that
 // it has in production.
 type manager struct {
 	process  *process.Process
@@ -29,19 +29,19 @@ type manager struct {
 // startManager starts a manager and returns when it is ready.
 func (r *rig) startManager(ctx context.Context, flags ...string) error {
 	kubeconfig := filepath.Join(r.dir, "manager.kubeconfig")
-	if err := r.plane.WriteServiceAccountKubeconfig(kubeconfig, managerNamespace, managerAccount); err != nil {
+	if err := r.plane.WriteServiceAccountKubeconfig(kubeconfig, r.system.namespace, r.system.account); err != nil {
 		return err
 	}
 	token := &authenticationv1.TokenRequest{}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: managerNamespace, Name: managerAccount}}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: r.system.namespace, Name: r.system.account}}
 	if err := r.client.SubResource("token").Create(ctx, account, token); err != nil {
 		return fmt.Errorf("get a token for the metrics: %w", err)
 	}
 	at := func(port string) string { return net.JoinHostPort(r.block.Address(254, 1).String(), port) }
 	p, err := process.Start(process.Command{
-		Name: "bmm-manager", Path: r.tools.Path("bmm-manager"), Log: filepath.Join(r.dir, "bmm-manager.log"),
+		Name: r.system.manager, Path: r.tools.Path(r.system.manager), Log: filepath.Join(r.dir, r.system.manager+".log"),
 		Args: slices.Concat([]string{
-			"--kubeconfig=" + kubeconfig, "--webhook-port=0", "--insecure-loopback-endpoints", "--leader-election-namespace=" + managerNamespace,
+			"--kubeconfig=" + kubeconfig, "--webhook-port=0", "--insecure-loopback-endpoints", "--leader-election-namespace=" + r.system.namespace,
 			"--health-addr=" + at("9450"), "--metrics-addr=" + at("9451"), "--profiler-address=" + at("9452"),
 		}, flags),
 	})

@@ -65,8 +65,11 @@ func (b bench) measureNodes(ctx context.Context) (*nodeFigures, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	b.dir = filepath.Join(b.dir, "nodes")
+	if err := b.tools.Require(cloudControllerManager); err != nil {
+		return nil, err
+	}
 	say("%d nodes: starting", b.nodes)
-	rig, err := startRig(ctx, b.tools, b.dir, worldOf(b.nodes, atSpeed(1000)))
+	rig, err := startRig(ctx, b.tools, b.dir, bmmSystem(worldOf(b.nodes, atSpeed(1000))))
 	if err != nil {
 		return nil, err
 	}

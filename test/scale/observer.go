@@ -7,21 +7,19 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/utils/ptr"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 )
 
 // observer watches the fleet, as Cluster API would.
 type observer struct {
-	mu          sync.Mutex
-	provisioned map[string]time.Time // clusters, when that was first seen; zero if it wasn't yet
-	sights      map[string]sight
+	statusOf func(client.Object) (provisioned bool, instanceID string)
+	mu       sync.Mutex
+	// clusterSights and machineSights are by the names of the objects.
+	clusterSights, machineSights map[string]sight
 }
 
-// sight is what was seen of an NvidiaBMMMachine.
+// sight is what was seen of a cluster or a machine.
 type sight struct {
 	instanceID string
 	// provisioned is when that was first seen; zero if it wasn't yet.
@@ -30,7 +28,7 @@ type sight struct {
 
 // observe watches until ctx ends.
 func (r *rig) observe(ctx context.Context) (*observer, error) {
-	o := &observer{provisioned: map[string]time.Time{}, sights: map[string]sight{}}
+	o := &observer{statusOf: r.system.statusOf, clusterSights: map[string]sight{}, machineSights: map[string]sight{}}
 	watches, err := ctrlcache.New(r.config, ctrlcache.Options{
 		Scheme: r.client.Scheme(), DefaultTransform: ctrlcache.TransformStripManagedFields(),
 		DefaultNamespaces: map[string]ctrlcache.Config{fleetNamespace: {}},
@@ -39,11 +37,16 @@ func (r *rig) observe(ctx context.Context) (*observer, error) {
 		return nil, fmt.Errorf("watch the fleet: %w", err)
 	}
 	go func() { _ = watches.Start(ctx) }() // ends with ctx
-	for _, kind := range []client.Object{&infrav1.NvidiaBMMCluster{}, &infrav1.NvidiaBMMMachine{}} {
-		informer, err := watches.GetInformer(ctx, kind)
+	for _, of := range []struct {
+		kind client.Object
+		seen map[string]sight
+	}{{r.system.cluster, o.clusterSights}, {r.system.machine, o.machineSights}} {
+		informer, err := watches.GetInformer(ctx, of.kind)
 		if err == nil {
 			_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-				AddFunc: o.see, UpdateFunc: func(_, now any) { o.see(now) }, DeleteFunc: o.miss,
+				AddFunc:    func(now any) { o.see(of.seen, now) },
+				UpdateFunc: func(_, now any) { o.see(of.seen, now) },
+				DeleteFunc: func(gone any) { o.miss(of.seen, gone) },
 			})
 		}
 		if err != nil {
@@ -53,45 +56,33 @@ func (r *rig) observe(ctx context.Context) (*observer, error) {
 	return o, nil
 }
 
-func (o *observer) see(object any) {
+func (o *observer) see(seen map[string]sight, watched any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	switch object := object.(type) {
-	case *infrav1.NvidiaBMMCluster:
-		since := o.provisioned[object.Name]
-		if ptr.Deref(object.Status.Initialization.Provisioned, false) && since.IsZero() {
-			since = time.Now()
-		}
-		o.provisioned[object.Name] = since
-	case *infrav1.NvidiaBMMMachine:
-		now := sight{instanceID: object.Status.InstanceID, provisioned: o.sights[object.Name].provisioned}
-		if ptr.Deref(object.Status.Initialization.Provisioned, false) && now.provisioned.IsZero() {
-			now.provisioned = time.Now()
-		}
-		o.sights[object.Name] = now
+	object := watched.(client.Object)
+	provisioned, instanceID := o.statusOf(object)
+	now := sight{instanceID: instanceID, provisioned: seen[object.GetName()].provisioned}
+	if provisioned && now.provisioned.IsZero() {
+		now.provisioned = time.Now()
 	}
+	seen[object.GetName()] = now
 }
 
-func (o *observer) miss(object any) {
+func (o *observer) miss(seen map[string]sight, watched any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
-		object = unknown.Obj
+	if unknown, ok := watched.(cache.DeletedFinalStateUnknown); ok {
+		watched = unknown.Obj
 	}
-	switch object := object.(type) {
-	case *infrav1.NvidiaBMMCluster:
-		delete(o.provisioned, object.Name)
-	case *infrav1.NvidiaBMMMachine:
-		delete(o.sights, object.Name)
-	}
+	delete(seen, watched.(client.Object).GetName())
 }
 
 // clustersReady is how many clusters are provisioned.
 func (o *observer) clustersReady() (ready int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, since := range o.provisioned {
-		if !since.IsZero() {
+	for _, c := range o.clusterSights {
+		if !c.provisioned.IsZero() {
 			ready++
 		}
 	}
@@ -102,21 +93,21 @@ func (o *observer) clustersReady() (ready int) {
 func (o *observer) clusterReady(name string) time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.provisioned[name]
+	return o.clusterSights[name].provisioned
 }
 
 // clustersKnown is how many there are.
 func (o *observer) clustersKnown() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return len(o.provisioned)
+	return len(o.clusterSights)
 }
 
 // tally of the machines that are there: all, those with an instance, and those that are provisioned.
 func (o *observer) tally() (all, made, ready int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, m := range o.sights {
+	for _, m := range o.machineSights {
 		if m.instanceID != "" {
 			made++
 		}
@@ -124,7 +115,7 @@ func (o *observer) tally() (all, made, ready int) {
 			ready++
 		}
 	}
-	return len(o.sights), made, ready
+	return len(o.machineSights), made, ready
 }
 
 // delays between "Ready out there", by the site's own time, and the moment in which that was seen here.
@@ -132,7 +123,7 @@ func (o *observer) delays(readySince map[string]time.Time) []time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var all []time.Duration
-	for _, m := range o.sights {
+	for _, m := range o.machineSights {
 		if since, ok := readySince[m.instanceID]; ok && !m.provisioned.IsZero() {
 			all = append(all, m.provisioned.Sub(since))
 		}
@@ -172,11 +163,4 @@ func count(what string, are, wanted int) error {
 		return nil
 	}
 	return fmt.Errorf("%d %s instead of %d", are, what, wanted)
-}
-
-// clustersLeft is how many clusters there are.
-func (o *observer) clustersLeft() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return len(o.provisioned)
 }

@@ -45,8 +45,9 @@ type line struct {
 	met                         bool
 }
 
-func (r *report) write(file string) error {
-	data, err := json.MarshalIndent(r, "", "  ")
+// write a report for programs.
+func write(report any, file string) error {
+	data, err := json.MarshalIndent(report, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -57,8 +58,7 @@ func (r *report) write(file string) error {
 }
 
 func (r *report) print(to io.Writer) {
-	h := r.Host
-	fmt.Fprintf(to, "%s, %d cores, %.0f GiB, %s, commit %s\n", h.CPU, h.Cores, float64(h.Memory)/(1<<30), h.Go, h.Commit)
+	fmt.Fprintln(to, r.Host)
 	if r.Serial != nil {
 		fmt.Fprintf(to, "\n%d machines at a service that makes one after the other, at the speed of life, all flags at their defaults\n",
 			r.Serial.Machines)

@@ -19,27 +19,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
-	bmmconfig "github.com/bedplate/bedplate/config/bmm"
-	"github.com/bedplate/bedplate/internal/bmm/provider"
-	"github.com/bedplate/bedplate/internal/bmm/sim"
 	"github.com/bedplate/bedplate/internal/localstack/controlplane"
 	"github.com/bedplate/bedplate/internal/localstack/loopback"
 	"github.com/bedplate/bedplate/internal/localstack/manifest"
 	"github.com/bedplate/bedplate/internal/localstack/pki"
 	"github.com/bedplate/bedplate/internal/localstack/tools"
 )
-
-// The manager's place in production, see config/bmm.
-const (
-	managerNamespace = "bedplate-bmm-system"
-	managerAccount   = "bedplate-bmm-manager"
-)
-
-// rigTools are the programs that a rig runs.
-func rigTools() []string {
-	return append([]string{"bedplate", "bmm-manager", cloudControllerManager, "manifests/core.yaml"}, controlplane.Tools...)
-}
 
 // folder is the given one, or a temporary one that remove deletes.
 func folder(dir string) (path string, remove func(), err error) {
@@ -50,8 +35,9 @@ func folder(dir string) (path string, remove func(), err error) {
 	return path, func() { _ = os.RemoveAll(path) }, err
 }
 
-// rig is an API server with the CRDs, a simulated site, and its manager.
+// rig is an API server with the CRDs of a system, what is simulated outside, and the manager.
 type rig struct {
+	system system
 	dir    string
 	tools  tools.Dir
 	block  *loopback.Block
@@ -64,23 +50,23 @@ type rig struct {
 }
 
 // startRig starts everything but a manager. All files are in dir.
-func startRig(ctx context.Context, bin tools.Dir, dir string, world sim.Config) (*rig, error) {
-	if err := bin.Require(rigTools()...); err != nil {
+func startRig(ctx context.Context, bin tools.Dir, dir string, of system) (*rig, error) {
+	if err := bin.Require(of.tools()...); err != nil {
 		return nil, err
 	}
 	block, err := loopback.Claim()
 	if err != nil {
 		return nil, err
 	}
-	r := &rig{dir: dir, tools: bin, block: block}
-	if err := r.start(ctx, world); err != nil {
+	r := &rig{system: of, dir: dir, tools: bin, block: block}
+	if err := r.start(ctx); err != nil {
 		r.stop()
 		return nil, fmt.Errorf("start the rig in %s: %w", dir, err)
 	}
 	return r, nil
 }
 
-func (r *rig) start(ctx context.Context, world sim.Config) error {
+func (r *rig) start(ctx context.Context) error {
 	keys := pki.Dir(filepath.Join(r.dir, "pki"))
 	if err := keys.CreateAuthorities(); err != nil {
 		return err
@@ -97,7 +83,7 @@ func (r *rig) start(ctx context.Context, world sim.Config) error {
 	r.config = r.plane.AdminConfig()
 	r.config.QPS, r.config.Burst = -1, -1 // the measurement must not throttle itself
 	scheme := runtime.NewScheme()
-	if err := errors.Join(provider.AddToScheme(scheme), rbacv1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(r.system.addToScheme(scheme), rbacv1.AddToScheme(scheme)); err != nil {
 		return err
 	}
 	if r.client, err = client.NewWithWatch(r.config, client.Options{Scheme: scheme}); err != nil {
@@ -106,14 +92,14 @@ func (r *rig) start(ctx context.Context, world sim.Config) error {
 	if err := r.install(ctx); err != nil {
 		return err
 	}
-	r.site, err = r.startSite(ctx, world)
+	r.site, err = r.startSite(ctx)
 	return err
 }
 
 // install puts into the API server what the manager and the reader of its metrics need there.
 func (r *rig) install(ctx context.Context) error {
 	crds := filepath.Join(r.dir, "crds")
-	if err := os.CopyFS(crds, bmmconfig.CRDs); err != nil {
+	if err := os.CopyFS(crds, r.system.crds); err != nil {
 		return err
 	}
 	if _, err := envtest.InstallCRDs(r.config, envtest.CRDInstallOptions{
@@ -124,18 +110,18 @@ func (r *rig) install(ctx context.Context) error {
 	if err := r.untilServed(ctx); err != nil {
 		return err
 	}
-	for _, name := range []string{managerNamespace, fleetNamespace} {
+	for _, name := range []string{r.system.namespace, fleetNamespace} {
 		if err := r.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 			return err
 		}
 	}
-	if err := r.createAll(ctx, bmmconfig.RBAC); err != nil {
+	if err := r.createAll(ctx, r.system.rbac); err != nil {
 		return err
 	}
 	return r.client.Create(ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "scale-metrics-reader"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "bedplate-bmm-metrics-reader"},
-		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: managerNamespace, Name: managerAccount}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: r.system.metricsReader},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: r.system.namespace, Name: r.system.account}},
 	})
 }
 
@@ -143,8 +129,8 @@ func (r *rig) install(ctx context.Context) error {
 func (r *rig) untilServed(ctx context.Context) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		last = errors.Join(r.client.List(ctx, &infrav1.NvidiaBMMClusterList{}),
-			r.client.List(ctx, &infrav1.NvidiaBMMMachineList{}), r.client.List(ctx, &clusterv1.MachineList{}))
+		last = errors.Join(r.client.List(ctx, r.system.clusters),
+			r.client.List(ctx, r.system.machines), r.client.List(ctx, &clusterv1.MachineList{}))
 		return last == nil, nil
 	})
 	return errors.Join(err, last)

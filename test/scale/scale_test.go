@@ -15,13 +15,21 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/spf13/pflag"
 
+	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/localstack/tools"
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 	managerflags "github.com/bedplate/bedplate/internal/manager"
+	powersim "github.com/bedplate/bedplate/internal/powervs/sim"
 )
 
 func TestMain(m *testing.M) {
 	silence()
 	os.Exit(m.Run())
+}
+
+func bmmTools(t *testing.T) tools.Dir {
+	t.Helper()
+	return toolstest.Find(t, append(bmmSystem(sim.Config{}).tools(), cloudControllerManager)...)
 }
 
 // A small bench, so that the large one works when it is wanted. It checks what doesn't depend on the computer.
@@ -30,7 +38,7 @@ func TestBench_measuresASmallFleetAndLeavesNothing(t *testing.T) {
 	g := NewWithT(t)
 	const machines, clusters = 20, 2
 	report, err := bench{
-		tools: toolstest.Find(t, rigTools()...), dir: t.TempDir(), serial: 2, sizes: []int{machines}, perCluster: machines / clusters, nodes: machines,
+		tools: bmmTools(t), dir: t.TempDir(), serial: 2, sizes: []int{machines}, perCluster: machines / clusters, nodes: machines,
 		speed: 60, idling: idling{poll: time.Second, intervals: 3}, patience: 3 * time.Minute,
 	}.run(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
@@ -59,7 +67,7 @@ func TestBench_measuresASmallFleetAndLeavesNothing(t *testing.T) {
 	g.Expect(n.PeakRSS).To(BeNumerically(">", 10<<20))
 
 	file := filepath.Join(t.TempDir(), "out", "bench.json")
-	g.Expect(report.write(file)).To(Succeed())
+	g.Expect(write(report, file)).To(Succeed())
 	data, err := os.ReadFile(file)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(json.Unmarshal(data, &map[string]any{})).To(Succeed())
@@ -68,12 +76,45 @@ func TestBench_measuresASmallFleetAndLeavesNothing(t *testing.T) {
 	g.Expect(table.String()).To(ContainSubstring("outside calls per machine until provisioned"))
 }
 
+// A small bench of powervs' manager. How long it takes, and what that needs of a processor, depends on the computer.
+func TestPowerBench_measuresSmallClustersAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	const clusters, machines, intervals = 2, 2, 3
+	report, err := powerBench{
+		bench: bench{
+			tools: toolstest.Find(t, powerSystem(powersim.Config{}).tools()...), dir: t.TempDir(), perCluster: machines, speed: 60,
+			idling: idling{poll: time.Second, intervals: intervals}, patience: 3 * time.Minute,
+		},
+		fleet: clusters, controlPlanes: 1,
+	}.run(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+
+	g.Expect(report.Alone).To(BeNil())
+	f := report.Fleet
+	g.Expect(f.Chain).To(Equal(chain{Cluster: 500.0 / 60, Machines: (530.0 + 240 + 60 + 20) / 60}))
+	g.Expect(f.Make.ClustersAfter).To(BeNumerically(">=", f.Chain.Cluster))
+	g.Expect(f.Make.MachinesAfter).To(BeNumerically(">=", f.Chain.Machines))
+	g.Expect(f.Make.Calls).To(And(HaveKeyWithValue("iam.createToken", 1.0), HaveKeyWithValue("power.createDHCPServer", 1.0),
+		HaveKeyWithValue("power.createServer", BeEquivalentTo(machines)), HaveKeyWithValue("vpc.createLoadBalancerPoolMember", BeNumerically(">=", 1))))
+	g.Expect(f.Make.PeakRSS).To(BeNumerically(">", 10<<20))
+	g.Expect(f.Idle.RestartCalls).To(HaveKeyWithValue("iam.createToken", clusters))
+	g.Expect(f.Idle.ExpectedCalls).To(Equal(clusters * intervals))
+	g.Expect(f.Idle.Calls["power.listServers"]).To(BeNumerically("~", f.Idle.ExpectedCalls, clusters))
+	g.Expect(f.Idle.Calls).NotTo(Or(HaveKey("iam.createToken"), HaveKey("power.getServer")))
+	g.Expect(f.Remove.Left).To(BeZero())
+
+	var table bytes.Buffer
+	report.print(&table)
+	g.Expect(table.String()).To(And(ContainSubstring("all machines provisioned after"), MatchRegexp(`logins at rest +0 +0 +met`)))
+}
+
 // A soak with a single storm.
 func TestSoak_everythingIsRightAfterAStorm(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	g.Expect(endurance{
-		tools: toolstest.Find(t, rigTools()...), dir: t.TempDir(), duration: time.Second, storm: 5 * time.Second, seed: 1,
+		tools: bmmTools(t), dir: t.TempDir(), duration: time.Second, storm: 5 * time.Second, seed: 1,
 		clusters: 2, machines: 2, speed: 60,
 	}.run(t.Context())).To(Succeed())
 }

@@ -42,7 +42,7 @@ func (b bench) measureSerial(ctx context.Context) (*serialFigures, error) {
 	defer stop()
 	b.dir, b.perCluster = filepath.Join(b.dir, "serial"), b.serial
 	say("%d machines, one after the other: starting", b.serial)
-	rig, err := startRig(ctx, b.tools, b.dir, serialWorld(b.serial))
+	rig, err := startRig(ctx, b.tools, b.dir, bmmSystem(serialWorld(b.serial)))
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ import (
 
 const stopGrace = 10 * time.Second
 
-// site is the simulated site, a process of its own, whose machines boot nothing.
+// site is what is simulated outside, a process of its own, whose machines boot nothing. Its State is that of bmm.
 type site struct {
 	simtest.Remote
 	process *process.Process
@@ -42,8 +42,8 @@ func worldOf(machines int, t tempo) sim.Config {
 }
 
 // startSite starts a site.
-func (r *rig) startSite(ctx context.Context, world sim.Config) (*site, error) {
-	data, err := yaml.Marshal(world)
+func (r *rig) startSite(ctx context.Context) (*site, error) {
+	data, err := yaml.Marshal(r.system.world)
 	if err != nil {
 		return nil, fmt.Errorf("write the world: %w", err)
 	}
@@ -54,7 +54,7 @@ func (r *rig) startSite(ctx context.Context, world sim.Config) (*site, error) {
 	listen := net.JoinHostPort(r.block.Address(254, 2).String(), "8080")
 	p, err := process.Start(process.Command{
 		Name: "simulator", Path: r.tools.Path("bedplate"), Log: filepath.Join(r.dir, "simulator.log"),
-		Args: []string{"lab", "simulate", "bmm", "--config=" + config, "--listen=" + listen},
+		Args: []string{"lab", "simulate", r.system.simulator, "--config=" + config, "--listen=" + listen},
 	})
 	if err != nil {
 		return nil, err

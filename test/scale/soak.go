@@ -80,7 +80,7 @@ func (e endurance) run(ctx context.Context) error {
 	e.dir = dir
 	say("seed %d, for %s", e.seed, e.duration)
 	t := atSpeed(e.speed)
-	rig, err := startRig(ctx, e.tools, e.dir, worldOf(4*e.clusters*e.machines, t))
+	rig, err := startRig(ctx, e.tools, e.dir, bmmSystem(worldOf(4*e.clusters*e.machines, t)))
 	if err != nil {
 		return err
 	}
