@@ -93,12 +93,16 @@ operations: lab-tools ## For an hour: do with the objects of every system what u
 		grep -vE '^[IEW][0-9]{4} |^=== |sequence.go:'
 
 .PHONY: bench
-bench: bench-machines bench-networks ## Measure all that docs/performance.md says: the next two.
+bench: bench-machines bench-powervs bench-networks ## Measure all that docs/performance.md says: the next three.
 
 .PHONY: bench-machines
 bench-machines: lab-tools build ## Measure what bmm's manager costs with thousands of machines, and a reconcile of one at rest (ARGS='--machines 10000').
 	@go run ./test/scale bench $(ARGS)
 	@go test -run '^$$' -bench Reconcile -benchtime 50000x ./internal/graph
+
+.PHONY: bench-powervs
+bench-powervs: lab-tools build ## Measure what powervs' manager costs: one cluster at the speed of life, then 200 with 5 machines each (ARGS='--clusters 50').
+	@go run ./test/scale powervs $(ARGS)
 
 .PHONY: bench-networks
 bench-networks: lab-tools build ## Measure Hydrazine, as root: a host that joins, a group of 100 hosts, OVN's part in it, DHCP, BGP, the proxy, 100 groups.
