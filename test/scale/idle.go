@@ -72,7 +72,7 @@ func (r *run) rest(ctx context.Context, before map[string]int, list int) error {
 	f.Reconciles = (end.reconciles - start.reconciles) / seconds
 	f.PeakRSS, f.RSS = end.peak, end.rss
 	say("%d machines: at rest %.1f %% of a core, RSS %s, listed by %d calls instead of %d", r.machines, 100*f.Cores, mib(f.RSS),
-		f.Calls[r.rig.system.lists], f.ExpectedCalls)
+		f.Calls[r.system.lists], f.ExpectedCalls)
 	return nil
 }
 
