@@ -14,7 +14,7 @@ import (
 // remote is the simulator of a lab.
 type remote struct{ simtest.Remote }
 
-func remoteAt(url string) remote { return remote{simtest.Remote{URL: url}} }
+func remoteAt(url string) remote { return remote{simtest.RemoteAt(url)} }
 
 func (s remote) state(g Gomega) sim.State {
 	state, err := s.State(context.Background())

@@ -59,7 +59,7 @@ func (r *rig) startSite(ctx context.Context) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &site{Remote: simtest.Remote{URL: "http://" + listen}, process: p}
+	s := &site{Remote: simtest.RemoteAt("http://" + listen), process: p}
 	return s, p.WaitReady(ctx, func(ctx context.Context) error {
 		return process.AnswersOK(ctx, http.DefaultClient, s.URL+"/simulator/calls")
 	})

@@ -15,6 +15,10 @@ const CreateInfraAnnotation = "powervs.cluster.x-k8s.io/create-infra"
 // created is deleted with the cluster, and nothing is created twice. It is taken off once that has happened.
 const TakeOverAnnotation = "bedplate.dev/take-over"
 
+// JoinedAnnotation says that the virtual machine of an IBMPowerVSMachine has become a node, so that its bootstrap data isn't needed in a
+// bucket any more. It is written by the manager.
+const JoinedAnnotation = "bedplate.dev/joined"
+
 // Conditions of IBMPowerVSCluster, IBMPowerVSMachine and IBMPowerVSImage. Each is True when its subject is as the spec wants it;
 // otherwise its message names the object concerned and the remedy.
 const (

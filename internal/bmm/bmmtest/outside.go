@@ -12,8 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/utils/ptr"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
@@ -190,50 +188,4 @@ func (f *Fixture) UntilNotReady(object graph.Owner) {
 		g.Expect(f.Read(object)).To(Succeed())
 		g.Expect(meta.IsStatusConditionTrue(object.GetConditions(), "Ready")).To(BeFalse())
 	}).Should(Succeed())
-}
-
-// Move does what `clusterctl move` does with an object: pauses it, creates it again with spec, labels and annotations,
-// without status and under another UID, deletes the old one, and unpauses it. Before is called with the new one before
-// that.
-func Move[T graph.Owner](f *Fixture, object T, before ...func(T)) {
-	f.t.Helper()
-	Change(f, object, func(o T) { setAnnotation(o, clusterv1.PausedAnnotation, "") })
-	f.UntilTrue(object, clusterv1.PausedCondition)
-	finalizers := object.GetFinalizers()
-	ledger := f.LoseLedger(object)
-	f.Delete(object)
-	Change(f, object, func(o T) { o.SetFinalizers(nil) })
-	f.UntilGone(object)
-
-	object.SetUID("")
-	object.SetResourceVersion("")
-	object.SetDeletionTimestamp(nil)
-	object.SetFinalizers(finalizers)
-	owners := object.GetOwnerReferences()
-	for i := range owners {
-		owners[i].UID = types.UID(fmt.Sprintf("moved-%d", i))
-		owners[i].BlockOwnerDeletion = ptr.To(true)
-	}
-	object.SetOwnerReferences(owners)
-	f.Create(object)
-	f.Expect(object.GetConditions()).To(BeEmpty(), "status doesn't move")
-	ledger.OwnerReferences[0].UID, ledger.Spec.Home = object.GetUID(), "the-source"
-	f.Restore(ledger)
-	for _, b := range before {
-		b(object)
-	}
-	Change(f, object, func(o T) {
-		annotations := o.GetAnnotations()
-		delete(annotations, clusterv1.PausedAnnotation)
-		o.SetAnnotations(annotations)
-	})
-}
-
-func setAnnotation(object client.Object, name, value string) {
-	annotations := object.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[name] = value
-	object.SetAnnotations(annotations)
 }

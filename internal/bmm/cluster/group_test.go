@@ -12,6 +12,7 @@ import (
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/sim"
+	"github.com/bedplate/bedplate/internal/managertest"
 )
 
 // withGroup gives a cluster a group of its own.
@@ -156,7 +157,7 @@ func TestGroup_thatAnOldInventoryDetachesIsAttachedAgain(t *testing.T) {
 			relabel(f, c)
 			f.Eventually(func() int { return f.Called("updateVpc") }).Should(Equal(1))
 			f.UntilReady(c)
-			bmmtest.Move(f, c)
+			managertest.Move(t, f.Client, nil, c)
 		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -2,7 +2,6 @@ package machine_test
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -14,19 +13,13 @@ import (
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	"github.com/bedplate/bedplate/internal/bmm/bmmtest"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
+	"github.com/bedplate/bedplate/internal/managertest"
 	"github.com/bedplate/bedplate/internal/simulator"
+	"github.com/bedplate/bedplate/internal/simulator/simulatortest"
 )
 
 // writes are the calls so far that make, change or delete something.
-func writes(f *bmmtest.Fixture) map[string]int {
-	counts := map[string]int{}
-	for operation, n := range f.Sim.Calls() {
-		if strings.HasPrefix(operation, "create") || strings.HasPrefix(operation, "update") || strings.HasPrefix(operation, "delete") {
-			counts[operation] = n
-		}
-	}
-	return counts
-}
+func writes(f *bmmtest.Fixture) map[string]int { return simulatortest.Writes(f.Sim.Calls()) }
 
 // After `clusterctl move` objects have their spec and annotations, other UIDs, and no status: that is enough.
 func TestMove_makesNothingAndFindsEverything(t *testing.T) {
@@ -42,8 +35,7 @@ func TestMove_makesNothingAndFindsEverything(t *testing.T) {
 	f.UntilReady(object)
 	was, wasCluster, before := object.DeepCopy(), cluster.DeepCopy(), writes(f)
 
-	bmmtest.Move(f, cluster)
-	bmmtest.Move(f, object)
+	managertest.Move(t, f.Client, nil, object, cluster)
 	f.UntilReady(cluster)
 	f.UntilReady(object)
 	f.Expect(object.UID).NotTo(Equal(was.UID))
@@ -70,7 +62,7 @@ func TestMove_inTheMiddleOfACreate(t *testing.T) {
 	f.Refuse(http.StatusServiceUnavailable, "listInstances")
 	object := f.CreateMachine("demo", "worker-1", userData)
 	f.UntilReason(object, infrav1.InstanceProvisionedCondition, "Transient", "")
-	bmmtest.Move(f, object, func(*infrav1.NvidiaBMMMachine) { f.Sim.ClearFaults() })
+	managertest.Move(t, f.Client, f.Sim.ClearFaults, object)
 	f.UntilReady(object)
 	f.Expect(f.Sim.State().Instances).To(ConsistOf(HaveField("ID", object.Status.InstanceID)))
 	f.Expect(f.Called("createInstance")).To(Equal(1))

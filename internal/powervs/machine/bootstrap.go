@@ -134,11 +134,14 @@ func (n *node) objectKey() string {
 // wantData wants the data in the bucket until the machine has become a node. It isn't wanted, so that nil is returned, where the machine
 // gets it as user data.
 func (n *node) wantData(after []graph.Ref) graph.Ref {
-	if n.boot.err != nil {
+	switch {
+	case n.boot.err != nil:
 		n.graph.Keep(dataKey, "the bootstrap data can't be read")
 		return nil
-	}
-	if !n.boot.ignition || n.bucket() == nil {
+	case !n.boot.ignition:
+		return nil
+	case n.bucket() == nil:
+		n.graph.Keep(dataKey, "the bucket of the cluster isn't known")
 		return nil
 	}
 	return graph.Add(n.graph, n.data, graph.Want[stored]{

@@ -11,6 +11,7 @@ import (
 	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/phases"
+	"github.com/bedplate/bedplate/internal/ledgers"
 	ibm "github.com/bedplate/bedplate/internal/powervs/client"
 	"github.com/bedplate/bedplate/internal/powervs/providerid"
 )
@@ -84,6 +85,9 @@ func (n *node) Delete(ctx context.Context, finalizer string) (ctrl.Result, error
 
 // want adds all that the spec asks for.
 func (n *node) want(ctx context.Context) {
+	if n.joined() && n.infra != nil && n.infra.Spec.Ignition != nil {
+		ledgers.Annotate(n.object, infrav1.JoinedAnnotation, "true")
+	}
 	n.boot = n.bootstrap(ctx)
 	after := n.gates(ctx)
 	if data := n.wantData(after); data != nil {
@@ -101,8 +105,11 @@ func (n *node) want(ctx context.Context) {
 // exists reports whether there is a virtual machine, so that the problems of what was needed for it aren't the machine's any more.
 func (n *node) exists() bool { return n.graph.ID(vmKey) != "" }
 
-// joined reports whether the virtual machine has become a node.
-func (n *node) joined() bool { return n.machine != nil && n.machine.Status.NodeRef.IsDefined() }
+// joined reports whether the virtual machine has become a node. The status of its Machine doesn't survive a move, the annotation does.
+func (n *node) joined() bool {
+	_, before := n.object.Annotations[infrav1.JoinedAnnotation]
+	return before || n.machine != nil && n.machine.Status.NodeRef.IsDefined()
+}
 
 // isControlPlane reports whether the machine belongs to the control plane.
 func (n *node) isControlPlane() bool {

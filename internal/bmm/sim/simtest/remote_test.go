@@ -15,7 +15,7 @@ func TestRemote_usesTheSwitches(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	_, endpoint := simtest.Start(t, sim.DefaultWorld(), nil)
-	remote := simtest.Remote{URL: endpoint}
+	remote := simtest.RemoteAt(endpoint)
 	g.Expect(remote.Calls(t.Context())).To(BeEmpty())
 	var made struct{ ID string }
 	g.Expect(remote.Ask(t.Context(), http.MethodPost, "objects", map[string]any{"kind": "vpc", "request": map[string]any{
@@ -31,7 +31,7 @@ func TestRemote_saysWhatWentWrong(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	_, endpoint := simtest.Start(t, sim.DefaultWorld(), nil)
-	remote := simtest.Remote{URL: endpoint}
+	remote := simtest.RemoteAt(endpoint)
 	g.Expect(remote.Ask(t.Context(), http.MethodGet, "cheese", nil, nil)).
 		To(MatchError(And(HavePrefix("ask the simulator: GET cheese: 404 Not Found: {"), ContainSubstring("could not be found"))))
 	ctx, cancel := context.WithCancel(t.Context())
