@@ -1,17 +1,22 @@
 package provider_test
 
 import (
+	"net/http"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
+	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/managertest"
 	"github.com/bedplate/bedplate/internal/powervs/powervstest"
 	"github.com/bedplate/bedplate/internal/powervs/sim"
+	"github.com/bedplate/bedplate/internal/simulator"
 	"github.com/bedplate/bedplate/internal/simulator/simulatortest"
 )
 
@@ -87,4 +92,52 @@ func TestMove_makesNothingAndFindsEverything(t *testing.T) {
 	f.UntilGone(cluster)
 	f.UntilGone(image)
 	f.Expect(f.Cloud.State().Empty()).To(BeTrue())
+}
+
+// Moved while the outcome of a create is unknown. Only its name and its ledger say whose it is.
+func TestMove_inTheMiddleOfACreate(t *testing.T) {
+	t.Parallel()
+	for create, list := range map[string]string{
+		"power.createDHCPServer": "power.listDHCPServers", "vpc.createLoadBalancer": "vpc.listLoadBalancers",
+		"transit.createTransitGateway": "transit.listTransitGateways", "power.createServer": "power.listServers",
+		"vpc.createLoadBalancerPoolMember": "vpc.listLoadBalancerPoolMembers", "power.importImage": "power.listImages",
+	} {
+		t.Run(create, func(t *testing.T) {
+			t.Parallel()
+			f := powervstest.Start(t)
+			f.Fault(simulator.Fault{Operation: create, Kind: simulator.FaultCommitLate, Hold: simulated(6000), Delay: simulated(60)})
+			cluster, image := f.CreateCluster("demo"), f.CreateImage("demo", powervstest.ImageName)
+			machine := f.NewMachine(powervstest.ControlPlane, "demo", "demo-0", []byte("data"))
+			f.Create(machine)
+			f.Eventually(func() int { return f.Called(create) }).WithPolling(time.Millisecond).Should(Equal(1))
+			f.Refuse(http.StatusServiceUnavailable, list) // the call is still held
+			moved := []graph.Owner{machine, image, cluster}
+			managertest.Move(t, f.Client, func() {
+				f.Expect(pending(f, moved)).NotTo(BeZero(), "it isn't known yet")
+				f.Cloud.ClearFaults()
+			}, moved...)
+			f.UntilReady(cluster)
+			f.UntilReady(image)
+			f.UntilProvisioned(machine)
+			f.Expect(f.Called(create)).To(Equal(1))
+			f.Delete(machine)
+			f.Delete(cluster)
+			f.UntilGone(cluster)
+			f.Eventually(func() bool { return f.Cloud.State().Empty() }).Should(BeTrue())
+		})
+	}
+}
+
+// pending is how many creates of the owners have an unknown outcome.
+func pending(f *powervstest.Fixture, owners []graph.Owner) (count int) {
+	for _, o := range owners {
+		if l := f.Ledger(o); l != nil {
+			for _, e := range l.Spec.Entries {
+				if e.State == ledgerv1.Pending {
+					count++
+				}
+			}
+		}
+	}
+	return count
 }
