@@ -105,17 +105,12 @@ func (p *PowerVS) Secret(namespace, name string) *corev1.Secret {
 
 // StartPowerVS installs the system powervs and starts its simulator and its manager.
 func (s *Stack) StartPowerVS(ctx context.Context) (*PowerVS, error) {
-	if err := s.cfg.Tools.Require(PowerVSManager); err != nil {
-		return nil, err
-	}
 	p := newPowerVS(s.block)
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		return s.step("IBM Cloud simulator", func() error { return s.startIBMCloud(groupCtx, p) })
 	})
-	group.Go(func() error {
-		return s.step("PowerVS provider", func() error { return s.startPowerVSManager(groupCtx, p) })
-	})
+	group.Go(func() error { return s.StartPowerVSManager(groupCtx, p) })
 	return p, group.Wait()
 }
 
@@ -142,6 +137,14 @@ func (s *Stack) startIBMCloud(ctx context.Context, p *PowerVS) error {
 			"--tools=" + string(s.cfg.Tools),
 		},
 	}, answersOK(p.URL+"/simulator/state"))
+}
+
+// StartPowerVSManager installs the system powervs and starts its manager, for clusters in an account that may be another stack's.
+func (s *Stack) StartPowerVSManager(ctx context.Context, p *PowerVS) error {
+	if err := s.cfg.Tools.Require(PowerVSManager); err != nil {
+		return err
+	}
+	return s.step("PowerVS provider", func() error { return s.startPowerVSManager(ctx, p) })
 }
 
 // startPowerVSManager as a user does that runs the existing provider's manifests: with credentials for clusters that name none.

@@ -3,26 +3,21 @@ package e2e
 import (
 	"context"
 	"os"
+	"path"
 	"path/filepath"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/bedplate/bedplate/internal/bmm/providerid"
 )
 
 // consoles collects the console logs of a cluster's machines before they are switched off.
 type consoles struct{ machines string } // the folder with one folder for each machine
 
 func (c consoles) CollectMachineLog(_ context.Context, _ client.Client, machine *clusterv1.Machine, folder string) error {
-	id, err := providerid.Parse(machine.Spec.ProviderID)
-	if err != nil {
-		return err
-	}
 	if err := os.MkdirAll(folder, 0o750); err != nil {
 		return err
 	}
-	log, err := os.ReadFile(filepath.Join(c.machines, id.InstanceID, "console.log"))
+	log, err := os.ReadFile(filepath.Join(c.machines, path.Base(machine.Spec.ProviderID), "console.log"))
 	if err != nil {
 		return err
 	}

@@ -3,15 +3,14 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"maps"
-	"net/http"
-	"slices"
+	"path"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -20,9 +19,7 @@ import (
 	"sigs.k8s.io/cluster-api/test/framework/clusterctl"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
-	"github.com/bedplate/bedplate/internal/bmm/providerid"
 	"github.com/bedplate/bedplate/internal/simulator"
 )
 
@@ -43,7 +40,7 @@ func move(ctx context.Context, e *environment) {
 		stack, err := e.startStack(ctx, name)
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(stack.Stop)
-		Expect(stack.StartBMMManager(ctx)).To(Succeed())
+		Expect(e.outside.startManager(ctx, stack)).To(Succeed())
 		target = e.proxy(name, stack)
 		e.registerProviders(ctx, target)
 	})
@@ -52,7 +49,7 @@ func move(ctx context.Context, e *environment) {
 		e.createCluster(ctx, namespace.Name, result)
 		cluster := result.Cluster
 		available(ctx, e.management, cluster)
-		before, nodes, writes := outsideOf(ctx, e.management, cluster), nodesOf(ctx, e.management, cluster), e.simulator.writes()
+		before, nodes, writes := e.knownIn(ctx, e.management, cluster), nodesOf(ctx, e.management, cluster), e.writes()
 
 		clusterctl.Move(ctx, clusterctl.MoveInput{
 			LogFolder: e.dir, ClusterctlConfigPath: e.clusterctl, Namespace: cluster.Namespace,
@@ -60,12 +57,10 @@ func move(ctx context.Context, e *environment) {
 		})
 		By("Checking that the cluster is what it was, and that the source has nothing of it")
 		available(ctx, target, cluster)
-		Expect(outsideOf(ctx, target, cluster)).To(Equal(before))
+		Expect(e.knownIn(ctx, target, cluster)).To(Equal(before))
 		Expect(nodesOf(ctx, target, cluster)).To(Equal(nodes))
-		Consistently(e.simulator.writes, "10s", "1s").Should(Equal(writes), "outside nothing is made, changed or deleted")
-		left := &infrav1.NvidiaBMMClusterList{}
-		Expect(e.management.GetClient().List(ctx, left, client.InNamespace(cluster.Namespace))).To(Succeed())
-		Expect(left.Items).To(BeEmpty())
+		Consistently(e.writes, "10s", "1s").Should(Equal(writes), "outside nothing is made, changed or deleted")
+		Expect(e.objects(ctx, e.management, cluster.Namespace)).To(BeEmpty())
 
 		framework.ScaleAndWaitMachineDeployment(ctx, framework.ScaleAndWaitMachineDeploymentInput{
 			ClusterProxy: target, Cluster: cluster, MachineDeployment: result.MachineDeployments[0], Replicas: 2,
@@ -82,23 +77,23 @@ func move(ctx context.Context, e *environment) {
 				LogFolder: e.dir, ClusterctlConfigPath: e.clusterctl, Namespace: namespace.Name,
 				FromKubeconfigPath: source.GetKubeconfigPath(), ToKubeconfigPath: destination.GetKubeconfigPath(),
 			})
-			Expect(e.simulator.Ask(ctx, http.MethodDelete, "faults", nil, nil)).To(Succeed())
+			e.heal(ctx)
 			framework.ScaleAndWaitMachineDeployment(ctx, framework.ScaleAndWaitMachineDeploymentInput{
 				ClusterProxy: destination, Cluster: result.Cluster, MachineDeployment: result.MachineDeployments[0], Replicas: replicas,
 				WaitForMachineDeployments: e.config.GetIntervals(moved, "wait-worker-nodes"),
 			})
 			By("Checking that there is one instance for each machine, and one ledger, where the cluster is")
-			known := outsideOf(ctx, destination, result.Cluster).machines
+			known := e.knownIn(ctx, destination, result.Cluster).machines
 			Expect(known).To(HaveLen(1 + int(replicas)))
 			for _, name := range pending {
 				Expect(known).To(HaveKeyWithValue(name, Not(BeEmpty())))
 			}
-			var instances []string
-			for _, instance := range e.simulator.state().Instances {
-				instances = append(instances, providerid.ProviderID{SiteID: instance.SiteID, InstanceID: instance.ID}.String())
+			var machines []string
+			for _, id := range known {
+				machines = append(machines, path.Base(id))
 			}
-			Expect(instances).To(ConsistOf(slices.Collect(maps.Values(known))))
-			Expect(ledgersIn(ctx, destination, namespace.Name)).To(HaveLen(len(known) + 1))
+			Expect(e.look().machines).To(ConsistOf(machines))
+			Expect(ledgersIn(ctx, destination, namespace.Name)).To(HaveLen(len(e.objects(ctx, destination, namespace.Name))))
 			Expect(ledgersIn(ctx, source, namespace.Name)).To(BeEmpty())
 			source, destination = destination, source
 		}
@@ -138,11 +133,12 @@ func (e *environment) createsWithoutAnswer(
 	ctx context.Context, management framework.ClusterProxy, made *clusterctl.ApplyClusterTemplateAndWaitResult, replicas int32,
 ) (pending []string) {
 	for _, fault := range []simulator.Fault{
-		{Operation: "createInstance", Kind: simulator.FaultCommitLate, Hold: minutes(1), Delay: minutes(3)},
-		{Operation: "createInstance", Kind: simulator.FaultLoseAnswer},
-		{Operation: "createInstance", Kind: simulator.FaultHang, Times: -1},
+		{Kind: simulator.FaultCommitLate, Hold: minutes(1), Delay: minutes(3)},
+		{Kind: simulator.FaultLoseAnswer},
+		{Kind: simulator.FaultHang, Times: -1},
 	} {
-		Expect(e.simulator.Ask(ctx, http.MethodPost, "faults", fault, nil)).To(Succeed())
+		fault.Operation = e.createMachine
+		e.fault(ctx, fault)
 	}
 	c, deployment := management.GetClient(), made.MachineDeployments[0]
 	Expect(c.Get(ctx, client.ObjectKeyFromObject(deployment), deployment)).To(Succeed())
@@ -161,7 +157,7 @@ func (e *environment) createsWithoutAnswer(
 		g.Expect(pending).NotTo(BeEmpty())
 		g.Expect(c.List(ctx, machines, client.InNamespace(deployment.Namespace))).To(Succeed())
 		g.Expect(machines.Items).To(HaveLen(1 + int(replicas)))
-		g.Expect(ledgers).To(HaveLen(len(machines.Items)+1), "one for each machine, and the cluster's")
+		g.Expect(ledgers).To(HaveLen(len(e.objects(ctx, management, deployment.Namespace))))
 	}, e.config.GetIntervals(moved, "wait-worker-nodes")...).Should(Succeed())
 	for i := range machines.Items {
 		machine := &machines.Items[i]
@@ -193,22 +189,46 @@ func available(ctx context.Context, management framework.ClusterProxy, cluster *
 	})
 }
 
-// outside is what a cluster's objects know of what was made for it.
-type outside struct {
-	networks infrav1.NvidiaBMMClusterStatus // without its conditions
-	machines map[string]string              // provider IDs by name
+// known is what a cluster's objects know of what was made for it.
+type known struct {
+	status   map[string]any               // the cluster's, without its conditions
+	machines map[string]string            // provider IDs by name
+	ledgers  map[string]map[string]string // IDs by key, by name
 }
 
-func outsideOf(ctx context.Context, management framework.ClusterProxy, cluster *clusterv1.Cluster) outside {
-	infra, machines := &infrav1.NvidiaBMMCluster{}, &infrav1.NvidiaBMMMachineList{}
-	Expect(management.GetClient().Get(ctx, client.ObjectKeyFromObject(cluster), infra)).To(Succeed())
-	Expect(management.GetClient().List(ctx, machines, client.InNamespace(cluster.Namespace))).To(Succeed())
-	known := outside{networks: infra.Status, machines: map[string]string{}}
-	known.networks.Conditions = nil
-	for _, machine := range machines.Items {
-		known.machines[machine.Name] = machine.Spec.ProviderID
+func (e *environment) knownIn(ctx context.Context, management framework.ClusterProxy, cluster *clusterv1.Cluster) known {
+	k := known{machines: map[string]string{}, ledgers: map[string]map[string]string{}}
+	for _, object := range e.objects(ctx, management, cluster.Namespace) {
+		switch object.GetKind() {
+		case e.clusterKind:
+			k.status, _, _ = unstructured.NestedMap(object.Object, "status")
+			delete(k.status, "conditions")
+		case e.machineKind:
+			k.machines[object.GetName()], _, _ = unstructured.NestedString(object.Object, "spec", "providerID")
+		}
 	}
-	return known
+	for _, ledger := range ledgersIn(ctx, management, cluster.Namespace) {
+		ids := map[string]string{}
+		for _, entry := range ledger.Spec.Entries {
+			ids[entry.Key] = entry.ID
+		}
+		k.ledgers[ledger.Name] = ids
+	}
+	return k
+}
+
+// objects are those that something is made for outside: each has a ledger.
+func (e *environment) objects(ctx context.Context, management framework.ClusterProxy, namespace string) (all []unstructured.Unstructured) {
+	for _, kind := range []string{e.clusterKind, e.machineKind, e.imageKind} {
+		if kind == "" {
+			continue
+		}
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(e.version.WithKind(kind + "List"))
+		Expect(management.GetClient().List(ctx, list, client.InNamespace(namespace))).To(Succeed())
+		all = append(all, list.Items...)
+	}
+	return all
 }
 
 // nodesOf returns the UIDs of a cluster's nodes by name: they change when its control plane or a machine is created

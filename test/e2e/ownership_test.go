@@ -12,9 +12,7 @@ import (
 	clusterctlcluster "sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
 	"sigs.k8s.io/cluster-api/test/framework"
 
-	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
-	"github.com/bedplate/bedplate/internal/bmm/cluster"
 )
 
 type (
@@ -30,7 +28,7 @@ func validateObjects(ctx context.Context, e *environment, withClass bool) func(f
 		owned := []owners{
 			framework.CoreOwnerReferenceAssertion, framework.ExpOwnerReferenceAssertions,
 			framework.KubeadmBootstrapOwnerReferenceAssertions, framework.KubeadmControlPlaneOwnerReferenceAssertions(withClass),
-			ownersOfOurs(withClass), ownersOfSecrets(name),
+			e.ownersOfOurs(withClass), e.ownersOfSecrets(name),
 		}
 		framework.ValidateOwnerReferencesResilience(ctx, management, namespace, name, filter, owned...)
 		framework.ValidateOwnerReferencesOnUpdate(ctx, management, namespace, name, filter, owned...)
@@ -40,7 +38,7 @@ func validateObjects(ctx context.Context, e *environment, withClass bool) func(f
 			core = framework.CoreFinalizersAssertionWithClassyClusters
 		}
 		framework.ValidateFinalizersResilience(ctx, management, namespace, name, filter, core,
-			framework.KubeadmControlPlaneFinalizersAssertion, framework.ExpFinalizersAssertion, finalizersOfOurs(credentialsOf(name)))
+			framework.KubeadmControlPlaneFinalizersAssertion, framework.ExpFinalizersAssertion, e.finalizersOfOurs(name))
 		framework.ValidateResourceVersionStable(ctx, framework.ValidateResourceVersionStableInput{
 			ClusterProxy: management, Namespace: namespace, OwnerGraphFilterFunction: filter,
 			WaitToBecomeStable: e.config.GetIntervals("quick-start", "wait-resource-versions-become-stable"),
@@ -49,11 +47,8 @@ func validateObjects(ctx context.Context, e *environment, withClass bool) func(f
 	}
 }
 
-// credentialsOf is the Secret with which the templates let a cluster log in.
-func credentialsOf(cluster string) string { return cluster + "-bmm" }
-
 // ownersOfOurs says who owns Bedplate's objects. A Cluster controls what it has created from a class.
-func ownersOfOurs(withClass bool) owners {
+func (s system) ownersOfOurs(withClass bool) owners {
 	core := clusterv1.GroupVersion.String()
 	owner := metav1.OwnerReference{APIVersion: core, Kind: "Cluster"}
 	class := metav1.OwnerReference{APIVersion: core, Kind: "ClusterClass"}
@@ -63,37 +58,40 @@ func ownersOfOurs(withClass bool) owners {
 		ofCluster.Controller = ptr.To(true)
 	}
 	return owners{
-		"NvidiaBMMCluster": func(_ types.NamespacedName, got []metav1.OwnerReference) error {
+		s.clusterKind: func(_ types.NamespacedName, got []metav1.OwnerReference) error {
 			return framework.HasExactOwners(got, ofCluster)
 		},
 		"Ledger": func(_ types.NamespacedName, got []metav1.OwnerReference) error {
 			of := func(kind string) []metav1.OwnerReference {
-				return []metav1.OwnerReference{{APIVersion: infrav1.GroupVersion.String(), Kind: kind}}
+				return []metav1.OwnerReference{{APIVersion: s.version.String(), Kind: kind}}
 			}
-			return framework.HasOneOfExactOwners(got, of("NvidiaBMMCluster"), of("NvidiaBMMMachine"))
+			return framework.HasOneOfExactOwners(got, of(s.clusterKind), of(s.machineKind), of(s.imageKind))
 		},
-		"NvidiaBMMClusterTemplate": func(_ types.NamespacedName, got []metav1.OwnerReference) error {
+		s.clusterKind + "Template": func(_ types.NamespacedName, got []metav1.OwnerReference) error {
 			return framework.HasExactOwners(got, class)
 		},
-		"NvidiaBMMMachine": func(_ types.NamespacedName, got []metav1.OwnerReference) error {
+		s.machineKind: func(_ types.NamespacedName, got []metav1.OwnerReference) error {
 			return framework.HasExactOwners(got, machine)
 		},
-		"NvidiaBMMMachineTemplate": func(_ types.NamespacedName, got []metav1.OwnerReference) error {
+		s.machineKind + "Template": func(_ types.NamespacedName, got []metav1.OwnerReference) error {
 			return framework.HasOneOfExactOwners(got, []metav1.OwnerReference{owner}, []metav1.OwnerReference{class})
+		},
+		s.imageKind: func(_ types.NamespacedName, got []metav1.OwnerReference) error {
+			return framework.HasExactOwners(got, owner)
 		},
 	}
 }
 
 // ownersOfSecrets are Cluster API's, but for the credentials, which are the user's own, and those for the nodes.
-func ownersOfSecrets(cluster string) owners {
+func (s system) ownersOfSecrets(cluster string) owners {
 	set := metav1.OwnerReference{APIVersion: addonsv1.GroupVersion.String(), Kind: "ClusterResourceSet"}
 	all := maps.Clone(framework.KubernetesReferenceAssertions)
 	byKubeadm := all["Secret"]
 	all["Secret"] = func(secret types.NamespacedName, got []metav1.OwnerReference) error {
 		switch secret.Name {
-		case credentialsOf(cluster):
+		case cluster + s.credentials:
 			return framework.HasExactOwners(got)
-		case credentialsOf(cluster) + "-ccm":
+		case cluster + "-" + s.name + "-ccm":
 			return framework.HasExactOwners(got, set)
 		}
 		return byKubeadm(secret, got)
@@ -101,16 +99,15 @@ func ownersOfSecrets(cluster string) owners {
 	return all
 }
 
-func finalizersOfOurs(credentials string) finalizers {
-	return finalizers{
-		"NvidiaBMMCluster": func(types.NamespacedName) []string { return []string{infrav1.ClusterFinalizer} },
-		"NvidiaBMMMachine": func(types.NamespacedName) []string { return []string{infrav1.MachineFinalizer} },
-		"Ledger":           func(types.NamespacedName) []string { return []string{ledgerv1.Finalizer} },
-		"Secret": func(secret types.NamespacedName) []string {
-			if secret.Name == credentials {
-				return []string{cluster.SecretFinalizer}
+func (s system) finalizersOfOurs(cluster string) finalizers {
+	all := finalizers{"Ledger": func(types.NamespacedName) []string { return []string{ledgerv1.Finalizer} }}
+	for kind, finalizer := range s.finalizers {
+		all[kind] = func(object types.NamespacedName) []string {
+			if kind == "Secret" && object.Name != cluster+s.credentials {
+				return nil
 			}
-			return nil
-		},
+			return []string{finalizer}
+		}
 	}
+	return all
 }

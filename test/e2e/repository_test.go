@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -18,20 +19,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// release is the version that the templates of this tree get in clusterctl's repository: see config/bmm.yaml.
+// release is the version that the templates of this tree get in clusterctl's repository: see config/e2e.yaml.
 const release = "v0.1.99"
 
 // createRepository makes the folder from which clusterctl takes providers and templates: those that ship, and the flavors
 // that only specs need. It returns the path of clusterctl's configuration.
 func (e *environment) createRepository(ctx context.Context) string {
+	e.config.Providers = slices.DeleteFunc(e.config.Providers, func(p clusterctl.ProviderConfig) bool {
+		return p.Type == string(clusterctlv1.InfrastructureProviderType) && p.Name != e.provider
+	})
 	infrastructure := &e.config.Providers[len(e.config.Providers)-1]
-	flavors, err := os.ReadDir("flavors")
+	flavors, err := filepath.Glob(filepath.Join("flavors", e.name, "*"))
 	Expect(err).NotTo(HaveOccurred())
 	for _, flavor := range flavors {
-		name := "cluster-template-" + flavor.Name() + ".yaml"
+		name := "cluster-template-" + filepath.Base(flavor) + ".yaml"
 		template := filepath.Join(e.dir, name)
 		run(exec.CommandContext(ctx, e.tools.Path("kubectl"), "kustomize", "--load-restrictor=LoadRestrictionsNone",
-			filepath.Join("flavors", flavor.Name()), "--output="+template))
+			flavor, "--output="+template))
 		infrastructure.Files = append(infrastructure.Files, clusterctl.Files{SourcePath: template, TargetName: name})
 	}
 	return clusterctl.CreateRepository(ctx, clusterctl.CreateRepositoryInput{
@@ -39,7 +43,7 @@ func (e *environment) createRepository(ctx context.Context) string {
 	})
 }
 
-// buildRelease writes what a release would ship to where config/bmm.yaml and the flavors look for it.
+// buildRelease writes what a release would ship to where config/e2e.yaml and the flavors look for it.
 func (e *environment) buildRelease(ctx context.Context) {
 	command := exec.CommandContext(ctx, "../../hack/release-manifests.sh", release, "../../out/e2e")
 	command.Env = append(os.Environ(), "BEDPLATE_TOOLS="+string(e.tools))

@@ -2,31 +2,41 @@ package e2e
 
 import (
 	"context"
-	"strings"
+	"net/http"
 
 	. "github.com/onsi/gomega"
 
-	"github.com/bedplate/bedplate/internal/bmm/sim"
-	"github.com/bedplate/bedplate/internal/bmm/sim/simtest"
+	"github.com/bedplate/bedplate/internal/simulator"
+	"github.com/bedplate/bedplate/internal/simulator/simulatortest"
 )
 
-// remote is the simulator that both management clusters use.
-type remote struct{ simtest.Remote }
+// state is what exists at a simulator.
+type state struct {
+	all      any
+	empty    bool     // but for what was there before
+	machines []string // their IDs
+}
 
-func (s remote) state() sim.State {
-	state, err := s.State(context.Background())
+// look at the simulator, which all management clusters of a system share.
+func (e *environment) look() state {
+	var read state
+	read, err := e.read(context.Background(), e.simulator)
 	Expect(err).NotTo(HaveOccurred())
-	return state
+	return read
 }
 
 // writes counts the calls by operation that make, change or delete something.
-func (s remote) writes() map[string]int {
-	calls, err := s.Calls(context.Background())
+func (e *environment) writes() map[string]int {
+	calls, err := e.simulator.Calls(context.Background())
 	Expect(err).NotTo(HaveOccurred())
-	for operation := range calls {
-		if strings.HasPrefix(operation, "get") || strings.HasPrefix(operation, "list") {
-			delete(calls, operation)
-		}
-	}
-	return calls
+	return simulatortest.Writes(calls)
+}
+
+// fault lets calls go wrong until heal.
+func (e *environment) fault(ctx context.Context, fault simulator.Fault) {
+	Expect(e.simulator.Ask(ctx, http.MethodPost, "faults", fault, nil)).To(Succeed())
+}
+
+func (e *environment) heal(ctx context.Context) {
+	Expect(e.simulator.Ask(ctx, http.MethodDelete, "faults", nil, nil)).To(Succeed())
 }

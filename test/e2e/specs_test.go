@@ -10,7 +10,7 @@ import (
 	capi "sigs.k8s.io/cluster-api/test/e2e"
 )
 
-// The functions here describe one spec each. Flavors name the cluster templates: see config/bmm.yaml and the folder flavors.
+// The functions here describe one spec each. Flavors name the cluster templates: see config/e2e.yaml and the folder flavors.
 func quickStart(ctx context.Context, e *environment, flavor string) {
 	capi.QuickStartSpec(ctx, func() capi.QuickStartSpecInput {
 		return capi.QuickStartSpecInput{
@@ -77,7 +77,7 @@ func clusterDeletion(ctx context.Context, e *environment) {
 					},
 					BlockingObjectFilter: isMachine,
 				},
-				{ObjectFilter: isInfrastructure, BlockingObjectFilter: isInfrastructure},
+				{ObjectFilter: e.isInfrastructure, BlockingObjectFilter: e.isInfrastructure},
 			},
 		}
 	})
@@ -92,6 +92,6 @@ func isMachineOf(object corev1.ObjectReference, owners []metav1.OwnerReference, 
 		slices.ContainsFunc(owners, func(owner metav1.OwnerReference) bool { return owner.Kind == kind })
 }
 
-func isInfrastructure(object corev1.ObjectReference, _ []metav1.OwnerReference) bool {
-	return object.Kind == "NvidiaBMMCluster"
+func (s system) isInfrastructure(object corev1.ObjectReference, _ []metav1.OwnerReference) bool {
+	return object.Kind == s.clusterKind
 }

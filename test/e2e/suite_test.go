@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -13,20 +14,17 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/bedplate/bedplate/internal/localstack"
+	"github.com/bedplate/bedplate/internal/localstack/tools"
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 )
 
-// The specs share one management cluster. Each has a namespace and a control plane endpoint of its own.
+// The specs of a system share one management cluster. Each has a namespace and a control plane endpoint of its own.
 func TestE2E(t *testing.T) {
-	tools := toolstest.Find(t, append(localstack.Tools(), "bedplate", "kubectl", "manifests/metadata.yaml")...)
+	found := toolstest.Find(t, append(localstack.Tools(), "bedplate", "kubectl", "manifests/metadata.yaml")...)
 	RegisterFailHandler(Fail)
 	ctrl.SetLogger(klog.Background())
-	e := &environment{tools: tools, dir: t.ArtifactDir()}
 
-	BeforeSuite(e.start)
-	AfterSuite(e.stop)
-	Describe("bmm", func() {
-		AfterEach(e.nothingIsLeft)
+	describe(t, found, bmm(), func(e *environment) {
 		Describe("quick start", Label("quick-start"), func() { quickStart(t.Context(), e, "") })
 		Describe("quick start with a ClusterClass", func() { quickStart(t.Context(), e, "topology") })
 		Describe("MachineDeployment scale", func() { machineDeploymentScale(t.Context(), e) })
@@ -36,6 +34,12 @@ func TestE2E(t *testing.T) {
 		Describe("cluster deletion", func() { clusterDeletion(t.Context(), e) })
 		Describe("clusterctl move", func() { move(t.Context(), e) })
 	})
+	describe(t, found, powerVS(), func(e *environment) {
+		Describe("quick start", func() { quickStart(t.Context(), e, "") })
+		Describe("quick start with Ignition", func() { quickStart(t.Context(), e, "ignition") })
+		Describe("quick start with a ClusterClass", func() { quickStart(t.Context(), e, "topology") })
+		Describe("clusterctl move", func() { move(t.Context(), e) })
+	})
 	ReportAfterEach(report)
 	ReportAfterSuite("list of specs", func(all Report) {
 		fmt.Println()
@@ -43,7 +47,18 @@ func TestE2E(t *testing.T) {
 			report(spec)
 		}
 	})
-	RunSpecs(t, "Bedplate, system bmm")
+	RunSpecs(t, "Bedplate")
+}
+
+// describe the specs of a system. Its management cluster starts with the first of them that runs.
+func describe(t *testing.T, tools tools.Dir, s system, specs func(*environment)) {
+	Describe(s.name, Ordered, ContinueOnFailure, func() {
+		e := &environment{system: s, tools: tools, dir: filepath.Join(t.ArtifactDir(), s.name)}
+		BeforeAll(e.start)
+		AfterAll(e.stop)
+		AfterEach(e.nothingIsLeft)
+		specs(e)
+	})
 }
 
 // report prints how a spec went.
