@@ -75,9 +75,9 @@ test-all: test test-lab test-e2e ## Run all tests, and vet the user's command fo
 
 # What a run leaves is in out/e2e: the logs of the managers, the consoles of the machines, the objects of each spec.
 .PHONY: e2e
-e2e: lab-tools build ## Run Cluster API's own end-to-end specs against Bedplate, and a move (ARGS='-ginkgo.focus=move').
+e2e: lab-tools build ## Run Cluster API's own end-to-end specs against Bedplate, and moves (ARGS='-ginkgo.focus=powervs.*move').
 	@rm -rf out/e2e && mkdir -p out/e2e
-	@go test -C test/e2e -count=1 -v -timeout 60m -artifacts -outputdir $(CURDIR)/out/e2e . $(ARGS)
+	@go test -C test/e2e -count=1 -v -timeout 90m -artifacts -outputdir $(CURDIR)/out/e2e . $(ARGS)
 
 # Where systems have their crash suites and their operations suites.
 SUITES := $(patsubst %,./%/,$(wildcard internal/*/provider) internal/bmm/actuator)
