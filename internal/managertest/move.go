@@ -64,7 +64,7 @@ type mover struct {
 	client client.Client
 }
 
-// move makes an object with its ledger anew.
+// move an object with its ledger.
 func (m mover) move(o graph.Owner) {
 	m.t.Helper()
 	ledger, err := ledgers.Of(m.t.Context(), m.client, m.client.Scheme(), o)
@@ -72,7 +72,9 @@ func (m mover) move(o graph.Owner) {
 	if ledger != nil {
 		m.remove(ledger.DeepCopy())
 	}
-	m.remove(o.DeepCopyObject().(client.Object))
+	old := o.DeepCopyObject().(client.Object)
+	m.change(old, func() { old.SetAnnotations(map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""}) }) // instead of all others
+	m.remove(old)
 	owners := o.GetOwnerReferences()
 	for i := range owners {
 		owners[i].UID, owners[i].BlockOwnerDeletion = types.UID(fmt.Sprintf("moved-%d", i)), ptr.To(true)

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 
 	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
 )
@@ -81,7 +82,7 @@ func sameNames(entries []entry) (problems field.ErrorList) {
 
 // changeProblems are what can't be changed.
 func changeProblems(before, after *infrav1.IBMPowerVSCluster) (problems field.ErrorList) {
-	if before.CreatesInfra() != after.CreatesInfra() && anythingMade(&before.Status) {
+	if before.CreatesInfra() != after.CreatesInfra() && anythingMade(&before.Status) && !isMoved(before) && !isMoved(after) {
 		problems = append(problems, field.Invalid(field.NewPath("metadata", "annotations").Key(infrav1.CreateInfraAnnotation),
 			after.Annotations[infrav1.CreateInfraAnnotation], "is immutable once something was found or made: put back "+
 				strconv.FormatBool(before.CreatesInfra())+", or make another cluster"))
@@ -90,6 +91,12 @@ func changeProblems(before, after *infrav1.IBMPowerVSCluster) (problems field.Er
 	problems = append(problems, entryProblems(loadBalancersOf(before), loadBalancersOf(after))...)
 	problems = append(problems, heldProblems(before, after)...)
 	return append(problems, selectorProblems(before, after)...)
+}
+
+// isMoved reports whether clusterctl has moved an object, which it says by an annotation that replaces all others.
+func isMoved(c *infrav1.IBMPowerVSCluster) bool {
+	_, is := c.Annotations[clusterctlv1.DeleteForMoveAnnotation]
+	return is
 }
 
 func anythingMade(s *infrav1.IBMPowerVSClusterStatus) bool {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 
 	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
 	"github.com/bedplate/bedplate/internal/testenv"
@@ -143,11 +144,16 @@ func TestAnnotation_isImmutableOnceSomethingWasMade(t *testing.T) {
 			return c
 		}
 	}
+	moved := func(c *infrav1.IBMPowerVSCluster) {
+		c.Annotations = map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""}
+	}
 	made := infrav1.IBMPowerVSClusterStatus{VPC: &infrav1.ResourceReference{ID: "v"}}
 	checkChanges(t, least, []change[*infrav1.IBMPowerVSCluster]{{"off, nothing made", off, ""}})
 	checkChanges(t, with(made, on), []change[*infrav1.IBMPowerVSCluster]{
 		{"off", off, message}, {"in other words", func(c *infrav1.IBMPowerVSCluster) { c.Annotations[infrav1.CreateInfraAnnotation] = "1" }, ""},
+		{"moved by clusterctl, which overwrites all annotations", moved, ""},
 	})
+	checkChanges(t, with(made, moved), []change[*infrav1.IBMPowerVSCluster]{{"on, as the move was given up", on, ""}})
 	checkChanges(t, with(infrav1.IBMPowerVSClusterStatus{}, off), []change[*infrav1.IBMPowerVSCluster]{{"on, nothing made", on, ""}})
 	checkChanges(t, with(made, off), []change[*infrav1.IBMPowerVSCluster]{{"on", on, message}})
 }
