@@ -44,30 +44,39 @@ func (e *Engine) Seed(ctx context.Context, owner Owner, ownerID string, credenti
 	if err := g.unclaimed(ctx); err != nil {
 		return err
 	}
+	untagged := map[string]string{}
 	for _, r := range resources {
-		if err := g.verify(ctx, r); err != nil && len(kinds) > 0 {
+		if len(kinds) == 0 {
+			break
+		}
+		id, err := g.verify(ctx, r)
+		if err != nil {
 			return fmt.Errorf("write the ledger: %w", err)
 		}
+		untagged[r.Key] = id
 	}
-	return g.note(ctx, resources)
+	return g.note(ctx, resources, untagged)
 }
 
-// verify that a resource to be entered exists, and isn't another object's.
-func (g *Graph) verify(ctx context.Context, r ledgers.Resource) error {
+// verify that a resource to be entered exists, unless all is being deleted, and isn't another object's. Its ID is returned if it is to be
+// ours and has no tag that would say so.
+func (g *Graph) verify(ctx context.Context, r ledgers.Resource) (untagged string, _ error) {
 	o := ledgerv1.OutsideID{Kind: r.Kind, ID: r.ID, Scope: r.Scope}
 	if g.kinds[r.Kind] == nil {
-		return fault.Invalidf("nothing is known of the kind of %s", o)
+		return "", fault.Invalidf("nothing is known of the kind of %s", o)
 	}
 	tag, _, found, err := g.tagOf(ctx, o)
 	switch {
 	case err != nil:
-		return err
-	case !found:
-		return fault.Invalidf("%s doesn't exist: correct what names it", o)
+		return "", err
+	case !found && g.owner.GetDeletionTimestamp().IsZero():
+		return "", fault.Invalidf("%s doesn't exist: correct what names it", o)
 	case r.Own && tag.Owner != "" && tag.Owner != g.ledger.OwnerID:
-		return fault.Invalidf("%s carries the tag of another object, %q: it isn't this one's", o, tag.Owner)
+		return "", fault.Invalidf("%s carries the tag of another object, %q: it isn't this one's", o, tag.Owner)
+	case found && r.Own && tag.Owner == "":
+		return r.ID, nil
 	}
-	return nil
+	return "", nil
 }
 
 // AdoptInto adds resources to an object's existing ledger.
@@ -85,10 +94,11 @@ func (e *Engine) AdoptInto(ctx context.Context, owner Owner, resources ...ledger
 		return fmt.Errorf("there is no ledger of this object: write one with `bedplate ledger seed`")
 	}
 	g.ledger = e.Open(owner, home, stored.Spec.Credentials, stored)
-	return g.note(ctx, resources)
+	return g.note(ctx, resources, nil)
 }
 
-func (g *Graph) note(ctx context.Context, resources []ledgers.Resource) error {
+// note resources in the ledger, and which of what is ours carries no tag: IDs by keys.
+func (g *Graph) note(ctx context.Context, resources []ledgers.Resource, untagged map[string]string) error {
 	for _, r := range resources {
 		if err := g.isNoOther(ctx, r); err != nil {
 			return err
@@ -111,7 +121,7 @@ func (g *Graph) note(ctx context.Context, resources []ledgers.Resource) error {
 			e = known.DeepCopy()
 		}
 		if r.Own {
-			e.Proven = r.ID
+			e.Proven, e.Untagged = r.ID, untagged[r.Key]
 		}
 		if len(r.Scope) > 0 {
 			e.Scope = r.Scope
@@ -139,7 +149,8 @@ func (g *Graph) isNoOther(ctx context.Context, r ledgers.Resource) error {
 	for _, other := range others {
 		for _, e := range other.Spec.Entries {
 			if r.Own && e.Kind == r.Kind && e.ID == r.ID && !e.Foreign {
-				return fmt.Errorf("%s %s is in ledger %s/%s: it isn't this object's", r.Kind, r.ID, other.Namespace, other.Name)
+				return fault.Invalidf("%s %s is in ledger %s/%s, so it isn't this object's: correct what names it; if nothing is this object's, "+
+					"remove its finalizer and delete it", r.Kind, r.ID, other.Namespace, other.Name)
 			}
 		}
 	}

@@ -113,3 +113,34 @@ func TestSeed_looksAtWhatIsEntered(t *testing.T) {
 	f.Expect(seed(ledgers.Resource{Key: "net", Kind: "thing", ID: theirs.id})).To(Succeed(), "nothing is owned yet")
 	f.Expect(f.service.changes()).To(ConsistOf("create ", "create net"))
 }
+
+// Another provider has made it, and the service can't set a tag later: it is deleted by what the ledger says.
+func TestSeed_ofWhatCarriesNoTagIsDeletedWithItsOwner(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	f.below = nil
+	bare := f.put("of another provider")
+	seed := func(resources ...ledgers.Resource) error {
+		return f.engine().Seed(t.Context(), f.owner(), "", []string{"any"}, []graph.AnyKind{f.service.kind()}, resources...)
+	}
+	f.Expect(seed(ledgers.Resource{Key: "lonely", Kind: "thing", ID: bare.id, Own: true})).To(Succeed())
+	f.Expect(f.ledger().Entry("lonely").Untagged).To(Equal(bare.id))
+	f.Expect(f.round(f.owner(), graph.Create())).To(Succeed())
+	f.Expect(f.service.changes()).To(ConsistOf("create "))
+	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+	for range 3 {
+		f.delete()
+		f.service.finish()
+	}
+	f.Expect(f.service.changes()).To(ConsistOf("create ", "delete "+bare.id))
+}
+
+// Its owner is being deleted: what is gone already is no obstacle.
+func TestSeed_ofWhatIsGoneWhenItsOwnerIsDeleted(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+	f.Expect(f.engine().Seed(t.Context(), f.owner(), "", []string{"any"}, []graph.AnyKind{f.service.kind()},
+		ledgers.Resource{Key: "lonely", Kind: "thing", ID: "id-9", Own: true})).To(Succeed())
+	f.Expect(f.ledger().Entry("lonely").Untagged).To(BeEmpty())
+}

@@ -66,6 +66,10 @@ type Entry struct {
 	// proven is given back a tag that went missing.
 	// +optional
 	Proven string `json:"proven,omitempty"`
+	// untagged is the id if it was taken over from another provider and carried no tag then: until it carries one, this says
+	// in place of a tag that it is ours.
+	// +optional
+	Untagged string `json:"untagged,omitempty"`
 	// title is the name outside that the spec gave, or what the ID was looked up by.
 	// +optional
 	Title string `json:"title,omitempty"`

@@ -109,8 +109,8 @@ func (d decision) keep() Step {
 	case d.w.Tagged && object.Tag.Owner == "" && !proven:
 		return ends(phases.Failed("%s %s carries no tag, and nothing else says that it was made for this object: it is neither changed nor "+
 			"deleted; put the tag %q on it if it was, or correct this object's ledger", d.e.Kind, object.ID, d.w.Owner).Because("ForeignTag"))
-	case d.w.Tagged && object.Tag.Owner != "" && !proven:
-		return d.write(Note, func(e *ledgerv1.Entry) { e.Proven = e.ID })
+	case d.w.Tagged && object.Tag.Owner != "" && (!proven || d.e.Untagged != ""):
+		return d.write(Note, func(e *ledgerv1.Entry) { e.Proven, e.Untagged = e.ID, "" })
 	}
 	return d.repair(*object)
 }

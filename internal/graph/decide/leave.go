@@ -70,7 +70,7 @@ func (d decision) delete(o Thing) Step {
 	case d.w.Tagged && o.Tag.Owner != "" && o.Tag.Owner != d.w.Owner:
 		return ends(phases.Failed("%s %s carries the tag of another object, %q: it isn't deleted; correct this object's ledger",
 			d.e.Kind, o.ID, o.Tag.Owner).Because("ForeignTag"))
-	case d.w.Tagged && o.Tag.Owner == "":
+	case d.w.Tagged && o.Tag.Owner == "" && d.e.Untagged != o.ID:
 		return ends(phases.Failed("%s %s doesn't carry our tag any more: it isn't deleted; put the tag %q back or delete it yourself",
 			d.e.Kind, o.ID, d.w.Owner))
 	case d.e.GoneAt != nil:

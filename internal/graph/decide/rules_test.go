@@ -54,7 +54,7 @@ var rules = []struct {
 			return "it wasn't seen"
 		case e != nil && e.Foreign && e.ID == d.ID:
 			return "it is the user's own"
-		case w.Tagged && o.Tag.Owner != w.Owner:
+		case w.Tagged && o.Tag.Owner != w.Owner && (o.Tag.Owner != "" || e == nil || e.Untagged != d.ID):
 			return "it doesn't carry our tag"
 		case !w.Tagged && e != nil && e.State == ledgerv1.Bound && e.ID != d.ID:
 			return "the ledger names another one"

@@ -94,6 +94,9 @@ func entries() (all []*ledgerv1.Entry) {
 			e.State, e.ID, e.Proven, e.UnreadySince, e.RepairedAt, e.Repairs, e.Params = ledgerv1.Bound, "2", "2", at, at, int32(age), theChoice
 		})
 	}
+	for _, untagged := range []string{"1", "2"} { // another one, before the ledger was edited
+		add(func(e *ledgerv1.Entry) { e.State, e.ID, e.Proven, e.Untagged = ledgerv1.Bound, "2", "2", untagged })
+	}
 	add(func(e *ledgerv1.Entry) { e.State, e.ID, e.Foreign = ledgerv1.Bound, "1", true })
 	return slices.DeleteFunc(all, func(e *ledgerv1.Entry) bool { return e != nil && e.State == ledgerv1.Pending && e.At == nil })
 }

@@ -102,6 +102,7 @@ func tableRows() []row {
 	settled := entryOf(func(e *ledgerv1.Entry) { e.State, e.Token, e.At = ledgerv1.Pending, "2", old })
 	bound := entryOf(func(e *ledgerv1.Entry) { e.State, e.Token, e.ID, e.Proven = ledgerv1.Bound, "2", "2", "2" })
 	edited := entryOf(func(e *ledgerv1.Entry) { e.State, e.Token, e.ID, e.Proven = ledgerv1.Bound, "2", "2", "1" })
+	takenOver := entryOf(func(e *ledgerv1.Entry) { e.State, e.ID, e.Proven, e.Untagged = ledgerv1.Bound, "2", "2", "2" })
 	own := entryOf(func(e *ledgerv1.Entry) { e.State, e.ID, e.Foreign = ledgerv1.Bound, "2", true })
 	quota := entryOf(func(e *ledgerv1.Entry) {
 		e.State, e.At, e.Refusal, e.Message = ledgerv1.Refused, now, string(fault.Quota), "nothing left: ask for more"
@@ -137,6 +138,9 @@ func tableRows() []row {
 		{"bound, ours", "proven gone", bound, Sight{ID: "2"}},
 		{"bound, ours", "proven gone, and no other", bound, Sight{ID: "2", Listed: true}},
 		{"bound, ours, of another ID than was proven", "without a tag", edited, Sight{ID: "2", Object: &strange}},
+		{"bound, ours", "its tag is missing", bound, Sight{ID: "2", Object: &strange, Compared: true}},
+		{"bound, ours, of another provider", "without a tag", takenOver, Sight{ID: "2", Object: &strange, Compared: true}},
+		{"bound, ours, of another provider", "with another object's tag", takenOver, Sight{ID: "2", Object: &foreign}},
 		{"bound, ours", "with another object's tag", bound, Sight{ID: "2", Object: &foreign}},
 		{"bound, the user's", "nothing yet", own, Sight{}},
 		{"bound, the user's", "ready", own, Sight{ID: "2", Object: &strange}},
