@@ -24,6 +24,7 @@ import (
 	"github.com/bedplate/bedplate/internal/ledgers"
 	"github.com/bedplate/bedplate/internal/lifecycle"
 	ibm "github.com/bedplate/bedplate/internal/powervs/client"
+	"github.com/bedplate/bedplate/internal/powervs/takeover"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=ibmpowervsclusters,verbs=get;list;watch;patch
@@ -107,21 +108,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	secret, unnamed := Login(r.Default, object)
 	return r.lifecycle().Reconcile(ctx, object, lifecycle.Steps[*ibm.Client]{
 		Stop: func(ctx context.Context) (bool, ctrl.Result, error) {
-			dropOldConditions(object)
+			takeover.DropOldConditions(object)
 			return r.conventions().Stop(ctx, object, owner, owner != nil)
 		},
 		Secret:    func(context.Context) (types.NamespacedName, error) { return secret, unnamed },
 		Deletable: func(ctx context.Context) error { return r.usersGone(ctx, object) },
 		Open: func(ctx context.Context, login *lifecycle.Login[*ibm.Client]) (lifecycle.Graph, error) {
-			written, err := r.takeOver(ctx, login.API, secret.String(), object)
-			if written {
-				err = takenOver
-			}
+			shown := func() ([]ledgers.Resource, error) { return shownBy(object), nil }
+			err := takeover.FromStatus(ctx, r.Engine, secret.String(), object, KindsOf(login.API, object).all(), shown)
 			if err != nil {
 				return nil, err
 			}
 			g, err := open(ctx, r.Engine, login.API, []string{secret.String()}, owner, object)
-			return g, r.orTakeOver(ctx, object, err)
+			return g, takeover.OrAsk(ctx, r.Engine, object, err)
 		},
 	})
 }

@@ -1,45 +1,10 @@
 package cluster
 
 import (
-	"context"
-	"fmt"
-	"slices"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
-	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/ledgers"
-	ibm "github.com/bedplate/bedplate/internal/powervs/client"
 )
-
-// dropOldConditions removes those of another provider, which have no reason: with them the API server refuses the whole status.
-func dropOldConditions(object *infrav1.IBMPowerVSCluster) {
-	object.Status.Conditions = slices.DeleteFunc(object.Status.Conditions, func(c metav1.Condition) bool { return c.Reason == "" })
-}
-
-// takeOver writes the ledger from what another provider's status says, if the object asks for that. Written is true if the ledger is new: a
-// cache may lack it.
-func (r *Reconciler) takeOver(
-	ctx context.Context, api *ibm.Client, secret string, object *infrav1.IBMPowerVSCluster,
-) (written bool, err error) {
-	if object.Annotations[infrav1.TakeOverAnnotation] != "true" {
-		return false, nil
-	}
-	l, err := ledgers.Of(ctx, r.Engine.Live, r.Scheme(), object)
-	if err != nil {
-		return false, err
-	}
-	if !l.IsOf(object.UID) || !l.Owns() { // else it was written before, and the annotation not taken off
-		kinds := KindsOf(api, object).all()
-		if err := r.Engine.Seed(ctx, object, "", []string{secret}, kinds, shownBy(object)...); err != nil {
-			return false, fmt.Errorf("take over from the status: %w", err)
-		}
-	}
-	delete(object.Annotations, infrav1.TakeOverAnnotation)
-	return true, nil
-}
 
 // shownBy is what a status says, as lines of a ledger.
 func shownBy(c *infrav1.IBMPowerVSCluster) (lines []ledgers.Resource) {
@@ -77,16 +42,4 @@ func shownBy(c *infrav1.IBMPowerVSCluster) (lines []ledgers.Resource) {
 	}
 	add(cosKey, infrav1.KindCOSInstance, s.COSInstance)
 	return lines
-}
-
-// takenOver is what a reconcile that has written a ledger ends with: the next one reads it.
-var takenOver = &fault.Error{Class: fault.Busy, Err: fmt.Errorf("the ledger was just written from the status")}
-
-// orTakeOver says of a lost ledger what else may be the reason.
-func (r *Reconciler) orTakeOver(ctx context.Context, object *infrav1.IBMPowerVSCluster, err error) error {
-	if l, missing := ledgers.Of(ctx, r.Engine.Live, r.Scheme(), object); err == nil || l != nil || missing != nil {
-		return err
-	}
-	return fmt.Errorf("%w. If another provider has made all that, have it taken over from the status: give this object the annotation "+
-		"%s=\"true\"", err, infrav1.TakeOverAnnotation)
 }

@@ -1,4 +1,4 @@
-package cluster
+package takeover_test
 
 import (
 	"testing"
@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
+	"github.com/bedplate/bedplate/internal/powervs/takeover"
 )
 
 func TestOldConditions_areThoseWithoutAReason(t *testing.T) {
@@ -14,6 +15,6 @@ func TestOldConditions_areThoseWithoutAReason(t *testing.T) {
 	ours := metav1.Condition{Type: infrav1.VPCReadyCondition, Status: metav1.ConditionTrue, Reason: "Ready"}
 	c := &infrav1.IBMPowerVSCluster{}
 	c.Status.Conditions = []metav1.Condition{{Type: "ServiceInstanceReady", Status: metav1.ConditionTrue}, ours}
-	dropOldConditions(c)
+	takeover.DropOldConditions(c)
 	NewWithT(t).Expect(c.Status.Conditions).To(Equal([]metav1.Condition{ours}))
 }
