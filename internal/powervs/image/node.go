@@ -39,12 +39,20 @@ type node struct {
 	image   *graph.Handle[ibm.Image]
 }
 
+// node before its graph is opened.
+func (r *Reconciler) node(api *ibm.Client, around owners, object *infrav1.IBMPowerVSImage) *node {
+	n := &node{owners: around, object: object, api: api}
+	n.imports, n.images = n.importKind(), n.imageKind()
+	return n
+}
+
+func (n *node) kinds() []graph.AnyKind { return []graph.AnyKind{n.imports, n.images} }
+
 func (r *Reconciler) open(
 	ctx context.Context, api *ibm.Client, secret string, around owners, object *infrav1.IBMPowerVSImage,
 ) (*node, error) {
-	n := &node{owners: around, object: object, api: api}
-	n.imports, n.images = n.importKind(), n.imageKind()
-	opened, err := r.Engine.New(ctx, object, []string{secret}, n.imports, n.images)
+	n := r.node(api, around, object)
+	opened, err := r.Engine.New(ctx, object, []string{secret}, n.kinds()...)
 	n.graph = opened
 	for _, key := range []string{importKey, imageKey} {
 		if in := opened.Scope(key); in != nil {
@@ -136,6 +144,14 @@ func (n *node) wantImport(after []graph.Ref) graph.Ref {
 	})
 }
 
+// clusterWorkspace is the cluster's; empty if it isn't ready, before there is an image in it.
+func (n *node) clusterWorkspace() string {
+	if s := n.infra.Status.ServiceInstance; s != nil && n.object.Status.ImageID != "" {
+		return s.ID
+	}
+	return workspaceOf(n.infra)
+}
+
 // placePhase finds the workspace: that of the spec, or else the cluster's.
 func (n *node) placePhase(ctx context.Context) phases.Phase {
 	if n.in.ID != "" {
@@ -157,7 +173,7 @@ func (n *node) placePhase(ctx context.Context) phases.Phase {
 	case id == "" && n.infra == nil:
 		return phases.Waiting("Cluster %s has no IBMPowerVSCluster yet", spec.ClusterName)
 	case id == "":
-		if id = workspaceOf(n.infra); id == "" {
+		if id = n.clusterWorkspace(); id == "" {
 			return phases.Waiting("the workspace of IBMPowerVSCluster %s isn't ready yet", n.infra.Name)
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	ibm "github.com/bedplate/bedplate/internal/powervs/client"
 	"github.com/bedplate/bedplate/internal/powervs/cluster"
 	"github.com/bedplate/bedplate/internal/powervs/inventory"
+	"github.com/bedplate/bedplate/internal/powervs/takeover"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=ibmpowervsmachines,verbs=get;list;watch;patch
@@ -90,11 +91,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	return r.lifecycle().Reconcile(ctx, object, lifecycle.Steps[*ibm.Client]{
 		Stop: func(ctx context.Context) (bool, ctrl.Result, error) {
+			takeover.DropOldConditions(object)
 			return r.conventions().Stop(ctx, object, around.cluster, around.machine != nil && around.cluster != nil)
 		},
 		Secret: func(ctx context.Context) (types.NamespacedName, error) { return r.secretOf(ctx, around, object) },
 		Open: func(ctx context.Context, login *lifecycle.Login[*ibm.Client]) (lifecycle.Graph, error) {
-			return r.open(ctx, login.API, login.Secret.String(), around, object)
+			return r.openOrTakeOver(ctx, login, around, object)
 		},
 	})
 }

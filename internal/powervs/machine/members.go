@@ -84,6 +84,11 @@ func memberPhase(m *ibm.Member) phases.Phase {
 	return phases.Waiting("pool member %s is %s", m.ID, m.Status)
 }
 
+// memberKey is that of an address at a place.
+func memberKey(p place, ip string) string {
+	return fmt.Sprintf("%s%s/%d/%s", memberKeys, p.balancer, p.port, ip)
+}
+
 // place is a port of a load balancer that leads to the machine.
 type place struct {
 	balancer string
@@ -180,14 +185,18 @@ func (n *node) seen(ctx context.Context) *ibm.Server {
 // wantEach wants the members whose pools are known. The phase is zero if all are.
 func (n *node) wantEach(ctx context.Context, places []place, ip string, after graph.Ref) (waits phases.Phase) {
 	for _, p := range places {
-		key := fmt.Sprintf("%s%s/%d/%s", memberKeys, p.balancer, p.port, ip)
+		key := memberKey(p, ip)
 		if n.pools[key] = n.graph.Scope(key); n.pools[key] == nil {
-			pool, err := n.pool(ctx, p)
+			pool, err := n.poolOf(ctx, p)
+			if err == nil && pool == nil {
+				err = &fault.Error{Class: fault.Busy, Op: "look up the pool", Err: fmt.Errorf(
+					"load balancer %s has no listener with port %d and a default pool yet: if it is your own, add one", p.balancer, p.port)}
+			}
 			if err != nil {
 				waits = phases.Of(err)
 				continue
 			}
-			n.pools[key] = graph.Scope{infrav1.KindRegion: n.infra.Region(), infrav1.KindLoadBalancer: p.balancer, infrav1.KindPool: pool}
+			n.pools[key] = pool
 		}
 		n.wantMember(key, p, ip, after)
 	}
@@ -207,17 +216,14 @@ func (n *node) wantMember(key string, p place, ip string, after graph.Ref) {
 	})
 }
 
-// pool is where a port of a load balancer leads to.
-func (n *node) pool(ctx context.Context, p place) (id string, _ error) {
-	listeners, err := n.api.Listeners(ctx, n.infra.Region(), p.balancer)
-	if err != nil {
-		return "", err
-	}
+// poolOf is the pool that a port of a load balancer leads to; nil if there is no listener with one.
+func (n *node) poolOf(ctx context.Context, p place) (graph.Scope, error) {
+	region := n.infra.Region()
+	listeners, err := n.api.Listeners(ctx, region, p.balancer)
 	for _, l := range listeners {
 		if l.Port == p.port && l.DefaultPool.ID != "" {
-			return l.DefaultPool.ID, nil
+			return graph.Scope{infrav1.KindRegion: region, infrav1.KindLoadBalancer: p.balancer, infrav1.KindPool: l.DefaultPool.ID}, nil
 		}
 	}
-	return "", &fault.Error{Class: fault.Busy, Op: "look up the pool", Err: fmt.Errorf(
-		"load balancer %s has no listener with port %d and a default pool yet: if it is your own, add one", p.balancer, p.port)}
+	return nil, err
 }

@@ -46,16 +46,24 @@ type node struct {
 	got *ibm.Server
 }
 
-func (r *Reconciler) open(
-	ctx context.Context, api *ibm.Client, secret string, around owners, machine *infrav1.IBMPowerVSMachine,
-) (*node, error) {
+// node before its graph is opened.
+func (r *Reconciler) node(api *ibm.Client, around owners, machine *infrav1.IBMPowerVSMachine) *node {
 	n := &node{reconciler: r, api: api, owners: around, object: machine, pools: map[string]graph.Scope{}}
 	if id, err := providerid.Parse(machine.Spec.ProviderID); err == nil { // it survives the cluster, and a move
 		n.in = ibm.Workspace{Zone: id.Zone, ID: id.Workspace}
 	}
 	n.vms, n.data, n.members = n.vmKind(), dataKind(api), n.memberKind()
 	n.data.Scope = func(string) graph.Scope { return n.bucket() }
-	opened, err := r.Engine.New(ctx, machine, []string{secret}, n.vms, n.data, n.members)
+	return n
+}
+
+func (n *node) kinds() []graph.AnyKind { return []graph.AnyKind{n.vms, n.data, n.members} }
+
+func (r *Reconciler) open(
+	ctx context.Context, api *ibm.Client, secret string, around owners, machine *infrav1.IBMPowerVSMachine,
+) (*node, error) {
+	n := r.node(api, around, machine)
+	opened, err := r.Engine.New(ctx, machine, []string{secret}, n.kinds()...)
 	n.graph = opened
 	if in := opened.Scope(vmKey); in != nil {
 		n.in = workspaceIn(in)

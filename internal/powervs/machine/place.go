@@ -44,11 +44,10 @@ func (n *node) clusterPhase(ctx context.Context) phases.Phase {
 		return phases.Waiting("there is no IBMPowerVSCluster yet")
 	}
 	spec, status := &n.object.Spec, &n.infra.Status
-	named := spec.ServiceInstance != nil && spec.ServiceInstance.Name != "" || spec.WorkspaceID() != ""
 	switch {
 	case !ptr.Deref(status.Initialization.Provisioned, false):
 		return phases.Waiting("IBMPowerVSCluster %s isn't ready yet", n.infra.Name)
-	case status.ServiceInstance == nil && !named:
+	case status.ServiceInstance == nil && !n.namesWorkspace():
 		return phases.Waiting("neither this machine nor IBMPowerVSCluster %s has a workspace: set spec.serviceInstance of the cluster", n.infra.Name)
 	case status.Network == nil && ptr.Deref(spec.Network, infrav1.IBMPowerVSResourceReference{}) == (infrav1.IBMPowerVSResourceReference{}):
 		return phases.Waiting("neither this machine nor IBMPowerVSCluster %s has a network: set spec.network of the cluster", n.infra.Name)
@@ -62,6 +61,12 @@ func (n *node) clusterPhase(ctx context.Context) phases.Phase {
 	}
 	n.in = in
 	return phases.Ready()
+}
+
+// namesWorkspace reports whether the spec names one.
+func (n *node) namesWorkspace() bool {
+	spec := &n.object.Spec
+	return spec.ServiceInstance != nil && spec.ServiceInstance.Name != "" || spec.WorkspaceID() != ""
 }
 
 // workspace is that of the spec, or else the cluster's.

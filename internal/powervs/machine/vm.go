@@ -160,7 +160,7 @@ func refused(err error, request *ibm.ServerRequest) error {
 	return err
 }
 
-// deleteVM deletes what is still ours: what the decision has seen is the inventory's, whose tags may be older.
+// deleteVM deletes what still has the owner that the decision has seen: that is the inventory's, whose tags may be older.
 func (n *node) deleteVM(ctx context.Context, id string, in graph.Scope) error {
 	workspace := workspaceIn(in)
 	n.reconciler.VMs.Changing(n.api, workspace, id)
@@ -169,7 +169,11 @@ func (n *node) deleteVM(ctx context.Context, id string, in graph.Scope) error {
 	if err != nil {
 		return err
 	}
-	if tag.From(now.UserTags).Owner != n.graph.OwnerID() {
+	owner := n.graph.OwnerID()
+	if n.got != nil && n.got.ID == id {
+		owner = tag.From(n.got.UserTags).Owner // none, of what was taken over
+	}
+	if tag.From(now.UserTags).Owner != owner {
 		n.reconciler.VMs.Made(n.api, workspace, now)
 		return &fault.Error{Class: fault.Busy, Op: "delete virtual machine " + id, Err: errors.New("its tags have changed")}
 	}
