@@ -11,8 +11,8 @@ const (
 // IBMPowerVSCluster.CreatesInfra.
 const CreateInfraAnnotation = "powervs.cluster.x-k8s.io/create-infra"
 
-// TakeOverAnnotation of an IBMPowerVSCluster, with the value "true", has what another provider's status shows taken over: what that has
-// created is deleted with the cluster, and nothing is created twice. It is taken off once that has happened.
+// TakeOverAnnotation of an IBMPowerVSCluster, IBMPowerVSMachine or IBMPowerVSImage, with the value "true", has what another provider's status
+// shows taken over: what that has created is deleted with the object, and nothing is created twice. It is taken off once that has happened.
 const TakeOverAnnotation = "bedplate.dev/take-over"
 
 // JoinedAnnotation says that the virtual machine of an IBMPowerVSMachine has become a node, so that its bootstrap data isn't needed in a

@@ -154,3 +154,46 @@ func TestCrash_image(t *testing.T) {
 		return w
 	}}.Run(t)
 }
+
+// Another provider has made all of it.
+func TestCrash_takeover(t *testing.T) {
+	t.Parallel()
+	rows := map[string]struct {
+		make func(w *world)
+		keys []string
+	}{
+		"a control plane": {peersControlPlane, []string{"server/machine-1", "loadBalancerPoolMember/192.168.0.3:6443"}},
+		"an image":        {peersImage, []string{"image/imported"}},
+	}
+	for name, row := range crashtest.Sample(t, rows) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			crashtest.Suite{Keys: row.keys, New: func(t *testing.T) crashtest.World {
+				w := equipped(t)
+				row.make(w)
+				return w
+			}}.Run(t)
+		})
+	}
+}
+
+// peersControlPlane turns to a machine of another provider.
+func peersControlPlane(w *world) {
+	infra := w.owner.(*infrav1.IBMPowerVSCluster)
+	machine := w.NewMachine(powervstest.ControlPlane, "demo", "machine-1", []byte("#cloud-config\n"), powervstest.TakeOver)
+	ip := w.CreatePeersMachine(machine, powervstest.Shared, powervstest.ImageID, infra.Status.Network.ID)
+	api, balancer := w.API(), infra.Status.LoadBalancers["demo-loadbalancer"].ID
+	listeners, err := api.Listeners(w.t.Context(), powervstest.Region, balancer)
+	w.Expect(err).NotTo(HaveOccurred())
+	_, err = api.CreateMember(w.t.Context(), powervstest.Region, balancer, listeners[0].DefaultPool.ID, ip, 6443)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.UntilAtRest()
+	w.owner, w.reconciler = machine, machineReconciler
+}
+
+// peersImage turns to an image of another provider.
+func peersImage(w *world) {
+	image := w.NewImage("demo", "imported", powervstest.TakeOver)
+	w.CreatePeersImage(image, powervstest.Shared)
+	w.owner, w.reconciler = image, imageReconciler
+}
