@@ -107,9 +107,12 @@ func pooled(t *testing.T, change ...func(*infrav1.IBMPowerVSMachine)) (*powervst
 	return f, machine
 }
 
+// A move keeps the provider ID, and no status.
 func TestTakeOver_ofTheMembersOfPoolsToo(t *testing.T) {
 	t.Parallel()
 	f, machine := pooled(t, powervstest.TakeOver)
+	machine.Status = infrav1.IBMPowerVSMachineStatus{}
+	f.Expect(f.Client.Status().Update(t.Context(), machine)).To(Succeed())
 	items, creates := f.Items(), f.Creates()
 	run(f)
 	f.UntilProvisioned(machine)
