@@ -122,7 +122,7 @@ func newClusterctl(t *testing.T) *clusterctl {
 		c.lay(g, provider, capiVersion, files)
 	}
 	c.lay(g, "cert-manager", certManagerVer, map[string]string{
-		"cert-manager.yaml": filepath.Join("..", "..", "config", "bmm", "testdata", "cert-manager.yaml"),
+		"cert-manager.yaml": filepath.Join("..", "..", "config", "testdata", "cert-manager.yaml"),
 	})
 	provider := func(name, kind, path string) map[string]string {
 		return map[string]string{"name": name, "type": kind, "url": filepath.Join(c.repository, path)}
