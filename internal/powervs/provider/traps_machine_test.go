@@ -116,7 +116,7 @@ func TestTrap_membersOfPoolsAreRemoved(t *testing.T) {
 // The peer wants a DHCP server's ID for a network that is given by its ID, and looks for an address once.
 func TestTrap_anAddressIsFoundLateAndWithoutTheIDOfADHCPServer(t *testing.T) {
 	t.Parallel()
-	f := powervstest.Start(t, powervstest.WithWorkspace, func(c *sim.Config) { c.Times.Lease.Duration = 3 * time.Hour })
+	f := powervstest.Start(t, powervstest.WithWorkspace, func(c *sim.Config) { c.Times.Lease.Duration = 15 * time.Hour })
 	in := ibm.Workspace{Zone: sim.DefaultZone, ID: powervstest.WorkspaceID}
 	dhcp, err := f.API().CreateDHCPServer(t.Context(), in, ibm.DHCPServerRequest{Name: "theirs"})
 	f.Expect(err).NotTo(HaveOccurred())
