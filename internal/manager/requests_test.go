@@ -165,7 +165,8 @@ func TestWebhooks_haveLittleInMemory(t *testing.T) {
 	all.Wait()
 	close(end)
 	measured.Wait()
-	g.Expect((most-before)>>20).To(BeNumerically("<", 128), "MiB")
+	// The clients' part is in it, too. It was up to 205 on a loaded machine; without bounds it is 1 GiB.
+	g.Expect((most-before)>>20).To(BeNumerically("<", 256), "MiB")
 
 	honest := clientAt(t, server, "127.0.0.2")
 	for name, c := range map[string]struct {
