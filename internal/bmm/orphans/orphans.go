@@ -38,7 +38,7 @@ func connect(policy egress.Policy) func(*corev1.Secret) (orphans.Account, error)
 // account is what a client sees.
 type account struct{ *bmm.Client }
 
-// ID is none: an organisation refuses what is another one's.
+// ID is none: no Service says an account, so ledgers have none.
 func (a account) ID() string { return "" }
 
 // SiteID asks for the ID where it is a name.
