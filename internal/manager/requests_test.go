@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -133,6 +134,8 @@ func TestWebhooks_haveLittleInMemory(t *testing.T) {
 	}
 	payloads := [][]byte{review(1_390_000, 0), review(30_000, 15_000), review(16_000, 16_000)}
 	unfinished := make([]byte, 2<<20)
+	// What is allocated while the collector marks counts as live. Otherwise that is much on a loaded machine, where it marks for long.
+	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	before, most, end := live(), uint64(0), make(chan struct{})
 	var measured, all sync.WaitGroup
 	measured.Go(func() {
@@ -165,8 +168,7 @@ func TestWebhooks_haveLittleInMemory(t *testing.T) {
 	all.Wait()
 	close(end)
 	measured.Wait()
-	// The clients' part is in it, too. It was up to 205 on a loaded machine; without bounds it is 1 GiB.
-	g.Expect((most-before)>>20).To(BeNumerically("<", 256), "MiB")
+	g.Expect((most-before)>>20).To(BeNumerically("<", 128), "MiB")
 
 	honest := clientAt(t, server, "127.0.0.2")
 	for name, c := range map[string]struct {
