@@ -72,9 +72,10 @@ func TestInventory_knowsAddressesAndTagsFromOneList(t *testing.T) {
 	}
 
 	f.Expect(api.DeleteServer(t.Context(), in, ids[0])).To(Succeed())
+	f.Eventually(func() bool { _, err := api.Server(t.Context(), in, ids[0]); return fault.IsNotFound(err) }).Should(BeTrue())
+	_, err := v.Of(t.Context(), api, in, ids[0])
+	f.Expect(err).NotTo(HaveOccurred(), "the list is less than an interval old")
 	v.Changing(api, in, ids[0])
-	f.Eventually(func() bool {
-		_, err := v.Of(t.Context(), api, in, ids[0])
-		return fault.IsNotFound(err)
-	}).Should(BeTrue())
+	_, err = v.Of(t.Context(), api, in, ids[0])
+	f.Expect(fault.IsNotFound(err)).To(BeTrue())
 }
