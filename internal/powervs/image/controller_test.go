@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
+	"github.com/bedplate/bedplate/internal/ledgers"
 	"github.com/bedplate/bedplate/internal/powervs/powervstest"
 	"github.com/bedplate/bedplate/internal/powervs/sim"
 	"github.com/bedplate/bedplate/internal/testenv"
@@ -121,6 +122,33 @@ func TestImage_isMadeAgainWhenItWasDeletedOutside(t *testing.T) {
 		g.Expect(image.Status.Ready).To(BeTrue())
 	}).Should(Succeed())
 	f.Expect(images(f)).To(ConsistOf("imported"))
+}
+
+// The ledger was restored from before the import, so that only the status knows the image.
+func TestImage_isDeletedWithAnOlderLedger(t *testing.T) {
+	t.Parallel()
+	for name, vanished := range map[string]bool{"that still exists": false, "that is gone already": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := powervstest.StartCloud(t, powervstest.WithWorkspace)
+			stop := run(f)
+			f.UntilReady(f.CreateCluster("demo", powervstest.Plain))
+			image := f.CreateImage("demo", "imported")
+			f.UntilReady(image)
+			stop()
+			ledger, err := ledgers.Of(t.Context(), f.Client, f.Client.Scheme(), image)
+			f.Expect(err).NotTo(HaveOccurred())
+			ledger.Spec.Entries = nil
+			f.Expect(f.Client.Update(t.Context(), ledger)).To(Succeed())
+			if vanished {
+				f.Expect(f.Cloud.Vanish(image.Status.ImageID)).To(Succeed())
+			}
+			f.Delete(image)
+			run(f)
+			f.UntilGone(image)
+			f.Expect(images(f)).To(BeEmpty())
+		})
+	}
 }
 
 // All is deleted at once: the Secret stays as long as the image needs it, and the cluster waits for the image.

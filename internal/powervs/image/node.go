@@ -11,11 +11,13 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/phases"
+	"github.com/bedplate/bedplate/internal/ledgers"
 	ibm "github.com/bedplate/bedplate/internal/powervs/client"
 	"github.com/bedplate/bedplate/internal/powervs/tag"
 )
@@ -52,6 +54,9 @@ func (r *Reconciler) open(
 	ctx context.Context, api *ibm.Client, secret string, around owners, object *infrav1.IBMPowerVSImage,
 ) (*node, error) {
 	n := r.node(api, around, object)
+	if err := n.locate(ctx, r.Client); err != nil {
+		return nil, err
+	}
 	opened, err := r.Engine.New(ctx, object, []string{secret}, n.kinds()...)
 	n.graph = opened
 	for _, key := range []string{importKey, imageKey} {
@@ -60,6 +65,16 @@ func (r *Reconciler) open(
 		}
 	}
 	return n, err
+}
+
+// locate finds the workspace of an image that the status shows and the ledger lacks, such as an older one: nothing else says which workspace
+// that image is in.
+func (n *node) locate(ctx context.Context, c client.Client) error {
+	ledger, err := ledgers.Of(ctx, c, c.Scheme(), n.object)
+	if err != nil || len(ledgers.Lacking(ledger, n.object)) == 0 {
+		return err
+	}
+	return n.placePhase(ctx).Err // without a workspace the error is that of the image
 }
 
 // Reconcile imports the image, and shows it in the object.
