@@ -35,7 +35,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.image) != has(self.imageRef)",fieldPath=".image",message="exactly one of image and imageRef must be set"
 // +kubebuilder:validation:XValidation:rule="!has(self.processors) || type(self.processors) == int || self.processors == \"\" || self.processors.matches('^[0-9]{1,3}([.][0-9]{1,2})?$')",fieldPath=".processors",message="processors must be a number with at most two decimals, such as 2 or '0.25'"
 // +kubebuilder:validation:XValidation:rule="!has(self.processors) || self.processors == \"\" || !has(self.processorType) || self.processorType != 'Dedicated' || (type(self.processors) == int ? self.processors >= 1 : !self.processors.matches('^[0-9]{1,3}([.][0-9]{1,2})?$') || self.processors.matches('^0*[1-9][0-9]*([.]0+)?$'))",fieldPath=".processors",message="with processorType Dedicated processors must be a whole number of at least 1"
-// +kubebuilder:validation:XValidation:rule="!has(self.processors) || self.processors == \"\" || has(self.processorType) && self.processorType == 'Dedicated' || (type(self.processors) == int ? self.processors >= 1 : !self.processors.matches('^[0-9]{1,3}([.][0-9]{1,2})?$') || double(self.processors) >= 0.25)",fieldPath=".processors",message="processors must be at least 0.25"
+// +kubebuilder:validation:XValidation:rule="!has(self.processors) || self.processors == \"\" || has(self.processorType) && self.processorType == 'Dedicated' || (type(self.processors) == int ? self.processors >= 1 : !self.processors.matches('^[0-9]{1,3}([.][0-9]{1,2})?$') || self.processors.matches('[.](0|00|25|5|50|75)$|^[0-9]+$') && double(self.processors) >= 0.25)",fieldPath=".processors",message="processors must be at least 0.25, in steps of 0.25"
 type IBMPowerVSMachineSpec struct {
 	// serviceInstanceID is the ID of the PowerVS workspace.
 	//
@@ -85,8 +85,9 @@ type IBMPowerVSMachineSpec struct {
 
 	// processors is the number of processors, as a number or as a string such as
 	// "0.25": with processorType Dedicated a whole number of at least 1,
-	// otherwise at least 0.25. How many there can be depends on systemType. When
-	// it is omitted it is 1 with processorType Dedicated, and 0.25 otherwise.
+	// otherwise at least 0.25, in steps of 0.25. How many there can be depends on
+	// systemType. When it is omitted it is 1 with processorType Dedicated, and
+	// 0.25 otherwise.
 	// +optional
 	Processors *intstr.IntOrString `json:"processors,omitempty"`
 

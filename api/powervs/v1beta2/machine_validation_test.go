@@ -47,7 +47,7 @@ func TestMachine_itsProcessorsFitTheirType(t *testing.T) {
 	t.Parallel()
 	const number, whole, least = "spec.processors: Invalid value: processors must be a number with at most two decimals, such as 2 or '0.25'",
 		"spec.processors: Invalid value: with processorType Dedicated processors must be a whole number of at least 1",
-		"spec.processors: Invalid value: processors must be at least 0.25"
+		"spec.processors: Invalid value: processors must be at least 0.25, in steps of 0.25"
 	var rows []refusal[*IBMPowerVSMachine]
 	for _, row := range []struct {
 		kind       PowerVSProcessorType
@@ -55,6 +55,8 @@ func TestMachine_itsProcessorsFitTheirType(t *testing.T) {
 		message    string
 	}{
 		{"Shared", intstr.FromString("0.25"), ""}, {"Capped", intstr.FromString("0.5"), ""}, {"Shared", intstr.FromInt32(1), ""},
+		{"Shared", intstr.FromString("1.75"), ""}, {"Capped", intstr.FromString("2.50"), ""}, {"Capped", intstr.FromString("3.0"), ""},
+		{"Shared", intstr.FromString("0.3"), least}, {"", intstr.FromString("1.99"), least}, {"Shared", intstr.FromString("0.00"), least},
 		{"", intstr.FromString("0.25"), ""}, {"Shared", intstr.FromString("0.2"), least}, {"Capped", intstr.FromInt32(0), least},
 		{"Shared", intstr.FromString("one"), number}, {"Shared", intstr.FromString("-1"), number}, {"Shared", intstr.FromString("0.255"), number},
 		{"Shared", intstr.FromString("1e3"), number}, {"Dedicated", intstr.FromString("NaN"), number},
