@@ -7,8 +7,10 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // opensIn opens the owner's graph with credentials that lead to an account.
@@ -81,4 +83,43 @@ func TestAccount_isNotAskedForWhereNothingIsToBeDeleted(t *testing.T) {
 	done, _, err := g.Delete(t.Context())
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(done).To(BeTrue())
+}
+
+// The ledger was restored from before something was made: only the owner shows that, and it isn't in the other account.
+func TestAccount_otherThanThatOfAnOlderLedgerReleasesNothing(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	f.madeAll()
+	_, err := f.opensIn(account("first"))
+	f.Expect(err).NotTo(HaveOccurred())
+	shown := f.service.mustFind("lonely").id
+	f.update(f.ledger(), func(l *ledgerv1.Ledger) { l.Spec.Entries, l.Spec.Account = nil, "first" })
+	f.service = newService() // that of the other account
+	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+	kind := f.service.kind()
+	kind.Service = &graph.Service{Account: account("second")}
+	_, err = f.engine().New(t.Context(), showing{f.owner(), []string{shown}}, []string{"any"}, kind)
+	f.Expect(fault.ClassOf(err)).To(Equal(fault.Credentials))
+	f.Expect(err).To(MatchError(ContainSubstring("in account first")))
+}
+
+// Nor does a seed forget it, which accepts that what is to be deleted is gone.
+func TestAccount_otherThanThatOfAnOlderLedgerIsNotSeeded(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	f.madeAll()
+	shown := f.service.mustFind("lonely").id
+	f.update(f.ledger(), func(l *ledgerv1.Ledger) { l.Spec.Entries, l.Spec.Account = nil, "first" })
+	f.service = newService() // that of the other account
+	f.Expect(f.client.Delete(t.Context(), f.owner())).To(Succeed())
+	seed := func(id string) error {
+		kind := f.service.kind()
+		kind.Service = &graph.Service{Account: account(id)}
+		line := ledgers.Resource{Key: "lonely", Kind: "thing", ID: shown, Own: true}
+		return f.engine().Seed(t.Context(), showing{f.owner(), []string{shown}}, "", []string{"any"}, []graph.AnyKind{kind}, line)
+	}
+	f.Expect(fault.ClassOf(seed("second"))).To(Equal(fault.Credentials))
+	f.Expect(f.ledger().Spec.Entries).To(BeEmpty())
+	f.Expect(seed("first")).To(Succeed())
+	f.Expect(f.ledger().Spec.Account).To(Equal("first"))
 }

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -35,11 +36,14 @@ func (e *Engine) Seed(ctx context.Context, owner Owner, ownerID string, credenti
 	if err := g.begin(stored); err != nil {
 		return err
 	}
-	if ownerID == "" && stored.IsOf(owner.GetUID()) { // resources that carry that ID may still exist
-		ownerID = stored.Spec.OwnerID
+	if stored.IsOf(owner.GetUID()) { // resources that carry that ID may still exist, in that account
+		ownerID, g.ledger.Account = cmp.Or(ownerID, stored.Spec.OwnerID), stored.Spec.Account
 	}
 	if ownerID != "" {
 		g.ledger.BelongsTo(ownerID)
+	}
+	if err := g.enter(ctx); err != nil {
+		return err
 	}
 	if err := g.unclaimed(ctx); err != nil {
 		return err

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // Service is one outside API, with an endpoint, limits and outages of its own: one that refuses credentials or doesn't answer stops
@@ -23,9 +25,10 @@ type Service struct {
 	Poll, CreateTimeout, Settle time.Duration
 }
 
-// enter the account that the credentials lead to: it has to be that of what the ledger has. A deletion without anything to delete needs none.
+// enter the account that the credentials lead to: it has to be that of what the ledger has. A deletion without anything to delete needs none;
+// what the owner shows and an older ledger lacks is to be deleted, too.
 func (g *Graph) enter(ctx context.Context) error {
-	if g.owner.GetDeletionTimestamp() != nil && len(g.ledger.Entries) == 0 {
+	if g.owner.GetDeletionTimestamp() != nil && len(g.ledger.Entries) == 0 && len(ledgers.Lacking(g.ledger.Stored, g.owner)) == 0 {
 		return nil
 	}
 	for _, k := range g.kinds {
