@@ -63,6 +63,13 @@ func (r *Reconciler) open(
 	ctx context.Context, api *ibm.Client, secret string, around owners, machine *infrav1.IBMPowerVSMachine,
 ) (*node, error) {
 	n := r.node(api, around, machine)
+	ledger, err := ledgers.Of(ctx, r.Client, r.Scheme(), machine)
+	if shown := ledgers.Lacking(ledger, machine); err == nil && len(shown) > 0 { // nothing else says where that is
+		err = n.locate(ctx, shown[0].ID)
+	}
+	if err != nil {
+		return nil, err
+	}
 	opened, err := r.Engine.New(ctx, machine, []string{secret}, n.kinds()...)
 	n.graph = opened
 	if in := opened.Scope(vmKey); in != nil {
