@@ -82,15 +82,27 @@ func sameNames(entries []entry) (problems field.ErrorList) {
 
 // changeProblems are what can't be changed.
 func changeProblems(before, after *infrav1.IBMPowerVSCluster) (problems field.ErrorList) {
-	if before.CreatesInfra() != after.CreatesInfra() && anythingMade(&before.Status) && !isMoved(before) && !isMoved(after) {
+	if changesInfra(before, after) && anythingMade(&before.Status) {
 		problems = append(problems, field.Invalid(field.NewPath("metadata", "annotations").Key(infrav1.CreateInfraAnnotation),
 			after.Annotations[infrav1.CreateInfraAnnotation], "is immutable once something was found or made: put back "+
-				strconv.FormatBool(before.CreatesInfra())+", or make another cluster"))
+				strconv.FormatBool(!after.CreatesInfra())+", or make another cluster"))
 	}
 	problems = append(problems, entryProblems(subnetsOf(before), subnetsOf(after))...)
 	problems = append(problems, entryProblems(loadBalancersOf(before), loadBalancersOf(after))...)
 	problems = append(problems, heldProblems(before, after)...)
 	return append(problems, selectorProblems(before, after)...)
+}
+
+// changesInfra reports whether an annotation changes that says whether infrastructure is created. Clusterctl takes it off; if its move is
+// given up, it has to be put back where there is a VPC: all that was made would be deleted.
+func changesInfra(before, after *infrav1.IBMPowerVSCluster) bool {
+	switch {
+	case isMoved(after):
+		return false
+	case isMoved(before):
+		return before.Status.VPC != nil && !after.CreatesInfra()
+	}
+	return before.CreatesInfra() != after.CreatesInfra()
 }
 
 // isMoved reports whether clusterctl has moved an object, which it says by an annotation that replaces all others.

@@ -153,7 +153,9 @@ func TestAnnotation_isImmutableOnceSomethingWasMade(t *testing.T) {
 		{"off", off, message}, {"in other words", func(c *infrav1.IBMPowerVSCluster) { c.Annotations[infrav1.CreateInfraAnnotation] = "1" }, ""},
 		{"moved by clusterctl, which overwrites all annotations", moved, ""},
 	})
-	checkChanges(t, with(made, moved), []change[*infrav1.IBMPowerVSCluster]{{"on, as the move was given up", on, ""}})
+	checkChanges(t, with(made, moved), []change[*infrav1.IBMPowerVSCluster]{
+		{"on, as the move was given up", on, ""}, {"still off, as the move was given up", off, message},
+	})
 	checkChanges(t, with(infrav1.IBMPowerVSClusterStatus{}, off), []change[*infrav1.IBMPowerVSCluster]{{"on, nothing made", on, ""}})
 	checkChanges(t, with(made, off), []change[*infrav1.IBMPowerVSCluster]{{"on", on, message}})
 }
