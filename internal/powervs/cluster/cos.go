@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/utils/ptr"
 
@@ -70,11 +71,17 @@ func bucketKind(api *ibm.Client, service *graph.Service, object *infrav1.IBMPowe
 	}
 }
 
-// hmacKind knows a key by its name, which has the owner's ID in it.
+// hmacKind knows a key by its name, which has the owner's ID in it, and so is a tag: a deletion searches for what no status shows.
 func hmacKind(api *ibm.Client, service *graph.Service) *graph.Kind[ibm.HMACKey] {
 	return &graph.Kind[ibm.HMACKey]{
 		Name: infrav1.KindCOSKey, Service: service, Within: []string{infrav1.KindCOSInstance},
-		ID:  func(k *ibm.HMACKey) string { return k.ID },
+		ID: func(k *ibm.HMACKey) string { return k.ID },
+		Tag: func(k *ibm.HMACKey) (tag graph.Tag) {
+			if owner, ours := strings.CutPrefix(k.Name, hmacName("")); ours {
+				tag = graph.Tag{Owner: owner, Key: hmacKey}
+			}
+			return tag
+		},
 		Get: func(ctx context.Context, id string, _ graph.Scope) (*ibm.HMACKey, error) { return api.HMACKey(ctx, id) },
 		Find: func(ctx context.Context, key graph.Key) ([]ibm.HMACKey, error) {
 			all, err := api.HMACKeys(ctx, key.Scope[infrav1.KindCOSInstance])
