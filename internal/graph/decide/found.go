@@ -79,10 +79,17 @@ func (d decision) isTheirs(id string) bool {
 }
 
 // isInUse reports whether the ledger has a resource as the user's own under another key, or as one that had the name before an attempt and
-// no tag tells whose it is: then a create hasn't made it. What was released may be made again, where IDs are names.
+// neither a tag nor the ledger tells whose it is: then a create hasn't made it. What was released may be made again, where IDs are names.
 func (d decision) isInUse(id string) bool {
+	ours := func(e *ledgerv1.Entry) bool { return !e.Foreign && e.ID == id }
 	had := func(e *ledgerv1.Entry) bool { return !d.w.Tagged && slices.Contains(e.Before, id) }
-	return d.e != nil && had(d.e) || d.elsewhere(func(e *ledgerv1.Entry) bool { return e.Foreign && e.ID == id || had(e) }) != ""
+	switch {
+	case d.elsewhere(func(e *ledgerv1.Entry) bool { return e.Foreign && e.ID == id }) != "":
+		return true
+	case d.e != nil && ours(d.e), d.elsewhere(ours) != "":
+		return false
+	}
+	return d.e != nil && had(d.e) || d.elsewhere(had) != ""
 }
 
 // isNamed reports whether the spec names a resource as the user's own.

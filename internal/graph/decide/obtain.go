@@ -100,11 +100,7 @@ func (d decision) begin() Step {
 	e := d.w.Fresh
 	e.State, e.Token, e.Params, e.At = ledgerv1.Pending, d.s.Token, d.s.Params, d.stamp()
 	if !d.w.Tagged && e.Title != "" {
-		for _, id := range d.hadName() {
-			if d.keyOf(id) == "" { // or else the ledger says whose it is
-				e.Before = append(e.Before, id)
-			}
-		}
+		e.Before = append(e.Before, d.hadName()...) // a list may show it when the ledger doesn't say any more whose it was
 	}
 	return Step{Verb: Create, Entry: &e}
 }
