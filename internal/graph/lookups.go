@@ -72,7 +72,9 @@ func (g *Graph) waitsFor(n node, key string) bool {
 	})
 }
 
-// isUnknown reports whether a service hasn't said whether there is what a node stands for, or what that comes after.
+// isUnknown reports whether a service hasn't said in this round whether there is what a node stands for, or what that comes after.
 func (g *Graph) isUnknown(r Ref) bool {
-	return g.phases[r.ref()].State == phases.StateUnknown || slices.ContainsFunc(g.nodes[g.indexOf(r)].comesAfter(), g.isUnknown)
+	phase, decided := g.phases[r.ref()]
+	_, planned := g.exists[r.ref()]
+	return !decided && !planned || phase.State == phases.StateUnknown || slices.ContainsFunc(g.nodes[g.indexOf(r)].comesAfter(), g.isUnknown)
 }
