@@ -184,3 +184,25 @@ func TestClaim_thatChangesBackWhileItIsTakenAway(t *testing.T) {
 		f.Expect(f.service.keys()).To(HaveLen(1), "tagged %t: %v", tagged, f.service.calls)
 	}
 }
+
+// What was created for a claim that has changed since is gone: then the spec gets what it asks for now.
+func TestClaimChanged_endsWhenWhatWasCreatedIsGone(t *testing.T) {
+	t.Parallel()
+	for name, claim := range map[string]graph.Claim{"another name": graph.CreateNamed("another"), "one of the user's own": graph.Use("id-1")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := inMemory(t)
+			f.put("own")
+			f.Expect(f.round(f.owner(), graph.CreateNamed("name"))).To(Succeed())
+			owner, made := f.owner(), f.ledger().Entry("lonely").ID
+			f.Expect(f.round(owner, claim)).To(Succeed())
+			f.expectCondition(owner, "lonelyReady", metav1.ConditionFalse, "ClaimChanged", "was created")
+			delete(f.service.things, made)
+			f.Expect(f.round(f.owner(), claim)).To(Succeed())
+			owner = f.owner()
+			f.Expect(f.round(owner, claim)).To(Succeed())
+			f.expectCondition(owner, "lonelyReady", metav1.ConditionTrue, "Ready", "")
+			f.Expect(f.ledger().Entry("lonely").ID).NotTo(Equal(made))
+		})
+	}
+}

@@ -182,7 +182,8 @@ func (h *Handle[T]) plan(ctx context.Context, g *Graph) []Step {
 	p := &plan[T]{round: h.begin(w), missing: missing}
 	planned := p.steps(ctx)
 	e := h.entry()
-	g.holds[h.want.Key] = e != nil && (e.State != ledgerv1.Bound || p.sight.ID != e.ID) // otherwise it was noted before that was seen
+	changed := g.phases[h.want.Key].Reason == decide.ReasonClaimChanged
+	g.holds[h.want.Key] = e != nil && (e.State != ledgerv1.Bound || p.sight.ID != e.ID || changed) // otherwise it was noted before that was seen
 	return planned
 }
 

@@ -36,12 +36,6 @@ func Next(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
 		return d.obtain()
 	case e.State != ledgerv1.Bound && e.Token+e.ID != "" && (w.Claim.Uses || e.Title != w.Fresh.Title):
 		return d.leave(phases.Waiting("the %s of the last attempt is gone", e.Kind))
-	case e.State == ledgerv1.Bound && !e.Foreign && w.Claim.Uses:
-		return ends(phases.Failed("%s %s was created for this object, but the spec now names one of your own: remove that from the spec, or "+
-			"create another object", e.Kind, e.ID).Because("ClaimChanged"))
-	case e.State == ledgerv1.Bound && !e.Foreign && w.Claim.renames(e.Title):
-		return ends(phases.Failed("%s %s was created with the name %q, and the spec says %q; the name can't be changed: set it back to %q, or create another "+
-			"object", e.Kind, e.ID, e.Title, w.Claim.Title, e.Title).Because("ClaimChanged"))
 	case e.State == ledgerv1.Bound && e.Foreign && (w.Claim.letsGo(e) || d.isElsewhere()):
 		return d.drop(Release, phases.Waiting("the spec doesn't ask for %s %s any more", e.Kind, e.ID))
 	case e.State == ledgerv1.Bound:
@@ -74,6 +68,9 @@ func (d decision) stamp() *metav1.Time { return &metav1.Time{Time: d.now.Round(0
 
 // keep maintains a bound resource. Only a proven "not found" counts as gone.
 func (d decision) keep() Step {
+	if s, changed := d.claimChanged(); changed {
+		return s
+	}
 	condition, after, title := d.w.Fresh.Condition, d.after(), d.e.Title
 	if d.e.Foreign {
 		title = cmp.Or(d.w.Fresh.Title, title) // what it is looked up by may not be known now
@@ -95,9 +92,6 @@ func (d decision) keep() Step {
 		return d.write(Note, func(e *ledgerv1.Entry) { e.Params = d.s.Params })
 	case d.e.Foreign:
 		return show(*object)
-	case d.isElsewhere() && object.Phase.State != phases.StateDeleting:
-		return ends(phases.Failed("%s %s was created in %s, and the spec now asks for %s: set that back, or create another object",
-			d.e.Kind, d.e.ID, d.e.Scope, d.w.Fresh.Scope).Because("ClaimChanged"))
 	case d.w.Tagged && object.Tag.Owner != "" && object.Tag.Owner != d.w.Owner:
 		return ends(phases.Failed("%s %s carries the tag of another object, %q: it is neither changed nor deleted; put the tag %q back, or "+
 			"correct this object's ledger", d.e.Kind, object.ID, object.Tag.Owner, d.w.Owner).Because("ForeignTag"))
@@ -113,6 +107,30 @@ func (d decision) keep() Step {
 		return d.write(Note, func(e *ledgerv1.Entry) { e.Proven, e.Untagged = e.ID, "" })
 	}
 	return d.repair(*object)
+}
+
+// claimChanged is what to do if the spec asks for another resource than was created. While that exists, it needs what it came after. When it
+// is gone, the spec gets the other one.
+func (d decision) claimChanged() (_ Step, changed bool) {
+	e := d.e
+	object, seen := d.sightOf(e.ID)
+	if e.Foreign || seen && object == nil || !d.w.Claim.Uses && !d.w.Claim.renames(e.Title) && !d.isElsewhere() {
+		return Step{}, false
+	}
+	p := phases.Failed("%s %s was created in %s, and the spec now asks for %s: set that back, or create another object", e.Kind, e.ID, e.Scope, d.w.Fresh.Scope)
+	switch {
+	case !seen:
+		return Step{Verb: LookByID, ID: e.ID, In: e.Scope}, true
+	case object.Phase.State == phases.StateDeleting:
+		return ends(object.Phase), true
+	case d.w.Claim.Uses:
+		p = phases.Failed("%s %s was created for this object, but the spec now names one of your own: remove that from the spec, or "+
+			"create another object", e.Kind, e.ID)
+	case d.w.Claim.renames(e.Title):
+		p = phases.Failed("%s %s was created with the name %q, and the spec says %q; the name can't be changed: set it back to %q, or create another "+
+			"object", e.Kind, e.ID, e.Title, d.w.Claim.Title, e.Title)
+	}
+	return ends(p.Because(ReasonClaimChanged)), true
 }
 
 // after is what it comes after. Until what the spec says is ready, it may still need what it came after. What comes after it in the

@@ -170,7 +170,7 @@ func (d decision) hasMyName(e *ledgerv1.Entry) bool {
 // spec, so it stays ours; it isn't deleted either, unless its owner is.
 func (d decision) claimsOurs(id string) Step {
 	return ends(phases.Failed("%s %s was created for this object, and is deleted with it, although the spec names it as your own: remove it from "+
-		"the spec, or name another one", d.w.Kind, id).Because("ClaimChanged"))
+		"the spec, or name another one", d.w.Kind, id).Because(ReasonClaimChanged))
 }
 
 // oursElsewhere is the key under which the ledger has one of the others as ours, or an attempt that may have made it; empty if there is

@@ -122,6 +122,9 @@ type Attempt struct {
 // ReasonNameTaken is the reason of what waits until ours under another key is gone, because that has its name.
 const ReasonNameTaken = "NameTaken"
 
+// ReasonClaimChanged is the reason of what the spec asks for differently than it was created.
+const ReasonClaimChanged = "ClaimChanged"
+
 // ReasonUnnamed is the reason of what isn't deleted before a lookup is answered.
 const ReasonUnnamed = "Unnamed"
 
