@@ -63,6 +63,8 @@ type Graph struct {
 	// in the ledger.
 	searched map[string]bool
 	strays   map[string]*ledgerv1.Entry
+	// gone are the IDs, by kind, that are proven to be gone since the last create: a list may be behind.
+	gone map[string][]string
 	// stopped are the services that didn't answer in time, with the error: they aren't called again in this reconcile.
 	stopped map[*Service]error
 	// unproven is what the owner shows and the ledger lacks, if nothing proves whose it is.
@@ -104,16 +106,15 @@ type node interface {
 // may name has to be given. An error means that the ledger can't be used, and names the remedy.
 func (e *Engine) New(ctx context.Context, owner Owner, credentials []string, kinds ...AnyKind) (*Graph, error) {
 	g := &Graph{
-		engine: e, owner: owner, credentials: credentials, kinds: map[string]AnyKind{}, phases: map[string]phases.Phase{},
-		named: map[string][]string{}, lookups: map[string]lookup{},
+		engine: e, owner: owner, credentials: credentials, kinds: map[string]AnyKind{}, phases: map[string]phases.Phase{}, named: map[string][]string{},
+		gone: map[string][]string{}, lookups: map[string]lookup{},
 	}
 	for _, k := range kinds {
 		g.kinds[k.kindName()] = k
 	}
 	if err := g.open(ctx); err != nil {
 		return nil, err
-	}
-	if err := g.enter(ctx); err != nil {
+	} else if err := g.enter(ctx); err != nil {
 		return nil, err
 	}
 	if err := g.ledger.Restore(ctx); err != nil {
@@ -132,7 +133,7 @@ func (g *Graph) ID(key string) string {
 	if g == nil { // kinds are called while the graph is being opened
 		return ""
 	}
-	if e, ok := g.ledger.Entries[key]; ok {
+	if e := g.ledger.Entries[key]; e != nil {
 		return e.ID
 	}
 	return ""

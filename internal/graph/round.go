@@ -52,7 +52,7 @@ func (h *Handle[T]) run(ctx context.Context, w decide.Wish) (_ phases.Phase, gon
 }
 
 func (h *Handle[T]) begin(w decide.Wish) *round[T] {
-	r := &round[T]{Handle: h, wish: w, sight: decide.Sight{Began: h.g.engine.Clock.Now()}}
+	r := &round[T]{Handle: h, wish: w, sight: decide.Sight{Began: h.g.engine.Clock.Now(), Gone: h.g.gone[h.kind.Name]}}
 	if e := h.entry(); e != nil && e.State == ledgerv1.Pending {
 		if a, known := h.g.engine.Creates.Answer(e.Token); known {
 			r.heed(a)
@@ -139,6 +139,10 @@ func (r *round[T]) get(ctx context.Context, id string, in Scope) error {
 	object, err := r.kind.Get(ctx, id, in)
 	switch {
 	case fault.IsNotFound(err):
+		if r.kind.GoneAfter == 0 {
+			r.g.gone[r.kind.Name] = append(r.g.gone[r.kind.Name], id)
+			r.sight.Gone = r.g.gone[r.kind.Name]
+		}
 		return nil
 	case err != nil: // not every service names the resource in its errors
 		return fmt.Errorf("%s %s: %w", r.kind.Name, id, err)
@@ -298,7 +302,9 @@ func (r *round[T]) create(ctx context.Context, s decide.Step) error {
 	if err := r.write(ctx, s); err != nil {
 		return err
 	}
-	r.sight.Listed, r.sight.Twice, r.sight.List, r.sight.Earlier = false, false, nil, nil // it was seen before the create
+	delete(r.g.gone, r.kind.Name)
+	before := &r.sight
+	before.Listed, before.Twice, before.List, before.Earlier, before.Gone = false, false, nil, nil, nil
 	engine, call, name, timeout := r.g.engine, r.call, r.kind.Name, r.g.engine.service(r.kind.Service).CreateTimeout
 	r.heed(r.turn.Run(ctx, s.Entry.Token, func(ctx context.Context) (any, error) {
 		ctx, cancel, err := engine.attempt(ctx, s.Entry, timeout)

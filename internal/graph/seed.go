@@ -22,7 +22,7 @@ func (e *Engine) Seed(ctx context.Context, owner Owner, ownerID string, credenti
 	if err != nil {
 		return err
 	}
-	g := &Graph{engine: e, owner: owner, credentials: credentials, home: home, kinds: map[string]AnyKind{}}
+	g := &Graph{engine: e, owner: owner, credentials: credentials, home: home, kinds: map[string]AnyKind{}, gone: map[string][]string{}}
 	for _, k := range kinds {
 		g.kinds[k.kindName()] = k
 	}

@@ -14,7 +14,7 @@ func TestDecide_keepsTheOneOfThisAttempt(t *testing.T) {
 	older := Thing{ID: "1", Tag: Tag{Owner: "o", Key: "k", Token: "9"}, Phase: phases.Ready()}
 	newer := Thing{ID: "2", Tag: Tag{Owner: "o", Key: "k", Token: "2"}, Phase: phases.Ready()}
 	e := &ledgerv1.Entry{Kind: "thing", State: ledgerv1.Pending, Token: "2", At: stampOf(3)}
-	d := Next(w, e, Sight{Began: epoch, Listed: true, List: []Thing{older, newer}, Wrote: true}, epoch)
+	d := Next(w, e, Sight{Began: epoch, Listed: true, List: []Thing{older, newer}, ID: newer.ID, Object: &newer, Wrote: true}, epoch)
 	if d.Verb != Remove || d.ID != older.ID {
 		t.Errorf("%s %s", d.Verb, d.ID)
 	}

@@ -110,6 +110,14 @@ var breaks = map[string]decider{
 		}
 		return Next(w, e, s, now)
 	},
+	"what a list shows exists": func(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
+		d := Next(w, e, s, now)
+		if d.Verb == LookByID && len(s.List) > 0 {
+			s.ID, s.Object = d.ID, &s.List[0]
+			return Next(w, e, s, now)
+		}
+		return d
+	},
 	"a change is taken for made": func(w Wish, e *ledgerv1.Entry, s Sight, now time.Time) Step {
 		s.Changes = nil
 		return Next(w, e, s, now)

@@ -41,6 +41,8 @@ type traits struct {
 	claims []uint8
 	// tagged resources; names that only one may have, and whose a taken one is; gone ones that come back.
 	tagged, unique, saysWho, comesBack bool
+	// lags: lists still show what is gone, for less than a tick.
+	lags bool
 	// What happens besides: our resources are changed; one create makes two; the ledger is restored from a backup.
 	drifts, doubles, restores bool
 	// chooses: a choice is made for it. breaks: ours may break, so that remedies help, or don't.
@@ -58,7 +60,7 @@ type resource struct {
 	exists, deleting, theirs, drifted bool
 	// broken is how many remedies it takes until it is ready; remedied is how many there were.
 	broken, remedied uint8
-	// listed: lists show it. All do before a tick is over.
+	// listed: lists show it. All do before a tick is over, and then none shows what is gone.
 	listed bool
 	// back: it is gone and may be brought back, once; was says that it has been.
 	back, was bool
@@ -102,7 +104,7 @@ type process struct {
 	ledger           record
 	looked, seen     uint8 // the slot that was looked up last, and how it was: 0 absent, 1 ready, 2 deleting, 3 broken
 	list             [slots]uint8
-	asked            [slots]bool
+	asked, gone      [slots]bool
 	token            uint8
 	answer, answerID uint8
 
@@ -262,6 +264,9 @@ func (t traits) sight(s *state, p *process) Sight {
 		}
 		if p.asked[i] {
 			v.Asked = append(v.Asked, idOf(slot))
+		}
+		if p.gone[i] {
+			v.Gone = append(v.Gone, idOf(slot))
 		}
 	}
 	if p.turn {

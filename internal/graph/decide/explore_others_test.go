@@ -24,7 +24,7 @@ func (m *model) others(s state) {
 			n.resources[i].exists = !r.exists
 			m.found("the user makes or deletes one of that name", n)
 		case r.exists && !r.theirs && !r.deleting:
-			n.resources[i] = resource{token: r.token, was: true}
+			n.resources[i] = resource{token: r.token, was: true, listed: m.lags && r.listed}
 			m.found("another client deletes ours", n)
 			if n = s; m.drifts && !r.drifted {
 				n.resources[i].drifted = true

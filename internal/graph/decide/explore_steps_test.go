@@ -42,8 +42,24 @@ func (m *model) process(s state, i int) {
 		m.unanswered(dead, p)
 		m.repeated(s, i)
 	}
+	if m.lags {
+		m.newest(s, i)
+	}
 	m.step(&s, i)
 	m.found("goes on", s)
+}
+
+// newest has a process continue with a list that isn't behind, although others may be, before it and after it.
+func (m *model) newest(s state, i int) {
+	behind := s.resources
+	for j, r := range s.resources {
+		s.resources[j].listed = r.listed && r.exists
+	}
+	m.step(&s, i)
+	for j := range s.resources {
+		s.resources[j].listed = s.resources[j].listed || behind[j].listed
+	}
+	m.found("goes on with the newest list", s)
 }
 
 // round begins.
@@ -110,6 +126,7 @@ func (m *model) do(s *state, p *process, d Step) {
 	switch d.Verb {
 	case LookByID:
 		p.looked, p.seen = slot, s.resources[slot-1].seen()
+		p.gone[slot-1] = p.seen == 0 && !m.comesBack
 	case LookUp:
 		p.looked = slotOf(m.wish(p.claim).Claim.ID)
 		p.seen = s.resources[p.looked-1].seen()
@@ -126,7 +143,7 @@ func (m *model) do(s *state, p *process, d Step) {
 		p.token, p.chosen = s.tokens, m.chooses
 	case Create:
 		if m.write(s, p, d) {
-			p.stage, p.listed, p.twice, p.list = stageCreating, false, false, [slots]uint8{}
+			p.stage, p.listed, p.twice, p.list, p.gone = stageCreating, false, false, [slots]uint8{}, [slots]bool{}
 		}
 	case Apply:
 		if d.Entry == nil || m.write(s, p, d) {
@@ -212,8 +229,12 @@ func (r resource) seen() uint8 {
 func (m *model) list(s *state, p *process) {
 	p.twice, p.listed = p.listed, true
 	for i, r := range s.resources {
-		if p.list[i] = 0; r.listed && (!r.theirs || m.titled()) {
+		switch p.list[i] = 0; {
+		case !r.listed || r.theirs && !m.titled():
+		case r.exists:
 			p.list[i] = r.seen()
+		case !r.theirs: // the list is behind
+			p.list[i] = 1
 		}
 	}
 }
@@ -286,14 +307,20 @@ func (m *model) service(s state) {
 	for i, r := range s.resources {
 		n := s
 		for j := range n.resources { // what one create has made is shown together
-			n.resources[j].listed = n.resources[j].listed || n.resources[j].token == r.token
+			n.resources[j].listed = n.resources[j].listed || n.resources[j].exists && n.resources[j].token == r.token
+		}
+		if !r.exists && r.listed && !r.theirs {
+			settledAll = false
+			gone := s
+			gone.resources[i].listed = false
+			m.found("no list shows it any more", gone)
 		}
 		if r.exists && !r.listed {
 			settledAll = false
 			m.found("a list shows it", n)
 		}
 		if n = s; r.deleting && r.exists {
-			n.resources[i] = resource{theirs: r.theirs, token: r.token, back: m.comesBack && !r.was, was: true}
+			n.resources[i] = resource{theirs: r.theirs, token: r.token, back: m.comesBack && !r.was, was: true, listed: m.lags && r.listed}
 			m.found("one is gone", n)
 		}
 		if n = s; r.back {

@@ -30,6 +30,8 @@ var worlds = map[string]traits{
 	"tags, by name, with a choice":   {claims: []uint8{claimUseOrCreate, claimCreate}, tagged: true, chooses: true, restores: true, budget: 3},
 	"no tags, with a choice":         {claims: []uint8{claimUseOrCreate}, chooses: true, budget: 2},
 	"tags, the spec names ours":      {claims: []uint8{claimCreate, claimOurs}, tagged: true, budget: 3},
+	"tags, lists show what is gone":  {claims: []uint8{claimCreate}, tagged: true, lags: true, budget: 2},
+	"no tags, lists show that, too":  {claims: []uint8{claimCreate}, lags: true, budget: 2},
 	"tags, unique, claim changes":    {claims: []uint8{claimCreate, claimUse}, tagged: true, unique: true, budget: 2},
 }
 

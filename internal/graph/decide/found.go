@@ -14,6 +14,9 @@ import (
 // sightOf is how a resource was last seen in this round: nil if it is proven that there is none. A list is newer than a get by
 // ID.
 func (d decision) sightOf(id string) (_ *Thing, seen bool) {
+	if slices.Contains(d.s.Gone, id) {
+		return nil, true
+	}
 	for i := range d.s.List {
 		if d.s.List[i].ID == id {
 			return &d.s.List[i], true
@@ -51,6 +54,7 @@ func (d decision) mine(o Thing) bool {
 func (d decision) found() (mine, others []Thing) {
 	for _, o := range d.s.List {
 		switch {
+		case slices.Contains(d.s.Gone, o.ID):
 		case d.mine(o):
 			mine = append(mine, o)
 		case d.e.Title == "" || o.Phase.State == phases.StateDeleting:

@@ -51,6 +51,9 @@ func (d decision) leave(then phases.Phase) Step {
 	if mine, _ := d.found(); len(mine) > 1 && !d.w.Tagged {
 		return ends(d.ambiguous(mine))
 	} else if len(mine) > 0 {
+		if s, must := d.confirm(mine[0].ID); must {
+			return s
+		}
 		return d.write(Adopt, func(e *ledgerv1.Entry) { e.ID, e.Proven, e.GoneAt = mine[0].ID, mine[0].ID, nil })
 	}
 	if s, must := d.settles(); must {

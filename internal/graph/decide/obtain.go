@@ -58,6 +58,9 @@ func (d decision) obtain() Step {
 	case len(others) > 0 && d.w.Claim.Made:
 		return ends(d.inTheWay(others[0]))
 	case len(others) == 1:
+		if s, must := d.confirm(others[0].ID); must {
+			return s
+		}
 		return d.bindTo(Use, others[0].ID, true)
 	case len(others) > 1:
 		return ends(d.ambiguous(others))
@@ -235,10 +238,18 @@ func (d decision) adoptOne(mine []Thing) Step {
 	if len(mine) > 1 && !d.w.Tagged { // without tags nothing proves that more than one of them is ours
 		return ends(d.ambiguous(mine))
 	}
+	if s, must := d.confirm(mine[0].ID); must {
+		return s
+	}
 	if s, must := d.deleteDoubles(mine[1:]); must {
 		return s
 	}
 	return d.bindTo(Adopt, mine[0].ID, false)
+}
+
+// confirm by a read what a list shows before it takes the place of an attempt: a list may show what is gone.
+func (d decision) confirm(id string) (Step, bool) {
+	return Step{Verb: LookByID, ID: id, In: d.e.Scope}, d.s.ID != id
 }
 
 // deleteDoubles requests the deletion of duplicates of the one to keep. Only the newest ledger may decide which one that is.

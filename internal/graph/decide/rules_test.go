@@ -172,6 +172,12 @@ var rules = []struct {
 		}
 		return ""
 	}},
+	{"adopted, or used by its name, is what was read by its ID in this round", func(w Wish, _ *ledgerv1.Entry, s Sight, d Step) string {
+		if (d.Verb == Adopt || d.Verb == Use) && (s.ID != d.Entry.ID || s.Object == nil && w.GoneAfter == 0) {
+			return "only a list shows it"
+		}
+		return ""
+	}},
 	{"adopted is what carries our tag, or was tried by us", func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
 		o, _ := decision{w: w, e: e, s: s}.sightOf(func() string {
 			if d.Verb == Adopt {

@@ -104,6 +104,9 @@ func entries() (all []*ledgerv1.Entry) {
 func sights() (all []Sight) {
 	add := func(s Sight) {
 		s.Began = epoch
+		if s.ID == "2" && s.Object == nil {
+			s.Gone = []string{s.ID}
+		}
 		all = append(all, s)
 	}
 	ours, others := Tag{Owner: "o", Key: "k", Token: "2"}, Tag{Owner: "x", Key: "k"}
@@ -121,6 +124,9 @@ func sights() (all []Sight) {
 	}
 	for _, err := range []error{phases.ErrStale, errors.New("timeout"), &fault.Error{Class: fault.Credentials, Err: errors.New("refused")}} {
 		add(Sight{Failed: err})
+	}
+	for _, list := range lists[1:] {
+		add(Sight{Turn: TurnGranted, Listed: true, List: list, ID: list[0].ID, Object: &list[0]})
 	}
 	for _, turn := range []TurnSight{TurnUnasked, TurnGranted, TurnQueued} {
 		for _, token := range []string{"", "7"} {

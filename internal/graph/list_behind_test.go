@@ -1,0 +1,64 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/graph"
+)
+
+// behind is a kind whose lists show what is gone, too.
+func (f *fixture) behind(gone ...thing) func(*graph.Kind[thing]) {
+	return func(k *graph.Kind[thing]) {
+		find := k.Find
+		k.Find = func(ctx context.Context, key graph.Key) ([]thing, error) {
+			all, err := find(ctx, key)
+			return append(gone, all...), err
+		}
+	}
+}
+
+// Rule 3: a create wasn't answered, and a list still shows the one before, which is gone. That doesn't end the attempt.
+func TestListBehind_doesNotEndAnAttempt(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	f.Expect(f.round(f.owner(), graph.Create())).To(Succeed())
+	gone := *f.service.things["id-1"]
+	delete(f.service.things, gone.id)
+	f.Expect(f.round(f.owner(), graph.Create())).To(Succeed())
+	f.service.failing("create lonely", errors.New("connection reset"))
+	_ = f.round(f.owner(), graph.Create())
+	_ = f.round(f.owner(), graph.Create(), f.behind(gone))
+	f.Expect(f.ledger().Entry("lonely")).To(HaveField("State", ledgerv1.Pending))
+	f.Expect(f.ledger().Entry("lonely").ID).To(BeEmpty())
+}
+
+// Which of two stays is decided among those that exist.
+func TestListBehind_doesNotDeleteTheOneThatExists(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	lostAnswer(f, "create lonely")
+	_ = f.round(f.owner(), graph.Create())
+	f.service.after = nil
+	gone := *f.service.things["id-1"]
+	gone.id = "id-0" // it comes first
+	f.Expect(f.round(f.owner(), graph.Create(), f.behind(gone))).To(Succeed())
+	f.Expect(f.ledger().Entry("lonely").ID).To(Equal("id-1"))
+	f.Expect(f.service.things["id-1"].deleting).To(BeFalse())
+}
+
+// A deletion ends, although a list shows two of ours that are gone, of two keys, and the ledger has neither.
+func TestListBehind_letsADeletionEnd(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	f.Expect(f.round(f.owner(), graph.Create())).To(Succeed())
+	one := *f.service.things["id-1"]
+	one.id, one.tag.Key = "id-8", "one"
+	other := one
+	other.id, other.tag.Key = "id-9", "other"
+	f.Expect(f.deleteOwner(f.behind(one, other))).To(BeTrue())
+}
