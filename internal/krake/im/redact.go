@@ -1,0 +1,118 @@
+package im
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/bedplate/bedplate/internal/httpclient/bounds"
+	"github.com/bedplate/bedplate/internal/printable"
+)
+
+// plain are the fields that everybody may see who sees a Cloud. All others are taken out of texts, known ones or not.
+var plain = []string{
+	FieldID, FieldType, FieldHost, "auth_version", "api_version", "tenant", "project", "domain", "service_region", "service_name",
+	"base_url", "network_url", "image_url", "volume_url", "namespace", "region",
+}
+
+// minSecret is how long a value has to be, in bytes, to be taken out of a text without showing what it was by where it is missing.
+const minSecret = 4
+
+const redacted = "[redacted]"
+
+// redactor takes credentials out of what IM says: its log and its errors repeat what its libraries say, and those what they were told.
+type redactor struct {
+	// forms in which a value may be repeated, the longest first, since one may be a part of another.
+	forms []string
+	// short values: a text that has one is left out.
+	short []string
+}
+
+func newRedactor(credentials []Credential) redactor {
+	var r redactor
+	for _, c := range credentials {
+		for field, value := range c {
+			switch {
+			case value == "" || slices.Contains(plain, field):
+			case len(value) >= minSecret:
+				r.forms = append(r.forms, formsOf(value)...)
+			case field != FieldUsername: // "im" is in too many words, and no secret
+				r.short = append(r.short, value)
+			}
+		}
+	}
+	slices.SortFunc(r.forms, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	r.forms = slices.Compact(r.forms)
+	return r
+}
+
+// formsOf a value: as it is, by line, and as JSON, Python, a URL and Base64 write it.
+func formsOf(value string) []string {
+	text, _ := json.Marshal(value) // can't fail
+	python := strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`, "\t", `\t`, "'", `\'`).Replace(value)
+	forms := []string{
+		value, strings.Trim(quote(value), `"`), string(text[1 : len(text)-1]), asciiJSON(value), python,
+		url.QueryEscape(value), url.PathEscape(value), base64.StdEncoding.EncodeToString([]byte(value)),
+	}
+	for line := range strings.Lines(value) {
+		if line = strings.TrimSpace(line); len(line) >= minSecret {
+			forms = append(forms, line)
+		}
+	}
+	return forms
+}
+
+// asciiJSON is a text as json.dumps writes it in Python, without the quotes.
+func asciiJSON(value string) string {
+	var b strings.Builder
+	for _, r := range value {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteString(`\` + string(r))
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r < ' ' || r > '~':
+			b.WriteString(strings.Trim(quote(string(r)), `"`))
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// text without credentials.
+func (r redactor) text(text string) string {
+	for _, short := range r.short {
+		if strings.Contains(text, short) {
+			return fmt.Sprintf("[left out: it contains a credential of less than %d characters]", minSecret)
+		}
+	}
+	for _, form := range r.forms {
+		text = strings.ReplaceAll(text, form, redacted)
+	}
+	return text
+}
+
+// colours of a terminal, which Ansible writes.
+var colours = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
+
+// lastLines of a log, without credentials and without what isn't text, each bounded. Credentials are taken out first: a cut could leave a
+// part of one.
+func (r redactor) lastLines(log string, number int) []string {
+	var lines []string
+	for line := range strings.Lines(r.text(colours.ReplaceAllString(log, ""))) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, bounds.Shorten(printable.Text(strings.ReplaceAll(line, "\t", " "))))
+		}
+	}
+	return lines[max(0, len(lines)-number):]
+}
