@@ -28,7 +28,9 @@ const TypeIM = "InfrastructureManager"
 type Credential map[string]string
 
 // String names the credential and no value.
-func (c Credential) String() string { return fmt.Sprintf("credential %s of type %s", c[FieldID], c[FieldType]) }
+func (c Credential) String() string {
+	return fmt.Sprintf("credential %s of type %s", c[FieldID], c[FieldType])
+}
 
 // GoString names the credential and no value.
 func (c Credential) GoString() string { return c.String() }

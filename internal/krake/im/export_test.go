@@ -1,0 +1,4 @@
+package im
+
+// Header is the header of credentials.
+var Header = header
