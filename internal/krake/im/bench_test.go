@@ -67,7 +67,9 @@ func secretOf(name string, data map[string]string) *corev1.Secret {
 	return secret
 }
 
-func dummy() im.Credential { return im.Credential{"id": "cloud", "type": "Dummy", "password": "of the cloud"} }
+func dummy() im.Credential {
+	return im.Credential{"id": "cloud", "type": "Dummy", "password": "of the cloud"}
+}
 
 // inSimulatedTime runs a test against the default world, changed by the given functions. Waiting takes no time.
 func inSimulatedTime(t *testing.T, test func(b bench), changes ...func(*sim.Config)) {

@@ -91,8 +91,13 @@ func infrastructure(op, method, id string, below ...string) request {
 
 const infrastructures = "infrastructures"
 
-// infrastructureID keeps what isn't an ID from being another path. IM's are UUIDs.
-var infrastructureID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
+// idText is that of IM's IDs, which are UUIDs. It keeps what isn't an ID from being another path.
+const idText = `[A-Za-z0-9][A-Za-z0-9_-]{0,127}`
+
+var (
+	infrastructureID  = regexp.MustCompile("^" + idText + "$")
+	infrastructureURL = regexp.MustCompile("^https?://.*/" + infrastructures + "/(" + idText + ")$")
+)
 
 // ask makes a call for one infrastructure: see the package comment.
 func (c *Client) ask(ctx context.Context, r request) error {

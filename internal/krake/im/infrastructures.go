@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"path"
 	"regexp"
 	"strings"
 
@@ -90,11 +89,11 @@ func created(text []byte) (string, error) {
 
 // idOf the URL of an infrastructure.
 func idOf(uri string) (string, error) {
-	parsed, err := url.Parse(uri)
-	if err != nil || path.Base(path.Dir(parsed.Path)) != infrastructures || !infrastructureID.MatchString(path.Base(parsed.Path)) {
+	found := infrastructureURL.FindStringSubmatch(uri)
+	if found == nil {
 		return "", errors.New("unexpected answer: not the URL of an infrastructure")
 	}
-	return path.Base(parsed.Path), nil
+	return found[1], nil
 }
 
 // DryRun checks a template, and returns what it would need, by the cloud's ID. It creates nothing. A bad template is an Invalid error.

@@ -1,0 +1,98 @@
+package im_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/krake/im"
+	"github.com/bedplate/bedplate/internal/krake/sim"
+	"github.com/bedplate/bedplate/internal/simulator"
+)
+
+// repeated is how a server may repeat a value.
+func repeated(value string) []string {
+	text, _ := json.Marshal(value)
+	return []string{
+		value, string(text), strings.NewReplacer(`\`, `\\`, "'", `\'`, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(value), url.QueryEscape(value),
+		url.PathEscape(value), base64.StdEncoding.EncodeToString([]byte(value)), strings.Split(strings.TrimSpace(value), "\n")[0],
+	}
+}
+
+func TestLog_hasNoCredential(t *testing.T) {
+	for name, value := range values {
+		value = "pass-" + value // what is too short is another test
+		t.Run(name, func(t *testing.T) {
+			inSimulatedTime(t, func(b bench) {
+				ctx := b.t.Context()
+				cloud := dummy()
+				cloud["proxy"] = value
+				c := b.connect(nil, func(c *im.Config) { c.Clouds = []im.Credential{cloud} })
+				said := strings.Join(repeated(value), " and ")
+				b.Expect(b.server.SetOutcome(sim.Outcome{State: im.Unconfigured, Message: "login failed with " + said})).To(Succeed())
+				id := must(c.Create(ctx, cluster))
+				b.pass(time.Hour)
+				log := strings.Join(must(c.ContMsg(ctx, id, 50)), "\n")
+				b.fault(simulator.Fault{Operation: "reconfigureInfrastructure", Kind: simulator.FaultStatus, Status: 400, Message: "login failed with " + said})
+				err := c.Reconfigure(ctx, id)
+				b.Expect(err).To(HaveOccurred())
+				for _, text := range []string{log, fmt.Sprintf("%v %+v %#v", err, err, err)} {
+					for _, form := range repeated(strings.TrimSpace(value)) {
+						b.Expect(text).NotTo(ContainSubstring(form))
+					}
+					b.Expect(text).To(ContainSubstring("login failed with [redacted]"))
+				}
+			})
+		})
+	}
+}
+
+func TestLog_keepsWhatIsNoSecret(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		ctx := b.t.Context()
+		cloud := im.Credential{"id": "cloud", "type": "OpenStack", "host": "https://keystone:5000", "tenant": "demo", "username": "me", "password": "hidden"}
+		c := b.connect(nil, func(c *im.Config) { c.Clouds = []im.Credential{cloud} })
+		said := "OpenStack of demo at https://keystone:5000: me and some time"
+		b.Expect(b.server.SetOutcome(sim.Outcome{State: im.Unconfigured, Message: "\x1b[0;31m" + said + "\x1b[0m\twith\x07 hidden"})).To(Succeed())
+		id := must(c.Create(ctx, cluster))
+		b.pass(time.Hour)
+		log := strings.Join(must(c.ContMsg(ctx, id, 2)), "\n")
+		b.Expect(log).To(ContainSubstring(said + " with\ufffd [redacted]"))
+		b.Expect(strings.Count(log, "\n")).To(Equal(1))
+	})
+}
+
+func TestLog_withACredentialThatIsTooShortIsLeftOut(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		ctx := b.t.Context()
+		cloud := im.Credential{"id": "cloud", "type": "Dummy", "password": "abc"}
+		c := b.connect(nil, func(c *im.Config) { c.Clouds = []im.Credential{cloud} })
+		b.Expect(b.server.SetOutcome(sim.Outcome{State: im.Unconfigured, Message: "no abc"})).To(Succeed())
+		id := must(c.Create(ctx, cluster))
+		b.Expect(c.ContMsg(ctx, id, 9)).To(ContainElement(ContainSubstring("Creating infrastructure")))
+		b.pass(time.Hour)
+		b.Expect(c.ContMsg(ctx, id, 9)).To(HaveExactElements(HavePrefix("[left out:")))
+	})
+}
+
+func TestLog_isBounded(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		ctx := b.t.Context()
+		log := func(text string) through {
+			said, _ := json.Marshal(map[string]string{"contmsg": text})
+			return answering(200, string(said), always)
+		}
+		lines := must(b.connect(log(strings.Repeat(strings.Repeat("x", 5000)+"\n\n", 200))).ContMsg(ctx, nothing, 3))
+		b.Expect(lines).To(HaveLen(3))
+		b.Expect(lines[0]).To(HaveLen(300 + len("…")))
+		b.Expect(b.connect(log("")).ContMsg(ctx, nothing, 3)).To(BeEmpty())
+		b.Expect(errorOf(b.connect(log(strings.Repeat("x", 9<<20))).ContMsg(ctx, nothing, 3))).To(beOf(fault.Transient))
+	})
+}
