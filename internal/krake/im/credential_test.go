@@ -59,7 +59,7 @@ func beReadAs(credentials []im.Credential) OmegaMatcher {
 	}
 	return SatisfyAll(
 		WithTransform(func(header string) []map[string]string {
-			return sim.ParseHeader(header, map[string]string{sim.Passwd: "root:x:0:0"})
+			return sim.ParseHeader(header, map[string]string{sim.UsersFile: "root:x:0:0"})
 		}, Equal(wanted)),
 		Not(ContainSubstring(`\n`)), Not(ContainSubstring(`\\`)),
 		Not(ContainAnyOf(";", "=", "'", "(", "#", "\n", "\r")),

@@ -46,8 +46,8 @@ type Times struct {
 // DefaultVersion is the release whose behaviour this is.
 const DefaultVersion = "2.0.0"
 
-// Passwd is a file that every server has.
-const Passwd = "/etc/passwd"
+// UsersFile is a file that every server has.
+const UsersFile = "/etc/passwd"
 
 // DefaultTimes are about those of the real service.
 func DefaultTimes() Times {
@@ -57,7 +57,7 @@ func DefaultTimes() Times {
 
 // Default is an IM that lets everybody in.
 func Default() Config {
-	return Config{Version: DefaultVersion, Speed: 1, Times: DefaultTimes(), Files: map[string]string{Passwd: "root:x:0:0:root:/root:/bin/bash\n"}}
+	return Config{Version: DefaultVersion, Speed: 1, Times: DefaultTimes(), Files: map[string]string{UsersFile: "root:x:0:0:root:/root:/bin/bash\n"}}
 }
 
 // Load reads a configuration in YAML. What it doesn't say is as in Default, and unknown fields are an error.

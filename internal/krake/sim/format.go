@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -109,7 +110,7 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	w.Header().Set("Content-Type", textPlain)
 	w.WriteHeader(status)
-	_, _ = fmt.Fprint(w, message)
+	_, _ = io.WriteString(w, message) //nolint:gosec // it is plain text
 }
 
 // uri of an infrastructure, or of what is below it.
