@@ -1,14 +1,17 @@
 package im_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 
+	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/krake/im"
 	"github.com/bedplate/bedplate/internal/simulator"
@@ -171,5 +174,23 @@ func TestCalls_endInTime(t *testing.T) {
 		b.Expect(err).To(beOf(fault.Transient))
 		b.Expect(fault.IsAmbiguous(err)).To(BeTrue())
 		b.Expect(time.Since(began)).To(BeNumerically("<=", im.DefaultTimeout+time.Second))
+	})
+}
+
+func TestCreates_areWaitedForByNoWorker(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		limits := im.Config{}
+		im.Paced(time.Minute, 0, 0, egress.Policy{})(&limits)
+		c := b.connect(nil, func(c *im.Config) { c.Circuits = limits.Circuits })
+		b.fault(simulator.Fault{Operation: "createInfrastructure", Kind: simulator.FaultHang, Times: 100})
+		ctx, cancel := context.WithCancel(b.t.Context())
+		var all sync.WaitGroup
+		for range 30 {
+			all.Go(func() { _, _ = c.Create(ctx, cluster) })
+			b.pass(time.Second)
+		}
+		b.Expect(b.server.Calls()).To(HaveKeyWithValue("createInfrastructure", 30), "those that hang keep none from being sent")
+		cancel()
+		all.Wait()
 	})
 }

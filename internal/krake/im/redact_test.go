@@ -40,7 +40,9 @@ func TestLog_hasNoCredential(t *testing.T) {
 				id := must(c.Create(ctx, cluster))
 				b.pass(time.Hour)
 				log := strings.Join(must(c.ContMsg(ctx, id, 50)), "\n")
-				b.fault(simulator.Fault{Operation: "reconfigureInfrastructure", Kind: simulator.FaultStatus, Status: 400, Message: "login failed with " + said})
+				b.fault(simulator.Fault{
+					Operation: "reconfigureInfrastructure", Kind: simulator.FaultStatus, Status: 400, Message: "login failed with " + said,
+				})
 				err := c.Reconfigure(ctx, id)
 				b.Expect(err).To(HaveOccurred())
 				for _, text := range []string{log, fmt.Sprintf("%v %+v %#v", err, err, err)} {
@@ -57,14 +59,18 @@ func TestLog_hasNoCredential(t *testing.T) {
 func TestLog_keepsWhatIsNoSecret(t *testing.T) {
 	inSimulatedTime(t, func(b bench) {
 		ctx := b.t.Context()
-		cloud := im.Credential{"id": "cloud", "type": "OpenStack", "host": "https://keystone:5000", "tenant": "demo", "username": "me", "password": "hidden"}
+		cloud := im.Credential{
+			"id": "cloud", "type": "OpenStack", "host": "https://keystone:5000", "tenant": "demo", "username": "me", "password": "hidden",
+			"token": "hidden, too", // of which the password is a part
+		}
 		c := b.connect(nil, func(c *im.Config) { c.Clouds = []im.Credential{cloud} })
 		said := "OpenStack of demo at https://keystone:5000: me and some time"
-		b.Expect(b.server.SetOutcome(sim.Outcome{State: im.Unconfigured, Message: "\x1b[0;31m" + said + "\x1b[0m\twith\x07 hidden"})).To(Succeed())
+		message := "\x1b[0;31m" + said + "\x1b[0m\twith\x07 hidden, too, and hidden"
+		b.Expect(b.server.SetOutcome(sim.Outcome{State: im.Unconfigured, Message: message})).To(Succeed())
 		id := must(c.Create(ctx, cluster))
 		b.pass(time.Hour)
 		log := strings.Join(must(c.ContMsg(ctx, id, 2)), "\n")
-		b.Expect(log).To(ContainSubstring(said + " with\ufffd [redacted]"))
+		b.Expect(log).To(ContainSubstring(said + " with\ufffd [redacted], and [redacted]"))
 		b.Expect(strings.Count(log, "\n")).To(Equal(1))
 	})
 }

@@ -128,7 +128,7 @@ func (s *Server) list(c *call) (answer reply, _ error) {
 	return reply{media: uriList, field: "uri-list", value: uris}, err
 }
 
-// lags reports whether an infrastructure is so new that not all of IM knows it.
+// lags reports whether an infrastructure is so new that lists don't have it.
 func (s *Server) lags(c *call, i *infrastructure) bool {
 	return c.now.Before(i.created.Add(s.config.Times.Lag.Duration))
 }

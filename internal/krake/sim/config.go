@@ -39,7 +39,7 @@ type Times struct {
 	Delete metav1.Duration `json:"delete,omitzero"`
 	// Race is for how long after a DELETE a read of the state brings the record back, for good.
 	Race metav1.Duration `json:"race,omitzero"`
-	// Lag is how long after its creation an infrastructure gets into lists, and has a template to read.
+	// Lag is how long after its creation an infrastructure gets into lists.
 	Lag metav1.Duration `json:"lag,omitzero"`
 }
 
@@ -57,7 +57,9 @@ func DefaultTimes() Times {
 
 // Default is an IM that lets everybody in.
 func Default() Config {
-	return Config{Version: DefaultVersion, Speed: 1, Times: DefaultTimes(), Files: map[string]string{UsersFile: "root:x:0:0:root:/root:/bin/bash\n"}}
+	return Config{
+		Version: DefaultVersion, Speed: 1, Times: DefaultTimes(), Files: map[string]string{UsersFile: "root:x:0:0:root:/root:/bin/bash\n"},
+	}
 }
 
 // Load reads a configuration in YAML. What it doesn't say is as in Default, and unknown fields are an error.

@@ -85,8 +85,8 @@ func (s *Server) outputs(c *call) (reply, error) {
 	return reply{media: asJSON, field: "outputs", value: values}, err
 }
 
-func (s *Server) tosca(c *call, i *infrastructure) (reply, error) {
-	if i.template == nil || s.lags(c, i) {
+func tosca(_ *call, i *infrastructure) (reply, error) {
+	if i.template == nil {
 		return reply{}, refuse(http.StatusForbidden, "'tosca' infrastructure property is not valid in this infrastructure")
 	}
 	return reply{media: textPlain, field: "tosca", value: i.template.text()}, nil
@@ -105,7 +105,9 @@ func contMsg(c *call, i *infrastructure) (reply, error) {
 }
 
 func data(_ *call, i *infrastructure) (reply, error) {
-	text, err := json.Marshal(map[string]any{"id": i.id, "deleted": !i.deleted.IsZero(), "extra_info": map[string]string{"TOSCA": i.template.text()}})
+	text, err := json.Marshal(map[string]any{
+		"id": i.id, "deleted": !i.deleted.IsZero(), "extra_info": map[string]string{"TOSCA": i.template.text()},
+	})
 	return reply{media: asJSON, field: "data", value: string(text)}, err
 }
 

@@ -25,8 +25,8 @@ const maxRequest = 8 << 20
 // Server is the simulated service.
 type Server struct {
 	*simulator.Service
-	// Kubeconfig makes that of a cluster whose outputs are read, once it is configured; default one of an address where nothing is. It is to be
-	// set before the first call.
+	// Kubeconfig makes that of a cluster whose outputs are read, once it is configured; default one of an address where nothing is. It has to
+	// be set before the first call.
 	Kubeconfig func(Cluster) (string, error)
 
 	config     Config
@@ -76,7 +76,7 @@ func (s *Server) routes() {
 	s.serve("deleteVM", "DELETE /infrastructures/{id}/vms/{vm}", s.found(s.removeMachine))
 	s.serve("getState", "GET /infrastructures/{id}/state", s.state)
 	s.serve("getOutputs", "GET /infrastructures/{id}/outputs", s.outputs)
-	s.serve("getTosca", "GET /infrastructures/{id}/tosca", s.found(s.tosca))
+	s.serve("getTosca", "GET /infrastructures/{id}/tosca", s.found(tosca))
 	s.serve("getRADL", "GET /infrastructures/{id}/radl", s.found(radl))
 	s.serve("getContMsg", "GET /infrastructures/{id}/contmsg", s.found(contMsg))
 	s.serve("getData", "GET /infrastructures/{id}/data", s.found(data))
