@@ -1,0 +1,9 @@
+# What `make generate` makes of the system krake. The Makefile reads this. Values of metrics are floating-point numbers, which
+# controller-gen calls dangerous.
+.PHONY: generate-krake
+generate: generate-krake
+generate-krake: $(BIN)/controller-gen
+	$(BIN)/controller-gen object paths=./api/krake/...
+	$(BIN)/controller-gen crd:allowDangerousTypes=true paths=./api/krake/v1alpha1 output:crd:dir=config/krake/crd/bases
+	$(BIN)/controller-gen crd paths=./api/ledger/v1alpha1 output:crd:stdout | sed 's/ledgers\.bedplate\.dev/krake.bedplate.dev/' \
+		> config/krake/crd/bases/krake.bedplate.dev_ledgers.yaml
