@@ -1,0 +1,227 @@
+// Package tosca reads TOSCA templates: what a cluster's infrastructure consists of. It checks their structure only; whether types and
+// properties are right is for the infrastructure manager to say. Templates come from tenants, so each is read within bounds.
+package tosca
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
+)
+
+const (
+	// maxDepth is how deep values may be in others.
+	maxDepth = 64
+	// maxValues is how many there may be, where an alias counts as what it stands for: a few lines of aliases can mean billions.
+	maxValues = 100_000
+)
+
+// Keys of the template's metadata that are ours.
+const (
+	ownerKey = "bedplate_owner"
+	hashKey  = "bedplate_hash"
+)
+
+// Template is safe for concurrent use.
+type Template struct {
+	text string
+	// top is what the text means, without our metadata.
+	top  map[string]any
+	mark Mark
+}
+
+// Mark is what a template carries of ours when it is sent, so that what it has made is found again.
+type Mark struct {
+	// Owner is whose infrastructure it is.
+	Owner string
+	// Hash is that of the template as its user has written it.
+	Hash string
+}
+
+// Parse a template. The error says in which line it isn't YAML, or which bound it exceeds.
+func Parse(text string) (*Template, error) {
+	document, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	asOldYAML(document)
+	t := &Template{text: text}
+	if err := document.Decode(&t.top); err != nil {
+		return nil, readable(err)
+	}
+	if metadata, ok := t.top["metadata"].(map[string]any); ok {
+		t.mark.Owner, _ = metadata[ownerKey].(string)
+		t.mark.Hash, _ = metadata[hashKey].(string)
+		delete(metadata, ownerKey)
+		delete(metadata, hashKey)
+		if len(metadata) == 0 {
+			delete(t.top, "metadata")
+		}
+	}
+	return t, nil
+}
+
+// parse returns the only document of a text, which is a mapping.
+func parse(text string) (*yaml.Node, error) {
+	if len(text) > krakev1.MaxTOSCA {
+		return nil, fmt.Errorf("it has %d bytes, and may have %d", len(text), krakev1.MaxTOSCA)
+	}
+	documents := yaml.NewDecoder(strings.NewReader(text))
+	var document, another yaml.Node
+	switch err := documents.Decode(&document); {
+	case errors.Is(err, io.EOF):
+		return nil, errors.New("it is empty")
+	case err != nil:
+		return nil, readable(err)
+	}
+	if err := documents.Decode(&another); !errors.Is(err, io.EOF) {
+		return nil, errors.New("it has more than one YAML document")
+	}
+	values := 0
+	if err := bounded(&document, 0, &values); err != nil {
+		return nil, err
+	}
+	if document.Content[0].Kind != yaml.MappingNode {
+		return nil, errors.New("it isn't a YAML mapping")
+	}
+	return &document, nil
+}
+
+// bounded counts what a node means. An alias of what it is in has no end, and is too deep.
+func bounded(n *yaml.Node, depth int, values *int) error {
+	if *values++; *values > maxValues {
+		return fmt.Errorf("line %d: it has more than %d values, aliases resolved", n.Line, maxValues)
+	}
+	if depth > maxDepth {
+		return fmt.Errorf("line %d: values are more than %d deep in others", n.Line, maxDepth)
+	}
+	if n.Kind == yaml.AliasNode {
+		return bounded(n.Alias, depth+1, values)
+	}
+	for _, child := range n.Content {
+		if err := bounded(child, depth+1, values); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readable is an error of the YAML package in one line, without its name.
+func readable(err error) error {
+	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "yaml: "), "unmarshal errors:")
+	return errors.New(strings.Join(strings.Fields(text), " "))
+}
+
+// What plain texts mean to the infrastructure manager, which reads YAML 1.1, where that differs from what they mean here.
+var (
+	truths   = regexp.MustCompile(`^(yes|Yes|YES|on|On|ON)$`)
+	untruths = regexp.MustCompile(`^(no|No|NO|off|Off|OFF)$`)
+	// others are numbers in base 60 such as 22:30, and those that are texts there, such as 1e3 and 0o17.
+	others = regexp.MustCompile(`^([-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?|[-+]?[0-9]+[eE][-+]?[0-9]+|0o[0-7]+)$`)
+)
+
+// asOldYAML makes a difference between such texts and what they would be taken for, so that putting quotes around one is a change.
+func asOldYAML(n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode && n.Style == 0 {
+		switch {
+		case truths.MatchString(n.Value):
+			n.Tag, n.Value = "!!bool", "true"
+		case untruths.MatchString(n.Value):
+			n.Tag, n.Value = "!!bool", "false"
+		case others.MatchString(n.Value):
+			n.Tag, n.Value = "!!str", "without quotes: "+n.Value
+		}
+	}
+	for _, child := range n.Content {
+		asOldYAML(child)
+	}
+}
+
+// Hash is the same for templates that mean the same, whatever the order of their keys, comments, formatting and our metadata.
+func (t *Template) Hash() string {
+	text, err := yaml.Marshal(t.top) // with sorted keys
+	if err != nil {
+		panic(fmt.Sprintf("marshal what was unmarshalled: %v", err))
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// Equal says whether two templates mean the same.
+func Equal(a, b *Template) bool { return a.Hash() == b.Hash() }
+
+// Mark of a template that was read back.
+func (t *Template) Mark() Mark { return t.mark }
+
+// Marked is the template's text with the mark of its owner, and of what it is now. An error means that its metadata leaves no place.
+func (t *Template) Marked(owner string) (string, error) {
+	document, err := parse(t.text)
+	if err != nil {
+		return "", err
+	}
+	metadata := child(document.Content[0], "metadata")
+	if metadata.Kind == yaml.AliasNode { // what else it stands for stays as it is
+		shared := *metadata.Alias
+		shared.Anchor, shared.Content = "", slices.Clone(shared.Content)
+		*metadata = shared
+	}
+	if metadata.Kind != yaml.MappingNode {
+		return "", errors.New("metadata must be a mapping")
+	}
+	metadata.Style = 0
+	child(metadata, ownerKey).SetString(owner)
+	child(metadata, hashKey).SetString(t.Hash())
+	var text bytes.Buffer
+	encoder := yaml.NewEncoder(&text)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(document); err != nil {
+		return "", fmt.Errorf("write the template: %w", err)
+	}
+	marked, err := Parse(text.String())
+	if err != nil || marked.Mark() != (Mark{owner, t.Hash()}) || marked.Hash() != t.Hash() {
+		return "", errors.New("metadata must be a mapping of its own, without << in the template's own mapping")
+	}
+	return text.String(), nil
+}
+
+// child of a mapping, which gets an empty mapping where it has none of that name.
+func child(mapping *yaml.Node, name string) *yaml.Node {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == name {
+			return mapping.Content[i+1]
+		}
+	}
+	value := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	mapping.Content = append(mapping.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name}, value)
+	return value
+}
+
+// NodeTemplates are their names, sorted.
+func (t *Template) NodeTemplates() []string {
+	return slices.Sorted(maps.Keys(t.mapping("topology_template", "node_templates")))
+}
+
+// Removed are the node templates of before that after doesn't have.
+func Removed(before, after *Template) []string {
+	still := after.NodeTemplates()
+	return slices.DeleteFunc(before.NodeTemplates(), func(name string) bool { return slices.Contains(still, name) })
+}
+
+// mapping at a path, or nil.
+func (t *Template) mapping(path ...string) map[string]any {
+	here := t.top
+	for _, name := range path {
+		here, _ = here[name].(map[string]any)
+	}
+	return here
+}

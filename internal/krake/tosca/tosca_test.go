@@ -1,0 +1,243 @@
+package tosca_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/bedplate/bedplate/internal/krake/tosca"
+)
+
+const template = `# A cluster.
+tosca_definitions_version: tosca_simple_yaml_1_0
+imports:
+  - grycap_custom_types: https://raw.githubusercontent.com/grycap/tosca/main/custom_types.yaml
+topology_template:
+  inputs:
+    num_cpus: {type: integer, default: 2} # of each
+  node_templates:
+    front:
+      type: tosca.nodes.indigo.Compute
+      capabilities:
+        host: &host
+          properties: {num_cpus: {get_input: num_cpus}, mem_size: "4 GB", ports: "22:30"}
+    wn:
+      type: tosca.nodes.indigo.Compute
+      capabilities: {host: *host}
+  outputs:
+    kubeconfig:
+      value: {get_attribute: [front, kubeconfig]}
+`
+
+var grycap = tosca.Imports{"https://raw.githubusercontent.com/grycap/tosca/main/"}
+
+func parse(t *testing.T, text string) *tosca.Template {
+	t.Helper()
+	parsed, err := tosca.Parse(text)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred(), text)
+	return parsed
+}
+
+func TestParse_staysWithinBounds(t *testing.T) {
+	t.Parallel()
+	var bomb strings.Builder
+	bomb.WriteString("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")
+	for i := range 12 {
+		fmt.Fprintf(&bomb, "a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i), 10), ", "))
+	}
+	for name, row := range map[string]struct{ text, message string }{
+		"nothing":            {"", "it is empty"},
+		"only a comment":     {"# nothing\n", "it is empty"},
+		"too much":           {strings.Repeat("#", 200<<10) + "\n", "it has 204801 bytes, and may have 204800"},
+		"two megabytes":      {strings.Repeat("a", 2_000_000), "it has 2000000 bytes"},
+		"a bomb":             {bomb.String(), "it has more than 100000 values, aliases resolved"},
+		"a snake":            {"a: &a [*a]", "line 1: values are more than 64 deep in others"},
+		"too deep":           {"a: " + strings.Repeat("[", 70) + strings.Repeat("]", 70), "values are more than 64 deep in others"},
+		"much too deep":      {"a: " + strings.Repeat("[", 100_000), "exceeded max depth"},
+		"too many values":    {"a: [" + strings.Repeat("1,", 100_000) + "]", "it has more than 100000 values"},
+		"not YAML":           {"a: b\n c: d", "line 2: mapping values are not allowed in this context"},
+		"a key twice":        {"a: 1\nb: 2\na: 3\n", `line 3: mapping key "a" already defined at line 1`},
+		"a list":             {"[a]", "it isn't a YAML mapping"},
+		"a text":             {"a", "it isn't a YAML mapping"},
+		"two documents":      {"a: 1\n---\nb: 2\n", "it has more than one YAML document"},
+		"an unknown alias":   {"a: *b", "unknown anchor 'b' referenced"},
+		"not a number":       {"a: !!int b", "cannot decode"},
+		"something unknown":  {"a: !!python/object:os.system {}", ""},
+		"as deep as allowed": {"a: " + strings.Repeat("[", 60) + strings.Repeat("]", 60), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			began := time.Now()
+			_, err := tosca.Parse(row.text)
+			if row.message == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+			} else {
+				g.Expect(err).To(MatchError(And(ContainSubstring(row.message), Not(ContainSubstring("yaml:")), Not(ContainSubstring("\n")))))
+			}
+			g.Expect(time.Since(began)).To(BeNumerically("<", 5*time.Second))
+		})
+	}
+}
+
+func TestProblems_nameThePlaceAndTheRemedy(t *testing.T) {
+	t.Parallel()
+	const kubeconfig = "topology_template.outputs.kubeconfig must have a value, such as {get_attribute: [NODE_TEMPLATE, kubeconfig]}"
+	const nodes = "topology_template.node_templates must have what the cluster consists of"
+	const notAllowed = `isn't allowed: the manager allows https://raw.githubusercontent.com/grycap/tosca/main/ (--tosca-imports)`
+	imports := func(with string) string {
+		return strings.Replace(template, "grycap_custom_types: https://raw.githubusercontent.com/grycap/tosca/main/custom_types.yaml", with, 1)
+	}
+	for name, row := range map[string]struct {
+		text string
+		want []string
+	}{
+		"none":                  {template, nil},
+		"nothing":               {"a: b", []string{"tosca_definitions_version must be", nodes, kubeconfig}},
+		"another version":       {strings.Replace(template, "simple_yaml", "simple_json", 1), []string{"tosca_definitions_version must be"}},
+		"a version that isn't":  {strings.Replace(template, "tosca_simple_yaml_1_0", "1.0", 1), []string{"tosca_definitions_version must be"}},
+		"no node templates":     {strings.Replace(template, "node_templates", "nodes", 1), []string{nodes}},
+		"a list of nodes":       {"tosca_definitions_version: tosca_simple_yaml_1_3\ntopology_template: {node_templates: [a]}", []string{nodes, kubeconfig}},
+		"a topology that isn't": {"tosca_definitions_version: tosca_simple_yaml_1_3\ntopology_template: a", []string{nodes, kubeconfig}},
+		"no kubeconfig":         {strings.Replace(template, "kubeconfig:", "config:", 1), []string{kubeconfig}},
+		"no value":              {strings.Replace(template, "value:", "description:", 1), []string{kubeconfig}},
+		"metadata that isn't":   {template + "metadata: a\n", []string{"metadata must be a mapping"}},
+		"metadata of nothing":   {template + "metadata:\n", []string{"metadata must be a mapping"}},
+		"merged metadata":       {template + "x: &x {metadata: {a: b}}\n<<: *x\n", []string{"metadata must be a mapping of its own"}},
+
+		"an import":           {imports("https://raw.githubusercontent.com/grycap/tosca/main/a/b.yaml"), nil},
+		"a named import":      {imports("b: {file: https://raw.githubusercontent.com/grycap/tosca/main/b.yaml}"), nil},
+		"a described import":  {imports("file: https://raw.githubusercontent.com/grycap/tosca/main/b.yaml"), nil},
+		"a file":              {imports("/etc/passwd"), []string{`imports: "/etc/passwd" ` + notAllowed}},
+		"a file's URL":        {imports("file:///etc/passwd"), []string{`imports: "file:///etc/passwd" ` + notAllowed}},
+		"another host":        {imports("https://example.com/b.yaml"), []string{`imports: "https://example.com/b.yaml" ` + notAllowed}},
+		"another one's name":  {imports("b: http://169.254.169.254/"), []string{notAllowed}},
+		"upwards":             {imports("https://raw.githubusercontent.com/grycap/tosca/main/../../evil/b.yaml"), []string{notAllowed}},
+		"upwards, encoded":    {imports("https://raw.githubusercontent.com/grycap/tosca/main/%2e%2e/b.yaml"), []string{notAllowed}},
+		"out of a repository": {imports("b: {file: https://raw.githubusercontent.com/grycap/tosca/main/b.yaml, repository: evil}"), []string{"of repository evil"}},
+		"no list":             {strings.Replace(template, "  - grycap_custom_types:", "  grycap_custom_types:", 1), nil},
+		"no list, a file":     {strings.Replace(imports("x"), "\n  - x", " /etc/passwd", 1), []string{`"/etc/passwd"`}},
+		"something else":      {imports("[/etc/passwd]"), []string{`"[/etc/passwd]"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			problems := grycap.Problems(parse(t, row.text))
+			g.Expect(problems).To(HaveLen(len(row.want)), "%q", problems)
+			for i, want := range row.want {
+				g.Expect(problems[i]).To(ContainSubstring(want))
+			}
+		})
+	}
+	NewWithT(t).Expect(tosca.Imports{}.Problems(parse(t, template))).To(ConsistOf(ContainSubstring("the manager allows none (--tosca-imports)")))
+	exact := tosca.Imports{"custom_types.yaml"}
+	NewWithT(t).Expect(exact.Problems(parse(t, imports("custom_types.yaml")))).To(BeEmpty())
+	NewWithT(t).Expect(exact.Problems(parse(t, imports("custom_types.yaml/b")))).To(HaveLen(1))
+}
+
+func TestEqual_looksAtWhatATemplateMeans(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		a, b string
+		want bool
+	}{
+		"the same":                        {template, template, true},
+		"without comments":                {template, strings.NewReplacer("# A cluster.\n", "", " # of each", "").Replace(template), true},
+		"another order":                   {"a: 1\nb: {c: 2, d: [3]}", "b:\n  d:\n  - 3\n  c: 2\na: 1", true},
+		"quotes":                          {"a: b\nc: 'd'", "a: \"b\"\nc: d", true},
+		"a block":                         {"a: |\n  b\n  c\n", `a: "b\nc\n"`, true},
+		"an alias":                        {"a: &a [b]\nc: *a", "a: [b]\nc: [b]", true},
+		"a merge":                         {"a: &a {b: 1}\nc: {<<: *a, d: 2}", "a: {b: 1}\nc: {d: 2, b: 1}", true},
+		"not a number":                    {"a: .nan", "a: .NaN", true},
+		"an empty metadata":               {"a: 1\nmetadata: {}", "a: 1", true},
+		"another value":                   {"a: 1", "a: 2", false},
+		"another value, deep inside":      {template, strings.Replace(template, "4 GB", "8 GB", 1), false},
+		"one more":                        {"a: {b: 1}", "a: {b: 1, c: 2}", false},
+		"one less":                        {"a: [1, 2]", "a: [1]", false},
+		"another order of a list":         {"a: [1, 2]", "a: [2, 1]", false},
+		"a number and a text":             {"a: 1", "a: '1'", false},
+		"nothing and a text":              {"a:", "a: ''", false},
+		"a truth and a text":              {"a: true", "a: 'true'", false},
+		"a truth in old words":            {"a: yes", "a: true", true},
+		"a truth in old words and a text": {"a: yes", "a: 'yes'", false},
+		"a number of base 60":             {"a: 22:30", "a: '22:30'", false},
+		"a number that is a text":         {"a: 1e3", "a: 1000", false},
+		"a day and a text":                {"a: 2026-01-02", "a: '2026-01-02'", false},
+		"other metadata":                  {"a: 1\nmetadata: {b: c}", "a: 1", false},
+	} {
+		g := NewWithT(t)
+		a, b := parse(t, row.a), parse(t, row.b)
+		g.Expect(tosca.Equal(a, b)).To(Equal(row.want), name)
+		g.Expect(tosca.Equal(b, a)).To(Equal(row.want), name)
+	}
+}
+
+func TestMark_isReadBackAndChangesNothing(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"no metadata":      template,
+		"metadata":         template + "metadata:\n  template_name: demo\n",
+		"in braces":        template + "metadata: {template_name: demo}\n",
+		"empty":            template + "metadata: {}\n",
+		"an alias":         template + "x: &x {a: b}\nmetadata: *x\n",
+		"another's mark":   template + "metadata: {bedplate_owner: evil, bedplate_hash: none}\n",
+		"in braces, all":   "{a: b}",
+		"windows' endings": strings.ReplaceAll(template, "\n", "\r\n"),
+	} {
+		g := NewWithT(t)
+		before := parse(t, text)
+		const owner = "bedplate:6f3c/default/demo #1: \"quoted\""
+		marked, err := before.Marked(owner)
+		g.Expect(err).NotTo(HaveOccurred(), name)
+		after := parse(t, marked)
+		g.Expect(after.Mark()).To(Equal(tosca.Mark{Owner: owner, Hash: before.Hash()}), name)
+		g.Expect(after.Hash()).To(Equal(before.Hash()), name)
+		again, err := after.Marked("other")
+		g.Expect(err).NotTo(HaveOccurred(), name)
+		g.Expect(parse(t, again).Mark()).To(Equal(tosca.Mark{Owner: "other", Hash: before.Hash()}), name)
+	}
+	NewWithT(t).Expect(parse(t, template).Mark()).To(BeZero())
+	marked, err := parse(t, template).Marked("me")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(marked).To(And(HavePrefix(template[:200]), ContainSubstring("\nmetadata:\n  bedplate_owner: me\n")), "the rest stays readable")
+}
+
+// What was applied is compared with hashes that are outside: they have to stay what they are.
+func TestHash_staysTheSame(t *testing.T) {
+	t.Parallel()
+	NewWithT(t).Expect(parse(t, "b: [1, 2.5, yes]\na: {c: 'x'}").Hash()).To(Equal("4b85fcbcc434e7630273e5f59fdaabb74a9016c1153e4adb4de79a3b7457f043"))
+}
+
+func TestRemoved_areNodeTemplates(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	before := parse(t, template)
+	g.Expect(before.NodeTemplates()).To(Equal([]string{"front", "wn"}))
+	g.Expect(tosca.Removed(before, before)).To(BeEmpty())
+	g.Expect(tosca.Removed(before, parse(t, strings.ReplaceAll(template, "    wn:", "    worker:")))).To(Equal([]string{"wn"}))
+	g.Expect(tosca.Removed(before, parse(t, "a: b"))).To(Equal([]string{"front", "wn"}))
+}
+
+func FuzzTemplate(f *testing.F) {
+	for _, text := range []string{
+		template, "a: &a [*a]", "<<: {a: b}\n", "metadata: &x {<<: *x}", "? [a]\n: b\n", "a: .nan\n.nan: b", "a: !!binary aGk=", "1: 2\ntrue: no",
+		"metadata: {bedplate_owner: {a: b}}", "a: |+\n  b \n\n", "\ufeffa: b", "a: !x y", "%YAML 1.1\n---\na: 08", "&a b: *a",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		g := NewWithT(t)
+		parsed, err := tosca.Parse(text)
+		if err != nil {
+			return
+		}
+		grycap.Problems(parsed)
+		again, err := tosca.Parse(text)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(tosca.Equal(parsed, again)).To(BeTrue())
+		if marked, err := parsed.Marked("owner"); err == nil {
+			g.Expect(parse(t, marked).Mark()).To(Equal(tosca.Mark{Owner: "owner", Hash: parsed.Hash()}))
+		}
+	})
+}
