@@ -7,3 +7,8 @@ import "embed"
 //
 //go:embed crd/bases/*.yaml
 var CRDs embed.FS
+
+// Webhooks of the manager; the installer sets where they are served.
+//
+//go:embed webhook/manifests.yaml
+var Webhooks embed.FS

@@ -123,6 +123,7 @@ func start(bin tools.Dir) {
 			filepath.Join(config, "bmm", "webhook", "manifests.yaml"),
 			filepath.Join(config, "bmm-machine-controller", "webhook", "manifests.yaml"),
 			filepath.Join(config, "hydrazine", "webhook", "manifests.yaml"),
+			filepath.Join(config, "krake", "webhook", "manifests.yaml"),
 			filepath.Join(config, "powervs", "webhook", "manifests.yaml"),
 		}
 	}

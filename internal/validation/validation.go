@@ -24,6 +24,8 @@ type Rules[T client.Object] struct {
 	Updated func(ctx context.Context, before, after T) (field.ErrorList, error)
 	// Warned returns warnings about an object that is valid all the same. An update repeats none that its writer has seen. Optional.
 	Warned func(T) []string
+	// Changed returns warnings about a change. Optional.
+	Changed func(before, after T) []string
 }
 
 // Register the webhook of an object's kind with the manager's webhook server.
@@ -62,6 +64,9 @@ func (v validator[T]) ValidateUpdate(ctx context.Context, before, after T) (admi
 	}
 	seen := v.warnings(before)
 	warnings := slices.DeleteFunc(v.warnings(after), func(w string) bool { return slices.Contains(seen, w) })
+	if v.Changed != nil {
+		warnings = append(warnings, v.Changed(before, after)...)
+	}
 	return warnings, v.refuse(after, problems)
 }
 
