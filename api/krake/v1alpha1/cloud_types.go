@@ -40,7 +40,6 @@ type CloudUse struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	// +listMapKey=namespaced
 	// +kubebuilder:validation:MaxItems=16
 	Metrics []MetricReference `json:"metrics,omitempty"`
 
@@ -142,8 +141,7 @@ type MetricReference struct {
 	// namespaced says whether it is a Metric in the namespace of the Cloud, and
 	// not a GlobalMetric.
 	// +optional
-	// +kubebuilder:default=false
-	Namespaced bool `json:"namespaced"`
+	Namespaced bool `json:"namespaced,omitempty"`
 }
 
 // ProviderReference is the infrastructure provider of a cloud.
@@ -173,7 +171,8 @@ const (
 
 // CloudStatus is what is known of a cloud.
 type CloudStatus struct {
-	// conditions of this object: Ready sums them up.
+	// conditions of this object: MetricsAvailable says whether all of its metrics
+	// have valid values.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -248,8 +247,8 @@ type GlobalCloud struct {
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(self.openstack) || !has(self.openstack.infrastructureProvider.namespaced) || !self.openstack.infrastructureProvider.namespaced",fieldPath=".openstack.infrastructureProvider",message="a GlobalCloud has a GlobalInfrastructureProvider: remove namespaced"
 	// +kubebuilder:validation:XValidation:rule="!has(self.im) || !has(self.im.infrastructureProvider.namespaced) || !self.im.infrastructureProvider.namespaced",fieldPath=".im.infrastructureProvider",message="a GlobalCloud has a GlobalInfrastructureProvider: remove namespaced"
-	// +kubebuilder:validation:XValidation:rule="!has(self.openstack) || !has(self.openstack.metrics) || self.openstack.metrics.all(m, !m.namespaced)",fieldPath=".openstack.metrics",message="a GlobalCloud has GlobalMetrics: remove namespaced"
-	// +kubebuilder:validation:XValidation:rule="!has(self.im) || !has(self.im.metrics) || self.im.metrics.all(m, !m.namespaced)",fieldPath=".im.metrics",message="a GlobalCloud has GlobalMetrics: remove namespaced"
+	// +kubebuilder:validation:XValidation:rule="!has(self.openstack) || !has(self.openstack.metrics) || self.openstack.metrics.all(m, !has(m.namespaced) || !m.namespaced)",fieldPath=".openstack.metrics",message="a GlobalCloud has GlobalMetrics: remove namespaced"
+	// +kubebuilder:validation:XValidation:rule="!has(self.im) || !has(self.im.metrics) || self.im.metrics.all(m, !has(m.namespaced) || !m.namespaced)",fieldPath=".im.metrics",message="a GlobalCloud has GlobalMetrics: remove namespaced"
 	Spec CloudSpec `json:"spec,omitzero"`
 
 	// status is what is known of the cloud.

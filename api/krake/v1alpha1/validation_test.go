@@ -171,7 +171,7 @@ func TestCloud_hasTheFieldsOfItsType(t *testing.T) {
 		}, "spec.openstack.metrics[1]: Duplicate value"},
 		{"a metric of the same name", func(c *Cloud) {
 			c.Spec.OpenStack.Metrics = append(c.Spec.OpenStack.Metrics, MetricReference{Name: "load", Namespaced: true})
-		}, ""},
+		}, "spec.openstack.metrics[1]: Duplicate value"},
 		{"a negative weight", func(c *Cloud) { c.Spec.OpenStack.Metrics[0].Weight = -1 }, "spec.openstack.metrics[0].weight: Invalid value"},
 	})
 	const provider, metrics = "a GlobalCloud has a GlobalInfrastructureProvider: remove namespaced", "a GlobalCloud has GlobalMetrics: remove namespaced"

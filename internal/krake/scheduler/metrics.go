@@ -1,0 +1,229 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/api"
+	prometheus "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
+	"github.com/bedplate/bedplate/internal/egress"
+	"github.com/bedplate/bedplate/internal/memo"
+)
+
+const (
+	// queryTimeout bounds each query, and dialTimeout each attempt to connect.
+	queryTimeout, dialTimeout = 5 * time.Second, 3 * time.Second
+	// keepFor is how long a value is used again, and a failure: clusters that are created together share the queries.
+	keepFor = 10 * time.Second
+	// maxAnswer bounds what a server may answer, and maxHeader its header, in bytes; maxFailure what is shown of a failure.
+	maxAnswer, maxHeader, maxFailure = 1 << 20, 64 << 10, 200
+)
+
+// Metrics has the values of metrics.
+type Metrics struct {
+	// Reader reads metrics and their providers.
+	Reader client.Reader
+	egress egress.Policy
+	http   *http.Client
+	memo   *memo.Memo[query, float64]
+}
+
+// query of a Prometheus server.
+type query struct{ server, text string }
+
+// NewMetrics returns Metrics that ask the servers which a policy allows.
+func NewMetrics(reader client.Reader, policy egress.Policy, clock clock.Clock) *Metrics {
+	transport := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: dialTimeout, ForceAttemptHTTP2: true,
+		MaxResponseHeaderBytes: maxHeader, MaxIdleConns: 32, IdleConnTimeout: time.Minute,
+	}
+	return &Metrics{
+		Reader: reader, egress: policy, memo: memo.New[query, float64](keepFor, keepFor, clock),
+		http: &http.Client{
+			Transport:     bounded{policy.Transport(transport, dialTimeout)},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+}
+
+// bounded cuts answers off: Prometheus' client reads them into memory.
+type bounded struct{ http.RoundTripper }
+
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := b.RoundTripper.RoundTrip(r)
+	if err == nil {
+		resp.Body = http.MaxBytesReader(nil, resp.Body, maxAnswer)
+	}
+	return resp, err
+}
+
+// Of a cloud: the values of all its metrics, which are asked for at the same time. The error is one of Kubernetes' API.
+func (m *Metrics) Of(ctx context.Context, cloud krakev1.AnyCloud) (Values, error) {
+	metrics := cloud.Described().Use().Metrics
+	found, failed := make([]Value, len(metrics)), make([]error, len(metrics))
+	var asking sync.WaitGroup
+	for i, metric := range metrics {
+		namespace := ""
+		if metric.Namespaced {
+			namespace = cloud.GetNamespace()
+		}
+		asking.Go(func() { found[i], failed[i] = m.value(ctx, client.ObjectKey{Namespace: namespace, Name: metric.Name}) })
+	}
+	asking.Wait()
+	values := Values{}
+	for i, metric := range metrics {
+		values[metric.Name] = found[i]
+	}
+	return values, errors.Join(failed...)
+}
+
+// value of a Metric, or, without a namespace, of a GlobalMetric.
+func (m *Metrics) value(ctx context.Context, name client.ObjectKey) (Value, error) {
+	metric, kind, err := m.metric(ctx, name)
+	if err != nil {
+		return without(err, krakev1.ReasonUnknownMetric, kind+" "+name.Name)
+	}
+	provider, kind, err := m.provider(ctx, client.ObjectKey{Namespace: name.Namespace, Name: metric.Provider.Name})
+	if err != nil {
+		return without(err, krakev1.ReasonUnknownMetricsProvider, kind+" "+metric.Provider.Name)
+	}
+	number, reason := m.ask(ctx, provider, metric.Provider)
+	if reason == nil {
+		reason = judge(metric, number)
+	}
+	return Value{Number: number, Reason: reason}, nil
+}
+
+func (m *Metrics) metric(ctx context.Context, name client.ObjectKey) (krakev1.MetricSpec, string, error) {
+	if name.Namespace == "" {
+		metric := &krakev1.GlobalMetric{}
+		err := m.Reader.Get(ctx, name, metric)
+		return metric.Spec, "GlobalMetric", err
+	}
+	metric := &krakev1.Metric{}
+	err := m.Reader.Get(ctx, name, metric)
+	return metric.Spec, "Metric", err
+}
+
+func (m *Metrics) provider(ctx context.Context, name client.ObjectKey) (krakev1.MetricsProviderSpec, string, error) {
+	if name.Namespace == "" {
+		provider := &krakev1.GlobalMetricsProvider{}
+		err := m.Reader.Get(ctx, name, provider)
+		return provider.Spec, "GlobalMetricsProvider", err
+	}
+	provider := &krakev1.MetricsProvider{}
+	err := m.Reader.Get(ctx, name, provider)
+	return provider.Spec, "MetricsProvider", err
+}
+
+// without an object there is no value.
+func without(err error, code krakev1.ReasonCode, what string) (Value, error) {
+	if apierrors.IsNotFound(err) {
+		return Value{Reason: reason(code, "%s doesn't exist: create it", what)}, nil
+	}
+	return Value{}, fmt.Errorf("get %s: %w", what, err)
+}
+
+func reason(code krakev1.ReasonCode, format string, args ...any) *krakev1.Reason {
+	return &krakev1.Reason{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// ask a provider for a value.
+func (m *Metrics) ask(ctx context.Context, provider krakev1.MetricsProviderSpec, source krakev1.MetricSource) (float64, *krakev1.Reason) {
+	if provider.Static != nil {
+		number, there := provider.Static.Metrics[source.Metric]
+		if !there {
+			return 0, reason(krakev1.ReasonInvalidMetric, "provider %s has no metric %q", source.Name, source.Metric)
+		}
+		return number, nil
+	}
+	if provider.Prometheus == nil {
+		return 0, reason(krakev1.ReasonUnknownMetricsProvider, "provider %s is of no known type", source.Name)
+	}
+	q := query{provider.Prometheus.URL, source.Metric}
+	number, err := m.memo.Get(ctx, q, func(ctx context.Context) (float64, error) { return m.query(ctx, q) })
+	if err != nil {
+		code := krakev1.ReasonUnreachableMetricsProvider
+		if _, ambiguous := errors.AsType[*ambiguousError](err); ambiguous {
+			code = krakev1.ReasonInvalidMetric
+		}
+		return 0, reason(code, "provider %s: %s", source.Name, short(err))
+	}
+	return number, nil
+}
+
+// ambiguousError is an answer that isn't one number.
+type ambiguousError struct{ what string }
+
+func (e *ambiguousError) Error() string { return e.what }
+
+func (m *Metrics) query(ctx context.Context, q query) (float64, error) {
+	u, err := url.Parse(q.server)
+	if err != nil {
+		return 0, errors.New("the URL can't be read")
+	}
+	if err := m.egress.CheckURL(u); err != nil {
+		return 0, err
+	}
+	server, err := api.NewClient(api.Config{Address: q.server, Client: m.http})
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	answer, _, err := prometheus.NewAPI(server).Query(ctx, q.text, time.Time{}) // as of the server's now
+	if err != nil {
+		return 0, err
+	}
+	switch answer := answer.(type) {
+	case *model.Scalar:
+		return float64(answer.Value), nil
+	case model.Vector:
+		if len(answer) == 1 {
+			return float64(answer[0].Value), nil
+		}
+		return 0, &ambiguousError{fmt.Sprintf("the query %q has %d values: write one that has exactly one", q.text, len(answer))}
+	default:
+		return 0, &ambiguousError{fmt.Sprintf("the query %q has a %s: write one that has exactly one value", q.text, answer.Type())}
+	}
+}
+
+// short is an error without the URL that was called, which is in the object.
+func short(err error) string {
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
+		return "it hasn't answered in time"
+	}
+	if call, ok := errors.AsType[*url.Error](err); ok {
+		err = call.Err
+	}
+	text := strings.ToValidUTF8(err.Error(), "")
+	if len(text) > maxFailure {
+		text = strings.ToValidUTF8(text[:maxFailure], "") + "…"
+	}
+	return text
+}
+
+// judge whether a value is a valid one. NaN is none.
+func judge(metric krakev1.MetricSpec, number float64) *krakev1.Reason {
+	if !(metric.Min <= number && number <= metric.Max) { //nolint:staticcheck // NaN is neither less nor greater
+		return reason(krakev1.ReasonInvalidMetric, "the value %v isn't between %v and %v", number, metric.Min, metric.Max)
+	}
+	if len(metric.AllowedValues) > 0 && !slices.Contains(metric.AllowedValues, number) {
+		return reason(krakev1.ReasonInvalidMetric, "the value %v isn't one of the allowed %v", number, metric.AllowedValues)
+	}
+	return nil
+}
