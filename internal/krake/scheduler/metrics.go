@@ -217,9 +217,9 @@ func short(err error) string {
 	return text
 }
 
-// judge whether a value is a valid one. NaN is none.
+// judge whether a value is a valid one. NaN is none: it is neither less nor greater than anything.
 func judge(metric krakev1.MetricSpec, number float64) *krakev1.Reason {
-	if !(metric.Min <= number && number <= metric.Max) { //nolint:staticcheck // NaN is neither less nor greater
+	if !(metric.Min <= number && number <= metric.Max) {
 		return reason(krakev1.ReasonInvalidMetric, "the value %v isn't between %v and %v", number, metric.Min, metric.Max)
 	}
 	if len(metric.AllowedValues) > 0 && !slices.Contains(metric.AllowedValues, number) {

@@ -113,7 +113,7 @@ func (r *reconciler) decide(ctx context.Context, cluster *krakev1.Cluster) (outc
 	choice, err := Choose(cluster, clouds, values, r.Seed)
 	if err != nil {
 		text := err.Error() + ". Correct it"
-		return outcome{reason: ReasonInvalid, code: krakev1.ReasonInvalidResource, message: text, note: text}, nil
+		return outcome{reason: ReasonInvalid, code: krakev1.ReasonInvalidResource, message: text, note: text}, nil //nolint:nilerr // it is shown
 	}
 	o := outcome{cloud: choice.Cloud, reason: ReasonBound, message: choice.String(maxMessage), note: choice.String(maxNote)}
 	if choice.Cloud == nil {
