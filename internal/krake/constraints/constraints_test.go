@@ -112,10 +112,11 @@ func TestMetric_matches(t *testing.T) {
 
 func TestMetric_saysWhereItIsWrong(t *testing.T) {
 	t.Parallel()
+	const metricOperators = "==, =, is, !=, is not, >, >=, < or <=, or one of these in words, such as gte or less than or equal"
 	for text, message := range map[string]string{
 		"":                        "column 1: expected the name of a metric, found the end",
 		"Load > 5":                `column 1: expected the name of a metric, found "Load": a lowercase RFC 1123 subdomain`,
-		"load":                    "column 5: expected ==, =, is, !=, is not, >, >=, < or <=, or one of these in words, such as gte or less than or equal, found the end",
+		"load":                    "column 5: expected " + metricOperators + ", found the end",
 		"load equals 5":           `column 6: expected ==`,
 		"load in (5)":             `column 6: expected ==`,
 		"load >":                  "column 7: expected a number, found the end",
@@ -136,7 +137,8 @@ func TestMetric_saysWhereItIsWrong(t *testing.T) {
 // What is read is written so that it is read as the same.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
-		"location is not DE", "location not in (DE, SK,)", "a==b", "load is lesser than or equal to -1e-3", "load=>5", "((", "a in (", "ü\t!= \xff", "",
+		"location is not DE", "location not in (DE, SK,)", "a==b",
+		"load is lesser than or equal to -1e-3", "load=>5", "((", "a in (", "ü\t!= \xff", "",
 	} {
 		f.Add(text)
 	}

@@ -105,12 +105,14 @@ func TestChoose_followsTheRules(t *testing.T) {
 				`Cloud c: label "location in (DE, SK)" isn't met: it has no such label, label "tier is not 1" isn't met: it is 1`},
 		"a missing label fails even !=": {"tier != 1", []string{"Cloud a"}, `Cloud a: label "tier is not 1" isn't met: it has no such label`},
 		"metrics": {"|load < 0.5", []string{"Cloud a load=0.5*1", "Cloud b load=0.25*1", "Cloud c", "Cloud d load=?*1", "Cloud e load=0.3*0"},
-			`Cloud b: chosen (score 0.25); Cloud a: metric "load < 0.5" isn't met: it is 0.5; Cloud c: metric "load < 0.5" isn't met: it has no such metric; ` +
+			`Cloud b: chosen (score 0.25); Cloud a: metric "load < 0.5" isn't met: it is 0.5; ` +
+				`Cloud c: metric "load < 0.5" isn't met: it has no such metric; ` +
 				`Cloud d: metric "load < 0.5" isn't met: no answer; Cloud e: matches, but another one has a score (score 0, no metrics)`},
 		"one that is being deleted": {"", []string{"Cloud a deleted=yes load=9*1", "GlobalCloud b"},
 			"GlobalCloud b: chosen (score 0, no metrics); Cloud a: is being deleted"},
 		"none": {"location is DE", []string{"GlobalCloud a", "Cloud b"},
-			`Cloud b: label "location is DE" isn't met: it has no such label; GlobalCloud a: label "location is DE" isn't met: it has no such label`},
+			`Cloud b: label "location is DE" isn't met: it has no such label; ` +
+				`GlobalCloud a: label "location is DE" isn't met: it has no such label`},
 	} {
 		g := NewWithT(t)
 		choice := choose(g, row.constraints, "", 1, row.clouds...)
@@ -139,6 +141,10 @@ func TestChoose_takesAnyOfEqualOnesAndThatOneAgain(t *testing.T) {
 			choice := choose(g, "", uid, 7, clouds...)
 			g.Expect(choose(g, "", uid, 7, clouds...)).To(Equal(choice), "it is repeatable")
 			chosen[choice.Cloud.Name]++
+			if i == 0 {
+				slices.Reverse(clouds)
+				g.Expect(choose(g, "", uid, 7, clouds...)).To(Equal(choice), "the order doesn't matter")
+			}
 		}
 		g.Expect(chosen).To(HaveLen(3), name)
 		for _, n := range chosen {
@@ -173,7 +179,8 @@ func TestChoose_saysWhichConstraintCantBeRead(t *testing.T) {
 	cluster := &krakev1.Cluster{}
 	cluster.Spec.Constraints = &krakev1.Constraints{Cloud: &krakev1.CloudConstraints{Metrics: []string{"load > high"}}}
 	_, err := scheduler.Choose(cluster, nil, nil, 0)
-	NewWithT(t).Expect(err).To(MatchError(`constraint "load > high" on metrics: column 8: expected a number, found "high": such as 5 or -0.25`))
+	NewWithT(t).Expect(err).To(MatchError(
+		`constraint "load > high" on metrics: column 8: expected a number, found "high": such as 5 or -0.25`))
 	cluster.Spec.Constraints.Cloud = &krakev1.CloudConstraints{Labels: []string{"location in DE"}}
 	_, err = scheduler.Choose(cluster, nil, nil, 0)
 	NewWithT(t).Expect(err).To(MatchError(HavePrefix(`constraint "location in DE" on labels: column 13`)))

@@ -16,6 +16,7 @@ import (
 
 	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
 	"github.com/bedplate/bedplate/internal/egress"
+	"github.com/bedplate/bedplate/internal/egress/egresstest"
 	"github.com/bedplate/bedplate/internal/httpclient/httpclienttest"
 	"github.com/bedplate/bedplate/internal/krake/scheduler"
 	"github.com/bedplate/bedplate/internal/testenv"
@@ -146,13 +147,17 @@ func TestMetrics_askOnlyServersThatAreAllowed(t *testing.T) {
 	g := NewWithT(t)
 	var asked atomic.Int32
 	server := httpclienttest.Start(t, map[string]http.HandlerFunc{"/": func(http.ResponseWriter, *http.Request) { asked.Add(1) }})
-	found := values(t, egress.Policy{}, clock.RealClock{}, []string{"inside", "secure"},
+	names := &egresstest.Names{Lookup: func(string) []string { return []string{"127.0.0.1"} }}
+	_, port, _ := strings.Cut(strings.TrimPrefix(server.URL, "http://"), ":")
+	found := values(t, egress.Policy{Resolver: names.Resolver()}, clock.RealClock{}, []string{"inside", "secure", "named"},
+		metricOf("named", "named", "a"), prometheus("named", "https://prometheus.example.com:"+port),
 		metricOf("inside", "inside", "a"), prometheus("inside", server.URL),
 		metricOf("secure", "secure", "a"), prometheus("secure", strings.Replace(server.URL, "http:", "https:", 1)))
 	for _, value := range found {
 		g.Expect(value.Reason).To(HaveValue(HaveField("Code", krakev1.ReasonUnreachableMetricsProvider)))
 	}
 	g.Expect(asked.Load()).To(BeZero())
+	g.Expect(found["named"].Reason.Message).To(ContainSubstring("prometheus.example.com:"+port+" isn't allowed"), "its address is inside")
 }
 
 func TestMetrics_areAskedForTogetherAndNotForEachCluster(t *testing.T) {

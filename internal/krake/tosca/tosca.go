@@ -172,7 +172,7 @@ func (t *Template) Marked(owner string) (string, error) {
 	metadata := child(document.Content[0], "metadata")
 	if metadata.Kind == yaml.AliasNode { // what else it stands for stays as it is
 		shared := *metadata.Alias
-		shared.Anchor, shared.Content = "", slices.Clone(shared.Content)
+		shared.Anchor = ""
 		*metadata = shared
 	}
 	if metadata.Kind != yaml.MappingNode {

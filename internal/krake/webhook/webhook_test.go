@@ -56,13 +56,16 @@ func TestCluster_isRefusedWhereItCantBeRead(t *testing.T) {
 			c.Spec.Constraints.Cloud.Metrics = []string{"load > high"}
 		}, `spec.constraints.cloud.labels[1]: Invalid value: "location in DE": column 13: expected "(", found "DE" … ` +
 			`spec.constraints.cloud.metrics[0]: Invalid value: "load > high": column 8: expected a number, found "high"`},
-		{"not YAML", func(c *krakev1.Cluster) { c.Spec.TOSCA = "a: b\n c: secret" }, "spec.tosca: Invalid value: line 2: mapping values are not allowed"},
+		{"not YAML", func(c *krakev1.Cluster) { c.Spec.TOSCA = "a: b\n c: secret" },
+			"spec.tosca: Invalid value: line 2: mapping values are not allowed"},
 		{"a bomb", func(c *krakev1.Cluster) { c.Spec.TOSCA = "a: &a [*a]" }, "spec.tosca: Invalid value: line 1: values are more than 64 deep"},
-		{"too many bytes, of few characters", func(c *krakev1.Cluster) { c.Spec.TOSCA += "#" + strings.Repeat("ä", 150_000) }, "spec.tosca: Invalid value: it has 300"},
+		{"too many bytes, of few characters", func(c *krakev1.Cluster) { c.Spec.TOSCA += "#" + strings.Repeat("ä", 150_000) },
+			"spec.tosca: Invalid value: it has 300"},
 		{"no TOSCA", func(c *krakev1.Cluster) { c.Spec.TOSCA = "a: b" }, "spec.tosca: Invalid value: tosca_definitions_version … " +
 			"spec.tosca: Invalid value: topology_template.node_templates … topology_template.outputs.kubeconfig must have a value"},
 		{"an import", func(c *krakev1.Cluster) { c.Spec.TOSCA = strings.Replace(template, "https", "http", 1) },
-			`spec.tosca: Invalid value: imports: "http://example.com/types/all.yaml" isn't allowed: the manager allows https://example.com/types/ (--tosca-imports)`},
+			`spec.tosca: Invalid value: imports: "http://example.com/types/all.yaml" isn't allowed: ` +
+				`the manager allows https://example.com/types/ (--tosca-imports)`},
 	} {
 		testenv.Created(t, row.name, cluster(t, namespace), row.change, row.message)
 		if row.message != "" {
@@ -108,7 +111,8 @@ func TestCluster_warnsOfWhatHasNoEffect(t *testing.T) {
 	made.Spec.TOSCA = strings.Replace(template, "    wn:", "    worker:", 1)
 	g.Expect(seen).To(BeEmpty())
 	g.Expect(c.Update(t.Context(), made)).To(Succeed())
-	g.Expect(seen).To(ConsistOf(HavePrefix(`spec.tosca: node template "wn" stays, because the infrastructure manager ignores that it is removed.`)))
+	g.Expect(seen).To(ConsistOf(HavePrefix(
+		`spec.tosca: node template "wn" stays, because the infrastructure manager ignores that it is removed.`)))
 
 	seen = nil
 	made.Spec.Kubeconfig = &krakev1.Kubeconfig{SecretRef: krakev1.SecretReference{Name: "a"}}
