@@ -10,6 +10,7 @@ import (
 
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	"github.com/bedplate/bedplate/internal/hydrazine/speaker/lease"
+	"github.com/bedplate/bedplate/internal/localstack/fabric"
 )
 
 // brief makes neighbors forget soon.
@@ -50,9 +51,11 @@ func TestSpeaker_withoutTheAPIServerWithdrawsInTime(t *testing.T) {
 	ip := w.publicIP("203.0.113.110", hop)
 	known := HaveKeyWithValue("203.0.113.110/32", by(addressOf(1), hop))
 	w.Eventually(w.routes).WithTimeout(patience).Should(known)
+	lost := w.watchRoute(fabric.Router, "203.0.113.110/32")
 	w.Expect(w.api[0].Close()).To(Succeed())
 	began := time.Now()
-	w.Consistently(w.routes).WithTimeout(2 * lease.Interval).Should(known)
+	w.Consistently(w.routes).WithTimeout(2 * lease.Interval).WithPolling(look).Should(known)
+	w.Expect(lost.Load()).To(BeZero(), "how often the route was lost")
 	w.Eventually(w.routes).WithTimeout(patience).Should(BeEmpty())
 
 	l, configuration := &coordinationv1.Lease{}, &networkfabricv1.BGPConfiguration{}

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -43,6 +44,8 @@ func TestMain(m *testing.M) {
 
 const (
 	patience = 30 * time.Second
+	// look is how often a condition is looked at that is waited for: to ask a router takes four processes.
+	look = 200 * time.Millisecond
 
 	speakers, routers = 64512, 65000 // autonomous systems
 
@@ -73,7 +76,10 @@ type world struct {
 	api           []*fabric.Forwarder // of the speakers' machines to the API server
 }
 
-var worlds atomic.Int32
+var (
+	worlds atomic.Int32
+	rights sync.Once // all speakers have the same account
+)
 
 func addrs(all ...string) (parsed []netip.Addr) {
 	for _, a := range all {
@@ -94,7 +100,8 @@ func newWorld(t testing.TB, neighbors ...frr.Neighbor) *world {
 	fabrictest.Require(t)
 	toolstest.Need(t, frr.Check())
 	w := &world{TB: t, WithT: NewWithT(t), client: testenv.Client(t), dir: fabrictest.Dir(t), configuration: fmt.Sprintf("world%d", worlds.Add(1))}
-	testenv.Kubectl(t, "apply", "-k", "../../config/hydrazine-speaker/rbac")
+	w.SetDefaultEventuallyPollingInterval(look)
+	rights.Do(func() { testenv.Kubectl(t, "apply", "-k", "../../config/hydrazine-speaker/rbac") })
 	w.fabric = fabrictest.Up(t, fabric.Topology{Subnets: []fabric.Subnet{
 		{
 			Name: "rack", Gateways: prefixes(router+"/24", router6+"/64"),

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/onsi/gomega"
 	machinev1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,6 +51,9 @@ const (
 	// garbage is how much there may be before it is collected, in percent of what is in use: the default takes a quarter of the time
 	// of a package, where programs have little in use.
 	garbage = 400
+	// lookInterval is how often a condition is looked at that is waited for: at Gomega's default, 10 ms, looking is much of what tests of an
+	// API server compute.
+	lookInterval = 50 * time.Millisecond
 )
 
 var shared struct {
@@ -66,6 +70,7 @@ var shared struct {
 func Main(m *testing.M, webhooks ...func(ctrl.Manager) error) {
 	Parallel(max(waiting, runtime.GOMAXPROCS(0)))
 	debug.SetGCPercent(garbage)
+	gomega.SetDefaultEventuallyPollingInterval(lookInterval)
 	shared.webhooks, shared.stop = webhooks, func() {}
 	if !testing.Verbose() {
 		klog.SetLogger(logr.Discard())

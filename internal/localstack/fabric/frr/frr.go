@@ -155,12 +155,17 @@ type Path struct {
 
 // Routes returns what has been learned, by prefix.
 func (r *Router) Routes(ctx context.Context) (map[string][]Path, error) {
-	all := map[string][]Path{}
-	for _, family := range []string{"ipv4", "ipv6"} {
-		out, err := r.Do(ctx, "show bgp "+family+" unicast json")
-		if err != nil {
-			return nil, err
-		}
+	all, families := map[string][]Path{}, []string{"ipv4", "ipv6"}
+	var commands []string
+	for _, family := range families {
+		commands = append(commands, "show bgp "+family+" unicast json")
+	}
+	out, err := r.Do(ctx, commands...)
+	if err != nil {
+		return nil, err
+	}
+	tables := json.NewDecoder(strings.NewReader(out))
+	for range families {
 		var table struct {
 			Routes map[string][]struct {
 				PeerID   string
@@ -171,7 +176,7 @@ func (r *Router) Routes(ctx context.Context) (map[string][]Path, error) {
 				}
 			}
 		}
-		if err := json.Unmarshal([]byte(out), &table); err != nil {
+		if err := tables.Decode(&table); err != nil {
 			return nil, fmt.Errorf("read the routes: %w", err)
 		}
 		for prefix, paths := range table.Routes {
