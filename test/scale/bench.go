@@ -24,6 +24,7 @@ type bench struct {
 	hostile    int
 	dead       int
 	speed      float64
+	pace       float64 // of the machines that are made one after the other, as speed
 	idling     idling
 	patience   time.Duration
 	dir        string
@@ -75,7 +76,7 @@ comparison. In the end nodes join a cluster, for the cloud controller manager. d
 
 // flags of all benches. The figures go into a file of that name, unless another one is given.
 func (b *bench) flags(flags *pflag.FlagSet, file string) {
-	b.patience = time.Hour
+	b.patience, b.pace = time.Hour, 1
 	flags.Float64Var(&b.speed, "speed", 5, "how many times as fast as life machines are made")
 	flags.DurationVar(&b.idling.poll, "rest-poll", lifePoll, "poll interval while nothing changes")
 	flags.IntVar(&b.idling.intervals, "rest-intervals", 12, "for so many poll intervals is measured while nothing changes")

@@ -41,7 +41,7 @@ func (b bench) measureHostile(ctx context.Context, alone *serialFigures) (*hosti
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	b.dir, b.perCluster = filepath.Join(b.dir, "hostile"), b.serial
-	rig, err := startRig(ctx, b.tools, b.dir, bmmSystem(serialWorld(b.serial)))
+	rig, err := startRig(ctx, b.tools, b.dir, bmmSystem(serialWorld(b.serial, atSpeed(1))))
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ func TestBench_measuresASmallFleetAndLeavesNothing(t *testing.T) {
 	const machines, clusters = 20, 2
 	report, err := bench{
 		tools: bmmTools(t), dir: t.TempDir(), serial: 2, sizes: []int{machines}, perCluster: machines / clusters, nodes: machines,
-		speed: 60, idling: idling{poll: time.Second, intervals: 3}, patience: 3 * time.Minute,
+		speed: 60, pace: 5, idling: idling{poll: time.Second, intervals: 3}, patience: 3 * time.Minute,
 	}.run(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
 

@@ -36,26 +36,30 @@ type serialFigures struct {
 	Strays int `json:"strays"`
 }
 
-// measureSerial makes machines at the speed of life.
+// measureSerial makes machines at the pace, with no flag that says how fast where that is the speed of life.
 func (b bench) measureSerial(ctx context.Context) (*serialFigures, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	b.dir, b.perCluster = filepath.Join(b.dir, "serial"), b.serial
 	say("%d machines, one after the other: starting", b.serial)
-	rig, err := startRig(ctx, b.tools, b.dir, bmmSystem(serialWorld(b.serial)))
+	t, flags := atSpeed(b.pace), []string(nil)
+	if b.pace != 1 {
+		flags = t.flags()
+	}
+	rig, err := startRig(ctx, b.tools, b.dir, bmmSystem(serialWorld(b.serial, t)))
 	if err != nil {
 		return nil, err
 	}
 	defer rig.stop()
-	r := &run{bench: b, rig: rig, fleet: fleet{client: rig.client}, tempo: atSpeed(1), machines: b.serial}
+	r := &run{bench: b, rig: rig, fleet: fleet{client: rig.client}, tempo: t, machines: b.serial}
 	if r.observer, err = rig.observe(ctx); err != nil {
 		return nil, err
 	}
-	f := &serialFigures{Machines: b.serial, Poll: lifePoll.Seconds()}
+	f := &serialFigures{Machines: b.serial, Poll: t.Poll.Seconds()}
 	if f.Raw, err = r.rawSeconds(ctx); err != nil {
 		return nil, err
 	}
-	if err := rig.startManager(ctx); err != nil { // with no flag that says how fast
+	if err := rig.startManager(ctx, flags...); err != nil {
 		return nil, err
 	}
 	if f.Network, err = r.networks(ctx); err != nil {
@@ -100,8 +104,8 @@ func (r *run) networks(ctx context.Context) (mean float64, err error) {
 }
 
 // serialWorld has room for twice as many machines.
-func serialWorld(machines int) sim.Config {
-	world := worldOf(2*machines, atSpeed(1))
+func serialWorld(machines int, t tempo) sim.Config {
+	world := worldOf(2*machines, t)
 	world.APIName = sim.NICo
 	world.Times.Create.Duration = serialCreate
 	world.Times.InstanceMin.Duration, world.Times.InstanceMax.Duration = serialBoot, serialBoot+time.Second

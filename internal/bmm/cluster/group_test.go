@@ -168,9 +168,16 @@ func TestGroup_thatAnOldInventoryDetachesIsAttachedAgain(t *testing.T) {
 			vpc, group := object.Status.VPCID, object.Status.NetworkSecurityGroupID
 			enforced := func() string { return f.Sim.State().Enforced[vpc] }
 			f.Expect(enforced()).To(Equal(group))
+			detached := make(chan struct{})
+			go func() { // it may be over before a change that takes long
+				defer close(detached)
+				for enforced() != "" && t.Context().Err() == nil {
+					time.Sleep(time.Millisecond)
+				}
+			}()
 
 			row.change(f, object)
-			f.Eventually(enforced).Should(BeEmpty())
+			f.Eventually(detached).Should(BeClosed())
 			f.Expect(f.Sim.State().VPCs[0].NetworkSecurityGroupID).To(Equal(group), "the API knows nothing of it")
 			f.Eventually(enforced).Should(Equal(group))
 			f.UntilReady(object)
