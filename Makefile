@@ -66,7 +66,7 @@ test: lab-tools $(BIN)/gotestsum $(BIN)/clusterctl build ## Run the tests, with 
 
 .PHONY: test-lab
 test-lab: lab-tools $(BIN)/controller-gen build ## Run the longest labs: control planes, nodes, managers that are killed at any moment, a new system.
-	@go test -p 1 -count=1 -vet=off -timeout 30m -run '$(LAB_TESTS)' ./test/lab ./test/newsystem
+	@go test -p 2 -count=1 -vet=off -timeout 30m -run '$(LAB_TESTS)' ./test/lab ./test/newsystem
 
 .PHONY: test-e2e
 test-e2e: lab-tools $(BIN)/clusterctl build ## Run Cluster API's own quick-start spec against Bedplate.

@@ -12,8 +12,7 @@ import (
 	"github.com/bedplate/bedplate/internal/localstack/tools"
 )
 
-// crds are those that every API server has: Cluster API's, and those of all systems. Of Cluster API's, old versions and descriptions are
-// left out: an API server computes its OpenAPI schemas of them at its start, and that is much of what a package's tests take.
+// crds are those that every API server has: Cluster API's, and those of all systems.
 func crds(bin tools.Dir) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	systems, err := filepath.Glob(filepath.Join(tools.ModuleRoot("."), "config", "*", "crd", "bases"))
 	if err == nil && len(systems) == 0 {
@@ -26,17 +25,21 @@ func crds(bin tools.Dir) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	if err != nil {
 		return nil, err
 	}
-	theirs, err := readCRDs(bin.Path("manifests", "core.yaml"))
-	if err != nil {
-		return nil, err
-	}
-	for _, crd := range theirs {
+	theirs, err := ClusterAPI(bin)
+	return append(theirs, ours...), err
+}
+
+// ClusterAPI returns Cluster API's CRDs without old versions and descriptions: an API server computes its OpenAPI schemas of them at its
+// start, and that is much of what a package's tests take.
+func ClusterAPI(bin tools.Dir) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	all, err := readCRDs(bin.Path("manifests", "core.yaml"))
+	for _, crd := range all {
 		crd.Spec.Versions = slices.DeleteFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return !v.Storage })
 		for i := range crd.Spec.Versions {
 			withoutDescriptions(crd.Spec.Versions[i].Schema.OpenAPIV3Schema)
 		}
 	}
-	return append(theirs, ours...), nil
+	return all, err
 }
 
 func readCRDs(paths ...string) ([]*apiextensionsv1.CustomResourceDefinition, error) {

@@ -20,6 +20,7 @@ import (
 
 // The main job: from YAML to Ready nodes and back, with the commands of the README.
 func TestLab_bringsUpABareMetalClusterAndLeavesNothing(t *testing.T) {
+	t.Parallel()
 	g := eventual(t)
 	up := startLab(t, g, "bmm")
 
@@ -62,6 +63,7 @@ func clientOfFile(t *testing.T, g Gomega, kubeconfig string) client.Client {
 // kill -9 of the real manager, at its worst moments: while the service makes a VPC, an instance, and while it deletes.
 // The service finishes what it was asked for although the client is gone.
 func TestManager_killedAtAnyMomentLeaksAndDoublesNothing(t *testing.T) {
+	t.Parallel()
 	g := eventual(t)
 	s := startStack(t, g)
 	for _, operation := range []string{"createVpc", "createInstance", "deleteInstance", "deleteVpc"} {
@@ -85,6 +87,7 @@ func TestManager_killedAtAnyMomentLeaksAndDoublesNothing(t *testing.T) {
 
 // The negative control of the main job: nodes whose provider ID isn't that of their machine's instance don't count.
 func TestMachine_doesNotTakeANodeWithAnotherProviderID(t *testing.T) {
+	t.Parallel()
 	g := eventual(t)
 	s := startStack(t, g)
 	s.apply(g, "demo", func(yaml []byte) []byte {

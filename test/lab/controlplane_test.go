@@ -33,6 +33,7 @@ spec:
 // A machine of the control plane dies: etcd keeps its quorum, the virtual address finds the others, and
 // KubeadmControlPlane removes the member and the machine and makes another one.
 func TestControlPlane_aMachineThatDiesIsReplaced(t *testing.T) {
+	t.Parallel()
 	g := eventual(t)
 	s := startStack(t, g)
 	s.apply(g, "demo", func(yaml []byte) []byte {

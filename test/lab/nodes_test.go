@@ -27,6 +27,7 @@ const stays = 12 * time.Second
 
 // The life of nodes whose kubelets know nothing of the cloud, with the cloud controller manager that the example brings.
 func TestNodes_areInitialisedAndGoWithTheirInstances(t *testing.T) {
+	t.Parallel()
 	g := eventual(t)
 	s := startStack(t, g)
 	s.apply(g, "demo", nil)

@@ -21,6 +21,7 @@ import (
 
 // From YAML to instances and back, with the commands of the README.
 func TestLab_makesOpenShiftsMachinesInstancesAndLeavesNothing(t *testing.T) {
+	t.Parallel()
 	g := eventual(t)
 	up := startLab(t, g, lab.MachinesExample)
 	site := remoteAt(up.Simulator)
@@ -44,6 +45,7 @@ func TestLab_makesOpenShiftsMachinesInstancesAndLeavesNothing(t *testing.T) {
 
 // kill -9 of the real machine controller between the POST and the write of its outcome, and while it deletes.
 func TestMachineController_killedAtAnyMomentLeaksAndDoublesNothing(t *testing.T) {
+	t.Parallel()
 	g := eventual(t)
 	s := startOpenShift(t, g)
 	for _, operation := range []string{"createInstance", "deleteInstance"} {

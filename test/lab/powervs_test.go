@@ -27,6 +27,7 @@ func (s remote) account(g Gomega) (state power.State) {
 
 // The main job: from YAML to Ready nodes behind a load balancer, and back.
 func TestLab_bringsUpAPowerVSClusterAndLeavesNothing(t *testing.T) {
+	t.Parallel()
 	g := eventual(t)
 	up := startLab(t, g, "powervs")
 	up.expectPowerVSNodes()
@@ -43,6 +44,7 @@ func TestLab_bringsUpAPowerVSClusterAndLeavesNothing(t *testing.T) {
 
 // Machines read their bootstrap data from a bucket, by the URL in their user data. Once they are nodes it isn't there any more.
 func TestLab_bringsUpAPowerVSClusterWithIgnition(t *testing.T) {
+	t.Parallel()
 	g := eventual(t)
 	up := startLab(t, g, "powervs-ignition")
 	up.expectPowerVSNodes()

@@ -24,6 +24,7 @@ import (
 	"github.com/bedplate/bedplate/internal/localstack/manifest"
 	"github.com/bedplate/bedplate/internal/localstack/pki"
 	"github.com/bedplate/bedplate/internal/localstack/tools"
+	"github.com/bedplate/bedplate/internal/testenv"
 )
 
 // folder is the given one, or a temporary one that remove deletes.
@@ -102,8 +103,12 @@ func (r *rig) install(ctx context.Context) error {
 	if err := os.CopyFS(crds, r.system.crds); err != nil {
 		return err
 	}
+	core, err := testenv.ClusterAPI(r.tools)
+	if err != nil {
+		return err
+	}
 	if _, err := envtest.InstallCRDs(r.config, envtest.CRDInstallOptions{
-		Paths: []string{r.tools.Path("manifests", "core.yaml"), filepath.Join(crds, "crd", "bases")}, ErrorIfPathMissing: true,
+		CRDs: core, Paths: []string{filepath.Join(crds, "crd", "bases")}, ErrorIfPathMissing: true,
 	}); err != nil {
 		return err
 	}
