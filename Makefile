@@ -54,14 +54,14 @@ build: ## Build Bedplate's own programs. The Go tool knows best what is out of d
 # The labs of these take minutes each: `make test-lab` runs them.
 LAB_TESTS := ^(TestLab_bringsUpAPowerVSClusterWithIgnition|TestControlPlane_aMachineThatDiesIsReplaced|TestNodes_areInitialisedAndGoWithTheirInstances|TestManager_killedAtAnyMomentLeaksAndDoublesNothing|TestMachineController_killedAtAnyMomentLeaksAndDoublesNothing|TestNewSystem_asTheGuideSays)$$
 
-# Packages wait about half of their time, so two run at a time for each processor. Those of test/ take longest and come first.
-TEST_PACKAGES := -p $(shell echo $$((2 * $$(nproc)))) ./test/... ./...
+# Packages wait about half of their time, so two run at a time for each processor.
+AT_A_TIME := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 .PHONY: test
 test: lab-tools $(BIN)/gotestsum $(BIN)/clusterctl build ## Run the tests, with real etcd, kube-apiservers, Cluster API and OVN; all but the longest labs.
 	-@hack/lab-deps.sh
 	@mkdir -p out && rm -f out/tests.json
-	$(BIN)/gotestsum --format pkgname-and-test-fails --jsonfile out/tests.json -- -vet=off -timeout 30m -skip '$(LAB_TESTS)' $(TESTARGS) $(TEST_PACKAGES); \
+	$(BIN)/gotestsum --format pkgname-and-test-fails --jsonfile out/tests.json -- -p $(AT_A_TIME) -vet=off -timeout 30m -skip '$(LAB_TESTS)' $(TESTARGS) ./test/... ./...; \
 		status=$$?; hack/slowest.sh out/tests.json; exit $$status
 
 .PHONY: test-lab
