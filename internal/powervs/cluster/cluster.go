@@ -114,13 +114,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		Secret:    func(context.Context) (types.NamespacedName, error) { return secret, unnamed },
 		Deletable: func(ctx context.Context) error { return r.usersGone(ctx, object) },
 		Open: func(ctx context.Context, login *lifecycle.Login[*ibm.Client]) (lifecycle.Graph, error) {
-			shown := func() ([]ledgers.Resource, error) { return shownBy(object), nil }
-			err := takeover.FromStatus(ctx, r.Engine, secret.String(), object, KindsOf(login.API, object).all(), shown)
-			if err != nil {
-				return nil, err
-			}
-			g, err := open(ctx, r.Engine, login.API, []string{secret.String()}, owner, object)
-			return g, takeover.OrAsk(ctx, r.Engine, object, err)
+			shown := func(context.Context) ([]ledgers.Resource, error) { return shownBy(object), nil }
+			return takeover.Open(ctx, r.Engine, secret.String(), object, KindsOf(login.API, object).all(), shown, func() (*resources, error) {
+				return open(ctx, r.Engine, login.API, []string{secret.String()}, owner, object)
+			})
 		},
 	})
 }

@@ -157,7 +157,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		},
 		Secret: func(ctx context.Context) (types.NamespacedName, error) { return r.secretOf(ctx, around, object) },
 		Open: func(ctx context.Context, login *lifecycle.Login[*ibm.Client]) (lifecycle.Graph, error) {
-			return r.openOrTakeOver(ctx, login, around, object)
+			n, secret := r.node(login.API, around, object), login.Secret.String()
+			return takeover.Open(ctx, r.Engine, secret, object, n.kinds(), n.shown, func() (*node, error) {
+				return r.open(ctx, login.API, secret, around, object)
+			})
 		},
 	})
 }

@@ -7,27 +7,10 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/ledgers"
-	"github.com/bedplate/bedplate/internal/lifecycle"
-	ibm "github.com/bedplate/bedplate/internal/powervs/client"
-	"github.com/bedplate/bedplate/internal/powervs/takeover"
 )
-
-// openOrTakeOver opens the graph, after the ledger was written from the status if the object asks for that.
-func (r *Reconciler) openOrTakeOver(
-	ctx context.Context, login *lifecycle.Login[*ibm.Client], around owners, object *infrav1.IBMPowerVSMachine,
-) (*node, error) {
-	n, secret := r.node(login.API, around, object), login.Secret.String()
-	shown := func() ([]ledgers.Resource, error) { return n.shown(ctx) }
-	if err := takeover.FromStatus(ctx, r.Engine, secret, object, n.kinds(), shown); err != nil {
-		return nil, err
-	}
-	n, err := r.open(ctx, login.API, secret, around, object)
-	return n, takeover.OrAsk(ctx, r.Engine, object, err)
-}
 
 // shown is what another provider has made for this machine alone, as lines of a ledger: the virtual machine that spec or status name, its
 // members of pools, and its bootstrap data.

@@ -22,12 +22,24 @@ func DropOldConditions(object graph.Owner) {
 // done is what a reconcile that has written a ledger ends with: the next one reads it, which a cache may lack now.
 var done = &fault.Error{Class: fault.Busy, Err: fmt.Errorf("the ledger was just written from the status")}
 
-// FromStatus writes the ledger of an object that has the annotation, and takes that off; then it fails with the class Busy. Shown is what
-// spec and status say, as lines of a ledger: all have to exist, unless the object is being deleted. Nothing is written if there is a ledger,
-// which an interrupted attempt may have written, or nothing to take over.
-func FromStatus(
+// Open opens the graph of an object, after its ledger was written if it has the annotation. Shown is what spec and status say, as lines of
+// a ledger: all have to exist, unless the object is being deleted.
+func Open[G any](
 	ctx context.Context, engine *graph.Engine, secret string, object graph.Owner, kinds []graph.AnyKind,
-	shown func() ([]ledgers.Resource, error),
+	shown func(context.Context) ([]ledgers.Resource, error), open func() (G, error),
+) (opened G, _ error) {
+	if err := fromStatus(ctx, engine, secret, object, kinds, shown); err != nil {
+		return opened, err
+	}
+	opened, err := open()
+	return opened, orAsk(ctx, engine, object, err)
+}
+
+// fromStatus writes the ledger of an object that has the annotation, and takes that off; then it fails with the class Busy. Nothing is
+// written if there is a ledger, which an interrupted attempt may have written, or nothing to take over.
+func fromStatus(
+	ctx context.Context, engine *graph.Engine, secret string, object graph.Owner, kinds []graph.AnyKind,
+	shown func(context.Context) ([]ledgers.Resource, error),
 ) error {
 	annotations := object.GetAnnotations()
 	if annotations[infrav1.TakeOverAnnotation] != "true" {
@@ -36,7 +48,7 @@ func FromStatus(
 	var lines []ledgers.Resource
 	l, err := ledgers.Of(ctx, engine.Live, engine.Client.Scheme(), object)
 	if isKept := l.IsOf(object.GetUID()) && (l.Owns() || len(ledgers.Lacking(l, object)) == 0); err == nil && !isKept {
-		lines, err = shown()
+		lines, err = shown(ctx)
 	}
 	if err == nil && len(lines) > 0 {
 		err = engine.Seed(ctx, object, "", []string{secret}, kinds, lines...)
@@ -52,8 +64,8 @@ func FromStatus(
 	return nil
 }
 
-// OrAsk says of an error of an object without a ledger what else than a lost ledger may be the reason.
-func OrAsk(ctx context.Context, engine *graph.Engine, object graph.Owner, err error) error {
+// orAsk says of an error of an object without a ledger what else than a lost ledger may be the reason.
+func orAsk(ctx context.Context, engine *graph.Engine, object graph.Owner, err error) error {
 	if err == nil {
 		return nil
 	}
