@@ -190,7 +190,7 @@ func (s *story) happen() {
 			s.tell("the user makes one %q: %v", name, s.make(graph.Key{Title: name}, false, s.clock.Now()) != nil)
 		}
 	case 3:
-		for _, l := range s.alive(func(l *life) bool { return one(s, true, false) }) {
+		for _, l := range s.alive(func(*life) bool { return one(s, true, false) }) {
 			s.tell("the user deletes %s", l.id)
 			s.remove(l)
 			break
