@@ -12,11 +12,13 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
 	ibm "github.com/bedplate/bedplate/internal/powervs/client"
 	"github.com/bedplate/bedplate/internal/powervs/powervstest"
 	"github.com/bedplate/bedplate/internal/powervs/sim"
+	"github.com/bedplate/bedplate/internal/simulator"
 )
 
 const ignitionData = `{"ignition": {"version": "2.3.0"}, "storage": {"files": [{"path": "/root/confidential"}]}}`
@@ -102,4 +104,19 @@ func get(f *powervstest.Fixture, url string) string {
 	body, err := io.ReadAll(answer.Body)
 	f.Expect(err).NotTo(HaveOccurred())
 	return fmt.Sprintf("%d %s", answer.StatusCode, body)
+}
+
+// The data isn't deleted before it is stored that the machine has become a node: after a move it would be written again.
+func TestMachine_withIgnitionRecordsThatItHasJoinedBeforeItsDataGoes(t *testing.T) {
+	t.Parallel()
+	f := powervstest.Start(t)
+	object := newIgnited(f)
+	f.UntilProvisioned(object)
+	f.Fault(simulator.Fault{Operation: "cos.deleteObject", Kind: simulator.FaultHang})
+	f.Join(object)
+	f.Eventually(func() int { return f.Called("cos.deleteObject") }).Should(Equal(1))
+	f.Expect(f.Client.Get(t.Context(), client.ObjectKeyFromObject(object), object)).To(Succeed())
+	f.Expect(object.Annotations).To(HaveKey(infrav1.JoinedAnnotation))
+	f.Cloud.ClearFaults()
+	f.Eventually(func() []string { return f.Made(sim.KindObject) }).Should(BeEmpty())
 }

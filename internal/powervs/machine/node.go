@@ -83,9 +83,10 @@ const soon = 100 * time.Millisecond
 
 // Reconcile makes the virtual machine once what it needs exists, and shows it in the object.
 func (n *node) Reconcile(ctx context.Context) (ctrl.Result, error) {
+	recorded := n.recordJoin()
 	n.want(ctx)
 	result, err := n.graph.Reconcile(ctx)
-	if complete := n.project(); !complete && err == nil {
+	if complete := n.project(); err == nil && !(complete && recorded) {
 		return ctrl.Result{RequeueAfter: soon}, nil
 	}
 	return result, err
@@ -98,11 +99,20 @@ func (n *node) Delete(ctx context.Context, finalizer string) (ctrl.Result, error
 	return result, err
 }
 
+// recordJoin records that the machine has become a node, where its data is in a bucket: a move takes the status that says so. The data
+// isn't deleted before that is stored, or else it would be written again after a move.
+func (n *node) recordJoin() (recorded bool) {
+	_, recorded = n.object.Annotations[infrav1.JoinedAnnotation]
+	if recorded || !n.joined() || n.infra == nil || n.infra.Spec.Ignition == nil {
+		return true
+	}
+	ledgers.Annotate(n.object, infrav1.JoinedAnnotation, "true")
+	n.graph.Keep(dataKey, "it is recorded first that the machine has become a node")
+	return false
+}
+
 // want adds all that the spec asks for.
 func (n *node) want(ctx context.Context) {
-	if n.joined() && n.infra != nil && n.infra.Spec.Ignition != nil {
-		ledgers.Annotate(n.object, infrav1.JoinedAnnotation, "true")
-	}
 	n.boot = n.bootstrap(ctx)
 	after := n.gates(ctx)
 	if data := n.wantData(after); data != nil {
