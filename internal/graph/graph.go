@@ -63,7 +63,7 @@ type Graph struct {
 	// in the ledger.
 	searched map[string]bool
 	strays   map[string]*ledgerv1.Entry
-	// gone are the IDs, by kind, that are proven to be gone since the last create: a list may be behind.
+	// gone are the IDs, by kind and scope, that are proven to be gone: a list may be behind.
 	gone map[string][]string
 	// stopped are the services that didn't answer in time, with the error: they aren't called again in this reconcile.
 	stopped map[*Service]error

@@ -180,7 +180,7 @@ func (g *Graph) noteStrays(kind string, in Scope, found []decide.Thing) {
 			key = "stray/" + o.ID
 		}
 		known := g.ledger.Entries[key]
-		if o.Tag.Owner == g.ledger.OwnerID && !slices.Contains(g.gone[kind], o.ID) && !g.ledger.IsYours(kind, o.ID) && (known == nil || !known.Owned()) {
+		if o.Tag.Owner == g.ledger.OwnerID && !slices.Contains(g.gone[searchOf(kind, in)], o.ID) && !g.ledger.IsYours(kind, o.ID) && (known == nil || !known.Owned()) {
 			g.strays[key] = &ledgerv1.Entry{Kind: kind, Condition: ReadyCondition, State: ledgerv1.Bound, ID: o.ID, Proven: o.ID, Scope: in}
 		}
 	}

@@ -52,7 +52,7 @@ func (h *Handle[T]) run(ctx context.Context, w decide.Wish) (_ phases.Phase, gon
 }
 
 func (h *Handle[T]) begin(w decide.Wish) *round[T] {
-	r := &round[T]{Handle: h, wish: w, sight: decide.Sight{Began: h.g.engine.Clock.Now(), Gone: h.g.gone[h.kind.Name]}}
+	r := &round[T]{Handle: h, wish: w, sight: decide.Sight{Began: h.g.engine.Clock.Now()}}
 	if e := h.entry(); e != nil && e.State == ledgerv1.Pending {
 		if a, known := h.g.engine.Creates.Answer(e.Token); known {
 			r.heed(a)
@@ -140,8 +140,8 @@ func (r *round[T]) get(ctx context.Context, id string, in Scope) error {
 	switch {
 	case fault.IsNotFound(err):
 		if r.kind.GoneAfter == 0 {
-			r.g.gone[r.kind.Name] = append(r.g.gone[r.kind.Name], id)
-			r.sight.Gone = r.g.gone[r.kind.Name]
+			place := searchOf(r.kind.Name, in)
+			r.g.gone[place], r.sight.Gone = append(r.g.gone[place], id), append(r.sight.Gone, id)
 		}
 		return nil
 	case err != nil: // not every service names the resource in its errors
@@ -302,7 +302,6 @@ func (r *round[T]) create(ctx context.Context, s decide.Step) error {
 	if err := r.write(ctx, s); err != nil {
 		return err
 	}
-	delete(r.g.gone, r.kind.Name)
 	before := &r.sight
 	before.Listed, before.Twice, before.List, before.Earlier, before.Gone = false, false, nil, nil, nil
 	engine, call, name, timeout := r.g.engine, r.call, r.kind.Name, r.g.engine.service(r.kind.Service).CreateTimeout

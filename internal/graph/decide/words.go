@@ -78,7 +78,8 @@ type Sight struct {
 	// ID that was looked up last, and Object, which is nil if it is proven that there is none.
 	ID     string
 	Object *Thing
-	// Gone are the IDs that are proven to be gone, whatever a list shows that is behind; none where the service may bring them back.
+	// Gone are the IDs that are proven to be gone since the last create, whatever a list shows that is behind; none where the service may
+	// bring them back. What another key has seen doesn't count: that was earlier, and may have been in another scope.
 	Gone []string
 	// List is what was found by tag and name, if Listed. Twice: it was listed a second time.
 	List          []Thing
