@@ -62,3 +62,28 @@ func TestListBehind_letsADeletionEnd(t *testing.T) {
 	other.id, other.tag.Key = "id-9", "other"
 	f.Expect(f.deleteOwner(f.behind(one, other))).To(BeTrue())
 }
+
+// A list still shows the first of two as ready, which is being deleted. The other one stays.
+func TestListBehind_doesNotKeepTheOneThatIsBeingDeleted(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	lostAnswer(f, "create lonely")
+	_ = f.round(f.owner(), graph.Create())
+	f.service.after = nil
+	double := *f.service.things["id-1"]
+	double.id, double.deleting = "id-0", true
+	f.service.things["id-0"] = &double
+	late := func(k *graph.Kind[thing]) {
+		find := k.Find
+		k.Find = func(ctx context.Context, key graph.Key) ([]thing, error) {
+			all, err := find(ctx, key)
+			for i := range all {
+				all[i].deleting = false
+			}
+			return all, err
+		}
+	}
+	f.Expect(f.round(f.owner(), graph.Create(), late)).To(Succeed())
+	f.Expect(f.service.things["id-1"].deleting).To(BeFalse())
+	f.Expect(f.ledger().Entry("lonely").ID).To(Equal("id-1"))
+}

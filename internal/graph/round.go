@@ -151,7 +151,7 @@ func (r *round[T]) get(ctx context.Context, id string, in Scope) error {
 		return fault.Invalidf("%s %s: the service returns the ID %s: write it in this form", r.kind.Name, id, is)
 	}
 	if id != r.ID() {
-		r.sight.Object = r.view(object)
+		r.saw(object)
 		return nil
 	}
 	r.bound(object)
@@ -161,6 +161,11 @@ func (r *round[T]) get(ctx context.Context, id string, in Scope) error {
 // bound records the object whose ID the ledger has.
 func (r *round[T]) bound(object *T) {
 	r.object = object
+	r.saw(object)
+}
+
+// saw records an object that was read by its ID, or whose entry has changed: that is newer than what a list has shown of it.
+func (r *round[T]) saw(object *T) {
 	r.sight.Object = r.view(object)
 	r.sight.ID = r.sight.Object.ID
 	if i := slices.IndexFunc(r.sight.List, func(t decide.Thing) bool { return t.ID == r.sight.ID }); i >= 0 {
