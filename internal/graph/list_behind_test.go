@@ -3,12 +3,14 @@ package graph_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/decide"
 )
 
 // behind is a kind whose lists show what is gone, too.
@@ -86,4 +88,58 @@ func TestListBehind_doesNotKeepTheOneThatIsBeingDeleted(t *testing.T) {
 	f.Expect(f.round(f.owner(), graph.Create(), late)).To(Succeed())
 	f.Expect(f.service.things["id-1"].deleting).To(BeFalse())
 	f.Expect(f.ledger().Entry("lonely").ID).To(Equal("id-1"))
+}
+
+// A list shows very many that are gone: one after the other is read, in a plan, too.
+func TestListBehind_byVeryMany(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	f.Expect(f.round(f.owner(), graph.Create())).To(Succeed())
+	gone := make([]thing, 2*decide.MaxSteps)
+	for i := range gone {
+		gone[i] = *f.service.things["id-1"]
+		gone[i].id = fmt.Sprint("id-0-", i) // it comes first
+	}
+	f.update(f.ledger(), func(l *ledgerv1.Ledger) { l.Spec.Entries = nil })
+	g, kind := f.graphOf(f.owner(), f.behind(gone...))
+	graph.Add(g, kind, f.want("lonely"))
+	f.Expect(g.Plan(t.Context())).To(ConsistOf(HaveField("ID", "id-1")))
+	f.Expect(f.round(f.owner(), graph.Create(), f.behind(gone...))).To(Succeed())
+	f.Expect(f.ledger().Entry("lonely").ID).To(Equal("id-1"))
+}
+
+// A plan goes on after an attempt that has made none of them.
+func TestListBehind_byVeryManyOfAnAttempt(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	own := f.put("theirs")
+	f.service.failing("create lonely", errors.New("connection reset"))
+	_ = f.round(f.owner(), graph.Create())
+	f.service.before = nil
+	gone := make([]thing, 2*decide.MaxSteps)
+	for i := range gone {
+		gone[i] = thing{id: fmt.Sprint("id-0-", i), tag: graph.Tag{Owner: f.ledger().Spec.OwnerID, Key: "lonely"}}
+	}
+	f.clock.Step(2 * settle)
+	g, kind := f.graphOf(f.owner(), f.behind(gone...))
+	want := f.want("lonely")
+	want.Claim = graph.Use(own.id)
+	graph.Add(g, kind, want)
+	f.Expect(g.Plan(t.Context())).To(ConsistOf(HaveField("Action", graph.ActionUse)))
+}
+
+// So many doubles are deleted.
+func TestDoubles_mayBeVeryMany(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	f.Expect(f.round(f.owner(), graph.Create())).To(Succeed())
+	for i := range 2 * decide.MaxSteps {
+		double := *f.service.things["id-1"]
+		double.id = fmt.Sprint("id-2-", i)
+		f.service.things[double.id] = &double
+	}
+	f.update(f.ledger(), func(l *ledgerv1.Ledger) { l.Spec.Entries = nil })
+	f.Expect(f.round(f.owner(), graph.Create())).To(Succeed())
+	f.service.finish()
+	f.Expect(f.service.keys()).To(Equal([]string{"lonely"}))
 }

@@ -206,7 +206,7 @@ type plan[T any] struct {
 
 func (p *plan[T]) steps(ctx context.Context) []Step {
 	p.wish.Slowly = 0 // A create that was refused, or a remedy that didn't help, is tried again eventually.
-	for range decide.MaxSteps {
+	for n := 0; p.mayGoOn(n); n++ {
 		s := decide.Next(p.wish, p.entry(), p.sight, p.g.engine.Clock.Now())
 		if !p.next(ctx, s) {
 			return p.planned
@@ -287,6 +287,7 @@ func (p *plan[T]) drop(s decide.Step) (more bool) {
 	}
 	p.why, p.deleted = s.Phase.Message, append(p.deleted, p.sight.Asked...)
 	delete(p.g.ledger.Entries, p.want.Key)
+	p.more += len(p.sight.Gone) + len(p.sight.Asked)
 	p.sight = decide.Sight{Began: p.sight.Began}
 	return p.wish.Wanted
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -28,13 +27,15 @@ type round[T any] struct {
 	call    Call[T]
 	update  Update
 	wish    decide.Wish
+	// more steps than MaxSteps, for what an earlier sight of a plan had.
+	more int
 }
 
 // run lets decide and the steps alternate until the round ends. Gone reports that the key isn't in the ledger any more.
 func (h *Handle[T]) run(ctx context.Context, w decide.Wish) (_ phases.Phase, gone bool) {
 	r := h.begin(w)
 	defer r.end()
-	for range decide.MaxSteps {
+	for n := 0; r.mayGoOn(n); n++ {
 		s := decide.Next(r.wish, h.entry(), r.sight, h.g.engine.Clock.Now())
 		if !s.Ends {
 			r.do(ctx, s)
@@ -59,6 +60,11 @@ func (h *Handle[T]) begin(w decide.Wish) *round[T] {
 		}
 	}
 	return r
+}
+
+// mayGoOn reports whether a round may have another step. What a list shows may be gone, or doubles, of any number, each with a step.
+func (r *round[T]) mayGoOn(steps int) bool {
+	return steps < decide.MaxSteps+r.more+len(r.sight.Gone)+len(r.sight.Asked)
 }
 
 func (r *round[T]) end() {
@@ -382,20 +388,4 @@ func (r *round[T]) delete(ctx context.Context, id string, in Scope) error {
 		return &fault.Error{Class: fault.Busy, Err: err}
 	}
 	return err
-}
-
-// attempt gives a create the time that is left of its deadline. The deadline counts from the written intention: a process
-// that was suspended in between must not send a create that another process may have settled already.
-func (e *Engine) attempt(ctx context.Context, intended *ledgerv1.Entry, timeout time.Duration) (context.Context, context.CancelFunc, error) {
-	if timeout == 0 {
-		return ctx, func() {}, nil
-	}
-	held := max(e.Clock.Now().Sub(intended.At.Time), 0)
-	// The service needs the rest of the time to answer: it may continue with a request that its client has given up.
-	if most := timeout / 5; held > most {
-		return nil, nil, &fault.Error{Class: fault.Transient, Err: fmt.Errorf(
-			"not sent, because this process was held up for more than %s: it is tried again", most)}
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout-held)
-	return ctx, cancel, nil
 }

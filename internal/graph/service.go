@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
@@ -73,4 +75,20 @@ func (g *Graph) ask(s *Service, call func() error) error {
 		g.stopped[s] = err
 	}
 	return err
+}
+
+// attempt gives a create the time that is left of its deadline. The deadline counts from the written intention: a process
+// that was suspended in between must not send a create that another process may have settled already.
+func (e *Engine) attempt(ctx context.Context, intended *ledgerv1.Entry, timeout time.Duration) (context.Context, context.CancelFunc, error) {
+	if timeout == 0 {
+		return ctx, func() {}, nil
+	}
+	held := max(e.Clock.Now().Sub(intended.At.Time), 0)
+	// The service needs the rest of the time to answer: it may continue with a request that its client has given up.
+	if most := timeout / 5; held > most {
+		return nil, nil, &fault.Error{Class: fault.Transient, Err: fmt.Errorf(
+			"not sent, because this process was held up for more than %s: it is tried again", most)}
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout-held)
+	return ctx, cancel, nil
 }

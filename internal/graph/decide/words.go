@@ -131,7 +131,7 @@ const ReasonClaimChanged = "ClaimChanged"
 // ReasonUnnamed is the reason of what isn't deleted before a lookup is answered.
 const ReasonUnnamed = "Unnamed"
 
-// MaxSteps bounds a round, which always ends well before that.
+// MaxSteps bounds a round, which always ends well before that, but for what lists show that is gone, or is a double.
 const MaxSteps = 64
 
 // Verb is what a step does.
