@@ -110,6 +110,12 @@ func (g *Graph) rebuild(ctx context.Context, place *ledgerv1.Ledger, shown []led
 	if err := g.begin(place); err != nil {
 		return err
 	}
+	if place != nil { // in another account all that is shown looks gone
+		g.ledger.Account = place.Spec.Account
+	}
+	if err := g.enter(ctx); err != nil {
+		return err
+	}
 	owners := map[string]bool{}
 	for _, o := range shown {
 		tag, in, found, err := g.tagOf(ctx, o)
