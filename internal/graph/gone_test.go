@@ -116,3 +116,15 @@ func TestGone_isWhatAnAnswerHasNotMadeSince(t *testing.T) {
 	f.Expect(f.ledger().Entry("create")).NotTo(BeNil(), "it leads to what exists")
 	f.Expect(f.ledger().Entry("create").ID).To(Equal("n1"))
 }
+
+// The service may bring back what is gone, and has another one of ours, which the ledger lacks. A deletion ends.
+func TestGoneAfter_anotherOneOfOursIsDeletedToo(t *testing.T) {
+	t.Parallel()
+	f := inMemory(t)
+	f.Expect(f.round(f.owner(), graph.Create())).To(Succeed())
+	another := *f.service.things["id-1"]
+	another.id = "id-2"
+	f.service.things = map[string]*thing{another.id: &another}
+	f.Expect(f.deleteOwner(func(k *graph.Kind[thing]) { k.GoneAfter = settle })).To(BeTrue())
+	f.Expect(f.service.keys()).To(BeEmpty())
+}

@@ -51,7 +51,8 @@ func (d decision) leave(then phases.Phase) Step {
 	if mine, _ := d.found(); len(mine) > 1 && !d.w.Tagged {
 		return ends(d.ambiguous(mine))
 	} else if len(mine) > 0 {
-		if s, must := d.confirm(mine[0].ID); must {
+		// Where the service may bring it back, it isn't in Gone, so that this read would be followed by the one before for ever.
+		if s, must := d.confirm(mine[0].ID); must && (e.ID == "" || d.w.GoneAfter == 0) {
 			return s
 		}
 		return d.write(Adopt, func(e *ledgerv1.Entry) { e.ID, e.Proven, e.GoneAt = mine[0].ID, mine[0].ID, nil })
