@@ -146,7 +146,7 @@ func (s *story) kind(k *graph.Kind[thing]) {
 		}
 		return err
 	}
-	if s.variant != withTags {
+	if k.GoneAfter = s.goneAfter; s.variant != withTags {
 		k.Tag = nil
 	}
 }

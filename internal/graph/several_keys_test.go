@@ -25,6 +25,8 @@ type wanted struct {
 	claim string
 	name  string
 	after bool // the key before it
+	// lost: it isn't made again.
+	lost bool
 }
 
 // story is what happens, by a seed, to an owner that has several keys of a few names, to the service, and to the user's own things of
@@ -43,10 +45,19 @@ type story struct {
 	dies int
 	told []string
 	bad  string
+	// wakes is how many calls and writes the process still does until it is suspended, while another one has a round; below 0: it isn't.
+	wakes int
+	// goneAfter of the kind, and what keys are kept.
+	goneAfter time.Duration
+	kept      string
+	// older is what the ledger was. Restored: it was put back, so that only tags lead to what was made since.
+	older    []ledgerv1.Entry
+	restored bool
 }
 
 func newStory(t *testing.T, seed, n uint64) *story {
-	s := &story{fixture: inMemory(t), variant: []variant{withTags, withoutTags, namesAreIDs}[n%3], random: rand.New(rand.NewPCG(seed, n)), dies: -1}
+	s := &story{fixture: inMemory(t), variant: []variant{withTags, withoutTags, namesAreIDs}[n%3], random: rand.New(rand.NewPCG(seed, n)), dies: -1, wakes: -1}
+	s.goneAfter = one(s, 0, 0, settle)
 	s.write = func() error { return s.step(func() {}) }
 	s.specify()
 	return s
@@ -68,6 +79,7 @@ func one[T any](s *story, of ...T) T { return of[s.random.IntN(len(of))] }
 // step is a call or a write of the process, which may die in it.
 func (s *story) step(do func()) error {
 	dead := errors.New("the process is dead")
+	s.suspend()
 	switch {
 	case s.dies == 0:
 		return dead
@@ -90,6 +102,7 @@ func (s *story) specify() {
 	for i, key := range keys[:1+s.random.IntN(3)] {
 		s.spec = append(s.spec, wanted{
 			key: key, claim: one(s, "Create", "CreateNamed", "CreateNamed", "UseOrCreate", "UseFound", "Use"), name: one(s, "n1", "n2"), after: i > 0 && one(s, true, false),
+			lost: s.random.IntN(8) == 0,
 		})
 	}
 	s.tell("spec %+v", s.spec)
@@ -137,10 +150,16 @@ func (s *story) open(owner *bmmv1.NvidiaBMMCluster) *graph.Graph {
 		if w.after {
 			want.After = before
 		}
+		if w.lost {
+			want.IfLost = "make another one"
+		}
 		want.Create = func(_ context.Context, key graph.Key) (graph.Call[thing], error) {
 			return func(context.Context) (*thing, error) { return s.create(key) }, nil
 		}
 		before = []graph.Ref{graph.Add(g, k, want)}
+	}
+	if s.kept != "" {
+		g.Keep(s.kept, "it can't be known")
 	}
 	return g
 }
@@ -150,7 +169,7 @@ func (s *story) round() *bmmv1.NvidiaBMMCluster {
 	if g := s.open(owner); g != nil {
 		_, _ = g.Reconcile(s.t.Context())
 	}
-	s.dies = -1
+	s.dies, s.wakes = -1, -1
 	s.isKnown()
 	return owner
 }
@@ -170,7 +189,7 @@ func (s *story) isKnown() {
 			attempted := e.ID == "" && e.Token != "" && e.Title == l.title && (l.title != "" || e.Key == l.tag.Key)
 			return !e.Foreign && (e.ID == l.id || l.ours && (attempted || s.variant == withTags))
 		})
-		if leads != l.ours {
+		if leads = leads || l.ours && s.restored; leads != l.ours {
 			s.wrong("%s %q, ours: %v, is in the ledger as ours: %v: %+v", l.id, l.title, l.ours, leads, s.entries())
 		}
 	}
@@ -182,6 +201,7 @@ func (s *story) happen() {
 	attempted := slices.ContainsFunc(s.entries(), func(e ledgerv1.Entry) bool {
 		return e.Title == name && e.Owned() && (e.ID == "" || s.variant == namesAreIDs)
 	})
+	s.happenMore()
 	switch s.random.IntN(10) {
 	case 0, 1:
 		s.specify()
@@ -217,7 +237,7 @@ func (s *story) happen() {
 
 // rests: nothing goes wrong any more. In the end nothing changes, and each key has what it asks for, or the condition says why it can't have it.
 func (s *story) rests() {
-	s.next, s.dies = "", -1
+	s.next, s.dies, s.wakes, s.kept = "", -1, -1, ""
 	var owner *bmmv1.NvidiaBMMCluster
 	before := 0
 	for i := range 16 {
@@ -252,6 +272,8 @@ func (s *story) explains(w wanted, reason, message string) bool {
 		return len(named) > 1
 	case "Missing", "NotFound":
 		return len(named) == 0 || w.claim == "Use" || !s.exists(w.key)
+	case "Lost":
+		return w.lost && !s.exists(w.key)
 	case "ClaimChanged":
 		return s.exists(w.key) || len(s.alive(func(l *life) bool { return l.ours && l.title == w.name })) > 0
 	case "NameTaken":
@@ -282,9 +304,10 @@ func (s *story) stays(key string) bool {
 func (s *story) ends() {
 	s.tell("the owner is deleted")
 	s.spec = nil
+	s.plansEnd()
 	s.Expect(s.client.Delete(s.t.Context(), s.owner())).To(Succeed())
 	owner, done := s.owner(), false
-	for range 12 {
+	for range 14 {
 		owner = s.owner()
 		if done, _, _ = s.open(owner).Delete(s.t.Context()); done {
 			break
@@ -304,6 +327,7 @@ func (s *story) tellAll() {
 		s.happen()
 	}
 	s.rests()
+	s.plansRest()
 	s.ends()
 }
 
