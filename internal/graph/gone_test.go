@@ -69,7 +69,7 @@ func TestGone_isWhatAnAnswerHasNotMadeSince(t *testing.T) {
 	f := inMemory(t)
 	f.pool = &creates.Pool{Limit: 10}
 	queue := f.woken()
-	go_, made := make(chan struct{}), false
+	proceed, made := make(chan struct{}), false
 	named := func(k *graph.Kind[thing]) {
 		titled(k)
 		k.Get = func(_ context.Context, id string, _ graph.Scope) (*thing, error) {
@@ -81,7 +81,7 @@ func TestGone_isWhatAnAnswerHasNotMadeSince(t *testing.T) {
 			}
 			if !made { // the create is done right after this read
 				made = true
-				close(go_)
+				close(proceed)
 				f.Eventually(queue.Len).Should(Equal(1))
 			}
 			return nil, &fault.Error{Class: fault.NotFound, Op: "get " + id, Err: errors.New("404")}
@@ -94,7 +94,7 @@ func TestGone_isWhatAnAnswerHasNotMadeSince(t *testing.T) {
 		create.Update = nil
 		create.Create = func(_ context.Context, key graph.Key) (graph.Call[thing], error) {
 			return func(context.Context) (*thing, error) {
-				<-go_
+				<-proceed
 				f.service.mu.Lock()
 				defer f.service.mu.Unlock()
 				t := &thing{id: key.Title, title: key.Title, tag: graph.Tag{Key: "create"}}

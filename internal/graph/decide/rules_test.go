@@ -172,7 +172,10 @@ var rules = []struct {
 		}
 		return ""
 	}},
-	{"adopted, or used by its name, is what was read by its ID in this round", func(w Wish, _ *ledgerv1.Entry, s Sight, d Step) string {
+	{"adopted, or used by its name, is what was read by its ID in this round", func(w Wish, e *ledgerv1.Entry, s Sight, d Step) string {
+		if w.GoneAfter > 0 && e != nil && e.ID != "" {
+			return "" // it is read in the next one
+		}
 		if (d.Verb == Adopt || d.Verb == Use) && (s.ID != d.Entry.ID || s.Object == nil && w.GoneAfter == 0) {
 			return "only a list shows it"
 		}
