@@ -1,0 +1,387 @@
+package observer_test
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
+	"github.com/bedplate/bedplate/internal/egress"
+	"github.com/bedplate/bedplate/internal/krake/observer"
+	"github.com/bedplate/bedplate/internal/queue"
+	"github.com/bedplate/bedplate/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+const (
+	patience = 30 * time.Second
+	interval = 300 * time.Millisecond
+	token    = "s3cret-token"
+)
+
+// fixture is a namespace with the observers.
+type fixture struct {
+	*WithT
+	t         *testing.T
+	client    client.Client
+	namespace string
+}
+
+func start(t *testing.T) *fixture {
+	t.Helper()
+	f := &fixture{NewWithT(t), t, testenv.Client(t), testenv.Namespace(t)}
+	f.SetDefaultEventuallyTimeout(patience)
+	f.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	mgr, err := ctrl.NewManager(testenv.Config(t), ctrl.Options{
+		Scheme: testenv.Scheme(t), Metrics: metricsserver.Options{BindAddress: "0"},
+		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{f.namespace: {}}},
+		Client:     client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)}, // each test has a manager
+	})
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(observer.Setup(mgr, observer.Config{
+		Egress: egress.Policy{Loopback: true}, Interval: interval, Clock: clock.RealClock{},
+		Options: controller.Options{NewQueue: queue.New[reconcile.Request]},
+	})).To(Succeed())
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := mgr.Start(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("the manager ended: %v", err)
+		}
+	})
+	t.Cleanup(func() { cancel(); running.Wait() })
+	return f
+}
+
+// server plays an API server that has nodes.
+type server struct {
+	*httptest.Server
+	calls  atomic.Int32
+	answer atomic.Pointer[http.HandlerFunc]
+}
+
+func serve(t *testing.T, answer http.HandlerFunc) *server {
+	t.Helper()
+	s := &server{}
+	s.answer.Store(&answer)
+	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.calls.Add(1)
+		(*s.answer.Load())(w, r)
+	}))
+	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
+	return s
+}
+
+func (s *server) now(answer http.HandlerFunc) { s.answer.Store(&answer) }
+
+// nodes answers as an API server does, page by page. A node that is named after a condition is in that one, and without it not ready.
+func nodes(names ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+token {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+		from, _ := strconv.Atoi(r.URL.Query().Get("continue"))
+		page := corev1.NodeList{TypeMeta: metav1.TypeMeta{Kind: "NodeList", APIVersion: "v1"}}
+		for _, name := range names[from:min(from+limit, len(names))] {
+			node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: strings.ToLower(name), Annotations: map[string]string{"a": strings.Repeat("x", 500)}}}
+			for kind, is := range map[corev1.NodeConditionType]bool{
+				corev1.NodeReady: !strings.HasPrefix(name, "lost"), corev1.NodeMemoryPressure: strings.HasPrefix(name, "MemoryPressure"),
+				corev1.NodeDiskPressure: strings.HasPrefix(name, "DiskPressure"), corev1.NodePIDPressure: strings.HasPrefix(name, "PIDPressure"),
+			} {
+				status := corev1.ConditionFalse
+				if is {
+					status = corev1.ConditionTrue
+				}
+				node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{
+					Type: kind, Status: status, Reason: "Because", Message: strings.Repeat("m", 1000), LastHeartbeatTime: metav1.Now(),
+				})
+			}
+			page.Items = append(page.Items, node)
+		}
+		if from+limit < len(names) {
+			page.Continue = strconv.Itoa(from + limit)
+		}
+		_ = json.NewEncoder(w).Encode(page)
+	}
+}
+
+// hang until the client leaves.
+func hang(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+
+func refuse(code int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "the cluster's "+token, code) }
+}
+
+func (s *server) kubeconfig(f *fixture) []byte {
+	f.t.Helper()
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{
+		Server: s.URL, CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}),
+	}
+	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: token}
+	config.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
+	config.CurrentContext = "x"
+	data, err := clientcmd.Write(*config)
+	f.Expect(err).NotTo(HaveOccurred())
+	return data
+}
+
+func (f *fixture) secret(name string, kubeconfig []byte) {
+	f.t.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}, Data: map[string][]byte{"value": kubeconfig}}
+	err := f.client.Create(f.t.Context(), secret)
+	if client.IgnoreAlreadyExists(err) == nil && err != nil {
+		err = f.client.Update(f.t.Context(), secret)
+	}
+	f.Expect(err).NotTo(HaveOccurred())
+}
+
+// register a cluster whose kubeconfig is in a Secret with its name.
+func (f *fixture) register(name string, limit int32) *krakev1.Cluster {
+	f.t.Helper()
+	c := &krakev1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}, Spec: krakev1.ClusterSpec{
+		Kubeconfig: &krakev1.Kubeconfig{SecretRef: krakev1.SecretReference{Name: name}}, BackoffLimit: &limit,
+	}}
+	f.Expect(f.client.Create(f.t.Context(), c)).To(Succeed())
+	return c
+}
+
+func (f *fixture) get(c *krakev1.Cluster) *krakev1.Cluster {
+	f.t.Helper()
+	f.Expect(f.client.Get(f.t.Context(), client.ObjectKeyFromObject(c), c)).To(Succeed())
+	return c
+}
+
+// becomes waits for a state, and returns the Cluster in it.
+func (f *fixture) becomes(c *krakev1.Cluster, state krakev1.ClusterState) *krakev1.Cluster {
+	f.t.Helper()
+	f.Eventually(func() krakev1.ClusterState { return f.get(c).Status.State }).Should(Equal(state))
+	return c
+}
+
+func condition(c *krakev1.Cluster, kind string) *metav1.Condition {
+	return meta.FindStatusCondition(c.Status.Conditions, kind)
+}
+
+func TestCluster_thatIsRegisteredIsObserved(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	s := serve(t, nodes("a", "b"))
+	f.secret("demo", s.kubeconfig(f))
+	c := f.becomes(f.register("demo", 1), krakev1.StateOnline)
+	f.Expect(meta.IsStatusConditionTrue(c.Status.Conditions, krakev1.ReadyCondition)).To(BeTrue())
+	f.Expect(c.Status.Nodes).To(HaveLen(2))
+	f.Expect(c.Status.Reason).To(BeNil())
+
+	s.now(nodes("a", "lost"))
+	f.becomes(c, krakev1.StateNotReady)
+	f.Expect(condition(c, krakev1.NodesHealthyCondition).Message).To(ContainSubstring("1 of 2 nodes not ready: lost"))
+	f.Expect(c.Status.Nodes[0].Name).To(Equal("lost"), "first what is wrong")
+	for _, pressure := range []string{"MemoryPressure", "DiskPressure", "PIDPressure"} {
+		s.now(nodes("a", pressure))
+		f.Eventually(func() string { return condition(f.get(c), krakev1.NodesHealthyCondition).Message }).Should(ContainSubstring(pressure))
+		f.Expect(c.Status.State).To(Equal(krakev1.StateUnhealthy))
+	}
+	f.Expect(condition(c, krakev1.ReachableCondition).Status).To(Equal(metav1.ConditionTrue))
+	f.Expect(condition(c, krakev1.ReadyCondition).Status).To(Equal(metav1.ConditionFalse))
+
+	s.now(refuse(http.StatusInternalServerError))
+	f.becomes(c, krakev1.StateOffline)
+	f.Expect(condition(c, krakev1.ReachableCondition).Message).To(And(ContainSubstring("HTTP 500"), Not(ContainSubstring(token))))
+	f.Expect(c.Status.Reason.Code).To(Equal(krakev1.ReasonRetrieveFailed))
+	f.Expect(c.Status.Retries).To(BeNumerically(">", 1))
+	s.now(nodes("a"))
+	f.becomes(c, krakev1.StateOnline)
+	f.Expect(c.Status.Retries).To(BeZero())
+}
+
+func TestCluster_thatWasMadeGoesOnFromCONNECTINGOnly(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	s := serve(t, nodes("a"))
+	f.secret("demo", s.kubeconfig(f))
+	c := &krakev1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "demo"}, Spec: krakev1.ClusterSpec{
+		TOSCA: "a: b", Kubeconfig: &krakev1.Kubeconfig{SecretRef: krakev1.SecretReference{Name: "demo"}}, Paused: true,
+	}}
+	f.Expect(f.client.Create(f.t.Context(), c)).To(Succeed())
+	to := func(state krakev1.ClusterState) {
+		f.Eventually(func() error {
+			f.get(c).Status.State = state
+			c.Status.ScheduledTo = &krakev1.CloudReference{Kind: krakev1.KindCloud, Name: "a"}
+			return f.client.Status().Update(f.t.Context(), c)
+		}).Should(Succeed())
+	}
+	to(krakev1.StateReconciling)
+	f.Eventually(func() error { f.get(c).Spec.Paused = false; return f.client.Update(f.t.Context(), c) }).Should(Succeed())
+	f.Consistently(s.calls.Load, 3*interval).Should(BeZero())
+	to(krakev1.StateConnecting)
+	f.becomes(c, krakev1.StateOnline)
+	f.Expect(condition(c, krakev1.ReadyCondition)).To(BeNil(), "who makes it says so")
+	to(krakev1.StateDeleting)
+	f.Consistently(func() krakev1.ClusterState { return f.get(c).Status.State }, 4*interval).Should(Equal(krakev1.StateDeleting))
+}
+
+func TestCluster_thatFlapsStaysAsItIs(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	well, lost := nodes("a"), nodes("lost")
+	s := serve(t, well)
+	f.secret("demo", s.kubeconfig(f))
+	c := f.becomes(f.register("demo", -1), krakev1.StateOnline)
+	var looks atomic.Int32
+	s.now(func(w http.ResponseWriter, r *http.Request) {
+		if looks.Add(1)%2 == 0 {
+			well(w, r)
+			return
+		}
+		lost(w, r)
+	})
+	version := c.ResourceVersion
+	f.Eventually(looks.Load).Should(BeNumerically(">", 6))
+	f.Expect(f.get(c).ResourceVersion).To(Equal(version), "nothing is written")
+}
+
+func TestCluster_atRestIsListedOncePerInterval(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	s := serve(t, nodes("a"))
+	f.secret("demo", s.kubeconfig(f))
+	c := f.becomes(f.register("demo", -1), krakev1.StateOnline)
+	calls, version := s.calls.Load(), c.ResourceVersion
+	time.Sleep(10 * interval) //nolint:forbidigo // the rate is what is tested
+	f.Expect(s.calls.Load()-calls).To(BeNumerically("~", 10, 3))
+	f.Expect(f.get(c).ResourceVersion).To(Equal(version), "nothing is written")
+}
+
+func TestCluster_whoseKubeconfigIsMalformedIsFAILEDUntilItIsCorrected(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	s := serve(t, nodes("a"))
+	good := string(s.kubeconfig(f))
+	for name, text := range map[string]string{
+		"empty": "", "text": "x", "a-list": "[]", "two-contexts": strings.Replace(good, "contexts:\n", "contexts:\n- context: {cluster: c, user: u}\n  name: y\n", 1),
+		"a-program": strings.Replace(good, "token: "+token, "exec: {apiVersion: client.authentication.k8s.io/v1, command: touch, args: [/tmp/x]}", 1),
+		"a-file":    strings.Replace(good, "token: "+token, "tokenFile: /etc/hostname", 1),
+		"a-bomb":    "a: &a [x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c]\ne: [*d,*d,*d,*d,*d,*d,*d,*d]\n",
+		"no-pem":    strings.Replace(good, "certificate-authority-data: ", "certificate-authority-data: eHh4eHh4\n    #", 1),
+		"too-long":  good + strings.Repeat("# x\n", 100_000),
+	} {
+		f.secret(name, []byte(text))
+		c := f.becomes(f.register(name, 0), krakev1.StateFailed)
+		f.Expect(c.Status.Reason.Code).To(Equal(krakev1.ReasonInvalidResource), name)
+		f.Expect(c.Status.Reason.Message).To(And(ContainSubstring(name), Not(ContainSubstring(token))), name)
+		f.Expect(condition(c, krakev1.KubeconfigReadyCondition).Status).To(Equal(metav1.ConditionFalse), name)
+	}
+	missing := f.becomes(f.register("missing", 0), krakev1.StateFailed)
+	f.Expect(missing.Status.Reason.Message).To(ContainSubstring("missing does not exist: create it"))
+	f.Expect(s.calls.Load()).To(BeZero())
+	for _, name := range []string{"missing", "a-program"} {
+		f.secret(name, []byte(good))
+		f.becomes(&krakev1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}}, krakev1.StateOnline)
+	}
+}
+
+func TestCluster_thatHangsDelaysNoOthers(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	dead, alive := serve(t, hang), serve(t, nodes("a"))
+	for i := range 60 {
+		name := fmt.Sprintf("dead-%d", i)
+		f.secret(name, dead.kubeconfig(f))
+		f.register(name, -1)
+	}
+	f.Eventually(dead.calls.Load).Should(BeNumerically(">=", 4))
+	f.secret("alive", alive.kubeconfig(f))
+	c := f.register("alive", -1)
+	f.becomes(c, krakev1.StateOnline)
+	calls := alive.calls.Load()
+	f.Eventually(alive.calls.Load, 10*interval).Should(BeNumerically(">", calls+3))
+	f.Expect(dead.calls.Load()).To(BeNumerically("<=", 4*4), "each of a few workers, as often as a call's time has passed")
+}
+
+func TestCluster_ofFiveThousandNodesFitsIntoAStatus(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	var names []string
+	for i := range 5000 {
+		name := fmt.Sprintf("node-%d", i)
+		if i%10 == 9 {
+			name = "lost-" + name
+		}
+		names = append(names, name)
+	}
+	s := serve(t, nodes(names...))
+	f.secret("demo", s.kubeconfig(f))
+	c := f.becomes(f.register("demo", -1), krakev1.StateNotReady)
+	f.Expect(condition(c, krakev1.NodesHealthyCondition).Message).To(ContainSubstring("500 of 5000 nodes not ready: lost-node-9, "))
+	f.Expect(c.Status.Nodes).To(HaveLen(500))
+	f.Expect(c.Status.Nodes).To(HaveEach(HaveField("Name", HavePrefix("lost"))))
+	data, err := json.Marshal(c)
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(len(data)).To(BeNumerically("<", 400<<10))
+}
+
+func TestCluster_thatAnswersStrangelySaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	for name, c := range map[string]struct {
+		answer http.HandlerFunc
+		says   string
+	}{
+		"forbidden":    {refuse(http.StatusForbidden), "doesn't let the user of the kubeconfig list nodes"},
+		"unauthorized": {refuse(http.StatusUnauthorized), "doesn't let the user of the kubeconfig list nodes"},
+		"html":         {func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "<html>"+token) }, "answers as none does"},
+		"values": {func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = fmt.Fprint(w, `{"kind":"NodeList","items":[{"status":{"conditions":[{}`+strings.Repeat(",{}", 300_000)+`]}}]}`)
+		}, "answers as none does"},
+		"items": {func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = fmt.Fprint(w, `{"kind":"NodeList","items":[{}`+strings.Repeat(",{}", 1000)+`]}`)
+		}, "answers as none does"},
+		"endless": {func(w http.ResponseWriter, _ *http.Request) {
+			for _, err := w.Write([]byte(`{"items":[`)); err == nil; _, err = w.Write([]byte(strings.Repeat("{},", 1<<10))) {
+				continue
+			}
+		}, "doesn't answer"},
+		"redirect": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/x", http.StatusTemporaryRedirect) }, "doesn't answer"},
+	} {
+		s := serve(t, c.answer)
+		f.secret(name, s.kubeconfig(f))
+		found := f.becomes(f.register(name, 0), krakev1.StateOffline)
+		f.Expect(condition(found, krakev1.ReachableCondition).Message).To(And(ContainSubstring(c.says), Not(ContainSubstring(token))), name)
+	}
+	away := serve(t, hang)
+	away.Close()
+	f.secret("away", away.kubeconfig(f))
+	found := f.becomes(f.register("away", 0), krakev1.StateOffline)
+	f.Expect(condition(found, krakev1.ReachableCondition).Message).To(ContainSubstring("doesn't answer: see whether it runs"))
+}
