@@ -30,6 +30,9 @@ const BoundCondition = "Bound"
 // MetricsAvailableCondition of a cloud: all of its metrics have values.
 const MetricsAvailableCondition = "MetricsAvailable"
 
+// DeletingCondition of a cloud or a provider that is being deleted: what still uses it.
+const DeletingCondition = "Deleting"
+
 // ClusterState is what a Cluster does, in Krake's words.
 //
 // +kubebuilder:validation:Enum=PENDING;CREATING;RECONCILING;DELETING;FAILING_RECONCILIATION;FAILED;CONNECTING;ONLINE;NOTREADY;UNHEALTHY;DEGRADED;OFFLINE

@@ -33,6 +33,7 @@ import (
 
 	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
 	"github.com/bedplate/bedplate/internal/egress"
+	"github.com/bedplate/bedplate/internal/krake/im"
 	"github.com/bedplate/bedplate/internal/krake/observer"
 	"github.com/bedplate/bedplate/internal/queue"
 	"github.com/bedplate/bedplate/internal/testenv"
@@ -67,7 +68,8 @@ func start(t *testing.T) *fixture {
 	})
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(observer.Setup(mgr, observer.Config{
-		Egress: egress.Policy{Loopback: true}, Interval: interval, Clock: clock.RealClock{},
+		Egress: egress.Policy{Loopback: true}, Interval: interval, Clock: clock.RealClock{}, GlobalNamespace: f.namespace,
+		Change:  im.Paced(interval, 0, 0, egress.Policy{Loopback: true}),
 		Options: controller.Options{NewQueue: queue.New[reconcile.Request]},
 	})).To(Succeed())
 	ctx, cancel := context.WithCancel(context.Background())
@@ -279,7 +281,7 @@ func TestCluster_atRestIsListedOncePerInterval(t *testing.T) {
 	c := f.becomes(f.register("demo", -1), krakev1.StateOnline)
 	calls, version := s.calls.Load(), c.ResourceVersion
 	time.Sleep(10 * interval) //nolint:forbidigo // the rate is what is tested
-	f.Expect(s.calls.Load()-calls).To(BeNumerically("~", 10, 3))
+	f.Expect(s.calls.Load() - calls).To(BeNumerically("~", 10, 3))
 	f.Expect(f.get(c).ResourceVersion).To(Equal(version), "nothing is written")
 }
 

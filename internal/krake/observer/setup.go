@@ -13,11 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
+	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
 	"github.com/bedplate/bedplate/internal/egress"
+	"github.com/bedplate/bedplate/internal/krake/im"
 )
 
-// +kubebuilder:rbac:groups=krake.bedplate.dev,resources=clusters,verbs=get;list;watch
+// +kubebuilder:rbac:groups=krake.bedplate.dev,resources=clusters;infrastructureproviders;globalinfrastructureproviders,verbs=get;list;watch
 // +kubebuilder:rbac:groups=krake.bedplate.dev,resources=clusters/status,verbs=patch
+// +kubebuilder:rbac:groups=krake.bedplate.dev,resources=infrastructureproviders/status;globalinfrastructureproviders/status,verbs=patch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
@@ -27,13 +30,23 @@ type Config struct {
 	Egress egress.Policy
 	// Interval between looks at a cluster that is well.
 	Interval time.Duration
-	Clock    clock.Clock
-	Options  controller.Options
+	// GlobalNamespace has the Secrets of Global kinds.
+	GlobalNamespace string
+	// Change may modify the configuration of clients of IM.
+	Change  func(*im.Config)
+	Clock   clock.Clock
+	Options controller.Options
 }
 
 // Setup registers the observers.
 func Setup(mgr ctrl.Manager, config Config) error {
-	return errors.Join(newClusters(mgr, config).setup(mgr))
+	return errors.Join(
+		newClusters(mgr, config).setup(mgr),
+		newProviders(mgr, config, "InfrastructureProvider",
+			&krakev1.InfrastructureProvider{}, &krakev1.InfrastructureProviderList{}).setup(mgr),
+		newProviders(mgr, config, "GlobalInfrastructureProvider",
+			&krakev1.GlobalInfrastructureProvider{}, &krakev1.GlobalInfrastructureProviderList{}).setup(mgr),
+	)
 }
 
 // conditioned is an object with conditions.
