@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
@@ -38,7 +39,9 @@ type clusters struct {
 	servers *credentials.Cache[*apiserver.Client]
 	Config
 
-	turns turns
+	// fresh are turns of clusters that have never answered, failing those of clusters that don't answer now.
+	fresh, failing turns
+
 	mu    sync.Mutex
 	known map[types.NamespacedName]*record
 }
@@ -123,11 +126,11 @@ func (o *clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if early > 0 {
 		return ctrl.Result{RequeueAfter: early}, nil
 	}
-	if known.times == 0 || known.failures > 0 {
-		if !o.turns.begin(req.Namespace) {
-			return ctrl.Result{RequeueAfter: wait.Jitter(o.Interval/30, 1)}, nil
+	if turns := o.turnsOf(cluster, known); turns != nil {
+		if !turns.begin(req.Namespace) {
+			return ctrl.Result{RequeueAfter: wait.Jitter(o.Interval/15, 1)}, nil
 		}
-		defer o.turns.end(req.Namespace)
+		defer turns.end(req.Namespace)
 	}
 	before := cluster.DeepCopy()
 	if isRegistered(cluster) && (cluster.Status.State == "" || cluster.Status.State == krakev1.StatePending) {
@@ -150,6 +153,17 @@ func (o *clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	pause := wait.Jitter(known.pause(cluster, o.Interval), 0.1)
 	known.due = o.Clock.Now().Add(pause)
 	return ctrl.Result{RequeueAfter: pause}, nil
+}
+
+// turnsOf those like a cluster; nil if it has answered lately.
+func (o *clusters) turnsOf(c *krakev1.Cluster, known *record) *turns {
+	switch {
+	case known.failures > 0:
+		return &o.failing
+	case known.times > 0, meta.IsStatusConditionTrue(c.Status.Conditions, krakev1.ReachableCondition):
+		return nil
+	}
+	return &o.fresh
 }
 
 // of returns what is known of a cluster, and how much too early it is for another look.

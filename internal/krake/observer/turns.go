@@ -2,15 +2,15 @@ package observer
 
 import "sync"
 
-// workers look at clusters. Those that haven't answered lately get half of them at most, and of one namespace an eighth, so that clusters
-// that hang delay no others. One that has answered may begin to hang, but only once.
+// workers look at clusters. Those that have never answered get a third of them at most, and those that don't answer now as well; of each
+// namespace half of that. So clusters that hang delay no others. One that has answered may begin to hang, but only once.
 const (
-	workers      = 32
-	share        = workers / 2
-	shareOfOwner = workers / 8
+	workers      = 30
+	share        = workers / 3
+	shareOfOwner = share / 2
 )
 
-// turns of clusters that haven't answered lately. The zero value is ready to use.
+// turns of clusters of one of these sorts. The zero value is ready to use.
 type turns struct {
 	mu   sync.Mutex
 	all  int
