@@ -10,3 +10,4 @@ generate-krake: $(BIN)/controller-gen
 	$(BIN)/controller-gen webhook paths=./internal/krake/webhook output:webhook:dir=config/krake/webhook
 	$(BIN)/controller-gen rbac:roleName=bedplate-krake-manager paths=./internal/krake/guard paths=./internal/krake/observer paths=./internal/krake/scheduler \
 		output:rbac:dir=config/krake/rbac
+	$(BIN)/controller-gen rbac:roleName=bedplate-krake-manager paths=./internal/krake/scheduler paths=./internal/krake/cluster output:rbac:dir=config/krake/rbac

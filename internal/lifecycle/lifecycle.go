@@ -33,10 +33,14 @@ type Steps[C any] struct {
 	Stop func(context.Context) (bool, ctrl.Result, error)
 	// Secret names the credentials.
 	Secret func(context.Context) (types.NamespacedName, error)
+	// Login logs in instead, where one Secret isn't all that it takes.
+	Login func(context.Context) (*Login[C], error)
 	// Deletable fails as long as a deletion has to wait. Optional.
 	Deletable func(context.Context) error
 	// Open the graph with what its ledger has.
 	Open func(context.Context, *Login[C]) (Graph, error)
+	// Show in the status what the conditions say, before it is written. Optional.
+	Show func()
 }
 
 // Graph of an owner.
@@ -60,6 +64,9 @@ func (l *Lifecycle[C]) Reconcile(ctx context.Context, owner graph.Owner, steps S
 		ledgers.Held(before, owner)
 	}
 	result, err := l.advance(ctx, owner, steps)
+	if steps.Show != nil {
+		steps.Show()
+	}
 	write := patch.All
 	if l.StatusFirst {
 		write = patch.StatusFirst
@@ -74,7 +81,7 @@ func (l *Lifecycle[C]) advance(ctx context.Context, owner graph.Owner, steps Ste
 			return l.Engine.Blocked(owner, l.DeletionCondition, err)
 		}
 	}
-	login, err := l.Login(ctx, owner, steps.Secret)
+	login, err := l.login(ctx, owner, steps)
 	switch {
 	case err != nil:
 		return l.Engine.Blocked(owner, l.LoginCondition, err)
@@ -90,4 +97,11 @@ func (l *Lifecycle[C]) advance(ctx context.Context, owner graph.Owner, steps Ste
 	default:
 		return g.Reconcile(ctx)
 	}
+}
+
+func (l *Lifecycle[C]) login(ctx context.Context, owner graph.Owner, steps Steps[C]) (*Login[C], error) {
+	if steps.Login != nil {
+		return l.LoginBy(ctx, owner, steps.Login)
+	}
+	return l.Logins.Login(ctx, owner, steps.Secret)
 }

@@ -11,7 +11,8 @@ import (
 
 // Logins gives the graphs of owners their clients.
 type Logins[C any] struct {
-	Engine  *graph.Engine
+	Engine *graph.Engine
+	// Clients and Guard are for owners whose credentials are one Secret.
 	Clients *credentials.Cache[C]
 	// Guard keeps the Secrets that are in use.
 	Guard *credentials.Guard
@@ -23,12 +24,31 @@ type Login[C any] struct {
 	Secret types.NamespacedName
 	// OwnsNothing: nothing of the owner would have to be deleted.
 	OwnsNothing bool
+	// Keep what the login is made of, before the first thing is created with it. Optional.
+	Keep func(context.Context) error
 }
 
 // Login logs an owner in, with the Secret that secretOf names. Before the first create the Secret is kept. It is nil for a deleted owner
 // that can be released: all is gone, or nothing of it is known and no credentials exist to search for more.
 func (l *Logins[C]) Login(
 	ctx context.Context, owner graph.Owner, secretOf func(context.Context) (types.NamespacedName, error),
+) (*Login[C], error) {
+	return l.LoginBy(ctx, owner, func(ctx context.Context) (*Login[C], error) {
+		secret, err := secretOf(ctx)
+		if err != nil {
+			return nil, err
+		}
+		api, err := l.Clients.Client(ctx, secret)
+		if err != nil {
+			return nil, err
+		}
+		return &Login[C]{API: api, Secret: secret, Keep: func(ctx context.Context) error { return l.Guard.Keep(ctx, secret) }}, nil
+	})
+}
+
+// LoginBy is Login where one Secret isn't all that it takes.
+func (l *Logins[C]) LoginBy(
+	ctx context.Context, owner graph.Owner, logIn func(context.Context) (*Login[C], error),
 ) (*Login[C], error) {
 	deleted := !owner.GetDeletionTimestamp().IsZero()
 	nothing, err := l.Engine.OwnsNothing(ctx, owner)
@@ -40,19 +60,17 @@ func (l *Logins[C]) Login(
 			return nil, err
 		}
 	}
-	secret, err := secretOf(ctx)
-	var api C
-	if err == nil {
-		api, err = l.Clients.Client(ctx, secret)
-	}
+	login, err := logIn(ctx)
 	if deleted && nothing && graph.CannotLogIn(err) {
 		return nil, nil
-	}
-	if err == nil && nothing && !deleted {
-		err = l.Guard.Keep(ctx, secret)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &Login[C]{API: api, Secret: secret, OwnsNothing: nothing}, nil
+	if login.OwnsNothing = nothing; nothing && !deleted && login.Keep != nil {
+		if err := login.Keep(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return login, nil
 }

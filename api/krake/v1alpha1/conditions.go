@@ -107,3 +107,7 @@ type Reason struct {
 	// +kubebuilder:validation:MaxLength=32768
 	Message string `json:"message,omitempty"`
 }
+
+// AbandonAnnotation, with the value "true" on a Cluster that is deleted, leaves its infrastructure where it is, such as one whose provider
+// is gone. Events and its ledger, which stays, name it.
+const AbandonAnnotation = "krake.bedplate.dev/abandon"

@@ -1,0 +1,129 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
+	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
+	"github.com/bedplate/bedplate/internal/krake/im"
+	"github.com/bedplate/bedplate/internal/krake/tosca"
+)
+
+// infrastructure as the manager has it.
+type infrastructure struct {
+	id string
+	// applied is its template, with all that was merged into it, and its mark.
+	applied *tosca.Template
+	im.Infrastructure
+	// log has its last lines, if something has failed.
+	log []string
+}
+
+// logLines of a failed infrastructure are in messages.
+const logLines = 3
+
+// infrastructureKind are infrastructures. The template carries the tag: its owner, and no key, since an owner has one.
+func (n *node) infrastructureKind(engine *graph.Engine) *graph.Kind[infrastructure] {
+	return &graph.Kind[infrastructure]{
+		Name: krakev1.KindInfrastructure, GoneAfter: engine.Settle,
+		Service: &graph.Service{Endpoint: n.api.Endpoint(), Account: func(context.Context) (string, error) { return account(n.api), nil }},
+		ID:      func(i *infrastructure) string { return i.id },
+		Tag: func(i *infrastructure) graph.Tag {
+			tag := graph.Tag{Owner: i.applied.Mark().Owner}
+			if tag.Owner != "" {
+				tag.Key = infrastructureKey
+			}
+			return tag
+		},
+		Get:    func(ctx context.Context, id string, _ graph.Scope) (*infrastructure, error) { return n.get(ctx, id) },
+		Find:   func(ctx context.Context, key graph.Key) ([]infrastructure, error) { return n.find(ctx, key.Owner) },
+		Phase:  phaseOf,
+		Delete: func(ctx context.Context, id string, _ graph.Scope) error { return n.api.Delete(ctx, id) },
+	}
+}
+
+// maxAccount is how long the name of an account may be.
+const maxAccount = 128
+
+// account that infrastructures belong to. Passwords are no part of it, because ledgers have it.
+func account(api Manager) string {
+	text := api.User() + " at " + api.Endpoint()
+	return text[:min(len(text), maxAccount)]
+}
+
+// get an infrastructure: first its template, because a read of the state of one that was just deleted brings its record back. If its
+// owner is being deleted, that is all.
+func (n *node) get(ctx context.Context, id string) (*infrastructure, error) {
+	found, err := n.describe(ctx, id)
+	if err != nil || !n.object.DeletionTimestamp.IsZero() {
+		return found, err
+	}
+	state, err := n.api.State(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	found.Infrastructure = *state
+	if state.State == im.Failed || state.State == im.Unconfigured {
+		found.log, err = n.api.ContMsg(ctx, id, logLines)
+	}
+	return found, err
+}
+
+func (n *node) describe(ctx context.Context, id string) (*infrastructure, error) {
+	text, err := n.api.Tosca(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	applied, err := tosca.Parse(text)
+	if err != nil {
+		return nil, fault.Invalidf("infrastructure %s has a template that can't be read: %w", id, err)
+	}
+	return &infrastructure{id: id, applied: applied}, nil
+}
+
+// find those that carry an owner's mark. A list may have more, also of those that are gone, or that were made of something else.
+func (n *node) find(ctx context.Context, owner string) (found []infrastructure, _ error) {
+	ids, err := n.api.List(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		i, err := n.describe(ctx, id)
+		switch class := fault.ClassOf(err); {
+		case class == fault.NotFound || class == fault.Invalid: // it isn't ours
+		case err != nil:
+			return nil, err
+		case i.applied.Mark().Owner == owner:
+			found = append(found, *i)
+		}
+	}
+	return found, nil
+}
+
+// phaseOf an infrastructure: Failed is what may be repaired.
+func phaseOf(i *infrastructure) phases.Phase {
+	switch i.State {
+	case im.Configured:
+		return phases.Ready()
+	case im.Deleting:
+		return phases.Deleting()
+	case im.Unconfigured, im.Failed:
+		return phases.Failed("infrastructure %s is %s%s", i.id, i.State, i.said())
+	case im.Stopped, im.Off:
+		return phases.Waiting("infrastructure %s was stopped (it is %s): start it, or have it made again", i.id, i.State)
+	case "":
+		return phases.Waiting("infrastructure %s wasn't looked at closely", i.id)
+	}
+	return phases.Waiting("infrastructure %s is %s", i.id, i.State)
+}
+
+func (i *infrastructure) said() string {
+	if len(i.log) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; its log ends with: %s", strings.Join(i.log, " | "))
+}

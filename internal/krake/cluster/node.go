@@ -1,0 +1,199 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
+	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
+	"github.com/bedplate/bedplate/internal/krake/im"
+	"github.com/bedplate/bedplate/internal/krake/kubeconfig"
+	"github.com/bedplate/bedplate/internal/krake/tosca"
+)
+
+// Keys within the graph.
+const (
+	infrastructureKey = "infrastructure"
+	kubeconfigKey     = "kubeconfig"
+)
+
+// cloudParam is the cloud that an infrastructure was made on, as the ledger has it: KIND/NAME.
+const cloudParam = "cloud"
+
+func cloudOf(params map[string]string) (krakev1.CloudReference, bool) {
+	kind, name, known := strings.Cut(params[cloudParam], "/")
+	return krakev1.CloudReference{Kind: kind, Name: name}, known
+}
+
+// maxRepairs is how often an infrastructure is reconfigured.
+const maxRepairs = 5
+
+// node is the graph of one Cluster: its template is valid, its infrastructure is made of it, and its kubeconfig is in a Secret.
+type node struct {
+	*Reconciler
+	object *krakev1.Cluster
+	on     *Place
+	api    Manager
+	graph  *graph.Graph
+	kind   *graph.Kind[infrastructure]
+	// template that is wanted; nil if it can't be read.
+	template *tosca.Template
+	made     *graph.Handle[infrastructure]
+}
+
+func (r *Reconciler) open(ctx context.Context, api Manager, on *Place, object *krakev1.Cluster) (_ *node, err error) {
+	n := &node{Reconciler: r, object: object, on: on, api: api}
+	n.kind = n.infrastructureKind(r.Engine)
+	n.graph, err = r.Engine.New(ctx, object, on.secrets(), n.kind)
+	return n, err
+}
+
+// Reconcile brings the infrastructure to what the spec says, and shows it in the object.
+func (n *node) Reconcile(ctx context.Context) (ctrl.Result, error) {
+	valid := n.graph.Gate(krakev1.TemplateValidCondition, func() phases.Phase { return n.validate(ctx) })
+	n.made = n.wantInfrastructure(valid)
+	n.graph.Put(graph.Object{
+		Key: kubeconfigKey, Condition: krakev1.KubeconfigReadyCondition, After: []graph.Ref{n.made}, Make: n.kubeconfig,
+	})
+	result, err := n.graph.Reconcile(ctx)
+	n.project()
+	if err == nil && meta.IsStatusConditionTrue(n.object.Status.Conditions, krakev1.KubeconfigReadyCondition) {
+		err = n.refer(ctx)
+	}
+	return result, err
+}
+
+// Delete the infrastructure. What its kubeconfig is in goes with the object.
+func (n *node) Delete(ctx context.Context, finalizer string) (ctrl.Result, error) {
+	result, err := n.graph.DeleteAndRelease(ctx, finalizer)
+	if n.graph.ID(infrastructureKey) == "" {
+		n.object.Status.ClusterID = ""
+	}
+	return result, err
+}
+
+// validate the template: its structure here, and the rest by the manager, which is asked once for each template.
+func (n *node) validate(ctx context.Context) phases.Phase {
+	template, err := tosca.Parse(n.object.Spec.TOSCA)
+	if err != nil {
+		return phases.Of(fault.Invalidf("spec.tosca: %w. Correct it", err))
+	}
+	if problems := n.Imports.Problems(template); len(problems) > 0 {
+		return phases.Of(fault.Invalidf("spec.tosca: %s", strings.Join(problems, "; ")))
+	}
+	n.template = template
+	known := meta.FindStatusCondition(n.object.Status.Conditions, krakev1.TemplateValidCondition)
+	asked := known != nil && known.Status == metav1.ConditionTrue && known.ObservedGeneration == n.object.Generation
+	if asked || n.object.Status.LastAppliedTOSCAHash == template.Hash() {
+		return phases.Ready()
+	}
+	marked, err := template.Marked(n.graph.OwnerID())
+	if err == nil {
+		_, err = n.api.DryRun(ctx, marked)
+	}
+	if err != nil {
+		return phases.Of(fault.Correct("spec.tosca", err))
+	}
+	return phases.Ready()
+}
+
+func (n *node) wantInfrastructure(valid graph.Ref) *graph.Handle[infrastructure] {
+	return graph.Add(n.graph, n.kind, graph.Want[infrastructure]{
+		Key: infrastructureKey, Condition: krakev1.InfrastructureReadyCondition, After: []graph.Ref{valid},
+		Choose: func(context.Context, *infrastructure) (map[string]string, error) {
+			on := n.on.Cloud.Reference()
+			return map[string]string{cloudParam: on.Kind + "/" + on.Name}, nil
+		},
+		Create: n.create,
+		Update: n.update,
+		Repair: &graph.Repair[infrastructure]{
+			After: n.CreateDeadline, Limits: graph.Limits{Most: maxRepairs},
+			Remedy: func(ctx context.Context, i *infrastructure) error { return n.api.Reconfigure(ctx, i.id) },
+		},
+	})
+}
+
+func (n *node) create(_ context.Context, key graph.Key) (graph.Call[infrastructure], error) {
+	marked, err := n.template.Marked(key.Owner)
+	if err != nil {
+		return nil, fault.Invalidf("spec.tosca: %w", err)
+	}
+	applied, err := tosca.Parse(marked)
+	if err != nil {
+		return nil, fault.Invalidf("spec.tosca: with its mark %w", err)
+	}
+	api := n.api
+	return func(ctx context.Context) (*infrastructure, error) {
+		id, err := api.Create(ctx, marked)
+		return &infrastructure{id: id, applied: applied, Infrastructure: im.Infrastructure{State: im.Pending}}, err
+	}, nil
+}
+
+// update an infrastructure that was made of another template. Its mark says of which, whatever was merged into it.
+func (n *node) update(i *infrastructure) graph.Update {
+	wanted, is := n.template, i.applied.Mark().Hash
+	if wanted == nil || is == wanted.Hash() {
+		return graph.Update{}
+	}
+	marked, err := wanted.Marked(n.graph.OwnerID())
+	if err != nil {
+		return graph.Update{Refused: fault.Invalidf("spec.tosca: %w", err)}
+	}
+	return graph.Update{
+		Changes: []graph.Change{{Field: "template", From: short(is), To: short(wanted.Hash())}},
+		Apply:   func(ctx context.Context) error { return n.api.Update(ctx, i.id, marked) },
+	}
+}
+
+// short form of a hash, for people.
+func short(hash string) string { return hash[:min(len(hash), 12)] }
+
+// kubeconfig of the cluster, in the format of Cluster API. It is read from the manager once, whenever the infrastructure has become ready.
+func (n *node) kubeconfig(ctx context.Context) (client.Object, error) {
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: n.object.Name + "-kubeconfig", Namespace: n.object.Namespace, Labels: map[string]string{clusterv1.ClusterNameLabel: n.object.Name},
+		},
+		Type: clusterv1.ClusterSecretType,
+	}
+	if text := n.stored(ctx, client.ObjectKeyFromObject(secret)); text != nil {
+		secret.Data = map[string][]byte{kubeconfig.Key: text}
+		return secret, nil
+	}
+	outputs, err := n.api.Outputs(ctx, n.made.ID())
+	if err != nil {
+		return nil, err
+	}
+	text := []byte(outputs["kubeconfig"])
+	if len(text) == 0 {
+		return nil, &fault.Error{Class: fault.Busy, Op: "read the kubeconfig", Err: fmt.Errorf(
+			"infrastructure %s is configured, and its output kubeconfig has no value yet", n.made.ID())}
+	}
+	if _, err := kubeconfig.Parse(text); err != nil {
+		return nil, fault.Invalidf("the output kubeconfig of infrastructure %s: %w. Correct spec.tosca", n.made.ID(), err)
+	}
+	secret.Data = map[string][]byte{kubeconfig.Key: text}
+	return secret, nil
+}
+
+// stored is the kubeconfig that was read before; nil if it isn't there, is wrong, or may be another one now.
+func (n *node) stored(ctx context.Context, name client.ObjectKey) []byte {
+	secret := &corev1.Secret{}
+	if !meta.IsStatusConditionTrue(n.object.Status.Conditions, krakev1.KubeconfigReadyCondition) || n.Engine.Live.Get(ctx, name, secret) != nil {
+		return nil
+	}
+	if _, err := kubeconfig.Parse(secret.Data[kubeconfig.Key]); err != nil {
+		return nil
+	}
+	return secret.Data[kubeconfig.Key]
+}

@@ -1,0 +1,101 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
+	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/krake/im"
+)
+
+// Place is where an infrastructure is made: a cloud, a provider that makes it there, and what both are logged in to with.
+type Place struct {
+	Cloud krakev1.AnyCloud
+	// Provider is an InfrastructureProvider or, without a namespace, a GlobalInfrastructureProvider.
+	Provider types.NamespacedName
+	// Login is the Secret of the provider, and CloudLogin that of the cloud.
+	Login, CloudLogin types.NamespacedName
+	url               string
+}
+
+// Places finds them.
+type Places struct {
+	client.Reader
+	// GlobalNamespace has the Secrets of Global kinds (--global-namespace).
+	GlobalNamespace string
+}
+
+// Of a Cluster in a namespace that is bound to a cloud. What is missing is an Invalid error that names it.
+func (p Places) Of(ctx context.Context, namespace string, bound krakev1.CloudReference) (*Place, error) {
+	place := &Place{}
+	secrets := p.GlobalNamespace
+	if bound.Kind == krakev1.KindCloud {
+		cloud := &krakev1.Cloud{}
+		place.Cloud, secrets = cloud, namespace
+		if err := p.find(ctx, cloud, bound.Kind, client.ObjectKey{Namespace: namespace, Name: bound.Name}); err != nil {
+			return nil, err
+		}
+	} else {
+		cloud := &krakev1.GlobalCloud{}
+		place.Cloud = cloud
+		if err := p.find(ctx, cloud, bound.Kind, client.ObjectKey{Name: bound.Name}); err != nil {
+			return nil, err
+		}
+	}
+	spec := place.Cloud.Described()
+	place.CloudLogin = types.NamespacedName{Namespace: secrets, Name: spec.SecretRef().Name}
+	return place, p.provide(ctx, place, spec.Use().InfrastructureProvider)
+}
+
+// provide a place with what a provider says.
+func (p Places) provide(ctx context.Context, place *Place, named krakev1.ProviderReference) error {
+	if namespace := place.Cloud.GetNamespace(); named.Namespaced && namespace != "" {
+		place.Provider = types.NamespacedName{Namespace: namespace, Name: named.Name}
+		provider := &krakev1.InfrastructureProvider{}
+		err := p.find(ctx, provider, "InfrastructureProvider", place.Provider)
+		place.Login, place.url = types.NamespacedName{Namespace: namespace, Name: provider.Spec.IM.SecretRef.Name}, provider.Spec.IM.URL
+		return err
+	}
+	place.Provider = types.NamespacedName{Name: named.Name}
+	provider := &krakev1.GlobalInfrastructureProvider{}
+	err := p.find(ctx, provider, "GlobalInfrastructureProvider", place.Provider)
+	place.Login, place.url = types.NamespacedName{Namespace: p.GlobalNamespace, Name: provider.Spec.IM.SecretRef.Name}, provider.Spec.IM.URL
+	return err
+}
+
+func (p Places) find(ctx context.Context, object client.Object, kind string, key client.ObjectKey) error {
+	err := p.Get(ctx, key, object)
+	if apierrors.IsNotFound(err) {
+		return fault.Invalidf("%s %s doesn't exist: create it", kind, strings.TrimPrefix(key.String(), "/"))
+	}
+	if err != nil {
+		return fmt.Errorf("get %s %s: %w", kind, key, err)
+	}
+	return nil
+}
+
+// credential is what IM logs in to a cloud with.
+func credential(cloud *krakev1.CloudSpec, secret *corev1.Secret) (im.Credential, error) {
+	if cloud.OpenStack == nil {
+		return im.Cloud(secret)
+	}
+	return openStack(cloud).Credential(secret)
+}
+
+// openStack is the cloud of that type, if it is one.
+func openStack(cloud *krakev1.CloudSpec) im.OpenStack {
+	if cloud.OpenStack == nil {
+		return im.OpenStack{}
+	}
+	password := cloud.OpenStack.Auth.Password
+	return im.OpenStack{
+		URL: cloud.OpenStack.URL, Version: password.Version, Project: password.Project.Name, DomainID: password.Project.DomainID,
+	}
+}

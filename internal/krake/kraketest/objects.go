@@ -1,0 +1,162 @@
+package kraketest
+
+import (
+	"fmt"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/krake/im"
+	"github.com/bedplate/bedplate/internal/ledgers"
+	"github.com/bedplate/bedplate/internal/simulator"
+)
+
+// Template of a cluster of two machines.
+const Template = `tosca_definitions_version: tosca_simple_yaml_1_0
+topology_template:
+  node_templates:
+    front: {type: tosca.nodes.indigo.Compute}
+    wn: {type: tosca.nodes.indigo.Compute, capabilities: {scalable: {properties: {count: 1}}}}
+  outputs:
+    kubeconfig: {value: {get_attribute: [front, kubeconfig]}}
+`
+
+// Names of what CreateCloud makes, and the login of the provider's Secret.
+const (
+	ProviderName = "im"
+	CloudName    = "cloud"
+	Username     = "krake"
+	Password     = `se;cr=et\n"`
+	// address of the manager. Nothing listens there: requests are handed over.
+	address = "http://127.0.0.1:1"
+)
+
+func (f *Fixture) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Namespace: f.Namespace}
+}
+
+// Secret with texts.
+func (f *Fixture) Secret(name string, data map[string]string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: f.meta(name), StringData: data}
+}
+
+// CreateCloud makes a Cloud and an InfrastructureProvider, with their Secrets, which have their names.
+func (f *Fixture) CreateCloud() *krakev1.Cloud {
+	f.t.Helper()
+	f.Create(f.Secret(ProviderName, map[string]string{im.SecretKeyUsername: Username, im.SecretKeyPassword: Password}))
+	f.Create(f.Secret(CloudName, map[string]string{im.FieldType: "Dummy"}))
+	f.Create(&krakev1.InfrastructureProvider{ObjectMeta: f.meta(ProviderName), Spec: krakev1.InfrastructureProviderSpec{
+		Type: "im", IM: krakev1.IMProvider{URL: address, SecretRef: krakev1.SecretReference{Name: ProviderName}},
+	}})
+	cloud := &krakev1.Cloud{ObjectMeta: f.meta(CloudName), Spec: krakev1.CloudSpec{Type: krakev1.CloudTypeIM, IM: &krakev1.IMCloud{
+		SecretRef: krakev1.SecretReference{Name: CloudName},
+		CloudUse:  krakev1.CloudUse{InfrastructureProvider: krakev1.ProviderReference{Name: ProviderName, Namespaced: true}},
+	}}}
+	f.Create(cloud)
+	return cloud
+}
+
+// NewCluster is a Cluster that isn't created yet.
+func (f *Fixture) NewCluster(name string, change ...func(*krakev1.Cluster)) *krakev1.Cluster {
+	c := &krakev1.Cluster{ObjectMeta: f.meta(name), Spec: krakev1.ClusterSpec{TOSCA: Template}}
+	for _, to := range change {
+		to(c)
+	}
+	return c
+}
+
+// CreateCluster makes a Cluster.
+func (f *Fixture) CreateCluster(name string, change ...func(*krakev1.Cluster)) *krakev1.Cluster {
+	f.t.Helper()
+	c := f.NewCluster(name, change...)
+	f.Create(c)
+	return c
+}
+
+// Create an object.
+func (f *Fixture) Create(object client.Object) {
+	f.t.Helper()
+	f.Expect(f.Client.Create(f.t.Context(), object)).To(Succeed())
+}
+
+// Change an object, and retry on conflict.
+func Change[T client.Object](f *Fixture, object T, change func(T)) {
+	f.t.Helper()
+	f.Eventually(func() error {
+		if err := f.Read(object); err != nil {
+			return err
+		}
+		change(object)
+		return f.Client.Update(f.t.Context(), object)
+	}).Should(Succeed())
+}
+
+// Delete an object.
+func (f *Fixture) Delete(object client.Object) {
+	f.t.Helper()
+	f.Expect(f.Client.Delete(f.t.Context(), object)).To(Succeed())
+}
+
+// Read an object again.
+func (f *Fixture) Read(object client.Object) error {
+	return f.Client.Get(f.t.Context(), client.ObjectKeyFromObject(object), object)
+}
+
+// Ledger of an object; nil if it has none.
+func (f *Fixture) Ledger(object client.Object) *ledgerv1.Ledger {
+	f.t.Helper()
+	l, err := ledgers.Of(f.t.Context(), f.Client, f.Client.Scheme(), object)
+	f.Expect(err).NotTo(HaveOccurred())
+	return l
+}
+
+// UntilState waits until a Cluster has a state.
+func (f *Fixture) UntilState(c *krakev1.Cluster, state krakev1.ClusterState) {
+	f.t.Helper()
+	f.Eventually(func(g Gomega) {
+		g.Expect(f.Read(c)).To(Succeed())
+		g.Expect(c.Status.State).To(Equal(state), "%+v", c.Status)
+	}).Should(Succeed())
+}
+
+// UntilReason waits until a condition that isn't True has a reason and a message.
+func (f *Fixture) UntilReason(object graph.Owner, condition, reason, message string) {
+	f.t.Helper()
+	f.Eventually(func(g Gomega) {
+		g.Expect(f.Read(object)).To(Succeed())
+		found := meta.FindStatusCondition(object.GetConditions(), condition)
+		g.Expect(found).NotTo(BeNil())
+		g.Expect(found.Status).NotTo(Equal(metav1.ConditionTrue))
+		g.Expect(found.Reason).To(Equal(reason), found.Message)
+		g.Expect(found.Message).To(ContainSubstring(message))
+	}).Should(Succeed())
+}
+
+// UntilGone waits until an object is gone.
+func (f *Fixture) UntilGone(object client.Object) {
+	f.t.Helper()
+	f.Eventually(func(g Gomega) {
+		err := f.Read(object)
+		g.Expect(client.IgnoreNotFound(err)).To(Succeed())
+		left := ""
+		if owner, is := object.(graph.Owner); is {
+			left = fmt.Sprintf("%+v", owner.GetConditions())
+		}
+		g.Expect(err).To(HaveOccurred(), left)
+	}).Should(Succeed())
+}
+
+// Fault lets calls go wrong.
+func (f *Fixture) Fault(fault simulator.Fault) {
+	f.t.Helper()
+	f.Expect(f.IM.AddFault(fault)).To(Succeed())
+}
+
+// Called is how often an operation was called.
+func (f *Fixture) Called(operation string) int { return f.IM.Calls()[operation] }
