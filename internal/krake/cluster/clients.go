@@ -1,8 +1,10 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
@@ -78,6 +80,7 @@ func (c *Clients) Of(ctx context.Context, p *Place) (Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.written = written(login)
 	wanted := connection{url: p.url, openstack: openStack(p.Cloud.Described()), login: login, cloud: secret}
 	key := cloudKey{p.Cloud.GetNamespace(), p.Cloud.Reference()}
 	c.mu.Lock()
@@ -95,4 +98,15 @@ func (c *Clients) Of(ctx context.Context, p *Place) (Manager, error) {
 	}
 	c.known[key] = wanted
 	return wanted.client, nil
+}
+
+// written is when a Secret's data was written last, and which Secret that is: a finalizer or a label changes neither.
+func written(secret *corev1.Secret) string {
+	last := secret.CreationTimestamp
+	for _, f := range secret.ManagedFields {
+		if f.Time != nil && f.FieldsV1 != nil && bytes.Contains(f.FieldsV1.Raw, []byte(`"f:data"`)) && last.Before(f.Time) {
+			last = *f.Time
+		}
+	}
+	return string(secret.UID) + " " + last.UTC().Format(time.RFC3339)
 }

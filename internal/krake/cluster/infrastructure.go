@@ -40,7 +40,7 @@ func (n *node) infrastructureKind(engine *graph.Engine) *graph.Kind[infrastructu
 			return tag
 		},
 		Get:    func(ctx context.Context, id string, _ graph.Scope) (*infrastructure, error) { return n.get(ctx, id) },
-		Find:   func(ctx context.Context, key graph.Key) ([]infrastructure, error) { return n.find(ctx, key.Owner) },
+		Find:   func(ctx context.Context, key graph.Key) ([]infrastructure, error) { return n.find(ctx, key) },
 		Phase:  phaseOf,
 		Delete: func(ctx context.Context, id string, _ graph.Scope) error { return n.api.Delete(ctx, id) },
 	}
@@ -85,8 +85,10 @@ func (n *node) describe(ctx context.Context, id string) (*infrastructure, error)
 	return &infrastructure{id: id, applied: applied}, nil
 }
 
-// find those that carry an owner's mark. A list may have more, also of those that are gone, or that were made of something else.
-func (n *node) find(ctx context.Context, owner string) (found []infrastructure, _ error) {
+// find those that carry an owner's mark. A list may have more, also of those that are gone, or that were made of something else. It lacks
+// what was made with another password: to IM, that is another user. So after an attempt with another login, none isn't an answer.
+func (n *node) find(ctx context.Context, key graph.Key) (found []infrastructure, _ error) {
+	owner := key.Owner
 	ids, err := n.api.List(ctx, owner)
 	if err != nil {
 		return nil, err
@@ -100,6 +102,11 @@ func (n *node) find(ctx context.Context, owner string) (found []infrastructure, 
 		case i.applied.Mark().Owner == owner:
 			found = append(found, *i)
 		}
+	}
+	if with := key.Params[loginParam]; len(found) == 0 && n.graph.ID(infrastructureKey) == "" && with != "" && with != n.on.written {
+		return nil, &fault.Error{Class: fault.Credentials, Err: fmt.Errorf(
+			"secret %s has changed since an infrastructure was asked for, and only the login that it had can see whether that was made: put it back; "+
+				"or delete the Cluster with the annotation %s, and look for the infrastructure yourself", n.on.Login, krakev1.AbandonAnnotation)}
 	}
 	return found, nil
 }

@@ -27,8 +27,11 @@ const (
 	kubeconfigKey     = "kubeconfig"
 )
 
-// cloudParam is the cloud that an infrastructure was made on, as the ledger has it: KIND/NAME.
-const cloudParam = "cloud"
+// What the ledger has of an attempt: the cloud, as KIND/NAME, and which version of the provider's login it was made with.
+const (
+	cloudParam = "cloud"
+	loginParam = "login"
+)
 
 func cloudOf(params map[string]string) (krakev1.CloudReference, bool) {
 	kind, name, known := strings.Cut(params[cloudParam], "/")
@@ -112,7 +115,7 @@ func (n *node) wantInfrastructure(valid graph.Ref) *graph.Handle[infrastructure]
 		Key: infrastructureKey, Condition: krakev1.InfrastructureReadyCondition, After: []graph.Ref{valid},
 		Choose: func(context.Context, *infrastructure) (map[string]string, error) {
 			on := n.on.Cloud.Reference()
-			return map[string]string{cloudParam: on.Kind + "/" + on.Name}, nil
+			return map[string]string{cloudParam: on.Kind + "/" + on.Name, loginParam: n.on.written}, nil
 		},
 		Create: n.create,
 		Update: n.update,
@@ -153,6 +156,18 @@ func (n *node) update(i *infrastructure) graph.Update {
 		Changes: []graph.Change{{Field: "template", From: short(is), To: short(wanted.Hash())}},
 		Apply:   func(ctx context.Context) error { return n.api.Update(ctx, i.id, marked) },
 	}
+}
+
+// isNewest fails if the spec was read from a cache that lags behind: an older template may have fewer machines.
+func (n *node) isNewest(ctx context.Context) error {
+	newest := &krakev1.Cluster{}
+	if err := n.Engine.Live.Get(ctx, client.ObjectKeyFromObject(n.object), newest); err != nil {
+		return err
+	}
+	if newest.UID != n.object.UID || newest.Generation != n.object.Generation {
+		return phases.ErrStale
+	}
+	return nil
 }
 
 // short form of a hash, for people.

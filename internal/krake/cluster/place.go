@@ -23,6 +23,8 @@ type Place struct {
 	// Login is the Secret of the provider, and CloudLogin that of the cloud.
 	Login, CloudLogin types.NamespacedName
 	url               string
+	// written tells versions of the login apart, without saying anything about it.
+	written string
 }
 
 // Places finds them.

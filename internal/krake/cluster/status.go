@@ -71,10 +71,7 @@ func (n *node) refer(ctx context.Context) error {
 
 // show the state that follows from the conditions.
 func show(object *krakev1.Cluster) {
-	status := &object.Status
-	before := status.State
-	status.State, status.Reason = stateOf(object)
-	_ = before
+	object.Status.State, object.Status.Reason = stateOf(object)
 }
 
 // observed are the states that the observer writes, and the one that it begins with.

@@ -110,9 +110,10 @@ func (c *Client) DryRun(ctx context.Context, template string) (estimates map[str
 }
 
 // Update merges a template into that of an infrastructure. Machines are added and deleted where counts differ; a node template that the
-// new one doesn't have stays. If no machine comes or goes, all are configured again.
+// new one doesn't have stays. If no machine comes or goes, all are configured again. IM answers when it has asked the cloud for the machines.
 func (c *Client) Update(ctx context.Context, id, template string) error {
 	r := infrastructure("update infrastructure", http.MethodPost, id)
+	r.create = true
 	if r.template = template; template == "" {
 		return &fault.Error{Class: fault.Invalid, Op: r.op, Err: errNoTemplate}
 	}

@@ -43,7 +43,11 @@ func (f *Fixture) meta(name string) metav1.ObjectMeta {
 
 // Secret with texts.
 func (f *Fixture) Secret(name string, data map[string]string) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: f.meta(name), StringData: data}
+	secret := &corev1.Secret{ObjectMeta: f.meta(name), Data: map[string][]byte{}}
+	for key, value := range data {
+		secret.Data[key] = []byte(value)
+	}
+	return secret
 }
 
 // CreateCloud makes a Cloud and an InfrastructureProvider, with their Secrets, which have their names.

@@ -1,0 +1,9 @@
+package provider_test
+
+import (
+	"testing"
+
+	"github.com/bedplate/bedplate/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
