@@ -8,6 +8,5 @@ generate-krake: $(BIN)/controller-gen
 	$(BIN)/controller-gen crd paths=./api/ledger/v1alpha1 output:crd:stdout | sed 's/ledgers\.bedplate\.dev/krake.bedplate.dev/' \
 		> config/krake/crd/bases/krake.bedplate.dev_ledgers.yaml
 	$(BIN)/controller-gen webhook paths=./internal/krake/webhook output:webhook:dir=config/krake/webhook
-	$(BIN)/controller-gen rbac:roleName=bedplate-krake-manager paths=./internal/krake/guard paths=./internal/krake/observer paths=./internal/krake/scheduler \
-		output:rbac:dir=config/krake/rbac
-	$(BIN)/controller-gen rbac:roleName=bedplate-krake-manager paths=./internal/krake/scheduler paths=./internal/krake/cluster output:rbac:dir=config/krake/rbac
+	$(BIN)/controller-gen rbac:roleName=bedplate-krake-manager paths=./internal/krake/cluster paths=./internal/krake/guard \
+		paths=./internal/krake/observer paths=./internal/krake/scheduler output:rbac:dir=config/krake/rbac

@@ -103,5 +103,5 @@ func (l *Lifecycle[C]) login(ctx context.Context, owner graph.Owner, steps Steps
 	if steps.Login != nil {
 		return l.LoginBy(ctx, owner, steps.Login)
 	}
-	return l.Logins.Login(ctx, owner, steps.Secret)
+	return l.Login(ctx, owner, steps.Secret)
 }

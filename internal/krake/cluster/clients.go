@@ -1,8 +1,8 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -104,7 +104,7 @@ func (c *Clients) Of(ctx context.Context, p *Place) (Manager, error) {
 func written(secret *corev1.Secret) string {
 	last := secret.CreationTimestamp
 	for _, f := range secret.ManagedFields {
-		if f.Time != nil && f.FieldsV1 != nil && bytes.Contains(f.FieldsV1.Raw, []byte(`"f:data"`)) && last.Before(f.Time) {
+		if f.Time != nil && f.FieldsV1 != nil && strings.Contains(f.FieldsV1.GetRawString(), `"f:data"`) && last.Before(f.Time) {
 			last = *f.Time
 		}
 	}

@@ -154,7 +154,13 @@ func (n *node) update(i *infrastructure) graph.Update {
 	}
 	return graph.Update{
 		Changes: []graph.Change{{Field: "template", From: short(is), To: short(wanted.Hash())}},
-		Apply:   func(ctx context.Context) error { return n.api.Update(ctx, i.id, marked) },
+		Apply: func(ctx context.Context) error {
+			if err := n.isNewest(ctx); err != nil {
+				return err
+			}
+			api := n.api
+			return n.made.Behind(ctx, i.id+" "+wanted.Hash(), func(ctx context.Context) error { return api.Update(ctx, i.id, marked) })
+		},
 	}
 }
 
@@ -194,7 +200,7 @@ func (n *node) kubeconfig(ctx context.Context) (client.Object, error) {
 		return nil, &fault.Error{Class: fault.Busy, Op: "read the kubeconfig", Err: fmt.Errorf(
 			"infrastructure %s is configured, and its output kubeconfig has no value yet", n.made.ID())}
 	}
-	if _, err := kubeconfig.Parse(text); err != nil {
+	if _, err := kubeconfig.Read(text); err != nil {
 		return nil, fault.Invalidf("the output kubeconfig of infrastructure %s: %w. Correct spec.tosca", n.made.ID(), err)
 	}
 	secret.Data = map[string][]byte{kubeconfig.Key: text}
@@ -207,7 +213,7 @@ func (n *node) stored(ctx context.Context, name client.ObjectKey) []byte {
 	if !meta.IsStatusConditionTrue(n.object.Status.Conditions, krakev1.KubeconfigReadyCondition) || n.Engine.Live.Get(ctx, name, secret) != nil {
 		return nil
 	}
-	if _, err := kubeconfig.Parse(secret.Data[kubeconfig.Key]); err != nil {
+	if _, err := kubeconfig.Read(secret.Data[kubeconfig.Key]); err != nil {
 		return nil
 	}
 	return secret.Data[kubeconfig.Key]

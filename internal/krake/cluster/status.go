@@ -61,7 +61,7 @@ func (n *node) refer(ctx context.Context) error {
 	wanted.SetNamespace(n.object.Namespace)
 	wanted.SetName(n.object.Name)
 	wanted.SetResourceVersion(n.object.ResourceVersion)
-	err := n.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), client.FieldOwner(kubeconfigManager), client.ForceOwnership)
+	err := n.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), client.FieldOwner(kubeconfigManager), client.ForceOwnership)
 	if err != nil {
 		return fmt.Errorf("set spec.kubeconfig: %w", err)
 	}

@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	"github.com/bedplate/bedplate/internal/krake/im"
 	"github.com/bedplate/bedplate/internal/krake/kraketest"
 	"github.com/bedplate/bedplate/internal/krake/sim"
+	"github.com/bedplate/bedplate/internal/simulator"
 )
 
 // IM is the authority: the template is well formed, and has no machine.
@@ -37,7 +39,7 @@ func TestKubeconfig_oneOfTwoClustersIsRefused(t *testing.T) {
 	f.RunControllers()
 	f.CreateCloud()
 	c := f.CreateCluster("demo")
-	f.UntilReason(c, krakev1.KubeconfigReadyCondition, "Invalid", "2 contexts, 0 users and 0 clusters")
+	f.UntilReason(c, krakev1.KubeconfigReadyCondition, "Invalid", "2 contexts, 0 clusters and 0 users")
 	f.UntilState(c, krakev1.StateFailed)
 	f.Expect(c.Status.Reason.Code).To(Equal(krakev1.ReasonRetrieveFailed))
 }
@@ -58,6 +60,24 @@ func TestPassword_aChangedOneIsToBePutBack(t *testing.T) {
 	f.Expect(f.Called("createInfrastructure")).To(Equal(1))
 }
 
+// A create has made something, and its answer was lost. The new password sees nothing of it: that isn't a reason for another one.
+func TestPassword_aChangedOneDoesNotMakeAnAttemptAbsent(t *testing.T) {
+	t.Parallel()
+	f := kraketest.Start(t)
+	f.CreateCloud()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: kraketest.ProviderName, Namespace: f.Namespace}}
+	f.Expect(f.Read(secret)).To(Succeed())
+	f.Eventually(time.Now).Should(BeTemporally(">=", secret.CreationTimestamp.Add(time.Second))) // managed fields have whole seconds
+	f.Fault(simulator.Fault{Operation: "createInfrastructure", Kind: simulator.FaultLoseAnswer})
+	f.Fault(simulator.Fault{Operation: "listInfrastructures", Kind: simulator.FaultStatus, Status: 503, Times: -1})
+	c := f.CreateCluster("demo")
+	f.Eventually(func() int { return f.Called("createInfrastructure") }).Should(Equal(1))
+	kraketest.Change(f, secret, func(s *corev1.Secret) { s.Data[im.SecretKeyPassword] = []byte("another") })
+	f.IM.ClearFaults()
+	f.UntilReason(c, krakev1.InfrastructureReadyCondition, "Credentials", "has changed since an infrastructure was asked for")
+	f.Expect(f.Called("createInfrastructure")).To(Equal(1))
+}
+
 // Another user sees nothing: a create without an answer mustn't be taken for one that has made nothing.
 func TestUser_anotherOneSeesNothing(t *testing.T) {
 	t.Parallel()
@@ -66,4 +86,19 @@ func TestUser_anotherOneSeesNothing(t *testing.T) {
 	kraketest.Change(f, secret, func(s *corev1.Secret) { s.Data[im.SecretKeyUsername] = []byte("another") })
 	f.UntilReason(c, krakev1.InfrastructureReadyCondition, "Credentials", "what was made for this object is in account krake at http")
 	f.Expect(c.Status.ClusterID).NotTo(BeEmpty())
+}
+
+// IM answers an update when it has asked for all machines.
+func TestUpdate_holdsNoWorker(t *testing.T) {
+	t.Parallel()
+	f, c := connecting(t)
+	f.Fault(simulator.Fault{Operation: "updateInfrastructure", Kind: simulator.FaultHang})
+	kraketest.Change(f, c, func(c *krakev1.Cluster) { c.Spec.TOSCA = three })
+	f.Eventually(func() int { return f.Called("updateInfrastructure") }).Should(Equal(1))
+	f.UntilReason(c, krakev1.InfrastructureReadyCondition, "Busy", "the service hasn't answered yet")
+	f.UntilState(c, krakev1.StateReconciling)
+	f.Expect(f.Called("updateInfrastructure")).To(Equal(1))
+	f.IM.ClearFaults()
+	f.UntilState(c, krakev1.StateConnecting)
+	f.Expect(c.Status.LastAppliedTOSCA).To(Equal(three))
 }

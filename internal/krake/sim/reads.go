@@ -123,7 +123,7 @@ func machinesOf(c *call, i *infrastructure) (reply, error) {
 func defaultKubeconfig(c Cluster) (string, error) {
 	return strings.ReplaceAll(`apiVersion: v1
 kind: Config
-clusters: [{name: ID, cluster: {server: "https://127.0.0.1:1"}}]
+clusters: [{name: ID, cluster: {server: "https://127.0.0.1:1", certificate-authority-data: c2ltdWxhdGVk}}]
 contexts: [{name: ID, context: {cluster: ID, user: ID}}]
 users: [{name: ID, user: {token: simulated}}]
 current-context: ID
