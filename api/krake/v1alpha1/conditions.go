@@ -108,6 +108,6 @@ type Reason struct {
 	Message string `json:"message,omitempty"`
 }
 
-// AbandonAnnotation, with the value "true" on a Cluster that is deleted, leaves its infrastructure where it is, such as one whose provider
-// is gone. Events and its ledger, which stays, name it.
+// AbandonAnnotation leaves the infrastructure of a deleted Cluster where it is, if it has the value "true": such as one whose provider is
+// gone. Events and its ledger, which stays, name it.
 const AbandonAnnotation = "krake.bedplate.dev/abandon"

@@ -86,7 +86,7 @@ func (n *node) Reconcile(ctx context.Context) (ctrl.Result, error) {
 	recorded := n.recordJoin()
 	n.want(ctx)
 	result, err := n.graph.Reconcile(ctx)
-	if complete := n.project(); err == nil && !(complete && recorded) {
+	if complete := n.project(); err == nil && (!complete || !recorded) {
 		return ctrl.Result{RequeueAfter: soon}, nil
 	}
 	return result, err
