@@ -1,4 +1,4 @@
-// Package config tests the manifests of the providers of Cluster API, which have the same parts, and share an API server here.
+// Package config tests the manifests of the systems whose managers create infrastructure, which have the same parts, and share an API server here.
 package config_test
 
 import (
@@ -6,20 +6,26 @@ import (
 	"testing"
 	"time"
 
+	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	powervsv1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	bmmcluster "github.com/bedplate/bedplate/internal/bmm/cluster"
+	krakeguard "github.com/bedplate/bedplate/internal/krake/guard"
+	"github.com/bedplate/bedplate/internal/krake/im"
+	krakewebhook "github.com/bedplate/bedplate/internal/krake/webhook"
 	ibm "github.com/bedplate/bedplate/internal/powervs/client"
 	powervscluster "github.com/bedplate/bedplate/internal/powervs/cluster"
 	powervswebhook "github.com/bedplate/bedplate/internal/powervs/webhook"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
-// The webhooks are those of PowerVS' manager without flags.
-func TestMain(m *testing.M) { testenv.Main(m, powervswebhook.Features{}.SetupWithManager) }
+// The webhooks are those of the managers of PowerVS and Krake without flags.
+func TestMain(m *testing.M) {
+	testenv.Main(m, powervswebhook.Features{}.SetupWithManager, krakewebhook.Options{}.SetupWithManager)
+}
 
-// provider is one of Cluster API, with a folder of its name.
+// provider is a system whose manager creates infrastructure, with a folder of its name.
 type provider struct {
 	name string
 	// ledgers is the API group of its ledgers.
@@ -38,6 +44,9 @@ var providers = []provider{
 	},
 	{
 		name: "powervs", ledgers: powervsv1.LedgerGroup, finalizer: powervscluster.SecretFinalizer, kinds: 6, webhooks: 5, call: ibm.DefaultTimeout,
+	},
+	{
+		name: "krake", ledgers: krakev1.LedgerGroup, finalizer: krakeguard.SecretFinalizer, kinds: 11, webhooks: 1, call: im.DefaultTimeout,
 	},
 }
 

@@ -51,8 +51,10 @@ type Options struct {
 	// Name of the manager, such as "bedplate-bmm-manager": its leader election lease and its events are under this name.
 	Name string
 
-	Kubeconfig              string
-	WatchNamespace          string
+	Kubeconfig     string
+	WatchNamespace string
+	// SecretsNamespace has Secrets that count although another namespace is watched.
+	SecretsNamespace        string
 	HealthAddress           string
 	MetricsAddress          string
 	ProfilerAddress         string
@@ -195,6 +197,11 @@ func (o *Options) New(scheme *runtime.Scheme) (ctrl.Manager, error) {
 	options.WebhookServer = newWebhookServer(o.WebhookPort, o.WebhookCertDir)
 	if o.WatchNamespace != "" {
 		options.Cache.DefaultNamespaces = map[string]cache.Config{o.WatchNamespace: {}}
+		if o.SecretsNamespace != "" {
+			options.Cache.ByObject = map[client.Object]cache.ByObject{&corev1.Secret{}: {
+				Namespaces: map[string]cache.Config{o.WatchNamespace: {}, o.SecretsNamespace: {}},
+			}}
+		}
 	}
 	mgr, err := ctrl.NewManager(config, options)
 	if err != nil {

@@ -1,6 +1,9 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
 
 // Use is the part of a cloud's description that doesn't depend on its type.
 func (s *CloudSpec) Use() CloudUse {
@@ -28,6 +31,7 @@ func (s *CloudSpec) SecretRef() SecretReference {
 //
 // +kubebuilder:object:generate=false
 type AnyCloud interface {
+	runtime.Object
 	metav1.Object
 	Reference() CloudReference
 	Described() *CloudSpec

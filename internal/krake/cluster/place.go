@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,8 +19,8 @@ import (
 // Place is where an infrastructure is made: a cloud, a provider that makes it there, and what both are logged in to with.
 type Place struct {
 	Cloud krakev1.AnyCloud
-	// Provider is an InfrastructureProvider or, without a namespace, a GlobalInfrastructureProvider.
-	Provider types.NamespacedName
+	// Provider is an InfrastructureProvider or a GlobalInfrastructureProvider. One that doesn't exist has its name only.
+	Provider client.Object
 	// Login is the Secret of the provider, and CloudLogin that of the cloud.
 	Login, CloudLogin types.NamespacedName
 	url               string
@@ -58,18 +59,23 @@ func (p Places) Of(ctx context.Context, namespace string, bound krakev1.CloudRef
 
 // provide a place with what a provider says.
 func (p Places) provide(ctx context.Context, place *Place, named krakev1.ProviderReference) error {
+	meta := metav1.ObjectMeta{Name: named.Name}
 	if namespace := place.Cloud.GetNamespace(); named.Namespaced && namespace != "" {
-		place.Provider = types.NamespacedName{Namespace: namespace, Name: named.Name}
-		provider := &krakev1.InfrastructureProvider{}
-		err := p.find(ctx, provider, "InfrastructureProvider", place.Provider)
-		place.Login, place.url = types.NamespacedName{Namespace: namespace, Name: provider.Spec.IM.SecretRef.Name}, provider.Spec.IM.URL
+		meta.Namespace = namespace
+		provider := &krakev1.InfrastructureProvider{ObjectMeta: meta}
+		err := p.find(ctx, provider, "InfrastructureProvider", client.ObjectKeyFromObject(provider))
+		place.reach(provider, provider.Spec.IM, namespace)
 		return err
 	}
-	place.Provider = types.NamespacedName{Name: named.Name}
-	provider := &krakev1.GlobalInfrastructureProvider{}
-	err := p.find(ctx, provider, "GlobalInfrastructureProvider", place.Provider)
-	place.Login, place.url = types.NamespacedName{Namespace: p.GlobalNamespace, Name: provider.Spec.IM.SecretRef.Name}, provider.Spec.IM.URL
+	provider := &krakev1.GlobalInfrastructureProvider{ObjectMeta: meta}
+	err := p.find(ctx, provider, "GlobalInfrastructureProvider", client.ObjectKeyFromObject(provider))
+	place.reach(provider, provider.Spec.IM, p.GlobalNamespace)
 	return err
+}
+
+func (p *Place) reach(provider client.Object, im krakev1.IMProvider, secrets string) {
+	p.Provider, p.url = provider, im.URL
+	p.Login = types.NamespacedName{Namespace: secrets, Name: im.SecretRef.Name}
 }
 
 func (p Places) find(ctx context.Context, object client.Object, kind string, key client.ObjectKey) error {

@@ -109,13 +109,13 @@ func (r *Reconciler) cloudsWith(ctx context.Context, used client.Object) (map[cl
 
 // uses reports whether an object is the provider, or one of the Secrets.
 func (p *Place) uses(object client.Object) bool {
-	if p == nil {
+	if p == nil || p.Provider == nil {
 		return false
 	}
 	name := client.ObjectKeyFromObject(object)
 	switch object.(type) {
 	case *krakev1.InfrastructureProvider, *krakev1.GlobalInfrastructureProvider:
-		return name == p.Provider
+		return name == client.ObjectKeyFromObject(p.Provider)
 	case *metav1.PartialObjectMetadata:
 		return name == p.Login || name == p.CloudLogin
 	}

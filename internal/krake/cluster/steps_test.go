@@ -46,7 +46,9 @@ func TestStep1_aDeletedClusterGoesWithItsInfrastructure(t *testing.T) {
 func TestStep1_aMissingProviderBlocksOnlyWhereSomethingIsOutThere(t *testing.T) {
 	t.Parallel()
 	f, c := connecting(t)
-	f.Delete(&krakev1.InfrastructureProvider{ObjectMeta: metav1.ObjectMeta{Name: kraketest.ProviderName, Namespace: f.Namespace}})
+	provider := &krakev1.InfrastructureProvider{ObjectMeta: metav1.ObjectMeta{Name: kraketest.ProviderName, Namespace: f.Namespace}}
+	f.Delete(provider)
+	kraketest.Change(f, provider, func(p *krakev1.InfrastructureProvider) { p.Finalizers = nil }) // by force: it is in use
 	f.Delete(c)
 	f.UntilReason(c, krakev1.InfrastructureReadyCondition, "Invalid", "InfrastructureProvider "+f.Namespace+"/im doesn't exist: create it")
 	f.UntilState(c, krakev1.StateDeleting)

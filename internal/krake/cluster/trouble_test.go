@@ -66,8 +66,13 @@ func TestPassword_aChangedOneDoesNotMakeAnAttemptAbsent(t *testing.T) {
 	f := kraketest.Start(t)
 	f.CreateCloud()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: kraketest.ProviderName, Namespace: f.Namespace}}
-	f.Expect(f.Read(secret)).To(Succeed())
-	f.Eventually(time.Now).Should(BeTemporally(">=", secret.CreationTimestamp.Add(time.Second))) // managed fields have whole seconds
+	f.Eventually(func(g Gomega) { // the finalizer has been put on it; to the API server this test and the manager are one program
+		g.Expect(f.Read(secret)).To(Succeed())
+		g.Expect(secret.Finalizers).NotTo(BeEmpty())
+		for _, fields := range secret.ManagedFields { // whose times are whole seconds
+			g.Expect(time.Now()).To(BeTemporally(">=", fields.Time.Add(time.Second)))
+		}
+	}).Should(Succeed())
 	f.Fault(simulator.Fault{Operation: "createInfrastructure", Kind: simulator.FaultLoseAnswer})
 	f.Fault(simulator.Fault{Operation: "listInfrastructures", Kind: simulator.FaultStatus, Status: 503, Times: -1})
 	c := f.CreateCluster("demo")

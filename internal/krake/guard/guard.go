@@ -23,6 +23,7 @@ import (
 
 	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
 	"github.com/bedplate/bedplate/internal/credentials"
+	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/patch"
 )
 
@@ -50,15 +51,40 @@ type Config struct {
 	Options         controller.Options
 }
 
-// Setup registers the guards, and returns that of Secrets, which also keeps one right before something is made with it.
-func Setup(ctx context.Context, mgr ctrl.Manager, config Config) (*credentials.Guard, error) {
+// Guards keep what Clusters are made on and with.
+type Guards struct {
+	client  client.Client
+	secrets *credentials.Guard
+}
+
+// Setup registers the guards.
+func Setup(ctx context.Context, mgr ctrl.Manager, config Config) (*Guards, error) {
 	var failed []error
 	for _, kept := range kinds() {
 		k := &keeper{mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("bedplate-krake"), kept}
 		failed = append(failed, k.setup(mgr, config.Options))
 	}
 	secrets, err := setupSecrets(ctx, mgr, config)
-	return secrets, errors.Join(append(failed, err)...)
+	return &Guards{mgr.GetClient(), secrets}, errors.Join(append(failed, err)...)
+}
+
+// Keep a cloud, a provider and their Secrets right before the first thing is made with them, if they aren't kept yet. Where that fails
+// nothing may be made: they could go, and what is outside would stay.
+func (g *Guards) Keep(ctx context.Context, objects []client.Object, secrets ...types.NamespacedName) error {
+	for _, name := range secrets {
+		if err := g.secrets.Keep(ctx, name); err != nil {
+			return err
+		}
+	}
+	for _, object := range objects {
+		if !object.GetDeletionTimestamp().IsZero() && !controllerutil.ContainsFinalizer(object, Finalizer) {
+			return fault.Invalidf("%s is being deleted, and is used: create it again", object.GetName())
+		}
+		if err := patch.AddFinalizer(ctx, g.client, object, Finalizer); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // kind that is kept while it is used.

@@ -16,7 +16,6 @@ import (
 
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
-	"github.com/bedplate/bedplate/internal/krake/cluster"
 	"github.com/bedplate/bedplate/internal/krake/im"
 	"github.com/bedplate/bedplate/internal/krake/provider"
 	"github.com/bedplate/bedplate/internal/krake/sim"
@@ -49,7 +48,7 @@ type Fixture struct {
 	Transport http.RoundTripper
 	// Reconciles of the controllers.
 	Reconciles *optest.Reconciles
-	// Config of the controllers, and their poll interval; default Poll.
+	// Config of the controllers, and their poll interval; default Poll. By default nothing is observed.
 	Config provider.Config
 	Poll   time.Duration
 }
@@ -84,8 +83,7 @@ func StartIMIn(t *testing.T, api client.WithWatch, namespace string, change ...f
 	f.IM, f.Transport = server, simulatortest.Transport(func(string) http.Handler { return server })
 	t.Cleanup(server.Close) // it ends calls that hang
 	f.Config = provider.Config{
-		Cluster: cluster.Config{GlobalNamespace: namespace, CreateDeadline: CreateDeadline},
-		Change:  f.Paced(Poll),
+		GlobalNamespace: namespace, CreateDeadline: CreateDeadline, Egress: egress.Policy{Loopback: true}, Change: f.Paced(Poll),
 	}
 	return f
 }

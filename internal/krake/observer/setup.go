@@ -34,7 +34,7 @@ type Config struct {
 	GlobalNamespace string
 	// Change may modify the configuration of clients of IM.
 	Change  func(*im.Config)
-	Clock   clock.Clock
+	Clock   clock.PassiveClock
 	Options controller.Options
 }
 

@@ -3,7 +3,7 @@ package provider
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,15 +15,26 @@ import (
 
 	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/krake/cluster"
+	"github.com/bedplate/bedplate/internal/krake/guard"
 	"github.com/bedplate/bedplate/internal/krake/im"
+	"github.com/bedplate/bedplate/internal/krake/observer"
 	"github.com/bedplate/bedplate/internal/krake/scheduler"
+	"github.com/bedplate/bedplate/internal/krake/tosca"
 	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
-// DefaultCreateDeadline is that of --create-deadline.
-const DefaultCreateDeadline = time.Hour
+// Defaults of the manager's flags.
+const (
+	// DefaultGlobalNamespace is that of --global-namespace.
+	DefaultGlobalNamespace = "bedplate-krake-system"
+	// DefaultCreateDeadline is that of --create-deadline.
+	DefaultCreateDeadline = time.Hour
+	// DefaultObserveInterval is that of --observe-interval.
+	DefaultObserveInterval = 30 * time.Second
+)
 
 // AddToScheme makes every kind known that the controllers read or write.
 func AddToScheme(scheme *runtime.Scheme) error {
@@ -36,30 +47,54 @@ func Lists() []client.ObjectList { return []client.ObjectList{&krakev1.ClusterLi
 
 // Config of the controllers.
 type Config struct {
-	Cluster   cluster.Config
-	Scheduler scheduler.Config
-	// Change may modify the configuration of clients of IM.
+	// GlobalNamespace has the Secrets of Global kinds.
+	GlobalNamespace string
+	// Imports are what templates may import.
+	Imports tosca.Imports
+	// CreateDeadline is how long an infrastructure may be in progress until it is reconfigured.
+	CreateDeadline time.Duration
+	// ObserveInterval is the time between looks at a cluster that is well. With 0, neither clusters nor providers are observed.
+	ObserveInterval time.Duration
+	// Seed of the choice among equal clouds.
+	Seed uint64
+	// Egress says where kubeconfigs and metrics providers may lead to.
+	Egress egress.Policy
+	// Change may modify the configuration of clients of IM: with im.Paced they share their limits.
 	Change func(*im.Config)
 }
 
 // Setup registers the controllers.
-func Setup(_ context.Context, mgr ctrl.Manager, engine *graph.Engine, config Config, options controller.Options) error {
+func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, config Config, options controller.Options) error {
 	engine.Paused = paused(engine.Live)
+	guards, err := guard.Setup(ctx, mgr, guard.Config{GlobalNamespace: config.GlobalNamespace, Options: options})
+	if err != nil {
+		return err
+	}
 	clusters := &cluster.Reconciler{
-		Client: mgr.GetClient(), Engine: engine, Config: config.Cluster,
+		Client: mgr.GetClient(), Engine: engine,
+		Config: cluster.Config{
+			GlobalNamespace: config.GlobalNamespace, Imports: config.Imports, CreateDeadline: config.CreateDeadline,
+			Keep: func(ctx context.Context, on *cluster.Place) error {
+				return guards.Keep(ctx, []client.Object{on.Cloud, on.Provider}, on.Login, on.CloudLogin)
+			},
+		},
 		Clients: cluster.NewClients(engine.Live, mgr.GetCache(), engine.Clock, config.Change),
 	}
-	if err := clusters.SetupWithManager(mgr, options); err != nil {
-		return err
+	var observed error
+	if config.ObserveInterval > 0 {
+		observed = observer.Setup(mgr, observer.Config{
+			Egress: config.Egress, Interval: config.ObserveInterval, GlobalNamespace: config.GlobalNamespace, Change: config.Change,
+			Clock: engine.Clock, Options: options,
+		})
 	}
-	config.Scheduler.Poll, config.Scheduler.Clock, config.Scheduler.Options = engine.Poll, clock.RealClock{}, options
-	if err := scheduler.Setup(mgr, config.Scheduler); err != nil {
-		return err
-	}
-	if err := mgr.Add(&ledgers.Keeper{Store: engine.Store, Poll: engine.Poll, Owners: Lists()}); err != nil {
-		return fmt.Errorf("add the keeper of ledgers: %w", err)
-	}
-	return nil
+	return errors.Join(
+		observed,
+		clusters.SetupWithManager(mgr, options),
+		scheduler.Setup(mgr, scheduler.Config{
+			Egress: config.Egress, Seed: config.Seed, Poll: engine.Poll, Clock: clock.RealClock{}, Options: options,
+		}),
+		mgr.Add(&ledgers.Keeper{Store: engine.Store, Poll: engine.Poll, Owners: Lists()}),
+	)
 }
 
 // paused reports past the cache whether a Cluster is.

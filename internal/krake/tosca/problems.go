@@ -13,6 +13,16 @@ import (
 // with "/" and allows all below it. If it is empty nothing may be imported.
 type Imports []string
 
+// ParseImports checks that each is an absolute URL.
+func ParseImports(all []string) (Imports, error) {
+	for _, one := range all {
+		if u, err := url.Parse(one); err != nil || u.Scheme == "" || u.Host == "" {
+			return nil, fmt.Errorf("%q isn't a URL with a host, such as https://example.com/types/", one)
+		}
+	}
+	return all, nil
+}
+
 // Problems of a template's structure, each with its place and its remedy.
 func (i Imports) Problems(t *Template) (problems []string) {
 	say := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }

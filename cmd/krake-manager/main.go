@@ -1,0 +1,105 @@
+// krake-manager makes whole clusters from TOSCA templates, each on the cloud that matches it best, through infrastructure managers.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/bedplate/bedplate/internal/krake/im"
+	"github.com/bedplate/bedplate/internal/krake/provider"
+	"github.com/bedplate/bedplate/internal/krake/tosca"
+	"github.com/bedplate/bedplate/internal/krake/webhook"
+	"github.com/bedplate/bedplate/internal/manager"
+	"github.com/bedplate/bedplate/internal/waiting"
+)
+
+// flags are those that only this manager has.
+type flags struct {
+	globalNamespace           string
+	imports                   []string
+	createDeadline, observing time.Duration
+	seed                      uint64
+}
+
+func main() {
+	command, _ := newCommand()
+	if err := command.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		os.Exit(1)
+	}
+}
+
+func newCommand() (*cobra.Command, *flags) {
+	f := &flags{}
+	command := manager.EngineCommand("bedplate-krake-manager", "Whole clusters through an infrastructure manager, on the best matching cloud",
+		func(ctx context.Context, options *manager.Options) error {
+			config, err := f.read()
+			if err != nil {
+				return err
+			}
+			return run(ctx, options, config)
+		})
+	command.Flags().StringVar(&f.globalNamespace, "global-namespace", provider.DefaultGlobalNamespace,
+		"Namespace of the Secrets of GlobalClouds and GlobalInfrastructureProviders.")
+	command.Flags().StringSliceVar(&f.imports, "tosca-imports", nil, "What templates may import: URLs, or prefixes of URLs that end with /. "+
+		"If empty, templates may import nothing.")
+	command.Flags().DurationVar(&f.createDeadline, "create-deadline", provider.DefaultCreateDeadline,
+		"How long an infrastructure may be in progress until it is reconfigured.")
+	command.Flags().DurationVar(&f.observing, "observe-interval", provider.DefaultObserveInterval,
+		"Interval between probes of a healthy cluster. 0 disables the observers of clusters and of infrastructure providers.")
+	command.Flags().Uint64Var(&f.seed, "scheduler-seed", 0, "Seed of the choice among clouds with the same score.")
+	return command, f
+}
+
+// read the flags into the configuration of the controllers.
+func (f flags) read() (c provider.Config, err error) {
+	if problems := validation.IsDNS1123Label(f.globalNamespace); len(problems) > 0 {
+		return c, fmt.Errorf("--global-namespace %q: %s", f.globalNamespace, problems[0])
+	}
+	if f.createDeadline <= 0 {
+		return c, errors.New("--create-deadline: has to be positive")
+	}
+	if f.observing < 0 {
+		return c, errors.New("--observe-interval: can't be negative")
+	}
+	if c.Imports, err = tosca.ParseImports(f.imports); err != nil {
+		return c, fmt.Errorf("--tosca-imports: %w", err)
+	}
+	c.GlobalNamespace, c.CreateDeadline, c.ObserveInterval, c.Seed = f.globalNamespace, f.createDeadline, f.observing, f.seed
+	return c, nil
+}
+
+func run(ctx context.Context, options *manager.Options, config provider.Config) error {
+	scheme := runtime.NewScheme()
+	if err := provider.AddToScheme(scheme); err != nil {
+		return fmt.Errorf("build the scheme: %w", err)
+	}
+	options.SecretsNamespace = config.GlobalNamespace
+	mgr, err := options.New(scheme)
+	if err != nil {
+		return err
+	}
+	if config.Egress, err = options.EgressPolicy(ctx); err != nil {
+		return err
+	}
+	config.Change = im.Paced(options.Poll, options.OutsideQPS, options.OutsideBurst, config.Egress)
+	engine := options.Engine(mgr)
+	if err := provider.Setup(ctx, mgr, engine, config, options.Controller()); err != nil {
+		return err
+	}
+	if err := options.Webhooks(mgr, webhook.Options{Imports: config.Imports}.SetupWithManager); err != nil {
+		return err
+	}
+	if err := mgr.Add(waiting.New(mgr.GetClient(), provider.Lists()...)); err != nil {
+		return fmt.Errorf("count what waits: %w", err)
+	}
+	return options.Run(ctx, mgr, engine)
+}

@@ -1,0 +1,53 @@
+package provider_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
+	"github.com/bedplate/bedplate/internal/krake/guard"
+	"github.com/bedplate/bedplate/internal/krake/kraketest"
+)
+
+// A whole file is deleted at once: cloud, provider and Secrets stay until the infrastructure is gone.
+func TestKeep_allThatAClusterIsMadeWithStaysAsLongAsIt(t *testing.T) {
+	t.Parallel()
+	f := kraketest.Start(t)
+	cloud := f.CreateCloud()
+	c := f.CreateCluster("demo")
+	f.UntilState(c, krakev1.StateConnecting)
+	im := &krakev1.InfrastructureProvider{}
+	im.Namespace, im.Name = f.Namespace, kraketest.ProviderName
+	login, key := f.Secret(kraketest.ProviderName, nil), f.Secret(kraketest.CloudName, nil)
+	for object, finalizer := range map[client.Object]string{
+		cloud: guard.Finalizer, im: guard.Finalizer, login: guard.SecretFinalizer, key: guard.SecretFinalizer,
+	} {
+		f.Expect(f.Read(object)).To(Succeed())
+		f.Expect(object.GetFinalizers()).To(ContainElement(finalizer), "%T", object)
+	}
+	for _, object := range []client.Object{login, key, im, cloud, c} {
+		f.Delete(object)
+	}
+	for _, object := range []client.Object{c, cloud, im, login, key} {
+		f.UntilGone(object)
+	}
+	f.Expect(f.IM.State()).To(BeEmpty())
+}
+
+// Without the Secret of a cloud, what is made there couldn't be deleted.
+func TestKeep_nothingIsMadeWithASecretThatIsBeingDeleted(t *testing.T) {
+	t.Parallel()
+	f := kraketest.StartIM(t)
+	cloud := f.CreateCloud()
+	key := f.Secret(kraketest.CloudName, nil)
+	kraketest.Change(f, key, func(s *corev1.Secret) { s.Finalizers = []string{"test/of-another-client"} })
+	f.Delete(key)
+	f.RunControllers()
+	c := f.CreateCluster("demo")
+	f.UntilReason(c, krakev1.InfrastructureReadyCondition, "Invalid", "secret "+f.Namespace+"/"+cloud.Name)
+	f.Expect(f.Called("createInfrastructure")).To(BeZero())
+	kraketest.Change(f, key, func(s *corev1.Secret) { s.Finalizers = nil })
+}
