@@ -21,4 +21,6 @@ func simulateBMMCommand() *cobra.Command { return nil }
 
 func simulateIBMCloudCommand() *cobra.Command { return nil }
 
+func simulateIMCommand() *cobra.Command { return nil }
+
 func canRunOverlay() error { return errors.New("a lab needs Linux") }

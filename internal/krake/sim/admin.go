@@ -12,14 +12,18 @@ import (
 
 // adminHandler serves what is not part of IM, to loopback clients only: what simulator.Service.Admin has, and
 //
-//	GET    /simulator/state     everything that exists (State)
-//	POST   /simulator/status    change the state of an infrastructure (Status)
-//	POST   /simulator/vanish    remove one without the API ({"id"})
-//	POST   /simulator/outcomes  let the next one that is created go wrong (Outcome)
-//	POST   /simulator/users     make a user, or change a password ({"username", "password"})
+//	GET    /simulator/state        everything that exists (State)
+//	GET    /simulator/clusters     the machines that are on (Cluster)
+//	POST   /simulator/kubeconfigs  say what the output kubeconfig of an infrastructure is (Kubeconfig)
+//	POST   /simulator/status       change the state of an infrastructure (Status)
+//	POST   /simulator/vanish       remove one without the API ({"id"})
+//	POST   /simulator/outcomes     let the next one that is created go wrong (Outcome)
+//	POST   /simulator/users        make a user, or change a password ({"username", "password"})
 func (s *Server) adminHandler() *simulator.Admin {
 	a := s.Admin(func(w http.ResponseWriter, r *http.Request, err error) { fail(w, r, err) })
 	a.Serve("GET /simulator/state", func(w http.ResponseWriter, _ *http.Request) { simulator.WriteJSON(w, s.State()) })
+	a.Serve("GET /simulator/clusters", func(w http.ResponseWriter, _ *http.Request) { simulator.WriteJSON(w, s.Clusters()) })
+	a.Serve("POST /simulator/kubeconfigs", simulator.Accept(a, s.SetKubeconfig))
 	a.Serve("POST /simulator/status", simulator.Accept(a, s.SetStatus))
 	a.Serve("POST /simulator/vanish", simulator.Accept(a, func(o struct{ ID string }) error { return s.Vanish(o.ID) }))
 	a.Serve("POST /simulator/outcomes", simulator.Accept(a, s.SetOutcome))
@@ -96,6 +100,27 @@ func (s *Server) SetStatus(status Status) error {
 		if err == nil {
 			i.forced = status.State
 			i.say(now, "The state was set to %q", status.State)
+		}
+		return err
+	})
+}
+
+// Kubeconfig of an infrastructure.
+type Kubeconfig struct {
+	ID string `json:"id"`
+	// Kubeconfig is the text of the output.
+	Kubeconfig string `json:"kubeconfig"`
+}
+
+// SetKubeconfig says what an infrastructure's output kubeconfig is, instead of Server.Kubeconfig. It may be said again.
+func (s *Server) SetKubeconfig(k Kubeconfig) error {
+	if k.Kubeconfig == "" {
+		return fmt.Errorf("infrastructure %s needs a kubeconfig", k.ID)
+	}
+	return s.view(s.Now(), func() error {
+		i, err := s.known(k.ID)
+		if err == nil {
+			i.kubeconfig = k.Kubeconfig
 		}
 		return err
 	})

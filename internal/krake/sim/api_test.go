@@ -191,6 +191,42 @@ func TestKubeconfig_isWhatTheTestSays(t *testing.T) {
 	})
 }
 
+// A cluster is made of machines that are on, and only who makes it knows its kubeconfig.
+func TestKubeconfig_byAdminIsWaitedFor(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		admin := func(method, path, body string) answer {
+			return b.as("").ask(method, "/simulator/"+path, body)
+		}
+		id := b.create(single)
+		path := "/infrastructures/" + id
+		b.Expect(admin("GET", "clusters", "").Text).To(MatchJSON(`[]`))
+		b.pass(2 * time.Minute)
+		on := `{"id": "` + id + `", "name": "demo", "nodes": ["front-0", "wn-1", "wn-2"]`
+		b.Expect(admin("GET", "clusters", "").Text).To(MatchJSON(`[`+on+`}]`), "they are on before it is configured")
+		said := `{"id": "` + id + `", "kubeconfig": "how to reach it"}`
+		b.Expect(admin("POST", "kubeconfigs", `{"id": "`+id+`"}`).Status).To(Equal(400))
+		b.Expect(admin("POST", "kubeconfigs", strings.Replace(said, id, "other", 1)).Status).To(Equal(400))
+		b.pass(24 * time.Hour)
+		b.Expect(b.state(id).State).To(Equal(im.Running))
+		b.Expect(b.get(path + "/outputs").Text).To(MatchJSON(`{"outputs": {"kubeconfig": null, "fixed": "always"}}`))
+		b.Expect(admin("POST", "kubeconfigs", said).Status).To(Equal(204))
+		b.Expect(b.state(id).State).To(Equal(im.Configured))
+		b.Expect(b.get(path + "/outputs").Text).To(MatchJSON(`{"outputs": {"kubeconfig": "how to reach it", "fixed": "always"}}`))
+
+		b.Expect(b.post(path, strings.Replace(single, "default: 2", "default: 3", 1)).Status).To(Equal(200))
+		b.Expect(admin("GET", "clusters", "").Text).To(MatchJSON(`[`+on+`, "kubeconfig": true}]`), "the new one isn't on yet")
+		b.pass(time.Hour)
+		b.Expect(b.state(id).State).To(Equal(im.Configured))
+		b.Expect(admin("GET", "clusters", "").Text).To(ContainSubstring(`"wn-3"`))
+		b.Expect(b.ask("DELETE", path+"?async=true", "").Status).To(Equal(200))
+		b.Expect(admin("GET", "clusters", "").Text).To(MatchJSON(`[]`))
+
+		other := b.create(strings.ReplaceAll(single, "kubeconfig: {value", "other: {value"))
+		b.pass(time.Hour)
+		b.Expect(b.state(other).State).To(Equal(im.Configured), "it has no such output")
+	}, func(c *sim.Config) { c.OutputsByAdmin = true })
+}
+
 func TestUsers_areKeptApart(t *testing.T) {
 	inSimulatedTime(t, func(b bench) {
 		id := b.create(single)

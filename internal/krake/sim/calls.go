@@ -67,6 +67,7 @@ func (s *Server) create(c *call) (answer reply, _ error) {
 	}
 	err = s.view(c.now, func() error {
 		i := &infrastructure{id: uuid.NewString(), user: c.who.user, userName: c.who.name, template: t, radl: radl, created: c.now}
+		i.byAdmin = s.config.OutputsByAdmin
 		i.name, _ = in(t, "metadata")["infra_name"].(string)
 		if cloud := c.who.cloud; cloud != nil {
 			i.cloud = cloud[im.FieldType] + " " + cloud[im.FieldHost]

@@ -21,6 +21,9 @@ type Config struct {
 	NoFilter bool `json:"noFilter,omitempty"`
 	// ListRecords lets lists show the records that have come back after a deletion.
 	ListRecords bool `json:"listRecords,omitempty"`
+	// OutputsByAdmin lets an infrastructure whose template has the output kubeconfig be configured only when SetKubeconfig has said what that
+	// is: who runs the simulator makes the clusters.
+	OutputsByAdmin bool `json:"outputsByAdmin,omitempty"`
 	// Files are those of the server, which a header may name.
 	Files map[string]string `json:"files,omitempty"`
 	// Speed is the number of simulated seconds per real second; 1, the default, is real time.

@@ -19,6 +19,9 @@ type infrastructure struct {
 	// template, or what it was made of instead, in RADL.
 	template template
 	radl     string
+	// kubeconfig is the output that SetKubeconfig has said, without which it isn't configured if byAdmin is true.
+	kubeconfig string
+	byAdmin    bool
 
 	created time.Time
 	// ready is when it is configured, as things are.
@@ -161,8 +164,16 @@ func (i *infrastructure) stateOf(m machine, now time.Time) im.State {
 		return im.Running
 	case i.trouble != nil && !now.Before(i.ready.Add(time.Duration(i.trouble.After)*time.Second)):
 		return i.trouble.State
+	case i.lacksKubeconfig():
+		return im.Running
 	}
 	return im.Configured
+}
+
+// lacksKubeconfig reports whether the output has to be said yet.
+func (i *infrastructure) lacksKubeconfig() bool {
+	_, has := i.template.outputs()[kubeconfigOutput]
+	return i.byAdmin && i.kubeconfig == "" && has
 }
 
 // worst first: an infrastructure has the first of these states that a machine has.

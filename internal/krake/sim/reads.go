@@ -6,35 +6,42 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/bedplate/bedplate/internal/krake/im"
 )
 
 // kubeconfigOutput is the output of a template that a cluster is reached by.
 const kubeconfigOutput = "kubeconfig"
 
-// Cluster is an infrastructure whose machines are running, as who could look into the cloud would see it.
+// Cluster is an infrastructure with machines that are on, as who could look into the cloud would see it.
 type Cluster struct {
-	ID   string
-	Name string
-	// Nodes are the names of its machines.
-	Nodes []string
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"`
+	// Nodes are the names of the machines that are on.
+	Nodes []string `json:"nodes"`
+	// Kubeconfig says that SetKubeconfig has been called for it.
+	Kubeconfig bool `json:"kubeconfig,omitempty"`
 }
 
-// clusterOf an infrastructure with machines.
-func clusterOf(i *infrastructure) Cluster {
-	cluster := Cluster{ID: i.id, Name: i.name}
+// clusterOf the machines of an infrastructure that are on.
+func clusterOf(i *infrastructure, now time.Time) Cluster {
+	cluster := Cluster{ID: i.id, Name: i.name, Kubeconfig: i.kubeconfig != ""}
 	for _, m := range i.machines {
-		cluster.Nodes = append(cluster.Nodes, m.node+"-"+strconv.Itoa(m.id))
+		switch i.stateOf(m, now) {
+		case im.Running, im.Configured, im.Unconfigured, im.Unknown:
+			cluster.Nodes = append(cluster.Nodes, m.node+"-"+strconv.Itoa(m.id))
+		}
 	}
 	return cluster
 }
 
-// Clusters are all that have been configured and aren't being deleted.
-func (s *Server) Clusters() (all []Cluster) {
-	now := s.Now()
+// Clusters are all infrastructures with a machine that is on.
+func (s *Server) Clusters() []Cluster {
+	all, now := []Cluster{}, s.Now()
 	_ = s.view(now, func() error { // can't fail
 		for _, i := range s.all.Items {
-			if i.deleted.IsZero() && i.reachable(now) {
-				all = append(all, clusterOf(i))
+			if cluster := clusterOf(i, now); len(cluster.Nodes) > 0 {
+				all = append(all, cluster)
 			}
 		}
 		return nil
@@ -45,7 +52,7 @@ func (s *Server) Clusters() (all []Cluster) {
 // reachable reports whether an infrastructure has been configured since its machines were asked for, whatever has become of it later.
 func (i *infrastructure) reachable(now time.Time) bool {
 	bad := i.trouble != nil && i.trouble.After == 0
-	return !bad && !now.Before(i.ready) && len(i.machines) > 0
+	return !bad && !now.Before(i.ready) && len(i.machines) > 0 && !i.lacksKubeconfig()
 }
 
 // state of an infrastructure. A read right after a DELETE brings the record back.
@@ -74,7 +81,11 @@ func (s *Server) outputs(c *call) (reply, error) {
 		}
 		values = i.template.outputs()
 		if _, has := values[kubeconfigOutput]; has && i.reachable(c.now) {
-			made := clusterOf(i)
+			if i.kubeconfig != "" {
+				values[kubeconfigOutput] = i.kubeconfig
+				return reply{}, nil
+			}
+			made := clusterOf(i, c.now)
 			cluster = &made
 		}
 		return reply{}, nil
