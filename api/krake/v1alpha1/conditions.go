@@ -70,6 +70,12 @@ const (
 	StateOffline ClusterState = "OFFLINE"
 )
 
+// ClusterStates are all states of a Cluster.
+var ClusterStates = []ClusterState{
+	StatePending, StateCreating, StateReconciling, StateDeleting, StateFailingReconciliation, StateFailed, StateConnecting,
+	StateOnline, StateNotReady, StateUnhealthy, StateDegraded, StateOffline,
+}
+
 // ReasonCode says in one of Krake's words why something is as it is.
 //
 // +kubebuilder:validation:MaxLength=64
