@@ -161,7 +161,7 @@ type Want[T any] struct {
 
 // Repair recovers a resource that isn't ready. If it differs from the spec, an Update is tried first.
 type Repair[T any] struct {
-	// After is how long it may be in progress until it counts as failed; 0 sets no limit.
+	// After is how long it may be in progress, also after a remedy, until it counts as failed; 0 sets no limit.
 	After time.Duration
 	// Remedy is a call that may help. The engine reads the resource again afterwards. The call may be made twice.
 	Remedy func(ctx context.Context, object *T) error

@@ -179,3 +179,48 @@ func TestRepair_notOfTheUsersOwn(t *testing.T) {
 	}
 	f.Expect(f.service.called("remedy " + theirs.id)).To(BeZero())
 }
+
+// A remedy that takes longer than the pause between two isn't interrupted by the next one.
+func TestRepair_ofWhatIsInProgressWaitsAsLongAgain(t *testing.T) {
+	t.Parallel()
+	f := broken(t, 1)
+	f.service.things["id-1"].creating = true
+	patient := func(w *graph.Want[thing]) {
+		w.Repair.After, w.Repair.Limits = 10*time.Minute, graph.Limits{Most: mostRemedies}
+	}
+	var at []time.Duration
+	began := f.clock.Now()
+	for range 60 {
+		before := f.service.called("remedy id-1")
+		f.mends(patient)
+		if f.service.called("remedy id-1") > before {
+			at = append(at, f.clock.Since(began).Truncate(time.Minute))
+		}
+		f.clock.Step(time.Minute)
+	}
+	f.Expect(at).To(Equal([]time.Duration{10 * time.Minute, 20 * time.Minute, 30 * time.Minute}))
+}
+
+// What wasn't tried doesn't count, so that there are as many tries as there may be.
+func TestRepair_ofASuspendedProcessDoesNotCount(t *testing.T) {
+	t.Parallel()
+	f := broken(t, 100)
+	suspended := true
+	f.write = func() error {
+		if suspended {
+			f.clock.Step(time.Minute)
+		}
+		return nil
+	}
+	for range mostRemedies + 1 {
+		f.mends()
+	}
+	f.Expect(f.service.called("remedy id-1")).To(BeZero())
+	f.Expect(f.ledger().Entry("lonely").Repairs).To(BeZero())
+	suspended = false
+	for range 100 {
+		f.mends()
+		f.clock.Step(poll)
+	}
+	f.Expect(f.service.called("remedy id-1")).To(Equal(mostRemedies))
+}

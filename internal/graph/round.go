@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -349,14 +350,16 @@ func (r *round[T]) change(ctx context.Context, s decide.Step) error {
 	return r.update.Apply(ctx)
 }
 
-// remedy is counted before it is tried, and isn't tried by a process that was suspended in between: what it saw is stale.
+// remedy is counted before it is tried. A process that was suspended in between doesn't try it, because what it saw is stale, and takes
+// the count back.
 func (r *round[T]) remedy(ctx context.Context, s decide.Step) error {
+	before := r.entry()
 	if err := r.write(ctx, s); err != nil {
 		return err
 	}
 	r.sight.Remedied = true
-	if r.g.engine.Clock.Since(s.Entry.RepairedAt.Time) > r.wish.Poll {
-		return phases.ErrStale
+	if r.g.engine.Clock.Since(s.Entry.RepairedAt.Time) > max(r.wish.Poll, time.Second) {
+		return cmp.Or(r.write(ctx, decide.Step{Verb: decide.Note, Entry: before}), phases.ErrStale)
 	}
 	err := r.want.Repair.Remedy(ctx, r.seen(r.ID()))
 	if err == nil {

@@ -2,6 +2,7 @@ package decide
 
 import (
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -72,7 +73,7 @@ func (d decision) mend(o Thing) Step {
 				e.Repairs, e.RepairedAt, e.Message = 0, nil, ""
 			}
 		})
-	case o.Phase.State == phases.StateWaiting && (d.w.Patience == 0 || d.within(e.UnreadySince, d.w.Patience)):
+	case o.Phase.State == phases.StateWaiting && (d.w.Patience == 0 || d.waits()):
 		return show(o)
 	case d.w.Updates && !d.s.Compared:
 		return Step{Verb: Compare, ID: o.ID}
@@ -86,6 +87,13 @@ func (d decision) mend(o Thing) Step {
 		return ends(phases.Failed("%s: no further repair is attempted (%s); correct the spec, or repair it yourself", o.Phase.Message, d.tried()))
 	}
 	return d.write(Remedy, func(e *ledgerv1.Entry) { e.Repairs, e.RepairedAt = e.Repairs+1, d.stamp() })
+}
+
+// waits reports whether it may still be in progress, since it was first seen unready or since something was last done about it.
+func (d decision) waits() bool {
+	return slices.ContainsFunc([]*metav1.Time{d.e.UnreadySince, d.e.AppliedAt, d.e.RepairedAt}, func(since *metav1.Time) bool {
+		return since != nil && d.within(since, d.w.Patience)
+	})
 }
 
 // rests reports whether the last remedy may still take effect.
