@@ -6,29 +6,26 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"sync"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/bedplate/bedplate/internal/krake/sim"
+	"github.com/bedplate/bedplate/internal/localstack/tools"
+	"github.com/bedplate/bedplate/internal/localstack/workload"
 )
 
-type simulateIMOptions struct {
-	config, listen string
-	speed          float64
-	outputsByAdmin bool
-}
-
 func simulateIMCommand() *cobra.Command {
-	var o simulateIMOptions
+	var o simulateOptions
 	command := &cobra.Command{
 		Use:   "im",
 		Short: "Simulate GRyCAP's Infrastructure Manager (IM), and the clouds behind it",
 		Long: `Simulates the REST API of GRyCAP's Infrastructure Manager: infrastructures made of TOSCA templates, with the delays and the
-errors of the real one, and what it does wrong. Its clouds are of all types, and have no machines: infrastructures only change their
-state. Without --config, everybody is a user.
+errors of the real one, and what it does wrong. Its clouds are of all types. Without --config, everybody is a user.
 
-The output kubeconfig of an infrastructure leads to nothing. With --outputs-by-admin, who runs the simulator makes the clusters: an
-infrastructure whose template has this output is configured only when the output was said.
+With --dir, the clusters of infrastructures run: a real control plane for each, with a node for each machine, at loopback addresses. Without
+it infrastructures only change their state, and their output kubeconfig leads to nothing.
 
 Below /simulator/ are switches that the real API doesn't have: GET state, clusters (the machines that are on) and calls; POST faults,
 chaos (random faults of a seed), kubeconfigs, status, vanish, outcomes and users; DELETE faults and chaos.`,
@@ -39,10 +36,8 @@ chaos (random faults of a seed), kubeconfigs, status, vanish, outcomes and users
   curl http://127.0.0.1:8080/simulator/state
   curl http://127.0.0.1:8080/simulator/calls
 
-  # Which machines are on, and how their cluster is reached
+  # Which machines are on
   curl http://127.0.0.1:8080/simulator/clusters
-  jq -n --arg id ID --rawfile text kubeconfig '{id: $id, kubeconfig: $text}' |
-    curl http://127.0.0.1:8080/simulator/kubeconfigs -d @-
 
   # The next infrastructure stays unconfigured
   curl http://127.0.0.1:8080/simulator/outcomes -d '{"state": "unconfigured", "times": -1}'`,
@@ -53,11 +48,12 @@ chaos (random faults of a seed), kubeconfigs, status, vanish, outcomes and users
 	flags.StringVar(&o.config, "config", "", "YAML file with what is simulated: users, release, times (default: everybody is a user)")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address to listen on; plain HTTP, so only loopback")
 	flags.Float64Var(&o.speed, "speed", 0, "simulated seconds per second; 0: as in the --config file")
-	flags.BoolVar(&o.outputsByAdmin, "outputs-by-admin", false, "infrastructures are configured only when their output kubeconfig was said")
+	flags.StringVar(&o.dir, "dir", "", "folder for the clusters' data and logs; empty: clusters don't run")
+	addToolsFlag(command, &o.tools)
 	return command
 }
 
-func simulateIM(ctx context.Context, o simulateIMOptions) error {
+func simulateIM(ctx context.Context, o simulateOptions) error {
 	world := sim.Default()
 	if o.config != "" {
 		var err error
@@ -68,7 +64,7 @@ func simulateIM(ctx context.Context, o simulateIMOptions) error {
 	if o.speed != 0 {
 		world.Speed = o.speed
 	}
-	world.OutputsByAdmin = world.OutputsByAdmin || o.outputsByAdmin
+	world.OutputsByAdmin = world.OutputsByAdmin || o.dir != ""
 	listener, err := listenLoopback(ctx, o.listen)
 	if err != nil {
 		return err
@@ -79,6 +75,45 @@ func simulateIM(ctx context.Context, o simulateIMOptions) error {
 	if err != nil {
 		return err
 	}
+	if o.dir != "" {
+		stop, err := runClusters(ctx, server, o, log)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 	log.Info("listening", "url", "http://"+listener.Addr().String())
 	return serve(ctx, listener, server)
+}
+
+// runClusters of the infrastructures that have machines, until stop is called, which returns when all have ended.
+func runClusters(ctx context.Context, server *sim.Server, o simulateOptions, log *slog.Logger) (stop func(), err error) {
+	dir, err := tools.Find(o.tools)
+	if err == nil {
+		err = dir.Require(workload.Tools...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	clusters := workload.New(workload.Config{Dir: o.dir, Tools: dir, Log: log, Reached: func(id, kubeconfig string) {
+		if err := server.SetKubeconfig(sim.Kubeconfig{ID: id, Kubeconfig: kubeconfig}); err != nil { // it was deleted meanwhile
+			log.Info("cluster isn't wanted any more", "error", err)
+		}
+	}})
+	ctx, cancel := context.WithCancel(ctx)
+	var following sync.WaitGroup
+	following.Go(func() {
+		wait.UntilWithContext(ctx, func(context.Context) {
+			var wanted []workload.Cluster
+			for _, c := range server.Clusters() {
+				wanted = append(wanted, workload.Cluster{ID: c.ID, Nodes: c.Nodes})
+			}
+			clusters.Sync(wanted)
+		}, syncInterval)
+	})
+	return func() {
+		cancel()
+		following.Wait()
+		clusters.Close()
+	}, nil
 }
