@@ -19,6 +19,7 @@ var examples = map[string][]string{
 	"bmm":                {"bmm/cluster.yaml", "bmm/cloud-controller-manager.yaml"},
 	"bmm-class":          {"bmm/clusterclass.yaml", "bmm/cluster-from-class.yaml", "bmm/cloud-controller-manager.yaml"},
 	"hydrazine":          {"hydrazine/site.yaml", "hydrazine/groups.yaml", "hydrazine/services.yaml"},
+	"krake":              {"krake/clouds.yaml", "krake/cluster.yaml"},
 	"openshift-machines": {"openshift/machines.yaml"},
 	"powervs":            {"powervs/cluster.yaml", "powervs/cloud-controller-manager.yaml"},
 	"powervs-class": {

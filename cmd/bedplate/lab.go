@@ -62,6 +62,9 @@ If something fails, or on Ctrl-C, everything is taken down: no process and no fi
   # A cluster on Power Virtual Server, behind a load balancer of a simulated account of IBM Cloud
   bedplate lab up --example powervs
 
+  # A cluster on the better of two clouds, made by a simulated infrastructure manager
+  bedplate lab up --example krake
+
   # OpenShift's Machine API: a Machine and a MachineSet that become instances
   bedplate lab up --example openshift-machines
 
@@ -187,8 +190,12 @@ func printLab(out io.Writer, l *lab.Lab, toolDir string, took time.Duration) err
 	fmt.Fprintf(&text, "\nThe lab is up after %.0f s. Look around:\n\n", took.Seconds())
 	fmt.Fprintf(&text, "  export PATH=%s:$PATH KUBECONFIG=%s\n", toolDir, l.Kubeconfig)
 	if c := l.Cluster; c != nil {
-		fmt.Fprintf(&text, "  bedplate describe cluster %s\n", c.Name)
-		fmt.Fprintf(&text, "  kubectl get clusters,machines\n")
+		describe, list := "cluster", "clusters,machines"
+		if c.System != "" {
+			describe, list = c.System, "krc,clouds"
+		}
+		fmt.Fprintf(&text, "  bedplate describe %s %s\n", describe, c.Name)
+		fmt.Fprintf(&text, "  kubectl get %s\n", list)
 		fmt.Fprintf(&text, "  kubectl --kubeconfig %s get nodes\n", c.Kubeconfig)
 	}
 	if l.MachineNamespace != "" {

@@ -9,5 +9,5 @@ import (
 var krakeSystem = system{
 	name: "krake", title: "whole clusters through an infrastructure manager",
 	scheme:   runtime.NewSchemeBuilder(krakev1.AddToScheme),
-	simulate: simulateIMCommand,
+	examples: []string{"krake"}, simulate: simulateIMCommand,
 }

@@ -21,6 +21,7 @@ import (
 
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
+	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
 	"github.com/bedplate/bedplate/internal/localstack/boot"
 	"github.com/bedplate/bedplate/internal/localstack/controlplane"
 	"github.com/bedplate/bedplate/internal/localstack/loopback"
@@ -32,7 +33,7 @@ import (
 
 // Tools returns the names of all tools that a stack and its machines need.
 func Tools() []string {
-	return slices.Concat(BMMTools(), OpenShiftTools(), HydrazineTools(), PowerVSTools())
+	return slices.Concat(BMMTools(), OpenShiftTools(), HydrazineTools(), PowerVSTools(), KrakeTools())
 }
 
 // BMMTools are those of a stack with the system bmm.
@@ -57,7 +58,7 @@ func Files() []string {
 const simulators = "simulators"
 
 // programs that have a kubeconfig each.
-var programs = []string{BMMManager, BMMMachineController, HydrazineManager, hydrazineSpeaker, hydrazineProxy, PowerVSManager}
+var programs = []string{BMMManager, BMMMachineController, HydrazineManager, hydrazineSpeaker, hydrazineProxy, PowerVSManager, KrakeManager}
 
 // Config describes a stack.
 type Config struct {
@@ -164,7 +165,7 @@ func scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, machinev1.Install, resourcev1.AddToScheme,
-		networkfabricv1.AddToScheme,
+		networkfabricv1.AddToScheme, krakev1.AddToScheme,
 	} {
 		if err := add(s); err != nil {
 			panic(err) // two types of one name: a mistake in this program
@@ -174,7 +175,7 @@ func scheme() *runtime.Scheme {
 }
 
 // Client returns an administrator's client that knows Kubernetes' own types, Cluster API's core types, OpenShift's Machine
-// API and Hydrazine's.
+// API, Hydrazine's and Krake's.
 func (s *Stack) Client() client.Client { return s.client }
 
 // AdminConfig returns an administrator's client configuration.

@@ -50,7 +50,7 @@ type CloudUse struct {
 
 // OpenStackCloud is a project of an OpenStack.
 type OpenStackCloud struct {
-	// url of Keystone, such as https://openstack.example.com:5000/v3.
+	// url of Keystone, such as https://openstack.example.com:5000.
 	// +required
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:Pattern=`^https?://[^\s;]+$`

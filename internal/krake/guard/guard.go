@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/retry"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -54,6 +55,7 @@ type Config struct {
 // Guards keep what Clusters are made on and with.
 type Guards struct {
 	client  client.Client
+	live    client.Reader
 	secrets *credentials.Guard
 }
 
@@ -65,7 +67,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, config Config) (*Guards, error
 		failed = append(failed, k.setup(mgr, config.Options))
 	}
 	secrets, err := setupSecrets(ctx, mgr, config)
-	return &Guards{mgr.GetClient(), secrets}, errors.Join(append(failed, err)...)
+	return &Guards{mgr.GetClient(), mgr.GetAPIReader(), secrets}, errors.Join(append(failed, err)...)
 }
 
 // Keep a cloud, a provider and their Secrets right before the first thing is made with them, if they aren't kept yet. Where that fails
@@ -77,14 +79,25 @@ func (g *Guards) Keep(ctx context.Context, objects []client.Object, secrets ...t
 		}
 	}
 	for _, object := range objects {
-		if !object.GetDeletionTimestamp().IsZero() && !controllerutil.ContainsFinalizer(object, Finalizer) {
-			return fault.Invalidf("%s is being deleted, and is used: create it again", object.GetName())
+		if controllerutil.ContainsFinalizer(object, Finalizer) {
+			continue
 		}
-		if err := patch.AddFinalizer(ctx, g.client, object, Finalizer); err != nil {
+		if err := retry.RetryOnConflict(retry.DefaultRetry, func() error { return g.keep(ctx, object) }); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// keep an object that the cache has without a finalizer.
+func (g *Guards) keep(ctx context.Context, object client.Object) error {
+	if err := g.live.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+		return fmt.Errorf("get %s: %w", object.GetName(), err)
+	}
+	if !object.GetDeletionTimestamp().IsZero() && !controllerutil.ContainsFinalizer(object, Finalizer) {
+		return fault.Invalidf("%s is being deleted, and is used: create it again", object.GetName())
+	}
+	return patch.AddFinalizer(ctx, g.client, object, Finalizer)
 }
 
 // kind that is kept while it is used.

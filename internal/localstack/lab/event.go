@@ -53,6 +53,7 @@ type Proxy struct {
 
 // Cluster is the example's workload cluster.
 type Cluster struct {
+	System     string `json:"system,omitempty"` // that makes it, if that isn't Cluster API
 	Namespace  string `json:"namespace"`
 	Name       string `json:"name"`
 	Kubeconfig string `json:"kubeconfig"` // of its administrator

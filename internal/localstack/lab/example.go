@@ -52,6 +52,7 @@ type other struct {
 
 // others by the names of their examples.
 var others = map[string]other{
+	KrakeExample:       {tools: localstack.KrakeTools, plain: true, start: (*run).startKrake},
 	"powervs":          {tools: localstack.PowerVSTools, start: (*run).startPowerVS},
 	"powervs-class":    {tools: localstack.PowerVSTools, start: (*run).startPowerVS},
 	"powervs-ignition": {tools: localstack.PowerVSTools, start: (*run).startPowerVS},
@@ -193,38 +194,48 @@ func unreadyMachine(ctx context.Context, c client.Client, at *Cluster) (string, 
 	return "", nil
 }
 
-// unreadyNodes asks the new cluster itself, with the kubeconfig that Cluster API made, and keeps that for the user.
+// unreadyNodes returns what the nodes of Cluster API's machines wait for, or "".
 func unreadyNodes(ctx context.Context, c client.Client, at *Cluster, wanted int) (string, error) {
-	secret := &corev1.Secret{}
-	if err := c.Get(ctx, client.ObjectKey{Namespace: at.Namespace, Name: at.Name + "-kubeconfig"}, secret); err != nil {
-		return "", err
+	nodes, reason, err := workloadNodes(ctx, c, at, wanted)
+	if err != nil || reason != "" {
+		return reason, err
 	}
-	kubeconfig := secret.Data["value"]
-	if err := os.WriteFile(at.Kubeconfig, kubeconfig, 0o600); err != nil {
-		return "", fmt.Errorf("keep the cluster's kubeconfig: %w", err)
-	}
-	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
-	if err != nil {
-		return "", err
-	}
-	config.Timeout = requestTimeout
-	workload, err := client.New(config, client.Options{})
-	if err != nil {
-		return "", err
-	}
-	nodes := &corev1.NodeList{}
-	if err := workload.List(ctx, nodes); err != nil {
-		return "", err
-	}
-	if ready := countReady(nodes.Items); ready < wanted {
-		return fmt.Sprintf("%d of %d are ready", ready, wanted), nil
-	}
-	for _, node := range nodes.Items {
+	for _, node := range nodes {
 		if node.Spec.ProviderID == "" || slices.ContainsFunc(node.Spec.Taints, isUninitialized) {
 			return node.Name + " waits for the cloud controller manager", nil
 		}
 	}
 	return unreadyMachine(ctx, c, at) // Cluster API hears of it a moment later
+}
+
+// workloadNodes asks the new cluster itself, with the kubeconfig in its Secret, and keeps that for the user. The reason is why not as many
+// are ready as are wanted.
+func workloadNodes(ctx context.Context, c client.Client, at *Cluster, wanted int) (_ []corev1.Node, reason string, _ error) {
+	secret := &corev1.Secret{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: at.Namespace, Name: at.Name + "-kubeconfig"}, secret); err != nil {
+		return nil, "", err
+	}
+	kubeconfig := secret.Data["value"]
+	if err := os.WriteFile(at.Kubeconfig, kubeconfig, 0o600); err != nil {
+		return nil, "", fmt.Errorf("keep the cluster's kubeconfig: %w", err)
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		return nil, "", err
+	}
+	config.Timeout = requestTimeout
+	workload, err := client.New(config, client.Options{})
+	if err != nil {
+		return nil, "", err
+	}
+	nodes := &corev1.NodeList{}
+	if err := workload.List(ctx, nodes); err != nil {
+		return nil, "", err
+	}
+	if ready := countReady(nodes.Items); ready < wanted {
+		return nil, fmt.Sprintf("%d of %d are ready", ready, wanted), nil
+	}
+	return nodes.Items, "", nil
 }
 
 func isUninitialized(taint corev1.Taint) bool {
