@@ -30,14 +30,19 @@ import (
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	powervsv1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
 	bmmconfig "github.com/bedplate/bedplate/config/bmm"
+	krakeconfig "github.com/bedplate/bedplate/config/krake"
 	powervsconfig "github.com/bedplate/bedplate/config/powervs"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/cluster"
 	"github.com/bedplate/bedplate/internal/bmm/webhook"
 	"github.com/bedplate/bedplate/internal/hydrazine/controller"
 	hydrazine "github.com/bedplate/bedplate/internal/hydrazine/webhook"
+	"github.com/bedplate/bedplate/internal/krake/tosca"
+	krake "github.com/bedplate/bedplate/internal/krake/webhook"
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 	"github.com/bedplate/bedplate/internal/manager"
 	ibm "github.com/bedplate/bedplate/internal/powervs/client"
@@ -46,7 +51,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testenv.Main(m, webhook.SetupWithManager, powervs.Features{BootstrapFormatIgnition: true}.SetupWithManager, func(mgr ctrl.Manager) error {
+	imports := krake.Options{Imports: tosca.Imports{"https://raw.githubusercontent.com/grycap/tosca/main/"}}
+	ignition := powervs.Features{BootstrapFormatIgnition: true}
+	testenv.Main(m, webhook.SetupWithManager, ignition.SetupWithManager, imports.SetupWithManager, func(mgr ctrl.Manager) error {
 		return errors.Join(controller.Index(context.Background(), mgr.GetFieldIndexer()), hydrazine.SetupWithManager(mgr))
 	})
 }
@@ -57,17 +64,27 @@ var guide string
 //go:embed powervs.md
 var powervsGuide string
 
-// guides are those of infrastructure providers for Cluster API.
+//go:embed krake.md
+var krakeGuide string
+
+// guides are those of systems whose objects have something outside.
 var guides = map[string]struct {
 	text string
 	crds fs.FS
+	// group of the kinds that users write.
+	group string
 	// fields is how many there are at least.
 	fields int
 	// login reads a Secret.
 	login func(*corev1.Secret) error
 }{
-	"bmm":     {guide, bmmconfig.CRDs, 100, func(s *corev1.Secret) error { return connects(bmm.FromSecret, bmm.New, s) }},
-	"powervs": {powervsGuide, powervsconfig.CRDs, 100, func(s *corev1.Secret) error { return connects(ibm.FromSecret, ibm.New, s) }},
+	"bmm": {guide, bmmconfig.CRDs, infrav1.GroupVersion.Group, 100, func(s *corev1.Secret) error {
+		return connects(bmm.FromSecret, bmm.New, s)
+	}},
+	"powervs": {powervsGuide, powervsconfig.CRDs, powervsv1.GroupVersion.Group, 100, func(s *corev1.Secret) error {
+		return connects(ibm.FromSecret, ibm.New, s)
+	}},
+	"krake": {krakeGuide, krakeconfig.CRDs, krakev1.GroupVersion.Group, 40, readsKrakeSecret},
 }
 
 func connects[Config, Client any](read func(*corev1.Secret) (Config, error), connect func(Config) (Client, error), s *corev1.Secret) error {
@@ -121,6 +138,8 @@ func TestGuide_itsExamplesAreTakenByTheAPIServer(t *testing.T) {
 	})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	c := client.WithFieldValidation(testenv.Client(t), metav1.FieldValidationStrict)
+	managers := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "bedplate-krake-system"}} // which production has
+	NewWithT(t).Expect(c.Create(t.Context(), managers)).To(Succeed())
 	for system, guide := range guides {
 		for _, e := range examplesOf(t, guide.text) {
 			t.Run(fmt.Sprintf("%s line %d", system, e.line), func(t *testing.T) {
@@ -161,12 +180,12 @@ func TestGuide_showsEveryField(t *testing.T) {
 			shown := map[string]bool{}
 			for _, e := range examplesOf(t, guide.text) {
 				for _, object := range e.objects {
-					if object.GroupVersionKind().Group == infrav1.GroupVersion.Group {
-						show(shown, object.GetKind()+".spec", object.Object["spec"])
+					if object.GroupVersionKind().Group == guide.group {
+						show(shown, specOf(object.GetKind()), object.Object["spec"])
 					}
 				}
 			}
-			fields := fieldsOf(g, guide.crds)
+			fields := fieldsOf(g, guide.crds, guide.group)
 			g.Expect(len(fields)).To(BeNumerically(">", guide.fields))
 			for _, field := range slices.Sorted(maps.Keys(fields)) {
 				if !shown[field] && field != "IBMPowerVSMachine.spec.image.regex" { // which admission refuses
@@ -178,8 +197,8 @@ func TestGuide_showsEveryField(t *testing.T) {
 }
 
 // fieldsOf are those that users may set.
-func fieldsOf(g Gomega, crds fs.FS) map[string]bool {
-	files, err := fs.Glob(crds, "crd/bases/infrastructure*.yaml") // users write no Ledger
+func fieldsOf(g Gomega, crds fs.FS, group string) map[string]bool {
+	files, err := fs.Glob(crds, "crd/bases/"+group+"_*.yaml")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(files).NotTo(BeEmpty())
 	fields := map[string]bool{}
@@ -189,11 +208,16 @@ func fieldsOf(g Gomega, crds fs.FS) map[string]bool {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		g.Expect(yaml.UnmarshalStrict(data, crd)).To(Succeed())
 		for _, version := range crd.Spec.Versions {
-			collect(fields, crd.Spec.Names.Kind+".spec", version.Schema.OpenAPIV3Schema.Properties["spec"])
+			if crd.Spec.Names.Kind != "Ledger" { // which users don't write
+				collect(fields, specOf(crd.Spec.Names.Kind), version.Schema.OpenAPIV3Schema.Properties["spec"])
+			}
 		}
 	}
 	return fields
 }
+
+// specOf is a path. What a Global kind has is that of the kind without Global.
+func specOf(kind string) string { return strings.TrimPrefix(kind, "Global") + ".spec" }
 
 // show notes every field that a value sets.
 func show(shown map[string]bool, path string, value any) {

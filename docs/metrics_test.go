@@ -25,6 +25,7 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/controller"
 	"github.com/bedplate/bedplate/internal/hydrazine/proxy"
 	_ "github.com/bedplate/bedplate/internal/hydrazine/speaker" // registers the metrics of speakers
+	krake "github.com/bedplate/bedplate/internal/krake/provider"
 	"github.com/bedplate/bedplate/internal/mtls"
 	powervs "github.com/bedplate/bedplate/internal/powervs/provider"
 	"github.com/bedplate/bedplate/internal/waiting"
@@ -34,13 +35,14 @@ import (
 var metricsGuide string
 
 // systems are those that have alerts and a dashboard.
-var systems = []string{"bmm", "powervs", "hydrazine"}
+var systems = []string{"bmm", "powervs", "krake", "hydrazine"}
 
 // registered returns the metrics of all programs and their labels.
 func registered(g Gomega) map[string][]string {
 	descriptions := make(chan *prometheus.Desc, 1000)
 	metrics.Registry.(prometheus.Collector).Describe(descriptions)
 	waiting.New(nil).Describe(descriptions)
+	krake.NewStates(nil).Describe(descriptions)
 	controller.NewState(nil, controller.Config{}).Describe(descriptions)
 	agent.NewMetrics().Describe(descriptions)
 	proxy.NewMetrics().Describe(descriptions)
@@ -84,7 +86,8 @@ func TestMetrics_areThoseOfTheGuide(t *testing.T) {
 		g.Expect(strings.HasSuffix(row[0], "_total")).To(Equal(row[1] == "counter"), "the type of "+row[0])
 	}
 	g.Expect(listed).To(ConsistOf(found))
-	for _, list := range append(slices.Concat(provider.Lists(), powervs.Lists()), &machinev1.MachineList{}, &resourcev1.ResourceGroupList{}, &resourcev1.ManagedResourceList{}) {
+	lists := slices.Concat(provider.Lists(), powervs.Lists(), krake.Counted())
+	for _, list := range append(lists, &machinev1.MachineList{}, &resourcev1.ResourceGroupList{}, &resourcev1.ManagedResourceList{}) {
 		kind := strings.TrimSuffix(reflect.TypeOf(list).Elem().Name(), "List")
 		g.Expect(metricsGuide).To(MatchRegexp("(?m)^\\| `kind` \\| .*`"+kind+"`"), "a value of the label kind")
 	}
@@ -219,7 +222,7 @@ func dashboard(g Gomega, system string) map[string]string {
 // Whatever an object of the engine's may wait for, an alert fires in the end. The alerts on Hydrazine's leave no reason out.
 func TestAlerts_leaveNoReasonOut(t *testing.T) {
 	t.Parallel()
-	for system, given := range map[string]func(Gomega) []string{"bmm": reasonsGiven, "powervs": powervsReasons} {
+	for system, given := range map[string]func(Gomega) []string{"bmm": reasonsGiven, "powervs": powervsReasons, "krake": krakeReasons} {
 		t.Run(system, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
@@ -231,7 +234,7 @@ func TestAlerts_leaveNoReasonOut(t *testing.T) {
 			}
 			reasons := append(given(g), constants(g, "../internal/fault/fault.go", regexp.MustCompile(`.`))...)
 			reasons = slices.DeleteFunc(reasons, func(reason string) bool {
-				return slices.Contains([]string{"Ready", "NotWanted", "Stale", "StayingAway"}, reason) // all is well; never shown
+				return slices.Contains([]string{"Ready", "NotWanted", "Bound", "Online", "Stale", "StayingAway"}, reason) // all is well; never for long
 			})
 			g.Expect(heard).To(ContainElements(reasons))
 			for _, reason := range heard {

@@ -15,6 +15,7 @@ func TestTraps_haveTheirTests(t *testing.T) {
 	t.Parallel()
 	for page, base := range map[string]string{
 		"bmm-traps.md": "../internal/bmm", "hydrazine-traps.md": "../internal/hydrazine", "powervs-traps.md": "../internal/powervs",
+		"krake-traps.md": "../internal/krake",
 	} {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
