@@ -136,7 +136,7 @@ func TestMetrics_haveTheOperationsOfIBMCloud(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	_, table, _ := strings.Cut(metricsGuide, "### Calls of IBM Cloud\n")
-	table, _, found := strings.Cut(table, "\n## ")
+	table, _, found := strings.Cut(table, "\n##")
 	g.Expect(found).To(BeTrue())
 	files, err := filepath.Glob("../internal/powervs/client/*.go")
 	g.Expect(err).NotTo(HaveOccurred())
