@@ -25,8 +25,9 @@ type IMProvider struct {
 	// secretRef names a Secret with either the keys username and password, or
 	// the key token, and optionally ca.crt (certificates to trust beside the
 	// system's). It is in the namespace of this object, or, of a
-	// GlobalInfrastructureProvider, in the manager's (--global-namespace). Change
-	// only the password: infrastructures belong to the user who has made them.
+	// GlobalInfrastructureProvider, in the manager's (--global-namespace).
+	// Infrastructures belong to the login that has made them: to IM, another
+	// password is another user.
 	// +required
 	SecretRef SecretReference `json:"secretRef,omitzero"`
 }
