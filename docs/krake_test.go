@@ -37,7 +37,7 @@ func readsKrakeSecret(s *corev1.Secret) (err error) {
 func krakeReasons(g Gomega) []string {
 	reasons := reasonsIn(g, "../internal/graph", "../internal/graph/decide", "../internal/graph/phases", "../internal/krake/cluster")
 	reasons = append(reasons, observersReasons(g)...)
-	reasons = append(reasons, scheduler.ReasonBound, scheduler.ReasonNoSuitableCloud) // the others are classes of faults, too
+	reasons = append(reasons, scheduler.ReasonBound, scheduler.ReasonNoSuitableCloud)        // the others are classes of faults, too
 	return slices.DeleteFunc(reasons, func(reason string) bool { return reason == "Stale" }) // never shown
 }
 
