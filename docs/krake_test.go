@@ -86,7 +86,7 @@ func TestKrakeGuide_namesWhatUsersMeet(t *testing.T) {
 		"reason code":     constants(g, conditionsFile, regexp.MustCompile(`^Reason`)),
 		"state":           append(states, string(krakev1.CloudOnline), string(krakev1.CloudFailingMetrics)),
 		"flag":            flags,
-		"key of a Secret": {im.SecretKeyUsername, im.SecretKeyPassword, im.SecretKeyToken, im.SecretKeyCA, im.SecretKeyDomainName, kubeconfig.Key},
+		"key of a Secret": {im.SecretKeyUsername, im.SecretKeyPassword, im.SecretKeyToken, im.SecretKeyCA, "domainName", kubeconfig.Key},
 		"finalizer":       {krakev1.ClusterFinalizer, guard.Finalizer, guard.SecretFinalizer},
 		"annotation":      {krakev1.AbandonAnnotation + `: "true"`},
 		"field of a status": slices.Concat(statusOf(krakev1.ClusterStatus{}), statusOf(krakev1.CloudStatus{}),
