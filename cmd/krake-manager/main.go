@@ -18,7 +18,6 @@ import (
 	"github.com/bedplate/bedplate/internal/krake/tosca"
 	"github.com/bedplate/bedplate/internal/krake/webhook"
 	"github.com/bedplate/bedplate/internal/manager"
-	"github.com/bedplate/bedplate/internal/waiting"
 )
 
 // flags are those that only this manager has.
@@ -98,7 +97,7 @@ func run(ctx context.Context, options *manager.Options, config provider.Config) 
 	if err := options.Webhooks(mgr, webhook.Options{Imports: config.Imports}.SetupWithManager); err != nil {
 		return err
 	}
-	if err := mgr.Add(waiting.New(mgr.GetClient(), provider.Lists()...)); err != nil {
+	if err := provider.Expose(mgr); err != nil {
 		return fmt.Errorf("count what waits: %w", err)
 	}
 	return options.Run(ctx, mgr, engine)
