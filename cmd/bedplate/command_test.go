@@ -81,7 +81,7 @@ func newWire(t *testing.T, to string, transport http.RoundTripper) *wire {
 func (w *wire) note(r *http.Request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if r.Method == http.MethodGet || r.URL.Query().Get("dryRun") == "All" {
+	if q := r.URL.Query(); r.Method == http.MethodGet || q.Get("dryRun") == "All" || q.Get("dry_run") == "true" {
 		w.reads++
 		return
 	}

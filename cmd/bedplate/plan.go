@@ -18,6 +18,7 @@ func planCommand(all catalogue) *cobra.Command {
 	all = all.planned()
 	var file, output string
 	var calls egress.Flags
+	var o plan.Options
 	command := &cobra.Command{
 		Use:   "plan -f FILE",
 		Short: "Show what applying a file would make, change and delete outside Kubernetes",
@@ -44,8 +45,8 @@ The exit code is 0 even if there are changes to make; it is 1 if something can't
   bedplate plan -f cluster.yaml -o json | jq -e '.summary.delete // 0 == 0'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			policy, err := calls.Policy()
-			if err != nil {
+			var err error
+			if o.Policy, err = calls.Policy(); err != nil {
 				return err
 			}
 			source, err := read(cmd.Context(), file, cmd.InOrStdin())
@@ -58,7 +59,8 @@ The exit code is 0 even if there are changes to make; it is 1 if something can't
 			}
 			from.ledgers = s.ledgers
 			return from.use(func(c client.Client, namespace string) error {
-				planned, err := plan.File(cmd.Context(), c, *s.plan, policy, namespace, source)
+				o.Namespace = namespace
+				planned, err := plan.File(cmd.Context(), c, *s.plan, o, source)
 				if err != nil {
 					return err
 				}
@@ -71,6 +73,7 @@ The exit code is 0 even if there are changes to make; it is 1 if something can't
 	from.addNamespaceFlag(command, "objects that name none")
 	from.addFlags(command)
 	calls.Add(flags)
+	all.addGlobalNamespaceFlag(flags, &o.GlobalNamespace)
 	addOutputFlag(command, &output, "text", "json")
 	_ = command.MarkFlagRequired("filename") // fails for unknown flags only
 	return command

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/bedplate/bedplate/internal/describe"
@@ -26,6 +27,8 @@ type system struct {
 	describe []describe.Kind
 	plan     *plan.System
 	orphans  *orphans.System
+	// globalNamespace is where its manager looks for the Secrets of objects that are in no namespace, by default.
+	globalNamespace string
 	// examples are those of `lab up`. canRun says what this computer lacks for them; optional.
 	examples []string
 	canRun   func() error
@@ -96,6 +99,13 @@ func (c catalogue) planning(file []byte) (system, error) {
 		return found[0], nil
 	}
 	return system{}, fmt.Errorf("the file has clusters of %s: plan one system at a time", strings.Join(found.names(), " and "))
+}
+
+// addGlobalNamespaceFlag adds the flag of the managers that have it.
+func (c catalogue) addGlobalNamespaceFlag(flags *pflag.FlagSet, to *string) {
+	for _, s := range c.with(func(s system) bool { return s.globalNamespace != "" }) {
+		flags.StringVar(to, "global-namespace", s.globalNamespace, s.name+": namespace with the Secrets of Global kinds, as its manager has it")
+	}
 }
 
 // kinds are those that can be described.

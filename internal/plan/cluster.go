@@ -27,11 +27,16 @@ func (p *planner) cluster(ctx context.Context, infra applied) (*Cluster, error) 
 		planned.Notes = []string{"it carries the annotation " + clusterv1.ManagedByAnnotation + ": Bedplate does nothing for it"}
 		return planned, nil
 	}
-	owner, err := p.owner(ctx, infra)
-	if err != nil {
-		return nil, err
+	var owner *clusterv1.Cluster
+	if p.system.Notes != nil {
+		planned.Notes = p.system.Notes(infra.Object)
+	} else {
+		var err error
+		if owner, err = p.owner(ctx, infra); err != nil {
+			return nil, err
+		}
+		planned.Notes = notes(owner, infra)
 	}
-	planned.Notes = notes(owner, infra)
 	if owner == nil {
 		owner = &clusterv1.Cluster{}
 	}

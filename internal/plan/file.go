@@ -127,7 +127,10 @@ func (p *planner) variables() (all []string) {
 	for _, o := range p.file.objects {
 		read := any([]string{o.GetName(), o.GetNamespace()})
 		if o.GroupVersionKind().Group == p.system.Version.Group || o.GetKind() == "Secret" && p.holdsCredentials(o) {
-			read = o.Object
+			read = o.DeepCopy().Object
+			if o.GetKind() == p.system.Cluster && len(p.system.Script) > 0 {
+				unstructured.RemoveNestedField(read.(map[string]any), p.system.Script...)
+			}
 		}
 		text, err := json.Marshal(read)
 		if err != nil {
@@ -196,9 +199,9 @@ func (f *file) find(kind, namespace, name string) client.Object {
 	return nil
 }
 
-// holdsCredentials reports whether a cluster of the file names the Secret. Others don't matter here.
+// holdsCredentials reports whether a cluster of the file names the Secret, or may do so. Others don't matter here.
 func (p *planner) holdsCredentials(secret *unstructured.Unstructured) bool {
-	return slices.ContainsFunc(p.file.objects, func(o *unstructured.Unstructured) bool {
+	return len(p.system.Secret) == 0 || slices.ContainsFunc(p.file.objects, func(o *unstructured.Unstructured) bool {
 		name, _, _ := unstructured.NestedString(o.Object, p.system.Secret...)
 		return o.GetKind() == p.system.Cluster && name == secret.GetName() && o.GetNamespace() == secret.GetNamespace()
 	})

@@ -103,14 +103,23 @@ type planner struct {
 	open   func(cluster client.Object) Infrastructure
 }
 
-// File plans the clusters of a file, which is YAML of any number of documents. Objects without a namespace get the one given.
-// Policy says where Secrets may lead to. An error means that the file can't be read, or that the API server would refuse it;
+// Options of a plan.
+type Options struct {
+	// Policy says where Secrets may lead to.
+	Policy egress.Policy
+	// Namespace of objects that name none.
+	Namespace string
+	// GlobalNamespace has the Secrets of objects that are in no namespace.
+	GlobalNamespace string
+}
+
+// File plans the clusters of a file, which is YAML of any number of documents. An error means that the file can't be read, or that the API server would refuse it;
 // errors of the outside service are in the plan.
-func File(ctx context.Context, c client.Client, system System, policy egress.Policy, namespace string, source []byte) (*Plan, error) {
+func File(ctx context.Context, c client.Client, system System, o Options, source []byte) (*Plan, error) {
 	c = client.WithFieldValidation(client.NewDryRunClient(c), client.FieldValidation(metav1.FieldValidationStrict))
 	p := &planner{Client: c, system: system, file: &file{applied: map[string][]applied{}, secrets: map[client.ObjectKey]*corev1.Secret{}}}
-	p.open = system.Open(newAccess(c, overlay{c, p.file.secrets}, policy))
-	if err := p.read(ctx, source, namespace); err != nil {
+	p.open = system.Open(newAccess(overlay{c, p}, overlay{c, p}, o))
+	if err := p.read(ctx, source, o.Namespace); err != nil {
 		return nil, err
 	}
 	clusters := p.file.applied[system.Cluster]
@@ -128,19 +137,4 @@ func File(ctx context.Context, c client.Client, system System, policy egress.Pol
 	}
 	plan.sum()
 	return plan, nil
-}
-
-// overlay reads Secrets as they would be.
-type overlay struct {
-	client.Reader
-	secrets map[client.ObjectKey]*corev1.Secret
-}
-
-// Get reads an object.
-func (o overlay) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-	if secret, ok := object.(*corev1.Secret); ok && o.secrets[key] != nil {
-		o.secrets[key].DeepCopyInto(secret)
-		return nil
-	}
-	return o.Reader.Get(ctx, key, object, options...)
 }

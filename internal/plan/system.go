@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -10,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bedplate/bedplate/internal/credentials"
-	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/ledgers"
 )
@@ -29,15 +29,21 @@ type System struct {
 	// Others are kinds of more objects that have something outside for a cluster, such as images. With them its Infrastructure is a Planner
 	// of these.
 	Others []string
-	// Secret is the path of the name of the credentials in a cluster.
+	// Inputs are kinds that say how a cluster is made, such as where it may be. Access shows those of the file as they would be.
+	Inputs []string
+	// Secret is the path of the name of the credentials in a cluster. Without one, any Secret of the file may be some.
 	Secret []string
+	// Script is the path of a text in a cluster that may have variables of its own, which look like those of a template. Optional.
+	Script []string
+	// Notes say what prevents all of a cluster that isn't the infrastructure of one of Cluster API's. Nil if clusters are that.
+	Notes func(cluster client.Object) []string
 	// Open is called once for a file; what it returns, once for each cluster.
 	Open func(Access) func(cluster client.Object) Infrastructure
 }
 
 // kinds are all that are read of a file.
 func (s System) kinds() []string {
-	return append([]string{s.Cluster, s.Template, s.Machine}, s.Others...)
+	return slices.Concat([]string{s.Cluster, s.Template, s.Machine}, s.Others, s.Inputs)
 }
 
 // Access is what a system makes its graphs with.
@@ -47,8 +53,7 @@ type Access struct {
 	Engine *graph.Engine
 	// Secrets are those of the file as they would be, and else the existing ones.
 	Secrets credentials.Reader
-	// Policy says where Secrets may lead to.
-	Policy egress.Policy
+	Options
 }
 
 // Infrastructure plans what one cluster has outside.
@@ -92,10 +97,10 @@ func Failed(condition string, err error) []graph.Step {
 	return []graph.Step{{Key: condition, Action: graph.ActionFail, Why: err.Error()}}
 }
 
-func newAccess(c client.Client, secrets credentials.Reader, policy egress.Policy) Access {
+func newAccess(c client.Client, secrets credentials.Reader, o Options) Access {
 	store := &ledgers.Store{Client: c, Live: c, OnlyLooks: true}
 	return Access{
-		Client: c, Secrets: secrets, Policy: policy,
+		Client: c, Secrets: secrets, Options: o,
 		Engine: &graph.Engine{Store: store, Clock: clock.RealClock{}, Poll: time.Minute, Settle: settle},
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/plan"
 )
@@ -90,7 +89,7 @@ func TestFile_plansAToySystemAndWritesNothing(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := management(g)
-	planned, err := plan.File(t.Context(), c, toys, egress.Policy{}, "red", []byte(file))
+	planned, err := plan.File(t.Context(), c, toys, plan.Options{Namespace: "red"}, []byte(file))
 	g.Expect(err).NotTo(HaveOccurred())
 	var out strings.Builder
 	g.Expect(plan.Print(&out, planned)).To(Succeed())
@@ -122,7 +121,7 @@ func TestFile_refusesWhatCantBePlanned(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			_, err := plan.File(t.Context(), management(g), toys, egress.Policy{}, "red", []byte(strings.ReplaceAll(file, row.from, row.to)))
+			_, err := plan.File(t.Context(), management(g), toys, plan.Options{Namespace: "red"}, []byte(strings.ReplaceAll(file, row.from, row.to)))
 			g.Expect(err).To(MatchError(ContainSubstring(row.says)))
 		})
 	}
@@ -131,10 +130,10 @@ func TestFile_refusesWhatCantBePlanned(t *testing.T) {
 func TestFile_saysWhatASetLacks(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	planned, err := plan.File(t.Context(), management(g), toys, egress.Policy{}, "red", []byte(strings.ReplaceAll(file, "name: small", "name: none")))
+	planned, err := plan.File(t.Context(), management(g), toys, plan.Options{Namespace: "red"}, []byte(strings.ReplaceAll(file, "name: small", "name: none")))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(planned.Clusters[0].Instances).To(HaveLen(2), "those of another template are replaced")
-	planned, err = plan.File(t.Context(), management(g), toys, egress.Policy{}, "red", []byte(strings.Replace(file, "{name: small}", "{name: none}", 1)))
+	planned, err = plan.File(t.Context(), management(g), toys, plan.Options{Namespace: "red"}, []byte(strings.Replace(file, "{name: small}", "{name: none}", 1)))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(planned.Failures()).To(Equal(2))
 	g.Expect(planned.Clusters[0].Instances[0].Why).To(Equal("there is no PodTemplate small: add it to the file"))

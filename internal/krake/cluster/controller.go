@@ -100,10 +100,8 @@ func (r *Reconciler) place(ctx context.Context, object *krakev1.Cluster) (*Place
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range owned(ledger) {
-		if cloud, known := cloudOf(e.Params); known {
-			return r.places().Of(ctx, object.Namespace, cloud)
-		}
+	if cloud, known := CloudOf(ledger); known {
+		return r.places().Of(ctx, object.Namespace, cloud)
 	}
 	if object.Status.ScheduledTo == nil {
 		return nil, fault.Invalidf("the Cluster isn't bound to a cloud")
@@ -124,6 +122,16 @@ func (r *Reconciler) login(ctx context.Context, on *Place) (*lifecycle.Login[Man
 		}
 		return r.Keep(ctx, on)
 	}}, nil
+}
+
+// CloudOf what a ledger, which may be nil, says was made.
+func CloudOf(ledger *ledgerv1.Ledger) (cloud krakev1.CloudReference, known bool) {
+	for _, e := range owned(ledger) {
+		if cloud, known = cloudOf(e.Params); known {
+			break
+		}
+	}
+	return cloud, known
 }
 
 // owned are the entries of a ledger, which may be nil, that may exist.

@@ -30,7 +30,7 @@ const logLines = 3
 func (n *node) infrastructureKind(engine *graph.Engine) *graph.Kind[infrastructure] {
 	return &graph.Kind[infrastructure]{
 		Name: krakev1.KindInfrastructure, GoneAfter: engine.Settle,
-		Service: &graph.Service{Endpoint: n.api.Endpoint(), Account: func(context.Context) (string, error) { return account(n.api), nil }},
+		Service: &graph.Service{Endpoint: n.api.Endpoint(), Account: func(context.Context) (string, error) { return Account(n.api), nil }},
 		ID:      func(i *infrastructure) string { return i.id },
 		Tag: func(i *infrastructure) graph.Tag {
 			tag := graph.Tag{Owner: i.applied.Mark().Owner}
@@ -49,8 +49,8 @@ func (n *node) infrastructureKind(engine *graph.Engine) *graph.Kind[infrastructu
 // maxAccount is how long the name of an account may be.
 const maxAccount = 128
 
-// account that infrastructures belong to. Passwords are no part of it, because ledgers have it.
-func account(api Manager) string {
+// Account that infrastructures belong to. Passwords are no part of it, because ledgers have it.
+func Account(api Manager) string {
 	text := api.User() + " at " + api.Endpoint()
 	return text[:min(len(text), maxAccount)]
 }

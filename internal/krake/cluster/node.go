@@ -63,17 +63,22 @@ func (r *Reconciler) open(ctx context.Context, api Manager, on *Place, object *k
 
 // Reconcile brings the infrastructure to what the spec says, and shows it in the object.
 func (n *node) Reconcile(ctx context.Context) (ctrl.Result, error) {
-	valid := n.graph.Gate(krakev1.TemplateValidCondition, func() phases.Phase { return n.validate(ctx) })
-	n.made = n.wantInfrastructure(valid)
-	n.graph.Put(graph.Object{
-		Key: kubeconfigKey, Condition: krakev1.KubeconfigReadyCondition, After: []graph.Ref{n.made}, Make: n.kubeconfig,
-	})
+	n.want(ctx)
 	result, err := n.graph.Reconcile(ctx)
 	n.project()
 	if err == nil && meta.IsStatusConditionTrue(n.object.Status.Conditions, krakev1.KubeconfigReadyCondition) {
 		err = n.refer(ctx)
 	}
 	return result, err
+}
+
+// want what the spec asks for.
+func (n *node) want(ctx context.Context) {
+	valid := n.graph.Gate(krakev1.TemplateValidCondition, func() phases.Phase { return n.validate(ctx) })
+	n.made = n.wantInfrastructure(valid)
+	n.graph.Put(graph.Object{
+		Key: kubeconfigKey, Condition: krakev1.KubeconfigReadyCondition, After: []graph.Ref{n.made}, Make: n.kubeconfig,
+	})
 }
 
 // Delete the infrastructure. What its kubeconfig is in goes with the object.

@@ -1,0 +1,102 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
+)
+
+// Decision on which cloud a Cluster is made.
+type Decision struct {
+	// Cloud is nil if there is none.
+	Cloud *krakev1.CloudReference
+	// Reason of the condition Scheduled, and its Message, which names every cloud and why it was chosen or not.
+	Reason, Message string
+
+	code krakev1.ReasonCode // if there is no cloud
+	note string             // says the same in an event
+}
+
+// Decider decides by the objects that there are.
+type Decider struct {
+	client.Reader
+	Metrics *Metrics
+	// Seed of the choice among equal clouds.
+	Seed uint64
+}
+
+// Decide on the cloud of a Cluster that isn't bound. The error is one of Kubernetes' API.
+func (d *Decider) Decide(ctx context.Context, cluster *krakev1.Cluster) (Decision, error) {
+	switch binding, err := oldest(ctx, d, cluster.Namespace, cluster.Name); {
+	case err != nil:
+		return Decision{}, err
+	case binding != nil:
+		return d.follow(ctx, binding)
+	}
+	clouds, err := d.clouds(ctx, cluster.Namespace)
+	if err != nil {
+		return Decision{}, err
+	}
+	values := map[krakev1.CloudReference]Values{}
+	for _, cloud := range clouds {
+		if values[cloud.Reference()], err = d.Metrics.Of(ctx, cloud); err != nil {
+			return Decision{}, err
+		}
+	}
+	choice, err := Choose(cluster, clouds, values, d.Seed)
+	if err != nil {
+		text := err.Error() + ". Correct it"
+		return Decision{Reason: ReasonInvalid, code: krakev1.ReasonInvalidResource, Message: text, note: text}, nil //nolint:nilerr // it is shown
+	}
+	o := Decision{Cloud: choice.Cloud, Reason: ReasonBound, Message: choice.String(maxMessage), note: choice.String(maxNote)}
+	if choice.Cloud == nil {
+		o.Reason, o.code = ReasonNoSuitableCloud, krakev1.ReasonNoSuitableResource
+		say := "no cloud matches: change the constraints, or a cloud. "
+		if len(clouds) == 0 {
+			say = "there is no cloud: write a Cloud in this namespace, or have a GlobalCloud written"
+		}
+		o.Message, o.note = say+choice.String(maxMessage-len(say)), say+choice.String(maxNote-len(say))
+	}
+	return o, nil
+}
+
+// follow a binding by hand, whatever the constraints are.
+func (d *Decider) follow(ctx context.Context, binding *krakev1.CloudBinding) (Decision, error) {
+	wanted := binding.Spec.Cloud
+	var cloud client.Object = &krakev1.Cloud{}
+	key := client.ObjectKey{Namespace: binding.Namespace, Name: wanted.Name}
+	if wanted.Kind == krakev1.KindGlobalCloud {
+		cloud, key.Namespace = &krakev1.GlobalCloud{}, ""
+	}
+	err := d.Get(ctx, key, cloud)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return Decision{}, fmt.Errorf("get %s: %w", wanted, err)
+	}
+	text := fmt.Sprintf("%s: named by CloudBinding %s", wanted, binding.Name)
+	if err == nil && cloud.GetDeletionTimestamp().IsZero() {
+		return Decision{Cloud: &wanted, Reason: ReasonBound, Message: text, note: text}, nil
+	}
+	text += ", doesn't exist or is being deleted: write it, or delete the CloudBinding"
+	return Decision{Reason: ReasonNotFound, code: krakev1.ReasonNotFound, Message: text, note: text}, nil
+}
+
+// clouds that Clusters of a namespace may be made on.
+func (d *Decider) clouds(ctx context.Context, namespace string) (clouds []krakev1.AnyCloud, _ error) {
+	var own krakev1.CloudList
+	var global krakev1.GlobalCloudList
+	if err := errors.Join(d.List(ctx, &own, client.InNamespace(namespace)), d.List(ctx, &global)); err != nil {
+		return nil, fmt.Errorf("list the clouds: %w", err)
+	}
+	for i := range own.Items {
+		clouds = append(clouds, &own.Items[i])
+	}
+	for i := range global.Items {
+		clouds = append(clouds, &global.Items[i])
+	}
+	return clouds, nil
+}
