@@ -21,8 +21,8 @@ import (
 
 // ledgerKind is a kind of object that has a ledger.
 type ledgerKind struct {
-	// name in small letters, and article and name in a sentence.
-	name, title string
+	// name in small letters, and article and name in a sentence; short is another name, if there is one.
+	name, short, title string
 	read        func(context.Context, client.Client, client.ObjectKey) (graph.Owner, error)
 	// forms of the keys in its ledger: whole ones, or those with a slash at the end where a name comes after it. Under another key, or of another kind, the
 	// manager wouldn't know what to do with a resource, or would delete what the spec doesn't ask for under that key.
@@ -88,7 +88,7 @@ func (m *management) owned(text string) (_ ledgerKind, name string, _ error) {
 	var known []string
 	for _, s := range m.systems {
 		for _, k := range s.owners {
-			if k.name == strings.ToLower(kind) {
+			if called := strings.ToLower(kind); called != "" && (called == k.name || called == k.short) {
 				m.ledgers = s.ledgers
 				return k, name, nil
 			}

@@ -78,6 +78,7 @@ one account counts for that account only.`,
 	flags.BoolVar(&o.remove, "delete", false, "delete what is listed; needs --owner")
 	o.from.addFlags(command)
 	o.calls.Add(flags)
+	all.addGlobalNamespaceFlag(flags, &o.GlobalNamespace)
 	addOutputFlag(command, &o.output, "text", "json")
 	return command
 }

@@ -78,24 +78,34 @@ func cluster(ctx context.Context, c client.Client, ledgerGroups []string, namesp
 	}
 	byName := map[string]*ledgerv1.Ledger{}
 	for _, group := range ledgerGroups {
-		if err := readLedgers(ctx, c, group, namespace, byName); err != nil && !meta.IsNoMatchError(err) {
-			return nil, fmt.Errorf("list the ledgers of namespace %s: %w", namespace, err)
+		if err := readLedgers(ctx, c, group, namespace, byName); err != nil {
+			return nil, err
 		}
 	}
 	return read(found, found.GetRoot(), byName), nil
 }
 
-// readLedgers adds the ledgers of one group. A scheme knows the Go type in one group only.
+// Outside is what the ledger of an object says was made or taken for it outside.
+func Outside(ctx context.Context, c client.Client, group, kind string, object client.Object) ([]ledgers.Resource, error) {
+	byName := map[string]*ledgerv1.Ledger{}
+	if err := readLedgers(ctx, c, group, object.GetNamespace(), byName); err != nil {
+		return nil, err
+	}
+	return ledgers.Resources(byName[ledgerv1.Name(kind, object.GetName())]), nil
+}
+
+// readLedgers adds the ledgers of one group, which the management cluster may not know. A scheme knows the Go type in one group only.
 func readLedgers(ctx context.Context, c client.Client, group, namespace string, byName map[string]*ledgerv1.Ledger) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: ledgerv1.Version, Kind: "LedgerList"})
-	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
-		return err
+	err := c.List(ctx, list, client.InNamespace(namespace))
+	if err != nil && !meta.IsNoMatchError(err) {
+		return fmt.Errorf("list the ledgers of namespace %s: %w", namespace, err)
 	}
 	for _, item := range list.Items {
 		ledger := &ledgerv1.Ledger{}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, ledger); err != nil {
-			return err
+			return fmt.Errorf("read ledger %s/%s: %w", namespace, item.GetName(), err)
 		}
 		byName[ledger.Name] = ledger
 	}

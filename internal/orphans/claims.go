@@ -1,6 +1,7 @@
 package orphans
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,11 +46,25 @@ func (l living) uses(id string) bool {
 	return strings.Contains(l.text, id)
 }
 
+// realm is the namespace of its Secret.
+func (l living) realm() string { return cmp.Or(l.secret.Namespace, l.namespace) }
+
+// logins are the Secrets in the ledger that is left which lead to its account.
+func (l living) logins() []string {
+	all := l.forsaken.Spec.Credentials
+	if most := l.kind.Logins; most > 0 {
+		return all[:min(most, len(all))]
+	}
+	return all
+}
+
 // OwnerKind is a kind of object for which something is made outside.
 type OwnerKind struct {
 	Name string
 	// MayHave reports whether its objects may have a resource of a stage, or name one in their specs.
 	MayHave func(Stage) bool
+	// Logins is how many of the credentials in a ledger, from the first on, lead to its account; 0 is all. The others are for what is behind it.
+	Logins int
 	// List returns the objects of all namespaces that count.
 	List func(context.Context, client.Reader, Ledgers) ([]Holder, error)
 }
@@ -83,9 +98,10 @@ type claims struct {
 
 // readClaims reads all objects of all namespaces that may have something outside. A kind that the management cluster
 // doesn't know has no objects; it is an error if it knows none.
-func readClaims(ctx context.Context, c client.Reader, owners []*OwnerKind) (claims, error) {
+func readClaims(ctx context.Context, c client.Reader, owners []*OwnerKind, global string) (claims, error) {
 	all := claims{owners: owners, unread: map[*OwnerKind]error{}}
 	known, unreadable := readLedgers(ctx, c)
+	known.global = global
 	var unknown []error
 	for _, kind := range owners {
 		found, err := kind.List(ctx, c, known)

@@ -42,7 +42,7 @@ func (r *Report) Delete(ctx context.Context, c client.Client) error {
 		if o.Deletion, o.DeletionWhy = r.wait(o); o.Deletion == Waits {
 			continue
 		}
-		claims, err := readClaims(ctx, r.objects, r.system.Owners)
+		claims, err := readClaims(ctx, r.objects, r.system.Owners, r.global)
 		if err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ func (r *Report) Delete(ctx context.Context, c client.Client) error {
 
 // dropLedgers deletes the ledgers of the selected owners, if everything could be read and nothing of theirs exists.
 func (r *Report) dropLedgers(ctx context.Context, c client.Client) error {
-	claims, err := readClaims(ctx, r.objects, r.system.Owners)
+	claims, err := readClaims(ctx, r.objects, r.system.Owners, r.global)
 	if err != nil || len(r.Incomplete) > 0 {
 		return err
 	}
@@ -84,10 +84,10 @@ const mayAppear = 10 * time.Minute
 // sees reports whether anything of an object's was seen or may still appear, or the accounts where it would be weren't read, or nothing says
 // any more which these are.
 func (r *Report) sees(l living) bool {
-	if len(r.reach[l.namespace]) == 0 || len(r.sites) > 0 {
+	if len(r.reach[l.realm()]) == 0 || len(r.sites) > 0 {
 		return true
 	}
-	for _, secret := range l.forsaken.Spec.Credentials {
+	for _, secret := range l.logins() {
 		if account, known := r.leads[secret]; !known || !r.read[account.String()] {
 			return true
 		}

@@ -65,7 +65,7 @@ func (j judge) byTag(i item) (verdict, string) {
 		return notOurs, ""
 	}
 	owner, lives := j.first(func(l living) bool { return l.owner == i.tag.Owner && l.forsaken == nil })
-	if lives && !j.here(owner.namespace) {
+	if lives && !j.here(owner.realm()) {
 		return uncertain, owner.name + " claims it, but no Secret in its namespace is known to lead to this account"
 	}
 	if lives && owner.uses(i.id) {
@@ -81,7 +81,7 @@ func (j judge) byTag(i item) (verdict, string) {
 		}
 		return j.ofLiving(owner, i)
 	}
-	if gone, ok := j.first(func(l living) bool { return l.owner == i.tag.Owner && l.forsaken != nil && j.here(l.namespace) }); ok {
+	if gone, ok := j.first(func(l living) bool { return l.owner == i.tag.Owner && l.forsaken != nil && j.here(l.realm()) }); ok {
 		return orphaned, gone.name + " is gone, and only its ledger is left"
 	}
 	if !i.labelled && !j.proven[i.tag.Owner] { // MAC addresses look the same as owner IDs
@@ -134,7 +134,7 @@ func (j judge) unlessDoubtful(i item, why string) (verdict, string) {
 	}
 	damaged, found := j.first(func(l living) bool {
 		names := i.tag.Owner != "" && strings.Contains(l.text, i.tag.Owner)
-		return l.damage != nil && l.kind.MayHave(i.stage) && (j.here(l.namespace) || names)
+		return l.damage != nil && l.kind.MayHave(i.stage) && (j.here(l.realm()) || names)
 	})
 	if found {
 		return uncertain, "it may belong to " + damaged.name + ", whose ledger can't be used"
@@ -145,9 +145,9 @@ func (j judge) unlessDoubtful(i item, why string) (verdict, string) {
 // first of the objects that fit; those of the account come before others.
 func (j judge) first(fits func(living) bool) (found living, ok bool) {
 	for _, l := range j.living {
-		if fits(l) && (!ok || j.here(l.namespace)) {
+		if fits(l) && (!ok || j.here(l.realm())) {
 			found, ok = l, true
-			if j.here(l.namespace) {
+			if j.here(l.realm()) {
 				break
 			}
 		}

@@ -26,6 +26,8 @@ type Ledgers struct {
 	claimed map[*ledgerv1.Ledger]bool
 	// home is this management cluster; empty if that can't be read.
 	home string
+	// global is the namespace with the Secrets of objects that are in none; empty if there are none such.
+	global string
 }
 
 // readLedgers reads all. A management cluster that doesn't know ledgers has none.
@@ -52,6 +54,20 @@ func readLedgers(ctx context.Context, c client.Reader) (Ledgers, error) {
 // Of is the ledger of an object, or of an earlier one of its name; nil if there is none.
 func (a Ledgers) Of(kind string, o client.Object) *ledgerv1.Ledger {
 	return a.byName[types.NamespacedName{Namespace: o.GetNamespace(), Name: ledgerv1.Name(kind, o.GetName())}]
+}
+
+// Login is the first of the Secrets in a ledger, which may be nil. It is one of the ledger's namespace, or of that with the Secrets of objects
+// that are in none; never another tenant's, whatever the ledger says.
+func (a Ledgers) Login(ledger *ledgerv1.Ledger) types.NamespacedName {
+	if ledger == nil {
+		return types.NamespacedName{}
+	}
+	login := ledgers.SecretOf(ledger, ledger)
+	global := types.NamespacedName{Namespace: a.global, Name: login.Name}
+	if a.global != "" && slices.Index(ledger.Spec.Credentials, global.String()) == 0 {
+		return global
+	}
+	return login
 }
 
 func (a Ledgers) claimOf(kind *OwnerKind, h Holder) living {
@@ -97,7 +113,7 @@ func (a Ledgers) left(owners []*OwnerKind, unread map[*OwnerKind]error) (all []l
 		if a.home != "" && ledger.Spec.Home == a.home && unread[owners[i]] == nil {
 			l.forsaken = ledger
 		}
-		l.secret = ledgers.SecretOf(ledger, ledger)
+		l.secret = a.Login(ledger)
 		l.fill(ledger)
 		all = append(all, l)
 	}

@@ -39,6 +39,8 @@ type Options struct {
 	Owners []string
 	// Egress says where the Secrets may lead to.
 	Egress egress.Policy
+	// GlobalNamespace has the Secrets of objects that are in no namespace. Empty if a system has none such.
+	GlobalNamespace string
 }
 
 // Report is what carries an owner tag while no object claims it.
@@ -60,6 +62,7 @@ type Report struct {
 	owners, sites []string
 	objects       client.Reader
 	system        System
+	global        string
 }
 
 // Orphan is one resource.
@@ -87,7 +90,7 @@ type Orphan struct {
 
 // Find searches for orphans. What can't be read is left out, and named. An error means that no search is possible.
 func Find(ctx context.Context, c client.Reader, system System, o Options) (*Report, error) {
-	before, err := readClaims(ctx, c, system.Owners)
+	before, err := readClaims(ctx, c, system.Owners, o.GlobalNamespace)
 	if err != nil {
 		return nil, err
 	}
@@ -98,10 +101,10 @@ func Find(ctx context.Context, c client.Reader, system System, o Options) (*Repo
 		}
 	}
 	r := &Report{
-		Orphans: []*Orphan{}, Warning: Warning, owners: o.Owners, sites: o.Sites, objects: c, system: system,
+		Orphans: []*Orphan{}, Warning: Warning, owners: o.Owners, sites: o.Sites, objects: c, system: system, global: o.GlobalNamespace,
 		world: map[string][]item{}, reach: map[string][]string{}, leads: map[string]Account{}, read: map[string]bool{},
 	}
-	accounts := &credentials.Cache[Account]{Reader: c, Clock: clock.RealClock{}, Build: system.Connect(o.Egress)}
+	accounts := &credentials.Cache[Account]{Reader: c, Clock: clock.RealClock{}, Build: system.Connect(Access{c, o.Egress, o.GlobalNamespace})}
 	for _, secret := range secrets {
 		if err := r.look(ctx, accounts, secret, o.Sites, before.living); err != nil {
 			r.Incomplete = append(r.Incomplete, err.Error()+": what is there is left out")
@@ -114,7 +117,7 @@ func Find(ctx context.Context, c client.Reader, system System, o Options) (*Repo
 	}
 	// After the resources: what is created for an object meanwhile isn't among them, and an object that existed when its
 	// resource was listed still does, or its resource was deleted.
-	claims, err := readClaims(ctx, c, system.Owners)
+	claims, err := readClaims(ctx, c, system.Owners, o.GlobalNamespace)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +150,7 @@ func (r *Report) misses(c claims) {
 			continue
 		}
 		for account := range r.world {
-			if known := r.reach[l.namespace]; len(known) == 0 || slices.Contains(known, account) {
+			if known := r.reach[l.realm()]; len(known) == 0 || slices.Contains(known, account) {
 				r.Incomplete = append(r.Incomplete, fmt.Sprintf("%s: %v: what may belong to it is left out", l.name, l.damage))
 				break
 			}
@@ -160,7 +163,7 @@ func (r *Report) missesAccount(l living) {
 	if l.forsaken == nil || l.forsaken.Spec.Account == "" || len(r.owners) > 0 && !slices.Contains(r.owners, l.owner) {
 		return
 	}
-	for _, secret := range l.forsaken.Spec.Credentials {
+	for _, secret := range l.logins() {
 		if account, known := r.leads[secret]; known && account.ID() != l.forsaken.Spec.Account {
 			r.Incomplete = append(r.Incomplete, fmt.Sprintf("ledger %s/%s: what it names is in account %s, and secret %s leads to account %s: "+
 				"what is there is left out", l.namespace, l.forsaken.Name, l.forsaken.Spec.Account, secret, account.ID()))

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
-	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/orphans"
@@ -117,7 +116,7 @@ func (s *shop) system() orphans.System {
 				}), err
 			},
 		}},
-		Connect: func(egress.Policy) func(*corev1.Secret) (orphans.Account, error) {
+		Connect: func(orphans.Access) func(*corev1.Secret) (orphans.Account, error) {
 			return func(*corev1.Secret) (orphans.Account, error) { return s, nil }
 		},
 	}

@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
-	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/orphans"
 )
 
@@ -24,8 +23,8 @@ func (s untagged) Kinds() []orphans.AnyKind {
 	return []orphans.AnyKind{kind("toy", s.toys, stageToy), kind("box", s.boxes, stageBox)}
 }
 
-func connectTo(a orphans.Account) func(egress.Policy) func(*corev1.Secret) (orphans.Account, error) {
-	return func(egress.Policy) func(*corev1.Secret) (orphans.Account, error) {
+func connectTo(a orphans.Account) func(orphans.Access) func(*corev1.Secret) (orphans.Account, error) {
+	return func(orphans.Access) func(*corev1.Secret) (orphans.Account, error) {
 		return func(*corev1.Secret) (orphans.Account, error) { return a, nil }
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/fault"
@@ -19,8 +20,18 @@ type System struct {
 	// Help says which objects these are, and what is known by which tag.
 	Help   string
 	Owners []*OwnerKind
-	// Connect turns Secrets into accounts. The policy says where they may lead to.
-	Connect func(egress.Policy) func(*corev1.Secret) (Account, error)
+	// Connect turns Secrets into accounts.
+	Connect func(Access) func(*corev1.Secret) (Account, error)
+}
+
+// Access is what a system connects with.
+type Access struct {
+	// Reader of the management cluster.
+	client.Reader
+	// Egress says where Secrets may lead to.
+	Egress egress.Policy
+	// GlobalNamespace is that of Options.
+	GlobalNamespace string
 }
 
 // Account is what is seen of a service with the credentials of one Secret.

@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
-	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/orphans"
 )
 
@@ -24,8 +23,8 @@ the provider's IP blocks have none: their names count only if the owner ID in th
 	Owners: owners, Connect: connect,
 }
 
-func connect(policy egress.Policy) func(*corev1.Secret) (orphans.Account, error) {
-	build := bmm.Connect(func(c *bmm.Config) { c.Timeout, c.Egress = callTimeout, policy })
+func connect(a orphans.Access) func(*corev1.Secret) (orphans.Account, error) {
+	build := bmm.Connect(func(c *bmm.Config) { c.Timeout, c.Egress = callTimeout, a.Egress })
 	return func(secret *corev1.Secret) (orphans.Account, error) {
 		api, err := build(secret)
 		if err != nil {

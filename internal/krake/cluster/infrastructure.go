@@ -32,18 +32,21 @@ func (n *node) infrastructureKind(engine *graph.Engine) *graph.Kind[infrastructu
 		Name: krakev1.KindInfrastructure, GoneAfter: engine.Settle,
 		Service: &graph.Service{Endpoint: n.api.Endpoint(), Account: func(context.Context) (string, error) { return Account(n.api), nil }},
 		ID:      func(i *infrastructure) string { return i.id },
-		Tag: func(i *infrastructure) graph.Tag {
-			tag := graph.Tag{Owner: i.applied.Mark().Owner}
-			if tag.Owner != "" {
-				tag.Key = infrastructureKey
-			}
-			return tag
-		},
-		Get:    func(ctx context.Context, id string, _ graph.Scope) (*infrastructure, error) { return n.get(ctx, id) },
-		Find:   func(ctx context.Context, key graph.Key) ([]infrastructure, error) { return n.find(ctx, key) },
-		Phase:  phaseOf,
-		Delete: func(ctx context.Context, id string, _ graph.Scope) error { return n.api.Delete(ctx, id) },
+		Tag:     func(i *infrastructure) graph.Tag { return TagOf(i.applied) },
+		Get:     func(ctx context.Context, id string, _ graph.Scope) (*infrastructure, error) { return n.get(ctx, id) },
+		Find:    func(ctx context.Context, key graph.Key) ([]infrastructure, error) { return n.find(ctx, key) },
+		Phase:   phaseOf,
+		Delete:  func(ctx context.Context, id string, _ graph.Scope) error { return n.api.Delete(ctx, id) },
 	}
+}
+
+// TagOf an infrastructure by its template.
+func TagOf(template *tosca.Template) graph.Tag {
+	tag := graph.Tag{Owner: template.Mark().Owner}
+	if tag.Owner != "" {
+		tag.Key = infrastructureKey
+	}
+	return tag
 }
 
 // maxAccount is how long the name of an account may be.

@@ -26,9 +26,9 @@ const (
 	maxValues = 100_000
 )
 
-// Keys of the template's metadata that are ours.
+// Keys of the template's metadata that are ours. Templates that have been marked have OwnerKey.
 const (
-	ownerKey = "bedplate_owner"
+	OwnerKey = "bedplate_owner"
 	hashKey  = "bedplate_hash"
 )
 
@@ -60,9 +60,9 @@ func Parse(text string) (*Template, error) {
 		return nil, readable(err)
 	}
 	if metadata, ok := t.top["metadata"].(map[string]any); ok {
-		t.mark.Owner, _ = metadata[ownerKey].(string)
+		t.mark.Owner, _ = metadata[OwnerKey].(string)
 		t.mark.Hash, _ = metadata[hashKey].(string)
-		delete(metadata, ownerKey)
+		delete(metadata, OwnerKey)
 		delete(metadata, hashKey)
 		if len(metadata) == 0 {
 			delete(t.top, "metadata")
@@ -179,7 +179,7 @@ func (t *Template) Marked(owner string) (string, error) {
 		return "", errors.New("metadata must be a mapping")
 	}
 	metadata.Style = 0
-	child(metadata, ownerKey).SetString(owner)
+	child(metadata, OwnerKey).SetString(owner)
 	child(metadata, hashKey).SetString(t.Hash())
 	var text bytes.Buffer
 	encoder := yaml.NewEncoder(&text)

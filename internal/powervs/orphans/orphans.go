@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/orphans"
 	ibm "github.com/bedplate/bedplate/internal/powervs/client"
@@ -25,8 +24,8 @@ names it that is gone. A site is a workspace, by its ID or its name.`,
 	Owners: owners, Connect: connect,
 }
 
-func connect(policy egress.Policy) func(*corev1.Secret) (orphans.Account, error) {
-	build := ibm.Connect(func(c *ibm.Config) { c.Timeout, c.Egress = callTimeout, policy })
+func connect(a orphans.Access) func(*corev1.Secret) (orphans.Account, error) {
+	build := ibm.Connect(func(c *ibm.Config) { c.Timeout, c.Egress = callTimeout, a.Egress })
 	return func(secret *corev1.Secret) (orphans.Account, error) {
 		api, err := build(secret)
 		if err != nil {
