@@ -20,6 +20,7 @@ import (
 
 	"github.com/bedplate/bedplate/examples"
 	"github.com/bedplate/bedplate/internal/bmm/provider"
+	krakewebhook "github.com/bedplate/bedplate/internal/krake/webhook"
 	"github.com/bedplate/bedplate/internal/localstack"
 	"github.com/bedplate/bedplate/internal/localstack/lab"
 	"github.com/bedplate/bedplate/internal/localstack/process/processtest"
@@ -36,7 +37,8 @@ func TestMain(m *testing.M) {
 		return
 	}
 	testenv.Parallel(runtime.GOMAXPROCS(0)) // labs compute
-	testenv.Main(m, provider.SetupWebhooks, powervswebhook.Features{BootstrapFormatIgnition: true}.SetupWithManager)
+	testenv.Main(m, provider.SetupWebhooks, powervswebhook.Features{BootstrapFormatIgnition: true}.SetupWithManager,
+		krakewebhook.Options{}.SetupWithManager)
 }
 
 const patience = 60 * time.Second

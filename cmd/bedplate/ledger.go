@@ -23,7 +23,7 @@ import (
 type ledgerKind struct {
 	// name in small letters, and article and name in a sentence; short is another name, if there is one.
 	name, short, title string
-	read        func(context.Context, client.Client, client.ObjectKey) (graph.Owner, error)
+	read               func(context.Context, client.Client, client.ObjectKey) (graph.Owner, error)
 	// forms of the keys in its ledger: whole ones, or those with a slash at the end where a name comes after it. Under another key, or of another kind, the
 	// manager wouldn't know what to do with a resource, or would delete what the spec doesn't ask for under that key.
 	forms map[string]form

@@ -14,6 +14,6 @@ var krakeSystem = system{
 	name: "krake", title: "whole clusters through an infrastructure manager",
 	scheme:  runtime.NewSchemeBuilder(krakev1.AddToScheme),
 	ledgers: krakev1.LedgerGroup, owners: krakeOwners, describe: krakedescribe.Kinds,
-	plan:    &krakeplan.System, orphans: &krakeorphans.System, globalNamespace: provider.DefaultGlobalNamespace,
+	plan: &krakeplan.System, orphans: &krakeorphans.System, globalNamespace: provider.DefaultGlobalNamespace,
 	examples: []string{"krake"}, simulate: simulateIMCommand,
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -56,10 +57,11 @@ func (p *planner) dryRun(
 }
 
 // serverSideManager is the field manager that has applied an object server-side: fields missing from the file count as
-// removed only for the same manager. It is empty if there is none.
+// removed only for the same manager. It is empty if there is none but Bedplate's managers, which apply what isn't in files.
 func serverSideManager(live *unstructured.Unstructured) string {
 	for _, entry := range live.GetManagedFields() {
-		if entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
+		own := strings.HasPrefix(entry.Manager, "bedplate-")
+		if entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" && !own {
 			return entry.Manager
 		}
 	}

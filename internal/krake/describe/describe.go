@@ -48,7 +48,9 @@ func cluster(ctx context.Context, c client.Client, namespace, name string) (*des
 
 func details(object *krakev1.Cluster) (all []describe.Detail) {
 	status := object.Status
-	say := func(name, text string, at *metav1.Time) { all = append(all, describe.Detail{Name: name, Text: text, Time: at}) }
+	say := func(name, text string, at *metav1.Time) {
+		all = append(all, describe.Detail{Name: name, Text: text, Time: at})
+	}
 	if at := object.DeletionTimestamp; at != nil {
 		say("deleted", "", at)
 	}
