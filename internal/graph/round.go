@@ -272,6 +272,9 @@ func (r *round[T]) lookUp(ctx context.Context, in Scope) error {
 func (r *round[T]) compare(id string) {
 	r.update = r.want.Update(r.seen(id))
 	r.sight.Compared, r.sight.Changes, r.sight.Refused = true, r.update.Changes, r.update.Refused
+	if len(r.update.Changes) == 0 {
+		_, _ = r.g.engine.Creates.Answer(r.changing()) // nothing asks for it any more
+	}
 	if r.want.InEffect != nil {
 		r.sight.InEffect = r.want.InEffect(r.seen(id))
 	}
@@ -340,14 +343,6 @@ func (r *round[T]) heed(a creates.Answer) {
 		return
 	}
 	r.objects = append(r.objects, object)
-}
-
-func (r *round[T]) change(ctx context.Context, s decide.Step) error {
-	if err := r.write(ctx, s); err != nil {
-		return err
-	}
-	r.sight.Applied = true
-	return r.update.Apply(ctx)
 }
 
 // remedy is counted before it is tried. A process that was suspended in between doesn't try it, because what it saw is stale, and takes
