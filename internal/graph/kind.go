@@ -155,6 +155,9 @@ type Want[T any] struct {
 	// Repair is what to do when it isn't ready and won't be by itself. Optional, and never used for the user's own
 	// resources.
 	Repair *Repair[T]
+	// Given is a number that changes with what the resource is made with beside the spec, such as a Secret. What was refused, and what no
+	// remedy has helped, is tried again then, as for another spec. Optional.
+	Given int64
 	// IfLost is what the user has to do when the resource was deleted outside Bedplate; empty if it is created again.
 	IfLost string
 }

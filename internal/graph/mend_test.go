@@ -224,3 +224,24 @@ func TestRepair_ofASuspendedProcessDoesNotCount(t *testing.T) {
 	}
 	f.Expect(f.service.called("remedy id-1")).To(Equal(mostRemedies))
 }
+
+// What it is made with beside the spec may be what was wrong.
+func TestRepair_startsOverWithAnotherOneOfWhatIsGiven(t *testing.T) {
+	t.Parallel()
+	f := broken(t, 100)
+	given := int64(7)
+	mends := func() *metav1.Condition { return f.mends(func(w *graph.Want[thing]) { w.Given = given }) }
+	for range 100 {
+		if mends().Reason == "Failed" {
+			break
+		}
+		f.clock.Step(poll)
+	}
+	f.Expect(f.service.called("remedy id-1")).To(Equal(mostRemedies))
+	f.clock.Step(time.Hour)
+	mends()
+	f.Expect(f.service.called("remedy id-1")).To(Equal(mostRemedies))
+	given = 8
+	f.Expect(mends().Reason).To(Equal("Repairing"))
+	f.Expect(f.service.called("remedy id-1")).To(Equal(mostRemedies + 1))
+}

@@ -153,7 +153,9 @@ func (r *report) conclude(owner Owner) (ctrl.Result, error) {
 	var sight strings.Builder
 	for _, condition := range r.order {
 		worst := worstOf(r.conditions[condition])
-		e.set(owner, condition, worst)
+		if condition != ReadyCondition { // which is a part of the sum only
+			e.set(owner, condition, worst)
+		}
 		for _, f := range r.conditions[condition] {
 			if f.FromError { // the text of an error may differ each time
 				f.Message = ""
@@ -162,7 +164,7 @@ func (r *report) conclude(owner Owner) (ctrl.Result, error) {
 		}
 		if rank(worst.State) > rank(summary.State) {
 			summary = worst
-			if summary.Message != "" {
+			if summary.Message != "" && condition != ReadyCondition {
 				summary.Message = condition + ": " + summary.Message
 			}
 		}

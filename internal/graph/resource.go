@@ -67,7 +67,7 @@ func (h *Handle[T]) wish(before string) decide.Wish {
 			w.Unproven[o.ID] = o.phase()
 		}
 	}
-	w.Generation, w.Moved = h.g.owner.GetGeneration(), h.g.ledger.Moved()
+	w.Generation, w.Moved = h.g.owner.GetGeneration()+h.want.Given, h.g.ledger.Moved()
 	return w
 }
 

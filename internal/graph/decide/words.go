@@ -37,7 +37,7 @@ type Wish struct {
 	// Unproven are the phases, by ID, of resources of the kind that spec or status show, and of which nothing proves whose they are.
 	// One of them may be the one that is wanted.
 	Unproven map[string]phases.Phase
-	// Generation of the owner's spec.
+	// Generation of the owner's spec, and of what the resource is made with beside it.
 	Generation int64
 	IfLost     string
 	// Chooses: what is chosen for it is kept, also if it exists already.

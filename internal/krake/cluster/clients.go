@@ -80,7 +80,7 @@ func (c *Clients) Of(ctx context.Context, p *Place) (Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.written = written(login)
+	p.note(login, secret)
 	wanted := connection{url: p.url, openstack: openStack(p.Cloud.Described()), login: login, cloud: secret}
 	key := cloudKey{p.Cloud.GetNamespace(), p.Cloud.Reference()}
 	c.mu.Lock()

@@ -76,9 +76,10 @@ func (n *node) Reconcile(ctx context.Context) (ctrl.Result, error) {
 func (n *node) want(ctx context.Context) {
 	valid := n.graph.Gate(krakev1.TemplateValidCondition, func() phases.Phase { return n.validate(ctx) })
 	n.made = n.wantInfrastructure(valid)
-	n.graph.Put(graph.Object{
+	stored := n.graph.Put(graph.Object{
 		Key: kubeconfigKey, Condition: krakev1.KubeconfigReadyCondition, After: []graph.Ref{n.made}, Make: n.kubeconfig,
 	})
+	n.graph.Gate(krakev1.ReadyCondition, n.online, stored)
 }
 
 // Delete the infrastructure. What its kubeconfig is in goes with the object.
@@ -124,6 +125,7 @@ func (n *node) wantInfrastructure(valid graph.Ref) *graph.Handle[infrastructure]
 		},
 		Create: n.create,
 		Update: n.update,
+		Given:  n.on.given,
 		Repair: &graph.Repair[infrastructure]{
 			After: n.CreateDeadline, Limits: graph.Limits{Most: maxRepairs},
 			Remedy: func(ctx context.Context, i *infrastructure) error { return n.api.Reconfigure(ctx, i.id) },

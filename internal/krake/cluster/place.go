@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,8 +25,22 @@ type Place struct {
 	// Login is the Secret of the provider, and CloudLogin that of the cloud.
 	Login, CloudLogin types.NamespacedName
 	url               string
-	// written tells versions of the login apart, without saying anything about it.
+	// written tells versions apart of a login by a password, each of which is another user, without saying anything about it.
 	written string
+	// given tells versions apart of all that an infrastructure is made with.
+	given int64
+}
+
+func (p *Place) note(login, cloud *corev1.Secret) {
+	if len(login.Data[im.SecretKeyToken]) == 0 {
+		p.written = written(login)
+	}
+	hash := fnv.New64a()
+	for _, of := range []metav1.Object{p.Cloud, p.Provider} {
+		_, _ = fmt.Fprintln(hash, of.GetUID(), of.GetGeneration()) // can't fail
+	}
+	_, _ = fmt.Fprintln(hash, p.written, written(cloud))
+	p.given = int64(hash.Sum64() >> 2) //nolint:gosec // it fits
 }
 
 // Places finds them.

@@ -25,7 +25,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 	users := handler.EnqueueRequestsFromMapFunc(r.users)
 	changed := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 	err := ctrl.NewControllerManagedBy(mgr).Named("krake-cluster").
-		For(&krakev1.Cluster{}, builder.WithPredicates(predicate.Or(graph.ChangedByOthers(), bound))).
+		For(&krakev1.Cluster{}, builder.WithPredicates(predicate.Or(graph.ChangedByOthers(), shown))).
 		Watches(&krakev1.Cloud{}, users, changed).
 		Watches(&krakev1.GlobalCloud{}, users, changed).
 		Watches(&krakev1.InfrastructureProvider{}, users, changed).
@@ -40,14 +40,15 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 	return nil
 }
 
-// bound passes what others write into the status: a Cluster is bound to a cloud.
-var bound = predicate.Funcs{
+// shown passes what others write into the status: a Cluster is bound to a cloud, or its observer has seen another state.
+var shown = predicate.Funcs{
 	CreateFunc:  func(event.CreateEvent) bool { return false },
 	DeleteFunc:  func(event.DeleteEvent) bool { return false },
 	GenericFunc: func(event.GenericEvent) bool { return false },
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld.(*krakev1.Cluster), e.ObjectNew.(*krakev1.Cluster)
-		return before.Status.ScheduledTo == nil && after.Status.ScheduledTo != nil
+		seen := before.Status.State != after.Status.State && observed[after.Status.State]
+		return seen || before.Status.ScheduledTo == nil && after.Status.ScheduledTo != nil
 	},
 }
 

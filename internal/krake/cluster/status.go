@@ -69,6 +69,21 @@ func (n *node) refer(ctx context.Context) error {
 	return nil
 }
 
+// online is a part of Ready: as the observer sees the cluster, it is ONLINE.
+func (n *node) online() phases.Phase {
+	status := &n.object.Status
+	if status.State == krakev1.StateOnline {
+		return phases.Ready()
+	}
+	for _, kind := range []string{krakev1.ReachableCondition, krakev1.NodesHealthyCondition} {
+		seen := meta.FindStatusCondition(status.Conditions, kind)
+		if observed[status.State] && status.State != krakev1.StateConnecting && seen != nil && seen.Status != metav1.ConditionTrue {
+			return phases.Waiting("%s", seen.Message).Because(seen.Reason).Announced()
+		}
+	}
+	return phases.Waiting("the cluster is made, and hasn't answered yet").Because("Connecting").Announced()
+}
+
 // show the state that follows from the conditions.
 func show(object *krakev1.Cluster) {
 	object.Status.State, object.Status.Reason = stateOf(object)

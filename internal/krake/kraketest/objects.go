@@ -142,6 +142,15 @@ func (f *Fixture) UntilReason(object graph.Owner, condition, reason, message str
 	}).Should(Succeed())
 }
 
+// UntilTrue waits until a condition is True.
+func (f *Fixture) UntilTrue(object graph.Owner, condition string) {
+	f.t.Helper()
+	f.Eventually(func(g Gomega) {
+		g.Expect(f.Read(object)).To(Succeed())
+		g.Expect(meta.IsStatusConditionTrue(object.GetConditions(), condition)).To(BeTrue(), "%+v", object.GetConditions())
+	}).Should(Succeed())
+}
+
 // UntilGone waits until an object is gone.
 func (f *Fixture) UntilGone(object client.Object) {
 	f.t.Helper()
