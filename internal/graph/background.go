@@ -14,10 +14,10 @@ import (
 // errUnanswered says that a change was begun, or is to be, and isn't done.
 var errUnanswered = errors.New("the service hasn't answered yet")
 
-// Behind makes a call that changes a resource and that its service takes long to answer, such as an Update: no worker waits for it, as for a
-// create, and it takes a turn among those. Until it is answered the error is Busy; the answer enqueues the owner, and is returned to the next
-// call. There is one at a time for each key: with another token, which says what is changed to what, a call is made after the answer to the
-// one before. A call that is lost with its process is made again.
+// Behind makes a call that changes a resource and that its service takes long to answer, such as an Update: no worker waits for it,
+// as for a create, and it takes a turn among those. Until it is answered the error is Busy; the answer enqueues the owner, and is
+// returned to the next call. There is one at a time for each key: with another token, which says what is changed to what, a call is
+// made after the answer to the one before. A call that is lost with its process is made again.
 func (h *Handle[T]) Behind(ctx context.Context, token string, call func(context.Context) error) error {
 	pool, service := h.g.engine.Creates, h.g.engine.service(h.kind.Service)
 	answer, known := pool.Answer(h.changing())

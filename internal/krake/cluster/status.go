@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
+	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/graph/phases"
 	"github.com/bedplate/bedplate/internal/krake/tosca"
 )
@@ -95,7 +96,8 @@ var observed = map[krakev1.ClusterState]bool{
 	krakev1.StateDegraded: true, krakev1.StateOffline: true,
 }
 
-// stateOf a Cluster, by its conditions. What isn't known doesn't change it.
+// stateOf a Cluster and the reason of it, as far as something has failed. The observer's states are left to it as long as the
+// infrastructure is as it should be, or isn't known.
 func stateOf(object *krakev1.Cluster) (krakev1.ClusterState, *krakev1.Reason) {
 	status := &object.Status
 	find := func(kind string) metav1.Condition {
@@ -104,22 +106,19 @@ func stateOf(object *krakev1.Cluster) (krakev1.ClusterState, *krakev1.Reason) {
 		}
 		return metav1.Condition{Type: kind}
 	}
-	template, made, kubeconfig := find(krakev1.TemplateValidCondition), find(krakev1.InfrastructureReadyCondition), find(krakev1.KubeconfigReadyCondition)
-	because := func(code krakev1.ReasonCode, of metav1.Condition) *krakev1.Reason {
-		return &krakev1.Reason{Code: code, Message: of.Message}
-	}
+	template, made := find(krakev1.TemplateValidCondition), find(krakev1.InfrastructureReadyCondition)
+	kubeconfig := find(krakev1.KubeconfigReadyCondition)
 	work, failed := krakev1.StateCreating, krakev1.ReasonCreateFailed
 	if object.Spec.Kubeconfig != nil {
 		work, failed = krakev1.StateReconciling, krakev1.ReasonReconcileFailed
 	}
 	switch {
 	case !object.DeletionTimestamp.IsZero():
-		if made.Reason == string(phases.StateDeleting) || made.Message == "" {
-			return krakev1.StateDeleting, nil
-		}
 		return krakev1.StateDeleting, because(krakev1.ReasonDeleteFailed, made)
-	case wrong[template.Reason]:
+	case template.Reason == string(fault.Invalid):
 		return krakev1.StateFailed, because(krakev1.ReasonInvalidResource, template)
+	case wrong[template.Reason]:
+		return krakev1.StateFailed, because(failed, template)
 	case made.Status == metav1.ConditionTrue && kubeconfig.Status == metav1.ConditionTrue:
 		if observed[status.State] {
 			return status.State, status.Reason
@@ -129,21 +128,47 @@ func stateOf(object *krakev1.Cluster) (krakev1.ClusterState, *krakev1.Reason) {
 		return krakev1.StateFailed, because(krakev1.ReasonRetrieveFailed, kubeconfig)
 	case made.Status == metav1.ConditionTrue:
 		return work, because(krakev1.ReasonRetrieveFailed, kubeconfig)
-	case made.Reason == "Failed":
+	case made.Reason == string(phases.StateFailed):
 		return krakev1.StateFailed, because(krakev1.ReasonReconfigureFailed, made)
 	case wrong[made.Reason]:
 		return krakev1.StateFailed, because(failed, made)
 	case made.Reason == "Repairing":
 		return krakev1.StateFailingReconciliation, because(failed, made)
-	case made.Reason == "StayingAway", made.Reason == "Queued", made.Reason == "Quota", status.ClusterID == "" && made.Reason == "Waiting":
+	case made.Reason == "StayingAway":
 		return krakev1.StatePending, because(krakev1.ReasonNotFound, made)
-	case made.Status == metav1.ConditionFalse:
+	case template.Status == metav1.ConditionUnknown: // the manager couldn't be asked
+		return stays(status, work), because(failed, template)
+	case made.Status == metav1.ConditionFalse && (status.ClusterID != "" || made.Reason == "Creating" || made.Reason == "Settling"):
 		return work, because(failed, made)
-	case status.State == "":
-		return krakev1.StatePending, nil
 	}
-	return status.State, because(failed, made)
+	return stays(status, work), because(failed, made)
+}
+
+// stays is the state of a Cluster of which nothing new is known. It isn't FAILED any more: no person has to correct anything.
+func stays(status *krakev1.ClusterStatus, work krakev1.ClusterState) krakev1.ClusterState {
+	switch {
+	case status.State != krakev1.StateFailed && status.State != "":
+		return status.State
+	case status.ClusterID == "":
+		return krakev1.StatePending
+	}
+	return work
+}
+
+func because(code krakev1.ReasonCode, of metav1.Condition) *krakev1.Reason {
+	if progress[of.Reason] {
+		return nil
+	}
+	return &krakev1.Reason{Code: code, Message: of.Message}
+}
+
+// progress are the reasons of what goes on by itself: nothing has failed.
+var progress = map[string]bool{
+	"": true, "Ready": true, "Waiting": true, "Queued": true, "Creating": true, "Settling": true, "Changing": true, "Busy": true,
+	"Deleting": true,
 }
 
 // wrong are the reasons that a person has to correct.
-var wrong = map[string]bool{"Invalid": true, "Conflict": true, "Credentials": true, "ClaimChanged": true, "ForeignTag": true, "Unproven": true}
+var wrong = map[string]bool{
+	"Invalid": true, "Conflict": true, "Credentials": true, "ClaimChanged": true, "ForeignTag": true, "Unproven": true, "Ambiguous": true,
+}
