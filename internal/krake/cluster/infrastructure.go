@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"strings"
 
@@ -55,7 +56,11 @@ const maxAccount = 128
 // Account that infrastructures belong to. Passwords are no part of it, because ledgers have it.
 func Account(api Manager) string {
 	text := api.User() + " at " + api.Endpoint()
-	return text[:min(len(text), maxAccount)]
+	if len(text) <= maxAccount {
+		return text
+	}
+	sum := fmt.Sprintf("… %x", sha256.Sum256([]byte(text))) // so that it is another one's all the same
+	return strings.ToValidUTF8(text[:maxAccount-len(sum)], "") + sum
 }
 
 // get an infrastructure: first its template, because a read of the state of one that was just deleted brings its record back. If its

@@ -93,6 +93,35 @@ func TestUser_anotherOneSeesNothing(t *testing.T) {
 	f.Expect(c.Status.ClusterID).NotTo(BeEmpty())
 }
 
+// A token is renewed every hour: it is another one of the same user. Another user's doesn't see what was made.
+func TestToken_theNextOneOfItsHolderGoesOn(t *testing.T) {
+	t.Parallel()
+	f := kraketest.Start(t)
+	secret := f.Secret(kraketest.ProviderName, map[string]string{im.SecretKeyToken: kraketest.Token("me", "first")})
+	f.CreateCloudWith(secret)
+	renew := func(token string) {
+		kraketest.Change(f, secret, func(s *corev1.Secret) { s.Data[im.SecretKeyToken] = []byte(token) })
+	}
+	// Also where a create has made something, and its answer was lost.
+	f.Fault(simulator.Fault{Operation: "createInfrastructure", Kind: simulator.FaultLoseAnswer})
+	f.Fault(simulator.Fault{Operation: "listInfrastructures", Kind: simulator.FaultStatus, Status: 503, Times: -1})
+	c := f.CreateCluster("demo")
+	f.Eventually(func() int { return f.Called("createInfrastructure") }).Should(Equal(1))
+	renew(kraketest.Token("me", "second"))
+	f.IM.ClearFaults()
+	f.UntilState(c, krakev1.StateConnecting)
+
+	renew(kraketest.Token("you", "first"))
+	f.UntilReason(c, krakev1.InfrastructureReadyCondition, "Credentials", "what was made for this object is in account me of https://iss.example.com at")
+	f.UntilState(c, krakev1.StateFailed)
+	renew(kraketest.Token("me", "third"))
+	f.UntilState(c, krakev1.StateConnecting)
+	f.Delete(c)
+	f.UntilGone(c)
+	f.Expect(f.Called("createInfrastructure")).To(Equal(1))
+	f.Expect(f.IM.State()).To(BeEmpty())
+}
+
 // IM answers an update when it has asked for all machines.
 func TestUpdate_holdsNoWorker(t *testing.T) {
 	t.Parallel()

@@ -36,7 +36,7 @@ type Client struct {
 
 // New validates the configuration and returns a client. It makes no call. Its errors don't contain a secret.
 func New(config Config) (*Client, error) {
-	c := &Client{hidden: newRedactor(config.all()), user: config.Login[FieldUsername], secret: config.Secret, account: config.account()}
+	c := &Client{hidden: newRedactor(config.all()), user: userOf(config.Login), secret: config.Secret, account: config.account()}
 	frame, err := config.frame(c.hidden)
 	if err == nil {
 		c.api, err = httpclient.New(frame)
@@ -54,7 +54,8 @@ func (c *Client) String() string { return "IM at " + c.api.Base().String() }
 // Account of the client. It changes when the login does.
 func (c *Client) Account() credentials.Account { return c.account }
 
-// User is the name of who logs in, the same for all of the user's passwords: to IM, each makes another user. With a token it is empty.
+// User is the name of who logs in, the same for all of the user's passwords: to IM, each makes another user. With a token it is whom the
+// token is of, by its subject and its issuer: to IM, all of these are one user.
 func (c *Client) User() string { return c.user }
 
 // Secret is the namespace/name of the Secret that the login is from. Empty if there is none.

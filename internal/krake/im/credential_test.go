@@ -90,8 +90,8 @@ func TestHeader_golden(t *testing.T) {
 	g.Expect(im.Header([]im.Credential{
 		{"id": "im", "type": im.TypeIM, "username": "krake", "password": "file(/etc/passwd)\n"}, openStack,
 	})).To(Equal(`[{"id":"im","password":"file\u0028\u002fetc\u002fpasswd\u0029\u000a","type":"InfrastructureManager","username":"krake"},` +
-		`{"auth\u005fversion":"3\u002ex\u005fpassword","domain":"default","host":"https\u003a\u002f\u002fkeystone\u003a5000","id":"cloud",` +
-		`"password":"a\u005cnb\u003bc","tenant":"p\u00201","type":"OpenStack","username":"me"}]`))
+		`{"auth\u005fversion":"3\u002ex\u005fpassword","host":"https\u003a\u002f\u002fkeystone\u003a5000","id":"cloud",` +
+		`"password":"a\u005cnb\u003bc","tenant":"p\u00201","tenant\u005fdomain\u005fid":"default","type":"OpenStack","username":"me"}]`))
 }
 
 func TestHeader_refusesWhatIMCannotRead(t *testing.T) {

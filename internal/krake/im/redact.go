@@ -16,7 +16,7 @@ import (
 
 // plain are the fields that everybody may see who sees a Cloud. All others are taken out of texts, known ones or not.
 var plain = []string{
-	FieldID, FieldType, FieldHost, "auth_version", "api_version", "tenant", "project", "domain", "service_region", "service_name",
+	FieldID, FieldType, FieldHost, "auth_version", "api_version", "tenant", "tenant_domain_id", "project", "domain", "service_region", "service_name",
 	"base_url", "network_url", "image_url", "volume_url", "namespace", "region",
 }
 

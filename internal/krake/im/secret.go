@@ -20,6 +20,9 @@ const (
 	SecretKeyCA       = httpclient.KeyCA
 )
 
+// SecretKeyDomain is the key of a user's domain in the Secret of an OpenStack: a name; Keystone's default without one.
+const SecretKeyDomain = "domainName"
+
 const (
 	loginID = "im"
 	cloudID = "cloud"
@@ -62,7 +65,13 @@ func loginOf(secret *corev1.Secret) (Credential, error) {
 	case named:
 		return login, login.take(secret, []string{SecretKeyUsername, SecretKeyPassword})
 	case token:
-		return login, login.take(secret, []string{SecretKeyToken})
+		if err := login.take(secret, []string{SecretKeyToken}); err != nil {
+			return nil, err
+		}
+		if _, err := holder(login[FieldToken]); err != nil {
+			return nil, fmt.Errorf("has %w", err)
+		}
+		return login, nil
 	}
 	return nil, fmt.Errorf("has no %s and %s (or %s)", SecretKeyUsername, SecretKeyPassword, SecretKeyToken)
 }
@@ -114,12 +123,18 @@ func (o OpenStack) Credential(secret *corev1.Secret) (Credential, error) {
 	}
 	c := Credential{FieldID: cloudID, FieldType: "OpenStack", FieldHost: o.URL, "auth_version": version, "tenant": o.Project}
 	if o.DomainID != "" {
-		c["domain"] = o.DomainID
+		c["tenant_domain_id"] = o.DomainID
+	}
+	if has(secret, SecretKeyDomain) {
+		c["domain"] = valueOf(secret, SecretKeyDomain)
 	}
 	if err := c.take(secret, []string{FieldUsername, FieldPassword}); err != nil {
 		return nil, about(secret, err)
 	}
-	return c, c.forCloud()
+	if err := c.forCloud(); err != nil {
+		return nil, about(secret, err)
+	}
+	return c, nil
 }
 
 // forCloud fails if IM can't use it for a cloud, or would use it for something else.

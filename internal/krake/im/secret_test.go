@@ -1,6 +1,7 @@
 package im_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,15 +16,16 @@ func TestConnect_readsTheSecretOfAProvider(t *testing.T) {
 	t.Parallel()
 	for text, data := range map[string]map[string]string{
 		"":                                      {"username": "krake", "password": "s3cret"},
-		" ":                                     {"token": "s3cret"},
+		" ":                                     {"token": token("https://iss.example.com", "me", "s3cret")},
+		"a token that isn't one of OpenID Conn": {"token": "s3cret"},
 		"has no username and password (or toke": {"ca.crt": "s3cret"},
 		"has no password":                       {"username": "krake"},
 		"has no username":                       {"password": "s3cret"},
 		"has two ways to log in":                {"username": "krake", "password": "s3cret", "token": "s3cret"},
 		"more than 16 KiB under password":       {"username": "krake", "password": strings.Repeat("s3cret", 9000)},
-		"more than 256 KiB under ca.crt":        {"token": "s3cret", "ca.crt": strings.Repeat("s3cret", 90_000)},
-		"ca.crt contains no certificate in PEM": {"token": "s3cret", "ca.crt": "s3cret"},
-		"token isn't text in UTF-8":             {"token": "s3cret\xff"},
+		"more than 256 KiB under ca.crt":        {"token": token("https://iss.example.com", "me", ""), "ca.crt": strings.Repeat("s3cret", 90_000)},
+		"ca.crt contains no certificate in PEM": {"token": token("https://iss.example.com", "me", ""), "ca.crt": "s3cret"},
+		"password isn't text in UTF-8":          {"username": "krake", "password": "s3cret\xff"},
 	} {
 		g := NewWithT(t)
 		c, err := im.Connect(endpoint, []im.Credential{dummy()}, nil)(secretOf("im", data))
@@ -63,6 +65,36 @@ func TestConnect_checksURLAndClouds(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("the login isn't one of IM")))
 }
 
+// token of OpenID Connect, which nobody has signed.
+func token(issuer, subject, more string) string {
+	claims := fmt.Sprintf(`{"iss":%q,"sub":%q,"jti":%q}`, issuer, subject, more)
+	return "e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2lnbmF0dXJl"
+}
+
+// IM takes the issuer and the subject of a token for its user's identity: a ledger that has that tells users apart, and goes on with the
+// next token of the same one.
+func TestUser_ofATokenIsItsHolder(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	of := func(data map[string]string) *im.Client {
+		return must(im.Connect(endpoint, nil, nil)(secretOf("im", data)))
+	}
+	user := func(text string) string { return of(map[string]string{"token": text}).User() }
+	first := token("https://iss.example.com", "me", "first")
+	g.Expect(user(first)).To(Equal("me of https://iss.example.com"))
+	g.Expect(user(token("https://iss.example.com", "me", "second"))).To(Equal(user(first)))
+	g.Expect(user(token("https://iss.example.com", "you", "first"))).NotTo(Equal(user(first)))
+	g.Expect(user(token("https://other.example.com", "me", "first"))).NotTo(Equal(user(first)))
+	g.Expect(of(map[string]string{"username": "me", "password": "s3cret"}).User()).To(Equal("me"))
+	for name, wrong := range map[string]string{
+		"opaque": "s3cret", "no issuer": token("", "s3cret", ""), "no subject": token("s3cret", "", ""), "two parts": "e30.e30", "no Base64": "a.+.c",
+		"no JSON": "e30.czNjcmV0.c", "an array": "e30.W10.c", "deep": "e30." + strings.Repeat("W1tb", 4000) + ".c",
+	} {
+		_, err := im.Connect(endpoint, nil, nil)(secretOf("im", map[string]string{"token": wrong}))
+		g.Expect(err).To(MatchError(And(ContainSubstring("secret team/im has a token that isn't"), Not(ContainSubstring("s3cret")))), name)
+	}
+}
+
 func TestCloud_isWhateverIMKnows(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -91,10 +123,12 @@ func TestOpenStack_hasTheFieldsThatIMWants(t *testing.T) {
 	cloud := im.OpenStack{URL: "https://keystone:5000", Version: "3", Project: "demo", DomainID: "default"}
 	g.Expect(cloud.Credential(secret)).To(Equal(im.Credential{
 		"id": "cloud", "type": "OpenStack", "host": "https://keystone:5000", "auth_version": "3.x_password", "username": "me",
-		"password": "s3cret", "tenant": "demo", "domain": "default",
+		"password": "s3cret", "tenant": "demo", "tenant_domain_id": "default",
 	}))
+	named := secretOf("os", map[string]string{"username": "me", "password": "s3cret", "domainName": "Users\n"})
+	g.Expect(cloud.Credential(named)).To(And(HaveKeyWithValue("domain", "Users"), HaveKeyWithValue("tenant_domain_id", "default")))
 	g.Expect(im.OpenStack{URL: "http://keystone:5000", Version: "2", Project: "demo"}.Credential(secret)).To(And(
-		HaveKeyWithValue("auth_version", "2.0_password"), Not(HaveKey("domain"))))
+		HaveKeyWithValue("auth_version", "2.0_password"), Not(HaveKey("domain")), Not(HaveKey("tenant_domain_id"))))
 	for text, change := range map[string]func(*im.OpenStack){
 		"version of Keystone must be 2 or 3": func(o *im.OpenStack) { o.Version = "4" },
 		"must look like https://host[:port]": func(o *im.OpenStack) { o.URL = "keystone:5000" },
@@ -105,6 +139,8 @@ func TestOpenStack_hasTheFieldsThatIMWants(t *testing.T) {
 		change(&wrong)
 		g.Expect(errorOf(wrong.Credential(secret))).To(MatchError(And(ContainSubstring(text), Not(ContainSubstring("s3cret")))))
 	}
+	named.Data["domainName"] = []byte("s3cret\xff")
+	g.Expect(errorOf(cloud.Credential(named))).To(MatchError("secret team/os domain isn't text in UTF-8"))
 	g.Expect(errorOf(cloud.Credential(secretOf("os", nil)))).To(MatchError("secret team/os has no username, password"))
 }
 

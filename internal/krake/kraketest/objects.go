@@ -1,6 +1,7 @@
 package kraketest
 
 import (
+	"encoding/base64"
 	"fmt"
 
 	. "github.com/onsi/gomega"
@@ -53,7 +54,13 @@ func (f *Fixture) Secret(name string, data map[string]string) *corev1.Secret {
 // CreateCloud makes a Cloud and an InfrastructureProvider, with their Secrets, which have their names.
 func (f *Fixture) CreateCloud() *krakev1.Cloud {
 	f.t.Helper()
-	f.Create(f.Secret(ProviderName, map[string]string{im.SecretKeyUsername: Username, im.SecretKeyPassword: Password}))
+	return f.CreateCloudWith(f.Secret(ProviderName, map[string]string{im.SecretKeyUsername: Username, im.SecretKeyPassword: Password}))
+}
+
+// CreateCloudWith makes them with another Secret of the provider.
+func (f *Fixture) CreateCloudWith(login *corev1.Secret) *krakev1.Cloud {
+	f.t.Helper()
+	f.Create(login)
 	f.Create(f.Secret(CloudName, map[string]string{im.FieldType: "Dummy"}))
 	f.Create(&krakev1.InfrastructureProvider{ObjectMeta: f.meta(ProviderName), Spec: krakev1.InfrastructureProviderSpec{
 		Type: "im", IM: krakev1.IMProvider{URL: address, SecretRef: krakev1.SecretReference{Name: ProviderName}},
@@ -64,6 +71,12 @@ func (f *Fixture) CreateCloud() *krakev1.Cloud {
 	}}}
 	f.Create(cloud)
 	return cloud
+}
+
+// Token of OpenID Connect, which IM takes in place of a name and a password: of a subject, and with an ID of its own.
+func Token(subject, id string) string {
+	claims := fmt.Sprintf(`{"iss":"https://iss.example.com","sub":%q,"jti":%q}`, subject, id)
+	return "e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2lnbmF0dXJl"
 }
 
 // NewCluster is a Cluster that isn't created yet.

@@ -233,7 +233,7 @@ func TestUsers_areKeptApart(t *testing.T) {
 		b.pass(time.Hour)
 		path := "/infrastructures/" + id
 		for _, who := range []string{
-			strings.Replace(both, "s3cret", "other", 1), strings.Replace(both, "krake", "me", 1), "Bearer abc",
+			strings.Replace(both, "s3cret", "other", 1), strings.Replace(both, "krake", "me", 1), "Bearer " + token,
 		} {
 			other := b.as(who)
 			for _, got := range []answer{

@@ -159,13 +159,17 @@ func (s *Server) lets(one map[string]string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if one[im.FieldToken] != "" || len(s.users) == 0 {
-		return one[im.FieldToken] != "" || one[im.FieldUsername] != "" && one[im.FieldPassword] != ""
+		return holder(one[im.FieldToken]) != "" || one[im.FieldUsername] != "" && one[im.FieldPassword] != ""
 	}
 	password, known := s.users[one[im.FieldUsername]]
 	return known && password == one[im.FieldPassword]
 }
 
+// userOf a credential: its fields, or the holder of its token.
 func userOf(one map[string]string) string {
+	if one[im.FieldToken] != "" {
+		return holder(one[im.FieldToken])
+	}
 	var fields []string
 	for _, field := range slices.Sorted(maps.Keys(one)) {
 		if field != im.FieldID {
@@ -173,6 +177,20 @@ func userOf(one map[string]string) string {
 		}
 	}
 	return strings.Join(fields, " ")
+}
+
+// holder of a token of OpenID Connect, by its issuer and its subject; empty for another kind of token.
+func holder(token string) string {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return ""
+	}
+	payload, _ := base64.RawURLEncoding.DecodeString(parts[1])
+	var claims struct{ Iss, Sub string }
+	if json.Unmarshal(payload, &claims) != nil || claims.Iss == "" || claims.Sub == "" {
+		return ""
+	}
+	return claims.Iss + claims.Sub
 }
 
 func refuse(status int, format string, args ...any) *simulator.Refusal {

@@ -52,7 +52,8 @@ func TestLogin(t *testing.T) {
 			dummy:                401, // a cloud, and nobody
 			krake:                200,
 			"Basic a3Jha2U6cw==": 200,
-			"Bearer abc":         200,
+			"Bearer abc":         401, // not of OpenID Connect
+			"Bearer " + token:    200,
 			`id = im;type = InfrastructureManager;username = krake`:                      401,
 			`id = im;type = InfrastructureManager;username = krake;password = ;x`:        401, // an unquoted ";"
 			`id = 1st;type = InfrastructureManager;username = krake;password = s3cret`:   500,
@@ -62,6 +63,22 @@ func TestLogin(t *testing.T) {
 			b.Expect(b.as(header).get("/infrastructures").Status).To(Equal(status), header)
 		}
 		b.Expect(b.as("").get("/version")).To(HaveField("Text", ContainSubstring(`"version":"2.0.0"`)))
+	})
+}
+
+// token of OpenID Connect whose issuer is https://iss and whose subject is me; another has its own ID.
+const (
+	token   = "e30.eyJpc3MiOiJodHRwczovL2lzcyIsInN1YiI6Im1lIn0.c2ln"
+	another = "e30.eyJpc3MiOiJodHRwczovL2lzcyIsInN1YiI6Im1lIiwianRpIjoiMiJ9.c2ln"
+	others  = "e30.eyJpc3MiOiJodHRwczovL2lzcyIsInN1YiI6InlvdSJ9.c2ln"
+)
+
+func TestLogin_withATokenIsOfItsHolder(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		id := b.as("Bearer " + token).create(single)
+		for text, status := range map[string]int{token: 200, another: 200, others: 403} {
+			b.Expect(b.as("Bearer " + text).get("/infrastructures/" + id + "/state").Status).To(Equal(status))
+		}
 	})
 }
 
