@@ -51,6 +51,8 @@ type Fixture struct {
 	// Config of the controllers, and their poll interval; default Poll. By default nothing is observed.
 	Config provider.Config
 	Poll   time.Duration
+	// Settle time of the controllers; default Settle.
+	Settle time.Duration
 }
 
 // Start runs controllers and a simulator until the test ends. Change may modify the simulator's world first.
@@ -70,7 +72,7 @@ func StartIM(t *testing.T, change ...func(*sim.Config)) *Fixture {
 // StartIMIn starts one beside another API server.
 func StartIMIn(t *testing.T, api client.WithWatch, namespace string, change ...func(*sim.Config)) *Fixture {
 	t.Helper()
-	f := &Fixture{WithT: NewWithT(t), t: t, Client: api, Namespace: namespace, Reconciles: &optest.Reconciles{}, Poll: Poll}
+	f := &Fixture{WithT: NewWithT(t), t: t, Client: api, Namespace: namespace, Reconciles: &optest.Reconciles{}, Poll: Poll, Settle: Settle}
 	f.SetDefaultEventuallyTimeout(timeout)
 	f.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	world := sim.Default()
@@ -94,7 +96,7 @@ func (f *Fixture) RunControllers() (stop func()) {
 	scheme := runtime.NewScheme()
 	f.Expect(provider.AddToScheme(scheme)).To(Succeed())
 	return managertest.Manager{
-		Scheme: scheme, Namespace: f.Namespace, Poll: f.Poll, Settle: Settle, Reconciles: f.Reconciles,
+		Scheme: scheme, Namespace: f.Namespace, Poll: f.Poll, Settle: f.Settle, Reconciles: f.Reconciles,
 	}.Run(f.t, func(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, options controller.Options) error {
 		return provider.Setup(ctx, mgr, engine, f.Config, options)
 	})

@@ -10,6 +10,8 @@ import (
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/httpclient"
 	"github.com/bedplate/bedplate/internal/krake/im"
+	"github.com/bedplate/bedplate/internal/krake/sim"
+	"github.com/bedplate/bedplate/internal/krake/tosca"
 )
 
 // API is the user's own access to the manager: its changes are outside the controllers.
@@ -51,4 +53,13 @@ func (f *Fixture) UntilAtRest() {
 			g.Expect(i.State).NotTo(BeElementOf(im.Pending, im.Running, im.Deleting), "%+v", i)
 		}
 	}).WithPolling(time.Millisecond).Should(Succeed())
+}
+
+// OwnerOf an infrastructure, as its template says; empty if it isn't a Cluster's.
+func OwnerOf(i sim.Item) string {
+	template, err := tosca.Parse(i.Template)
+	if err != nil {
+		return ""
+	}
+	return template.Mark().Owner
 }

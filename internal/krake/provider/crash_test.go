@@ -32,6 +32,9 @@ const (
 	crashSpeed = 5_000_000
 )
 
+// changed is the template with one more machine.
+var changed = strings.Replace(kraketest.Template, "count: 1", "count: 2", 1)
+
 // world is a Cluster in an API server, and a simulated manager.
 type world struct {
 	*kraketest.Fixture
@@ -113,7 +116,7 @@ func TestCrash_cluster(t *testing.T) {
 		Change: func(any crashtest.World) {
 			w := any.(*world)
 			w.Expect(w.Read(w.owner)).To(Succeed())
-			w.owner.Spec.TOSCA = strings.Replace(kraketest.Template, "count: 1", "count: 2", 1)
+			w.owner.Spec.TOSCA = changed
 			w.Expect(w.Client.Update(w.t.Context(), w.owner)).To(Succeed())
 		},
 	}.Run(t)
