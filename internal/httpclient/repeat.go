@@ -10,7 +10,7 @@ import (
 const maxRepeats = 2
 
 // repeated is the layer that repeats a request, if that is safe and may help. Another login is fetched only after this one is
-// refused: a login that hangs would look like an API that hangs.
+// refused: a login that hangs would look like an API that hangs. What has been silent before is asked once.
 func (c *Client) repeated(next http.RoundTripper) http.RoundTripper {
 	return RoundTrip(func(r *http.Request) (*http.Response, error) {
 		attempt, err := attemptsOf(r)
@@ -37,7 +37,7 @@ func (c *Client) repeated(next http.RoundTripper) http.RoundTripper {
 				}
 				continue
 			}
-			if repeats >= maxRepeats || failed.pause > patience || failed.withheld || !failed.mayRepeat(writes(r)) ||
+			if repeats >= maxRepeats || failed.pause > patience || failed.withheld || !failed.mayRepeat(writes(r)) || c.Silent() != nil ||
 				!sleep(r.Context(), backoff(repeats)) {
 				return nil, failed
 			}

@@ -50,7 +50,9 @@ const (
 // An endpoint is trusted if it has answered, and hasn't been silent or slow lately. Of the calls to others only a few are
 // let through at once; the rest wait for a moment, and then fail.
 type Circuits struct {
-	// interval between two polls of the same object: a silent endpoint rests for at most half of it.
+	// Rest is how long a silent endpoint rests at most.
+	Rest time.Duration
+	// interval between two polls of the same object.
 	interval time.Duration
 
 	mu        sync.Mutex
@@ -110,10 +112,10 @@ type Pass struct {
 	asked time.Time
 }
 
-// New returns the circuits of a program that polls each of its objects once per interval.
+// New returns the circuits of a program that polls each of its objects once per interval. A silent endpoint rests for at most half of it.
 func New(interval time.Duration) *Circuits {
 	return &Circuits{
-		interval: interval, endpoints: map[string]*circuit{}, passes: map[*Pass]struct{}{}, changed: make(chan struct{}),
+		Rest: interval / 2, interval: interval, endpoints: map[string]*circuit{}, passes: map[*Pass]struct{}{}, changed: make(chan struct{}),
 	}
 }
 
@@ -249,7 +251,7 @@ func (c *Circuits) Leave(p *Pass, outcome error) {
 	if at.silent.IsZero() {
 		at.silent = p.asked
 	}
-	at.rest = min(max(2*at.rest, took, hesitation), c.interval/2)
+	at.rest = min(max(2*at.rest, took, hesitation), c.Rest)
 	at.rests = now.Add(at.rest)
 }
 

@@ -40,6 +40,7 @@ type Config struct {
 // or burst of 0 is the default.
 func Paced(interval time.Duration, qps float64, burst int, policy egress.Policy) func(*Config) {
 	limits := httpclient.Paced(interval, qps, burst, policy)
+	limits.Circuits.Rest = 2 * interval // an IM that is down is called once a minute, with an interval of 30 s
 	return func(c *Config) { c.Limits = limits }
 }
 
