@@ -34,8 +34,8 @@ const (
 	CloudName    = "cloud"
 	Username     = "krake"
 	Password     = `se;cr=et\n"`
-	// address of the manager. Nothing listens there: requests are handed over.
-	address = "http://127.0.0.1:1"
+	// Address of the manager. Nothing listens there: requests are handed over.
+	Address = "http://127.0.0.1:1"
 )
 
 func (f *Fixture) meta(name string) metav1.ObjectMeta {
@@ -63,7 +63,7 @@ func (f *Fixture) CreateCloudWith(login *corev1.Secret) *krakev1.Cloud {
 	f.Create(login)
 	f.Create(f.Secret(CloudName, map[string]string{im.FieldType: "Dummy"}))
 	f.Create(&krakev1.InfrastructureProvider{ObjectMeta: f.meta(ProviderName), Spec: krakev1.InfrastructureProviderSpec{
-		Type: "im", IM: krakev1.IMProvider{URL: address, SecretRef: krakev1.SecretReference{Name: ProviderName}},
+		Type: "im", IM: krakev1.IMProvider{URL: Address, SecretRef: krakev1.SecretReference{Name: ProviderName}},
 	}})
 	cloud := &krakev1.Cloud{ObjectMeta: f.meta(CloudName), Spec: krakev1.CloudSpec{Type: krakev1.CloudTypeIM, IM: &krakev1.IMCloud{
 		SecretRef: krakev1.SecretReference{Name: CloudName},

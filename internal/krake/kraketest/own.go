@@ -18,7 +18,7 @@ import (
 func (f *Fixture) API() *im.Client {
 	f.t.Helper()
 	api, err := im.New(im.Config{
-		URL:    address,
+		URL:    Address,
 		Login:  im.Credential{im.FieldID: "im", im.FieldType: im.TypeIM, im.FieldUsername: Username, im.FieldPassword: Password},
 		Clouds: []im.Credential{{im.FieldID: "cloud", im.FieldType: "Dummy"}},
 		Limits: httpclient.Limits{Egress: egress.Policy{Loopback: true}, HTTP: &http.Client{Transport: f.Transport}},
