@@ -96,7 +96,7 @@ operations: lab-tools ## For an hour: do with the objects of every system what u
 		grep -vE '^[IEW][0-9]{4} |^=== |sequence.go:'
 
 .PHONY: bench
-bench: bench-machines bench-powervs bench-networks ## Measure all that docs/performance.md says: the next three.
+bench: bench-machines bench-powervs bench-krake bench-networks ## Measure all that docs/performance.md says: the next four.
 
 .PHONY: bench-machines
 bench-machines: lab-tools build ## Measure what bmm's manager costs with thousands of machines, and a reconcile of one at rest (ARGS='--machines 10000').
@@ -106,6 +106,10 @@ bench-machines: lab-tools build ## Measure what bmm's manager costs with thousan
 .PHONY: bench-powervs
 bench-powervs: lab-tools build ## Measure what powervs' manager costs: one cluster at the speed of life, then 200 with 5 machines each (ARGS='--clusters 50').
 	@go run ./test/scale powervs $(ARGS)
+
+.PHONY: bench-krake
+bench-krake: lab-tools build ## Measure what Krake's manager costs with 500 clusters, also while its infrastructure manager is down (ARGS='--clusters 50').
+	@go run ./test/scale krake $(ARGS)
 
 .PHONY: bench-networks
 bench-networks: lab-tools build ## Measure Hydrazine, as root: a host that joins, a group of 100 hosts, OVN's part in it, DHCP, BGP, the proxy, 100 groups.

@@ -43,7 +43,7 @@ func (c *Client) heard(next http.RoundTripper) http.RoundTripper {
 	return RoundTrip(func(r *http.Request) (*http.Response, error) {
 		sent := time.Now()
 		resp, err := next.RoundTrip(r)
-		if err == nil || failureOf(err).status > 0 {
+		if err == nil || failureOf(err).status > 0 && !errors.Is(err, circuit.ErrUnreached) {
 			c.config.Circuits.Heard(c.server, sent, !writes(r))
 		}
 		return resp, err

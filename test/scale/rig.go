@@ -84,7 +84,7 @@ func (r *rig) start(ctx context.Context) error {
 	r.config = r.plane.AdminConfig()
 	r.config.QPS, r.config.Burst = -1, -1 // the measurement must not throttle itself
 	scheme := runtime.NewScheme()
-	if err := errors.Join(r.system.addToScheme(scheme), rbacv1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(r.system.addToScheme(scheme), clusterv1.AddToScheme(scheme), rbacv1.AddToScheme(scheme)); err != nil {
 		return err
 	}
 	if r.client, err = client.NewWithWatch(r.config, client.Options{Scheme: scheme}); err != nil {

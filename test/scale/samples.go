@@ -47,6 +47,19 @@ func (s samples) total(name string) float64 {
 	return total
 }
 
+// above is how many observations of a histogram were greater than one of its bounds.
+func (s samples) above(name string, bound float64) (above float64) {
+	for _, m := range s[name].GetMetric() {
+		above += float64(m.GetHistogram().GetSampleCount())
+		for _, bucket := range m.GetHistogram().GetBucket() {
+			if bucket.GetUpperBound() == bound {
+				above -= float64(bucket.GetCumulativeCount())
+			}
+		}
+	}
+	return above
+}
+
 // since is what was added to each value; what wasn't added to is left out.
 func since[N int | float64](before, after map[string]N) map[string]N {
 	added := map[string]N{}

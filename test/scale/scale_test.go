@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bedplate/bedplate/internal/bmm/sim"
+	krakesim "github.com/bedplate/bedplate/internal/krake/sim"
 	"github.com/bedplate/bedplate/internal/localstack/tools"
 	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
 	managerflags "github.com/bedplate/bedplate/internal/manager"
@@ -108,6 +109,28 @@ func TestPowerBench_measuresSmallClustersAndLeavesNothing(t *testing.T) {
 	var table bytes.Buffer
 	report.print(&table)
 	g.Expect(table.String()).To(And(ContainSubstring("all machines provisioned after"), MatchRegexp(`logins at rest +0 +0 +met`)))
+}
+
+// A small bench of Krake's manager.
+func TestKrakeBench_measuresFewClustersAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	f, err := krakeBench{
+		bench: bench{
+			tools: toolstest.Find(t, krakeSystem(krakesim.Config{}).tools()...), dir: t.TempDir(), speed: 60,
+			idling: idling{poll: time.Second, intervals: 3}, patience: 3 * time.Minute,
+		},
+		number: 2, outage: 5 * time.Second,
+	}.run(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(f.Make.Calls).To(And(HaveKeyWithValue("createInfrastructure", 1.0), HaveKey("getOutputs")))
+	g.Expect(f.Make.PeakRSS).To(BeNumerically(">", 10<<20))
+	g.Expect(f.Outage.ChangedAfter).To(BeNumerically(">", 0))
+	g.Expect(f.Idle.Probes).To(BeNumerically("~", 1, 0.5))
+	g.Expect(f.Remove.Left).To(BeZero())
+	var table bytes.Buffer
+	f.print(&table)
+	g.Expect(table.String()).To(ContainSubstring("all Clusters ONLINE after"))
 }
 
 // A soak with a single storm.

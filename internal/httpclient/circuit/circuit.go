@@ -299,8 +299,14 @@ func (c *Circuits) State(endpoint string) error {
 	return nil
 }
 
+// ErrUnreached is the answer of a gateway that has reached no server.
+var ErrUnreached = errors.New("answered by a gateway, which has reached no server")
+
 // unconnected reports whether there was no connection to send a request on.
 func unconnected(err error) bool {
+	if errors.Is(err, ErrUnreached) {
+		return true
+	}
 	network, ok := errors.AsType[*net.OpError](err)
 	return ok && network.Op == "dial"
 }

@@ -97,12 +97,16 @@ func (n *node) validate(ctx context.Context) phases.Phase {
 	if err != nil {
 		return phases.Of(fault.Invalidf("spec.tosca: %w. Correct it", err))
 	}
-	if problems := n.Imports.Problems(template); len(problems) > 0 {
-		return phases.Of(fault.Invalidf("spec.tosca: %s", strings.Join(problems, "; ")))
-	}
-	n.template = template
 	known := meta.FindStatusCondition(n.object.Status.Conditions, krakev1.TemplateValidCondition)
 	asked := known != nil && known.Status == metav1.ConditionTrue && known.ObservedGeneration == n.object.Generation
+	problems := n.Imports.Problems
+	if asked { // but the manager may have been restarted, and allow less
+		problems = n.Imports.Refuse
+	}
+	if all := problems(template); len(all) > 0 {
+		return phases.Of(fault.Invalidf("spec.tosca: %s", strings.Join(all, "; ")))
+	}
+	n.template = template
 	if asked || n.object.Status.LastAppliedTOSCAHash == template.Hash() {
 		return phases.Ready()
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/bedplate/bedplate/internal/fault"
 	"github.com/bedplate/bedplate/internal/httpclient"
 	"github.com/bedplate/bedplate/internal/httpclient/bounds"
+	"github.com/bedplate/bedplate/internal/httpclient/circuit"
 )
 
 // classify says what an answer of IM means that isn't a success: the only place that knows. With a template, what IM can't do is the
@@ -29,6 +30,10 @@ func (r redactor) classify(template bool) func(httpclient.Answer) httpclient.Mea
 			return m
 		}
 		switch from.Status {
+		case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+			if said == "" { // the ingress of an IM that is down
+				m.Kind = circuit.ErrUnreached
+			}
 		case http.StatusBadRequest:
 			if template {
 				m.Class = fault.Invalid

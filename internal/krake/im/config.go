@@ -37,7 +37,8 @@ type Config struct {
 }
 
 // Paced returns a change of a Config for a program that polls each of its objects once per interval: see httpclient.Paced. A rate
-// or burst of 0 is the default.
+// or burst of 0 is the default. An IM that doesn't answer is called after two intervals at the earliest: one IM has many clusters, and
+// none of them is lost meanwhile.
 func Paced(interval time.Duration, qps float64, burst int, policy egress.Policy) func(*Config) {
 	limits := httpclient.Paced(interval, qps, burst, policy)
 	limits.Circuits.Rest = 2 * interval // an IM that is down is called once a minute, with an interval of 30 s

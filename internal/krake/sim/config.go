@@ -24,6 +24,8 @@ type Config struct {
 	// OutputsByAdmin lets an infrastructure whose template has the output kubeconfig be configured only when SetKubeconfig has said what that
 	// is: who runs the simulator makes the clusters.
 	OutputsByAdmin bool `json:"outputsByAdmin,omitempty"`
+	// Kubeconfig is the output of that name of all infrastructures; default one that leads to nothing.
+	Kubeconfig string `json:"kubeconfig,omitempty"`
 	// Files are those of the server, which a header may name.
 	Files map[string]string `json:"files,omitempty"`
 	// Speed is the number of simulated seconds per real second; 1, the default, is real time.

@@ -51,6 +51,9 @@ func New(config Config, log *slog.Logger) (*Server, error) {
 		Service: simulator.New(config.Speed, log), Kubeconfig: defaultKubeconfig, config: config, api: http.NewServeMux(),
 		users: maps.Clone(config.Users),
 	}
+	if config.Kubeconfig != "" {
+		s.Kubeconfig = func(Cluster) (string, error) { return config.Kubeconfig, nil }
+	}
 	s.Known = s.check
 	s.admin = s.adminHandler()
 	s.routes()

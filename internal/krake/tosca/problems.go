@@ -39,9 +39,14 @@ func (i Imports) Problems(t *Template) (problems []string) {
 		say("topology_template.outputs.kubeconfig must have a value, such as {get_attribute: [NODE_TEMPLATE, kubeconfig]}: " +
 			"it is how the cluster is reached")
 	}
+	return append(problems, i.Refuse(t)...)
+}
+
+// Refuse what a template imports and isn't allowed.
+func (i Imports) Refuse(t *Template) (problems []string) {
 	for _, imported := range t.imports() {
 		if !i.allow(imported) {
-			say("imports: %q isn't allowed: the manager allows %s (--tosca-imports)", imported, i)
+			problems = append(problems, fmt.Sprintf("imports: %q isn't allowed: the manager allows %s (--tosca-imports)", imported, i))
 		}
 	}
 	return problems

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"gopkg.in/yaml.v3"
 
@@ -38,6 +39,7 @@ type Template struct {
 	// top is what the text means, without our metadata.
 	top  map[string]any
 	mark Mark
+	hash func() string
 }
 
 // Mark is what a template carries of ours when it is sent, so that what it has made is found again.
@@ -68,6 +70,7 @@ func Parse(text string) (*Template, error) {
 			delete(t.top, "metadata")
 		}
 	}
+	t.hash = sync.OnceValue(t.sum)
 	return t, nil
 }
 
@@ -148,7 +151,9 @@ func asOldYAML(n *yaml.Node) {
 }
 
 // Hash is the same for templates that mean the same, whatever the order of their keys, comments, formatting and our metadata.
-func (t *Template) Hash() string {
+func (t *Template) Hash() string { return t.hash() }
+
+func (t *Template) sum() string {
 	text, err := yaml.Marshal(t.top) // with sorted keys
 	if err != nil {
 		panic(fmt.Sprintf("marshal what was unmarshalled: %v", err))
