@@ -16,6 +16,8 @@ type Call struct {
 	Op string
 	// Site is what a change waits for behind the API, such as a data centre. Optional.
 	Site string
+	// Query means that it changes nothing, whatever its method: it may be repeated, and show whether a silent endpoint answers again.
+	Query bool
 	// Unattended means that no worker waits for the answer.
 	Unattended bool
 	// Pages means that the call consists of several requests, one after the other: a worker waits for all of them.
@@ -57,6 +59,9 @@ func describe(r *http.Request) (*http.Request, *Call) {
 
 // writes reports whether a request may change something, so that repeating it isn't safe.
 func writes(r *http.Request) bool {
+	if call, described := r.Context().Value(callKey{}).(*Call); described && call.Query {
+		return false
+	}
 	switch r.Method {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions:
 		return false

@@ -85,6 +85,8 @@ type request struct {
 	template string
 	// create means that no worker waits for it.
 	create bool
+	// harmless means that it changes nothing, whatever its method.
+	harmless bool
 	// read an answer; default that only its success matters.
 	read func(*bounds.Body) error
 }
@@ -126,7 +128,7 @@ func (c *Client) send(ctx context.Context, r request) error {
 	if r.read == nil {
 		r.read = func(b *bounds.Body) error { return b.Decode(nil) }
 	}
-	call := &httpclient.Call{Op: r.op, Unattended: r.create, Read: r.read, Classify: c.hidden.classify(r.template != "")}
+	call := &httpclient.Call{Op: r.op, Query: r.harmless, Unattended: r.create, Read: r.read, Classify: c.hidden.classify(r.template != "")}
 	return c.api.Do(ctx, call, func(ctx context.Context) error {
 		to := c.api.Base().JoinPath(r.path...)
 		to.RawQuery = r.query.Encode()

@@ -15,7 +15,8 @@ import (
 	"github.com/bedplate/bedplate/internal/krake/im"
 )
 
-// The ingress answers in place of an IM that is down. That is no answer of IM: all clients together ask once a minute, and then all go on.
+// The ingress answers in place of an IM that is down. That is no answer of IM: all clients together ask once a minute, and then all go on,
+// also where all that they ask is what a template needs.
 func TestGateway_thatReachesNoIMIsAskedOnceAMinute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -29,7 +30,7 @@ func TestGateway_thatReachesNoIMIsAskedOnceAMinute(t *testing.T) {
 			if down {
 				answer.StatusCode = 503
 			}
-			text := map[bool]string{true: "<html>503 Service Temporarily Unavailable</html>", false: `{"version": "2.0.0"}`}[down]
+			text := map[bool]string{true: "<html>503 Service Temporarily Unavailable</html>", false: `{"cloud": {}}`}[down]
 			answer.Body = http.MaxBytesReader(nil, readCloser{strings.NewReader(text)}, 1<<10)
 			return answer, nil
 		})
@@ -47,7 +48,7 @@ func TestGateway_thatReachesNoIMIsAskedOnceAMinute(t *testing.T) {
 		}
 		poll := func() (answered int) {
 			for _, c := range clients {
-				if _, err := c.Version(t.Context()); err == nil {
+				if _, err := c.DryRun(t.Context(), cluster); err == nil {
 					answered++
 				}
 			}

@@ -103,7 +103,7 @@ func (c *Client) DryRun(ctx context.Context, template string) (estimates map[str
 		return nil, &fault.Error{Class: fault.Invalid, Op: op, Err: errNoTemplate}
 	}
 	err := c.do(ctx, request{
-		op: op, method: http.MethodPost, path: []string{infrastructures}, query: url.Values{"dry_run": {"true"}}, template: template,
+		op: op, method: http.MethodPost, path: []string{infrastructures}, query: url.Values{"dry_run": {"true"}}, template: template, harmless: true,
 		read: func(b *bounds.Body) error { return b.Decode(&estimates) },
 	})
 	return estimates, err
