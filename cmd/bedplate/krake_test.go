@@ -19,6 +19,7 @@ import (
 
 	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
+	"github.com/bedplate/bedplate/examples"
 	"github.com/bedplate/bedplate/internal/krake/im"
 	"github.com/bedplate/bedplate/internal/krake/kraketest"
 	"github.com/bedplate/bedplate/internal/krake/sim"
@@ -132,6 +133,19 @@ func TestPlan_ofAKrakeFileWithAllThatItNeeds(t *testing.T) {
 	e.onlyRead()
 	e.Expect(e.Called("getEstimate")).To(Equal(1), "IM says whether it would take the template")
 	e.Expect(e.IM.State()).To(BeEmpty())
+}
+
+func TestPlan_ofTheKrakeExample(t *testing.T) {
+	t.Parallel()
+	e := startKrake(t, kraketest.StartIM)
+	text, err := examples.Render("krake", map[string]string{
+		"CLUSTER_NAME": "demo", "NAMESPACE": e.Namespace, "IM_URL": e.manager.url, "IM_USERNAME": "krake", "IM_PASSWORD": "secret",
+		"OPENSTACK_USERNAME": "u", "OPENSTACK_PASSWORD": "p", "EC2_ACCESS_KEY_ID": "u", "EC2_SECRET_ACCESS_KEY": "p",
+		"WORKER_MACHINE_COUNT": "2",
+	})
+	e.Expect(err).NotTo(HaveOccurred())
+	golden(e, "plan-krake-example", strings.ReplaceAll(e.succeeds(string(text), "plan", "-f", "-"), e.Namespace, "NAMESPACE"))
+	e.onlyRead()
 }
 
 // A plan says the same as the scheduler would, and can't go on without a cloud.

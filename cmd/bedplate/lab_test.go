@@ -20,6 +20,7 @@ import (
 
 	"github.com/bedplate/bedplate/examples"
 	"github.com/bedplate/bedplate/internal/bmm/provider"
+	"github.com/bedplate/bedplate/internal/krake/tosca"
 	krakewebhook "github.com/bedplate/bedplate/internal/krake/webhook"
 	"github.com/bedplate/bedplate/internal/localstack"
 	"github.com/bedplate/bedplate/internal/localstack/lab"
@@ -38,7 +39,7 @@ func TestMain(m *testing.M) {
 	}
 	testenv.Parallel(runtime.GOMAXPROCS(0)) // labs compute
 	testenv.Main(m, provider.SetupWebhooks, powervswebhook.Features{BootstrapFormatIgnition: true}.SetupWithManager,
-		krakewebhook.Options{}.SetupWithManager)
+		krakewebhook.Options{Imports: tosca.Imports{"https://raw.githubusercontent.com/grycap/tosca/"}}.SetupWithManager)
 }
 
 const patience = 60 * time.Second
