@@ -298,7 +298,8 @@ func TestOrphans_ofKrakeAreNotForgottenWhenThePasswordChanges(t *testing.T) {
 	stop()
 	ledger := e.loseCluster(lost)
 	kraketest.Change(e.Fixture, e.Secret(kraketest.ProviderName, nil), func(s *corev1.Secret) { s.Data[im.SecretKeyPassword] = []byte("another") })
-	out, err := e.run("", "orphans", "--system", "krake", "--delete", "--owner", ledger.Spec.OwnerID)
+	login := e.Namespace + "/" + kraketest.ProviderName
+	out, err := e.run("", "orphans", "--system", "krake", "--secret", login, "--delete", "--owner", ledger.Spec.OwnerID)
 	e.Expect(err).To(MatchError(ContainSubstring("the report is incomplete")))
 	e.Expect(out).To(And(ContainSubstring("INCOMPLETE"), ContainSubstring("put back the login that made it")))
 	e.Expect(e.Read(ledger)).To(Succeed(), "it is all that says what is there")
