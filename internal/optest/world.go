@@ -1,6 +1,7 @@
 package optest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,8 +35,9 @@ type World struct {
 	Poll time.Duration
 	// CallsAtRest and ReconcilesAtRest bound both in each poll interval while nothing changes.
 	CallsAtRest, ReconcilesAtRest float64
-	// Conditions is where the object has them; by default in status.conditions. Its condition Ready says whether it matches its spec.
+	// Conditions is where the object has them; by default in status.conditions. Condition says whether it matches its spec; default Ready.
 	Conditions []string
+	Condition  string
 }
 
 // lived is a world with what the suite knows of it.
@@ -197,7 +199,7 @@ func (w *lived) stateOf(object *unstructured.Unstructured) state {
 	var s state
 	status, _, _ := unstructured.NestedMap(object.Object, "status")
 	s.outside, s.moving = w.look(status)
-	ready := meta.FindStatusCondition(w.conditions(object), "Ready")
+	ready := meta.FindStatusCondition(w.conditions(object), cmp.Or(w.Condition, "Ready"))
 	s.ready = ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == object.GetGeneration()
 	if ready != nil && !s.ready {
 		s.why = ready.Reason + ": " + ready.Message
