@@ -77,7 +77,9 @@ func TestOperations_cloud(t *testing.T) {
 	}.Run(t)
 }
 
-func metric(name string) any { return map[string]any{"name": name, "weight": int64(1), "namespaced": true} }
+func metric(name string) any {
+	return map[string]any{"name": name, "weight": int64(1), "namespaced": true}
+}
 
 func TestOperations_infrastructureProvider(t *testing.T) {
 	t.Parallel()
