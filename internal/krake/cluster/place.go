@@ -40,7 +40,7 @@ func (p *Place) note(login, cloud *corev1.Secret) {
 		_, _ = fmt.Fprintln(hash, of.GetUID(), of.GetGeneration()) // can't fail
 	}
 	_, _ = fmt.Fprintln(hash, p.written, written(cloud))
-	p.given = int64(hash.Sum64() >> 2) //nolint:gosec // it fits
+	p.given = int64(hash.Sum64() >> 2) // so that it fits
 }
 
 // Places finds them.

@@ -1,6 +1,7 @@
 package kraketest
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/pem"
 	"fmt"
@@ -8,9 +9,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
 	"github.com/bedplate/bedplate/internal/krake/im"
 	"github.com/bedplate/bedplate/internal/krake/sim"
 	"github.com/bedplate/bedplate/internal/krake/tosca"
@@ -33,6 +38,28 @@ func (f *Fixture) Observe() {
 	f.Config.ObserveInterval = Poll
 }
 
+// collectGarbage as Kubernetes does, and tests' API servers don't: Secrets go with the Clusters that own them.
+func (f *Fixture) collectGarbage(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(Poll):
+		}
+		var secrets corev1.SecretList
+		_ = f.Client.List(ctx, &secrets, client.InNamespace(f.Namespace)) // or a moment later
+		for i := range secrets.Items {
+			for _, of := range secrets.Items[i].OwnerReferences {
+				owner := &krakev1.Cluster{}
+				err := f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: of.Name}, owner)
+				if apierrors.IsNotFound(err) || err == nil && owner.UID != of.UID {
+					_ = f.Client.Delete(ctx, &secrets.Items[i], client.Preconditions{UID: &secrets.Items[i].UID})
+				}
+			}
+		}
+	}
+}
+
 // Kubeconfig of a server.
 func Kubeconfig(server *httptest.Server) string {
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
@@ -47,6 +74,7 @@ current-context: c
 
 // World of the operations suite: the controllers, and an object that isn't created yet. Condition says whether it is as its spec wants it.
 func (f *Fixture) World(object client.Object, condition string) *optest.World {
+	go f.collectGarbage(f.t.Context())
 	return &optest.World{
 		Client: f.Client, Object: object, Condition: condition, Look: f.look,
 		Calls: func() (sum int) {
