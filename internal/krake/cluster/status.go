@@ -113,6 +113,8 @@ func stateOf(object *krakev1.Cluster) (krakev1.ClusterState, *krakev1.Reason) {
 		work, failed = krakev1.StateReconciling, krakev1.ReasonReconcileFailed
 	}
 	switch {
+	case !object.DeletionTimestamp.IsZero() && made.Reason == "StayingAway": // it is gone, and has to stay so
+		return krakev1.StateDeleting, nil
 	case !object.DeletionTimestamp.IsZero():
 		return krakev1.StateDeleting, because(krakev1.ReasonDeleteFailed, made)
 	case template.Reason == string(fault.Invalid):
@@ -124,6 +126,8 @@ func stateOf(object *krakev1.Cluster) (krakev1.ClusterState, *krakev1.Reason) {
 			return status.State, status.Reason
 		}
 		return krakev1.StateConnecting, nil
+	case made.Status == metav1.ConditionTrue && kubeconfig.Status == metav1.ConditionUnknown && observed[status.State]:
+		return status.State, status.Reason
 	case made.Status == metav1.ConditionTrue && wrong[kubeconfig.Reason]:
 		return krakev1.StateFailed, because(krakev1.ReasonRetrieveFailed, kubeconfig)
 	case made.Status == metav1.ConditionTrue:

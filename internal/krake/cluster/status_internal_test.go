@@ -71,6 +71,8 @@ func TestStateOf(t *testing.T) {
 		"it is being made":             {exists: true, is: [3]is{ready, waits, waits}, state: creating},
 		"the kubeconfig isn't there":   {exists: true, is: [3]is{ready, ready, {no, "Busy"}}, state: creating},
 		"the kubeconfig can't be read": {exists: true, is: [3]is{ready, ready, down}, state: creating, reason: retrieveFailed},
+		"the kubeconfig, of late":      {made: true, before: online, is: [3]is{ready, ready, down}, state: online, reason: seen},
+		"it is watched to stay away":   {made: true, deleted: true, is: [3]is{ready, {no, "StayingAway"}}, state: deleting},
 		"it is being changed":          {made: true, before: online, is: [3]is{ready, {no, "Changing"}, waits}, state: reconciling},
 		"a change isn't answered":      {made: true, before: online, is: [3]is{ready, {no, "Busy"}, waits}, state: reconciling},
 		"it is reconfigured, new":      {exists: true, is: [3]is{ready, repairs}, state: failing, reason: createFailed},

@@ -25,10 +25,10 @@ func TestGateway_thatReachesNoIMIsAskedOnceAMinute(t *testing.T) {
 		down := true
 		ingress := httpclient.RoundTrip(func(*http.Request) (*http.Response, error) {
 			calls.Add(1)
-			answer := &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody}
+			answer := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody}
 			answer.Header.Set("Content-Type", "application/json")
 			if down {
-				answer.StatusCode = 503
+				answer.StatusCode = http.StatusServiceUnavailable
 			}
 			text := map[bool]string{true: "<html>503 Service Temporarily Unavailable</html>", false: `{"cloud": {}}`}[down]
 			answer.Body = http.MaxBytesReader(nil, readCloser{strings.NewReader(text)}, 1<<10)
