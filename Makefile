@@ -221,7 +221,7 @@ announce:
 	echo "An interrupted run goes on where it was. A dot is 40 packages."; fi
 
 .PHONY: lab-deps
-lab-deps: ## Install what the labs of overlay networks take from Debian, as root.
+lab-deps: ## Install what labs and tests take from Debian, as root: OVN, Open vSwitch, FRR, DHCP, Prometheus.
 	@hack/lab-deps.sh
 
 .PHONY: help

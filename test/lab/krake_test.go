@@ -2,7 +2,10 @@ package lab
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +54,7 @@ func TestLab_bringsUpAKrakeClusterAndLeavesNothing(t *testing.T) {
 	g.Eventually(nodes).Should(ConsistOf("front-0", "wn-1", "wn-2", "wn-3"))
 
 	up.untilReconfigured(management, cluster)
+	up.expectNoPassword()
 	g.Expect(management.Delete(t.Context(), cluster)).To(Succeed())
 	untilGone(g, management, cluster)
 	g.Eventually(func() krake.State { return infrastructures(g, up) }).Should(BeEmpty())
@@ -66,6 +70,18 @@ func (c command) untilReconfigured(management client.Client, cluster *krakev1.Cl
 		c.g.Expect(management.Get(c.t.Context(), client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
 		return cluster.Status.State
 	}).Should(Equal(krakev1.StateOnline))
+}
+
+// expectNoPassword in the manager's log.
+func (c command) expectNoPassword() {
+	c.t.Helper()
+	var world struct{ Users map[string]string }
+	data, err := os.ReadFile(filepath.Join(c.dir, "simulators", "im.json"))
+	c.g.Expect(err).NotTo(HaveOccurred())
+	c.g.Expect(json.Unmarshal(data, &world)).To(Succeed())
+	log, err := os.ReadFile(filepath.Join(c.dir, "logs", localstack.KrakeManager+".log"))
+	c.g.Expect(err).NotTo(HaveOccurred())
+	c.g.Expect(string(log)).To(And(ContainSubstring("Starting workers"), Not(ContainSubstring(world.Users["krake"]))))
 }
 
 // infrastructures that the manager has.
