@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
@@ -127,13 +129,29 @@ func phaseOf(i *infrastructure) phases.Phase {
 	case im.Deleting:
 		return phases.Deleting()
 	case im.Unconfigured, im.Failed:
-		return phases.Failed("infrastructure %s is %s%s", i.id, i.State, i.said())
+		return phases.Failed("infrastructure %s is %s%s%s", i.id, i.State, i.machines(), i.said())
 	case im.Stopped, im.Off:
 		return phases.Waiting("infrastructure %s was stopped (it is %s): start it, or have it made again", i.id, i.State)
 	case "":
 		return phases.Waiting("infrastructure %s wasn't looked at closely", i.id)
 	}
-	return phases.Waiting("infrastructure %s is %s", i.id, i.State)
+	return phases.Waiting("infrastructure %s is %s%s", i.id, i.State, i.machines())
+}
+
+// machines are how many there are in each state.
+func (i *infrastructure) machines() string {
+	counts := map[im.State]int{}
+	for _, state := range i.VMs {
+		counts[state]++
+	}
+	var all []string
+	for _, state := range slices.Sorted(maps.Keys(counts)) {
+		all = append(all, fmt.Sprintf("%d %s", counts[state], state))
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return " (machines: " + strings.Join(all, ", ") + ")"
 }
 
 func (i *infrastructure) said() string {
