@@ -4,7 +4,6 @@ package bmmtest
 import (
 	"context"
 	"log/slog"
-	"net/http"
 	"net/http/httptest"
 	"sync"
 	"testing"
@@ -12,7 +11,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -27,8 +25,6 @@ import (
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/managertest"
-	"github.com/bedplate/bedplate/internal/optest"
-	"github.com/bedplate/bedplate/internal/simulator"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
 
@@ -39,20 +35,15 @@ const (
 	Settle = 2 * time.Second
 	// OperatingSystemID is any: the simulator only wants one.
 	OperatingSystemID = "05000000-0000-4000-8000-000000000001"
-	timeout           = time.Minute
 )
 
 // Fixture is a provider that watches one namespace, and the site that it works at.
 type Fixture struct {
-	*WithT
-	t         *testing.T
-	Client    client.WithWatch
-	Namespace string
-	Sim       *sim.Server
-	Endpoint  string
-	Rack      *Rack
-	// Reconciles of the provider.
-	Reconciles *optest.Reconciles
+	*managertest.Fixture
+	t        *testing.T
+	Sim      *sim.Server
+	Endpoint string
+	Rack     *Rack
 }
 
 // Start runs a provider and a simulator until the test ends. Change may modify the simulator's world first.
@@ -80,10 +71,7 @@ func StartSite(t *testing.T, change ...func(*sim.Config)) *Fixture {
 // StartSiteIn starts one beside another API server.
 func StartSiteIn(t *testing.T, api client.WithWatch, namespace string, change ...func(*sim.Config)) *Fixture {
 	t.Helper()
-	f := &Fixture{WithT: NewWithT(t), t: t, Client: api, Namespace: namespace, Rack: &Rack{}, Reconciles: &optest.Reconciles{}}
-	f.SetDefaultEventuallyTimeout(timeout)
-	f.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
-
+	f := &Fixture{Fixture: managertest.NewFixture(t, api, namespace), t: t, Rack: &Rack{}}
 	world := sim.DefaultWorld()
 	world.Speed = 2000
 	for _, c := range change {
@@ -93,7 +81,7 @@ func StartSiteIn(t *testing.T, api client.WithWatch, namespace string, change ..
 	f.Expect(err).NotTo(HaveOccurred())
 	listener := httptest.NewServer(server)
 	t.Cleanup(func() { server.Close(); listener.Close() })
-	f.Sim, f.Endpoint = server, listener.URL
+	f.Sim, f.Service, f.Endpoint = server, server.Service, listener.URL
 	return f
 }
 
@@ -218,37 +206,11 @@ func (f *Fixture) NewMachineOf(
 	return object
 }
 
-// Create an object.
-func (f *Fixture) Create(object client.Object) {
-	f.t.Helper()
-	f.Expect(f.Client.Create(f.t.Context(), object)).To(Succeed())
-}
-
 // Change an object, and retry on conflict.
 func Change[T client.Object](f *Fixture, object T, change func(T)) {
 	f.t.Helper()
-	f.Eventually(func() error {
-		if err := f.Client.Get(f.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-			return err
-		}
-		change(object)
-		return f.Client.Update(f.t.Context(), object)
-	}).Should(Succeed())
+	managertest.Change(f.Fixture, object, change)
 }
-
-// Delete an object.
-func (f *Fixture) Delete(object client.Object) {
-	f.t.Helper()
-	f.Expect(f.Client.Delete(f.t.Context(), object)).To(Succeed())
-}
-
-// Read an object again.
-func (f *Fixture) Read(object client.Object) error {
-	return f.Client.Get(f.t.Context(), client.ObjectKeyFromObject(object), object)
-}
-
-// UntilReady waits for the condition Ready.
-func (f *Fixture) UntilReady(object graph.Owner) { f.t.Helper(); f.UntilTrue(object, "Ready") }
 
 // UntilProvisioned waits until a machine is provisioned: what is ready at once gets its provider ID after its status.
 func (f *Fixture) UntilProvisioned(machine *infrav1.NvidiaBMMMachine) {
@@ -260,52 +222,6 @@ func (f *Fixture) UntilProvisioned(machine *infrav1.NvidiaBMMMachine) {
 	}).Should(Succeed())
 	f.Expect(machine.Spec.ProviderID).NotTo(BeEmpty(), "Cluster API reads it then")
 }
-
-// UntilTrue waits for a condition.
-func (f *Fixture) UntilTrue(object graph.Owner, condition string) {
-	f.t.Helper()
-	f.Eventually(func(g Gomega) {
-		g.Expect(f.Read(object)).To(Succeed())
-		g.Expect(meta.IsStatusConditionTrue(object.GetConditions(), condition)).To(BeTrue(), "%s: %+v", condition, object.GetConditions())
-	}).Should(Succeed())
-}
-
-// UntilReason waits until a condition has a reason and a message.
-func (f *Fixture) UntilReason(object graph.Owner, condition, reason, message string) {
-	f.t.Helper()
-	f.Eventually(func(g Gomega) {
-		g.Expect(f.Read(object)).To(Succeed())
-		found := meta.FindStatusCondition(object.GetConditions(), condition)
-		g.Expect(found).NotTo(BeNil())
-		g.Expect(found.Status).NotTo(Equal(metav1.ConditionTrue))
-		g.Expect(found.Reason).To(Equal(reason), found.Message)
-		g.Expect(found.Message).To(ContainSubstring(message))
-	}).Should(Succeed())
-}
-
-// UntilGone waits until an object is gone.
-func (f *Fixture) UntilGone(object client.Object) {
-	f.t.Helper()
-	f.Eventually(func() error { return client.IgnoreNotFound(f.Read(object)) }).Should(Succeed())
-	f.Eventually(func() error { return f.Read(object) }).ShouldNot(Succeed())
-}
-
-// Refuse every call of the operations with a status until the returned function is called.
-func (f *Fixture) Refuse(status int, operations ...string) (heal func()) {
-	for _, operation := range operations {
-		f.Fault(simulator.Fault{Operation: operation, Kind: simulator.FaultStatus, Status: status, Times: -1, Message: http.StatusText(status)})
-	}
-	return f.Sim.ClearFaults
-}
-
-// Fault lets calls go wrong.
-func (f *Fixture) Fault(fault simulator.Fault) {
-	f.t.Helper()
-	f.Expect(f.Sim.AddFault(fault)).To(Succeed())
-}
-
-// Called is how often an operation was called.
-func (f *Fixture) Called(operation string) int { return f.Sim.Calls()[operation] }
 
 // Rack remembers the machines that were powered on.
 type Rack struct {

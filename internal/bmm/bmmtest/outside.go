@@ -20,7 +20,6 @@ import (
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/httpclient"
-	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
 // API is the user's own access to the site: its changes are outside the provider.
@@ -125,14 +124,6 @@ func (f *Fixture) Message(object graph.Owner, condition string) string {
 		return ""
 	}
 	return c.Message
-}
-
-// Ledger of an object; nil if it has none.
-func (f *Fixture) Ledger(object client.Object) *ledgerv1.Ledger {
-	f.t.Helper()
-	l, err := ledgers.Of(f.t.Context(), f.Client, f.Client.Scheme(), object)
-	f.Expect(err).NotTo(HaveOccurred())
-	return l
 }
 
 // OwnerID is what everything that was made for an object carries outside; empty before something was attempted.

@@ -20,7 +20,6 @@ import (
 	"github.com/bedplate/bedplate/internal/krake/provider"
 	"github.com/bedplate/bedplate/internal/krake/sim"
 	"github.com/bedplate/bedplate/internal/managertest"
-	"github.com/bedplate/bedplate/internal/optest"
 	"github.com/bedplate/bedplate/internal/simulator/simulatortest"
 	"github.com/bedplate/bedplate/internal/testenv"
 )
@@ -34,20 +33,15 @@ const (
 	Speed = 6000
 	// CreateDeadline is longer than anything that is in progress takes.
 	CreateDeadline = time.Minute
-	timeout        = time.Minute
 )
 
 // Fixture is the controllers of one namespace, and the infrastructure manager that they call.
 type Fixture struct {
-	*WithT
-	t         *testing.T
-	Client    client.WithWatch
-	Namespace string
-	IM        *sim.Server
+	*managertest.Fixture
+	t  *testing.T
+	IM *sim.Server
 	// Transport reaches the manager, without a network.
 	Transport http.RoundTripper
-	// Reconciles of the controllers.
-	Reconciles *optest.Reconciles
 	// Config of the controllers, and their poll interval; default Poll. By default nothing is observed.
 	Config provider.Config
 	Poll   time.Duration
@@ -72,9 +66,7 @@ func StartIM(t *testing.T, change ...func(*sim.Config)) *Fixture {
 // StartIMIn starts one beside another API server.
 func StartIMIn(t *testing.T, api client.WithWatch, namespace string, change ...func(*sim.Config)) *Fixture {
 	t.Helper()
-	f := &Fixture{WithT: NewWithT(t), t: t, Client: api, Namespace: namespace, Reconciles: &optest.Reconciles{}, Poll: Poll, Settle: Settle}
-	f.SetDefaultEventuallyTimeout(timeout)
-	f.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	f := &Fixture{Fixture: managertest.NewFixture(t, api, namespace), t: t, Poll: Poll, Settle: Settle}
 	world := sim.Default()
 	world.Speed = Speed
 	for _, c := range change {
@@ -82,7 +74,8 @@ func StartIMIn(t *testing.T, api client.WithWatch, namespace string, change ...f
 	}
 	server, err := sim.New(world, slog.New(slog.DiscardHandler))
 	f.Expect(err).NotTo(HaveOccurred())
-	f.IM, f.Transport = server, simulatortest.Transport(func(string) http.Handler { return server })
+	f.IM, f.Service = server, server.Service
+	f.Transport = simulatortest.Transport(func(string) http.Handler { return server })
 	t.Cleanup(server.Close) // it ends calls that hang
 	f.Config = provider.Config{
 		GlobalNamespace: namespace, CreateDeadline: CreateDeadline, Egress: egress.Policy{Loopback: true}, Change: f.Paced(Poll),

@@ -6,16 +6,12 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
-	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
-	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/krake/im"
-	"github.com/bedplate/bedplate/internal/ledgers"
-	"github.com/bedplate/bedplate/internal/simulator"
+	"github.com/bedplate/bedplate/internal/managertest"
 )
 
 // Template of a cluster of two machines.
@@ -96,41 +92,10 @@ func (f *Fixture) CreateCluster(name string, change ...func(*krakev1.Cluster)) *
 	return c
 }
 
-// Create an object.
-func (f *Fixture) Create(object client.Object) {
-	f.t.Helper()
-	f.Expect(f.Client.Create(f.t.Context(), object)).To(Succeed())
-}
-
 // Change an object, and retry on conflict.
 func Change[T client.Object](f *Fixture, object T, change func(T)) {
 	f.t.Helper()
-	f.Eventually(func() error {
-		if err := f.Read(object); err != nil {
-			return err
-		}
-		change(object)
-		return f.Client.Update(f.t.Context(), object)
-	}).Should(Succeed())
-}
-
-// Delete an object.
-func (f *Fixture) Delete(object client.Object) {
-	f.t.Helper()
-	f.Expect(f.Client.Delete(f.t.Context(), object)).To(Succeed())
-}
-
-// Read an object again.
-func (f *Fixture) Read(object client.Object) error {
-	return f.Client.Get(f.t.Context(), client.ObjectKeyFromObject(object), object)
-}
-
-// Ledger of an object; nil if it has none.
-func (f *Fixture) Ledger(object client.Object) *ledgerv1.Ledger {
-	f.t.Helper()
-	l, err := ledgers.Of(f.t.Context(), f.Client, f.Client.Scheme(), object)
-	f.Expect(err).NotTo(HaveOccurred())
-	return l
+	managertest.Change(f.Fixture, object, change)
 }
 
 // UntilState waits until a Cluster has a state.
@@ -141,48 +106,3 @@ func (f *Fixture) UntilState(c *krakev1.Cluster, state krakev1.ClusterState) {
 		g.Expect(c.Status.State).To(Equal(state), "%+v", c.Status)
 	}).Should(Succeed())
 }
-
-// UntilReason waits until a condition that isn't True has a reason and a message.
-func (f *Fixture) UntilReason(object graph.Owner, condition, reason, message string) {
-	f.t.Helper()
-	f.Eventually(func(g Gomega) {
-		g.Expect(f.Read(object)).To(Succeed())
-		found := meta.FindStatusCondition(object.GetConditions(), condition)
-		g.Expect(found).NotTo(BeNil())
-		g.Expect(found.Status).NotTo(Equal(metav1.ConditionTrue))
-		g.Expect(found.Reason).To(Equal(reason), found.Message)
-		g.Expect(found.Message).To(ContainSubstring(message))
-	}).Should(Succeed())
-}
-
-// UntilTrue waits until a condition is True.
-func (f *Fixture) UntilTrue(object graph.Owner, condition string) {
-	f.t.Helper()
-	f.Eventually(func(g Gomega) {
-		g.Expect(f.Read(object)).To(Succeed())
-		g.Expect(meta.IsStatusConditionTrue(object.GetConditions(), condition)).To(BeTrue(), "%+v", object.GetConditions())
-	}).Should(Succeed())
-}
-
-// UntilGone waits until an object is gone.
-func (f *Fixture) UntilGone(object client.Object) {
-	f.t.Helper()
-	f.Eventually(func(g Gomega) {
-		err := f.Read(object)
-		g.Expect(client.IgnoreNotFound(err)).To(Succeed())
-		left := ""
-		if owner, is := object.(graph.Owner); is {
-			left = fmt.Sprintf("%+v", owner.GetConditions())
-		}
-		g.Expect(err).To(HaveOccurred(), left)
-	}).Should(Succeed())
-}
-
-// Fault lets calls go wrong.
-func (f *Fixture) Fault(fault simulator.Fault) {
-	f.t.Helper()
-	f.Expect(f.IM.AddFault(fault)).To(Succeed())
-}
-
-// Called is how often an operation was called.
-func (f *Fixture) Called(operation string) int { return f.IM.Calls()[operation] }

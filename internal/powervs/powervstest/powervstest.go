@@ -21,7 +21,6 @@ import (
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/managertest"
-	"github.com/bedplate/bedplate/internal/optest"
 	ibm "github.com/bedplate/bedplate/internal/powervs/client"
 	"github.com/bedplate/bedplate/internal/powervs/provider"
 	"github.com/bedplate/bedplate/internal/powervs/sim"
@@ -37,21 +36,16 @@ const (
 	// Speed lets all that takes ten simulated minutes end within a poll interval or two.
 	Speed = 6000
 	// Region is that of VPCs.
-	Region  = "us-south"
-	timeout = time.Minute
+	Region = "us-south"
 )
 
 // Fixture is a provider that watches one namespace, and the account that it works in.
 type Fixture struct {
-	*WithT
-	t         *testing.T
-	Client    client.WithWatch
-	Namespace string
-	Cloud     *sim.Cloud
+	*managertest.Fixture
+	t     *testing.T
+	Cloud *sim.Cloud
 	// Transport reaches the services, without a network.
 	Transport http.RoundTripper
-	// Reconciles of the provider.
-	Reconciles *optest.Reconciles
 }
 
 // Start runs a provider and a simulator until the test ends. Change may modify the simulator's world first.
@@ -88,9 +82,7 @@ func StartCloud(t *testing.T, change ...func(*sim.Config)) *Fixture {
 // StartCloudIn starts one beside another API server.
 func StartCloudIn(t *testing.T, api client.WithWatch, namespace string, change ...func(*sim.Config)) *Fixture {
 	t.Helper()
-	f := &Fixture{WithT: NewWithT(t), t: t, Client: api, Namespace: namespace, Reconciles: &optest.Reconciles{}}
-	f.SetDefaultEventuallyTimeout(timeout)
-	f.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	f := &Fixture{Fixture: managertest.NewFixture(t, api, namespace), t: t}
 	world := sim.DefaultWorld()
 	world.Speed = Speed
 	for _, c := range change {
@@ -98,7 +90,8 @@ func StartCloudIn(t *testing.T, api client.WithWatch, namespace string, change .
 	}
 	cloud, err := sim.New(world, slog.New(slog.DiscardHandler))
 	f.Expect(err).NotTo(HaveOccurred())
-	f.Cloud, f.Transport = cloud, simulatortest.Transport(func(string) http.Handler { return cloud })
+	f.Cloud, f.Service = cloud, cloud.Service
+	f.Transport = simulatortest.Transport(func(string) http.Handler { return cloud })
 	t.Cleanup(cloud.Close) // it ends calls that hang
 	return f
 }
