@@ -64,5 +64,6 @@ func (c command) down() {
 	c.t.Helper()
 	c.run("lab", "down", "--dir", c.dir)
 	c.g.Expect(c.dir).NotTo(BeADirectory())
-	c.g.Expect(processtest.Mentioning(c.t, c.dir)).To(BeEmpty())
+	ended := func() map[int]string { return processtest.Mentioning(c.t, c.dir) } // the supervisor itself ends a moment later
+	c.g.Eventually(ended).WithTimeout(answerTimeout).Should(BeEmpty())
 }

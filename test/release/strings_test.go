@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/bedplate/bedplate/examples"
+	"github.com/bedplate/bedplate/internal/localstack"
 )
 
 // Values that YAML takes for something else than a string, wherever there are no quotes.
@@ -51,6 +52,9 @@ func TestExamples_keepValuesThatLookLikeNoStrings(t *testing.T) {
 			"CONTROL_PLANE_MACHINE_COUNT": "3", "WORKER_MACHINE_COUNT": "5",
 		}
 		for name := range all() {
+			values[name] = value
+		}
+		for name := range (&localstack.Krake{}).Variables() {
 			values[name] = value
 		}
 		out, err := examples.Render(example, values)

@@ -136,7 +136,7 @@ func (r *krakeRun) make(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.LongReconciles = metrics.above("controller_runtime_reconcile_time_seconds", 1)
+	f.LongReconciles = metrics.above("controller_runtime_reconcile_time_seconds", "controller", "krake-cluster", 1)
 	r.figures.Load, err = load()
 	say("%d Clusters: all ONLINE after %.0f s: %.1f calls for each, peak RSS %s, CPU %.0f ms", r.figures.Clusters,
 		f.OnlineAfter, sum(f.Calls), mib(f.PeakRSS), 1000*f.CPU)

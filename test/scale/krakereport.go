@@ -27,7 +27,7 @@ type krakeFigures struct {
 		Calls       map[string]float64 `json:"calls"`
 		Kube        map[string]float64 `json:"kubeRequests"`
 		Reconciles  float64            `json:"reconciles"`
-		// LongReconciles took more than a second.
+		// LongReconciles of Clusters took more than a second, those of the observer not counted.
 		LongReconciles float64 `json:"longReconciles"`
 		PeakRSS        uint64  `json:"peakRSS"`
 		RSS            uint64  `json:"rss"`

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -113,7 +115,7 @@ func startWorkload() *workload {
 	if err != nil {
 		panic(err) // it is no other than in the last run
 	}
-	w.Server = httptest.NewTLSServer(http.HandlerFunc(func(response http.ResponseWriter, r *http.Request) {
+	w.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(response http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/api/v1/nodes" {
 			http.NotFound(response, r)
 			return
@@ -122,6 +124,8 @@ func startWorkload() *workload {
 		response.Header().Set("Content-Type", "application/json")
 		_, _ = response.Write(nodes) // the client may have gone
 	}))
+	w.Config.ErrorLog = log.New(io.Discard, "", 0)
+	w.StartTLS()
 	return w
 }
 

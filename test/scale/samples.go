@@ -47,9 +47,12 @@ func (s samples) total(name string) float64 {
 	return total
 }
 
-// above is how many observations of a histogram were greater than one of its bounds.
-func (s samples) above(name string, bound float64) (above float64) {
+// above is how many observations of a histogram, with a value of a label, were greater than one of its bounds.
+func (s samples) above(name, label, value string, bound float64) (above float64) {
 	for _, m := range s[name].GetMetric() {
+		if !slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool { return l.GetName() == label && l.GetValue() == value }) {
+			continue
+		}
 		above += float64(m.GetHistogram().GetSampleCount())
 		for _, bucket := range m.GetHistogram().GetBucket() {
 			if bucket.GetUpperBound() == bound {

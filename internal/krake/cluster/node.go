@@ -63,7 +63,7 @@ func (r *Reconciler) open(ctx context.Context, api Manager, on *Place, object *k
 
 // Reconcile brings the infrastructure to what the spec says, and shows it in the object.
 func (n *node) Reconcile(ctx context.Context) (ctrl.Result, error) {
-	n.want(ctx)
+	n.graph.Gate(krakev1.ReadyCondition, n.online, n.want(ctx))
 	result, err := n.graph.Reconcile(ctx)
 	n.project()
 	if err == nil && meta.IsStatusConditionTrue(n.object.Status.Conditions, krakev1.KubeconfigReadyCondition) {
@@ -72,14 +72,13 @@ func (n *node) Reconcile(ctx context.Context) (ctrl.Result, error) {
 	return result, err
 }
 
-// want what the spec asks for.
-func (n *node) want(ctx context.Context) {
+// want what the spec asks for, of which the last is returned.
+func (n *node) want(ctx context.Context) graph.Ref {
 	valid := n.graph.Gate(krakev1.TemplateValidCondition, func() phases.Phase { return n.validate(ctx) })
 	n.made = n.wantInfrastructure(valid)
-	stored := n.graph.Put(graph.Object{
+	return n.graph.Put(graph.Object{
 		Key: kubeconfigKey, Condition: krakev1.KubeconfigReadyCondition, After: []graph.Ref{n.made}, Make: n.kubeconfig,
 	})
-	n.graph.Gate(krakev1.ReadyCondition, n.online, stored)
 }
 
 // Delete the infrastructure. What its kubeconfig is in goes with the object.
