@@ -25,6 +25,10 @@ const (
 	maxDepth = 64
 	// maxValues is how many there may be, where an alias counts as what it stands for: a few lines of aliases can mean billions.
 	maxValues = 100_000
+	// maxMeant is how long all values may be together, in bytes, counted the same way.
+	maxMeant = 1 << 20
+	// maxKeys is how many keys a mapping may have: to find those that are there twice, each is compared with each.
+	maxKeys = 2000
 )
 
 // Keys of the template's metadata that are ours. Templates that have been marked have OwnerKey.
@@ -90,8 +94,7 @@ func parse(text string) (*yaml.Node, error) {
 	if err := documents.Decode(&another); !errors.Is(err, io.EOF) {
 		return nil, errors.New("it has more than one YAML document")
 	}
-	values := 0
-	if err := bounded(&document, 0, &values); err != nil {
+	if err := (&meant{}).add(&document, 0); err != nil {
 		return nil, err
 	}
 	if document.Content[0].Kind != yaml.MappingNode {
@@ -100,20 +103,48 @@ func parse(text string) (*yaml.Node, error) {
 	return &document, nil
 }
 
-// bounded counts what a node means. An alias of what it is in has no end, and is too deep.
-func bounded(n *yaml.Node, depth int, values *int) error {
-	if *values++; *values > maxValues {
+// meant is how much a template means.
+type meant struct{ values, bytes int }
+
+// add what a node means. An alias of what it is in has no end, and is too deep.
+func (m *meant) add(n *yaml.Node, depth int) error {
+	m.values++
+	m.bytes += len(n.Value)
+	switch {
+	case m.values > maxValues:
 		return fmt.Errorf("line %d: it has more than %d values, aliases resolved", n.Line, maxValues)
-	}
-	if depth > maxDepth {
+	case m.bytes > maxMeant:
+		return fmt.Errorf("line %d: it has more than %d bytes, aliases resolved", n.Line, maxMeant)
+	case depth > maxDepth:
 		return fmt.Errorf("line %d: values are more than %d deep in others", n.Line, maxDepth)
-	}
-	if n.Kind == yaml.AliasNode {
-		return bounded(n.Alias, depth+1, values)
+	case n.Kind == yaml.AliasNode:
+		return m.add(n.Alias, depth+1)
+	case n.Kind == yaml.MappingNode:
+		if err := checkKeys(n); err != nil {
+			return err
+		}
 	}
 	for _, child := range n.Content {
-		if err := bounded(child, depth+1, values); err != nil {
+		if err := m.add(child, depth+1); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// checkKeys of a mapping. One with a tag may be another key to the infrastructure manager: it reads !!binary as bytes, and merges what has
+// the tag !!merge, whatever its text is.
+func checkKeys(mapping *yaml.Node) error {
+	if len(mapping.Content) > 2*maxKeys {
+		return fmt.Errorf("line %d: a mapping has more than %d keys", mapping.Line, maxKeys)
+	}
+	for i := 0; i < len(mapping.Content); i += 2 {
+		key := mapping.Content[i]
+		if key.Kind == yaml.AliasNode {
+			key = key.Alias
+		}
+		if key.Style&yaml.TaggedStyle != 0 && (key.ShortTag() != "!!merge" || key.Value != "<<") {
+			return fmt.Errorf("line %d: a key has the tag %s: remove the tag", key.Line, key.ShortTag())
 		}
 	}
 	return nil

@@ -41,6 +41,14 @@ func parse(t *testing.T, text string) *tosca.Template {
 	return parsed
 }
 
+func manyKeys(n int) string {
+	var keys strings.Builder
+	for i := range n {
+		fmt.Fprintf(&keys, "%x,", i)
+	}
+	return keys.String()
+}
+
 func TestParse_staysWithinBounds(t *testing.T) {
 	t.Parallel()
 	var bomb strings.Builder
@@ -58,6 +66,12 @@ func TestParse_staysWithinBounds(t *testing.T) {
 		"too deep":           {"a: " + strings.Repeat("[", 70) + strings.Repeat("]", 70), "values are more than 64 deep in others"},
 		"much too deep":      {"a: " + strings.Repeat("[", 100_000), "exceeded max depth"},
 		"too many values":    {"a: [" + strings.Repeat("1,", 100_000) + "]", "it has more than 100000 values"},
+		"a long text often":  {"a: [&a " + strings.Repeat("y", 20_000) + strings.Repeat(", *a", 20_000) + "]", "it has more than 1048576 bytes, aliases resolved"},
+		"too many keys":      {"a: {" + manyKeys(40_000) + "}", "line 1: a mapping has more than 2000 keys"},
+		"many keys":          {"a: {" + manyKeys(1_999) + "}", ""},
+		"a key in Base64":    {"imports: [a]\n!!binary aW1wb3J0cw==: []\n", "line 2: a key has the tag !!binary: remove the tag"},
+		"a hidden merge":     {"a: b\n!!merge c: {imports: [a]}\n", "line 2: a key has the tag !!merge: remove the tag"},
+		"a merge":            {"a: &a {b: 1}\nc: {<<: *a}\nd: {!!merge <<: *a}\n", ""},
 		"not YAML":           {"a: b\n c: d", "line 2: mapping values are not allowed in this context"},
 		"a key twice":        {"a: 1\nb: 2\na: 3\n", `line 3: mapping key "a" already defined at line 1`},
 		"a list":             {"[a]", "it isn't a YAML mapping"},
