@@ -88,7 +88,7 @@ func (n *node) describe(ctx context.Context, id string) (*infrastructure, error)
 	if err != nil {
 		return nil, err
 	}
-	applied, err := tosca.Parse(text)
+	applied, err := tosca.Read(text)
 	if err != nil {
 		return nil, fault.Invalidf("infrastructure %s has a template that can't be read: %w", id, err)
 	}

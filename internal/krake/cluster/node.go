@@ -141,7 +141,7 @@ func (n *node) create(_ context.Context, key graph.Key) (graph.Call[infrastructu
 	if err != nil {
 		return nil, fault.Invalidf("spec.tosca: %w", err)
 	}
-	applied, err := tosca.Parse(marked)
+	applied, err := tosca.Read(marked)
 	if err != nil {
 		return nil, fault.Invalidf("spec.tosca: with its mark %w", err)
 	}

@@ -57,7 +57,7 @@ func (f *Fixture) UntilAtRest() {
 
 // OwnerOf an infrastructure, as its template says; empty if it isn't a Cluster's.
 func OwnerOf(i sim.Item) string {
-	template, err := tosca.Parse(i.Template)
+	template, err := tosca.Read(i.Template)
 	if err != nil {
 		return ""
 	}

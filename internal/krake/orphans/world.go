@@ -53,7 +53,7 @@ func (a account) read(ctx context.Context, id, cloud string) (*infrastructure, e
 	if err != nil {
 		return nil, err
 	}
-	template, err := tosca.Parse(text)
+	template, err := tosca.Read(text)
 	if err != nil { // it isn't one of ours
 		return &infrastructure{id: id}, nil //nolint:nilerr // see above
 	}

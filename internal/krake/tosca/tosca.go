@@ -55,8 +55,11 @@ type Mark struct {
 }
 
 // Parse a template. The error says in which line it isn't YAML, or which bound it exceeds.
-func Parse(text string) (*Template, error) {
-	document, err := parse(text)
+func Parse(text string) (*Template, error) { return parseWithin(text, 1) }
+
+// parseWithin so many times the bounds.
+func parseWithin(text string, times int) (*Template, error) {
+	document, err := parse(text, times)
 	if err != nil {
 		return nil, err
 	}
@@ -78,9 +81,37 @@ func Parse(text string) (*Template, error) {
 	return t, nil
 }
 
-// parse returns the only document of a text, which is a mapping.
-func parse(text string) (*yaml.Node, error) {
-	if len(text) > krakev1.MaxTOSCA {
+// The mark in a template, as both Marked and the infrastructure manager write it: each field in a line of its own.
+var (
+	metadataLines = regexp.MustCompile(`(?m)^metadata:\n(?: .*\n?)+`)
+	markLine      = regexp.MustCompile(`(?m)^  (` + OwnerKey + `|` + hashKey + `): ['"]?([^\s'"]+)['"]?$`)
+)
+
+// Read a template that an infrastructure manager has. All that was merged into it, and how it is written there, may have made it larger
+// than one that can be parsed: then only its mark is known.
+func Read(text string) (*Template, error) {
+	t, err := Parse(text)
+	if err == nil {
+		return t, nil
+	}
+	t = &Template{text: text}
+	t.hash = sync.OnceValue(t.sum)
+	for _, field := range markLine.FindAllStringSubmatch(metadataLines.FindString(text), -1) {
+		if field[1] == OwnerKey {
+			t.mark.Owner = field[2]
+		} else {
+			t.mark.Hash = field[2]
+		}
+	}
+	if t.mark.Owner == "" {
+		return nil, err
+	}
+	return t, nil
+}
+
+// parse returns the only document of a text, which is a mapping, and within so many times the bounds.
+func parse(text string, times int) (*yaml.Node, error) {
+	if len(text) > times*krakev1.MaxTOSCA {
 		return nil, fmt.Errorf("it has %d bytes, and may have %d", len(text), krakev1.MaxTOSCA)
 	}
 	documents := yaml.NewDecoder(strings.NewReader(text))
@@ -94,7 +125,7 @@ func parse(text string) (*yaml.Node, error) {
 	if err := documents.Decode(&another); !errors.Is(err, io.EOF) {
 		return nil, errors.New("it has more than one YAML document")
 	}
-	if err := (&meant{}).add(&document, 0); err != nil {
+	if err := (&meant{times: times}).add(&document, 0); err != nil {
 		return nil, err
 	}
 	if document.Content[0].Kind != yaml.MappingNode {
@@ -103,17 +134,17 @@ func parse(text string) (*yaml.Node, error) {
 	return &document, nil
 }
 
-// meant is how much a template means.
-type meant struct{ values, bytes int }
+// meant is how much a template means, which may be so many times the bounds.
+type meant struct{ values, bytes, times int }
 
 // add what a node means. An alias of what it is in has no end, and is too deep.
 func (m *meant) add(n *yaml.Node, depth int) error {
 	m.values++
 	m.bytes += len(n.Value)
 	switch {
-	case m.values > maxValues:
+	case m.values > m.times*maxValues:
 		return fmt.Errorf("line %d: it has more than %d values, aliases resolved", n.Line, maxValues)
-	case m.bytes > maxMeant:
+	case m.bytes > m.times*maxMeant:
 		return fmt.Errorf("line %d: it has more than %d bytes, aliases resolved", n.Line, maxMeant)
 	case depth > maxDepth:
 		return fmt.Errorf("line %d: values are more than %d deep in others", n.Line, maxDepth)
@@ -201,7 +232,7 @@ func (t *Template) Mark() Mark { return t.mark }
 
 // Marked is the template's text with the mark of its owner, and of what it is now. An error means that its metadata leaves no place.
 func (t *Template) Marked(owner string) (string, error) {
-	document, err := parse(t.text)
+	document, err := parse(t.text, 1)
 	if err != nil {
 		return "", err
 	}
@@ -223,7 +254,7 @@ func (t *Template) Marked(owner string) (string, error) {
 	if err := encoder.Encode(document); err != nil {
 		return "", fmt.Errorf("write the template: %w", err)
 	}
-	marked, err := Parse(text.String())
+	marked, err := parseWithin(text.String(), 4) // other indentation may have made it longer
 	if err != nil || marked.Mark() != (Mark{owner, t.Hash()}) || marked.Hash() != t.Hash() {
 		return "", errors.New("metadata must be a mapping of its own, without << in the template's own mapping")
 	}

@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
 	"github.com/bedplate/bedplate/internal/krake/tosca"
 )
 
@@ -218,6 +219,29 @@ func TestMark_isReadBackAndChangesNothing(t *testing.T) {
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	NewWithT(t).Expect(marked).To(And(
 		HavePrefix(template[:200]), ContainSubstring("\nmetadata:\n  bedplate_owner: me\n")), "the rest stays readable")
+}
+
+// A service that indents more, or writes each value in a line of its own, may have a longer text of what is allowed here.
+func TestRead_knowsTheMarkOfWhatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	values := "x:\n" + strings.Repeat("- a\n", 45_000)
+	before := parse(t, template+values) // with its mark, more than Parse allows
+	marked, err := before.Marked("me")
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, text := range []string{
+		marked,
+		"a: 'x\n\nmetadata:\n\n  bedplate_owner: evil'\nmetadata:\n  a:\n    bedplate_owner: evil\n  bedplate_hash: " +
+			before.Hash() + "\n  bedplate_owner: 'me'\n" + strings.ReplaceAll(values, "- a", "  - a"),
+	} {
+		_, err = tosca.Parse(text)
+		g.Expect(err).To(HaveOccurred())
+		after, err := tosca.Read(text)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(after.Mark()).To(Equal(tosca.Mark{Owner: "me", Hash: before.Hash()}))
+	}
+	_, err = tosca.Read(template + strings.Repeat("#", krakev1.MaxTOSCA))
+	g.Expect(err).To(MatchError(ContainSubstring("and may have 204800")), "it has no mark")
 }
 
 // What was applied is compared with hashes that are outside: they have to stay what they are.
