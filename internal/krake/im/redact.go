@@ -97,10 +97,13 @@ func (r redactor) text(text string) string {
 		}
 	}
 	for _, form := range r.forms {
-		text = strings.ReplaceAll(text, form, redacted)
+		text = strings.ReplaceAll(text, form, hole)
 	}
-	return text
+	return strings.ReplaceAll(text, hole, redacted)
 }
+
+// hole is where a credential was, until all are out: in what says so for people, others might be found. In UTF-8 it is nothing.
+const hole = "\xff"
 
 // colours of a terminal, which Ansible writes.
 var colours = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")

@@ -88,6 +88,22 @@ func TestLog_withACredentialThatIsTooShortIsLeftOut(t *testing.T) {
 	})
 }
 
+// Credentials that are parts of the word that stands for them: each would be found in it, and make it longer.
+func TestLog_doesNotGrowByWhatStandsForCredentials(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		const word = "[redacted]"
+		cloud := im.Credential{"id": "cloud", "type": "Dummy", "password": "s3cret"}
+		for length := 4; length < len(word); length++ {
+			for i := range len(word) - length + 1 {
+				cloud[fmt.Sprintf("x%d_%d", length, i)] = word[i : i+length]
+			}
+		}
+		said, _ := json.Marshal(map[string]string{"contmsg": "it was s3cret"})
+		c := b.connect(answering(200, string(said), always), func(c *im.Config) { c.Clouds = []im.Credential{cloud} })
+		b.Expect(c.ContMsg(b.t.Context(), nothing, 3)).To(Equal([]string{"it was [redacted]"}))
+	})
+}
+
 func TestLog_isBounded(t *testing.T) {
 	inSimulatedTime(t, func(b bench) {
 		ctx := b.t.Context()
