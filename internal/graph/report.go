@@ -20,8 +20,8 @@ import (
 	"github.com/bedplate/bedplate/internal/ledgers"
 )
 
-// maxNote is what the API server takes of an event's note, in bytes.
-const maxNote = 1024
+// maxNote is what the API server takes of an event's note, and maxMessage of a condition's message, in bytes.
+const maxNote, maxMessage = 1024, 32768
 
 // ReadyCondition sums up the conditions that the engine writes.
 const ReadyCondition = "Ready"
@@ -253,7 +253,7 @@ func (e *Engine) set(owner Owner, condition string, f finding) {
 		met(owner, before)
 	}
 	meta.SetStatusCondition(&conditions, metav1.Condition{ // overwrites before
-		Type: condition, Status: status, Reason: f.Reason, Message: f.Message, ObservedGeneration: owner.GetGeneration(),
+		Type: condition, Status: status, Reason: f.Reason, Message: Message(f.Message), ObservedGeneration: owner.GetGeneration(),
 	})
 	owner.SetConditions(conditions)
 	if !turned || condition == ReadyCondition {
@@ -268,6 +268,14 @@ func (e *Engine) set(owner Owner, condition string, f finding) {
 		note += ": " + f.Message
 	}
 	e.Recorder.Eventf(ledgers.ObjectOf(owner), nil, kind, f.Reason, condition, "%s", Note(note))
+}
+
+// Message is as much of a text as the API server accepts as a condition's message: with more, it would refuse the whole status.
+func Message(text string) string {
+	if len(text) <= maxMessage {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxMessage-len("…")], "") + "…"
 }
 
 // Note is as much of a text as the API server accepts as an event's note.

@@ -123,6 +123,19 @@ func TestTemplate_ofTwoMegabytesIsRefused(t *testing.T) {
 	f.Expect(f.Client.Create(t.Context(), c)).To(MatchError(ContainSubstring("spec.tosca: Too long: may not be more than 204800 bytes")))
 }
 
+// More than a condition has room for: the API server would refuse the whole status, and the Cluster would say nothing.
+func TestTemplate_withAThousandProblemsSaysTheFirst(t *testing.T) {
+	t.Parallel()
+	f := kraketest.Start(t)
+	f.CreateCloud()
+	c := f.CreateCluster("demo", func(c *krakev1.Cluster) {
+		c.Spec.TOSCA += "imports: [" + strings.Repeat("'https://example.com/types.yaml',", 1000) + "]\n"
+	})
+	f.UntilReason(c, krakev1.TemplateValidCondition, "Invalid", `imports: "https://example.com/types.yaml" isn't allowed`)
+	f.UntilState(c, krakev1.StateFailed)
+	f.Expect(c.Status.Reason.Message).To(HaveSuffix("…"))
+}
+
 // A creation that hangs is reconfigured after the deadline, and the condition says so; it doesn't wait for ever.
 func TestDeadline_ofACreationThatHangs(t *testing.T) {
 	t.Parallel()

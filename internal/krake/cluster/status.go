@@ -12,6 +12,7 @@ import (
 
 	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
 	"github.com/bedplate/bedplate/internal/fault"
+	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/graph/phases"
 	"github.com/bedplate/bedplate/internal/krake/tosca"
 )
@@ -42,8 +43,8 @@ func (n *node) sayWhatStays(seen *infrastructure) {
 	if len(stays) == 0 || ready == nil || ready.Status != metav1.ConditionTrue {
 		return
 	}
-	ready.Message = fmt.Sprintf("node template %s isn't in spec.tosca any more, and stays: the infrastructure manager ignores that. To be rid of its "+
-		"machines, put it back with count 0 of its capability scalable", strings.Join(stays, ", "))
+	ready.Message = graph.Message(fmt.Sprintf("node template %s isn't in spec.tosca any more, and stays: the infrastructure manager ignores that. To be rid of its "+
+		"machines, put it back with count 0 of its capability scalable", strings.Join(stays, ", ")))
 }
 
 // kubeconfigManager is the field manager of spec.kubeconfig, so that whoever applies the rest of the spec leaves it alone.
