@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -47,6 +49,8 @@ type Clients struct {
 
 	mu    sync.Mutex
 	known map[cloudKey]connection
+	// logins are when each of them was written first, as far as that was seen. None of it is in them.
+	logins map[[sha256.Size]byte]string
 }
 
 // cloudKey names a cloud.
@@ -65,7 +69,7 @@ type connection struct {
 
 // NewClients reads Secrets past the cache, and their metadata from it. Change modifies the configuration of clients, and may be nil.
 func NewClients(live, metadata credentials.Reader, clock clock.PassiveClock, change func(*im.Config)) *Clients {
-	return &Clients{change: change, known: map[cloudKey]connection{}, secrets: credentials.Cache[*corev1.Secret]{
+	return &Clients{change: change, known: map[cloudKey]connection{}, logins: map[[sha256.Size]byte]string{}, secrets: credentials.Cache[*corev1.Secret]{
 		Reader: live, Metadata: metadata, Clock: clock, Build: func(s *corev1.Secret) (*corev1.Secret, error) { return s.DeepCopy(), nil },
 	}}
 }
@@ -80,7 +84,7 @@ func (c *Clients) Of(ctx context.Context, p *Place) (Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.note(login, secret)
+	p.note(c.loginWritten(login), login, secret)
 	wanted := connection{url: p.url, openstack: openStack(p.Cloud.Described()), login: login, cloud: secret}
 	key := cloudKey{p.Cloud.GetNamespace(), p.Cloud.Reference()}
 	c.mu.Lock()
@@ -98,6 +102,23 @@ func (c *Clients) Of(ctx context.Context, p *Place) (Manager, error) {
 	}
 	c.known[key] = wanted
 	return wanted.client, nil
+}
+
+// loginWritten tells versions apart of a login by a password, each of which is another user. One that is put back is the one that it was,
+// and so is one beside which something else was written, unless the manager was restarted in between.
+func (c *Clients) loginWritten(login *corev1.Secret) string {
+	if len(login.Data[im.SecretKeyToken]) > 0 {
+		return ""
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %q %q", login.UID, login.Data[im.SecretKeyUsername], login.Data[im.SecretKeyPassword]))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first, seen := c.logins[sum]
+	if !seen {
+		first = written(login)
+		c.logins[sum] = first
+	}
+	return first
 }
 
 // written is when a Secret's data was written last, and which Secret that is: a finalizer or a label changes neither.

@@ -31,15 +31,17 @@ type Place struct {
 	given int64
 }
 
-func (p *Place) note(login, cloud *corev1.Secret) {
-	if len(login.Data[im.SecretKeyToken]) == 0 {
-		p.written = written(login)
+func (p *Place) note(loginWritten string, login, cloud *corev1.Secret) {
+	p.written = loginWritten
+	also := ""
+	if loginWritten != "" { // the next token of a user is nothing new
+		also = written(login)
 	}
 	hash := fnv.New64a()
 	for _, of := range []metav1.Object{p.Cloud, p.Provider} {
 		_, _ = fmt.Fprintln(hash, of.GetUID(), of.GetGeneration()) // can't fail
 	}
-	_, _ = fmt.Fprintln(hash, p.written, written(cloud))
+	_, _ = fmt.Fprintln(hash, also, written(cloud))
 	p.given = int64(hash.Sum64() >> 2) // so that it fits
 }
 

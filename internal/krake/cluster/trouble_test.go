@@ -66,21 +66,70 @@ func TestPassword_aChangedOneDoesNotMakeAnAttemptAbsent(t *testing.T) {
 	f := kraketest.Start(t)
 	f.CreateCloud()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: kraketest.ProviderName, Namespace: f.Namespace}}
-	f.Eventually(func(g Gomega) { // the finalizer has been put on it; to the API server this test and the manager are one program
-		g.Expect(f.Read(secret)).To(Succeed())
-		g.Expect(secret.Finalizers).NotTo(BeEmpty())
-		for _, fields := range secret.ManagedFields { // whose times are whole seconds
-			g.Expect(time.Now()).To(BeTemporally(">=", fields.Time.Add(time.Second)))
-		}
-	}).Should(Succeed())
+	aSecondLater(f, secret)
 	f.Fault(simulator.Fault{Operation: "createInfrastructure", Kind: simulator.FaultLoseAnswer})
 	f.Fault(simulator.Fault{Operation: "listInfrastructures", Kind: simulator.FaultStatus, Status: 503, Times: -1})
 	c := f.CreateCluster("demo")
 	f.Eventually(func() int { return f.Called("createInfrastructure") }).Should(Equal(1))
 	kraketest.Change(f, secret, func(s *corev1.Secret) { s.Data[im.SecretKeyPassword] = []byte("another") })
+	lookedAt(f)
 	f.IM.ClearFaults()
 	f.UntilReason(c, krakev1.InfrastructureReadyCondition, "Credentials", "has changed since an infrastructure was asked for")
 	f.Expect(f.Called("createInfrastructure")).To(Equal(1))
+}
+
+// The remedy that is said for that: the old password is put back. Here nothing was made, so that there is nothing to be found by it.
+func TestPassword_thatIsPutBackGoesOn(t *testing.T) {
+	t.Parallel()
+	f := kraketest.Start(t)
+	f.CreateCloud()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: kraketest.ProviderName, Namespace: f.Namespace}}
+	aSecondLater(f, secret)
+	f.Fault(simulator.Fault{Operation: "createInfrastructure", Kind: simulator.FaultStatus, Status: 503})
+	f.Fault(simulator.Fault{Operation: "listInfrastructures", Kind: simulator.FaultStatus, Status: 503, Times: -1})
+	c := f.CreateCluster("demo")
+	f.Eventually(func() int { return f.Called("createInfrastructure") }).Should(Equal(1))
+	kraketest.Change(f, secret, func(s *corev1.Secret) { s.Data[im.SecretKeyPassword] = []byte("another") })
+	lookedAt(f)
+	f.IM.ClearFaults()
+	f.UntilReason(c, krakev1.InfrastructureReadyCondition, "Credentials", "put it back")
+	aSecondLater(f, secret)
+	kraketest.Change(f, secret, func(s *corev1.Secret) { s.Data[im.SecretKeyPassword] = []byte(kraketest.Password) })
+	f.UntilState(c, krakev1.StateConnecting)
+}
+
+// Another certificate of IM's authority makes no other user.
+func TestPassword_isTheSameBesideAnotherAuthority(t *testing.T) {
+	t.Parallel()
+	f := kraketest.Start(t)
+	f.CreateCloud()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: kraketest.ProviderName, Namespace: f.Namespace}}
+	aSecondLater(f, secret)
+	f.Fault(simulator.Fault{Operation: "createInfrastructure", Kind: simulator.FaultStatus, Status: 503})
+	f.Fault(simulator.Fault{Operation: "listInfrastructures", Kind: simulator.FaultStatus, Status: 503, Times: -1})
+	c := f.CreateCluster("demo")
+	f.Eventually(func() int { return f.Called("createInfrastructure") }).Should(Equal(1))
+	kraketest.Change(f, secret, func(s *corev1.Secret) { s.Data["note"] = []byte("the authority's is new") })
+	lookedAt(f)
+	f.IM.ClearFaults()
+	f.UntilState(c, krakev1.StateConnecting)
+}
+
+// lookedAt once more, and not with what was known before.
+func lookedAt(f *kraketest.Fixture) {
+	before := f.Reconciles.Count()
+	f.Eventually(f.Reconciles.Count).Should(BeNumerically(">", before+5))
+}
+
+// aSecondLater a Secret is kept by the manager, and was written before this second: managed fields have whole ones.
+func aSecondLater(f *kraketest.Fixture, secret *corev1.Secret) {
+	f.Eventually(func(g Gomega) { // to the API server this test and the manager are one program
+		g.Expect(f.Read(secret)).To(Succeed())
+		g.Expect(secret.Finalizers).NotTo(BeEmpty())
+		for _, fields := range secret.ManagedFields {
+			g.Expect(time.Now()).To(BeTemporally(">=", fields.Time.Add(time.Second)))
+		}
+	}).Should(Succeed())
 }
 
 // Another user sees nothing: a create without an answer mustn't be taken for one that has made nothing.
