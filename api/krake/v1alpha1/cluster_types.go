@@ -224,6 +224,7 @@ type NodeCondition struct {
 // Cluster is a Kubernetes cluster that is made on the best matching cloud, or
 // one that exists and is observed.
 //
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.size() <= 63",optionalOldSelf=true,fieldPath=".metadata",message="the Secret with the kubeconfig has a label with the name of this object, which may have 63 characters: choose a shorter one"
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=clusters,scope=Namespaced,shortName=krc,categories=krake

@@ -104,6 +104,8 @@ func TestCluster_isMadeOrRegistered(t *testing.T) {
 	t.Parallel()
 	checkCreate(t, made, []refusal[*Cluster]{
 		{"a template", func(*Cluster) {}, ""},
+		{"as long a name as a label may have", func(c *Cluster) { c.Name = strings.Repeat("a", 63) }, ""},
+		{"a longer name", func(c *Cluster) { c.Name = strings.Repeat("a", 64) }, "metadata: Invalid value … choose a shorter one"},
 		{"a kubeconfig", func(c *Cluster) { c.Spec = registered().Spec }, ""},
 		{"both, as in a backup", func(c *Cluster) { c.Spec.Kubeconfig = registered().Spec.Kubeconfig }, ""},
 		{"neither", func(c *Cluster) { c.Spec = ClusterSpec{Backoff: 2} }, "neither tosca nor kubeconfig is set"},
