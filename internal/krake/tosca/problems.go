@@ -42,11 +42,16 @@ func (i Imports) Problems(t *Template) (problems []string) {
 	return append(problems, i.Refuse(t)...)
 }
 
-// Refuse what a template imports and isn't allowed.
+// Refuse what a template imports or has read otherwise, and isn't allowed.
 func (i Imports) Refuse(t *Template) (problems []string) {
 	for _, imported := range t.imports() {
 		if !i.allow(imported) {
 			problems = append(problems, fmt.Sprintf("imports: %q isn't allowed: the manager allows %s (--tosca-imports)", imported, i))
+		}
+	}
+	for _, file := range slices.Compact(slices.Sorted(slices.Values(files(t.top)))) {
+		if isRead(file) && !i.allow(file) {
+			problems = append(problems, fmt.Sprintf("implementation or artifact %q isn't allowed: the manager allows %s (--tosca-imports)", file, i))
 		}
 	}
 	return problems

@@ -153,6 +153,40 @@ func TestProblems_nameThePlaceAndTheRemedy(t *testing.T) {
 	NewWithT(t).Expect(exact.Problems(parse(t, imports("custom_types.yaml/b")))).To(HaveLen(1))
 }
 
+// IM reads them as it does imports, from its own disk, too, and puts them onto the machine of whoever has written the template.
+func TestProblems_areWhatIMReadsForAnOperation(t *testing.T) {
+	t.Parallel()
+	const allowed = "https://raw.githubusercontent.com/grycap/tosca/main/artifacts/a.yml"
+	for name, row := range map[string]struct{ with, refused string }{
+		"a file":             {"interfaces: {Standard: {configure: {implementation: 'file:///etc/im/im.cfg'}}}", "file:///etc/im/im.cfg"},
+		"a file's path":      {"interfaces: {Standard: {configure: {implementation: /etc/passwd}}}", "/etc/passwd"},
+		"upwards":            {"interfaces: {Standard: {configure: {implementation: ../../etc/passwd}}}", "../../etc/passwd"},
+		"a server":           {"interfaces: {Standard: {configure: {implementation: 'http://169.254.169.254/'}}}", "http://169.254.169.254/"},
+		"one with blanks":    {"interfaces: {Standard: {configure: {implementation: \" fi\\tle:/etc/passwd\"}}}", `" fi\tle:/etc/passwd"`},
+		"an operation alone": {"interfaces: {Standard: {configure: FILE:/etc/passwd}}", "FILE:/etc/passwd"},
+		"the first of two":   {"interfaces: {Standard: {configure: {implementation: {primary: /etc/passwd, dependencies: [a]}}}}", "/etc/passwd"},
+		"another one":        {"interfaces: {Standard: {configure: {implementation: {primary: a, dependencies: [/etc/passwd]}}}}", "/etc/passwd"},
+		"beside a number":    {"interfaces: {1: {}, Standard: {configure: {implementation: /etc/passwd}}}", "/etc/passwd"},
+		"next to a number":   {"interfaces: {Standard: {1: {}, configure: /etc/passwd}}", "/etc/passwd"},
+		"an artifact":        {"artifacts: {a: /etc/passwd}", "/etc/passwd"},
+		"a described one":    {"artifacts: {a: {file: /etc/passwd, type: tosca.artifacts.File}}", "/etc/passwd"},
+		"a list of them":     {"artifacts: [{a: {file: /etc/passwd}}]", "/etc/passwd"},
+		"a repository":       {"repositories: {a: {url: 'http://169.254.169.254/'}}", "http://169.254.169.254/"},
+		"its own":            {"interfaces: {Standard: {configure: {implementation: lrms/torque_install.yml, inputs: {path: /etc/passwd}}}}", ""},
+		"an allowed one":     {"interfaces: {Standard: {configure: {implementation: '" + allowed + "'}}}", ""},
+		"a role":             {"artifacts: {role: {file: 'git+https://github.com/a/b|c', deploy_path: /opt, type: tosca.artifacts.AnsibleGalaxy.role}}", ""},
+		"an image":           {"artifacts: {image: {file: 'a/b:1.2', type: tosca.artifacts.Deployment.Image.Container.Docker}}", ""},
+	} {
+		g := NewWithT(t)
+		problems := grycap.Problems(parse(t, template+"x: {y: [{"+row.with+"}]}\n"))
+		if row.refused == "" {
+			g.Expect(problems).To(BeEmpty(), name)
+			continue
+		}
+		g.Expect(problems).To(ConsistOf(And(HavePrefix("implementation or artifact "), ContainSubstring(strings.Trim(row.refused, `"`)))), name)
+	}
+}
+
 func TestEqual_looksAtWhatATemplateMeans(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
