@@ -120,7 +120,7 @@ func (o *clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	}
 	if err != nil || !isObserved(cluster) {
 		o.forget(req.NamespacedName)
-		return ctrl.Result{}, nil
+		return ctrl.Result{}, o.leave(ctx, cluster)
 	}
 	known, early := o.of(cluster)
 	if early > 0 {
@@ -153,6 +153,20 @@ func (o *clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	pause := wait.Jitter(known.pause(cluster, o.Interval), 0.1)
 	known.due = o.Clock.Now().Add(pause)
 	return ctrl.Result{RequeueAfter: pause}, nil
+}
+
+// leave a Cluster that was registered, and is to be made now that its kubeconfig was taken out: nothing is known of it any more.
+func (o *clusters) leave(ctx context.Context, c *krakev1.Cluster) error {
+	if c.Spec.TOSCA == "" || c.Spec.Kubeconfig != nil || c.Status.ScheduledTo != nil || c.Spec.Paused || !c.DeletionTimestamp.IsZero() ||
+		meta.FindStatusCondition(c.Status.Conditions, krakev1.KubeconfigReadyCondition) == nil {
+		return nil
+	}
+	before := c.DeepCopy()
+	c.Status = krakev1.ClusterStatus{State: krakev1.StatePending}
+	if scheduled := meta.FindStatusCondition(before.Status.Conditions, krakev1.ScheduledCondition); scheduled != nil {
+		c.Status.Conditions = append(c.Status.Conditions, *scheduled)
+	}
+	return patch.All(ctx, o.Client, before, c)
 }
 
 // turnsOf those like a cluster; nil if it has answered lately.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
 	"github.com/bedplate/bedplate/internal/apiserver"
@@ -25,12 +26,13 @@ const (
 	maxDepth  = 64
 	// maxNodes are looked at: twice as many as Kubernetes is made for.
 	maxNodes = 10_000
-	// maxShown are in a status, with texts of at most so many bytes: together with its templates it has to fit into etcd.
-	maxShown = 500
-	maxText  = 200
+	// maxShown are in a status, with texts of at most so many bytes, and in JSON as many bytes of texts and all: together with its templates
+	// it has to fit into etcd.
+	maxShown     = 500
+	maxText      = 200
+	maxShownJSON = 200 << 10
 	// maxNote is how long the text of an event is, at most.
 	maxNote = 900
-	maxName = 253
 )
 
 // conditions of Nodes that are shown, in this order.
@@ -103,7 +105,7 @@ func list(ctx context.Context, api *apiserver.Client) (*nodes, error) {
 
 func (n *nodes) add(one *node) {
 	name := one.Metadata.Name
-	if name == "" || len(name) > maxName || n.names[name] {
+	if n.names[name] || len(validation.IsDNS1123Subdomain(name)) > 0 {
 		return // no API server has such nodes
 	}
 	n.names[name] = true
@@ -142,7 +144,10 @@ func summarize(one *node) (shown krakev1.NodeStatus, ready bool, pressed string)
 		case is && slices.Contains(pressures, kind):
 			under = append(under, string(kind))
 		}
-		kept := krakev1.NodeCondition{Type: string(kind), Status: cut(found.Status)}
+		kept := krakev1.NodeCondition{Type: string(kind), Status: found.Status}
+		if !is && !good && found.Status != string(corev1.ConditionFalse) {
+			kept.Status = string(corev1.ConditionUnknown)
+		}
 		if !good {
 			kept.Reason, kept.Message = cut(found.Reason), cut(found.Message)
 		}
@@ -172,7 +177,18 @@ func (n *nodes) state() krakev1.ClusterState {
 // shown are the nodes for the status, those with a problem first.
 func (n *nodes) shown() []krakev1.NodeStatus {
 	all := slices.Concat(n.troubled, n.well)
-	return all[:min(len(all), maxShown)]
+	all = all[:min(len(all), maxShown)]
+	left := maxShownJSON
+	for _, one := range all {
+		data, _ := json.Marshal(one) // can't fail
+		if left -= len(data); left >= 0 {
+			continue
+		}
+		for i := range one.Conditions {
+			one.Conditions[i].Reason, one.Conditions[i].Message = "", ""
+		}
+	}
+	return all
 }
 
 // problem of the nodes, and its remedy; empty if there is none.
