@@ -151,3 +151,21 @@ func TestDeadline_ofACreationThatHangs(t *testing.T) {
 	f.UntilGone(c)
 	f.Expect(f.IM.State()).To(BeEmpty())
 }
+
+// Who has stopped it may start it again; nobody else does, and a reconfigure of machines that are off fails.
+func TestDeadline_isNoReasonToReconfigureWhatWasStopped(t *testing.T) {
+	t.Parallel()
+	f := kraketest.StartIM(t)
+	f.Config.CreateDeadline = 50 * kraketest.Poll
+	f.RunControllers()
+	f.CreateCloud()
+	c := f.CreateCluster("demo")
+	f.UntilState(c, krakev1.StateConnecting)
+	before := f.Called("reconfigureInfrastructure")
+	f.Expect(f.IM.SetStatus(sim.Status{ID: c.Status.ClusterID, State: im.Stopped})).To(Succeed())
+	f.UntilReason(c, krakev1.InfrastructureReadyCondition, "Failed", "was stopped (it is stopped): start it")
+	f.UntilState(c, krakev1.StateFailed)
+	f.Expect(f.Called("reconfigureInfrastructure")).To(Equal(before))
+	f.Expect(f.IM.SetStatus(sim.Status{ID: c.Status.ClusterID, State: im.Configured})).To(Succeed())
+	f.UntilState(c, krakev1.StateConnecting)
+}

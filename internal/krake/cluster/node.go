@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -131,9 +132,17 @@ func (n *node) wantInfrastructure(valid graph.Ref) *graph.Handle[infrastructure]
 		Given:  n.on.given,
 		Repair: &graph.Repair[infrastructure]{
 			After: n.CreateDeadline, Limits: graph.Limits{Most: maxRepairs},
-			Remedy: func(ctx context.Context, i *infrastructure) error { return n.api.Reconfigure(ctx, i.id) },
+			Remedy: n.reconfigure,
 		},
 	})
+}
+
+// reconfigure an infrastructure, unless someone has stopped it: its machines would fail, or start.
+func (n *node) reconfigure(ctx context.Context, i *infrastructure) error {
+	if phase := phaseOf(i); i.State == im.Stopped || i.State == im.Off {
+		return &fault.Error{Class: fault.Busy, Err: errors.New(phase.Message)}
+	}
+	return n.api.Reconfigure(ctx, i.id)
 }
 
 func (n *node) create(_ context.Context, key graph.Key) (graph.Call[infrastructure], error) {
