@@ -29,8 +29,9 @@ const (
 	queryTimeout, dialTimeout = 5 * time.Second, 3 * time.Second
 	// keepFor is how long a value is used again, and a failure: clusters that are created together share the queries.
 	keepFor = 10 * time.Second
-	// maxAnswer bounds what a server may answer, and maxHeader its header, in bytes; maxFailure what is shown of a failure.
-	maxAnswer, maxHeader, maxFailure = 1 << 20, 64 << 10, 200
+	// maxAnswer bounds what a server may answer, and maxHeader its header, in bytes; maxFailure what is shown of a failure. All
+	// reasons of a cloud together have to fit into a condition.
+	maxAnswer, maxHeader, maxFailure, maxReason = 1 << 20, 64 << 10, 200, 1000
 )
 
 // Metrics has the values of metrics.
@@ -139,7 +140,11 @@ func without(err error, code krakev1.ReasonCode, what string) (Value, error) {
 }
 
 func reason(code krakev1.ReasonCode, format string, args ...any) *krakev1.Reason {
-	return &krakev1.Reason{Code: code, Message: fmt.Sprintf(format, args...)}
+	text := fmt.Sprintf(format, args...)
+	if len(text) > maxReason { // queries, and lists of values, may be long
+		text = strings.ToValidUTF8(text[:maxReason], "") + "…"
+	}
+	return &krakev1.Reason{Code: code, Message: text}
 }
 
 // ask a provider for a value.

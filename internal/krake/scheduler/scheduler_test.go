@@ -3,6 +3,8 @@ package scheduler_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -217,6 +219,23 @@ func TestScheduler_wakesUpWhenAnythingChanges(t *testing.T) {
 	f.until(metric, scheduler.ReasonNoSuitableCloud, `metric "load <= 0.5" isn't met: it is 0.75`)
 	change(f, provider, func(p *krakev1.MetricsProvider) { p.Spec.Static.Metrics["x"] = 0.5 })
 	f.untilBound(metric, cloud.Reference())
+}
+
+// More than a condition has room for: the API server would refuse the whole status.
+func TestCloud_withLongNamesOfMetricsHasAStatus(t *testing.T) {
+	t.Parallel()
+	f := start(t, poll)
+	var names []string
+	for i := range 16 {
+		name := fmt.Sprintf("m%d", i)
+		names = append(names, name)
+		f.create(&krakev1.Metric{ObjectMeta: f.meta(name), Spec: metricOf("", "static", strings.Repeat("\u200b", 4096)).Spec})
+	}
+	f.create(&krakev1.MetricsProvider{ObjectMeta: f.meta("static"), Spec: static("", map[string]float64{"x": 1}).Spec})
+	cloud := f.cloud("cloud")
+	change(f, cloud, func(c *krakev1.Cloud) { c.Spec = spec(names...) })
+	f.Eventually(func() krakev1.CloudState { f.read(cloud); return cloud.Status.State }).Should(Equal(krakev1.CloudFailingMetrics))
+	f.Expect(cloud.Status.MetricsReasons).To(HaveLen(16))
 }
 
 // No event says that a cloud's metric has another value.
