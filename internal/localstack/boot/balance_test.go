@@ -17,7 +17,7 @@ import (
 )
 
 // cut is how a connection ends that leads nowhere.
-var cut = Or(ContainSubstring("EOF"), ContainSubstring("connection reset"))
+var cut = Or(ContainSubstring("EOF"), ContainSubstring("connection reset"), ContainSubstring("server closed idle connection"))
 
 // A machine that is no member isn't reached, whatever listens on it.
 func TestBalance_listensWithExactlyTheMembersThatItIsTold(t *testing.T) {
