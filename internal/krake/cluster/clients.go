@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
 
 	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
 	"github.com/bedplate/bedplate/internal/credentials"
@@ -49,9 +50,12 @@ type Clients struct {
 
 	mu    sync.Mutex
 	known map[cloudKey]connection
-	// logins are when each of them was written first, as far as that was seen. None of it is in them.
-	logins map[[sha256.Size]byte]string
+	// logins are when each of them was written first, as far as that was seen lately, by its hash.
+	logins *lru.Cache
 }
+
+// maxLogins bounds those that are remembered.
+const maxLogins = 1000
 
 // cloudKey names a cloud.
 type cloudKey struct {
@@ -69,7 +73,7 @@ type connection struct {
 
 // NewClients reads Secrets past the cache, and their metadata from it. Change modifies the configuration of clients, and may be nil.
 func NewClients(live, metadata credentials.Reader, clock clock.PassiveClock, change func(*im.Config)) *Clients {
-	return &Clients{change: change, known: map[cloudKey]connection{}, logins: map[[sha256.Size]byte]string{}, secrets: credentials.Cache[*corev1.Secret]{
+	return &Clients{change: change, known: map[cloudKey]connection{}, logins: lru.New(maxLogins), secrets: credentials.Cache[*corev1.Secret]{
 		Reader: live, Metadata: metadata, Clock: clock, Build: func(s *corev1.Secret) (*corev1.Secret, error) { return s.DeepCopy(), nil },
 	}}
 }
@@ -113,12 +117,12 @@ func (c *Clients) loginWritten(login *corev1.Secret) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %q %q", login.UID, login.Data[im.SecretKeyUsername], login.Data[im.SecretKeyPassword]))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	first, seen := c.logins[sum]
+	first, seen := c.logins.Get(sum)
 	if !seen {
 		first = written(login)
-		c.logins[sum] = first
+		c.logins.Add(sum, first)
 	}
-	return first
+	return first.(string)
 }
 
 // written is when a Secret's data was written last, and which Secret that is: a finalizer or a label changes neither.

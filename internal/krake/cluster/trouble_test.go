@@ -1,7 +1,9 @@
 package cluster_test
 
 import (
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
+	"github.com/bedplate/bedplate/internal/httpclient"
 	"github.com/bedplate/bedplate/internal/krake/im"
 	"github.com/bedplate/bedplate/internal/krake/kraketest"
 	"github.com/bedplate/bedplate/internal/krake/sim"
@@ -63,7 +66,9 @@ func TestPassword_aChangedOneIsToBePutBack(t *testing.T) {
 // A create has made something, and its answer was lost. The new password sees nothing of it: that isn't a reason for another one.
 func TestPassword_aChangedOneDoesNotMakeAnAttemptAbsent(t *testing.T) {
 	t.Parallel()
-	f := kraketest.Start(t)
+	f := kraketest.StartIM(t)
+	another := loggedInWith(f, "another")
+	f.RunControllers()
 	f.CreateCloud()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: kraketest.ProviderName, Namespace: f.Namespace}}
 	aSecondLater(f, secret)
@@ -72,7 +77,7 @@ func TestPassword_aChangedOneDoesNotMakeAnAttemptAbsent(t *testing.T) {
 	c := f.CreateCluster("demo")
 	f.Eventually(func() int { return f.Called("createInfrastructure") }).Should(Equal(1))
 	kraketest.Change(f, secret, func(s *corev1.Secret) { s.Data[im.SecretKeyPassword] = []byte("another") })
-	lookedAt(f)
+	f.Eventually(another).Should(BeNumerically(">", 0))
 	f.IM.ClearFaults()
 	f.UntilReason(c, krakev1.InfrastructureReadyCondition, "Credentials", "has changed since an infrastructure was asked for")
 	f.Expect(f.Called("createInfrastructure")).To(Equal(1))
@@ -81,7 +86,9 @@ func TestPassword_aChangedOneDoesNotMakeAnAttemptAbsent(t *testing.T) {
 // The remedy that is said for that: the old password is put back. Here nothing was made, so that there is nothing to be found by it.
 func TestPassword_thatIsPutBackGoesOn(t *testing.T) {
 	t.Parallel()
-	f := kraketest.Start(t)
+	f := kraketest.StartIM(t)
+	another := loggedInWith(f, "another")
+	f.RunControllers()
 	f.CreateCloud()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: kraketest.ProviderName, Namespace: f.Namespace}}
 	aSecondLater(f, secret)
@@ -90,7 +97,7 @@ func TestPassword_thatIsPutBackGoesOn(t *testing.T) {
 	c := f.CreateCluster("demo")
 	f.Eventually(func() int { return f.Called("createInfrastructure") }).Should(Equal(1))
 	kraketest.Change(f, secret, func(s *corev1.Secret) { s.Data[im.SecretKeyPassword] = []byte("another") })
-	lookedAt(f)
+	f.Eventually(another).Should(BeNumerically(">", 0))
 	f.IM.ClearFaults()
 	f.UntilReason(c, krakev1.InfrastructureReadyCondition, "Credentials", "put it back")
 	aSecondLater(f, secret)
@@ -113,6 +120,19 @@ func TestPassword_isTheSameBesideAnotherAuthority(t *testing.T) {
 	lookedAt(f)
 	f.IM.ClearFaults()
 	f.UntilState(c, krakev1.StateConnecting)
+}
+
+// loggedInWith counts the calls whose login has a text. It has to be called before the controllers run.
+func loggedInWith(f *kraketest.Fixture, text string) (calls func() int64) {
+	var number atomic.Int64
+	next := f.Transport
+	f.Transport = httpclient.RoundTrip(func(r *http.Request) (*http.Response, error) {
+		if strings.Contains(r.Header.Get("Authorization"), text) {
+			number.Add(1)
+		}
+		return next.RoundTrip(r)
+	})
+	return number.Load
 }
 
 // lookedAt once more, and not with what was known before.
