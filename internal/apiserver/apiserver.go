@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
+	"gopkg.in/yaml.v3"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/bedplate/bedplate/internal/egress"
 )
@@ -25,12 +28,41 @@ const (
 	maxHeader   = 64 << 10
 )
 
+// maxSize of a kubeconfig, in bytes. One of the largest clusters has a few KiB.
+const maxSize = 256 << 10
+
+// Load a kubeconfig. The errors repeat nothing of it. Aliases, which no kubeconfig needs, are refused: with a few of them it could mean
+// billions of bytes.
+func Load(data []byte) (*clientcmdapi.Config, error) {
+	if len(data) > maxSize {
+		return nil, fmt.Errorf("it has more than %d KiB", maxSize>>10)
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(data, &document); err != nil {
+		return nil, errNotOne
+	}
+	if hasAlias(&document) {
+		return nil, errors.New("it has an alias of YAML: write out what that stands for")
+	}
+	all, err := clientcmd.Load(data)
+	if err != nil {
+		return nil, errNotOne
+	}
+	return all, nil
+}
+
+var errNotOne = errors.New("it isn't a kubeconfig")
+
+func hasAlias(n *yaml.Node) bool {
+	return n.Kind == yaml.AliasNode || slices.ContainsFunc(n.Content, hasAlias)
+}
+
 // Config takes from a kubeconfig the address and the user's credentials, and nothing that would be read or run here:
 // anyone who may write Secrets in a tenant's namespace can write it. The errors repeat nothing of it.
 func Config(data []byte) (*rest.Config, error) {
-	all, err := clientcmd.Load(data)
+	all, err := Load(data)
 	if err != nil {
-		return nil, errors.New("it isn't a kubeconfig")
+		return nil, err
 	}
 	chosen, ok := all.Contexts[all.CurrentContext]
 	if !ok {

@@ -3,6 +3,7 @@ package apiserver_test
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -68,4 +69,18 @@ func TestConfig_runsAndReadsNothing(t *testing.T) {
 	}, &clientcmdapi.AuthInfo{Token: secret}))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(config.BearerToken).To(Equal(secret))
+}
+
+// A tenant may write the Secret: 35 KB of aliases would take hundreds of MiB, and as many as fit into a Secret all there is.
+func TestConfig_hasNoAliases(t *testing.T) {
+	g := NewWithT(t)
+	text := "apiVersion: v1\nkind: Config\nx: [&a '" + strings.Repeat("y", 20_000) + "'" + strings.Repeat(",*a", 5_000) + "]\n"
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := apiserver.Config([]byte(text))
+	runtime.ReadMemStats(&after)
+	g.Expect(err).To(MatchError(ContainSubstring("has an alias of YAML")))
+	g.Expect((after.TotalAlloc - before.TotalAlloc) >> 20).To(BeNumerically("<", 20))
+	_, err = apiserver.Config([]byte(strings.Repeat("#", 256<<10) + "\n"))
+	g.Expect(err).To(MatchError("it has more than 256 KiB"))
 }
