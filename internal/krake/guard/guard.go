@@ -33,6 +33,7 @@ import (
 // +kubebuilder:rbac:groups=krake.bedplate.dev,resources=infrastructureproviders;globalinfrastructureproviders,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=krake.bedplate.dev,resources=clouds/status;globalclouds/status,verbs=patch
 // +kubebuilder:rbac:groups=krake.bedplate.dev,resources=infrastructureproviders/status;globalinfrastructureproviders/status,verbs=patch
+// +kubebuilder:rbac:groups=krake.bedplate.dev,resources=ledgers,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 

@@ -4,16 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
+	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/credentials"
 )
 
-// Users are the kinds that log in with Secrets: in their own namespace, those of Global kinds in the given one.
+// Users are the kinds that log in with Secrets, and the ledgers of what was made with them: in their own namespace, those of Global kinds in the given one.
 func Users(globalNamespace string) []credentials.Users {
 	secretOf := func(ref func(client.Object) krakev1.SecretReference) func(client.Object) types.NamespacedName {
 		return func(o client.Object) types.NamespacedName {
@@ -40,7 +43,17 @@ func Users(globalNamespace string) []credentials.Users {
 				return o.(*krakev1.GlobalInfrastructureProvider).Spec.IM.SecretRef
 			}),
 		},
+		{Kind: &ledgerv1.Ledger{}, List: &ledgerv1.LedgerList{}, Title: "Ledgers", SecretOf: loginOf},
 	}
+}
+
+// loginOf what a ledger has: its cloud may be another provider's by now, and nobody else sees what was made.
+func loginOf(o client.Object) (login types.NamespacedName) {
+	spec := o.(*ledgerv1.Ledger).Spec
+	if len(spec.Credentials) > 0 && slices.ContainsFunc(spec.Entries, func(e ledgerv1.Entry) bool { return e.Owned() }) {
+		login.Namespace, login.Name, _ = strings.Cut(spec.Credentials[0], "/")
+	}
+	return login
 }
 
 func setupSecrets(ctx context.Context, mgr ctrl.Manager, config Config) (*credentials.Guard, error) {
