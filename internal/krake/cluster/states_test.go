@@ -71,7 +71,12 @@ func TestStateDELETING_isUntilAllIsGone(t *testing.T) {
 
 func TestStateFAILING_RECONCILIATION_isWhileItIsReconfigured(t *testing.T) {
 	t.Parallel()
-	f, c := connecting(t)
+	f := kraketest.StartIM(t)
+	f.Poll = 500 * time.Millisecond // so long is it seen, at least
+	f.RunControllers()
+	f.CreateCloud()
+	c := f.CreateCluster("demo")
+	f.UntilState(c, krakev1.StateConnecting)
 	f.Fault(simulator.Fault{Operation: "reconfigureInfrastructure", Kind: simulator.FaultStatus, Status: 503, Times: 2})
 	f.Expect(f.IM.SetStatus(sim.Status{ID: c.Status.ClusterID, State: im.Unconfigured})).To(Succeed())
 	f.UntilState(c, krakev1.StateFailingReconciliation)
@@ -86,6 +91,7 @@ func TestStateFAILED_endsWithAChangeOf(t *testing.T) {
 	t.Parallel()
 	secret := func(f *kraketest.Fixture, name, key, value string) {
 		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.Namespace}}
+		aSecondLater(f, s)
 		kraketest.Change(f, s, func(s *corev1.Secret) { s.Data[key] = []byte(value) })
 	}
 	for name, correct := range map[string]func(*kraketest.Fixture, *krakev1.Cluster){
