@@ -3,20 +3,14 @@ package localstack
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
-	"fmt"
 	"io/fs"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
 	krakeconfig "github.com/bedplate/bedplate/config/krake"
 	"github.com/bedplate/bedplate/internal/localstack/controlplane"
-	"github.com/bedplate/bedplate/internal/localstack/process"
 	"github.com/bedplate/bedplate/internal/localstack/workload"
 )
 
@@ -34,6 +28,14 @@ func KrakeTools() []string {
 type Krake struct {
 	URL                string // of IM and, below /simulator, of the simulator's own switches
 	Username, Password string // the password is a secret
+}
+
+// world is the simulator's configuration.
+func (k *Krake) world() map[string]any {
+	return map[string]any{
+		"users": map[string]string{k.Username: k.Password},
+		"speed": 60, // a minute per second
+	}
 }
 
 // Variables returns the values of the example's variables that depend on the infrastructure manager.
@@ -55,7 +57,7 @@ func (s *Stack) StartKrake(ctx context.Context) (*Krake, error) {
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		return s.step("IM simulator", func() error { return s.startIM(groupCtx, k) })
+		return s.step("IM simulator", func() error { return s.startSimulator(groupCtx, "im", k.URL, k.world()) })
 	})
 	group.Go(func() error {
 		return s.step("Krake", func() error {
@@ -67,32 +69,4 @@ func (s *Stack) StartKrake(ctx context.Context) (*Krake, error) {
 		})
 	})
 	return k, group.Wait()
-}
-
-// startIM with a configuration that other users can't read: it has the password.
-func (s *Stack) startIM(ctx context.Context, k *Krake) error {
-	world, err := json.Marshal(map[string]any{
-		"users": map[string]string{k.Username: k.Password},
-		"speed": 60, // a minute per second
-	})
-	if err != nil {
-		return fmt.Errorf("write the simulator's world: %w", err)
-	}
-	config := filepath.Join(s.cfg.Dir, simulators, "im.json")
-	if err := os.MkdirAll(filepath.Dir(config), 0o700); err != nil {
-		return fmt.Errorf("write the simulator's world: %w", err)
-	}
-	if err := os.WriteFile(config, world, 0o600); err != nil {
-		return fmt.Errorf("write the simulator's world: %w", err)
-	}
-	return s.start(ctx, process.Command{
-		Name: "im-simulator", Path: s.cfg.Bedplate,
-		Args: []string{
-			"lab", "simulate", "im",
-			"--config=" + config,
-			"--listen=" + strings.TrimPrefix(k.URL, "http://"),
-			"--dir=" + filepath.Join(s.cfg.Dir, "machines"),
-			"--tools=" + string(s.cfg.Tools),
-		},
-	}, answersOK(k.URL+"/simulator/state"))
 }

@@ -3,13 +3,10 @@ package localstack
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -20,7 +17,6 @@ import (
 	powervsconfig "github.com/bedplate/bedplate/config/powervs"
 	"github.com/bedplate/bedplate/internal/localstack/boot"
 	"github.com/bedplate/bedplate/internal/localstack/loopback"
-	"github.com/bedplate/bedplate/internal/localstack/process"
 )
 
 // PowerVSManager is the name of a child, for Kill and Restart; also the tool's name.
@@ -108,35 +104,10 @@ func (s *Stack) StartPowerVS(ctx context.Context) (*PowerVS, error) {
 	p := newPowerVS(s.block)
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		return s.step("IBM Cloud simulator", func() error { return s.startIBMCloud(groupCtx, p) })
+		return s.step("IBM Cloud simulator", func() error { return s.startSimulator(groupCtx, "ibmcloud", p.URL, p.world()) })
 	})
 	group.Go(func() error { return s.StartPowerVSManager(groupCtx, p) })
 	return p, group.Wait()
-}
-
-// startIBMCloud with a configuration that other users can't read: it has the key.
-func (s *Stack) startIBMCloud(ctx context.Context, p *PowerVS) error {
-	world, err := json.Marshal(p.world())
-	if err != nil {
-		return fmt.Errorf("write the simulator's world: %w", err)
-	}
-	config := filepath.Join(s.cfg.Dir, simulators, "ibmcloud.json")
-	if err := os.MkdirAll(filepath.Dir(config), 0o700); err != nil {
-		return fmt.Errorf("write the simulator's world: %w", err)
-	}
-	if err := os.WriteFile(config, world, 0o600); err != nil {
-		return fmt.Errorf("write the simulator's world: %w", err)
-	}
-	return s.start(ctx, process.Command{
-		Name: "ibmcloud-simulator", Path: s.cfg.Bedplate,
-		Args: []string{
-			"lab", "simulate", "ibmcloud",
-			"--config=" + config,
-			"--listen=" + strings.TrimPrefix(p.URL, "http://"),
-			"--dir=" + filepath.Join(s.cfg.Dir, "machines"),
-			"--tools=" + string(s.cfg.Tools),
-		},
-	}, answersOK(p.URL+"/simulator/state"))
 }
 
 // StartPowerVSManager installs the system powervs and starts its manager, for clusters in an account that may be another stack's.

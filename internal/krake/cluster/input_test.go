@@ -152,7 +152,7 @@ func TestDeadline_ofACreationThatHangs(t *testing.T) {
 	f.Expect(f.IM.State()).To(BeEmpty())
 }
 
-// Who has stopped it may start it again; nobody else does, and a reconfigure of machines that are off fails.
+// The user who has stopped it may start it again; no other client does, and a reconfigure of machines that are off fails.
 func TestDeadline_isNoReasonToReconfigureWhatWasStopped(t *testing.T) {
 	t.Parallel()
 	f := kraketest.StartIM(t)

@@ -47,7 +47,7 @@ func Users(globalNamespace string) []credentials.Users {
 	}
 }
 
-// loginOf what a ledger has: its cloud may be another provider's by now, and nobody else sees what was made.
+// loginOf what a ledger has: its cloud may be another provider's by now, and no other user of IM sees what was made.
 func loginOf(o client.Object) (login types.NamespacedName) {
 	spec := o.(*ledgerv1.Ledger).Spec
 	if len(spec.Credentials) > 0 && slices.ContainsFunc(spec.Entries, func(e ledgerv1.Entry) bool { return e.Owned() }) {

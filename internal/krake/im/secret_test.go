@@ -65,7 +65,7 @@ func TestConnect_checksURLAndClouds(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("the login isn't one of IM")))
 }
 
-// token of OpenID Connect, which nobody has signed.
+// token of OpenID Connect, without a valid signature.
 func token(issuer, subject, more string) string {
 	claims := fmt.Sprintf(`{"iss":%q,"sub":%q,"jti":%q}`, issuer, subject, more)
 	return "e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2lnbmF0dXJl"

@@ -27,7 +27,7 @@ func isObserved(c *krakev1.Cluster) bool {
 	return isRegistered(c)
 }
 
-// isRegistered says whether a cluster exists without an infrastructure of ours: nobody else writes its state.
+// isRegistered says whether a cluster exists without an infrastructure of ours: no other controller writes its state.
 func isRegistered(c *krakev1.Cluster) bool {
 	return c.Spec.Kubeconfig != nil && c.Status.ScheduledTo == nil
 }
