@@ -50,8 +50,8 @@ const (
 // An endpoint is trusted if it has answered, and hasn't been silent or slow lately. Of the calls to others only a few are
 // let through at once; the rest wait for a moment, and then fail.
 type Circuits struct {
-	// Rest is how long a silent endpoint rests at most.
-	Rest time.Duration
+	// Rest is how long a silent endpoint rests at most, and FirstRest at least.
+	Rest, FirstRest time.Duration
 	// interval between two polls of the same object.
 	interval time.Duration
 
@@ -251,7 +251,7 @@ func (c *Circuits) Leave(p *Pass, outcome error) {
 	if at.silent.IsZero() {
 		at.silent = p.asked
 	}
-	at.rest = min(max(2*at.rest, took, hesitation), c.Rest)
+	at.rest = min(max(2*at.rest, took, hesitation, c.FirstRest), c.Rest)
 	at.rests = now.Add(at.rest)
 }
 

@@ -24,6 +24,8 @@ type Manager interface {
 	// Endpoint of the service, and User of it: what another user has made can't be seen.
 	Endpoint() string
 	User() string
+	// Answers is an error if the service is known not to answer. Of many callers one at a time finds out whether it does again.
+	Answers(ctx context.Context) error
 	// Create returns an ID before the infrastructure is complete.
 	Create(ctx context.Context, template string) (id string, _ error)
 	// DryRun checks a template, and makes nothing.

@@ -97,27 +97,43 @@ func (n *node) validate(ctx context.Context) phases.Phase {
 	if err != nil {
 		return phases.Of(fault.Invalidf("spec.tosca: %w. Correct it", err))
 	}
-	known := meta.FindStatusCondition(n.object.Status.Conditions, krakev1.TemplateValidCondition)
-	asked := known != nil && known.Status == metav1.ConditionTrue && known.ObservedGeneration == n.object.Generation
+	known := n.validated()
 	problems := n.Imports.Problems
-	if asked { // but the manager may have been restarted, and allow less
+	if known != metav1.ConditionFalse { // but the manager may have been restarted, and allow less
 		problems = n.Imports.Refuse
 	}
 	if all := problems(template); len(all) > 0 {
 		return phases.Of(fault.Invalidf("spec.tosca: %s", strings.Join(all, "; ")))
 	}
 	n.template = template
-	if asked || n.object.Status.LastAppliedTOSCAHash == template.Hash() {
+	if known == metav1.ConditionTrue || n.object.Status.LastAppliedTOSCAHash == template.Hash() {
 		return phases.Ready()
 	}
-	marked, err := template.Marked(n.graph.OwnerID())
-	if err == nil {
-		_, err = n.api.DryRun(ctx, marked)
-	}
-	if err != nil {
+	if err := n.check(ctx); err != nil {
 		return phases.Of(fault.Correct("spec.tosca", err))
 	}
 	return phases.Ready()
+}
+
+// validated is what is known of this template: True if the manager accepts it, Unknown if only its structure was checked.
+func (n *node) validated() metav1.ConditionStatus {
+	known := meta.FindStatusCondition(n.object.Status.Conditions, krakev1.TemplateValidCondition)
+	if known == nil || known.ObservedGeneration != n.object.Generation {
+		return metav1.ConditionFalse
+	}
+	return known.Status
+}
+
+// check the template at the manager. One that doesn't answer is asked for something smaller until it does.
+func (n *node) check(ctx context.Context) error {
+	if err := n.api.Answers(ctx); err != nil {
+		return err
+	}
+	marked, err := n.template.Marked(n.graph.OwnerID())
+	if err == nil {
+		_, err = n.api.DryRun(ctx, marked)
+	}
+	return err
 }
 
 func (n *node) wantInfrastructure(valid graph.Ref) *graph.Handle[infrastructure] {

@@ -70,6 +70,15 @@ func (c *Client) Endpoint() string { return c.api.Endpoint() }
 // Silent is the error if the circuits know that IM doesn't answer, so that callers shouldn't wait for it now; otherwise nil.
 func (c *Client) Silent() error { return c.api.Silent() }
 
+// Answers is an error if IM is known not to answer. Of many callers one at a time finds out whether it does again.
+func (c *Client) Answers(ctx context.Context) error {
+	if c.Silent() == nil {
+		return nil
+	}
+	_, err := c.Version(ctx)
+	return err
+}
+
 // CloseIdleConnections is for the end of the client.
 func (c *Client) CloseIdleConnections() { c.api.CloseIdleConnections() }
 

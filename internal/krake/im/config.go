@@ -37,11 +37,11 @@ type Config struct {
 }
 
 // Paced returns a change of a Config for a program that polls each of its objects once per interval: see httpclient.Paced. A rate
-// or burst of 0 is the default. An IM that doesn't answer is called after two intervals at the earliest: one IM has many clusters, and
-// none of them is lost meanwhile.
+// or burst of 0 is the default. An IM that doesn't answer is called less than once a minute, with an interval of
+// 30 s, also beside the calls that were on their way when it went down: one IM has many clusters, and none of them is lost meanwhile.
 func Paced(interval time.Duration, qps float64, burst int, policy egress.Policy) func(*Config) {
 	limits := httpclient.Paced(interval, qps, burst, policy)
-	limits.Circuits.Rest = 2 * interval // an IM that is down is called once a minute, with an interval of 30 s
+	limits.Circuits.Rest, limits.Circuits.FirstRest = 4*interval, interval/2
 	return func(c *Config) { c.Limits = limits }
 }
 
