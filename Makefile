@@ -13,6 +13,7 @@ export GOFLAGS := $(shell go env GOFLAGS) -trimpath -gcflags=all=-dwarf=false '-
 PACKAGE_etcd                       := go.etcd.io/etcd/server/v3
 PACKAGE_kube-apiserver             := k8s.io/kubernetes/cmd/kube-apiserver
 PACKAGE_kube-controller-manager    := k8s.io/kubernetes/cmd/kube-controller-manager
+PACKAGE_kube-scheduler             := k8s.io/kubernetes/cmd/kube-scheduler
 PACKAGE_kubectl                    := k8s.io/kubernetes/cmd/kubectl
 PACKAGE_capi-core                  := sigs.k8s.io/cluster-api/core
 PACKAGE_capi-kubeadm-bootstrap     := sigs.k8s.io/cluster-api/bootstrap/kubeadm
@@ -27,7 +28,7 @@ PACKAGE_protoc-gen-go-grpc         := google.golang.org/grpc/cmd/protoc-gen-go-g
 PACKAGE_gotestsum                  := gotest.tools/gotestsum
 PACKAGE_golangci-lint              := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
-LAB_TOOLS := etcd kube-apiserver kube-controller-manager kubectl capi-core capi-kubeadm-bootstrap capi-kubeadm-control-plane kwok
+LAB_TOOLS := etcd kube-apiserver kube-controller-manager kube-scheduler kubectl capi-core capi-kubeadm-bootstrap capi-kubeadm-control-plane kwok
 DEV_TOOLS := clusterctl controller-gen oapi-codegen buf protoc-gen-go protoc-gen-go-grpc gotestsum golangci-lint
 MANIFESTS := core bootstrap-kubeadm control-plane-kubeadm
 DEMO      := bedplate bmm-manager bmm-cloud-controller-manager

@@ -14,6 +14,7 @@ tool (
 	gotest.tools/gotestsum
 	k8s.io/kubernetes/cmd/kube-apiserver
 	k8s.io/kubernetes/cmd/kube-controller-manager
+	k8s.io/kubernetes/cmd/kube-scheduler
 	k8s.io/kubernetes/cmd/kubectl
 	sigs.k8s.io/cluster-api/bootstrap/kubeadm
 	sigs.k8s.io/cluster-api/cmd/clusterctl

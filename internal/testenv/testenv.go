@@ -34,6 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
+	dpfoperatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
@@ -127,6 +128,7 @@ func start(bin tools.Dir) {
 		shared.env.WebhookInstallOptions.Paths = []string{
 			filepath.Join(config, "bmm", "webhook", "manifests.yaml"),
 			filepath.Join(config, "bmm-machine-controller", "webhook", "manifests.yaml"),
+			filepath.Join(config, "dpf", "webhook", "manifests.yaml"),
 			filepath.Join(config, "hydrazine", "webhook", "manifests.yaml"),
 			filepath.Join(config, "krake", "webhook", "manifests.yaml"),
 			filepath.Join(config, "powervs", "webhook", "manifests.yaml"),
@@ -223,7 +225,7 @@ func SchemeWith(others ...func(*apiruntime.Scheme) error) (*apiruntime.Scheme, e
 	builder := append(apiruntime.SchemeBuilder{
 		clientgoscheme.AddToScheme, clusterv1.AddToScheme, bmmv1.AddToScheme, machinev1.Install,
 		ledgerv1.AddToScheme(ledgerv1.GroupBMM), resourcev1.AddToScheme, networkfabricv1.AddToScheme,
-		powervsv1.AddToScheme, krakev1.AddToScheme}, others...)
+		powervsv1.AddToScheme, krakev1.AddToScheme, dpfoperatorv1.AddToScheme}, others...)
 	return scheme, builder.AddToScheme(scheme)
 }
 
