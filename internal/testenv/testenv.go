@@ -35,6 +35,7 @@ import (
 
 	bmmv1 "github.com/bedplate/bedplate/api/bmm/v1beta1"
 	dpfoperatorv1 "github.com/bedplate/bedplate/api/dpf/operator/v1alpha1"
+	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
 	networkfabricv1 "github.com/bedplate/bedplate/api/hydrazine/networkfabric/v1alpha1"
 	resourcev1 "github.com/bedplate/bedplate/api/hydrazine/resource/v1alpha1"
 	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
@@ -225,7 +226,7 @@ func SchemeWith(others ...func(*apiruntime.Scheme) error) (*apiruntime.Scheme, e
 	builder := append(apiruntime.SchemeBuilder{
 		clientgoscheme.AddToScheme, clusterv1.AddToScheme, bmmv1.AddToScheme, machinev1.Install,
 		ledgerv1.AddToScheme(ledgerv1.GroupBMM), resourcev1.AddToScheme, networkfabricv1.AddToScheme,
-		powervsv1.AddToScheme, krakev1.AddToScheme, dpfoperatorv1.AddToScheme}, others...)
+		powervsv1.AddToScheme, krakev1.AddToScheme, dpfoperatorv1.AddToScheme, svcv1.AddToScheme}, others...)
 	return scheme, builder.AddToScheme(scheme)
 }
 
