@@ -178,7 +178,7 @@ generate: $(BIN)/controller-gen $(BIN)/oapi-codegen $(BIN)/kubectl $(BIN)/buf $(
 	BEDPLATE_WRITE=true go test -count=1 -run TestDecide_isInTheDocs ./internal/graph/decide
 	go run ./internal/hydrazine/ovn/gen -tables $(NB_TABLES) internal/hydrazine/ovn/nbdb/ovn-nb.ovsschema
 	go run ./internal/hydrazine/ovn/gen -tables $(SB_TABLES) internal/hydrazine/ovn/sbdb/ovn-sb.ovsschema
-	go run ./internal/hydrazine/ovn/gen -tables $(OVS_TABLES) internal/hydrazine/ovn/vswitchd/vswitch.ovsschema
+	go run ./internal/hydrazine/ovn/gen -tables $(OVS_TABLES) internal/openvswitch/vswitchd/vswitch.ovsschema
 	@sed -i '/^  cloud-controller-manager.yaml: |$$/q' $(CCM_EXAMPLE)
 	$(BIN)/kubectl kustomize config/bmm-cloud-controller-manager/default | sed 's/^/    /' >> $(CCM_EXAMPLE)
 

@@ -15,6 +15,7 @@ import (
 	"github.com/bedplate/bedplate/internal/hydrazine/agent/ovncontroller"
 	"github.com/bedplate/bedplate/internal/hydrazine/agent/vswitch"
 	"github.com/bedplate/bedplate/internal/mtls"
+	"github.com/bedplate/bedplate/internal/netwatch"
 )
 
 const (
@@ -197,7 +198,7 @@ func rest(ctx context.Context, d time.Duration) {
 
 func (a *Agent) watchLinks(ctx context.Context) {
 	for ctx.Err() == nil {
-		if err := link.Watch(ctx, a.changed); err != nil && ctx.Err() == nil {
+		if err := netwatch.Watch(ctx, a.changed); err != nil && ctx.Err() == nil {
 			slog.WarnContext(ctx, "Changes of interfaces are seen late", "error", err)
 		}
 		rest(ctx, watchAgain)

@@ -7,7 +7,8 @@ import (
 	"github.com/ovn-kubernetes/libovsdb/model"
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
 
-	"github.com/bedplate/bedplate/internal/hydrazine/ovn/vswitchd"
+	"github.com/bedplate/bedplate/internal/openvswitch"
+	"github.com/bedplate/bedplate/internal/openvswitch/vswitchd"
 )
 
 // If the datapath reports zeroSNAT, ovn-controller commits each connection that an ACL tracks with a source NAT to no address. Open
@@ -22,18 +23,18 @@ const userspace = "netdev"
 
 // withoutZeroSNAT makes the datapath report that it doesn't have it, before ovn-controller reads that. When ovs-vswitchd sees the row
 // for the first time, also after each start, it writes all its features: so this is checked again after every change.
-func (s *snapshot) withoutZeroSNAT(c *change, kind string) {
+func (s *snapshot) withoutZeroSNAT(c *openvswitch.Change, kind string) {
 	if kind != userspace {
 		return
 	}
-	if row := s.datapaths[s.root.Datapaths[kind]]; row != nil {
-		c.set(row, &row.Capabilities, map[string]string{zeroSNAT: no})
+	if row := s.Datapaths[s.Root.Datapaths[kind]]; row != nil {
+		c.Set(row, &row.Capabilities, map[string]string{zeroSNAT: no})
 		return
 	}
 	row := &vswitchd.Datapath{UUID: "datapath", Capabilities: map[string]string{zeroSNAT: no}}
-	c.create(row)
-	c.mutate(s.root, model.Mutation{
-		Field: &s.root.Datapaths, Mutator: ovsdb.MutateOperationInsert, Value: map[string]string{kind: row.UUID},
+	c.Create(row)
+	c.Mutate(s.Root, model.Mutation{
+		Field: &s.Root.Datapaths, Mutator: ovsdb.MutateOperationInsert, Value: map[string]string{kind: row.UUID},
 	})
 }
 
@@ -43,12 +44,12 @@ func (d *Database) repairDatapath(ctx context.Context, kind string) error {
 	if err != nil {
 		return err
 	}
-	c := &change{database: d}
+	c := d.Change()
 	found.withoutZeroSNAT(c, kind)
-	if len(c.operations) == 0 && c.err == nil {
+	if c.Empty() {
 		return nil
 	}
-	if err := c.commit(ctx); err != nil {
+	if err := c.Commit(ctx); err != nil {
 		return fmt.Errorf("keep OVN from SNAT to no address: %w", err)
 	}
 	return nil

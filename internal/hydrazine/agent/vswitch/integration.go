@@ -11,7 +11,8 @@ import (
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
 	"k8s.io/utils/ptr"
 
-	"github.com/bedplate/bedplate/internal/hydrazine/ovn/vswitchd"
+	"github.com/bedplate/bedplate/internal/openvswitch"
+	"github.com/bedplate/bedplate/internal/openvswitch/vswitchd"
 )
 
 const (
@@ -20,7 +21,6 @@ const (
 	// interfaceKey identifies an interface in OVN, and installedKey is set when the flows are there.
 	interfaceKey, installedKey = "iface-id", "ovn-installed"
 	zonePrefix                 = "ct-zone-"
-	internalType               = "internal"
 	// waitKey is how long, in milliseconds, a starting ovn-controller leaves the flows that it finds.
 	waitKey, waitBeforeClear = "ovn-ofctrl-wait-before-clear", "5000"
 )
@@ -49,7 +49,7 @@ func (d *Database) Other(group string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	bridge := found.bridges[IntegrationBridge]
+	bridge := found.Bridges[IntegrationBridge]
 	return bridge != nil && bridge.ExternalIDs[groupKey] != group, nil
 }
 
@@ -59,8 +59,8 @@ func (d *Database) EnsureIntegration(ctx context.Context, w Integration) error {
 	if err != nil {
 		return err
 	}
-	c := &change{database: d}
-	bridge, exists := found.bridges[IntegrationBridge]
+	c := d.Change()
+	bridge, exists := found.Bridges[IntegrationBridge]
 	if !exists {
 		bridge = &vswitchd.Bridge{
 			UUID: "integration", Name: IntegrationBridge, DatapathType: w.DatapathType,
@@ -72,11 +72,11 @@ func (d *Database) EnsureIntegration(ctx context.Context, w Integration) error {
 	if exists {
 		found.secure(c, bridge)
 		if len(added) > 0 {
-			c.mutate(bridge, model.Mutation{Field: &bridge.Ports, Mutator: ovsdb.MutateOperationInsert, Value: added})
+			c.Mutate(bridge, model.Mutation{Field: &bridge.Ports, Mutator: ovsdb.MutateOperationInsert, Value: added})
 		}
 	} else {
 		bridge.Ports = added
-		c.createBridge(found.root, bridge, nil)
+		c.CreateBridge(found.Root, bridge, nil)
 	}
 	settings := map[string]string{
 		"ovn-remote": w.Southbound, "ovn-encap-type": "geneve", "ovn-encap-ip": w.EncapIP.String(),
@@ -88,9 +88,9 @@ func (d *Database) EnsureIntegration(ctx context.Context, w Integration) error {
 	case w.Restart:
 		settings[waitKey] = waitBeforeClear
 	}
-	c.set(found.root, &found.root.ExternalIDs, settings)
+	c.Set(found.Root, &found.Root.ExternalIDs, settings)
 	found.withoutZeroSNAT(c, w.DatapathType)
-	if err := c.commit(ctx); err != nil {
+	if err := c.Commit(ctx); err != nil {
 		return fmt.Errorf("prepare %s: %w", IntegrationBridge, err)
 	}
 	return d.repairDatapath(ctx, w.DatapathType)
@@ -104,7 +104,7 @@ func (w Integration) interfaces() map[string]*vswitchd.Interface {
 	}
 	if r := w.Relay; r.Name != "" {
 		wanted[r.Name] = &vswitchd.Interface{
-			Name: r.Name, Type: internalType, MAC: &r.MAC, ExternalIDs: map[string]string{interfaceKey: r.LogicalPort},
+			Name: r.Name, Type: openvswitch.Internal, MAC: &r.MAC, ExternalIDs: map[string]string{interfaceKey: r.LogicalPort},
 		}
 	}
 	return wanted
@@ -113,53 +113,53 @@ func (w Integration) interfaces() map[string]*vswitchd.Interface {
 // reconcilePorts renames what was assigned to another resource, creates what is missing, and returns the rows of the
 // latter.
 func (s *snapshot) reconcilePorts(
-	c *change, bridge *vswitchd.Bridge, wanted map[string]*vswitchd.Interface,
+	c *openvswitch.Change, bridge *vswitchd.Bridge, wanted map[string]*vswitchd.Interface,
 ) (added []string) {
 	there := map[string]bool{}
 	for _, p := range s.hostPorts(bridge) {
 		w, ok := wanted[p.Name]
-		i := s.single(p)
-		if !ok || i == nil || (i.Type == internalType) != (w.Type == internalType) {
+		i := s.Single(p)
+		if !ok || i == nil || (i.Type == openvswitch.Internal) != (w.Type == openvswitch.Internal) {
 			continue
 		}
 		there[p.Name] = true
 		if i.ExternalIDs[interfaceKey] != w.ExternalIDs[interfaceKey] {
 			i.ExternalIDs = w.ExternalIDs // no flows are installed for the new one
-			c.update(i, &i.ExternalIDs)
+			c.Update(i, &i.ExternalIDs)
 		}
 		if w.MAC != nil && ptr.Deref(i.MAC, "") != *w.MAC {
 			i.MAC = w.MAC
-			c.update(i, &i.MAC)
+			c.Update(i, &i.MAC)
 		}
 	}
 	for name, i := range wanted {
 		if there[name] {
 			continue
 		}
-		s.release(c, name)
+		s.Release(c, name)
 		row := fmt.Sprintf("host_%d", len(added))
 		added = append(added, row)
 		i.UUID = row + "_i"
-		c.create(i, &vswitchd.Port{UUID: row, Name: name, Interfaces: []string{i.UUID}})
+		c.Create(i, &vswitchd.Port{UUID: row, Name: name, Interfaces: []string{i.UUID}})
 	}
 	return added
 }
 
 // hostPorts returns the ports of the integration bridge that are neither its own nor OVN's: those of hosts, and the relay's.
 func (s *snapshot) hostPorts(bridge *vswitchd.Bridge) []*vswitchd.Port {
-	return slices.DeleteFunc(s.portsOf(bridge), func(p *vswitchd.Port) bool {
-		i := s.single(p)
+	return slices.DeleteFunc(s.PortsOf(bridge), func(p *vswitchd.Port) bool {
+		i := s.Single(p)
 		return i != nil && (p.Name == bridge.Name || slices.Contains([]string{"patch", "geneve", "stt", "vxlan"}, i.Type))
 	})
 }
 
 // secure repairs the setting that keeps an integration bridge without flows from forwarding like a switch.
-func (s *snapshot) secure(c *change, bridge *vswitchd.Bridge) {
+func (s *snapshot) secure(c *openvswitch.Change, bridge *vswitchd.Bridge) {
 	if ptr.Deref(bridge.FailMode, "") != vswitchd.BridgeFailModeSecure {
 		bridge.FailMode = ptr.To(vswitchd.BridgeFailModeSecure)
-		c.update(bridge, &bridge.FailMode)
+		c.Update(bridge, &bridge.FailMode)
 	}
-	c.set(bridge, &bridge.OtherConfig, map[string]string{"disable-in-band": "true"})
+	c.Set(bridge, &bridge.OtherConfig, map[string]string{"disable-in-band": "true"})
 }
 
 // Release removes from the integration bridge what is neither OVN's nor kept, and the named ports from every bridge.
@@ -168,17 +168,17 @@ func (d *Database) Release(ctx context.Context, keep map[string]string, ports []
 	if err != nil {
 		return err
 	}
-	c := &change{database: d}
-	bridge := found.bridges[IntegrationBridge]
+	c := d.Change()
+	bridge := found.Bridges[IntegrationBridge]
 	for _, p := range found.hostPorts(bridge) {
 		if _, ok := keep[p.Name]; !ok {
-			c.remove(bridge, p.UUID)
+			c.Remove(bridge, p.UUID)
 		}
 	}
 	for _, name := range ports {
-		found.release(c, name)
+		found.Release(c, name)
 	}
-	if err := c.commit(ctx); err != nil {
+	if err := c.Commit(ctx); err != nil {
 		return fmt.Errorf("take the ports away: %w", err)
 	}
 	return nil
@@ -190,21 +190,21 @@ func (d *Database) DeleteIntegration(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c := &change{database: d}
-	if bridge := found.bridges[IntegrationBridge]; bridge != nil {
-		c.mutate(found.root, model.Mutation{
-			Field: &found.root.Bridges, Mutator: ovsdb.MutateOperationDelete, Value: []string{bridge.UUID},
+	c := d.Change()
+	if bridge := found.Bridges[IntegrationBridge]; bridge != nil {
+		c.Mutate(found.Root, model.Mutation{
+			Field: &found.Root.Bridges, Mutator: ovsdb.MutateOperationDelete, Value: []string{bridge.UUID},
 		})
 	}
-	if transport := found.bridges[TransportBridge]; transport != nil {
-		for _, p := range found.portsOf(transport) { // a killed ovn-controller leaves its patch ports
-			if i := found.single(p); i != nil && i.Type == "patch" {
-				c.remove(transport, p.UUID)
+	if transport := found.Bridges[TransportBridge]; transport != nil {
+		for _, p := range found.PortsOf(transport) { // a killed ovn-controller leaves its patch ports
+			if i := found.Single(p); i != nil && i.Type == "patch" {
+				c.Remove(transport, p.UUID)
 			}
 		}
 	}
-	c.set(found.root, &found.root.ExternalIDs, map[string]string{"ovn-remote": "", "ovn-encap-ip": ""})
-	if err := c.commit(ctx); err != nil {
+	c.Set(found.Root, &found.Root.ExternalIDs, map[string]string{"ovn-remote": "", "ovn-encap-ip": ""})
+	if err := c.Commit(ctx); err != nil {
 		return fmt.Errorf("delete %s: %w", IntegrationBridge, err)
 	}
 	return nil
@@ -217,7 +217,7 @@ func (d *Database) Zones() (map[string]string, error) {
 		return nil, err
 	}
 	zones := map[string]string{}
-	if bridge := found.bridges[IntegrationBridge]; bridge != nil {
+	if bridge := found.Bridges[IntegrationBridge]; bridge != nil {
 		for key, zone := range bridge.ExternalIDs {
 			if owner, ok := strings.CutPrefix(key, zonePrefix); ok {
 				zones[owner] = zone

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/utils/ptr"
 
-	"github.com/bedplate/bedplate/internal/hydrazine/ovn/vswitchd"
+	"github.com/bedplate/bedplate/internal/openvswitch/vswitchd"
 )
 
 // State is what the agent reports of Open vSwitch.
@@ -39,11 +39,11 @@ func (d *Database) State() (State, error) {
 	if err != nil {
 		return State{}, err
 	}
-	bridge := found.bridges[IntegrationBridge]
+	bridge := found.Bridges[IntegrationBridge]
 	state := State{
-		Chassis: found.root.ExternalIDs["system-id"], Ports: map[string]PortState{},
+		Chassis: found.Root.ExternalIDs["system-id"], Ports: map[string]PortState{},
 	}
-	if slices.Contains(found.root.IfaceTypes, "geneve") {
+	if slices.Contains(found.Root.IfaceTypes, "geneve") {
 		state.TunnelTypes = []string{"geneve"}
 	}
 	if bridge == nil {
@@ -53,7 +53,7 @@ func (d *Database) State() (State, error) {
 		state.Written = Change{bridge.ExternalIDs[groupKey], number}
 	}
 	for _, p := range found.hostPorts(bridge) {
-		if i := found.single(p); i != nil {
+		if i := found.Single(p); i != nil {
 			state.Ports[p.Name] = portState(i)
 		}
 	}

@@ -1,22 +1,17 @@
 package vswitch
 
 import (
-	"bytes"
 	"context"
-	"io"
-	"net"
 	"net/netip"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 
-	"github.com/bedplate/bedplate/internal/hydrazine/ovn/vswitchd"
-	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
+	"github.com/bedplate/bedplate/internal/openvswitch"
+	"github.com/bedplate/bedplate/internal/openvswitch/openvswitchtest"
 )
 
 // database is a real one of Open vSwitch. Instead of ovs-vswitchd there is a test that says what was done.
@@ -24,48 +19,23 @@ type database struct {
 	*testing.T
 	*WithT
 	*Database
-	socket string
-	server *exec.Cmd
+	server *openvswitchtest.Server
 }
 
 func newDatabase(t *testing.T) *database {
 	t.Helper()
-	toolstest.Programs(t, "ovsdb-server", "ovsdb-tool", "ovs-vsctl")
-	dir, err := os.MkdirTemp("", "hz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := &database{T: t, WithT: NewWithT(t), socket: "unix:" + filepath.Join(dir, "db.sock")}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	d.run("ovsdb-tool", "create", dir+"/conf.db", "/usr/share/openvswitch/vswitch.ovsschema")
-	server := exec.Command("ovsdb-server", dir+"/conf.db", "--remote=p"+d.socket, "--unixctl="+dir+"/ctl", "-vconsole:off")
-	server.Env = append(os.Environ(), "OVS_RUNDIR="+dir)
-	d.Expect(server.Start()).To(Succeed())
-	d.server = server
-	t.Cleanup(func() { server.Process.Kill(); server.Wait() })
-	d.Eventually(func() error {
-		return exec.Command("ovs-vsctl", "--db="+d.socket, "--no-wait", "init").Run()
-	}).WithTimeout(10 * time.Second).Should(Succeed())
-
-	d.Database, err = New(d.socket, func() {})
+	d := &database{T: t, WithT: NewWithT(t), server: openvswitchtest.Start(t)}
+	var err error
+	d.Database, err = New(d.server.Endpoint, func() {})
 	d.Expect(err).NotTo(HaveOccurred())
 	d.Connect(t.Context())
 	t.Cleanup(d.Close)
 	return d
 }
 
-func (d *database) run(command ...string) string {
-	d.Helper()
-	output, err := exec.Command(command[0], command[1:]...).CombinedOutput()
-	if err != nil {
-		d.Fatalf("%v: %v\n%s", command, err, output)
-	}
-	return strings.TrimSpace(string(output))
-}
-
 func (d *database) vsctl(args ...string) string {
 	d.Helper()
-	return d.run(append([]string{"ovs-vsctl", "--db=" + d.socket, "--no-wait"}, args...)...)
+	return d.server.Vsctl(args...)
 }
 
 // obey says again and again that everything is done that the database wants, until the test ends.
@@ -76,10 +46,10 @@ func (d *database) obey() {
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
-			next, err := exec.Command("ovs-vsctl", "--db="+d.socket, "--no-wait", "get", "open", ".", "next_cfg").Output()
+			next, err := exec.Command("ovs-vsctl", "--db="+d.server.Endpoint, "--no-wait", "get", "open", ".", "next_cfg").Output()
 			if err == nil {
 				done := "cur_cfg=" + strings.TrimSpace(string(next))
-				exec.Command("ovs-vsctl", "--db="+d.socket, "--no-wait", "set", "open", ".", done).Run()
+				exec.Command("ovs-vsctl", "--db="+d.server.Endpoint, "--no-wait", "set", "open", ".", done).Run()
 			}
 		}
 	}()
@@ -168,7 +138,7 @@ func TestEnsureIntegration_repairs(t *testing.T) {
 	d.Eventually(func() string {
 		found, err := d.snapshot()
 		d.Expect(err).NotTo(HaveOccurred())
-		return found.root.ExternalIDs["mine"]
+		return found.Root.ExternalIDs["mine"]
 	}).Should(Equal("yours"))
 	d.Expect(d.EnsureIntegration(t.Context(), integration)).To(Succeed())
 	d.Expect(d.vsctl("get", "bridge", "br-int", "fail_mode", "other_config")).To(Equal("secure\n{disable-in-band=\"true\"}"))
@@ -247,73 +217,14 @@ func TestDeleteIntegration(t *testing.T) {
 	d.Expect(written(d)).To(Equal(Change{}))
 }
 
-// The first copy of the database doesn't come in time, nor does the answer to the next connection: the library connected by itself beside
-// us then, and took what we read for out of date for ever.
-func TestConnect_goesOnAfterAMonitorWithoutAnAnswer(t *testing.T) {
-	t.Parallel()
-	d := newDatabase(t)
-	socket := filepath.Join(filepath.Dir(strings.TrimPrefix(d.socket, "unix:")), "slow.sock")
-	listener, err := net.Listen("unix", socket)
-	d.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { listener.Close() })
-	go func() {
-		for n := 0; ; n++ {
-			connection, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go d.forward(connection, n)
-		}
-	}()
-	slow, err := New("unix:"+socket, func() {})
-	d.Expect(err).NotTo(HaveOccurred())
-	slow.Connect(t.Context())
-	t.Cleanup(slow.Close)
-	d.Consistently(func() error { _, err := slow.State(); return err }).WithTimeout(5 * retryInterval).Should(Succeed())
-}
-
-// forward the nth connection to the database, of which the first gets no answer to its monitor, and the second none at all.
-func (d *database) forward(connection net.Conn, n int) {
-	defer connection.Close()
-	server, err := net.Dial("unix", strings.TrimPrefix(d.socket, "unix:"))
-	if err != nil {
-		return
-	}
-	defer server.Close()
-	answers := make(chan struct{})
-	if n != 1 {
-		go func() { defer close(answers); io.Copy(connection, server) }()
-	}
-	for buffer := make([]byte, 1<<16); ; {
-		read, err := connection.Read(buffer)
-		if err != nil || n == 0 && bytes.Contains(buffer[:read], []byte(`"monitor`)) {
-			break
-		}
-		server.Write(buffer[:read])
-	}
-	io.Copy(io.Discard, connection) // until the client has enough
-}
-
-// TestList_endsWithoutADatabase: the connection may be lost right after it was checked.
-func TestList_endsWithoutADatabase(t *testing.T) {
-	t.Parallel()
-	d := newDatabase(t)
-	d.Expect(d.State()).NotTo(BeZero())
-	d.Expect(d.server.Process.Kill()).To(Succeed())
-	d.Eventually(d.Connected).Should(BeFalse())
-	listed := make(chan error, 1)
-	go func() { listed <- d.list(&[]vswitchd.OpenvSwitch{}) }()
-	d.Eventually(listed).WithTimeout(5 * readTimeout).Should(Receive(MatchError(context.DeadlineExceeded)))
-}
-
 func TestState_withoutADatabase(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	d, err := New("unix:/nowhere/db.sock", func() {})
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = d.State()
-	g.Expect(err).To(MatchError(errDisconnected))
-	g.Expect(d.Release(t.Context(), nil, nil)).To(MatchError(errDisconnected))
+	g.Expect(err).To(MatchError(openvswitch.ErrDisconnected))
+	g.Expect(d.Release(t.Context(), nil, nil)).To(MatchError(openvswitch.ErrDisconnected))
 }
 
 // ovs-vswitchd writes all that it can when it sees the row, also after each start.
