@@ -103,32 +103,58 @@ type Client struct {
 
 // Open a client with answers of at most so many bytes, without redirects and retries. The error may be ErrCertificates.
 func Open(config *rest.Config, policy egress.Policy, maxAnswer int64) (*Client, error) {
-	tlsConfig, err := rest.TLSConfigFor(config)
+	const connections = 1
+	own, closeIdle, err := access(config, policy, maxAnswer, connections)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrCertificates, err)
+		return nil, err
 	}
-	transport := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, TLSClientConfig: tlsConfig,
-		TLSHandshakeTimeout: dialTimeout, ResponseHeaderTimeout: CallTimeout, MaxResponseHeaderBytes: maxHeader, MaxConnsPerHost: 1, DisableCompression: true,
+	own.APIPath, own.Timeout = "/api", CallTimeout
+	own.ContentConfig = rest.ContentConfig{
+		GroupVersion: &schema.GroupVersion{Version: "v1"}, NegotiatedSerializer: scheme.Codecs.WithoutConversion(),
 	}
-	guarded := policy.Transport(transport, dialTimeout)
-	own := &rest.Config{
-		Host: config.Host, BearerToken: config.BearerToken, Username: config.Username, Password: config.Password,
-		APIPath: "/api", Timeout: CallTimeout, Transport: bounded{guarded, maxAnswer}, QPS: -1, UserAgent: rest.DefaultKubernetesUserAgent(),
-		ContentConfig: rest.ContentConfig{
-			GroupVersion: &schema.GroupVersion{Version: "v1"}, NegotiatedSerializer: scheme.Codecs.WithoutConversion(),
-		},
-	}
-	sender, err := rest.HTTPClientFor(own)
+	sender, err := HTTP(own)
 	if err != nil {
-		return nil, fmt.Errorf("make the client of an API server: %w", err)
+		return nil, err
 	}
-	sender.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	api, err := rest.RESTClientForConfigAndClient(own, sender)
 	if err != nil {
 		return nil, fmt.Errorf("make the client of an API server: %w", err)
 	}
-	return &Client{Interface: api, Close: (&http.Client{Transport: guarded}).CloseIdleConnections}, nil
+	return &Client{Interface: api, Close: closeIdle}, nil
+}
+
+// Access is what clients and caches of controller-runtime are made of, whose calls share their connections. Answers have at most so many
+// bytes, except watches. Without a Timeout, only the beginning of an answer is waited for in a given time. The error may be
+// ErrCertificates.
+func Access(config *rest.Config, policy egress.Policy, maxAnswer int64) (_ *rest.Config, closeIdle func(), _ error) {
+	const unlimited = 0
+	return access(config, policy, maxAnswer, unlimited)
+}
+
+func access(config *rest.Config, policy egress.Policy, maxAnswer int64, connections int) (_ *rest.Config, closeIdle func(), _ error) {
+	tlsConfig, err := rest.TLSConfigFor(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrCertificates, err)
+	}
+	transport := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, TLSClientConfig: tlsConfig, MaxConnsPerHost: connections,
+		TLSHandshakeTimeout: dialTimeout, ResponseHeaderTimeout: CallTimeout, MaxResponseHeaderBytes: maxHeader, DisableCompression: true,
+	}
+	guarded := policy.Transport(transport, dialTimeout)
+	return &rest.Config{
+		Host: config.Host, BearerToken: config.BearerToken, Username: config.Username, Password: config.Password,
+		Transport: bounded{guarded, maxAnswer}, QPS: -1, UserAgent: rest.DefaultKubernetesUserAgent(),
+	}, (&http.Client{Transport: guarded}).CloseIdleConnections, nil
+}
+
+// HTTP is the client for a configuration, and follows no redirects.
+func HTTP(config *rest.Config) (*http.Client, error) {
+	sender, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("make the client of an API server: %w", err)
+	}
+	sender.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return sender, nil
 }
 
 // bounded cuts answers off that are longer than any that is expected.
@@ -140,7 +166,7 @@ type bounded struct {
 // RoundTrip implements http.RoundTripper.
 func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := b.RoundTripper.RoundTrip(request)
-	if err == nil {
+	if err == nil && !request.URL.Query().Has("watch") {
 		response.Body = http.MaxBytesReader(nil, response.Body, b.bytes)
 	}
 	return response, err

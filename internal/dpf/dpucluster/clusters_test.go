@@ -1,0 +1,232 @@
+package dpucluster_test
+
+import (
+	"context"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
+	"github.com/bedplate/bedplate/internal/dpf/dpucluster"
+	"github.com/bedplate/bedplate/internal/egress"
+	"github.com/bedplate/bedplate/internal/testenv"
+)
+
+const (
+	timeout = time.Minute
+	// soon is longer than a call that nothing holds up, and shorter than one that times out.
+	soon = 4 * time.Second
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+type fixture struct {
+	*WithT
+	t         *testing.T
+	namespace string
+	host      client.Client
+	clusters  *dpucluster.Clusters
+
+	mu   sync.Mutex
+	seen map[string]int // events by cluster and object
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	f := &fixture{WithT: NewWithT(t), t: t, namespace: testenv.Namespace(t), host: testenv.Client(t), seen: map[string]int{}}
+	f.SetDefaultEventuallyTimeout(timeout)
+	mgr, err := ctrl.NewManager(testenv.Config(t), ctrl.Options{
+		Scheme: testenv.Scheme(t), Metrics: metricsserver.Options{BindAddress: "0"},
+		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{f.namespace: {}}},
+		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
+	})
+	f.Expect(err).NotTo(HaveOccurred())
+	f.clusters, err = dpucluster.Setup(mgr, dpucluster.Config{
+		Scheme: mgr.GetScheme(), Egress: egress.Policy{Loopback: true}, ProbeInterval: 200 * time.Millisecond,
+		Cached: map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {}, &svcv1.ServiceChain{}: {}},
+	}, controller.Options{})
+	f.Expect(err).NotTo(HaveOccurred())
+	watch := reconcile.Func(func(_ context.Context, r ctrl.Request) (ctrl.Result, error) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.seen[r.String()]++
+		return ctrl.Result{}, nil
+	})
+	f.Expect(ctrl.NewControllerManagedBy(mgr).Named("events").For(&svcv1.DPUService{}).WatchesRawSource(
+		f.clusters.Source(func(_ context.Context, e dpucluster.Event) []ctrl.Request {
+			name := types.NamespacedName{Namespace: e.Cluster.Name}
+			if e.Object != nil {
+				name.Name = e.Object.GetName()
+			}
+			return []ctrl.Request{{NamespacedName: name}}
+		})).Complete(watch)).To(Succeed())
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = mgr.Start(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended })
+	f.Expect(mgr.GetCache().WaitForCacheSync(ctx)).To(BeTrue())
+	return f
+}
+
+func (f *fixture) saw(name string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.seen[name]
+}
+
+// add the kubeconfig of a cluster, as Kamaji does.
+func (f *fixture) add(name string, kubeconfig []byte) *corev1.Secret {
+	f.t.Helper()
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name + "-admin-kubeconfig", Labels: dpucluster.SecretLabels(name)},
+		Data:       map[string][]byte{dpucluster.KubeconfigKey: kubeconfig},
+	}
+	f.Expect(f.host.Create(f.t.Context(), secret)).To(Succeed())
+	return secret
+}
+
+// one cluster; nil if it isn't known.
+func (f *fixture) one(name string) *dpucluster.Cluster {
+	all, err := f.clusters.All(f.t.Context())
+	f.Expect(err).NotTo(HaveOccurred())
+	for _, c := range all {
+		if c.Name == (types.NamespacedName{Namespace: f.namespace, Name: name}) {
+			return &c
+		}
+	}
+	return nil
+}
+
+func (f *fixture) err(name string) func() error {
+	return func() error { return f.one(name).Err }
+}
+
+func hosts(t *testing.T) []byte {
+	t.Helper()
+	data, err := os.ReadFile(testenv.KubeconfigOf(t, "administrator", "system:masters"))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return data
+}
+
+func config(namespace, name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+}
+
+func TestClusters_comeAndGoWithKamajisSecrets(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	other := f.add("other", hosts(t))
+	secret := f.add("a", hosts(t))
+	f.Eventually(func() *dpucluster.Cluster { return f.one("a") }).ShouldNot(BeNil())
+	f.Eventually(f.err("a")).Should(Succeed())
+	f.Eventually(f.err("other")).Should(Succeed())
+	f.Eventually(func() int { return f.saw("a/") }).Should(BeNumerically(">", 0), "the cluster answers")
+
+	made := config(f.namespace, "x")
+	f.Expect(f.one("a").Client.Create(t.Context(), made)).To(Succeed())
+	f.Eventually(func() int { return f.saw("a/x") }).Should(BeNumerically(">", 0), "a cached kind has events")
+	f.Eventually(func() error {
+		return f.one("a").Client.Get(t.Context(), client.ObjectKeyFromObject(made), config("", ""))
+	}).Should(Succeed())
+	f.Expect(f.one("a").Client.Get(t.Context(), client.ObjectKeyFromObject(secret), &corev1.Secret{})).To(Succeed(), "another kind is read live")
+
+	matching, others, err := f.clusters.Matching(t.Context(), &metav1.LabelSelector{MatchLabels: map[string]string{dpucluster.NameLabel: "a"}})
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(matching).To(HaveLen(1))
+	f.Expect(others).To(HaveLen(1))
+	_, _, err = f.clusters.Matching(t.Context(), &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Operator: "x"}}})
+	f.Expect(err).To(HaveOccurred())
+
+	events := f.saw("a/")
+	f.Expect(f.host.Delete(t.Context(), secret)).To(Succeed())
+	f.Eventually(func() *dpucluster.Cluster { return f.one("a") }).Should(BeNil())
+	f.Eventually(func() int { return f.saw("a/") }).Should(BeNumerically(">", events))
+	other.Labels["kamaji.clastix.io/component"] = "something-else"
+	f.Expect(f.host.Update(t.Context(), other)).To(Succeed())
+	f.Eventually(func() *dpucluster.Cluster { return f.one("other") }).Should(BeNil(), "no kubeconfig any more")
+}
+
+// The Secret may hold anything. Its error names the remedy and nothing of it, and what is corrected counts.
+func TestClusters_followARotatedKubeconfig(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	dpu := testenv.Another(t)
+	secret := f.add("a", nil)
+	f.Eventually(func() *dpucluster.Cluster { return f.one("a") }).ShouldNot(BeNil())
+	f.Eventually(f.err("a")).Should(MatchError(ContainSubstring(`no key "admin.conf"`)))
+	put := func(kubeconfig []byte) {
+		secret.Data = map[string][]byte{dpucluster.KubeconfigKey: kubeconfig}
+		f.Expect(f.host.Update(t.Context(), secret)).To(Succeed())
+	}
+	put([]byte("apiVersion: v1\nkind: Config\ncurrent-context: s3cret\n"))
+	f.Eventually(f.err("a")).Should(MatchError(And(ContainSubstring("can't be used"), Not(ContainSubstring("s3cret")))))
+	put(hosts(t))
+	f.Eventually(f.err("a")).Should(Succeed())
+	f.Expect(f.one("a").Client.Get(t.Context(), client.ObjectKey{Name: f.namespace}, &corev1.Namespace{})).To(Succeed())
+
+	put(dpu.Kubeconfig)
+	inNew := config("default", "in-new")
+	f.Expect(dpu.Client.Create(t.Context(), inNew)).To(Succeed())
+	f.Eventually(func() error {
+		if c := f.one("a"); c.Client != nil {
+			return c.Client.Get(t.Context(), client.ObjectKeyFromObject(inNew), config("", ""))
+		}
+		return f.one("a").Err
+	}).Should(Succeed(), "the client leads to the cluster of the new kubeconfig")
+
+	crds := testenv.AddCRDs(t, dpu.Config, "dpf/crd/bases")
+	f.Expect(crds).To(BeNumerically(">", 0))
+	chain := &svcv1.ServiceChain{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "late"}, Spec: svcv1.ServiceChainSpec{
+		Switches: []svcv1.Switch{{Ports: []svcv1.Port{{ServiceInterface: svcv1.ServiceIfc{MatchLabels: map[string]string{"a": "b"}}}}}},
+	}}
+	f.Eventually(func() error { return dpu.Client.Create(t.Context(), chain) }).Should(Succeed())
+	f.Eventually(func() int { return f.saw("a/late") }).Should(BeNumerically(">", 0), "a kind is cached as soon as the cluster knows it")
+}
+
+// The peer stops at the first cluster that doesn't answer.
+func TestClusters_thatDontAnswerHoldUpNobody(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	dpu := testenv.Another(t)
+	f.add("a", dpu.Kubeconfig)
+	f.add("b", hosts(t))
+	f.Eventually(func() *dpucluster.Cluster { return f.one("b") }).ShouldNot(BeNil())
+	f.Eventually(func() *dpucluster.Cluster { return f.one("a") }).ShouldNot(BeNil())
+	f.Eventually(f.err("a")).Should(Succeed())
+	f.Eventually(f.err("b")).Should(Succeed())
+	both := config("default", "before-"+f.namespace)
+	f.Expect(dpu.Client.Create(t.Context(), both)).To(Succeed())
+
+	resume := dpu.Suspend(t)
+	f.Eventually(f.err("a")).Should(MatchError(ContainSubstring("doesn't answer in time")))
+	f.Expect(f.one("a").Client).To(BeNil())
+	began := time.Now()
+	f.Expect(f.one("b").Client.Create(t.Context(), config(f.namespace, "y"))).To(Succeed())
+	f.Eventually(func() int { return f.saw("b/y") }).Should(BeNumerically(">", 0))
+	f.Expect(time.Since(began)).To(BeNumerically("<", soon))
+
+	events := f.saw("a/")
+	resume()
+	f.Eventually(f.err("a")).Should(Succeed())
+	f.Eventually(func() int { return f.saw("a/") }).Should(BeNumerically(">", events), "it is told that the cluster answers again")
+	f.Expect(dpu.Client.Create(t.Context(), config("default", "after"))).To(Succeed())
+	f.Eventually(func() int { return f.saw("a/after") }).Should(BeNumerically(">", 0), "its cache goes on")
+
+	dpu.Stop()
+	f.Eventually(f.err("a")).Should(MatchError(ContainSubstring("can't be called: dial: connect: connection refused")))
+	f.Expect(f.err("b")()).NotTo(HaveOccurred())
+}

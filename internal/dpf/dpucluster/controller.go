@@ -1,0 +1,120 @@
+package dpucluster
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/bedplate/bedplate/internal/apiserver"
+)
+
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
+
+// Setup registers the controller of the clusters' connections.
+func Setup(mgr ctrl.Manager, config Config, options controller.Options) (*Clusters, error) {
+	if config.ProbeInterval == 0 {
+		config.ProbeInterval = DefaultProbeInterval
+	}
+	c := &Clusters{config: config, metadata: mgr.GetClient(), live: mgr.GetAPIReader(), members: map[types.NamespacedName]*member{}}
+	kamajis := predicate.NewPredicateFuncs(func(o client.Object) bool {
+		return labels.SelectorFromSet(labels.Set(kubeconfigs)).Matches(labels.Set(o.GetLabels()))
+	})
+	// Events of old and new matter: a Secret that loses its labels is no kubeconfig any more, and the predicate would hide that.
+	lost := predicate.Or(kamajis, predicate.NewPredicateFuncs(func(o client.Object) bool { return c.member(client.ObjectKeyFromObject(o)) != nil }))
+	err := ctrl.NewControllerManagedBy(mgr).Named("dpu-cluster").
+		For(&corev1.Secret{}, builder.OnlyMetadata, builder.WithPredicates(lost)).WithOptions(options).Complete(c)
+	if err != nil {
+		return nil, fmt.Errorf("set up the controller of DPU clusters: %w", err)
+	}
+	return c, mgr.Add(c)
+}
+
+func (c *Clusters) member(secret types.NamespacedName) *member {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.members[secret]
+}
+
+// Start implements manager.Runnable: it ends all connections at shutdown.
+func (c *Clusters) Start(ctx context.Context) error {
+	<-ctx.Done()
+	c.mu.Lock()
+	for _, m := range c.members {
+		m.end()
+	}
+	c.members = nil
+	c.mu.Unlock()
+	c.running.Wait()
+	return nil
+}
+
+// Reconcile connects to the cluster of a Secret, with another kubeconfig again, and disconnects when the Secret is gone.
+func (c *Clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	secret := &corev1.Secret{}
+	err := c.live.Get(ctx, req.NamespacedName, secret)
+	if client.IgnoreNotFound(err) != nil {
+		return ctrl.Result{}, fmt.Errorf("read the kubeconfig of a DPU cluster: %w", err) // what is known stays
+	}
+	is := labels.SelectorFromSet(labels.Set(kubeconfigs)).Matches(labels.Set(secret.Labels))
+	if apierrors.IsNotFound(err) || !is || secret.DeletionTimestamp != nil || secret.Labels[NameLabel] == "" {
+		c.replace(ctx, req.NamespacedName, nil)
+		return ctrl.Result{}, nil
+	}
+	data := secret.Data[KubeconfigKey]
+	if now := c.member(req.NamespacedName); now != nil && bytes.Equal(now.kubeconfig, data) && now.name == nameOf(secret) {
+		return ctrl.Result{}, nil
+	}
+	access, err := read(data)
+	c.replace(ctx, req.NamespacedName, newMember(c, nameOf(secret), data, access, err))
+	return ctrl.Result{}, nil
+}
+
+func read(data []byte) (*rest.Config, error) {
+	if len(data) == 0 {
+		return nil, fmt.Errorf("its Secret has no key %q with a kubeconfig", KubeconfigKey)
+	}
+	access, err := apiserver.Config(data)
+	if err != nil {
+		return nil, fmt.Errorf("its kubeconfig can't be used: %w", err)
+	}
+	return access, nil
+}
+
+// replace what is connected for a Secret; nil is nothing.
+func (c *Clusters) replace(ctx context.Context, secret types.NamespacedName, next *member) {
+	c.mu.Lock()
+	before := c.members[secret]
+	if c.members == nil { // shutdown
+		c.mu.Unlock()
+		return
+	}
+	delete(c.members, secret)
+	if next != nil {
+		c.members[secret] = next
+		// The connection lives longer than this reconcile.
+		lifetime, end := context.WithCancel(context.WithoutCancel(ctx))
+		next.end = end
+		if next.access != nil {
+			c.running.Go(func() { next.run(lifetime) })
+		}
+	}
+	c.mu.Unlock()
+	if before != nil {
+		before.end()
+		c.notify(Event{Cluster: before.name})
+	}
+	if next != nil {
+		c.notify(Event{Cluster: next.name})
+	}
+}

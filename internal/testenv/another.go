@@ -1,0 +1,94 @@
+package testenv
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/bedplate/bedplate/internal/localstack/tools"
+	"github.com/bedplate/bedplate/internal/localstack/tools/toolstest"
+)
+
+// APIServer is another one than that of Config, for one test, which may stop it.
+type APIServer struct {
+	env *envtest.Environment
+	// Kubeconfig of an administrator.
+	Kubeconfig []byte
+	// Client of an administrator, without a cache.
+	Client client.WithWatch
+	Config *rest.Config
+}
+
+// Another API server, with the CRDs in the files or folders of config, such as dpf/crd/bases.
+func Another(t testing.TB, crds ...string) *APIServer {
+	t.Helper()
+	g := NewWithT(t)
+	config := filepath.Join(tools.ModuleRoot("."), "config")
+	for i := range crds {
+		crds[i] = filepath.Join(config, crds[i])
+	}
+	s := &APIServer{env: &envtest.Environment{
+		BinaryAssetsDirectory: string(toolstest.Find(t, "etcd", "kube-apiserver")), ControlPlaneStartTimeout: startTimeout,
+		CRDDirectoryPaths: crds, ErrorIfCRDPathMissing: true,
+	}}
+	var err error
+	s.Config, err = s.env.Start()
+	t.Cleanup(s.Stop)
+	g.Expect(err).NotTo(HaveOccurred())
+	s.Config.QPS, s.Config.Burst = -1, -1
+	user, err := s.env.AddUser(envtest.User{Name: "administrator", Groups: []string{"system:masters"}}, nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	s.Kubeconfig, err = user.KubeConfig()
+	g.Expect(err).NotTo(HaveOccurred())
+	s.Client, err = client.NewWithWatch(s.Config, client.Options{Scheme: Scheme(t)})
+	g.Expect(err).NotTo(HaveOccurred())
+	return s
+}
+
+// AddCRDs of the files or folders of config to an API server, and return how many there are.
+func AddCRDs(t testing.TB, to *rest.Config, paths ...string) int {
+	t.Helper()
+	for i := range paths {
+		paths[i] = filepath.Join(tools.ModuleRoot("."), "config", paths[i])
+	}
+	added, err := envtest.InstallCRDs(to, envtest.CRDInstallOptions{Paths: paths, ErrorIfPathMissing: true})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return len(added)
+}
+
+// Stop it for good.
+func (s *APIServer) Stop() { _ = s.env.Stop() }
+
+// Suspend it: connections stay, and nothing is answered until the returned function is called.
+func (s *APIServer) Suspend(t testing.TB) (resume func()) {
+	t.Helper()
+	g := NewWithT(t)
+	pid, err := s.pid()
+	g.Expect(err).NotTo(HaveOccurred())
+	resume = func() { _ = syscall.Kill(pid, syscall.SIGCONT) }
+	t.Cleanup(resume)
+	g.Expect(syscall.Kill(pid, syscall.SIGSTOP)).To(Succeed())
+	return resume
+}
+
+// pid of the child that serves the port: envtest doesn't tell it.
+func (s *APIServer) pid() (int, error) {
+	port := "--secure-port=" + s.env.ControlPlane.APIServer.Port
+	programs, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range programs {
+		line, readErr := os.ReadFile(file)
+		if readErr == nil && strings.Contains(string(line), port+"\x00") {
+			return strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		}
+	}
+	return 0, fmt.Errorf("no process serves port %s: %w", s.env.ControlPlane.APIServer.Port, err)
+}
