@@ -1,0 +1,204 @@
+package dpuservice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	svcv1 "github.com/bedplate/bedplate/api/dpf/svc/v1alpha1"
+	"github.com/bedplate/bedplate/internal/dpf/status"
+	"github.com/bedplate/bedplate/internal/patch"
+)
+
+// conditions that Ready sums up.
+var conditions = []string{
+	svcv1.DPUServiceInterfaceReconciledCondition, svcv1.ApplicationPrereqsReconciledCondition,
+	svcv1.ApplicationsReconciledCondition, svcv1.ApplicationsReadyCondition,
+}
+
+// reconciler of DPUServices. Its client reads unstructured objects live, and cached from the cache.
+type reconciler struct {
+	client.Client
+	cached, live client.Reader
+	events       events.EventRecorder
+	Config
+}
+
+// Reconcile a DPUService.
+func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	service := &svcv1.DPUService{}
+	if err := r.Get(ctx, req.NamespacedName, service); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	before := service.DeepCopy()
+	var err error
+	switch {
+	case service.DeletionTimestamp != nil:
+		gone, err := r.delete(ctx, service)
+		if gone && err == nil {
+			return ctrl.Result{}, patch.RemoveFinalizer(ctx, r.Client, service, svcv1.DPUServiceFinalizer)
+		}
+		return ctrl.Result{RequeueAfter: r.Poll}, joined([]error{err, patch.All(ctx, r.Client, before, service)})
+	case service.Spec.Paused:
+		err = r.pause(ctx, service)
+		status.Set(service, svcv1.ReadyCondition, svcv1.ReasonPending, "it is paused: take spec.paused out to go on")
+		service.Status.ObservedGeneration = service.Generation
+	default:
+		if err = patch.AddFinalizer(ctx, r.Client, service, svcv1.DPUServiceFinalizer); err != nil {
+			return ctrl.Result{}, err
+		}
+		if err = r.deploy(ctx, service); apierrors.IsConflict(err) {
+			return ctrl.Result{}, err // what is written now isn't the last word
+		}
+		status.Sum(service, conditions...)
+	}
+	return ctrl.Result{}, joined([]error{err, patch.All(ctx, r.Client, before, service)})
+}
+
+// deploy a service in all of its clusters.
+func (r *reconciler) deploy(ctx context.Context, service *svcv1.DPUService) error {
+	interfaces, problems, err := r.claim(ctx, service)
+	if err != nil {
+		status.Set(service, svcv1.DPUServiceInterfaceReconciledCondition, svcv1.ReasonError, err.Error())
+		return err
+	}
+	status.Done(service, svcv1.DPUServiceInterfaceReconciledCondition, svcv1.ReasonFailure, problems)
+	targets, err := r.targets(ctx, service)
+	if err != nil {
+		status.Set(service, svcv1.ApplicationPrereqsReconciledCondition, svcv1.ReasonError, err.Error())
+		return err
+	}
+	if len(problems) > 0 { // without its interfaces the service would run, and do nothing
+		status.Set(service, svcv1.ApplicationsReconciledCondition, svcv1.ReasonPending, "the interfaces of the service are missing")
+		status.Set(service, svcv1.ApplicationsReadyCondition, svcv1.ReasonPending, "the interfaces of the service are missing")
+		return nil
+	}
+	values, err := valuesOf(service, interfaces)
+	if err != nil {
+		status.Set(service, svcv1.ApplicationsReconciledCondition, svcv1.ReasonFailure, err.Error())
+		status.Set(service, svcv1.ApplicationsReadyCondition, svcv1.ReasonPending, "the values of the chart can't be used")
+		return nil
+	}
+	if err := r.applyAll(ctx, service, targets, values); err != nil {
+		return err
+	}
+	return r.release(ctx, r.Client, service, service.Spec.Interfaces)
+}
+
+// targets are the clusters that a service is deployed in, as far as Argo CD knows them.
+type targets struct {
+	// wanted are all, known those with a Secret and in the project.
+	wanted, known []types.NamespacedName
+}
+
+func (r *reconciler) targets(ctx context.Context, service *svcv1.DPUService) (t targets, _ error) {
+	var problems []string
+	kind := svcv1.ApplicationPrereqsReconciledCondition
+	if service.Spec.DeployInCluster {
+		t.wanted = []types.NamespacedName{host}
+	} else {
+		clusters, err := r.Clusters.All(ctx)
+		if err != nil {
+			return t, err
+		}
+		for _, c := range clusters {
+			t.wanted = append(t.wanted, c.Name)
+			if c.Access == nil {
+				problems = append(problems, fmt.Sprintf("DPU cluster %s: %v", c.Name, c.Err))
+			}
+		}
+	}
+	for _, cluster := range t.wanted {
+		missing, err := r.missing(ctx, cluster)
+		if err != nil {
+			return t, err
+		}
+		if missing == "" {
+			t.known = append(t.known, cluster)
+			continue
+		}
+		problems = append(problems, missing)
+	}
+	if len(t.wanted) == 0 {
+		problems = []string{"there is no DPU cluster: create a TenantControlPlane of Kamaji"}
+	}
+	status.Done(service, kind, svcv1.ReasonPending, problems)
+	return t, nil
+}
+
+// missing is what Argo CD lacks for a cluster; "" is nothing.
+func (r *reconciler) missing(ctx context.Context, cluster types.NamespacedName) (string, error) {
+	project, destination := empty(ProjectKind), map[string]any{"server": hostServer}
+	name := ProjectHost
+	if cluster != host {
+		name, destination = ProjectDPU, map[string]any{"name": clusterSecretName(cluster)}
+		secret := &metav1.PartialObjectMetadata{}
+		secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+		key := types.NamespacedName{Namespace: r.Namespace, Name: clusterSecretName(cluster)}
+		err := r.Get(ctx, key, secret)
+		if client.IgnoreNotFound(err) != nil {
+			return "", fmt.Errorf("read Secret %s: %w", key, err)
+		}
+		if err != nil || secret.Labels[managedLabel] != managed {
+			return "Argo CD has no Secret " + key.Name + " of ours for DPU cluster " + cluster.String(), nil
+		}
+	}
+	err := r.cached.Get(ctx, types.NamespacedName{Namespace: r.Namespace, Name: name}, project)
+	if client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("read AppProject %s: %w", name, err)
+	}
+	destinations, _, _ := unstructured.NestedSlice(project.Object, "spec", "destinations")
+	for _, d := range destinations {
+		fields, _ := d.(map[string]any)
+		if fields["name"] == destination["name"] && fields["server"] == destination["server"] {
+			return "", nil
+		}
+	}
+	return fmt.Sprintf("AppProject %s doesn't let Applications into %s", name, cluster), nil
+}
+
+// pause the Applications that there are.
+func (r *reconciler) pause(ctx context.Context, service *svcv1.DPUService) error {
+	applications, err := r.applications(ctx, r.cached, service)
+	for i := range applications {
+		a := &applications[i]
+		if a.GetAnnotations()[SkipAnnotation] == "true" {
+			continue
+		}
+		err = errors.Join(err, r.change(ctx, a, func() {
+			a.SetAnnotations(with(a.GetAnnotations(), SkipAnnotation, "true"))
+		}))
+	}
+	return err
+}
+
+// change an Application as it was read, or not at all.
+func (r *reconciler) change(ctx context.Context, a *unstructured.Unstructured, change func()) error {
+	before := a.DeepCopy()
+	change()
+	err := r.Patch(ctx, a, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("change Application %s: %w", a.GetName(), err)
+	}
+	return nil
+}
+
+// applications of a service.
+func (r *reconciler) applications(ctx context.Context, from client.Reader, service *svcv1.DPUService) ([]unstructured.Unstructured, error) {
+	all := &unstructured.UnstructuredList{}
+	all.SetGroupVersionKind(ApplicationKind.GroupVersion().WithKind("ApplicationList"))
+	err := from.List(ctx, all, client.InNamespace(r.Namespace), client.MatchingLabels{uidLabel: string(service.UID)})
+	if err != nil {
+		return nil, fmt.Errorf("list the Applications of the service: %w", err)
+	}
+	return all.Items, nil
+}

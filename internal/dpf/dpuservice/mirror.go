@@ -1,0 +1,171 @@
+package dpuservice
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+
+	"github.com/bedplate/bedplate/internal/dpf/dpucluster"
+	"github.com/bedplate/bedplate/internal/patch"
+)
+
+const (
+	// PullSecretLabel is on Secrets of the host cluster that DPU clusters get, too, in a namespace of the same name.
+	PullSecretLabel = "dpu.nvidia.com/image-pull-secret"
+	// mirroredLabel is on the copies.
+	mirroredLabel, mirrored = "svc.dpu.nvidia.com/mirrored", "true"
+	// mirrorInterval is how often the copies of a cluster are looked at: nothing tells of their changes.
+	mirrorInterval = 10 * time.Minute
+)
+
+// mirror copies pull secrets into DPU clusters: its requests are these. What is missing, differs, or is an orphan is found by comparing, so
+// that nothing is missed while a cluster or the manager is away.
+type mirror struct {
+	client.Client
+	live   client.Reader
+	events events.EventRecorder
+	Config
+}
+
+func (m *mirror) setup(mgr ctrl.Manager, options controller.Options) error {
+	err := ctrl.NewControllerManagedBy(mgr).Named("dpuservice-pull-secrets").
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(m.affected)).
+		WatchesRawSource(m.Clusters.Source(func(_ context.Context, e dpucluster.Event) []ctrl.Request {
+			if e.Object != nil {
+				return nil
+			}
+			return []ctrl.Request{{NamespacedName: e.Cluster}}
+		})).WithOptions(options).Complete(patch.ExpectConflicts(m))
+	if err != nil {
+		return fmt.Errorf("set up the controller of pull secrets: %w", err)
+	}
+	return nil
+}
+
+// affected are all clusters where a Secret has the label. Of a change the old and the new Secret are asked for.
+func (m *mirror) affected(ctx context.Context, secret client.Object) (requests []ctrl.Request) {
+	if _, is := secret.GetLabels()[PullSecretLabel]; !is {
+		return nil
+	}
+	clusters, err := m.Clusters.All(ctx)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to enqueue the DPU clusters for a pull secret")
+	}
+	for _, c := range clusters {
+		requests = append(requests, ctrl.Request{NamespacedName: c.Name})
+	}
+	return requests
+}
+
+// Reconcile the copies in one cluster.
+func (m *mirror) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	clusters, err := m.Clusters.All(ctx)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	for _, c := range clusters {
+		if c.Name != req.NamespacedName || c.Client == nil {
+			continue // when it answers again, there is an event
+		}
+		if err := m.compare(ctx, c); err != nil {
+			return ctrl.Result{}, fmt.Errorf("copy pull secrets into DPU cluster %s: %w", c.Name, err)
+		}
+		return ctrl.Result{RequeueAfter: wait.Jitter(mirrorInterval, 0.1)}, nil
+	}
+	return ctrl.Result{}, nil
+}
+
+func (m *mirror) compare(ctx context.Context, c dpucluster.Cluster) error {
+	var originals metav1.PartialObjectMetadataList
+	originals.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+	if err := m.List(ctx, &originals, client.HasLabels{PullSecretLabel}); err != nil {
+		return fmt.Errorf("list the pull secrets: %w", err)
+	}
+	var copies corev1.SecretList
+	if err := c.Client.List(ctx, &copies, client.MatchingLabels{mirroredLabel: mirrored}); err != nil {
+		return fmt.Errorf("list the copies: %w", err)
+	}
+	var problems []error
+	orphans := map[types.NamespacedName]*corev1.Secret{}
+	for i := range copies.Items {
+		orphans[client.ObjectKeyFromObject(&copies.Items[i])] = &copies.Items[i]
+	}
+	for i := range originals.Items {
+		key := client.ObjectKeyFromObject(&originals.Items[i])
+		original := &corev1.Secret{}
+		err := m.live.Get(ctx, key, original)
+		_, labelled := original.Labels[PullSecretLabel]
+		if apierrors.IsNotFound(err) || err == nil && (original.DeletionTimestamp != nil || !labelled) {
+			continue
+		}
+		if err == nil {
+			err = m.put(ctx, c, original, orphans[key])
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", key, err))
+		}
+		delete(orphans, key)
+	}
+	for key, orphan := range orphans {
+		err := c.Client.Delete(ctx, orphan, client.Preconditions{UID: &orphan.UID})
+		if client.IgnoreNotFound(err) != nil {
+			problems = append(problems, fmt.Errorf("delete the orphan %s: %w", key, err))
+		}
+	}
+	return joined(problems)
+}
+
+// put a copy, as the original is now.
+func (m *mirror) put(ctx context.Context, c dpucluster.Cluster, original, now *corev1.Secret) error {
+	if now != nil && now.Type != original.Type { // it can't be changed
+		if err := c.Client.Delete(ctx, now, client.Preconditions{UID: &now.UID}); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete the copy of another type: %w", err)
+		}
+		now = nil
+	}
+	if now != nil {
+		if equality.Semantic.DeepEqual(now.Data, original.Data) {
+			return nil
+		}
+		now.Data = original.Data
+		if err := c.Client.Update(ctx, now); err != nil {
+			return fmt.Errorf("change the copy: %w", err)
+		}
+		return nil
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: original.Namespace}}
+	if err := c.Client.Get(ctx, client.ObjectKeyFromObject(namespace), namespace); apierrors.IsNotFound(err) {
+		if err := c.Client.Create(ctx, namespace); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("create its namespace: %w", err)
+		}
+	} else if err != nil {
+		return fmt.Errorf("read its namespace: %w", err)
+	}
+	err := c.Client.Create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: original.Namespace, Name: original.Name, Labels: map[string]string{mirroredLabel: mirrored, PullSecretLabel: ""},
+		},
+		Type: original.Type, Data: original.Data,
+	})
+	if apierrors.IsAlreadyExists(err) { // it isn't ours
+		m.events.Eventf(original, nil, corev1.EventTypeWarning, "NotMirrored", "Mirror",
+			"DPU cluster %s has a Secret of this name that isn't a copy: rename one of them", c.Name)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("create the copy: %w", err)
+	}
+	return nil
+}

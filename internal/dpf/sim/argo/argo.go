@@ -1,0 +1,289 @@
+// Package argo stands for Argo CD: it syncs Applications into the clusters of its cluster Secrets, prunes, heals, cascades, and reports sync
+// and health. Instead of rendering Helm charts it asks a function for a chart's objects.
+package argo
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+)
+
+// CRDs are a subset of Argo CD's.
+//
+//go:embed crds.yaml
+var CRDs []byte
+
+// workers, so that a cluster that does not answer keeps none of the others waiting.
+const workers = 10
+
+// Names of Argo CD.
+const (
+	cascadeFinalizer = "resources-finalizer.argocd.argoproj.io"
+	skipAnnotation   = "argocd.argoproj.io/skip-reconcile"
+	instanceLabel    = "argocd.argoproj.io/instance"
+	hostServer       = "https://kubernetes.default.svc"
+)
+
+var (
+	applicationKind = schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Application"}
+	projectKind     = schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "AppProject"}
+)
+
+// Release is a chart with its values, as an Application names it.
+type Release struct {
+	Application, RepoURL, Chart, Path, Version, Name, Namespace string
+	Values                                                      map[string]any
+}
+
+// Charts returns the objects that a release consists of.
+type Charts func(Release) ([]*unstructured.Unstructured, error)
+
+// Argo syncs the Applications of one namespace.
+type Argo struct {
+	// Client of the host cluster.
+	client.Client
+	Namespace string
+	Charts    Charts
+	// Interval is how often an Application is compared with its cluster.
+	Interval time.Duration
+
+	clusters clusters
+}
+
+// SetupWithManager registers it.
+func (a *Argo) SetupWithManager(mgr ctrl.Manager) error {
+	application := &unstructured.Unstructured{}
+	application.SetGroupVersionKind(applicationKind)
+	return ctrl.NewControllerManagedBy(mgr).Named("argo-cd").
+		Watches(application, &handler.EnqueueRequestForObject{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).Complete(a)
+}
+
+// Reconcile an Application.
+func (a *Argo) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	app := &unstructured.Unstructured{}
+	app.SetGroupVersionKind(applicationKind)
+	if err := a.Get(ctx, req.NamespacedName, app); err != nil || req.Namespace != a.Namespace {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if app.GetAnnotations()[skipAnnotation] == "true" {
+		return ctrl.Result{}, nil
+	}
+	later := ctrl.Result{RequeueAfter: a.Interval}
+	if app.GetDeletionTimestamp() != nil {
+		return later, a.finalize(ctx, app)
+	}
+	resources, health, err := a.sync(ctx, app)
+	return later, a.report(ctx, app, resources, health, err)
+}
+
+// sync the objects of a release, and remove those that aren't in it any more.
+func (a *Argo) sync(ctx context.Context, app *unstructured.Unstructured) (resources []any, health string, _ error) {
+	if err := a.permitted(ctx, app); err != nil {
+		return nil, "", err
+	}
+	to, err := a.destination(ctx, app)
+	if err != nil {
+		return nil, "", err
+	}
+	release := releaseOf(app)
+	objects, err := a.Charts(release)
+	if err != nil {
+		return nil, "", err
+	}
+	health = "Healthy"
+	kept := map[string]bool{}
+	for _, o := range objects {
+		if err := apply(ctx, to, app, release, o); err != nil {
+			return nil, "", err
+		}
+		if !healthy(o) {
+			health = "Progressing"
+		}
+		resource := resourceOf(o)
+		kept[key(resource)] = true
+		resources = append(resources, resource)
+	}
+	before, _, _ := unstructured.NestedSlice(app.Object, "status", "resources")
+	prune, _, _ := unstructured.NestedBool(app.Object, "spec", "syncPolicy", "automated", "prune")
+	for _, resource := range before {
+		if fields := resource.(map[string]any); prune && !kept[key(fields)] {
+			if err := remove(ctx, to, app, fields); err != nil {
+				return nil, "", err
+			}
+		}
+	}
+	return resources, health, nil
+}
+
+// permitted by the project.
+func (a *Argo) permitted(ctx context.Context, app *unstructured.Unstructured) error {
+	name, _, _ := unstructured.NestedString(app.Object, "spec", "project")
+	destination, _, _ := unstructured.NestedStringMap(app.Object, "spec", "destination")
+	project := &unstructured.Unstructured{}
+	project.SetGroupVersionKind(projectKind)
+	if err := a.Get(ctx, types.NamespacedName{Namespace: a.Namespace, Name: name}, project); err != nil {
+		return fmt.Errorf("application references project %s which does not exist: %w", name, err)
+	}
+	allowed, _, _ := unstructured.NestedSlice(project.Object, "spec", "destinations")
+	if !slices.ContainsFunc(allowed, func(d any) bool {
+		fields := d.(map[string]any)
+		return fields["name"] == orNil(destination["name"]) && fields["server"] == orNil(destination["server"])
+	}) {
+		return fmt.Errorf("application destination %v is not permitted in project %s", destination, name)
+	}
+	return nil
+}
+
+func orNil(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+func releaseOf(app *unstructured.Unstructured) Release {
+	text := func(fields ...string) string {
+		value, _, _ := unstructured.NestedString(app.Object, append([]string{"spec"}, fields...)...)
+		return value
+	}
+	values, _, _ := unstructured.NestedMap(app.Object, "spec", "source", "helm", "valuesObject")
+	return Release{
+		Application: app.GetName(),
+		RepoURL:     text("source", "repoURL"), Chart: text("source", "chart"), Path: text("source", "path"),
+		Version: text("source", "targetRevision"), Name: text("source", "helm", "releaseName"),
+		Namespace: text("destination", "namespace"), Values: values,
+	}
+}
+
+func apply(ctx context.Context, to client.Client, app *unstructured.Unstructured, release Release, o *unstructured.Unstructured) error {
+	if o.GetNamespace() == "" {
+		o.SetNamespace(release.Namespace)
+	}
+	if err := ensureNamespace(ctx, to, o.GetNamespace()); err != nil {
+		return err
+	}
+	labels := o.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[instanceLabel] = app.GetName()
+	o.SetLabels(labels)
+	if err := to.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("argocd-controller"), client.ForceOwnership); err != nil {
+		return fmt.Errorf("sync %s %s: %w", o.GetKind(), o.GetName(), err)
+	}
+	return to.Get(ctx, client.ObjectKeyFromObject(o), o)
+}
+
+func ensureNamespace(ctx context.Context, to client.Client, name string) error {
+	namespace := &unstructured.Unstructured{}
+	namespace.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
+	namespace.SetName(name)
+	err := to.Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
+	if apierrors.IsNotFound(err) {
+		err = to.Create(ctx, namespace)
+	}
+	return err
+}
+
+// healthy as Argo CD sees it: a DaemonSet that no node wants is.
+func healthy(o *unstructured.Unstructured) bool {
+	number := func(fields ...string) int64 {
+		value, _, _ := unstructured.NestedInt64(o.Object, fields...)
+		return value
+	}
+	switch o.GetKind() {
+	case "DaemonSet":
+		return number("status", "observedGeneration") == o.GetGeneration() &&
+			number("status", "numberAvailable") >= number("status", "desiredNumberScheduled")
+	case "Deployment":
+		return number("status", "observedGeneration") == o.GetGeneration() && number("status", "availableReplicas") >= number("spec", "replicas")
+	}
+	return true
+}
+
+func resourceOf(o *unstructured.Unstructured) map[string]any {
+	kind := o.GroupVersionKind()
+	return map[string]any{
+		"group": kind.Group, "version": kind.Version, "kind": kind.Kind, "namespace": o.GetNamespace(), "name": o.GetName(), "status": "Synced",
+	}
+}
+
+func key(resource map[string]any) string {
+	return fmt.Sprint(resource["group"], "/", resource["kind"], "/", resource["namespace"], "/", resource["name"])
+}
+
+// remove an object of an Application.
+func remove(ctx context.Context, from client.Client, app *unstructured.Unstructured, resource map[string]any) error {
+	o := &unstructured.Unstructured{}
+	text := func(field string) string { value, _ := resource[field].(string); return value }
+	o.SetGroupVersionKind(schema.GroupVersionKind{Group: text("group"), Version: text("version"), Kind: text("kind")})
+	name := types.NamespacedName{Namespace: text("namespace"), Name: text("name")}
+	if err := from.Get(ctx, name, o); err != nil || o.GetLabels()[instanceLabel] != app.GetName() {
+		return client.IgnoreNotFound(err)
+	}
+	return client.IgnoreNotFound(from.Delete(ctx, o))
+}
+
+// finalize deletes what an Application has deployed, and then lets it go.
+func (a *Argo) finalize(ctx context.Context, app *unstructured.Unstructured) error {
+	if !controllerutil.ContainsFinalizer(app, cascadeFinalizer) {
+		return nil
+	}
+	to, err := a.destination(ctx, app)
+	if err != nil {
+		return a.report(ctx, app, nil, "", err)
+	}
+	resources, _, _ := unstructured.NestedSlice(app.Object, "status", "resources")
+	for _, resource := range resources {
+		err = errors.Join(err, remove(ctx, to, app, resource.(map[string]any)))
+	}
+	if err != nil {
+		return a.report(ctx, app, resources, "", err)
+	}
+	before := app.DeepCopy()
+	controllerutil.RemoveFinalizer(app, cascadeFinalizer)
+	return client.IgnoreNotFound(a.Patch(ctx, app, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+}
+
+// report sync and health.
+func (a *Argo) report(ctx context.Context, app *unstructured.Unstructured, resources []any, health string, problem error) error {
+	before := app.DeepCopy()
+	status := map[string]any{"sync": map[string]any{"status": "Unknown"}, "health": map[string]any{"status": "Unknown"}}
+	if problem != nil {
+		status["conditions"] = []any{map[string]any{"type": "ComparisonError", "message": problem.Error()}}
+		status["resources"], _, _ = unstructured.NestedSlice(before.Object, "status", "resources")
+	} else {
+		status["health"] = map[string]any{"status": health}
+		status["resources"] = resources
+	}
+	sync := status["sync"].(map[string]any)
+	if problem == nil {
+		sync["status"] = "Synced"
+	}
+	spec := app.Object["spec"].(map[string]any)
+	sync["comparedTo"] = map[string]any{"source": spec["source"], "destination": spec["destination"]}
+	app.Object["status"] = status
+	if equality.Semantic.DeepEqual(before.Object, app.Object) {
+		return nil
+	}
+	err := a.Patch(ctx, app, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if apierrors.IsConflict(err) {
+		return nil // it is compared again
+	}
+	return client.IgnoreNotFound(err)
+}
