@@ -49,7 +49,7 @@ func TestLogin(t *testing.T) {
 		for header, status := range map[string]int{
 			"":                   401,
 			"nonsense":           401,
-			dummy:                401, // a cloud, and nobody
+			dummy:                401, // a cloud, and no user
 			krake:                200,
 			"Basic a3Jha2U6cw==": 200,
 			"Bearer abc":         401, // not of OpenID Connect

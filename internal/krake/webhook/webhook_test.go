@@ -74,7 +74,7 @@ func TestCluster_isRefusedWhereItCantBeRead(t *testing.T) {
 	}
 }
 
-// A manager that allows less than before keeps nobody from pausing or deleting a cluster.
+// A manager that allows less than before keeps no one from pausing or deleting a cluster.
 func TestCluster_thatHadAProblemCanStillBeChanged(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
