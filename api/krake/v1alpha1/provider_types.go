@@ -42,8 +42,9 @@ type InfrastructureProviderStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// version that the provider says it has.
+	// version that the provider says it has, its first 200 bytes.
 	// +optional
+	// +kubebuilder:validation:MaxLength=200
 	Version string `json:"version,omitempty"`
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/bedplate/bedplate/internal/fault"
@@ -29,6 +30,16 @@ const (
 	Unknown      State = "unknown"
 	Deleting     State = "deleting"
 )
+
+var states = []State{Pending, Running, Configured, Unconfigured, Stopped, Off, Failed, Unknown, Deleting}
+
+// UnmarshalText takes what isn't one of the states for Unknown: users see states, and a text of another release's may be long.
+func (s *State) UnmarshalText(text []byte) error {
+	if *s = State(text); *s != "" && !slices.Contains(states, *s) {
+		*s = Unknown
+	}
+	return nil
+}
 
 // Infrastructure is the state of one.
 type Infrastructure struct {

@@ -114,6 +114,17 @@ func TestAnswers_areWholeOrNone(t *testing.T) {
 	})
 }
 
+// States are shown, and counted: what this release doesn't know has one name.
+func TestState_thatIsNotKnownIsUnknown(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		long := strings.Repeat("x", 100_000)
+		c := b.connect(answering(200, `{"state":{"state":"`+long+`","vm_states":{"0":"running","1":"`+long+`"}}}`, always))
+		b.Expect(c.State(b.t.Context(), nothing)).To(HaveValue(Equal(im.Infrastructure{
+			State: im.Unknown, VMs: map[string]im.State{"0": im.Running, "1": im.Unknown},
+		})))
+	})
+}
+
 func TestCreate_understandsBothAnswers(t *testing.T) {
 	inSimulatedTime(t, func(b bench) {
 		for _, text := range []string{`{"uri":"https://im:8800/infrastructures/a-1"}`, "http://im/x/infrastructures/a-1\n"} {

@@ -118,7 +118,7 @@ func (o *providers) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 		return ctrl.Result{}, ctx.Err()
 	}
 	if _, status := described(provider); version != "" {
-		status.Version = version
+		status.Version = cut(version)
 	}
 	reason, message := ReasonAnswers, ""
 	if err != nil {
@@ -134,7 +134,7 @@ func (o *providers) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	case err != nil:
 		o.events.Eventf(provider, nil, corev1.EventTypeWarning, reason, "Observe", "Clusters can't be made or changed: %s", cutTo(message, maxNote))
 	default:
-		o.events.Eventf(provider, nil, corev1.EventTypeNormal, reason, "Observe", "The provider answers and takes the login; its version is %s", version)
+		o.events.Eventf(provider, nil, corev1.EventTypeNormal, reason, "Observe", "The provider answers and takes the login; its version is %s", cut(version))
 	}
 	pause := silentPause
 	if err == nil {

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -26,9 +27,13 @@ type provides struct {
 	down  atomic.Bool
 }
 
-func manager(f *fixture) *provides {
+func manager(f *fixture, change ...func(*sim.Config)) *provides {
 	f.t.Helper()
-	server, err := sim.New(sim.Config{Users: map[string]string{"u": "p"}}, slog.New(slog.DiscardHandler))
+	config := sim.Config{Users: map[string]string{"u": "p"}}
+	for _, to := range change {
+		to(&config)
+	}
+	server, err := sim.New(config, slog.New(slog.DiscardHandler))
 	f.Expect(err).NotTo(HaveOccurred())
 	p := &provides{Server: server}
 	http := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -101,6 +106,17 @@ func TestProvider_saysItsVersionAndWhetherItTakesTheLogin(t *testing.T) {
 	secret.Data["token"] = []byte("t")
 	f.Expect(f.client.Update(t.Context(), secret)).To(Succeed())
 	f.reachable(p, "Unreachable", "two ways to log in")
+}
+
+// What IM says of itself is bounded: it would fill etcd, or be no valid status.
+func TestProvider_thatIsWordyFitsIntoAStatus(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	server := manager(f, func(c *sim.Config) { c.Version = strings.Repeat("ä", 20_000) })
+	f.login(f.namespace, "login", "p")
+	p := f.provider(server.url, "login")
+	f.reachable(p, "Answers", "")
+	f.Expect(p.Status.Version).To(Equal(strings.Repeat("ä", 100)))
 }
 
 func reachable(p observed) *metav1.Condition {

@@ -15,6 +15,7 @@ import (
 
 	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
 	"github.com/bedplate/bedplate/internal/egress"
+	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/krake/im"
 )
 
@@ -60,7 +61,7 @@ type conditioned interface {
 func set(object conditioned, kind string, status metav1.ConditionStatus, reason, message string) {
 	conditions := object.GetConditions()
 	meta.SetStatusCondition(&conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: object.GetGeneration(),
+		Type: kind, Status: status, Reason: reason, Message: graph.Message(message), ObservedGeneration: object.GetGeneration(),
 	})
 	object.SetConditions(conditions)
 }

@@ -8,6 +8,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
+	"github.com/bedplate/bedplate/internal/graph"
 )
 
 // reasons of the conditions and of the events, by the state.
@@ -30,7 +31,7 @@ func show(c *krakev1.Cluster, state krakev1.ClusterState, seen sight) {
 		if seen.state == krakev1.StateFailed {
 			code = krakev1.ReasonInvalidResource
 		}
-		c.Status.Reason = &krakev1.Reason{Code: code, Message: seen.problem}
+		c.Status.Reason = &krakev1.Reason{Code: code, Message: graph.Message(seen.problem)}
 		set(c, krakev1.ReachableCondition, metav1.ConditionFalse, reason, seen.problem)
 		set(c, krakev1.NodesHealthyCondition, metav1.ConditionUnknown, reason, seen.problem)
 	} else {

@@ -62,3 +62,13 @@ func TestCluster_thatIsRegisteredNoMoreIsPENDING(t *testing.T) {
 		f.Expect(c.Status.Conditions).To(BeEmpty())
 	}
 }
+
+// An error repeats what is in the kubeconfig, of which a tenant may write as much as fits into a Secret.
+func TestCluster_whoseKubeconfigIsWordySaysSoInAStatus(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	s := serve(t, nodes("a"))
+	long := strings.Replace(string(s.kubeconfig(f)), "https://", "https://"+strings.Repeat("a", 100_000)+":", 1)
+	f.secret("demo", []byte(long))
+	f.becomes(f.register("demo", -1), krakev1.StateFailed)
+}
