@@ -93,11 +93,16 @@ func (n *node) Delete(ctx context.Context, finalizer string) (ctrl.Result, error
 
 // validate the template: its structure here, and the rest by the manager, which is asked once for each template.
 func (n *node) validate(ctx context.Context) phases.Phase {
+	known := n.validated()
+	if known == metav1.ConditionUnknown { // while the manager is down, nothing is read and written for what isn't sent
+		if err := n.api.Answers(ctx); err != nil {
+			return phases.Of(err)
+		}
+	}
 	template, err := tosca.Parse(n.object.Spec.TOSCA)
 	if err != nil {
 		return phases.Of(fault.Invalidf("spec.tosca: %w. Correct it", err))
 	}
-	known := n.validated()
 	problems := n.Imports.Problems
 	if known != metav1.ConditionFalse { // but the manager may have been restarted, and allow less
 		problems = n.Imports.Refuse
@@ -109,31 +114,23 @@ func (n *node) validate(ctx context.Context) phases.Phase {
 	if known == metav1.ConditionTrue || n.object.Status.LastAppliedTOSCAHash == template.Hash() {
 		return phases.Ready()
 	}
-	if err := n.check(ctx); err != nil {
+	marked, err := template.Marked(n.graph.OwnerID())
+	if err == nil {
+		_, err = n.api.DryRun(ctx, marked)
+	}
+	if err != nil {
 		return phases.Of(fault.Correct("spec.tosca", err))
 	}
 	return phases.Ready()
 }
 
-// validated is what is known of this template: True if the manager accepts it, Unknown if only its structure was checked.
+// validated is what is known of this template: True if the manager accepts it, Unknown if it couldn't be asked.
 func (n *node) validated() metav1.ConditionStatus {
 	known := meta.FindStatusCondition(n.object.Status.Conditions, krakev1.TemplateValidCondition)
 	if known == nil || known.ObservedGeneration != n.object.Generation {
 		return metav1.ConditionFalse
 	}
 	return known.Status
-}
-
-// check the template at the manager. One that doesn't answer is asked for something smaller until it does.
-func (n *node) check(ctx context.Context) error {
-	if err := n.api.Answers(ctx); err != nil {
-		return err
-	}
-	marked, err := n.template.Marked(n.graph.OwnerID())
-	if err == nil {
-		_, err = n.api.DryRun(ctx, marked)
-	}
-	return err
 }
 
 func (n *node) wantInfrastructure(valid graph.Ref) *graph.Handle[infrastructure] {
