@@ -195,6 +195,7 @@ type CloudStatus struct {
 
 // Cloud is one that Clusters of its namespace can be made on.
 //
+// +kubebuilder:validation:XValidation:rule="oldSelf.?status.clusters.orValue(0) == 0 || self.spec.type == oldSelf.spec.type && (!has(self.spec.openstack) || self.spec.openstack.url == oldSelf.spec.openstack.url && self.spec.openstack.auth.password.project.name == oldSelf.spec.openstack.auth.password.project.name && self.spec.openstack.auth.password.project.domainID == oldSelf.spec.openstack.auth.password.project.domainID && self.spec.openstack.infrastructureProvider.name == oldSelf.spec.openstack.infrastructureProvider.name && self.spec.openstack.infrastructureProvider.?namespaced.orValue(false) == oldSelf.spec.openstack.infrastructureProvider.?namespaced.orValue(false)) && (!has(self.spec.im) || self.spec.im.infrastructureProvider.name == oldSelf.spec.im.infrastructureProvider.name && self.spec.im.infrastructureProvider.?namespaced.orValue(false) == oldSelf.spec.im.infrastructureProvider.?namespaced.orValue(false))",fieldPath=".spec",message="Clusters are on this cloud (status.clusters), and are changed and deleted where it says: write another one instead of another type, url, project or infrastructureProvider"
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=clouds,scope=Namespaced,categories=krake
@@ -229,6 +230,7 @@ type CloudList struct {
 // GlobalCloud is one that Clusters of all namespaces can be made on, where no
 // Cloud of their own matches.
 //
+// +kubebuilder:validation:XValidation:rule="oldSelf.?status.clusters.orValue(0) == 0 || self.spec.type == oldSelf.spec.type && (!has(self.spec.openstack) || self.spec.openstack.url == oldSelf.spec.openstack.url && self.spec.openstack.auth.password.project.name == oldSelf.spec.openstack.auth.password.project.name && self.spec.openstack.auth.password.project.domainID == oldSelf.spec.openstack.auth.password.project.domainID && self.spec.openstack.infrastructureProvider.name == oldSelf.spec.openstack.infrastructureProvider.name && self.spec.openstack.infrastructureProvider.?namespaced.orValue(false) == oldSelf.spec.openstack.infrastructureProvider.?namespaced.orValue(false)) && (!has(self.spec.im) || self.spec.im.infrastructureProvider.name == oldSelf.spec.im.infrastructureProvider.name && self.spec.im.infrastructureProvider.?namespaced.orValue(false) == oldSelf.spec.im.infrastructureProvider.?namespaced.orValue(false))",fieldPath=".spec",message="Clusters are on this cloud (status.clusters), and are changed and deleted where it says: write another one instead of another type, url, project or infrastructureProvider"
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=globalclouds,scope=Cluster,categories=krake

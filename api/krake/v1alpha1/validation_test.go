@@ -43,7 +43,9 @@ func checkUpdate[T client.Object](t *testing.T, valid func() T, refusals []refus
 	namespace := testenv.Namespace(t)
 	for _, row := range refusals {
 		object := valid()
-		object.SetNamespace(namespace)
+		if !strings.HasPrefix(kindOf(t, object), "Global") {
+			object.SetNamespace(namespace)
+		}
 		testenv.Updated(t, row.name, object, row.change, row.message)
 	}
 }
@@ -191,6 +193,39 @@ func TestCloud_hasTheFieldsOfItsType(t *testing.T) {
 			c.Spec.IM.Metrics[0].Namespaced = true
 		}, metrics},
 	})
+}
+
+// A DELETE would go out under another cloud's credential: IM forgets then what stays in the old one.
+func TestCloud_staysWhereItIsWhileClustersAreOnIt(t *testing.T) {
+	t.Parallel()
+	const stays = "spec: Invalid value … Clusters are on this cloud (status.clusters), and are changed and deleted where it says: " +
+		"write another one instead of another type, url, project or infrastructureProvider"
+	moves := []refusal[*Cloud]{
+		{"another type", func(c *Cloud) { c.Spec = im() }, stays},
+		{"another URL", func(c *Cloud) { c.Spec.OpenStack.URL += "/" }, stays},
+		{"another project", func(c *Cloud) { c.Spec.OpenStack.Auth.Password.Project.Name = "other" }, stays},
+		{"a project of another domain", func(c *Cloud) { c.Spec.OpenStack.Auth.Password.Project.DomainID = "other" }, stays},
+		{"another provider", func(c *Cloud) { c.Spec.OpenStack.InfrastructureProvider.Name = "other" }, stays},
+		{"a namespaced provider", func(c *Cloud) { c.Spec.OpenStack.InfrastructureProvider.Namespaced = true }, stays},
+	}
+	used := func() *Cloud { return &Cloud{Spec: openstack(), Status: CloudStatus{Clusters: 1}} }
+	checkUpdate(t, used, append([]refusal[*Cloud]{
+		{"another login", func(c *Cloud) { c.Spec.OpenStack.Auth.Password.SecretRef.Name = "other" }, ""},
+		{"other metrics", func(c *Cloud) { c.Spec.OpenStack.Metrics = nil }, ""},
+	}, moves...))
+	checkUpdate(t, func() *Cloud { return &Cloud{Spec: im(), Status: CloudStatus{Clusters: 1}} }, []refusal[*Cloud]{
+		{"another type, of any", func(c *Cloud) { c.Spec = openstack() }, stays},
+		{"another provider, of any", func(c *Cloud) { c.Spec.IM.InfrastructureProvider.Name = "other" }, stays},
+		{"a namespaced provider, of any", func(c *Cloud) { c.Spec.IM.InfrastructureProvider.Namespaced = true }, stays},
+		{"other metrics, of any", func(c *Cloud) { c.Spec.IM.Metrics = nil }, ""},
+	})
+	checkUpdate(t, func() *GlobalCloud { return &GlobalCloud{Spec: openstack(), Status: CloudStatus{Clusters: 1}} }, []refusal[*GlobalCloud]{
+		{"another URL of a global one", func(c *GlobalCloud) { c.Spec.OpenStack.URL += "/" }, stays},
+	})
+	for i := range moves { // while it is free
+		moves[i].name, moves[i].message = moves[i].name+", unused", ""
+	}
+	checkUpdate(t, func() *Cloud { return &Cloud{Spec: openstack()} }, moves)
 }
 
 func metric() *Metric {

@@ -26,8 +26,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 	changed := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 	err := ctrl.NewControllerManagedBy(mgr).Named("krake-cluster").
 		For(&krakev1.Cluster{}, builder.WithPredicates(predicate.Or(graph.ChangedByOthers(), shown))).
-		Watches(&krakev1.Cloud{}, users, changed).
-		Watches(&krakev1.GlobalCloud{}, users, changed).
+		Watches(&krakev1.Cloud{}, users, counted).
+		Watches(&krakev1.GlobalCloud{}, users, counted).
 		Watches(&krakev1.InfrastructureProvider{}, users, changed).
 		Watches(&krakev1.GlobalInfrastructureProvider{}, users, changed).
 		WatchesMetadata(&corev1.Secret{}, users).
@@ -39,6 +39,13 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 	}
 	return nil
 }
+
+// counted passes changes of clouds, and that one has Clusters now: nothing is made before.
+var counted = builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.Funcs{
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.(krakev1.AnyCloud).Known().Clusters == 0 && e.ObjectNew.(krakev1.AnyCloud).Known().Clusters > 0
+	},
+}))
 
 // shown passes what others write into the status: a Cluster is bound to a cloud, or its observer has seen another state.
 var shown = predicate.Funcs{

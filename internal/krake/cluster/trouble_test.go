@@ -208,36 +208,27 @@ func TestUpdate_holdsNoWorker(t *testing.T) {
 }
 
 // IM keeps no users: with its login, all that was made would be lost. Everything else can be written again.
-func TestProvider_whoseCloudGetsAnotherKeepsItsLogin(t *testing.T) {
+func TestProvider_thatGetsAnotherLoginKeepsTheOldOne(t *testing.T) {
 	t.Parallel()
 	f, c := connecting(t)
 	f.Create(f.Secret("other", map[string]string{im.SecretKeyUsername: "other", im.SecretKeyPassword: "other"}))
-	provider := func(name string) *krakev1.InfrastructureProvider {
-		return &krakev1.InfrastructureProvider{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.Namespace}, Spec: krakev1.InfrastructureProviderSpec{
-			Type: "im", IM: krakev1.IMProvider{URL: kraketest.Address, SecretRef: krakev1.SecretReference{Name: name}},
-		}}
-	}
-	f.Create(provider("other"))
-	cloud := &krakev1.Cloud{ObjectMeta: metav1.ObjectMeta{Name: kraketest.CloudName, Namespace: f.Namespace}}
-	to := func(name string) {
-		kraketest.Change(f, cloud, func(c *krakev1.Cloud) { c.Spec.IM.InfrastructureProvider.Name = name })
+	provider := &krakev1.InfrastructureProvider{ObjectMeta: metav1.ObjectMeta{Name: kraketest.ProviderName, Namespace: f.Namespace}}
+	to := func(secret string) {
+		kraketest.Change(f, provider, func(p *krakev1.InfrastructureProvider) { p.Spec.IM.SecretRef.Name = secret })
 	}
 	to("other")
 	f.UntilReason(c, krakev1.InfrastructureReadyCondition, "Credentials", "what was made for this object is in account krake at")
-	f.Delete(provider(kraketest.ProviderName))
-	f.UntilGone(provider(kraketest.ProviderName))
 	login := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: kraketest.ProviderName, Namespace: f.Namespace}}
 	f.Delete(login)
 	lookedAt(f)
 	f.Expect(f.Read(login)).To(Succeed())
 
-	f.Create(provider(kraketest.ProviderName))
 	to(kraketest.ProviderName)
 	f.UntilState(c, krakev1.StateConnecting)
 	f.Delete(c)
 	f.UntilGone(c)
 	f.Expect(f.IM.State()).To(BeEmpty())
-	f.Delete(cloud)
-	f.Delete(provider(kraketest.ProviderName))
+	f.Delete(&krakev1.Cloud{ObjectMeta: metav1.ObjectMeta{Name: kraketest.CloudName, Namespace: f.Namespace}})
+	f.Delete(provider)
 	f.UntilGone(login)
 }

@@ -1,6 +1,9 @@
 package provider_test
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -8,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
+	"github.com/bedplate/bedplate/internal/httpclient"
 	"github.com/bedplate/bedplate/internal/krake/guard"
 	"github.com/bedplate/bedplate/internal/krake/kraketest"
 )
@@ -50,4 +54,38 @@ func TestKeep_nothingIsMadeWithASecretThatIsBeingDeleted(t *testing.T) {
 	f.UntilReason(c, krakev1.InfrastructureReadyCondition, "Invalid", "secret "+f.Namespace+"/"+cloud.Name)
 	f.Expect(f.Called("createInfrastructure")).To(BeZero())
 	kraketest.Change(f, key, func(s *corev1.Secret) { s.Finalizers = nil })
+}
+
+// Admission keeps a cloud where it is once its Clusters are counted, which takes a while here. So nothing is made before.
+func TestKeep_nothingIsMadeOnACloudThatMayStillMove(t *testing.T) {
+	t.Parallel()
+	f := kraketest.StartIM(t)
+	over := make(chan struct{})
+	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over }))
+	t.Cleanup(func() { close(over); silent.Close() })
+	f.Create(&krakev1.MetricsProvider{ObjectMeta: meta(f, "silent"), Spec: krakev1.MetricsProviderSpec{
+		Type: krakev1.MetricsProviderPrometheus, Prometheus: &krakev1.PrometheusMetrics{URL: silent.URL},
+	}})
+	f.Create(&krakev1.Metric{ObjectMeta: meta(f, "load"), Spec: krakev1.MetricSpec{
+		Max: 1, Provider: krakev1.MetricSource{Name: "silent", Metric: "load"},
+	}})
+	cloud := f.CreateCloud()
+	kraketest.Change(f, cloud, func(c *krakev1.Cloud) {
+		c.Spec.IM.Metrics = []krakev1.MetricReference{{Name: "load", Weight: 1, Namespaced: true}}
+	})
+	var early atomic.Int32
+	next := f.Transport
+	f.Transport = httpclient.RoundTrip(func(r *http.Request) (*http.Response, error) {
+		on := &krakev1.Cloud{ObjectMeta: meta(f, cloud.Name)}
+		if err := f.Read(on); r.Method == http.MethodPost && (err != nil || on.Status.Clusters == 0) {
+			early.Add(1)
+		}
+		return next.RoundTrip(r)
+	})
+	f.Create(&krakev1.CloudBinding{ObjectMeta: meta(f, "demo"), Spec: krakev1.CloudBindingSpec{
+		Cluster: krakev1.ClusterReference{Name: "demo"}, Cloud: cloud.Reference(),
+	}})
+	f.RunControllers()
+	f.UntilState(f.CreateCluster("demo"), krakev1.StateConnecting)
+	f.Expect(early.Load()).To(BeZero())
 }

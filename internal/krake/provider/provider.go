@@ -17,6 +17,7 @@ import (
 	ledgerv1 "github.com/bedplate/bedplate/api/ledger/v1alpha1"
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
+	"github.com/bedplate/bedplate/internal/graph/phases"
 	"github.com/bedplate/bedplate/internal/krake/cluster"
 	"github.com/bedplate/bedplate/internal/krake/guard"
 	"github.com/bedplate/bedplate/internal/krake/im"
@@ -75,6 +76,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, config C
 		Config: cluster.Config{
 			GlobalNamespace: config.GlobalNamespace, Imports: config.Imports, CreateDeadline: config.CreateDeadline,
 			Keep: func(ctx context.Context, on *cluster.Place) error {
+				if on.Cloud.Known().Clusters == 0 { // once they are counted, the cloud stays where it is
+					return phases.ErrStale
+				}
 				return guards.Keep(ctx, []client.Object{on.Cloud, on.Provider}, on.Login, on.CloudLogin)
 			},
 		},

@@ -1,9 +1,10 @@
-// Package webhook refuses Clusters whose constraints or templates can't be read, which the CRD's own rules can't say, and warns of what
-// has no effect.
+// Package webhook refuses Clusters whose constraints or templates can't be read, and providers that would leave behind what they have
+// made, which the CRDs' own rules can't say, and warns of what has no effect.
 package webhook
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -24,14 +25,14 @@ type Options struct {
 	Imports tosca.Imports
 }
 
-// SetupWithManager registers the webhook with the manager's webhook server.
+// SetupWithManager registers the webhooks with the manager's webhook server.
 func (o Options) SetupWithManager(mgr ctrl.Manager) error {
-	return validation.Register(mgr, &krakev1.Cluster{}, validation.Rules[*krakev1.Cluster]{
+	return errors.Join(setupProviders(mgr), validation.Register(mgr, &krakev1.Cluster{}, validation.Rules[*krakev1.Cluster]{
 		Created: func(_ context.Context, c *krakev1.Cluster) field.ErrorList { return o.problems(c) },
 		Updated: o.Updated,
 		Warned:  ignored,
 		Changed: kept,
-	})
+	}))
 }
 
 // Updated are the problems that a Cluster didn't have before a change.

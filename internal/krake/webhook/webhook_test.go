@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -124,4 +126,57 @@ func TestCluster_warnsOfWhatHasNoEffect(t *testing.T) {
 	made.Spec.Kubeconfig.SecretRef.Name = "b"
 	g.Expect(c.Update(t.Context(), made)).To(Succeed())
 	g.Expect(seen).To(BeEmpty(), "it was made")
+}
+
+// What was made is in the account at the old URL: its Clusters would be FAILED, and what is outside would stay.
+func TestProvider_staysWhereItIsWhileClustersAreMadeByIt(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c, namespace := testenv.Client(t), testenv.Namespace(t)
+	provider := krakev1.InfrastructureProviderSpec{
+		Type: "im", IM: krakev1.IMProvider{URL: "https://im.example.com", SecretRef: krakev1.SecretReference{Name: "im"}},
+	}
+	own := &krakev1.InfrastructureProvider{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "im"}, Spec: provider}
+	global := &krakev1.GlobalInfrastructureProvider{ObjectMeta: metav1.ObjectMeta{Name: namespace}, Spec: provider}
+	by := func(name string, namespaced bool) krakev1.CloudSpec {
+		return krakev1.CloudSpec{Type: krakev1.CloudTypeIM, IM: &krakev1.IMCloud{
+			SecretRef: krakev1.SecretReference{Name: "dummy"},
+			CloudUse:  krakev1.CloudUse{InfrastructureProvider: krakev1.ProviderReference{Name: name, Namespaced: namespaced}},
+		}}
+	}
+	cloud := func(name string, spec krakev1.CloudSpec) *krakev1.Cloud {
+		return &krakev1.Cloud{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: spec}
+	}
+	clouds := []krakev1.AnyCloud{
+		cloud("of-its-own", by("im", true)), cloud("of-a-global-one", by(namespace, false)), cloud("of-another", by("im", false)),
+		&krakev1.GlobalCloud{ObjectMeta: metav1.ObjectMeta{Name: namespace}, Spec: by(namespace, false)},
+	}
+	for _, object := range []client.Object{own, global, clouds[0], clouds[1], clouds[2], clouds[3]} {
+		g.Expect(c.Create(t.Context(), object)).To(Succeed())
+	}
+	use := func(cloud krakev1.AnyCloud, clusters int32) {
+		t.Helper()
+		cloud.Known().Clusters = clusters
+		g.Expect(c.Status().Update(t.Context(), cloud)).To(Succeed())
+	}
+	move := func() (errs []error) {
+		own.Spec.IM.URL, global.Spec.IM.URL = own.Spec.IM.URL+"/", global.Spec.IM.URL+"/"
+		return []error{c.Update(t.Context(), own), c.Update(t.Context(), global)}
+	}
+	stays := func(cloud string) types.GomegaMatcher {
+		return MatchError(And(ContainSubstring("spec.im.url: Forbidden: Clusters are made by it on "+cloud), ContainSubstring("write another one")))
+	}
+	use(clouds[2], 1)
+	g.Expect(move()).To(HaveEach(Succeed()))
+	use(clouds[0], 1)
+	g.Expect(move()).To(HaveExactElements(stays("Cloud "+namespace+"/of-its-own"), Succeed()))
+	use(clouds[1], 1)
+	use(clouds[3], 2)
+	g.Expect(move()).To(HaveExactElements(
+		stays("Cloud "+namespace+"/of-its-own"), stays("Cloud "+namespace+"/of-a-global-one, GlobalCloud "+namespace)))
+	for _, object := range []client.Object{own, global} {
+		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(object), object)).To(Succeed())
+	}
+	own.Spec.IM.SecretRef.Name = "other"
+	g.Expect(c.Update(t.Context(), own)).To(Succeed(), "all else may change")
 }
