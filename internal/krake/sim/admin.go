@@ -40,7 +40,7 @@ type Item struct {
 	Name string `json:"name,omitempty"`
 	// User is the name of who made it; empty where that was a token.
 	User string `json:"user,omitempty"`
-	// Cloud is the type and the host of what it is in.
+	// Cloud is the type, the host and the project of what it is in, as far as there are such.
 	Cloud string              `json:"cloud,omitempty"`
 	State im.State            `json:"state"`
 	VMs   map[string]im.State `json:"vms,omitempty"`
@@ -82,8 +82,8 @@ func (s *Server) known(id string) (*infrastructure, error) {
 	return i, nil
 }
 
-// Status is a state that an infrastructure has in spite of the clock, until it is configured again. An empty one lets it follow from the
-// clock.
+// Status is a state that an infrastructure has in spite of the clock, until it is configured again, or, if it is Stopped or Off, started.
+// An empty one lets it follow from the clock.
 type Status struct {
 	ID    string   `json:"id"`
 	State im.State `json:"state"`

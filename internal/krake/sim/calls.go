@@ -1,11 +1,13 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -69,9 +71,7 @@ func (s *Server) create(c *call) (answer reply, _ error) {
 		i := &infrastructure{id: uuid.NewString(), user: c.who.user, userName: c.who.name, template: t, radl: radl, created: c.now}
 		i.byAdmin = s.config.OutputsByAdmin
 		i.name, _ = in(t, "metadata")["infra_name"].(string)
-		if cloud := c.who.cloud; cloud != nil {
-			i.cloud = cloud[im.FieldType] + " " + cloud[im.FieldHost]
-		}
+		i.cloud = cloudOf(c)
 		i.say(c.now, "Creating infrastructure %s", i.id)
 		i.resize(c.now, counts, s.config.Times.Launch.Duration)
 		if len(s.outcomes) > 0 {
@@ -84,6 +84,30 @@ func (s *Server) create(c *call) (answer reply, _ error) {
 		return nil
 	})
 	return answer, err
+}
+
+// cloudOf a call: type, host and project of the credential; empty without one.
+func cloudOf(c *call) string {
+	var place []string
+	for _, field := range []string{im.FieldType, im.FieldHost, "tenant", "tenant_domain_id"} {
+		if value := c.who.cloud[field]; value != "" {
+			place = append(place, value)
+		}
+	}
+	return strings.Join(place, " ")
+}
+
+// elsewhere refuses to touch machines with a login of another cloud than they are in. IM itself refuses too little. It takes the login
+// for the host that a machine was launched at (IM/connectors/OpenStack.py: get_driver). Without one the machine isn't deleted, but an
+// asynchronous DELETE has been answered with 200 by then, and the record stays (IM/InfrastructureInfo.py: destroy). With one of another
+// project of that host the machine isn't found, which counts as deleted (OpenStack.py: finalize): record gone, machine left. New machines
+// are launched in whatever cloud the login is of (IM/InfrastructureManager.py: AddResource). See https://github.com/grycap/im.
+func (i *infrastructure) elsewhere(c *call, what string) error {
+	if i.cloud == "" || i.cloud == cloudOf(c) {
+		return nil
+	}
+	kind, _, _ := strings.Cut(i.cloud, " ")
+	return refuse(http.StatusBadRequest, "%s: No auth data has been specified to %s.", what, kind)
 }
 
 // lackCloud lets all machines fail if nothing logs in to a cloud.
@@ -140,6 +164,9 @@ func (s *Server) update(c *call, i *infrastructure) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
+	if err := i.elsewhere(c, what); err != nil {
+		return reply{}, err
+	}
 	t, _, err := deploy(c, what)
 	if err != nil {
 		return reply{}, err
@@ -160,6 +187,7 @@ func (s *Server) update(c *call, i *infrastructure) (reply, error) {
 		}
 		i.template = t
 	}
+	i.cloud = cmp.Or(i.cloud, cloudOf(c))
 	added := i.resize(c.now, counts, s.config.Times.Launch.Duration)
 	if configure {
 		s.configure(c, i)
@@ -171,9 +199,13 @@ func (s *Server) update(c *call, i *infrastructure) (reply, error) {
 	return reply{media: uriList, field: "uri-list", value: uris, id: i.id}, nil
 }
 
-// configure an infrastructure again.
+// configure an infrastructure again. IM starts nothing for that: machines that were stopped stay so, whatever becomes of the rest
+// (IM/VirtualMachine.py: update_status), and its wait for the one that configures the others fails (IM/ConfManager.py: wait_vm_running).
 func (s *Server) configure(c *call, i *infrastructure) {
 	i.nextTrouble()
+	if i.off() && i.trouble == nil {
+		i.trouble = &Outcome{State: im.Unconfigured, Message: "the master VM is not running"}
+	}
 	i.lackCloud(c)
 	i.begin(c.now, s.config.Times.Configure.Duration)
 }
@@ -183,10 +215,17 @@ func (s *Server) reconfigure(c *call, i *infrastructure) (reply, error) {
 	return reply{media: textPlain, value: ""}, nil
 }
 
-func (s *Server) start(c *call, i *infrastructure) (reply, error) { return s.reconfigure(c, i) }
+// start machines, and configure nothing (IM/InfrastructureManager.py: StartInfrastructure).
+func (s *Server) start(c *call, i *infrastructure) (reply, error) {
+	if i.off() {
+		i.forced = ""
+	}
+	i.say(c.now, "Started")
+	return reply{media: textPlain, value: ""}, nil
+}
 
 func (s *Server) stop(c *call, i *infrastructure) (reply, error) {
-	i.stopped = true
+	i.forced = im.Stopped
 	i.say(c.now, "Stopped")
 	return reply{media: textPlain, value: ""}, nil
 }
@@ -197,6 +236,9 @@ func (s *Server) remove(c *call, i *infrastructure) (reply, error) {
 		_, err = flag(c, "force", false)
 	}
 	if err != nil {
+		return reply{}, err
+	}
+	if err := i.elsewhere(c, "Error Destroying Inf"); err != nil {
 		return reply{}, err
 	}
 	if i.creating(c.now) {
@@ -213,6 +255,9 @@ func (s *Server) removeMachine(c *call, i *infrastructure) (reply, error) {
 	at := slices.IndexFunc(i.machines, func(m machine) bool { return strconv.Itoa(m.id) == c.PathValue("vm") })
 	if at < 0 {
 		return reply{}, refuse(http.StatusNotFound, "Error Removing resources: Invalid VM ID")
+	}
+	if err := i.elsewhere(c, "Error Removing resources"); err != nil {
+		return reply{}, err
 	}
 	i.machines = slices.Delete(i.machines, at, at+1)
 	s.configure(c, i)

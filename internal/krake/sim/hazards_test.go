@@ -115,6 +115,48 @@ func TestCreate_withoutACloudFails(t *testing.T) {
 	})
 }
 
+func TestReconfigure_startsNoMachineThatWasStopped(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		id := b.create(single)
+		put := func(what string) {
+			b.Expect(b.ask("PUT", "/infrastructures/"+id+"/"+what, "").Status).To(Equal(200))
+			b.pass(time.Hour)
+		}
+		b.pass(time.Hour)
+		put("stop")
+		put("reconfigure")
+		b.Expect(b.state(id)).To(And(HaveField("State", im.Stopped), HaveField("VMs", HaveEach(im.Stopped))))
+		b.Expect(b.get("/infrastructures/" + id + "/contmsg").Text).To(ContainSubstring("is not running"))
+		put("start")
+		b.Expect(b.state(id).State).To(Equal(im.Unconfigured), "nothing could be configured")
+		put("reconfigure")
+		b.Expect(b.state(id).State).To(Equal(im.Configured))
+	})
+}
+
+// IM would forget, and leave, what is in the other cloud: the simulator refuses it, so that a test sees it.
+func TestCloud_anotherOneThanAnInfrastructureWasMadeInIsRefused(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		const openstack = `\nid = cloud;type = OpenStack;username = u;password = p;host = https://one.example.com;tenant = blue;tenant_domain_id = default`
+		in := func(from, to string) bench { return b.as(krake + strings.Replace(openstack, from, to, 1)) }
+		id := in("", "").create(single)
+		b.pass(time.Hour)
+		path := "/infrastructures/" + id
+		for name, other := range map[string]bench{
+			"type": in("OpenStack", "Dummy"), "host": in("one", "two"), "project": in("blue", "red"), "domain": in("default", "d"), "none": b.as(krake),
+		} {
+			for _, got := range []answer{
+				other.post(path, single), other.ask("DELETE", path+"?async=true", ""), other.ask("DELETE", path+"/vms/1", ""),
+			} {
+				b.Expect(got.Status).To(Equal(400), name)
+				b.Expect(got.Text).To(ContainSubstring("No auth data has been specified to OpenStack"), name)
+			}
+			b.Expect(other.get(path+"/state").Status).To(Equal(200), name)
+		}
+		b.Expect(in("username = u;password = p", "username = v;password = q").ask("DELETE", path, "").Status).To(Equal(200), "another user of the project")
+	})
+}
+
 func TestFaults_meetEachOperation(t *testing.T) {
 	inSimulatedTime(t, func(b bench) {
 		for _, operation := range []string{"getVersion", "listInfrastructures"} {
@@ -148,7 +190,7 @@ func TestAdmin_showsAndChangesWhatExists(t *testing.T) {
 		id := b.create(single)
 		b.pass(time.Hour)
 		shown := b.ask("GET", "/simulator/state", "")
-		for _, text := range []string{id, `"user":"krake"`, `"cloud":"Dummy "`, "infra_name: demo"} {
+		for _, text := range []string{id, `"user":"krake"`, `"cloud":"Dummy"`, "infra_name: demo"} {
 			b.Expect(shown.Text).To(ContainSubstring(text))
 		}
 		b.Expect(b.ask("POST", "/simulator/status", `{"id":"`+id+`","state":"unknown"}`).Status).To(Equal(204))

@@ -14,7 +14,7 @@ import (
 // infrastructure whose state follows from the clock.
 type infrastructure struct {
 	id, user, userName, name string
-	// cloud it is in, by its type and its host; empty without a credential of one.
+	// cloud it is in: see cloudOf.
 	cloud string
 	// template, or what it was made of instead, in RADL.
 	template template
@@ -32,8 +32,7 @@ type infrastructure struct {
 	// trouble of the configuration; nil if there is none.
 	trouble *Outcome
 	// forced is a state in spite of the clock.
-	forced  im.State
-	stopped bool
+	forced im.State
 	// deleted is when a DELETE was accepted, forgotten when it is gone; zero before. A record has come back after that.
 	deleted, forgotten time.Time
 	record             bool
@@ -120,7 +119,9 @@ func (i *infrastructure) begin(now time.Time, takes time.Duration) {
 			last = m.running
 		}
 	}
-	i.ready, i.stopped, i.forced = last.Add(takes), false, ""
+	if i.ready = last.Add(takes); !i.off() {
+		i.forced = ""
+	}
 	i.log = slices.DeleteFunc(i.log, func(e entry) bool { return e.at.After(now) })
 	i.say(last, "Configuring %d machines", len(i.machines))
 	if i.trouble == nil {
@@ -131,6 +132,9 @@ func (i *infrastructure) begin(now time.Time, takes time.Duration) {
 	i.say(at, "fatal: FAILED! => %s", i.trouble.Message)
 	i.say(at, "Some machines are %s", i.trouble.State)
 }
+
+// off reports whether the machines were stopped.
+func (i *infrastructure) off() bool { return i.forced == im.Stopped || i.forced == im.Off }
 
 func (i *infrastructure) say(at time.Time, format string, args ...any) {
 	i.log = append(i.log, entry{at, fmt.Sprintf(format, args...)})
@@ -156,8 +160,6 @@ func (i *infrastructure) stateOf(m machine, now time.Time) im.State {
 		return i.forced
 	case now.Before(m.running):
 		return im.Pending
-	case i.stopped:
-		return im.Stopped
 	case i.trouble != nil && i.trouble.State == im.Failed && i.trouble.After == 0:
 		return im.Failed
 	case now.Before(i.ready):
