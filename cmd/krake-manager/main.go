@@ -40,14 +40,14 @@ func newCommand() (*cobra.Command, *flags) {
 	f := &flags{}
 	command := manager.EngineCommand("bedplate-krake-manager", "Whole clusters through an infrastructure manager, on the best matching cloud",
 		func(ctx context.Context, options *manager.Options) error {
-			config, err := f.read()
+			config, err := f.read(options.WatchNamespace)
 			if err != nil {
 				return err
 			}
 			return run(ctx, options, config)
 		})
 	command.Flags().StringVar(&f.globalNamespace, "global-namespace", provider.DefaultGlobalNamespace,
-		"Namespace of the Secrets of GlobalClouds and GlobalInfrastructureProviders.")
+		"Namespace of the Secrets of GlobalClouds and GlobalInfrastructureProviders. If empty, these aren't used.")
 	command.Flags().StringSliceVar(&f.imports, "tosca-imports", nil, "What templates may import: URLs, or prefixes of URLs that end with /. "+
 		"If empty, templates may import nothing.")
 	command.Flags().DurationVar(&f.createDeadline, "create-deadline", provider.DefaultCreateDeadline,
@@ -58,10 +58,14 @@ func newCommand() (*cobra.Command, *flags) {
 	return command, f
 }
 
-// read the flags into the configuration of the controllers.
-func (f flags) read() (c provider.Config, err error) {
-	if problems := validation.IsDNS1123Label(f.globalNamespace); len(problems) > 0 {
+// read the flags into the configuration of the controllers, of a manager that watches one namespace, or, without one, all.
+func (f flags) read(watched string) (c provider.Config, err error) {
+	if problems := validation.IsDNS1123Label(f.globalNamespace); f.globalNamespace != "" && len(problems) > 0 {
 		return c, fmt.Errorf("--global-namespace %q: %s", f.globalNamespace, problems[0])
+	}
+	if watched != "" && f.globalNamespace != "" {
+		return c, fmt.Errorf("--namespace=%s: such a manager doesn't see which Global kinds the Clusters of other namespaces use, and would let "+
+			"go of them: set --global-namespace= (then it uses no Global kinds), or watch all namespaces", watched)
 	}
 	if f.createDeadline <= 0 {
 		return c, errors.New("--create-deadline: has to be positive")

@@ -12,10 +12,11 @@ import (
 
 func read(args ...string) (provider.Config, error) {
 	command, f := newCommand()
+	watched := command.Flags().Lookup("namespace")
 	if err := command.ParseFlags(args); err != nil {
 		return provider.Config{}, err
 	}
-	return f.read()
+	return f.read(watched.Value.String())
 }
 
 func TestFlags_areRead(t *testing.T) {
@@ -36,10 +37,23 @@ func TestFlags_areRead(t *testing.T) {
 }
 
 // A manager that misunderstands its flags doesn't start.
+// Each of several managers would let go of what the Clusters of the others use.
+func TestFlags_ofOneNamespaceLeaveGlobalKindsAlone(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	one, err := read("--namespace=blue", "--global-namespace=")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(one.GlobalNamespace).To(BeEmpty())
+	_, err = read("--namespace=blue")
+	g.Expect(err).To(MatchError(And(ContainSubstring("--namespace=blue: "), ContainSubstring("set --global-namespace= "))))
+	all, err := read("--global-namespace=")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(all.GlobalNamespace).To(BeEmpty())
+}
+
 func TestFlags_thatMakeNoSenseAreRefused(t *testing.T) {
 	t.Parallel()
 	for flag, says := range map[string]string{
-		"--global-namespace=":          `--global-namespace ""`,
 		"--global-namespace=a/b":       `--global-namespace "a/b"`,
 		"--tosca-imports=types/":       `--tosca-imports: "types/" isn't a URL with a host`,
 		"--tosca-imports=file:///etc/": `--tosca-imports: "file:///etc/" isn't a URL`,

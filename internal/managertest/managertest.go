@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -32,11 +33,16 @@ import (
 type Manager struct {
 	Scheme    *runtime.Scheme
 	Namespace string
+	// Cluster are kinds without a namespace, of which the manager sees only objects that have the label OwnLabel with its namespace.
+	Cluster []client.Object
 	// Poll interval, and settle time.
 	Poll, Settle time.Duration
 	// Reconciles are counted.
 	Reconciles *optest.Reconciles
 }
+
+// OwnLabel has the namespace of the manager that an object of Manager.Cluster is for.
+const OwnLabel = "test.bedplate.dev/of"
 
 // Setup registers the controllers of a manager.
 type Setup func(context.Context, ctrl.Manager, *graph.Engine, controller.Options) error
@@ -44,10 +50,14 @@ type Setup func(context.Context, ctrl.Manager, *graph.Engine, controller.Options
 // Run it until the test ends or it is stopped.
 func (m Manager) Run(t testing.TB, setup Setup) (stop func()) {
 	t.Helper()
+	own := map[client.Object]cache.ByObject{}
+	for _, kind := range m.Cluster {
+		own[kind] = cache.ByObject{Label: labels.SelectorFromSet(labels.Set{OwnLabel: m.Namespace})}
+	}
 	mgr, err := ctrl.NewManager(testenv.Config(t), ctrl.Options{
 		Scheme:     m.Scheme,
 		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{m.Namespace: {}}},
+		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{m.Namespace: {}}, ByObject: own},
 		Client:     client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)}, // each test has a manager
 	})

@@ -48,9 +48,12 @@ func (p *Place) note(loginWritten string, login, cloud *corev1.Secret) {
 // Places finds them.
 type Places struct {
 	client.Reader
-	// GlobalNamespace has the Secrets of Global kinds (--global-namespace).
+	// GlobalNamespace has the Secrets of Global kinds (--global-namespace). If it is empty, these aren't used.
 	GlobalNamespace string
 }
+
+// NoGlobal says why Global kinds aren't used, and the remedy.
+const NoGlobal = "this manager uses no Global kinds (--global-namespace is empty): write one of this namespace"
 
 // Of a Cluster in a namespace that is bound to a cloud. What is missing is an Invalid error that names it.
 func (p Places) Of(ctx context.Context, namespace string, bound krakev1.CloudReference) (*Place, error) {
@@ -65,7 +68,7 @@ func (p Places) Of(ctx context.Context, namespace string, bound krakev1.CloudRef
 	} else {
 		cloud := &krakev1.GlobalCloud{}
 		place.Cloud = cloud
-		if err := p.find(ctx, cloud, bound.Kind, client.ObjectKey{Name: bound.Name}); err != nil {
+		if err := p.findGlobal(ctx, cloud, bound.Kind, bound.Name); err != nil {
 			return nil, err
 		}
 	}
@@ -85,7 +88,7 @@ func (p Places) provide(ctx context.Context, place *Place, named krakev1.Provide
 		return err
 	}
 	provider := &krakev1.GlobalInfrastructureProvider{ObjectMeta: meta}
-	err := p.find(ctx, provider, "GlobalInfrastructureProvider", client.ObjectKeyFromObject(provider))
+	err := p.findGlobal(ctx, provider, "GlobalInfrastructureProvider", named.Name)
 	place.reach(provider, provider.Spec.IM, p.GlobalNamespace)
 	return err
 }
@@ -93,6 +96,13 @@ func (p Places) provide(ctx context.Context, place *Place, named krakev1.Provide
 func (p *Place) reach(provider client.Object, im krakev1.IMProvider, secrets string) {
 	p.Provider, p.url = provider, im.URL
 	p.Login = types.NamespacedName{Namespace: secrets, Name: im.SecretRef.Name}
+}
+
+func (p Places) findGlobal(ctx context.Context, object client.Object, kind, name string) error {
+	if p.GlobalNamespace == "" {
+		return fault.Invalidf("%s %s: %s", kind, name, NoGlobal)
+	}
+	return p.find(ctx, object, kind, client.ObjectKey{Name: name})
 }
 
 func (p Places) find(ctx context.Context, object client.Object, kind string, key client.ObjectKey) error {

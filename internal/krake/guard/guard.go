@@ -48,7 +48,7 @@ const ReasonInUse = "InUse"
 
 // Config of the guards.
 type Config struct {
-	// GlobalNamespace has the Secrets of Global kinds.
+	// GlobalNamespace has the Secrets of Global kinds. If it is empty, these aren't guarded: who doesn't see all that uses them lets go of it.
 	GlobalNamespace string
 	Options         controller.Options
 }
@@ -64,6 +64,9 @@ type Guards struct {
 func Setup(ctx context.Context, mgr ctrl.Manager, config Config) (*Guards, error) {
 	var failed []error
 	for _, kept := range kinds() {
+		if config.GlobalNamespace == "" && strings.HasPrefix(kept.name, "Global") {
+			continue
+		}
 		k := &keeper{mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("bedplate-krake"), kept}
 		failed = append(failed, k.setup(mgr, config.Options))
 	}

@@ -16,7 +16,8 @@ import (
 	"github.com/bedplate/bedplate/internal/credentials"
 )
 
-// Users are the kinds that log in with Secrets, and the ledgers of what was made with them: in their own namespace, those of Global kinds in the given one.
+// Users are the kinds that log in with Secrets, and the ledgers of what was made with them: in their own namespace, those of Global kinds
+// in the given one, unless that is empty: then these kinds aren't used.
 func Users(globalNamespace string) []credentials.Users {
 	secretOf := func(ref func(client.Object) krakev1.SecretReference) func(client.Object) types.NamespacedName {
 		return func(o client.Object) types.NamespacedName {
@@ -28,7 +29,7 @@ func Users(globalNamespace string) []credentials.Users {
 		}
 	}
 	ofCloud := secretOf(func(o client.Object) krakev1.SecretReference { return o.(krakev1.AnyCloud).Described().SecretRef() })
-	return []credentials.Users{
+	all := []credentials.Users{
 		{Kind: &krakev1.Cloud{}, List: &krakev1.CloudList{}, Title: "Clouds", SecretOf: ofCloud},
 		{Kind: &krakev1.GlobalCloud{}, List: &krakev1.GlobalCloudList{}, Title: "GlobalClouds", SecretOf: ofCloud},
 		{
@@ -45,6 +46,10 @@ func Users(globalNamespace string) []credentials.Users {
 		},
 		{Kind: &ledgerv1.Ledger{}, List: &ledgerv1.LedgerList{}, Title: "Ledgers", SecretOf: loginOf},
 	}
+	if globalNamespace == "" {
+		all = slices.DeleteFunc(all, func(u credentials.Users) bool { return strings.HasPrefix(u.Title, "Global") })
+	}
+	return all
 }
 
 // loginOf what a ledger has: its cloud may be another provider's by now, and no other user of IM sees what was made.

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
+	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
 	"github.com/bedplate/bedplate/internal/egress"
 	"github.com/bedplate/bedplate/internal/graph"
 	"github.com/bedplate/bedplate/internal/krake/im"
@@ -78,7 +79,7 @@ func StartIMIn(t *testing.T, api client.WithWatch, namespace string, change ...f
 	f.Transport = simulatortest.Transport(func(string) http.Handler { return server })
 	t.Cleanup(server.Close) // it ends calls that hang
 	f.Config = provider.Config{
-		GlobalNamespace: namespace, CreateDeadline: CreateDeadline, Egress: egress.Policy{Loopback: true}, Change: f.Paced(Poll),
+		CreateDeadline: CreateDeadline, Egress: egress.Policy{Loopback: true}, Change: f.Paced(Poll),
 	}
 	return f
 }
@@ -89,7 +90,7 @@ func (f *Fixture) RunControllers() (stop func()) {
 	scheme := runtime.NewScheme()
 	f.Expect(provider.AddToScheme(scheme)).To(Succeed())
 	return managertest.Manager{
-		Scheme: scheme, Namespace: f.Namespace, Poll: f.Poll, Settle: f.Settle, Reconciles: f.Reconciles,
+		Scheme: scheme, Namespace: f.Namespace, Cluster: []client.Object{&krakev1.GlobalCloud{}, &krakev1.GlobalInfrastructureProvider{}}, Poll: f.Poll, Settle: f.Settle, Reconciles: f.Reconciles,
 	}.Run(f.t, func(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, options controller.Options) error {
 		return provider.Setup(ctx, mgr, engine, f.Config, options)
 	})

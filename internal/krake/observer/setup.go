@@ -31,7 +31,7 @@ type Config struct {
 	Egress egress.Policy
 	// Interval between looks at a cluster that is well.
 	Interval time.Duration
-	// GlobalNamespace has the Secrets of Global kinds.
+	// GlobalNamespace has the Secrets of Global kinds. If it is empty, these aren't looked at.
 	GlobalNamespace string
 	// Change may modify the configuration of clients of IM.
 	Change  func(*im.Config)
@@ -41,13 +41,16 @@ type Config struct {
 
 // Setup registers the observers.
 func Setup(mgr ctrl.Manager, config Config) error {
-	return errors.Join(
+	err := errors.Join(
 		newClusters(mgr, config).setup(mgr),
 		newProviders(mgr, config, "InfrastructureProvider",
 			&krakev1.InfrastructureProvider{}, &krakev1.InfrastructureProviderList{}).setup(mgr),
-		newProviders(mgr, config, "GlobalInfrastructureProvider",
-			&krakev1.GlobalInfrastructureProvider{}, &krakev1.GlobalInfrastructureProviderList{}).setup(mgr),
 	)
+	if err != nil || config.GlobalNamespace == "" {
+		return err
+	}
+	return newProviders(mgr, config, "GlobalInfrastructureProvider",
+		&krakev1.GlobalInfrastructureProvider{}, &krakev1.GlobalInfrastructureProviderList{}).setup(mgr)
 }
 
 // conditioned is an object with conditions.

@@ -42,6 +42,9 @@ func open(a plan.Access) func(client.Object) plan.Infrastructure {
 		GlobalNamespace: a.GlobalNamespace, Imports: anyImport, CreateDeadline: provider.DefaultCreateDeadline,
 	}}
 	clouds := &scheduler.Decider{Reader: a.Client, Metrics: scheduler.NewMetrics(a.Client, a.Policy, clock.RealClock{})}
+	if a.GlobalNamespace == "" {
+		clouds.NoGlobal = cluster.NoGlobal
+	}
 	return func(object client.Object) plan.Infrastructure {
 		return &infrastructure{clusters: clusters, clouds: clouds, object: object.(*krakev1.Cluster)}
 	}

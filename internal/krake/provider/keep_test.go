@@ -8,12 +8,14 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
 	"github.com/bedplate/bedplate/internal/httpclient"
 	"github.com/bedplate/bedplate/internal/krake/guard"
 	"github.com/bedplate/bedplate/internal/krake/kraketest"
+	"github.com/bedplate/bedplate/internal/managertest"
 )
 
 // A whole file is deleted at once: cloud, provider and Secrets stay until the infrastructure is gone.
@@ -88,4 +90,48 @@ func TestKeep_nothingIsMadeOnACloudThatMayStillMove(t *testing.T) {
 	f.RunControllers()
 	f.UntilState(f.CreateCluster("demo"), krakev1.StateConnecting)
 	f.Expect(early.Load()).To(BeZero())
+}
+
+// Managers of one namespace each don't see what the Clusters of others use: they leave it alone, and use none of it.
+func TestGlobal_kindsAreLeftAloneWithoutANamespaceForTheirSecrets(t *testing.T) {
+	t.Parallel()
+	f := kraketest.StartIM(t)
+	f.Config.GlobalNamespace = ""
+	f.Observe()
+	made := f.CreateCloud()
+	of := metav1.ObjectMeta{
+		Name: f.Namespace, Labels: map[string]string{managertest.OwnLabel: f.Namespace}, Finalizers: []string{guard.Finalizer},
+	}
+	im := &krakev1.GlobalInfrastructureProvider{ObjectMeta: of, Spec: krakev1.InfrastructureProviderSpec{
+		Type: "im", IM: krakev1.IMProvider{URL: kraketest.Address, SecretRef: krakev1.SecretReference{Name: kraketest.ProviderName}},
+	}}
+	cloud := &krakev1.GlobalCloud{ObjectMeta: of, Spec: *made.Spec.DeepCopy()}
+	cloud.Spec.IM.InfrastructureProvider = krakev1.ProviderReference{Name: im.Name}
+	f.Create(im)
+	f.Create(cloud)
+	kraketest.Change(f, made, func(c *krakev1.Cloud) { c.Spec.IM.InfrastructureProvider = cloud.Spec.IM.InfrastructureProvider })
+	f.RunControllers()
+
+	const remedy = "this manager uses no Global kinds (--global-namespace is empty): "
+	c := f.CreateCluster("demo") // the Cloud's provider is a Global one
+	f.UntilReason(c, krakev1.InfrastructureReadyCondition, "Invalid", "GlobalInfrastructureProvider "+im.Name+": "+remedy)
+	f.Delete(c)
+	f.UntilGone(c)
+	f.Delete(made)
+	f.UntilGone(made)
+	c = f.CreateCluster("another")
+	f.UntilReason(c, krakev1.ScheduledCondition, "NoSuitableCloud", "there is no cloud: write a Cloud in this namespace")
+	f.Create(&krakev1.CloudBinding{ObjectMeta: meta(f, "another"), Spec: krakev1.CloudBindingSpec{
+		Cluster: krakev1.ClusterReference{Name: "another"}, Cloud: cloud.Reference(),
+	}})
+	f.UntilReason(c, krakev1.ScheduledCondition, "NotFound", cloud.Reference().String()+": named by CloudBinding another: "+remedy)
+	for _, object := range []interface {
+		client.Object
+		GetConditions() []metav1.Condition
+	}{im, cloud} {
+		f.Expect(f.Read(object)).To(Succeed())
+		f.Expect(object.GetFinalizers()).To(ConsistOf(guard.Finalizer))
+		f.Expect(object.GetConditions()).To(BeEmpty())
+	}
+	f.Expect(cloud.Status).To(BeZero())
 }

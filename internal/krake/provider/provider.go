@@ -48,7 +48,8 @@ func Lists() []client.ObjectList { return []client.ObjectList{&krakev1.ClusterLi
 
 // Config of the controllers.
 type Config struct {
-	// GlobalNamespace has the Secrets of Global kinds.
+	// GlobalNamespace has the Secrets of Global kinds. If it is empty, these aren't used: a manager of one namespace doesn't see who else uses
+	// them.
 	GlobalNamespace string
 	// Imports are what templates may import.
 	Imports tosca.Imports
@@ -91,11 +92,15 @@ func Setup(ctx context.Context, mgr ctrl.Manager, engine *graph.Engine, config C
 			Clock: engine.Clock, Options: options,
 		})
 	}
+	noGlobal := ""
+	if config.GlobalNamespace == "" {
+		noGlobal = cluster.NoGlobal
+	}
 	return errors.Join(
 		observed,
 		clusters.SetupWithManager(mgr, options),
 		scheduler.Setup(mgr, scheduler.Config{
-			Egress: config.Egress, Seed: config.Seed, Poll: engine.Poll, Clock: clock.RealClock{}, Options: options,
+			Egress: config.Egress, NoGlobal: noGlobal, Seed: config.Seed, Poll: engine.Poll, Clock: clock.RealClock{}, Options: options,
 		}),
 		mgr.Add(&ledgers.Keeper{Store: engine.Store, Poll: engine.Poll, Owners: Lists()}),
 	)

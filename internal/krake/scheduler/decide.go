@@ -26,6 +26,8 @@ type Decision struct {
 type Decider struct {
 	client.Reader
 	Metrics *Metrics
+	// NoGlobal is that of Config.
+	NoGlobal string
 	// Seed of the choice among equal clouds.
 	Seed uint64
 }
@@ -68,28 +70,38 @@ func (d *Decider) Decide(ctx context.Context, cluster *krakev1.Cluster) (Decisio
 // follow a binding by hand, whatever the constraints are.
 func (d *Decider) follow(ctx context.Context, binding *krakev1.CloudBinding) (Decision, error) {
 	wanted := binding.Spec.Cloud
+	text := fmt.Sprintf("%s: named by CloudBinding %s", wanted, binding.Name)
 	var cloud client.Object = &krakev1.Cloud{}
 	key := client.ObjectKey{Namespace: binding.Namespace, Name: wanted.Name}
 	if wanted.Kind == krakev1.KindGlobalCloud {
 		cloud, key.Namespace = &krakev1.GlobalCloud{}, ""
+		if d.NoGlobal != "" {
+			return notFound(text + ": " + d.NoGlobal), nil
+		}
 	}
 	err := d.Get(ctx, key, cloud)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return Decision{}, fmt.Errorf("get %s: %w", wanted, err)
 	}
-	text := fmt.Sprintf("%s: named by CloudBinding %s", wanted, binding.Name)
 	if err == nil && cloud.GetDeletionTimestamp().IsZero() {
 		return Decision{Cloud: &wanted, Reason: ReasonBound, Message: text, note: text}, nil
 	}
-	text += ", doesn't exist or is being deleted: write it, or delete the CloudBinding"
-	return Decision{Reason: ReasonNotFound, code: krakev1.ReasonNotFound, Message: text, note: text}, nil
+	return notFound(text + ", doesn't exist or is being deleted: write it, or delete the CloudBinding"), nil
+}
+
+func notFound(text string) Decision {
+	return Decision{Reason: ReasonNotFound, code: krakev1.ReasonNotFound, Message: text, note: text}
 }
 
 // clouds that Clusters of a namespace may be made on.
 func (d *Decider) clouds(ctx context.Context, namespace string) (clouds []krakev1.AnyCloud, _ error) {
 	var own krakev1.CloudList
 	var global krakev1.GlobalCloudList
-	if err := errors.Join(d.List(ctx, &own, client.InNamespace(namespace)), d.List(ctx, &global)); err != nil {
+	err := d.List(ctx, &own, client.InNamespace(namespace))
+	if d.NoGlobal == "" {
+		err = errors.Join(err, d.List(ctx, &global))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("list the clouds: %w", err)
 	}
 	for i := range own.Items {

@@ -55,7 +55,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	before := cluster.DeepCopy()
-	o, err := (&Decider{Reader: r.Client, Metrics: r.metrics, Seed: r.Seed}).Decide(ctx, cluster)
+	o, err := (&Decider{Reader: r.Client, Metrics: r.metrics, NoGlobal: r.NoGlobal, Seed: r.Seed}).Decide(ctx, cluster)
 	if err != nil {
 		return ctrl.Result{}, err
 	}

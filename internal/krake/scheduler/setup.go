@@ -32,6 +32,8 @@ import (
 type Config struct {
 	// Egress says which Prometheus servers may be asked.
 	Egress egress.Policy
+	// NoGlobal says why GlobalClouds aren't used; empty if they are.
+	NoGlobal string
 	// Seed of the choice among equal clouds.
 	Seed uint64
 	// Poll is how often values of metrics are looked at without an event.
@@ -47,12 +49,15 @@ func Setup(mgr ctrl.Manager, config Config) error {
 	scheduler := &reconciler{
 		Client: mgr.GetClient(), events: mgr.GetEventRecorder("bedplate-krake"), metrics: metrics, Config: config,
 	}
-	return errors.Join(
+	err := errors.Join(
 		scheduler.setup(mgr),
 		(&bindings{mgr.GetClient()}).setup(mgr, config.Options),
 		(&clouds{mgr.GetClient(), metrics, config.Poll, func() cloud { return &krakev1.Cloud{} }}).setup(mgr, config.Options),
-		(&clouds{mgr.GetClient(), metrics, config.Poll, func() cloud { return &krakev1.GlobalCloud{} }}).setup(mgr, config.Options),
 	)
+	if err != nil || config.NoGlobal != "" {
+		return err
+	}
+	return (&clouds{mgr.GetClient(), metrics, config.Poll, func() cloud { return &krakev1.GlobalCloud{} }}).setup(mgr, config.Options)
 }
 
 // described: specs and labels count, statuses don't.
