@@ -354,6 +354,7 @@ func TestDescribe_showsWhereAKrakeClusterIsAndWhy(t *testing.T) {
 			ContainSubstring("infrastructure "+object.Status.ClusterID), ContainSubstring("state "+string(object.Status.State)), ContainSubstring("cloud Cloud cloud, chosen"),
 			ContainSubstring("Cloud cloud: chosen (score 0, no metrics)"), ContainSubstring("Node/wn-1"), ContainSubstring("no network"),
 			ContainSubstring("MemoryPressure it has 10 MiB"), Not(ContainSubstring("enough")),
+			ContainSubstring("VM 0 configured"), ContainSubstring("VM 1 configured"), Not(ContainSubstring("log of")),
 		))
 	}
 	e.Expect(e.IM.Calls()).To(Equal(called), "nothing outside is asked")
@@ -375,5 +376,6 @@ func TestDescribe_showsTheLogOfAKrakeClusterThatHasFailed(t *testing.T) {
 	e.RunControllers()
 	e.CreateCluster("demo")
 	e.Eventually(func() string { return e.succeeds("", "describe", "krake", "demo") }).Should(
-		And(ContainSubstring("out of cheese"), ContainSubstring("state FAILED"), ContainSubstring("reason RECONFIGURE_FAILED")))
+		And(ContainSubstring("state FAILED"), ContainSubstring("reason RECONFIGURE_FAILED"), ContainSubstring("VM 0 unconfigured"),
+			MatchRegexp(`log of the infrastructure, its end\n(.*\n)* +[0-9-]+ [0-9:]+ fatal: FAILED! => out of cheese\n`)))
 }

@@ -12,6 +12,13 @@ const KindInfrastructure = "infrastructure"
 // MaxTOSCA is how long a template may be, in bytes: the spec, the copy of what was applied and kubectl's annotation are in one object.
 const MaxTOSCA = 200 << 10
 
+// Bounds of what a status has of an infrastructure: machines, bytes of the ID of one, lines of the log.
+const (
+	MaxVMs  = 100
+	MaxVMID = 64
+	MaxLog  = 10
+)
+
 // ClusterSpec says what the cluster consists of, and which clouds it may be made on. One that exists already is registered with its
 // kubeconfig alone, and only observed.
 //
@@ -164,6 +171,22 @@ type ClusterStatus struct {
 	// +optional
 	Retries int32 `json:"retries,omitempty"`
 
+	// vms are the virtual machines of the infrastructure, at most 100, as they
+	// were seen last: first those that aren't configured.
+	// +optional
+	// +listType=map
+	// +listMapKey=id
+	// +kubebuilder:validation:MaxItems=100
+	VMs []VMStatus `json:"vms,omitempty"`
+
+	// log is the end of the provider's log, at most 10 lines, as long as the
+	// infrastructure is failed or unconfigured. It has no credentials.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	// +kubebuilder:validation:items:MaxLength=310
+	Log []string `json:"log,omitempty"`
+
 	// nodes of the cluster, at most 500: first those with a problem.
 	// +optional
 	// +listType=map
@@ -188,6 +211,20 @@ type CloudReference struct {
 
 // String is for people.
 func (r CloudReference) String() string { return r.Kind + " " + r.Name }
+
+// VMStatus is how a virtual machine was seen last.
+type VMStatus struct {
+	// id that the provider gave it, such as 0.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	ID string `json:"id,omitempty"`
+
+	// state in the provider's word, such as configured.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	State string `json:"state,omitempty"`
+}
 
 // NodeStatus is how a node of a cluster was seen last.
 type NodeStatus struct {

@@ -26,7 +26,7 @@ type infrastructure struct {
 	log []string
 }
 
-// logLines of a failed infrastructure are in messages.
+// logLines of a failed infrastructure are in messages. The status has more.
 const logLines = 3
 
 // infrastructureKind are infrastructures. The template carries the tag: its owner, and no key, since an owner has one.
@@ -78,7 +78,7 @@ func (n *node) get(ctx context.Context, id string) (*infrastructure, error) {
 	}
 	found.Infrastructure = *state
 	if state.State == im.Failed || state.State == im.Unconfigured {
-		found.log, err = n.api.ContMsg(ctx, id, logLines)
+		found.log, err = n.api.ContMsg(ctx, id, krakev1.MaxLog)
 	}
 	return found, err
 }
@@ -158,5 +158,5 @@ func (i *infrastructure) said() string {
 	if len(i.log) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; its log ends with: %s", strings.Join(i.log, " | "))
+	return fmt.Sprintf("; its log ends with: %s", strings.Join(i.log[max(0, len(i.log)-logLines):], " | "))
 }

@@ -85,8 +85,8 @@ func (n *node) want(ctx context.Context) graph.Ref {
 // Delete the infrastructure. What its kubeconfig is in goes with the object.
 func (n *node) Delete(ctx context.Context, finalizer string) (ctrl.Result, error) {
 	result, err := n.graph.DeleteAndRelease(ctx, finalizer)
-	if n.graph.ID(infrastructureKey) == "" {
-		n.object.Status.ClusterID = ""
+	if status := &n.object.Status; n.graph.ID(infrastructureKey) == "" {
+		status.ClusterID, status.VMs, status.Log = "", nil, nil
 	}
 	return result, err
 }

@@ -27,6 +27,12 @@ func (n *node) project() {
 		}
 	}
 	seen := n.made.Object()
+	switch {
+	case status.ClusterID == "":
+		status.VMs, status.Log = nil, nil
+	case seen != nil && seen.State != "": // it was looked at closely
+		status.VMs, status.Log = vmsOf(seen.VMs), seen.log
+	}
 	if seen == nil || n.template == nil {
 		return
 	}

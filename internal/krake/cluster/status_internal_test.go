@@ -1,12 +1,15 @@
 package cluster
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
+	"github.com/bedplate/bedplate/internal/krake/im"
 )
 
 // is a condition in short: its status and its reason, both of which may be empty.
@@ -127,4 +130,22 @@ func TestStateOf(t *testing.T) {
 		}
 		g.Expect(reason).To(HaveValue(HaveField("Code", row.reason)), name)
 	}
+}
+
+func TestVMs_areBoundedWithThoseFirstThatAreNotWell(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	all := map[string]im.State{"7": im.Failed, "12": im.Running, "5000": im.Off, strings.Repeat("9", 65): im.Failed}
+	for i := range 200 {
+		if id := strconv.Itoa(i); all[id] == "" {
+			all[id] = im.Configured
+		}
+	}
+	shown := vmsOf(all)
+	g.Expect(shown).To(HaveLen(100))
+	g.Expect(shown[:5]).To(HaveExactElements(
+		krakev1.VMStatus{ID: "7", State: "failed"}, krakev1.VMStatus{ID: "12", State: "running"}, krakev1.VMStatus{ID: "5000", State: "off"},
+		krakev1.VMStatus{ID: "0", State: "configured"}, krakev1.VMStatus{ID: "1", State: "configured"},
+	))
+	g.Expect(vmsOf(nil)).To(BeNil())
 }

@@ -19,8 +19,8 @@ import (
 // Kinds that can be described. Cluster API has a kind Cluster, too.
 var Kinds = []describe.Kind{{
 	Names: []string{"krake", "krc"}, Read: cluster,
-	Shows: `a Cluster of Krake's: its cloud, and why it is that one; its infrastructure, with the end of its log if
-it has failed; and its nodes. Those that aren't well come first`,
+	Shows: `a Cluster of Krake's: its cloud, and why it is that one; its infrastructure, with its machines, and the end
+of its log if it has failed; and its nodes. Those that aren't well come first`,
 }}
 
 func cluster(ctx context.Context, c client.Client, namespace, name string) (*describe.Object, error) {
@@ -65,8 +65,16 @@ func details(object *krakev1.Cluster) (all []describe.Detail) {
 	if status.Reason != nil { // its message is that of a condition
 		say("reason", string(status.Reason.Code), nil)
 	}
-	if status.ScheduledTo == nil {
-		return all
+	if status.ScheduledTo != nil {
+		all = append(all, placed(status)...)
+	}
+	return all
+}
+
+// placed is what there is to know of a Cluster that is bound to a cloud: why to that one, and what is there.
+func placed(status krakev1.ClusterStatus) (all []describe.Detail) {
+	say := func(name, text string, at *metav1.Time) {
+		all = append(all, describe.Detail{Name: name, Text: text, Time: at})
 	}
 	say("cloud", status.ScheduledTo.String()+", chosen", status.ScheduledAt)
 	if scheduled := meta.FindStatusCondition(status.Conditions, krakev1.ScheduledCondition); scheduled != nil {
@@ -76,6 +84,15 @@ func details(object *krakev1.Cluster) (all []describe.Detail) {
 	}
 	if status.LastAppliedTOSCAHash != "" {
 		say("template", "with the hash "+status.LastAppliedTOSCAHash[:min(12, len(status.LastAppliedTOSCAHash))]+" was applied last", nil)
+	}
+	for _, vm := range status.VMs {
+		say("VM "+vm.ID, vm.State, nil)
+	}
+	if len(status.Log) > 0 {
+		say("log of the infrastructure, its end", "", nil)
+	}
+	for _, line := range status.Log {
+		say("  "+line, "", nil)
 	}
 	return all
 }

@@ -104,7 +104,7 @@ func (f *Fixture) look(status map[string]any) (all []string, moving bool) {
 		all = append(all, names.Text("infrastructure", detail))
 	}
 	if status != nil {
-		all = append(all, names.Text("status", status, "conditions", "nodes"))
+		all = append(all, names.Text("status", status, "conditions", "nodes", "vms", "log"))
 	}
 	return all, moving
 }
