@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,17 +52,7 @@ deletes them. With the largest:
 restarts the manager with its defaults, and measures while nothing changes; asks the site for each instance as well, for
 comparison. In the end nodes join a cluster, for the cloud controller manager. docs/performance.md explains the figures.`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := b.findTools(); err != nil {
-				return err
-			}
-			report, err := b.run(c.Context())
-			if report == nil {
-				return err
-			}
-			report.print(c.OutOrStdout()) // what there is, if it isn't everything
-			return errors.Join(err, write(report, b.file))
-		},
+		RunE: measuring(&b, func(ctx context.Context) (*report, error) { return b.run(ctx) }),
 	}
 	flags := command.Flags()
 	flags.IntSliceVar(&b.sizes, "machines", []int{500, 5000}, "numbers of machines, one after the other; 0 for none")
@@ -86,9 +77,23 @@ func (b *bench) flags(flags *pflag.FlagSet, file string) {
 	flags.StringVar(&b.bin, "tools", "", "folder with the tools (default: see `make tools`)")
 }
 
-func (b *bench) findTools() (err error) {
-	b.tools, err = tools.Find(b.bin)
-	return err
+// measuring runs a bench with its flags. Of its report is printed and written what there is, if it isn't everything.
+func measuring[Report interface {
+	comparable
+	print(io.Writer)
+}](b *bench, run func(context.Context) (Report, error)) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, _ []string) (err error) {
+		if b.tools, err = tools.Find(b.bin); err != nil {
+			return err
+		}
+		var none Report
+		report, err := run(c.Context())
+		if report == none {
+			return err
+		}
+		report.print(c.OutOrStdout())
+		return errors.Join(err, write(report, b.file))
+	}
 }
 
 func (b bench) run(ctx context.Context) (*report, error) {

@@ -31,17 +31,7 @@ func krakeCommand() *cobra.Command {
 measures while nothing changes, and then while the infrastructure manager is suspended and all Clusters are changed. In the end
 everything is deleted. docs/performance.md explains the figures.`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := b.findTools(); err != nil {
-				return err
-			}
-			report, err := b.run(c.Context())
-			if report == nil {
-				return err
-			}
-			report.print(c.OutOrStdout()) // what there is, if it isn't everything
-			return errors.Join(err, write(report, b.file))
-		},
+		RunE: measuring(&b.bench, func(ctx context.Context) (*krakeFigures, error) { return b.run(ctx) }),
 	}
 	flags := command.Flags()
 	flags.IntVar(&b.number, "clusters", 500, "number of Clusters that are made at once")

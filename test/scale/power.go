@@ -31,17 +31,7 @@ func powerCommand() *cobra.Command {
 the simulated services take. Then many clusters at once: measures until all are provisioned, restarts the manager with its defaults, and
 measures while nothing changes. Each time everything is deleted in the end. docs/performance.md explains the figures.`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := b.findTools(); err != nil {
-				return err
-			}
-			report, err := b.run(c.Context())
-			if report == nil {
-				return err
-			}
-			report.print(c.OutOrStdout()) // what there is, if it isn't everything
-			return errors.Join(err, write(report, b.file))
-		},
+		RunE: measuring(&b.bench, func(ctx context.Context) (*powerReport, error) { return b.run(ctx) }),
 	}
 	flags := command.Flags()
 	flags.BoolVar(&b.alone, "alone", true, "measure one cluster at the speed of life first")
