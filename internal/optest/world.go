@@ -35,6 +35,8 @@ type World struct {
 	Poll time.Duration
 	// CallsAtRest and ReconcilesAtRest bound both in each poll interval while nothing changes.
 	CallsAtRest, ReconcilesAtRest float64
+	// Judge has the conditions and the status of an object that has none itself: it exists already, and uses the object.
+	Judge client.Object
 	// Conditions is where the object has them; by default in status.conditions. Condition says whether it matches its spec; default Ready.
 	Conditions []string
 	Condition  string
@@ -105,6 +107,20 @@ func (w *lived) example() (*unstructured.Unstructured, error) {
 	return object, nil
 }
 
+// judgement is the object whose status says what has become of the object.
+func (w *lived) judgement(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if w.Judge == nil {
+		return object, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if err := w.Client.Get(ctx, client.ObjectKeyFromObject(w.Judge), w.Judge); err != nil {
+		return nil, fmt.Errorf("read who judges the object: %w", err)
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(w.Judge)
+	return &unstructured.Unstructured{Object: fields}, err
+}
+
 // read the object.
 func (w *lived) read(ctx context.Context) (*unstructured.Unstructured, error) {
 	object, err := w.example()
@@ -150,6 +166,9 @@ func (w *lived) settle(ctx context.Context, long bool) (s state, _ error) {
 		if err != nil {
 			return s, fmt.Errorf("read the object: %w", err)
 		}
+		if object, err = w.judgement(ctx, object); err != nil {
+			return s, err
+		}
 		s = w.stateOf(object)
 		now := s.text(object)
 		if now != last || s.moving {
@@ -158,7 +177,7 @@ func (w *lived) settle(ctx context.Context, long bool) (s state, _ error) {
 		seen++
 		quiet, worked := time.Since(changed), w.Reconciles()-reconciles
 		switch {
-		case s.ready && !long && quiet >= brief*w.Poll && seen > brief:
+		case s.ready && !long && w.Judge == nil && quiet >= brief*w.Poll && seen > brief:
 			return s, nil
 		case quiet >= rest*w.Poll && seen > rest && (worked >= leastReconciles && w.judged(object) || quiet >= unreconciled*rest*w.Poll):
 			return s, w.atRest(w.Calls()-calls, worked, quiet)
