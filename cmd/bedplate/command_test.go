@@ -106,18 +106,25 @@ type ends struct {
 func start(t *testing.T, change ...func(*sim.Config)) *ends {
 	t.Helper()
 	e := &ends{Fixture: bmmtest.Start(t, change...), t: t}
+	e.management, e.kubeconfig = wireManagement(t, e.Namespace)
+	e.datacenter = newWire(t, e.Endpoint, http.DefaultTransport)
+	return e
+}
+
+// wireManagement is a wire to the management cluster, and a kubeconfig that leads to it.
+func wireManagement(t *testing.T, namespace string) (management *wire, kubeconfig string) {
+	t.Helper()
+	g := NewWithT(t)
 	config := testenv.Config(t)
 	transport, err := rest.TransportFor(config)
-	e.Expect(err).NotTo(HaveOccurred())
-	e.management = newWire(t, config.Host, transport)
-	e.datacenter = newWire(t, e.Endpoint, http.DefaultTransport)
-	e.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	e.Expect(clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"test": {Server: e.management.url}},
-		Contexts:       map[string]*clientcmdapi.Context{"test": {Cluster: "test", Namespace: e.Namespace}},
+	g.Expect(err).NotTo(HaveOccurred())
+	management, kubeconfig = newWire(t, config.Host, transport), filepath.Join(t.TempDir(), "kubeconfig")
+	g.Expect(clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"test": {Server: management.url}},
+		Contexts:       map[string]*clientcmdapi.Context{"test": {Cluster: "test", Namespace: namespace}},
 		CurrentContext: "test",
-	}, e.kubeconfig)).To(Succeed())
-	return e
+	}, kubeconfig)).To(Succeed())
+	return management, kubeconfig
 }
 
 // loopback is where the simulator is.

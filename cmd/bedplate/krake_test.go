@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,9 +11,6 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	krakev1 "github.com/bedplate/bedplate/api/krake/v1alpha1"
@@ -40,16 +36,7 @@ func startKrake(t *testing.T, start func(*testing.T, ...func(*sim.Config)) *krak
 	server := httptest.NewServer(e.IM)
 	t.Cleanup(server.Close)
 	e.manager = newWire(t, server.URL, http.DefaultTransport)
-	config := testenv.Config(t)
-	transport, err := rest.TransportFor(config)
-	e.Expect(err).NotTo(HaveOccurred())
-	e.management = newWire(t, config.Host, transport)
-	e.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	e.Expect(clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"test": {Server: e.management.url}},
-		Contexts:       map[string]*clientcmdapi.Context{"test": {Cluster: "test", Namespace: e.Namespace}},
-		CurrentContext: "test",
-	}, e.kubeconfig)).To(Succeed())
+	e.management, e.kubeconfig = wireManagement(t, e.Namespace)
 	return e
 }
 

@@ -3,23 +3,18 @@ package main
 import (
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/bedplate/bedplate/api/powervs/v1beta2"
 	"github.com/bedplate/bedplate/examples"
 	"github.com/bedplate/bedplate/internal/powervs/powervstest"
 	"github.com/bedplate/bedplate/internal/powervs/sim"
-	"github.com/bedplate/bedplate/internal/testenv"
 )
 
 // powervsEnds are a management cluster and an account of IBM Cloud, each behind a wire.
@@ -36,16 +31,7 @@ func startPowerVS(t *testing.T, start func(*testing.T, ...func(*sim.Config)) *po
 	server := httptest.NewServer(e.Cloud)
 	t.Cleanup(server.Close)
 	e.cloud = newWire(t, server.URL, http.DefaultTransport)
-	config := testenv.Config(t)
-	transport, err := rest.TransportFor(config)
-	e.Expect(err).NotTo(HaveOccurred())
-	e.management = newWire(t, config.Host, transport)
-	e.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	e.Expect(clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"test": {Server: e.management.url}},
-		Contexts:       map[string]*clientcmdapi.Context{"test": {Cluster: "test", Namespace: e.Namespace}},
-		CurrentContext: "test",
-	}, e.kubeconfig)).To(Succeed())
+	e.management, e.kubeconfig = wireManagement(t, e.Namespace)
 	return e
 }
 

@@ -86,16 +86,22 @@ times as large in memory, a byte each second, or objects that weren't asked for.
 			return simulateBMM(cmd.Context(), o)
 		},
 	}
+	o.flags(command, "sites, IP blocks, machines, tokens (default: a small site)", "the machines' disks and logs; empty: machines don't boot")
 	flags := command.Flags()
-	flags.StringVar(&o.config, "config", "", "YAML file with what is simulated: sites, IP blocks, machines, tokens (default: a small site)")
-	flags.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address to listen on; plain HTTP, so only loopback")
-	flags.StringVar(&o.dir, "dir", "", "folder for the machines' disks and logs; empty: machines don't boot")
-	flags.Float64Var(&o.speed, "speed", 0, "simulated seconds per second; 0: as in the --config file")
 	flags.StringVar((*string)(&o.hostile), "hostile", "", fmt.Sprintf("attack the clients, in one way or in all: %s", hostile.Names()))
 	flags.Uint64Var(&o.seed, "seed", 1, "with --hostile: what is random depends on it")
 	flags.IntVar(&o.trust, "trust", 0, "with --hostile: percentage of calls that are answered correctly")
-	addToolsFlag(command, &o.tools)
 	return command
+}
+
+// flags of all simulators: what a file says is simulated, and what a folder is for.
+func (o *simulateOptions) flags(command *cobra.Command, config, dir string) {
+	flags := command.Flags()
+	flags.StringVar(&o.config, "config", "", "YAML file with what is simulated: "+config)
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address to listen on; plain HTTP, so only loopback")
+	flags.StringVar(&o.dir, "dir", "", "folder for "+dir)
+	flags.Float64Var(&o.speed, "speed", 0, "simulated seconds per second; 0: as in the --config file")
+	addToolsFlag(command, &o.tools)
 }
 
 func simulateHostile(ctx context.Context, o simulateOptions) error {
@@ -115,12 +121,9 @@ func simulateHostile(ctx context.Context, o simulateOptions) error {
 
 func simulateBMM(ctx context.Context, o simulateOptions) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	world, err := loadWorld(o.config)
+	world, err := loadWorld(o, sim.DefaultWorld, sim.Load, func(w *sim.Config) *float64 { return &w.Speed })
 	if err != nil {
 		return err
-	}
-	if o.speed != 0 {
-		world.Speed = o.speed
 	}
 	listener, err := listenLoopback(ctx, o.listen)
 	if err != nil {
@@ -148,11 +151,19 @@ func simulateBMM(ctx context.Context, o simulateOptions) error {
 	return serve(ctx, listener, server)
 }
 
-func loadWorld(path string) (sim.Config, error) {
-	if path == "" {
-		return sim.DefaultWorld(), nil
+// loadWorld reads what is simulated, and has a speed.
+func loadWorld[World any](
+	o simulateOptions, standard func() World, load func(path string) (World, error), speed func(*World) *float64,
+) (world World, err error) {
+	if world = standard(); o.config != "" {
+		if world, err = load(o.config); err != nil {
+			return world, err
+		}
 	}
-	return sim.Load(path)
+	if o.speed != 0 {
+		*speed(&world) = o.speed
+	}
+	return world, nil
 }
 
 // listenLoopback refuses addresses that others can reach: the simulator has no TLS.

@@ -50,26 +50,15 @@ seed), status, vanish, outcomes and apikeys; DELETE faults, chaos and tokens.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return simulateIBMCloud(cmd.Context(), o) },
 	}
-	flags := command.Flags()
-	flags.StringVar(&o.config, "config", "", "YAML file with what is simulated: API keys, zones, workspaces, quotas (default: an empty account)")
-	flags.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address to listen on; plain HTTP, so only loopback")
-	flags.StringVar(&o.dir, "dir", "", "folder for the servers' disks and logs; empty: servers don't boot")
-	flags.Float64Var(&o.speed, "speed", 0, "simulated seconds per second; 0: as in the --config file")
-	addToolsFlag(command, &o.tools)
+	o.flags(command, "API keys, zones, workspaces, quotas (default: an empty account)", "the servers' disks and logs; empty: servers don't boot")
 	return command
 }
 
 func simulateIBMCloud(ctx context.Context, o simulateOptions) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	world := sim.DefaultWorld()
-	if o.config != "" {
-		var err error
-		if world, err = sim.Load(o.config); err != nil {
-			return err
-		}
-	}
-	if o.speed != 0 {
-		world.Speed = o.speed
+	world, err := loadWorld(o, sim.DefaultWorld, sim.Load, func(w *sim.Config) *float64 { return &w.Speed })
+	if err != nil {
+		return err
 	}
 	listener, err := listenLoopback(ctx, o.listen)
 	if err != nil {

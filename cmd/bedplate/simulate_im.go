@@ -44,25 +44,14 @@ chaos (random faults of a seed), kubeconfigs, status, vanish, outcomes and users
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return simulateIM(cmd.Context(), o) },
 	}
-	flags := command.Flags()
-	flags.StringVar(&o.config, "config", "", "YAML file with what is simulated: users, release, times (default: everybody is a user)")
-	flags.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address to listen on; plain HTTP, so only loopback")
-	flags.Float64Var(&o.speed, "speed", 0, "simulated seconds per second; 0: as in the --config file")
-	flags.StringVar(&o.dir, "dir", "", "folder for the clusters' data and logs; empty: clusters don't run")
-	addToolsFlag(command, &o.tools)
+	o.flags(command, "users, release, times (default: everybody is a user)", "the clusters' data and logs; empty: clusters don't run")
 	return command
 }
 
 func simulateIM(ctx context.Context, o simulateOptions) error {
-	world := sim.Default()
-	if o.config != "" {
-		var err error
-		if world, err = sim.Load(o.config); err != nil {
-			return err
-		}
-	}
-	if o.speed != 0 {
-		world.Speed = o.speed
+	world, err := loadWorld(o, sim.Default, sim.Load, func(w *sim.Config) *float64 { return &w.Speed })
+	if err != nil {
+		return err
 	}
 	world.OutputsByAdmin = world.OutputsByAdmin || o.dir != ""
 	listener, err := listenLoopback(ctx, o.listen)

@@ -4,11 +4,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 
 	machinev1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/bedplate/bedplate/internal/bmm/actuator"
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
@@ -18,10 +16,7 @@ import (
 
 func main() {
 	command := manager.EngineCommand("bedplate-bmm-machine-controller", "Machine controller of OpenShift for NVIDIA bare metal", run)
-	if err := command.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
-		fmt.Fprintln(os.Stderr, "Error:", err)
-		os.Exit(1)
-	}
+	manager.Main(command)
 }
 
 func run(ctx context.Context, options *manager.Options) error {

@@ -4,10 +4,8 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	bmm "github.com/bedplate/bedplate/internal/bmm/client"
 	"github.com/bedplate/bedplate/internal/bmm/provider"
@@ -17,10 +15,7 @@ import (
 
 func main() {
 	command := manager.EngineCommand("bedplate-bmm-manager", "Cluster API infrastructure provider for NVIDIA bare metal", run)
-	if err := command.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
-		fmt.Fprintln(os.Stderr, "Error:", err)
-		os.Exit(1)
-	}
+	manager.Main(command)
 }
 
 func run(ctx context.Context, options *manager.Options) error {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -75,10 +74,7 @@ func (f *flags) credentials(ctx context.Context) (credentials.TransportCredentia
 
 func main() {
 	command, _ := command()
-	if err := command.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
-		fmt.Fprintln(os.Stderr, "Error:", err)
-		os.Exit(1)
-	}
+	manager.Main(command)
 }
 
 func command() (*cobra.Command, *flags) {

@@ -4,14 +4,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	cliflag "k8s.io/component-base/cli/flag"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/bedplate/bedplate/internal/manager"
 	ibm "github.com/bedplate/bedplate/internal/powervs/client"
@@ -38,10 +36,7 @@ type settings struct {
 
 func main() {
 	command, _ := newCommand()
-	if err := command.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
-		fmt.Fprintln(os.Stderr, "Error:", err)
-		os.Exit(1)
-	}
+	manager.Main(command)
 }
 
 func newCommand() (*cobra.Command, *flags) {

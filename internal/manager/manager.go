@@ -4,6 +4,7 @@ package manager
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -85,6 +86,14 @@ func ServerCommand(name, short string, run func(context.Context, *Options) error
 	o.addServerFlags(command.Flags(), 1000, 2000)
 	o.addTracingFlag(command.Flags())
 	return command
+}
+
+// Main runs the command of a manager until it is told to end, and ends the program with an error if it has failed.
+func Main(command *cobra.Command) {
+	if err := command.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		os.Exit(1)
+	}
 }
 
 // EngineCommand is the command line of a manager whose controllers have the engine.

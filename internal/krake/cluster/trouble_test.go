@@ -69,13 +69,8 @@ func TestPassword_aChangedOneDoesNotMakeAnAttemptAbsent(t *testing.T) {
 	f := kraketest.StartIM(t)
 	another := loggedInWith(f, "another")
 	f.RunControllers()
-	f.CreateCloud()
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: kraketest.ProviderName, Namespace: f.Namespace}}
-	aSecondLater(f, secret)
-	f.Fault(simulator.Fault{Operation: "createInfrastructure", Kind: simulator.FaultLoseAnswer})
-	f.Fault(simulator.Fault{Operation: "listInfrastructures", Kind: simulator.FaultStatus, Status: 503, Times: -1})
-	c := f.CreateCluster("demo")
-	f.Eventually(func() int { return f.Called("createInfrastructure") }).Should(Equal(1))
+	secret := keptLogin(f)
+	c := attempted(f, simulator.FaultLoseAnswer)
 	kraketest.Change(f, secret, func(s *corev1.Secret) { s.Data[im.SecretKeyPassword] = []byte("another") })
 	f.Eventually(another).Should(BeNumerically(">", 0))
 	f.IM.ClearFaults()
@@ -89,13 +84,8 @@ func TestPassword_thatIsPutBackGoesOn(t *testing.T) {
 	f := kraketest.StartIM(t)
 	another := loggedInWith(f, "another")
 	f.RunControllers()
-	f.CreateCloud()
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: kraketest.ProviderName, Namespace: f.Namespace}}
-	aSecondLater(f, secret)
-	f.Fault(simulator.Fault{Operation: "createInfrastructure", Kind: simulator.FaultStatus, Status: 503})
-	f.Fault(simulator.Fault{Operation: "listInfrastructures", Kind: simulator.FaultStatus, Status: 503, Times: -1})
-	c := f.CreateCluster("demo")
-	f.Eventually(func() int { return f.Called("createInfrastructure") }).Should(Equal(1))
+	secret := keptLogin(f)
+	c := attempted(f, simulator.FaultStatus)
 	kraketest.Change(f, secret, func(s *corev1.Secret) { s.Data[im.SecretKeyPassword] = []byte("another") })
 	f.Eventually(another).Should(BeNumerically(">", 0))
 	f.IM.ClearFaults()
@@ -109,13 +99,8 @@ func TestPassword_thatIsPutBackGoesOn(t *testing.T) {
 func TestPassword_isTheSameBesideAnotherAuthority(t *testing.T) {
 	t.Parallel()
 	f := kraketest.Start(t)
-	f.CreateCloud()
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: kraketest.ProviderName, Namespace: f.Namespace}}
-	aSecondLater(f, secret)
-	f.Fault(simulator.Fault{Operation: "createInfrastructure", Kind: simulator.FaultStatus, Status: 503})
-	f.Fault(simulator.Fault{Operation: "listInfrastructures", Kind: simulator.FaultStatus, Status: 503, Times: -1})
-	c := f.CreateCluster("demo")
-	f.Eventually(func() int { return f.Called("createInfrastructure") }).Should(Equal(1))
+	secret := keptLogin(f)
+	c := attempted(f, simulator.FaultStatus)
 	kraketest.Change(f, secret, func(s *corev1.Secret) { s.Data["note"] = []byte("the authority's is new") })
 	lookedAt(f)
 	f.IM.ClearFaults()
@@ -139,6 +124,23 @@ func loggedInWith(f *kraketest.Fixture, text string) (calls func() int64) {
 func lookedAt(f *kraketest.Fixture) {
 	before := f.Reconciles.Count()
 	f.Eventually(f.Reconciles.Count).Should(BeNumerically(">", before+5))
+}
+
+// keptLogin is the Secret of a provider, before anything was made with it.
+func keptLogin(f *kraketest.Fixture) *corev1.Secret {
+	f.CreateCloud()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: kraketest.ProviderName, Namespace: f.Namespace}}
+	aSecondLater(f, secret)
+	return secret
+}
+
+// attempted is a Cluster whose create has met a fault. What has become of it isn't known until the faults are cleared.
+func attempted(f *kraketest.Fixture, fault simulator.FaultKind) *krakev1.Cluster {
+	f.Fault(simulator.Fault{Operation: "createInfrastructure", Kind: fault, Status: 503})
+	f.Fault(simulator.Fault{Operation: "listInfrastructures", Kind: simulator.FaultStatus, Status: 503, Times: -1})
+	c := f.CreateCluster("demo")
+	f.Eventually(func() int { return f.Called("createInfrastructure") }).Should(Equal(1))
+	return c
 }
 
 // aSecondLater a Secret is kept by the manager, and was written before this second: managed fields have whole ones.
@@ -173,10 +175,7 @@ func TestToken_theNextOneOfItsHolderGoesOn(t *testing.T) {
 	}
 	// Also where a create has failed, and may have made something. Managed fields have whole seconds.
 	f.Eventually(time.Now).Should(BeTemporally(">=", secret.CreationTimestamp.Add(time.Second)))
-	f.Fault(simulator.Fault{Operation: "createInfrastructure", Kind: simulator.FaultStatus, Status: 503})
-	f.Fault(simulator.Fault{Operation: "listInfrastructures", Kind: simulator.FaultStatus, Status: 503, Times: -1})
-	c := f.CreateCluster("demo")
-	f.Eventually(func() int { return f.Called("createInfrastructure") }).Should(Equal(1))
+	c := attempted(f, simulator.FaultStatus)
 	renew(kraketest.Token("me", "second"))
 	f.IM.ClearFaults()
 	f.UntilState(c, krakev1.StateConnecting)
