@@ -46,7 +46,7 @@ var providers = []provider{
 		name: "powervs", ledgers: powervsv1.LedgerGroup, finalizer: powervscluster.SecretFinalizer, kinds: 6, webhooks: 5, call: ibm.DefaultTimeout,
 	},
 	{
-		name: "krake", ledgers: krakev1.LedgerGroup, finalizer: krakeguard.SecretFinalizer, kinds: 11, webhooks: 1, call: im.DefaultTimeout,
+		name: "krake", ledgers: krakev1.LedgerGroup, finalizer: krakeguard.SecretFinalizer, kinds: 11, webhooks: 3, call: im.DefaultTimeout,
 	},
 }
 
