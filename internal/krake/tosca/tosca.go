@@ -164,15 +164,16 @@ func (m *meant) add(n *yaml.Node, depth int) error {
 }
 
 // checkKeys of a mapping. One with a tag may be another key to the infrastructure manager: it reads !!binary as bytes, and merges what has
-// the tag !!merge, whatever its text is.
+// the tag !!merge, whatever its text is. So it does with an alias of <<, which is a key like others here. A list or a mapping is no key to
+// it, and the YAML package panics where one is beside a <<.
 func checkKeys(mapping *yaml.Node) error {
 	if len(mapping.Content) > 2*maxKeys {
 		return fmt.Errorf("line %d: a mapping has more than %d keys", mapping.Line, maxKeys)
 	}
 	for i := 0; i < len(mapping.Content); i += 2 {
 		key := mapping.Content[i]
-		if key.Kind == yaml.AliasNode {
-			key = key.Alias
+		if key.Kind != yaml.ScalarNode {
+			return fmt.Errorf("line %d: a key is an alias, a list or a mapping: write a text", key.Line)
 		}
 		if key.Style&yaml.TaggedStyle != 0 && (key.ShortTag() != "!!merge" || key.Value != "<<") {
 			return fmt.Errorf("line %d: a key has the tag %s: remove the tag", key.Line, key.ShortTag())

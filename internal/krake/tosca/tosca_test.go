@@ -58,30 +58,33 @@ func TestParse_staysWithinBounds(t *testing.T) {
 		fmt.Fprintf(&bomb, "a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i), 10), ", "))
 	}
 	for name, row := range map[string]struct{ text, message string }{
-		"nothing":            {"", "it is empty"},
-		"only a comment":     {"# nothing\n", "it is empty"},
-		"too much":           {strings.Repeat("#", 200<<10) + "\n", "it has 204801 bytes, and may have 204800"},
-		"two megabytes":      {strings.Repeat("a", 2_000_000), "it has 2000000 bytes"},
-		"a bomb":             {bomb.String(), "it has more than 100000 values, aliases resolved"},
-		"a snake":            {"a: &a [*a]", "line 1: values are more than 64 deep in others"},
-		"too deep":           {"a: " + strings.Repeat("[", 70) + strings.Repeat("]", 70), "values are more than 64 deep in others"},
-		"much too deep":      {"a: " + strings.Repeat("[", 100_000), "exceeded max depth"},
-		"too many values":    {"a: [" + strings.Repeat("1,", 100_000) + "]", "it has more than 100000 values"},
-		"a long text often":  {"a: [&a " + strings.Repeat("y", 20_000) + strings.Repeat(", *a", 20_000) + "]", "it has more than 1048576 bytes, aliases resolved"},
-		"too many keys":      {"a: {" + manyKeys(40_000) + "}", "line 1: a mapping has more than 2000 keys"},
-		"many keys":          {"a: {" + manyKeys(1_999) + "}", ""},
-		"a key in Base64":    {"imports: [a]\n!!binary aW1wb3J0cw==: []\n", "line 2: a key has the tag !!binary: remove the tag"},
-		"a hidden merge":     {"a: b\n!!merge c: {imports: [a]}\n", "line 2: a key has the tag !!merge: remove the tag"},
-		"a merge":            {"a: &a {b: 1}\nc: {<<: *a}\nd: {!!merge <<: *a}\n", ""},
-		"not YAML":           {"a: b\n c: d", "line 2: mapping values are not allowed in this context"},
-		"a key twice":        {"a: 1\nb: 2\na: 3\n", `line 3: mapping key "a" already defined at line 1`},
-		"a list":             {"[a]", "it isn't a YAML mapping"},
-		"a text":             {"a", "it isn't a YAML mapping"},
-		"two documents":      {"a: 1\n---\nb: 2\n", "it has more than one YAML document"},
-		"an unknown alias":   {"a: *b", "unknown anchor 'b' referenced"},
-		"not a number":       {"a: !!int b", "cannot decode"},
-		"something unknown":  {"a: !!python/object:os.system {}", ""},
-		"as deep as allowed": {"a: " + strings.Repeat("[", 60) + strings.Repeat("]", 60), ""},
+		"nothing":             {"", "it is empty"},
+		"only a comment":      {"# nothing\n", "it is empty"},
+		"too much":            {strings.Repeat("#", 200<<10) + "\n", "it has 204801 bytes, and may have 204800"},
+		"two megabytes":       {strings.Repeat("a", 2_000_000), "it has 2000000 bytes"},
+		"a bomb":              {bomb.String(), "it has more than 100000 values, aliases resolved"},
+		"a snake":             {"a: &a [*a]", "line 1: values are more than 64 deep in others"},
+		"too deep":            {"a: " + strings.Repeat("[", 70) + strings.Repeat("]", 70), "values are more than 64 deep in others"},
+		"much too deep":       {"a: " + strings.Repeat("[", 100_000), "exceeded max depth"},
+		"too many values":     {"a: [" + strings.Repeat("1,", 100_000) + "]", "it has more than 100000 values"},
+		"a long text often":   {"a: [&a " + strings.Repeat("y", 20_000) + strings.Repeat(", *a", 20_000) + "]", "it has more than 1048576 bytes, aliases resolved"},
+		"too many keys":       {"a: {" + manyKeys(40_000) + "}", "line 1: a mapping has more than 2000 keys"},
+		"many keys":           {"a: {" + manyKeys(1_999) + "}", ""},
+		"a key in Base64":     {"imports: [a]\n!!binary aW1wb3J0cw==: []\n", "line 2: a key has the tag !!binary: remove the tag"},
+		"a hidden merge":      {"a: b\n!!merge c: {imports: [a]}\n", "line 2: a key has the tag !!merge: remove the tag"},
+		"an alias of a merge": {"a: {&m <<: {}}\n*m : {imports: [a]}\n", "line 2: a key is an alias, a list or a mapping: write a text"},
+		"a list as a key":     {"a: b\n? [c]\n: d\n<<: {}\n", "line 2: a key is an alias, a list or a mapping: write a text"},
+		"a mapping as a key":  {"? {a: b}\n: c\n<<: {}\n", "line 1: a key is an alias, a list or a mapping: write a text"},
+		"a merge":             {"a: &a {b: 1}\nc: {<<: *a}\nd: {!!merge <<: *a}\n", ""},
+		"not YAML":            {"a: b\n c: d", "line 2: mapping values are not allowed in this context"},
+		"a key twice":         {"a: 1\nb: 2\na: 3\n", `line 3: mapping key "a" already defined at line 1`},
+		"a list":              {"[a]", "it isn't a YAML mapping"},
+		"a text":              {"a", "it isn't a YAML mapping"},
+		"two documents":       {"a: 1\n---\nb: 2\n", "it has more than one YAML document"},
+		"an unknown alias":    {"a: *b", "unknown anchor 'b' referenced"},
+		"not a number":        {"a: !!int b", "cannot decode"},
+		"something unknown":   {"a: !!python/object:os.system {}", ""},
+		"as deep as allowed":  {"a: " + strings.Repeat("[", 60) + strings.Repeat("]", 60), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -298,7 +301,7 @@ func TestRemoved_areNodeTemplates(t *testing.T) {
 func FuzzTemplate(f *testing.F) {
 	for _, text := range []string{
 		template, "a: &a [*a]", "<<: {a: b}\n", "metadata: &x {<<: *x}", "? [a]\n: b\n", "a: .nan\n.nan: b", "a: !!binary aGk=", "1: 2\ntrue: no",
-		"metadata: {bedplate_owner: {a: b}}", "a: |+\n  b \n\n", "\ufeffa: b", "a: !x y", "%YAML 1.1\n---\na: 08", "&a b: *a",
+		"metadata: {bedplate_owner: {a: b}}", "a: |+\n  b \n\n", "\ufeffa: b", "a: !x y", "? a: b\n: c\n<<: {}", "x: {&m <<: {}}\n*m : {a: b}", "%YAML 1.1\n---\na: 08", "&a b: *a",
 	} {
 		f.Add(text)
 	}
