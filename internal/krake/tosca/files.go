@@ -3,6 +3,7 @@ package tosca
 import (
 	"fmt"
 	"iter"
+	"net/url"
 	"strings"
 	"unicode"
 )
@@ -13,12 +14,19 @@ func files(value any) (all []string) {
 	for key, item := range items(value) {
 		all = append(all, files(item)...)
 		switch key {
-		case "implementation", "artifacts", "repositories", "interfaces": // an operation may be its implementation alone
-			all = append(all, texts(item, 2)...)
+		case "implementation", "artifacts", "interfaces": // an operation may be its implementation alone
+			all = append(all, texts(item, named)...)
+		case "repositories":
+			for _, where := range texts(item, named) { // what is in one is read from there
+				all = append(all, strings.TrimRight(where, "/ ")+"/")
+			}
 		}
 	}
 	return all
 }
+
+// named is how many levels of a value may name a file. On the first one are names of a user's own choice.
+const named = 2
 
 // texts in a value, and so many levels below, but for those that name no file.
 func texts(value any, below int) (all []string) {
@@ -32,7 +40,7 @@ func texts(value any, below int) (all []string) {
 		return all
 	}
 	for key, item := range items(value) {
-		if below > 0 && key != "type" && key != "description" && key != "deploy_path" && key != "inputs" {
+		if below == named || below > 0 && key != "type" && key != "description" && key != "deploy_path" && key != "inputs" {
 			all = append(all, texts(item, below-1)...)
 		}
 	}
@@ -74,6 +82,9 @@ func isRead(file string) bool {
 		}
 		return r
 	}, file))
+	if plain, err := url.PathUnescape(file); err == nil { // %2e is a dot
+		file = plain
+	}
 	scheme, _, _ := strings.Cut(file, ":")
 	switch scheme {
 	case "http", "https", "ftp", "file":

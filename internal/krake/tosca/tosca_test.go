@@ -175,6 +175,13 @@ func TestProblems_areWhatIMReadsForAnOperation(t *testing.T) {
 		"a described one":    {"artifacts: {a: {file: /etc/passwd, type: tosca.artifacts.File}}", "/etc/passwd"},
 		"a list of them":     {"artifacts: [{a: {file: /etc/passwd}}]", "/etc/passwd"},
 		"a repository":       {"repositories: {a: {url: 'http://169.254.169.254/'}}", "http://169.254.169.254/"},
+		"a name of a field":  {"artifacts: {inputs: /etc/passwd}", "/etc/passwd"},
+		"another such name":  {"artifacts: {description: {file: /etc/passwd}}", "/etc/passwd"},
+		"an interface's":     {"interfaces: {type: {configure: /etc/passwd}}", "/etc/passwd"},
+		"a repository's":     {"repositories: {inputs: {url: 'http://169.254.169.254/'}}", "http://169.254.169.254/"},
+		"an empty one":       {"repositories: {a: {url: ' '}}", "/"}, // a file in it has an absolute path
+		"one of one file":    {"repositories: {a: {url: 'https://raw.githubusercontent.com/grycap/tosca/main'}}, artifacts: {a: b}", ""},
+		"upwards, encoded":   {"artifacts: {a: {file: '.%2E/b.yml', repository: c}}", ".%2E/b.yml"},
 		"its own":            {"interfaces: {Standard: {configure: {implementation: lrms/torque_install.yml, inputs: {path: /etc/passwd}}}}", ""},
 		"an allowed one":     {"interfaces: {Standard: {configure: {implementation: '" + allowed + "'}}}", ""},
 		"a role":             {"artifacts: {role: {file: 'git+https://github.com/a/b|c', deploy_path: /opt, type: tosca.artifacts.AnsibleGalaxy.role}}", ""},
