@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"html"
 	"net/url"
 	"regexp"
 	"slices"
@@ -51,17 +52,34 @@ func newRedactor(credentials []Credential) redactor {
 	return r
 }
 
-// formsOf a value: as it is, by line, and as JSON, Python, a URL and Base64 write it.
+// formsOf a value: as it is, by line, and as JSON, JSON in JSON, Python, a URL, XML, HTML and Base64 write it.
 func formsOf(value string) []string {
 	text, _ := json.Marshal(value) // can't fail
 	python := strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`, "\t", `\t`, "'", `\'`).Replace(value)
 	forms := []string{
-		value, strings.Trim(quote(value), `"`), string(text[1 : len(text)-1]), asciiJSON(value), python,
-		url.QueryEscape(value), url.PathEscape(value), base64.StdEncoding.EncodeToString([]byte(value)),
+		value, strings.Trim(quote(value), `"`), string(text[1 : len(text)-1]), asciiJSON(value), asciiJSON(asciiJSON(value)), python,
+		url.QueryEscape(value), url.PathEscape(value), html.EscapeString(value), xml.Replace(value),
+		base64.StdEncoding.EncodeToString([]byte(value)),
 	}
+	forms = append(forms, within64(value)...)
 	for line := range strings.Lines(value) {
 		if line = strings.TrimSpace(line); len(line) >= minSecret {
 			forms = append(forms, line)
+		}
+	}
+	return forms
+}
+
+// xml as Python writes it: in a text, quotes stay.
+var xml = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+
+// within64 are a value's own characters in the Base64 of a longer text, such as of the name and the password that are sent as a login: in
+// one of three forms, by how many bytes are before it.
+func within64(value string) (forms []string) {
+	for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		for before := range 3 {
+			text := encoding.EncodeToString(append(make([]byte, before), value...))
+			forms = append(forms, text[(8*before+5)/6:8*(before+len(value))/6])
 		}
 	}
 	return forms

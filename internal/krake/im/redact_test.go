@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"html"
 	"net/url"
 	"strings"
 	"testing"
@@ -23,7 +24,39 @@ func repeated(value string) []string {
 	return []string{
 		value, string(text), strings.NewReplacer(`\`, `\\`, "'", `\'`, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(value), url.QueryEscape(value),
 		url.PathEscape(value), base64.StdEncoding.EncodeToString([]byte(value)), strings.Split(strings.TrimSpace(value), "\n")[0],
+		base64.RawURLEncoding.EncodeToString([]byte(value)), html.EscapeString(value), xml(value), nested(value),
 	}
+}
+
+// xml is a text as Python writes it.
+func xml(value string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(value)
+}
+
+// nested is a text in JSON, in a text in JSON, as Python writes it.
+func nested(value string) string {
+	text, _ := json.Marshal(value)
+	text, _ = json.Marshal(strings.ReplaceAll(string(text[1:len(text)-1]), "\x7f", `\u007f`))
+	return string(text[1 : len(text)-1])
+}
+
+// A login is sent as Base64 of a name and a password, for example, and Python breaks it into lines.
+func TestLog_hasNoCredentialWithinBase64(t *testing.T) {
+	inSimulatedTime(t, func(b bench) {
+		const password = "a-hidden;p@ss/w\u00f6rd?"
+		cloud := im.Credential{"id": "cloud", "type": "Dummy", "username": "x", "password": password}
+		for i := range 4 {
+			text := strings.Repeat("x", i) + ":" + password + "+more"
+			for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.RawURLEncoding} {
+				log := "Authorization: Basic " + encoding.EncodeToString([]byte(text))
+				said, _ := json.Marshal(map[string]string{"contmsg": log})
+				c := b.connect(answering(200, string(said), always), func(c *im.Config) { c.Clouds = []im.Credential{cloud} })
+				lines := must(c.ContMsg(b.t.Context(), nothing, 3))
+				b.Expect(lines).To(ConsistOf(And(HavePrefix("Authorization: Basic "), ContainSubstring("[redacted]"))), log)
+				b.Expect(len(lines[0])-len("[redacted]")).To(BeNumerically("<=", len(log)-len(password)*8/6+1), lines[0])
+			}
+		}
+	})
 }
 
 func TestLog_hasNoCredential(t *testing.T) {
